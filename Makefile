@@ -1,0 +1,28 @@
+# Plain targets; each prints what it runs. A nested module is one that no
+# importer of the package pays for.
+MODULES := $(patsubst %/,%,$(sort $(dir $(wildcard go.mod */go.mod */*/go.mod */*/*/go.mod))))
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.1
+FUZZTIME ?= 10s
+
+.PHONY: test check fuzz bench cover
+
+# Every test of every module.
+test:
+	set -e; for m in $(MODULES); do go -C $$m test ./...; done
+
+# Form: gofmt, go vet and staticcheck on every module.
+check:
+	test -z "$$(gofmt -l . | tee /dev/stderr)"
+	set -e; for m in $(MODULES); do go -C $$m vet ./...; (cd $$m && go run $(STATICCHECK) ./...); done
+
+# Every fuzz target of the package for FUZZTIME each.
+fuzz:
+	set -e; for f in $$(go test -list '^Fuzz' . | grep '^Fuzz'); do go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) .; done
+
+# Costs, beside what one would otherwise use.
+bench:
+	go test -run '^$$' -bench . -benchmem .
+
+# Coverage of the package by its own tests.
+cover:
+	go test -coverprofile cover.out . && go tool cover -func cover.out | tail -n 1

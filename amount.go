@@ -1,0 +1,193 @@
+package ramp
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+// Bounds of an amount. They leave room for every quantity that a chain or a
+// game can hold, and make a number such as 1e999999999 cost nothing.
+const (
+	maxAmountText   = 256 // bytes of input that are looked at
+	maxAmountDigits = 100 // digits before the point, and again after it
+)
+
+// Amount is an exact decimal quantity. The interface calls amounts numbers
+// (2.2, 2.5, 6) and balances decimal strings (2.4); both are read from their
+// own text, so that 2^53+1, 10^30 and 0.5 survive, and nothing is ever rounded.
+//
+// The zero value is 0. Two amounts are equal under == when their values are:
+// 1.0, 1 and 1e0 are all held as 1.
+type Amount struct {
+	text string // canonical: no exponent, no needless zero, "" for 0
+}
+
+// NewAmount returns n as an amount.
+func NewAmount(n int64) Amount {
+	if n == 0 {
+		return Amount{}
+	}
+	return Amount{text: strconv.FormatInt(n, 10)}
+}
+
+// ParseAmount reads a decimal number as JSON writes numbers: 5, -0.5, 1e30. It
+// refuses everything else, and numbers of more than 100 digits on either side
+// of the point.
+func ParseAmount(s string) (Amount, error) {
+	text, err := canonicalAmount(s)
+	if err != nil {
+		return Amount{}, fmt.Errorf("ramp: amount: %w", err)
+	}
+	return Amount{text: text}, nil
+}
+
+var (
+	errNotNumber   = errors.New("is not a decimal number")
+	errAmountRange = errors.New("has more digits than any quantity needs")
+)
+
+// canonicalAmount brings a JSON number into its one plain form. The work is
+// bounded by the length of s and by maxAmountDigits, not by the exponent.
+func canonicalAmount(s string) (string, error) {
+	if len(s) > maxAmountText {
+		return "", errAmountRange
+	}
+	rest, negative := strings.CutPrefix(s, "-")
+	mantissa, exponent := rest, 0
+	if i := strings.IndexAny(rest, "eE"); i >= 0 {
+		mantissa = rest[:i]
+		digits := strings.TrimPrefix(rest[i+1:], "+")
+		if !isDigits(strings.TrimPrefix(digits, "-")) || strings.HasPrefix(rest[i+1:], "+-") {
+			return "", errNotNumber
+		}
+		var err error
+		if exponent, err = strconv.Atoi(digits); err != nil {
+			exponent = 10 * maxAmountText // as good as endless
+			if digits[0] == '-' {
+				exponent = -exponent
+			}
+		}
+	}
+	whole, fraction, hasPoint := strings.Cut(mantissa, ".")
+	switch {
+	case !isDigits(whole), hasPoint && !isDigits(fraction):
+		return "", errNotNumber
+	case len(whole) > 1 && whole[0] == '0':
+		return "", errNotNumber // JSON knows no leading zeros
+	}
+
+	digits := strings.TrimLeft(whole+fraction, "0")
+	point := len(whole) + exponent - (len(whole) + len(fraction) - len(digits)) // digits before the point
+	digits = strings.TrimRight(digits, "0")
+	switch {
+	case digits == "":
+		return "", nil
+	case point > maxAmountDigits, len(digits)-point > maxAmountDigits:
+		return "", errAmountRange
+	case point <= 0:
+		digits = "0." + strings.Repeat("0", -point) + digits
+	case point >= len(digits):
+		digits += strings.Repeat("0", point-len(digits))
+	default:
+		digits = digits[:point] + "." + digits[point:]
+	}
+	if negative {
+		digits = "-" + digits
+	}
+	return digits, nil
+}
+
+func isDigits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// String returns the amount as a plain decimal: 1000000, -0.5.
+func (a Amount) String() string {
+	if a.text == "" {
+		return "0"
+	}
+	return a.text
+}
+
+// Sign returns -1, 0 or 1.
+func (a Amount) Sign() int {
+	switch {
+	case a.text == "":
+		return 0
+	case a.text[0] == '-':
+		return -1
+	default:
+		return 1
+	}
+}
+
+// Int64 returns the amount as an int64, and an error when it has a fraction or
+// does not fit.
+func (a Amount) Int64() (int64, error) {
+	n, err := strconv.ParseInt(a.String(), 10, 64)
+	if err != nil {
+		return 0, errors.New("ramp: the amount is no whole number that fits 64 bits")
+	}
+	return n, nil
+}
+
+// Int returns the amount as a big integer, and an error when it has a fraction.
+func (a Amount) Int() (*big.Int, error) {
+	n, ok := new(big.Int).SetString(a.String(), 10)
+	if !ok {
+		return nil, errors.New("ramp: the amount is no whole number")
+	}
+	return n, nil
+}
+
+// Rat returns the amount as an exact fraction.
+func (a Amount) Rat() *big.Rat {
+	r, ok := new(big.Rat).SetString(a.String())
+	if !ok {
+		panic("ramp: an amount holds what is no number") // canonicalAmount made it
+	}
+	return r
+}
+
+func (a Amount) neg() Amount {
+	if digits, negative := strings.CutPrefix(a.text, "-"); negative || digits == "" {
+		return Amount{text: digits}
+	}
+	return Amount{text: "-" + a.text}
+}
+
+// Cmp returns -1, 0 or 1 as a is less than, equal to or greater than b.
+func (a Amount) Cmp(b Amount) int { return a.Rat().Cmp(b.Rat()) }
+
+// Add returns a+b exactly. It fails only when the sum has more digits than an
+// amount may have.
+func (a Amount) Add(b Amount) (Amount, error) {
+	sum := new(big.Rat).Add(a.Rat(), b.Rat())
+	// Both terms end after at most maxAmountDigits places, and so does the sum.
+	return ParseAmount(sum.FloatString(maxAmountDigits))
+}
+
+// MarshalJSON writes a JSON number.
+func (a Amount) MarshalJSON() ([]byte, error) { return []byte(a.String()), nil }
+
+// UnmarshalJSON reads a JSON number, and nothing else: not a string, a boolean
+// or null.
+func (a *Amount) UnmarshalJSON(b []byte) error {
+	text, err := canonicalAmount(string(b))
+	switch {
+	case errors.Is(err, errAmountRange):
+		return wrongType[Amount]("a number of so many digits")
+	case err != nil:
+		return wrongType[Amount](describe(b))
+	}
+	a.text = text
+	return nil
+}

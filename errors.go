@@ -1,0 +1,255 @@
+package ramp
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Sentinels, for [errors.Is]. The error that carries one says more; none holds
+// a key, a token, a signature or a body.
+var (
+	// ErrHMACMissing says that a call carried no X-HMAC-SIGNATURE header. A
+	// handler meets it on calls from the service (interface 5.2), a [Client] as
+	// the service's answer to its own call (interface 7.1).
+	ErrHMACMissing = errors.New("X-HMAC-SIGNATURE is missing")
+
+	// ErrHMACInvalid says that an X-HMAC-SIGNATURE does not belong to the body
+	// and key. A handler meets it on calls from the service (interface 5.2), a
+	// [Client] as the service's answer "invalid mac" (interface 7.1).
+	ErrHMACInvalid = errors.New("X-HMAC-SIGNATURE is not valid")
+
+	// ErrHMACKey says that an HMAC key cannot be used: it is empty, blank, or
+	// not in the encoding that it was said to be in.
+	ErrHMACKey = errors.New("HMAC key cannot be used")
+
+	// ErrRampNotFound is the service's answer to an initialize call without a
+	// project that it knows (interface 7.1, "ramp not found").
+	ErrRampNotFound = errors.New("the service knows no such project")
+
+	// ErrRampNotExists is the service's answer to an initialize call for a
+	// network that it does not serve (interface 7.1, "ramp not exists").
+	ErrRampNotExists = errors.New("the service serves no such network")
+
+	// ErrSessionMissing says that a call carried no usable X-Dapp-SessionID
+	// header (interface 5.1).
+	ErrSessionMissing = errors.New("X-Dapp-SessionID is missing")
+
+	// ErrTokenMissing says that a call carried no usable
+	// "X-Dapp-Authorization: Bearer <access_token>" header (interface 5.1).
+	ErrTokenMissing = errors.New("X-Dapp-Authorization with a bearer token is missing")
+
+	// ErrSessionMismatch says that the X-Dapp-SessionID header of a result is
+	// not the session_id of its signed body.
+	ErrSessionMismatch = errors.New("X-Dapp-SessionID contradicts the signed body")
+
+	// ErrBodyTooLarge says that a body is above the handler's limit.
+	ErrBodyTooLarge = errors.New("the body is too large")
+
+	// ErrValidatorKey says that a validator key, public key or address cannot
+	// be used (interface 5.3).
+	ErrValidatorKey = errors.New("validator key cannot be used")
+
+	// ErrSignature says that bytes are not a signature, or not the one that was
+	// asked for: made by another key, or over another digest.
+	ErrSignature = errors.New("signature is not valid")
+)
+
+// InvalidError lists every field that is wrong in a message, each by its path.
+// It holds no value of the message, only what is wrong with it.
+type InvalidError struct {
+	Fields []FieldError
+}
+
+// FieldError is one wrong field of an [InvalidError].
+type FieldError struct {
+	// Path is the field as the interface writes it, with the index of an
+	// element where it is known: "intent.materials[1].icon_url".
+	Path string
+
+	// Problem completes the sentence that Path begins: "is required".
+	Problem string
+}
+
+func (e *InvalidError) Error() string {
+	problems := make([]string, len(e.Fields))
+	for i, f := range e.Fields {
+		problems[i] = f.Path + " " + f.Problem
+	}
+	return "ramp: " + strings.Join(problems, "; ")
+}
+
+// code names the first wrong field: intent.from[0].amount is
+// INVALID_INTENT_FROM_AMOUNT.
+func (e *InvalidError) code() Code {
+	if len(e.Fields) == 0 {
+		return "INVALID_BODY"
+	}
+	var b strings.Builder
+	b.WriteString("INVALID_")
+	index := false
+	for _, r := range e.Fields[0].Path {
+		switch {
+		case r == '[':
+			index = true
+		case r == ']':
+			index = false
+		case index:
+		case r == '.':
+			b.WriteByte('_')
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return Code(strings.ToUpper(b.String()))
+}
+
+// problems collects what is wrong with a message while it is checked.
+type problems []FieldError
+
+func (p *problems) add(path, format string, args ...any) {
+	*p = append(*p, FieldError{Path: path, Problem: fmt.Sprintf(format, args...)})
+}
+
+func (p *problems) require(ok bool, path string) {
+	if !ok {
+		p.add(path, "is required")
+	}
+}
+
+// addAll takes over what another check found.
+func (p *problems) addAll(err error) {
+	var wrong *InvalidError
+	if errors.As(err, &wrong) {
+		*p = append(*p, wrong.Fields...)
+	}
+}
+
+// err is nil, and not a nil *InvalidError, when nothing is wrong.
+func (p problems) err() error {
+	if len(p) == 0 {
+		return nil
+	}
+	return &InvalidError{Fields: p}
+}
+
+func invalid(path, format string, args ...any) error {
+	var p problems
+	p.add(path, format, args...)
+	return p.err()
+}
+
+// Code is an errorCode of the envelope that answers the service (interface
+// 7.2). The interface does not show the set of values, so these are ours; give
+// [WithCodes] a table to send others. A wrong field of a body is answered with
+// INVALID_ and the path of the field in capitals, such as INVALID_DIGEST or
+// INVALID_INTENT_FROM_AMOUNT, and a body that is no JSON object with
+// INVALID_BODY. A code of your own comes from [Reject].
+type Code string
+
+// The codes that a [Handler] answers with by itself.
+const (
+	CodeHMACMissing      Code = "HMAC_MISSING"         // 401: no X-HMAC-SIGNATURE
+	CodeHMACInvalid      Code = "HMAC_INVALID"         // 401: not the signature of this body
+	CodeSessionMissing   Code = "SESSION_MISSING"      // 401: no X-Dapp-SessionID
+	CodeSessionMismatch  Code = "SESSION_MISMATCH"     // 401: the header contradicts the signed body
+	CodeTokenMissing     Code = "ACCESS_TOKEN_MISSING" // 401: no bearer token
+	CodeNotFound         Code = "NOT_FOUND"            // 404: no such path, from [Handler.ServeHTTP]
+	CodeMethodNotAllowed Code = "METHOD_NOT_ALLOWED"   // 405: not GET for assets, not POST for the others
+	CodeBodyTooLarge     Code = "BODY_TOO_LARGE"       // 413: above the limit, see [WithMaxBody]
+	CodePermanent        Code = "REFUSED"              // 400: the game called the failure [Permanent]
+	CodeInternal         Code = "INTERNAL_ERROR"       // 500: ours to blame; the cause is in the log
+)
+
+// MarshalJSON writes the empty code, which stands for success, as null.
+func (c Code) MarshalJSON() ([]byte, error) {
+	if c == "" {
+		return []byte("null"), nil
+	}
+	return marshal(string(c))
+}
+
+// Refusal is an answer to the service other than success: what the wire says,
+// and the cause, which only the log sees.
+type Refusal struct {
+	// Status is the HTTP status. Zero stands for the status of a declined
+	// order, which [WithDeclineStatus] sets.
+	Status int
+
+	// Code is the errorCode of the envelope.
+	Code Code
+
+	// Err is the cause. It may be nil.
+	Err error
+}
+
+func (r *Refusal) Error() string {
+	if r.Err == nil {
+		return "ramp: refused: " + string(r.Code)
+	}
+	return "ramp: refused: " + string(r.Code) + ": " + r.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (r *Refusal) Unwrap() error { return r.Err }
+
+// Reject is how a [Game] says no: the service is answered with success false
+// and code as its errorCode. From [Game.Authenticate] the HTTP status is 401,
+// from [Game.Assets] and [Game.Validate] it is that of [WithDeclineStatus]. A
+// [Game.Result] has nothing to decline: there, it counts as any other error.
+//
+// The interface does not show the set of codes (7.2). The service's public
+// guide uses INVALID_USER, INVALID_BALANCE and INVALID_MESSAGE.
+func Reject(code Code) error { return &Refusal{Code: code} }
+
+// Permanent is how [Game.Result] says that no redelivery can help: the service
+// is answered with HTTP 400, which it does not retry, and err goes to the log.
+// Use it when a person has to look, because after it nobody asks again.
+func Permanent(err error) error {
+	return &Refusal{Status: http.StatusBadRequest, Code: CodePermanent, Err: err}
+}
+
+// refusalOf says how an error of our own checks is answered. An error of the
+// game never comes here: whatever it wraps, [gameRefusal] judges it.
+func refusalOf(err error) *Refusal {
+	var wrong *InvalidError
+	refusal := func(status int, code Code) *Refusal {
+		return &Refusal{Status: status, Code: code, Err: err}
+	}
+	switch {
+	case errors.Is(err, ErrHMACMissing):
+		return refusal(http.StatusUnauthorized, CodeHMACMissing)
+	case errors.Is(err, ErrHMACInvalid):
+		return refusal(http.StatusUnauthorized, CodeHMACInvalid)
+	case errors.Is(err, ErrSessionMissing):
+		return refusal(http.StatusUnauthorized, CodeSessionMissing)
+	case errors.Is(err, ErrSessionMismatch):
+		return refusal(http.StatusUnauthorized, CodeSessionMismatch)
+	case errors.Is(err, ErrTokenMissing):
+		return refusal(http.StatusUnauthorized, CodeTokenMissing)
+	case errors.Is(err, ErrBodyTooLarge):
+		return refusal(http.StatusRequestEntityTooLarge, CodeBodyTooLarge)
+	case errors.As(err, &wrong):
+		return refusal(http.StatusBadRequest, wrong.code())
+	default:
+		return refusal(http.StatusInternalServerError, CodeInternal)
+	}
+}
+
+// gameRefusal says how an error of the game is answered: as the [Refusal] in
+// it, with status where that leaves it open, and else as ours to blame.
+func gameRefusal(err error, status int) *Refusal {
+	var refusal *Refusal
+	if !errors.As(err, &refusal) {
+		return &Refusal{Status: http.StatusInternalServerError, Code: CodeInternal, Err: err}
+	}
+	answer := &Refusal{Status: refusal.Status, Code: refusal.Code, Err: err}
+	if answer.Status == 0 {
+		answer.Status = status
+	}
+	if answer.Code == "" {
+		answer.Code = CodeInternal
+	}
+	return answer
+}

@@ -1,0 +1,274 @@
+package ramp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+)
+
+// UUIDValidity is how long a UUID of [Client.Initialize] can be used for the
+// exchange view (interface 2.3, 8). What becomes of it then, the interface does
+// not show.
+const UUIDValidity = 5 * time.Minute
+
+const (
+	initializePath      = "/api/v2/initialize" // interface 4.1, 9
+	mostInitializeBytes = 1 << 20
+)
+
+// Client calls the service's API (interface 4.1). Make one with [NewClient] and
+// share it: it is safe for concurrent use.
+type Client struct {
+	address   string
+	key       HMACKey
+	transport *transport
+}
+
+// NewClient returns a client for the service at apiURL, the {ramp_api_url} of
+// the interface: an absolute https URL with or without a path, or http on a
+// loopback host. Calls are signed with key, of [TextKey] or [Base64URLKey].
+func NewClient(apiURL string, key HMACKey, options ...ClientOption) (*Client, error) {
+	var p problems
+	base := checkBase(&p, "apiURL", apiURL)
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	if key.IsZero() {
+		return nil, fmt.Errorf("ramp: %w: it is the zero value", ErrHMACKey)
+	}
+	t, err := newTransport(options)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{address: base + initializePath, key: key, transport: t}, nil
+}
+
+// Initialization is the answer to [Client.Initialize].
+type Initialization struct {
+	// UUID identifies the request in the exchange view, see [ExchangeURL].
+	UUID uuid.UUID
+
+	// ExpiresAt is [UUIDValidity] after the call was sent, and so a little
+	// before the service's own end.
+	ExpiresAt time.Time
+}
+
+// Initialize asks the service for a UUID (interface 2.2, 2.3, 4.1). The fixed
+// fields of the request may be left empty; the request itself is not changed.
+//
+// A request with wrong fields is not sent; the error is an [*InvalidError] that
+// lists them all. An answer other than success is an [*APIError], on which
+// [errors.Is] finds [ErrHMACMissing], [ErrHMACInvalid], [ErrRampNotFound] and
+// [ErrRampNotExists]. What is repeated, and how, is said at [WithRetries]; a
+// failure that the service itself reports never is.
+func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*Initialization, error) {
+	request.Intent.fill()
+	if err := request.check(); err != nil {
+		return nil, err
+	}
+	body, err := marshal(request)
+	if err != nil {
+		return nil, fmt.Errorf("ramp: initialize: %w", err)
+	}
+	signature := c.key.Sign(body)
+
+	begun := c.transport.now()
+	var sent time.Time
+	var id uuid.UUID
+	err = c.transport.retry(ctx, func() error {
+		sent = c.transport.now()
+		answer, err := c.transport.post(ctx, c.address, http.Header{
+			"Content-Type": {"application/json"},
+			HeaderHMAC:     {signature},
+		}, body, mostInitializeBytes)
+		switch {
+		case errors.Is(err, errAnswerTooLarge):
+			return fmt.Errorf("ramp: initialize: %w", err)
+		case err != nil:
+			return &transient{error: fmt.Errorf("ramp: initialize: %w", err)}
+		}
+		id, err = c.read(answer, signature)
+		return err
+	})
+
+	attrs := []slog.Attr{slog.String("endpoint", "initialize"), slog.Duration("duration", c.transport.now().Sub(begun))}
+	if err != nil {
+		c.transport.log.LogAttrs(ctx, slog.LevelError, "ramp: call failed", append(attrs, slog.Any("error", err))...)
+		return nil, err
+	}
+	c.transport.log.LogAttrs(ctx, slog.LevelInfo, "ramp: call", append(attrs, slog.String("uuid", id.String()))...)
+	return &Initialization{UUID: id, ExpiresAt: sent.Add(UUIDValidity)}, nil
+}
+
+// read takes the UUID out of an answer (interface 2.3), or says what the answer
+// is instead.
+func (c *Client) read(a *answer, signature string) (uuid.UUID, error) {
+	failure := &APIError{Status: a.status, RetryAfter: a.retryAfter(c.transport.now())}
+	text := strings.ReplaceAll(string(a.body), signature, redacted) // some proxies echo the request
+	var envelope struct {
+		Code    *int            `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal(a.body, &envelope); err != nil || envelope.Code == nil {
+		failure.Excerpt = excerpt(text)
+		if passes(a.status) {
+			return uuid.Nil, &transient{error: failure, after: failure.RetryAfter}
+		}
+		return uuid.Nil, failure
+	}
+	failure.Code, failure.Message = *envelope.Code, excerpt(envelope.Message)
+
+	var data struct{ UUID uuid.UUID }
+	if ok := a.status/100 == 2 && failure.Code == http.StatusOK; ok &&
+		json.Unmarshal(envelope.Data, &data) == nil && data.UUID != uuid.Nil {
+		return data.UUID, nil
+	}
+	var said string
+	if json.Unmarshal(envelope.Data, &said) == nil {
+		failure.Data = excerpt(said)
+	} else {
+		failure.Excerpt = excerpt(text)
+	}
+	failure.explain(c.key)
+	return uuid.Nil, failure
+}
+
+// passes says whether an HTTP status may pass by itself.
+func passes(status int) bool {
+	switch status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	default:
+		return false
+	}
+}
+
+// APIError is an answer of the service other than success (interface 2.3, 7.1).
+// Which HTTP status comes with which failure, the interface does not show;
+// [errors.Is] goes by the envelope alone.
+type APIError struct {
+	Status  int    // HTTP status
+	Code    int    // code of the envelope; 0 if there was none
+	Message string // message of the envelope
+	Data    string // data of the envelope, if it was a string
+
+	// Excerpt is the beginning of an answer that is not the envelope, such as a
+	// proxy's HTML, on one line and at most 200 bytes long.
+	Excerpt string
+
+	// RetryAfter is what the answer asked to wait, 0 if nothing.
+	RetryAfter time.Duration
+
+	kind error  // a sentinel, or nil
+	hint string // what to try
+}
+
+func (e *APIError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "ramp: initialize: the service answered HTTP %d", e.Status)
+	if e.Code != 0 {
+		fmt.Fprintf(&b, ", code %d", e.Code)
+	}
+	for _, part := range []string{e.Message, e.Data} {
+		if part != "" {
+			b.WriteString(": " + part)
+		}
+	}
+	if e.Excerpt != "" {
+		fmt.Fprintf(&b, ", which is not the envelope of the interface: %q", e.Excerpt)
+	}
+	if e.hint != "" {
+		b.WriteString(" (" + e.hint + ")")
+	}
+	return b.String()
+}
+
+// Unwrap returns the sentinel of the failure, if it is one of section 7.1.
+func (e *APIError) Unwrap() error { return e.kind }
+
+// explain finds the failures of section 7.1.
+func (e *APIError) explain(key HMACKey) {
+	switch strings.ToLower(e.Data) {
+	case "x-hmac-signature is required":
+		e.kind = ErrHMACMissing
+		e.hint = "something between removed the header"
+	case "invalid mac":
+		e.kind = ErrHMACInvalid
+		e.hint = "the key was read as " + key.read + ": try " + key.other
+	case "ramp not found":
+		e.kind = ErrRampNotFound
+		e.hint = "see intent.project_id"
+	case "ramp not exists":
+		e.kind = ErrRampNotExists
+		e.hint = "see intent.network"
+	}
+}
+
+// fill sets the fixed fields that were left empty.
+func (i *InitializeIntent) fill() {
+	if i.MintMethod == "" {
+		i.MintMethod = MethodMint
+	}
+	if i.BurnMethod == "" {
+		i.BurnMethod = MethodBurnPermit
+	}
+}
+
+// check lists all that is wrong with a request, as an [*InvalidError].
+func (r *InitializeRequest) check() error {
+	var p problems
+	if r.WalletAddress != "" && !isAddress(r.WalletAddress) {
+		p.add("wallet_address", "must be 20 bytes in hex with 0x")
+	}
+	i := &r.Intent
+	checkNetwork(&p, "intent.network", i.Network)
+	p.require(i.ProjectID != "", "intent.project_id")
+	if !isAddress(i.Token) {
+		p.add("intent.token", "is required and must be 20 bytes in hex with 0x")
+	}
+	if i.MintFeeBps < 0 || i.MintFeeBps > 10_000 {
+		p.add("intent.mint_fee_bps", "must be 0 to 10000 basis points")
+	}
+	if i.BurnFeeBps != 0 {
+		p.add("intent.burn_fee_bps", "is fixed to 0")
+	}
+	if i.MintMethod != MethodMint {
+		p.add("intent.mint_method", "is fixed to %s", MethodMint)
+	}
+	if i.BurnMethod != MethodBurnPermit {
+		p.add("intent.burn_method", "is fixed to %s", MethodBurnPermit)
+	}
+	checkItems(&p, "intent.materials", i.Materials)
+	checkItems(&p, "intent.outputs", i.Outputs)
+	return p.err()
+}
+
+func checkItems(p *problems, path string, items []Item) {
+	if items == nil {
+		p.add(path, "is required; if there is nothing, say so with an empty slice")
+	}
+	for n, item := range items {
+		at := fmt.Sprintf("%s[%d]", path, n)
+		p.require(item.ID != "", at+".id")
+		if item.Amount.Sign() <= 0 {
+			p.add(at+".amount", "is required and must be above 0")
+		}
+		icon, err := url.Parse(item.IconURL)
+		if err != nil || icon.Host == "" || !slices.Contains([]string{"http", "https"}, icon.Scheme) {
+			p.add(at+".icon_url", "is required and must be an absolute http or https URL")
+		}
+	}
+}
+
+func isAddress(s string) bool { return strings.HasPrefix(s, "0x") && common.IsHexAddress(s) }

@@ -1,0 +1,185 @@
+package ramp
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Intent is a mint or a burn (interface 2.5, 6).
+type Intent struct {
+	Method Method        `json:"method"` // MethodMint, MethodBurnPermit or MethodBurn
+	Type   IntentType    `json:"type"`   // Assemble or Disassemble
+	From   []IntentAsset `json:"from"`   // what is consumed
+	To     []IntentAsset `json:"to"`     // what is issued
+
+	TargetCandidate json.RawMessage `json:"target_candidate,omitempty"` // extra options; an empty object in all that was seen
+	FeeRate         json.Number     `json:"fee_rate,omitempty"`         // basis points, 2000 is 20%; in results only, and not in all
+	Actual          string          `json:"actual,omitempty"`           // net token amount after fees, a decimal; in results only, and not in all
+}
+
+// IntentAsset is a source or a target of an [Intent] (interface 2.5, 6).
+type IntentAsset struct {
+	Type   AssetType `json:"type"`   // TypeAsset for the game's, else a token type
+	ID     string    `json:"id"`     // game asset ID, or token contract address
+	Amount Amount    `json:"amount"` // above 0
+}
+
+// Direction is what an intent does: [Mint] or [Burn].
+type Direction int
+
+// The directions. The zero Direction is neither.
+const (
+	Mint Direction = iota + 1 // assets become tokens
+	Burn                      // tokens become assets
+)
+
+func (d Direction) String() string {
+	switch d {
+	case Mint:
+		return "mint"
+	case Burn:
+		return "burn"
+	default:
+		return "unknown direction"
+	}
+}
+
+// Direction works out mint or burn from method and type together (interface
+// 2.5, 3). The error is an [*InvalidError] when they contradict each other.
+func (i *Intent) Direction() (Direction, error) {
+	switch {
+	case i.Method == MethodMint && i.Type == Assemble:
+		return Mint, nil
+	case (i.Method == MethodBurnPermit || i.Method == MethodBurn) && i.Type == Disassemble:
+		return Burn, nil
+	default:
+		return 0, invalid("intent.method", "and intent.type must be mint and assemble, or burn-permit (or burn) and disassemble")
+	}
+}
+
+// check adds what is wrong with the intent and returns its direction, 0 if it
+// has none.
+func (i *Intent) check(p *problems) Direction {
+	p.require(i.Method != "", "intent.method")
+	p.require(i.Type != "", "intent.type")
+	direction, err := i.Direction()
+	if err != nil && i.Method != "" && i.Type != "" {
+		p.addAll(err)
+	}
+	checkIntentAssets(p, "intent.from", i.From, direction == Mint, direction == Burn)
+	checkIntentAssets(p, "intent.to", i.To, direction == Burn, direction == Mint)
+	return direction
+}
+
+// checkIntentAssets checks one side of an intent, which the direction makes the
+// game's side, the chain's, or neither.
+func checkIntentAssets(p *problems, path string, list []IntentAsset, ofGame, ofChain bool) {
+	if len(list) == 0 {
+		p.add(path, "is required and must not be empty")
+	}
+	for i := range list {
+		asset := &list[i]
+		add := func(field, problem string) {
+			p.add(fmt.Sprintf("%s[%d].%s", path, i, field), "%s", problem)
+		}
+		switch {
+		case asset.Type == "":
+			add("type", "is required")
+		case ofGame && asset.Type != TypeAsset:
+			add("type", "must be asset on this side")
+		case ofChain && strings.EqualFold(string(asset.Type), string(TypeAsset)):
+			add("type", "must be a token type on this side")
+		}
+		if asset.ID == "" {
+			add("id", "is required")
+		}
+		if asset.Amount.Sign() <= 0 {
+			add("amount", "is required and must be above 0")
+		}
+	}
+}
+
+// EffectKind says which way an [Effect] moves assets of the game.
+type EffectKind int
+
+// The kinds of an effect.
+const (
+	Nothing  EffectKind = iota // the game's assets stay as they are
+	Take                       // a mint was approved: take the assets from the player
+	GiveBack                   // a mint failed: give back what was taken
+	Grant                      // a burn succeeded: give the assets to the player
+)
+
+func (k EffectKind) String() string {
+	switch k {
+	case Nothing:
+		return "nothing"
+	case Take:
+		return "take"
+	case GiveBack:
+		return "give back"
+	case Grant:
+		return "grant"
+	default:
+		return "unknown effect"
+	}
+}
+
+// Effect is what a step of an order means for the game's assets.
+type Effect struct {
+	Kind   EffectKind
+	Assets []AssetAmount // one entry an asset ID, in the order of the intent; nil for Nothing
+}
+
+// AssetAmount is a quantity of a game asset.
+type AssetAmount struct {
+	ID     string
+	Amount Amount
+}
+
+// Delta returns the amount with the sign that it has for the player's balance
+// under the effect: below 0 for Take, above 0 for GiveBack and Grant.
+func (e Effect) Delta(a AssetAmount) Amount {
+	switch e.Kind {
+	case Take:
+		return a.Amount.neg()
+	case GiveBack, Grant:
+		return a.Amount
+	default:
+		return Amount{}
+	}
+}
+
+// effect is the one place that turns a direction into a movement: onMint moves
+// the game's side of a mint, onBurn that of a burn.
+func (i *Intent) effect(onMint, onBurn EffectKind) (Effect, error) {
+	var p problems
+	direction := i.check(&p)
+	if err := p.err(); err != nil {
+		return Effect{}, err
+	}
+	kind, list, path := onMint, i.From, "intent.from"
+	if direction == Burn {
+		kind, list, path = onBurn, i.To, "intent.to"
+	}
+	if kind == Nothing {
+		return Effect{}, nil
+	}
+	effect := Effect{Kind: kind, Assets: make([]AssetAmount, 0, len(list))}
+	at := make(map[string]int, len(list))
+	for _, asset := range list {
+		n, seen := at[asset.ID]
+		if !seen {
+			at[asset.ID] = len(effect.Assets)
+			effect.Assets = append(effect.Assets, AssetAmount{ID: asset.ID, Amount: asset.Amount})
+			continue
+		}
+		sum, err := effect.Assets[n].Amount.Add(asset.Amount)
+		if err != nil {
+			return Effect{}, invalid(path, "adds up to more than any quantity")
+		}
+		effect.Assets[n].Amount = sum
+	}
+	return effect, nil
+}

@@ -1,0 +1,110 @@
+package ramp
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+// ClientOption sets something of a [Client] that has a default.
+type ClientOption interface{ applyClient(*transport) error }
+
+// HandlerOption sets something of a [Handler] that has a default.
+type HandlerOption interface{ applyHandler(*Handler) error }
+
+type clientOption func(*transport) error
+
+func (o clientOption) applyClient(t *transport) error { return o(t) }
+
+type handlerOption func(*Handler) error
+
+func (o handlerOption) applyHandler(h *Handler) error { return o(h) }
+
+// LoggerOption is the one option that all constructors take.
+type LoggerOption struct{ log *slog.Logger }
+
+func (o LoggerOption) applyClient(t *transport) error {
+	t.log = o.log
+	return o.check()
+}
+
+func (o LoggerOption) applyHandler(h *Handler) error {
+	h.log = o.log
+	return o.check()
+}
+
+func (o LoggerOption) check() error {
+	if o.log == nil {
+		return errors.New("ramp: WithLogger: the logger is nil")
+	}
+	return nil
+}
+
+// WithLogger sends one record a call to log: the endpoint, the outcome, the
+// duration, and the cause of a failure. No record holds a token, a key, a
+// signature or a body. Without it nothing is logged.
+func WithLogger(log *slog.Logger) LoggerOption { return LoggerOption{log: log} }
+
+// WithHTTPClient uses the transport, the cookies and the timeout of client. It
+// is copied and never changed; redirects are not followed, because a signed
+// call must not reach an address that nobody configured. The default is a
+// client of its own on [http.DefaultTransport].
+func WithHTTPClient(client *http.Client) ClientOption {
+	return clientOption(func(t *transport) error {
+		if client == nil {
+			return errors.New("ramp: WithHTTPClient: the client is nil")
+		}
+		t.client = *client
+		return nil
+	})
+}
+
+// WithTimeout bounds each attempt, from the connection to the last byte of the
+// answer. The default is 10 seconds. The context of a call bounds all of its
+// attempts together.
+func WithTimeout(d time.Duration) ClientOption {
+	return clientOption(func(t *transport) error {
+		if d <= 0 {
+			return errors.New("ramp: WithTimeout: the timeout must be above 0")
+		}
+		t.timeout = d
+		return nil
+	})
+}
+
+// WithRetries sets how often a call is repeated after a failure that may pass:
+// a connection that failed, or HTTP 429, 502, 503 or 504. Between attempts it
+// waits, with jitter, 0.2 seconds at first and twice as long each time up to 5
+// seconds, or as long as Retry-After says; if that is more than 30 seconds, or
+// more than the context has left, the call fails at once. The default is 2
+// retries; 0 makes one attempt only.
+func WithRetries(n int) ClientOption {
+	return clientOption(func(t *transport) error {
+		if n < 0 {
+			return errors.New("ramp: WithRetries: the number must not be negative")
+		}
+		t.retries = n
+		return nil
+	})
+}
+
+// WithUserAgent sets the User-Agent header. The default is "ramp-go".
+func WithUserAgent(name string) ClientOption {
+	return clientOption(func(t *transport) error {
+		t.userAgent = name
+		return nil
+	})
+}
+
+// WithClock sets the clock that [Initialization.ExpiresAt] is counted from. The
+// default is [time.Now].
+func WithClock(now func() time.Time) ClientOption {
+	return clientOption(func(t *transport) error {
+		if now == nil {
+			return errors.New("ramp: WithClock: the clock is nil")
+		}
+		t.now = now
+		return nil
+	})
+}

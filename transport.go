@@ -1,0 +1,181 @@
+package ramp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Pauses between attempts; see WithRetries.
+const (
+	firstPause = 200 * time.Millisecond
+	mostPause  = 5 * time.Second
+	mostWait   = 30 * time.Second // the longest Retry-After that is waited for
+)
+
+// transport is what a client knows of HTTP, whatever it says over it.
+type transport struct {
+	client    http.Client
+	timeout   time.Duration
+	retries   int
+	userAgent string
+	log       *slog.Logger
+	now       func() time.Time
+}
+
+func newTransport(options []ClientOption) (*transport, error) {
+	t := &transport{
+		timeout:   10 * time.Second,
+		retries:   2,
+		userAgent: "ramp-go",
+		log:       slog.New(slog.DiscardHandler),
+		now:       time.Now,
+	}
+	for _, o := range options {
+		if o == nil {
+			return nil, errors.New("ramp: an option is nil")
+		}
+		if err := o.applyClient(t); err != nil {
+			return nil, err
+		}
+	}
+	t.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return t, nil
+}
+
+// answer is an HTTP response that was read whole.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// retryAfter is what the answer asks for, 0 if nothing.
+func (a *answer) retryAfter(now time.Time) time.Duration {
+	value := strings.TrimSpace(a.header.Get("Retry-After"))
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}
+
+var errAnswerTooLarge = errors.New("the answer is too large")
+
+// post sends body once and reads an answer of at most limit bytes. Its errors
+// hold no URL, which may have a credential in it.
+func (t *transport) post(ctx context.Context, address string, header http.Header, body []byte, limit int64) (*answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, withoutURL(err)
+	}
+	request.Header = header
+	request.Header.Set("User-Agent", t.userAgent)
+	response, err := t.client.Do(request)
+	if err != nil {
+		return nil, withoutURL(err)
+	}
+	defer response.Body.Close()
+	read, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the answer: %w", withoutURL(err))
+	}
+	if int64(len(read)) > limit {
+		return nil, errAnswerTooLarge
+	}
+	return &answer{status: response.StatusCode, header: response.Header, body: read}, nil
+}
+
+func withoutURL(err error) error {
+	var at *url.Error
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// transient marks a failure that may pass.
+type transient struct {
+	error
+	after time.Duration // how long to wait at least, 0 if nobody said
+}
+
+// retry makes attempts until one succeeds or fails for good. The error is that
+// of the last attempt, without the mark.
+func (t *transport) retry(ctx context.Context, attempt func() error) error {
+	for n := 0; ; n++ {
+		err := attempt()
+		var passing *transient
+		if !errors.As(err, &passing) {
+			return err
+		}
+		if n == t.retries || ctx.Err() != nil {
+			return passing.error
+		}
+		wait := max(pause(n), passing.after)
+		if deadline, ok := ctx.Deadline(); wait > mostWait || ok && time.Until(deadline) < wait {
+			return passing.error
+		}
+		t.log.LogAttrs(ctx, slog.LevelWarn, "ramp: trying again",
+			slog.Int("attempt", n+1), slog.Duration("wait", wait), slog.Any("error", passing.error))
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("%w (while waiting after: %w)", ctx.Err(), passing.error)
+		}
+	}
+}
+
+// pause is the wait after attempt n, between half of the full one and all of it.
+func pause(n int) time.Duration {
+	full := mostPause
+	if n < 10 {
+		full = min(mostPause, firstPause<<n)
+	}
+	return full/2 + rand.N(full/2+1)
+}
+
+const mostExcerpt = 200 // bytes of foreign text in an error
+
+// excerpt is the beginning of foreign text, fit for one line of a log.
+func excerpt(text string) string {
+	if len(text) > 4*mostExcerpt {
+		text = text[:4*mostExcerpt]
+	}
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r), r == utf8.RuneError:
+			return ' '
+		case !unicode.IsPrint(r):
+			return -1
+		default:
+			return r
+		}
+	}, text)
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) <= mostExcerpt {
+		return text
+	}
+	end := mostExcerpt
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
+}

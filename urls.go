@@ -1,0 +1,145 @@
+package ramp
+
+import (
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// Lang is a language of the front-end (interface 2.1).
+type Lang string
+
+// The languages of the interface.
+const (
+	LangChinese            Lang = "zh"
+	LangEnglish            Lang = "en"
+	LangTraditionalChinese Lang = "zh-Hant"
+)
+
+// PlatformWeb is the only platform of the interface (2.1).
+const PlatformWeb = "web"
+
+// CatalogParams are the parameters of the catalog view (interface 2.1).
+type CatalogParams struct {
+	ProjectID   string      // required: issued by the service
+	SessionID   string      // required: the user's game character
+	AccessToken AccessToken // required: comes back to your server in every call of the service
+	Platform    string      // optional: PlatformWeb
+	Network     Network     // required
+	Lang        Lang        // optional
+}
+
+// CatalogURL returns the address of the catalog view (interface 2.1, 4.2) below
+// rampURL, the {ramp_url} of the interface: an absolute https URL with or
+// without a path. http is accepted for a loopback host only, because the URL
+// carries the access token. The URL is a credential: hand it to the player's
+// webview, and keep it out of logs.
+//
+// The error is an [*InvalidError] that lists every parameter that is missing or
+// unknown.
+func CatalogURL(rampURL string, c CatalogParams) (string, error) {
+	var p problems
+	base := checkBase(&p, "rampURL", rampURL)
+	p.require(c.ProjectID != "", "projectId")
+	p.require(c.SessionID != "", "sessionId")
+	p.require(c.AccessToken.Reveal() != "", "accessToken")
+	checkNetwork(&p, "network", c.Network)
+	switch c.Lang {
+	case "", LangChinese, LangEnglish, LangTraditionalChinese:
+	default:
+		p.add("lang", "must be zh, en or zh-Hant")
+	}
+	if c.Platform != "" && c.Platform != PlatformWeb {
+		p.add("platform", "must be web")
+	}
+	if err := p.err(); err != nil {
+		return "", err
+	}
+	return base + "/catalog" + query(
+		"projectId", c.ProjectID,
+		"sessionId", c.SessionID,
+		"accessToken", c.AccessToken.Reveal(),
+		"platform", c.Platform,
+		"network", string(c.Network),
+		"lang", string(c.Lang),
+	), nil
+}
+
+// ExchangeParams are the parameters of the exchange view (interface 2.1).
+type ExchangeParams struct {
+	UUID        uuid.UUID   // required: from [Client.Initialize], valid for 5 minutes
+	AccessToken AccessToken // required: comes back to your server in every call of the service
+	SessionID   string      // required: the user's session or account
+	Network     Network     // required
+}
+
+// ExchangeURL returns the address of the exchange view, where the player mints
+// or burns (interface 2.1, 4.2). All that [CatalogURL] says holds here.
+func ExchangeURL(rampURL string, e ExchangeParams) (string, error) {
+	var p problems
+	base := checkBase(&p, "rampURL", rampURL)
+	p.require(e.UUID != uuid.Nil, "uuid")
+	p.require(e.AccessToken.Reveal() != "", "accessToken")
+	p.require(e.SessionID != "", "sessionId")
+	checkNetwork(&p, "network", e.Network)
+	if err := p.err(); err != nil {
+		return "", err
+	}
+	return base + "/exchange" + query(
+		"uuid", e.UUID.String(),
+		"accessToken", e.AccessToken.Reveal(),
+		"sessionId", e.SessionID,
+		"network", string(e.Network),
+	), nil
+}
+
+func checkNetwork(p *problems, path string, n Network) {
+	if n != Mainnet && n != Testnet {
+		p.add(path, "must be mainnet or testnet")
+	}
+}
+
+// query writes names and values in the order given, without the empty ones.
+func query(pairs ...string) string {
+	var b strings.Builder
+	separator := byte('?')
+	for i := 0; i < len(pairs); i += 2 {
+		name, value := pairs[i], pairs[i+1]
+		if value == "" {
+			continue
+		}
+		b.WriteByte(separator)
+		b.WriteString(name)
+		b.WriteByte('=')
+		// A blank as %20 is read back by every decoder; a plus only by some.
+		b.WriteString(strings.ReplaceAll(url.QueryEscape(value), "+", "%20"))
+		separator = '&'
+	}
+	return b.String()
+}
+
+// checkBase returns a base address without its trailing slashes.
+func checkBase(p *problems, path, base string) string {
+	u, err := url.Parse(base)
+	switch {
+	case err != nil, u.Host == "", u.Scheme != "https" && u.Scheme != "http":
+		p.add(path, "must be an absolute https URL")
+	case u.User != nil, u.RawQuery != "", u.ForceQuery, strings.Contains(base, "#"):
+		p.add(path, "must not have a user, a query or a fragment")
+	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+		p.add(path, "must be https, unless the host is this machine")
+	default:
+		return strings.TrimRight(u.String(), "/")
+	}
+	return ""
+}
+
+func isLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}

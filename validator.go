@@ -1,0 +1,283 @@
+package ramp
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/rand"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
+	ethcrypto "github.com/ethereum/go-ethereum/crypto"
+)
+
+// Signature is an ECDSA signature on secp256k1 (interface 5.3): r and s of 32
+// bytes each and v, which is 27 or 28. The ones that a [Signer] makes have a
+// low s, as contracts demand.
+type Signature [65]byte
+
+// ParseSignature reads a signature: 0x and 130 hex digits. It checks the form;
+// [Recover] checks the rest. The error wraps [ErrSignature].
+func ParseSignature(s string) (Signature, error) {
+	var sig Signature
+	digits, ok := strings.CutPrefix(s, "0x")
+	if !ok || len(digits) != 2*len(sig) || !isHex(digits) {
+		return Signature{}, fmt.Errorf("ramp: %w: it must be 65 bytes in hex with 0x", ErrSignature)
+	}
+	_, err := hex.Decode(sig[:], []byte(digits))
+	return sig, err
+}
+
+// String returns the signature as 0x and 130 hex digits, the form of the wire.
+func (s Signature) String() string { return "0x" + hex.EncodeToString(s[:]) }
+
+// MarshalText writes what String returns.
+func (s Signature) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (s *Signature) UnmarshalText(b []byte) error {
+	sig, err := ParseSignature(string(b))
+	if err == nil {
+		*s = sig
+	}
+	return err
+}
+
+// Recover returns the address whose key made the signature over the digest. It
+// accepts only what a contract would: v 27 or 28, r and s in range, s low. The
+// error wraps [ErrSignature].
+func Recover(d Digest, s Signature) (common.Address, error) {
+	v := s[64] - 27
+	if !ethcrypto.ValidateSignatureValues(v, new(big.Int).SetBytes(s[:32]), new(big.Int).SetBytes(s[32:64]), true) {
+		return common.Address{}, fmt.Errorf("ramp: %w: r, s or v is out of range", ErrSignature)
+	}
+	s[64] = v
+	key, err := ethcrypto.SigToPub(d[:], s[:])
+	if err != nil {
+		return common.Address{}, fmt.Errorf("ramp: %w: no key could have made it", ErrSignature)
+	}
+	return ethcrypto.PubkeyToAddress(*key), nil
+}
+
+// Signer signs digests with the validator key (interface 5.3). Every signature
+// that it returns recovers to its address. It is safe for concurrent use if
+// what it was made from is.
+type Signer struct {
+	address common.Address
+	sign    func(context.Context, Digest) (Signature, error)
+}
+
+// NewKeySigner returns a signer for a private key in hex, 64 digits with or
+// without 0x. Its signatures are deterministic (RFC 6979). The error wraps
+// [ErrValidatorKey] and does not hold the key.
+func NewKeySigner(hexKey string) (*Signer, error) {
+	key, err := ethcrypto.HexToECDSA(strings.TrimPrefix(hexKey, "0x"))
+	if err != nil {
+		return nil, fmt.Errorf("ramp: %w: it must be a secp256k1 private key, 32 bytes in hex", ErrValidatorKey)
+	}
+	return NewECDSASigner(key)
+}
+
+// NewECDSASigner returns a signer for a private key on secp256k1. Its
+// signatures are deterministic (RFC 6979). The error wraps [ErrValidatorKey].
+func NewECDSASigner(key *ecdsa.PrivateKey) (*Signer, error) {
+	if key == nil || key.D == nil || !onSecp256k1(&key.PublicKey) {
+		return nil, fmt.Errorf("ramp: %w: it must be a private key on secp256k1", ErrValidatorKey)
+	}
+	if key.D.Sign() <= 0 || key.D.Cmp(ethcrypto.S256().Params().N) >= 0 {
+		return nil, fmt.Errorf("ramp: %w: it is out of range", ErrValidatorKey)
+	}
+	own, err := ethcrypto.ToECDSA(ethcrypto.FromECDSA(key))
+	if err != nil || own.X.Cmp(key.X) != 0 || own.Y.Cmp(key.Y) != 0 {
+		return nil, fmt.Errorf("ramp: %w: its public half belongs to another key", ErrValidatorKey)
+	}
+	sign := func(_ context.Context, d Digest) (Signature, error) {
+		var s Signature
+		raw, err := ethcrypto.Sign(d[:], own)
+		if err != nil {
+			return s, fmt.Errorf("ramp: sign: %w", err)
+		}
+		copy(s[:], raw)
+		s[64] += 27
+		return s, nil
+	}
+	return &Signer{address: ethcrypto.PubkeyToAddress(own.PublicKey), sign: sign}, nil
+}
+
+// NewCryptoSigner returns a signer for any [crypto.Signer] whose public key is
+// an [*ecdsa.PublicKey] on secp256k1: an HSM through PKCS #11, or a client of a
+// key service that offers the interface. It is asked to sign with
+// [crypto.SHA256] as its options, which names the length of the digest; the
+// digest is signed as it is. The signature may be DER or r||s, with any s.
+//
+// A crypto.Signer takes no context. To have calls end with theirs, use
+// [NewFuncSigner].
+func NewCryptoSigner(signer crypto.Signer) (*Signer, error) {
+	if signer == nil {
+		return nil, fmt.Errorf("ramp: %w: the crypto.Signer is nil", ErrValidatorKey)
+	}
+	public, ok := signer.Public().(*ecdsa.PublicKey)
+	if !ok || !onSecp256k1(public) {
+		return nil, fmt.Errorf("ramp: %w: the crypto.Signer must hold a key on secp256k1", ErrValidatorKey)
+	}
+	return NewFuncSigner(publicKeyAddress(public), func(ctx context.Context, digest []byte) ([]byte, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return signer.Sign(rand.Reader, digest, crypto.SHA256)
+	})
+}
+
+// NewFuncSigner returns a signer for a key that a function reaches: in a cloud
+// key service or an HSM. The function gets the 32 bytes of the digest, which it
+// must have signed as they are, and returns the signature as DER or as r||s of
+// 64 bytes, with any s. The address, of [PublicKeyAddress] or the console, is
+// what v is found by: a signature of another key is an error, not an answer.
+//
+// AWS KMS, with a key of spec ECC_SECG_P256K1:
+//
+//	func(ctx context.Context, digest []byte) ([]byte, error) {
+//		out, err := client.Sign(ctx, &kms.SignInput{
+//			KeyId:            &keyID,
+//			Message:          digest,
+//			MessageType:      types.MessageTypeDigest,
+//			SigningAlgorithm: types.SigningAlgorithmSpecEcdsaSha256,
+//		})
+//		if err != nil {
+//			return nil, err
+//		}
+//		return out.Signature, nil
+//	}
+//
+// Google Cloud KMS, with a key of algorithm EC_SIGN_SECP256K1_SHA256:
+//
+//	func(ctx context.Context, digest []byte) ([]byte, error) {
+//		out, err := client.AsymmetricSign(ctx, &kmspb.AsymmetricSignRequest{
+//			Name:   keyVersion,
+//			Digest: &kmspb.Digest{Digest: &kmspb.Digest_Sha256{Sha256: digest}},
+//		})
+//		if err != nil {
+//			return nil, err
+//		}
+//		return out.Signature, nil
+//	}
+//
+// Both services choose a random nonce, so the same digest signed twice gives
+// two signatures, each of them valid.
+func NewFuncSigner(address common.Address, sign func(ctx context.Context, digest []byte) ([]byte, error)) (*Signer, error) {
+	switch {
+	case sign == nil:
+		return nil, fmt.Errorf("ramp: %w: the function is nil", ErrValidatorKey)
+	case address == common.Address{}:
+		return nil, fmt.Errorf("ramp: %w: the address is zero", ErrValidatorKey)
+	}
+	return &Signer{address: address, sign: func(ctx context.Context, d Digest) (Signature, error) {
+		theirs := d // so that what they do to it is not what is checked
+		raw, err := sign(ctx, theirs[:])
+		if err != nil {
+			return Signature{}, fmt.Errorf("ramp: sign: %w", err)
+		}
+		return normalize(raw, d, address)
+	}}, nil
+}
+
+// Address returns the address of the validator key, the one to register in the
+// service console.
+func (s *Signer) Address() common.Address { return s.address }
+
+// Sign returns the signature of the digest.
+func (s *Signer) Sign(ctx context.Context, d Digest) (Signature, error) { return s.sign(ctx, d) }
+
+// PublicKeyAddress returns the address of a secp256k1 public key in the form
+// that key services give it: DER or PEM of a SubjectPublicKeyInfo, which
+// crypto/x509 does not read for this curve. The error wraps [ErrValidatorKey].
+func PublicKeyAddress(spki []byte) (common.Address, error) {
+	if block, _ := pem.Decode(spki); block != nil {
+		spki = block.Bytes
+	}
+	var info struct {
+		Algorithm pkix.AlgorithmIdentifier
+		Key       asn1.BitString
+	}
+	var curve asn1.ObjectIdentifier
+	rest, err := asn1.Unmarshal(spki, &info)
+	if err == nil && len(rest) == 0 {
+		_, err = asn1.Unmarshal(info.Algorithm.Parameters.FullBytes, &curve)
+	}
+	if err != nil || len(rest) != 0 || !info.Algorithm.Algorithm.Equal(oidECPublicKey) || !curve.Equal(oidSecp256k1) {
+		return common.Address{}, fmt.Errorf("ramp: %w: it must be a secp256k1 public key, DER or PEM", ErrValidatorKey)
+	}
+	key, err := ethcrypto.UnmarshalPubkey(info.Key.RightAlign())
+	if err != nil {
+		key, err = ethcrypto.DecompressPubkey(info.Key.RightAlign())
+	}
+	if err != nil {
+		return common.Address{}, fmt.Errorf("ramp: %w: it is no point of secp256k1", ErrValidatorKey)
+	}
+	return ethcrypto.PubkeyToAddress(*key), nil
+}
+
+var (
+	oidECPublicKey = asn1.ObjectIdentifier{1, 2, 840, 10045, 2, 1}
+	oidSecp256k1   = asn1.ObjectIdentifier{1, 3, 132, 0, 10}
+)
+
+// normalize brings what a key service returns into the form of the interface:
+// s low, v found by recovery to the address.
+func normalize(raw []byte, d Digest, address common.Address) (Signature, error) {
+	r, s, err := splitSignature(raw)
+	if err != nil {
+		return Signature{}, fmt.Errorf("ramp: %w: %w", ErrSignature, err)
+	}
+	order := ethcrypto.S256().Params().N
+	if r.Sign() <= 0 || s.Sign() <= 0 || r.Cmp(order) >= 0 || s.Cmp(order) >= 0 {
+		return Signature{}, fmt.Errorf("ramp: %w: r or s is out of range", ErrSignature)
+	}
+	if other := new(big.Int).Sub(order, s); other.Cmp(s) < 0 {
+		s = other
+	}
+	var sig Signature
+	r.FillBytes(sig[:32])
+	s.FillBytes(sig[32:64])
+	for _, v := range []byte{27, 28} {
+		sig[64] = v
+		if got, err := Recover(d, sig); err == nil && got == address {
+			return sig, nil
+		}
+	}
+	return Signature{}, fmt.Errorf("ramp: %w: the key of %s did not make it", ErrSignature, address)
+}
+
+// splitSignature reads r||s, r||s||v or DER. A DER signature of 64 or 65 bytes
+// would need an r and an s that no one has ever seen.
+func splitSignature(raw []byte) (r, s *big.Int, err error) {
+	if len(raw) == 64 || len(raw) == 65 {
+		return new(big.Int).SetBytes(raw[:32]), new(big.Int).SetBytes(raw[32:64]), nil
+	}
+	var der struct{ R, S *big.Int }
+	if rest, err := asn1.Unmarshal(raw, &der); err != nil || len(rest) != 0 {
+		return nil, nil, errors.New("it is neither DER nor r||s")
+	}
+	return der.R, der.S, nil
+}
+
+// onSecp256k1 says whether a key lies on the curve, whoever implements it.
+func onSecp256k1(key *ecdsa.PublicKey) bool {
+	if key == nil || key.Curve == nil || key.X == nil || key.Y == nil {
+		return false
+	}
+	own, other := ethcrypto.S256().Params(), key.Params()
+	return other != nil && own.P.Cmp(other.P) == 0 && own.B.Cmp(other.B) == 0 &&
+		ethcrypto.S256().IsOnCurve(key.X, key.Y)
+}
+
+func publicKeyAddress(key *ecdsa.PublicKey) common.Address {
+	return ethcrypto.PubkeyToAddress(ecdsa.PublicKey{Curve: ethcrypto.S256(), X: key.X, Y: key.Y})
+}

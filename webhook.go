@@ -1,0 +1,437 @@
+package ramp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// The headers that carry a session (interface 4.3, 5.1). Header names are
+// case-insensitive.
+const (
+	HeaderSession       = "X-Dapp-Sessionid"
+	HeaderAuthorization = "X-Dapp-Authorization"
+)
+
+// Game is what a studio writes: its side of the three endpoints. Every method
+// may be called by many requests at once.
+type Game interface {
+	// Authenticate says whether the token is one of the session, on assets and
+	// validate calls (interface 5.1). nil lets the call pass, [Reject] answers
+	// 401 with its code, any other error answers 500.
+	Authenticate(ctx context.Context, s Session) error
+
+	// Assets returns what the service shows of the user (interface 2.4). It is
+	// called after Authenticate.
+	Assets(ctx context.Context, s Session) (*Player, error)
+
+	// Validate decides on a mint or a burn (interface 2.5). It is called after
+	// Authenticate, with a request whose form is right; quantities and policy
+	// are the game's to check. For a mint, take the assets here, durably and
+	// once for a UUID: [ValidateRequest.Effect] says which. nil approves and
+	// releases the signature, [Reject] declines, any other error answers 500.
+	Validate(ctx context.Context, s Session, r *ValidateRequest) error
+
+	// Result tells that a transaction is over (interface 6). It is called at
+	// least once for a UUID and perhaps many times, at once and on any machine:
+	// the effect, which [Result.Effect] gives, must happen once. Authenticate
+	// is not called, because the token may have expired in the 12 hours that a
+	// delivery can take; the HMAC is what proves the caller. nil answers 200,
+	// [Permanent] 400, and any other error 500, so that the service delivers
+	// again.
+	Result(ctx context.Context, s Session, r *Result) error
+}
+
+// Handler is the studio's side of the three endpoints (interface 4.3). Make one
+// with [NewHandler] and share it: it is safe for concurrent use.
+//
+// Mount Assets, Validate and Result on the paths that the console has, or the
+// Handler itself for the paths of the interface's examples. Under another
+// framework, or without HTTP, hand headers and bytes to AnswerAssets,
+// AnswerValidate and AnswerResult, which do all of the work.
+type Handler struct {
+	game          Game
+	key           HMACKey
+	signer        *Signer
+	project       string
+	maxBody       int64
+	declineStatus int
+	code          func(Code) Code
+	log           *slog.Logger
+}
+
+// NewHandler returns a handler for the game. Validate and result calls must be
+// signed with key (interface 5.2), approvals are signed by signer (5.3).
+func NewHandler(game Game, key HMACKey, signer *Signer, options ...HandlerOption) (*Handler, error) {
+	switch {
+	case game == nil:
+		return nil, errors.New("ramp: NewHandler: the game is nil")
+	case key.IsZero():
+		return nil, fmt.Errorf("ramp: NewHandler: %w: it is the zero value", ErrHMACKey)
+	case signer == nil:
+		return nil, fmt.Errorf("ramp: NewHandler: %w: the signer is nil", ErrValidatorKey)
+	}
+	h := &Handler{
+		game:          game,
+		key:           key,
+		signer:        signer,
+		maxBody:       1 << 20,
+		declineStatus: http.StatusOK,
+		code:          func(c Code) Code { return c },
+		log:           slog.New(slog.DiscardHandler),
+	}
+	for _, o := range options {
+		if o == nil {
+			return nil, errors.New("ramp: an option is nil")
+		}
+		if err := o.applyHandler(h); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// WithProject refuses validate calls for any other project_id than the one from
+// the console. Without it, a game that serves several projects tells them apart
+// in [Game.Validate].
+func WithProject(id string) HandlerOption {
+	return handlerOption(func(h *Handler) error {
+		if id == "" {
+			return errors.New("ramp: WithProject: the project is empty")
+		}
+		h.project = id
+		return nil
+	})
+}
+
+// WithMaxBody sets how many bytes a body may have; more is answered with 413.
+// The default is 1 MiB. The interface does not show how large bodies get.
+func WithMaxBody(bytes int64) HandlerOption {
+	return handlerOption(func(h *Handler) error {
+		if bytes <= 0 {
+			return errors.New("ramp: WithMaxBody: the limit must be above 0")
+		}
+		h.maxBody = bytes
+		return nil
+	})
+}
+
+// WithDeclineStatus sets the HTTP status of a declined order, the answer to
+// [Reject]. The default is 200, as 4.3 of the interface has it; the service's
+// public guide shows 400.
+func WithDeclineStatus(status int) HandlerOption {
+	return handlerOption(func(h *Handler) error {
+		if status < 200 || status > 499 {
+			return errors.New("ramp: WithDeclineStatus: the status must be 200 to 499")
+		}
+		h.declineStatus = status
+		return nil
+	})
+}
+
+// WithCodes translates every errorCode before it is sent, those of [Reject]
+// too: the interface does not show which values the service knows (7.2).
+func WithCodes(translate func(Code) Code) HandlerOption {
+	return handlerOption(func(h *Handler) error {
+		if translate == nil {
+			return errors.New("ramp: WithCodes: the function is nil")
+		}
+		h.code = translate
+		return nil
+	})
+}
+
+// ParseSession reads the X-Dapp headers (interface 5.1), whatever the case of
+// their names. The error wraps [ErrSessionMissing] or [ErrTokenMissing]. A
+// header that comes twice is refused: nobody could say which one counts.
+func ParseSession(header http.Header) (Session, error) {
+	id, ok := single(header, HeaderSession)
+	if !ok || id == "" {
+		return Session{}, fmt.Errorf("ramp: %w", ErrSessionMissing)
+	}
+	authorization, ok := single(header, HeaderAuthorization)
+	scheme, token, _ := strings.Cut(authorization, " ")
+	token = strings.TrimSpace(token)
+	if !ok || !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return Session{}, fmt.Errorf("ramp: %w", ErrTokenMissing)
+	}
+	return Session{ID: id, Token: NewAccessToken(token)}, nil
+}
+
+// single returns the value of a header whose name may have any case. ok is
+// false when there are several.
+func single(header http.Header, name string) (value string, ok bool) {
+	seen := 0
+	for key, values := range header {
+		if strings.EqualFold(key, name) && len(values) > 0 {
+			value = strings.TrimSpace(values[0])
+			seen += len(values)
+		}
+	}
+	return value, seen <= 1
+}
+
+// Reply is what goes back to the service.
+type Reply struct {
+	Status int    // HTTP status
+	Body   []byte // JSON, the envelope of the interface
+	Err    error  // why it is no success, a [*Refusal]; nil for success
+}
+
+// Write sends the reply.
+func (r Reply) Write(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(r.Status)
+	_, _ = w.Write(r.Body) // the caller is gone: nobody is left to tell
+}
+
+// AnswerAssets answers an assets call (interface 2.4) from its headers.
+func (h *Handler) AnswerAssets(ctx context.Context, header http.Header) Reply {
+	return h.answer(ctx, "assets", func(*uuid.UUID) (any, error) {
+		s, err := ParseSession(header)
+		if err != nil {
+			return nil, refusalOf(err)
+		}
+		if err := h.game.Authenticate(ctx, s); err != nil {
+			return nil, gameRefusal(err, http.StatusUnauthorized)
+		}
+		player, err := h.game.Assets(ctx, s)
+		if err != nil {
+			return nil, gameRefusal(err, h.declineStatus)
+		}
+		if err := player.check(); err != nil {
+			return nil, err
+		}
+		return AssetsResponse{Success: true, Data: &AssetsData{V1: *player}}, nil
+	})
+}
+
+// AnswerValidate answers a validate call (interface 2.5, 2.6) from its headers
+// and the raw bytes of its body.
+func (h *Handler) AnswerValidate(ctx context.Context, header http.Header, body []byte) Reply {
+	return h.answer(ctx, "validate", func(id *uuid.UUID) (any, error) {
+		if err := h.authentic(header, body); err != nil {
+			return nil, refusalOf(err)
+		}
+		r, err := ParseValidate(body)
+		if err != nil {
+			return nil, refusalOf(err)
+		}
+		*id = r.UUID
+		if h.project != "" && r.ProjectID != h.project {
+			return nil, refusalOf(invalid("project_id", "is not the project of this handler"))
+		}
+		s, err := ParseSession(header)
+		if err != nil {
+			return nil, refusalOf(err)
+		}
+		if err := h.game.Authenticate(ctx, s); err != nil {
+			return nil, gameRefusal(err, http.StatusUnauthorized)
+		}
+		// Signed before the game commits, released only after it did: a signer
+		// that is down then costs no player anything.
+		signature, err := h.signer.Sign(ctx, r.Digest)
+		if err != nil {
+			return nil, err
+		}
+		if err := h.game.Validate(ctx, s, r); err != nil {
+			return nil, gameRefusal(err, h.declineStatus)
+		}
+		return ValidateResponse{Success: true, Data: &Approval{UserSig: r.UserSig, ValidatorSig: signature}}, nil
+	})
+}
+
+// AnswerResult answers a result call (interface 6) from its headers and the raw
+// bytes of its body.
+func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []byte) Reply {
+	return h.answer(ctx, "result", func(id *uuid.UUID) (any, error) {
+		if err := h.authentic(header, body); err != nil {
+			return nil, refusalOf(err)
+		}
+		r, err := ParseResult(body)
+		if err != nil {
+			return nil, refusalOf(err)
+		}
+		*id = r.UUID
+		s, err := ParseSession(header)
+		if err != nil {
+			return nil, refusalOf(err)
+		}
+		if r.SessionID != "" && r.SessionID != s.ID { // only the body is signed
+			return nil, refusalOf(fmt.Errorf("ramp: %w", ErrSessionMismatch))
+		}
+		if err := h.game.Result(ctx, s, r); err != nil {
+			// Declined or not, an outcome that was not taken in must come again.
+			return nil, gameRefusal(err, http.StatusInternalServerError)
+		}
+		return ResultResponse{Success: true}, nil
+	})
+}
+
+// authentic checks size and HMAC, before anything looks into the body.
+func (h *Handler) authentic(header http.Header, body []byte) error {
+	if int64(len(body)) > h.maxBody {
+		return fmt.Errorf("ramp: %w: its limit is %d bytes", ErrBodyTooLarge, h.maxBody)
+	}
+	signature, ok := single(header, HeaderHMAC)
+	if !ok {
+		return fmt.Errorf("ramp: %w: it came more than once", ErrHMACInvalid)
+	}
+	return h.key.Verify(body, signature)
+}
+
+// answer runs one call and turns its outcome into a reply and a log record. A
+// panic is an error like any other that is ours to blame.
+func (h *Handler) answer(ctx context.Context, endpoint string, call func(id *uuid.UUID) (any, error)) (reply Reply) {
+	start := time.Now()
+	var id uuid.UUID
+	var stack []byte
+	response, err := func() (response any, err error) {
+		defer func() {
+			if cause := recover(); cause != nil {
+				stack = debug.Stack()
+				response, err = nil, fmt.Errorf("ramp: panic: %v", cause)
+			}
+		}()
+		return call(&id)
+	}()
+	if err == nil {
+		reply = Reply{Status: http.StatusOK}
+		reply.Body, err = marshal(response)
+	}
+	if err != nil {
+		reply = h.refuse(err)
+	}
+	h.record(ctx, endpoint, id, reply, stack, time.Since(start))
+	return reply
+}
+
+// refuse answers with the envelope of a failure.
+func (h *Handler) refuse(err error) Reply {
+	var refusal *Refusal
+	if !errors.As(err, &refusal) || refusal.Status < 200 || refusal.Status > 599 {
+		refusal = &Refusal{Status: http.StatusInternalServerError, Code: CodeInternal, Err: err}
+	}
+	body, err := marshal(Response[struct{}]{ErrorCode: h.code(refusal.Code)})
+	if err != nil {
+		panic(err) // a struct of a boolean and a string
+	}
+	return Reply{Status: refusal.Status, Body: body, Err: refusal}
+}
+
+// record logs one call.
+func (h *Handler) record(ctx context.Context, endpoint string, id uuid.UUID, reply Reply, stack []byte, took time.Duration) {
+	level, outcome := slog.LevelInfo, "success"
+	attrs := []slog.Attr{slog.String("endpoint", endpoint), slog.Int("status", reply.Status), slog.Duration("duration", took)}
+	if id != uuid.Nil {
+		attrs = append(attrs, slog.String("uuid", id.String()))
+	}
+	var refusal *Refusal
+	if errors.As(reply.Err, &refusal) {
+		level, outcome = slog.LevelWarn, string(refusal.Code)
+		if reply.Status >= 500 {
+			level = slog.LevelError
+		}
+		attrs = append(attrs, slog.Any("error", refusal.Err))
+	}
+	if stack != nil {
+		attrs = append(attrs, slog.String("stack", string(stack)))
+	}
+	h.log.LogAttrs(ctx, level, "ramp: call", append(attrs, slog.String("outcome", outcome))...)
+}
+
+// check finds what a game must not answer.
+func (p *Player) check() error {
+	if p == nil {
+		return errors.New("ramp: the game returned neither a player nor an error")
+	}
+	for i, a := range p.Assets {
+		switch {
+		case a.ID == "":
+			return fmt.Errorf("ramp: the game returned assets[%d] without an ID", i)
+		case a.Balance.Sign() < 0:
+			return fmt.Errorf("ramp: the game returned assets[%d] with a balance below 0", i)
+		}
+	}
+	return nil
+}
+
+// From here on it is net/http, and nothing else.
+
+// The paths of the interface's examples (4.3), which [Handler.ServeHTTP]
+// serves.
+const (
+	PathAssets   = "/api/assets"
+	PathValidate = "/api/validate"
+	PathResult   = "/api/result"
+)
+
+// ServeHTTP serves the three endpoints on PathAssets, PathValidate and
+// PathResult, and answers 404 for every other path.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case PathAssets:
+		h.Assets(w, r)
+	case PathValidate:
+		h.Validate(w, r)
+	case PathResult:
+		h.Result(w, r)
+	default:
+		h.refuse(&Refusal{Status: http.StatusNotFound, Code: CodeNotFound}).Write(w)
+	}
+}
+
+// Assets is the Get Assets endpoint (interface 4.3).
+func (h *Handler) Assets(w http.ResponseWriter, r *http.Request) {
+	if h.allows(w, r, http.MethodGet) {
+		h.AnswerAssets(r.Context(), r.Header).Write(w)
+	}
+}
+
+// Validate is the Validate Order endpoint (interface 4.3).
+func (h *Handler) Validate(w http.ResponseWriter, r *http.Request) {
+	h.post(w, r, "validate", h.AnswerValidate)
+}
+
+// Result is the result endpoint (interface 4.3).
+func (h *Handler) Result(w http.ResponseWriter, r *http.Request) {
+	h.post(w, r, "result", h.AnswerResult)
+}
+
+func (h *Handler) post(w http.ResponseWriter, r *http.Request, endpoint string,
+	answer func(context.Context, http.Header, []byte) Reply) {
+	if !h.allows(w, r, http.MethodPost) {
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.maxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		err = fmt.Errorf("ramp: %w: its limit is %d bytes", ErrBodyTooLarge, h.maxBody)
+	case err != nil:
+		err = invalid("body", "did not come whole")
+	}
+	if err != nil {
+		h.answer(r.Context(), endpoint, func(*uuid.UUID) (any, error) { return nil, refusalOf(err) }).Write(w)
+		return
+	}
+	answer(r.Context(), r.Header, body).Write(w)
+}
+
+func (h *Handler) allows(w http.ResponseWriter, r *http.Request, method string) bool {
+	if r.Method == method {
+		return true
+	}
+	w.Header().Set("Allow", method)
+	h.refuse(&Refusal{Status: http.StatusMethodNotAllowed, Code: CodeMethodNotAllowed}).Write(w)
+	return false
+}
