@@ -2,7 +2,6 @@ package ramp
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -126,7 +125,7 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
+// isHex says whether s is one hex digit or more.
 func isHex(s string) bool {
-	_, err := hex.DecodeString(s)
-	return err == nil && s != ""
+	return s != "" && strings.Trim(s, "0123456789abcdefABCDEF") == ""
 }

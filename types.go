@@ -173,7 +173,7 @@ func ParseValidate(body []byte) (*ValidateRequest, error) {
 	}
 	var p problems
 	p.require(r.UserSig != "", "user_sig")
-	if r.UserSig != "" && !isHex(strings.TrimPrefix(r.UserSig, "0x")) {
+	if digits := strings.TrimPrefix(r.UserSig, "0x"); r.UserSig != "" && (!isHex(digits) || len(digits)%2 != 0) {
 		p.add("user_sig", "must be hex")
 	}
 	p.require(r.UserAddress != "", "user_address")

@@ -1,0 +1,189 @@
+// Quickstart is a whole integration in one file: a game with two assets, its
+// server, and the token ramp beside it, over real HTTP. It mints, mints again
+// with a transaction that fails, burns, and delivers each result three times.
+// It exits with 1 if a balance is not what it should be.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log"
+	"net/http/httptest"
+	"sync"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+// Game is the studio's side: four methods. Memory is enough for a quickstart; a
+// real game keeps balances and orders in one database, in one transaction.
+type Game struct {
+	session ramp.Session
+
+	mu       sync.Mutex
+	balances map[string]int64
+	orders   map[uuid.UUID]*order
+}
+
+type order struct {
+	request *ramp.ValidateRequest
+	done    bool
+}
+
+// Authenticate says whether the token is one that we gave to this session.
+func (g *Game) Authenticate(_ context.Context, s ramp.Session) error {
+	if s.ID != g.session.ID || s.Token.Reveal() != g.session.Token.Reveal() {
+		return ramp.Reject("INVALID_USER")
+	}
+	return nil
+}
+
+// Assets lists what the player owns.
+func (g *Game) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return &ramp.Player{PlayerID: s.ID, Assets: []ramp.Asset{
+		{ID: "item_gold", Balance: ramp.NewAmount(g.balances["item_gold"])},
+		{ID: "item_gem", Balance: ramp.NewAmount(g.balances["item_gem"])},
+	}}, nil
+}
+
+// Validate takes the assets of a mint, once for a UUID. The signature is
+// released only when it returns nil.
+func (g *Game) Validate(_ context.Context, _ ramp.Session, r *ramp.ValidateRequest) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if known := g.orders[r.UUID]; known != nil {
+		if known.request.Digest != r.Digest { // another order under the same UUID
+			return ramp.Reject("INVALID_MESSAGE")
+		}
+		return nil // the same call again: taken already
+	}
+	effect, err := r.Effect()
+	if err != nil {
+		return err
+	}
+	if err := g.apply(effect); err != nil {
+		return err
+	}
+	g.orders[r.UUID] = &order{request: r}
+	return nil
+}
+
+// Result gives back what a failed mint took, or grants what a burn earned, once
+// for a UUID. What was validated counts, not what the result says.
+func (g *Game) Result(_ context.Context, _ ramp.Session, r *ramp.Result) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	known := g.orders[r.UUID]
+	switch {
+	case known == nil:
+		return errors.New("unknown order") // HTTP 500: the service delivers again
+	case known.done:
+		return nil
+	}
+	effect, err := (&ramp.Result{Receipt: r.Receipt, Intent: known.request.Intent}).Effect()
+	if err != nil {
+		return err
+	}
+	if err := g.apply(effect); err != nil {
+		return err
+	}
+	known.done = true
+	return nil
+}
+
+// apply moves all assets of an effect, or none.
+func (g *Game) apply(effect ramp.Effect) error {
+	after := make(map[string]int64)
+	for _, asset := range effect.Assets {
+		delta, err := effect.Delta(asset).Int64()
+		if after[asset.ID] = g.balances[asset.ID] + delta; err != nil || after[asset.ID] < 0 {
+			return ramp.Reject("INVALID_BALANCE")
+		}
+	}
+	for id, balance := range after {
+		g.balances[id] = balance
+	}
+	return nil
+}
+
+func main() {
+	ctx := context.Background()
+
+	// What the console gives you: the HMAC key. What you give it: the address.
+	key := must(ramp.TextKey(rand.Text()))
+	signer := must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
+
+	// Your server: the handler answers the service's three calls.
+	session := ramp.Session{ID: "character-7", Token: ramp.NewAccessToken(rand.Text())}
+	game := &Game{session: session, orders: map[uuid.UUID]*order{},
+		balances: map[string]int64{"item_gold": 1000, "item_gem": 5}}
+	handler := must(ramp.NewHandler(game, key, signer, ramp.WithProject("quickstart")))
+	server := httptest.NewServer(handler)
+
+	// The token ramp. In production it is the service, and this is its address.
+	service := must(ramptest.New(ramptest.Config{
+		Key: key, Validator: signer.Address(), Game: server.URL, ProjectID: "quickstart"}))
+	client := must(ramp.NewClient(service.URL(), key))
+
+	table := "step                     before   validated  result   again    again\n"
+	for _, step := range []struct {
+		name      string
+		order     func(context.Context, uuid.UUID, ramp.Session, ramp.Amount) (*ramptest.Order, error)
+		outcome   ramptest.Outcome
+		before    string // gold and gems
+		validated string // after the game has approved
+		finished  string // after each of three deliveries of the result
+	}{
+		{"mint", service.Mint, ramptest.Succeeded, "1000/5", "900/4", "900/4"},
+		{"mint, transaction fails", service.Mint, ramptest.Failed, "900/4", "800/3", "900/4"},
+		{"burn", service.Burn, ramptest.Succeeded, "900/4", "900/4", "950/4"},
+	} {
+		table += fmt.Sprintf("%-24s %-8s", step.name, owns(ctx, service, session, step.before))
+
+		started := must(client.Initialize(ctx, ramp.InitializeRequest{Intent: ramp.InitializeIntent{
+			Network: ramp.Testnet, ProjectID: "quickstart", Token: "0x00000000000000000000000000000000000070c3", MintFeeBps: 100,
+			Materials: []ramp.Item{
+				{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"},
+				{ID: "item_gem", Amount: ramp.NewAmount(1), IconURL: "https://example.com/gem.png"}},
+			Outputs: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(50), IconURL: "https://example.com/gold.png"}},
+		}}))
+
+		// The player's webview opens this page. Its URL carries the access token:
+		// print it in a quickstart and nowhere else.
+		fmt.Println(step.name+":", must(ramp.ExchangeURL(service.URL(), ramp.ExchangeParams{
+			UUID: started.UUID, AccessToken: session.Token, SessionID: session.ID, Network: ramp.Testnet})))
+
+		order := must(step.order(ctx, started.UUID, session, ramp.NewAmount(10)))
+		table += fmt.Sprintf(" %-10s", owns(ctx, service, session, step.validated))
+		for range 3 { // the service delivers at least once
+			if err := service.Deliver(ctx, order, step.outcome); err != nil {
+				log.Fatal(err)
+			}
+			table += fmt.Sprintf(" %-8s", owns(ctx, service, session, step.finished))
+		}
+		table += "\n"
+	}
+	fmt.Print("\nThe player's gold and gems, as the service reads them:\n\n", table)
+}
+
+// owns asks the game what the player owns, as the service does.
+func owns(ctx context.Context, service *ramptest.Service, session ramp.Session, want string) string {
+	player := must(service.Assets(ctx, session))
+	got := player.Assets[0].Balance.String() + "/" + player.Assets[1].Balance.String()
+	if got != want {
+		log.Fatalf("the player owns %s instead of %s", got, want)
+	}
+	return got
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return value
+}

@@ -1,0 +1,114 @@
+package ramptest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/ethereum/go-ethereum/common"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// broken says how an answer breaks the interface.
+func broken(format string, args ...any) error {
+	return fmt.Errorf("ramptest: the studio's answer breaks the interface: "+format, args...)
+}
+
+// open checks the envelope (interface 7.2) and returns its data: JSON of an
+// object or null. A refusal that is well made is a [*Declined].
+func open(a *answer) (json.RawMessage, error) {
+	var envelope map[string]json.RawMessage
+	if err := json.Unmarshal(a.body, &envelope); err != nil {
+		return nil, broken("HTTP %d with a body that is no JSON object", a.status)
+	}
+	for _, name := range []string{"success", "errorCode", "data"} {
+		if _, ok := envelope[name]; !ok {
+			return nil, broken("HTTP %d without %s (7.2)", a.status, name)
+		}
+	}
+	var success bool
+	if err := json.Unmarshal(envelope["success"], &success); err != nil || isNull(envelope["success"]) {
+		return nil, broken("success is no boolean (7.2)")
+	}
+	if !success {
+		var code string
+		if err := json.Unmarshal(envelope["errorCode"], &code); err != nil || code == "" {
+			return nil, broken("a failure without a string as errorCode (7.2)")
+		}
+		if !isNull(envelope["data"]) {
+			return nil, broken("a failure whose data is not null (7.2)")
+		}
+		return nil, &Declined{Status: a.status, Code: ramp.Code(code)}
+	}
+	if a.status != http.StatusOK {
+		return nil, broken("success with HTTP %d instead of 200 (4.3)", a.status)
+	}
+	if !isNull(envelope["errorCode"]) {
+		return nil, broken("success whose errorCode is not null (7.2)")
+	}
+	return envelope["data"], nil
+}
+
+func isNull(b json.RawMessage) bool { return string(bytes.TrimSpace(b)) == "null" }
+
+// checkAssets checks an answer of section 2.4.
+func checkAssets(a *answer) (*ramp.Player, error) {
+	raw, err := open(a)
+	if err != nil {
+		return nil, err
+	}
+	var data struct {
+		V1 *struct {
+			Assets *[]map[string]json.RawMessage `json:"assets"`
+		} `json:"v1"`
+	}
+	if err := json.Unmarshal(raw, &data); err != nil || data.V1 == nil || data.V1.Assets == nil {
+		return nil, broken("data.v1.assets is not an array of objects (2.4)")
+	}
+	var whole ramp.AssetsData
+	if err := json.Unmarshal(raw, &whole); err != nil {
+		return nil, broken("data.v1 is not of the form of 2.4: a balance is a decimal string, the rest are strings")
+	}
+	for i, asset := range whole.V1.Assets {
+		if asset.ID == "" || asset.Balance.Sign() < 0 {
+			return nil, broken("data.v1.assets[%d] has no id, or a balance below 0 (2.4)", i)
+		}
+	}
+	return &whole.V1, nil
+}
+
+// checkApproval checks an answer of section 2.6, and its signature by 5.3.
+func checkApproval(a *answer, asked *ramp.ValidateRequest, validator common.Address) (*ramp.Approval, error) {
+	raw, err := open(a)
+	if err != nil {
+		return nil, err
+	}
+	var approval ramp.Approval
+	if err := json.Unmarshal(raw, &approval); err != nil || isNull(raw) {
+		return nil, broken("data.validatorSig is not 65 bytes in hex with 0x (5.3)")
+	}
+	if approval.UserSig != asked.UserSig {
+		return nil, broken("data.userSig is not user_sig as it was sent (2.6)")
+	}
+	signer, err := ramp.Recover(asked.Digest, approval.ValidatorSig)
+	if err != nil {
+		return nil, broken("data.validatorSig is no signature with v 27 or 28 and a low s (5.3)")
+	}
+	if signer != validator {
+		return nil, broken("data.validatorSig was made by %s, not by the registered %s (5.3)", signer, validator)
+	}
+	return &approval, nil
+}
+
+// checkResult checks an answer to a result call (interface 4.3).
+func checkResult(a *answer) error {
+	raw, err := open(a)
+	if err != nil {
+		return err
+	}
+	if !isNull(raw) {
+		return broken("data of a result's answer is not null (4.3)")
+	}
+	return nil
+}
