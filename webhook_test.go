@@ -1,0 +1,801 @@
+package ramp_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+const (
+	testUUID   = "7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10"
+	testDigest = "0xd91c81e564e4f69229a9224943fa9a79ff21b60fcef5096bfb79e1ce28591a85"
+	testToken  = "0x00000000000000000000000000000000000070c3"
+
+	// The signature of testDigest by the key of testSigner, made with an
+	// independent implementation.
+	testSignature = "0xb17272739fcb2452e6775a892259513cfd733f3c2dcf3c4f2772ff55514e49d6" +
+		"2d88f1296329f3642793e186858daf49ffd6518cc9c6fe86886209689019aaa91c"
+)
+
+func testKey(t testing.TB) ramp.HMACKey {
+	t.Helper()
+	key, err := ramp.TextKey("my_secret_salt_value_!@#$%^&*")
+	require.NoError(t, err)
+	return key
+}
+
+func testSigner(t testing.TB) *ramp.Signer {
+	t.Helper()
+	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	require.NoError(t, err)
+	return signer
+}
+
+// object is a JSON object that a test changes by path: "intent.from.0.amount".
+type object map[string]any
+
+func (o object) with(path string, value any) object {
+	return o.change(path, func(m map[string]any, name string) { m[name] = value })
+}
+
+func (o object) without(path string) object {
+	return o.change(path, func(m map[string]any, name string) { delete(m, name) })
+}
+
+func (o object) change(path string, change func(map[string]any, string)) object {
+	var copied map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(o.bytes()))
+	decoder.UseNumber()
+	if err := decoder.Decode(&copied); err != nil {
+		panic(err)
+	}
+	var at any = copied
+	names := strings.Split(path, ".")
+	for _, name := range names[:len(names)-1] {
+		switch parent := at.(type) {
+		case map[string]any:
+			at = parent[name]
+		case []any:
+			at = parent[name[0]-'0']
+		}
+	}
+	change(at.(map[string]any), names[len(names)-1])
+	return copied
+}
+
+func (o object) bytes() []byte {
+	b, err := json.Marshal(o)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func side(kind, id string, amount any) []any {
+	return []any{map[string]any{"type": kind, "id": id, "amount": amount}}
+}
+
+func mintIntent() map[string]any {
+	return map[string]any{
+		"method": "mint", "type": "assemble", "target_candidate": map[string]any{},
+		"from": side("asset", "item_gold", 100), "to": side("ERC20", testToken, 10),
+	}
+}
+
+func burnIntent() map[string]any {
+	return map[string]any{
+		"method": "burn-permit", "type": "disassemble", "target_candidate": map[string]any{},
+		"from": side("ERC20", testToken, 10), "to": side("asset", "item_gold", 100),
+	}
+}
+
+func validateBody() object {
+	return object{
+		"user_sig": "0xaa55", "user_address": "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb",
+		"project_id": "project-1", "digest": testDigest, "uuid": testUUID, "intent": mintIntent(),
+	}
+}
+
+func resultBody() object {
+	return object{
+		"session_id": "session-1", "uuid": testUUID, "tx_hash": common.MaxHash.Hex(),
+		"receipt": map[string]any{"status": "0x1"}, "intent": mintIntent(),
+	}
+}
+
+// recorder is a game that says yes and remembers what reached it.
+type recorder struct {
+	authenticate, assets, validate, result func() error
+
+	mu    sync.Mutex
+	calls []string
+	last  any
+}
+
+func (g *recorder) note(name string, last any, answer func() error) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.calls, g.last = append(g.calls, name), last
+	if answer == nil {
+		return nil
+	}
+	return answer()
+}
+
+func (g *recorder) Authenticate(_ context.Context, s ramp.Session) error {
+	return g.note("authenticate", s, g.authenticate)
+}
+
+func (g *recorder) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
+	return &ramp.Player{}, g.note("assets", s, g.assets)
+}
+
+func (g *recorder) Validate(_ context.Context, _ ramp.Session, r *ramp.ValidateRequest) error {
+	return g.note("validate", r, g.validate)
+}
+
+func (g *recorder) Result(_ context.Context, _ ramp.Session, r *ramp.Result) error {
+	return g.note("result", r, g.result)
+}
+
+// studio is a handler behind a real HTTP server.
+type studio struct {
+	*httptest.Server
+	game *recorder
+	key  ramp.HMACKey
+	log  *bytes.Buffer
+}
+
+func newStudio(t *testing.T, options ...ramp.HandlerOption) *studio {
+	t.Helper()
+	s := &studio{game: &recorder{}, key: testKey(t), log: &bytes.Buffer{}}
+	options = append(options, ramp.WithLogger(slog.New(slog.NewJSONHandler(s.log, nil))))
+	handler, err := ramp.NewHandler(s.game, s.key, testSigner(t), options...)
+	require.NoError(t, err)
+	s.Server = httptest.NewServer(handler)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// signed are the headers of a call whose HMAC is right.
+func (s *studio) signed(body []byte) http.Header {
+	return http.Header{
+		"x-dapp-authorization": {"Bearer secret-token"},
+		"x-dapp-sessionid":     {"session-1"},
+		"x-hmac-signature":     {s.key.Sign(body)},
+	}
+}
+
+func (s *studio) call(t *testing.T, method, path string, header http.Header, body []byte) (int, string) {
+	t.Helper()
+	request, err := http.NewRequest(method, s.URL+path, bytes.NewReader(body))
+	require.NoError(t, err)
+	request.Header = header
+	response, err := s.Client().Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	assert.Equal(t, "application/json", response.Header.Get("Content-Type"))
+	return response.StatusCode, string(answer)
+}
+
+func (s *studio) post(t *testing.T, path string, body []byte) (int, string) {
+	t.Helper()
+	return s.call(t, http.MethodPost, path, s.signed(body), body)
+}
+
+func refusal(code string) string {
+	return fmt.Sprintf(`{"success":false,"errorCode":%q,"data":null}`, code)
+}
+
+const (
+	approved  = `{"success":true,"errorCode":null,"data":{"userSig":"0xaa55","validatorSig":"` + testSignature + `"}}`
+	confirmed = `{"success":true,"errorCode":null,"data":null}`
+)
+
+func TestTheThreeEndpointsAnswerWithTheEnvelopesOfTheInterface(t *testing.T) {
+	s := newStudio(t)
+
+	status, body := s.call(t, http.MethodGet, ramp.PathAssets, s.signed(nil), nil)
+	assert.Equal(t, http.StatusOK, status)
+	assert.Equal(t, `{"success":true,"errorCode":null,"data":{"v1":{"assets":[]}}}`, body)
+
+	status, body = s.post(t, ramp.PathValidate, validateBody().bytes())
+	assert.Equal(t, http.StatusOK, status)
+	assert.Equal(t, approved, body)
+
+	status, body = s.post(t, ramp.PathResult, resultBody().bytes())
+	assert.Equal(t, http.StatusOK, status)
+	assert.Equal(t, confirmed, body)
+
+	assert.Equal(t, []string{"authenticate", "assets", "authenticate", "validate", "result"}, s.game.calls,
+		"a result is authenticated by its HMAC alone")
+}
+
+// refusedBodies are bodies that must not reach the game, on either endpoint,
+// with the code that names what is wrong.
+var refusedBodies = []struct {
+	name string
+	code string
+	body func(object) []byte
+}{
+	{"an empty body", "INVALID_BODY", func(object) []byte { return nil }},
+	{"an array", "INVALID_BODY", func(o object) []byte { return []byte("[" + string(o.bytes()) + "]") }},
+	{"null", "INVALID_BODY", func(object) []byte { return []byte("null") }},
+	{"text", "INVALID_BODY", func(object) []byte { return []byte(`"text"`) }},
+	{"a truncated object", "INVALID_BODY", func(o object) []byte { return o.bytes()[:40] }},
+	{"an object followed by another", "INVALID_BODY", func(o object) []byte { return append(o.bytes(), o.bytes()...) }},
+	{"an object followed by text", "INVALID_BODY", func(o object) []byte { return append(o.bytes(), 'x') }},
+	{"an amount of NaN", "INVALID_BODY", func(o object) []byte {
+		return bytes.Replace(o.bytes(), []byte(`"amount":100`), []byte(`"amount":NaN`), 1)
+	}},
+
+	{"no uuid", "INVALID_UUID", func(o object) []byte { return o.without("uuid").bytes() }},
+	{"a null uuid", "INVALID_UUID", func(o object) []byte { return o.with("uuid", nil).bytes() }},
+	{"a nil uuid", "INVALID_UUID", func(o object) []byte {
+		return o.with("uuid", "00000000-0000-0000-0000-000000000000").bytes()
+	}},
+	{"a uuid that is none", "INVALID_UUID", func(o object) []byte { return o.with("uuid", "seven").bytes() }},
+	{"a uuid that is a number", "INVALID_UUID", func(o object) []byte { return o.with("uuid", 7).bytes() }},
+
+	{"no intent", "INVALID_INTENT_METHOD", func(o object) []byte { return o.without("intent").bytes() }},
+	{"a null intent", "INVALID_INTENT_METHOD", func(o object) []byte { return o.with("intent", nil).bytes() }},
+	{"an intent that is a list", "INVALID_INTENT", func(o object) []byte { return o.with("intent", []any{}).bytes() }},
+	{"no method", "INVALID_INTENT_METHOD", func(o object) []byte { return o.without("intent.method").bytes() }},
+	{"a null method", "INVALID_INTENT_METHOD", func(o object) []byte { return o.with("intent.method", nil).bytes() }},
+	{"a method that is a boolean", "INVALID_INTENT_METHOD", func(o object) []byte { return o.with("intent.method", true).bytes() }},
+	{"an unknown method", "INVALID_INTENT_METHOD", func(o object) []byte { return o.with("intent.method", "steal").bytes() }},
+	{"no type", "INVALID_INTENT_TYPE", func(o object) []byte { return o.without("intent.type").bytes() }},
+	{"a null type", "INVALID_INTENT_TYPE", func(o object) []byte { return o.with("intent.type", nil).bytes() }},
+	{"mint with disassemble", "INVALID_INTENT_METHOD", func(o object) []byte { return o.with("intent.type", "disassemble").bytes() }},
+	{"burn-permit with assemble", "INVALID_INTENT_METHOD", func(o object) []byte { return o.with("intent.method", "burn-permit").bytes() }},
+	{"a type in capitals", "INVALID_INTENT_METHOD", func(o object) []byte { return o.with("intent.type", "ASSEMBLE").bytes() }},
+	{"no from", "INVALID_INTENT_FROM", func(o object) []byte { return o.without("intent.from").bytes() }},
+	{"a null from", "INVALID_INTENT_FROM", func(o object) []byte { return o.with("intent.from", nil).bytes() }},
+	{"an empty from", "INVALID_INTENT_FROM", func(o object) []byte { return o.with("intent.from", []any{}).bytes() }},
+	{"a from that is an object", "INVALID_INTENT_FROM", func(o object) []byte { return o.with("intent.from", object{}).bytes() }},
+	{"no to", "INVALID_INTENT_TO", func(o object) []byte { return o.without("intent.to").bytes() }},
+	{"a null to", "INVALID_INTENT_TO", func(o object) []byte { return o.with("intent.to", nil).bytes() }},
+	{"an empty to", "INVALID_INTENT_TO", func(o object) []byte { return o.with("intent.to", []any{}).bytes() }},
+	{"mint from a token", "INVALID_INTENT_FROM_TYPE", func(o object) []byte { return o.with("intent.from", side("ERC20", "item_gold", 1)).bytes() }},
+	{"mint from nothing known", "INVALID_INTENT_FROM_TYPE", func(o object) []byte { return o.with("intent.from", side("Asset", "item_gold", 1)).bytes() }},
+	{"mint to an asset", "INVALID_INTENT_TO_TYPE", func(o object) []byte { return o.with("intent.to", side("asset", "item_gold", 1)).bytes() }},
+	{"burn to a token", "INVALID_INTENT_TO_TYPE", func(o object) []byte {
+		return o.with("intent", burnIntent()).with("intent.to", side("ERC20", testToken, 1)).bytes()
+	}},
+	{"burn from an asset", "INVALID_INTENT_FROM_TYPE", func(o object) []byte {
+		return o.with("intent", burnIntent()).with("intent.from", side("asset", "item_gold", 1)).bytes()
+	}},
+	{"an entry without a type", "INVALID_INTENT_FROM_TYPE", func(o object) []byte { return o.without("intent.from.0.type").bytes() }},
+	{"an entry without an id", "INVALID_INTENT_FROM_ID", func(o object) []byte { return o.without("intent.from.0.id").bytes() }},
+	{"no amount", "INVALID_INTENT_FROM_AMOUNT", func(o object) []byte { return o.without("intent.from.0.amount").bytes() }},
+	{"an amount of null", "INVALID_INTENT_FROM_AMOUNT", func(o object) []byte { return o.with("intent.from.0.amount", nil).bytes() }},
+	{"an amount of zero", "INVALID_INTENT_FROM_AMOUNT", func(o object) []byte { return o.with("intent.from.0.amount", 0).bytes() }},
+	{"an amount below zero", "INVALID_INTENT_FROM_AMOUNT", func(o object) []byte { return o.with("intent.from.0.amount", -1).bytes() }},
+	{"an amount of text", "INVALID_INTENT_FROM_AMOUNT", func(o object) []byte { return o.with("intent.from.0.amount", "100").bytes() }},
+	{"an amount of true", "INVALID_INTENT_FROM_AMOUNT", func(o object) []byte { return o.with("intent.from.0.amount", true).bytes() }},
+	{"an amount of 1e999999999", "INVALID_INTENT_FROM_AMOUNT", func(o object) []byte {
+		return o.with("intent.from.0.amount", json.Number("1e999999999")).bytes()
+	}},
+	{"a token amount of zero", "INVALID_INTENT_TO_AMOUNT", func(o object) []byte { return o.with("intent.to.0.amount", 0).bytes() }},
+}
+
+func TestABodyWithAWrongFieldReachesNoGame(t *testing.T) {
+	for _, endpoint := range []struct {
+		path string
+		body object
+	}{{ramp.PathValidate, validateBody()}, {ramp.PathResult, resultBody()}} {
+		s := newStudio(t)
+		for _, test := range refusedBodies {
+			t.Run(endpoint.path+"/"+test.name, func(t *testing.T) {
+				status, body := s.post(t, endpoint.path, test.body(endpoint.body))
+				assert.Equal(t, http.StatusBadRequest, status)
+				assert.Equal(t, refusal(test.code), body)
+				assert.Empty(t, s.game.calls, "nothing is passed to the game")
+			})
+		}
+	}
+}
+
+func TestAValidateBodyWithAWrongFieldReachesNoGame(t *testing.T) {
+	digest := func(bytes int) string { return "0x" + strings.Repeat("ab", bytes) }
+	tests := []struct {
+		name  string
+		code  string
+		field string
+		value any
+	}{
+		{"an empty digest", "INVALID_DIGEST", "digest", ""},
+		{"a digest of 0 bytes", "INVALID_DIGEST", "digest", digest(0)},
+		{"a digest of 31 bytes", "INVALID_DIGEST", "digest", digest(31)},
+		{"a digest of 33 bytes", "INVALID_DIGEST", "digest", digest(33)},
+		{"a digest of 64 bytes", "INVALID_DIGEST", "digest", digest(64)},
+		{"a digest without 0x", "INVALID_DIGEST", "digest", digest(32)[2:]},
+		{"a digest that is not hex", "INVALID_DIGEST", "digest", "0x" + strings.Repeat("zz", 32)},
+		{"a digest of null", "INVALID_DIGEST", "digest", nil},
+		{"a digest that is a number", "INVALID_DIGEST", "digest", 12},
+		{"a user_sig that is not hex", "INVALID_USER_SIG", "user_sig", "0xsignature"},
+		{"a user_sig of half a byte", "INVALID_USER_SIG", "user_sig", "0xabc"},
+		{"an empty user_sig", "INVALID_USER_SIG", "user_sig", ""},
+		{"a user_sig of 0x", "INVALID_USER_SIG", "user_sig", "0x"},
+		{"a user_sig of null", "INVALID_USER_SIG", "user_sig", nil},
+		{"an empty user_address", "INVALID_USER_ADDRESS", "user_address", ""},
+		{"a user_address of null", "INVALID_USER_ADDRESS", "user_address", nil},
+		{"a project_id of null", "INVALID_PROJECT_ID", "project_id", nil},
+		{"an empty project_id", "INVALID_PROJECT_ID", "project_id", ""},
+		{"another project than the configured", "INVALID_PROJECT_ID", "project_id", "project-2"},
+	}
+	s := newStudio(t, ramp.WithProject("project-1"))
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			status, body := s.post(t, ramp.PathValidate, validateBody().with(test.field, test.value).bytes())
+			assert.Equal(t, http.StatusBadRequest, status)
+			assert.Equal(t, refusal(test.code), body)
+			assert.Empty(t, s.game.calls)
+		})
+	}
+	for _, field := range []string{"digest", "user_sig", "user_address", "project_id"} {
+		t.Run("no "+field, func(t *testing.T) {
+			status, body := s.post(t, ramp.PathValidate, validateBody().without(field).bytes())
+			assert.Equal(t, http.StatusBadRequest, status)
+			assert.Equal(t, refusal("INVALID_"+strings.ToUpper(field)), body)
+			assert.Empty(t, s.game.calls)
+		})
+	}
+}
+
+func TestAResultWithoutAStatusIsNotAFailedOne(t *testing.T) {
+	s := newStudio(t)
+	for name, body := range map[string]object{
+		"no receipt":           resultBody().without("receipt"),
+		"a null receipt":       resultBody().with("receipt", nil),
+		"no status":            resultBody().without("receipt.status"),
+		"a null status":        resultBody().with("receipt.status", nil),
+		"an empty status":      resultBody().with("receipt.status", ""),
+		"a status of 0x":       resultBody().with("receipt.status", "0x"),
+		"a status of true":     resultBody().with("receipt.status", true),
+		"a status of text":     resultBody().with("receipt.status", "failed"),
+		"a status below 0":     resultBody().with("receipt.status", -1),
+		"a status of 0x-1":     resultBody().with("receipt.status", "0x-1"),
+		"a status of half one": resultBody().with("receipt.status", 0.5),
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, answer := s.post(t, ramp.PathResult, body.bytes())
+			assert.Equal(t, http.StatusBadRequest, status)
+			assert.Equal(t, refusal("INVALID_RECEIPT_STATUS"), answer)
+			assert.Empty(t, s.game.calls)
+		})
+	}
+	t.Run("a receipt that is text", func(t *testing.T) {
+		status, answer := s.post(t, ramp.PathResult, resultBody().with("receipt", "0x1").bytes())
+		assert.Equal(t, http.StatusBadRequest, status)
+		assert.Equal(t, refusal("INVALID_RECEIPT"), answer)
+		assert.Empty(t, s.game.calls)
+	})
+}
+
+func TestACallThatIsNotAuthenticReachesNoGame(t *testing.T) {
+	other, err := ramp.TextKey("another key")
+	require.NoError(t, err)
+	for path, body := range map[string][]byte{
+		ramp.PathValidate: validateBody().bytes(),
+		ramp.PathResult:   resultBody().bytes(),
+	} {
+		s := newStudio(t)
+		right := s.key.Sign(body)
+		for _, test := range []struct {
+			name   string
+			code   string
+			values []string
+		}{
+			{"no HMAC", "HMAC_MISSING", nil},
+			{"an empty HMAC", "HMAC_MISSING", []string{""}},
+			{"a truncated HMAC", "HMAC_INVALID", []string{right[:62]}},
+			{"an HMAC that is too long", "HMAC_INVALID", []string{right + "00"}},
+			{"an HMAC with 0x", "HMAC_INVALID", []string{"0x" + right}},
+			{"an HMAC that is not hex", "HMAC_INVALID", []string{strings.Repeat("zz", 32)}},
+			{"an HMAC in base64", "HMAC_INVALID", []string{"NfBsXb3T0Y6j9aJp4r0m0k9VQb6y1n3b7lZs0k2m8wE="}},
+			{"an HMAC of another body", "HMAC_INVALID", []string{s.key.Sign([]byte("{}"))}},
+			{"an HMAC under another key", "HMAC_INVALID", []string{other.Sign(body)}},
+			{"an HMAC under an empty key", "HMAC_INVALID", []string{hmacUnderEmptyKey(body)}},
+			{"two HMACs", "HMAC_INVALID", []string{right, right}},
+		} {
+			t.Run(path+"/"+test.name, func(t *testing.T) {
+				header := s.signed(body)
+				header["x-hmac-signature"] = test.values
+				status, answer := s.call(t, http.MethodPost, path, header, body)
+				assert.Equal(t, http.StatusUnauthorized, status)
+				assert.Equal(t, refusal(test.code), answer)
+				assert.Empty(t, s.game.calls)
+			})
+		}
+		t.Run(path+"/a tampered body", func(t *testing.T) {
+			tampered := bytes.Replace(body, []byte(`"amount":100`), []byte(`"amount":999`), 1)
+			require.NotEqual(t, body, tampered)
+			status, answer := s.call(t, http.MethodPost, path, s.signed(body), tampered)
+			assert.Equal(t, http.StatusUnauthorized, status)
+			assert.Equal(t, refusal("HMAC_INVALID"), answer)
+			assert.Empty(t, s.game.calls)
+		})
+		t.Run(path+"/nothing of the body is looked at before its HMAC holds", func(t *testing.T) {
+			status, answer := s.call(t, http.MethodPost, path, s.signed(body), []byte("not JSON"))
+			assert.Equal(t, http.StatusUnauthorized, status)
+			assert.Equal(t, refusal("HMAC_INVALID"), answer)
+		})
+	}
+}
+
+func TestACallWithoutASessionReachesNoGame(t *testing.T) {
+	for _, endpoint := range []struct {
+		method, path string
+		body         []byte
+	}{
+		{http.MethodGet, ramp.PathAssets, nil},
+		{http.MethodPost, ramp.PathValidate, validateBody().bytes()},
+		{http.MethodPost, ramp.PathResult, resultBody().bytes()},
+	} {
+		s := newStudio(t)
+		for _, test := range []struct {
+			name   string
+			header string
+			values []string
+			code   string
+		}{
+			{"no session", "x-dapp-sessionid", nil, "SESSION_MISSING"},
+			{"an empty session", "x-dapp-sessionid", []string{""}, "SESSION_MISSING"},
+			{"two sessions", "x-dapp-sessionid", []string{"session-1", "session-2"}, "SESSION_MISSING"},
+			{"no token", "x-dapp-authorization", nil, "ACCESS_TOKEN_MISSING"},
+			{"an empty token", "x-dapp-authorization", []string{"Bearer "}, "ACCESS_TOKEN_MISSING"},
+			{"a token without a scheme", "x-dapp-authorization", []string{"secret-token"}, "ACCESS_TOKEN_MISSING"},
+			{"basic authorization", "x-dapp-authorization", []string{"Basic c2VjcmV0"}, "ACCESS_TOKEN_MISSING"},
+			{"two tokens", "x-dapp-authorization", []string{"Bearer a", "Bearer b"}, "ACCESS_TOKEN_MISSING"},
+		} {
+			t.Run(endpoint.path+"/"+test.name, func(t *testing.T) {
+				header := s.signed(endpoint.body)
+				header[test.header] = test.values
+				status, answer := s.call(t, endpoint.method, endpoint.path, header, endpoint.body)
+				assert.Equal(t, http.StatusUnauthorized, status)
+				assert.Equal(t, refusal(test.code), answer)
+				assert.Empty(t, s.game.calls)
+			})
+		}
+	}
+}
+
+func TestAResultIsForTheSessionOfItsSignedBody(t *testing.T) {
+	s := newStudio(t)
+	body := resultBody().bytes()
+	header := s.signed(body)
+	header["x-dapp-sessionid"] = []string{"session-2"} // no HMAC covers the headers
+	status, answer := s.call(t, http.MethodPost, ramp.PathResult, header, body)
+	assert.Equal(t, http.StatusUnauthorized, status)
+	assert.Equal(t, refusal("SESSION_MISMATCH"), answer)
+	assert.Empty(t, s.game.calls)
+}
+
+func TestABodyAboveTheLimitIsRefusedUnread(t *testing.T) {
+	body := validateBody().with("padding", strings.Repeat("x", 4096)).bytes()
+	s := newStudio(t, ramp.WithMaxBody(4096))
+	for _, path := range []string{ramp.PathValidate, ramp.PathResult} {
+		status, answer := s.post(t, path, body)
+		assert.Equal(t, http.StatusRequestEntityTooLarge, status)
+		assert.Equal(t, refusal("BODY_TOO_LARGE"), answer)
+	}
+	assert.Empty(t, s.game.calls)
+
+	handler, err := ramp.NewHandler(s.game, s.key, testSigner(t), ramp.WithMaxBody(4096))
+	require.NoError(t, err)
+	reply := handler.AnswerValidate(t.Context(), s.signed(body), body)
+	assert.Equal(t, http.StatusRequestEntityTooLarge, reply.Status, "the core has the limit too")
+	assert.ErrorIs(t, reply.Err, ramp.ErrBodyTooLarge)
+	assert.Empty(t, s.game.calls)
+}
+
+func TestABodyThatDoesNotComeWholeIsRefused(t *testing.T) {
+	s := newStudio(t)
+	body := resultBody().bytes()
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: game\r\nContent-Length: %d\r\nX-HMAC-SIGNATURE: %s\r\n\r\n%s",
+		ramp.PathResult, len(body), s.key.Sign(body), body[:20])
+	require.NoError(t, err)
+	require.NoError(t, conn.(*net.TCPConn).CloseWrite())
+	answer, err := io.ReadAll(conn)
+	require.NoError(t, err)
+	assert.Contains(t, string(answer), "HTTP/1.1 400 ")
+	assert.Contains(t, string(answer), refusal("INVALID_BODY"))
+	assert.Empty(t, s.game.calls)
+}
+
+func TestOtherMethodsAndPathsAreRefused(t *testing.T) {
+	s := newStudio(t)
+	for path, allowed := range map[string]string{
+		ramp.PathAssets: http.MethodGet, ramp.PathValidate: http.MethodPost, ramp.PathResult: http.MethodPost,
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
+			if method == allowed {
+				continue
+			}
+			request, err := http.NewRequest(method, s.URL+path, nil)
+			require.NoError(t, err)
+			response, err := s.Client().Do(request)
+			require.NoError(t, err)
+			answer, err := io.ReadAll(response.Body)
+			require.NoError(t, err)
+			response.Body.Close()
+			assert.Equal(t, http.StatusMethodNotAllowed, response.StatusCode)
+			assert.Equal(t, allowed, response.Header.Get("Allow"))
+			assert.Equal(t, refusal("METHOD_NOT_ALLOWED"), string(answer))
+		}
+	}
+	status, answer := s.call(t, http.MethodGet, "/api/other", nil, nil)
+	assert.Equal(t, http.StatusNotFound, status)
+	assert.Equal(t, refusal("NOT_FOUND"), answer)
+	assert.Empty(t, s.game.calls)
+}
+
+func TestWhatMustBeAccepted(t *testing.T) {
+	indented := func(o object) []byte {
+		var b bytes.Buffer
+		require.NoError(t, json.Indent(&b, o.bytes(), "", "\t"))
+		return append([]byte("\n  "), append(b.Bytes(), "\r\n"...)...)
+	}
+	bareReceipt := resultBody().with("receipt", object{"status": "0x1"})
+	for name, call := range map[string]struct {
+		path string
+		body []byte
+	}{
+		"validate, pretty-printed":      {ramp.PathValidate, indented(validateBody())},
+		"result, pretty-printed":        {ramp.PathResult, indented(resultBody())},
+		"unknown fields in a validate":  {ramp.PathValidate, validateBody().with("new", object{"a": 1}).with("intent.new", 1).bytes()},
+		"unknown fields in a result":    {ramp.PathResult, resultBody().with("new", 1).with("receipt.new", []int{1}).bytes()},
+		"erc20 in lower case":           {ramp.PathValidate, validateBody().with("intent.to", side("erc20", testToken, 1)).bytes()},
+		"an NFT":                        {ramp.PathValidate, validateBody().with("intent.to", side("NFT", testToken, 1)).bytes()},
+		"a burn-permit":                 {ramp.PathValidate, validateBody().with("intent", burnIntent()).bytes()},
+		"a burn":                        {ramp.PathValidate, validateBody().with("intent", burnIntent()).with("intent.method", "burn").bytes()},
+		"no target_candidate":           {ramp.PathValidate, validateBody().without("intent.target_candidate").bytes()},
+		"a user_sig without 0x":         {ramp.PathValidate, validateBody().with("user_sig", "aa55").bytes()},
+		"a fraction":                    {ramp.PathValidate, validateBody().with("intent.from.0.amount", 0.5).bytes()},
+		"an amount of 10^30":            {ramp.PathValidate, validateBody().with("intent.from.0.amount", json.Number("1e30")).bytes()},
+		"a receipt of a status":         {ramp.PathResult, bareReceipt.bytes()},
+		"a status that is a number":     {ramp.PathResult, resultBody().with("receipt.status", 1).bytes()},
+		"a result of a failed mint":     {ramp.PathResult, resultBody().with("receipt.status", "0x0").bytes()},
+		"a result with a fee":           {ramp.PathResult, resultBody().with("intent.fee_rate", 2000).with("intent.actual", "0.8").bytes()},
+		"a result without a session_id": {ramp.PathResult, resultBody().without("session_id").bytes()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStudio(t, ramp.WithProject("project-1"))
+			status, answer := s.post(t, call.path, call.body)
+			assert.Equal(t, http.StatusOK, status)
+			assert.Contains(t, answer, `"success":true`)
+			assert.Contains(t, s.game.calls, strings.TrimPrefix(call.path, "/api/"))
+		})
+	}
+	t.Run("header names in any case", func(t *testing.T) {
+		handler, err := ramp.NewHandler(&recorder{}, testKey(t), testSigner(t))
+		require.NoError(t, err)
+		body := validateBody().bytes()
+		for _, name := range []func(string) string{strings.ToLower, strings.ToUpper, http.CanonicalHeaderKey} {
+			reply := handler.AnswerValidate(t.Context(), http.Header{
+				name("X-Dapp-Authorization"): {"bearer secret-token"},
+				name("X-Dapp-SessionID"):     {"session-1"},
+				name("X-HMAC-SIGNATURE"):     {strings.ToUpper(testKey(t).Sign(body))},
+			}, body)
+			assert.NoError(t, reply.Err)
+			assert.Equal(t, http.StatusOK, reply.Status)
+		}
+	})
+	t.Run("a language and an Authorization header", func(t *testing.T) {
+		s := newStudio(t)
+		header := s.signed(nil)
+		header.Set("Authorization", "Bearer other")
+		status, _ := s.call(t, http.MethodGet, ramp.PathAssets+"?language=ko", header, nil)
+		assert.Equal(t, http.StatusOK, status)
+	})
+}
+
+func TestTheGameSeesWhatWasSent(t *testing.T) {
+	s := newStudio(t)
+	body := validateBody().with("new", "kept").bytes()
+	s.post(t, ramp.PathValidate, body)
+	asked := s.game.last.(*ramp.ValidateRequest)
+	assert.Equal(t, testUUID, asked.UUID.String())
+	assert.Equal(t, testDigest, asked.Digest.String())
+	assert.JSONEq(t, string(body), string(asked.Raw))
+	effect, err := asked.Effect()
+	require.NoError(t, err)
+	assert.Equal(t, ramp.Effect{Kind: ramp.Take, Assets: []ramp.AssetAmount{{ID: "item_gold", Amount: ramp.NewAmount(100)}}}, effect)
+
+	s.call(t, http.MethodGet, ramp.PathAssets, s.signed(nil), nil)
+	session := s.game.last.(ramp.Session)
+	assert.Equal(t, "session-1", session.ID)
+	assert.Equal(t, "secret-token", session.Token.Reveal())
+}
+
+func TestTheGameDecides(t *testing.T) {
+	say := func(err error) func() error { return func() error { return err } }
+	broken := errors.New("the database is away: dsn=secret")
+	tests := []struct {
+		name    string
+		options []ramp.HandlerOption
+		game    recorder
+		path    string
+		status  int
+		code    string
+	}{
+		{"a token that the game does not know, at assets", nil,
+			recorder{authenticate: say(ramp.Reject("INVALID_USER"))}, ramp.PathAssets, 401, "INVALID_USER"},
+		{"a token that the game does not know, at validate", nil,
+			recorder{authenticate: say(ramp.Reject("INVALID_USER"))}, ramp.PathValidate, 401, "INVALID_USER"},
+		{"a login that is broken", nil,
+			recorder{authenticate: say(broken)}, ramp.PathValidate, 500, "INTERNAL_ERROR"},
+		{"assets that the game will not show", nil,
+			recorder{assets: say(ramp.Reject("BANNED"))}, ramp.PathAssets, 200, "BANNED"},
+		{"assets that are broken", nil,
+			recorder{assets: say(broken)}, ramp.PathAssets, 500, "INTERNAL_ERROR"},
+		{"an order that is declined", nil,
+			recorder{validate: say(ramp.Reject("INVALID_BALANCE"))}, ramp.PathValidate, 200, "INVALID_BALANCE"},
+		{"an order that is declined deep inside", nil,
+			recorder{validate: say(fmt.Errorf("inventory: %w", ramp.Reject("INVALID_BALANCE")))}, ramp.PathValidate, 200, "INVALID_BALANCE"},
+		{"an order that is declined, as the guide has it", []ramp.HandlerOption{ramp.WithDeclineStatus(400)},
+			recorder{validate: say(ramp.Reject("INVALID_BALANCE"))}, ramp.PathValidate, 400, "INVALID_BALANCE"},
+		{"codes of one's own", []ramp.HandlerOption{ramp.WithCodes(func(c ramp.Code) ramp.Code { return "E_" + c })},
+			recorder{validate: say(ramp.Reject("SHORT"))}, ramp.PathValidate, 200, "E_SHORT"},
+		{"an order that breaks the game", nil,
+			recorder{validate: say(broken)}, ramp.PathValidate, 500, "INTERNAL_ERROR"},
+		{"an order that panics", nil,
+			recorder{validate: func() error { panic("secret") }}, ramp.PathValidate, 500, "INTERNAL_ERROR"},
+		{"a result that could not be taken in", nil,
+			recorder{result: say(broken)}, ramp.PathResult, 500, "INTERNAL_ERROR"},
+		{"a result that panics", nil,
+			recorder{result: func() error { panic("secret") }}, ramp.PathResult, 500, "INTERNAL_ERROR"},
+		{"a result that no redelivery can help", nil,
+			recorder{result: say(ramp.Permanent(broken))}, ramp.PathResult, 400, "REFUSED"},
+		{"a result cannot be declined, it comes again", nil,
+			recorder{result: say(ramp.Reject("INVALID_BALANCE"))}, ramp.PathResult, 500, "INVALID_BALANCE"},
+		{"an error of our own making is the game's in its hands", nil,
+			recorder{result: say(ramp.ErrHMACInvalid)}, ramp.PathResult, 500, "INTERNAL_ERROR"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := newStudio(t, test.options...)
+			s.game.authenticate, s.game.assets = test.game.authenticate, test.game.assets
+			s.game.validate, s.game.result = test.game.validate, test.game.result
+			method, body := http.MethodPost, validateBody().bytes()
+			switch test.path {
+			case ramp.PathAssets:
+				method, body = http.MethodGet, nil
+			case ramp.PathResult:
+				body = resultBody().bytes()
+			}
+			status, answer := s.call(t, method, test.path, s.signed(body), body)
+			assert.Equal(t, test.status, status)
+			assert.Equal(t, refusal(test.code), answer, "and no signature, no data, no detail")
+		})
+	}
+}
+
+func TestASignerThatIsDownCostsThePlayerNothing(t *testing.T) {
+	game := &recorder{}
+	signer, err := ramp.NewFuncSigner(testSigner(t).Address(), func(context.Context, []byte) ([]byte, error) {
+		return nil, errors.New("the key service is away")
+	})
+	require.NoError(t, err)
+	handler, err := ramp.NewHandler(game, testKey(t), signer)
+	require.NoError(t, err)
+	body := validateBody().bytes()
+	reply := handler.AnswerValidate(t.Context(), (&studio{key: testKey(t)}).signed(body), body)
+	assert.Equal(t, http.StatusInternalServerError, reply.Status)
+	assert.Equal(t, refusal("INTERNAL_ERROR"), string(reply.Body))
+	assert.Equal(t, []string{"authenticate"}, game.calls, "Validate, which takes the assets, is not reached")
+}
+
+func TestAGameThatReturnsNonsenseIsOursToBlame(t *testing.T) {
+	for name, player := range map[string]*ramp.Player{
+		"no player":                 nil,
+		"a balance below 0":         {Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(-1)}}},
+		"an asset that has no name": {Assets: []ramp.Asset{{Balance: ramp.NewAmount(1)}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			handler, err := ramp.NewHandler(playerGame{player: player}, testKey(t), testSigner(t))
+			require.NoError(t, err)
+			reply := handler.AnswerAssets(t.Context(), (&studio{key: testKey(t)}).signed(nil))
+			assert.Equal(t, http.StatusInternalServerError, reply.Status)
+			assert.Equal(t, refusal("INTERNAL_ERROR"), string(reply.Body))
+		})
+	}
+}
+
+type playerGame struct{ player *ramp.Player }
+
+func (g playerGame) Authenticate(context.Context, ramp.Session) error { return nil }
+func (g playerGame) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
+	return g.player, nil
+}
+func (g playerGame) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error { return nil }
+func (g playerGame) Result(context.Context, ramp.Session, *ramp.Result) error            { return nil }
+
+func TestACallLeavesOneRecordWithoutSecrets(t *testing.T) {
+	records := func(s *studio) []map[string]any {
+		var all []map[string]any
+		for line := range strings.Lines(s.log.String()) {
+			var record map[string]any
+			require.NoError(t, json.Unmarshal([]byte(line), &record))
+			all = append(all, record)
+		}
+		return all
+	}
+
+	s := newStudio(t)
+	s.game.result = func() error { panic("of the game") }
+	s.post(t, ramp.PathValidate, validateBody().bytes())
+	s.post(t, ramp.PathValidate, validateBody().with("digest", "0x").bytes())
+	s.post(t, ramp.PathResult, resultBody().bytes())
+	s.call(t, http.MethodGet, ramp.PathAssets, s.signed(nil), nil)
+
+	got := records(s)
+	require.Len(t, got, 4)
+	for i, want := range []struct{ level, endpoint, outcome string }{
+		{"INFO", "validate", "success"},
+		{"WARN", "validate", "INVALID_DIGEST"},
+		{"ERROR", "result", "INTERNAL_ERROR"},
+		{"INFO", "assets", "success"},
+	} {
+		assert.Equal(t, want.level, got[i]["level"])
+		assert.Equal(t, want.endpoint, got[i]["endpoint"])
+		assert.Equal(t, want.outcome, got[i]["outcome"])
+		assert.Contains(t, got[i], "duration")
+	}
+	assert.Equal(t, testUUID, got[0]["uuid"])
+	assert.Contains(t, got[2]["stack"], "TestACallLeavesOneRecordWithoutSecrets", "a panic is logged where it happened")
+	for _, secret := range []string{"secret-token", "my_secret_salt", testSignature, "0xaa55", s.key.Sign(validateBody().bytes())} {
+		assert.NotContains(t, s.log.String(), secret)
+	}
+}
+
+func TestAHandlerThatCannotWorkIsNotMade(t *testing.T) {
+	game, key, signer := &recorder{}, testKey(t), testSigner(t)
+	for name, make := range map[string]func() (*ramp.Handler, error){
+		"no game":          func() (*ramp.Handler, error) { return ramp.NewHandler(nil, key, signer) },
+		"no key":           func() (*ramp.Handler, error) { return ramp.NewHandler(game, ramp.HMACKey{}, signer) },
+		"no signer":        func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, nil) },
+		"a nil option":     func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, signer, nil) },
+		"an empty project": func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, signer, ramp.WithProject("")) },
+		"no limit":         func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, signer, ramp.WithMaxBody(0)) },
+		"a status of 500":  func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, signer, ramp.WithDeclineStatus(500)) },
+		"no codes":         func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, signer, ramp.WithCodes(nil)) },
+		"no logger":        func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, signer, ramp.WithLogger(nil)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			handler, err := make()
+			assert.Error(t, err)
+			assert.Nil(t, handler)
+		})
+	}
+}
+
+func hmacUnderEmptyKey(body []byte) string {
+	mac := hmac.New(sha256.New, nil)
+	mac.Write(body)
+	return hex.EncodeToString(mac.Sum(nil))
+}
