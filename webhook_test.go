@@ -638,43 +638,43 @@ func TestTheGameDecides(t *testing.T) {
 	tests := []struct {
 		name    string
 		options []ramp.HandlerOption
-		game    recorder
+		game    *recorder
 		path    string
 		status  int
 		code    string
 	}{
 		{"a token that the game does not know, at assets", nil,
-			recorder{authenticate: say(ramp.Reject("INVALID_USER"))}, ramp.PathAssets, 401, "INVALID_USER"},
+			&recorder{authenticate: say(ramp.Reject("INVALID_USER"))}, ramp.PathAssets, 401, "INVALID_USER"},
 		{"a token that the game does not know, at validate", nil,
-			recorder{authenticate: say(ramp.Reject("INVALID_USER"))}, ramp.PathValidate, 401, "INVALID_USER"},
+			&recorder{authenticate: say(ramp.Reject("INVALID_USER"))}, ramp.PathValidate, 401, "INVALID_USER"},
 		{"a login that is broken", nil,
-			recorder{authenticate: say(broken)}, ramp.PathValidate, 500, "INTERNAL_ERROR"},
+			&recorder{authenticate: say(broken)}, ramp.PathValidate, 500, "INTERNAL_ERROR"},
 		{"assets that the game will not show", nil,
-			recorder{assets: say(ramp.Reject("BANNED"))}, ramp.PathAssets, 200, "BANNED"},
+			&recorder{assets: say(ramp.Reject("BANNED"))}, ramp.PathAssets, 200, "BANNED"},
 		{"assets that are broken", nil,
-			recorder{assets: say(broken)}, ramp.PathAssets, 500, "INTERNAL_ERROR"},
+			&recorder{assets: say(broken)}, ramp.PathAssets, 500, "INTERNAL_ERROR"},
 		{"an order that is declined", nil,
-			recorder{validate: say(ramp.Reject("INVALID_BALANCE"))}, ramp.PathValidate, 200, "INVALID_BALANCE"},
+			&recorder{validate: say(ramp.Reject("INVALID_BALANCE"))}, ramp.PathValidate, 200, "INVALID_BALANCE"},
 		{"an order that is declined deep inside", nil,
-			recorder{validate: say(fmt.Errorf("inventory: %w", ramp.Reject("INVALID_BALANCE")))}, ramp.PathValidate, 200, "INVALID_BALANCE"},
+			&recorder{validate: say(fmt.Errorf("inventory: %w", ramp.Reject("INVALID_BALANCE")))}, ramp.PathValidate, 200, "INVALID_BALANCE"},
 		{"an order that is declined, as the guide has it", []ramp.HandlerOption{ramp.WithDeclineStatus(400)},
-			recorder{validate: say(ramp.Reject("INVALID_BALANCE"))}, ramp.PathValidate, 400, "INVALID_BALANCE"},
+			&recorder{validate: say(ramp.Reject("INVALID_BALANCE"))}, ramp.PathValidate, 400, "INVALID_BALANCE"},
 		{"codes of one's own", []ramp.HandlerOption{ramp.WithCodes(func(c ramp.Code) ramp.Code { return "E_" + c })},
-			recorder{validate: say(ramp.Reject("SHORT"))}, ramp.PathValidate, 200, "E_SHORT"},
+			&recorder{validate: say(ramp.Reject("SHORT"))}, ramp.PathValidate, 200, "E_SHORT"},
 		{"an order that breaks the game", nil,
-			recorder{validate: say(broken)}, ramp.PathValidate, 500, "INTERNAL_ERROR"},
+			&recorder{validate: say(broken)}, ramp.PathValidate, 500, "INTERNAL_ERROR"},
 		{"an order that panics", nil,
-			recorder{validate: func() error { panic("secret") }}, ramp.PathValidate, 500, "INTERNAL_ERROR"},
+			&recorder{validate: func() error { panic("secret") }}, ramp.PathValidate, 500, "INTERNAL_ERROR"},
 		{"a result that could not be taken in", nil,
-			recorder{result: say(broken)}, ramp.PathResult, 500, "INTERNAL_ERROR"},
+			&recorder{result: say(broken)}, ramp.PathResult, 500, "INTERNAL_ERROR"},
 		{"a result that panics", nil,
-			recorder{result: func() error { panic("secret") }}, ramp.PathResult, 500, "INTERNAL_ERROR"},
+			&recorder{result: func() error { panic("secret") }}, ramp.PathResult, 500, "INTERNAL_ERROR"},
 		{"a result that no redelivery can help", nil,
-			recorder{result: say(ramp.Permanent(broken))}, ramp.PathResult, 400, "REFUSED"},
+			&recorder{result: say(ramp.Permanent(broken))}, ramp.PathResult, 400, "REFUSED"},
 		{"a result cannot be declined, it comes again", nil,
-			recorder{result: say(ramp.Reject("INVALID_BALANCE"))}, ramp.PathResult, 500, "INVALID_BALANCE"},
+			&recorder{result: say(ramp.Reject("INVALID_BALANCE"))}, ramp.PathResult, 500, "INVALID_BALANCE"},
 		{"an error of our own making is the game's in its hands", nil,
-			recorder{result: say(ramp.ErrHMACInvalid)}, ramp.PathResult, 500, "INTERNAL_ERROR"},
+			&recorder{result: say(ramp.ErrHMACInvalid)}, ramp.PathResult, 500, "INTERNAL_ERROR"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,0 +1,497 @@
+package ramp_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+func testRequest() ramp.InitializeRequest {
+	return ramp.InitializeRequest{
+		PlayerID: "player-1",
+		Intent: ramp.InitializeIntent{
+			Network:    ramp.Testnet,
+			ProjectID:  "project-1",
+			Token:      testToken,
+			MintFeeBps: 100,
+			Materials: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100),
+				IconURL: "https://example.com/gold.png?size=1&dark=0"}},
+			Outputs: []ramp.Item{{ID: "item_gem", Amount: ramp.NewAmount(2),
+				IconURL: "https://example.com/gem.png", IsNonFungible: true}},
+		},
+	}
+}
+
+const testRequestBytes = `{"player_id":"player-1","intent":{"network":"testnet","project_id":"project-1",` +
+	`"token":"0x00000000000000000000000000000000000070c3","mint_fee_bps":100,"burn_fee_bps":0,` +
+	`"mint_method":"mint","burn_method":"burn-permit",` +
+	`"materials":[{"id":"item_gold","amount":100,"icon_url":"https://example.com/gold.png?size=1&dark=0","is_non_fungible":false}],` +
+	`"outputs":[{"id":"item_gem","amount":2,"icon_url":"https://example.com/gem.png","is_non_fungible":true}]}}`
+
+const okAnswer = `{"code":200,"message":"OK","data":{"uuid":"` + testUUID + `"}}`
+
+// answering serves one answer and remembers what it was asked.
+type answering struct {
+	status int
+	header map[string]string
+	body   string
+
+	asked  *http.Request
+	bytes  []byte
+	served int
+}
+
+func (a *answering) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.asked = r
+	a.bytes, _ = io.ReadAll(r.Body)
+	a.served++
+	for name, value := range a.header {
+		w.Header().Set(name, value)
+	}
+	w.WriteHeader(a.status)
+	_, _ = io.WriteString(w, a.body)
+}
+
+func newClient(t *testing.T, service http.Handler, options ...ramp.ClientOption) *ramp.Client {
+	t.Helper()
+	server := httptest.NewServer(service)
+	t.Cleanup(server.Close)
+	client, err := ramp.NewClient(server.URL, testKey(t), options...)
+	require.NoError(t, err)
+	return client
+}
+
+func TestInitializeSendsTheBytesThatItSigned(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	service := &answering{status: 200, body: okAnswer}
+	client := newClient(t, service, ramp.WithClock(func() time.Time { return now }), ramp.WithUserAgent("game/1"))
+
+	got, err := client.Initialize(t.Context(), testRequest())
+	require.NoError(t, err)
+	assert.Equal(t, testUUID, got.UUID.String())
+	assert.Equal(t, now.Add(5*time.Minute), got.ExpiresAt)
+
+	assert.Equal(t, http.MethodPost, service.asked.Method)
+	assert.Equal(t, "/api/v2/initialize", service.asked.URL.Path)
+	assert.Equal(t, "application/json", service.asked.Header.Get("Content-Type"))
+	assert.Equal(t, "game/1", service.asked.Header.Get("User-Agent"))
+	assert.Equal(t, testRequestBytes, string(service.bytes))
+	assert.NoError(t, testKey(t).Verify(service.bytes, service.asked.Header.Get("X-HMAC-SIGNATURE")))
+}
+
+func TestInitializeLeavesTheCallersRequestAsItIs(t *testing.T) {
+	request := testRequest()
+	_, err := newClient(t, &answering{status: 200, body: okAnswer}).Initialize(t.Context(), request)
+	require.NoError(t, err)
+	assert.Equal(t, testRequest(), request)
+}
+
+func TestInitializeWritesAnEmptyListAsOne(t *testing.T) {
+	service := &answering{status: 200, body: okAnswer}
+	request := testRequest()
+	request.Intent.Outputs = []ramp.Item{}
+	_, err := newClient(t, service).Initialize(t.Context(), request)
+	require.NoError(t, err)
+	assert.Contains(t, string(service.bytes), `"outputs":[]`)
+}
+
+func TestEveryProblemOfARequestIsReportedAtOnceAndNothingIsSent(t *testing.T) {
+	service := &answering{status: 200, body: okAnswer}
+	client := newClient(t, service)
+
+	paths := func(request ramp.InitializeRequest) []string {
+		_, err := client.Initialize(t.Context(), request)
+		var wrong *ramp.InvalidError
+		require.ErrorAs(t, err, &wrong)
+		var paths []string
+		for _, field := range wrong.Fields {
+			paths = append(paths, field.Path)
+			assert.Contains(t, err.Error(), field.Path+" "+field.Problem)
+		}
+		return paths
+	}
+
+	assert.Equal(t, []string{
+		"intent.network", "intent.project_id", "intent.token", "intent.materials", "intent.outputs",
+	}, paths(ramp.InitializeRequest{}))
+
+	request := testRequest()
+	request.WalletAddress = "1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb"
+	request.Intent.Network = "mainnet2"
+	request.Intent.Token = "0x12"
+	request.Intent.MintFeeBps = 10_001
+	request.Intent.BurnFeeBps = 1
+	request.Intent.MintMethod = ramp.MethodBurn
+	request.Intent.BurnMethod = ramp.MethodBurn
+	request.Intent.Materials = append(request.Intent.Materials,
+		ramp.Item{ID: "item_gem", Amount: ramp.NewAmount(-1), IconURL: "gem.png"})
+	request.Intent.Outputs[0] = ramp.Item{}
+	assert.Equal(t, []string{
+		"wallet_address", "intent.network", "intent.token", "intent.mint_fee_bps", "intent.burn_fee_bps",
+		"intent.mint_method", "intent.burn_method", "intent.materials[1].amount", "intent.materials[1].icon_url",
+		"intent.outputs[0].id", "intent.outputs[0].amount", "intent.outputs[0].icon_url",
+	}, paths(request))
+
+	assert.Zero(t, service.served)
+}
+
+func TestTheFailuresOfTheInterfaceAreSentinels(t *testing.T) {
+	tests := []struct {
+		body string
+		want error
+		code int
+	}{
+		{`{"code":400,"message":"Bad Request","data":"X-HMAC-Signature is required"}`, ramp.ErrHMACMissing, 400},
+		{`{"code":500,"message":"Internal Server Error","data":"invalid mac"}`, ramp.ErrHMACInvalid, 500},
+		{`{"code":500,"message":"Internal Server Error","data":"ramp not found"}`, ramp.ErrRampNotFound, 500},
+		{`{"code":500,"message":"Internal Server Error","data":"ramp not exists"}`, ramp.ErrRampNotExists, 500},
+	}
+	for _, test := range tests {
+		for _, status := range []int{200, 400, 401, 429, 500, 502, 503} { // which one, the interface does not show
+			service := &answering{status: status, body: test.body}
+			_, err := newClient(t, service).Initialize(t.Context(), testRequest())
+			assert.ErrorIs(t, err, test.want)
+			var failure *ramp.APIError
+			require.ErrorAs(t, err, &failure)
+			assert.Equal(t, status, failure.Status)
+			assert.Equal(t, test.code, failure.Code)
+			assert.Contains(t, test.body, `"`+failure.Message+`"`)
+			assert.Contains(t, test.body, `"`+failure.Data+`"`)
+			assert.Equal(t, 1, service.served, "the envelope's own failures are never retried")
+		}
+	}
+}
+
+func TestInvalidMACSaysHowTheKeyWasReadAndWhatToTry(t *testing.T) {
+	service := httptest.NewServer(&answering{status: 500, body: `{"code":500,"message":"","data":"invalid mac"}`})
+	defer service.Close()
+	const secret = "c2VjcmV0LWtleQ"
+	for want, read := range map[string]func(string) (ramp.HMACKey, error){
+		"the key was read as text: try Base64URLKey":               ramp.TextKey,
+		"the key was read as unpadded base64url: try TextKey":      ramp.Base64URLKey,
+		"(the key was read as unpadded base64url: try TextKey)":    ramp.Base64URLKey,
+		"the service answered HTTP 500, code 500: invalid mac (th": ramp.TextKey,
+	} {
+		key, err := read(secret)
+		require.NoError(t, err)
+		client, err := ramp.NewClient(service.URL, key)
+		require.NoError(t, err)
+		_, err = client.Initialize(t.Context(), testRequest())
+		assert.ErrorContains(t, err, want)
+		assert.NotContains(t, err.Error(), secret)
+		assert.NotContains(t, err.Error(), "secret-key")
+	}
+}
+
+func TestAnAnswerThatIsNotTheEnvelopeIsAnAPIErrorWithItsBeginning(t *testing.T) {
+	tests := map[string]struct {
+		status  int
+		body    string
+		excerpt string
+	}{
+		"HTML":                     {500, "<html>\n<h1>Internal\tError</h1>\x1b[31m</html>", "<html> <h1>Internal Error</h1>[31m</html>"},
+		"nothing":                  {200, "", ""},
+		"a truncated envelope":     {200, okAnswer[:40], okAnswer[:40]},
+		"an envelope and more":     {200, okAnswer + "{}", okAnswer + "{}"},
+		"an array":                 {200, "[]", "[]"},
+		"null":                     {200, "null", "null"},
+		"no code":                  {200, `{"data":{"uuid":"` + testUUID + `"}}`, `{"data":{"uuid":"` + testUUID + `"}}`},
+		"a code of text":           {200, `{"code":"200"}`, `{"code":"200"}`},
+		"data of another type":     {200, `{"code":200,"data":[1]}`, `{"code":200,"data":[1]}`},
+		"a UUID that is none":      {200, `{"code":200,"data":{"uuid":"7"}}`, `{"code":200,"data":{"uuid":"7"}}`},
+		"a UUID of zeros":          {200, `{"code":200,"data":{"uuid":"00000000-0000-0000-0000-000000000000"}}`, `{"code":200,"data":{"uuid":"00000000-0000-0000-0000-000000000000"}}`},
+		"success under a failure":  {500, okAnswer, okAnswer},
+		"a redirect":               {307, "moved", "moved"},
+		"text of another language": {500, strings.Repeat("한", 200), strings.Repeat("한", 66) + "…"},
+		"what is not text":         {500, "\xff\xfe\x00", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			service := &answering{status: test.status, body: test.body, header: map[string]string{"Location": "/elsewhere"}}
+			got, err := newClient(t, service).Initialize(t.Context(), testRequest())
+			assert.Nil(t, got)
+			var failure *ramp.APIError
+			require.ErrorAs(t, err, &failure)
+			assert.Equal(t, test.status, failure.Status)
+			assert.Equal(t, test.excerpt, failure.Excerpt)
+			assert.LessOrEqual(t, len(failure.Excerpt), 200+len("…"))
+			assert.True(t, utf8.ValidString(err.Error()))
+			assert.Equal(t, 1, service.served)
+		})
+	}
+	t.Run("data that is null", func(t *testing.T) {
+		_, err := newClient(t, &answering{status: 200, body: `{"code":200,"message":"OK","data":null}`}).Initialize(t.Context(), testRequest())
+		var failure *ramp.APIError
+		require.ErrorAs(t, err, &failure)
+	})
+	t.Run("a proxy that echoes the request", func(t *testing.T) {
+		echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusTeapot)
+			_, _ = io.WriteString(w, "you sent "+r.Header.Get("X-HMAC-SIGNATURE"))
+		})
+		_, err := newClient(t, echo).Initialize(t.Context(), testRequest())
+		assert.ErrorContains(t, err, "you sent [redacted]")
+	})
+	t.Run("an answer without an end", func(t *testing.T) {
+		_, err := newClient(t, &answering{status: 200, body: strings.Repeat(" ", 2<<20)}).Initialize(t.Context(), testRequest())
+		assert.ErrorContains(t, err, "too large")
+	})
+}
+
+// script is a network in memory: each call takes the next step.
+type script struct {
+	steps []func(*http.Request) (*http.Response, error)
+	sent  [][]byte
+	at    []time.Duration
+	start time.Time
+}
+
+func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	s.sent = append(s.sent, body)
+	s.at = append(s.at, time.Since(s.start))
+	return s.steps[min(len(s.sent), len(s.steps))-1](r)
+}
+
+func status(code int, header map[string]string, body string) func(*http.Request) (*http.Response, error) {
+	return func(r *http.Request) (*http.Response, error) {
+		recorder := httptest.NewRecorder()
+		for name, value := range header {
+			recorder.Header().Set(name, value)
+		}
+		recorder.WriteHeader(code)
+		_, _ = recorder.WriteString(body)
+		return recorder.Result(), nil
+	}
+}
+
+func disconnect(*http.Request) (*http.Response, error) { return nil, errors.New("connection reset") }
+
+// hang answers when the request's context ends.
+func hang(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// initialize calls against a script, in a bubble whose time passes by itself.
+func initialize(t *testing.T, ctx context.Context, s *script, options ...ramp.ClientOption) error {
+	t.Helper()
+	s.start = time.Now()
+	client, err := ramp.NewClient("https://api.example.com", testKey(t),
+		append([]ramp.ClientOption{ramp.WithHTTPClient(&http.Client{Transport: s})}, options...)...)
+	require.NoError(t, err)
+	_, err = client.Initialize(ctx, testRequest())
+	return err
+}
+
+func TestAFailureThatMayPassIsTriedAgain(t *testing.T) {
+	type steps = []func(*http.Request) (*http.Response, error)
+	ok := status(200, nil, okAnswer)
+	busy := status(503, nil, "busy")
+	for name, test := range map[string]struct {
+		steps   steps
+		options []ramp.ClientOption
+		sent    int
+		fails   bool
+		waits   [][2]time.Duration // between attempts, at least and at most
+	}{
+		"a dropped connection":  {steps: steps{disconnect, ok}, sent: 2, waits: [][2]time.Duration{{100 * time.Millisecond, 200 * time.Millisecond}}},
+		"503":                   {steps: steps{busy, ok}, sent: 2},
+		"429":                   {steps: steps{status(429, nil, ""), ok}, sent: 2},
+		"502":                   {steps: steps{status(502, nil, ""), ok}, sent: 2},
+		"504":                   {steps: steps{status(504, nil, ""), ok}, sent: 2},
+		"500 is not among them": {steps: steps{status(500, nil, "oops"), ok}, sent: 1, fails: true},
+		"404 is not among them": {steps: steps{status(404, nil, ""), ok}, sent: 1, fails: true},
+		"twice by default":      {steps: steps{busy}, sent: 3, fails: true},
+		"never when told":       {steps: steps{busy}, options: []ramp.ClientOption{ramp.WithRetries(0)}, sent: 1, fails: true},
+		"Retry-After in seconds": {steps: steps{status(429, map[string]string{"Retry-After": "7"}, ""), ok}, sent: 2,
+			waits: [][2]time.Duration{{7 * time.Second, 7 * time.Second}}},
+		"Retry-After as a date": {steps: steps{status(503, map[string]string{"Retry-After": "Sat, 01 Jan 2000 00:00:09 GMT"}, ""), ok}, sent: 2,
+			waits: [][2]time.Duration{{9 * time.Second, 9 * time.Second}}},
+		"Retry-After that makes no sense": {steps: steps{status(503, map[string]string{"Retry-After": "soon"}, ""), ok}, sent: 2,
+			waits: [][2]time.Duration{{100 * time.Millisecond, 200 * time.Millisecond}}},
+		"Retry-After beyond patience": {steps: steps{status(429, map[string]string{"Retry-After": "31"}, ""), ok}, sent: 1, fails: true},
+		"an attempt that hangs": {steps: steps{hang, ok}, options: []ramp.ClientOption{ramp.WithTimeout(3 * time.Second)}, sent: 2,
+			waits: [][2]time.Duration{{3100 * time.Millisecond, 3200 * time.Millisecond}}},
+		"ten seconds for an attempt by default": {steps: steps{hang, ok}, sent: 2,
+			waits: [][2]time.Duration{{10100 * time.Millisecond, 10200 * time.Millisecond}}},
+		"longer each time, up to five seconds": {steps: steps{busy}, options: []ramp.ClientOption{ramp.WithRetries(12)}, sent: 13, fails: true,
+			waits: [][2]time.Duration{
+				{100 * time.Millisecond, 200 * time.Millisecond}, {200 * time.Millisecond, 400 * time.Millisecond},
+				{400 * time.Millisecond, 800 * time.Millisecond}, {800 * time.Millisecond, 1600 * time.Millisecond},
+				{1600 * time.Millisecond, 3200 * time.Millisecond}, {2500 * time.Millisecond, 5 * time.Second},
+				{2500 * time.Millisecond, 5 * time.Second}, {2500 * time.Millisecond, 5 * time.Second},
+				{2500 * time.Millisecond, 5 * time.Second}, {2500 * time.Millisecond, 5 * time.Second},
+				{2500 * time.Millisecond, 5 * time.Second}, {2500 * time.Millisecond, 5 * time.Second},
+			}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{steps: test.steps}
+				err := initialize(t, t.Context(), s, test.options...)
+				assert.Equal(t, test.fails, err != nil, "%v", err)
+				assert.Len(t, s.sent, test.sent)
+				for i, body := range s.sent {
+					assert.Equal(t, testRequestBytes, string(body), "attempt %d has the whole body", i)
+				}
+				for i, wait := range test.waits {
+					took := s.at[i+1] - s.at[i]
+					assert.GreaterOrEqual(t, took, wait[0], "wait %d", i)
+					assert.LessOrEqual(t, took, wait[1], "wait %d", i)
+				}
+			})
+		})
+	}
+}
+
+func TestAContextEndsACallAtOnce(t *testing.T) {
+	busy := status(503, nil, "busy")
+	t.Run("cancelled while waiting", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(50*time.Millisecond, cancel)
+			s := &script{steps: []func(*http.Request) (*http.Response, error){busy}}
+			err := initialize(t, ctx, s)
+			assert.ErrorIs(t, err, context.Canceled)
+			var failure *ramp.APIError
+			assert.ErrorAs(t, err, &failure, "and says what it was waiting after")
+			assert.Equal(t, 50*time.Millisecond, time.Since(s.start))
+			assert.Len(t, s.sent, 1)
+		})
+	})
+	t.Run("cancelled while asking", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(50*time.Millisecond, cancel)
+			s := &script{steps: []func(*http.Request) (*http.Response, error){hang}}
+			assert.ErrorIs(t, initialize(t, ctx, s), context.Canceled)
+			assert.Len(t, s.sent, 1)
+		})
+	})
+	t.Run("a deadline before the next attempt", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			s := &script{steps: []func(*http.Request) (*http.Response, error){busy}}
+			var failure *ramp.APIError
+			require.ErrorAs(t, initialize(t, ctx, s), &failure)
+			assert.Equal(t, 503, failure.Status)
+			assert.Zero(t, time.Since(s.start), "there is no use in waiting")
+		})
+	})
+}
+
+func TestACallIsValidFromTheAttemptThatSucceeded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{start: time.Now(), steps: []func(*http.Request) (*http.Response, error){
+			status(429, map[string]string{"Retry-After": "20"}, ""), status(200, nil, okAnswer)}}
+		client, err := ramp.NewClient("https://api.example.com", testKey(t), ramp.WithHTTPClient(&http.Client{Transport: s}))
+		require.NoError(t, err)
+		got, err := client.Initialize(t.Context(), testRequest())
+		require.NoError(t, err)
+		assert.Equal(t, s.start.Add(20*time.Second+ramp.UUIDValidity), got.ExpiresAt)
+	})
+}
+
+func TestTheCallersHTTPClientIsNotChanged(t *testing.T) {
+	service := &answering{status: 302, header: map[string]string{"Location": "/elsewhere"}}
+	mine := &http.Client{Timeout: time.Minute}
+	_, err := newClient(t, service, ramp.WithHTTPClient(mine)).Initialize(t.Context(), testRequest())
+	var failure *ramp.APIError
+	require.ErrorAs(t, err, &failure)
+	assert.Equal(t, 302, failure.Status)
+	assert.Equal(t, 1, service.served, "a signed call follows no redirect")
+	assert.Nil(t, mine.CheckRedirect)
+	assert.Equal(t, time.Minute, mine.Timeout)
+}
+
+func TestAClientThatCannotWorkIsNotMade(t *testing.T) {
+	for _, address := range []string{"", "api.example.com", "/api", "ftp://api.example.com", "http://api.example.com",
+		"https://user:secret@api.example.com", "https://api.example.com?key=secret", "https://api.example.com#x", "https://"} {
+		_, err := ramp.NewClient(address, testKey(t))
+		var wrong *ramp.InvalidError
+		require.ErrorAs(t, err, &wrong, address)
+		assert.Equal(t, "apiURL", wrong.Fields[0].Path)
+		assert.NotContains(t, err.Error(), "secret")
+	}
+	_, err := ramp.NewClient("https://api.example.com", ramp.HMACKey{})
+	assert.ErrorIs(t, err, ramp.ErrHMACKey)
+	for name, option := range map[string]ramp.ClientOption{
+		"nil":               nil,
+		"no HTTP client":    ramp.WithHTTPClient(nil),
+		"no timeout":        ramp.WithTimeout(0),
+		"retries below 0":   ramp.WithRetries(-1),
+		"no logger":         ramp.WithLogger(nil),
+		"no clock":          ramp.WithClock(nil),
+		"a timeout below 0": ramp.WithTimeout(-time.Second),
+	} {
+		_, err := ramp.NewClient("https://api.example.com", testKey(t), option)
+		assert.Error(t, err, name)
+	}
+}
+
+func TestInitializeLogsWithoutSecrets(t *testing.T) {
+	var log bytes.Buffer
+	logger := slog.New(slog.NewJSONHandler(&log, nil))
+	_, err := newClient(t, &answering{status: 200, body: okAnswer}, ramp.WithLogger(logger)).Initialize(t.Context(), testRequest())
+	require.NoError(t, err)
+	_, err = newClient(t, &answering{status: 500, body: "oops"}, ramp.WithLogger(logger)).Initialize(t.Context(), testRequest())
+	require.Error(t, err)
+
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	require.Len(t, lines, 2)
+	for i, want := range []string{"INFO", "ERROR"} {
+		var record map[string]any
+		require.NoError(t, json.Unmarshal([]byte(lines[i]), &record))
+		assert.Equal(t, want, record["level"])
+		assert.Equal(t, "initialize", record["endpoint"])
+		assert.Contains(t, record, "duration")
+	}
+	assert.Contains(t, lines[0], testUUID)
+	assert.NotContains(t, log.String(), testKey(t).Sign([]byte(testRequestBytes)))
+}
+
+func FuzzInitializeAnswer(f *testing.F) {
+	for _, body := range []string{okAnswer, "", "null", "<html>", `{"code":500,"message":"x","data":"invalid mac"}`, `{"code":200,"data":{"uuid":7}}`} {
+		f.Add(200, body)
+		f.Add(500, body)
+	}
+	key := testKey(f)
+	f.Fuzz(func(t *testing.T, code int, body string) {
+		s := &script{steps: []func(*http.Request) (*http.Response, error){func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
+		}}}
+		client, err := ramp.NewClient("https://api.example.com", key,
+			ramp.WithHTTPClient(&http.Client{Transport: s}), ramp.WithRetries(0))
+		require.NoError(t, err)
+		got, err := client.Initialize(t.Context(), testRequest())
+		if err == nil {
+			assert.Equal(t, 2, code/100)
+			assert.NotZero(t, got.UUID)
+			return
+		}
+		assert.Nil(t, got)
+		var failure *ramp.APIError
+		if errors.As(err, &failure) {
+			assert.Less(t, len(failure.Error()), 4<<10)
+			assert.NotContains(t, failure.Error(), "\n")
+		}
+	})
+}
