@@ -107,8 +107,11 @@ func (s *Service) Burn(ctx context.Context, id uuid.UUID, session ramp.Session, 
 // says that the studio confirmed with HTTP 200 and the envelope of 4.3.
 func (s *Service) Deliver(ctx context.Context, o *Order, outcome Outcome) error {
 	intent := o.Request.Intent
-	intent.FeeRate = json.Number(o.fee.String())
-	intent.Actual = afterFee(intent.To[0].Amount, o.fee).String()
+	actual, err := afterFee(intent.To[0].Amount, o.fee)
+	if err != nil {
+		return fmt.Errorf("ramptest: %w", err)
+	}
+	intent.FeeRate, intent.Actual = json.Number(o.fee.String()), actual.String()
 	receipt := receipt(o, outcome)
 	body, err := json.Marshal(ramp.Result{
 		SessionID: o.Session.ID,
@@ -216,15 +219,10 @@ func gameSide(items []ramp.Item) []ramp.IntentAsset {
 }
 
 // afterFee takes a fee in basis points off an amount.
-func afterFee(amount, fee ramp.Amount) ramp.Amount {
+func afterFee(amount, fee ramp.Amount) (ramp.Amount, error) {
 	rest := new(big.Rat).Sub(big.NewRat(10_000, 1), fee.Rat())
 	rest.Mul(rest, amount.Rat()).Quo(rest, big.NewRat(10_000, 1))
-	// Four places more than the amount has: enough for any basis point.
-	left, err := ramp.ParseAmount(rest.FloatString(30))
-	if err != nil {
-		return amount
-	}
-	return left
+	return ramp.ParseAmount(rest.FloatString(104)) // the 100 places of an amount, and the fee's 4
 }
 
 // signed are the headers of a validate or result call (interface 4.3), with

@@ -1,0 +1,326 @@
+package ramptest_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+// game approves everything and counts.
+type game struct {
+	mu      sync.Mutex
+	decline error
+	results []*ramp.Result
+}
+
+func (g *game) Authenticate(context.Context, ramp.Session) error { return nil }
+
+func (g *game) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
+	return &ramp.Player{PlayerID: "player-1", Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(7)}}}, nil
+}
+
+func (g *game) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error { return g.decline }
+
+func (g *game) Result(_ context.Context, _ ramp.Session, r *ramp.Result) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.results = append(g.results, r)
+	return nil
+}
+
+type desk struct {
+	game    *game
+	key     ramp.HMACKey
+	service *ramptest.Service
+	client  *ramp.Client
+	session ramp.Session
+	now     time.Time
+}
+
+// newDesk joins a game and a service over real HTTP. between, if there is one,
+// stands in front of the game and may break its answers.
+func newDesk(t *testing.T, between func(http.Handler) http.Handler) *desk {
+	t.Helper()
+	d := &desk{game: &game{}, now: time.Now(),
+		session: ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}}
+	var err error
+	d.key, err = ramp.TextKey("key of the console")
+	require.NoError(t, err)
+	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	require.NoError(t, err)
+	handler, err := ramp.NewHandler(d.game, d.key, signer)
+	require.NoError(t, err)
+	var outer http.Handler = handler
+	if between != nil {
+		outer = between(handler)
+	}
+	server := httptest.NewServer(outer)
+	t.Cleanup(server.Close)
+	d.service = ramptest.Start(t, ramptest.Config{
+		Key: d.key, Validator: signer.Address(), Game: server.URL + "/",
+		ProjectID: "project-1", Networks: []ramp.Network{ramp.Testnet},
+		Now: func() time.Time { return d.now },
+	})
+	d.client, err = ramp.NewClient(d.service.URL(), d.key)
+	require.NoError(t, err)
+	return d
+}
+
+func request() ramp.InitializeRequest {
+	item := ramp.Item{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}
+	return ramp.InitializeRequest{Intent: ramp.InitializeIntent{
+		Network: ramp.Testnet, ProjectID: "project-1", Token: "0x00000000000000000000000000000000000070c3",
+		MintFeeBps: 2000, Materials: []ramp.Item{item}, Outputs: []ramp.Item{item},
+	}}
+}
+
+func (d *desk) initialize(t *testing.T) uuid.UUID {
+	t.Helper()
+	started, err := d.client.Initialize(t.Context(), request())
+	require.NoError(t, err)
+	return started.UUID
+}
+
+func TestInitializeFailsAsTheInterfaceSays(t *testing.T) {
+	d := newDesk(t, nil)
+
+	other, err := ramp.TextKey("another key")
+	require.NoError(t, err)
+	client, err := ramp.NewClient(d.service.URL(), other)
+	require.NoError(t, err)
+	_, err = client.Initialize(t.Context(), request())
+	assert.ErrorIs(t, err, ramp.ErrHMACInvalid)
+
+	wrong := request()
+	wrong.Intent.ProjectID = "project-2"
+	_, err = d.client.Initialize(t.Context(), wrong)
+	assert.ErrorIs(t, err, ramp.ErrRampNotFound)
+
+	wrong = request()
+	wrong.Intent.Network = ramp.Mainnet // this service has testnet only
+	_, err = d.client.Initialize(t.Context(), wrong)
+	assert.ErrorIs(t, err, ramp.ErrRampNotExists)
+
+	// What a Client never sends: the exact bytes of section 7.1.
+	for _, test := range []struct {
+		body   string
+		signed bool
+		status int
+		want   string
+	}{
+		{`{}`, false, 400, `{"code":400,"message":"Bad Request","data":"X-HMAC-Signature is required"}`},
+		{`{"intent":{"network":"testnet"}}`, true, 500, `{"code":500,"message":"Internal Server Error","data":"ramp not found"}`},
+		{`{"intent":{"project_id":"project-1"}}`, true, 500, `{"code":500,"message":"Internal Server Error","data":"ramp not exists"}`},
+		{`[]`, true, 400, `{"code":400,"message":"Bad Request","data":"the body is not an initialize request"}`},
+	} {
+		post, err := http.NewRequest(http.MethodPost, d.service.URL()+"/api/v2/initialize", strings.NewReader(test.body))
+		require.NoError(t, err)
+		if test.signed {
+			post.Header.Set("X-HMAC-SIGNATURE", d.key.Sign([]byte(test.body)))
+		}
+		response, err := http.DefaultClient.Do(post)
+		require.NoError(t, err)
+		body, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		response.Body.Close()
+		assert.Equal(t, test.status, response.StatusCode)
+		assert.Equal(t, test.want, strings.TrimSpace(string(body)))
+	}
+}
+
+func TestTheStatusOfAFailureIsASwitch(t *testing.T) {
+	d := newDesk(t, nil)
+	service := ramptest.Start(t, ramptest.Config{Key: d.key, Validator: [20]byte{1}, Game: "http://127.0.0.1:1", ProjectID: "other", FailureStatus: 200})
+	client, err := ramp.NewClient(service.URL(), d.key)
+	require.NoError(t, err)
+	_, err = client.Initialize(t.Context(), request())
+	var failure *ramp.APIError
+	require.ErrorAs(t, err, &failure)
+	assert.Equal(t, 200, failure.Status)
+	assert.ErrorIs(t, err, ramp.ErrRampNotFound)
+}
+
+func TestAMintIsDrivenFromAssetsToResult(t *testing.T) {
+	d := newDesk(t, nil)
+	player, err := d.service.Assets(t.Context(), d.session)
+	require.NoError(t, err)
+	assert.Equal(t, "7", player.Assets[0].Balance.String())
+
+	order, err := d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1))
+	require.NoError(t, err)
+	assert.Equal(t, order.Request.UserSig, order.Approval.UserSig)
+	assert.NotZero(t, order.Approval.ValidatorSig)
+
+	for range 2 {
+		require.NoError(t, d.service.Deliver(t.Context(), order, ramptest.Succeeded))
+	}
+	require.NoError(t, d.service.Deliver(t.Context(), order, ramptest.Failed))
+	require.Len(t, d.game.results, 3)
+	assert.Equal(t, d.game.results[0].Raw, d.game.results[1].Raw, "a redelivery is the same bytes")
+	assert.True(t, d.game.results[0].Succeeded())
+	assert.False(t, d.game.results[2].Succeeded())
+
+	got := d.game.results[0]
+	assert.Equal(t, "session-1", got.SessionID)
+	assert.Equal(t, got.TxHash, got.Receipt.TransactionHash.Hex())
+	assert.Equal(t, json.Number("2000"), got.Intent.FeeRate)
+	assert.Equal(t, "0.8", got.Intent.Actual)
+	require.Len(t, got.Receipt.Logs, 1)
+	assert.Contains(t, string(got.Raw), `"blockTimestamp":0`)
+	effect, err := d.game.results[2].Effect()
+	require.NoError(t, err)
+	assert.Equal(t, ramp.GiveBack, effect.Kind)
+}
+
+func TestABurnHasNoFee(t *testing.T) {
+	d := newDesk(t, nil)
+	order, err := d.service.Burn(t.Context(), d.initialize(t), d.session, ramp.NewAmount(3))
+	require.NoError(t, err)
+	require.NoError(t, d.service.Deliver(t.Context(), order, ramptest.Succeeded))
+	assert.Equal(t, json.Number("0"), d.game.results[0].Intent.FeeRate)
+	assert.Equal(t, "100", d.game.results[0].Intent.Actual)
+	effect, err := d.game.results[0].Effect()
+	require.NoError(t, err)
+	assert.Equal(t, ramp.Effect{Kind: ramp.Grant, Assets: []ramp.AssetAmount{{ID: "item_gold", Amount: ramp.NewAmount(100)}}}, effect)
+}
+
+func TestAUUIDIsGoodForFiveMinutes(t *testing.T) {
+	d := newDesk(t, nil)
+	id := d.initialize(t)
+	d.now = d.now.Add(5*time.Minute - time.Nanosecond)
+	_, err := d.service.Mint(t.Context(), id, d.session, ramp.NewAmount(1))
+	assert.NoError(t, err)
+	d.now = d.now.Add(time.Nanosecond)
+	_, err = d.service.Mint(t.Context(), id, d.session, ramp.NewAmount(1))
+	assert.ErrorIs(t, err, ramptest.ErrExpiredUUID)
+	_, err = d.service.Burn(t.Context(), uuid.New(), d.session, ramp.NewAmount(1))
+	assert.ErrorIs(t, err, ramptest.ErrUnknownUUID)
+}
+
+func TestAStudioThatDeclinesIsHeard(t *testing.T) {
+	d := newDesk(t, nil)
+	d.game.decline = ramp.Reject("INVALID_BALANCE")
+	_, err := d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1))
+	var declined *ramptest.Declined
+	require.ErrorAs(t, err, &declined)
+	assert.Equal(t, ramp.Code("INVALID_BALANCE"), declined.Code)
+	assert.Equal(t, 200, declined.Status)
+}
+
+// TestAnAnswerThatBreaksTheInterfaceIsFound breaks a right answer in one place
+// each time.
+func TestAnAnswerThatBreaksTheInterfaceIsFound(t *testing.T) {
+	const highS = "the same signature with the other s"
+	assets := func(d *desk) error {
+		_, err := d.service.Assets(t.Context(), d.session)
+		return err
+	}
+	mint := func(d *desk) error {
+		_, err := d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1))
+		return err
+	}
+	result := func(d *desk) error {
+		return d.service.Deliver(t.Context(), &ramptest.Order{Session: d.session, UUID: uuid.New(), Request: ramp.ValidateRequest{
+			Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
+				From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(1)}},
+				To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x00000000000000000000000000000000000070c3", Amount: ramp.NewAmount(1)}},
+			}}}, ramptest.Succeeded)
+	}
+	for _, test := range []struct {
+		name     string
+		call     func(*desk) error
+		old, new string // in the answer
+		status   int    // instead of 200
+		want     string
+	}{
+		{"HTTP 201", assets, "", "", 201, "success with HTTP 201"},
+		{"no JSON", assets, "{", "<", 0, "no JSON object"},
+		{"no success", assets, `"success":true,`, "", 0, "without success"},
+		{"no errorCode", assets, `"errorCode":null,`, "", 0, "without errorCode"},
+		{"success of text", assets, `true`, `"true"`, 0, "success is no boolean"},
+		{"success of null", assets, `true`, `null`, 0, "success is no boolean"},
+		{"an errorCode on success", assets, `"errorCode":null`, `"errorCode":""`, 0, "errorCode is not null"},
+		{"a failure without a code", assets, `"success":true`, `"success":false`, 0, "a failure without a string"},
+		{"a failure with data", assets, `"success":true,"errorCode":null`, `"success":false,"errorCode":"NO"`, 0, "data is not null"},
+		{"no v1", assets, `"v1"`, `"v2"`, 0, "data.v1.assets"},
+		{"a balance that is a number", assets, `"7"`, `7`, 0, "a balance is a decimal string"},
+		{"a balance below 0", assets, `"7"`, `"-7"`, 0, "balance below 0"},
+		{"an asset without an id", assets, `"item_gold"`, `""`, 0, "has no id"},
+		{"null for data", mint, `"data":{`, `"data":null,"x":{`, 0, "data.validatorSig"},
+		{"another userSig", mint, `"userSig":"0x`, `"userSig":"0xff`, 0, "not user_sig as it was sent"},
+		{"a short validatorSig", mint, `"validatorSig":"0x`, `"validatorSig":"`, 0, "not 65 bytes"},
+		{"v of 0 or 1", mint, `1b"}`, `00"}`, 0, "v 27 or 28"},
+		{"a high s", mint, highS, highS, 0, "low s"},
+		{"the signature of another digest", mint, `"validatorSig":"0x`, `"validatorSig":"0x` + strings.Repeat("11", 64) + `1b","y":"`, 0, "data.validatorSig"},
+		{"data on a result", result, `"data":null`, `"data":{}`, 0, "data of a result"},
+		{"a result that is refused", result, `"success":true,"errorCode":null`, `"success":false,"errorCode":"NO"`, 500, `HTTP 500 and "NO"`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := newDesk(t, func(inner http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					answer := httptest.NewRecorder()
+					inner.ServeHTTP(answer, r)
+					body := answer.Body.String()
+					switch {
+					case test.old == highS:
+						body = withHighS(t, body)
+					case test.old == `1b"}`: // whichever v it has
+						body = strings.NewReplacer(`1b"}`, `00"}`, `1c"}`, `01"}`).Replace(body)
+					case test.old != "":
+						require.Contains(t, body, test.old)
+						body = strings.Replace(body, test.old, test.new, 1)
+					}
+					w.WriteHeader(max(test.status, 200))
+					_, _ = io.WriteString(w, body)
+				})
+			})
+			assert.ErrorContains(t, test.call(d), test.want)
+		})
+	}
+}
+
+// withHighS replaces the signature by the one with n-s and the other v, which
+// recovers to the same address but is not what a contract takes.
+func withHighS(t *testing.T, body string) string {
+	var answer ramp.ValidateResponse
+	require.NoError(t, json.Unmarshal([]byte(body), &answer))
+	sig := answer.Data.ValidatorSig
+	n := crypto.S256().Params().N
+	new(big.Int).Sub(n, new(big.Int).SetBytes(sig[32:64])).FillBytes(sig[32:64])
+	sig[64] ^= 27 ^ 28
+	return strings.Replace(body, answer.Data.ValidatorSig.String(), sig.String(), 1)
+}
+
+func TestAGameThatIsAwayIsAnError(t *testing.T) {
+	d := newDesk(t, nil)
+	service := ramptest.Start(t, ramptest.Config{Key: d.key, Validator: [20]byte{1}, Game: "http://127.0.0.1:1"})
+	_, err := service.Assets(t.Context(), d.session)
+	assert.ErrorContains(t, err, "did not answer")
+}
+
+func TestAServiceThatCannotWorkIsNotStarted(t *testing.T) {
+	d := newDesk(t, nil)
+	for _, config := range []ramptest.Config{
+		{Validator: [20]byte{1}, Game: "http://127.0.0.1:1"},
+		{Key: d.key, Game: "http://127.0.0.1:1"},
+		{Key: d.key, Validator: [20]byte{1}, Game: "localhost"},
+		{Key: d.key, Validator: [20]byte{1}},
+	} {
+		_, err := ramptest.New(config)
+		assert.Error(t, err)
+	}
+}
