@@ -61,7 +61,7 @@ func (s *Service) Assets(ctx context.Context, session ramp.Session) (*ramp.Playe
 		"X-Dapp-Authorization": {"Bearer " + session.Token.Reveal()},
 		"X-Dapp-SessionID":     {session.ID},
 	}
-	answer, err := s.call(ctx, http.MethodGet, ramp.PathAssets, header, nil)
+	answer, err := s.call(ctx, http.MethodGet, s.config.AssetsPath, header, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (s *Service) Deliver(ctx context.Context, o *Order, outcome Outcome) error 
 	if err != nil {
 		return fmt.Errorf("ramptest: %w", err)
 	}
-	answer, err := s.call(ctx, http.MethodPost, ramp.PathResult, s.signed(o.Session, body), body)
+	answer, err := s.call(ctx, http.MethodPost, s.config.ResultPath, s.signed(o.Session, body), body)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (s *Service) validate(ctx context.Context, id uuid.UUID, session ramp.Sessi
 	if err != nil {
 		return nil, fmt.Errorf("ramptest: %w", err)
 	}
-	answer, err := s.call(ctx, http.MethodPost, ramp.PathValidate, s.signed(session, body), body)
+	answer, err := s.call(ctx, http.MethodPost, s.config.ValidatePath, s.signed(session, body), body)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@
 package ramptest
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -44,10 +45,13 @@ type Config struct {
 	// Validator is the address of the validator key in the console. Required.
 	Validator common.Address
 
-	// Game is the base URL of the studio's server. The three endpoints are
-	// expected below it, on the paths of the interface's examples (4.3).
-	// Required.
+	// Game is the base URL of the studio's server. Required.
 	Game string
+
+	// AssetsPath, ValidatePath and ResultPath are the endpoints below Game that
+	// the console has. Empty stands for the paths of the interface's examples
+	// (4.3): [ramp.PathAssets], [ramp.PathValidate] and [ramp.PathResult].
+	AssetsPath, ValidatePath, ResultPath string
 
 	// ProjectID is the one project that the service knows. Empty accepts every
 	// project ID but the empty one.
@@ -102,6 +106,9 @@ func New(config Config) (*Service, error) {
 		config.Networks = []ramp.Network{ramp.Mainnet, ramp.Testnet}
 	}
 	config.Networks = slices.Clone(config.Networks)
+	config.AssetsPath = cmp.Or(config.AssetsPath, ramp.PathAssets)
+	config.ValidatePath = cmp.Or(config.ValidatePath, ramp.PathValidate)
+	config.ResultPath = cmp.Or(config.ResultPath, ramp.PathResult)
 	if config.Client == nil {
 		config.Client = &http.Client{Timeout: 10 * time.Second}
 	}
