@@ -188,7 +188,7 @@ func (r *Refusal) Error() string {
 	if r.Err == nil {
 		return "ramp: refused: " + string(r.Code)
 	}
-	return "ramp: refused: " + string(r.Code) + ": " + r.Err.Error()
+	return "ramp: refused: " + string(r.Code) + ": " + strings.TrimPrefix(r.Err.Error(), "ramp: ")
 }
 
 // Unwrap returns the cause.

@@ -1,5 +1,59 @@
 // Package ramp joins a game to a token ramp: a service that turns in-game
-// assets into on-chain tokens (mint) and tokens back into assets (burn). It is
-// the studio's side of the interface; section numbers in this documentation
-// are those of the interface document.
+// assets into on-chain tokens (mint, "assemble") and tokens back into assets
+// (burn, "disassemble"). It is the studio's side of the service's interface;
+// section numbers in this documentation are those of that document.
+//
+// # The journey of a mint
+//
+//  1. Your server asks for a UUID: [Client.Initialize].
+//  2. The player's webview opens [ExchangeURL] with it.
+//  3. The service asks your server what the player owns: [Game.Assets].
+//  4. The service asks whether the order may happen: [Game.Validate]. You take
+//     the assets; the [Handler] returns the digest signed by your [Signer].
+//  5. The chain does its part.
+//  6. The service tells you how it ended, at least once: [Game.Result]. A failed
+//     mint gives the assets back, a successful burn grants them: [Effect].
+//
+// # The integration
+//
+//	key, err := ramp.TextKey(os.Getenv("RAMP_HMAC_KEY")) // or Base64URLKey
+//	signer, err := ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY"))
+//
+//	handler, err := ramp.NewHandler(game, key, signer)   // game is yours: four methods
+//	mux.HandleFunc("/api/assets", handler.Assets)        // the paths of your console
+//	mux.HandleFunc("/api/validate", handler.Validate)
+//	mux.HandleFunc("/api/result", handler.Result)
+//
+//	client, err := ramp.NewClient(apiURL, key)
+//	started, err := client.Initialize(ctx, ramp.InitializeRequest{
+//		PlayerID: "player-1",
+//		Intent: ramp.InitializeIntent{
+//			Network:    ramp.Testnet,
+//			ProjectID:  "project-1",
+//			Token:      "0x00000000000000000000000000000000000070c3",
+//			MintFeeBps: 100, // 1%
+//			Materials:  []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: icon}},
+//			Outputs:    []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: icon}},
+//		},
+//	})
+//	page, err := ramp.ExchangeURL(rampURL, ramp.ExchangeParams{
+//		UUID: started.UUID, AccessToken: token, SessionID: "session-1", Network: ramp.Testnet,
+//	})
+//
+// Package [github.com/token-ramp/ramp-go/ramptest] plays the service in tests.
+// The examples folder has programs to copy whole.
+//
+// # What the package promises
+//
+// Nothing of a body is looked at before its HMAC holds, nothing reaches the
+// game before its form is right, and no signature leaves before the game said
+// yes. Amounts are exact decimals. Unknown fields and values are read and kept.
+// No error and no log record holds a key, a token, a signature or a body. The
+// package reads no environment variable, starts no goroutine and has no state
+// of its own; what it makes is safe for concurrent use.
+//
+// What the interface leaves open is settable, and said at its place: how the
+// HMAC key is read ([TextKey], [Base64URLKey]), the errorCode values
+// ([WithCodes]), the status of a declined order ([WithDeclineStatus]) and the
+// size of bodies ([WithMaxBody]).
 package ramp

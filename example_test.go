@@ -1,0 +1,280 @@
+package ramp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+func ExampleHMACKey_Verify() {
+	key, err := ramp.TextKey("key from the console")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	body := []byte(`{"uuid":"7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10"}`)
+	signature := key.Sign(body)
+	fmt.Println(key.Verify(body, signature))
+	fmt.Println(key.Verify([]byte("{}"), signature))
+	fmt.Println(errors.Is(key.Verify(body, ""), ramp.ErrHMACMissing))
+	// Output:
+	// <nil>
+	// ramp: X-HMAC-SIGNATURE is not valid: it was made for another body or with another key
+	// true
+}
+
+func ExampleBase64URLKey() {
+	_, err := ramp.Base64URLKey("my!secret_salt")
+	fmt.Println(err)
+	key, err := ramp.Base64URLKey("my_secret_salt_value")
+	fmt.Println(key, err)
+	// Output:
+	// ramp: HMAC key cannot be used: it is not unpadded base64url
+	// [redacted] <nil>
+}
+
+func ExampleHMACKey_WithPrevious() {
+	older, _ := ramp.TextKey("the key of last year")
+	newer, _ := ramp.TextKey("the key of this year")
+	key := newer.WithPrevious(older)
+	body := []byte("{}")
+	fmt.Println(key.Verify(body, older.Sign(body)) == nil, key.Verify(body, newer.Sign(body)) == nil)
+	fmt.Println(key.Sign(body) == newer.Sign(body))
+	// Output:
+	// true true
+	// true
+}
+
+func ExampleCatalogURL() {
+	address, err := ramp.CatalogURL("https://ramp.example.com", ramp.CatalogParams{
+		ProjectID:   "project-1",
+		SessionID:   "session 1",
+		AccessToken: ramp.NewAccessToken("a+b/c="),
+		Platform:    ramp.PlatformWeb,
+		Network:     ramp.Testnet,
+		Lang:        ramp.LangEnglish,
+	})
+	fmt.Println(address, err)
+	// Output:
+	// https://ramp.example.com/catalog?projectId=project-1&sessionId=session%201&accessToken=a%2Bb%2Fc%3D&platform=web&network=testnet&lang=en <nil>
+}
+
+func ExampleExchangeURL() {
+	address, err := ramp.ExchangeURL("https://ramp.example.com/v1/", ramp.ExchangeParams{
+		UUID:        uuid.MustParse("7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10"),
+		AccessToken: ramp.NewAccessToken("token"),
+		SessionID:   "session-1",
+		Network:     ramp.Mainnet,
+	})
+	fmt.Println(address, err)
+
+	_, err = ramp.ExchangeURL("http://ramp.example.com", ramp.ExchangeParams{Network: "moon"})
+	var wrong *ramp.InvalidError
+	if errors.As(err, &wrong) {
+		for _, field := range wrong.Fields {
+			fmt.Println(field.Path, field.Problem)
+		}
+	}
+	// Output:
+	// https://ramp.example.com/v1/exchange?uuid=7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10&accessToken=token&sessionId=session-1&network=mainnet <nil>
+	// rampURL must be https, unless the host is this machine
+	// uuid is required
+	// accessToken is required
+	// sessionId is required
+	// network must be mainnet or testnet
+}
+
+func ExampleClient_Initialize() {
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"code":500,"message":"Internal Server Error","data":"invalid mac"}`)
+	}))
+	defer service.Close()
+	key, _ := ramp.TextKey("key from the console")
+	client, err := ramp.NewClient(service.URL, key)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	_, err = client.Initialize(context.Background(), ramp.InitializeRequest{})
+	fmt.Println(err)
+
+	item := ramp.Item{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}
+	_, err = client.Initialize(context.Background(), ramp.InitializeRequest{
+		PlayerID: "player-1",
+		Intent: ramp.InitializeIntent{
+			Network:    ramp.Testnet,
+			ProjectID:  "project-1",
+			Token:      "0x00000000000000000000000000000000000070c3",
+			MintFeeBps: 100,
+			Materials:  []ramp.Item{item},
+			Outputs:    []ramp.Item{item},
+		},
+	})
+	fmt.Println(err)
+	fmt.Println(errors.Is(err, ramp.ErrHMACInvalid))
+	// Output:
+	// ramp: intent.network must be mainnet or testnet; intent.project_id is required; intent.token is required and must be 20 bytes in hex with 0x; intent.materials is required; if there is nothing, say so with an empty slice; intent.outputs is required; if there is nothing, say so with an empty slice
+	// ramp: initialize: the service answered HTTP 200, code 500: Internal Server Error: invalid mac (the key was read as text: try Base64URLKey)
+	// true
+}
+
+func ExampleNewKeySigner() {
+	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("register in the console:", signer.Address())
+
+	digest, _ := ramp.ParseDigest("0xd91c81e564e4f69229a9224943fa9a79ff21b60fcef5096bfb79e1ce28591a85")
+	signature, _ := signer.Sign(context.Background(), digest)
+	by, err := ramp.Recover(digest, signature)
+	fmt.Println(len(signature), signature[64], by == signer.Address(), err)
+	// Output:
+	// register in the console: 0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb
+	// 65 28 true <nil>
+}
+
+func ExampleNewFuncSigner() {
+	local, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	// A real function calls a key service with ctx; see the documentation.
+	signer, err := ramp.NewFuncSigner(local.Address(), func(ctx context.Context, digest []byte) ([]byte, error) {
+		signature, err := local.Sign(ctx, ramp.Digest(digest))
+		return signature[:64], err // r||s: v is found by recovery
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	signature, err := signer.Sign(context.Background(), ramp.Digest{31: 1})
+	fmt.Println(signature[64], err)
+	// Output:
+	// 28 <nil>
+}
+
+func ExampleNewHandler() {
+	key, _ := ramp.TextKey("key from the console")
+	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	handler, err := ramp.NewHandler(&game{gold: 1000}, key, signer, ramp.WithProject("project-1"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/api/assets", handler.Assets)
+	mux.HandleFunc("/api/validate", handler.Validate)
+	mux.HandleFunc("/api/result", handler.Result)
+
+	// What the service does:
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	service, err := ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Game: server.URL})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer service.Close()
+	player, err := service.Assets(context.Background(), ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token")})
+	fmt.Println(player.Assets[0].ID, player.Assets[0].Balance, err)
+	// Output:
+	// item_gold 1000 <nil>
+}
+
+// game is the studio's side, in its smallest form.
+type game struct{ gold int64 }
+
+func (g *game) Authenticate(_ context.Context, s ramp.Session) error {
+	if s.Token.Reveal() != "token" {
+		return ramp.Reject("INVALID_USER")
+	}
+	return nil
+}
+
+func (g *game) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
+	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(g.gold)}}}, nil
+}
+
+func (g *game) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error {
+	return ramp.Reject("INVALID_BALANCE")
+}
+
+func (g *game) Result(context.Context, ramp.Session, *ramp.Result) error { return nil }
+
+// Without net/http, or in another framework, hand headers and bytes over.
+func ExampleHandler_AnswerValidate() {
+	key, _ := ramp.TextKey("key from the console")
+	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	handler, _ := ramp.NewHandler(&game{}, key, signer)
+
+	header := http.Header{"x-hmac-signature": {strings.Repeat("00", 32)}}
+	reply := handler.AnswerValidate(context.Background(), header, []byte("{}"))
+	fmt.Println(reply.Status, string(reply.Body))
+	fmt.Println(reply.Err)
+	// Output:
+	// 401 {"success":false,"errorCode":"HMAC_INVALID","data":null}
+	// ramp: refused: HMAC_INVALID: X-HMAC-SIGNATURE is not valid: it was made for another body or with another key
+}
+
+// A studio that answers from a queue verifies now and reads later.
+func ExampleParseResult() {
+	body := []byte(`{
+		"session_id": "session-1", "uuid": "7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10", "tx_hash": "0x51",
+		"receipt": {"status": "0x0"},
+		"intent": {
+			"method": "mint", "type": "assemble", "target_candidate": {},
+			"from": [{"type": "asset", "id": "item_gold", "amount": 100}, {"type": "asset", "id": "item_gold", "amount": 0.5}],
+			"to": [{"type": "ERC20", "id": "0x00000000000000000000000000000000000070c3", "amount": 10}]
+		}
+	}`)
+	result, err := ramp.ParseResult(body)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	effect, err := result.Effect()
+	fmt.Println(result.Succeeded(), effect.Kind, effect.Assets[0].ID, effect.Assets[0].Amount, err)
+
+	_, err = ramp.ParseResult([]byte(`{"receipt": {"status": null}}`))
+	fmt.Println(strings.SplitN(err.Error(), ";", 3)[:2])
+	// Output:
+	// false give back item_gold 100.5 <nil>
+	// [ramp: uuid is required  receipt.status is required]
+}
+
+func ExampleParseValidate() {
+	_, err := ramp.ParseValidate([]byte(`{"intent": {"from": [{"amount": "100"}]}}`))
+	fmt.Println(err)
+	// Output:
+	// ramp: intent.from.amount must be a number, not a string
+}
+
+func ExampleParseAmount() {
+	large, _ := ramp.ParseAmount("9007199254740993") // 2^53+1, which a float64 cannot hold
+	half, _ := ramp.ParseAmount("0.5")
+	sum, _ := large.Add(half)
+	fmt.Println(sum)
+	_, err := sum.Int64()
+	fmt.Println(err)
+	_, err = ramp.ParseAmount("1e999999999")
+	fmt.Println(err)
+	// Output:
+	// 9007199254740993.5
+	// ramp: the amount is no whole number that fits 64 bits
+	// ramp: amount: has more digits than any quantity needs
+}
+
+func ExampleReject() {
+	err := fmt.Errorf("inventory: %w", ramp.Reject("INVALID_BALANCE"))
+	var refusal *ramp.Refusal
+	fmt.Println(errors.As(err, &refusal), refusal.Code)
+	// Output:
+	// true INVALID_BALANCE
+}
