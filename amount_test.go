@@ -1,0 +1,215 @@
+package ramp_test
+
+import (
+	"encoding/json"
+	"math"
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+// amount is ParseAmount for texts that are known to be right.
+func amount(t testing.TB, text string) ramp.Amount {
+	t.Helper()
+	a, err := ramp.ParseAmount(text)
+	require.NoError(t, err, "amount %s", text)
+	return a
+}
+
+func TestAmountKeepsEveryDigit(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"zero", "0", "0"},
+		{"minus zero is zero", "-0", "0"},
+		{"zero with a fraction of zeros", "0.000", "0"},
+		{"zero with any exponent", "0e999999999999999999999999", "0"},
+		{"zero with the largest exponent of an int", "0e9223372036854775807", "0"},
+		{"a whole number", "5", "5"},
+		{"a negative number", "-5", "-5"},
+		{"more than a float holds", "9007199254740993", "9007199254740993"},
+		{"more than 64 bits", "1000000000000000000001", "1000000000000000000001"},
+		{"ten to the thirtieth", "1e30", "1" + strings.Repeat("0", 30)},
+		{"a fraction", "0.5", "0.5"},
+		{"a negative fraction", "-0.5", "-0.5"},
+		{"needless zeros behind the point", "1.500", "1.5"},
+		{"a fraction that is whole", "1.0", "1"},
+		{"an exponent that moves the point right", "1.25e1", "12.5"},
+		{"an exponent that moves it past the digits", "1.25e4", "12500"},
+		{"an exponent that moves the point left", "125e-4", "0.0125"},
+		{"an exponent with a plus", "2E+3", "2000"},
+		{"an exponent of zero", "7e0", "7"},
+		{"an exponent with leading zeros", "7e002", "700"},
+		{"zeros that an exponent takes away", "12000e-3", "12"},
+		{"18 places of a token", "0.000000000000000001", "0.000000000000000001"},
+		{"100 digits before the point", strings.Repeat("9", 100), strings.Repeat("9", 100)},
+		{"100 digits before the point by exponent", "1e99", "1" + strings.Repeat("0", 99)},
+		{"100 digits behind the point", "1e-100", "0." + strings.Repeat("0", 99) + "1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a, err := ramp.ParseAmount(tt.text)
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, a.String())
+
+			var read ramp.Amount
+			require.NoError(t, json.Unmarshal([]byte(tt.text), &read))
+			assert.Equal(t, a, read, "JSON reads as ParseAmount does")
+
+			written, err := json.Marshal(a)
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, string(written), "JSON holds a plain number")
+		})
+	}
+}
+
+func TestAmountRefusesWhatIsNoDecimalNumber(t *testing.T) {
+	for _, text := range []string{
+		"", " ", "-", "+5", "--5", ".5", "5.", "-.5", "05", "-05", "00", "1,5", "1 000", " 5", "5 ", "5\n",
+		"1e", "1e+", "1e-", "1e+-5", "1e-+5", "1e--5", "1e5.5", "e5", "1e5e5", "1.2.3",
+		"0x10", "1_000", "NaN", "Infinity", "-Inf", "null", "true", "five", "٥", "1/2", `"5"`,
+	} {
+		t.Run(text, func(t *testing.T) {
+			a, err := ramp.ParseAmount(text)
+			require.Error(t, err)
+			assert.Equal(t, ramp.Amount{}, a)
+		})
+	}
+}
+
+// An exponent names a size without having it: an amount must not be built
+// before its size is known.
+func TestAmountRefusesWhatNoQuantityNeeds(t *testing.T) {
+	for _, text := range []string{
+		"1e100",
+		"1e-101",
+		"1e999999999",
+		"1e-999999999",
+		"1e9223372036854775807",  // the largest int64: adding to it wraps around
+		"1e-9223372036854775807", // and the smallest
+		"1e-9223372036854775808",
+		"1.5e9223372036854775806",
+		"1e999999999999999999999999999",
+		"1e-999999999999999999999999999",
+		strings.Repeat("9", 101),
+		"0." + strings.Repeat("0", 100) + "1",
+		strings.Repeat("9", 1<<20),
+		"1e" + strings.Repeat("0", 300) + "1",
+	} {
+		t.Run(text[:min(len(text), 40)], func(t *testing.T) {
+			_, err := ramp.ParseAmount(text)
+			require.ErrorContains(t, err, "digits")
+			assert.Less(t, len(err.Error()), 100, "the text itself is not repeated")
+
+			var read ramp.Amount
+			require.Error(t, json.Unmarshal([]byte(text), &read))
+		})
+	}
+}
+
+func TestAmountInJSONIsANumberAndNothingElse(t *testing.T) {
+	for _, text := range []string{`"5"`, `""`, `true`, `false`, `null`, `{}`, `[]`, `[5]`, `{"amount":5}`} {
+		t.Run(text, func(t *testing.T) {
+			kept := ramp.NewAmount(7)
+			var wrong *json.UnmarshalTypeError
+			require.ErrorAs(t, json.Unmarshal([]byte(text), &kept), &wrong)
+			assert.Equal(t, ramp.NewAmount(7), kept, "a failed read changes nothing")
+		})
+	}
+}
+
+func TestAmountsOfOneValueAreEqual(t *testing.T) {
+	for _, text := range []string{"1", "1.0", "1e0", "10e-1", "0.1e1", "1.000000"} {
+		assert.Equal(t, ramp.NewAmount(1), amount(t, text), text)
+		assert.True(t, ramp.NewAmount(1) == amount(t, text), text)
+	}
+	assert.Equal(t, ramp.Amount{}, amount(t, "-0.0e5"))
+	assert.Equal(t, ramp.Amount{}, ramp.NewAmount(0))
+	assert.NotEqual(t, amount(t, "1"), amount(t, "-1"))
+}
+
+func TestNewAmountTakesEveryInt64(t *testing.T) {
+	for _, n := range []int64{0, 1, -1, math.MaxInt64, math.MinInt64} {
+		got, err := ramp.NewAmount(n).Int64()
+		require.NoError(t, err)
+		assert.Equal(t, n, got)
+	}
+}
+
+func TestAmountNeverRoundsOnTheWayOut(t *testing.T) {
+	for _, tt := range []struct {
+		text  string
+		int64 bool
+		whole bool
+	}{
+		{"0", true, true},
+		{"-12", true, true},
+		{"9223372036854775807", true, true},
+		{"9223372036854775808", false, true},
+		{"-9223372036854775808", true, true},
+		{"-9223372036854775809", false, true},
+		{"1e30", false, true},
+		{"0.5", false, false},
+		{"-0.5", false, false},
+		{"12345678901234567890.000000001", false, false},
+	} {
+		t.Run(tt.text, func(t *testing.T) {
+			a := amount(t, tt.text)
+			exact, ok := new(big.Rat).SetString(tt.text)
+			require.True(t, ok)
+			assert.Zero(t, exact.Cmp(a.Rat()), "Rat is exact")
+
+			n, err := a.Int64()
+			if tt.int64 {
+				require.NoError(t, err)
+				assert.Zero(t, exact.Cmp(new(big.Rat).SetInt64(n)))
+			} else {
+				assert.ErrorContains(t, err, "64 bits")
+				assert.Zero(t, n)
+			}
+			whole, err := a.Int()
+			if tt.whole {
+				require.NoError(t, err)
+				assert.Zero(t, exact.Cmp(new(big.Rat).SetInt(whole)))
+			} else {
+				assert.ErrorContains(t, err, "whole")
+				assert.Nil(t, whole)
+			}
+		})
+	}
+}
+
+func TestAmountSignAndCmp(t *testing.T) {
+	ordered := []string{"-1e30", "-2", "-0.5", "0", "0.0001", "0.5", "1", "9007199254740992", "9007199254740993", "1e30"}
+	for i, a := range ordered {
+		for j, b := range ordered {
+			want := 0
+			if i != j {
+				want = map[bool]int{true: -1, false: 1}[i < j]
+			}
+			assert.Equal(t, want, amount(t, a).Cmp(amount(t, b)), "%s against %s", a, b)
+		}
+		assert.Equal(t, amount(t, a).Rat().Sign(), amount(t, a).Sign(), a)
+	}
+}
+
+func TestAmountAddIsExact(t *testing.T) {
+	for _, tt := range []struct{ a, b, want string }{
+		{"0", "0", "0"},
+		{"0.1", "0.2", "0.3"},
+		{"5", "-5", "0"},
+		{"0.5", "0.5", "1"},
+		{"9007199254740993", "1", "9007199254740994"},
+		{"1e30", "1e-18", "1000000000000000000000000000000.000000000000000001"},
+		{"1e99", "1e-100", "1" + strings.Repeat("0", 99) + "." + strings.Repeat("0", 99) + "1"},
+	} {
+		sum, err := amount(t, tt.a).Add(amount(t, tt.b))
+		require.NoError(t, err)
+		assert.Equal(t, tt.want, sum.String(), "%s + %s", tt.a, tt.b)
+	}
+
+	_, err := amount(t, strings.Repeat("9", 100)).Add(ramp.NewAmount(1))
+	assert.ErrorContains(t, err, "digits", "a sum that no amount can hold is an error, not a wrong number")
+}

@@ -1,0 +1,684 @@
+package ramp_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+// What the golden files are about.
+const (
+	goldenProject = "prj_7Qm2xVd9"
+	goldenToken   = "0x13345C94929A47A35A4Dcd36E2574b8123Fe190D"
+	goldenUser    = "0x8f2a55949038a9610f50fb23b5883af3b4ecb3c3"
+	goldenSession = "hero-4821"
+	goldenMint    = "6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a71"
+	goldenBurn    = "b2a4d6c8-1e3f-4a5b-8c7d-9e0f1a2b3c4d"
+
+	goldenMintSig = "0xa9c5cc5e7b594f1b1e82f7907303e007adb6f05573e984e7fc8baa80995d90b72bbf5b4297ea75d36ba5672b3e49f305edaea0c2bb6d02e1babc67e1340554561b"
+)
+
+// golden returns the bytes of a file of testdata.
+func golden(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	require.NoError(t, err)
+	return b
+}
+
+// readGolden reads a golden file into a wire type.
+func readGolden[T any](t testing.TB, name string) T {
+	t.Helper()
+	var v T
+	require.NoError(t, json.Unmarshal(golden(t, name), &v))
+	return v
+}
+
+// tree is a JSON text with its numbers as they were written.
+func tree(t testing.TB, b []byte) any {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	var v any
+	require.NoError(t, d.Decode(&v))
+	_, err := d.Token()
+	require.ErrorIs(t, err, io.EOF)
+	return v
+}
+
+// assertWrittenBack checks that v is written as the golden file has it: the
+// same fields, and each number digit by digit.
+func assertWrittenBack(t *testing.T, name string, v any) {
+	t.Helper()
+	written, err := json.Marshal(v)
+	require.NoError(t, err)
+	assert.Equal(t, tree(t, golden(t, name)), tree(t, written), "%s is not written back as it came", name)
+}
+
+// paths lists the fields of a JSON tree: receipt.logs[].topics.
+func paths(prefix string, v any, into map[string]bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, field := range v {
+			at := strings.TrimPrefix(prefix+"."+name, ".")
+			into[at] = true
+			paths(at, field, into)
+		}
+	case []any:
+		for _, element := range v {
+			paths(prefix+"[]", element, into)
+		}
+	}
+}
+
+// The field tables of the interface, and the files that show them.
+var fieldTables = []struct {
+	section string
+	files   []string
+	fields  string
+}{
+	{"2.2", []string{"2.2-initialize-request.json"}, `player_id name wallet_address server intent
+		intent.network intent.project_id intent.token intent.mint_fee_bps intent.burn_fee_bps intent.mint_method intent.burn_method
+		intent.materials intent.materials[].id intent.materials[].amount intent.materials[].icon_url intent.materials[].is_non_fungible
+		intent.outputs intent.outputs[].id intent.outputs[].amount intent.outputs[].icon_url intent.outputs[].is_non_fungible`},
+	{"2.3", []string{"2.3-initialize-response.json"}, `code message data data.uuid`},
+	{"2.4", []string{"2.4-assets-response.json"}, `success errorCode data data.v1 data.v1.player_id data.v1.name
+		data.v1.wallet_address data.v1.server data.v1.assets data.v1.assets[].id data.v1.assets[].balance`},
+	{"2.5", []string{"2.5-validate-mint.json", "2.5-validate-burn.json"}, `user_sig user_address project_id digest uuid intent
+		intent.method intent.type intent.from intent.from[].type intent.from[].id intent.from[].amount
+		intent.to intent.to[].type intent.to[].id intent.to[].amount intent.target_candidate`},
+	{"2.6", []string{"2.6-validate-response.json"}, `success errorCode data data.userSig data.validatorSig`},
+	{"4.3", []string{"4.3-result-response.json"}, `success errorCode data`},
+	{"6", []string{"6-result-mint.json", "6-result-failed-mint.json"}, `session_id uuid tx_hash receipt receipt.type receipt.root
+		receipt.status receipt.cumulativeGasUsed receipt.logsBloom receipt.logs receipt.transactionHash receipt.contractAddress
+		receipt.gasUsed receipt.effectiveGasPrice receipt.blockHash receipt.blockNumber receipt.transactionIndex
+		intent intent.method intent.type intent.from intent.from[].type intent.from[].id intent.from[].amount
+		intent.to intent.to[].type intent.to[].id intent.to[].amount intent.target_candidate intent.fee_rate intent.actual`},
+	{"6, receipt.logs", []string{"6-result-mint.json", "6-result-burn.json"}, `receipt.logs[].address receipt.logs[].topics
+		receipt.logs[].data receipt.logs[].blockNumber receipt.logs[].transactionHash receipt.logs[].transactionIndex
+		receipt.logs[].blockHash receipt.logs[].blockTimestamp receipt.logs[].logIndex receipt.logs[].removed`},
+	{"7.1", []string{"7.1-hmac-missing.json", "7.1-hmac-invalid.json", "7.1-project-missing.json", "7.1-network-invalid.json"}, `code message data`},
+	{"7.2", []string{"7.2-refusal.json"}, `success errorCode data`},
+}
+
+func TestGoldenFilesShowEveryFieldOfTheInterface(t *testing.T) {
+	for _, table := range fieldTables {
+		for _, file := range table.files {
+			t.Run(table.section+" in "+file, func(t *testing.T) {
+				shown := map[string]bool{}
+				paths("", tree(t, golden(t, file)), shown)
+				for _, field := range strings.Fields(table.fields) {
+					assert.True(t, shown[field], "%s is missing", field)
+				}
+			})
+		}
+	}
+}
+
+func TestGoldenFilesAreCompactAndPretty(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.json")
+	require.NoError(t, err)
+	compact := 0
+	for _, file := range files {
+		b := golden(t, filepath.Base(file))
+		require.True(t, json.Valid(b), file)
+		var short bytes.Buffer
+		require.NoError(t, json.Compact(&short, b))
+		if bytes.Equal(short.Bytes(), b) {
+			compact++
+		}
+	}
+	assert.Greater(t, compact, 3)
+	assert.Greater(t, len(files)-compact, 3)
+}
+
+func goldenItem(t testing.TB, id, count, icon string, nft bool) ramp.Item {
+	return ramp.Item{ID: id, Amount: amount(t, count), IconURL: icon, IsNonFungible: nft}
+}
+
+func TestGoldenInitializeRequest(t *testing.T) {
+	want := ramp.InitializeRequest{
+		PlayerID:      "p-10042",
+		Name:          "홍길동 <Lv.7>",
+		WalletAddress: goldenUser,
+		Server:        "asia-1",
+		Intent: ramp.InitializeIntent{
+			Network:    ramp.Testnet,
+			ProjectID:  goldenProject,
+			Token:      goldenToken,
+			MintFeeBps: 2000,
+			BurnFeeBps: 0,
+			MintMethod: ramp.MethodMint,
+			BurnMethod: ramp.MethodBurnPermit,
+			Materials: []ramp.Item{
+				goldenItem(t, "gold", "100", "https://cdn.studio.example/icons/gold.png", false),
+				goldenItem(t, "dragon_egg", "1", "https://cdn.studio.example/icons/egg.png?v=2&size=64", true),
+			},
+			Outputs: []ramp.Item{
+				goldenItem(t, "gold", "80", "https://cdn.studio.example/icons/gold.png", false),
+				goldenItem(t, "dust", "1000000000000000000001", "https://cdn.studio.example/icons/dust.png", false),
+			},
+		},
+	}
+	const all = "2.2-initialize-request.json"
+	assert.Equal(t, want, readGolden[ramp.InitializeRequest](t, all))
+	assertWrittenBack(t, all, want)
+
+	want = ramp.InitializeRequest{Intent: ramp.InitializeIntent{
+		Network:    ramp.Mainnet,
+		ProjectID:  goldenProject,
+		Token:      goldenToken,
+		MintMethod: ramp.MethodMint,
+		BurnMethod: ramp.MethodBurnPermit,
+		Materials:  []ramp.Item{},
+		Outputs:    []ramp.Item{goldenItem(t, "gold", "0.5", "https://cdn.studio.example/icons/gold.png", false)},
+	}}
+	const required = "2.2-initialize-request-required.json"
+	assert.Equal(t, want, readGolden[ramp.InitializeRequest](t, required))
+	assertWrittenBack(t, required, want)
+}
+
+// The request that a client sends is the golden one, with the fixed fields
+// filled in, and its signature is that of the bytes that were sent.
+func TestGoldenInitializeRequestOnTheWire(t *testing.T) {
+	for _, name := range []string{"2.2-initialize-request.json", "2.2-initialize-request-required.json"} {
+		t.Run(name, func(t *testing.T) {
+			request := readGolden[ramp.InitializeRequest](t, name)
+			request.Intent.MintMethod, request.Intent.BurnMethod = "", ""
+
+			var body []byte
+			var header http.Header
+			_, err := initializeAgainst(t, request, http.StatusOK, golden(t, "2.3-initialize-response.json"),
+				func(r *http.Request, b []byte) { header, body = r.Header, b })
+			require.NoError(t, err)
+			assert.Equal(t, tree(t, golden(t, name)), tree(t, body))
+			assert.Equal(t, vectorTextKey(t).Sign(body), header.Get(ramp.HeaderHMAC))
+		})
+	}
+}
+
+// initializeAgainst sends request to a service that gives one answer.
+func initializeAgainst(t *testing.T, request ramp.InitializeRequest, status int, answer []byte, see func(*http.Request, []byte)) (*ramp.Initialization, error) {
+	t.Helper()
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		assert.NoError(t, err)
+		if see != nil {
+			see(r, body)
+		}
+		w.WriteHeader(status)
+		_, _ = w.Write(answer)
+	}))
+	defer service.Close()
+	client, err := ramp.NewClient(service.URL, vectorTextKey(t), ramp.WithRetries(0),
+		ramp.WithClock(func() time.Time { return time.Unix(1763693459, 0) }))
+	require.NoError(t, err)
+	return client.Initialize(context.Background(), request)
+}
+
+func TestGoldenInitializeResponse(t *testing.T) {
+	request := readGolden[ramp.InitializeRequest](t, "2.2-initialize-request.json")
+	got, err := initializeAgainst(t, request, http.StatusOK, golden(t, "2.3-initialize-response.json"), nil)
+	require.NoError(t, err)
+	assert.Equal(t, uuid.MustParse(goldenMint), got.UUID)
+	assert.Equal(t, time.Unix(1763693459, 0).Add(5*time.Minute), got.ExpiresAt)
+}
+
+func TestGoldenInitializeFailures(t *testing.T) {
+	request := readGolden[ramp.InitializeRequest](t, "2.2-initialize-request.json")
+	for _, tt := range []struct {
+		file, message, data string
+		code                int
+		is                  error
+	}{
+		{"7.1-hmac-missing.json", "Bad Request", "X-HMAC-Signature is required", 400, ramp.ErrHMACMissing},
+		{"7.1-hmac-invalid.json", "Internal Server Error", "invalid mac", 500, ramp.ErrHMACInvalid},
+		{"7.1-project-missing.json", "Internal Server Error", "ramp not found", 500, ramp.ErrRampNotFound},
+		{"7.1-network-invalid.json", "Internal Server Error", "ramp not exists", 500, ramp.ErrRampNotExists},
+	} {
+		for _, status := range []int{http.StatusOK, http.StatusBadRequest, http.StatusInternalServerError} { // 7.1: not shown
+			t.Run(fmt.Sprint(tt.file, " under HTTP ", status), func(t *testing.T) {
+				got, err := initializeAgainst(t, request, status, golden(t, tt.file), nil)
+				assert.Nil(t, got)
+				var failure *ramp.APIError
+				require.ErrorAs(t, err, &failure)
+				assert.Equal(t, status, failure.Status)
+				assert.Equal(t, tt.code, failure.Code)
+				assert.Equal(t, tt.message, failure.Message)
+				assert.Equal(t, tt.data, failure.Data)
+				assert.Empty(t, failure.Excerpt)
+				for _, sentinel := range []error{ramp.ErrHMACMissing, ramp.ErrHMACInvalid, ramp.ErrRampNotFound, ramp.ErrRampNotExists} {
+					assert.Equal(t, sentinel == tt.is, isError(err, sentinel), "%v", sentinel)
+				}
+			})
+		}
+	}
+}
+
+func TestGoldenAssetsResponse(t *testing.T) {
+	want := ramp.AssetsResponse{Success: true, Data: &ramp.AssetsData{V1: ramp.Player{
+		PlayerID:      "p-10042",
+		Name:          "홍길동 <Lv.7>",
+		WalletAddress: goldenUser,
+		Server:        "asia-1",
+		Assets: []ramp.Asset{
+			{ID: "gold", Balance: amount(t, "1000000000000000000001")},
+			{ID: "dragon_egg", Balance: ramp.Amount{}},
+			{ID: "dust", Balance: amount(t, "0.5")},
+		},
+	}}}
+	const all = "2.4-assets-response.json"
+	assert.Equal(t, want, readGolden[ramp.AssetsResponse](t, all))
+	assertWrittenBack(t, all, want)
+
+	const required = "2.4-assets-response-required.json"
+	got := readGolden[ramp.AssetsResponse](t, required)
+	assert.Equal(t, ramp.AssetsResponse{Success: true, Data: &ramp.AssetsData{V1: ramp.Player{Assets: []ramp.Asset{}}}}, got)
+	assertWrittenBack(t, required, got)
+	assertWrittenBack(t, required, ramp.AssetsResponse{Success: true, Data: &ramp.AssetsData{}}) // nil is written as []
+}
+
+var mintIntent = func(t testing.TB) ramp.Intent {
+	return ramp.Intent{
+		Method: ramp.MethodMint,
+		Type:   ramp.Assemble,
+		From: []ramp.IntentAsset{
+			{Type: ramp.TypeAsset, ID: "gold", Amount: amount(t, "100")},
+			{Type: ramp.TypeAsset, ID: "dragon_egg", Amount: amount(t, "1")},
+		},
+		To:              []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: goldenToken, Amount: amount(t, "10")}},
+		TargetCandidate: json.RawMessage(`{}`),
+	}
+}
+
+var burnIntent = func(t testing.TB) ramp.Intent {
+	return ramp.Intent{
+		Method: ramp.MethodBurnPermit,
+		Type:   ramp.Disassemble,
+		From:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: goldenToken, Amount: amount(t, "0.5")}},
+		To: []ramp.IntentAsset{
+			{Type: ramp.TypeAsset, ID: "gold", Amount: amount(t, "80")},
+			{Type: ramp.TypeAsset, ID: "dust", Amount: amount(t, "1000000000000000000001")},
+		},
+		TargetCandidate: json.RawMessage(`{}`),
+	}
+}
+
+func TestGoldenValidateMint(t *testing.T) {
+	const name = "2.5-validate-mint.json"
+	got, err := ramp.ParseValidate(golden(t, name))
+	require.NoError(t, err)
+	assert.Equal(t, &ramp.ValidateRequest{
+		UserSig:     goldenMintSig,
+		UserAddress: goldenUser,
+		ProjectID:   goldenProject,
+		Digest:      vectors[0].digest(t),
+		UUID:        uuid.MustParse(goldenMint),
+		Intent:      mintIntent(t),
+		Raw:         golden(t, name),
+	}, got)
+	assertWrittenBack(t, name, got)
+
+	effect, err := got.Effect()
+	require.NoError(t, err)
+	assert.Equal(t, ramp.Effect{Kind: ramp.Take, Assets: []ramp.AssetAmount{
+		{ID: "gold", Amount: amount(t, "100")}, {ID: "dragon_egg", Amount: amount(t, "1")},
+	}}, effect)
+}
+
+func TestGoldenValidateBurn(t *testing.T) {
+	const name = "2.5-validate-burn.json"
+	got, err := ramp.ParseValidate(golden(t, name))
+	require.NoError(t, err)
+	assert.Equal(t, &ramp.ValidateRequest{
+		UserSig:     got.UserSig, // checked below: any 65 bytes
+		UserAddress: goldenUser,
+		ProjectID:   goldenProject,
+		Digest:      vectors[1].digest(t),
+		UUID:        uuid.MustParse(goldenBurn),
+		Intent:      burnIntent(t),
+		Raw:         golden(t, name),
+	}, got)
+	assert.Len(t, got.UserSig, 2+2*65)
+	assertWrittenBack(t, name, got)
+
+	effect, err := got.Effect()
+	require.NoError(t, err)
+	assert.Equal(t, ramp.Effect{}, effect, "a burn takes nothing at validate")
+}
+
+func TestGoldenValidateWithUnknownFields(t *testing.T) {
+	const name = "2.5-validate-unknown-fields.json"
+	got, err := ramp.ParseValidate(golden(t, name))
+	require.NoError(t, err)
+	assert.Equal(t, ramp.MethodBurn, got.Intent.Method, "as it came")
+	assert.Equal(t, ramp.AssetType("erc20"), got.Intent.From[0].Type, "as it came")
+	assert.Len(t, got.UserSig, 2*65, "without 0x, as it came")
+	assert.JSONEq(t, `{"pool":"b","slots":[1,2]}`, string(got.Intent.TargetCandidate))
+	direction, err := got.Intent.Direction()
+	require.NoError(t, err)
+	assert.Equal(t, ramp.Burn, direction)
+
+	assert.Equal(t, golden(t, name), []byte(got.Raw), "Raw is the body, byte for byte")
+	assertKnownFieldsWrittenBack(t, name, got, "chain_id", "memo", "memo.note", "memo.n", "intent.season", "intent.from[].decimals")
+}
+
+// assertKnownFieldsWrittenBack checks that only the unknown fields get lost.
+func assertKnownFieldsWrittenBack(t *testing.T, name string, v any, unknown ...string) {
+	t.Helper()
+	written, err := json.Marshal(v)
+	require.NoError(t, err)
+	had, has := map[string]bool{}, map[string]bool{}
+	paths("", tree(t, golden(t, name)), had)
+	paths("", tree(t, written), has)
+	for _, path := range unknown {
+		assert.True(t, had[path], "%s is not in the file", path)
+		delete(had, path)
+	}
+	assert.Equal(t, had, has)
+	assert.Equal(t, prune(tree(t, golden(t, name)), "", unknown), tree(t, written))
+}
+
+// prune takes the fields at the given paths away.
+func prune(v any, at string, remove []string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, field := range v {
+			path := strings.TrimPrefix(at+"."+name, ".")
+			if slices.Contains(remove, path) {
+				delete(v, name)
+			} else {
+				v[name] = prune(field, path, remove)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = prune(v[i], at+"[]", remove)
+		}
+	}
+	return v
+}
+
+func TestGoldenValidateResponse(t *testing.T) {
+	const name = "2.6-validate-response.json"
+	want := ramp.ValidateResponse{Success: true, Data: &ramp.Approval{
+		UserSig:      goldenMintSig,
+		ValidatorSig: vectors[0].signature(t),
+	}}
+	assert.Equal(t, want, readGolden[ramp.ValidateResponse](t, name))
+	assertWrittenBack(t, name, want)
+
+	by, err := ramp.Recover(vectors[0].digest(t), want.Data.ValidatorSig)
+	require.NoError(t, err)
+	assert.Equal(t, vectorAddress, by)
+}
+
+func TestGoldenResultResponse(t *testing.T) {
+	const name = "4.3-result-response.json"
+	want := ramp.ResultResponse{Success: true}
+	assert.Equal(t, want, readGolden[ramp.ResultResponse](t, name))
+	assertWrittenBack(t, name, want)
+}
+
+func TestGoldenRefusal(t *testing.T) {
+	const name = "7.2-refusal.json"
+	want := ramp.ValidateResponse{ErrorCode: "INVALID_BALANCE"}
+	assert.Equal(t, want, readGolden[ramp.ValidateResponse](t, name))
+	assertWrittenBack(t, name, want)
+	assertWrittenBack(t, name, ramp.AssetsResponse{ErrorCode: "INVALID_BALANCE"})
+	assertWrittenBack(t, name, ramp.ResultResponse{ErrorCode: "INVALID_BALANCE"})
+}
+
+// bloom is a filter with some of its 2048 bits set.
+func bloom(bits ...int) hexutil.Bytes {
+	b := make(hexutil.Bytes, 256)
+	for _, n := range bits {
+		b[255-n/8] |= 1 << (n % 8)
+	}
+	return b
+}
+
+// quantity is a Quantity as it is read from JSON.
+func quantity(t testing.TB, text string) ramp.Quantity {
+	t.Helper()
+	var q ramp.Quantity
+	require.NoError(t, json.Unmarshal([]byte(text), &q))
+	return q
+}
+
+var (
+	goldenBlock   = common.HexToHash("0x211d0bb8cf4f5b5202c2a9b7996e483898644aa24714b1e10edd80a54ba4b560")
+	goldenPool    = common.HexToAddress("0x6e8d5e8ac7ed2bc6a9cfcf0e1cfb2af8ad9fea2d")
+	transferTopic = common.HexToHash("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
+)
+
+// goldenLogs are the two logs of a golden receipt.
+func goldenLogs(t testing.TB, tx common.Hash, timestamp string) []ramp.Log {
+	return []ramp.Log{{
+		Address:          common.HexToAddress(goldenToken),
+		Topics:           []common.Hash{transferTopic, {}, common.HexToHash(goldenUser)},
+		Data:             hexutil.MustDecode("0x0000000000000000000000000000000000000000000000006f05b59d3b200000"),
+		BlockNumber:      quantity(t, `"0x12d687"`),
+		TransactionHash:  tx,
+		TransactionIndex: quantity(t, `"0x3"`),
+		BlockHash:        goldenBlock,
+		BlockTimestamp:   quantity(t, timestamp),
+		LogIndex:         quantity(t, `"0x5"`),
+	}, {
+		Address:          goldenPool,
+		Topics:           []common.Hash{},
+		Data:             hexutil.Bytes{},
+		BlockNumber:      quantity(t, `"0x12d687"`),
+		TransactionHash:  tx,
+		TransactionIndex: quantity(t, `"0x3"`),
+		BlockHash:        goldenBlock,
+		BlockTimestamp:   quantity(t, timestamp),
+		LogIndex:         quantity(t, `"0x6"`),
+		Removed:          true,
+	}}
+}
+
+// goldenReceipt is what all golden receipts share.
+func goldenReceipt(t testing.TB, tx common.Hash, status, kind string, filter hexutil.Bytes, logs []ramp.Log) ramp.Receipt {
+	return ramp.Receipt{
+		Type:              quantity(t, kind),
+		Root:              hexutil.Bytes{},
+		Status:            quantity(t, status),
+		CumulativeGasUsed: quantity(t, `"0x5b8d80"`),
+		LogsBloom:         filter,
+		Logs:              logs,
+		TransactionHash:   tx,
+		GasUsed:           quantity(t, `"0x1e8480"`),
+		EffectiveGasPrice: quantity(t, `"0x3b9aca00"`),
+		BlockHash:         goldenBlock,
+		BlockNumber:       quantity(t, `"0x12d687"`),
+		TransactionIndex:  quantity(t, `"0x3"`),
+	}
+}
+
+// parseGoldenResult reads a result, checks that its bytes are kept, and takes
+// them away for a comparison.
+func parseGoldenResult(t *testing.T, name string) *ramp.Result {
+	t.Helper()
+	got, err := ramp.ParseResult(golden(t, name))
+	require.NoError(t, err)
+	assert.Equal(t, golden(t, name), []byte(got.Raw), "Raw is the body, byte for byte")
+	receipt := tree(t, golden(t, name)).(map[string]any)["receipt"]
+	assert.Equal(t, receipt, tree(t, got.Receipt.Raw), "Raw is the receipt")
+	got.Raw, got.Receipt.Raw = nil, nil
+	return got
+}
+
+func TestGoldenResultMint(t *testing.T) {
+	const name = "6-result-mint.json"
+	tx := common.HexToHash("0x42654d7aaf5e9b4369a730fb6eb2774ab6b484b9c448c43b2bc2bd91c3e3146f")
+	got := parseGoldenResult(t, name)
+	intent := mintIntent(t)
+	intent.FeeRate, intent.Actual = "2000", "8"
+	assert.Equal(t, &ramp.Result{
+		SessionID: goldenSession,
+		UUID:      uuid.MustParse(goldenMint),
+		TxHash:    tx.Hex(),
+		Receipt:   goldenReceipt(t, tx, `"0x1"`, `"0x7"`, bloom(3, 777, 2040), goldenLogs(t, tx, `0`)),
+		Intent:    intent,
+	}, got)
+	assertWrittenBack(t, name, got)
+
+	assert.True(t, got.Succeeded())
+	effect, err := got.Effect()
+	require.NoError(t, err)
+	assert.Equal(t, ramp.Effect{}, effect, "a mint that succeeded gives nothing: the tokens are on the chain")
+}
+
+func TestGoldenResultFailedMint(t *testing.T) {
+	const name = "6-result-failed-mint.json"
+	tx := common.HexToHash("0x842aa02291e0eb983671e85989ba5266d895c614c9d00b0d7b3a11407883d39b")
+	got := parseGoldenResult(t, name)
+	intent := mintIntent(t)
+	intent.FeeRate, intent.Actual = "2000", "8"
+	assert.Equal(t, &ramp.Result{
+		SessionID: goldenSession,
+		UUID:      uuid.MustParse(goldenMint),
+		TxHash:    tx.Hex(),
+		Receipt:   goldenReceipt(t, tx, `"0x0"`, `"0x2"`, bloom(), []ramp.Log{}),
+		Intent:    intent,
+	}, got)
+	assertWrittenBack(t, name, got)
+
+	assert.False(t, got.Succeeded())
+	effect, err := got.Effect()
+	require.NoError(t, err)
+	assert.Equal(t, ramp.GiveBack, effect.Kind)
+	assert.Equal(t, []ramp.AssetAmount{{ID: "gold", Amount: amount(t, "100")}, {ID: "dragon_egg", Amount: amount(t, "1")}}, effect.Assets)
+}
+
+func TestGoldenResultBurn(t *testing.T) {
+	const name = "6-result-burn.json"
+	tx := common.HexToHash("0x285793af869803cdbae5dfd3f9cd8287a9ddfee15654c6810344f36e5ee98ec6")
+	got := parseGoldenResult(t, name)
+	assert.Equal(t, &ramp.Result{
+		SessionID: goldenSession,
+		UUID:      uuid.MustParse(goldenBurn),
+		TxHash:    tx.Hex(),
+		Receipt:   goldenReceipt(t, tx, `"0x1"`, `"0x2"`, bloom(3, 777, 2040), goldenLogs(t, tx, `1763693459`)),
+		Intent:    burnIntent(t), // without fee_rate and actual
+	}, got)
+	assertWrittenBack(t, name, got)
+
+	effect, err := got.Effect()
+	require.NoError(t, err)
+	assert.Equal(t, ramp.Grant, effect.Kind)
+	assert.Equal(t, []ramp.AssetAmount{{ID: "gold", Amount: amount(t, "80")}, {ID: "dust", Amount: amount(t, "1000000000000000000001")}}, effect.Assets)
+}
+
+func TestGoldenResultWithFieldsAbsent(t *testing.T) {
+	const name = "6-result-absent-fields.json"
+	got := parseGoldenResult(t, name)
+	intent := mintIntent(t)
+	intent.TargetCandidate = nil
+	assert.Equal(t, &ramp.Result{
+		UUID:    uuid.MustParse(goldenMint),
+		TxHash:  "0x42654d7aaf5e9b4369a730fb6eb2774ab6b484b9c448c43b2bc2bd91c3e3146f",
+		Receipt: ramp.Receipt{Status: quantity(t, `"0x1"`), Logs: []ramp.Log{{Address: common.HexToAddress(goldenToken)}}},
+		Intent:  intent,
+	}, got)
+	assert.True(t, got.Succeeded())
+
+	// Quantities and options that were absent stay absent.
+	written, err := json.Marshal(got)
+	require.NoError(t, err)
+	has := map[string]bool{}
+	paths("", tree(t, written), has)
+	for _, path := range []string{
+		"receipt.type", "receipt.root", "receipt.gasUsed", "receipt.blockNumber", "receipt.logsBloom", "receipt.from",
+		"receipt.logs[].blockTimestamp", "receipt.logs[].logIndex", "intent.target_candidate", "intent.fee_rate", "intent.actual",
+	} {
+		assert.False(t, has[path], path)
+	}
+	again, err := ramp.ParseResult(written)
+	require.NoError(t, err)
+	again.Raw, again.Receipt.Raw = nil, nil
+	again.Receipt.Logs[0].Topics, again.Receipt.Logs[0].Data = nil, nil // written as [] and 0x
+	assert.Equal(t, got, again)
+}
+
+func TestGoldenResultWithUnknownFields(t *testing.T) {
+	const name = "6-result-unknown-fields.json"
+	got, err := ramp.ParseResult(golden(t, name))
+	require.NoError(t, err)
+	kind, err := got.Receipt.Type.Uint64()
+	require.NoError(t, err)
+	assert.EqualValues(t, 0x7f, kind)
+	assert.Equal(t, ramp.AssetType("ERC1155"), got.Intent.To[0].Type)
+	assert.Equal(t, "1763693459", got.Receipt.Logs[0].BlockTimestamp.String())
+	assert.Equal(t, golden(t, name), []byte(got.Raw))
+	assert.Contains(t, string(got.Receipt.Raw), "blobGasUsed")
+	assertKnownFieldsWrittenBack(t, name, got,
+		"attempt", "receipt.blobGasUsed", "receipt.logs[].decoded", "receipt.logs[].decoded.name", "intent.to[].name")
+}
+
+func TestGoldenReceiptOverJSONRPC(t *testing.T) {
+	const name = "4.4-receipt.json"
+	tx := common.HexToHash("0xc9a8fb9b48e0d4c4ff9bc2c9ec0cd4f8e4ef34fbfc2f8b3a76a0a3dd95ea3bbb")
+	got := readGolden[ramp.Receipt](t, name)
+	assert.Equal(t, bytes.TrimSpace(golden(t, name)), []byte(got.Raw))
+	got.Raw = nil
+	want := goldenReceipt(t, tx, `"0x1"`, `"0x7"`, bloom(3, 777, 2040), goldenLogs(t, tx, `"0x691fd393"`))
+	want.Root = nil
+	want.From = common.HexToAddress(goldenUser)
+	want.To = common.HexToAddress(goldenToken)
+	want.FeePayer = common.HexToAddress("0x9a1fc3d7b5e86240c9d1f7a3b8e4526d0f7c1a93")
+	assert.Equal(t, want, got)
+
+	written, err := json.Marshal(got)
+	require.NoError(t, err)
+	file := tree(t, golden(t, name)).(map[string]any)
+	assert.Nil(t, file["contractAddress"])
+	file["contractAddress"] = common.Address{}.Hex() // null is written in the shape of the webhook
+	assert.Equal(t, any(file), tree(t, written))
+}
+
+// A type of the wire must not grow a field that no golden file shows.
+func TestEveryWireFieldIsInAGoldenFile(t *testing.T) {
+	shown := map[string]bool{}
+	files, err := filepath.Glob("testdata/*.json")
+	require.NoError(t, err)
+	for _, file := range files {
+		in := map[string]bool{}
+		paths("", tree(t, golden(t, filepath.Base(file))), in)
+		for path := range in {
+			shown[path[strings.LastIndex(path, ".")+1:]] = true
+		}
+	}
+	for _, v := range []any{
+		ramp.InitializeRequest{}, ramp.InitializeIntent{}, ramp.Item{}, ramp.Player{}, ramp.ValidateRequest{}, ramp.Result{},
+		ramp.Intent{}, ramp.IntentAsset{}, ramp.Receipt{}, ramp.Log{}, ramp.AssetsResponse{}, ramp.AssetsData{}, ramp.Approval{},
+	} {
+		of := reflect.TypeOf(v)
+		for i := range of.NumField() {
+			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+			if name != "-" {
+				assert.True(t, shown[name], "%s.%s (%s) is in no golden file", of, of.Field(i).Name, name)
+			}
+		}
+	}
+}

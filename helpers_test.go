@@ -1,0 +1,100 @@
+package ramp_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+// The signing vectors were made with an independent implementation, for this
+// key and address. Nothing of value belongs to them.
+const vectorKey = "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
+
+var vectorAddress = common.HexToAddress("0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb")
+
+type signingVector struct{ name, digestText, signatureText string }
+
+var vectors = []signingVector{
+	{
+		"a digest",
+		"0xd91c81e564e4f69229a9224943fa9a79ff21b60fcef5096bfb79e1ce28591a85",
+		"0xb17272739fcb2452e6775a892259513cfd733f3c2dcf3c4f2772ff55514e49d62d88f1296329f3642793e186858daf49ffd6518cc9c6fe86886209689019aaa91c",
+	},
+	{
+		"keccak256 of test",
+		"0x9c22ff5f21f0b81b113e63f7db6da94fedef11b2119b4088b89664fb9a3cb658",
+		"0x0500150743918328e67a0b096f2b0b85b44c08b68eb655fa275f4e56cec7cc7b502ebbb27735ea0a41aee5da645d5bc51f0da580755ab6ae00c33766484181c31b",
+	},
+	{
+		"the digest 1",
+		"0x0000000000000000000000000000000000000000000000000000000000000001",
+		"0xa5c1b7e2783955e2bfd91b736e64a5986a077c9bcb885f596e72b5feabbd386f0a8c56208627cec5b0f765aee22c066bc1c7984eccf81adae4d3a11a55916eb31c",
+	},
+	{
+		"a digest of ones, above the order of the curve",
+		"0xffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+		"0xc38e58b524cf625603f92e15e7ea155ae0ab7f310946832ee6022573e02245041fcad4c50fa3de75f41f5863b7bec082db1948ffaf1a9fcbf5ed7520f93346291b",
+	},
+}
+
+func (v signingVector) digest(t testing.TB) ramp.Digest {
+	t.Helper()
+	d, err := ramp.ParseDigest(v.digestText)
+	require.NoError(t, err)
+	return d
+}
+
+func (v signingVector) signature(t testing.TB) ramp.Signature {
+	t.Helper()
+	s, err := ramp.ParseSignature(v.signatureText)
+	require.NoError(t, err)
+	return s
+}
+
+// The HMAC vectors are of a body with letters that UTF-8 writes in three bytes.
+const (
+	hmacBody = `{"userId":1234,"username":"홍길동","email":"user@example.com","role":"admin","createdAt":1234567890}`
+
+	hmacText          = "my_secret_salt_value_!@#$%^&*"
+	hmacTextSignature = "f96cf60394f6b8ad3c6de2d5b2b1d1a540f9529082a8eb9cee405bfbdd9f37a1"
+
+	hmacBase64          = "my_secret_salt_value"
+	hmacBase64Signature = "04f6008e6664944dd06565d3edf5fe2c8f92c8633f2947f6378ac651c9229098"
+)
+
+func vectorTextKey(t testing.TB) ramp.HMACKey {
+	t.Helper()
+	key, err := ramp.TextKey(hmacText)
+	require.NoError(t, err)
+	return key
+}
+
+func vectorBase64Key(t testing.TB) ramp.HMACKey {
+	t.Helper()
+	key, err := ramp.Base64URLKey(hmacBase64)
+	require.NoError(t, err)
+	return key
+}
+
+// assertFields checks that err is an InvalidError about exactly these fields.
+// Each is a path and the beginning of the problem: "uuid is required".
+func assertFields(t *testing.T, err error, want ...string) {
+	t.Helper()
+	var wrong *ramp.InvalidError
+	require.ErrorAs(t, err, &wrong)
+	var got []string
+	for _, f := range wrong.Fields {
+		got = append(got, f.Path+" "+f.Problem)
+	}
+	require.Len(t, got, len(want), "%q", got)
+	for i := range want {
+		assert.True(t, len(got[i]) >= len(want[i]) && got[i][:len(want[i])] == want[i], "got %q, want %q…", got[i], want[i])
+	}
+}
+
+func isError(err, target error) bool { return errors.Is(err, target) }
