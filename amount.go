@@ -63,13 +63,9 @@ func canonicalAmount(s string) (string, error) {
 		if !isDigits(strings.TrimPrefix(digits, "-")) || strings.HasPrefix(rest[i+1:], "+-") {
 			return "", errNotNumber
 		}
-		var err error
-		if exponent, err = strconv.Atoi(digits); err != nil {
-			exponent = 10 * maxAmountText // as good as endless
-			if digits[0] == '-' {
-				exponent = -exponent
-			}
-		}
+		const endless = 10 * maxAmountText
+		n, _ := strconv.Atoi(digits) // the nearest int, if it is out of range
+		exponent = max(-endless, min(n, endless))
 	}
 	whole, fraction, hasPoint := strings.Cut(mantissa, ".")
 	switch {
