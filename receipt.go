@@ -235,7 +235,7 @@ func (q *Quantity) UnmarshalJSON(b []byte) error {
 	}
 	digits, hex := strings.CutPrefix(text, "0x")
 	switch {
-	case text == "null", text == "", hex && digits == "" && form == formDecimal:
+	case string(b) == "null", text == "", hex && digits == "" && form == formDecimal:
 		*q = Quantity{}
 		return nil
 	case hex && isHex(digits):
