@@ -466,8 +466,8 @@ func quantity(t testing.TB, text string) ramp.Quantity {
 }
 
 var (
-	goldenBlock   = common.HexToHash("0x211d0bb8cf4f5b5202c2a9b7996e483898644aa24714b1e10edd80a54ba4b560")
-	goldenPool    = common.HexToAddress("0x6e8d5e8ac7ed2bc6a9cfcf0e1cfb2af8ad9fea2d")
+	goldenBlock   = common.HexToHash("0x496aca80e4d8f29fb8e8cd816c3afb48d3f103970b3a2ee1600c08ca67326dee")
+	goldenPool    = common.HexToAddress("0x27cac5503836765cd10751d27ab4a6e17d7a80d4")
 	transferTopic = common.HexToHash("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
 )
 
@@ -638,7 +638,7 @@ func TestGoldenResultWithUnknownFields(t *testing.T) {
 
 func TestGoldenReceiptOverJSONRPC(t *testing.T) {
 	const name = "4.4-receipt.json"
-	tx := common.HexToHash("0xc9a8fb9b48e0d4c4ff9bc2c9ec0cd4f8e4ef34fbfc2f8b3a76a0a3dd95ea3bbb")
+	tx := common.HexToHash("0x570af2f5a245866df7919cf20448d821a78ae9e3e80bec175774fd251754b2e5")
 	got := readGolden[ramp.Receipt](t, name)
 	assert.Equal(t, bytes.TrimSpace(golden(t, name)), []byte(got.Raw))
 	got.Raw = nil

@@ -25,7 +25,11 @@ func parseObject(body []byte, into json.Unmarshaler) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &wrong) && wrong.Field != "":
-		return invalid(wrong.Field, "must be %s, not %s", wanted(wrong.Type), got(wrong.Value))
+		problem := "must be " + wanted(wrong.Type)
+		if found := got(wrong.Value); found != "" {
+			problem += ", not " + found
+		}
+		return invalid(wrong.Field, "%s", problem)
 	case errors.As(err, &syntax):
 		return invalid("body", "must be one JSON object")
 	default:
@@ -68,7 +72,7 @@ func wanted(t reflect.Type) string {
 }
 
 // got says in words what encoding/json, or wrongType, found instead. The value
-// itself, which some of its messages hold, is left out.
+// itself, which some of its messages hold, is left out; "" says nothing.
 func got(value string) string {
 	kind, _, _ := strings.Cut(value, " ")
 	switch kind {
@@ -81,7 +85,7 @@ func got(value string) string {
 	case "string", "number":
 		return "a " + kind
 	default:
-		return "what it is"
+		return ""
 	}
 }
 

@@ -273,8 +273,8 @@ func TestReceiptNamesTheWrongField(t *testing.T) {
 		`"logs":{}`:                           "receipt.logs must be an array, not an object",
 		`"logs":["x"]`:                        "receipt.logs must be an object, not a string",
 		`"logs":[{"topics":"0x"}]`:            "receipt.logs.topics must be an array, not a string",
-		`"logs":[{"topics":["0x1"]}]`:         "receipt.logs.topics must be 32 bytes in hex with 0x, not a string",
-		`"logs":[{"topics":[7]}]`:             "receipt.logs.topics must be 32 bytes in hex with 0x, not a number",
+		`"logs":[{"topics":["0x1"]}]`:         "receipt.logs.topics must be 32 bytes in hex with 0x",
+		`"logs":[{"topics":[7]}]`:             "receipt.logs.topics must be 32 bytes in hex with 0x",
 		`"logs":[{"removed":"no"}]`:           "receipt.logs.removed must be a boolean, not a string",
 		`"logs":[{},{"blockTimestamp":true}]`: "receipt.logs.blockTimestamp must be a whole number of at most 256 bits, not a boolean",
 	} {
