@@ -46,7 +46,7 @@ func wrongType[T any](got string) error {
 // wanted says in words what a field must be.
 func wanted(t reflect.Type) string {
 	switch t {
-	case reflect.TypeFor[Amount]():
+	case reflect.TypeFor[Amount](), reflect.TypeFor[json.Number]():
 		return "a number"
 	case reflect.TypeFor[Quantity]():
 		return "a whole number of at most 256 bits"
