@@ -72,10 +72,17 @@ type FieldError struct {
 	Problem string
 }
 
+// Error names the first ten fields, so that a body of thousands of wrong ones
+// does not fill a log.
 func (e *InvalidError) Error() string {
-	problems := make([]string, len(e.Fields))
+	const most = 10
+	var problems []string
 	for i, f := range e.Fields {
-		problems[i] = f.Path + " " + f.Problem
+		if i == most {
+			problems = append(problems, fmt.Sprintf("and %d more", len(e.Fields)-most))
+			break
+		}
+		problems = append(problems, f.Path+" "+f.Problem)
 	}
 	return "ramp: " + strings.Join(problems, "; ")
 }
