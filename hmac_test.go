@@ -1,0 +1,276 @@
+package ramp_test
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+func TestHMACVectors(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		key  ramp.HMACKey
+		want string
+	}{
+		{"a key as text", vectorTextKey(t), hmacTextSignature},
+		{"a key as unpadded base64url", vectorBase64Key(t), hmacBase64Signature},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			body := []byte(hmacBody)
+			assert.Equal(t, tt.want, tt.key.Sign(body))
+			assert.Equal(t, tt.want, tt.key.Sign(body), "a state that was used once signs the same")
+			require.NoError(t, tt.key.Verify(body, tt.want))
+			require.NoError(t, tt.key.Verify(body, strings.ToUpper(tt.want)), "hex of either case")
+			assert.False(t, tt.key.IsZero())
+		})
+	}
+	assert.ErrorIs(t, vectorTextKey(t).Verify([]byte(hmacBody), hmacBase64Signature), ramp.ErrHMACInvalid)
+	assert.ErrorIs(t, vectorBase64Key(t).Verify([]byte(hmacBody), hmacTextSignature), ramp.ErrHMACInvalid)
+}
+
+func TestTextKeyRefuses(t *testing.T) {
+	for name, text := range map[string]string{
+		"an empty text":             "",
+		"a blank":                   " ",
+		"only white space":          "\t\r\n ",
+		"the last newline of files": hmacText + "\n",
+		"a leading blank":           " " + hmacText,
+		"a carriage return":         hmacText + "\r",
+		"a wide blank":              hmacText + "\u3000",
+	} {
+		t.Run(name, func(t *testing.T) {
+			key, err := ramp.TextKey(text)
+			assertKeyRefused(t, key, err)
+		})
+	}
+	inner, err := ramp.TextKey("two words")
+	require.NoError(t, err, "white space inside belongs to the key")
+	assert.Equal(t, reference([]byte("two words"), []byte("x")), inner.Sign([]byte("x")))
+}
+
+func TestBase64URLKeyIsStrict(t *testing.T) {
+	for name, text := range map[string]string{
+		"an empty text":                      "",
+		"a character of no alphabet":         hmacText,
+		"a sign that others skip":            "my!secret_salt",
+		"padding":                            base64.URLEncoding.EncodeToString([]byte("1234")),
+		"the standard alphabet's plus":       "ab+d",
+		"the standard alphabet's slash":      "ab/d",
+		"a last newline":                     hmacBase64 + "\n",
+		"a newline inside":                   hmacBase64[:8] + "\n" + hmacBase64[8:],
+		"a carriage return inside":           hmacBase64[:8] + "\r" + hmacBase64[8:],
+		"a blank":                            hmacBase64 + " ",
+		"a length that no bytes have":        "abcde",
+		"bits that decoding would drop":      "_x", // _w is the byte, _x would be the same one
+		"bits that decoding would drop of 2": "__9",
+	} {
+		t.Run(name, func(t *testing.T) {
+			key, err := ramp.Base64URLKey(text)
+			assertKeyRefused(t, key, err)
+		})
+	}
+	key, err := ramp.Base64URLKey("_w")
+	require.NoError(t, err)
+	assert.Equal(t, reference([]byte{0xff}, []byte("x")), key.Sign([]byte("x")))
+}
+
+func assertKeyRefused(t *testing.T, key ramp.HMACKey, err error) {
+	t.Helper()
+	require.ErrorIs(t, err, ramp.ErrHMACKey)
+	assert.NotContains(t, err.Error(), "salt", "no error holds a key")
+	assert.True(t, key.IsZero())
+}
+
+// reference is the signature as the standard library makes it.
+func reference(key, body []byte) string {
+	mac := hmac.New(sha256.New, key)
+	mac.Write(body)
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+func TestHMACKeysOfEveryLength(t *testing.T) {
+	for n := 1; n <= 200; n++ { // 64 is the block of SHA-256: longer keys are hashed first
+		raw := bytes.Repeat([]byte{byte(n)}, n)
+		key, err := ramp.Base64URLKey(base64.RawURLEncoding.EncodeToString(raw))
+		require.NoError(t, err)
+		body := bytes.Repeat([]byte("b"), n*7)
+		assert.Equal(t, reference(raw, body), key.Sign(body), "%d bytes", n)
+	}
+}
+
+func TestVerifyRefuses(t *testing.T) {
+	key, body := vectorTextKey(t), []byte(hmacBody)
+	good := key.Sign(body)
+	for _, tt := range []struct {
+		name, signature string
+		is              error
+	}{
+		{"no signature", "", ramp.ErrHMACMissing},
+		{"a blank", " ", ramp.ErrHMACInvalid},
+		{"a truncated one", good[:63], ramp.ErrHMACInvalid},
+		{"half of it", good[:32], ramp.ErrHMACInvalid},
+		{"one digit more", good + "0", ramp.ErrHMACInvalid},
+		{"it twice", good + good, ramp.ErrHMACInvalid},
+		{"one with 0x", "0x" + good, ramp.ErrHMACInvalid},
+		{"one with 0x of the right length", "0x" + good[2:], ramp.ErrHMACInvalid},
+		{"one with blanks", " " + good + " ", ramp.ErrHMACInvalid},
+		{"one named", "sha256=" + good, ramp.ErrHMACInvalid},
+		{"no hex", strings.Repeat("z", 64), ramp.ErrHMACInvalid},
+		{"one wrong digit that is no hex", good[:63] + "g", ramp.ErrHMACInvalid},
+		{"base64", base64.StdEncoding.EncodeToString(mustHex(t, good)), ramp.ErrHMACInvalid},
+		{"letters beyond ASCII", strings.Repeat("é", 32), ramp.ErrHMACInvalid},
+		{"zeros", strings.Repeat("0", 64), ramp.ErrHMACInvalid},
+		{"that of an empty key", reference(nil, body), ramp.ErrHMACInvalid},
+		{"that of no body", reference([]byte(hmacText), nil), ramp.ErrHMACInvalid},
+		{"the plain hash of the body", fmt.Sprintf("%x", sha256.Sum256(body)), ramp.ErrHMACInvalid},
+		{"that of a body with a newline", reference([]byte(hmacText), []byte(hmacBody+"\n")), ramp.ErrHMACInvalid},
+		{"that of a key with a newline", reference([]byte(hmacText+"\n"), body), ramp.ErrHMACInvalid},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := key.Verify(body, tt.signature)
+			require.ErrorIs(t, err, tt.is)
+			assert.NotContains(t, err.Error(), good[:16], "the right signature is not told")
+			assert.NotContains(t, err.Error(), hmacText)
+			assert.Less(t, len(err.Error()), 120)
+		})
+	}
+	for i := range good { // every bit counts
+		for bit := range 4 {
+			digit := mustDigit(good[i]) ^ 1<<bit
+			forged := good[:i] + fmt.Sprintf("%x", digit) + good[i+1:]
+			assert.ErrorIs(t, key.Verify(body, forged), ramp.ErrHMACInvalid)
+		}
+	}
+}
+
+func mustHex(t testing.TB, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(s)
+	require.NoError(t, err)
+	return b
+}
+
+func mustDigit(c byte) int { return strings.IndexByte("0123456789abcdef", c) }
+
+// An empty key is one that anyone has.
+func TestZeroHMACKeyFailsClosed(t *testing.T) {
+	for name, zero := range map[string]ramp.HMACKey{
+		"the zero value":                       {},
+		"a zero value rotated":                 ramp.HMACKey{}.WithPrevious(),
+		"zero values rotated":                  ramp.HMACKey{}.WithPrevious(ramp.HMACKey{}, ramp.HMACKey{}),
+		"a zero value in front of a good one":  ramp.HMACKey{}.WithPrevious(vectorTextKey(t)),
+		"a zero value in front of a whole lot": ramp.HMACKey{}.WithPrevious(vectorTextKey(t).WithPrevious(vectorBase64Key(t))),
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.True(t, zero.IsZero())
+			assert.Empty(t, zero.Sign([]byte(hmacBody)))
+			for _, body := range []string{"", hmacBody} {
+				for _, signature := range []string{"", reference(nil, []byte(body)), reference([]byte(hmacText), []byte(body)), strings.Repeat("0", 64)} {
+					assert.ErrorIs(t, zero.Verify([]byte(body), signature), ramp.ErrHMACKey)
+				}
+			}
+		})
+	}
+}
+
+func TestRotatedKeySignsWithTheNewestAndVerifiesWithAll(t *testing.T) {
+	body := []byte(hmacBody)
+	key := func(text string) ramp.HMACKey {
+		k, err := ramp.TextKey(text)
+		require.NoError(t, err)
+		return k
+	}
+	newest, older, oldest := key("key-3"), key("key-2"), key("key-1")
+	ring := newest.WithPrevious(older, oldest)
+
+	assert.Equal(t, newest.Sign(body), ring.Sign(body))
+	for _, k := range []ramp.HMACKey{newest, older, oldest} {
+		assert.NoError(t, ring.Verify(body, k.Sign(body)))
+	}
+	assert.ErrorIs(t, ring.Verify(body, key("key-0").Sign(body)), ramp.ErrHMACInvalid)
+	assert.ErrorIs(t, newest.Verify(body, older.Sign(body)), ramp.ErrHMACInvalid, "WithPrevious leaves its receiver alone")
+
+	again := newest.WithPrevious(older.WithPrevious(oldest))
+	assert.NoError(t, again.Verify(body, oldest.Sign(body)), "a ring of rings")
+	assert.NoError(t, newest.WithPrevious(ramp.HMACKey{}).Verify(body, newest.Sign(body)))
+	assert.ErrorIs(t, newest.WithPrevious(ramp.HMACKey{}).Verify(body, reference(nil, body)), ramp.ErrHMACInvalid,
+		"a zero value in a ring verifies nothing")
+
+	// Two rings that grow from one do not write into each other.
+	base := newest.WithPrevious(older)
+	left, right := base.WithPrevious(oldest), base.WithPrevious(key("key-x"))
+	assert.NoError(t, left.Verify(body, oldest.Sign(body)))
+	assert.ErrorIs(t, right.Verify(body, oldest.Sign(body)), ramp.ErrHMACInvalid)
+}
+
+func TestHMACKeyIsSafeForConcurrentUse(t *testing.T) {
+	key := vectorTextKey(t).WithPrevious(vectorBase64Key(t))
+	var group sync.WaitGroup
+	for n := range 8 {
+		group.Go(func() {
+			for i := range 200 {
+				body := fmt.Appendf(nil, "body %d of %d", i, n)
+				assert.Equal(t, reference([]byte(hmacText), body), key.Sign(body))
+				assert.NoError(t, key.Verify(body, key.Sign(body)))
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestVerifyDoesNotAllocate(t *testing.T) {
+	if raceDetector {
+		t.Skip("allocations cannot be counted under the race detector")
+	}
+	body := bytes.Repeat([]byte("b"), 10<<10)
+	key := vectorTextKey(t)
+	ring := vectorBase64Key(t).WithPrevious(key)
+	signature := key.Sign(body)
+	var err error
+	assert.Zero(t, testing.AllocsPerRun(1000, func() { err = key.Verify(body, signature) }))
+	require.NoError(t, err)
+	assert.Zero(t, testing.AllocsPerRun(1000, func() { err = ring.Verify(body, signature) }), "with an older key")
+	require.NoError(t, err)
+}
+
+// BenchmarkVerify stands beside what one would write without the package: a new
+// hash for each call, and hex compared in constant time.
+func BenchmarkVerify(b *testing.B) {
+	for _, size := range []int{1 << 10, 10 << 10} {
+		body := bytes.Repeat([]byte("b"), size)
+		key := vectorTextKey(b)
+		signature := key.Sign(body)
+		b.Run(fmt.Sprintf("HMACKey/%dKiB", size>>10), func(b *testing.B) {
+			b.SetBytes(int64(size))
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := key.Verify(body, signature); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("hmac.New/%dKiB", size>>10), func(b *testing.B) {
+			raw := []byte(hmacText)
+			b.SetBytes(int64(size))
+			b.ReportAllocs()
+			for b.Loop() {
+				mac := hmac.New(sha256.New, raw)
+				mac.Write(body)
+				if !hmac.Equal([]byte(hex.EncodeToString(mac.Sum(nil))), []byte(signature)) {
+					b.Fatal("not equal")
+				}
+			}
+		})
+	}
+}

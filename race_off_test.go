@@ -1,0 +1,5 @@
+//go:build !race
+
+package ramp_test
+
+const raceDetector = false

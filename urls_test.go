@@ -1,0 +1,210 @@
+package ramp_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+func catalogParams() ramp.CatalogParams {
+	return ramp.CatalogParams{
+		ProjectID:   goldenProject,
+		SessionID:   goldenSession,
+		AccessToken: ramp.NewAccessToken("eyJhbGciOi.J9+ab/c="),
+		Platform:    ramp.PlatformWeb,
+		Network:     ramp.Testnet,
+		Lang:        ramp.LangTraditionalChinese,
+	}
+}
+
+func exchangeParams() ramp.ExchangeParams {
+	return ramp.ExchangeParams{
+		UUID:        uuid.MustParse(goldenMint),
+		AccessToken: ramp.NewAccessToken("eyJhbGciOi.J9+ab/c="),
+		SessionID:   goldenSession,
+		Network:     ramp.Testnet,
+	}
+}
+
+func TestGoldenURLs(t *testing.T) {
+	catalog, err := ramp.CatalogURL("https://ramp.example", catalogParams())
+	require.NoError(t, err)
+	assert.Equal(t, string(golden(t, "2.1-catalog-url.txt")), catalog+"\n")
+
+	exchange, err := ramp.ExchangeURL("https://ramp.example", exchangeParams())
+	require.NoError(t, err)
+	assert.Equal(t, string(golden(t, "2.1-exchange-url.txt")), exchange+"\n")
+}
+
+func TestCatalogURLLeavesOptionalParametersOut(t *testing.T) {
+	c := catalogParams()
+	c.Platform, c.Lang = "", ""
+	got, err := ramp.CatalogURL("https://ramp.example", c)
+	require.NoError(t, err)
+	assert.Equal(t, "https://ramp.example/catalog?projectId=prj_7Qm2xVd9&sessionId=hero-4821&accessToken=eyJhbGciOi.J9%2Bab%2Fc%3D&network=testnet", got)
+
+	for _, lang := range []ramp.Lang{ramp.LangChinese, ramp.LangEnglish, ramp.LangTraditionalChinese} {
+		c.Lang = lang
+		got, err := ramp.CatalogURL("https://ramp.example", c)
+		require.NoError(t, err)
+		assert.True(t, strings.HasSuffix(got, "&network=testnet&lang="+string(lang)), got)
+	}
+}
+
+func TestURLsKeepEveryByte(t *testing.T) {
+	var all strings.Builder
+	for n := range 256 {
+		all.WriteByte(byte(n))
+	}
+	values := []string{all.String(), "홍길동", "a b+c&d=e?f#g/h%20", " ", "%", "😀"}
+	for n := range 256 {
+		values = append(values, string([]byte{byte(n)}), string([]byte{'a', byte(n), 'b'}))
+	}
+	for _, value := range values {
+		c := catalogParams()
+		c.ProjectID, c.SessionID, c.AccessToken = value, value, ramp.NewAccessToken(value)
+		got, err := ramp.CatalogURL("https://ramp.example/play", c)
+		require.NoError(t, err)
+		assertQuery(t, got, "/play/catalog", [][2]string{{"projectId", value}, {"sessionId", value}, {"accessToken", value},
+			{"platform", "web"}, {"network", "testnet"}, {"lang", "zh-Hant"}})
+
+		e := exchangeParams()
+		e.SessionID, e.AccessToken = value, ramp.NewAccessToken(value)
+		got, err = ramp.ExchangeURL("https://ramp.example/play", e)
+		require.NoError(t, err)
+		assertQuery(t, got, "/play/exchange", [][2]string{{"uuid", goldenMint}, {"accessToken", value}, {"sessionId", value}, {"network", "testnet"}})
+	}
+}
+
+// assertQuery checks a URL's path and its parameters, in their order.
+func assertQuery(t *testing.T, address, path string, want [][2]string) {
+	t.Helper()
+	for _, r := range address {
+		require.True(t, r > ' ' && r < 0x7f, "%q needs escaping in %q", r, address)
+	}
+	u, err := url.Parse(address)
+	require.NoError(t, err)
+	assert.Equal(t, path, u.Path)
+	assert.Empty(t, u.Fragment)
+	assert.NotContains(t, u.RawQuery, "+", "a plus is a blank to some and a plus to others")
+
+	var got [][2]string
+	for pair := range strings.SplitSeq(u.RawQuery, "&") {
+		one, err := url.ParseQuery(pair)
+		require.NoError(t, err)
+		require.Len(t, one, 1)
+		for name, values := range one {
+			require.Len(t, values, 1)
+			got = append(got, [2]string{name, values[0]})
+		}
+	}
+	assert.Equal(t, want, got)
+
+	// A decoder that knows no plus reads the same.
+	for i, pair := range strings.Split(u.RawQuery, "&") {
+		_, value, _ := strings.Cut(pair, "=")
+		plain, err := url.PathUnescape(value)
+		require.NoError(t, err)
+		assert.Equal(t, want[i][1], plain)
+	}
+}
+
+func TestURLsStandBelowTheirBase(t *testing.T) {
+	for base, want := range map[string]string{
+		"https://ramp.example":              "https://ramp.example/exchange?",
+		"https://ramp.example/":             "https://ramp.example/exchange?",
+		"https://ramp.example///":           "https://ramp.example/exchange?",
+		"https://ramp.example/a/b":          "https://ramp.example/a/b/exchange?",
+		"https://ramp.example/a/b/":         "https://ramp.example/a/b/exchange?",
+		"https://ramp.example/a%2Fb%20c":    "https://ramp.example/a%2Fb%20c/exchange?",
+		"https://ramp.example:8443/a":       "https://ramp.example:8443/a/exchange?",
+		"HTTPS://ramp.example":              "https://ramp.example/exchange?",
+		"https://[2001:db8::1]:8443":        "https://[2001:db8::1]:8443/exchange?",
+		"http://localhost:8080":             "http://localhost:8080/exchange?",
+		"http://LOCALHOST":                  "http://LOCALHOST/exchange?",
+		"http://127.0.0.1:8080/a/":          "http://127.0.0.1:8080/a/exchange?",
+		"http://127.8.9.10":                 "http://127.8.9.10/exchange?",
+		"http://[::1]:8080":                 "http://[::1]:8080/exchange?",
+		"http://[::ffff:127.0.0.1]/through": "http://[::ffff:127.0.0.1]/through/exchange?",
+	} {
+		t.Run(base, func(t *testing.T) {
+			got, err := ramp.ExchangeURL(base, exchangeParams())
+			require.NoError(t, err)
+			assert.True(t, strings.HasPrefix(got, want+"uuid="), got)
+		})
+	}
+}
+
+func TestURLsRefuseABase(t *testing.T) {
+	const form, parts, plain = "rampURL must be an absolute https URL", "rampURL must not have a user", "rampURL must be https, unless"
+	for base, want := range map[string]string{
+		"":                                 form,
+		"ramp.example":                     form,
+		"ramp.example/path":                form,
+		"/exchange":                        form,
+		"//ramp.example":                   form,
+		"https://":                         form,
+		"https:///path":                    form,
+		"https://:8443":                    form,
+		"https:ramp.example":               form,
+		"ftp://ramp.example":               form,
+		"javascript:alert(1)":              form,
+		"file:///etc":                      form,
+		"https://ramp.example:port":        form,
+		"https://ramp.exa mple":            form,
+		" https://ramp.example":            form,
+		"https://ramp.example\n":           form,
+		"https://%zz":                      form,
+		"https://user@ramp.example":        parts,
+		"https://user:s3cr3t@ramp.example": parts,
+		"https://ramp.example?a=b":         parts,
+		"https://ramp.example?":            parts,
+		"https://ramp.example#top":         parts,
+		"https://ramp.example#":            parts,
+		"http://ramp.example":              plain,
+		"http://10.0.0.1":                  plain,
+		"http://localhost.example":         plain,
+		"http://127.0.0.1.example":         plain,
+		"http://localhost.":                plain,
+		"http://0.0.0.0":                   plain,
+		"HTTP://ramp.example":              plain,
+	} {
+		t.Run(base, func(t *testing.T) {
+			got, err := ramp.ExchangeURL(base, exchangeParams())
+			assertFields(t, err, want)
+			assert.Empty(t, got)
+			assert.NotContains(t, err.Error(), "s3cr3t")
+
+			got, err = ramp.CatalogURL(base, catalogParams())
+			assertFields(t, err, want)
+			assert.Empty(t, got)
+		})
+	}
+}
+
+func TestURLsReportAllThatIsWrong(t *testing.T) {
+	got, err := ramp.CatalogURL("", ramp.CatalogParams{Platform: "ios", Lang: "ko", Network: "Testnet"})
+	assert.Empty(t, got)
+	assertFields(t, err, "rampURL must be", "projectId is required", "sessionId is required", "accessToken is required",
+		"network must be mainnet or testnet", "lang must be zh, en or zh-Hant", "platform must be web")
+
+	got, err = ramp.ExchangeURL("http://ramp.example", ramp.ExchangeParams{})
+	assert.Empty(t, got)
+	assertFields(t, err, "rampURL must be https", "uuid is required", "accessToken is required", "sessionId is required",
+		"network must be mainnet or testnet")
+}
+
+func TestURLErrorsHoldNoToken(t *testing.T) {
+	e := exchangeParams()
+	e.Network = "moon"
+	_, err := ramp.ExchangeURL("https://ramp.example", e)
+	require.Error(t, err)
+	assert.NotContains(t, fmt.Sprintf("%v %+v", err, err), "eyJ")
+}
