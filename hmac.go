@@ -71,8 +71,11 @@ func newHMACKey(key []byte, read, other string) HMACKey {
 
 // WithPrevious returns a key that signs as k does and verifies with k and then
 // with each of the older keys. Use it while the service still signs with a key
-// that was replaced in the console.
+// that was replaced in the console. The zero key stays the zero key.
 func (k HMACKey) WithPrevious(older ...HMACKey) HMACKey {
+	if k.IsZero() {
+		return k
+	}
 	for _, o := range older {
 		k.ring = append(slices.Clip(k.ring), o.ring...)
 	}
