@@ -124,7 +124,7 @@ func query(pairs ...string) string {
 func checkBase(p *problems, path, base string) string {
 	u, err := url.Parse(base)
 	switch {
-	case err != nil, u.Host == "", u.Scheme != "https" && u.Scheme != "http":
+	case err != nil, u.Hostname() == "", u.Scheme != "https" && u.Scheme != "http":
 		p.add(path, "must be an absolute https URL")
 	case u.User != nil, u.RawQuery != "", u.ForceQuery, strings.Contains(base, "#"):
 		p.add(path, "must not have a user, a query or a fragment")
