@@ -1,0 +1,604 @@
+package ramp_test
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"io"
+	"math/big"
+	mathrand "math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	ethcrypto "github.com/ethereum/go-ethereum/crypto"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+func vectorECDSA(t testing.TB) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ethcrypto.HexToECDSA(vectorKey[2:])
+	require.NoError(t, err)
+	return key
+}
+
+// otherCurve is secp256k1 as somebody else implements it: another type, the
+// same parameters.
+type otherCurve struct{ elliptic.Curve }
+
+// order is the order of secp256k1.
+var order = ethcrypto.S256().Params().N
+
+// The forms in which key services return a signature.
+type form func(r, s *big.Int) []byte
+
+func asDER(r, s *big.Int) []byte {
+	b, err := asn1.Marshal(struct{ R, S *big.Int }{r, s})
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func asRS(r, s *big.Int) []byte {
+	return append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...)
+}
+
+func asRSV(r, s *big.Int) []byte { return append(asRS(r, s), 0x77) }
+
+func highS(next form) form {
+	return func(r, s *big.Int) []byte { return next(r, new(big.Int).Sub(order, s)) }
+}
+
+var forms = map[string]form{
+	"DER":                 asDER,
+	"DER with a high s":   highS(asDER),
+	"r||s":                asRS,
+	"r||s with a high s":  highS(asRS),
+	"r||s||v of any v":    asRSV,
+	"r||s||v with high s": highS(asRSV),
+}
+
+// rawSign signs as a key service does: with the key, in a form.
+func rawSign(key *ecdsa.PrivateKey, digest []byte, as form) ([]byte, error) {
+	sig, err := ethcrypto.Sign(digest, key)
+	if err != nil {
+		return nil, err
+	}
+	return as(new(big.Int).SetBytes(sig[:32]), new(big.Int).SetBytes(sig[32:64])), nil
+}
+
+// keyService is a crypto.Signer that keeps its key to itself.
+type keyService struct {
+	key    *ecdsa.PrivateKey
+	as     form
+	public crypto.PublicKey // instead of the key's own
+	see    func(random io.Reader, digest []byte, options crypto.SignerOpts)
+}
+
+func (k *keyService) Public() crypto.PublicKey {
+	if k.public != nil {
+		return k.public
+	}
+	return &k.key.PublicKey
+}
+
+func (k *keyService) Sign(random io.Reader, digest []byte, options crypto.SignerOpts) ([]byte, error) {
+	if k.see != nil {
+		k.see(random, digest, options)
+	}
+	return rawSign(k.key, digest, k.as)
+}
+
+func keyFunc(key *ecdsa.PrivateKey, as form) func(context.Context, []byte) ([]byte, error) {
+	return func(_ context.Context, digest []byte) ([]byte, error) { return rawSign(key, digest, as) }
+}
+
+// signers makes a signer of the key by every constructor.
+func signers(t testing.TB, key *ecdsa.PrivateKey) map[string]*ramp.Signer {
+	t.Helper()
+	all := map[string]*ramp.Signer{}
+	add := func(name string, s *ramp.Signer, err error) {
+		require.NoError(t, err, name)
+		all[name] = s
+	}
+	address := ethcrypto.PubkeyToAddress(key.PublicKey)
+	text := hex.EncodeToString(ethcrypto.FromECDSA(key))
+	s, err := ramp.NewKeySigner("0x" + text)
+	add("NewKeySigner", s, err)
+	s, err = ramp.NewKeySigner(text)
+	add("NewKeySigner without 0x", s, err)
+	s, err = ramp.NewKeySigner("0x" + strings.ToUpper(text))
+	add("NewKeySigner in capitals", s, err)
+	s, err = ramp.NewECDSASigner(key)
+	add("NewECDSASigner", s, err)
+	foreign := *key
+	foreign.Curve = otherCurve{key.Curve}
+	s, err = ramp.NewECDSASigner(&foreign)
+	add("NewECDSASigner of another implementation", s, err)
+	s, err = ramp.NewCryptoSigner(&keyService{key: key, as: asDER, public: &foreign.PublicKey})
+	add("NewCryptoSigner of another implementation", s, err)
+	for name, as := range forms {
+		s, err = ramp.NewCryptoSigner(&keyService{key: key, as: as})
+		add("NewCryptoSigner, "+name, s, err)
+		s, err = ramp.NewFuncSigner(address, keyFunc(key, as))
+		add("NewFuncSigner, "+name, s, err)
+	}
+	return all
+}
+
+func TestSigningVectorsByEveryConstructor(t *testing.T) {
+	for name, signer := range signers(t, vectorECDSA(t)) {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, vectorAddress, signer.Address())
+			for _, v := range vectors {
+				for range 2 {
+					got, err := signer.Sign(context.Background(), v.digest(t))
+					require.NoError(t, err)
+					assert.Equal(t, v.signatureText, got.String(), v.name)
+				}
+				by, err := ramp.Recover(v.digest(t), v.signature(t))
+				require.NoError(t, err)
+				assert.Equal(t, vectorAddress, by)
+			}
+		})
+	}
+}
+
+// Any key and any digest: the signature recovers to the address, verifies, and
+// has the form that contracts demand.
+func TestTenThousandKeysRecover(t *testing.T) {
+	random := mathrand.NewChaCha8([32]byte([]byte("ten thousand keys and digests...")))
+	half := new(big.Int).Rsh(order, 1)
+	all := []form{asDER, highS(asDER), asRS, highS(asRS), asRSV}
+	ctx := context.Background()
+	for n := range 10_000 {
+		var secret [32]byte
+		var digest ramp.Digest
+		_, _ = random.Read(secret[:])
+		_, _ = random.Read(digest[:])
+		key, err := ethcrypto.ToECDSA(secret[:])
+		require.NoError(t, err)
+
+		var signer *ramp.Signer
+		switch n % 4 {
+		case 0:
+			signer, err = ramp.NewKeySigner(hex.EncodeToString(secret[:]))
+		case 1:
+			signer, err = ramp.NewECDSASigner(key)
+		case 2:
+			signer, err = ramp.NewCryptoSigner(&keyService{key: key, as: all[n%len(all)]})
+		case 3:
+			signer, err = ramp.NewFuncSigner(ethcrypto.PubkeyToAddress(key.PublicKey), keyFunc(key, all[n%len(all)]))
+		}
+		require.NoError(t, err)
+		sig, err := signer.Sign(ctx, digest)
+		require.NoError(t, err)
+
+		by, err := ramp.Recover(digest, sig)
+		require.NoError(t, err)
+		if by != signer.Address() || by != ethcrypto.PubkeyToAddress(key.PublicKey) {
+			t.Fatalf("run %d: %s signed, %s recovers", n, signer.Address(), by)
+		}
+		if !ethcrypto.VerifySignature(ethcrypto.FromECDSAPub(&key.PublicKey), digest[:], sig[:64]) ||
+			new(big.Int).SetBytes(sig[32:64]).Cmp(half) > 0 || sig[64] != 27 && sig[64] != 28 {
+			t.Fatalf("run %d: %s is not what a contract accepts", n, sig)
+		}
+		digest[n%32] ^= 1
+		if by, err := ramp.Recover(digest, sig); err == nil && by == signer.Address() {
+			t.Fatalf("run %d: the signature holds for another digest", n)
+		}
+	}
+}
+
+func TestNewKeySignerRefuses(t *testing.T) {
+	digits := vectorKey[2:]
+	for name, key := range map[string]string{
+		"nothing":             "",
+		"0x alone":            "0x",
+		"31 bytes":            digits[:62],
+		"an odd digit":        digits[:63],
+		"33 bytes":            digits + "ab",
+		"no hex":              digits[:63] + "g",
+		"0x twice":            "0x0x" + digits,
+		"0X":                  "0X" + digits,
+		"a last newline":      digits + "\n",
+		"a leading blank":     " " + digits,
+		"zero":                strings.Repeat("0", 64),
+		"the order":           hex.EncodeToString(order.Bytes()),
+		"more than the order": strings.Repeat("f", 64),
+		"a mnemonic":          "test test test test test test test test test test test junk",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := ramp.NewKeySigner(key)
+			assert.Nil(t, s)
+			assertNoKey(t, err)
+		})
+	}
+}
+
+// assertNoKey checks that a key was refused without showing it.
+func assertNoKey(t *testing.T, err error) {
+	t.Helper()
+	require.ErrorIs(t, err, ramp.ErrValidatorKey)
+	for _, part := range []string{vectorKey[2:10], "test", "ffff", vectorKey[20:30]} {
+		assert.NotContains(t, err.Error(), part)
+	}
+}
+
+func TestNewECDSASignerRefuses(t *testing.T) {
+	p256, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	p521, err := ecdsa.GenerateKey(elliptic.P521(), rand.Reader)
+	require.NoError(t, err)
+	other, err := ethcrypto.GenerateKey()
+	require.NoError(t, err)
+	with := func(change func(*ecdsa.PrivateKey)) *ecdsa.PrivateKey {
+		key := vectorECDSA(t)
+		change(key)
+		return key
+	}
+	for name, key := range map[string]*ecdsa.PrivateKey{
+		"nil":                               nil,
+		"the zero value":                    {},
+		"a key of P-256":                    p256,
+		"a key of P-521":                    p521,
+		"no curve":                          with(func(k *ecdsa.PrivateKey) { k.Curve = nil }),
+		"no private half":                   with(func(k *ecdsa.PrivateKey) { k.D = nil }),
+		"a private half of 0":               with(func(k *ecdsa.PrivateKey) { k.D = new(big.Int) }),
+		"a negative private half":           with(func(k *ecdsa.PrivateKey) { k.D = big.NewInt(-1) }),
+		"a private half of the order":       with(func(k *ecdsa.PrivateKey) { k.D = order }),
+		"a private half beyond the order":   with(func(k *ecdsa.PrivateKey) { k.D = new(big.Int).Add(k.D, order) }),
+		"no X":                              with(func(k *ecdsa.PrivateKey) { k.X = nil }),
+		"no Y":                              with(func(k *ecdsa.PrivateKey) { k.Y = nil }),
+		"no point of the curve":             with(func(k *ecdsa.PrivateKey) { k.X = big.NewInt(1) }),
+		"the public half of another key":    with(func(k *ecdsa.PrivateKey) { k.PublicKey = other.PublicKey }),
+		"the mirrored public half":          with(func(k *ecdsa.PrivateKey) { k.Y = new(big.Int).Sub(ethcrypto.S256().Params().P, k.Y) }),
+		"P-256 that calls itself secp256k1": with(func(k *ecdsa.PrivateKey) { k.X, k.Y, k.D = p256.X, p256.Y, p256.D }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := ramp.NewECDSASigner(key)
+			assert.Nil(t, s)
+			assertNoKey(t, err)
+		})
+	}
+}
+
+func TestSignerKeepsItsOwnCopyOfTheKey(t *testing.T) {
+	key := vectorECDSA(t)
+	s, err := ramp.NewECDSASigner(key)
+	require.NoError(t, err)
+	key.D.SetInt64(1) // as one wipes a key
+	got, err := s.Sign(context.Background(), vectors[0].digest(t))
+	require.NoError(t, err)
+	assert.Equal(t, vectors[0].signature(t), got)
+}
+
+func TestNewCryptoSignerRefuses(t *testing.T) {
+	p256, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	_, edwards, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	modulus, err := rsa.GenerateKey(rand.Reader, 2048)
+	require.NoError(t, err)
+	own := vectorECDSA(t)
+	for name, signer := range map[string]crypto.Signer{
+		"nil":                         nil,
+		"a key of P-256":              p256,
+		"a key of Ed25519":            edwards,
+		"a key of RSA":                modulus,
+		"a public key by value":       &keyService{key: own, as: asDER, public: own.PublicKey},
+		"a nil public key":            &keyService{key: own, as: asDER, public: (*ecdsa.PublicKey)(nil)},
+		"a public key off the curve":  &keyService{key: own, as: asDER, public: &ecdsa.PublicKey{Curve: own.Curve, X: big.NewInt(1), Y: big.NewInt(1)}},
+		"a public key without points": &keyService{key: own, as: asDER, public: &ecdsa.PublicKey{Curve: own.Curve}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := ramp.NewCryptoSigner(signer)
+			assert.Nil(t, s)
+			assertNoKey(t, err)
+		})
+	}
+}
+
+func TestCryptoSignerIsAskedForTheDigestAsItIs(t *testing.T) {
+	digest := vectors[0].digest(t)
+	calls := 0
+	s, err := ramp.NewCryptoSigner(&keyService{key: vectorECDSA(t), as: asDER, see: func(random io.Reader, got []byte, options crypto.SignerOpts) {
+		calls++
+		assert.NotNil(t, random)
+		assert.Equal(t, digest[:], got)
+		assert.Equal(t, crypto.SHA256, options.HashFunc())
+	}})
+	require.NoError(t, err)
+	_, err = s.Sign(context.Background(), digest)
+	require.NoError(t, err)
+	assert.Equal(t, 1, calls)
+
+	ended, end := context.WithCancel(context.Background())
+	end()
+	sig, err := s.Sign(ended, digest)
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Equal(t, ramp.Signature{}, sig)
+	assert.Equal(t, 1, calls, "nobody waits for a call that ended")
+}
+
+func TestNewFuncSignerRefuses(t *testing.T) {
+	s, err := ramp.NewFuncSigner(vectorAddress, nil)
+	assert.Nil(t, s)
+	assertNoKey(t, err)
+	s, err = ramp.NewFuncSigner(common.Address{}, keyFunc(vectorECDSA(t), asDER))
+	assert.Nil(t, s)
+	assertNoKey(t, err)
+}
+
+func TestFuncSignerGetsContextAndDigest(t *testing.T) {
+	type mark struct{}
+	digest := vectors[0].digest(t)
+	s, err := ramp.NewFuncSigner(vectorAddress, func(ctx context.Context, got []byte) ([]byte, error) {
+		assert.Equal(t, "here", ctx.Value(mark{}))
+		assert.Equal(t, digest[:], got)
+		sig, err := rawSign(vectorECDSA(t), got, asDER)
+		clear(got) // what a service does to its copy is its own affair
+		return sig, err
+	})
+	require.NoError(t, err)
+	got, err := s.Sign(context.WithValue(context.Background(), mark{}, "here"), digest)
+	require.NoError(t, err)
+	assert.Equal(t, vectors[0].signature(t), got)
+
+	down := errors.New("key service is down")
+	s, err = ramp.NewFuncSigner(vectorAddress, func(context.Context, []byte) ([]byte, error) { return asRS(order, order), down })
+	require.NoError(t, err)
+	sig, err := s.Sign(context.Background(), digest)
+	require.ErrorIs(t, err, down)
+	assert.NotErrorIs(t, err, ramp.ErrSignature, "nothing was signed")
+	assert.Equal(t, ramp.Signature{}, sig)
+}
+
+// Whatever a key service returns, what leaves the signer is a signature of its
+// address over the digest, or an error.
+func TestSignerRefusesWhatAKeyServiceReturns(t *testing.T) {
+	key, digest := vectorECDSA(t), vectors[0].digest(t)
+	stranger, err := ethcrypto.GenerateKey()
+	require.NoError(t, err)
+	raw, err := rawSign(key, digest[:], asRS)
+	require.NoError(t, err)
+	r, s := new(big.Int).SetBytes(raw[:32]), new(big.Int).SetBytes(raw[32:])
+	der := asDER(r, s)
+	zero := new(big.Int)
+	for name, answer := range map[string]func([]byte) []byte{
+		"nothing":                       func([]byte) []byte { return nil },
+		"an empty answer":               func([]byte) []byte { return []byte{} },
+		"63 bytes":                      func([]byte) []byte { return raw[:63] },
+		"66 bytes":                      func([]byte) []byte { return append(bytes.Clone(raw), 0, 0) },
+		"64 zeros":                      func([]byte) []byte { return make([]byte, 64) },
+		"hex text":                      func([]byte) []byte { return []byte(hex.EncodeToString(raw)) },
+		"truncated DER":                 func([]byte) []byte { return der[:len(der)-1] },
+		"DER and more":                  func([]byte) []byte { return append(bytes.Clone(der), 0) },
+		"DER of one number":             func([]byte) []byte { return mustDER(t, struct{ R *big.Int }{r}) },
+		"DER of text":                   func([]byte) []byte { return mustDER(t, struct{ R, S string }{"r", "s"}) },
+		"DER of a number alone":         func([]byte) []byte { return mustDER(t, r) },
+		"r of 0":                        func([]byte) []byte { return asDER(zero, s) },
+		"s of 0":                        func([]byte) []byte { return asDER(r, zero) },
+		"r below 0":                     func([]byte) []byte { return asDER(new(big.Int).Neg(r), s) },
+		"s below 0":                     func([]byte) []byte { return asDER(r, new(big.Int).Neg(s)) },
+		"r of the order":                func([]byte) []byte { return asRS(order, s) },
+		"s of the order":                func([]byte) []byte { return asRS(r, order) },
+		"r beyond the order":            func([]byte) []byte { return asDER(new(big.Int).Add(r, order), s) },
+		"s beyond the order":            func([]byte) []byte { return asDER(r, new(big.Int).Add(s, order)) },
+		"r beyond 256 bits":             func([]byte) []byte { return asDER(new(big.Int).Lsh(r, 256), s) },
+		"r and s exchanged":             func([]byte) []byte { return asRS(s, r) },
+		"a signature of another key":    func(d []byte) []byte { b, _ := rawSign(stranger, d, asDER); return b },
+		"a signature of another digest": func(d []byte) []byte { b, _ := rawSign(key, ethcrypto.Keccak256(d), asDER); return b },
+		"a signature of the text's hash": func(d []byte) []byte {
+			b, _ := rawSign(key, ethcrypto.Keccak256([]byte("\x19Ethereum Signed Message:\n32"), d), asDER)
+			return b
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			signer, err := ramp.NewFuncSigner(vectorAddress, func(_ context.Context, d []byte) ([]byte, error) { return answer(d), nil })
+			require.NoError(t, err)
+			sig, err := signer.Sign(context.Background(), digest)
+			require.ErrorIs(t, err, ramp.ErrSignature)
+			assert.Equal(t, ramp.Signature{}, sig)
+			assert.NotContains(t, err.Error(), hex.EncodeToString(raw[:8]))
+		})
+	}
+}
+
+func mustDER(t testing.TB, v any) []byte {
+	t.Helper()
+	b, err := asn1.Marshal(v)
+	require.NoError(t, err)
+	return b
+}
+
+func TestRecoverAcceptsOnlyWhatAContractWould(t *testing.T) {
+	digest, good := vectors[0].digest(t), vectors[0].signature(t)
+	change := func(f func(*ramp.Signature)) ramp.Signature {
+		s := good
+		f(&s)
+		return s
+	}
+	for name, sig := range map[string]ramp.Signature{
+		"the zero value": {},
+		"v of 0":         change(func(s *ramp.Signature) { s[64] = 0 }),
+		"v of 1":         change(func(s *ramp.Signature) { s[64] = 1 }),
+		"v of 26":        change(func(s *ramp.Signature) { s[64] = 26 }),
+		"v of 29":        change(func(s *ramp.Signature) { s[64] = 29 }),
+		"v of 255":       change(func(s *ramp.Signature) { s[64] = 255 }),
+		"r of 0":         change(func(s *ramp.Signature) { clear(s[:32]) }),
+		"s of 0":         change(func(s *ramp.Signature) { clear(s[32:64]) }),
+		"r of the order": change(func(s *ramp.Signature) { order.FillBytes(s[:32]) }),
+		"r of ones":      change(func(s *ramp.Signature) { copy(s[:32], bytes.Repeat([]byte{255}, 32)) }),
+		"s of the order": change(func(s *ramp.Signature) { order.FillBytes(s[32:64]) }),
+		"a high s": change(func(s *ramp.Signature) {
+			new(big.Int).Sub(order, new(big.Int).SetBytes(s[32:64])).FillBytes(s[32:64])
+			s[64] ^= 7
+		}),
+		"r that is no x of 5": change(func(s *ramp.Signature) { big.NewInt(5).FillBytes(s[:32]) }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			by, err := ramp.Recover(digest, sig)
+			require.ErrorIs(t, err, ramp.ErrSignature)
+			assert.Equal(t, common.Address{}, by)
+		})
+	}
+
+	other := change(func(s *ramp.Signature) { s[64] ^= 7 }) // 27 and 28 exchanged
+	by, err := ramp.Recover(digest, other)
+	require.NoError(t, err)
+	assert.NotEqual(t, vectorAddress, by, "the other v is another key")
+	assert.Equal(t, vectors[0].signature(t), good, "the caller's signature is left alone")
+}
+
+func TestSignatureText(t *testing.T) {
+	v := vectors[0]
+	s := v.signature(t)
+	assert.Equal(t, v.signatureText, s.String())
+	upper, err := ramp.ParseSignature("0x" + strings.ToUpper(v.signatureText[2:]))
+	require.NoError(t, err)
+	assert.Equal(t, s, upper)
+
+	b, err := json.Marshal(s)
+	require.NoError(t, err)
+	assert.Equal(t, `"`+v.signatureText+`"`, string(b))
+	var read ramp.Signature
+	require.NoError(t, json.Unmarshal(b, &read))
+	assert.Equal(t, s, read)
+
+	for _, wrong := range []string{"", "0x", v.signatureText[2:], v.signatureText[:131], v.signatureText[:130], v.signatureText + "00",
+		"0X" + v.signatureText[2:], "0x" + v.signatureText, "0x" + strings.Repeat("z", 130), " " + v.signatureText} {
+		got, err := ramp.ParseSignature(wrong)
+		require.ErrorIs(t, err, ramp.ErrSignature, wrong)
+		assert.Equal(t, ramp.Signature{}, got)
+
+		kept := s
+		require.ErrorIs(t, kept.UnmarshalText([]byte(wrong)), ramp.ErrSignature)
+		assert.Equal(t, s, kept, "a failed read changes nothing")
+	}
+}
+
+// spki is a SubjectPublicKeyInfo as key services write it, made by hand:
+// crypto/x509 knows no secp256k1.
+func spki(t testing.TB, algorithm, curve asn1.ObjectIdentifier, point []byte) []byte {
+	t.Helper()
+	parameters := mustDER(t, curve)
+	return mustDER(t, struct {
+		Algorithm pkix.AlgorithmIdentifier
+		Key       asn1.BitString
+	}{
+		pkix.AlgorithmIdentifier{Algorithm: algorithm, Parameters: asn1.RawValue{FullBytes: parameters}},
+		asn1.BitString{Bytes: point, BitLength: 8 * len(point)},
+	})
+}
+
+var (
+	ecPublicKey = asn1.ObjectIdentifier{1, 2, 840, 10045, 2, 1}
+	secp256k1   = asn1.ObjectIdentifier{1, 3, 132, 0, 10}
+)
+
+func asPEM(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}
+
+func TestPublicKeyAddress(t *testing.T) {
+	key := vectorECDSA(t)
+	long := spki(t, ecPublicKey, secp256k1, ethcrypto.FromECDSAPub(&key.PublicKey))
+	short := spki(t, ecPublicKey, secp256k1, ethcrypto.CompressPubkey(&key.PublicKey))
+	assert.Equal(t, "3056301006072a8648ce3d020106052b8104000a034200", hex.EncodeToString(long[:23]),
+		"this is what such a key begins with everywhere")
+	for name, public := range map[string][]byte{
+		"DER":                        long,
+		"DER of a compressed point":  short,
+		"PEM":                        asPEM("PUBLIC KEY", long),
+		"PEM of a compressed point":  asPEM("PUBLIC KEY", short),
+		"PEM with text before it":    append([]byte("validator key of the game\n"), asPEM("PUBLIC KEY", long)...),
+		"PEM with Windows' newlines": bytes.ReplaceAll(asPEM("PUBLIC KEY", long), []byte("\n"), []byte("\r\n")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := ramp.PublicKeyAddress(public)
+			require.NoError(t, err)
+			assert.Equal(t, vectorAddress, got)
+		})
+	}
+}
+
+func TestPublicKeyAddressRefuses(t *testing.T) {
+	key := vectorECDSA(t)
+	point := ethcrypto.FromECDSAPub(&key.PublicKey)
+	good := spki(t, ecPublicKey, secp256k1, point)
+	p256, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	nist, err := x509.MarshalPKIXPublicKey(&p256.PublicKey)
+	require.NoError(t, err)
+	edwards, _, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	curve25519, err := x509.MarshalPKIXPublicKey(edwards)
+	require.NoError(t, err)
+	sec1, err := x509.MarshalECPrivateKey(p256)
+	require.NoError(t, err)
+	off := bytes.Clone(point)
+	off[64] ^= 1
+	for name, public := range map[string][]byte{
+		"nothing":                             nil,
+		"text":                                []byte("0x04" + hex.EncodeToString(point)),
+		"the bare point":                      point,
+		"a truncated key":                     good[:len(good)-1],
+		"a key and more":                      append(bytes.Clone(good), 0),
+		"a key of P-256":                      nist,
+		"PEM of a key of P-256":               asPEM("PUBLIC KEY", nist),
+		"a key of Ed25519":                    curve25519,
+		"a private key":                       asPEM("EC PRIVATE KEY", sec1),
+		"PEM of nothing":                      asPEM("PUBLIC KEY", nil),
+		"another algorithm":                   spki(t, asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 1}, secp256k1, point),
+		"another curve's name":                spki(t, ecPublicKey, asn1.ObjectIdentifier{1, 2, 840, 10045, 3, 1, 7}, point),
+		"no point":                            spki(t, ecPublicKey, secp256k1, nil),
+		"the point at infinity":               spki(t, ecPublicKey, secp256k1, []byte{0}),
+		"a point off the curve":               spki(t, ecPublicKey, secp256k1, off),
+		"a point of zeros":                    spki(t, ecPublicKey, secp256k1, append([]byte{4}, make([]byte, 64)...)),
+		"a point of another form":             spki(t, ecPublicKey, secp256k1, append([]byte{6}, point[1:]...)),
+		"a compressed point that is no point": spki(t, ecPublicKey, secp256k1, append([]byte{2}, big.NewInt(5).FillBytes(make([]byte, 32))...)),
+		"a point of 64 bytes":                 spki(t, ecPublicKey, secp256k1, point[1:]),
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := ramp.PublicKeyAddress(public)
+			assertNoKey(t, err)
+			assert.Equal(t, common.Address{}, got)
+		})
+	}
+}
+
+func TestSignerIsSafeForConcurrentUse(t *testing.T) {
+	s, err := ramp.NewKeySigner(vectorKey)
+	require.NoError(t, err)
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 20 {
+				for _, v := range vectors {
+					got, err := s.Sign(context.Background(), v.digest(t))
+					assert.NoError(t, err)
+					assert.Equal(t, v.signatureText, got.String())
+				}
+			}
+		})
+	}
+	group.Wait()
+}
