@@ -1,0 +1,172 @@
+package ramp_test
+
+import (
+	"encoding/json"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/token-ramp/ramp-go"
+
+// Importing the package must not cost a node: what it may import, and what
+// comes with that.
+var (
+	directImports = []string{
+		"github.com/ethereum/go-ethereum/accounts/abi",
+		"github.com/ethereum/go-ethereum/common",
+		"github.com/ethereum/go-ethereum/common/hexutil",
+		"github.com/ethereum/go-ethereum/crypto",
+		"github.com/ethereum/go-ethereum/rlp",
+		"github.com/google/uuid",
+	}
+	linkedModules = []string{
+		module,
+		"github.com/ethereum/go-ethereum",
+		"github.com/google/uuid",
+		"github.com/ProjectZKM/Ziren/crates/go-runtime/zkvm_runtime", // go-ethereum's, for one platform
+		"github.com/decred/dcrd/dcrec/secp256k1/v4",                  // go-ethereum's, without cgo
+		"github.com/holiman/uint256",                                 // go-ethereum's
+		"golang.org/x/sys",                                           // go-ethereum's
+	}
+	linkedEthereum = []string{
+		"accounts/abi", "common", "common/hexutil", "common/math", "crypto", "crypto/keccak",
+		"crypto/secp256k1", "rlp", "rlp/internal/rlpstruct",
+	}
+)
+
+type listed struct {
+	ImportPath string
+	Standard   bool
+	Imports    []string
+	Module     *struct{ Path string }
+}
+
+// goList returns the packages that patterns need, without their tests.
+func goList(t *testing.T, env string, patterns ...string) []listed {
+	t.Helper()
+	command := exec.Command("go", append([]string{"list", "-deps", "-json=ImportPath,Standard,Imports,Module"}, patterns...)...)
+	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly", env)
+	var stderr strings.Builder
+	command.Stderr = &stderr
+	out, err := command.Output()
+	require.NoError(t, err, stderr.String())
+	var all []listed
+	for d := json.NewDecoder(strings.NewReader(string(out))); d.More(); {
+		var p listed
+		require.NoError(t, d.Decode(&p))
+		all = append(all, p)
+	}
+	return all
+}
+
+func TestImportingCostsNoNode(t *testing.T) {
+	for _, env := range []string{"CGO_ENABLED=1", "CGO_ENABLED=0"} {
+		t.Run(env, func(t *testing.T) {
+			seen := map[string]bool{}
+			for _, p := range goList(t, env, ".") {
+				seen[p.ImportPath] = true
+				if p.Standard {
+					continue
+				}
+				require.NotNil(t, p.Module, p.ImportPath)
+				assert.Contains(t, linkedModules, p.Module.Path, "%s comes from another module", p.ImportPath)
+				if name, ok := strings.CutPrefix(p.ImportPath, "github.com/ethereum/go-ethereum/"); ok {
+					assert.Contains(t, linkedEthereum, name, "a heavy package of go-ethereum is linked")
+				}
+				if p.ImportPath != module {
+					continue
+				}
+				for _, path := range p.Imports {
+					if strings.Contains(path, ".") { // not of the standard library
+						assert.Contains(t, directImports, path)
+					}
+				}
+			}
+			assert.True(t, seen[module] && seen["github.com/ethereum/go-ethereum/crypto"] && seen["github.com/google/uuid"],
+				"go list did not see the package")
+			for _, heavy := range []string{"rpc", "ethclient", "core/types", "accounts/keystore", "log", "params"} {
+				assert.False(t, seen["github.com/ethereum/go-ethereum/"+heavy], heavy)
+			}
+		})
+	}
+}
+
+// What is imported outside tests, by any package of the module, is not testify.
+func TestTestifyStaysInTests(t *testing.T) {
+	for _, p := range goList(t, "CGO_ENABLED=1", "./...") {
+		assert.False(t, strings.HasPrefix(p.ImportPath, "github.com/stretchr/"), "%s is linked", p.ImportPath)
+	}
+
+	// go list leaves out what a build tag leaves out; the sources do not.
+	files := 0
+	require.NoError(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && path != "." {
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil {
+				return fs.SkipDir // a module of its own
+			}
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		files++
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		require.NoError(t, err)
+		for _, spec := range file.Imports {
+			name, err := strconv.Unquote(spec.Path.Value)
+			require.NoError(t, err)
+			assert.False(t, strings.HasPrefix(name, "github.com/stretchr/"), "%s imports %s", path, name)
+		}
+		return nil
+	}))
+	assert.Greater(t, files, 10)
+}
+
+func TestGoModLocksNobodyOut(t *testing.T) {
+	command := exec.Command("go", "mod", "edit", "-json")
+	command.Env = append(os.Environ(), "GOWORK=off")
+	out, err := command.Output()
+	require.NoError(t, err)
+	var mod struct {
+		Module    struct{ Path string }
+		Go        string
+		Toolchain string
+		Require   []struct {
+			Path     string
+			Indirect bool
+		}
+		Replace, Exclude, Retract []any
+	}
+	require.NoError(t, json.Unmarshal(out, &mod))
+	assert.Equal(t, module, mod.Module.Path)
+	assert.Equal(t, "1.25.0", mod.Go, "what go-ethereum needs, and no more")
+	assert.Empty(t, mod.Toolchain)
+	assert.Empty(t, mod.Replace, "an importer's build would not see it")
+	assert.Empty(t, mod.Exclude)
+	var direct []string
+	for _, r := range mod.Require {
+		if !r.Indirect {
+			direct = append(direct, r.Path)
+		}
+	}
+	slices.Sort(direct)
+	assert.Equal(t, []string{"github.com/ethereum/go-ethereum", "github.com/google/uuid", "github.com/stretchr/testify"}, direct)
+
+	text, err := os.ReadFile("go.mod")
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "\ngo 1.25.0\n")
+	assert.NotContains(t, string(text), "toolchain")
+}

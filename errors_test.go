@@ -1,0 +1,203 @@
+package ramp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var sentinels = []error{
+	ErrHMACMissing, ErrHMACInvalid, ErrHMACKey, ErrRampNotFound, ErrRampNotExists, ErrSessionMissing,
+	ErrTokenMissing, ErrSessionMismatch, ErrBodyTooLarge, ErrValidatorKey, ErrSignature,
+}
+
+func TestSentinelsAreToldApart(t *testing.T) {
+	texts := map[string]bool{}
+	for i, a := range sentinels {
+		assert.False(t, texts[a.Error()], a)
+		texts[a.Error()] = true
+		for j, b := range sentinels {
+			assert.Equal(t, i == j, errors.Is(fmt.Errorf("ramp: %w", a), b))
+		}
+	}
+}
+
+// Every failure that a caller may want to tell apart is found by errors.Is, and
+// its text begins with the package.
+func TestFailuresCarryTheirSentinel(t *testing.T) {
+	failure := func(_ any, err error) error { return err }
+	key, err := TextKey("key")
+	require.NoError(t, err)
+	for name, tt := range map[string]struct{ err, is error }{
+		"an empty key":                 {failure(TextKey("")), ErrHMACKey},
+		"a key that is no base64url":   {failure(Base64URLKey("!")), ErrHMACKey},
+		"verifying with no key":        {HMACKey{}.Verify(nil, "00"), ErrHMACKey},
+		"verifying no signature":       {key.Verify(nil, ""), ErrHMACMissing},
+		"verifying a wrong signature":  {key.Verify(nil, "00"), ErrHMACInvalid},
+		"a client without a key":       {failure(NewClient("https://ramp.example", HMACKey{})), ErrHMACKey},
+		"a validator key of nothing":   {failure(NewKeySigner("")), ErrValidatorKey},
+		"a validator key of nil":       {failure(NewECDSASigner(nil)), ErrValidatorKey},
+		"a crypto.Signer of nil":       {failure(NewCryptoSigner(nil)), ErrValidatorKey},
+		"a public key of nothing":      {failure(PublicKeyAddress(nil)), ErrValidatorKey},
+		"text that is no signature":    {failure(ParseSignature("0x")), ErrSignature},
+		"recovering from no signature": {failure(Recover(Digest{}, Signature{})), ErrSignature},
+		"headers without a session":    {failure(ParseSession(http.Header{})), ErrSessionMissing},
+		"headers without a token":      {failure(ParseSession(http.Header{HeaderSession: {"s"}})), ErrTokenMissing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.ErrorIs(t, tt.err, tt.is)
+			assert.True(t, strings.HasPrefix(tt.err.Error(), "ramp: "), "%v", tt.err)
+			for _, other := range sentinels {
+				assert.Equal(t, other == tt.is, errors.Is(tt.err, other), "%v", other)
+			}
+		})
+	}
+}
+
+// One pointer type a family, found through any wrapping.
+func TestErrorFamiliesAreFoundByAs(t *testing.T) {
+	wrap := func(err error) error { return fmt.Errorf("outer: %w", errors.Join(errors.New("beside"), err)) }
+
+	_, err := ParseValidate([]byte(`{}`))
+	var wrong *InvalidError
+	require.ErrorAs(t, wrap(err), &wrong)
+	assert.Equal(t, FieldError{Path: "user_sig", Problem: "is required"}, wrong.Fields[0])
+	_, err = ParseDigest("")
+	require.ErrorAs(t, wrap(err), &wrong)
+	_, err = CatalogURL("", CatalogParams{})
+	require.ErrorAs(t, wrap(err), &wrong)
+	_, err = NewClient("", HMACKey{})
+	require.ErrorAs(t, wrap(err), &wrong)
+
+	var failure *APIError
+	require.ErrorAs(t, wrap(&APIError{Status: 500, kind: ErrHMACInvalid}), &failure)
+	assert.Equal(t, 500, failure.Status)
+	assert.ErrorIs(t, wrap(failure), ErrHMACInvalid)
+
+	cause := errors.New("cause")
+	var refusal *Refusal
+	require.ErrorAs(t, wrap(Permanent(cause)), &refusal)
+	assert.Equal(t, Refusal{Status: 400, Code: CodePermanent, Err: cause}, *refusal)
+	assert.ErrorIs(t, wrap(Permanent(cause)), cause)
+	require.ErrorAs(t, wrap(Reject("INVALID_BALANCE")), &refusal)
+	assert.Equal(t, Refusal{Code: "INVALID_BALANCE"}, *refusal)
+}
+
+func TestInvalidErrorText(t *testing.T) {
+	var p problems
+	require.NoError(t, p.err(), "no problem is no error, not even a typed nil")
+	p.require(true, "uuid")
+	require.NoError(t, p.err())
+	p.require(false, "uuid")
+	assert.EqualError(t, p.err(), "ramp: uuid is required")
+	p.add("intent.from[1].amount", "must be %s", "a number")
+	assert.EqualError(t, p.err(), "ramp: uuid is required; intent.from[1].amount must be a number")
+	p.addAll(invalid("intent.to", "is required"))
+	p.addAll(errors.New("another family adds nothing"))
+	p.addAll(nil)
+	assert.EqualError(t, p.err(), "ramp: uuid is required; intent.from[1].amount must be a number; intent.to is required")
+
+	for range 97 {
+		p.require(false, "digest")
+	}
+	text := p.err().Error()
+	assert.Equal(t, 7, strings.Count(text, "digest"))
+	assert.True(t, strings.HasSuffix(text, "; and 90 more"), text)
+}
+
+func TestCodeNamesTheFirstWrongField(t *testing.T) {
+	for path, want := range map[string]Code{
+		"body":                    "INVALID_BODY",
+		"uuid":                    "INVALID_UUID",
+		"digest":                  "INVALID_DIGEST",
+		"user_sig":                "INVALID_USER_SIG",
+		"intent":                  "INVALID_INTENT",
+		"intent.method":           "INVALID_INTENT_METHOD",
+		"intent.from.amount":      "INVALID_INTENT_FROM_AMOUNT",
+		"intent.from[0].amount":   "INVALID_INTENT_FROM_AMOUNT",
+		"intent.to[12].type":      "INVALID_INTENT_TO_TYPE",
+		"receipt.status":          "INVALID_RECEIPT_STATUS",
+		"receipt.logs[1].topics":  "INVALID_RECEIPT_LOGS_TOPICS",
+		"receipt.transactionHash": "INVALID_RECEIPT_TRANSACTIONHASH",
+	} {
+		var wrong *InvalidError
+		require.ErrorAs(t, invalid(path, "is required"), &wrong)
+		wrong.Fields = append(wrong.Fields, FieldError{Path: "other"})
+		assert.Equal(t, want, wrong.code())
+		assert.Equal(t, want, refusalOf(wrong).Code)
+	}
+	assert.Equal(t, Code("INVALID_BODY"), (&InvalidError{}).code())
+}
+
+func TestEveryRefusalOfOursHasStatusAndCode(t *testing.T) {
+	for _, tt := range []struct {
+		err    error
+		status int
+		code   Code
+	}{
+		{ErrHMACMissing, 401, CodeHMACMissing},
+		{ErrHMACInvalid, 401, CodeHMACInvalid},
+		{ErrSessionMissing, 401, CodeSessionMissing},
+		{ErrSessionMismatch, 401, CodeSessionMismatch},
+		{ErrTokenMissing, 401, CodeTokenMissing},
+		{ErrBodyTooLarge, 413, CodeBodyTooLarge},
+		{invalid("digest", "is required"), 400, "INVALID_DIGEST"},
+		{ErrHMACKey, 500, CodeInternal}, // a key that cannot be used is ours to blame
+		{ErrSignature, 500, CodeInternal},
+		{errors.New("anything else"), 500, CodeInternal},
+	} {
+		wrapped := fmt.Errorf("ramp: %w", tt.err)
+		assert.Equal(t, &Refusal{Status: tt.status, Code: tt.code, Err: wrapped}, refusalOf(wrapped), "%v", tt.err)
+	}
+}
+
+func TestEveryErrorOfAGameHasStatusAndCode(t *testing.T) {
+	cause := errors.New("database is down")
+	for name, tt := range map[string]struct {
+		err    error
+		status int
+		code   Code
+	}{
+		"an error is ours to blame":              {cause, 500, CodeInternal},
+		"a rejection has the endpoint's status":  {Reject("INVALID_BALANCE"), 418, "INVALID_BALANCE"},
+		"a wrapped rejection is one":             {fmt.Errorf("order: %w", Reject("INVALID_USER")), 418, "INVALID_USER"},
+		"a permanent failure is 400":             {Permanent(cause), 400, CodePermanent},
+		"a refusal of one's own":                 {&Refusal{Status: 409, Code: "BUSY"}, 409, "BUSY"},
+		"a rejection without a code":             {Reject(""), 418, CodeInternal},
+		"our sentinel from a game is not ours":   {ErrHMACInvalid, 500, CodeInternal},
+		"our field error from a game is not his": {invalid("digest", "is required"), 500, CodeInternal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, &Refusal{Status: tt.status, Code: tt.code, Err: tt.err}, gameRefusal(tt.err, 418))
+		})
+	}
+	refusal := &Refusal{Code: "INVALID_USER"}
+	_ = gameRefusal(refusal, 418)
+	assert.Equal(t, &Refusal{Code: "INVALID_USER"}, refusal, "a refusal that a game shares is left alone")
+}
+
+func TestRefusalText(t *testing.T) {
+	cause := errors.New("database is down")
+	assert.EqualError(t, Reject("INVALID_USER"), "ramp: refused: INVALID_USER")
+	assert.EqualError(t, Permanent(cause), "ramp: refused: REFUSED: database is down")
+	assert.NoError(t, errors.Unwrap(Reject("INVALID_USER")))
+	assert.Equal(t, cause, errors.Unwrap(Permanent(cause)))
+	assert.EqualError(t, Permanent(nil), "ramp: refused: REFUSED")
+}
+
+func TestCodeOfSuccessIsNull(t *testing.T) {
+	for code, want := range map[Code]string{"": `null`, "INVALID_USER": `"INVALID_USER"`, `a"b<c>`: `"a\"b<c>"`} {
+		b, err := code.MarshalJSON()
+		require.NoError(t, err)
+		assert.Equal(t, want, string(b))
+		var read Code
+		require.NoError(t, json.Unmarshal(b, &read))
+		assert.Equal(t, code, read)
+	}
+}
