@@ -17,7 +17,7 @@ check:
 
 # Every fuzz target of the package for FUZZTIME each.
 fuzz:
-	set -e; for f in $$(go test -list '^Fuzz' . | grep '^Fuzz'); do go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) .; done
+	set -e; for f in $$(go test -list '^Fuzz' . | grep '^Fuzz'); do go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x .; done
 
 # Costs, beside what one would otherwise use.
 bench:
