@@ -23,7 +23,7 @@ import (
 func BenchmarkHandler(b *testing.B) {
 	handler, err := ramp.NewHandler(playerGame{}, testKey(b), testSigner(b))
 	require.NoError(b, err)
-	validate, result := validateBody().bytes(), resultBody().bytes()
+	validate, result := validateCall().bytes(), resultCall().bytes()
 	for name, run := range map[string]struct {
 		handler http.HandlerFunc
 		body    []byte

@@ -72,10 +72,10 @@ type FieldError struct {
 	Problem string
 }
 
-// Error names the first ten fields, so that a body of thousands of wrong ones
+// Error names the first twenty fields, so that a body of thousands of wrong ones
 // does not fill a log.
 func (e *InvalidError) Error() string {
-	const most = 10
+	const most = 20
 	var problems []string
 	for i, f := range e.Fields {
 		if i == most {

@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -469,9 +471,17 @@ func TestInitializeLogsWithoutSecrets(t *testing.T) {
 }
 
 func FuzzInitializeAnswer(f *testing.F) {
-	for _, body := range []string{okAnswer, "", "null", "<html>", `{"code":500,"message":"x","data":"invalid mac"}`, `{"code":200,"data":{"uuid":7}}`} {
+	golden, err := filepath.Glob("testdata/[27].*.json")
+	require.NoError(f, err)
+	require.NotEmpty(f, golden)
+	for _, path := range golden {
+		body, err := os.ReadFile(path)
+		require.NoError(f, err)
+		f.Add(200, string(body))
+		f.Add(500, string(body))
+	}
+	for _, body := range []string{okAnswer, "", "null", "<html>", `{"code":200,"data":{"uuid":7}}`} {
 		f.Add(200, body)
-		f.Add(500, body)
 	}
 	key := testKey(f)
 	f.Fuzz(func(t *testing.T, code int, body string) {

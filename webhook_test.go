@@ -93,31 +93,31 @@ func side(kind, id string, amount any) []any {
 	return []any{map[string]any{"type": kind, "id": id, "amount": amount}}
 }
 
-func mintIntent() map[string]any {
+func mintObject() map[string]any {
 	return map[string]any{
 		"method": "mint", "type": "assemble", "target_candidate": map[string]any{},
 		"from": side("asset", "item_gold", 100), "to": side("ERC20", testToken, 10),
 	}
 }
 
-func burnIntent() map[string]any {
+func burnObject() map[string]any {
 	return map[string]any{
 		"method": "burn-permit", "type": "disassemble", "target_candidate": map[string]any{},
 		"from": side("ERC20", testToken, 10), "to": side("asset", "item_gold", 100),
 	}
 }
 
-func validateBody() object {
+func validateCall() object {
 	return object{
 		"user_sig": "0xaa55", "user_address": "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb",
-		"project_id": "project-1", "digest": testDigest, "uuid": testUUID, "intent": mintIntent(),
+		"project_id": "project-1", "digest": testDigest, "uuid": testUUID, "intent": mintObject(),
 	}
 }
 
-func resultBody() object {
+func resultCall() object {
 	return object{
 		"session_id": "session-1", "uuid": testUUID, "tx_hash": common.MaxHash.Hex(),
-		"receipt": map[string]any{"status": "0x1"}, "intent": mintIntent(),
+		"receipt": map[string]any{"status": "0x1"}, "intent": mintObject(),
 	}
 }
 
@@ -219,11 +219,11 @@ func TestTheThreeEndpointsAnswerWithTheEnvelopesOfTheInterface(t *testing.T) {
 	assert.Equal(t, http.StatusOK, status)
 	assert.Equal(t, `{"success":true,"errorCode":null,"data":{"v1":{"assets":[]}}}`, body)
 
-	status, body = s.post(t, ramp.PathValidate, validateBody().bytes())
+	status, body = s.post(t, ramp.PathValidate, validateCall().bytes())
 	assert.Equal(t, http.StatusOK, status)
 	assert.Equal(t, approved, body)
 
-	status, body = s.post(t, ramp.PathResult, resultBody().bytes())
+	status, body = s.post(t, ramp.PathResult, resultCall().bytes())
 	assert.Equal(t, http.StatusOK, status)
 	assert.Equal(t, confirmed, body)
 
@@ -280,10 +280,10 @@ var refusedBodies = []struct {
 	{"mint from nothing known", "INVALID_INTENT_FROM_TYPE", func(o object) []byte { return o.with("intent.from", side("Asset", "item_gold", 1)).bytes() }},
 	{"mint to an asset", "INVALID_INTENT_TO_TYPE", func(o object) []byte { return o.with("intent.to", side("asset", "item_gold", 1)).bytes() }},
 	{"burn to a token", "INVALID_INTENT_TO_TYPE", func(o object) []byte {
-		return o.with("intent", burnIntent()).with("intent.to", side("ERC20", testToken, 1)).bytes()
+		return o.with("intent", burnObject()).with("intent.to", side("ERC20", testToken, 1)).bytes()
 	}},
 	{"burn from an asset", "INVALID_INTENT_FROM_TYPE", func(o object) []byte {
-		return o.with("intent", burnIntent()).with("intent.from", side("asset", "item_gold", 1)).bytes()
+		return o.with("intent", burnObject()).with("intent.from", side("asset", "item_gold", 1)).bytes()
 	}},
 	{"an entry without a type", "INVALID_INTENT_FROM_TYPE", func(o object) []byte { return o.without("intent.from.0.type").bytes() }},
 	{"an entry without an id", "INVALID_INTENT_FROM_ID", func(o object) []byte { return o.without("intent.from.0.id").bytes() }},
@@ -303,7 +303,7 @@ func TestABodyWithAWrongFieldReachesNoGame(t *testing.T) {
 	for _, endpoint := range []struct {
 		path string
 		body object
-	}{{ramp.PathValidate, validateBody()}, {ramp.PathResult, resultBody()}} {
+	}{{ramp.PathValidate, validateCall()}, {ramp.PathResult, resultCall()}} {
 		s := newStudio(t)
 		for _, test := range refusedBodies {
 			t.Run(endpoint.path+"/"+test.name, func(t *testing.T) {
@@ -347,7 +347,7 @@ func TestAValidateBodyWithAWrongFieldReachesNoGame(t *testing.T) {
 	s := newStudio(t, ramp.WithProject("project-1"))
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			status, body := s.post(t, ramp.PathValidate, validateBody().with(test.field, test.value).bytes())
+			status, body := s.post(t, ramp.PathValidate, validateCall().with(test.field, test.value).bytes())
 			assert.Equal(t, http.StatusBadRequest, status)
 			assert.Equal(t, refusal(test.code), body)
 			assert.Empty(t, s.game.calls)
@@ -355,7 +355,7 @@ func TestAValidateBodyWithAWrongFieldReachesNoGame(t *testing.T) {
 	}
 	for _, field := range []string{"digest", "user_sig", "user_address", "project_id"} {
 		t.Run("no "+field, func(t *testing.T) {
-			status, body := s.post(t, ramp.PathValidate, validateBody().without(field).bytes())
+			status, body := s.post(t, ramp.PathValidate, validateCall().without(field).bytes())
 			assert.Equal(t, http.StatusBadRequest, status)
 			assert.Equal(t, refusal("INVALID_"+strings.ToUpper(field)), body)
 			assert.Empty(t, s.game.calls)
@@ -366,17 +366,17 @@ func TestAValidateBodyWithAWrongFieldReachesNoGame(t *testing.T) {
 func TestAResultWithoutAStatusIsNotAFailedOne(t *testing.T) {
 	s := newStudio(t)
 	for name, body := range map[string]object{
-		"no receipt":           resultBody().without("receipt"),
-		"a null receipt":       resultBody().with("receipt", nil),
-		"no status":            resultBody().without("receipt.status"),
-		"a null status":        resultBody().with("receipt.status", nil),
-		"an empty status":      resultBody().with("receipt.status", ""),
-		"a status of 0x":       resultBody().with("receipt.status", "0x"),
-		"a status of true":     resultBody().with("receipt.status", true),
-		"a status of text":     resultBody().with("receipt.status", "failed"),
-		"a status below 0":     resultBody().with("receipt.status", -1),
-		"a status of 0x-1":     resultBody().with("receipt.status", "0x-1"),
-		"a status of half one": resultBody().with("receipt.status", 0.5),
+		"no receipt":           resultCall().without("receipt"),
+		"a null receipt":       resultCall().with("receipt", nil),
+		"no status":            resultCall().without("receipt.status"),
+		"a null status":        resultCall().with("receipt.status", nil),
+		"an empty status":      resultCall().with("receipt.status", ""),
+		"a status of 0x":       resultCall().with("receipt.status", "0x"),
+		"a status of true":     resultCall().with("receipt.status", true),
+		"a status of text":     resultCall().with("receipt.status", "failed"),
+		"a status below 0":     resultCall().with("receipt.status", -1),
+		"a status of 0x-1":     resultCall().with("receipt.status", "0x-1"),
+		"a status of half one": resultCall().with("receipt.status", 0.5),
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, answer := s.post(t, ramp.PathResult, body.bytes())
@@ -386,7 +386,7 @@ func TestAResultWithoutAStatusIsNotAFailedOne(t *testing.T) {
 		})
 	}
 	t.Run("a receipt that is text", func(t *testing.T) {
-		status, answer := s.post(t, ramp.PathResult, resultBody().with("receipt", "0x1").bytes())
+		status, answer := s.post(t, ramp.PathResult, resultCall().with("receipt", "0x1").bytes())
 		assert.Equal(t, http.StatusBadRequest, status)
 		assert.Equal(t, refusal("INVALID_RECEIPT"), answer)
 		assert.Empty(t, s.game.calls)
@@ -397,8 +397,8 @@ func TestACallThatIsNotAuthenticReachesNoGame(t *testing.T) {
 	other, err := ramp.TextKey("another key")
 	require.NoError(t, err)
 	for path, body := range map[string][]byte{
-		ramp.PathValidate: validateBody().bytes(),
-		ramp.PathResult:   resultBody().bytes(),
+		ramp.PathValidate: validateCall().bytes(),
+		ramp.PathResult:   resultCall().bytes(),
 	} {
 		s := newStudio(t)
 		right := s.key.Sign(body)
@@ -450,8 +450,8 @@ func TestACallWithoutASessionReachesNoGame(t *testing.T) {
 		body         []byte
 	}{
 		{http.MethodGet, ramp.PathAssets, nil},
-		{http.MethodPost, ramp.PathValidate, validateBody().bytes()},
-		{http.MethodPost, ramp.PathResult, resultBody().bytes()},
+		{http.MethodPost, ramp.PathValidate, validateCall().bytes()},
+		{http.MethodPost, ramp.PathResult, resultCall().bytes()},
 	} {
 		s := newStudio(t)
 		for _, test := range []struct {
@@ -483,7 +483,7 @@ func TestACallWithoutASessionReachesNoGame(t *testing.T) {
 
 func TestAResultIsForTheSessionOfItsSignedBody(t *testing.T) {
 	s := newStudio(t)
-	body := resultBody().bytes()
+	body := resultCall().bytes()
 	header := s.signed(body)
 	header["x-dapp-sessionid"] = []string{"session-2"} // no HMAC covers the headers
 	status, answer := s.call(t, http.MethodPost, ramp.PathResult, header, body)
@@ -493,7 +493,7 @@ func TestAResultIsForTheSessionOfItsSignedBody(t *testing.T) {
 }
 
 func TestABodyAboveTheLimitIsRefusedUnread(t *testing.T) {
-	body := validateBody().with("padding", strings.Repeat("x", 4096)).bytes()
+	body := validateCall().with("padding", strings.Repeat("x", 4096)).bytes()
 	s := newStudio(t, ramp.WithMaxBody(4096))
 	for _, path := range []string{ramp.PathValidate, ramp.PathResult} {
 		status, answer := s.post(t, path, body)
@@ -512,7 +512,7 @@ func TestABodyAboveTheLimitIsRefusedUnread(t *testing.T) {
 
 func TestABodyThatDoesNotComeWholeIsRefused(t *testing.T) {
 	s := newStudio(t)
-	body := resultBody().bytes()
+	body := resultCall().bytes()
 	conn, err := net.Dial("tcp", s.Listener.Addr().String())
 	require.NoError(t, err)
 	defer conn.Close()
@@ -560,28 +560,28 @@ func TestWhatMustBeAccepted(t *testing.T) {
 		require.NoError(t, json.Indent(&b, o.bytes(), "", "\t"))
 		return append([]byte("\n  "), append(b.Bytes(), "\r\n"...)...)
 	}
-	bareReceipt := resultBody().with("receipt", object{"status": "0x1"})
+	bareReceipt := resultCall().with("receipt", object{"status": "0x1"})
 	for name, call := range map[string]struct {
 		path string
 		body []byte
 	}{
-		"validate, pretty-printed":      {ramp.PathValidate, indented(validateBody())},
-		"result, pretty-printed":        {ramp.PathResult, indented(resultBody())},
-		"unknown fields in a validate":  {ramp.PathValidate, validateBody().with("new", object{"a": 1}).with("intent.new", 1).bytes()},
-		"unknown fields in a result":    {ramp.PathResult, resultBody().with("new", 1).with("receipt.new", []int{1}).bytes()},
-		"erc20 in lower case":           {ramp.PathValidate, validateBody().with("intent.to", side("erc20", testToken, 1)).bytes()},
-		"an NFT":                        {ramp.PathValidate, validateBody().with("intent.to", side("NFT", testToken, 1)).bytes()},
-		"a burn-permit":                 {ramp.PathValidate, validateBody().with("intent", burnIntent()).bytes()},
-		"a burn":                        {ramp.PathValidate, validateBody().with("intent", burnIntent()).with("intent.method", "burn").bytes()},
-		"no target_candidate":           {ramp.PathValidate, validateBody().without("intent.target_candidate").bytes()},
-		"a user_sig without 0x":         {ramp.PathValidate, validateBody().with("user_sig", "aa55").bytes()},
-		"a fraction":                    {ramp.PathValidate, validateBody().with("intent.from.0.amount", 0.5).bytes()},
-		"an amount of 10^30":            {ramp.PathValidate, validateBody().with("intent.from.0.amount", json.Number("1e30")).bytes()},
+		"validate, pretty-printed":      {ramp.PathValidate, indented(validateCall())},
+		"result, pretty-printed":        {ramp.PathResult, indented(resultCall())},
+		"unknown fields in a validate":  {ramp.PathValidate, validateCall().with("new", object{"a": 1}).with("intent.new", 1).bytes()},
+		"unknown fields in a result":    {ramp.PathResult, resultCall().with("new", 1).with("receipt.new", []int{1}).bytes()},
+		"erc20 in lower case":           {ramp.PathValidate, validateCall().with("intent.to", side("erc20", testToken, 1)).bytes()},
+		"an NFT":                        {ramp.PathValidate, validateCall().with("intent.to", side("NFT", testToken, 1)).bytes()},
+		"a burn-permit":                 {ramp.PathValidate, validateCall().with("intent", burnObject()).bytes()},
+		"a burn":                        {ramp.PathValidate, validateCall().with("intent", burnObject()).with("intent.method", "burn").bytes()},
+		"no target_candidate":           {ramp.PathValidate, validateCall().without("intent.target_candidate").bytes()},
+		"a user_sig without 0x":         {ramp.PathValidate, validateCall().with("user_sig", "aa55").bytes()},
+		"a fraction":                    {ramp.PathValidate, validateCall().with("intent.from.0.amount", 0.5).bytes()},
+		"an amount of 10^30":            {ramp.PathValidate, validateCall().with("intent.from.0.amount", json.Number("1e30")).bytes()},
 		"a receipt of a status":         {ramp.PathResult, bareReceipt.bytes()},
-		"a status that is a number":     {ramp.PathResult, resultBody().with("receipt.status", 1).bytes()},
-		"a result of a failed mint":     {ramp.PathResult, resultBody().with("receipt.status", "0x0").bytes()},
-		"a result with a fee":           {ramp.PathResult, resultBody().with("intent.fee_rate", 2000).with("intent.actual", "0.8").bytes()},
-		"a result without a session_id": {ramp.PathResult, resultBody().without("session_id").bytes()},
+		"a status that is a number":     {ramp.PathResult, resultCall().with("receipt.status", 1).bytes()},
+		"a result of a failed mint":     {ramp.PathResult, resultCall().with("receipt.status", "0x0").bytes()},
+		"a result with a fee":           {ramp.PathResult, resultCall().with("intent.fee_rate", 2000).with("intent.actual", "0.8").bytes()},
+		"a result without a session_id": {ramp.PathResult, resultCall().without("session_id").bytes()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStudio(t, ramp.WithProject("project-1"))
@@ -594,7 +594,7 @@ func TestWhatMustBeAccepted(t *testing.T) {
 	t.Run("header names in any case", func(t *testing.T) {
 		handler, err := ramp.NewHandler(&recorder{}, testKey(t), testSigner(t))
 		require.NoError(t, err)
-		body := validateBody().bytes()
+		body := validateCall().bytes()
 		for _, name := range []func(string) string{strings.ToLower, strings.ToUpper, http.CanonicalHeaderKey} {
 			reply := handler.AnswerValidate(t.Context(), http.Header{
 				name("X-Dapp-Authorization"): {"bearer secret-token"},
@@ -616,7 +616,7 @@ func TestWhatMustBeAccepted(t *testing.T) {
 
 func TestTheGameSeesWhatWasSent(t *testing.T) {
 	s := newStudio(t)
-	body := validateBody().with("new", "kept").bytes()
+	body := validateCall().with("new", "kept").bytes()
 	s.post(t, ramp.PathValidate, body)
 	asked := s.game.last.(*ramp.ValidateRequest)
 	assert.Equal(t, testUUID, asked.UUID.String())
@@ -681,12 +681,12 @@ func TestTheGameDecides(t *testing.T) {
 			s := newStudio(t, test.options...)
 			s.game.authenticate, s.game.assets = test.game.authenticate, test.game.assets
 			s.game.validate, s.game.result = test.game.validate, test.game.result
-			method, body := http.MethodPost, validateBody().bytes()
+			method, body := http.MethodPost, validateCall().bytes()
 			switch test.path {
 			case ramp.PathAssets:
 				method, body = http.MethodGet, nil
 			case ramp.PathResult:
-				body = resultBody().bytes()
+				body = resultCall().bytes()
 			}
 			status, answer := s.call(t, method, test.path, s.signed(body), body)
 			assert.Equal(t, test.status, status)
@@ -703,7 +703,7 @@ func TestASignerThatIsDownCostsThePlayerNothing(t *testing.T) {
 	require.NoError(t, err)
 	handler, err := ramp.NewHandler(game, testKey(t), signer)
 	require.NoError(t, err)
-	body := validateBody().bytes()
+	body := validateCall().bytes()
 	reply := handler.AnswerValidate(t.Context(), (&studio{key: testKey(t)}).signed(body), body)
 	assert.Equal(t, http.StatusInternalServerError, reply.Status)
 	assert.Equal(t, refusal("INTERNAL_ERROR"), string(reply.Body))
@@ -748,9 +748,9 @@ func TestACallLeavesOneRecordWithoutSecrets(t *testing.T) {
 
 	s := newStudio(t)
 	s.game.result = func() error { panic("of the game") }
-	s.post(t, ramp.PathValidate, validateBody().bytes())
-	s.post(t, ramp.PathValidate, validateBody().with("digest", "0x").bytes())
-	s.post(t, ramp.PathResult, resultBody().bytes())
+	s.post(t, ramp.PathValidate, validateCall().bytes())
+	s.post(t, ramp.PathValidate, validateCall().with("digest", "0x").bytes())
+	s.post(t, ramp.PathResult, resultCall().bytes())
 	s.call(t, http.MethodGet, ramp.PathAssets, s.signed(nil), nil)
 
 	got := records(s)
@@ -768,7 +768,7 @@ func TestACallLeavesOneRecordWithoutSecrets(t *testing.T) {
 	}
 	assert.Equal(t, testUUID, got[0]["uuid"])
 	assert.Contains(t, got[2]["stack"], "TestACallLeavesOneRecordWithoutSecrets", "a panic is logged where it happened")
-	for _, secret := range []string{"secret-token", "my_secret_salt", testSignature, "0xaa55", s.key.Sign(validateBody().bytes())} {
+	for _, secret := range []string{"secret-token", "my_secret_salt", testSignature, "0xaa55", s.key.Sign(validateCall().bytes())} {
 		assert.NotContains(t, s.log.String(), secret)
 	}
 }
