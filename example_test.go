@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 
+	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
@@ -158,6 +159,108 @@ func ExampleNewFuncSigner() {
 	fmt.Println(signature[64], err)
 	// Output:
 	// 28 <nil>
+}
+
+func ExampleNewECDSASigner() {
+	key, err := crypto.HexToECDSA("1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	signer, err := ramp.NewECDSASigner(key)
+	fmt.Println(signer.Address(), err)
+	// Output:
+	// 0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb <nil>
+}
+
+// An *ecdsa.PrivateKey is a crypto.Signer, as the key of an HSM is.
+func ExampleNewCryptoSigner() {
+	key, err := crypto.HexToECDSA("1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	signer, err := ramp.NewCryptoSigner(key)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	digest := ramp.Digest{31: 1}
+	signature, err := signer.Sign(context.Background(), digest) // another one each time
+	fmt.Println(err)
+	by, err := ramp.Recover(digest, signature)
+	fmt.Println(by == signer.Address(), err)
+	// Output:
+	// <nil>
+	// true <nil>
+}
+
+func ExampleRecover() {
+	digest, _ := ramp.ParseDigest("0x0000000000000000000000000000000000000000000000000000000000000001")
+	signature, _ := ramp.ParseSignature("0xa5c1b7e2783955e2bfd91b736e64a5986a077c9bcb885f596e72b5feabbd386f" +
+		"0a8c56208627cec5b0f765aee22c066bc1c7984eccf81adae4d3a11a55916eb31c")
+	fmt.Println(ramp.Recover(digest, signature))
+
+	signature[64] = 1 // v must be 27 or 28
+	_, err := ramp.Recover(digest, signature)
+	fmt.Println(err)
+	// Output:
+	// 0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb <nil>
+	// ramp: signature is not valid: r, s or v is out of range
+}
+
+// What a key service shows as the public key is enough to find the address.
+func ExamplePublicKeyAddress() {
+	fmt.Println(ramp.PublicKeyAddress([]byte(`-----BEGIN PUBLIC KEY-----
+MFYwEAYHKoZIzj0CAQYFK4EEAAoDQgAEu1Di2JpO1wZj0IBln+CtS5vD4GwXoidD
+OWbLWc7uAg3s3b9uABkgEWSNE7HACvdwwMG7YJ1NOlyYpDdy4OGO9A==
+-----END PUBLIC KEY-----`)))
+	// Output:
+	// 0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb <nil>
+}
+
+func ExampleParseSession() {
+	session, err := ramp.ParseSession(http.Header{
+		"x-dapp-sessionid":     {"session-1"},
+		"x-dapp-authorization": {"Bearer secret"},
+	})
+	fmt.Println(session, err)
+	fmt.Println(session.Token.Reveal())
+	_, err = ramp.ParseSession(http.Header{"x-dapp-sessionid": {"session-1"}})
+	fmt.Println(err)
+	// Output:
+	// {session-1 [redacted]} <nil>
+	// secret
+	// ramp: X-Dapp-Authorization with a bearer token is missing
+}
+
+func ExampleWithCodes() {
+	key, _ := ramp.TextKey("key from the console")
+	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	handler, err := ramp.NewHandler(&game{}, key, signer, ramp.WithCodes(func(c ramp.Code) ramp.Code {
+		if strings.HasPrefix(string(c), "HMAC_") {
+			return "INVALID_MESSAGE"
+		}
+		return c
+	}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	reply := handler.AnswerResult(context.Background(), http.Header{}, []byte("{}"))
+	fmt.Println(reply.Status, string(reply.Body))
+	// Output:
+	// 401 {"success":false,"errorCode":"INVALID_MESSAGE","data":null}
+}
+
+func ExamplePermanent() {
+	err := ramp.Permanent(errors.New("the player's account was deleted"))
+	var refusal *ramp.Refusal
+	fmt.Println(errors.As(err, &refusal), refusal.Status)
+	fmt.Println(err)
+	// Output:
+	// true 400
+	// ramp: refused: REFUSED: the player's account was deleted
 }
 
 func ExampleNewHandler() {
