@@ -420,7 +420,8 @@ func TestSecretsDoNotShow(t *testing.T) {
 	}
 
 	// Where there is room for a word, it is this one.
-	for _, v := range []any{token, textKey} {
+	for _, v := range []fmt.Stringer{token, textKey} {
+		assert.Equal(t, "[redacted]", v.String())
 		b, err := json.Marshal(v)
 		require.NoError(t, err)
 		assert.Equal(t, `"[redacted]"`, string(b))

@@ -77,7 +77,8 @@ var forms = map[string]form{
 
 // rawSign signs as a key service does: with the key, in a form.
 func rawSign(key *ecdsa.PrivateKey, digest []byte, as form) ([]byte, error) {
-	sig, err := ethcrypto.Sign(digest, key)
+	z := new(big.Int).SetBytes(digest)
+	sig, err := ethcrypto.Sign(z.Mod(z, order).FillBytes(make([]byte, 32)), key) // as RFC 6979 has it
 	if err != nil {
 		return nil, err
 	}
