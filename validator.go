@@ -91,7 +91,8 @@ func NewECDSASigner(key *ecdsa.PrivateKey) (*Signer, error) {
 	if key == nil || key.D == nil || !onSecp256k1(&key.PublicKey) {
 		return nil, fmt.Errorf("ramp: %w: it must be a private key on secp256k1", ErrValidatorKey)
 	}
-	if key.D.Sign() <= 0 || key.D.Cmp(ethcrypto.S256().Params().N) >= 0 {
+	order := ethcrypto.S256().Params().N
+	if key.D.Sign() <= 0 || key.D.Cmp(order) >= 0 {
 		return nil, fmt.Errorf("ramp: %w: it is out of range", ErrValidatorKey)
 	}
 	own, err := ethcrypto.ToECDSA(ethcrypto.FromECDSA(key))
@@ -100,6 +101,11 @@ func NewECDSASigner(key *ecdsa.PrivateKey) (*Signer, error) {
 	}
 	sign := func(_ context.Context, d Digest) (Signature, error) {
 		var s Signature
+		// RFC 6979 takes the digest modulo the order. So does go-ethereum with
+		// cgo; without it, the bytes would be others.
+		if z := new(big.Int).SetBytes(d[:]); z.Cmp(order) >= 0 {
+			z.Sub(z, order).FillBytes(d[:])
+		}
 		raw, err := ethcrypto.Sign(d[:], own)
 		if err != nil {
 			return s, fmt.Errorf("ramp: sign: %w", err)
