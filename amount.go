@@ -39,7 +39,7 @@ func NewAmount(n int64) Amount {
 func ParseAmount(s string) (Amount, error) {
 	text, err := canonicalAmount(s)
 	if err != nil {
-		return Amount{}, fmt.Errorf("ramp: amount: %w", err)
+		return Amount{}, fmt.Errorf("ramp: the amount %w", err)
 	}
 	return Amount{text: text}, nil
 }

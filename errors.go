@@ -125,6 +125,12 @@ func (p *problems) require(ok bool, path string) {
 	}
 }
 
+func (p *problems) requireNonZero(ok bool, path string) {
+	if !ok {
+		p.add(path, "is required and must not be zero")
+	}
+}
+
 // addAll takes over what another check found.
 func (p *problems) addAll(err error) {
 	var wrong *InvalidError

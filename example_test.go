@@ -349,7 +349,7 @@ func ExampleParseResult() {
 	fmt.Println(strings.SplitN(err.Error(), ";", 3)[:2])
 	// Output:
 	// false give back item_gold 100.5 <nil>
-	// [ramp: uuid is required  receipt.status is required]
+	// [ramp: uuid is required and must not be zero  receipt.status is required]
 }
 
 func ExampleParseValidate() {
@@ -371,7 +371,7 @@ func ExampleParseAmount() {
 	// Output:
 	// 9007199254740993.5
 	// ramp: the amount is no whole number that fits 64 bits
-	// ramp: amount: has more digits than any quantity needs
+	// ramp: the amount has more digits than any quantity needs
 }
 
 func ExampleReject() {

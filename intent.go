@@ -18,6 +18,23 @@ type Intent struct {
 	Actual          string          `json:"actual,omitempty"`           // net token amount after fees, a decimal; in results only, and not in all
 }
 
+// UnmarshalJSON reads an intent. What decides nothing, FeeRate and Actual, is
+// left empty where its form is none that is known.
+func (i *Intent) UnmarshalJSON(b []byte) error {
+	type plain Intent
+	wire := struct {
+		*plain
+		FeeRate loose `json:"fee_rate"`
+		Actual  loose `json:"actual"`
+	}{plain: (*plain)(i)}
+	err := decode(b, &wire)
+	i.FeeRate, i.Actual = "", string(wire.Actual)
+	if _, bad := canonicalAmount(string(wire.FeeRate)); bad == nil {
+		i.FeeRate = json.Number(wire.FeeRate)
+	}
+	return err
+}
+
 // IntentAsset is a source or a target of an [Intent] (interface 2.5, 6).
 type IntentAsset struct {
 	Type   AssetType `json:"type"`   // TypeAsset for the game's, else a token type

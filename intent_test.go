@@ -229,9 +229,6 @@ var intentRefusals = []struct {
 	{name: "amount negative", json: [2]string{`"amount":100`, `"amount":-100`}, want: []string{"intent.from[0].amount is required and must be above 0"}},
 	{name: "amount endless", json: [2]string{`"amount":100`, `"amount":1e999999999`}, want: []string{"intent.from.amount must be a number, not a number of so many digits"}},
 	{name: "amount of the target text", json: [2]string{`"amount":10}`, `"amount":"10"}`}, want: []string{"intent.to.amount must be a number, not a string"}},
-	{name: "fee_rate text", json: [2]string{`"target_candidate":{}`, `"fee_rate":"many"`}, want: []string{"body holds a value of the wrong form"}},
-	{name: "fee_rate boolean", json: [2]string{`"target_candidate":{}`, `"fee_rate":true`}, want: []string{"intent.fee_rate must be a number, not a boolean"}},
-	{name: "actual a number", json: [2]string{`"target_candidate":{}`, `"actual":8`}, want: []string{"intent.actual must be a string, not a number"}},
 }
 
 // refused makes the text of an intent that has one fault of intentRefusals.
@@ -270,4 +267,31 @@ func TestDirectionsAndEffectsHaveNames(t *testing.T) {
 	assert.Equal(t, "mint burn unknown direction", fmt.Sprint(ramp.Mint, " ", ramp.Burn, " ", ramp.Direction(0)))
 	assert.Equal(t, "nothing, take, give back, grant, unknown effect",
 		fmt.Sprintf("%v, %v, %v, %v, %v", ramp.Nothing, ramp.Take, ramp.GiveBack, ramp.Grant, ramp.EffectKind(9)))
+}
+
+// A fee and a net amount decide nothing here, so a form that is new does not
+// refuse an order.
+func TestWhatDecidesNothingIsReadLeniently(t *testing.T) {
+	for _, tt := range []struct {
+		fields          string
+		feeRate, actual string
+	}{
+		{`"fee_rate":2000,"actual":"0.8"`, "2000", "0.8"},
+		{`"fee_rate":"2000","actual":0.8`, "2000", "0.8"},
+		{`"fee_rate":20.5,"actual":-1`, "20.5", "-1"},
+		{`"fee_rate":"many","actual":true`, "", ""},
+		{`"fee_rate":true,"actual":{}`, "", ""},
+		{`"fee_rate":null,"actual":null`, "", ""},
+		{`"fee_rate":[1],"actual":["1"]`, "", ""},
+		{`"fee_rate":1e9999`, "", ""},
+	} {
+		t.Run(tt.fields, func(t *testing.T) {
+			r, err := ramp.ParseValidate(validateBody(t, `"target_candidate":{}`, tt.fields))
+			require.NoError(t, err)
+			assert.Equal(t, tt.feeRate, r.Intent.FeeRate.String())
+			assert.Equal(t, tt.actual, r.Intent.Actual)
+			_, err = json.Marshal(r.Intent)
+			assert.NoError(t, err, "and it can be stored")
+		})
+	}
 }

@@ -46,7 +46,7 @@ func wrongType[T any](got string) error {
 // wanted says in words what a field must be.
 func wanted(t reflect.Type) string {
 	switch t {
-	case reflect.TypeFor[Amount](), reflect.TypeFor[json.Number]():
+	case reflect.TypeFor[Amount]():
 		return "a number"
 	case reflect.TypeFor[Quantity]():
 		return "a whole number of at most 256 bits"
@@ -116,6 +116,22 @@ func decode(b []byte, into any) error {
 		wrong.Field = strings.TrimPrefix(wrong.Field, "plain.")
 	}
 	return err
+}
+
+// loose reads text that decides nothing: a string or a number, and "" for all
+// else.
+type loose string
+
+func (l *loose) UnmarshalJSON(b []byte) error {
+	var text string
+	switch {
+	case b[0] == '-', '0' <= b[0] && b[0] <= '9':
+		text = string(b)
+	case b[0] == '"':
+		_ = json.Unmarshal(b, &text) // a literal of valid JSON
+	}
+	*l = loose(text)
+	return nil
 }
 
 // marshal is json.Marshal without the escapes that only HTML needs.

@@ -78,6 +78,25 @@ func (r *Receipt) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// reportedReceipt is the receipt of a result, of which only the status decides
+// anything; see [ParseResult].
+type reportedReceipt Receipt
+
+func (r *reportedReceipt) UnmarshalJSON(b []byte) error {
+	err := (*Receipt)(r).UnmarshalJSON(b)
+	if err == nil || b[0] != '{' {
+		return err
+	}
+	var least struct {
+		Status Quantity `json:"status"`
+	}
+	if err := json.Unmarshal(b, &least); err != nil {
+		return err
+	}
+	*r = reportedReceipt{Status: least.Status, Raw: bytes.Clone(b)}
+	return nil
+}
+
 // MarshalJSON writes the shape of the result webhook, and logs as an array.
 func (r Receipt) MarshalJSON() ([]byte, error) {
 	type plain Receipt
@@ -145,7 +164,8 @@ func (l lenient) UnmarshalJSON(b []byte) error {
 
 // Quantity is a whole number of at most 256 bits as chains write them: hex with
 // 0x, a JSON number, or a decimal string. It may be absent, which is its zero
-// value; null, "" and "0x" are absent too. It is written as it came.
+// value; null, "" and "0x" are absent too. It is written in the form in which it
+// came.
 type Quantity struct {
 	form  quantityForm
 	small uint64

@@ -178,8 +178,8 @@ func ParseValidate(body []byte) (*ValidateRequest, error) {
 	}
 	p.require(r.UserAddress != "", "user_address")
 	p.require(r.ProjectID != "", "project_id")
-	p.require(r.Digest != Digest{}, "digest")
-	p.require(r.UUID != uuid.Nil, "uuid")
+	p.requireNonZero(r.Digest != Digest{}, "digest")
+	p.requireNonZero(r.UUID != uuid.Nil, "uuid")
 	r.Intent.check(&p)
 	if err := p.err(); err != nil {
 		return nil, err
@@ -212,23 +212,30 @@ func (r *Result) UnmarshalJSON(b []byte) error {
 	type plain Result
 	wire := struct {
 		*plain
-		UUID wireUUID `json:"uuid"`
+		UUID    wireUUID        `json:"uuid"`
+		TxHash  loose           `json:"tx_hash"`
+		Receipt reportedReceipt `json:"receipt"`
 	}{plain: (*plain)(r)}
 	err := decode(b, &wire)
-	r.UUID, r.Raw = uuid.UUID(wire.UUID), bytes.Clone(b)
+	r.UUID, r.TxHash, r.Receipt = uuid.UUID(wire.UUID), string(wire.TxHash), Receipt(wire.Receipt)
+	r.Raw = bytes.Clone(b)
 	return err
 }
 
 // ParseResult reads the body of a result call and checks its form and its
 // consistency (interface 6). Verify the HMAC first, with [HMACKey.Verify]. The
 // error is an [*InvalidError] that lists what is wrong.
+//
+// Of the receipt only the status decides anything. A receipt in which something
+// else has a form that is new keeps its Status and its Raw, and nothing else: to
+// refuse it would strand the player's assets.
 func ParseResult(body []byte) (*Result, error) {
 	var r Result
 	if err := parseObject(body, &r); err != nil {
 		return nil, err
 	}
 	var p problems
-	p.require(r.UUID != uuid.Nil, "uuid")
+	p.requireNonZero(r.UUID != uuid.Nil, "uuid")
 	p.require(r.Receipt.Status.Present(), "receipt.status")
 	r.Intent.check(&p)
 	if err := p.err(); err != nil {
@@ -279,6 +286,15 @@ func (d Digest) String() string { return "0x" + hex.EncodeToString(d[:]) }
 
 // MarshalText writes what String returns.
 func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (d *Digest) UnmarshalText(b []byte) error {
+	got, err := ParseDigest(string(b))
+	if err == nil {
+		*d = got
+	}
+	return err
+}
 
 // UnmarshalJSON reads a string of 0x and 64 hex digits.
 func (d *Digest) UnmarshalJSON(b []byte) error {

@@ -76,8 +76,8 @@ func NewHandler(game Game, key HMACKey, signer *Signer, options ...HandlerOption
 		return nil, errors.New("ramp: NewHandler: the game is nil")
 	case key.IsZero():
 		return nil, fmt.Errorf("ramp: NewHandler: %w: it is the zero value", ErrHMACKey)
-	case signer == nil:
-		return nil, fmt.Errorf("ramp: NewHandler: %w: the signer is nil", ErrValidatorKey)
+	case signer == nil, signer.sign == nil:
+		return nil, fmt.Errorf("ramp: NewHandler: %w: the signer is nil, or was not made by a constructor", ErrValidatorKey)
 	}
 	h := &Handler{
 		game:          game,

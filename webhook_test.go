@@ -581,6 +581,8 @@ func TestWhatMustBeAccepted(t *testing.T) {
 		"a status that is a number":     {ramp.PathResult, resultCall().with("receipt.status", 1).bytes()},
 		"a result of a failed mint":     {ramp.PathResult, resultCall().with("receipt.status", "0x0").bytes()},
 		"a result with a fee":           {ramp.PathResult, resultCall().with("intent.fee_rate", 2000).with("intent.actual", "0.8").bytes()},
+		"a receipt of a new form":       {ramp.PathResult, resultCall().with("receipt", object{"status": "0x0", "root": "0x0", "logs": "none"}).bytes()},
+		"a fee of a new form":           {ramp.PathResult, resultCall().with("intent.fee_rate", "none").with("intent.actual", 8).bytes()},
 		"a result without a session_id": {ramp.PathResult, resultCall().without("session_id").bytes()},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -778,6 +780,7 @@ func TestAHandlerThatCannotWorkIsNotMade(t *testing.T) {
 	for name, make := range map[string]func() (*ramp.Handler, error){
 		"no game":          func() (*ramp.Handler, error) { return ramp.NewHandler(nil, key, signer) },
 		"no key":           func() (*ramp.Handler, error) { return ramp.NewHandler(game, ramp.HMACKey{}, signer) },
+		"an empty signer":  func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, &ramp.Signer{}) },
 		"no signer":        func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, nil) },
 		"a nil option":     func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, signer, nil) },
 		"an empty project": func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, signer, ramp.WithProject("")) },
