@@ -111,6 +111,9 @@ func describe(b []byte) string {
 // plain, which has no place in the path of an error.
 func decode(b []byte, into any) error {
 	err := json.Unmarshal(b, into)
+	if err == nil {
+		return nil
+	}
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
 		wrong.Field = strings.TrimPrefix(wrong.Field, "plain.")

@@ -153,7 +153,7 @@ func (l Log) MarshalJSON() ([]byte, error) {
 type lenient struct{ into json.Unmarshaler }
 
 func (l lenient) UnmarshalJSON(b []byte) error {
-	if s := string(b); s == "null" || s == `""` {
+	if string(b) == "null" || string(b) == `""` { // compared in place, without a copy
 		return nil
 	}
 	if err := l.into.UnmarshalJSON(b); err != nil {
@@ -258,7 +258,7 @@ func (q *Quantity) UnmarshalJSON(b []byte) error {
 	case string(b) == "null", text == "", hex && digits == "" && form == formDecimal:
 		*q = Quantity{}
 		return nil
-	case hex && isHex(digits):
+	case hex && strings.Trim(digits, "0123456789abcdefABCDEF") == "": // of any length: 0x1b4 is usual
 		return q.set(formHex, strings.TrimLeft(digits, "0"), 16, b)
 	}
 	plain, err := canonicalAmount(text)
@@ -286,7 +286,7 @@ func (q *Quantity) set(form quantityForm, digits string, base int, b []byte) err
 	const most = 78 // decimal digits of 2^256; hex needs fewer
 	n, ok := new(big.Int), false
 	if len(digits) <= most {
-		n, ok = n.SetString(digits, base)
+		n, ok = n.SetString(strings.Clone(digits), base) // so that the small ones stay off the heap
 	}
 	if !ok || n.BitLen() > 256 {
 		return wrongType[Quantity](describe(b))
