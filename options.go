@@ -7,8 +7,12 @@ import (
 	"time"
 )
 
-// ClientOption sets something of a [Client] that has a default.
-type ClientOption interface{ applyClient(*transport) error }
+// ClientOption sets something of a [Client] that has a default. It sets the
+// same of an [RPC].
+type ClientOption interface {
+	applyClient(*transport) error
+	RPCOption
+}
 
 // HandlerOption sets something of a [Handler] that has a default.
 type HandlerOption interface{ applyHandler(*Handler) error }
@@ -16,6 +20,7 @@ type HandlerOption interface{ applyHandler(*Handler) error }
 type clientOption func(*transport) error
 
 func (o clientOption) applyClient(t *transport) error { return o(t) }
+func (o clientOption) applyRPC(r *RPC) error          { return o(r.transport) }
 
 type handlerOption func(*Handler) error
 
@@ -28,6 +33,8 @@ func (o LoggerOption) applyClient(t *transport) error {
 	t.log = o.log
 	return o.check()
 }
+
+func (o LoggerOption) applyRPC(r *RPC) error { return o.applyClient(r.transport) }
 
 func (o LoggerOption) applyHandler(h *Handler) error {
 	h.log = o.log
@@ -55,7 +62,7 @@ func WithHTTPClient(client *http.Client) ClientOption {
 		if client == nil {
 			return errors.New("ramp: WithHTTPClient: the client is nil")
 		}
-		t.client = *client
+		t.use(*client)
 		return nil
 	})
 }
@@ -74,7 +81,8 @@ func WithTimeout(d time.Duration) ClientOption {
 }
 
 // WithRetries sets how often a call is repeated after a failure that may pass:
-// a connection that failed, or HTTP 429, 502, 503 or 504. Between attempts it
+// a connection that failed, or HTTP 429, 502, 503 or 504; for an [RPC] what is
+// said there. Between attempts it
 // waits, with jitter, 0.2 seconds at first and twice as long each time up to 5
 // seconds, or as long as Retry-After says; if that is more than 30 seconds, or
 // more than the context has left, the call fails at once. The default is 2

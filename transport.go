@@ -42,6 +42,7 @@ func newTransport(options []ClientOption) (*transport, error) {
 		log:       slog.New(slog.DiscardHandler),
 		now:       time.Now,
 	}
+	t.use(http.Client{})
 	for _, o := range options {
 		if o == nil {
 			return nil, errors.New("ramp: an option is nil")
@@ -50,8 +51,13 @@ func newTransport(options []ClientOption) (*transport, error) {
 			return nil, err
 		}
 	}
-	t.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return t, nil
+}
+
+// use takes over a client, but follows no redirects.
+func (t *transport) use(client http.Client) {
+	t.client = client
+	t.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 }
 
 // answer is an HTTP response that was read whole.

@@ -65,6 +65,7 @@ type Handler struct {
 	maxBody       int64
 	declineStatus int
 	code          func(Code) Code
+	confirm       func(context.Context, *Result) error // nil for no confirmation
 	log           *slog.Logger
 }
 
@@ -268,6 +269,11 @@ func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []b
 		}
 		if r.SessionID != "" && r.SessionID != s.ID { // only the body is signed
 			return nil, refusalOf(fmt.Errorf("ramp: %w", ErrSessionMismatch))
+		}
+		if h.confirm != nil {
+			if err := h.confirm(ctx, r); err != nil {
+				return nil, fmt.Errorf("ramp: the result is not confirmed: %w", err) // ours to ask again
+			}
 		}
 		if err := h.game.Result(ctx, s, r); err != nil {
 			// Declined or not, an outcome that was not taken in must come again.

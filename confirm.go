@@ -1,0 +1,246 @@
+package ramp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+)
+
+// WaitReceipt waits until a transaction has a number of confirmations, and
+// returns its receipt. Confirmations count the block of the transaction itself:
+// 0 and 1 both mean that it is in a block.
+//
+// It goes on while the node does not know the transaction, still indexes it, is
+// away or turns callers away, and starts over when the block of the transaction
+// was replaced. It ends at an answer that cannot be read, at any other refusal,
+// and with ctx, which should have an end: the error then says what was still
+// missing, and wraps that beside the error of ctx.
+//
+// A failed transaction has a receipt too: see [Receipt.Succeeded].
+func (r *RPC) WaitReceipt(ctx context.Context, hash common.Hash, confirmations uint64) (*Receipt, error) {
+	begun := r.transport.now()
+	receipt, err := r.waitReceipt(ctx, hash, confirmations)
+	if err != nil {
+		err = fmt.Errorf("ramp: wait for transaction %s: %w", hash, err)
+	}
+	r.record(ctx, "wait", begun, err)
+	return receipt, err
+}
+
+func (r *RPC) waitReceipt(ctx context.Context, hash common.Hash, confirmations uint64) (*Receipt, error) {
+	missing := errors.New("the node has not answered yet")
+	for {
+		receipt, err := r.look(ctx, hash, confirmations)
+		var passing *transient
+		switch {
+		case err == nil:
+			return receipt, nil
+		case ctx.Err() != nil: // what a call says that was cut off is no news
+		case !errors.As(err, &passing):
+			return nil, err
+		default:
+			missing = passing.error
+			timer := time.NewTimer(max(r.poll, passing.after))
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+				timer.Stop()
+			}
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%w: %w", ctx.Err(), missing)
+		}
+	}
+}
+
+// look looks once. What may be different the next time is marked as transient.
+func (r *RPC) look(ctx context.Context, hash common.Hash, confirmations uint64) (*Receipt, error) {
+	receipt := new(Receipt)
+	err := r.once(ctx, receipt, "eth_getTransactionReceipt", []any{hash})
+	var refused *RPCError
+	switch {
+	case errors.Is(err, ErrNotFound),
+		errors.As(err, &refused) && strings.Contains(refused.Message+string(refused.Data), "indexing is in progress"):
+		return nil, &transient{error: err}
+	case err != nil:
+		return nil, err
+	case !receipt.BlockNumber.Present() || receipt.BlockHash == common.Hash{}:
+		return nil, &transient{error: errors.New("the transaction is in no block yet")}
+	case confirmations <= 1:
+		return receipt, nil
+	}
+
+	number, err := receipt.BlockNumber.Uint64()
+	if err != nil {
+		return nil, err
+	}
+	var newest Quantity
+	if err := r.once(ctx, &newest, "eth_blockNumber", nil); err != nil {
+		return nil, err
+	}
+	head, err := newest.Uint64()
+	if err != nil {
+		return nil, err
+	}
+	if has := max(head+1, number) - number; has < confirmations { // another node may be behind
+		return nil, &transient{error: fmt.Errorf("the transaction has %d of %d confirmations", has, confirmations)}
+	}
+	var block Block
+	err = r.once(ctx, &block, "eth_getBlockByNumber", []any{AtBlock(number), false})
+	switch {
+	case errors.Is(err, ErrNotFound), err == nil && block.Hash != receipt.BlockHash:
+		return nil, &transient{error: fmt.Errorf("block %d, which had the transaction, was replaced", number)}
+	case err != nil:
+		return nil, err
+	}
+	return receipt, nil
+}
+
+// MismatchError says that the chain contradicts a result of the service.
+type MismatchError struct {
+	// Field is the first field that differs, as the interface writes it:
+	// "receipt.logs[1].data".
+	Field string
+
+	// Webhook and Chain are what the two say, cut off if it is long.
+	Webhook, Chain string
+}
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("%s is %s in the result, but %s on the chain", e.Field, e.Webhook, e.Chain)
+}
+
+// Confirm asks the chain whether a result tells the truth (interface 6, 4.4): it
+// waits for the transaction as [RPC.WaitReceipt] does, and compares hash,
+// status, block, gas and logs. What the result leaves out, but for the hash and
+// the status, is not compared. If the transaction succeeded, every token
+// contract that the intent names must have an event in it. What contradicts the
+// chain is a [*MismatchError].
+//
+// An honest result is contradicted too when its block was replaced, or the node
+// is on another branch. So nothing may be paid, but another look may help.
+//
+// Confirm proves that such a transaction exists, not that it belongs to this
+// order: the interface does not show how the two are tied. Let a transaction
+// pay once only, and if you know the contract, compare its events with the
+// order.
+func (r *RPC) Confirm(ctx context.Context, result *Result, confirmations uint64) error {
+	text, err := hexutil.Decode(result.TxHash)
+	if err != nil || len(text) != common.HashLength {
+		return invalid("tx_hash", "must be 32 bytes in hex with 0x")
+	}
+	hash := common.Hash(text)
+	chain, err := r.WaitReceipt(ctx, hash, confirmations)
+	if err != nil {
+		return err
+	}
+	if different := compare(result, hash, chain); different != nil {
+		return fmt.Errorf("ramp: confirm transaction %s: %w", hash, different)
+	}
+	return nil
+}
+
+// confirmationWait bounds how long one delivery waits for the chain. Who
+// delivers does not wait for ever, and comes again.
+const confirmationWait = 5 * time.Second
+
+// WithConfirmation has every result confirmed by the chain, see [RPC.Confirm],
+// before [Game.Result] sees it: an HMAC key in the wrong hands can then not make
+// up a transaction. It takes 5 seconds at most. A result that the chain does not
+// confirm, be it away, behind or of another opinion, is answered with HTTP 500,
+// so that the service delivers it again, and Game.Result is not called. The
+// cause is in the log; one that stays the same is for a person to look at.
+//
+// The first repetition comes after 5 minutes (interface 8), so ask for no more
+// confirmations than the chain makes blocks in 5 seconds, or accept the delay.
+func WithConfirmation(r *RPC, confirmations uint64) HandlerOption {
+	return handlerOption(func(h *Handler) error {
+		if r == nil {
+			return errors.New("ramp: WithConfirmation: the RPC is nil")
+		}
+		h.confirm = func(ctx context.Context, result *Result) error {
+			ctx, cancel := context.WithTimeout(ctx, confirmationWait)
+			defer cancel()
+			return r.Confirm(ctx, result, confirmations)
+		}
+		return nil
+	})
+}
+
+// compare returns the first contradiction between a result and the chain, nil if
+// there is none.
+func compare(result *Result, hash common.Hash, chain *Receipt) *MismatchError {
+	told := &result.Receipt
+	var c comparison
+	c.strings("tx_hash", hash.String(), chain.TransactionHash.String())
+	if told.TransactionHash != (common.Hash{}) {
+		c.strings("receipt.transactionHash", told.TransactionHash.String(), chain.TransactionHash.String())
+	}
+	c.strings("receipt.status", told.Status.String(), chain.Status.String())
+	if told.BlockHash != (common.Hash{}) {
+		c.strings("receipt.blockHash", told.BlockHash.String(), chain.BlockHash.String())
+	}
+	c.quantities("receipt.blockNumber", told.BlockNumber, chain.BlockNumber)
+	c.quantities("receipt.transactionIndex", told.TransactionIndex, chain.TransactionIndex)
+	c.quantities("receipt.gasUsed", told.GasUsed, chain.GasUsed)
+	c.quantities("receipt.cumulativeGasUsed", told.CumulativeGasUsed, chain.CumulativeGasUsed)
+	if told.Logs != nil {
+		c.logs(told.Logs, chain.Logs)
+	}
+	if result.Succeeded() {
+		c.tokens("intent.from", result.Intent.From, chain.Logs)
+		c.tokens("intent.to", result.Intent.To, chain.Logs)
+	}
+	return c.first
+}
+
+// comparison keeps the first of the contradictions that it meets.
+type comparison struct{ first *MismatchError }
+
+func (c *comparison) strings(field, webhook, chain string) {
+	if c.first == nil && webhook != chain {
+		c.first = &MismatchError{Field: field, Webhook: excerpt(webhook), Chain: excerpt(chain)}
+	}
+}
+
+func (c *comparison) quantities(field string, webhook, chain Quantity) {
+	if webhook.Present() {
+		c.strings(field, webhook.String(), chain.String())
+	}
+}
+
+func (c *comparison) logs(webhook, chain []Log) {
+	c.strings("receipt.logs", fmt.Sprintf("a list of %d", len(webhook)), fmt.Sprintf("a list of %d", len(chain)))
+	for i := range webhook {
+		if c.first != nil {
+			return
+		}
+		told, is := &webhook[i], &chain[i]
+		at := fmt.Sprintf("receipt.logs[%d].", i)
+		c.strings(at+"address", told.Address.String(), is.Address.String())
+		c.strings(at+"topics", fmt.Sprint(told.Topics), fmt.Sprint(is.Topics))
+		if !bytes.Equal(told.Data, is.Data) {
+			c.strings(at+"data", told.Data.String(), is.Data.String())
+		}
+		c.quantities(at+"logIndex", told.LogIndex, is.LogIndex)
+	}
+}
+
+func (c *comparison) tokens(path string, list []IntentAsset, chain []Log) {
+	for i, asset := range list {
+		if asset.Type == TypeAsset || !isAddress(asset.ID) {
+			continue
+		}
+		token := common.HexToAddress(asset.ID)
+		if !slices.ContainsFunc(chain, func(l Log) bool { return l.Address == token }) {
+			c.strings(fmt.Sprintf("%s[%d].id", path, i), asset.ID, "without an event")
+		}
+	}
+}

@@ -1,0 +1,605 @@
+package ramp
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// RPC speaks JSON-RPC with a node of the chain (interface 2.8, 4.4). Make one
+// with [NewRPC] and share it: it is safe for concurrent use. Its methods are
+// named after what they return; [RPC.Call] and [RPC.Batch] reach every other
+// method of the node.
+//
+// A read is repeated after a failure that may pass, see [WithRetries]: HTTP
+// 408, 425, 429 or 5xx, the JSON-RPC errors -32005 and 429, and a connection
+// that failed. What sends is not: nobody could say whether the first attempt
+// arrived; see [WithResend]. Redirects are not followed.
+//
+// Errors are an [*RPCError] where the node refused, an [*HTTPError] where the
+// answer was not that of a node, and [ErrNotFound] where the node knows no such
+// block, transaction or receipt. No error, log record or String of an RPC shows
+// more of the URL than scheme and host, or any header.
+type RPC struct {
+	transport *transport
+	endpoint  *endpoint // a pointer, so that printing an RPC shows an address at most
+	limit     int64
+	batch     int
+	poll      time.Duration
+	resend    bool
+	lastID    atomic.Uint64
+}
+
+// NewRPC returns a client for the node at rpcURL, the {rpc_mainnet_url} or
+// {rpc_testnet_url} of the interface. A user and password, a path and a query,
+// which may hold the key of a provider, are sent as they are and never shown.
+//
+// The URL must be https, as 5.4 of the interface advises for public networks.
+// http is accepted for a host of a private network: a loopback, private or
+// link-local address, a name without a dot, or one below .local or .internal.
+// [WithInsecureHTTP] accepts it for all.
+func NewRPC(rpcURL string, options ...RPCOption) (*RPC, error) {
+	t, err := newTransport(nil)
+	if err != nil {
+		return nil, err
+	}
+	r := &RPC{
+		transport: t,
+		endpoint:  &endpoint{header: http.Header{"Content-Type": {"application/json"}}},
+		limit:     32 << 20,
+		batch:     100,
+		poll:      time.Second,
+	}
+	for _, o := range options {
+		if o == nil {
+			return nil, errors.New("ramp: an option is nil")
+		}
+		if err := o.applyRPC(r); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.endpoint.set(rpcURL); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// String returns scheme and host of the node.
+func (r *RPC) String() string { return r.endpoint.shown }
+
+// RPCOption sets something of an [RPC] that has a default. Every [ClientOption]
+// is one too.
+type RPCOption interface{ applyRPC(*RPC) error }
+
+type rpcOption func(*RPC) error
+
+func (o rpcOption) applyRPC(r *RPC) error { return o(r) }
+
+// WithHeader sends a header with every request, such as the API key of a
+// provider. It is never shown.
+func WithHeader(name, value string) RPCOption {
+	return rpcOption(func(r *RPC) error {
+		name := http.CanonicalHeaderKey(strings.TrimSpace(name))
+		switch name {
+		case "":
+			return errors.New("ramp: WithHeader: the name is empty")
+		case "Idempotency-Key", "X-Idempotency-Key":
+			// With it net/http itself repeats a request whose answer was lost.
+			return fmt.Errorf("ramp: WithHeader: %s would let a transaction be sent twice", name)
+		}
+		r.endpoint.header.Set(name, value)
+		return nil
+	})
+}
+
+// WithBasicAuth sends user and password with every request. They are never
+// shown. It is the same as having them in the URL, without the need to escape.
+func WithBasicAuth(user, password string) RPCOption {
+	return rpcOption(func(r *RPC) error {
+		r.endpoint.login(user, password)
+		return nil
+	})
+}
+
+// WithMaxAnswer sets how many bytes an answer may have, 32 MiB by default. A
+// larger one is an error, and is not read to its end.
+func WithMaxAnswer(bytes int64) RPCOption {
+	return rpcOption(func(r *RPC) error {
+		if bytes <= 0 {
+			return errors.New("ramp: WithMaxAnswer: the limit must be above 0")
+		}
+		r.limit = bytes
+		return nil
+	})
+}
+
+// WithBatchSize sets how many calls of a [RPC.Batch] go into one request, 100
+// by default; nodes and providers have limits of their own.
+func WithBatchSize(calls int) RPCOption {
+	return rpcOption(func(r *RPC) error {
+		if calls <= 0 {
+			return errors.New("ramp: WithBatchSize: the number must be above 0")
+		}
+		r.batch = calls
+		return nil
+	})
+}
+
+// WithPollInterval sets how long [RPC.WaitReceipt] and [RPC.Confirm] pause
+// between two looks at the chain, 1 second by default.
+func WithPollInterval(d time.Duration) RPCOption {
+	return rpcOption(func(r *RPC) error {
+		if d <= 0 {
+			return errors.New("ramp: WithPollInterval: the interval must be above 0")
+		}
+		r.poll = d
+		return nil
+	})
+}
+
+// WithResend lets [RPC.SendRawTransaction] be repeated as reads are. The bytes
+// are signed, nonce included, so a chain executes them once however often they
+// arrive. A refusal then counts only if the node does not have the transaction:
+// "already known" is a success.
+func WithResend() RPCOption {
+	return rpcOption(func(r *RPC) error {
+		r.resend = true
+		return nil
+	})
+}
+
+// WithInsecureHTTP accepts an http URL for any host. What is read over it, such
+// as the receipt that [RPC.Confirm] believes, can be forged on the way.
+func WithInsecureHTTP() RPCOption {
+	return rpcOption(func(r *RPC) error {
+		r.endpoint.insecure = true
+		return nil
+	})
+}
+
+// endpoint is where requests go, and what must not be seen of it.
+type endpoint struct {
+	address  string // without user and password, which are in header
+	shown    string // scheme and host
+	header   http.Header
+	insecure bool
+	secrets  []string // longest first
+}
+
+func (e *endpoint) set(rpcURL string) error {
+	var p problems
+	u, err := url.Parse(rpcURL)
+	switch {
+	case err != nil, u.Host == "", u.Scheme != "https" && u.Scheme != "http":
+		p.add("rpcURL", "must be an absolute https URL")
+	case strings.Contains(rpcURL, "#"):
+		p.add("rpcURL", "must not have a fragment")
+	case u.Scheme == "http" && !e.insecure && !isPrivate(u.Hostname()):
+		p.add("rpcURL", "must be https, unless the host is on a private network")
+	}
+	if err := p.err(); err != nil {
+		return err
+	}
+	e.shown = u.Scheme + "://" + u.Host
+	if u.User != nil {
+		password, _ := u.User.Password()
+		e.login(u.User.Username(), password)
+		e.hide(u.User.String())
+		u.User = nil
+	}
+	e.address = u.String()
+	e.hide(strings.Split(u.Path, "/")...)
+	e.hide(strings.Split(u.EscapedPath(), "/")...)
+	e.hide(strings.FieldsFunc(u.RawQuery, func(c rune) bool { return c == '&' || c == '=' || c == ';' })...)
+	for _, values := range u.Query() {
+		e.hide(values...)
+	}
+	for name, values := range e.header {
+		if name != "Content-Type" {
+			for _, value := range values {
+				e.hide(strings.Fields(value)...)
+			}
+		}
+	}
+	slices.SortFunc(e.secrets, func(a, b string) int { return len(b) - len(a) })
+	return nil
+}
+
+func (e *endpoint) login(user, password string) {
+	e.hide(user, password)
+	e.header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
+}
+
+// hide adds what must not be seen. Shorter pieces, such as v2 or eth, are no
+// secrets, and taking them out would make every text unreadable.
+func (e *endpoint) hide(secrets ...string) {
+	for _, s := range secrets {
+		if len(s) >= 4 && !slices.Contains(e.secrets, s) {
+			e.secrets = append(e.secrets, s)
+		}
+	}
+}
+
+// redact takes secrets out of foreign text: some proxies echo the request.
+func (e *endpoint) redact(text string) string {
+	for _, secret := range e.secrets {
+		text = strings.ReplaceAll(text, secret, redacted)
+	}
+	return text
+}
+
+// redactError returns err, or its text alone if there was a secret in it.
+func (e *endpoint) redactError(err error) error {
+	text := err.Error()
+	if clean := e.redact(text); clean != text {
+		return errors.New(clean)
+	}
+	return err
+}
+
+// isPrivate says whether a host can only be one of a private network.
+func isPrivate(host string) bool {
+	if ip := net.ParseIP(host); ip != nil {
+		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	return !strings.ContainsAny(host, ".:") ||
+		strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
+}
+
+// Call calls any method of the node with its parameters, and reads the result
+// into a pointer as encoding/json does; nil drops the result. For a hex number
+// use a [*Quantity], for hex bytes a *hexutil.Bytes.
+//
+// null is [ErrNotFound] for a [*Receipt], a [*Transaction] and a [*Block], and
+// otherwise what encoding/json makes of it. A call is repeated only if its
+// method is known to do nothing but read; see [RPC].
+func (r *RPC) Call(ctx context.Context, into any, method string, params ...any) error {
+	begun := r.transport.now()
+	err := r.attempts(ctx, repeatable(method), func() error { return r.once(ctx, into, method, params) })
+	r.record(ctx, method, begun, err)
+	return err
+}
+
+// attempts runs attempt once, or again as long as its failure is transient.
+func (r *RPC) attempts(ctx context.Context, again bool, attempt func() error) error {
+	if again {
+		return r.transport.retry(ctx, attempt)
+	}
+	err := attempt()
+	var passing *transient
+	if errors.As(err, &passing) {
+		return passing.error
+	}
+	return err
+}
+
+// repeatable says whether a method only reads. One that is not known may send.
+func repeatable(method string) bool {
+	switch method {
+	case "eth_blockNumber", "eth_call", "eth_chainId", "eth_estimateGas", "eth_createAccessList",
+		"eth_gasPrice", "eth_maxPriorityFeePerGas", "eth_blobBaseFee", "eth_feeHistory", "eth_syncing", "eth_accounts":
+		return true
+	case "eth_getFilterChanges": // hands each change out once
+		return false
+	default:
+		return strings.HasPrefix(method, "eth_get") || strings.HasPrefix(method, "net_") || strings.HasPrefix(method, "web3_")
+	}
+}
+
+// once makes one attempt. A failure that may pass is marked as transient.
+func (r *RPC) once(ctx context.Context, into any, method string, params []any) error {
+	id := r.lastID.Add(1)
+	a, err := r.post(ctx, newRequest(id, method, params))
+	if err != nil {
+		return within(method, err)
+	}
+	var e envelope
+	if err := json.Unmarshal(a.body, &e); err != nil {
+		return within(method, r.failure(a, nil))
+	}
+	refused := e.refusal(r.endpoint)
+	switch {
+	case a.status/100 != 2, refused == nil && e.Result == nil:
+		return within(method, r.failure(a, refused))
+	case e.ID.form == idAbsent && refused != nil: // the node could not read the id
+	case e.ID != answerID{idNumber, id}:
+		return within(method, errWrongID)
+	}
+	if refused != nil {
+		return within(method, r.passing(refused, a))
+	}
+	return within(method, readResult(e.Result, into))
+}
+
+var errWrongID = errors.New("the answer has the id of another request")
+
+// within says which method failed, and leaves the mark of a transient error
+// outermost.
+func within(method string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if passing, ok := err.(*transient); ok {
+		return &transient{error: within(method, passing.error), after: passing.after}
+	}
+	return fmt.Errorf("ramp: %s: %w", method, err)
+}
+
+// request is what goes out (interface 2.8).
+type request struct {
+	Version string `json:"jsonrpc"`
+	ID      uint64 `json:"id"`
+	Method  string `json:"method"`
+	Params  []any  `json:"params"`
+}
+
+func newRequest(id uint64, method string, params []any) request {
+	if params == nil {
+		params = []any{}
+	}
+	return request{Version: "2.0", ID: id, Method: method, Params: params}
+}
+
+// envelope is what comes back (interface 2.8). Result is nil where there was
+// none, and null where the node said so.
+type envelope struct {
+	ID     answerID        `json:"id"`
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+}
+
+// refusal is the error in the envelope, if there is one. "error":null is none.
+func (e *envelope) refusal(at *endpoint) *RPCError {
+	if e.Error == nil || string(e.Error) == "null" {
+		return nil
+	}
+	return parseRPCError(e.Error, at.redact)
+}
+
+// answerID is the id of an answer. Ours are numbers.
+type answerID struct {
+	form   idForm
+	number uint64
+}
+
+type idForm uint8
+
+const (
+	idAbsent idForm = iota // or null
+	idNumber
+	idOther
+)
+
+func (i *answerID) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return nil
+	}
+	*i = answerID{form: idOther}
+	if n, err := strconv.ParseUint(string(b), 10, 64); err == nil {
+		*i = answerID{idNumber, n}
+	}
+	return nil
+}
+
+// post sends a request, or a slice of them, and reads the answer.
+func (r *RPC) post(ctx context.Context, message any) (*answer, error) {
+	body, err := marshal(message)
+	if err != nil {
+		return nil, fmt.Errorf("the parameters cannot be written: %w", err)
+	}
+	a, err := r.transport.post(ctx, r.endpoint.address, r.endpoint.header.Clone(), body, r.limit)
+	switch {
+	case errors.Is(err, errAnswerTooLarge):
+		return nil, fmt.Errorf("%w: its limit is %d bytes", err, r.limit)
+	case err != nil:
+		return nil, &transient{error: r.endpoint.redactError(err)}
+	}
+	return a, nil
+}
+
+// failure is an answer that is no success of HTTP, or not JSON-RPC at all.
+func (r *RPC) failure(a *answer, inside *RPCError) error {
+	failure := &HTTPError{Status: a.status, RetryAfter: a.retryAfter(r.transport.now()), refused: inside}
+	if inside == nil {
+		failure.Excerpt = excerpt(r.endpoint.redact(string(a.body[:min(len(a.body), mostRedacted)])))
+	}
+	switch a.status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return &transient{error: failure, after: failure.RetryAfter}
+	}
+	if a.status >= 500 {
+		return &transient{error: failure, after: failure.RetryAfter}
+	}
+	return failure
+}
+
+// mostRedacted bounds the foreign text that is searched for secrets. It is far
+// above what an excerpt shows, so that none is cut in two and shown in part.
+const mostRedacted = 64 << 10
+
+// passing marks the refusals of a node that may pass: too many requests.
+func (r *RPC) passing(refused *RPCError, a *answer) error {
+	if refused.Code == rpcLimitExceeded || refused.Code == http.StatusTooManyRequests {
+		return &transient{error: refused, after: a.retryAfter(r.transport.now())}
+	}
+	return refused
+}
+
+// readResult reads a result into a pointer.
+func readResult(raw json.RawMessage, into any) error {
+	var err error
+	switch into := into.(type) {
+	case nil:
+	case *Receipt, *Transaction, *Block:
+		if string(raw) == "null" {
+			return ErrNotFound
+		}
+		err = into.(json.Unmarshaler).UnmarshalJSON(raw)
+	default:
+		err = json.Unmarshal(raw, into)
+	}
+	if err != nil {
+		return fmt.Errorf("the result cannot be read: %w", err)
+	}
+	return nil
+}
+
+// record logs one call. Success is for debugging only: a client that waits
+// makes many.
+func (r *RPC) record(ctx context.Context, method string, begun time.Time, err error) {
+	level := slog.LevelDebug
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		level = slog.LevelError
+	}
+	if !r.transport.log.Enabled(ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{slog.String("method", method), slog.Duration("duration", r.transport.now().Sub(begun))}
+	text := "ramp: rpc"
+	if err != nil {
+		text, attrs = "ramp: rpc failed", append(attrs, slog.Any("error", err))
+	}
+	r.transport.log.LogAttrs(ctx, level, text, attrs...)
+}
+
+// BatchCall is one call of a [RPC.Batch].
+type BatchCall struct {
+	Method string
+	Params []any
+	Into   any   // where the result goes, as in [RPC.Call]
+	Err    error // set by Batch: nil if the result was read
+}
+
+// Batch makes many calls in few requests, see [WithBatchSize], and sets the Err
+// of each. It returns an error when the node did not answer a request at all,
+// or answered it as a whole with an error; calls that were to follow are then
+// not sent.
+//
+// Reads that were turned away because there were too many are repeated alone. A
+// request of reads only is repeated as [RPC.Call] is, and cut in halves when it
+// or its answer is too large.
+func (r *RPC) Batch(ctx context.Context, calls []BatchCall) error {
+	begun := r.transport.now()
+	rest := make([]*BatchCall, len(calls))
+	for i := range calls {
+		rest[i] = &calls[i]
+		rest[i].Err = nil
+	}
+	var err error
+	for part := range slices.Chunk(rest, r.batch) {
+		if err == nil {
+			err = r.part(ctx, part)
+			continue
+		}
+		for _, call := range part {
+			call.Err = fmt.Errorf("ramp: %s: not sent: %w", call.Method, err)
+		}
+	}
+	r.record(ctx, "batch", begun, err)
+	return err
+}
+
+// part makes the calls of one request.
+func (r *RPC) part(ctx context.Context, calls []*BatchCall) error {
+	reads := !slices.ContainsFunc(calls, func(c *BatchCall) bool { return !repeatable(c.Method) })
+	var whole error // of the request, not of a call in it
+	err := r.attempts(ctx, reads, func() error {
+		var again []*BatchCall
+		var after time.Duration
+		again, after, whole = r.onceBatch(ctx, calls)
+		switch {
+		case whole != nil:
+			return whole
+		case len(again) == 0:
+			return nil
+		}
+		calls = again
+		return &transient{error: calls[0].Err, after: after}
+	})
+	if whole == nil {
+		return nil
+	}
+	var status *HTTPError
+	if large := errors.Is(err, errAnswerTooLarge) ||
+		errors.As(err, &status) && status.Status == http.StatusRequestEntityTooLarge; large && reads && len(calls) > 1 {
+		half := len(calls) / 2
+		return errors.Join(r.part(ctx, calls[:half]), r.part(ctx, calls[half:]))
+	}
+	for _, call := range calls {
+		call.Err = err
+	}
+	return err
+}
+
+// onceBatch makes one attempt. It returns the calls that were turned away and
+// may be repeated, with how long to wait before that at least.
+func (r *RPC) onceBatch(ctx context.Context, calls []*BatchCall) ([]*BatchCall, time.Duration, error) {
+	requests := make([]request, len(calls))
+	first := r.lastID.Add(uint64(len(calls))) - uint64(len(calls)) + 1
+	for i, call := range calls {
+		requests[i] = newRequest(first+uint64(i), call.Method, call.Params)
+		call.Err = fmt.Errorf("ramp: %s: %w", call.Method, errNoAnswer)
+	}
+	a, err := r.post(ctx, requests)
+	if err != nil {
+		return nil, 0, within("batch", err)
+	}
+	var list []envelope
+	if a.status/100 != 2 || json.Unmarshal(a.body, &list) != nil {
+		return nil, 0, within("batch", r.wholeFailure(a))
+	}
+	var again []*BatchCall
+	answered := make([]bool, len(calls))
+	for i := range list {
+		e := &list[i]
+		at := e.ID.number - first // wraps round below first, far out of range
+		if e.ID.form != idNumber || at >= uint64(len(calls)) {
+			continue // nobody's, and whoever waits for it has errNoAnswer
+		}
+		call := calls[at]
+		if answered[at] {
+			call.Err = fmt.Errorf("ramp: %s: the call was answered twice", call.Method)
+			continue
+		}
+		answered[at] = true
+		refused := e.refusal(r.endpoint)
+		switch {
+		case refused != nil:
+			call.Err = within(call.Method, refused)
+			if _, ok := r.passing(refused, a).(*transient); ok {
+				again = append(again, call)
+			}
+		case e.Result != nil:
+			call.Err = within(call.Method, readResult(e.Result, call.Into))
+		}
+	}
+	return again, a.retryAfter(r.transport.now()), nil
+}
+
+var errNoAnswer = errors.New("the batch came back without an answer to this call")
+
+// wholeFailure is the one answer to a whole batch.
+func (r *RPC) wholeFailure(a *answer) error {
+	var e envelope
+	if !bytes.HasPrefix(bytes.TrimSpace(a.body), []byte("{")) || json.Unmarshal(a.body, &e) != nil {
+		return r.failure(a, nil)
+	}
+	refused := e.refusal(r.endpoint)
+	if refused == nil || a.status/100 != 2 {
+		return r.failure(a, refused)
+	}
+	return r.passing(refused, a)
+}

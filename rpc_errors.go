@@ -1,0 +1,254 @@
+package ramp
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ErrNotFound says that the node knows no such block, transaction or receipt:
+// it answered null. It may know it a moment later.
+var ErrNotFound = errors.New("the chain has no such thing, or not yet")
+
+// RPCCode is the code of an [RPCError]. It is an error itself, so that
+// errors.Is(err, ramp.RPCMethodNotFound) works.
+type RPCCode int
+
+// The codes of the interface (7.3). [RPCServerError] stands for the whole range
+// from -32099 to -32000.
+const (
+	RPCParseError     RPCCode = -32700 // invalid JSON
+	RPCInvalidRequest RPCCode = -32600 // not a valid request
+	RPCMethodNotFound RPCCode = -32601 // the method does not exist
+	RPCInvalidParams  RPCCode = -32602 // invalid parameters
+	RPCInternalError  RPCCode = -32603 // internal JSON-RPC error
+	RPCServerError    RPCCode = -32000 // generic server-side errors
+)
+
+const (
+	lowestServerError RPCCode = -32099
+	rpcLimitExceeded  RPCCode = -32005
+	rpcReverted       RPCCode = 3
+)
+
+func (c RPCCode) Error() string {
+	switch {
+	case c == RPCParseError:
+		return "parse error"
+	case c == RPCInvalidRequest:
+		return "invalid request"
+	case c == RPCMethodNotFound:
+		return "method not found"
+	case c == RPCInvalidParams:
+		return "invalid params"
+	case c == RPCInternalError:
+		return "internal error"
+	case c.ofServer():
+		return "server error"
+	default:
+		return "error " + strconv.Itoa(int(c))
+	}
+}
+
+func (c RPCCode) ofServer() bool { return lowestServerError <= c && c <= RPCServerError }
+
+// RPCError is the refusal of a node (interface 2.8, 7.3).
+type RPCError struct {
+	// Code as the node sent it, 0 if it sent none. errors.Is finds it, and finds
+	// [RPCServerError] for every code of that range.
+	Code RPCCode
+
+	// Message as the node sent it. A node that answers with a mere string has
+	// it here.
+	Message string
+
+	// Data as the node sent it, nil if there was none. The interface has a
+	// string here; nodes also send objects. See Revert.
+	Data json.RawMessage
+}
+
+func (e *RPCError) Error() string {
+	text := excerpt(e.Message)
+	if text == "" {
+		text = e.Code.Error()
+	}
+	if revert, ok := e.Revert(); ok {
+		if revert.Reason != "" && !strings.Contains(e.Message, revert.Reason) {
+			text += ": " + excerpt(revert.Reason)
+		}
+		if code := revert.Panic.Big(); code != nil {
+			text += ": panic 0x" + code.Text(16)
+		}
+	}
+	return fmt.Sprintf("JSON-RPC error %d: %s", int(e.Code), text)
+}
+
+// Is matches an [RPCCode].
+func (e *RPCError) Is(target error) bool {
+	code, ok := target.(RPCCode)
+	return ok && (e.Code == code || code == RPCServerError && e.Code.ofServer())
+}
+
+// parseRPCError reads an error in any shape that occurs; redact takes secrets
+// out of it.
+func parseRPCError(raw json.RawMessage, redact func(string) string) *RPCError {
+	var wire struct {
+		Code, Message, Data json.RawMessage
+	}
+	if raw[0] != '{' || json.Unmarshal(raw, &wire) != nil {
+		wire.Message = raw
+	}
+	e := &RPCError{Message: redact(textOf(wire.Message))}
+	if code, err := strconv.Atoi(textOf(wire.Code)); err == nil {
+		e.Code = RPCCode(code)
+	}
+	if wire.Data != nil && string(wire.Data) != "null" {
+		e.Data = json.RawMessage(redact(string(wire.Data)))
+	}
+	return e
+}
+
+// textOf is the text of a JSON string, and any other JSON as it is.
+func textOf(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}
+
+// Revert is how a contract refused a call.
+type Revert struct {
+	// Data is what the contract returned, nil if the node did not say. A custom
+	// error decodes with the contract's ABI.
+	Data []byte
+
+	// Reason is the text of Solidity's revert("…") and require(…, "…").
+	Reason string
+
+	// Panic is the code of Solidity's Panic(uint256), such as 0x11 for an
+	// overflow; absent for any other revert.
+	Panic Quantity
+}
+
+// Revert says how a contract refused. ok is false if the error is of another
+// kind. The data may be nested, as development nodes and wallets do it.
+func (e *RPCError) Revert() (revert Revert, ok bool) {
+	revert.Data = revertData(e.Data, 4)
+	if len(revert.Data) >= 4 {
+		selector, arguments := [4]byte(revert.Data), revert.Data[4:]
+		switch selector {
+		case [4]byte{0x08, 0xc3, 0x79, 0xa0}: // Error(string)
+			revert.Reason, ok = abiString(arguments)
+		case [4]byte{0x4e, 0x48, 0x7b, 0x71}: // Panic(uint256)
+			if ok = len(arguments) == 32; ok {
+				_ = revert.Panic.set(formHex, strings.TrimLeft(hex.EncodeToString(arguments), "0"), 16, arguments) // 256 bits fit
+			}
+		}
+	}
+	if revert.Data == nil {
+		_, revert.Reason, _ = strings.Cut(e.Message, "execution reverted: ")
+	}
+	ok = ok || e.Code == rpcReverted || strings.Contains(strings.ToLower(e.Message+string(e.Data)), "revert")
+	if !ok {
+		return Revert{}, false
+	}
+	return revert, true
+}
+
+// revertData finds the bytes of a revert in the data of an error: a hex string,
+// perhaps after "Reverted ", or one in the objects that some nodes wrap round.
+func revertData(raw json.RawMessage, depth int) []byte {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		digits, prefixed := strings.CutPrefix(strings.TrimPrefix(text, "Reverted "), "0x")
+		if data, err := hex.DecodeString(digits); prefixed && err == nil {
+			return data
+		}
+		return nil
+	}
+	var object map[string]json.RawMessage
+	if depth == 0 || json.Unmarshal(raw, &object) != nil {
+		return nil
+	}
+	for _, name := range []string{"data", "return", "result", "output"} {
+		if data := revertData(object[name], depth-1); data != nil {
+			return data
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) { // in the same order each time
+		if object[name][0] != '{' {
+			continue // a hash, say
+		}
+		if data := revertData(object[name], depth-1); data != nil {
+			return data
+		}
+	}
+	return nil
+}
+
+// abiString decodes the only argument of a call, a string: where it begins, how
+// long it is, its bytes.
+func abiString(b []byte) (string, bool) {
+	start, ok := abiLength(b, 0)
+	if !ok {
+		return "", false
+	}
+	length, ok := abiLength(b, start)
+	if !ok || length > len(b)-start-32 {
+		return "", false
+	}
+	return strings.ToValidUTF8(string(b[start+32:start+32+length]), "�"), true
+}
+
+// abiLength reads the word at an offset, a number no larger than b is long.
+func abiLength(b []byte, at int) (int, bool) {
+	if at > len(b)-32 {
+		return 0, false
+	}
+	n := new(big.Int).SetBytes(b[at : at+32])
+	if !n.IsInt64() || n.Int64() > int64(len(b)) {
+		return 0, false
+	}
+	return int(n.Int64()), true
+}
+
+// HTTPError is an answer that is no success of HTTP, or one that is not
+// JSON-RPC, such as the page of a proxy. [errors.As] finds the [*RPCError] in
+// it if the body had one.
+type HTTPError struct {
+	Status     int           // HTTP status
+	RetryAfter time.Duration // what the answer asked to wait, 0 if nothing
+
+	// Excerpt is the beginning of a body that is not JSON-RPC, on one line and
+	// at most 200 bytes long.
+	Excerpt string
+
+	refused *RPCError
+}
+
+func (e *HTTPError) Error() string {
+	text := "HTTP " + strconv.Itoa(e.Status)
+	if e.RetryAfter > 0 {
+		text += " (retry after " + e.RetryAfter.String() + ")"
+	}
+	if e.refused != nil {
+		return text + ": " + e.refused.Error()
+	}
+	return text + ", which is not JSON-RPC: " + strconv.Quote(e.Excerpt)
+}
+
+// Unwrap returns the [*RPCError] in the body, if there was one.
+func (e *HTTPError) Unwrap() error {
+	if e.refused == nil {
+		return nil
+	}
+	return e.refused
+}
