@@ -258,7 +258,7 @@ func (q *Quantity) UnmarshalJSON(b []byte) error {
 	case string(b) == "null", text == "", hex && digits == "" && form == formDecimal:
 		*q = Quantity{}
 		return nil
-	case hex && strings.Trim(digits, "0123456789abcdefABCDEF") == "": // of any length: 0x1b4 is usual
+	case hex && isHex(digits):
 		return q.set(formHex, strings.TrimLeft(digits, "0"), 16, b)
 	}
 	plain, err := canonicalAmount(text)
