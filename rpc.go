@@ -196,7 +196,7 @@ func (e *endpoint) set(rpcURL string) error {
 	if u.User != nil {
 		password, _ := u.User.Password()
 		e.login(u.User.Username(), password)
-		e.hide(u.User.String())
+		e.hide(strings.Split(u.User.String(), ":")...)
 		u.User = nil
 	}
 	e.address = u.String()
@@ -225,9 +225,11 @@ func (e *endpoint) login(user, password string) {
 // hide adds what must not be seen. Shorter pieces, such as v2 or eth, are no
 // secrets, and taking them out would make every text unreadable.
 func (e *endpoint) hide(secrets ...string) {
-	for _, s := range secrets {
-		if len(s) >= 4 && !slices.Contains(e.secrets, s) {
-			e.secrets = append(e.secrets, s)
+	for _, secret := range secrets {
+		for _, s := range []string{secret, url.QueryEscape(secret), url.PathEscape(secret)} {
+			if len(secret) >= 4 && !slices.Contains(e.secrets, s) {
+				e.secrets = append(e.secrets, s)
+			}
 		}
 	}
 }

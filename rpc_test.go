@@ -1,0 +1,913 @@
+package ramp_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/rlp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// rpcNode is a node behind real HTTP that answers what a test says. ID in an
+// answer stands for the id of the request.
+type rpcNode struct {
+	*httptest.Server
+	mu    sync.Mutex
+	asked []string // bodies, with ID for their id
+}
+
+func newNode(t testing.TB, answer func(w http.ResponseWriter, r *http.Request, body string) string) *rpcNode {
+	t.Helper()
+	n := &rpcNode{}
+	n.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		var request struct{ ID json.Number }
+		_ = json.Unmarshal(body, &request) // a batch has none
+		text := strings.Replace(string(body), `"id":`+request.ID.String()+`,`, `"id":ID,`, 1)
+		n.mu.Lock()
+		n.asked = append(n.asked, text)
+		n.mu.Unlock()
+		_, _ = io.WriteString(w, strings.ReplaceAll(answer(w, r, text), "ID", request.ID.String()))
+	}))
+	t.Cleanup(n.Close)
+	return n
+}
+
+// says answers every request with the same.
+func says(status int, body string, header ...string) func(http.ResponseWriter, *http.Request, string) string {
+	return func(w http.ResponseWriter, _ *http.Request, _ string) string {
+		for i := 0; i < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(status)
+		return body
+	}
+}
+
+func result(json string) string { return `{"jsonrpc":"2.0","id":ID,"result":` + json + `}` }
+
+func (n *rpcNode) client(t testing.TB, options ...ramp.RPCOption) *ramp.RPC {
+	t.Helper()
+	client, err := ramp.NewRPC(n.URL, append([]ramp.RPCOption{ramp.WithRetries(0)}, options...)...)
+	require.NoError(t, err)
+	return client
+}
+
+func TestARequestHasTheBytesOfTheInterface(t *testing.T) {
+	var got *http.Request
+	n := newNode(t, func(_ http.ResponseWriter, r *http.Request, _ string) string {
+		got = r
+		return result(`"0x10"`)
+	})
+	number, err := n.client(t).BlockNumber(t.Context())
+	require.NoError(t, err)
+	assert.EqualValues(t, 16, number)
+	assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":"eth_blockNumber","params":[]}`}, n.asked)
+	assert.Equal(t, http.MethodPost, got.Method)
+	assert.Equal(t, "application/json", got.Header.Get("Content-Type"))
+	assert.Equal(t, "ramp-go", got.Header.Get("User-Agent"))
+}
+
+func TestEveryRequestHasAnIDOfItsOwn(t *testing.T) {
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	n := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var request struct{ ID json.Number }
+		_ = json.NewDecoder(r.Body).Decode(&request)
+		mu.Lock()
+		defer mu.Unlock()
+		seen[request.ID.String()] = true
+		_, _ = fmt.Fprintf(w, `{"id":%s,"result":"0x1"}`, request.ID)
+	}))
+	defer n.Close()
+	client, err := ramp.NewRPC(n.URL)
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			_, err := client.BlockNumber(t.Context())
+			assert.NoError(t, err)
+		})
+	}
+	all.Wait()
+	assert.Len(t, seen, 20)
+}
+
+// What other clients read wrongly, and what must not be taken for an answer.
+func TestAnswersThatNodesAndProxiesGive(t *testing.T) {
+	rpcError := func(err error) *ramp.RPCError {
+		var refused *ramp.RPCError
+		if errors.As(err, &refused) {
+			return refused
+		}
+		return nil
+	}
+	for name, test := range map[string]struct {
+		status int
+		header []string
+		body   string
+		is     error // errors.Is
+		rpc    *ramp.RPCError
+		http   *ramp.HTTPError
+		text   string // in the error; "" for success
+	}{
+		"a result beside a null error":  {body: `{"jsonrpc":"2.0","id":ID,"result":"0x10","error":null}`},
+		"a result without a version":    {body: `{"id":ID,"result":"0x10"}`},
+		"a result with leading zeros":   {body: result(`"0x0010"`)},
+		"a result that is a number":     {body: result(`16`)},
+		"a result with white space":     {body: " \r\n" + result(`"0x10"`) + "\n\n"},
+		"201":                           {status: 201, body: result(`"0x10"`)},
+		"an error object":               {body: `{"id":ID,"error":{"code":-32601,"message":"no such method","data":{"a":1}}}`, is: ramp.RPCMethodNotFound, rpc: &ramp.RPCError{Code: -32601, Message: "no such method", Data: json.RawMessage(`{"a":1}`)}, text: "no such method"},
+		"an error with a null result":   {body: `{"id":ID,"result":null,"error":{"code":-32602,"message":"bad"}}`, is: ramp.RPCInvalidParams, rpc: &ramp.RPCError{Code: -32602, Message: "bad"}, text: "bad"},
+		"an error with null data":       {body: `{"id":ID,"error":{"code":-32603,"message":"m","data":null}}`, is: ramp.RPCInternalError, rpc: &ramp.RPCError{Code: -32603, Message: "m"}, text: "JSON-RPC error -32603: m"},
+		"an error without an id":        {body: `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}`, is: ramp.RPCParseError, rpc: &ramp.RPCError{Code: -32700, Message: "parse error"}, text: "parse error"},
+		"an error that is a string":     {body: `{"id":ID,"error":"over quota"}`, rpc: &ramp.RPCError{Message: "over quota"}, text: "over quota"},
+		"an error that is a number":     {body: `{"id":ID,"error":7}`, rpc: &ramp.RPCError{Message: "7"}, text: "7"},
+		"a code that is a string":       {body: `{"id":ID,"error":{"code":"-32600","message":"m"}}`, is: ramp.RPCInvalidRequest, rpc: &ramp.RPCError{Code: -32600, Message: "m"}, text: "m"},
+		"an error without a message":    {body: `{"id":ID,"error":{"code":-32601}}`, is: ramp.RPCMethodNotFound, rpc: &ramp.RPCError{Code: -32601}, text: "method not found"},
+		"an error of the server range":  {body: `{"id":ID,"error":{"code":-32042,"message":"m"}}`, is: ramp.RPCServerError, rpc: &ramp.RPCError{Code: -32042, Message: "m"}, text: "m"},
+		"a wrong id":                    {body: `{"id":999999,"result":"0x10"}`, text: "id of another request"},
+		"an error with a wrong id":      {body: `{"id":999999,"error":{"code":1,"message":"m"}}`, text: "id of another request"},
+		"an id that is a string":        {body: `{"id":"ID","result":"0x10"}`, text: "id of another request"},
+		"a result without an id":        {body: `{"result":"0x10"}`, text: "id of another request"},
+		"neither result nor error":      {body: `{"id":ID}`, http: &ramp.HTTPError{Status: 200, Excerpt: `{"id":1}`}, text: "not JSON-RPC"},
+		"an empty answer":               {body: "", http: &ramp.HTTPError{Status: 200}, text: "not JSON-RPC"},
+		"trailing garbage":              {body: result(`"0x10"`) + "x", http: &ramp.HTTPError{Status: 200, Excerpt: `{"jsonrpc":"2.0","id":1,"result":"0x10"}x`}, text: "not JSON-RPC"},
+		"a truncated answer":            {body: `{"id":ID,"result":"0x`, http: &ramp.HTTPError{Status: 200, Excerpt: `{"id":1,"result":"0x`}, text: "not JSON-RPC"},
+		"an array":                      {body: `[` + result(`"0x10"`) + `]`, http: &ramp.HTTPError{Status: 200, Excerpt: `[{"jsonrpc":"2.0","id":1,"result":"0x10"}]`}, text: "not JSON-RPC"},
+		"HTML":                          {body: "<html>\n<b>Log in</b>", http: &ramp.HTTPError{Status: 200, Excerpt: "<html> <b>Log in</b>"}, text: "<html> <b>Log in</b>"},
+		"HTML and 502":                  {status: 502, body: "<html>", http: &ramp.HTTPError{Status: 502, Excerpt: "<html>"}, text: "HTTP 502"},
+		"401":                           {status: 401, body: "who?", http: &ramp.HTTPError{Status: 401, Excerpt: "who?"}, text: "HTTP 401"},
+		"a result under a failing HTTP": {status: 500, body: result(`"0x10"`), http: &ramp.HTTPError{Status: 500, Excerpt: `{"jsonrpc":"2.0","id":1,"result":"0x10"}`}, text: "HTTP 500"},
+		"a redirect":                    {status: 307, header: []string{"Location", "/elsewhere"}, http: &ramp.HTTPError{Status: 307}, text: "HTTP 307"},
+		"429 with Retry-After and an RPC error inside": {status: 429, header: []string{"Retry-After", "7"},
+			body: `{"id":ID,"error":{"code":-32005,"message":"slow down"}}`, is: ramp.RPCServerError,
+			rpc: &ramp.RPCError{Code: -32005, Message: "slow down"}, http: &ramp.HTTPError{Status: 429, RetryAfter: 7 * time.Second},
+			text: "HTTP 429 (retry after 7s): JSON-RPC error -32005: slow down"},
+		"429 inside a 200":         {body: `{"id":ID,"error":{"code":429,"message":"slow down"}}`, is: ramp.RPCCode(429), rpc: &ramp.RPCError{Code: 429, Message: "slow down"}, text: "slow down"},
+		"a negative quantity":      {body: result(`-1`), text: "result cannot be read"},
+		"a negative hex quantity":  {body: result(`"-0x1"`), text: "result cannot be read"},
+		"a fraction":               {body: result(`1.5`), text: "result cannot be read"},
+		"a quantity above 64 bits": {body: result(`"0x10000000000000000"`), text: "more than 64 bits"},
+		"a quantity that is null":  {body: result(`null`), text: "result is null"},
+		"a quantity that is text":  {body: result(`"many"`), text: "result cannot be read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.status == 0 {
+				test.status = http.StatusOK
+			}
+			n := newNode(t, says(test.status, test.body, test.header...))
+			number, err := n.client(t).BlockNumber(t.Context())
+			assert.Len(t, n.asked, 1)
+			if test.text == "" {
+				require.NoError(t, err)
+				assert.EqualValues(t, 16, number)
+				return
+			}
+			require.Error(t, err)
+			assert.Zero(t, number)
+			assert.ErrorContains(t, err, test.text)
+			assert.True(t, strings.HasPrefix(err.Error(), "ramp: eth_blockNumber: "), err)
+			assert.Equal(t, test.rpc, rpcError(err))
+			if test.is != nil {
+				assert.ErrorIs(t, err, test.is)
+			}
+			var failure *ramp.HTTPError
+			assert.Equal(t, test.http != nil, errors.As(err, &failure))
+			if test.http != nil && failure != nil {
+				assert.Equal(t, *test.http, ramp.HTTPError{Status: failure.Status, RetryAfter: failure.RetryAfter, Excerpt: failure.Excerpt})
+			}
+		})
+	}
+}
+
+func TestARedirectIsNotFollowed(t *testing.T) {
+	elsewhere := newNode(t, says(200, result(`"0x10"`)))
+	n := newNode(t, says(308, "", "Location", elsewhere.URL))
+	_, err := n.client(t).BlockNumber(t.Context())
+	assert.ErrorContains(t, err, "HTTP 308")
+	assert.Len(t, n.asked, 1)
+	assert.Empty(t, elsewhere.asked)
+}
+
+func TestAnAnswerAboveTheLimitIsNotReadToItsEnd(t *testing.T) {
+	n := newNode(t, func(w http.ResponseWriter, r *http.Request, _ string) string {
+		for r.Context().Err() == nil { // endless, as far as the client lets it
+			if _, err := w.Write(bytes.Repeat([]byte(" "), 1<<10)); err != nil {
+				break
+			}
+		}
+		return ""
+	})
+	_, err := n.client(t, ramp.WithMaxAnswer(10<<10)).BlockNumber(t.Context())
+	assert.ErrorContains(t, err, "too large: its limit is 10240 bytes")
+
+	fits := newNode(t, says(200, strings.Repeat(" ", 100)+`{"id":1,"result":"0x10"}`))
+	_, err = fits.client(t, ramp.WithMaxAnswer(124)).BlockNumber(t.Context())
+	assert.NoError(t, err)
+	_, err = fits.client(t, ramp.WithMaxAnswer(123)).BlockNumber(t.Context())
+	assert.ErrorContains(t, err, "too large")
+}
+
+func TestASlowBodyMeetsTheTimeout(t *testing.T) {
+	n := newNode(t, func(w http.ResponseWriter, r *http.Request, _ string) string {
+		_, _ = io.WriteString(w, `{"id":1,`)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		return ""
+	})
+	_, err := n.client(t, ramp.WithTimeout(50*time.Millisecond)).BlockNumber(t.Context())
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+// steps is what a script goes through.
+type steps = []func(*http.Request) (*http.Response, error)
+
+// scripted is a client on a network in memory, in a bubble whose time passes by
+// itself.
+func scripted(t *testing.T, s *script, options ...ramp.RPCOption) *ramp.RPC {
+	t.Helper()
+	s.start = time.Now()
+	client, err := ramp.NewRPC("https://node.example.com",
+		append([]ramp.RPCOption{ramp.WithHTTPClient(&http.Client{Transport: s})}, options...)...)
+	require.NoError(t, err)
+	return client
+}
+
+func TestAReadIsRepeatedAfterAFailureThatMayPass(t *testing.T) {
+	for name, test := range map[string]struct {
+		first func(*http.Request) (*http.Response, error)
+		sent  int
+	}{
+		"a dropped connection":     {disconnect, 2},
+		"an attempt without end":   {hang, 2},
+		"408":                      {status(408, nil, ""), 2},
+		"425":                      {status(425, nil, ""), 2},
+		"429":                      {status(429, nil, ""), 2},
+		"500":                      {status(500, nil, ""), 2},
+		"502":                      {status(502, nil, "<html>"), 2},
+		"503 with an RPC error":    {status(503, nil, `{"id":1,"error":{"code":-32000,"message":"m"}}`), 2},
+		"-32005 inside a 200":      {status(200, nil, `{"id":1,"error":{"code":-32005,"message":"m"}}`), 2},
+		"429 inside a 200":         {status(200, nil, `{"id":1,"error":{"code":429,"message":"m"}}`), 2},
+		"a refusal":                {status(200, nil, `{"id":1,"error":{"code":-32000,"message":"m"}}`), 1},
+		"400":                      {status(400, nil, ""), 1},
+		"404":                      {status(404, nil, ""), 1},
+		"a redirect":               {status(302, nil, ""), 1},
+		"HTML":                     {status(200, nil, "<html>"), 1},
+		"a result of another kind": {status(200, nil, `{"id":1,"result":{}}`), 1},
+		"the id of another":        {status(200, nil, `{"id":7,"result":"0x10"}`), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{steps: steps{test.first, status(200, nil, `{"id":2,"result":"0x10"}`)}}
+				number, err := scripted(t, s).BlockNumber(t.Context())
+				assert.Len(t, s.sent, test.sent)
+				assert.Equal(t, test.sent == 2, err == nil, err)
+				if err == nil {
+					assert.EqualValues(t, 16, number)
+				}
+			})
+		})
+	}
+}
+
+func TestRetryAfterIsWaitedFor(t *testing.T) {
+	for name, busy := range map[string]func(*http.Request) (*http.Response, error){
+		"on 429":           status(429, map[string]string{"Retry-After": "9"}, ""),
+		"on 429 in a 200":  status(200, map[string]string{"Retry-After": "9"}, `{"id":1,"error":{"code":429,"message":"m"}}`),
+		"on -32005 in 429": status(429, map[string]string{"Retry-After": "9"}, `{"id":1,"error":{"code":-32005,"message":"m"}}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{steps: steps{busy, status(200, nil, `{"id":2,"result":"0x10"}`)}}
+				_, err := scripted(t, s).BlockNumber(t.Context())
+				require.NoError(t, err)
+				assert.Equal(t, []time.Duration{0, 9 * time.Second}, s.at)
+			})
+		})
+	}
+}
+
+func TestOnlyWhatIsKnownToReadIsRepeated(t *testing.T) {
+	for method, sent := range map[string]int{
+		"eth_blockNumber": 3, "eth_call": 3, "eth_getLogs": 3, "eth_getProof": 3, "net_version": 3, "web3_clientVersion": 3, "eth_gasPrice": 3,
+		"eth_sendTransaction": 1, "eth_sendRawTransaction": 1, "eth_sendRawTransactionSync": 1, "personal_sendTransaction": 1,
+		"eth_getFilterChanges": 1, "eth_sign": 1, "evm_mine": 1, "wemix_anything": 1,
+	} {
+		t.Run(method, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{steps: steps{disconnect}}
+				err := scripted(t, s).Call(t.Context(), nil, method)
+				assert.ErrorContains(t, err, "ramp: "+method+": connection reset")
+				assert.Len(t, s.sent, sent)
+
+				s = &script{steps: steps{disconnect}}
+				calls := []ramp.BatchCall{{Method: "eth_blockNumber"}, {Method: method}}
+				assert.Error(t, scripted(t, s).Batch(t.Context(), calls))
+				assert.Len(t, s.sent, sent, "in a batch")
+			})
+		})
+	}
+}
+
+// A node that reads a send and hangs up has it, for all the client can know.
+func TestASendIsNeverSentTwice(t *testing.T) {
+	for name, send := range map[string]func(*ramp.RPC) error{
+		"raw": func(r *ramp.RPC) error { _, err := r.SendRawTransaction(t.Context(), []byte{2, 1}); return err },
+		"signed by node": func(r *ramp.RPC) error {
+			_, err := r.SendTransaction(t.Context(), ramp.TransactionRequest{})
+			return err
+		},
+		"in a batch": func(r *ramp.RPC) error {
+			return r.Batch(t.Context(), []ramp.BatchCall{{Method: "eth_sendRawTransaction", Params: []any{"0x0201"}}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			warm := true
+			n := newNode(t, func(_ http.ResponseWriter, _ *http.Request, _ string) string {
+				if warm {
+					return result(`"0x1"`)
+				}
+				panic(http.ErrAbortHandler) // hangs up
+			})
+			client := n.client(t, ramp.WithRetries(5))
+			_, err := client.BlockNumber(t.Context()) // so that a connection is kept that may be stale
+			require.NoError(t, err)
+			warm = false
+			assert.ErrorContains(t, send(client), "EOF")
+			assert.Len(t, n.asked, 2)
+		})
+	}
+}
+
+func TestAReadIsRepeatedWhenTheNodeHangsUp(t *testing.T) {
+	times := 0
+	n := newNode(t, func(_ http.ResponseWriter, _ *http.Request, _ string) string {
+		if times++; times == 1 {
+			panic(http.ErrAbortHandler)
+		}
+		return result(`"0x10"`)
+	})
+	_, err := n.client(t, ramp.WithRetries(1)).BlockNumber(t.Context())
+	assert.NoError(t, err)
+	assert.Len(t, n.asked, 2)
+
+	// And before it has read anything.
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	accepted := make(chan int)
+	go func() {
+		n := 0
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				accepted <- n
+				return
+			}
+			n++
+			_ = connection.Close()
+		}
+	}()
+	client, err := ramp.NewRPC("http://"+listener.Addr().String(), ramp.WithRetries(1))
+	require.NoError(t, err)
+	_, err = client.BlockNumber(t.Context())
+	assert.Error(t, err)
+	require.NoError(t, listener.Close())
+	assert.Equal(t, 2, <-accepted)
+}
+
+func TestAResentTransactionCountsOnce(t *testing.T) {
+	raw := []byte{2, 0xc1, 5}
+	hash := crypto.Keccak256Hash(raw)
+	known := status(200, nil, `{"id":2,"error":{"code":-32000,"message":"already known"}}`)
+	tx := status(200, nil, `{"id":3,"result":{"hash":"`+hash.Hex()+`"}}`)
+	for name, test := range map[string]struct {
+		steps steps
+		asked string // the last request
+		fails bool
+	}{
+		"when the second attempt arrives": {
+			steps: steps{disconnect, status(200, nil, `{"id":2,"result":"`+hash.Hex()+`"}`)},
+			asked: `{"jsonrpc":"2.0","id":2,"method":"eth_sendRawTransaction","params":["0x02c105"]}`},
+		"when the first had arrived": {
+			steps: steps{disconnect, known, tx},
+			asked: `{"jsonrpc":"2.0","id":3,"method":"eth_getTransactionByHash","params":["` + hash.Hex() + `"]}`},
+		"when the first is in a block": {
+			steps: steps{disconnect, status(200, nil, `{"id":2,"error":{"code":-32000,"message":"nonce too low"}}`), tx},
+			asked: `{"jsonrpc":"2.0","id":3,"method":"eth_getTransactionByHash","params":["` + hash.Hex() + `"]}`},
+		"but a refusal stays one": {
+			steps: steps{status(200, nil, `{"id":1,"error":{"code":-32000,"message":"nonce too low"}}`), status(200, nil, `{"id":2,"result":null}`)},
+			asked: `{"jsonrpc":"2.0","id":2,"method":"eth_getTransactionByHash","params":["` + hash.Hex() + `"]}`, fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{steps: test.steps}
+				got, err := scripted(t, s, ramp.WithResend()).SendRawTransaction(t.Context(), raw)
+				assert.Len(t, s.sent, len(test.steps))
+				assert.Equal(t, test.asked, string(s.sent[len(s.sent)-1]))
+				if test.fails {
+					assert.ErrorContains(t, err, "nonce too low")
+					return
+				}
+				assert.NoError(t, err)
+				assert.Equal(t, hash, got)
+			})
+		})
+	}
+}
+
+// A transaction of type 0x7 has the hash of the one of type 0x2 in it.
+func TestAResentFeeDelegatedTransactionIsFoundByTheHashOfItsSender(t *testing.T) {
+	sender := []any{uint64(1), uint64(7), []byte("signed by the sender")}
+	inner, err := rlp.EncodeToBytes(sender)
+	require.NoError(t, err)
+	outer, err := rlp.EncodeToBytes([]any{sender, common.HexToAddress("0xfee"), uint64(1), uint64(2), uint64(3)})
+	require.NoError(t, err)
+	hash := crypto.Keccak256Hash([]byte{2}, inner)
+	n := newNode(t, func(_ http.ResponseWriter, _ *http.Request, body string) string {
+		if strings.Contains(body, hash.Hex()) {
+			return result(`{"type":"0x7","hash":"` + hash.Hex() + `"}`)
+		}
+		return `{"id":ID,"error":"already known"}`
+	})
+	got, err := n.client(t, ramp.WithResend()).SendRawTransaction(t.Context(), append([]byte{7}, outer...))
+	require.NoError(t, err)
+	assert.Equal(t, hash, got)
+
+	for _, broken := range [][]byte{{}, {7}, {7, 0xc0}, {7, 0x80}} {
+		_, err := n.client(t, ramp.WithResend()).SendRawTransaction(t.Context(), broken)
+		assert.ErrorContains(t, err, "ramp: eth_sendRawTransaction: ")
+	}
+}
+
+// batchNode answers a batch with its answers in the order that a test says.
+func batchNode(t *testing.T, answer func(ids []string) string) *rpcNode {
+	t.Helper()
+	return newNode(t, func(_ http.ResponseWriter, _ *http.Request, body string) string {
+		var requests []struct{ ID json.Number }
+		if !assert.NoError(t, json.Unmarshal([]byte(body), &requests)) {
+			return ""
+		}
+		ids := make([]string, len(requests))
+		for i, r := range requests {
+			ids[i] = r.ID.String()
+		}
+		return answer(ids)
+	})
+}
+
+func balances(n int) ([]ramp.BatchCall, []ramp.Quantity) {
+	calls, got := make([]ramp.BatchCall, n), make([]ramp.Quantity, n)
+	for i := range calls {
+		calls[i] = ramp.BatchCall{Method: "eth_getBalance", Params: []any{common.BigToAddress(common.Big1), ramp.Latest}, Into: &got[i]}
+	}
+	return calls, got
+}
+
+func TestABatchMatchesAnswersByID(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer func(ids []string) string
+		want   [2]string // the number, or a part of the error
+		whole  string    // a part of the error of the batch
+	}{
+		"in order": {
+			answer: func(id []string) string {
+				return `[{"id":` + id[0] + `,"result":"0x1"},{"id":` + id[1] + `,"result":"0x2"}]`
+			},
+			want: [2]string{"1", "2"}},
+		"out of order": {
+			answer: func(id []string) string {
+				return `[{"id":` + id[1] + `,"result":"0x2"},{"id":` + id[0] + `,"result":"0x1","error":null}]`
+			},
+			want: [2]string{"1", "2"}},
+		"with an error in it": {
+			answer: func(id []string) string {
+				return `[{"id":` + id[0] + `,"error":{"code":3,"message":"execution reverted"}},{"id":` + id[1] + `,"result":"0x2"}]`
+			},
+			want: [2]string{"JSON-RPC error 3: execution reverted", "2"}},
+		"with a result that cannot be read": {
+			answer: func(id []string) string {
+				return `[{"id":` + id[0] + `,"result":{}},{"id":` + id[1] + `,"result":"0x2"}]`
+			},
+			want: [2]string{"the result cannot be read", "2"}},
+		"short": {
+			answer: func(id []string) string { return `[{"id":` + id[1] + `,"result":"0x2"}]` },
+			want:   [2]string{"without an answer to this call", "2"}},
+		"with neither result nor error": {
+			answer: func(id []string) string {
+				return `[{"id":` + id[0] + `},{"id":` + id[1] + `,"result":"0x2"}]`
+			},
+			want: [2]string{"without an answer to this call", "2"}},
+		"with ids of others": {
+			answer: func(id []string) string {
+				return `[{"id":99,"result":"0x9"},{"id":0,"result":"0x9"},{"id":"` + id[0] + `","result":"0x9"},{"id":null,"result":"0x9"},7,null]`
+			},
+			whole: "not JSON-RPC"},
+		"with ids of others alone": {
+			answer: func(id []string) string {
+				return `[{"id":99,"result":"0x9"},{"id":0,"result":"0x9"},{"id":"` + id[0] + `","result":"0x9"},{"id":null,"result":"0x9"},null]`
+			},
+			want: [2]string{"without an answer to this call", "without an answer to this call"}},
+		"with one call answered twice": {
+			answer: func(id []string) string {
+				return `[{"id":` + id[0] + `,"result":"0x1"},{"id":` + id[1] + `,"result":"0x2"},{"id":` + id[0] + `,"result":"0x3"}]`
+			},
+			want: [2]string{"answered twice", "2"}},
+		"by one error": {
+			answer: func([]string) string {
+				return `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batch too large"}}`
+			},
+			whole: "JSON-RPC error -32600: batch too large"},
+		"by one result": {
+			answer: func(id []string) string { return `{"id":` + id[0] + `,"result":"0x1"}` },
+			whole:  "not JSON-RPC"},
+		"by HTML":    {answer: func([]string) string { return "<html>" }, whole: "not JSON-RPC"},
+		"by nothing": {answer: func([]string) string { return "" }, whole: "not JSON-RPC"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := batchNode(t, test.answer)
+			calls, got := balances(2)
+			calls[0].Err = errors.New("of an earlier time")
+			err := n.client(t).Batch(t.Context(), calls)
+			if test.whole != "" {
+				require.ErrorContains(t, err, test.whole)
+				test.want = [2]string{test.whole, test.whole}
+			} else {
+				require.NoError(t, err)
+			}
+			for i, want := range test.want {
+				if len(want) > 1 {
+					assert.ErrorContains(t, calls[i].Err, want)
+					continue
+				}
+				assert.NoError(t, calls[i].Err)
+				assert.Equal(t, want, got[i].String())
+			}
+		})
+	}
+}
+
+func TestABatchIsWrittenAsOneArray(t *testing.T) {
+	n := batchNode(t, func(id []string) string {
+		return `[{"id":` + id[0] + `,"result":null},{"id":` + id[1] + `,"result":"x"}]`
+	})
+	var receipt ramp.Receipt
+	calls := []ramp.BatchCall{
+		{Method: "eth_getTransactionReceipt", Params: []any{common.Hash{}}, Into: &receipt},
+		{Method: "net_version"},
+	}
+	require.NoError(t, n.client(t).Batch(t.Context(), calls))
+	assert.ErrorIs(t, calls[0].Err, ramp.ErrNotFound)
+	assert.NoError(t, calls[1].Err, "a result that nobody wants")
+	assert.Equal(t, []string{`[{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionReceipt","params":["` + (common.Hash{}).Hex() + `"]},` +
+		`{"jsonrpc":"2.0","id":2,"method":"net_version","params":[]}]`}, n.asked)
+
+	require.NoError(t, n.client(t).Batch(t.Context(), nil))
+	assert.Len(t, n.asked, 1, "nothing is asked for nothing")
+}
+
+// echo answers each call of a batch with its own id.
+func echo(ids []string) string {
+	answers := make([]string, len(ids))
+	for i, id := range ids {
+		answers[i] = `{"id":` + id + `,"result":` + id + `}`
+	}
+	return "[" + strings.Join(answers, ",") + "]"
+}
+
+func TestALongBatchIsSplit(t *testing.T) {
+	var sizes []int
+	n := batchNode(t, func(ids []string) string {
+		sizes = append(sizes, len(ids))
+		return echo(ids)
+	})
+	calls, got := balances(7)
+	require.NoError(t, n.client(t, ramp.WithBatchSize(3)).Batch(t.Context(), calls))
+	assert.Equal(t, []int{3, 3, 1}, sizes)
+	for i := range got {
+		assert.NoError(t, calls[i].Err)
+		assert.Equal(t, fmt.Sprint(i+1), got[i].String())
+	}
+}
+
+func TestABatchThatFailsIsNotGoneOnWith(t *testing.T) {
+	parts := 0
+	n := batchNode(t, func(ids []string) string {
+		if parts++; parts == 2 {
+			return "<html>"
+		}
+		return echo(ids)
+	})
+	calls, _ := balances(3)
+	require.Error(t, n.client(t, ramp.WithBatchSize(1)).Batch(t.Context(), calls))
+	assert.Len(t, n.asked, 2)
+	assert.NoError(t, calls[0].Err)
+	assert.ErrorContains(t, calls[1].Err, "not JSON-RPC")
+	assert.ErrorContains(t, calls[2].Err, "not sent")
+}
+
+func TestABatchThatIsTooLargeIsHalved(t *testing.T) {
+	for name, large := range map[string]func(w http.ResponseWriter) string{
+		"as a request": func(w http.ResponseWriter) string { w.WriteHeader(http.StatusRequestEntityTooLarge); return "" },
+		"as an answer": func(http.ResponseWriter) string { return strings.Repeat(" ", 2000) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, func(w http.ResponseWriter, _ *http.Request, body string) string {
+				var requests []struct{ ID json.Number }
+				_ = json.Unmarshal([]byte(body), &requests)
+				if len(requests) > 2 {
+					return large(w)
+				}
+				ids := make([]string, len(requests))
+				for i, r := range requests {
+					ids[i] = r.ID.String()
+				}
+				return echo(ids)
+			})
+			calls, got := balances(5)
+			require.NoError(t, n.client(t, ramp.WithMaxAnswer(1000)).Batch(t.Context(), calls))
+			for i := range calls {
+				assert.NoError(t, calls[i].Err)
+				assert.True(t, got[i].Present())
+			}
+
+			// What sends may have been done already.
+			calls[4].Method = "eth_sendTransaction"
+			n.asked = nil
+			require.Error(t, n.client(t, ramp.WithMaxAnswer(1000)).Batch(t.Context(), calls))
+			assert.Len(t, n.asked, 1)
+		})
+	}
+}
+
+func TestOnlyTheCallsThatWereTurnedAwayAreRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: steps{
+			status(200, nil, `[{"id":1,"result":"0x1"},{"id":2,"error":{"code":-32005,"message":"slow down"}},{"id":3,"error":{"code":-32000,"message":"no"}}]`),
+			status(200, nil, `[{"id":4,"result":"0x2"}]`),
+		}}
+		calls, got := balances(3)
+		require.NoError(t, scripted(t, s).Batch(t.Context(), calls))
+		require.Len(t, s.sent, 2)
+		assert.Equal(t, 1, strings.Count(string(s.sent[1]), "eth_getBalance"))
+		assert.Equal(t, "1", got[0].String())
+		assert.Equal(t, "2", got[1].String())
+		assert.ErrorContains(t, calls[2].Err, "-32000")
+
+		s = &script{steps: steps{
+			status(200, nil, `[{"id":1,"error":{"code":429,"message":"slow down"}}]`),
+			status(200, nil, `[{"id":2,"error":{"code":429,"message":"slow down"}}]`),
+		}}
+		calls, _ = balances(1)
+		require.NoError(t, scripted(t, s, ramp.WithRetries(1)).Batch(t.Context(), calls), "the batch as such was answered")
+		assert.ErrorContains(t, calls[0].Err, "slow down")
+		assert.Len(t, s.sent, 2)
+	})
+}
+
+func TestParametersThatCannotBeWrittenAreNotSent(t *testing.T) {
+	n := newNode(t, says(200, result(`"0x1"`)))
+	err := n.client(t).Call(t.Context(), nil, "eth_call", make(chan int))
+	assert.ErrorContains(t, err, "ramp: eth_call: the parameters cannot be written")
+	err = n.client(t).Batch(t.Context(), []ramp.BatchCall{{Method: "eth_call", Params: []any{make(chan int)}}})
+	assert.ErrorContains(t, err, "the parameters cannot be written")
+	assert.Empty(t, n.asked)
+}
+
+func TestAnyMethodCanBeCalled(t *testing.T) {
+	n := newNode(t, says(200, result(`{"a":[1,"0x2"]}`)))
+	var raw json.RawMessage
+	require.NoError(t, n.client(t).Call(t.Context(), &raw, "wemix_anything", "a", 1, true, nil))
+	assert.Equal(t, `{"a":[1,"0x2"]}`, string(raw))
+	assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":"wemix_anything","params":["a",1,true,null]}`}, n.asked)
+
+	var into struct{ A []any }
+	require.NoError(t, n.client(t).Call(t.Context(), &into, "wemix_anything"))
+	assert.Equal(t, []any{1.0, "0x2"}, into.A)
+}
+
+func TestNoSecretOfTheURLIsEverShown(t *testing.T) {
+	const user, password, pathKey, queryKey, headerKey = "studio-user", "pass/word=", "v3-path-key", "query+key", "header-key"
+	secrets := []string{user, password, "pass%2Fword=", "pass%2Fword%3D", pathKey, queryKey, "query%2Bkey", headerKey, "c3R1ZGlvLXVzZXI6cGFzcy93b3JkPQ=="}
+	var arrived *http.Request
+	record := func(body string, status int, header ...string) func(http.ResponseWriter, *http.Request, string) string {
+		return func(w http.ResponseWriter, r *http.Request, text string) string {
+			arrived = r
+			return says(status, body, header...)(w, r, text)
+		}
+	}
+	all := strings.Join(secrets, " ")
+	quoted, err := json.Marshal(all)
+	require.NoError(t, err)
+	for name, answer := range map[string]func(http.ResponseWriter, *http.Request, string) string{
+		"a proxy that echoes":       record("<html>Cannot POST "+all, 404),
+		"a proxy that echoes, busy": record(all, 503),
+		"a refusal that echoes":     record(`{"id":ID,"error":{"code":1,"message":`+string(quoted)+`,"data":`+string(quoted)+`}}`, 200),
+		"a string that echoes":      record(`{"id":ID,"error":`+string(quoted)+`}`, 200),
+		"a redirect to nowhere":     record("", 302, "Location", "http://[::1]:x/"+pathKey),
+		"a redirect":                record("", 302, "Location", "/"+pathKey),
+		"nonsense":                  record(all, 200),
+		"a hang-up": func(_ http.ResponseWriter, r *http.Request, _ string) string {
+			arrived = r
+			panic(http.ErrAbortHandler)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, answer)
+			var log bytes.Buffer
+			address := strings.Replace(n.URL, "http://", "http://"+user+":pass%2Fword=@", 1) + "/api/" + pathKey + "?apikey=query%2Bkey&v=2"
+			client, err := ramp.NewRPC(address, ramp.WithRetries(1), ramp.WithHeader("X-Api-Key", headerKey),
+				ramp.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
+			require.NoError(t, err)
+			_, err = client.BlockNumber(t.Context())
+			require.Error(t, err)
+			batch := []ramp.BatchCall{{Method: "eth_blockNumber"}}
+			batchErr := client.Batch(t.Context(), batch)
+
+			gotUser, gotPassword, _ := arrived.BasicAuth()
+			assert.Equal(t, []string{user, password}, []string{gotUser, gotPassword})
+			assert.Equal(t, "/api/"+pathKey, arrived.URL.Path)
+			assert.Equal(t, queryKey, arrived.URL.Query().Get("apikey"))
+			assert.Equal(t, headerKey, arrived.Header.Get("X-Api-Key"))
+
+			var refused *ramp.RPCError
+			shown := fmt.Sprintf("%v|%+v|%#v|%s|%s|%v|%v", client, client, client, err, log.String(), batchErr, batch[0].Err)
+			if errors.As(err, &refused) {
+				shown += refused.Message + string(refused.Data)
+			}
+			asJSON, _ := json.Marshal(client)
+			shown += string(asJSON)
+			for _, secret := range secrets {
+				assert.NotContains(t, shown, secret)
+			}
+			assert.Contains(t, log.String(), "eth_blockNumber")
+			assert.Equal(t, n.URL, client.String())
+		})
+	}
+}
+
+func TestNoSecretIsShownWhenNobodyAnswers(t *testing.T) {
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	client, err := ramp.NewRPC(strings.Replace(closed.URL, "//", "//user:secret-password@", 1)+"/secret-key?secret=query", ramp.WithRetries(0))
+	require.NoError(t, err)
+	_, err = client.BlockNumber(t.Context())
+	require.Error(t, err)
+	assert.NotContains(t, err.Error(), "secret")
+	assert.ErrorContains(t, err, "connection refused")
+
+	// A network of the caller's own that puts the URL into its errors.
+	client, err = ramp.NewRPC("https://node.example.com/secret-key", ramp.WithRetries(0),
+		ramp.WithHTTPClient(&http.Client{Transport: &script{steps: steps{func(r *http.Request) (*http.Response, error) {
+			return nil, fmt.Errorf("cannot reach %s", r.URL)
+		}}}}))
+	require.NoError(t, err)
+	_, err = client.BlockNumber(t.Context())
+	assert.ErrorContains(t, err, "cannot reach https://node.example.com/[redacted]")
+}
+
+func TestCredentialsOfAnOption(t *testing.T) {
+	var got *http.Request
+	n := newNode(t, func(_ http.ResponseWriter, r *http.Request, _ string) string {
+		got = r
+		return result(`"0x1"`)
+	})
+	_, err := n.client(t, ramp.WithBasicAuth("user", "p:w"), ramp.WithHeader("x-api-key", "k"), ramp.WithUserAgent("game")).BlockNumber(t.Context())
+	require.NoError(t, err)
+	user, password, ok := got.BasicAuth()
+	assert.True(t, ok)
+	assert.Equal(t, []string{"user", "p:w", "k", "game"}, []string{user, password, got.Header.Get("X-Api-Key"), got.Header.Get("User-Agent")})
+}
+
+func TestURLsOfANode(t *testing.T) {
+	for address, ok := range map[string]bool{
+		"https://node.example.com":             true,
+		"https://node.example.com/v3/key?a=b":  true,
+		"https://user:password@node.example":   true,
+		"http://localhost:8545":                true,
+		"http://127.0.0.1:8545":                true,
+		"http://[::1]:8545":                    true,
+		"http://10.0.0.7:8545":                 true,
+		"http://192.168.1.7":                   true,
+		"http://172.16.0.1":                    true,
+		"http://169.254.1.1":                   true,
+		"http://[fd00::1]:8545":                true,
+		"http://node:8545":                     true,
+		"http://node.chain.svc.cluster.local.": true,
+		"http://node.studio.internal":          true,
+		"http://node.example.com":              false,
+		"http://172.32.0.1":                    false,
+		"http://8.8.8.8":                       false,
+		"http://node.local.example.com":        false,
+		"ws://localhost:8546":                  false,
+		"/var/run/node.ipc":                    false,
+		"localhost:8545":                       false,
+		"https://":                             false,
+		"https://node.example.com#x":           false,
+		"https://node.example.com/%zz-secret":  false,
+		"":                                     false,
+	} {
+		t.Run(address, func(t *testing.T) {
+			client, err := ramp.NewRPC(address)
+			if ok {
+				assert.NoError(t, err)
+				return
+			}
+			var wrong *ramp.InvalidError
+			require.ErrorAs(t, err, &wrong)
+			assert.Equal(t, "rpcURL", wrong.Fields[0].Path)
+			assert.NotContains(t, err.Error(), "secret")
+			assert.Nil(t, client)
+		})
+	}
+	_, err := ramp.NewRPC("http://node.example.com", ramp.WithInsecureHTTP())
+	assert.NoError(t, err)
+}
+
+func TestAnRPCThatCannotWorkIsNotMade(t *testing.T) {
+	for name, option := range map[string]ramp.RPCOption{
+		"nil":                    nil,
+		"no HTTP client":         ramp.WithHTTPClient(nil),
+		"no logger":              ramp.WithLogger(nil),
+		"no time":                ramp.WithTimeout(0),
+		"negative retries":       ramp.WithRetries(-1),
+		"no clock":               ramp.WithClock(nil),
+		"no answer":              ramp.WithMaxAnswer(0),
+		"no batch":               ramp.WithBatchSize(0),
+		"no interval":            ramp.WithPollInterval(0),
+		"a header without name":  ramp.WithHeader(" ", "x"),
+		"a header that resends":  ramp.WithHeader("idempotency-key", "x"),
+		"another of that effect": ramp.WithHeader("X-Idempotency-Key", "x"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, err := ramp.NewRPC("https://node.example.com", option)
+			assert.ErrorContains(t, err, "ramp: ")
+			assert.Nil(t, client)
+		})
+	}
+}
+
+func TestTheHTTPClientOfTheCallerIsCopied(t *testing.T) {
+	own := &http.Client{Timeout: time.Minute}
+	_, err := ramp.NewRPC("https://node.example.com", ramp.WithHTTPClient(own))
+	require.NoError(t, err)
+	assert.Nil(t, own.CheckRedirect)
+}
+
+// Whatever a node answers, there is a value or an error, and no panic.
+func FuzzRPCAnswer(f *testing.F) {
+	for _, body := range []string{
+		"", "null", "{}", "[]", "<html>", `{"id":1,"result":"0x10"}`, `{"id":1,"result":null}`, `{"id":1,"error":"x"}`,
+		`{"id":1,"error":{"code":3,"message":"execution reverted","data":"0x08c379a0"}}`, `[{"id":1,"result":"0x1"}]`,
+		`{"id":null,"error":{"code":1e9,"message":{},"data":{"data":{"data":"0x4e487b71"}}}}`, `[{"id":18446744073709551615}]`,
+	} {
+		f.Add(200, body)
+		f.Add(429, body)
+	}
+	f.Fuzz(func(t *testing.T, code int, body string) {
+		client, err := ramp.NewRPC("https://node.example.com/secret-key", ramp.WithRetries(0),
+			ramp.WithHTTPClient(&http.Client{Transport: &script{steps: steps{func(*http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
+			}}}}))
+		require.NoError(t, err)
+		check := func(err error) {
+			if err != nil {
+				assert.Less(t, len(err.Error()), 4<<10)
+				assert.NotContains(t, err.Error(), "\n")
+				assert.NotContains(t, err.Error(), "secret-key")
+			}
+		}
+		_, err = client.BlockNumber(t.Context())
+		check(err)
+		calls := []ramp.BatchCall{{Method: "eth_call", Into: new(hexutil.Bytes)}, {Method: "eth_getLogs", Into: new([]ramp.Log)}}
+		err = client.Batch(t.Context(), calls)
+		check(err)
+		for _, call := range calls {
+			check(call.Err)
+			if err != nil {
+				assert.Error(t, call.Err)
+			}
+		}
+	})
+}
