@@ -1,0 +1,321 @@
+package ramp_test
+
+import (
+	"encoding/json"
+	"math/big"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+const hash32 = "0x00000000000000000000000000000000000000000000000000000000000000aa"
+
+func TestEachMethodAsksAndReadsAsTheInterfaceHasIt(t *testing.T) {
+	address, hash := common.HexToAddress("0x7a"), common.HexToHash(hash32)
+	const a = "0x000000000000000000000000000000000000007a"
+	to := common.HexToAddress("0x7b")
+	nonce := uint64(0)
+	everything := ramp.TransactionRequest{From: address, To: &to, Gas: 21000, GasPrice: big.NewInt(100), MaxFeePerGas: big.NewInt(2),
+		MaxPriorityFeePerGas: big.NewInt(1), Value: big.NewInt(0), Nonce: &nonce, Data: []byte{0xca, 0xfe}}
+	const everythingJSON = `{"from":"` + a + `","to":"0x000000000000000000000000000000000000007b","gas":"0x5208","gasPrice":"0x64",` +
+		`"maxFeePerGas":"0x2","maxPriorityFeePerGas":"0x1","value":"0x0","nonce":"0x0","data":"0xcafe"}`
+	any2 := func(v any, err error) (any, error) { return v, err }
+	for name, test := range map[string]struct {
+		call   func(*ramp.RPC) (any, error)
+		asked  string // method and params
+		answer string
+		want   any
+	}{
+		"block number": {func(r *ramp.RPC) (any, error) { return any2(r.BlockNumber(t.Context())) },
+			`"eth_blockNumber","params":[]`, `"0x4b7"`, uint64(1207)},
+		"balance": {func(r *ramp.RPC) (any, error) { return any2(r.Balance(t.Context(), address, "")) },
+			`"eth_getBalance","params":["` + a + `","latest"]`, `"0x152d02c7e14af6800000"`, big.NewInt(0).Mul(big.NewInt(1e5), big.NewInt(1e18))},
+		"balance at a block": {func(r *ramp.RPC) (any, error) { return any2(r.Balance(t.Context(), address, ramp.AtBlock(255))) },
+			`"eth_getBalance","params":["` + a + `","0xff"]`, `"0x0"`, new(big.Int)},
+		"transaction count": {func(r *ramp.RPC) (any, error) { return any2(r.TransactionCount(t.Context(), address, ramp.Pending)) },
+			`"eth_getTransactionCount","params":["` + a + `","pending"]`, `"0x7"`, uint64(7)},
+		"raw send": {func(r *ramp.RPC) (any, error) { return any2(r.SendRawTransaction(t.Context(), []byte{2, 1})) },
+			`"eth_sendRawTransaction","params":["0x0201"]`, `"` + hash32 + `"`, hash},
+		"send": {func(r *ramp.RPC) (any, error) { return any2(r.SendTransaction(t.Context(), everything)) },
+			`"eth_sendTransaction","params":[` + everythingJSON + `]`, `"` + hash32 + `"`, hash},
+		"call": {func(r *ramp.RPC) (any, error) {
+			return any2(r.CallContract(t.Context(), ramp.TransactionRequest{To: &to, Data: []byte{1}}, ramp.Safe))
+		}, `"eth_call","params":[{"to":"0x000000000000000000000000000000000000007b","data":"0x01"},"safe"]`, `"0xbeef"`, []byte{0xbe, 0xef}},
+		"estimate": {func(r *ramp.RPC) (any, error) {
+			return any2(r.EstimateGas(t.Context(), ramp.TransactionRequest{}, ramp.Earliest))
+		}, `"eth_estimateGas","params":[{},"earliest"]`, `"0x5208"`, uint64(21000)},
+		"logs": {func(r *ramp.RPC) (any, error) {
+			return any2(r.Logs(t.Context(), ramp.LogFilter{FromBlock: ramp.AtBlock(1), Addresses: []common.Address{address}, Topics: [][]common.Hash{{hash}, nil, {hash, {}}}}))
+		}, `"eth_getLogs","params":[{"fromBlock":"0x1","toBlock":"latest","address":["` + a + `"],"topics":[["` + hash32 + `"],null,["` + hash32 + `","` + (common.Hash{}).Hex() + `"]]}]`,
+			`[]`, []ramp.Log{}},
+		"logs of a block": {func(r *ramp.RPC) (any, error) { return any2(r.Logs(t.Context(), ramp.LogFilter{BlockHash: hash})) },
+			`"eth_getLogs","params":[{"blockHash":"` + hash32 + `"}]`, `null`, []ramp.Log(nil)},
+		"network": {func(r *ramp.RPC) (any, error) { return any2(r.NetVersion(t.Context())) },
+			`"net_version","params":[]`, `"1112"`, "1112"},
+		"network as a number": {func(r *ramp.RPC) (any, error) { return any2(r.NetVersion(t.Context())) },
+			`"net_version","params":[]`, `1112`, "1112"},
+		"chain": {func(r *ramp.RPC) (any, error) { return any2(r.ChainID(t.Context())) },
+			`"eth_chainId","params":[]`, `"0x458"`, big.NewInt(1112)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, says(200, result(test.answer)))
+			got, err := test.call(n.client(t))
+			require.NoError(t, err)
+			assert.EqualValues(t, test.want, got)
+			assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":` + test.asked + `}`}, n.asked)
+		})
+	}
+}
+
+func TestWhatMayBeMissingIsNotFound(t *testing.T) {
+	hash := common.HexToHash(hash32)
+	for asked, call := range map[string]func(*ramp.RPC) (any, error){
+		`"eth_getBlockByNumber","params":["finalized",true]`:     func(r *ramp.RPC) (any, error) { return r.BlockByNumber(t.Context(), ramp.Finalized, true) },
+		`"eth_getBlockByHash","params":["` + hash32 + `",false]`: func(r *ramp.RPC) (any, error) { return r.BlockByHash(t.Context(), hash, false) },
+		`"eth_getTransactionByHash","params":["` + hash32 + `"]`: func(r *ramp.RPC) (any, error) { return r.Transaction(t.Context(), hash) },
+		`"eth_getTransactionReceipt","params":["` + hash32 + `"]`: func(r *ramp.RPC) (any, error) {
+			return r.Receipt(t.Context(), hash)
+		},
+	} {
+		n := newNode(t, says(200, result("null")))
+		got, err := call(n.client(t))
+		assert.ErrorIs(t, err, ramp.ErrNotFound)
+		assert.Nil(t, got)
+		assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":` + asked + `}`}, n.asked)
+
+		n = newNode(t, says(200, result("{}")))
+		_, err = call(n.client(t))
+		assert.NoError(t, err, "nothing is required of an answer")
+
+		n = newNode(t, says(200, result(`"text"`)))
+		_, err = call(n.client(t))
+		assert.ErrorContains(t, err, "the result cannot be read")
+		assert.NotErrorIs(t, err, ramp.ErrNotFound)
+	}
+}
+
+func TestWhatIsNeitherAmountNorFilterIsNotSent(t *testing.T) {
+	n := newNode(t, says(200, result(`"0x1"`)))
+	for _, wei := range []*big.Int{big.NewInt(-1), new(big.Int).Lsh(common.Big1, 256)} {
+		_, err := n.client(t).CallContract(t.Context(), ramp.TransactionRequest{Value: wei}, ramp.Latest)
+		assert.ErrorContains(t, err, "a number of wei must be 0 or above")
+	}
+	for _, f := range []ramp.LogFilter{{FromBlock: ramp.Latest}, {ToBlock: ramp.Latest}} {
+		f.BlockHash = common.MaxHash
+		_, err := n.client(t).Logs(t.Context(), f)
+		assert.ErrorContains(t, err, "either BlockHash, or FromBlock and ToBlock")
+	}
+	assert.Empty(t, n.asked)
+}
+
+func TestResultsOfTheWrongKind(t *testing.T) {
+	n := newNode(t, says(200, result(`null`)))
+	_, err := n.client(t).SendRawTransaction(t.Context(), nil)
+	assert.ErrorContains(t, err, "the result cannot be read", "a hash is never null")
+	_, err = n.client(t).CallContract(t.Context(), ramp.TransactionRequest{}, ramp.Latest)
+	assert.ErrorContains(t, err, "the result cannot be read")
+	_, err = n.client(t).NetVersion(t.Context())
+	assert.ErrorContains(t, err, "neither a string nor a number")
+}
+
+const (
+	// A transaction of type 0x7, as a node of the chain describes it.
+	feeDelegated = `{"blockHash":"` + hash32 + `","blockNumber":"0x1b4","from":"0x000000000000000000000000000000000000007a","gas":"0x5208",` +
+		`"gasPrice":"0x174876e800","maxFeePerGas":"0x2e90edd000","maxPriorityFeePerGas":"0x174876e800",` +
+		`"hash":"0x00000000000000000000000000000000000000000000000000000000000000bb","input":"0xcafe","nonce":"0x7",` +
+		`"to":"0x000000000000000000000000000000000000007b","transactionIndex":"0x0","value":"0xde0b6b3a7640000","type":"0x7",` +
+		`"accessList":[],"chainId":"0x458","v":"0x1","r":"0x` + "f000000000000000000000000000000000000000000000000000000000000001" + `","s":"0x2",` +
+		`"feePayer":"0x000000000000000000000000000000000000fee0","fv":"0x0","fr":"0x3","fs":"0x4"}`
+
+	// One that no node has yet: an unknown type, unsigned, in no block.
+	unknownType = `{"type":"0x6b","hash":"` + hash32 + `","from":null,"to":null,"input":"","blockHash":null,"blockNumber":null,"transactionIndex":null,"new":{"a":1}}`
+)
+
+func TestTransactionsOfAnyTypeAreRead(t *testing.T) {
+	n := newNode(t, says(200, result(feeDelegated)))
+	tx, err := n.client(t).Transaction(t.Context(), common.MaxHash)
+	require.NoError(t, err)
+	to := common.HexToAddress("0x7b")
+	assert.Equal(t, feeDelegated, string(tx.Raw))
+	assert.Equal(t, common.HexToHash("0xbb"), tx.Hash, "the node's, never recomputed")
+	assert.Equal(t, common.HexToAddress("0xfee0"), tx.FeePayer)
+	assert.Equal(t, &to, tx.To)
+	assert.Equal(t, common.HexToAddress("0x7a"), tx.From)
+	assert.Equal(t, hexutil.Bytes{0xca, 0xfe}, tx.Input)
+	assert.Equal(t, common.HexToHash(hash32), tx.BlockHash)
+	for want, got := range map[string]ramp.Quantity{
+		"7": tx.Type, "1112": tx.ChainID, "1000000000000000000": tx.Value, "21000": tx.Gas, "436": tx.BlockNumber,
+		"100000000000": tx.GasPrice, "200000000000": tx.MaxFeePerGas, "1": tx.V, "2": tx.S, "0": tx.FV, "3": tx.FR, "4": tx.FS,
+	} {
+		assert.Equal(t, want, got.String())
+	}
+	assert.Equal(t, tx.GasPrice, tx.MaxPriorityFeePerGas)
+	assert.Equal(t, "7", tx.Nonce.String())
+	assert.Equal(t, "0", tx.TransactionIndex.String())
+	assert.Equal(t, 256, tx.R.Big().BitLen())
+
+	n = newNode(t, says(200, result(unknownType)))
+	tx, err = n.client(t).Transaction(t.Context(), common.MaxHash)
+	require.NoError(t, err)
+	assert.Equal(t, unknownType, string(tx.Raw))
+	assert.Equal(t, "107", tx.Type.String())
+	assert.Nil(t, tx.To)
+	assert.Zero(t, tx.From)
+	assert.Zero(t, tx.BlockHash)
+	assert.False(t, tx.BlockNumber.Present() || tx.V.Present() || tx.Value.Present())
+}
+
+func TestBlocksAreRead(t *testing.T) {
+	head := `"number":"0x1b4","hash":"` + hash32 + `","parentHash":"0x00000000000000000000000000000000000000000000000000000000000000a9",` +
+		`"timestamp":"0x65","miner":"0x000000000000000000000000000000000000007c","gasLimit":"0x9","gasUsed":"0x8","baseFeePerGas":"0x7",` +
+		`"size":"0x220","stateRoot":"` + hash32 + `","transactionsRoot":"` + hash32 + `","receiptsRoot":"` + hash32 + `","extraData":"0x01",` +
+		`"rewards":"0x","fees":"0x1"`
+	for name, test := range map[string]struct {
+		transactions string
+		hashes       []common.Hash
+		whole        int
+	}{
+		"with hashes":       {`["` + hash32 + `","` + common.MaxHash.Hex() + `"]`, []common.Hash{common.HexToHash(hash32), common.MaxHash}, 0},
+		"with transactions": {`[` + feeDelegated + `,` + unknownType + `]`, []common.Hash{common.HexToHash("0xbb"), common.HexToHash(hash32)}, 2},
+		"empty":             {`[]`, nil, 0},
+		"without the list":  {`null`, nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := `{` + head + `,"transactions":` + test.transactions + `}`
+			n := newNode(t, says(200, result(text)))
+			b, err := n.client(t).BlockByNumber(t.Context(), ramp.Latest, true)
+			require.NoError(t, err)
+			assert.Equal(t, text, string(b.Raw))
+			assert.Equal(t, test.hashes, b.TransactionHashes)
+			require.Len(t, b.Transactions, test.whole)
+			if test.whole > 0 {
+				assert.Equal(t, common.HexToAddress("0xfee0"), b.Transactions[0].FeePayer)
+				assert.Equal(t, unknownType, string(b.Transactions[1].Raw))
+			}
+			same := common.HexToHash(hash32)
+			assert.Equal(t, []common.Hash{same, common.HexToHash("0xa9"), same, same, same},
+				[]common.Hash{b.Hash, b.ParentHash, b.StateRoot, b.TransactionsRoot, b.ReceiptsRoot})
+			assert.Equal(t, []string{"436", "101", "9", "8", "7", "544"},
+				[]string{b.Number.String(), b.Timestamp.String(), b.GasLimit.String(), b.GasUsed.String(), b.BaseFeePerGas.String(), b.Size.String()})
+			assert.Equal(t, common.HexToAddress("0x7c"), b.Miner)
+			assert.Equal(t, hexutil.Bytes{1}, b.ExtraData)
+		})
+	}
+	t.Run("pending", func(t *testing.T) {
+		n := newNode(t, says(200, result(`{"number":null,"hash":null,"miner":null,"transactions":[]}`)))
+		b, err := n.client(t).BlockByNumber(t.Context(), ramp.Pending, false)
+		require.NoError(t, err)
+		assert.False(t, b.Number.Present())
+		assert.Zero(t, b.Hash)
+	})
+	t.Run("with an entry that is neither", func(t *testing.T) {
+		for _, entry := range []string{"7", "null", `"0x1"`, `{"hash":7}`} {
+			n := newNode(t, says(200, result(`{"transactions":[`+entry+`]}`)))
+			_, err := n.client(t).BlockByNumber(t.Context(), ramp.Pending, false)
+			assert.ErrorContains(t, err, "the result cannot be read")
+		}
+	})
+}
+
+// Receipts differ from node to node, and one type reads them all.
+func TestReceiptsOfEveryShapeAreRead(t *testing.T) {
+	whole := object{"status": "0x1", "transactionHash": hash32, "contractAddress": nil, "logsBloom": "0x00", "root": "0x",
+		"gasUsed": "0x5208", "from": "0x000000000000000000000000000000000000007a",
+		"logs": []any{map[string]any{"address": "0x000000000000000000000000000000000000007a", "topics": []any{}, "data": "0x", "blockTimestamp": "0x65"}}}
+	read := func(t *testing.T, o object) *ramp.Receipt {
+		t.Helper()
+		n := newNode(t, says(200, result(string(o.bytes()))))
+		receipt, err := n.client(t).Receipt(t.Context(), common.MaxHash)
+		require.NoError(t, err)
+		assert.JSONEq(t, string(o.bytes()), string(receipt.Raw))
+		return receipt
+	}
+	for _, change := range []object{
+		whole, whole.without("logsBloom"), whole.with("root", ""), whole.without("root"), whole.with("contractAddress", ""),
+		whole.with("contractAddress", common.Address{}.Hex()), whole.with("gasUsed", "0x0005208"), whole.with("gasUsed", 21000),
+		whole.with("status", 1), whole.with("status", "0x01"),
+	} {
+		receipt := read(t, change)
+		assert.True(t, receipt.Succeeded())
+		assert.Equal(t, "21000", receipt.GasUsed.String())
+		assert.Zero(t, receipt.ContractAddress)
+		assert.Equal(t, common.HexToHash(hash32), receipt.TransactionHash)
+		assert.Len(t, receipt.Logs, 1)
+	}
+	for value, want := range map[any]string{0: "0", 101: "101", "0x65": "101", "101": "101", nil: "absent", "": "absent"} {
+		assert.Equal(t, want, read(t, whole.with("logs.0.blockTimestamp", value)).Logs[0].BlockTimestamp.String())
+	}
+	assert.Equal(t, "absent", read(t, whole.without("logs.0.blockTimestamp")).Logs[0].BlockTimestamp.String())
+	assert.Empty(t, read(t, whole.without("logs")).Logs)
+	assert.Equal(t, common.HexToAddress("0xfee0"), read(t, whole.with("feePayer", common.HexToAddress("0xfee0"))).FeePayer)
+	silent := read(t, whole.without("status"))
+	assert.False(t, silent.Succeeded() || silent.Status.Present(), "neither succeeded nor failed")
+
+	for _, wrong := range []object{
+		whole.with("gasUsed", -1), whole.with("gasUsed", "-0x1"), whole.with("gasUsed", 0.5), whole.with("gasUsed", "1.5"),
+		whole.with("logs.0.blockTimestamp", -1), whole.with("status", true), whole.with("transactionHash", "0x1"), whole.with("logs", 7),
+	} {
+		n := newNode(t, says(200, result(string(wrong.bytes()))))
+		_, err := n.client(t).Receipt(t.Context(), common.MaxHash)
+		assert.ErrorContains(t, err, "ramp: eth_getTransactionReceipt: the result cannot be read", wrong)
+	}
+}
+
+func TestLogsAreRead(t *testing.T) {
+	n := newNode(t, func(w http.ResponseWriter, _ *http.Request, _ string) string {
+		return result(`[{"address":"0x000000000000000000000000000000000000007a","topics":["` + hash32 + `"],"data":"0x01","blockNumber":"0x2","logIndex":3,"removed":true,"blockTimestamp":0}]`)
+	})
+	logs, err := n.client(t).Logs(t.Context(), ramp.LogFilter{})
+	require.NoError(t, err)
+	require.Len(t, logs, 1)
+	assert.Equal(t, common.HexToAddress("0x7a"), logs[0].Address)
+	assert.Equal(t, []common.Hash{common.HexToHash(hash32)}, logs[0].Topics)
+	assert.Equal(t, "3", logs[0].LogIndex.String())
+	assert.True(t, logs[0].Removed)
+}
+
+// What can be read can be written and read again to the same.
+func FuzzTransaction(f *testing.F) {
+	for _, seed := range []string{feeDelegated, unknownType, "{}", "null", `{"to":""}`, `{"value":1e70}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var tx ramp.Transaction
+		if json.Unmarshal(b, &tx) != nil {
+			return
+		}
+		text, err := json.Marshal(tx)
+		require.NoError(t, err)
+		var again ramp.Transaction
+		require.NoError(t, json.Unmarshal(text, &again))
+		again.Raw, tx.Raw = nil, nil
+		second, err := json.Marshal(again)
+		require.NoError(t, err)
+		assert.Equal(t, string(text), string(second))
+	})
+}
+
+func FuzzBlock(f *testing.F) {
+	for _, seed := range []string{
+		`{"number":"0x1","transactions":["` + hash32 + `"]}`, `{"transactions":[` + feeDelegated + `]}`, `{"transactions":[` + feeDelegated + `,"` + hash32 + `"]}`, "{}", "null",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var block ramp.Block
+		if json.Unmarshal(b, &block) != nil {
+			return
+		}
+		assert.LessOrEqual(t, len(block.Transactions), len(block.TransactionHashes))
+		assert.LessOrEqual(t, len(block.TransactionHashes), strings.Count(string(b), ",")+1)
+		assert.Equal(t, strings.TrimSpace(string(b)), string(block.Raw))
+		_, err := json.Marshal(block)
+		require.NoError(t, err)
+	})
+}
