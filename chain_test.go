@@ -68,7 +68,7 @@ func TestEachMethodAsksAndReadsAsTheInterfaceHasIt(t *testing.T) {
 			got, err := test.call(n.client(t))
 			require.NoError(t, err)
 			assert.EqualValues(t, test.want, got)
-			assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":` + test.asked + `}`}, n.asked)
+			assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":` + test.asked + `}`}, n.asked())
 		})
 	}
 }
@@ -87,7 +87,7 @@ func TestWhatMayBeMissingIsNotFound(t *testing.T) {
 		got, err := call(n.client(t))
 		assert.ErrorIs(t, err, ramp.ErrNotFound)
 		assert.Nil(t, got)
-		assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":` + asked + `}`}, n.asked)
+		assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":` + asked + `}`}, n.asked())
 
 		n = newNode(t, says(200, result("{}")))
 		_, err = call(n.client(t))
@@ -111,7 +111,7 @@ func TestWhatIsNeitherAmountNorFilterIsNotSent(t *testing.T) {
 		_, err := n.client(t).Logs(t.Context(), f)
 		assert.ErrorContains(t, err, "either BlockHash, or FromBlock and ToBlock")
 	}
-	assert.Empty(t, n.asked)
+	assert.Empty(t, n.asked())
 }
 
 func TestResultsOfTheWrongKind(t *testing.T) {

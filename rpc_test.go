@@ -30,8 +30,21 @@ import (
 // answer stands for the id of the request.
 type rpcNode struct {
 	*httptest.Server
-	mu    sync.Mutex
-	asked []string // bodies, with ID for their id
+	mu     sync.Mutex
+	bodies []string // with ID for their id
+	last   *http.Request
+}
+
+func (n *rpcNode) asked() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.bodies
+}
+
+func (n *rpcNode) request() *http.Request {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.last
 }
 
 func newNode(t testing.TB, answer func(w http.ResponseWriter, r *http.Request, body string) string) *rpcNode {
@@ -46,7 +59,7 @@ func newNode(t testing.TB, answer func(w http.ResponseWriter, r *http.Request, b
 		_ = json.Unmarshal(body, &request) // a batch has none
 		text := strings.Replace(string(body), `"id":`+request.ID.String()+`,`, `"id":ID,`, 1)
 		n.mu.Lock()
-		n.asked = append(n.asked, text)
+		n.bodies, n.last = append(n.bodies, text), r.Clone(context.Background())
 		n.mu.Unlock()
 		_, _ = io.WriteString(w, strings.ReplaceAll(answer(w, r, text), "ID", request.ID.String()))
 	}))
@@ -75,15 +88,12 @@ func (n *rpcNode) client(t testing.TB, options ...ramp.RPCOption) *ramp.RPC {
 }
 
 func TestARequestHasTheBytesOfTheInterface(t *testing.T) {
-	var got *http.Request
-	n := newNode(t, func(_ http.ResponseWriter, r *http.Request, _ string) string {
-		got = r
-		return result(`"0x10"`)
-	})
+	n := newNode(t, says(200, result(`"0x10"`)))
 	number, err := n.client(t).BlockNumber(t.Context())
 	require.NoError(t, err)
 	assert.EqualValues(t, 16, number)
-	assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":"eth_blockNumber","params":[]}`}, n.asked)
+	assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":"eth_blockNumber","params":[]}`}, n.asked())
+	got := n.request()
 	assert.Equal(t, http.MethodPost, got.Method)
 	assert.Equal(t, "application/json", got.Header.Get("Content-Type"))
 	assert.Equal(t, "ramp-go", got.Header.Get("User-Agent"))
@@ -179,7 +189,7 @@ func TestAnswersThatNodesAndProxiesGive(t *testing.T) {
 			}
 			n := newNode(t, says(test.status, test.body, test.header...))
 			number, err := n.client(t).BlockNumber(t.Context())
-			assert.Len(t, n.asked, 1)
+			assert.Len(t, n.asked(), 1)
 			if test.text == "" {
 				require.NoError(t, err)
 				assert.EqualValues(t, 16, number)
@@ -207,8 +217,8 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 	n := newNode(t, says(308, "", "Location", elsewhere.URL))
 	_, err := n.client(t).BlockNumber(t.Context())
 	assert.ErrorContains(t, err, "HTTP 308")
-	assert.Len(t, n.asked, 1)
-	assert.Empty(t, elsewhere.asked)
+	assert.Len(t, n.asked(), 1)
+	assert.Empty(t, elsewhere.asked())
 }
 
 func TestAnAnswerAboveTheLimitIsNotReadToItsEnd(t *testing.T) {
@@ -356,7 +366,7 @@ func TestASendIsNeverSentTwice(t *testing.T) {
 			require.NoError(t, err)
 			warm = false
 			assert.ErrorContains(t, send(client), "EOF")
-			assert.Len(t, n.asked, 2)
+			assert.Len(t, n.asked(), 2)
 		})
 	}
 }
@@ -371,7 +381,7 @@ func TestAReadIsRepeatedWhenTheNodeHangsUp(t *testing.T) {
 	})
 	_, err := n.client(t, ramp.WithRetries(1)).BlockNumber(t.Context())
 	assert.NoError(t, err)
-	assert.Len(t, n.asked, 2)
+	assert.Len(t, n.asked(), 2)
 
 	// And before it has read anything.
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -581,10 +591,10 @@ func TestABatchIsWrittenAsOneArray(t *testing.T) {
 	assert.ErrorIs(t, calls[0].Err, ramp.ErrNotFound)
 	assert.NoError(t, calls[1].Err, "a result that nobody wants")
 	assert.Equal(t, []string{`[{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionReceipt","params":["` + (common.Hash{}).Hex() + `"]},` +
-		`{"jsonrpc":"2.0","id":2,"method":"net_version","params":[]}]`}, n.asked)
+		`{"jsonrpc":"2.0","id":2,"method":"net_version","params":[]}]`}, n.asked())
 
 	require.NoError(t, n.client(t).Batch(t.Context(), nil))
-	assert.Len(t, n.asked, 1, "nothing is asked for nothing")
+	assert.Len(t, n.asked(), 1, "nothing is asked for nothing")
 }
 
 // echo answers each call of a batch with its own id.
@@ -621,7 +631,7 @@ func TestABatchThatFailsIsNotGoneOnWith(t *testing.T) {
 	})
 	calls, _ := balances(3)
 	require.Error(t, n.client(t, ramp.WithBatchSize(1)).Batch(t.Context(), calls))
-	assert.Len(t, n.asked, 2)
+	assert.Len(t, n.asked(), 2)
 	assert.NoError(t, calls[0].Err)
 	assert.ErrorContains(t, calls[1].Err, "not JSON-RPC")
 	assert.ErrorContains(t, calls[2].Err, "not sent")
@@ -654,9 +664,9 @@ func TestABatchThatIsTooLargeIsHalved(t *testing.T) {
 
 			// What sends may have been done already.
 			calls[4].Method = "eth_sendTransaction"
-			n.asked = nil
+			before := len(n.asked())
 			require.Error(t, n.client(t, ramp.WithMaxAnswer(1000)).Batch(t.Context(), calls))
-			assert.Len(t, n.asked, 1)
+			assert.Len(t, n.asked(), before+1)
 		})
 	}
 }
@@ -692,7 +702,7 @@ func TestParametersThatCannotBeWrittenAreNotSent(t *testing.T) {
 	assert.ErrorContains(t, err, "ramp: eth_call: the parameters cannot be written")
 	err = n.client(t).Batch(t.Context(), []ramp.BatchCall{{Method: "eth_call", Params: []any{make(chan int)}}})
 	assert.ErrorContains(t, err, "the parameters cannot be written")
-	assert.Empty(t, n.asked)
+	assert.Empty(t, n.asked())
 }
 
 func TestAnyMethodCanBeCalled(t *testing.T) {
@@ -700,7 +710,7 @@ func TestAnyMethodCanBeCalled(t *testing.T) {
 	var raw json.RawMessage
 	require.NoError(t, n.client(t).Call(t.Context(), &raw, "wemix_anything", "a", 1, true, nil))
 	assert.Equal(t, `{"a":[1,"0x2"]}`, string(raw))
-	assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":"wemix_anything","params":["a",1,true,null]}`}, n.asked)
+	assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":"wemix_anything","params":["a",1,true,null]}`}, n.asked())
 
 	var into struct{ A []any }
 	require.NoError(t, n.client(t).Call(t.Context(), &into, "wemix_anything"))
@@ -710,28 +720,18 @@ func TestAnyMethodCanBeCalled(t *testing.T) {
 func TestNoSecretOfTheURLIsEverShown(t *testing.T) {
 	const user, password, pathKey, queryKey, headerKey = "studio-user", "pass/word=", "v3-path-key", "query+key", "header-key"
 	secrets := []string{user, password, "pass%2Fword=", "pass%2Fword%3D", pathKey, queryKey, "query%2Bkey", headerKey, "c3R1ZGlvLXVzZXI6cGFzcy93b3JkPQ=="}
-	var arrived *http.Request
-	record := func(body string, status int, header ...string) func(http.ResponseWriter, *http.Request, string) string {
-		return func(w http.ResponseWriter, r *http.Request, text string) string {
-			arrived = r
-			return says(status, body, header...)(w, r, text)
-		}
-	}
 	all := strings.Join(secrets, " ")
 	quoted, err := json.Marshal(all)
 	require.NoError(t, err)
 	for name, answer := range map[string]func(http.ResponseWriter, *http.Request, string) string{
-		"a proxy that echoes":       record("<html>Cannot POST "+all, 404),
-		"a proxy that echoes, busy": record(all, 503),
-		"a refusal that echoes":     record(`{"id":ID,"error":{"code":1,"message":`+string(quoted)+`,"data":`+string(quoted)+`}}`, 200),
-		"a string that echoes":      record(`{"id":ID,"error":`+string(quoted)+`}`, 200),
-		"a redirect to nowhere":     record("", 302, "Location", "http://[::1]:x/"+pathKey),
-		"a redirect":                record("", 302, "Location", "/"+pathKey),
-		"nonsense":                  record(all, 200),
-		"a hang-up": func(_ http.ResponseWriter, r *http.Request, _ string) string {
-			arrived = r
-			panic(http.ErrAbortHandler)
-		},
+		"a proxy that echoes":       says(404, "<html>Cannot POST "+all),
+		"a proxy that echoes, busy": says(503, all),
+		"a refusal that echoes":     says(200, `{"id":ID,"error":{"code":1,"message":`+string(quoted)+`,"data":`+string(quoted)+`}}`),
+		"a string that echoes":      says(200, `{"id":ID,"error":`+string(quoted)+`}`),
+		"a redirect to nowhere":     says(302, "", "Location", "http://[::1]:x/"+pathKey),
+		"a redirect":                says(302, "", "Location", "/"+pathKey),
+		"nonsense":                  says(200, all),
+		"a hang-up":                 func(http.ResponseWriter, *http.Request, string) string { panic(http.ErrAbortHandler) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, answer)
@@ -745,6 +745,7 @@ func TestNoSecretOfTheURLIsEverShown(t *testing.T) {
 			batch := []ramp.BatchCall{{Method: "eth_blockNumber"}}
 			batchErr := client.Batch(t.Context(), batch)
 
+			arrived := n.request()
 			gotUser, gotPassword, _ := arrived.BasicAuth()
 			assert.Equal(t, []string{user, password}, []string{gotUser, gotPassword})
 			assert.Equal(t, "/api/"+pathKey, arrived.URL.Path)
@@ -788,13 +789,10 @@ func TestNoSecretIsShownWhenNobodyAnswers(t *testing.T) {
 }
 
 func TestCredentialsOfAnOption(t *testing.T) {
-	var got *http.Request
-	n := newNode(t, func(_ http.ResponseWriter, r *http.Request, _ string) string {
-		got = r
-		return result(`"0x1"`)
-	})
+	n := newNode(t, says(200, result(`"0x1"`)))
 	_, err := n.client(t, ramp.WithBasicAuth("user", "p:w"), ramp.WithHeader("x-api-key", "k"), ramp.WithUserAgent("game")).BlockNumber(t.Context())
 	require.NoError(t, err)
+	got := n.request()
 	user, password, ok := got.BasicAuth()
 	assert.True(t, ok)
 	assert.Equal(t, []string{"user", "p:w", "k", "game"}, []string{user, password, got.Header.Get("X-Api-Key"), got.Header.Get("User-Agent")})

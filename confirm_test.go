@@ -1,0 +1,438 @@
+package ramp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// chain is a node in memory, whose answers a test changes while time passes.
+type chain struct {
+	mu      sync.Mutex
+	head    uint64
+	receipt string            // JSON of the only receipt, "null" for none
+	block   map[uint64]string // hash by number
+	fail    func(method string) (*http.Response, error)
+	asked   []string // methods
+}
+
+// after changes the chain when some time has passed.
+func (c *chain) after(d time.Duration, change func()) {
+	time.AfterFunc(d, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		change()
+	})
+}
+
+func (c *chain) RoundTrip(r *http.Request) (*http.Response, error) {
+	var request struct {
+		ID     uint64
+		Method string
+		Params []json.RawMessage
+	}
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = json.Unmarshal(body, &request)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked = append(c.asked, request.Method)
+	if c.fail != nil {
+		if response, err := c.fail(request.Method); response != nil || err != nil {
+			return response, err
+		}
+	}
+	answer := "null"
+	switch request.Method {
+	case "eth_blockNumber":
+		answer = fmt.Sprintf(`"0x%x"`, c.head)
+	case "eth_getTransactionReceipt":
+		answer = c.receipt
+	case "eth_getBlockByNumber":
+		var number ramp.Quantity
+		if err := json.Unmarshal(request.Params[0], &number); err != nil {
+			return nil, err
+		}
+		n, _ := number.Uint64()
+		if hash, ok := c.block[n]; ok {
+			answer = `{"hash":"` + hash + `"}`
+		}
+	}
+	recorder := httptest.NewRecorder()
+	_, _ = fmt.Fprintf(recorder, `{"jsonrpc":"2.0","id":%d,"result":%s}`, request.ID, answer)
+	return recorder.Result(), nil
+}
+
+func (c *chain) client(t *testing.T, options ...ramp.RPCOption) *ramp.RPC {
+	t.Helper()
+	client, err := ramp.NewRPC("https://node.example.com",
+		append([]ramp.RPCOption{ramp.WithHTTPClient(&http.Client{Transport: c})}, options...)...)
+	require.NoError(t, err)
+	return client
+}
+
+// The hashes of a block with the transaction, and of the one that replaces it.
+var blockA, blockB = common.HexToHash("0xa").Hex(), common.HexToHash("0xb").Hex()
+
+func mined(number uint64, block string) string {
+	return fmt.Sprintf(`{"status":"0x1","transactionHash":"%s","blockNumber":"0x%x","blockHash":"%s","logs":[]}`, common.MaxHash, number, block)
+}
+
+func TestWaitReceiptWaitsForATransactionToBeInABlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &chain{receipt: "null"}
+		c.after(3500*time.Millisecond, func() { c.receipt = mined(10, blockA) })
+		start := time.Now()
+		receipt, err := c.client(t).WaitReceipt(t.Context(), common.MaxHash, 1)
+		require.NoError(t, err)
+		assert.Equal(t, common.MaxHash, receipt.TransactionHash)
+		assert.Equal(t, 4*time.Second, time.Since(start), "it looks once a second")
+		assert.Len(t, c.asked, 5)
+
+		c.asked = nil
+		_, err = c.client(t).WaitReceipt(t.Context(), common.MaxHash, 0)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"eth_getTransactionReceipt"}, c.asked)
+	})
+}
+
+func TestWaitReceiptWaitsForConfirmations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &chain{receipt: mined(10, blockA), head: 9, block: map[uint64]string{10: blockA}} // the one node is behind the other
+		for i := range 3 {
+			c.after(time.Duration(i+1)*time.Minute, func() { c.head++ })
+		}
+		start := time.Now()
+		_, err := c.client(t, ramp.WithPollInterval(time.Minute+time.Second)).WaitReceipt(t.Context(), common.MaxHash, 3)
+		require.NoError(t, err)
+		assert.EqualValues(t, 12, c.head, "block 10 and two on top")
+		assert.Equal(t, 3*(time.Minute+time.Second), time.Since(start))
+		assert.Equal(t, "eth_getBlockByNumber", c.asked[len(c.asked)-1], "the block is read again at depth")
+	})
+}
+
+func TestWaitReceiptStartsOverWhenTheBlockWasReplaced(t *testing.T) {
+	for name, after := range map[string]map[uint64]string{
+		"by another":   {10: blockB, 11: blockB},
+		"by none yet":  {},
+		"out of order": {10: blockB},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &chain{receipt: mined(10, blockA), head: 12, block: after}
+				c.after(5500*time.Millisecond, func() {
+					c.receipt, c.head, c.block = mined(11, blockB), 12, map[uint64]string{10: blockA, 11: blockB}
+				})
+				c.after(7500*time.Millisecond, func() { c.head = 13 })
+				start := time.Now()
+				receipt, err := c.client(t).WaitReceipt(t.Context(), common.MaxHash, 3)
+				require.NoError(t, err)
+				assert.Equal(t, "11", receipt.BlockNumber.String())
+				assert.Equal(t, blockB, receipt.BlockHash.Hex())
+				assert.Equal(t, 8*time.Second, time.Since(start), "its confirmations are counted anew")
+			})
+		})
+	}
+}
+
+func TestWaitReceiptGoesOnOverWhatMayPass(t *testing.T) {
+	rpcError := func(code int, message, data string) func(string) (*http.Response, error) {
+		return func(string) (*http.Response, error) {
+			recorder := httptest.NewRecorder()
+			_, _ = fmt.Fprintf(recorder, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%q,"data":%q}}`, code, message, data)
+			return recorder.Result(), nil
+		}
+	}
+	for name, fail := range map[string]func(string) (*http.Response, error){
+		"a node that is away":     func(string) (*http.Response, error) { return nil, errors.New("connection refused") },
+		"a node that is busy":     rpcError(-32005, "limit exceeded", ""),
+		"a node that indexes":     rpcError(-32000, "transaction indexing is in progress", ""),
+		"a node that says why":    rpcError(-32000, "not ready", "transaction indexing is in progress"),
+		"a proxy without a node":  func(string) (*http.Response, error) { return status(502, nil, "<html>")(nil) },
+		"a node without a number": func(method string) (*http.Response, error) { return failFor(method, "eth_blockNumber") },
+		"a node without a block":  func(method string) (*http.Response, error) { return failFor(method, "eth_getBlockByNumber") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &chain{receipt: mined(10, blockA), head: 11, block: map[uint64]string{10: blockA}, fail: fail}
+				c.after(10*time.Minute-time.Second/2, func() { c.fail = nil })
+				start := time.Now()
+				_, err := c.client(t).WaitReceipt(t.Context(), common.MaxHash, 2)
+				require.NoError(t, err)
+				assert.Equal(t, 10*time.Minute, time.Since(start))
+			})
+		})
+	}
+}
+
+func failFor(method, failing string) (*http.Response, error) {
+	if method == failing {
+		return nil, errors.New("connection refused")
+	}
+	return nil, nil
+}
+
+func TestWaitReceiptHonoursRetryAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &chain{receipt: mined(10, blockA)}
+		c.fail = func(string) (*http.Response, error) {
+			c.fail = nil
+			return status(429, map[string]string{"Retry-After": "90"}, "")(nil)
+		}
+		start := time.Now()
+		_, err := c.client(t).WaitReceipt(t.Context(), common.MaxHash, 0)
+		require.NoError(t, err)
+		assert.Equal(t, 90*time.Second, time.Since(start))
+	})
+}
+
+func TestWaitReceiptEndsAtWhatWillNotPass(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*chain)
+		text   string
+	}{
+		"a receipt that cannot be read": {func(c *chain) { c.receipt = `{"blockNumber":-1}` }, "the result cannot be read"},
+		"a block number above all":      {func(c *chain) { c.receipt = strings.Replace(mined(10, blockA), `"0xa"`, `"0x10000000000000000"`, 1) }, "more than 64 bits"},
+		"a refusal":                     {func(c *chain) { c.fail = refusing(-32601) }, "-32601"},
+		"a login": {func(c *chain) {
+			c.fail = func(string) (*http.Response, error) { return status(401, nil, "")(nil) }
+		}, "HTTP 401"},
+		"a head that cannot be read":  {func(c *chain) { c.fail = answering7("eth_blockNumber", `{}`) }, "the result cannot be read"},
+		"a head that is null":         {func(c *chain) { c.fail = answering7("eth_blockNumber", `null`) }, "absent"},
+		"a block that cannot be read": {func(c *chain) { c.fail = answering7("eth_getBlockByNumber", `{"hash":1}`) }, "the result cannot be read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &chain{receipt: mined(10, blockA), head: 11, block: map[uint64]string{10: blockA}}
+				test.change(c)
+				start := time.Now()
+				receipt, err := c.client(t).WaitReceipt(t.Context(), common.MaxHash, 2)
+				assert.ErrorContains(t, err, test.text)
+				assert.Nil(t, receipt)
+				assert.Zero(t, time.Since(start))
+			})
+		})
+	}
+}
+
+func refusing(code int) func(string) (*http.Response, error) {
+	return func(string) (*http.Response, error) {
+		return status(200, nil, fmt.Sprintf(`{"id":null,"error":{"code":%d,"message":"m"}}`, code))(nil)
+	}
+}
+
+// answering7 answers a method with a result, on the id that is next.
+func answering7(method, result string) func(string) (*http.Response, error) {
+	id := 0
+	return func(asked string) (*http.Response, error) {
+		if id++; asked != method {
+			return nil, nil
+		}
+		return status(200, nil, fmt.Sprintf(`{"id":%d,"result":%s}`, id, result))(nil)
+	}
+}
+
+func TestWaitReceiptSaysWhatWasMissingWhenTheContextEnds(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*chain)
+		text   string
+		is     error
+	}{
+		"the transaction":     {func(c *chain) { c.receipt = "null" }, "the chain has no such thing, or not yet", ramp.ErrNotFound},
+		"its block":           {func(c *chain) { c.receipt = `{"status":"0x1"}` }, "is in no block yet", nil},
+		"confirmations":       {func(c *chain) { c.head = 12 }, "has 3 of 5 confirmations", nil},
+		"a block that stands": {func(c *chain) { c.block[10] = blockB }, "block 10, which had the transaction, was replaced", nil},
+		"a node":              {func(c *chain) { c.fail = func(string) (*http.Response, error) { return nil, errors.New("refused") } }, "refused", nil},
+		"an index": {func(c *chain) {
+			c.fail = func(string) (*http.Response, error) {
+				return status(200, nil, `{"id":null,"error":"transaction indexing is in progress"}`)(nil)
+			}
+		}, "indexing is in progress", nil},
+		"any answer": {func(c *chain) {
+			c.fail = func(string) (*http.Response, error) { time.Sleep(time.Hour); return nil, context.DeadlineExceeded }
+		}, "has not answered yet", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &chain{receipt: mined(10, blockA), head: 20, block: map[uint64]string{10: blockA}}
+				test.change(c)
+				ctx, cancel := context.WithTimeout(t.Context(), 3500*time.Millisecond)
+				defer cancel()
+				client := c.client(t)
+				receipt, err := client.WaitReceipt(ctx, common.MaxHash, 5)
+				assert.ErrorIs(t, err, context.DeadlineExceeded)
+				assert.ErrorContains(t, err, test.text)
+				assert.ErrorContains(t, err, "ramp: wait for transaction "+common.MaxHash.Hex())
+				assert.Nil(t, receipt)
+				if test.is != nil {
+					assert.ErrorIs(t, err, test.is)
+				}
+				time.Sleep(time.Hour) // lets a call that hangs end
+			})
+		})
+	}
+}
+
+// onChain is what the chain has, in the shape of JSON-RPC.
+func onChain() object {
+	return object{
+		"type": "0x7", "status": "0x1", "transactionHash": common.MaxHash.Hex(), "transactionIndex": "0x2", "blockHash": blockA, "blockNumber": "0xa",
+		"gasUsed": "0x5208", "cumulativeGasUsed": "0x5209", "effectiveGasPrice": "0x1", "contractAddress": nil,
+		"from": "0x000000000000000000000000000000000000007a", "to": testToken, "feePayer": "0x000000000000000000000000000000000000fee0",
+		"logs": []any{map[string]any{"address": testToken, "topics": []any{hash32}, "data": "0x01", "logIndex": "0x3", "removed": false, "blockTimestamp": "0x65"}},
+	}
+}
+
+// told is what the service says of it, in the shape of the webhook.
+func told() object {
+	receipt := onChain().without("from").without("to").without("feePayer").with("contractAddress", common.Address{}.Hex()).
+		with("root", "0x").with("gasUsed", 0x5208).with("logs.0.blockTimestamp", 0)
+	return resultBody().with("receipt", map[string]any(receipt)).with("intent", burnIntent())
+}
+
+func confirm(t *testing.T, result, is object) error {
+	t.Helper()
+	parsed, err := ramp.ParseResult(result.bytes())
+	require.NoError(t, err)
+	c := &chain{receipt: string(is.bytes()), head: 10, block: map[uint64]string{10: blockA}}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	return c.client(t).Confirm(ctx, parsed, 1)
+}
+
+func TestConfirmBelievesWhatTheChainSays(t *testing.T) {
+	failed := told().with("receipt.status", "0x0").with("receipt.logs", []any{})
+	for name, test := range map[string]struct{ told, is object }{
+		"the same":                     {told(), onChain()},
+		"in other digits":              {told().with("tx_hash", strings.ToUpper(common.MaxHash.Hex()[2:])).with("tx_hash", "0x"+strings.ToUpper(common.MaxHash.Hex()[2:])), onChain()},
+		"with no more than the status": {told().with("receipt", map[string]any{"status": "0x1"}), onChain()},
+		"a failure":                    {failed, onChain().with("status", "0x0").with("logs", []any{})},
+		"a token that is no address":   {told().with("intent.from.0.id", "token-7"), onChain()},
+		"a token in another case":      {told().with("intent.from.0.id", strings.ToUpper(testToken[2:])).with("intent.from.0.id", "0x"+strings.ToUpper(testToken[2:])), onChain()},
+		"a mint":                       {told().with("intent", mintIntent()), onChain()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { assert.NoError(t, confirm(t, test.told, test.is)) })
+		})
+	}
+}
+
+func TestConfirmNamesTheFieldThatTheChainContradicts(t *testing.T) {
+	other := common.HexToHash("0xdead").Hex()
+	for name, test := range map[string]struct {
+		told, is object
+		field    string
+	}{
+		"a failure told as a success":  {told(), onChain().with("status", "0x0"), "receipt.status"},
+		"a success told as a failure":  {told().with("receipt.status", "0x0"), onChain(), "receipt.status"},
+		"no status on the chain":       {told(), onChain().without("status"), "receipt.status"},
+		"a receipt of another":         {told().with("receipt.transactionHash", other), onChain(), "receipt.transactionHash"},
+		"a node that answers another":  {told(), onChain().with("transactionHash", other), "tx_hash"},
+		"another block":                {told().with("receipt.blockHash", other), onChain(), "receipt.blockHash"},
+		"another number":               {told().with("receipt.blockNumber", "0xb"), onChain(), "receipt.blockNumber"},
+		"another place":                {told().with("receipt.transactionIndex", "0x1"), onChain(), "receipt.transactionIndex"},
+		"other gas":                    {told().with("receipt.gasUsed", "0x1"), onChain(), "receipt.gasUsed"},
+		"other gas of the block":       {told().with("receipt.cumulativeGasUsed", "0x1"), onChain(), "receipt.cumulativeGasUsed"},
+		"a log less":                   {told().with("receipt.logs", []any{}), onChain(), "receipt.logs"},
+		"a log more":                   {told(), onChain().with("logs", []any{}), "receipt.logs"},
+		"another contract":             {told().with("receipt.logs.0.address", "0x000000000000000000000000000000000000dead"), onChain(), "receipt.logs[0].address"},
+		"another topic":                {told().with("receipt.logs.0.topics", []any{other}), onChain(), "receipt.logs[0].topics"},
+		"no topic":                     {told().with("receipt.logs.0.topics", []any{}), onChain(), "receipt.logs[0].topics"},
+		"other data":                   {told().with("receipt.logs.0.data", "0x02"), onChain(), "receipt.logs[0].data"},
+		"another index":                {told().with("receipt.logs.0.logIndex", "0x4"), onChain(), "receipt.logs[0].logIndex"},
+		"a transaction of other token": {told().with("intent.from.0.id", "0x000000000000000000000000000000000000dead"), onChain(), "intent.from[0].id"},
+		"a mint of another token":      {told().with("intent", mintIntent()).with("intent.to.0.id", "0x000000000000000000000000000000000000dead"), onChain(), "intent.to[0].id"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				err := confirm(t, test.told, test.is)
+				var different *ramp.MismatchError
+				require.ErrorAs(t, err, &different)
+				assert.Equal(t, test.field, different.Field)
+				assert.NotEqual(t, different.Webhook, different.Chain)
+				assert.ErrorContains(t, err, test.field+" is "+different.Webhook+" in the result, but "+different.Chain+" on the chain")
+			})
+		})
+	}
+}
+
+func TestConfirmNeedsAHash(t *testing.T) {
+	for _, hash := range []string{"", "0x", "0x01", common.MaxHash.Hex()[2:], common.MaxHash.Hex() + "00", "0x" + strings.Repeat("z", 64)} {
+		err := confirm(t, told().with("tx_hash", hash), onChain())
+		var wrong *ramp.InvalidError
+		require.ErrorAs(t, err, &wrong)
+		assert.Equal(t, "tx_hash", wrong.Fields[0].Path)
+	}
+}
+
+func TestOnlyAConfirmedResultReachesTheGame(t *testing.T) {
+	type steps = func(*chain)
+	for name, test := range map[string]struct {
+		change steps
+		status int
+		cause  string // in the log
+	}{
+		"confirmed":       {func(*chain) {}, http.StatusOK, ""},
+		"a lie":           {func(c *chain) { c.receipt = string(onChain().with("status", "0x0").bytes()) }, http.StatusInternalServerError, "receipt.status"},
+		"another branch":  {func(c *chain) { c.receipt = string(onChain().with("blockHash", blockB).bytes()) }, http.StatusInternalServerError, "block 10, which had the transaction, was replaced"},
+		"made up":         {func(c *chain) { c.receipt = "null" }, http.StatusInternalServerError, "no such thing, or not yet"},
+		"not deep enough": {func(c *chain) { c.head = 10 }, http.StatusInternalServerError, "has 1 of 2 confirmations"},
+		"the chain being away": {func(c *chain) {
+			c.fail = func(string) (*http.Response, error) { return nil, errors.New("unreachable") }
+		}, http.StatusInternalServerError, "unreachable"},
+		"the chain being wrong": {func(c *chain) { c.receipt = `"text"` }, http.StatusInternalServerError, "cannot be read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &chain{receipt: string(onChain().bytes()), head: 11, block: map[uint64]string{10: blockA}}
+				test.change(c)
+				game := &recorder{}
+				handler, err := ramp.NewHandler(game, testKey(t), testSigner(t), ramp.WithConfirmation(c.client(t), 2))
+				require.NoError(t, err)
+				body := told().bytes()
+				start := time.Now()
+				reply := handler.AnswerResult(t.Context(), http.Header{"X-Dapp-Authorization": {"Bearer x"}, "X-Dapp-Sessionid": {"session-1"},
+					"X-Hmac-Signature": {testKey(t).Sign(body)}}, body)
+				assert.Equal(t, test.status, reply.Status)
+				assert.LessOrEqual(t, time.Since(start), 5*time.Second)
+				if test.status == http.StatusOK {
+					assert.Equal(t, []string{"result"}, game.calls)
+					return
+				}
+				assert.Empty(t, game.calls, "nothing is paid")
+				assert.Equal(t, refusal("INTERNAL_ERROR"), string(reply.Body), "the wire has no detail")
+				assert.ErrorContains(t, reply.Err, test.cause)
+			})
+		})
+	}
+}
+
+func TestAForgedResultDoesNotEvenReachTheChain(t *testing.T) {
+	c := &chain{receipt: string(onChain().bytes())}
+	handler, err := ramp.NewHandler(&recorder{}, testKey(t), testSigner(t), ramp.WithConfirmation(c.client(t), 1))
+	require.NoError(t, err)
+	reply := handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {strings.Repeat("0", 64)}}, told().bytes())
+	assert.Equal(t, http.StatusUnauthorized, reply.Status)
+	assert.Empty(t, c.asked)
+
+	_, err = ramp.NewHandler(&recorder{}, testKey(t), testSigner(t), ramp.WithConfirmation(nil, 1))
+	assert.ErrorContains(t, err, "the RPC is nil")
+}
