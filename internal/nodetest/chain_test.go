@@ -1,0 +1,384 @@
+package nodetest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// raw is the answer of the node, unread.
+func raw(t *testing.T, r *ramp.RPC, method string, params ...any) json.RawMessage {
+	t.Helper()
+	var answer json.RawMessage
+	require.NoError(t, r.Call(t.Context(), &answer, method, params...))
+	return answer
+}
+
+// same compares a typed answer with the node's own JSON: each field that the
+// type has is, when written, what the node wrote. It returns the fields.
+func same(t *testing.T, typed any, answer json.RawMessage) map[string]bool {
+	t.Helper()
+	text, err := json.Marshal(typed)
+	require.NoError(t, err)
+	var got, want map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(text, &got))
+	require.NoError(t, json.Unmarshal(answer, &want))
+	compared := map[string]bool{}
+	for name, value := range want {
+		written, known := got[name]
+		switch {
+		case !known, name == "transactions", name == "logs": // compared one by one
+			continue
+		case string(value) == "null":
+			assert.Contains(t, []string{"null", `"0x0000000000000000000000000000000000000000"`}, string(written), name)
+		default:
+			assert.Equal(t, string(value), string(written), name)
+		}
+		compared[name] = true
+	}
+	return compared
+}
+
+func TestTransfersAndBlocks(t *testing.T) {
+	onEveryNode(t, func(t *testing.T, n *node, r *ramp.RPC) {
+		ctx, p := t.Context(), newPlayer(t, r)
+		to := common.HexToAddress("0x7b")
+
+		var version any
+		require.NoError(t, r.Call(ctx, &version, "net_version"))
+		got, err := r.NetVersion(ctx)
+		require.NoError(t, err)
+		assert.Equal(t, version, got)
+		id, err := r.ChainID(ctx)
+		require.NoError(t, err)
+		assert.JSONEq(t, string(raw(t, r, "eth_chainId")), fmt.Sprintf(`"0x%x"`, id))
+
+		before, err := r.Balance(ctx, to, ramp.Latest)
+		require.NoError(t, err)
+		assert.Zero(t, before.Sign())
+		hash := p.send(t, &to, big.NewInt(1e18), nil)
+
+		_, err = r.Receipt(ctx, hash)
+		assert.ErrorIs(t, err, ramp.ErrNotFound)
+		pending, err := r.Transaction(ctx, hash)
+		require.NoError(t, err)
+		assert.False(t, pending.BlockNumber.Present(), "in no block yet")
+
+		n.mine(t)
+		receipt, err := r.Receipt(ctx, hash)
+		require.NoError(t, err)
+		assert.True(t, receipt.Succeeded())
+		answer := raw(t, r, "eth_getTransactionReceipt", hash)
+		assert.JSONEq(t, string(answer), string(receipt.Raw))
+		for _, name := range []string{"type", "status", "cumulativeGasUsed", "logsBloom", "transactionHash", "contractAddress", "gasUsed",
+			"effectiveGasPrice", "blockHash", "blockNumber", "transactionIndex", "from", "to"} {
+			assert.Contains(t, same(t, receipt, answer), name)
+		}
+
+		tx, err := r.Transaction(ctx, hash)
+		require.NoError(t, err)
+		answer = raw(t, r, "eth_getTransactionByHash", hash)
+		assert.JSONEq(t, string(answer), string(tx.Raw))
+		for _, name := range []string{"type", "hash", "chainId", "nonce", "from", "to", "value", "gas", "gasPrice", "maxFeePerGas",
+			"maxPriorityFeePerGas", "input", "blockHash", "blockNumber", "transactionIndex", "v", "r", "s"} {
+			assert.Contains(t, same(t, tx, answer), name)
+		}
+		assert.Equal(t, p.address, tx.From)
+		assert.Equal(t, big.NewInt(1e18), tx.Value.Big())
+
+		number, err := r.BlockNumber(ctx)
+		require.NoError(t, err)
+		assert.JSONEq(t, string(raw(t, r, "eth_blockNumber")), fmt.Sprintf(`"0x%x"`, number))
+		for _, full := range []bool{false, true} {
+			byNumber, err := r.BlockByNumber(ctx, ramp.AtBlock(number), full)
+			require.NoError(t, err)
+			answer = raw(t, r, "eth_getBlockByNumber", ramp.AtBlock(number), full)
+			assert.JSONEq(t, string(answer), string(byNumber.Raw))
+			for _, name := range []string{"number", "hash", "parentHash", "timestamp", "miner", "gasLimit", "gasUsed", "baseFeePerGas", "size",
+				"stateRoot", "transactionsRoot", "receiptsRoot", "extraData"} {
+				assert.Contains(t, same(t, byNumber, answer), name)
+			}
+			assert.Equal(t, []common.Hash{hash}, byNumber.TransactionHashes)
+			byHash, err := r.BlockByHash(ctx, byNumber.Hash, full)
+			require.NoError(t, err)
+			assert.Equal(t, byNumber.Number, byHash.Number)
+			assert.JSONEq(t, string(answer), string(byHash.Raw))
+			if full {
+				require.Len(t, byNumber.Transactions, 1)
+				assert.Equal(t, tx.Input, byNumber.Transactions[0].Input)
+				same(t, byNumber.Transactions[0], byNumber.Transactions[0].Raw)
+			} else {
+				assert.Nil(t, byNumber.Transactions)
+			}
+		}
+
+		after, err := r.Balance(ctx, to, ramp.AtBlock(number))
+		require.NoError(t, err)
+		assert.Equal(t, big.NewInt(1e18), after)
+		earlier, err := r.Balance(ctx, to, ramp.AtBlock(number-1))
+		require.NoError(t, err)
+		assert.Zero(t, earlier.Sign())
+		count, err := r.TransactionCount(ctx, p.address, ramp.Latest)
+		require.NoError(t, err)
+		assert.EqualValues(t, 1, count)
+
+		_, err = r.BlockByNumber(ctx, ramp.AtBlock(number+100), false)
+		assert.ErrorIs(t, err, ramp.ErrNotFound)
+		_, err = r.BlockByHash(ctx, common.MaxHash, false)
+		assert.ErrorIs(t, err, ramp.ErrNotFound)
+		_, err = r.Transaction(ctx, common.MaxHash)
+		assert.ErrorIs(t, err, ramp.ErrNotFound)
+		for _, tag := range []ramp.BlockRef{ramp.Latest, ramp.Earliest, ramp.Pending} {
+			_, err = r.BlockByNumber(ctx, tag, true)
+			assert.NoError(t, err, tag)
+		}
+	})
+}
+
+func TestContracts(t *testing.T) {
+	onEveryNode(t, func(t *testing.T, n *node, r *ramp.RPC) {
+		ctx, p := t.Context(), newPlayer(t, r)
+		echo := p.deployEcho(t, n)
+
+		returned, err := r.CallContract(ctx, ramp.TransactionRequest{To: &echo, Data: []byte{1, 0xca, 0xfe}}, ramp.Latest)
+		require.NoError(t, err)
+		assert.Equal(t, []byte{0xca, 0xfe}, returned)
+		gas, err := r.EstimateGas(ctx, ramp.TransactionRequest{From: p.address, To: &echo}, ramp.Latest)
+		require.NoError(t, err)
+		assert.JSONEq(t, string(raw(t, r, "eth_estimateGas", ramp.TransactionRequest{From: p.address, To: &echo}, "latest")), fmt.Sprintf(`"0x%x"`, gas))
+
+		// Error("not enough gold"), as Solidity packs it.
+		reason := append(common.FromHex("0x08c379a0"), bytes.Join([][]byte{common.BigToHash(big.NewInt(32)).Bytes(),
+			common.BigToHash(big.NewInt(15)).Bytes(), common.RightPadBytes([]byte("not enough gold"), 32)}, nil)...)
+		overflow := append(common.FromHex("0x4e487b71"), common.BigToHash(big.NewInt(0x11)).Bytes()...)
+		custom := common.FromHex("0xdeadbeef01")
+		for name, test := range map[string]struct {
+			data   []byte
+			reason string
+			panics string
+		}{
+			"a reason":       {reason, "not enough gold", "absent"},
+			"a panic":        {overflow, "", "17"},
+			"a custom error": {custom, "", "absent"},
+		} {
+			for method, call := range map[string]func(ramp.TransactionRequest) error{
+				"eth_call":        func(c ramp.TransactionRequest) error { _, err := r.CallContract(ctx, c, ramp.Latest); return err },
+				"eth_estimateGas": func(c ramp.TransactionRequest) error { _, err := r.EstimateGas(ctx, c, ramp.Latest); return err },
+			} {
+				var refused *ramp.RPCError
+				require.ErrorAs(t, call(ramp.TransactionRequest{To: &echo, Data: append([]byte{0}, test.data...)}), &refused, name, method)
+				revert, ok := refused.Revert()
+				assert.True(t, ok)
+				assert.Equal(t, test.reason, revert.Reason, name, method)
+				assert.Equal(t, test.panics, revert.Panic.String())
+				assert.Equal(t, hexutil.Bytes(test.data), hexutil.Bytes(revert.Data))
+			}
+		}
+
+		// A failed transaction has a receipt.
+		failed := p.send(t, &echo, nil, append([]byte{0}, reason...))
+		n.mine(t)
+		receipt, err := r.WaitReceipt(ctx, failed, 1)
+		require.NoError(t, err)
+		assert.False(t, receipt.Succeeded())
+		assert.Equal(t, "0", receipt.Status.String())
+
+		logged := p.send(t, &echo, nil, nil)
+		n.mine(t)
+		receipt, err = r.WaitReceipt(ctx, logged, 1)
+		require.NoError(t, err)
+		require.Len(t, receipt.Logs, 1)
+		topic, from := common.BigToHash(big.NewInt(0x77)), common.BytesToHash(p.address.Bytes())
+		for name, filter := range map[string]ramp.LogFilter{
+			"all":          {FromBlock: ramp.Earliest},
+			"by address":   {FromBlock: ramp.Earliest, Addresses: []common.Address{echo, {}}},
+			"by topic":     {FromBlock: ramp.Earliest, Topics: [][]common.Hash{{topic}}},
+			"by any topic": {FromBlock: ramp.Earliest, Topics: [][]common.Hash{nil, {common.MaxHash, from}}},
+			"of a block":   {BlockHash: receipt.BlockHash},
+			"of the last":  {},
+		} {
+			logs, err := r.Logs(ctx, filter)
+			require.NoError(t, err, name)
+			require.Len(t, logs, 1, name)
+			assert.Equal(t, receipt.Logs[0], logs[0], name)
+			var list []json.RawMessage
+			require.NoError(t, json.Unmarshal(raw(t, r, "eth_getLogs", filter), &list))
+			compared := same(t, logs[0], list[0])
+			for _, field := range []string{"address", "topics", "data", "blockNumber", "transactionHash", "transactionIndex", "blockHash", "logIndex", "removed"} {
+				assert.Contains(t, compared, field)
+			}
+		}
+		assert.Equal(t, echo, receipt.Logs[0].Address)
+		assert.Equal(t, []common.Hash{topic, from}, receipt.Logs[0].Topics)
+		none, err := r.Logs(ctx, ramp.LogFilter{FromBlock: ramp.Earliest, Addresses: []common.Address{{}}})
+		require.NoError(t, err)
+		assert.Empty(t, none)
+	})
+}
+
+func TestRefusalsAndBatches(t *testing.T) {
+	onEveryNode(t, func(t *testing.T, n *node, r *ramp.RPC) {
+		ctx, p := t.Context(), newPlayer(t, r)
+		to := common.HexToAddress("0x7b")
+
+		err := r.Call(ctx, nil, "eth_noSuchMethod")
+		assert.ErrorIs(t, err, ramp.RPCMethodNotFound)
+		err = r.Call(ctx, nil, "eth_getBalance", "no address", "latest")
+		assert.ErrorIs(t, err, ramp.RPCInvalidParams)
+		_, err = r.SendRawTransaction(ctx, []byte{2, 0xc0})
+		var refused *ramp.RPCError
+		assert.ErrorAs(t, err, &refused)
+
+		signed := p.sign(t, &to, big.NewInt(1), nil)
+		hash, err := r.SendRawTransaction(ctx, signed)
+		require.NoError(t, err)
+		assert.Equal(t, crypto.Keccak256Hash(signed), hash)
+		_, err = r.SendRawTransaction(ctx, signed)
+		assert.ErrorAs(t, err, &refused, "already known")
+		resending, err := ramp.NewRPC(n.url, ramp.WithResend())
+		require.NoError(t, err)
+		again, err := resending.SendRawTransaction(ctx, signed)
+		assert.NoError(t, err)
+		assert.Equal(t, hash, again)
+		n.mine(t)
+		again, err = resending.SendRawTransaction(ctx, signed)
+		assert.NoError(t, err, "even when it is in a block")
+		assert.Equal(t, hash, again)
+
+		var number, balance ramp.Quantity
+		var receipt, missing ramp.Receipt
+		calls := []ramp.BatchCall{
+			{Method: "eth_blockNumber", Into: &number},
+			{Method: "eth_getBalance", Params: []any{to, ramp.Latest}, Into: &balance},
+			{Method: "eth_getTransactionReceipt", Params: []any{hash}, Into: &receipt},
+			{Method: "eth_getTransactionReceipt", Params: []any{common.MaxHash}, Into: &missing},
+			{Method: "eth_noSuchMethod"},
+		}
+		require.NoError(t, r.Batch(ctx, calls))
+		for _, call := range calls[:3] {
+			assert.NoError(t, call.Err)
+		}
+		assert.ErrorIs(t, calls[3].Err, ramp.ErrNotFound)
+		assert.ErrorIs(t, calls[4].Err, ramp.RPCMethodNotFound)
+		head, err := r.BlockNumber(ctx)
+		require.NoError(t, err)
+		assert.Equal(t, ramp.NewQuantity(head), number)
+		assert.Equal(t, "1", balance.String())
+		assert.Equal(t, hash, receipt.TransactionHash)
+	})
+}
+
+func TestTheNodeSigns(t *testing.T) {
+	onEveryNode(t, func(t *testing.T, n *node, r *ramp.RPC) {
+		to := common.HexToAddress("0x7b")
+		request := ramp.TransactionRequest{From: n.signs, To: &to, Gas: 21000, GasPrice: big.NewInt(1e10), Value: big.NewInt(7)}
+		hash, err := r.SendTransaction(t.Context(), request)
+		if n.signs == (common.Address{}) {
+			var refused *ramp.RPCError
+			assert.ErrorAs(t, err, &refused, "a node without accounts says so")
+			return
+		}
+		require.NoError(t, err)
+		n.mine(t)
+		receipt, err := r.Receipt(t.Context(), hash)
+		require.NoError(t, err)
+		assert.True(t, receipt.Succeeded())
+	})
+}
+
+func TestAReorganisation(t *testing.T) {
+	onEveryNode(t, func(t *testing.T, n *node, r *ramp.RPC) {
+		p := newPlayer(t, r)
+		to := common.HexToAddress("0x7b")
+		parent, err := r.BlockByNumber(t.Context(), ramp.Latest, false)
+		require.NoError(t, err)
+		signed := p.sign(t, &to, big.NewInt(1), nil)
+		hash, err := r.SendRawTransaction(t.Context(), signed)
+		require.NoError(t, err)
+		n.mine(t)
+		first, err := r.Receipt(t.Context(), hash)
+		require.NoError(t, err)
+
+		type outcome struct {
+			receipt *ramp.Receipt
+			err     error
+		}
+		done := make(chan outcome, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		go func() {
+			receipt, err := r.WaitReceipt(ctx, hash, 3)
+			done <- outcome{receipt, err}
+		}()
+
+		n.replace(t, parent)
+		resending, err := ramp.NewRPC(n.url, ramp.WithResend()) // some nodes bring it back by themselves
+		require.NoError(t, err)
+		_, err = resending.SendRawTransaction(t.Context(), signed)
+		require.NoError(t, err)
+		n.mine(t)
+		second, err := r.WaitReceipt(ctx, hash, 1)
+		require.NoError(t, err)
+		require.NotEqual(t, first.BlockHash, second.BlockHash)
+		for {
+			head, err := r.BlockNumber(ctx)
+			require.NoError(t, err)
+			if second.BlockNumber == ramp.NewQuantity(head-1) {
+				break
+			}
+			n.mine(t)
+		}
+		select {
+		case o := <-done:
+			t.Fatalf("two confirmations were taken for three: %v", o)
+		case <-time.After(100 * time.Millisecond): // ten looks
+		}
+		n.mine(t)
+		o := <-done
+		require.NoError(t, o.err)
+		assert.Equal(t, second.BlockHash, o.receipt.BlockHash)
+		number, err := o.receipt.BlockNumber.Uint64()
+		require.NoError(t, err)
+		block, err := r.BlockByNumber(t.Context(), ramp.AtBlock(number), false)
+		require.NoError(t, err)
+		assert.Equal(t, block.Hash, o.receipt.BlockHash)
+		assert.Contains(t, block.TransactionHashes, hash)
+	})
+}
+
+func TestConfirm(t *testing.T) {
+	onEveryNode(t, func(t *testing.T, n *node, r *ramp.RPC) {
+		p := newPlayer(t, r)
+		token := p.deployEcho(t, n)
+		hash := p.send(t, &token, nil, nil)
+		n.mine(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		told := raw(t, r, "eth_getTransactionReceipt", hash)
+		result := func(receipt string) *ramp.Result {
+			parsed, err := ramp.ParseResult([]byte(`{"session_id":"s","uuid":"7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10","tx_hash":"` + hash.Hex() +
+				`","receipt":` + receipt + `,"intent":{"method":"burn-permit","type":"disassemble","from":[{"type":"ERC20","id":"` + token.Hex() +
+				`","amount":1}],"to":[{"type":"asset","id":"gold","amount":1}]}}`))
+			require.NoError(t, err)
+			return parsed
+		}
+		assert.NoError(t, r.Confirm(ctx, result(string(told)), 1))
+		lie := strings.Replace(string(told), `"status":"0x1"`, `"status":"0x0"`, 1)
+		require.NotEqual(t, string(told), lie)
+		var different *ramp.MismatchError
+		require.ErrorAs(t, r.Confirm(ctx, result(lie), 1), &different)
+		assert.Equal(t, "receipt.status", different.Field)
+	})
+}
