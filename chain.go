@@ -191,26 +191,28 @@ func found[T Block | Transaction | Receipt](ctx context.Context, r *RPC, method 
 }
 
 func (r *RPC) quantity(ctx context.Context, method string, params ...any) (*big.Int, error) {
-	var q Quantity
-	if err := r.Call(ctx, &q, method, params...); err != nil {
-		return nil, err
-	}
-	if !q.Present() {
-		return nil, fmt.Errorf("ramp: %s: the result is null", method)
-	}
-	return q.Big(), nil
+	q, err := r.present(ctx, method, params)
+	return q.Big(), err
 }
 
 func (r *RPC) number(ctx context.Context, method string, params ...any) (uint64, error) {
-	n, err := r.quantity(ctx, method, params...)
-	switch {
-	case err != nil:
+	q, err := r.present(ctx, method, params)
+	if err != nil {
 		return 0, err
-	case !n.IsUint64():
-		return 0, fmt.Errorf("ramp: %s: the result needs more than 64 bits", method)
-	default:
-		return n.Uint64(), nil
 	}
+	n, err := q.Uint64()
+	if err != nil {
+		return 0, fmt.Errorf("ramp: %s: the result needs more than 64 bits", method)
+	}
+	return n, nil
+}
+
+func (r *RPC) present(ctx context.Context, method string, params []any) (q Quantity, err error) {
+	err = r.Call(ctx, &q, method, params...)
+	if err == nil && !q.Present() {
+		err = fmt.Errorf("ramp: %s: the result is null", method)
+	}
+	return q, err
 }
 
 // TransactionRequest is a transaction that is yet to be made, or a call. What is

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -72,6 +73,9 @@ func NewRPC(rpcURL string, options ...RPCOption) (*RPC, error) {
 	}
 	if err := r.endpoint.set(rpcURL); err != nil {
 		return nil, err
+	}
+	if _, ok := r.endpoint.header["User-Agent"]; !ok {
+		r.endpoint.header.Set("User-Agent", t.userAgent) // once, not with every request
 	}
 	return r, nil
 }
@@ -402,7 +406,7 @@ func (r *RPC) post(ctx context.Context, message any) (*answer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the parameters cannot be written: %w", err)
 	}
-	a, err := r.transport.post(ctx, r.endpoint.address, r.endpoint.header.Clone(), body, r.limit)
+	a, err := r.transport.post(ctx, r.endpoint.address, maps.Clone(r.endpoint.header), body, r.limit)
 	switch {
 	case errors.Is(err, errAnswerTooLarge):
 		return nil, fmt.Errorf("%w: its limit is %d bytes", err, r.limit)
@@ -442,15 +446,18 @@ func (r *RPC) passing(refused *RPCError, a *answer) error {
 
 // readResult reads a result into a pointer.
 func readResult(raw json.RawMessage, into any) error {
-	var err error
-	switch into := into.(type) {
+	switch into.(type) {
 	case nil:
+		return nil
 	case *Receipt, *Transaction, *Block:
 		if string(raw) == "null" {
 			return ErrNotFound
 		}
-		err = into.(json.Unmarshaler).UnmarshalJSON(raw)
-	default:
+	}
+	var err error
+	if reader, ok := into.(json.Unmarshaler); ok {
+		err = reader.UnmarshalJSON(raw) // what is in an envelope has been checked
+	} else {
 		err = json.Unmarshal(raw, into)
 	}
 	if err != nil {

@@ -757,7 +757,7 @@ func TestNoSecretOfTheURLIsEverShown(t *testing.T) {
 			if errors.As(err, &refused) {
 				shown += refused.Message + string(refused.Data)
 			}
-			asJSON, _ := json.Marshal(client)
+			asJSON, _ := json.Marshal(map[string]any{"client": client})
 			shown += string(asJSON)
 			for _, secret := range secrets {
 				assert.NotContains(t, shown, secret)

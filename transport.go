@@ -91,20 +91,23 @@ func (t *transport) post(ctx context.Context, address string, header http.Header
 		return nil, withoutURL(err)
 	}
 	request.Header = header
-	request.Header.Set("User-Agent", t.userAgent)
+	if _, ok := header["User-Agent"]; !ok {
+		header.Set("User-Agent", t.userAgent)
+	}
 	response, err := t.client.Do(request)
 	if err != nil {
 		return nil, withoutURL(err)
 	}
 	defer response.Body.Close()
-	read, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
-	if err != nil {
+	const mostAtOnce = 1 << 20 // of a length that the other side merely claims
+	read := bytes.NewBuffer(make([]byte, 0, min(max(response.ContentLength, 0), mostAtOnce)+bytes.MinRead))
+	if _, err := read.ReadFrom(io.LimitReader(response.Body, limit+1)); err != nil {
 		return nil, fmt.Errorf("read the answer: %w", withoutURL(err))
 	}
-	if int64(len(read)) > limit {
+	if int64(read.Len()) > limit {
 		return nil, errAnswerTooLarge
 	}
-	return &answer{status: response.StatusCode, header: response.Header, body: read}, nil
+	return &answer{status: response.StatusCode, header: response.Header, body: read.Bytes()}, nil
 }
 
 func withoutURL(err error) error {
@@ -126,6 +129,9 @@ type transient struct {
 func (t *transport) retry(ctx context.Context, attempt func() error) error {
 	for n := 0; ; n++ {
 		err := attempt()
+		if err == nil {
+			return nil
+		}
 		var passing *transient
 		if !errors.As(err, &passing) {
 			return err

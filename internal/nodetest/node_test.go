@@ -8,7 +8,6 @@ import (
 	"context"
 	"crypto/ecdsa"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/big"
 	"os"
@@ -225,7 +224,7 @@ func (p *player) deployEcho(t *testing.T, n *node) common.Address {
 	n.mine(t)
 	receipt, err := p.WaitReceipt(t.Context(), hash, 1)
 	require.NoError(t, err)
-	require.True(t, receipt.Succeeded(), fmt.Sprintf("%s", receipt.Raw))
+	require.True(t, receipt.Succeeded(), string(receipt.Raw))
 	require.NotZero(t, receipt.ContractAddress)
 	return receipt.ContractAddress
 }
