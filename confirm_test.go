@@ -305,7 +305,7 @@ func onChain() object {
 func told() object {
 	receipt := onChain().without("from").without("to").without("feePayer").with("contractAddress", common.Address{}.Hex()).
 		with("root", "0x").with("gasUsed", 0x5208).with("logs.0.blockTimestamp", 0)
-	return resultBody().with("receipt", map[string]any(receipt)).with("intent", burnIntent())
+	return resultCall().with("receipt", map[string]any(receipt)).with("intent", burnObject())
 }
 
 func confirm(t *testing.T, result, is object) error {
@@ -327,7 +327,7 @@ func TestConfirmBelievesWhatTheChainSays(t *testing.T) {
 		"a failure":                    {failed, onChain().with("status", "0x0").with("logs", []any{})},
 		"a token that is no address":   {told().with("intent.from.0.id", "token-7"), onChain()},
 		"a token in another case":      {told().with("intent.from.0.id", strings.ToUpper(testToken[2:])).with("intent.from.0.id", "0x"+strings.ToUpper(testToken[2:])), onChain()},
-		"a mint":                       {told().with("intent", mintIntent()), onChain()},
+		"a mint":                       {told().with("intent", mintObject()), onChain()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { assert.NoError(t, confirm(t, test.told, test.is)) })
@@ -359,7 +359,7 @@ func TestConfirmNamesTheFieldThatTheChainContradicts(t *testing.T) {
 		"other data":                   {told().with("receipt.logs.0.data", "0x02"), onChain(), "receipt.logs[0].data"},
 		"another index":                {told().with("receipt.logs.0.logIndex", "0x4"), onChain(), "receipt.logs[0].logIndex"},
 		"a transaction of other token": {told().with("intent.from.0.id", "0x000000000000000000000000000000000000dead"), onChain(), "intent.from[0].id"},
-		"a mint of another token":      {told().with("intent", mintIntent()).with("intent.to.0.id", "0x000000000000000000000000000000000000dead"), onChain(), "intent.to[0].id"},
+		"a mint of another token":      {told().with("intent", mintObject()).with("intent.to.0.id", "0x000000000000000000000000000000000000dead"), onChain(), "intent.to[0].id"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
