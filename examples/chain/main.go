@@ -1,0 +1,85 @@
+// Chain reads a balance, a block and the receipt of a transaction, from the node
+// at -url or, without one, from a chain that it runs in its own process. It
+// exits with 1 if anything of that fails.
+//
+//	go run .
+//	go run . -url https://node.example.com -address 0x… -tx 0x…
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"math"
+	"math/big"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+func main() {
+	url := flag.String("url", "", "the node, such as {rpc_testnet_url}; a chain in this process if empty")
+	address := flag.String("address", "0x0000000000000000000000000000000000000000", "whose balance to show")
+	hash := flag.String("tx", "", "a transaction to wait for")
+	flag.Parse()
+
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if *url != "" {
+		if err := show(ctx, *url, common.HexToAddress(*address), *hash); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
+	local := startLocal()
+	defer local.close()
+	tx, err := local.transfer(ctx)
+	if err == nil {
+		err = show(ctx, local.url, local.player, tx.Hex())
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// show is what there is to copy.
+func show(ctx context.Context, url string, address common.Address, hash string) error {
+	chain, err := ramp.NewRPC(url)
+	if err != nil {
+		return err
+	}
+	id, err := chain.ChainID(ctx)
+	if err != nil {
+		return err
+	}
+	if hash != "" {
+		// Until it is in a block. Over 1, it waits for that many confirmations.
+		receipt, err := chain.WaitReceipt(ctx, common.HexToHash(hash), 1)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("transaction  %s\n  succeeded  %t, in block %s, for %s gas\n", receipt.TransactionHash, receipt.Succeeded(), receipt.BlockNumber, receipt.GasUsed)
+	}
+	block, err := chain.BlockByNumber(ctx, ramp.Latest, true)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("chain        %s\nblock        %s with %d transactions\n", id, block.Number, len(block.Transactions))
+	wei, err := chain.Balance(ctx, address, ramp.Latest)
+	if err != nil {
+		return err
+	}
+	coins := new(big.Rat).SetFrac(wei, big.NewInt(1e18))
+	fmt.Printf("balance      %s of %s\n", coins.FloatString(4), address)
+
+	// What is not there is an error of its own.
+	_, err = chain.BlockByNumber(ctx, ramp.AtBlock(math.MaxInt64), false)
+	if !errors.Is(err, ramp.ErrNotFound) {
+		return fmt.Errorf("a block that will never be: %w", err)
+	}
+	fmt.Println("not found    a block that will never be")
+	return nil
+}
