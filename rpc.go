@@ -313,7 +313,7 @@ func (r *RPC) once(ctx context.Context, into any, method string, params []any) e
 		return within(method, err)
 	}
 	var e envelope
-	if err := json.Unmarshal(a.body, &e); err != nil {
+	if body := bytes.TrimSpace(a.body); !json.Valid(body) || !e.read(body) {
 		return within(method, r.failure(a, nil))
 	}
 	refused := e.refusal(r.endpoint)
@@ -362,9 +362,78 @@ func newRequest(id uint64, method string, params []any) request {
 // envelope is what comes back (interface 2.8). Result is nil where there was
 // none, and null where the node said so.
 type envelope struct {
-	ID     answerID        `json:"id"`
-	Result json.RawMessage `json:"result"`
-	Error  json.RawMessage `json:"error"`
+	ID     answerID
+	Result json.RawMessage
+	Error  json.RawMessage
+}
+
+// read takes apart an object that is valid JSON. encoding/json would look at
+// every byte of a result three times, and copy it.
+func (e *envelope) read(b []byte) bool {
+	if b[0] != '{' {
+		return false
+	}
+	eachMember(b, func(name, value []byte) {
+		switch string(name) {
+		case `"id"`:
+			e.ID = readAnswerID(value)
+		case `"result"`:
+			e.Result = value
+		case `"error"`:
+			e.Error = value
+		}
+	})
+	return true
+}
+
+// eachMember calls f with each value of a JSON object, and its name in quotes,
+// or of an array, without. b is valid JSON and begins with the bracket.
+func eachMember(b []byte, f func(name, value []byte)) {
+	object := b[0] == '{'
+	var name []byte
+	for b = b[1:]; ; {
+		b = bytes.TrimLeft(b, " \t\r\n,:")
+		if b[0] == '}' || b[0] == ']' {
+			return
+		}
+		n := valueLength(b)
+		if object && name == nil {
+			name = b[:n]
+		} else {
+			f(name, b[:n])
+			name = nil
+		}
+		b = b[n:]
+	}
+}
+
+// valueLength is how long the first value of b is.
+func valueLength(b []byte) int {
+	depth := 0
+	for i := 0; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			for i++; b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+			if depth == 0 {
+				return i + 1
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth <= 0 {
+				return i + 1 + depth // without the bracket of what is around a number
+			}
+		case ',', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return i
+			}
+		}
+	}
+	return len(b)
 }
 
 // refusal is the error in the envelope, if there is one. "error":null is none.
@@ -389,15 +458,15 @@ const (
 	idOther
 )
 
-func (i *answerID) UnmarshalJSON(b []byte) error {
+func readAnswerID(b []byte) answerID {
 	if string(b) == "null" {
-		return nil
+		return answerID{}
 	}
-	*i = answerID{form: idOther}
-	if n, err := strconv.ParseUint(string(b), 10, 64); err == nil {
-		*i = answerID{idNumber, n}
+	n, err := strconv.ParseUint(string(b), 10, 64)
+	if err != nil {
+		return answerID{form: idOther}
 	}
-	return nil
+	return answerID{idNumber, n}
 }
 
 // post sends a request, or a slice of them, and reads the answer.
@@ -507,17 +576,22 @@ func (r *RPC) Batch(ctx context.Context, calls []BatchCall) error {
 		rest[i] = &calls[i]
 		rest[i].Err = nil
 	}
-	var err error
-	for part := range slices.Chunk(rest, r.batch) {
+	err := r.parts(ctx, slices.Collect(slices.Chunk(rest, r.batch))...)
+	r.record(ctx, "batch", begun, err)
+	return err
+}
+
+// parts makes requests one after the other, until one fails.
+func (r *RPC) parts(ctx context.Context, parts ...[]*BatchCall) (err error) {
+	for _, calls := range parts {
 		if err == nil {
-			err = r.part(ctx, part)
+			err = r.part(ctx, calls)
 			continue
 		}
-		for _, call := range part {
+		for _, call := range calls {
 			call.Err = fmt.Errorf("ramp: %s: not sent: %w", call.Method, err)
 		}
 	}
-	r.record(ctx, "batch", begun, err)
 	return err
 }
 
@@ -545,7 +619,7 @@ func (r *RPC) part(ctx context.Context, calls []*BatchCall) error {
 	if large := errors.Is(err, errAnswerTooLarge) ||
 		errors.As(err, &status) && status.Status == http.StatusRequestEntityTooLarge; large && reads && len(calls) > 1 {
 		half := len(calls) / 2
-		return errors.Join(r.part(ctx, calls[:half]), r.part(ctx, calls[half:]))
+		return r.parts(ctx, calls[:half], calls[half:])
 	}
 	for _, call := range calls {
 		call.Err = err
@@ -566,22 +640,23 @@ func (r *RPC) onceBatch(ctx context.Context, calls []*BatchCall) ([]*BatchCall, 
 	if err != nil {
 		return nil, 0, within("batch", err)
 	}
-	var list []envelope
-	if a.status/100 != 2 || json.Unmarshal(a.body, &list) != nil {
+	body := bytes.TrimSpace(a.body)
+	if a.status/100 != 2 || !json.Valid(body) || body[0] != '[' {
 		return nil, 0, within("batch", r.wholeFailure(a))
 	}
 	var again []*BatchCall
 	answered := make([]bool, len(calls))
-	for i := range list {
-		e := &list[i]
+	eachMember(body, func(_, value []byte) {
+		var e envelope
+		e.read(value)
 		at := e.ID.number - first // wraps round below first, far out of range
 		if e.ID.form != idNumber || at >= uint64(len(calls)) {
-			continue // nobody's, and whoever waits for it has errNoAnswer
+			return // nobody's, and whoever waits for it has errNoAnswer
 		}
 		call := calls[at]
 		if answered[at] {
 			call.Err = fmt.Errorf("ramp: %s: the call was answered twice", call.Method)
-			continue
+			return
 		}
 		answered[at] = true
 		refused := e.refusal(r.endpoint)
@@ -594,7 +669,7 @@ func (r *RPC) onceBatch(ctx context.Context, calls []*BatchCall) ([]*BatchCall, 
 		case e.Result != nil:
 			call.Err = within(call.Method, readResult(e.Result, call.Into))
 		}
-	}
+	})
 	return again, a.retryAfter(r.transport.now()), nil
 }
 
@@ -603,7 +678,7 @@ var errNoAnswer = errors.New("the batch came back without an answer to this call
 // wholeFailure is the one answer to a whole batch.
 func (r *RPC) wholeFailure(a *answer) error {
 	var e envelope
-	if !bytes.HasPrefix(bytes.TrimSpace(a.body), []byte("{")) || json.Unmarshal(a.body, &e) != nil {
+	if body := bytes.TrimSpace(a.body); !json.Valid(body) || !e.read(body) {
 		return r.failure(a, nil)
 	}
 	refused := e.refusal(r.endpoint)

@@ -533,11 +533,6 @@ func TestABatchMatchesAnswersByID(t *testing.T) {
 			answer: func(id []string) string {
 				return `[{"id":99,"result":"0x9"},{"id":0,"result":"0x9"},{"id":"` + id[0] + `","result":"0x9"},{"id":null,"result":"0x9"},7,null]`
 			},
-			whole: "not JSON-RPC"},
-		"with ids of others alone": {
-			answer: func(id []string) string {
-				return `[{"id":99,"result":"0x9"},{"id":0,"result":"0x9"},{"id":"` + id[0] + `","result":"0x9"},{"id":null,"result":"0x9"},null]`
-			},
 			want: [2]string{"without an answer to this call", "without an answer to this call"}},
 		"with one call answered twice": {
 			answer: func(id []string) string {
@@ -882,6 +877,7 @@ func FuzzRPCAnswer(f *testing.F) {
 	} {
 		f.Add(200, body)
 		f.Add(429, body)
+		f.Add(413, body)
 	}
 	f.Fuzz(func(t *testing.T, code int, body string) {
 		client, err := ramp.NewRPC("https://node.example.com/secret-key", ramp.WithRetries(0),
@@ -906,6 +902,32 @@ func FuzzRPCAnswer(f *testing.F) {
 			if err != nil {
 				assert.Error(t, call.Err)
 			}
+		}
+	})
+}
+
+// What stands beside a result, and in it, does not change what is read.
+func FuzzRPCResult(f *testing.F) {
+	for _, value := range []string{`"0x10"`, `"a \"}] \\"`, `[1,{"result":[]},"]"]`, `{"id":2,"error":{}}`, "-1.5e3", "true", "null", ` [ ] `, `{}`, `"\\"`} {
+		f.Add(value, " ")
+		f.Add(value, "\n\t")
+	}
+	f.Fuzz(func(t *testing.T, value, blank string) {
+		if !json.Valid([]byte(value)) || strings.Trim(blank, " \t\r\n") != "" {
+			return
+		}
+		for _, order := range []string{
+			`{"x":VALUE,"id":1,"result":VALUE}`, `{"result":VALUE,"error":null,"id":1}`, ` { "id" : 1 , "y" : [ VALUE ] , "result" : VALUE , "z" : { "result" : 7 } } `,
+		} {
+			body := strings.ReplaceAll(strings.ReplaceAll(order, "VALUE", value), " ", blank)
+			if strings.Contains(value, " ") {
+				body = strings.ReplaceAll(order, "VALUE", value)
+			}
+			client, err := ramp.NewRPC("https://node.example.com", ramp.WithHTTPClient(&http.Client{Transport: &script{steps: steps{status(200, nil, body)}}}))
+			require.NoError(t, err)
+			var got json.RawMessage
+			require.NoError(t, client.Call(t.Context(), &got, "eth_call"), body)
+			assert.Equal(t, strings.Trim(value, " \t\r\n"), string(got), body)
 		}
 	})
 }
