@@ -81,12 +81,11 @@ func WithTimeout(d time.Duration) ClientOption {
 }
 
 // WithRetries sets how often a call is repeated after a failure that may pass:
-// a connection that failed, or HTTP 429, 502, 503 or 504; for an [RPC] what is
-// said there. Between attempts it
-// waits, with jitter, 0.2 seconds at first and twice as long each time up to 5
-// seconds, or as long as Retry-After says; if that is more than 30 seconds, or
-// more than the context has left, the call fails at once. The default is 2
-// retries; 0 makes one attempt only.
+// a connection that failed, or HTTP 429, 502, 503 or 504; what it is for an
+// [RPC] is said there. Between attempts it waits, with jitter, 0.2 seconds at
+// first and twice as long each time up to 5 seconds, or as long as Retry-After
+// says; if that is more than 30 seconds, or more than the context has left, the
+// call fails at once. The default is 2 retries; 0 makes one attempt only.
 func WithRetries(n int) ClientOption {
 	return clientOption(func(t *transport) error {
 		if n < 0 {
