@@ -127,24 +127,24 @@ func (e *MismatchError) Error() string {
 // An honest result is contradicted too when its block was replaced, or the node
 // is on another branch. So nothing may be paid, but another look may help.
 //
-// Confirm proves that such a transaction exists, not that it belongs to this
-// order: the interface does not show how the two are tied. Let a transaction
-// pay once only, and if you know the contract, compare its events with the
-// order.
-func (r *RPC) Confirm(ctx context.Context, result *Result, confirmations uint64) error {
+// The receipt that it returns is the chain's, with all of its events. Confirm
+// proves that such a transaction exists, not that it belongs to this order: the
+// interface does not show how the two are tied. Let a transaction pay once only,
+// and if you know the contract, compare its events with the order.
+func (r *RPC) Confirm(ctx context.Context, result *Result, confirmations uint64) (*Receipt, error) {
 	text, err := hexutil.Decode(result.TxHash)
 	if err != nil || len(text) != common.HashLength {
-		return invalid("tx_hash", "must be 32 bytes in hex with 0x")
+		return nil, invalid("tx_hash", "must be 32 bytes in hex with 0x")
 	}
 	hash := common.Hash(text)
 	chain, err := r.WaitReceipt(ctx, hash, confirmations)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if different := compare(result, hash, chain); different != nil {
-		return fmt.Errorf("ramp: confirm transaction %s: %w", hash, different)
+		return nil, fmt.Errorf("ramp: confirm transaction %s: %w", hash, different)
 	}
-	return nil
+	return chain, nil
 }
 
 // confirmationWait bounds how long one delivery waits for the chain. Who
@@ -152,8 +152,9 @@ func (r *RPC) Confirm(ctx context.Context, result *Result, confirmations uint64)
 const confirmationWait = 5 * time.Second
 
 // WithConfirmation has every result confirmed by the chain, see [RPC.Confirm],
-// before [Game.Result] sees it: an HMAC key in the wrong hands can then not make
-// up a transaction. It takes 5 seconds at most. A result that the chain does not
+// before [Game.Result] sees it, with the chain's receipt in place of the
+// service's: an HMAC key in the wrong hands can then not make up a transaction.
+// It takes 5 seconds at most. A result that the chain does not
 // confirm, be it away, behind or of another opinion, is answered with HTTP 500,
 // so that the service delivers it again, and Game.Result is not called. The
 // cause is in the log; one that stays the same is for a person to look at.
@@ -165,7 +166,7 @@ func WithConfirmation(r *RPC, confirmations uint64) HandlerOption {
 		if r == nil {
 			return errors.New("ramp: WithConfirmation: the RPC is nil")
 		}
-		h.confirm = func(ctx context.Context, result *Result) error {
+		h.confirm = func(ctx context.Context, result *Result) (*Receipt, error) {
 			ctx, cancel := context.WithTimeout(ctx, confirmationWait)
 			defer cancel()
 			return r.Confirm(ctx, result, confirmations)

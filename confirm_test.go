@@ -315,7 +315,8 @@ func confirm(t *testing.T, result, is object) error {
 	c := &chain{receipt: string(is.bytes()), head: 10, block: map[uint64]string{10: blockA}}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	return c.client(t).Confirm(ctx, parsed, 1)
+	_, err = c.client(t).Confirm(ctx, parsed, 1)
+	return err
 }
 
 func TestConfirmBelievesWhatTheChainSays(t *testing.T) {
@@ -415,6 +416,7 @@ func TestOnlyAConfirmedResultReachesTheGame(t *testing.T) {
 				assert.LessOrEqual(t, time.Since(start), 5*time.Second)
 				if test.status == http.StatusOK {
 					assert.Equal(t, []string{"result"}, game.calls)
+					assert.NotZero(t, game.last.(*ramp.Result).Receipt.From, "the game sees the chain's receipt")
 					return
 				}
 				assert.Empty(t, game.calls, "nothing is paid")

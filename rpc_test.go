@@ -323,7 +323,7 @@ func TestOnlyWhatIsKnownToReadIsRepeated(t *testing.T) {
 	for method, sent := range map[string]int{
 		"eth_blockNumber": 3, "eth_call": 3, "eth_getLogs": 3, "eth_getProof": 3, "net_version": 3, "web3_clientVersion": 3, "eth_gasPrice": 3,
 		"eth_sendTransaction": 1, "eth_sendRawTransaction": 1, "eth_sendRawTransactionSync": 1, "personal_sendTransaction": 1,
-		"eth_getFilterChanges": 1, "eth_sign": 1, "evm_mine": 1, "wemix_anything": 1,
+		"eth_getFilterChanges": 1, "eth_sign": 1, "evm_mine": 1, "custom_anything": 1,
 	} {
 		t.Run(method, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -703,12 +703,12 @@ func TestParametersThatCannotBeWrittenAreNotSent(t *testing.T) {
 func TestAnyMethodCanBeCalled(t *testing.T) {
 	n := newNode(t, says(200, result(`{"a":[1,"0x2"]}`)))
 	var raw json.RawMessage
-	require.NoError(t, n.client(t).Call(t.Context(), &raw, "wemix_anything", "a", 1, true, nil))
+	require.NoError(t, n.client(t).Call(t.Context(), &raw, "custom_anything", "a", 1, true, nil))
 	assert.Equal(t, `{"a":[1,"0x2"]}`, string(raw))
-	assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":"wemix_anything","params":["a",1,true,null]}`}, n.asked())
+	assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":"custom_anything","params":["a",1,true,null]}`}, n.asked())
 
 	var into struct{ A []any }
-	require.NoError(t, n.client(t).Call(t.Context(), &into, "wemix_anything"))
+	require.NoError(t, n.client(t).Call(t.Context(), &into, "custom_anything"))
 	assert.Equal(t, []any{1.0, "0x2"}, into.A)
 }
 

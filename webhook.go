@@ -65,7 +65,7 @@ type Handler struct {
 	maxBody       int64
 	declineStatus int
 	code          func(Code) Code
-	confirm       func(context.Context, *Result) error // nil for no confirmation
+	confirm       func(context.Context, *Result) (*Receipt, error) // nil for no confirmation
 	log           *slog.Logger
 }
 
@@ -271,9 +271,11 @@ func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []b
 			return nil, refusalOf(fmt.Errorf("ramp: %w", ErrSessionMismatch))
 		}
 		if h.confirm != nil {
-			if err := h.confirm(ctx, r); err != nil {
+			receipt, err := h.confirm(ctx, r)
+			if err != nil {
 				return nil, fmt.Errorf("ramp: the result is not confirmed: %w", err) // ours to ask again
 			}
+			r.Receipt = *receipt
 		}
 		if err := h.game.Result(ctx, s, r); err != nil {
 			// Declined or not, an outcome that was not taken in must come again.
