@@ -1,0 +1,221 @@
+package dbtest
+
+import (
+	"database/sql"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/google/uuid"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	ramp "github.com/token-ramp/ramp-go"
+	_ "modernc.org/sqlite"
+)
+
+const (
+	envPostgreSQL = "RAMP_TEST_POSTGRESQL"
+	envCrash      = "RAMP_TEST_POSTGRESQL_CRASH"
+	envMySQL      = "RAMP_TEST_MYSQL"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(envServe) != "" {
+		serve() // this process is a game server that a test is going to kill
+	}
+	code := m.Run()
+	for _, env := range []string{envPostgreSQL, envMySQL} {
+		if os.Getenv(env) == "" {
+			fmt.Fprintf(os.Stderr, "\n*** NOT TESTED, because %s is not set: run internal/dbtest/databases go test ***\n", env)
+		}
+	}
+	os.Exit(code)
+}
+
+// database is a kind of database, and a way to run transactions on it.
+type database struct {
+	name    string
+	dialect ramp.Dialect
+	modes   []mode
+}
+
+// mode is what a studio may have set.
+type mode struct {
+	name      string
+	isolation sql.IsolationLevel
+	params    string // for the address of the database
+	races     bool   // whether the database ends transactions for having raced another
+}
+
+var databases = []database{
+	{name: "SQLite", dialect: ramp.SQLite, modes: []mode{
+		{name: "immediate", params: "&_txlock=immediate"},
+		{name: "deferred", params: "&_txlock=deferred"},
+	}},
+	{name: "PostgreSQL", dialect: ramp.PostgreSQL, modes: []mode{
+		{name: "read committed"},
+		{name: "repeatable read", isolation: sql.LevelRepeatableRead, races: true},
+		{name: "serializable", isolation: sql.LevelSerializable, races: true},
+		{name: "simple protocol", params: "&default_query_exec_mode=simple_protocol"},
+	}},
+	{name: "MySQL", dialect: ramp.MySQL, modes: []mode{
+		{name: "repeatable read"},
+		{name: "read committed", isolation: sql.LevelReadCommitted},
+		{name: "serializable", isolation: sql.LevelSerializable},
+		{name: "found rows", params: "&clientFoundRows=true"},
+		{name: "local times", params: "&parseTime=true&loc=America%2FNew_York&interpolateParams=true"},
+	}},
+}
+
+// eachDatabase runs a test on every database that is there, in the mode that it
+// has without any setting.
+func eachDatabase(t *testing.T, test func(t *testing.T, p *place)) {
+	for _, d := range databases {
+		t.Run(d.name, func(t *testing.T) { test(t, newPlace(t, d, d.modes[0])) })
+	}
+}
+
+// eachMode runs a test on every database that is there, in every mode.
+func eachMode(t *testing.T, test func(t *testing.T, p *place)) {
+	for _, d := range databases {
+		for _, m := range d.modes {
+			t.Run(d.name+"/"+m.name, func(t *testing.T) { test(t, newPlace(t, d, m)) })
+		}
+	}
+}
+
+// place is an empty database of one test. Its tables were made by an
+// administrator; db is a user who can select, insert and update, no more.
+type place struct {
+	database
+	mode   mode
+	driver string
+	dsn    string
+	db     *sql.DB
+}
+
+const tables = `
+CREATE TABLE holdings (
+	session_id VARCHAR(64) NOT NULL,
+	asset      VARCHAR(64) NOT NULL,
+	amount     BIGINT      NOT NULL CHECK (amount >= 0),
+	PRIMARY KEY (session_id, asset)
+);
+CREATE TABLE moves (
+	uuid       VARCHAR(36) NOT NULL,
+	session_id VARCHAR(64) NOT NULL,
+	kind       VARCHAR(16) NOT NULL,
+	asset      VARCHAR(64) NOT NULL,
+	amount     BIGINT      NOT NULL
+);
+CREATE TABLE naive_orders (
+	uuid       VARCHAR(36) NOT NULL,
+	state      VARCHAR(16) NOT NULL
+);
+`
+
+func newPlace(t *testing.T, d database, m mode) *place {
+	t.Helper()
+	p := &place{database: d, mode: m}
+	name := "ramp_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
+	schema := d.dialect.Schema() + tables
+	switch d.dialect {
+	case ramp.SQLite:
+		p.driver = "sqlite"
+		p.dsn = "file:" + filepath.Join(t.TempDir(), "test.db") +
+			"?_pragma=busy_timeout(20000)&_pragma=journal_mode(wal)&_pragma=synchronous(normal)" + m.params
+		admin := open(t, p.driver, p.dsn)
+		exec(t, admin, schema)
+
+	case ramp.PostgreSQL:
+		address := addressOf(t, envPostgreSQL)
+		p.driver = "pgx"
+		admin := open(t, p.driver, address)
+		exec(t, admin, "CREATE ROLE "+name+" LOGIN PASSWORD 'test'; CREATE SCHEMA "+name)
+		t.Cleanup(func() {
+			exec(t, admin, "DROP SCHEMA "+name+" CASCADE; DROP ROLE "+name)
+		})
+		exec(t, admin, "BEGIN; SET LOCAL search_path = "+name+";"+schema+
+			"GRANT USAGE ON SCHEMA "+name+" TO "+name+";"+
+			"GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA "+name+" TO "+name+"; COMMIT")
+		u, err := url.Parse(address)
+		check(t, err)
+		u.User = url.UserPassword(name, "test")
+		query := u.Query()
+		query.Set("search_path", name)
+		u.RawQuery = query.Encode() + m.params
+		p.dsn = u.String()
+
+	case ramp.MySQL:
+		config, err := mysql.ParseDSN(addressOf(t, envMySQL))
+		check(t, err)
+		p.driver = "mysql"
+		config.MultiStatements = true
+		admin := open(t, p.driver, config.FormatDSN())
+		exec(t, admin, "CREATE DATABASE "+name+"; CREATE USER "+name+"@'%' IDENTIFIED BY 'test'; CREATE USER "+name+"@localhost IDENTIFIED BY 'test'")
+		t.Cleanup(func() {
+			exec(t, admin, "DROP DATABASE "+name+"; DROP USER "+name+"@'%'; DROP USER "+name+"@localhost")
+		})
+		exec(t, admin, "USE "+name+";"+schema+
+			"GRANT SELECT, INSERT, UPDATE ON "+name+".* TO "+name+"@'%'; GRANT SELECT, INSERT, UPDATE ON "+name+".* TO "+name+"@localhost")
+		config.MultiStatements = false
+		config.User, config.Passwd, config.DBName = name, "test", name
+		p.dsn = config.FormatDSN()
+		if m.params != "" {
+			separator := "?"
+			if strings.Contains(p.dsn, "?") {
+				separator = "&"
+			}
+			p.dsn += separator + m.params[1:]
+		}
+	}
+	p.db = open(t, p.driver, p.dsn)
+	return p
+}
+
+func addressOf(t *testing.T, env string) string {
+	t.Helper()
+	address := os.Getenv(env)
+	if address == "" {
+		t.Skip("*** NOT TESTED: " + env + " is not set ***")
+	}
+	return address
+}
+
+func open(t *testing.T, driver, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open(driver, dsn)
+	check(t, err)
+	db.SetMaxOpenConns(60)
+	db.SetMaxIdleConns(60)
+	t.Cleanup(func() { check(t, db.Close()) })
+	return db
+}
+
+func exec(t *testing.T, db *sql.DB, statements string) {
+	t.Helper()
+	_, err := db.Exec(statements)
+	check(t, err)
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bind writes the placeholders of a statement as the dialect wants them.
+func bind(d ramp.Dialect, statement string) string {
+	if d != ramp.PostgreSQL {
+		return statement
+	}
+	for n := 1; strings.Contains(statement, "?"); n++ {
+		statement = strings.Replace(statement, "?", "$"+strconv.Itoa(n), 1)
+	}
+	return statement
+}

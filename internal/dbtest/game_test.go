@@ -1,0 +1,349 @@
+package dbtest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+const (
+	hmacText     = "a key of these tests"
+	validatorKey = "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
+)
+
+// studio is what a studio writes. It notes every move, so that one too many
+// shows.
+type studio struct {
+	db      *sql.DB
+	dialect ramp.Dialect
+}
+
+func (s studio) Authenticate(_ context.Context, session ramp.Session) error {
+	if session.Token.Reveal() != "token of "+session.ID {
+		return ramp.Reject("INVALID_USER")
+	}
+	return nil
+}
+
+func (s studio) Assets(ctx context.Context, session ramp.Session) (*ramp.Player, error) {
+	rows, err := s.db.QueryContext(ctx, bind(s.dialect, "SELECT asset, amount FROM holdings WHERE session_id = ? ORDER BY asset"), session.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var player ramp.Player
+	for rows.Next() {
+		var id string
+		var amount int64
+		if err := rows.Scan(&id, &amount); err != nil {
+			return nil, err
+		}
+		player.Assets = append(player.Assets, ramp.Asset{ID: id, Balance: ramp.NewAmount(amount)})
+	}
+	return &player, rows.Err()
+}
+
+func (s studio) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+	assets := slices.SortedFunc(slices.Values(step.Effect.Assets), func(a, b ramp.AssetAmount) int { return cmp.Compare(a.ID, b.ID) })
+	for _, a := range assets {
+		delta, err := step.Effect.Delta(a).Int64()
+		if err != nil {
+			return ramp.Reject("INVALID_AMOUNT")
+		}
+		if err := s.move(ctx, tx, step.Order.UUID, step.Order.SessionID, step.Effect.Kind, a.ID, delta); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// execer is a *sql.DB or *sql.Tx.
+type execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+func (s studio) move(ctx context.Context, tx execer, id uuid.UUID, session string, kind ramp.EffectKind, asset string, delta int64) error {
+	done, err := tx.ExecContext(ctx, bind(s.dialect, "UPDATE holdings SET amount = amount + ? WHERE session_id = ? AND asset = ? AND amount >= ?"),
+		delta, session, asset, -delta)
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n != 1 {
+		if kind == ramp.Take {
+			return ramp.Reject("INVALID_BALANCE")
+		}
+		return errors.New("the player cannot hold this asset")
+	}
+	_, err = tx.ExecContext(ctx, bind(s.dialect, "INSERT INTO moves (uuid, session_id, kind, asset, amount) VALUES (?, ?, ?, ?, ?)"),
+		id.String(), session, kind.String(), asset, delta)
+	return err
+}
+
+// world is a game server, its database, and the service that calls it.
+type world struct {
+	*place
+	t      *testing.T
+	game   *ramp.SQLGame
+	client *http.Client
+	key    ramp.HMACKey
+	url    string
+
+	mu        sync.Mutex
+	conflicts []string // what reached the hook
+	hookFails error    // what the hook answers
+
+	started map[holding]int64
+}
+
+type holding struct{ session, asset string }
+
+// newWorld serves a game on the place. control, if not nil, is served instead.
+func newWorld(t *testing.T, p *place, control ramp.Game) *world {
+	t.Helper()
+	w := &world{place: p, t: t, started: map[holding]int64{}}
+	var err error
+	w.game, err = ramp.NewSQLGame(p.db, p.dialect, studio{p.db, p.dialect},
+		ramp.WithTxOptions(sql.TxOptions{Isolation: p.mode.isolation}),
+		ramp.WithConflictHook(func(_ context.Context, c *ramp.ConflictError, r *ramp.Result) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.conflicts = append(w.conflicts, fmt.Sprintf("%s was %s: %s", c.Order.UUID, c.Order.State, c.Field))
+			return w.hookFails
+		}))
+	check(t, err)
+	var game ramp.Game = w.game
+	if control != nil {
+		game = control
+	}
+	server := httptest.NewServer(newHandler(t, game))
+	t.Cleanup(server.Close)
+	w.url = server.URL
+	w.client = newClient()
+	w.key, err = ramp.TextKey(hmacText)
+	check(t, err)
+	return w
+}
+
+func newClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+}
+
+type fataler interface {
+	Helper()
+	Fatal(...any)
+}
+
+func newHandler(t fataler, game ramp.Game) *ramp.Handler {
+	t.Helper()
+	key, err := ramp.TextKey(hmacText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := ramp.NewKeySigner(validatorKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler, err := ramp.NewHandler(game, key, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handler
+}
+
+// give lets a player begin with an amount.
+func (w *world) give(session, asset string, amount int64) {
+	w.t.Helper()
+	_, err := w.db.Exec(bind(w.dialect, "INSERT INTO holdings (session_id, asset, amount) VALUES (?, ?, ?)"), session, asset, amount)
+	check(w.t, err)
+	w.started[holding{session, asset}] = amount
+}
+
+// order is what the service asks for.
+type order struct {
+	id      uuid.UUID
+	session string
+	user    string
+	digest  ramp.Digest
+	intent  ramp.Intent
+}
+
+const token = "0x00000000000000000000000000000000000000aa"
+
+func newOrder(session string, intent ramp.Intent) order {
+	id := uuid.New()
+	return order{id: id, session: session, user: "0x00000000000000000000000000000000000000Bb", digest: sha256.Sum256(id[:]), intent: intent}
+}
+
+func amounts(kind ramp.AssetType, pairs ...any) (list []ramp.IntentAsset) {
+	for i := 0; i < len(pairs); i += 2 {
+		list = append(list, ramp.IntentAsset{Type: kind, ID: pairs[i].(string), Amount: ramp.NewAmount(int64(pairs[i+1].(int)))})
+	}
+	return list
+}
+
+// mint turns assets, given as ID and amount in turn, into one token.
+func mint(pairs ...any) ramp.Intent {
+	return ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
+		From: amounts(ramp.TypeAsset, pairs...), To: amounts(ramp.TypeERC20, token, 1)}
+}
+
+// burn turns one token into assets.
+func burn(pairs ...any) ramp.Intent {
+	return ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble,
+		From: amounts(ramp.TypeERC20, token, 1), To: amounts(ramp.TypeAsset, pairs...)}
+}
+
+const (
+	success = 1
+	failure = 0
+)
+
+// answer is what the service sees.
+type answer struct {
+	status    int
+	code      string
+	signature string
+	err       error // there was no answer
+}
+
+func (a answer) String() string {
+	return strings.TrimSpace(fmt.Sprintf("%d %s", a.status, a.code))
+}
+
+func (w *world) validate(o order) answer {
+	return w.post(ramp.PathValidate, o.session, ramp.ValidateRequest{
+		UserSig: "0xabcd", UserAddress: o.user, ProjectID: "project", Digest: o.digest, UUID: o.id, Intent: o.intent,
+	})
+}
+
+func (w *world) result(o order, status uint64) answer {
+	return w.post(ramp.PathResult, o.session, ramp.Result{
+		SessionID: o.session, UUID: o.id, TxHash: "0x01", Receipt: ramp.Receipt{Status: ramp.NewQuantity(status)}, Intent: o.intent,
+	})
+}
+
+func (w *world) post(path, session string, message any) answer {
+	body, err := json.Marshal(message)
+	if err != nil {
+		return answer{err: err}
+	}
+	request, err := http.NewRequest(http.MethodPost, w.url+path, bytes.NewReader(body))
+	if err != nil {
+		return answer{err: err}
+	}
+	request.Header.Set(ramp.HeaderHMAC, w.key.Sign(body))
+	request.Header.Set(ramp.HeaderSession, session)
+	request.Header.Set(ramp.HeaderAuthorization, "Bearer token of "+session)
+	response, err := w.client.Do(request)
+	if err != nil {
+		return answer{err: err}
+	}
+	defer response.Body.Close()
+	body, err = io.ReadAll(response.Body)
+	if err != nil {
+		return answer{err: err}
+	}
+	var envelope struct {
+		ErrorCode string
+		Data      struct{ ValidatorSig string }
+	}
+	if err := json.Unmarshal(body, &envelope); err != nil {
+		return answer{err: err}
+	}
+	return answer{status: response.StatusCode, code: envelope.ErrorCode, signature: envelope.Data.ValidatorSig}
+}
+
+// at once makes n equal calls at the same moment.
+func atOnce(n int, call func() answer) []answer {
+	answers := make([]answer, n)
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range answers {
+		wg.Go(func() {
+			<-start
+			answers[i] = call()
+		})
+	}
+	close(start)
+	wg.Wait()
+	return answers
+}
+
+// audit compares what was moved for each order with what should have been, and
+// every balance with what the moves make of it. It returns what is wrong.
+func (w *world) audit(want map[uuid.UUID][]string) (wrong []string) {
+	w.t.Helper()
+	rows, err := w.db.Query("SELECT uuid, session_id, kind, asset, amount FROM moves")
+	check(w.t, err)
+	defer rows.Close()
+	moved, balance := map[uuid.UUID][]string{}, map[holding]int64{}
+	for k, v := range w.started {
+		balance[k] = v
+	}
+	for rows.Next() {
+		var id uuid.UUID
+		var kind string
+		var at holding
+		var amount int64
+		check(w.t, rows.Scan(&id, &at.session, &kind, &at.asset, &amount))
+		moved[id] = append(moved[id], fmt.Sprintf("%s %s %+d %s", kind, at.session, amount, at.asset))
+		balance[at] += amount
+	}
+	check(w.t, rows.Err())
+	for id := range moved {
+		if _, ok := want[id]; !ok {
+			want[id] = nil
+		}
+	}
+	for id, expected := range want {
+		slices.Sort(moved[id])
+		slices.Sort(expected)
+		if !slices.Equal(moved[id], expected) {
+			wrong = append(wrong, fmt.Sprintf("order %s moved %q, not %q", id, moved[id], expected))
+		}
+	}
+	for at, expected := range balance {
+		var got int64
+		check(w.t, w.db.QueryRow(bind(w.dialect, "SELECT amount FROM holdings WHERE session_id = ? AND asset = ?"), at.session, at.asset).Scan(&got))
+		if got != expected {
+			wrong = append(wrong, fmt.Sprintf("%s holds %d %s, not %d", at.session, got, at.asset, expected))
+		}
+	}
+	return wrong
+}
+
+// books fails the test unless exactly these moves were made.
+func (w *world) books(want map[uuid.UUID][]string) {
+	w.t.Helper()
+	for _, wrong := range w.audit(want) {
+		w.t.Error(wrong)
+	}
+}
+
+func (w *world) expect(got answer, want string) {
+	w.t.Helper()
+	if got.err != nil {
+		w.t.Fatal(got.err)
+	}
+	if got.String() != want {
+		w.t.Fatalf("answered %q, not %q", got, want)
+	}
+	if approved := got.signature != ""; approved && want != "200" {
+		w.t.Fatalf("%q came with a signature", got)
+	}
+}

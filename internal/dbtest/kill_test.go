@@ -1,0 +1,5 @@
+package dbtest
+
+const envServe = "RAMP_TEST_SERVE"
+
+func serve() {}

@@ -1,0 +1,373 @@
+package dbtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+type moves = map[uuid.UUID][]string
+
+// Property 1: equal calls at the same moment, one effect.
+
+func TestEqualValidatesDeductOnce(t *testing.T) {
+	eachMode(t, func(t *testing.T, p *place) {
+		for _, n := range []int{1, 3, 50} {
+			t.Run(fmt.Sprint(n), func(t *testing.T) {
+				w := newWorld(t, p, nil)
+				player := fmt.Sprint("alice", n)
+				w.give(player, "gold", 100)
+				o := newOrder(player, mint("gold", 5))
+
+				signature := ""
+				accept := func(a answer) {
+					t.Helper()
+					w.expect(a, "200")
+					if signature == "" {
+						signature = a.signature
+					}
+					if a.signature == "" || a.signature != signature {
+						t.Fatalf("signatures %q and %q", a.signature, signature)
+					}
+				}
+				accepted := 0
+				for _, a := range atOnce(n, func() answer { return w.validate(o) }) {
+					if p.mode.races && a.status == 500 {
+						w.expect(a, "500 INTERNAL_ERROR")
+						continue
+					}
+					accept(a)
+					accepted++
+				}
+				if accepted == 0 {
+					t.Fatal("not one of the calls was accepted")
+				}
+				t.Logf("%d of %d accepted at once", accepted, n)
+				accept(w.validate(o))
+				w.books(moves{o.id: {"take " + player + " -5 gold"}})
+			})
+		}
+	})
+}
+
+func TestEqualResultsHaveOneEffect(t *testing.T) {
+	eachMode(t, func(t *testing.T, p *place) {
+		for _, c := range []struct {
+			name   string
+			intent ramp.Intent
+			status uint64
+			want   []string
+		}{
+			{"mint succeeded", mint("gold", 5), success, []string{"take mint_succeeded -5 gold"}},
+			{"mint failed", mint("gold", 5), failure, []string{"take mint_failed -5 gold", "give back mint_failed +5 gold"}},
+			{"burn succeeded", burn("gold", 5), success, []string{"grant burn_succeeded +5 gold"}},
+			{"burn failed", burn("gold", 5), failure, nil},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				w := newWorld(t, p, nil)
+				player := strings.ReplaceAll(c.name, " ", "_")
+				w.give(player, "gold", 100)
+				o := newOrder(player, c.intent)
+				w.expect(w.validate(o), "200")
+				for _, a := range atOnce(50, func() answer { return w.result(o, c.status) }) {
+					if p.mode.races && a.status == 500 {
+						continue
+					}
+					w.expect(a, "200")
+				}
+				w.expect(w.result(o, c.status), "200")
+				w.books(moves{o.id: c.want})
+			})
+		}
+	})
+}
+
+// Many orders of one player at the same moment: no balance goes below zero, and
+// the isolation level decides at most how many calls have to be repeated.
+func TestOrdersOfOnePlayer(t *testing.T) {
+	eachMode(t, func(t *testing.T, p *place) {
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 100)
+		w.give("alice", "gem", 100)
+		want := moves{}
+		orders := make([]order, 25) // of which the gold is enough for 20
+		for i := range orders {
+			if orders[i] = newOrder("alice", mint("gold", 5, "gem", 1)); i%2 == 0 {
+				orders[i] = newOrder("alice", mint("gem", 1, "gold", 5))
+			}
+			want[orders[i].id] = nil
+		}
+		next := make(chan order, len(orders))
+		for _, o := range orders {
+			next <- o
+		}
+		accepted := make(chan order, len(orders))
+		atOnce(len(orders), func() answer {
+			o := <-next
+			a := w.validate(o)
+			if a.status == 200 && a.code == "" {
+				accepted <- o
+			}
+			return a
+		})
+		close(accepted)
+		n := 0
+		for o := range accepted {
+			want[o.id] = []string{"take alice -5 gold", "take alice -1 gem"}
+			n++
+		}
+		w.books(want)
+		if n == 0 || n > 20 || !p.mode.races && n != 20 {
+			t.Errorf("%d orders were accepted", n)
+		}
+	})
+}
+
+// Property 2: anything different under a known UUID is refused.
+
+func TestAnotherOrderUnderAKnownUUID(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 100)
+		w.give("bob", "gold", 100)
+		o := newOrder("alice", mint("gold", 5))
+		w.expect(w.validate(o), "200")
+		for name, change := range map[string]func(*order){
+			"digest":    func(o *order) { o.digest[0]++ },
+			"amount":    func(o *order) { o.intent = mint("gold", 6) },
+			"less":      func(o *order) { o.intent = mint("gold", 4) },
+			"fraction":  func(o *order) { o.intent.From[0].Amount = amount(t, "5.000000000000000001") },
+			"asset":     func(o *order) { o.intent = mint("gem", 5) },
+			"direction": func(o *order) { o.intent = burn("gold", 5) },
+			"token":     func(o *order) { o.intent.To[0].ID = "0x00000000000000000000000000000000000000ff" },
+			"session":   func(o *order) { o.session = "bob" },
+			"user":      func(o *order) { o.user = "0x00000000000000000000000000000000000000cc" },
+		} {
+			t.Run(name, func(t *testing.T) {
+				w.t = t
+				other := o
+				other.intent = mint("gold", 5)
+				change(&other)
+				w.expect(w.validate(other), "200 ORDER_CONFLICT")
+			})
+		}
+		w.t = t
+		w.expect(w.validate(o), "200")
+		w.books(moves{o.id: {"take alice -5 gold"}})
+	})
+}
+
+func TestARefusedOrderLeavesNoRow(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 4)
+		o := newOrder("alice", mint("gold", 5))
+		w.expect(w.validate(o), "200 INVALID_BALANCE")
+		w.expect(w.validate(o), "200 INVALID_BALANCE")
+		w.expect(w.result(o, failure), "500 INTERNAL_ERROR")
+		w.books(moves{})
+		// The same UUID may still become another order.
+		o.intent = mint("gold", 4)
+		w.expect(w.validate(o), "200")
+		w.books(moves{o.id: {"take alice -4 gold"}})
+	})
+}
+
+func TestAnOrderThatIsOverIsNotSignedAgain(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 100)
+		o := newOrder("alice", mint("gold", 5))
+		w.expect(w.validate(o), "200")
+		w.expect(w.result(o, failure), "200")
+		w.expect(w.validate(o), "200 ORDER_FINISHED")
+		w.books(moves{o.id: {"take alice -5 gold", "give back alice +5 gold"}})
+	})
+}
+
+// Property 3: what was validated counts.
+
+func TestAResultCannotChangeItsOrder(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 100)
+		w.give("bob", "gold", 100)
+
+		granted := newOrder("alice", burn("gold", 5))
+		w.expect(w.validate(granted), "200")
+		more := granted
+		more.intent = burn("gold", 5000)
+		w.expect(w.result(more, success), "400 REFUSED")
+
+		minted := newOrder("alice", mint("gold", 5))
+		w.expect(w.validate(minted), "200")
+		turned := minted
+		turned.intent = burn("gold", 5)
+		w.expect(w.result(turned, success), "400 REFUSED")
+		w.expect(w.result(turned, failure), "400 REFUSED")
+
+		stolen := granted
+		stolen.session = "bob"
+		w.expect(w.result(stolen, success), "400 REFUSED")
+
+		w.books(moves{minted.id: {"take alice -5 gold"}})
+		if len(w.conflicts) != 4 {
+			t.Errorf("%d conflicts reached the hook: %q", len(w.conflicts), w.conflicts)
+		}
+
+		// None of it keeps the true results out.
+		w.expect(w.result(granted, success), "200")
+		w.expect(w.result(minted, success), "200")
+		w.books(moves{minted.id: {"take alice -5 gold"}, granted.id: {"grant alice +5 gold"}})
+	})
+}
+
+// Property 4: all of an order's assets, or none.
+
+func TestAssetsOfAnOrderMoveTogether(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		w := newWorld(t, p, nil)
+		w.give("alice", "gem", 1)
+		w.give("alice", "gold", 100)
+		short := newOrder("alice", mint("gold", 5, "gem", 2))
+		w.expect(w.validate(short), "200 INVALID_BALANCE")
+		shortFirst := newOrder("alice", mint("gem", 2, "gold", 5))
+		w.expect(w.validate(shortFirst), "200 INVALID_BALANCE")
+		w.books(moves{})
+
+		twice := newOrder("alice", mint("gold", 60, "gold", 60))
+		w.expect(w.validate(twice), "200 INVALID_BALANCE")
+		w.books(moves{})
+		twice.intent = mint("gold", 30, "gold", 40)
+		w.expect(w.validate(twice), "200")
+		w.expect(w.result(twice, failure), "200")
+		w.books(moves{twice.id: {"take alice -70 gold", "give back alice +70 gold"}})
+	})
+}
+
+// Property 6: results of no order, of an order that is over, and against it.
+
+func TestResultsOutOfTurn(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 100)
+
+		o := newOrder("alice", mint("gold", 5))
+		w.expect(w.result(o, failure), "500 INTERNAL_ERROR")
+		w.books(moves{})
+		w.expect(w.validate(o), "200")
+		w.expect(w.result(o, failure), "200")
+		w.expect(w.result(o, failure), "200")
+		want := moves{o.id: {"take alice -5 gold", "give back alice +5 gold"}}
+		w.books(want)
+		if len(w.conflicts) != 0 {
+			t.Errorf("without a conflict, the hook heard %q", w.conflicts)
+		}
+
+		w.hookFails = errors.New("the hook's own database is down")
+		w.expect(w.result(o, success), "500 INTERNAL_ERROR")
+		w.hookFails = nil
+		w.expect(w.result(o, success), "400 REFUSED")
+		w.books(want)
+		heard := o.id.String() + " was failed: receipt.status"
+		if len(w.conflicts) != 2 || w.conflicts[0] != heard || w.conflicts[1] != heard {
+			t.Errorf("the hook heard %q", w.conflicts)
+		}
+	})
+}
+
+// Property 7: only a person gives up an order.
+
+func TestWaitingAndAbandon(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		ctx := context.Background()
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 100)
+		first := newOrder("alice", mint("gold", 5))
+		second := newOrder("alice", burn("gold", 7))
+		over := newOrder("alice", mint("gold", 1))
+		before := time.Now().Truncate(time.Millisecond)
+		for _, o := range []order{first, second, over} {
+			w.expect(w.validate(o), "200")
+		}
+		after := time.Now().Add(time.Millisecond)
+		w.expect(w.result(over, success), "200")
+
+		waiting, err := w.game.Waiting(ctx, before, 10)
+		check(t, err)
+		if len(waiting) != 0 {
+			t.Errorf("%d orders wait since before the first one", len(waiting))
+		}
+		waiting, err = w.game.Waiting(ctx, after, 10)
+		check(t, err)
+		if len(waiting) != 2 {
+			t.Fatalf("%d orders wait, not 2", len(waiting))
+		}
+		for _, o := range waiting {
+			want := first
+			if o.UUID == second.id {
+				want = second
+			}
+			if o.UUID != want.id || o.State != ramp.OrderAccepted || o.SessionID != "alice" || o.UserAddress != want.user ||
+				o.ProjectID != "project" || o.Digest != want.digest || len(o.Assets) != 1 || !o.FinishedAt.IsZero() {
+				t.Errorf("a waiting order is %+v", o)
+			}
+			if o.AcceptedAt.Before(before) || o.AcceptedAt.After(after) || o.AcceptedAt.Location() != time.UTC {
+				t.Errorf("it was accepted at %s, between %s and %s", o.AcceptedAt, before, after)
+			}
+		}
+		one, err := w.game.Waiting(ctx, after, 1)
+		check(t, err)
+		if len(one) != 1 || one[0].AcceptedAt.After(waiting[1].AcceptedAt) {
+			t.Errorf("the oldest one is %+v", one)
+		}
+
+		for _, o := range []order{first, second} {
+			check(t, w.game.Abandon(ctx, o.id, "support case 17"))
+			check(t, w.game.Abandon(ctx, o.id, "support case 18"))
+		}
+		want := moves{
+			first.id: {"take alice -5 gold", "give back alice +5 gold"},
+			over.id:  {"take alice -1 gold"},
+		}
+		w.books(want)
+		waiting, err = w.game.Waiting(ctx, after, 10)
+		check(t, err)
+		if len(waiting) != 0 {
+			t.Errorf("%d abandoned orders wait", len(waiting))
+		}
+
+		// A late failure agrees with the person, a late success does not.
+		w.expect(w.result(first, failure), "200")
+		if len(w.conflicts) != 0 {
+			t.Errorf("the hook heard %q", w.conflicts)
+		}
+		w.expect(w.result(first, success), "400 REFUSED")
+		w.expect(w.result(second, success), "400 REFUSED")
+		if len(w.conflicts) != 2 || w.conflicts[0] != first.id.String()+" was abandoned: receipt.status" {
+			t.Errorf("the hook heard %q", w.conflicts)
+		}
+		w.books(want)
+
+		if err := w.game.Abandon(ctx, over.id, "too late"); !errors.Is(err, ramp.ErrOrderFinished) {
+			t.Errorf("abandoning an order that is over: %v", err)
+		}
+		if err := w.game.Abandon(ctx, uuid.New(), "of nobody"); !errors.Is(err, ramp.ErrOrderUnknown) {
+			t.Errorf("abandoning an unknown order: %v", err)
+		}
+		w.books(want)
+	})
+}
+
+func amount(t *testing.T, s string) ramp.Amount {
+	t.Helper()
+	a, err := ramp.ParseAmount(s)
+	check(t, err)
+	return a
+}

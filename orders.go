@@ -1,0 +1,443 @@
+package ramp
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	_ "embed" // for the schema files
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Sentinels of [Orders], for [errors.Is]. After any error, roll back.
+var (
+	// ErrOrderUnknown says that no order has the UUID. A result for one should
+	// be asked for again: the database may have been restored, and the order
+	// with it may come back.
+	ErrOrderUnknown = errors.New("no such order")
+
+	// ErrOrderConflict says that a call contradicts what is stored under its
+	// UUID. The error is a [*ConflictError].
+	ErrOrderConflict = errors.New("the call contradicts the stored order")
+
+	// ErrOrderFinished says that an order is over, so that it can be neither
+	// accepted nor abandoned.
+	ErrOrderFinished = errors.New("the order is over")
+)
+
+// ConflictError is a call that contradicts what is stored under its UUID. On it
+// [errors.Is] finds [ErrOrderConflict].
+type ConflictError struct {
+	Order Order  // as it is stored, unchanged by the call
+	Field string // the field of the call that differs, as the interface writes it: "digest", "intent", "receipt.status"
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("ramp: order %s (%s): %v: %s differs", e.Order.UUID, e.Order.State, ErrOrderConflict, e.Field)
+}
+
+// Unwrap returns [ErrOrderConflict].
+func (e *ConflictError) Unwrap() error { return ErrOrderConflict }
+
+// Dialect is a kind of SQL database.
+type Dialect int
+
+// The dialects.
+const (
+	PostgreSQL Dialect = iota + 1 // 9.5 or newer
+	MySQL                         // MySQL 8.0 or newer, MariaDB 10.5 or newer; on InnoDB
+	SQLite                        // 3.37 or newer
+)
+
+func (d Dialect) String() string {
+	switch d {
+	case PostgreSQL:
+		return "PostgreSQL"
+	case MySQL:
+		return "MySQL"
+	case SQLite:
+		return "SQLite"
+	default:
+		return "unknown dialect"
+	}
+}
+
+var (
+	//go:embed schema/postgresql.sql
+	schemaPostgreSQL string
+	//go:embed schema/mysql.sql
+	schemaMySQL string
+	//go:embed schema/sqlite.sql
+	schemaSQLite string
+)
+
+// Schema returns the statements that create the table of [Orders], for your
+// migrations; the module has them as files too, in the directory schema. It is
+// empty for an unknown dialect.
+func (d Dialect) Schema() string {
+	switch d {
+	case PostgreSQL:
+		return schemaPostgreSQL
+	case MySQL:
+		return schemaMySQL
+	case SQLite:
+		return schemaSQLite
+	default:
+		return ""
+	}
+}
+
+// OrderState is where an order stands.
+type OrderState string
+
+// The states of an order. It begins as OrderAccepted and moves once.
+const (
+	OrderAccepted  OrderState = "accepted"  // approved at validate; its result has not come
+	OrderSucceeded OrderState = "succeeded" // its transaction succeeded
+	OrderFailed    OrderState = "failed"    // its transaction failed
+	OrderAbandoned OrderState = "abandoned" // a person decided that no result will come
+)
+
+// Order is a mint or a burn as it was validated, and what became of it.
+type Order struct {
+	UUID        uuid.UUID
+	State       OrderState
+	ProjectID   string
+	SessionID   string // whose order it is: the session of the validate call
+	UserAddress string
+	Digest      Digest
+	Intent      Intent
+
+	Direction Direction
+	Assets    []AssetAmount // of the game: what a mint takes, what a burn grants; one entry an ID
+
+	TxHash     string    // of the result; empty until it has come
+	Reason     string    // why a person abandoned the order
+	AcceptedAt time.Time // UTC, by the clock of the machine that accepted it
+	FinishedAt time.Time // UTC; zero while the order waits
+}
+
+// Step is what a call did to an order.
+type Step struct {
+	Order Order // as it is now
+
+	// Effect is what the step means for the game's assets: bring it about in
+	// the same transaction. It is Nothing for a repeat.
+	Effect Effect
+
+	// New is false when the call repeats one that was committed before.
+	New bool
+}
+
+// Orders remembers what was validated, so that a mint takes once and a result
+// gives once, whoever repeats a call, on however many machines (interface 3, 6
+// and 8). It holds no connection: every method works in the transaction of the
+// caller, together with the caller's own statements, and leaves it to the
+// caller to commit it, or, after any error, to roll it back. It is safe for
+// concurrent use.
+//
+// The table is that of [Dialect.Schema], which Orders never creates. The
+// isolation level may be any; above READ COMMITTED the database itself may end
+// a transaction that raced another, which then has to be run again. [SQLGame]
+// does the work around it for a game on database/sql.
+//
+// To be free of deadlocks, call Orders first in a transaction, and then lock
+// rows of your own, always in the same order. On SQLite that also makes the
+// transaction a writing one from its start; one that has read before fails with
+// SQLITE_BUSY when another has written since, unless it began as IMMEDIATE.
+type Orders struct {
+	insert, lock, finish, waiting string
+}
+
+// NewOrders returns the orders of a database.
+func NewOrders(d Dialect) (*Orders, error) {
+	const (
+		columns = "uuid, claim, state, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
+		insert  = "INSERT INTO ramp_orders (" + columns + ") VALUES (?, ?, 'accepted', ?, ?, ?, ?, ?, '', '', ?, NULL)"
+		read    = "SELECT " + columns + " FROM ramp_orders "
+	)
+	o := &Orders{
+		insert:  insert + " ON CONFLICT (uuid) DO NOTHING",
+		lock:    read + "WHERE uuid = ? FOR UPDATE",
+		finish:  "UPDATE ramp_orders SET state = ?, tx_hash = ?, reason = ?, finished_at = ? WHERE uuid = ? AND state = 'accepted'",
+		waiting: read + "WHERE state = 'accepted' AND accepted_at < ? ORDER BY accepted_at, uuid LIMIT ?",
+	}
+	switch d {
+	case PostgreSQL:
+		for _, statement := range []*string{&o.insert, &o.lock, &o.finish, &o.waiting} {
+			*statement = numbered(*statement)
+		}
+	case MySQL:
+		// Not INSERT IGNORE, which turns other errors into warnings and locks
+		// an existing row weakly enough for two repeats to deadlock.
+		o.insert = insert + " ON DUPLICATE KEY UPDATE uuid = ramp_orders.uuid"
+	case SQLite:
+		// There is no FOR UPDATE. A write is what takes the one lock there is.
+		o.lock = "UPDATE ramp_orders SET claim = claim WHERE uuid = ? RETURNING " + columns
+	default:
+		return nil, errors.New("ramp: NewOrders: the dialect is unknown")
+	}
+	return o, nil
+}
+
+// numbered writes placeholders as $1, $2 and so on.
+func numbered(statement string) string {
+	var b strings.Builder
+	for n, part := range strings.Split(statement, "?") {
+		if n > 0 {
+			b.WriteString("$" + strconv.Itoa(n))
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}
+
+// Accept records an order at its validate call (interface 2.5) and pins all
+// that it is about. The effect is Take for a mint that is new, and else
+// Nothing. The same call again is a repeat that changes nothing, and may be
+// signed again. When anything differs, in project, session, user address,
+// digest or intent, the error is a [*ConflictError]; when the order is over, it
+// wraps [ErrOrderFinished]. To decline an order, roll back: no row is left.
+func (o *Orders) Accept(ctx context.Context, tx *sql.Tx, s Session, r *ValidateRequest) (Step, error) {
+	if s.ID == "" {
+		return Step{}, fmt.Errorf("ramp: %w", ErrSessionMissing)
+	}
+	if _, err := r.Intent.moves(); err != nil {
+		return Step{}, err
+	}
+	intent, err := marshal(r.Intent)
+	if err != nil {
+		return Step{}, fmt.Errorf("ramp: order %s: %w", r.UUID, err)
+	}
+	// Who wrote the row is read from the row: the number of rows that an insert
+	// affected depends on the settings of a driver.
+	claim := rand.Text()
+	if _, err := tx.ExecContext(ctx, o.insert, r.UUID.String(), claim, r.ProjectID, s.ID,
+		r.UserAddress, r.Digest.String(), string(intent), time.Now().UnixMilli()); err != nil {
+		return Step{}, fmt.Errorf("ramp: order %s: insert: %w", r.UUID, err)
+	}
+	row, err := o.locked(ctx, tx, r.UUID)
+	if err != nil {
+		return Step{}, err
+	}
+	// Its own row is compared too: a database that is not strict may have cut
+	// what it was given.
+	conflict := func(field string) (Step, error) {
+		return Step{}, &ConflictError{Order: row.Order, Field: field}
+	}
+	switch {
+	case row.ProjectID != r.ProjectID:
+		return conflict("project_id")
+	case row.SessionID != s.ID:
+		return conflict("session_id")
+	case !strings.EqualFold(row.UserAddress, r.UserAddress): // case is a checksum, no difference
+		return conflict("user_address")
+	case row.Digest != r.Digest:
+		return conflict("digest")
+	case row.intent != string(intent):
+		return conflict("intent")
+	case row.State != OrderAccepted:
+		return Step{}, fmt.Errorf("ramp: order %s (%s): %w", r.UUID, row.State, ErrOrderFinished)
+	case row.claim != claim:
+		return Step{Order: row.Order}, nil
+	}
+	effect, err := row.Intent.effect(Take, Nothing)
+	return Step{Order: row.Order, Effect: effect, New: true}, err
+}
+
+// Finish records the outcome of an order (interface 6). The effect is GiveBack
+// for a mint that failed, Grant for a burn that succeeded, and else Nothing. It
+// is worked out from what was stored at validate and belongs to the player of
+// that call; of the result, only the UUID and the status count.
+//
+// The same outcome again is a repeat that changes nothing; so is a failure of
+// an order that was abandoned. Another outcome, another session or another
+// quantity of game assets than the stored one is a [*ConflictError], which no
+// redelivery can mend. A UUID that is not known wraps [ErrOrderUnknown], which
+// one may; on MySQL, end the transaction soon after it, because the gap where
+// the order would be stays locked till then.
+func (o *Orders) Finish(ctx context.Context, tx *sql.Tx, r *Result) (Step, error) {
+	if _, err := r.Effect(); err != nil { // a result without a status has no outcome
+		return Step{}, err
+	}
+	reported, err := r.Intent.moves()
+	if err != nil {
+		return Step{}, err
+	}
+	row, err := o.locked(ctx, tx, r.UUID)
+	if err != nil {
+		return Step{}, err
+	}
+	outcome := OrderFailed
+	if r.Succeeded() {
+		outcome = OrderSucceeded
+	}
+	conflict := func(field string) (Step, error) {
+		return Step{}, &ConflictError{Order: row.Order, Field: field}
+	}
+	switch {
+	case r.SessionID != "" && r.SessionID != row.SessionID:
+		return conflict("session_id")
+	case !sameMoves(row.moves, reported):
+		return conflict("intent")
+	case row.State == OrderAccepted:
+		return o.move(ctx, tx, row, outcome, r.TxHash, "")
+	case row.State == outcome, row.State == OrderAbandoned && outcome == OrderFailed:
+		return Step{Order: row.Order}, nil
+	default:
+		return conflict("receipt.status")
+	}
+}
+
+// Abandon ends an order whose result will never come. The effect is GiveBack
+// for a mint, and else Nothing. It is a person's decision, and the reason is
+// kept: nothing in this package abandons an order by itself, because giving
+// back what a silent transaction has turned into tokens would pay twice. A
+// result that reports success afterwards is a [*ConflictError].
+//
+// An order that is abandoned already is a repeat that changes nothing. One that
+// has its outcome wraps [ErrOrderFinished], an unknown one [ErrOrderUnknown].
+func (o *Orders) Abandon(ctx context.Context, tx *sql.Tx, id uuid.UUID, reason string) (Step, error) {
+	if strings.TrimSpace(reason) == "" {
+		return Step{}, errors.New("ramp: Abandon: the reason is empty")
+	}
+	row, err := o.locked(ctx, tx, id)
+	switch {
+	case err != nil:
+		return Step{}, err
+	case row.State == OrderAccepted:
+		return o.move(ctx, tx, row, OrderAbandoned, "", reason)
+	case row.State == OrderAbandoned:
+		return Step{Order: row.Order}, nil
+	default:
+		return Step{}, fmt.Errorf("ramp: order %s (%s): %w", id, row.State, ErrOrderFinished)
+	}
+}
+
+// Queryer is a [*sql.DB], [*sql.Conn] or [*sql.Tx].
+type Queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// Waiting lists orders that were accepted before a time and have no result, the
+// oldest first and at most limit of them. A delivery can take 12 hours
+// (interface 8). It locks nothing, and what it lists may be over a moment
+// later: [Orders.Abandon] looks again.
+func (o *Orders) Waiting(ctx context.Context, q Queryer, before time.Time, limit int) (orders []Order, err error) {
+	if limit <= 0 {
+		return nil, errors.New("ramp: Waiting: the limit must be above 0")
+	}
+	rows, err := q.QueryContext(ctx, o.waiting, before.UnixMilli(), limit)
+	if err != nil {
+		return nil, fmt.Errorf("ramp: waiting orders: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		row, err := readOrder(rows)
+		if err != nil {
+			return nil, fmt.Errorf("ramp: waiting orders: %w", err)
+		}
+		orders = append(orders, row.Order)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("ramp: waiting orders: %w", err)
+	}
+	return orders, nil
+}
+
+// move ends an order that the transaction has locked.
+func (o *Orders) move(ctx context.Context, tx *sql.Tx, row *orderRow, to OrderState, txHash, reason string) (Step, error) {
+	now := time.UnixMilli(time.Now().UnixMilli()).UTC() // as it will be read back
+	done, err := tx.ExecContext(ctx, o.finish, string(to), txHash, reason, now.UnixMilli(), row.UUID.String())
+	if err != nil {
+		return Step{}, fmt.Errorf("ramp: order %s: update: %w", row.UUID, err)
+	}
+	n, err := done.RowsAffected()
+	if err != nil {
+		return Step{}, fmt.Errorf("ramp: order %s: update: %w", row.UUID, err)
+	}
+	if n != 1 { // the state changes, so that every driver counts the row
+		return Step{}, fmt.Errorf("ramp: order %s: update: it was over in spite of its lock", row.UUID)
+	}
+	onMint, onBurn := GiveBack, Nothing
+	if to == OrderSucceeded {
+		onMint, onBurn = Nothing, Grant
+	}
+	effect, err := row.Intent.effect(onMint, onBurn)
+	step := Step{Order: row.Order, Effect: effect, New: true}
+	step.Order.State, step.Order.TxHash, step.Order.Reason, step.Order.FinishedAt = to, txHash, reason, now
+	return step, err
+}
+
+// orderRow is a row of the table.
+type orderRow struct {
+	Order
+	claim  string
+	intent string
+	moves  Effect
+}
+
+// locked reads an order as it was committed last, and keeps it from everyone
+// else until the transaction ends. A plain read would not do: under REPEATABLE
+// READ it shows MySQL's snapshot, which may be older than the row that the
+// insert just met.
+func (o *Orders) locked(ctx context.Context, tx *sql.Tx, id uuid.UUID) (*orderRow, error) {
+	row, err := readOrder(tx.QueryRowContext(ctx, o.lock, id.String()))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrOrderUnknown
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ramp: order %s: %w", id, err)
+	}
+	return row, nil
+}
+
+func readOrder(from interface{ Scan(...any) error }) (*orderRow, error) {
+	var (
+		row        orderRow
+		digest     string
+		acceptedAt int64
+		finishedAt sql.NullInt64
+	)
+	err := from.Scan(&row.UUID, &row.claim, (*string)(&row.State), &row.ProjectID, &row.SessionID, &row.UserAddress,
+		&digest, &row.intent, &row.TxHash, &row.Reason, &acceptedAt, &finishedAt)
+	if err != nil {
+		return nil, err
+	}
+	if row.Digest, err = ParseDigest(digest); err != nil {
+		return nil, fmt.Errorf("what is stored is no order: %w", err)
+	}
+	if err := json.Unmarshal([]byte(row.intent), &row.Intent); err != nil {
+		return nil, fmt.Errorf("what is stored is no order: %w", err)
+	}
+	if row.moves, err = row.Intent.moves(); err != nil {
+		return nil, fmt.Errorf("what is stored is no order: %w", err)
+	}
+	row.Assets, row.Direction = row.moves.Assets, Mint
+	if row.moves.Kind == Grant {
+		row.Direction = Burn
+	}
+	row.AcceptedAt = time.UnixMilli(acceptedAt).UTC()
+	if finishedAt.Valid {
+		row.FinishedAt = time.UnixMilli(finishedAt.Int64).UTC()
+	}
+	return &row, nil
+}
+
+// moves is what the intent is about for the game: Take for a mint, Grant for a
+// burn.
+func (i *Intent) moves() (Effect, error) { return i.effect(Take, Grant) }
+
+// sameMoves compares two results of moves, in whatever order they list assets.
+func sameMoves(a, b Effect) bool {
+	byID := func(x, y AssetAmount) int { return strings.Compare(x.ID, y.ID) }
+	return a.Kind == b.Kind &&
+		slices.Equal(slices.SortedFunc(slices.Values(a.Assets), byID), slices.SortedFunc(slices.Values(b.Assets), byID))
+}

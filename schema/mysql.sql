@@ -1,0 +1,18 @@
+-- Orders of the token ramp, for MySQL 8.0 and MariaDB 10.5 or newer. Create the
+-- table with your migrations. At run time a user needs SELECT, INSERT and
+-- UPDATE on it.
+CREATE TABLE ramp_orders (
+    uuid         CHAR(36)    CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
+    claim        VARCHAR(40) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, -- random: tells the call that wrote the row from its repeats
+    state        VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL CHECK (state IN ('accepted', 'succeeded', 'failed', 'abandoned')),
+    project_id   TEXT        NOT NULL,
+    session_id   TEXT        NOT NULL, -- whose order it is
+    user_address TEXT        NOT NULL,
+    digest       CHAR(66)    CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    intent       LONGTEXT    NOT NULL, -- JSON as text, so that amounts stay exact
+    tx_hash      TEXT        NOT NULL, -- '' until a result has come
+    reason       TEXT        NOT NULL, -- why it was abandoned, else ''
+    accepted_at  BIGINT      NOT NULL, -- milliseconds since 1970, UTC
+    finished_at  BIGINT      NULL,     -- the same; NULL while the order waits
+    KEY ramp_orders_waiting (state, accepted_at)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

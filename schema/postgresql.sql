@@ -1,0 +1,18 @@
+-- Orders of the token ramp, for PostgreSQL 9.5 or newer. Create the table with
+-- your migrations. At run time a user needs SELECT, INSERT and UPDATE on it.
+CREATE TABLE ramp_orders (
+    uuid         uuid   PRIMARY KEY,
+    claim        text   NOT NULL, -- random: tells the call that wrote the row from its repeats
+    state        text   NOT NULL CHECK (state IN ('accepted', 'succeeded', 'failed', 'abandoned')),
+    project_id   text   NOT NULL,
+    session_id   text   NOT NULL, -- whose order it is
+    user_address text   NOT NULL,
+    digest       text   NOT NULL,
+    intent       text   NOT NULL, -- JSON as text, so that amounts stay exact
+    tx_hash      text   NOT NULL, -- '' until a result has come
+    reason       text   NOT NULL, -- why it was abandoned, else ''
+    accepted_at  bigint NOT NULL, -- milliseconds since 1970, UTC
+    finished_at  bigint           -- the same; NULL while the order waits
+);
+
+CREATE INDEX ramp_orders_waiting ON ramp_orders (accepted_at) WHERE state = 'accepted';

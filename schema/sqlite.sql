@@ -1,0 +1,18 @@
+-- Orders of the token ramp, for SQLite 3.37 or newer. Create the table with
+-- your migrations.
+CREATE TABLE ramp_orders (
+    uuid         TEXT    NOT NULL PRIMARY KEY,
+    claim        TEXT    NOT NULL, -- random: tells the call that wrote the row from its repeats
+    state        TEXT    NOT NULL CHECK (state IN ('accepted', 'succeeded', 'failed', 'abandoned')),
+    project_id   TEXT    NOT NULL,
+    session_id   TEXT    NOT NULL, -- whose order it is
+    user_address TEXT    NOT NULL,
+    digest       TEXT    NOT NULL,
+    intent       TEXT    NOT NULL, -- JSON as text, so that amounts stay exact
+    tx_hash      TEXT    NOT NULL, -- '' until a result has come
+    reason       TEXT    NOT NULL, -- why it was abandoned, else ''
+    accepted_at  INTEGER NOT NULL, -- milliseconds since 1970, UTC
+    finished_at  INTEGER           -- the same; NULL while the order waits
+) STRICT;
+
+CREATE INDEX ramp_orders_waiting ON ramp_orders (accepted_at) WHERE state = 'accepted';

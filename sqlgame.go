@@ -1,0 +1,211 @@
+package ramp
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// The codes that a [SQLGame] declines with by itself.
+const (
+	CodeOrderConflict Code = "ORDER_CONFLICT" // another order was accepted under the UUID
+	CodeOrderFinished Code = "ORDER_FINISHED" // the order is over
+)
+
+// Studio is what a game on a SQL database writes: who is this, what do they
+// hold, and move it. [NewSQLGame] makes a [Game] of it. Every method may be
+// called by many requests at once.
+type Studio interface {
+	// Authenticate is that of [Game].
+	Authenticate(ctx context.Context, s Session) error
+
+	// Assets is that of [Game].
+	Assets(ctx context.Context, s Session) (*Player, error)
+
+	// Apply brings about the effect of a step, within the transaction that
+	// records it: both are committed, or neither. It is called once for each
+	// step that is committed, and never for a repeat. It must use tx alone,
+	// and lock rows in the same order always, say by asset ID.
+	//
+	// The state of step.Order tells the steps apart. Of an order that was just
+	// accepted, Apply may decline: Take of what the player does not have with
+	// Reject("INVALID_BALANCE"), and, for a burn, whose effect is Nothing
+	// here, what could not be granted later, such as an asset that the game
+	// does not know. When the order ends, there is nothing to decline: an
+	// error leaves it as it was, and the service delivers again.
+	//
+	// step.Order.SessionID says whose assets move. A result can come 12 hours
+	// after its validate call, so a session must be known for longer than its
+	// token is good.
+	Apply(ctx context.Context, tx *sql.Tx, step Step) error
+}
+
+// SQLGame is a [Game] whose orders are exact: each step of an order and its
+// effect on the game's assets are one transaction of one database. Make one
+// with [NewSQLGame] and hand it to [NewHandler]. Any number of processes on any
+// number of machines may share the database.
+//
+// It repeats nothing by itself. A transaction that the database ended, because
+// it raced another or the connection broke, is an error like any other: HTTP
+// 500, nothing or everything was done, and a repeat of the call finds out
+// which.
+type SQLGame struct {
+	db       *sql.DB
+	orders   *Orders
+	studio   Studio
+	begin    *sql.TxOptions
+	conflict func(context.Context, *ConflictError, *Result) error
+}
+
+// SQLGameOption sets something of a [SQLGame] that has a default.
+type SQLGameOption interface{ applySQLGame(*SQLGame) error }
+
+type sqlGameOption func(*SQLGame) error
+
+func (o sqlGameOption) applySQLGame(g *SQLGame) error { return o(g) }
+
+// NewSQLGame returns a game for the studio on db, whose tables are of dialect d
+// and include that of [Dialect.Schema].
+func NewSQLGame(db *sql.DB, d Dialect, studio Studio, options ...SQLGameOption) (*SQLGame, error) {
+	switch {
+	case db == nil:
+		return nil, errors.New("ramp: NewSQLGame: the database is nil")
+	case studio == nil:
+		return nil, errors.New("ramp: NewSQLGame: the studio is nil")
+	}
+	orders, err := NewOrders(d)
+	if err != nil {
+		return nil, err
+	}
+	g := &SQLGame{db: db, orders: orders, studio: studio}
+	for _, o := range options {
+		if o == nil {
+			return nil, errors.New("ramp: an option is nil")
+		}
+		if err := o.applySQLGame(g); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+// WithTxOptions sets how transactions begin. The default is that of the driver
+// and the database. No isolation level is needed; those above READ COMMITTED
+// end transactions that race each other, which a redelivery then repeats.
+func WithTxOptions(begin sql.TxOptions) SQLGameOption {
+	return sqlGameOption(func(g *SQLGame) error {
+		g.begin = &begin
+		return nil
+	})
+}
+
+// WithConflictHook calls hook with every result that contradicts its order,
+// after the transaction was rolled back: a success after [SQLGame.Abandon], say,
+// when a player has both the tokens and what was given back. Nothing was moved,
+// and a person has to look. When hook returns nil, the service is told that no
+// redelivery can help; when it fails, the result is delivered again and hook
+// called again. Without a hook, a conflict is in the handler's log alone.
+func WithConflictHook(hook func(ctx context.Context, conflict *ConflictError, r *Result) error) SQLGameOption {
+	return sqlGameOption(func(g *SQLGame) error {
+		if hook == nil {
+			return errors.New("ramp: WithConflictHook: the hook is nil")
+		}
+		g.conflict = hook
+		return nil
+	})
+}
+
+// Authenticate asks the studio.
+func (g *SQLGame) Authenticate(ctx context.Context, s Session) error {
+	return g.studio.Authenticate(ctx, s)
+}
+
+// Assets asks the studio.
+func (g *SQLGame) Assets(ctx context.Context, s Session) (*Player, error) {
+	return g.studio.Assets(ctx, s)
+}
+
+// Validate accepts the order and takes what it takes. A call that contradicts
+// an order under its UUID is declined with [CodeOrderConflict], one for an
+// order that is over with [CodeOrderFinished].
+func (g *SQLGame) Validate(ctx context.Context, s Session, r *ValidateRequest) error {
+	return g.transact(ctx, func(tx *sql.Tx) (Step, error) {
+		step, err := g.orders.Accept(ctx, tx, s, r)
+		switch {
+		case errors.Is(err, ErrOrderConflict):
+			err = &Refusal{Code: CodeOrderConflict, Err: err}
+		case errors.Is(err, ErrOrderFinished):
+			err = &Refusal{Code: CodeOrderFinished, Err: err}
+		}
+		return step, malformed(err)
+	})
+}
+
+// Result finishes the order and gives what it gives. A result for an unknown
+// order is an error, so that it is delivered again; one that contradicts its
+// order goes to the hook of [WithConflictHook] and is [Permanent].
+func (g *SQLGame) Result(ctx context.Context, _ Session, r *Result) error {
+	err := g.transact(ctx, func(tx *sql.Tx) (Step, error) {
+		step, err := g.orders.Finish(ctx, tx, r)
+		return step, malformed(err)
+	})
+	var conflict *ConflictError
+	if !errors.As(err, &conflict) {
+		return err
+	}
+	if g.conflict != nil {
+		if err := g.conflict(ctx, conflict, r); err != nil {
+			return fmt.Errorf("%w (the conflict hook failed: %w)", conflict, err)
+		}
+	}
+	return Permanent(conflict)
+}
+
+// Abandon ends an order whose result will never come, and gives back what it
+// took; see [Orders.Abandon]. It is for the tool of a person who has looked at
+// the chain. The service is not told.
+func (g *SQLGame) Abandon(ctx context.Context, id uuid.UUID, reason string) error {
+	return g.transact(ctx, func(tx *sql.Tx) (Step, error) { return g.orders.Abandon(ctx, tx, id, reason) })
+}
+
+// Waiting lists orders without a result; see [Orders.Waiting].
+func (g *SQLGame) Waiting(ctx context.Context, before time.Time, limit int) ([]Order, error) {
+	return g.orders.Waiting(ctx, g.db, before, limit)
+}
+
+// malformed is err, as a refusal where the fields of the call are to blame: an
+// intent whose amounts add up to more than any quantity, say.
+func malformed(err error) error {
+	var wrong *InvalidError
+	if errors.As(err, &wrong) {
+		return refusalOf(err)
+	}
+	return err
+}
+
+// transact takes a step and applies it in one transaction. An error of the
+// commit leaves open whether it took place: the answer may have been lost. The
+// call is an error then, its repeat looks the order up, and finds a step that
+// was committed to be a repeat.
+func (g *SQLGame) transact(ctx context.Context, take func(*sql.Tx) (Step, error)) error {
+	tx, err := g.db.BeginTx(ctx, g.begin)
+	if err != nil {
+		return fmt.Errorf("ramp: begin: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	step, err := take(tx)
+	if err != nil || !step.New {
+		return err
+	}
+	if err := g.studio.Apply(ctx, tx, step); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("ramp: commit: %w", err)
+	}
+	return nil
+}
