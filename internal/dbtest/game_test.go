@@ -12,10 +12,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
@@ -31,6 +34,7 @@ const (
 type studio struct {
 	db      *sql.DB
 	dialect ramp.Dialect
+	gate    func() // if not nil, is called in the transaction before anything moves
 }
 
 func (s studio) Authenticate(_ context.Context, session ramp.Session) error {
@@ -59,6 +63,9 @@ func (s studio) Assets(ctx context.Context, session ramp.Session) (*ramp.Player,
 }
 
 func (s studio) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+	if s.gate != nil {
+		s.gate()
+	}
 	assets := slices.SortedFunc(slices.Values(step.Effect.Assets), func(a, b ramp.AssetAmount) int { return cmp.Compare(a.ID, b.ID) })
 	for _, a := range assets {
 		delta, err := step.Effect.Delta(a).Int64()
@@ -108,6 +115,7 @@ type world struct {
 	hookFails error    // what the hook answers
 
 	started map[holding]int64
+	rivals  atomic.Int64 // see contend
 }
 
 type holding struct{ session, asset string }
@@ -117,7 +125,7 @@ func newWorld(t *testing.T, p *place, control ramp.Game) *world {
 	t.Helper()
 	w := &world{place: p, t: t, started: map[holding]int64{}}
 	var err error
-	w.game, err = ramp.NewSQLGame(p.db, p.dialect, studio{p.db, p.dialect},
+	w.game, err = ramp.NewSQLGame(p.db, p.dialect, studio{p.db, p.dialect, w.awaitRivals},
 		ramp.WithTxOptions(sql.TxOptions{Isolation: p.mode.isolation}),
 		ramp.WithConflictHook(func(_ context.Context, c *ramp.ConflictError, r *ramp.Result) error {
 			w.mu.Lock()
@@ -268,20 +276,50 @@ func (w *world) post(path, session string, message any) answer {
 	return answer{status: response.StatusCode, code: envelope.ErrorCode, signature: envelope.Data.ValidatorSig}
 }
 
-// at once makes n equal calls at the same moment.
+// atOnce makes n calls at the same moment.
 func atOnce(n int, call func() answer) []answer {
 	answers := make([]answer, n)
-	start := make(chan struct{})
 	var wg sync.WaitGroup
 	for i := range answers {
-		wg.Go(func() {
-			<-start
-			answers[i] = call()
-		})
+		wg.Go(func() { answers[i] = call() })
 	}
-	close(start)
 	wg.Wait()
 	return answers
+}
+
+// contend makes n calls of one order at the same moment. The first one to move
+// anything waits in its open transaction until each of the others stands at
+// its lock, so that none of them comes too late to be dangerous.
+func (w *world) contend(n int, call func() answer) []answer {
+	w.rivals.Store(int64(n - 1))
+	defer w.rivals.Store(0)
+	return atOnce(n, call)
+}
+
+func (w *world) awaitRivals() {
+	rivals := w.rivals.Swap(0)
+	for deadline := time.Now().Add(10 * time.Second); rivals > 0; runtime.Gosched() {
+		n, err := w.waiting()
+		if err != nil || time.Now().After(deadline) {
+			w.t.Errorf("%d of %d rivals wait: %v", n, rivals, err)
+		}
+		if err != nil || n >= rivals || time.Now().After(deadline) {
+			return
+		}
+	}
+}
+
+// waiting counts the connections that wait for a lock.
+func (p *place) waiting() (n int64, err error) {
+	switch p.dialect {
+	case ramp.PostgreSQL:
+		err = p.db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE usename = current_user AND wait_event_type = 'Lock'").Scan(&n)
+	case ramp.MySQL:
+		err = p.db.QueryRow("SELECT count(*) FROM information_schema.processlist WHERE command IN ('Query', 'Execute') AND id <> connection_id()").Scan(&n)
+	case ramp.SQLite:
+		n = int64(p.db.Stats().InUse) - 1 // which try again and again
+	}
+	return n, err
 }
 
 // audit compares what was moved for each order with what should have been, and

@@ -18,9 +18,10 @@ type moves = map[uuid.UUID][]string
 
 func TestEqualValidatesDeductOnce(t *testing.T) {
 	eachMode(t, func(t *testing.T, p *place) {
+		w, want := newWorld(t, p, nil), moves{}
 		for _, n := range []int{1, 3, 50} {
 			t.Run(fmt.Sprint(n), func(t *testing.T) {
-				w := newWorld(t, p, nil)
+				w.t = t
 				player := fmt.Sprint("alice", n)
 				w.give(player, "gold", 100)
 				o := newOrder(player, mint("gold", 5))
@@ -37,7 +38,7 @@ func TestEqualValidatesDeductOnce(t *testing.T) {
 					}
 				}
 				accepted := 0
-				for _, a := range atOnce(n, func() answer { return w.validate(o) }) {
+				for _, a := range w.contend(n, func() answer { return w.validate(o) }) {
 					if p.mode.races && a.status == 500 {
 						w.expect(a, "500 INTERNAL_ERROR")
 						continue
@@ -50,7 +51,8 @@ func TestEqualValidatesDeductOnce(t *testing.T) {
 				}
 				t.Logf("%d of %d accepted at once", accepted, n)
 				accept(w.validate(o))
-				w.books(moves{o.id: {"take " + player + " -5 gold"}})
+				want[o.id] = []string{"take " + player + " -5 gold"}
+				w.books(want)
 			})
 		}
 	})
@@ -58,6 +60,7 @@ func TestEqualValidatesDeductOnce(t *testing.T) {
 
 func TestEqualResultsHaveOneEffect(t *testing.T) {
 	eachMode(t, func(t *testing.T, p *place) {
+		w, want := newWorld(t, p, nil), moves{}
 		for _, c := range []struct {
 			name   string
 			intent ramp.Intent
@@ -70,19 +73,20 @@ func TestEqualResultsHaveOneEffect(t *testing.T) {
 			{"burn failed", burn("gold", 5), failure, nil},
 		} {
 			t.Run(c.name, func(t *testing.T) {
-				w := newWorld(t, p, nil)
+				w.t = t
 				player := strings.ReplaceAll(c.name, " ", "_")
 				w.give(player, "gold", 100)
 				o := newOrder(player, c.intent)
 				w.expect(w.validate(o), "200")
-				for _, a := range atOnce(50, func() answer { return w.result(o, c.status) }) {
+				for _, a := range w.contend(50, func() answer { return w.result(o, c.status) }) {
 					if p.mode.races && a.status == 500 {
 						continue
 					}
 					w.expect(a, "200")
 				}
 				w.expect(w.result(o, c.status), "200")
-				w.books(moves{o.id: c.want})
+				want[o.id] = c.want
+				w.books(want)
 			})
 		}
 	})
