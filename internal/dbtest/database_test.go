@@ -129,17 +129,17 @@ func newPlace(t *testing.T, d database, m mode) *place {
 		p.dsn = "file:" + filepath.Join(t.TempDir(), "test.db") +
 			"?_pragma=busy_timeout(20000)&_pragma=journal_mode(wal)&_pragma=synchronous(normal)" + m.params
 		admin := open(t, p.driver, p.dsn)
-		exec(t, admin, schema)
+		run(t, admin, schema)
 
 	case ramp.PostgreSQL:
 		address := addressOf(t, envPostgreSQL)
 		p.driver = "pgx"
 		admin := open(t, p.driver, address)
-		exec(t, admin, "CREATE ROLE "+name+" LOGIN PASSWORD 'test'; CREATE SCHEMA "+name)
+		run(t, admin, "CREATE ROLE "+name+" LOGIN PASSWORD 'test'; CREATE SCHEMA "+name)
 		t.Cleanup(func() {
-			exec(t, admin, "DROP SCHEMA "+name+" CASCADE; DROP ROLE "+name)
+			run(t, admin, "DROP SCHEMA "+name+" CASCADE; DROP ROLE "+name)
 		})
-		exec(t, admin, "BEGIN; SET LOCAL search_path = "+name+";"+schema+
+		run(t, admin, "BEGIN; SET LOCAL search_path = "+name+";"+schema+
 			"GRANT USAGE ON SCHEMA "+name+" TO "+name+";"+
 			"GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA "+name+" TO "+name+"; COMMIT")
 		u, err := url.Parse(address)
@@ -156,11 +156,11 @@ func newPlace(t *testing.T, d database, m mode) *place {
 		p.driver = "mysql"
 		config.MultiStatements = true
 		admin := open(t, p.driver, config.FormatDSN())
-		exec(t, admin, "CREATE DATABASE "+name+"; CREATE USER "+name+"@'%' IDENTIFIED BY 'test'; CREATE USER "+name+"@localhost IDENTIFIED BY 'test'")
+		run(t, admin, "CREATE DATABASE "+name+"; CREATE USER "+name+"@'%' IDENTIFIED BY 'test'; CREATE USER "+name+"@localhost IDENTIFIED BY 'test'")
 		t.Cleanup(func() {
-			exec(t, admin, "DROP DATABASE "+name+"; DROP USER "+name+"@'%'; DROP USER "+name+"@localhost")
+			run(t, admin, "DROP DATABASE "+name+"; DROP USER "+name+"@'%'; DROP USER "+name+"@localhost")
 		})
-		exec(t, admin, "USE "+name+";"+schema+
+		run(t, admin, "USE "+name+";"+schema+
 			"GRANT SELECT, INSERT, UPDATE ON "+name+".* TO "+name+"@'%'; GRANT SELECT, INSERT, UPDATE ON "+name+".* TO "+name+"@localhost")
 		config.MultiStatements = false
 		config.User, config.Passwd, config.DBName = name, "test", name
@@ -196,7 +196,7 @@ func open(t *testing.T, driver, dsn string) *sql.DB {
 	return db
 }
 
-func exec(t *testing.T, db *sql.DB, statements string) {
+func run(t *testing.T, db *sql.DB, statements string) {
 	t.Helper()
 	_, err := db.Exec(statements)
 	check(t, err)

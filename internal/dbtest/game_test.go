@@ -104,11 +104,11 @@ func (s studio) move(ctx context.Context, tx execer, id uuid.UUID, session strin
 // world is a game server, its database, and the service that calls it.
 type world struct {
 	*place
-	t      *testing.T
-	game   *ramp.SQLGame
-	client *http.Client
-	key    ramp.HMACKey
-	url    string
+	t       *testing.T
+	game    *ramp.SQLGame
+	client  *http.Client
+	key     ramp.HMACKey
+	address func() string
 
 	mu        sync.Mutex
 	conflicts []string // what reached the hook
@@ -140,7 +140,7 @@ func newWorld(t *testing.T, p *place, control ramp.Game) *world {
 	}
 	server := httptest.NewServer(newHandler(t, game))
 	t.Cleanup(server.Close)
-	w.url = server.URL
+	w.address = func() string { return server.URL }
 	w.client = newClient()
 	w.key, err = ramp.TextKey(hmacText)
 	check(t, err)
@@ -216,6 +216,15 @@ func burn(pairs ...any) ramp.Intent {
 		From: amounts(ramp.TypeERC20, token, 1), To: amounts(ramp.TypeAsset, pairs...)}
 }
 
+func (o order) validateRequest() *ramp.ValidateRequest {
+	return &ramp.ValidateRequest{UserSig: "0xabcd", UserAddress: o.user, ProjectID: "project", Digest: o.digest, UUID: o.id, Intent: o.intent}
+}
+
+func (o order) report(status uint64) *ramp.Result {
+	return &ramp.Result{SessionID: o.session, UUID: o.id, TxHash: "0x01",
+		Receipt: ramp.Receipt{Status: ramp.NewQuantity(status)}, Intent: o.intent}
+}
+
 const (
 	success = 1
 	failure = 0
@@ -234,15 +243,11 @@ func (a answer) String() string {
 }
 
 func (w *world) validate(o order) answer {
-	return w.post(ramp.PathValidate, o.session, ramp.ValidateRequest{
-		UserSig: "0xabcd", UserAddress: o.user, ProjectID: "project", Digest: o.digest, UUID: o.id, Intent: o.intent,
-	})
+	return w.post(ramp.PathValidate, o.session, o.validateRequest())
 }
 
 func (w *world) result(o order, status uint64) answer {
-	return w.post(ramp.PathResult, o.session, ramp.Result{
-		SessionID: o.session, UUID: o.id, TxHash: "0x01", Receipt: ramp.Receipt{Status: ramp.NewQuantity(status)}, Intent: o.intent,
-	})
+	return w.post(ramp.PathResult, o.session, o.report(status))
 }
 
 func (w *world) post(path, session string, message any) answer {
@@ -250,7 +255,7 @@ func (w *world) post(path, session string, message any) answer {
 	if err != nil {
 		return answer{err: err}
 	}
-	request, err := http.NewRequest(http.MethodPost, w.url+path, bytes.NewReader(body))
+	request, err := http.NewRequest(http.MethodPost, w.address()+path, bytes.NewReader(body))
 	if err != nil {
 		return answer{err: err}
 	}

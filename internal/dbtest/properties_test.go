@@ -183,6 +183,29 @@ func TestARefusedOrderLeavesNoRow(t *testing.T) {
 	})
 }
 
+// Many equal validates of what the player does not have: the first one rolls
+// back while the others wait for its row.
+func TestEqualValidatesAreRefused(t *testing.T) {
+	eachMode(t, func(t *testing.T, p *place) {
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 4)
+		o := newOrder("alice", mint("gold", 5))
+		refused := 0
+		for _, a := range w.contend(50, func() answer { return w.validate(o) }) {
+			if a.status != 500 {
+				w.expect(a, "200 INVALID_BALANCE")
+				refused++
+			}
+		}
+		t.Logf("%d of 50 refused, the others are to be repeated", refused)
+		if refused == 0 {
+			t.Error("not one of the calls was refused")
+		}
+		w.expect(w.validate(o), "200 INVALID_BALANCE")
+		w.books(moves{})
+	})
+}
+
 func TestAnOrderThatIsOverIsNotSignedAgain(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		w := newWorld(t, p, nil)

@@ -1,0 +1,63 @@
+package dbtest
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"sync/atomic"
+	"testing"
+)
+
+var errLost = errors.New("the connection broke before the answer came")
+
+// lossy opens the place through a driver that loses answers: a commit takes
+// place, but the caller gets an error, as long as lost is above 0.
+func lossy(t *testing.T, p *place, lost *atomic.Int64) *sql.DB {
+	t.Helper()
+	db := sql.OpenDB(lossyConnector{driver: p.db.Driver(), dsn: p.dsn, lost: lost})
+	t.Cleanup(func() { check(t, db.Close()) })
+	return db
+}
+
+type lossyConnector struct {
+	driver driver.Driver
+	dsn    string
+	lost   *atomic.Int64
+}
+
+func (c lossyConnector) Driver() driver.Driver { return c.driver }
+
+func (c lossyConnector) Connect(context.Context) (driver.Conn, error) {
+	conn, err := c.driver.Open(c.dsn)
+	return lossyConn{Conn: conn, lost: c.lost}, err
+}
+
+// lossyConn has nothing but what every driver has; database/sql makes do.
+type lossyConn struct {
+	driver.Conn
+	lost *atomic.Int64
+}
+
+func (c lossyConn) Begin() (driver.Tx, error) {
+	return c.BeginTx(context.Background(), driver.TxOptions{})
+}
+
+func (c lossyConn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
+	tx, err := c.Conn.(driver.ConnBeginTx).BeginTx(ctx, options)
+	return lossyTx{Tx: tx, lost: c.lost}, err
+}
+
+type lossyTx struct {
+	driver.Tx
+	lost *atomic.Int64
+}
+
+func (tx lossyTx) Commit() error {
+	err := tx.Tx.Commit()
+	if err == nil && tx.lost.Load() > 0 {
+		tx.lost.Add(-1)
+		return errLost
+	}
+	return err
+}

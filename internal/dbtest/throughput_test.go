@@ -1,0 +1,128 @@
+package dbtest
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// What Orders costs beside the same statements written by hand, which neither
+// check nor compare what they read. Both accept and finish a mint, each in one
+// transaction; their turns alternate, and the medians are compared.
+func TestThroughput(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector changes what code costs, and not what databases do")
+	}
+	const (
+		rounds = 30
+		turn   = 20 // orders
+		least  = 0.85
+	)
+	eachDatabase(t, func(t *testing.T, p *place) {
+		orders, err := ramp.NewOrders(p.dialect)
+		check(t, err)
+		hand := newByHand(p.dialect)
+		var ours, theirs []time.Duration
+		for range rounds {
+			ours = append(ours, p.time(t, turn, func(ctx context.Context, tx *sql.Tx, o order) error {
+				_, err := orders.Accept(ctx, tx, ramp.Session{ID: o.session}, o.validateRequest())
+				return err
+			}, func(ctx context.Context, tx *sql.Tx, o order) error {
+				_, err := orders.Finish(ctx, tx, o.report(success))
+				return err
+			}))
+			theirs = append(theirs, p.time(t, turn, hand.accept, hand.finish))
+		}
+		slices.Sort(ours)
+		slices.Sort(theirs)
+		ratio := float64(theirs[rounds/2]) / float64(ours[rounds/2])
+		t.Logf("accept and finish: %v an order, by hand %v, throughput %.2f of it",
+			ours[rounds/2]/turn, theirs[rounds/2]/turn, ratio)
+		if ratio < least {
+			t.Errorf("the throughput is %.2f of that by hand, not %.2f", ratio, least)
+		}
+	})
+}
+
+// time runs both steps of n orders.
+func (p *place) time(t *testing.T, n int, steps ...func(context.Context, *sql.Tx, order) error) time.Duration {
+	t.Helper()
+	ctx := context.Background()
+	orders := make([]order, n)
+	for i := range orders {
+		orders[i] = newOrder("alice", mint("gold", 5, "gem", 1))
+	}
+	start := time.Now()
+	for _, o := range orders {
+		for _, step := range steps {
+			tx, err := p.db.BeginTx(ctx, nil)
+			check(t, err)
+			check(t, step(ctx, tx, o))
+			check(t, tx.Commit())
+		}
+	}
+	return time.Since(start)
+}
+
+// byHand is the same work in plain statements.
+type byHand struct{ insert, lock, update string }
+
+func newByHand(d ramp.Dialect) byHand {
+	const columns = "uuid, claim, state, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
+	h := byHand{
+		insert: "INSERT INTO ramp_orders (" + columns + ") VALUES (?, ?, 'accepted', ?, ?, ?, ?, ?, '', '', ?, NULL)",
+		lock:   "SELECT " + columns + " FROM ramp_orders WHERE uuid = ? FOR UPDATE",
+		update: "UPDATE ramp_orders SET state = ?, tx_hash = ?, reason = ?, finished_at = ? WHERE uuid = ? AND state = 'accepted'",
+	}
+	switch d {
+	case ramp.MySQL:
+		h.insert += " ON DUPLICATE KEY UPDATE uuid = ramp_orders.uuid"
+	case ramp.SQLite:
+		h.lock = "UPDATE ramp_orders SET claim = claim WHERE uuid = ? RETURNING " + columns
+		fallthrough
+	default:
+		h.insert += " ON CONFLICT (uuid) DO NOTHING"
+	}
+	h.insert, h.lock, h.update = bind(d, h.insert), bind(d, h.lock), bind(d, h.update)
+	return h
+}
+
+func (h byHand) accept(ctx context.Context, tx *sql.Tx, o order) error {
+	intent, err := json.Marshal(o.intent)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, h.insert, o.id.String(), rand.Text(), "project", o.session, o.user, o.digest.String(),
+		string(intent), time.Now().UnixMilli()); err != nil {
+		return err
+	}
+	return h.read(ctx, tx, o.id)
+}
+
+func (h byHand) finish(ctx context.Context, tx *sql.Tx, o order) error {
+	if err := h.read(ctx, tx, o.id); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, h.update, "succeeded", "0x01", "", time.Now().UnixMilli(), o.id.String())
+	return err
+}
+
+func (h byHand) read(ctx context.Context, tx *sql.Tx, id uuid.UUID) error {
+	var s [10]string
+	var acceptedAt int64
+	var finishedAt sql.NullInt64
+	if err := tx.QueryRowContext(ctx, h.lock, id.String()).Scan(&s[0], &s[1], &s[2], &s[3], &s[4], &s[5], &s[6], &s[7], &s[8], &s[9],
+		&acceptedAt, &finishedAt); err != nil {
+		return err
+	}
+	var intent ramp.Intent
+	return json.NewDecoder(strings.NewReader(s[7])).Decode(&intent)
+}
