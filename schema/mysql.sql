@@ -1,7 +1,7 @@
 -- Orders of the token ramp, for MySQL 8.0 and MariaDB 10.5 or newer. Create the
 -- table with your migrations. At run time a user needs SELECT, INSERT and
 -- UPDATE on it.
-CREATE TABLE ramp_orders (
+CREATE TABLE IF NOT EXISTS ramp_orders (
     uuid         CHAR(36)    CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
     claim        VARCHAR(40) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, -- random: tells the call that wrote the row from its repeats
     state        VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL CHECK (state IN ('accepted', 'succeeded', 'failed', 'abandoned')),

@@ -1,6 +1,6 @@
 -- Orders of the token ramp, for PostgreSQL 9.5 or newer. Create the table with
 -- your migrations. At run time a user needs SELECT, INSERT and UPDATE on it.
-CREATE TABLE ramp_orders (
+CREATE TABLE IF NOT EXISTS ramp_orders (
     uuid         uuid   PRIMARY KEY,
     claim        text   NOT NULL, -- random: tells the call that wrote the row from its repeats
     state        text   NOT NULL CHECK (state IN ('accepted', 'succeeded', 'failed', 'abandoned')),
@@ -15,4 +15,4 @@ CREATE TABLE ramp_orders (
     finished_at  bigint           -- the same; NULL while the order waits
 );
 
-CREATE INDEX ramp_orders_waiting ON ramp_orders (accepted_at) WHERE state = 'accepted';
+CREATE INDEX IF NOT EXISTS ramp_orders_waiting ON ramp_orders (accepted_at) WHERE state = 'accepted';

@@ -1,6 +1,6 @@
 -- Orders of the token ramp, for SQLite 3.37 or newer. Create the table with
 -- your migrations.
-CREATE TABLE ramp_orders (
+CREATE TABLE IF NOT EXISTS ramp_orders (
     uuid         TEXT    NOT NULL PRIMARY KEY,
     claim        TEXT    NOT NULL, -- random: tells the call that wrote the row from its repeats
     state        TEXT    NOT NULL CHECK (state IN ('accepted', 'succeeded', 'failed', 'abandoned')),
@@ -15,4 +15,4 @@ CREATE TABLE ramp_orders (
     finished_at  INTEGER           -- the same; NULL while the order waits
 ) STRICT;
 
-CREATE INDEX ramp_orders_waiting ON ramp_orders (accepted_at) WHERE state = 'accepted';
+CREATE INDEX IF NOT EXISTS ramp_orders_waiting ON ramp_orders (accepted_at) WHERE state = 'accepted';
