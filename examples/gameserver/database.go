@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	ramp "github.com/token-ramp/ramp-go"
+	_ "modernc.org/sqlite"
+)
+
+// openDatabase opens sqlite:PATH, postgres://… or mysql://….
+func openDatabase(address string) (*sql.DB, ramp.Dialect, error) {
+	scheme, rest, _ := strings.Cut(address, ":")
+	var db *sql.DB
+	var dialect ramp.Dialect
+	var err error
+	switch scheme {
+	case "sqlite":
+		path, e := filepath.Abs(rest)
+		if rest == "" || e != nil {
+			return nil, 0, errors.New("-db: sqlite: needs a path")
+		}
+		// One connection: SQLite has one writer, and whoever waits for it does
+		// so in this process, first come, first served. The timeout is for
+		// other processes.
+		dialect = ramp.SQLite
+		query := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "journal_mode(wal)", "synchronous(full)"}}
+		file := url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}
+		if db, err = sql.Open("sqlite", file.String()); err == nil {
+			db.SetMaxOpenConns(1)
+		}
+	case "postgres", "postgresql":
+		dialect = ramp.PostgreSQL
+		if db, err = sql.Open("pgx", address); err == nil {
+			db.SetMaxOpenConns(20)
+		}
+	case "mysql":
+		dialect = ramp.MySQL
+		var dsn string
+		if dsn, err = mysqlDSN(address); err != nil {
+			return nil, 0, err
+		}
+		if db, err = sql.Open("mysql", dsn); err == nil {
+			db.SetMaxOpenConns(20)
+			db.SetConnMaxLifetime(3 * time.Minute)
+		}
+	default:
+		return nil, 0, errors.New("-db must be sqlite:PATH, postgres://… or mysql://…")
+	}
+	if err != nil { // it may hold the address, and so a password
+		return nil, 0, fmt.Errorf("-db: %s does not take this address", dialect)
+	}
+	db.SetMaxIdleConns(20)
+	return db, dialect, nil
+}
+
+// mysqlDSN turns mysql://user:password@host:port/name?param=value into what the
+// driver wants.
+func mysqlDSN(address string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || len(u.Path) < 2 {
+		return "", errors.New("-db: must be mysql://user:password@host:port/name")
+	}
+	config := mysql.NewConfig()
+	config.Net, config.Addr, config.DBName = "tcp", u.Host, u.Path[1:]
+	if u.Port() == "" {
+		config.Addr += ":3306"
+	}
+	config.User = u.User.Username()
+	config.Passwd, _ = u.User.Password()
+	dsn := config.FormatDSN()
+	if u.RawQuery != "" {
+		separator := "?"
+		if strings.Contains(dsn, "?") {
+			separator = "&"
+		}
+		dsn += separator + u.RawQuery
+	}
+	return dsn, nil
+}
+
+// describe says where the data is, without a password.
+func describe(address string) string {
+	if path, ok := strings.CutPrefix(address, "sqlite:"); ok {
+		if absolute, err := filepath.Abs(path); err == nil {
+			path = absolute
+		}
+		return "SQLite in " + path
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return "a database"
+	}
+	return u.Scheme + " on " + u.Host
+}
+
+// migrate creates the tables that are missing. A game of some size has a
+// migration tool for this, and a database user for it who is not the one that
+// serves. It is repeated, because two processes may start at the same moment.
+func migrate(ctx context.Context, db *sql.DB, dialect ramp.Dialect) (err error) {
+	for attempt := range 10 {
+		if attempt > 0 {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(time.Duration(attempt) * 100 * time.Millisecond):
+			}
+		}
+		if err = createTables(ctx, db, dialect); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("create the tables: %w", err)
+}
+
+// The game's own tables. Balances are whole numbers: a fraction is refused, so
+// nothing is ever rounded, and the database itself refuses a debt.
+const schema = `
+CREATE TABLE IF NOT EXISTS sessions (
+    id         VARCHAR(64) NOT NULL PRIMARY KEY,
+    player     VARCHAR(64) NOT NULL,
+    token_hash VARCHAR(64) NOT NULL,
+    expires_at BIGINT      NOT NULL -- of the token; the session itself is kept, for results that come late
+);
+CREATE TABLE IF NOT EXISTS inventory (
+    player  VARCHAR(64) NOT NULL,
+    item    VARCHAR(64) NOT NULL,
+    balance BIGINT      NOT NULL CHECK (balance >= 0),
+    PRIMARY KEY (player, item)
+);
+`
+
+func createTables(ctx context.Context, db *sql.DB, dialect ramp.Dialect) error {
+	own := schema
+	if dialect == ramp.MySQL { // whose text else has no case
+		own = strings.ReplaceAll(own, ") NOT NULL", ") CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL")
+	}
+	for statement := range strings.SplitSeq(dialect.Schema()+own, ";\n") {
+		if strings.TrimSpace(statement) == "" {
+			continue
+		}
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}

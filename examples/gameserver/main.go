@@ -1,0 +1,203 @@
+// Gameserver is a small game server with a token ramp, as one would deploy it:
+// players and their items in a SQL database, every order exactly once.
+//
+//	go -C examples/gameserver run .                            # SQLite, and a service in the same process
+//	go -C examples/gameserver run . -db postgres://user@host/game
+//
+// It prints one line on standard output when it is ready, and logs JSON on
+// standard error. The environment has the secrets, the flags have the rest:
+//
+//	RAMP_HMAC_KEY           the HMAC key of the console; without it, a service is emulated
+//	RAMP_HMAC_KEY_ENCODING  text (the default) or base64url
+//	RAMP_VALIDATOR_KEY      the validator key, in hex
+//	RAMP_API_URL            where /exchange asks for UUIDs
+//	RAMP_FRONTEND_URL       where the pages of the service are
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+func main() {
+	// The first signal ends the server gracefully, a second one at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		os.Exit(2)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "gameserver:", err)
+		os.Exit(1)
+	}
+}
+
+// run serves until ctx is done, and lets the calls that are under way end.
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("gameserver", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	addr := flags.String("addr", "127.0.0.1:8080", "`address` to serve on")
+	address := flags.String("db", "sqlite:gameserver.db", "`database`: sqlite:PATH, postgres://… or mysql://…")
+	project := flags.String("project", "", "`ID` of the project in the console; empty accepts any")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	log := slog.New(slog.NewJSONHandler(stderr, nil))
+
+	db, dialect, err := openDatabase(*address)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := migrate(ctx, db, dialect); err != nil {
+		return err
+	}
+
+	emulated := getenv("RAMP_HMAC_KEY") == ""
+	key, signer, err := keys(getenv, emulated)
+	if err != nil {
+		return err
+	}
+
+	game := newGame(db, dialect)
+	exact, err := ramp.NewSQLGame(db, dialect, game, ramp.WithConflictHook(
+		func(ctx context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
+			// Here a person is called. A log that someone reads is the least.
+			log.ErrorContext(ctx, "a result contradicts its order: look at the chain",
+				"uuid", r.UUID, "state", conflict.Order.State, "differs", conflict.Field, "tx_hash", r.TxHash)
+			return nil
+		}))
+	if err != nil {
+		return err
+	}
+	options := []ramp.HandlerOption{ramp.WithLogger(log)}
+	if *project != "" {
+		options = append(options, ramp.WithProject(*project))
+	}
+	handler, err := ramp.NewHandler(exact, key, signer, options...)
+	if err != nil {
+		return err
+	}
+
+	listener, err := net.Listen("tcp", *addr)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	server := &api{game: game, log: log, project: *project, frontend: getenv("RAMP_FRONTEND_URL")}
+	apiURL := getenv("RAMP_API_URL")
+	if emulated {
+		emulator, err := startEmulator(key, signer, "http://"+reachable(listener.Addr()), *project)
+		if err != nil {
+			return err
+		}
+		defer emulator.Close()
+		server.emulator = emulator
+		server.project = cmp.Or(*project, "gameserver")
+		server.frontend, apiURL = cmp.Or(server.frontend, emulator.URL()), emulator.URL()
+	}
+	if apiURL != "" {
+		if server.client, err = ramp.NewClient(apiURL, key, ramp.WithLogger(log)); err != nil {
+			return err
+		}
+	}
+
+	service := &http.Server{
+		Handler:           server.routes(handler),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       15 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- service.Serve(listener) }()
+	log.Info("serving", "address", listener.Addr().String(), "database", dialect.String(), "emulated", emulated,
+		"validator", signer.Address()) // the address to register in the console
+	if emulated {
+		fmt.Fprintf(stderr, usage, reachable(listener.Addr()), server.emulator.URL())
+	}
+	fmt.Fprintf(stdout, "ready on http://%s with %s\n", reachable(listener.Addr()), describe(*address))
+
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	log.Info("stopping")
+	ending, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	return service.Shutdown(ending)
+}
+
+// usage is what can be done when the service is emulated.
+const usage = `
+No RAMP_HMAC_KEY is set: a token ramp is emulated on %[2]s. Try
+
+  curl -s http://%[1]s/login -d '{"player":"alice"}'
+  curl -s http://%[1]s/emulate -d '{"sessionId":"…","accessToken":"…","do":"mint","outcome":"failed","deliveries":3}'
+
+"do" is mint (100 item_gold and 1 item_gem) or burn (back into them), "outcome"
+is succeeded or failed. The answer says what the player owns before, after
+validate, and after each delivery of the result.
+
+`
+
+// keys reads the HMAC key and the validator key. An emulated service takes
+// whatever keys there are, so what is missing is made up.
+func keys(getenv func(string) string, emulated bool) (key ramp.HMACKey, signer *ramp.Signer, err error) {
+	text, encoding := getenv("RAMP_HMAC_KEY"), cmp.Or(getenv("RAMP_HMAC_KEY_ENCODING"), "text")
+	validator := getenv("RAMP_VALIDATOR_KEY")
+	if emulated {
+		text, encoding = rand.Text(), "text"
+		if validator == "" {
+			var random [32]byte
+			_, _ = rand.Read(random[:]) // never fails
+			validator = hex.EncodeToString(random[:])
+		}
+	}
+	switch encoding {
+	case "text":
+		key, err = ramp.TextKey(text)
+	case "base64url":
+		key, err = ramp.Base64URLKey(text)
+	default:
+		err = errors.New("RAMP_HMAC_KEY_ENCODING must be text or base64url")
+	}
+	if err != nil {
+		return key, nil, err
+	}
+	if validator == "" {
+		return key, nil, errors.New("RAMP_VALIDATOR_KEY is missing: RAMP_HMAC_KEY is set, so this is no emulation")
+	}
+	signer, err = ramp.NewKeySigner(validator)
+	return key, signer, err
+}
+
+// reachable is an address that this machine reaches the listener by.
+func reachable(a net.Addr) string {
+	host, port, err := net.SplitHostPort(a.String())
+	if err != nil {
+		return a.String()
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}

@@ -1,0 +1,484 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+const (
+	asMain       = "GAMESERVER_TEST_MAIN"
+	hmacKey      = "a key of these tests"
+	validatorKey = "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
+	token        = "0x00000000000000000000000000000000000070c3"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asMain) != "" { // this process is a game server of a test
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// eachDatabase runs a test on a new database of each kind, given as -db. The
+// script internal/dbtest/databases starts the ones that need a server.
+func eachDatabase(t *testing.T, test func(t *testing.T, address string)) {
+	name := "game_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
+	t.Run("SQLite", func(t *testing.T) { test(t, "sqlite:"+filepath.Join(t.TempDir(), "a game? 100%.db")) })
+	t.Run("PostgreSQL", func(t *testing.T) {
+		admin := needs(t, "RAMP_TEST_POSTGRESQL")
+		create(t, "pgx", admin, name)
+		u, err := url.Parse(admin)
+		check(t, err)
+		u.Path = "/" + name
+		test(t, u.String())
+	})
+	t.Run("MySQL", func(t *testing.T) {
+		admin := needs(t, "RAMP_TEST_MYSQL")
+		create(t, "mysql", admin, name)
+		config, err := mysql.ParseDSN(admin)
+		check(t, err)
+		u := url.URL{Scheme: "mysql", User: url.UserPassword(config.User, config.Passwd), Host: config.Addr, Path: "/" + name}
+		test(t, u.String())
+	})
+}
+
+func needs(t *testing.T, env string) string {
+	t.Helper()
+	value := os.Getenv(env)
+	if value == "" {
+		t.Skip("*** NOT TESTED: " + env + " is not set ***")
+	}
+	return value
+}
+
+func create(t *testing.T, driver, admin, name string) {
+	t.Helper()
+	db, err := sql.Open(driver, admin)
+	check(t, err)
+	_, err = db.Exec("CREATE DATABASE " + name)
+	check(t, err)
+	t.Cleanup(func() {
+		_, err := db.Exec("DROP DATABASE " + name)
+		check(t, err)
+		check(t, db.Close())
+	})
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// process is a game server in a process of its own.
+type process struct {
+	t       *testing.T
+	args    []string
+	env     []string
+	command *exec.Cmd
+	url     string
+	printed *bufio.Reader
+	log     *bytes.Buffer
+}
+
+func start(t *testing.T, address string, env ...string) *process {
+	t.Helper()
+	p := &process{t: t, args: []string{"-addr", "127.0.0.1:0", "-db", address}, env: env}
+	p.start()
+	t.Cleanup(p.kill)
+	return p
+}
+
+func (p *process) start() {
+	p.t.Helper()
+	p.command = exec.Command(os.Args[0], p.args...)
+	p.command.Env = append(os.Environ(), append(p.env, asMain+"=1")...)
+	p.log = &bytes.Buffer{}
+	p.command.Stderr = p.log
+	out, err := p.command.StdoutPipe()
+	check(p.t, err)
+	check(p.t, p.command.Start())
+	p.printed = bufio.NewReader(out)
+	ready, err := p.printed.ReadString('\n')
+	if err != nil {
+		_ = p.command.Wait()
+		p.t.Fatalf("no ready line: %v\n%s", err, p.log)
+	}
+	words := strings.Fields(ready)
+	if len(words) < 3 || words[0] != "ready" {
+		p.t.Fatalf("the ready line is %q", ready)
+	}
+	p.url = words[2]
+}
+
+// kill is kill -9.
+func (p *process) kill() {
+	_ = p.command.Process.Kill()
+	_ = p.command.Wait()
+}
+
+// call posts JSON to the game and reads its answer.
+func call(t *testing.T, address string, body, into any) int {
+	t.Helper()
+	b, err := json.Marshal(body)
+	check(t, err)
+	response, err := http.Post(address, "application/json", bytes.NewReader(b))
+	check(t, err)
+	defer response.Body.Close()
+	b, err = io.ReadAll(response.Body)
+	check(t, err)
+	if err := json.Unmarshal(b, into); err != nil {
+		t.Fatalf("%v in %q", err, b)
+	}
+	return response.StatusCode
+}
+
+func login(t *testing.T, server, player string) ramp.Session {
+	t.Helper()
+	var s struct{ SessionID, AccessToken string }
+	if status := call(t, server+"/login", map[string]string{"player": player}, &s); status != http.StatusOK {
+		t.Fatalf("login answered %d", status)
+	}
+	return ramp.Session{ID: s.SessionID, Token: ramp.NewAccessToken(s.AccessToken)}
+}
+
+// real is the environment of a server that has keys, and so no emulator.
+func real() []string {
+	return []string{"RAMP_HMAC_KEY=" + hmacKey, "RAMP_VALIDATOR_KEY=" + validatorKey}
+}
+
+// serviceOf plays the service for a server with the keys of real.
+func serviceOf(t *testing.T, game string) (*ramptest.Service, *ramp.Client) {
+	t.Helper()
+	key, err := ramp.TextKey(hmacKey)
+	check(t, err)
+	signer, err := ramp.NewKeySigner(validatorKey)
+	check(t, err)
+	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: game})
+	client, err := ramp.NewClient(service.URL(), key)
+	check(t, err)
+	return service, client
+}
+
+// initialize asks for a UUID for gold and gems.
+func initialize(t *testing.T, client *ramp.Client, items ...ramp.AssetAmount) uuid.UUID {
+	t.Helper()
+	var list []ramp.Item
+	for _, item := range items {
+		list = append(list, ramp.Item{ID: item.ID, Amount: item.Amount, IconURL: "https://example.com/icon.png"})
+	}
+	started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
+		Network: ramp.Testnet, ProjectID: "project", Token: token, Materials: list, Outputs: list}})
+	check(t, err)
+	return started.UUID
+}
+
+func item(t *testing.T, id, amount string) ramp.AssetAmount {
+	t.Helper()
+	a, err := ramp.ParseAmount(amount)
+	check(t, err)
+	return ramp.AssetAmount{ID: id, Amount: a}
+}
+
+// owned is what the service reads: gold/gems.
+func owned(t *testing.T, service *ramptest.Service, s ramp.Session) string {
+	t.Helper()
+	player, err := service.Assets(t.Context(), s)
+	check(t, err)
+	balances := map[string]ramp.Amount{}
+	for _, a := range player.Assets {
+		balances[a.ID] = a.Balance
+	}
+	return balances["item_gold"].String() + "/" + balances["item_gem"].String()
+}
+
+func TestWithoutAnySettingTheServiceIsEmulated(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, address string) {
+		p := start(t, address)
+		s := login(t, p.url, "alice")
+		type balances []struct{ ID, Balance string }
+		for _, c := range []struct{ do, outcome, want string }{
+			{"mint", "failed", "[{item_gem 10000} {item_gold 1000000}] [{item_gem 9999} {item_gold 999900}] [[{item_gem 10000} {item_gold 1000000}] [{item_gem 10000} {item_gold 1000000}]]"},
+			{"mint", "succeeded", "[{item_gem 10000} {item_gold 1000000}] [{item_gem 9999} {item_gold 999900}] [[{item_gem 9999} {item_gold 999900}] [{item_gem 9999} {item_gold 999900}]]"},
+			{"burn", "succeeded", "[{item_gem 9999} {item_gold 999900}] [{item_gem 9999} {item_gold 999900}] [[{item_gem 10000} {item_gold 1000000}] [{item_gem 10000} {item_gold 1000000}]]"},
+		} {
+			var got struct {
+				Before, Validated balances
+				Delivered         []balances
+			}
+			status := call(t, p.url+"/emulate", map[string]any{"sessionId": s.ID, "accessToken": s.Token.Reveal(),
+				"do": c.do, "outcome": c.outcome, "deliveries": 2}, &got)
+			if seen := fmt.Sprint(got.Before, got.Validated, got.Delivered); status != 200 || seen != c.want {
+				t.Errorf("%s, %s: %d %s, not %s", c.do, c.outcome, status, seen, c.want)
+			}
+		}
+		var page struct{ URL string }
+		if status := call(t, p.url+"/exchange", map[string]string{"sessionId": s.ID, "accessToken": s.Token.Reveal(),
+			"token": token, "network": "testnet"}, &page); status != 200 || !strings.Contains(page.URL, "/exchange?uuid=") {
+			t.Errorf("/exchange answered %d %q", status, page.URL)
+		}
+		p.kill()
+		if strings.Contains(p.log.String(), s.Token.Reveal()) {
+			t.Error("the log holds an access token")
+		}
+	})
+}
+
+func TestATokenIsGoodForItsOwnSessionOnly(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, address string) {
+		p := start(t, address, real()...)
+		service, client := serviceOf(t, p.url)
+		alice, again, bob := login(t, p.url, "alice"), login(t, p.url, "alice"), login(t, p.url, "bob")
+		for _, s := range []ramp.Session{
+			{ID: alice.ID, Token: bob.Token},
+			{ID: alice.ID, Token: again.Token},
+			{ID: "nobody", Token: alice.Token},
+		} {
+			_, err := service.Assets(t.Context(), s)
+			var declined *ramptest.Declined
+			if !errors.As(err, &declined) || declined.Status != 401 || declined.Code != "INVALID_USER" {
+				t.Errorf("assets: %v", err)
+			}
+			if _, err := service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "1")), s, ramp.NewAmount(1)); err == nil {
+				t.Error("a mint was approved")
+			}
+		}
+		if got := owned(t, service, again); got != "1000000/10000" {
+			t.Errorf("a second login of a player owns %s", got)
+		}
+
+		db, _, err := openDatabase(address)
+		check(t, err)
+		defer db.Close()
+		var stored int
+		check(t, db.QueryRow("SELECT count(*) FROM sessions WHERE token_hash = '"+alice.Token.Reveal()+"'").Scan(&stored))
+		if stored != 0 {
+			t.Error("a token is stored as it is")
+		}
+		check(t, db.QueryRow("SELECT count(*) FROM sessions WHERE token_hash = '"+hash(alice.Token.Reveal())+"'").Scan(&stored))
+		if stored != 1 {
+			t.Error("the hash of the token is not stored")
+		}
+	})
+}
+
+func TestWhatCannotBeKeptExactlyIsRefused(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, address string) {
+		p := start(t, address, real()...)
+		service, client := serviceOf(t, p.url)
+		s := login(t, p.url, "alice")
+		for _, c := range []struct {
+			amount, id string
+			mint, burn ramp.Code // "" approves
+		}{
+			{"0.5", "item_gold", "INVALID_AMOUNT", "INVALID_AMOUNT"},
+			{"1e-30", "item_gold", "INVALID_AMOUNT", "INVALID_AMOUNT"},
+			{"1000001", "item_gold", "INVALID_BALANCE", ""},
+			{"9223372036854775807", "item_gold", "INVALID_BALANCE", "INVALID_AMOUNT"},
+			{"1e30", "item_gold", "INVALID_BALANCE", "INVALID_AMOUNT"},
+			{"1", "item_sword", "INVALID_ITEM", "INVALID_ITEM"},
+		} {
+			expect := func(want ramp.Code, place func(context.Context, uuid.UUID, ramp.Session, ramp.Amount) (*ramptest.Order, error)) {
+				t.Helper()
+				_, err := place(t.Context(), initialize(t, client, item(t, c.id, c.amount)), s, ramp.NewAmount(1))
+				var declined *ramptest.Declined
+				switch {
+				case want == "" && err != nil:
+					t.Errorf("%s of %s: %v", c.amount, c.id, err)
+				case want != "" && (!errors.As(err, &declined) || declined.Code != want):
+					t.Errorf("%s of %s: %v, not %s", c.amount, c.id, err, want)
+				}
+			}
+			expect(c.mint, service.Mint)
+			expect(c.burn, service.Burn)
+		}
+		if got := owned(t, service, s); got != "1000000/10000" {
+			t.Errorf("the player owns %s", got)
+		}
+	})
+}
+
+// Two processes on one database, one of them killed again and again, and every
+// call repeated at both: each order counts once.
+func TestTwoProcessesServeOnePlayer(t *testing.T) {
+	const (
+		orders = 12
+		kills  = 5
+	)
+	eachDatabase(t, func(t *testing.T, address string) {
+		steady, shaky := start(t, address, real()...), start(t, address, real()...)
+		var target atomic.Pointer[url.URL]
+		point := func() {
+			u, err := url.Parse(shaky.url)
+			check(t, err)
+			target.Store(u)
+		}
+		point()
+		home, err := url.Parse(steady.url)
+		check(t, err)
+		var turn atomic.Int64
+		balancer := httptest.NewServer(&httputil.ReverseProxy{
+			Rewrite: func(r *httputil.ProxyRequest) {
+				if turn.Add(1)%2 == 0 {
+					r.SetURL(home)
+				} else {
+					r.SetURL(target.Load())
+				}
+			},
+			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+		})
+		t.Cleanup(balancer.Close)
+		service, client := serviceOf(t, balancer.URL)
+		s := login(t, steady.url, "alice")
+
+		answered := make(chan struct{}, 1000)
+		// repeat makes equal calls until each has been answered well once.
+		repeat := func(call func() error) {
+			var wg sync.WaitGroup
+			for range 2 {
+				wg.Go(func() {
+					var err error
+					for range 2000 {
+						if err = call(); err == nil {
+							answered <- struct{}{}
+							return
+						}
+						var declined *ramptest.Declined
+						if errors.As(err, &declined) && declined.Status < 500 {
+							break
+						}
+					}
+					t.Errorf("no good answer: %v", err)
+				})
+			}
+			wg.Wait()
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			var wg sync.WaitGroup
+			for n := range orders {
+				id := initialize(t, client, item(t, "item_gold", "10"), item(t, "item_gem", "1"))
+				outcome := ramptest.Outcome(n % 2) // of six mints three fail, of six burns three succeed
+				place := service.Mint
+				if n%4 >= 2 {
+					place = service.Burn
+				}
+				wg.Go(func() {
+					var order atomic.Pointer[ramptest.Order]
+					repeat(func() error {
+						o, err := place(t.Context(), id, s, ramp.NewAmount(1))
+						if err == nil {
+							order.Store(o)
+						}
+						return err
+					})
+					if o := order.Load(); o != nil {
+						repeat(func() error { return service.Deliver(t.Context(), o, outcome) })
+					}
+				})
+			}
+			wg.Wait()
+		}()
+		for range kills {
+			select {
+			case <-answered:
+			case <-done:
+			}
+			shaky.kill()
+			shaky.start()
+			point()
+		}
+		<-done
+		// Three mints stay, three burns are granted.
+		if got := owned(t, service, s); got != "1000000/10000" {
+			t.Errorf("the player owns %s, not 1000000/10000", got)
+		}
+		game, dialect, err := openDatabase(address)
+		check(t, err)
+		defer game.Close()
+		states := map[string]int{}
+		rows, err := game.Query("SELECT state FROM ramp_orders")
+		check(t, err)
+		defer rows.Close()
+		for rows.Next() {
+			var state string
+			check(t, rows.Scan(&state))
+			states[state]++
+		}
+		check(t, rows.Err())
+		if states["succeeded"] != orders/2 || states["failed"] != orders/2 || len(states) != 2 {
+			t.Errorf("%s has orders %v", dialect, states)
+		}
+	})
+}
+
+func TestItEndsGracefullyAndPrintsOneLine(t *testing.T) {
+	for _, env := range [][]string{nil, real()} {
+		p := start(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), env...)
+		response, err := http.Get(p.url + "/healthz")
+		check(t, err)
+		response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			t.Errorf("/healthz answered %d", response.StatusCode)
+		}
+		check(t, p.command.Process.Signal(os.Interrupt))
+		rest, err := io.ReadAll(p.printed)
+		check(t, err)
+		if err := p.command.Wait(); err != nil {
+			t.Errorf("it ended with %v\n%s", err, p.log)
+		}
+		if len(rest) != 0 {
+			t.Errorf("after the ready line it printed %q", rest)
+		}
+	}
+}
+
+func TestWhatCannotWorkIsSaidAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		args []string
+		env  map[string]string
+		want string
+	}{
+		"database":        {args: []string{"-db", "oracle://scott:tiger@host"}, want: "-db must be"},
+		"database's form": {args: []string{"-db", "mysql://scott:tiger@host"}, want: "-db: must be mysql://"},
+		"address":         {args: []string{"-addr", "nowhere:x"}, want: "listen"},
+		"no validator":    {env: map[string]string{"RAMP_HMAC_KEY": hmacKey}, want: "RAMP_VALIDATOR_KEY"},
+		"encoding":        {env: map[string]string{"RAMP_HMAC_KEY": hmacKey, "RAMP_HMAC_KEY_ENCODING": "hex"}, want: "RAMP_HMAC_KEY_ENCODING"},
+		"HMAC key":        {env: map[string]string{"RAMP_HMAC_KEY": "tiger!", "RAMP_HMAC_KEY_ENCODING": "base64url", "RAMP_VALIDATOR_KEY": validatorKey}, want: "base64url"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			args := append([]string{"-db", "sqlite:" + filepath.Join(dir, "game.db"), "-addr", "127.0.0.1:0"}, c.args...)
+			err := run(t.Context(), args, func(name string) string { return c.env[name] }, &out, io.Discard)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "tiger") || out.Len() > 0 {
+				t.Errorf("%v, having printed %q", err, &out)
+			}
+		})
+	}
+}
