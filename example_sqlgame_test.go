@@ -1,0 +1,74 @@
+package ramp_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"log"
+
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// SQLStudio is the whole of an integration on SQL: who is this, what do they
+// hold, and move it.
+type SQLStudio struct{ db *sql.DB }
+
+func (g *SQLStudio) Authenticate(ctx context.Context, s ramp.Session) error {
+	var known bool
+	err := g.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sessions WHERE id = $1 AND token_hash = sha256($2))",
+		s.ID, []byte(s.Token.Reveal())).Scan(&known)
+	if err == nil && !known {
+		err = ramp.Reject("INVALID_USER")
+	}
+	return err
+}
+
+func (g *SQLStudio) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error) {
+	var gold int64
+	err := g.db.QueryRowContext(ctx, "SELECT gold FROM characters WHERE id = $1", s.ID).Scan(&gold)
+	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(gold)}}}, err
+}
+
+func (g *SQLStudio) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+	for _, asset := range step.Order.Assets { // before anything is signed: what this game could not move exactly
+		if _, err := asset.Amount.Int64(); err != nil || asset.ID != "item_gold" {
+			return ramp.Reject("INVALID_MESSAGE")
+		}
+	}
+	for _, asset := range step.Effect.Assets { // one transaction: all of it or nothing
+		delta, _ := step.Effect.Delta(asset).Int64()
+		done, err := tx.ExecContext(ctx, "UPDATE characters SET gold = gold + $1 WHERE id = $2 AND gold + $1 >= 0",
+			delta, step.Order.SessionID)
+		if err != nil {
+			return err
+		}
+		switch n, err := done.RowsAffected(); {
+		case err != nil:
+			return err
+		case n == 1:
+		case step.Effect.Kind == ramp.Take:
+			return ramp.Reject("INVALID_BALANCE")
+		default:
+			return errors.New("the character is gone")
+		}
+	}
+	return nil
+}
+
+// A studio on PostgreSQL, whose characters have gold.
+func ExampleNewSQLGame() {
+	var (
+		db     *sql.DB      // yours, with the table of ramp.PostgreSQL.Schema
+		key    ramp.HMACKey // as for any game
+		signer *ramp.Signer
+	)
+	game, err := ramp.NewSQLGame(db, ramp.PostgreSQL, &SQLStudio{db})
+	if err != nil {
+		log.Fatal(err)
+	}
+	handler, err := ramp.NewHandler(game, key, signer)
+	if err != nil {
+		log.Fatal(err)
+	}
+	_ = handler // mount it
+}

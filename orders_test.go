@@ -1,0 +1,115 @@
+package ramp_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// What orders do is proven on real databases, in internal/dbtest. Here is what
+// needs none.
+
+var dialects = map[ramp.Dialect]string{
+	ramp.PostgreSQL: "schema/postgresql.sql",
+	ramp.MySQL:      "schema/mysql.sql",
+	ramp.SQLite:     "schema/sqlite.sql",
+}
+
+func TestSchemaIsTheFileForMigrationTools(t *testing.T) {
+	for dialect, file := range dialects {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		assert.Equal(t, string(text), dialect.Schema(), dialect)
+		assert.NotContains(t, dialect.String(), "unknown")
+		_, err = ramp.NewOrders(dialect)
+		assert.NoError(t, err)
+	}
+	assert.Empty(t, ramp.Dialect(0).Schema())
+	assert.Equal(t, "unknown dialect", ramp.Dialect(0).String())
+}
+
+type noStudio struct{}
+
+func (noStudio) Authenticate(context.Context, ramp.Session) error           { return nil }
+func (noStudio) Assets(context.Context, ramp.Session) (*ramp.Player, error) { return nil, nil }
+func (noStudio) Apply(context.Context, *sql.Tx, ramp.Step) error            { return nil }
+
+func TestOrdersThatCannotWorkAreNotMade(t *testing.T) {
+	db := sql.OpenDB(nil)
+	_, err := ramp.NewOrders(0)
+	assert.ErrorContains(t, err, "dialect")
+	for want, build := range map[string]func() (*ramp.SQLGame, error){
+		"the database is nil":    func() (*ramp.SQLGame, error) { return ramp.NewSQLGame(nil, ramp.SQLite, noStudio{}) },
+		"the studio is nil":      func() (*ramp.SQLGame, error) { return ramp.NewSQLGame(db, ramp.SQLite, nil) },
+		"the dialect is unknown": func() (*ramp.SQLGame, error) { return ramp.NewSQLGame(db, 0, noStudio{}) },
+		"an option is nil":       func() (*ramp.SQLGame, error) { return ramp.NewSQLGame(db, ramp.SQLite, noStudio{}, nil) },
+		"the hook is nil": func() (*ramp.SQLGame, error) {
+			return ramp.NewSQLGame(db, ramp.SQLite, noStudio{}, ramp.WithConflictHook(nil))
+		},
+	} {
+		game, err := build()
+		assert.ErrorContains(t, err, want)
+		assert.Nil(t, game)
+	}
+}
+
+// What is wrong with a call is found before the transaction is touched: there
+// is none here.
+func TestOrdersRefuseACallBeforeTheyAskTheDatabase(t *testing.T) {
+	ctx := t.Context()
+	orders, err := ramp.NewOrders(ramp.SQLite)
+	require.NoError(t, err)
+	session := ramp.Session{ID: "s"}
+	huge, err := ramp.ParseAmount("9" + strings.Repeat("0", 99))
+	require.NoError(t, err)
+	tooMuch := ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble,
+		From: []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "t", Amount: ramp.NewAmount(1)}},
+		To:   []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "a", Amount: huge}, {Type: ramp.TypeAsset, ID: "a", Amount: huge}}}
+	for name, call := range map[string]func() (ramp.Step, error){
+		"no session": func() (ramp.Step, error) { return orders.Accept(ctx, nil, ramp.Session{}, &ramp.ValidateRequest{}) },
+		"no intent":  func() (ramp.Step, error) { return orders.Accept(ctx, nil, session, &ramp.ValidateRequest{}) },
+		"a burn that is too large": func() (ramp.Step, error) {
+			return orders.Accept(ctx, nil, session, &ramp.ValidateRequest{Intent: tooMuch})
+		},
+		"a result without status": func() (ramp.Step, error) { return orders.Finish(ctx, nil, &ramp.Result{Intent: tooMuch}) },
+		"a result too large": func() (ramp.Step, error) {
+			return orders.Finish(ctx, nil, &ramp.Result{Intent: tooMuch, Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}})
+		},
+		"no reason":    func() (ramp.Step, error) { return orders.Abandon(ctx, nil, uuid.New(), " ") },
+		"no page size": func() (ramp.Step, error) { _, err := orders.Waiting(ctx, nil, time.Now(), 0); return ramp.Step{}, err },
+	} {
+		step, err := call()
+		assert.Error(t, err, name)
+		assert.Equal(t, ramp.Step{}, step, name)
+	}
+}
+
+func TestConflictsSayWhatDiffersAndNothingSecret(t *testing.T) {
+	id := uuid.MustParse("5f1f8c3a-0000-4000-8000-000000000001")
+	conflict := &ramp.ConflictError{Field: "digest",
+		Order: ramp.Order{UUID: id, State: ramp.OrderAccepted, SessionID: "session-7", UserAddress: "0xaa"}}
+	err := fmt.Errorf("around: %w", conflict)
+	assert.EqualError(t, conflict,
+		"ramp: order 5f1f8c3a-0000-4000-8000-000000000001 (accepted): the call contradicts the stored order: digest differs")
+	assert.ErrorIs(t, err, ramp.ErrOrderConflict)
+	assert.NotErrorIs(t, err, ramp.ErrOrderFinished)
+	var found *ramp.ConflictError
+	require.True(t, errors.As(err, &found))
+	assert.Equal(t, id, found.Order.UUID)
+}
+
+func ExampleDialect_Schema() {
+	statement, _, _ := strings.Cut(ramp.SQLite.Schema()[strings.Index(ramp.SQLite.Schema(), "CREATE"):], " (")
+	fmt.Println(statement)
+	// Output: CREATE TABLE IF NOT EXISTS ramp_orders
+}
