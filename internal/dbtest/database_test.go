@@ -66,6 +66,7 @@ var databases = []database{
 		{name: "repeatable read"},
 		{name: "read committed", isolation: sql.LevelReadCommitted},
 		{name: "serializable", isolation: sql.LevelSerializable},
+		{name: "snapshot isolation", params: "&innodb_snapshot_isolation=ON"}, // MariaDB's default since 11.6
 		{name: "found rows", params: "&clientFoundRows=true"},
 		{name: "local times", params: "&parseTime=true&loc=America%2FNew_York&interpolateParams=true"},
 	}},

@@ -1,0 +1,66 @@
+package dbtest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// The recipe of docs/orders.md for a game that speaks pgx itself: one pool, one
+// connection, one transaction, seen from both sides.
+func TestOrdersBesidePgx(t *testing.T) {
+	ctx := context.Background()
+	for _, d := range databases {
+		if d.dialect != ramp.PostgreSQL {
+			continue
+		}
+		p := newPlace(t, d, d.modes[0])
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 100)
+		pool, err := pgxpool.New(ctx, p.dsn)
+		check(t, err)
+		defer pool.Close()
+		db := stdlib.OpenDBFromPool(pool)
+		defer db.Close()
+		orders, err := ramp.NewOrders(ramp.PostgreSQL)
+		check(t, err)
+
+		accept := func(o order, commit bool) {
+			t.Helper()
+			conn, err := db.Conn(ctx)
+			check(t, err)
+			defer conn.Close()
+			tx, err := conn.BeginTx(ctx, nil)
+			check(t, err)
+			defer func() { _ = tx.Rollback() }()
+			step, err := orders.Accept(ctx, tx, ramp.Session{ID: o.session}, o.validateRequest())
+			check(t, err)
+			check(t, conn.Raw(func(driver any) error {
+				native := driver.(*stdlib.Conn).Conn() // within the same transaction
+				batch := &pgx.Batch{}
+				for _, a := range step.Effect.Assets {
+					delta, err := step.Effect.Delta(a).Int64()
+					if err != nil {
+						return err
+					}
+					batch.Queue("UPDATE holdings SET amount = amount + $1 WHERE session_id = $2 AND asset = $3", delta, o.session, a.ID)
+					batch.Queue("INSERT INTO moves VALUES ($1, $2, $3, $4, $5)", o.id.String(), o.session, step.Effect.Kind.String(), a.ID, delta)
+				}
+				return native.SendBatch(ctx, batch).Close()
+			}))
+			if commit {
+				check(t, tx.Commit())
+			}
+		}
+		o := newOrder("alice", mint("gold", 5))
+		accept(o, false)
+		w.books(moves{})
+		accept(o, true)
+		accept(o, true)
+		w.books(moves{o.id: {"take alice -5 gold"}})
+	}
+}

@@ -1,0 +1,57 @@
+package dbtest
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// A caller who reads before it calls Orders has a snapshot, which may be older
+// than what another machine has committed since. Neither Accept nor Finish may
+// believe it.
+func TestASnapshotThatIsTooOld(t *testing.T) {
+	eachMode(t, func(t *testing.T, p *place) {
+		if p.mode.name == "immediate" || p.mode.name == "serializable" && p.dialect == ramp.MySQL {
+			t.Skip("here a transaction that reads keeps all others from writing")
+		}
+		ctx := context.Background()
+		orders, err := ramp.NewOrders(p.dialect)
+		check(t, err)
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 100)
+		o := newOrder("alice", mint("gold", 5))
+		steps := []struct {
+			meanwhile func() answer
+			take      func(*sql.Tx) (ramp.Step, error)
+		}{
+			{
+				meanwhile: func() answer { return w.validate(o) },
+				take: func(tx *sql.Tx) (ramp.Step, error) {
+					return orders.Accept(ctx, tx, ramp.Session{ID: o.session}, o.validateRequest())
+				},
+			},
+			{
+				meanwhile: func() answer { return w.result(o, failure) },
+				take:      func(tx *sql.Tx) (ramp.Step, error) { return orders.Finish(ctx, tx, o.report(failure)) },
+			},
+		}
+		for _, step := range steps {
+			tx, err := p.db.BeginTx(ctx, &sql.TxOptions{Isolation: p.mode.isolation})
+			check(t, err)
+			var before int
+			check(t, tx.QueryRow("SELECT count(*) FROM ramp_orders").Scan(&before))
+			w.expect(step.meanwhile(), "200")
+			took, err := step.take(tx)
+			if err == nil && (took.New || took.Effect.Kind != ramp.Nothing) {
+				t.Errorf("a step that another transaction has committed is taken again: %+v", took)
+			}
+			if err != nil {
+				t.Logf("the database ended it: %v", err)
+			}
+			check(t, tx.Rollback())
+		}
+		w.books(moves{o.id: {"take alice -5 gold", "give back alice +5 gold"}})
+	})
+}
