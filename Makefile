@@ -6,9 +6,12 @@ FUZZTIME ?= 10s
 
 .PHONY: test check fuzz bench cover
 
-# Every test of every module.
+# Every test of every module. Those that want a database server say so at the
+# end, because go test is silent about what a test skipped.
 test:
 	set -e; for m in $(MODULES); do go -C $$m test ./...; done
+	@for e in RAMP_TEST_POSTGRESQL RAMP_TEST_MYSQL; do \
+		printenv $$e >/dev/null || echo "*** NOT TESTED, because $$e is not set: run internal/dbtest/databases make test ***"; done
 
 # Form: gofmt, go vet and staticcheck on every module.
 check:
