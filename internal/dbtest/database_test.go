@@ -113,6 +113,10 @@ CREATE TABLE moves (
 	asset      VARCHAR(64) NOT NULL,
 	amount     BIGINT      NOT NULL
 );
+CREATE TABLE steps (
+	uuid       VARCHAR(36) NOT NULL,
+	state      VARCHAR(16) NOT NULL
+);
 CREATE TABLE naive_orders (
 	uuid       VARCHAR(36) NOT NULL,
 	state      VARCHAR(16) NOT NULL

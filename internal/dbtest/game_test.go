@@ -29,8 +29,8 @@ const (
 	validatorKey = "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
 )
 
-// studio is what a studio writes. It notes every move, so that one too many
-// shows.
+// studio is what a studio writes. It notes every step and every move, so that
+// one too many shows.
 type studio struct {
 	db      *sql.DB
 	dialect ramp.Dialect
@@ -76,7 +76,9 @@ func (s studio) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 			return err
 		}
 	}
-	return nil
+	_, err := tx.ExecContext(ctx, bind(s.dialect, "INSERT INTO steps (uuid, state) VALUES (?, ?)"),
+		step.Order.UUID.String(), string(step.Order.State))
+	return err
 }
 
 // execer is a *sql.DB or *sql.Tx.
@@ -185,6 +187,7 @@ func (w *world) give(session, asset string, amount int64) {
 type order struct {
 	id      uuid.UUID
 	session string
+	project string
 	user    string
 	digest  ramp.Digest
 	intent  ramp.Intent
@@ -194,7 +197,7 @@ const token = "0x00000000000000000000000000000000000000aa"
 
 func newOrder(session string, intent ramp.Intent) order {
 	id := uuid.New()
-	return order{id: id, session: session, user: "0x00000000000000000000000000000000000000Bb", digest: sha256.Sum256(id[:]), intent: intent}
+	return order{id: id, session: session, project: "project", user: "0x00000000000000000000000000000000000000Bb", digest: sha256.Sum256(id[:]), intent: intent}
 }
 
 func amounts(kind ramp.AssetType, pairs ...any) (list []ramp.IntentAsset) {
@@ -217,7 +220,7 @@ func burn(pairs ...any) ramp.Intent {
 }
 
 func (o order) validateRequest() *ramp.ValidateRequest {
-	return &ramp.ValidateRequest{UserSig: "0xabcd", UserAddress: o.user, ProjectID: "project", Digest: o.digest, UUID: o.id, Intent: o.intent}
+	return &ramp.ValidateRequest{UserSig: "0xabcd", UserAddress: o.user, ProjectID: o.project, Digest: o.digest, UUID: o.id, Intent: o.intent}
 }
 
 func (o order) report(status uint64) *ramp.Result {
@@ -366,6 +369,14 @@ func (w *world) audit(want map[uuid.UUID][]string) (wrong []string) {
 		if got != expected {
 			wrong = append(wrong, fmt.Sprintf("%s holds %d %s, not %d", at.session, got, at.asset, expected))
 		}
+	}
+	// Each step that an order has taken came to Apply, and came once.
+	var steps, distinct, taken int
+	check(w.t, w.db.QueryRow("SELECT count(*) FROM steps").Scan(&steps))
+	check(w.t, w.db.QueryRow("SELECT count(*) FROM (SELECT DISTINCT uuid, state FROM steps) AS s").Scan(&distinct))
+	check(w.t, w.db.QueryRow("SELECT count(*) + count(finished_at) FROM ramp_orders").Scan(&taken))
+	if steps != taken || distinct != taken {
+		wrong = append(wrong, fmt.Sprintf("of %d steps, %d came to Apply, %d times", taken, distinct, steps))
 	}
 	return wrong
 }

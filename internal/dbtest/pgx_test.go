@@ -50,6 +50,9 @@ func TestOrdersBesidePgx(t *testing.T) {
 					batch.Queue("UPDATE holdings SET amount = amount + $1 WHERE session_id = $2 AND asset = $3", delta, o.session, a.ID)
 					batch.Queue("INSERT INTO moves VALUES ($1, $2, $3, $4, $5)", o.id.String(), o.session, step.Effect.Kind.String(), a.ID, delta)
 				}
+				if step.New {
+					batch.Queue("INSERT INTO steps VALUES ($1, $2)", o.id.String(), step.Order.State)
+				}
 				return native.SendBatch(ctx, batch).Close()
 			}))
 			if commit {

@@ -151,6 +151,7 @@ func TestAnotherOrderUnderAKnownUUID(t *testing.T) {
 			"direction": func(o *order) { o.intent = burn("gold", 5) },
 			"token":     func(o *order) { o.intent.To[0].ID = "0x00000000000000000000000000000000000000ff" },
 			"session":   func(o *order) { o.session = "bob" },
+			"project":   func(o *order) { o.project = "another" },
 			"user":      func(o *order) { o.user = "0x00000000000000000000000000000000000000cc" },
 		} {
 			t.Run(name, func(t *testing.T) {
