@@ -42,6 +42,9 @@
 //		UUID: started.UUID, AccessToken: token, SessionID: "session-1", Network: ramp.Testnet,
 //	})
 //
+// A game on a SQL database gets each effect exactly once, through retries, races
+// and crashes, from [NewSQLGame]: it makes the Game out of three methods.
+//
 // Package [github.com/token-ramp/ramp-go/ramptest] plays the service in tests.
 // The examples folder has programs to copy whole.
 //
