@@ -5,12 +5,30 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-const mostBytes = 1 << 20 // of any body that is read
+// InitializeFailure is a way in which an initialize call fails.
+type InitializeFailure string
+
+// The failures of the interface (7.1), each named by its data, and one that is
+// not the service's own.
+const (
+	HMACRequired  InitializeFailure = "X-HMAC-Signature is required" // code 400
+	InvalidMAC    InitializeFailure = "invalid mac"                  // code 500
+	RampNotFound  InitializeFailure = "ramp not found"               // code 500: no such project
+	RampNotExists InitializeFailure = "ramp not exists"              // code 500: no such network
+	Unavailable   InitializeFailure = "unavailable"                  // HTTP 503 without the envelope, as of a proxy
+)
+
+// promise is an initialize call that was answered.
+type promise struct {
+	request ramp.InitializeRequest
+	expires time.Time
+}
 
 // envelope is the answer of an initialize call (interface 2.3).
 type envelope struct {
@@ -19,55 +37,93 @@ type envelope struct {
 	Data    any    `json:"data"`
 }
 
+// FailInitialize lets the next initialize calls fail, one for each failure, in
+// this order, whatever they ask.
+func (s *Service) FailInitialize(failures ...InitializeFailure) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failing = append(s.failing, failures...)
+}
+
 // initialize answers the one call that a studio makes (interface 4.1), with the
 // failures of section 7.1.
 func (s *Service) initialize(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBytes))
-	if err != nil {
-		s.fail(w, http.StatusBadRequest, "the body did not come whole")
-		return
-	}
+	event := Event{Time: s.Now(), Kind: KindInitialize}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
 	signature := r.Header.Get(ramp.HeaderHMAC)
-	if signature == "" {
-		s.fail(w, http.StatusBadRequest, "X-HMAC-Signature is required")
-		return
+	event.Request = &Message{Method: r.Method, Path: r.URL.Path, Header: redactHeader(r.Header), Body: redactBody(body, signature)}
+
+	status, answer := s.begin(body, err, signature, &event)
+	text, err := json.Marshal(answer)
+	if err != nil {
+		panic(err) // numbers and strings
 	}
-	if err := s.config.Key.Verify(body, signature); err != nil {
-		s.fail(w, http.StatusInternalServerError, "invalid mac")
-		return
+	if event.Fault == string(Unavailable) {
+		text = []byte("upstream is unavailable")
+	} else {
+		w.Header().Set("Content-Type", "application/json")
 	}
+	event.Answer = &Message{Status: status, Body: string(text)}
+	event.Took = s.Now().Sub(event.Time)
+	s.record.add(event)
+	w.WriteHeader(status)
+	_, _ = w.Write(text) // the caller is gone: nobody is left to tell
+}
+
+// begin decides on an initialize call.
+func (s *Service) begin(body []byte, unread error, signature string, event *Event) (int, envelope) {
+	fail := func(code int, data string) (int, envelope) {
+		event.Outcome, event.Failed = data, true
+		status := code
+		if s.config.FailureStatus != 0 && event.Fault != string(Unavailable) {
+			status = s.config.FailureStatus
+		}
+		return status, envelope{Code: code, Message: http.StatusText(code), Data: data}
+	}
+	refuse := func(f InitializeFailure) (int, envelope) {
+		switch f {
+		case HMACRequired:
+			return fail(http.StatusBadRequest, string(f))
+		case Unavailable:
+			return fail(http.StatusServiceUnavailable, string(f))
+		default:
+			return fail(http.StatusInternalServerError, string(f))
+		}
+	}
+
+	s.mu.Lock()
+	if len(s.failing) > 0 {
+		scripted := s.failing[0]
+		s.failing = s.failing[1:]
+		s.mu.Unlock()
+		event.Fault = string(scripted)
+		return refuse(scripted)
+	}
+	s.mu.Unlock()
+
 	var request ramp.InitializeRequest
-	if err := json.Unmarshal(body, &request); err != nil {
-		s.fail(w, http.StatusBadRequest, "the body is not an initialize request")
-		return
+	switch {
+	case unread != nil:
+		return fail(http.StatusBadRequest, "the body did not come whole")
+	case signature == "":
+		return refuse(HMACRequired)
+	case s.config.Key.Verify(body, signature) != nil:
+		return refuse(InvalidMAC)
+	case json.Unmarshal(body, &request) != nil:
+		return fail(http.StatusBadRequest, "the body is not an initialize request")
 	}
 	project := request.Intent.ProjectID
-	if project == "" || s.config.ProjectID != "" && project != s.config.ProjectID {
-		s.fail(w, http.StatusInternalServerError, "ramp not found")
-		return
-	}
-	if !slices.Contains(s.config.Networks, request.Intent.Network) {
-		s.fail(w, http.StatusInternalServerError, "ramp not exists")
-		return
+	switch {
+	case project == "" || s.config.ProjectID != "" && project != s.config.ProjectID:
+		return refuse(RampNotFound)
+	case !slices.Contains(s.config.Networks, request.Intent.Network):
+		return refuse(RampNotExists)
 	}
 
 	id := uuid.New()
+	event.UUID, event.Outcome = id, "OK"
 	s.mu.Lock()
-	s.pending[id] = pending{request: request, expires: s.config.Now().Add(ramp.UUIDValidity)}
+	s.promises[id] = promise{request: request, expires: event.Time.Add(ramp.UUIDValidity)}
 	s.mu.Unlock()
-	write(w, http.StatusOK, envelope{Code: http.StatusOK, Message: "OK", Data: map[string]uuid.UUID{"uuid": id}})
-}
-
-func (s *Service) fail(w http.ResponseWriter, code int, data string) {
-	status := code
-	if s.config.FailureStatus != 0 {
-		status = s.config.FailureStatus
-	}
-	write(w, status, envelope{Code: code, Message: http.StatusText(code), Data: data})
-}
-
-func write(w http.ResponseWriter, status int, e envelope) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(e) // the caller is gone: nobody is left to tell
+	return http.StatusOK, envelope{Code: http.StatusOK, Message: "OK", Data: map[string]uuid.UUID{"uuid": id}}
 }

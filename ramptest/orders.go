@@ -1,15 +1,16 @@
 package ramptest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
 	"net/http"
+	"sync"
+	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
@@ -20,19 +21,34 @@ var (
 	ErrUnknownUUID = errors.New("ramptest: the service knows no such UUID")
 
 	// ErrExpiredUUID says that the UUID is older than [ramp.UUIDValidity]. What
-	// the service does then, the interface does not show (3); this one refuses.
+	// the service does then, the interface does not show (3); see
+	// [Config.AcceptExpired].
 	ErrExpiredUUID = errors.New("ramptest: the UUID has expired")
+
+	// ErrTwoOrders says that the studio approved two different orders under one
+	// UUID, which identifies a request (interface 2.5).
+	ErrTwoOrders = errors.New("ramptest: the studio approved two orders under one UUID")
 )
 
 // Order is a mint or a burn that the studio has approved.
 type Order struct {
 	UUID     uuid.UUID
 	Session  ramp.Session
+	Network  ramp.Network
 	Request  ramp.ValidateRequest // what the studio was asked
 	Approval ramp.Approval        // what it answered
+	TxHash   common.Hash          // the transaction, see [Service.RPCURL]
 
-	fee   ramp.Amount // basis points
-	block uint64      // the block that has its transaction
+	wallet *ramp.Signer
+	fee    ramp.Amount // basis points
+	script script
+	tx     *transaction // nil if the service has not placed the order
+
+	// Guarded by the service.
+	state    State
+	attempts int       // deliveries so far
+	retries  int       // of them, how many the schedule has counted
+	next     time.Time // of the delivery that is planned; zero if there is none
 }
 
 // Outcome is what the chain makes of an order.
@@ -44,6 +60,13 @@ const (
 	Failed                   // receipt.status 0x0
 )
 
+func (o Outcome) String() string {
+	if o == Succeeded {
+		return "succeeded"
+	}
+	return "failed"
+}
+
 // Declined is a studio's answer with success false (interface 7.2).
 type Declined struct {
 	Status int       // HTTP status
@@ -54,151 +77,150 @@ func (d *Declined) Error() string {
 	return fmt.Sprintf("ramptest: the studio declined with HTTP %d and %q", d.Status, string(d.Code))
 }
 
+func isDeclined(err error) bool {
+	var declined *Declined
+	return errors.As(err, &declined)
+}
+
 // Assets asks the studio for a user's assets (interface 2.4). A studio that
 // says no gives a [*Declined], one that breaks the interface another error.
 func (s *Service) Assets(ctx context.Context, session ramp.Session) (*ramp.Player, error) {
-	header := http.Header{
-		"X-Dapp-Authorization": {"Bearer " + session.Token.Reveal()},
-		"X-Dapp-SessionID":     {session.ID},
-	}
-	answer, err := s.call(ctx, http.MethodGet, s.config.AssetsPath, header, nil)
-	if err != nil {
-		return nil, err
-	}
-	return checkAssets(answer)
+	var player *ramp.Player
+	_, err := s.exchange(ctx, call{kind: KindAssets, method: http.MethodGet, path: s.config.AssetsPath, session: session,
+		header: http.Header{
+			"X-Dapp-Authorization": {"Bearer " + session.Token.Reveal()},
+			"X-Dapp-SessionID":     {session.ID},
+		},
+	}, func(a *answer) (err error) {
+		player, err = checkAssets(a)
+		return err
+	})
+	return player, err
 }
 
 // Mint plays a player who mints: it asks the studio to approve that the
-// materials of the initialize call become tokens (interface 2.5). It returns
-// the order once the studio's answer has passed every check of sections 2.6 and
-// 5.3. A studio that says no gives a [*Declined], one that breaks the interface
-// another error. The same call again is the same request again.
-func (s *Service) Mint(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount) (*Order, error) {
-	asked, err := s.initialized(id)
-	if err != nil {
-		return nil, err
-	}
-	return s.validate(ctx, id, session, ramp.NewAmount(int64(asked.MintFeeBps)), asked.ProjectID, ramp.Intent{
-		Method: asked.MintMethod,
-		Type:   ramp.Assemble,
-		From:   gameSide(asked.Materials),
-		To:     []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: asked.Token, Amount: tokens}},
-	})
+// materials of the initialize call become tokens (interface 2.5). Once the
+// studio's answer has passed every check of sections 2.6 and 5.3, the
+// transaction goes to the chain, whose next block has it, and the result is
+// delivered after that: [Service.Advance] lets that happen.
+//
+// A studio that says no gives a [*Declined], one that breaks the interface
+// another error. The same call again is the same request again, and the same
+// order.
+func (s *Service) Mint(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount, faults ...Fault) (*Order, error) {
+	return s.order(ctx, ramp.Mint, id, session, tokens, faults)
 }
 
 // Burn plays a player who burns: it asks the studio to approve that tokens
 // become the outputs of the initialize call. All that [Service.Mint] says holds
 // here.
-func (s *Service) Burn(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount) (*Order, error) {
-	asked, err := s.initialized(id)
+func (s *Service) Burn(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount, faults ...Fault) (*Order, error) {
+	return s.order(ctx, ramp.Burn, id, session, tokens, faults)
+}
+
+func (s *Service) order(ctx context.Context, direction ramp.Direction, id uuid.UUID, session ramp.Session,
+	tokens ramp.Amount, faults []Fault) (*Order, error) {
+	o := &Order{UUID: id, Session: session, script: newScript(faults), state: Pending}
+	asked, err := s.promised(id, o.script.expired)
 	if err != nil {
 		return nil, err
 	}
-	return s.validate(ctx, id, session, ramp.NewAmount(int64(asked.BurnFeeBps)), asked.ProjectID, ramp.Intent{
-		Method: asked.BurnMethod,
-		Type:   ramp.Disassemble,
-		From:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: asked.Token, Amount: tokens}},
-		To:     gameSide(asked.Outputs),
-	})
+	o.Network, o.fee = asked.Network, ramp.NewAmount(int64(asked.MintFeeBps))
+	if direction == ramp.Burn {
+		o.fee = ramp.NewAmount(int64(asked.BurnFeeBps))
+	}
+	if o.wallet, err = wallet(session); err != nil {
+		return nil, err
+	}
+	intent, err := s.intent(direction, asked, tokens)
+	if err != nil {
+		return nil, err
+	}
+	o.Request = ramp.ValidateRequest{UserAddress: o.wallet.Address().Hex(), ProjectID: asked.ProjectID, UUID: id, Intent: intent}
+	if err := s.seal(ctx, o, &o.Request); err != nil {
+		return nil, err
+	}
+	approval, err := s.approval(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	o.Approval = *approval
+	return s.place(ctx, o)
 }
 
-// Deliver tells the studio once how the order's transaction ended (interface
-// 6). Call it again for a redelivery, or from several goroutines at once. nil
-// says that the studio confirmed with HTTP 200 and the envelope of 4.3.
-func (s *Service) Deliver(ctx context.Context, o *Order, outcome Outcome) error {
-	intent := o.Request.Intent
-	actual, err := afterFee(intent.To[0].Amount, o.fee)
-	if err != nil {
-		return fmt.Errorf("ramptest: %w", err)
-	}
-	intent.FeeRate, intent.Actual = json.Number(o.fee.String()), actual.String()
-	receipt := receipt(o, outcome)
-	body, err := json.Marshal(ramp.Result{
-		SessionID: o.Session.ID,
-		UUID:      o.UUID,
-		TxHash:    receipt.TransactionHash.Hex(),
-		Receipt:   receipt,
-		Intent:    intent,
-	})
-	if err != nil {
-		return fmt.Errorf("ramptest: %w", err)
-	}
-	answer, err := s.call(ctx, http.MethodPost, s.config.ResultPath, s.signed(o.Session, body), body)
-	if err != nil {
-		return err
-	}
-	return checkResult(answer)
-}
-
-// initialized returns what an initialize call has promised, while it holds.
-func (s *Service) initialized(id uuid.UUID) (ramp.InitializeIntent, error) {
+// promised returns what an initialize call was answered, while it holds.
+func (s *Service) promised(id uuid.UUID, expired bool) (ramp.InitializeIntent, error) {
+	now := s.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p, ok := s.pending[id]
+	p, ok := s.promises[id]
 	switch {
 	case !ok:
 		return ramp.InitializeIntent{}, ErrUnknownUUID
-	case !s.config.Now().Before(p.expires):
+	case (expired || !now.Before(p.expires)) && !s.config.AcceptExpired:
 		return ramp.InitializeIntent{}, ErrExpiredUUID
 	default:
 		return p.request.Intent, nil
 	}
 }
 
-func (s *Service) validate(ctx context.Context, id uuid.UUID, session ramp.Session,
-	fee ramp.Amount, project string, intent ramp.Intent) (*Order, error) {
-	intent.TargetCandidate = json.RawMessage("{}")
-	terms, err := json.Marshal(intent)
-	if err != nil {
-		return nil, fmt.Errorf("ramptest: %w", err)
+// intent is what the player asks for (interface 2.5).
+func (s *Service) intent(direction ramp.Direction, asked ramp.InitializeIntent, tokens ramp.Amount) (ramp.Intent, error) {
+	token := []ramp.IntentAsset{{Type: s.config.TokenType, ID: asked.Token, Amount: tokens}}
+	intent := ramp.Intent{Method: asked.MintMethod, Type: ramp.Assemble, To: token, TargetCandidate: json.RawMessage("{}")}
+	items, assets := asked.Materials, &intent.From
+	if direction == ramp.Burn {
+		intent.Method, intent.Type, intent.From = s.config.BurnMethod, ramp.Disassemble, token
+		items, assets = asked.Outputs, &intent.To
 	}
-	digest := ramp.Digest(crypto.Keccak256([]byte("digest"), id[:], terms))
-	wallet, err := wallet(session)
-	if err != nil {
-		return nil, err
+	*assets = make([]ramp.IntentAsset, len(items))
+	for i, item := range items {
+		amount := item.Amount
+		if s.config.PerToken {
+			var err error
+			if amount, err = rounded(new(big.Rat).Mul(amount.Rat(), tokens.Rat())); err != nil {
+				return ramp.Intent{}, err
+			}
+		}
+		(*assets)[i] = ramp.IntentAsset{Type: ramp.TypeAsset, ID: item.ID, Amount: amount}
 	}
-	// The user signs another hash than the validator.
-	userSig, err := wallet.Sign(ctx, ramp.Digest(crypto.Keccak256([]byte("user"), digest[:])))
-	if err != nil {
-		return nil, err
-	}
-	o := &Order{UUID: id, Session: session, fee: fee, Request: ramp.ValidateRequest{
-		UserSig:     userSig.String(),
-		UserAddress: wallet.Address().Hex(),
-		ProjectID:   project,
-		Digest:      digest,
-		UUID:        id,
-		Intent:      intent,
-	}}
-	body, err := json.Marshal(o.Request)
-	if err != nil {
-		return nil, fmt.Errorf("ramptest: %w", err)
-	}
-	answer, err := s.call(ctx, http.MethodPost, s.config.ValidatePath, s.signed(session, body), body)
-	if err != nil {
-		return nil, err
-	}
-	approval, err := checkApproval(answer, &o.Request, s.config.Validator)
-	if err != nil {
-		return nil, err
-	}
-	o.Approval = *approval
-	o.block = s.mine(id)
-	return o, nil
+	return intent, nil
 }
 
-// mine puts an order's transaction into a block: a new one, unless the order
-// has one already.
-func (s *Service) mine(id uuid.UUID) uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := s.pending[id]
-	if p.block == 0 {
-		s.height++
-		p.block = s.height
-		s.pending[id] = p
+// rounded is a fraction as an amount, to the 100 places that one may have.
+func rounded(r *big.Rat) (ramp.Amount, error) {
+	a, err := ramp.ParseAmount(r.FloatString(100))
+	if err != nil {
+		return ramp.Amount{}, fmt.Errorf("ramptest: %w", err)
 	}
-	return p.block
+	return a, nil
+}
+
+// afterFee takes a fee in basis points off an amount.
+func afterFee(amount, fee ramp.Amount) (ramp.Amount, error) {
+	rest := new(big.Rat).Sub(big.NewRat(10_000, 1), fee.Rat())
+	rest.Mul(rest, amount.Rat()).Quo(rest, big.NewRat(10_000, 1))
+	return rounded(rest)
+}
+
+// seal sets the digest of a request, unless it has one, and the user's
+// signature. The user signs another hash than the validator.
+func (s *Service) seal(ctx context.Context, o *Order, r *ramp.ValidateRequest) error {
+	if r.Digest == (ramp.Digest{}) {
+		r.Digest = s.config.Digest(r)
+	}
+	signature, err := o.wallet.Sign(ctx, ramp.Digest(crypto.Keccak256([]byte("user"), r.Digest[:])))
+	r.UserSig = signature.String()
+	return err
+}
+
+// digest is the default of [Config.Digest].
+func digest(r *ramp.ValidateRequest) ramp.Digest {
+	terms, err := json.Marshal(r.Intent)
+	if err != nil {
+		panic(err) // it was read from JSON, or made of what can be written
+	}
+	return ramp.Digest(crypto.Keccak256([]byte("digest"), r.UUID[:], terms))
 }
 
 // wallet is the player's own key, the same for the same session.
@@ -210,52 +232,191 @@ func wallet(session ramp.Session) (*ramp.Signer, error) {
 	return ramp.NewECDSASigner(key)
 }
 
-func gameSide(items []ramp.Item) []ramp.IntentAsset {
-	assets := make([]ramp.IntentAsset, len(items))
-	for i, item := range items {
-		assets[i] = ramp.IntentAsset{Type: ramp.TypeAsset, ID: item.ID, Amount: item.Amount}
+// approval asks the studio as often as the script has it, and returns its
+// approval of the order itself.
+func (s *Service) approval(ctx context.Context, o *Order) (*ramp.Approval, error) {
+	var atOnce *ramp.Approval
+	var calls sync.WaitGroup
+	for _, again := range o.script.again {
+		if again == sameAtOnce {
+			calls.Go(func() { atOnce, _ = s.ask(ctx, o, &o.Request, wire{}, "at once") })
+		}
 	}
-	return assets
+	approval, err := s.ask(ctx, o, &o.Request, o.script.validate, "")
+	calls.Wait()
+	if isDeclined(err) && atOnce != nil {
+		approval, err = atOnce, nil // which of the two comes first is open
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, again := range o.script.again {
+		if again == sameAtOnce {
+			continue
+		}
+		if err := s.askAgain(ctx, o, again); err != nil {
+			return nil, err
+		}
+	}
+	return approval, nil
 }
 
-// afterFee takes a fee in basis points off an amount.
-func afterFee(amount, fee ramp.Amount) (ramp.Amount, error) {
-	rest := new(big.Rat).Sub(big.NewRat(10_000, 1), fee.Rat())
-	rest.Mul(rest, amount.Rat()).Quo(rest, big.NewRat(10_000, 1))
-	return ramp.ParseAmount(rest.FloatString(104)) // the 100 places of an amount, and the fee's 4
-}
-
-// signed are the headers of a validate or result call (interface 4.3), with
-// their names in lower case, as the service writes them.
-func (s *Service) signed(session ramp.Session, body []byte) http.Header {
-	return http.Header{
-		"x-dapp-authorization": {"Bearer " + session.Token.Reveal()},
-		"x-dapp-sessionid":     {session.ID},
-		"x-hmac-signature":     {s.config.Key.Sign(body)},
+// askAgain makes one more validate call under the UUID of an order.
+func (s *Service) askAgain(ctx context.Context, o *Order, how again) error {
+	r := o.Request
+	fault := "again"
+	switch how {
+	case otherDigest:
+		fault = "with another digest"
+		r.Digest = ramp.Digest(crypto.Keccak256([]byte("another"), r.Digest[:]))
+	case otherAmount:
+		fault = "with another amount"
+		r.Digest = ramp.Digest{}
+		for _, side := range []*[]ramp.IntentAsset{&r.Intent.From, &r.Intent.To} {
+			more := make([]ramp.IntentAsset, len(*side))
+			for i, asset := range *side {
+				more[i] = asset
+				var err error
+				if more[i].Amount, err = asset.Amount.Add(asset.Amount); err != nil {
+					return fmt.Errorf("ramptest: %w", err)
+				}
+			}
+			*side = more
+		}
+	}
+	if err := s.seal(ctx, o, &r); err != nil {
+		return err
+	}
+	_, err := s.ask(ctx, o, &r, wire{}, fault)
+	switch {
+	case how == sameAgain:
+		return err
+	case err == nil:
+		return ErrTwoOrders
+	case isDeclined(err):
+		return nil
+	default:
+		return err
 	}
 }
 
-// answer is what the studio's server said.
-type answer struct {
-	status int
-	body   []byte
-}
-
-func (s *Service) call(ctx context.Context, method, path string, header http.Header, body []byte) (*answer, error) {
-	request, err := http.NewRequestWithContext(ctx, method, s.endpoint(path), bytes.NewReader(body))
+// ask makes one validate call, after the forged ones of the script.
+func (s *Service) ask(ctx context.Context, o *Order, r *ramp.ValidateRequest, w wire, fault string) (*ramp.Approval, error) {
+	body, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("ramptest: %w", err)
 	}
-	request.Header = header
-	request.Header.Set("Content-Type", "application/json")
-	response, err := s.config.Client.Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("ramptest: the studio did not answer: %w", err)
+	if w.unknown {
+		body = withUnknownFields(body)
 	}
-	defer response.Body.Close()
-	read, err := io.ReadAll(io.LimitReader(response.Body, mostBytes))
-	if err != nil {
-		return nil, fmt.Errorf("ramptest: the studio's answer did not come whole: %w", err)
+	if err := s.forge(ctx, w.forged, func() call { return s.post(KindValidate, o, 0, body) }); err != nil {
+		return nil, err
 	}
-	return &answer{status: response.StatusCode, body: read}, nil
+	c := s.post(KindValidate, o, 0, body)
+	c.fault, c.lost, c.slow = fault, w.lost > 0, w.slow
+	var approval *ramp.Approval
+	_, err = s.exchange(ctx, c, func(a *answer) (err error) {
+		approval, err = checkApproval(a, r, s.config.Validator)
+		return err
+	})
+	return approval, err
+}
+
+// forge makes calls that the service has not signed, which the studio must
+// refuse. The error is [ErrForged] if it does not.
+func (s *Service) forge(ctx context.Context, forged []forgery, genuine func() call) error {
+	for _, forgery := range forged {
+		c := genuine()
+		forgery(&c)
+		if _, err := s.exchange(ctx, c, func(a *answer) error {
+			if a.status == http.StatusOK && outcome(a) == "success" {
+				return ErrForged
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place puts an approved order on the chain. An order that is there already is
+// left as it is.
+func (s *Service) place(ctx context.Context, o *Order) (*Order, error) {
+	placed, err := s.submit(ctx, o)
+	if err != nil || placed != o {
+		return placed, err
+	}
+	s.onChain(o, "transaction submitted")
+	if !o.script.pending {
+		s.plan(s.chains[o.Network].nextBlock(), func(context.Context) []Delivery { return s.settle(o) })
+	}
+	return o, nil
+}
+
+func (s *Service) submit(ctx context.Context, o *Order) (*Order, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.orders[o.UUID]; known != nil {
+		if known.Request.Digest != o.Request.Digest {
+			return nil, ErrTwoOrders
+		}
+		return known, nil
+	}
+	chain := s.chains[o.Network]
+	token := o.token()
+	method := selector(string(o.Request.Intent.Method) + "(bytes32)")
+	tx, err := chain.sign(ctx, o.wallet, token.contract(), append(method[:], o.Request.Digest[:]...), o.script.kind)
+	if err != nil {
+		return nil, fmt.Errorf("ramptest: %w", err)
+	}
+	if o.script.kind == feeDelegatedType {
+		tx.feePayer, tx.sponsor = service(), tx.signature // over what a payer signs, the node alone knows
+	}
+	if tx.moves, err = moves(chain, o, token, o.wallet.Address()); err != nil {
+		return nil, err
+	}
+	o.tx = chain.submit(tx)
+	o.TxHash = o.tx.hash
+	s.orders[o.UUID] = o
+	return o, nil
+}
+
+// service is the service's own account. It gets the fees, and pays the gas of
+// type 0x7.
+func service() common.Address { return common.BytesToAddress(crypto.Keccak256([]byte("service"))) }
+
+// side is the token of an order.
+type side ramp.IntentAsset
+
+func (s side) contract() common.Address { return common.HexToAddress(s.ID) }
+
+func (o *Order) token() side {
+	if o.Request.Intent.Type == ramp.Disassemble {
+		return side(o.Request.Intent.From[0])
+	}
+	return side(o.Request.Intent.To[0])
+}
+
+// moves are the tokens that an order makes or destroys.
+func moves(c *chain, o *Order, token side, player common.Address) ([]move, error) {
+	contract, amount := token.contract(), c.inUnits(token.Amount)
+	if o.Request.Intent.Type == ramp.Disassemble {
+		return []move{{token: contract, from: player, amount: amount}}, nil
+	}
+	actual, err := afterFee(token.Amount, o.fee)
+	if err != nil {
+		return nil, err
+	}
+	net := c.inUnits(actual)
+	made := []move{{token: contract, to: player, amount: net}}
+	if fee := new(big.Int).Sub(amount, net); fee.Sign() > 0 {
+		made = append(made, move{token: contract, to: service(), amount: fee})
+	}
+	return made, nil
+}
+
+// onChain records what happened to an order on the chain.
+func (s *Service) onChain(o *Order, what string) {
+	s.record.add(Event{Time: s.Now(), Kind: KindChain, UUID: o.UUID, Outcome: fmt.Sprintf("%s %s", o.Network, what)})
 }

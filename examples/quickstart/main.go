@@ -133,7 +133,7 @@ func main() {
 	table := "step                     before   validated  result   again    again\n"
 	for _, step := range []struct {
 		name      string
-		order     func(context.Context, uuid.UUID, ramp.Session, ramp.Amount) (*ramptest.Order, error)
+		order     func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
 		outcome   ramptest.Outcome
 		before    string // gold and gems
 		validated string // after the game has approved

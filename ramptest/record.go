@@ -1,0 +1,190 @@
+package ramptest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// Kind says what an [Event] is about.
+type Kind string
+
+// The kinds of an event.
+const (
+	KindInitialize Kind = "initialize" // the studio asked for a UUID (interface 4.1)
+	KindAssets     Kind = "assets"     // the service asked what a player owns (4.3)
+	KindValidate   Kind = "validate"   // the service asked for an approval (4.3)
+	KindResult     Kind = "result"     // the service delivered a result (4.3)
+	KindRPC        Kind = "rpc"        // somebody asked the chain (4.4)
+	KindChain      Kind = "chain"      // something happened on the chain
+)
+
+// Event is one thing that happened: an exchange of a request and an answer, or
+// something on the chain. It holds no token, no HMAC and no key.
+type Event struct {
+	Number  int           `json:"number"`            // 1 is the first
+	Time    time.Time     `json:"time"`              // when it began, on the service's clock
+	Took    time.Duration `json:"took,omitzero"`     // in nanoseconds, on the service's clock
+	Kind    Kind          `json:"kind"`              //
+	UUID    uuid.UUID     `json:"uuid,omitzero"`     // the order, if it is about one
+	Attempt int           `json:"attempt,omitzero"`  // of a result: 1 is the first
+	Fault   string        `json:"fault,omitempty"`   // what was scripted about it
+	Request *Message      `json:"request,omitempty"` // nil on the chain
+	Answer  *Message      `json:"answer,omitempty"`  // nil if there was none
+	Outcome string        `json:"outcome"`           // "success", an errorCode, or what happened
+	Failed  bool          `json:"failed,omitempty"`  // whether it is not as it should be
+}
+
+// Message is one side of an exchange. Credentials in it are redacted.
+type Message struct {
+	Method string      `json:"method,omitempty"` // of a request
+	Path   string      `json:"path,omitempty"`   // of a request, without its query
+	Status int         `json:"status,omitempty"` // of an answer: the HTTP status
+	Header http.Header `json:"header,omitempty"`
+	Body   string      `json:"body,omitempty"`
+}
+
+// mostEvents is how far back the record goes. A service on a desk may run for
+// weeks, with somebody who asks its chain every second.
+const mostEvents = 10_000
+
+type record struct {
+	mu     sync.Mutex
+	begun  time.Time
+	number int
+	events []Event
+	heard  func(Event)
+}
+
+func (r *record) start(at time.Time, heard func(Event)) { r.begun, r.heard = at, heard }
+
+// add takes an event in.
+func (r *record) add(e Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.number++
+	e.Number = r.number
+	if len(r.events) == mostEvents {
+		r.events = slices.Delete(r.events, 0, mostEvents/10)
+	}
+	r.events = append(r.events, e)
+	if r.heard != nil {
+		r.heard(e)
+	}
+}
+
+// Events returns what happened so far, at most the last 10,000, oldest first.
+func (s *Service) Events() []Event {
+	s.record.mu.Lock()
+	defer s.record.mu.Unlock()
+	return slices.Clone(s.record.events)
+}
+
+// Timeline prints what happened so far, one event a line with its time since the
+// beginning. An exchange that is not as it should be is shown whole.
+func (s *Service) Timeline() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "what happened since %s:\n", s.record.begun.UTC().Format("2006-01-02 15:04:05 MST"))
+	for _, e := range s.Events() {
+		fmt.Fprintf(&b, "%12s  %-10s  %-8s  %-3s  %-3s  %s\n", "+"+e.Time.Sub(s.record.begun).Round(time.Millisecond).String(),
+			e.Kind, shortUUID(e.UUID), ordinal(e.Attempt), httpStatus(e), e.describe())
+		if e.Failed && e.Request != nil {
+			fmt.Fprintf(&b, "%14sasked:    %s\n", "", shorten(e.Request.Body))
+			if e.Answer != nil {
+				fmt.Fprintf(&b, "%14sanswered: %s\n", "", shorten(e.Answer.Body))
+			}
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// describe is the outcome, and what was scripted about it.
+func (e *Event) describe() string {
+	if e.Fault == "" {
+		return e.Outcome
+	}
+	return e.Outcome + " (" + e.Fault + ")"
+}
+
+func shortUUID(id uuid.UUID) string {
+	if id == uuid.Nil {
+		return ""
+	}
+	return id.String()[:8]
+}
+
+func ordinal(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("#%d", n)
+}
+
+func httpStatus(e Event) string {
+	if e.Answer == nil || e.Answer.Status == 0 {
+		return ""
+	}
+	return fmt.Sprint(e.Answer.Status)
+}
+
+func shorten(body string) string {
+	const most = 600
+	body = strings.Join(strings.Fields(body), " ")
+	if len(body) <= most {
+		return body
+	}
+	return strings.ToValidUTF8(body[:most], "") + "…"
+}
+
+const redacted = "[redacted]"
+
+// redactHeader returns the headers without credentials.
+func redactHeader(header http.Header) http.Header {
+	clean := make(http.Header, len(header))
+	for name, values := range header {
+		switch http.CanonicalHeaderKey(name) {
+		case ramp.HeaderAuthorization:
+			clean[name] = []string{"Bearer " + redacted}
+		case ramp.HeaderHMAC, "Authorization", "Cookie", "Set-Cookie", "Proxy-Authorization":
+			clean[name] = []string{redacted}
+		default:
+			clean[name] = slices.Clone(values)
+		}
+	}
+	return clean
+}
+
+// redactBody returns a body without the credentials of its call, which some
+// servers echo.
+func redactBody(body []byte, secrets ...string) string {
+	for _, secret := range secrets {
+		if len(secret) >= 4 { // less is no credential, and part of every text
+			body = bytes.ReplaceAll(body, []byte(secret), []byte(redacted))
+		}
+	}
+	return string(bytes.ToValidUTF8(body, []byte("�")))
+}
+
+// outcome is what an answer of the studio says of itself.
+func outcome(a *answer) string {
+	var said struct {
+		Success   bool `json:"success"`
+		ErrorCode any  `json:"errorCode"`
+	}
+	switch err := json.Unmarshal(a.body, &said); {
+	case err != nil:
+		return "not the envelope of 7.2"
+	case said.Success:
+		return "success"
+	default:
+		return fmt.Sprint(said.ErrorCode)
+	}
+}

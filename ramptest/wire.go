@@ -1,0 +1,168 @@
+package ramptest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+var (
+	// ErrLostAnswer says that the studio may have acted, but its answer has not
+	// come: see [LostAnswer] and [SlowAnswer].
+	ErrLostAnswer = errors.New("ramptest: the studio's answer was lost")
+
+	// ErrForged says that the studio accepted a call that the service has not
+	// signed (interface 5.2).
+	ErrForged = errors.New("ramptest: the studio accepted a call whose HMAC is not that of its body")
+)
+
+// call is one request of the service to the studio.
+type call struct {
+	kind    Kind
+	id      uuid.UUID
+	attempt int
+	method  string
+	path    string
+	session ramp.Session
+	header  http.Header
+	body    []byte
+
+	fault string        // what is scripted about it
+	lost  bool          // nobody hears the answer
+	slow  time.Duration // how long the answer takes at least
+}
+
+// answer is what the studio's server said.
+type answer struct {
+	status int
+	body   []byte
+}
+
+// signed are the headers of a validate or result call (interface 4.3), with
+// their names in lower case, as the service writes them.
+func (s *Service) signed(session ramp.Session, body []byte) http.Header {
+	return http.Header{
+		"x-dapp-authorization": {"Bearer " + session.Token.Reveal()},
+		"x-dapp-sessionid":     {session.ID},
+		"x-hmac-signature":     {s.config.Key.Sign(body)},
+	}
+}
+
+// post is a validate or a result call of an order.
+func (s *Service) post(kind Kind, o *Order, attempt int, body []byte) call {
+	path := s.config.ValidatePath
+	if kind == KindResult {
+		path = s.config.ResultPath
+	}
+	return call{kind: kind, id: o.UUID, attempt: attempt, method: http.MethodPost, path: path,
+		session: o.Session, header: s.signed(o.Session, body), body: body}
+}
+
+// exchange makes a call, has its answer judged, and records both. Its error is
+// that of judge if there was an answer. The answer is there even if nobody heard
+// it in time.
+func (s *Service) exchange(ctx context.Context, c call, judge func(*answer) error) (*answer, error) {
+	event := Event{Time: s.Now(), Kind: c.kind, UUID: c.id, Attempt: c.attempt, Fault: c.fault}
+	secrets := []string{c.session.Token.Reveal()}
+	for name, values := range c.header {
+		if http.CanonicalHeaderKey(name) == ramp.HeaderHMAC {
+			secrets = append(secrets, values...)
+		}
+	}
+	c.header.Set("Content-Type", "application/json")
+	event.Request = &Message{Method: c.method, Path: c.path, Header: redactHeader(c.header), Body: redactBody(c.body, secrets...)}
+
+	a, header, err := s.send(ctx, c)
+	if c.slow > 0 {
+		s.clock.pass(ctx, c.slow)
+	}
+	switch event.Took = s.Now().Sub(event.Time); {
+	case err != nil:
+		event.Outcome = err.Error()
+	default:
+		event.Answer = &Message{Status: a.status, Header: redactHeader(header), Body: redactBody(a.body, secrets...)}
+		event.Outcome = outcome(a)
+		if c.lost || c.slow > s.config.Timeout {
+			err = ErrLostAnswer
+			event.Outcome += ", which nobody heard"
+		} else if err = judge(a); err != nil && !isDeclined(err) {
+			event.Outcome = redactBody([]byte(err.Error()), secrets...)
+		}
+	}
+	event.Failed = err != nil
+	s.record.add(event)
+	return a, err
+}
+
+// send makes a call and reads the answer whole.
+func (s *Service) send(ctx context.Context, c call) (*answer, http.Header, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, c.method, s.game+c.path, bytes.NewReader(c.body))
+	if err != nil {
+		return nil, nil, fmt.Errorf("ramptest: %w", err)
+	}
+	request.Header = c.header
+	response, err := s.client.Do(request)
+	if err != nil {
+		return nil, nil, fmt.Errorf("ramptest: the studio did not answer: %w", err)
+	}
+	defer response.Body.Close()
+	read, err := io.ReadAll(io.LimitReader(response.Body, s.config.MaxBody))
+	if err != nil {
+		return nil, nil, fmt.Errorf("ramptest: the studio's answer did not come whole: %w", err)
+	}
+	return &answer{status: response.StatusCode, body: read}, response.Header, nil
+}
+
+// memory carries requests to a handler without a network. The handler runs in
+// the goroutine of the caller.
+type memory struct{ handler http.Handler }
+
+// RoundTrip gives the handler what a server would have given it.
+func (m memory) RoundTrip(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		body, err = io.ReadAll(r.Body)
+		_ = r.Body.Close() // it was read whole, or failed
+		if err != nil {
+			return nil, err
+		}
+	}
+	served := httptest.NewRequestWithContext(r.Context(), r.Method, r.URL.String(), bytes.NewReader(body))
+	for name, values := range r.Header {
+		for _, value := range values {
+			served.Header.Add(name, value) // a server, too, gives names their one form
+		}
+	}
+	recorder := httptest.NewRecorder()
+	if err := serve(m.handler, recorder, served); err != nil {
+		return nil, err
+	}
+	if err := r.Context().Err(); err != nil {
+		return nil, err // nobody waits for it any more
+	}
+	response := recorder.Result()
+	response.Request = r
+	return response, nil
+}
+
+// serve calls a handler. Where a server would drop the connection, it fails.
+func serve(h http.Handler, w http.ResponseWriter, r *http.Request) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("the handler panicked: %v", cause)
+		}
+	}()
+	h.ServeHTTP(w, r)
+	return nil
+}
