@@ -130,10 +130,11 @@ func (s *Service) run() {
 		wait := long
 		s.mu.Lock()
 		if len(s.queue) > 0 {
-			wait = min(long, time.Duration(float64(s.queue[0].due.Sub(s.Now()))/s.config.Speed))
+			wait = time.Duration(float64(s.queue[0].due.Sub(s.Now())) / s.config.Speed)
+			wait = min(long, max(wait, 0)+1) // rounded up: too early would be in vain
 		}
 		s.mu.Unlock()
-		timer.Reset(max(wait, 0))
+		timer.Reset(wait)
 		select {
 		case <-s.alive.Done():
 			return

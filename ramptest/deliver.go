@@ -184,7 +184,7 @@ func (s *Service) copies(ctx context.Context, o *Order, outcome Outcome) []Deliv
 		}
 		return sent
 	}
-	sent := make([]Delivery, 1+o.script.copies)
+	sent := make([]Delivery, max(1, 1+o.script.copies))
 	var calls sync.WaitGroup
 	for i := range sent {
 		calls.Go(func() { sent[i] = s.attempt(ctx, o, outcome, "at once") })

@@ -39,6 +39,7 @@ type script struct {
 	reorganised bool
 	withoutFee  bool
 	expired     bool
+	calls       int // further validate calls at the same time
 	again       []again
 	validate    wire
 	result      wire
@@ -57,7 +58,6 @@ type again int
 
 const (
 	sameAgain again = iota
-	sameAtOnce
 	otherDigest
 	otherAmount
 )
@@ -150,10 +150,10 @@ func ValidateTwice() Fault {
 	return Fault{"validate twice", func(s *script) { s.again = append(s.again, sameAgain) }}
 }
 
-// ValidateAtOnce asks for the approval twice at the same time. The studio must
+// ValidateAtOnce asks for the approval n times at the same time. The studio must
 // approve at least one of them, and take once.
-func ValidateAtOnce() Fault {
-	return Fault{"validate twice at once", func(s *script) { s.again = append(s.again, sameAtOnce) }}
+func ValidateAtOnce(n int) Fault {
+	return Fault{fmt.Sprintf("validate %d times at once", n), func(s *script) { s.calls = n - 1 }}
 }
 
 // ValidateOtherDigest asks, once the approval was given, for one of another

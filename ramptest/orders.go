@@ -235,25 +235,24 @@ func wallet(session ramp.Session) (*ramp.Signer, error) {
 // approval asks the studio as often as the script has it, and returns its
 // approval of the order itself.
 func (s *Service) approval(ctx context.Context, o *Order) (*ramp.Approval, error) {
-	var atOnce *ramp.Approval
+	others := make([]*ramp.Approval, max(0, o.script.calls))
 	var calls sync.WaitGroup
-	for _, again := range o.script.again {
-		if again == sameAtOnce {
-			calls.Go(func() { atOnce, _ = s.ask(ctx, o, &o.Request, wire{}, "at once") })
-		}
+	for i := range others {
+		calls.Go(func() { others[i], _ = s.ask(ctx, o, &o.Request, wire{}, "at once") })
 	}
 	approval, err := s.ask(ctx, o, &o.Request, o.script.validate, "")
 	calls.Wait()
-	if isDeclined(err) && atOnce != nil {
-		approval, err = atOnce, nil // which of the two comes first is open
+	if isDeclined(err) { // which of them comes first is open
+		for _, other := range others {
+			if other != nil {
+				approval, err = other, nil
+			}
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	for _, again := range o.script.again {
-		if again == sameAtOnce {
-			continue
-		}
 		if err := s.askAgain(ctx, o, again); err != nil {
 			return nil, err
 		}

@@ -1,0 +1,188 @@
+package ramptest_test
+
+import (
+	"errors"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+func TestTheScheduleIsThatOfTheInterface(t *testing.T) {
+	var all time.Duration
+	for _, wait := range ramptest.Schedule() {
+		all += wait
+	}
+	assert.Len(t, ramptest.Schedule(), 19)
+	assert.Equal(t, 11*time.Hour+55*time.Minute, all)
+	ramptest.Schedule()[0] = 0
+	assert.Equal(t, 5*time.Minute, ramptest.Schedule()[0], "nobody changes it for another")
+}
+
+func TestAStillClockMovesByAdvanceOnly(t *testing.T) {
+	epoch := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	c := newCounter(t, func(c *ramptest.Config) { c.Epoch = epoch })
+	order := c.mint(t)
+	assert.Equal(t, ramptest.Pending, c.service.State(order))
+	assert.Empty(t, c.service.Advance(time.Second-time.Nanosecond), "the block is not due")
+	sent := c.service.Advance(time.Nanosecond)
+	require.Len(t, sent, 1)
+	assert.Same(t, order, sent[0].Order)
+	assert.Equal(t, ramptest.Delivery{Order: order, Attempt: 1, Time: epoch.Add(time.Second), Status: 200}, sent[0])
+	assert.Equal(t, ramptest.Confirmed, c.service.State(order))
+	assert.Equal(t, epoch.Add(time.Second), c.service.Now())
+	assert.Empty(t, c.service.Advance(24*time.Hour), "a result that was confirmed is not sent again")
+	assert.Equal(t, epoch.Add(24*time.Hour+time.Second), c.service.Now())
+}
+
+func TestAResultIsRepeatedOnTheSchedule(t *testing.T) {
+	c := newCounter(t)
+	away := errors.New("the database is away")
+	for range 20 {
+		c.shop.answers = append(c.shop.answers, away)
+	}
+	order := c.mint(t, ramptest.TransactionFails())
+	begun := c.service.Now().Add(time.Second)
+	sent := c.service.Advance(13 * time.Hour)
+	require.Len(t, sent, 20, "the first attempt and the 19 of the list")
+	due := begun
+	for i, d := range sent {
+		assert.Equal(t, i+1, d.Attempt)
+		assert.Equal(t, due, d.Time)
+		assert.Equal(t, 500, d.Status)
+		assert.Error(t, d.Err)
+		if i < 19 {
+			due = due.Add(ramptest.Schedule()[i])
+			assert.Equal(t, due, d.Next)
+		} else {
+			assert.Zero(t, d.Next)
+		}
+	}
+	assert.Equal(t, ramptest.GivenUp, c.service.State(order))
+	assert.Equal(t, int64(900), c.shop.owns(), "the player never got the gold back")
+
+	require.NoError(t, c.service.Resend(t.Context(), order))
+	assert.Equal(t, ramptest.Confirmed, c.service.State(order))
+	assert.Equal(t, int64(1000), c.shop.owns())
+	for _, r := range c.shop.heard {
+		assert.Equal(t, c.shop.heard[0].Raw, r.Raw, "each time the same bytes")
+	}
+}
+
+func TestATwentiethRepetitionCanBeAdded(t *testing.T) {
+	c := newCounter(t, func(c *ramptest.Config) { c.Schedule = append(ramptest.Schedule(), 5*time.Minute) })
+	for range 20 {
+		c.shop.answers = append(c.shop.answers, errors.New("away"))
+	}
+	order := c.mint(t)
+	assert.Len(t, c.service.Advance(12*time.Hour+time.Second), 21)
+	assert.Equal(t, ramptest.Confirmed, c.service.State(order))
+}
+
+func TestWhichAnswersAreRepeatedIsASwitch(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		answer error
+		retry  func(int) bool
+		want   ramptest.State
+	}{
+		{"500", errors.New("away"), nil, ramptest.Delivering},
+		{"503", &ramp.Refusal{Status: 503, Code: "AWAY"}, nil, ramptest.Refused},
+		{"503, any 5xx", &ramp.Refusal{Status: 503, Code: "AWAY"}, func(status int) bool { return status >= 500 }, ramptest.Delivering},
+		{"400", ramp.Permanent(errors.New("never")), nil, ramptest.Refused},
+		{"200 without success", &ramp.Refusal{Status: 200, Code: "NO"}, nil, ramptest.Confirmed},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := newCounter(t, func(c *ramptest.Config) { c.Retry = test.retry })
+			c.shop.answers = []error{test.answer}
+			order := c.mint(t)
+			sent := c.service.Advance(time.Minute)
+			require.Len(t, sent, 1)
+			assert.Error(t, sent[0].Err)
+			assert.Equal(t, test.want, c.service.State(order))
+			assert.Equal(t, test.want == ramptest.Delivering, !sent[0].Next.IsZero())
+		})
+	}
+}
+
+func TestDeliveriesOfManyOrdersComeInOrder(t *testing.T) {
+	c := newCounter(t)
+	for range 3 {
+		c.shop.answers = append(c.shop.answers, errors.New("away"))
+	}
+	first := c.mint(t, ramptest.ResultLate(2*time.Minute))
+	second := c.mint(t)
+	third := c.mint(t, ramptest.ResultLate(time.Minute))
+	var got []*ramptest.Order
+	var last time.Time
+	for _, d := range c.service.Advance(time.Hour) {
+		assert.False(t, d.Time.Before(last))
+		got, last = append(got, d.Order), d.Time
+	}
+	assert.Equal(t, []*ramptest.Order{second, third, first, second, third, first}, got)
+}
+
+func TestDeliverAndTheScheduleKnowOfEachOther(t *testing.T) {
+	c := newCounter(t)
+	order := c.mint(t)
+	assert.ErrorIs(t, c.service.Resend(t.Context(), order), ramptest.ErrPending)
+	c.shop.answers = []error{errors.New("away")}
+	assert.Error(t, c.service.Deliver(t.Context(), order, ramptest.Succeeded))
+	sent := c.service.Advance(time.Hour)
+	require.Len(t, sent, 1)
+	assert.Equal(t, 2, sent[0].Attempt, "the schedule goes on from there")
+	assert.Equal(t, ramptest.Confirmed, c.service.State(order))
+}
+
+func TestAResultWaitsForConfirmations(t *testing.T) {
+	c := newCounter(t, func(c *ramptest.Config) { c.Confirmations, c.BlockTime = 12, 2*time.Second })
+	c.mint(t)
+	assert.Empty(t, c.service.Advance(24*time.Second-1))
+	assert.Len(t, c.service.Advance(1), 1)
+}
+
+// The clock runs by itself, and the bubble's time is what the wall shows.
+func TestAClockCanRun(t *testing.T) {
+	for _, speed := range []float64{1, 60} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCounter(t, func(c *ramptest.Config) { c.Speed = speed })
+			c.shop.answers = []error{errors.New("away")}
+			order := c.mint(t)
+			factor := time.Duration(speed)
+			time.Sleep(2 * time.Second / factor)
+			synctest.Wait()
+			assert.Equal(t, ramptest.Delivering, c.service.State(order))
+			time.Sleep(5 * time.Minute / factor)
+			synctest.Wait()
+			assert.Equal(t, ramptest.Confirmed, c.service.State(order))
+			assert.Len(t, c.shop.heard, 2)
+
+			late := c.mint(t, ramptest.ResultLate(time.Hour))
+			assert.Len(t, c.service.Advance(time.Hour+time.Minute), 1, "a clock that runs can be moved too")
+			assert.Equal(t, ramptest.Confirmed, c.service.State(late))
+		})
+	}
+}
+
+func TestAServiceInMemoryLeavesNothingBehind(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for range 10 {
+		c := newCounter(t)
+		c.mint(t)
+		c.service.Advance(time.Minute)
+	}
+	assert.LessOrEqual(t, runtime.NumGoroutine(), before)
+}
+
+func TestCloseEndsWhatIsUnderWay(t *testing.T) {
+	c := newCounter(t)
+	c.mint(t)
+	c.service.Close()
+	assert.Empty(t, c.service.Advance(time.Hour))
+	c.service.Close() // once more does no harm
+}

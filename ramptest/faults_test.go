@@ -1,0 +1,229 @@
+package ramptest_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+// TestAGoodGameStandsEveryFault plays each fault, and pairs of them, against a
+// game as it should be.
+func TestAGoodGameStandsEveryFault(t *testing.T) {
+	const minted, restored = 900, 1000
+	for _, test := range []struct {
+		faults []ramptest.Fault
+		heard  int // results, in three days
+		gold   int64
+		state  ramptest.State
+	}{
+		{nil, 1, minted, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.TransactionFails()}, 1, restored, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.StaysPending()}, 0, minted, ramptest.Pending},
+		{[]ramptest.Fault{ramptest.ResultTwice()}, 2, minted, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.ResultTwice(), ramptest.TransactionFails()}, 2, restored, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.ResultAtOnce(8), ramptest.TransactionFails()}, 8, restored, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.ResultLate(48 * time.Hour), ramptest.TransactionFails()}, 1, restored, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.ResultNever(), ramptest.TransactionFails()}, 0, minted, ramptest.Delivering},
+		{[]ramptest.Fault{ramptest.Reorganised(), ramptest.TransactionFails()}, 2, restored, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.TransactionType(0x7)}, 1, minted, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.TransactionType(0x63)}, 1, minted, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.WithoutFee()}, 1, minted, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.ValidateTwice()}, 1, minted, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.ValidateAtOnce(8)}, 1, minted, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.ValidateOtherDigest(), ramptest.ValidateOtherAmount()}, 1, minted, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.TamperedBody(ramptest.OnValidate), ramptest.WrongHMAC(ramptest.OnValidate), ramptest.MissingHMAC(ramptest.OnValidate)}, 1, minted, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.TamperedBody(ramptest.OnResult), ramptest.WrongHMAC(ramptest.OnResult), ramptest.MissingHMAC(ramptest.OnResult), ramptest.TransactionFails()}, 1, restored, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.LostAnswer(ramptest.OnResult), ramptest.LostAnswer(ramptest.OnResult), ramptest.TransactionFails()}, 3, restored, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.SlowAnswer(ramptest.OnResult, time.Minute), ramptest.TransactionFails()}, 2, restored, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.SlowAnswer(ramptest.OnValidate, 9*time.Second)}, 1, minted, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.UnknownFields(ramptest.OnValidate), ramptest.UnknownFields(ramptest.OnResult)}, 1, minted, ramptest.Confirmed},
+	} {
+		name := "nothing"
+		for i, f := range test.faults {
+			if i == 0 {
+				name = f.String()
+			} else {
+				name += ", " + f.String()
+			}
+		}
+		t.Run(name, func(t *testing.T) {
+			c := newCounter(t)
+			order := c.mint(t, test.faults...)
+			for _, d := range c.service.Advance(72 * time.Hour) {
+				if d.Err != nil {
+					assert.ErrorIs(t, d.Err, ramptest.ErrLostAnswer)
+				}
+			}
+			assert.Len(t, c.shop.heard, test.heard)
+			assert.Equal(t, test.gold, c.shop.owns())
+			assert.Equal(t, test.state, c.service.State(order))
+		})
+	}
+}
+
+func TestAResultCanComeOutOfOrder(t *testing.T) {
+	c := newCounter(t)
+	first := c.mint(t, ramptest.ResultAfterNext())
+	assert.Empty(t, c.service.Advance(time.Hour))
+	second := c.mint(t)
+	sent := c.service.Advance(time.Hour)
+	require.Len(t, sent, 2)
+	assert.Same(t, second, sent[0].Order)
+	assert.Same(t, first, sent[1].Order)
+}
+
+func TestATransactionThatIsPendingCanBeEnded(t *testing.T) {
+	c := newCounter(t)
+	order := c.mint(t, ramptest.StaysPending())
+	c.service.Advance(time.Hour)
+	require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Failed))
+	assert.Equal(t, int64(1000), c.shop.owns())
+}
+
+func TestALostApprovalCanBeAskedForAgain(t *testing.T) {
+	for _, fault := range []ramptest.Fault{
+		ramptest.LostAnswer(ramptest.OnValidate),
+		ramptest.SlowAnswer(ramptest.OnValidate, 11*time.Second),
+	} {
+		c := newCounter(t)
+		id := c.initialize(t)
+		_, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10), fault)
+		assert.ErrorIs(t, err, ramptest.ErrLostAnswer)
+		assert.Equal(t, int64(900), c.shop.owns(), "the studio has acted")
+		assert.Empty(t, c.service.Advance(time.Minute), "but nothing is on the chain")
+		_, err = c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10))
+		assert.NoError(t, err)
+		assert.Equal(t, int64(900), c.shop.owns())
+		assert.Len(t, c.service.Advance(time.Minute), 1)
+	}
+}
+
+func TestTheSameMintIsTheSameOrder(t *testing.T) {
+	c := newCounter(t)
+	id := c.initialize(t)
+	first, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10))
+	require.NoError(t, err)
+	second, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10))
+	require.NoError(t, err)
+	assert.Same(t, first, second)
+	_, err = c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(11))
+	var declined *ramptest.Declined
+	assert.ErrorAs(t, err, &declined)
+	assert.Len(t, c.service.Advance(time.Hour), 1)
+}
+
+func TestAnExpiredUUIDIsASwitch(t *testing.T) {
+	c := newCounter(t)
+	_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1), ramptest.ExpiredUUID())
+	assert.ErrorIs(t, err, ramptest.ErrExpiredUUID)
+
+	c = newCounter(t, func(c *ramptest.Config) { c.AcceptExpired = true })
+	c.mint(t, ramptest.ExpiredUUID())
+	id := c.initialize(t)
+	c.service.Advance(time.Hour)
+	_, err = c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1))
+	assert.NoError(t, err)
+}
+
+// TestABadGameIsFound breaks a game in one place each time.
+func TestABadGameIsFound(t *testing.T) {
+	// resign makes any call one that the service seems to have signed.
+	resign := func(on string, change func([]byte) []byte) func(*counter) func(http.Handler) http.Handler {
+		return func(c *counter) func(http.Handler) http.Handler {
+			return func(inner http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path == on {
+						body, _ := io.ReadAll(r.Body)
+						body = change(body)
+						r.Body = io.NopCloser(bytes.NewReader(body))
+						r.Header.Set("X-Hmac-Signature", c.key.Sign(body))
+					}
+					inner.ServeHTTP(w, r)
+				})
+			}
+		}
+	}
+	same := func(b []byte) []byte { return b }
+	for _, test := range []struct {
+		name  string
+		fault ramptest.Fault
+		wrap  func(*counter) func(http.Handler) http.Handler
+		want  error
+	}{
+		{"a tampered validate", ramptest.TamperedBody(ramptest.OnValidate), resign("/api/validate", same), ramptest.ErrForged},
+		{"a wrong HMAC", ramptest.WrongHMAC(ramptest.OnValidate), resign("/api/validate", same), ramptest.ErrForged},
+		{"no HMAC", ramptest.MissingHMAC(ramptest.OnValidate), resign("/api/validate", same), ramptest.ErrForged},
+		{"a tampered result", ramptest.TamperedBody(ramptest.OnResult), resign("/api/result", same), ramptest.ErrForged},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := &counter{}
+			*c = *newCounter(t, before(func(inner http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { test.wrap(c)(inner).ServeHTTP(w, r) })
+			}))
+			c.shop.gold = 1_000_000 // enough for what was tampered with
+			_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1), test.fault)
+			if err == nil {
+				sent := c.service.Advance(time.Minute)
+				require.NotEmpty(t, sent)
+				err = sent[0].Err
+			}
+			assert.ErrorIs(t, err, test.want)
+		})
+	}
+
+	for _, fault := range []ramptest.Fault{ramptest.ValidateOtherDigest(), ramptest.ValidateOtherAmount()} {
+		t.Run(fault.String(), func(t *testing.T) {
+			d := newDesk(t, nil) // whose game approves everything
+			_, err := d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1), fault)
+			assert.ErrorIs(t, err, ramptest.ErrTwoOrders)
+		})
+	}
+}
+
+func TestFieldsThatNobodyKnowsArriveToo(t *testing.T) {
+	c := newCounter(t)
+	c.mint(t, ramptest.UnknownFields(ramptest.OnResult))
+	c.service.Advance(time.Minute)
+	assert.Equal(t, 5, bytes.Count(c.shop.heard[0].Raw, []byte("unknown_field")))
+}
+
+func TestInitializeFailsInEachWay(t *testing.T) {
+	c := newCounter(t)
+	c.service.FailInitialize(ramptest.HMACRequired, ramptest.InvalidMAC, ramptest.RampNotFound, ramptest.RampNotExists, ramptest.Unavailable)
+	for _, want := range []error{ramp.ErrHMACMissing, ramp.ErrHMACInvalid, ramp.ErrRampNotFound, ramp.ErrRampNotExists} {
+		_, err := c.client.Initialize(t.Context(), request())
+		assert.ErrorIs(t, err, want)
+	}
+	_, err := c.client.Initialize(t.Context(), request())
+	var failure *ramp.APIError
+	require.ErrorAs(t, err, &failure)
+	assert.Equal(t, 503, failure.Status)
+	c.initialize(t)
+}
+
+func TestAnAnswerThatNeverComesIsLost(t *testing.T) {
+	var drop atomic.Bool
+	c := newCounter(t, before(func(inner http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if drop.Swap(false) {
+				panic(http.ErrAbortHandler)
+			}
+			inner.ServeHTTP(w, r)
+		})
+	}))
+	order := c.mint(t)
+	drop.Store(true)
+	sent := c.service.Advance(time.Hour)
+	require.Len(t, sent, 2)
+	assert.ErrorContains(t, sent[0].Err, "did not answer")
+	assert.Zero(t, sent[0].Status)
+	assert.Equal(t, ramptest.Confirmed, c.service.State(order))
+}

@@ -1,0 +1,146 @@
+package ramptest_test
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+// shop is a game as it should be: it takes once, gives back once and grants
+// once. Its player has gold.
+type shop struct {
+	mu      sync.Mutex
+	gold    int64
+	orders  map[uuid.UUID]*ramp.ValidateRequest
+	done    map[uuid.UUID]bool
+	heard   []*ramp.Result // each call of Result
+	answers []error        // of the next calls of Result, before anything is done
+}
+
+func newShop() *shop {
+	return &shop{gold: 1000, orders: make(map[uuid.UUID]*ramp.ValidateRequest), done: make(map[uuid.UUID]bool)}
+}
+
+func (g *shop) owns() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.gold
+}
+
+func (g *shop) Authenticate(_ context.Context, s ramp.Session) error {
+	if s.Token.Reveal() != "token-1" {
+		return ramp.Reject("INVALID_USER")
+	}
+	return nil
+}
+
+func (g *shop) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
+	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(g.owns())}}}, nil
+}
+
+func (g *shop) Validate(_ context.Context, _ ramp.Session, r *ramp.ValidateRequest) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if known := g.orders[r.UUID]; known != nil {
+		if known.Digest != r.Digest {
+			return ramp.Reject("INVALID_MESSAGE")
+		}
+		return nil
+	}
+	effect, err := r.Effect()
+	if err != nil {
+		return err
+	}
+	if err := g.move(effect); err != nil {
+		return err
+	}
+	g.orders[r.UUID] = r
+	return nil
+}
+
+func (g *shop) Result(_ context.Context, _ ramp.Session, r *ramp.Result) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.heard = append(g.heard, r)
+	if len(g.answers) > 0 {
+		err := g.answers[0]
+		g.answers = g.answers[1:]
+		if err != nil {
+			return err
+		}
+	}
+	if g.orders[r.UUID] == nil || g.done[r.UUID] {
+		return nil
+	}
+	effect, err := r.Effect()
+	if err != nil {
+		return err
+	}
+	g.done[r.UUID] = true
+	return g.move(effect)
+}
+
+func (g *shop) move(effect ramp.Effect) error {
+	for _, asset := range effect.Assets {
+		delta, err := effect.Delta(asset).Int64()
+		if err != nil || g.gold+delta < 0 {
+			return ramp.Reject("INVALID_BALANCE")
+		}
+		g.gold += delta
+	}
+	return nil
+}
+
+// counter joins a shop and a service in memory.
+type counter struct {
+	shop    *shop
+	key     ramp.HMACKey
+	service *ramptest.Service
+	client  *ramp.Client
+	session ramp.Session
+}
+
+func newCounter(t testing.TB, options ...func(*ramptest.Config)) *counter {
+	t.Helper()
+	c := &counter{shop: newShop(), session: ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}}
+	var err error
+	c.key, err = ramp.TextKey("key of the console")
+	require.NoError(t, err)
+	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	require.NoError(t, err)
+	handler, err := ramp.NewHandler(c.shop, c.key, signer)
+	require.NoError(t, err)
+	config := ramptest.Config{Key: c.key, Validator: signer.Address(), Handler: handler}
+	for _, o := range options {
+		o(&config)
+	}
+	c.service = ramptest.Start(t, config)
+	c.client, err = ramp.NewClient(c.service.URL(), c.key, ramp.WithHTTPClient(c.service.Client()), ramp.WithRetries(0))
+	require.NoError(t, err)
+	return c
+}
+
+// before puts something in front of the shop.
+func before(wrap func(http.Handler) http.Handler) func(*ramptest.Config) {
+	return func(c *ramptest.Config) { c.Handler = wrap(c.Handler) }
+}
+
+func (c *counter) initialize(t testing.TB) uuid.UUID {
+	t.Helper()
+	started, err := c.client.Initialize(t.Context(), request())
+	require.NoError(t, err)
+	return started.UUID
+}
+
+func (c *counter) mint(t testing.TB, faults ...ramptest.Fault) *ramptest.Order {
+	t.Helper()
+	order, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10), faults...)
+	require.NoError(t, err)
+	return order
+}
