@@ -1,0 +1,300 @@
+package ramptest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/rlp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+const token = "0x00000000000000000000000000000000000070c3"
+
+// post sends bytes to a chain.
+func (c *counter) post(t *testing.T, network ramp.Network, body string) (int, string) {
+	t.Helper()
+	answer, err := c.service.Client().Post(c.service.RPCURL(network), "application/json", strings.NewReader(body))
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	read, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	return answer.StatusCode, string(read)
+}
+
+// rpc calls a method of the testnet and returns result, or the error as text.
+func (c *counter) rpc(t *testing.T, method, params string) any {
+	t.Helper()
+	status, body := c.post(t, ramp.Testnet, fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":[%s]}`, method, params))
+	require.Equal(t, 200, status)
+	var answer struct {
+		Version string `json:"jsonrpc"`
+		ID      int
+		Result  any
+		Error   *struct {
+			Code    int
+			Message string
+			Data    string
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(body), &answer))
+	assert.Equal(t, "2.0", answer.Version)
+	assert.Equal(t, 7, answer.ID)
+	if answer.Error != nil {
+		return fmt.Sprintf("%d %s %s", answer.Error.Code, answer.Error.Message, answer.Error.Data)
+	}
+	return answer.Result
+}
+
+func quote(v fmt.Stringer) string { return fmt.Sprintf("%q", v.String()) }
+
+func (c *counter) holds(t *testing.T, owner string) string {
+	t.Helper()
+	call := hexutil.Encode(append(crypto.Keccak256([]byte("balanceOf(address)"))[:4], common.HexToHash(owner).Bytes()...))
+	word := c.rpc(t, "eth_call", fmt.Sprintf(`{"to":%q,"data":%q},"latest"`, token, call)).(string)
+	n, ok := new(big.Int).SetString(word, 0)
+	require.True(t, ok)
+	return new(big.Rat).SetFrac(n, big.NewInt(1e18)).FloatString(2)
+}
+
+func TestBlocksComeWithTheClock(t *testing.T) {
+	c := newCounter(t)
+	assert.Equal(t, "0x0", c.rpc(t, "eth_blockNumber", ""))
+	c.service.Advance(100 * time.Second)
+	assert.Equal(t, "0x64", c.rpc(t, "eth_blockNumber", ""))
+	block := c.rpc(t, "eth_getBlockByNumber", `"0x10",false`).(map[string]any)
+	next := c.rpc(t, "eth_getBlockByNumber", `"0x11",true`).(map[string]any)
+	assert.Equal(t, block["hash"], next["parentHash"])
+	seconds := func(b map[string]any) uint64 { return hexutil.MustDecodeUint64(b["timestamp"].(string)) }
+	assert.Equal(t, seconds(block)+1, seconds(next))
+	assert.Equal(t, block, c.rpc(t, "eth_getBlockByHash", fmt.Sprintf("%q,false", block["hash"])))
+	assert.Nil(t, c.rpc(t, "eth_getBlockByNumber", `"0x65",false`), "it is not there yet")
+	assert.Nil(t, c.rpc(t, "eth_getBlockByHash", `"0x`+strings.Repeat("00", 32)+`",false`))
+	for tag, want := range map[string]string{"earliest": "0x0", "finalized": "0x24", "safe": "0x44", "latest": "0x64", "pending": "0x64"} {
+		assert.Equal(t, want, c.rpc(t, "eth_getBlockByNumber", `"`+tag+`",false`).(map[string]any)["number"])
+	}
+	assert.Equal(t, "7002", c.rpc(t, "net_version", ""))
+	assert.Equal(t, "0x1b5a", c.rpc(t, "eth_chainId", ""))
+}
+
+func TestAnOrderIsOnTheChain(t *testing.T) {
+	for _, kind := range []uint64{0x2, 0x7, 0x63} {
+		t.Run(fmt.Sprintf("%#x", kind), func(t *testing.T) {
+			c := newCounter(t)
+			order := c.mint(t, ramptest.TransactionType(kind))
+			player := order.Request.UserAddress
+			hash := quote(order.TxHash)
+			assert.Equal(t, "1000.00", c.holds(t, player))
+			assert.Nil(t, c.rpc(t, "eth_getTransactionReceipt", hash), "it is in no block yet")
+			pending := c.rpc(t, "eth_getTransactionByHash", hash).(map[string]any)
+			assert.Nil(t, pending["blockHash"])
+
+			c.service.Advance(5 * time.Second)
+			transaction := c.rpc(t, "eth_getTransactionByHash", hash).(map[string]any)
+			receipt := c.rpc(t, "eth_getTransactionReceipt", hash).(map[string]any)
+			block := c.rpc(t, "eth_getBlockByNumber", `"0x1",true`).(map[string]any)
+			assert.Equal(t, []any{transaction}, block["transactions"])
+			assert.Equal(t, hexutil.EncodeUint64(kind), transaction["type"])
+			assert.Equal(t, "0x1", receipt["status"])
+			assert.Equal(t, block["hash"], receipt["blockHash"])
+			assert.Equal(t, strings.ToLower(player), receipt["from"])
+			assert.Nil(t, receipt["contractAddress"])
+			assert.Equal(t, kind == 7, receipt["feePayer"] != nil)
+			assert.Equal(t, kind == 7, transaction["fv"] != nil)
+			assert.Equal(t, kind == 2, transaction["yParity"] != nil)
+
+			assert.Equal(t, "1008.00", c.holds(t, player), "10 less a fee of 20%")
+			logs := c.rpc(t, "eth_getLogs", fmt.Sprintf(`{"fromBlock":"0x0","address":%q,"topics":[null,null,%q]}`,
+				token, common.HexToHash(player))).([]any)
+			assert.Equal(t, receipt["logs"].([]any)[:1], logs)
+			assert.Equal(t, logs, c.rpc(t, "eth_getLogs", fmt.Sprintf(`{"blockHash":%q,"topics":[null,null,[%q]]}`, block["hash"], common.HexToHash(player))))
+			assert.Empty(t, c.rpc(t, "eth_getLogs", fmt.Sprintf(`{"fromBlock":"0x0","address":[%q]}`, player)))
+
+			spent := c.rpc(t, "eth_getBalance", fmt.Sprintf(`%q,"latest"`, player)) != "0xde0b6b3a7640000"
+			assert.Equal(t, kind != 7, spent, "the gas of 0x7 is sponsored")
+			assert.Equal(t, "0x1", c.rpc(t, "eth_getTransactionCount", fmt.Sprintf(`%q,"latest"`, player)))
+
+			// What the webhook said is what the chain says.
+			told := c.shop.heard[0]
+			assert.Equal(t, order.TxHash.Hex(), told.TxHash)
+			var read ramp.Receipt
+			raw, err := json.Marshal(receipt)
+			require.NoError(t, err)
+			require.NoError(t, json.Unmarshal(raw, &read))
+			assert.Equal(t, told.Receipt.BlockHash, read.BlockHash)
+			assert.Equal(t, told.Receipt.LogsBloom, read.LogsBloom)
+			assert.Equal(t, told.Receipt.Logs[0].Data, read.Logs[0].Data)
+		})
+	}
+}
+
+func TestAFailedTransactionMovesNothing(t *testing.T) {
+	c := newCounter(t)
+	order := c.mint(t, ramptest.TransactionFails())
+	c.service.Advance(time.Minute)
+	assert.Equal(t, "1000.00", c.holds(t, order.Request.UserAddress))
+	receipt := c.rpc(t, "eth_getTransactionReceipt", quote(order.TxHash)).(map[string]any)
+	assert.Equal(t, "0x0", receipt["status"])
+	assert.Empty(t, receipt["logs"])
+}
+
+func TestABurnOfMoreThanThereIsFails(t *testing.T) {
+	c := newCounter(t)
+	for _, test := range []struct {
+		tokens int64
+		status string
+		left   string
+	}{{1001, "0x0", "1000.00"}, {400, "0x1", "600.00"}} {
+		order, err := c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(test.tokens))
+		require.NoError(t, err)
+		c.service.Advance(time.Minute)
+		assert.Equal(t, test.status, c.rpc(t, "eth_getTransactionReceipt", quote(order.TxHash)).(map[string]any)["status"])
+		assert.Equal(t, test.left, c.holds(t, order.Request.UserAddress))
+	}
+	assert.Equal(t, int64(1100), c.shop.owns())
+}
+
+func TestAReorganisationReplacesABlock(t *testing.T) {
+	c := newCounter(t)
+	order := c.mint(t, ramptest.Reorganised())
+	other := c.mint(t)
+	c.service.Advance(time.Minute)
+	require.Len(t, c.shop.heard, 3)
+	first, second := c.shop.heard[0], c.shop.heard[1]
+	assert.Equal(t, first.TxHash, second.TxHash)
+	assert.NotEqual(t, first.Receipt.BlockHash, second.Receipt.BlockHash)
+	assert.Nil(t, c.rpc(t, "eth_getBlockByHash", fmt.Sprintf("%q,false", first.Receipt.BlockHash)), "the block is gone")
+	for _, o := range []*ramptest.Order{order, other} {
+		receipt := c.rpc(t, "eth_getTransactionReceipt", quote(o.TxHash)).(map[string]any)
+		assert.Equal(t, second.Receipt.BlockHash.Hex(), receipt["blockHash"])
+	}
+	assert.Equal(t, "1016.00", c.holds(t, order.Request.UserAddress), "nothing happened twice")
+}
+
+func TestTheNetworksAreApart(t *testing.T) {
+	c := newCounter(t)
+	order := c.mint(t)
+	c.service.Advance(time.Minute)
+	_, body := c.post(t, ramp.Mainnet, `{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionByHash","params":[`+quote(order.TxHash)+`]}`)
+	assert.Equal(t, `{"id":1,"jsonrpc":"2.0","result":null}`, body)
+	status, _ := c.post(t, "moon", `{}`)
+	assert.Equal(t, 404, status)
+}
+
+func TestTheChainRefusesAsTheInterfaceSays(t *testing.T) {
+	c := newCounter(t)
+	for body, want := range map[string]string{
+		`{`:  `{"error":{"code":-32700,"message":"Parse error"},"id":null,"jsonrpc":"2.0"}`,
+		`[]`: `{"error":{"code":-32600,"message":"Invalid Request"},"id":null,"jsonrpc":"2.0"}`,
+		`7`:  `{"error":{"code":-32600,"message":"Invalid Request"},"id":null,"jsonrpc":"2.0"}`,
+		`{"jsonrpc":"1.0","id":1,"method":"eth_blockNumber"}`:                                                   `{"error":{"code":-32600,"message":"Invalid Request"},"id":null,"jsonrpc":"2.0"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"eth_mine","params":[]}`:                                              `{"error":{"code":-32601,"message":"Method not found","data":"eth_mine"},"id":1,"jsonrpc":"2.0"}`,
+		`{"jsonrpc":"2.0","id":"a","method":"eth_getBalance","params":[]}`:                                      `{"error":{"code":-32602,"message":"Invalid params","data":"missing value for required argument 0"},"id":"a","jsonrpc":"2.0"}`,
+		`[{"jsonrpc":"2.0","id":1,"method":"net_version"},{"jsonrpc":"2.0","id":2,"method":"eth_blockNumber"}]`: `[{"id":1,"jsonrpc":"2.0","result":"7002"},{"id":2,"jsonrpc":"2.0","result":"0x0"}]`,
+	} {
+		status, got := c.post(t, ramp.Testnet, body)
+		assert.Equal(t, 200, status)
+		assert.Equal(t, want, got, body)
+	}
+	for method, params := range map[string]string{
+		"eth_getBalance":            `"0x1","latest"`,
+		"eth_getBlockByNumber":      `"tomorrow",false`,
+		"eth_getTransactionReceipt": `"0x12"`,
+		"eth_call":                  `"text"`,
+		"eth_sendRawTransaction":    `7`,
+	} {
+		assert.Contains(t, c.rpc(t, method, params), "-32602", method)
+	}
+	assert.Contains(t, c.rpc(t, "eth_call", `{"to":"`+token+`","data":"0x12345678"},"latest"`), "3 execution reverted 0x")
+	assert.Contains(t, c.rpc(t, "eth_getBalance", `"`+token+`","earliest"`), "-32000 the state")
+	assert.Contains(t, c.rpc(t, "eth_getLogs", `{"fromBlock":"0x1","toBlock":"0x0"}`), "-32602")
+}
+
+func TestTheChainCanBeScriptedToFail(t *testing.T) {
+	c := newCounter(t)
+	c.service.FailRPC(-32603, -32000, 429)
+	assert.Equal(t, "-32603 Internal error scripted", c.rpc(t, "eth_blockNumber", ""))
+	assert.Equal(t, "-32000 Server error scripted", c.rpc(t, "eth_blockNumber", ""))
+	status, _ := c.post(t, ramp.Testnet, `{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}`)
+	assert.Equal(t, 429, status)
+	assert.Equal(t, "0x0", c.rpc(t, "eth_blockNumber", ""))
+}
+
+func TestWhoMayCallTheChainIsASwitch(t *testing.T) {
+	c := newCounter(t, func(c *ramptest.Config) {
+		c.AuthorizeRPC = func(r *http.Request) bool { return r.Header.Get("Authorization") == "Bearer node" }
+	})
+	status, _ := c.post(t, ramp.Testnet, `{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}`)
+	assert.Equal(t, 401, status)
+}
+
+// rawTransaction is what a wallet sends: a transaction of type 0x2.
+type rawTransaction struct {
+	ChainID        uint64
+	Nonce          uint64
+	TipCap, FeeCap *big.Int
+	Gas            uint64
+	To             common.Address
+	Value          *big.Int
+	Data           []byte
+	AccessList     []uint64
+	V, R, S        *big.Int `rlp:"optional"`
+}
+
+func TestAWalletCanSendTransactions(t *testing.T) {
+	c := newCounter(t)
+	wallet, err := ramp.NewKeySigner("0x" + strings.Repeat("42", 32))
+	require.NoError(t, err)
+	friend := common.HexToAddress("0x00000000000000000000000000000000000f41e0")
+	transfer := append(crypto.Keccak256([]byte("transfer(address,uint256)"))[:4], common.BytesToHash(friend[:]).Bytes()...)
+	transfer = append(transfer, common.BigToHash(big.NewInt(5e18)).Bytes()...)
+	sign := func(raw rawTransaction) []byte {
+		unsigned, err := rlp.EncodeToBytes(raw)
+		require.NoError(t, err)
+		signature, err := wallet.Sign(t.Context(), ramp.Digest(crypto.Keccak256([]byte{2}, unsigned)))
+		require.NoError(t, err)
+		raw.V, raw.R, raw.S = big.NewInt(int64(signature[64])-27), new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:64])
+		signed, err := rlp.EncodeToBytes(raw)
+		require.NoError(t, err)
+		return append([]byte{2}, signed...)
+	}
+	good := rawTransaction{ChainID: 7002, TipCap: big.NewInt(1), FeeCap: big.NewInt(2e9), Gas: 100_000,
+		To: common.HexToAddress(token), Value: new(big.Int), Data: transfer}
+	raw := sign(good)
+	hash := c.rpc(t, "eth_sendRawTransaction", fmt.Sprintf("%q", hexutil.Encode(raw)))
+	assert.Equal(t, crypto.Keccak256Hash(raw).Hex(), hash)
+	assert.Contains(t, c.rpc(t, "eth_sendRawTransaction", fmt.Sprintf("%q", hexutil.Encode(raw))), "-32000 already known")
+	assert.Empty(t, c.service.Advance(time.Minute), "nobody is told of it")
+	assert.Equal(t, "0x1", c.rpc(t, "eth_getTransactionReceipt", fmt.Sprintf("%q", hash)).(map[string]any)["status"])
+	assert.Equal(t, "1005.00", c.holds(t, friend.Hex()))
+	assert.Equal(t, "995.00", c.holds(t, wallet.Address().Hex()))
+
+	low, high, rich, far := good, good, good, good
+	low.Gas, high.Nonce, rich.Nonce, rich.Value, far.ChainID = 1, 9, 1, big.NewInt(2e18), 1
+	for want, raw := range map[string][]byte{
+		"nonce too low":      sign(low),
+		"nonce too high":     sign(high),
+		"insufficient funds": sign(rich),
+		"invalid chain id":   sign(far),
+		"not supported":      {1, 2, 3},
+		"rlp":                {2, 3},
+	} {
+		assert.Contains(t, c.rpc(t, "eth_sendRawTransaction", fmt.Sprintf("%q", hexutil.Encode(raw))), want)
+	}
+
+	hash = c.rpc(t, "eth_sendTransaction", fmt.Sprintf(`{"from":%q,"to":%q,"value":"0x1"}`, friend, wallet.Address()))
+	c.service.Advance(time.Minute)
+	assert.Equal(t, "0x1", c.rpc(t, "eth_getTransactionReceipt", fmt.Sprintf("%q", hash)).(map[string]any)["status"])
+	assert.Equal(t, "0x5208", c.rpc(t, "eth_estimateGas", `{}`))
+}

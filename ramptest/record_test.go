@@ -1,0 +1,159 @@
+package ramptest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+func TestEveryExchangeIsRecorded(t *testing.T) {
+	var heard []ramptest.Event
+	epoch := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	c := newCounter(t, func(c *ramptest.Config) {
+		c.Epoch, c.OnEvent = epoch, func(e ramptest.Event) { heard = append(heard, e) }
+	})
+	_, err := c.service.Assets(t.Context(), c.session)
+	require.NoError(t, err)
+	c.shop.answers = []error{errors.New("away")}
+	order := c.mint(t, ramptest.ResultTwice())
+	c.service.Advance(time.Minute)
+	c.rpc(t, "eth_blockNumber", "")
+
+	events := c.service.Events()
+	assert.Equal(t, events, heard)
+	var got []string
+	for i, e := range events {
+		assert.Equal(t, i+1, e.Number)
+		got = append(got, fmt.Sprintf("%s #%d %s %q %v", e.Kind, e.Attempt, e.Outcome, e.Fault, e.Failed))
+	}
+	assert.Equal(t, []string{
+		`assets #0 success "" false`,
+		`initialize #0 OK "" false`,
+		`validate #0 success "" false`,
+		`chain #0 testnet transaction submitted "" false`,
+		`chain #0 testnet transaction succeeded in block 1 "" false`,
+		`result #1 INTERNAL_ERROR "" true`,
+		`result #2 success "again" false`,
+		`rpc #0 success "" false`,
+	}, got)
+
+	result := events[6]
+	assert.Equal(t, order.UUID, result.UUID)
+	assert.Equal(t, epoch.Add(time.Second), result.Time)
+	assert.Equal(t, "POST", result.Request.Method)
+	assert.Equal(t, "/api/result", result.Request.Path)
+	assert.Equal(t, string(c.shop.heard[1].Raw), result.Request.Body)
+	assert.Equal(t, 200, result.Answer.Status)
+	assert.Equal(t, `{"success":true,"errorCode":null,"data":null}`, result.Answer.Body)
+}
+
+func TestTheRecordHoldsNoSecret(t *testing.T) {
+	const secret = "token-1" // which a careless server echoes
+	c := newCounter(t, before(func(inner http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Set-Cookie", "session="+secret)
+			inner.ServeHTTP(w, r)
+			_, _ = io.WriteString(w, "\n"+fmt.Sprint(r.Header))
+		})
+	}))
+	_, err := c.service.Assets(t.Context(), c.session)
+	require.Error(t, err)
+	id := c.initialize(t)
+	_, err = c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1))
+	require.Error(t, err)
+
+	post, err := http.NewRequest(http.MethodPost, c.service.RPCURL(ramp.Testnet), strings.NewReader("{}"))
+	require.NoError(t, err)
+	post.Header.Set("Authorization", "Bearer "+secret)
+	_, err = c.service.Client().Do(post)
+	require.NoError(t, err)
+
+	text, err := json.Marshal(c.service.Events())
+	require.NoError(t, err)
+	for _, e := range c.service.Events() {
+		if e.Request != nil && e.Kind == ramptest.KindValidate {
+			signature := c.key.Sign([]byte(e.Request.Body))
+			assert.NotContains(t, string(text), signature)
+			assert.Equal(t, "[redacted]", e.Request.Header["x-hmac-signature"][0])
+		}
+	}
+	assert.NotContains(t, string(text), secret)
+	assert.NotContains(t, c.service.Timeline(), secret)
+	assert.Contains(t, string(text), "Bearer [redacted]")
+}
+
+func TestATimelineIsReadable(t *testing.T) {
+	c := newCounter(t, func(c *ramptest.Config) { c.Epoch = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC) })
+	c.shop.answers = []error{errors.New("away")}
+	order := c.mint(t, ramptest.TransactionFails())
+	c.service.Advance(time.Hour)
+	id := order.UUID.String()[:8]
+	lines := strings.Split(c.service.Timeline(), "\n")
+	for i, line := range lines {
+		if body, shown := strings.CutPrefix(line, "              asked:    "); shown {
+			assert.True(t, strings.HasPrefix(body, `{"session_id":"session-1"`))
+			lines[i] = "asked"
+		}
+	}
+	assert.Equal(t, []string{
+		"what happened since 2030-01-02 03:04:05 UTC:",
+		"         +0s  initialize  " + id + "       200  OK",
+		"         +0s  validate    " + id + "       200  success",
+		"         +0s  chain       " + id + "            testnet transaction submitted",
+		"         +1s  chain       " + id + "            testnet transaction failed in block 1",
+		"         +1s  result      " + id + "  #1   500  INTERNAL_ERROR",
+		"asked",
+		`              answered: {"success":false,"errorCode":"INTERNAL_ERROR","data":null}`,
+		"       +5m1s  result      " + id + "  #2   200  success",
+	}, lines)
+}
+
+// failing is a test that fails without failing this one.
+type failing struct {
+	testing.TB
+	cleanup []func()
+	failed  bool
+	log     bytes.Buffer
+}
+
+func (f *failing) Helper()           {}
+func (f *failing) Cleanup(do func()) { f.cleanup = append(f.cleanup, do) }
+func (f *failing) Failed() bool      { return f.failed }
+func (f *failing) Log(args ...any)   { fmt.Fprintln(&f.log, args...) }
+func (f *failing) Fatal(args ...any) { f.failed = true; f.Log(args...) }
+func (f *failing) end()              { f.cleanup[0]() }
+
+func TestATestThatFailsShowsTheTimeline(t *testing.T) {
+	key, err := ramp.TextKey("key of the console")
+	require.NoError(t, err)
+	for _, failed := range []bool{true, false} {
+		f := &failing{TB: t, failed: failed}
+		service := ramptest.Start(f, ramptest.Config{Key: key, Validator: [20]byte{1}, Handler: http.NotFoundHandler()})
+		_, err := service.Assets(t.Context(), ramp.Session{ID: "s", Token: ramp.NewAccessToken("token")})
+		assert.Error(t, err)
+		f.end()
+		assert.Equal(t, failed, strings.Contains(f.log.String(), "404 page not found"))
+	}
+}
+
+func TestTheRecordOfALongRunIsBounded(t *testing.T) {
+	c := newCounter(t)
+	for range 10_500 {
+		c.service.FailInitialize(ramptest.InvalidMAC)
+		_, _ = c.service.Client().Post(c.service.URL()+"/api/v2/initialize", "", nil)
+	}
+	events := c.service.Events()
+	assert.LessOrEqual(t, len(events), 10_000)
+	assert.Equal(t, 10_500, events[len(events)-1].Number)
+}
