@@ -1,0 +1,130 @@
+package ramptest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+// A studio whose database is away when the first result comes.
+func Example() {
+	ctx := context.Background()
+	key, _ := ramp.TextKey("key from the console")
+	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	game := newShop()
+	game.answers = []error{errors.New("the database is away")}
+	handler, err := ramp.NewHandler(game, key, signer)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	service, err := ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Handler: handler})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer service.Close()
+	client, err := ramp.NewClient(service.URL(), key, ramp.WithHTTPClient(service.Client()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	started, err := client.Initialize(ctx, request())
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	session := ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}
+	_, err = service.Mint(ctx, started.UUID, session, ramp.NewAmount(10), ramptest.TransactionFails())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("gold after validate:", game.owns())
+	for _, d := range service.Advance(time.Hour) {
+		fmt.Printf("attempt %d: HTTP %d\n", d.Attempt, d.Status)
+	}
+	fmt.Println("gold in the end:", game.owns())
+	// Output:
+	// gold after validate: 900
+	// attempt 1: HTTP 500
+	// attempt 2: HTTP 200
+	// gold in the end: 1000
+}
+
+// Faults go together: here the studio's first two answers are lost, and what it
+// hears at last it hears twice at once.
+func ExampleService_Advance() {
+	service, mint := exampleService()
+	defer service.Close()
+	mint(ramptest.LostAnswer(ramptest.OnResult), ramptest.LostAnswer(ramptest.OnResult), ramptest.ResultLate(time.Minute))
+	begun := service.Now()
+	for _, d := range service.Advance(time.Hour) {
+		fmt.Printf("%v: attempt %d, %v\n", d.Time.Sub(begun), d.Attempt, d.Err)
+	}
+	// Output:
+	// 1m1s: attempt 1, ramptest: the studio's answer was lost
+	// 6m1s: attempt 2, ramptest: the studio's answer was lost
+	// 11m1s: attempt 3, <nil>
+}
+
+func ExampleService_Resend() {
+	service, mint := exampleService()
+	defer service.Close()
+	order := mint()
+	fmt.Println(service.Resend(context.Background(), order))
+	service.Advance(time.Minute)
+	fmt.Println(service.State(order))
+	fmt.Println(service.Resend(context.Background(), order))
+	// Output:
+	// ramptest: the transaction is in no block yet
+	// confirmed
+	// <nil>
+}
+
+func ExampleService_Timeline() {
+	service, mint := exampleService()
+	defer service.Close()
+	mint(ramptest.TransactionFails(), ramptest.LostAnswer(ramptest.OnResult))
+	service.Advance(time.Hour)
+	for _, e := range service.Events() {
+		fmt.Println(e.Kind, e.Outcome)
+	}
+	// Output:
+	// initialize OK
+	// validate success
+	// chain testnet transaction submitted
+	// chain testnet transaction failed in block 1
+	// result success, which nobody heard
+	// result success
+}
+
+func ExampleSchedule() {
+	fmt.Println(ramptest.Schedule()[:4])
+	// Output:
+	// [5m0s 5m0s 15m0s 15m0s]
+}
+
+// exampleService is a service before a good game, and how to mint.
+func exampleService() (*ramptest.Service, func(...ramptest.Fault) *ramptest.Order) {
+	ctx := context.Background()
+	key, _ := ramp.TextKey("key from the console")
+	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	handler, _ := ramp.NewHandler(newShop(), key, signer)
+	service, _ := ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Handler: handler})
+	client, _ := ramp.NewClient(service.URL(), key, ramp.WithHTTPClient(service.Client()))
+	return service, func(faults ...ramptest.Fault) *ramptest.Order {
+		started, err := client.Initialize(ctx, request())
+		if err != nil {
+			log.Fatal(err)
+		}
+		session := ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}
+		order, err := service.Mint(ctx, started.UUID, session, ramp.NewAmount(10), faults...)
+		if err != nil {
+			log.Fatal(err)
+		}
+		return order
+	}
+}
