@@ -220,18 +220,17 @@ func tamperedBody(c *call) {
 
 func wrongHMAC(c *call) {
 	c.fault = "wrong HMAC"
-	signature := c.header["x-hmac-signature"][0]
-	c.header["x-hmac-signature"] = []string{strings.Map(func(r rune) rune {
+	c.hmac = strings.Map(func(r rune) rune {
 		if r == '0' {
 			return '1'
 		}
 		return '0'
-	}, signature)}
+	}, c.hmac)
 }
 
 func missingHMAC(c *call) {
 	c.fault = "missing HMAC"
-	delete(c.header, "x-hmac-signature")
+	c.hmac = ""
 }
 
 // withUnknownFields adds fields to the objects of a body.

@@ -86,12 +86,8 @@ func isDeclined(err error) bool {
 // says no gives a [*Declined], one that breaks the interface another error.
 func (s *Service) Assets(ctx context.Context, session ramp.Session) (*ramp.Player, error) {
 	var player *ramp.Player
-	_, err := s.exchange(ctx, call{kind: KindAssets, method: http.MethodGet, path: s.config.AssetsPath, session: session,
-		header: http.Header{
-			"X-Dapp-Authorization": {"Bearer " + session.Token.Reveal()},
-			"X-Dapp-SessionID":     {session.ID},
-		},
-	}, func(a *answer) (err error) {
+	assets := call{kind: KindAssets, method: http.MethodGet, path: s.config.AssetsPath, session: session}
+	_, err := s.exchange(ctx, assets, func(a *answer) (err error) {
 		player, err = checkAssets(a)
 		return err
 	})

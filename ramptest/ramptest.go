@@ -43,6 +43,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html/template"
 	"net"
 	"net/http"
 	"net/url"
@@ -184,9 +185,11 @@ type Service struct {
 	game   string // base address of the studio's server
 	client *http.Client
 	mux    *http.ServeMux
-	chains map[ramp.Network]*chain
-	record record
-	clock  clock
+
+	templates func() *template.Template
+	chains    map[ramp.Network]*chain
+	record    record
+	clock     clock
 
 	server  *http.Server // nil without a listener
 	address string       // base address of the service
@@ -362,6 +365,7 @@ func (s *Service) routes() {
 	s.mux = http.NewServeMux()
 	s.mux.HandleFunc("POST /api/v2/initialize", s.initialize)
 	s.mux.HandleFunc("POST /rpc/{network}", s.serveRPC)
+	s.pages()
 }
 
 // Close stops the service and waits for calls that are under way.

@@ -62,9 +62,26 @@ type record struct {
 	number int
 	events []Event
 	heard  func(Event)
+	change chan struct{} // closed with the next event; nil if nobody waits for it
 }
 
 func (r *record) start(at time.Time, heard func(Event)) { r.begun, r.heard = at, heard }
+
+// wait returns the number of the last event of an order, and what is closed with
+// the next event of any.
+func (r *record) wait(id uuid.UUID) (int, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.change == nil {
+		r.change = make(chan struct{})
+	}
+	for _, e := range slices.Backward(r.events) {
+		if e.UUID == id {
+			return e.Number, r.change
+		}
+	}
+	return 0, r.change
+}
 
 // add takes an event in.
 func (r *record) add(e Event) {
@@ -76,6 +93,10 @@ func (r *record) add(e Event) {
 		r.events = slices.Delete(r.events, 0, mostEvents/10)
 	}
 	r.events = append(r.events, e)
+	if r.change != nil {
+		close(r.change)
+		r.change = nil
+	}
 	if r.heard != nil {
 		r.heard(e)
 	}
@@ -94,8 +115,7 @@ func (s *Service) Timeline() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "what happened since %s:\n", s.record.begun.UTC().Format("2006-01-02 15:04:05 MST"))
 	for _, e := range s.Events() {
-		fmt.Fprintf(&b, "%12s  %-10s  %-8s  %-3s  %-3s  %s\n", "+"+e.Time.Sub(s.record.begun).Round(time.Millisecond).String(),
-			e.Kind, shortUUID(e.UUID), ordinal(e.Attempt), httpStatus(e), e.describe())
+		fmt.Fprintf(&b, "%12s  %s\n", "+"+e.Time.Sub(s.record.begun).Round(time.Millisecond).String(), e)
 		if e.Failed && e.Request != nil {
 			fmt.Fprintf(&b, "%14sasked:    %s\n", "", shorten(e.Request.Body))
 			if e.Answer != nil {
@@ -104,6 +124,11 @@ func (s *Service) Timeline() string {
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// String is the event on one line, without its time.
+func (e Event) String() string {
+	return fmt.Sprintf("%-10s  %-8s  %-3s  %-3s  %s", e.Kind, shortUUID(e.UUID), ordinal(e.Attempt), httpStatus(e), e.describe())
 }
 
 // describe is the outcome, and what was scripted about it.

@@ -85,7 +85,7 @@ func TestTheRecordHoldsNoSecret(t *testing.T) {
 		if e.Request != nil && e.Kind == ramptest.KindValidate {
 			signature := c.key.Sign([]byte(e.Request.Body))
 			assert.NotContains(t, string(text), signature)
-			assert.Equal(t, "[redacted]", e.Request.Header["x-hmac-signature"][0])
+			assert.Contains(t, fmt.Sprint(e.Request.Header), "x-hmac-signature:[[redacted]]")
 		}
 	}
 	assert.NotContains(t, string(text), secret)

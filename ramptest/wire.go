@@ -32,7 +32,7 @@ type call struct {
 	method  string
 	path    string
 	session ramp.Session
-	header  http.Header
+	hmac    string // of the body; none for an assets call
 	body    []byte
 
 	fault string        // what is scripted about it
@@ -46,16 +46,6 @@ type answer struct {
 	body   []byte
 }
 
-// signed are the headers of a validate or result call (interface 4.3), with
-// their names in lower case, as the service writes them.
-func (s *Service) signed(session ramp.Session, body []byte) http.Header {
-	return http.Header{
-		"x-dapp-authorization": {"Bearer " + session.Token.Reveal()},
-		"x-dapp-sessionid":     {session.ID},
-		"x-hmac-signature":     {s.config.Key.Sign(body)},
-	}
-}
-
 // post is a validate or a result call of an order.
 func (s *Service) post(kind Kind, o *Order, attempt int, body []byte) call {
 	path := s.config.ValidatePath
@@ -63,7 +53,29 @@ func (s *Service) post(kind Kind, o *Order, attempt int, body []byte) call {
 		path = s.config.ResultPath
 	}
 	return call{kind: kind, id: o.UUID, attempt: attempt, method: http.MethodPost, path: path,
-		session: o.Session, header: s.signed(o.Session, body), body: body}
+		session: o.Session, hmac: s.config.Key.Sign(body), body: body}
+}
+
+// header are the headers of a call (interface 4.3). Their names have the case in
+// which the service writes them: another one for assets than for the others.
+func (c *call) header() http.Header {
+	bearer := "Bearer " + c.session.Token.Reveal()
+	if c.kind == KindAssets {
+		return http.Header{
+			"Content-Type":         {"application/json"},
+			"X-Dapp-Authorization": {bearer},
+			"X-Dapp-SessionID":     {c.session.ID},
+		}
+	}
+	header := map[string][]string{
+		"Content-Type":         {"application/json"},
+		"x-dapp-authorization": {bearer},
+		"x-dapp-sessionid":     {c.session.ID},
+	}
+	if c.hmac != "" {
+		header["x-hmac-signature"] = []string{c.hmac}
+	}
+	return header
 }
 
 // exchange makes a call, has its answer judged, and records both. Its error is
@@ -71,14 +83,8 @@ func (s *Service) post(kind Kind, o *Order, attempt int, body []byte) call {
 // it in time.
 func (s *Service) exchange(ctx context.Context, c call, judge func(*answer) error) (*answer, error) {
 	event := Event{Time: s.Now(), Kind: c.kind, UUID: c.id, Attempt: c.attempt, Fault: c.fault}
-	secrets := []string{c.session.Token.Reveal()}
-	for name, values := range c.header {
-		if http.CanonicalHeaderKey(name) == ramp.HeaderHMAC {
-			secrets = append(secrets, values...)
-		}
-	}
-	c.header.Set("Content-Type", "application/json")
-	event.Request = &Message{Method: c.method, Path: c.path, Header: redactHeader(c.header), Body: redactBody(c.body, secrets...)}
+	secrets := []string{c.session.Token.Reveal(), c.hmac}
+	event.Request = &Message{Method: c.method, Path: c.path, Header: redactHeader(c.header()), Body: redactBody(c.body, secrets...)}
 
 	a, header, err := s.send(ctx, c)
 	if c.slow > 0 {
@@ -110,7 +116,7 @@ func (s *Service) send(ctx context.Context, c call) (*answer, http.Header, error
 	if err != nil {
 		return nil, nil, fmt.Errorf("ramptest: %w", err)
 	}
-	request.Header = c.header
+	request.Header = c.header()
 	response, err := s.client.Do(request)
 	if err != nil {
 		return nil, nil, fmt.Errorf("ramptest: the studio did not answer: %w", err)
