@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+// begin runs emulate, and returns the lines that it prints.
+func begin(t *testing.T, args ...string) *bufio.Scanner {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	read, write := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, append([]string{"emulate", "-listen", "127.0.0.1:0"}, args...), write)
+		write.Close()
+	}()
+	t.Cleanup(func() {
+		cancel()
+		_, _ = io.Copy(io.Discard, read)
+		assert.Equal(t, 0, <-ended)
+	})
+	return bufio.NewScanner(read)
+}
+
+func request() ramp.InitializeRequest {
+	item := ramp.Item{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}
+	return ramp.InitializeRequest{Intent: ramp.InitializeIntent{
+		Network: ramp.Testnet, ProjectID: "project-1", Token: "0x00000000000000000000000000000000000070c3",
+		Materials: []ramp.Item{item}, Outputs: []ramp.Item{item},
+	}}
+}
+
+func TestEmulatePrintsWhatAGameNeeds(t *testing.T) {
+	t.Setenv("RAMP_HMAC_KEY", "")
+	game := httptest.NewServer(http.NotFoundHandler())
+	defer game.Close()
+	lines := begin(t, "-game", game.URL, "-json")
+	require.True(t, lines.Scan())
+	var s started
+	require.NoError(t, json.Unmarshal(lines.Bytes(), &s))
+	signer, err := ramp.NewKeySigner(s.ValidatorKey)
+	require.NoError(t, err)
+	assert.Equal(t, s.Validator, signer.Address())
+	assert.Equal(t, s.API+"/rpc/testnet", s.Testnet)
+
+	key, err := ramp.TextKey(s.HMACKey)
+	require.NoError(t, err)
+	client, err := ramp.NewClient(s.API, key)
+	require.NoError(t, err)
+	initialized := make(chan error, 1)
+	go func() {
+		_, err := client.Initialize(context.Background(), request())
+		initialized <- err
+	}()
+	require.True(t, lines.Scan())
+	var e ramptest.Event
+	require.NoError(t, json.Unmarshal(lines.Bytes(), &e))
+	assert.Equal(t, ramptest.KindInitialize, e.Kind)
+	assert.Equal(t, "OK", e.Outcome)
+	assert.NoError(t, <-initialized)
+}
+
+func TestEmulateTakesKeys(t *testing.T) {
+	t.Setenv("RAMP_HMAC_KEY", "my_secret_salt_value")
+	lines := begin(t, "-game", "http://127.0.0.1:1", "-key-encoding", "base64url",
+		"-validator", "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb", "-retry-5xx", "-project", "project-1", "-speed", "0")
+	var printed, address string
+	for lines.Scan() && lines.Text() != "" {
+		printed += lines.Text() + "\n"
+		if at, ok := strings.CutPrefix(lines.Text(), "the service is at   "); ok {
+			address = at
+		}
+	}
+	assert.Contains(t, printed, "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb")
+	assert.NotContains(t, printed, "my_secret", "a key that was given is not printed")
+	key, err := ramp.Base64URLKey("my_secret_salt_value")
+	require.NoError(t, err)
+	client, err := ramp.NewClient(address, key)
+	require.NoError(t, err)
+	initialized := make(chan error, 1)
+	go func() {
+		_, err := client.Initialize(context.Background(), request())
+		initialized <- err
+	}()
+	require.True(t, lines.Scan())
+	assert.Regexp(t, `^\d\d:\d\d:\d\d initialize +[0-9a-f]{8} +200  OK$`, lines.Text())
+	assert.NoError(t, <-initialized)
+}
+
+func TestEmulateRefusesWhatMakesNoSense(t *testing.T) {
+	t.Setenv("RAMP_HMAC_KEY", "")
+	game := "http://127.0.0.1:1"
+	for _, test := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{nil, 2, "usage"},
+		{[]string{"help"}, 0, "usage"},
+		{[]string{"mine"}, 2, "usage"},
+		{[]string{"emulate"}, 2, "-game is required"},
+		{[]string{"emulate", "-help"}, 0, "-retry-5xx"},
+		{[]string{"emulate", "-what"}, 2, "not defined"},
+		{[]string{"emulate", "-game", game, "more"}, 2, "nothing but flags"},
+		{[]string{"emulate", "-game", game, "-key-encoding", "hex"}, 1, "text or base64url"},
+		{[]string{"emulate", "-game", game, "-key", " "}, 1, "HMAC key"},
+		{[]string{"emulate", "-game", game, "-validator", "0x1"}, 1, "20 bytes"},
+		{[]string{"emulate", "-game", game, "-listen", "0.0.0.0:0"}, 1, "add -public"},
+		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:x"}, 1, "listen"},
+		{[]string{"emulate", "-game", "127.0.0.1", "-listen", "127.0.0.1:0"}, 1, "absolute URL"},
+	} {
+		var out bytes.Buffer
+		assert.Equal(t, test.status, run(t.Context(), test.args, &out), test.args)
+		assert.Contains(t, out.String(), test.want)
+	}
+}
+
+func TestEmulateOpensOnlyWhenAsked(t *testing.T) {
+	listener, err := listen("0.0.0.0:0", true)
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+}
+
+func TestEmulateEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"emulate", "-game", "http://127.0.0.1:1", "-listen", "127.0.0.1:0"}, io.Discard)
+	}()
+	select {
+	case status := <-ended:
+		assert.Equal(t, 0, status)
+	case <-time.After(20 * time.Second):
+		t.Fatal("it did not end")
+	}
+}

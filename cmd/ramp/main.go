@@ -1,0 +1,44 @@
+// Ramp is the token ramp on a developer's desk.
+//
+//	go run github.com/token-ramp/ramp-go/cmd/ramp emulate -game http://127.0.0.1:8080
+//
+// Emulate plays the service for a game's server: see -help, and docs/testing.md.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	status := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	os.Exit(status)
+}
+
+const usage = `usage: ramp <command> [flags]
+
+  emulate   play the service for a game's server
+
+ramp <command> -help lists the flags.
+`
+
+// run returns the exit status: 2 if it was called in a way that makes no sense.
+func run(ctx context.Context, args []string, out io.Writer) int {
+	if len(args) > 0 {
+		switch args[0] {
+		case "emulate":
+			return emulate(ctx, args[1:], out)
+		case "help", "-h", "-help", "--help":
+			fmt.Fprint(out, usage)
+			return 0
+		}
+	}
+	fmt.Fprint(out, usage)
+	return 2
+}
