@@ -43,6 +43,7 @@ type Order struct {
 	fee    ramp.Amount // basis points
 	script script
 	tx     *transaction // nil if the service has not placed the order
+	placed time.Time
 
 	// Guarded by the service.
 	state    State
@@ -372,7 +373,7 @@ func (s *Service) submit(ctx context.Context, o *Order) (*Order, error) {
 		return nil, err
 	}
 	o.tx = chain.submit(tx)
-	o.TxHash = o.tx.hash
+	o.TxHash, o.placed = o.tx.hash, s.Now()
 	s.orders[o.UUID] = o
 	return o, nil
 }

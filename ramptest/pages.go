@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"maps"
 	"math/big"
 	"net"
 	"net/http"
@@ -74,6 +75,7 @@ type orderView struct {
 	Class  string
 	Said   string
 	TxHash string
+	placed time.Time
 }
 
 type eventView struct {
@@ -236,7 +238,7 @@ func (s *Service) catalogPage(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	s.mu.Unlock()
-	slices.SortFunc(v.Orders, func(a, b orderView) int { return cmp.Compare(a.UUID.String(), b.UUID.String()) })
+	slices.SortFunc(v.Orders, func(a, b orderView) int { return b.placed.Compare(a.placed) }) // the newest first
 	s.show(w, http.StatusOK, "catalog.html", v)
 }
 
@@ -379,7 +381,7 @@ func (s *Service) orderView(w http.ResponseWriter, r *http.Request, o *Order, st
 
 // viewOrder is an order as the pages show it. The caller holds the lock.
 func (s *Service) viewOrder(o *Order) orderView {
-	v := orderView{UUID: o.UUID, State: o.state, TxHash: o.TxHash.Hex(), Class: "wait"}
+	v := orderView{UUID: o.UUID, State: o.state, TxHash: o.TxHash.Hex(), Class: "wait", placed: o.placed}
 	verb := "Mint"
 	if o.Request.Intent.Type == ramp.Disassemble {
 		verb = "Burn"
@@ -409,10 +411,10 @@ func (s *Service) timelineOf(id uuid.UUID) []eventView {
 		}
 		v := eventView{Event: e, At: e.Time.Format("15:04:05"), What: e.describe(), Status: httpStatus(e), Attempt: ordinal(e.Attempt)}
 		if e.Request != nil {
-			v.Class, v.Asked = "good", pretty(e.Request.Body)
+			v.Class, v.Asked = "good", pretty(e.Request)
 		}
 		if e.Answer != nil {
-			v.Answered = pretty(e.Answer.Body)
+			v.Answered = pretty(e.Answer)
 		}
 		if e.Failed {
 			v.Class = "bad"
@@ -422,11 +424,18 @@ func (s *Service) timelineOf(id uuid.UUID) []eventView {
 	return shown
 }
 
-// pretty is JSON for a reader, and anything else as it is.
-func pretty(text string) string {
+// pretty is a message for a reader: its headers, and its body, indented if it is
+// JSON.
+func pretty(m *Message) string {
 	var b bytes.Buffer
-	if json.Indent(&b, []byte(text), "", "  ") != nil {
-		return text
+	for _, name := range slices.Sorted(maps.Keys(m.Header)) {
+		fmt.Fprintf(&b, "%s: %s\n", name, strings.Join(m.Header[name], ", "))
+	}
+	if b.Len() > 0 && m.Body != "" {
+		b.WriteByte('\n')
+	}
+	if json.Indent(&b, []byte(m.Body), "", "  ") != nil {
+		b.WriteString(m.Body)
 	}
 	return b.String()
 }
