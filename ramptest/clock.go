@@ -66,22 +66,20 @@ func (c *clock) wake() {
 
 // job is what the service does at a time.
 type job struct {
-	due    time.Time
-	number int // of two that are due at once, the one that was planned first
-	do     func(context.Context) []Delivery
+	due time.Time
+	do  func(context.Context) []Delivery
 }
 
 // plan has something done at a time.
 func (s *Service) plan(due time.Time, do func(context.Context) []Delivery) {
 	s.mu.Lock()
-	s.jobs++
-	s.queue = append(s.queue, job{due: due, number: s.jobs, do: do})
-	slices.SortFunc(s.queue, func(a, b job) int {
-		if c := a.due.Compare(b.due); c != 0 {
-			return c
+	at, _ := slices.BinarySearchFunc(s.queue, due, func(j job, due time.Time) int {
+		if j.due.After(due) {
+			return 1
 		}
-		return a.number - b.number
+		return -1 // of two that are due at once, the one that was planned first
 	})
+	s.queue = slices.Insert(s.queue, at, job{due: due, do: do})
 	s.mu.Unlock()
 	s.clock.wake()
 }

@@ -202,8 +202,7 @@ type Service struct {
 	mu       sync.Mutex
 	promises map[uuid.UUID]promise // what initialize has answered
 	orders   map[uuid.UUID]*Order
-	queue    []job
-	jobs     int      // that there ever were
+	queue    []job    // the next one first
 	held     []*Order // whose results wait for another one
 	failing  []InitializeFailure
 	failRPC  []int
@@ -286,6 +285,7 @@ func (c *Config) fill() {
 	if c.Schedule == nil {
 		c.Schedule = Schedule()
 	}
+	c.Schedule = slices.Clone(c.Schedule)
 	if c.Retry == nil {
 		c.Retry = func(status int) bool { return status == http.StatusInternalServerError }
 	}

@@ -30,10 +30,10 @@ const (
 // Event is one thing that happened: an exchange of a request and an answer, or
 // something on the chain. It holds no token, no HMAC and no key.
 type Event struct {
-	Number  int           `json:"number"`            // 1 is the first
-	Time    time.Time     `json:"time"`              // when it began, on the service's clock
-	Took    time.Duration `json:"took,omitzero"`     // in nanoseconds, on the service's clock
-	Kind    Kind          `json:"kind"`              //
+	Number  int           `json:"number"`        // 1 is the first
+	Time    time.Time     `json:"time"`          // when it began, on the service's clock
+	Took    time.Duration `json:"took,omitzero"` // in nanoseconds, on the service's clock
+	Kind    Kind          `json:"kind"`
 	UUID    uuid.UUID     `json:"uuid,omitzero"`     // the order, if it is about one
 	Attempt int           `json:"attempt,omitzero"`  // of a result: 1 is the first
 	Fault   string        `json:"fault,omitempty"`   // what was scripted about it
