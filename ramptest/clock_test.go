@@ -169,6 +169,15 @@ func TestAClockCanRun(t *testing.T) {
 	}
 }
 
+func TestASlowAnswerIsWaitedForWhileAClockRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCounter(t, func(c *ramptest.Config) { c.Speed = 1 })
+		begun := time.Now()
+		c.mint(t, ramptest.SlowAnswer(ramptest.OnValidate, 5*time.Second))
+		assert.Equal(t, 5*time.Second, time.Since(begun))
+	})
+}
+
 func TestAServiceInMemoryLeavesNothingBehind(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 10 {

@@ -84,7 +84,7 @@ func ExampleService_Resend() {
 	// <nil>
 }
 
-func ExampleService_Timeline() {
+func ExampleService_Events() {
 	service, mint := exampleService()
 	defer service.Close()
 	mint(ramptest.TransactionFails(), ramptest.LostAnswer(ramptest.OnResult))

@@ -206,6 +206,11 @@ func TestInitializeFailsInEachWay(t *testing.T) {
 	var failure *ramp.APIError
 	require.ErrorAs(t, err, &failure)
 	assert.Equal(t, 503, failure.Status)
+	c.service.FailInitialize(ramptest.TooMany)
+	_, err = c.client.Initialize(t.Context(), request())
+	require.ErrorAs(t, err, &failure)
+	assert.Equal(t, 429, failure.Status)
+	assert.Equal(t, time.Second, failure.RetryAfter)
 	c.initialize(t)
 }
 

@@ -14,14 +14,15 @@ import (
 // InitializeFailure is a way in which an initialize call fails.
 type InitializeFailure string
 
-// The failures of the interface (7.1), each named by its data, and one that is
-// not the service's own.
+// The failures of the interface (7.1), each named by its data, and two that it
+// does not show: what a proxy answers, and a limit on the rate of calls (8).
 const (
 	HMACRequired  InitializeFailure = "X-HMAC-Signature is required" // code 400
 	InvalidMAC    InitializeFailure = "invalid mac"                  // code 500
 	RampNotFound  InitializeFailure = "ramp not found"               // code 500: no such project
 	RampNotExists InitializeFailure = "ramp not exists"              // code 500: no such network
-	Unavailable   InitializeFailure = "unavailable"                  // HTTP 503 without the envelope, as of a proxy
+	Unavailable   InitializeFailure = "unavailable"                  // HTTP 503 without the envelope
+	TooMany       InitializeFailure = "too many requests"            // HTTP 429 without the envelope, Retry-After 1 second
 )
 
 // promise is an initialize call that was answered.
@@ -58,10 +59,11 @@ func (s *Service) initialize(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(err) // numbers and strings
 	}
-	if event.Fault == string(Unavailable) {
-		text = []byte("upstream is unavailable")
-	} else {
-		w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", "application/json")
+	if f := InitializeFailure(event.Fault); f == Unavailable || f == TooMany {
+		w.Header().Set("Content-Type", "text/plain")
+		w.Header().Set("Retry-After", "1")
+		status, text = answer.Code, []byte(f)
 	}
 	event.Answer = &Message{Status: status, Body: string(text)}
 	event.Took = s.Now().Sub(event.Time)
@@ -75,7 +77,7 @@ func (s *Service) begin(body []byte, unread error, signature string, event *Even
 	fail := func(code int, data string) (int, envelope) {
 		event.Outcome, event.Failed = data, true
 		status := code
-		if s.config.FailureStatus != 0 && event.Fault != string(Unavailable) {
+		if s.config.FailureStatus != 0 {
 			status = s.config.FailureStatus
 		}
 		return status, envelope{Code: code, Message: http.StatusText(code), Data: data}
@@ -86,6 +88,8 @@ func (s *Service) begin(body []byte, unread error, signature string, event *Even
 			return fail(http.StatusBadRequest, string(f))
 		case Unavailable:
 			return fail(http.StatusServiceUnavailable, string(f))
+		case TooMany:
+			return fail(http.StatusTooManyRequests, string(f))
 		default:
 			return fail(http.StatusInternalServerError, string(f))
 		}

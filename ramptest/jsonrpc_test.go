@@ -252,6 +252,73 @@ type rawTransaction struct {
 	V, R, S        *big.Int `rlp:"optional"`
 }
 
+// sponsored is a transaction of type 0x7: that of its sender, and who pays.
+type sponsored struct {
+	Sender     rawTransaction
+	FeePayer   common.Address
+	FV, FR, FS *big.Int
+}
+
+// sign signs a transaction, and returns it as the list that it is.
+func sign(t *testing.T, wallet *ramp.Signer, tx rawTransaction) rawTransaction {
+	t.Helper()
+	unsigned, err := rlp.EncodeToBytes(tx)
+	require.NoError(t, err)
+	signature, err := wallet.Sign(t.Context(), ramp.Digest(crypto.Keccak256([]byte{2}, unsigned)))
+	require.NoError(t, err)
+	tx.V, tx.R, tx.S = big.NewInt(int64(signature[64])-27), new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:64])
+	return tx
+}
+
+// encode is a transaction as it is sent.
+func encode(t *testing.T, kind byte, list any) string {
+	t.Helper()
+	raw, err := rlp.EncodeToBytes(list)
+	require.NoError(t, err)
+	return fmt.Sprintf("%q", hexutil.Encode(append([]byte{kind}, raw...)))
+}
+
+func TestASponsorPaysTheGas(t *testing.T) {
+	c := newCounter(t)
+	wallet, err := ramp.NewKeySigner("0x" + strings.Repeat("42", 32))
+	require.NoError(t, err)
+	payer := common.HexToAddress("0x00000000000000000000000000000000000fee00")
+	tx := sign(t, wallet, rawTransaction{ChainID: 7002, TipCap: big.NewInt(1), FeeCap: big.NewInt(2e9), Gas: 21_000, Value: big.NewInt(7)})
+	whole := sponsored{Sender: tx, FeePayer: payer, FV: big.NewInt(1), FR: big.NewInt(2), FS: big.NewInt(3)}
+	hash := c.rpc(t, "eth_sendRawTransaction", encode(t, 7, whole))
+	plain, err := rlp.EncodeToBytes(tx)
+	require.NoError(t, err)
+	assert.Equal(t, crypto.Keccak256Hash([]byte{2}, plain).Hex(), hash, "the hash is that of what the sender signed")
+	c.service.Advance(time.Second)
+	receipt := c.rpc(t, "eth_getTransactionReceipt", fmt.Sprintf("%q", hash)).(map[string]any)
+	assert.Equal(t, "0x7", receipt["type"])
+	assert.Equal(t, strings.ToLower(payer.Hex()), receipt["feePayer"])
+	assert.Equal(t, "0xde0b6b3a763fff9", c.rpc(t, "eth_getBalance", fmt.Sprintf(`%q,"latest"`, wallet.Address())), "a coin less 7 wei")
+	whole.FR = new(big.Int).Lsh(big.NewInt(1), 300)
+	assert.Contains(t, c.rpc(t, "eth_sendRawTransaction", encode(t, 7, whole)), "not signed")
+	assert.Contains(t, c.rpc(t, "eth_sendRawTransaction", encode(t, 7, []uint{1})), "rlp")
+}
+
+func TestATokenSaysWhatItIs(t *testing.T) {
+	c := newCounter(t, func(c *ramptest.Config) { c.Decimals = 6 })
+	c.mint(t)
+	c.service.Advance(time.Second)
+	for function, want := range map[string]string{
+		"decimals()":    "6",
+		"symbol()":      "TOKEN",
+		"totalSupply()": "2010000000", // two wallets with 1000 of their own, and what was minted
+	} {
+		call := hexutil.Encode(crypto.Keccak256([]byte(function))[:4])
+		word := hexutil.MustDecode(c.rpc(t, "eth_call", fmt.Sprintf(`{"to":%q,"input":%q},"latest"`, token, call)).(string))
+		got := new(big.Int).SetBytes(word).String()
+		if len(word) > 32 {
+			got = strings.TrimRight(string(word[64:]), "\x00")
+		}
+		assert.Equal(t, want, got, function)
+	}
+	assert.Equal(t, "0x", c.rpc(t, "eth_call", `{},"latest"`))
+}
+
 func TestAWalletCanSendTransactions(t *testing.T) {
 	c := newCounter(t)
 	wallet, err := ramp.NewKeySigner("0x" + strings.Repeat("42", 32))
@@ -259,15 +326,10 @@ func TestAWalletCanSendTransactions(t *testing.T) {
 	friend := common.HexToAddress("0x00000000000000000000000000000000000f41e0")
 	transfer := append(crypto.Keccak256([]byte("transfer(address,uint256)"))[:4], common.BytesToHash(friend[:]).Bytes()...)
 	transfer = append(transfer, common.BigToHash(big.NewInt(5e18)).Bytes()...)
-	sign := func(raw rawTransaction) []byte {
-		unsigned, err := rlp.EncodeToBytes(raw)
+	sign := func(tx rawTransaction) []byte {
+		raw, err := rlp.EncodeToBytes(sign(t, wallet, tx))
 		require.NoError(t, err)
-		signature, err := wallet.Sign(t.Context(), ramp.Digest(crypto.Keccak256([]byte{2}, unsigned)))
-		require.NoError(t, err)
-		raw.V, raw.R, raw.S = big.NewInt(int64(signature[64])-27), new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:64])
-		signed, err := rlp.EncodeToBytes(raw)
-		require.NoError(t, err)
-		return append([]byte{2}, signed...)
+		return append([]byte{2}, raw...)
 	}
 	good := rawTransaction{ChainID: 7002, TipCap: big.NewInt(1), FeeCap: big.NewInt(2e9), Gas: 100_000,
 		To: common.HexToAddress(token), Value: new(big.Int), Data: transfer}
