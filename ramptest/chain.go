@@ -197,12 +197,12 @@ func (c *chain) nextBlock() time.Time {
 }
 
 // mine puts a transaction into the newest block if that is of this moment, and
-// else into one that it makes now. It returns the number of the block.
-func (c *chain) mine(t *transaction, fails bool) uint64 {
+// else into one that it makes now. mined is false if it was in a block before.
+func (c *chain) mine(t *transaction, fails bool) (block uint64, mined bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if t.mined {
-		return t.block
+		return t.block, false
 	}
 	n := c.height()
 	if !c.time(n).Equal(c.now()) || n == 0 {
@@ -212,7 +212,7 @@ func (c *chain) mine(t *transaction, fails bool) uint64 {
 	c.put(t, n)
 	t.fails = fails
 	c.execute(t)
-	return n
+	return n, true
 }
 
 func (c *chain) put(t *transaction, block uint64) {

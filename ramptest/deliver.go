@@ -64,8 +64,8 @@ func (s *Service) State(o *Order) State {
 
 // Deliver tells the studio now, once, how the order's transaction ended
 // (interface 6). A transaction that is in no block yet gets into one, with that
-// outcome. One that is keeps its outcome: the studio then hears of another than
-// the chain knows.
+// outcome. One that is in a block stays as it is: with another outcome, the studio
+// hears what the chain contradicts.
 //
 // Call it again for a redelivery, or from several goroutines at once. nil says
 // that the studio confirmed with HTTP 200 and the envelope of 4.3; else the
@@ -78,7 +78,7 @@ func (s *Service) Deliver(ctx context.Context, o *Order, outcome Outcome) error 
 }
 
 // Resend tells the studio now, once more, how the order's transaction ended on
-// the chain (interface 6). The error is [ErrPending] if it has not.
+// the chain (interface 6). The error is [ErrPending] if it has not ended.
 func (s *Service) Resend(ctx context.Context, o *Order) error {
 	outcome, ok := s.outcome(o)
 	if !ok {
@@ -103,12 +103,11 @@ func (s *Service) outcome(o *Order) (outcome Outcome, ok bool) {
 
 // execute puts a transaction into a block, if it is in none.
 func (s *Service) execute(o *Order, outcome Outcome) {
-	if _, done := s.outcome(o); done {
+	block, mined := s.chains[o.Network].mine(o.tx, outcome == Failed)
+	if !mined {
 		return
 	}
-	c := s.chains[o.Network]
-	block := c.mine(o.tx, outcome == Failed)
-	outcome, _ = s.outcome(o)
+	outcome, _ = s.outcome(o) // a burn of more than there is fails, whatever it was told
 	s.mu.Lock()
 	if o.state == Pending {
 		o.state = Delivering

@@ -583,7 +583,7 @@ func (s *Service) sendTransaction(c *chain, name string, p params) (any, error) 
 	}
 	s.record.add(Event{Time: s.Now(), Kind: KindChain, Outcome: fmt.Sprintf("%s transaction %s submitted", c.network, t.hash)})
 	s.plan(c.nextBlock(), func(context.Context) []Delivery {
-		block := c.mine(t, false)
+		block, _ := c.mine(t, false)
 		s.record.add(Event{Time: s.Now(), Kind: KindChain, Outcome: fmt.Sprintf("%s transaction %s in block %d", c.network, t.hash, block)})
 		return nil
 	})

@@ -43,7 +43,7 @@ type Order struct {
 	fee    ramp.Amount // basis points
 	script script
 	tx     *transaction // nil if the service has not placed the order
-	placed time.Time
+	placed time.Time    // when it was put on the chain
 
 	// Guarded by the service.
 	state    State
@@ -169,6 +169,9 @@ func (s *Service) intent(direction ramp.Direction, asked ramp.InitializeIntent, 
 	if direction == ramp.Burn {
 		intent.Method, intent.Type, intent.From = s.config.BurnMethod, ramp.Disassemble, token
 		items, assets = asked.Outputs, &intent.To
+	}
+	if len(items) == 0 {
+		return ramp.Intent{}, fmt.Errorf("ramptest: the initialize call had nothing for a %s", direction)
 	}
 	*assets = make([]ramp.IntentAsset, len(items))
 	for i, item := range items {

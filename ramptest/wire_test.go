@@ -111,3 +111,13 @@ func TestSwitchesOfTheIntent(t *testing.T) {
 	}, order.Request.Intent)
 	assert.Equal(t, ramp.Digest{31: 1}, order.Request.Digest)
 }
+
+func TestAnOrderOfNothingIsNotAsked(t *testing.T) {
+	c := newCounter(t)
+	nothing := request()
+	nothing.Intent.Outputs = []ramp.Item{}
+	started, err := c.client.Initialize(t.Context(), nothing)
+	require.NoError(t, err)
+	_, err = c.service.Burn(t.Context(), started.UUID, c.session, ramp.NewAmount(1))
+	assert.ErrorContains(t, err, "nothing for a burn")
+}

@@ -72,6 +72,23 @@ func TestEmulatePrintsWhatAGameNeeds(t *testing.T) {
 	assert.Equal(t, ramptest.KindInitialize, e.Kind)
 	assert.Equal(t, "OK", e.Outcome)
 	assert.NoError(t, <-initialized)
+
+	// The player opens the page, whose address has the token.
+	page, err := ramp.ExchangeURL(s.Front, ramp.ExchangeParams{UUID: e.UUID, SessionID: "session-1",
+		AccessToken: ramp.NewAccessToken("token-of-the-player"), Network: ramp.Testnet})
+	require.NoError(t, err)
+	opened := make(chan error, 1)
+	go func() {
+		answer, err := http.Get(page)
+		if err == nil {
+			err = answer.Body.Close()
+		}
+		opened <- err
+	}()
+	require.True(t, lines.Scan())
+	assert.Contains(t, lines.Text(), `"assets"`)
+	assert.NotContains(t, lines.Text(), "token-of-the-player")
+	assert.NoError(t, <-opened)
 }
 
 func TestEmulateTakesKeys(t *testing.T) {
