@@ -1,0 +1,297 @@
+package conformance
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// assetsCases are about the answer of the assets endpoint (interface 2.4).
+func assetsCases() []Case {
+	const mend = "Answer with the envelope of section 2.4, field by field."
+	return []Case{
+		{ID: "assets-answer", Level: Must, Section: "2.4", Mend: mend,
+			Title: "An assets call is answered with HTTP 200, success true and a list in data.v1.assets.",
+			run: func(t *trial) {
+				a := t.assets(t.player)
+				t.approved(a)
+				var data struct {
+					V1 *struct{ Assets *[]json.RawMessage } `json:"v1"`
+				}
+				err := json.Unmarshal(a.envelope["data"], &data)
+				if t.err == nil && (err != nil || data.V1 == nil || data.V1.Assets == nil) {
+					t.fail("data without a list in v1.assets", "a list, empty for a player without assets")
+				}
+			}},
+		{ID: "assets-error-code-null", Level: Must, Section: "2.4", Mend: "Write errorCode as null on success, do not leave it out.",
+			Title: "The errorCode of an assets answer is there, and null.",
+			run:   func(t *trial) { t.errorCodeNull(t.assets(t.player)) }},
+		{ID: "assets-balance-string", Level: Must, Section: "2.4", Mend: "Write balances as JSON strings of plain decimals, not as numbers.",
+			Title: "A balance is a decimal string.",
+			run: func(t *trial) {
+				for _, h := range t.holdings(t.player) {
+					if h.raw[0] != '"' {
+						t.fail("a balance that is a JSON number", "a JSON string such as \"1000\"")
+					}
+				}
+			}},
+		{ID: "assets-balance-sign", Level: Should, Section: "2.4", Mend: "Let no order take more than the player owns.",
+			Title: "No balance is below 0.",
+			run: func(t *trial) {
+				for _, h := range t.holdings(t.player) {
+					if h.balance.Sign() < 0 {
+						t.fail("a balance of "+show(h.balance), "0 or more")
+					}
+				}
+			}},
+		{ID: "assets-id", Level: Must, Section: "2.4", Mend: "Give every asset the ID that the service console has for it.",
+			Title: "Every asset has an ID.",
+			run: func(t *trial) {
+				for _, h := range t.holdings(t.player) {
+					if h.id == "" {
+						t.fail("an asset without an id", "the asset ID of the console")
+					}
+				}
+			}},
+		{ID: "assets-id-once", Level: Should, Section: "2.4", Mend: "Add up what the player owns of an asset and list it once.",
+			Title: "No asset is listed twice.",
+			run: func(t *trial) {
+				var seen []string
+				for _, h := range t.holdings(t.player) {
+					if slices.Contains(seen, h.id) {
+						t.fail("an asset ID that is listed twice", "one entry for each asset")
+					}
+					seen = append(seen, h.id)
+				}
+			}},
+		{ID: "assets-text-fields", Level: Must, Section: "2.4", Mend: "Write player_id, name, wallet_address and server as strings, or leave them out.",
+			Title: "The player's optional fields are strings where they are given.",
+			run: func(t *trial) {
+				a := t.assets(t.player)
+				t.approved(a)
+				var data struct {
+					V1 map[string]json.RawMessage `json:"v1"`
+				}
+				_ = json.Unmarshal(a.envelope["data"], &data)
+				for _, name := range []string{"player_id", "name", "wallet_address", "server"} {
+					if value := bytes.TrimSpace(data.V1[name]); len(value) > 0 && value[0] != '"' && string(value) != "null" {
+						t.fail("data.v1."+name+" that is no string", "a string")
+					}
+				}
+			}},
+		{ID: "assets-content-type", Level: Should, Section: "2.4", Mend: "Set Content-Type to application/json on every answer.",
+			Title: "An assets answer says that it is JSON.",
+			run:   func(t *trial) { t.saysJSON(t.assets(t.player)) }},
+		{ID: "assets-other-player", Level: Must, Section: "5.1", Mend: "Keep what each session owns apart.",
+			Title: "What one player does leaves another player's assets alone.",
+			run: func(t *trial) {
+				o := t.approve(t.mintOf(t.otherPlayer()))
+				t.confirm(o, success)
+				t.moved(0)
+			}},
+		{ID: "assets-query", Level: Should, Section: "4.3", Mend: "Ignore query parameters that you do not know: older callers send language.",
+			Title: "An assets call with an unknown query parameter is answered.",
+			run: func(t *trial) {
+				t.approved(t.try(call{method: http.MethodGet, path: t.target.AssetsPath + "?language=ko", header: t.session(t.player)}))
+			}},
+		{ID: "assets-other-header", Level: Should, Section: "5.1", Mend: "Read X-Dapp-Authorization only: older callers send another Authorization too.",
+			Title: "An Authorization header beside X-Dapp-Authorization does no harm.",
+			run: func(t *trial) {
+				header := t.session(t.player)
+				header.Set("Authorization", "Bearer other")
+				t.approved(t.get(header))
+			}},
+		{ID: "assets-method", Level: Should, Section: "4.3", Mend: "Answer 405 to other methods than GET.",
+			Title: "The assets endpoint answers GET only.",
+			run: func(t *trial) {
+				t.refused(t.post(t.target.AssetsPath, t.session(t.player), []byte("{}")))
+			}},
+	}
+}
+
+// errorCodeNull wants a success that writes its errorCode.
+func (t *trial) errorCodeNull(a answer) {
+	t.approved(a)
+	if _, ok := a.envelope["errorCode"]; t.err == nil && !ok {
+		t.fail("success without the field errorCode", "errorCode null")
+	}
+}
+
+func (t *trial) saysJSON(a answer) {
+	if got := a.header.Get("Content-Type"); t.answered(a) && !strings.HasPrefix(strings.ToLower(got), "application/json") {
+		t.fail("another Content-Type, or none", "application/json")
+	}
+}
+
+// otherPlayer is a player who is not the case's own.
+func (t *trial) otherPlayer() (s session) {
+	s = t.newPlayer()
+	if t.err == nil && s.ID == t.player.ID {
+		t.skip("there is only one player")
+	}
+	return s
+}
+
+// sessionCases are about the headers that carry a session (interface 5.1).
+func sessionCases() []Case {
+	const (
+		mend   = "Verify the access token of the X-Dapp-Authorization header before anything else of the player is looked up."
+		strict = "Refuse a call whose X-Dapp headers do not name one session and one bearer token of it."
+	)
+	var cases []Case
+	for _, c := range []struct {
+		id, title string
+		level     Level
+		mend      string
+		header    string
+		values    func(session) []string
+	}{
+		{"no-token", "without an access token", Must, mend, authorization, values()},
+		{"empty-token", "with an empty access token", Must, mend, authorization, values("Bearer ")},
+		{"wrong-token", "with a token that nobody has", Must, mend, authorization, values("Bearer nobody-has-this-token")},
+		{"cut-token", "with a token whose last character is missing", Must, mend, authorization, func(s session) []string {
+			token := s.Token.Reveal()
+			return []string{"Bearer " + token[:len(token)-1]}
+		}},
+		{"long-token", "with a token that goes on after its end", Must, mend, authorization, func(s session) []string {
+			return []string{"Bearer " + s.Token.Reveal() + "x"}
+		}},
+		{"no-scheme", "with a token without the word Bearer", Should, strict, authorization, func(s session) []string {
+			return []string{s.Token.Reveal()}
+		}},
+		{"basic", "with Basic instead of Bearer", Should, strict, authorization, func(s session) []string {
+			return []string{"Basic " + s.Token.Reveal()}
+		}},
+		{"two-tokens", "with two tokens, of which one is wrong", Should, strict, authorization, func(s session) []string {
+			return []string{"Bearer " + s.Token.Reveal(), "Bearer nobody-has-this-token"}
+		}},
+		{"no-session", "without a session", Should, strict, sessionID, values()},
+		{"empty-session", "with an empty session", Should, strict, sessionID, values("")},
+		{"unknown-session", "with a session that nobody has", Should, strict, sessionID, values("nobody-has-this-session")},
+		{"two-sessions", "with two sessions, of which one is unknown", Should, strict, sessionID, func(s session) []string {
+			return []string{s.ID, "nobody-has-this-session"}
+		}},
+	} {
+		cases = append(cases,
+			Case{ID: "assets-" + c.id, Level: c.level, Section: "5.1", Mend: c.mend,
+				Title: "An assets call " + c.title + " is declined.",
+				run: func(t *trial) {
+					header := t.session(t.player)
+					header[c.header] = c.values(t.player)
+					t.declined(t.get(header))
+				}},
+			Case{ID: "validate-" + c.id, Level: c.level, Section: "5.1", Mend: c.mend,
+				Title: "A validate call " + c.title + " is declined.",
+				run: func(t *trial) {
+					body := t.mint().body.bytes()
+					header := t.signed(t.player, body)
+					header[c.header] = c.values(t.player)
+					t.declined(t.post(t.target.ValidatePath, header, body))
+					t.moved(0)
+				}})
+	}
+	return append(cases,
+		Case{ID: "assets-foreign-token", Level: Must, Section: "5.1",
+			Mend:  "Check that the access token belongs to the session, or take the player from the token alone.",
+			Title: "One player's token does not show another player's assets.",
+			run: func(t *trial) {
+				other := t.otherPlayer()
+				theirs := t.balance(other)
+				// Two fresh players own the same, so that the one is made to differ.
+				o := t.approve(t.mint())
+				t.confirm(o, success)
+				if t.now().Cmp(theirs) == 0 {
+					t.skip("two players own the same, whatever they do")
+				}
+				mixed := session{ID: t.player.ID, Token: other.Token}
+				if a := t.assets(mixed); t.answered(a) && a.succeeded() && t.balance(mixed).Cmp(theirs) != 0 {
+					t.fail("the assets of the session, for a token of another", "a decline, or the assets of the token's own player")
+				}
+			}},
+		Case{ID: "assets-foreign-token-declined", Level: Should, Section: "5.1", Mend: strict,
+			Title: "An assets call with another player's token is declined.",
+			run: func(t *trial) {
+				t.declined(t.assets(session{ID: t.player.ID, Token: t.otherPlayer().Token}))
+			}},
+		Case{ID: "validate-foreign-token", Level: Must, Section: "5.1",
+			Mend:  "Check that the access token belongs to the session, or take the player from the token alone.",
+			Title: "One player's token does not spend another player's assets.",
+			run: func(t *trial) {
+				t.either(t.validate(t.mintOf(session{ID: t.player.ID, Token: t.otherPlayer().Token})))
+				t.moved(0)
+			}},
+		Case{ID: "validate-foreign-token-declined", Level: Should, Section: "5.1", Mend: strict,
+			Title: "A validate call with another player's token is declined.",
+			run: func(t *trial) {
+				t.declined(t.validate(t.mintOf(session{ID: t.player.ID, Token: t.otherPlayer().Token})))
+				t.moved(0)
+			}},
+		Case{ID: "assets-header-case", Level: Must, Section: "5.1", Mend: namesMend,
+			Title: "An assets call is answered whatever the case of its header names.",
+			run: func(t *trial) {
+				for _, spell := range spellings {
+					t.approved(t.get(spelled(t.session(t.player), spell)))
+				}
+			}},
+		Case{ID: "validate-header-case", Level: Must, Section: "5.1", Mend: namesMend,
+			Title: "A validate call is answered whatever the case of its header names.",
+			run: func(t *trial) {
+				for _, spell := range spellings {
+					o := t.mint()
+					body := o.body.bytes()
+					t.approved(t.post(t.target.ValidatePath, spelled(t.signed(t.player, body), spell), body))
+					t.confirm(o, failure)
+				}
+				t.moved(0)
+			}},
+		Case{ID: "result-header-case", Level: Must, Section: "5.1", Mend: namesMend,
+			Title: "A result call is answered whatever the case of its header names.",
+			run: func(t *trial) {
+				for _, spell := range spellings {
+					o := t.approve(t.mint())
+					body := o.result(failure).bytes()
+					t.confirmed(t.post(t.target.ResultPath, spelled(t.signed(t.player, body), spell), body))
+				}
+				t.moved(0)
+			}},
+		Case{ID: "result-other-session", Level: Should, Section: "6",
+			Mend:  "Trust the session_id of the signed body, and refuse a header that says otherwise: no HMAC covers the headers.",
+			Title: "A result whose session header contradicts its signed body pays nobody.",
+			run: func(t *trial) {
+				o := t.approve(t.mint())
+				then, other := t.now(), t.otherPlayer()
+				theirs := t.balance(other)
+				body := o.result(failure).bytes()
+				t.refused(t.post(t.target.ResultPath, t.signed(other, body), body))
+				t.still(then)
+				t.movedFor(other, theirs, zero())
+				t.confirm(o, failure)
+				t.moved(0)
+			}},
+	)
+}
+
+const namesMend = "Look headers up without regard to the case of their names."
+
+const (
+	authorization = "x-dapp-authorization"
+	sessionID     = "x-dapp-sessionid"
+	signature     = "x-hmac-signature"
+)
+
+func values(all ...string) func(session) []string {
+	return func(session) []string { return all }
+}
+
+// spellings are the cases in which header names occur.
+var spellings = []func(string) string{strings.ToLower, strings.ToUpper, http.CanonicalHeaderKey}
+
+func spelled(header http.Header, spell func(string) string) http.Header {
+	out := make(http.Header)
+	for name, values := range header {
+		out[spell(name)] = values
+	}
+	return out
+}

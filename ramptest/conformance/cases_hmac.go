@@ -1,0 +1,227 @@
+package conformance
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"strings"
+)
+
+// endpoint is one of the two endpoints whose calls carry an HMAC. A case that
+// is about both begins with an approved mint where it is about the result, so
+// that there is something to gain.
+type endpoint struct {
+	name string
+	path func(*Target) string
+	body func(t *trial) (order, object) // a right body, and its order
+	over func(t *trial, o order)        // the order is approved, or confirmed, after all
+}
+
+var (
+	atValidate = endpoint{"validate", func(t *Target) string { return t.ValidatePath },
+		func(t *trial) (order, object) { o := t.mint(); return o, o.body },
+		func(t *trial, o order) {
+			t.approve(o)
+			t.confirm(o, failure)
+		}}
+	atResult = endpoint{"result", func(t *Target) string { return t.ResultPath },
+		func(t *trial) (order, object) { o := t.approve(t.mint()); return o, o.result(failure) },
+		func(t *trial, o order) { t.confirm(o, failure) }}
+)
+
+// send posts a body under headers that were bent.
+func (e endpoint) send(t *trial, bend func(http.Header, []byte), right object) answer {
+	body := right.bytes()
+	header := t.signed(t.player, body)
+	bend(header, body)
+	return t.post(e.path(t.target), header, body)
+}
+
+// takes wants a right answer to a body that is signed as it is.
+func (e endpoint) takes(t *trial, body []byte) {
+	a := t.post(e.path(t.target), t.signed(t.player, body), body)
+	if e.name == atResult.name {
+		t.confirmed(a)
+		return
+	}
+	t.approved(a)
+}
+
+// hmacCases are about the X-HMAC-SIGNATURE header (interface 5.2).
+func hmacCases() []Case {
+	var cases []Case
+	for _, e := range []endpoint{atValidate, atResult} {
+		cases = append(cases, e.hmacCases()...)
+	}
+	return cases
+}
+
+func (e endpoint) hmacCases() []Case {
+	const (
+		mend = "Compute HMAC-SHA256 over the raw bytes of the body with the console's key, and compare all 32 bytes in constant time."
+		keep = "Compute the HMAC over the bytes as they came: read the body once, verify, and decode afterwards."
+	)
+	// An unauthentic call is declined and moves nothing, and does not spoil the
+	// order: the right call still does its work.
+	spoiled := func(bend func(t *trial, header http.Header, body []byte)) func(*trial) {
+		return func(t *trial) {
+			o, right := e.body(t)
+			then := t.now()
+			t.declined(e.send(t, func(header http.Header, body []byte) { bend(t, header, body) }, right))
+			t.still(then)
+			e.over(t, o)
+			t.moved(0)
+		}
+	}
+	signed := func(values ...string) func(*trial, http.Header, []byte) {
+		return func(_ *trial, header http.Header, _ []byte) { header[signature] = values }
+	}
+	changed := func(change func(right string) string) func(*trial, http.Header, []byte) {
+		return func(_ *trial, header http.Header, _ []byte) {
+			header[signature] = []string{change(header[signature][0])}
+		}
+	}
+	call := "A " + e.name + " call "
+	var cases []Case
+	for _, c := range []struct {
+		id, title string
+		level     Level
+		bend      func(*trial, http.Header, []byte)
+	}{
+		{"missing", "without an HMAC", Must, signed()},
+		{"empty", "with an empty HMAC", Must, signed("")},
+		{"short", "with half an HMAC", Must, changed(func(right string) string { return right[:32] })},
+		{"long", "with an HMAC that goes on after its end", Must, changed(func(right string) string { return right + "00" })},
+		{"not-hex", "with an HMAC that is not hex", Must, signed(strings.Repeat("zz", 32))},
+		{"zero", "with an HMAC of zeros", Must, signed(strings.Repeat("00", 32))},
+		{"last-digit", "whose HMAC differs in its last digit", Must, changed(func(right string) string {
+			last := byte('0')
+			if right[63] == last {
+				last = '1'
+			}
+			return right[:63] + string(last)
+		})},
+		{"other-key", "with an HMAC under another key", Must, func(_ *trial, header http.Header, body []byte) {
+			header[signature] = []string{sum([]byte("another key"), body)}
+		}},
+		{"empty-key", "with an HMAC under an empty key", Must, func(_ *trial, header http.Header, body []byte) {
+			header[signature] = []string{sum(nil, body)}
+		}},
+		{"other-body", "with the HMAC of another body", Must, func(t *trial, header http.Header, _ []byte) {
+			header[signature] = []string{t.target.Key.Sign([]byte("{}"))}
+		}},
+		{"no-body", "with the HMAC of no body", Must, func(t *trial, header http.Header, _ []byte) {
+			header[signature] = []string{t.target.Key.Sign(nil)}
+		}},
+		{"digest", "with the plain SHA-256 of its body", Must, func(_ *trial, header http.Header, body []byte) {
+			plain := sha256.Sum256(body)
+			header[signature] = []string{hex.EncodeToString(plain[:])}
+		}},
+		{"two", "with two HMACs, of which the first is wrong", Should, func(_ *trial, header http.Header, _ []byte) {
+			header[signature] = []string{strings.Repeat("00", 32), header[signature][0]}
+		}},
+	} {
+		cases = append(cases, Case{ID: e.name + "-hmac-" + c.id, Level: c.level, Section: "5.2", Mend: mend,
+			Title: call + c.title + " is declined and moves nothing.", run: spoiled(c.bend)})
+	}
+	return append(cases,
+		Case{ID: e.name + "-tampered", Level: Must, Section: "5.2", Mend: keep,
+			Title: call + "whose body was changed on the way is declined and moves nothing.",
+			run: func(t *trial) {
+				o, right := e.body(t)
+				then := t.now()
+				tampered := right.with("intent.from.0.amount", number(3*t.target.Amount)).bytes()
+				t.declined(t.post(e.path(t.target), t.signed(t.player, right.bytes()), tampered))
+				t.still(then)
+				e.over(t, o)
+				t.moved(0)
+			}},
+		Case{ID: e.name + "-hmac-first", Level: Should, Section: "5.2",
+			Mend:  "Verify the HMAC before anything of the body is decoded.",
+			Title: call + "that is neither authentic nor JSON is answered as one that is not authentic.",
+			run: func(t *trial) {
+				_, right := e.body(t)
+				bad := e.send(t, func(header http.Header, _ []byte) { header[signature] = []string{strings.Repeat("00", 32)} }, right)
+				t.declined(bad)
+				text := []byte("this is not JSON")
+				header := t.signed(t.player, text)
+				header[signature] = []string{strings.Repeat("00", 32)}
+				worse := t.post(e.path(t.target), header, text)
+				t.declined(worse)
+				if t.err == nil && (bad.status != worse.status || bad.code() != worse.code()) {
+					t.fail("the answer "+worse.String(), "the answer that JSON with the same HMAC gets: "+bad.String())
+				}
+			}},
+		Case{ID: e.name + "-hmac-kept-secret", Level: Should, Section: "5.2",
+			Mend:  "Do not tell a caller which HMAC would have been right.",
+			Title: "The answer to " + strings.ToLower(call) + "with a wrong HMAC does not hold the right one.",
+			run: func(t *trial) {
+				_, right := e.body(t)
+				a := e.send(t, func(header http.Header, _ []byte) { header[signature] = []string{strings.Repeat("00", 32)} }, right)
+				if t.answered(a) && bytes.Contains(bytes.ToLower(a.body), []byte(t.target.Key.Sign(right.bytes()))) {
+					t.fail("the right HMAC in the answer", "an answer without it")
+				}
+			}},
+		Case{ID: e.name + "-hmac-capitals", Level: Should, Section: "5.2",
+			Mend:  "Decode the hex of the header and compare bytes, not text.",
+			Title: call + "whose HMAC is in upper-case hex is answered.",
+			run: func(t *trial) {
+				o, right := e.body(t)
+				a := e.send(t, func(header http.Header, _ []byte) {
+					header[signature] = []string{strings.ToUpper(header[signature][0])}
+				}, right)
+				if t.answered(a) && !a.succeeded() {
+					t.fail(a.String(), "success")
+				}
+				e.over(t, o)
+				t.moved(0)
+			}},
+		Case{ID: e.name + "-raw-indented", Level: Must, Section: "5.2", Mend: keep,
+			Title: call + "with a pretty-printed body is answered.",
+			run: func(t *trial) {
+				o, right := e.body(t)
+				var b bytes.Buffer
+				_ = json.Indent(&b, right.bytes(), " ", "\t")
+				e.takes(t, append([]byte("\r\n "), append(b.Bytes(), "\r\n"...)...))
+				e.over(t, o)
+				t.moved(0)
+			}},
+		Case{ID: e.name + "-raw-escapes", Level: Must, Section: "5.2", Mend: keep,
+			Title: call + "whose body writes letters as JSON escapes is answered.",
+			run: func(t *trial) {
+				o, right := e.body(t)
+				e.takes(t, bytes.Replace(right.bytes(), []byte(`"mint"`), []byte(`"\u006dint"`), 1))
+				e.over(t, o)
+				t.moved(0)
+			}},
+		Case{ID: e.name + "-raw-order", Level: Must, Section: "5.2", Mend: keep,
+			Title: call + "whose fields come in another order is answered.",
+			run: func(t *trial) {
+				o, right := e.body(t)
+				id, _ := json.Marshal(right.at("uuid"))
+				rest := right.without("uuid").bytes()
+				e.takes(t, append([]byte(`{"uuid":`+string(id)+","), rest[1:]...))
+				e.over(t, o)
+				t.moved(0)
+			}},
+		Case{ID: e.name + "-raw-unicode", Level: Should, Section: "5.2", Mend: keep,
+			Title: call + "with an unknown field in Korean, quotes and angle brackets is answered.",
+			run: func(t *trial) {
+				o, right := e.body(t)
+				body := right.bytes()
+				e.takes(t, append([]byte(`{"note":"홍길동 <\"&\/>",`), body[1:]...))
+				e.over(t, o)
+				t.moved(0)
+			}},
+	)
+}
+
+// sum is an HMAC that no [ramp.HMACKey] makes: an empty key is possible.
+func sum(key, body []byte) string {
+	mac := hmac.New(sha256.New, key)
+	mac.Write(body)
+	return hex.EncodeToString(mac.Sum(nil))
+}

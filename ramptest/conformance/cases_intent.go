@@ -1,0 +1,135 @@
+package conformance
+
+import "math/big"
+
+// intentCases are about what an intent may say (interface 2.5).
+func intentCases() []Case {
+	const (
+		pair  = "Work out mint or burn from method and type together, and refuse a pair that is neither."
+		sides = "Let a mint go from asset to a token, and a burn from a token to asset; refuse the rest."
+	)
+	other := func(t *trial) order { return t.mint().bent(set("intent.to.0.id", "item_of_nobody")) }
+	cases := []Case{
+		{ID: "intent-mint-disassemble", Level: Should, Section: "2.5", Mend: pair,
+			Title: "Method mint with type disassemble is declined.",
+			run:   declines(mint, set("intent.type", "disassemble"))},
+		{ID: "intent-burn-assemble", Level: Should, Section: "2.5", Mend: pair,
+			Title: "Method burn-permit with type assemble is declined.",
+			run:   declines(burn, set("intent.type", "assemble"))},
+		{ID: "intent-mint-as-burn", Level: Should, Section: "2.5", Mend: pair,
+			Title: "Method burn-permit with the sides of a mint is declined.",
+			run:   declines(mint, set("intent.method", "burn-permit"), set("intent.type", "disassemble"))},
+		{ID: "intent-unknown-method", Level: Should, Section: "2.5", Mend: pair,
+			Title: "An unknown method is declined.",
+			run:   declines(mint, set("intent.method", "steal"))},
+		{ID: "intent-unknown-type", Level: Should, Section: "2.5", Mend: pair,
+			Title: "An unknown type is declined.",
+			run:   declines(mint, set("intent.type", "reassemble"))},
+		{ID: "intent-mint-from-token", Level: Should, Section: "2.5", Mend: sides,
+			Title: "A mint from a token is declined.",
+			run:   declines(mint, set("intent.from.0.type", "ERC20"))},
+		{ID: "intent-mint-to-asset", Level: Should, Section: "2.5", Mend: sides,
+			Title: "A mint to an asset of the game is declined.",
+			run:   declines(other, set("intent.to.0.type", "asset"))},
+		{ID: "intent-burn-from-asset", Level: Should, Section: "2.5", Mend: sides,
+			Title: "A burn from an asset of the game is declined.",
+			run:   declines(burn, set("intent.from.0.type", "asset"))},
+		{ID: "intent-burn-to-token", Level: Should, Section: "2.5", Mend: sides,
+			Title: "A burn to a token is declined.",
+			run:   declines(burn, set("intent.to.0.type", "ERC20"))},
+		{ID: "intent-method-burn", Level: Should, Section: "2.5",
+			Mend:  "Accept burn beside burn-permit: the field's description has both.",
+			Title: "Method burn is a burn.",
+			run:   takes(burn, success, 1, set("intent.method", "burn"))},
+		{ID: "intent-small-erc20", Level: Should, Section: "2.5",
+			Mend:  "Compare the token types without regard to case: older messages write erc20.",
+			Title: "A mint to erc20 in lower case is approved.",
+			run:   takes(mint, success, -1, set("intent.to.0.type", "erc20"))},
+		{ID: "intent-unknown-asset", Level: Must, Section: "2.5",
+			Mend:  "Treat an asset that you do not know as one that the player does not own.",
+			Title: "A mint of an asset that the game does not have is declined.",
+			run:   declines(mint, set("intent.from.0.id", "item_of_nobody"))},
+		{ID: "intent-burn-unknown-asset", Level: Should, Section: "2.5",
+			Mend:  "Approve a burn only when its assets can be granted later.",
+			Title: "A burn to an asset that the game does not have is declined.",
+			run:   declines(burn, set("intent.to.0.id", "item_of_nobody"))},
+		{ID: "intent-second-short", Level: Must, Section: "2.5",
+			Mend:  "Take all assets of an order in one transaction, or none.",
+			Title: "A mint whose second asset the player lacks takes nothing of the first.",
+			run: func(t *trial) {
+				t.declined(t.validate(t.mint().bent(set("intent.from", list{
+					entry("asset", t.asset, t.times(1, 0)), entry("asset", "item_of_nobody", t.times(1, 0))}))))
+				t.moved(0)
+			}},
+		{ID: "intent-asset-twice", Level: Must, Section: "2.5",
+			Mend:  "Add up the entries of an intent by asset before you check and take them.",
+			Title: "A mint that lists an asset twice takes the sum, or is declined.",
+			run: func(t *trial) {
+				o := t.mint().bent(set("intent.from", list{
+					entry("asset", t.asset, t.times(1, 0)), entry("asset", t.asset, t.times(2, 0))}))
+				if t.either(t.validate(o)) {
+					t.confirm(o, success)
+					t.moved(-3)
+					return
+				}
+				t.moved(0)
+			}},
+		{ID: "intent-asset-twice-back", Level: Must, Section: "3",
+			Mend:  "Give back the sum of what was taken, by asset.",
+			Title: "A failed mint that listed an asset twice gives all of it back.",
+			run: func(t *trial) {
+				o := t.mint().bent(set("intent.from", list{
+					entry("asset", t.asset, t.times(1, 0)), entry("asset", t.asset, t.times(2, 0))}))
+				if t.either(t.validate(o)) {
+					t.confirm(o, failure)
+				}
+				t.moved(0)
+			}},
+		{ID: "intent-burn-asset-twice", Level: Must, Section: "2.5",
+			Mend:  "Add up the entries of an intent by asset before you grant them.",
+			Title: "A burn that lists an asset twice grants the sum, or is declined.",
+			run: func(t *trial) {
+				o := t.burn().bent(set("intent.to", list{
+					entry("asset", t.asset, t.times(1, 0)), entry("asset", t.asset, t.times(2, 0))}))
+				if t.either(t.validate(o)) {
+					t.confirm(o, success)
+					t.moved(3)
+					return
+				}
+				t.moved(0)
+			}},
+		{ID: "intent-sum-too-much", Level: Must, Section: "2.5",
+			Mend:  "Compare the sum of an asset's entries with the balance, not each of them.",
+			Title: "A mint whose entries of one asset add up to more than the player owns is declined.",
+			run: func(t *trial) {
+				half := new(big.Rat).Mul(t.before, big.NewRat(3, 5))
+				part := raw(new(big.Int).Quo(half.Num(), half.Denom()).String())
+				t.declined(t.validate(t.mint().bent(set("intent.from", list{
+					entry("asset", t.asset, part), entry("asset", t.asset, part)}))))
+				t.moved(0)
+			}},
+		{ID: "intent-two-assets", Level: Must, Section: "2.5", needs: aSecondAsset,
+			Mend:  "Take every entry of intent.from, and give every one back.",
+			Title: "A mint of two assets takes both, and gives both back when it fails; or it is declined.",
+			run: func(t *trial) {
+				both := func() order {
+					return t.mint().bent(set("intent.from", list{
+						entry("asset", t.asset, t.times(1, 0)), entry("asset", t.second, t.times(1, 0))}))
+				}
+				had := owned(t.holdings(t.player), t.second)
+				o, moved := both(), int64(0)
+				if t.either(t.validate(o)) {
+					t.confirm(o, success)
+					moved = -1
+					again := t.approve(both())
+					t.confirm(again, failure)
+				}
+				t.moved(moved)
+				now := owned(t.holdings(t.player), t.second)
+				if by := new(big.Rat).Sub(now, had); t.err == nil && by.Cmp(big.NewRat(moved*t.target.Amount, 1)) != 0 {
+					t.fail("the second asset moved by "+show(by), "by "+show(big.NewRat(moved*t.target.Amount, 1)))
+				}
+			}},
+	}
+	return cases
+}

@@ -1,0 +1,209 @@
+package conformance
+
+import (
+	"fmt"
+	"math/big"
+)
+
+// orderCases are about whole orders and repeated validate calls (interface 1,
+// 2.5, 3).
+func orderCases() []Case {
+	const (
+		once = "Record the order under its uuid and take the assets in one transaction; a uuid that is there already takes nothing."
+		pin  = "Store what was approved under a uuid, and decline a validate call that differs from it."
+	)
+	return []Case{
+		{ID: "mint-succeeds", Level: Must, Section: "1", Mend: "Take intent.from of a mint, and keep it when the transaction succeeded.",
+			Title: "A mint that succeeds takes its assets.", run: takes(mint, success, -1)},
+		{ID: "mint-fails", Level: Must, Section: "3", Mend: "Give back what a mint took when receipt.status is not 0x1.",
+			Title: "A mint that fails gives its assets back.", run: takes(mint, failure, 0)},
+		{ID: "burn-succeeds", Level: Must, Section: "1", Mend: "Grant intent.to of a burn when its transaction succeeded.",
+			Title: "A burn that succeeds grants its assets.", run: takes(burn, success, 1)},
+		{ID: "burn-fails", Level: Must, Section: "3", Mend: "Grant nothing for a burn that failed.",
+			Title: "A burn that fails grants nothing.", run: takes(burn, failure, 0)},
+		{ID: "mint-takes-at-validate", Level: Should, Section: "3",
+			Mend:  "Take the assets of a mint at validate, so that the player cannot spend them while the chain works.",
+			Title: "The assets of a mint are gone when it is approved.",
+			run: func(t *trial) {
+				o := t.approve(t.mint())
+				t.moved(-1)
+				t.confirm(o, failure)
+			}},
+		{ID: "burn-grants-at-result", Level: Should, Section: "3",
+			Mend:  "Grant the assets of a burn at its successful result: before it, the tokens may still be the player's.",
+			Title: "The assets of a burn are not there before its result.",
+			run: func(t *trial) {
+				o := t.approve(t.burn())
+				t.moved(0)
+				t.confirm(o, failure)
+			}},
+		{ID: "mint-several", Level: Must, Section: "1", Mend: once,
+			Title: "Three mints of one player, of which the second fails, take two times.",
+			run: func(t *trial) {
+				a, b, c := t.approve(t.mint()), t.approve(t.mint()), t.approve(t.mint())
+				t.confirm(c, success)
+				t.confirm(b, failure)
+				t.confirm(a, success)
+				t.moved(-2)
+			}},
+		{ID: "validate-twice", Level: Must, Section: "2.5", Mend: once,
+			Title: "The same validate call twice takes once.",
+			run: func(t *trial) {
+				o := t.approve(t.mint())
+				t.either(t.validate(o))
+				t.confirm(o, success)
+				t.moved(-1)
+			}},
+		{ID: "validate-twice-back", Level: Must, Section: "2.5", Mend: once,
+			Title: "The same validate call twice, and a failure, leave the player as they were.",
+			run: func(t *trial) {
+				o := t.approve(t.mint())
+				t.either(t.validate(o))
+				t.confirm(o, failure)
+				t.moved(0)
+			}},
+		{ID: "validate-twice-approved", Level: Should, Section: "2.5",
+			Mend:  "Approve and sign the same order again: the first answer may have been lost on its way.",
+			Title: "The same validate call is approved again.",
+			run: func(t *trial) {
+				o := t.approve(t.mint())
+				t.approve(o)
+				t.confirm(o, failure)
+				t.moved(0)
+			}},
+		{ID: "validate-at-once", Level: Must, Section: "2.5",
+			Mend:  "Let a unique key on the uuid decide which of two calls came first; to look and then to insert is too late.",
+			Title: fmt.Sprintf("The same validate call %d times at once takes once.", crowd),
+			run: func(t *trial) {
+				o := t.mint()
+				approved := 0
+				for _, a := range t.crowd(func(int) answer { return t.validate(o) }) {
+					if t.either(a) {
+						approved++
+					}
+				}
+				if approved == 0 {
+					t.approve(o) // they may all have been in each other's way
+				}
+				t.confirm(o, success)
+				t.moved(-1)
+			}},
+		{ID: "mints-at-once", Level: Must, Section: "2.5",
+			Mend:  "Change a balance in one statement or under a lock: two orders that read the same balance lose one of their changes.",
+			Title: fmt.Sprintf("Different mints at once, %d of them, take as often as they are approved.", crowd),
+			run: func(t *trial) {
+				orders := make([]order, crowd)
+				for i := range orders {
+					orders[i] = t.mint()
+				}
+				approved := int64(0)
+				for i, a := range t.crowd(func(i int) answer { return t.validate(orders[i]) }) {
+					if t.either(a) {
+						approved++
+						t.confirm(orders[i], success)
+					}
+				}
+				t.moved(-approved)
+			}},
+		{ID: "mints-at-once-short", Level: Must, Section: "2.5",
+			Mend:  "Compare with the balance and change it in one statement or under a lock.",
+			Title: fmt.Sprintf("Of %d mints at once, of which each takes most of what the player owns, one is approved at most.", crowd),
+			run: func(t *trial) {
+				most := new(big.Rat).Mul(t.before, big.NewRat(3, 5))
+				part := raw(new(big.Int).Quo(most.Num(), most.Denom()).String())
+				orders := make([]order, crowd)
+				for i := range orders {
+					orders[i] = t.mint().bent(set("intent.from.0.amount", part))
+				}
+				approved := 0
+				for i, a := range t.crowd(func(i int) answer { return t.validate(orders[i]) }) {
+					if t.either(a) {
+						approved++
+						t.confirm(orders[i], failure)
+					}
+				}
+				if approved > 1 {
+					t.fail(fmt.Sprintf("%d approvals", approved), "one at most")
+				}
+				t.moved(0)
+			}},
+		{ID: "validate-other-amount", Level: Must, Section: "2.5", Mend: pin,
+			Title: "A second validate call under a uuid, for more, is declined or paid for.",
+			run: func(t *trial) {
+				o := t.approve(t.mint())
+				more := o.bent(set("intent.from.0.amount", t.times(3, 0)))
+				taken := int64(-1)
+				if t.either(t.validate(more)) {
+					o, taken = more, -3
+				}
+				t.confirm(o, success)
+				t.moved(taken)
+			}},
+		{ID: "validate-other-amount-declined", Level: Should, Section: "2.5", Mend: pin,
+			Title: "A second validate call under a uuid, with another amount, is declined.",
+			run:   second(func(t *trial) edit { return set("intent.from.0.amount", t.times(2, 0)) })},
+		{ID: "validate-other-digest", Level: Should, Section: "2.5", Mend: pin,
+			Title: "A second validate call under a uuid, with another digest, is declined: it would be a second mint.",
+			run:   second(func(*trial) edit { return set("digest", digestOf("cd")) })},
+		{ID: "validate-other-tokens", Level: Should, Section: "2.5", Mend: pin,
+			Title: "A second validate call under a uuid, for more tokens, is declined.",
+			run:   second(func(t *trial) edit { return set("intent.to.0.amount", number(5*t.target.Tokens)) })},
+		{ID: "validate-other-direction", Level: Should, Section: "2.5", Mend: pin,
+			Title: "A burn under the uuid of a mint is declined.",
+			run:   second(func(t *trial) edit { return set("intent", t.burn().body.at("intent")) })},
+		{ID: "validate-other-owner", Level: Should, Section: "2.5", Mend: pin,
+			Title: "Another player's validate call under a uuid is declined.",
+			run: func(t *trial) {
+				o := t.approve(t.mint())
+				then, other := t.now(), t.otherPlayer()
+				theirs := t.balance(other)
+				stolen := o
+				stolen.owner = other
+				t.declined(t.validate(stolen))
+				t.movedFor(other, theirs, zero())
+				t.still(then)
+				t.confirm(o, failure)
+				t.moved(0)
+			}},
+		{ID: "validate-after-failure", Level: Should, Section: "3",
+			Mend:  "Decline a validate call for an order that is over: its signature was for assets that were given back.",
+			Title: "A validate call for a mint that failed is declined.",
+			run: func(t *trial) {
+				o := t.approve(t.mint())
+				t.confirm(o, failure)
+				t.declined(t.validate(o))
+				t.moved(0)
+			}},
+		{ID: "validate-after-success", Level: Must, Section: "2.5", Mend: once,
+			Title: "A validate call for a mint that succeeded takes nothing again.",
+			run: func(t *trial) {
+				o := t.approve(t.mint())
+				t.confirm(o, success)
+				t.either(t.validate(o))
+				t.moved(-1)
+			}},
+		{ID: "validate-declined-then-right", Level: Should, Section: "2.5",
+			Mend:  "Leave no trace of a declined order: the player may ask again for less.",
+			Title: "An order that was declined for its amount may be asked for again with a right one.",
+			run: func(t *trial) {
+				o := t.mint()
+				t.declined(t.validate(o.bent(set("intent.from.0.amount", t.beyond("2147483648")))))
+				t.approve(o)
+				t.confirm(o, success)
+				t.moved(-1)
+			}},
+	}
+}
+
+// second is the story of an approved mint, and of another call under its uuid
+// that is declined and does not spoil it.
+func second(bend func(*trial) edit) func(*trial) {
+	return func(t *trial) {
+		o := t.approve(t.mint())
+		then := t.now()
+		t.declined(t.validate(o.bent(bend(t))))
+		t.still(then)
+		t.confirm(o, failure)
+		t.moved(0)
+	}
+}

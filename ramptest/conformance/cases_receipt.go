@@ -1,0 +1,151 @@
+package conformance
+
+import (
+	"fmt"
+	"strings"
+)
+
+// receiptCases are about the forms of a receipt (interface 6): what a failed
+// one gives back and a successful one grants does not depend on the rest of it.
+func receiptCases() []Case {
+	const (
+		read    = "Read of a receipt what you act on, its status, and let the other fields have every form of section 6."
+		lenient = "Read quantities as hex, as a number or not at all, and ignore what you do not act on: nodes differ."
+		absent  = "Treat a status that is missing or unreadable as no outcome: give nothing back for it, and refuse the result."
+	)
+	var cases []Case
+	for _, c := range []struct {
+		id, title string
+		level     Level
+		mend      string
+		bend      func(object) object
+	}{
+		{"type-7", "of type 0x7, whose gas was sponsored", Must, read, with("receipt.type", "0x7")},
+		{"no-fee", "without fee_rate and actual", Must, read, func(o object) object {
+			return o.without("intent.fee_rate").without("intent.actual")
+		}},
+		{"fee", "with a fee_rate of 2000 and an actual of 0.8", Must, read, func(o object) object {
+			return o.with("intent.fee_rate", number(2000)).with("intent.actual", "0.8")
+		}},
+		{"block-timestamp", "whose log has a blockTimestamp that is not 0", Must, read, withLog("blockTimestamp", number(1763690000))},
+		{"removed", "whose log was removed", Should, read, withLog("removed", true)},
+		{"no-logs", "without a log", Must, read, with("receipt.logs", list{})},
+		{"no-topics", "whose log has no topics", Must, read, withLog("topics", list{})},
+		{"status-only", "with nothing but its status", Should, lenient, func(o object) object {
+			return o.with("receipt", object{"status": o.at("receipt.status")})
+		}},
+		{"null-contract", "whose contractAddress is null", Should, lenient, with("receipt.contractAddress", nil)},
+		{"null-logs", "whose logs are null", Should, lenient, with("receipt.logs", nil)},
+		{"no-bloom", "without logsBloom", Should, lenient, func(o object) object { return o.without("receipt.logsBloom") }},
+		{"unknown-type", "of the type 0x7e", Should, lenient, with("receipt.type", "0x7e")},
+		{"numbers", "whose quantities are JSON numbers", Should, lenient, func(o object) object {
+			return o.with("receipt.type", number(2)).with("receipt.gasUsed", number(91_834)).with("receipt.blockNumber", number(16))
+		}},
+		{"hex-timestamp", "whose log has a blockTimestamp in hex", Should, lenient, withLog("blockTimestamp", "0x6920f0d0")},
+		{"no-timestamp", "whose log has no blockTimestamp", Should, lenient, func(o object) object {
+			return o.with("receipt.logs", list{aLog(o).without("blockTimestamp")})
+		}},
+		{"large-gas", "whose gas needs more than 64 bits", Should, lenient, with("receipt.effectiveGasPrice", "0x1"+strings.Repeat("0", 20))},
+		{"fee-payer", "with from, to and feePayer", Should, lenient, func(o object) object {
+			someone := "0x" + strings.Repeat("1", 40)
+			return o.with("receipt.from", someone).with("receipt.to", someone).with("receipt.feePayer", someone)
+		}},
+		{"number-status", "whose status is a JSON number", Should, lenient, func(o object) object {
+			if o.at("receipt.status") == success {
+				return o.with("receipt.status", number(1))
+			}
+			return o.with("receipt.status", number(0))
+		}},
+		{"padded-status", "whose status has a leading zero", Should, lenient, func(o object) object {
+			return o.with("receipt.status", "0x0"+o.at("receipt.status").(string)[2:])
+		}},
+		{"many-logs", "with 400 logs, which make 256 KiB", Should, "Let a body have 1 MiB: the interface does not show how large they get.", manyLogs},
+	} {
+		cases = append(cases,
+			Case{ID: "receipt-failed-" + c.id, Level: c.level, Section: "6", Mend: c.mend,
+				Title: "The failed receipt of a mint " + c.title + " gives back.",
+				run:   reports(mint, failure, 0, c.bend)},
+			Case{ID: "receipt-" + c.id, Level: c.level, Section: "6", Mend: c.mend,
+				Title: "The successful receipt of a burn " + c.title + " grants.",
+				run:   reports(burn, success, 1, c.bend)})
+	}
+	cases = append(cases,
+		Case{ID: "receipt-status-2", Level: Must, Section: "3", Mend: "Give back for every status other than 0x1.",
+			Title: "A mint whose receipt has status 0x2 gives back, for it is not 0x1.",
+			run:   reports(mint, failure, 0, with("receipt.status", "0x2"))},
+		Case{ID: "receipt-burn-status-2", Level: Must, Section: "3", Mend: "Grant for the status 0x1 only.",
+			Title: "A burn whose receipt has status 0x2 grants nothing, for it is not 0x1.",
+			run:   reports(burn, failure, 0, with("receipt.status", "0x2"))})
+	for _, c := range []struct {
+		id, title string
+		bend      func(object) object
+	}{
+		{"no-receipt", "without a receipt", func(o object) object { return o.without("receipt") }},
+		{"null-receipt", "whose receipt is null", with("receipt", nil)},
+		{"no-status", "without a status", func(o object) object { return o.without("receipt.status") }},
+		{"null-status", "whose status is null", with("receipt.status", nil)},
+		{"empty-status", "whose status is empty", with("receipt.status", "")},
+		{"0x-status", "whose status is 0x", with("receipt.status", "0x")},
+		{"true-status", "whose status is true", with("receipt.status", true)},
+		{"text-status", "whose status is a word", with("receipt.status", "failed")},
+	} {
+		cases = append(cases,
+			Case{ID: "mint-" + c.id, Level: Should, Section: "6", Mend: absent,
+				Title: "A mint's result " + c.title + " gives nothing back, and does not end the order.",
+				run:   unread(mint, failure, 0, c.bend)},
+			Case{ID: "burn-" + c.id, Level: Should, Section: "6", Mend: absent,
+				Title: "A burn's result " + c.title + " grants nothing, and does not end the order.",
+				run:   unread(burn, success, 1, c.bend)})
+	}
+	return cases
+}
+
+func with(path string, value any) func(object) object {
+	return func(o object) object { return o.with(path, value) }
+}
+
+// withLog gives the receipt one log, also where it had none.
+func withLog(field string, value any) func(object) object {
+	return func(o object) object {
+		return o.with("receipt.logs", list{aLog(o).with(field, value)})
+	}
+}
+
+func aLog(o object) object {
+	return object{
+		"address": "0x" + strings.Repeat("1", 40), "topics": list{"0x" + strings.Repeat("2", 64)}, "data": "0x",
+		"blockNumber": "0x10", "transactionHash": o.at("tx_hash"), "transactionIndex": "0x0",
+		"blockHash": o.at("receipt.blockHash"), "blockTimestamp": number(0), "logIndex": "0x0", "removed": false,
+	}
+}
+
+func manyLogs(o object) object {
+	logs := make(list, 400)
+	for i := range logs {
+		logs[i] = aLog(o).with("logIndex", fmt.Sprintf("0x%x", i)).with("data", "0x"+strings.Repeat("5a", 64))
+	}
+	return o.with("receipt.logs", logs)
+}
+
+// reports is the story of an order whose result has another form, and the same
+// effect.
+func reports(start func(*trial) order, status string, moved int64, bend func(object) object) func(*trial) {
+	return func(t *trial) {
+		o := t.approve(start(t))
+		t.confirmed(t.report(o, bend(o.result(status))))
+		t.moved(moved)
+	}
+}
+
+// unread is the story of an order whose first result has no outcome, and whose
+// second one has.
+func unread(start func(*trial) order, status string, moved int64, bend func(object) object) func(*trial) {
+	return func(t *trial) {
+		o := t.approve(start(t))
+		then := t.now()
+		t.refused(t.report(o, bend(o.result(status))))
+		t.still(then)
+		t.confirm(o, status)
+		t.moved(moved)
+	}
+}

@@ -1,0 +1,78 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// restartCases are about a server that ends between validate and result: a
+// result can come 12 hours later (interface 8).
+func restartCases() []Case {
+	const mend = "Commit orders, balances and sessions to a database before you answer; memory forgets them."
+	return []Case{
+		{ID: "restart-mint-fails", Level: Must, Section: "3", Mend: mend, needs: aRestart,
+			Title: "A mint that fails after a restart gives back.",
+			run: func(t *trial) {
+				o := t.approve(t.mint())
+				t.restart()
+				t.confirm(o, failure)
+				t.moved(0)
+			}},
+		{ID: "restart-burn-succeeds", Level: Must, Section: "1", Mend: mend, needs: aRestart,
+			Title: "A burn that succeeds after a restart grants.",
+			run: func(t *trial) {
+				o := t.approve(t.burn())
+				t.restart()
+				t.confirm(o, success)
+				t.moved(1)
+			}},
+		{ID: "restart-result-again", Level: Must, Section: "6", Mend: mend, needs: aRestart,
+			Title: "A result that comes again after a restart has no second effect.",
+			run: func(t *trial) {
+				mint, burn := t.approve(t.mint()), t.approve(t.burn())
+				t.confirm(mint, failure)
+				t.confirm(burn, success)
+				t.restart()
+				t.confirm(mint, failure)
+				t.confirm(burn, success)
+				t.moved(1)
+			}},
+		{ID: "restart-validate-again", Level: Must, Section: "2.5", Mend: mend, needs: aRestart,
+			Title: "A validate call that comes again after a restart takes nothing again.",
+			run: func(t *trial) {
+				o := t.approve(t.mint())
+				t.restart()
+				t.either(t.validate(o))
+				t.confirm(o, success)
+				t.moved(-1)
+			}},
+	}
+}
+
+// restart ends the server, starts it and waits until it answers.
+func (t *trial) restart() {
+	if t.err != nil {
+		return
+	}
+	t.client.CloseIdleConnections()
+	if err := t.target.Restart(t.ctx); err != nil {
+		t.err = fmt.Errorf("the server could not be restarted: %w", err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.ctx, 30*time.Second)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if a := t.assets(t.player); a.err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.fail("no answer within 30 seconds of the restart", "a server that answers again")
+			return
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package conformance
+
+import (
+	"fmt"
+	"math/big"
+	"net/http"
+)
+
+// resultCases are about results that come again, contradict each other or do
+// not belong (interface 3, 6, 8).
+func resultCases() []Case {
+	const (
+		once    = "Move an order to its end and apply the effect in one transaction; an order that is over moves nothing, and is answered with HTTP 200."
+		twice   = "Let the change of the order's state decide who applies the effect, with a lock or a conditional update; to look and then to act is too late."
+		first   = "Keep the first outcome of an order, move nothing for another one, and have a person look."
+		stored  = "Take owner, direction, assets and amounts from the order that you stored at validate, not from the result."
+		unknown = "Look the uuid up: a result for an order that you never approved moves nothing."
+	)
+	var cases []Case
+	for _, c := range []struct {
+		id, what, status string
+		start            func(*trial) order
+		moved            int64
+	}{
+		{"mint-failure", "a failed mint", failure, mint, 0},
+		{"mint-success", "a successful mint", success, mint, -1},
+		{"burn-success", "a successful burn", success, burn, 1},
+		{"burn-failure", "a failed burn", failure, burn, 0},
+	} {
+		again := success
+		if c.status == success {
+			again = failure
+		}
+		cases = append(cases,
+			Case{ID: c.id + "-twice", Level: Must, Section: "6", Mend: once,
+				Title: "The result of " + c.what + " twice has one effect, and is confirmed both times.",
+				run: func(t *trial) {
+					o := t.approve(c.start(t))
+					t.confirm(o, c.status)
+					t.confirm(o, c.status)
+					t.moved(c.moved)
+				}},
+			Case{ID: c.id + "-at-once", Level: Must, Section: "6", Mend: twice,
+				Title: fmt.Sprintf("The result of %s %d times at once has one effect.", c.what, crowd),
+				run: func(t *trial) {
+					o := t.approve(c.start(t))
+					for _, a := range t.crowd(func(int) answer { return t.report(o, o.result(c.status)) }) {
+						if t.answered(a) && !a.succeeded() && a.status != http.StatusInternalServerError {
+							t.fail(a.String(), "a confirmation, or HTTP 500 for another delivery")
+						}
+					}
+					t.confirm(o, c.status)
+					t.moved(c.moved)
+				}},
+			Case{ID: c.id + "-then-other", Level: Should, Section: "3", Mend: first,
+				Title: "A contradicting result after that of " + c.what + " moves nothing.",
+				run: func(t *trial) {
+					o := t.approve(c.start(t))
+					t.confirm(o, c.status)
+					t.answered(t.report(o, o.result(again)))
+					t.moved(c.moved)
+				}})
+	}
+	return append(cases,
+		Case{ID: "result-20-times", Level: Must, Section: "8", Mend: once,
+			Title: "All 21 deliveries of a failed mint give back once, and are confirmed.",
+			run: func(t *trial) {
+				o := t.approve(t.mint())
+				for range 21 {
+					t.confirm(o, failure)
+				}
+				t.moved(0)
+			}},
+		Case{ID: "burn-20-times", Level: Must, Section: "8", Mend: once,
+			Title: "All 21 deliveries of a successful burn grant once, and are confirmed.",
+			run: func(t *trial) {
+				o := t.approve(t.burn())
+				for range 21 {
+					t.confirm(o, success)
+				}
+				t.moved(1)
+			}},
+		Case{ID: "results-at-once", Level: Must, Section: "6",
+			Mend:  "Change a balance in one statement or under a lock: two results that read the same balance lose one of their changes.",
+			Title: fmt.Sprintf("The results of %d burns at once all have their effect.", crowd),
+			run: func(t *trial) {
+				orders := make([]order, crowd)
+				for i := range orders {
+					orders[i] = t.approve(t.burn())
+				}
+				t.crowd(func(i int) answer { return t.report(orders[i], orders[i].result(success)) })
+				for _, o := range orders {
+					t.confirm(o, success) // those that were in each other's way come again
+				}
+				t.moved(crowd)
+			}},
+		Case{ID: "result-error-code-null", Level: Must, Section: "4.3", Mend: "Write errorCode as null on success, do not leave it out.",
+			Title: "The errorCode of a confirmation is there, and null.",
+			run: func(t *trial) {
+				o := t.approve(t.mint())
+				t.errorCodeNull(t.report(o, o.result(failure)))
+			}},
+		Case{ID: "result-data-null", Level: Must, Section: "4.3", Mend: "Write data as null in the answer to a result, do not leave it out.",
+			Title: "The data of a confirmation is there, and null.",
+			run: func(t *trial) {
+				o := t.approve(t.mint())
+				a := t.report(o, o.result(failure))
+				t.confirmed(a)
+				if _, ok := a.envelope["data"]; t.err == nil && !ok {
+					t.fail("a confirmation without the field data", "data null")
+				}
+			}},
+		Case{ID: "result-content-type", Level: Should, Section: "4.3", Mend: "Set Content-Type to application/json on every answer.",
+			Title: "A confirmation says that it is JSON.",
+			run: func(t *trial) {
+				o := t.approve(t.mint())
+				t.saysJSON(t.report(o, o.result(failure)))
+			}},
+		Case{ID: "result-unknown-mint", Level: Must, Section: "3", Mend: unknown,
+			Title: "A failed mint that was never approved gives nothing back.",
+			run: func(t *trial) {
+				o := t.mint()
+				t.answered(t.report(o, o.result(failure)))
+				t.moved(0)
+			}},
+		Case{ID: "result-unknown-burn", Level: Must, Section: "3", Mend: unknown,
+			Title: "A successful burn that was never approved grants nothing.",
+			run: func(t *trial) {
+				o := t.burn()
+				t.answered(t.report(o, o.result(success)))
+				t.moved(0)
+			}},
+		Case{ID: "result-unknown-again", Level: Should, Section: "6",
+			Mend:  "Answer HTTP 500 to a result whose order you do not know yet: a replica or a restored database may know it at the next delivery.",
+			Title: "A result for an order that is not known asks for another delivery.",
+			run: func(t *trial) {
+				o := t.mint()
+				a := t.report(o, o.result(failure))
+				if t.answered(a) && a.status != http.StatusInternalServerError {
+					t.fail(a.String(), "HTTP 500")
+				}
+			}},
+		Case{ID: "result-before-validate", Level: Should, Section: "3", Mend: unknown,
+			Title: "A result that comes before its validate call does no harm.",
+			run: func(t *trial) {
+				o := t.mint()
+				t.answered(t.report(o, o.result(failure)))
+				t.moved(0)
+				t.approve(o)
+				t.confirm(o, success)
+				t.moved(-1)
+			}},
+		Case{ID: "result-declined-mint", Level: Must, Section: "3", Mend: unknown,
+			Title: "A failure of a mint that was declined gives nothing back.",
+			run: func(t *trial) {
+				o := t.mint().bent(set("intent.from", list{
+					entry("asset", t.asset, t.times(1, 0)), entry("asset", "item_of_nobody", t.times(1, 0))}))
+				t.declined(t.validate(o))
+				t.answered(t.report(o, o.result(failure)))
+				t.moved(0)
+			}},
+		Case{ID: "result-declined-burn", Level: Must, Section: "3", Mend: unknown,
+			Title: "A success of a burn that was declined grants nothing.",
+			run: func(t *trial) {
+				o := t.burn().bent(set("intent.from.0.amount", number(0)))
+				t.declined(t.validate(o))
+				t.answered(t.report(o, o.result(success)))
+				t.moved(0)
+			}},
+		Case{ID: "result-other-owner-mint", Level: Must, Section: "3", Mend: stored,
+			Title: "A failed mint that is reported for another player gives that player nothing.",
+			run:   reportedForOther(mint, failure, 0)},
+		Case{ID: "result-other-owner-burn", Level: Must, Section: "3", Mend: stored,
+			Title: "A successful burn that is reported for another player grants that player nothing.",
+			run:   reportedForOther(burn, success, 1)},
+		Case{ID: "result-more-back", Level: Should, Section: "3", Mend: stored,
+			Title: "A failed mint that reports 500 times its amount gives back what was taken, or nothing.",
+			run: func(t *trial) {
+				o := t.approve(t.mint())
+				then := t.now()
+				t.answered(t.report(o, o.result(failure).with("intent.from.0.amount", t.times(500, 0))))
+				t.atMost(then, 1)
+				t.confirm(o, failure)
+				t.moved(0)
+			}},
+		Case{ID: "result-more-granted", Level: Should, Section: "3", Mend: stored,
+			Title: "A burn that reports 500 times its amount grants what was approved, or nothing.",
+			run: func(t *trial) {
+				o := t.approve(t.burn())
+				then := t.now()
+				t.answered(t.report(o, o.result(success).with("intent.to.0.amount", t.times(500, 0))))
+				t.atMost(then, 1)
+				t.confirm(o, success)
+				t.moved(1)
+			}},
+		Case{ID: "result-negative-back", Level: Should, Section: "3", Mend: stored,
+			Title: "A failed mint that reports a negative amount takes nothing.",
+			run: func(t *trial) {
+				o := t.approve(t.mint())
+				then := t.now()
+				t.answered(t.report(o, o.result(failure).with("intent.from.0.amount", t.times(-1, 0))))
+				t.atMost(then, 1)
+				t.confirm(o, failure)
+				t.moved(0)
+			}},
+		Case{ID: "result-mint-as-burn", Level: Should, Section: "3", Mend: stored,
+			Title: "A mint that is reported as a successful burn grants nothing.",
+			run: func(t *trial) {
+				o := t.approve(t.mint())
+				then := t.now()
+				t.answered(t.report(o, o.result(success).with("intent", t.burn().body.at("intent"))))
+				t.still(then)
+			}},
+		Case{ID: "result-burn-as-mint", Level: Should, Section: "3", Mend: stored,
+			Title: "A burn that is reported as a failed mint gives nothing back.",
+			run: func(t *trial) {
+				o := t.approve(t.burn())
+				t.answered(t.report(o, o.result(failure).with("intent", t.mint().body.at("intent"))))
+				t.moved(0)
+			}},
+		Case{ID: "result-other-asset", Level: Should, Section: "3", Mend: stored, needs: aSecondAsset,
+			Title: "A failed mint that reports another asset gives back none of that.",
+			run: func(t *trial) {
+				had := owned(t.holdings(t.player), t.second)
+				o := t.approve(t.mint())
+				t.answered(t.report(o, o.result(failure).with("intent.from.0.id", t.second)))
+				t.confirm(o, failure)
+				t.moved(0)
+				if now := owned(t.holdings(t.player), t.second); t.err == nil && now.Cmp(had) != 0 {
+					t.fail("the other asset moved by "+show(now.Sub(now, had)), "nothing")
+				}
+			}},
+	)
+}
+
+// reportedForOther is the story of an order whose result names another player,
+// in header and body. It pays the owner or nobody.
+func reportedForOther(start func(*trial) order, status string, moved int64) func(*trial) {
+	return func(t *trial) {
+		o := t.approve(start(t))
+		other := t.otherPlayer()
+		theirs := t.balance(other)
+		stolen := o
+		stolen.owner = other
+		t.answered(t.report(stolen, stolen.result(status)))
+		t.movedFor(other, theirs, zero())
+		t.confirm(o, status)
+		t.moved(moved)
+	}
+}
+
+// atMost wants the player to own what they owned at a moment of the case, or so
+// many amounts of an order more.
+func (t *trial) atMost(then *big.Rat, amounts int64) {
+	if t.err != nil {
+		return
+	}
+	by := new(big.Rat).Sub(t.now(), then)
+	if t.err == nil && by.Sign() != 0 && by.Cmp(big.NewRat(amounts*t.target.Amount, 1)) != 0 {
+		t.fail("a balance that moved by "+show(by), fmt.Sprintf("by 0 or by %d", amounts*t.target.Amount))
+	}
+}

@@ -1,0 +1,266 @@
+package conformance
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"math/big"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/crypto"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// signatureCases are about the digest and the two signatures of an approval
+// (interface 2.6, 5.3).
+func signatureCases() []Case {
+	const (
+		raw32  = "Sign the 32 bytes of the digest as they are, with the key whose address is registered: no prefix, no second hash."
+		exact  = "Refuse a digest that is not 0x and 64 hex digits, before anything is taken."
+		echo   = "Return user_sig byte for byte as the string that came."
+		form   = "Write validatorSig as 0x and 130 hex digits: r, s and v."
+		shaped = "Answer with the envelope of section 2.6 and 7.2, field by field."
+	)
+	var cases []Case
+	for _, c := range []struct {
+		id, title string
+		level     Level
+		edit      edit
+	}{
+		{"missing", "without a digest", Must, drop("digest")},
+		{"null", "whose digest is null", Must, set("digest", nil)},
+		{"empty", "whose digest is empty", Must, set("digest", "")},
+		{"0x", "whose digest is 0x", Must, set("digest", "0x")},
+		{"31-bytes", "whose digest has 31 bytes", Must, set("digest", digestOf("ab")[:64])},
+		{"33-bytes", "whose digest has 33 bytes", Must, set("digest", digestOf("ab")+"ab")},
+		{"64-bytes", "whose digest has 64 bytes", Must, set("digest", digestOf("ab")+digestOf("ab")[2:])},
+		{"odd", "whose digest ends in half a byte", Must, set("digest", digestOf("ab")[:65])},
+		{"not-hex", "whose digest is not hex", Must, set("digest", digestOf("zz"))},
+		{"no-prefix", "whose digest lacks 0x", Should, set("digest", digestOf("ab")[2:])},
+		{"number", "whose digest is a number", Should, set("digest", number(12))},
+	} {
+		cases = append(cases, Case{ID: "digest-" + c.id, Level: c.level, Section: "5.3", Mend: exact,
+			Title: "A mint " + c.title + " is declined, and nothing is signed.", run: declines(mint, c.edit)})
+	}
+	for _, c := range []struct{ id, title, digest string }{
+		{"ones", "of ff alone", digestOf("ff")},
+		{"leading-zeros", "that begins with 31 bytes of zero", "0x" + strings.Repeat("0", 62) + "01"},
+		{"trailing-zeros", "that ends with 31 bytes of zero", "0x01" + strings.Repeat("0", 62)},
+		{"known", "that is the hash of a word", crypto.Keccak256Hash([]byte("test")).Hex()},
+	} {
+		cases = append(cases, Case{ID: "sign-" + c.id, Level: Must, Section: "5.3", Mend: raw32,
+			Title: "A digest " + c.title + " is signed as it is.",
+			run: func(t *trial) {
+				o := t.mint().bent(set("digest", c.digest))
+				t.signs(o, t.approval(o))
+				t.confirm(o, failure)
+				t.moved(0)
+			}})
+	}
+	for _, c := range []struct {
+		id, title string
+		bend      func(sig string) string
+	}{
+		{"capitals", "in upper-case hex", func(sig string) string { return "0x" + strings.ToUpper(sig[2:]) }},
+		{"no-prefix", "without 0x", func(sig string) string { return sig[2:] }},
+		{"long", "of 300 bytes, as a contract's wallet may make", func(string) string { return "0x" + strings.Repeat("5a", 300) }},
+		{"short", "of 64 bytes", func(sig string) string { return sig[:130] }},
+	} {
+		cases = append(cases, Case{ID: "user-sig-" + c.id, Level: Must, Section: "2.6", Mend: echo,
+			Title: "A user_sig " + c.title + " is returned as it came, or the order is declined.",
+			run: func(t *trial) {
+				o := t.mint()
+				o = o.bent(set("user_sig", c.bend(text(o.body.at("user_sig"), 132))))
+				a := t.validate(o)
+				if t.either(a) {
+					t.echoes(o, t.read(a))
+					t.confirm(o, failure)
+				}
+				t.moved(0)
+			}})
+	}
+	return append(cases,
+		Case{ID: "sign-form", Level: Must, Section: "5.3", Mend: form,
+			Title: "The validatorSig of an approval is 65 bytes in hex with 0x.",
+			run: func(t *trial) {
+				if _, err := ramp.ParseSignature(t.approval(t.mint()).ValidatorSig); t.err == nil && err != nil {
+					t.fail("something else", "0x and 130 hex digits")
+				}
+			}},
+		Case{ID: "sign-recovers", Level: Must, Section: "5.3", Mend: raw32,
+			Title: "The validatorSig of an approval is over the digest, by the key that is registered.",
+			run: func(t *trial) {
+				o := t.mint()
+				t.signs(o, t.approval(o))
+			}},
+		Case{ID: "sign-burn", Level: Must, Section: "5.3", Mend: raw32,
+			Title: "The approval of a burn is signed as that of a mint.",
+			run: func(t *trial) {
+				o := t.burn()
+				t.signs(o, t.approval(o))
+			}},
+		Case{ID: "sign-each-digest", Level: Must, Section: "5.3", Mend: raw32,
+			Title: "Two orders have signatures of their own.",
+			run: func(t *trial) {
+				for range 2 {
+					o := t.mint()
+					t.signs(o, t.approval(o))
+				}
+			}},
+		Case{ID: "sign-again", Level: Must, Section: "5.3", Mend: raw32,
+			Title: "An order that is approved again is signed over the same digest.",
+			run: func(t *trial) {
+				o := t.mint()
+				t.signs(o, t.approval(o))
+				if a := t.validate(o); t.either(a) {
+					t.signs(o, t.read(a))
+				}
+			}},
+		Case{ID: "sign-capitals", Level: Must, Section: "5.3", Mend: raw32,
+			Title: "A digest in upper-case hex is signed as its bytes, or declined.",
+			run: func(t *trial) {
+				o := t.mint()
+				o = o.bent(set("digest", "0x"+strings.ToUpper(text(o.body.at("digest"), 66)[2:])))
+				a := t.validate(o)
+				if t.either(a) {
+					t.signs(o, t.read(a))
+				}
+			}},
+		Case{ID: "sign-v", Level: Should, Section: "5.3",
+			Mend:  "Add 27 to a v of 0 or 1: contracts recover with 27 and 28.",
+			Title: "The v of validatorSig is 27 or 28.",
+			run: func(t *trial) {
+				sig, err := ramp.ParseSignature(t.approval(t.mint()).ValidatorSig)
+				if t.err == nil && (err != nil || sig[64] != 27 && sig[64] != 28) {
+					t.fail("another v", "27 or 28")
+				}
+			}},
+		Case{ID: "sign-low-s", Level: Should, Section: "5.3",
+			Mend:  "Replace a high s by the order of the curve minus s, and flip v: contracts refuse the other.",
+			Title: "The s of validatorSig is in the lower half.",
+			run: func(t *trial) {
+				for range 4 { // a key service chooses either half each time
+					sig, err := ramp.ParseSignature(t.approval(t.mint()).ValidatorSig)
+					if t.err == nil && (err != nil || highS(sig)) {
+						t.fail("a high s", "an s of at most half the order of the curve")
+					}
+				}
+			}},
+		Case{ID: "user-sig", Level: Must, Section: "2.6", Mend: echo,
+			Title: "The userSig of an approval is user_sig as it came.",
+			run: func(t *trial) {
+				o := t.mint()
+				t.echoes(o, t.approval(o))
+			}},
+		Case{ID: "user-sig-other-hash", Level: Should, Section: "2.5",
+			Mend:  "Do not verify user_sig against digest: the interface does not show what the user signs.",
+			Title: "A user_sig over another hash than the digest is no reason to decline.",
+			run: func(t *trial) {
+				sig, address := t.signedByPlayer(ramp.Digest(crypto.Keccak256([]byte("another hash"))))
+				t.approve(t.mint().bent(set("user_sig", sig), set("user_address", address)))
+			}},
+		Case{ID: "validate-error-code-null", Level: Must, Section: "2.6", Mend: shaped,
+			Title: "The errorCode of an approval is there, and null.",
+			run:   func(t *trial) { t.errorCodeNull(t.validate(t.mint())) }},
+		Case{ID: "validate-decline-envelope", Level: Must, Section: "7.2", Mend: shaped,
+			Title: "A declined order has success false, a string as errorCode, and no signature.",
+			run: func(t *trial) {
+				a := t.validate(t.mint().bent(set("intent.from.0.id", "item_of_nobody")))
+				t.declined(a)
+				if strings.Contains(string(a.body), "validatorSig") {
+					t.fail("a validatorSig in a decline", "data null")
+				}
+			}},
+		Case{ID: "validate-content-type", Level: Should, Section: "2.6", Mend: "Set Content-Type to application/json on every answer.",
+			Title: "An approval says that it is JSON.",
+			run:   func(t *trial) { t.saysJSON(t.validate(t.mint())) }},
+		Case{ID: "decline-content-type", Level: Should, Section: "7.2", Mend: "Set Content-Type to application/json on every answer, refusals too.",
+			Title: "A decline says that it is JSON.",
+			run: func(t *trial) {
+				t.saysJSON(t.validate(t.mint().bent(set("intent.from.0.id", "item_of_nobody"))))
+			}},
+		Case{ID: "decline-status", Level: Should, Section: "7.2",
+			Mend:  "Keep HTTP 500 for what is your own fault: it asks for a repeat.",
+			Title: "An order that the player cannot pay for is declined with a status below 500.",
+			run: func(t *trial) {
+				a := t.validate(t.mint().bent(set("intent.from.0.amount", t.beyond("2147483648"))))
+				t.declined(a)
+				if t.err == nil && a.status >= 500 {
+					t.fail(a.String(), "a status below 500")
+				}
+			}},
+		Case{ID: "decline-no-token", Level: Should, Section: "5.1",
+			Mend:  "Never put a token into an answer.",
+			Title: "No answer holds the access token.",
+			run: func(t *trial) {
+				header := t.session(t.player)
+				header[sessionID] = []string{"nobody-has-this-session"}
+				for _, a := range []answer{t.assets(t.player), t.get(header), t.validate(t.mint()),
+					t.validate(t.mint().bent(set("intent.from.0.id", "item_of_nobody")))} {
+					if t.answered(a) && strings.Contains(string(a.body), t.player.Token.Reveal()) {
+						t.fail("the access token in an answer", "an answer without it")
+					}
+				}
+			}},
+	)
+}
+
+// approval is the data of an approval, as it came.
+type approval struct{ UserSig, ValidatorSig string }
+
+// approval asks for an order, has it approved and returns the data.
+func (t *trial) approval(o order) approval {
+	a := t.validate(o)
+	t.approved(a)
+	return t.read(a)
+}
+
+func (t *trial) read(a answer) (data approval) {
+	if t.err == nil && json.Unmarshal(a.envelope["data"], &data) != nil {
+		t.fail("data that is not of the form of 2.6", "an object with userSig and validatorSig")
+	}
+	return data
+}
+
+func (t *trial) echoes(o order, data approval) {
+	if t.err == nil && data.UserSig != o.body.at("user_sig") {
+		t.fail("another userSig than the user_sig that was sent", "the same string")
+	}
+}
+
+// signs wants a signature over the digest of the order by the validator key.
+// Either v and either s will do: the interface asks for no more.
+func (t *trial) signs(o order, data approval) {
+	if t.err != nil {
+		return
+	}
+	digest, _ := hex.DecodeString(o.body.at("digest").(string)[2:])
+	sig, err := ramp.ParseSignature(data.ValidatorSig)
+	if err != nil {
+		t.fail("a validatorSig that is not 65 bytes in hex with 0x", "0x and 130 hex digits")
+		return
+	}
+	if sig[64] >= 27 {
+		sig[64] -= 27
+	}
+	key, err := crypto.SigToPub(digest, sig[:])
+	switch {
+	case err != nil:
+		t.fail("a validatorSig that no key can have made over the digest", "the signature of "+t.target.Validator.Hex())
+	case crypto.PubkeyToAddress(*key) != t.target.Validator:
+		t.fail("a validatorSig that recovers to "+crypto.PubkeyToAddress(*key).Hex(), "the registered "+t.target.Validator.Hex())
+	}
+}
+
+func highS(sig ramp.Signature) bool {
+	half := new(big.Int).Rsh(crypto.S256().Params().N, 1)
+	return new(big.Int).SetBytes(sig[32:64]).Cmp(half) > 0
+}
+
+// text is a string of a message, or as many zeros when the trial is over and
+// there is no message any more.
+func text(value any, length int) string {
+	if s, ok := value.(string); ok && len(s) == length {
+		return s
+	}
+	return strings.Repeat("0", length)
+}

@@ -1,0 +1,200 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// transportCases are about HTTP itself: methods, headers, and bodies that are
+// large, slow or cut off (interface 4.3, 8).
+func transportCases() []Case {
+	const (
+		method = "Answer 405 to other methods than POST."
+		pieces = "Read the body to its end, however it arrives."
+		bound  = "Limit the body before you read it, and answer 413."
+	)
+	var cases []Case
+	for _, e := range []endpoint{atValidate, atResult} {
+		for _, c := range []struct{ id, method string }{{"get", http.MethodGet}, {"put", http.MethodPut}, {"delete", http.MethodDelete}} {
+			cases = append(cases, Case{ID: e.name + "-" + c.id, Level: Should, Section: "4.3", Mend: method,
+				Title: "The " + e.name + " endpoint refuses " + c.method + ".",
+				run: func(t *trial) {
+					o, right := e.body(t)
+					then := t.now()
+					body := right.bytes()
+					t.refused(t.try(call{method: c.method, path: e.path(t.target), header: t.signed(t.player, body),
+						body: bytes.NewReader(body), length: int64(len(body))}))
+					t.still(then)
+					e.over(t, o)
+					t.moved(0)
+				}})
+		}
+		answers := func(send func(t *trial, header http.Header, body []byte) answer) func(*trial) {
+			return func(t *trial) {
+				o, right := e.body(t)
+				body := right.bytes()
+				a := send(t, t.signed(t.player, body), body)
+				if t.answered(a) && !a.succeeded() {
+					t.fail(a.String(), "success")
+				}
+				e.over(t, o)
+				t.moved(0)
+			}
+		}
+		posted := func(t *trial, header http.Header, body io.Reader, length int64) answer {
+			return t.try(call{method: http.MethodPost, path: e.path(t.target), header: header, body: body, length: length})
+		}
+		cases = append(cases,
+			Case{ID: e.name + "-charset", Level: Should, Section: "4.3", Mend: "Compare the media type of Content-Type without its parameters.",
+				Title: "A " + e.name + " call with application/json; charset=utf-8 is answered.",
+				run: answers(func(t *trial, header http.Header, body []byte) answer {
+					header.Set("Content-Type", "application/json; charset=utf-8")
+					return t.post(e.path(t.target), header, body)
+				})},
+			Case{ID: e.name + "-chunked", Level: Should, Section: "4.3", Mend: pieces,
+				Title: "A " + e.name + " call whose body comes in chunks, without Content-Length, is answered.",
+				run: answers(func(t *trial, header http.Header, body []byte) answer {
+					return posted(t, header, io.MultiReader(bytes.NewReader(body[:10]), bytes.NewReader(body[10:])), -1)
+				})},
+			Case{ID: e.name + "-slow", Level: Should, Section: "4.3", Mend: pieces,
+				Title: "A " + e.name + " call whose body comes in pieces, over a quarter of a second, is answered.",
+				run: answers(func(t *trial, header http.Header, body []byte) answer {
+					return posted(t, header, &slow{rest: body, pause: 50 * time.Millisecond, pieces: 5}, int64(len(body)))
+				})},
+			Case{ID: e.name + "-cut-off", Level: Should, Section: "4.3", Mend: "Refuse a body that does not come whole.",
+				Title: "A " + e.name + " call that breaks off within its body moves nothing.",
+				run: func(t *trial) {
+					o, right := e.body(t)
+					then := t.now()
+					body := right.bytes()
+					// The blanks behind the object are what never comes: a server
+					// that does not wait for them has all that it needs.
+					header := t.signed(t.player, body)
+					_ = posted(t, header, io.MultiReader(bytes.NewReader(body), broken{}), int64(len(body)+100))
+					t.still(then)
+					e.over(t, o)
+					t.moved(0)
+				}},
+			Case{ID: e.name + "-large", Level: Should, Section: "8", Mend: bound,
+				Title: "A " + e.name + " call of 8 MiB that is not authentic is refused, and the next one is answered.",
+				run: answers(func(t *trial, header http.Header, body []byte) answer {
+					// A server may hang up before it has read everything.
+					t.refused(readable(t.post(e.path(t.target), header, append(bytes.Repeat([]byte(" "), 8<<20), body...))))
+					return t.post(e.path(t.target), t.signed(t.player, body), body)
+				})},
+			Case{ID: e.name + "-deep", Level: Should, Section: "8", Mend: "Bound the depth of JSON, or use a parser that does.",
+				Title: "A " + e.name + " call of 200,000 nested lists is refused or answered, and so is the next one.",
+				run: answers(func(t *trial, header http.Header, body []byte) answer {
+					const depth = 200_000
+					deep := []byte(`{"deep":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + "," + string(body[1:]))
+					if a := t.post(e.path(t.target), t.signed(t.player, deep), deep); t.answered(a) && a.succeeded() {
+						return a
+					}
+					return t.post(e.path(t.target), header, body)
+				})},
+		)
+	}
+	return append(cases,
+		Case{ID: "assets-long-header", Level: Should, Section: "8",
+			Mend:  "Limit the size of headers, and let no long one end the process.",
+			Title: "An assets call with a session of 64 KiB is refused, and the next one is answered.",
+			run: func(t *trial) {
+				header := t.session(t.player)
+				header[sessionID] = []string{strings.Repeat("x", 64<<10)}
+				t.refused(readable(t.get(header)))
+				t.moved(0)
+			}},
+		Case{ID: "others-while-stalled", Level: Should, Section: "8",
+			Mend:  "Serve calls side by side, and read a body before you take a lock or a database connection.",
+			Title: "Other calls are answered while the bodies of some stall.",
+			run: func(t *trial) {
+				o := t.mint()
+				body := o.body.bytes()
+				ctx, cancel := context.WithCancel(t.ctx)
+				stalled := *t
+				stalled.ctx = ctx
+				begun := make(chan struct{}, crowd)
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					stalled.crowd(func(int) answer {
+						return stalled.try(call{method: http.MethodPost, path: t.target.ValidatePath, header: t.signed(t.player, body),
+							body: &stall{first: bytes.Repeat([]byte(" "), 64<<10), begun: begun, ctx: ctx}, length: 1 << 20})
+					})
+				}()
+				for range crowd {
+					select {
+					case <-begun:
+					case <-done: // the server did not even listen
+					}
+				}
+				t.moved(0)
+				cancel()
+				<-done
+				t.confirm(t.approve(o), failure)
+				t.moved(0)
+			}},
+		Case{ID: "answers-after-all", Level: Must, Section: "4.3", Mend: "Find out which call ended the server or left a lock behind.",
+			Title: "After all of that, the server still answers.",
+			run:   takes(mint, failure, 0)},
+	)
+}
+
+// readable forgives that a server hangs up on a body or a header it will not
+// read: that is a refusal too.
+func readable(a answer) answer {
+	if a.err != nil && !errors.Is(a.err, context.DeadlineExceeded) {
+		return answer{status: http.StatusRequestEntityTooLarge}
+	}
+	return a
+}
+
+// slow is a body that comes in pieces.
+type slow struct {
+	rest   []byte
+	pause  time.Duration
+	pieces int
+}
+
+func (s *slow) Read(p []byte) (int, error) {
+	if len(s.rest) == 0 {
+		return 0, io.EOF
+	}
+	time.Sleep(s.pause)
+	n := len(s.rest)
+	if s.pieces > 1 {
+		n = n/s.pieces + 1
+		s.pieces--
+	}
+	n = copy(p, s.rest[:min(n, len(s.rest))])
+	s.rest = s.rest[n:]
+	return n, nil
+}
+
+// broken is a body that breaks off.
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, errors.New("the body breaks off here") }
+
+// stall is a body that begins and does not go on.
+type stall struct {
+	first []byte
+	begun chan<- struct{}
+	ctx   context.Context
+}
+
+func (s *stall) Read(p []byte) (int, error) {
+	if len(s.first) > 0 {
+		n := copy(p, s.first)
+		s.first = s.first[n:]
+		return n, nil
+	}
+	s.begun <- struct{}{}
+	<-s.ctx.Done()
+	return 0, s.ctx.Err()
+}

@@ -1,0 +1,156 @@
+package conformance
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// object is a message as the judge bends it: by path, "intent.from.0.amount".
+// It is never changed in place.
+type object map[string]any
+
+// list is an array in an object.
+type list []any
+
+func (o object) with(path string, value any) object {
+	return change(o, strings.Split(path, "."), func(m object, name string) { m[name] = value }).(object)
+}
+
+func (o object) without(path string) object {
+	return change(o, strings.Split(path, "."), func(m object, name string) { delete(m, name) }).(object)
+}
+
+// at returns what is at a path.
+func (o object) at(path string) any {
+	var value any = o
+	for _, name := range strings.Split(path, ".") {
+		switch parent := value.(type) {
+		case object:
+			value = parent[name]
+		case list:
+			value = parent[index(name)]
+		}
+	}
+	return value
+}
+
+// change copies what lies on the path and changes the copy.
+func change(value any, path []string, edit func(object, string)) any {
+	switch value := value.(type) {
+	case object:
+		value = maps.Clone(value)
+		if len(path) == 1 {
+			edit(value, path[0])
+		} else {
+			value[path[0]] = change(value[path[0]], path[1:], edit)
+		}
+		return value
+	case list:
+		value = slices.Clone(value)
+		value[index(path[0])] = change(value[index(path[0])], path[1:], edit)
+		return value
+	default:
+		panic("conformance: no such path: " + path[0]) // a case of ours is wrong
+	}
+}
+
+func index(name string) int {
+	n, err := strconv.Atoi(name)
+	if err != nil {
+		panic(err) // a case of ours is wrong
+	}
+	return n
+}
+
+// bytes writes the message with its keys in alphabetical order.
+func (o object) bytes() []byte {
+	b, err := json.Marshal(o)
+	if err != nil {
+		panic(err) // a case of ours is wrong
+	}
+	return b
+}
+
+// number is a JSON number, as its own text.
+func number(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
+
+func entry(kind, id string, amount any) object {
+	return object{"type": kind, "id": id, "amount": amount}
+}
+
+// order is a mint or a burn as the service asks for it.
+type order struct {
+	owner ramp.Session
+	body  object // of its validate call
+}
+
+// edit bends an order.
+type edit func(order) order
+
+func set(path string, value any) edit {
+	return func(o order) order { o.body = o.body.with(path, value); return o }
+}
+
+func drop(path string) edit {
+	return func(o order) order { o.body = o.body.without(path); return o }
+}
+
+func (o order) bent(edits ...edit) order {
+	for _, e := range edits {
+		o = e(o)
+	}
+	return o
+}
+
+// digest returns the digest of an order whose digest was not bent.
+func (o order) digest() ramp.Digest {
+	d, _ := ramp.ParseDigest(o.body.at("digest").(string))
+	return d
+}
+
+// The statuses of a receipt (interface 3).
+const (
+	success = "0x1"
+	failure = "0x0"
+)
+
+// result is the body of the result call of an order (interface 6), in full.
+func (o order) result(status string) object {
+	tx := crypto.Keccak256Hash([]byte(o.body.at("uuid").(string))).Hex()
+	block := crypto.Keccak256Hash([]byte(tx)).Hex()
+	zeros := "0x" + strings.Repeat("0", 40)
+	logs := list{}
+	if status == success {
+		logs = list{object{
+			"address": "0x00000000000000000000000000000000000070c3",
+			"topics": list{
+				crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)")).Hex(),
+				"0x" + strings.Repeat("0", 64), "0x" + strings.Repeat("0", 24) + strings.Repeat("1", 40),
+			},
+			"data": "0x" + strings.Repeat("0", 48) + "0de0b6b3a7640000", "blockNumber": "0x10",
+			"transactionHash": tx, "transactionIndex": "0x0", "blockHash": block,
+			"blockTimestamp": number(0), "logIndex": "0x0", "removed": false,
+		}}
+	}
+	intent := o.body.at("intent").(object)
+	return object{
+		"session_id": o.owner.ID, "uuid": o.body.at("uuid"), "tx_hash": tx,
+		"receipt": object{
+			"type": "0x2", "root": "0x", "status": status, "cumulativeGasUsed": "0x16742",
+			"logsBloom": "0x" + strings.Repeat("0", 512), "logs": logs, "transactionHash": tx,
+			"contractAddress": zeros, "gasUsed": "0x16742", "effectiveGasPrice": "0x1784088b00",
+			"blockHash": block, "blockNumber": "0x10", "transactionIndex": "0x0",
+		},
+		"intent": intent.with("fee_rate", number(0)).with("actual", "1"),
+	}
+}
+
+// randomUUID is a UUID that no order has.
+func randomUUID() string { return uuid.NewString() }

@@ -1,0 +1,489 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/ethereum/go-ethereum/crypto"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+const (
+	crowd      = 8       // calls at once, where a case sends several
+	mostAnswer = 1 << 20 // bytes of an answer that are read
+)
+
+type session = ramp.Session
+
+// trial drives the target through one case. The first thing that is wrong ends
+// it: every method does nothing after that, so that a case reads as the story
+// that it tells.
+type trial struct {
+	ctx     context.Context
+	target  *Target
+	client  *http.Client
+	needs   need
+	secrets []string // tokens of players, which no verdict may hold
+
+	player ramp.Session // whose case it is
+	asset  string       // what is moved
+	second string       // another asset; empty if there is none
+	before *big.Rat     // what the player owned of asset at first
+
+	err error
+}
+
+// finding is something that a server must not do.
+type finding struct{ saw, want string }
+
+func (f *finding) Error() string { return "saw " + f.saw + ", want " + f.want }
+
+// skip is why a case cannot be tried.
+type skip string
+
+func (s skip) Error() string { return string(s) }
+
+func (j *Judge) trial(ctx context.Context, c Case) *trial {
+	return &trial{ctx: ctx, target: &j.target, client: j.client, needs: c.needs}
+}
+
+// begin gets a player and measures what they own.
+func (t *trial) begin() {
+	switch {
+	case t.needs&aRestart != 0 && t.target.Restart == nil:
+		t.skip("no way to restart the server was given")
+	case t.needs&aProject != 0 && t.target.ProjectID == "":
+		t.skip("no project was given")
+	}
+	t.player = t.newPlayer()
+	t.asset, t.second = t.target.Asset, t.target.Second
+	holdings := t.holdings(t.player)
+	enough := new(big.Rat).SetInt64(20 * t.target.Amount)
+	for _, h := range holdings {
+		switch {
+		case h.balance.Cmp(enough) < 0:
+		case t.asset == "" && h.id != t.second:
+			t.asset = h.id
+		case t.second == "" && h.id != t.asset:
+			t.second = h.id
+		}
+	}
+	t.before = owned(holdings, t.asset)
+	if t.err == nil && (t.asset == "" || t.before.Cmp(enough) < 0) {
+		t.fail("a player without enough of an asset to begin with", show(enough)+" of an asset, or another Target.Asset or Amount")
+	}
+	if t.needs&aSecondAsset != 0 && (t.second == "" || owned(holdings, t.second).Cmp(enough) < 0) {
+		t.skip("the player owns too little of a second asset")
+	}
+}
+
+func (t *trial) fail(saw, want string) {
+	if t.err == nil {
+		t.err = &finding{saw: saw, want: want}
+	}
+}
+
+func (t *trial) skip(why string) {
+	if t.err == nil {
+		t.err = skip(why)
+	}
+}
+
+// redact takes out of a text what no verdict may hold.
+func (t *trial) redact(text string) string {
+	for _, secret := range t.secrets {
+		text = strings.ReplaceAll(text, secret, "[redacted]")
+	}
+	return text
+}
+
+// newPlayer returns another player.
+func (t *trial) newPlayer() ramp.Session {
+	if t.err != nil {
+		return ramp.Session{}
+	}
+	s, err := t.target.Player(t.ctx, "judge-"+strings.ToLower(rand.Text()[:12]))
+	switch token := s.Token.Reveal(); {
+	case err != nil:
+		t.err = fmt.Errorf("no player could be had: %w", err)
+	case s.ID == "" || token == "":
+		t.err = errors.New("no player could be had: the session or its token is empty")
+	default:
+		t.secrets = append(t.secrets, token)
+	}
+	return s
+}
+
+// answer is what the server said to a call.
+type answer struct {
+	status   int
+	header   http.Header
+	body     []byte
+	envelope map[string]json.RawMessage // nil if the body is no JSON object
+	err      error                      // there was no answer
+}
+
+// call is one call as it goes over the wire.
+type call struct {
+	method, path string
+	header       http.Header // written as it is, in the case that it has
+	body         io.Reader
+	length       int64 // -1 sends the body in chunks
+}
+
+// try makes a call. It leaves the trial alone, so that many may run at once.
+func (t *trial) try(c call) answer {
+	if t.err != nil {
+		return answer{err: t.err}
+	}
+	ctx, cancel := context.WithTimeout(t.ctx, t.target.Timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, c.method, t.target.URL+c.path, c.body)
+	if err != nil {
+		return answer{err: err}
+	}
+	request.Header, request.ContentLength = c.header, c.length
+	response, err := t.client.Do(request)
+	if err != nil {
+		return answer{err: err}
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer))
+	a := answer{status: response.StatusCode, header: response.Header, body: body, err: err}
+	if json.Unmarshal(body, &a.envelope) != nil {
+		a.envelope = nil
+	}
+	return a
+}
+
+// signed are the headers of a call of the service (interface 4.3).
+func (t *trial) signed(s ramp.Session, body []byte) http.Header {
+	header := t.session(s)
+	header["x-hmac-signature"] = []string{t.target.Key.Sign(body)}
+	return header
+}
+
+func (t *trial) session(s ramp.Session) http.Header {
+	return http.Header{
+		"Content-Type":         {"application/json"},
+		"x-dapp-authorization": {"Bearer " + s.Token.Reveal()},
+		"x-dapp-sessionid":     {s.ID},
+	}
+}
+
+func (t *trial) get(header http.Header) answer {
+	return t.try(call{method: http.MethodGet, path: t.target.AssetsPath, header: header})
+}
+
+func (t *trial) assets(s ramp.Session) answer { return t.get(t.session(s)) }
+
+func (t *trial) post(path string, header http.Header, body []byte) answer {
+	return t.try(call{method: http.MethodPost, path: path, header: header,
+		body: bytes.NewReader(body), length: int64(len(body))})
+}
+
+// validate asks for an order as the service does.
+func (t *trial) validate(o order) answer {
+	body := o.body.bytes()
+	return t.post(t.target.ValidatePath, t.signed(o.owner, body), body)
+}
+
+// report tells how an order ended, as the service does.
+func (t *trial) report(o order, result object) answer {
+	body := result.bytes()
+	return t.post(t.target.ResultPath, t.signed(o.owner, body), body)
+}
+
+// newOrder is what all orders of a session have in common.
+func (t *trial) newOrder(s ramp.Session, intent object) order {
+	if t.err != nil {
+		// Nothing is sent any more, but a case may go on to bend the order.
+		return order{body: object{"digest": "", "uuid": "", "intent": intent}}
+	}
+	id, err := t.target.UUID(t.ctx, s)
+	if err != nil {
+		t.err = fmt.Errorf("no UUID could be had: %w", err)
+	}
+	var digest ramp.Digest
+	_, _ = rand.Read(digest[:]) // it never fails
+	sig, address := t.signedByPlayer(digest)
+	project := t.target.ProjectID
+	if project == "" {
+		project = "judge"
+	}
+	return order{owner: s, body: object{
+		"user_sig": sig, "user_address": address, "project_id": project,
+		"digest": digest.String(), "uuid": id.String(), "intent": intent,
+	}}
+}
+
+// signedByPlayer returns the signature of a player's wallet, and its address.
+func (t *trial) signedByPlayer(d ramp.Digest) (sig, address string) {
+	key, err := crypto.GenerateKey()
+	if err != nil {
+		t.err = err
+		return "", ""
+	}
+	raw, err := crypto.Sign(d[:], key)
+	if err != nil {
+		t.err = err
+		return "", ""
+	}
+	raw[64] += 27
+	return fmt.Sprintf("0x%x", raw), crypto.PubkeyToAddress(key.PublicKey).Hex()
+}
+
+// mint is an order of the case's player that turns assets into tokens.
+func (t *trial) mint() order { return t.mintOf(t.player) }
+
+func (t *trial) mintOf(s ramp.Session) order {
+	return t.newOrder(s, object{
+		"method": "mint", "type": "assemble", "target_candidate": object{},
+		"from": list{entry("asset", t.asset, number(t.target.Amount))},
+		"to":   list{entry("ERC20", t.target.Token, number(t.target.Tokens))},
+	})
+}
+
+// burn is an order of the case's player that turns tokens into assets.
+func (t *trial) burn() order {
+	return t.newOrder(t.player, object{
+		"method": "burn-permit", "type": "disassemble", "target_candidate": object{},
+		"from": list{entry("ERC20", t.target.Token, number(t.target.Tokens))},
+		"to":   list{entry("asset", t.asset, number(t.target.Amount))},
+	})
+}
+
+// approve asks for an order, and has it approved.
+func (t *trial) approve(o order) order {
+	t.approved(t.validate(o))
+	return o
+}
+
+// confirm tells how an order ended, and has it confirmed.
+func (t *trial) confirm(o order, status string) {
+	t.confirmed(t.report(o, o.result(status)))
+}
+
+// answered wants any answer at all.
+func (t *trial) answered(a answer) bool {
+	if t.err == nil && a.err != nil {
+		t.fail("no answer: "+a.err.Error(), "an answer")
+	}
+	return t.err == nil
+}
+
+// approved wants the envelope of a success (interface 4.3, 7.2).
+func (t *trial) approved(a answer) {
+	if t.answered(a) && (!a.succeeded() || a.status != http.StatusOK || !a.null("errorCode")) {
+		t.fail(a.String(), "HTTP 200 with success true and errorCode null")
+	}
+}
+
+// confirmed wants the answer to a result that was taken in (interface 4.3, 6).
+func (t *trial) confirmed(a answer) {
+	if t.answered(a) && (!a.succeeded() || a.status != http.StatusOK || !a.null("errorCode") || !a.null("data")) {
+		t.fail(a.String(), "HTTP 200 with success true, errorCode null and data null")
+	}
+}
+
+// declined wants the envelope of a failed check, under any HTTP status
+// (interface 7.2).
+func (t *trial) declined(a answer) {
+	if t.answered(a) && !a.declined() {
+		t.fail(a.String(), "success false, a string as errorCode and data null")
+	}
+}
+
+// refused wants anything but a success: where HTTP itself, or what reads JSON,
+// may answer before the game does.
+func (t *trial) refused(a answer) {
+	if t.answered(a) && a.succeeded() {
+		t.fail(a.String(), "no success")
+	}
+}
+
+// either wants an approval or a refusal, and says which it was.
+func (t *trial) either(a answer) (approved bool) {
+	if !t.answered(a) {
+		return false
+	}
+	if a.succeeded() {
+		t.approved(a)
+		return t.err == nil
+	}
+	t.declined(a)
+	return false
+}
+
+func (a answer) succeeded() bool { return string(a.envelope["success"]) == "true" }
+
+func (a answer) declined() bool {
+	return string(a.envelope["success"]) == "false" && a.code() != "" && a.null("data")
+}
+
+// null says whether a field is null. One that is missing counts as null; the
+// cases of the envelopes look closer.
+func (a answer) null(name string) bool {
+	value, ok := a.envelope[name]
+	return !ok || string(value) == "null"
+}
+
+// code is the errorCode, empty if it is no string.
+func (a answer) code() string {
+	var code string
+	_ = json.Unmarshal(a.envelope["errorCode"], &code)
+	return code
+}
+
+// String says what was answered, in few words and without data.
+func (a answer) String() string {
+	switch {
+	case a.envelope == nil:
+		return fmt.Sprintf("HTTP %d with a body that is no JSON object", a.status)
+	case a.code() != "":
+		return fmt.Sprintf("HTTP %d, success %.10s, errorCode %.80q", a.status, a.envelope["success"], a.code())
+	default:
+		return fmt.Sprintf("HTTP %d, success %.10s, errorCode %.20s, data %s",
+			a.status, a.envelope["success"], a.envelope["errorCode"], kind(a.envelope["data"]))
+	}
+}
+
+func kind(b json.RawMessage) string {
+	switch {
+	case len(b) == 0:
+		return "missing"
+	case string(b) == "null":
+		return "null"
+	default:
+		return "given"
+	}
+}
+
+// holding is a balance that the server reports.
+type holding struct {
+	id      string
+	balance *big.Rat
+	raw     json.RawMessage // of the balance
+}
+
+// decimal is what the interface calls a decimal string (2.4).
+var decimal = regexp.MustCompile(`^-?[0-9]{1,100}(\.[0-9]{1,100})?$`)
+
+// holdings asks for a player's assets. It reads what it can: the cases of
+// section 2.4 look closer.
+func (t *trial) holdings(s ramp.Session) []holding {
+	a := t.assets(s)
+	if !t.answered(a) {
+		return nil
+	}
+	var data struct {
+		V1 struct {
+			Assets []struct {
+				ID      string          `json:"id"`
+				Balance json.RawMessage `json:"balance"`
+			} `json:"assets"`
+		} `json:"v1"`
+	}
+	if !a.succeeded() || json.Unmarshal(a.envelope["data"], &data) != nil {
+		t.fail("assets: "+a.String(), "success true and the player's assets in data.v1.assets")
+		return nil
+	}
+	all := make([]holding, 0, len(data.V1.Assets))
+	for _, asset := range data.V1.Assets {
+		text := strings.Trim(string(asset.Balance), `"`)
+		if !decimal.MatchString(text) {
+			t.fail("assets: a balance that is no decimal", "a decimal string")
+			return nil
+		}
+		balance, _ := new(big.Rat).SetString(text)
+		all = append(all, holding{asset.ID, balance, asset.Balance})
+	}
+	return all
+}
+
+// owned is the balance of an asset, 0 when it is not listed.
+func owned(all []holding, id string) *big.Rat {
+	sum := new(big.Rat)
+	for _, h := range all {
+		if h.id == id {
+			sum.Add(sum, h.balance)
+		}
+	}
+	return sum
+}
+
+func (t *trial) balance(s ramp.Session) *big.Rat { return owned(t.holdings(s), t.asset) }
+
+// moved wants the player's balance to have changed by so many amounts of an
+// order since the case began: moved(-1) after a mint, moved(0) for nothing.
+func (t *trial) moved(amounts int64) {
+	t.movedBy(new(big.Rat).SetInt64(amounts * t.target.Amount))
+}
+
+func (t *trial) movedBy(want *big.Rat) { t.movedFor(t.player, t.before, want) }
+
+// movedFor wants a player to own so much more than before.
+func (t *trial) movedFor(s ramp.Session, before, want *big.Rat) {
+	if t.err != nil {
+		return
+	}
+	after := t.balance(s)
+	if moved := new(big.Rat).Sub(after, before); t.err == nil && moved.Cmp(want) != 0 {
+		t.fail(fmt.Sprintf("a balance that moved by %s (%s before, %s after)", show(moved), show(before), show(after)),
+			"a balance that moved by "+show(want))
+	}
+}
+
+// still wants the player to own what they owned at a moment of the case.
+func (t *trial) still(then *big.Rat) { t.movedFor(t.player, then, new(big.Rat)) }
+
+// now measures what the player owns.
+func (t *trial) now() *big.Rat { return t.balance(t.player) }
+
+// crowd makes calls at once and returns their answers.
+func (t *trial) crowd(call func(i int) answer) []answer {
+	answers := make([]answer, crowd)
+	var wait sync.WaitGroup
+	for i := range answers {
+		wait.Go(func() { answers[i] = call(i) })
+	}
+	wait.Wait()
+	return answers
+}
+
+// show writes a number in decimal.
+func show(r *big.Rat) string {
+	if r.IsInt() {
+		return r.Num().String()
+	}
+	return strings.TrimRight(r.FloatString(30), "0")
+}
+
+// times is n amounts of an order and some more.
+func (t *trial) times(n, more int64) json.Number { return number(n*t.target.Amount + more) }
+
+// raw is a JSON number as it is written.
+func raw(text string) json.Number { return json.Number(text) }
+
+// beyond is a quantity that must not be owned, or the case cannot be tried.
+func (t *trial) beyond(text string) json.Number {
+	if amount, err := ramp.ParseAmount(text); err == nil && t.err == nil && amount.Rat().Cmp(t.before) <= 0 {
+		t.skip("the player owns " + text + " and more")
+	}
+	return raw(text)
+}
+
+// digestOf returns a digest that is given as text.
+func digestOf(pattern string) string { return "0x" + strings.Repeat(pattern, 64/len(pattern)) }
+
+func zero() *big.Rat { return new(big.Rat) }
