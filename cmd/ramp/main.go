@@ -1,8 +1,11 @@
-// Ramp is the token ramp on a developer's desk.
+// Ramp is the test kit of package ramp for a command line: for people, and for
+// servers in any language.
 //
 //	go run github.com/token-ramp/ramp-go/cmd/ramp emulate -game http://127.0.0.1:8080
+//	go run github.com/token-ramp/ramp-go/cmd/ramp check -url http://127.0.0.1:8080
 //
-// Emulate plays the service for a game's server: see -help, and docs/testing.md.
+// Emulate plays the service for a game's server, and check judges one: see -help
+// of each, and docs/testing.md.
 package main
 
 import (
@@ -24,6 +27,7 @@ func main() {
 const usage = `usage: ramp <command> [flags]
 
   emulate   play the service for a game's server
+  check     judge a game's server
 
 ramp <command> -help lists the flags.
 `
@@ -34,6 +38,8 @@ func run(ctx context.Context, args []string, out io.Writer) int {
 		switch args[0] {
 		case "emulate":
 			return emulate(ctx, args[1:], out)
+		case "check":
+			return check(ctx, args[1:], out)
 		case "help", "-h", "-help", "--help":
 			fmt.Fprint(out, usage)
 			return 0

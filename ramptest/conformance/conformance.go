@@ -39,6 +39,7 @@ const (
 // Case is one thing that a right server does.
 type Case struct {
 	ID      string // stable, in lower case with hyphens
+	Subject string // what it is about, in a word
 	Title   string // what a right server does, in a sentence
 	Level   Level
 	Section string // of the interface, that it follows or guards
@@ -148,6 +149,8 @@ func New(target Target) (*Judge, error) {
 	switch {
 	case err != nil, base.Host == "", base.Scheme != "http" && base.Scheme != "https":
 		return nil, errors.New("conformance: Target.URL must be the absolute http or https URL of a server")
+	case base.User != nil:
+		return nil, errors.New("conformance: Target.URL must not hold a user name or a password")
 	case !target.AllowRemote && !IsLoopback(base.Hostname()):
 		return nil, errors.New("conformance: Target.URL is not a loopback address, and AllowRemote is not set")
 	case target.Key.IsZero():
@@ -267,11 +270,27 @@ func (j *Judge) Try(ctx context.Context, c Case) Verdict {
 // Cases returns every case, in the order in which to try them.
 func Cases() []Case {
 	var all []Case
-	for _, subject := range [][]Case{
-		assetsCases(), sessionCases(), hmacCases(), formCases(), intentCases(), amountCases(),
-		signatureCases(), orderCases(), resultCases(), receiptCases(), transportCases(), restartCases(),
+	for _, subject := range []struct {
+		name  string
+		cases []Case
+	}{
+		{"assets", assetsCases()},
+		{"sessions", sessionCases()},
+		{"hmac", hmacCases()},
+		{"form", formCases()},
+		{"intents", intentCases()},
+		{"amounts", amountCases()},
+		{"signatures", signatureCases()},
+		{"orders", orderCases()},
+		{"results", resultCases()},
+		{"receipts", receiptCases()},
+		{"restart", restartCases()},
+		{"transport", transportCases()}, // last, for it ends with a sign of life
 	} {
-		all = append(all, subject...)
+		for _, c := range subject.cases {
+			c.Subject = subject.name
+			all = append(all, c)
+		}
 	}
 	return all
 }

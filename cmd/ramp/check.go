@@ -1,0 +1,346 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/conformance"
+)
+
+// The exit status of check.
+const (
+	statusRight   = 0 // nothing that counts has failed
+	statusWrong   = 1 // a case has failed
+	statusUnknown = 2 // there was nothing to judge
+)
+
+const checkUsage = `usage: ramp check -url URL -key KEY -key-encoding ENCODING -validator ADDRESS -login URL [flags]
+
+Judges a game's server, written in any language: it plays the service over HTTP
+and measures what moved by the server's own assets endpoint.
+
+Exit status: 0 nothing that counts has failed, 1 a case has failed, 2 there was
+nothing to judge.
+
+`
+
+// checkFlags are the flags of check as they were given.
+type checkFlags struct {
+	target                 conformance.Target
+	key, encoding, address string
+	login, restart         string
+	sessions               []ramp.Session
+	run                    string
+	json, verbose, list    bool
+}
+
+// check judges a server. It writes what it found to out and returns the exit
+// status.
+func check(ctx context.Context, args []string, out io.Writer) int {
+	flags, err := parseCheck(args, out)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return statusRight
+	case err != nil:
+		fmt.Fprintln(out, "ramp check:", err)
+		return statusUnknown
+	}
+	cases, err := chosen(flags.run)
+	if err != nil {
+		fmt.Fprintln(out, "ramp check:", err)
+		return statusUnknown
+	}
+	if flags.list {
+		list(out, cases)
+		return statusRight
+	}
+	judge, err := flags.judge(ctx)
+	if err != nil {
+		fmt.Fprintln(out, "ramp check:", err)
+		return statusUnknown
+	}
+	defer judge.Close()
+
+	report := report{Target: flags.target.URL}
+	for _, c := range cases {
+		v := judge.Try(ctx, c)
+		if ctx.Err() != nil {
+			fmt.Fprintln(out, "ramp check: interrupted")
+			return statusUnknown
+		}
+		report.add(v)
+		if flags.verbose && !flags.json {
+			fmt.Fprintf(out, "%-8s %-6s %-4s %s\n", v.Outcome, c.Level, c.Section, c.ID)
+		}
+	}
+	if flags.json {
+		err = report.writeJSON(out)
+	} else {
+		err = report.writeText(out)
+	}
+	switch {
+	case err != nil:
+		return statusUnknown
+	case report.Failed > 0:
+		return statusWrong
+	default:
+		return statusRight
+	}
+}
+
+func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
+	var f checkFlags
+	set := flag.NewFlagSet("ramp check", flag.ContinueOnError)
+	set.SetOutput(out)
+	set.Usage = func() {
+		fmt.Fprint(out, checkUsage)
+		set.PrintDefaults()
+	}
+	set.StringVar(&f.target.URL, "url", "", "base `URL` of the server")
+	set.StringVar(&f.target.AssetsPath, "assets", ramp.PathAssets, "`path` of the Get Assets endpoint")
+	set.StringVar(&f.target.ValidatePath, "validate", ramp.PathValidate, "`path` of the Validate Order endpoint")
+	set.StringVar(&f.target.ResultPath, "result", ramp.PathResult, "`path` of the result endpoint")
+	set.StringVar(&f.key, "key", "", "the console's HMAC `key`; without the flag, RAMP_HMAC_KEY of the environment")
+	set.StringVar(&f.encoding, "key-encoding", "", "`how` the key's text becomes bytes: text or base64url")
+	set.StringVar(&f.address, "validator", "", "the validator key's `address`")
+	set.StringVar(&f.target.ProjectID, "project", "", "`project` ID of the console; without it, the case of a foreign project is skipped")
+	set.StringVar(&f.login, "login", "", "`URL`, or path below -url, that answers {\"sessionId\":…,\"accessToken\":…} to a POST of {\"player\":NAME}")
+	set.Func("session", "`ID=TOKEN` of a player; repeat it for more, and give it instead of -login", func(text string) error {
+		id, token, ok := strings.Cut(text, "=")
+		if !ok || id == "" || token == "" {
+			return errors.New("it must be ID=TOKEN") // without the text: it holds a token
+		}
+		f.sessions = append(f.sessions, ramp.Session{ID: id, Token: ramp.NewAccessToken(token)})
+		return nil
+	})
+	set.StringVar(&f.target.Asset, "asset", "", "`ID` of the game asset that is moved; without it, the first one of which the player owns enough")
+	set.StringVar(&f.target.Second, "second-asset", "", "`ID` of another game asset; without it, the next one")
+	set.Int64Var(&f.target.Amount, "amount", 2, "how much of the asset an order moves")
+	set.Int64Var(&f.target.Tokens, "tokens", 1, "how many tokens that is worth in the game")
+	set.StringVar(&f.target.Token, "token", "", "the token contract's `address`; without it, one of no meaning")
+	set.StringVar(&f.restart, "restart", "", "shell `command` that ends the server and starts it again in the background; without it, the cases that need it are skipped")
+	set.BoolVar(&f.target.AllowRemote, "allow-remote", false, "judge a server that is not on a loopback address")
+	set.BoolVar(&f.target.Strict, "strict", false, "let a failed SHOULD count")
+	set.DurationVar(&f.target.Timeout, "timeout", 10*time.Second, "bound of each call")
+	set.StringVar(&f.run, "run", "", "try only the cases whose ID matches the regular `expression`")
+	set.BoolVar(&f.json, "json", false, "write one JSON object")
+	set.BoolVar(&f.verbose, "v", false, "write a line for every case")
+	set.BoolVar(&f.list, "list", false, "list the cases and try none")
+	if err := set.Parse(args); err != nil {
+		return nil, err
+	}
+	if set.NArg() > 0 {
+		return nil, errors.New("there are arguments that are no flags")
+	}
+	return &f, nil
+}
+
+// chosen returns the cases that match.
+func chosen(expression string) ([]conformance.Case, error) {
+	match, err := regexp.Compile(expression)
+	if err != nil {
+		return nil, fmt.Errorf("-run: %w", err)
+	}
+	var cases []conformance.Case
+	for _, c := range conformance.Cases() {
+		if match.MatchString(c.ID) {
+			cases = append(cases, c)
+		}
+	}
+	if len(cases) == 0 {
+		return nil, errors.New("-run matches no case")
+	}
+	return cases, nil
+}
+
+// judge makes a judge of the flags, and sees that there is something to judge.
+func (f *checkFlags) judge(ctx context.Context) (*conformance.Judge, error) {
+	if f.key == "" {
+		f.key = os.Getenv("RAMP_HMAC_KEY")
+	}
+	var err error
+	switch f.encoding {
+	case "text":
+		f.target.Key, err = ramp.TextKey(f.key)
+	case "base64url":
+		f.target.Key, err = ramp.Base64URLKey(f.key)
+	default:
+		err = errors.New("-key-encoding must be text or base64url: nothing in a key tells which")
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case !common.IsHexAddress(f.address):
+		return nil, errors.New("-validator must be the address of the validator key")
+	case (f.login == "") == (len(f.sessions) == 0):
+		return nil, errors.New("players come from -login or from -session, from one of the two")
+	}
+	f.target.Validator = common.HexToAddress(f.address)
+	f.target.Player = conformance.Pool(f.sessions...)
+	if f.login != "" {
+		if f.target.Player, err = f.loginPlayer(); err != nil {
+			return nil, err
+		}
+	}
+	if f.restart != "" {
+		f.target.Restart = func(ctx context.Context) error {
+			return exec.CommandContext(ctx, "sh", "-c", f.restart).Run()
+		}
+	}
+	judge, err := conformance.New(f.target)
+	if err != nil {
+		return nil, err
+	}
+	return judge, judge.Ready(ctx)
+}
+
+// loginPlayer gets players from the login endpoint.
+func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session, error), error) {
+	base, err := url.Parse(f.target.URL)
+	if err != nil {
+		return nil, errors.New("-url is no URL")
+	}
+	login, err := base.Parse(f.login)
+	switch {
+	case err != nil || login.Host == "":
+		return nil, errors.New("-login is no URL")
+	case !f.target.AllowRemote && !conformance.IsLoopback(login.Hostname()):
+		return nil, errors.New("-login is not a loopback address, and -allow-remote is not set")
+	}
+	client := &http.Client{Timeout: f.target.Timeout}
+	return func(ctx context.Context, name string) (ramp.Session, error) {
+		body, err := json.Marshal(map[string]string{"player": name})
+		if err != nil {
+			return ramp.Session{}, err
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, login.String(), bytes.NewReader(body))
+		if err != nil {
+			return ramp.Session{}, err
+		}
+		request.Header.Set("Content-Type", "application/json")
+		response, err := client.Do(request)
+		if err != nil {
+			return ramp.Session{}, err
+		}
+		defer response.Body.Close()
+		var session struct{ SessionID, AccessToken string }
+		if err := json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&session); err != nil {
+			return ramp.Session{}, fmt.Errorf("-login answered HTTP %d without a session", response.StatusCode)
+		}
+		return ramp.Session{ID: session.SessionID, Token: ramp.NewAccessToken(session.AccessToken)}, nil
+	}, nil
+}
+
+// report is all that was found, as -json writes it.
+type report struct {
+	Target string `json:"target"`
+	counts
+	Cases []verdict `json:"cases"`
+
+	verdicts []conformance.Verdict
+}
+
+type counts struct {
+	Passed  int `json:"passed"`
+	Failed  int `json:"failed"`
+	Noted   int `json:"noted"`
+	Skipped int `json:"skipped"`
+}
+
+type verdict struct {
+	ID           string              `json:"id"`
+	Subject      string              `json:"subject"`
+	Title        string              `json:"title"`
+	Level        conformance.Level   `json:"level"`
+	Section      string              `json:"section"`
+	Outcome      conformance.Outcome `json:"outcome"`
+	Saw          string              `json:"saw,omitempty"`
+	Want         string              `json:"want,omitempty"`
+	Mend         string              `json:"mend,omitempty"`
+	Milliseconds int64               `json:"milliseconds"`
+}
+
+func (r *report) add(v conformance.Verdict) {
+	r.counts.add(v.Outcome)
+	r.verdicts = append(r.verdicts, v)
+	shown := verdict{ID: v.Case.ID, Subject: v.Case.Subject, Title: v.Case.Title, Level: v.Case.Level, Section: v.Case.Section,
+		Outcome: v.Outcome, Saw: v.Saw, Want: v.Want, Milliseconds: v.Took.Milliseconds()}
+	if v.Want != "" {
+		shown.Mend = v.Case.Mend
+	}
+	r.Cases = append(r.Cases, shown)
+}
+
+func (c *counts) add(o conformance.Outcome) {
+	switch o {
+	case conformance.Passed:
+		c.Passed++
+	case conformance.Failed:
+		c.Failed++
+	case conformance.Noted:
+		c.Noted++
+	case conformance.Skipped:
+		c.Skipped++
+	}
+}
+
+func (r *report) writeJSON(out io.Writer) error {
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// writeText writes a paragraph for everything that was not passed, and a table
+// with a line for each subject.
+func (r *report) writeText(out io.Writer) error {
+	var subjects []string
+	of := make(map[string]*counts)
+	for _, v := range r.verdicts {
+		subject := v.Case.Subject
+		if of[subject] == nil {
+			subjects, of[subject] = append(subjects, subject), &counts{}
+		}
+		of[subject].add(v.Outcome)
+		switch v.Outcome {
+		case conformance.Failed, conformance.Noted:
+			fmt.Fprintf(out, "%s %s: %s\n\n", v.Outcome, v.Case.ID, v)
+		case conformance.Skipped:
+			fmt.Fprintf(out, "skipped %s: %s\n", v.Case.ID, v.Saw)
+		}
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "subject\tpassed\tfailed\tnoted\tskipped")
+	row := func(name string, c counts) {
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\n", name, c.Passed, c.Failed, c.Noted, c.Skipped)
+	}
+	for _, subject := range subjects {
+		row(subject, *of[subject])
+	}
+	row("all", r.counts)
+	return table.Flush()
+}
+
+// list writes the cases as a table.
+func list(out io.Writer, cases []conformance.Case) {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, c := range cases {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", c.ID, c.Level, c.Section, c.Title)
+	}
+	_ = table.Flush()
+}
