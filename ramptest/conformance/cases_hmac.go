@@ -18,6 +18,9 @@ type endpoint struct {
 	path func(*Target) string
 	body func(t *trial) (order, object) // a right body, and its order
 	over func(t *trial, o order)        // the order is approved, or confirmed, after all
+
+	// tampered returns what was signed, and what came instead.
+	tampered func(t *trial, right object) (signed, sent object)
 }
 
 var (
@@ -26,10 +29,16 @@ var (
 		func(t *trial, o order) {
 			t.approve(o)
 			t.confirm(o, failure)
+		},
+		func(t *trial, right object) (signed, sent object) {
+			return right, right.with("intent.from.0.amount", t.times(3, 0))
 		}}
 	atResult = endpoint{"result", func(t *Target) string { return t.ResultPath },
 		func(t *trial) (order, object) { o := t.approve(t.mint()); return o, o.result(failure) },
-		func(t *trial, o order) { t.confirm(o, failure) }}
+		func(t *trial, o order) { t.confirm(o, failure) },
+		func(_ *trial, right object) (signed, sent object) {
+			return right.with("receipt.status", success), right
+		}}
 )
 
 // send posts a body under headers that were bent.
@@ -133,8 +142,8 @@ func (e endpoint) hmacCases() []Case {
 			run: func(t *trial) {
 				o, right := e.body(t)
 				then := t.now()
-				tampered := right.with("intent.from.0.amount", number(3*t.target.Amount)).bytes()
-				t.declined(t.post(e.path(t.target), t.signed(t.player, right.bytes()), tampered))
+				signed, sent := e.tampered(t, right)
+				t.declined(t.post(e.path(t.target), t.signed(t.player, signed.bytes()), sent.bytes()))
 				t.still(then)
 				e.over(t, o)
 				t.moved(0)

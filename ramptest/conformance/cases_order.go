@@ -1,9 +1,6 @@
 package conformance
 
-import (
-	"fmt"
-	"math/big"
-)
+import "fmt"
 
 // orderCases are about whole orders and repeated validate calls (interface 1,
 // 2.5, 3).
@@ -109,11 +106,9 @@ func orderCases() []Case {
 			Mend:  "Compare with the balance and change it in one statement or under a lock.",
 			Title: fmt.Sprintf("Of %d mints at once, of which each takes most of what the player owns, one is approved at most.", crowd),
 			run: func(t *trial) {
-				most := new(big.Rat).Mul(t.before, big.NewRat(3, 5))
-				part := raw(new(big.Int).Quo(most.Num(), most.Denom()).String())
 				orders := make([]order, crowd)
 				for i := range orders {
-					orders[i] = t.mint().bent(set("intent.from.0.amount", part))
+					orders[i] = t.mint().bent(set("intent.from.0.amount", t.most()))
 				}
 				approved := 0
 				for i, a := range t.crowd(func(i int) answer { return t.validate(orders[i]) }) {

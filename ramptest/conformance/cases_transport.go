@@ -2,10 +2,15 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -71,11 +76,7 @@ func transportCases() []Case {
 				run: func(t *trial) {
 					o, right := e.body(t)
 					then := t.now()
-					body := right.bytes()
-					// The blanks behind the object are what never comes: a server
-					// that does not wait for them has all that it needs.
-					header := t.signed(t.player, body)
-					_ = posted(t, header, io.MultiReader(bytes.NewReader(body), broken{}), int64(len(body)+100))
+					t.breakOff(e.path(t.target), right.bytes())
 					t.still(then)
 					e.over(t, o)
 					t.moved(0)
@@ -154,6 +155,52 @@ func readable(a answer) answer {
 	return a
 }
 
+// breakOff makes a call whose body never comes whole, and waits until the
+// server has answered or hung up. All that it needs is there: what is missing
+// is some blanks behind the object.
+func (t *trial) breakOff(path string, body []byte) {
+	if t.err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.ctx, t.target.Timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.target.URL+path, http.NoBody)
+	if err != nil {
+		t.err = err
+		return
+	}
+	var dial interface {
+		DialContext(ctx context.Context, network, address string) (net.Conn, error)
+	} = &net.Dialer{}
+	port := "80"
+	if request.URL.Scheme == "https" {
+		dial, port = &tls.Dialer{}, "443"
+	}
+	conn, err := dial.DialContext(ctx, "tcp", net.JoinHostPort(request.URL.Hostname(), cmp.Or(request.URL.Port(), port)))
+	if err != nil {
+		t.err = err
+		return
+	}
+	defer conn.Close()
+	deadline, _ := ctx.Deadline()
+	_ = conn.SetDeadline(deadline)
+	header := t.signed(t.player, body)
+	header.Set("Content-Length", strconv.Itoa(len(body)+100))
+	header.Set("Connection", "close")
+	var call bytes.Buffer
+	fmt.Fprintf(&call, "POST %s HTTP/1.1\r\nHost: %s\r\n", request.URL.RequestURI(), request.URL.Host)
+	_ = header.Write(&call)
+	fmt.Fprintf(&call, "\r\n%s", body)
+	if _, err := conn.Write(call.Bytes()); err != nil {
+		t.err = err
+		return
+	}
+	if half, ok := conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+	_, _ = io.Copy(io.Discard, conn)
+}
+
 // slow is a body that comes in pieces.
 type slow struct {
 	rest   []byte
@@ -175,11 +222,6 @@ func (s *slow) Read(p []byte) (int, error) {
 	s.rest = s.rest[n:]
 	return n, nil
 }
-
-// broken is a body that breaks off.
-type broken struct{}
-
-func (broken) Read([]byte) (int, error) { return 0, errors.New("the body breaks off here") }
 
 // stall is a body that begins and does not go on.
 type stall struct {

@@ -2,21 +2,12 @@ package conformance_test
 
 import (
 	"encoding/json"
-	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
-
-type bug string
-
-// mutant is a way to break the game.
-type mutant struct {
-	bug  bug
-	wrap func(*studio, http.Handler) http.Handler
-}
 
 func must(v any) []byte {
 	b, err := json.Marshal(v)

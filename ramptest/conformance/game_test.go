@@ -4,10 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -24,6 +27,10 @@ type game struct {
 	mu      sync.Mutex
 	players map[string]*player // by session
 	orders  map[uuid.UUID]*order
+	purse   map[string]ramp.Amount // of everybody, for one bug
+
+	waiting int
+	meeting chan struct{} // where racing calls wait for each other, for some bugs
 }
 
 type player struct {
@@ -35,18 +42,26 @@ type order struct {
 	owner   string
 	request *ramp.ValidateRequest
 	state   string // "", success or failure
+	seen    int    // results since it was settled
 }
 
 func newGame() *game {
-	return &game{players: map[string]*player{}, orders: map[uuid.UUID]*order{}}
+	return &game{players: map[string]*player{}, orders: map[uuid.UUID]*order{}, meeting: make(chan struct{})}
 }
 
 func (g *game) login(_ context.Context, _ string) (ramp.Session, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := ramp.Session{ID: "session-" + rand.Text(), Token: ramp.NewAccessToken(rand.Text())}
-	g.players[s.ID] = &player{token: s.Token.Reveal(), balances: map[string]ramp.Amount{
+	p := &player{token: s.Token.Reveal(), balances: map[string]ramp.Amount{
 		"item_gold": ramp.NewAmount(1_000_000), "item_gem": ramp.NewAmount(10_000)}}
+	if g.bug == "one purse for all" {
+		if g.purse == nil {
+			g.purse = p.balances
+		}
+		p.balances = g.purse
+	}
+	g.players[s.ID] = p
 	return s, nil
 }
 
@@ -71,8 +86,19 @@ func (g *game) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
 func (g *game) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateRequest) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if known := g.orders[r.UUID]; known != nil {
-		if known.owner != s.ID || !same(known.request, r) || known.state != "" {
+	known := g.orders[r.UUID]
+	if g.bug == "looks, then takes" {
+		g.meet()
+	}
+	if known != nil {
+		switch {
+		case g.bug == "takes again":
+			return g.move(known, r.Effect)
+		case g.bug == "declines repeats", g.bug == "remembers declined orders" && known.state == "declined":
+			return ramp.Reject("INVALID_MESSAGE")
+		case g.bug == "approves whatever is known":
+		case g.bug == "pins no amount" && known.owner == s.ID && known.state == "":
+		case known.owner != s.ID, !same(known.request, r), known.state != "":
 			return ramp.Reject("INVALID_MESSAGE")
 		}
 		return nil
@@ -84,15 +110,38 @@ func (g *game) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateReque
 			}
 		}
 	}
-	effect, err := r.Effect()
-	if err != nil {
+	o := &order{owner: s.ID, request: r}
+	switch err := g.take(o); {
+	case err != nil && g.bug == "remembers declined orders":
+		o.state = "declined"
+	case err != nil:
 		return err
 	}
-	if err := g.apply(s.ID, effect); err != nil {
-		return err
+	if g.bug == "one order a player" {
+		for id, other := range g.orders {
+			if other.owner == s.ID {
+				delete(g.orders, id)
+			}
+		}
 	}
-	g.orders[r.UUID] = &order{owner: s.ID, request: r}
+	g.orders[r.UUID] = o
+	if o.state == "declined" {
+		return ramp.Reject("INVALID_BALANCE")
+	}
 	return nil
+}
+
+// take moves what the approval of an order moves.
+func (g *game) take(o *order) error {
+	d, _ := o.request.Intent.Direction()
+	switch {
+	case g.bug == "takes nothing", g.bug == "holds until the result" && d == ramp.Mint:
+		return nil
+	case g.bug == "grants at validate" && d == ramp.Burn:
+		return g.move(o, settled(o.request.Intent, true))
+	default:
+		return g.move(o, o.request.Effect)
+	}
 }
 
 func same(a, b *ramp.ValidateRequest) bool {
@@ -103,35 +152,128 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	known := g.orders[r.UUID]
-	if known == nil {
-		return errors.New("no such order")
-	}
 	state := "failure"
 	if r.Succeeded() {
 		state = "success"
+	}
+	if known == nil {
+		switch o := (&order{owner: s.ID, state: state, request: &ramp.ValidateRequest{UUID: r.UUID, Intent: r.Intent}}); g.bug {
+		case "believes in unknown orders":
+			return g.move(o, r.Effect)
+		case "confirms unknown orders":
+			return nil
+		case "ends unknown orders":
+			g.orders[r.UUID] = o
+		}
+		return errors.New("no such order")
 	}
 	reported, err := moves(r.Intent)
 	if err != nil {
 		return err
 	}
 	stored, err := moves(known.request.Intent)
-	switch {
-	case err != nil:
-		return err
-	case known.owner != s.ID, known.state != "" && known.state != state, string(must(reported)) != string(must(stored)):
-		return ramp.Permanent(errors.New("the result contradicts the order"))
-	case known.state == state:
-		return nil
-	}
-	effect, err := (&ramp.Result{Receipt: r.Receipt, Intent: known.request.Intent}).Effect()
 	if err != nil {
 		return err
 	}
-	if err := g.apply(known.owner, effect); err != nil {
+	contradiction := ramp.Permanent(errors.New("the result contradicts the order"))
+	intent := known.request.Intent
+	switch {
+	case g.bug == "pays the session":
+		known.owner = s.ID
+	case known.owner != s.ID:
+		return contradiction
+	}
+	switch {
+	case g.bug == "believes the result":
+		intent = r.Intent
+	case string(must(reported)) != string(must(stored)):
+		return contradiction
+	}
+	was := known.state
+	if g.bug == "looks, then settles" {
+		g.meet()
+	}
+	d, _ := intent.Direction()
+	switch {
+	case g.bug == "settles each time", g.bug == "forgets after ten" && known.seen == 10:
+		known.seen = 0
+	case g.bug == "the last outcome counts" && was != "" && was != state:
+		return g.move(known, flipped(intent, r.Succeeded()))
+	case g.bug == "a repeat is an error" && was == state:
+		return ramp.Permanent(errors.New("the order is over"))
+	case was != "" && was != state:
+		return contradiction
+	case was == state:
+		known.seen++
+		return nil
+	}
+	known.seen++
+	effect := settled(intent, r.Succeeded())
+	switch {
+	case g.bug == "keeps what failed" && d == ramp.Mint,
+		g.bug == "never grants" && d == ramp.Burn,
+		g.bug == "holds until the result" && d == ramp.Mint && state == "failure",
+		g.bug == "grants at validate" && d == ramp.Burn && state == "success":
+		effect = settled(intent, d == ramp.Mint) // nothing
+	case g.bug == "holds until the result" && d == ramp.Mint:
+		effect = known.request.Effect
+	case g.bug == "grants at validate" && d == ramp.Burn:
+		effect = flipped(intent, false)
+	case g.bug == "grants what failed":
+		effect = settled(intent, d == ramp.Burn)
+	}
+	if err := g.move(known, effect); err != nil {
 		return err
 	}
 	known.state = state
+	if g.bug == "forgets settled orders" {
+		delete(g.orders, r.UUID)
+	}
 	return nil
+}
+
+// settled is the effect of an outcome.
+func settled(intent ramp.Intent, succeeded bool) func() (ramp.Effect, error) {
+	status := ramp.NewQuantity(0)
+	if succeeded {
+		status = ramp.NewQuantity(1)
+	}
+	return (&ramp.Result{Receipt: ramp.Receipt{Status: status}, Intent: intent}).Effect
+}
+
+// flipped is what a change of mind moves: what the other outcome did is undone.
+func flipped(intent ramp.Intent, succeeded bool) func() (ramp.Effect, error) {
+	return func() (ramp.Effect, error) {
+		d, err := intent.Direction()
+		effect, _ := moves(intent)
+		effect.Kind = ramp.Take
+		if (d == ramp.Mint) != succeeded {
+			effect.Kind = ramp.Grant
+		}
+		return effect, err
+	}
+}
+
+// meet waits, without the lock, until as many calls have come as a case sends
+// at once. A call that is alone gives up after a while.
+func (g *game) meet() {
+	g.waiting++
+	if g.waiting == 8 {
+		g.waiting = 0
+		close(g.meeting)
+		g.meeting = make(chan struct{})
+		return
+	}
+	meeting := g.meeting
+	g.mu.Unlock()
+	select {
+	case <-meeting:
+	case <-time.After(300 * time.Millisecond):
+	}
+	g.mu.Lock()
+	if meeting == g.meeting && g.waiting > 0 {
+		g.waiting--
+	}
 }
 
 // moves is what an intent is about for the game.
@@ -143,17 +285,47 @@ func moves(i ramp.Intent) (ramp.Effect, error) {
 	return (&ramp.ValidateRequest{Intent: i}).Effect()
 }
 
-// apply moves all assets of an effect, or none.
-func (g *game) apply(owner string, effect ramp.Effect) error {
-	p := g.players[owner]
+// move brings about an effect for the owner of an order: all of it, or nothing.
+func (g *game) move(o *order, what func() (ramp.Effect, error)) error {
+	effect, err := what()
+	if err != nil {
+		return err
+	}
+	p := g.players[o.owner]
 	after := map[string]ramp.Amount{}
+	if len(effect.Assets) > 0 {
+		entries := o.request.Intent.From
+		if effect.Kind == ramp.Grant {
+			entries = o.request.Intent.To
+		}
+		last := entries[len(entries)-1]
+		switch {
+		case g.bug == "takes the last entry" && effect.Kind == ramp.Take,
+			g.bug == "gives back the last entry" && effect.Kind == ramp.GiveBack,
+			g.bug == "grants the last entry" && effect.Kind == ramp.Grant:
+			effect.Assets = []ramp.AssetAmount{{ID: last.ID, Amount: last.Amount}}
+		}
+	}
 	for _, asset := range effect.Assets {
 		balance, known := p.balances[asset.ID]
+		if g.bug == "reads, then writes" {
+			g.meet()
+		}
 		sum, err := balance.Add(effect.Delta(asset))
+		if g.bug == "gives back whole numbers" && effect.Kind == ramp.GiveBack {
+			whole := new(big.Int).Quo(asset.Amount.Rat().Num(), asset.Amount.Rat().Denom())
+			sum, err = balance.Add(ramp.NewAmount(whole.Int64()))
+		}
+		if g.bug == "takes more than there is" && sum.Sign() < 0 {
+			sum = ramp.Amount{}
+		}
 		if err != nil || !known || sum.Sign() < 0 {
 			return ramp.Reject("INVALID_BALANCE")
 		}
 		after[asset.ID] = sum
+		if g.bug == "takes one asset after the other" {
+			p.balances[asset.ID] = sum
+		}
 	}
 	for id, balance := range after {
 		p.balances[id] = balance
@@ -163,6 +335,7 @@ func (g *game) apply(owner string, effect ramp.Effect) error {
 
 // studio is a game behind a real HTTP server.
 type studio struct {
+	ctx    context.Context
 	game   *game
 	key    ramp.HMACKey
 	signer *ramp.Signer
@@ -172,7 +345,7 @@ type studio struct {
 
 func newStudio(t testing.TB, m mutant) *studio {
 	t.Helper()
-	s := &studio{game: newGame()}
+	s := &studio{ctx: t.Context(), game: newGame()}
 	s.game.bug = m.bug
 	var err error
 	s.key, err = ramp.TextKey("the key of the console")
@@ -185,7 +358,12 @@ func newStudio(t testing.TB, m mutant) *studio {
 	if m.wrap != nil {
 		outer = m.wrap(s, handler)
 	}
-	s.server = httptest.NewServer(outer)
+	s.server = httptest.NewUnstartedServer(outer)
+	s.server.Listener = listener{s.server.Listener}
+	s.server.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		return context.WithValue(ctx, connKey{}, conn)
+	}
+	s.server.Start()
 	t.Cleanup(s.server.Close)
 	s.target = conformance.Target{
 		URL: s.server.URL, Key: s.key, Validator: s.signer.Address(), ProjectID: "project-1",
@@ -202,4 +380,15 @@ func (s *studio) restart(context.Context) error {
 		clear(s.game.orders)
 	}
 	return nil
+}
+
+// listener wraps connections, so that a mutant can see what came over them.
+type listener struct{ net.Listener }
+
+func (l listener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &heard{Conn: conn}, nil
 }

@@ -483,6 +483,19 @@ func (t *trial) beyond(text string) json.Number {
 	return raw(text)
 }
 
+// oneMore is a whole number above what the player owned at first.
+func (t *trial) oneMore() json.Number {
+	whole := new(big.Int).Quo(t.before.Num(), t.before.Denom())
+	return raw(whole.Add(whole, big.NewInt(1)).String())
+}
+
+// most is the whole part of 3/5 of what the player owned at first: once it can
+// be taken, twice it cannot.
+func (t *trial) most() json.Number {
+	most := new(big.Rat).Mul(t.before, big.NewRat(3, 5))
+	return raw(new(big.Int).Quo(most.Num(), most.Denom()).String())
+}
+
 // digestOf returns a digest that is given as text.
 func digestOf(pattern string) string { return "0x" + strings.Repeat(pattern, 64/len(pattern)) }
 
