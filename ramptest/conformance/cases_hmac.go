@@ -17,7 +17,7 @@ type endpoint struct {
 	name string
 	path func(*Target) string
 	body func(t *trial) (order, object) // a right body, and its order
-	over func(t *trial, o order)        // the order is approved, or confirmed, after all
+	over func(t *trial, o order)        // after a refusal: the order is approved after all, and ends
 
 	// tampered returns what was signed, and what came instead.
 	tampered func(t *trial, right object) (signed, sent object)
@@ -185,7 +185,7 @@ func (e endpoint) hmacCases() []Case {
 				if t.answered(a) && !a.succeeded() {
 					t.fail(a.String(), "success")
 				}
-				e.over(t, o)
+				t.confirm(o, failure)
 				t.moved(0)
 			}},
 		Case{ID: e.name + "-raw-indented", Level: Must, Section: "5.2", Mend: keep,
@@ -195,7 +195,7 @@ func (e endpoint) hmacCases() []Case {
 				var b bytes.Buffer
 				_ = json.Indent(&b, right.bytes(), " ", "\t")
 				e.takes(t, append([]byte("\r\n "), append(b.Bytes(), "\r\n"...)...))
-				e.over(t, o)
+				t.confirm(o, failure)
 				t.moved(0)
 			}},
 		Case{ID: e.name + "-raw-escapes", Level: Must, Section: "5.2", Mend: keep,
@@ -203,7 +203,7 @@ func (e endpoint) hmacCases() []Case {
 			run: func(t *trial) {
 				o, right := e.body(t)
 				e.takes(t, bytes.Replace(right.bytes(), []byte(`"mint"`), []byte(`"\u006dint"`), 1))
-				e.over(t, o)
+				t.confirm(o, failure)
 				t.moved(0)
 			}},
 		Case{ID: e.name + "-raw-order", Level: Must, Section: "5.2", Mend: keep,
@@ -213,7 +213,7 @@ func (e endpoint) hmacCases() []Case {
 				id, _ := json.Marshal(right.at("uuid"))
 				rest := right.without("uuid").bytes()
 				e.takes(t, append([]byte(`{"uuid":`+string(id)+","), rest[1:]...))
-				e.over(t, o)
+				t.confirm(o, failure)
 				t.moved(0)
 			}},
 		Case{ID: e.name + "-raw-unicode", Level: Should, Section: "5.2", Mend: keep,
@@ -222,7 +222,7 @@ func (e endpoint) hmacCases() []Case {
 				o, right := e.body(t)
 				body := right.bytes()
 				e.takes(t, append([]byte(`{"note":"홍길동 <\"&\/>",`), body[1:]...))
-				e.over(t, o)
+				t.confirm(o, failure)
 				t.moved(0)
 			}},
 	)

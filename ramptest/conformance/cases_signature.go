@@ -50,7 +50,9 @@ func signatureCases() []Case {
 		cases = append(cases, Case{ID: "sign-" + c.id, Level: Must, Section: "5.3", Mend: raw32,
 			Title: "A digest " + c.title + " is signed as it is.",
 			run: func(t *trial) {
-				o := t.mint().bent(set("digest", c.digest))
+				digest, _ := ramp.ParseDigest(c.digest)
+				sig, address := t.signedByPlayer(digest)
+				o := t.mint().bent(set("digest", c.digest), set("user_sig", sig), set("user_address", address))
 				t.signs(o, t.approval(o))
 				t.confirm(o, failure)
 				t.moved(0)

@@ -47,7 +47,7 @@ func transportCases() []Case {
 				if t.answered(a) && !a.succeeded() {
 					t.fail(a.String(), "success")
 				}
-				e.over(t, o)
+				t.confirm(o, failure)
 				t.moved(0)
 			}
 		}

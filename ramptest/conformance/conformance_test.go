@@ -2,10 +2,15 @@ package conformance_test
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
@@ -32,6 +37,176 @@ func TestARightServerPassesEveryCase(t *testing.T) {
 		t.Run(c.ID, func(t *testing.T) {
 			v := judge.Try(t.Context(), c)
 			assert.Equal(t, conformance.Passed, v.Outcome, v.String())
+		})
+	}
+}
+
+// The interface leaves open how a server does many things. Each of these does
+// one of them in its own way, and breaks no MUST.
+func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
+	status := func(from, to int) mutant {
+		return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+			answer := httptest.NewRecorder()
+			next.ServeHTTP(answer, r)
+			if answer.Code == from && strings.Contains(answer.Body.String(), "false") {
+				answer.Code = to
+			}
+			reply(w, answer.Code, answer.Body.String())
+		})
+	}
+	for name, m := range map[string]mutant{
+		"HTTP 400 for a declined order":       status(200, 400),
+		"HTTP 403 for what is not authentic":  status(401, 403),
+		"HTTP 400 for what is not authentic":  status(401, 400),
+		"HTTP 200 for what is not authentic":  status(401, 200),
+		"HTTP 200 for a malformed body":       status(400, 200),
+		"HTTP 500 for a malformed body":       status(400, 500),
+		"no fractions and no exponents":       refuses(func(m message) bool { return strings.ContainsAny(amounts(m), ".eE") }),
+		"no asset twice":                      refuses(func(m message) bool { return m.at("intent.from.1") != nil || m.at("intent.to.1") != nil }),
+		"user_sig of 65 bytes only":           refuses(func(m message) bool { return m["user_sig"] != nil && len(m.text("user_sig")) != 132 }),
+		"digests in lower case only":          refuses(func(m message) bool { return strings.ToLower(m.text("digest")) != m.text("digest") }),
+		"user_sig checked against the digest": signatureMutants()["user-sig-other-hash"],
+		"v of 0 or 1":                         signatureMutants()["sign-v"],
+		"a high s":                            signatureMutants()["sign-low-s"],
+		"HMACs in lower case only":            hmacMutants()["validate-hmac-capitals"],
+		"the player by the token at assets":   byToken(ramp.PathAssets),
+		"the player by the token at validate": byToken(ramp.PathValidate),
+		"a repeat of validate is declined":    {bug: "declines repeats"},
+		"assets are held until the result":    {bug: "holds until the result"},
+		"a burn is granted at validate":       {bug: "grants at validate"},
+		"the result's own amounts count":      {bug: "believes the result"},
+		"unknown orders are confirmed":        {bug: "confirms unknown orders"},
+		"declined orders stay declined":       {bug: "remembers declined orders"},
+		"more in the envelope": answers(ramp.PathAssets, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
+			return strings.Replace(body, "{", `{"message":"OK",`, 1)
+		}),
+		"balances with a point": replaces(ramp.PathAssets, `"1000000"`, `"1000000.00"`),
+		"bad JSON in plain text": layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if r.Method == http.MethodPost && s.authentic(r, body) && parse(body) == nil {
+				http.Error(w, "Bad Request", http.StatusBadRequest)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			judge := newJudge(t, newStudio(t, m).target)
+			for _, c := range conformance.Cases() {
+				if c.Level == conformance.Must {
+					v := judge.Try(t.Context(), c)
+					assert.Equal(t, conformance.Passed, v.Outcome, "%s: %s", c.ID, v)
+				}
+			}
+		})
+	}
+}
+
+// amounts are the digits of all amounts of an intent.
+func amounts(m message) string {
+	var all string
+	for _, path := range []string{"intent.from.0.amount", "intent.from.1.amount", "intent.to.0.amount", "intent.to.1.amount"} {
+		all += amountText(m, path)
+	}
+	return all
+}
+
+func TestAShouldCountsOnlyWhenStrict(t *testing.T) {
+	target := newStudio(t, mutant{bug: "declines repeats"}).target
+	for strict, want := range map[bool]conformance.Outcome{true: conformance.Failed, false: conformance.Noted} {
+		target.Strict = strict
+		v := newJudge(t, target).Try(t.Context(), caseOf(t, "validate-twice-approved"))
+		assert.Equal(t, want, v.Outcome)
+		assert.Contains(t, v.String(), "SHOULD (interface 2.5)")
+		assert.Contains(t, v.String(), `saw:  HTTP 200, success false, errorCode "INVALID_MESSAGE"`)
+		assert.Contains(t, v.String(), "want: HTTP 200 with success true")
+	}
+}
+
+func caseOf(t *testing.T, id string) conformance.Case {
+	t.Helper()
+	for _, c := range conformance.Cases() {
+		if c.ID == id {
+			return c
+		}
+	}
+	require.Fail(t, "no such case", id)
+	return conformance.Case{}
+}
+
+func TestWhatTheTargetLacksIsSkipped(t *testing.T) {
+	s := newStudio(t, mutant{})
+	skipped := func(change func(*conformance.Target)) string {
+		target := s.target
+		change(&target)
+		judge := newJudge(t, target)
+		var ids []string
+		for _, c := range conformance.Cases() {
+			if v := judge.Try(t.Context(), c); v.Outcome == conformance.Skipped {
+				ids = append(ids, c.ID)
+			} else {
+				assert.Equal(t, conformance.Passed, v.Outcome, v.String())
+			}
+		}
+		return strings.Join(ids, " ")
+	}
+	assert.Equal(t, "restart-mint-fails restart-burn-succeeds restart-result-again restart-validate-again",
+		skipped(func(target *conformance.Target) { target.Restart = nil }))
+	// The right game knows its project, and no other.
+	assert.Equal(t, "intent-two-assets result-other-asset",
+		skipped(func(target *conformance.Target) { target.Asset, target.Second = "item_gold", "item_silver" }))
+
+	first, err := s.game.login(t.Context(), "")
+	require.NoError(t, err)
+	second, err := s.game.login(t.Context(), "")
+	require.NoError(t, err)
+	assert.Empty(t, skipped(func(target *conformance.Target) { target.Player = conformance.Pool(first, second) }))
+	assert.Equal(t, "assets-other-player assets-foreign-token assets-foreign-token-declined validate-foreign-token "+
+		"validate-foreign-token-declined result-other-session validate-other-owner result-other-owner-mint result-other-owner-burn",
+		skipped(func(target *conformance.Target) { target.Player = conformance.Pool(first) }))
+}
+
+func TestAJudgeThatCannotWorkIsNotMade(t *testing.T) {
+	right := newStudio(t, mutant{}).target
+	for name, change := range map[string]func(*conformance.Target){
+		"no URL":               func(target *conformance.Target) { target.URL = "" },
+		"a relative URL":       func(target *conformance.Target) { target.URL = "localhost:8080" },
+		"another scheme":       func(target *conformance.Target) { target.URL = "ftp://localhost" },
+		"a password":           func(target *conformance.Target) { target.URL = "http://me:secret@localhost" },
+		"a remote address":     func(target *conformance.Target) { target.URL = "http://192.0.2.1" },
+		"a name":               func(target *conformance.Target) { target.URL = "http://game.example.com" },
+		"no key":               func(target *conformance.Target) { target.Key = ramp.HMACKey{} },
+		"no validator":         func(target *conformance.Target) { target.Validator = common.Address{} },
+		"no player":            func(target *conformance.Target) { target.Player = nil },
+		"an amount below 0":    func(target *conformance.Target) { target.Amount = -1 },
+		"a large amount":       func(target *conformance.Target) { target.Amount = 1001 },
+		"a large token amount": func(target *conformance.Target) { target.Tokens = 1001 },
+		"one asset twice":      func(target *conformance.Target) { target.Asset, target.Second = "a", "a" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := right
+			change(&target)
+			_, err := conformance.New(target)
+			require.Error(t, err)
+			assert.NotContains(t, err.Error(), "secret")
+		})
+	}
+	right.URL, right.AllowRemote = "https://game.example.com", true
+	_, err := conformance.New(right)
+	assert.NoError(t, err)
+}
+
+func TestWhereThereIsNothingThereIsNothingToJudge(t *testing.T) {
+	target := newStudio(t, mutant{}).target
+	for name, change := range map[string]func(*conformance.Target){
+		"no server":     func(target *conformance.Target) { target.URL = "http://127.0.0.1:1" },
+		"an empty pool": func(target *conformance.Target) { target.Player = conformance.Pool() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := target
+			change(&target)
+			judge, err := conformance.New(target)
+			require.NoError(t, err)
+			assert.ErrorContains(t, judge.Ready(t.Context()), "nothing to judge")
 		})
 	}
 }

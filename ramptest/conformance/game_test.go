@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
 	"math/big"
 	"net"
 	"net/http"
@@ -78,9 +79,25 @@ func (g *game) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	p := g.players[s.ID]
+	if g.bug == "holds until the result" {
+		p = g.withHeld(s.ID)
+	}
 	return &ramp.Player{PlayerID: s.ID, Name: "Name", Assets: []ramp.Asset{
 		{ID: "item_gold", Balance: p.balances["item_gold"]}, {ID: "item_gem", Balance: p.balances["item_gem"]},
 	}}, nil
+}
+
+// withHeld counts what open mints have taken as owned still.
+func (g *game) withHeld(id string) *player {
+	shown := &player{balances: maps.Clone(g.players[id].balances)}
+	for _, o := range g.orders {
+		if effect, _ := o.request.Effect(); o.owner == id && o.state == "" {
+			for _, asset := range effect.Assets {
+				shown.balances[asset.ID], _ = shown.balances[asset.ID].Add(asset.Amount)
+			}
+		}
+	}
+	return shown
 }
 
 func (g *game) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateRequest) error {
@@ -135,7 +152,7 @@ func (g *game) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateReque
 func (g *game) take(o *order) error {
 	d, _ := o.request.Intent.Direction()
 	switch {
-	case g.bug == "takes nothing", g.bug == "holds until the result" && d == ramp.Mint:
+	case g.bug == "takes nothing":
 		return nil
 	case g.bug == "grants at validate" && d == ramp.Burn:
 		return g.move(o, settled(o.request.Intent, true))
@@ -212,11 +229,8 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 	switch {
 	case g.bug == "keeps what failed" && d == ramp.Mint,
 		g.bug == "never grants" && d == ramp.Burn,
-		g.bug == "holds until the result" && d == ramp.Mint && state == "failure",
 		g.bug == "grants at validate" && d == ramp.Burn && state == "success":
 		effect = settled(intent, d == ramp.Mint) // nothing
-	case g.bug == "holds until the result" && d == ramp.Mint:
-		effect = known.request.Effect
 	case g.bug == "grants at validate" && d == ramp.Burn:
 		effect = flipped(intent, false)
 	case g.bug == "grants what failed":
