@@ -106,11 +106,8 @@ func check(ctx context.Context, args []string, out io.Writer) int {
 func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
 	var f checkFlags
 	set := flag.NewFlagSet("ramp check", flag.ContinueOnError)
-	set.SetOutput(out)
-	set.Usage = func() {
-		fmt.Fprint(out, checkUsage)
-		set.PrintDefaults()
-	}
+	set.SetOutput(io.Discard) // check writes the error
+	set.Usage = func() {}
 	set.StringVar(&f.target.URL, "url", "", "base `URL` of the server")
 	set.StringVar(&f.target.AssetsPath, "assets", ramp.PathAssets, "`path` of the Get Assets endpoint")
 	set.StringVar(&f.target.ValidatePath, "validate", ramp.PathValidate, "`path` of the Validate Order endpoint")
@@ -120,12 +117,9 @@ func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
 	set.StringVar(&f.address, "validator", "", "the validator key's `address`")
 	set.StringVar(&f.target.ProjectID, "project", "", "`project` ID of the console; without it, the case of a foreign project is skipped")
 	set.StringVar(&f.login, "login", "", "`URL`, or path below -url, that answers {\"sessionId\":…,\"accessToken\":…} to a POST of {\"player\":NAME}")
+	var sessions []string // read later: an error of package flag would show the token
 	set.Func("session", "`ID=TOKEN` of a player; repeat it for more, and give it instead of -login", func(text string) error {
-		id, token, ok := strings.Cut(text, "=")
-		if !ok || id == "" || token == "" {
-			return errors.New("it must be ID=TOKEN") // without the text: it holds a token
-		}
-		f.sessions = append(f.sessions, ramp.Session{ID: id, Token: ramp.NewAccessToken(token)})
+		sessions = append(sessions, text)
 		return nil
 	})
 	set.StringVar(&f.target.Asset, "asset", "", "`ID` of the game asset that is moved; without it, the first one of which the player owns enough")
@@ -141,11 +135,23 @@ func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
 	set.BoolVar(&f.json, "json", false, "write one JSON object")
 	set.BoolVar(&f.verbose, "v", false, "write a line for every case")
 	set.BoolVar(&f.list, "list", false, "list the cases and try none")
-	if err := set.Parse(args); err != nil {
+	switch err := set.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(out, checkUsage)
+		set.SetOutput(out)
+		set.PrintDefaults()
 		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%w; -help lists the flags", err)
+	case set.NArg() > 0:
+		return nil, errors.New("there are arguments that are no flags; -help lists them")
 	}
-	if set.NArg() > 0 {
-		return nil, errors.New("there are arguments that are no flags")
+	for _, text := range sessions {
+		id, token, _ := strings.Cut(text, "=")
+		if id == "" || token == "" {
+			return nil, errors.New("-session must be ID=TOKEN")
+		}
+		f.sessions = append(f.sessions, ramp.Session{ID: id, Token: ramp.NewAccessToken(token)})
 	}
 	return &f, nil
 }

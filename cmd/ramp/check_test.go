@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+const (
+	testKey       = "secret key of the console"
+	testToken     = "secret-token"
+	testValidator = "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb"
+)
+
+// game approves everything, moves nothing, and knows one player.
+type game struct{}
+
+func (game) Authenticate(_ context.Context, s ramp.Session) error {
+	if s.ID != "session-1" || s.Token.Reveal() != testToken {
+		return ramp.Reject(ramp.Code("no: " + s.Token.Reveal())) // and tells tokens
+	}
+	return nil
+}
+
+func (game) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
+	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(1000)}}}, nil
+}
+
+func (game) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error { return nil }
+func (game) Result(context.Context, ramp.Session, *ramp.Result) error            { return nil }
+
+// newServer serves the game, and logins for it.
+func newServer(t *testing.T) string {
+	t.Helper()
+	key, err := ramp.TextKey(testKey)
+	require.NoError(t, err)
+	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	require.NoError(t, err)
+	handler, err := ramp.NewHandler(game{}, key, signer)
+	require.NoError(t, err)
+	mux := http.NewServeMux()
+	mux.Handle("/api/", handler)
+	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
+		var asked struct{ Player string }
+		assert.NoError(t, json.NewDecoder(r.Body).Decode(&asked))
+		assert.NotEmpty(t, asked.Player)
+		_, _ = io.WriteString(w, `{"sessionId":"session-1","accessToken":"`+testToken+`"}`)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// checked runs check and returns what it wrote, which must hold no secret.
+func checked(t *testing.T, args ...string) (int, string) {
+	t.Helper()
+	var out bytes.Buffer
+	status := check(t.Context(), args, &out)
+	assert.NotContains(t, out.String(), testKey)
+	assert.NotContains(t, out.String(), testToken)
+	return status, out.String()
+}
+
+func flags(url string, more ...string) []string {
+	return append([]string{"-url", url, "-key", testKey, "-key-encoding", "text", "-validator", testValidator}, more...)
+}
+
+func TestCheckEndsWithWhatItFound(t *testing.T) {
+	url := newServer(t)
+
+	status, out := checked(t, flags(url, "-login", "/login", "-run", "^assets-answer$")...)
+	assert.Equal(t, 0, status)
+	assert.Equal(t, "subject  passed  failed  noted  skipped\nassets   1       0       0      0\nall      1       0       0      0\n", out)
+
+	status, out = checked(t, flags(url, "-session", "session-1="+testToken, "-run", "^mint-(succeeds|takes-at-validate)$")...)
+	assert.Equal(t, 1, status)
+	assert.Contains(t, out, "failed mint-succeeds: MUST (interface 1): A mint that succeeds takes its assets.\n"+
+		"  saw:  a balance that moved by 0 (1000 before, 1000 after)\n  want: a balance that moved by -2\n  mend: ")
+	assert.Contains(t, out, "noted mint-takes-at-validate: SHOULD (interface 3)")
+	assert.Contains(t, out, "all      0       1       1      0\n")
+
+	status, _ = checked(t, flags(url, "-login", "/login", "-run", "^mint-takes-at-validate$")...)
+	assert.Equal(t, 0, status, "a SHOULD does not count")
+	status, _ = checked(t, flags(url, "-login", "/login", "-run", "^mint-takes-at-validate$", "-strict")...)
+	assert.Equal(t, 1, status, "unless it is strict")
+
+	status, out = checked(t, flags(url, "-login", url+"/login", "-run", "^(assets-wrong-token|restart-mint-fails)$", "-v")...)
+	assert.Equal(t, 0, status)
+	assert.Contains(t, out, "passed   MUST   5.1  assets-wrong-token\n")
+	assert.Contains(t, out, "skipped restart-mint-fails: no way to restart the server was given\n")
+
+	status, out = checked(t, "-list", "-run", "^mint-succeeds$")
+	assert.Equal(t, 0, status)
+	assert.Equal(t, "mint-succeeds  MUST  1  A mint that succeeds takes its assets.\n", out)
+
+	status, out = checked(t, "-help")
+	assert.Equal(t, 0, status)
+	assert.Contains(t, out, "usage: ramp check")
+}
+
+func TestCheckWritesJSON(t *testing.T) {
+	status, out := checked(t, flags(newServer(t), "-login", "/login", "-run", "^(assets-answer|mint-succeeds|restart-mint-fails)$", "-json", "-v")...)
+	assert.Equal(t, 1, status)
+	var got struct {
+		Target                         string
+		Passed, Failed, Noted, Skipped int
+		Cases                          []map[string]any
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &got))
+	assert.Equal(t, []int{1, 1, 0, 1}, []int{got.Passed, got.Failed, got.Noted, got.Skipped})
+	require.Len(t, got.Cases, 3)
+	delete(got.Cases[1], "milliseconds")
+	assert.Equal(t, map[string]any{
+		"id": "mint-succeeds", "subject": "orders", "title": "A mint that succeeds takes its assets.",
+		"level": "MUST", "section": "1", "outcome": "failed",
+		"saw": "a balance that moved by 0 (1000 before, 1000 after)", "want": "a balance that moved by -2",
+		"mend": "Take intent.from of a mint, and keep it when the transaction succeeded.",
+	}, got.Cases[1])
+}
+
+func TestCheckTakesTheKeyFromTheEnvironment(t *testing.T) {
+	t.Setenv("RAMP_HMAC_KEY", testKey)
+	status, out := checked(t, "-url", newServer(t), "-key-encoding", "text", "-validator", testValidator, "-login", "/login", "-run", "^sign-recovers$")
+	assert.Equal(t, 0, status, out)
+}
+
+// What a server says in its answers is not to be trusted with secrets.
+func TestCheckNeverShowsAToken(t *testing.T) {
+	status, out := checked(t, flags(newServer(t), "-login", "/login", "-v")...)
+	assert.Equal(t, 1, status)
+	assert.Contains(t, out, "failed mint-succeeds")
+}
+
+func TestCheckWithNothingToJudge(t *testing.T) {
+	url := newServer(t)
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no flags":             {nil, "-key-encoding"},
+		"an unknown flag":      {[]string{"-nonsense"}, "-nonsense"},
+		"an argument":          {flags(url, "more"), "no flags"},
+		"no encoding":          {[]string{"-url", url, "-key", testKey}, "-key-encoding must be text or base64url"},
+		"a key of other form":  {flags(url, "-key-encoding", "base64url", "-login", "/login"), "HMAC key cannot be used"},
+		"no validator":         {flags(url, "-validator", ""), "-validator"},
+		"no player":            {flags(url), "-login or from -session"},
+		"two sorts of players": {flags(url, "-login", "/login", "-session", "a=b"), "-login or from -session"},
+		"half a session":       {flags(url, "-session", testToken), "ID=TOKEN"},
+		"a remote server":      {flags("http://192.0.2.1", "-login", "http://127.0.0.1/login"), "AllowRemote"},
+		"a remote login":       {flags(url, "-login", "http://192.0.2.1/login"), "-allow-remote"},
+		"no server":            {flags("http://127.0.0.1:1", "-login", "/login"), "nothing to judge"},
+		"no login there":       {flags(url, "-login", "/api/login"), "nothing to judge"},
+		"a bad expression":     {flags(url, "-login", "/login", "-run", "("), "-run"},
+		"no such case":         {flags(url, "-login", "/login", "-run", "^nothing$"), "-run matches no case"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, out := checked(t, test.args...)
+			assert.Equal(t, 2, status)
+			assert.Contains(t, out, test.want)
+		})
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out strings.Builder
+	assert.Equal(t, 2, check(ctx, flags(url, "-login", "/login"), &out))
+}
+
+func TestRunNamesItsCommands(t *testing.T) {
+	var out strings.Builder
+	assert.Equal(t, 2, run(t.Context(), nil, &out))
+	assert.Contains(t, out.String(), "ramp check")
+	assert.Equal(t, 0, run(t.Context(), []string{"check", "-list"}, &out))
+}

@@ -1,0 +1,67 @@
+package ramptest_test
+
+import (
+	"context"
+	"errors"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/conformance"
+)
+
+// What Conformance says of a wrong server is a test that fails. It runs in a
+// process of its own, so that this one does not.
+func TestConformanceFailsTheTestOfAWrongServer(t *testing.T) {
+	const flag = "RAMPTEST_WRONG_SERVER"
+	if os.Getenv(flag) == "" {
+		command := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v")
+		command.Env = append(os.Environ(), flag+"=1")
+		out, err := command.CombinedOutput()
+		var exit *exec.ExitError
+		require.ErrorAs(t, err, &exit)
+		assert.Contains(t, string(out), "--- PASS: "+t.Name()+"/assets-answer")
+		assert.Contains(t, string(out), "--- FAIL: "+t.Name()+"/mint-succeeds", "the game approves, and takes nothing")
+		assert.Contains(t, string(out), "--- PASS: "+t.Name()+"/mint-takes-at-validate", "a SHOULD is only logged")
+		assert.Contains(t, string(out), "SHOULD (interface 3): The assets of a mint are gone when it is approved.")
+		assert.Contains(t, string(out), "--- SKIP: "+t.Name()+"/restart-mint-fails")
+		return
+	}
+	key, err := ramp.TextKey("key of the console")
+	require.NoError(t, err)
+	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	require.NoError(t, err)
+	handler, err := ramp.NewHandler(rich{}, key, signer)
+	require.NoError(t, err)
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	ramptest.Conformance(t, conformance.Target{URL: server.URL, Key: key, Validator: signer.Address(),
+		Player: func(_ context.Context, name string) (ramp.Session, error) {
+			return ramp.Session{ID: name, Token: ramp.NewAccessToken("token")}, nil
+		}})
+}
+
+// rich is a game that approves everything and moves nothing.
+type rich struct{}
+
+func (rich) Authenticate(_ context.Context, s ramp.Session) error {
+	if s.Token.Reveal() != "token" {
+		return ramp.Reject("INVALID_USER")
+	}
+	return nil
+}
+
+func (rich) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
+	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(1000)}}}, nil
+}
+
+func (rich) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error { return nil }
+
+func (rich) Result(context.Context, ramp.Session, *ramp.Result) error {
+	return errors.New("nothing was ever taken")
+}
