@@ -247,16 +247,16 @@ func (j *Judge) Try(ctx context.Context, c Case) Verdict {
 		c.run(t)
 	}
 	v := Verdict{Case: c, Outcome: Passed, Took: time.Since(began)}
-	var finding *finding
-	var skip skip
+	var found *finding
+	var why skip
 	switch {
 	case t.err == nil:
 		return v
-	case errors.As(t.err, &skip):
-		v.Outcome, v.Saw = Skipped, string(skip)
+	case errors.As(t.err, &why):
+		v.Outcome, v.Saw = Skipped, string(why)
 		return v
-	case errors.As(t.err, &finding):
-		v.Saw, v.Want = t.redact(finding.saw), finding.want
+	case errors.As(t.err, &found):
+		v.Saw, v.Want = t.redact(found.saw), found.want
 	default:
 		v.Saw, v.Want = t.redact(t.err.Error()), "an answer"
 	}

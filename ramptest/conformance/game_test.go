@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -53,7 +54,7 @@ func newGame() *game {
 func (g *game) login(_ context.Context, _ string) (ramp.Session, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := ramp.Session{ID: "session-" + rand.Text(), Token: ramp.NewAccessToken(rand.Text())}
+	s := ramp.Session{ID: "session-" + rand.Text(), Token: ramp.NewAccessToken(strings.Repeat(rand.Text(), 5))}
 	p := &player{token: s.Token.Reveal(), balances: map[string]ramp.Amount{
 		"item_gold": ramp.NewAmount(1_000_000), "item_gem": ramp.NewAmount(10_000)}}
 	if g.bug == "one purse for all" {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/ethereum/go-ethereum/crypto"
-	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 )
 
@@ -109,12 +108,6 @@ func (o order) bent(edits ...edit) order {
 	return o
 }
 
-// digest returns the digest of an order whose digest was not bent.
-func (o order) digest() ramp.Digest {
-	d, _ := ramp.ParseDigest(o.body.at("digest").(string))
-	return d
-}
-
 // The statuses of a receipt (interface 3).
 const (
 	success = "0x1"
@@ -151,6 +144,3 @@ func (o order) result(status string) object {
 		"intent": intent.with("fee_rate", number(0)).with("actual", "1"),
 	}
 }
-
-// randomUUID is a UUID that no order has.
-func randomUUID() string { return uuid.NewString() }

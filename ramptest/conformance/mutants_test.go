@@ -1136,7 +1136,7 @@ func TestAVerdictHoldsNoToken(t *testing.T) {
 		if v := judge.Try(t.Context(), c); v.Outcome == conformance.Failed {
 			s.game.mu.Lock()
 			for _, p := range s.game.players {
-				require.NotContains(t, v.String(), p.token)
+				require.NotContains(t, v.String(), p.token[:20])
 			}
 			s.game.mu.Unlock()
 		}

@@ -130,6 +130,7 @@ type answer struct {
 	header   http.Header
 	body     []byte
 	envelope map[string]json.RawMessage // nil if the body is no JSON object
+	shown    string                     // the errorCode as a verdict may show it
 	err      error                      // there was no answer
 }
 
@@ -163,6 +164,7 @@ func (t *trial) try(c call) answer {
 	if json.Unmarshal(body, &a.envelope) != nil {
 		a.envelope = nil
 	}
+	a.shown = fmt.Sprintf("%.80q", t.redact(a.code())) // first redacted, then cut
 	return a
 }
 
@@ -351,10 +353,10 @@ func (a answer) String() string {
 	case a.envelope == nil:
 		return fmt.Sprintf("HTTP %d with a body that is no JSON object", a.status)
 	case a.code() != "":
-		return fmt.Sprintf("HTTP %d, success %.10s, errorCode %.80q", a.status, a.envelope["success"], a.code())
+		return fmt.Sprintf("HTTP %d, success %.10s, errorCode %s", a.status, a.envelope["success"], a.shown)
 	default:
-		return fmt.Sprintf("HTTP %d, success %.10s, errorCode %.20s, data %s",
-			a.status, a.envelope["success"], a.envelope["errorCode"], kind(a.envelope["data"]))
+		return fmt.Sprintf("HTTP %d, success %.10s, errorCode %s, data %s",
+			a.status, a.envelope["success"], kind(a.envelope["errorCode"]), kind(a.envelope["data"]))
 	}
 }
 
