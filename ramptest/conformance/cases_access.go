@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	ramp "github.com/token-ramp/ramp-go"
 )
 
 // assetsCases are about the answer of the assets endpoint (interface 2.4).
@@ -94,19 +96,19 @@ func assetsCases() []Case {
 		{ID: "assets-query", Level: Should, Section: "4.3", Mend: "Ignore query parameters that you do not know: older callers send language.",
 			Title: "An assets call with an unknown query parameter is answered.",
 			run: func(t *trial) {
-				t.approved(t.try(call{method: http.MethodGet, path: t.target.AssetsPath + "?language=ko", header: t.session(t.player)}))
+				t.approved(t.try(call{method: http.MethodGet, path: t.target.AssetsPath + "?language=ko", header: t.headers(t.player)}))
 			}},
 		{ID: "assets-other-header", Level: Should, Section: "5.1", Mend: "Read X-Dapp-Authorization only: older callers send another Authorization too.",
 			Title: "An Authorization header beside X-Dapp-Authorization does no harm.",
 			run: func(t *trial) {
-				header := t.session(t.player)
+				header := t.headers(t.player)
 				header.Set("Authorization", "Bearer other")
 				t.approved(t.get(header))
 			}},
 		{ID: "assets-method", Level: Should, Section: "4.3", Mend: "Answer 405 to other methods than GET.",
 			Title: "The assets endpoint answers GET only.",
 			run: func(t *trial) {
-				t.refused(t.post(t.target.AssetsPath, t.session(t.player), []byte("{}")))
+				t.refused(t.post(t.target.AssetsPath, t.headers(t.player), []byte("{}")))
 			}},
 	}
 }
@@ -126,7 +128,7 @@ func (t *trial) saysJSON(a answer) {
 }
 
 // otherPlayer is a player who is not the case's own.
-func (t *trial) otherPlayer() (s session) {
+func (t *trial) otherPlayer() (s ramp.Session) {
 	s = t.newPlayer()
 	if t.err == nil && s.ID == t.player.ID {
 		t.skip("there is only one player")
@@ -146,31 +148,31 @@ func sessionCases() []Case {
 		level     Level
 		mend      string
 		header    string
-		values    func(session) []string
+		values    func(ramp.Session) []string
 	}{
 		{"no-token", "without an access token", Must, mend, authorization, values()},
 		{"empty-token", "with an empty access token", Must, mend, authorization, values("Bearer ")},
 		{"wrong-token", "with a token that nobody has", Must, mend, authorization, values("Bearer nobody-has-this-token")},
-		{"cut-token", "with a token whose last character is missing", Must, mend, authorization, func(s session) []string {
+		{"cut-token", "with a token whose last character is missing", Must, mend, authorization, func(s ramp.Session) []string {
 			token := s.Token.Reveal()
 			return []string{"Bearer " + token[:len(token)-1]}
 		}},
-		{"long-token", "with a token that goes on after its end", Must, mend, authorization, func(s session) []string {
+		{"long-token", "with a token that goes on after its end", Must, mend, authorization, func(s ramp.Session) []string {
 			return []string{"Bearer " + s.Token.Reveal() + "x"}
 		}},
-		{"no-scheme", "with a token without the word Bearer", Should, strict, authorization, func(s session) []string {
+		{"no-scheme", "with a token without the word Bearer", Should, strict, authorization, func(s ramp.Session) []string {
 			return []string{s.Token.Reveal()}
 		}},
-		{"basic", "with Basic instead of Bearer", Should, strict, authorization, func(s session) []string {
+		{"basic", "with Basic instead of Bearer", Should, strict, authorization, func(s ramp.Session) []string {
 			return []string{"Basic " + s.Token.Reveal()}
 		}},
-		{"two-tokens", "with two tokens, of which one is wrong", Should, strict, authorization, func(s session) []string {
+		{"two-tokens", "with two tokens, of which one is wrong", Should, strict, authorization, func(s ramp.Session) []string {
 			return []string{"Bearer " + s.Token.Reveal(), "Bearer nobody-has-this-token"}
 		}},
 		{"no-session", "without a session", Should, strict, sessionID, values()},
 		{"empty-session", "with an empty session", Should, strict, sessionID, values("")},
 		{"unknown-session", "with a session that nobody has", Should, strict, sessionID, values("nobody-has-this-session")},
-		{"two-sessions", "with two sessions, of which one is unknown", Should, strict, sessionID, func(s session) []string {
+		{"two-sessions", "with two sessions, of which one is unknown", Should, strict, sessionID, func(s ramp.Session) []string {
 			return []string{s.ID, "nobody-has-this-session"}
 		}},
 	} {
@@ -178,7 +180,7 @@ func sessionCases() []Case {
 			Case{ID: "assets-" + c.id, Level: c.level, Section: "5.1", Mend: c.mend,
 				Title: "An assets call " + c.title + " is declined.",
 				run: func(t *trial) {
-					header := t.session(t.player)
+					header := t.headers(t.player)
 					header[c.header] = c.values(t.player)
 					t.declined(t.get(header))
 				}},
@@ -205,7 +207,7 @@ func sessionCases() []Case {
 				if t.now().Cmp(theirs) == 0 {
 					t.skip("two players own the same, whatever they do")
 				}
-				mixed := session{ID: t.player.ID, Token: other.Token}
+				mixed := ramp.Session{ID: t.player.ID, Token: other.Token}
 				if a := t.assets(mixed); t.answered(a) && a.succeeded() && t.balance(mixed).Cmp(theirs) != 0 {
 					t.fail("the assets of the session, for a token of another", "a decline, or the assets of the token's own player")
 				}
@@ -213,26 +215,26 @@ func sessionCases() []Case {
 		Case{ID: "assets-foreign-token-declined", Level: Should, Section: "5.1", Mend: strict,
 			Title: "An assets call with another player's token is declined.",
 			run: func(t *trial) {
-				t.declined(t.assets(session{ID: t.player.ID, Token: t.otherPlayer().Token}))
+				t.declined(t.assets(ramp.Session{ID: t.player.ID, Token: t.otherPlayer().Token}))
 			}},
 		Case{ID: "validate-foreign-token", Level: Must, Section: "5.1",
 			Mend:  "Check that the access token belongs to the session, or take the player from the token alone.",
 			Title: "One player's token does not spend another player's assets.",
 			run: func(t *trial) {
-				t.either(t.validate(t.mintOf(session{ID: t.player.ID, Token: t.otherPlayer().Token})))
+				t.either(t.validate(t.mintOf(ramp.Session{ID: t.player.ID, Token: t.otherPlayer().Token})))
 				t.moved(0)
 			}},
 		Case{ID: "validate-foreign-token-declined", Level: Should, Section: "5.1", Mend: strict,
 			Title: "A validate call with another player's token is declined.",
 			run: func(t *trial) {
-				t.declined(t.validate(t.mintOf(session{ID: t.player.ID, Token: t.otherPlayer().Token})))
+				t.declined(t.validate(t.mintOf(ramp.Session{ID: t.player.ID, Token: t.otherPlayer().Token})))
 				t.moved(0)
 			}},
 		Case{ID: "assets-header-case", Level: Must, Section: "5.1", Mend: namesMend,
 			Title: "An assets call is answered whatever the case of its header names.",
 			run: func(t *trial) {
 				for _, spell := range spellings {
-					t.approved(t.get(spelled(t.session(t.player), spell)))
+					t.approved(t.get(spelled(t.headers(t.player), spell)))
 				}
 			}},
 		Case{ID: "validate-header-case", Level: Must, Section: "5.1", Mend: namesMend,
@@ -275,14 +277,8 @@ func sessionCases() []Case {
 
 const namesMend = "Look headers up without regard to the case of their names."
 
-const (
-	authorization = "x-dapp-authorization"
-	sessionID     = "x-dapp-sessionid"
-	signature     = "x-hmac-signature"
-)
-
-func values(all ...string) func(session) []string {
-	return func(session) []string { return all }
+func values(all ...string) func(ramp.Session) []string {
+	return func(ramp.Session) []string { return all }
 }
 
 // spellings are the cases in which header names occur.

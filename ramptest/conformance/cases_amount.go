@@ -145,7 +145,7 @@ func amountCases() []Case {
 			Title: "A negative entry beside a positive one of the same asset is declined.",
 			run: func(t *trial) {
 				t.declined(t.validate(t.mint().bent(set("intent.from", list{
-					entry("asset", t.asset, t.times(2, 0)), entry("asset", t.asset, t.times(-1, 0))}))))
+					entry("asset", t.asset, t.times(2)), entry("asset", t.asset, t.times(-1))}))))
 				t.moved(0)
 			}},
 		Case{ID: "mint-amount-tiny-bomb", Level: Should, Section: "2.5", Mend: bound,

@@ -58,7 +58,7 @@ func intentCases() []Case {
 			Title: "A mint whose second asset the player lacks takes nothing of the first.",
 			run: func(t *trial) {
 				t.declined(t.validate(t.mint().bent(set("intent.from", list{
-					entry("asset", t.asset, t.times(1, 0)), entry("asset", "item_of_nobody", t.times(1, 0))}))))
+					entry("asset", t.asset, t.times(1)), entry("asset", "item_of_nobody", t.times(1))}))))
 				t.moved(0)
 			}},
 		{ID: "intent-asset-twice", Level: Must, Section: "2.5",
@@ -66,7 +66,7 @@ func intentCases() []Case {
 			Title: "A mint that lists an asset twice takes the sum, or is declined.",
 			run: func(t *trial) {
 				o := t.mint().bent(set("intent.from", list{
-					entry("asset", t.asset, t.times(1, 0)), entry("asset", t.asset, t.times(2, 0))}))
+					entry("asset", t.asset, t.times(1)), entry("asset", t.asset, t.times(2))}))
 				if t.either(t.validate(o)) {
 					t.confirm(o, success)
 					t.moved(-3)
@@ -79,7 +79,7 @@ func intentCases() []Case {
 			Title: "A failed mint that listed an asset twice gives all of it back.",
 			run: func(t *trial) {
 				o := t.mint().bent(set("intent.from", list{
-					entry("asset", t.asset, t.times(1, 0)), entry("asset", t.asset, t.times(2, 0))}))
+					entry("asset", t.asset, t.times(1)), entry("asset", t.asset, t.times(2))}))
 				if t.either(t.validate(o)) {
 					t.confirm(o, failure)
 				}
@@ -90,7 +90,7 @@ func intentCases() []Case {
 			Title: "A burn that lists an asset twice grants the sum, or is declined.",
 			run: func(t *trial) {
 				o := t.burn().bent(set("intent.to", list{
-					entry("asset", t.asset, t.times(1, 0)), entry("asset", t.asset, t.times(2, 0))}))
+					entry("asset", t.asset, t.times(1)), entry("asset", t.asset, t.times(2))}))
 				if t.either(t.validate(o)) {
 					t.confirm(o, success)
 					t.moved(3)
@@ -112,7 +112,7 @@ func intentCases() []Case {
 			run: func(t *trial) {
 				both := func() order {
 					return t.mint().bent(set("intent.from", list{
-						entry("asset", t.asset, t.times(1, 0)), entry("asset", t.second, t.times(1, 0))}))
+						entry("asset", t.asset, t.times(1)), entry("asset", t.second, t.times(1))}))
 				}
 				had := owned(t.holdings(t.player), t.second)
 				o, moved := both(), int64(0)

@@ -126,7 +126,7 @@ func orderCases() []Case {
 			Title: "A second validate call under a uuid, for more, is declined or paid for.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
-				more := o.bent(set("intent.from.0.amount", t.times(3, 0)))
+				more := o.bent(set("intent.from.0.amount", t.times(3)))
 				taken := int64(-1)
 				if t.either(t.validate(more)) {
 					o, taken = more, -3
@@ -136,7 +136,7 @@ func orderCases() []Case {
 			}},
 		{ID: "validate-other-amount-declined", Level: Should, Section: "2.5", Mend: pin,
 			Title: "A second validate call under a uuid, with another amount, is declined.",
-			run:   second(func(t *trial) edit { return set("intent.from.0.amount", t.times(2, 0)) })},
+			run:   second(func(t *trial) edit { return set("intent.from.0.amount", t.times(2)) })},
 		{ID: "validate-other-digest", Level: Should, Section: "2.5", Mend: pin,
 			Title: "A second validate call under a uuid, with another digest, is declined: it would be a second mint.",
 			run:   second(func(*trial) edit { return set("digest", digestOf("cd")) })},

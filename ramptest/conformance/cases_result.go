@@ -177,7 +177,7 @@ func resultCases() []Case {
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				then := t.now()
-				t.answered(t.report(o, o.result(failure).with("intent.from.0.amount", t.times(500, 0))))
+				t.answered(t.report(o, o.result(failure).with("intent.from.0.amount", t.times(500))))
 				t.atMost(then, 1)
 				t.confirm(o, failure)
 				t.moved(0)
@@ -187,7 +187,7 @@ func resultCases() []Case {
 			run: func(t *trial) {
 				o := t.approve(t.burn())
 				then := t.now()
-				t.answered(t.report(o, o.result(success).with("intent.to.0.amount", t.times(500, 0))))
+				t.answered(t.report(o, o.result(success).with("intent.to.0.amount", t.times(500))))
 				t.atMost(then, 1)
 				t.confirm(o, success)
 				t.moved(1)
@@ -197,7 +197,7 @@ func resultCases() []Case {
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				then := t.now()
-				t.answered(t.report(o, o.result(failure).with("intent.from.0.amount", t.times(-1, 0))))
+				t.answered(t.report(o, o.result(failure).with("intent.from.0.amount", t.times(-1))))
 				t.atMost(then, 1)
 				t.confirm(o, failure)
 				t.moved(0)

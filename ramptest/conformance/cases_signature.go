@@ -194,7 +194,7 @@ func signatureCases() []Case {
 			Mend:  "Never put a token into an answer.",
 			Title: "No answer holds the access token.",
 			run: func(t *trial) {
-				header := t.session(t.player)
+				header := t.headers(t.player)
 				header[sessionID] = []string{"nobody-has-this-session"}
 				for _, a := range []answer{t.assets(t.player), t.get(header), t.validate(t.mint()),
 					t.validate(t.mint().bent(set("intent.from.0.id", "item_of_nobody")))} {

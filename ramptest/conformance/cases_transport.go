@@ -105,7 +105,7 @@ func transportCases() []Case {
 			Mend:  "Limit the size of headers, and let no long one end the process.",
 			Title: "An assets call with a session of 64 KiB is refused, and the next one is answered.",
 			run: func(t *trial) {
-				header := t.session(t.player)
+				header := t.headers(t.player)
 				header[sessionID] = []string{strings.Repeat("x", 64<<10)}
 				t.refused(readable(t.get(header)))
 				t.moved(0)

@@ -23,8 +23,6 @@ const (
 	mostAnswer = 1 << 20 // bytes of an answer that are read
 )
 
-type session = ramp.Session
-
 // trial drives the target through one case. The first thing that is wrong ends
 // it: every method does nothing after that, so that a case reads as the story
 // that it tells.
@@ -168,18 +166,27 @@ func (t *trial) try(c call) answer {
 	return a
 }
 
-// signed are the headers of a call of the service (interface 4.3).
+// signed are the headers of a validate or result call (interface 4.3).
 func (t *trial) signed(s ramp.Session, body []byte) http.Header {
-	header := t.session(s)
-	header["x-hmac-signature"] = []string{t.target.Key.Sign(body)}
+	header := t.headers(s)
+	header[signature] = []string{t.target.Key.Sign(body)}
 	return header
 }
 
-func (t *trial) session(s ramp.Session) http.Header {
+// The headers of the interface (4.3), in the case in which the service writes
+// them.
+const (
+	authorization = "x-dapp-authorization"
+	sessionID     = "x-dapp-sessionid"
+	signature     = "x-hmac-signature"
+)
+
+// headers are those of an assets call (interface 4.3).
+func (t *trial) headers(s ramp.Session) http.Header {
 	return http.Header{
-		"Content-Type":         {"application/json"},
-		"x-dapp-authorization": {"Bearer " + s.Token.Reveal()},
-		"x-dapp-sessionid":     {s.ID},
+		"Content-Type": {"application/json"},
+		authorization:  {"Bearer " + s.Token.Reveal()},
+		sessionID:      {s.ID},
 	}
 }
 
@@ -187,7 +194,7 @@ func (t *trial) get(header http.Header) answer {
 	return t.try(call{method: http.MethodGet, path: t.target.AssetsPath, header: header})
 }
 
-func (t *trial) assets(s ramp.Session) answer { return t.get(t.session(s)) }
+func (t *trial) assets(s ramp.Session) answer { return t.get(t.headers(s)) }
 
 func (t *trial) post(path string, header http.Header, body []byte) answer {
 	return t.try(call{method: http.MethodPost, path: path, header: header,
@@ -471,8 +478,8 @@ func show(r *big.Rat) string {
 	return strings.TrimRight(r.FloatString(30), "0")
 }
 
-// times is n amounts of an order and some more.
-func (t *trial) times(n, more int64) json.Number { return number(n*t.target.Amount + more) }
+// times is n amounts of an order.
+func (t *trial) times(n int64) json.Number { return number(n * t.target.Amount) }
 
 // raw is a JSON number as it is written.
 func raw(text string) json.Number { return json.Number(text) }
