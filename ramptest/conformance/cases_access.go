@@ -108,7 +108,8 @@ func assetsCases() []Case {
 		{ID: "assets-method", Level: Should, Section: "4.3", Mend: "Answer 405 to other methods than GET.",
 			Title: "The assets endpoint answers GET only.",
 			run: func(t *trial) {
-				t.refused(t.post(t.target.AssetsPath, t.headers(t.player), []byte("{}")))
+				t.refused(t.try(call{method: http.MethodPost, path: t.target.AssetsPath, header: t.headers(t.player),
+					body: strings.NewReader("{}"), length: 2, alone: true}))
 			}},
 	}
 }
@@ -166,13 +167,13 @@ func sessionCases() []Case {
 		{"basic", "with Basic instead of Bearer", Should, strict, authorization, func(s ramp.Session) []string {
 			return []string{"Basic " + s.Token.Reveal()}
 		}},
-		{"two-tokens", "with two tokens, of which one is wrong", Should, strict, authorization, func(s ramp.Session) []string {
+		{"two-tokens", "with two tokens, of which one is wrong,", Should, strict, authorization, func(s ramp.Session) []string {
 			return []string{"Bearer " + s.Token.Reveal(), "Bearer nobody-has-this-token"}
 		}},
 		{"no-session", "without a session", Should, strict, sessionID, values()},
 		{"empty-session", "with an empty session", Should, strict, sessionID, values("")},
 		{"unknown-session", "with a session that nobody has", Should, strict, sessionID, values("nobody-has-this-session")},
-		{"two-sessions", "with two sessions, of which one is unknown", Should, strict, sessionID, func(s ramp.Session) []string {
+		{"two-sessions", "with two sessions, of which one is unknown,", Should, strict, sessionID, func(s ramp.Session) []string {
 			return []string{s.ID, "nobody-has-this-session"}
 		}},
 	} {

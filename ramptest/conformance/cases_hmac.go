@@ -129,7 +129,7 @@ func (e endpoint) hmacCases() []Case {
 			plain := sha256.Sum256(body)
 			header[signature] = []string{hex.EncodeToString(plain[:])}
 		}},
-		{"two", "with two HMACs, of which the first is wrong", Should, func(_ *trial, header http.Header, _ []byte) {
+		{"two", "with two HMACs, of which the first is wrong,", Should, func(_ *trial, header http.Header, _ []byte) {
 			header[signature] = []string{strings.Repeat("00", 32), header[signature][0]}
 		}},
 	} {

@@ -138,6 +138,7 @@ type call struct {
 	header       http.Header // written as it is, in the case that it has
 	body         io.Reader
 	length       int64 // -1 sends the body in chunks
+	alone        bool  // on a connection of its own: what a server leaves unread of it spoils no other call
 }
 
 // try makes a call. It leaves the trial alone, so that many may run at once.
@@ -151,7 +152,7 @@ func (t *trial) try(c call) answer {
 	if err != nil {
 		return answer{err: err}
 	}
-	request.Header, request.ContentLength = c.header, c.length
+	request.Header, request.ContentLength, request.Close = c.header, c.length, c.alone
 	response, err := t.client.Do(request)
 	if err != nil {
 		return answer{err: err}
