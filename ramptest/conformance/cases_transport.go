@@ -119,8 +119,10 @@ func transportCases() []Case {
 				o := t.mint()
 				body := o.body.bytes()
 				ctx, cancel := context.WithCancel(t.ctx)
-				stalled := *t
-				stalled.ctx = ctx
+				// The bodies stall for longer than the calls beside them may take.
+				stalled, patient := *t, *t.target
+				patient.Timeout *= 3
+				stalled.ctx, stalled.target = ctx, &patient
 				begun := make(chan struct{}, crowd)
 				done := make(chan struct{})
 				go func() {

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -31,7 +30,7 @@ type game struct {
 	orders  map[uuid.UUID]*order
 	purse   map[string]ramp.Amount // of everybody, for one bug
 
-	waiting int
+	waiting int           // calls that have come to the meeting
 	meeting chan struct{} // where racing calls wait for each other, for some bugs
 }
 
@@ -270,25 +269,17 @@ func flipped(intent ramp.Intent, succeeded bool) func() (ramp.Effect, error) {
 }
 
 // meet waits, without the lock, until as many calls have come as a case sends
-// at once. A call that is alone gives up after a while.
+// at once. It happens once: the calls after that are not kept.
 func (g *game) meet() {
-	g.waiting++
-	if g.waiting == 8 {
-		g.waiting = 0
-		close(g.meeting)
-		g.meeting = make(chan struct{})
+	if g.waiting++; g.waiting > 8 {
 		return
 	}
-	meeting := g.meeting
+	if g.waiting == 8 {
+		close(g.meeting)
+	}
 	g.mu.Unlock()
-	select {
-	case <-meeting:
-	case <-time.After(300 * time.Millisecond):
-	}
-	g.mu.Lock()
-	if meeting == g.meeting && g.waiting > 0 {
-		g.waiting--
-	}
+	defer g.mu.Lock()
+	<-g.meeting
 }
 
 // moves is what an intent is about for the game.
