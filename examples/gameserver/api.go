@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 )
 
@@ -18,7 +19,7 @@ type api struct {
 	project  string
 	frontend string
 	client   *ramp.Client // nil when the service's address is not known
-	emulator *emulator    // nil when the service is real
+	emulated bool
 }
 
 func (a *api) routes(handler *ramp.Handler) http.Handler {
@@ -29,8 +30,8 @@ func (a *api) routes(handler *ramp.Handler) http.Handler {
 	mux.HandleFunc("GET /healthz", a.health)
 	mux.HandleFunc("POST /login", a.login)
 	mux.HandleFunc("POST /exchange", a.exchange)
-	if a.emulator != nil {
-		mux.HandleFunc("POST /emulate", a.emulate)
+	if a.emulated {
+		mux.HandleFunc("GET /play", a.play)
 	}
 	return mux
 }
@@ -79,8 +80,26 @@ func (t trade) session() ramp.Session {
 	return ramp.Session{ID: t.SessionID, Token: ramp.NewAccessToken(t.AccessToken)}
 }
 
-// exchange asks the service for a UUID and answers the URL that the player's
-// webview opens: steps 1 and 2 of a mint.
+// opened is a view that a player may open until the UUID expires.
+type opened struct {
+	URL       string    `json:"url"`
+	UUID      uuid.UUID `json:"uuid"`
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
+// open asks the service for a UUID and makes the URL that the player's webview
+// opens: steps 1 and 2 of a mint.
+func (a *api) open(ctx context.Context, t trade) (opened, error) {
+	started, err := a.client.Initialize(ctx, a.recipe(t))
+	if err != nil {
+		return opened{}, err
+	}
+	page, err := ramp.ExchangeURL(a.frontend, ramp.ExchangeParams{
+		UUID: started.UUID, AccessToken: t.session().Token, SessionID: t.SessionID, Network: t.Network})
+	return opened{URL: page, UUID: started.UUID, ExpiresAt: started.ExpiresAt.UTC()}, err
+}
+
+// exchange opens the exchange view for a player who is logged in.
 func (a *api) exchange(w http.ResponseWriter, r *http.Request) {
 	var asked trade
 	if !a.read(w, r, &asked) || !a.authenticated(w, r, asked) {
@@ -90,23 +109,16 @@ func (a *api) exchange(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, http.StatusServiceUnavailable, "RAMP_API_URL and RAMP_FRONTEND_URL are not set", nil)
 		return
 	}
-	started, err := a.client.Initialize(r.Context(), a.recipe(asked))
+	view, err := a.open(r.Context(), asked)
 	var wrong *ramp.InvalidError
 	switch {
 	case errors.As(err, &wrong):
 		a.fail(w, r, http.StatusBadRequest, err.Error(), nil)
-		return
 	case err != nil:
 		a.fail(w, r, http.StatusBadGateway, "the service gave no UUID", err)
-		return
+	default:
+		reply(w, http.StatusOK, view)
 	}
-	page, err := ramp.ExchangeURL(a.frontend, ramp.ExchangeParams{
-		UUID: started.UUID, AccessToken: asked.session().Token, SessionID: asked.SessionID, Network: asked.Network})
-	if err != nil {
-		a.fail(w, r, http.StatusInternalServerError, "RAMP_FRONTEND_URL cannot be used", err)
-		return
-	}
-	reply(w, http.StatusOK, map[string]any{"url": page, "uuid": started.UUID, "expiresAt": started.ExpiresAt.UTC()})
 }
 
 // recipe is what a token costs in this game.

@@ -108,7 +108,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 			return err
 		}
 		defer emulator.Close()
-		server.emulator = emulator
+		server.emulated = true
 		server.project = cmp.Or(*project, "gameserver")
 		server.frontend, apiURL = cmp.Or(server.frontend, emulator.URL()), emulator.URL()
 	}
@@ -131,7 +131,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	log.Info("serving", "address", listener.Addr().String(), "database", dialect.String(), "emulated", emulated,
 		"validator", signer.Address()) // the address to register in the console
 	if emulated {
-		fmt.Fprintf(stderr, usage, reachable(listener.Addr()), server.emulator.URL())
+		fmt.Fprintf(stderr, usage, reachable(listener.Addr()), apiURL)
 	}
 	fmt.Fprintf(stdout, "ready on http://%s with %s\n", reachable(listener.Addr()), describe(*address))
 
@@ -148,14 +148,16 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 
 // usage is what can be done when the service is emulated.
 const usage = `
-No RAMP_HMAC_KEY is set: a token ramp is emulated on %[2]s. Try
+No RAMP_HMAC_KEY is set: a token ramp is emulated on %[2]s. Open
+
+  http://%[1]s/play?player=alice
+
+to mint and burn as a player: 100 item_gold and 1 item_gem for a token, and back.
+Or do what a game's client does:
 
   curl -s http://%[1]s/login -d '{"player":"alice"}'
-  curl -s http://%[1]s/emulate -d '{"sessionId":"…","accessToken":"…","do":"mint","outcome":"failed","deliveries":3}'
-
-"do" is mint (100 item_gold and 1 item_gem) or burn (back into them), "outcome"
-is succeeded or failed. The answer says what the player owns before, after
-validate, and after each delivery of the result.
+  curl -s http://%[1]s/exchange -d '{"sessionId":"…","accessToken":"…","network":"testnet",
+    "token":"0x00000000000000000000000000000000000070c3"}'
 
 `
 
