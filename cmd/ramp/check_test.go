@@ -178,6 +178,6 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 func TestRunNamesItsCommands(t *testing.T) {
 	var out strings.Builder
 	assert.Equal(t, 2, run(t.Context(), nil, &out))
-	assert.Contains(t, out.String(), "check     judge")
+	assert.Contains(t, out.String(), "ramp check")
 	assert.Equal(t, 0, run(t.Context(), []string{"check", "-list"}, &out))
 }

@@ -24,12 +24,11 @@ func main() {
 	os.Exit(status)
 }
 
-const usage = `usage: ramp <command> [flags]
+const usage = `usage:
+  ramp emulate [flags]   play the service for a game's server
+  ramp check [flags]     judge a game's server
 
-  emulate   play the service for a game's server
-  check     judge a game's server
-
-ramp <command> -help lists the flags.
+-help after a command lists its flags.
 `
 
 // run returns the exit status: 2 if it was called in a way that makes no sense.
