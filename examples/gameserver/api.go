@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,6 +21,7 @@ type api struct {
 	frontend string
 	client   *ramp.Client // nil when the service's address is not known
 	emulated bool
+	played   sync.Map // the ramp.Session of each player, when emulated
 }
 
 func (a *api) routes(handler *ramp.Handler) http.Handler {

@@ -152,7 +152,7 @@ No RAMP_HMAC_KEY is set: a token ramp is emulated on %[2]s. Open
 
   http://%[1]s/play?player=alice
 
-to mint and burn as a player: 100 item_gold and 1 item_gem for a token, and back.
+to mint and burn as a player: 100 item_gold and 1 item_gem become tokens, and back.
 Or do what a game's client does:
 
   curl -s http://%[1]s/login -d '{"player":"alice"}'

@@ -4,14 +4,13 @@
 package browsertest
 
 import (
+	"bufio"
 	"context"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,92 +19,34 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
-	"github.com/google/uuid"
-	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// shop is a small game: one player with gold.
-type shop struct {
-	mu     sync.Mutex
-	gold   int64
-	orders map[uuid.UUID]bool // false until the result has come
-}
-
-func (g *shop) Authenticate(_ context.Context, s ramp.Session) error {
-	if s.Token.Reveal() != "token-of-the-player" {
-		return ramp.Reject("INVALID_USER")
-	}
-	return nil
-}
-
-func (g *shop) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return &ramp.Player{Name: "Ada", Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(g.gold)}}}, nil
-}
-
-func (g *shop) Validate(_ context.Context, _ ramp.Session, r *ramp.ValidateRequest) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if _, known := g.orders[r.UUID]; known {
-		return nil
-	}
-	effect, err := r.Effect()
-	if err != nil {
-		return err
-	}
-	g.orders[r.UUID] = false
-	return g.move(effect)
-}
-
-func (g *shop) Result(_ context.Context, _ ramp.Session, r *ramp.Result) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.orders[r.UUID] {
-		return nil
-	}
-	effect, err := r.Effect()
-	if err != nil {
-		return err
-	}
-	g.orders[r.UUID] = true
-	return g.move(effect)
-}
-
-func (g *shop) move(effect ramp.Effect) error {
-	for _, asset := range effect.Assets {
-		delta, err := effect.Delta(asset).Int64()
-		if err != nil {
-			return err
-		}
-		g.gold += delta
-	}
-	return nil
-}
-
-// desk is the shop, the service before it, and what a browser shows of them.
+// desk is the game server of the examples, with the service that it emulates,
+// and what a browser shows of them.
 type desk struct {
 	t       *testing.T
-	service *ramptest.Service
-	client  *ramp.Client
+	game    string // its address
 	browser context.Context
 }
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{t: t, browser: openBrowser(t)}
-	key, err := ramp.TextKey("key of the console")
+	folder := t.TempDir()
+	program := filepath.Join(folder, "gameserver")
+	if out, err := exec.Command("go", "-C", "../../examples/gameserver", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	server := exec.CommandContext(t.Context(), program, "-addr", "127.0.0.1:0", "-db", "sqlite:"+filepath.Join(folder, "game.db"))
+	server.Env = append(os.Environ(), "RAMP_HMAC_KEY=") // so that it emulates the service
+	server.Cancel = func() error { return server.Process.Signal(os.Interrupt) }
+	out, err := server.StdoutPipe()
 	d.must(err)
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	d.must(server.Start())
+	t.Cleanup(func() { _ = server.Wait() }) // which the end of the test's context has ended
+	ready, err := bufio.NewReader(out).ReadString('\n')
 	d.must(err)
-	handler, err := ramp.NewHandler(&shop{gold: 1000, orders: map[uuid.UUID]bool{}}, key, signer)
-	d.must(err)
-	game := httptest.NewServer(handler)
-	t.Cleanup(game.Close)
-	d.service = ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: game.URL, Speed: 1})
-	d.client, err = ramp.NewClient(d.service.URL(), key)
-	d.must(err)
+	d.game = strings.Fields(ready)[2]
 	return d
 }
 
@@ -234,16 +175,7 @@ func (d *desk) shoot(name string) {
 // exchange opens the exchange page of a new order, as the game does.
 func (d *desk) exchange() {
 	d.t.Helper()
-	item := ramp.Item{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}
-	started, err := d.client.Initialize(d.browser, ramp.InitializeRequest{Intent: ramp.InitializeIntent{
-		Network: ramp.Testnet, ProjectID: "project-1", Token: "0x00000000000000000000000000000000000070c3", MintFeeBps: 100,
-		Materials: []ramp.Item{item}, Outputs: []ramp.Item{item},
-	}})
-	d.must(err)
-	page, err := ramp.ExchangeURL(d.service.URL(), ramp.ExchangeParams{UUID: started.UUID, SessionID: "session-1",
-		AccessToken: ramp.NewAccessToken("token-of-the-player"), Network: ramp.Testnet})
-	d.must(err)
-	d.do(chromedp.Navigate(page))
+	d.do(chromedp.Navigate(d.game + "/play?player=Ada"))
 }
 
 // order fills the form in and sends it.
@@ -269,39 +201,43 @@ func TestAPlayerClicksThroughTheOrders(t *testing.T) {
 	d := newDesk(t)
 
 	d.exchange()
-	d.sees(gold, "1000")
+	d.sees(gold, "1000000")
 	d.sees(tokens, "1000")
 	d.shoot("exchange")
 	d.order("mint", "succeed", "once", "10")
 	d.sees(state, "confirmed") // by itself: the clock runs
-	d.sees(gold, "900")
+	d.sees(gold, "999900")
 	d.sees(tokens, "1009.9")
 	d.do(chromedp.Click(`[data-kind="validate"] summary`, chromedp.ByQuery), chromedp.WaitVisible(`[data-kind="validate"] details[open] pre`, chromedp.ByQuery))
 	d.do(chromedp.Click(`#resend`, chromedp.ByQuery), chromedp.WaitVisible(`[data-kind="result"] ~ [data-kind="result"]`, chromedp.ByQuery))
-	d.sees(gold, "900")
+	d.sees(gold, "999900")
 	d.do(chromedp.Click(`[data-kind="result"] summary`, chromedp.ByQuery))
 	d.shoot("mint")
 
 	d.exchange()
 	d.order("mint", "fail", "late", "10")
-	d.sees(gold, "800")
+	d.sees(gold, "999800")
+	d.do(chromedp.WaitVisible(`#resend:disabled`, chromedp.ByQuery)) // there is no result yet
 	d.shoot("pending")
 	d.do(chromedp.Click(`#pass-15`, chromedp.ByQuery))
 	d.sees(state, "confirmed")
-	d.sees(gold, "900")
+	d.sees(gold, "999900")
 	d.sees(tokens, "1009.9")
 
 	d.exchange()
 	d.order("burn", "succeed", "twice", "9.9")
 	d.sees(state, "confirmed")
-	d.sees(gold, "1000")
+	d.sees(gold, "1000000")
 	d.sees(tokens, "1000")
 
-	catalog, err := ramp.CatalogURL(d.service.URL(), ramp.CatalogParams{ProjectID: "project-1", SessionID: "session-1",
-		AccessToken: ramp.NewAccessToken("token-of-the-player"), Network: ramp.Testnet, Platform: ramp.PlatformWeb})
-	d.must(err)
-	d.do(chromedp.Navigate(catalog))
-	d.sees(gold, "1000")
+	// The catalog is beside the exchange page, for the same session.
+	d.exchange()
+	d.do(chromedp.Evaluate(`{
+		const page = new URLSearchParams(location.search)
+		location.assign("/catalog?" + new URLSearchParams({projectId: "gameserver", sessionId: page.get("sessionId"),
+			accessToken: page.get("accessToken"), platform: "web", network: "testnet"}))
+	}`, nil), chromedp.WaitVisible(`ul.orders li`, chromedp.ByQuery))
+	d.sees(gold, "1000000")
 	d.shoot("catalog")
 }
 
@@ -325,12 +261,8 @@ func TestAPlayerHasAKeyboardAndAPhone(t *testing.T) {
 
 	// What was opened stays open when something happens, and the focus stays.
 	d.do(chromedp.Focus(`#resend`, chromedp.ByQuery), chromedp.Evaluate(`window.stayed = true`, nil))
-	for _, event := range d.service.Events() {
-		if event.Kind == ramptest.KindResult {
-			d.do(chromedp.Evaluate(`fetch("/orders/`+event.UUID.String()+`/resend", {method: "POST"}).then(() => true)`, nil,
-				func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
-		}
-	}
+	d.do(chromedp.Evaluate(`fetch(location.pathname + "/resend", {method: "POST"}).then(() => true)`, nil,
+		func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
 	d.do(chromedp.WaitVisible(`[data-kind="result"] ~ [data-kind="result"]`, chromedp.ByQuery))
 	var open, focused bool
 	d.do(chromedp.Evaluate(`window.stayed && document.querySelector('[data-kind="result"] details').open`, &open),

@@ -1,0 +1,40 @@
+package ramptest_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+// The chain client of the package must find on the scripted chain what the
+// service tells: for both types of transaction that occur, and for one that
+// nobody knows.
+func TestTheChainConfirmsWhatTheServiceTells(t *testing.T) {
+	for _, kind := range []uint64{0x2, 0x7, 0x63} {
+		c := newCounter(t)
+		chain, err := ramp.NewRPC(c.service.RPCURL(ramp.Testnet), ramp.WithHTTPClient(c.service.Client()))
+		require.NoError(t, err)
+		order := c.mint(t, ramptest.TransactionType(kind))
+		c.service.Advance(20 * time.Second)
+		_, err = chain.Confirm(t.Context(), c.shop.heard[0], 10)
+		require.NoError(t, err)
+		block, err := chain.BlockByNumber(t.Context(), ramp.AtBlock(1), true)
+		require.NoError(t, err)
+		require.Len(t, block.Transactions, 1)
+		logs, err := chain.Logs(t.Context(), ramp.LogFilter{FromBlock: ramp.Earliest, Addresses: []common.Address{common.HexToAddress(token)}})
+		require.NoError(t, err)
+		assert.Len(t, logs, 2)
+
+		// The same transaction, told to have failed.
+		require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Failed))
+		var lie *ramp.MismatchError
+		_, err = chain.Confirm(t.Context(), c.shop.heard[1], 1)
+		require.ErrorAs(t, err, &lie)
+		assert.Equal(t, "receipt.status", lie.Field)
+	}
+}
