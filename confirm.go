@@ -129,8 +129,9 @@ func (e *MismatchError) Error() string {
 //
 // The receipt that it returns is the chain's, with all of its events. Confirm
 // proves that such a transaction exists, not that it belongs to this order: the
-// interface does not show how the two are tied. Let a transaction pay once only,
-// and if you know the contract, compare its events with the order.
+// interface does not show how the two are tied. Let a transaction pay once only
+// (docs/orders.md has an index for that), and if you know the contract, compare
+// its events with the order.
 func (r *RPC) Confirm(ctx context.Context, result *Result, confirmations uint64) (*Receipt, error) {
 	text, err := hexutil.Decode(result.TxHash)
 	if err != nil || len(text) != common.HashLength {

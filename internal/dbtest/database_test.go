@@ -123,11 +123,12 @@ CREATE TABLE naive_orders (
 );
 `
 
-func newPlace(t *testing.T, d database, m mode) *place {
+// newPlace makes a place; the administrator runs the migrations too.
+func newPlace(t *testing.T, d database, m mode, migrations ...string) *place {
 	t.Helper()
 	p := &place{database: d, mode: m}
 	name := "ramp_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
-	schema := d.dialect.Schema() + tables
+	schema := d.dialect.Schema() + tables + strings.Join(migrations, "")
 	switch d.dialect {
 	case ramp.SQLite:
 		p.driver = "sqlite"

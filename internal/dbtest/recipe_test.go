@@ -1,0 +1,42 @@
+package dbtest
+
+import (
+	"testing"
+
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// onePays lets a transaction of the chain end one order only, as docs/orders.md
+// has it.
+func onePays(d ramp.Dialect) string {
+	if d == ramp.MySQL {
+		return "ALTER TABLE ramp_orders ADD COLUMN tx_once CHAR(64) AS (IF(tx_hash = '', NULL, SHA2(LOWER(tx_hash), 256))) UNIQUE;"
+	}
+	return "CREATE UNIQUE INDEX ramp_orders_tx ON ramp_orders (lower(tx_hash)) WHERE tx_hash <> '';"
+}
+
+// Who has the HMAC key and one transaction that did succeed must not be paid for
+// it twice, if the studio wants it so.
+func TestOneTransactionPaysOneOrder(t *testing.T) {
+	for _, d := range databases {
+		t.Run(d.name, func(t *testing.T) {
+			w := newWorld(t, newPlace(t, d, d.modes[0], onePays(d.dialect)), nil)
+			w.give("alice", "gold", 100)
+			first, second := newOrder("alice", burn("gold", 5)), newOrder("alice", burn("gold", 7))
+			w.expect(w.validate(first), "200")
+			w.expect(w.validate(second), "200")
+
+			paidBy := func(o order, txHash string) answer {
+				result := o.report(success)
+				result.TxHash = txHash
+				return w.post(ramp.PathResult, o.session, result)
+			}
+			w.expect(paidBy(first, "0xab"), "200")
+			w.expect(paidBy(second, "0xAB"), "500 INTERNAL_ERROR")
+			w.books(moves{first.id: {"grant alice +5 gold"}, second.id: nil})
+			w.expect(paidBy(first, "0xab"), "200")
+			w.expect(paidBy(second, "0xcd"), "200")
+			w.books(moves{first.id: {"grant alice +5 gold"}, second.id: {"grant alice +7 gold"}})
+		})
+	}
+}
