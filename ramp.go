@@ -45,8 +45,9 @@
 // A game on a SQL database gets each effect exactly once, through retries, races
 // and crashes, from [NewSQLGame]: it makes the Game out of three methods.
 //
-// Package [github.com/token-ramp/ramp-go/ramptest] plays the service in tests.
-// The examples folder has programs to copy whole.
+// Package [github.com/token-ramp/ramp-go/ramptest] plays the service in tests and
+// on a desk, and judges a whole server. The examples folder has programs to copy
+// whole.
 //
 // # What the package promises
 //

@@ -54,8 +54,8 @@ func Example() {
 	// gold in the end: 1000
 }
 
-// Faults go together: here the studio's first two answers are lost, and what it
-// hears at last it hears twice at once.
+// Faults go together: here the result is a minute late, and the studio's first
+// two answers to it are lost.
 func ExampleService_Advance() {
 	service, mint := exampleService()
 	defer service.Close()
