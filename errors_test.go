@@ -15,6 +15,7 @@ import (
 var sentinels = []error{
 	ErrHMACMissing, ErrHMACInvalid, ErrHMACKey, ErrRampNotFound, ErrRampNotExists, ErrSessionMissing,
 	ErrTokenMissing, ErrSessionMismatch, ErrBodyTooLarge, ErrValidatorKey, ErrSignature,
+	ErrOrderUnknown, ErrOrderConflict, ErrOrderFinished, ErrNotFound,
 }
 
 func TestSentinelsAreToldApart(t *testing.T) {
