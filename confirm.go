@@ -13,6 +13,10 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 )
 
+// mostPatience is the longest Retry-After that a wait for a transaction obeys:
+// it is there to wait, but not for ever on one word of a node.
+const mostPatience = 5 * time.Minute
+
 // WaitReceipt waits until a transaction has a number of confirmations, and
 // returns its receipt. Confirmations count the block of the transaction itself:
 // 0 and 1 both mean that it is in a block.
@@ -47,7 +51,7 @@ func (r *RPC) waitReceipt(ctx context.Context, hash common.Hash, confirmations u
 			return nil, err
 		default:
 			missing = passing.error
-			timer := time.NewTimer(max(r.poll, passing.after))
+			timer := time.NewTimer(max(r.poll, min(passing.after, mostPatience)))
 			select {
 			case <-timer.C:
 			case <-ctx.Done():
@@ -237,8 +241,11 @@ func (c *comparison) logs(webhook, chain []Log) {
 
 func (c *comparison) tokens(path string, list []IntentAsset, chain []Log) {
 	for i, asset := range list {
-		if asset.Type == TypeAsset || !isAddress(asset.ID) {
+		if asset.Type == TypeAsset {
 			continue
+		}
+		if !common.IsHexAddress(asset.ID) { // a name that no event can have would confirm anything
+			c.strings(fmt.Sprintf("%s[%d].id", path, i), excerpt(asset.ID), "no address of a contract")
 		}
 		token := common.HexToAddress(asset.ID)
 		if !slices.ContainsFunc(chain, func(l Log) bool { return l.Address == token }) {

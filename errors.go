@@ -112,6 +112,9 @@ func (e *InvalidError) code() Code {
 	return Code(strings.ToUpper(b.String()))
 }
 
+// mostProblems bounds the work that a body of thousands of wrong elements makes.
+const mostProblems = 1000
+
 // problems collects what is wrong with a message while it is checked.
 type problems []FieldError
 

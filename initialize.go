@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -97,7 +99,7 @@ func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*In
 		case err != nil:
 			return &transient{error: fmt.Errorf("ramp: initialize: %w", err)}
 		}
-		id, err = c.read(answer, signature)
+		id, err = c.read(answer, echoes{string(body), signature})
 		return err
 	})
 
@@ -112,22 +114,21 @@ func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*In
 
 // read takes the UUID out of an answer (interface 2.3), or says what the answer
 // is instead.
-func (c *Client) read(a *answer, signature string) (uuid.UUID, error) {
+func (c *Client) read(a *answer, sent echoes) (uuid.UUID, error) {
 	failure := &APIError{Status: a.status, RetryAfter: a.retryAfter(c.transport.now())}
-	text := strings.ReplaceAll(string(a.body), signature, redacted) // some proxies echo the request
 	var envelope struct {
 		Code    *int            `json:"code"`
 		Message string          `json:"message"`
 		Data    json.RawMessage `json:"data"`
 	}
 	if err := json.Unmarshal(a.body, &envelope); err != nil || envelope.Code == nil {
-		failure.Excerpt = excerpt(text)
+		failure.Excerpt = sent.excerpt(string(a.body))
 		if passes(a.status) {
 			return uuid.Nil, &transient{error: failure, after: failure.RetryAfter}
 		}
 		return uuid.Nil, failure
 	}
-	failure.Code, failure.Message = *envelope.Code, excerpt(envelope.Message)
+	failure.Code, failure.Message = *envelope.Code, sent.excerpt(envelope.Message)
 
 	var data struct{ UUID uuid.UUID }
 	if ok := a.status/100 == 2 && failure.Code == http.StatusOK; ok &&
@@ -136,12 +137,28 @@ func (c *Client) read(a *answer, signature string) (uuid.UUID, error) {
 	}
 	var said string
 	if json.Unmarshal(envelope.Data, &said) == nil {
-		failure.Data = excerpt(said)
+		failure.Data = sent.excerpt(said)
 	} else {
-		failure.Excerpt = excerpt(text)
+		failure.Excerpt = sent.excerpt(string(a.body))
 	}
 	failure.explain(c.key)
 	return uuid.Nil, failure
+}
+
+// echoes is what was sent, of which no error may hold anything: some services
+// and proxies quote the request.
+type echoes struct{ body, signature string }
+
+// excerpt is the beginning of foreign text, up to where it quotes the body.
+func (e echoes) excerpt(text string) string {
+	text = regexp.MustCompile("(?i)"+e.signature).ReplaceAllString(text, redacted)
+	begins := e.body[:min(len(e.body), 24)]
+	for _, quoted := range []string{begins, html.EscapeString(begins), url.QueryEscape(begins), strings.ReplaceAll(begins, `"`, `\"`)} {
+		if before, _, found := strings.Cut(text, quoted); found {
+			text = before + redacted
+		}
+	}
+	return excerpt(text)
 }
 
 // passes says whether an HTTP status may pass by itself.
@@ -199,7 +216,8 @@ func (e *APIError) Unwrap() error { return e.kind }
 
 // explain finds the failures of section 7.1.
 func (e *APIError) explain(key HMACKey) {
-	switch strings.ToLower(e.Data) {
+	said, _, _ := strings.Cut(strings.ToLower(e.Data), ":") // a detail may follow
+	switch said {
 	case "x-hmac-signature is required":
 		e.kind = ErrHMACMissing
 		e.hint = "something between removed the header"

@@ -5,12 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"html"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -159,6 +162,7 @@ func TestTheFailuresOfTheInterfaceAreSentinels(t *testing.T) {
 	}{
 		{`{"code":400,"message":"Bad Request","data":"X-HMAC-Signature is required"}`, ramp.ErrHMACMissing, 400},
 		{`{"code":500,"message":"Internal Server Error","data":"invalid mac"}`, ramp.ErrHMACInvalid, 500},
+		{`{"code":500,"message":"Internal Server Error","data":"invalid mac: of the body"}`, ramp.ErrHMACInvalid, 500},
 		{`{"code":500,"message":"Internal Server Error","data":"ramp not found"}`, ramp.ErrRampNotFound, 500},
 		{`{"code":500,"message":"Internal Server Error","data":"ramp not exists"}`, ramp.ErrRampNotExists, 500},
 	}
@@ -248,6 +252,32 @@ func TestAnAnswerThatIsNotTheEnvelopeIsAnAPIErrorWithItsBeginning(t *testing.T) 
 		_, err := newClient(t, echo).Initialize(t.Context(), testRequest())
 		assert.ErrorContains(t, err, "you sent [redacted]")
 	})
+	for name, quote := range map[string]func(signature, body string) string{
+		"in its message": func(s, _ string) string { return `{"code":500,"message":"bad signature ` + s + `","data":"x"}` },
+		"in its data": func(s, _ string) string {
+			return `{"code":500,"message":"x","data":"invalid mac: ` + strings.ToUpper(s) + `"}`
+		},
+		"as text":    func(_, b string) string { return "cannot read " + b },
+		"as HTML":    func(_, b string) string { return "<pre>" + html.EscapeString(b) },
+		"as JSON":    func(_, b string) string { return `{"code":500,"data":` + strconv.Quote(b) + `}` },
+		"as a query": func(_, b string) string { return "/?body=" + url.QueryEscape(b) },
+	} {
+		t.Run("a service that quotes the request "+name, func(t *testing.T) {
+			var signature string
+			service := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				signature = r.Header.Get("X-HMAC-SIGNATURE")
+				w.WriteHeader(http.StatusInternalServerError)
+				_, _ = io.WriteString(w, quote(signature, string(body)))
+			})
+			request := testRequest()
+			request.PlayerID = "player-of-whom-no-log-knows"
+			_, err := newClient(t, service).Initialize(t.Context(), request)
+			assert.ErrorContains(t, err, "[redacted]")
+			assert.NotContains(t, strings.ToLower(err.Error()), signature)
+			assert.NotContains(t, err.Error(), request.PlayerID)
+		})
+	}
 	t.Run("an answer without an end", func(t *testing.T) {
 		_, err := newClient(t, &answering{status: 200, body: strings.Repeat(" ", 2<<20)}).Initialize(t.Context(), testRequest())
 		assert.ErrorContains(t, err, "too large")

@@ -1,8 +1,10 @@
 package ramp
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -96,6 +98,9 @@ func checkIntentAssets(p *problems, path string, list []IntentAsset, ofGame, ofC
 		p.add(path, "is required and must not be empty")
 	}
 	for i := range list {
+		if len(*p) >= mostProblems {
+			return
+		}
 		asset := &list[i]
 		add := func(field, problem string) {
 			p.add(fmt.Sprintf("%s[%d].%s", path, i, field), "%s", problem)
@@ -166,6 +171,24 @@ func (e Effect) Delta(a AssetAmount) Amount {
 	default:
 		return Amount{}
 	}
+}
+
+// tokens is the chain's side of the intent, in one order and one case, so that
+// two of them can be compared: older messages write erc20, and the case of an
+// address is a checksum.
+func (i *Intent) tokens() []IntentAsset {
+	side := i.To
+	if i.Type == Disassemble {
+		side = i.From
+	}
+	list := make([]IntentAsset, len(side))
+	for n, asset := range side {
+		list[n] = IntentAsset{Type: AssetType(strings.ToLower(string(asset.Type))), ID: strings.ToLower(asset.ID), Amount: asset.Amount}
+	}
+	slices.SortFunc(list, func(a, b IntentAsset) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.ID, b.ID), a.Amount.Cmp(b.Amount))
+	})
+	return list
 }
 
 // effect is the one place that turns a direction into a movement: onMint moves

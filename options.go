@@ -26,7 +26,7 @@ type handlerOption func(*Handler) error
 
 func (o handlerOption) applyHandler(h *Handler) error { return o(h) }
 
-// LoggerOption is the one option that all constructors take.
+// LoggerOption is an option of a [Client], an [RPC] and a [Handler].
 type LoggerOption struct{ log *slog.Logger }
 
 func (o LoggerOption) applyClient(t *transport) error {
@@ -49,8 +49,10 @@ func (o LoggerOption) check() error {
 }
 
 // WithLogger sends one record a call to log: the endpoint, the outcome, the
-// duration, and the cause of a failure. No record holds a token, a key, a
-// signature or a body. Without it nothing is logged.
+// duration, and the cause of a failure; and one for each repetition. A call that
+// an [RPC] made well is logged at Debug, a path or a method that a [Handler]
+// does not serve not at all. No record holds a token, a key, a signature or a
+// body. Without it nothing is logged.
 func WithLogger(log *slog.Logger) LoggerOption { return LoggerOption{log: log} }
 
 // WithHTTPClient uses the transport, the cookies and the timeout of client. It
@@ -104,8 +106,8 @@ func WithUserAgent(name string) ClientOption {
 	})
 }
 
-// WithClock sets the clock that [Initialization.ExpiresAt] is counted from. The
-// default is [time.Now].
+// WithClock sets the clock that [Initialization.ExpiresAt] is counted from, and
+// durations and the dates of Retry-After. The default is [time.Now].
 func WithClock(now func() time.Time) ClientOption {
 	return clientOption(func(t *transport) error {
 		if now == nil {

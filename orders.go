@@ -36,7 +36,7 @@ var (
 // [errors.Is] finds [ErrOrderConflict].
 type ConflictError struct {
 	Order Order  // as it is stored, unchanged by the call
-	Field string // the field of the call that differs, as the interface writes it: "digest", "intent", "receipt.status"
+	Field string // the field of the call that differs, as the interface writes it: "digest", "intent", "receipt.status", "tx_hash"
 }
 
 func (e *ConflictError) Error() string {
@@ -203,14 +203,20 @@ func numbered(statement string) string {
 // that it is about. The effect is Take for a mint that is new, and else
 // Nothing. The same call again is a repeat that changes nothing, and may be
 // signed again. When anything differs, in project, session, user address,
-// digest or intent, the error is a [*ConflictError]; when the order is over, it
-// wraps [ErrOrderFinished]. To decline an order, roll back: no row is left.
+// digest, or what the intent moves, the error is a [*ConflictError]; when the
+// order is over, it wraps [ErrOrderFinished]. To decline an order, roll back: no row is left.
 func (o *Orders) Accept(ctx context.Context, tx *sql.Tx, s Session, r *ValidateRequest) (Step, error) {
 	if s.ID == "" {
 		return Step{}, fmt.Errorf("ramp: %w", ErrSessionMissing)
 	}
-	if _, err := r.Intent.moves(); err != nil {
+	asked, err := r.Intent.moves()
+	if err != nil {
 		return Step{}, err
+	}
+	for _, field := range []struct{ path, text string }{{"project_id", r.ProjectID}, {"user_address", r.UserAddress}} {
+		if strings.ContainsRune(field.text, 0) { // which PostgreSQL cannot store
+			return Step{}, invalid(field.path, "must not hold a NUL character")
+		}
 	}
 	intent, err := marshal(r.Intent)
 	if err != nil {
@@ -241,7 +247,7 @@ func (o *Orders) Accept(ctx context.Context, tx *sql.Tx, s Session, r *ValidateR
 		return conflict("user_address")
 	case row.Digest != r.Digest:
 		return conflict("digest")
-	case row.intent != string(intent):
+	case !sameMoves(row.moves, asked), !slices.Equal(row.Intent.tokens(), r.Intent.tokens()):
 		return conflict("intent")
 	case row.State != OrderAccepted:
 		return Step{}, fmt.Errorf("ramp: order %s (%s): %w", r.UUID, row.State, ErrOrderFinished)
@@ -255,12 +261,13 @@ func (o *Orders) Accept(ctx context.Context, tx *sql.Tx, s Session, r *ValidateR
 // Finish records the outcome of an order (interface 6). The effect is GiveBack
 // for a mint that failed, Grant for a burn that succeeded, and else Nothing. It
 // is worked out from what was stored at validate and belongs to the player of
-// that call; of the result, only the UUID and the status count.
+// that call; of the result, only the UUID and the status decide.
 //
 // The same outcome again is a repeat that changes nothing; so is a failure of
-// an order that was abandoned. Another outcome, another session or another
-// quantity of game assets than the stored one is a [*ConflictError], which no
-// redelivery can mend. A UUID that is not known wraps [ErrOrderUnknown], which
+// an order that was abandoned. Whether it names another transaction than
+// Order.TxHash is for the caller to look at. Another outcome, another session,
+// another quantity of game assets or another token than the stored one is a
+// [*ConflictError], which no redelivery can mend. A UUID that is not known wraps [ErrOrderUnknown], which
 // one may; on MySQL, end the transaction soon after it, because the gap where
 // the order would be stays locked till then.
 func (o *Orders) Finish(ctx context.Context, tx *sql.Tx, r *Result) (Step, error) {
@@ -285,10 +292,11 @@ func (o *Orders) Finish(ctx context.Context, tx *sql.Tx, r *Result) (Step, error
 	switch {
 	case r.SessionID != "" && r.SessionID != row.SessionID:
 		return conflict("session_id")
-	case !sameMoves(row.moves, reported):
+	case !sameMoves(row.moves, reported), !sameTokens(&row.Intent, &r.Intent):
 		return conflict("intent")
 	case row.State == OrderAccepted:
-		return o.move(ctx, tx, row, outcome, r.TxHash, "")
+		// The text decides nothing, and must not keep a row from being written.
+		return o.move(ctx, tx, row, outcome, strings.ReplaceAll(r.TxHash, "\x00", ""), "")
 	case row.State == outcome, row.State == OrderAbandoned && outcome == OrderFailed:
 		return Step{Order: row.Order}, nil
 	default:
@@ -329,7 +337,8 @@ type Queryer interface {
 // Waiting lists orders that were accepted before a time and have no result, the
 // oldest first and at most limit of them. A delivery can take 12 hours
 // (interface 8). It locks nothing, and what it lists may be over a moment
-// later: [Orders.Abandon] looks again.
+// later: [Orders.Abandon] looks again. A row that cannot be read does not hide
+// the others: they come together with an error that names it.
 func (o *Orders) Waiting(ctx context.Context, q Queryer, before time.Time, limit int) (orders []Order, err error) {
 	if limit <= 0 {
 		return nil, errors.New("ramp: Waiting: the limit must be above 0")
@@ -339,17 +348,18 @@ func (o *Orders) Waiting(ctx context.Context, q Queryer, before time.Time, limit
 		return nil, fmt.Errorf("ramp: waiting orders: %w", err)
 	}
 	defer rows.Close()
+	var damaged error
 	for rows.Next() {
-		row, err := readOrder(rows)
-		if err != nil {
-			return nil, fmt.Errorf("ramp: waiting orders: %w", err)
+		if row, err := readOrder(rows); err != nil {
+			damaged = errors.Join(damaged, fmt.Errorf("ramp: waiting orders: %w", err))
+		} else {
+			orders = append(orders, row.Order)
 		}
-		orders = append(orders, row.Order)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("ramp: waiting orders: %w", err)
 	}
-	return orders, nil
+	return orders, damaged
 }
 
 // move ends an order that the transaction has locked.
@@ -411,14 +421,14 @@ func readOrder(from interface{ Scan(...any) error }) (*orderRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	if row.Digest, err = ParseDigest(digest); err != nil {
-		return nil, fmt.Errorf("what is stored is no order: %w", err)
+	if row.Digest, err = ParseDigest(digest); err == nil {
+		err = json.Unmarshal([]byte(row.intent), &row.Intent)
 	}
-	if err := json.Unmarshal([]byte(row.intent), &row.Intent); err != nil {
-		return nil, fmt.Errorf("what is stored is no order: %w", err)
+	if err == nil {
+		row.moves, err = row.Intent.moves()
 	}
-	if row.moves, err = row.Intent.moves(); err != nil {
-		return nil, fmt.Errorf("what is stored is no order: %w", err)
+	if err != nil { // as text: what is wrong here is not wrong in the call
+		return nil, fmt.Errorf("what is stored under %s is no order: %v", row.UUID, err)
 	}
 	row.Assets, row.Direction = row.moves.Assets, Mint
 	if row.moves.Kind == Grant {
@@ -434,6 +444,12 @@ func readOrder(from interface{ Scan(...any) error }) (*orderRow, error) {
 // moves is what the intent is about for the game: Take for a mint, Grant for a
 // burn.
 func (i *Intent) moves() (Effect, error) { return i.effect(Take, Grant) }
+
+// sameTokens says whether two intents name the same tokens. Quantities are not
+// compared: those of a result may be what is left after fees.
+func sameTokens(a, b *Intent) bool {
+	return slices.EqualFunc(a.tokens(), b.tokens(), func(x, y IntentAsset) bool { return x.Type == y.Type && x.ID == y.ID })
+}
 
 // sameMoves compares two results of moves, in whatever order they list assets.
 func sameMoves(a, b Effect) bool {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -36,7 +37,8 @@ type Studio interface {
 	// Reject("INVALID_BALANCE"), and, for a burn, whose effect is Nothing
 	// here, what could not be granted later, such as an asset that the game
 	// does not know. When the order ends, there is nothing to decline: an
-	// error leaves it as it was, and the service delivers again.
+	// error leaves it as it was, and the service delivers again, unless the
+	// error is [Permanent].
 	//
 	// step.Order.SessionID says whose assets move. A result can come 12 hours
 	// after its validate call, so a session must be known for longer than its
@@ -58,6 +60,7 @@ type SQLGame struct {
 	orders   *Orders
 	studio   Studio
 	begin    *sql.TxOptions
+	project  string // empty for any
 	conflict func(context.Context, *ConflictError, *Result) error
 }
 
@@ -109,6 +112,10 @@ func WithTxOptions(begin sql.TxOptions) SQLGameOption {
 // and a person has to look. When hook returns nil, the service is told that no
 // redelivery can help; when it fails, the result is delivered again and hook
 // called again. Without a hook, a conflict is in the handler's log alone.
+//
+// A repeat under another tx_hash is such a conflict too: a player may have paid
+// twice for one order. It alone is answered with 200, because the order is over
+// as it says, and without a hook nobody hears of it.
 func WithConflictHook(hook func(ctx context.Context, conflict *ConflictError, r *Result) error) SQLGameOption {
 	return sqlGameOption(func(g *SQLGame) error {
 		if hook == nil {
@@ -133,6 +140,9 @@ func (g *SQLGame) Assets(ctx context.Context, s Session) (*Player, error) {
 // an order under its UUID is declined with [CodeOrderConflict], one for an
 // order that is over with [CodeOrderFinished].
 func (g *SQLGame) Validate(ctx context.Context, s Session, r *ValidateRequest) error {
+	if g.project != "" && r.ProjectID != g.project {
+		return malformed(invalid("project_id", "is not the project of this game"))
+	}
 	return g.transact(ctx, func(tx *sql.Tx) (Step, error) {
 		step, err := g.orders.Accept(ctx, tx, s, r)
 		switch {
@@ -149,20 +159,37 @@ func (g *SQLGame) Validate(ctx context.Context, s Session, r *ValidateRequest) e
 // order is an error, so that it is delivered again; one that contradicts its
 // order goes to the hook of [WithConflictHook] and is [Permanent].
 func (g *SQLGame) Result(ctx context.Context, _ Session, r *Result) error {
+	var repeated *Order
 	err := g.transact(ctx, func(tx *sql.Tx) (Step, error) {
 		step, err := g.orders.Finish(ctx, tx, r)
-		return step, malformed(err)
+		switch {
+		case err != nil:
+		case g.project != "" && step.Order.ProjectID != g.project:
+			err = &ConflictError{Order: step.Order, Field: "project_id"}
+		case !step.New:
+			repeated = &step.Order
+		}
+		return step, err
 	})
 	var conflict *ConflictError
-	if !errors.As(err, &conflict) {
+	switch {
+	case errors.As(err, &conflict):
+		err = Permanent(conflict)
+	case err == nil && repeated != nil && anotherTransaction(repeated.TxHash, r.TxHash):
+		conflict = &ConflictError{Order: *repeated, Field: "tx_hash"} // though it is answered as the repeat that it is
+	default:
 		return err
 	}
 	if g.conflict != nil {
-		if err := g.conflict(ctx, conflict, r); err != nil {
-			return fmt.Errorf("%w (the conflict hook failed: %w)", conflict, err)
+		if failed := g.conflict(ctx, conflict, r); failed != nil {
+			return fmt.Errorf("%w (the conflict hook failed: %w)", conflict, failed)
 		}
 	}
-	return Permanent(conflict)
+	return err
+}
+
+func anotherTransaction(stored, told string) bool {
+	return stored != "" && told != "" && !strings.EqualFold(stored, told)
 }
 
 // Abandon ends an order whose result will never come, and gives back what it

@@ -101,7 +101,7 @@ func (t *transport) post(ctx context.Context, address string, header http.Header
 	defer response.Body.Close()
 	const mostAtOnce = 1 << 20 // of a length that the other side merely claims
 	read := bytes.NewBuffer(make([]byte, 0, min(max(response.ContentLength, 0), mostAtOnce)+bytes.MinRead))
-	if _, err := read.ReadFrom(io.LimitReader(response.Body, limit+1)); err != nil {
+	if _, err := read.ReadFrom(io.LimitReader(response.Body, max(limit, limit+1))); err != nil {
 		return nil, fmt.Errorf("read the answer: %w", withoutURL(err))
 	}
 	if int64(read.Len()) > limit {

@@ -2,6 +2,7 @@ package ramp
 
 import (
 	"bytes"
+	"crypto/subtle"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -140,7 +141,7 @@ func (a *Asset) UnmarshalJSON(b []byte) error {
 // [ParseValidate] reads and checks it.
 type ValidateRequest struct {
 	UserSig     string    `json:"user_sig"`     // 0x-prefixed or bare hex, returned as received; over what, the interface does not show
-	UserAddress string    `json:"user_address"` // the user's wallet address
+	UserAddress string    `json:"user_address"` // the user's wallet address, as it came: its form is not checked
 	ProjectID   string    `json:"project_id"`   // from the console
 	Digest      Digest    `json:"digest"`       // what the validator key signs
 	UUID        uuid.UUID `json:"uuid"`         // identifies the request
@@ -322,7 +323,7 @@ func (u *wireUUID) UnmarshalJSON(b []byte) error {
 		return wrongType[uuid.UUID](describe(b))
 	}
 	id, err := uuid.Parse(s)
-	if err != nil {
+	if err != nil || len(s) != len(id.String()) { // it reads other ways to write one, too
 		return wrongType[uuid.UUID](fmt.Sprintf("a string of %d characters", len(s)))
 	}
 	*u = wireUUID(id)
@@ -331,9 +332,10 @@ func (u *wireUUID) UnmarshalJSON(b []byte) error {
 
 // AccessToken is the token of a player's session in the game (interface 5.1).
 // It prints, logs and marshals as [redacted]; Reveal returns its text. The zero
-// value is no token.
+// value is no token. Compare tokens with Equal: there is no ==.
 type AccessToken struct {
-	text *string // a pointer, so that printing a struct around it shows an address at most
+	_    [0]func() // == would compare addresses, and hold for copies alone
+	text *string   // a pointer, so that printing a struct around it shows an address at most
 }
 
 // NewAccessToken returns text as a token.
@@ -353,6 +355,12 @@ func (t AccessToken) Reveal() string {
 		return ""
 	}
 	return *t.text
+}
+
+// Equal says whether two tokens have the same text, in a time that does not tell
+// where they differ.
+func (t AccessToken) Equal(u AccessToken) bool {
+	return subtle.ConstantTimeCompare([]byte(t.Reveal()), []byte(u.Reveal())) == 1
 }
 
 // String returns "[redacted]".

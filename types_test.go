@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -122,6 +123,9 @@ func TestParseValidateRefuses(t *testing.T) {
 		{"uuid empty", id, `"uuid":""`, "uuid must be a UUID, not a string of 0 characters"},
 		{"uuid of zeros", id, `"uuid":"00000000-0000-0000-0000-000000000000"`, "uuid is required"},
 		{"uuid no UUID", id, `"uuid":"6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a7"`, "uuid must be a UUID, not a string of 35 characters"},
+		{"uuid in braces", id, `"uuid":"{` + goldenMint + `}"`, "uuid must be a UUID, not a string of 38 characters"},
+		{"uuid in letters", id, `"uuid":"x` + goldenMint + `y"`, "uuid must be a UUID, not a string of 38 characters"},
+		{"uuid as a URN", id, `"uuid":"urn:uuid:` + goldenMint + `"`, "uuid must be a UUID, not a string of 45 characters"},
 		{"uuid a number", id, `"uuid":12`, "uuid must be a UUID, not a number"},
 		{"uuid an array", id, `"uuid":["` + goldenMint + `"]`, "uuid must be a UUID, not an array"},
 
@@ -338,6 +342,15 @@ func TestAssetBalanceIsADecimalString(t *testing.T) {
 	var response ramp.AssetsResponse
 	require.ErrorAs(t, json.Unmarshal([]byte(`{"data":{"v1":{"assets":[{"id":"gold","balance":"five"}]}}}`), &response), &wrong)
 	assert.Equal(t, "data.v1.assets.balance", wrong.Field)
+}
+
+func TestAccessTokensAreEqualByTheirText(t *testing.T) {
+	token := ramp.NewAccessToken("a")
+	assert.True(t, token.Equal(ramp.NewAccessToken("a")))
+	assert.False(t, token.Equal(ramp.NewAccessToken("b")))
+	assert.False(t, token.Equal(ramp.AccessToken{}))
+	assert.True(t, ramp.AccessToken{}.Equal(ramp.NewAccessToken("")))
+	assert.False(t, reflect.TypeFor[ramp.Session]().Comparable(), "== would never hold")
 }
 
 func TestAccessTokenRevealsItselfOnlyWhenAsked(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -44,9 +46,10 @@ type Game interface {
 	// least once for a UUID and perhaps many times, at once and on any machine:
 	// the effect, which [Result.Effect] gives, must happen once. Authenticate
 	// is not called, because the token may have expired in the 12 hours that a
-	// delivery can take; the HMAC is what proves the caller. nil answers 200,
-	// [Permanent] 400, and any other error 500, so that the service delivers
-	// again.
+	// delivery can take; the HMAC is what proves the caller. It covers the
+	// body, not the header that s is from: where r.SessionID is empty, go by
+	// the order's UUID. nil answers 200, [Permanent] 400, and any other error
+	// 500, so that the service delivers again.
 	Result(ctx context.Context, s Session, r *Result) error
 }
 
@@ -100,18 +103,34 @@ func NewHandler(game Game, key HMACKey, signer *Signer, options ...HandlerOption
 	return h, nil
 }
 
+// ProjectOption is an option of a [Handler] and of a [SQLGame].
+type ProjectOption struct{ id string }
+
+func (o ProjectOption) applyHandler(h *Handler) error {
+	h.project = o.id
+	return o.check()
+}
+
+func (o ProjectOption) applySQLGame(g *SQLGame) error {
+	g.project = o.id
+	return o.check()
+}
+
+func (o ProjectOption) check() error {
+	if o.id == "" {
+		return errors.New("ramp: WithProject: the project is empty")
+	}
+	return nil
+}
+
 // WithProject refuses validate calls for any other project_id than the one from
 // the console. Without it, a game that serves several projects tells them apart
 // in [Game.Validate].
-func WithProject(id string) HandlerOption {
-	return handlerOption(func(h *Handler) error {
-		if id == "" {
-			return errors.New("ramp: WithProject: the project is empty")
-		}
-		h.project = id
-		return nil
-	})
-}
+//
+// A result names no project (interface 6). Where projects with HMAC keys of
+// their own share a database, give their [SQLGame] the option too: a result for
+// an order of another project is then a conflict, whoever signed it.
+func WithProject(id string) ProjectOption { return ProjectOption{id: id} }
 
 // WithMaxBody sets how many bytes a body may have; more is answered with 413.
 // The default is 1 MiB. The interface does not show how large bodies get.
@@ -130,8 +149,8 @@ func WithMaxBody(bytes int64) HandlerOption {
 // public guide shows 400.
 func WithDeclineStatus(status int) HandlerOption {
 	return handlerOption(func(h *Handler) error {
-		if status < 200 || status > 499 {
-			return errors.New("ramp: WithDeclineStatus: the status must be 200 to 499")
+		if status != http.StatusOK && (status < 400 || status > 499) {
+			return errors.New("ramp: WithDeclineStatus: the status must be 200, or 400 to 499")
 		}
 		h.declineStatus = status
 		return nil
@@ -139,7 +158,8 @@ func WithDeclineStatus(status int) HandlerOption {
 }
 
 // WithCodes translates every errorCode before it is sent, those of [Reject]
-// too: the interface does not show which values the service knows (7.2).
+// too: the interface does not show which values the service knows (7.2). A code
+// that it makes empty is sent as it was.
 func WithCodes(translate func(Code) Code) HandlerOption {
 	return handlerOption(func(h *Handler) error {
 		if translate == nil {
@@ -155,7 +175,7 @@ func WithCodes(translate func(Code) Code) HandlerOption {
 // header that comes twice is refused: nobody could say which one counts.
 func ParseSession(header http.Header) (Session, error) {
 	id, ok := single(header, HeaderSession)
-	if !ok || id == "" {
+	if !ok || id == "" || !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl) {
 		return Session{}, fmt.Errorf("ramp: %w", ErrSessionMissing)
 	}
 	authorization, ok := single(header, HeaderAuthorization)
@@ -278,8 +298,12 @@ func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []b
 			r.Receipt = *receipt
 		}
 		if err := h.game.Result(ctx, s, r); err != nil {
-			// Declined or not, an outcome that was not taken in must come again.
-			return nil, gameRefusal(err, http.StatusInternalServerError)
+			refusal := gameRefusal(err, http.StatusInternalServerError)
+			if refusal.Status != http.StatusBadRequest || refusal.Code != CodePermanent {
+				// Declined or not, an outcome that was not taken in must come again.
+				refusal.Status = http.StatusInternalServerError
+			}
+			return nil, refusal
 		}
 		return ResultResponse{Success: true}, nil
 	})
@@ -329,11 +353,22 @@ func (h *Handler) refuse(err error) Reply {
 	if !errors.As(err, &refusal) || refusal.Status < 200 || refusal.Status > 599 {
 		refusal = &Refusal{Status: http.StatusInternalServerError, Code: CodeInternal, Err: err}
 	}
-	body, err := marshal(Response[struct{}]{ErrorCode: h.code(refusal.Code)})
+	body, err := marshal(Response[struct{}]{ErrorCode: h.translate(refusal.Code)})
 	if err != nil {
 		panic(err) // a struct of a boolean and a string
 	}
 	return Reply{Status: refusal.Status, Body: body, Err: refusal}
+}
+
+// translate is the code as the wire has it. What the studio's function does, a
+// failure must not become a success or a dead connection of it.
+func (h *Handler) translate(c Code) (translated Code) {
+	defer func() {
+		if recover() != nil || translated == "" {
+			translated = c
+		}
+	}()
+	return h.code(c)
 }
 
 // record logs one call.
@@ -424,12 +459,14 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, endpoint string,
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		err = fmt.Errorf("ramp: %w: its limit is %d bytes", ErrBodyTooLarge, h.maxBody)
-	case err != nil:
-		err = invalid("body", "did not come whole")
+		err = refusalOf(fmt.Errorf("ramp: %w: its limit is %d bytes", ErrBodyTooLarge, h.maxBody))
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		err = refusalOf(invalid("body", "did not come whole"))
+	case err != nil: // a timeout, say: who reports a result must come again
+		err = fmt.Errorf("ramp: read the body: %w", err)
 	}
 	if err != nil {
-		h.answer(r.Context(), endpoint, func(*uuid.UUID) (any, error) { return nil, refusalOf(err) }).Write(w)
+		h.answer(r.Context(), endpoint, func(*uuid.UUID) (any, error) { return nil, err }).Write(w)
 		return
 	}
 	answer(r.Context(), r.Header, body).Write(w)

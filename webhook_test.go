@@ -14,9 +14,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/assert"
@@ -462,6 +464,7 @@ func TestACallWithoutASessionReachesNoGame(t *testing.T) {
 		}{
 			{"no session", "x-dapp-sessionid", nil, "SESSION_MISSING"},
 			{"an empty session", "x-dapp-sessionid", []string{""}, "SESSION_MISSING"},
+			{"a session that is no text", "x-dapp-sessionid", []string{"\xff"}, "SESSION_MISSING"},
 			{"two sessions", "x-dapp-sessionid", []string{"session-1", "session-2"}, "SESSION_MISSING"},
 			{"no token", "x-dapp-authorization", nil, "ACCESS_TOKEN_MISSING"},
 			{"an empty token", "x-dapp-authorization", []string{"Bearer "}, "ACCESS_TOKEN_MISSING"},
@@ -524,6 +527,19 @@ func TestABodyThatDoesNotComeWholeIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(answer), "HTTP/1.1 400 ")
 	assert.Contains(t, string(answer), refusal("INVALID_BODY"))
+	assert.Empty(t, s.game.calls)
+}
+
+// The caller has not ended the body, the way has: a result must come again.
+func TestABodyThatDoesNotComeInTimeIsAskedForAgain(t *testing.T) {
+	s := newStudio(t)
+	body := resultCall().bytes()
+	request := httptest.NewRequest(http.MethodPost, ramp.PathResult, io.MultiReader(bytes.NewReader(body[:20]), iotest.ErrReader(os.ErrDeadlineExceeded)))
+	request.Header = s.signed(body)
+	answer := httptest.NewRecorder()
+	s.Config.Handler.ServeHTTP(answer, request)
+	assert.Equal(t, http.StatusInternalServerError, answer.Code)
+	assert.Equal(t, refusal("INTERNAL_ERROR"), answer.Body.String())
 	assert.Empty(t, s.game.calls)
 }
 
@@ -675,6 +691,12 @@ func TestTheGameDecides(t *testing.T) {
 			&recorder{result: say(ramp.Permanent(broken))}, ramp.PathResult, 400, "REFUSED"},
 		{"a result cannot be declined, it comes again", nil,
 			&recorder{result: say(ramp.Reject("INVALID_BALANCE"))}, ramp.PathResult, 500, "INVALID_BALANCE"},
+		{"a result that is declined deep inside, with a status", nil,
+			&recorder{result: say(fmt.Errorf("bank: %w", &ramp.Refusal{Status: 200, Code: "SHORT"}))}, ramp.PathResult, 500, "SHORT"},
+		{"codes that nobody has translated", []ramp.HandlerOption{ramp.WithCodes(func(ramp.Code) ramp.Code { return "" })},
+			&recorder{validate: say(ramp.Reject("SHORT"))}, ramp.PathValidate, 200, "SHORT"},
+		{"codes that break", []ramp.HandlerOption{ramp.WithCodes(func(ramp.Code) ramp.Code { panic("secret") })},
+			&recorder{validate: say(ramp.Reject("SHORT"))}, ramp.PathValidate, 200, "SHORT"},
 		{"an error of our own making is the game's in its hands", nil,
 			&recorder{result: say(ramp.ErrHMACInvalid)}, ramp.PathResult, 500, "INTERNAL_ERROR"},
 	}
@@ -786,6 +808,7 @@ func TestAHandlerThatCannotWorkIsNotMade(t *testing.T) {
 		"an empty project": func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, signer, ramp.WithProject("")) },
 		"no limit":         func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, signer, ramp.WithMaxBody(0)) },
 		"a status of 500":  func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, signer, ramp.WithDeclineStatus(500)) },
+		"a status of 204":  func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, signer, ramp.WithDeclineStatus(204)) },
 		"no codes":         func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, signer, ramp.WithCodes(nil)) },
 		"no logger":        func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, signer, ramp.WithLogger(nil)) },
 	} {

@@ -76,21 +76,23 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}
 
 	game := newGame(db, dialect)
-	exact, err := ramp.NewSQLGame(db, dialect, game, ramp.WithConflictHook(
+	onOrders := []ramp.SQLGameOption{ramp.WithConflictHook(
 		func(ctx context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
 			// Here a person is called. A log that someone reads is the least.
 			log.ErrorContext(ctx, "a result contradicts its order: look at the chain",
 				"uuid", r.UUID, "state", conflict.Order.State, "differs", conflict.Field, "tx_hash", r.TxHash)
 			return nil
-		}))
+		})}
+	onCalls := []ramp.HandlerOption{ramp.WithLogger(log)}
+	if *project != "" {
+		onOrders = append(onOrders, ramp.WithProject(*project))
+		onCalls = append(onCalls, ramp.WithProject(*project))
+	}
+	exact, err := ramp.NewSQLGame(db, dialect, game, onOrders...)
 	if err != nil {
 		return err
 	}
-	options := []ramp.HandlerOption{ramp.WithLogger(log)}
-	if *project != "" {
-		options = append(options, ramp.WithProject(*project))
-	}
-	handler, err := ramp.NewHandler(exact, key, signer, options...)
+	handler, err := ramp.NewHandler(exact, key, signer, onCalls...)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package dbtest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -168,6 +169,62 @@ func TestAnotherOrderUnderAKnownUUID(t *testing.T) {
 	})
 }
 
+// What is written in another way is the same order, and a player who has paid
+// can have the signature again.
+func TestAKnownOrderInOtherWords(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 100)
+		o := newOrder("alice", mint("gold", 5))
+		first := w.validate(o)
+		w.expect(first, "200")
+		for name, change := range map[string]func(*order){
+			"amount":           func(o *order) { o.intent.From[0].Amount = amount(t, "50e-1") },
+			"two entries":      func(o *order) { o.intent = mint("gold", 2, "gold", 3) },
+			"token address":    func(o *order) { o.intent.To[0].ID = strings.ToUpper(token) },
+			"token type":       func(o *order) { o.intent.To[0].Type = "erc20" },
+			"target_candidate": func(o *order) { o.intent.TargetCandidate = json.RawMessage(`{}`) },
+			"user address":     func(o *order) { o.user = strings.ToLower(o.user) },
+		} {
+			t.Run(name, func(t *testing.T) {
+				w.t = t
+				other := o
+				other.intent = mint("gold", 5)
+				change(&other)
+				again := w.validate(other)
+				w.expect(again, "200")
+				if again.signature != first.signature {
+					t.Errorf("signed %s, then %s", first.signature, again.signature)
+				}
+			})
+		}
+		w.t = t
+		w.books(moves{o.id: {"take alice -5 gold"}})
+	})
+}
+
+func TestWhatCannotBeStoredIsRefused(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 100)
+		o := newOrder("alice", mint("gold", 5))
+		for want, change := range map[string]func(*order){
+			"400 INVALID_PROJECT_ID":   func(o *order) { o.project = "a\x00" },
+			"400 INVALID_USER_ADDRESS": func(o *order) { o.user = "a\x00" },
+		} {
+			other := o
+			change(&other)
+			w.expect(w.validate(other), want)
+		}
+		// What decides nothing must not strand the assets.
+		w.expect(w.validate(o), "200")
+		result := o.report(failure)
+		result.TxHash = "a\x00"
+		w.expect(w.post(ramp.PathResult, o.session, result), "200")
+		w.books(moves{o.id: {"take alice -5 gold", "give back alice +5 gold"}})
+	})
+}
+
 func TestARefusedOrderLeavesNoRow(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		w := newWorld(t, p, nil)
@@ -244,8 +301,13 @@ func TestAResultCannotChangeItsOrder(t *testing.T) {
 		stolen.session = "bob"
 		w.expect(w.result(stolen, success), "400 REFUSED")
 
+		cheaper := granted // paid for with another token
+		cheaper.intent = burn("gold", 5)
+		cheaper.intent.From[0].ID = "0x00000000000000000000000000000000000000ff"
+		w.expect(w.result(cheaper, success), "400 REFUSED")
+
 		w.books(moves{minted.id: {"take alice -5 gold"}})
-		if len(w.conflicts) != 4 {
+		if len(w.conflicts) != 5 {
 			t.Errorf("%d conflicts reached the hook: %q", len(w.conflicts), w.conflicts)
 		}
 
@@ -253,6 +315,85 @@ func TestAResultCannotChangeItsOrder(t *testing.T) {
 		w.expect(w.result(granted, success), "200")
 		w.expect(w.result(minted, success), "200")
 		w.books(moves{minted.id: {"take alice -5 gold"}, granted.id: {"grant alice +5 gold"}})
+	})
+}
+
+// A second transaction for one order moves nothing, but a person hears of it:
+// the player may have paid twice.
+func TestASecondTransactionIsHeardOf(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 100)
+		o := newOrder("alice", burn("gold", 5))
+		w.expect(w.validate(o), "200")
+		paidBy := func(txHash string) answer {
+			result := o.report(success)
+			result.TxHash = txHash
+			return w.post(ramp.PathResult, o.session, result)
+		}
+		w.expect(paidBy("0xab"), "200")
+		for _, same := range []string{"0xab", "0xAB", ""} {
+			w.expect(paidBy(same), "200")
+		}
+		if len(w.conflicts) != 0 {
+			t.Errorf("without a conflict, the hook heard %q", w.conflicts)
+		}
+		w.expect(paidBy("0xcd"), "200")
+		w.hookFails = errors.New("the hook's own database is down")
+		w.expect(paidBy("0xcd"), "500 INTERNAL_ERROR")
+		heard := o.id.String() + " was succeeded: tx_hash"
+		if len(w.conflicts) != 2 || w.conflicts[0] != heard || w.conflicts[1] != heard {
+			t.Errorf("the hook heard %q", w.conflicts)
+		}
+		w.books(moves{o.id: {"grant alice +5 gold"}})
+	})
+}
+
+// Two projects on one database have HMAC keys of their own.
+func TestAResultOfAnotherProjectMovesNothing(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		ours := newWorld(t, p, nil)
+		ours.give("alice", "gold", 100)
+		theirs, err := ramp.NewSQLGame(p.db, p.dialect, studio{p.db, p.dialect, nil}, ramp.WithProject("another"))
+		check(t, err)
+		another := newWorld(t, p, theirs)
+		o := newOrder("alice", burn("gold", 5))
+		ours.expect(another.validate(o), "400 INVALID_PROJECT_ID")
+		ours.expect(ours.validate(o), "200")
+		ours.expect(another.result(o, success), "400 REFUSED")
+		ours.books(moves{})
+		ours.expect(ours.result(o, success), "200")
+		ours.expect(another.result(o, success), "400 REFUSED")
+		ours.books(moves{o.id: {"grant alice +5 gold"}})
+	})
+}
+
+// What is wrong with a stored row is not the service's fault: it must come
+// again, when somebody has mended the row.
+func TestADamagedRowIsOursToBlame(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 100)
+		damaged, whole := newOrder("alice", mint("gold", 5)), newOrder("alice", mint("gold", 7))
+		w.expect(w.validate(damaged), "200")
+		w.expect(w.validate(whole), "200")
+		store := func(column, value string) {
+			_, err := p.db.Exec(bind(p.dialect, "UPDATE ramp_orders SET "+column+" = ? WHERE uuid = ?"), value, damaged.id.String())
+			check(t, err)
+		}
+		for column, value := range map[string]string{"digest": "0x12", "intent": `{"method":"mint"}`} {
+			var stored string
+			check(t, p.db.QueryRow(bind(p.dialect, "SELECT "+column+" FROM ramp_orders WHERE uuid = ?"), damaged.id.String()).Scan(&stored))
+			store(column, value)
+			w.expect(w.result(damaged, failure), "500 INTERNAL_ERROR")
+			waiting, err := w.game.Waiting(context.Background(), time.Now().Add(time.Hour), 10)
+			if len(waiting) != 1 || waiting[0].UUID != whole.id || err == nil || !strings.Contains(err.Error(), damaged.id.String()) {
+				t.Errorf("with a damaged %s, %d orders wait: %v", column, len(waiting), err)
+			}
+			store(column, stored)
+		}
+		w.expect(w.result(damaged, failure), "200")
+		w.books(moves{damaged.id: {"take alice -5 gold", "give back alice +5 gold"}, whole.id: {"take alice -7 gold"}})
 	})
 }
 
