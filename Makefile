@@ -9,7 +9,7 @@ FUZZTIME ?= 10s
 # Every test of every module. Those that want a database server say so at the
 # end, because go test is silent about what a test skipped.
 test:
-	set -e; for m in $(MODULES); do go -C $$m test ./...; done
+	s=0; for m in $(MODULES); do go -C $$m test ./... || s=1; done; exit $$s
 	@for e in RAMP_TEST_POSTGRESQL RAMP_TEST_MYSQL; do \
 		printenv $$e >/dev/null || echo "*** NOT TESTED, because $$e is not set: run internal/dbtest/databases make test ***"; done
 

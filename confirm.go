@@ -166,6 +166,10 @@ const confirmationWait = 5 * time.Second
 //
 // The first repetition comes after 5 minutes (interface 8), so ask for no more
 // confirmations than the chain makes blocks in 5 seconds, or accept the delay.
+//
+// A result names no network (interface 6). Give each network a handler, a path
+// and a project of its own: if one asked several chains, a transaction of a
+// testnet could pay.
 func WithConfirmation(r *RPC, confirmations uint64) HandlerOption {
 	return handlerOption(func(h *Handler) error {
 		if r == nil {

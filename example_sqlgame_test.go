@@ -2,6 +2,7 @@ package ramp_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"log"
@@ -14,9 +15,10 @@ import (
 type SQLStudio struct{ db *sql.DB }
 
 func (g *SQLStudio) Authenticate(ctx context.Context, s ramp.Session) error {
+	hash := sha256.Sum256([]byte(s.Token.Reveal()))
 	var known bool
-	err := g.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sessions WHERE id = $1 AND token_hash = sha256($2))",
-		s.ID, []byte(s.Token.Reveal())).Scan(&known)
+	err := g.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sessions WHERE id = $1 AND token_hash = $2)",
+		s.ID, hash[:]).Scan(&known)
 	if err == nil && !known {
 		err = ramp.Reject("INVALID_USER")
 	}

@@ -191,7 +191,7 @@ func (e *endpoint) set(rpcURL string) error {
 	case strings.Contains(rpcURL, "#"):
 		p.add("rpcURL", "must not have a fragment")
 	case u.Scheme == "http" && !e.insecure && !isPrivate(u.Hostname()):
-		p.add("rpcURL", "must be https, unless the host is on a private network")
+		p.add("rpcURL", "must be https, unless the host is on a private network (see WithInsecureHTTP)")
 	}
 	if err := p.err(); err != nil {
 		return err
@@ -564,7 +564,7 @@ type BatchCall struct {
 // Batch makes many calls in few requests, see [WithBatchSize], and sets the Err
 // of each. It returns an error when the node did not answer a request at all,
 // or answered it as a whole with an error; calls that were to follow are then
-// not sent.
+// not sent, and have an Err that says so.
 //
 // Reads that were turned away because there were too many are repeated alone. A
 // request of reads only is repeated as [RPC.Call] is, and cut in halves when it

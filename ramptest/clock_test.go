@@ -2,6 +2,8 @@ package ramptest_test
 
 import (
 	"errors"
+	"io"
+	"net/http"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -87,19 +89,28 @@ func TestATwentiethRepetitionCanBeAdded(t *testing.T) {
 func TestWhichAnswersAreRepeatedIsASwitch(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		answer error
+		status int
 		retry  func(int) bool
 		want   ramptest.State
 	}{
-		{"500", errors.New("away"), nil, ramptest.Delivering},
-		{"503", &ramp.Refusal{Status: 503, Code: "AWAY"}, nil, ramptest.Refused},
-		{"503, any 5xx", &ramp.Refusal{Status: 503, Code: "AWAY"}, func(status int) bool { return status >= 500 }, ramptest.Delivering},
-		{"400", ramp.Permanent(errors.New("never")), nil, ramptest.Refused},
-		{"200 without success", &ramp.Refusal{Status: 200, Code: "NO"}, nil, ramptest.Confirmed},
+		{"500", 500, nil, ramptest.Delivering},
+		{"503", 503, nil, ramptest.Refused},
+		{"503, any 5xx", 503, func(status int) bool { return status >= 500 }, ramptest.Delivering},
+		{"400", 400, nil, ramptest.Refused},
+		{"200 without success", 200, nil, ramptest.Confirmed},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := newCounter(t, func(c *ramptest.Config) { c.Retry = test.retry })
-			c.shop.answers = []error{test.answer}
+			declines := before(func(shop http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path != ramp.PathResult {
+						shop.ServeHTTP(w, r)
+						return
+					}
+					w.WriteHeader(test.status)
+					_, _ = io.WriteString(w, `{"success":false,"errorCode":"NO","data":null}`)
+				})
+			})
+			c := newCounter(t, declines, func(c *ramptest.Config) { c.Retry = test.retry })
 			order := c.mint(t)
 			sent := c.service.Advance(time.Minute)
 			require.Len(t, sent, 1)
