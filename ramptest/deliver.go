@@ -209,10 +209,9 @@ func (s *Service) attempt(ctx context.Context, o *Order, outcome Outcome, fault 
 	if w.unknown {
 		body = withUnknownFields(body)
 	}
+	var forged error
 	if d.Attempt == 1 {
-		if d.Err = s.forge(ctx, w.forged, func() call { return s.post(KindResult, o, 1, body) }); d.Err != nil {
-			return d
-		}
+		forged = s.forge(ctx, w.forged, func() call { return s.post(KindResult, o, 1, body) })
 	}
 	c := s.post(KindResult, o, d.Attempt, body)
 	c.fault, c.lost = fault, lost
@@ -220,7 +219,7 @@ func (s *Service) attempt(ctx context.Context, o *Order, outcome Outcome, fault 
 		c.slow = w.slow
 	}
 	a, err := s.exchange(ctx, c, checkResult)
-	d.Err = err
+	d.Err = errors.Join(forged, err)
 	if a != nil && !errors.Is(err, ErrLostAnswer) {
 		d.Status = a.status
 	}

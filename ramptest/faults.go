@@ -171,19 +171,19 @@ func ValidateOtherAmount() Fault {
 }
 
 // TamperedBody sends, before the call, one whose amounts were changed on the way
-// (interface 5.2). If the studio accepts that, the call fails with [ErrForged].
+// (interface 5.2). A studio that accepts it gives an [ErrForged].
 func TamperedBody(call On) Fault {
 	return Fault{string(call) + " with a tampered body", func(s *script) { s.on(call).forge(tamperedBody) }}
 }
 
 // WrongHMAC sends, before the call, one that was signed with another key
-// (interface 5.2). If the studio accepts that, the call fails with [ErrForged].
+// (interface 5.2). A studio that accepts it gives an [ErrForged].
 func WrongHMAC(call On) Fault {
 	return Fault{string(call) + " with a wrong HMAC", func(s *script) { s.on(call).forge(wrongHMAC) }}
 }
 
-// MissingHMAC sends, before the call, one without signature (interface 5.2). If
-// the studio accepts that, the call fails with [ErrForged].
+// MissingHMAC sends, before the call, one without signature (interface 5.2). A
+// studio that accepts it gives an [ErrForged].
 func MissingHMAC(call On) Fault {
 	return Fault{string(call) + " without an HMAC", func(s *script) { s.on(call).forge(missingHMAC) }}
 }

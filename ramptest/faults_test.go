@@ -232,3 +232,43 @@ func TestAnAnswerThatNeverComesIsLost(t *testing.T) {
 	assert.Zero(t, sent[0].Status)
 	assert.Equal(t, ramptest.Confirmed, c.service.State(order))
 }
+
+// A forged call is told apart from the genuine one, which follows it whatever
+// became of the former.
+func TestTheGenuineCallFollowsTheForgedOne(t *testing.T) {
+	const approved = `{"success":true,"errorCode":null,"data":null}`
+	for _, test := range []struct {
+		name   string
+		forged http.HandlerFunc // what the studio does with a call without an HMAC
+		want   error            // of the first delivery
+	}{
+		{"it accepts them", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, approved) }, ramptest.ErrForged},
+		{"it drops them", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, nil},
+		{"it refuses them", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "who are you?", 401) }, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := newCounter(t, before(func(inner http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.Method == http.MethodPost && r.Header.Get("X-Hmac-Signature") == "" {
+						test.forged(w, r)
+						return
+					}
+					inner.ServeHTTP(w, r)
+				})
+			}))
+			id := c.initialize(t)
+			_, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10), ramptest.MissingHMAC(ramptest.OnValidate))
+			assert.ErrorIs(t, err, test.want)
+
+			order := c.mint(t, ramptest.MissingHMAC(ramptest.OnResult), ramptest.TransactionFails())
+			for _, d := range c.service.Advance(time.Hour) {
+				if d.Order == order {
+					assert.Equal(t, 200, d.Status)
+					assert.ErrorIs(t, d.Err, test.want)
+				}
+			}
+			assert.Equal(t, ramptest.Confirmed, c.service.State(order))
+			assert.True(t, c.shop.done[order.UUID], "the studio has heard the genuine result")
+		})
+	}
+}
