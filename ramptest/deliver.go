@@ -64,15 +64,17 @@ func (s *Service) State(o *Order) State {
 
 // Deliver tells the studio now, once, how the order's transaction ended
 // (interface 6). A transaction that is in no block yet gets into one, with that
-// outcome. One that is in a block stays as it is: with another outcome, the studio
-// hears what the chain contradicts.
+// outcome; where the chain cannot have it so, as with a burn of more than there
+// is, the studio hears what the chain says. A transaction that was in a block
+// before stays as it is: with another outcome, the studio hears what the chain
+// contradicts.
 //
 // Call it again for a redelivery, or from several goroutines at once. nil says
 // that the studio confirmed with HTTP 200 and the envelope of 4.3; else the
 // schedule goes on with the next repetition.
 func (s *Service) Deliver(ctx context.Context, o *Order, outcome Outcome) error {
-	if o.tx != nil {
-		s.execute(o, outcome)
+	if o.tx != nil && s.execute(o, outcome) {
+		outcome, _ = s.outcome(o)
 	}
 	return s.attempt(ctx, o, outcome, "by hand").Err
 }
@@ -101,11 +103,12 @@ func (s *Service) outcome(o *Order) (outcome Outcome, ok bool) {
 	return Failed, o.tx.mined
 }
 
-// execute puts a transaction into a block, if it is in none.
-func (s *Service) execute(o *Order, outcome Outcome) {
+// execute puts a transaction into a block. mined is false if it was in one
+// before.
+func (s *Service) execute(o *Order, outcome Outcome) (mined bool) {
 	block, mined := s.chains[o.Network].mine(o.tx, outcome == Failed)
 	if !mined {
-		return
+		return false
 	}
 	outcome, _ = s.outcome(o) // a burn of more than there is fails, whatever it was told
 	s.mu.Lock()
@@ -114,6 +117,7 @@ func (s *Service) execute(o *Order, outcome Outcome) {
 	}
 	s.mu.Unlock()
 	s.onChain(o, fmt.Sprintf("transaction %s in block %d", outcome, block))
+	return true
 }
 
 // settle is due with the block of an order: the transaction gets into it, and
@@ -138,57 +142,62 @@ func (s *Service) repeat(o *Order, at time.Time) {
 	s.plan(at, func(ctx context.Context) []Delivery { return s.deliver(ctx, o) })
 }
 
-// deliver is due when a result is: what the script has to say of its first
-// delivery, and else one attempt.
+// deliver is due when a result is: the first one, as the script has it, or a
+// repetition.
 func (s *Service) deliver(ctx context.Context, o *Order) []Delivery {
 	s.mu.Lock()
 	o.next = time.Time{}
 	over, first := o.state.over(), o.attempts == 0
-	if first && o.script.held {
+	s.mu.Unlock()
+	switch {
+	case over:
+		return nil
+	case !first:
+		outcome, _ := s.outcome(o)
+		return []Delivery{s.attempt(ctx, o, outcome, "")}
+	case o.script.held:
+		s.mu.Lock()
 		s.held = append(s.held, o)
 		s.mu.Unlock()
 		return nil
 	}
-	s.mu.Unlock()
-	if over {
-		return nil
+	sent := s.begin(ctx, o, "")
+	for _, late := range s.release() {
+		sent = append(sent, s.begin(ctx, late, "out of order")...)
 	}
+	return sent
+}
+
+// release lets go of the orders whose results were kept back, but for those that
+// somebody has delivered by hand.
+func (s *Service) release() []*Order {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held := slices.DeleteFunc(s.held, func(o *Order) bool { return o.attempts > 0 })
+	s.held = nil
+	return held
+}
+
+// begin makes the first delivery of an order, as often as the script has it.
+func (s *Service) begin(ctx context.Context, o *Order, fault string) []Delivery {
 	outcome, _ := s.outcome(o)
-	if !first {
-		return []Delivery{s.attempt(ctx, o, outcome, "")}
+	sent := make([]Delivery, max(1, o.script.atOnce))
+	if o.script.atOnce > 0 {
+		fault = "at once"
 	}
-	sent := s.copies(ctx, o, outcome)
+	var calls sync.WaitGroup
+	for i := range sent {
+		calls.Go(func() { sent[i] = s.attempt(ctx, o, outcome, fault) })
+	}
+	calls.Wait()
+	for range o.script.again {
+		sent = append(sent, s.attempt(ctx, o, outcome, "again"))
+	}
 	if o.script.reorganised {
 		s.chains[o.Network].reorganise(o.tx)
 		s.onChain(o, "block of the transaction replaced")
 		sent = append(sent, s.attempt(ctx, o, outcome, "after the reorganisation"))
 	}
-	s.mu.Lock()
-	held := s.held
-	s.held = nil
-	s.mu.Unlock()
-	for _, late := range held {
-		outcome, _ := s.outcome(late)
-		sent = append(sent, s.attempt(ctx, late, outcome, "out of order"))
-	}
-	return sent
-}
-
-// copies makes the first delivery as often as the script has it.
-func (s *Service) copies(ctx context.Context, o *Order, outcome Outcome) []Delivery {
-	if !o.script.atOnce {
-		sent := []Delivery{s.attempt(ctx, o, outcome, "")}
-		for range o.script.copies {
-			sent = append(sent, s.attempt(ctx, o, outcome, "again"))
-		}
-		return sent
-	}
-	sent := make([]Delivery, max(1, 1+o.script.copies))
-	var calls sync.WaitGroup
-	for i := range sent {
-		calls.Go(func() { sent[i] = s.attempt(ctx, o, outcome, "at once") })
-	}
-	calls.Wait()
 	return sent
 }
 

@@ -34,13 +34,13 @@ type script struct {
 	late        time.Duration
 	never       bool
 	held        bool
-	copies      int // further ones of the first delivery
-	atOnce      bool
+	atOnce      int // how many first deliveries there are at the same time
+	again       int // and how many one after the other, after these
 	reorganised bool
 	withoutFee  bool
 	expired     bool
-	calls       int // further validate calls at the same time
-	again       []again
+	calls       int     // further validate calls at the same time
+	asked       []again // further validate calls, one after the other
 	validate    wire
 	result      wire
 }
@@ -98,21 +98,23 @@ func TransactionType(n uint64) Fault {
 }
 
 // Reorganised lets the chain replace the block of the transaction after the
-// first delivery of its result. The transaction gets into another block, and the
+// first delivery of its result, however many times that comes. The transaction gets into another block, and the
 // result is delivered again with the receipt from there. What the service does
 // then, the interface does not show.
 func Reorganised() Fault {
 	return Fault{"reorganised", func(s *script) { s.reorganised = true }}
 }
 
-// ResultTwice delivers the result again as soon as it was answered.
+// ResultTwice delivers the result again as soon as it was answered. Give it
+// twice for a third time.
 func ResultTwice() Fault {
-	return Fault{"result twice", func(s *script) { s.copies++ }}
+	return Fault{"result twice", func(s *script) { s.again++ }}
 }
 
-// ResultAtOnce delivers the result n times at the same time.
+// ResultAtOnce delivers the result n times at the same time. With [ResultTwice],
+// it comes again after these.
 func ResultAtOnce(n int) Fault {
-	return Fault{fmt.Sprintf("result %d times at once", n), func(s *script) { s.copies, s.atOnce = n-1, true }}
+	return Fault{fmt.Sprintf("result %d times at once", n), func(s *script) { s.atOnce = n }}
 }
 
 // ResultLate delivers the result that much later.
@@ -125,8 +127,10 @@ func ResultNever() Fault {
 	return Fault{"result never", func(s *script) { s.never = true }}
 }
 
-// ResultAfterNext keeps the result back until that of another order was
-// delivered, so that the two come out of order.
+// ResultAfterNext keeps the result back until the first one of another order,
+// that is not kept back itself, was delivered. Then it comes, as often as the
+// other faults have it. Until there is another order, it does not come at all, as
+// with [ResultNever].
 func ResultAfterNext() Fault {
 	return Fault{"result out of order", func(s *script) { s.held = true }}
 }
@@ -147,11 +151,12 @@ func ExpiredUUID() Fault {
 // ValidateTwice asks for the approval again once it was given. The studio must
 // approve again, and take nothing again.
 func ValidateTwice() Fault {
-	return Fault{"validate twice", func(s *script) { s.again = append(s.again, sameAgain) }}
+	return Fault{"validate twice", func(s *script) { s.asked = append(s.asked, sameAgain) }}
 }
 
 // ValidateAtOnce asks for the approval n times at the same time. The studio must
-// approve at least one of them, and take once.
+// approve at least one of them, and take once. An answer to any of them that
+// breaks the interface is the error of the call.
 func ValidateAtOnce(n int) Fault {
 	return Fault{fmt.Sprintf("validate %d times at once", n), func(s *script) { s.calls = n - 1 }}
 }
@@ -160,14 +165,14 @@ func ValidateAtOnce(n int) Fault {
 // digest under the same UUID. If the studio approves that too, the call fails
 // with [ErrTwoOrders].
 func ValidateOtherDigest() Fault {
-	return Fault{"validate with another digest", func(s *script) { s.again = append(s.again, otherDigest) }}
+	return Fault{"validate with another digest", func(s *script) { s.asked = append(s.asked, otherDigest) }}
 }
 
 // ValidateOtherAmount asks, once the approval was given, for one of other
 // amounts under the same UUID. If the studio approves that too, the call fails
 // with [ErrTwoOrders].
 func ValidateOtherAmount() Fault {
-	return Fault{"validate with another amount", func(s *script) { s.again = append(s.again, otherAmount) }}
+	return Fault{"validate with another amount", func(s *script) { s.asked = append(s.asked, otherAmount) }}
 }
 
 // TamperedBody sends, before the call, one whose amounts were changed on the way
@@ -190,14 +195,18 @@ func MissingHMAC(call On) Fault {
 
 // LostAnswer lets the studio act, but nobody hears its answer. A result is then
 // repeated, as [Config.Schedule] has it. A validate call fails with
-// [ErrLostAnswer], and nothing gets on the chain; the same call again is heard.
-// Give it twice to lose two answers.
+// [ErrLostAnswer], and nothing gets on the chain. Give it twice to lose two
+// answers.
+//
+// What is lost is counted for each order: the same call again, with the same
+// faults or without, is heard.
 func LostAnswer(call On) Fault {
 	return Fault{string(call) + ", its answer lost", func(s *script) { s.on(call).lost++ }}
 }
 
 // SlowAnswer lets the studio's answer take that long. One that takes more than
-// [Config.Timeout] is as good as lost. A still clock moves by it.
+// [Config.Timeout] is as good as lost: the service waits no longer. A still clock
+// moves by the wait, so that [Service.Advance] may end that much later.
 func SlowAnswer(call On, d time.Duration) Fault {
 	return Fault{string(call) + ", its answer slow", func(s *script) { s.on(call).slow = d }}
 }

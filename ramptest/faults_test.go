@@ -2,12 +2,16 @@ package ramptest_test
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
@@ -89,17 +93,26 @@ func TestATransactionThatIsPendingCanBeEnded(t *testing.T) {
 }
 
 func TestALostApprovalCanBeAskedForAgain(t *testing.T) {
-	for _, fault := range []ramptest.Fault{
-		ramptest.LostAnswer(ramptest.OnValidate),
-		ramptest.SlowAnswer(ramptest.OnValidate, 11*time.Second),
+	lost, slow := ramptest.LostAnswer(ramptest.OnValidate), ramptest.SlowAnswer(ramptest.OnValidate, 11*time.Second)
+	for _, test := range []struct {
+		faults []ramptest.Fault
+		calls  int              // that are lost
+		again  []ramptest.Fault // of the call that is heard
+	}{
+		{[]ramptest.Fault{lost}, 1, nil},
+		{[]ramptest.Fault{lost}, 1, []ramptest.Fault{lost}},
+		{[]ramptest.Fault{lost, lost}, 2, []ramptest.Fault{lost, lost}},
+		{[]ramptest.Fault{slow}, 1, nil},
 	} {
 		c := newCounter(t)
 		id := c.initialize(t)
-		_, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10), fault)
-		assert.ErrorIs(t, err, ramptest.ErrLostAnswer)
-		assert.Equal(t, int64(900), c.shop.owns(), "the studio has acted")
-		assert.Empty(t, c.service.Advance(time.Minute), "but nothing is on the chain")
-		_, err = c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10))
+		for range test.calls {
+			_, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10), test.faults...)
+			assert.ErrorIs(t, err, ramptest.ErrLostAnswer)
+			assert.Equal(t, int64(900), c.shop.owns(), "the studio has acted")
+			assert.Empty(t, c.service.Advance(time.Minute), "but nothing is on the chain")
+		}
+		_, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10), test.again...)
 		assert.NoError(t, err)
 		assert.Equal(t, int64(900), c.shop.owns())
 		assert.Len(t, c.service.Advance(time.Minute), 1)
@@ -271,4 +284,186 @@ func TestTheGenuineCallFollowsTheForgedOne(t *testing.T) {
 			assert.True(t, c.shop.done[order.UUID], "the studio has heard the genuine result")
 		})
 	}
+}
+
+// A UUID identifies one request (interface 2.5). A studio that approves
+// everything approves two under one.
+func TestTwoRequestsUnderOneUUIDAreTwoOrders(t *testing.T) {
+	same := func(c *ramptest.Config) { c.Digest = func(*ramp.ValidateRequest) ramp.Digest { return ramp.Digest{1} } }
+	for _, config := range []func(*ramptest.Config){func(*ramptest.Config) {}, same} {
+		other := ramp.Session{ID: "session-2", Token: ramp.NewAccessToken("token-2")}
+		for name, again := range map[string]func(*ramptest.Service, uuid.UUID, ramp.Session) (*ramptest.Order, error){
+			"another player": func(s *ramptest.Service, id uuid.UUID, _ ramp.Session) (*ramptest.Order, error) {
+				return s.Mint(t.Context(), id, other, ramp.NewAmount(1))
+			},
+			"another amount": func(s *ramptest.Service, id uuid.UUID, session ramp.Session) (*ramptest.Order, error) {
+				return s.Mint(t.Context(), id, session, ramp.NewAmount(2))
+			},
+			"another direction": func(s *ramptest.Service, id uuid.UUID, session ramp.Session) (*ramptest.Order, error) {
+				return s.Burn(t.Context(), id, session, ramp.NewAmount(1))
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				c := newCounterOf(t, &game{}, config)
+				id := c.initialize(t)
+				_, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1))
+				require.NoError(t, err)
+				_, err = again(c.service, id, c.session)
+				assert.ErrorIs(t, err, ramptest.ErrTwoOrders)
+			})
+		}
+	}
+}
+
+func TestTheDigestIsThatOfAUser(t *testing.T) {
+	c := newCounterOf(t, &game{})
+	id := c.initialize(t)
+	order, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1))
+	require.NoError(t, err)
+	_, err = c.service.Mint(t.Context(), id, ramp.Session{ID: "session-2"}, ramp.NewAmount(1))
+	assert.Error(t, err)
+	var asked []ramp.ValidateRequest
+	for _, e := range c.service.Events() {
+		if e.Kind == ramptest.KindValidate {
+			r, err := ramp.ParseValidate([]byte(e.Request.Body))
+			require.NoError(t, err)
+			asked = append(asked, *r)
+		}
+	}
+	require.Len(t, asked, 2)
+	assert.Equal(t, order.Request.Digest, asked[0].Digest)
+	assert.NotEqual(t, asked[0].Digest, asked[1].Digest)
+}
+
+// Of calls at once, each answer must be one of the interface.
+func TestEachAnswerAtOnceIsJudged(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		others string // what all calls but one are answered with
+		want   string
+	}{
+		{"the others decline", `{"success":false,"errorCode":"BUSY","data":null}`, ""},
+		{"the others break the interface", `<html>`, "no JSON object"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var first atomic.Bool
+			c := newCounter(t, before(func(inner http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path == ramp.PathValidate && first.Swap(true) {
+						_, _ = io.WriteString(w, test.others)
+						return
+					}
+					inner.ServeHTTP(w, r)
+				})
+			}))
+			_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10), ramptest.ValidateAtOnce(4))
+			if test.want == "" {
+				assert.NoError(t, err)
+			} else {
+				assert.ErrorContains(t, err, test.want)
+			}
+		})
+	}
+}
+
+// How many results a studio hears, for faults that go together in either order.
+func TestFaultsOfAResultGoTogether(t *testing.T) {
+	afterNext, twice, atOnce := ramptest.ResultAfterNext(), ramptest.ResultTwice(), ramptest.ResultAtOnce(4)
+	reorganised := ramptest.Reorganised()
+	for _, test := range []struct {
+		faults []ramptest.Fault
+		heard  int
+	}{
+		{[]ramptest.Fault{twice, twice}, 3},
+		{[]ramptest.Fault{twice, atOnce}, 5},
+		{[]ramptest.Fault{twice, reorganised}, 3},
+		{[]ramptest.Fault{atOnce, reorganised}, 5},
+		{[]ramptest.Fault{afterNext, twice}, 2},
+		{[]ramptest.Fault{afterNext, atOnce}, 4},
+		{[]ramptest.Fault{afterNext, reorganised}, 2},
+		{[]ramptest.Fault{afterNext, twice, atOnce, reorganised}, 6},
+	} {
+		for range 2 {
+			t.Run(fmt.Sprint(test.faults), func(t *testing.T) {
+				c := newCounter(t)
+				order, next := c.mint(t, test.faults...), c.mint(t)
+				var got []*ramptest.Order
+				for _, d := range c.service.Advance(12 * time.Hour) {
+					assert.NoError(t, d.Err)
+					got = append(got, d.Order)
+				}
+				want := slices.Repeat([]*ramptest.Order{order}, test.heard)
+				if slices.ContainsFunc(test.faults, func(f ramptest.Fault) bool { return f.String() == afterNext.String() }) {
+					assert.Equal(t, append([]*ramptest.Order{next}, want...), got)
+				} else {
+					assert.Equal(t, append(want, next), got)
+				}
+			})
+			slices.Reverse(test.faults)
+		}
+	}
+}
+
+func TestAResultThatIsHeldBack(t *testing.T) {
+	t.Run("never comes without a next one", func(t *testing.T) {
+		c := newCounter(t)
+		order := c.mint(t, ramptest.ResultAfterNext())
+		assert.Empty(t, c.service.Advance(24*time.Hour))
+		assert.Equal(t, ramptest.Delivering, c.service.State(order))
+	})
+	t.Run("does not come again after it came by hand", func(t *testing.T) {
+		c := newCounter(t)
+		order := c.mint(t, ramptest.ResultAfterNext())
+		c.service.Advance(time.Hour)
+		require.NoError(t, c.service.Resend(t.Context(), order))
+		next := c.mint(t)
+		sent := c.service.Advance(time.Hour)
+		require.Len(t, sent, 1)
+		assert.Same(t, next, sent[0].Order)
+	})
+	t.Run("comes on the schedule after it failed by hand", func(t *testing.T) {
+		c := newCounter(t)
+		order := c.mint(t, ramptest.ResultAfterNext())
+		c.service.Advance(time.Hour)
+		c.shop.answers = []error{errors.New("away")}
+		require.Error(t, c.service.Resend(t.Context(), order))
+		next := c.mint(t)
+		sent := c.service.Advance(time.Hour)
+		require.Len(t, sent, 2)
+		assert.Same(t, next, sent[0].Order)
+		assert.Same(t, order, sent[1].Order)
+	})
+}
+
+func TestTheServiceWaitsForASlowAnswerUntilItsTimeoutOnly(t *testing.T) {
+	c := newCounter(t, func(c *ramptest.Config) { c.Timeout = 3 * time.Second })
+	c.mint(t, ramptest.SlowAnswer(ramptest.OnResult, time.Hour))
+	begun := c.service.Now()
+	sent := c.service.Advance(time.Second)
+	require.Len(t, sent, 1)
+	assert.ErrorIs(t, sent[0].Err, ramptest.ErrLostAnswer)
+	assert.Equal(t, 4*time.Second, c.service.Now().Sub(begun), "a second, and the wait")
+}
+
+func TestFaultsComeBeforeTheOrderIsPlaced(t *testing.T) {
+	c := newCounter(t)
+	id := c.initialize(t)
+	order, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10))
+	require.NoError(t, err)
+	_, err = c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10), ramptest.TransactionFails())
+	assert.ErrorIs(t, err, ramptest.ErrPlaced)
+	c.service.Advance(time.Minute)
+	assert.True(t, c.shop.heard[0].Succeeded())
+	assert.Equal(t, ramptest.Confirmed, c.service.State(order))
+}
+
+// A burn of more than there is fails on the chain, whoever has it mined.
+func TestDeliverTellsWhatTheChainHasMadeOfIt(t *testing.T) {
+	c := newCounter(t)
+	order, err := c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(5000), ramptest.StaysPending())
+	require.NoError(t, err)
+	require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Succeeded))
+	assert.False(t, c.shop.heard[0].Succeeded(), "the transaction got into a block with this call")
+	require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Succeeded))
+	assert.True(t, c.shop.heard[1].Succeeded(), "it was in one before")
 }

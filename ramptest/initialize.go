@@ -29,6 +29,7 @@ const (
 type promise struct {
 	request ramp.InitializeRequest
 	expires time.Time
+	lost    int // validate answers that nobody heard, see [LostAnswer]
 }
 
 // envelope is the answer of an initialize call (interface 2.3).
@@ -54,7 +55,7 @@ func (s *Service) initialize(w http.ResponseWriter, r *http.Request) {
 	signature := r.Header.Get(ramp.HeaderHMAC)
 	event.Request = &Message{Method: r.Method, Path: r.URL.Path, Header: redactHeader(r.Header), Body: redactBody(body, signature)}
 
-	status, answer := s.begin(body, err, signature, &event)
+	status, answer := s.decide(body, err, signature, &event)
 	text, err := json.Marshal(answer)
 	if err != nil {
 		panic(err) // numbers and strings
@@ -72,8 +73,8 @@ func (s *Service) initialize(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text) // the caller is gone: nobody is left to tell
 }
 
-// begin decides on an initialize call.
-func (s *Service) begin(body []byte, unread error, signature string, event *Event) (int, envelope) {
+// decide decides on an initialize call.
+func (s *Service) decide(body []byte, unread error, signature string, event *Event) (int, envelope) {
 	fail := func(code int, data string) (int, envelope) {
 		event.Outcome, event.Failed = data, true
 		status := code
@@ -127,7 +128,7 @@ func (s *Service) begin(body []byte, unread error, signature string, event *Even
 	id := uuid.New()
 	event.UUID, event.Outcome = id, "OK"
 	s.mu.Lock()
-	s.promises[id] = promise{request: request, expires: event.Time.Add(ramp.UUIDValidity)}
+	s.promises[id] = &promise{request: request, expires: event.Time.Add(ramp.UUIDValidity)}
 	s.mu.Unlock()
 	return http.StatusOK, envelope{Code: http.StatusOK, Message: "OK", Data: map[string]uuid.UUID{"uuid": id}}
 }

@@ -97,7 +97,7 @@ func (g *shop) move(effect ramp.Effect) error {
 	return nil
 }
 
-// counter joins a shop and a service in memory.
+// counter joins a shop, or another game, and a service in memory.
 type counter struct {
 	shop    *shop
 	key     ramp.HMACKey
@@ -108,13 +108,21 @@ type counter struct {
 
 func newCounter(t testing.TB, options ...func(*ramptest.Config)) *counter {
 	t.Helper()
-	c := &counter{shop: newShop(), session: ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}}
+	shop := newShop()
+	c := newCounterOf(t, shop, options...)
+	c.shop = shop
+	return c
+}
+
+func newCounterOf(t testing.TB, game ramp.Game, options ...func(*ramptest.Config)) *counter {
+	t.Helper()
+	c := &counter{session: ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}}
 	var err error
 	c.key, err = ramp.TextKey("key of the console")
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(c.shop, c.key, signer)
+	handler, err := ramp.NewHandler(game, c.key, signer)
 	require.NoError(t, err)
 	config := ramptest.Config{Key: c.key, Validator: signer.Address(), Handler: handler}
 	for _, o := range options {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math/big"
 	"net/http"
+	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,8 +29,13 @@ var (
 	ErrExpiredUUID = errors.New("ramptest: the UUID has expired")
 
 	// ErrTwoOrders says that the studio approved two different orders under one
-	// UUID, which identifies a request (interface 2.5).
+	// UUID, which identifies a request (interface 2.5): of two players, say, or of
+	// two amounts.
 	ErrTwoOrders = errors.New("ramptest: the studio approved two orders under one UUID")
+
+	// ErrPlaced says that faults were given with an order that is on the chain
+	// already, where they would come too late.
+	ErrPlaced = errors.New("ramptest: the order is placed already, and takes no more faults")
 )
 
 // Order is a mint or a burn that the studio has approved.
@@ -104,7 +111,7 @@ func (s *Service) Assets(ctx context.Context, session ramp.Session) (*ramp.Playe
 //
 // A studio that says no gives a [*Declined], one that breaks the interface
 // another error. The same call again is the same request again, and the same
-// order.
+// order; it takes no more faults, see [ErrPlaced].
 func (s *Service) Mint(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount, faults ...Fault) (*Order, error) {
 	return s.order(ctx, ramp.Mint, id, session, tokens, faults)
 }
@@ -143,7 +150,11 @@ func (s *Service) order(ctx context.Context, direction ramp.Direction, id uuid.U
 		return nil, err
 	}
 	o.Approval = *approval
-	return s.place(ctx, o)
+	placed, err := s.place(ctx, o)
+	if err == nil && placed != o && len(faults) > 0 {
+		return nil, ErrPlaced
+	}
+	return placed, err
 }
 
 // promised returns what an initialize call was answered, while it holds.
@@ -221,7 +232,7 @@ func digest(r *ramp.ValidateRequest) ramp.Digest {
 	if err != nil {
 		panic(err) // it was read from JSON, or made of what can be written
 	}
-	return ramp.Digest(crypto.Keccak256([]byte("digest"), r.UUID[:], terms))
+	return ramp.Digest(crypto.Keccak256([]byte("digest"), r.UUID[:], []byte(r.UserAddress), terms))
 }
 
 // wallet is the player's own key, the same for the same session.
@@ -236,29 +247,29 @@ func wallet(session ramp.Session) (*ramp.Signer, error) {
 // approval asks the studio as often as the script has it, and returns its
 // approval of the order itself.
 func (s *Service) approval(ctx context.Context, o *Order) (*ramp.Approval, error) {
-	others := make([]*ramp.Approval, max(0, o.script.calls))
+	approvals := make([]*ramp.Approval, 1+max(0, o.script.calls))
+	errs := make([]error, len(approvals))
 	var calls sync.WaitGroup
-	for i := range others {
-		calls.Go(func() { others[i], _ = s.ask(ctx, o, &o.Request, wire{}, "at once") })
+	for i := range approvals[1:] {
+		calls.Go(func() { approvals[1+i], errs[1+i] = s.ask(ctx, o, &o.Request, wire{}, "at once") })
 	}
-	approval, err := s.ask(ctx, o, &o.Request, o.script.validate, "")
+	approvals[0], errs[0] = s.ask(ctx, o, &o.Request, o.script.validate, "")
 	calls.Wait()
-	if isDeclined(err) { // which of them comes first is open
-		for _, other := range others {
-			if other != nil {
-				approval, err = other, nil
-			}
+	for _, err := range errs {
+		if err != nil && !isDeclined(err) {
+			return nil, err
 		}
 	}
-	if err != nil {
-		return nil, err
+	approved := slices.IndexFunc(approvals, func(a *ramp.Approval) bool { return a != nil })
+	if approved < 0 { // which of them may come first is open, but one must
+		return nil, errs[0]
 	}
-	for _, again := range o.script.again {
+	for _, again := range o.script.asked {
 		if err := s.askAgain(ctx, o, again); err != nil {
 			return nil, err
 		}
 	}
-	return approval, nil
+	return approvals[approved], nil
 }
 
 // askAgain makes one more validate call under the UUID of an order.
@@ -313,13 +324,26 @@ func (s *Service) ask(ctx context.Context, o *Order, r *ramp.ValidateRequest, w 
 		return nil, err
 	}
 	c := s.post(KindValidate, o, 0, body)
-	c.fault, c.lost, c.slow = fault, w.lost > 0, w.slow
+	c.fault, c.lost, c.slow = fault, s.loses(o.UUID, w.lost), w.slow
 	var approval *ramp.Approval
 	_, err = s.exchange(ctx, c, func(a *answer) (err error) {
 		approval, err = checkApproval(a, r, s.config.Validator)
 		return err
 	})
 	return approval, err
+}
+
+// loses says whether one more validate answer under a UUID gets lost, of so many
+// that do.
+func (s *Service) loses(id uuid.UUID, most int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.promises[id]
+	if p.lost >= most {
+		return false
+	}
+	p.lost++
+	return true
 }
 
 // forge makes calls that the service has not signed, which the studio must
@@ -358,7 +382,7 @@ func (s *Service) submit(ctx context.Context, o *Order) (*Order, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known := s.orders[o.UUID]; known != nil {
-		if known.Request.Digest != o.Request.Digest {
+		if !known.same(o) {
 			return nil, ErrTwoOrders
 		}
 		return known, nil
@@ -380,6 +404,14 @@ func (s *Service) submit(ctx context.Context, o *Order) (*Order, error) {
 	o.TxHash, o.placed = o.tx.hash, s.Now()
 	s.orders[o.UUID] = o
 	return o, nil
+}
+
+// same says whether two orders are one request of one player. A wallet need not
+// sign twice to the same bytes.
+func (o *Order) same(other *Order) bool {
+	a, b := o.Request, other.Request
+	a.UserSig, b.UserSig = "", ""
+	return o.Session.ID == other.Session.ID && reflect.DeepEqual(a, b)
 }
 
 // service is the service's own account. It gets the fees, and pays the gas of

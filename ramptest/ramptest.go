@@ -140,7 +140,7 @@ type Config struct {
 	TokenType ramp.AssetType
 
 	// Digest is what the validator key signs of a request whose Digest is not
-	// set yet (5.3). nil stands for a hash of UUID and intent.
+	// set yet (5.3). nil stands for a hash of UUID, user address and intent.
 	Digest func(*ramp.ValidateRequest) ramp.Digest
 
 	// Timeout is how long the service waits for an answer of the studio. 0
@@ -200,7 +200,7 @@ type Service struct {
 	turn sync.Mutex // held by whoever does what is due
 
 	mu       sync.Mutex
-	promises map[uuid.UUID]promise // what initialize has answered
+	promises map[uuid.UUID]*promise // what initialize has answered
 	orders   map[uuid.UUID]*Order
 	queue    []job    // the next one first
 	held     []*Order // whose results wait for another one
@@ -232,7 +232,7 @@ func New(config Config) (*Service, error) {
 		game:     strings.TrimRight(config.Game, "/"),
 		client:   config.Client,
 		address:  inMemory,
-		promises: make(map[uuid.UUID]promise),
+		promises: make(map[uuid.UUID]*promise),
 		orders:   make(map[uuid.UUID]*Order),
 		chains:   make(map[ramp.Network]*chain),
 	}

@@ -91,7 +91,7 @@ func (s *Service) exchange(ctx context.Context, c call, judge func(*answer) erro
 
 	a, header, err := s.send(ctx, c)
 	if c.slow > 0 {
-		s.clock.pass(ctx, c.slow)
+		s.clock.pass(ctx, min(c.slow, s.config.Timeout))
 	}
 	switch event.Took = s.Now().Sub(event.Time); {
 	case err != nil:
