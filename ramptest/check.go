@@ -19,7 +19,7 @@ func broken(format string, args ...any) error {
 // object or null. A refusal that is well made is a [*Declined].
 func open(a *answer) (json.RawMessage, error) {
 	var envelope map[string]json.RawMessage
-	if err := json.Unmarshal(a.body, &envelope); err != nil {
+	if body, err := exact(a.body); err != nil || json.Unmarshal(body, &envelope) != nil {
 		return nil, broken("HTTP %d with a body that is no JSON object", a.status)
 	}
 	for _, name := range []string{"success", "errorCode", "data"} {

@@ -18,6 +18,7 @@ type clock struct {
 
 func (c *clock) start(at time.Time, speed float64) {
 	c.speed, c.shown, c.since = speed, at.Round(0), time.Now()
+	c.woken = make(chan struct{}, 1)
 }
 
 func (c *clock) now() time.Time {

@@ -2,7 +2,9 @@ package ramptest_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"runtime"
 	"testing"
@@ -205,4 +207,24 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	c.service.Close()
 	assert.Empty(t, c.service.Advance(time.Hour))
 	c.service.Close() // once more does no harm
+}
+
+// A request that came before the service listened is answered by a service that
+// is whole: the race detector sees to it.
+func TestAServiceIsWholeBeforeItListens(t *testing.T) {
+	for range 10 {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		early, err := net.Dial("tcp", listener.Addr().String())
+		require.NoError(t, err)
+		const body = `{"jsonrpc":"2.0","id":1,"method":"eth_sendTransaction","params":[{"from":"` + token + `","to":"` + token + `"}]}`
+		_, err = fmt.Fprintf(early, "POST /rpc/testnet HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"+
+			"Content-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body)
+		require.NoError(t, err)
+		c := newCounter(t, func(c *ramptest.Config) { c.Listener, c.Speed = listener, 1 })
+		answer, err := io.ReadAll(early)
+		require.NoError(t, err)
+		assert.Contains(t, string(answer), `"result":"0x`)
+		c.service.Close()
+	}
 }

@@ -219,6 +219,7 @@ func TestInitializeFailsInEachWay(t *testing.T) {
 	var failure *ramp.APIError
 	require.ErrorAs(t, err, &failure)
 	assert.Equal(t, 503, failure.Status)
+	assert.Zero(t, failure.RetryAfter)
 	c.service.FailInitialize(ramptest.TooMany)
 	_, err = c.client.Initialize(t.Context(), request())
 	require.ErrorAs(t, err, &failure)

@@ -2,11 +2,15 @@ package ramptest
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 )
@@ -27,7 +31,7 @@ const (
 
 // promise is an initialize call that was answered.
 type promise struct {
-	request ramp.InitializeRequest
+	intent  ramp.InitializeIntent
 	expires time.Time
 	lost    int // validate answers that nobody heard, see [LostAnswer]
 }
@@ -48,14 +52,16 @@ func (s *Service) FailInitialize(failures ...InitializeFailure) {
 }
 
 // initialize answers the one call that a studio makes (interface 4.1), with the
-// failures of section 7.1.
+// failures of section 7.1. What else is wrong with a request (2.2) is answered
+// with code 400, and data that names the field: how the service does it, the
+// interface does not show.
 func (s *Service) initialize(w http.ResponseWriter, r *http.Request) {
 	event := Event{Time: s.Now(), Kind: KindInitialize}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
-	signature := r.Header.Get(ramp.HeaderHMAC)
-	event.Request = &Message{Method: r.Method, Path: r.URL.Path, Header: redactHeader(r.Header), Body: redactBody(body, signature)}
+	secrets := secretsOf(r.Header)
+	event.Request = &Message{Method: r.Method, Path: r.URL.Path, Header: redactHeader(r.Header, secrets), Body: redactBody(body, secrets)}
 
-	status, answer := s.decide(body, err, signature, &event)
+	status, answer := s.decide(body, err, r.Header.Get(ramp.HeaderHMAC), &event)
 	text, err := json.Marshal(answer)
 	if err != nil {
 		panic(err) // numbers and strings
@@ -63,8 +69,10 @@ func (s *Service) initialize(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if f := InitializeFailure(event.Fault); f == Unavailable || f == TooMany {
 		w.Header().Set("Content-Type", "text/plain")
-		w.Header().Set("Retry-After", "1")
 		status, text = answer.Code, []byte(f)
+		if f == TooMany {
+			w.Header().Set("Retry-After", "1")
+		}
 	}
 	event.Answer = &Message{Status: status, Body: string(text)}
 	event.Took = s.Now().Sub(event.Time)
@@ -106,7 +114,6 @@ func (s *Service) decide(body []byte, unread error, signature string, event *Eve
 	}
 	s.mu.Unlock()
 
-	var request ramp.InitializeRequest
 	switch {
 	case unread != nil:
 		return fail(http.StatusBadRequest, "the body did not come whole")
@@ -114,21 +121,127 @@ func (s *Service) decide(body []byte, unread error, signature string, event *Eve
 		return refuse(HMACRequired)
 	case s.config.Key.Verify(body, signature) != nil:
 		return refuse(InvalidMAC)
-	case json.Unmarshal(body, &request) != nil:
-		return fail(http.StatusBadRequest, "the body is not an initialize request")
 	}
-	project := request.Intent.ProjectID
-	switch {
+	asked, problem := readInitialize(body)
+	if problem != "" {
+		return fail(http.StatusBadRequest, problem)
+	}
+	switch project := asked.ProjectID; {
 	case project == "" || s.config.ProjectID != "" && project != s.config.ProjectID:
 		return refuse(RampNotFound)
-	case !slices.Contains(s.config.Networks, request.Intent.Network):
+	case !slices.Contains(s.config.Networks, asked.Network):
 		return refuse(RampNotExists)
+	}
+	intent, problem := asked.check()
+	if problem != "" {
+		return fail(http.StatusBadRequest, problem)
 	}
 
 	id := uuid.New()
 	event.UUID, event.Outcome = id, "OK"
 	s.mu.Lock()
-	s.promises[id] = &promise{request: request, expires: event.Time.Add(ramp.UUIDValidity)}
+	s.promises[id] = &promise{intent: intent, expires: event.Time.Add(ramp.UUIDValidity)}
 	s.mu.Unlock()
 	return http.StatusOK, envelope{Code: http.StatusOK, Message: "OK", Data: map[string]uuid.UUID{"uuid": id}}
+}
+
+// askedIntent is the intent of an initialize call as it came (interface 2.2): nil
+// is a field that did not.
+type askedIntent struct {
+	Network    ramp.Network `json:"network"`
+	ProjectID  string       `json:"project_id"`
+	Token      string       `json:"token"`
+	MintFeeBps *ramp.Amount `json:"mint_fee_bps"`
+	BurnFeeBps *ramp.Amount `json:"burn_fee_bps"`
+	MintMethod ramp.Method  `json:"mint_method"`
+	BurnMethod ramp.Method  `json:"burn_method"`
+	Materials  *[]askedItem `json:"materials"`
+	Outputs    *[]askedItem `json:"outputs"`
+}
+
+type askedItem struct {
+	ID            string       `json:"id"`
+	Amount        *ramp.Amount `json:"amount"`
+	IconURL       string       `json:"icon_url"`
+	IsNonFungible *bool        `json:"is_non_fungible"`
+}
+
+// readInitialize reads the body of an initialize call. problem says what is wrong
+// with it, "" if all fields that are there have their type.
+func readInitialize(body []byte) (intent askedIntent, problem string) {
+	var request struct {
+		PlayerID      string      `json:"player_id"`
+		Name          string      `json:"name"`
+		WalletAddress string      `json:"wallet_address"`
+		Server        string      `json:"server"`
+		Intent        askedIntent `json:"intent"`
+	}
+	body, err := exact(body)
+	if err == nil {
+		err = json.Unmarshal(body, &request)
+	}
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return intent, wrong.Field + " has the wrong type"
+	case err != nil:
+		return intent, "the body is not an initialize request"
+	default:
+		return request.Intent, ""
+	}
+}
+
+// check reads an intent as what it means. problem names the first field that is
+// wrong, "" if none is.
+func (a *askedIntent) check() (intent ramp.InitializeIntent, problem string) {
+	intent = ramp.InitializeIntent{Network: a.Network, ProjectID: a.ProjectID, Token: a.Token,
+		MintMethod: a.MintMethod, BurnMethod: a.BurnMethod}
+	fee, ok := basisPoints(a.MintFeeBps)
+	intent.MintFeeBps = fee
+	switch {
+	case !strings.HasPrefix(a.Token, "0x") || !common.IsHexAddress(a.Token):
+		return intent, "intent.token must be 20 bytes in hex with 0x"
+	case !ok:
+		return intent, "intent.mint_fee_bps must be a whole number from 0 to 10000"
+	case a.BurnFeeBps == nil || a.BurnFeeBps.Sign() != 0:
+		return intent, "intent.burn_fee_bps is fixed to 0"
+	case a.MintMethod != ramp.MethodMint:
+		return intent, "intent.mint_method is fixed to mint"
+	case a.BurnMethod != ramp.MethodBurnPermit:
+		return intent, "intent.burn_method is fixed to burn-permit"
+	}
+	if intent.Materials, problem = checkItems("intent.materials", a.Materials); problem == "" {
+		intent.Outputs, problem = checkItems("intent.outputs", a.Outputs)
+	}
+	return intent, problem
+}
+
+// basisPoints reads a fee: 100 is 1% (interface 8).
+func basisPoints(fee *ramp.Amount) (bps int, ok bool) {
+	if fee == nil {
+		return 0, false
+	}
+	n, err := fee.Int64()
+	return int(n), err == nil && 0 <= n && n <= 10_000
+}
+
+func checkItems(path string, asked *[]askedItem) (items []ramp.Item, problem string) {
+	if asked == nil {
+		return nil, path + " is required"
+	}
+	for i, item := range *asked {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		switch {
+		case item.ID == "":
+			return nil, at + ".id is required"
+		case item.Amount == nil || item.Amount.Sign() <= 0:
+			return nil, at + ".amount must be above 0"
+		case item.IconURL == "":
+			return nil, at + ".icon_url is required"
+		case item.IsNonFungible == nil:
+			return nil, at + ".is_non_fungible is required"
+		}
+		items = append(items, ramp.Item{ID: item.ID, Amount: *item.Amount, IconURL: item.IconURL, IsNonFungible: *item.IsNonFungible})
+	}
+	return items, ""
 }

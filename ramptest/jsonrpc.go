@@ -97,7 +97,8 @@ func (s *Service) FailRPC(codes ...int) {
 func (s *Service) serveRPC(w http.ResponseWriter, r *http.Request) {
 	event := Event{Time: s.Now(), Kind: KindRPC, Outcome: "success"}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
-	event.Request = &Message{Method: r.Method, Path: r.URL.Path, Header: redactHeader(r.Header), Body: redactBody(body)}
+	secrets := secretsOf(r.Header)
+	event.Request = &Message{Method: r.Method, Path: r.URL.Path, Header: redactHeader(r.Header, secrets), Body: redactBody(body, secrets)}
 	status, text := s.rpc(r, body, err, &event)
 	event.Answer = &Message{Status: status, Body: string(text)}
 	event.Took = s.Now().Sub(event.Time)

@@ -169,7 +169,7 @@ func (s *Service) promised(id uuid.UUID, expired bool) (ramp.InitializeIntent, e
 	case (expired || !now.Before(p.expires)) && !s.config.AcceptExpired:
 		return ramp.InitializeIntent{}, ErrExpiredUUID
 	default:
-		return p.request.Intent, nil
+		return p.intent, nil
 	}
 }
 

@@ -89,7 +89,9 @@ type Config struct {
 	// mainnet and testnet.
 	Networks []ramp.Network
 
-	// Client makes the calls to Game. nil stands for one of its own.
+	// Client makes the calls to Game. It is copied, and follows no redirect: a
+	// token must not reach an address that the console does not have. nil stands
+	// for one of its own.
 	Client *http.Client
 
 	// Listener is where the service listens. nil stands for a free port of
@@ -244,6 +246,7 @@ func New(config Config) (*Service, error) {
 	if config.Handler != nil {
 		s.game, s.client = inMemory, &http.Client{Transport: memory{config.Handler}}
 	}
+	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	s.routes()
 	s.alive, s.end = context.WithCancel(context.Background())
 	if err := s.listen(); err != nil {
@@ -251,7 +254,6 @@ func New(config Config) (*Service, error) {
 		return nil, err
 	}
 	if config.Speed > 0 {
-		s.clock.woken = make(chan struct{}, 1)
 		s.ended.Go(s.run)
 	}
 	return s, nil
@@ -276,6 +278,8 @@ func (c *Config) fill() {
 	if c.Client == nil {
 		c.Client = &http.Client{}
 	}
+	own := *c.Client
+	c.Client = &own
 	if c.Epoch.IsZero() {
 		c.Epoch = time.Now()
 	}

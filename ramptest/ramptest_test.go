@@ -122,7 +122,9 @@ func TestInitializeFailsAsTheInterfaceSays(t *testing.T) {
 		{`{}`, false, 400, `{"code":400,"message":"Bad Request","data":"X-HMAC-Signature is required"}`},
 		{`{"intent":{"network":"testnet"}}`, true, 500, `{"code":500,"message":"Internal Server Error","data":"ramp not found"}`},
 		{`{"intent":{"project_id":"project-1"}}`, true, 500, `{"code":500,"message":"Internal Server Error","data":"ramp not exists"}`},
+		{`{"Intent":{"network":"testnet","project_id":"project-1"}}`, true, 500, `{"code":500,"message":"Internal Server Error","data":"ramp not found"}`},
 		{`[]`, true, 400, `{"code":400,"message":"Bad Request","data":"the body is not an initialize request"}`},
+		{`{}{}`, true, 400, `{"code":400,"message":"Bad Request","data":"the body is not an initialize request"}`},
 	} {
 		post, err := http.NewRequest(http.MethodPost, d.service.URL()+"/api/v2/initialize", strings.NewReader(test.body))
 		require.NoError(t, err)
@@ -137,6 +139,72 @@ func TestInitializeFailsAsTheInterfaceSays(t *testing.T) {
 		assert.Equal(t, test.status, response.StatusCode)
 		assert.Equal(t, test.want, strings.TrimSpace(string(body)))
 	}
+}
+
+// TestWhatIsWrongWithAnInitializeRequestIsNamed changes a right request in one
+// place each time (interface 2.2).
+func TestWhatIsWrongWithAnInitializeRequestIsNamed(t *testing.T) {
+	const right = `{"player_id":"p","intent":{"network":"testnet","project_id":"project-1","token":"0x00000000000000000000000000000000000070c3",` +
+		`"mint_fee_bps":100,"burn_fee_bps":0,"mint_method":"mint","burn_method":"burn-permit",` +
+		`"materials":[{"id":"item_gold","amount":10,"icon_url":"https://example.com/gold.png","is_non_fungible":false}],"outputs":[]}}`
+	for _, test := range []struct{ old, new, want string }{ // want is "" if nothing is wrong
+		{"", "", ""},
+		{`:100,`, `:100.0,`, ""},
+		{`:100,`, `:1e2,`, ""},
+		{`"burn_fee_bps":0`, `"burn_fee_bps":0.0`, ""},
+		{`"amount":10`, `"amount":0.5`, ""},
+		{`"player_id":"p"`, `"player_id":7`, "player_id has the wrong type"},
+		{`"0x`, `"0y`, "intent.token must be 20 bytes in hex with 0x"},
+		{`"mint_fee_bps":100,`, ``, "intent.mint_fee_bps must be a whole number from 0 to 10000"},
+		{`"mint_fee_bps"`, `"Mint_Fee_Bps"`, "intent.mint_fee_bps must be a whole number from 0 to 10000"},
+		{`:100,`, `:10001,`, "intent.mint_fee_bps must be a whole number from 0 to 10000"},
+		{`:100,`, `:-1,`, "intent.mint_fee_bps must be a whole number from 0 to 10000"},
+		{`:100,`, `:0.5,`, "intent.mint_fee_bps must be a whole number from 0 to 10000"},
+		{`:100,`, `:"100",`, "intent.mint_fee_bps has the wrong type"},
+		{`"burn_fee_bps":0`, `"burn_fee_bps":1`, "intent.burn_fee_bps is fixed to 0"},
+		{`"burn_fee_bps":0,`, ``, "intent.burn_fee_bps is fixed to 0"},
+		{`"mint_method":"mint"`, `"mint_method":"steal"`, "intent.mint_method is fixed to mint"},
+		{`"burn_method":"burn-permit",`, ``, "intent.burn_method is fixed to burn-permit"},
+		{`"materials"`, `"material"`, "intent.materials is required"},
+		{`"outputs":[]`, `"outputs":null`, "intent.outputs is required"},
+		{`"id":"item_gold",`, ``, "intent.materials[0].id is required"},
+		{`"amount":10,`, ``, "intent.materials[0].amount must be above 0"},
+		{`"amount":10`, `"amount":0`, "intent.materials[0].amount must be above 0"},
+		{`"amount":10`, `"amount":"10"`, "intent.materials.amount has the wrong type"},
+		{`https://example.com/gold.png`, ``, "intent.materials[0].icon_url is required"},
+		{`,"is_non_fungible":false`, ``, "intent.materials[0].is_non_fungible is required"},
+	} {
+		t.Run(test.old+" becomes "+test.new, func(t *testing.T) {
+			c := newCounter(t)
+			require.Contains(t, right, test.old)
+			body := strings.Replace(right, test.old, test.new, 1)
+			r, err := http.NewRequest(http.MethodPost, c.service.URL()+"/api/v2/initialize", strings.NewReader(body))
+			require.NoError(t, err)
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("X-HMAC-SIGNATURE", c.key.Sign([]byte(body)))
+			response, err := c.service.Client().Do(r)
+			require.NoError(t, err)
+			answer, err := io.ReadAll(response.Body)
+			require.NoError(t, err)
+			if test.want == "" {
+				assert.Equal(t, 200, response.StatusCode, string(answer))
+			} else {
+				assert.Equal(t, 400, response.StatusCode)
+				assert.Equal(t, `{"code":400,"message":"Bad Request","data":"`+test.want+`"}`, string(answer))
+			}
+		})
+	}
+}
+
+// A token must not reach an address that the console does not have.
+func TestARedirectIsNotFollowed(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
+	defer elsewhere.Close()
+	d := newDesk(t, func(http.Handler) http.Handler {
+		return http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect)
+	})
+	_, err := d.service.Assets(t.Context(), d.session)
+	assert.ErrorContains(t, err, "HTTP 307 with a body that is no JSON object")
 }
 
 func TestTheStatusOfAFailureIsASwitch(t *testing.T) {
@@ -253,6 +321,16 @@ func TestAnAnswerThatBreaksTheInterfaceIsFound(t *testing.T) {
 		{"an errorCode on success", assets, `"errorCode":null`, `"errorCode":""`, 0, "errorCode is not null"},
 		{"a failure without a code", assets, `"success":true`, `"success":false`, 0, "a failure without a string"},
 		{"a failure with data", assets, `"success":true,"errorCode":null`, `"success":false,"errorCode":"NO"`, 0, "data is not null"},
+		{"Success", assets, `"success"`, `"Success"`, 0, "without success"},
+		{"DATA", assets, `"data"`, `"DATA"`, 0, "without data"},
+		{"V1", assets, `"v1"`, `"V1"`, 0, "data.v1.assets"},
+		{"Assets", assets, `"assets"`, `"Assets"`, 0, "data.v1.assets"},
+		{"ID", assets, `"id"`, `"ID"`, 0, "has no id"},
+		{"Balance", assets, `"balance"`, `"Balance"`, 0, "a balance is a decimal string"},
+		{"UserSig", mint, `"userSig"`, `"UserSig"`, 0, "not user_sig as it was sent"},
+		{"validatorsig", mint, `"validatorSig"`, `"validatorsig"`, 0, "no signature"},
+		{"ErrorCode", result, `"errorCode"`, `"ErrorCode"`, 0, "without errorCode"},
+		{"a redirect", result, "", "", 307, "success with HTTP 307 instead of 200"},
 		{"no v1", assets, `"v1"`, `"v2"`, 0, "data.v1.assets"},
 		{"a balance that is a number", assets, `"7"`, `7`, 0, "a balance is a decimal string"},
 		{"a balance below 0", assets, `"7"`, `"-7"`, 0, "balance below 0"},

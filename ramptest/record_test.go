@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +57,43 @@ func TestEveryExchangeIsRecorded(t *testing.T) {
 	assert.Equal(t, string(c.shop.heard[1].Raw), result.Request.Body)
 	assert.Equal(t, 200, result.Answer.Status)
 	assert.Equal(t, `{"success":true,"errorCode":null,"data":null}`, result.Answer.Body)
+}
+
+// A careless server echoes a token in whatever form it has at hand.
+func TestNoFormOfATokenIsRecorded(t *testing.T) {
+	const token = `tök&en/1"+ <2>`
+	inJSON := func(text string) string {
+		b, _ := json.Marshal(text)
+		return string(b)
+	}
+	for name, echo := range map[string]func(http.ResponseWriter, *http.Request){
+		"a header": func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Echo", token) },
+		"JSON":     func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, inJSON(token)) },
+		"JSON of PHP": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, strings.ReplaceAll(inJSON(token), "/", `\/`))
+		},
+		"a query": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/?t="+url.QueryEscape(token), 307) },
+		"a query in lower case": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, strings.ToLower(url.QueryEscape(token)))
+		},
+		"a path":  func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Location", "/"+url.PathEscape(token)) },
+		"a panic": func(http.ResponseWriter, *http.Request) { panic("unknown token " + token) },
+		"an errorCode": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"success":false,"errorCode":`+inJSON("unknown "+token)+`,"data":null}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCounter(t, func(c *ramptest.Config) { c.Handler = http.HandlerFunc(echo) })
+			_, err := c.service.Assets(t.Context(), ramp.Session{ID: "session-1", Token: ramp.NewAccessToken(token)})
+			require.Error(t, err)
+			event := c.service.Events()[0]
+			said := fmt.Sprint(err, event.Outcome, event.Answer, c.service.Timeline())
+			assert.Contains(t, said, "[redacted]")
+			for _, part := range []string{"tök", "t%C3%B6k", "t%c3%b6k", "2>", "2%3E", "2%3e", `2\u003e`} {
+				assert.NotContains(t, said, part)
+			}
+		})
+	}
 }
 
 func TestTheRecordHoldsNoSecret(t *testing.T) {

@@ -86,8 +86,8 @@ func (c *call) header() http.Header {
 // it in time.
 func (s *Service) exchange(ctx context.Context, c call, judge func(*answer) error) (*answer, error) {
 	event := Event{Time: s.Now(), Kind: c.kind, UUID: c.id, Attempt: c.attempt, Fault: c.fault}
-	secrets := []string{c.session.Token.Reveal(), c.hmac}
-	event.Request = &Message{Method: c.method, Path: c.path, Header: redactHeader(c.header()), Body: redactBody(c.body, secrets...)}
+	secrets := redactor(c.session.Token.Reveal(), c.hmac)
+	event.Request = &Message{Method: c.method, Path: c.path, Header: redactHeader(c.header(), secrets), Body: redactBody(c.body, secrets)}
 
 	a, header, err := s.send(ctx, c)
 	if c.slow > 0 {
@@ -100,15 +100,17 @@ func (s *Service) exchange(ctx context.Context, c call, judge func(*answer) erro
 			err = nil
 		}
 	default:
-		event.Answer = &Message{Status: a.status, Header: redactHeader(header), Body: redactBody(a.body, secrets...)}
+		event.Answer = &Message{Status: a.status, Header: redactHeader(header, secrets), Body: redactBody(a.body, secrets)}
 		event.Outcome = outcome(a)
 		if c.lost || c.slow > s.config.Timeout {
 			err = ErrLostAnswer
 			event.Outcome += ", which nobody heard"
 		} else if err = judge(a); err != nil && !isDeclined(err) {
-			event.Outcome = redactBody([]byte(err.Error()), secrets...)
+			event.Outcome = err.Error()
 		}
 	}
+	err = redactError(err, secrets)
+	event.Outcome = secrets.Replace(event.Outcome)
 	event.Failed = err != nil
 	s.record.add(event)
 	return a, err
