@@ -103,7 +103,15 @@ func (s *Service) Now() time.Time { return s.clock.now() }
 // Advance lets a time pass on the service's clock. What falls due is done in its
 // order, each at its own time: blocks, and deliveries of results with their
 // repetitions (interface 8). It returns the deliveries, once all are answered.
+//
+// Calls of Advance wait for each other. So a handler that Advance calls must not
+// call Advance, nor wait for somebody who does: neither would end.
 func (s *Service) Advance(d time.Duration) []Delivery {
+	leave, err := s.enter()
+	if err != nil {
+		return nil
+	}
+	defer leave()
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	end := s.Now().Add(d)

@@ -1,12 +1,13 @@
 package ramptest_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -191,22 +192,87 @@ func TestASlowAnswerIsWaitedForWhileAClockRuns(t *testing.T) {
 	})
 }
 
+// A bubble does not end while a goroutine of it is left, and this service is
+// never closed.
 func TestAServiceInMemoryLeavesNothingBehind(t *testing.T) {
-	before := runtime.NumGoroutine()
-	for range 10 {
-		c := newCounter(t)
-		c.mint(t)
-		c.service.Advance(time.Minute)
-	}
-	assert.LessOrEqual(t, runtime.NumGoroutine(), before)
+	c := newCounter(t)
+	synctest.Test(t, func(t *testing.T) {
+		service, err := ramptest.New(ramptest.Config{Key: c.key, Validator: c.validator, Handler: c.handler})
+		require.NoError(t, err)
+		_, err = service.Assets(t.Context(), c.session)
+		assert.NoError(t, err)
+	})
 }
 
-func TestCloseEndsWhatIsUnderWay(t *testing.T) {
+func TestAClosedServiceCallsNobody(t *testing.T) {
 	c := newCounter(t)
-	c.mint(t)
+	id, order := c.initialize(t), c.mint(t)
+	before := len(c.service.Events())
 	c.service.Close()
 	assert.Empty(t, c.service.Advance(time.Hour))
+	_, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10))
+	assert.ErrorIs(t, err, ramptest.ErrClosed)
+	_, err = c.service.Burn(t.Context(), id, c.session, ramp.NewAmount(10))
+	assert.ErrorIs(t, err, ramptest.ErrClosed)
+	_, err = c.service.Assets(t.Context(), c.session)
+	assert.ErrorIs(t, err, ramptest.ErrClosed)
+	assert.ErrorIs(t, c.service.Deliver(t.Context(), order, ramptest.Succeeded), ramptest.ErrClosed)
+	assert.ErrorIs(t, c.service.Resend(t.Context(), order), ramptest.ErrClosed)
+	assert.Len(t, c.service.Events(), before)
 	c.service.Close() // once more does no harm
+}
+
+// The handler takes 5 seconds, and does not look at its context.
+func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
+	for _, speed := range []float64{0, 1} {
+		for path, do := range map[string]func(*testing.T, *counter){
+			ramp.PathValidate: func(t *testing.T, c *counter) {
+				_, _ = c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10))
+			},
+			ramp.PathResult: func(_ *testing.T, c *counter) { c.service.Advance(time.Minute) },
+		} {
+			t.Run(fmt.Sprint(path, speed), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var entered, left atomic.Bool
+					c := newCounter(t, func(c *ramptest.Config) { c.Speed = speed }, before(func(inner http.Handler) http.Handler {
+						return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+							if r.URL.Path != path || entered.Swap(true) {
+								inner.ServeHTTP(w, r)
+								return
+							}
+							time.Sleep(5 * time.Second)
+							left.Store(true)
+						})
+					}))
+					if path == ramp.PathResult {
+						c.mint(t)
+					}
+					go do(t, c)
+					synctest.Wait()
+					require.True(t, entered.Load())
+					c.service.Close()
+					assert.True(t, left.Load())
+				})
+			})
+		}
+	}
+}
+
+func TestNobodyWaitsForAHandlerThatNeverAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		c := newCounter(t, func(c *ramptest.Config) { c.Timeout = time.Minute },
+			before(func(http.Handler) http.Handler {
+				return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release })
+			}))
+		begun := time.Now()
+		_, err := c.service.Assets(t.Context(), c.session)
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Equal(t, time.Minute, time.Since(begun))
+		c.service.Close()
+		assert.Equal(t, 2*time.Minute, time.Since(begun), "it might have answered")
+		close(release)
+	})
 }
 
 // A request that came before the service listened is answered by a service that

@@ -34,7 +34,7 @@ type State string
 const (
 	Pending    State = "pending"    // its transaction is in no block
 	Delivering State = "delivering" // the studio has not confirmed the result
-	Confirmed  State = "confirmed"  // the studio answered HTTP 200 (interface 6)
+	Confirmed  State = "confirmed"  // the studio answered HTTP 200 (interface 6), even with success false
 	Refused    State = "refused"    // the studio answered what is neither confirmed nor repeated
 	GivenUp    State = "given up"   // the schedule is over
 )
@@ -72,7 +72,15 @@ func (s *Service) State(o *Order) State {
 // Call it again for a redelivery, or from several goroutines at once. nil says
 // that the studio confirmed with HTTP 200 and the envelope of 4.3; else the
 // schedule goes on with the next repetition.
+//
+// An [Order] that was made by hand, with a Session, a UUID and the Intent of a
+// Request, is delivered too, of a transaction that no chain knows, and once only.
 func (s *Service) Deliver(ctx context.Context, o *Order, outcome Outcome) error {
+	leave, err := s.enterWith(o)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if o.tx != nil && s.execute(o, outcome) {
 		outcome, _ = s.outcome(o)
 	}
@@ -82,11 +90,31 @@ func (s *Service) Deliver(ctx context.Context, o *Order, outcome Outcome) error 
 // Resend tells the studio now, once more, how the order's transaction ended on
 // the chain (interface 6). The error is [ErrPending] if it has not ended.
 func (s *Service) Resend(ctx context.Context, o *Order) error {
+	leave, err := s.enterWith(o)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	outcome, ok := s.outcome(o)
 	if !ok {
 		return ErrPending
 	}
 	return s.attempt(ctx, o, outcome, "by hand").Err
+}
+
+// enterWith lets a call about an order in, unless nothing can be told of it.
+func (s *Service) enterWith(o *Order) (leave func(), err error) {
+	s.mu.Lock()
+	foreign := o.tx != nil && s.orders[o.UUID] != o
+	s.mu.Unlock()
+	switch {
+	case foreign:
+		return nil, errors.New("ramptest: the order is of another service")
+	case len(o.Request.Intent.From) == 0 || len(o.Request.Intent.To) == 0:
+		return nil, errors.New("ramptest: the order has no intent")
+	default:
+		return s.enter()
+	}
 }
 
 // outcome is what the chain knows.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
@@ -104,6 +105,9 @@ type counter struct {
 	service *ramptest.Service
 	client  *ramp.Client
 	session ramp.Session
+
+	handler   http.Handler // the shop
+	validator common.Address
 }
 
 func newCounter(t testing.TB, options ...func(*ramptest.Config)) *counter {
@@ -122,9 +126,10 @@ func newCounterOf(t testing.TB, game ramp.Game, options ...func(*ramptest.Config
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(game, c.key, signer)
+	c.handler, err = ramp.NewHandler(game, c.key, signer)
 	require.NoError(t, err)
-	config := ramptest.Config{Key: c.key, Validator: signer.Address(), Handler: handler}
+	c.validator = signer.Address()
+	config := ramptest.Config{Key: c.key, Validator: c.validator, Handler: c.handler}
 	for _, o := range options {
 		o(&config)
 	}

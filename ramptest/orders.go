@@ -94,9 +94,14 @@ func isDeclined(err error) bool {
 // Assets asks the studio for a user's assets (interface 2.4). A studio that
 // says no gives a [*Declined], one that breaks the interface another error.
 func (s *Service) Assets(ctx context.Context, session ramp.Session) (*ramp.Player, error) {
+	leave, err := s.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	var player *ramp.Player
 	assets := call{kind: KindAssets, method: http.MethodGet, path: s.config.AssetsPath, session: session}
-	_, err := s.exchange(ctx, assets, func(a *answer) (err error) {
+	_, err = s.exchange(ctx, assets, func(a *answer) (err error) {
 		player, err = checkAssets(a)
 		return err
 	})
@@ -125,6 +130,11 @@ func (s *Service) Burn(ctx context.Context, id uuid.UUID, session ramp.Session, 
 
 func (s *Service) order(ctx context.Context, direction ramp.Direction, id uuid.UUID, session ramp.Session,
 	tokens ramp.Amount, faults []Fault) (*Order, error) {
+	leave, err := s.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	o := &Order{UUID: id, Session: session, script: newScript(faults), state: Pending}
 	asked, err := s.promised(id, o.script.expired)
 	if err != nil {
@@ -134,7 +144,7 @@ func (s *Service) order(ctx context.Context, direction ramp.Direction, id uuid.U
 	if direction == ramp.Burn {
 		o.fee = ramp.NewAmount(int64(asked.BurnFeeBps))
 	}
-	if o.wallet, err = wallet(session); err != nil {
+	if o.wallet, err = s.wallet(session); err != nil {
 		return nil, err
 	}
 	intent, err := s.intent(direction, asked, tokens)
@@ -235,13 +245,35 @@ func digest(r *ramp.ValidateRequest) ramp.Digest {
 	return ramp.Digest(crypto.Keccak256([]byte("digest"), r.UUID[:], []byte(r.UserAddress), terms))
 }
 
-// wallet is the player's own key, the same for the same session.
-func wallet(session ramp.Session) (*ramp.Signer, error) {
+// Wallet is the address of a player's wallet: the user_address of the player's
+// orders (interface 2.5). It is zero if [Config.Wallet] has none.
+func (s *Service) Wallet(session ramp.Session) common.Address {
+	signer, err := s.wallet(session)
+	if err != nil {
+		return common.Address{}
+	}
+	return signer.Address()
+}
+
+func (s *Service) wallet(session ramp.Session) (*ramp.Signer, error) {
+	signer := s.config.Wallet(session)
+	if signer == nil {
+		return nil, errors.New("ramptest: Config.Wallet has none for the session")
+	}
+	return signer, nil
+}
+
+// wallet is the default of [Config.Wallet].
+func wallet(session ramp.Session) *ramp.Signer {
 	key, err := crypto.ToECDSA(crypto.Keccak256([]byte("wallet"), []byte(session.ID)))
 	if err != nil {
-		return nil, fmt.Errorf("ramptest: %w", err)
+		panic(err) // one hash of 2^128 is no key
 	}
-	return ramp.NewECDSASigner(key)
+	signer, err := ramp.NewECDSASigner(key)
+	if err != nil {
+		panic(err) // it is a key
+	}
+	return signer
 }
 
 // approval asks the studio as often as the script has it, and returns its

@@ -139,8 +139,10 @@ func (s *Service) guarded(page http.HandlerFunc) http.Handler {
 		// without it, a browser sends no Origin either.
 		h.Set("Referrer-Policy", "same-origin")
 		switch {
-		case !s.config.AnyHost && !isOurs(r.Host):
-			s.failure(w, http.StatusForbidden, "This service is for this machine only, and was reached under the name of another.")
+		case !s.isOurs(r.Host):
+			s.failure(w, http.StatusForbidden, "This service is for this machine only, and was reached under the name of another. "+
+				"To open it from a phone or an emulator, start it with -public, or with -url and the address that they use "+
+				"(AnyHost or PublicURL of ramptest.Config).")
 		case r.Method == http.MethodPost && !sameOrigin(r):
 			s.failure(w, http.StatusForbidden, "This form was not sent by a page of this service.")
 		default:
@@ -150,15 +152,18 @@ func (s *Service) guarded(page http.HandlerFunc) http.Handler {
 	})
 }
 
-// isOurs says whether a host is a name of this machine, or of a service in
-// memory.
-func isOurs(host string) bool {
+// isOurs says whether the service may be reached under the name of a host: one of
+// this machine, or of its own address.
+func (s *Service) isOurs(host string) bool {
+	if own, err := url.Parse(s.address); s.config.AnyHost || err == nil && strings.EqualFold(host, own.Host) {
+		return true
+	}
 	name := host
 	if split, _, err := net.SplitHostPort(host); err == nil {
 		name = split
 	}
 	ip := net.ParseIP(strings.Trim(name, "[]"))
-	return ip != nil && ip.IsLoopback() || strings.EqualFold(name, "localhost") || "https://"+name == inMemory
+	return ip != nil && ip.IsLoopback() || strings.EqualFold(name, "localhost")
 }
 
 func sameOrigin(r *http.Request) bool {
@@ -192,7 +197,7 @@ func (s *Service) player(r *http.Request, v *view, session ramp.Session) {
 
 // holds shows what the player's wallet has of a token.
 func (s *Service) holds(v *view, session ramp.Session, token side) {
-	wallet, err := wallet(session)
+	wallet, err := s.wallet(session)
 	if err != nil {
 		v.Problem = say(err)
 		return

@@ -201,10 +201,16 @@ func TestAPageKeepsToItself(t *testing.T) {
 	r.Host = "evil.example"
 	c.service.ServeHTTP(recorder, r)
 	assert.Equal(t, 403, recorder.Code, "a name that was made to point here")
-	c = newCounter(t, func(c *ramptest.Config) { c.AnyHost = true })
-	recorder = httptest.NewRecorder()
-	c.service.ServeHTTP(recorder, r)
-	assert.Equal(t, 404, recorder.Code)
+	assert.Contains(t, recorder.Body.String(), "start it with -public", "it says what helps")
+	for _, open := range []func(*ramptest.Config){
+		func(c *ramptest.Config) { c.AnyHost = true },
+		func(c *ramptest.Config) { c.PublicURL = "https://evil.example" },
+	} {
+		c = newCounter(t, open)
+		recorder = httptest.NewRecorder()
+		c.service.ServeHTTP(recorder, r)
+		assert.Equal(t, 404, recorder.Code)
+	}
 }
 
 func TestWhatThePlayerWritesIsNoMarkup(t *testing.T) {

@@ -50,6 +50,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -59,8 +60,8 @@ import (
 )
 
 // Config is what the service console knows of a project (interface 1), and what
-// the interface leaves open. Only Key, Validator, and one of Game and Handler
-// are required.
+// the interface leaves open. Only Key and Validator are required, and one of Game,
+// Handler and [Service.SetHandler].
 type Config struct {
 	// Key is the HMAC key of the console. Required.
 	Key ramp.HMACKey
@@ -72,12 +73,16 @@ type Config struct {
 	Game string
 
 	// Handler is the studio's server in memory, instead of Game. The service
-	// then uses no network: reach it through [Service.Client]. Nothing of it
-	// outlives a call, so it works inside testing/synctest.
+	// then uses no network: reach it through [Service.Client].
+	//
+	// Each call of it has a goroutine of its own, as on a server, which ends with
+	// the call; so it works inside testing/synctest. A handler that ignores the
+	// context of its request outlives the call, for which nobody waits beyond
+	// Timeout.
 	Handler http.Handler
 
 	// AssetsPath, ValidatePath and ResultPath are the endpoints below Game that
-	// the console has. Empty stands for the paths of the interface's examples
+	// the console has. Each begins with a slash. Empty stands for the paths of the interface's examples
 	// (4.3): [ramp.PathAssets], [ramp.PathValidate] and [ramp.PathResult].
 	AssetsPath, ValidatePath, ResultPath string
 
@@ -95,8 +100,13 @@ type Config struct {
 	Client *http.Client
 
 	// Listener is where the service listens. nil stands for a free port of
-	// this machine, and for none if Handler is set.
+	// this machine, and for none if Game is empty.
 	Listener net.Listener
+
+	// PublicURL is the address that others reach the service by, if it is not
+	// that of the listener: [Service.URL] returns it, and the pages can be opened
+	// under its host name.
+	PublicURL string
 
 	// AnyHost lets the pages be opened under any host name. Without it, only a
 	// name of this machine will do, so that no page of the web can reach them
@@ -104,11 +114,14 @@ type Config struct {
 	AnyHost bool
 
 	// Speed is how fast the clock runs: 1 as on the wall, 60 a minute in a
-	// second. 0 stands for a still clock, which moves by [Service.Advance] only.
-	// A clock that runs needs a [Service.Close].
+	// second, 100,000 at most. 0 stands for a still clock, which moves by
+	// [Service.Advance] only. A clock that runs needs a [Service.Close].
 	Speed float64
 
 	// Epoch is what the clock shows at first. The zero time stands for now.
+	//
+	// The ExpiresAt of a [ramp.Initialization] goes by the clock of the client.
+	// ramp.WithClock(service.Now) makes the two one.
 	Epoch time.Time
 
 	// OnEvent is called with each event that is recorded, one at a time. It must
@@ -141,6 +154,11 @@ type Config struct {
 	// [ramp.TypeERC20].
 	TokenType ramp.AssetType
 
+	// Wallet is the key of a player, who signs the orders and the transactions
+	// with it. nil stands for one that is made of the session ID: see
+	// [Service.Wallet].
+	Wallet func(ramp.Session) *ramp.Signer
+
 	// Digest is what the validator key signs of a request whose Digest is not
 	// set yet (5.3). nil stands for a hash of UUID, user address and intent.
 	Digest func(*ramp.ValidateRequest) ramp.Digest
@@ -159,7 +177,10 @@ type Config struct {
 	Retry func(status int) bool
 
 	// Confirmations is how many blocks there must be from the one of the
-	// transaction on before its result is delivered. 0 stands for 1.
+	// transaction on before its result is delivered. 0 stands for 1. A handler
+	// with [ramp.WithConfirmation] that wants more of them answers HTTP 500 while
+	// the clock stands still, because no block comes during a call: let it want no
+	// more than these, or be content with a repetition.
 	Confirmations int
 
 	// BlockTime is the time from a block to the next. 0 stands for a second.
@@ -184,9 +205,10 @@ type Config struct {
 // Service is a token ramp. It is safe for concurrent use.
 type Service struct {
 	config Config
-	game   string // base address of the studio's server
-	client *http.Client
+	studio atomic.Pointer[studio] // nil if there is none yet
 	mux    *http.ServeMux
+
+	transport *http.Transport // to the studio, if it is our own
 
 	templates func() *template.Template
 	chains    map[ramp.Network]*chain
@@ -197,7 +219,7 @@ type Service struct {
 	address string       // base address of the service
 	alive   context.Context
 	end     context.CancelFunc
-	ended   sync.WaitGroup
+	ended   sync.WaitGroup // what is under way
 
 	turn sync.Mutex // held by whoever does what is due
 
@@ -210,30 +232,27 @@ type Service struct {
 	failRPC  []int
 }
 
+// studio is how the service reaches the studio's server.
+type studio struct {
+	address string // without a slash at its end
+	client  *http.Client
+}
+
+// ErrClosed says that the service is closed.
+var ErrClosed = errors.New("ramptest: the service is closed")
+
 // inMemory is the address of a service, and of a studio, that no network leads
 // to.
 const inMemory = "https://memory.invalid"
 
 // New starts a service. Close it when it is no longer needed.
 func New(config Config) (*Service, error) {
-	switch game, err := url.Parse(config.Game); {
-	case config.Key.IsZero():
-		return nil, errors.New("ramptest: Config.Key is missing")
-	case config.Validator == common.Address{}:
-		return nil, errors.New("ramptest: Config.Validator is missing")
-	case config.Handler != nil && config.Game != "":
-		return nil, errors.New("ramptest: Config.Game and Config.Handler exclude each other")
-	case config.Handler == nil && (err != nil || game.Host == ""):
-		return nil, errors.New("ramptest: Config.Game must be the absolute URL of the studio's server")
-	case config.Speed < 0:
-		return nil, errors.New("ramptest: Config.Speed must not be below 0")
+	if err := config.check(); err != nil {
+		return nil, err
 	}
 	config.fill()
 	s := &Service{
 		config:   config,
-		game:     strings.TrimRight(config.Game, "/"),
-		client:   config.Client,
-		address:  inMemory,
 		promises: make(map[uuid.UUID]*promise),
 		orders:   make(map[uuid.UUID]*Order),
 		chains:   make(map[ramp.Network]*chain),
@@ -243,10 +262,16 @@ func New(config Config) (*Service, error) {
 	for _, network := range config.Networks {
 		s.chains[network] = newChain(network, &s.config, s.Now)
 	}
-	if config.Handler != nil {
-		s.game, s.client = inMemory, &http.Client{Transport: memory{config.Handler}}
+	switch {
+	case config.Handler != nil:
+		s.SetHandler(config.Handler)
+	case config.Game != "":
+		if config.Client == nil {
+			s.transport = &http.Transport{Proxy: http.ProxyFromEnvironment}
+			config.Client = &http.Client{Transport: s.transport}
+		}
+		s.call(config.Game, *config.Client)
 	}
-	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	s.routes()
 	s.alive, s.end = context.WithCancel(context.Background())
 	if err := s.listen(); err != nil {
@@ -257,6 +282,66 @@ func New(config Config) (*Service, error) {
 		s.ended.Go(s.run)
 	}
 	return s, nil
+}
+
+// SetHandler makes handler the studio's server from now on, as [Config.Handler]
+// does. It is for a server that needs the address of the service, or its
+// [Service.Client], to be made: leave Game and Handler of the [Config] empty then.
+func (s *Service) SetHandler(handler http.Handler) {
+	s.call(inMemory, http.Client{Transport: memory{handler, &s.ended}})
+}
+
+// call makes an address the one of the studio's server. A token must not reach
+// another one, so that no redirect is followed.
+func (s *Service) call(address string, client http.Client) {
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	s.studio.Store(&studio{strings.TrimRight(address, "/"), &client})
+}
+
+// maxSpeed lets a clock run for a day on the wall before it has shown all the
+// time that a [time.Duration] holds.
+const maxSpeed = 100_000
+
+// check says what cannot work.
+func (c *Config) check() error {
+	wrong := func(field, problem string) error { return fmt.Errorf("ramptest: Config.%s %s", field, problem) }
+	switch {
+	case c.Key.IsZero():
+		return wrong("Key", "is missing")
+	case c.Validator == common.Address{}:
+		return wrong("Validator", "is missing")
+	case c.Handler != nil && c.Game != "":
+		return wrong("Game", "and Config.Handler exclude each other")
+	case c.Game != "" && !isAbsolute(c.Game):
+		return wrong("Game", "must be the absolute URL of the studio's server")
+	case c.PublicURL != "" && !isAbsolute(c.PublicURL):
+		return wrong("PublicURL", "must be an absolute URL")
+	case !(0 <= c.Speed && c.Speed <= maxSpeed): // nor is NaN
+		return wrong("Speed", "must be from 0 to 100000")
+	case c.FailureStatus != 0 && (c.FailureStatus < 200 || c.FailureStatus > 599):
+		return wrong("FailureStatus", "must be an HTTP status")
+	case c.Decimals < 0 || c.Decimals > 77: // what 256 bits hold
+		return wrong("Decimals", "must be from 0 to 77")
+	case c.Confirmations < 0:
+		return wrong("Confirmations", "must not be below 0")
+	case c.BlockTime < 0:
+		return wrong("BlockTime", "must not be below 0")
+	case c.Timeout < 0:
+		return wrong("Timeout", "must not be below 0")
+	case c.MaxBody < 0:
+		return wrong("MaxBody", "must not be below 0")
+	}
+	for field, path := range map[string]string{"AssetsPath": c.AssetsPath, "ValidatePath": c.ValidatePath, "ResultPath": c.ResultPath} {
+		if path != "" && !strings.HasPrefix(path, "/") {
+			return wrong(field, "must begin with a slash")
+		}
+	}
+	return nil
+}
+
+func isAbsolute(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
 // fill sets what was left to us.
@@ -275,13 +360,11 @@ func (c *Config) fill() {
 	c.Confirmations = cmp.Or(c.Confirmations, 1)
 	c.BlockTime = cmp.Or(c.BlockTime, time.Second)
 	c.Decimals = cmp.Or(c.Decimals, 18)
-	if c.Client == nil {
-		c.Client = &http.Client{}
-	}
-	own := *c.Client
-	c.Client = &own
 	if c.Epoch.IsZero() {
 		c.Epoch = time.Now()
+	}
+	if c.Wallet == nil {
+		c.Wallet = wallet
 	}
 	if c.Digest == nil {
 		c.Digest = digest
@@ -330,8 +413,10 @@ func Start(t testing.TB, config Config) *Service {
 // listen opens the service to the network, unless it is in memory.
 func (s *Service) listen() error {
 	listener := s.config.Listener
+	public := strings.TrimRight(s.config.PublicURL, "/")
+	s.address = cmp.Or(public, inMemory)
 	if listener == nil {
-		if s.config.Handler != nil {
+		if s.config.Game == "" {
 			return nil
 		}
 		var err error
@@ -339,14 +424,19 @@ func (s *Service) listen() error {
 			return fmt.Errorf("ramptest: %w", err)
 		}
 	}
-	s.address = "http://" + listener.Addr().String()
+	at := listener.Addr().String()
+	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() { // which is no address to go to
+		at = fmt.Sprintf("127.0.0.1:%d", tcp.Port)
+	}
+	s.address = cmp.Or(public, "http://"+at)
 	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	s.ended.Go(func() { _ = s.server.Serve(listener) }) // until it is shut down
 	return nil
 }
 
 // URL is the base address of the service: {ramp_api_url} and {ramp_url} of the
-// interface. If the service is in memory, only [Service.Client] reaches it.
+// interface, or [Config.PublicURL]. If the service is in memory, only
+// [Service.Client] reaches it.
 func (s *Service) URL() string { return s.address }
 
 // RPCURL is the address of a network's chain: {rpc_mainnet_url} or
@@ -357,7 +447,7 @@ func (s *Service) RPCURL(network ramp.Network) string { return s.address + "/rpc
 // it to [ramp.WithHTTPClient].
 func (s *Service) Client() *http.Client {
 	if s.server == nil {
-		return &http.Client{Transport: memory{s}}
+		return &http.Client{Transport: memory{s, new(sync.WaitGroup)}}
 	}
 	return &http.Client{}
 }
@@ -372,15 +462,39 @@ func (s *Service) routes() {
 	s.pages()
 }
 
-// Close stops the service and waits for calls that are under way.
-func (s *Service) Close() {
-	s.end()
-	if s.server != nil {
-		ending, cancel := context.WithTimeout(context.Background(), s.config.Timeout)
-		defer cancel()
-		if s.server.Shutdown(ending) != nil {
-			_ = s.server.Close() // somebody holds on: nothing is lost but their answer
-		}
+// enter lets a call in, unless the service is closed. Close waits for it to leave.
+func (s *Service) enter() (leave func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.alive.Err() != nil {
+		return nil, ErrClosed
 	}
-	s.ended.Wait()
+	s.ended.Add(1)
+	return s.ended.Done, nil
+}
+
+// Close stops the service. It waits for calls that are under way, and for the
+// [Config.Handler] to return from them, but no longer than [Config.Timeout]. After
+// it, the methods that call the studio fail with [ErrClosed].
+func (s *Service) Close() {
+	s.mu.Lock() // who has entered is waited for, and nobody enters any more
+	s.end()
+	s.mu.Unlock()
+	ending, cancel := context.WithTimeout(context.Background(), s.config.Timeout)
+	defer cancel()
+	if s.server != nil && s.server.Shutdown(ending) != nil {
+		_ = s.server.Close() // somebody holds on: nothing is lost but their answer
+	}
+	idle := make(chan struct{})
+	go func() {
+		s.ended.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+	case <-ending.Done():
+	}
+	if s.transport != nil {
+		s.transport.CloseIdleConnections()
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"math"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
@@ -388,14 +390,43 @@ func TestAGameThatIsAwayIsAnError(t *testing.T) {
 }
 
 func TestAServiceThatCannotWorkIsNotStarted(t *testing.T) {
-	d := newDesk(t, nil)
-	for _, config := range []ramptest.Config{
-		{Validator: [20]byte{1}, Game: "http://127.0.0.1:1"},
-		{Key: d.key, Game: "http://127.0.0.1:1"},
-		{Key: d.key, Validator: [20]byte{1}, Game: "localhost"},
-		{Key: d.key, Validator: [20]byte{1}},
+	c := newCounter(t)
+	for want, change := range map[string]func(*ramptest.Config){
+		"Key is missing":              func(c *ramptest.Config) { c.Key = ramp.HMACKey{} },
+		"Validator is missing":        func(c *ramptest.Config) { c.Validator = common.Address{} },
+		"exclude each other":          func(c *ramptest.Config) { c.Game = "http://127.0.0.1:1" },
+		"Game must be":                func(c *ramptest.Config) { c.Handler, c.Game = nil, "localhost" },
+		"PublicURL must be":           func(c *ramptest.Config) { c.PublicURL = "localhost:8090" },
+		"AssetsPath must begin with":  func(c *ramptest.Config) { c.AssetsPath = "api/assets" },
+		"ValidatePath must begin":     func(c *ramptest.Config) { c.ValidatePath = "api/validate" },
+		"ResultPath must begin with":  func(c *ramptest.Config) { c.ResultPath = "api/result" },
+		"Speed must be from 0":        func(c *ramptest.Config) { c.Speed = -1 },
+		"Speed must be":               func(c *ramptest.Config) { c.Speed = math.NaN() },
+		"Speed must be from":          func(c *ramptest.Config) { c.Speed = math.Inf(1) },
+		"Speed must be from 0 to":     func(c *ramptest.Config) { c.Speed = 1e12 },
+		"BlockTime must not be below": func(c *ramptest.Config) { c.BlockTime = -1 },
+		"Decimals must be from":       func(c *ramptest.Config) { c.Decimals = -1 },
+		"Decimals must be from 0":     func(c *ramptest.Config) { c.Decimals = 100_000 },
+		"Confirmations must not be":   func(c *ramptest.Config) { c.Confirmations = -1 },
+		"Timeout must not be":         func(c *ramptest.Config) { c.Timeout = -1 },
+		"MaxBody must not be":         func(c *ramptest.Config) { c.MaxBody = -1 },
+		"FailureStatus must be":       func(c *ramptest.Config) { c.FailureStatus = 42 },
 	} {
+		config := ramptest.Config{Key: c.key, Validator: c.validator, Handler: c.handler}
+		change(&config)
 		_, err := ramptest.New(config)
-		assert.Error(t, err)
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+// An order can be made by hand, if it says what it is about.
+func TestAnOrderOfNobodyIsNotDelivered(t *testing.T) {
+	c, other := newCounter(t), newCounter(t)
+	for want, order := range map[string]*ramptest.Order{
+		"no intent":       {},
+		"another service": other.mint(t),
+	} {
+		assert.ErrorContains(t, c.service.Deliver(t.Context(), order, ramptest.Succeeded), want)
+		assert.ErrorContains(t, c.service.Resend(t.Context(), order), want)
 	}
 }

@@ -115,14 +115,16 @@ func (s *Service) Events() []Event {
 // Timeline prints what happened so far, one event a line with its time since the
 // beginning. An exchange that is not as it should be is shown whole.
 func (s *Service) Timeline() string {
+	const indent = "              "
 	var b strings.Builder
 	fmt.Fprintf(&b, "what happened since %s:\n", s.record.begun.UTC().Format("2006-01-02 15:04:05 MST"))
 	for _, e := range s.Events() {
-		fmt.Fprintf(&b, "%12s  %s\n", "+"+e.Time.Sub(s.record.begun).Round(time.Millisecond).String(), e)
+		line := strings.ReplaceAll(e.String(), "\n", "\n"+indent) // of a stack
+		fmt.Fprintf(&b, "%12s  %s\n", "+"+e.Time.Sub(s.record.begun).Round(time.Millisecond).String(), line)
 		if e.Failed && e.Request != nil {
-			fmt.Fprintf(&b, "%14sasked:    %s\n", "", shorten(e.Request.Body))
+			fmt.Fprintf(&b, "%sasked:    %s\n", indent, shorten(e.Request.Body))
 			if e.Answer != nil {
-				fmt.Fprintf(&b, "%14sanswered: %s\n", "", shorten(e.Answer.Body))
+				fmt.Fprintf(&b, "%sanswered: %s\n", indent, shorten(e.Answer.Body))
 			}
 		}
 	}

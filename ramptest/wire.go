@@ -2,12 +2,15 @@ package ramptest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,6 +28,8 @@ var (
 	// first delivery, which the genuine call follows all the same.
 	ErrForged = errors.New("ramptest: the studio accepted a call whose HMAC is not that of its body")
 )
+
+var errNoStudio = errors.New("ramptest: there is no server of a studio yet: set Config.Game or Config.Handler, or call Service.SetHandler")
 
 // call is one request of the service to the studio.
 type call struct {
@@ -118,14 +123,18 @@ func (s *Service) exchange(ctx context.Context, c call, judge func(*answer) erro
 
 // send makes a call and reads the answer whole.
 func (s *Service) send(ctx context.Context, c call) (*answer, http.Header, error) {
+	studio := s.studio.Load()
+	if studio == nil {
+		return nil, nil, errNoStudio
+	}
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, c.method, s.game+c.path, bytes.NewReader(c.body))
+	request, err := http.NewRequestWithContext(ctx, c.method, studio.address+c.path, bytes.NewReader(c.body))
 	if err != nil {
 		return nil, nil, fmt.Errorf("ramptest: %w", err)
 	}
 	request.Header = c.header()
-	response, err := s.client.Do(request)
+	response, err := studio.client.Do(request)
 	if err != nil {
 		return nil, nil, fmt.Errorf("ramptest: the studio did not answer: %w", err)
 	}
@@ -137,9 +146,11 @@ func (s *Service) send(ctx context.Context, c call) (*answer, http.Header, error
 	return &answer{status: response.StatusCode, body: read}, response.Header, nil
 }
 
-// memory carries requests to a handler without a network. The handler runs in
-// the goroutine of the caller.
-type memory struct{ handler http.Handler }
+// memory carries requests to a handler without a network.
+type memory struct {
+	handler http.Handler
+	running *sync.WaitGroup // has each call of the handler
+}
 
 // RoundTrip gives the handler what a server would have given it.
 func (m memory) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -152,17 +163,26 @@ func (m memory) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	served := httptest.NewRequestWithContext(r.Context(), r.Method, r.URL.String(), bytes.NewReader(body))
+	served := httptest.NewRequestWithContext(r.Context(), r.Method, r.URL.RequestURI(), bytes.NewReader(body))
+	served.Host = cmp.Or(r.Host, r.URL.Host)
 	for name, values := range r.Header {
 		for _, value := range values {
 			served.Header.Add(name, value) // a server, too, gives names their one form
 		}
 	}
 	recorder := httptest.NewRecorder()
-	if err := serve(m.handler, recorder, served); err != nil {
-		return nil, err
+	done := make(chan error, 1)
+	m.running.Go(func() {
+		err := errors.New("the handler ended its goroutine")
+		defer func() { done <- err }() // after runtime.Goexit too, as of a test that fails
+		err = serve(m.handler, recorder, served)
+	})
+	var err error
+	select {
+	case err = <-done:
+	case <-r.Context().Done():
 	}
-	if err := r.Context().Err(); err != nil {
+	if err := cmp.Or(r.Context().Err(), err); err != nil {
 		return nil, err // nobody waits for it any more
 	}
 	response := recorder.Result()
@@ -170,11 +190,16 @@ func (m memory) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// serve calls a handler. Where a server would drop the connection, it fails.
+// serve calls a handler. Where a server would drop the connection, it fails. A
+// server logs the stack of a panic that was not meant, so the error has it.
 func serve(h http.Handler, w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
-		if cause := recover(); cause != nil {
+		switch cause := recover(); cause {
+		case nil:
+		case http.ErrAbortHandler:
 			err = fmt.Errorf("the handler panicked: %v", cause)
+		default:
+			err = fmt.Errorf("the handler panicked: %v\n%s", cause, debug.Stack())
 		}
 	}()
 	h.ServeHTTP(w, r)

@@ -3,8 +3,11 @@ package ramptest_test
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,9 +21,10 @@ import (
 // What a handler sees must be the same over a network and in memory.
 func TestAHandlerInMemorySeesWhatAServerSees(t *testing.T) {
 	type seen struct {
-		method, path, host, body string
-		header                   http.Header
-		length                   int64
+		method, uri, address, proto string
+		host, secure                bool // whether there is one, and whether it came over TLS
+		header                      http.Header
+		length                      int64
 	}
 	var got []seen
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,7 +34,7 @@ func TestAHandlerInMemorySeesWhatAServerSees(t *testing.T) {
 			header.Del(own)
 		}
 		header.Del("X-Hmac-Signature") // of another UUID
-		got = append(got, seen{r.Method, r.URL.Path, "", "", header, min(r.ContentLength, 1)})
+		got = append(got, seen{r.Method, r.RequestURI, r.URL.String(), r.Proto, r.Host != "", r.TLS != nil, header, min(r.ContentLength, 1)})
 		assert.EqualValues(t, r.ContentLength, len(body))
 		w.WriteHeader(http.StatusTeapot)
 	})
@@ -75,13 +79,127 @@ func TestAStudioThatTakesTooLongIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-func TestEitherAURLOrAHandler(t *testing.T) {
+// In memory, a panic is an error that says where, as the log of a server does.
+func TestAPanicOfAHandlerIsAnError(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		handle func()
+		want   string
+		stack  bool
+	}{
+		{"a panic", func() { panic("no such table") }, "the handler panicked: no such table", true},
+		{"a connection that is dropped on purpose", func() { panic(http.ErrAbortHandler) }, "abort Handler", false},
+		{"a test that fails", runtime.Goexit, "the handler ended its goroutine", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := newCounter(t, before(func(http.Handler) http.Handler {
+				return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { test.handle() })
+			}))
+			_, err := c.service.Assets(t.Context(), c.session)
+			assert.ErrorContains(t, err, test.want)
+			assert.Equal(t, test.stack, strings.Contains(err.Error(), "wire_test.go"))
+			assert.Equal(t, test.stack, strings.Contains(c.service.Timeline(), "wire_test.go"))
+		})
+	}
+}
+
+// A server that needs the service to be made is made after it.
+func TestTheHandlerCanComeLater(t *testing.T) {
+	c := newCounter(t)
+	service := ramptest.Start(t, ramptest.Config{Key: c.key, Validator: c.validator})
+	_, err := service.Assets(t.Context(), c.session)
+	assert.ErrorContains(t, err, "call Service.SetHandler")
+
+	chain, err := ramp.NewRPC(service.RPCURL(ramp.Testnet), ramp.WithHTTPClient(service.Client()))
+	require.NoError(t, err)
+	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	require.NoError(t, err)
+	handler, err := ramp.NewHandler(newShop(), c.key, signer, ramp.WithConfirmation(chain, 1))
+	require.NoError(t, err)
+	service.SetHandler(handler)
+
+	client, err := ramp.NewClient(service.URL(), c.key, ramp.WithHTTPClient(service.Client()))
+	require.NoError(t, err)
+	started, err := client.Initialize(t.Context(), request())
+	require.NoError(t, err)
+	_, err = service.Mint(t.Context(), started.UUID, c.session, ramp.NewAmount(10))
+	require.NoError(t, err)
+	sent := service.Advance(time.Minute)
+	require.Len(t, sent, 1)
+	assert.NoError(t, sent[0].Err)
+}
+
+func TestAPlayerHasAWallet(t *testing.T) {
+	c := newCounter(t)
+	order := c.mint(t)
+	assert.Equal(t, order.Request.UserAddress, c.service.Wallet(c.session).Hex())
+	assert.NotEqual(t, c.service.Wallet(c.session), c.service.Wallet(ramp.Session{ID: "session-2"}))
+
+	own, err := ramp.NewKeySigner("0x" + strings.Repeat("42", 32))
+	require.NoError(t, err)
+	c = newCounter(t, func(c *ramptest.Config) {
+		c.Wallet = func(s ramp.Session) *ramp.Signer {
+			if s.ID == "session-1" {
+				return own
+			}
+			return nil
+		}
+	})
+	assert.Equal(t, own.Address().Hex(), c.mint(t).Request.UserAddress)
+	assert.Equal(t, own.Address(), c.service.Wallet(c.session))
+	assert.Zero(t, c.service.Wallet(ramp.Session{ID: "session-2"}))
+	_, err = c.service.Mint(t.Context(), c.initialize(t), ramp.Session{ID: "session-2"}, ramp.NewAmount(10))
+	assert.ErrorContains(t, err, "Config.Wallet has none")
+}
+
+func TestTheAddressOfAService(t *testing.T) {
+	open := func(address string) net.Listener {
+		listener, err := net.Listen("tcp", address)
+		require.NoError(t, err)
+		return listener
+	}
+	for _, test := range []struct {
+		name   string
+		config func(*ramptest.Config)
+		want   string
+	}{
+		{"in memory", func(*ramptest.Config) {}, `^https://memory\.invalid$`},
+		{"on this machine", func(c *ramptest.Config) { c.Listener = open("127.0.0.1:0") }, `^http://127\.0\.0\.1:\d+$`},
+		{"on every address of it", func(c *ramptest.Config) { c.Listener = open("0.0.0.0:0") }, `^http://127\.0\.0\.1:\d+$`},
+		{"as others reach it", func(c *ramptest.Config) { c.PublicURL = "https://desk.example/" }, `^https://desk\.example$`},
+		{"as others reach it over a network", func(c *ramptest.Config) {
+			c.Listener, c.PublicURL = open("0.0.0.0:0"), "https://desk.example"
+		}, `^https://desk\.example$`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := newCounter(t, test.config)
+			assert.Regexp(t, test.want, c.service.URL())
+			assert.Equal(t, c.service.URL()+"/rpc/testnet", c.service.RPCURL(ramp.Testnet))
+		})
+	}
+}
+
+func TestAServiceOfItsOwnClientLeavesNoConnection(t *testing.T) {
+	closed := make(chan struct{})
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			close(closed)
+		}
+	}
+	server.Start()
+	defer server.Close()
 	key, err := ramp.TextKey("key of the console")
 	require.NoError(t, err)
-	_, err = ramptest.New(ramptest.Config{Key: key, Validator: [20]byte{1}, Game: "http://127.0.0.1:1", Handler: http.NotFoundHandler()})
-	assert.ErrorContains(t, err, "exclude each other")
-	_, err = ramptest.New(ramptest.Config{Key: key, Validator: [20]byte{1}, Handler: http.NotFoundHandler(), Speed: -1})
-	assert.ErrorContains(t, err, "Speed")
+	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: [20]byte{1}, Game: server.URL})
+	_, err = service.Assets(t.Context(), ramp.Session{ID: "session-1"})
+	assert.ErrorContains(t, err, "HTTP 404")
+	service.Close()
+	select {
+	case <-closed:
+	case <-time.After(10 * time.Second):
+		t.Error("the connection stayed open")
+	}
 }
 
 // A service in memory can be put behind a server of one's own.
