@@ -1,11 +1,8 @@
 package ramptest
 
 import (
-	"context"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"math/big"
 	"slices"
 	"sync"
@@ -13,7 +10,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
-	"github.com/ethereum/go-ethereum/rlp"
 	ramp "github.com/token-ramp/ramp-go"
 )
 
@@ -41,7 +37,8 @@ type chain struct {
 	forks    []uint64 // the first block of each branch that replaced another
 	filled   map[uint64][]*transaction
 	known    map[common.Hash]*transaction
-	nonces   map[common.Address]uint64
+	nonces   map[common.Address]uint64   // of the next transaction
+	done     map[common.Address]uint64   // transactions in blocks
 	spent    map[common.Address]*big.Int // wei that is gone
 	holdings map[holding]*big.Int        // tokens that came or went
 }
@@ -99,6 +96,7 @@ func newChain(network ramp.Network, config *Config, now func() time.Time) *chain
 		filled:    make(map[uint64][]*transaction),
 		known:     make(map[common.Hash]*transaction),
 		nonces:    make(map[common.Address]uint64),
+		done:      make(map[common.Address]uint64),
 		spent:     make(map[common.Address]*big.Int),
 		holdings:  make(map[holding]*big.Int),
 	}
@@ -223,6 +221,7 @@ func (c *chain) put(t *transaction, block uint64) {
 // execute does what a transaction is told to do. One that spends what is not
 // there fails, whatever it is told.
 func (c *chain) execute(t *transaction) {
+	c.done[t.from]++
 	payer := t.from
 	if t.feePayer != (common.Address{}) {
 		payer = t.feePayer
@@ -394,136 +393,3 @@ func number(text string) (q ramp.Quantity) {
 	}
 	return q
 }
-
-// dynamicFee is a transaction of type 0x2 as it is signed and hashed.
-type dynamicFee struct {
-	ChainID    *big.Int
-	Nonce      uint64
-	TipCap     *big.Int
-	FeeCap     *big.Int
-	Gas        uint64
-	To         []byte
-	Value      *big.Int
-	Data       []byte
-	AccessList []rlp.RawValue
-	V          *big.Int `rlp:"optional"`
-	R          *big.Int `rlp:"optional"`
-	S          *big.Int `rlp:"optional"`
-}
-
-const dynamicFeeType, feeDelegatedType = 0x2, 0x7
-
-func (d *dynamicFee) hash() (common.Hash, error) {
-	list, err := rlp.EncodeToBytes(d)
-	return crypto.Keccak256Hash([]byte{dynamicFeeType}, list), err
-}
-
-// sign makes a transaction of an order: from a wallet, to the token's contract.
-// The hash is that of what the sender signs, whoever pays (and of any other
-// type too: a node alone knows how that is hashed).
-func (c *chain) sign(ctx context.Context, wallet *ramp.Signer, to common.Address, input []byte, kind uint64) (*transaction, error) {
-	c.mu.Lock()
-	nonce := c.nonces[wallet.Address()]
-	c.mu.Unlock()
-	d := dynamicFee{ChainID: new(big.Int).SetUint64(c.id), Nonce: nonce, TipCap: big.NewInt(1e9), FeeCap: big.NewInt(gasPrice),
-		Gas: 2 * gasOfOrder, To: to[:], Value: new(big.Int), Data: input}
-	unsigned, err := d.hash()
-	if err != nil {
-		return nil, err
-	}
-	signature, err := wallet.Sign(ctx, ramp.Digest(unsigned))
-	if err != nil {
-		return nil, err
-	}
-	d.V, d.R, d.S = signatureParts(signature)
-	hash, err := d.hash()
-	if err != nil {
-		return nil, err
-	}
-	return &transaction{hash: hash, kind: kind, from: wallet.Address(), to: &to, nonce: nonce, value: new(big.Int),
-		gas: d.Gas, input: input, signature: signature, gasUsed: gasOfOrder}, nil
-}
-
-// signatureParts are v as 0 or 1, r and s.
-func signatureParts(s ramp.Signature) (v, r, ss *big.Int) {
-	return big.NewInt(int64(s[64]) - 27), new(big.Int).SetBytes(s[:32]), new(big.Int).SetBytes(s[32:64])
-}
-
-// decode reads a transaction that a wallet has signed: of type 0x2, or of type
-// 0x7, which is a list that begins with what the sender signed, and ends with the
-// fee payer and its signature.
-func (c *chain) decode(raw []byte) (*transaction, error) {
-	if len(raw) == 0 || raw[0] != dynamicFeeType && raw[0] != feeDelegatedType {
-		return nil, errors.New("transaction type not supported")
-	}
-	t := &transaction{kind: uint64(raw[0]), gasUsed: gasOfTransfer}
-	var d dynamicFee
-	if t.kind == dynamicFeeType {
-		if err := rlp.DecodeBytes(raw[1:], &d); err != nil {
-			return nil, err
-		}
-	} else {
-		var both struct {
-			Sender     dynamicFee
-			FeePayer   common.Address
-			FV, FR, FS *big.Int
-		}
-		if err := rlp.DecodeBytes(raw[1:], &both); err != nil {
-			return nil, err
-		}
-		d, t.feePayer = both.Sender, both.FeePayer
-		var err error
-		if t.sponsor, err = joinSignature(both.FV, both.FR, both.FS); err != nil {
-			return nil, err
-		}
-	}
-	if d.ChainID.Cmp(new(big.Int).SetUint64(c.id)) != 0 {
-		return nil, fmt.Errorf("invalid chain id for signer: have %s want %d", d.ChainID, c.id)
-	}
-	var err error
-	if t.signature, err = joinSignature(d.V, d.R, d.S); err != nil {
-		return nil, err
-	}
-	if t.hash, err = d.hash(); err != nil {
-		return nil, err
-	}
-	unsigned := d
-	unsigned.V, unsigned.R, unsigned.S = nil, nil, nil
-	signed, err := unsigned.hash()
-	if err != nil {
-		return nil, err
-	}
-	if t.from, err = ramp.Recover(ramp.Digest(signed), t.signature); err != nil {
-		return nil, errors.New("invalid sender")
-	}
-	t.nonce, t.value, t.gas, t.input = d.Nonce, d.Value, d.Gas, d.Data
-	if len(d.To) > 0 {
-		to := common.BytesToAddress(d.To)
-		t.to = &to
-		c.readTransfer(t)
-	}
-	return t, nil
-}
-
-func joinSignature(v, r, s *big.Int) (ramp.Signature, error) {
-	var joined ramp.Signature
-	if v == nil || r == nil || s == nil || v.BitLen() > 1 || r.BitLen() > 256 || s.BitLen() > 256 {
-		return joined, errors.New("the transaction is not signed")
-	}
-	r.FillBytes(joined[:32])
-	s.FillBytes(joined[32:64])
-	joined[64] = byte(v.Uint64()) + 27
-	return joined, nil
-}
-
-// readTransfer finds out whether a transaction calls transfer(address,uint256)
-// of a token, as every wallet can.
-func (c *chain) readTransfer(t *transaction) {
-	if len(t.input) == 68 && [4]byte(t.input) == selector("transfer(address,uint256)") {
-		t.moves = []move{{token: *t.to, from: t.from, to: common.BytesToAddress(t.input[4:36]), amount: new(big.Int).SetBytes(t.input[36:])}}
-		t.gasUsed = gasOfOrder
-	}
-}
-
-// selector is how a function of a contract is called.
-func selector(signature string) [4]byte { return [4]byte(crypto.Keccak256([]byte(signature))) }

@@ -61,7 +61,7 @@ func (s *Service) initialize(w http.ResponseWriter, r *http.Request) {
 	secrets := secretsOf(r.Header)
 	event.Request = &Message{Method: r.Method, Path: r.URL.Path, Header: redactHeader(r.Header, secrets), Body: redactBody(body, secrets)}
 
-	status, answer := s.decide(body, err, r.Header.Get(ramp.HeaderHMAC), &event)
+	status, answer := s.decide(r, body, err, &event)
 	text, err := json.Marshal(answer)
 	if err != nil {
 		panic(err) // numbers and strings
@@ -82,7 +82,7 @@ func (s *Service) initialize(w http.ResponseWriter, r *http.Request) {
 }
 
 // decide decides on an initialize call.
-func (s *Service) decide(body []byte, unread error, signature string, event *Event) (int, envelope) {
+func (s *Service) decide(r *http.Request, body []byte, unread error, event *Event) (int, envelope) {
 	fail := func(code int, data string) (int, envelope) {
 		event.Outcome, event.Failed = data, true
 		status := code
@@ -104,6 +104,12 @@ func (s *Service) decide(body []byte, unread error, signature string, event *Eve
 		}
 	}
 
+	switch status := s.refusal(r); status {
+	case http.StatusForbidden:
+		return fail(status, "a page of another site has no access")
+	case http.StatusUnsupportedMediaType:
+		return fail(status, "Content-Type must be application/json")
+	}
 	s.mu.Lock()
 	if len(s.failing) > 0 {
 		scripted := s.failing[0]
@@ -114,7 +120,7 @@ func (s *Service) decide(body []byte, unread error, signature string, event *Eve
 	}
 	s.mu.Unlock()
 
-	switch {
+	switch signature := r.Header.Get(ramp.HeaderHMAC); {
 	case unread != nil:
 		return fail(http.StatusBadRequest, "the body did not come whole")
 	case signature == "":

@@ -1,7 +1,6 @@
 package ramptest
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -35,10 +34,10 @@ const (
 type rpcError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
-	Data    string `json:"data,omitempty"`
+	Data    string `json:"data"`
 }
 
-func (e *rpcError) Error() string { return fmt.Sprintf("%d %s", e.Code, e.Message) }
+func (e *rpcError) Error() string { return fmt.Sprintf("%d %s: %s", e.Code, e.Message, e.Data) }
 
 func newRPCError(code int, data string) *rpcError {
 	message := "Server error"
@@ -60,10 +59,10 @@ func newRPCError(code int, data string) *rpcError {
 }
 
 type rpcRequest struct {
-	Version string            `json:"jsonrpc"`
-	ID      json.RawMessage   `json:"id"`
-	Method  string            `json:"method"`
-	Params  []json.RawMessage `json:"params"`
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"` // nil if there is none
+	Method  string          `json:"method"`
+	Params  json.RawMessage `json:"params"`
 }
 
 type rpcAnswer struct {
@@ -85,13 +84,17 @@ func (a rpcAnswer) MarshalJSON() ([]byte, error) {
 }
 
 // FailRPC lets the next requests to the chains fail, one for each code, in this
-// order, whatever they ask. A code below 0 is one of JSON-RPC (interface 7.3),
-// any other an HTTP status, such as 429.
+// order, whatever they ask. A code below 100 is one of JSON-RPC: those of the
+// interface (7.3) are below 0, and 3 is a contract that refuses. Any other is an
+// HTTP status; 429 comes with a Retry-After of 1 second. 0 lets a request through.
 func (s *Service) FailRPC(codes ...int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failRPC = append(s.failRPC, codes...)
 }
+
+// mostBatch is how many requests a batch may have.
+const mostBatch = 1000
 
 // serveRPC answers a request to a chain (interface 4.4), or a batch of them.
 func (s *Service) serveRPC(w http.ResponseWriter, r *http.Request) {
@@ -104,6 +107,9 @@ func (s *Service) serveRPC(w http.ResponseWriter, r *http.Request) {
 	event.Took = s.Now().Sub(event.Time)
 	s.record.add(event)
 	w.Header().Set("Content-Type", "application/json")
+	if status == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "1")
+	}
 	w.WriteHeader(status)
 	_, _ = w.Write(text) // the caller is gone: nobody is left to tell
 }
@@ -112,6 +118,9 @@ func (s *Service) rpc(r *http.Request, body []byte, unread error, event *Event) 
 	refuse := func(status int) (int, []byte) {
 		event.Outcome, event.Failed = http.StatusText(status), true
 		return status, nil
+	}
+	if status := s.refusal(r); status != 0 {
+		return refuse(status)
 	}
 	s.mu.Lock()
 	scripted := 0
@@ -122,7 +131,7 @@ func (s *Service) rpc(r *http.Request, body []byte, unread error, event *Event) 
 	s.mu.Unlock()
 	c := s.chains[ramp.Network(r.PathValue("network"))]
 	switch {
-	case scripted > 0:
+	case scripted >= 100:
 		return refuse(scripted)
 	case c == nil:
 		return refuse(http.StatusNotFound)
@@ -132,23 +141,9 @@ func (s *Service) rpc(r *http.Request, body []byte, unread error, event *Event) 
 		return refuse(http.StatusRequestEntityTooLarge)
 	}
 
-	answerTo := func(raw json.RawMessage) rpcAnswer {
-		a := s.answerRPC(c, raw, scripted)
-		if a.Error != nil {
-			event.Outcome = a.Error.Error() // a refusal may be what was wanted
-		}
-		return a
-	}
-	var whole any
-	var batch []json.RawMessage
-	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) && json.Unmarshal(body, &batch) == nil && len(batch) > 0 {
-		answers := make([]rpcAnswer, len(batch))
-		for i, raw := range batch {
-			answers[i] = answerTo(raw)
-		}
-		whole = answers
-	} else {
-		whole = answerTo(body)
+	whole := s.answerBody(c, body, scripted, event)
+	if whole == nil {
+		return http.StatusOK, nil
 	}
 	text, err := json.Marshal(whole)
 	if err != nil {
@@ -157,33 +152,83 @@ func (s *Service) rpc(r *http.Request, body []byte, unread error, event *Event) 
 	return http.StatusOK, text
 }
 
-// answerRPC answers one request.
-func (s *Service) answerRPC(c *chain, raw json.RawMessage, scripted int) rpcAnswer {
-	a := rpcAnswer{Version: "2.0", ID: json.RawMessage("null")}
+// answerBody answers a request or a batch; with nil, if nobody wants an answer.
+func (s *Service) answerBody(c *chain, body []byte, scripted int, event *Event) any {
+	fail := func(code int, data string) any {
+		a := failed(nil, newRPCError(code, data))
+		event.Outcome = a.Error.Error()
+		return a
+	}
+	body, err := exact(body)
+	if err != nil {
+		return fail(parseError, "the body is not JSON")
+	}
+	var requests []json.RawMessage
+	batch := json.Unmarshal(body, &requests) == nil && requests != nil
+	if !batch {
+		requests = []json.RawMessage{body}
+	}
+	if len(requests) == 0 || len(requests) > mostBatch {
+		return fail(invalidRequest, fmt.Sprintf("a batch has 1 to %d requests", mostBatch))
+	}
+	var answers []*rpcAnswer
+	for _, raw := range requests {
+		a := s.answerRPC(c, raw, scripted)
+		if a == nil {
+			continue
+		}
+		if a.Error != nil {
+			event.Outcome = a.Error.Error() // a refusal may be what was wanted
+		}
+		answers = append(answers, a)
+	}
+	switch {
+	case len(answers) == 0:
+		return nil
+	case batch:
+		return answers
+	default:
+		return answers[0]
+	}
+}
+
+// failed is an answer without a result.
+func failed(id json.RawMessage, err *rpcError) *rpcAnswer {
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	return &rpcAnswer{Version: "2.0", ID: id, Error: err}
+}
+
+// answerRPC answers one request; with nil, if it is a notification.
+func (s *Service) answerRPC(c *chain, raw json.RawMessage, scripted int) *rpcAnswer {
 	var request rpcRequest
-	switch err := json.Unmarshal(raw, &request); {
-	case err != nil && !json.Valid(raw):
-		a.Error = newRPCError(parseError, "")
-		return a
-	case err != nil, request.Version != "2.0", request.Method == "":
-		a.Error = newRPCError(invalidRequest, "")
-		return a
+	if json.Unmarshal(raw, &request) != nil || request.Version != "2.0" || request.Method == "" || !isID(request.ID) {
+		return failed(nil, newRPCError(invalidRequest, "a request has jsonrpc 2.0, a method, params, and a number or a text as id"))
 	}
-	if request.ID != nil {
-		a.ID = request.ID
-	}
-	if scripted < 0 {
+	var list params
+	a := &rpcAnswer{Version: "2.0", ID: request.ID}
+	switch {
+	case scripted != 0:
 		a.Error = newRPCError(scripted, "scripted")
-		return a
+	case request.Params != nil && json.Unmarshal(request.Params, &list) != nil:
+		a.Error = newRPCError(invalidParams, "params is no array")
+	default:
+		var err error
+		a.Result, err = s.method(c, request.Method, list)
+		if err != nil && !errors.As(err, &a.Error) {
+			a.Error = newRPCError(serverError, request.Method)
+			a.Error.Message = err.Error()
+		}
 	}
-	var err error
-	a.Result, err = s.method(c, request.Method, params(request.Params))
-	if err != nil && !errors.As(err, &a.Error) {
-		a.Error = newRPCError(serverError, "")
-		a.Error.Message = err.Error()
+	if request.ID == nil {
+		return nil
 	}
 	return a
 }
+
+// isID says whether an id is a number, a text or null, or is not there.
+func isID(id json.RawMessage) bool { return len(id) == 0 || !strings.ContainsRune("{[tf", rune(id[0])) }
 
 // params are the parameters of a method, read by their place.
 type params []json.RawMessage
@@ -221,7 +266,10 @@ func (s *Service) method(c *chain, name string, p params) (any, error) {
 		return (*hexutil.Big)(c.balance(owner)), err
 	case "eth_getTransactionCount":
 		owner, err := c.ownerNow(p)
-		return hexutil.Uint64(c.nonces[owner]), err
+		if len(p) > 1 && string(p[1]) == `"pending"` {
+			return hexutil.Uint64(c.nonces[owner]), err
+		}
+		return hexutil.Uint64(c.done[owner]), err
 	case "eth_getBlockByNumber", "eth_getBlockByHash":
 		return c.blockMethod(name, p)
 	case "eth_getTransactionByHash", "eth_getTransactionReceipt":
@@ -254,7 +302,7 @@ func (s *Service) method(c *chain, name string, p params) (any, error) {
 	case "eth_getLogs":
 		return c.getLogs(p)
 	default:
-		return nil, newRPCError(methodNotFound, name)
+		return nil, newRPCError(methodNotFound, shorten(name))
 	}
 }
 
@@ -370,12 +418,19 @@ func (c *chain) transactionJSON(t *transaction) object {
 	o := object{
 		"type": hexutil.Uint64(t.kind), "hash": t.hash, "chainId": hexutil.Uint64(c.id), "nonce": hexutil.Uint64(t.nonce),
 		"from": t.from, "to": t.to, "value": (*hexutil.Big)(t.value), "gas": hexutil.Uint64(t.gas),
-		"gasPrice": hexutil.Uint64(gasPrice), "maxFeePerGas": hexutil.Uint64(gasPrice),
-		"maxPriorityFeePerGas": hexutil.Uint64(1e9), "input": hexutil.Bytes(t.input), "accessList": []any{},
+		"gasPrice": hexutil.Uint64(gasPrice), "input": hexutil.Bytes(t.input),
 		"v": (*hexutil.Big)(v), "r": (*hexutil.Big)(r), "s": (*hexutil.Big)(s),
 		"blockHash": nil, "blockNumber": nil, "transactionIndex": nil,
 	}
-	if t.kind == dynamicFeeType {
+	switch {
+	case t.kind == legacyType:
+		o["v"] = hexutil.Uint64(35 + 2*c.id + v.Uint64())
+	case t.kind == accessListType:
+		o["accessList"] = []any{}
+	default:
+		o["accessList"], o["maxFeePerGas"], o["maxPriorityFeePerGas"] = []any{}, hexutil.Uint64(gasPrice), hexutil.Uint64(1e9)
+	}
+	if t.kind == accessListType || t.kind == dynamicFeeType {
 		o["yParity"] = (*hexutil.Big)(v)
 	}
 	if t.kind == feeDelegatedType {
@@ -420,7 +475,7 @@ func (c *chain) logsJSON(t *transaction, logs []ramp.Log) []ramp.Log {
 }
 
 type callRequest struct {
-	From  common.Address  `json:"from"`
+	From  *common.Address `json:"from"`
 	To    *common.Address `json:"to"`
 	Gas   hexutil.Uint64  `json:"gas"`
 	Value *hexutil.Big    `json:"value"`
@@ -575,9 +630,12 @@ func (s *Service) sendTransaction(c *chain, name string, p params) (any, error) 
 		if err := p.read(0, &request, true); err != nil {
 			return nil, err
 		}
-		t = c.unsigned(&request)
+		if request.From == nil {
+			return nil, newRPCError(invalidParams, "from is required")
+		}
+		t = c.unsigned(*request.From, &request)
 	default:
-		return nil, newRPCError(methodNotFound, name)
+		return nil, newRPCError(methodNotFound, shorten(name))
 	}
 	if err := c.accept(t); err != nil {
 		return nil, err
@@ -611,10 +669,10 @@ func (c *chain) accept(t *transaction) error {
 }
 
 // unsigned makes the transaction that a node would sign.
-func (c *chain) unsigned(r *callRequest) *transaction {
+func (c *chain) unsigned(from common.Address, r *callRequest) *transaction {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := &transaction{kind: dynamicFeeType, from: r.From, to: r.To, nonce: c.nonces[r.From], value: new(big.Int),
+	t := &transaction{kind: dynamicFeeType, from: from, to: r.To, nonce: c.nonces[from], value: new(big.Int),
 		gas: uint64(r.Gas), input: r.data(), gasUsed: gasOfTransfer}
 	if r.Value != nil {
 		t.value = r.Value.ToInt()

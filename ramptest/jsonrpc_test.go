@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/big"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -194,18 +195,48 @@ func TestTheNetworksAreApart(t *testing.T) {
 
 func TestTheChainRefusesAsTheInterfaceSays(t *testing.T) {
 	c := newCounter(t)
-	for body, want := range map[string]string{
-		`{`:  `{"error":{"code":-32700,"message":"Parse error"},"id":null,"jsonrpc":"2.0"}`,
-		`[]`: `{"error":{"code":-32600,"message":"Invalid Request"},"id":null,"jsonrpc":"2.0"}`,
-		`7`:  `{"error":{"code":-32600,"message":"Invalid Request"},"id":null,"jsonrpc":"2.0"}`,
-		`{"jsonrpc":"1.0","id":1,"method":"eth_blockNumber"}`:                                                   `{"error":{"code":-32600,"message":"Invalid Request"},"id":null,"jsonrpc":"2.0"}`,
-		`{"jsonrpc":"2.0","id":1,"method":"eth_mine","params":[]}`:                                              `{"error":{"code":-32601,"message":"Method not found","data":"eth_mine"},"id":1,"jsonrpc":"2.0"}`,
-		`{"jsonrpc":"2.0","id":"a","method":"eth_getBalance","params":[]}`:                                      `{"error":{"code":-32602,"message":"Invalid params","data":"missing value for required argument 0"},"id":"a","jsonrpc":"2.0"}`,
-		`[{"jsonrpc":"2.0","id":1,"method":"net_version"},{"jsonrpc":"2.0","id":2,"method":"eth_blockNumber"}]`: `[{"id":1,"jsonrpc":"2.0","result":"7002"},{"id":2,"jsonrpc":"2.0","result":"0x0"}]`,
+	failure := func(id, code string) string {
+		return `{"error":{"code":` + code + `"},"id":` + id + `,"jsonrpc":"2.0"}`
+	}
+	parse := failure("null", `-32700,"message":"Parse error","data":"the body is not JSON`)
+	batch := failure("null", `-32600,"message":"Invalid Request","data":"a batch has 1 to 1000 requests`)
+	invalid := failure("null", `-32600,"message":"Invalid Request","data":"a request has jsonrpc 2.0, a method, params, and a number or a text as id`)
+	params := func(data string) string { return failure("7", `-32602,"message":"Invalid params","data":"`+data) }
+	const version = `{"id":7,"jsonrpc":"2.0","result":"7002"}`
+	for _, test := range []struct{ body, want string }{
+		{`{`, parse},
+		{``, parse},
+		{`{}{}`, parse},
+		{`[]`, batch},
+		{`[1` + strings.Repeat(",1", 1000) + `]`, batch},
+		{`7`, invalid},
+		{`null`, invalid},
+		{`[7]`, "[" + invalid + "]"},
+		{`{"jsonrpc":"1.0","id":7,"method":"net_version"}`, invalid},
+		{`{"JSONRPC":"2.0","id":7,"method":"net_version"}`, invalid},
+		{`{"jsonrpc":"2.0","id":{},"method":"net_version"}`, invalid},
+		{`{"jsonrpc":"2.0","id":7}`, invalid},
+		{`{"jsonrpc":"2.0","id":7,"method":"eth_mine"}`, failure("7", `-32601,"message":"Method not found","data":"eth_mine`)},
+		{`{"jsonrpc":"2.0","id":"a","method":"eth_getBalance","params":[]}`,
+			failure(`"a"`, `-32602,"message":"Invalid params","data":"missing value for required argument 0`)},
+		{`{"jsonrpc":"2.0","id":7,"method":"net_version","params":{}}`, params("params is no array")},
+		{`{"jsonrpc":"2.0","id":7,"method":"net_version","params":"x"}`, params("params is no array")},
+		{`{"jsonrpc":"2.0","id":7,"method":"eth_sendTransaction","params":[{"to":"` + token + `"}]}`, params("from is required")},
+		{`{"jsonrpc":"2.0","id":7,"method":"eth_getBalance","params":["` + token + `","earliest"]}`,
+			failure("7", `-32000,"message":"the state of another block than the latest is not kept","data":"eth_getBalance`)},
+
+		// The answer is there, where one is wanted.
+		{`{"jsonrpc":"2.0","id":7,"method":"net_version"}`, version},
+		{`{"jsonrpc":"2.0","id":7,"method":"net_version","params":null}`, version},
+		{`[{"jsonrpc":"2.0","id":7,"method":"net_version"},{"jsonrpc":"2.0","method":"net_version"}]`, "[" + version + "]"},
+		{`{"jsonrpc":"2.0","method":"net_version"}`, ""},
+		{`{"jsonrpc":"2.0","method":"eth_mine"}`, ""},
+		{`[{"jsonrpc":"2.0","method":"net_version"}]`, ""},
+		{`{"jsonrpc":"2.0","id":null,"method":"net_version"}`, `{"id":null,"jsonrpc":"2.0","result":"7002"}`},
 	} {
-		status, got := c.post(t, ramp.Testnet, body)
+		status, got := c.post(t, ramp.Testnet, test.body)
 		assert.Equal(t, 200, status)
-		assert.Equal(t, want, got, body)
+		assert.Equal(t, test.want, got, test.body)
 	}
 	for method, params := range map[string]string{
 		"eth_getBalance":            `"0x1","latest"`,
@@ -217,18 +248,75 @@ func TestTheChainRefusesAsTheInterfaceSays(t *testing.T) {
 		assert.Contains(t, c.rpc(t, method, params), "-32602", method)
 	}
 	assert.Contains(t, c.rpc(t, "eth_call", `{"to":"`+token+`","data":"0x12345678"},"latest"`), "3 execution reverted 0x")
-	assert.Contains(t, c.rpc(t, "eth_getBalance", `"`+token+`","earliest"`), "-32000 the state")
 	assert.Contains(t, c.rpc(t, "eth_getLogs", `{"fromBlock":"0x1","toBlock":"0x0"}`), "-32602")
+}
+
+// What a page of another site can send must not reach the API. A program may.
+func TestTheAPIIsForPrograms(t *testing.T) {
+	c := newCounter(t)
+	for _, test := range []struct {
+		name, host, origin, media string
+		status                    int
+	}{
+		{"a program", "127.0.0.1:8090", "", "application/json", 200},
+		{"a program that says more of JSON", "127.0.0.1:8090", "", "application/json; charset=utf-8", 200},
+		{"a program that uses another name", "host.docker.internal", "", "application/json", 200},
+		{"a page of this service", "127.0.0.1:8090", "http://127.0.0.1:8090", "application/json", 200},
+		{"a page of another site", "127.0.0.1:8090", "https://evil.example", "application/json", 403},
+		{"a page without a site", "127.0.0.1:8090", "null", "application/json", 403},
+		{"a site whose name was made to point here", "evil.example", "http://evil.example", "application/json", 403},
+		{"a form", "127.0.0.1:8090", "", "text/plain", 415},
+		{"a program that does not say what it sends", "127.0.0.1:8090", "", "", 415},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for path, refused := range map[string]int{"/rpc/testnet": test.status, "/api/v2/initialize": max(test.status, 400)} {
+				r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(`{}`))
+				r.Host = test.host
+				for name, value := range map[string]string{"Origin": test.origin, "Content-Type": test.media} {
+					if value != "" {
+						r.Header.Set(name, value)
+					}
+				}
+				w := httptest.NewRecorder()
+				c.service.ServeHTTP(w, r)
+				assert.Equal(t, refused, w.Code, path) // without a signature, initialize says 400
+			}
+		})
+	}
 }
 
 func TestTheChainCanBeScriptedToFail(t *testing.T) {
 	c := newCounter(t)
-	c.service.FailRPC(-32603, -32000, 429)
+	c.service.FailRPC(-32603, 0, -32000, 3, 429, 503)
 	assert.Equal(t, "-32603 Internal error scripted", c.rpc(t, "eth_blockNumber", ""))
+	assert.Equal(t, "0x0", c.rpc(t, "eth_blockNumber", ""), "0 lets one through")
 	assert.Equal(t, "-32000 Server error scripted", c.rpc(t, "eth_blockNumber", ""))
-	status, _ := c.post(t, ramp.Testnet, `{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}`)
-	assert.Equal(t, 429, status)
+	assert.Equal(t, "3 execution reverted scripted", c.rpc(t, "eth_blockNumber", ""))
+	for _, want := range []struct {
+		status int
+		after  string
+	}{{429, "1"}, {503, ""}} {
+		answer, err := c.service.Client().Post(c.service.RPCURL(ramp.Testnet), "application/json", strings.NewReader(`{}`))
+		require.NoError(t, err)
+		assert.Equal(t, want.status, answer.StatusCode)
+		assert.Equal(t, want.after, answer.Header.Get("Retry-After"))
+	}
 	assert.Equal(t, "0x0", c.rpc(t, "eth_blockNumber", ""))
+}
+
+// A wallet signs its next transaction with what is pending counted, and looks at
+// what is in blocks without it.
+func TestATransactionThatIsPendingIsNotCountedYet(t *testing.T) {
+	c := newCounter(t)
+	order := c.mint(t)
+	count := func(tag string) any {
+		return c.rpc(t, "eth_getTransactionCount", fmt.Sprintf("%q,%q", order.Request.UserAddress, tag))
+	}
+	assert.Equal(t, "0x0", count("latest"))
+	assert.Equal(t, "0x1", count("pending"))
+	c.service.Advance(time.Minute)
+	assert.Equal(t, "0x1", count("latest"))
+	assert.Equal(t, "0x1", count("pending"))
 }
 
 func TestWhoMayCallTheChainIsASwitch(t *testing.T) {
@@ -276,6 +364,79 @@ func encode(t *testing.T, kind byte, list any) string {
 	raw, err := rlp.EncodeToBytes(list)
 	require.NoError(t, err)
 	return fmt.Sprintf("%q", hexutil.Encode(append([]byte{kind}, raw...)))
+}
+
+// rawLegacy and rawAccessListed are what older wallets send.
+type rawLegacy struct {
+	Nonce    uint64
+	GasPrice *big.Int
+	Gas      uint64
+	To       common.Address
+	Value    *big.Int
+	Data     []byte
+	V, R, S  *big.Int
+}
+
+type rawAccessListed struct {
+	ChainID    uint64
+	Nonce      uint64
+	GasPrice   *big.Int
+	Gas        uint64
+	To         common.Address
+	Value      *big.Int
+	Data       []byte
+	AccessList []uint64
+	V, R, S    *big.Int `rlp:"optional"`
+}
+
+func TestTheChainReadsOlderTransactions(t *testing.T) {
+	c := newCounter(t)
+	wallet, err := ramp.NewKeySigner("0x" + strings.Repeat("42", 32))
+	require.NoError(t, err)
+	signed := func(prefix []byte, list any) (y int64, r, s *big.Int) {
+		raw, err := rlp.EncodeToBytes(list)
+		require.NoError(t, err)
+		signature, err := wallet.Sign(t.Context(), ramp.Digest(crypto.Keccak256(prefix, raw)))
+		require.NoError(t, err)
+		return int64(signature[64]) - 27, new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:64])
+	}
+	send := func(prefix []byte, list any) any {
+		raw, err := rlp.EncodeToBytes(list)
+		require.NoError(t, err)
+		return c.rpc(t, "eth_sendRawTransaction", fmt.Sprintf("%q", hexutil.Encode(append(prefix, raw...))))
+	}
+
+	old := rawLegacy{GasPrice: big.NewInt(1), Gas: 21_000, To: common.HexToAddress(token), Value: big.NewInt(7),
+		V: big.NewInt(7002), R: new(big.Int), S: new(big.Int)} // which is signed in place of a signature (EIP-155)
+	y, r, s := signed(nil, old)
+	old.V, old.R, old.S = big.NewInt(35+2*7002+y), r, s
+	listed := rawAccessListed{ChainID: 7002, Nonce: 1, GasPrice: big.NewInt(1), Gas: 21_000, To: common.HexToAddress(token), Value: big.NewInt(7)}
+	y, listed.R, listed.S = signed([]byte{1}, listed)
+	listed.V = big.NewInt(y)
+
+	for _, test := range []struct {
+		prefix []byte
+		list   any
+		kind   string
+	}{{nil, old, "0x0"}, {[]byte{1}, listed, "0x1"}} {
+		raw, err := rlp.EncodeToBytes(test.list)
+		require.NoError(t, err)
+		hash := send(test.prefix, test.list)
+		assert.Equal(t, crypto.Keccak256Hash(test.prefix, raw).Hex(), hash)
+		c.service.Advance(time.Second)
+		transaction := c.rpc(t, "eth_getTransactionByHash", fmt.Sprintf("%q", hash)).(map[string]any)
+		assert.Equal(t, strings.ToLower(wallet.Address().Hex()), transaction["from"])
+		assert.Equal(t, test.kind, transaction["type"])
+		assert.NotContains(t, transaction, "maxFeePerGas")
+		assert.Equal(t, "0x1", c.rpc(t, "eth_getTransactionReceipt", fmt.Sprintf("%q", hash)).(map[string]any)["status"])
+	}
+
+	unprotected := old
+	unprotected.V = big.NewInt(27)
+	assert.Contains(t, send(nil, unprotected), "only replay-protected")
+	foreign := old
+	foreign.V = big.NewInt(37)
+	assert.Contains(t, send(nil, foreign), "invalid chain id")
 }
 
 func TestASponsorPaysTheGas(t *testing.T) {
@@ -349,7 +510,7 @@ func TestAWalletCanSendTransactions(t *testing.T) {
 		"nonce too high":     sign(high),
 		"insufficient funds": sign(rich),
 		"invalid chain id":   sign(far),
-		"not supported":      {1, 2, 3},
+		"not supported":      {4, 2, 3},
 		"rlp":                {2, 3},
 	} {
 		assert.Contains(t, c.rpc(t, "eth_sendRawTransaction", fmt.Sprintf("%q", hexutil.Encode(raw))), want)

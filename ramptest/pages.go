@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"maps"
 	"math/big"
+	"mime"
 	"net"
 	"net/http"
 	"net/url"
@@ -150,6 +151,21 @@ func (s *Service) guarded(page http.HandlerFunc) http.Handler {
 			page(w, r)
 		}
 	})
+}
+
+// refusal is the HTTP status that keeps pages of other sites from the API: what
+// they send has an Origin, or is not called JSON. It is 0 for a program, which may
+// use any name of the service.
+func (s *Service) refusal(r *http.Request) int {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case r.Header.Get("Origin") != "" && !(s.isOurs(r.Host) && sameOrigin(r)):
+		return http.StatusForbidden
+	case err != nil || media != "application/json":
+		return http.StatusUnsupportedMediaType
+	default:
+		return 0
+	}
 }
 
 // isOurs says whether the service may be reached under the name of a host: one of

@@ -130,6 +130,7 @@ func TestInitializeFailsAsTheInterfaceSays(t *testing.T) {
 	} {
 		post, err := http.NewRequest(http.MethodPost, d.service.URL()+"/api/v2/initialize", strings.NewReader(test.body))
 		require.NoError(t, err)
+		post.Header.Set("Content-Type", "application/json")
 		if test.signed {
 			post.Header.Set("X-HMAC-SIGNATURE", d.key.Sign([]byte(test.body)))
 		}

@@ -55,15 +55,20 @@ type Message struct {
 	Body   string      `json:"body,omitempty"`
 }
 
-// mostEvents is how far back the record goes. A service on a desk may run for
-// weeks, with somebody who asks its chain every second.
-const mostEvents = 10_000
+// How far back the record goes. A service on a desk may run for weeks, with
+// somebody who asks its chain every second: that must not crowd out the rest.
+const (
+	mostEvents = 10_000
+	mostCalls  = 1_000
+	mostBody   = 64 << 10 // bytes of a body
+)
 
 type record struct {
 	mu     sync.Mutex
 	begun  time.Time
 	number int
-	events []Event
+	events []Event // but for the calls of a chain
+	calls  []Event
 	heard  func(Event)
 	change chan struct{} // closed with the next event; nil if nobody waits for it
 }
@@ -92,10 +97,16 @@ func (r *record) add(e Event) {
 	defer r.mu.Unlock()
 	r.number++
 	e.Number = r.number
-	if len(r.events) == mostEvents {
-		r.events = slices.Delete(r.events, 0, mostEvents/10)
+	for _, m := range []*Message{e.Request, e.Answer} {
+		if m != nil && len(m.Body) > mostBody {
+			m.Body = strings.ToValidUTF8(m.Body[:mostBody], "") + "…"
+		}
 	}
-	r.events = append(r.events, e)
+	if e.Kind == KindRPC {
+		r.calls = keep(r.calls, e, mostCalls)
+	} else {
+		r.events = keep(r.events, e, mostEvents)
+	}
 	if r.change != nil {
 		close(r.change)
 		r.change = nil
@@ -105,20 +116,36 @@ func (r *record) add(e Event) {
 	}
 }
 
-// Events returns what happened so far, at most the last 10,000, oldest first.
+// keep adds an event, and drops the oldest ones where there would be too many.
+func keep(events []Event, e Event, most int) []Event {
+	if len(events) == most {
+		events = slices.Delete(events, 0, most/10)
+	}
+	return append(events, e)
+}
+
+// Events returns what happened so far, oldest first: at most the last 1,000
+// requests to the chains, and the last 10,000 of everything else. A body is cut at
+// 64 KiB.
 func (s *Service) Events() []Event {
 	s.record.mu.Lock()
 	defer s.record.mu.Unlock()
-	return slices.Clone(s.record.events)
+	all := slices.Concat(s.record.events, s.record.calls)
+	slices.SortFunc(all, func(a, b Event) int { return a.Number - b.Number })
+	return all
 }
 
 // Timeline prints what happened so far, one event a line with its time since the
-// beginning. An exchange that is not as it should be is shown whole.
+// beginning. An exchange that is not as it should be is shown whole, and a request
+// to a chain that was answered is left out.
 func (s *Service) Timeline() string {
 	const indent = "              "
 	var b strings.Builder
 	fmt.Fprintf(&b, "what happened since %s:\n", s.record.begun.UTC().Format("2006-01-02 15:04:05 MST"))
 	for _, e := range s.Events() {
+		if e.Kind == KindRPC && e.Outcome == "success" {
+			continue
+		}
 		line := strings.ReplaceAll(e.String(), "\n", "\n"+indent) // of a stack
 		fmt.Fprintf(&b, "%12s  %s\n", "+"+e.Time.Sub(s.record.begun).Round(time.Millisecond).String(), line)
 		if e.Failed && e.Request != nil {
@@ -167,7 +194,8 @@ func httpStatus(e Event) string {
 
 func shorten(body string) string {
 	const most = 600
-	body = strings.Join(strings.Fields(body), " ")
+	long := regexp.MustCompile("0x([0-9a-fA-F]{8})[0-9a-fA-F]{192,}") // as a logsBloom
+	body = long.ReplaceAllString(strings.Join(strings.Fields(body), " "), "0x$1…")
 	if len(body) <= most {
 		return body
 	}

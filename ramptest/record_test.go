@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -113,6 +114,7 @@ func TestTheRecordHoldsNoSecret(t *testing.T) {
 
 	post, err := http.NewRequest(http.MethodPost, c.service.RPCURL(ramp.Testnet), strings.NewReader("{}"))
 	require.NoError(t, err)
+	post.Header.Set("Content-Type", "application/json")
 	post.Header.Set("Authorization", "Bearer "+secret)
 	_, err = c.service.Client().Do(post)
 	require.NoError(t, err)
@@ -188,10 +190,39 @@ func TestATestThatFailsShowsTheTimeline(t *testing.T) {
 func TestTheRecordOfALongRunIsBounded(t *testing.T) {
 	c := newCounter(t)
 	for range 10_500 {
-		c.service.FailInitialize(ramptest.InvalidMAC)
 		_, _ = c.service.Client().Post(c.service.URL()+"/api/v2/initialize", "", nil)
 	}
 	events := c.service.Events()
 	assert.LessOrEqual(t, len(events), 10_000)
 	assert.Equal(t, 10_500, events[len(events)-1].Number)
+
+	c = newCounter(t)
+	order := c.mint(t)
+	for range 1_500 {
+		c.post(t, ramp.Testnet, `{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}`)
+	}
+	c.service.Advance(time.Minute)
+	events = c.service.Events()
+	assert.LessOrEqual(t, len(events), 1_100)
+	assert.True(t, slices.IsSortedFunc(events, func(a, b ramptest.Event) int { return a.Number - b.Number }))
+	of := func(e ramptest.Event) bool { return e.UUID == order.UUID }
+	assert.Equal(t, 5, len(events)-len(slices.DeleteFunc(slices.Clone(events), of)), "polls crowd nothing out")
+
+	c.post(t, ramp.Testnet, "["+strings.Repeat("1,", 500_000)+"1]")
+	events = c.service.Events()
+	assert.LessOrEqual(t, len(events[len(events)-1].Request.Body), 64<<10+len("…"))
+}
+
+// Who reads a timeline looks for what went wrong.
+func TestATimelineLeavesOutWhatNobodyLooksFor(t *testing.T) {
+	c := newCounter(t)
+	c.rpc(t, "eth_blockNumber", "")
+	c.rpc(t, "eth_mine", "")
+	c.shop.answers = []error{errors.New("away")}
+	c.mint(t)
+	c.service.Advance(time.Minute)
+	timeline := c.service.Timeline()
+	assert.NotContains(t, timeline, "eth_blockNumber")
+	assert.Contains(t, timeline, "-32601 Method not found: eth_mine")
+	assert.Regexp(t, `"logsBloom":"0x[0-9a-f]{8}…"`, timeline, "nobody reads it, and the logs come after it")
 }

@@ -79,7 +79,8 @@ func parse(args []string, out io.Writer) (d *desk, status int, ok bool) {
 	flags.StringVar(&d.encoding, "key-encoding", "text", "how the HMAC key becomes bytes: text or base64url")
 	flags.StringVar(&d.validator, "validator", "", "`address` of the game's validator key (default a key is made and printed)")
 	flags.StringVar(&d.listen, "listen", "127.0.0.1:8090", "`address` to listen on")
-	flags.BoolVar(&d.public, "public", false, "allow -listen on an address that other machines reach, and any host name")
+	flags.StringVar(&c.PublicURL, "url", "", "the `URL` that others reach the service by (default that of -listen)")
+	flags.BoolVar(&d.public, "public", false, "allow -listen on an address that other machines reach, and any host name; an order's page needs only its UUID")
 	flags.Float64Var(&c.Speed, "speed", 1, "how fast the clock runs: 60 is a minute in a second, 0 stands still")
 	flags.BoolVar(&d.retry5xx, "retry-5xx", false, "repeat a result after any HTTP 5xx, not after 500 alone")
 	flags.BoolVar(&c.AcceptExpired, "accept-expired", false, "let a UUID be used after its 5 minutes")
@@ -164,7 +165,7 @@ type printer struct {
 }
 
 func (p *printer) event(e ramptest.Event) {
-	if e.Kind == ramptest.KindRPC && !e.Failed {
+	if e.Kind == ramptest.KindRPC && e.Outcome == "success" {
 		return // a client that waits makes many
 	}
 	p.mu.Lock()

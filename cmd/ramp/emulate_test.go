@@ -116,6 +116,39 @@ func TestEmulateTakesKeys(t *testing.T) {
 	require.True(t, lines.Scan())
 	assert.Regexp(t, `^\d\d:\d\d:\d\d initialize +[0-9a-f]{8} +200  OK$`, lines.Text())
 	assert.NoError(t, <-initialized)
+
+	called := make(chan error, 1)
+	go func() {
+		for _, method := range []string{"eth_blockNumber", "eth_mine"} {
+			answer, err := http.Post(address+"/rpc/testnet", "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`))
+			if err == nil {
+				err = answer.Body.Close()
+			}
+			if err != nil {
+				called <- err
+				return
+			}
+		}
+		called <- nil
+	}()
+	require.True(t, lines.Scan())
+	assert.Contains(t, lines.Text(), "-32601 Method not found: eth_mine", "what the chain refuses is shown, what it answers is not")
+	assert.NoError(t, <-called)
+}
+
+func TestEmulatePrintsWhereOthersReachIt(t *testing.T) {
+	t.Setenv("RAMP_HMAC_KEY", "my_secret_salt_value")
+	for want, args := range map[string][]string{
+		"http://127.0.0.1:":    {"-public", "-listen", "0.0.0.0:0"},
+		"https://desk.example": {"-url", "https://desk.example/"},
+	} {
+		lines := begin(t, append([]string{"-game", "http://127.0.0.1:1", "-json"}, args...)...)
+		require.True(t, lines.Scan())
+		var s started
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &s))
+		assert.True(t, strings.HasPrefix(s.API, want), s.API)
+		assert.Equal(t, s.API+"/rpc/mainnet", s.Mainnet)
+	}
 }
 
 func TestEmulateRefusesWhatMakesNoSense(t *testing.T) {
@@ -138,6 +171,7 @@ func TestEmulateRefusesWhatMakesNoSense(t *testing.T) {
 		{[]string{"emulate", "-game", game, "-validator", "0x1"}, 1, "20 bytes"},
 		{[]string{"emulate", "-game", game, "-listen", "0.0.0.0:0"}, 1, "add -public"},
 		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:x"}, 1, "listen"},
+		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-url", "desk"}, 1, "PublicURL must be"},
 		{[]string{"emulate", "-game", "127.0.0.1", "-listen", "127.0.0.1:0"}, 1, "absolute URL"},
 	} {
 		var out bytes.Buffer

@@ -1,0 +1,219 @@
+package ramptest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/rlp"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// dynamicFee is a transaction of type 0x2 as it is signed and hashed.
+type dynamicFee struct {
+	ChainID    *big.Int
+	Nonce      uint64
+	TipCap     *big.Int
+	FeeCap     *big.Int
+	Gas        uint64
+	To         []byte
+	Value      *big.Int
+	Data       []byte
+	AccessList []rlp.RawValue
+	V          *big.Int `rlp:"optional"`
+	R          *big.Int `rlp:"optional"`
+	S          *big.Int `rlp:"optional"`
+}
+
+// accessListed is a transaction of type 0x1.
+type accessListed struct {
+	ChainID    *big.Int
+	Nonce      uint64
+	GasPrice   *big.Int
+	Gas        uint64
+	To         []byte
+	Value      *big.Int
+	Data       []byte
+	AccessList []rlp.RawValue
+	V          *big.Int `rlp:"optional"`
+	R          *big.Int `rlp:"optional"`
+	S          *big.Int `rlp:"optional"`
+}
+
+// legacy is a transaction from before there were types. Its v has the chain ID
+// too; and where it is signed, the chain ID and two zeros stand for v, r and s.
+type legacy struct {
+	Nonce    uint64
+	GasPrice *big.Int
+	Gas      uint64
+	To       []byte
+	Value    *big.Int
+	Data     []byte
+	V, R, S  *big.Int
+}
+
+// sponsored is a transaction of type 0x7: what the sender signed, and who pays.
+type sponsored struct {
+	Sender     dynamicFee
+	FeePayer   common.Address
+	FV, FR, FS *big.Int
+}
+
+const legacyType, accessListType, dynamicFeeType, feeDelegatedType = 0x0, 0x1, 0x2, 0x7
+
+// hashList is the hash of a transaction as it goes over the wire: its type, but
+// for a legacy one, and its list.
+func hashList(kind byte, list any) (common.Hash, error) {
+	raw, err := rlp.EncodeToBytes(list)
+	if kind != legacyType {
+		raw = append([]byte{kind}, raw...)
+	}
+	return crypto.Keccak256Hash(raw), err
+}
+
+// sign makes a transaction of an order: from a wallet, to the token's contract.
+// The hash is that of what the sender signs, whoever pays (and of any other
+// type too: a node alone knows how that is hashed).
+func (c *chain) sign(ctx context.Context, wallet *ramp.Signer, to common.Address, input []byte, kind uint64) (*transaction, error) {
+	c.mu.Lock()
+	nonce := c.nonces[wallet.Address()]
+	c.mu.Unlock()
+	d := dynamicFee{ChainID: new(big.Int).SetUint64(c.id), Nonce: nonce, TipCap: big.NewInt(1e9), FeeCap: big.NewInt(gasPrice),
+		Gas: 2 * gasOfOrder, To: to[:], Value: new(big.Int), Data: input}
+	unsigned, err := hashList(dynamicFeeType, d)
+	if err != nil {
+		return nil, err
+	}
+	signature, err := wallet.Sign(ctx, ramp.Digest(unsigned))
+	if err != nil {
+		return nil, err
+	}
+	d.V, d.R, d.S = signatureParts(signature)
+	hash, err := hashList(dynamicFeeType, d)
+	if err != nil {
+		return nil, err
+	}
+	return &transaction{hash: hash, kind: kind, from: wallet.Address(), to: &to, nonce: nonce, value: new(big.Int),
+		gas: d.Gas, input: input, signature: signature, gasUsed: gasOfOrder}, nil
+}
+
+// signatureParts are v as 0 or 1, r and s.
+func signatureParts(s ramp.Signature) (v, r, ss *big.Int) {
+	return big.NewInt(int64(s[64]) - 27), new(big.Int).SetBytes(s[:32]), new(big.Int).SetBytes(s[32:64])
+}
+
+// decode reads a transaction that a wallet has signed.
+func (c *chain) decode(raw []byte) (*transaction, error) {
+	switch {
+	case len(raw) == 0:
+		return nil, errors.New("the transaction is empty")
+	case raw[0] >= 0xc0: // a list
+		return c.decodeLegacy(raw)
+	case raw[0] == accessListType:
+		var a accessListed
+		if err := rlp.DecodeBytes(raw[1:], &a); err != nil {
+			return nil, err
+		}
+		d := dynamicFee{ChainID: a.ChainID, Nonce: a.Nonce, Gas: a.Gas, To: a.To, Value: a.Value, Data: a.Data, V: a.V, R: a.R, S: a.S}
+		unsigned := a
+		unsigned.V, unsigned.R, unsigned.S = nil, nil, nil
+		return c.recover(accessListType, &d, a, unsigned)
+	case raw[0] == dynamicFeeType:
+		var d dynamicFee
+		if err := rlp.DecodeBytes(raw[1:], &d); err != nil {
+			return nil, err
+		}
+		return c.recoverDynamicFee(&d)
+	case raw[0] == feeDelegatedType:
+		var both sponsored
+		if err := rlp.DecodeBytes(raw[1:], &both); err != nil {
+			return nil, err
+		}
+		t, err := c.recoverDynamicFee(&both.Sender) // whose hash is that of the whole
+		if err != nil {
+			return nil, err
+		}
+		t.kind, t.feePayer = feeDelegatedType, both.FeePayer
+		t.sponsor, err = joinSignature(both.FV, both.FR, both.FS)
+		return t, err
+	default:
+		return nil, errors.New("transaction type not supported")
+	}
+}
+
+func (c *chain) decodeLegacy(raw []byte) (*transaction, error) {
+	var l legacy
+	if err := rlp.DecodeBytes(raw, &l); err != nil {
+		return nil, err
+	}
+	protected := new(big.Int).Sub(l.V, big.NewInt(35)) // twice the chain ID, and which of two points it is
+	if protected.Sign() < 0 {
+		return nil, errors.New("only replay-protected (EIP-155) transactions allowed over RPC")
+	}
+	d := dynamicFee{ChainID: new(big.Int).Rsh(protected, 1), Nonce: l.Nonce, Gas: l.Gas, To: l.To, Value: l.Value, Data: l.Data,
+		V: big.NewInt(int64(protected.Bit(0))), R: l.R, S: l.S}
+	unsigned := l
+	unsigned.V, unsigned.R, unsigned.S = d.ChainID, new(big.Int), new(big.Int)
+	return c.recover(legacyType, &d, l, unsigned)
+}
+
+func (c *chain) recoverDynamicFee(d *dynamicFee) (*transaction, error) {
+	unsigned := *d
+	unsigned.V, unsigned.R, unsigned.S = nil, nil, nil
+	return c.recover(dynamicFeeType, d, d, unsigned)
+}
+
+// recover makes a transaction of its fields, and finds its sender. whole is its
+// list, and unsigned the one that the sender signed.
+func (c *chain) recover(kind byte, d *dynamicFee, whole, unsigned any) (*transaction, error) {
+	if d.ChainID.Cmp(new(big.Int).SetUint64(c.id)) != 0 {
+		return nil, fmt.Errorf("invalid chain id for signer: have %s want %d", d.ChainID, c.id)
+	}
+	t := &transaction{kind: uint64(kind), nonce: d.Nonce, value: d.Value, gas: d.Gas, input: d.Data, gasUsed: gasOfTransfer}
+	var err error
+	if t.signature, err = joinSignature(d.V, d.R, d.S); err != nil {
+		return nil, err
+	}
+	if t.hash, err = hashList(kind, whole); err != nil {
+		return nil, err
+	}
+	signed, err := hashList(kind, unsigned)
+	if err != nil {
+		return nil, err
+	}
+	if t.from, err = ramp.Recover(ramp.Digest(signed), t.signature); err != nil {
+		return nil, errors.New("invalid sender")
+	}
+	if len(d.To) > 0 {
+		to := common.BytesToAddress(d.To)
+		t.to = &to
+		c.readTransfer(t)
+	}
+	return t, nil
+}
+
+func joinSignature(v, r, s *big.Int) (ramp.Signature, error) {
+	var joined ramp.Signature
+	if v == nil || r == nil || s == nil || v.BitLen() > 1 || r.BitLen() > 256 || s.BitLen() > 256 {
+		return joined, errors.New("the transaction is not signed")
+	}
+	r.FillBytes(joined[:32])
+	s.FillBytes(joined[32:64])
+	joined[64] = byte(v.Uint64()) + 27
+	return joined, nil
+}
+
+// readTransfer finds out whether a transaction calls transfer(address,uint256)
+// of a token, as every wallet can.
+func (c *chain) readTransfer(t *transaction) {
+	if len(t.input) == 68 && [4]byte(t.input) == selector("transfer(address,uint256)") {
+		t.moves = []move{{token: *t.to, from: t.from, to: common.BytesToAddress(t.input[4:36]), amount: new(big.Int).SetBytes(t.input[36:])}}
+		t.gasUsed = gasOfOrder
+	}
+}
+
+// selector is how a function of a contract is called.
+func selector(signature string) [4]byte { return [4]byte(crypto.Keccak256([]byte(signature))) }
