@@ -344,12 +344,12 @@ func (s *Service) exchangeForm(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	session := ramp.Session{ID: q.Get("sessionId"), Token: ramp.NewAccessToken(q.Get("accessToken"))}
-	o, err := s.order(r.Context(), direction, id, session, tokens, faults)
-	if err != nil {
+	_, err = s.order(r.Context(), direction, id, session, tokens, faults)
+	if err != nil && !errors.Is(err, ErrPlaced) { // which is a form that was sent twice
 		s.exchangeView(w, r, q, say(err))
 		return
 	}
-	http.Redirect(w, r, "/orders/"+o.UUID.String(), http.StatusSeeOther)
+	http.Redirect(w, r, "/orders/"+id.String(), http.StatusSeeOther)
 }
 
 // orderOf finds an order by its UUID, nil if there is none.

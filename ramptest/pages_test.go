@@ -94,6 +94,8 @@ func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 			require.Equal(t, 303, sent.StatusCode, text(t, sent))
 			order := sent.Header.Get("Location")
 			assert.NotContains(t, order, "token-1")
+			twice := c.browse(t, http.MethodPost, "/exchange", form)
+			assert.Equal(t, order, twice.Header.Get("Location"), "a click too many")
 			said = text(t, c.browse(t, http.MethodGet, order, nil))
 			assert.Contains(t, said, test.before)
 			assert.Contains(t, said, "pending")
