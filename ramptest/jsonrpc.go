@@ -266,7 +266,11 @@ func (s *Service) method(c *chain, name string, p params) (any, error) {
 		return (*hexutil.Big)(c.balance(owner)), err
 	case "eth_getTransactionCount":
 		owner, err := c.ownerNow(p)
-		if len(p) > 1 && string(p[1]) == `"pending"` {
+		var tag string
+		if err == nil {
+			err = p.read(1, &tag, false)
+		}
+		if tag == "pending" {
 			return hexutil.Uint64(c.nonces[owner]), err
 		}
 		return hexutil.Uint64(c.done[owner]), err

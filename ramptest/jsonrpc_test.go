@@ -222,6 +222,7 @@ func TestTheChainRefusesAsTheInterfaceSays(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":7,"method":"net_version","params":{}}`, params("params is no array")},
 		{`{"jsonrpc":"2.0","id":7,"method":"net_version","params":"x"}`, params("params is no array")},
 		{`{"jsonrpc":"2.0","id":7,"method":"eth_sendTransaction","params":[{"to":"` + token + `"}]}`, params("from is required")},
+		{`{"jsonrpc":"2.0","id":7,"method":"eth_sendTransaction","params":[{"From":"` + token + `"}]}`, params("from is required")},
 		{`{"jsonrpc":"2.0","id":7,"method":"eth_getBalance","params":["` + token + `","earliest"]}`,
 			failure("7", `-32000,"message":"the state of another block than the latest is not kept","data":"eth_getBalance`)},
 

@@ -82,8 +82,9 @@ type Config struct {
 	Handler http.Handler
 
 	// AssetsPath, ValidatePath and ResultPath are the endpoints below Game that
-	// the console has. Each begins with a slash. Empty stands for the paths of the interface's examples
-	// (4.3): [ramp.PathAssets], [ramp.PathValidate] and [ramp.PathResult].
+	// the console has. Each begins with a slash. Empty stands for the paths of the
+	// interface's examples (4.3): [ramp.PathAssets], [ramp.PathValidate] and
+	// [ramp.PathResult].
 	AssetsPath, ValidatePath, ResultPath string
 
 	// ProjectID is the one project that the service knows. Empty accepts every
@@ -219,7 +220,8 @@ type Service struct {
 	address string       // base address of the service
 	alive   context.Context
 	end     context.CancelFunc
-	ended   sync.WaitGroup // what is under way
+	ended   sync.WaitGroup // our own goroutines
+	calls   sync.WaitGroup // what is under way, and the handlers that answer it
 
 	turn sync.Mutex // held by whoever does what is due
 
@@ -288,7 +290,7 @@ func New(config Config) (*Service, error) {
 // does. It is for a server that needs the address of the service, or its
 // [Service.Client], to be made: leave Game and Handler of the [Config] empty then.
 func (s *Service) SetHandler(handler http.Handler) {
-	s.call(inMemory, http.Client{Transport: memory{handler, &s.ended}})
+	s.call(inMemory, http.Client{Transport: memory{handler, &s.calls}})
 }
 
 // call makes an address the one of the studio's server. A token must not reach
@@ -469,13 +471,14 @@ func (s *Service) enter() (leave func(), err error) {
 	if s.alive.Err() != nil {
 		return nil, ErrClosed
 	}
-	s.ended.Add(1)
-	return s.ended.Done, nil
+	s.calls.Add(1)
+	return s.calls.Done, nil
 }
 
 // Close stops the service. It waits for calls that are under way, and for the
 // [Config.Handler] to return from them, but no longer than [Config.Timeout]. After
-// it, the methods that call the studio fail with [ErrClosed].
+// it, the methods that call the studio fail with [ErrClosed], and
+// [Service.Advance] does nothing.
 func (s *Service) Close() {
 	s.mu.Lock() // who has entered is waited for, and nobody enters any more
 	s.end()
@@ -488,6 +491,7 @@ func (s *Service) Close() {
 	idle := make(chan struct{})
 	go func() {
 		s.ended.Wait()
+		s.calls.Wait()
 		close(idle)
 	}()
 	select {

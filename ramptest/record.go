@@ -246,12 +246,13 @@ func (e *redactedError) Unwrap() error { return e.error }
 
 // redactError takes credentials out of an error.
 func redactError(err error, secrets *strings.Replacer) error {
-	if declined := new(Declined); errors.As(err, &declined) {
+	var declined *Declined
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &declined):
 		declined.Code = ramp.Code(secrets.Replace(string(declined.Code)))
 		return err
-	}
-	if err == nil {
-		return nil
 	}
 	if text := secrets.Replace(err.Error()); text != err.Error() {
 		return &redactedError{error: err, text: text}

@@ -24,8 +24,8 @@ var (
 
 	// ErrForged says that the studio accepted a call that the service has not
 	// signed (interface 5.2). Of a validate call, [Service.Mint] and
-	// [Service.Burn] return it; of a result, it is in [Delivery].Err of the
-	// first delivery, which the genuine call follows all the same.
+	// [Service.Burn] return it; of a result, [Delivery].Err of the first delivery
+	// has it, and the genuine call follows all the same.
 	ErrForged = errors.New("ramptest: the studio accepted a call whose HMAC is not that of its body")
 )
 
