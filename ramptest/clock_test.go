@@ -204,6 +204,16 @@ func TestAServiceInMemoryLeavesNothingBehind(t *testing.T) {
 	})
 }
 
+func TestAServiceCanBeCalledFromABubbleThatIsNotItsOwn(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	c := newCounter(t, func(c *ramptest.Config) { c.Listener = listener })
+	synctest.Test(t, func(t *testing.T) {
+		_, err := c.service.Assets(t.Context(), c.session)
+		assert.NoError(t, err)
+	})
+}
+
 func TestAClosedServiceCallsNobody(t *testing.T) {
 	c := newCounter(t)
 	id, order := c.initialize(t), c.mint(t)

@@ -101,6 +101,33 @@ func ExampleService_Events() {
 	// result success
 }
 
+// A server that asks the chain needs the address of the chain first.
+func ExampleService_SetHandler() {
+	ctx := context.Background()
+	key, _ := ramp.TextKey("key from the console")
+	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	service, err := ramptest.New(ramptest.Config{Key: key, Validator: signer.Address()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer service.Close()
+	session := ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}
+	_, err = service.Assets(ctx, session)
+	fmt.Println(err)
+
+	chain, _ := ramp.NewRPC(service.RPCURL(ramp.Testnet), ramp.WithHTTPClient(service.Client()))
+	handler, err := ramp.NewHandler(newShop(), key, signer, ramp.WithConfirmation(chain, 1))
+	if err != nil {
+		log.Fatal(err)
+	}
+	service.SetHandler(handler)
+	player, _ := service.Assets(ctx, session)
+	fmt.Println(player.Assets[0].ID, player.Assets[0].Balance)
+	// Output:
+	// ramptest: there is no server of a studio yet: set Config.Game or Config.Handler, or call Service.SetHandler
+	// item_gold 1000
+}
+
 func ExampleSchedule() {
 	fmt.Println(ramptest.Schedule()[:4])
 	// Output:

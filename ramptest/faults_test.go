@@ -258,7 +258,7 @@ func TestTheGenuineCallFollowsTheForgedOne(t *testing.T) {
 	}{
 		{"it accepts them", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, approved) }, ramptest.ErrForged},
 		{"it drops them", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, nil},
-		{"it refuses them", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "who are you?", 401) }, nil},
+		{"it refuses them", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "who are you?", http.StatusUnauthorized) }, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := newCounter(t, before(func(inner http.Handler) http.Handler {

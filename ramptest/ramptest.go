@@ -220,8 +220,7 @@ type Service struct {
 	address string       // base address of the service
 	alive   context.Context
 	end     context.CancelFunc
-	ended   sync.WaitGroup // our own goroutines
-	calls   sync.WaitGroup // what is under way, and the handlers that answer it
+	busy    group // what is under way: calls, handlers, and our own goroutines
 
 	turn sync.Mutex // held by whoever does what is due
 
@@ -281,7 +280,7 @@ func New(config Config) (*Service, error) {
 		return nil, err
 	}
 	if config.Speed > 0 {
-		s.ended.Go(s.run)
+		s.busy.run(s.run)
 	}
 	return s, nil
 }
@@ -290,7 +289,7 @@ func New(config Config) (*Service, error) {
 // does. It is for a server that needs the address of the service, or its
 // [Service.Client], to be made: leave Game and Handler of the [Config] empty then.
 func (s *Service) SetHandler(handler http.Handler) {
-	s.call(inMemory, http.Client{Transport: memory{handler, &s.calls}})
+	s.call(inMemory, http.Client{Transport: memory{handler, &s.busy}})
 }
 
 // call makes an address the one of the studio's server. A token must not reach
@@ -432,7 +431,7 @@ func (s *Service) listen() error {
 	}
 	s.address = cmp.Or(public, "http://"+at)
 	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
-	s.ended.Go(func() { _ = s.server.Serve(listener) }) // until it is shut down
+	s.busy.run(func() { _ = s.server.Serve(listener) }) // until it is shut down
 	return nil
 }
 
@@ -449,7 +448,7 @@ func (s *Service) RPCURL(network ramp.Network) string { return s.address + "/rpc
 // it to [ramp.WithHTTPClient].
 func (s *Service) Client() *http.Client {
 	if s.server == nil {
-		return &http.Client{Transport: memory{s, new(sync.WaitGroup)}}
+		return &http.Client{Transport: memory{s, new(group)}}
 	}
 	return &http.Client{}
 }
@@ -471,8 +470,8 @@ func (s *Service) enter() (leave func(), err error) {
 	if s.alive.Err() != nil {
 		return nil, ErrClosed
 	}
-	s.calls.Add(1)
-	return s.calls.Done, nil
+	s.busy.add()
+	return s.busy.done, nil
 }
 
 // Close stops the service. It waits for calls that are under way, and for the
@@ -488,14 +487,8 @@ func (s *Service) Close() {
 	if s.server != nil && s.server.Shutdown(ending) != nil {
 		_ = s.server.Close() // somebody holds on: nothing is lost but their answer
 	}
-	idle := make(chan struct{})
-	go func() {
-		s.ended.Wait()
-		s.calls.Wait()
-		close(idle)
-	}()
 	select {
-	case <-idle:
+	case <-s.busy.ended():
 	case <-ending.Done():
 	}
 	if s.transport != nil {

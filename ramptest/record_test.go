@@ -73,7 +73,9 @@ func TestNoFormOfATokenIsRecorded(t *testing.T) {
 		"JSON of PHP": func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, strings.ReplaceAll(inJSON(token), "/", `\/`))
 		},
-		"a query": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/?t="+url.QueryEscape(token), 307) },
+		"a query": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/?t="+url.QueryEscape(token), http.StatusTemporaryRedirect)
+		},
 		"a query in lower case": func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, strings.ToLower(url.QueryEscape(token)))
 		},

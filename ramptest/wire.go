@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -149,7 +148,7 @@ func (s *Service) send(ctx context.Context, c call) (*answer, http.Header, error
 // memory carries requests to a handler without a network.
 type memory struct {
 	handler http.Handler
-	running *sync.WaitGroup // has each call of the handler
+	running *group // has each call of the handler
 }
 
 // RoundTrip gives the handler what a server would have given it.
@@ -172,7 +171,7 @@ func (m memory) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	recorder := httptest.NewRecorder()
 	done := make(chan error, 1)
-	m.running.Go(func() {
+	m.running.run(func() {
 		err := errors.New("the handler ended its goroutine")
 		defer func() { done <- err }() // after runtime.Goexit too, as of a test that fails
 		err = serve(m.handler, recorder, served)
