@@ -98,9 +98,9 @@ func TransactionType(n uint64) Fault {
 }
 
 // Reorganised lets the chain replace the block of the transaction after the
-// first delivery of its result, however many times that comes. The transaction gets into another block, and the
-// result is delivered again with the receipt from there. What the service does
-// then, the interface does not show.
+// first delivery of its result, however many times that comes. The transaction
+// gets into another block, and the result is delivered again with the receipt from
+// there. What the service does then, the interface does not show.
 func Reorganised() Fault {
 	return Fault{"reorganised", func(s *script) { s.reorganised = true }}
 }
