@@ -145,7 +145,7 @@ func (s *Service) guarded(page http.HandlerFunc) http.Handler {
 				"To open it from a phone or an emulator, start it with -public, or with -url and the address that they use "+
 				"(AnyHost or PublicURL of ramptest.Config).")
 		case r.Method == http.MethodPost && !sameOrigin(r):
-			s.failure(w, http.StatusForbidden, "This form was not sent by a page of this service.")
+			s.failure(w, http.StatusForbidden, "This form was not sent by a page of this service: a program must send its address as Origin.")
 		default:
 			r.Body = http.MaxBytesReader(w, r.Body, s.config.MaxBody)
 			page(w, r)

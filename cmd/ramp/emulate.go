@@ -77,7 +77,7 @@ func parse(args []string, out io.Writer) (d *desk, status int, ok bool) {
 	flags.StringVar(&c.ProjectID, "project", "", "the one project `ID` that the service knows (default any)")
 	flags.StringVar(&d.key, "key", "", "the console's HMAC key as `text` (default $RAMP_HMAC_KEY, else one is made and printed)")
 	flags.StringVar(&d.encoding, "key-encoding", "text", "how the HMAC key becomes bytes: text or base64url")
-	flags.StringVar(&d.validator, "validator", "", "`address` of the game's validator key (default a key is made and printed)")
+	flags.StringVar(&d.validator, "validator", "", "`address` of the game's validator key (default that of $RAMP_VALIDATOR_KEY, else a key is made and printed)")
 	flags.StringVar(&d.listen, "listen", "127.0.0.1:8090", "`address` to listen on")
 	flags.StringVar(&c.PublicURL, "url", "", "the `URL` that others reach the service by (default that of -listen)")
 	flags.BoolVar(&d.public, "public", false, "allow -listen on an address that other machines reach, and any host name; an order's page needs only its UUID")
@@ -125,9 +125,16 @@ func (d *desk) keys() (made, error) {
 	default:
 		err = errors.New("-key-encoding must be text or base64url")
 	}
+	inHex := os.Getenv("RAMP_VALIDATOR_KEY")
 	switch {
 	case err != nil:
 		return made{}, err
+	case d.validator == "" && inHex != "":
+		signer, err := ramp.NewKeySigner(inHex)
+		if err != nil {
+			return made{}, fmt.Errorf("RAMP_VALIDATOR_KEY: %w", err)
+		}
+		d.config.Validator = signer.Address()
 	case d.validator == "":
 		key, err := crypto.GenerateKey()
 		if err != nil {

@@ -44,8 +44,21 @@ func request() ramp.InitializeRequest {
 	}}
 }
 
+func TestEmulateTakesTheKeysOfTheEnvironment(t *testing.T) {
+	t.Setenv("RAMP_HMAC_KEY", "key-of-the-last-run")
+	t.Setenv("RAMP_VALIDATOR_KEY", "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	lines := begin(t, "-game", "http://127.0.0.1:1", "-json")
+	require.True(t, lines.Scan())
+	var s started
+	require.NoError(t, json.Unmarshal(lines.Bytes(), &s))
+	assert.Equal(t, "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb", s.Validator.Hex())
+	assert.Empty(t, s.HMACKey, "what was given is not shown")
+	assert.Empty(t, s.ValidatorKey)
+}
+
 func TestEmulatePrintsWhatAGameNeeds(t *testing.T) {
 	t.Setenv("RAMP_HMAC_KEY", "")
+	t.Setenv("RAMP_VALIDATOR_KEY", "")
 	game := httptest.NewServer(http.NotFoundHandler())
 	defer game.Close()
 	lines := begin(t, "-game", game.URL, "-json")
