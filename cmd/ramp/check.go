@@ -197,6 +197,7 @@ func (f *checkFlags) judge(ctx context.Context) (*conformance.Judge, error) {
 		return nil, errors.New("players come from -login or from -session, from one of the two")
 	}
 	f.target.Validator = common.HexToAddress(f.address)
+	f.target.Secrets = []string{f.key}
 	f.target.Player = conformance.Pool(f.sessions...)
 	if f.login != "" {
 		if f.target.Player, err = f.loginPlayer(); err != nil {
@@ -228,7 +229,11 @@ func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session,
 	case !f.target.AllowRemote && !conformance.IsLoopback(login.Hostname()):
 		return nil, errors.New("-login is not a loopback address, and -allow-remote is not set")
 	}
-	client := &http.Client{Timeout: f.target.Timeout}
+	client := &http.Client{
+		Timeout:       f.target.Timeout,
+		Transport:     &http.Transport{}, // no proxy of the environment either: what is local stays local
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	return func(ctx context.Context, name string) (ramp.Session, error) {
 		body, err := json.Marshal(map[string]string{"player": name})
 		if err != nil {

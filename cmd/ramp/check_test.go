@@ -175,6 +175,22 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 	assert.Equal(t, 2, check(ctx, flags(url, "-login", "/login"), &out))
 }
 
+// A login that leads elsewhere would be told who plays there.
+func TestCheckGoesNowhereElse(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("was called") }))
+	defer elsewhere.Close()
+	redirecting := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	defer redirecting.Close()
+
+	status, out := checked(t, flags(newServer(t), "-login", redirecting.URL+"/login")...)
+	assert.Equal(t, 2, status)
+	assert.Contains(t, out, "HTTP 307")
+
+	status, out = checked(t, flags(newServer(t), "-login", "/login", "-result", elsewhere.URL+"/result")...)
+	assert.Equal(t, 2, status)
+	assert.Contains(t, out, "begins with /")
+}
+
 func TestRunNamesItsCommands(t *testing.T) {
 	var out strings.Builder
 	assert.Equal(t, 2, run(t.Context(), nil, &out))

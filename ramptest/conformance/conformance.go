@@ -61,7 +61,8 @@ const (
 // Target is the server to judge, and what the service console knows of it.
 type Target struct {
 	// URL is the base address of the server. Required. It must be a loopback
-	// address unless AllowRemote is set: the judge moves assets.
+	// address unless AllowRemote is set: the judge moves assets. No call goes
+	// to another host.
 	URL         string
 	AllowRemote bool
 
@@ -71,6 +72,10 @@ type Target struct {
 
 	// Key is the HMAC key of the console. Required.
 	Key ramp.HMACKey
+
+	// Secrets are texts that no verdict may hold, as that of Key. Tokens and
+	// HMACs need not be among them.
+	Secrets []string
 
 	// Validator is the address of the validator key. Required.
 	Validator common.Address
@@ -149,6 +154,8 @@ func New(target Target) (*Judge, error) {
 	switch {
 	case err != nil, base.Host == "", base.Scheme != "http" && base.Scheme != "https":
 		return nil, errors.New("conformance: Target.URL must be the absolute http or https URL of a server")
+	case strings.ContainsAny(target.URL, "?#"):
+		return nil, errors.New("conformance: Target.URL must have no query and no fragment: paths are added to it")
 	case base.User != nil:
 		return nil, errors.New("conformance: Target.URL must not hold a user name or a password")
 	case !target.AllowRemote && !IsLoopback(base.Hostname()):
@@ -168,6 +175,12 @@ func New(target Target) (*Judge, error) {
 	target.AssetsPath = cmp.Or(target.AssetsPath, ramp.PathAssets)
 	target.ValidatePath = cmp.Or(target.ValidatePath, ramp.PathValidate)
 	target.ResultPath = cmp.Or(target.ResultPath, ramp.PathResult)
+	for _, path := range []string{target.AssetsPath, target.ValidatePath, target.ResultPath} {
+		full, err := url.Parse(target.URL + path)
+		if err != nil || !strings.HasPrefix(path, "/") || full.Host != base.Host {
+			return nil, errors.New("conformance: an endpoint is a path that begins with /, as /api/assets does; the server's address is Target.URL (-url)")
+		}
+	}
 	target.Amount = cmp.Or(target.Amount, 2)
 	target.Tokens = cmp.Or(target.Tokens, 1)
 	target.Token = cmp.Or(target.Token, "0x00000000000000000000000000000000000070c3")

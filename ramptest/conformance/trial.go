@@ -11,6 +11,8 @@ import (
 	"math/big"
 	"net/http"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -31,7 +33,7 @@ type trial struct {
 	target  *Target
 	client  *http.Client
 	needs   need
-	secrets []string // tokens of players, which no verdict may hold
+	secrets []string // which no verdict may hold
 
 	player ramp.Session // whose case it is
 	asset  string       // what is moved
@@ -52,7 +54,7 @@ type skip string
 func (s skip) Error() string { return string(s) }
 
 func (j *Judge) trial(ctx context.Context, c Case) *trial {
-	return &trial{ctx: ctx, target: &j.target, client: j.client, needs: c.needs}
+	return &trial{ctx: ctx, target: &j.target, client: j.client, needs: c.needs, secrets: slices.Clone(j.target.Secrets)}
 }
 
 // begin gets a player and measures what they own.
@@ -98,11 +100,33 @@ func (t *trial) skip(why string) {
 }
 
 // redact takes out of a text what no verdict may hold.
-func (t *trial) redact(text string) string {
-	for _, secret := range t.secrets {
-		text = strings.ReplaceAll(text, secret, "[redacted]")
+func (t *trial) redact(text string) string { return redact(text, t.secrets) }
+
+// redact takes secrets out of a text, and every piece of one that is long
+// enough to tell something: what shows a secret may have cut it.
+func redact(text string, secrets []string) string {
+	const telling = 8
+	hidden := make([]bool, len(text))
+	for _, secret := range secrets {
+		size := min(telling, len(secret))
+		for i := 0; size > 0 && i+size <= len(text); i++ {
+			if strings.Contains(secret, text[i:i+size]) {
+				for j := range size {
+					hidden[i+j] = true
+				}
+			}
+		}
 	}
-	return text
+	var out strings.Builder
+	for i := range len(text) {
+		switch {
+		case !hidden[i]:
+			out.WriteByte(text[i])
+		case i == 0 || !hidden[i-1]:
+			out.WriteString("[redacted]")
+		}
+	}
+	return out.String()
 }
 
 // newPlayer returns another player.
@@ -137,8 +161,9 @@ type call struct {
 	method, path string
 	header       http.Header // written as it is, in the case that it has
 	body         io.Reader
-	length       int64 // -1 sends the body in chunks
-	alone        bool  // on a connection of its own: what a server leaves unread of it spoils no other call
+	length       int64  // -1 sends the body in chunks
+	alone        bool   // on a connection of its own: what a server leaves unread of it spoils no other call
+	hmac         string // what would be the right one, for no verdict may hold it
 }
 
 // try makes a call. It leaves the trial alone, so that many may run at once.
@@ -163,8 +188,20 @@ func (t *trial) try(c call) answer {
 	if json.Unmarshal(body, &a.envelope) != nil {
 		a.envelope = nil
 	}
-	a.shown = fmt.Sprintf("%.80q", t.redact(a.code())) // first redacted, then cut
+	a.shown = shown(a.code(), append(append([]string{c.hmac}, c.header[signature]...), t.secrets...))
 	return a
+}
+
+// plain is an errorCode that is one: what else a server writes there may hold
+// what was sent to it.
+var plain = regexp.MustCompile(`^[A-Za-z0-9_ .:-]{1,40}$`)
+
+// shown is an errorCode as a verdict may show it.
+func shown(code string, secrets []string) string {
+	if !plain.MatchString(code) || redact(code, secrets) != code {
+		return fmt.Sprintf("of %d bytes that are better not shown", len(code))
+	}
+	return strconv.Quote(code)
 }
 
 // signed are the headers of a validate or result call (interface 4.3).
@@ -199,7 +236,7 @@ func (t *trial) assets(s ramp.Session) answer { return t.get(t.headers(s)) }
 
 func (t *trial) post(path string, header http.Header, body []byte) answer {
 	return t.try(call{method: http.MethodPost, path: path, header: header,
-		body: bytes.NewReader(body), length: int64(len(body))})
+		body: bytes.NewReader(body), length: int64(len(body)), hmac: t.target.Key.Sign(body)})
 }
 
 // validate asks for an order as the service does.
