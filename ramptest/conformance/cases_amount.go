@@ -84,7 +84,7 @@ func amountCases() []Case {
 		cases = append(cases, Case{ID: "mint-amount-" + c.id, Level: Must, Section: "2.5", Mend: c.mend,
 			Title: "A mint of " + c.title + " is declined.",
 			run: func(t *trial) {
-				t.declined(t.validate(t.mint().bent(set(from, t.beyond(c.amount)))))
+				t.refused(t.validate(t.mint().bent(set(from, t.beyond(c.amount)))))
 				t.moved(0)
 			}})
 	}
@@ -138,13 +138,13 @@ func amountCases() []Case {
 			Mend:  "Decline a mint of more than the player owns.",
 			Title: "A mint of one more than the player owns is declined.",
 			run: func(t *trial) {
-				t.declined(t.validate(t.mint().bent(set(from, t.oneMore()))))
+				t.refused(t.validate(t.mint().bent(set(from, t.oneMore()))))
 				t.moved(0)
 			}},
 		Case{ID: "mint-amount-netted", Level: Must, Section: "2.5", Mend: above,
 			Title: "A negative entry beside a positive one of the same asset is declined.",
 			run: func(t *trial) {
-				t.declined(t.validate(t.mint().bent(set("intent.from", list{
+				t.refused(t.validate(t.mint().bent(set("intent.from", list{
 					entry("asset", t.asset, t.times(2)), entry("asset", t.asset, t.times(-1))}))))
 				t.moved(0)
 			}},

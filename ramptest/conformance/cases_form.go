@@ -109,7 +109,7 @@ func burn(t *trial) order { return t.burn() }
 // declines is the story of an order that is declined and moves nothing.
 func declines(start func(*trial) order, edits ...edit) func(*trial) {
 	return func(t *trial) {
-		t.declined(t.validate(start(t).bent(edits...)))
+		t.refused(t.validate(start(t).bent(edits...)))
 		t.moved(0)
 	}
 }

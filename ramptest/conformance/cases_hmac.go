@@ -79,7 +79,7 @@ func (e endpoint) hmacCases() []Case {
 		return func(t *trial) {
 			o, right := e.body(t)
 			then := t.now()
-			t.declined(e.send(t, func(header http.Header, body []byte) { bend(t, header, body) }, right))
+			t.refused(e.send(t, func(header http.Header, body []byte) { bend(t, header, body) }, right))
 			t.still(then)
 			e.over(t, o)
 			t.moved(0)
@@ -143,10 +143,16 @@ func (e endpoint) hmacCases() []Case {
 				o, right := e.body(t)
 				then := t.now()
 				signed, sent := e.tampered(t, right)
-				t.declined(t.post(e.path(t.target), t.signed(t.player, signed.bytes()), sent.bytes()))
+				t.refused(t.post(e.path(t.target), t.signed(t.player, signed.bytes()), sent.bytes()))
 				t.still(then)
 				e.over(t, o)
 				t.moved(0)
+			}},
+		Case{ID: e.name + "-hmac-envelope", Level: Must, Section: "7.2", Mend: envelope,
+			Title: "The refusal of " + strings.ToLower(call) + "with a wrong HMAC has success false, a string as errorCode, and data null.",
+			run: func(t *trial) {
+				_, right := e.body(t)
+				t.declined(e.send(t, func(header http.Header, _ []byte) { header[signature] = []string{strings.Repeat("00", 32)} }, right))
 			}},
 		Case{ID: e.name + "-hmac-first", Level: Should, Section: "5.2",
 			Mend:  "Verify the HMAC before anything of the body is decoded.",
@@ -154,12 +160,12 @@ func (e endpoint) hmacCases() []Case {
 			run: func(t *trial) {
 				_, right := e.body(t)
 				bad := e.send(t, func(header http.Header, _ []byte) { header[signature] = []string{strings.Repeat("00", 32)} }, right)
-				t.declined(bad)
+				t.refused(bad)
 				text := []byte("this is not JSON")
 				header := t.signed(t.player, text)
 				header[signature] = []string{strings.Repeat("00", 32)}
 				worse := t.post(e.path(t.target), header, text)
-				t.declined(worse)
+				t.refused(worse)
 				if t.err == nil && (bad.status != worse.status || bad.code() != worse.code()) {
 					t.fail("the answer "+worse.String(), "the answer that JSON with the same HMAC gets: "+bad.String())
 				}

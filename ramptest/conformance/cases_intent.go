@@ -57,7 +57,7 @@ func intentCases() []Case {
 			Mend:  "Take all assets of an order in one transaction, or none.",
 			Title: "A mint whose second asset the player lacks takes nothing of the first.",
 			run: func(t *trial) {
-				t.declined(t.validate(t.mint().bent(set("intent.from", list{
+				t.refused(t.validate(t.mint().bent(set("intent.from", list{
 					entry("asset", t.asset, t.times(1)), entry("asset", "item_of_nobody", t.times(1))}))))
 				t.moved(0)
 			}},
@@ -102,7 +102,7 @@ func intentCases() []Case {
 			Mend:  "Compare the sum of an asset's entries with the balance, not each of them.",
 			Title: "A mint whose entries of one asset add up to more than the player owns is declined.",
 			run: func(t *trial) {
-				t.declined(t.validate(t.mint().bent(set("intent.from", list{
+				t.refused(t.validate(t.mint().bent(set("intent.from", list{
 					entry("asset", t.asset, t.most()), entry("asset", t.asset, t.most())}))))
 				t.moved(0)
 			}},

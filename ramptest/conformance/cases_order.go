@@ -154,7 +154,7 @@ func orderCases() []Case {
 				theirs := t.balance(other)
 				stolen := o
 				stolen.owner = other
-				t.declined(t.validate(stolen))
+				t.refused(t.validate(stolen))
 				t.movedFor(other, theirs, zero())
 				t.still(then)
 				t.confirm(o, failure)
@@ -166,7 +166,7 @@ func orderCases() []Case {
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				t.confirm(o, failure)
-				t.declined(t.validate(o))
+				t.refused(t.validate(o))
 				t.moved(0)
 			}},
 		{ID: "validate-after-success", Level: Must, Section: "2.5", Mend: once,
@@ -182,7 +182,7 @@ func orderCases() []Case {
 			Title: "An order that was declined for its amount may be asked for again with a right one.",
 			run: func(t *trial) {
 				o := t.mint()
-				t.declined(t.validate(o.bent(set("intent.from.0.amount", t.beyond("2147483648")))))
+				t.refused(t.validate(o.bent(set("intent.from.0.amount", t.beyond("2147483648")))))
 				t.approve(o)
 				t.confirm(o, success)
 				t.moved(-1)
@@ -196,7 +196,7 @@ func second(bend func(*trial) edit) func(*trial) {
 	return func(t *trial) {
 		o := t.approve(t.mint())
 		then := t.now()
-		t.declined(t.validate(o.bent(bend(t))))
+		t.refused(t.validate(o.bent(bend(t))))
 		t.still(then)
 		t.confirm(o, failure)
 		t.moved(0)

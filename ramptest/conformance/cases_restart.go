@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -57,7 +56,7 @@ func (t *trial) restart() {
 	}
 	t.client.CloseIdleConnections()
 	if err := t.target.Restart(t.ctx); err != nil {
-		t.err = fmt.Errorf("the server could not be restarted: %w", err)
+		t.untried("the server could not be restarted: %w", err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(t.ctx, 30*time.Second)

@@ -154,7 +154,7 @@ func resultCases() []Case {
 			Title: "A failure of a mint that was declined gives nothing back.",
 			run: func(t *trial) {
 				o := t.mint().bent(set("intent.from.0.amount", t.oneMore()))
-				t.declined(t.validate(o))
+				t.refused(t.validate(o))
 				t.answered(t.report(o, o.result(failure)))
 				t.moved(0)
 			}},
@@ -162,7 +162,7 @@ func resultCases() []Case {
 			Title: "A success of a burn that was declined grants nothing.",
 			run: func(t *trial) {
 				o := t.burn()
-				t.declined(t.validate(o.bent(drop("digest"))))
+				t.refused(t.validate(o.bent(drop("digest"))))
 				t.answered(t.report(o, o.result(success)))
 				t.moved(0)
 			}},

@@ -170,7 +170,7 @@ func (t *trial) breakOff(path string, body []byte) {
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.target.URL+path, http.NoBody)
 	if err != nil {
-		t.err = err
+		t.untried("%w", err)
 		return
 	}
 	var dial interface {
@@ -182,7 +182,7 @@ func (t *trial) breakOff(path string, body []byte) {
 	}
 	conn, err := dial.DialContext(ctx, "tcp", net.JoinHostPort(request.URL.Hostname(), cmp.Or(request.URL.Port(), port)))
 	if err != nil {
-		t.err = err
+		t.fail("no connection: "+err.Error(), "an answer")
 		return
 	}
 	defer conn.Close()
@@ -196,8 +196,7 @@ func (t *trial) breakOff(path string, body []byte) {
 	_ = header.Write(&call)
 	fmt.Fprintf(&call, "\r\n%s", body)
 	if _, err := conn.Write(call.Bytes()); err != nil {
-		t.err = err
-		return
+		return // a server may hang up before it has read everything
 	}
 	if half, ok := conn.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()

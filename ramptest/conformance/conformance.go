@@ -207,16 +207,33 @@ func IsLoopback(host string) bool {
 // Close closes the connections that are idle.
 func (j *Judge) Close() { j.client.CloseIdleConnections() }
 
-// Ready says whether there is something to judge: a player can be had, and the
-// server answers. What it answers is for the cases.
+// Ready says whether there is something to judge: a player can be had who owns
+// enough, and a plain mint is approved. If not, every case would say the same,
+// so the error says what was answered, and what the cause may be. Ready ends its
+// mint with a failure; how that is answered is for the cases.
 func (j *Judge) Ready(ctx context.Context) error {
 	t := j.trial(ctx, Case{})
-	t.answered(t.assets(t.newPlayer()))
+	t.begin()
+	o := t.mint()
+	if a := t.validate(o); t.answered(a) && !a.succeeded() {
+		t.untried("a plain mint of %d %s for %d of the token was not approved: %s%s",
+			t.target.Amount, t.asset, t.target.Tokens, a, whyNot)
+	}
 	if t.err != nil {
 		return fmt.Errorf("conformance: nothing to judge: %s", t.redact(t.err.Error()))
 	}
+	t.report(o, o.result(failure))
 	return nil
 }
+
+const whyNot = `
+The likely causes, the likeliest first:
+  the HMAC key is another one (-key), or the server makes bytes of its text in another way (-key-encoding)
+  the project is another one (-project)
+  the token contract is another one (-token)
+  the order is not at the rate of the game (-amount, -tokens), or is about an asset that cannot be minted (-asset)
+  the server approves only UUIDs that it got itself (in Go, Target.UUID gets them from it)
+  the server expects another wallet than the judge's, or verifies the wallet's signature`
 
 // Outcome is what became of a case.
 type Outcome string
@@ -227,13 +244,14 @@ const (
 	Failed  Outcome = "failed"
 	Noted   Outcome = "noted"   // a SHOULD that failed, and does not count
 	Skipped Outcome = "skipped" // the target lacks what the case needs
+	Untried Outcome = "untried" // the judge could not do its part: no login, no restart
 )
 
 // Verdict is what the judge found in a case. It holds no token and no key.
 type Verdict struct {
 	Case    Case
 	Outcome Outcome
-	Saw     string // what the server did, or why the case was skipped
+	Saw     string // what the server did, or why the case was skipped or not tried
 	Want    string // what was expected instead
 	Took    time.Duration
 }
@@ -243,8 +261,8 @@ func (v Verdict) String() string {
 	switch v.Outcome {
 	case Passed:
 		return "passed: " + v.Case.Title
-	case Skipped:
-		return "skipped: " + v.Saw
+	case Skipped, Untried:
+		return string(v.Outcome) + ": " + v.Saw
 	default:
 		return fmt.Sprintf("%s (interface %s): %s\n  saw:  %s\n  want: %s\n  mend: %s",
 			v.Case.Level, v.Case.Section, v.Case.Title, v.Saw, v.Want, v.Case.Mend)
@@ -271,7 +289,8 @@ func (j *Judge) Try(ctx context.Context, c Case) Verdict {
 	case errors.As(t.err, &found):
 		v.Saw, v.Want = t.redact(found.saw), found.want
 	default:
-		v.Saw, v.Want = t.redact(t.err.Error()), "an answer"
+		v.Outcome, v.Saw = Untried, t.redact(t.err.Error())
+		return v
 	}
 	v.Outcome = Failed
 	if c.Level == Should && !j.target.Strict {

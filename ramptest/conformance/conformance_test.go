@@ -1,13 +1,16 @@
 package conformance_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
@@ -117,8 +120,63 @@ func TestAShouldCountsOnlyWhenStrict(t *testing.T) {
 		v := newJudge(t, target).Try(t.Context(), caseOf(t, "validate-twice-approved"))
 		assert.Equal(t, want, v.Outcome)
 		assert.Contains(t, v.String(), "SHOULD (interface 2.5)")
-		assert.Contains(t, v.String(), `saw:  HTTP 200, success false, errorCode "INVALID_MESSAGE"`)
+		assert.Contains(t, v.String(), `saw:  HTTP 200, success false, errorCode "INVALID_MESSAGE", data null`)
 		assert.Contains(t, v.String(), "want: HTTP 200 with success true")
+	}
+}
+
+// A studio whose refusals have another shape is told so where they are judged,
+// and not in every case that wants a refusal.
+func TestTheShapeOfARefusalIsJudgedOnItsOwn(t *testing.T) {
+	s := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		answer := httptest.NewRecorder()
+		next.ServeHTTP(answer, r)
+		if strings.Contains(answer.Body.String(), `"success":false`) {
+			reply(w, 400, `{"error":"no"}`)
+			return
+		}
+		reply(w, answer.Code, answer.Body.String())
+	}))
+	s.target.Strict = false
+	judge := newJudge(t, s.target)
+	var failed []string
+	for _, c := range conformance.Cases() {
+		if v := judge.Try(t.Context(), c); v.Outcome == conformance.Failed {
+			failed = append(failed, c.ID)
+			assert.Contains(t, v.Saw, "HTTP 400, success missing, errorCode missing, data missing")
+		}
+	}
+	assert.Equal(t, []string{"assets-token-envelope", "validate-hmac-envelope", "result-hmac-envelope", "validate-decline-envelope"}, failed)
+}
+
+// What fails on the judge's side is no fault of the server's.
+func TestWhatTheJudgeCannotDoIsUntried(t *testing.T) {
+	broken := errors.New("broken")
+	for name, test := range map[string]struct {
+		change func(*conformance.Target)
+		want   string
+	}{
+		"no login": {func(target *conformance.Target) {
+			target.Player = func(context.Context, string) (ramp.Session, error) { return ramp.Session{}, broken }
+		}, "untried: no player could be had: broken"},
+		"no restart": {func(target *conformance.Target) {
+			target.Restart = func(context.Context) error { return broken }
+		}, "untried: the server could not be restarted: broken"},
+		"no UUID": {func(target *conformance.Target) {
+			target.UUID = func(context.Context, ramp.Session) (uuid.UUID, error) { return uuid.Nil, broken }
+		}, "untried: no UUID could be had: broken"},
+		"a poor player": {func(target *conformance.Target) { target.Asset, target.Amount = "item_gem", 1000 }, "untried: the player owns too little"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := newStudio(t, mutant{}).target
+			test.change(&target)
+			judge, err := conformance.New(target)
+			require.NoError(t, err)
+			defer judge.Close()
+			v := judge.Try(t.Context(), caseOf(t, "restart-mint-fails"))
+			assert.Equal(t, conformance.Untried, v.Outcome)
+			assert.Contains(t, v.String(), test.want)
+		})
 	}
 }
 
@@ -204,6 +262,8 @@ func TestWhereThereIsNothingThereIsNothingToJudge(t *testing.T) {
 	for name, change := range map[string]func(*conformance.Target){
 		"no server":     func(target *conformance.Target) { target.URL = "http://127.0.0.1:1" },
 		"an empty pool": func(target *conformance.Target) { target.Player = conformance.Pool() },
+		"a poor player": func(target *conformance.Target) { target.Asset, target.Amount = "item_gem", 1000 },
+		"another path":  func(target *conformance.Target) { target.AssetsPath = "/assets" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			target := target
@@ -213,6 +273,19 @@ func TestWhereThereIsNothingThereIsNothingToJudge(t *testing.T) {
 			assert.ErrorContains(t, judge.Ready(t.Context()), "nothing to judge")
 		})
 	}
+}
+
+// Where the plainest of mints is declined, no case could say more than that.
+func TestADeclinedMintIsNothingToJudge(t *testing.T) {
+	target := newStudio(t, mutant{}).target
+	target.ProjectID = "project-2"
+	judge, err := conformance.New(target)
+	require.NoError(t, err)
+	defer judge.Close()
+	err = judge.Ready(t.Context())
+	require.ErrorContains(t, err, "nothing to judge: a plain mint of 2 item_gold for 1 of the token was not approved: HTTP")
+	require.ErrorContains(t, err, "success false, errorCode")
+	require.ErrorContains(t, err, "likely causes")
 }
 
 func TestEveryCaseSaysWhatItIs(t *testing.T) {

@@ -44,7 +44,10 @@ func TestNoCaseIsBlind(t *testing.T) {
 		t.Run(c.ID, func(t *testing.T) {
 			target := newStudio(t, m).target
 			target.Timeout = m.patience
-			v := newJudge(t, target).Try(t.Context(), c)
+			judge, err := conformance.New(target) // which need not be ready: some are too broken for it
+			require.NoError(t, err)
+			defer judge.Close()
+			v := judge.Try(t.Context(), c)
 			assert.Equal(t, conformance.Failed, v.Outcome, v.String())
 		})
 	}
@@ -535,6 +538,7 @@ func plainText(path string, status int) mutant {
 
 func sessionMutants() map[string]mutant {
 	m := map[string]mutant{
+		"assets-token-envelope":  replaces(ramp.PathAssets, `"data":null`, `"data":{}`),
 		"assets-foreign-token":   admits(ramp.PathAssets, anyToken),
 		"validate-foreign-token": admits(ramp.PathValidate, anyToken),
 		"assets-header-case":     deafTo(ramp.PathAssets, "X-DAPP-SESSIONID"),
@@ -614,6 +618,13 @@ func hmacMutants() map[string]mutant {
 		} {
 			m[name+id] = trusts(path, when)
 		}
+		m[name+"hmac-envelope"] = layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if r.Method == http.MethodPost && !s.authentic(r, body) {
+				reply(w, 401, `{"error":"unauthorized"}`)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
 		m[name+"hmac-first"] = layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if r.Method == http.MethodPost && !json.Valid(body) {
 				reply(w, 400, `{"success":false,"errorCode":"INVALID_BODY","data":null}`)
@@ -914,8 +925,9 @@ func signatureMutants() map[string]mutant {
 		"validate-decline-envelope": answers(ramp.PathValidate, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
 			return strings.Replace(body, `"data":null`, `"data":{"validatorSig":""}`, 1)
 		}),
-		"validate-content-type": plainText(ramp.PathValidate, 200),
-		"decline-content-type":  plainText(ramp.PathValidate, 0),
+		"validate-form-envelope": says(ramp.PathValidate, bad("digest"), 422, `{"detail":[]}`),
+		"validate-content-type":  plainText(ramp.PathValidate, 200),
+		"decline-content-type":   plainText(ramp.PathValidate, 0),
 		"decline-status": answers(ramp.PathValidate, func(_ *studio, _ *http.Request, _ message, status *int, body string) string {
 			if strings.Contains(body, "INVALID_BALANCE") {
 				*status = 500
@@ -1120,9 +1132,9 @@ func oneAtATime(_ *studio, next http.Handler) http.Handler {
 			_, _ = io.Copy(io.Discard, r.Body)
 			return
 		}
-		// Two calls measure before the bodies stall. Later ones find the worker
+		// One call measures before the bodies stall. Later ones find the worker
 		// at work, however late the bodies arrive.
-		if quick.Add(1) > 2 {
+		if quick.Add(1) > 1 {
 			select {
 			case <-busy:
 			case <-r.Context().Done():

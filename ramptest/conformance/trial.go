@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -80,7 +79,7 @@ func (t *trial) begin() {
 	}
 	t.before = owned(holdings, t.asset)
 	if t.err == nil && (t.asset == "" || t.before.Cmp(enough) < 0) {
-		t.fail("a player without enough of an asset to begin with", show(enough)+" of an asset, or another Target.Asset or Amount")
+		t.untried("the player owns too little: a case needs %s of an asset, 20 times the amount of an order (-amount; -asset names the asset)", show(enough))
 	}
 	if t.needs&aSecondAsset != 0 && (t.second == "" || owned(holdings, t.second).Cmp(enough) < 0) {
 		t.skip("the player owns too little of a second asset")
@@ -90,6 +89,13 @@ func (t *trial) begin() {
 func (t *trial) fail(saw, want string) {
 	if t.err == nil {
 		t.err = &finding{saw: saw, want: want}
+	}
+}
+
+// untried ends a case by no fault of the server's.
+func (t *trial) untried(format string, args ...any) {
+	if t.err == nil {
+		t.err = fmt.Errorf(format, args...)
 	}
 }
 
@@ -137,9 +143,9 @@ func (t *trial) newPlayer() ramp.Session {
 	s, err := t.target.Player(t.ctx, "judge-"+strings.ToLower(rand.Text()[:12]))
 	switch token := s.Token.Reveal(); {
 	case err != nil:
-		t.err = fmt.Errorf("no player could be had: %w", err)
+		t.untried("no player could be had: %w", err)
 	case s.ID == "" || token == "":
-		t.err = errors.New("no player could be had: the session or its token is empty")
+		t.untried("no player could be had: the session or its token is empty")
 	default:
 		t.secrets = append(t.secrets, token)
 	}
@@ -259,7 +265,7 @@ func (t *trial) newOrder(s ramp.Session, intent object) order {
 	}
 	id, err := t.target.UUID(t.ctx, s)
 	if err != nil {
-		t.err = fmt.Errorf("no UUID could be had: %w", err)
+		t.untried("no UUID could be had: %w", err)
 	}
 	var digest ramp.Digest
 	_, _ = rand.Read(digest[:]) // it never fails
@@ -278,12 +284,12 @@ func (t *trial) newOrder(s ramp.Session, intent object) order {
 func (t *trial) signedByPlayer(d ramp.Digest) (sig, address string) {
 	key, err := crypto.GenerateKey()
 	if err != nil {
-		t.err = err
+		t.untried("%w", err)
 		return "", ""
 	}
 	raw, err := crypto.Sign(d[:], key)
 	if err != nil {
-		t.err = err
+		t.untried("%w", err)
 		return "", ""
 	}
 	raw[64] += 27
@@ -344,18 +350,18 @@ func (t *trial) confirmed(a answer) {
 }
 
 // declined wants the envelope of a failed check, under any HTTP status
-// (interface 7.2).
+// (interface 7.2). Only cases about the envelope ask for so much.
 func (t *trial) declined(a answer) {
 	if t.answered(a) && !a.declined() {
 		t.fail(a.String(), "success false, a string as errorCode and data null")
 	}
 }
 
-// refused wants anything but a success: where HTTP itself, or what reads JSON,
-// may answer before the game does.
+// refused wants anything but a success: a framework, or what reads JSON, may
+// answer before the game does.
 func (t *trial) refused(a answer) {
 	if t.answered(a) && a.succeeded() {
-		t.fail(a.String(), "no success")
+		t.fail(a.String(), "a refusal")
 	}
 }
 
@@ -366,10 +372,8 @@ func (t *trial) either(a answer) (approved bool) {
 	}
 	if a.succeeded() {
 		t.approved(a)
-		return t.err == nil
 	}
-	t.declined(a)
-	return false
+	return t.err == nil && a.succeeded()
 }
 
 func (a answer) succeeded() bool { return string(a.envelope["success"]) == "true" }
@@ -394,15 +398,17 @@ func (a answer) code() string {
 
 // String says what was answered, in few words and without data.
 func (a answer) String() string {
-	switch {
-	case a.envelope == nil:
+	if a.envelope == nil {
 		return fmt.Sprintf("HTTP %d with a body that is no JSON object", a.status)
-	case a.code() != "":
-		return fmt.Sprintf("HTTP %d, success %.10s, errorCode %s", a.status, a.envelope["success"], a.shown)
-	default:
-		return fmt.Sprintf("HTTP %d, success %.10s, errorCode %s, data %s",
-			a.status, a.envelope["success"], kind(a.envelope["errorCode"]), kind(a.envelope["data"]))
 	}
+	success, code := kind(a.envelope["success"]), kind(a.envelope["errorCode"])
+	if text := string(a.envelope["success"]); text == "true" || text == "false" {
+		success = text
+	}
+	if a.code() != "" {
+		code = a.shown
+	}
+	return fmt.Sprintf("HTTP %d, success %s, errorCode %s, data %s", a.status, success, code, kind(a.envelope["data"]))
 }
 
 func kind(b json.RawMessage) string {
