@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -40,7 +41,7 @@ func TestConformanceFailsTheTestOfAWrongServer(t *testing.T) {
 	require.NoError(t, err)
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	ramptest.Conformance(t, conformance.Target{URL: server.URL, Key: key, Validator: signer.Address(),
+	ramptest.Conformance(t, conformance.Target{URL: server.URL, Key: key, Validator: signer.Address(), Settle: time.Millisecond,
 		Player: func(_ context.Context, name string) (ramp.Session, error) {
 			return ramp.Session{ID: name, Token: ramp.NewAccessToken("token")}, nil
 		}})

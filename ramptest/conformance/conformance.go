@@ -118,6 +118,11 @@ type Target struct {
 
 	// Timeout bounds each call. 0 stands for 10 seconds.
 	Timeout time.Duration
+
+	// Settle bounds the time from an answer to its effect on a balance: HTTP
+	// 200 confirms that a result was received (interface 6), no more. 0 stands
+	// for 2 seconds.
+	Settle time.Duration
 }
 
 // Pool returns a Target.Player that hands out the sessions in turn, from the
@@ -144,6 +149,7 @@ func Pool(sessions ...ramp.Session) func(context.Context, string) (ramp.Session,
 type Judge struct {
 	target Target
 	client *http.Client
+	lag    time.Duration // the longest that an effect came after its answer, as far as is known
 }
 
 const mostAmount = 1000
@@ -185,6 +191,7 @@ func New(target Target) (*Judge, error) {
 	target.Tokens = cmp.Or(target.Tokens, 1)
 	target.Token = cmp.Or(target.Token, "0x00000000000000000000000000000000000070c3")
 	target.Timeout = cmp.Or(target.Timeout, 10*time.Second)
+	target.Settle = cmp.Or(target.Settle, 2*time.Second)
 	if target.UUID == nil {
 		target.UUID = func(context.Context, ramp.Session) (uuid.UUID, error) { return uuid.NewRandom() }
 	}

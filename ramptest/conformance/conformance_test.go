@@ -79,6 +79,7 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 		"a burn is granted at validate":       {bug: "grants at validate"},
 		"the result's own amounts count":      {bug: "believes the result"},
 		"unknown orders are confirmed":        {bug: "confirms unknown orders"},
+		"effects follow their answers":        {bug: "acts later"},
 		"declined orders stay declined":       {bug: "remembers declined orders"},
 		"more in the envelope": answers(ramp.PathAssets, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
 			return strings.Replace(body, "{", `{"message":"OK",`, 1)
@@ -93,7 +94,11 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			judge := newJudge(t, newStudio(t, m).target)
+			target := newStudio(t, m).target
+			if m.bug == "acts later" {
+				target.Settle = 0 // as it is by default
+			}
+			judge := newJudge(t, target)
 			for _, c := range conformance.Cases() {
 				if c.Level == conformance.Must {
 					v := judge.Try(t.Context(), c)
@@ -111,6 +116,15 @@ func amounts(m message) string {
 		all += amountText(m, path)
 	}
 	return all
+}
+
+// An effect may follow its answer, but then a second one may follow too.
+func TestASecondEffectThatFollowsItsAnswerIsSeen(t *testing.T) {
+	target := newStudio(t, mutant{bug: "acts later, each time"}).target
+	target.Settle = 0
+	judge := newJudge(t, target)
+	assert.Equal(t, conformance.Passed, judge.Try(t.Context(), caseOf(t, "burn-succeeds")).Outcome)
+	assert.Equal(t, conformance.Failed, judge.Try(t.Context(), caseOf(t, "burn-success-twice")).Outcome)
 }
 
 func TestAShouldCountsOnlyWhenStrict(t *testing.T) {

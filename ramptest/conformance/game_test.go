@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -236,6 +237,18 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 	case g.bug == "grants what failed":
 		effect = settled(intent, d == ramp.Burn)
 	}
+	if g.bug == "acts later" || g.bug == "acts later, each time" {
+		known.state = state
+		if g.bug != "acts later" {
+			known.state = ""
+		}
+		time.AfterFunc(3*time.Millisecond, func() {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			_ = g.move(known, effect)
+		})
+		return nil
+	}
 	if err := g.move(known, effect); err != nil {
 		return err
 	}
@@ -374,6 +387,7 @@ func newStudio(t testing.TB, m mutant) *studio {
 	s.target = conformance.Target{
 		URL: s.server.URL, Key: s.key, Validator: s.signer.Address(), ProjectID: "project-1",
 		Player: s.game.login, Restart: s.restart, Strict: true,
+		Settle: time.Millisecond, // nothing follows its answer here, unless a test says so
 	}
 	return s
 }

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/ethereum/go-ethereum/crypto"
 	ramp "github.com/token-ramp/ramp-go"
@@ -31,6 +32,7 @@ type trial struct {
 	ctx     context.Context
 	target  *Target
 	client  *http.Client
+	lag     *time.Duration // of the judge
 	needs   need
 	secrets []string // which no verdict may hold
 
@@ -53,7 +55,7 @@ type skip string
 func (s skip) Error() string { return string(s) }
 
 func (j *Judge) trial(ctx context.Context, c Case) *trial {
-	return &trial{ctx: ctx, target: &j.target, client: j.client, needs: c.needs, secrets: slices.Clone(j.target.Secrets)}
+	return &trial{ctx: ctx, target: &j.target, client: j.client, lag: &j.lag, needs: c.needs, secrets: slices.Clone(j.target.Secrets)}
 }
 
 // begin gets a player and measures what they own.
@@ -65,6 +67,7 @@ func (t *trial) begin() {
 		t.skip("no project was given")
 	}
 	t.player = t.newPlayer()
+	t.outwait() // the player may have been another case's
 	t.asset, t.second = t.target.Asset, t.target.Second
 	holdings := t.holdings(t.player)
 	enough := new(big.Rat).SetInt64(20 * t.target.Amount)
@@ -475,7 +478,9 @@ func owned(all []holding, id string) *big.Rat {
 	return sum
 }
 
-func (t *trial) balance(s ramp.Session) *big.Rat { return owned(t.holdings(s), t.asset) }
+func (t *trial) balance(s ramp.Session) *big.Rat { return t.balanceOf(s, t.asset) }
+
+func (t *trial) balanceOf(s ramp.Session, asset string) *big.Rat { return owned(t.holdings(s), asset) }
 
 // moved wants the player's balance to have changed by so many amounts of an
 // order since the case began: moved(-1) after a mint, moved(0) for nothing.
@@ -487,21 +492,65 @@ func (t *trial) movedBy(want *big.Rat) { t.movedFor(t.player, t.before, want) }
 
 // movedFor wants a player to own so much more than before.
 func (t *trial) movedFor(s ramp.Session, before, want *big.Rat) {
-	if t.err != nil {
+	t.movedOf(s, t.asset, before, want)
+}
+
+// movedOf wants a player to own so much more of an asset than before.
+func (t *trial) movedOf(s ramp.Session, asset string, before, want *big.Rat) {
+	after, right := t.settled(s, asset, func(now *big.Rat) bool { return new(big.Rat).Sub(now, before).Cmp(want) == 0 })
+	if t.err == nil && !right {
+		t.fail(fmt.Sprintf("a balance that moved by %s (%s before, %s after)", show(new(big.Rat).Sub(after, before)), show(before), show(after)),
+			"a balance that moved by "+show(want))
+	}
+}
+
+// settled waits until a balance is right, for as long as Target.Settle. Where
+// effects are known to follow their answers, what is right must be so still
+// when one more effect could have come.
+func (t *trial) settled(s ramp.Session, asset string, right func(*big.Rat) bool) (now *big.Rat, ok bool) {
+	const first, most = 5 * time.Millisecond, 100 * time.Millisecond
+	began, wait := time.Now(), first
+	for now = t.balanceOf(s, asset); t.err == nil && !right(now); now = t.balanceOf(s, asset) {
+		if time.Since(began) >= t.target.Settle {
+			return now, false
+		}
+		t.pause(wait)
+		wait = min(2*wait, most)
+	}
+	if wait > first {
+		*t.lag = max(*t.lag, time.Since(began))
+	}
+	if *t.lag > 0 {
+		t.outwait()
+		now = t.balanceOf(s, asset)
+	}
+	return now, right(now)
+}
+
+// outwait lets pass what effects have needed so far, and half of that again.
+func (t *trial) outwait() { t.pause(min(*t.lag+*t.lag/2, t.target.Settle)) }
+
+func (t *trial) pause(d time.Duration) {
+	if t.err != nil || d == 0 {
 		return
 	}
-	after := t.balance(s)
-	if moved := new(big.Rat).Sub(after, before); t.err == nil && moved.Cmp(want) != 0 {
-		t.fail(fmt.Sprintf("a balance that moved by %s (%s before, %s after)", show(moved), show(before), show(after)),
-			"a balance that moved by "+show(want))
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-t.ctx.Done():
+		t.untried("%w", t.ctx.Err())
 	}
 }
 
 // still wants the player to own what they owned at a moment of the case.
 func (t *trial) still(then *big.Rat) { t.movedFor(t.player, then, new(big.Rat)) }
 
-// now measures what the player owns.
-func (t *trial) now() *big.Rat { return t.balance(t.player) }
+// now measures what the player owns, when everything has had its effect.
+func (t *trial) now() *big.Rat {
+	t.outwait()
+	return t.balance(t.player)
+}
 
 // crowd makes calls at once and returns their answers.
 func (t *trial) crowd(call func(i int) answer) []answer {
