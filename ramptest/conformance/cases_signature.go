@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"strings"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 	ramp "github.com/token-ramp/ramp-go"
 )
@@ -51,8 +52,7 @@ func signatureCases() []Case {
 			Title: "A digest " + c.title + " is signed as it is.",
 			run: func(t *trial) {
 				digest, _ := ramp.ParseDigest(c.digest)
-				sig, address := t.signedByPlayer(digest)
-				o := t.mint().bent(set("digest", c.digest), set("user_sig", sig), set("user_address", address))
+				o := t.mint().bent(signedOver(t.player, digest))
 				t.signs(o, t.approval(o))
 				t.confirm(o, failure)
 				t.moved(0)
@@ -106,6 +106,7 @@ func signatureCases() []Case {
 				for range 2 {
 					o := t.mint()
 					t.signs(o, t.approval(o))
+					t.confirm(o, failure)
 				}
 			}},
 		Case{ID: "sign-again", Level: Must, Section: "5.3", Mend: raw32,
@@ -141,10 +142,12 @@ func signatureCases() []Case {
 			Title: "The s of validatorSig is in the lower half.",
 			run: func(t *trial) {
 				for range 4 { // a key service chooses either half each time
-					sig, err := ramp.ParseSignature(t.approval(t.mint()).ValidatorSig)
+					o := t.mint()
+					sig, err := ramp.ParseSignature(t.approval(o).ValidatorSig)
 					if t.err == nil && (err != nil || highS(sig)) {
 						t.fail("a high s", "an s of at most half the order of the curve")
 					}
+					t.confirm(o, failure)
 				}
 			}},
 		Case{ID: "user-sig", Level: Must, Section: "2.6", Mend: echo,
@@ -157,8 +160,8 @@ func signatureCases() []Case {
 			Mend:  "Do not verify user_sig against digest: the interface does not show what the user signs.",
 			Title: "A user_sig over another hash than the digest is no reason to decline.",
 			run: func(t *trial) {
-				sig, address := t.signedByPlayer(ramp.Digest(crypto.Keccak256([]byte("another hash"))))
-				t.approve(t.mint().bent(set("user_sig", sig), set("user_address", address)))
+				key, _ := wallet(t.player)
+				t.approve(t.mint().bent(set("user_sig", signedBy(key, ramp.Digest(crypto.Keccak256([]byte("another hash")))))))
 			}},
 		Case{ID: "validate-error-code-null", Level: Must, Section: "2.6", Mend: shaped,
 			Title: "The errorCode of an approval is there, and null.",
@@ -235,28 +238,41 @@ func (t *trial) echoes(o order, data approval) {
 	}
 }
 
+// signedOver gives an order another digest, and the wallet's signature over it.
+func signedOver(s ramp.Session, d ramp.Digest) edit {
+	key, _ := wallet(s)
+	return func(o order) order { return o.bent(set("digest", d.String()), set("user_sig", signedBy(key, d))) }
+}
+
 // signs wants a signature over the digest of the order by the validator key.
 // Either v and either s will do: the interface asks for no more.
 func (t *trial) signs(o order, data approval) {
 	if t.err != nil {
 		return
 	}
+	switch signer, err := signerOf(o, data); {
+	case err != nil:
+		t.fail("a validatorSig that is not of 65 bytes in hex with 0x, or that no key can have made over the digest", "the signature of "+t.target.Validator.Hex())
+	case signer != t.target.Validator:
+		t.fail("a validatorSig that recovers to "+signer.Hex(), "the registered "+t.target.Validator.Hex())
+	}
+}
+
+// signerOf returns whose signature over the digest of an order it is.
+func signerOf(o order, data approval) (common.Address, error) {
 	digest, _ := hex.DecodeString(o.body.at("digest").(string)[2:])
 	sig, err := ramp.ParseSignature(data.ValidatorSig)
 	if err != nil {
-		t.fail("a validatorSig that is not 65 bytes in hex with 0x", "0x and 130 hex digits")
-		return
+		return common.Address{}, err
 	}
 	if sig[64] >= 27 {
 		sig[64] -= 27
 	}
 	key, err := crypto.SigToPub(digest, sig[:])
-	switch {
-	case err != nil:
-		t.fail("a validatorSig that no key can have made over the digest", "the signature of "+t.target.Validator.Hex())
-	case crypto.PubkeyToAddress(*key) != t.target.Validator:
-		t.fail("a validatorSig that recovers to "+crypto.PubkeyToAddress(*key).Hex(), "the registered "+t.target.Validator.Hex())
+	if err != nil {
+		return common.Address{}, err
 	}
+	return crypto.PubkeyToAddress(*key), nil
 }
 
 func highS(sig ramp.Signature) bool {

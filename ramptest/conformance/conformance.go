@@ -229,7 +229,7 @@ func (j *Judge) Ready(ctx context.Context) error {
 	if t.err != nil {
 		return fmt.Errorf("conformance: nothing to judge: %s", t.redact(t.err.Error()))
 	}
-	t.report(o, o.result(failure))
+	t.finish()
 	return nil
 }
 
@@ -284,6 +284,7 @@ func (j *Judge) Try(ctx context.Context, c Case) Verdict {
 	if t.err == nil {
 		c.run(t)
 	}
+	t.finish()
 	v := Verdict{Case: c, Outcome: Passed, Took: time.Since(began)}
 	var found *finding
 	var why skip

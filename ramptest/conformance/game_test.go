@@ -128,6 +128,13 @@ func (g *game) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateReque
 			}
 		}
 	}
+	if g.bug == "one open order" {
+		for _, other := range g.orders {
+			if other.owner == s.ID && other.state == "" {
+				return ramp.Reject("ORDER_PENDING")
+			}
+		}
+	}
 	o := &order{owner: s.ID, request: r}
 	switch err := g.take(o); {
 	case err != nil && g.bug == "remembers declined orders":

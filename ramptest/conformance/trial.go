@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 	ramp "github.com/token-ramp/ramp-go"
 )
@@ -36,10 +38,12 @@ type trial struct {
 	needs   need
 	secrets []string // which no verdict may hold
 
-	player ramp.Session // whose case it is
-	asset  string       // what is moved
-	second string       // another asset; empty if there is none
-	before *big.Rat     // what the player owned of asset at first
+	player  ramp.Session      // whose case it is
+	asset   string            // what is moved
+	second  string            // another asset; empty if there is none
+	before  *big.Rat          // what the player owned of asset at first
+	open    map[any]order     // by uuid, what was approved and has not ended
+	wallets map[string]string // by session ID, what the server says of its players
 
 	err error
 }
@@ -55,7 +59,7 @@ type skip string
 func (s skip) Error() string { return string(s) }
 
 func (j *Judge) trial(ctx context.Context, c Case) *trial {
-	return &trial{ctx: ctx, target: &j.target, client: j.client, lag: &j.lag, needs: c.needs, secrets: slices.Clone(j.target.Secrets)}
+	return &trial{ctx: ctx, target: &j.target, open: map[any]order{}, wallets: map[string]string{}, client: j.client, lag: &j.lag, needs: c.needs, secrets: slices.Clone(j.target.Secrets)}
 }
 
 // begin gets a player and measures what they own.
@@ -162,6 +166,8 @@ type answer struct {
 	body     []byte
 	envelope map[string]json.RawMessage // nil if the body is no JSON object
 	shown    string                     // the errorCode as a verdict may show it
+	begins   *order                     // what it approves, if it is a success
+	ends     *order                     // what is over by it, if it is a success
 	err      error                      // there was no answer
 }
 
@@ -251,13 +257,30 @@ func (t *trial) post(path string, header http.Header, body []byte) answer {
 // validate asks for an order as the service does.
 func (t *trial) validate(o order) answer {
 	body := o.body.bytes()
-	return t.post(t.target.ValidatePath, t.signed(o.owner, body), body)
+	a := t.post(t.target.ValidatePath, t.signed(o.owner, body), body)
+	a.begins = &o
+	return a
 }
 
 // report tells how an order ended, as the service does.
 func (t *trial) report(o order, result object) answer {
 	body := result.bytes()
-	return t.post(t.target.ResultPath, t.signed(o.owner, body), body)
+	a := t.post(t.target.ResultPath, t.signed(o.owner, body), body)
+	a.ends = &o
+	return a
+}
+
+// finish reports a failure of every order that is open still, so that the
+// player can have others: a game may let each have one at a time.
+func (t *trial) finish() {
+	after := *t
+	after.err = nil
+	for id, o := range t.open {
+		_, isText := id.(string)
+		if _, isObject := o.body.at("intent").(object); isText && isObject {
+			after.report(o, o.result(failure))
+		}
+	}
 }
 
 // newOrder is what all orders of a session have in common.
@@ -272,31 +295,38 @@ func (t *trial) newOrder(s ramp.Session, intent object) order {
 	}
 	var digest ramp.Digest
 	_, _ = rand.Read(digest[:]) // it never fails
-	sig, address := t.signedByPlayer(digest)
+	key, address := wallet(s)
+	if known := t.wallets[s.ID]; known != "" {
+		address = known
+	}
 	project := t.target.ProjectID
 	if project == "" {
 		project = "judge"
 	}
 	return order{owner: s, body: object{
-		"user_sig": sig, "user_address": address, "project_id": project,
+		"user_sig": signedBy(key, digest), "user_address": address, "project_id": project,
 		"digest": digest.String(), "uuid": id.String(), "intent": intent,
 	}}
 }
 
-// signedByPlayer returns the signature of a player's wallet, and its address.
-func (t *trial) signedByPlayer(d ramp.Digest) (sig, address string) {
-	key, err := crypto.GenerateKey()
+// wallet is the wallet of a player whose server knows none: the same for every
+// order, as it is for players.
+func wallet(s ramp.Session) (key *ecdsa.PrivateKey, address string) {
+	key, err := crypto.ToECDSA(crypto.Keccak256([]byte("the judge's wallet of " + s.ID)))
 	if err != nil {
-		t.untried("%w", err)
-		return "", ""
+		panic(err) // of 2^128 hashes, one is no key
 	}
-	raw, err := crypto.Sign(d[:], key)
+	return key, crypto.PubkeyToAddress(key.PublicKey).Hex()
+}
+
+// signedBy is the signature of a player's wallet.
+func signedBy(key *ecdsa.PrivateKey, d ramp.Digest) string {
+	sig, err := crypto.Sign(d[:], key)
 	if err != nil {
-		t.untried("%w", err)
-		return "", ""
+		panic(err) // not with a key and 32 bytes
 	}
-	raw[64] += 27
-	return fmt.Sprintf("0x%x", raw), crypto.PubkeyToAddress(key.PublicKey).Hex()
+	sig[64] += 27
+	return fmt.Sprintf("0x%x", sig)
 }
 
 // mint is an order of the case's player that turns assets into tokens.
@@ -334,6 +364,13 @@ func (t *trial) confirm(o order, status string) {
 func (t *trial) answered(a answer) bool {
 	if t.err == nil && a.err != nil {
 		t.fail("no answer: "+a.err.Error(), "an answer")
+	}
+	switch {
+	case !a.succeeded():
+	case a.begins != nil:
+		t.open[a.begins.body.at("uuid")] = *a.begins
+	case a.ends != nil:
+		delete(t.open, a.ends.body.at("uuid"))
 	}
 	return t.err == nil
 }
@@ -444,8 +481,9 @@ func (t *trial) holdings(s ramp.Session) []holding {
 	}
 	var data struct {
 		V1 struct {
+			Wallet any `json:"wallet_address"`
 			Assets []struct {
-				ID      string          `json:"id"`
+				ID      json.RawMessage `json:"id"`
 				Balance json.RawMessage `json:"balance"`
 			} `json:"assets"`
 		} `json:"v1"`
@@ -454,15 +492,23 @@ func (t *trial) holdings(s ramp.Session) []holding {
 		t.fail("assets: "+a.String(), "success true and the player's assets in data.v1.assets")
 		return nil
 	}
+	if address, _ := data.V1.Wallet.(string); common.IsHexAddress(address) {
+		t.wallets[s.ID] = address
+	}
 	all := make([]holding, 0, len(data.V1.Assets))
 	for _, asset := range data.V1.Assets {
+		var id string
+		if json.Unmarshal(asset.ID, &id) != nil && len(asset.ID) > 0 {
+			t.fail("assets: an id that is no JSON string", "the asset ID of the console, as a string")
+			return nil
+		}
 		text := strings.Trim(string(asset.Balance), `"`)
 		if !decimal.MatchString(text) {
 			t.fail("assets: a balance that is no decimal", "a decimal string")
 			return nil
 		}
 		balance, _ := new(big.Rat).SetString(text)
-		all = append(all, holding{asset.ID, balance, asset.Balance})
+		all = append(all, holding{id, balance, asset.Balance})
 	}
 	return all
 }
@@ -550,6 +596,38 @@ func (t *trial) still(then *big.Rat) { t.movedFor(t.player, then, new(big.Rat)) 
 func (t *trial) now() *big.Rat {
 	t.outwait()
 	return t.balance(t.player)
+}
+
+// several has mints approved that are open at the same time. A game may decline
+// the later ones: then it is skipped what they were for.
+func (t *trial) several(n int, start func() order) []order {
+	orders := []order{t.approve(start())}
+	for len(orders) < n {
+		o := start()
+		if !t.either(t.validate(o)) {
+			break
+		}
+		orders = append(orders, o)
+	}
+	if len(orders) == 1 {
+		t.skip("the server declines a second order while one is open")
+	}
+	return orders
+}
+
+// atOnce asks for orders at the same time and returns those that were approved.
+// One that got no answer may have been, so that it ends as failed: then it
+// counts as nothing in either case.
+func (t *trial) atOnce(orders []order) (approved []order) {
+	for i, a := range t.crowd(func(i int) answer { return t.validate(orders[i]) }) {
+		switch {
+		case a.err != nil && t.err == nil:
+			t.report(orders[i], orders[i].result(failure))
+		case t.either(a):
+			approved = append(approved, orders[i])
+		}
+	}
+	return approved
 }
 
 // crowd makes calls at once and returns their answers.
