@@ -26,7 +26,7 @@ import (
 const (
 	statusRight   = 0 // nothing that counts has failed
 	statusWrong   = 1 // a case has failed
-	statusUnknown = 2 // there was nothing to judge
+	statusUnknown = 2 // there was nothing to judge, or not all of it could be tried
 )
 
 const checkUsage = `usage: ramp check -url URL -key KEY -key-encoding ENCODING -validator ADDRESS -login URL [flags]
@@ -35,7 +35,7 @@ Judges a game's server, written in any language: it plays the service over HTTP
 and measures what moved by the server's own assets endpoint.
 
 Exit status: 0 nothing that counts has failed, 1 a case has failed, 2 there was
-nothing to judge.
+nothing to judge, or a case could not be tried.
 
 `
 
@@ -49,20 +49,20 @@ type checkFlags struct {
 	json, verbose, list    bool
 }
 
-// check judges a server. It writes what it found to out and returns the exit
-// status.
-func check(ctx context.Context, args []string, out io.Writer) int {
+// check judges a server. It writes what it found to out, what kept it from
+// finding anything to errs, and returns the exit status.
+func check(ctx context.Context, args []string, out, errs io.Writer) int {
 	flags, err := parseCheck(args, out)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return statusRight
 	case err != nil:
-		fmt.Fprintln(out, "ramp check:", err)
+		fmt.Fprintln(errs, "ramp check:", err)
 		return statusUnknown
 	}
 	cases, err := chosen(flags.run)
 	if err != nil {
-		fmt.Fprintln(out, "ramp check:", err)
+		fmt.Fprintln(errs, "ramp check:", err)
 		return statusUnknown
 	}
 	if flags.list {
@@ -71,7 +71,7 @@ func check(ctx context.Context, args []string, out io.Writer) int {
 	}
 	judge, err := flags.judge(ctx)
 	if err != nil {
-		fmt.Fprintln(out, "ramp check:", err)
+		fmt.Fprintln(errs, "ramp check:", err)
 		return statusUnknown
 	}
 	defer judge.Close()
@@ -80,26 +80,44 @@ func check(ctx context.Context, args []string, out io.Writer) int {
 	for _, c := range cases {
 		v := judge.Try(ctx, c)
 		if ctx.Err() != nil {
-			fmt.Fprintln(out, "ramp check: interrupted")
-			return statusUnknown
+			break
 		}
 		report.add(v)
-		if flags.verbose && !flags.json {
-			fmt.Fprintf(out, "%-8s %-6s %-4s %s\n", v.Outcome, c.Level, c.Section, c.ID)
+		if !flags.json {
+			show(out, v, flags.verbose)
 		}
 	}
 	if flags.json {
 		err = report.writeJSON(out)
 	} else {
-		err = report.writeText(out)
+		err = report.writeTable(out)
 	}
 	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintf(errs, "ramp check: interrupted after %d of %d cases\n", len(report.Cases), len(cases))
+		return statusUnknown
 	case err != nil:
+		fmt.Fprintln(errs, "ramp check:", err)
 		return statusUnknown
 	case report.Failed > 0:
 		return statusWrong
+	case report.Untried > 0:
+		return statusUnknown
 	default:
 		return statusRight
+	}
+}
+
+// show writes what was found in a case: a paragraph if it is not passed.
+func show(out io.Writer, v conformance.Verdict, verbose bool) {
+	if verbose {
+		fmt.Fprintf(out, "%-8s %-6s %-4s %s\n", v.Outcome, v.Case.Level, v.Case.Section, v.Case.ID)
+	}
+	switch v.Outcome {
+	case conformance.Failed, conformance.Noted:
+		fmt.Fprintf(out, "%s %s: %s\n\n", v.Outcome, v.Case.ID, v)
+	case conformance.Skipped, conformance.Untried:
+		fmt.Fprintf(out, "%s %s: %s\n", v.Outcome, v.Case.ID, v.Saw)
 	}
 }
 
@@ -131,6 +149,7 @@ func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
 	set.BoolVar(&f.target.AllowRemote, "allow-remote", false, "judge a server that is not on a loopback address")
 	set.BoolVar(&f.target.Strict, "strict", false, "let a failed SHOULD count")
 	set.DurationVar(&f.target.Timeout, "timeout", 10*time.Second, "bound of each call")
+	set.DurationVar(&f.target.Settle, "settle", 2*time.Second, "how long after an answer its effect may follow")
 	set.StringVar(&f.run, "run", "", "try only the cases whose ID matches the regular `expression`")
 	set.BoolVar(&f.json, "json", false, "write one JSON object")
 	set.BoolVar(&f.verbose, "v", false, "write a line for every case")
@@ -205,9 +224,7 @@ func (f *checkFlags) judge(ctx context.Context) (*conformance.Judge, error) {
 		}
 	}
 	if f.restart != "" {
-		f.target.Restart = func(ctx context.Context) error {
-			return exec.CommandContext(ctx, "sh", "-c", f.restart).Run()
-		}
+		f.target.Restart = f.restartServer
 	}
 	judge, err := conformance.New(f.target)
 	if err != nil {
@@ -216,16 +233,35 @@ func (f *checkFlags) judge(ctx context.Context) (*conformance.Judge, error) {
 	return judge, judge.Ready(ctx)
 }
 
+// restartServer runs the command, and says what it said when it fails.
+func (f *checkFlags) restartServer(ctx context.Context) error {
+	// A file, for the server inherits it and outlives the command; at the end of
+	// a pipe, the command would seem to run as long.
+	file, err := os.CreateTemp("", "ramp-restart-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	command := exec.CommandContext(ctx, "sh", "-c", f.restart)
+	command.Stderr = file
+	if err := command.Run(); err != nil {
+		said, _ := os.ReadFile(file.Name())
+		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(said[max(0, len(said)-2000):]))
+	}
+	return nil
+}
+
 // loginPlayer gets players from the login endpoint.
 func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session, error), error) {
-	base, err := url.Parse(f.target.URL)
-	if err != nil {
-		return nil, errors.New("-url is no URL")
+	address := f.login
+	if strings.HasPrefix(address, "/") {
+		address = strings.TrimRight(f.target.URL, "/") + address
 	}
-	login, err := base.Parse(f.login)
+	login, err := url.Parse(address)
 	switch {
-	case err != nil || login.Host == "":
-		return nil, errors.New("-login is no URL")
+	case err != nil, login.Host == "", login.Scheme != "http" && login.Scheme != "https":
+		return nil, errors.New("-login must be a URL, or a path that begins with / and lies below -url")
 	case !f.target.AllowRemote && !conformance.IsLoopback(login.Hostname()):
 		return nil, errors.New("-login is not a loopback address, and -allow-remote is not set")
 	}
@@ -250,8 +286,10 @@ func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session,
 		}
 		defer response.Body.Close()
 		var session struct{ SessionID, AccessToken string }
-		if err := json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&session); err != nil {
-			return ramp.Session{}, fmt.Errorf("-login answered HTTP %d without a session", response.StatusCode)
+		err = json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&session)
+		if err != nil || response.StatusCode/100 != 2 || session.SessionID == "" || session.AccessToken == "" {
+			return ramp.Session{}, fmt.Errorf("-login (POST %s) answered HTTP %d; expected is HTTP 200 with the body "+
+				`{"sessionId":"…","accessToken":"…"}, both strings`, login.Redacted(), response.StatusCode)
 		}
 		return ramp.Session{ID: session.SessionID, Token: ramp.NewAccessToken(session.AccessToken)}, nil
 	}, nil
@@ -271,6 +309,7 @@ type counts struct {
 	Failed  int `json:"failed"`
 	Noted   int `json:"noted"`
 	Skipped int `json:"skipped"`
+	Untried int `json:"untried"`
 }
 
 type verdict struct {
@@ -307,6 +346,8 @@ func (c *counts) add(o conformance.Outcome) {
 		c.Noted++
 	case conformance.Skipped:
 		c.Skipped++
+	case conformance.Untried:
+		c.Untried++
 	}
 }
 
@@ -317,9 +358,8 @@ func (r *report) writeJSON(out io.Writer) error {
 	return e.Encode(r)
 }
 
-// writeText writes a paragraph for everything that was not passed, and a table
-// with a line for each subject.
-func (r *report) writeText(out io.Writer) error {
+// writeTable writes a table with a line for each subject.
+func (r *report) writeTable(out io.Writer) error {
 	var subjects []string
 	of := make(map[string]*counts)
 	for _, v := range r.verdicts {
@@ -328,17 +368,11 @@ func (r *report) writeText(out io.Writer) error {
 			subjects, of[subject] = append(subjects, subject), &counts{}
 		}
 		of[subject].add(v.Outcome)
-		switch v.Outcome {
-		case conformance.Failed, conformance.Noted:
-			fmt.Fprintf(out, "%s %s: %s\n\n", v.Outcome, v.Case.ID, v)
-		case conformance.Skipped:
-			fmt.Fprintf(out, "skipped %s: %s\n", v.Case.ID, v.Saw)
-		}
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "subject\tpassed\tfailed\tnoted\tskipped")
+	fmt.Fprintln(table, "subject\tpassed\tfailed\tnoted\tskipped\tuntried")
 	row := func(name string, c counts) {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\n", name, c.Passed, c.Failed, c.Noted, c.Skipped)
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\n", name, c.Passed, c.Failed, c.Noted, c.Skipped, c.Untried)
 	}
 	for _, subject := range subjects {
 		row(subject, *of[subject])

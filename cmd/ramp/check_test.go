@@ -60,18 +60,20 @@ func newServer(t *testing.T) string {
 	return server.URL
 }
 
-// checked runs check and returns what it wrote, which must hold no secret.
+// checked runs check and returns what it wrote, which must hold no secret: what
+// it found, or else why it found nothing.
 func checked(t *testing.T, args ...string) (int, string) {
 	t.Helper()
-	var out bytes.Buffer
-	status := check(t.Context(), args, &out)
-	assert.NotContains(t, out.String(), testKey)
-	assert.NotContains(t, out.String(), testToken)
-	return status, out.String()
+	var out, errs bytes.Buffer
+	status := check(t.Context(), args, &out, &errs)
+	assert.NotContains(t, out.String()+errs.String(), testKey)
+	assert.NotContains(t, out.String()+errs.String(), testToken)
+	assert.True(t, out.Len() == 0 || errs.Len() == 0, "errors have a writer of their own")
+	return status, out.String() + errs.String()
 }
 
 func flags(url string, more ...string) []string {
-	return append([]string{"-url", url, "-key", testKey, "-key-encoding", "text", "-validator", testValidator}, more...)
+	return append([]string{"-url", url, "-key", testKey, "-key-encoding", "text", "-validator", testValidator, "-settle", "1ms"}, more...)
 }
 
 func TestCheckEndsWithWhatItFound(t *testing.T) {
@@ -79,14 +81,15 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 
 	status, out := checked(t, flags(url, "-login", "/login", "-run", "^assets-answer$")...)
 	assert.Equal(t, 0, status)
-	assert.Equal(t, "subject  passed  failed  noted  skipped\nassets   1       0       0      0\nall      1       0       0      0\n", out)
+	assert.Equal(t, "subject  passed  failed  noted  skipped  untried\n"+
+		"assets   1       0       0      0        0\nall      1       0       0      0        0\n", out)
 
 	status, out = checked(t, flags(url, "-session", "session-1="+testToken, "-run", "^mint-(succeeds|takes-at-validate)$")...)
 	assert.Equal(t, 1, status)
 	assert.Contains(t, out, "failed mint-succeeds: MUST (interface 1): A mint that succeeds takes its assets.\n"+
 		"  saw:  a balance that moved by 0 (1000 before, 1000 after)\n  want: a balance that moved by -2\n  mend: ")
 	assert.Contains(t, out, "noted mint-takes-at-validate: SHOULD (interface 3)")
-	assert.Contains(t, out, "all      0       1       1      0\n")
+	assert.Contains(t, out, "all      0       1       1      0        0\n")
 
 	status, _ = checked(t, flags(url, "-login", "/login", "-run", "^mint-takes-at-validate$")...)
 	assert.Equal(t, 0, status, "a SHOULD does not count")
@@ -158,7 +161,11 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 		"a remote server":      {flags("http://192.0.2.1", "-login", "http://127.0.0.1/login"), "AllowRemote"},
 		"a remote login":       {flags(url, "-login", "http://192.0.2.1/login"), "-allow-remote"},
 		"no server":            {flags("http://127.0.0.1:1", "-login", "/login"), "nothing to judge"},
-		"no login there":       {flags(url, "-login", "/api/login"), "nothing to judge"},
+		"no login there":       {flags(url, "-login", "/nowhere"), "/nowhere) answered HTTP 404; expected is HTTP 200 with the body {\"sessionId\":"},
+		"a login of no form":   {flags(url, "-login", "login"), "a path that begins with /"},
+		"a login elsewhere":    {flags(url+"/base", "-login", "/login"), "/base/login) answered HTTP 404"},
+		"no rich player":       {flags(url, "-login", "/login", "-amount", "100"), "the player owns too little"},
+		"another key":          {flags(url, "-login", "/login", "-key", "another"), "was not approved: HTTP 401"},
 		"a bad expression":     {flags(url, "-login", "/login", "-run", "("), "-run"},
 		"no such case":         {flags(url, "-login", "/login", "-run", "^nothing$"), "-run matches no case"},
 	} {
@@ -171,8 +178,40 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	var out strings.Builder
-	assert.Equal(t, 2, check(ctx, flags(url, "-login", "/login"), &out))
+	assert.Equal(t, 2, check(ctx, flags(url, "-login", "/login"), io.Discard, io.Discard))
+}
+
+// What was found until then is not lost.
+func TestAnInterruptedCheckShowsWhatItTried(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out, errs bytes.Buffer
+	interrupting := writerFunc(func(p []byte) (int, error) {
+		if bytes.Contains(p, []byte("failed mint-succeeds")) {
+			cancel()
+		}
+		return out.Write(p)
+	})
+	status := check(ctx, flags(newServer(t), "-login", "/login", "-run", "^mint-(succeeds|fails)$"), interrupting, &errs)
+	assert.Equal(t, 2, status)
+	assert.Contains(t, out.String(), "all      0       1       0      0        0\n")
+	assert.Equal(t, "ramp check: interrupted after 1 of 2 cases\n", errs.String())
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// Where the judge's own side fails, nothing is said of the server.
+func TestWhatCheckCouldNotTryIsNotPassed(t *testing.T) {
+	args := flags(newServer(t), "-login", "/login", "-restart", "echo no such service >&2; exit 3")
+	status, out := checked(t, append(args, "-run", "^(assets-answer|restart-mint-fails)$")...)
+	assert.Equal(t, 2, status)
+	assert.Contains(t, out, "untried restart-mint-fails: the server could not be restarted: exit status 3: no such service\n")
+	assert.Contains(t, out, "all      1       0       0      0        1\n")
+
+	status, _ = checked(t, append(args, "-run", "^(mint-succeeds|restart-mint-fails)$")...)
+	assert.Equal(t, 1, status, "what failed counts more")
 }
 
 // A login that leads elsewhere would be told who plays there.
@@ -193,7 +232,7 @@ func TestCheckGoesNowhereElse(t *testing.T) {
 
 func TestRunNamesItsCommands(t *testing.T) {
 	var out strings.Builder
-	assert.Equal(t, 2, run(t.Context(), nil, &out))
+	assert.Equal(t, 2, run(t.Context(), nil, io.Discard, &out))
 	assert.Contains(t, out.String(), "ramp check")
-	assert.Equal(t, 0, run(t.Context(), []string{"check", "-list"}, &out))
+	assert.Equal(t, 0, run(t.Context(), []string{"check", "-list"}, &out, io.Discard))
 }

@@ -25,7 +25,7 @@ func begin(t *testing.T, args ...string) *bufio.Scanner {
 	read, write := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, append([]string{"emulate", "-listen", "127.0.0.1:0"}, args...), write)
+		ended <- run(ctx, append([]string{"emulate", "-listen", "127.0.0.1:0"}, args...), write, write)
 		write.Close()
 	}()
 	t.Cleanup(func() {
@@ -188,7 +188,7 @@ func TestEmulateRefusesWhatMakesNoSense(t *testing.T) {
 		{[]string{"emulate", "-game", "127.0.0.1", "-listen", "127.0.0.1:0"}, 1, "absolute URL"},
 	} {
 		var out bytes.Buffer
-		assert.Equal(t, test.status, run(t.Context(), test.args, &out), test.args)
+		assert.Equal(t, test.status, run(t.Context(), test.args, &out, &out), test.args)
 		assert.Contains(t, out.String(), test.want)
 	}
 }
@@ -204,7 +204,7 @@ func TestEmulateEndsWithItsContext(t *testing.T) {
 	cancel()
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, []string{"emulate", "-game", "http://127.0.0.1:1", "-listen", "127.0.0.1:0"}, io.Discard)
+		ended <- run(ctx, []string{"emulate", "-game", "http://127.0.0.1:1", "-listen", "127.0.0.1:0"}, io.Discard, io.Discard)
 	}()
 	select {
 	case status := <-ended:

@@ -19,7 +19,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := run(ctx, os.Args[1:], os.Stdout)
+	status := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(status)
 }
@@ -32,18 +32,18 @@ const usage = `usage:
 `
 
 // run returns the exit status: 2 if it was called in a way that makes no sense.
-func run(ctx context.Context, args []string, out io.Writer) int {
+func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	if len(args) > 0 {
 		switch args[0] {
 		case "emulate":
 			return emulate(ctx, args[1:], out)
 		case "check":
-			return check(ctx, args[1:], out)
+			return check(ctx, args[1:], out, errs)
 		case "help", "-h", "-help", "--help":
 			fmt.Fprint(out, usage)
 			return 0
 		}
 	}
-	fmt.Fprint(out, usage)
+	fmt.Fprint(errs, usage)
 	return 2
 }
