@@ -12,7 +12,7 @@ func amountCases() []Case {
 	const (
 		from  = "intent.from.0.amount"
 		to    = "intent.to.0.amount"
-		above = "Refuse amounts that are missing, 0 or below 0, on both sides of an intent."
+		above = "Refuse amounts that are missing or below 0, on both sides of an intent; 0 best too."
 		exact = "Read amounts from the text of the JSON number into an exact type, and compare that with the balance; no float64, no cut to 32 or 64 bits."
 		bound = "Bound the digits and the exponent of a number before you compute with it."
 		typed = "Accept a JSON number as an amount and nothing else."
@@ -27,10 +27,10 @@ func amountCases() []Case {
 	}{
 		{"negative", "of a negative amount", Must, above, set(from, number(-2))},
 		{"minus-one", "of -1", Must, above, set(from, number(-1))},
-		{"zero", "of 0", Must, above, set(from, number(0))},
-		{"minus-zero", "of -0", Must, above, set(from, raw("-0"))},
-		{"zero-point", "of 0.0", Must, above, set(from, raw("0.0"))},
-		{"zero-exponent", "of 0e9", Must, above, set(from, raw("0e9"))},
+		{"zero", "of 0", Should, above, set(from, number(0))},
+		{"minus-zero", "of -0", Should, above, set(from, raw("-0"))},
+		{"zero-point", "of 0.0", Should, above, set(from, raw("0.0"))},
+		{"zero-exponent", "of 0e9", Should, above, set(from, raw("0e9"))},
 		{"minus-half", "of -0.5", Must, above, set(from, raw("-0.5"))},
 		{"missing", "without an amount", Must, above, drop(from)},
 		{"null", "whose amount is null", Must, above, set(from, nil)},
@@ -57,7 +57,7 @@ func amountCases() []Case {
 		{"null", "to an amount of null", Must, above, set(to, nil)},
 		{"text", "to an amount that is a string", Should, typed, set(to, "2")},
 		{"tokens-negative", "of a negative amount of tokens", Must, above, set(from, number(-1))},
-		{"tokens-zero", "of 0 tokens", Must, above, set(from, number(0))},
+		{"tokens-zero", "of 0 tokens", Should, above, set(from, number(0))},
 		{"bomb", "to 1e999999999", Should, bound, set(to, raw("1e999999999"))},
 	} {
 		cases = append(cases, Case{ID: "burn-amount-" + c.id, Level: c.level, Section: "2.5", Mend: c.mend,
@@ -84,7 +84,7 @@ func amountCases() []Case {
 		cases = append(cases, Case{ID: "mint-amount-" + c.id, Level: Must, Section: "2.5", Mend: c.mend,
 			Title: "A mint of " + c.title + " is declined.",
 			run: func(t *trial) {
-				t.refused(t.validate(t.mint().bent(set(from, t.beyond(c.amount)))))
+				t.refused(t.validate(t.mint().bent(t.of(t.beyond(c.amount)))))
 				t.moved(0)
 			}})
 	}
@@ -104,7 +104,7 @@ func amountCases() []Case {
 			Case{ID: "mint-amount-" + c.id, Level: Must, Section: "2.5", Mend: exact,
 				Title: "A mint of " + c.title + " takes exactly that, or is declined.",
 				run: func(t *trial) {
-					o := t.mint().bent(set(from, raw(c.amount)))
+					o := t.mint().bent(t.of(raw(c.amount)))
 					if t.either(t.validate(o)) {
 						t.confirm(o, success)
 						t.movedBy(new(big.Rat).Neg(c.moved))
@@ -115,7 +115,7 @@ func amountCases() []Case {
 			Case{ID: "mint-amount-" + c.id + "-back", Level: Must, Section: "3", Mend: exact,
 				Title: "A failed mint of " + c.title + " gives exactly that back.",
 				run: func(t *trial) {
-					o := t.mint().bent(set(from, raw(c.amount)))
+					o := t.mint().bent(t.of(raw(c.amount)))
 					if t.either(t.validate(o)) {
 						t.confirm(o, failure)
 					}
@@ -124,7 +124,7 @@ func amountCases() []Case {
 			Case{ID: "burn-amount-" + c.id, Level: Must, Section: "2.5", Mend: exact,
 				Title: "A burn to " + c.title + " grants exactly that, or is declined.",
 				run: func(t *trial) {
-					o := t.burn().bent(set(to, raw(c.amount)))
+					o := t.burn().bent(t.of(raw(c.amount)))
 					if t.either(t.validate(o)) {
 						t.confirm(o, success)
 						t.movedBy(c.moved)
@@ -136,9 +136,9 @@ func amountCases() []Case {
 	return append(cases,
 		Case{ID: "mint-amount-one-more", Level: Must, Section: "2.5",
 			Mend:  "Decline a mint of more than the player owns.",
-			Title: "A mint of one more than the player owns is declined.",
+			Title: "A mint of a little more than the player owns is declined.",
 			run: func(t *trial) {
-				t.refused(t.validate(t.mint().bent(set(from, t.oneMore()))))
+				t.refused(t.validate(t.mint().bent(t.of(t.oneMore()))))
 				t.moved(0)
 			}},
 		Case{ID: "mint-amount-netted", Level: Must, Section: "2.5", Mend: above,

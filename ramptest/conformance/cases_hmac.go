@@ -31,7 +31,7 @@ var (
 			t.confirm(o, failure)
 		},
 		func(t *trial, right object) (signed, sent object) {
-			return right, right.with("intent.from.0.amount", t.times(3))
+			return right, right.with("intent.from.0.amount", t.times(3)).with("intent.to.0.amount", number(3*t.target.Tokens))
 		}}
 	atResult = endpoint{"result", func(t *Target) string { return t.ResultPath },
 		func(t *trial) (order, object) { o := t.approve(t.mint()); return o, o.result(failure) },

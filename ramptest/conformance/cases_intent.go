@@ -57,7 +57,7 @@ func intentCases() []Case {
 			Mend:  "Take all assets of an order in one transaction, or none.",
 			Title: "A mint whose second asset the player lacks takes nothing of the first.",
 			run: func(t *trial) {
-				t.refused(t.validate(t.mint().bent(set("intent.from", list{
+				t.refused(t.validate(t.mint().bent(t.of(t.times(2)), set("intent.from", list{
 					entry("asset", t.asset, t.times(1)), entry("asset", "item_of_nobody", t.times(1))}))))
 				t.moved(0)
 			}},
@@ -65,7 +65,7 @@ func intentCases() []Case {
 			Mend:  "Add up the entries of an intent by asset before you check and take them.",
 			Title: "A mint that lists an asset twice takes the sum, or is declined.",
 			run: func(t *trial) {
-				o := t.mint().bent(set("intent.from", list{
+				o := t.mint().bent(t.of(t.times(3)), set("intent.from", list{
 					entry("asset", t.asset, t.times(1)), entry("asset", t.asset, t.times(2))}))
 				if t.either(t.validate(o)) {
 					t.confirm(o, success)
@@ -78,7 +78,7 @@ func intentCases() []Case {
 			Mend:  "Give back the sum of what was taken, by asset.",
 			Title: "A failed mint that listed an asset twice gives all of it back.",
 			run: func(t *trial) {
-				o := t.mint().bent(set("intent.from", list{
+				o := t.mint().bent(t.of(t.times(3)), set("intent.from", list{
 					entry("asset", t.asset, t.times(1)), entry("asset", t.asset, t.times(2))}))
 				if t.either(t.validate(o)) {
 					t.confirm(o, failure)
@@ -89,7 +89,7 @@ func intentCases() []Case {
 			Mend:  "Add up the entries of an intent by asset before you grant them.",
 			Title: "A burn that lists an asset twice grants the sum, or is declined.",
 			run: func(t *trial) {
-				o := t.burn().bent(set("intent.to", list{
+				o := t.burn().bent(t.of(t.times(3)), set("intent.to", list{
 					entry("asset", t.asset, t.times(1)), entry("asset", t.asset, t.times(2))}))
 				if t.either(t.validate(o)) {
 					t.confirm(o, success)
@@ -102,7 +102,7 @@ func intentCases() []Case {
 			Mend:  "Compare the sum of an asset's entries with the balance, not each of them.",
 			Title: "A mint whose entries of one asset add up to more than the player owns is declined.",
 			run: func(t *trial) {
-				t.refused(t.validate(t.mint().bent(set("intent.from", list{
+				t.refused(t.validate(t.mint().bent(t.of(twice(t.most())), set("intent.from", list{
 					entry("asset", t.asset, t.most()), entry("asset", t.asset, t.most())}))))
 				t.moved(0)
 			}},
@@ -111,7 +111,7 @@ func intentCases() []Case {
 			Title: "A mint of two assets takes both, and gives both back when it fails; or it is declined.",
 			run: func(t *trial) {
 				both := func() order {
-					return t.mint().bent(set("intent.from", list{
+					return t.mint().bent(t.of(t.times(2)), set("intent.from", list{
 						entry("asset", t.asset, t.times(1)), entry("asset", t.second, t.times(1))}))
 				}
 				had := t.balanceOf(t.player, t.second)

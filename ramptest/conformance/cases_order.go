@@ -110,7 +110,7 @@ func orderCases() []Case {
 			run: func(t *trial) {
 				orders := make([]order, crowd)
 				for i := range orders {
-					orders[i] = t.mint().bent(set("intent.from.0.amount", t.most()))
+					orders[i] = t.mint().bent(t.of(t.most()))
 				}
 				approved := t.atOnce(orders)
 				for _, o := range approved {
@@ -125,7 +125,7 @@ func orderCases() []Case {
 			Title: "A second validate call under a uuid, for more, is declined or paid for.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
-				more, taken := o.bent(set("intent.from.0.amount", t.times(3)), signedOver(t.player, ramp.Digest(crypto.Keccak256([]byte("more"))))), int64(-1)
+				more, taken := o.bent(t.of(t.times(3)), signedOver(t.player, ramp.Digest(crypto.Keccak256([]byte("more"))))), int64(-1)
 				// What is signed counts: a repetition of the first answer commits to nothing new.
 				if a := t.validate(more); t.either(a) {
 					if signer, err := signerOf(more, t.read(a)); err == nil && signer == t.target.Validator {
@@ -137,7 +137,7 @@ func orderCases() []Case {
 			}},
 		{ID: "validate-other-amount-declined", Level: Should, Section: "2.5", Mend: pin,
 			Title: "A second validate call under a uuid, with another amount, is declined.",
-			run:   second(func(t *trial) edit { return set("intent.from.0.amount", t.times(2)) })},
+			run:   second(func(t *trial) edit { return t.of(t.times(2)) })},
 		{ID: "validate-other-digest", Level: Should, Section: "2.5", Mend: pin,
 			Title: "A second validate call under a uuid, with another digest, is declined: it would be a second mint.",
 			run:   second(func(*trial) edit { return set("digest", digestOf("cd")) })},
@@ -183,7 +183,7 @@ func orderCases() []Case {
 			Title: "An order that was declined for its amount may be asked for again with a right one.",
 			run: func(t *trial) {
 				o := t.mint()
-				t.refused(t.validate(o.bent(set("intent.from.0.amount", t.beyond("2147483648")))))
+				t.refused(t.validate(o.bent(t.of(t.beyond("2147483648")))))
 				t.approve(o)
 				t.confirm(o, success)
 				t.moved(-1)

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"math/big"
 	"strings"
 )
 
@@ -11,7 +12,8 @@ func receiptCases() []Case {
 	const (
 		read    = "Read of a receipt what you act on, its status, and let the other fields have every form of section 6."
 		lenient = "Read quantities as hex, as a number or not at all, and ignore what you do not act on: nodes differ."
-		absent  = "Treat a status that is missing or unreadable as no outcome: give nothing back for it, and refuse the result."
+		absent  = "Treat a status that is missing as no outcome: move nothing for it, and refuse the result, so that it comes again. By its wording section 3 allows to take it for a failure: nothing is not 0x1 either."
+		odd     = "Refuse a status that you cannot read, so that the result comes again, or take it for a failure, as section 3 says of every other than 0x1."
 	)
 	var cases []Case
 	for _, c := range []struct {
@@ -24,8 +26,9 @@ func receiptCases() []Case {
 		{"no-fee", "without fee_rate and actual", Must, read, func(o object) object {
 			return o.without("intent.fee_rate").without("intent.actual")
 		}},
-		{"fee", "with a fee_rate of 2000 and an actual of 0.8", Must, read, func(o object) object {
-			return o.with("intent.fee_rate", number(2000)).with("intent.actual", "0.8")
+		{"fee", "with a fee_rate of 2000, which leaves 80%,", Must, read, func(o object) object {
+			actual := rat(o.at("intent.actual").(string))
+			return o.with("intent.fee_rate", number(2000)).with("intent.actual", show(actual.Mul(actual, big.NewRat(4, 5))))
 		}},
 		{"block-timestamp", "whose log has a blockTimestamp that is not 0", Must, read, withLog("blockTimestamp", number(1763690000))},
 		{"removed", "whose log was removed", Should, read, withLog("removed", true)},
@@ -84,10 +87,6 @@ func receiptCases() []Case {
 		{"null-receipt", "whose receipt is null", with("receipt", nil)},
 		{"no-status", "without a status", func(o object) object { return o.without("receipt.status") }},
 		{"null-status", "whose status is null", with("receipt.status", nil)},
-		{"empty-status", "whose status is empty", with("receipt.status", "")},
-		{"0x-status", "whose status is 0x", with("receipt.status", "0x")},
-		{"true-status", "whose status is true", with("receipt.status", true)},
-		{"text-status", "whose status is a word", with("receipt.status", "failed")},
 	} {
 		cases = append(cases,
 			Case{ID: "mint-" + c.id, Level: Should, Section: "6", Mend: absent,
@@ -96,6 +95,42 @@ func receiptCases() []Case {
 			Case{ID: "burn-" + c.id, Level: Should, Section: "6", Mend: absent,
 				Title: "A burn's result " + c.title + " grants nothing, and does not end the order.",
 				run:   unread(burn, success, 1, c.bend)})
+	}
+	for _, c := range []struct {
+		id, title string
+		bend      func(object) object
+	}{
+		{"empty-status", "whose status is empty", with("receipt.status", "")},
+		{"0x-status", "whose status is 0x", with("receipt.status", "0x")},
+		{"true-status", "whose status is true", with("receipt.status", true)},
+		{"text-status", "whose status is a word", with("receipt.status", "failed")},
+	} {
+		cases = append(cases,
+			Case{ID: "mint-" + c.id, Level: Should, Section: "3", Mend: odd,
+				Title: "A mint's result " + c.title + " is refused, or gives back once.",
+				run: func(t *trial) {
+					o := t.approve(t.mint())
+					if a := t.report(o, c.bend(o.result(failure))); t.answered(a) && a.succeeded() {
+						t.moved(0)
+					}
+					t.confirm(o, failure)
+					t.moved(0)
+				}},
+			Case{ID: "burn-" + c.id, Level: Should, Section: "3", Mend: odd,
+				Title: "A burn's result " + c.title + " is refused, or ends the order as failed; it grants nothing.",
+				run: func(t *trial) {
+					o := t.approve(t.burn())
+					a := t.report(o, c.bend(o.result(failure)))
+					t.answered(a)
+					t.moved(0)
+					if a.succeeded() {
+						t.confirm(o, failure)
+						t.moved(0)
+						return
+					}
+					t.confirm(o, success)
+					t.moved(1)
+				}})
 	}
 	return cases
 }

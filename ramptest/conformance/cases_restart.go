@@ -1,7 +1,13 @@
 package conformance
 
 import (
+	"bufio"
 	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
 	"time"
 )
 
@@ -56,6 +62,10 @@ func (t *trial) restart() {
 		return
 	}
 	t.client.CloseIdleConnections()
+	held := t.hold()
+	if held != nil {
+		defer held.Close()
+	}
 	if err := t.target.Restart(t.ctx); err != nil {
 		t.untried("the server could not be restarted: %w", err)
 		return
@@ -66,6 +76,9 @@ func (t *trial) restart() {
 	defer tick.Stop()
 	for {
 		if a := t.assets(t.player); a.err == nil {
+			if held != nil && open(held) {
+				t.untried("nothing was restarted: a connection that was open before is open still")
+			}
 			return
 		}
 		select {
@@ -75,4 +88,38 @@ func (t *trial) restart() {
 			return
 		}
 	}
+}
+
+// hold has a call answered over a connection and keeps the connection, which
+// ends with the server. It returns nil for a server that keeps none.
+func (t *trial) hold() net.Conn {
+	ctx, cancel := context.WithTimeout(t.ctx, t.target.Timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.target.URL+t.target.AssetsPath, http.NoBody)
+	if err != nil {
+		return nil
+	}
+	request.Header = t.headers(t.player)
+	conn, err := dial(ctx, request.URL)
+	if err != nil {
+		return nil
+	}
+	if request.Write(conn) == nil {
+		if response, err := http.ReadResponse(bufio.NewReader(conn), request); err == nil {
+			_, err = io.Copy(io.Discard, response.Body)
+			_ = response.Body.Close()
+			if err == nil && !response.Close {
+				return conn
+			}
+		}
+	}
+	_ = conn.Close()
+	return nil
+}
+
+// open says whether the other side keeps a connection open.
+func open(conn net.Conn) bool {
+	_ = conn.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
+	_, err := conn.Read(make([]byte, 1))
+	return errors.Is(err, os.ErrDeadlineExceeded)
 }

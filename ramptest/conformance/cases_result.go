@@ -160,7 +160,7 @@ func resultCases() []Case {
 		Case{ID: "result-declined-mint", Level: Must, Section: "3", Mend: unknown,
 			Title: "A failure of a mint that was declined gives nothing back.",
 			run: func(t *trial) {
-				o := t.mint().bent(set("intent.from.0.amount", t.oneMore()))
+				o := t.mint().bent(t.of(t.oneMore()))
 				t.refused(t.validate(o))
 				t.answered(t.report(o, o.result(failure)))
 				t.moved(0)

@@ -190,7 +190,7 @@ func signatureCases() []Case {
 			Mend:  "Keep HTTP 500 for what is your own fault: it asks for a repeat.",
 			Title: "An order that the player cannot pay for is declined with a status below 500.",
 			run: func(t *trial) {
-				a := t.validate(t.mint().bent(set("intent.from.0.amount", t.beyond("2147483648"))))
+				a := t.validate(t.mint().bent(t.of(t.beyond("2147483648"))))
 				t.refused(a)
 				if t.err == nil && a.status >= 500 {
 					t.fail(a.String(), "a status below 500")

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -153,7 +154,7 @@ func transportCases() []Case {
 // readable forgives that a server hangs up on a body or a header it will not
 // read: that is a refusal too.
 func readable(a answer) answer {
-	if a.err != nil && !errors.Is(a.err, context.DeadlineExceeded) {
+	if a.err != nil && !errors.Is(a.err, context.DeadlineExceeded) && !errors.Is(a.err, errBusy) {
 		return answer{status: http.StatusRequestEntityTooLarge}
 	}
 	return a
@@ -173,21 +174,12 @@ func (t *trial) breakOff(path string, body []byte) {
 		t.untried("%w", err)
 		return
 	}
-	var dial interface {
-		DialContext(ctx context.Context, network, address string) (net.Conn, error)
-	} = &net.Dialer{}
-	port := "80"
-	if request.URL.Scheme == "https" {
-		dial, port = &tls.Dialer{}, "443"
-	}
-	conn, err := dial.DialContext(ctx, "tcp", net.JoinHostPort(request.URL.Hostname(), cmp.Or(request.URL.Port(), port)))
+	conn, err := dial(ctx, request.URL)
 	if err != nil {
 		t.fail("no connection: "+err.Error(), "an answer")
 		return
 	}
 	defer conn.Close()
-	deadline, _ := ctx.Deadline()
-	_ = conn.SetDeadline(deadline)
 	header := t.signed(t.player, body)
 	header.Set("Content-Length", strconv.Itoa(len(body)+100))
 	header.Set("Connection", "close")
@@ -202,6 +194,25 @@ func (t *trial) breakOff(path string, body []byte) {
 		_ = half.CloseWrite()
 	}
 	_, _ = io.Copy(io.Discard, conn)
+}
+
+// dial connects to the server of a URL. The deadline of ctx is that of the
+// connection too.
+func dial(ctx context.Context, server *url.URL) (net.Conn, error) {
+	var dialer interface {
+		DialContext(ctx context.Context, network, address string) (net.Conn, error)
+	} = &net.Dialer{}
+	port := "80"
+	if server.Scheme == "https" {
+		dialer, port = &tls.Dialer{}, "443"
+	}
+	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(server.Hostname(), cmp.Or(server.Port(), port)))
+	if err != nil {
+		return nil, err
+	}
+	deadline, _ := ctx.Deadline()
+	_ = conn.SetDeadline(deadline)
+	return conn, nil
 }
 
 // slow is a body that comes in pieces.

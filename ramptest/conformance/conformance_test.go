@@ -5,10 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -88,6 +91,9 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 			return common.BytesToAddress([]byte(r.Header.Get(ramp.HeaderSession))).Hex()
 		}),
 		"the first answer again":        repeats(),
+		"its own rate only":             rate(),
+		"no more than one at a time":    busy(),
+		"patience every other moment":   patience("0"),
 		"declined orders stay declined": {bug: "remembers declined orders"},
 		"more in the envelope": answers(ramp.PathAssets, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
 			return strings.Replace(body, "{", `{"message":"OK",`, 1)
@@ -168,6 +174,55 @@ func repeats() mutant {
 	})
 }
 
+// rate is a server that mints and burns at 2 of an asset for a token.
+func rate() mutant {
+	sum := func(m message, side string) *big.Rat {
+		total := new(big.Rat)
+		entries, _ := m.at("intent." + side).([]any)
+		for i := range entries {
+			amount, err := ramp.ParseAmount(amountText(m, fmt.Sprintf("intent.%s.%d.amount", side, i)))
+			if err != nil {
+				return nil
+			}
+			total.Add(total, amount.Rat())
+		}
+		return total
+	}
+	return says(ramp.PathValidate, func(m message) bool {
+		assets, tokens := sum(m, "from"), sum(m, "to")
+		if m.text("intent.type") == "disassemble" {
+			assets, tokens = tokens, assets
+		}
+		return assets != nil && tokens != nil && assets.Cmp(tokens.Add(tokens, tokens)) != 0
+	}, 400, `{"success":false,"errorCode":"RATE","data":null}`)
+}
+
+// busy is a server that answers 409 while it works on a call of the same body.
+func busy() mutant {
+	var working sync.Map
+	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		if _, also := working.LoadOrStore(string(body), true); also && len(body) > 0 {
+			reply(w, 409, `{"success":false,"errorCode":"BUSY","data":null}`)
+			return
+		}
+		defer working.Delete(string(body))
+		next.ServeHTTP(w, r)
+	})
+}
+
+// patience is a server that answers every other validate call with HTTP 429.
+func patience(retryAfter string) mutant {
+	var calls atomic.Int64
+	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		if r.URL.Path == ramp.PathValidate && calls.Add(1)%2 == 0 {
+			w.Header().Set("Retry-After", retryAfter)
+			reply(w, 429, `{"success":false,"errorCode":"BUSY","data":null}`)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // amounts are the digits of all amounts of an intent.
 func amounts(m message) string {
 	var all string
@@ -175,6 +230,44 @@ func amounts(m message) string {
 		all += amountText(m, path)
 	}
 	return all
+}
+
+// A game that checks its rate is asked at its rate, or that is all it is judged
+// for.
+func TestARateHidesNothing(t *testing.T) {
+	for id, b := range map[string]bug{
+		"mint-amount-one-more":  "takes more than there is",
+		"intent-sum-too-much":   "takes more than there is",
+		"validate-other-amount": "approves whatever is known",
+		"intent-asset-twice":    "takes the last entry",
+	} {
+		judge := newJudge(t, newStudio(t, mutant{bug: b, wrap: rate().wrap}).target)
+		assert.Equal(t, conformance.Failed, judge.Try(t.Context(), caseOf(t, id)).Outcome, id)
+	}
+}
+
+func TestAServerThatAsksForMuchPatienceIsUntried(t *testing.T) {
+	judge := newJudge(t, newStudio(t, patience("3600")).target)
+	v := judge.Try(t.Context(), caseOf(t, "mint-succeeds"))
+	assert.Equal(t, conformance.Untried, v.Outcome)
+	assert.Equal(t, "untried: the server answered HTTP 429, and asked for more patience than Target.Timeout (-timeout) allows", v.String())
+}
+
+// Section 3 has a failure for every status other than 0x1. A server may follow
+// it to the letter, or have what it cannot read again.
+func TestAnOddStatusMayBeAFailure(t *testing.T) {
+	judge := newJudge(t, newStudio(t, edits("receipt", func(m message, old any) any {
+		if m["tx_hash"] == nil || m.text("receipt.status") == "0x1" {
+			return old
+		}
+		return map[string]any{"status": "0x0"}
+	})).target)
+	for _, status := range []string{"empty-status", "0x-status", "true-status", "text-status"} {
+		for _, id := range []string{"mint-" + status, "burn-" + status} {
+			v := judge.Try(t.Context(), caseOf(t, id))
+			assert.Equal(t, conformance.Passed, v.Outcome, v.String())
+		}
+	}
 }
 
 // An effect may follow its answer, but then a second one may follow too.
@@ -235,6 +328,9 @@ func TestWhatTheJudgeCannotDoIsUntried(t *testing.T) {
 		"no restart": {func(target *conformance.Target) {
 			target.Restart = func(context.Context) error { return broken }
 		}, "untried: the server could not be restarted: broken"},
+		"a restart that is none": {func(target *conformance.Target) {
+			target.Restart = func(context.Context) error { return nil }
+		}, "untried: nothing was restarted"},
 		"no UUID": {func(target *conformance.Target) {
 			target.UUID = func(context.Context, ramp.Session) (uuid.UUID, error) { return uuid.Nil, broken }
 		}, "untried: no UUID could be had: broken"},

@@ -406,6 +406,7 @@ func (s *studio) restart(context.Context) error {
 		defer s.game.mu.Unlock()
 		clear(s.game.orders)
 	}
+	s.server.CloseClientConnections()
 	return nil
 }
 

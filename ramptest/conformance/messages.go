@@ -2,11 +2,14 @@ package conformance
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 	ramp "github.com/token-ramp/ramp-go"
 )
@@ -86,8 +89,9 @@ func entry(kind, id string, amount any) object {
 
 // order is a mint or a burn as the service asks for it.
 type order struct {
-	owner ramp.Session
-	body  object // of its validate call
+	owner         ramp.Session
+	token, wallet string // the contract, and the owner's address
+	body          object // of its validate call
 }
 
 // edit bends an order.
@@ -119,15 +123,18 @@ func (o order) result(status string) object {
 	tx := crypto.Keccak256Hash([]byte(o.body.at("uuid").(string))).Hex()
 	block := crypto.Keccak256Hash([]byte(tx)).Hex()
 	zeros := "0x" + strings.Repeat("0", 40)
+	tokens := o.tokens()
 	logs := list{}
 	if status == success {
+		giver, taker := common.Hash{}, common.BytesToHash(common.FromHex(o.wallet))
+		if o.body.at("intent.type") == "disassemble" {
+			giver, taker = taker, giver
+		}
+		wei := new(big.Rat).Mul(tokens, new(big.Rat).SetInt64(1e18))
 		logs = list{object{
-			"address": "0x00000000000000000000000000000000000070c3",
-			"topics": list{
-				crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)")).Hex(),
-				"0x" + strings.Repeat("0", 64), "0x" + strings.Repeat("0", 24) + strings.Repeat("1", 40),
-			},
-			"data": "0x" + strings.Repeat("0", 48) + "0de0b6b3a7640000", "blockNumber": "0x10",
+			"address": o.token,
+			"topics":  list{crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)")).Hex(), giver.Hex(), taker.Hex()},
+			"data":    fmt.Sprintf("0x%064x", new(big.Int).Quo(wei.Num(), wei.Denom())), "blockNumber": "0x10",
 			"transactionHash": tx, "transactionIndex": "0x0", "blockHash": block,
 			"blockTimestamp": number(0), "logIndex": "0x0", "removed": false,
 		}}
@@ -141,6 +148,21 @@ func (o order) result(status string) object {
 			"contractAddress": zeros, "gasUsed": "0x16742", "effectiveGasPrice": "0x1784088b00",
 			"blockHash": block, "blockNumber": "0x10", "transactionIndex": "0x0",
 		},
-		"intent": intent.with("fee_rate", number(0)).with("actual", "1"),
+		"intent": intent.with("fee_rate", number(0)).with("actual", show(tokens)),
 	}
+}
+
+// tokens is how many tokens an order is about; 1 where its intent does not say.
+func (o order) tokens() *big.Rat {
+	side := "to"
+	if o.body.at("intent.type") == "disassemble" {
+		side = "from"
+	}
+	if entries, _ := o.body.at("intent." + side).(list); len(entries) > 0 {
+		text, _ := entries[0].(object)["amount"].(json.Number)
+		if amount, err := ramp.ParseAmount(text.String()); err == nil {
+			return amount.Rat()
+		}
+	}
+	return big.NewRat(1, 1)
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -113,7 +115,14 @@ func (t *trial) skip(why string) {
 }
 
 // redact takes out of a text what no verdict may hold.
-func (t *trial) redact(text string) string { return redact(text, t.secrets) }
+func (t *trial) redact(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' { // a terminal would obey it
+			return '.'
+		}
+		return r
+	}, redact(text, t.secrets))
+}
 
 // redact takes secrets out of a text, and every piece of one that is long
 // enough to tell something: what shows a secret may have cut it.
@@ -181,13 +190,59 @@ type call struct {
 	hmac         string // what would be the right one, for no verdict may hold it
 }
 
-// try makes a call. It leaves the trial alone, so that many may run at once.
+// errBusy says that a server wants fewer calls, for longer than a call may take.
+var errBusy = errors.New("the server answered HTTP 429, and asked for more patience than Target.Timeout (-timeout) allows")
+
+// try makes a call, again if the server asks for patience. It leaves the trial
+// alone, so that many may run at once.
 func (t *trial) try(c call) answer {
 	if t.err != nil {
 		return answer{err: t.err}
 	}
 	ctx, cancel := context.WithTimeout(t.ctx, t.target.Timeout)
 	defer cancel()
+	deadline, _ := ctx.Deadline()
+	for {
+		a := t.once(ctx, c)
+		if a.status != http.StatusTooManyRequests {
+			return a
+		}
+		wait := retryAfter(a.header.Get("Retry-After"))
+		again, whole := c.body.(io.Seeker)
+		if c.body != nil && !whole || time.Until(deadline) < wait || !sleep(ctx, wait) {
+			return answer{err: errBusy}
+		}
+		if whole {
+			_, _ = again.Seek(0, io.SeekStart)
+		}
+	}
+}
+
+// retryAfter reads the header of that name: seconds, or a time. A second is for
+// those who do not say.
+func retryAfter(text string) time.Duration {
+	if seconds, err := strconv.ParseUint(text, 10, 16); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if when, err := http.ParseTime(text); err == nil {
+		return max(0, time.Until(when))
+	}
+	return time.Second
+}
+
+// sleep says whether it could sleep to the end.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (t *trial) once(ctx context.Context, c call) answer {
 	request, err := http.NewRequestWithContext(ctx, c.method, t.target.URL+c.path, c.body)
 	if err != nil {
 		return answer{err: err}
@@ -303,7 +358,7 @@ func (t *trial) newOrder(s ramp.Session, intent object) order {
 	if project == "" {
 		project = "judge"
 	}
-	return order{owner: s, body: object{
+	return order{owner: s, token: t.target.Token, wallet: address, body: object{
 		"user_sig": signedBy(key, digest), "user_address": address, "project_id": project,
 		"digest": digest.String(), "uuid": id.String(), "intent": intent,
 	}}
@@ -362,7 +417,10 @@ func (t *trial) confirm(o order, status string) {
 
 // answered wants any answer at all.
 func (t *trial) answered(a answer) bool {
-	if t.err == nil && a.err != nil {
+	switch {
+	case errors.Is(a.err, errBusy):
+		t.untried("%w", a.err)
+	case a.err != nil:
 		t.fail("no answer: "+a.err.Error(), "an answer")
 	}
 	switch {
@@ -577,14 +635,7 @@ func (t *trial) settled(s ramp.Session, asset string, right func(*big.Rat) bool)
 func (t *trial) outwait() { t.pause(min(*t.lag+*t.lag/2, t.target.Settle)) }
 
 func (t *trial) pause(d time.Duration) {
-	if t.err != nil || d == 0 {
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-t.ctx.Done():
+	if t.err == nil && d > 0 && !sleep(t.ctx, d) {
 		t.untried("%w", t.ctx.Err())
 	}
 }
@@ -663,17 +714,47 @@ func (t *trial) beyond(text string) json.Number {
 	return raw(text)
 }
 
-// oneMore is a whole number above what the player owned at first.
-func (t *trial) oneMore() json.Number {
-	whole := new(big.Int).Quo(t.before.Num(), t.before.Denom())
-	return raw(whole.Add(whole, big.NewInt(1)).String())
+// of lets an order be about so much of the asset, and about as many tokens as
+// that is worth: a game that checks its rate looks at the rest only then. Where
+// no decimal says what it is worth, the tokens stay as they are.
+func (t *trial) of(amount json.Number) edit {
+	asset, token := "intent.from.0.amount", "intent.to.0.amount"
+	return func(o order) order {
+		if o.body.at("intent.type") == "disassemble" {
+			asset, token = token, asset
+		}
+		o = o.bent(set(asset, amount))
+		if exact, err := ramp.ParseAmount(amount.String()); err == nil {
+			worth := new(big.Rat).Mul(exact.Rat(), big.NewRat(t.target.Tokens, t.target.Amount))
+			if text := show(worth); rat(text).Cmp(worth) == 0 {
+				o = o.bent(set(token, raw(text)))
+			}
+		}
+		return o
+	}
 }
 
-// most is the whole part of 3/5 of what the player owned at first: once it can
-// be taken, twice it cannot.
+// oneMore is the first whole multiple of an order's amount that is above what
+// the player owned at first.
+func (t *trial) oneMore() json.Number { return t.multiple(t.before, 1) }
+
+// most is about 3/5 of what the player owned at first, as a whole multiple of
+// an order's amount: once it can be taken, twice it cannot.
 func (t *trial) most() json.Number {
-	most := new(big.Rat).Mul(t.before, big.NewRat(3, 5))
-	return raw(new(big.Int).Quo(most.Num(), most.Denom()).String())
+	return t.multiple(new(big.Rat).Mul(t.before, big.NewRat(3, 5)), 0)
+}
+
+// multiple is the multiple of an order's amount that a number reaches, or some
+// later one.
+func (t *trial) multiple(of *big.Rat, later int64) json.Number {
+	amount := big.NewInt(t.target.Amount)
+	n := new(big.Int).Quo(of.Num(), new(big.Int).Mul(of.Denom(), amount))
+	return raw(n.Add(n, big.NewInt(later)).Mul(n, amount).String())
+}
+
+func twice(n json.Number) json.Number {
+	r := rat(n.String())
+	return raw(show(r.Add(r, r)))
 }
 
 // digestOf returns a digest that is given as text.
