@@ -126,7 +126,8 @@ type Target struct {
 }
 
 // Pool returns a Target.Player that hands out the sessions in turn, from the
-// beginning again after the last. Cases with two players need two of them.
+// beginning again after the last. Cases with two players need two of them, of
+// two users with tokens of their own.
 func Pool(sessions ...ramp.Session) func(context.Context, string) (ramp.Session, error) {
 	turn := make(chan int, 1)
 	turn <- 0
@@ -145,11 +146,12 @@ func Pool(sessions ...ramp.Session) func(context.Context, string) (ramp.Session,
 }
 
 // Judge tries cases on a target. Try one case at a time: a case may restart the
-// server.
+// server, and the judge remembers how long effects take.
 type Judge struct {
 	target Target
 	client *http.Client
-	lag    time.Duration // the longest that an effect came after its answer, as far as is known
+	lag    time.Duration   // the longest that an effect came after its answer, as far as is known
+	met    map[string]bool // the players of earlier cases, by session ID
 }
 
 const mostAmount = 1000
@@ -197,6 +199,7 @@ func New(target Target) (*Judge, error) {
 	}
 	return &Judge{
 		target: target,
+		met:    make(map[string]bool),
 		client: &http.Client{
 			Transport: &http.Transport{MaxIdleConnsPerHost: crowd, IdleConnTimeout: time.Minute},
 			// A signed call must not reach an address that nobody named.

@@ -246,6 +246,13 @@ func TestARateHidesNothing(t *testing.T) {
 	}
 }
 
+func TestAnIDThatIsNoStringIsNamed(t *testing.T) {
+	judge, err := conformance.New(newStudio(t, replaces(ramp.PathAssets, `"item_gold"`, "7")).target)
+	require.NoError(t, err)
+	defer judge.Close()
+	assert.Contains(t, judge.Try(t.Context(), caseOf(t, "assets-id")).String(), "saw:  assets: an id that is no JSON string")
+}
+
 func TestAServerThatAsksForMuchPatienceIsUntried(t *testing.T) {
 	judge := newJudge(t, newStudio(t, patience("3600")).target)
 	v := judge.Try(t.Context(), caseOf(t, "mint-succeeds"))

@@ -36,7 +36,7 @@ type trial struct {
 	ctx     context.Context
 	target  *Target
 	client  *http.Client
-	lag     *time.Duration // of the judge
+	judge   *Judge
 	needs   need
 	secrets []string // which no verdict may hold
 
@@ -61,7 +61,7 @@ type skip string
 func (s skip) Error() string { return string(s) }
 
 func (j *Judge) trial(ctx context.Context, c Case) *trial {
-	return &trial{ctx: ctx, target: &j.target, open: map[any]order{}, wallets: map[string]string{}, client: j.client, lag: &j.lag, needs: c.needs, secrets: slices.Clone(j.target.Secrets)}
+	return &trial{ctx: ctx, target: &j.target, open: map[any]order{}, wallets: map[string]string{}, client: j.client, judge: j, needs: c.needs, secrets: slices.Clone(j.target.Secrets)}
 }
 
 // begin gets a player and measures what they own.
@@ -73,7 +73,6 @@ func (t *trial) begin() {
 		t.skip("no project was given")
 	}
 	t.player = t.newPlayer()
-	t.outwait() // the player may have been another case's
 	t.asset, t.second = t.target.Asset, t.target.Second
 	holdings := t.holdings(t.player)
 	enough := new(big.Rat).SetInt64(20 * t.target.Amount)
@@ -164,6 +163,10 @@ func (t *trial) newPlayer() ramp.Session {
 		t.untried("no player could be had: the session or its token is empty")
 	default:
 		t.secrets = append(t.secrets, token)
+		if t.judge.met[s.ID] {
+			t.outwait() // for what another case left behind
+		}
+		t.judge.met[s.ID] = true
 	}
 	return s
 }
@@ -622,9 +625,9 @@ func (t *trial) settled(s ramp.Session, asset string, right func(*big.Rat) bool)
 		wait = min(2*wait, most)
 	}
 	if wait > first {
-		*t.lag = max(*t.lag, time.Since(began))
+		t.judge.lag = max(t.judge.lag, time.Since(began))
 	}
-	if *t.lag > 0 {
+	if t.judge.lag > 0 {
 		t.outwait()
 		now = t.balanceOf(s, asset)
 	}
@@ -632,7 +635,7 @@ func (t *trial) settled(s ramp.Session, asset string, right func(*big.Rat) bool)
 }
 
 // outwait lets pass what effects have needed so far, and half of that again.
-func (t *trial) outwait() { t.pause(min(*t.lag+*t.lag/2, t.target.Settle)) }
+func (t *trial) outwait() { t.pause(min(t.judge.lag+t.judge.lag/2, t.target.Settle)) }
 
 func (t *trial) pause(d time.Duration) {
 	if t.err == nil && d > 0 && !sleep(t.ctx, d) {
