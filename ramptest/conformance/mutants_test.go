@@ -1191,6 +1191,23 @@ func TestAVerdictHoldsNoSecret(t *testing.T) {
 			}
 		})
 	}
+	// What is no HTTP at all gets into the error of the call.
+	s := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		if r.URL.Path == ramp.PathAssets {
+			next.ServeHTTP(w, r)
+			return
+		}
+		conn, _, _ := w.(http.Hijacker).Hijack()
+		fmt.Fprintf(conn, "\x1b[31m%s\r\n\r\n", r.Header.Get(ramp.HeaderHMAC))
+		_ = conn.Close()
+	}))
+	judge, err := conformance.New(s.target)
+	require.NoError(t, err)
+	defer judge.Close()
+	said := judge.Try(t.Context(), caseOf(t, "mint-succeeds")).String()
+	assert.Contains(t, said, "[redacted]")
+	assert.NotContains(t, said, "\x1b")
+
 	v := newJudge(t, newStudio(t, mutant{bug: "declines repeats"}).target).Try(t.Context(), caseOf(t, "validate-twice-approved"))
 	assert.Contains(t, v.String(), `errorCode "INVALID_MESSAGE"`, "what is plainly a code is shown")
 }

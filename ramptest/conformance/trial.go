@@ -55,13 +55,14 @@ type finding struct{ saw, want string }
 
 func (f *finding) Error() string { return "saw " + f.saw + ", want " + f.want }
 
-// skip is why a case cannot be tried.
+// skip is why a case is not for this target.
 type skip string
 
 func (s skip) Error() string { return string(s) }
 
 func (j *Judge) trial(ctx context.Context, c Case) *trial {
-	return &trial{ctx: ctx, target: &j.target, open: map[any]order{}, wallets: map[string]string{}, client: j.client, judge: j, needs: c.needs, secrets: slices.Clone(j.target.Secrets)}
+	return &trial{ctx: ctx, target: &j.target, client: j.client, judge: j, needs: c.needs,
+		secrets: slices.Clone(j.target.Secrets), open: make(map[any]order), wallets: make(map[string]string)}
 }
 
 // begin gets a player and measures what they own.
@@ -177,7 +178,7 @@ type answer struct {
 	header   http.Header
 	body     []byte
 	envelope map[string]json.RawMessage // nil if the body is no JSON object
-	shown    string                     // the errorCode as a verdict may show it
+	shown    string                     // the errorCode, or the text of err, as a verdict may show it
 	begins   *order                     // what it approves, if it is a success
 	ends     *order                     // what is over by it, if it is a success
 	err      error                      // there was no answer
@@ -251,9 +252,10 @@ func (t *trial) once(ctx context.Context, c call) answer {
 		return answer{err: err}
 	}
 	request.Header, request.ContentLength, request.Close = c.header, c.length, c.alone
+	secrets := slices.Concat(t.secrets, []string{c.hmac}, c.header[signature])
 	response, err := t.client.Do(request)
 	if err != nil {
-		return answer{err: err}
+		return answer{err: err, shown: redact(err.Error(), secrets)}
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer))
@@ -261,7 +263,10 @@ func (t *trial) once(ctx context.Context, c call) answer {
 	if json.Unmarshal(body, &a.envelope) != nil {
 		a.envelope = nil
 	}
-	a.shown = shown(a.code(), append(append([]string{c.hmac}, c.header[signature]...), t.secrets...))
+	a.shown = shown(a.code(), secrets)
+	if err != nil {
+		a.shown = redact(err.Error(), secrets)
+	}
 	return a
 }
 
@@ -424,7 +429,7 @@ func (t *trial) answered(a answer) bool {
 	case errors.Is(a.err, errBusy):
 		t.untried("%w", a.err)
 	case a.err != nil:
-		t.fail("no answer: "+a.err.Error(), "an answer")
+		t.fail("no answer: "+a.shown, "an answer")
 	}
 	switch {
 	case !a.succeeded():
