@@ -246,6 +246,18 @@ func TestARateHidesNothing(t *testing.T) {
 	}
 }
 
+// What a case had approved by mistake is in nobody's way afterwards.
+func TestNoCaseLeavesAnOrderOpen(t *testing.T) {
+	target := newStudio(t, mutant{bug: "one open order", wrap: turns(ramp.PathValidate, http.MethodPut, http.MethodPost).wrap}).target
+	only, err := target.Player(t.Context(), "")
+	require.NoError(t, err)
+	target.Player = conformance.Pool(only)
+	judge := newJudge(t, target)
+	assert.Equal(t, conformance.Failed, judge.Try(t.Context(), caseOf(t, "validate-put")).Outcome)
+	v := judge.Try(t.Context(), caseOf(t, "mint-succeeds"))
+	assert.Equal(t, conformance.Passed, v.Outcome, v.String())
+}
+
 func TestAnIDThatIsNoStringIsNamed(t *testing.T) {
 	judge, err := conformance.New(newStudio(t, replaces(ramp.PathAssets, `"item_gold"`, "7")).target)
 	require.NoError(t, err)

@@ -44,7 +44,7 @@ type trial struct {
 	asset   string            // what is moved
 	second  string            // another asset; empty if there is none
 	before  *big.Rat          // what the player owned of asset at first
-	open    map[any]order     // by uuid, what was approved and has not ended
+	open    map[any]order     // by uuid, what has not ended, as it was last approved
 	wallets map[string]string // by session ID, what the server says of its players
 
 	err error
@@ -333,8 +333,9 @@ func (t *trial) report(o order, result object) answer {
 	return a
 }
 
-// finish reports a failure of every order that is open still, so that the
-// player can have others: a game may let each have one at a time.
+// finish reports a failure of every order that did not end, so that the player
+// can have others: a game may let each have one at a time. That goes for one
+// that was declined too, for a wrong server may have it open.
 func (t *trial) finish() {
 	after := *t
 	after.err = nil
@@ -366,10 +367,12 @@ func (t *trial) newOrder(s ramp.Session, intent object) order {
 	if project == "" {
 		project = "judge"
 	}
-	return order{owner: s, token: t.target.Token, wallet: address, body: object{
+	o := order{owner: s, token: t.target.Token, wallet: address, body: object{
 		"user_sig": signedBy(key, digest), "user_address": address, "project_id": project,
 		"digest": digest.String(), "uuid": id.String(), "intent": intent,
 	}}
+	t.open[id.String()] = o
+	return o
 }
 
 // wallet is the wallet of a player whose server knows none: the same for every
