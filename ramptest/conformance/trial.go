@@ -252,7 +252,12 @@ func (t *trial) once(ctx context.Context, c call) answer {
 		return answer{err: err}
 	}
 	request.Header, request.ContentLength, request.Close = c.header, c.length, c.alone
-	secrets := slices.Concat(t.secrets, []string{c.hmac}, c.header[signature])
+	secrets := append(slices.Clone(t.secrets), c.hmac)
+	for name, values := range c.header {
+		if strings.EqualFold(name, signature) { // the case of names is what some calls are about
+			secrets = append(secrets, values...)
+		}
+	}
 	response, err := t.client.Do(request)
 	if err != nil {
 		return answer{err: err, shown: redact(err.Error(), secrets)}
