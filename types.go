@@ -323,7 +323,7 @@ func (u *wireUUID) UnmarshalJSON(b []byte) error {
 		return wrongType[uuid.UUID](describe(b))
 	}
 	id, err := uuid.Parse(s)
-	if err != nil || len(s) != len(id.String()) { // it reads other ways to write one, too
+	if err != nil || len(s) != 36 { // it reads other ways to write one, too
 		return wrongType[uuid.UUID](fmt.Sprintf("a string of %d characters", len(s)))
 	}
 	*u = wireUUID(id)
