@@ -55,6 +55,35 @@ func (o LoggerOption) check() error {
 // body. Without it nothing is logged.
 func WithLogger(log *slog.Logger) LoggerOption { return LoggerOption{log: log} }
 
+// ProjectOption is an option of a [Handler] and of a [SQLGame].
+type ProjectOption struct{ id string }
+
+func (o ProjectOption) applyHandler(h *Handler) error {
+	h.project = o.id
+	return o.check()
+}
+
+func (o ProjectOption) applySQLGame(g *SQLGame) error {
+	g.project = o.id
+	return o.check()
+}
+
+func (o ProjectOption) check() error {
+	if o.id == "" {
+		return errors.New("ramp: WithProject: the project is empty")
+	}
+	return nil
+}
+
+// WithProject refuses validate calls for any other project_id than the one from
+// the console. Without it, a game that serves several projects tells them apart
+// in [Game.Validate].
+//
+// A result names no project (interface 6). Where projects with HMAC keys of
+// their own share a database, give their [SQLGame] the option too: a result for
+// an order of another project is then a conflict, whoever signed it.
+func WithProject(id string) ProjectOption { return ProjectOption{id: id} }
+
 // WithHTTPClient uses the transport, the cookies and the timeout of client. It
 // is copied and never changed; redirects are not followed, because a signed
 // call must not reach an address that nobody configured. The default is a

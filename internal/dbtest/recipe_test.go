@@ -1,6 +1,8 @@
 package dbtest
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	ramp "github.com/token-ramp/ramp-go"
@@ -18,8 +20,13 @@ func onePays(d ramp.Dialect) string {
 // Who has the HMAC key and one transaction that did succeed must not be paid for
 // it twice, if the studio wants it so.
 func TestOneTransactionPaysOneOrder(t *testing.T) {
+	docs, err := os.ReadFile("../../docs/orders.md")
+	check(t, err)
 	for _, d := range databases {
 		t.Run(d.name, func(t *testing.T) {
+			if !strings.Contains(string(docs), onePays(d.dialect)) {
+				t.Errorf("docs/orders.md has another index than %s", onePays(d.dialect))
+			}
 			w := newWorld(t, newPlace(t, d, d.modes[0], onePays(d.dialect)), nil)
 			w.give("alice", "gold", 100)
 			first, second := newOrder("alice", burn("gold", 5)), newOrder("alice", burn("gold", 7))
