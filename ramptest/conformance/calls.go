@@ -1,0 +1,268 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// redact takes out of a text what no verdict may hold.
+func (t *trial) redact(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' { // a terminal would obey it
+			return '.'
+		}
+		return r
+	}, redact(text, t.secrets))
+}
+
+// redact takes secrets out of a text, and every piece of one that is long
+// enough to tell something: what shows a secret may have cut it.
+func redact(text string, secrets []string) string {
+	const telling = 8
+	hidden := make([]bool, len(text))
+	for _, secret := range secrets {
+		size := min(telling, len(secret))
+		for i := 0; size > 0 && i+size <= len(text); i++ {
+			if strings.Contains(secret, text[i:i+size]) {
+				for j := range size {
+					hidden[i+j] = true
+				}
+			}
+		}
+	}
+	var out strings.Builder
+	for i := range len(text) {
+		switch {
+		case !hidden[i]:
+			out.WriteByte(text[i])
+		case i == 0 || !hidden[i-1]:
+			out.WriteString("[redacted]")
+		}
+	}
+	return out.String()
+}
+
+// answer is what the server said to a call.
+type answer struct {
+	status   int
+	header   http.Header
+	body     []byte
+	envelope map[string]json.RawMessage // nil if the body is no JSON object
+	shown    string                     // the errorCode, or the text of err, as a verdict may show it
+	begins   *order                     // what it approves, if it is a success
+	ends     *order                     // what is over by it, if it is a success
+	err      error                      // there was no answer
+}
+
+// call is one call as it goes over the wire.
+type call struct {
+	method, path string
+	header       http.Header // written as it is, in the case that it has
+	body         io.Reader
+	length       int64  // -1 sends the body in chunks
+	alone        bool   // on a connection of its own: what a server leaves unread of it spoils no other call
+	hmac         string // what would be the right one, for no verdict may hold it
+}
+
+// errBusy says that a server wants fewer calls, for longer than a call may take.
+var errBusy = errors.New("the server answered HTTP 429, and asked for more patience than Target.Timeout (-timeout) allows")
+
+// try makes a call, again if the server asks for patience. It leaves the trial
+// alone, so that many may run at once.
+func (t *trial) try(c call) answer {
+	if t.err != nil {
+		return answer{err: t.err}
+	}
+	ctx, cancel := context.WithTimeout(t.ctx, t.target.Timeout)
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	for {
+		a := t.once(ctx, c)
+		if a.status != http.StatusTooManyRequests {
+			return a
+		}
+		wait := retryAfter(a.header.Get("Retry-After"))
+		again, whole := c.body.(io.Seeker)
+		if c.body != nil && !whole || time.Until(deadline) < wait || !sleep(ctx, wait) {
+			return answer{err: errBusy}
+		}
+		if whole {
+			_, _ = again.Seek(0, io.SeekStart)
+		}
+	}
+}
+
+// retryAfter reads the header of that name: seconds, or a time. A second is for
+// those who do not say.
+func retryAfter(text string) time.Duration {
+	if seconds, err := strconv.ParseUint(text, 10, 16); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if when, err := http.ParseTime(text); err == nil {
+		return max(0, time.Until(when))
+	}
+	return time.Second
+}
+
+// sleep says whether it could sleep to the end.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (t *trial) once(ctx context.Context, c call) answer {
+	request, err := http.NewRequestWithContext(ctx, c.method, t.target.URL+c.path, c.body)
+	if err != nil {
+		return answer{err: err}
+	}
+	request.Header, request.ContentLength, request.Close = c.header, c.length, c.alone
+	secrets := append(slices.Clone(t.secrets), c.hmac)
+	for name, values := range c.header {
+		if strings.EqualFold(name, signature) { // the case of names is what some calls are about
+			secrets = append(secrets, values...)
+		}
+	}
+	response, err := t.client.Do(request)
+	if err != nil {
+		return answer{err: err, shown: redact(err.Error(), secrets)}
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer))
+	a := answer{status: response.StatusCode, header: response.Header, body: body, err: err}
+	if json.Unmarshal(body, &a.envelope) != nil {
+		a.envelope = nil
+	}
+	a.shown = shown(a.code(), secrets)
+	if err != nil {
+		a.shown = redact(err.Error(), secrets)
+	}
+	return a
+}
+
+// plain is an errorCode that is one: what else a server writes there may hold
+// what was sent to it.
+var plain = regexp.MustCompile(`^[A-Za-z0-9_ .:-]{1,40}$`)
+
+// shown is an errorCode as a verdict may show it.
+func shown(code string, secrets []string) string {
+	if !plain.MatchString(code) || redact(code, secrets) != code {
+		return fmt.Sprintf("of %d bytes that are better not shown", len(code))
+	}
+	return strconv.Quote(code)
+}
+
+// signed are the headers of a validate or result call (interface 4.3).
+func (t *trial) signed(s ramp.Session, body []byte) http.Header {
+	header := t.headers(s)
+	header[signature] = []string{t.target.Key.Sign(body)}
+	return header
+}
+
+// The headers of the interface (4.3), in the case in which the service writes
+// them.
+const (
+	authorization = "x-dapp-authorization"
+	sessionID     = "x-dapp-sessionid"
+	signature     = "x-hmac-signature"
+)
+
+// headers are those of an assets call (interface 4.3).
+func (t *trial) headers(s ramp.Session) http.Header {
+	return http.Header{
+		"Content-Type": {"application/json"},
+		authorization:  {"Bearer " + s.Token.Reveal()},
+		sessionID:      {s.ID},
+	}
+}
+
+func (t *trial) get(header http.Header) answer {
+	return t.try(call{method: http.MethodGet, path: t.target.AssetsPath, header: header})
+}
+
+func (t *trial) assets(s ramp.Session) answer { return t.get(t.headers(s)) }
+
+func (t *trial) post(path string, header http.Header, body []byte) answer {
+	return t.try(call{method: http.MethodPost, path: path, header: header,
+		body: bytes.NewReader(body), length: int64(len(body)), hmac: t.target.Key.Sign(body)})
+}
+
+// validate asks for an order as the service does.
+func (t *trial) validate(o order) answer {
+	body := o.body.bytes()
+	a := t.post(t.target.ValidatePath, t.signed(o.owner, body), body)
+	a.begins = &o
+	return a
+}
+
+// report tells how an order ended, as the service does.
+func (t *trial) report(o order, result object) answer {
+	body := result.bytes()
+	a := t.post(t.target.ResultPath, t.signed(o.owner, body), body)
+	a.ends = &o
+	return a
+}
+
+func (a answer) succeeded() bool { return string(a.envelope["success"]) == "true" }
+
+func (a answer) declined() bool {
+	return string(a.envelope["success"]) == "false" && a.code() != "" && a.null("data")
+}
+
+// null says whether a field is null. One that is missing counts as null; the
+// cases of the envelopes look closer.
+func (a answer) null(name string) bool {
+	value, ok := a.envelope[name]
+	return !ok || string(value) == "null"
+}
+
+// code is the errorCode, empty if it is no string.
+func (a answer) code() string {
+	var code string
+	_ = json.Unmarshal(a.envelope["errorCode"], &code)
+	return code
+}
+
+// String says what was answered, in few words and without data.
+func (a answer) String() string {
+	if a.envelope == nil {
+		return fmt.Sprintf("HTTP %d with a body that is no JSON object", a.status)
+	}
+	success, code := kind(a.envelope["success"]), kind(a.envelope["errorCode"])
+	if text := string(a.envelope["success"]); text == "true" || text == "false" {
+		success = text
+	}
+	if a.code() != "" {
+		code = a.shown
+	}
+	return fmt.Sprintf("HTTP %d, success %s, errorCode %s, data %s", a.status, success, code, kind(a.envelope["data"]))
+}
+
+func kind(b json.RawMessage) string {
+	switch {
+	case len(b) == 0:
+		return "missing"
+	case string(b) == "null":
+		return "null"
+	default:
+		return "given"
+	}
+}
