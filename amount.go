@@ -1,6 +1,7 @@
 package ramp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/big"
@@ -96,13 +97,13 @@ func canonicalAmount(s string) (string, error) {
 	return digits, nil
 }
 
-func isDigits(s string) bool {
+func isDigits[T string | []byte](s T) bool {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
 			return false
 		}
 	}
-	return s != ""
+	return len(s) > 0
 }
 
 // String returns the amount as a plain decimal: 1000000, -0.5.
@@ -161,7 +162,19 @@ func (a Amount) neg() Amount {
 }
 
 // Cmp returns -1, 0 or 1 as a is less than, equal to or greater than b.
-func (a Amount) Cmp(b Amount) int { return a.Rat().Cmp(b.Rat()) }
+func (a Amount) Cmp(b Amount) int {
+	switch sign := a.Sign(); {
+	case sign != b.Sign():
+		return cmp.Compare(sign, b.Sign())
+	case sign < 0:
+		a, b = b.neg(), a.neg()
+	}
+	// Canonical forms compare as text, which a large intent needs: a big.Rat of
+	// each would take a thousand times as long.
+	whole, fraction, _ := strings.Cut(a.text, ".")
+	otherWhole, otherFraction, _ := strings.Cut(b.text, ".")
+	return cmp.Or(cmp.Compare(len(whole), len(otherWhole)), strings.Compare(whole, otherWhole), strings.Compare(fraction, otherFraction))
+}
 
 // Add returns a+b exactly. It fails only when the sum has more digits than an
 // amount may have.
@@ -175,15 +188,22 @@ func (a Amount) Add(b Amount) (Amount, error) {
 func (a Amount) MarshalJSON() ([]byte, error) { return []byte(a.String()), nil }
 
 // UnmarshalJSON reads a JSON number, and nothing else: not a string, a boolean
-// or null.
-func (a *Amount) UnmarshalJSON(b []byte) error {
-	text, err := canonicalAmount(string(b))
-	switch {
-	case errors.Is(err, errAmountRange):
-		return wrongType[Amount]("a number of so many digits")
-	case err != nil:
-		return wrongType[Amount](describe(b))
+// or null. The error is an [*InvalidError].
+func (a *Amount) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "amount", a) }
+
+func (a *Amount) read(x *reader) {
+	value := x.raw()
+	if len(value) <= maxAmountDigits && value[0] != '0' && isDigits(value) {
+		a.text = string(value) // the canonical form already
+		return
 	}
-	a.text = text
-	return nil
+	text, err := canonicalAmount(string(value[:min(len(value), maxAmountText+1)]))
+	switch {
+	case err == nil:
+		a.text = text
+	case errors.Is(err, errAmountRange):
+		x.fault("must be a number of at most %d digits on either side of the point", maxAmountDigits)
+	default:
+		x.mismatch("a number", value)
+	}
 }

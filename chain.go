@@ -1,7 +1,6 @@
 package ramp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -320,27 +319,66 @@ type Transaction struct {
 	Raw json.RawMessage `json:"-"`
 }
 
-// UnmarshalJSON reads a transaction and keeps its bytes in Raw.
-func (t *Transaction) UnmarshalJSON(b []byte) error {
-	type plain Transaction
-	wire := struct {
-		*plain
-		Hash      lenient `json:"hash"`
-		From      lenient `json:"from"`
-		Input     lenient `json:"input"`
-		BlockHash lenient `json:"blockHash"`
-		FeePayer  lenient `json:"feePayer"`
-	}{
-		plain:     (*plain)(t),
-		Hash:      lenient{&t.Hash},
-		From:      lenient{&t.From},
-		Input:     lenient{&t.Input},
-		BlockHash: lenient{&t.BlockHash},
-		FeePayer:  lenient{&t.FeePayer},
+// UnmarshalJSON reads a transaction and keeps its bytes in Raw. A field of a
+// wrong form is an [*InvalidError].
+func (t *Transaction) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "transaction", t) }
+
+func (t *Transaction) read(x *reader) {
+	*t = Transaction{}
+	start := x.at
+	for name := range x.members("blockHash", "blockNumber", "from", "gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas",
+		"hash", "input", "nonce", "to", "transactionIndex", "value", "type", "chainId", "v", "r", "s", "feePayer", "fv", "fr", "fs") {
+		switch name {
+		case "blockHash":
+			x.fixed(t.BlockHash[:])
+		case "blockNumber":
+			t.BlockNumber.read(x)
+		case "from":
+			x.fixed(t.From[:])
+		case "gas":
+			t.Gas.read(x)
+		case "gasPrice":
+			t.GasPrice.read(x)
+		case "maxFeePerGas":
+			t.MaxFeePerGas.read(x)
+		case "maxPriorityFeePerGas":
+			t.MaxPriorityFeePerGas.read(x)
+		case "hash":
+			x.fixed(t.Hash[:])
+		case "input":
+			t.Input = x.blob()
+		case "nonce":
+			t.Nonce.read(x)
+		case "to":
+			if value := x.raw(); !isNothing(value) {
+				t.To = new(common.Address)
+				x.decodeFixed(value, t.To[:])
+			}
+		case "transactionIndex":
+			t.TransactionIndex.read(x)
+		case "value":
+			t.Value.read(x)
+		case "type":
+			t.Type.read(x)
+		case "chainId":
+			t.ChainID.read(x)
+		case "v":
+			t.V.read(x)
+		case "r":
+			t.R.read(x)
+		case "s":
+			t.S.read(x)
+		case "feePayer":
+			x.fixed(t.FeePayer[:])
+		case "fv":
+			t.FV.read(x)
+		case "fr":
+			t.FR.read(x)
+		case "fs":
+			t.FS.read(x)
+		}
 	}
-	err := decode(b, &wire)
-	t.Raw = bytes.Clone(b)
-	return err
+	t.Raw = x.since(start)
 }
 
 // Block is a block as a node describes it. What is missing, null or empty is
@@ -371,52 +409,61 @@ type Block struct {
 	Raw json.RawMessage `json:"-"`
 }
 
-// UnmarshalJSON reads a block and keeps its bytes in Raw.
-func (b *Block) UnmarshalJSON(raw []byte) error {
-	type plain Block
-	wire := struct {
-		*plain
-		Hash             lenient             `json:"hash"`
-		ParentHash       lenient             `json:"parentHash"`
-		Miner            lenient             `json:"miner"`
-		StateRoot        lenient             `json:"stateRoot"`
-		TransactionsRoot lenient             `json:"transactionsRoot"`
-		ReceiptsRoot     lenient             `json:"receiptsRoot"`
-		ExtraData        lenient             `json:"extraData"`
-		Transactions     []transactionOrHash `json:"transactions"`
-	}{
-		plain:            (*plain)(b),
-		Hash:             lenient{&b.Hash},
-		ParentHash:       lenient{&b.ParentHash},
-		Miner:            lenient{&b.Miner},
-		StateRoot:        lenient{&b.StateRoot},
-		TransactionsRoot: lenient{&b.TransactionsRoot},
-		ReceiptsRoot:     lenient{&b.ReceiptsRoot},
-		ExtraData:        lenient{&b.ExtraData},
-	}
-	err := decode(raw, &wire)
-	b.TransactionHashes, b.Transactions = nil, nil
-	for _, t := range wire.Transactions {
-		if t.whole != nil {
-			b.Transactions = append(b.Transactions, *t.whole)
-			t.hash = t.whole.Hash
+// UnmarshalJSON reads a block and keeps its bytes in Raw. A field of a wrong form
+// is an [*InvalidError].
+func (b *Block) UnmarshalJSON(text []byte) error { return unmarshalWire(text, "block", b) }
+
+func (b *Block) read(x *reader) {
+	*b = Block{}
+	start := x.at
+	for name := range x.members("baseFeePerGas", "extraData", "gasLimit", "gasUsed", "hash", "miner", "number", "parentHash",
+		"receiptsRoot", "size", "stateRoot", "timestamp", "transactions", "transactionsRoot") {
+		switch name {
+		case "baseFeePerGas":
+			b.BaseFeePerGas.read(x)
+		case "extraData":
+			b.ExtraData = x.blob()
+		case "gasLimit":
+			b.GasLimit.read(x)
+		case "gasUsed":
+			b.GasUsed.read(x)
+		case "hash":
+			x.fixed(b.Hash[:])
+		case "miner":
+			x.fixed(b.Miner[:])
+		case "number":
+			b.Number.read(x)
+		case "parentHash":
+			x.fixed(b.ParentHash[:])
+		case "receiptsRoot":
+			x.fixed(b.ReceiptsRoot[:])
+		case "size":
+			b.Size.read(x)
+		case "stateRoot":
+			x.fixed(b.StateRoot[:])
+		case "timestamp":
+			b.Timestamp.read(x)
+		case "transactions":
+			b.readTransactions(x)
+		case "transactionsRoot":
+			x.fixed(b.TransactionsRoot[:])
 		}
-		b.TransactionHashes = append(b.TransactionHashes, t.hash)
 	}
-	b.Raw = bytes.Clone(raw)
-	return err
+	b.Raw = x.since(start)
 }
 
-// transactionOrHash is an entry of a block.
-type transactionOrHash struct {
-	hash  common.Hash
-	whole *Transaction
-}
-
-func (t *transactionOrHash) UnmarshalJSON(b []byte) error {
-	if b[0] == '{' {
-		t.whole = new(Transaction)
-		return t.whole.UnmarshalJSON(b)
+// readTransactions reads a list of hashes or of whole transactions.
+func (b *Block) readTransactions(x *reader) {
+	for range x.elements(maxListEntries) {
+		var hash common.Hash
+		if x.kind() == '{' {
+			var t Transaction
+			t.read(x)
+			hash = t.Hash
+			b.Transactions = append(b.Transactions, t)
+		} else {
+			readHash(&hash, x)
+		}
+		b.TransactionHashes = append(b.TransactionHashes, hash)
 	}
-	return t.hash.UnmarshalJSON(b)
 }

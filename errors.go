@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Sentinels, for [errors.Is]. The error that carries one says more; none holds
@@ -91,7 +93,7 @@ func (e *InvalidError) Error() string {
 // INVALID_INTENT_FROM_AMOUNT.
 func (e *InvalidError) code() Code {
 	if len(e.Fields) == 0 {
-		return "INVALID_BODY"
+		return CodeInvalidBody
 	}
 	var b strings.Builder
 	b.WriteString("INVALID_")
@@ -112,8 +114,8 @@ func (e *InvalidError) code() Code {
 	return Code(strings.ToUpper(b.String()))
 }
 
-// mostProblems bounds the work that a body of thousands of wrong elements makes.
-const mostProblems = 1000
+// maxProblems bounds the work that a body of thousands of wrong elements makes.
+const maxProblems = 1000
 
 // problems collects what is wrong with a message while it is checked.
 type problems []FieldError
@@ -128,10 +130,37 @@ func (p *problems) require(ok bool, path string) {
 	}
 }
 
+// requireText refuses text that encoding/json writes differently under each of
+// its versions.
+func (p *problems) requireText(text, path string) {
+	if !utf8.ValidString(text) {
+		p.add(path, "must be valid UTF-8")
+	}
+}
+
 func (p *problems) requireNonZero(ok bool, path string) {
 	if !ok {
 		p.add(path, "is required and must not be zero")
 	}
+}
+
+// complete adds what a check found to what reading found, in the order of the
+// interface and each field once: a field that could not be read, or is in an
+// object that could not be, is not also missing.
+func (p problems) complete(found problems) problems {
+	for _, f := range found {
+		if !slices.ContainsFunc(p, func(read FieldError) bool { return covers(read.Path, f.Path) }) {
+			p = append(p, f)
+		}
+	}
+	slices.SortStableFunc(p, func(a, b FieldError) int { return comparePaths(a.Path, b.Path) })
+	return p
+}
+
+// covers reports whether path is outer or leads into it.
+func covers(outer, path string) bool {
+	rest, ok := strings.CutPrefix(path, outer)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // addAll takes over what another check found.
@@ -166,10 +195,11 @@ type Code string
 
 // The codes that a [Handler] answers with by itself.
 const (
+	CodeInvalidBody      Code = "INVALID_BODY"         // 400: not one JSON object
 	CodeHMACMissing      Code = "HMAC_MISSING"         // 401: no X-HMAC-SIGNATURE
 	CodeHMACInvalid      Code = "HMAC_INVALID"         // 401: not the signature of this body
 	CodeSessionMissing   Code = "SESSION_MISSING"      // 401: no X-Dapp-SessionID
-	CodeSessionMismatch  Code = "SESSION_MISMATCH"     // 401: the header contradicts the signed body
+	CodeSessionMismatch  Code = "SESSION_MISMATCH"     // 500: the header of a result contradicts its signed body
 	CodeTokenMissing     Code = "ACCESS_TOKEN_MISSING" // 401: no bearer token
 	CodeNotFound         Code = "NOT_FOUND"            // 404: no such path, from [Handler.ServeHTTP]
 	CodeMethodNotAllowed Code = "METHOD_NOT_ALLOWED"   // 405: not GET for assets, not POST for the others
@@ -183,7 +213,7 @@ func (c Code) MarshalJSON() ([]byte, error) {
 	if c == "" {
 		return []byte("null"), nil
 	}
-	return marshal(string(c))
+	return marshal(strings.ToValidUTF8(string(c), "\ufffd"))
 }
 
 // Refusal is an answer to the service other than success: what the wire says,
@@ -240,8 +270,6 @@ func refusalOf(err error) *Refusal {
 		return refusal(http.StatusUnauthorized, CodeHMACInvalid)
 	case errors.Is(err, ErrSessionMissing):
 		return refusal(http.StatusUnauthorized, CodeSessionMissing)
-	case errors.Is(err, ErrSessionMismatch):
-		return refusal(http.StatusUnauthorized, CodeSessionMismatch)
 	case errors.Is(err, ErrTokenMissing):
 		return refusal(http.StatusUnauthorized, CodeTokenMissing)
 	case errors.Is(err, ErrBodyTooLarge):

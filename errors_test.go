@@ -145,7 +145,6 @@ func TestEveryRefusalOfOursHasStatusAndCode(t *testing.T) {
 		{ErrHMACMissing, 401, CodeHMACMissing},
 		{ErrHMACInvalid, 401, CodeHMACInvalid},
 		{ErrSessionMissing, 401, CodeSessionMissing},
-		{ErrSessionMismatch, 401, CodeSessionMismatch},
 		{ErrTokenMissing, 401, CodeTokenMissing},
 		{ErrBodyTooLarge, 413, CodeBodyTooLarge},
 		{invalid("digest", "is required"), 400, "INVALID_DIGEST"},
@@ -201,4 +200,11 @@ func TestCodeOfSuccessIsNull(t *testing.T) {
 		require.NoError(t, json.Unmarshal(b, &read))
 		assert.Equal(t, code, read)
 	}
+}
+
+// encoding/json writes invalid UTF-8 differently under each of its versions.
+func TestCodeIsWrittenAsUTF8(t *testing.T) {
+	b, err := json.Marshal(Response[struct{}]{ErrorCode: "BAD_\xff"})
+	require.NoError(t, err)
+	assert.Equal(t, "{\"success\":false,\"errorCode\":\"BAD_\ufffd\",\"data\":null}", string(b))
 }

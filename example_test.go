@@ -353,10 +353,23 @@ func ExampleParseResult() {
 }
 
 func ExampleParseValidate() {
-	_, err := ramp.ParseValidate([]byte(`{"intent": {"from": [{"amount": "100"}]}}`))
-	fmt.Println(err)
+	_, err := ramp.ParseValidate([]byte(`{"digest": 7, "intent": {"from": [{"type": "asset", "id": "gold", "amount": "100"}]}}`))
+	var wrong *ramp.InvalidError
+	if errors.As(err, &wrong) {
+		for _, field := range wrong.Fields {
+			fmt.Println(field.Path, field.Problem)
+		}
+	}
 	// Output:
-	// ramp: intent.from.amount must be a number, not a string
+	// user_sig is required
+	// user_address is required
+	// project_id is required
+	// digest must be 32 bytes in hex with 0x, not a number
+	// uuid is required and must not be zero
+	// intent.method is required
+	// intent.type is required
+	// intent.from[0].amount must be a number, not a string
+	// intent.to is required and must not be empty
 }
 
 func ExampleParseAmount() {

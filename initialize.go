@@ -11,8 +11,10 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
@@ -116,33 +118,62 @@ func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*In
 // is instead.
 func (c *Client) read(a *answer, sent echoes) (uuid.UUID, error) {
 	failure := &APIError{Status: a.status, RetryAfter: a.retryAfter(c.transport.now())}
-	var envelope struct {
-		Code    *int            `json:"code"`
-		Message string          `json:"message"`
-		Data    json.RawMessage `json:"data"`
-	}
-	if err := json.Unmarshal(a.body, &envelope); err != nil || envelope.Code == nil {
+	envelope, ok := readInitializeAnswer(a.body)
+	if !ok {
 		failure.Excerpt = sent.excerpt(string(a.body))
 		if passes(a.status) {
 			return uuid.Nil, &transient{error: failure, after: failure.RetryAfter}
 		}
 		return uuid.Nil, failure
 	}
-	failure.Code, failure.Message = *envelope.Code, sent.excerpt(envelope.Message)
-
-	var data struct{ UUID uuid.UUID }
-	if ok := a.status/100 == 2 && failure.Code == http.StatusOK; ok &&
-		json.Unmarshal(envelope.Data, &data) == nil && data.UUID != uuid.Nil {
-		return data.UUID, nil
+	failure.Code, failure.Message = envelope.code, sent.excerpt(envelope.message)
+	if a.status/100 == 2 && failure.Code == http.StatusOK && envelope.uuid != uuid.Nil {
+		return envelope.uuid, nil
 	}
-	var said string
-	if json.Unmarshal(envelope.Data, &said) == nil {
-		failure.Data = sent.excerpt(said)
+	if envelope.data != nil {
+		failure.Data = sent.excerpt(*envelope.data)
 	} else {
 		failure.Excerpt = sent.excerpt(string(a.body))
 	}
 	failure.explain(c.key)
 	return uuid.Nil, failure
+}
+
+// initializeAnswer is the envelope of 2.3 and 7.1.
+type initializeAnswer struct {
+	code    int
+	message string
+	uuid    uuid.UUID // of a success
+	data    *string   // of a failure
+}
+
+// readInitializeAnswer reports whether body is the envelope. It must have a
+// whole number as its code.
+func readInitializeAnswer(body []byte) (a initializeAnswer, ok bool) {
+	if !json.Valid(body) {
+		return a, false
+	}
+	x := newReader(body, "answer")
+	for name := range x.members("code", "message", "data") {
+		switch name {
+		case "code":
+			n, err := strconv.Atoi(string(x.raw()))
+			a.code, ok = n, err == nil
+		case "message":
+			a.message = x.loose()
+		case "data":
+			switch x.kind() {
+			case '{':
+				for range x.members("uuid") {
+					a.uuid = x.uuid(true)
+				}
+			case '"':
+				text := x.loose()
+				a.data = &text
+			}
+		}
+	}
+	return a, ok && len(x.wrong) == 0
 }
 
 // echoes is what was sent, of which no error may hold anything: some services
@@ -246,12 +277,16 @@ func (i *InitializeIntent) fill() {
 // check lists all that is wrong with a request, as an [*InvalidError].
 func (r *InitializeRequest) check() error {
 	var p problems
+	p.requireText(r.PlayerID, "player_id")
+	p.requireText(r.Name, "name")
+	p.requireText(r.Server, "server")
 	if r.WalletAddress != "" && !isAddress(r.WalletAddress) {
 		p.add("wallet_address", "must be 20 bytes in hex with 0x")
 	}
 	i := &r.Intent
 	checkNetwork(&p, "intent.network", i.Network)
 	p.require(i.ProjectID != "", "intent.project_id")
+	p.requireText(i.ProjectID, "intent.project_id")
 	if !isAddress(i.Token) {
 		p.add("intent.token", "is required and must be 20 bytes in hex with 0x")
 	}
@@ -279,11 +314,12 @@ func checkItems(p *problems, path string, items []Item) {
 	for n, item := range items {
 		at := fmt.Sprintf("%s[%d]", path, n)
 		p.require(item.ID != "", at+".id")
+		p.requireText(item.ID, at+".id")
 		if item.Amount.Sign() <= 0 {
 			p.add(at+".amount", "is required and must be above 0")
 		}
 		icon, err := url.Parse(item.IconURL)
-		if err != nil || icon.Host == "" || !slices.Contains([]string{"http", "https"}, icon.Scheme) {
+		if err != nil || !utf8.ValidString(item.IconURL) || icon.Host == "" || !slices.Contains([]string{"http", "https"}, icon.Scheme) {
 			p.add(at+".icon_url", "is required and must be an absolute http or https URL")
 		}
 	}

@@ -535,3 +535,16 @@ func FuzzInitializeAnswer(f *testing.F) {
 		}
 	})
 }
+
+// Invalid UTF-8 would be signed as different bytes under each version of
+// encoding/json.
+func TestInitializeRefusesInvalidUTF8(t *testing.T) {
+	request := testRequest()
+	request.PlayerID, request.Name, request.Server, request.Intent.ProjectID = "\xff", "\xff", "\xff", "\xff"
+	request.Intent.Materials = []ramp.Item{{ID: "\xff", Amount: ramp.NewAmount(1), IconURL: "https://example.com/\xff"}}
+	service := &answering{status: 200, body: okAnswer}
+	_, err := newClient(t, service).Initialize(t.Context(), request)
+	assertFields(t, err, "player_id must be valid UTF-8", "name must be valid UTF-8", "server must be valid UTF-8",
+		"intent.project_id must be valid UTF-8", "intent.materials[0].id must be valid UTF-8", "intent.materials[0].icon_url is required and must be")
+	assert.Zero(t, service.served)
+}

@@ -20,21 +20,34 @@ type Intent struct {
 	Actual          string          `json:"actual,omitempty"`           // net token amount after fees, a decimal; in results only, and not in all
 }
 
-// UnmarshalJSON reads an intent. What decides nothing, FeeRate and Actual, is
-// left empty where its form is none that is known.
-func (i *Intent) UnmarshalJSON(b []byte) error {
-	type plain Intent
-	wire := struct {
-		*plain
-		FeeRate loose `json:"fee_rate"`
-		Actual  loose `json:"actual"`
-	}{plain: (*plain)(i)}
-	err := decode(b, &wire)
-	i.FeeRate, i.Actual = "", string(wire.Actual)
-	if _, bad := canonicalAmount(string(wire.FeeRate)); bad == nil {
-		i.FeeRate = json.Number(wire.FeeRate)
+// UnmarshalJSON reads an intent. FeeRate and Actual, which decide nothing, are
+// left empty if their form is unknown. It checks types only. The error is an
+// [*InvalidError].
+func (i *Intent) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "intent", i) }
+
+func (i *Intent) read(x *reader) {
+	*i = Intent{}
+	for name := range x.members("method", "type", "from", "to", "target_candidate", "fee_rate", "actual") {
+		switch name {
+		case "method":
+			i.Method = Method(x.string())
+		case "type":
+			i.Type = IntentType(x.string())
+		case "from":
+			i.From = readList(x, maxIntentAssets, (*IntentAsset).read)
+		case "to":
+			i.To = readList(x, maxIntentAssets, (*IntentAsset).read)
+		case "target_candidate":
+			i.TargetCandidate = x.keep()
+		case "fee_rate":
+			rate := x.loose()
+			if _, err := canonicalAmount(rate); err == nil {
+				i.FeeRate = json.Number(rate)
+			}
+		case "actual":
+			i.Actual = x.loose()
+		}
 	}
-	return err
 }
 
 // IntentAsset is a source or a target of an [Intent] (interface 2.5, 6).
@@ -42,6 +55,19 @@ type IntentAsset struct {
 	Type   AssetType `json:"type"`   // TypeAsset for the game's, else a token type
 	ID     string    `json:"id"`     // game asset ID, or token contract address
 	Amount Amount    `json:"amount"` // above 0
+}
+
+func (a *IntentAsset) read(x *reader) {
+	for name := range x.members("type", "id", "amount") {
+		switch name {
+		case "type":
+			a.Type = AssetType(x.string())
+		case "id":
+			a.ID = x.string()
+		case "amount":
+			a.Amount.read(x)
+		}
+	}
 }
 
 // Direction is what an intent does: [Mint] or [Burn].
@@ -98,7 +124,7 @@ func checkIntentAssets(p *problems, path string, list []IntentAsset, ofGame, ofC
 		p.add(path, "is required and must not be empty")
 	}
 	for i := range list {
-		if len(*p) >= mostProblems {
+		if len(*p) >= maxProblems {
 			return
 		}
 		asset := &list[i]

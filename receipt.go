@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math/big"
-	"reflect"
 	"strconv"
 	"strings"
 
@@ -49,52 +48,51 @@ func (r *Receipt) Succeeded() bool {
 	return err == nil && n == 1
 }
 
-// UnmarshalJSON reads either shape and keeps its bytes in Raw.
-func (r *Receipt) UnmarshalJSON(b []byte) error {
-	type plain Receipt
-	wire := struct {
-		*plain
-		Root            lenient `json:"root"`
-		LogsBloom       lenient `json:"logsBloom"`
-		TransactionHash lenient `json:"transactionHash"`
-		ContractAddress lenient `json:"contractAddress"`
-		BlockHash       lenient `json:"blockHash"`
-		From            lenient `json:"from"`
-		To              lenient `json:"to"`
-		FeePayer        lenient `json:"feePayer"`
-	}{
-		plain:           (*plain)(r),
-		Root:            lenient{&r.Root},
-		LogsBloom:       lenient{&r.LogsBloom},
-		TransactionHash: lenient{&r.TransactionHash},
-		ContractAddress: lenient{&r.ContractAddress},
-		BlockHash:       lenient{&r.BlockHash},
-		From:            lenient{&r.From},
-		To:              lenient{&r.To},
-		FeePayer:        lenient{&r.FeePayer},
-	}
-	err := decode(b, &wire)
-	r.Raw = bytes.Clone(b)
-	return err
-}
+// UnmarshalJSON reads either shape and keeps its bytes in Raw. A field of a
+// wrong form is an [*InvalidError].
+func (r *Receipt) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "receipt", r) }
 
-// reportedReceipt is the receipt of a result, of which only the status decides
-// anything; see [ParseResult].
-type reportedReceipt Receipt
-
-func (r *reportedReceipt) UnmarshalJSON(b []byte) error {
-	err := (*Receipt)(r).UnmarshalJSON(b)
-	if err == nil || b[0] != '{' {
-		return err
+func (r *Receipt) read(x *reader) {
+	*r = Receipt{}
+	start := x.at
+	for name := range x.members("type", "root", "status", "cumulativeGasUsed", "logsBloom", "logs", "transactionHash",
+		"contractAddress", "gasUsed", "effectiveGasPrice", "blockHash", "blockNumber", "transactionIndex", "from", "to", "feePayer") {
+		switch name {
+		case "type":
+			r.Type.read(x)
+		case "root":
+			r.Root = x.blob()
+		case "status":
+			r.Status.read(x)
+		case "cumulativeGasUsed":
+			r.CumulativeGasUsed.read(x)
+		case "logsBloom":
+			r.LogsBloom = x.blob()
+		case "logs":
+			r.Logs = readList(x, maxReceiptLogs, (*Log).read)
+		case "transactionHash":
+			x.fixed(r.TransactionHash[:])
+		case "contractAddress":
+			x.fixed(r.ContractAddress[:])
+		case "gasUsed":
+			r.GasUsed.read(x)
+		case "effectiveGasPrice":
+			r.EffectiveGasPrice.read(x)
+		case "blockHash":
+			x.fixed(r.BlockHash[:])
+		case "blockNumber":
+			r.BlockNumber.read(x)
+		case "transactionIndex":
+			r.TransactionIndex.read(x)
+		case "from":
+			x.fixed(r.From[:])
+		case "to":
+			x.fixed(r.To[:])
+		case "feePayer":
+			x.fixed(r.FeePayer[:])
+		}
 	}
-	var least struct {
-		Status Quantity `json:"status"`
-	}
-	if err := json.Unmarshal(b, &least); err != nil {
-		return err
-	}
-	*r = reportedReceipt{Status: least.Status, Raw: bytes.Clone(b)}
-	return nil
+	r.Raw = x.since(start)
 }
 
 // MarshalJSON writes the shape of the result webhook, and logs as an array.
@@ -120,24 +118,41 @@ type Log struct {
 	Removed          bool           `json:"removed"` // true if removed by a chain reorganisation
 }
 
-// UnmarshalJSON reads a log; what is missing, null or empty is left zero.
-func (l *Log) UnmarshalJSON(b []byte) error {
-	type plain Log
-	wire := struct {
-		*plain
-		Address         lenient `json:"address"`
-		Data            lenient `json:"data"`
-		TransactionHash lenient `json:"transactionHash"`
-		BlockHash       lenient `json:"blockHash"`
-	}{
-		plain:           (*plain)(l),
-		Address:         lenient{&l.Address},
-		Data:            lenient{&l.Data},
-		TransactionHash: lenient{&l.TransactionHash},
-		BlockHash:       lenient{&l.BlockHash},
+// UnmarshalJSON reads a log. What is missing, null or empty is left zero; a
+// field of a wrong form is an [*InvalidError].
+func (l *Log) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "log", l) }
+
+func (l *Log) read(x *reader) {
+	*l = Log{}
+	for name := range x.members("address", "topics", "data", "blockNumber", "transactionHash", "transactionIndex",
+		"blockHash", "blockTimestamp", "logIndex", "removed") {
+		switch name {
+		case "address":
+			x.fixed(l.Address[:])
+		case "topics":
+			l.Topics = readList(x, maxListEntries, readHash)
+		case "data":
+			l.Data = x.blob()
+		case "blockNumber":
+			l.BlockNumber.read(x)
+		case "transactionHash":
+			x.fixed(l.TransactionHash[:])
+		case "transactionIndex":
+			l.TransactionIndex.read(x)
+		case "blockHash":
+			x.fixed(l.BlockHash[:])
+		case "blockTimestamp":
+			l.BlockTimestamp.read(x)
+		case "logIndex":
+			l.LogIndex.read(x)
+		case "removed":
+			l.Removed = x.bool()
+		}
 	}
-	return decode(b, &wire)
 }
+
+// readHash reads an entry of a list, where null and "" are no hashes.
+func readHash(h *common.Hash, x *reader) { x.decodeFixed(x.raw(), h[:]) }
 
 // MarshalJSON writes topics as an array.
 func (l Log) MarshalJSON() ([]byte, error) {
@@ -146,20 +161,6 @@ func (l Log) MarshalJSON() ([]byte, error) {
 		l.Topics = []common.Hash{}
 	}
 	return marshal(plain(l))
-}
-
-// lenient reads hex into a value, and leaves the value alone where a node says
-// null or "" for nothing.
-type lenient struct{ into json.Unmarshaler }
-
-func (l lenient) UnmarshalJSON(b []byte) error {
-	if string(b) == "null" || string(b) == `""` { // compared in place, without a copy
-		return nil
-	}
-	if err := l.into.UnmarshalJSON(b); err != nil {
-		return &json.UnmarshalTypeError{Value: describe(b), Type: reflect.TypeOf(l.into).Elem()}
-	}
-	return nil
 }
 
 // Quantity is a whole number of at most 256 bits as chains write them: hex with
@@ -246,51 +247,64 @@ func (q Quantity) MarshalJSON() ([]byte, error) {
 	}
 }
 
-// UnmarshalJSON reads every form. It refuses what is negative, has a fraction
-// or needs more than 256 bits.
-func (q *Quantity) UnmarshalJSON(b []byte) error {
-	text, form := string(b), formNumber
-	if b[0] == '"' {
-		text, form = text[1:len(text)-1], formDecimal
-	}
-	digits, hex := strings.CutPrefix(text, "0x")
+// UnmarshalJSON reads every form. What is negative, has a fraction or needs more
+// than 256 bits is an [*InvalidError].
+func (q *Quantity) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "quantity", q) }
+
+func (q *Quantity) read(x *reader) {
+	*q = Quantity{}
+	value := x.raw()
+	digits, form, base := value, formNumber, 10
 	switch {
-	case string(b) == "null", text == "", hex && digits == "" && form == formDecimal:
-		*q = Quantity{}
-		return nil
-	case hex && isHex(digits):
-		return q.set(formHex, strings.TrimLeft(digits, "0"), 16, b)
+	case isNothing(value):
+		return
+	case value[0] == '"':
+		digits, form = unquoted(value), formDecimal
+		if len(digits) >= 2 && digits[0] == '0' && digits[1] == 'x' {
+			digits, form, base = digits[2:], formHex, 16
+			if len(digits) == 0 {
+				return
+			}
+		}
 	}
-	plain, err := canonicalAmount(text)
-	switch {
-	case err != nil:
-		return wrongType[Quantity](describe(b))
-	case strings.HasPrefix(plain, "-"):
-		return wrongType[Quantity]("a negative number")
-	case strings.Contains(plain, "."):
-		return wrongType[Quantity]("a fraction")
+	if base == 10 && (!isDigits(digits) || digits[0] == '0') { // an exponent, a fraction, a sign
+		plain, err := canonicalAmount(string(digits[:min(len(digits), maxAmountText+1)]))
+		if err != nil || strings.ContainsAny(plain, "-.") {
+			x.mismatch("a whole number of at most 256 bits", value)
+			return
+		}
+		digits = []byte(plain)
 	}
-	return q.set(form, plain, 10, b)
+	if !q.set(form, digits, base) {
+		x.mismatch("a whole number of at most 256 bits", value)
+	}
 }
 
-// set takes digits without sign and leading zeros; none stand for 0.
-func (q *Quantity) set(form quantityForm, digits string, base int, b []byte) error {
-	if digits == "" {
-		*q = Quantity{form: form}
-		return nil
+// set takes digits without a sign; none stand for 0. It reports whether they
+// are digits, and of at most 256 bits.
+func (q *Quantity) set(form quantityForm, digits []byte, base int) bool {
+	digits = bytes.TrimLeft(digits, "0")
+	const maxDigits = 78 // decimal digits of 2^256; hex needs fewer
+	if len(digits) > maxDigits {
+		return false
 	}
-	if n, err := strconv.ParseUint(digits, base, 64); err == nil {
-		*q = Quantity{form: form, small: n}
-		return nil
+	*q = Quantity{form: form}
+	if len(digits) == 0 {
+		return true
 	}
-	const most = 78 // decimal digits of 2^256; hex needs fewer
-	n, ok := new(big.Int), false
-	if len(digits) <= most {
-		n, ok = n.SetString(strings.Clone(digits), base) // so that the small ones stay off the heap
+	n, err := strconv.ParseUint(string(digits), base, 64)
+	if err == nil {
+		q.small = n
+		return true
 	}
-	if !ok || n.BitLen() > 256 {
-		return wrongType[Quantity](describe(b))
+	large, ok := new(big.Int), false
+	if errors.Is(err, strconv.ErrRange) {
+		large, ok = large.SetString(string(digits), base)
 	}
-	*q = Quantity{form: form, large: n}
-	return nil
+	if !ok || large.BitLen() > 256 {
+		*q = Quantity{}
+		return false
+	}
+	q.large = large
+	return true
 }

@@ -1,7 +1,6 @@
 package ramp
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -312,20 +311,19 @@ func (r *RPC) once(ctx context.Context, into any, method string, params []any) e
 	if err != nil {
 		return within(method, err)
 	}
-	var e envelope
-	if body := bytes.TrimSpace(a.body); !json.Valid(body) || !e.read(body) {
+	e, ok := r.readAnswer(a.body)
+	if !ok {
 		return within(method, r.failure(a, nil))
 	}
-	refused := e.refusal(r.endpoint)
 	switch {
-	case a.status/100 != 2, refused == nil && e.Result == nil:
-		return within(method, r.failure(a, refused))
-	case e.ID.form == idAbsent && refused != nil: // the node could not read the id
+	case a.status/100 != 2, e.Error == nil && e.Result == nil:
+		return within(method, r.failure(a, e.Error))
+	case e.ID.form == idAbsent && e.Error != nil: // the node could not read the id
 	case e.ID != answerID{idNumber, id}:
 		return within(method, errWrongID)
 	}
-	if refused != nil {
-		return within(method, r.passing(refused, a))
+	if e.Error != nil {
+		return within(method, r.passing(e.Error, a))
 	}
 	return within(method, readResult(e.Result, into))
 }
@@ -364,84 +362,34 @@ func newRequest(id uint64, method string, params []any) request {
 type envelope struct {
 	ID     answerID
 	Result json.RawMessage
-	Error  json.RawMessage
+	Error  *RPCError // "error":null is none
 }
 
-// read takes apart an object that is valid JSON. encoding/json would look at
-// every byte of a result three times, and copy it.
-func (e *envelope) read(b []byte) bool {
-	if b[0] != '{' {
-		return false
-	}
-	eachMember(b, func(name, value []byte) {
-		switch string(name) {
-		case `"id"`:
-			e.ID = readAnswerID(value)
-		case `"result"`:
-			e.Result = value
-		case `"error"`:
-			e.Error = value
-		}
-	})
-	return true
-}
-
-// eachMember calls f with each value of a JSON object, and its name in quotes,
-// or of an array, without. b is valid JSON and begins with the bracket.
-func eachMember(b []byte, f func(name, value []byte)) {
-	object := b[0] == '{'
-	var name []byte
-	for b = b[1:]; ; {
-		b = bytes.TrimLeft(b, " \t\r\n,:")
-		if b[0] == '}' || b[0] == ']' {
-			return
-		}
-		n := valueLength(b)
-		if object && name == nil {
-			name = b[:n]
-		} else {
-			f(name, b[:n])
-			name = nil
-		}
-		b = b[n:]
-	}
-}
-
-// valueLength is how long the first value of b is.
-func valueLength(b []byte) int {
-	depth := 0
-	for i := 0; i < len(b); i++ {
-		switch b[i] {
-		case '"':
-			for i++; b[i] != '"'; i++ {
-				if b[i] == '\\' {
-					i++
-				}
-			}
-			if depth == 0 {
-				return i + 1
-			}
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth <= 0 {
-				return i + 1 + depth // without the bracket of what is around a number
-			}
-		case ',', ' ', '\t', '\r', '\n':
-			if depth == 0 {
-				return i
+// readEnvelope takes one answer apart. It reports whether it is an object in
+// which no name occurs twice.
+func (r *RPC) readEnvelope(x *reader) (e envelope, ok bool) {
+	faults := len(x.wrong)
+	for name := range x.members("jsonrpc", "id", "result", "error") {
+		switch name {
+		case "id":
+			e.ID = readAnswerID(x.raw())
+		case "result":
+			e.Result = x.raw()
+		case "error":
+			if x.kind() != 'n' {
+				e.Error = readRPCError(x, r.endpoint.redact)
 			}
 		}
 	}
-	return len(b)
+	return e, len(x.wrong) == faults
 }
 
-// refusal is the error in the envelope, if there is one. "error":null is none.
-func (e *envelope) refusal(at *endpoint) *RPCError {
-	if e.Error == nil || string(e.Error) == "null" {
-		return nil
+// readAnswer takes the one answer in a body apart.
+func (r *RPC) readAnswer(body []byte) (envelope, bool) {
+	if !json.Valid(body) {
+		return envelope{}, false
 	}
-	return parseRPCError(e.Error, at.redact)
+	return r.readEnvelope(newReader(body, "answer"))
 }
 
 // answerID is the id of an answer. Ours are numbers.
@@ -513,20 +461,25 @@ func (r *RPC) passing(refused *RPCError, a *answer) error {
 	return refused
 }
 
-// readResult reads a result into a pointer.
+// readResult reads a result, which is valid JSON, into a pointer.
 func readResult(raw json.RawMessage, into any) error {
-	switch into.(type) {
+	var err error
+	switch into := into.(type) {
 	case nil:
 		return nil
-	case *Receipt, *Transaction, *Block:
-		if string(raw) == "null" {
-			return ErrNotFound
+	case *[]Log:
+		x := newReader(raw, "logs") // logs keep none of their bytes
+		*into = readList(x, maxListEntries, (*Log).read)
+		err = x.wrong.err()
+	case readable:
+		switch into.(type) {
+		case *Receipt, *Transaction, *Block:
+			if string(raw) == "null" {
+				return ErrNotFound
+			}
 		}
-	}
-	var err error
-	if reader, ok := into.(json.Unmarshaler); ok {
-		err = reader.UnmarshalJSON(raw) // what is in an envelope has been checked
-	} else {
+		err = readWire(raw, "result", into)
+	default:
 		err = json.Unmarshal(raw, into)
 	}
 	if err != nil {
@@ -640,36 +593,37 @@ func (r *RPC) onceBatch(ctx context.Context, calls []*BatchCall) ([]*BatchCall, 
 	if err != nil {
 		return nil, 0, within("batch", err)
 	}
-	body := bytes.TrimSpace(a.body)
-	if a.status/100 != 2 || !json.Valid(body) || body[0] != '[' {
+	if a.status/100 != 2 || !json.Valid(a.body) {
+		return nil, 0, within("batch", r.wholeFailure(a))
+	}
+	x := newReader(a.body, "answer")
+	if x.kind() != '[' {
 		return nil, 0, within("batch", r.wholeFailure(a))
 	}
 	var again []*BatchCall
 	answered := make([]bool, len(calls))
-	eachMember(body, func(_, value []byte) {
-		var e envelope
-		e.read(value)
+	for range x.elements(maxListEntries) {
+		e, ok := r.readEnvelope(x)
 		at := e.ID.number - first // wraps round below first, far out of range
-		if e.ID.form != idNumber || at >= uint64(len(calls)) {
-			return // nobody's, and whoever waits for it has errNoAnswer
+		if !ok || e.ID.form != idNumber || at >= uint64(len(calls)) {
+			continue // nobody's, and whoever waits for it has errNoAnswer
 		}
 		call := calls[at]
 		if answered[at] {
 			call.Err = fmt.Errorf("ramp: %s: the call was answered twice", call.Method)
-			return
+			continue
 		}
 		answered[at] = true
-		refused := e.refusal(r.endpoint)
 		switch {
-		case refused != nil:
-			call.Err = within(call.Method, refused)
-			if _, ok := r.passing(refused, a).(*transient); ok {
+		case e.Error != nil:
+			call.Err = within(call.Method, e.Error)
+			if _, ok := r.passing(e.Error, a).(*transient); ok {
 				again = append(again, call)
 			}
 		case e.Result != nil:
 			call.Err = within(call.Method, readResult(e.Result, call.Into))
 		}
-	})
+	}
 	return again, a.retryAfter(r.transport.now()), nil
 }
 
@@ -677,13 +631,9 @@ var errNoAnswer = errors.New("the batch came back without an answer to this call
 
 // wholeFailure is the one answer to a whole batch.
 func (r *RPC) wholeFailure(a *answer) error {
-	var e envelope
-	if body := bytes.TrimSpace(a.body); !json.Valid(body) || !e.read(body) {
-		return r.failure(a, nil)
+	e, ok := r.readAnswer(a.body)
+	if !ok || e.Error == nil || a.status/100 != 2 {
+		return r.failure(a, e.Error)
 	}
-	refused := e.refusal(r.endpoint)
-	if refused == nil || a.status/100 != 2 {
-		return r.failure(a, refused)
-	}
-	return r.passing(refused, a)
+	return r.passing(e.Error, a)
 }

@@ -96,21 +96,26 @@ func (e *RPCError) Is(target error) bool {
 	return ok && (e.Code == code || code == RPCServerError && e.Code.ofServer())
 }
 
-// parseRPCError reads an error in any shape that occurs; redact takes secrets
+// readRPCError reads an error in any shape that occurs; redact takes secrets
 // out of it.
-func parseRPCError(raw json.RawMessage, redact func(string) string) *RPCError {
-	var wire struct {
-		Code, Message, Data json.RawMessage
+func readRPCError(x *reader, redact func(string) string) *RPCError {
+	if x.kind() != '{' {
+		return &RPCError{Message: redact(textOf(x.raw()))}
 	}
-	if raw[0] != '{' || json.Unmarshal(raw, &wire) != nil {
-		wire.Message = raw
-	}
-	e := &RPCError{Message: redact(textOf(wire.Message))}
-	if code, err := strconv.Atoi(textOf(wire.Code)); err == nil {
-		e.Code = RPCCode(code)
-	}
-	if wire.Data != nil && string(wire.Data) != "null" {
-		e.Data = json.RawMessage(redact(string(wire.Data)))
+	e := new(RPCError)
+	for name := range x.members("code", "message", "data") {
+		switch value := x.raw(); name {
+		case "code":
+			if code, err := strconv.Atoi(textOf(value)); err == nil {
+				e.Code = RPCCode(code)
+			}
+		case "message":
+			e.Message = redact(textOf(value))
+		case "data":
+			if value[0] != 'n' {
+				e.Data = json.RawMessage(redact(string(value)))
+			}
+		}
 	}
 	return e
 }
@@ -149,7 +154,7 @@ func (e *RPCError) Revert() (revert Revert, ok bool) {
 			revert.Reason, ok = abiString(arguments)
 		case [4]byte{0x4e, 0x48, 0x7b, 0x71}: // Panic(uint256)
 			if ok = len(arguments) == 32; ok {
-				_ = revert.Panic.set(formHex, strings.TrimLeft(hex.EncodeToString(arguments), "0"), 16, arguments) // 256 bits fit
+				revert.Panic.set(formHex, []byte(hex.EncodeToString(arguments)), 16) // 256 bits fit
 			}
 		}
 	}

@@ -1,14 +1,12 @@
 package ramp
 
 import (
-	"bytes"
 	"crypto/subtle"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
-	"reflect"
 	"strings"
 
 	"github.com/google/uuid"
@@ -124,17 +122,26 @@ func (a Asset) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
-func (a *Asset) UnmarshalJSON(b []byte) error {
-	var plain assetJSON
-	if err := json.Unmarshal(b, &plain); err != nil {
-		return err
+func (a *Asset) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "asset", a) }
+
+func (a *Asset) read(x *reader) {
+	*a = Asset{}
+	complete := false
+	for name := range x.members("id", "balance") {
+		switch name {
+		case "id":
+			a.ID = x.string()
+		case "balance":
+			balance, err := ParseAmount(x.string())
+			if err != nil {
+				x.fault("must be a decimal string")
+			}
+			a.Balance, complete = balance, true
+		}
 	}
-	balance, err := ParseAmount(plain.Balance)
-	if err != nil {
-		return &json.UnmarshalTypeError{Value: "no decimal string", Type: reflect.TypeFor[Amount](), Field: "balance"}
+	if !complete {
+		x.fault("must have a balance")
 	}
-	*a = Asset{ID: plain.ID, Balance: balance}
-	return nil
 }
 
 // ValidateRequest asks whether a mint or a burn may happen (interface 2.5).
@@ -151,25 +158,39 @@ type ValidateRequest struct {
 	Raw json.RawMessage `json:"-"`
 }
 
-// UnmarshalJSON reads a request and keeps its bytes in Raw. It checks types,
-// not sense; [ParseValidate] does both.
-func (r *ValidateRequest) UnmarshalJSON(b []byte) error {
-	type plain ValidateRequest
-	wire := struct {
-		*plain
-		UUID wireUUID `json:"uuid"`
-	}{plain: (*plain)(r)}
-	err := decode(b, &wire)
-	r.UUID, r.Raw = uuid.UUID(wire.UUID), bytes.Clone(b)
-	return err
+// UnmarshalJSON reads a request and keeps its bytes in Raw. It checks types only;
+// [ParseValidate] also checks what is required. The error is an [*InvalidError].
+func (r *ValidateRequest) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "body", r) }
+
+func (r *ValidateRequest) read(x *reader) {
+	*r = ValidateRequest{Raw: x.text}
+	for name := range x.members("user_sig", "user_address", "project_id", "digest", "uuid", "intent") {
+		switch name {
+		case "user_sig":
+			r.UserSig = x.string()
+		case "user_address":
+			r.UserAddress = x.string()
+		case "project_id":
+			r.ProjectID = x.string()
+		case "digest":
+			r.Digest.read(x)
+		case "uuid":
+			r.UUID = x.uuid(false)
+		case "intent":
+			r.Intent.read(x)
+		}
+	}
 }
 
 // ParseValidate reads the body of a validate call and checks its form and its
 // consistency (interface 2.5). Verify the HMAC first, with [HMACKey.Verify].
-// The error is an [*InvalidError] that lists what is wrong.
+// The error is an [*InvalidError] that lists everything that is wrong, in the
+// order of the interface. A name that occurs twice in one object is refused,
+// and so are more than 1,000 entries on one side of the intent.
 func ParseValidate(body []byte) (*ValidateRequest, error) {
 	var r ValidateRequest
-	if err := parseObject(body, &r); err != nil {
+	read, err := parseObject(body, &r)
+	if err != nil {
 		return nil, err
 	}
 	var p problems
@@ -182,7 +203,7 @@ func ParseValidate(body []byte) (*ValidateRequest, error) {
 	p.requireNonZero(r.Digest != Digest{}, "digest")
 	p.requireNonZero(r.UUID != uuid.Nil, "uuid")
 	r.Intent.check(&p)
-	if err := p.err(); err != nil {
+	if err := read.complete(p).err(); err != nil {
 		return nil, err
 	}
 	return &r, nil
@@ -203,43 +224,88 @@ type Result struct {
 	Receipt   Receipt   `json:"receipt"`    // says whether the transaction succeeded
 	Intent    Intent    `json:"intent"`     // what was asked for
 
+	// Unreadable lists the fields that have an unknown form or occur twice. They
+	// are zero here: an authentic result is taken in all the same, because its
+	// UUID and its status decide. Of a receipt only Status and Raw are kept then.
+	Unreadable []FieldError `json:"-"`
+
 	// Raw is the body as it came, with the fields that this type does not know.
 	Raw json.RawMessage `json:"-"`
 }
 
-// UnmarshalJSON reads a result and keeps its bytes in Raw. It checks types, not
-// sense; [ParseResult] does both.
-func (r *Result) UnmarshalJSON(b []byte) error {
-	type plain Result
-	wire := struct {
-		*plain
-		UUID    wireUUID        `json:"uuid"`
-		TxHash  loose           `json:"tx_hash"`
-		Receipt reportedReceipt `json:"receipt"`
-	}{plain: (*plain)(r)}
-	err := decode(b, &wire)
-	r.UUID, r.TxHash, r.Receipt = uuid.UUID(wire.UUID), string(wire.TxHash), Receipt(wire.Receipt)
-	r.Raw = bytes.Clone(b)
-	return err
+// UnmarshalJSON reads a result and keeps its bytes in Raw. [ParseResult] also
+// checks what is required. The error is an [*InvalidError] about uuid, receipt
+// or receipt.status.
+func (r *Result) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "body", r) }
+
+func (r *Result) read(x *reader) {
+	*r = Result{Raw: x.text}
+	for name := range x.members("session_id", "uuid", "tx_hash", "receipt", "intent") {
+		switch name {
+		case "session_id":
+			r.SessionID = x.string()
+		case "uuid":
+			r.UUID = x.uuid(true)
+		case "tx_hash":
+			r.TxHash = x.loose()
+		case "receipt":
+			r.Receipt.read(x)
+		case "intent":
+			r.Intent.read(x)
+		}
+	}
+	var decisive problems
+	for _, f := range x.wrong {
+		switch f.Path {
+		case x.root, "uuid", "receipt", "receipt.status":
+			decisive = append(decisive, f)
+		default:
+			r.Unreadable = append(r.Unreadable, f)
+			r.clear(f.Path)
+		}
+	}
+	x.wrong = decisive
 }
 
-// ParseResult reads the body of a result call and checks its form and its
-// consistency (interface 6). Verify the HMAC first, with [HMACKey.Verify]. The
-// error is an [*InvalidError] that lists what is wrong.
+// clear makes zero what a path is in, so that nothing is half read.
+func (r *Result) clear(path string) {
+	switch {
+	case path == "session_id":
+		r.SessionID = ""
+	case path == "tx_hash":
+		r.TxHash = ""
+	case covers("receipt", path):
+		r.Receipt = Receipt{Status: r.Receipt.Status, Raw: r.Receipt.Raw}
+	case path == "intent":
+		r.Intent = Intent{}
+	case path == "intent.method":
+		r.Intent.Method = ""
+	case path == "intent.type":
+		r.Intent.Type = ""
+	case covers("intent.from", path):
+		r.Intent.From = nil
+	case covers("intent.to", path):
+		r.Intent.To = nil
+	}
+}
+
+// ParseResult reads the body of a result call (interface 6). Verify the HMAC
+// first, with [HMACKey.Verify]. The error is an [*InvalidError] if the body is
+// not a JSON object, or if its uuid or its receipt.status cannot be read.
 //
-// Of the receipt only the status decides anything. A receipt in which something
-// else has a form that is new keeps its Status and its Raw, and nothing else: to
-// refuse it would strand the player's assets.
+// Nothing else is required, because the service does not deliver a refused
+// result again, and the player's assets would be stranded: see
+// [Result.Unreadable]. The order that was stored at validate says what moves.
 func ParseResult(body []byte) (*Result, error) {
 	var r Result
-	if err := parseObject(body, &r); err != nil {
+	read, err := parseObject(body, &r)
+	if err != nil {
 		return nil, err
 	}
 	var p problems
 	p.requireNonZero(r.UUID != uuid.Nil, "uuid")
 	p.require(r.Receipt.Status.Present(), "receipt.status")
-	r.Intent.check(&p)
-	if err := p.err(); err != nil {
+	if err := read.complete(p).err(); err != nil {
 		return nil, err
 	}
 	return &r, nil
@@ -297,37 +363,23 @@ func (d *Digest) UnmarshalText(b []byte) error {
 	return err
 }
 
-// UnmarshalJSON reads a string of 0x and 64 hex digits.
-func (d *Digest) UnmarshalJSON(b []byte) error {
-	var s string
-	if b[0] != '"' || json.Unmarshal(b, &s) != nil {
-		return wrongType[Digest](describe(b))
+// UnmarshalJSON reads a string of 0x and 64 hex digits. The error is an
+// [*InvalidError].
+func (d *Digest) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "digest", d) }
+
+func (d *Digest) read(x *reader) {
+	value := x.raw()
+	if value[0] != '"' {
+		x.mismatch("32 bytes in hex with 0x", value)
+		return
 	}
-	got, err := ParseDigest(s)
+	text := string(unquoted(value))
+	digest, err := ParseDigest(text)
 	if err != nil {
-		return wrongType[Digest](fmt.Sprintf("a string of %d characters", len(s)))
+		x.fault("must be 32 bytes in hex with 0x, not a string of %d characters", len(text))
+		return
 	}
-	*d = got
-	return nil
-}
-
-// wireUUID reads a UUID so that a bad one is reported with its path.
-type wireUUID uuid.UUID
-
-func (u *wireUUID) UnmarshalJSON(b []byte) error {
-	var s string
-	if string(b) == "null" {
-		return nil // missing, to whoever requires it
-	}
-	if b[0] != '"' || json.Unmarshal(b, &s) != nil {
-		return wrongType[uuid.UUID](describe(b))
-	}
-	id, err := uuid.Parse(s)
-	if err != nil || len(s) != 36 { // it reads other ways to write one, too
-		return wrongType[uuid.UUID](fmt.Sprintf("a string of %d characters", len(s)))
-	}
-	*u = wireUUID(id)
-	return nil
+	*d = digest
 }
 
 // AccessToken is the token of a player's session in the game (interface 5.1).

@@ -154,22 +154,22 @@ func (s *Service) decide(r *http.Request, body []byte, unread error, event *Even
 // askedIntent is the intent of an initialize call as it came (interface 2.2): nil
 // is a field that did not.
 type askedIntent struct {
-	Network    ramp.Network `json:"network"`
-	ProjectID  string       `json:"project_id"`
-	Token      string       `json:"token"`
-	MintFeeBps *ramp.Amount `json:"mint_fee_bps"`
-	BurnFeeBps *ramp.Amount `json:"burn_fee_bps"`
-	MintMethod ramp.Method  `json:"mint_method"`
-	BurnMethod ramp.Method  `json:"burn_method"`
-	Materials  *[]askedItem `json:"materials"`
-	Outputs    *[]askedItem `json:"outputs"`
+	Network    ramp.Network    `json:"network"`
+	ProjectID  string          `json:"project_id"`
+	Token      string          `json:"token"`
+	MintFeeBps json.RawMessage `json:"mint_fee_bps"`
+	BurnFeeBps json.RawMessage `json:"burn_fee_bps"`
+	MintMethod ramp.Method     `json:"mint_method"`
+	BurnMethod ramp.Method     `json:"burn_method"`
+	Materials  *[]askedItem    `json:"materials"`
+	Outputs    *[]askedItem    `json:"outputs"`
 }
 
 type askedItem struct {
-	ID            string       `json:"id"`
-	Amount        *ramp.Amount `json:"amount"`
-	IconURL       string       `json:"icon_url"`
-	IsNonFungible *bool        `json:"is_non_fungible"`
+	ID            string          `json:"id"`
+	Amount        json.RawMessage `json:"amount"`
+	IconURL       string          `json:"icon_url"`
+	IsNonFungible *bool           `json:"is_non_fungible"`
 }
 
 // readInitialize reads the body of an initialize call. problem says what is wrong
@@ -203,13 +203,14 @@ func (a *askedIntent) check() (intent ramp.InitializeIntent, problem string) {
 	intent = ramp.InitializeIntent{Network: a.Network, ProjectID: a.ProjectID, Token: a.Token,
 		MintMethod: a.MintMethod, BurnMethod: a.BurnMethod}
 	fee, ok := basisPoints(a.MintFeeBps)
+	burn, free := basisPoints(a.BurnFeeBps)
 	intent.MintFeeBps = fee
 	switch {
 	case !strings.HasPrefix(a.Token, "0x") || !common.IsHexAddress(a.Token):
 		return intent, "intent.token must be 20 bytes in hex with 0x"
 	case !ok:
 		return intent, "intent.mint_fee_bps must be a whole number from 0 to 10000"
-	case a.BurnFeeBps == nil || a.BurnFeeBps.Sign() != 0:
+	case !free || burn != 0:
 		return intent, "intent.burn_fee_bps is fixed to 0"
 	case a.MintMethod != ramp.MethodMint:
 		return intent, "intent.mint_method is fixed to mint"
@@ -223,12 +224,10 @@ func (a *askedIntent) check() (intent ramp.InitializeIntent, problem string) {
 }
 
 // basisPoints reads a fee: 100 is 1% (interface 8).
-func basisPoints(fee *ramp.Amount) (bps int, ok bool) {
-	if fee == nil {
-		return 0, false
-	}
-	n, err := fee.Int64()
-	return int(n), err == nil && 0 <= n && n <= 10_000
+func basisPoints(fee json.RawMessage) (bps int, ok bool) {
+	amount, err := ramp.ParseAmount(string(fee))
+	n, large := amount.Int64()
+	return int(n), err == nil && large == nil && 0 <= n && n <= 10_000
 }
 
 func checkItems(path string, asked *[]askedItem) (items []ramp.Item, problem string) {
@@ -237,17 +236,18 @@ func checkItems(path string, asked *[]askedItem) (items []ramp.Item, problem str
 	}
 	for i, item := range *asked {
 		at := fmt.Sprintf("%s[%d]", path, i)
+		amount, err := ramp.ParseAmount(string(item.Amount))
 		switch {
 		case item.ID == "":
 			return nil, at + ".id is required"
-		case item.Amount == nil || item.Amount.Sign() <= 0:
-			return nil, at + ".amount must be above 0"
+		case err != nil || amount.Sign() <= 0:
+			return nil, at + ".amount must be a number above 0"
 		case item.IconURL == "":
 			return nil, at + ".icon_url is required"
 		case item.IsNonFungible == nil:
 			return nil, at + ".is_non_fungible is required"
 		}
-		items = append(items, ramp.Item{ID: item.ID, Amount: *item.Amount, IconURL: item.IconURL, IsNonFungible: *item.IsNonFungible})
+		items = append(items, ramp.Item{ID: item.ID, Amount: amount, IconURL: item.IconURL, IsNonFungible: *item.IsNonFungible})
 	}
 	return items, ""
 }

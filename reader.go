@@ -1,0 +1,514 @@
+package ramp
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+)
+
+// Bounds of what a message may hold. They are far above what a game or a
+// contract produces, and keep a small message from becoming a large value.
+const (
+	maxIntentAssets = 1_000   // entries on each side of an intent
+	maxReceiptLogs  = 4_096   // logs of one receipt
+	maxListEntries  = 100_000 // transactions of a block, logs of eth_getLogs, answers of a batch
+)
+
+// reader walks one JSON text that [json.Valid] has accepted, and converts its
+// values. The standard library decides what JSON is, so the reader meets no
+// broken syntax; it collects what is wrong with the values, each with its path.
+//
+// Every wire type has a read method that takes a reader standing at the first
+// byte of a value and leaves it behind the last. A Raw field is a slice of the text, so whoever
+// makes a reader decides who owns the text.
+type reader struct {
+	text  []byte
+	at    int    // the next byte of text
+	root  string // what the whole text is, in an error
+	depth int    // how many steps lead to the value
+	steps [8]step
+	wrong problems
+}
+
+// step leads from an object or an array to one of its values.
+type step struct {
+	name  string // of a member; empty for an entry
+	index int    // of an entry
+}
+
+// readable is a wire type.
+type readable interface{ read(*reader) }
+
+// newReader returns a reader that stands at the value of a text. root names the
+// text in errors.
+func newReader(text []byte, root string) *reader {
+	x := &reader{text: text, root: root}
+	x.space()
+	return x
+}
+
+// readWire reads the whole of a text that json.Valid has accepted. Raw fields
+// are slices of a copy, so the caller may reuse the text.
+func readWire(text []byte, root string, into readable) error {
+	x := newReader(bytes.Clone(text), root)
+	into.read(x)
+	return x.wrong.err()
+}
+
+// unmarshalWire is the UnmarshalJSON of every wire type. Anyone may call that
+// method directly, so it validates first.
+func unmarshalWire(text []byte, root string, into readable) error {
+	if !json.Valid(text) {
+		return invalid(root, "must be valid JSON")
+	}
+	return readWire(text, root, into)
+}
+
+// fault records what is wrong with the value at the current path. What is wrong
+// inside an array is recorded up to a bound; the members around it are few.
+func (x *reader) fault(format string, args ...any) {
+	if x.depth <= 2 || len(x.wrong) < maxProblems {
+		x.wrong.add(x.path(), format, args...)
+	}
+}
+
+// mismatch records that the value is not of the wanted kind. It describes the
+// value instead of quoting it.
+func (x *reader) mismatch(want string, value []byte) {
+	x.fault("must be %s, not %s", want, describe(value))
+}
+
+// path returns where the reader stands, as the interface writes it:
+// intent.from[0].amount.
+func (x *reader) path() string {
+	var b strings.Builder
+	for _, s := range x.steps[:x.depth] {
+		switch {
+		case s.name == "":
+			b.WriteString("[" + strconv.Itoa(s.index) + "]")
+		case b.Len() == 0:
+			b.WriteString(s.name)
+		default:
+			b.WriteString("." + s.name)
+		}
+	}
+	if b.Len() == 0 {
+		return x.root
+	}
+	return b.String()
+}
+
+// members returns the members of an object that have one of the names, and
+// leaves the reader at each value. The loop over it must run to its end. Other
+// members are skipped; a name that occurs again is a fault, and its value is
+// skipped. null has no members, and any other value is a fault.
+func (x *reader) members(names ...string) iter.Seq[string] {
+	return func(yield func(string) bool) { x.eachMember(names, yield) }
+}
+
+func (x *reader) eachMember(names []string, yield func(string) bool) {
+	if !x.enter('{', "an object") {
+		return
+	}
+	here := &x.steps[x.depth]
+	x.depth++
+	var seen, repeated uint64 // bit n is names[n]
+	for next := 0; x.more(); {
+		n := x.name(names, next)
+		if n < 0 {
+			x.skip()
+			continue
+		}
+		next = n + 1
+		*here = step{name: names[n]}
+		bit := uint64(1) << n
+		if seen&bit == 0 {
+			seen |= bit
+			if before := x.at; yield(names[n]) && x.at == before {
+				x.skip()
+			}
+			continue
+		}
+		if repeated&bit == 0 {
+			repeated |= bit
+			x.fault("occurs more than once")
+		}
+		x.skip()
+	}
+	x.depth--
+}
+
+// elements returns the indexes of an array, and leaves the reader at each
+// entry. The loop over it must run to its end. More than limit entries are a
+// fault, and are skipped. null has no entries, and any other value is a fault.
+func (x *reader) elements(limit int) iter.Seq[int] {
+	return func(yield func(int) bool) { x.eachElement(limit, yield) }
+}
+
+func (x *reader) eachElement(limit int, yield func(int) bool) {
+	if !x.enter('[', "an array") {
+		return
+	}
+	here := &x.steps[x.depth]
+	x.depth++
+	n := 0
+	for ; x.more(); n++ {
+		if n >= limit {
+			x.skip()
+			continue
+		}
+		*here = step{index: n}
+		if before := x.at; yield(n) && x.at == before {
+			x.skip()
+		}
+	}
+	x.depth--
+	if n > limit {
+		x.fault("must not have more than %d entries", limit)
+	}
+}
+
+// readList reads an array of at most limit entries. null is nil, and an empty
+// array is not.
+func readList[T any](x *reader, limit int, read func(*T, *reader)) []T {
+	var list []T
+	if x.kind() == '[' {
+		list = []T{}
+	}
+	start := x.at
+	for n := range x.elements(limit) {
+		switch n {
+		case 0:
+			list = make([]T, 0, 4) // few lists are longer
+		case 4: // and then as many as fit the text, within reason
+			list = slices.Grow(list, min(4*(len(x.text)-x.at)/(x.at-start)+1, 60))
+		}
+		var entry T
+		list = append(list, entry)
+		read(&list[n], x)
+	}
+	return list
+}
+
+// enter goes into an object or an array. It reports whether there is one.
+func (x *reader) enter(bracket byte, want string) bool {
+	if x.text[x.at] == bracket {
+		x.at++
+		return true
+	}
+	if value := x.raw(); value[0] != 'n' {
+		x.mismatch(want, value)
+	}
+	return false
+}
+
+// more goes to the next member or entry, or out of the object or array behind
+// the last. It reports whether there was another.
+func (x *reader) more() bool {
+	x.space()
+	if x.text[x.at] == ',' {
+		x.at++
+		x.space()
+	}
+	if c := x.text[x.at]; c == '}' || c == ']' {
+		x.at++
+		return false
+	}
+	return true
+}
+
+// name reads the name of a member, goes to its value, and returns which of
+// names it is, or -1. It looks at likely first, because members usually come in
+// the order of names.
+func (x *reader) name(names []string, likely int) int {
+	n := -1
+	if likely < len(names) && x.isName(names[likely]) {
+		n = likely
+		x.at += len(names[n]) + len(`""`)
+	} else {
+		n = slices.Index(names, string(unquoted(x.raw())))
+	}
+	x.space()
+	x.at++ // the colon
+	x.space()
+	return n
+}
+
+// isName reports whether the reader stands at a name, written without escapes.
+func (x *reader) isName(name string) bool {
+	rest := x.text[x.at+1:]
+	return len(rest) > len(name) && rest[len(name)] == '"' && string(rest[:len(name)]) == name
+}
+
+func (x *reader) space() {
+	for x.at < len(x.text) && isSpace(x.text[x.at]) {
+		x.at++
+	}
+}
+
+// isSpace reports whether a byte outside of strings is white space. Nothing
+// else that is this low occurs there.
+func isSpace(c byte) bool { return c <= ' ' }
+
+// kind returns the first byte of the value that the reader stands at.
+func (x *reader) kind() byte { return x.text[x.at] }
+
+// raw reads any value and returns its bytes.
+func (x *reader) raw() []byte {
+	start := x.at
+	x.skip()
+	return x.since(start)
+}
+
+// since returns the bytes from start to where the reader stands.
+func (x *reader) since(start int) []byte { return x.text[start:x.at:x.at] }
+
+// skip goes behind the value.
+func (x *reader) skip() {
+	for depth := 0; ; {
+		switch c := x.text[x.at]; {
+		case c == '"':
+			x.skipString()
+		case c == '{' || c == '[':
+			depth++
+			x.at++
+		case c == '}' || c == ']':
+			depth--
+			x.at++
+		case c == ',' || c == ':' || isSpace(c):
+			x.at++
+			continue
+		default: // a number, a boolean or null
+			for x.at < len(x.text) && !isDelimiter(x.text[x.at]) {
+				x.at++
+			}
+		}
+		if depth == 0 {
+			return
+		}
+	}
+}
+
+func isDelimiter(c byte) bool { return c == ',' || c == '}' || c == ']' || isSpace(c) }
+
+// skipString goes behind a string: to the first quote that an even number of
+// backslashes precedes.
+func (x *reader) skipString() {
+	start := x.at + 1
+	for end := start; ; end++ {
+		end += bytes.IndexByte(x.text[end:], '"')
+		before := end
+		for before > start && x.text[before-1] == '\\' {
+			before--
+		}
+		if (end-before)%2 == 0 {
+			x.at = end + 1
+			return
+		}
+	}
+}
+
+// unquoted returns the bytes of a JSON string. The standard library decodes
+// what has an escape in it.
+func unquoted(value []byte) []byte {
+	inner := value[1 : len(value)-1]
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return inner
+	}
+	var s string
+	_ = json.Unmarshal(value, &s) // valid JSON
+	return []byte(s)
+}
+
+// The methods below convert one value. null is the zero value, unless they say
+// otherwise; a value of another kind is a fault.
+
+// string reads a string. It must be valid UTF-8, because it may be stored.
+func (x *reader) string() string {
+	switch value := x.raw(); {
+	case value[0] == '"' && utf8.Valid(value):
+		return string(unquoted(value))
+	case value[0] == '"':
+		x.fault("must be valid UTF-8")
+	case value[0] != 'n':
+		x.mismatch("a string", value)
+	}
+	return ""
+}
+
+// loose reads text that decides nothing: a string or a number, and "" for
+// everything else.
+func (x *reader) loose() string {
+	switch value := x.raw(); {
+	case value[0] == '"' && utf8.Valid(value):
+		return string(unquoted(value))
+	case value[0] == '-', '0' <= value[0] && value[0] <= '9':
+		return string(value)
+	}
+	return ""
+}
+
+// keep reads any value and keeps its bytes, which must be valid UTF-8.
+func (x *reader) keep() json.RawMessage {
+	value := x.raw()
+	if !utf8.Valid(value) {
+		x.fault("must be valid UTF-8")
+		return nil
+	}
+	return value
+}
+
+func (x *reader) bool() bool {
+	value := x.raw()
+	if c := value[0]; c != 't' && c != 'f' && c != 'n' {
+		x.mismatch("a boolean", value)
+	}
+	return value[0] == 't'
+}
+
+// uuid reads a UUID of 36 characters, and, if any is true, of every other
+// notation that [uuid.Validate] knows.
+func (x *reader) uuid(any bool) uuid.UUID {
+	value := x.raw()
+	if value[0] != '"' {
+		if value[0] != 'n' {
+			x.mismatch("a UUID", value)
+		}
+		return uuid.Nil
+	}
+	text := unquoted(value)
+	id, err := uuid.ParseBytes(text)
+	if err != nil || len(text) != 36 && (!any || uuid.Validate(string(text)) != nil) {
+		x.fault("must be a UUID, not a string of %d characters", len(text))
+		return uuid.Nil
+	}
+	return id
+}
+
+// fixed reads hex with 0x into all of the bytes. null and "" leave them alone.
+func (x *reader) fixed(into []byte) {
+	if value := x.raw(); !isNothing(value) {
+		x.decodeFixed(value, into)
+	}
+}
+
+func (x *reader) decodeFixed(value, into []byte) {
+	digits := hexDigits(value)
+	if len(digits) == 2*len(into) {
+		if _, err := hex.Decode(into, digits); err == nil {
+			return
+		}
+		clear(into)
+	}
+	x.mismatch(fmt.Sprintf("%d bytes in hex with 0x", len(into)), value)
+}
+
+// blob reads hex with 0x of any length. null and "" are nil.
+func (x *reader) blob() []byte {
+	value := x.raw()
+	if isNothing(value) {
+		return nil
+	}
+	if digits := hexDigits(value); digits != nil {
+		b := make([]byte, hex.DecodedLen(len(digits)))
+		if _, err := hex.Decode(b, digits); err == nil {
+			return b
+		}
+	}
+	x.mismatch("hex with 0x", value)
+	return nil
+}
+
+// hexDigits returns what follows the 0x of a string, nil if there is no 0x.
+func hexDigits(value []byte) []byte {
+	if value[0] != '"' {
+		return nil
+	}
+	text := unquoted(value)
+	if len(text) < 2 || text[0] != '0' || text[1] != 'x' && text[1] != 'X' {
+		return nil
+	}
+	return text[2:]
+}
+
+// isNothing reports whether a value is null or the empty string, with which
+// nodes say that there is none.
+func isNothing(value []byte) bool { return value[0] == 'n' || string(value) == `""` }
+
+// describe names the kind of a JSON value that has the wrong type or range.
+func describe(value []byte) string {
+	switch value[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	default:
+		return "a number"
+	}
+}
+
+// parseObject reads a body that must be one JSON object and nothing more. It
+// returns what is wrong with the values.
+func parseObject(body []byte, into readable) (problems, error) {
+	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(body) {
+		return nil, invalid("body", "must be one JSON object")
+	}
+	x := newReader(bytes.Clone(body), "body")
+	into.read(x)
+	return x.wrong, nil
+}
+
+// wireOrder lists the names of 2.5 and 6 in an order that holds in every object
+// of the interface in which a wrong field gets a code.
+var wireOrder = []string{
+	"body", "session_id", "user_sig", "user_address", "project_id", "digest", "uuid", "tx_hash", "receipt",
+	"intent", "method", "type", "root", "status", "cumulativeGasUsed", "logsBloom", "logs",
+	"address", "topics", "data", "from", "to", "id", "amount", "target_candidate", "fee_rate", "actual",
+}
+
+// comparePaths orders two paths by the fields of the interface, and the entries
+// of an array by their indexes.
+func comparePaths(a, b string) int {
+	for a != "" && b != "" {
+		var first, second string
+		first, a = cutStep(a)
+		second, b = cutStep(b)
+		if first == second {
+			continue
+		}
+		n, err := strconv.Atoi(first)
+		m, err2 := strconv.Atoi(second)
+		if err == nil && err2 == nil {
+			return n - m
+		}
+		n, m = slices.Index(wireOrder, first), slices.Index(wireOrder, second)
+		if n >= 0 && m >= 0 {
+			return n - m
+		}
+		return m - n // names that are not listed come last
+	}
+	return len(a) - len(b)
+}
+
+// cutStep cuts the first name or index off a path.
+func cutStep(path string) (first, rest string) {
+	end := strings.IndexAny(path, ".[")
+	if end < 0 {
+		return strings.TrimSuffix(path, "]"), ""
+	}
+	return strings.TrimSuffix(path[:end], "]"), path[end+1:]
+}

@@ -1,0 +1,255 @@
+package ramp_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+// A signed body can hold a name twice, or in another case. The last one, the
+// first one, and a merge of both are all readings of it, so it is refused.
+func TestANameThatOccursTwiceIsRefused(t *testing.T) {
+	for old, tt := range map[string]struct{ new, want string }{
+		`"user_sig":"`:       {`"user_sig":"0xab","user_sig":"`, "user_sig"},
+		`"user_address":"`:   {`"user_address":"0x1","user_address":"`, "user_address"},
+		`"project_id":"`:     {`"project_id":"p","project_id":"`, "project_id"},
+		`"digest":"`:         {`"digest":"` + vectors[1].digestText + `","digest":"`, "digest"},
+		`"uuid":"`:           {`"uuid":"` + goldenMint + `","uuid":"`, "uuid"},
+		`"intent":{`:         {`"intent":{},"intent":{`, "intent"},
+		`"method":"`:         {`"method":"mint","method":"`, "intent.method"},
+		`"type":"assemble"`:  {`"type":"assemble","type":"assemble"`, "intent.type"},
+		`"from":[`:           {`"from":[],"from":[`, "intent.from"},
+		`"to":[`:             {`"to":null,"to":[`, "intent.to"},
+		`"id":"gold"`:        {`"id":"gold","id":"gold"`, "intent.from[0].id"},
+		`"amount":100`:       {`"amount":100,"amount":1`, "intent.from[0].amount"},
+		`"amount":10}`:       {`"amount":10,"\u0061mount":1}`, "intent.to[0].amount"},
+		`"target_candidate"`: {`"target_candidate":1,"target_candidate"`, "intent.target_candidate"},
+		`{"user_sig"`:        {`{"uuid":1,"uuid":2,"uuid":3,"uuid":4,"user_sig"`, "uuid"},
+	} {
+		t.Run(old, func(t *testing.T) {
+			_, err := ramp.ParseValidate(validateBody(t, old, tt.new))
+			var wrong *ramp.InvalidError
+			require.ErrorAs(t, err, &wrong)
+			require.Contains(t, wrong.Fields, ramp.FieldError{Path: tt.want, Problem: "occurs more than once"})
+			reported := map[string]int{}
+			for _, f := range wrong.Fields {
+				reported[f.Path+f.Problem]++
+				assert.Equal(t, 1, reported[f.Path+f.Problem], "each fault is reported once")
+			}
+		})
+	}
+	for _, body := range []string{
+		`"trace":1,"trace":2,`,                          // nobody acts on it
+		`"Uuid":1,"UUID":2,"uu\u0131d":3,"uuid ":4,`,    // none of these is uuid
+		`"extra":{"uuid":1,"uuid":2,"intent":[{},{}]},`, // nor is what is inside
+	} {
+		_, err := ramp.ParseValidate(validateBody(t, `{"user_sig"`, "{"+body+`"user_sig"`))
+		assert.NoError(t, err, body)
+	}
+}
+
+func TestNamesMatchExactly(t *testing.T) {
+	for old, misnamed := range map[string]string{
+		`"user_sig"`: `"User_Sig"`, `"user_address"`: `"USER_ADDRESS"`, `"project_id"`: `"projectId"`,
+		`"digest"`: `"Digest"`, `"uuid"`: `"UUID"`, `"intent"`: `"Intent"`, `"method"`: `"Method"`,
+		`"from"`: `"From"`, `"to"`: `"To"`, `"amount"`: `"Amount"`,
+	} {
+		_, err := ramp.ParseValidate(validateBody(t, old, misnamed))
+		assert.Error(t, err, misnamed)
+	}
+	// Under Unicode's folding, the first letter of this name is an s.
+	_, err := ramp.ParseResult(resultBody(t, `"status"`, `"ſtatus"`))
+	assertFields(t, err, "receipt.status is required")
+	// An escape is another way to write the same name.
+	r, err := ramp.ParseResult(resultBody(t, `"status"`, `"\u0073tatus"`))
+	require.NoError(t, err)
+	assert.True(t, r.Succeeded())
+}
+
+// The first fault names the code on the wire, so it must not depend on how the
+// service orders its members.
+func TestFaultsAreInTheOrderOfTheInterface(t *testing.T) {
+	asset := []string{`"type":7`, `"id":{}`, `"amount":"1"`}
+	intent := func(side string) []string {
+		return []string{`"method":false`, `"type":[]`, `"from":[` + side + `,{"type":"asset","id":"x","amount":null}]`, `"to":{}`}
+	}
+	want := []string{"user_sig must be a string, not a number", "user_address is required", "project_id must be a string, not null",
+		"digest must be 32 bytes in hex with 0x, not an array", "uuid must be a UUID, not a boolean",
+		"intent.method must be a string, not a boolean", "intent.type must be a string, not an array",
+		"intent.from[0].type must be a string, not a number", "intent.from[0].id must be a string, not an object",
+		"intent.from[0].amount must be a number, not a string", "intent.from[1].amount must be a number, not null",
+		"intent.to must be an array, not an object"}
+	want[2] = "project_id is required" // null is no value
+	shuffled := func(members []string) string {
+		rand.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+		return "{" + strings.Join(members, ",") + "}"
+	}
+	for range 50 {
+		body := shuffled([]string{`"user_sig":5`, `"project_id":null`, `"digest":[]`, `"uuid":true`,
+			`"intent":` + shuffled(intent(shuffled(asset)))})
+		_, err := ramp.ParseValidate([]byte(body))
+		assertFields(t, err, want...)
+	}
+
+	var many strings.Builder // more than ten entries, to tell numbers from text
+	for range 11 {
+		many.WriteString(`{"type":"asset","id":"x","amount":1},`)
+	}
+	_, err := ramp.ParseValidate(validateBody(t, `"from":[`, `"from":[`+many.String()+`{"type":"asset"},`))
+	assertFields(t, err, "intent.from[11].id is required", "intent.from[11].amount is required")
+	_, err = ramp.ParseValidate(validateBody(t, `"from":[`, `"from":[{"type":"asset"},{"type":"asset"},`+many.String()+`{"type":"asset"},`))
+	assertFields(t, err, "intent.from[0].id", "intent.from[0].amount", "intent.from[1].id", "intent.from[1].amount",
+		"intent.from[13].id", "intent.from[13].amount")
+}
+
+// What cannot be read is not also missing.
+func TestEachFieldHasOneFault(t *testing.T) {
+	_, err := ramp.ParseValidate(validateBody(t, `"intent":{`, `"intent":7,"was":{`))
+	assertFields(t, err, "intent must be an object, not a number")
+	_, err = ramp.ParseValidate(validateBody(t, `"from":[`, `"from":["gold",`))
+	assertFields(t, err, "intent.from[0] must be an object, not a string")
+	_, err = ramp.ParseValidate(validateBody(t, `"uuid":"`, `"uuid":7,"was":"`))
+	assertFields(t, err, "uuid must be a UUID, not a number")
+}
+
+func TestASideOfAnIntentIsBounded(t *testing.T) {
+	entry := `{"type":"asset","id":"gold","amount":1},`
+	side := func(n int) []byte {
+		return validateBody(t, `"from":[`, `"from":[`+strings.Repeat(entry, n-2)) // the mint has two
+	}
+	r, err := ramp.ParseValidate(side(1000))
+	require.NoError(t, err)
+	assert.Len(t, r.Intent.From, 1000)
+	_, err = ramp.ParseValidate(side(1001))
+	assertFields(t, err, "intent.from must not have more than 1000 entries")
+}
+
+func TestReceiptLogsAreBounded(t *testing.T) {
+	receipt := func(n int) []byte {
+		return []byte(`{"status":"0x1","logs":[` + strings.TrimSuffix(strings.Repeat("{},", n), ",") + `]}`)
+	}
+	var r ramp.Receipt
+	require.NoError(t, json.Unmarshal(receipt(4096), &r))
+	assert.Len(t, r.Logs, 4096)
+	assertFields(t, json.Unmarshal(receipt(4097), &r), "logs must not have more than 4096 entries")
+}
+
+func TestTextIsDecodedByTheStandardLibrary(t *testing.T) {
+	for written, want := range map[string]string{
+		`"hero\u002d1"`:            "hero-1",
+		`"\ud83d\ude00"`:           "😀",
+		`"\ud83d"`:                 "\ufffd", // half of a pair, as encoding/json has it
+		`"a\\\"b\/c\n"`:            "a\\\"b/c\n",
+		`"\\"`:                     `\`,
+		`"\\\\"`:                   `\\`,
+		`"영웅"`:                     "영웅",
+		`" outer white space "`:    " outer white space ",
+		`""`:                       "",
+		`"` + "\u2028\u007f" + `"`: "\u2028\u007f",
+	} {
+		r, err := ramp.ParseResult(resultBody(t, `"hero-4821"`, written))
+		require.NoError(t, err)
+		assert.Equal(t, want, r.SessionID, written)
+		assert.Empty(t, r.Unreadable)
+	}
+}
+
+// What is stored must be text: databases refuse anything else, and encoding/json
+// writes it differently under each of its versions.
+func TestInvalidUTF8IsRefused(t *testing.T) {
+	for field, old := range map[string]string{
+		"user_address":            `"user_address":"`,
+		"project_id":              `"project_id":"`,
+		"intent.method":           `"method":"`,
+		"intent.type":             `"type":"`, // the first is the intent's
+		"intent.from[0].id":       `"id":"`,
+		"intent.target_candidate": `"target_candidate":`,
+	} {
+		broken := "\xff"
+		if field == "intent.target_candidate" {
+			broken = "\"\xff\",\"was\":"
+		}
+		body := validateBody(t, old, old+broken)
+		_, err := ramp.ParseValidate(body)
+		var wrong *ramp.InvalidError
+		require.ErrorAs(t, err, &wrong, field)
+		assert.Contains(t, wrong.Fields, ramp.FieldError{Path: field, Problem: "must be valid UTF-8"}, field)
+	}
+	_, err := ramp.ParseValidate(validateBody(t, `{"user_sig"`, "{\"note\":\"\xff\",\"\xfe\":1,\"user_sig\""))
+	assert.NoError(t, err, "what is not stored may be anything")
+}
+
+func TestWhiteSpaceBetweenTokensMeansNothing(t *testing.T) {
+	want, err := ramp.ParseResult(resultBody(t, "", ""))
+	require.NoError(t, err)
+	body := golden(t, "6-result-mint.json")
+	for _, space := range []string{" ", "\t", "\r\n", "\n\n  "} {
+		spaced := strings.NewReplacer(",", space+","+space, ":", space+":"+space, "[", "["+space, "]", space+"]", "{", "{"+space, "}", space+"}").
+			Replace(space + string(body) + space)
+		got, err := ramp.ParseResult([]byte(spaced))
+		require.NoError(t, err)
+		got.Raw, got.Receipt.Raw = want.Raw, want.Receipt.Raw
+		got.Intent.TargetCandidate = want.Intent.TargetCandidate
+		assert.Equal(t, want, got)
+	}
+}
+
+// Anyone may call UnmarshalJSON without encoding/json around it.
+func TestUnmarshalJSONValidatesFirst(t *testing.T) {
+	for _, into := range []json.Unmarshaler{
+		new(ramp.Amount), new(ramp.Quantity), new(ramp.Digest), new(ramp.Asset), new(ramp.Intent), new(ramp.ValidateRequest),
+		new(ramp.Result), new(ramp.Receipt), new(ramp.Log), new(ramp.Transaction), new(ramp.Block),
+	} {
+		for _, text := range []string{"", " ", "{", `"`, `"\`, "[", "nul", "-", `{"a"`, `{"a":`, "1 2"} {
+			var wrong *ramp.InvalidError
+			require.ErrorAs(t, into.UnmarshalJSON([]byte(text)), &wrong, "%T reads %q", into, text)
+			assert.Equal(t, "must be valid JSON", wrong.Fields[0].Problem)
+		}
+		_ = into.UnmarshalJSON([]byte(" null ")) // must not panic
+	}
+}
+
+// What was in a value before must not show through.
+func TestReadingReplacesTheWholeValue(t *testing.T) {
+	used := ramp.Receipt{GasUsed: ramp.NewQuantity(7), Logs: []ramp.Log{{Removed: true}}, From: common.Address{1}}
+	require.NoError(t, json.Unmarshal([]byte(`{"status":"0x1","logs":[{}]}`), &used))
+	assert.False(t, used.GasUsed.Present())
+	assert.Equal(t, []ramp.Log{{}}, used.Logs)
+	assert.Zero(t, used.From)
+
+	intent := mintIntent(t)
+	require.NoError(t, json.Unmarshal([]byte(`{"from":[{"id":"x"}]}`), &intent))
+	assert.Equal(t, ramp.Intent{From: []ramp.IntentAsset{{ID: "x"}}}, intent)
+}
+
+// An error that UnmarshalJSON returns passes through encoding/json on both of
+// its versions.
+func TestInvalidErrorPassesThroughEncodingJSON(t *testing.T) {
+	var inside struct{ Receipts []ramp.Receipt }
+	err := json.Unmarshal([]byte(`{"Receipts":[{"logs":[{"topics":["0x1"]}]}]}`), &inside)
+	assertFields(t, err, "logs[0].topics[0] must be 32 bytes in hex with 0x, not a string")
+}
+
+// A hostile body must not cost more to check than to send.
+func TestFaultsAreBounded(t *testing.T) {
+	entries := strings.Repeat(`{"type":1,"id":2,"amount":"3"},`, 990)
+	_, err := ramp.ParseValidate(validateBody(t, `"from":[`, fmt.Sprintf(`"to":[%s{}],"from":[%s`, entries, entries)))
+	var wrong *ramp.InvalidError
+	require.ErrorAs(t, err, &wrong)
+	assert.Less(t, len(wrong.Fields), 2100)
+
+	// A fault that decides is not lost behind a thousand that do not.
+	logs := strings.Repeat(`{"data":1},`, 2000)
+	_, err = ramp.ParseResult(resultBody(t, `"logs":[`, `"logs":[`+logs))
+	require.NoError(t, err)
+	_, err = ramp.ParseResult(resultBody(t, `"logs":[`, `"status":"0x0","logs":[`+logs))
+	assertFields(t, err, "receipt.status occurs more than once")
+}
