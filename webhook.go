@@ -145,17 +145,33 @@ func WithCodes(translate func(Code) Code) HandlerOption {
 // their names. The error wraps [ErrSessionMissing] or [ErrTokenMissing]. A
 // header that comes twice is refused: nobody could say which one counts.
 func ParseSession(header http.Header) (Session, error) {
+	id, err := sessionID(header)
+	if err != nil {
+		return Session{}, err
+	}
+	token, err := bearerToken(header)
+	if err != nil {
+		return Session{}, err
+	}
+	return Session{ID: id, Token: token}, nil
+}
+
+func sessionID(header http.Header) (string, error) {
 	id, ok := single(header, HeaderSession)
 	if !ok || id == "" || !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl) {
-		return Session{}, fmt.Errorf("ramp: %w", ErrSessionMissing)
+		return "", fmt.Errorf("ramp: %w", ErrSessionMissing)
 	}
+	return id, nil
+}
+
+func bearerToken(header http.Header) (AccessToken, error) {
 	authorization, ok := single(header, HeaderAuthorization)
 	scheme, token, _ := strings.Cut(authorization, " ")
 	token = strings.TrimSpace(token)
 	if !ok || !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return Session{}, fmt.Errorf("ramp: %w", ErrTokenMissing)
+		return AccessToken{}, fmt.Errorf("ramp: %w", ErrTokenMissing)
 	}
-	return Session{ID: id, Token: NewAccessToken(token)}, nil
+	return NewAccessToken(token), nil
 }
 
 // single returns the value of a header whose name may have any case. ok is
@@ -188,7 +204,7 @@ func (r Reply) Write(w http.ResponseWriter) {
 
 // AnswerAssets answers an assets call (interface 2.4) from its headers.
 func (h *Handler) AnswerAssets(ctx context.Context, header http.Header) Reply {
-	return h.answer(ctx, "assets", func(*uuid.UUID) (any, error) {
+	return h.answer(ctx, "assets", func(*call) (any, error) {
 		s, err := ParseSession(header)
 		if err != nil {
 			return nil, refusalOf(err)
@@ -210,7 +226,7 @@ func (h *Handler) AnswerAssets(ctx context.Context, header http.Header) Reply {
 // AnswerValidate answers a validate call (interface 2.5, 2.6) from its headers
 // and the raw bytes of its body.
 func (h *Handler) AnswerValidate(ctx context.Context, header http.Header, body []byte) Reply {
-	return h.answer(ctx, "validate", func(id *uuid.UUID) (any, error) {
+	return h.answer(ctx, "validate", func(call *call) (any, error) {
 		if err := h.authentic(header, body); err != nil {
 			return nil, refusalOf(err)
 		}
@@ -218,7 +234,7 @@ func (h *Handler) AnswerValidate(ctx context.Context, header http.Header, body [
 		if err != nil {
 			return nil, refusalOf(err)
 		}
-		*id = r.UUID
+		call.id = r.UUID
 		if h.project != "" && r.ProjectID != h.project {
 			return nil, refusalOf(invalid("project_id", "is not the project of this handler"))
 		}
@@ -245,21 +261,18 @@ func (h *Handler) AnswerValidate(ctx context.Context, header http.Header, body [
 // AnswerResult answers a result call (interface 6) from its headers and the raw
 // bytes of its body.
 func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []byte) Reply {
-	return h.answer(ctx, "result", func(id *uuid.UUID) (any, error) {
+	return h.answer(ctx, "result", func(call *call) (any, error) {
 		if err := h.authentic(header, body); err != nil {
 			return nil, refusalOf(err)
 		}
 		r, err := ParseResult(body)
 		if err != nil {
-			return nil, refusalOf(err)
+			return nil, unreadableResult(err)
 		}
-		*id = r.UUID
-		s, err := ParseSession(header)
+		call.id, call.unreadable = r.UUID, r.Unreadable
+		s, err := resultSession(header, r)
 		if err != nil {
-			return nil, refusalOf(err)
-		}
-		if r.SessionID != "" && r.SessionID != s.ID { // only the body is signed
-			return nil, refusalOf(fmt.Errorf("ramp: %w", ErrSessionMismatch))
+			return nil, err
 		}
 		if h.confirm != nil {
 			receipt, err := h.confirm(ctx, r)
@@ -280,6 +293,33 @@ func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []b
 	})
 }
 
+// unreadableResult is the answer to an authentic result without a UUID or a
+// status. It is 500, so that the service delivers it again while a fix is
+// deployed; a body that is not a JSON object stays what it is.
+func unreadableResult(err error) *Refusal {
+	refusal := refusalOf(err)
+	if refusal.Code != CodeInvalidBody {
+		refusal.Status = http.StatusInternalServerError
+	}
+	return refusal
+}
+
+// resultSession returns whom a result is about. Its body is signed, its headers
+// are not: they may be missing, because a result can arrive 12 hours after its
+// token was good, but they must not contradict the body.
+func resultSession(header http.Header, r *Result) (Session, error) {
+	signed := strings.TrimSpace(r.SessionID)
+	id, _ := sessionID(header)
+	switch {
+	case id == "":
+		id = signed
+	case signed != "" && signed != id:
+		return Session{}, &Refusal{Status: http.StatusInternalServerError, Code: CodeSessionMismatch, Err: fmt.Errorf("ramp: %w", ErrSessionMismatch)}
+	}
+	token, _ := bearerToken(header)
+	return Session{ID: id, Token: token}, nil
+}
+
 // authentic checks size and HMAC, before anything looks into the body.
 func (h *Handler) authentic(header http.Header, body []byte) error {
 	if int64(len(body)) > h.maxBody {
@@ -292,20 +332,27 @@ func (h *Handler) authentic(header http.Header, body []byte) error {
 	return h.key.Verify(body, signature)
 }
 
+// call is what the log says of one call.
+type call struct {
+	endpoint   string
+	id         uuid.UUID
+	unreadable []FieldError
+	stack      []byte // of a panic
+	begun      time.Time
+}
+
 // answer runs one call and turns its outcome into a reply and a log record. A
-// panic is an error like any other that is ours to blame.
-func (h *Handler) answer(ctx context.Context, endpoint string, call func(id *uuid.UUID) (any, error)) (reply Reply) {
-	start := time.Now()
-	var id uuid.UUID
-	var stack []byte
+// panic is an internal error like any other.
+func (h *Handler) answer(ctx context.Context, endpoint string, run func(*call) (any, error)) (reply Reply) {
+	c := call{endpoint: endpoint, begun: time.Now()}
 	response, err := func() (response any, err error) {
 		defer func() {
 			if cause := recover(); cause != nil {
-				stack = debug.Stack()
+				c.stack = debug.Stack()
 				response, err = nil, fmt.Errorf("ramp: panic: %v", cause)
 			}
 		}()
-		return call(&id)
+		return run(&c)
 	}()
 	if err == nil {
 		reply = Reply{Status: http.StatusOK}
@@ -314,7 +361,7 @@ func (h *Handler) answer(ctx context.Context, endpoint string, call func(id *uui
 	if err != nil {
 		reply = h.refuse(err)
 	}
-	h.record(ctx, endpoint, id, reply, stack, time.Since(start))
+	h.record(ctx, &c, reply)
 	return reply
 }
 
@@ -343,22 +390,32 @@ func (h *Handler) translate(c Code) (translated Code) {
 }
 
 // record logs one call.
-func (h *Handler) record(ctx context.Context, endpoint string, id uuid.UUID, reply Reply, stack []byte, took time.Duration) {
+func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	level, outcome := slog.LevelInfo, "success"
-	attrs := []slog.Attr{slog.String("endpoint", endpoint), slog.Int("status", reply.Status), slog.Duration("duration", took)}
-	if id != uuid.Nil {
-		attrs = append(attrs, slog.String("uuid", id.String()))
-	}
 	var refusal *Refusal
 	if errors.As(reply.Err, &refusal) {
 		level, outcome = slog.LevelWarn, string(refusal.Code)
 		if reply.Status >= 500 {
 			level = slog.LevelError
 		}
+	} else if c.unreadable != nil {
+		level = slog.LevelWarn
+	}
+	if !h.log.Enabled(ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{slog.String("endpoint", c.endpoint), slog.Int("status", reply.Status), slog.Duration("duration", time.Since(c.begun))}
+	if c.id != uuid.Nil {
+		attrs = append(attrs, slog.String("uuid", c.id.String()))
+	}
+	if refusal != nil {
 		attrs = append(attrs, slog.Any("error", refusal.Err))
 	}
-	if stack != nil {
-		attrs = append(attrs, slog.String("stack", string(stack)))
+	if c.unreadable != nil {
+		attrs = append(attrs, slog.Any("unreadable", &InvalidError{Fields: c.unreadable}))
+	}
+	if c.stack != nil {
+		attrs = append(attrs, slog.String("stack", string(c.stack)))
 	}
 	h.log.LogAttrs(ctx, level, "ramp: call", append(attrs, slog.String("outcome", outcome))...)
 }
@@ -368,13 +425,24 @@ func (p *Player) check() error {
 	if p == nil {
 		return errors.New("ramp: the game returned neither a player nor an error")
 	}
+	var wrong problems
+	wrong.requireText(p.PlayerID, "player_id")
+	wrong.requireText(p.Name, "name")
+	wrong.requireText(p.WalletAddress, "wallet_address")
+	wrong.requireText(p.Server, "server")
 	for i, a := range p.Assets {
-		switch {
-		case a.ID == "":
-			return fmt.Errorf("ramp: the game returned assets[%d] without an ID", i)
-		case a.Balance.Sign() < 0:
-			return fmt.Errorf("ramp: the game returned assets[%d] with a balance below 0", i)
+		if a.ID != "" && utf8.ValidString(a.ID) && a.Balance.Sign() >= 0 {
+			continue
 		}
+		at := fmt.Sprintf("assets[%d]", i)
+		wrong.require(a.ID != "", at+".id")
+		wrong.requireText(a.ID, at+".id")
+		if a.Balance.Sign() < 0 {
+			wrong.add(at+".balance", "must not be below 0")
+		}
+	}
+	if err := wrong.err(); err != nil {
+		return fmt.Errorf("ramp: the player that the game returned: %w", err)
 	}
 	return nil
 }
@@ -431,13 +499,11 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, endpoint string,
 	switch {
 	case errors.As(err, &large):
 		err = refusalOf(fmt.Errorf("ramp: %w: its limit is %d bytes", ErrBodyTooLarge, h.maxBody))
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		err = refusalOf(invalid("body", "did not come whole"))
-	case err != nil: // a timeout, say: who reports a result must come again
+	case err != nil: // a timeout or a broken connection: a result must come again
 		err = fmt.Errorf("ramp: read the body: %w", err)
 	}
 	if err != nil {
-		h.answer(r.Context(), endpoint, func(*uuid.UUID) (any, error) { return nil, err }).Write(w)
+		h.answer(r.Context(), endpoint, func(*call) (any, error) { return nil, err }).Write(w)
 		return
 	}
 	answer(r.Context(), r.Header, body).Write(w)

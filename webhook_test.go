@@ -11,10 +11,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -130,6 +132,7 @@ type recorder struct {
 	mu    sync.Mutex
 	calls []string
 	last  any
+	of    ramp.Session // of the last result
 }
 
 func (g *recorder) note(name string, last any, answer func() error) error {
@@ -154,7 +157,10 @@ func (g *recorder) Validate(_ context.Context, _ ramp.Session, r *ramp.ValidateR
 	return g.note("validate", r, g.validate)
 }
 
-func (g *recorder) Result(_ context.Context, _ ramp.Session, r *ramp.Result) error {
+func (g *recorder) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
+	g.mu.Lock()
+	g.of = s
+	g.mu.Unlock()
 	return g.note("result", r, g.result)
 }
 
@@ -233,13 +239,14 @@ func TestTheThreeEndpointsAnswerWithTheEnvelopesOfTheInterface(t *testing.T) {
 		"a result is authenticated by its HMAC alone")
 }
 
-// refusedBodies are bodies that must not reach the game, on either endpoint,
-// with the code that names what is wrong.
-var refusedBodies = []struct {
+type wrongBody struct {
 	name string
 	code string
 	body func(object) []byte
-}{
+}
+
+// noObjects are bodies that are not one JSON object.
+var noObjects = []wrongBody{
 	{"an empty body", "INVALID_BODY", func(object) []byte { return nil }},
 	{"an array", "INVALID_BODY", func(o object) []byte { return []byte("[" + string(o.bytes()) + "]") }},
 	{"null", "INVALID_BODY", func(object) []byte { return []byte("null") }},
@@ -250,7 +257,10 @@ var refusedBodies = []struct {
 	{"an amount of NaN", "INVALID_BODY", func(o object) []byte {
 		return bytes.Replace(o.bytes(), []byte(`"amount":100`), []byte(`"amount":NaN`), 1)
 	}},
+}
 
+// wrongUUIDs are objects that name no request.
+var wrongUUIDs = []wrongBody{
 	{"no uuid", "INVALID_UUID", func(o object) []byte { return o.without("uuid").bytes() }},
 	{"a null uuid", "INVALID_UUID", func(o object) []byte { return o.with("uuid", nil).bytes() }},
 	{"a nil uuid", "INVALID_UUID", func(o object) []byte {
@@ -258,7 +268,13 @@ var refusedBodies = []struct {
 	}},
 	{"a uuid that is none", "INVALID_UUID", func(o object) []byte { return o.with("uuid", "seven").bytes() }},
 	{"a uuid that is a number", "INVALID_UUID", func(o object) []byte { return o.with("uuid", 7).bytes() }},
+	{"two uuids", "INVALID_UUID", func(o object) []byte {
+		return bytes.Replace(o.bytes(), []byte(`"uuid":`), []byte(`"uuid":null,"uuid":`), 1)
+	}},
+}
 
+// wrongIntents are objects whose intent cannot be decided on.
+var wrongIntents = []wrongBody{
 	{"no intent", "INVALID_INTENT_METHOD", func(o object) []byte { return o.without("intent").bytes() }},
 	{"a null intent", "INVALID_INTENT_METHOD", func(o object) []byte { return o.with("intent", nil).bytes() }},
 	{"an intent that is a list", "INVALID_INTENT", func(o object) []byte { return o.with("intent", []any{}).bytes() }},
@@ -301,20 +317,49 @@ var refusedBodies = []struct {
 	{"a token amount of zero", "INVALID_INTENT_TO_AMOUNT", func(o object) []byte { return o.with("intent.to.0.amount", 0).bytes() }},
 }
 
+// The codes on the wire are the same under every Go release.
 func TestABodyWithAWrongFieldReachesNoGame(t *testing.T) {
 	for _, endpoint := range []struct {
-		path string
-		body object
-	}{{ramp.PathValidate, validateCall()}, {ramp.PathResult, resultCall()}} {
+		path   string
+		body   object
+		status int
+		wrong  []wrongBody
+	}{
+		{ramp.PathValidate, validateCall(), http.StatusBadRequest, slices.Concat(noObjects, wrongUUIDs, wrongIntents)},
+		{ramp.PathResult, resultCall(), http.StatusBadRequest, noObjects},
+		{ramp.PathResult, resultCall(), http.StatusInternalServerError, wrongUUIDs},
+	} {
 		s := newStudio(t)
-		for _, test := range refusedBodies {
+		for _, test := range endpoint.wrong {
 			t.Run(endpoint.path+"/"+test.name, func(t *testing.T) {
 				status, body := s.post(t, endpoint.path, test.body(endpoint.body))
-				assert.Equal(t, http.StatusBadRequest, status)
+				assert.Equal(t, endpoint.status, status)
 				assert.Equal(t, refusal(test.code), body)
 				assert.Empty(t, s.game.calls, "nothing is passed to the game")
 			})
 		}
+	}
+}
+
+// The service delivers a refused result never again, and what the player paid
+// would be lost. So the game hears of every result with a UUID and a status.
+func TestAnAuthenticResultIsNotRefusedForItsForm(t *testing.T) {
+	for _, test := range slices.Concat(wrongIntents, []wrongBody{
+		{"a token amount of text", "", func(o object) []byte { return o.with("intent.to.0.amount", "10").bytes() }},
+		{"a uuid without dashes", "", func(o object) []byte { return o.with("uuid", strings.ReplaceAll(testUUID, "-", "")).bytes() }},
+		{"an uuid in capitals", "", func(o object) []byte { return o.with("uuid", strings.ToUpper(testUUID)).bytes() }},
+		{"two intents", "", func(o object) []byte {
+			return bytes.Replace(o.bytes(), []byte(`"intent":`), []byte(`"intent":7,"intent":`), 1)
+		}},
+	}) {
+		t.Run(test.name, func(t *testing.T) {
+			s := newStudio(t)
+			status, body := s.post(t, ramp.PathResult, test.body(resultCall()))
+			assert.Equal(t, http.StatusOK, status)
+			assert.Equal(t, confirmed, body)
+			assert.Equal(t, []string{"result"}, s.game.calls)
+			assert.Equal(t, testUUID, s.game.last.(*ramp.Result).UUID.String())
+		})
 	}
 }
 
@@ -382,14 +427,14 @@ func TestAResultWithoutAStatusIsNotAFailedOne(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, answer := s.post(t, ramp.PathResult, body.bytes())
-			assert.Equal(t, http.StatusBadRequest, status)
+			assert.Equal(t, http.StatusInternalServerError, status, "it must come again, with a status")
 			assert.Equal(t, refusal("INVALID_RECEIPT_STATUS"), answer)
 			assert.Empty(t, s.game.calls)
 		})
 	}
 	t.Run("a receipt that is text", func(t *testing.T) {
 		status, answer := s.post(t, ramp.PathResult, resultCall().with("receipt", "0x1").bytes())
-		assert.Equal(t, http.StatusBadRequest, status)
+		assert.Equal(t, http.StatusInternalServerError, status)
 		assert.Equal(t, refusal("INVALID_RECEIPT"), answer)
 		assert.Empty(t, s.game.calls)
 	})
@@ -453,7 +498,6 @@ func TestACallWithoutASessionReachesNoGame(t *testing.T) {
 	}{
 		{http.MethodGet, ramp.PathAssets, nil},
 		{http.MethodPost, ramp.PathValidate, validateCall().bytes()},
-		{http.MethodPost, ramp.PathResult, resultCall().bytes()},
 	} {
 		s := newStudio(t)
 		for _, test := range []struct {
@@ -490,9 +534,45 @@ func TestAResultIsForTheSessionOfItsSignedBody(t *testing.T) {
 	header := s.signed(body)
 	header["x-dapp-sessionid"] = []string{"session-2"} // no HMAC covers the headers
 	status, answer := s.call(t, http.MethodPost, ramp.PathResult, header, body)
-	assert.Equal(t, http.StatusUnauthorized, status)
+	assert.Equal(t, http.StatusInternalServerError, status, "the body may be right, so it must come again")
 	assert.Equal(t, refusal("SESSION_MISMATCH"), answer)
 	assert.Empty(t, s.game.calls)
+}
+
+// A result is authenticated by its HMAC. What its headers lack, or hold in
+// another form, refuses nothing.
+func TestAResultNeedsNoHeadersOfASession(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		headers map[string][]string
+		body    object
+		session string // whom the game is told
+	}{
+		{"no session", map[string][]string{"x-dapp-sessionid": nil}, resultCall(), "session-1"},
+		{"an empty session", map[string][]string{"x-dapp-sessionid": {""}}, resultCall(), "session-1"},
+		{"a session that is no text", map[string][]string{"x-dapp-sessionid": {"\xff"}}, resultCall(), "session-1"},
+		{"two sessions", map[string][]string{"x-dapp-sessionid": {"a", "b"}}, resultCall(), "session-1"},
+		{"a padded session", map[string][]string{"x-dapp-sessionid": {"  session-1\t"}}, resultCall(), "session-1"},
+		{"a session padded in the body", nil, resultCall().with("session_id", "\u00a0session-1 \u3000"), "session-1"},
+		{"a session in the header alone", nil, resultCall().without("session_id"), "session-1"},
+		{"a session of null in the body", nil, resultCall().with("session_id", nil), "session-1"},
+		{"a session that is a number in the body", nil, resultCall().with("session_id", 7), "session-1"},
+		{"no session at all", map[string][]string{"x-dapp-sessionid": nil}, resultCall().without("session_id"), ""},
+		{"no token", map[string][]string{"x-dapp-authorization": nil}, resultCall(), "session-1"},
+		{"basic authorization", map[string][]string{"x-dapp-authorization": {"Basic c2VjcmV0"}}, resultCall(), "session-1"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newStudio(t)
+			body := test.body.bytes()
+			header := s.signed(body)
+			maps.Copy(header, test.headers)
+			status, answer := s.call(t, http.MethodPost, ramp.PathResult, header, body)
+			assert.Equal(t, http.StatusOK, status)
+			assert.Equal(t, confirmed, answer)
+			assert.Equal(t, []string{"result"}, s.game.calls)
+			assert.Equal(t, test.session, s.game.of.ID)
+		})
+	}
 }
 
 func TestABodyAboveTheLimitIsRefusedUnread(t *testing.T) {
@@ -513,7 +593,7 @@ func TestABodyAboveTheLimitIsRefusedUnread(t *testing.T) {
 	assert.Empty(t, s.game.calls)
 }
 
-func TestABodyThatDoesNotComeWholeIsRefused(t *testing.T) {
+func TestABodyThatDoesNotComeWholeIsAskedForAgain(t *testing.T) {
 	s := newStudio(t)
 	body := resultCall().bytes()
 	conn, err := net.Dial("tcp", s.Listener.Addr().String())
@@ -525,8 +605,8 @@ func TestABodyThatDoesNotComeWholeIsRefused(t *testing.T) {
 	require.NoError(t, conn.(*net.TCPConn).CloseWrite())
 	answer, err := io.ReadAll(conn)
 	require.NoError(t, err)
-	assert.Contains(t, string(answer), "HTTP/1.1 400 ")
-	assert.Contains(t, string(answer), refusal("INVALID_BODY"))
+	assert.Contains(t, string(answer), "HTTP/1.1 500 ", "a result must come again")
+	assert.Contains(t, string(answer), refusal("INTERNAL_ERROR"))
 	assert.Empty(t, s.game.calls)
 }
 
@@ -738,6 +818,8 @@ func TestAGameThatReturnsNonsenseIsOursToBlame(t *testing.T) {
 	for name, player := range map[string]*ramp.Player{
 		"no player":                 nil,
 		"a balance below 0":         {Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(-1)}}},
+		"a name that is not UTF-8":  {Name: "\xff"},
+		"an ID that is not UTF-8":   {Assets: []ramp.Asset{{ID: "\xff"}}},
 		"an asset that has no name": {Assets: []ramp.Asset{{Balance: ramp.NewAmount(1)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
