@@ -85,7 +85,7 @@ func ExampleExchangeURL() {
 	}
 	// Output:
 	// https://ramp.example.com/v1/exchange?uuid=7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10&accessToken=token&sessionId=session-1&network=mainnet <nil>
-	// rampURL must be https, unless the host is this machine
+	// rampURL must be https, unless the host is on a private network
 	// uuid is required
 	// accessToken is required
 	// sessionId is required

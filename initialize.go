@@ -37,8 +37,9 @@ type Client struct {
 }
 
 // NewClient returns a client for the service at apiURL, the {ramp_api_url} of
-// the interface: an absolute https URL with or without a path, or http on a
-// loopback host. Calls are signed with key, of [TextKey] or [Base64URLKey].
+// the interface: an absolute https URL with or without a path, or http for a
+// host on a private network, as in [NewRPC]. Calls are signed with key, of
+// [TextKey] or [Base64URLKey].
 func NewClient(apiURL string, key HMACKey, options ...ClientOption) (*Client, error) {
 	var p problems
 	base := checkBase(&p, "apiURL", apiURL)

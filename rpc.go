@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -48,8 +47,9 @@ type RPC struct {
 // which may hold the key of a provider, are sent as they are and never shown.
 //
 // The URL must be https, as 5.4 of the interface advises for public networks.
-// http is accepted for a host of a private network: a loopback, private or
-// link-local address, a name without a dot, or one below .local or .internal.
+// http is accepted for a host on a private network: a loopback, private or
+// link-local address, a name without a dot, or one that ends in .localhost,
+// .local or .internal. [NewClient], [CatalogURL] and [ExchangeURL] do the same.
 // [WithInsecureHTTP] accepts it for all.
 func NewRPC(rpcURL string, options ...RPCOption) (*RPC, error) {
 	t, err := newTransport(nil)
@@ -184,17 +184,13 @@ type endpoint struct {
 
 func (e *endpoint) set(rpcURL string) error {
 	var p problems
-	u, err := url.Parse(rpcURL)
-	switch {
-	case err != nil, u.Host == "", u.Scheme != "https" && u.Scheme != "http":
-		p.add("rpcURL", "must be an absolute https URL")
-	case strings.Contains(rpcURL, "#"):
-		p.add("rpcURL", "must not have a fragment")
-	case u.Scheme == "http" && !e.insecure && !isPrivate(u.Hostname()):
-		p.add("rpcURL", "must be https, unless the host is on a private network (see WithInsecureHTTP)")
+	u, problem := parseURL(rpcURL, e.insecure)
+	if problem == "" && strings.Contains(rpcURL, "#") {
+		problem = "must not have a fragment"
 	}
-	if err := p.err(); err != nil {
-		return err
+	if problem != "" {
+		p.add("rpcURL", "%s", problem)
+		return p.err()
 	}
 	e.shown = u.Scheme + "://" + u.Host
 	if u.User != nil {
@@ -253,16 +249,6 @@ func (e *endpoint) redactError(err error) error {
 		return errors.New(clean)
 	}
 	return err
-}
-
-// isPrivate says whether a host can only be one of a private network.
-func isPrivate(host string) bool {
-	if ip := net.ParseIP(host); ip != nil {
-		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
-	}
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	return !strings.ContainsAny(host, ".:") ||
-		strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
 }
 
 // Call calls any method of the node with its parameters, and reads the result
