@@ -409,7 +409,7 @@ func TestOnlyAConfirmedResultReachesTheGame(t *testing.T) {
 				c := &chain{receipt: string(onChain().bytes()), head: 11, block: map[uint64]string{10: blockA}}
 				test.change(c)
 				game := &recorder{}
-				handler, err := ramp.NewHandler(game, testKey(t), testSigner(t), ramp.WithConfirmation(c.client(t), 2))
+				handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: testKey(t), Signer: testSigner(t), Chain: c.client(t), Confirmations: 2})
 				require.NoError(t, err)
 				body := told().bytes()
 				start := time.Now()
@@ -432,12 +432,9 @@ func TestOnlyAConfirmedResultReachesTheGame(t *testing.T) {
 
 func TestAForgedResultDoesNotEvenReachTheChain(t *testing.T) {
 	c := &chain{receipt: string(onChain().bytes())}
-	handler, err := ramp.NewHandler(&recorder{}, testKey(t), testSigner(t), ramp.WithConfirmation(c.client(t), 1))
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), Chain: c.client(t)})
 	require.NoError(t, err)
 	reply := handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {strings.Repeat("0", 64)}}, told().bytes())
 	assert.Equal(t, http.StatusUnauthorized, reply.Status)
 	assert.Empty(t, c.asked)
-
-	_, err = ramp.NewHandler(&recorder{}, testKey(t), testSigner(t), ramp.WithConfirmation(nil, 1))
-	assert.ErrorContains(t, err, "the RPC is nil")
 }

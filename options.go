@@ -14,17 +14,10 @@ type ClientOption interface {
 	RPCOption
 }
 
-// HandlerOption sets something of a [Handler] that has a default.
-type HandlerOption interface{ applyHandler(*Handler) error }
-
 type clientOption func(*transport) error
 
 func (o clientOption) applyClient(t *transport) error { return o(t) }
 func (o clientOption) applyRPC(r *RPC) error          { return o(r.transport) }
-
-type handlerOption func(*Handler) error
-
-func (o handlerOption) applyHandler(h *Handler) error { return o(h) }
 
 // LoggerOption is an option of a [Client], an [RPC] and a [Handler].
 type LoggerOption struct{ log *slog.Logger }
@@ -35,11 +28,6 @@ func (o LoggerOption) applyClient(t *transport) error {
 }
 
 func (o LoggerOption) applyRPC(r *RPC) error { return o.applyClient(r.transport) }
-
-func (o LoggerOption) applyHandler(h *Handler) error {
-	h.log = o.log
-	return o.check()
-}
 
 func (o LoggerOption) check() error {
 	if o.log == nil {
@@ -57,11 +45,6 @@ func WithLogger(log *slog.Logger) LoggerOption { return LoggerOption{log: log} }
 
 // ProjectOption is an option of a [Handler] and of a [SQLGame].
 type ProjectOption struct{ id string }
-
-func (o ProjectOption) applyHandler(h *Handler) error {
-	h.project = o.id
-	return o.check()
-}
 
 func (o ProjectOption) applySQLGame(g *SQLGame) error {
 	g.project = o.id

@@ -18,7 +18,7 @@ func Example() {
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	game := newShop()
 	game.answers = []error{errors.New("the database is away")}
-	handler, err := ramp.NewHandler(game, key, signer)
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func ExampleService_SetHandler() {
 	fmt.Println(err)
 
 	chain, _ := ramp.NewRPC(service.RPCURL(ramp.Testnet), ramp.WithHTTPClient(service.Client()))
-	handler, err := ramp.NewHandler(newShop(), key, signer, ramp.WithConfirmation(chain, 1))
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: newShop(), Key: key, Signer: signer, Chain: chain})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func exampleService() (*ramptest.Service, func(...ramptest.Fault) *ramptest.Orde
 	ctx := context.Background()
 	key, _ := ramp.TextKey("key from the console")
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	handler, _ := ramp.NewHandler(newShop(), key, signer)
+	handler, _ := ramp.NewHandler(ramp.HandlerConfig{Game: newShop(), Key: key, Signer: signer})
 	service, _ := ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Handler: handler})
 	client, _ := ramp.NewClient(service.URL(), key, ramp.WithHTTPClient(service.Client()))
 	return service, func(faults ...ramptest.Fault) *ramptest.Order {

@@ -178,10 +178,10 @@ type Config struct {
 	Retry func(status int) bool
 
 	// Confirmations is how many blocks there must be from the one of the
-	// transaction on before its result is delivered. 0 stands for 1. A handler
-	// with [ramp.WithConfirmation] that wants more of them answers HTTP 500 while
-	// the clock stands still, because no block comes during a call: let it want no
-	// more than these, or be content with a repetition.
+	// transaction on before its result is delivered. 0 stands for 1. While the
+	// clock stands still, no block comes during a call, so a handler whose own
+	// Confirmations ([ramp.HandlerConfig]) are more answers HTTP 500 and confirms
+	// the repetition.
 	Confirmations int
 
 	// BlockTime is the time from a block to the next. 0 stands for a second.

@@ -83,16 +83,14 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 				"uuid", r.UUID, "state", conflict.Order.State, "differs", conflict.Field, "tx_hash", r.TxHash)
 			return nil
 		})}
-	onCalls := []ramp.HandlerOption{ramp.WithLogger(log)}
 	if *project != "" {
 		onOrders = append(onOrders, ramp.WithProject(*project))
-		onCalls = append(onCalls, ramp.WithProject(*project))
 	}
 	exact, err := ramp.NewSQLGame(db, dialect, game, onOrders...)
 	if err != nil {
 		return err
 	}
-	handler, err := ramp.NewHandler(exact, key, signer, onCalls...)
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: exact, Key: key, Signer: signer, ProjectID: *project, Logger: log})
 	if err != nil {
 		return err
 	}

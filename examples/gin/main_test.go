@@ -37,7 +37,7 @@ func TestGinAnswersAllThreeCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	game := &approving{}
-	handler, err := ramp.NewHandler(game, key, signer)
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestGinAnswersAllThreeCalls(t *testing.T) {
 func TestGinRefusesABodyAboveTheLimit(t *testing.T) {
 	key, _ := ramp.TextKey("key of the console")
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	handler, err := ramp.NewHandler(Game{}, key, signer)
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: Game{}, Key: key, Signer: signer})
 	if err != nil {
 		t.Fatal(err)
 	}

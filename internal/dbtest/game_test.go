@@ -168,7 +168,7 @@ func newHandler(t fataler, game ramp.Game) *ramp.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler, err := ramp.NewHandler(game, key, signer)
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer})
 	if err != nil {
 		t.Fatal(err)
 	}
