@@ -81,10 +81,13 @@ func (c *chain) RoundTrip(r *http.Request) (*http.Response, error) {
 	return recorder.Result(), nil
 }
 
-func (c *chain) client(t *testing.T, options ...ramp.RPCOption) *ramp.RPC {
+func (c *chain) client(t *testing.T) *ramp.RPC { return c.clientEvery(t, 0) }
+
+// clientEvery is a client that looks at the chain at an interval.
+func (c *chain) clientEvery(t *testing.T, interval time.Duration) *ramp.RPC {
 	t.Helper()
-	client, err := ramp.NewRPC("https://node.example.com",
-		append([]ramp.RPCOption{ramp.WithHTTPClient(&http.Client{Transport: c})}, options...)...)
+	client, err := ramp.NewRPC(ramp.RPCConfig{
+		URL: "https://node.example.com", HTTPClient: &http.Client{Transport: c}, PollInterval: interval})
 	require.NoError(t, err)
 	return client
 }
@@ -121,7 +124,7 @@ func TestWaitReceiptWaitsForConfirmations(t *testing.T) {
 			c.after(time.Duration(i+1)*time.Minute, func() { c.head++ })
 		}
 		start := time.Now()
-		_, err := c.client(t, ramp.WithPollInterval(time.Minute+time.Second)).WaitReceipt(t.Context(), common.MaxHash, 3)
+		_, err := c.clientEvery(t, time.Minute+time.Second).WaitReceipt(t.Context(), common.MaxHash, 3)
 		require.NoError(t, err)
 		assert.EqualValues(t, 12, c.head, "block 10 and two on top")
 		assert.Equal(t, 3*(time.Minute+time.Second), time.Since(start))

@@ -98,7 +98,7 @@ func ExampleClient_Initialize() {
 	}))
 	defer service.Close()
 	key, _ := ramp.TextKey("key from the console")
-	client, err := ramp.NewClient(service.URL, key)
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL, Key: key})
 	if err != nil {
 		fmt.Println(err)
 		return

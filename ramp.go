@@ -30,7 +30,7 @@
 //	mux.HandleFunc("/api/validate", handler.Validate)
 //	mux.HandleFunc("/api/result", handler.Result)
 //
-//	client, err := ramp.NewClient(apiURL, key)
+//	client, err := ramp.NewClient(ramp.ClientConfig{URL: apiURL, Key: key})
 //	started, err := client.Initialize(ctx, ramp.InitializeRequest{
 //		PlayerID: "player-1",
 //		Intent: ramp.InitializeIntent{

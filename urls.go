@@ -35,7 +35,7 @@ type CatalogParams struct {
 // CatalogURL returns the address of the catalog view (interface 2.1, 4.2) below
 // rampURL, the {ramp_url} of the interface: an absolute https URL with or
 // without a path. Because it carries the access token, http is accepted only
-// for a host on a private network, as in [NewRPC], so that a phone on the LAN
+// for a host on a private network, as in [RPCConfig], so that a phone on the LAN
 // can open an emulator. The URL is a credential: hand it to the player's
 // webview, and keep it out of logs.
 //
@@ -43,7 +43,7 @@ type CatalogParams struct {
 // unknown.
 func CatalogURL(rampURL string, c CatalogParams) (string, error) {
 	var p problems
-	base := checkBase(&p, "rampURL", rampURL)
+	base := checkBase(&p, "rampURL", rampURL, false)
 	p.require(c.ProjectID != "", "projectId")
 	p.require(c.SessionID != "", "sessionId")
 	p.require(c.AccessToken.Reveal() != "", "accessToken")
@@ -81,7 +81,7 @@ type ExchangeParams struct {
 // or burns (interface 2.1, 4.2). All that [CatalogURL] says holds here.
 func ExchangeURL(rampURL string, e ExchangeParams) (string, error) {
 	var p problems
-	base := checkBase(&p, "rampURL", rampURL)
+	base := checkBase(&p, "rampURL", rampURL, false)
 	p.require(e.UUID != uuid.Nil, "uuid")
 	p.require(e.AccessToken.Reveal() != "", "accessToken")
 	p.require(e.SessionID != "", "sessionId")
@@ -123,8 +123,8 @@ func query(pairs ...string) string {
 }
 
 // checkBase returns the base address of a service without its trailing slashes.
-func checkBase(p *problems, path, base string) string {
-	u, problem := parseURL(base, false)
+func checkBase(p *problems, path, base string, insecure bool) string {
+	u, problem := parseURL(base, insecure)
 	if problem == "" && (u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(base, "#")) {
 		problem = "must not have a user, a query or a fragment"
 	}

@@ -223,18 +223,22 @@ func TestHTTPIsForPrivateHostsOnly(t *testing.T) {
 		t.Run(address, func(t *testing.T) {
 			_, catalog := ramp.CatalogURL(address, catalogParams())
 			_, exchange := ramp.ExchangeURL(address, exchangeParams())
-			_, client := ramp.NewClient(address, testKey(t))
-			_, rpc := ramp.NewRPC(address)
+			_, client := ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(t)})
+			_, rpc := ramp.NewRPC(ramp.RPCConfig{URL: address})
 			for _, got := range []struct {
 				path string
 				err  error
-			}{{"rampURL", catalog}, {"rampURL", exchange}, {"apiURL", client}, {"rpcURL", rpc}} {
+			}{{"rampURL", catalog}, {"rampURL", exchange}, {"ClientConfig.URL", client}, {"RPCConfig.URL", rpc}} {
 				if private {
 					assert.NoError(t, got.err)
 				} else {
 					assertFields(t, got.err, got.path+" must be https, unless the host is on a private network")
 				}
 			}
+			_, err := ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(t), InsecureHTTP: true})
+			assert.NoError(t, err)
+			_, err = ramp.NewRPC(ramp.RPCConfig{URL: address, InsecureHTTP: true})
+			assert.NoError(t, err)
 		})
 	}
 }

@@ -28,7 +28,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer service.Close()
-	client, err := ramp.NewClient(service.URL(), key, ramp.WithHTTPClient(service.Client()))
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func ExampleService_SetHandler() {
 	_, err = service.Assets(ctx, session)
 	fmt.Println(err)
 
-	chain, _ := ramp.NewRPC(service.RPCURL(ramp.Testnet), ramp.WithHTTPClient(service.Client()))
+	chain, _ := ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), HTTPClient: service.Client()})
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: newShop(), Key: key, Signer: signer, Chain: chain})
 	if err != nil {
 		log.Fatal(err)
@@ -141,7 +141,7 @@ func exampleService() (*ramptest.Service, func(...ramptest.Fault) *ramptest.Orde
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	handler, _ := ramp.NewHandler(ramp.HandlerConfig{Game: newShop(), Key: key, Signer: signer})
 	service, _ := ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Handler: handler})
-	client, _ := ramp.NewClient(service.URL(), key, ramp.WithHTTPClient(service.Client()))
+	client, _ := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()})
 	return service, func(faults ...ramptest.Fault) *ramptest.Order {
 		started, err := client.Initialize(ctx, request())
 		if err != nil {

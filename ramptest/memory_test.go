@@ -134,7 +134,7 @@ func newCounterOf(t testing.TB, game ramp.Game, options ...func(*ramptest.Config
 		o(&config)
 	}
 	c.service = ramptest.Start(t, config)
-	c.client, err = ramp.NewClient(c.service.URL(), c.key, ramp.WithHTTPClient(c.service.Client()), ramp.WithRetries(0))
+	c.client, err = ramp.NewClient(ramp.ClientConfig{URL: c.service.URL(), Key: c.key, HTTPClient: c.service.Client(), Retries: -1})
 	require.NoError(t, err)
 	return c
 }

@@ -113,7 +113,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		server.frontend, apiURL = cmp.Or(server.frontend, emulator.URL()), emulator.URL()
 	}
 	if apiURL != "" {
-		if server.client, err = ramp.NewClient(apiURL, key, ramp.WithLogger(log)); err != nil {
+		if server.client, err = ramp.NewClient(ramp.ClientConfig{URL: apiURL, Key: key, Logger: log}); err != nil {
 			return err
 		}
 	}

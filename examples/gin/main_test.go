@@ -44,7 +44,7 @@ func TestGinAnswersAllThreeCalls(t *testing.T) {
 	server := httptest.NewServer(routes(handler))
 	defer server.Close()
 	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: server.URL})
-	client, err := ramp.NewClient(service.URL(), key)
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key})
 	if err != nil {
 		t.Fatal(err)
 	}

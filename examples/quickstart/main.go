@@ -128,7 +128,7 @@ func main() {
 	// The token ramp. In production it is the service, and this is its address.
 	service := must(ramptest.New(ramptest.Config{
 		Key: key, Validator: signer.Address(), Game: server.URL, ProjectID: "quickstart"}))
-	client := must(ramp.NewClient(service.URL(), key))
+	client := must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key}))
 
 	table := "step                     before   validated  result   again    again\n"
 	for _, step := range []struct {
