@@ -64,7 +64,7 @@ func ExampleNewSQLGame() {
 		key    ramp.HMACKey // as for any game
 		signer *ramp.Signer
 	)
-	game, err := ramp.NewSQLGame(db, ramp.PostgreSQL, &SQLStudio{db})
+	game, err := ramp.NewSQLGame(ramp.SQLGameConfig{DB: db, Dialect: ramp.PostgreSQL, Studio: &SQLStudio{db}})
 	if err != nil {
 		log.Fatal(err)
 	}

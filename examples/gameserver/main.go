@@ -76,17 +76,15 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}
 
 	game := newGame(db, dialect)
-	onOrders := []ramp.SQLGameOption{ramp.WithConflictHook(
-		func(ctx context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
+	exact, err := ramp.NewSQLGame(ramp.SQLGameConfig{
+		DB: db, Dialect: dialect, Studio: game, ProjectID: *project,
+		OnConflict: func(ctx context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
 			// Here a person is called. A log that someone reads is the least.
 			log.ErrorContext(ctx, "a result contradicts its order: look at the chain",
 				"uuid", r.UUID, "state", conflict.Order.State, "differs", conflict.Field, "tx_hash", r.TxHash)
 			return nil
-		})}
-	if *project != "" {
-		onOrders = append(onOrders, ramp.WithProject(*project))
-	}
-	exact, err := ramp.NewSQLGame(db, dialect, game, onOrders...)
+		},
+	})
 	if err != nil {
 		return err
 	}
