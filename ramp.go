@@ -13,8 +13,8 @@
 //  5. The chain does its part.
 //  6. The service tells you how it ended, at least once: [Game.Result]. A failed
 //     mint gives the assets back, a successful burn grants them: [Effect].
-//  7. Your server may ask the chain whether that is true: [RPC], which a Handler
-//     asks by itself if its config has one.
+//  7. Your server may ask the chain whether that is true: [RPC.Confirm], which a
+//     Handler calls by itself if [HandlerConfig] has a Chain.
 //
 // # The integration
 //

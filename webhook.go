@@ -101,11 +101,11 @@ type HandlerConfig struct {
 	// transaction on a testnet could pay.
 	Chain *RPC
 
-	// Confirmations is how many blocks Chain must have from the block of the
-	// transaction on. The default is 1, which is that block alone. The service
-	// first delivers again after 5 minutes (interface 8), so ask for no more
+	// Confirmations is how many confirmations Chain waits for, counting the
+	// block of the transaction itself. The default is 1. The service first
+	// delivers again after 5 minutes (interface 8), so ask for no more
 	// confirmations than the chain makes blocks in 5 seconds, or accept the
-	// delay. It is an error without Chain.
+	// delay. It must be 0 without Chain.
 	Confirmations uint64
 
 	// DeclineStatus is the HTTP status of an order that the game declines with
