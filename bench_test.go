@@ -21,7 +21,7 @@ import (
 // write by hand: it reads, verifies, decodes and signs, and checks nothing else.
 // Read the times of one run as a ratio.
 func BenchmarkHandler(b *testing.B) {
-	handler, err := ramp.NewHandler(playerGame{}, testKey(b), testSigner(b))
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: playerGame{}, Key: testKey(b), Signer: testSigner(b)})
 	require.NoError(b, err)
 	validate, result := validateCall().bytes(), resultCall().bytes()
 	for name, run := range map[string]struct {

@@ -107,8 +107,8 @@ func (r *RPC) Receipt(ctx context.Context, hash common.Hash) (*Receipt, error) {
 
 // SendRawTransaction submits a signed transaction and returns its hash as the
 // node has it: eth_sendRawTransaction (interface 4.4). It is sent once, see
-// [WithResend]. After an error other than an [*RPCError] nobody knows whether it
-// arrived: ask for [RPC.Transaction].
+// [RPCConfig].Resend. After an error other than an [*RPCError] nobody knows
+// whether it arrived: ask for [RPC.Transaction].
 func (r *RPC) SendRawTransaction(ctx context.Context, raw []byte) (common.Hash, error) {
 	const method = "eth_sendRawTransaction"
 	var hash common.Hash

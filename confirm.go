@@ -152,36 +152,15 @@ func (r *RPC) Confirm(ctx context.Context, result *Result, confirmations uint64)
 	return chain, nil
 }
 
-// confirmationWait bounds how long one delivery waits for the chain. Who
-// delivers does not wait for ever, and comes again.
+// confirmationWait bounds how long one delivery waits for the chain, because the
+// service does not wait forever, and delivers again.
 const confirmationWait = 5 * time.Second
 
-// WithConfirmation has every result confirmed by the chain, see [RPC.Confirm],
-// before [Game.Result] sees it, with the chain's receipt in place of the
-// service's: an HMAC key in the wrong hands can then not make up a transaction.
-// It takes 5 seconds at most. A result that the chain does not
-// confirm, be it away, behind or of another opinion, is answered with HTTP 500,
-// so that the service delivers it again, and Game.Result is not called. The
-// cause is in the log; one that stays the same is for a person to look at.
-//
-// The first repetition comes after 5 minutes (interface 8), so ask for no more
-// confirmations than the chain makes blocks in 5 seconds, or accept the delay.
-//
-// A result names no network (interface 6). Give each network a handler, a path
-// and a project of its own: if one asked several chains, a transaction of a
-// testnet could pay.
-func WithConfirmation(r *RPC, confirmations uint64) HandlerOption {
-	return handlerOption(func(h *Handler) error {
-		if r == nil {
-			return errors.New("ramp: WithConfirmation: the RPC is nil")
-		}
-		h.confirm = func(ctx context.Context, result *Result) (*Receipt, error) {
-			ctx, cancel := context.WithTimeout(ctx, confirmationWait)
-			defer cancel()
-			return r.Confirm(ctx, result, confirmations)
-		}
-		return nil
-	})
+// confirm asks the chain of the handler whether a result tells the truth.
+func (h *Handler) confirm(ctx context.Context, result *Result) (*Receipt, error) {
+	ctx, cancel := context.WithTimeout(ctx, confirmationWait)
+	defer cancel()
+	return h.config.Chain.Confirm(ctx, result, h.config.Confirmations)
 }
 
 // compare returns the first contradiction between a result and the chain, nil if

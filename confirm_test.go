@@ -81,10 +81,13 @@ func (c *chain) RoundTrip(r *http.Request) (*http.Response, error) {
 	return recorder.Result(), nil
 }
 
-func (c *chain) client(t *testing.T, options ...ramp.RPCOption) *ramp.RPC {
+func (c *chain) client(t *testing.T) *ramp.RPC { return c.clientEvery(t, 0) }
+
+// clientEvery is a client that looks at the chain at an interval.
+func (c *chain) clientEvery(t *testing.T, interval time.Duration) *ramp.RPC {
 	t.Helper()
-	client, err := ramp.NewRPC("https://node.example.com",
-		append([]ramp.RPCOption{ramp.WithHTTPClient(&http.Client{Transport: c})}, options...)...)
+	client, err := ramp.NewRPC(ramp.RPCConfig{
+		URL: "https://node.example.com", HTTPClient: &http.Client{Transport: c}, PollInterval: interval})
 	require.NoError(t, err)
 	return client
 }
@@ -121,7 +124,7 @@ func TestWaitReceiptWaitsForConfirmations(t *testing.T) {
 			c.after(time.Duration(i+1)*time.Minute, func() { c.head++ })
 		}
 		start := time.Now()
-		_, err := c.client(t, ramp.WithPollInterval(time.Minute+time.Second)).WaitReceipt(t.Context(), common.MaxHash, 3)
+		_, err := c.clientEvery(t, time.Minute+time.Second).WaitReceipt(t.Context(), common.MaxHash, 3)
 		require.NoError(t, err)
 		assert.EqualValues(t, 12, c.head, "block 10 and two on top")
 		assert.Equal(t, 3*(time.Minute+time.Second), time.Since(start))
@@ -409,7 +412,7 @@ func TestOnlyAConfirmedResultReachesTheGame(t *testing.T) {
 				c := &chain{receipt: string(onChain().bytes()), head: 11, block: map[uint64]string{10: blockA}}
 				test.change(c)
 				game := &recorder{}
-				handler, err := ramp.NewHandler(game, testKey(t), testSigner(t), ramp.WithConfirmation(c.client(t), 2))
+				handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: testKey(t), Signer: testSigner(t), Chain: c.client(t), Confirmations: 2})
 				require.NoError(t, err)
 				body := told().bytes()
 				start := time.Now()
@@ -432,12 +435,9 @@ func TestOnlyAConfirmedResultReachesTheGame(t *testing.T) {
 
 func TestAForgedResultDoesNotEvenReachTheChain(t *testing.T) {
 	c := &chain{receipt: string(onChain().bytes())}
-	handler, err := ramp.NewHandler(&recorder{}, testKey(t), testSigner(t), ramp.WithConfirmation(c.client(t), 1))
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), Chain: c.client(t)})
 	require.NoError(t, err)
 	reply := handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {strings.Repeat("0", 64)}}, told().bytes())
 	assert.Equal(t, http.StatusUnauthorized, reply.Status)
 	assert.Empty(t, c.asked)
-
-	_, err = ramp.NewHandler(&recorder{}, testKey(t), testSigner(t), ramp.WithConfirmation(nil, 1))
-	assert.ErrorContains(t, err, "the RPC is nil")
 }

@@ -58,8 +58,8 @@ var (
 	ErrSignature = errors.New("signature is not valid")
 )
 
-// InvalidError lists every field that is wrong in a message, each by its path.
-// It holds no value of the message, only what is wrong with it.
+// InvalidError lists every field that is wrong in a message or a config, each by
+// its path. It holds no value of them, only what is wrong with it.
 type InvalidError struct {
 	Fields []FieldError
 }
@@ -67,11 +67,26 @@ type InvalidError struct {
 // FieldError is one wrong field of an [InvalidError].
 type FieldError struct {
 	// Path is the field as the interface writes it, with the index of an
-	// element where it is known: "intent.materials[1].icon_url".
+	// element where it is known: "intent.materials[1].icon_url". A field of a
+	// config is named as in Go: "HandlerConfig.Game".
 	Path string
 
 	// Problem completes the sentence that Path begins: "is required".
 	Problem string
+
+	sentinel error // for errors.Is, or nil
+}
+
+// Unwrap returns the sentinels of the fields: [ErrHMACKey] and [ErrValidatorKey]
+// for the keys of a config.
+func (e *InvalidError) Unwrap() []error {
+	var sentinels []error
+	for _, f := range e.Fields {
+		if f.sentinel != nil {
+			sentinels = append(sentinels, f.sentinel)
+		}
+	}
+	return sentinels
 }
 
 // Error names the first twenty fields, so that a body of thousands of wrong ones
@@ -138,6 +153,13 @@ func (p *problems) requireText(text, path string) {
 	}
 }
 
+// requireKey requires a key of a config, and has errors.Is find sentinel.
+func (p *problems) requireKey(ok bool, path string, sentinel error) {
+	if !ok {
+		*p = append(*p, FieldError{Path: path, Problem: "is required", sentinel: sentinel})
+	}
+}
+
 func (p *problems) requireNonZero(ok bool, path string) {
 	if !ok {
 		p.add(path, "is required and must not be zero")
@@ -186,8 +208,8 @@ func invalid(path, format string, args ...any) error {
 }
 
 // Code is an errorCode of the envelope that answers the service (interface
-// 7.2). The interface does not show the set of values, so these are ours; give
-// [WithCodes] a table to send others. A wrong field of a body is answered with
+// 7.2). The interface does not say which values there are, so these are ours; set
+// [HandlerConfig].TranslateCode to send others. A wrong field of a body is answered with
 // INVALID_ and the path of the field in capitals, such as INVALID_DIGEST or
 // INVALID_INTENT_FROM_AMOUNT, and a body that is no JSON object with
 // INVALID_BODY. A code of your own comes from [Reject].
@@ -203,7 +225,7 @@ const (
 	CodeTokenMissing     Code = "ACCESS_TOKEN_MISSING" // 401: no bearer token
 	CodeNotFound         Code = "NOT_FOUND"            // 404: no such path, from [Handler.ServeHTTP]
 	CodeMethodNotAllowed Code = "METHOD_NOT_ALLOWED"   // 405: not GET for assets, not POST for the others
-	CodeBodyTooLarge     Code = "BODY_TOO_LARGE"       // 413: above the limit, see [WithMaxBody]
+	CodeBodyTooLarge     Code = "BODY_TOO_LARGE"       // 413: above the limit, see [HandlerConfig].MaxBody
 	CodePermanent        Code = "REFUSED"              // 400: the game called the failure [Permanent]
 	CodeInternal         Code = "INTERNAL_ERROR"       // 500: ours to blame; the cause is in the log
 )
@@ -220,7 +242,7 @@ func (c Code) MarshalJSON() ([]byte, error) {
 // and the cause, which only the log sees.
 type Refusal struct {
 	// Status is the HTTP status. Zero stands for the status of a declined
-	// order, which [WithDeclineStatus] sets.
+	// order, which [HandlerConfig].DeclineStatus sets.
 	Status int
 
 	// Code is the errorCode of the envelope.
@@ -242,8 +264,9 @@ func (r *Refusal) Unwrap() error { return r.Err }
 
 // Reject is how a [Game] says no: the service is answered with success false
 // and code as its errorCode. From [Game.Authenticate] the HTTP status is 401,
-// from [Game.Assets] and [Game.Validate] it is that of [WithDeclineStatus]. A
-// [Game.Result] has nothing to decline: there, it counts as any other error.
+// from [Game.Assets] and [Game.Validate] it is the DeclineStatus of
+// [HandlerConfig]. A [Game.Result] has nothing to decline: there, it counts as
+// any other error.
 //
 // The interface does not show the set of codes (7.2). The service's public
 // guide uses INVALID_USER, INVALID_BALANCE and INVALID_MESSAGE.

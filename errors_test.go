@@ -41,7 +41,7 @@ func TestFailuresCarryTheirSentinel(t *testing.T) {
 		"verifying with no key":        {HMACKey{}.Verify(nil, "00"), ErrHMACKey},
 		"verifying no signature":       {key.Verify(nil, ""), ErrHMACMissing},
 		"verifying a wrong signature":  {key.Verify(nil, "00"), ErrHMACInvalid},
-		"a client without a key":       {failure(NewClient("https://ramp.example", HMACKey{})), ErrHMACKey},
+		"a client without a key":       {failure(NewClient(ClientConfig{URL: "https://ramp.example", Key: HMACKey{}})), ErrHMACKey},
 		"a validator key of nothing":   {failure(NewKeySigner("")), ErrValidatorKey},
 		"a validator key of nil":       {failure(NewECDSASigner(nil)), ErrValidatorKey},
 		"a crypto.Signer of nil":       {failure(NewCryptoSigner(nil)), ErrValidatorKey},
@@ -73,7 +73,7 @@ func TestErrorFamiliesAreFoundByAs(t *testing.T) {
 	require.ErrorAs(t, wrap(err), &wrong)
 	_, err = CatalogURL("", CatalogParams{})
 	require.ErrorAs(t, wrap(err), &wrong)
-	_, err = NewClient("", HMACKey{})
+	_, err = NewClient(ClientConfig{URL: "", Key: HMACKey{}})
 	require.ErrorAs(t, wrap(err), &wrong)
 
 	var failure *APIError

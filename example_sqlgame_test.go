@@ -64,11 +64,11 @@ func ExampleNewSQLGame() {
 		key    ramp.HMACKey // as for any game
 		signer *ramp.Signer
 	)
-	game, err := ramp.NewSQLGame(db, ramp.PostgreSQL, &SQLStudio{db})
+	game, err := ramp.NewSQLGame(ramp.SQLGameConfig{DB: db, Dialect: ramp.PostgreSQL, Studio: &SQLStudio{db}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	handler, err := ramp.NewHandler(game, key, signer)
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer})
 	if err != nil {
 		log.Fatal(err)
 	}

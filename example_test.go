@@ -85,7 +85,7 @@ func ExampleExchangeURL() {
 	}
 	// Output:
 	// https://ramp.example.com/v1/exchange?uuid=7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10&accessToken=token&sessionId=session-1&network=mainnet <nil>
-	// rampURL must be https, unless the host is this machine
+	// rampURL must be https, unless the host is on a private network
 	// uuid is required
 	// accessToken is required
 	// sessionId is required
@@ -98,7 +98,7 @@ func ExampleClient_Initialize() {
 	}))
 	defer service.Close()
 	key, _ := ramp.TextKey("key from the console")
-	client, err := ramp.NewClient(service.URL, key)
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL, Key: key})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -234,15 +234,18 @@ func ExampleParseSession() {
 	// ramp: X-Dapp-Authorization with a bearer token is missing
 }
 
-func ExampleWithCodes() {
+func ExampleHandlerConfig_translateCode() {
 	key, _ := ramp.TextKey("key from the console")
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	handler, err := ramp.NewHandler(&game{}, key, signer, ramp.WithCodes(func(c ramp.Code) ramp.Code {
-		if strings.HasPrefix(string(c), "HMAC_") {
-			return "INVALID_MESSAGE"
-		}
-		return c
-	}))
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{
+		Game: &game{}, Key: key, Signer: signer,
+		TranslateCode: func(c ramp.Code) ramp.Code {
+			if strings.HasPrefix(string(c), "HMAC_") {
+				return "INVALID_MESSAGE"
+			}
+			return c
+		},
+	})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -266,7 +269,7 @@ func ExamplePermanent() {
 func ExampleNewHandler() {
 	key, _ := ramp.TextKey("key from the console")
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	handler, err := ramp.NewHandler(&game{gold: 1000}, key, signer, ramp.WithProject("project-1"))
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &game{gold: 1000}, Key: key, Signer: signer, ProjectID: "project-1"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -315,7 +318,7 @@ func (g *game) Result(context.Context, ramp.Session, *ramp.Result) error { retur
 func ExampleHandler_AnswerValidate() {
 	key, _ := ramp.TextKey("key from the console")
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	handler, _ := ramp.NewHandler(&game{}, key, signer)
+	handler, _ := ramp.NewHandler(ramp.HandlerConfig{Game: &game{}, Key: key, Signer: signer})
 
 	header := http.Header{"x-hmac-signature": {strings.Repeat("00", 32)}}
 	reply := handler.AnswerValidate(context.Background(), header, []byte("{}"))

@@ -229,8 +229,8 @@ func initializeAgainst(t *testing.T, request ramp.InitializeRequest, status int,
 		_, _ = w.Write(answer)
 	}))
 	defer service.Close()
-	client, err := ramp.NewClient(service.URL, vectorTextKey(t), ramp.WithRetries(0),
-		ramp.WithClock(func() time.Time { return time.Unix(1763693459, 0) }))
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL, Key: vectorTextKey(t), Retries: -1,
+		Now: func() time.Time { return time.Unix(1763693459, 0) }})
 	require.NoError(t, err)
 	return client.Initialize(context.Background(), request)
 }

@@ -38,23 +38,65 @@ type Client struct {
 	transport *transport
 }
 
-// NewClient returns a client for the service at apiURL, the {ramp_api_url} of
-// the interface: an absolute https URL with or without a path, or http on a
-// loopback host. Calls are signed with key, of [TextKey] or [Base64URLKey].
-func NewClient(apiURL string, key HMACKey, options ...ClientOption) (*Client, error) {
+// ClientConfig configures a [Client]. URL and Key are required. The zero value
+// of every other field stands for its default.
+type ClientConfig struct {
+	// URL is the address of the service's API, the {ramp_api_url} of the
+	// interface: an absolute https URL with or without a path. http is accepted
+	// for a host on a private network, as in [RPCConfig]. Required.
+	URL string
+
+	// Key is the HMAC key of the console, from [TextKey] or [Base64URLKey].
+	// Calls are signed with it (interface 5.2). Required.
+	Key HMACKey
+
+	// HTTPClient supplies the transport, the cookies and the timeout. It is
+	// copied and never changed. Redirects are not followed, because a signed
+	// call must not reach an address that nobody configured. The default is a
+	// client of its own on [http.DefaultTransport].
+	HTTPClient *http.Client
+
+	// Timeout bounds each attempt, from the connection to the last byte of the
+	// answer. The default is 10 seconds. The context of a call bounds all of
+	// its attempts together.
+	Timeout time.Duration
+
+	// Retries is how often a call is repeated after a failure that may be
+	// temporary: the connection failed, or the answer was HTTP 429, 502, 503 or
+	// 504 without the interface's envelope. The default is 2; -1 means none.
+	//
+	// The first delay is 0.2 seconds and each further one is twice as long, up
+	// to 5 seconds, with jitter. A longer Retry-After is obeyed; if that is more
+	// than 30 seconds, or the context ends before the delay does, the call fails
+	// at once.
+	Retries int
+
+	// InsecureHTTP accepts an http URL for any host. Whoever is on the way can
+	// then read and change what is sent and answered. Off by default.
+	InsecureHTTP bool
+
+	// Logger gets one record for each call: the endpoint, the duration, and
+	// the cause of a failure; and one for each retry. No record holds a key, a
+	// signature or a body. By default nothing is logged.
+	Logger *slog.Logger
+
+	// Now is the clock that [Initialization].ExpiresAt, durations and the dates
+	// of Retry-After are counted from. The default is [time.Now].
+	Now func() time.Time
+}
+
+// NewClient returns a client for the service at c.URL. The error is an
+// [*InvalidError] that lists every field of c that is missing or wrong;
+// [errors.Is] finds [ErrHMACKey] if the key is missing.
+func NewClient(c ClientConfig) (*Client, error) {
 	var p problems
-	base := checkBase(&p, "apiURL", apiURL)
+	base := checkBase(&p, "ClientConfig.URL", c.URL, c.InsecureHTTP)
+	p.requireKey(!c.Key.IsZero(), "ClientConfig.Key", ErrHMACKey)
+	t := newTransport(&p, "ClientConfig", transportConfig{c.HTTPClient, c.Timeout, c.Retries, c.Logger, c.Now})
 	if err := p.err(); err != nil {
 		return nil, err
 	}
-	if key.IsZero() {
-		return nil, fmt.Errorf("ramp: %w: it is the zero value", ErrHMACKey)
-	}
-	t, err := newTransport(options)
-	if err != nil {
-		return nil, err
-	}
-	return &Client{address: base + initializePath, key: key, transport: t}, nil
+	return &Client{address: base + initializePath, key: c.Key, transport: t}, nil
 }
 
 // Initialization is the answer to [Client.Initialize].
@@ -73,8 +115,9 @@ type Initialization struct {
 // A request with wrong fields is not sent; the error is an [*InvalidError] that
 // lists them all. An answer other than success is an [*APIError], on which
 // [errors.Is] finds [ErrHMACMissing], [ErrHMACInvalid], [ErrRampNotFound] and
-// [ErrRampNotExists]. What is repeated, and how, is said at [WithRetries]; a
-// failure that the service itself reports never is.
+// [ErrRampNotExists]. See
+// [ClientConfig].Retries for what is retried. Failures that the service reports
+// never are.
 func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*Initialization, error) {
 	request.Intent.fill()
 	if err := request.check(); err != nil {

@@ -71,11 +71,17 @@ func (a *answering) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, a.body)
 }
 
-func newClient(t *testing.T, service http.Handler, options ...ramp.ClientOption) *ramp.Client {
+func newClient(t *testing.T, service http.Handler) *ramp.Client {
+	return newClientWith(t, service, ramp.ClientConfig{})
+}
+
+// newClientWith is newClient with what a test sets beside the required fields.
+func newClientWith(t *testing.T, service http.Handler, c ramp.ClientConfig) *ramp.Client {
 	t.Helper()
 	server := httptest.NewServer(service)
 	t.Cleanup(server.Close)
-	client, err := ramp.NewClient(server.URL, testKey(t), options...)
+	c.URL, c.Key = server.URL, testKey(t)
+	client, err := ramp.NewClient(c)
 	require.NoError(t, err)
 	return client
 }
@@ -83,7 +89,7 @@ func newClient(t *testing.T, service http.Handler, options ...ramp.ClientOption)
 func TestInitializeSendsTheBytesThatItSigned(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	service := &answering{status: 200, body: okAnswer}
-	client := newClient(t, service, ramp.WithClock(func() time.Time { return now }), ramp.WithUserAgent("game/1"))
+	client := newClientWith(t, service, ramp.ClientConfig{Now: func() time.Time { return now }})
 
 	got, err := client.Initialize(t.Context(), testRequest())
 	require.NoError(t, err)
@@ -93,7 +99,7 @@ func TestInitializeSendsTheBytesThatItSigned(t *testing.T) {
 	assert.Equal(t, http.MethodPost, service.asked.Method)
 	assert.Equal(t, "/api/v2/initialize", service.asked.URL.Path)
 	assert.Equal(t, "application/json", service.asked.Header.Get("Content-Type"))
-	assert.Equal(t, "game/1", service.asked.Header.Get("User-Agent"))
+	assert.Equal(t, "ramp-go", service.asked.Header.Get("User-Agent"))
 	assert.Equal(t, testRequestBytes, string(service.bytes))
 	assert.NoError(t, testKey(t).Verify(service.bytes, service.asked.Header.Get("X-HMAC-SIGNATURE")))
 }
@@ -194,7 +200,7 @@ func TestInvalidMACSaysHowTheKeyWasReadAndWhatToTry(t *testing.T) {
 	} {
 		key, err := read(secret)
 		require.NoError(t, err)
-		client, err := ramp.NewClient(service.URL, key)
+		client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL, Key: key})
 		require.NoError(t, err)
 		_, err = client.Initialize(t.Context(), testRequest())
 		assert.ErrorContains(t, err, want)
@@ -323,11 +329,15 @@ func hang(r *http.Request) (*http.Response, error) {
 }
 
 // initialize calls against a script, in a bubble whose time passes by itself.
-func initialize(t *testing.T, ctx context.Context, s *script, options ...ramp.ClientOption) error {
+func initialize(t *testing.T, ctx context.Context, s *script) error {
+	return initializeWith(t, ctx, s, ramp.ClientConfig{})
+}
+
+func initializeWith(t *testing.T, ctx context.Context, s *script, c ramp.ClientConfig) error {
 	t.Helper()
 	s.start = time.Now()
-	client, err := ramp.NewClient("https://api.example.com", testKey(t),
-		append([]ramp.ClientOption{ramp.WithHTTPClient(&http.Client{Transport: s})}, options...)...)
+	c.URL, c.Key, c.HTTPClient = "https://api.example.com", testKey(t), &http.Client{Transport: s}
+	client, err := ramp.NewClient(c)
 	require.NoError(t, err)
 	_, err = client.Initialize(ctx, testRequest())
 	return err
@@ -338,11 +348,11 @@ func TestAFailureThatMayPassIsTriedAgain(t *testing.T) {
 	ok := status(200, nil, okAnswer)
 	busy := status(503, nil, "busy")
 	for name, test := range map[string]struct {
-		steps   steps
-		options []ramp.ClientOption
-		sent    int
-		fails   bool
-		waits   [][2]time.Duration // between attempts, at least and at most
+		steps  steps
+		config ramp.ClientConfig
+		sent   int
+		fails  bool
+		waits  [][2]time.Duration // between attempts, at least and at most
 	}{
 		"a dropped connection":  {steps: steps{disconnect, ok}, sent: 2, waits: [][2]time.Duration{{100 * time.Millisecond, 200 * time.Millisecond}}},
 		"503":                   {steps: steps{busy, ok}, sent: 2},
@@ -352,7 +362,7 @@ func TestAFailureThatMayPassIsTriedAgain(t *testing.T) {
 		"500 is not among them": {steps: steps{status(500, nil, "oops"), ok}, sent: 1, fails: true},
 		"404 is not among them": {steps: steps{status(404, nil, ""), ok}, sent: 1, fails: true},
 		"twice by default":      {steps: steps{busy}, sent: 3, fails: true},
-		"never when told":       {steps: steps{busy}, options: []ramp.ClientOption{ramp.WithRetries(0)}, sent: 1, fails: true},
+		"never when told":       {steps: steps{busy}, config: ramp.ClientConfig{Retries: -1}, sent: 1, fails: true},
 		"Retry-After in seconds": {steps: steps{status(429, map[string]string{"Retry-After": "7"}, ""), ok}, sent: 2,
 			waits: [][2]time.Duration{{7 * time.Second, 7 * time.Second}}},
 		"Retry-After as a date": {steps: steps{status(503, map[string]string{"Retry-After": "Sat, 01 Jan 2000 00:00:09 GMT"}, ""), ok}, sent: 2,
@@ -360,11 +370,11 @@ func TestAFailureThatMayPassIsTriedAgain(t *testing.T) {
 		"Retry-After that makes no sense": {steps: steps{status(503, map[string]string{"Retry-After": "soon"}, ""), ok}, sent: 2,
 			waits: [][2]time.Duration{{100 * time.Millisecond, 200 * time.Millisecond}}},
 		"Retry-After beyond patience": {steps: steps{status(429, map[string]string{"Retry-After": "31"}, ""), ok}, sent: 1, fails: true},
-		"an attempt that hangs": {steps: steps{hang, ok}, options: []ramp.ClientOption{ramp.WithTimeout(3 * time.Second)}, sent: 2,
+		"an attempt that hangs": {steps: steps{hang, ok}, config: ramp.ClientConfig{Timeout: 3 * time.Second}, sent: 2,
 			waits: [][2]time.Duration{{3100 * time.Millisecond, 3200 * time.Millisecond}}},
 		"ten seconds for an attempt by default": {steps: steps{hang, ok}, sent: 2,
 			waits: [][2]time.Duration{{10100 * time.Millisecond, 10200 * time.Millisecond}}},
-		"longer each time, up to five seconds": {steps: steps{busy}, options: []ramp.ClientOption{ramp.WithRetries(12)}, sent: 13, fails: true,
+		"longer each time, up to five seconds": {steps: steps{busy}, config: ramp.ClientConfig{Retries: 12}, sent: 13, fails: true,
 			waits: [][2]time.Duration{
 				{100 * time.Millisecond, 200 * time.Millisecond}, {200 * time.Millisecond, 400 * time.Millisecond},
 				{400 * time.Millisecond, 800 * time.Millisecond}, {800 * time.Millisecond, 1600 * time.Millisecond},
@@ -377,7 +387,7 @@ func TestAFailureThatMayPassIsTriedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &script{steps: test.steps}
-				err := initialize(t, t.Context(), s, test.options...)
+				err := initializeWith(t, t.Context(), s, test.config)
 				assert.Equal(t, test.fails, err != nil, "%v", err)
 				assert.Len(t, s.sent, test.sent)
 				for i, body := range s.sent {
@@ -434,7 +444,7 @@ func TestACallIsValidFromTheAttemptThatSucceeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{start: time.Now(), steps: []func(*http.Request) (*http.Response, error){
 			status(429, map[string]string{"Retry-After": "20"}, ""), status(200, nil, okAnswer)}}
-		client, err := ramp.NewClient("https://api.example.com", testKey(t), ramp.WithHTTPClient(&http.Client{Transport: s}))
+		client, err := ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t), HTTPClient: &http.Client{Transport: s}})
 		require.NoError(t, err)
 		got, err := client.Initialize(t.Context(), testRequest())
 		require.NoError(t, err)
@@ -445,7 +455,7 @@ func TestACallIsValidFromTheAttemptThatSucceeded(t *testing.T) {
 func TestTheCallersHTTPClientIsNotChanged(t *testing.T) {
 	service := &answering{status: 302, header: map[string]string{"Location": "/elsewhere"}}
 	mine := &http.Client{Timeout: time.Minute}
-	_, err := newClient(t, service, ramp.WithHTTPClient(mine)).Initialize(t.Context(), testRequest())
+	_, err := newClientWith(t, service, ramp.ClientConfig{HTTPClient: mine}).Initialize(t.Context(), testRequest())
 	var failure *ramp.APIError
 	require.ErrorAs(t, err, &failure)
 	assert.Equal(t, 302, failure.Status)
@@ -457,34 +467,38 @@ func TestTheCallersHTTPClientIsNotChanged(t *testing.T) {
 func TestAClientThatCannotWorkIsNotMade(t *testing.T) {
 	for _, address := range []string{"", "api.example.com", "/api", "ftp://api.example.com", "http://api.example.com",
 		"https://user:secret@api.example.com", "https://api.example.com?key=secret", "https://api.example.com#x", "https://"} {
-		_, err := ramp.NewClient(address, testKey(t))
+		_, err := ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(t)})
 		var wrong *ramp.InvalidError
 		require.ErrorAs(t, err, &wrong, address)
-		assert.Equal(t, "apiURL", wrong.Fields[0].Path)
+		assert.Equal(t, "ClientConfig.URL", wrong.Fields[0].Path)
 		assert.NotContains(t, err.Error(), "secret")
 	}
-	_, err := ramp.NewClient("https://api.example.com", ramp.HMACKey{})
-	assert.ErrorIs(t, err, ramp.ErrHMACKey)
-	for name, option := range map[string]ramp.ClientOption{
-		"nil":               nil,
-		"no HTTP client":    ramp.WithHTTPClient(nil),
-		"no timeout":        ramp.WithTimeout(0),
-		"retries below 0":   ramp.WithRetries(-1),
-		"no logger":         ramp.WithLogger(nil),
-		"no clock":          ramp.WithClock(nil),
-		"a timeout below 0": ramp.WithTimeout(-time.Second),
+	for _, test := range []struct {
+		want   string
+		change func(*ramp.ClientConfig)
+	}{
+		{"ClientConfig.URL is required", func(c *ramp.ClientConfig) { c.URL = "" }},
+		{"ClientConfig.Key is required", func(c *ramp.ClientConfig) { c.Key = ramp.HMACKey{} }},
+		{"ClientConfig.Timeout must not be negative", func(c *ramp.ClientConfig) { c.Timeout = -time.Second }},
+		{"ClientConfig.Retries must not be below -1, which means none", func(c *ramp.ClientConfig) { c.Retries = -2 }},
 	} {
-		_, err := ramp.NewClient("https://api.example.com", testKey(t), option)
-		assert.Error(t, err, name)
+		config := ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t)}
+		test.change(&config)
+		client, err := ramp.NewClient(config)
+		assert.EqualError(t, err, "ramp: "+test.want)
+		assert.Nil(t, client)
 	}
+	_, err := ramp.NewClient(ramp.ClientConfig{Retries: -2})
+	assertFields(t, err, "ClientConfig.URL is required", "ClientConfig.Key is required", "ClientConfig.Retries")
+	assert.ErrorIs(t, err, ramp.ErrHMACKey)
 }
 
 func TestInitializeLogsWithoutSecrets(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewJSONHandler(&log, nil))
-	_, err := newClient(t, &answering{status: 200, body: okAnswer}, ramp.WithLogger(logger)).Initialize(t.Context(), testRequest())
+	_, err := newClientWith(t, &answering{status: 200, body: okAnswer}, ramp.ClientConfig{Logger: logger}).Initialize(t.Context(), testRequest())
 	require.NoError(t, err)
-	_, err = newClient(t, &answering{status: 500, body: "oops"}, ramp.WithLogger(logger)).Initialize(t.Context(), testRequest())
+	_, err = newClientWith(t, &answering{status: 500, body: "oops"}, ramp.ClientConfig{Logger: logger}).Initialize(t.Context(), testRequest())
 	require.Error(t, err)
 
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
@@ -518,8 +532,8 @@ func FuzzInitializeAnswer(f *testing.F) {
 		s := &script{steps: []func(*http.Request) (*http.Response, error){func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
 		}}}
-		client, err := ramp.NewClient("https://api.example.com", key,
-			ramp.WithHTTPClient(&http.Client{Transport: s}), ramp.WithRetries(0))
+		client, err := ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: key,
+			HTTPClient: &http.Client{Transport: s}, Retries: -1})
 		require.NoError(t, err)
 		got, err := client.Initialize(t.Context(), testRequest())
 		if err == nil {

@@ -45,22 +45,25 @@ func (noStudio) Assets(context.Context, ramp.Session) (*ramp.Player, error) { re
 func (noStudio) Apply(context.Context, *sql.Tx, ramp.Step) error            { return nil }
 
 func TestOrdersThatCannotWorkAreNotMade(t *testing.T) {
-	db := sql.OpenDB(nil)
 	_, err := ramp.NewOrders(0)
 	assert.ErrorContains(t, err, "dialect")
-	for want, build := range map[string]func() (*ramp.SQLGame, error){
-		"the database is nil":    func() (*ramp.SQLGame, error) { return ramp.NewSQLGame(nil, ramp.SQLite, noStudio{}) },
-		"the studio is nil":      func() (*ramp.SQLGame, error) { return ramp.NewSQLGame(db, ramp.SQLite, nil) },
-		"the dialect is unknown": func() (*ramp.SQLGame, error) { return ramp.NewSQLGame(db, 0, noStudio{}) },
-		"an option is nil":       func() (*ramp.SQLGame, error) { return ramp.NewSQLGame(db, ramp.SQLite, noStudio{}, nil) },
-		"the hook is nil": func() (*ramp.SQLGame, error) {
-			return ramp.NewSQLGame(db, ramp.SQLite, noStudio{}, ramp.WithConflictHook(nil))
-		},
+	for _, test := range []struct {
+		want   string
+		change func(*ramp.SQLGameConfig)
+	}{
+		{"SQLGameConfig.DB is required", func(c *ramp.SQLGameConfig) { c.DB = nil }},
+		{"SQLGameConfig.Dialect is required and must be PostgreSQL, MySQL or SQLite", func(c *ramp.SQLGameConfig) { c.Dialect = 0 }},
+		{"SQLGameConfig.Dialect is required and must be PostgreSQL, MySQL or SQLite", func(c *ramp.SQLGameConfig) { c.Dialect = 4 }},
+		{"SQLGameConfig.Studio is required", func(c *ramp.SQLGameConfig) { c.Studio = nil }},
 	} {
-		game, err := build()
-		assert.ErrorContains(t, err, want)
+		config := ramp.SQLGameConfig{DB: sql.OpenDB(nil), Dialect: ramp.SQLite, Studio: noStudio{}}
+		test.change(&config)
+		game, err := ramp.NewSQLGame(config)
+		assert.EqualError(t, err, "ramp: "+test.want)
 		assert.Nil(t, game)
 	}
+	_, err = ramp.NewSQLGame(ramp.SQLGameConfig{})
+	assertFields(t, err, "SQLGameConfig.DB", "SQLGameConfig.Dialect", "SQLGameConfig.Studio")
 }
 
 // What is wrong with a call is found before the transaction is touched: there

@@ -13,20 +13,24 @@
 //  5. The chain does its part.
 //  6. The service tells you how it ended, at least once: [Game.Result]. A failed
 //     mint gives the assets back, a successful burn grants them: [Effect].
-//  7. Your server may ask the chain whether that is true: [WithConfirmation],
-//     [RPC].
+//  7. Your server may ask the chain whether that is true: [RPC.Confirm], which a
+//     Handler calls by itself if [HandlerConfig] has a Chain.
 //
 // # The integration
 //
 //	key, err := ramp.TextKey(os.Getenv("RAMP_HMAC_KEY")) // or Base64URLKey
 //	signer, err := ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY"))
 //
-//	handler, err := ramp.NewHandler(game, key, signer)   // game is yours: four methods
-//	mux.HandleFunc("/api/assets", handler.Assets)        // the paths of your console
+//	handler, err := ramp.NewHandler(ramp.HandlerConfig{
+//		Game:   game, // yours: four methods
+//		Key:    key,
+//		Signer: signer,
+//	})
+//	mux.HandleFunc("/api/assets", handler.Assets) // the paths of your console
 //	mux.HandleFunc("/api/validate", handler.Validate)
 //	mux.HandleFunc("/api/result", handler.Result)
 //
-//	client, err := ramp.NewClient(apiURL, key)
+//	client, err := ramp.NewClient(ramp.ClientConfig{URL: apiURL, Key: key})
 //	started, err := client.Initialize(ctx, ramp.InitializeRequest{
 //		PlayerID: "player-1",
 //		Intent: ramp.InitializeIntent{
@@ -58,8 +62,7 @@
 // package reads no environment variable, starts no goroutine and has no state
 // of its own; what it makes is safe for concurrent use.
 //
-// What the interface leaves open is settable, and said at its place: how the
-// HMAC key is read ([TextKey], [Base64URLKey]), the errorCode values
-// ([WithCodes]), the status of a declined order ([WithDeclineStatus]) and the
-// size of bodies ([WithMaxBody]).
+// You set what the interface leaves open: how the HMAC key is read ([TextKey] or
+// [Base64URLKey]), and in [HandlerConfig] the errorCode values, the status of a
+// declined order and the size of bodies.
 package ramp

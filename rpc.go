@@ -1,14 +1,15 @@
 package ramp
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -23,10 +24,9 @@ import (
 // named after what they return; [RPC.Call] and [RPC.Batch] reach every other
 // method of the node.
 //
-// A read is repeated after a failure that may pass, see [WithRetries]: HTTP
-// 408, 425, 429 or 5xx, the JSON-RPC errors -32005 and 429, and a connection
-// that failed. What sends is not: nobody could say whether the first attempt
-// arrived; see [WithResend]. Redirects are not followed.
+// Reads are retried after a failure that may be temporary; see
+// [RPCConfig].Retries. Sends are not, because nobody could say whether the first
+// attempt arrived; see [RPCConfig].Resend. Redirects are not followed.
 //
 // Errors are an [*RPCError] where the node refused, an [*HTTPError] where the
 // answer was not that of a node, and [ErrNotFound] where the node knows no such
@@ -42,39 +42,109 @@ type RPC struct {
 	lastID    atomic.Uint64
 }
 
-// NewRPC returns a client for the node at rpcURL, the {rpc_mainnet_url} or
-// {rpc_testnet_url} of the interface. A user and password, a path and a query,
-// which may hold the key of a provider, are sent as they are and never shown.
-//
-// The URL must be https, as 5.4 of the interface advises for public networks.
-// http is accepted for a host of a private network: a loopback, private or
-// link-local address, a name without a dot, or one below .local or .internal.
-// [WithInsecureHTTP] accepts it for all.
-func NewRPC(rpcURL string, options ...RPCOption) (*RPC, error) {
-	t, err := newTransport(nil)
-	if err != nil {
-		return nil, err
+// The limits of an [RPC]: nodes and providers have some of their own, about as
+// large.
+const (
+	mostAnswerBytes = 32 << 20
+	mostBatchCalls  = 100 // in one request
+)
+
+// RPCConfig configures an [RPC]. URL is required. The zero value of every other
+// field stands for its default. URL and Header can hold credentials, so a config
+// prints and logs as scheme and host of its URL. Do not print it inside an
+// unexported field: fmt cannot call its methods there.
+type RPCConfig struct {
+	// URL is the address of the node, the {rpc_mainnet_url} or
+	// {rpc_testnet_url} of the interface. A user and password, a path and a
+	// query, which may hold the key of a provider, are sent as they are and
+	// never shown. Required.
+	//
+	// The URL must be https, as 5.4 of the interface advises for public
+	// networks. http is accepted for a host on a private network: a loopback,
+	// private or link-local address, a name without a dot, or one that ends in
+	// .localhost, .local or .internal. [ClientConfig], [CatalogURL] and
+	// [ExchangeURL] follow the same rule.
+	URL string
+
+	// Header is sent with every request, such as the API key of a provider. It
+	// is copied, and never shown. Idempotency-Key and X-Idempotency-Key are
+	// refused, because net/http would send a transaction twice. By default only
+	// Content-Type and a User-Agent of the package are sent.
+	Header http.Header
+
+	// HTTPClient supplies the transport, the cookies and the timeout. It is
+	// copied and never changed. Redirects are not followed. The default is a
+	// client of its own on [http.DefaultTransport].
+	HTTPClient *http.Client
+
+	// Timeout bounds each attempt, from the connection to the last byte of the
+	// answer. The default is 10 seconds. The context of a call bounds all of
+	// its attempts together.
+	Timeout time.Duration
+
+	// Retries is how often a read is repeated after a failure that may be
+	// temporary: the connection failed, or the answer was HTTP 408, 425, 429 or
+	// 5xx, or the JSON-RPC error -32005 or 429. The delays are those of
+	// [ClientConfig].Retries. The default is 2; -1 means none.
+	Retries int
+
+	// PollInterval is how long [RPC.WaitReceipt] and [RPC.Confirm] pause
+	// between two requests for the same. The default is 1 second.
+	PollInterval time.Duration
+
+	// Resend lets [RPC.SendRawTransaction] be retried as reads are. The bytes
+	// are signed, nonce included, so a chain executes them once however often
+	// they arrive. A refusal then counts only if the node does not have the
+	// transaction: "already known" is a success. Off by default.
+	Resend bool
+
+	// InsecureHTTP accepts an http URL for any host. Whoever is on the way can
+	// then forge what is read, such as the receipt that [RPC.Confirm] believes.
+	// Off by default.
+	InsecureHTTP bool
+
+	// Logger gets one record for each call: the method, the duration, and the
+	// cause of a failure; and one for each retry. A call that succeeded is
+	// logged at level Debug. No record holds a credential or the data of a
+	// call. By default nothing is logged.
+	Logger *slog.Logger
+}
+
+// String returns scheme and host of the URL.
+func (c RPCConfig) String() string {
+	u, problem := parseURL(c.URL, true)
+	if problem != "" {
+		return redacted
 	}
+	return u.Scheme + "://" + u.Host
+}
+
+// Format writes what String returns under every verb.
+func (c RPCConfig) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String()) }
+
+// MarshalText writes what String returns.
+func (c RPCConfig) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// LogValue logs what String returns.
+func (c RPCConfig) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// NewRPC returns a client for the node at c.URL. The error is an [*InvalidError]
+// that lists every field of c that is missing or wrong.
+func NewRPC(c RPCConfig) (*RPC, error) {
+	var p problems
 	r := &RPC{
-		transport: t,
-		endpoint:  &endpoint{header: http.Header{"Content-Type": {"application/json"}}},
-		limit:     32 << 20,
-		batch:     100,
-		poll:      time.Second,
+		endpoint:  newEndpoint(&p, c),
+		transport: newTransport(&p, "RPCConfig", transportConfig{c.HTTPClient, c.Timeout, c.Retries, c.Logger, time.Now}),
+		limit:     mostAnswerBytes,
+		batch:     mostBatchCalls,
+		poll:      cmp.Or(c.PollInterval, time.Second),
+		resend:    c.Resend,
 	}
-	for _, o := range options {
-		if o == nil {
-			return nil, errors.New("ramp: an option is nil")
-		}
-		if err := o.applyRPC(r); err != nil {
-			return nil, err
-		}
+	if c.PollInterval < 0 {
+		p.add("RPCConfig.PollInterval", "must not be negative")
 	}
-	if err := r.endpoint.set(rpcURL); err != nil {
+	if err := p.err(); err != nil {
 		return nil, err
-	}
-	if _, ok := r.endpoint.header["User-Agent"]; !ok {
-		r.endpoint.header.Set("User-Agent", t.userAgent) // once, not with every request
 	}
 	return r, nil
 }
@@ -82,124 +152,46 @@ func NewRPC(rpcURL string, options ...RPCOption) (*RPC, error) {
 // String returns scheme and host of the node.
 func (r *RPC) String() string { return r.endpoint.shown }
 
-// RPCOption sets something of an [RPC] that has a default. Every [ClientOption]
-// is one too.
-type RPCOption interface{ applyRPC(*RPC) error }
-
-type rpcOption func(*RPC) error
-
-func (o rpcOption) applyRPC(r *RPC) error { return o(r) }
-
-// WithHeader sends a header with every request, such as the API key of a
-// provider. It is never shown.
-func WithHeader(name, value string) RPCOption {
-	return rpcOption(func(r *RPC) error {
-		name := http.CanonicalHeaderKey(strings.TrimSpace(name))
-		switch name {
-		case "":
-			return errors.New("ramp: WithHeader: the name is empty")
-		case "Idempotency-Key", "X-Idempotency-Key":
-			// With it net/http itself repeats a request whose answer was lost.
-			return fmt.Errorf("ramp: WithHeader: %s would let a transaction be sent twice", name)
-		}
-		r.endpoint.header.Set(name, value)
-		return nil
-	})
-}
-
-// WithBasicAuth sends user and password with every request. They are never
-// shown. It is the same as having them in the URL, without the need to escape.
-func WithBasicAuth(user, password string) RPCOption {
-	return rpcOption(func(r *RPC) error {
-		r.endpoint.login(user, password)
-		return nil
-	})
-}
-
-// WithMaxAnswer sets how many bytes an answer may have, 32 MiB by default. A
-// larger one is an error, and is not read to its end.
-func WithMaxAnswer(bytes int64) RPCOption {
-	return rpcOption(func(r *RPC) error {
-		if bytes <= 0 {
-			return errors.New("ramp: WithMaxAnswer: the limit must be above 0")
-		}
-		r.limit = bytes
-		return nil
-	})
-}
-
-// WithBatchSize sets how many calls of a [RPC.Batch] go into one request, 100
-// by default; nodes and providers have limits of their own.
-func WithBatchSize(calls int) RPCOption {
-	return rpcOption(func(r *RPC) error {
-		if calls <= 0 {
-			return errors.New("ramp: WithBatchSize: the number must be above 0")
-		}
-		r.batch = calls
-		return nil
-	})
-}
-
-// WithPollInterval sets how long [RPC.WaitReceipt] and [RPC.Confirm] pause
-// between two looks at the chain, 1 second by default.
-func WithPollInterval(d time.Duration) RPCOption {
-	return rpcOption(func(r *RPC) error {
-		if d <= 0 {
-			return errors.New("ramp: WithPollInterval: the interval must be above 0")
-		}
-		r.poll = d
-		return nil
-	})
-}
-
-// WithResend lets [RPC.SendRawTransaction] be repeated as reads are. The bytes
-// are signed, nonce included, so a chain executes them once however often they
-// arrive. A refusal then counts only if the node does not have the transaction:
-// "already known" is a success.
-func WithResend() RPCOption {
-	return rpcOption(func(r *RPC) error {
-		r.resend = true
-		return nil
-	})
-}
-
-// WithInsecureHTTP accepts an http URL for any host. What is read over it, such
-// as the receipt that [RPC.Confirm] believes, can be forged on the way.
-func WithInsecureHTTP() RPCOption {
-	return rpcOption(func(r *RPC) error {
-		r.endpoint.insecure = true
-		return nil
-	})
-}
-
 // endpoint is where requests go, and what must not be seen of it.
 type endpoint struct {
-	address  string // without user and password, which are in header
-	shown    string // scheme and host
-	header   http.Header
-	insecure bool
-	secrets  []string // longest first
+	address string // without user and password, which are in header
+	shown   string // scheme and host
+	header  http.Header
+	secrets []string // longest first
 }
 
-func (e *endpoint) set(rpcURL string) error {
-	var p problems
-	u, err := url.Parse(rpcURL)
+// newEndpoint returns nil if the URL cannot be used.
+func newEndpoint(p *problems, c RPCConfig) *endpoint {
+	e := &endpoint{shown: c.String(), header: http.Header{}}
+	for name, values := range c.Header {
+		switch name := http.CanonicalHeaderKey(strings.TrimSpace(name)); name {
+		case "":
+			p.add("RPCConfig.Header", "must not have an empty name")
+		case "Idempotency-Key", "X-Idempotency-Key":
+			// With it net/http itself repeats a request whose answer was lost.
+			p.add("RPCConfig.Header", "must not have %s, which would let a transaction be sent twice", name)
+		default:
+			e.header[name] = append(e.header[name], values...)
+		}
+	}
+	u, problem := parseURL(c.URL, c.InsecureHTTP)
 	switch {
-	case err != nil, u.Host == "", u.Scheme != "https" && u.Scheme != "http":
-		p.add("rpcURL", "must be an absolute https URL")
-	case strings.Contains(rpcURL, "#"):
-		p.add("rpcURL", "must not have a fragment")
-	case u.Scheme == "http" && !e.insecure && !isPrivate(u.Hostname()):
-		p.add("rpcURL", "must be https, unless the host is on a private network (see WithInsecureHTTP)")
+	case problem != "":
+	case strings.Contains(c.URL, "#"):
+		problem = "must not have a fragment"
+	case u.User != nil && e.header["Authorization"] != nil:
+		problem = "must not have a user beside the Authorization of Header"
 	}
-	if err := p.err(); err != nil {
-		return err
+	if problem != "" {
+		p.add("RPCConfig.URL", "%s", problem)
+		return nil
 	}
-	e.shown = u.Scheme + "://" + u.Host
 	if u.User != nil {
+		user := u.User.Username()
 		password, _ := u.User.Password()
-		e.login(u.User.Username(), password)
+		e.hide(user, password)
 		e.hide(strings.Split(u.User.String(), ":")...)
+		e.header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
 		u.User = nil
 	}
 	e.address = u.String()
@@ -217,12 +209,13 @@ func (e *endpoint) set(rpcURL string) error {
 		}
 	}
 	slices.SortFunc(e.secrets, func(a, b string) int { return len(b) - len(a) })
-	return nil
-}
 
-func (e *endpoint) login(user, password string) {
-	e.hide(user, password)
-	e.header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
+	for name, value := range map[string]string{"Content-Type": "application/json", "User-Agent": userAgent} {
+		if e.header[name] == nil {
+			e.header.Set(name, value) // once, not with every request
+		}
+	}
+	return e
 }
 
 // hide adds what must not be seen. Shorter pieces, such as v2 or eth, are no
@@ -252,16 +245,6 @@ func (e *endpoint) redactError(err error) error {
 		return errors.New(clean)
 	}
 	return err
-}
-
-// isPrivate says whether a host can only be one of a private network.
-func isPrivate(host string) bool {
-	if ip := net.ParseIP(host); ip != nil {
-		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
-	}
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	return !strings.ContainsAny(host, ".:") ||
-		strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
 }
 
 // Call calls any method of the node with its parameters, and reads the result
@@ -514,10 +497,10 @@ type BatchCall struct {
 	Err    error // set by Batch: nil if the result was read
 }
 
-// Batch makes many calls in few requests, see [WithBatchSize], and sets the Err
-// of each. It returns an error when the node did not answer a request at all,
-// or answered it as a whole with an error; calls that were to follow are then
-// not sent, and have an Err that says so.
+// Batch makes many calls, up to 100 in one request, and sets the Err of each. It
+// returns an error when the node did not answer a request at all, or answered it
+// as a whole with an error; calls that were to follow are then not sent, and
+// have an Err that says so.
 //
 // Reads that were turned away because there were too many are repeated alone. A
 // request of reads only is repeated as [RPC.Call] is, and cut in halves when it

@@ -31,7 +31,7 @@ func ExampleNewRPC() {
 	node := exampleNode(`{"jsonrpc":"2.0","id":%d,"result":"0x458"}`, `{"jsonrpc":"2.0","id":%d,"result":"0x1b4"}`)
 	defer node.Close()
 
-	chain, err := ramp.NewRPC(node.URL + "/v3/the-key-of-a-provider")
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: node.URL + "/v3/the-key-of-a-provider"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func ExampleRPC_Balance() {
 	node := exampleNode(`{"jsonrpc":"2.0","id":%d,"result":"0x14d1120d7b160000"}`)
 	defer node.Close()
 
-	chain, err := ramp.NewRPC(node.URL)
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: node.URL})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func ExampleRPC_CallContract() {
 		`6e6f7420656e6f75676820676f6c640000000000000000000000000000000000"}}`)
 	defer node.Close()
 
-	chain, err := ramp.NewRPC(node.URL)
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: node.URL})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func ExampleRPC_WaitReceipt() {
 			`"feePayer":"0x000000000000000000000000000000000000fEe0","logs":[]}}`)
 	defer node.Close()
 
-	chain, err := ramp.NewRPC(node.URL, ramp.WithPollInterval(10*time.Millisecond))
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: node.URL, PollInterval: 10 * time.Millisecond})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func ExampleRPC_Call() {
 	node := exampleNode(`{"jsonrpc":"2.0","id":%d,"result":"0x174876e800"}`)
 	defer node.Close()
 
-	chain, err := ramp.NewRPC(node.URL)
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: node.URL})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func ExampleRPC_Batch() {
 	node := exampleNode(`[{"jsonrpc":"2.0","id":2,"result":null},{"jsonrpc":"2.0","id":%d,"result":"0x10"}]`)
 	defer node.Close()
 
-	chain, err := ramp.NewRPC(node.URL)
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: node.URL})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -80,10 +80,23 @@ func says(status int, body string, header ...string) func(http.ResponseWriter, *
 
 func result(json string) string { return `{"jsonrpc":"2.0","id":ID,"result":` + json + `}` }
 
-func (n *rpcNode) client(t testing.TB, options ...ramp.RPCOption) *ramp.RPC {
+func (n *rpcNode) client(t testing.TB) *ramp.RPC {
+	return n.clientWith(t, ramp.RPCConfig{Retries: -1})
+}
+
+// clientWith is a client of the node with what a test sets beside its URL.
+func (n *rpcNode) clientWith(t testing.TB, c ramp.RPCConfig) *ramp.RPC {
 	t.Helper()
-	client, err := ramp.NewRPC(n.URL, append([]ramp.RPCOption{ramp.WithRetries(0)}, options...)...)
+	c.URL = n.URL
+	client, err := ramp.NewRPC(c)
 	require.NoError(t, err)
+	return client
+}
+
+// clientWithin is a client of the node with lower limits.
+func (n *rpcNode) clientWithin(t testing.TB, answerBytes int64, batchCalls int) *ramp.RPC {
+	client := n.client(t)
+	client.SetLimits(answerBytes, batchCalls)
 	return client
 }
 
@@ -111,7 +124,7 @@ func TestEveryRequestHasAnIDOfItsOwn(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `{"id":%s,"result":"0x1"}`, request.ID)
 	}))
 	defer n.Close()
-	client, err := ramp.NewRPC(n.URL)
+	client, err := ramp.NewRPC(ramp.RPCConfig{URL: n.URL})
 	require.NoError(t, err)
 	var all sync.WaitGroup
 	for range 20 {
@@ -230,13 +243,13 @@ func TestAnAnswerAboveTheLimitIsNotReadToItsEnd(t *testing.T) {
 		}
 		return ""
 	})
-	_, err := n.client(t, ramp.WithMaxAnswer(10<<10)).BlockNumber(t.Context())
+	_, err := n.clientWithin(t, 10<<10, 100).BlockNumber(t.Context())
 	assert.ErrorContains(t, err, "too large: its limit is 10240 bytes")
 
 	fits := newNode(t, says(200, strings.Repeat(" ", 100)+`{"id":1,"result":"0x10"}`))
-	_, err = fits.client(t, ramp.WithMaxAnswer(124)).BlockNumber(t.Context())
+	_, err = fits.clientWithin(t, 124, 100).BlockNumber(t.Context())
 	assert.NoError(t, err)
-	_, err = fits.client(t, ramp.WithMaxAnswer(123)).BlockNumber(t.Context())
+	_, err = fits.clientWithin(t, 123, 100).BlockNumber(t.Context())
 	assert.ErrorContains(t, err, "too large")
 }
 
@@ -247,7 +260,7 @@ func TestASlowBodyMeetsTheTimeout(t *testing.T) {
 		<-r.Context().Done()
 		return ""
 	})
-	_, err := n.client(t, ramp.WithTimeout(50*time.Millisecond)).BlockNumber(t.Context())
+	_, err := n.clientWith(t, ramp.RPCConfig{Timeout: 50 * time.Millisecond, Retries: -1}).BlockNumber(t.Context())
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
@@ -256,11 +269,15 @@ type steps = []func(*http.Request) (*http.Response, error)
 
 // scripted is a client on a network in memory, in a bubble whose time passes by
 // itself.
-func scripted(t *testing.T, s *script, options ...ramp.RPCOption) *ramp.RPC {
+func scripted(t *testing.T, s *script) *ramp.RPC {
+	return scriptedWith(t, s, ramp.RPCConfig{})
+}
+
+func scriptedWith(t *testing.T, s *script, c ramp.RPCConfig) *ramp.RPC {
 	t.Helper()
 	s.start = time.Now()
-	client, err := ramp.NewRPC("https://node.example.com",
-		append([]ramp.RPCOption{ramp.WithHTTPClient(&http.Client{Transport: s})}, options...)...)
+	c.URL, c.HTTPClient = "https://node.example.com", &http.Client{Transport: s}
+	client, err := ramp.NewRPC(c)
 	require.NoError(t, err)
 	return client
 }
@@ -361,7 +378,7 @@ func TestASendIsNeverSentTwice(t *testing.T) {
 				}
 				panic(http.ErrAbortHandler) // hangs up
 			})
-			client := n.client(t, ramp.WithRetries(5))
+			client := n.clientWith(t, ramp.RPCConfig{Retries: 5})
 			_, err := client.BlockNumber(t.Context()) // so that a connection is kept that may be stale
 			require.NoError(t, err)
 			warm = false
@@ -379,7 +396,7 @@ func TestAReadIsRepeatedWhenTheNodeHangsUp(t *testing.T) {
 		}
 		return result(`"0x10"`)
 	})
-	_, err := n.client(t, ramp.WithRetries(1)).BlockNumber(t.Context())
+	_, err := n.clientWith(t, ramp.RPCConfig{Retries: 1}).BlockNumber(t.Context())
 	assert.NoError(t, err)
 	assert.Len(t, n.asked(), 2)
 
@@ -399,7 +416,7 @@ func TestAReadIsRepeatedWhenTheNodeHangsUp(t *testing.T) {
 			_ = connection.Close()
 		}
 	}()
-	client, err := ramp.NewRPC("http://"+listener.Addr().String(), ramp.WithRetries(1))
+	client, err := ramp.NewRPC(ramp.RPCConfig{URL: "http://" + listener.Addr().String(), Retries: 1})
 	require.NoError(t, err)
 	_, err = client.BlockNumber(t.Context())
 	assert.Error(t, err)
@@ -433,7 +450,7 @@ func TestAResentTransactionCountsOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &script{steps: test.steps}
-				got, err := scripted(t, s, ramp.WithResend()).SendRawTransaction(t.Context(), raw)
+				got, err := scriptedWith(t, s, ramp.RPCConfig{Resend: true}).SendRawTransaction(t.Context(), raw)
 				assert.Len(t, s.sent, len(test.steps))
 				assert.Equal(t, test.asked, string(s.sent[len(s.sent)-1]))
 				if test.fails {
@@ -461,12 +478,12 @@ func TestAResentFeeDelegatedTransactionIsFoundByTheHashOfItsSender(t *testing.T)
 		}
 		return `{"id":ID,"error":"already known"}`
 	})
-	got, err := n.client(t, ramp.WithResend()).SendRawTransaction(t.Context(), append([]byte{7}, outer...))
+	got, err := n.clientWith(t, ramp.RPCConfig{Retries: -1, Resend: true}).SendRawTransaction(t.Context(), append([]byte{7}, outer...))
 	require.NoError(t, err)
 	assert.Equal(t, hash, got)
 
 	for _, broken := range [][]byte{{}, {7}, {7, 0xc0}, {7, 0x80}} {
-		_, err := n.client(t, ramp.WithResend()).SendRawTransaction(t.Context(), broken)
+		_, err := n.clientWith(t, ramp.RPCConfig{Retries: -1, Resend: true}).SendRawTransaction(t.Context(), broken)
 		assert.ErrorContains(t, err, "ramp: eth_sendRawTransaction: ")
 	}
 }
@@ -608,7 +625,7 @@ func TestALongBatchIsSplit(t *testing.T) {
 		return echo(ids)
 	})
 	calls, got := balances(7)
-	require.NoError(t, n.client(t, ramp.WithBatchSize(3)).Batch(t.Context(), calls))
+	require.NoError(t, n.clientWithin(t, 32<<20, 3).Batch(t.Context(), calls))
 	assert.Equal(t, []int{3, 3, 1}, sizes)
 	for i := range got {
 		assert.NoError(t, calls[i].Err)
@@ -625,7 +642,7 @@ func TestABatchThatFailsIsNotGoneOnWith(t *testing.T) {
 		return echo(ids)
 	})
 	calls, _ := balances(3)
-	require.Error(t, n.client(t, ramp.WithBatchSize(1)).Batch(t.Context(), calls))
+	require.Error(t, n.clientWithin(t, 32<<20, 1).Batch(t.Context(), calls))
 	assert.Len(t, n.asked(), 2)
 	assert.NoError(t, calls[0].Err)
 	assert.ErrorContains(t, calls[1].Err, "not JSON-RPC")
@@ -651,7 +668,7 @@ func TestABatchThatIsTooLargeIsHalved(t *testing.T) {
 				return echo(ids)
 			})
 			calls, got := balances(5)
-			require.NoError(t, n.client(t, ramp.WithMaxAnswer(1000)).Batch(t.Context(), calls))
+			require.NoError(t, n.clientWithin(t, 1000, 100).Batch(t.Context(), calls))
 			for i := range calls {
 				assert.NoError(t, calls[i].Err)
 				assert.True(t, got[i].Present())
@@ -660,7 +677,7 @@ func TestABatchThatIsTooLargeIsHalved(t *testing.T) {
 			// What sends may have been done already.
 			calls[4].Method = "eth_sendTransaction"
 			before := len(n.asked())
-			require.Error(t, n.client(t, ramp.WithMaxAnswer(1000)).Batch(t.Context(), calls))
+			require.Error(t, n.clientWithin(t, 1000, 100).Batch(t.Context(), calls))
 			assert.Len(t, n.asked(), before+1)
 		})
 	}
@@ -685,7 +702,7 @@ func TestOnlyTheCallsThatWereTurnedAwayAreRepeated(t *testing.T) {
 			status(200, nil, `[{"id":2,"error":{"code":429,"message":"slow down"}}]`),
 		}}
 		calls, _ = balances(1)
-		require.NoError(t, scripted(t, s, ramp.WithRetries(1)).Batch(t.Context(), calls), "the batch as such was answered")
+		require.NoError(t, scriptedWith(t, s, ramp.RPCConfig{Retries: 1}).Batch(t.Context(), calls), "the batch as such was answered")
 		assert.ErrorContains(t, calls[0].Err, "slow down")
 		assert.Len(t, s.sent, 2)
 	})
@@ -732,8 +749,8 @@ func TestNoSecretOfTheURLIsEverShown(t *testing.T) {
 			n := newNode(t, answer)
 			var log bytes.Buffer
 			address := strings.Replace(n.URL, "http://", "http://"+user+":pass%2Fword=@", 1) + "/api/" + pathKey + "?apikey=query%2Bkey&v=2"
-			client, err := ramp.NewRPC(address, ramp.WithRetries(1), ramp.WithHeader("X-Api-Key", headerKey),
-				ramp.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
+			client, err := ramp.NewRPC(ramp.RPCConfig{URL: address, Header: http.Header{"X-Api-Key": {headerKey}}, Retries: 1,
+				Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 			require.NoError(t, err)
 			_, err = client.BlockNumber(t.Context())
 			require.Error(t, err)
@@ -766,7 +783,7 @@ func TestNoSecretOfTheURLIsEverShown(t *testing.T) {
 func TestNoSecretIsShownWhenNobodyAnswers(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	closed.Close()
-	client, err := ramp.NewRPC(strings.Replace(closed.URL, "//", "//user:secret-password@", 1)+"/secret-key?secret=query", ramp.WithRetries(0))
+	client, err := ramp.NewRPC(ramp.RPCConfig{URL: strings.Replace(closed.URL, "//", "//user:secret-password@", 1) + "/secret-key?secret=query", Retries: -1})
 	require.NoError(t, err)
 	_, err = client.BlockNumber(t.Context())
 	require.Error(t, err)
@@ -774,18 +791,48 @@ func TestNoSecretIsShownWhenNobodyAnswers(t *testing.T) {
 	assert.ErrorContains(t, err, "connection refused")
 
 	// A network of the caller's own that puts the URL into its errors.
-	client, err = ramp.NewRPC("https://node.example.com/secret-key", ramp.WithRetries(0),
-		ramp.WithHTTPClient(&http.Client{Transport: &script{steps: steps{func(r *http.Request) (*http.Response, error) {
+	client, err = ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com/secret-key", Retries: -1,
+		HTTPClient: &http.Client{Transport: &script{steps: steps{func(r *http.Request) (*http.Response, error) {
 			return nil, fmt.Errorf("cannot reach %s", r.URL)
-		}}}}))
+		}}}}})
 	require.NoError(t, err)
 	_, err = client.BlockNumber(t.Context())
 	assert.ErrorContains(t, err, "cannot reach https://node.example.com/[redacted]")
 }
 
-func TestCredentialsOfAnOption(t *testing.T) {
+func TestAnRPCConfigShowsNoSecret(t *testing.T) {
+	config := ramp.RPCConfig{
+		URL:    "https://secret-user:secret-password@node.example.com:8545/secret-key?key=secret-query",
+		Header: http.Header{"X-Secret": {"secret-header"}},
+	}
+	var shown []string
+	for _, verb := range "vdbcoOqxXUeEfFgGst" {
+		for _, flag := range []string{"", "+", "#", "-", " ", "0", "60", ".3"} {
+			for _, value := range []any{config, &config, []ramp.RPCConfig{config}, struct{ Chain ramp.RPCConfig }{config},
+				map[string]any{"chain": config}} {
+				shown = append(shown, fmt.Sprintf("%"+flag+string(verb), value))
+			}
+		}
+	}
+	var log bytes.Buffer
+	slog.New(slog.NewTextHandler(&log, nil)).Info("start", "config", config, "pointer", &config, "in", struct{ Chain ramp.RPCConfig }{config})
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("start", "config", config, "pointer", &config, "in", struct{ Chain ramp.RPCConfig }{config})
+	asJSON, err := json.Marshal(map[string]any{"config": config, "pointer": &config})
+	require.NoError(t, err)
+	for _, text := range append(shown, fmt.Sprint(config), fmt.Sprintln(config, &config), log.String(), string(asJSON)) {
+		assert.NotContains(t, text, "secret")
+		assert.NotContains(t, text, "736563726574", "secret in hex")
+		assert.Contains(t, text, "https://node.example.com:8545")
+	}
+	for _, address := range []string{"", "secret", "secret://node.example.com", "https://node.example.com/%zzsecret"} {
+		assert.Equal(t, "[redacted]", ramp.RPCConfig{URL: address}.String())
+	}
+}
+
+func TestCredentialsInAHeader(t *testing.T) {
 	n := newNode(t, says(200, result(`"0x1"`)))
-	_, err := n.client(t, ramp.WithBasicAuth("user", "p:w"), ramp.WithHeader("x-api-key", "k"), ramp.WithUserAgent("game")).BlockNumber(t.Context())
+	_, err := n.clientWith(t, ramp.RPCConfig{Header: http.Header{
+		"Authorization": {"Basic dXNlcjpwOnc="}, "x-api-key": {"k"}, "User-Agent": {"game"}}}).BlockNumber(t.Context())
 	require.NoError(t, err)
 	got := n.request()
 	user, password, ok := got.BasicAuth()
@@ -795,75 +842,66 @@ func TestCredentialsOfAnOption(t *testing.T) {
 
 func TestURLsOfANode(t *testing.T) {
 	for address, ok := range map[string]bool{
-		"https://node.example.com":             true,
-		"https://node.example.com/v3/key?a=b":  true,
-		"https://user:password@node.example":   true,
-		"http://localhost:8545":                true,
-		"http://127.0.0.1:8545":                true,
-		"http://[::1]:8545":                    true,
-		"http://10.0.0.7:8545":                 true,
-		"http://192.168.1.7":                   true,
-		"http://172.16.0.1":                    true,
-		"http://169.254.1.1":                   true,
-		"http://[fd00::1]:8545":                true,
-		"http://node:8545":                     true,
-		"http://node.chain.svc.cluster.local.": true,
-		"http://node.studio.internal":          true,
-		"http://node.example.com":              false,
-		"http://172.32.0.1":                    false,
-		"http://8.8.8.8":                       false,
-		"http://node.local.example.com":        false,
-		"ws://localhost:8546":                  false,
-		"/var/run/node.ipc":                    false,
-		"localhost:8545":                       false,
-		"https://":                             false,
-		"https://node.example.com#x":           false,
-		"https://node.example.com/%zz-secret":  false,
-		"":                                     false,
+		"https://node.example.com":            true,
+		"https://node.example.com/v3/key?a=b": true,
+		"https://user:password@node.example":  true,
+		"http://node:8545":                    true, // see TestHTTPIsForPrivateHostsOnly
+		"http://node.example.com":             false,
+		"ws://localhost:8546":                 false,
+		"/var/run/node.ipc":                   false,
+		"localhost:8545":                      false,
+		"https://":                            false,
+		"http://:8545":                        false,
+		"https://node.example.com#x":          false,
+		"https://node.example.com/%zz-secret": false,
+		"":                                    false,
 	} {
 		t.Run(address, func(t *testing.T) {
-			client, err := ramp.NewRPC(address)
+			client, err := ramp.NewRPC(ramp.RPCConfig{URL: address})
 			if ok {
 				assert.NoError(t, err)
 				return
 			}
 			var wrong *ramp.InvalidError
 			require.ErrorAs(t, err, &wrong)
-			assert.Equal(t, "rpcURL", wrong.Fields[0].Path)
+			assert.Equal(t, "RPCConfig.URL", wrong.Fields[0].Path)
 			assert.NotContains(t, err.Error(), "secret")
 			assert.Nil(t, client)
 		})
 	}
-	_, err := ramp.NewRPC("http://node.example.com", ramp.WithInsecureHTTP())
-	assert.NoError(t, err)
 }
 
 func TestAnRPCThatCannotWorkIsNotMade(t *testing.T) {
-	for name, option := range map[string]ramp.RPCOption{
-		"nil":                    nil,
-		"no HTTP client":         ramp.WithHTTPClient(nil),
-		"no logger":              ramp.WithLogger(nil),
-		"no time":                ramp.WithTimeout(0),
-		"negative retries":       ramp.WithRetries(-1),
-		"no clock":               ramp.WithClock(nil),
-		"no answer":              ramp.WithMaxAnswer(0),
-		"no batch":               ramp.WithBatchSize(0),
-		"no interval":            ramp.WithPollInterval(0),
-		"a header without name":  ramp.WithHeader(" ", "x"),
-		"a header that resends":  ramp.WithHeader("idempotency-key", "x"),
-		"another of that effect": ramp.WithHeader("X-Idempotency-Key", "x"),
+	for _, test := range []struct {
+		want   string
+		change func(*ramp.RPCConfig)
+	}{
+		{"RPCConfig.URL is required", func(c *ramp.RPCConfig) { c.URL = "" }},
+		{"RPCConfig.URL must not have a user beside the Authorization of Header", func(c *ramp.RPCConfig) {
+			c.URL, c.Header = "https://user:secret@node.example.com", http.Header{"authorization": {"Bearer secret"}}
+		}},
+		{"RPCConfig.Header must not have an empty name", func(c *ramp.RPCConfig) { c.Header = http.Header{" ": {"x"}} }},
+		{"RPCConfig.Header must not have Idempotency-Key, which would let a transaction be sent twice",
+			func(c *ramp.RPCConfig) { c.Header = http.Header{"idempotency-key": {"x"}} }},
+		{"RPCConfig.Header must not have X-Idempotency-Key, which would let a transaction be sent twice",
+			func(c *ramp.RPCConfig) { c.Header = http.Header{"X-Idempotency-Key": {"x"}} }},
+		{"RPCConfig.Timeout must not be negative", func(c *ramp.RPCConfig) { c.Timeout = -1 }},
+		{"RPCConfig.Retries must not be below -1, which means none", func(c *ramp.RPCConfig) { c.Retries = -2 }},
+		{"RPCConfig.PollInterval must not be negative", func(c *ramp.RPCConfig) { c.PollInterval = -time.Second }},
 	} {
-		t.Run(name, func(t *testing.T) {
-			client, err := ramp.NewRPC("https://node.example.com", option)
-			assert.ErrorContains(t, err, "ramp: ")
-			assert.Nil(t, client)
-		})
+		config := ramp.RPCConfig{URL: "https://node.example.com"}
+		test.change(&config)
+		client, err := ramp.NewRPC(config)
+		assert.EqualError(t, err, "ramp: "+test.want)
+		assert.Nil(t, client)
 	}
+	_, err := ramp.NewRPC(ramp.RPCConfig{Timeout: -1, PollInterval: -1})
+	assertFields(t, err, "RPCConfig.URL is required", "RPCConfig.Timeout", "RPCConfig.PollInterval")
 }
 
 func TestTheHTTPClientOfTheCallerIsCopied(t *testing.T) {
 	own := &http.Client{Timeout: time.Minute}
-	_, err := ramp.NewRPC("https://node.example.com", ramp.WithHTTPClient(own))
+	_, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: own})
 	require.NoError(t, err)
 	assert.Nil(t, own.CheckRedirect)
 }
@@ -880,10 +918,10 @@ func FuzzRPCAnswer(f *testing.F) {
 		f.Add(413, body)
 	}
 	f.Fuzz(func(t *testing.T, code int, body string) {
-		client, err := ramp.NewRPC("https://node.example.com/secret-key", ramp.WithRetries(0),
-			ramp.WithHTTPClient(&http.Client{Transport: &script{steps: steps{func(*http.Request) (*http.Response, error) {
+		client, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com/secret-key", Retries: -1,
+			HTTPClient: &http.Client{Transport: &script{steps: steps{func(*http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
-			}}}}))
+			}}}}})
 		require.NoError(t, err)
 		check := func(err error) {
 			if err != nil {
@@ -923,7 +961,7 @@ func FuzzRPCResult(f *testing.F) {
 			if strings.Contains(value, " ") {
 				body = strings.ReplaceAll(order, "VALUE", value)
 			}
-			client, err := ramp.NewRPC("https://node.example.com", ramp.WithHTTPClient(&http.Client{Transport: &script{steps: steps{status(200, nil, body)}}}))
+			client, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: &http.Client{Transport: &script{steps: steps{status(200, nil, body)}}}})
 			require.NoError(t, err)
 			var got json.RawMessage
 			require.NoError(t, client.Call(t.Context(), &got, "eth_call"), body)

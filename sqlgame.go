@@ -64,66 +64,65 @@ type SQLGame struct {
 	conflict func(context.Context, *ConflictError, *Result) error
 }
 
-// SQLGameOption sets something of a [SQLGame] that has a default.
-type SQLGameOption interface{ applySQLGame(*SQLGame) error }
+// SQLGameConfig configures a [SQLGame]. DB, Dialect and Studio are required. The
+// zero value of every other field stands for its default.
+type SQLGameConfig struct {
+	// DB holds the orders and what they move. Its tables include that of
+	// [Dialect.Schema]. Required.
+	DB *sql.DB
 
-type sqlGameOption func(*SQLGame) error
+	// Dialect is [PostgreSQL], [MySQL] (for MariaDB too) or [SQLite]. Required.
+	Dialect Dialect
 
-func (o sqlGameOption) applySQLGame(g *SQLGame) error { return o(g) }
+	// Studio is the game. Required.
+	Studio Studio
 
-// NewSQLGame returns a game for the studio on db, whose tables are of dialect d
-// and include that of [Dialect.Schema].
-func NewSQLGame(db *sql.DB, d Dialect, studio Studio, options ...SQLGameOption) (*SQLGame, error) {
-	switch {
-	case db == nil:
-		return nil, errors.New("ramp: NewSQLGame: the database is nil")
-	case studio == nil:
-		return nil, errors.New("ramp: NewSQLGame: the studio is nil")
-	}
-	orders, err := NewOrders(d)
+	// ProjectID makes a result for an order of another project a conflict,
+	// whoever signed it, and refuses validate calls for another project. Set it
+	// where projects with HMAC keys of their own share a database, because a
+	// result names no project (interface 6). By default every project is
+	// accepted.
+	ProjectID string
+
+	// TxOptions sets how transactions begin. It is copied. No isolation level
+	// is needed; those above READ COMMITTED end transactions that race each
+	// other, which a redelivery then repeats. The default is that of the driver
+	// and the database.
+	TxOptions *sql.TxOptions
+
+	// OnConflict is called with every result that contradicts its order, after
+	// the transaction was rolled back: a success after [SQLGame.Abandon], say,
+	// when a player has both the tokens and what was given back. Nothing was
+	// moved, and a person has to look. If it returns nil, the service is told
+	// that no redelivery can help; if it fails, the result is delivered again,
+	// and OnConflict is called again. By default a conflict is only in the log
+	// of the handler.
+	//
+	// A repeat with a different tx_hash also calls OnConflict, because a player
+	// may have paid twice for one order, but is answered with 200. By default
+	// it goes unreported.
+	OnConflict func(ctx context.Context, conflict *ConflictError, r *Result) error
+}
+
+// NewSQLGame returns a game for c.Studio on c.DB. The error is an
+// [*InvalidError] that lists every field of c that is missing or wrong.
+func NewSQLGame(c SQLGameConfig) (*SQLGame, error) {
+	var p problems
+	p.require(c.DB != nil, "SQLGameConfig.DB")
+	orders, err := NewOrders(c.Dialect)
 	if err != nil {
+		p.add("SQLGameConfig.Dialect", "is required and must be PostgreSQL, MySQL or SQLite")
+	}
+	p.require(c.Studio != nil, "SQLGameConfig.Studio")
+	if err := p.err(); err != nil {
 		return nil, err
 	}
-	g := &SQLGame{db: db, orders: orders, studio: studio}
-	for _, o := range options {
-		if o == nil {
-			return nil, errors.New("ramp: an option is nil")
-		}
-		if err := o.applySQLGame(g); err != nil {
-			return nil, err
-		}
+	g := &SQLGame{db: c.DB, orders: orders, studio: c.Studio, project: c.ProjectID, conflict: c.OnConflict}
+	if c.TxOptions != nil {
+		begin := *c.TxOptions
+		g.begin = &begin
 	}
 	return g, nil
-}
-
-// WithTxOptions sets how transactions begin. The default is that of the driver
-// and the database. No isolation level is needed; those above READ COMMITTED
-// end transactions that race each other, which a redelivery then repeats.
-func WithTxOptions(begin sql.TxOptions) SQLGameOption {
-	return sqlGameOption(func(g *SQLGame) error {
-		g.begin = &begin
-		return nil
-	})
-}
-
-// WithConflictHook calls hook with every result that contradicts its order,
-// after the transaction was rolled back: a success after [SQLGame.Abandon], say,
-// when a player has both the tokens and what was given back. Nothing was moved,
-// and a person has to look. When hook returns nil, the service is told that no
-// redelivery can help; when it fails, the result is delivered again and hook
-// called again. Without a hook, a conflict is in the handler's log alone.
-//
-// A repeat under another tx_hash is such a conflict too: a player may have paid
-// twice for one order. It alone is answered with 200, because the order is over
-// as it says, and without a hook nobody hears of it.
-func WithConflictHook(hook func(ctx context.Context, conflict *ConflictError, r *Result) error) SQLGameOption {
-	return sqlGameOption(func(g *SQLGame) error {
-		if hook == nil {
-			return errors.New("ramp: WithConflictHook: the hook is nil")
-		}
-		g.conflict = hook
-		return nil
-	})
 }
 
 // Authenticate asks the studio.
@@ -157,7 +156,7 @@ func (g *SQLGame) Validate(ctx context.Context, s Session, r *ValidateRequest) e
 
 // Result finishes the order and gives what it gives. A result for an unknown
 // order is an error, so that it is delivered again; one that contradicts its
-// order goes to the hook of [WithConflictHook] and is [Permanent].
+// order goes to [SQLGameConfig].OnConflict and is [Permanent].
 func (g *SQLGame) Result(ctx context.Context, _ Session, r *Result) error {
 	var repeated *Order
 	err := g.transact(ctx, func(tx *sql.Tx) (Step, error) {

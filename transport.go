@@ -2,6 +2,7 @@ package ramp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,47 +18,56 @@ import (
 	"unicode/utf8"
 )
 
-// Pauses between attempts; see WithRetries.
+// Pauses between attempts; see ClientConfig.Retries.
 const (
 	firstPause = 200 * time.Millisecond
 	mostPause  = 5 * time.Second
 	mostWait   = 30 * time.Second // the longest Retry-After that is waited for
 )
 
+const userAgent = "ramp-go"
+
 // transport is what a client knows of HTTP, whatever it says over it.
 type transport struct {
-	client    http.Client
-	timeout   time.Duration
-	retries   int
-	userAgent string
-	log       *slog.Logger
-	now       func() time.Time
+	client  http.Client
+	timeout time.Duration
+	retries int
+	log     *slog.Logger
+	now     func() time.Time
 }
 
-func newTransport(options []ClientOption) (*transport, error) {
+// transportConfig is what the configs of the clients have in common.
+type transportConfig struct {
+	client  *http.Client
+	timeout time.Duration
+	retries int
+	log     *slog.Logger
+	now     func() time.Time
+}
+
+// newTransport checks c, a part of the config of that name, and fills it up.
+func newTransport(p *problems, name string, c transportConfig) *transport {
+	if c.timeout < 0 {
+		p.add(name+".Timeout", "must not be negative")
+	}
+	if c.retries < -1 {
+		p.add(name+".Retries", "must not be below -1, which means none")
+	}
 	t := &transport{
-		timeout:   10 * time.Second,
-		retries:   2,
-		userAgent: "ramp-go",
-		log:       slog.New(slog.DiscardHandler),
-		now:       time.Now,
+		timeout: cmp.Or(c.timeout, 10*time.Second),
+		retries: max(0, cmp.Or(c.retries, 2)),
+		log:     cmp.Or(c.log, slog.New(slog.DiscardHandler)),
+		now:     c.now,
 	}
-	t.use(http.Client{})
-	for _, o := range options {
-		if o == nil {
-			return nil, errors.New("ramp: an option is nil")
-		}
-		if err := o.applyClient(t); err != nil {
-			return nil, err
-		}
+	if t.now == nil {
+		t.now = time.Now
 	}
-	return t, nil
-}
-
-// use takes over a client, but follows no redirects.
-func (t *transport) use(client http.Client) {
-	t.client = client
+	if c.client != nil {
+		t.client = *c.client
+	}
+	// A signed call must not reach an address that nobody configured.
 	t.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return t
 }
 
 // answer is an HTTP response that was read whole.
@@ -92,7 +102,7 @@ func (t *transport) post(ctx context.Context, address string, header http.Header
 	}
 	request.Header = header
 	if _, ok := header["User-Agent"]; !ok {
-		header.Set("User-Agent", t.userAgent)
+		header.Set("User-Agent", userAgent)
 	}
 	response, err := t.client.Do(request)
 	if err != nil {

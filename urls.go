@@ -1,8 +1,9 @@
 package ramp
 
 import (
-	"net"
+	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -33,15 +34,16 @@ type CatalogParams struct {
 
 // CatalogURL returns the address of the catalog view (interface 2.1, 4.2) below
 // rampURL, the {ramp_url} of the interface: an absolute https URL with or
-// without a path. http is accepted for a loopback host only, because the URL
-// carries the access token. The URL is a credential: hand it to the player's
+// without a path. Because it carries the access token, http is accepted only
+// for a host on a private network, as in [RPCConfig], so that a phone on the LAN
+// can open an emulator. The URL is a credential: hand it to the player's
 // webview, and keep it out of logs.
 //
 // The error is an [*InvalidError] that lists every parameter that is missing or
 // unknown.
 func CatalogURL(rampURL string, c CatalogParams) (string, error) {
 	var p problems
-	base := checkBase(&p, "rampURL", rampURL)
+	base := checkBase(&p, "rampURL", rampURL, false)
 	p.require(c.ProjectID != "", "projectId")
 	p.require(c.SessionID != "", "sessionId")
 	p.require(c.AccessToken.Reveal() != "", "accessToken")
@@ -79,7 +81,7 @@ type ExchangeParams struct {
 // or burns (interface 2.1, 4.2). All that [CatalogURL] says holds here.
 func ExchangeURL(rampURL string, e ExchangeParams) (string, error) {
 	var p problems
-	base := checkBase(&p, "rampURL", rampURL)
+	base := checkBase(&p, "rampURL", rampURL, false)
 	p.require(e.UUID != uuid.Nil, "uuid")
 	p.require(e.AccessToken.Reveal() != "", "accessToken")
 	p.require(e.SessionID != "", "sessionId")
@@ -120,26 +122,47 @@ func query(pairs ...string) string {
 	return b.String()
 }
 
-// checkBase returns a base address without its trailing slashes.
-func checkBase(p *problems, path, base string) string {
-	u, err := url.Parse(base)
-	switch {
-	case err != nil, u.Hostname() == "", u.Scheme != "https" && u.Scheme != "http":
-		p.add(path, "must be an absolute https URL")
-	case u.User != nil, u.RawQuery != "", u.ForceQuery, strings.Contains(base, "#"):
-		p.add(path, "must not have a user, a query or a fragment")
-	case u.Scheme == "http" && !isLoopback(u.Hostname()):
-		p.add(path, "must be https, unless the host is this machine")
-	default:
-		return strings.TrimRight(u.String(), "/")
+// checkBase returns the base address of a service without its trailing slashes.
+func checkBase(p *problems, path, base string, insecure bool) string {
+	u, problem := parseURL(base, insecure)
+	if problem == "" && (u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(base, "#")) {
+		problem = "must not have a user, a query or a fragment"
 	}
-	return ""
+	if problem != "" {
+		p.add(path, "%s", problem)
+		return ""
+	}
+	return strings.TrimRight(u.String(), "/")
 }
 
-func isLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
+// parseURL reads an absolute URL of the service or of a node. If it cannot be
+// used, problem says why without quoting it, because it may hold a credential.
+// insecure accepts http for every host.
+func parseURL(text string, insecure bool) (u *url.URL, problem string) {
+	u, err := url.Parse(text)
+	switch {
+	case text == "":
+		return nil, "is required"
+	case err != nil, u.Hostname() == "", u.Scheme != "https" && u.Scheme != "http":
+		return nil, "must be an absolute https URL"
+	case u.Scheme == "http" && !insecure && !isPrivate(u.Hostname()):
+		return nil, "must be https, unless the host is on a private network"
+	default:
+		return u, ""
 	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
+}
+
+// isPrivate reports whether a host can only be on a private network.
+func isPrivate(host string) bool {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		ip = ip.Unmap()
+		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if !strings.ContainsAny(host, ".:") {
+		// Browsers and getaddrinfo take a number for an IPv4 address.
+		_, err := strconv.ParseUint(host, 0, 64)
+		return err != nil
+	}
+	return strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
 }

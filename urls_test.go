@@ -133,6 +133,7 @@ func TestURLsStandBelowTheirBase(t *testing.T) {
 		"http://127.8.9.10":                 "http://127.8.9.10/exchange?",
 		"http://[::1]:8080":                 "http://[::1]:8080/exchange?",
 		"http://[::ffff:127.0.0.1]/through": "http://[::ffff:127.0.0.1]/through/exchange?",
+		"http://emulator:8090/a":            "http://emulator:8090/a/exchange?",
 	} {
 		t.Run(base, func(t *testing.T) {
 			got, err := ramp.ExchangeURL(base, exchangeParams())
@@ -143,9 +144,9 @@ func TestURLsStandBelowTheirBase(t *testing.T) {
 }
 
 func TestURLsRefuseABase(t *testing.T) {
-	const form, parts, plain = "rampURL must be an absolute https URL", "rampURL must not have a user", "rampURL must be https, unless"
+	const form, parts = "rampURL must be an absolute https URL", "rampURL must not have a user"
 	for base, want := range map[string]string{
-		"":                                 form,
+		"":                                 "rampURL is required",
 		"ramp.example":                     form,
 		"ramp.example/path":                form,
 		"/exchange":                        form,
@@ -168,13 +169,6 @@ func TestURLsRefuseABase(t *testing.T) {
 		"https://ramp.example?":            parts,
 		"https://ramp.example#top":         parts,
 		"https://ramp.example#":            parts,
-		"http://ramp.example":              plain,
-		"http://10.0.0.1":                  plain,
-		"http://localhost.example":         plain,
-		"http://127.0.0.1.example":         plain,
-		"http://localhost.":                plain,
-		"http://0.0.0.0":                   plain,
-		"HTTP://ramp.example":              plain,
 	} {
 		t.Run(base, func(t *testing.T) {
 			got, err := ramp.ExchangeURL(base, exchangeParams())
@@ -189,10 +183,70 @@ func TestURLsRefuseABase(t *testing.T) {
 	}
 }
 
+// One rule decides about http, so that docker compose, a phone on the LAN and a
+// cluster work, and a token never crosses a public network in the clear.
+func TestHTTPIsForPrivateHostsOnly(t *testing.T) {
+	for address, private := range map[string]bool{
+		"http://localhost:8545":                true,
+		"http://LOCALHOST.":                    true,
+		"http://game.localhost":                true,
+		"http://emulator:8090":                 true,
+		"http://phone.local":                   true,
+		"http://node.chain.svc.cluster.local.": true,
+		"http://node.studio.internal":          true,
+		"http://127.0.0.1:8545":                true,
+		"http://127.8.9.10":                    true,
+		"http://10.0.0.7:8545":                 true,
+		"http://172.16.0.1":                    true,
+		"http://192.168.1.5":                   true,
+		"http://169.254.1.1":                   true,
+		"http://[::1]:8545":                    true,
+		"http://[::ffff:192.168.1.5]":          true,
+		"http://[fd00::1]:8545":                true,
+		"http://[fe80::1]":                     true,
+		"http://[fe80::1%25eth0]:8545":         true,
+		"http://ramp.example":                  false,
+		"HTTP://ramp.example":                  false,
+		"http://ramp.example.":                 false,
+		"http://localhost.example":             false,
+		"http://127.0.0.1.example":             false,
+		"http://node.local.example":            false,
+		"http://8.8.8.8":                       false,
+		"http://172.32.0.1":                    false,
+		"http://0.0.0.0":                       false,
+		"http://[2001:db8::1]":                 false,
+		"http://[::ffff:8.8.8.8]":              false,
+		"http://134744072":                     false, // 8.8.8.8 to browsers and to getaddrinfo
+		"http://0x8080808":                     false,
+		"http://0X8080808":                     false,
+	} {
+		t.Run(address, func(t *testing.T) {
+			_, catalog := ramp.CatalogURL(address, catalogParams())
+			_, exchange := ramp.ExchangeURL(address, exchangeParams())
+			_, client := ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(t)})
+			_, rpc := ramp.NewRPC(ramp.RPCConfig{URL: address})
+			for _, got := range []struct {
+				path string
+				err  error
+			}{{"rampURL", catalog}, {"rampURL", exchange}, {"ClientConfig.URL", client}, {"RPCConfig.URL", rpc}} {
+				if private {
+					assert.NoError(t, got.err)
+				} else {
+					assertFields(t, got.err, got.path+" must be https, unless the host is on a private network")
+				}
+			}
+			_, err := ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(t), InsecureHTTP: true})
+			assert.NoError(t, err)
+			_, err = ramp.NewRPC(ramp.RPCConfig{URL: address, InsecureHTTP: true})
+			assert.NoError(t, err)
+		})
+	}
+}
+
 func TestURLsReportAllThatIsWrong(t *testing.T) {
 	got, err := ramp.CatalogURL("", ramp.CatalogParams{Platform: "ios", Lang: "ko", Network: "Testnet"})
 	assert.Empty(t, got)
-	assertFields(t, err, "rampURL must be", "projectId is required", "sessionId is required", "accessToken is required",
+	assertFields(t, err, "rampURL is required", "projectId is required", "sessionId is required", "accessToken is required",
 		"network must be mainnet or testnet", "lang must be zh, en or zh-Hant", "platform must be web")
 
 	got, err = ramp.ExchangeURL("http://ramp.example", ramp.ExchangeParams{})

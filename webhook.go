@@ -1,6 +1,7 @@
 package ramp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,85 +61,101 @@ type Game interface {
 // Handler itself for the paths of the interface's examples. Under another
 // framework, or without HTTP, hand headers and bytes to AnswerAssets,
 // AnswerValidate and AnswerResult, which do all of the work.
-type Handler struct {
-	game          Game
-	key           HMACKey
-	signer        *Signer
-	project       string
-	maxBody       int64
-	declineStatus int
-	code          func(Code) Code
-	confirm       func(context.Context, *Result) (*Receipt, error) // nil for no confirmation
-	log           *slog.Logger
+type Handler struct{ config HandlerConfig }
+
+// HandlerConfig configures a [Handler]. Game, Key and Signer are required. The
+// zero value of every other field stands for its default.
+type HandlerConfig struct {
+	// Game is the studio's side of the three endpoints. Required. [NewSQLGame]
+	// makes one for a game on a SQL database.
+	Game Game
+
+	// Key is the HMAC key of the console, from [TextKey] or [Base64URLKey].
+	// Validate and result calls must be signed with it (interface 5.2).
+	// Required.
+	Key HMACKey
+
+	// Signer signs the orders that Game approves (interface 5.3). Required.
+	Signer *Signer
+
+	// ProjectID is the project_id from the console. Validate calls for another
+	// project are refused with HTTP 400. By default every project is accepted,
+	// and a game that serves several tells them apart in [Game.Validate].
+	//
+	// A result names no project (interface 6). If projects with HMAC keys of
+	// their own share a database, set [SQLGameConfig].ProjectID too.
+	ProjectID string
+
+	// Chain confirms every result on the chain before [Game.Result] is called
+	// with it, so that a stolen HMAC key cannot make up a transaction. The game
+	// gets the chain's receipt in place of the service's. See [RPC.Confirm] for
+	// what is compared. By default results are not confirmed.
+	//
+	// A result that is not confirmed within 5 seconds is answered with HTTP
+	// 500, so that the service delivers it again, and the cause is logged. That
+	// is so whether the node is unreachable, behind, or disagrees. If the cause
+	// persists, investigate.
+	//
+	// A result names no network (interface 6). Give each network a handler, a
+	// path and a project of its own: if one handler asked several chains, a
+	// transaction on a testnet could pay.
+	Chain *RPC
+
+	// Confirmations is how many confirmations Chain waits for, counting the
+	// block of the transaction itself. The default is 1. The service first
+	// delivers again after 5 minutes (interface 8), so ask for no more
+	// confirmations than the chain makes blocks in 5 seconds, or accept the
+	// delay. It must be 0 without Chain.
+	Confirmations uint64
+
+	// DeclineStatus is the HTTP status of an order that the game declines with
+	// [Reject]: 200, or 400 to 499. The default is 200, as in 4.3 of the
+	// interface; the service's public guide has 400.
+	DeclineStatus int
+
+	// TranslateCode translates every errorCode before it is sent, including
+	// those of [Reject], because the interface does not say which values the
+	// service knows (7.2). If it returns an empty code or panics, the code is
+	// sent untranslated, as it is by default.
+	TranslateCode func(Code) Code
+
+	// MaxBody is the largest body in bytes; a larger one is answered with HTTP
+	// 413. The default is 1 MiB. The interface does not say how large a body
+	// can be.
+	MaxBody int64
+
+	// Logger gets one record for each call: the endpoint, the outcome, the
+	// duration, and the cause of a failure. No record holds a token, a key, a
+	// signature or a body. A path or a method that the handler does not serve
+	// is not logged. By default nothing is logged.
+	Logger *slog.Logger
 }
 
-// NewHandler returns a handler for the game. Validate and result calls must be
-// signed with key (interface 5.2), approvals are signed by signer (5.3).
-func NewHandler(game Game, key HMACKey, signer *Signer, options ...HandlerOption) (*Handler, error) {
-	switch {
-	case game == nil:
-		return nil, errors.New("ramp: NewHandler: the game is nil")
-	case key.IsZero():
-		return nil, fmt.Errorf("ramp: NewHandler: %w: it is the zero value", ErrHMACKey)
-	case signer == nil, signer.sign == nil:
-		return nil, fmt.Errorf("ramp: NewHandler: %w: the signer is nil, or was not made by a constructor", ErrValidatorKey)
+// NewHandler returns a handler for c.Game. The error is an [*InvalidError] that
+// lists every field of c that is missing or wrong; [errors.Is] finds
+// [ErrHMACKey] if the key is missing, and [ErrValidatorKey] if the signer is.
+func NewHandler(c HandlerConfig) (*Handler, error) {
+	var p problems
+	p.require(c.Game != nil, "HandlerConfig.Game")
+	p.requireKey(!c.Key.IsZero(), "HandlerConfig.Key", ErrHMACKey)
+	p.requireKey(c.Signer != nil && c.Signer.sign != nil, "HandlerConfig.Signer", ErrValidatorKey)
+	if c.Confirmations > 0 && c.Chain == nil {
+		p.add("HandlerConfig.Confirmations", "must be 0 without Chain")
 	}
-	h := &Handler{
-		game:          game,
-		key:           key,
-		signer:        signer,
-		maxBody:       1 << 20,
-		declineStatus: http.StatusOK,
-		code:          func(c Code) Code { return c },
-		log:           slog.New(slog.DiscardHandler),
+	if s := c.DeclineStatus; s != 0 && s != http.StatusOK && (s < 400 || s > 499) {
+		p.add("HandlerConfig.DeclineStatus", "must be 200, or 400 to 499")
 	}
-	for _, o := range options {
-		if o == nil {
-			return nil, errors.New("ramp: an option is nil")
-		}
-		if err := o.applyHandler(h); err != nil {
-			return nil, err
-		}
+	if c.MaxBody < 0 {
+		p.add("HandlerConfig.MaxBody", "must not be negative")
 	}
-	return h, nil
-}
-
-// WithMaxBody sets how many bytes a body may have; more is answered with 413.
-// The default is 1 MiB. The interface does not show how large bodies get.
-func WithMaxBody(bytes int64) HandlerOption {
-	return handlerOption(func(h *Handler) error {
-		if bytes <= 0 {
-			return errors.New("ramp: WithMaxBody: the limit must be above 0")
-		}
-		h.maxBody = bytes
-		return nil
-	})
-}
-
-// WithDeclineStatus sets the HTTP status of a declined order, the answer to
-// [Reject]. The default is 200, as 4.3 of the interface has it; the service's
-// public guide shows 400.
-func WithDeclineStatus(status int) HandlerOption {
-	return handlerOption(func(h *Handler) error {
-		if status != http.StatusOK && (status < 400 || status > 499) {
-			return errors.New("ramp: WithDeclineStatus: the status must be 200, or 400 to 499")
-		}
-		h.declineStatus = status
-		return nil
-	})
-}
-
-// WithCodes translates every errorCode before it is sent, those of [Reject]
-// too: the interface does not show which values the service knows (7.2). A code
-// that it makes empty is sent as it was.
-func WithCodes(translate func(Code) Code) HandlerOption {
-	return handlerOption(func(h *Handler) error {
-		if translate == nil {
-			return errors.New("ramp: WithCodes: the function is nil")
-		}
-		h.code = translate
-		return nil
-	})
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	c.Confirmations = max(c.Confirmations, 1)
+	c.DeclineStatus = cmp.Or(c.DeclineStatus, http.StatusOK)
+	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	return &Handler{config: c}, nil
 }
 
 // ParseSession reads the X-Dapp headers (interface 5.1), whatever the case of
@@ -209,12 +226,12 @@ func (h *Handler) AnswerAssets(ctx context.Context, header http.Header) Reply {
 		if err != nil {
 			return nil, refusalOf(err)
 		}
-		if err := h.game.Authenticate(ctx, s); err != nil {
+		if err := h.config.Game.Authenticate(ctx, s); err != nil {
 			return nil, gameRefusal(err, http.StatusUnauthorized)
 		}
-		player, err := h.game.Assets(ctx, s)
+		player, err := h.config.Game.Assets(ctx, s)
 		if err != nil {
-			return nil, gameRefusal(err, h.declineStatus)
+			return nil, gameRefusal(err, h.config.DeclineStatus)
 		}
 		if err := player.check(); err != nil {
 			return nil, err
@@ -235,24 +252,24 @@ func (h *Handler) AnswerValidate(ctx context.Context, header http.Header, body [
 			return nil, refusalOf(err)
 		}
 		call.id = r.UUID
-		if h.project != "" && r.ProjectID != h.project {
+		if h.config.ProjectID != "" && r.ProjectID != h.config.ProjectID {
 			return nil, refusalOf(invalid("project_id", "is not the project of this handler"))
 		}
 		s, err := ParseSession(header)
 		if err != nil {
 			return nil, refusalOf(err)
 		}
-		if err := h.game.Authenticate(ctx, s); err != nil {
+		if err := h.config.Game.Authenticate(ctx, s); err != nil {
 			return nil, gameRefusal(err, http.StatusUnauthorized)
 		}
 		// Signed before the game commits, released only after it did: a signer
 		// that is down then costs no player anything.
-		signature, err := h.signer.Sign(ctx, r.Digest)
+		signature, err := h.config.Signer.Sign(ctx, r.Digest)
 		if err != nil {
 			return nil, err
 		}
-		if err := h.game.Validate(ctx, s, r); err != nil {
-			return nil, gameRefusal(err, h.declineStatus)
+		if err := h.config.Game.Validate(ctx, s, r); err != nil {
+			return nil, gameRefusal(err, h.config.DeclineStatus)
 		}
 		return ValidateResponse{Success: true, Data: &Approval{UserSig: r.UserSig, ValidatorSig: signature}}, nil
 	})
@@ -274,14 +291,14 @@ func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []b
 		if err != nil {
 			return nil, err
 		}
-		if h.confirm != nil {
+		if h.config.Chain != nil {
 			receipt, err := h.confirm(ctx, r)
 			if err != nil {
 				return nil, fmt.Errorf("ramp: the result is not confirmed: %w", err) // ours to ask again
 			}
 			r.Receipt = *receipt
 		}
-		if err := h.game.Result(ctx, s, r); err != nil {
+		if err := h.config.Game.Result(ctx, s, r); err != nil {
 			refusal := gameRefusal(err, http.StatusInternalServerError)
 			if refusal.Status != http.StatusBadRequest || refusal.Code != CodePermanent {
 				// Declined or not, an outcome that was not taken in must come again.
@@ -322,14 +339,14 @@ func resultSession(header http.Header, r *Result) (Session, error) {
 
 // authentic checks size and HMAC, before anything looks into the body.
 func (h *Handler) authentic(header http.Header, body []byte) error {
-	if int64(len(body)) > h.maxBody {
-		return fmt.Errorf("ramp: %w: its limit is %d bytes", ErrBodyTooLarge, h.maxBody)
+	if int64(len(body)) > h.config.MaxBody {
+		return fmt.Errorf("ramp: %w: its limit is %d bytes", ErrBodyTooLarge, h.config.MaxBody)
 	}
 	signature, ok := single(header, HeaderHMAC)
 	if !ok {
 		return fmt.Errorf("ramp: %w: it came more than once", ErrHMACInvalid)
 	}
-	return h.key.Verify(body, signature)
+	return h.config.Key.Verify(body, signature)
 }
 
 // call is what the log says of one call.
@@ -386,7 +403,10 @@ func (h *Handler) translate(c Code) (translated Code) {
 			translated = c
 		}
 	}()
-	return h.code(c)
+	if h.config.TranslateCode == nil {
+		return c
+	}
+	return h.config.TranslateCode(c)
 }
 
 // record logs one call.
@@ -401,7 +421,7 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	} else if c.unreadable != nil {
 		level = slog.LevelWarn
 	}
-	if !h.log.Enabled(ctx, level) {
+	if !h.config.Logger.Enabled(ctx, level) {
 		return
 	}
 	attrs := []slog.Attr{slog.String("endpoint", c.endpoint), slog.Int("status", reply.Status), slog.Duration("duration", time.Since(c.begun))}
@@ -417,7 +437,7 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	if c.stack != nil {
 		attrs = append(attrs, slog.String("stack", string(c.stack)))
 	}
-	h.log.LogAttrs(ctx, level, "ramp: call", append(attrs, slog.String("outcome", outcome))...)
+	h.config.Logger.LogAttrs(ctx, level, "ramp: call", append(attrs, slog.String("outcome", outcome))...)
 }
 
 // check finds what a game must not answer.
@@ -494,11 +514,11 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, endpoint string,
 	if !h.allows(w, r, http.MethodPost) {
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.maxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.config.MaxBody))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		err = refusalOf(fmt.Errorf("ramp: %w: its limit is %d bytes", ErrBodyTooLarge, h.maxBody))
+		err = refusalOf(fmt.Errorf("ramp: %w: its limit is %d bytes", ErrBodyTooLarge, h.config.MaxBody))
 	case err != nil: // a timeout or a broken connection: a result must come again
 		err = fmt.Errorf("ramp: read the body: %w", err)
 	}

@@ -172,11 +172,14 @@ type studio struct {
 	log  *bytes.Buffer
 }
 
-func newStudio(t *testing.T, options ...ramp.HandlerOption) *studio {
+func newStudio(t *testing.T) *studio { return newStudioWith(t, ramp.HandlerConfig{}) }
+
+// newStudioWith is newStudio with what a test sets beside the required fields.
+func newStudioWith(t *testing.T, c ramp.HandlerConfig) *studio {
 	t.Helper()
 	s := &studio{game: &recorder{}, key: testKey(t), log: &bytes.Buffer{}}
-	options = append(options, ramp.WithLogger(slog.New(slog.NewJSONHandler(s.log, nil))))
-	handler, err := ramp.NewHandler(s.game, s.key, testSigner(t), options...)
+	c.Game, c.Key, c.Signer, c.Logger = s.game, s.key, testSigner(t), slog.New(slog.NewJSONHandler(s.log, nil))
+	handler, err := ramp.NewHandler(c)
 	require.NoError(t, err)
 	s.Server = httptest.NewServer(handler)
 	t.Cleanup(s.Close)
@@ -391,7 +394,7 @@ func TestAValidateBodyWithAWrongFieldReachesNoGame(t *testing.T) {
 		{"an empty project_id", "INVALID_PROJECT_ID", "project_id", ""},
 		{"another project than the configured", "INVALID_PROJECT_ID", "project_id", "project-2"},
 	}
-	s := newStudio(t, ramp.WithProject("project-1"))
+	s := newStudioWith(t, ramp.HandlerConfig{ProjectID: "project-1"})
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			status, body := s.post(t, ramp.PathValidate, validateCall().with(test.field, test.value).bytes())
@@ -577,7 +580,7 @@ func TestAResultNeedsNoHeadersOfASession(t *testing.T) {
 
 func TestABodyAboveTheLimitIsRefusedUnread(t *testing.T) {
 	body := validateCall().with("padding", strings.Repeat("x", 4096)).bytes()
-	s := newStudio(t, ramp.WithMaxBody(4096))
+	s := newStudioWith(t, ramp.HandlerConfig{MaxBody: 4096})
 	for _, path := range []string{ramp.PathValidate, ramp.PathResult} {
 		status, answer := s.post(t, path, body)
 		assert.Equal(t, http.StatusRequestEntityTooLarge, status)
@@ -585,7 +588,7 @@ func TestABodyAboveTheLimitIsRefusedUnread(t *testing.T) {
 	}
 	assert.Empty(t, s.game.calls)
 
-	handler, err := ramp.NewHandler(s.game, s.key, testSigner(t), ramp.WithMaxBody(4096))
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: s.game, Key: s.key, Signer: testSigner(t), MaxBody: 4096})
 	require.NoError(t, err)
 	reply := handler.AnswerValidate(t.Context(), s.signed(body), body)
 	assert.Equal(t, http.StatusRequestEntityTooLarge, reply.Status, "the core has the limit too")
@@ -682,7 +685,7 @@ func TestWhatMustBeAccepted(t *testing.T) {
 		"a result without a session_id": {ramp.PathResult, resultCall().without("session_id").bytes()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStudio(t, ramp.WithProject("project-1"))
+			s := newStudioWith(t, ramp.HandlerConfig{ProjectID: "project-1"})
 			status, answer := s.post(t, call.path, call.body)
 			assert.Equal(t, http.StatusOK, status)
 			assert.Contains(t, answer, `"success":true`)
@@ -690,7 +693,7 @@ func TestWhatMustBeAccepted(t *testing.T) {
 		})
 	}
 	t.Run("header names in any case", func(t *testing.T) {
-		handler, err := ramp.NewHandler(&recorder{}, testKey(t), testSigner(t))
+		handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
 		require.NoError(t, err)
 		body := validateCall().bytes()
 		for _, name := range []func(string) string{strings.ToLower, strings.ToUpper, http.CanonicalHeaderKey} {
@@ -734,55 +737,55 @@ func TestTheGameDecides(t *testing.T) {
 	say := func(err error) func() error { return func() error { return err } }
 	broken := errors.New("the database is away: dsn=secret")
 	tests := []struct {
-		name    string
-		options []ramp.HandlerOption
-		game    *recorder
-		path    string
-		status  int
-		code    string
+		name   string
+		config ramp.HandlerConfig
+		game   *recorder
+		path   string
+		status int
+		code   string
 	}{
-		{"a token that the game does not know, at assets", nil,
+		{"a token that the game does not know, at assets", ramp.HandlerConfig{},
 			&recorder{authenticate: say(ramp.Reject("INVALID_USER"))}, ramp.PathAssets, 401, "INVALID_USER"},
-		{"a token that the game does not know, at validate", nil,
+		{"a token that the game does not know, at validate", ramp.HandlerConfig{},
 			&recorder{authenticate: say(ramp.Reject("INVALID_USER"))}, ramp.PathValidate, 401, "INVALID_USER"},
-		{"a login that is broken", nil,
+		{"a login that is broken", ramp.HandlerConfig{},
 			&recorder{authenticate: say(broken)}, ramp.PathValidate, 500, "INTERNAL_ERROR"},
-		{"assets that the game will not show", nil,
+		{"assets that the game will not show", ramp.HandlerConfig{},
 			&recorder{assets: say(ramp.Reject("BANNED"))}, ramp.PathAssets, 200, "BANNED"},
-		{"assets that are broken", nil,
+		{"assets that are broken", ramp.HandlerConfig{},
 			&recorder{assets: say(broken)}, ramp.PathAssets, 500, "INTERNAL_ERROR"},
-		{"an order that is declined", nil,
+		{"an order that is declined", ramp.HandlerConfig{},
 			&recorder{validate: say(ramp.Reject("INVALID_BALANCE"))}, ramp.PathValidate, 200, "INVALID_BALANCE"},
-		{"an order that is declined deep inside", nil,
+		{"an order that is declined deep inside", ramp.HandlerConfig{},
 			&recorder{validate: say(fmt.Errorf("inventory: %w", ramp.Reject("INVALID_BALANCE")))}, ramp.PathValidate, 200, "INVALID_BALANCE"},
-		{"an order that is declined, as the guide has it", []ramp.HandlerOption{ramp.WithDeclineStatus(400)},
+		{"an order that is declined, as the guide has it", ramp.HandlerConfig{DeclineStatus: 400},
 			&recorder{validate: say(ramp.Reject("INVALID_BALANCE"))}, ramp.PathValidate, 400, "INVALID_BALANCE"},
-		{"codes of one's own", []ramp.HandlerOption{ramp.WithCodes(func(c ramp.Code) ramp.Code { return "E_" + c })},
+		{"codes of one's own", ramp.HandlerConfig{TranslateCode: func(c ramp.Code) ramp.Code { return "E_" + c }},
 			&recorder{validate: say(ramp.Reject("SHORT"))}, ramp.PathValidate, 200, "E_SHORT"},
-		{"an order that breaks the game", nil,
+		{"an order that breaks the game", ramp.HandlerConfig{},
 			&recorder{validate: say(broken)}, ramp.PathValidate, 500, "INTERNAL_ERROR"},
-		{"an order that panics", nil,
+		{"an order that panics", ramp.HandlerConfig{},
 			&recorder{validate: func() error { panic("secret") }}, ramp.PathValidate, 500, "INTERNAL_ERROR"},
-		{"a result that could not be taken in", nil,
+		{"a result that could not be taken in", ramp.HandlerConfig{},
 			&recorder{result: say(broken)}, ramp.PathResult, 500, "INTERNAL_ERROR"},
-		{"a result that panics", nil,
+		{"a result that panics", ramp.HandlerConfig{},
 			&recorder{result: func() error { panic("secret") }}, ramp.PathResult, 500, "INTERNAL_ERROR"},
-		{"a result that no redelivery can help", nil,
+		{"a result that no redelivery can help", ramp.HandlerConfig{},
 			&recorder{result: say(ramp.Permanent(broken))}, ramp.PathResult, 400, "REFUSED"},
-		{"a result cannot be declined, it comes again", nil,
+		{"a result cannot be declined, it comes again", ramp.HandlerConfig{},
 			&recorder{result: say(ramp.Reject("INVALID_BALANCE"))}, ramp.PathResult, 500, "INVALID_BALANCE"},
-		{"a result that is declined deep inside, with a status", nil,
+		{"a result that is declined deep inside, with a status", ramp.HandlerConfig{},
 			&recorder{result: say(fmt.Errorf("bank: %w", &ramp.Refusal{Status: 200, Code: "SHORT"}))}, ramp.PathResult, 500, "SHORT"},
-		{"codes that nobody has translated", []ramp.HandlerOption{ramp.WithCodes(func(ramp.Code) ramp.Code { return "" })},
+		{"codes that nobody has translated", ramp.HandlerConfig{TranslateCode: func(ramp.Code) ramp.Code { return "" }},
 			&recorder{validate: say(ramp.Reject("SHORT"))}, ramp.PathValidate, 200, "SHORT"},
-		{"codes that break", []ramp.HandlerOption{ramp.WithCodes(func(ramp.Code) ramp.Code { panic("secret") })},
+		{"codes that break", ramp.HandlerConfig{TranslateCode: func(ramp.Code) ramp.Code { panic("secret") }},
 			&recorder{validate: say(ramp.Reject("SHORT"))}, ramp.PathValidate, 200, "SHORT"},
-		{"an error of our own making is the game's in its hands", nil,
+		{"an error of our own making is the game's in its hands", ramp.HandlerConfig{},
 			&recorder{result: say(ramp.ErrHMACInvalid)}, ramp.PathResult, 500, "INTERNAL_ERROR"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s := newStudio(t, test.options...)
+			s := newStudioWith(t, test.config)
 			s.game.authenticate, s.game.assets = test.game.authenticate, test.game.assets
 			s.game.validate, s.game.result = test.game.validate, test.game.result
 			method, body := http.MethodPost, validateCall().bytes()
@@ -805,7 +808,7 @@ func TestASignerThatIsDownCostsThePlayerNothing(t *testing.T) {
 		return nil, errors.New("the key service is away")
 	})
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(game, testKey(t), signer)
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: testKey(t), Signer: signer})
 	require.NoError(t, err)
 	body := validateCall().bytes()
 	reply := handler.AnswerValidate(t.Context(), (&studio{key: testKey(t)}).signed(body), body)
@@ -823,7 +826,7 @@ func TestAGameThatReturnsNonsenseIsOursToBlame(t *testing.T) {
 		"an asset that has no name": {Assets: []ramp.Asset{{Balance: ramp.NewAmount(1)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			handler, err := ramp.NewHandler(playerGame{player: player}, testKey(t), testSigner(t))
+			handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: playerGame{player: player}, Key: testKey(t), Signer: testSigner(t)})
 			require.NoError(t, err)
 			reply := handler.AnswerAssets(t.Context(), (&studio{key: testKey(t)}).signed(nil))
 			assert.Equal(t, http.StatusInternalServerError, reply.Status)
@@ -880,26 +883,31 @@ func TestACallLeavesOneRecordWithoutSecrets(t *testing.T) {
 }
 
 func TestAHandlerThatCannotWorkIsNotMade(t *testing.T) {
-	game, key, signer := &recorder{}, testKey(t), testSigner(t)
-	for name, make := range map[string]func() (*ramp.Handler, error){
-		"no game":          func() (*ramp.Handler, error) { return ramp.NewHandler(nil, key, signer) },
-		"no key":           func() (*ramp.Handler, error) { return ramp.NewHandler(game, ramp.HMACKey{}, signer) },
-		"an empty signer":  func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, &ramp.Signer{}) },
-		"no signer":        func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, nil) },
-		"a nil option":     func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, signer, nil) },
-		"an empty project": func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, signer, ramp.WithProject("")) },
-		"no limit":         func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, signer, ramp.WithMaxBody(0)) },
-		"a status of 500":  func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, signer, ramp.WithDeclineStatus(500)) },
-		"a status of 204":  func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, signer, ramp.WithDeclineStatus(204)) },
-		"no codes":         func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, signer, ramp.WithCodes(nil)) },
-		"no logger":        func() (*ramp.Handler, error) { return ramp.NewHandler(game, key, signer, ramp.WithLogger(nil)) },
+	for _, test := range []struct {
+		want   string
+		change func(*ramp.HandlerConfig)
+	}{
+		{"HandlerConfig.Game is required", func(c *ramp.HandlerConfig) { c.Game = nil }},
+		{"HandlerConfig.Key is required", func(c *ramp.HandlerConfig) { c.Key = ramp.HMACKey{} }},
+		{"HandlerConfig.Signer is required", func(c *ramp.HandlerConfig) { c.Signer = nil }},
+		{"HandlerConfig.MaxBody must not be negative", func(c *ramp.HandlerConfig) { c.MaxBody = -1 }},
+		{"HandlerConfig.DeclineStatus must be 200, or 400 to 499", func(c *ramp.HandlerConfig) { c.DeclineStatus = 500 }},
+		{"HandlerConfig.DeclineStatus must be 200, or 400 to 499", func(c *ramp.HandlerConfig) { c.DeclineStatus = 399 }},
+		{"HandlerConfig.DeclineStatus must be 200, or 400 to 499", func(c *ramp.HandlerConfig) { c.DeclineStatus = 204 }},
+		{"HandlerConfig.DeclineStatus must be 200, or 400 to 499", func(c *ramp.HandlerConfig) { c.DeclineStatus = -1 }},
+		{"HandlerConfig.Confirmations must be 0 without Chain", func(c *ramp.HandlerConfig) { c.Confirmations = 1 }},
 	} {
-		t.Run(name, func(t *testing.T) {
-			handler, err := make()
-			assert.Error(t, err)
-			assert.Nil(t, handler)
-		})
+		config := ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)}
+		test.change(&config)
+		handler, err := ramp.NewHandler(config)
+		assert.EqualError(t, err, "ramp: "+test.want)
+		assert.Nil(t, handler)
 	}
+	_, err := ramp.NewHandler(ramp.HandlerConfig{Signer: &ramp.Signer{}, MaxBody: -1})
+	assertFields(t, err, "HandlerConfig.Game is required", "HandlerConfig.Key is required", "HandlerConfig.Signer is required",
+		"HandlerConfig.MaxBody must not be negative")
+	assert.ErrorIs(t, err, ramp.ErrHMACKey)
+	assert.ErrorIs(t, err, ramp.ErrValidatorKey)
 }
 
 func hmacUnderEmptyKey(body []byte) string {

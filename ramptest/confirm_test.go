@@ -17,7 +17,7 @@ import (
 func TestTheChainConfirmsWhatTheServiceTells(t *testing.T) {
 	for _, kind := range []uint64{0x2, 0x7, 0x63} {
 		c := newCounter(t)
-		chain, err := ramp.NewRPC(c.service.RPCURL(ramp.Testnet), ramp.WithHTTPClient(c.service.Client()))
+		chain, err := ramp.NewRPC(ramp.RPCConfig{URL: c.service.RPCURL(ramp.Testnet), HTTPClient: c.service.Client()})
 		require.NoError(t, err)
 		order := c.mint(t, ramptest.TransactionType(kind))
 		c.service.Advance(20 * time.Second)

@@ -18,7 +18,7 @@ func Example() {
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	game := newShop()
 	game.answers = []error{errors.New("the database is away")}
-	handler, err := ramp.NewHandler(game, key, signer)
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer service.Close()
-	client, err := ramp.NewClient(service.URL(), key, ramp.WithHTTPClient(service.Client()))
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -115,8 +115,8 @@ func ExampleService_SetHandler() {
 	_, err = service.Assets(ctx, session)
 	fmt.Println(err)
 
-	chain, _ := ramp.NewRPC(service.RPCURL(ramp.Testnet), ramp.WithHTTPClient(service.Client()))
-	handler, err := ramp.NewHandler(newShop(), key, signer, ramp.WithConfirmation(chain, 1))
+	chain, _ := ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), HTTPClient: service.Client()})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: newShop(), Key: key, Signer: signer, Chain: chain})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -139,9 +139,9 @@ func exampleService() (*ramptest.Service, func(...ramptest.Fault) *ramptest.Orde
 	ctx := context.Background()
 	key, _ := ramp.TextKey("key from the console")
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	handler, _ := ramp.NewHandler(newShop(), key, signer)
+	handler, _ := ramp.NewHandler(ramp.HandlerConfig{Game: newShop(), Key: key, Signer: signer})
 	service, _ := ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Handler: handler})
-	client, _ := ramp.NewClient(service.URL(), key, ramp.WithHTTPClient(service.Client()))
+	client, _ := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()})
 	return service, func(faults ...ramptest.Fault) *ramptest.Order {
 		started, err := client.Initialize(ctx, request())
 		if err != nil {

@@ -126,7 +126,7 @@ func newCounterOf(t testing.TB, game ramp.Game, options ...func(*ramptest.Config
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	c.handler, err = ramp.NewHandler(game, c.key, signer)
+	c.handler, err = ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: c.key, Signer: signer})
 	require.NoError(t, err)
 	c.validator = signer.Address()
 	config := ramptest.Config{Key: c.key, Validator: c.validator, Handler: c.handler}
@@ -134,7 +134,7 @@ func newCounterOf(t testing.TB, game ramp.Game, options ...func(*ramptest.Config
 		o(&config)
 	}
 	c.service = ramptest.Start(t, config)
-	c.client, err = ramp.NewClient(c.service.URL(), c.key, ramp.WithHTTPClient(c.service.Client()), ramp.WithRetries(0))
+	c.client, err = ramp.NewClient(ramp.ClientConfig{URL: c.service.URL(), Key: c.key, HTTPClient: c.service.Client(), Retries: -1})
 	require.NoError(t, err)
 	return c
 }

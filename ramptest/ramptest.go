@@ -9,7 +9,7 @@
 //		Validator: signer.Address(), // the console's validator address
 //		Handler:   handler,          // the studio's server, or its URL as Game
 //	})
-//	client, _ := ramp.NewClient(service.URL(), key, ramp.WithHTTPClient(service.Client()))
+//	client, _ := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()})
 //	started, _ := client.Initialize(ctx, request)
 //
 //	order, err := service.Mint(ctx, started.UUID, session, ramp.NewAmount(10), ramptest.TransactionFails())
@@ -122,7 +122,7 @@ type Config struct {
 	// Epoch is what the clock shows at first. The zero time stands for now.
 	//
 	// The ExpiresAt of a [ramp.Initialization] goes by the clock of the client.
-	// ramp.WithClock(service.Now) makes the two one.
+	// To use one clock, set [ramp.ClientConfig].Now to service.Now.
 	Epoch time.Time
 
 	// OnEvent is called with each event that is recorded, one at a time. It must
@@ -178,10 +178,10 @@ type Config struct {
 	Retry func(status int) bool
 
 	// Confirmations is how many blocks there must be from the one of the
-	// transaction on before its result is delivered. 0 stands for 1. A handler
-	// with [ramp.WithConfirmation] that wants more of them answers HTTP 500 while
-	// the clock stands still, because no block comes during a call: let it want no
-	// more than these, or be content with a repetition.
+	// transaction on before its result is delivered. 0 stands for 1. While the
+	// clock stands still, no block comes during a call, so a handler whose own
+	// Confirmations ([ramp.HandlerConfig]) are more answers HTTP 500 and confirms
+	// the repetition.
 	Confirmations int
 
 	// BlockTime is the time from a block to the next. 0 stands for a second.
@@ -444,8 +444,8 @@ func (s *Service) URL() string { return s.address }
 // {rpc_testnet_url} of the interface.
 func (s *Service) RPCURL(network ramp.Network) string { return s.address + "/rpc/" + string(network) }
 
-// Client returns an HTTP client that reaches the service, in memory or not. Give
-// it to [ramp.WithHTTPClient].
+// Client returns an HTTP client that reaches the service, in memory or not. Set it
+// as the HTTPClient of [ramp.ClientConfig] and [ramp.RPCConfig].
 func (s *Service) Client() *http.Client {
 	if s.server == nil {
 		return &http.Client{Transport: memory{s, new(group)}}

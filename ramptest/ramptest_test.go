@@ -62,7 +62,7 @@ func newDesk(t *testing.T, between func(http.Handler) http.Handler) *desk {
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(d.game, d.key, signer)
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: d.game, Key: d.key, Signer: signer})
 	require.NoError(t, err)
 	var outer http.Handler = handler
 	if between != nil {
@@ -74,7 +74,7 @@ func newDesk(t *testing.T, between func(http.Handler) http.Handler) *desk {
 		Key: d.key, Validator: signer.Address(), Game: server.URL + "/",
 		ProjectID: "project-1", Networks: []ramp.Network{ramp.Testnet},
 	})
-	d.client, err = ramp.NewClient(d.service.URL(), d.key)
+	d.client, err = ramp.NewClient(ramp.ClientConfig{URL: d.service.URL(), Key: d.key})
 	require.NoError(t, err)
 	return d
 }
@@ -99,7 +99,7 @@ func TestInitializeFailsAsTheInterfaceSays(t *testing.T) {
 
 	other, err := ramp.TextKey("another key")
 	require.NoError(t, err)
-	client, err := ramp.NewClient(d.service.URL(), other)
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: d.service.URL(), Key: other})
 	require.NoError(t, err)
 	_, err = client.Initialize(t.Context(), request())
 	assert.ErrorIs(t, err, ramp.ErrHMACInvalid)
@@ -213,7 +213,7 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 func TestTheStatusOfAFailureIsASwitch(t *testing.T) {
 	d := newDesk(t, nil)
 	service := ramptest.Start(t, ramptest.Config{Key: d.key, Validator: [20]byte{1}, Game: "http://127.0.0.1:1", ProjectID: "other", FailureStatus: 200})
-	client, err := ramp.NewClient(service.URL(), d.key)
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: d.key})
 	require.NoError(t, err)
 	_, err = client.Initialize(t.Context(), request())
 	var failure *ramp.APIError

@@ -45,7 +45,7 @@ func TestAHandlerInMemorySeesWhatAServerSees(t *testing.T) {
 	for _, config := range []ramptest.Config{{Game: server.URL}, {Handler: handler}} {
 		config.Key, config.Validator = key, [20]byte{1}
 		service := ramptest.Start(t, config)
-		client, err := ramp.NewClient(service.URL(), key, ramp.WithHTTPClient(service.Client()))
+		client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()})
 		require.NoError(t, err)
 		started, err := client.Initialize(t.Context(), request())
 		require.NoError(t, err)
@@ -110,15 +110,15 @@ func TestTheHandlerCanComeLater(t *testing.T) {
 	_, err := service.Assets(t.Context(), c.session)
 	assert.ErrorContains(t, err, "call Service.SetHandler")
 
-	chain, err := ramp.NewRPC(service.RPCURL(ramp.Testnet), ramp.WithHTTPClient(service.Client()))
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), HTTPClient: service.Client()})
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(newShop(), c.key, signer, ramp.WithConfirmation(chain, 1))
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: newShop(), Key: c.key, Signer: signer, Chain: chain})
 	require.NoError(t, err)
 	service.SetHandler(handler)
 
-	client, err := ramp.NewClient(service.URL(), c.key, ramp.WithHTTPClient(service.Client()))
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: c.key, HTTPClient: service.Client()})
 	require.NoError(t, err)
 	started, err := client.Initialize(t.Context(), request())
 	require.NoError(t, err)
@@ -207,7 +207,7 @@ func TestAServiceIsAHandler(t *testing.T) {
 	c := newCounter(t)
 	server := httptest.NewServer(c.service)
 	defer server.Close()
-	client, err := ramp.NewClient(server.URL, c.key)
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: server.URL, Key: c.key})
 	require.NoError(t, err)
 	_, err = client.Initialize(t.Context(), request())
 	assert.NoError(t, err)

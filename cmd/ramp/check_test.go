@@ -45,7 +45,7 @@ func newServer(t *testing.T) string {
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(game{}, key, signer)
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game{}, Key: key, Signer: signer})
 	require.NoError(t, err)
 	mux := http.NewServeMux()
 	mux.Handle("/api/", handler)

@@ -72,7 +72,7 @@ func TestEmulatePrintsWhatAGameNeeds(t *testing.T) {
 
 	key, err := ramp.TextKey(s.HMACKey)
 	require.NoError(t, err)
-	client, err := ramp.NewClient(s.API, key)
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: s.API, Key: key})
 	require.NoError(t, err)
 	initialized := make(chan error, 1)
 	go func() {
@@ -119,7 +119,7 @@ func TestEmulateTakesKeys(t *testing.T) {
 	assert.NotContains(t, printed, "my_secret", "a key that was given is not printed")
 	key, err := ramp.Base64URLKey("my_secret_salt_value")
 	require.NoError(t, err)
-	client, err := ramp.NewClient(address, key)
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: address, Key: key})
 	require.NoError(t, err)
 	initialized := make(chan error, 1)
 	go func() {

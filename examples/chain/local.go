@@ -45,7 +45,7 @@ func (l *local) close() { _ = l.backend.Close() }
 
 // transfer sends one coin to the player, and makes a block with it.
 func (l *local) transfer(ctx context.Context) (common.Hash, error) {
-	chain, err := ramp.NewRPC(l.url)
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: l.url})
 	if err != nil {
 		return common.Hash{}, err
 	}

@@ -47,7 +47,7 @@ func main() {
 
 // show is what there is to copy.
 func show(ctx context.Context, url string, address common.Address, hash string) error {
-	chain, err := ramp.NewRPC(url)
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: url})
 	if err != nil {
 		return err
 	}

@@ -76,23 +76,19 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}
 
 	game := newGame(db, dialect)
-	onOrders := []ramp.SQLGameOption{ramp.WithConflictHook(
-		func(ctx context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
+	exact, err := ramp.NewSQLGame(ramp.SQLGameConfig{
+		DB: db, Dialect: dialect, Studio: game, ProjectID: *project,
+		OnConflict: func(ctx context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
 			// Here a person is called. A log that someone reads is the least.
 			log.ErrorContext(ctx, "a result contradicts its order: look at the chain",
 				"uuid", r.UUID, "state", conflict.Order.State, "differs", conflict.Field, "tx_hash", r.TxHash)
 			return nil
-		})}
-	onCalls := []ramp.HandlerOption{ramp.WithLogger(log)}
-	if *project != "" {
-		onOrders = append(onOrders, ramp.WithProject(*project))
-		onCalls = append(onCalls, ramp.WithProject(*project))
-	}
-	exact, err := ramp.NewSQLGame(db, dialect, game, onOrders...)
+		},
+	})
 	if err != nil {
 		return err
 	}
-	handler, err := ramp.NewHandler(exact, key, signer, onCalls...)
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: exact, Key: key, Signer: signer, ProjectID: *project, Logger: log})
 	if err != nil {
 		return err
 	}
@@ -115,7 +111,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		server.frontend, apiURL = cmp.Or(server.frontend, emulator.URL()), emulator.URL()
 	}
 	if apiURL != "" {
-		if server.client, err = ramp.NewClient(apiURL, key, ramp.WithLogger(log)); err != nil {
+		if server.client, err = ramp.NewClient(ramp.ClientConfig{URL: apiURL, Key: key, Logger: log}); err != nil {
 			return err
 		}
 	}

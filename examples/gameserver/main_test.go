@@ -178,7 +178,7 @@ func serviceOf(t *testing.T, game string) (*ramptest.Service, *ramp.Client) {
 	signer, err := ramp.NewKeySigner(validatorKey)
 	check(t, err)
 	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: game})
-	client, err := ramp.NewClient(service.URL(), key)
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key})
 	check(t, err)
 	return service, client
 }

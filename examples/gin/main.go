@@ -83,7 +83,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	handler, err := ramp.NewHandler(Game{}, key, signer)
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: Game{}, Key: key, Signer: signer})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -37,14 +37,14 @@ func TestGinAnswersAllThreeCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	game := &approving{}
-	handler, err := ramp.NewHandler(game, key, signer)
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer})
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(routes(handler))
 	defer server.Close()
 	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: server.URL})
-	client, err := ramp.NewClient(service.URL(), key)
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestGinAnswersAllThreeCalls(t *testing.T) {
 func TestGinRefusesABodyAboveTheLimit(t *testing.T) {
 	key, _ := ramp.TextKey("key of the console")
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	handler, err := ramp.NewHandler(Game{}, key, signer)
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: Game{}, Key: key, Signer: signer})
 	if err != nil {
 		t.Fatal(err)
 	}

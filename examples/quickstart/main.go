@@ -122,13 +122,13 @@ func main() {
 	session := ramp.Session{ID: "character-7", Token: ramp.NewAccessToken(rand.Text())}
 	game := &Game{session: session, orders: map[uuid.UUID]*order{},
 		balances: map[string]int64{"item_gold": 1000, "item_gem": 5}}
-	handler := must(ramp.NewHandler(game, key, signer, ramp.WithProject("quickstart")))
+	handler := must(ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer, ProjectID: "quickstart"}))
 	server := httptest.NewServer(handler)
 
 	// The token ramp. In production it is the service, and this is its address.
 	service := must(ramptest.New(ramptest.Config{
 		Key: key, Validator: signer.Address(), Game: server.URL, ProjectID: "quickstart"}))
-	client := must(ramp.NewClient(service.URL(), key))
+	client := must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key}))
 
 	table := "step                     before   validated  result   again    again\n"
 	for _, step := range []struct {

@@ -127,14 +127,16 @@ func newWorld(t *testing.T, p *place, control ramp.Game) *world {
 	t.Helper()
 	w := &world{place: p, t: t, started: map[holding]int64{}}
 	var err error
-	w.game, err = ramp.NewSQLGame(p.db, p.dialect, studio{p.db, p.dialect, w.awaitRivals},
-		ramp.WithTxOptions(sql.TxOptions{Isolation: p.mode.isolation}),
-		ramp.WithConflictHook(func(_ context.Context, c *ramp.ConflictError, r *ramp.Result) error {
+	w.game, err = ramp.NewSQLGame(ramp.SQLGameConfig{
+		DB: p.db, Dialect: p.dialect, Studio: studio{p.db, p.dialect, w.awaitRivals},
+		TxOptions: &sql.TxOptions{Isolation: p.mode.isolation},
+		OnConflict: func(_ context.Context, c *ramp.ConflictError, r *ramp.Result) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.conflicts = append(w.conflicts, fmt.Sprintf("%s was %s: %s", c.Order.UUID, c.Order.State, c.Field))
 			return w.hookFails
-		}))
+		},
+	})
 	check(t, err)
 	var game ramp.Game = w.game
 	if control != nil {
@@ -168,7 +170,7 @@ func newHandler(t fataler, game ramp.Game) *ramp.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler, err := ramp.NewHandler(game, key, signer)
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer})
 	if err != nil {
 		t.Fatal(err)
 	}

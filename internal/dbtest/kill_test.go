@@ -41,7 +41,7 @@ func serve() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	game, err := ramp.NewSQLGame(db, ramp.Dialect(dialect), studio{db: db, dialect: ramp.Dialect(dialect)})
+	game, err := ramp.NewSQLGame(ramp.SQLGameConfig{DB: db, Dialect: ramp.Dialect(dialect), Studio: studio{db: db, dialect: ramp.Dialect(dialect)}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -354,7 +354,7 @@ func TestAResultOfAnotherProjectMovesNothing(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		ours := newWorld(t, p, nil)
 		ours.give("alice", "gold", 100)
-		theirs, err := ramp.NewSQLGame(p.db, p.dialect, studio{p.db, p.dialect, nil}, ramp.WithProject("another"))
+		theirs, err := ramp.NewSQLGame(ramp.SQLGameConfig{DB: p.db, Dialect: p.dialect, Studio: studio{p.db, p.dialect, nil}, ProjectID: "another"})
 		check(t, err)
 		another := newWorld(t, p, theirs)
 		o := newOrder("alice", burn("gold", 5))

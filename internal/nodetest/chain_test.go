@@ -247,7 +247,7 @@ func TestRefusalsAndBatches(t *testing.T) {
 		assert.Equal(t, crypto.Keccak256Hash(signed), hash)
 		_, err = r.SendRawTransaction(ctx, signed)
 		assert.ErrorAs(t, err, &refused, "already known")
-		resending, err := ramp.NewRPC(n.url, ramp.WithResend())
+		resending, err := ramp.NewRPC(ramp.RPCConfig{URL: n.url, Resend: true})
 		require.NoError(t, err)
 		again, err := resending.SendRawTransaction(ctx, signed)
 		assert.NoError(t, err)
@@ -324,7 +324,7 @@ func TestAReorganisation(t *testing.T) {
 		}()
 
 		n.replace(t, parent)
-		resending, err := ramp.NewRPC(n.url, ramp.WithResend()) // some nodes bring it back by themselves
+		resending, err := ramp.NewRPC(ramp.RPCConfig{URL: n.url, Resend: true}) // some nodes bring it back by themselves
 		require.NoError(t, err)
 		_, err = resending.SendRawTransaction(t.Context(), signed)
 		require.NoError(t, err)

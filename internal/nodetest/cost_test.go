@@ -169,7 +169,7 @@ func costs(tb testing.TB) map[string]map[string]func() error {
 	ctx, hash := context.Background(), common.HexToHash(costHash)
 	numberURL, receiptURL := canned(tb, `"0x1b4"`), canned(tb, costReceipt)
 	dial := func(url string) (*ramp.RPC, *ethclient.Client) {
-		ours, err := ramp.NewRPC(url)
+		ours, err := ramp.NewRPC(ramp.RPCConfig{URL: url})
 		require.NoError(tb, err)
 		theirs, err := rpc.Dial(url)
 		require.NoError(tb, err)

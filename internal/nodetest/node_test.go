@@ -50,7 +50,7 @@ func onEveryNode(t *testing.T, test func(t *testing.T, n *node, r *ramp.RPC)) {
 	for name, start := range map[string]func(*testing.T) *node{"geth": startGeth, "anvil": startAnvil} {
 		t.Run(name, func(t *testing.T) {
 			n := start(t)
-			r, err := ramp.NewRPC(n.url, ramp.WithPollInterval(10*time.Millisecond))
+			r, err := ramp.NewRPC(ramp.RPCConfig{URL: n.url, PollInterval: 10 * time.Millisecond})
 			require.NoError(t, err)
 			test(t, n, r)
 		})
@@ -70,7 +70,7 @@ func startGeth(t *testing.T) *node {
 		})
 	t.Cleanup(func() { require.NoError(t, backend.Close()) })
 	url := "http://" + <-log.found
-	r, err := ramp.NewRPC(url)
+	r, err := ramp.NewRPC(ramp.RPCConfig{URL: url})
 	require.NoError(t, err)
 	backend.Commit()
 	require.Eventually(t, func() bool { // before its first block it says "transaction indexing is in progress"
@@ -142,7 +142,7 @@ func startAnvil(t *testing.T) *node {
 			url := "http://" + at[1]
 			tell := func(t *testing.T, method string, params ...any) {
 				t.Helper()
-				r, err := ramp.NewRPC(url)
+				r, err := ramp.NewRPC(ramp.RPCConfig{URL: url})
 				require.NoError(t, err)
 				require.NoError(t, r.Call(t.Context(), nil, method, params...))
 			}
@@ -152,7 +152,7 @@ func startAnvil(t *testing.T) *node {
 				signs: crypto.PubkeyToAddress(key(t).PublicKey),
 				replace: func(t *testing.T, after *ramp.Block) {
 					t.Helper()
-					r, err := ramp.NewRPC(url)
+					r, err := ramp.NewRPC(ramp.RPCConfig{URL: url})
 					require.NoError(t, err)
 					head, err := r.BlockNumber(t.Context())
 					require.NoError(t, err)

@@ -378,7 +378,7 @@ func newStudio(t testing.TB, m mutant) *studio {
 	require.NoError(t, err)
 	s.signer, err = ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(s.game, s.key, s.signer, ramp.WithProject("project-1"))
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: s.game, Key: s.key, Signer: s.signer, ProjectID: "project-1"})
 	require.NoError(t, err)
 	var outer http.Handler = handler
 	if m.wrap != nil {

@@ -1,0 +1,565 @@
+package ramp_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+// trial shows what one field of a config does.
+type trial[Config any] struct {
+	set      func(*Config)                // sets the field, and nothing else
+	see      func(*testing.T, Config) any // what can be seen of it
+	required any                          // is seen with nothing but the required fields
+	then     any                          // is seen once the field is set
+}
+
+// tryFields runs a trial of every field of a config, and misses none.
+func tryFields[Config any](t *testing.T, required func(*testing.T) Config, trials map[string]trial[Config]) {
+	t.Helper()
+	kind := reflect.TypeFor[Config]()
+	for i := range kind.NumField() {
+		assert.Contains(t, trials, kind.Field(i).Name, "a field without a trial")
+	}
+	for name, trial := range trials {
+		t.Run(name, func(t *testing.T) {
+			_, ok := kind.FieldByName(name)
+			require.True(t, ok, "a trial without a field")
+			config := required(t)
+			assert.Equal(t, trial.required, trial.see(t, config), "by default")
+			trial.set(&config)
+			assert.Equal(t, trial.then, trial.see(t, config), "once set")
+		})
+	}
+}
+
+func TestEveryFieldOfAHandlerConfig(t *testing.T) {
+	required := func(t *testing.T) ramp.HandlerConfig {
+		return ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)}
+	}
+	makeHandler := func(t *testing.T, c ramp.HandlerConfig) *ramp.Handler {
+		handler, err := ramp.NewHandler(c)
+		require.NoError(t, err)
+		return handler
+	}
+	validate := func(t *testing.T, c ramp.HandlerConfig) ramp.Reply {
+		body := validateCall().bytes()
+		return makeHandler(t, c).AnswerValidate(t.Context(), (&studio{key: testKey(t)}).signed(body), body)
+	}
+	result := func(t *testing.T, c ramp.HandlerConfig) ramp.Reply {
+		body := told().bytes()
+		return makeHandler(t, c).AnswerResult(t.Context(), (&studio{key: testKey(t)}).signed(body), body)
+	}
+	status := func(t *testing.T, c ramp.HandlerConfig) any { return validate(t, c).Status }
+	declining := &recorder{validate: func() error { return ramp.Reject("SHORT") }}
+	otherKey, err := ramp.TextKey("another key")
+	require.NoError(t, err)
+	otherSigner, err := ramp.NewKeySigner(strings.Repeat("12", 32))
+	require.NoError(t, err)
+	onlyNode := func(t *testing.T) *ramp.RPC {
+		return (&chain{receipt: string(onChain().bytes()), head: 10, block: map[uint64]string{10: blockA}}).client(t)
+	}
+	var log bytes.Buffer
+
+	tryFields(t, required, map[string]trial[ramp.HandlerConfig]{
+		"Game": {
+			set: func(c *ramp.HandlerConfig) { c.Game = declining },
+			see: func(t *testing.T, c ramp.HandlerConfig) any {
+				return strings.Contains(string(validate(t, c).Body), "SHORT")
+			},
+			required: false, then: true,
+		},
+		"Key": {
+			set: func(c *ramp.HandlerConfig) { c.Key = otherKey },
+			see: status, required: 200, then: 401,
+		},
+		"Signer": {
+			set: func(c *ramp.HandlerConfig) { c.Signer = otherSigner },
+			see: func(t *testing.T, c ramp.HandlerConfig) any {
+				return strings.Contains(string(validate(t, c).Body), testSignature)
+			},
+			required: true, then: false,
+		},
+		"ProjectID": {
+			set: func(c *ramp.HandlerConfig) { c.ProjectID = "another" },
+			see: status, required: 200, then: 400,
+		},
+		"Chain": {
+			set: func(c *ramp.HandlerConfig) { c.Chain = onlyNode(t) },
+			see: func(t *testing.T, c ramp.HandlerConfig) any {
+				require.Equal(t, 200, result(t, c).Status)
+				return c.Game.(*recorder).last.(*ramp.Result).Receipt.From != common.Address{} // as on the chain
+			},
+			required: false, then: true,
+		},
+		"Confirmations": {
+			set: func(c *ramp.HandlerConfig) { c.Confirmations = 2 },
+			see: func(t *testing.T, c ramp.HandlerConfig) (got any) {
+				synctest.Test(t, func(t *testing.T) {
+					c.Chain = onlyNode(t)
+					got = result(t, c).Status
+				})
+				return got
+			},
+			required: 200, then: 500,
+		},
+		"DeclineStatus": {
+			set: func(c *ramp.HandlerConfig) { c.DeclineStatus = 499 },
+			see: func(t *testing.T, c ramp.HandlerConfig) any {
+				c.Game = declining
+				return status(t, c)
+			},
+			required: 200, then: 499,
+		},
+		"TranslateCode": {
+			set: func(c *ramp.HandlerConfig) { c.TranslateCode = func(code ramp.Code) ramp.Code { return "E_" + code } },
+			see: func(t *testing.T, c ramp.HandlerConfig) any {
+				c.Game = declining
+				return string(validate(t, c).Body)
+			},
+			required: refusal("SHORT"), then: refusal("E_SHORT"),
+		},
+		"MaxBody": {
+			set: func(c *ramp.HandlerConfig) { c.MaxBody = 100 },
+			see: func(t *testing.T, c ramp.HandlerConfig) any {
+				var got [4]int
+				for i, size := range []int{100, 101, 1 << 20, 1<<20 + 1} {
+					got[i] = makeHandler(t, c).AnswerResult(t.Context(), nil, make([]byte, size)).Status
+				}
+				return got
+			},
+			required: [4]int{401, 401, 401, 413}, then: [4]int{401, 413, 413, 413},
+		},
+		"Logger": {
+			set:      func(c *ramp.HandlerConfig) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) },
+			see:      func(t *testing.T, c ramp.HandlerConfig) any { return loggedBy(t, &log, func() { validate(t, c) }) },
+			required: [2]int{0, 0}, then: [2]int{0, 1},
+		},
+	})
+}
+
+func TestEveryFieldOfAClientConfig(t *testing.T) {
+	const url = "https://api.example.com"
+	required := func(t *testing.T) ramp.ClientConfig { return ramp.ClientConfig{URL: url, Key: testKey(t)} }
+	otherKey, err := ramp.TextKey("another key")
+	require.NoError(t, err)
+	wire := &overWire{Transport: &script{steps: steps{status(200, nil, okAnswer)}}}
+	call := func(t *testing.T, c ramp.ClientConfig) (*ramp.Initialization, error) {
+		client, err := ramp.NewClient(c)
+		require.NoError(t, err)
+		return client.Initialize(t.Context(), testRequest())
+	}
+	seen := func(of func(*http.Request) any) func(*testing.T, ramp.ClientConfig) any {
+		return func(t *testing.T, c ramp.ClientConfig) any {
+			c.HTTPClient = &http.Client{Transport: wire}
+			_, err := call(t, c)
+			require.NoError(t, err)
+			return of(wire.asked)
+		}
+	}
+	past := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
+	var log bytes.Buffer
+
+	tryFields(t, required, map[string]trial[ramp.ClientConfig]{
+		"URL": {
+			set:      func(c *ramp.ClientConfig) { c.URL = "https://other.example.com/v1/" },
+			see:      seen(func(r *http.Request) any { return r.URL.String() }),
+			required: url + "/api/v2/initialize", then: "https://other.example.com/v1/api/v2/initialize",
+		},
+		"Key": {
+			set:      func(c *ramp.ClientConfig) { c.Key = otherKey },
+			see:      seen(func(r *http.Request) any { return r.Header.Get("X-HMAC-SIGNATURE") }),
+			required: testKey(t).Sign([]byte(testRequestBytes)), then: otherKey.Sign([]byte(testRequestBytes)),
+		},
+		"HTTPClient": {
+			set: func(c *ramp.ClientConfig) { c.HTTPClient = &http.Client{Transport: wire} },
+			see: func(t *testing.T, c ramp.ClientConfig) any {
+				server := httptest.NewServer(&answering{status: 418, body: "over the network"})
+				defer server.Close()
+				c.URL = server.URL
+				_, err := call(t, c)
+				return err == nil
+			},
+			required: false, then: true,
+		},
+		"Timeout": {
+			set: func(c *ramp.ClientConfig) { c.Timeout = time.Second },
+			see: func(t *testing.T, c ramp.ClientConfig) any {
+				c.Retries = -1
+				return timed(t, func(t *testing.T, h *http.Client) { c.HTTPClient = h; _, _ = call(t, c) })
+			},
+			required: 10 * time.Second, then: time.Second,
+		},
+		"Retries": {
+			set: func(c *ramp.ClientConfig) { c.Retries = -1 },
+			see: func(t *testing.T, c ramp.ClientConfig) any {
+				return counted(t, func(t *testing.T, h *http.Client) { c.HTTPClient = h; _, _ = call(t, c) })
+			},
+			required: 3, then: 1,
+		},
+		"InsecureHTTP": {
+			set: func(c *ramp.ClientConfig) { c.InsecureHTTP = true },
+			see: func(t *testing.T, c ramp.ClientConfig) any {
+				c.URL = "http://api.example.com"
+				_, err := ramp.NewClient(c)
+				return err == nil
+			},
+			required: false, then: true,
+		},
+		"Logger": {
+			set: func(c *ramp.ClientConfig) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) },
+			see: func(t *testing.T, c ramp.ClientConfig) any {
+				c.HTTPClient = &http.Client{Transport: wire}
+				return loggedBy(t, &log, func() { _, _ = call(t, c) })
+			},
+			required: [2]int{0, 0}, then: [2]int{0, 1},
+		},
+		"Now": {
+			set: func(c *ramp.ClientConfig) { c.Now = func() time.Time { return past } },
+			see: func(t *testing.T, c ramp.ClientConfig) (got any) {
+				synctest.Test(t, func(t *testing.T) {
+					c.HTTPClient = &http.Client{Transport: &script{start: time.Now(), steps: steps{status(200, nil, okAnswer)}}}
+					started, err := call(t, c)
+					require.NoError(t, err)
+					got = started.ExpiresAt.UTC()
+				})
+				return got
+			},
+			required: time.Date(2000, 1, 1, 0, 5, 0, 0, time.UTC), then: past.Add(5 * time.Minute), // a bubble begins in 2000
+		},
+	})
+}
+
+func TestEveryFieldOfAnRPCConfig(t *testing.T) {
+	const url = "https://node.example.com"
+	required := func(*testing.T) ramp.RPCConfig { return ramp.RPCConfig{URL: url} }
+	wire := &overWire{Transport: &chain{head: 7}}
+	makeRPC := func(t *testing.T, c ramp.RPCConfig) *ramp.RPC {
+		r, err := ramp.NewRPC(c)
+		require.NoError(t, err)
+		return r
+	}
+	call := func(t *testing.T, c ramp.RPCConfig) error {
+		_, err := makeRPC(t, c).BlockNumber(t.Context())
+		return err
+	}
+	seen := func(of func(*http.Request) any) func(*testing.T, ramp.RPCConfig) any {
+		return func(t *testing.T, c ramp.RPCConfig) any {
+			c.HTTPClient = &http.Client{Transport: wire}
+			require.NoError(t, call(t, c))
+			return of(wire.asked)
+		}
+	}
+	own := http.Header{"Content-Type": {"application/json"}, "User-Agent": {"ramp-go"}}
+	withKey := own.Clone()
+	withKey.Set("X-Api-Key", "k")
+	var log bytes.Buffer
+
+	tryFields(t, required, map[string]trial[ramp.RPCConfig]{
+		"URL": {
+			set:      func(c *ramp.RPCConfig) { c.URL = "https://other.example.com/v3/key?a=b" },
+			see:      seen(func(r *http.Request) any { return r.URL.String() }),
+			required: url, then: "https://other.example.com/v3/key?a=b",
+		},
+		"Header": {
+			set:      func(c *ramp.RPCConfig) { c.Header = http.Header{"x-api-key": {"k"}} },
+			see:      seen(func(r *http.Request) any { return r.Header }),
+			required: own, then: withKey,
+		},
+		"HTTPClient": {
+			set: func(c *ramp.RPCConfig) { c.HTTPClient = &http.Client{Transport: wire} },
+			see: func(t *testing.T, c ramp.RPCConfig) any {
+				server := httptest.NewServer(&answering{status: 418, body: "over the network"})
+				defer server.Close()
+				c.URL = server.URL
+				return call(t, c) == nil
+			},
+			required: false, then: true,
+		},
+		"Timeout": {
+			set: func(c *ramp.RPCConfig) { c.Timeout = time.Second },
+			see: func(t *testing.T, c ramp.RPCConfig) any {
+				c.Retries = -1
+				return timed(t, func(t *testing.T, h *http.Client) { c.HTTPClient = h; _ = call(t, c) })
+			},
+			required: 10 * time.Second, then: time.Second,
+		},
+		"Retries": {
+			set: func(c *ramp.RPCConfig) { c.Retries = -1 },
+			see: func(t *testing.T, c ramp.RPCConfig) any {
+				return counted(t, func(t *testing.T, h *http.Client) { c.HTTPClient = h; _ = call(t, c) })
+			},
+			required: 3, then: 1,
+		},
+		"PollInterval": {
+			set: func(c *ramp.RPCConfig) { c.PollInterval = time.Minute },
+			see: func(t *testing.T, c ramp.RPCConfig) (got any) {
+				synctest.Test(t, func(t *testing.T) {
+					node := &chain{receipt: "null"}
+					node.after(time.Millisecond, func() { node.receipt = mined(10, blockA) })
+					c.HTTPClient = &http.Client{Transport: node}
+					start := time.Now()
+					_, err := makeRPC(t, c).WaitReceipt(t.Context(), common.MaxHash, 1)
+					require.NoError(t, err)
+					got = time.Since(start)
+				})
+				return got
+			},
+			required: time.Second, then: time.Minute,
+		},
+		"Resend": {
+			set: func(c *ramp.RPCConfig) { c.Resend = true },
+			see: func(t *testing.T, c ramp.RPCConfig) any {
+				return counted(t, func(t *testing.T, h *http.Client) {
+					c.HTTPClient = h
+					_, _ = makeRPC(t, c).SendRawTransaction(t.Context(), []byte{2, 0xc1, 5})
+				})
+			},
+			required: 1, then: 3,
+		},
+		"InsecureHTTP": {
+			set: func(c *ramp.RPCConfig) { c.InsecureHTTP = true },
+			see: func(t *testing.T, c ramp.RPCConfig) any {
+				c.URL = "http://node.example.com"
+				_, err := ramp.NewRPC(c)
+				return err == nil
+			},
+			required: false, then: true,
+		},
+		"Logger": {
+			set: func(c *ramp.RPCConfig) {
+				c.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			},
+			see: func(t *testing.T, c ramp.RPCConfig) any {
+				c.HTTPClient = &http.Client{Transport: wire}
+				return loggedBy(t, &log, func() { require.NoError(t, call(t, c)) })
+			},
+			required: [2]int{0, 0}, then: [2]int{0, 1},
+		},
+	})
+}
+
+func TestEveryFieldOfAnSQLGameConfig(t *testing.T) {
+	var db, other recordingDB
+	required := func(*testing.T) ramp.SQLGameConfig {
+		return ramp.SQLGameConfig{DB: sql.OpenDB(&db), Dialect: ramp.SQLite, Studio: noStudio{}}
+	}
+	makeGame := func(t *testing.T, c ramp.SQLGameConfig) *ramp.SQLGame {
+		game, err := ramp.NewSQLGame(c)
+		require.NoError(t, err)
+		return game
+	}
+	validate := func(t *testing.T, c ramp.SQLGameConfig) error {
+		db, other = recordingDB{}, recordingDB{}
+		r, err := ramp.ParseValidate(validateCall().bytes())
+		require.NoError(t, err)
+		return makeGame(t, c).Validate(t.Context(), ramp.Session{ID: "session-1"}, r)
+	}
+
+	tryFields(t, required, map[string]trial[ramp.SQLGameConfig]{
+		"DB": {
+			set: func(c *ramp.SQLGameConfig) { c.DB = sql.OpenDB(&other) },
+			see: func(t *testing.T, c ramp.SQLGameConfig) any {
+				assert.ErrorIs(t, validate(t, c), errRecorded)
+				return [2]bool{db.begun, other.begun}
+			},
+			required: [2]bool{true, false}, then: [2]bool{false, true},
+		},
+		"Dialect": {
+			set: func(c *ramp.SQLGameConfig) { c.Dialect = ramp.PostgreSQL },
+			see: func(t *testing.T, c ramp.SQLGameConfig) any {
+				assert.ErrorIs(t, validate(t, c), errRecorded)
+				return strings.Contains(db.statements, "$1")
+			},
+			required: false, then: true,
+		},
+		"Studio": {
+			set: func(c *ramp.SQLGameConfig) { c.Studio = strictStudio{} },
+			see: func(t *testing.T, c ramp.SQLGameConfig) any {
+				return makeGame(t, c).Authenticate(t.Context(), ramp.Session{}) == nil
+			},
+			required: true, then: false,
+		},
+		"ProjectID": {
+			set: func(c *ramp.SQLGameConfig) { c.ProjectID = "another" },
+			see: func(t *testing.T, c ramp.SQLGameConfig) any {
+				var refusal *ramp.Refusal
+				return errors.As(validate(t, c), &refusal) && refusal.Code == "INVALID_PROJECT_ID" && !db.begun
+			},
+			required: false, then: true,
+		},
+		"TxOptions": {
+			set: func(c *ramp.SQLGameConfig) { c.TxOptions = &sql.TxOptions{Isolation: sql.LevelSerializable} },
+			see: func(t *testing.T, c ramp.SQLGameConfig) any {
+				assert.ErrorIs(t, validate(t, c), errRecorded)
+				return sql.IsolationLevel(db.options.Isolation)
+			},
+			required: sql.LevelDefault, then: sql.LevelSerializable,
+		},
+		"OnConflict": {
+			set: func(c *ramp.SQLGameConfig) {
+				c.OnConflict = func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }
+			},
+			see:      func(t *testing.T, c ramp.SQLGameConfig) any { return makeGame(t, c).CallsOnConflict() },
+			required: false, then: true,
+		},
+	})
+}
+
+// A config that changes afterwards changes nothing.
+func TestConfigsAreCopied(t *testing.T) {
+	wire := &overWire{Transport: &chain{head: 7}}
+	client := &http.Client{Transport: wire}
+	header := http.Header{"X-Api-Key": {"k"}}
+	rpc, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", Header: header, HTTPClient: client})
+	require.NoError(t, err)
+	api, err := ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t), HTTPClient: client})
+	require.NoError(t, err)
+	header["X-Api-Key"][0] = "another"
+	header.Set("X-More", "more")
+	client.Transport = &script{steps: steps{disconnect}}
+
+	_, err = rpc.BlockNumber(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "k", wire.asked.Header.Get("X-Api-Key"))
+	assert.Empty(t, wire.asked.Header.Get("X-More"))
+	wire.Transport = &script{steps: steps{status(200, nil, okAnswer)}}
+	_, err = api.Initialize(t.Context(), testRequest())
+	assert.NoError(t, err)
+
+	var db recordingDB
+	begin := sql.TxOptions{Isolation: sql.LevelSerializable}
+	game, err := ramp.NewSQLGame(ramp.SQLGameConfig{DB: sql.OpenDB(&db), Dialect: ramp.SQLite, Studio: noStudio{}, TxOptions: &begin})
+	require.NoError(t, err)
+	begin.Isolation = sql.LevelReadCommitted
+	r, err := ramp.ParseValidate(validateCall().bytes())
+	require.NoError(t, err)
+	assert.ErrorIs(t, game.Validate(t.Context(), ramp.Session{ID: "session-1"}, r), errRecorded)
+	assert.Equal(t, sql.LevelSerializable, sql.IsolationLevel(db.options.Isolation))
+}
+
+// What a config holds of a key is not shown; see TestAnRPCConfigShowsNoSecret
+// for the one that holds secrets of its own.
+func TestConfigsShowNoKey(t *testing.T) {
+	const hmacSecret, validatorSecret = "secret-of-the-console", "1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
+	key, err := ramp.TextKey(hmacSecret)
+	require.NoError(t, err)
+	signer, err := ramp.NewKeySigner(validatorSecret)
+	require.NoError(t, err)
+	node, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com/" + hmacSecret})
+	require.NoError(t, err)
+	var shown strings.Builder
+	for _, config := range []any{
+		ramp.HandlerConfig{Game: playerGame{}, Key: key, Signer: signer, Chain: node},
+		ramp.ClientConfig{URL: "https://api.example.com", Key: key},
+	} {
+		for _, verb := range "vdbcoOqxXUeEfFgGst" {
+			for _, flag := range []string{"", "+", "#"} {
+				fmt.Fprintf(&shown, "%"+flag+string(verb)+"\n", config)
+			}
+		}
+		slog.New(slog.NewTextHandler(&shown, nil)).Info("start", "config", config)
+		slog.New(slog.NewJSONHandler(&shown, nil)).Info("start", "config", config)
+		asJSON, err := json.Marshal(config)
+		fmt.Fprintln(&shown, string(asJSON), err)
+	}
+	for _, secret := range []string{hmacSecret, hex.EncodeToString([]byte(hmacSecret)), validatorSecret} {
+		assert.NotContains(t, strings.ToLower(shown.String()), secret)
+	}
+	assert.Contains(t, shown.String(), "[redacted]")
+}
+
+// overWire remembers the last request.
+type overWire struct {
+	Transport http.RoundTripper
+	asked     *http.Request
+}
+
+func (w *overWire) RoundTrip(r *http.Request) (*http.Response, error) {
+	w.asked = r.Clone(context.Background())
+	return w.Transport.RoundTrip(r)
+}
+
+// loggedBy counts the records that a call sends to the default logger and to log.
+func loggedBy(t *testing.T, log *bytes.Buffer, call func()) [2]int {
+	t.Helper()
+	var byDefault bytes.Buffer
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	slog.SetDefault(slog.New(slog.NewTextHandler(&byDefault, nil)))
+	log.Reset()
+	call()
+	return [2]int{bytes.Count(byDefault.Bytes(), []byte("\n")), bytes.Count(log.Bytes(), []byte("\n"))}
+}
+
+// timed is how long a call takes whose answer never comes.
+func timed(t *testing.T, call func(*testing.T, *http.Client)) (took time.Duration) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		call(t, &http.Client{Transport: &script{steps: steps{hang}}})
+		took = time.Since(start)
+	})
+	return took
+}
+
+// counted is how many attempts a call makes whose connections break.
+func counted(t *testing.T, call func(*testing.T, *http.Client)) (attempts int) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: steps{disconnect}}
+		call(t, &http.Client{Transport: s})
+		attempts = len(s.sent)
+	})
+	return attempts
+}
+
+// recordingDB is a database that begins a transaction, and fails in it.
+type recordingDB struct {
+	begun      bool
+	options    driver.TxOptions
+	statements string
+}
+
+var errRecorded = errors.New("recorded")
+
+func (d *recordingDB) Connect(context.Context) (driver.Conn, error) { return d, nil }
+func (d *recordingDB) Driver() driver.Driver                        { return nil }
+func (d *recordingDB) Close() error                                 { return nil }
+func (d *recordingDB) Begin() (driver.Tx, error)                    { return d, nil }
+func (d *recordingDB) Commit() error                                { return nil }
+func (d *recordingDB) Rollback() error                              { return nil }
+
+func (d *recordingDB) BeginTx(_ context.Context, options driver.TxOptions) (driver.Tx, error) {
+	d.begun, d.options = true, options
+	return d, nil
+}
+
+func (d *recordingDB) Prepare(statement string) (driver.Stmt, error) {
+	d.statements += statement
+	return nil, errRecorded
+}
+
+type strictStudio struct{ noStudio }
+
+func (strictStudio) Authenticate(context.Context, ramp.Session) error { return io.EOF }
