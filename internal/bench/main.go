@@ -26,8 +26,8 @@ func comparisons() []comparison {
 	all = append(all, parseComparisons()...)
 	all = append(all, handlerComparisons()...)
 	all = append(all, rpcComparisons()...)
-	all = append(all, orderComparison(), urlComparison())
-	return all
+	all = append(all, orderComparisons()...)
+	return append(all, urlComparison())
 }
 
 func main() {

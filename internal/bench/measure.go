@@ -54,15 +54,7 @@ func (c comparison) run(rounds int) (summary, error) {
 			return summary{}, err
 		}
 	}
-	ratios := make([]float64, rounds)
-	for i := range ratios {
-		ratios[i] = r.ours[i].time.Seconds() / r.theirs[i].time.Seconds()
-	}
-	slices.Sort(ratios)
-	return summary{
-		ours: median(r.ours), theirs: median(r.theirs),
-		ratio: ratios[rounds/2], low: ratios[rounds/4], high: ratios[rounds-1-rounds/4],
-	}, nil
+	return r.summary(), nil
 }
 
 // A race is a comparison under way.
@@ -120,6 +112,19 @@ func (r *race) round() error {
 		return err
 	}
 	return second()
+}
+
+func (r *race) summary() summary {
+	rounds := len(r.ours)
+	ratios := make([]float64, rounds)
+	for i := range ratios {
+		ratios[i] = r.ours[i].time.Seconds() / r.theirs[i].time.Seconds()
+	}
+	slices.Sort(ratios)
+	return summary{
+		ours: median(r.ours), theirs: median(r.theirs),
+		ratio: ratios[rounds/2], low: ratios[rounds/4], high: ratios[rounds-1-rounds/4],
+	}
 }
 
 func measure(call func() error, calls int, clock func() time.Duration) (cost, error) {

@@ -149,7 +149,7 @@ func TestParseTimesStayInTheirBounds(t *testing.T) {
 		}
 		return err
 	}
-	db := openSQLite(t.TempDir(), "orders")
+	db := openSQLite(t.TempDir(), "orders", "normal")
 	t.Cleanup(func() { _ = db.Close() })
 	orders := must(ramp.NewOrders(ramp.SQLite))
 	parseValidate := func(body []byte) error {
@@ -177,13 +177,16 @@ func TestParseTimesStayInTheirBounds(t *testing.T) {
 			t.Run(test.name+"/"+s.name, func(t *testing.T) {
 				body := s.body()
 				best := time.Duration(1<<63 - 1)
-				for range 5 { // the first that is fast enough shows what the code can do
+				for range 10 { // the first that is fast enough shows what the code can do
 					begun := time.Now()
 					err := test.parse(body)
 					best = min(best, time.Since(begun))
 					if best <= mostParseTime {
 						t.Logf("%v: %.100v", best, err)
 						return
+					}
+					if best > 4*mostParseTime {
+						break // no disturbance explains that
 					}
 				}
 				t.Errorf("%v, %v at most", best, mostParseTime)

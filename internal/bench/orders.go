@@ -14,15 +14,20 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// orderComparison accepts and finishes a mint, each in one transaction of a
+// orderComparisons accept and finish a mint, each in one transaction of a
 // database of its own. SQLite in this process is the cheapest database that
-// there is: no network, and no wait for the disk at each commit.
-func orderComparison() comparison {
+// there is: there is no network, and unless it syncs, no wait for the disk.
+func orderComparisons() []comparison {
+	const subject = "an order on SQLite, accept and finish"
+	return []comparison{orderComparison(subject, "normal"), orderComparison(subject+", synced", "full")}
+}
+
+func orderComparison(subject, synchronous string) comparison {
 	return comparison{
-		subject: "an order on SQLite, accept and finish", rival: "the same statements by hand, unchecked", clock: wallTime,
+		subject: subject, rival: "the same statements by hand, unchecked", clock: wallTime,
 		setup: func() sides {
 			dir := must(os.MkdirTemp("", "ramp-bench-"))
-			ours, theirs := openSQLite(dir, "ours"), openSQLite(dir, "theirs")
+			ours, theirs := openSQLite(dir, "ours", synchronous), openSQLite(dir, "theirs", synchronous)
 			orders := must(ramp.NewOrders(ramp.SQLite))
 			return sides{
 				ours: func() error {
@@ -48,9 +53,9 @@ func orderComparison() comparison {
 
 const orderSession = "hero-4821"
 
-func openSQLite(dir, name string) *sql.DB {
+func openSQLite(dir, name, synchronous string) *sql.DB {
 	db := must(sql.Open("sqlite", "file:"+filepath.Join(dir, name+".db")+
-		"?_pragma=journal_mode(wal)&_pragma=synchronous(normal)&_txlock=immediate"))
+		"?_pragma=journal_mode(wal)&_pragma=synchronous("+synchronous+")&_txlock=immediate"))
 	must(db.Exec(ramp.SQLite.Schema()))
 	return db
 }
