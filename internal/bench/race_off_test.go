@@ -1,5 +1,5 @@
 //go:build !race
 
-package nodetest
+package main
 
 const raceDetector = false

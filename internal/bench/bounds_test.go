@@ -1,0 +1,101 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// allocationBounds are the most that one call of ours may allocate.
+var allocationBounds = map[string]float64{
+	"ParseResult, 1 log":              25,
+	"JSON-RPC, eth_blockNumber":       80,
+	"JSON-RPC, one receipt":           110,
+	"JSON-RPC, batch of 100 receipts": 1400,
+}
+
+// timeBounds are the most that ours may take of the rival's time. v2 is for an
+// encoding/json that is built on its version 2.
+var timeBounds = map[string]struct{ v1, v2 float64 }{
+	"ParseResult, 1 log":                    {0.90, 1.00},
+	"ParseResult, 20 logs":                  {0.90, 1.60},
+	"validate over HTTP":                    {1.05, 1.05},
+	"result over HTTP, 1 log":               {1.00, 1.00},
+	"JSON-RPC, one receipt":                 {0.55, 0.70},
+	"JSON-RPC, batch of 100 receipts":       {0.35, 0.35},
+	"JSON-RPC, block with 200 transactions": {0.35, 0.35},
+	"JSON-RPC, eth_getLogs, 1,000 logs":     {0.45, 0.45},
+}
+
+func TestEveryComparisonWorks(t *testing.T) {
+	subjects := map[string]bool{}
+	for _, c := range comparisons() {
+		t.Run(c.subject+"/"+c.rival, func(t *testing.T) {
+			s := c.setup()
+			if s.close != nil {
+				t.Cleanup(s.close)
+			}
+			require.NoError(t, s.ours())
+			require.NoError(t, s.theirs())
+		})
+		subjects[c.subject] = true
+	}
+	for subject := range allocationBounds {
+		assert.True(t, subjects[subject], "a bound names no comparison: %q", subject)
+	}
+	for subject := range timeBounds {
+		assert.True(t, subjects[subject], "a bound names no comparison: %q", subject)
+	}
+}
+
+func TestAllocationsStayInTheirBounds(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector allocates too; run this without it")
+	}
+	for _, c := range comparisons() {
+		most, bounded := allocationBounds[c.subject]
+		if !bounded {
+			continue
+		}
+		t.Run(c.subject, func(t *testing.T) {
+			r, err := c.start()
+			require.NoError(t, err)
+			defer r.stop()
+			allocations := testing.AllocsPerRun(100, func() { assert.NoError(t, r.sides.ours()) })
+			t.Logf("%.0f allocations, %.0f at most", allocations, most)
+			assert.LessOrEqual(t, allocations, most)
+		})
+	}
+}
+
+// Rounds go on while a bound is broken, because more of them only come closer to
+// the truth.
+func TestTimesStayInTheirBounds(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector slows what it watches; run this without it")
+	}
+	const fewest, most = 10, 40
+	for _, c := range comparisons() {
+		bounds, bounded := timeBounds[c.subject]
+		if !bounded {
+			continue
+		}
+		bound := bounds.v1
+		if jsonV2 {
+			bound = bounds.v2
+		}
+		t.Run(c.subject, func(t *testing.T) {
+			r, err := c.start()
+			require.NoError(t, err)
+			defer r.stop()
+			var s summary
+			for n := 0; n < fewest || n < most && s.ratio > bound; n++ {
+				require.NoError(t, r.round())
+				s = r.summary()
+			}
+			t.Logf("ours %v, theirs %v: %.2f (%.2f to %.2f) of it, %.2f at most", s.ours, s.theirs, s.ratio, s.low, s.high, bound)
+			assert.LessOrEqual(t, s.ratio, bound)
+		})
+	}
+}

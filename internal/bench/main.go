@@ -1,0 +1,66 @@
+// Command bench sets the costs of this SDK beside those of what a studio would
+// otherwise use, and prints them as Markdown:
+//
+//	go -C internal/bench run .
+//	go -C internal/bench run . -run ParseResult -rounds 201
+//
+// Ours and theirs take turns, round by round, so that whatever else the machine
+// does slows both alike. Read the ratios; the times are those of one machine.
+// It is a module of its own, because nobody who imports ramp should pay for the
+// libraries that it is compared with. It needs a Unix, for the CPU time of a
+// process.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"runtime"
+)
+
+// comparisons are the rows of the table, in its order.
+func comparisons() []comparison {
+	var all []comparison
+	all = append(all, hmacComparisons()...)
+	all = append(all, parseComparisons()...)
+	all = append(all, handlerComparisons()...)
+	all = append(all, rpcComparisons()...)
+	all = append(all, orderComparisons()...)
+	return append(all, urlComparison())
+}
+
+func main() {
+	pattern := flag.String("run", "", "measure only the rows whose subject or rival matches this regular `expression`")
+	rounds := flag.Int("rounds", 41, "how many `rounds` ours and theirs take turns in")
+	flag.Parse()
+	chosen, err := regexp.Compile(*pattern)
+	if err != nil || *rounds < 1 || flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+
+	fmt.Printf("%s, %s/%s, %d CPUs, %d rounds\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), *rounds)
+	printed := 0
+	for _, c := range comparisons() {
+		if !chosen.MatchString(c.subject + " " + c.rival) {
+			continue
+		}
+		if printed++; printed == 1 {
+			fmt.Println("| subject | beside | ours | theirs | ratio | quartiles |")
+			fmt.Println("|---|---|---|---|---|---|")
+		}
+		s, err := c.run(*rounds)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%s beside %s: %v\n", c.subject, c.rival, err)
+			os.Exit(1)
+		}
+		fmt.Printf("| %s | %s | %s | %s | %.2f | %.2f to %.2f |\n", c.subject, c.rival, s.ours, s.theirs, s.ratio, s.low, s.high)
+	}
+	if chosen.MatchString(importSubject) {
+		if printed > 0 {
+			fmt.Println()
+		}
+		printImportCost()
+	}
+}

@@ -1,0 +1,284 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"runtime/metrics"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// What a caller who has the key may cost, in 1 MiB and whatever its shape.
+const (
+	bodySize      = 1 << 20
+	concurrent    = 20
+	mostHeap      = 250 << 20
+	mostParseTime = 50 * time.Millisecond
+)
+
+// A shape is a body that repeats one thing until it is full.
+type shape struct{ name, before, repeat, separator, after string }
+
+func (s shape) body() []byte {
+	room := bodySize - len(s.before) - len(s.after) - len(s.repeat)
+	var b bytes.Buffer
+	b.WriteString(s.before)
+	b.WriteString(s.repeat)
+	for next := s.separator + s.repeat; room >= len(next); room -= len(next) {
+		b.WriteString(next)
+	}
+	b.WriteString(s.after)
+	return b.Bytes()
+}
+
+// around splits a message at a mark, which is where the repeated goes.
+func around(name, message, repeat, separator string) shape {
+	before, after, found := strings.Cut(message, "@")
+	if !found {
+		panic("no mark in " + name)
+	}
+	return shape{name, before, repeat, separator, after}
+}
+
+const (
+	resultHead  = `{"session_id":"hero-4821","uuid":"6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a71","tx_hash":"` + transactionHash + `",`
+	emptyResult = resultHead + `"receipt":{"status":"0x1","logs":[]},"intent":` + mintIntent
+)
+
+// resultShapes are authentic results of 1 MiB.
+func resultShapes() []shape {
+	receipt := func(name, members, repeat, separator string) shape {
+		return around(name, resultHead+`"receipt":{"status":"0x1",`+members+`},"intent":`+mintIntent+`}`, repeat, separator)
+	}
+	log := func(name, members, repeat, separator string) shape {
+		return receipt("one log, "+name, `"logs":[{`+members+`}]`, repeat, separator)
+	}
+	all := []shape{
+		receipt("empty logs", `"logs":[@]`, `{}`, ","),
+		receipt("whole logs", `"logs":[@]`, strings.Trim(transferLogs(1, "0"), "[]"), ","),
+		receipt("logs of a wrong type", `"logs":[@]`, `0`, ","),
+		receipt("logs with a wrong address", `"logs":[@]`, `{"address":0}`, ","),
+		receipt("logs without topics", `"logs":[@]`, `{"topics":[]}`, ","),
+		log("topics", `"topics":[@]`, `"`+transactionHash+`"`, ","),
+		log("empty topics", `"topics":[@]`, `""`, ","),
+		log("data", `"data":"0x@"`, "00", ""),
+		receipt("a long bloom", `"logsBloom":"0x@"`, "00", ""),
+		receipt("a long gasUsed", `"gasUsed":"0x@"`, "f", ""),
+		receipt("a long number", `"gasUsed":@`, "9", ""),
+		receipt("repeated names", `@`, `"gasUsed":"0x1"`, ","),
+		receipt("repeated statuses", `@`, `"status":"0x1"`, ","),
+		around("a long hash", `{"uuid":"6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a71","tx_hash":"@","receipt":{"status":"0x1"},"intent":`+mintIntent+`}`,
+			`\u0041`, ""),
+	}
+	return append(all, commonShapes(emptyResult, resultHead+`"receipt":{"status":"0x1"}`)...)
+}
+
+// validateShapes are authentic validates of 1 MiB.
+func validateShapes() []shape {
+	head := strings.TrimSuffix(validateBody, `,"intent":`+mintIntent+`}`)
+	signature := strings.Replace(validateBody, `"user_sig":"0x`, `"user_sig":"0x@`, 1)
+	all := []shape{
+		around("a long signature", signature, "ab", ""),
+		around("an escaped signature", signature, `\u0061\u0062`, ""),
+	}
+	return append(all, commonShapes(strings.TrimSuffix(validateBody, "}"), head)...)
+}
+
+// commonShapes extend a message that lacks its last brace, and one that lacks
+// its intent, too.
+func commonShapes(message, withoutIntent string) []shape {
+	unknown := func(name, value, repeat, separator string) shape {
+		return around("unknown, "+name, message+`,"unknown":`+value+`}`, repeat, separator)
+	}
+	from := func(name, repeat string) shape {
+		return around("from, "+name, withoutIntent+`,"intent":{"method":"mint","type":"assemble","from":[@],`+
+			`"to":[{"type":"ERC20","id":"`+tokenAddress+`","amount":10}]}}`, repeat, ",")
+	}
+	to := func(name, repeat string) shape {
+		return around("to, "+name, withoutIntent+`,"intent":{"method":"mint","type":"assemble",`+
+			`"from":[{"type":"asset","id":"gold","amount":100}],"to":[@]}}`, repeat, ",")
+	}
+	const deep = 5000 // encoding/json refuses more than 10,000
+	return []shape{
+		unknown("empty strings", `[@]`, `""`, ","),
+		unknown("numbers", `[@]`, `0`, ","),
+		unknown("empty arrays", `[@]`, `[]`, ","),
+		unknown("empty objects", `[@]`, `{}`, ","),
+		unknown("deep arrays", `[@]`, strings.Repeat("[", deep)+strings.Repeat("]", deep), ","),
+		unknown("deep objects", `[@]`, strings.Repeat(`{"a":`, deep)+"0"+strings.Repeat("}", deep), ","),
+		unknown("a long string", `"@"`, `x`, ""),
+		unknown("escapes", `"@"`, `\ud83d\ude00`, ""),
+		unknown("a long number", `@`, `1`, ""),
+		around("unknown, names", message+`,@}`, `"a":0`, ","),
+		around("unknown, escaped names", message+`,@}`, `"\u0061\u0062":0`, ","),
+		around("whitespace", message+"@}", " \n\t", ""),
+		from("whole entries", `{"type":"asset","id":"gold","amount":1}`),
+		from("tiny amounts", `{"type":"asset","id":"g","amount":1e-95}`),
+		from("empty entries", `{}`),
+		from("nulls", `null`),
+		from("wrong types", `0`),
+		to("tiny amounts of one token", `{"type":"ERC20","id":"t","amount":1e-95}`),
+		to("amounts with exponents", `{"type":"ERC20","id":"t","amount":1e95}`),
+		to("long amounts", `{"type":"ERC20","id":"t","amount":`+strings.Repeat("9", 99)+`}`),
+		around("an amount of 1 MiB", withoutIntent+`,"intent":{"method":"mint","type":"assemble",`+
+			`"from":[{"type":"asset","id":"gold","amount":@}],"to":[{"type":"ERC20","id":"t","amount":1}]}}`, "9", ""),
+		around("intent, names", withoutIntent+`,"intent":{"method":"mint","type":"assemble",`+
+			`"from":[{"type":"asset","id":"gold","amount":1}],"to":[{"type":"ERC20","id":"t","amount":1}],@}}`, `"fee_rate":1`, ","),
+	}
+}
+
+// Whether a shape is accepted or refused, it is read and checked in bounded time,
+// on the way to a database too, where a row may be locked meanwhile.
+func TestParseTimesStayInTheirBounds(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector slows what it watches; run this without it")
+	}
+	parseResult := func(body []byte) error {
+		r, err := ramp.ParseResult(body)
+		if err == nil {
+			_, err = r.Effect()
+		}
+		return err
+	}
+	db := openSQLite(t.TempDir(), "orders", "normal")
+	t.Cleanup(func() { _ = db.Close() })
+	orders := must(ramp.NewOrders(ramp.SQLite))
+	parseValidate := func(body []byte) error {
+		r, err := ramp.ParseValidate(body)
+		if err != nil {
+			return err
+		}
+		if _, err := r.Effect(); err != nil {
+			return err
+		}
+		tx, err := db.Begin()
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }() // the same order is accepted again
+		_, err = orders.Accept(context.Background(), tx, ramp.Session{ID: orderSession}, r)
+		return err
+	}
+	for _, test := range []struct {
+		name   string
+		shapes []shape
+		parse  func([]byte) error
+	}{{"result", resultShapes(), parseResult}, {"validate", validateShapes(), parseValidate}} {
+		for _, s := range test.shapes {
+			t.Run(test.name+"/"+s.name, func(t *testing.T) {
+				body := s.body()
+				best := time.Duration(1<<63 - 1)
+				for range 10 { // the first that is fast enough shows what the code can do
+					begun := time.Now()
+					err := test.parse(body)
+					best = min(best, time.Since(begun))
+					if best <= mostParseTime {
+						t.Logf("%v: %.100v", best, err)
+						return
+					}
+					if best > 4*mostParseTime {
+						break // no disturbance explains that
+					}
+				}
+				t.Errorf("%v, %v at most", best, mostParseTime)
+			})
+		}
+	}
+}
+
+// Every result is held until all of them have been read.
+func TestConcurrentResultsStayInTheirHeap(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector needs memory too; run this without it")
+	}
+	for _, s := range resultShapes() {
+		t.Run(s.name, func(t *testing.T) {
+			game := &holdingGame{arrived: make(chan struct{}), release: make(chan struct{})}
+			handler, body := newHandler(game), s.body()
+			signature := must(ramp.TextKey(hmacSecret)).Sign(body)
+			runtime.GC()
+			peak := heapPeak()
+
+			answers := make(chan int)
+			for range concurrent {
+				go func() {
+					request := httptest.NewRequest(http.MethodPost, ramp.PathResult, bytes.NewReader(body))
+					request.Header.Set(ramp.HeaderAuthorization, "Bearer token-of-a-session")
+					request.Header.Set(ramp.HeaderSession, "hero-4821")
+					request.Header.Set(ramp.HeaderHMAC, signature)
+					answer := httptest.NewRecorder()
+					handler.ServeHTTP(answer, request)
+					answers <- answer.Code
+				}()
+			}
+			refused := map[int]int{}
+			held := 0
+			for held+sum(refused) < concurrent {
+				select {
+				case <-game.arrived:
+					held++
+				case code := <-answers:
+					refused[code]++
+				}
+			}
+			close(game.release)
+			for range held {
+				require.Equal(t, http.StatusOK, <-answers)
+			}
+
+			heap := peak()
+			t.Logf("%d MiB, %d accepted, refused: %v", heap>>20, held, refused)
+			assert.Zero(t, refused[http.StatusUnauthorized], "the HMAC is right")
+			assert.LessOrEqual(t, heap>>20, uint64(mostHeap)>>20, "MiB of heap")
+		})
+	}
+}
+
+func sum(counts map[int]int) (all int) {
+	for _, n := range counts {
+		all += n
+	}
+	return all
+}
+
+// holdingGame keeps each result until it is released.
+type holdingGame struct {
+	approvingGame
+	arrived, release chan struct{}
+}
+
+func (g *holdingGame) Result(_ context.Context, _ ramp.Session, r *ramp.Result) error {
+	g.arrived <- struct{}{}
+	<-g.release
+	runtime.KeepAlive(r)
+	return nil
+}
+
+// heapPeak samples what the heap occupies, until it is asked for the most.
+func heapPeak() (peak func() uint64) {
+	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}}
+	var most uint64
+	stop := make(chan struct{})
+	var sampler sync.WaitGroup
+	sampler.Go(func() {
+		for {
+			metrics.Read(samples)
+			most = max(most, samples[0].Value.Uint64()+samples[1].Value.Uint64())
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	})
+	return func() uint64 { close(stop); sampler.Wait(); return most }
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+	_ "modernc.org/sqlite"
+)
+
+// orderComparisons accept and finish a mint, each in one transaction of a
+// database of its own. SQLite in this process is the cheapest database that
+// there is: there is no network, and unless it syncs, no wait for the disk.
+func orderComparisons() []comparison {
+	const subject = "an order on SQLite, accept and finish"
+	return []comparison{orderComparison(subject, "normal"), orderComparison(subject+", synced", "full")}
+}
+
+func orderComparison(subject, synchronous string) comparison {
+	return comparison{
+		subject: subject, rival: "the same statements by hand, unchecked", clock: wallTime,
+		setup: func() sides {
+			dir := must(os.MkdirTemp("", "ramp-bench-"))
+			ours, theirs := openSQLite(dir, "ours", synchronous), openSQLite(dir, "theirs", synchronous)
+			orders := must(ramp.NewOrders(ramp.SQLite))
+			return sides{
+				ours: func() error {
+					return steps(ours,
+						func(tx *sql.Tx, r *ramp.ValidateRequest) error {
+							_, err := orders.Accept(context.Background(), tx, ramp.Session{ID: orderSession}, r)
+							return err
+						},
+						func(tx *sql.Tx, r *ramp.Result) error {
+							_, err := orders.Finish(context.Background(), tx, r)
+							return err
+						})
+				},
+				theirs: func() error { return steps(theirs, acceptByHand, finishByHand) },
+				close: func() {
+					_, _ = ours.Close(), theirs.Close()
+					_ = os.RemoveAll(dir)
+				},
+			}
+		},
+	}
+}
+
+const orderSession = "hero-4821"
+
+func openSQLite(dir, name, synchronous string) *sql.DB {
+	db := must(sql.Open("sqlite", "file:"+filepath.Join(dir, name+".db")+
+		"?_pragma=journal_mode(wal)&_pragma=synchronous("+synchronous+")&_txlock=immediate"))
+	must(db.Exec(ramp.SQLite.Schema()))
+	return db
+}
+
+// steps accept and finish a new order.
+func steps(db *sql.DB, accept func(*sql.Tx, *ramp.ValidateRequest) error, finish func(*sql.Tx, *ramp.Result) error) error {
+	id := uuid.New()
+	intent := ramp.Intent{
+		Method: ramp.MethodMint, Type: ramp.Assemble,
+		From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(100)}},
+		To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: tokenAddress, Amount: ramp.NewAmount(10)}},
+	}
+	if err := transact(db, func(tx *sql.Tx) error {
+		return accept(tx, &ramp.ValidateRequest{
+			UserAddress: playerAddress, ProjectID: "project-1", Digest: ramp.Digest{31: 1}, UUID: id, Intent: intent,
+		})
+	}); err != nil {
+		return err
+	}
+	return transact(db, func(tx *sql.Tx) error {
+		return finish(tx, &ramp.Result{
+			SessionID: orderSession, UUID: id, TxHash: transactionHash, Intent: intent,
+			Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)},
+		})
+	})
+}
+
+func transact(db *sql.DB, step func(*sql.Tx) error) error {
+	tx, err := db.Begin()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	if err := step(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// By hand the same statements run on the same table, and what they read is
+// decoded, but neither checked nor compared.
+
+const orderColumns = "uuid, claim, state, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
+
+func acceptByHand(tx *sql.Tx, r *ramp.ValidateRequest) error {
+	intent, err := json.Marshal(r.Intent)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec("INSERT INTO ramp_orders ("+orderColumns+
+		") VALUES (?, ?, 'accepted', ?, ?, ?, ?, ?, '', '', ?, NULL) ON CONFLICT (uuid) DO NOTHING",
+		r.UUID.String(), rand.Text(), r.ProjectID, orderSession, r.UserAddress, r.Digest.String(), string(intent),
+		time.Now().UnixMilli()); err != nil {
+		return err
+	}
+	return readByHandLocked(tx, r.UUID)
+}
+
+func finishByHand(tx *sql.Tx, r *ramp.Result) error {
+	if err := readByHandLocked(tx, r.UUID); err != nil {
+		return err
+	}
+	_, err := tx.Exec("UPDATE ramp_orders SET state = ?, tx_hash = ?, reason = ?, finished_at = ? WHERE uuid = ? AND state = 'accepted'",
+		"succeeded", r.TxHash, "", time.Now().UnixMilli(), r.UUID.String())
+	return err
+}
+
+// readByHandLocked writes the row to lock it, because SQLite has no FOR UPDATE.
+func readByHandLocked(tx *sql.Tx, id uuid.UUID) error {
+	var key, claim, state, project, session, user, digest, intent, hash, reason string
+	var acceptedAt int64
+	var finishedAt sql.NullInt64
+	if err := tx.QueryRow("UPDATE ramp_orders SET claim = claim WHERE uuid = ? RETURNING "+orderColumns, id.String()).Scan(
+		&key, &claim, &state, &project, &session, &user, &digest, &intent, &hash, &reason, &acceptedAt, &finishedAt); err != nil {
+		return err
+	}
+	return json.Unmarshal([]byte(intent), new(plainIntent))
+}
