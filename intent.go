@@ -34,9 +34,9 @@ func (i *Intent) read(x *reader) {
 		case "type":
 			i.Type = IntentType(x.string())
 		case "from":
-			i.From = readList(x, maxIntentAssets, (*IntentAsset).read)
+			i.From = readList(x, 2, maxIntentAssets, (*IntentAsset).read)
 		case "to":
-			i.To = readList(x, maxIntentAssets, (*IntentAsset).read)
+			i.To = readList(x, 2, maxIntentAssets, (*IntentAsset).read)
 		case "target_candidate":
 			i.TargetCandidate = x.keep()
 		case "fee_rate":

@@ -47,8 +47,8 @@ type step struct {
 // readable is a wire type.
 type readable interface{ read(*reader) }
 
-// newReader returns a reader that stands at the value of a text. root names the
-// text in errors.
+// newReader returns a reader that stands at the value of a text, which
+// json.Valid has accepted. root names the text in errors.
 func newReader(text []byte, root string) *reader {
 	x := &reader{text: text, root: root}
 	x.space()
@@ -70,6 +70,12 @@ func unmarshalWire(text []byte, root string, into readable) error {
 		return invalid(root, "must be valid JSON")
 	}
 	return readWire(text, root, into)
+}
+
+// isObject reports whether a body is one JSON object and nothing more.
+func isObject(body []byte) bool {
+	trimmed := bytes.TrimLeft(body, " \t\r\n")
+	return len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(body)
 }
 
 // fault records what is wrong with the value at the current path. What is wrong
@@ -176,9 +182,9 @@ func (x *reader) eachElement(limit int, yield func(int) bool) {
 	}
 }
 
-// readList reads an array of at most limit entries. null is nil, and an empty
-// array is not.
-func readList[T any](x *reader, limit int, read func(*T, *reader)) []T {
+// readList reads an array of at most limit entries. It makes room for the usual
+// number first. null is nil, and an empty array is not.
+func readList[T any](x *reader, usual, limit int, read func(*T, *reader)) []T {
 	var list []T
 	if x.kind() == '[' {
 		list = []T{}
@@ -187,9 +193,9 @@ func readList[T any](x *reader, limit int, read func(*T, *reader)) []T {
 	for n := range x.elements(limit) {
 		switch n {
 		case 0:
-			list = make([]T, 0, 4) // few lists are longer
-		case 4: // and then as many as fit the text, within reason
-			list = slices.Grow(list, min(4*(len(x.text)-x.at)/(x.at-start)+1, 60))
+			list = make([]T, 0, usual)
+		case usual: // then for as many as fit the text, within reason
+			list = slices.Grow(list, min(n*(len(x.text)-x.at)/(x.at-start)+1, 64))
 		}
 		var entry T
 		list = append(list, entry)
@@ -459,17 +465,6 @@ func describe(value []byte) string {
 	default:
 		return "a number"
 	}
-}
-
-// parseObject reads a body that must be one JSON object and nothing more. It
-// returns what is wrong with the values.
-func parseObject(body []byte, into readable) (problems, error) {
-	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(body) {
-		return nil, invalid("body", "must be one JSON object")
-	}
-	x := newReader(bytes.Clone(body), "body")
-	into.read(x)
-	return x.wrong, nil
 }
 
 // wireOrder lists the names of 2.5 and 6 in an order that holds in every object

@@ -69,7 +69,7 @@ func (r *Receipt) read(x *reader) {
 		case "logsBloom":
 			r.LogsBloom = x.blob()
 		case "logs":
-			r.Logs = readList(x, maxReceiptLogs, (*Log).read)
+			r.Logs = readList(x, 1, maxReceiptLogs, (*Log).read)
 		case "transactionHash":
 			x.fixed(r.TransactionHash[:])
 		case "contractAddress":
@@ -130,7 +130,7 @@ func (l *Log) read(x *reader) {
 		case "address":
 			x.fixed(l.Address[:])
 		case "topics":
-			l.Topics = readList(x, maxListEntries, readHash)
+			l.Topics = readList(x, 4, maxListEntries, readHash)
 		case "data":
 			l.Data = x.blob()
 		case "blockNumber":

@@ -452,7 +452,7 @@ func readResult(raw json.RawMessage, into any) error {
 		return nil
 	case *[]Log:
 		x := newReader(raw, "logs") // logs keep none of their bytes
-		*into = readList(x, maxListEntries, (*Log).read)
+		*into = readList(x, 1, maxListEntries, (*Log).read)
 		err = x.wrong.err()
 	case readable:
 		switch into.(type) {

@@ -1,6 +1,7 @@
 package ramp
 
 import (
+	"bytes"
 	"crypto/subtle"
 	"encoding/hex"
 	"encoding/json"
@@ -188,11 +189,12 @@ func (r *ValidateRequest) read(x *reader) {
 // order of the interface. A name that occurs twice in one object is refused,
 // and so are more than 1,000 entries on one side of the intent.
 func ParseValidate(body []byte) (*ValidateRequest, error) {
-	var r ValidateRequest
-	read, err := parseObject(body, &r)
-	if err != nil {
-		return nil, err
+	if !isObject(body) {
+		return nil, invalid("body", "must be one JSON object")
 	}
+	var r ValidateRequest
+	x := newReader(bytes.Clone(body), "body")
+	r.read(x)
 	var p problems
 	p.require(r.UserSig != "", "user_sig")
 	if digits := strings.TrimPrefix(r.UserSig, "0x"); r.UserSig != "" && (!isHex(digits) || len(digits)%2 != 0) {
@@ -203,7 +205,7 @@ func ParseValidate(body []byte) (*ValidateRequest, error) {
 	p.requireNonZero(r.Digest != Digest{}, "digest")
 	p.requireNonZero(r.UUID != uuid.Nil, "uuid")
 	r.Intent.check(&p)
-	if err := read.complete(p).err(); err != nil {
+	if err := x.wrong.complete(p).err(); err != nil {
 		return nil, err
 	}
 	return &r, nil
@@ -297,15 +299,16 @@ func (r *Result) clear(path string) {
 // result again, and the player's assets would be stranded: see
 // [Result.Unreadable]. The order that was stored at validate says what moves.
 func ParseResult(body []byte) (*Result, error) {
-	var r Result
-	read, err := parseObject(body, &r)
-	if err != nil {
-		return nil, err
+	if !isObject(body) {
+		return nil, invalid("body", "must be one JSON object")
 	}
+	var r Result
+	x := newReader(bytes.Clone(body), "body")
+	r.read(x)
 	var p problems
 	p.requireNonZero(r.UUID != uuid.Nil, "uuid")
 	p.require(r.Receipt.Status.Present(), "receipt.status")
-	if err := read.complete(p).err(); err != nil {
+	if err := x.wrong.complete(p).err(); err != nil {
 		return nil, err
 	}
 	return &r, nil
