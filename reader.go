@@ -341,13 +341,34 @@ func unquoted(value []byte) []byte {
 func (x *reader) string() string {
 	switch value := x.raw(); {
 	case value[0] == '"' && utf8.Valid(value):
-		return string(unquoted(value))
+		return word(unquoted(value))
 	case value[0] == '"':
 		x.fault("must be valid UTF-8")
 	case value[0] != 'n':
 		x.mismatch("a string", value)
 	}
 	return ""
+}
+
+// word returns text as a string, and needs no memory for the words of the
+// interface.
+func word(text []byte) string {
+	switch string(text) {
+	case string(TypeAsset):
+		return string(TypeAsset)
+	case string(TypeERC20):
+		return string(TypeERC20)
+	case string(MethodMint):
+		return string(MethodMint)
+	case string(MethodBurnPermit):
+		return string(MethodBurnPermit)
+	case string(Assemble):
+		return string(Assemble)
+	case string(Disassemble):
+		return string(Disassemble)
+	default:
+		return string(text)
+	}
 }
 
 // loose reads text that decides nothing: a string or a number, and "" for
@@ -407,8 +428,7 @@ func (x *reader) fixed(into []byte) {
 }
 
 func (x *reader) decodeFixed(value, into []byte) {
-	digits := hexDigits(value)
-	if len(digits) == 2*len(into) {
+	if digits := hexDigits(value); len(digits) == 2*len(into) {
 		if _, err := hex.Decode(into, digits); err == nil {
 			return
 		}
@@ -434,15 +454,12 @@ func (x *reader) blob() []byte {
 }
 
 // hexDigits returns what follows the 0x of a string, nil if there is no 0x.
+// Nobody escapes a hex digit, so an escape is none.
 func hexDigits(value []byte) []byte {
-	if value[0] != '"' {
+	if len(value) < len(`"0x"`) || value[0] != '"' || value[1] != '0' || value[2] != 'x' && value[2] != 'X' {
 		return nil
 	}
-	text := unquoted(value)
-	if len(text) < 2 || text[0] != '0' || text[1] != 'x' && text[1] != 'X' {
-		return nil
-	}
-	return text[2:]
+	return value[3 : len(value)-1]
 }
 
 // isNothing reports whether a value is null or the empty string, with which

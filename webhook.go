@@ -1,6 +1,7 @@
 package ramp
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -61,7 +62,10 @@ type Game interface {
 // Handler itself for the paths of the interface's examples. Under another
 // framework, or without HTTP, hand headers and bytes to AnswerAssets,
 // AnswerValidate and AnswerResult, which do all of the work.
-type Handler struct{ config HandlerConfig }
+type Handler struct {
+	config    HandlerConfig
+	confirmed []byte // the only answer to a result that was taken in
+}
 
 // HandlerConfig configures a [Handler]. Game, Key and Signer are required. The
 // zero value of every other field stands for its default.
@@ -155,7 +159,8 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	c.DeclineStatus = cmp.Or(c.DeclineStatus, http.StatusOK)
 	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
-	return &Handler{config: c}, nil
+	confirmed, err := marshal(ResultResponse{Success: true})
+	return &Handler{config: c, confirmed: confirmed}, err
 }
 
 // ParseSession reads the X-Dapp headers (interface 5.1), whatever the case of
@@ -196,7 +201,7 @@ func bearerToken(header http.Header) (AccessToken, error) {
 func single(header http.Header, name string) (value string, ok bool) {
 	seen := 0
 	for key, values := range header {
-		if strings.EqualFold(key, name) && len(values) > 0 {
+		if len(key) == len(name) && strings.EqualFold(key, name) && len(values) > 0 {
 			value = strings.TrimSpace(values[0])
 			seen += len(values)
 		}
@@ -306,7 +311,7 @@ func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []b
 			}
 			return nil, refusal
 		}
-		return ResultResponse{Success: true}, nil
+		return bytes.Clone(h.confirmed), nil
 	})
 }
 
@@ -372,8 +377,11 @@ func (h *Handler) answer(ctx context.Context, endpoint string, run func(*call) (
 		return run(&c)
 	}()
 	if err == nil {
+		var written bool
 		reply = Reply{Status: http.StatusOK}
-		reply.Body, err = marshal(response)
+		if reply.Body, written = response.([]byte); !written {
+			reply.Body, err = marshal(response)
+		}
 	}
 	if err != nil {
 		reply = h.refuse(err)
