@@ -97,26 +97,19 @@ func (k HMACKey) Sign(body []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Verify says whether signature, the value of an X-HMAC-SIGNATURE header, was
+// Verify reports whether signature, the value of an X-HMAC-SIGNATURE header, was
 // made for exactly these bytes. Hex digits of either case are accepted and the
 // comparison takes constant time. The error is [ErrHMACMissing] for an empty
-// signature, [ErrHMACKey] for the zero key, and else [ErrHMACInvalid].
+// signature, [ErrHMACKey] for the zero key, and [ErrHMACInvalid] otherwise.
 func (k HMACKey) Verify(body []byte, signature string) error {
-	switch {
-	case k.IsZero():
+	if k.IsZero() {
 		return fmt.Errorf("ramp: %w: it is the zero value", ErrHMACKey)
-	case signature == "":
-		return fmt.Errorf("ramp: %w", ErrHMACMissing)
-	case len(signature) != hex.EncodedLen(sha256.Size):
-		return fmt.Errorf("ramp: %w: it has %d characters, not %d",
-			ErrHMACInvalid, len(signature), hex.EncodedLen(sha256.Size))
 	}
-	var text [2 * sha256.Size]byte // a fixed size stays off the heap
-	copy(text[:], signature)
-	var want, sum [sha256.Size]byte
-	if _, err := hex.Decode(want[:], text[:]); err != nil {
-		return fmt.Errorf("ramp: %w: it is not hex", ErrHMACInvalid)
+	want, err := decodeHMAC(signature)
+	if err != nil {
+		return err
 	}
+	var sum [sha256.Size]byte
 	for _, key := range k.ring {
 		key.sum(body, &sum)
 		if subtle.ConstantTimeCompare(sum[:], want[:]) == 1 {
@@ -124,6 +117,23 @@ func (k HMACKey) Verify(body []byte, signature string) error {
 		}
 	}
 	return fmt.Errorf("ramp: %w: it was made for another body or with another key", ErrHMACInvalid)
+}
+
+// decodeHMAC checks the form of a signature, which costs nothing.
+func decodeHMAC(signature string) (sum [sha256.Size]byte, err error) {
+	switch {
+	case signature == "":
+		return sum, fmt.Errorf("ramp: %w", ErrHMACMissing)
+	case len(signature) != hex.EncodedLen(sha256.Size):
+		return sum, fmt.Errorf("ramp: %w: it has %d characters, not %d",
+			ErrHMACInvalid, len(signature), hex.EncodedLen(sha256.Size))
+	}
+	var text [2 * sha256.Size]byte // a fixed size stays off the heap
+	copy(text[:], signature)
+	if _, err := hex.Decode(sum[:], text[:]); err != nil {
+		return sum, fmt.Errorf("ramp: %w: it is not hex", ErrHMACInvalid)
+	}
+	return sum, nil
 }
 
 // String returns "[redacted]".

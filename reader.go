@@ -72,10 +72,15 @@ func unmarshalWire(text []byte, root string, into readable) error {
 	return readWire(text, root, into)
 }
 
-// isObject reports whether a body is one JSON object and nothing more.
-func isObject(body []byte) bool {
-	trimmed := bytes.TrimLeft(body, " \t\r\n")
-	return len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(body)
+// checkObject checks that a body is one JSON object and nothing more.
+func checkObject(body []byte) error {
+	switch trimmed := bytes.TrimLeft(body, " \t\r\n"); {
+	case len(trimmed) == 0:
+		return invalid("body", "must be one JSON object, but is empty")
+	case trimmed[0] != '{', !json.Valid(body):
+		return invalid("body", "must be one JSON object")
+	}
+	return nil
 }
 
 // fault records what is wrong with the value at the current path. What is wrong

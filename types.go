@@ -189,8 +189,8 @@ func (r *ValidateRequest) read(x *reader) {
 // order of the interface. A name that occurs twice in one object is refused,
 // and so are more than 1,000 entries on one side of the intent.
 func ParseValidate(body []byte) (*ValidateRequest, error) {
-	if !isObject(body) {
-		return nil, invalid("body", "must be one JSON object")
+	if err := checkObject(body); err != nil {
+		return nil, err
 	}
 	var r ValidateRequest
 	x := newReader(bytes.Clone(body), "body")
@@ -299,8 +299,8 @@ func (r *Result) clear(path string) {
 // result again, and the player's assets would be stranded: see
 // [Result.Unreadable]. The order that was stored at validate says what moves.
 func ParseResult(body []byte) (*Result, error) {
-	if !isObject(body) {
-		return nil, invalid("body", "must be one JSON object")
+	if err := checkObject(body); err != nil {
+		return nil, err
 	}
 	var r Result
 	x := newReader(bytes.Clone(body), "body")

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -25,7 +27,7 @@ const PlatformWeb = "web"
 // CatalogParams are the parameters of the catalog view (interface 2.1).
 type CatalogParams struct {
 	ProjectID   string      // required: issued by the service
-	SessionID   string      // required: the user's game character
+	SessionID   string      // required: the user's game character, without outer white space
 	AccessToken AccessToken // required: comes back to your server in every call of the service
 	Platform    string      // optional: PlatformWeb
 	Network     Network     // required
@@ -45,7 +47,7 @@ func CatalogURL(rampURL string, c CatalogParams) (string, error) {
 	var p problems
 	base := checkBase(&p, "rampURL", rampURL, false)
 	p.require(c.ProjectID != "", "projectId")
-	p.require(c.SessionID != "", "sessionId")
+	checkSessionID(&p, c.SessionID)
 	p.require(c.AccessToken.Reveal() != "", "accessToken")
 	checkNetwork(&p, "network", c.Network)
 	switch c.Lang {
@@ -73,7 +75,7 @@ func CatalogURL(rampURL string, c CatalogParams) (string, error) {
 type ExchangeParams struct {
 	UUID        uuid.UUID   // required: from [Client.Initialize], valid for 5 minutes
 	AccessToken AccessToken // required: comes back to your server in every call of the service
-	SessionID   string      // required: the user's session or account
+	SessionID   string      // required: the user's session or account, without outer white space
 	Network     Network     // required
 }
 
@@ -84,7 +86,7 @@ func ExchangeURL(rampURL string, e ExchangeParams) (string, error) {
 	base := checkBase(&p, "rampURL", rampURL, false)
 	p.require(e.UUID != uuid.Nil, "uuid")
 	p.require(e.AccessToken.Reveal() != "", "accessToken")
-	p.require(e.SessionID != "", "sessionId")
+	checkSessionID(&p, e.SessionID)
 	checkNetwork(&p, "network", e.Network)
 	if err := p.err(); err != nil {
 		return "", err
@@ -95,6 +97,25 @@ func ExchangeURL(rampURL string, e ExchangeParams) (string, error) {
 		"sessionId", e.SessionID,
 		"network", string(e.Network),
 	), nil
+}
+
+// checkSessionID refuses what would not come back in a header as it is: the
+// order of such a session could not be told from that of another.
+func checkSessionID(p *problems, id string) {
+	switch {
+	case id == "":
+		p.add("sessionId", "is required")
+	case strings.TrimSpace(id) != id:
+		p.add("sessionId", "must not begin or end with white space")
+	case !isSessionID(id):
+		p.add("sessionId", "must be valid UTF-8 without control characters")
+	}
+}
+
+// isSessionID reports whether text can be the value of an X-Dapp-SessionID
+// header (interface 5.1).
+func isSessionID(text string) bool {
+	return text != "" && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
 func checkNetwork(p *problems, path string, n Network) {

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
@@ -69,17 +70,24 @@ func TestURLsKeepEveryByte(t *testing.T) {
 	}
 	for _, value := range values {
 		c := catalogParams()
-		c.ProjectID, c.SessionID, c.AccessToken = value, value, ramp.NewAccessToken(value)
+		// A session comes back in a header, which cannot hold everything.
+		session := "s" + strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) {
+				return -1
+			}
+			return r
+		}, strings.ToValidUTF8(value, "")) + "s"
+		c.ProjectID, c.SessionID, c.AccessToken = value, session, ramp.NewAccessToken(value)
 		got, err := ramp.CatalogURL("https://ramp.example/play", c)
 		require.NoError(t, err)
-		assertQuery(t, got, "/play/catalog", [][2]string{{"projectId", value}, {"sessionId", value}, {"accessToken", value},
+		assertQuery(t, got, "/play/catalog", [][2]string{{"projectId", value}, {"sessionId", session}, {"accessToken", value},
 			{"platform", "web"}, {"network", "testnet"}, {"lang", "zh-Hant"}})
 
 		e := exchangeParams()
-		e.SessionID, e.AccessToken = value, ramp.NewAccessToken(value)
+		e.SessionID, e.AccessToken = session, ramp.NewAccessToken(value)
 		got, err = ramp.ExchangeURL("https://ramp.example/play", e)
 		require.NoError(t, err)
-		assertQuery(t, got, "/play/exchange", [][2]string{{"uuid", goldenMint}, {"accessToken", value}, {"sessionId", value}, {"network", "testnet"}})
+		assertQuery(t, got, "/play/exchange", [][2]string{{"uuid", goldenMint}, {"accessToken", value}, {"sessionId", session}, {"network", "testnet"}})
 	}
 }
 
@@ -261,4 +269,20 @@ func TestURLErrorsHoldNoToken(t *testing.T) {
 	_, err := ramp.ExchangeURL("https://ramp.example", e)
 	require.Error(t, err)
 	assert.NotContains(t, fmt.Sprintf("%v %+v", err, err), "eyJ")
+}
+
+// A header arrives trimmed, the signed body does not: the order of such a
+// session would be stranded.
+func TestASessionIDThatDoesNotSurviveAHeaderIsRefused(t *testing.T) {
+	for _, id := range []string{" alice", "alice ", "alice\t", "\nalice", "alice\u00a0", "\u2003alice", "alice\u3000", "alice\u0085", "al\x00ice", "alice\xff", "al\nice"} {
+		_, err := ramp.ExchangeURL("https://ramp.example", ramp.ExchangeParams{
+			UUID: uuid.New(), AccessToken: ramp.NewAccessToken("t"), SessionID: id, Network: ramp.Testnet})
+		assertFields(t, err, "sessionId must ")
+		_, err = ramp.CatalogURL("https://ramp.example", ramp.CatalogParams{
+			ProjectID: "p", AccessToken: ramp.NewAccessToken("t"), SessionID: id, Network: ramp.Testnet})
+		assertFields(t, err, "sessionId must ")
+	}
+	_, err := ramp.ExchangeURL("https://ramp.example", ramp.ExchangeParams{
+		UUID: uuid.New(), AccessToken: ramp.NewAccessToken("t"), SessionID: "Alice of 영웅", Network: ramp.Testnet})
+	assert.NoError(t, err)
 }

@@ -6,13 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -44,14 +42,20 @@ type Game interface {
 	// releases the signature, [Reject] declines, any other error answers 500.
 	Validate(ctx context.Context, s Session, r *ValidateRequest) error
 
-	// Result tells that a transaction is over (interface 6). It is called at
-	// least once for a UUID and perhaps many times, at once and on any machine:
-	// the effect, which [Result.Effect] gives, must happen once. Authenticate
-	// is not called, because the token may have expired in the 12 hours that a
-	// delivery can take; the HMAC is what proves the caller. It covers the
-	// body, not the header that s is from: where r.SessionID is empty, go by
-	// the order's UUID. nil answers 200, [Permanent] 400, and any other error
-	// 500, so that the service delivers again.
+	// Result reports that a transaction is over (interface 6). It is called at
+	// least once for a UUID and perhaps many times, concurrently and on any
+	// machine: the effect must happen once. nil answers 200, [Permanent] 400,
+	// and any other error 500, so that the service delivers the result again.
+	//
+	// Go by the order that was stored at validate, under r.UUID, and by
+	// r.Receipt.Status. The rest of r may be missing: a result is passed on
+	// even if other fields are unreadable (see [Result.Unreadable]), because
+	// the service does not deliver a refused one again.
+	//
+	// Authenticate is not called, because the token may have expired in the 12
+	// hours that a delivery can take. The HMAC proves the caller. It does not
+	// cover the headers, so s may be empty, and s.ID is only as good as
+	// r.SessionID.
 	Result(ctx context.Context, s Session, r *Result) error
 }
 
@@ -130,8 +134,8 @@ type HandlerConfig struct {
 
 	// Logger gets one record for each call: the endpoint, the outcome, the
 	// duration, and the cause of a failure. No record holds a token, a key, a
-	// signature or a body. A path or a method that the handler does not serve
-	// is not logged. By default nothing is logged.
+	// signature or a body. By default only failures are logged, to
+	// [slog.Default]; slog.New(slog.DiscardHandler) logs nothing.
 	Logger *slog.Logger
 }
 
@@ -158,7 +162,6 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	c.Confirmations = max(c.Confirmations, 1)
 	c.DeclineStatus = cmp.Or(c.DeclineStatus, http.StatusOK)
 	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
-	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	confirmed, err := marshal(ResultResponse{Success: true})
 	return &Handler{config: c, confirmed: confirmed}, err
 }
@@ -180,7 +183,7 @@ func ParseSession(header http.Header) (Session, error) {
 
 func sessionID(header http.Header) (string, error) {
 	id, ok := single(header, HeaderSession)
-	if !ok || id == "" || !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl) {
+	if !ok || !isSessionID(id) {
 		return "", fmt.Errorf("ramp: %w", ErrSessionMissing)
 	}
 	return id, nil
@@ -345,13 +348,37 @@ func resultSession(header http.Header, r *Result) (Session, error) {
 // authentic checks size and HMAC, before anything looks into the body.
 func (h *Handler) authentic(header http.Header, body []byte) error {
 	if int64(len(body)) > h.config.MaxBody {
-		return fmt.Errorf("ramp: %w: its limit is %d bytes", ErrBodyTooLarge, h.config.MaxBody)
+		return h.tooLarge()
 	}
+	signature, err := hmacHeader(header)
+	if err != nil {
+		return err
+	}
+	err = h.config.Key.Verify(body, signature)
+	encoding, _ := single(header, "Content-Encoding")
+	switch {
+	case err == nil:
+		return nil
+	case len(body) == 0:
+		return fmt.Errorf("%w (the body is empty: something in front of the handler may have consumed it)", err)
+	case encoding != "" && !strings.EqualFold(encoding, "identity"):
+		return fmt.Errorf("%w (the body has a Content-Encoding, but the HMAC covers the body that the service sent)", err)
+	}
+	return err
+}
+
+// hmacHeader returns a signature whose form is right.
+func hmacHeader(header http.Header) (string, error) {
 	signature, ok := single(header, HeaderHMAC)
 	if !ok {
-		return fmt.Errorf("ramp: %w: it came more than once", ErrHMACInvalid)
+		return "", fmt.Errorf("ramp: %w: it came more than once", ErrHMACInvalid)
 	}
-	return h.config.Key.Verify(body, signature)
+	_, err := decodeHMAC(signature)
+	return signature, err
+}
+
+func (h *Handler) tooLarge() error {
+	return fmt.Errorf("ramp: %w: the limit is %d bytes; raise HandlerConfig.MaxBody", ErrBodyTooLarge, h.config.MaxBody)
 }
 
 // call is what the log says of one call.
@@ -417,19 +444,28 @@ func (h *Handler) translate(c Code) (translated Code) {
 	return h.config.TranslateCode(c)
 }
 
-// record logs one call.
+// record logs one call. Without a logger of its own a handler logs what went
+// wrong to the program's, which is looked up late because programs set it late.
 func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	level, outcome := slog.LevelInfo, "success"
 	var refusal *Refusal
-	if errors.As(reply.Err, &refusal) {
+	switch {
+	case errors.As(reply.Err, &refusal):
 		level, outcome = slog.LevelWarn, string(refusal.Code)
-		if reply.Status >= 500 {
-			level = slog.LevelError
+		if reply.Status >= 500 || reply.Status == http.StatusRequestEntityTooLarge {
+			level = slog.LevelError // nothing was done, and somebody has to act
 		}
-	} else if c.unreadable != nil {
+	case c.unreadable != nil:
 		level = slog.LevelWarn
 	}
-	if !h.config.Logger.Enabled(ctx, level) {
+	log := h.config.Logger
+	if log == nil {
+		if level == slog.LevelInfo {
+			return
+		}
+		log = slog.Default()
+	}
+	if !log.Enabled(ctx, level) {
 		return
 	}
 	attrs := []slog.Attr{slog.String("endpoint", c.endpoint), slog.Int("status", reply.Status), slog.Duration("duration", time.Since(c.begun))}
@@ -445,7 +481,7 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	if c.stack != nil {
 		attrs = append(attrs, slog.String("stack", string(c.stack)))
 	}
-	h.config.Logger.LogAttrs(ctx, level, "ramp: call", append(attrs, slog.String("outcome", outcome))...)
+	log.LogAttrs(ctx, level, "ramp: call", append(attrs, slog.String("outcome", outcome))...)
 }
 
 // check finds what a game must not answer.
@@ -496,7 +532,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case PathResult:
 		h.Result(w, r)
 	default:
-		h.refuse(&Refusal{Status: http.StatusNotFound, Code: CodeNotFound}).Write(w)
+		refusal := &Refusal{Status: http.StatusNotFound, Code: CodeNotFound}
+		for _, path := range []string{PathAssets, PathValidate, PathResult} {
+			if strings.HasSuffix(r.URL.Path, path) { // the console and the mux disagree
+				refusal.Err = fmt.Errorf("ramp: the path %s has a prefix: mount the handler with http.StripPrefix, or its methods one by one", path)
+				h.record(r.Context(), &call{endpoint: path, begun: time.Now()}, Reply{Status: refusal.Status, Err: refusal})
+			}
+		}
+		h.refuse(refusal).Write(w)
 	}
 }
 
@@ -522,19 +565,35 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, endpoint string,
 	if !h.allows(w, r, http.MethodPost) {
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.config.MaxBody))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		err = refusalOf(fmt.Errorf("ramp: %w: its limit is %d bytes", ErrBodyTooLarge, h.config.MaxBody))
-	case err != nil: // a timeout or a broken connection: a result must come again
-		err = fmt.Errorf("ramp: read the body: %w", err)
-	}
+	body, err := h.readBody(w, r)
 	if err != nil {
 		h.answer(r.Context(), endpoint, func(*call) (any, error) { return nil, err }).Write(w)
 		return
 	}
 	answer(r.Context(), r.Header, body).Write(w)
+}
+
+// readBody reads nothing of a body that is too large, or that has no HMAC of the
+// right form, and makes room for a large one only as it comes.
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.ContentLength > h.config.MaxBody {
+		return nil, refusalOf(h.tooLarge())
+	}
+	if _, err := hmacHeader(r.Header); err != nil {
+		return nil, refusalOf(err)
+	}
+	const maxAtOnce = 32 << 10
+	var body bytes.Buffer
+	body.Grow(int(min(max(r.ContentLength, 0), maxAtOnce)) + bytes.MinRead)
+	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, h.config.MaxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, refusalOf(h.tooLarge())
+	case err != nil: // a timeout or a broken connection: a result must come again
+		return nil, fmt.Errorf("ramp: read the body: %w", err)
+	}
+	return body.Bytes(), nil
 }
 
 func (h *Handler) allows(w http.ResponseWriter, r *http.Request, method string) bool {

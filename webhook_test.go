@@ -1,6 +1,7 @@
 package ramp_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/hmac"
@@ -16,6 +17,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -596,6 +598,68 @@ func TestABodyAboveTheLimitIsRefusedUnread(t *testing.T) {
 	assert.Empty(t, s.game.calls)
 }
 
+// Who has no HMAC must not make the server hold bodies.
+func TestABodyWithoutAnHMACIsRefusedUnread(t *testing.T) {
+	s := newStudio(t)
+	for name, test := range map[string]struct {
+		headers string
+		status  int
+		code    string
+	}{
+		"no HMAC":              {"Content-Length: 1000000\r\n", 401, "HMAC_MISSING"},
+		"a short HMAC":         {"Content-Length: 1000000\r\nX-HMAC-SIGNATURE: ab\r\n", 401, "HMAC_INVALID"},
+		"an HMAC not in hex":   {"Content-Length: 1000000\r\nX-HMAC-SIGNATURE: " + strings.Repeat("z", 64) + "\r\n", 401, "HMAC_INVALID"},
+		"two HMACs":            {"Content-Length: 1000000\r\n" + strings.Repeat("X-HMAC-SIGNATURE: "+strings.Repeat("0", 64)+"\r\n", 2), 401, "HMAC_INVALID"},
+		"a length that claims": {"Content-Length: 1048577\r\nX-HMAC-SIGNATURE: " + strings.Repeat("0", 64) + "\r\n", 413, "BODY_TOO_LARGE"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", s.Listener.Addr().String())
+			require.NoError(t, err)
+			defer conn.Close()
+			_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: game\r\n%s\r\n", ramp.PathResult, test.headers)
+			require.NoError(t, err)
+			// No byte of the body is sent, so only a server that does not wait answers.
+			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			require.NoError(t, err)
+			defer response.Body.Close()
+			body, err := io.ReadAll(response.Body)
+			require.NoError(t, err)
+			assert.Equal(t, test.status, response.StatusCode)
+			assert.Equal(t, refusal(test.code), string(body))
+		})
+	}
+	assert.Empty(t, s.game.calls)
+}
+
+func TestConnectionsWithoutAnHMACHoldLittleMemory(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector needs memory of its own")
+	}
+	const connections = 300
+	s := newStudio(t)
+	payload := bytes.Repeat([]byte("x"), 1<<20)
+	inUse := func() float64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapInuse+m.StackInuse) / (1 << 20)
+	}
+	before := inUse()
+	for range connections {
+		conn, err := net.Dial("tcp", s.Listener.Addr().String())
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: game\r\nContent-Length: %d\r\n\r\n", ramp.PathResult, len(payload))
+		require.NoError(t, err)
+		go func() { _, _ = conn.Write(payload[1:]) }() // ends with the connection
+		_, err = http.ReadResponse(bufio.NewReaderSize(conn, 16), nil)
+		require.NoError(t, err)
+	}
+	held := inUse() - before
+	t.Logf("%d connections hold %.1f MiB", connections, held)
+	assert.Less(t, held, 60.0)
+}
+
 func TestABodyThatDoesNotComeWholeIsAskedForAgain(t *testing.T) {
 	s := newStudio(t)
 	body := resultCall().bytes()
@@ -914,4 +978,73 @@ func hmacUnderEmptyKey(body []byte) string {
 	mac := hmac.New(sha256.New, nil)
 	mac.Write(body)
 	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// A failure that nobody hears of is found by nobody. Programs set their logger
+// late, so it is looked up at each record.
+func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
+	require.NoError(t, err)
+	var log bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewJSONHandler(&log, nil)))
+	defer slog.SetDefault(before)
+
+	body := resultCall().bytes()
+	header := http.Header{"X-Hmac-Signature": {testKey(t).Sign(body)}}
+	require.Equal(t, 200, handler.AnswerResult(t.Context(), header, body).Status)
+	assert.Empty(t, log.String(), "a success is no news")
+
+	require.Equal(t, 401, handler.AnswerResult(t.Context(), nil, body).Status)
+	assert.Contains(t, log.String(), `"outcome":"HMAC_MISSING"`)
+	log.Reset()
+
+	body = resultCall().with("session_id", 7).bytes()
+	header = http.Header{"X-Hmac-Signature": {testKey(t).Sign(body)}}
+	require.Equal(t, 200, handler.AnswerResult(t.Context(), header, body).Status)
+	assert.Contains(t, log.String(), `"level":"WARN"`)
+	assert.Contains(t, log.String(), `"unreadable":"ramp: session_id must be a string, not a number"`)
+}
+
+// Each of these took a new user more than a minute to find.
+func TestTheLogNamesTheCause(t *testing.T) {
+	for name, test := range map[string]struct {
+		call func(*testing.T, *studio)
+		want string
+	}{
+		"a middleware consumed the body": {func(t *testing.T, s *studio) {
+			s.call(t, http.MethodPost, ramp.PathValidate, s.signed(validateCall().bytes()), nil)
+		}, "the body is empty: something in front of the handler may have consumed it"},
+		"an empty body with an HMAC of its own": {func(t *testing.T, s *studio) {
+			s.post(t, ramp.PathValidate, nil)
+		}, "body must be one JSON object, but is empty"},
+		"a body that was compressed": {func(t *testing.T, s *studio) {
+			header := s.signed(validateCall().bytes())
+			header["content-encoding"] = []string{"gzip"}
+			s.call(t, http.MethodPost, ramp.PathValidate, header, []byte("\x1f\x8b"))
+		}, "the body has a Content-Encoding, but the HMAC covers the body that the service sent"},
+		"a handler under a prefix": {func(t *testing.T, s *studio) {
+			body := validateCall().bytes()
+			status, answer := s.call(t, http.MethodPost, "/ramp"+ramp.PathValidate, s.signed(body), body)
+			assert.Equal(t, 404, status)
+			assert.Equal(t, refusal("NOT_FOUND"), answer)
+		}, "the path /api/validate has a prefix: mount the handler with http.StripPrefix"},
+		"a body above the limit": {func(t *testing.T, s *studio) {
+			s.post(t, ramp.PathResult, resultCall().with("padding", strings.Repeat("x", 1<<20)).bytes())
+		}, `"level":"ERROR"`},
+		"a limit that is too low": {func(t *testing.T, s *studio) {
+			s.post(t, ramp.PathResult, resultCall().with("padding", strings.Repeat("x", 1<<20)).bytes())
+		}, "raise HandlerConfig.MaxBody"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStudio(t)
+			test.call(t, s)
+			assert.Contains(t, s.log.String(), test.want)
+			assert.Empty(t, s.game.calls)
+		})
+	}
+	s := newStudio(t)
+	status, _ := s.call(t, http.MethodGet, "/wp-login.php", nil, nil)
+	assert.Equal(t, 404, status)
+	assert.Empty(t, s.log.String(), "what is not ours is not logged")
 }
