@@ -134,6 +134,8 @@ type Step struct {
 
 	// New is false when the call repeats one that was committed before.
 	New bool
+
+	claim string // what the step wrote into its row, if it is new
 }
 
 // Orders remembers what was validated, so that a mint takes once and a result
@@ -148,11 +150,19 @@ type Step struct {
 // a transaction that raced another, which then has to be run again. [SQLGame]
 // does the work around it for a game on database/sql.
 //
+// After an error of any statement in the transaction, roll back, even where the
+// statement does not matter. On MySQL, MariaDB and SQLite, some errors, such as
+// a deadlock, roll back the whole transaction at once; later statements then
+// commit one by one, and COMMIT may still report success. SQLGame guards against
+// this, but Orders cannot: the transaction is the caller's.
+//
 // To be free of deadlocks, call Orders first in a transaction, and then lock
 // rows of your own, always in the same order. On SQLite that also makes the
 // transaction a writing one from its start; one that has read before fails with
 // SQLITE_BUSY when another has written since, unless it began as IMMEDIATE.
 type Orders struct {
+	dialect Dialect
+
 	insert, lock, finish, waiting string
 }
 
@@ -164,9 +174,10 @@ func NewOrders(d Dialect) (*Orders, error) {
 		read    = "SELECT " + columns + " FROM ramp_orders "
 	)
 	o := &Orders{
+		dialect: d,
 		insert:  insert + " ON CONFLICT (uuid) DO NOTHING",
 		lock:    read + "WHERE uuid = ? FOR UPDATE",
-		finish:  "UPDATE ramp_orders SET state = ?, tx_hash = ?, reason = ?, finished_at = ? WHERE uuid = ? AND state = 'accepted'",
+		finish:  "UPDATE ramp_orders SET claim = ?, state = ?, tx_hash = ?, reason = ?, finished_at = ? WHERE uuid = ? AND state = 'accepted'",
 		waiting: read + "WHERE state = 'accepted' AND accepted_at < ? ORDER BY accepted_at, uuid LIMIT ?",
 	}
 	switch d {
@@ -255,7 +266,7 @@ func (o *Orders) Accept(ctx context.Context, tx *sql.Tx, s Session, r *ValidateR
 		return Step{Order: row.Order}, nil
 	}
 	effect, err := row.Intent.effect(Take, Nothing)
-	return Step{Order: row.Order, Effect: effect, New: true}, err
+	return Step{Order: row.Order, Effect: effect, New: true, claim: claim}, err
 }
 
 // Finish records the outcome of an order (interface 6). The effect is GiveBack
@@ -365,7 +376,8 @@ func (o *Orders) Waiting(ctx context.Context, q Queryer, before time.Time, limit
 // move ends an order that the transaction has locked.
 func (o *Orders) move(ctx context.Context, tx *sql.Tx, row *orderRow, to OrderState, txHash, reason string) (Step, error) {
 	now := time.UnixMilli(time.Now().UnixMilli()).UTC() // as it will be read back
-	done, err := tx.ExecContext(ctx, o.finish, string(to), txHash, reason, now.UnixMilli(), row.UUID.String())
+	claim := rand.Text()
+	done, err := tx.ExecContext(ctx, o.finish, claim, string(to), txHash, reason, now.UnixMilli(), row.UUID.String())
 	if err != nil {
 		return Step{}, fmt.Errorf("ramp: order %s: update: %w", row.UUID, err)
 	}
@@ -381,10 +393,42 @@ func (o *Orders) move(ctx context.Context, tx *sql.Tx, row *orderRow, to OrderSt
 		onMint, onBurn = Nothing, Grant
 	}
 	effect, err := row.Intent.effect(onMint, onBurn)
-	step := Step{Order: row.Order, Effect: effect, New: true}
+	step := Step{Order: row.Order, Effect: effect, New: true, claim: claim}
 	step.Order.State, step.Order.TxHash, step.Order.Reason, step.Order.FinishedAt = to, txHash, reason, now
 	return step, err
 }
+
+// kept returns an error unless the transaction still holds what the new step
+// wrote. At a deadlock, MySQL rolls back the whole transaction, which a caller
+// who ignores the error does not notice; COMMIT then succeeds. The other
+// databases refuse the COMMIT and are not asked.
+//
+// The claim alone decides: it differs for every step. The state does not, when
+// another delivery has finished the order meanwhile.
+func (o *Orders) kept(ctx context.Context, tx *sql.Tx, step Step) error {
+	if o.dialect != MySQL {
+		return nil
+	}
+	var claim string
+	err := tx.QueryRowContext(ctx, withUUID("SELECT claim FROM ramp_orders WHERE uuid = ?", step.Order.UUID)).Scan(&claim)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("ramp: order %s: read before the commit: %w", step.Order.UUID, err)
+	}
+	if claim == step.claim {
+		return nil
+	}
+	return fmt.Errorf("ramp: order %s: %w", step.Order.UUID, errRolledBack)
+}
+
+// withUUID puts a UUID, which is nothing but hex digits and dashes, into a
+// statement for MySQL. For an argument, its driver would prepare the statement,
+// which is another round trip.
+func withUUID(statement string, id uuid.UUID) string {
+	return strings.Replace(statement, "?", "'"+id.String()+"'", 1)
+}
+
+var errRolledBack = errors.New("a statement in Apply failed, and the database rolled back the whole transaction, " +
+	"but Apply ignored the error; it must return every error of tx")
 
 // orderRow is a row of the table.
 type orderRow struct {
@@ -399,7 +443,11 @@ type orderRow struct {
 // READ it shows MySQL's snapshot, which may be older than the row that the
 // insert just met.
 func (o *Orders) locked(ctx context.Context, tx *sql.Tx, id uuid.UUID) (*orderRow, error) {
-	row, err := readOrder(tx.QueryRowContext(ctx, o.lock, id.String()))
+	query, args := o.lock, []any{id.String()}
+	if o.dialect == MySQL {
+		query, args = withUUID(query, id), nil
+	}
+	row, err := readOrder(tx.QueryRowContext(ctx, query, args...))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrOrderUnknown
 	}
