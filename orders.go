@@ -118,7 +118,7 @@ type Order struct {
 	Direction Direction
 	Assets    []AssetAmount // of the game: what a mint takes, what a burn grants; one entry an ID
 
-	TxHash     string    // of the result; empty until it has come
+	TxHash     string    // of the result; empty until it has come, and if it is not 0x and 64 hex digits
 	Reason     string    // why a person abandoned the order
 	AcceptedAt time.Time // UTC, by the clock of the machine that accepted it
 	FinishedAt time.Time // UTC; zero while the order waits
@@ -306,13 +306,24 @@ func (o *Orders) Finish(ctx context.Context, tx *sql.Tx, r *Result) (Step, error
 	case !sameMoves(row.moves, reported), !sameTokens(&row.Intent, &r.Intent):
 		return conflict("intent")
 	case row.State == OrderAccepted:
-		// The text decides nothing, and must not keep a row from being written.
-		return o.move(ctx, tx, row, outcome, strings.ReplaceAll(r.TxHash, "\x00", ""), "")
+		return o.move(ctx, tx, row, outcome, storedTxHash(r.TxHash), "")
 	case row.State == outcome, row.State == OrderAbandoned && outcome == OrderFailed:
 		return Step{Order: row.Order}, nil
 	default:
 		return conflict("receipt.status")
 	}
+}
+
+// storedTxHash returns the hash if it is one, and else the empty string. The text
+// decides nothing, and must not keep a row from being written because of its
+// length, its characters, or an index of the studio. 0X counts as 0x, because
+// [RPC.Confirm] takes both, and one transaction must not pass for two.
+func storedTxHash(reported string) string {
+	const digits = 64
+	if len(reported) != 2+digits || !strings.EqualFold(reported[:2], "0x") || !isHex(reported[2:]) {
+		return ""
+	}
+	return "0x" + reported[2:]
 }
 
 // Abandon ends an order whose result will never come. The effect is GiveBack

@@ -194,8 +194,11 @@ func (g *SQLGame) Result(ctx context.Context, _ Session, r *Result) error {
 	return err
 }
 
-func anotherTransaction(stored, told string) bool {
-	return stored != "" && told != "" && !strings.EqualFold(stored, told)
+// anotherTransaction reports whether a repeat names another transaction than
+// the stored one.
+func anotherTransaction(stored, reported string) bool {
+	reported = storedTxHash(reported)
+	return stored != "" && reported != "" && !strings.EqualFold(stored, reported)
 }
 
 // Abandon ends an order whose result will never come, and gives back what it

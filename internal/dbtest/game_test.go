@@ -224,9 +224,12 @@ func (o order) validateRequest() *ramp.ValidateRequest {
 }
 
 func (o order) report(status uint64) *ramp.Result {
-	return &ramp.Result{SessionID: o.session, UUID: o.id, TxHash: "0x01",
+	return &ramp.Result{SessionID: o.session, UUID: o.id, TxHash: txHash("01"),
 		Receipt: ramp.Receipt{Status: ramp.NewQuantity(status)}, Intent: o.intent}
 }
+
+// txHash is a hash of one byte over and over.
+func txHash(hexByte string) string { return "0x" + strings.Repeat(hexByte, 32) }
 
 const (
 	success = 1

@@ -216,13 +216,62 @@ func TestWhatCannotBeStoredIsRefused(t *testing.T) {
 			change(&other)
 			w.expect(w.validate(other), want)
 		}
-		// What decides nothing must not strand the assets.
-		w.expect(w.validate(o), "200")
-		result := o.report(failure)
-		result.TxHash = "a\x00"
-		w.expect(w.post(ramp.PathResult, o.session, result), "200")
-		w.books(moves{o.id: {"take alice -5 gold", "give back alice +5 gold"}})
+		w.books(moves{})
 	})
+}
+
+// A tx_hash decides nothing, and must not keep an order from being finished.
+func TestATxHashThatIsNoneIsNotStored(t *testing.T) {
+	charsets := mode{name: "charset=utf8", params: "&charset=utf8"} // without emojis
+	for _, d := range databases {
+		modes := []mode{d.modes[0]}
+		if d.dialect == ramp.MySQL {
+			modes = append(modes, charsets)
+		}
+		for _, m := range modes {
+			t.Run(d.name+"/"+m.name, func(t *testing.T) {
+				w := newWorld(t, newPlace(t, d, m, onePays(d.dialect)), nil)
+				w.give("alice", "gold", 100)
+				want := moves{}
+				for name, hash := range map[string]string{
+					"64 KiB":             "0x" + strings.Repeat("ab", 32<<10),
+					"11 KB":              strings.Repeat("x", 11_000), // above what an index takes
+					"emoji":              "0x\U0001F600",
+					"NUL":                "a\x00",
+					"short":              "0xab",
+					"long":               txHash("ab") + "ab",
+					"without 0x":         txHash("ab")[2:],
+					"not hex":            txHash("ab")[:65] + "g",
+					"empty":              "",
+					"a hash":             txHash("ab"),
+					"a hash in capitals": "0x" + strings.ToUpper(txHash("cd")[2:]),
+					"0X":                 "0X" + txHash("ef")[2:],
+				} {
+					o := newOrder("alice", mint("gold", 5))
+					w.expect(w.validate(o), "200")
+					result := o.report(failure)
+					result.TxHash = hash
+					if got := w.post(ramp.PathResult, o.session, result).String(); got != "200" {
+						t.Errorf("with %s, a result is answered %q", name, got)
+						continue
+					}
+					want[o.id] = []string{"take alice -5 gold", "give back alice +5 gold"}
+					switch {
+					case name == "0X":
+						hash = txHash("ef")
+					case !strings.HasPrefix(name, "a hash"):
+						hash = ""
+					}
+					var stored string
+					check(t, w.db.QueryRow(bind(d.dialect, "SELECT tx_hash FROM ramp_orders WHERE uuid = ?"), o.id.String()).Scan(&stored))
+					if stored != hash {
+						t.Errorf("with %s, %q is stored", name, stored)
+					}
+				}
+				w.books(want)
+			})
+		}
+	}
 }
 
 func TestARefusedOrderLeavesNoRow(t *testing.T) {
@@ -331,16 +380,16 @@ func TestASecondTransactionIsHeardOf(t *testing.T) {
 			result.TxHash = txHash
 			return w.post(ramp.PathResult, o.session, result)
 		}
-		w.expect(paidBy("0xab"), "200")
-		for _, same := range []string{"0xab", "0xAB", ""} {
+		w.expect(paidBy(txHash("ab")), "200")
+		for _, same := range []string{txHash("ab"), "0x" + strings.ToUpper(txHash("ab")[2:]), "", "0xcd"} {
 			w.expect(paidBy(same), "200")
 		}
 		if len(w.conflicts) != 0 {
 			t.Errorf("without a conflict, the hook heard %q", w.conflicts)
 		}
-		w.expect(paidBy("0xcd"), "200")
+		w.expect(paidBy(txHash("cd")), "200")
 		w.hookFails = errors.New("the hook's own database is down")
-		w.expect(paidBy("0xcd"), "500 INTERNAL_ERROR")
+		w.expect(paidBy(txHash("cd")), "500 INTERNAL_ERROR")
 		heard := o.id.String() + " was succeeded: tx_hash"
 		if len(w.conflicts) != 2 || w.conflicts[0] != heard || w.conflicts[1] != heard {
 			t.Errorf("the hook heard %q", w.conflicts)
