@@ -12,6 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -198,6 +201,48 @@ func NewOrders(d Dialect) (*Orders, error) {
 	return o, nil
 }
 
+// The longest texts that are stored, in bytes: far below the 65,535 of MySQL's
+// TEXT, the smallest column of the three schemas.
+const (
+	maxStoredID     = 1024
+	maxStoredReason = 4096
+)
+
+// checkStorable adds what would keep a text from being stored. It is found
+// before the transaction, because an error of the database may quote the text.
+func (o *Orders) checkStorable(p *problems, path, text string, most int) {
+	switch {
+	case len(text) > most:
+		p.add(path, "must be at most %d bytes", most)
+	case !utf8.ValidString(text):
+		p.add(path, "must be valid UTF-8")
+	case strings.ContainsRune(text, 0):
+		p.add(path, "must not contain a NUL character")
+	case o.dialect == MySQL && strings.ContainsFunc(text, func(r rune) bool { return r > 0xFFFF }):
+		p.add(path, "must not contain a character above U+FFFF, because MySQL's charset utf8 has none")
+	}
+}
+
+// ascii returns a JSON text with everything beyond ASCII escaped, so that any
+// database stores it, whatever its character set. Such characters are inside
+// strings only; bytes that are not UTF-8 become U+FFFD.
+func ascii(text []byte) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	for _, r := range string(text) {
+		switch {
+		case r <= unicode.MaxASCII:
+			b.WriteByte(byte(r))
+		case r <= 0xFFFF:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		}
+	}
+	return b.String()
+}
+
 // numbered writes placeholders as $1, $2 and so on.
 func numbered(statement string) string {
 	var b strings.Builder
@@ -215,7 +260,12 @@ func numbered(statement string) string {
 // Nothing. The same call again is a repeat that changes nothing, and may be
 // signed again. When anything differs, in project, session, user address,
 // digest, or what the intent moves, the error is a [*ConflictError]; when the
-// order is over, it wraps [ErrOrderFinished]. To decline an order, roll back: no row is left.
+// order is over, it wraps [ErrOrderFinished]. To decline an order, roll back: no
+// row is left.
+//
+// Session ID, project ID and user address may have at most 1,024 bytes each, and
+// nothing that a database cannot store: no invalid UTF-8, no NUL and, on MySQL,
+// no character above U+FFFF. Otherwise the error is an [*InvalidError].
 func (o *Orders) Accept(ctx context.Context, tx *sql.Tx, s Session, r *ValidateRequest) (Step, error) {
 	if s.ID == "" {
 		return Step{}, fmt.Errorf("ramp: %w", ErrSessionMissing)
@@ -224,10 +274,12 @@ func (o *Orders) Accept(ctx context.Context, tx *sql.Tx, s Session, r *ValidateR
 	if err != nil {
 		return Step{}, err
 	}
-	for _, field := range []struct{ path, text string }{{"project_id", r.ProjectID}, {"user_address", r.UserAddress}} {
-		if strings.ContainsRune(field.text, 0) { // which PostgreSQL cannot store
-			return Step{}, invalid(field.path, "must not hold a NUL character")
-		}
+	var p problems
+	o.checkStorable(&p, "session_id", s.ID, maxStoredID)
+	o.checkStorable(&p, "project_id", r.ProjectID, maxStoredID)
+	o.checkStorable(&p, "user_address", r.UserAddress, maxStoredID)
+	if err := p.err(); err != nil {
+		return Step{}, err
 	}
 	intent, err := marshal(r.Intent)
 	if err != nil {
@@ -237,7 +289,7 @@ func (o *Orders) Accept(ctx context.Context, tx *sql.Tx, s Session, r *ValidateR
 	// affected depends on the settings of a driver.
 	claim := rand.Text()
 	if _, err := tx.ExecContext(ctx, o.insert, r.UUID.String(), claim, r.ProjectID, s.ID,
-		r.UserAddress, r.Digest.String(), string(intent), time.Now().UnixMilli()); err != nil {
+		r.UserAddress, r.Digest.String(), ascii(intent), time.Now().UnixMilli()); err != nil {
 		return Step{}, fmt.Errorf("ramp: order %s: insert: %w", r.UUID, err)
 	}
 	row, err := o.locked(ctx, tx, r.UUID)
@@ -330,13 +382,19 @@ func storedTxHash(reported string) string {
 // for a mint, and else Nothing. It is a person's decision, and the reason is
 // kept: nothing in this package abandons an order by itself, because giving
 // back what a silent transaction has turned into tokens would pay twice. A
-// result that reports success afterwards is a [*ConflictError].
+// result that reports success afterwards is a [*ConflictError]. The reason may
+// have at most 4,096 bytes, and the same characters as the texts of Accept.
 //
 // An order that is abandoned already is a repeat that changes nothing. One that
 // has its outcome wraps [ErrOrderFinished], an unknown one [ErrOrderUnknown].
 func (o *Orders) Abandon(ctx context.Context, tx *sql.Tx, id uuid.UUID, reason string) (Step, error) {
 	if strings.TrimSpace(reason) == "" {
 		return Step{}, errors.New("ramp: Abandon: the reason is empty")
+	}
+	var p problems
+	o.checkStorable(&p, "reason", reason, maxStoredReason)
+	if err := p.err(); err != nil {
+		return Step{}, err
 	}
 	row, err := o.locked(ctx, tx, id)
 	switch {

@@ -2,12 +2,14 @@ package dbtest
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
@@ -220,13 +222,64 @@ func TestWhatCannotBeStoredIsRefused(t *testing.T) {
 	})
 }
 
-// A tx_hash decides nothing, and must not keep an order from being finished.
-func TestATxHashThatIsNoneIsNotStored(t *testing.T) {
-	charsets := mode{name: "charset=utf8", params: "&charset=utf8"} // without emojis
+// The longest texts, and every character that is not refused, are stored and
+// read back on every database, whatever character set its connection has.
+func TestWhatIsNotRefusedIsStored(t *testing.T) {
+	ctx := context.Background()
 	for _, d := range databases {
 		modes := []mode{d.modes[0]}
 		if d.dialect == ramp.MySQL {
-			modes = append(modes, charsets)
+			modes = append(modes, utf8mb3)
+		}
+		for _, m := range modes {
+			t.Run(d.name+"/"+m.name, func(t *testing.T) {
+				p := newPlace(t, d, m)
+				orders, err := ramp.NewOrders(p.dialect)
+				check(t, err)
+				longest := strings.Repeat("한", 1024/len("한"))
+				o := newOrder(longest, mint("sword\U0001F600\x00한", 5))
+				o.project, o.user = longest, longest
+				o.intent.TargetCandidate = json.RawMessage("{\"\U0001F600\":\"\xff\"}")
+				for _, step := range []func(*sql.Tx) (ramp.Step, error){
+					func(tx *sql.Tx) (ramp.Step, error) {
+						return orders.Accept(ctx, tx, ramp.Session{ID: o.session}, o.validateRequest())
+					},
+					func(tx *sql.Tx) (ramp.Step, error) {
+						return orders.Abandon(ctx, tx, o.id, strings.Repeat("한", 4096/3))
+					},
+					func(tx *sql.Tx) (ramp.Step, error) { return orders.Finish(ctx, tx, o.report(failure)) },
+				} {
+					tx, err := p.db.Begin()
+					check(t, err)
+					got, err := step(tx)
+					if err != nil {
+						t.Fatal(errors.Join(err, tx.Rollback()))
+					}
+					check(t, tx.Commit())
+					if got.Order.SessionID != longest || got.Order.ProjectID != longest || got.Order.UserAddress != longest ||
+						len(got.Order.Assets) != 1 || got.Order.Assets[0].ID != o.intent.From[0].ID {
+						t.Errorf("read back: %+v", got.Order)
+					}
+				}
+				var text string
+				check(t, p.db.QueryRow("SELECT intent FROM ramp_orders").Scan(&text))
+				if strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
+					t.Errorf("the intent is stored as %q", text)
+				}
+			})
+		}
+	}
+}
+
+// utf8mb3 is a connection that cannot send every character.
+var utf8mb3 = mode{name: "charset=utf8", params: "&charset=utf8"}
+
+// A tx_hash decides nothing, and must not keep an order from being finished.
+func TestATxHashThatIsNoneIsNotStored(t *testing.T) {
+	for _, d := range databases {
+		modes := []mode{d.modes[0]}
+		if d.dialect == ramp.MySQL {
+			modes = append(modes, utf8mb3)
 		}
 		for _, m := range modes {
 			t.Run(d.name+"/"+m.name, func(t *testing.T) {
