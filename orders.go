@@ -290,7 +290,7 @@ func (o *Orders) Accept(ctx context.Context, tx *sql.Tx, s Session, r *ValidateR
 	claim := rand.Text()
 	if _, err := tx.ExecContext(ctx, o.insert, r.UUID.String(), claim, r.ProjectID, s.ID,
 		r.UserAddress, r.Digest.String(), ascii(intent), time.Now().UnixMilli()); err != nil {
-		return Step{}, fmt.Errorf("ramp: order %s: insert: %w", r.UUID, err)
+		return Step{}, fmt.Errorf("ramp: order %s: insert: %w", r.UUID, o.explain(err))
 	}
 	row, err := o.locked(ctx, tx, r.UUID)
 	if err != nil {
@@ -425,7 +425,7 @@ func (o *Orders) Waiting(ctx context.Context, q Queryer, before time.Time, limit
 	}
 	rows, err := q.QueryContext(ctx, o.waiting, before.UnixMilli(), limit)
 	if err != nil {
-		return nil, fmt.Errorf("ramp: waiting orders: %w", err)
+		return nil, fmt.Errorf("ramp: waiting orders: %w", o.explain(err))
 	}
 	defer rows.Close()
 	var damaged error
@@ -499,6 +499,23 @@ func withUUID(statement string, id uuid.UUID) string {
 var errRolledBack = errors.New("a statement in Apply failed, and the database rolled back the whole transaction, " +
 	"but Apply ignored the error; it must return every error of tx")
 
+// explain adds the likely cause to an error of a database that does not
+// understand the statements of the dialect. Every driver has error types of its
+// own, so it goes by the text.
+func (o *Orders) explain(err error) error {
+	text := strings.ToLower(err.Error())
+	for _, sign := range []string{
+		"syntax",
+		"'$1'", "variable: $", // MySQL, of PostgreSQL's placeholders
+		`"autocommit"`, // PostgreSQL, of MySQL's setting
+	} {
+		if strings.Contains(text, sign) {
+			return fmt.Errorf("%w; the dialect is %s: check that the database is one", err, o.dialect)
+		}
+	}
+	return err
+}
+
 // orderRow is a row of the table.
 type orderRow struct {
 	Order
@@ -521,7 +538,7 @@ func (o *Orders) locked(ctx context.Context, tx *sql.Tx, id uuid.UUID) (*orderRo
 		err = ErrOrderUnknown
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ramp: order %s: %w", id, err)
+		return nil, fmt.Errorf("ramp: order %s: %w", id, o.explain(err))
 	}
 	return row, nil
 }

@@ -230,14 +230,14 @@ func malformed(err error) error {
 func (g *SQLGame) transact(ctx context.Context, take func(*sql.Tx) (Step, error)) error {
 	t, err := g.open(ctx)
 	if err != nil {
-		return fmt.Errorf("ramp: begin: %w", err)
+		return fmt.Errorf("ramp: begin: %w", g.orders.explain(err))
 	}
 	defer t.end(ctx) // after a commit it rolls nothing back
 	step, err := take(t.Tx)
 	if err != nil || !step.New {
 		return err
 	}
-	if err := g.studio.Apply(ctx, t.Tx, step); err != nil {
+	if err := g.apply(ctx, t.Tx, step); err != nil {
 		return err
 	}
 	if err := g.orders.kept(ctx, t.Tx, step); err != nil {
@@ -247,4 +247,20 @@ func (g *SQLGame) transact(ctx context.Context, take func(*sql.Tx) (Step, error)
 		return fmt.Errorf("ramp: commit: %w", err)
 	}
 	return nil
+}
+
+// apply lets the studio apply a step. An error names the step and its order.
+func (g *SQLGame) apply(ctx context.Context, tx *sql.Tx, step Step) error {
+	waits := g.db.Stats().WaitCount
+	err := g.studio.Apply(ctx, tx, step)
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("ramp: order %s: Apply (%s): %w", step.Order.UUID, step.Order.State, err)
+	pool := g.db.Stats()
+	gaveUp := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	if gaveUp && pool.WaitCount > waits {
+		err = fmt.Errorf("%w; meanwhile, the pool of %d connection(s) had none free: Apply must use tx, because the database handle waits for a connection that tx may hold itself", err, pool.MaxOpenConnections)
+	}
+	return err
 }
