@@ -5,14 +5,16 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"io"
 	"sync/atomic"
 	"testing"
 )
 
 var errLost = errors.New("the connection broke before the answer came")
 
-// lossy opens the place through a driver that loses answers: a commit takes
-// place, but the caller gets an error, as long as lost is above 0.
+// lossy opens the place through a driver that loses answers, as long as lost is
+// above 0: a commit takes place, but the caller gets an error; rows come, but
+// not their end.
 func lossy(t *testing.T, p *place, lost *atomic.Int64) *sql.DB {
 	t.Helper()
 	db := sql.OpenDB(lossyConnector{driver: p.db.Driver(), dsn: p.dsn, lost: lost})
@@ -46,6 +48,39 @@ func (c lossyConn) Begin() (driver.Tx, error) {
 func (c lossyConn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
 	tx, err := c.Conn.(driver.ConnBeginTx).BeginTx(ctx, options)
 	return lossyTx{Tx: tx, lost: c.lost}, err
+}
+
+func (c lossyConn) Prepare(query string) (driver.Stmt, error) {
+	stmt, err := c.Conn.Prepare(query)
+	return lossyStmt{Stmt: stmt, lost: c.lost}, err
+}
+
+type lossyStmt struct {
+	driver.Stmt
+	lost *atomic.Int64
+}
+
+func (s lossyStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	return s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
+}
+
+func (s lossyStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	rows, err := s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
+	return lossyRows{Rows: rows, lost: s.lost}, err
+}
+
+type lossyRows struct {
+	driver.Rows
+	lost *atomic.Int64
+}
+
+func (r lossyRows) Next(dest []driver.Value) error {
+	err := r.Rows.Next(dest)
+	if err == io.EOF && r.lost.Load() > 0 {
+		r.lost.Add(-1)
+		return errLost
+	}
+	return err
 }
 
 type lossyTx struct {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode"
@@ -366,6 +367,35 @@ func TestEqualValidatesAreRefused(t *testing.T) {
 	})
 }
 
+// An order that could not be written is not approved.
+func TestWithoutATableNothingIsSigned(t *testing.T) {
+	for _, d := range databases {
+		t.Run(d.name, func(t *testing.T) {
+			w := newWorld(t, newPlace(t, d, d.modes[0], "DROP TABLE ramp_orders;"), nil)
+			w.expect(w.validate(newOrder("alice", mint("gold", 5))), "500 INTERNAL_ERROR")
+		})
+	}
+}
+
+// The interface lists session_id, but the order knows its player without it.
+func TestAResultWithoutASessionFinishesItsOrder(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 100)
+		o := newOrder("alice", mint("gold", 5))
+		w.expect(w.validate(o), "200")
+		result := o.report(failure)
+		result.SessionID = ""
+		for range 2 {
+			w.expect(w.post(ramp.PathResult, o.session, result), "200")
+		}
+		w.books(moves{o.id: {"take alice -5 gold", "give back alice +5 gold"}})
+		if len(w.conflicts) != 0 {
+			t.Errorf("the hook heard %q", w.conflicts)
+		}
+	})
+}
+
 func TestAnOrderThatIsOverIsNotSignedAgain(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		w := newWorld(t, p, nil)
@@ -467,6 +497,28 @@ func TestAResultOfAnotherProjectMovesNothing(t *testing.T) {
 		ours.expect(ours.result(o, success), "200")
 		ours.expect(another.result(o, success), "400 REFUSED")
 		ours.books(moves{o.id: {"grant alice +5 gold"}})
+	})
+}
+
+// A list that broke off is not a short one.
+func TestAListOfWaitingOrdersThatBreaksOff(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 100)
+		w.expect(w.validate(newOrder("alice", mint("gold", 5))), "200")
+		orders, err := ramp.NewOrders(p.dialect)
+		check(t, err)
+		var lost atomic.Int64
+		db := lossy(t, p, &lost)
+		lost.Store(1)
+		waiting, err := orders.Waiting(context.Background(), db, time.Now().Add(time.Hour), 10)
+		if waiting != nil || !errors.Is(err, errLost) {
+			t.Errorf("%d orders wait, with the error %v", len(waiting), err)
+		}
+		waiting, err = orders.Waiting(context.Background(), db, time.Now().Add(time.Hour), 10)
+		if len(waiting) != 1 || err != nil {
+			t.Errorf("%d orders wait, with the error %v", len(waiting), err)
+		}
 	})
 }
 
@@ -581,11 +633,11 @@ func TestWaitingAndAbandon(t *testing.T) {
 			t.Fatalf("%d orders wait, not 2", len(waiting))
 		}
 		for _, o := range waiting {
-			want := first
+			want, direction := first, ramp.Mint
 			if o.UUID == second.id {
-				want = second
+				want, direction = second, ramp.Burn
 			}
-			if o.UUID != want.id || o.State != ramp.OrderAccepted || o.SessionID != "alice" || o.UserAddress != want.user ||
+			if o.UUID != want.id || o.Direction != direction || o.State != ramp.OrderAccepted || o.SessionID != "alice" || o.UserAddress != want.user ||
 				o.ProjectID != "project" || o.Digest != want.digest || len(o.Assets) != 1 || !o.FinishedAt.IsZero() {
 				t.Errorf("a waiting order is %+v", o)
 			}
