@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -257,6 +258,44 @@ func TestACallThatIsCanceledInApply(t *testing.T) {
 			w.books(moves{})
 			w.expectAutocommit()
 		}
+	})
+}
+
+// A connection on which autocommit may still be off is discarded.
+func TestAutocommitThatCannotBeTurnedOn(t *testing.T) {
+	p := newPlace(t, databaseOf(t, ramp.MySQL), mode{})
+	var lost atomic.Int64
+	p.db = lossy(t, p, &lost)
+	w := newWorld(t, p, nil)
+	w.give("alice", "gold", 4)
+	o := newOrder("alice", mint("gold", 5))
+	lost.Store(1)
+	w.expect(w.validate(o), "200 INVALID_BALANCE") // rolled back, so no commit loses its answer
+	if lost.Load() != 0 {
+		t.Error("autocommit was turned on")
+	}
+	w.expectAutocommit()
+	w.expect(w.validate(o), "200 INVALID_BALANCE")
+	w.expectAutocommit()
+}
+
+// The server closes connections that are idle for long. One that was closed is
+// replaced, and no call fails for it.
+func TestABadConnectionIsReplaced(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		var lost, bad atomic.Int64
+		db := sql.OpenDB(lossyConnector{driver: p.db.Driver(), dsn: p.dsn, lost: &lost, bad: &bad})
+		t.Cleanup(func() { check(t, db.Close()) })
+		p.db = db
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 100)
+		o := newOrder("alice", mint("gold", 5))
+		bad.Store(2)
+		w.expect(w.validate(o), "200")
+		w.books(moves{o.id: {"take alice -5 gold"}})
+		bad.Store(100) // all of them: it does not try forever
+		w.expect(w.result(o, failure), "500 INTERNAL_ERROR")
+		w.books(moves{o.id: {"take alice -5 gold"}})
 	})
 }
 
