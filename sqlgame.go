@@ -240,6 +240,9 @@ func (g *SQLGame) transact(ctx context.Context, take func(*sql.Tx) (Step, error)
 	if err := g.apply(ctx, t.Tx, step); err != nil {
 		return err
 	}
+	if err := ctx.Err(); err != nil { // which names the cause; the transaction would only say that it is over
+		return fmt.Errorf("ramp: order %s: not committed: %w", step.Order.UUID, err)
+	}
 	if err := g.orders.kept(ctx, t.Tx, step); err != nil {
 		return err
 	}
