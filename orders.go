@@ -12,6 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -118,7 +121,7 @@ type Order struct {
 	Direction Direction
 	Assets    []AssetAmount // of the game: what a mint takes, what a burn grants; one entry an ID
 
-	TxHash     string    // of the result; empty until it has come
+	TxHash     string    // of the result; empty until it has come, and if it is not 0x and 64 hex digits
 	Reason     string    // why a person abandoned the order
 	AcceptedAt time.Time // UTC, by the clock of the machine that accepted it
 	FinishedAt time.Time // UTC; zero while the order waits
@@ -134,6 +137,8 @@ type Step struct {
 
 	// New is false when the call repeats one that was committed before.
 	New bool
+
+	claim string // what the step wrote into its row, if it is new
 }
 
 // Orders remembers what was validated, so that a mint takes once and a result
@@ -148,11 +153,19 @@ type Step struct {
 // a transaction that raced another, which then has to be run again. [SQLGame]
 // does the work around it for a game on database/sql.
 //
+// After an error of any statement in the transaction, roll back, even where the
+// statement does not matter. On MySQL, MariaDB and SQLite, some errors, such as
+// a deadlock, roll back the whole transaction at once; later statements then
+// commit one by one, and COMMIT may still report success. SQLGame guards against
+// this, but Orders cannot: the transaction is the caller's.
+//
 // To be free of deadlocks, call Orders first in a transaction, and then lock
 // rows of your own, always in the same order. On SQLite that also makes the
 // transaction a writing one from its start; one that has read before fails with
 // SQLITE_BUSY when another has written since, unless it began as IMMEDIATE.
 type Orders struct {
+	dialect Dialect
+
 	insert, lock, finish, waiting string
 }
 
@@ -164,9 +177,10 @@ func NewOrders(d Dialect) (*Orders, error) {
 		read    = "SELECT " + columns + " FROM ramp_orders "
 	)
 	o := &Orders{
+		dialect: d,
 		insert:  insert + " ON CONFLICT (uuid) DO NOTHING",
 		lock:    read + "WHERE uuid = ? FOR UPDATE",
-		finish:  "UPDATE ramp_orders SET state = ?, tx_hash = ?, reason = ?, finished_at = ? WHERE uuid = ? AND state = 'accepted'",
+		finish:  "UPDATE ramp_orders SET claim = ?, state = ?, tx_hash = ?, reason = ?, finished_at = ? WHERE uuid = ? AND state = 'accepted'",
 		waiting: read + "WHERE state = 'accepted' AND accepted_at < ? ORDER BY accepted_at, uuid LIMIT ?",
 	}
 	switch d {
@@ -187,6 +201,48 @@ func NewOrders(d Dialect) (*Orders, error) {
 	return o, nil
 }
 
+// The longest texts that are stored, in bytes: far below the 65,535 of MySQL's
+// TEXT, the smallest column of the three schemas.
+const (
+	maxStoredID     = 1024
+	maxStoredReason = 4096
+)
+
+// checkStorable adds what would keep a text from being stored. It is found
+// before the transaction, because an error of the database may quote the text.
+func (o *Orders) checkStorable(p *problems, path, text string, most int) {
+	switch {
+	case len(text) > most:
+		p.add(path, "must be at most %d bytes", most)
+	case !utf8.ValidString(text):
+		p.add(path, "must be valid UTF-8")
+	case strings.ContainsRune(text, 0):
+		p.add(path, "must not contain a NUL character")
+	case o.dialect == MySQL && strings.ContainsFunc(text, func(r rune) bool { return r > 0xFFFF }):
+		p.add(path, "must not contain a character above U+FFFF, because MySQL's charset utf8 has none")
+	}
+}
+
+// ascii returns a JSON text with everything beyond ASCII escaped, so that any
+// database stores it, whatever its character set. Such characters are inside
+// strings only; bytes that are not UTF-8 become U+FFFD.
+func ascii(text []byte) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	for _, r := range string(text) {
+		switch {
+		case r <= unicode.MaxASCII:
+			b.WriteByte(byte(r))
+		case r <= 0xFFFF:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		}
+	}
+	return b.String()
+}
+
 // numbered writes placeholders as $1, $2 and so on.
 func numbered(statement string) string {
 	var b strings.Builder
@@ -204,7 +260,12 @@ func numbered(statement string) string {
 // Nothing. The same call again is a repeat that changes nothing, and may be
 // signed again. When anything differs, in project, session, user address,
 // digest, or what the intent moves, the error is a [*ConflictError]; when the
-// order is over, it wraps [ErrOrderFinished]. To decline an order, roll back: no row is left.
+// order is over, it wraps [ErrOrderFinished]. To decline an order, roll back: no
+// row is left.
+//
+// Session ID, project ID and user address may have at most 1,024 bytes each, and
+// nothing that a database cannot store: no invalid UTF-8, no NUL and, on MySQL,
+// no character above U+FFFF. Otherwise the error is an [*InvalidError].
 func (o *Orders) Accept(ctx context.Context, tx *sql.Tx, s Session, r *ValidateRequest) (Step, error) {
 	if s.ID == "" {
 		return Step{}, fmt.Errorf("ramp: %w", ErrSessionMissing)
@@ -213,10 +274,12 @@ func (o *Orders) Accept(ctx context.Context, tx *sql.Tx, s Session, r *ValidateR
 	if err != nil {
 		return Step{}, err
 	}
-	for _, field := range []struct{ path, text string }{{"project_id", r.ProjectID}, {"user_address", r.UserAddress}} {
-		if strings.ContainsRune(field.text, 0) { // which PostgreSQL cannot store
-			return Step{}, invalid(field.path, "must not hold a NUL character")
-		}
+	var p problems
+	o.checkStorable(&p, "session_id", s.ID, maxStoredID)
+	o.checkStorable(&p, "project_id", r.ProjectID, maxStoredID)
+	o.checkStorable(&p, "user_address", r.UserAddress, maxStoredID)
+	if err := p.err(); err != nil {
+		return Step{}, err
 	}
 	intent, err := marshal(r.Intent)
 	if err != nil {
@@ -226,8 +289,8 @@ func (o *Orders) Accept(ctx context.Context, tx *sql.Tx, s Session, r *ValidateR
 	// affected depends on the settings of a driver.
 	claim := rand.Text()
 	if _, err := tx.ExecContext(ctx, o.insert, r.UUID.String(), claim, r.ProjectID, s.ID,
-		r.UserAddress, r.Digest.String(), string(intent), time.Now().UnixMilli()); err != nil {
-		return Step{}, fmt.Errorf("ramp: order %s: insert: %w", r.UUID, err)
+		r.UserAddress, r.Digest.String(), ascii(intent), time.Now().UnixMilli()); err != nil {
+		return Step{}, fmt.Errorf("ramp: order %s: insert: %w", r.UUID, o.explain(err))
 	}
 	row, err := o.locked(ctx, tx, r.UUID)
 	if err != nil {
@@ -255,7 +318,7 @@ func (o *Orders) Accept(ctx context.Context, tx *sql.Tx, s Session, r *ValidateR
 		return Step{Order: row.Order}, nil
 	}
 	effect, err := row.Intent.effect(Take, Nothing)
-	return Step{Order: row.Order, Effect: effect, New: true}, err
+	return Step{Order: row.Order, Effect: effect, New: true, claim: claim}, err
 }
 
 // Finish records the outcome of an order (interface 6). The effect is GiveBack
@@ -295,8 +358,7 @@ func (o *Orders) Finish(ctx context.Context, tx *sql.Tx, r *Result) (Step, error
 	case !sameMoves(row.moves, reported), !sameTokens(&row.Intent, &r.Intent):
 		return conflict("intent")
 	case row.State == OrderAccepted:
-		// The text decides nothing, and must not keep a row from being written.
-		return o.move(ctx, tx, row, outcome, strings.ReplaceAll(r.TxHash, "\x00", ""), "")
+		return o.move(ctx, tx, row, outcome, storedTxHash(r.TxHash), "")
 	case row.State == outcome, row.State == OrderAbandoned && outcome == OrderFailed:
 		return Step{Order: row.Order}, nil
 	default:
@@ -304,17 +366,35 @@ func (o *Orders) Finish(ctx context.Context, tx *sql.Tx, r *Result) (Step, error
 	}
 }
 
+// storedTxHash returns the hash if it is one, and else the empty string. The text
+// decides nothing, and must not keep a row from being written because of its
+// length, its characters, or an index of the studio. 0X counts as 0x, because
+// [RPC.Confirm] takes both, and one transaction must not pass for two.
+func storedTxHash(reported string) string {
+	const digits = 64
+	if len(reported) != 2+digits || !strings.EqualFold(reported[:2], "0x") || !isHex(reported[2:]) {
+		return ""
+	}
+	return "0x" + reported[2:]
+}
+
 // Abandon ends an order whose result will never come. The effect is GiveBack
 // for a mint, and else Nothing. It is a person's decision, and the reason is
 // kept: nothing in this package abandons an order by itself, because giving
 // back what a silent transaction has turned into tokens would pay twice. A
-// result that reports success afterwards is a [*ConflictError].
+// result that reports success afterwards is a [*ConflictError]. The reason may
+// have at most 4,096 bytes, and the same characters as the texts of Accept.
 //
 // An order that is abandoned already is a repeat that changes nothing. One that
 // has its outcome wraps [ErrOrderFinished], an unknown one [ErrOrderUnknown].
 func (o *Orders) Abandon(ctx context.Context, tx *sql.Tx, id uuid.UUID, reason string) (Step, error) {
 	if strings.TrimSpace(reason) == "" {
 		return Step{}, errors.New("ramp: Abandon: the reason is empty")
+	}
+	var p problems
+	o.checkStorable(&p, "reason", reason, maxStoredReason)
+	if err := p.err(); err != nil {
+		return Step{}, err
 	}
 	row, err := o.locked(ctx, tx, id)
 	switch {
@@ -345,7 +425,7 @@ func (o *Orders) Waiting(ctx context.Context, q Queryer, before time.Time, limit
 	}
 	rows, err := q.QueryContext(ctx, o.waiting, before.UnixMilli(), limit)
 	if err != nil {
-		return nil, fmt.Errorf("ramp: waiting orders: %w", err)
+		return nil, fmt.Errorf("ramp: waiting orders: %w", o.explain(err))
 	}
 	defer rows.Close()
 	var damaged error
@@ -365,7 +445,8 @@ func (o *Orders) Waiting(ctx context.Context, q Queryer, before time.Time, limit
 // move ends an order that the transaction has locked.
 func (o *Orders) move(ctx context.Context, tx *sql.Tx, row *orderRow, to OrderState, txHash, reason string) (Step, error) {
 	now := time.UnixMilli(time.Now().UnixMilli()).UTC() // as it will be read back
-	done, err := tx.ExecContext(ctx, o.finish, string(to), txHash, reason, now.UnixMilli(), row.UUID.String())
+	claim := rand.Text()
+	done, err := tx.ExecContext(ctx, o.finish, claim, string(to), txHash, reason, now.UnixMilli(), row.UUID.String())
 	if err != nil {
 		return Step{}, fmt.Errorf("ramp: order %s: update: %w", row.UUID, err)
 	}
@@ -381,9 +462,58 @@ func (o *Orders) move(ctx context.Context, tx *sql.Tx, row *orderRow, to OrderSt
 		onMint, onBurn = Nothing, Grant
 	}
 	effect, err := row.Intent.effect(onMint, onBurn)
-	step := Step{Order: row.Order, Effect: effect, New: true}
+	step := Step{Order: row.Order, Effect: effect, New: true, claim: claim}
 	step.Order.State, step.Order.TxHash, step.Order.Reason, step.Order.FinishedAt = to, txHash, reason, now
 	return step, err
+}
+
+// kept returns an error unless the transaction still holds what the new step
+// wrote. At a deadlock, MySQL rolls back the whole transaction, which a caller
+// who ignores the error does not notice; COMMIT then succeeds. The other
+// databases refuse the COMMIT and are not asked.
+//
+// The claim alone decides: it differs for every step. The state does not, when
+// another delivery has finished the order meanwhile.
+func (o *Orders) kept(ctx context.Context, tx *sql.Tx, step Step) error {
+	if o.dialect != MySQL {
+		return nil
+	}
+	var claim string
+	err := tx.QueryRowContext(ctx, withUUID("SELECT claim FROM ramp_orders WHERE uuid = ?", step.Order.UUID)).Scan(&claim)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("ramp: order %s: read before the commit: %w", step.Order.UUID, err)
+	}
+	if claim == step.claim {
+		return nil
+	}
+	return fmt.Errorf("ramp: order %s: %w", step.Order.UUID, errRolledBack)
+}
+
+// withUUID puts a UUID, which is nothing but hex digits and dashes, into a
+// statement for MySQL. For an argument, its driver would prepare the statement,
+// which is another round trip.
+func withUUID(statement string, id uuid.UUID) string {
+	return strings.Replace(statement, "?", "'"+id.String()+"'", 1)
+}
+
+var errRolledBack = errors.New("a statement in Apply failed, and the database rolled back the whole transaction, " +
+	"but Apply ignored the error; it must return every error of tx")
+
+// explain adds the likely cause to an error of a database that does not
+// understand the statements of the dialect. Every driver has error types of its
+// own, so it goes by the text.
+func (o *Orders) explain(err error) error {
+	text := strings.ToLower(err.Error())
+	for _, sign := range []string{
+		"syntax",
+		"'$1'", "variable: $", // MySQL, of PostgreSQL's placeholders
+		`"autocommit"`, // PostgreSQL, of MySQL's setting
+	} {
+		if strings.Contains(text, sign) {
+			return fmt.Errorf("%w; the dialect is %s: check that the database is one", err, o.dialect)
+		}
+	}
+	return err
 }
 
 // orderRow is a row of the table.
@@ -399,12 +529,16 @@ type orderRow struct {
 // READ it shows MySQL's snapshot, which may be older than the row that the
 // insert just met.
 func (o *Orders) locked(ctx context.Context, tx *sql.Tx, id uuid.UUID) (*orderRow, error) {
-	row, err := readOrder(tx.QueryRowContext(ctx, o.lock, id.String()))
+	query, args := o.lock, []any{id.String()}
+	if o.dialect == MySQL {
+		query, args = withUUID(query, id), nil
+	}
+	row, err := readOrder(tx.QueryRowContext(ctx, query, args...))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrOrderUnknown
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ramp: order %s: %w", id, err)
+		return nil, fmt.Errorf("ramp: order %s: %w", id, o.explain(err))
 	}
 	return row, nil
 }

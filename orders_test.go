@@ -97,6 +97,59 @@ func TestOrdersRefuseACallBeforeTheyAskTheDatabase(t *testing.T) {
 	}
 }
 
+// What a database cannot store is refused before the transaction, so that no
+// error of a driver quotes it.
+func TestOrdersRefuseWhatCannotBeStored(t *testing.T) {
+	ctx := t.Context()
+	intent := ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
+		From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "a", Amount: ramp.NewAmount(1)}},
+		To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "t", Amount: ramp.NewAmount(1)}}}
+	for dialect := range dialects {
+		orders, err := ramp.NewOrders(dialect)
+		require.NoError(t, err)
+		for path, call := range map[string]func(string) error{
+			"session_id": func(text string) error {
+				_, err := orders.Accept(ctx, nil, ramp.Session{ID: text}, &ramp.ValidateRequest{Intent: intent})
+				return err
+			},
+			"project_id": func(text string) error {
+				_, err := orders.Accept(ctx, nil, ramp.Session{ID: "s"}, &ramp.ValidateRequest{Intent: intent, ProjectID: text})
+				return err
+			},
+			"user_address": func(text string) error {
+				_, err := orders.Accept(ctx, nil, ramp.Session{ID: "s"}, &ramp.ValidateRequest{Intent: intent, UserAddress: text})
+				return err
+			},
+			"reason": func(text string) error {
+				_, err := orders.Abandon(ctx, nil, uuid.New(), text)
+				return err
+			},
+		} {
+			longest := 1024
+			if path == "reason" {
+				longest = 4096
+			}
+			texts := map[string]string{
+				fmt.Sprintf("must be at most %d bytes", longest): strings.Repeat("quoted", longest),
+				"must be valid UTF-8":                            "quoted\xff",
+				"must not contain a NUL character":               "quoted\x00",
+			}
+			if dialect == ramp.MySQL {
+				texts["must not contain a character above U+FFFF"] = "quoted\U0001F600"
+			}
+			for problem, text := range texts {
+				var wrong *ramp.InvalidError
+				require.ErrorAs(t, call(text), &wrong, "%s: %s %s", dialect, path, problem)
+				require.Len(t, wrong.Fields, 1)
+				assert.Equal(t, path, wrong.Fields[0].Path)
+				assert.Contains(t, wrong.Fields[0].Problem, problem)
+				assert.NotContains(t, wrong.Error(), "quoted")
+			}
+			assert.Panics(t, func() { _ = call(strings.Repeat("x", longest)) }, "the longest one goes to the transaction, which is nil")
+		}
+	}
+}
+
 func TestConflictsSayWhatDiffersAndNothingSecret(t *testing.T) {
 	id := uuid.MustParse("5f1f8c3a-0000-4000-8000-000000000001")
 	conflict := &ramp.ConflictError{Field: "digest",

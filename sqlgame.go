@@ -28,13 +28,19 @@ type Studio interface {
 	Assets(ctx context.Context, s Session) (*Player, error)
 
 	// Apply brings about the effect of a step, within the transaction that
-	// records it: both are committed, or neither. It is called once for each
-	// step that is committed, and never for a repeat. It must use tx alone,
-	// and lock rows in the same order always, say by asset ID.
+	// records it: both are committed, or neither. It must return every error of
+	// tx, and must not continue after one, not even where the statement does
+	// not matter: the database may have rolled back the whole transaction. If
+	// it did, SQLGame commits nothing, and the call is answered with 500. Apply
+	// must use tx for every statement. The database handle would commit them on
+	// its own, and waits forever if tx holds the only connection.
 	//
-	// The state of step.Order tells the steps apart. Of an order that was just
-	// accepted, Apply may decline: Take of what the player does not have with
-	// Reject("INVALID_BALANCE"), and, for a burn, whose effect is Nothing
+	// Apply is called once for each step that is committed, and never for a
+	// repeat. It must always lock rows in the same order, such as by asset ID.
+	//
+	// The state of step.Order tells the steps apart. When an order was just
+	// accepted, Apply may decline it: Take of what the player does not have
+	// with Reject("INVALID_BALANCE"), and, for a burn, whose effect is Nothing
 	// here, what could not be granted later, such as an asset that the game
 	// does not know. When the order ends, there is nothing to decline: an
 	// error leaves it as it was, and the service delivers again, unless the
@@ -187,8 +193,11 @@ func (g *SQLGame) Result(ctx context.Context, _ Session, r *Result) error {
 	return err
 }
 
-func anotherTransaction(stored, told string) bool {
-	return stored != "" && told != "" && !strings.EqualFold(stored, told)
+// anotherTransaction reports whether a repeat names another transaction than
+// the stored one.
+func anotherTransaction(stored, reported string) bool {
+	reported = storedTxHash(reported)
+	return stored != "" && reported != "" && !strings.EqualFold(stored, reported)
 }
 
 // Abandon ends an order whose result will never come, and gives back what it
@@ -218,20 +227,42 @@ func malformed(err error) error {
 // call is an error then, its repeat looks the order up, and finds a step that
 // was committed to be a repeat.
 func (g *SQLGame) transact(ctx context.Context, take func(*sql.Tx) (Step, error)) error {
-	tx, err := g.db.BeginTx(ctx, g.begin)
+	t, err := g.open(ctx)
 	if err != nil {
-		return fmt.Errorf("ramp: begin: %w", err)
+		return fmt.Errorf("ramp: begin: %w", g.orders.explain(err))
 	}
-	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
-	step, err := take(tx)
+	defer t.end(ctx) // after a commit it rolls nothing back
+	step, err := take(t.Tx)
 	if err != nil || !step.New {
 		return err
 	}
-	if err := g.studio.Apply(ctx, tx, step); err != nil {
+	if err := g.apply(ctx, t.Tx, step); err != nil {
 		return err
 	}
-	if err := tx.Commit(); err != nil {
+	if err := ctx.Err(); err != nil { // which names the cause; the transaction would only say that it is over
+		return fmt.Errorf("ramp: order %s: not committed: %w", step.Order.UUID, err)
+	}
+	if err := g.orders.kept(ctx, t.Tx, step); err != nil {
+		return err
+	}
+	if err := t.commit(); err != nil {
 		return fmt.Errorf("ramp: commit: %w", err)
 	}
 	return nil
+}
+
+// apply lets the studio apply a step. An error names the step and its order.
+func (g *SQLGame) apply(ctx context.Context, tx *sql.Tx, step Step) error {
+	waits := g.db.Stats().WaitCount
+	err := g.studio.Apply(ctx, tx, step)
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("ramp: order %s: Apply (%s): %w", step.Order.UUID, step.Order.State, err)
+	pool := g.db.Stats()
+	gaveUp := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	if gaveUp && pool.WaitCount > waits {
+		err = fmt.Errorf("%w; meanwhile, the pool of %d connection(s) had none free: Apply must use tx, because the database handle waits for a connection that tx may hold itself", err, pool.MaxOpenConnections)
+	}
+	return err
 }

@@ -3,7 +3,7 @@
 -- UPDATE on it.
 CREATE TABLE IF NOT EXISTS ramp_orders (
     uuid         CHAR(36)    CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
-    claim        VARCHAR(40) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, -- random: tells the call that wrote the row from its repeats
+    claim        VARCHAR(40) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, -- random: identifies the step that wrote the row last
     state        VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL CHECK (state IN ('accepted', 'succeeded', 'failed', 'abandoned')),
     project_id   TEXT        NOT NULL,
     session_id   TEXT        NOT NULL, -- whose order it is

@@ -2,7 +2,7 @@
 -- your migrations. At run time a user needs SELECT, INSERT and UPDATE on it.
 CREATE TABLE IF NOT EXISTS ramp_orders (
     uuid         uuid   PRIMARY KEY,
-    claim        text   NOT NULL, -- random: tells the call that wrote the row from its repeats
+    claim        text   NOT NULL, -- random: identifies the step that wrote the row last
     state        text   NOT NULL CHECK (state IN ('accepted', 'succeeded', 'failed', 'abandoned')),
     project_id   text   NOT NULL,
     session_id   text   NOT NULL, -- whose order it is

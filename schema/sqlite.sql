@@ -2,7 +2,7 @@
 -- your migrations.
 CREATE TABLE IF NOT EXISTS ramp_orders (
     uuid         TEXT    NOT NULL PRIMARY KEY,
-    claim        TEXT    NOT NULL, -- random: tells the call that wrote the row from its repeats
+    claim        TEXT    NOT NULL, -- random: identifies the step that wrote the row last
     state        TEXT    NOT NULL CHECK (state IN ('accepted', 'succeeded', 'failed', 'abandoned')),
     project_id   TEXT    NOT NULL,
     session_id   TEXT    NOT NULL, -- whose order it is

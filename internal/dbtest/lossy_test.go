@@ -5,14 +5,16 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"io"
 	"sync/atomic"
 	"testing"
 )
 
 var errLost = errors.New("the connection broke before the answer came")
 
-// lossy opens the place through a driver that loses answers: a commit takes
-// place, but the caller gets an error, as long as lost is above 0.
+// lossy opens the place through a driver that loses answers, as long as lost is
+// above 0: a commit takes place, but the caller gets an error; rows come, but
+// not their end; and MySQL does not turn autocommit on again.
 func lossy(t *testing.T, p *place, lost *atomic.Int64) *sql.DB {
 	t.Helper()
 	db := sql.OpenDB(lossyConnector{driver: p.db.Driver(), dsn: p.dsn, lost: lost})
@@ -24,19 +26,20 @@ type lossyConnector struct {
 	driver driver.Driver
 	dsn    string
 	lost   *atomic.Int64
+	bad    *atomic.Int64 // how many transactions do not begin because the connection is bad; nil for none
 }
 
 func (c lossyConnector) Driver() driver.Driver { return c.driver }
 
 func (c lossyConnector) Connect(context.Context) (driver.Conn, error) {
 	conn, err := c.driver.Open(c.dsn)
-	return lossyConn{Conn: conn, lost: c.lost}, err
+	return lossyConn{Conn: conn, lost: c.lost, bad: c.bad}, err
 }
 
 // lossyConn has nothing but what every driver has; database/sql makes do.
 type lossyConn struct {
 	driver.Conn
-	lost *atomic.Int64
+	lost, bad *atomic.Int64
 }
 
 func (c lossyConn) Begin() (driver.Tx, error) {
@@ -44,8 +47,49 @@ func (c lossyConn) Begin() (driver.Tx, error) {
 }
 
 func (c lossyConn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
+	if c.bad != nil && c.bad.Add(-1) >= 0 {
+		return nil, driver.ErrBadConn
+	}
 	tx, err := c.Conn.(driver.ConnBeginTx).BeginTx(ctx, options)
 	return lossyTx{Tx: tx, lost: c.lost}, err
+}
+
+func (c lossyConn) Prepare(query string) (driver.Stmt, error) {
+	stmt, err := c.Conn.Prepare(query)
+	return lossyStmt{Stmt: stmt, query: query, lost: c.lost}, err
+}
+
+type lossyStmt struct {
+	driver.Stmt
+	query string
+	lost  *atomic.Int64
+}
+
+func (s lossyStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	if s.query == "SET autocommit = 1" && s.lost.Load() > 0 {
+		s.lost.Add(-1)
+		return nil, errLost
+	}
+	return s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
+}
+
+func (s lossyStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	rows, err := s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
+	return lossyRows{Rows: rows, lost: s.lost}, err
+}
+
+type lossyRows struct {
+	driver.Rows
+	lost *atomic.Int64
+}
+
+func (r lossyRows) Next(dest []driver.Value) error {
+	err := r.Rows.Next(dest)
+	if err == io.EOF && r.lost.Load() > 0 {
+		r.lost.Add(-1)
+		return errLost
+	}
+	return err
 }
 
 type lossyTx struct {

@@ -2,12 +2,15 @@ package dbtest
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
@@ -216,13 +219,113 @@ func TestWhatCannotBeStoredIsRefused(t *testing.T) {
 			change(&other)
 			w.expect(w.validate(other), want)
 		}
-		// What decides nothing must not strand the assets.
-		w.expect(w.validate(o), "200")
-		result := o.report(failure)
-		result.TxHash = "a\x00"
-		w.expect(w.post(ramp.PathResult, o.session, result), "200")
-		w.books(moves{o.id: {"take alice -5 gold", "give back alice +5 gold"}})
+		w.books(moves{})
 	})
+}
+
+// The longest texts, and every character that is not refused, are stored and
+// read back on every database, whatever character set its connection has.
+func TestWhatIsNotRefusedIsStored(t *testing.T) {
+	ctx := context.Background()
+	for _, d := range databases {
+		modes := []mode{d.modes[0]}
+		if d.dialect == ramp.MySQL {
+			modes = append(modes, utf8mb3)
+		}
+		for _, m := range modes {
+			t.Run(d.name+"/"+m.name, func(t *testing.T) {
+				p := newPlace(t, d, m)
+				orders, err := ramp.NewOrders(p.dialect)
+				check(t, err)
+				longest := strings.Repeat("한", 1024/len("한"))
+				o := newOrder(longest, mint("sword\U0001F600\x00한", 5))
+				o.project, o.user = longest, longest
+				o.intent.TargetCandidate = json.RawMessage("{\"\U0001F600\":\"\xff\"}")
+				for _, step := range []func(*sql.Tx) (ramp.Step, error){
+					func(tx *sql.Tx) (ramp.Step, error) {
+						return orders.Accept(ctx, tx, ramp.Session{ID: o.session}, o.validateRequest())
+					},
+					func(tx *sql.Tx) (ramp.Step, error) {
+						return orders.Abandon(ctx, tx, o.id, strings.Repeat("한", 4096/3))
+					},
+					func(tx *sql.Tx) (ramp.Step, error) { return orders.Finish(ctx, tx, o.report(failure)) },
+				} {
+					tx, err := p.db.Begin()
+					check(t, err)
+					got, err := step(tx)
+					if err != nil {
+						t.Fatal(errors.Join(err, tx.Rollback()))
+					}
+					check(t, tx.Commit())
+					if got.Order.SessionID != longest || got.Order.ProjectID != longest || got.Order.UserAddress != longest ||
+						len(got.Order.Assets) != 1 || got.Order.Assets[0].ID != o.intent.From[0].ID {
+						t.Errorf("read back: %+v", got.Order)
+					}
+				}
+				var text string
+				check(t, p.db.QueryRow("SELECT intent FROM ramp_orders").Scan(&text))
+				if strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
+					t.Errorf("the intent is stored as %q", text)
+				}
+			})
+		}
+	}
+}
+
+// utf8mb3 is a connection that cannot send every character.
+var utf8mb3 = mode{name: "charset=utf8", params: "&charset=utf8"}
+
+// A tx_hash decides nothing, and must not keep an order from being finished.
+func TestATxHashThatIsNoneIsNotStored(t *testing.T) {
+	for _, d := range databases {
+		modes := []mode{d.modes[0]}
+		if d.dialect == ramp.MySQL {
+			modes = append(modes, utf8mb3)
+		}
+		for _, m := range modes {
+			t.Run(d.name+"/"+m.name, func(t *testing.T) {
+				w := newWorld(t, newPlace(t, d, m, onePays(d.dialect)), nil)
+				w.give("alice", "gold", 100)
+				want := moves{}
+				for name, hash := range map[string]string{
+					"64 KiB":             "0x" + strings.Repeat("ab", 32<<10),
+					"11 KB":              strings.Repeat("x", 11_000), // above what an index takes
+					"emoji":              "0x\U0001F600",
+					"NUL":                "a\x00",
+					"short":              "0xab",
+					"long":               txHash("ab") + "ab",
+					"without 0x":         txHash("ab")[2:],
+					"not hex":            txHash("ab")[:65] + "g",
+					"empty":              "",
+					"a hash":             txHash("ab"),
+					"a hash in capitals": "0x" + strings.ToUpper(txHash("cd")[2:]),
+					"0X":                 "0X" + txHash("ef")[2:],
+				} {
+					o := newOrder("alice", mint("gold", 5))
+					w.expect(w.validate(o), "200")
+					result := o.report(failure)
+					result.TxHash = hash
+					if got := w.post(ramp.PathResult, o.session, result).String(); got != "200" {
+						t.Errorf("with %s, a result is answered %q", name, got)
+						continue
+					}
+					want[o.id] = []string{"take alice -5 gold", "give back alice +5 gold"}
+					switch {
+					case name == "0X":
+						hash = txHash("ef")
+					case !strings.HasPrefix(name, "a hash"):
+						hash = ""
+					}
+					var stored string
+					check(t, w.db.QueryRow(bind(d.dialect, "SELECT tx_hash FROM ramp_orders WHERE uuid = ?"), o.id.String()).Scan(&stored))
+					if stored != hash {
+						t.Errorf("with %s, %q is stored", name, stored)
+					}
+				}
+				w.books(want)
+			})
+		}
+	}
 }
 
 func TestARefusedOrderLeavesNoRow(t *testing.T) {
@@ -261,6 +364,35 @@ func TestEqualValidatesAreRefused(t *testing.T) {
 		}
 		w.expect(w.validate(o), "200 INVALID_BALANCE")
 		w.books(moves{})
+	})
+}
+
+// An order that could not be written is not approved.
+func TestWithoutATableNothingIsSigned(t *testing.T) {
+	for _, d := range databases {
+		t.Run(d.name, func(t *testing.T) {
+			w := newWorld(t, newPlace(t, d, d.modes[0], "DROP TABLE ramp_orders;"), nil)
+			w.expect(w.validate(newOrder("alice", mint("gold", 5))), "500 INTERNAL_ERROR")
+		})
+	}
+}
+
+// The interface lists session_id, but the order knows its player without it.
+func TestAResultWithoutASessionFinishesItsOrder(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 100)
+		o := newOrder("alice", mint("gold", 5))
+		w.expect(w.validate(o), "200")
+		result := o.report(failure)
+		result.SessionID = ""
+		for range 2 {
+			w.expect(w.post(ramp.PathResult, o.session, result), "200")
+		}
+		w.books(moves{o.id: {"take alice -5 gold", "give back alice +5 gold"}})
+		if len(w.conflicts) != 0 {
+			t.Errorf("the hook heard %q", w.conflicts)
+		}
 	})
 }
 
@@ -331,16 +463,16 @@ func TestASecondTransactionIsHeardOf(t *testing.T) {
 			result.TxHash = txHash
 			return w.post(ramp.PathResult, o.session, result)
 		}
-		w.expect(paidBy("0xab"), "200")
-		for _, same := range []string{"0xab", "0xAB", ""} {
+		w.expect(paidBy(txHash("ab")), "200")
+		for _, same := range []string{txHash("ab"), "0x" + strings.ToUpper(txHash("ab")[2:]), "", "0xcd"} {
 			w.expect(paidBy(same), "200")
 		}
 		if len(w.conflicts) != 0 {
 			t.Errorf("without a conflict, the hook heard %q", w.conflicts)
 		}
-		w.expect(paidBy("0xcd"), "200")
+		w.expect(paidBy(txHash("cd")), "200")
 		w.hookFails = errors.New("the hook's own database is down")
-		w.expect(paidBy("0xcd"), "500 INTERNAL_ERROR")
+		w.expect(paidBy(txHash("cd")), "500 INTERNAL_ERROR")
 		heard := o.id.String() + " was succeeded: tx_hash"
 		if len(w.conflicts) != 2 || w.conflicts[0] != heard || w.conflicts[1] != heard {
 			t.Errorf("the hook heard %q", w.conflicts)
@@ -365,6 +497,28 @@ func TestAResultOfAnotherProjectMovesNothing(t *testing.T) {
 		ours.expect(ours.result(o, success), "200")
 		ours.expect(another.result(o, success), "400 REFUSED")
 		ours.books(moves{o.id: {"grant alice +5 gold"}})
+	})
+}
+
+// A list that broke off is not a short one.
+func TestAListOfWaitingOrdersThatBreaksOff(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 100)
+		w.expect(w.validate(newOrder("alice", mint("gold", 5))), "200")
+		orders, err := ramp.NewOrders(p.dialect)
+		check(t, err)
+		var lost atomic.Int64
+		db := lossy(t, p, &lost)
+		lost.Store(1)
+		waiting, err := orders.Waiting(context.Background(), db, time.Now().Add(time.Hour), 10)
+		if waiting != nil || !errors.Is(err, errLost) {
+			t.Errorf("%d orders wait, with the error %v", len(waiting), err)
+		}
+		waiting, err = orders.Waiting(context.Background(), db, time.Now().Add(time.Hour), 10)
+		if len(waiting) != 1 || err != nil {
+			t.Errorf("%d orders wait, with the error %v", len(waiting), err)
+		}
 	})
 }
 
@@ -479,11 +633,11 @@ func TestWaitingAndAbandon(t *testing.T) {
 			t.Fatalf("%d orders wait, not 2", len(waiting))
 		}
 		for _, o := range waiting {
-			want := first
+			want, direction := first, ramp.Mint
 			if o.UUID == second.id {
-				want = second
+				want, direction = second, ramp.Burn
 			}
-			if o.UUID != want.id || o.State != ramp.OrderAccepted || o.SessionID != "alice" || o.UserAddress != want.user ||
+			if o.UUID != want.id || o.Direction != direction || o.State != ramp.OrderAccepted || o.SessionID != "alice" || o.UserAddress != want.user ||
 				o.ProjectID != "project" || o.Digest != want.digest || len(o.Assets) != 1 || !o.FinishedAt.IsZero() {
 				t.Errorf("a waiting order is %+v", o)
 			}

@@ -38,11 +38,11 @@ func TestOneTransactionPaysOneOrder(t *testing.T) {
 				result.TxHash = txHash
 				return w.post(ramp.PathResult, o.session, result)
 			}
-			w.expect(paidBy(first, "0xab"), "200")
-			w.expect(paidBy(second, "0xAB"), "500 INTERNAL_ERROR")
+			w.expect(paidBy(first, txHash("ab")), "200")
+			w.expect(paidBy(second, "0x"+strings.ToUpper(txHash("ab")[2:])), "500 INTERNAL_ERROR")
 			w.books(moves{first.id: {"grant alice +5 gold"}, second.id: nil})
-			w.expect(paidBy(first, "0xab"), "200")
-			w.expect(paidBy(second, "0xcd"), "200")
+			w.expect(paidBy(first, txHash("ab")), "200")
+			w.expect(paidBy(second, txHash("cd")), "200")
 			w.books(moves{first.id: {"grant alice +5 gold"}, second.id: {"grant alice +7 gold"}})
 		})
 	}

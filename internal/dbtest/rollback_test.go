@@ -1,0 +1,348 @@
+package dbtest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// Property 9: a database may roll a whole transaction back at the error of one
+// statement. A studio that continues in spite of the error moves nothing twice
+// and loses nothing.
+
+const statistics = `
+CREATE TABLE statistics (name VARCHAR(64) NOT NULL PRIMARY KEY, n BIGINT NOT NULL, note TEXT);
+INSERT INTO statistics (name, n) VALUES ('orders', 0);
+`
+
+// careless is a studio that counts its orders and ignores what becomes of that.
+type careless struct {
+	studio
+	t     *testing.T
+	count miscount // nil to count nothing
+	last  bool     // whether it counts after the moves
+	blind bool     // whether it ignores every other error too
+}
+
+// miscount is a count that goes wrong, which Apply does not care about. Its own
+// error is one of the test: it did not go wrong as it should.
+type miscount func(ctx context.Context, tx *sql.Tx, step ramp.Step) error
+
+func (s *careless) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+	count := s.count
+	s.count = nil // once is enough
+	counts := func(last bool) {
+		if count == nil || last != s.last {
+			return
+		}
+		if err := count(ctx, tx, step); err != nil {
+			s.t.Error(err)
+		}
+	}
+	counts(false)
+	err := s.studio.Apply(ctx, tx, step)
+	counts(true)
+	if s.blind {
+		return nil
+	}
+	return err
+}
+
+// newCarelessWorld serves a game of a careless studio. The conflict hook is
+// that of no test: nothing here is a conflict.
+func newCarelessWorld(t *testing.T, d database) (*world, *careless) {
+	t.Helper()
+	p := newPlace(t, d, d.modes[0], statistics)
+	s := &careless{t: t, studio: studio{db: p.db, dialect: p.dialect}}
+	game, err := ramp.NewSQLGame(p.db, p.dialect, s)
+	check(t, err)
+	w := newWorld(t, p, game)
+	w.game = game
+	return w, s
+}
+
+func databaseOf(t *testing.T, dialect ramp.Dialect) database {
+	t.Helper()
+	for _, d := range databases {
+		if d.dialect == dialect {
+			return d
+		}
+	}
+	panic("no such database")
+}
+
+// carelessSteps are the steps of an order that move something.
+var carelessSteps = []struct {
+	name   string
+	intent ramp.Intent
+	before []string // what the order has moved before the step
+	after  []string // and after it
+	take   func(w *world, o order) answer
+}{
+	{"validate of a mint", mint("gold", 5), nil, []string{"take alice -5 gold"},
+		func(w *world, o order) answer { return w.validate(o) }},
+	{"result of a mint", mint("gold", 5), []string{"take alice -5 gold"}, []string{"take alice -5 gold", "give back alice +5 gold"},
+		func(w *world, o order) answer { return w.result(o, failure) }},
+	{"result of a burn", burn("gold", 5), nil, []string{"grant alice +5 gold"},
+		func(w *world, o order) answer { return w.result(o, success) }},
+	{"abandoned mint", mint("gold", 5), []string{"take alice -5 gold"}, []string{"take alice -5 gold", "give back alice +5 gold"},
+		func(w *world, o order) answer {
+			if err := w.game.Abandon(context.Background(), o.id, "case 17"); err != nil {
+				return answer{status: 500, code: "INTERNAL_ERROR"}
+			}
+			return answer{status: 200}
+		}},
+}
+
+// eachCarelessStep runs every step with a count that goes wrong, before the
+// moves and after them. count is called once.
+func eachCarelessStep(t *testing.T, dialect ramp.Dialect, blind bool,
+	count func(w *world) miscount) {
+	for _, step := range carelessSteps {
+		for _, last := range []bool{false, true} {
+			name := step.name + ", counted first"
+			if last {
+				name = step.name + ", counted last"
+			}
+			t.Run(name, func(t *testing.T) {
+				w, s := newCarelessWorld(t, databaseOf(t, dialect))
+				w.give("alice", "gold", 100)
+				o := newOrder("alice", step.intent)
+				if !strings.HasPrefix(step.name, "validate") {
+					w.expect(w.validate(o), "200")
+				}
+				want := moves{o.id: step.before}
+				w.books(want)
+				s.count, s.last, s.blind = count(w), last, blind
+				w.expect(step.take(w, o), "500 INTERNAL_ERROR")
+				w.books(want)
+				w.expect(step.take(w, o), "200")
+				w.expect(step.take(w, o), "200")
+				want[o.id] = step.after
+				w.books(want)
+				w.expectAutocommit()
+			})
+		}
+	}
+}
+
+// expectAutocommit fails the test if a connection of the pool was left in
+// another mode than it came in.
+func (w *world) expectAutocommit() {
+	w.t.Helper()
+	if w.dialect != ramp.MySQL {
+		return
+	}
+	ctx := context.Background()
+	for range w.db.Stats().OpenConnections {
+		conn, err := w.db.Conn(ctx)
+		check(w.t, err)
+		defer conn.Close() // all of them at once, so that each is another one
+		var on bool
+		check(w.t, conn.QueryRowContext(ctx, "SELECT @@autocommit").Scan(&on))
+		if !on {
+			w.t.Error("a connection went back to the pool with autocommit off")
+		}
+	}
+}
+
+// deadlock lets the transaction of Apply be the victim of one. It returns when
+// the rival is gone.
+func (w *world) deadlock(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+	rival, err := w.db.Begin()
+	if err != nil {
+		return err
+	}
+	for range 50 { // the lighter transaction is the victim
+		if _, err := rival.Exec("INSERT INTO steps (uuid, state) VALUES ('of the rival', 'none')"); err != nil {
+			return errors.Join(err, rival.Rollback())
+		}
+	}
+	if _, err := rival.Exec("UPDATE statistics SET n = n + 100"); err != nil {
+		return errors.Join(err, rival.Rollback())
+	}
+	gone := make(chan error, 1)
+	go func() {
+		var one int
+		err := rival.QueryRow("SELECT 1 FROM ramp_orders WHERE uuid = ? FOR UPDATE", step.Order.UUID.String()).Scan(&one)
+		if errors.Is(err, sql.ErrNoRows) { // it was rolled back
+			err = nil
+		}
+		gone <- errors.Join(err, rival.Rollback())
+	}()
+	for n := int64(0); n == 0; time.Sleep(time.Millisecond) {
+		if n, err = w.waiting(); err != nil {
+			return err
+		}
+	}
+	_, err = tx.ExecContext(ctx, "UPDATE statistics SET n = n + 1")
+	var cause *mysql.MySQLError
+	if !errors.As(err, &cause) || cause.Number != 1213 {
+		return errors.Join(fmt.Errorf("no deadlock, but %w", err), <-gone)
+	}
+	return <-gone
+}
+
+func TestADeadlockThatApplyIgnores(t *testing.T) {
+	eachCarelessStep(t, ramp.MySQL, false, func(w *world) miscount { return w.deadlock })
+}
+
+func TestADeadlockWhoseStatementApplyRepeats(t *testing.T) {
+	eachCarelessStep(t, ramp.MySQL, false, func(w *world) miscount {
+		return func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+			if err := w.deadlock(ctx, tx, step); err != nil {
+				return err
+			}
+			_, err := tx.ExecContext(ctx, "UPDATE statistics SET n = n + 1")
+			return err
+		}
+	})
+}
+
+// While Apply continues without its transaction, the same result comes to
+// another machine and is taken there. The row then has the state that Apply
+// was called for, but from the other one.
+func TestADeadlockThatAnotherDeliveryOutruns(t *testing.T) {
+	w, s := newCarelessWorld(t, databaseOf(t, ramp.MySQL))
+	w.give("alice", "gold", 100)
+	o := newOrder("alice", burn("gold", 5))
+	w.expect(w.validate(o), "200")
+	s.count = func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+		err := w.deadlock(ctx, tx, step)
+		if other := w.result(o, success); other.String() != "200" {
+			return fmt.Errorf("the other delivery was answered %q", other)
+		}
+		return err
+	}
+	w.expect(w.result(o, success), "500 INTERNAL_ERROR")
+	w.books(moves{o.id: {"grant alice +5 gold"}})
+	w.expect(w.result(o, success), "200")
+	w.books(moves{o.id: {"grant alice +5 gold"}})
+}
+
+// The connection is gone, and with it the transaction.
+func TestAConnectionThatDiesInApply(t *testing.T) {
+	eachCarelessStep(t, ramp.MySQL, true, func(w *world) miscount {
+		return func(ctx context.Context, tx *sql.Tx, _ ramp.Step) error {
+			if _, err := tx.ExecContext(ctx, "KILL CONNECTION_ID()"); err == nil {
+				return errors.New("the connection lives")
+			}
+			return nil
+		}
+	})
+}
+
+// A caller who gives up may do so at any moment, and database/sql then rolls
+// back by itself. What was open must not be committed with autocommit turned on
+// again, and no connection may go back to the pool as it is.
+func TestACallThatIsCanceledInApply(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		w, s := newCarelessWorld(t, p.database)
+		w.give("alice", "gold", 100)
+		for _, last := range []bool{false, true} {
+			o := newOrder("alice", mint("gold", 5))
+			ctx, cancel := context.WithCancel(context.Background())
+			s.last, s.blind = last, true
+			s.count = func(context.Context, *sql.Tx, ramp.Step) error { cancel(); return nil }
+			if err := w.game.Validate(ctx, ramp.Session{ID: o.session}, o.validateRequest()); !errors.Is(err, context.Canceled) {
+				t.Errorf("a canceled call ended with %v", err)
+			}
+			w.books(moves{})
+			w.expectAutocommit()
+		}
+	})
+}
+
+// A connection on which autocommit may still be off is discarded.
+func TestAutocommitThatCannotBeTurnedOn(t *testing.T) {
+	p := newPlace(t, databaseOf(t, ramp.MySQL), mode{})
+	var lost atomic.Int64
+	p.db = lossy(t, p, &lost)
+	w := newWorld(t, p, nil)
+	w.give("alice", "gold", 4)
+	o := newOrder("alice", mint("gold", 5))
+	lost.Store(1)
+	w.expect(w.validate(o), "200 INVALID_BALANCE") // rolled back, so no commit loses its answer
+	if lost.Load() != 0 {
+		t.Error("autocommit was turned on")
+	}
+	w.expectAutocommit()
+	w.expect(w.validate(o), "200 INVALID_BALANCE")
+	w.expectAutocommit()
+}
+
+// The server closes connections that are idle for long. One that was closed is
+// replaced, and no call fails for it.
+func TestABadConnectionIsReplaced(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		var lost, bad atomic.Int64
+		db := sql.OpenDB(lossyConnector{driver: p.db.Driver(), dsn: p.dsn, lost: &lost, bad: &bad})
+		t.Cleanup(func() { check(t, db.Close()) })
+		p.db = db
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 100)
+		o := newOrder("alice", mint("gold", 5))
+		bad.Store(2)
+		w.expect(w.validate(o), "200")
+		w.books(moves{o.id: {"take alice -5 gold"}})
+		bad.Store(100) // all of them: it does not try forever
+		w.expect(w.result(o, failure), "500 INTERNAL_ERROR")
+		w.books(moves{o.id: {"take alice -5 gold"}})
+	})
+}
+
+// PostgreSQL refuses every later statement, and the commit.
+func TestAnErrorOfPostgreSQLThatApplyIgnores(t *testing.T) {
+	for name, blind := range map[string]bool{"one": false, "every": true} {
+		t.Run(name, func(t *testing.T) {
+			eachCarelessStep(t, ramp.PostgreSQL, blind, func(*world) miscount {
+				return func(ctx context.Context, tx *sql.Tx, _ ramp.Step) error {
+					if _, err := tx.ExecContext(ctx, "UPDATE statistics SET n = n / 0"); err == nil {
+						return errors.New("the statement did not fail")
+					}
+					return nil
+				}
+			})
+		})
+	}
+}
+
+// full lets SQLite run out of space, as a full disk would.
+func full(ctx context.Context, tx *sql.Tx, _ ramp.Step) error {
+	if _, err := tx.ExecContext(ctx, "PRAGMA max_page_count = 1"); err != nil { // becomes what is used now
+		return err
+	}
+	_, err := tx.ExecContext(ctx, "INSERT INTO statistics (name, n, note) VALUES ('large', 0, hex(zeroblob(1000000)))")
+	if err == nil || !strings.Contains(err.Error(), "full") {
+		return fmt.Errorf("not full, but %w", err)
+	}
+	_, err = tx.ExecContext(ctx, "PRAGMA max_page_count = 1000000")
+	return err
+}
+
+func TestAFullSQLiteThatApplyIgnores(t *testing.T) {
+	eachCarelessStep(t, ramp.SQLite, false, func(*world) miscount { return full })
+}
+
+func TestAnInterruptedStatementOfSQLiteThatApplyIgnores(t *testing.T) {
+	eachCarelessStep(t, ramp.SQLite, false, func(w *world) miscount {
+		return func(ctx context.Context, tx *sql.Tx, _ ramp.Step) error {
+			ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+			defer cancel()
+			_, err := tx.ExecContext(ctx, `UPDATE statistics SET n = (WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c)`)
+			if err == nil {
+				return errors.New("the statement did not fail")
+			}
+			w.t.Log(err)
+			return nil
+		}
+	})
+}

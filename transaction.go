@@ -1,0 +1,124 @@
+package ramp
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// transaction is one of a [SQLGame]. It closes a gap in MySQL and SQLite: at
+// some errors, such as a deadlock, they roll back the whole transaction, and the
+// statements after it would commit one by one. A game that ignores the error
+// would then move assets for an order that is not recorded. So MySQL has
+// autocommit turned off, and SQLite a hook that refuses every commit until the
+// transaction's own. PostgreSQL has no such gap.
+type transaction struct {
+	*sql.Tx
+	dialect   Dialect
+	conn      *sql.Conn // the connection of Tx; nil on PostgreSQL
+	committed bool
+}
+
+// open begins a transaction.
+func (g *SQLGame) open(ctx context.Context) (*transaction, error) {
+	if g.orders.dialect == PostgreSQL {
+		tx, err := g.db.BeginTx(ctx, g.begin)
+		return &transaction{Tx: tx, dialect: PostgreSQL}, err
+	}
+	for attempt := 1; ; attempt++ {
+		t, err := g.openOnConn(ctx)
+		// The server closed the connection while it was idle. Nothing has been
+		// done yet, so another one is tried, as database/sql itself does.
+		if errors.Is(err, driver.ErrBadConn) && attempt < 3 {
+			continue
+		}
+		return t, err
+	}
+}
+
+func (g *SQLGame) openOnConn(ctx context.Context) (*transaction, error) {
+	conn, err := g.db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t := &transaction{conn: conn, dialect: g.orders.dialect}
+	if t.Tx, err = conn.BeginTx(ctx, g.begin); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	if t.dialect == MySQL {
+		_, err = t.ExecContext(ctx, "SET autocommit = 0")
+	} else {
+		err = conn.Raw(func(c any) error { setCommitHook(c, true); return nil })
+	}
+	if err != nil {
+		t.end(ctx)
+		return nil, err
+	}
+	return t, nil
+}
+
+// commit commits.
+func (t *transaction) commit() error {
+	if t.dialect == SQLite {
+		if err := t.conn.Raw(func(c any) error { setCommitHook(c, false); return nil }); err != nil {
+			return err
+		}
+	}
+	err := t.Commit()
+	if t.dialect == SQLite && err != nil && strings.Contains(err.Error(), "no transaction is active") {
+		err = fmt.Errorf("%w (%w)", errRolledBack, err)
+	}
+	t.committed = err == nil
+	return err
+}
+
+// end rolls back unless there was a commit, and returns the connection to the
+// pool as it was, or discards it.
+func (t *transaction) end(ctx context.Context) {
+	// Turning autocommit on commits what is open. So it is done only when the
+	// server has said that nothing is: after a canceled context, for one,
+	// database/sql may still be rolling back.
+	over := t.Rollback() == nil || t.committed
+	if t.conn == nil {
+		return
+	}
+	switch {
+	case t.dialect == SQLite:
+		_ = t.conn.Raw(func(c any) error { setCommitHook(c, false); return nil })
+	case over && t.restoreAutocommit(ctx) == nil:
+	default:
+		_ = t.conn.Raw(func(any) error { return driver.ErrBadConn }) // discards it
+	}
+	_ = t.conn.Close()
+}
+
+func (t *transaction) restoreAutocommit(ctx context.Context) error {
+	_, err := t.conn.ExecContext(context.WithoutCancel(ctx), "SET autocommit = 1")
+	return err
+}
+
+// setCommitHook lets a SQLite connection refuse every commit, or none again.
+// modernc.org/sqlite and mattn/go-sqlite3 both have the method
+// RegisterCommitHook, but with types of their own, and this package depends on
+// no driver. On another driver it does nothing.
+func setCommitHook(conn any, refuse bool) {
+	register := reflect.ValueOf(conn).MethodByName("RegisterCommitHook")
+	if !register.IsValid() || register.Type().NumIn() != 1 {
+		return
+	}
+	hook := register.Type().In(0)
+	if hook.Kind() != reflect.Func || hook.NumIn() != 0 || hook.NumOut() != 1 || !hook.Out(0).ConvertibleTo(reflect.TypeFor[int]()) {
+		return
+	}
+	callback := reflect.Zero(hook)
+	if refuse {
+		refused := []reflect.Value{reflect.ValueOf(1).Convert(hook.Out(0))}
+		callback = reflect.MakeFunc(hook, func([]reflect.Value) []reflect.Value { return refused })
+	}
+	register.Call([]reflect.Value{callback})
+}
