@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -359,68 +360,149 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 	})
 }
 
-func TestEveryFieldOfAnSQLGameConfig(t *testing.T) {
+func TestEveryFieldOfAnSQLStoreConfig(t *testing.T) {
 	var db, other recordingDB
-	required := func(*testing.T) ramp.SQLGameConfig {
-		return ramp.SQLGameConfig{DB: sql.OpenDB(&db), Dialect: ramp.SQLite, Studio: noStudio{}}
+	required := func(*testing.T) ramp.SQLStoreConfig {
+		return ramp.SQLStoreConfig{DB: sql.OpenDB(&db), Dialect: ramp.SQLite, Apply: applyNothing}
 	}
-	makeGame := func(t *testing.T, c ramp.SQLGameConfig) *ramp.SQLGame {
-		game, err := ramp.NewSQLGame(c)
-		require.NoError(t, err)
-		return game
-	}
-	validate := func(t *testing.T, c ramp.SQLGameConfig) error {
+	update := func(t *testing.T, c ramp.SQLStoreConfig) {
 		db, other = recordingDB{}, recordingDB{}
+		store, err := ramp.NewSQLStore(c)
+		require.NoError(t, err)
 		r, err := ramp.ParseValidate(validateCall().bytes())
 		require.NoError(t, err)
-		return makeGame(t, c).Validate(t.Context(), ramp.Session{ID: "session-1"}, r)
+		_, err = store.Update(t.Context(), r.UUID, ramp.Accept(ramp.Session{ID: "session-1"}, r, time.Now()))
+		require.ErrorIs(t, err, errRecorded)
 	}
 
-	tryFields(t, required, map[string]trial[ramp.SQLGameConfig]{
+	tryFields(t, required, map[string]trial[ramp.SQLStoreConfig]{
 		"DB": {
-			set: func(c *ramp.SQLGameConfig) { c.DB = sql.OpenDB(&other) },
-			see: func(t *testing.T, c ramp.SQLGameConfig) any {
-				assert.ErrorIs(t, validate(t, c), errRecorded)
+			set: func(c *ramp.SQLStoreConfig) { c.DB = sql.OpenDB(&other) },
+			see: func(t *testing.T, c ramp.SQLStoreConfig) any {
+				update(t, c)
 				return [2]bool{db.begun, other.begun}
 			},
 			required: [2]bool{true, false}, then: [2]bool{false, true},
 		},
 		"Dialect": {
-			set: func(c *ramp.SQLGameConfig) { c.Dialect = ramp.PostgreSQL },
-			see: func(t *testing.T, c ramp.SQLGameConfig) any {
-				assert.ErrorIs(t, validate(t, c), errRecorded)
+			set: func(c *ramp.SQLStoreConfig) { c.Dialect = ramp.PostgreSQL },
+			see: func(t *testing.T, c ramp.SQLStoreConfig) any {
+				update(t, c)
 				return strings.Contains(db.statements, "$1")
 			},
 			required: false, then: true,
 		},
-		"Studio": {
-			set: func(c *ramp.SQLGameConfig) { c.Studio = strictStudio{} },
-			see: func(t *testing.T, c ramp.SQLGameConfig) any {
-				return makeGame(t, c).Authenticate(t.Context(), ramp.Session{}) == nil
+		"Apply": {
+			set: func(c *ramp.SQLStoreConfig) { c.Apply = nil }, // what it is called with, internal/dbtest tests on databases
+			see: func(t *testing.T, c ramp.SQLStoreConfig) any {
+				_, err := ramp.NewSQLStore(c)
+				return err == nil
 			},
 			required: true, then: false,
 		},
-		"ProjectID": {
-			set: func(c *ramp.SQLGameConfig) { c.ProjectID = "another" },
-			see: func(t *testing.T, c ramp.SQLGameConfig) any {
-				var refusal *ramp.Refusal
-				return errors.As(validate(t, c), &refusal) && refusal.Code == "INVALID_PROJECT_ID" && !db.begun
-			},
-			required: false, then: true,
-		},
 		"TxOptions": {
-			set: func(c *ramp.SQLGameConfig) { c.TxOptions = &sql.TxOptions{Isolation: sql.LevelSerializable} },
-			see: func(t *testing.T, c ramp.SQLGameConfig) any {
-				assert.ErrorIs(t, validate(t, c), errRecorded)
+			set: func(c *ramp.SQLStoreConfig) { c.TxOptions = &sql.TxOptions{Isolation: sql.LevelSerializable} },
+			see: func(t *testing.T, c ramp.SQLStoreConfig) any {
+				update(t, c)
 				return sql.IsolationLevel(db.options.Isolation)
 			},
 			required: sql.LevelDefault, then: sql.LevelSerializable,
 		},
+	})
+}
+
+func TestEveryFieldOfAMemoryStoreConfig(t *testing.T) {
+	applied := 0
+	required := func(*testing.T) ramp.MemoryStoreConfig {
+		return ramp.MemoryStoreConfig{Apply: func(context.Context, ramp.Step) error { return nil }}
+	}
+	tryFields(t, required, map[string]trial[ramp.MemoryStoreConfig]{
+		"Apply": {
+			set: func(c *ramp.MemoryStoreConfig) {
+				c.Apply = func(context.Context, ramp.Step) error { applied++; return nil }
+			},
+			see: func(t *testing.T, c ramp.MemoryStoreConfig) any {
+				store, err := ramp.NewMemoryStore(c)
+				require.NoError(t, err)
+				r := mintRequest(t)
+				_, err = store.Update(t.Context(), r.UUID, ramp.Accept(ramp.Session{ID: "s"}, r, time.Now()))
+				require.NoError(t, err)
+				return applied
+			},
+			required: 0, then: 1,
+		},
+	})
+}
+
+func TestEveryFieldOfAnOrderGameConfig(t *testing.T) {
+	memory := func(order *ramp.Order) ramp.Store {
+		store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(_ context.Context, step ramp.Step) error {
+			*order = step.Order
+			return nil
+		}})
+		require.NoError(t, err)
+		return store
+	}
+	var order, other ramp.Order
+	required := func(*testing.T) ramp.OrderGameConfig {
+		return ramp.OrderGameConfig{Players: noPlayers{}, Store: memory(&order)}
+	}
+	validate := func(t *testing.T, c ramp.OrderGameConfig) error {
+		order, other = ramp.Order{}, ramp.Order{}
+		game, err := ramp.NewOrderGame(c)
+		require.NoError(t, err)
+		r := mintRequest(t)
+		r.UUID = uuid.New() // no repeat of another trial
+		return game.Validate(t.Context(), ramp.Session{ID: "session-1"}, r)
+	}
+	tryFields(t, required, map[string]trial[ramp.OrderGameConfig]{
+		"Players": {
+			set: func(c *ramp.OrderGameConfig) { c.Players = strictPlayers{} },
+			see: func(t *testing.T, c ramp.OrderGameConfig) any {
+				game, err := ramp.NewOrderGame(c)
+				require.NoError(t, err)
+				return game.Authenticate(t.Context(), ramp.Session{}) == nil
+			},
+			required: true, then: false,
+		},
+		"Store": {
+			set: func(c *ramp.OrderGameConfig) { c.Store = memory(&other) },
+			see: func(t *testing.T, c ramp.OrderGameConfig) any {
+				require.NoError(t, validate(t, c))
+				return [2]bool{order.State != "", other.State != ""}
+			},
+			required: [2]bool{true, false}, then: [2]bool{false, true},
+		},
+		"ProjectID": {
+			set: func(c *ramp.OrderGameConfig) { c.ProjectID = "another" },
+			see: func(t *testing.T, c ramp.OrderGameConfig) any {
+				var refusal *ramp.Refusal
+				return errors.As(validate(t, c), &refusal) && refusal.Code == "INVALID_PROJECT_ID" && order.State == ""
+			},
+			required: false, then: true,
+		},
 		"OnConflict": {
-			set: func(c *ramp.SQLGameConfig) {
+			set: func(c *ramp.OrderGameConfig) {
 				c.OnConflict = func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }
 			},
-			see:      func(t *testing.T, c ramp.SQLGameConfig) any { return makeGame(t, c).CallsOnConflict() },
+			see: func(t *testing.T, c ramp.OrderGameConfig) any {
+				game, err := ramp.NewOrderGame(c)
+				require.NoError(t, err)
+				r := mintRequest(t)
+				require.NoError(t, game.Validate(t.Context(), ramp.Session{ID: "session-1"}, r))
+				err = game.Result(t.Context(), ramp.Session{}, &ramp.Result{UUID: r.UUID, SessionID: "another",
+					Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}})
+				var refusal *ramp.Refusal
+				return errors.As(err, &refusal) && refusal.Code == ramp.CodePermanent
+			},
+			required: false, then: true,
+		},
+		"Now": {
+			set: func(c *ramp.OrderGameConfig) { c.Now = func() time.Time { return time.Unix(7, 0) } },
+			see: func(t *testing.T, c ramp.OrderGameConfig) any {
+				require.NoError(t, validate(t, c))
+				return order.AcceptedAt.Unix() == 7
+			},
 			required: false, then: true,
 		},
 	})
@@ -449,12 +531,12 @@ func TestConfigsAreCopied(t *testing.T) {
 
 	var db recordingDB
 	begin := sql.TxOptions{Isolation: sql.LevelSerializable}
-	game, err := ramp.NewSQLGame(ramp.SQLGameConfig{DB: sql.OpenDB(&db), Dialect: ramp.SQLite, Studio: noStudio{}, TxOptions: &begin})
+	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(&db), Dialect: ramp.SQLite, Apply: applyNothing, TxOptions: &begin})
 	require.NoError(t, err)
 	begin.Isolation = sql.LevelReadCommitted
-	r, err := ramp.ParseValidate(validateCall().bytes())
-	require.NoError(t, err)
-	assert.ErrorIs(t, game.Validate(t.Context(), ramp.Session{ID: "session-1"}, r), errRecorded)
+	r := mintRequest(t)
+	_, err = store.Update(t.Context(), r.UUID, ramp.Accept(ramp.Session{ID: "session-1"}, r, time.Now()))
+	assert.ErrorIs(t, err, errRecorded)
 	assert.Equal(t, sql.LevelSerializable, sql.IsolationLevel(db.options.Isolation))
 }
 
@@ -560,6 +642,6 @@ func (d *recordingDB) Prepare(statement string) (driver.Stmt, error) {
 	return nil, errRecorded
 }
 
-type strictStudio struct{ noStudio }
+type strictPlayers struct{ noPlayers }
 
-func (strictStudio) Authenticate(context.Context, ramp.Session) error { return io.EOF }
+func (strictPlayers) Authenticate(context.Context, ramp.Session) error { return io.EOF }

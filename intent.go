@@ -199,14 +199,10 @@ func (e Effect) Delta(a AssetAmount) Amount {
 	}
 }
 
-// tokens is the chain's side of the intent, in one order and one case, so that
-// two of them can be compared: older messages write erc20, and the case of an
-// address is a checksum.
-func (i *Intent) tokens() []IntentAsset {
-	side := i.To
-	if i.Type == Disassemble {
-		side = i.From
-	}
+// tokens returns one side of an intent in one order and one case, so that two of
+// them can be compared: older messages write erc20, and the case of an address
+// is a checksum.
+func tokens(side []IntentAsset) []IntentAsset {
 	list := make([]IntentAsset, len(side))
 	for n, asset := range side {
 		list[n] = IntentAsset{Type: AssetType(strings.ToLower(string(asset.Type))), ID: strings.ToLower(asset.ID), Amount: asset.Amount}
@@ -232,20 +228,29 @@ func (i *Intent) effect(onMint, onBurn EffectKind) (Effect, error) {
 	if kind == Nothing {
 		return Effect{}, nil
 	}
-	effect := Effect{Kind: kind, Assets: make([]AssetAmount, 0, len(list))}
+	sum, err := sumAssets(path, list)
+	if err != nil {
+		return Effect{}, err
+	}
+	return Effect{Kind: kind, Assets: sum}, nil
+}
+
+// sumAssets adds up the entries of each asset ID, in the order of the intent.
+func sumAssets(path string, list []IntentAsset) ([]AssetAmount, error) {
+	sums := make([]AssetAmount, 0, len(list))
 	at := make(map[string]int, len(list))
 	for _, asset := range list {
 		n, seen := at[asset.ID]
 		if !seen {
-			at[asset.ID] = len(effect.Assets)
-			effect.Assets = append(effect.Assets, AssetAmount{ID: asset.ID, Amount: asset.Amount})
+			at[asset.ID] = len(sums)
+			sums = append(sums, AssetAmount{ID: asset.ID, Amount: asset.Amount})
 			continue
 		}
-		sum, err := effect.Assets[n].Amount.Add(asset.Amount)
+		sum, err := sums[n].Amount.Add(asset.Amount)
 		if err != nil {
-			return Effect{}, invalid(path, "adds up to more than any quantity")
+			return nil, invalid(path, "adds up to more than any quantity")
 		}
-		effect.Assets[n].Amount = sum
+		sums[n].Amount = sum
 	}
-	return effect, nil
+	return sums, nil
 }

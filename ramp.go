@@ -46,8 +46,9 @@
 //		UUID: started.UUID, AccessToken: token, SessionID: "session-1", Network: ramp.Testnet,
 //	})
 //
-// A game on a SQL database gets each effect exactly once, through retries, races
-// and crashes, from [NewSQLGame]: it makes the Game out of three methods.
+// [NewOrderGame] makes a Game that gets each effect exactly once, through
+// retries, races and crashes. On a SQL database, with [NewSQLStore], a studio
+// writes three methods; [Store] joins any other database.
 //
 // Package [github.com/token-ramp/ramp-go/ramptest] plays the service in tests and
 // on a desk, and judges a whole server. The examples folder has programs to copy

@@ -13,7 +13,7 @@ import (
 func TestTheStudioOfTheREADMEIsTheExample(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	example, err := os.ReadFile("example_sqlgame_test.go")
+	example, err := os.ReadFile("example_sqlstore_test.go")
 	require.NoError(t, err)
 	_, studio, found := strings.Cut(string(readme), "```go\ntype studio struct{ db *sql.DB }\n")
 	require.True(t, found)

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// transaction is one of a [SQLGame]. It closes a gap in MySQL and SQLite: at
+// transaction is one of a [SQLStore]. It closes a gap in MySQL and SQLite: at
 // some errors, such as a deadlock, they roll back the whole transaction, and the
 // statements after it would commit one by one. A game that ignores the error
 // would then move assets for an order that is not recorded. So MySQL has
@@ -24,13 +24,13 @@ type transaction struct {
 }
 
 // open begins a transaction.
-func (g *SQLGame) open(ctx context.Context) (*transaction, error) {
-	if g.orders.dialect == PostgreSQL {
-		tx, err := g.db.BeginTx(ctx, g.begin)
+func (s *SQLStore) open(ctx context.Context) (*transaction, error) {
+	if s.config.Dialect == PostgreSQL {
+		tx, err := s.config.DB.BeginTx(ctx, s.config.TxOptions)
 		return &transaction{Tx: tx, dialect: PostgreSQL}, err
 	}
 	for attempt := 1; ; attempt++ {
-		t, err := g.openOnConn(ctx)
+		t, err := s.openOnConn(ctx)
 		// The server closed the connection while it was idle. Nothing has been
 		// done yet, so another one is tried, as database/sql itself does.
 		if errors.Is(err, driver.ErrBadConn) && attempt < 3 {
@@ -40,13 +40,13 @@ func (g *SQLGame) open(ctx context.Context) (*transaction, error) {
 	}
 }
 
-func (g *SQLGame) openOnConn(ctx context.Context) (*transaction, error) {
-	conn, err := g.db.Conn(ctx)
+func (s *SQLStore) openOnConn(ctx context.Context) (*transaction, error) {
+	conn, err := s.config.DB.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	t := &transaction{conn: conn, dialect: g.orders.dialect}
-	if t.Tx, err = conn.BeginTx(ctx, g.begin); err != nil {
+	t := &transaction{conn: conn, dialect: s.config.Dialect}
+	if t.Tx, err = conn.BeginTx(ctx, s.config.TxOptions); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (g *SQLGame) openOnConn(ctx context.Context) (*transaction, error) {
 		err = conn.Raw(func(c any) error { setCommitHook(c, true); return nil })
 	}
 	if err != nil {
-		t.end(ctx)
+		t.close(ctx)
 		return nil, err
 	}
 	return t, nil
@@ -77,9 +77,9 @@ func (t *transaction) commit() error {
 	return err
 }
 
-// end rolls back unless there was a commit, and returns the connection to the
+// close rolls back unless there was a commit, and returns the connection to the
 // pool as it was, or discards it.
-func (t *transaction) end(ctx context.Context) {
+func (t *transaction) close(ctx context.Context) {
 	// Turning autocommit on commits what is open. So it is done only when the
 	// server has said that nothing is: after a canceled context, for one,
 	// database/sql may still be rolling back.

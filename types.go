@@ -211,10 +211,17 @@ func ParseValidate(body []byte) (*ValidateRequest, error) {
 	return &r, nil
 }
 
-// Effect says what an approval means for the game's assets: Take for a mint,
+// Effect returns what an approval means for the game's assets: Take for a mint,
 // Nothing for a burn.
 func (r *ValidateRequest) Effect() (Effect, error) {
 	return r.Intent.effect(Take, Nothing)
+}
+
+// Assets returns the game's side of the request, one entry an asset ID: what a
+// mint takes at once, and what a burn will grant if it succeeds.
+func (r *ValidateRequest) Assets() ([]AssetAmount, error) {
+	moves, err := r.Intent.effect(Take, Grant)
+	return moves.Assets, err
 }
 
 // Result reports a transaction that is over (interface 6). [ParseResult] reads

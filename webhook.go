@@ -74,8 +74,8 @@ type Handler struct {
 // HandlerConfig configures a [Handler]. Game, Key and Signer are required. The
 // zero value of every other field stands for its default.
 type HandlerConfig struct {
-	// Game is the studio's side of the three endpoints. Required. [NewSQLGame]
-	// makes one for a game on a SQL database.
+	// Game is the studio's side of the three endpoints. Required.
+	// [NewOrderGame] makes one whose orders are exact.
 	Game Game
 
 	// Key is the HMAC key of the console, from [TextKey] or [Base64URLKey].
@@ -91,7 +91,7 @@ type HandlerConfig struct {
 	// and a game that serves several tells them apart in [Game.Validate].
 	//
 	// A result names no project (interface 6). If projects with HMAC keys of
-	// their own share a database, set [SQLGameConfig].ProjectID too.
+	// their own share a database, set [OrderGameConfig].ProjectID too.
 	ProjectID string
 
 	// Chain confirms every result on the chain before [Game.Result] is called

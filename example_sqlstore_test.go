@@ -58,13 +58,18 @@ func (g *SQLStudio) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error
 }
 
 // A studio on PostgreSQL, whose characters have gold.
-func ExampleNewSQLGame() {
+func ExampleNewSQLStore() {
 	var (
 		db     *sql.DB      // yours, with the table of ramp.PostgreSQL.Schema
 		key    ramp.HMACKey // as for any game
 		signer *ramp.Signer
 	)
-	game, err := ramp.NewSQLGame(ramp.SQLGameConfig{DB: db, Dialect: ramp.PostgreSQL, Studio: &SQLStudio{db}})
+	studio := &SQLStudio{db}
+	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: studio.Apply})
+	if err != nil {
+		log.Fatal(err)
+	}
+	game, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: studio, Store: store})
 	if err != nil {
 		log.Fatal(err)
 	}

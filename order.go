@@ -1,0 +1,382 @@
+package ramp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+)
+
+// Order is a mint or a burn as it was validated, and its outcome. It is a plain
+// value: the rules are [Accept], [Finish] and [Abandon], and a [Store] keeps it.
+type Order struct {
+	UUID        uuid.UUID
+	State       OrderState
+	ProjectID   string
+	SessionID   string // whose order it is: the session of the validate call
+	UserAddress string
+	Digest      Digest
+	Intent      Intent
+
+	Direction Direction     // mint or burn, from Intent
+	Assets    []AssetAmount // of the game, from Intent: what a mint takes, what a burn grants; one entry an ID
+
+	TxHash     string    // of the result; empty until it has come, and if it is not 0x and 64 hex digits
+	Reason     string    // why a person abandoned the order
+	AcceptedAt time.Time // UTC, in milliseconds
+	FinishedAt time.Time // UTC, in milliseconds; zero while the order waits
+}
+
+// OrderState is where an order stands.
+type OrderState string
+
+// The states of an order. It begins as OrderAccepted and moves once.
+const (
+	OrderAccepted  OrderState = "accepted"  // approved at validate; its result has not come
+	OrderSucceeded OrderState = "succeeded" // its transaction succeeded
+	OrderFailed    OrderState = "failed"    // its transaction failed
+	OrderAbandoned OrderState = "abandoned" // a person decided that no result will come
+)
+
+// Step is what a call does to an order.
+type Step struct {
+	Order Order // as it is after the step
+
+	// Effect is what the step means for the game's assets: apply it in the
+	// operation that stores Order. It is Nothing for a repeat.
+	Effect Effect
+
+	// New reports whether the step changes the order. It is false for a repeat
+	// of a call whose step was stored before.
+	New bool
+}
+
+// Transition is a rule of exactly-once: it takes the order that is stored under
+// a UUID, nil if there is none, and returns the step that a call makes of it. It
+// does no I/O, changes nothing, and may be called any number of times.
+//
+// For nil, an error that wraps [ErrOrderUnknown] means that the step needs a
+// stored order. Every other error is final.
+type Transition func(stored *Order) (Step, error)
+
+// Sentinels of a [Transition], for [errors.Is].
+var (
+	// ErrOrderUnknown means that no order has the UUID. A result for one should
+	// be delivered again: the database may have been restored, and the order
+	// with it may come back.
+	ErrOrderUnknown = errors.New("no such order")
+
+	// ErrOrderConflict means that a call contradicts what is stored under its
+	// UUID. The error is a [*ConflictError].
+	ErrOrderConflict = errors.New("the call contradicts the stored order")
+
+	// ErrOrderFinished means that an order is over, so that it can be neither
+	// accepted nor abandoned.
+	ErrOrderFinished = errors.New("the order is over")
+)
+
+// ConflictError is a call that contradicts what is stored under its UUID. On it
+// [errors.Is] finds [ErrOrderConflict].
+type ConflictError struct {
+	Order Order  // as it is stored, unchanged by the call
+	Field string // the field of the call that differs, as the interface writes it: "digest", "intent", "receipt.status", "tx_hash"
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("ramp: order %s (%s): %v: %s differs", e.Order.UUID, e.Order.State, ErrOrderConflict, e.Field)
+}
+
+// Unwrap returns [ErrOrderConflict].
+func (e *ConflictError) Unwrap() error { return ErrOrderConflict }
+
+// The longest texts of an order, in bytes. They are far below the smallest
+// column of the three schemas.
+const (
+	maxOrderText   = 1024
+	maxOrderReason = 4096
+)
+
+// requireStorable refuses text that some database cannot store. A store's own
+// error could quote the text.
+func (p *problems) requireStorable(text, path string, limit int) {
+	switch {
+	case len(text) > limit:
+		p.add(path, "must be at most %d bytes", limit)
+	case !utf8.ValidString(text):
+		p.add(path, "must be valid UTF-8")
+	case strings.ContainsRune(text, 0):
+		p.add(path, "must not contain a NUL character")
+	}
+}
+
+// Accept is the step of a validate call (interface 2.5), at the time now. It
+// opens the order that the call is about; the effect is Take for a mint and
+// Nothing for a burn.
+//
+// The same call again is a repeat that changes nothing, and may be signed again.
+// If it differs in project, session, user address, digest, or in what the intent
+// moves, the error is a [*ConflictError]; if the order is over, it wraps
+// [ErrOrderFinished].
+//
+// Session ID, project ID and user address may have at most 1,024 bytes of UTF-8
+// each, without NUL. Otherwise the error is an [*InvalidError], as it is for an
+// intent that does not say what moves.
+func Accept(s Session, r *ValidateRequest, now time.Time) Transition {
+	opened, err := openOrder(s, r, now)
+	return func(stored *Order) (Step, error) {
+		if err != nil {
+			return Step{}, err
+		}
+		if stored == nil {
+			effect, err := opened.Intent.effect(Take, Nothing)
+			return Step{Order: opened, Effect: effect, New: true}, err
+		}
+		conflict := func(field string) (Step, error) {
+			return Step{}, &ConflictError{Order: *stored, Field: field}
+		}
+		switch {
+		case stored.ProjectID != opened.ProjectID:
+			return conflict("project_id")
+		case stored.SessionID != opened.SessionID:
+			return conflict("session_id")
+		case !strings.EqualFold(stored.UserAddress, opened.UserAddress): // case is only a checksum
+			return conflict("user_address")
+		case stored.Digest != opened.Digest:
+			return conflict("digest")
+		case stored.Direction != opened.Direction, !sameAssets(stored.Assets, opened.Assets),
+			!slices.Equal(tokens(stored.chainSide()), tokens(opened.chainSide())):
+			return conflict("intent")
+		case stored.State != OrderAccepted:
+			return Step{}, fmt.Errorf("ramp: order %s (%s): %w", stored.UUID, stored.State, ErrOrderFinished)
+		}
+		return Step{Order: *stored}, nil
+	}
+}
+
+func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {
+	o := Order{
+		UUID: r.UUID, State: OrderAccepted, ProjectID: r.ProjectID, SessionID: strings.TrimSpace(s.ID),
+		UserAddress: r.UserAddress, Digest: r.Digest, Intent: r.Intent, AcceptedAt: inMilliseconds(now),
+	}
+	if o.SessionID == "" {
+		return Order{}, fmt.Errorf("ramp: %w", ErrSessionMissing)
+	}
+	var p problems
+	p.requireStorable(o.SessionID, "session_id", maxOrderText)
+	p.requireStorable(o.UserAddress, "user_address", maxOrderText)
+	p.requireStorable(o.ProjectID, "project_id", maxOrderText)
+	if err := p.err(); err != nil {
+		return Order{}, err
+	}
+	return o, o.derive()
+}
+
+// derive sets what follows from the intent.
+func (o *Order) derive() error {
+	moves, err := o.Intent.effect(Take, Grant)
+	o.Assets, o.Direction = moves.Assets, Mint
+	if moves.Kind == Grant {
+		o.Direction = Burn
+	}
+	return err
+}
+
+// inMilliseconds is the precision that every store keeps.
+func inMilliseconds(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()).UTC() }
+
+// Finish is the step of a result call (interface 6), at the time now. The effect
+// is GiveBack for a mint that failed, Grant for a burn that succeeded, and
+// Nothing otherwise. It comes from what was stored at validate and belongs to
+// the session of that call; of the result, only UUID and status decide.
+//
+// The same outcome again is a repeat that changes nothing, and so is a failure
+// of an order that was abandoned. The caller may compare the repeat's tx_hash
+// with Order.TxHash. A different outcome is a [*ConflictError], which no
+// redelivery can mend; so is a different session, direction, quantity of game
+// assets, or token, as far as the result says: what is missing or unreadable is
+// not compared. A result without a status is an [*InvalidError].
+func Finish(r *Result, now time.Time) Transition {
+	return func(stored *Order) (Step, error) {
+		if !r.Receipt.Status.Present() {
+			return Step{}, invalid("receipt.status", "is required")
+		}
+		if stored == nil {
+			return Step{}, fmt.Errorf("ramp: order %s: %w", r.UUID, ErrOrderUnknown)
+		}
+		outcome := OrderFailed
+		if r.Succeeded() {
+			outcome = OrderSucceeded
+		}
+		conflict := func(field string) (Step, error) {
+			return Step{}, &ConflictError{Order: *stored, Field: field}
+		}
+		session := strings.TrimSpace(r.SessionID)
+		switch {
+		case session != "" && session != stored.SessionID:
+			return conflict("session_id")
+		case stored.contradicts(&r.Intent):
+			return conflict("intent")
+		case stored.State == OrderAccepted:
+			return stored.end(outcome, storedTxHash(r.TxHash), "", now)
+		case stored.State == outcome, stored.State == OrderAbandoned && outcome == OrderFailed:
+			return Step{Order: *stored}, nil
+		default:
+			return conflict("receipt.status")
+		}
+	}
+}
+
+// contradicts reports whether anything that can be read of a reported intent is
+// different. The quantity of tokens is not compared, because that of a result
+// may be what is left after fees.
+func (o *Order) contradicts(reported *Intent) bool {
+	if direction, err := reported.Direction(); err == nil && direction != o.Direction {
+		return true
+	}
+	game, chain := reported.From, reported.To
+	if o.Direction == Burn {
+		game, chain = chain, game
+	}
+	var p problems
+	checkIntentAssets(&p, "game", game, true, false)
+	if sum, err := sumAssets("game", game); p == nil && err == nil && !sameAssets(sum, o.Assets) {
+		return true
+	}
+	names := func(side []IntentAsset) (names []string) {
+		for _, token := range tokens(side) {
+			names = append(names, string(token.Type)+" "+token.ID)
+		}
+		return names
+	}
+	unnamed := func(a IntentAsset) bool { return a.Type == "" || a.ID == "" }
+	return len(chain) > 0 && !slices.ContainsFunc(chain, unnamed) && !slices.Equal(names(chain), names(o.chainSide()))
+}
+
+// chainSide returns the tokens of the order.
+func (o *Order) chainSide() []IntentAsset {
+	if o.Direction == Burn {
+		return o.Intent.From
+	}
+	return o.Intent.To
+}
+
+// Abandon is the step of a person who decided that the result of an order will
+// never come, at the time now. The effect is GiveBack for a mint, and Nothing
+// otherwise. The reason is kept and may have at most 4,096 bytes of UTF-8,
+// without NUL. Nothing in this package abandons an order by itself, because
+// giving back what a silent transaction has turned into tokens would pay twice.
+// A result that reports success afterwards is a [*ConflictError].
+//
+// An order that is abandoned already is a repeat that changes nothing. One that
+// has its outcome wraps [ErrOrderFinished], an unknown one [ErrOrderUnknown].
+func Abandon(reason string, now time.Time) Transition {
+	return func(stored *Order) (Step, error) {
+		var p problems
+		p.require(strings.TrimSpace(reason) != "", "reason")
+		p.requireStorable(reason, "reason", maxOrderReason)
+		if err := p.err(); err != nil {
+			return Step{}, err
+		}
+		switch {
+		case stored == nil:
+			return Step{}, fmt.Errorf("ramp: %w", ErrOrderUnknown)
+		case stored.State == OrderAccepted:
+			return stored.end(OrderAbandoned, "", reason, now)
+		case stored.State == OrderAbandoned:
+			return Step{Order: *stored}, nil
+		default:
+			return Step{}, fmt.Errorf("ramp: order %s (%s): %w", stored.UUID, stored.State, ErrOrderFinished)
+		}
+	}
+}
+
+// end is the step that ends an order.
+func (o *Order) end(state OrderState, txHash, reason string, now time.Time) (Step, error) {
+	onMint, onBurn := GiveBack, Nothing
+	if state == OrderSucceeded {
+		onMint, onBurn = Nothing, Grant
+	}
+	effect, err := o.Intent.effect(onMint, onBurn)
+	ended := *o
+	ended.State, ended.TxHash, ended.Reason, ended.FinishedAt = state, txHash, reason, inMilliseconds(now)
+	return Step{Order: ended, Effect: effect, New: true}, err
+}
+
+// storedTxHash returns the hash if it is one, and the empty string otherwise. It
+// decides nothing, and must not keep an order from being stored because of its
+// length, its characters, or an index of the studio. 0X counts as 0x, because
+// [RPC.Confirm] takes both, and one transaction must not pass for two.
+func storedTxHash(reported string) string {
+	const digits = 64
+	if len(reported) != 2+digits || !strings.EqualFold(reported[:2], "0x") || !isHex(reported[2:]) {
+		return ""
+	}
+	return "0x" + reported[2:]
+}
+
+// sameAssets compares sums of assets, in whatever order they are listed.
+func sameAssets(a, b []AssetAmount) bool {
+	byID := func(x, y AssetAmount) int { return strings.Compare(x.ID, y.ID) }
+	return slices.Equal(slices.SortedFunc(slices.Values(a), byID), slices.SortedFunc(slices.Values(b), byID))
+}
+
+// orderVersion is the version of an order's JSON form. A program refuses an
+// order that a newer one has written.
+const orderVersion = 1
+
+// orderJSON is the JSON form of an [Order]. What follows from the intent is not
+// in it.
+type orderJSON struct {
+	Version     int        `json:"version"`
+	UUID        uuid.UUID  `json:"uuid"`
+	State       OrderState `json:"state"`
+	ProjectID   string     `json:"project_id"`
+	SessionID   string     `json:"session_id"`
+	UserAddress string     `json:"user_address"`
+	Digest      Digest     `json:"digest"`
+	Intent      Intent     `json:"intent"`
+	TxHash      string     `json:"tx_hash,omitempty"`
+	Reason      string     `json:"reason,omitempty"`
+	AcceptedAt  time.Time  `json:"accepted_at"`
+	FinishedAt  time.Time  `json:"finished_at,omitzero"`
+}
+
+// MarshalJSON writes an order for a store that keeps documents. Amounts stay
+// exact.
+func (o Order) MarshalJSON() ([]byte, error) {
+	return marshal(orderJSON{orderVersion, o.UUID, o.State, o.ProjectID, o.SessionID, o.UserAddress, o.Digest, o.Intent,
+		o.TxHash, o.Reason, o.AcceptedAt.UTC(), o.FinishedAt.UTC()})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote. It fails for a newer version and
+// for anything that is not an order.
+func (o *Order) UnmarshalJSON(b []byte) error {
+	var stored orderJSON
+	err := json.Unmarshal(b, &stored)
+	switch {
+	case stored.Version > orderVersion:
+		return fmt.Errorf("ramp: the stored order has version %d, and this program reads up to %d", stored.Version, orderVersion)
+	case err != nil, stored.Version != orderVersion:
+		return errors.New("ramp: what is stored is no order")
+	}
+	read := Order{
+		UUID: stored.UUID, State: stored.State, ProjectID: stored.ProjectID, SessionID: stored.SessionID,
+		UserAddress: stored.UserAddress, Digest: stored.Digest, Intent: stored.Intent,
+		TxHash: stored.TxHash, Reason: stored.Reason, AcceptedAt: stored.AcceptedAt.UTC(), FinishedAt: stored.FinishedAt.UTC(),
+	}
+	switch read.State {
+	case OrderAccepted, OrderSucceeded, OrderFailed, OrderAbandoned:
+	default:
+		return errors.New("ramp: the stored order has an unknown state")
+	}
+	if err := read.derive(); err != nil { // as text: what is wrong here is not wrong in a call
+		return fmt.Errorf("ramp: what is stored under %s is no order: %v", read.UUID, err)
+	}
+	*o = read
+	return nil
+}

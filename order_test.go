@@ -1,0 +1,455 @@
+package ramp_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+// The rules are pure, so they are tested without a store. What stores do is
+// proven on real databases, in internal/dbtest.
+
+var (
+	atValidate = time.Date(2026, 11, 21, 12, 0, 0, 123456789, time.UTC)
+	atResult   = atValidate.Add(time.Hour)
+	player     = ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("t")}
+)
+
+type noPlayers struct{}
+
+func (noPlayers) Authenticate(context.Context, ramp.Session) error           { return nil }
+func (noPlayers) Assets(context.Context, ramp.Session) (*ramp.Player, error) { return nil, nil }
+
+func applyNothing(context.Context, *sql.Tx, ramp.Step) error { return nil }
+
+func mintRequest(t testing.TB) *ramp.ValidateRequest {
+	t.Helper()
+	r, err := ramp.ParseValidate(validateCall().bytes())
+	require.NoError(t, err)
+	return r
+}
+
+func burnRequest(t testing.TB) *ramp.ValidateRequest {
+	t.Helper()
+	r, err := ramp.ParseValidate(validateCall().with("intent", burnObject()).bytes())
+	require.NoError(t, err)
+	return r
+}
+
+// accepted is the order that a request opens.
+func accepted(t testing.TB, r *ramp.ValidateRequest) ramp.Order {
+	t.Helper()
+	step, err := ramp.Accept(player, r, atValidate)(nil)
+	require.NoError(t, err)
+	require.True(t, step.New)
+	return step.Order
+}
+
+// reported is the result of an order, with its status.
+func reported(o ramp.Order, status uint64) *ramp.Result {
+	return &ramp.Result{SessionID: o.SessionID, UUID: o.UUID, TxHash: "0x" + strings.Repeat("ab", 32),
+		Receipt: ramp.Receipt{Status: ramp.NewQuantity(status)}, Intent: o.Intent}
+}
+
+// ended is the order after its result.
+func ended(t testing.TB, o ramp.Order, status uint64) ramp.Order {
+	t.Helper()
+	step, err := ramp.Finish(reported(o, status), atResult)(&o)
+	require.NoError(t, err)
+	return step.Order
+}
+
+func TestAcceptOpensAnOrder(t *testing.T) {
+	gold := []ramp.AssetAmount{{ID: "item_gold", Amount: ramp.NewAmount(100)}}
+	for name, tt := range map[string]struct {
+		request   *ramp.ValidateRequest
+		direction ramp.Direction
+		effect    ramp.Effect
+	}{
+		"a mint takes": {mintRequest(t), ramp.Mint, ramp.Effect{Kind: ramp.Take, Assets: gold}},
+		"a burn takes nothing, and says what it will grant": {burnRequest(t), ramp.Burn, ramp.Effect{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			step, err := ramp.Accept(player, tt.request, atValidate)(nil)
+			require.NoError(t, err)
+			assert.True(t, step.New)
+			assert.Equal(t, tt.effect, step.Effect)
+			assert.Equal(t, ramp.Order{
+				UUID: tt.request.UUID, State: ramp.OrderAccepted, ProjectID: "project-1", SessionID: "session-1",
+				UserAddress: tt.request.UserAddress, Digest: tt.request.Digest, Intent: tt.request.Intent,
+				Direction: tt.direction, Assets: gold, AcceptedAt: atValidate.Truncate(time.Millisecond),
+			}, step.Order)
+			assets, err := tt.request.Assets()
+			require.NoError(t, err)
+			assert.Equal(t, gold, assets, "the request says so too")
+		})
+	}
+}
+
+func TestTheSameValidateIsARepeat(t *testing.T) {
+	stored := accepted(t, mintRequest(t))
+	for name, body := range map[string]object{
+		"in the same words":        validateCall(),
+		"1.00e2 for 100":           validateCall().with("intent.from.0.amount", json.Number("1.00e2")),
+		"an asset in two parts":    validateCall().with("intent.from", append(side("asset", "item_gold", 99), side("asset", "item_gold", 1)...)),
+		"erc20 in lower case":      validateCall().with("intent.to.0.type", "erc20"),
+		"an address in capitals":   validateCall().with("user_address", "0x1BE31A94361A391BBAFB2A4CCD704F57DC04D4BB"),
+		"another user_sig":         validateCall().with("user_sig", "0xbb"),
+		"another target_candidate": validateCall().with("intent.target_candidate", map[string]any{"a": 1}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := ramp.ParseValidate(body.bytes())
+			require.NoError(t, err)
+			step, err := ramp.Accept(ramp.Session{ID: " session-1\u00a0"}, r, atResult)(&stored)
+			require.NoError(t, err)
+			assert.Equal(t, ramp.Step{Order: stored}, step, "nothing moves, and nothing changes")
+		})
+	}
+}
+
+func TestAnotherValidateUnderTheUUIDIsAConflict(t *testing.T) {
+	stored := accepted(t, mintRequest(t))
+	for name, tt := range map[string]struct {
+		session string
+		body    object
+		field   string
+	}{
+		"another project":    {"session-1", validateCall().with("project_id", "project-2"), "project_id"},
+		"another session":    {"session-2", validateCall(), "session_id"},
+		"another address":    {"session-1", validateCall().with("user_address", "0x2"), "user_address"},
+		"another digest":     {"session-1", validateCall().with("digest", vectors[1].digestText), "digest"},
+		"another quantity":   {"session-1", validateCall().with("intent.from.0.amount", 101), "intent"},
+		"another asset":      {"session-1", validateCall().with("intent.from.0.id", "item_gem"), "intent"},
+		"another token":      {"session-1", validateCall().with("intent.to.0.id", "0x2"), "intent"},
+		"more tokens":        {"session-1", validateCall().with("intent.to.0.amount", 11), "intent"},
+		"a burn of the same": {"session-1", validateCall().with("intent", burnObject()), "intent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := ramp.ParseValidate(tt.body.bytes())
+			require.NoError(t, err)
+			for _, order := range []ramp.Order{stored, ended(t, stored, 0)} {
+				step, err := ramp.Accept(ramp.Session{ID: tt.session}, r, atResult)(&order)
+				assert.Zero(t, step)
+				var conflict *ramp.ConflictError
+				require.ErrorAs(t, err, &conflict)
+				assert.Equal(t, ramp.ConflictError{Order: order, Field: tt.field}, *conflict)
+			}
+		})
+	}
+}
+
+func TestAValidateForAnOrderThatIsOverIsRefused(t *testing.T) {
+	stored := accepted(t, mintRequest(t))
+	abandoned, err := ramp.Abandon("lost", atResult)(&stored)
+	require.NoError(t, err)
+	for _, order := range []ramp.Order{ended(t, stored, 0), ended(t, stored, 1), abandoned.Order} {
+		_, err := ramp.Accept(player, mintRequest(t), atResult)(&order)
+		assert.ErrorIs(t, err, ramp.ErrOrderFinished, order.State)
+	}
+}
+
+func TestAcceptRefusesWhatCannotBeStored(t *testing.T) {
+	for path, change := range map[string]func(string) ramp.Transition{
+		"session_id": func(text string) ramp.Transition {
+			return ramp.Accept(ramp.Session{ID: text}, mintRequest(t), atValidate)
+		},
+		"project_id": func(text string) ramp.Transition {
+			r := mintRequest(t)
+			r.ProjectID = text
+			return ramp.Accept(player, r, atValidate)
+		},
+		"user_address": func(text string) ramp.Transition {
+			r := mintRequest(t)
+			r.UserAddress = text
+			return ramp.Accept(player, r, atValidate)
+		},
+		"reason": func(text string) ramp.Transition { return ramp.Abandon(text, atValidate) },
+	} {
+		limit := 1024
+		if path == "reason" {
+			limit = 4096
+		}
+		for text, problem := range map[string]string{
+			strings.Repeat("quoted", limit): fmt.Sprintf("must be at most %d bytes", limit),
+			"quoted\xff":                    "must be valid UTF-8",
+			"quoted\x00":                    "must not contain a NUL character",
+		} {
+			_, err := change(text)(nil)
+			assertFields(t, err, path+" "+problem)
+			assert.NotContains(t, err.Error(), "quoted")
+		}
+		_, err := change(strings.Repeat("x", limit))(nil)
+		var wrong *ramp.InvalidError
+		assert.False(t, errors.As(err, &wrong), "the longest one is accepted")
+	}
+	_, err := ramp.Accept(ramp.Session{ID: " "}, mintRequest(t), atValidate)(nil)
+	assert.ErrorIs(t, err, ramp.ErrSessionMissing)
+	_, err = ramp.Accept(player, &ramp.ValidateRequest{}, atValidate)(nil)
+	assertFields(t, err, "intent.method", "intent.type", "intent.from", "intent.to")
+	_, err = ramp.Abandon(" \t", atValidate)(nil)
+	assertFields(t, err, "reason is required")
+}
+
+// One table says what every outcome does to an order in every state.
+func TestFinishAndAbandon(t *testing.T) {
+	mint, burn := accepted(t, mintRequest(t)), accepted(t, burnRequest(t))
+	abandon := func(o ramp.Order) ramp.Order {
+		step, err := ramp.Abandon("lost", atResult)(&o)
+		require.NoError(t, err)
+		return step.Order
+	}
+	succeed := func(o ramp.Order) ramp.Transition { return ramp.Finish(reported(o, 1), atResult) }
+	fail := func(o ramp.Order) ramp.Transition { return ramp.Finish(reported(o, 0), atResult) }
+	lose := func(ramp.Order) ramp.Transition { return ramp.Abandon("lost", atResult) }
+	for _, tt := range []struct {
+		name   string
+		stored ramp.Order
+		next   func(ramp.Order) ramp.Transition
+		state  ramp.OrderState // of the step; "" for an error
+		effect ramp.EffectKind
+		repeat bool
+		err    error
+	}{
+		{"a mint succeeds", mint, succeed, ramp.OrderSucceeded, ramp.Nothing, false, nil},
+		{"a mint fails", mint, fail, ramp.OrderFailed, ramp.GiveBack, false, nil},
+		{"a mint is abandoned", mint, lose, ramp.OrderAbandoned, ramp.GiveBack, false, nil},
+		{"a burn succeeds", burn, succeed, ramp.OrderSucceeded, ramp.Grant, false, nil},
+		{"a burn fails", burn, fail, ramp.OrderFailed, ramp.Nothing, false, nil},
+		{"a burn is abandoned", burn, lose, ramp.OrderAbandoned, ramp.Nothing, false, nil},
+
+		{"a success again", ended(t, burn, 1), succeed, ramp.OrderSucceeded, ramp.Nothing, true, nil},
+		{"a failure again", ended(t, mint, 0), fail, ramp.OrderFailed, ramp.Nothing, true, nil},
+		{"abandoned again", abandon(mint), lose, ramp.OrderAbandoned, ramp.Nothing, true, nil},
+		{"a failure after abandon", abandon(mint), fail, ramp.OrderAbandoned, ramp.Nothing, true, nil},
+
+		{"a success after abandon", abandon(mint), succeed, "", 0, false, ramp.ErrOrderConflict},
+		{"a failure after a success", ended(t, mint, 1), fail, "", 0, false, ramp.ErrOrderConflict},
+		{"a success after a failure", ended(t, burn, 0), succeed, "", 0, false, ramp.ErrOrderConflict},
+		{"abandoned after a success", ended(t, mint, 1), lose, "", 0, false, ramp.ErrOrderFinished},
+		{"abandoned after a failure", ended(t, mint, 0), lose, "", 0, false, ramp.ErrOrderFinished},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			before := tt.stored
+			step, err := tt.next(tt.stored)(&tt.stored)
+			assert.Equal(t, before, tt.stored, "a transition changes nothing")
+			if tt.err != nil {
+				assert.ErrorIs(t, err, tt.err)
+				assert.Zero(t, step)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, tt.state, step.Order.State)
+			assert.Equal(t, tt.effect, step.Effect.Kind)
+			assert.Equal(t, !tt.repeat, step.New)
+			if tt.repeat {
+				assert.Equal(t, ramp.Step{Order: before}, step)
+				return
+			}
+			if tt.effect != ramp.Nothing {
+				assert.Equal(t, before.Assets, step.Effect.Assets, "what was stored at validate says what moves")
+			}
+			assert.Equal(t, atResult.Truncate(time.Millisecond), step.Order.FinishedAt)
+			if tt.state == ramp.OrderAbandoned {
+				assert.Equal(t, "lost", step.Order.Reason)
+				assert.Empty(t, step.Order.TxHash)
+			} else {
+				assert.Equal(t, "0x"+strings.Repeat("ab", 32), step.Order.TxHash)
+			}
+		})
+	}
+	for _, next := range []ramp.Transition{succeed(mint), fail(burn), ramp.Abandon("lost", atResult)} {
+		_, err := next(nil)
+		assert.ErrorIs(t, err, ramp.ErrOrderUnknown)
+	}
+	_, err := ramp.Finish(&ramp.Result{}, atResult)(&mint)
+	assertFields(t, err, "receipt.status is required")
+}
+
+// The stored order says what moves. Only a contradiction that can be read stops
+// a result, and a contradiction is for a person to resolve.
+func TestWhatOfAResultContradictsAnOrder(t *testing.T) {
+	mint, burn := accepted(t, mintRequest(t)), accepted(t, burnRequest(t))
+	for _, tt := range []struct {
+		name     string
+		order    ramp.Order
+		change   func(*ramp.Result)
+		conflict string // "" for none
+	}{
+		{"nothing but a UUID and a status", mint, func(r *ramp.Result) { *r = ramp.Result{UUID: r.UUID, Receipt: r.Receipt} }, ""},
+		{"no session", mint, func(r *ramp.Result) { r.SessionID = "" }, ""},
+		{"a padded session", mint, func(r *ramp.Result) { r.SessionID = "\u2003session-1 \n" }, ""},
+		{"another session", mint, func(r *ramp.Result) { r.SessionID = "session-2" }, "session_id"},
+		{"no intent", mint, func(r *ramp.Result) { r.Intent = ramp.Intent{} }, ""},
+		{"an unknown method", mint, func(r *ramp.Result) { r.Intent.Method = "steal" }, ""},
+		{"the other direction", mint, func(r *ramp.Result) { r.Intent = burn.Intent }, "intent"},
+		{"the game's side missing", mint, func(r *ramp.Result) { r.Intent.From = nil }, ""},
+		{"a quantity of zero", mint, func(r *ramp.Result) { r.Intent.From[0].Amount = ramp.Amount{} }, ""},
+		{"another quantity", mint, func(r *ramp.Result) { r.Intent.From[0].Amount = ramp.NewAmount(99) }, "intent"},
+		{"another asset", mint, func(r *ramp.Result) { r.Intent.From[0].ID = "item_gem" }, "intent"},
+		{"the same in two parts", burn, func(r *ramp.Result) {
+			r.Intent.To = []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(60)}, {Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(40)}}
+		}, ""},
+		{"another grant", burn, func(r *ramp.Result) { r.Intent.To[0].Amount = ramp.NewAmount(1000) }, "intent"},
+		{"no token", mint, func(r *ramp.Result) { r.Intent.To = nil }, ""},
+		{"a token quantity of zero", mint, func(r *ramp.Result) { r.Intent.To[0].Amount = ramp.Amount{} }, ""},
+		{"a token quantity after fees", mint, func(r *ramp.Result) { r.Intent.To[0].Amount = ramp.NewAmount(8) }, ""},
+		{"a token without an ID", mint, func(r *ramp.Result) { r.Intent.To[0].ID = "" }, ""},
+		{"a token in capitals", mint, func(r *ramp.Result) { r.Intent.To[0].ID = strings.ToUpper(testToken) }, ""},
+		{"another token", mint, func(r *ramp.Result) { r.Intent.To[0].ID = "0x2" }, "intent"},
+		{"another token burned", burn, func(r *ramp.Result) { r.Intent.From[0].ID = "0x2" }, "intent"},
+		{"another type of token", mint, func(r *ramp.Result) { r.Intent.To[0].Type = ramp.TypeNFT }, "intent"},
+		{"a second token", mint, func(r *ramp.Result) { r.Intent.To = append(r.Intent.To, r.Intent.To[0]) }, "intent"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, status := range []uint64{0, 1} {
+				r := reported(tt.order, status)
+				written, err := json.Marshal(r.Intent) // so that a change is the result's alone
+				require.NoError(t, err)
+				require.NoError(t, json.Unmarshal(written, &r.Intent))
+				tt.change(r)
+				step, err := ramp.Finish(r, atResult)(&tt.order)
+				if tt.conflict != "" {
+					var conflict *ramp.ConflictError
+					require.ErrorAs(t, err, &conflict)
+					assert.Equal(t, tt.conflict, conflict.Field)
+					assert.Zero(t, step)
+					continue
+				}
+				require.NoError(t, err)
+				assert.True(t, step.New)
+			}
+		})
+	}
+}
+
+func TestOnlyAHashIsStoredAsOne(t *testing.T) {
+	hash := strings.Repeat("Ab", 32)
+	for reported, want := range map[string]string{
+		"0x" + hash: "0x" + hash, "0X" + hash: "0x" + hash,
+		"": "", hash: "", "0x": "", "0x" + hash[2:]: "", "0x" + hash + "00": "", "0x" + strings.Repeat("zz", 32): "",
+		"😀": "", strings.Repeat("x", 64<<10): "",
+	} {
+		o := accepted(t, mintRequest(t))
+		r := &ramp.Result{UUID: o.UUID, TxHash: reported, Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}
+		step, err := ramp.Finish(r, atResult)(&o)
+		require.NoError(t, err)
+		assert.Equal(t, want, step.Order.TxHash)
+	}
+}
+
+func TestAnOrderSurvivesJSON(t *testing.T) {
+	r := mintRequest(t)
+	r.Intent.From[0].Amount = amount(t, "1000000000000000000000000000001.000000000000000000000000000001")
+	for _, order := range []ramp.Order{accepted(t, r), ended(t, accepted(t, r), 0), ended(t, accepted(t, burnRequest(t)), 1)} {
+		written, err := json.Marshal(order)
+		require.NoError(t, err)
+		var read ramp.Order
+		require.NoError(t, json.Unmarshal(written, &read))
+		assert.Equal(t, order, read)
+	}
+
+	written, err := json.Marshal(accepted(t, mintRequest(t)))
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"version":1,"uuid":"`+testUUID+`","state":"accepted","project_id":"project-1","session_id":"session-1",
+		"user_address":"0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb","digest":"`+testDigest+`",
+		"intent":`+string(object(mintObject()).bytes())+`,"accepted_at":"2026-11-21T12:00:00.123Z"}`, string(written))
+	for old, new := range map[string]string{
+		`"version":1`: `"version":2`, `"version":1,`: ``, `"accepted"`: `"lost"`, `"mint"`: `"swap"`, `"amount":100`: `"amount":0`, `{`: `[{`,
+	} {
+		var read ramp.Order
+		err := json.Unmarshal([]byte(strings.Replace(string(written), old, new, 1)), &read)
+		assert.Error(t, err, new)
+		var wrong *ramp.InvalidError
+		assert.False(t, errors.As(err, &wrong), "what is stored is not the fault of a call")
+		assert.Zero(t, read)
+	}
+	var read ramp.Order
+	err = json.Unmarshal([]byte(strings.Replace(string(written), `"version":1`, `"version":2`, 1)), &read)
+	assert.EqualError(t, err, "ramp: the stored order has version 2, and this program reads up to 1")
+}
+
+var dialects = map[ramp.Dialect]string{
+	ramp.PostgreSQL: "schema/postgresql.sql",
+	ramp.MySQL:      "schema/mysql.sql",
+	ramp.SQLite:     "schema/sqlite.sql",
+}
+
+func TestSchemaIsTheFileForMigrationTools(t *testing.T) {
+	for dialect, file := range dialects {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		assert.Equal(t, string(text), dialect.Schema(), dialect)
+		assert.NotContains(t, dialect.String(), "unknown")
+	}
+	assert.Empty(t, ramp.Dialect(0).Schema())
+	assert.Equal(t, "unknown dialect", ramp.Dialect(0).String())
+}
+
+func TestConfigsOfStoresNameAllThatIsMissing(t *testing.T) {
+	_, err := ramp.NewSQLStore(ramp.SQLStoreConfig{})
+	assertFields(t, err, "SQLStoreConfig.DB is required", "SQLStoreConfig.Dialect is required and must be PostgreSQL, MySQL or SQLite", "SQLStoreConfig.Apply is required")
+	_, err = ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(nil), Dialect: 4, Apply: applyNothing})
+	assertFields(t, err, "SQLStoreConfig.Dialect is required")
+	_, err = ramp.NewOrderGame(ramp.OrderGameConfig{})
+	assertFields(t, err, "OrderGameConfig.Players is required", "OrderGameConfig.Store is required")
+	_, err = ramp.NewMemoryStore(ramp.MemoryStoreConfig{})
+	assertFields(t, err, "MemoryStoreConfig.Apply is required")
+}
+
+// What is wrong with a call is found before the database is asked: there is
+// none here.
+func TestAnSQLStoreRefusesACallBeforeItAsksTheDatabase(t *testing.T) {
+	for dialect := range dialects {
+		store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(nil), Dialect: dialect, Apply: applyNothing})
+		require.NoError(t, err)
+		texts := []string{"", strings.Repeat("x", 1025), "quoted\xff", "quoted\x00"}
+		if dialect == ramp.MySQL {
+			texts = append(texts, "quoted\U0001F600")
+		}
+		for _, text := range texts {
+			next := ramp.Accept(ramp.Session{ID: text}, mintRequest(t), atValidate)
+			step, err := store.Update(t.Context(), uuid.New(), next)
+			require.Error(t, err)
+			assert.Zero(t, step)
+			assert.NotContains(t, err.Error(), "quoted")
+			_, err = store.UpdateTx(t.Context(), nil, uuid.New(), next)
+			require.Error(t, err)
+		}
+		_, err = store.Update(t.Context(), uuid.New(), ramp.Abandon(" ", atResult))
+		assertFields(t, err, "reason is required")
+		_, err = store.Waiting(t.Context(), time.Now(), 0)
+		assert.ErrorContains(t, err, "limit")
+	}
+}
+
+func TestConflictsSayWhatDiffersAndNothingSecret(t *testing.T) {
+	id := uuid.MustParse("5f1f8c3a-0000-4000-8000-000000000001")
+	conflict := &ramp.ConflictError{Field: "digest",
+		Order: ramp.Order{UUID: id, State: ramp.OrderAccepted, SessionID: "session-7", UserAddress: "0xaa"}}
+	err := fmt.Errorf("around: %w", conflict)
+	assert.EqualError(t, conflict,
+		"ramp: order 5f1f8c3a-0000-4000-8000-000000000001 (accepted): the call contradicts the stored order: digest differs")
+	assert.ErrorIs(t, err, ramp.ErrOrderConflict)
+	assert.NotErrorIs(t, err, ramp.ErrOrderFinished)
+	var found *ramp.ConflictError
+	require.True(t, errors.As(err, &found))
+	assert.Equal(t, id, found.Order.UUID)
+}
+
+func ExampleDialect_Schema() {
+	statement, _, _ := strings.Cut(ramp.SQLite.Schema()[strings.Index(ramp.SQLite.Schema(), "CREATE"):], " (")
+	fmt.Println(statement)
+	// Output: CREATE TABLE IF NOT EXISTS ramp_orders
+}

@@ -1,0 +1,491 @@
+package ramp
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	_ "embed" // for the schema files
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf16"
+
+	"github.com/google/uuid"
+)
+
+// Dialect is a kind of SQL database.
+type Dialect int
+
+// The dialects.
+const (
+	PostgreSQL Dialect = iota + 1 // 9.5 or newer
+	MySQL                         // MySQL 8.0 or newer, MariaDB 10.5 or newer; on InnoDB
+	SQLite                        // 3.37 or newer
+)
+
+func (d Dialect) String() string {
+	switch d {
+	case PostgreSQL:
+		return "PostgreSQL"
+	case MySQL:
+		return "MySQL"
+	case SQLite:
+		return "SQLite"
+	default:
+		return "unknown dialect"
+	}
+}
+
+var (
+	//go:embed schema/postgresql.sql
+	schemaPostgreSQL string
+	//go:embed schema/mysql.sql
+	schemaMySQL string
+	//go:embed schema/sqlite.sql
+	schemaSQLite string
+)
+
+// Schema returns the statements that create the table of a [SQLStore], for your
+// migrations; the module has them as files too, in the directory schema. It is
+// empty for an unknown dialect.
+func (d Dialect) Schema() string {
+	switch d {
+	case PostgreSQL:
+		return schemaPostgreSQL
+	case MySQL:
+		return schemaMySQL
+	case SQLite:
+		return schemaSQLite
+	default:
+		return ""
+	}
+}
+
+// SQLStore is a [Store] on database/sql: each step of an order and its effect on
+// the game's assets are one transaction of one database. Any number of processes
+// on any number of machines may share the database.
+//
+// The table is that of [Dialect.Schema], which the store never creates. The
+// isolation level may be any; above READ COMMITTED the database itself may end a
+// transaction that raced another.
+//
+// The store repeats nothing by itself. A transaction that the database ended,
+// because it raced another or the connection broke, is an error like any other:
+// HTTP 500, nothing or everything was done, and a repeat of the call finds out
+// which.
+type SQLStore struct {
+	config SQLStoreConfig
+
+	insert, lock, end, waiting string
+}
+
+// SQLStoreConfig configures a [SQLStore]. DB, Dialect and Apply are required.
+type SQLStoreConfig struct {
+	// DB holds the orders and what they move. Its tables include that of
+	// [Dialect.Schema]. Required.
+	DB *sql.DB
+
+	// Dialect is [PostgreSQL], [MySQL] (for MariaDB too) or [SQLite]. Required.
+	Dialect Dialect
+
+	// Apply brings about the effect of a step, within the transaction that
+	// records it: both are committed, or neither. It must return every error of
+	// tx, and must not continue after one, not even where the statement does
+	// not matter: the database may have rolled back the whole transaction. If
+	// it did, Update commits nothing, and the call is answered with 500. Apply
+	// must use tx for every statement. The database handle would commit them on
+	// its own, and waits forever if tx holds the only connection. Required.
+	//
+	// Apply is called once for each step that is committed, and never for a
+	// repeat. It must always lock rows in the same order, such as by asset ID.
+	//
+	// The state of step.Order tells the steps apart. When an order was just
+	// accepted, Apply may decline it: Take of what the player does not have
+	// with Reject("INVALID_BALANCE"), and, for a burn, whose effect is Nothing
+	// here, what could not be granted later, such as one of step.Order.Assets
+	// that the game does not know. When the order ends, there is nothing to
+	// decline: an error leaves it as it was, and the service delivers again,
+	// unless the error is [Permanent].
+	//
+	// step.Order.SessionID says whose assets move. A result can come 12 hours
+	// after its validate call, so a session must be known for longer than its
+	// token is good.
+	Apply func(ctx context.Context, tx *sql.Tx, step Step) error
+
+	// TxOptions sets how transactions begin. It is copied. No isolation level
+	// is needed. The default is that of the driver and the database.
+	TxOptions *sql.TxOptions
+}
+
+// NewSQLStore returns the store of a database. The error is an [*InvalidError]
+// that lists every field of c that is missing or wrong.
+func NewSQLStore(c SQLStoreConfig) (*SQLStore, error) {
+	var p problems
+	p.require(c.DB != nil, "SQLStoreConfig.DB")
+	if c.Dialect.Schema() == "" {
+		p.add("SQLStoreConfig.Dialect", "is required and must be PostgreSQL, MySQL or SQLite")
+	}
+	p.require(c.Apply != nil, "SQLStoreConfig.Apply")
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	if c.TxOptions != nil {
+		begin := *c.TxOptions
+		c.TxOptions = &begin
+	}
+	const (
+		columns = "uuid, claim, state, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
+		insert  = "INSERT INTO ramp_orders (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', '', ?, NULL)"
+		read    = "SELECT " + columns + " FROM ramp_orders "
+	)
+	s := &SQLStore{
+		config:  c,
+		insert:  insert + " ON CONFLICT (uuid) DO NOTHING",
+		lock:    read + "WHERE uuid = ? FOR UPDATE",
+		end:     "UPDATE ramp_orders SET claim = ?, state = ?, tx_hash = ?, reason = ?, finished_at = ? WHERE uuid = ? AND state = ?",
+		waiting: read + "WHERE state = 'accepted' AND accepted_at < ? ORDER BY accepted_at, uuid LIMIT ?",
+	}
+	switch c.Dialect {
+	case PostgreSQL:
+		for _, statement := range []*string{&s.insert, &s.lock, &s.end, &s.waiting} {
+			*statement = numbered(*statement)
+		}
+	case MySQL:
+		// Not INSERT IGNORE, which turns other errors into warnings and locks
+		// an existing row weakly enough for two repeats to deadlock.
+		s.insert = insert + " ON DUPLICATE KEY UPDATE uuid = ramp_orders.uuid"
+	case SQLite:
+		// There is no FOR UPDATE. A write is what takes the one lock there is.
+		s.lock = "UPDATE ramp_orders SET claim = claim WHERE uuid = ? RETURNING " + columns
+	}
+	return s, nil
+}
+
+// numbered writes placeholders as $1, $2 and so on.
+func numbered(statement string) string {
+	var b strings.Builder
+	for n, part := range strings.Split(statement, "?") {
+		if n > 0 {
+			b.WriteString("$" + strconv.Itoa(n))
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}
+
+// Update implements [Store]: it takes a step and applies it in one transaction.
+// An error of the commit leaves open whether it took place, because the answer
+// may have been lost. A repeat of the call finds a step that was committed to be
+// a repeat.
+func (s *SQLStore) Update(ctx context.Context, id uuid.UUID, next Transition) (Step, error) {
+	opened, err := s.first(next)
+	if err != nil {
+		return Step{}, err
+	}
+	t, err := s.open(ctx)
+	if err != nil {
+		return Step{}, fmt.Errorf("ramp: begin: %w", s.explain(err))
+	}
+	defer t.close(ctx) // after a commit it rolls nothing back
+	step, claim, err := s.update(ctx, t.Tx, id, opened, next)
+	if err != nil || !step.New {
+		return step, err
+	}
+	if err := s.apply(ctx, t.Tx, step); err != nil {
+		return Step{}, err
+	}
+	if err := ctx.Err(); err != nil { // which names the cause; the transaction would only say that it is over
+		return Step{}, fmt.Errorf("ramp: order %s: not committed: %w", id, err)
+	}
+	if err := s.kept(ctx, t.Tx, id, claim); err != nil {
+		return Step{}, err
+	}
+	if err := t.commit(); err != nil {
+		return Step{}, fmt.Errorf("ramp: commit: %w", err)
+	}
+	return step, nil
+}
+
+// UpdateTx takes a step in a transaction of the caller's, together with the
+// caller's own statements. It does not call Apply: apply step.Effect in tx if
+// the step is New, and then commit. After any error, roll back. A rollback of a
+// step that opened an order leaves no row.
+//
+// After an error of any statement in tx, roll back, even where the statement
+// does not matter. On MySQL, MariaDB and SQLite, some errors, such as a
+// deadlock, roll back the whole transaction at once; later statements then
+// commit one by one, and COMMIT may still report success. Update guards against
+// this, but UpdateTx cannot, because the transaction is the caller's.
+//
+// To be free of deadlocks, call UpdateTx first in a transaction, and then lock
+// rows of your own, always in the same order. On SQLite that also makes the
+// transaction a writing one from its start; one that has read before fails with
+// SQLITE_BUSY if another has written since, unless it began as IMMEDIATE. On
+// MySQL, end the transaction soon after [ErrOrderUnknown], because the gap where
+// the order would be stays locked until then.
+func (s *SQLStore) UpdateTx(ctx context.Context, tx *sql.Tx, id uuid.UUID, next Transition) (Step, error) {
+	opened, err := s.first(next)
+	if err != nil {
+		return Step{}, err
+	}
+	step, _, err := s.update(ctx, tx, id, opened, next)
+	return step, err
+}
+
+// first returns the step that opens an order, nil if next needs a stored one. It
+// refuses what the database may not be able to store, because an error of its
+// driver could quote the text.
+func (s *SQLStore) first(next Transition) (*Step, error) {
+	opened, err := next(nil)
+	switch {
+	case errors.Is(err, ErrOrderUnknown):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	var p problems
+	if s.config.Dialect == MySQL {
+		p.requireBMP(opened.Order.SessionID, "session_id")
+		p.requireBMP(opened.Order.UserAddress, "user_address")
+		p.requireBMP(opened.Order.ProjectID, "project_id")
+	}
+	return &opened, p.err()
+}
+
+// requireBMP refuses what MySQL's charset utf8 does not have.
+func (p *problems) requireBMP(text, path string) {
+	if strings.ContainsFunc(text, func(r rune) bool { return r > 0xFFFF }) {
+		p.add(path, "must not contain a character above U+FFFF, because MySQL's charset utf8 has none")
+	}
+}
+
+// update takes a step in a transaction. opened is what first returned. The claim
+// is what a new step wrote into its row.
+func (s *SQLStore) update(ctx context.Context, tx *sql.Tx, id uuid.UUID, opened *Step, next Transition) (step Step, claim string, err error) {
+	claim = rand.Text()
+	if opened != nil {
+		// Inserted before anything is locked: locks of a missing row are locks
+		// of a gap, in which two new orders would deadlock.
+		if err := s.insertOrder(ctx, tx, &opened.Order, claim); err != nil {
+			return Step{}, "", err
+		}
+	}
+	row, err := s.locked(ctx, tx, id)
+	if errors.Is(err, sql.ErrNoRows) && opened == nil {
+		_, err = next(nil)
+	}
+	if err != nil {
+		return Step{}, "", err
+	}
+	// A row of our own is compared too: a database that is not strict may have
+	// cut what it was given. Whose it is, is read from the row: the number of
+	// rows that an insert affected depends on the settings of a driver.
+	step, err = next(&row.Order)
+	switch {
+	case err != nil:
+		return Step{}, "", err
+	case row.claim == claim:
+		opened.Order = row.Order
+		return *opened, claim, nil
+	case !step.New:
+		return step, "", nil
+	}
+	return step, claim, s.endOrder(ctx, tx, &row.Order, &step.Order, claim)
+}
+
+func (s *SQLStore) insertOrder(ctx context.Context, tx *sql.Tx, o *Order, claim string) error {
+	intent, err := marshal(o.Intent)
+	if err != nil {
+		return fmt.Errorf("ramp: order %s: %w", o.UUID, err)
+	}
+	_, err = tx.ExecContext(ctx, s.insert, o.UUID.String(), claim, string(o.State), o.ProjectID, o.SessionID,
+		o.UserAddress, o.Digest.String(), ascii(intent), o.AcceptedAt.UnixMilli())
+	if err != nil {
+		return fmt.Errorf("ramp: order %s: insert: %w", o.UUID, s.explain(err))
+	}
+	return nil
+}
+
+// endOrder writes the end of an order that the transaction has locked.
+func (s *SQLStore) endOrder(ctx context.Context, tx *sql.Tx, stored, o *Order, claim string) error {
+	done, err := tx.ExecContext(ctx, s.end, claim, string(o.State), o.TxHash, o.Reason, o.FinishedAt.UnixMilli(),
+		stored.UUID.String(), string(stored.State))
+	if err != nil {
+		return fmt.Errorf("ramp: order %s: update: %w", stored.UUID, err)
+	}
+	n, err := done.RowsAffected()
+	if err != nil {
+		return fmt.Errorf("ramp: order %s: update: %w", stored.UUID, err)
+	}
+	if n != 1 { // the claim changes, so that every driver counts the row
+		return fmt.Errorf("ramp: order %s: update: the order was finished despite the lock", stored.UUID)
+	}
+	return nil
+}
+
+// apply applies a step. An error names the step and its order.
+func (s *SQLStore) apply(ctx context.Context, tx *sql.Tx, step Step) error {
+	waits := s.config.DB.Stats().WaitCount
+	err := s.config.Apply(ctx, tx, step)
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("ramp: order %s: Apply (%s): %w", step.Order.UUID, step.Order.State, err)
+	pool := s.config.DB.Stats()
+	gaveUp := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	if gaveUp && pool.WaitCount > waits {
+		err = fmt.Errorf("%w; meanwhile, the pool of %d connection(s) had none free: Apply must use tx, because the database handle waits for a connection that tx may hold itself", err, pool.MaxOpenConnections)
+	}
+	return err
+}
+
+// kept returns an error unless the transaction still holds what the new step
+// wrote. At a deadlock, MySQL rolls back the whole transaction, which an Apply
+// that ignores the error does not notice; COMMIT then succeeds. The other
+// databases refuse the COMMIT and are not asked.
+//
+// The claim alone decides: it differs for every step. The state does not, when
+// another delivery has finished the order meanwhile.
+func (s *SQLStore) kept(ctx context.Context, tx *sql.Tx, id uuid.UUID, claim string) error {
+	if s.config.Dialect != MySQL {
+		return nil
+	}
+	var stored string
+	err := tx.QueryRowContext(ctx, withUUID("SELECT claim FROM ramp_orders WHERE uuid = ?", id)).Scan(&stored)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("ramp: order %s: read before the commit: %w", id, err)
+	}
+	if stored == claim {
+		return nil
+	}
+	return fmt.Errorf("ramp: order %s: %w", id, errRolledBack)
+}
+
+var errRolledBack = errors.New("a statement in Apply failed, and the database rolled back the whole transaction, " +
+	"but Apply ignored the error; it must return every error of tx")
+
+// withUUID puts a UUID, which is nothing but hex digits and dashes, into a
+// statement for MySQL. For an argument, its driver would prepare the statement,
+// which is another round trip.
+func withUUID(statement string, id uuid.UUID) string {
+	return strings.Replace(statement, "?", "'"+id.String()+"'", 1)
+}
+
+// ascii returns a JSON text with everything beyond ASCII escaped, so that any
+// database stores it, whatever its character set. Such characters are inside
+// strings only; bytes that are not UTF-8 become U+FFFD.
+func ascii(text []byte) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	for _, r := range string(text) {
+		switch {
+		case r <= unicode.MaxASCII:
+			b.WriteByte(byte(r))
+		case r <= 0xFFFF:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		}
+	}
+	return b.String()
+}
+
+// explain adds the likely cause to an error of a database that does not
+// understand the statements of the dialect. Every driver has error types of its
+// own, so it goes by the text.
+func (s *SQLStore) explain(err error) error {
+	text := strings.ToLower(err.Error())
+	for _, sign := range []string{
+		"syntax",
+		"'$1'", "variable: $", // MySQL, of PostgreSQL's placeholders
+		`"autocommit"`, // PostgreSQL, of MySQL's setting
+	} {
+		if strings.Contains(text, sign) {
+			return fmt.Errorf("%w; the dialect is %s: check that the database is one", err, s.config.Dialect)
+		}
+	}
+	return err
+}
+
+// Waiting lists orders that were accepted before a time and have no result, the
+// oldest first and at most limit of them. A delivery can take 12 hours
+// (interface 8). It locks nothing, and what it lists may be over a moment later:
+// [OrderGame.Abandon] looks again. A row that cannot be read does not hide the
+// others: they come together with an error that names it.
+func (s *SQLStore) Waiting(ctx context.Context, before time.Time, limit int) (orders []Order, err error) {
+	if limit <= 0 {
+		return nil, errors.New("ramp: Waiting: the limit must be above 0")
+	}
+	rows, err := s.config.DB.QueryContext(ctx, s.waiting, before.UnixMilli(), limit)
+	if err != nil {
+		return nil, fmt.Errorf("ramp: waiting orders: %w", s.explain(err))
+	}
+	defer rows.Close()
+	var damaged error
+	for rows.Next() {
+		if row, err := readOrder(rows); err != nil {
+			damaged = errors.Join(damaged, fmt.Errorf("ramp: waiting orders: %w", err))
+		} else {
+			orders = append(orders, row.Order)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("ramp: waiting orders: %w", err)
+	}
+	return orders, damaged
+}
+
+// orderRow is a row of the table.
+type orderRow struct {
+	Order
+	claim string
+}
+
+// locked reads an order as it was committed last, and keeps it from everyone
+// else until the transaction ends. A plain read would not do: under REPEATABLE
+// READ it shows MySQL's snapshot, which may be older than the row that the
+// insert just met.
+func (s *SQLStore) locked(ctx context.Context, tx *sql.Tx, id uuid.UUID) (*orderRow, error) {
+	query, args := s.lock, []any{id.String()}
+	if s.config.Dialect == MySQL {
+		query, args = withUUID(query, id), nil
+	}
+	row, err := readOrder(tx.QueryRowContext(ctx, query, args...))
+	if err != nil {
+		return nil, fmt.Errorf("ramp: order %s: %w", id, s.explain(err))
+	}
+	return row, nil
+}
+
+func readOrder(from interface{ Scan(...any) error }) (*orderRow, error) {
+	var (
+		row            orderRow
+		digest, intent string
+		acceptedAt     int64
+		finishedAt     sql.NullInt64
+	)
+	err := from.Scan(&row.UUID, &row.claim, (*string)(&row.State), &row.ProjectID, &row.SessionID, &row.UserAddress,
+		&digest, &intent, &row.TxHash, &row.Reason, &acceptedAt, &finishedAt)
+	if err != nil {
+		return nil, err
+	}
+	if row.Digest, err = ParseDigest(digest); err == nil {
+		err = json.Unmarshal([]byte(intent), &row.Intent)
+	}
+	if err == nil {
+		err = row.derive()
+	}
+	if err != nil { // as text: what is wrong here is not wrong in the call
+		return nil, fmt.Errorf("what is stored under %s is no order: %v", row.UUID, err)
+	}
+	row.AcceptedAt = time.UnixMilli(acceptedAt).UTC()
+	if finishedAt.Valid {
+		row.FinishedAt = time.UnixMilli(finishedAt.Int64).UTC()
+	}
+	return &row, nil
+}
