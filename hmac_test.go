@@ -208,7 +208,7 @@ func TestRotatedKeySignsWithTheNewestAndVerifiesWithAll(t *testing.T) {
 		"a zero value in a ring verifies nothing")
 
 	// Two rings that grow from one do not write into each other.
-	base := newest.WithPrevious(older)
+	base := newest.WithPrevious(older, key("key-y")) // an append that leaves room behind it
 	left, right := base.WithPrevious(oldest), base.WithPrevious(key("key-x"))
 	assert.NoError(t, left.Verify(body, oldest.Sign(body)))
 	assert.ErrorIs(t, right.Verify(body, oldest.Sign(body)), ramp.ErrHMACInvalid)

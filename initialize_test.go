@@ -562,3 +562,19 @@ func TestInitializeRefusesInvalidUTF8(t *testing.T) {
 		"intent.project_id must be valid UTF-8", "intent.materials[0].id must be valid UTF-8", "intent.materials[0].icon_url is required and must be")
 	assert.Zero(t, service.served)
 }
+
+func TestAnIconIsAnHTTPAddress(t *testing.T) {
+	for icon, ok := range map[string]bool{
+		"https://example.com/a.png": true, "http://example.com/a.png": true, "ftp://example.com/a.png": false,
+		"data:image/png;base64,AA==": false, "//example.com/a.png": false, "/a.png": false, "https:///a.png": false, "": false,
+	} {
+		request := testRequest()
+		request.Intent.Materials = []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(1), IconURL: icon}}
+		_, err := newClient(t, &answering{status: 200, body: okAnswer}).Initialize(t.Context(), request)
+		if ok {
+			assert.NoError(t, err, icon)
+		} else {
+			assertFields(t, err, "intent.materials[0].icon_url is required and must be an absolute http or https URL")
+		}
+	}
+}

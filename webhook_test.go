@@ -1048,3 +1048,39 @@ func TestTheLogNamesTheCause(t *testing.T) {
 	assert.Equal(t, 404, status)
 	assert.Empty(t, s.log.String(), "what is not ours is not logged")
 }
+
+// What the service is told must not come out of a cache, and what the log says
+// must be found by the order's UUID.
+func TestEveryAnswerIsFreshAndLoggedByItsUUID(t *testing.T) {
+	s := newStudio(t)
+	for path, body := range map[string][]byte{ramp.PathValidate: validateCall().bytes(), ramp.PathResult: resultCall().bytes()} {
+		request, err := http.NewRequest(http.MethodPost, s.URL+path, bytes.NewReader(body))
+		require.NoError(t, err)
+		request.Header = s.signed(body)
+		response, err := s.Client().Do(request)
+		require.NoError(t, err)
+		defer response.Body.Close()
+		assert.Equal(t, "application/json", response.Header.Get("Content-Type"))
+		assert.Equal(t, "no-store", response.Header.Get("Cache-Control"))
+		assert.Contains(t, s.log.String(), `"uuid":"`+testUUID+`"`)
+		s.log.Reset()
+	}
+}
+
+func TestHeadersAreTrimmed(t *testing.T) {
+	session, err := ramp.ParseSession(http.Header{"x-dapp-sessionid": {" \t alice "}, "X-DAPP-AUTHORIZATION": {"  bearer   token-1  "}})
+	require.NoError(t, err)
+	assert.Equal(t, "alice", session.ID)
+	assert.Equal(t, "token-1", session.Token.Reveal())
+	body := resultCall().bytes()
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
+	require.NoError(t, err)
+	assert.Equal(t, 200, handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {" " + testKey(t).Sign(body) + "\t"}}, body).Status)
+}
+
+func TestTheDeclineStatusHasItsBounds(t *testing.T) {
+	for status, ok := range map[int]bool{0: true, 199: false, 200: true, 201: false, 399: false, 400: true, 499: true, 500: false, -1: false} {
+		_, err := ramp.NewHandler(ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), DeclineStatus: status})
+		assert.Equal(t, ok, err == nil, status)
+	}
+}
