@@ -18,8 +18,9 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 		check(t, err)
 		signer, err := ramp.NewKeySigner(validatorKey)
 		check(t, err)
-		p := start(t, address, real()...)
-		p.args = []string{"-addr", strings.TrimPrefix(p.url, "http://"), "-db", address, "-project", "project"}
+		// The judge knows no rate.
+		p := deploy(t, address, "-recipe", "any", "-project", "project")
+		p.args = append(p.args, "-addr", strings.TrimPrefix(p.url, "http://"))
 		restart := func(context.Context) error {
 			p.kill()
 			p.start() // on the port that it had
@@ -31,6 +32,7 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 			Key:       key,
 			Validator: signer.Address(),
 			ProjectID: "project",
+			Token:     token,
 			Player: func(_ context.Context, name string) (ramp.Session, error) {
 				return login(t, p.url, name), nil
 			},
