@@ -8,7 +8,8 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// The terms of an emulated service, which any token and either network suit.
+// The emulated service accepts every token on both networks. The game trades
+// these unless the flags name others.
 const (
 	emulatedToken   = "0x00000000000000000000000000000000000070c3"
 	emulatedNetwork = ramp.Testnet
@@ -18,7 +19,7 @@ const (
 // one. Take this file out of a server that you deploy.
 func startEmulator(key ramp.HMACKey, signer *ramp.Signer, game, project string) (*ramptest.Service, error) {
 	return ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Game: game, ProjectID: project, Speed: 1,
-		PerToken: true}) // as the recipe is
+		PerToken: true}) // the recipe is per token
 }
 
 // play does what a game's client does, in one link: it logs a player in, asks

@@ -66,7 +66,7 @@ func parseRecipe(text string) (recipe, error) {
 		}
 		_, fraction := n.Int()
 		switch {
-		case r.amount(id).Sign() != 0:
+		case amountOf(r, id).Sign() != 0:
 			return nil, fmt.Errorf("-recipe names %q twice", id)
 		case !exists(id):
 			return nil, fmt.Errorf("-recipe: this game has no item %q", id)
@@ -78,14 +78,6 @@ func parseRecipe(text string) (recipe, error) {
 		r = append(r, ramp.AssetAmount{ID: id, Amount: n})
 	}
 	return r, nil
-}
-
-// amount returns how much of an item one token is worth, 0 if none.
-func (r recipe) amount(id string) ramp.Amount {
-	if i := slices.IndexFunc(r, func(a ramp.AssetAmount) bool { return a.ID == id }); i >= 0 {
-		return r[i].Amount
-	}
-	return ramp.Amount{}
 }
 
 // String formats r for a person: 100 item_gold and 1 item_gem.
@@ -121,11 +113,19 @@ func (t terms) check(o ramp.Order) error {
 	if err != nil || n.Sign() <= 0 || len(o.Assets) != len(t.recipe) {
 		return refused
 	}
-	for _, asset := range o.Assets { // one entry an ID
-		price := t.recipe.amount(asset.ID)
-		if price.Sign() == 0 || asset.Amount.Rat().Cmp(new(big.Rat).Mul(price.Rat(), new(big.Rat).SetInt(n))) != 0 {
+	for _, one := range t.recipe {
+		want := new(big.Rat).Mul(one.Amount.Rat(), new(big.Rat).SetInt(n))
+		if amountOf(o.Assets, one.ID).Rat().Cmp(want) != 0 {
 			return refused
 		}
 	}
 	return nil
+}
+
+// amountOf returns how much of an item a list has, 0 if none.
+func amountOf(list []ramp.AssetAmount, id string) ramp.Amount {
+	if i := slices.IndexFunc(list, func(a ramp.AssetAmount) bool { return a.ID == id }); i >= 0 {
+		return list[i].Amount
+	}
+	return ramp.Amount{}
 }

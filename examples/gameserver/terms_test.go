@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -206,21 +207,24 @@ func TestTheTokenSideIsOneEntryOfTheConfiguredToken(t *testing.T) {
 	for name, c := range map[string]struct {
 		side []ramp.IntentAsset
 		want string
+		gold string // 3 if empty
 	}{
-		"one entry":               {[]ramp.IntentAsset{entry("ERC20", token, "3")}, ""},
-		"in lower case":           {[]ramp.IntentAsset{entry("erc20", token, "3")}, ""},
-		"no entry":                {nil, "INVALID_TOKEN"},
-		"two entries of three":    {[]ramp.IntentAsset{entry("ERC20", token, "1"), entry("ERC20", token, "2")}, "INVALID_TOKEN"},
-		"a worthless one besides": {[]ramp.IntentAsset{entry("ERC20", token, "3"), entry("ERC20", foreignToken, "1")}, "INVALID_TOKEN"},
-		"an NFT":                  {[]ramp.IntentAsset{entry("NFT", token, "3")}, "INVALID_TOKEN"},
-		"outer white space":       {[]ramp.IntentAsset{entry("ERC20", token+" ", "3")}, "INVALID_TOKEN"},
-		"a part of it":            {[]ramp.IntentAsset{entry("ERC20", token[:41], "3")}, "INVALID_TOKEN"},
-		"nothing of it":           {[]ramp.IntentAsset{entry("ERC20", token, "0")}, "INVALID_RATE"},
-		"less than nothing":       {[]ramp.IntentAsset{entry("ERC20", token, "-3")}, "INVALID_RATE"},
-		"all that a number holds": {[]ramp.IntentAsset{entry("ERC20", token, "9e99")}, "INVALID_RATE"},
+		"one entry":                      {[]ramp.IntentAsset{entry("ERC20", token, "3")}, "", ""},
+		"in lower case":                  {[]ramp.IntentAsset{entry("erc20", token, "3")}, "", ""},
+		"no entry":                       {nil, "INVALID_TOKEN", ""},
+		"two entries of three":           {[]ramp.IntentAsset{entry("ERC20", token, "1"), entry("ERC20", token, "2")}, "INVALID_TOKEN", ""},
+		"a worthless one besides":        {[]ramp.IntentAsset{entry("ERC20", token, "3"), entry("ERC20", foreignToken, "1")}, "INVALID_TOKEN", ""},
+		"an NFT":                         {[]ramp.IntentAsset{entry("NFT", token, "3")}, "INVALID_TOKEN", ""},
+		"outer white space":              {[]ramp.IntentAsset{entry("ERC20", token+" ", "3")}, "INVALID_TOKEN", ""},
+		"a part of it":                   {[]ramp.IntentAsset{entry("ERC20", token[:41], "3")}, "INVALID_TOKEN", ""},
+		"nothing for nothing":            {[]ramp.IntentAsset{entry("ERC20", token, "0")}, "INVALID_RATE", "0"},
+		"less than nothing for the same": {[]ramp.IntentAsset{entry("ERC20", token, "-3")}, "INVALID_RATE", "-3"},
+		"nothing of it":                  {[]ramp.IntentAsset{entry("ERC20", token, "0")}, "INVALID_RATE", ""},
+		"less than nothing":              {[]ramp.IntentAsset{entry("ERC20", token, "-3")}, "INVALID_RATE", ""},
+		"all that a number holds":        {[]ramp.IntentAsset{entry("ERC20", token, "9e99")}, "INVALID_RATE", ""},
 	} {
 		for _, direction := range []ramp.Direction{ramp.Mint, ramp.Burn} {
-			order := ramp.Order{Direction: direction, Assets: []ramp.AssetAmount{item(t, "item_gold", "3")}}
+			order := ramp.Order{Direction: direction, Assets: []ramp.AssetAmount{item(t, "item_gold", cmp.Or(c.gold, "3"))}}
 			order.Intent.To, order.Intent.From = c.side, []ramp.IntentAsset{entry("asset", "item_gold", "3")}
 			if direction == ramp.Burn {
 				order.Intent.To, order.Intent.From = order.Intent.From, order.Intent.To
