@@ -6,9 +6,13 @@ import (
 	"database/sql"
 	"errors"
 	"log"
+	"slices"
+	"strings"
 
 	ramp "github.com/token-ramp/ramp-go"
 )
+
+const tokenContract = "0x00000000000000000000000000000000000070c3"
 
 // SQLStudio is the whole of an integration on SQL: who is this, what do they
 // hold, and move it.
@@ -32,10 +36,8 @@ func (g *SQLStudio) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, e
 }
 
 func (g *SQLStudio) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
-	for _, asset := range step.Order.Assets { // before anything is signed: what this game could not move exactly
-		if _, err := asset.Amount.Int64(); err != nil || asset.ID != "item_gold" {
-			return ramp.Reject("INVALID_MESSAGE")
-		}
+	if step.Order.State == ramp.OrderAccepted && !onOurTerms(step.Order) { // before anything is signed
+		return ramp.Reject("INVALID_MESSAGE")
 	}
 	for _, asset := range step.Effect.Assets { // one transaction: all of it or nothing
 		delta, _ := step.Effect.Delta(asset).Int64()
@@ -55,6 +57,21 @@ func (g *SQLStudio) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error
 		}
 	}
 	return nil
+}
+
+// onOurTerms reports whether an order is for our token, at 100 gold each. The
+// player chooses how many, and nothing else.
+func onOurTerms(o ramp.Order) bool {
+	tokens := o.Intent.To
+	if o.Direction == ramp.Burn {
+		tokens = o.Intent.From
+	}
+	if len(tokens) != 1 || !strings.EqualFold(tokens[0].ID, tokenContract) {
+		return false
+	}
+	n, err := tokens[0].Amount.Int64()
+	return err == nil && n <= 1_000_000 &&
+		slices.Equal(o.Assets, []ramp.AssetAmount{{ID: "item_gold", Amount: ramp.NewAmount(100 * n)}})
 }
 
 // A studio on PostgreSQL, whose characters have gold.

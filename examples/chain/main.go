@@ -1,6 +1,7 @@
 // Chain reads a balance, a block and the receipt of a transaction, from the node
 // at -url or, without one, from a chain that it runs in its own process. It
-// exits with 1 if anything of that fails.
+// exits with 1 if anything of that fails. It only reads, and its flags come from
+// you, so nothing that a player sends gets here.
 //
 //	go run .
 //	go run . -url https://node.example.com -address 0x… -tx 0x…

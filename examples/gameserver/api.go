@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -69,19 +70,6 @@ func (a *api) login(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// trade is what a player of a session wants to exchange.
-type trade struct {
-	SessionID   string       `json:"sessionId"`
-	AccessToken string       `json:"accessToken"`
-	ProjectID   string       `json:"projectId"` // empty stands for the one of -project
-	Token       string       `json:"token"`     // contract address
-	Network     ramp.Network `json:"network"`
-}
-
-func (t trade) session() ramp.Session {
-	return ramp.Session{ID: t.SessionID, Token: ramp.NewAccessToken(t.AccessToken)}
-}
-
 // opened is a view that a player may open until the UUID expires.
 type opened struct {
 	URL       string    `json:"url"`
@@ -91,27 +79,36 @@ type opened struct {
 
 // open asks the service for a UUID and makes the URL that the player's webview
 // opens: steps 1 and 2 of a mint.
-func (a *api) open(ctx context.Context, t trade) (opened, error) {
-	started, err := a.client.Initialize(ctx, a.recipe(t))
+func (a *api) open(ctx context.Context, s ramp.Session) (opened, error) {
+	started, err := a.client.Initialize(ctx, a.proposal())
 	if err != nil {
 		return opened{}, err
 	}
 	page, err := ramp.ExchangeURL(a.frontend, ramp.ExchangeParams{
-		UUID: started.UUID, AccessToken: t.session().Token, SessionID: t.SessionID, Network: t.Network})
+		UUID: started.UUID, AccessToken: s.Token, SessionID: s.ID, Network: a.game.terms.network})
 	return opened{URL: page, UUID: started.UUID, ExpiresAt: started.ExpiresAt.UTC()}, err
 }
 
-// exchange opens the exchange view for a player who is logged in.
+// exchange opens the exchange view for a player who is logged in. It reads who
+// that is and nothing else: any other field is ignored, because the terms are the
+// game's.
 func (a *api) exchange(w http.ResponseWriter, r *http.Request) {
-	var asked trade
-	if !a.read(w, r, &asked) || !a.authenticated(w, r, asked) {
+	var asked struct {
+		SessionID   string `json:"sessionId"`
+		AccessToken string `json:"accessToken"`
+	}
+	if !a.read(w, r, &asked) {
 		return
 	}
-	if a.client == nil || a.frontend == "" {
-		a.fail(w, r, http.StatusServiceUnavailable, "RAMP_API_URL and RAMP_FRONTEND_URL are not set", nil)
+	s := ramp.Session{ID: asked.SessionID, Token: ramp.NewAccessToken(asked.AccessToken)}
+	if !a.authenticated(w, r, s) {
 		return
 	}
-	view, err := a.open(r.Context(), asked)
+	if a.client == nil || a.frontend == "" || a.project == "" {
+		a.fail(w, r, http.StatusServiceUnavailable, "RAMP_API_URL, RAMP_FRONTEND_URL and -project must all be set", nil)
+		return
+	}
+	view, err := a.open(r.Context(), s)
 	var wrong *ramp.InvalidError
 	switch {
 	case errors.As(err, &wrong):
@@ -123,23 +120,20 @@ func (a *api) exchange(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// recipe is what a token costs in this game.
-func (a *api) recipe(t trade) ramp.InitializeRequest {
-	const icons = "https://example.com/icons/"
-	items := []ramp.Item{
-		{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: icons + "gold.png"},
-		{ID: "item_gem", Amount: ramp.NewAmount(1), IconURL: icons + "gem.png"},
+// proposal is what the service is asked to offer a player: the terms.
+func (a *api) proposal() ramp.InitializeRequest {
+	terms := a.game.terms
+	items := make([]ramp.Item, len(terms.recipe))
+	for i, one := range terms.recipe {
+		icon := "https://example.com/icons/" + strings.TrimPrefix(one.ID, "item_") + ".png"
+		items[i] = ramp.Item{ID: one.ID, Amount: one.Amount, IconURL: icon}
 	}
-	project := t.ProjectID
-	if project == "" {
-		project = a.project
-	}
-	return ramp.InitializeRequest{Intent: ramp.InitializeIntent{
-		Network: t.Network, ProjectID: project, Token: t.Token, MintFeeBps: 100, Materials: items, Outputs: items}}
+	return ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: terms.network, ProjectID: a.project,
+		Token: terms.token, MintFeeBps: 100, Materials: items, Outputs: items}}
 }
 
-func (a *api) authenticated(w http.ResponseWriter, r *http.Request, t trade) bool {
-	err := a.game.Authenticate(r.Context(), t.session())
+func (a *api) authenticated(w http.ResponseWriter, r *http.Request, s ramp.Session) bool {
+	err := a.game.Authenticate(r.Context(), s)
 	var refused *ramp.Refusal
 	switch {
 	case errors.As(err, &refused):

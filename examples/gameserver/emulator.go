@@ -8,10 +8,18 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
+// The emulated service accepts every token on both networks. The game trades
+// these unless the flags name others.
+const (
+	emulatedToken   = "0x00000000000000000000000000000000000070c3"
+	emulatedNetwork = ramp.Testnet
+)
+
 // startEmulator starts a token ramp in this process, for trying the game without
 // one. Take this file out of a server that you deploy.
 func startEmulator(key ramp.HMACKey, signer *ramp.Signer, game, project string) (*ramptest.Service, error) {
-	return ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Game: game, ProjectID: project, Speed: 1})
+	return ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Game: game, ProjectID: project, Speed: 1,
+		PerToken: true}) // the recipe is per token
 }
 
 // play does what a game's client does, in one link: it logs a player in, asks
@@ -29,8 +37,7 @@ func (a *api) play(w http.ResponseWriter, r *http.Request) {
 		}
 		a.played.Store(player, s)
 	}
-	opened, err := a.open(r.Context(), trade{SessionID: s.ID, AccessToken: s.Token.Reveal(),
-		Token: "0x00000000000000000000000000000000000070c3", Network: ramp.Testnet})
+	opened, err := a.open(r.Context(), s)
 	if err != nil {
 		a.fail(w, r, http.StatusBadGateway, "the emulated service gave no page", err)
 		return

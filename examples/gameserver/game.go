@@ -34,9 +34,8 @@ const (
 type game struct {
 	db      *sql.DB
 	dialect ramp.Dialect
+	terms   terms
 }
-
-func newGame(db *sql.DB, dialect ramp.Dialect) *game { return &game{db, dialect} }
 
 // Authenticate compares the token with the hash that the login of this session
 // stored. A session that nobody knows and a token that is wrong look the same.
@@ -77,10 +76,14 @@ func (g *game) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error)
 // Apply moves the items of one step of an order. It runs in the transaction
 // that records the step, and once for each.
 //
-// A game with rules of its own adds them where an order is accepted: what a
-// token costs, who may trade, how much a day.
+// Rules apply where an order is accepted: here the terms, and in a larger game
+// also who may trade and how much a day. A declined order leaves no row, and a
+// repeat does not come here, so new terms cannot break an order that is paid.
 func (g *game) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 	if step.Order.State == ramp.OrderAccepted {
+		if err := g.terms.check(step.Order); err != nil {
+			return err
+		}
 		if err := acceptable(step.Order); err != nil {
 			return err
 		}
@@ -121,7 +124,7 @@ func (g *game) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 // acceptable declines what this game could not keep exactly, or not grant later.
 func acceptable(o ramp.Order) error {
 	for _, asset := range o.Assets {
-		if !slices.ContainsFunc(starting, func(known ramp.AssetAmount) bool { return known.ID == asset.ID }) {
+		if !exists(asset.ID) {
 			return ramp.Reject("INVALID_ITEM")
 		}
 		if _, err := asset.Amount.Int(); err != nil { // items are whole
@@ -137,10 +140,16 @@ func acceptable(o ramp.Order) error {
 	return nil
 }
 
+// exists reports whether the game has an item.
+func exists(id string) bool {
+	return slices.ContainsFunc(starting, func(known ramp.AssetAmount) bool { return known.ID == id })
+}
+
 var errPlayerName = errors.New("player must be 1 to 64 characters")
 
-// login starts a session for a player, who is new if nobody has the name. A
-// real game asks for a password.
+// login starts a session for a player, who is new if nobody has the name. Replace
+// it before you deploy: it asks for no password, and every new name owns the
+// starting items, which can be minted.
 func (g *game) login(ctx context.Context, player string) (ramp.Session, error) {
 	if n := len([]rune(player)); n == 0 || n > 64 || strings.ContainsRune(player, 0) || strings.TrimSpace(player) != player {
 		return ramp.Session{}, errPlayerName

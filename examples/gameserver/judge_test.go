@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,28 +15,43 @@ import (
 // result. A SHOULD counts too.
 func TestTheJudgeFindsNothing(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
-		key, err := ramp.TextKey(hmacKey)
-		check(t, err)
-		signer, err := ramp.NewKeySigner(validatorKey)
-		check(t, err)
-		p := start(t, address, real()...)
-		p.args = []string{"-addr", strings.TrimPrefix(p.url, "http://"), "-db", address, "-project", "project"}
+		// The judge knows no rate of two items.
+		p := deploy(t, address, "-recipe", "any", "-project", "project")
+		p.args = append(p.args, "-addr", strings.TrimPrefix(p.url, "http://"))
 		restart := func(context.Context) error {
 			p.kill()
 			p.start() // on the port that it had
 			return nil
 		}
 		check(t, restart(t.Context()))
-		ramptest.Conformance(t, conformance.Target{
-			URL:       p.url,
-			Key:       key,
-			Validator: signer.Address(),
-			ProjectID: "project",
-			Player: func(_ context.Context, name string) (ramp.Session, error) {
-				return login(t, p.url, name), nil
-			},
-			Restart: restart,
-			Strict:  true,
-		})
+		target := targetOf(t, p)
+		target.Restart = restart
+		ramptest.Conformance(t, target)
 	})
+}
+
+func TestTheJudgeFindsNothingAtARate(t *testing.T) {
+	p := deploy(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), "-recipe", "item_gold=10", "-project", "project")
+	target := targetOf(t, p)
+	target.Asset, target.Amount, target.Tokens = "item_gold", 20, 2
+	ramptest.Conformance(t, target)
+}
+
+func targetOf(t *testing.T, p *process) conformance.Target {
+	t.Helper()
+	key, err := ramp.TextKey(hmacKey)
+	check(t, err)
+	signer, err := ramp.NewKeySigner(validatorKey)
+	check(t, err)
+	return conformance.Target{
+		URL:       p.url,
+		Key:       key,
+		Validator: signer.Address(),
+		ProjectID: "project",
+		Token:     token,
+		Player: func(_ context.Context, name string) (ramp.Session, error) {
+			return login(t, p.url, name), nil
+		},
+		Strict: true,
+	}
 }

@@ -2,7 +2,11 @@
 // players and their items in a SQL database, every order exactly once.
 //
 //	go -C examples/gameserver run .                            # SQLite, and a service in the same process
-//	go -C examples/gameserver run . -db postgres://user@host/game
+//	RAMP_HMAC_KEY=… RAMP_VALIDATOR_KEY=0x… go -C examples/gameserver run . \
+//		-db postgres://user@host/game -project … -token 0x… -network testnet
+//
+// The flags say what is traded: the token contract, its network, and what one
+// token is worth in items. Nothing that a player sends changes that.
 //
 // It prints one line on standard output when it is ready, and logs JSON on
 // standard error. The environment has the secrets, the flags have the rest:
@@ -55,10 +59,27 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	addr := flags.String("addr", "127.0.0.1:8080", "`address` to serve on")
 	address := flags.String("db", "sqlite:gameserver.db", "`database`: sqlite:PATH, postgres://… or mysql://…")
 	project := flags.String("project", "", "`ID` of the project in the console; empty accepts any")
+	token := flags.String("token", "", "contract `address` of the token; required unless the service is emulated")
+	network := flags.String("network", "", "`network` of the token, mainnet or testnet; required unless the service is emulated")
+	recipe := flags.String("recipe", defaultRecipe, "what one token is worth in `items`; an order is for a whole number of tokens.\n"+
+		"\"any\" approves every rate, for a judge or a load test that knows none")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	log := slog.New(slog.NewJSONHandler(stderr, nil))
+
+	emulated := getenv("RAMP_HMAC_KEY") == ""
+	key, signer, err := keys(getenv, emulated)
+	if err != nil {
+		return err
+	}
+	if emulated {
+		*token, *network = cmp.Or(*token, emulatedToken), cmp.Or(*network, string(emulatedNetwork))
+	}
+	terms, err := newTerms(*token, *network, *recipe)
+	if err != nil {
+		return err
+	}
 
 	db, dialect, err := openDatabase(*address)
 	if err != nil {
@@ -69,13 +90,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return err
 	}
 
-	emulated := getenv("RAMP_HMAC_KEY") == ""
-	key, signer, err := keys(getenv, emulated)
-	if err != nil {
-		return err
-	}
-
-	game := newGame(db, dialect)
+	game := &game{db: db, dialect: dialect, terms: terms}
 	exact, err := ramp.NewSQLGame(ramp.SQLGameConfig{
 		DB: db, Dialect: dialect, Studio: game, ProjectID: *project,
 		OnConflict: func(ctx context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
@@ -128,8 +143,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	go func() { failed <- service.Serve(listener) }()
 	log.Info("serving", "address", listener.Addr().String(), "database", dialect.String(), "emulated", emulated,
 		"validator", signer.Address()) // the address to register in the console
+	if terms.anyRate {
+		log.Warn("-recipe any approves every rate: never run it with players")
+	}
 	if emulated {
-		fmt.Fprintf(stderr, usage, reachable(listener.Addr()), apiURL)
+		fmt.Fprintf(stderr, usage, reachable(listener.Addr()), apiURL, terms.recipe)
 	}
 	fmt.Fprintf(stdout, "ready on http://%s with %s\n", reachable(listener.Addr()), describe(*address))
 
@@ -150,12 +168,11 @@ No RAMP_HMAC_KEY is set: a token ramp is emulated on %[2]s. Open
 
   http://%[1]s/play?player=alice
 
-to mint and burn as a player: 100 item_gold and 1 item_gem become tokens, and back.
+to mint and burn as a player: %[3]s become one token, and back.
 Or do what a game's client does:
 
   curl -s http://%[1]s/login -d '{"player":"alice"}'
-  curl -s http://%[1]s/exchange -d '{"sessionId":"…","accessToken":"…","network":"testnet",
-    "token":"0x00000000000000000000000000000000000070c3"}'
+  curl -s http://%[1]s/exchange -d '{"sessionId":"…","accessToken":"…"}'
 
 `
 

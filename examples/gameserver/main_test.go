@@ -104,9 +104,21 @@ type process struct {
 	log     *bytes.Buffer
 }
 
-func start(t *testing.T, address string, env ...string) *process {
+// start runs a server that emulates the service.
+func start(t *testing.T, address string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, args: []string{"-addr", "127.0.0.1:0", "-db", address}, env: env}
+	return newProcess(t, address, nil, args)
+}
+
+// deploy runs a server that has keys, and so no emulator.
+func deploy(t *testing.T, address string, args ...string) *process {
+	t.Helper()
+	return newProcess(t, address, real(), append([]string{"-token", token, "-network", "testnet"}, args...))
+}
+
+func newProcess(t *testing.T, address string, env, args []string) *process {
+	t.Helper()
+	p := &process{t: t, args: append([]string{"-addr", "127.0.0.1:0", "-db", address}, args...), env: env}
 	p.start()
 	t.Cleanup(p.kill)
 	return p
@@ -183,8 +195,13 @@ func serviceOf(t *testing.T, game string) (*ramptest.Service, *ramp.Client) {
 	return service, client
 }
 
-// initialize asks for a UUID for gold and gems.
+// initialize asks for a UUID to trade items for the token.
 func initialize(t *testing.T, client *ramp.Client, items ...ramp.AssetAmount) uuid.UUID {
+	t.Helper()
+	return initializeFor(t, client, token, items...)
+}
+
+func initializeFor(t *testing.T, client *ramp.Client, token string, items ...ramp.AssetAmount) uuid.UUID {
 	t.Helper()
 	var list []ramp.Item
 	for _, item := range items {
@@ -196,11 +213,9 @@ func initialize(t *testing.T, client *ramp.Client, items ...ramp.AssetAmount) uu
 	return started.UUID
 }
 
-func item(t *testing.T, id, amount string) ramp.AssetAmount {
+func item(t *testing.T, id, text string) ramp.AssetAmount {
 	t.Helper()
-	a, err := ramp.ParseAmount(amount)
-	check(t, err)
-	return ramp.AssetAmount{ID: id, Amount: a}
+	return ramp.AssetAmount{ID: id, Amount: amount(t, text)}
 }
 
 // owned is what the service reads: gold/gems.
@@ -229,8 +244,7 @@ func TestWithoutAnySettingTheServiceIsEmulated(t *testing.T) {
 			t.Errorf("/play led to %s with %d: %s", response.Request.URL.Path, response.StatusCode, view)
 		}
 		var page struct{ URL string }
-		if status := call(t, p.url+"/exchange", map[string]string{"sessionId": s.ID, "accessToken": s.Token.Reveal(),
-			"token": token, "network": "testnet"}, &page); status != 200 || !strings.Contains(page.URL, "/exchange?uuid=") {
+		if status := call(t, p.url+"/exchange", map[string]string{"sessionId": s.ID, "accessToken": s.Token.Reveal()}, &page); status != 200 || !strings.Contains(page.URL, "/exchange?uuid=") {
 			t.Errorf("/exchange answered %d %q", status, page.URL)
 		}
 		p.kill()
@@ -242,7 +256,7 @@ func TestWithoutAnySettingTheServiceIsEmulated(t *testing.T) {
 
 func TestATokenIsGoodForItsOwnSessionOnly(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
-		p := start(t, address, real()...)
+		p := deploy(t, address, "-recipe", "any")
 		service, client := serviceOf(t, p.url)
 		alice, again, bob := login(t, p.url, "alice"), login(t, p.url, "alice"), login(t, p.url, "bob")
 		for _, s := range []ramp.Session{
@@ -280,7 +294,7 @@ func TestATokenIsGoodForItsOwnSessionOnly(t *testing.T) {
 
 func TestWhatCannotBeKeptExactlyIsRefused(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
-		p := start(t, address, real()...)
+		p := deploy(t, address, "-recipe", "any")
 		service, client := serviceOf(t, p.url)
 		s := login(t, p.url, "alice")
 		for _, c := range []struct {
@@ -322,7 +336,7 @@ func TestTwoProcessesServeOnePlayer(t *testing.T) {
 		kills  = 5
 	)
 	eachDatabase(t, func(t *testing.T, address string) {
-		steady, shaky := start(t, address, real()...), start(t, address, real()...)
+		steady, shaky := deploy(t, address, "-recipe", "any"), deploy(t, address, "-recipe", "any")
 		var target atomic.Pointer[url.URL]
 		point := func() {
 			u, err := url.Parse(shaky.url)
@@ -430,8 +444,8 @@ func TestTwoProcessesServeOnePlayer(t *testing.T) {
 }
 
 func TestItEndsGracefullyAndPrintsOneLine(t *testing.T) {
-	for _, env := range [][]string{nil, real()} {
-		p := start(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), env...)
+	for _, run := range []func(*testing.T, string, ...string) *process{start, deploy} {
+		p := run(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"))
 		response, err := http.Get(p.url + "/healthz")
 		check(t, err)
 		response.Body.Close()

@@ -25,7 +25,8 @@ func (Game) Authenticate(context.Context, ramp.Session) error { return ramp.Reje
 // Assets is not reached.
 func (Game) Assets(context.Context, ramp.Session) (*ramp.Player, error) { return &ramp.Player{}, nil }
 
-// Validate declines every order.
+// Validate declines every order. Yours checks the token contract and the rate
+// first, as in examples/quickstart: a player must decide neither.
 func (Game) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error {
 	return ramp.Reject("INVALID_BALANCE")
 }

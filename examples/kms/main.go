@@ -5,6 +5,9 @@
 // The key service here is a stand-in in memory that behaves as real ones do: it
 // returns DER, with a random nonce and with an s of either half. With AWS or
 // Google Cloud KMS, use ramp.NewFuncSigner; its documentation has both calls.
+//
+// There is no game here and no player: the digest is fixed, and a handler signs
+// only what the Validate of its game has approved.
 package main
 
 import (

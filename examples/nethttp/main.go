@@ -41,7 +41,9 @@ func (g *Game) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 }
 
 // Validate checks your policy and takes the assets of a mint, durably and once
-// for r.UUID. Return nil only when that is committed.
+// for r.UUID. Return nil only when that is committed. The policy begins with the
+// token contract and the rate, as in examples/quickstart: a player must decide
+// neither. This game declines every order.
 func (g *Game) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error {
 	return ramp.Reject("INVALID_BALANCE")
 }

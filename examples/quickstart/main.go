@@ -11,11 +11,25 @@ import (
 	"fmt"
 	"log"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+// The terms: our token, and what one of it is worth. A mint takes the materials,
+// a burn gives the outputs.
+const contract = "0x00000000000000000000000000000000000070c3"
+
+var (
+	materials = []ramp.Item{
+		{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"},
+		{ID: "item_gem", Amount: ramp.NewAmount(1), IconURL: "https://example.com/gem.png"},
+	}
+	outputs = []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(50), IconURL: "https://example.com/gold.png"}}
 )
 
 // Game is the studio's side: four methods. Memory is enough for a quickstart; a
@@ -51,8 +65,8 @@ func (g *Game) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
 	}}, nil
 }
 
-// Validate takes the assets of a mint, once for a UUID. The signature is
-// released only when it returns nil.
+// Validate checks the terms and takes the assets of a mint, once for a UUID. The
+// signature is released only when it returns nil.
 func (g *Game) Validate(_ context.Context, _ ramp.Session, r *ramp.ValidateRequest) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -61,6 +75,9 @@ func (g *Game) Validate(_ context.Context, _ ramp.Session, r *ramp.ValidateReque
 			return ramp.Reject("INVALID_MESSAGE")
 		}
 		return nil // the same call again: taken already
+	}
+	if !onOurTerms(r.Intent) {
+		return ramp.Reject("INVALID_MESSAGE")
 	}
 	effect, err := r.Effect()
 	if err != nil {
@@ -71,6 +88,29 @@ func (g *Game) Validate(_ context.Context, _ ramp.Session, r *ramp.ValidateReque
 	}
 	g.orders[r.UUID] = &order{request: r}
 	return nil
+}
+
+// onOurTerms reports whether an order trades our token at our rate. The player
+// chooses how many tokens, and nothing else.
+func onOurTerms(i ramp.Intent) bool {
+	tokens, assets, rate := i.To, i.From, materials
+	if i.Type == ramp.Disassemble {
+		tokens, assets, rate = i.From, i.To, outputs
+	}
+	if len(tokens) != 1 || !strings.EqualFold(tokens[0].ID, contract) || len(assets) != len(rate) {
+		return false
+	}
+	n, err := tokens[0].Amount.Int64()
+	if err != nil || n > 1_000_000 { // whole tokens, and few enough to multiply
+		return false
+	}
+	for _, item := range rate {
+		each, _ := item.Amount.Int64()
+		if !slices.Contains(assets, ramp.IntentAsset{Type: ramp.TypeAsset, ID: item.ID, Amount: ramp.NewAmount(n * each)}) {
+			return false
+		}
+	}
+	return true
 }
 
 // Result gives back what a failed mint took, or grants what a burn earned, once
@@ -127,7 +167,7 @@ func main() {
 
 	// The token ramp. In production it is the service, and this is its address.
 	service := must(ramptest.New(ramptest.Config{
-		Key: key, Validator: signer.Address(), Game: server.URL, ProjectID: "quickstart"}))
+		Key: key, Validator: signer.Address(), Game: server.URL, ProjectID: "quickstart", PerToken: true}))
 	client := must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key}))
 
 	table := "step                     before   validated  result   again    again\n"
@@ -146,11 +186,8 @@ func main() {
 		table += fmt.Sprintf("%-24s %-8s", step.name, owns(ctx, service, session, step.before))
 
 		started := must(client.Initialize(ctx, ramp.InitializeRequest{Intent: ramp.InitializeIntent{
-			Network: ramp.Testnet, ProjectID: "quickstart", Token: "0x00000000000000000000000000000000000070c3", MintFeeBps: 100,
-			Materials: []ramp.Item{
-				{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"},
-				{ID: "item_gem", Amount: ramp.NewAmount(1), IconURL: "https://example.com/gem.png"}},
-			Outputs: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(50), IconURL: "https://example.com/gold.png"}},
+			Network: ramp.Testnet, ProjectID: "quickstart", Token: contract, MintFeeBps: 100,
+			Materials: materials, Outputs: outputs,
 		}}))
 
 		// The player's webview opens this page. Its URL carries the access token:
@@ -158,7 +195,7 @@ func main() {
 		fmt.Println(step.name+":", must(ramp.ExchangeURL(service.URL(), ramp.ExchangeParams{
 			UUID: started.UUID, AccessToken: session.Token, SessionID: session.ID, Network: ramp.Testnet})))
 
-		order := must(step.order(ctx, started.UUID, session, ramp.NewAmount(10)))
+		order := must(step.order(ctx, started.UUID, session, ramp.NewAmount(1)))
 		table += fmt.Sprintf(" %-10s", owns(ctx, service, session, step.validated))
 		for range 3 { // the service delivers at least once
 			if err := service.Deliver(ctx, order, step.outcome); err != nil {

@@ -1,6 +1,66 @@
 package main
 
-import "testing"
+import (
+	"errors"
+	"maps"
+	"testing"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+)
 
 // It ends the test binary with status 1 if a balance is not what it should be.
 func TestQuickstart(*testing.T) { main() }
+
+func TestTheGameApprovesItsOwnTermsOnly(t *testing.T) {
+	const foreign = "0x000000000000000000000000000000000000bad1"
+	gold := func(n int64) ramp.IntentAsset {
+		return ramp.IntentAsset{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(n)}
+	}
+	gem := func(n int64) ramp.IntentAsset {
+		return ramp.IntentAsset{Type: ramp.TypeAsset, ID: "item_gem", Amount: ramp.NewAmount(n)}
+	}
+	tokens := func(contract, amount string) []ramp.IntentAsset {
+		n, err := ramp.ParseAmount(amount)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: contract, Amount: n}}
+	}
+	mint := func(to []ramp.IntentAsset, from ...ramp.IntentAsset) ramp.Intent {
+		return ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: from, To: to}
+	}
+	burn := func(from []ramp.IntentAsset, to ...ramp.IntentAsset) ramp.Intent {
+		return ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: from, To: to}
+	}
+	for name, c := range map[string]struct {
+		intent  ramp.Intent
+		approve bool
+	}{
+		"a mint":                           {mint(tokens(contract, "1"), gold(100), gem(1)), true},
+		"a mint of three":                  {mint(tokens(contract, "3"), gem(3), gold(300)), true},
+		"a burn":                           {burn(tokens(contract, "2"), gold(100)), true},
+		"a burn of a worthless token":      {burn(tokens(foreign, "2"), gold(100)), false},
+		"a mint of another token":          {mint(tokens(foreign, "1"), gold(100), gem(1)), false},
+		"a burn of next to nothing":        {burn(tokens(contract, "1e-18"), gold(300)), false},
+		"a burn that gives one more":       {burn(tokens(contract, "2"), gold(101)), false},
+		"a burn that gives gems as well":   {burn(tokens(contract, "2"), gold(100), gem(1)), false},
+		"a burn of two kinds":              {burn(append(tokens(contract, "1"), tokens(foreign, "1")...), gold(50)), false},
+		"a mint that takes one less":       {mint(tokens(contract, "1"), gold(99), gem(1)), false},
+		"a mint that takes no gem":         {mint(tokens(contract, "1"), gold(100)), false},
+		"a mint that takes gold twice":     {mint(tokens(contract, "1"), gold(100), gold(100)), false},
+		"a mint of one and a half":         {mint(tokens(contract, "1.5"), gold(150), gem(1)), false},
+		"a burn of more than can be moved": {burn(tokens(contract, "9e18"), gold(450)), false},
+	} {
+		before := map[string]int64{"item_gold": 1000, "item_gem": 5}
+		game := &Game{orders: map[uuid.UUID]*order{}, balances: maps.Clone(before)}
+		err := game.Validate(t.Context(), ramp.Session{}, &ramp.ValidateRequest{UUID: uuid.New(), Intent: c.intent})
+		var refused *ramp.Refusal
+		switch {
+		case c.approve && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case !c.approve && (!errors.As(err, &refused) || len(game.orders) > 0 || !maps.Equal(game.balances, before)):
+			t.Errorf("%s: %v, with %d orders and %v", name, err, len(game.orders), game.balances)
+		}
+	}
+}

@@ -206,34 +206,34 @@ func TestAPlayerClicksThroughTheOrders(t *testing.T) {
 	d.shoot("exchange")
 	d.order("mint", "succeed", "once", "10")
 	d.sees(state, "confirmed") // by itself: the clock runs
-	d.sees(gold, "999900")
+	d.sees(gold, "999000")
 	d.sees(tokens, "1009.9")
 	d.do(chromedp.Click(`[data-kind="validate"] summary`, chromedp.ByQuery), chromedp.WaitVisible(`[data-kind="validate"] details[open] pre`, chromedp.ByQuery))
 	d.do(chromedp.Click(`#resend`, chromedp.ByQuery), chromedp.WaitVisible(`[data-kind="result"] ~ [data-kind="result"]`, chromedp.ByQuery))
-	d.sees(gold, "999900")
+	d.sees(gold, "999000")
 	d.do(chromedp.Click(`[data-kind="result"] summary`, chromedp.ByQuery))
 	d.shoot("mint")
 
 	d.exchange()
 	d.order("mint", "fail", "late", "10")
-	d.sees(gold, "999800")
+	d.sees(gold, "998000")
 	d.shoot("pending")
 	d.do(chromedp.Click(`#pass-15`, chromedp.ByQuery))
 	d.sees(state, "confirmed")
-	d.sees(gold, "999900")
+	d.sees(gold, "999000")
 	d.sees(tokens, "1009.9")
 
 	d.exchange()
-	d.order("burn", "succeed", "twice", "9.9")
+	d.order("burn", "succeed", "twice", "9")
 	d.sees(state, "confirmed")
-	d.sees(gold, "1000000")
-	d.sees(tokens, "1000")
+	d.sees(gold, "999900")
+	d.sees(tokens, "1000.9")
 
 	// A transaction that stays pending has no result that could be sent.
 	d.exchange()
 	d.order("mint", "never", "once", "10")
 	d.do(chromedp.WaitVisible(`#resend:disabled`, chromedp.ByQuery))
-	d.sees(gold, "999900")
+	d.sees(gold, "998900")
 
 	// The catalog is beside the exchange page, for the same session.
 	d.exchange()
@@ -242,7 +242,7 @@ func TestAPlayerClicksThroughTheOrders(t *testing.T) {
 		location.assign("/catalog?" + new URLSearchParams({projectId: "gameserver", sessionId: page.get("sessionId"),
 			accessToken: page.get("accessToken"), platform: "web", network: "testnet"}))
 	}`, nil), chromedp.WaitVisible(`ul.orders li`, chromedp.ByQuery))
-	d.sees(gold, "999900")
+	d.sees(gold, "998900")
 	d.shoot("catalog")
 }
 

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// terms are what this game trades: one token, on one network, at one rate. They
+// come from flags. A player chooses how many tokens and nothing else: whoever
+// could choose the token would burn a worthless one.
+type terms struct {
+	network ramp.Network
+	token   string // contract address
+	recipe  recipe
+	anyRate bool // approve every rate; recipe is then only what /exchange proposes
+}
+
+// recipe is what one token is worth in items.
+type recipe []ramp.AssetAmount
+
+const (
+	defaultRecipe = "item_gold=100,item_gem=1"
+	anyRecipe     = "any"
+)
+
+var contractAddress = regexp.MustCompile(`^0x[0-9a-fA-F]{40}$`)
+
+// newTerms reads the flags -token, -network and -recipe.
+func newTerms(token, network, text string) (terms, error) {
+	t := terms{token: token, network: ramp.Network(network), anyRate: text == anyRecipe}
+	const why = ": RAMP_HMAC_KEY is set, so no service is emulated"
+	switch {
+	case token == "" && network == "":
+		return terms{}, errors.New("-token and -network are required" + why)
+	case token == "":
+		return terms{}, errors.New("-token is required" + why)
+	case network == "":
+		return terms{}, errors.New("-network is required" + why)
+	case !contractAddress.MatchString(token):
+		return terms{}, errors.New("-token must be a contract address: 0x and 40 hex digits")
+	case t.network != ramp.Mainnet && t.network != ramp.Testnet:
+		return terms{}, fmt.Errorf("-network must be %s or %s", ramp.Mainnet, ramp.Testnet)
+	}
+	if t.anyRate {
+		text = defaultRecipe
+	}
+	var err error
+	t.recipe, err = parseRecipe(text)
+	return t, err
+}
+
+// parseRecipe reads ID=AMOUNT,ID=AMOUNT,….
+func parseRecipe(text string) (recipe, error) {
+	var r recipe
+	for part := range strings.SplitSeq(text, ",") {
+		id, amount, _ := strings.Cut(part, "=")
+		n, err := ramp.ParseAmount(amount)
+		if err != nil || id == "" {
+			return nil, fmt.Errorf("-recipe must be %s, or a list such as %s", anyRecipe, defaultRecipe)
+		}
+		_, fraction := n.Int()
+		switch {
+		case amountOf(r, id).Sign() != 0:
+			return nil, fmt.Errorf("-recipe names %q twice", id)
+		case !exists(id):
+			return nil, fmt.Errorf("-recipe: this game has no item %q", id)
+		case fraction != nil || n.Sign() <= 0:
+			return nil, fmt.Errorf("-recipe: the amount of %q must be a whole number above 0", id)
+		case n.Cmp(ramp.NewAmount(most)) > 0:
+			return nil, fmt.Errorf("-recipe: the amount of %q must be at most %s", id, ramp.NewAmount(most))
+		}
+		r = append(r, ramp.AssetAmount{ID: id, Amount: n})
+	}
+	return r, nil
+}
+
+// String formats r for a person: 100 item_gold and 1 item_gem.
+func (r recipe) String() string {
+	var parts []string
+	for _, a := range r {
+		parts = append(parts, a.Amount.String()+" "+a.ID)
+	}
+	return strings.Join(parts, " and ")
+}
+
+// check declines an order that is not on these terms. It trusts nothing that
+// /exchange has promised before, because what is approved here is what moves.
+//
+// An order for n tokens takes or grants n times the recipe, exactly, and n is a
+// whole number. The fee of a mint does not count: the service takes it off the
+// tokens, not off the items.
+func (t terms) check(o ramp.Order) error {
+	tokens := o.Intent.To
+	if o.Direction == ramp.Burn {
+		tokens = o.Intent.From
+	}
+	if len(tokens) != 1 || !strings.EqualFold(string(tokens[0].Type), string(ramp.TypeERC20)) ||
+		!strings.EqualFold(tokens[0].ID, t.token) { // the case of an address is a checksum
+		return &ramp.Refusal{Code: "INVALID_TOKEN", Err: errors.New("the order is not for the one token of this game: see -token")}
+	}
+	if t.anyRate {
+		return nil
+	}
+	refused := &ramp.Refusal{Code: "INVALID_RATE",
+		Err: fmt.Errorf("the order must be for a whole number of tokens, each worth %s: see -recipe", t.recipe)}
+	n, err := tokens[0].Amount.Int()
+	if err != nil || n.Sign() <= 0 || len(o.Assets) != len(t.recipe) {
+		return refused
+	}
+	for _, one := range t.recipe {
+		want := new(big.Rat).Mul(one.Amount.Rat(), new(big.Rat).SetInt(n))
+		if amountOf(o.Assets, one.ID).Rat().Cmp(want) != 0 {
+			return refused
+		}
+	}
+	return nil
+}
+
+// amountOf returns how much of an item a list has, 0 if none.
+func amountOf(list []ramp.AssetAmount, id string) ramp.Amount {
+	if i := slices.IndexFunc(list, func(a ramp.AssetAmount) bool { return a.ID == id }); i >= 0 {
+		return list[i].Amount
+	}
+	return ramp.Amount{}
+}
