@@ -104,12 +104,12 @@ type SQLStoreConfig struct {
 	// repeat. It must always lock rows in the same order, such as by asset ID.
 	//
 	// The state of step.Order tells the steps apart. When an order was just
-	// accepted, Apply may decline it: Take of what the player does not have
-	// with Reject("INVALID_BALANCE"), and, for a burn, whose effect is Nothing
-	// here, what could not be granted later, such as one of step.Order.Assets
-	// that the game does not know. When the order ends, there is nothing to
-	// decline: an error leaves it as it was, and the service delivers again,
-	// unless the error is [Permanent].
+	// accepted, Apply may decline it, with [Reject], and must check what nobody
+	// else does: that the intent names the game's own token at the rate that
+	// the game offers, that a mint takes no more than the player has, and that
+	// a burn, whose effect is Nothing here, can be granted later. When the order
+	// ends, there is nothing to decline: an error leaves it as it was, and the
+	// service delivers again, unless the error is [Permanent].
 	//
 	// step.Order.SessionID says whose assets move. A result can come 12 hours
 	// after its validate call, so a session must be known for longer than its

@@ -36,10 +36,12 @@ type Game interface {
 	Assets(ctx context.Context, s Session) (*Player, error)
 
 	// Validate decides on a mint or a burn (interface 2.5). It is called after
-	// Authenticate, with a request whose form is right; quantities and policy
-	// are the game's to check. For a mint, take the assets here, durably and
-	// once for a UUID: [ValidateRequest.Effect] says which. nil approves and
-	// releases the signature, [Reject] declines, any other error answers 500.
+	// Authenticate, with a request whose form is right. The game must check the
+	// rest: that the token is its own, that the rate is the one it offers, that
+	// the player has the assets, and its policy. For a mint, it takes the assets
+	// here, durably and once for a UUID: [ValidateRequest.Effect] says which.
+	// nil approves and releases the signature, [Reject] declines, and any other
+	// error answers 500.
 	Validate(ctx context.Context, s Session, r *ValidateRequest) error
 
 	// Result reports that a transaction is over (interface 6). It is called at

@@ -91,8 +91,12 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}
 
 	game := &game{db: db, dialect: dialect, terms: terms}
-	exact, err := ramp.NewSQLGame(ramp.SQLGameConfig{
-		DB: db, Dialect: dialect, Studio: game, ProjectID: *project,
+	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: dialect, Apply: game.Apply})
+	if err != nil {
+		return err
+	}
+	exact, err := ramp.NewOrderGame(ramp.OrderGameConfig{
+		Players: game, Store: store, ProjectID: *project,
 		OnConflict: func(ctx context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
 			// Here a person is called. A log that someone reads is the least.
 			log.ErrorContext(ctx, "a result contradicts its order: look at the chain",
