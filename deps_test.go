@@ -29,7 +29,9 @@ var (
 		"github.com/ethereum/go-ethereum/crypto",
 		"github.com/ethereum/go-ethereum/rlp",
 		"github.com/google/uuid",
+		module + "/internal/redact",
 	}
+	ourPackages   = []string{module, module + "/internal/redact"}
 	linkedModules = []string{
 		module,
 		"github.com/ethereum/go-ethereum",
@@ -84,9 +86,10 @@ func TestImportingCostsNoNode(t *testing.T) {
 				if name, ok := strings.CutPrefix(p.ImportPath, "github.com/ethereum/go-ethereum/"); ok {
 					assert.Contains(t, linkedEthereum, name, "a heavy package of go-ethereum is linked")
 				}
-				if p.ImportPath != module {
+				if p.Module.Path != module {
 					continue
 				}
+				assert.Contains(t, ourPackages, p.ImportPath, "another package of the module is linked")
 				for _, path := range p.Imports {
 					if strings.Contains(path, ".") { // not of the standard library
 						assert.Contains(t, directImports, path)
