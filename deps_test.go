@@ -94,10 +94,12 @@ func TestImportingCostsNoNode(t *testing.T) {
 					if strings.Contains(path, ".") { // not of the standard library
 						assert.Contains(t, directImports, path)
 					}
+					assert.NotContains(t, []string{"html", "regexp"}, path, "%s imports it", p.ImportPath)
 				}
 			}
 			assert.True(t, seen[module] && seen["github.com/ethereum/go-ethereum/crypto"] && seen["github.com/google/uuid"],
 				"go list did not see the package")
+			assert.False(t, seen["html"], "html and its names of 2,231 characters are linked")
 			for _, heavy := range []string{"rpc", "ethclient", "core/types", "accounts/keystore", "log", "params"} {
 				assert.False(t, seen["github.com/ethereum/go-ethereum/"+heavy], heavy)
 			}

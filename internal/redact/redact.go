@@ -87,9 +87,8 @@ func (r *Redactor) Beginning(text string, n int) string {
 	return out.String()
 }
 
-// Error returns err if its text has no secret. Otherwise it returns an error
-// with the redacted text, on which [errors.Is] works as on err; nothing else
-// leads from it to err.
+// Error returns err if its text has no secret, and otherwise an error with the
+// redacted text as [Instead] makes it.
 func (r *Redactor) Error(err error) error {
 	if err == nil {
 		return nil
@@ -99,7 +98,13 @@ func (r *Redactor) Error(err error) error {
 	if clean == text {
 		return err
 	}
-	return &redactedError{text: clean, is: func(target error) bool { return errors.Is(err, target) }}
+	return Instead(err, clean)
+}
+
+// Instead returns an error with another text than err, on which [errors.Is]
+// works as on err; nothing else leads from it to err.
+func Instead(err error, text string) error {
+	return &redactedError{text: text, is: func(target error) bool { return errors.Is(err, target) }}
 }
 
 type redactedError struct {
