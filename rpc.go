@@ -215,7 +215,7 @@ func newEndpoint(p *problems, c RPCConfig) *endpoint {
 
 // secretsOf returns what must not be seen of a request: header values, user and
 // password among them; query values; and path segments that are long enough to
-// be a key. Data and eth-mainnet are none.
+// be a key, unlike "data" or "eth-mainnet".
 func secretsOf(u *url.URL, header http.Header) []string {
 	const minSegment = 16 // characters
 	var secrets []string

@@ -822,6 +822,8 @@ func TestNoSecretOfTheURLIsEverShown(t *testing.T) {
 		"a redirect to nowhere":       says(302, "", "Location", "http://[::1]:x/"+pathKey),
 		"a redirect":                  says(302, "", "Location", "/"+pathKey),
 		"nonsense":                    says(200, all),
+		"UTF-16":                      says(502, strings.Join(strings.Split(all, ""), "\x00")),
+		"soft hyphens":                says(200, `{"id":ID,"error":{"code":1,"message":"`+strings.ReplaceAll(strings.Trim(string(quoted), `"`), "-", "\u00ad-")+`"}}`),
 		"a hang-up":                   func(http.ResponseWriter, *http.Request, string) string { panic(http.ErrAbortHandler) },
 		"no HTTP": func(w http.ResponseWriter, _ *http.Request, _ string) string {
 			conn, _, _ := w.(http.Hijacker).Hijack()

@@ -1,9 +1,11 @@
 package redact
 
 import (
+	"bytes"
 	"iter"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -67,10 +69,11 @@ func (l *layer) source(i, j int) span {
 	return span{l.at(i), l.at(j)}
 }
 
-// unescape undoes one round of escapes for JSON, URLs and HTML. It must see the
-// text before it is folded: \N is no line break.
+// unescape undoes one round of escapes for JSON, URLs and HTML, and drops what
+// cannot be seen, such as every other byte of UTF-16. It must see the text
+// before it is folded: \N is no line break.
 func (l *layer) unescape() (next layer, changed bool) {
-	if !strings.ContainsAny(string(l.text), `%\&`) {
+	if !bytes.ContainsFunc(l.text, func(r rune) bool { return r == '%' || r == '\\' || r == '&' || invisible(r) }) {
 		return layer{}, false
 	}
 	next = layer{text: make([]byte, 0, len(l.text)), from: make([]int, 0, len(l.text)), end: l.end}
@@ -102,7 +105,14 @@ func unescape(b []byte) (plain string, size int) {
 	case '&':
 		return unescapeHTML(b)
 	}
+	if r, size := utf8.DecodeRune(b); invisible(r) {
+		return "", size
+	}
 	return "", 0
+}
+
+func invisible(r rune) bool {
+	return (r < ' ' || r >= 0x7f) && !unicode.IsPrint(r) && !unicode.IsSpace(r)
 }
 
 // unescapeBackslash reads what JSON and most languages write in strings.

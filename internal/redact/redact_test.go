@@ -49,6 +49,7 @@ var escapers = map[string]func(string) string{
 		return b.String()
 	},
 	"HTML":        html.EscapeString,
+	"UTF-16":      func(s string) string { return strings.Join(strings.Split(s, ""), "\x00") },
 	"HTML in hex": func(s string) string { return strings.ReplaceAll(html.EscapeString(s), "&#39;", "&#x27;") },
 	"HTML, all of it": func(s string) string {
 		var b strings.Builder
@@ -86,7 +87,7 @@ func TestOtherTextStaysAsItIs(t *testing.T) {
 	r := redact.New("secret", "", "abc", "api-key=1")
 	for _, text := range []string{
 		"", "abc", "100%", "%", "%4", "%zz", `\`, `\u`, `\u00`, `\q`, `{"a":"\u00e4 \/ +","b":20000}`, "&", "&amp", "&amp; &nosuch; &#; &#x; &#99999999;",
-		"\xff\xfe\x00", "a+b c", "<html>\n\t</html>", "SECRE T", strings.Repeat("%25", 1000),
+		"\xff\xfe\x00", "soft\u00adhyphen \x1b[31m", "a+b c", "<html>\n\t</html>", "SECRE T", strings.Repeat("%25", 1000),
 	} {
 		assert.Equal(t, text, r.Text(text))
 		assert.Equal(t, text, redact.New().Text(text))
