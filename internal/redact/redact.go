@@ -46,6 +46,9 @@ func newRedactor(secrets []string, pieces bool) *Redactor {
 		longest = max(longest, len(secret))
 		for l := range layers(secret) {
 			pattern := string(l.text)
+			if len(pattern) < minSecret {
+				continue // as little is left of &lt; once it is unescaped
+			}
 			patterns = append(patterns, pattern)
 			for i := 0; pieces && i+pieceSize <= len(pattern); i++ {
 				patterns = append(patterns, pattern[i:i+pieceSize])
