@@ -18,9 +18,9 @@ check:
 	test -z "$$(gofmt -l . | tee /dev/stderr)"
 	set -e; for m in $(MODULES); do go -C $$m vet ./...; (cd $$m && go run $(STATICCHECK) ./...); done
 
-# Every fuzz target of the package and of ramptest for FUZZTIME each.
+# Every fuzz target of the package, ramptest and internal/redact for FUZZTIME each.
 fuzz:
-	set -e; for p in . ./ramptest; do for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+	set -e; for p in . ./ramptest ./internal/redact; do for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
 		go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x $$p; done; done
 
 # Costs, beside what one would otherwise use.

@@ -29,7 +29,9 @@ var (
 		"github.com/ethereum/go-ethereum/crypto",
 		"github.com/ethereum/go-ethereum/rlp",
 		"github.com/google/uuid",
+		module + "/internal/redact",
 	}
+	ourPackages   = []string{module, module + "/internal/redact"}
 	linkedModules = []string{
 		module,
 		"github.com/ethereum/go-ethereum",
@@ -84,17 +86,20 @@ func TestImportingCostsNoNode(t *testing.T) {
 				if name, ok := strings.CutPrefix(p.ImportPath, "github.com/ethereum/go-ethereum/"); ok {
 					assert.Contains(t, linkedEthereum, name, "a heavy package of go-ethereum is linked")
 				}
-				if p.ImportPath != module {
+				if p.Module.Path != module {
 					continue
 				}
+				assert.Contains(t, ourPackages, p.ImportPath, "another package of the module is linked")
 				for _, path := range p.Imports {
 					if strings.Contains(path, ".") { // not of the standard library
 						assert.Contains(t, directImports, path)
 					}
+					assert.NotContains(t, []string{"html", "regexp"}, path, "%s imports it", p.ImportPath)
 				}
 			}
 			assert.True(t, seen[module] && seen["github.com/ethereum/go-ethereum/crypto"] && seen["github.com/google/uuid"],
 				"go list did not see the package")
+			assert.False(t, seen["html"], "html and its names of 2,231 characters are linked")
 			for _, heavy := range []string{"rpc", "ethclient", "core/types", "accounts/keystore", "log", "params"} {
 				assert.False(t, seen["github.com/ethereum/go-ethereum/"+heavy], heavy)
 			}

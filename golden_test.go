@@ -265,7 +265,6 @@ func TestGoldenInitializeFailures(t *testing.T) {
 				assert.Equal(t, tt.code, failure.Code)
 				assert.Equal(t, tt.message, failure.Message)
 				assert.Equal(t, tt.data, failure.Data)
-				assert.Empty(t, failure.Excerpt)
 				for _, sentinel := range []error{ramp.ErrHMACMissing, ramp.ErrHMACInvalid, ramp.ErrRampNotFound, ramp.ErrRampNotExists} {
 					assert.Equal(t, sentinel == tt.is, isError(err, sentinel), "%v", sentinel)
 				}

@@ -2,14 +2,15 @@ package ramp
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
+	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
+	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
 // UUIDValidity is how long a UUID of [Client.Initialize] can be used for the
@@ -77,7 +79,8 @@ type ClientConfig struct {
 
 	// Logger gets one record for each call: the endpoint, the duration, and
 	// the cause of a failure; and one for each retry. No record holds a key, a
-	// signature or a body. By default nothing is logged.
+	// signature, or any of the request or of a foreign answer; see [APIError].
+	// By default nothing is logged.
 	Logger *slog.Logger
 
 	// Now is the clock that [Initialization].ExpiresAt, durations and the dates
@@ -115,7 +118,7 @@ type Initialization struct {
 // A request with wrong fields is not sent; the error is an [*InvalidError] that
 // lists them all. An answer other than success is an [*APIError], on which
 // [errors.Is] finds [ErrHMACMissing], [ErrHMACInvalid], [ErrRampNotFound] and
-// [ErrRampNotExists]. See
+// [ErrRampNotExists]. It holds nothing that could quote the request. See
 // [ClientConfig].Retries for what is retried. Failures that the service reports
 // never are.
 func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*Initialization, error) {
@@ -142,9 +145,9 @@ func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*In
 		case errors.Is(err, errAnswerTooLarge):
 			return fmt.Errorf("ramp: initialize: %w", err)
 		case err != nil:
-			return &transient{error: fmt.Errorf("ramp: initialize: %w", err)}
+			return &transient{error: fmt.Errorf("ramp: initialize: %w", showable(err))}
 		}
-		id, err = c.read(answer, echoes{string(body), signature})
+		id, err = c.read(answer)
 		return err
 	})
 
@@ -157,28 +160,47 @@ func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*In
 	return &Initialization{UUID: id, ExpiresAt: sent.Add(UUIDValidity)}, nil
 }
 
+// showable returns what an error of net/http tells without a word of the other
+// side: net/http quotes what is no HTTP, and that may quote the request.
+func showable(err error) error {
+	var (
+		operation   *net.OpError
+		certificate *tls.CertificateVerificationError
+		record      tls.RecordHeaderError
+	)
+	for _, cause := range []error{context.Canceled, context.DeadlineExceeded, io.ErrUnexpectedEOF, io.EOF, http.ErrSchemeMismatch} {
+		if errors.Is(err, cause) {
+			return cause
+		}
+	}
+	switch {
+	case errors.As(err, &operation):
+		return operation
+	case errors.As(err, &certificate):
+		return certificate
+	case errors.As(err, &record):
+		return record
+	default:
+		return redact.Instead(err, "the call failed, or its answer is not HTTP; the cause is not shown, because it can quote the request")
+	}
+}
+
 // read takes the UUID out of an answer (interface 2.3), or says what the answer
 // is instead.
-func (c *Client) read(a *answer, sent echoes) (uuid.UUID, error) {
-	failure := &APIError{Status: a.status, RetryAfter: a.retryAfter(c.transport.now())}
+func (c *Client) read(a *answer) (uuid.UUID, error) {
+	failure := &APIError{Status: a.status, ContentType: knownType(a.header.Get("Content-Type")), RetryAfter: a.retryAfter(c.transport.now())}
 	envelope, ok := readInitializeAnswer(a.body)
 	if !ok {
-		failure.Excerpt = sent.excerpt(string(a.body))
+		failure.problem = "which is not the envelope of the interface"
 		if passes(a.status) {
 			return uuid.Nil, &transient{error: failure, after: failure.RetryAfter}
 		}
 		return uuid.Nil, failure
 	}
-	failure.Code, failure.Message = envelope.code, sent.excerpt(envelope.message)
-	if a.status/100 == 2 && failure.Code == http.StatusOK && envelope.uuid != uuid.Nil {
+	if a.status/100 == 2 && envelope.code == http.StatusOK && envelope.uuid != uuid.Nil {
 		return envelope.uuid, nil
 	}
-	if envelope.data != nil {
-		failure.Data = sent.excerpt(*envelope.data)
-	} else {
-		failure.Excerpt = sent.excerpt(string(a.body))
-	}
-	failure.explain(c.key)
+	failure.explain(envelope, c.key)
 	return uuid.Nil, failure
 }
 
@@ -187,7 +209,7 @@ type initializeAnswer struct {
 	code    int
 	message string
 	uuid    uuid.UUID // of a success
-	data    *string   // of a failure
+	data    string    // of a failure
 }
 
 // readInitializeAnswer reports whether body is the envelope. It must have a
@@ -211,28 +233,11 @@ func readInitializeAnswer(body []byte) (a initializeAnswer, ok bool) {
 					a.uuid = x.uuid(true)
 				}
 			case '"':
-				text := x.loose()
-				a.data = &text
+				a.data = x.loose()
 			}
 		}
 	}
 	return a, ok && len(x.wrong) == 0
-}
-
-// echoes is what was sent, of which no error may hold anything: some services
-// and proxies quote the request.
-type echoes struct{ body, signature string }
-
-// excerpt is the beginning of foreign text, up to where it quotes the body.
-func (e echoes) excerpt(text string) string {
-	text = regexp.MustCompile("(?i)"+e.signature).ReplaceAllString(text, redacted)
-	begins := e.body[:min(len(e.body), 24)]
-	for _, quoted := range []string{begins, html.EscapeString(begins), url.QueryEscape(begins), strings.ReplaceAll(begins, `"`, `\"`)} {
-		if before, _, found := strings.Cut(text, quoted); found {
-			text = before + redacted
-		}
-	}
-	return excerpt(text)
 }
 
 // passes says whether an HTTP status may pass by itself.
@@ -246,23 +251,30 @@ func passes(status int) bool {
 }
 
 // APIError is an answer of the service other than success (interface 2.3, 7.1).
-// Which HTTP status comes with which failure, the interface does not show;
+// The interface does not say which HTTP status comes with which failure;
 // [errors.Is] goes by the envelope alone.
+//
+// It holds nothing else of the answer than its fields say: an answer can quote
+// the request, and with it the player and the signature. To see the answer
+// itself, set [ClientConfig].HTTPClient to one whose transport records it.
 type APIError struct {
-	Status  int    // HTTP status
-	Code    int    // code of the envelope; 0 if there was none
-	Message string // message of the envelope
-	Data    string // data of the envelope, if it was a string
+	Status int // HTTP status
 
-	// Excerpt is the beginning of an answer that is not the envelope, such as a
-	// proxy's HTML, on one line and at most 200 bytes long.
-	Excerpt string
+	// ContentType says what kind of answer it was: application/json,
+	// application/problem+json, application/xml, text/html, text/plain or
+	// text/xml. It is empty for any other.
+	ContentType string
+
+	Code    int    // code of the envelope; 0 if there was none, or it is not from 100 to 599
+	Message string // "OK", "Bad Request" or "Internal Server Error"; empty for any other text
+	Data    string // one of the four texts of 7.1, without what follows it; empty for any other
 
 	// RetryAfter is what the answer asked to wait, 0 if nothing.
 	RetryAfter time.Duration
 
-	kind error  // a sentinel, or nil
-	hint string // what to try
+	kind    error  // a sentinel, or nil
+	problem string // what is wrong beside that
+	hint    string // what to try
 }
 
 func (e *APIError) Error() string {
@@ -270,14 +282,16 @@ func (e *APIError) Error() string {
 	fmt.Fprintf(&b, "ramp: initialize: the service answered HTTP %d", e.Status)
 	if e.Code != 0 {
 		fmt.Fprintf(&b, ", code %d", e.Code)
+	} else if e.ContentType != "" {
+		b.WriteString(" with " + e.ContentType)
 	}
 	for _, part := range []string{e.Message, e.Data} {
 		if part != "" {
 			b.WriteString(": " + part)
 		}
 	}
-	if e.Excerpt != "" {
-		fmt.Fprintf(&b, ", which is not the envelope of the interface: %q", e.Excerpt)
+	if e.problem != "" {
+		b.WriteString(", " + e.problem)
 	}
 	if e.hint != "" {
 		b.WriteString(" (" + e.hint + ")")
@@ -288,11 +302,17 @@ func (e *APIError) Error() string {
 // Unwrap returns the sentinel of the failure, if it is one of section 7.1.
 func (e *APIError) Unwrap() error { return e.kind }
 
-// explain finds the failures of section 7.1.
-func (e *APIError) explain(key HMACKey) {
-	said, _, _ := strings.Cut(strings.ToLower(e.Data), ":") // a detail may follow
-	switch said {
-	case "x-hmac-signature is required":
+// explain takes over what is known of an envelope, and finds the failures of
+// section 7.1.
+func (e *APIError) explain(answer initializeAnswer, key HMACKey) {
+	if 100 <= answer.code && answer.code <= 599 {
+		e.Code = answer.code
+	}
+	e.Message = known(answer.message, "OK", "Bad Request", "Internal Server Error")
+	reason, _, _ := strings.Cut(answer.data, ":") // a detail may follow
+	e.Data = known(reason, "X-HMAC-Signature is required", "invalid mac", "ramp not found", "ramp not exists")
+	switch e.Data {
+	case "X-HMAC-Signature is required":
 		e.kind = ErrHMACMissing
 		e.hint = "something between removed the header"
 	case "invalid mac":
@@ -304,7 +324,32 @@ func (e *APIError) explain(key HMACKey) {
 	case "ramp not exists":
 		e.kind = ErrRampNotExists
 		e.hint = "see intent.network"
+	default:
+		switch {
+		case answer.data != "", e.Message == "" && answer.message != "":
+			e.problem = "for a reason that the interface does not name, and that is not shown because it can quote the request"
+		case answer.code != http.StatusOK:
+			e.problem = "without a reason"
+		case answer.uuid == uuid.Nil:
+			e.problem = "without a UUID"
+		}
 	}
+}
+
+// known returns the one of texts that text is, empty if it is none.
+func known(text string, texts ...string) string {
+	for _, one := range texts {
+		if strings.EqualFold(strings.TrimSpace(text), one) {
+			return one
+		}
+	}
+	return ""
+}
+
+// knownType returns a media type without its parameters.
+func knownType(header string) string {
+	media, _, _ := strings.Cut(header, ";")
+	return known(media, "application/json", "application/problem+json", "application/xml", "text/html", "text/plain", "text/xml")
 }
 
 // fill sets the fixed fields that were left empty.

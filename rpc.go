@@ -17,6 +17,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
+
+	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
 // RPC speaks JSON-RPC with a node of the chain (interface 2.8, 4.4). Make one
@@ -30,8 +33,14 @@ import (
 //
 // Errors are an [*RPCError] where the node refused, an [*HTTPError] where the
 // answer was not that of a node, and [ErrNotFound] where the node knows no such
-// block, transaction or receipt. No error, log record or String of an RPC shows
-// more of the URL than scheme and host, or any header.
+// block, transaction or receipt.
+//
+// No text of an error, log record or String of an RPC shows a secret: the user
+// info and the query values of the URL, its path segments of 16 characters or
+// more, and the header values. Foreign text that quotes one, in any common
+// encoding, is shown with [redacted] in its place. Pieces of fewer than 4 bytes
+// are not taken for secrets. Data is for programs and never redacted: see
+// [RPCError].Data.
 type RPC struct {
 	transport *transport
 	endpoint  *endpoint // a pointer, so that printing an RPC shows an address at most
@@ -56,8 +65,9 @@ const (
 type RPCConfig struct {
 	// URL is the address of the node, the {rpc_mainnet_url} or
 	// {rpc_testnet_url} of the interface. A user and password, a path and a
-	// query, which may hold the key of a provider, are sent as they are and
-	// never shown. Required.
+	// query, which may hold the key of a provider, are sent as they are. The
+	// package never shows them; where the other side quotes them, see [RPC] for
+	// what is redacted. Required.
 	//
 	// The URL must be https, as 5.4 of the interface advises for public
 	// networks. http is accepted for a host on a private network: a loopback,
@@ -157,7 +167,7 @@ type endpoint struct {
 	address string // without user and password, which are in header
 	shown   string // scheme and host
 	header  http.Header
-	secrets []string // longest first
+	secrets *redact.Redactor
 }
 
 // newEndpoint returns nil if the URL cannot be used.
@@ -189,26 +199,11 @@ func newEndpoint(p *problems, c RPCConfig) *endpoint {
 	if u.User != nil {
 		user := u.User.Username()
 		password, _ := u.User.Password()
-		e.hide(user, password)
-		e.hide(strings.Split(u.User.String(), ":")...)
 		e.header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
 		u.User = nil
 	}
 	e.address = u.String()
-	e.hide(strings.Split(u.Path, "/")...)
-	e.hide(strings.Split(u.EscapedPath(), "/")...)
-	e.hide(strings.FieldsFunc(u.RawQuery, func(c rune) bool { return c == '&' || c == '=' || c == ';' })...)
-	for _, values := range u.Query() {
-		e.hide(values...)
-	}
-	for name, values := range e.header {
-		if name != "Content-Type" {
-			for _, value := range values {
-				e.hide(strings.Fields(value)...)
-			}
-		}
-	}
-	slices.SortFunc(e.secrets, func(a, b string) int { return len(b) - len(a) })
+	e.secrets = redact.New(secretsOf(u, e.header)...)
 
 	for name, value := range map[string]string{"Content-Type": "application/json", "User-Agent": userAgent} {
 		if e.header[name] == nil {
@@ -218,33 +213,32 @@ func newEndpoint(p *problems, c RPCConfig) *endpoint {
 	return e
 }
 
-// hide adds what must not be seen. Shorter pieces, such as v2 or eth, are no
-// secrets, and taking them out would make every text unreadable.
-func (e *endpoint) hide(secrets ...string) {
-	for _, secret := range secrets {
-		for _, s := range []string{secret, url.QueryEscape(secret), url.PathEscape(secret)} {
-			if len(secret) >= 4 && !slices.Contains(e.secrets, s) {
-				e.secrets = append(e.secrets, s)
+// secretsOf returns what must not be seen of a request: header values, user and
+// password among them; query values; and path segments that are long enough to
+// be a key, unlike "data" or "eth-mainnet".
+func secretsOf(u *url.URL, header http.Header) []string {
+	const minSegment = 16 // characters
+	var secrets []string
+	for name, values := range header {
+		if name != "Content-Type" {
+			for _, value := range values {
+				secrets = append(secrets, redact.Header(value)...)
 			}
 		}
 	}
-}
-
-// redact takes secrets out of foreign text: some proxies echo the request.
-func (e *endpoint) redact(text string) string {
-	for _, secret := range e.secrets {
-		text = strings.ReplaceAll(text, secret, redacted)
+	for _, parameter := range strings.FieldsFunc(u.RawQuery, func(c rune) bool { return c == '&' || c == ';' }) {
+		_, value, named := strings.Cut(parameter, "=")
+		if !named {
+			value = parameter
+		}
+		secrets = append(secrets, value)
 	}
-	return text
-}
-
-// redactError returns err, or its text alone if there was a secret in it.
-func (e *endpoint) redactError(err error) error {
-	text := err.Error()
-	if clean := e.redact(text); clean != text {
-		return errors.New(clean)
+	for _, segment := range strings.Split(u.EscapedPath(), "/") {
+		if plain, err := url.PathUnescape(segment); err == nil && utf8.RuneCountInString(plain) >= minSegment {
+			secrets = append(secrets, segment)
+		}
 	}
-	return err
+	return secrets
 }
 
 // Call calls any method of the node with its parameters, and reads the result
@@ -308,7 +302,7 @@ func (r *RPC) once(ctx context.Context, into any, method string, params []any) e
 	if e.Error != nil {
 		return within(method, r.passing(e.Error, a))
 	}
-	return within(method, readResult(e.Result, into))
+	return within(method, readResult(e.Result, into, r.endpoint.secrets))
 }
 
 var errWrongID = errors.New("the answer has the id of another request")
@@ -360,7 +354,7 @@ func (r *RPC) readEnvelope(x *reader) (e envelope, ok bool) {
 			e.Result = x.raw()
 		case "error":
 			if x.kind() != 'n' {
-				e.Error = readRPCError(x, r.endpoint.redact)
+				e.Error = readRPCError(x, r.endpoint.secrets)
 			}
 		}
 	}
@@ -411,7 +405,7 @@ func (r *RPC) post(ctx context.Context, message any) (*answer, error) {
 	case errors.Is(err, errAnswerTooLarge):
 		return nil, fmt.Errorf("%w: its limit is %d bytes", err, r.limit)
 	case err != nil:
-		return nil, &transient{error: r.endpoint.redactError(err)}
+		return nil, &transient{error: r.endpoint.secrets.Error(err)}
 	}
 	return a, nil
 }
@@ -420,7 +414,7 @@ func (r *RPC) post(ctx context.Context, message any) (*answer, error) {
 func (r *RPC) failure(a *answer, inside *RPCError) error {
 	failure := &HTTPError{Status: a.status, RetryAfter: a.retryAfter(r.transport.now()), refused: inside}
 	if inside == nil {
-		failure.Excerpt = excerpt(r.endpoint.redact(string(a.body[:min(len(a.body), mostRedacted)])))
+		failure.Excerpt = excerpt(r.endpoint.secrets.Beginning(string(a.body), maxExcerptSource))
 	}
 	switch a.status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -432,10 +426,6 @@ func (r *RPC) failure(a *answer, inside *RPCError) error {
 	return failure
 }
 
-// mostRedacted bounds the foreign text that is searched for secrets. It is far
-// above what an excerpt shows, so that none is cut in two and shown in part.
-const mostRedacted = 64 << 10
-
 // passing marks the refusals of a node that may pass: too many requests.
 func (r *RPC) passing(refused *RPCError, a *answer) error {
 	if refused.Code == rpcLimitExceeded || refused.Code == http.StatusTooManyRequests {
@@ -444,8 +434,9 @@ func (r *RPC) passing(refused *RPCError, a *answer) error {
 	return refused
 }
 
-// readResult reads a result, which is valid JSON, into a pointer.
-func readResult(raw json.RawMessage, into any) error {
+// readResult reads a result, which is valid JSON, into a pointer. The error of a
+// caller's own type may quote the result, and so is redacted.
+func readResult(raw json.RawMessage, into any, secrets *redact.Redactor) error {
 	var err error
 	switch into := into.(type) {
 	case nil:
@@ -463,7 +454,7 @@ func readResult(raw json.RawMessage, into any) error {
 		}
 		err = readWire(raw, "result", into)
 	default:
-		err = json.Unmarshal(raw, into)
+		err = secrets.Error(json.Unmarshal(raw, into))
 	}
 	if err != nil {
 		return fmt.Errorf("the result cannot be read: %w", err)
@@ -604,7 +595,7 @@ func (r *RPC) onceBatch(ctx context.Context, calls []*BatchCall) ([]*BatchCall, 
 				again = append(again, call)
 			}
 		case e.Result != nil:
-			call.Err = within(call.Method, readResult(e.Result, call.Into))
+			call.Err = within(call.Method, readResult(e.Result, call.Into, r.endpoint.secrets))
 		}
 	}
 	return again, a.retryAfter(r.transport.now()), nil

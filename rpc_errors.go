@@ -1,6 +1,8 @@
 package ramp
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -11,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
 // ErrNotFound says that the node knows no such block, transaction or receipt:
@@ -65,23 +69,31 @@ type RPCError struct {
 	// [RPCServerError] for every code of that range.
 	Code RPCCode
 
-	// Message as the node sent it. A node that answers with a mere string has
-	// it here.
+	// Message is the text that the node sent, without the secrets of the
+	// [RPCConfig], and at most 64 KiB of it. A node that answers with a mere
+	// string has it here.
 	Message string
 
-	// Data as the node sent it, nil if there was none. The interface has a
-	// string here; nodes also send objects. See Revert.
+	// Data is machine-readable, and byte for byte what the node sent; nil if
+	// there was none. The interface has a string here; nodes also send objects.
+	// See Revert. A node that quotes a request may quote a credential in it, so
+	// log the error, which never shows that, and not its Data.
 	Data json.RawMessage
+
+	reason string // of the revert, if Data holds a secret there: what may be shown of it
 }
 
+// Error returns the message and the reason of a revert, without the secrets of
+// the [RPCConfig], on one line.
 func (e *RPCError) Error() string {
 	text := excerpt(e.Message)
 	if text == "" {
 		text = e.Code.Error()
 	}
 	if revert, ok := e.Revert(); ok {
-		if revert.Reason != "" && !strings.Contains(e.Message, revert.Reason) {
-			text += ": " + excerpt(revert.Reason)
+		reason := cmp.Or(e.reason, revert.Reason)
+		if reason != "" && !strings.Contains(e.Message, reason) {
+			text += ": " + excerpt(reason)
 		}
 		if code := revert.Panic.Big(); code != nil {
 			text += ": panic 0x" + code.Text(16)
@@ -96,11 +108,14 @@ func (e *RPCError) Is(target error) bool {
 	return ok && (e.Code == code || code == RPCServerError && e.Code.ofServer())
 }
 
-// readRPCError reads an error in any shape that occurs; redact takes secrets
-// out of it.
-func readRPCError(x *reader, redact func(string) string) *RPCError {
+// maxMessage bounds the foreign text that is searched for secrets and kept.
+const maxMessage = 64 << 10
+
+// readRPCError reads an error in any shape that occurs. Its text is without
+// secrets, its data as it came.
+func readRPCError(x *reader, secrets *redact.Redactor) *RPCError {
 	if x.kind() != '{' {
-		return &RPCError{Message: redact(textOf(x.raw()))}
+		return &RPCError{Message: secrets.Beginning(textOf(x.raw()), maxMessage)}
 	}
 	e := new(RPCError)
 	for name := range x.members("code", "message", "data") {
@@ -110,11 +125,16 @@ func readRPCError(x *reader, redact func(string) string) *RPCError {
 				e.Code = RPCCode(code)
 			}
 		case "message":
-			e.Message = redact(textOf(value))
+			e.Message = secrets.Beginning(textOf(value), maxMessage)
 		case "data":
 			if value[0] != 'n' {
-				e.Data = json.RawMessage(redact(string(value)))
+				e.Data = bytes.Clone(value)
 			}
+		}
+	}
+	if revert, ok := e.Revert(); ok {
+		if reason := secrets.Beginning(revert.Reason, maxMessage); reason != revert.Reason {
+			e.reason = reason
 		}
 	}
 	return e
@@ -135,7 +155,9 @@ type Revert struct {
 	// error decodes with the contract's ABI.
 	Data []byte
 
-	// Reason is the text of Solidity's revert("…") and require(…, "…").
+	// Reason is the text of Solidity's revert("…") and require(…, "…"). Taken
+	// out of the data, it is unchanged, so that programs can compare it; the
+	// text of the [RPCError] shows it without secrets.
 	Reason string
 
 	// Panic is the code of Solidity's Panic(uint256), such as 0x11 for an
@@ -232,8 +254,8 @@ type HTTPError struct {
 	Status     int           // HTTP status
 	RetryAfter time.Duration // what the answer asked to wait, 0 if nothing
 
-	// Excerpt is the beginning of a body that is not JSON-RPC, on one line and
-	// at most 200 bytes long.
+	// Excerpt is the beginning of a body that is not JSON-RPC, without the
+	// secrets of the [RPCConfig], on one line and at most 200 bytes long.
 	Excerpt string
 
 	refused *RPCError

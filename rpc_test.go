@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -729,26 +730,112 @@ func TestAnyMethodCanBeCalled(t *testing.T) {
 	assert.Equal(t, []any{1.0, "0x2"}, into.A)
 }
 
+// A refusal's data is for programs: taking secrets out of it would change
+// amounts, rename fields or break the JSON.
+func TestDataOfARefusalIsAsTheNodeSentIt(t *testing.T) {
+	reason := encoded(t, "0x08c379a0", "string", "not enough gold")
+	for name, test := range map[string]struct{ user, path, data string }{
+		"a password among the bytes of a revert": {user: "user:0000@", data: `"` + reason + `"`},
+		"a path that is the name of a field":     {path: "/data", data: `{"data":"` + reason + `","method":"data"}`},
+		"a password in a number":                 {user: "user:0000@", data: `{"rate":20000}`},
+		"a password that is a number":            {user: "user:20000@", data: `{"rate":20000}`},
+		"a query in a text":                      {path: "?network=mainnet", data: `{ "network" : "mainnet", "path":"\u002f\/" }`},
+		"a long key":                             {path: "/v3-path-key-of-the-studio", data: `["v3-path-key-of-the-studio"]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, func(_ http.ResponseWriter, _ *http.Request, body string) string {
+				refusal := `{"id":ID,"error":{"code":3,"message":"execution reverted","data":` + test.data + `}}`
+				var batch []struct{ ID json.Number }
+				if json.Unmarshal([]byte(body), &batch) == nil {
+					refusal = "[" + strings.Replace(refusal, "ID", batch[0].ID.String(), 1) + "]"
+				}
+				return refusal
+			})
+			client, err := ramp.NewRPC(ramp.RPCConfig{URL: strings.Replace(n.URL, "//", "//"+test.user, 1) + test.path, Retries: -1})
+			require.NoError(t, err)
+			_, err = client.BlockNumber(t.Context())
+			var refused *ramp.RPCError
+			require.ErrorAs(t, err, &refused)
+			assert.Equal(t, test.data, string(refused.Data))
+			if strings.Contains(test.data, reason) {
+				revert, ok := refused.Revert()
+				assert.True(t, ok)
+				assert.Equal(t, "not enough gold", revert.Reason)
+				assert.Equal(t, reason, hexutil.Encode(revert.Data))
+			}
+
+			batch := []ramp.BatchCall{{Method: "eth_blockNumber"}}
+			require.NoError(t, client.Batch(t.Context(), batch))
+			require.ErrorAs(t, batch[0].Err, &refused)
+			assert.Equal(t, test.data, string(refused.Data))
+		})
+	}
+}
+
+// Short pieces of a path, such as a version or the name of a network, are no
+// secrets; user info, header values and query values are.
+func TestWhatIsASecretOfAnRPC(t *testing.T) {
+	for text, want := range map[string]string{
+		"no method at /data or /v2/fifteen-letters":   "no method at /data or /v2/fifteen-letters",
+		"no method at /v2/sixteen--letters":           "no method at /v2/[redacted]",
+		"unknown user ALICE:0000":                     "unknown user [redacted]",
+		"project mainnet of apikey only-a-name-":      "project [redacted] of apikey [redacted]",
+		"key of-the-header, or Basic YWxpY2U6MDAwMA=": "key [redacted], or Basic [redacted]=",
+		"Basic YWxpY2U6MDAwMA==":                      "[redacted]",
+		"application/json":                            "application/json",
+	} {
+		quoted, err := json.Marshal(text)
+		require.NoError(t, err)
+		n := newNode(t, says(200, `{"id":ID,"error":{"code":1,"message":`+string(quoted)+`}}`))
+		client, err := ramp.NewRPC(ramp.RPCConfig{
+			URL:    strings.Replace(n.URL, "//", "//alice:0000@", 1) + "/data/v2/fifteen-letters/sixteen--letters?project=mainnet&v=2&only-a-name-",
+			Header: http.Header{"X-Api-Key": {"of-the-header"}, "Content-Type": {"application/json"}}, Retries: -1})
+		require.NoError(t, err)
+		var refused *ramp.RPCError
+		_, err = client.BlockNumber(t.Context())
+		require.ErrorAs(t, err, &refused)
+		assert.Equal(t, want, refused.Message)
+		assert.ErrorContains(t, err, want)
+	}
+}
+
 func TestNoSecretOfTheURLIsEverShown(t *testing.T) {
-	const user, password, pathKey, queryKey, headerKey = "studio-user", "pass/word=", "v3-path-key", "query+key", "header-key"
-	secrets := []string{user, password, "pass%2Fword=", "pass%2Fword%3D", pathKey, queryKey, "query%2Bkey", headerKey, "c3R1ZGlvLXVzZXI6cGFzcy93b3JkPQ=="}
+	const user, password, pathKey, queryKey, headerKey = "studio-user", "pass/word=", "v3-path&key-of-<studio>", "query+key", "header/key"
+	secrets := []string{user, password, "pass%2Fword=", "pass%2Fword%3D", pathKey, queryKey, "query%2Bkey", headerKey, "c3R1ZGlvLXVzZXI6cGFzcy93b3JkPQ==",
+		`pass\/word=`, `header\/key`, `v3-path\u0026key-of-\u003cstudio\u003e`, "v3-path&amp;key-of-&lt;studio&gt;", "v3-path%26key-of-%3Cstudio%3E",
+		"v3-path%2526key-of-%253Cstudio%253E", "query%2bkey", "QUERY%2BKEY"}
 	all := strings.Join(secrets, " ")
 	quoted, err := json.Marshal(all)
 	require.NoError(t, err)
+	reason := encoded(t, "0x08c379a0", "string", all)
 	for name, answer := range map[string]func(http.ResponseWriter, *http.Request, string) string{
-		"a proxy that echoes":       says(404, "<html>Cannot POST "+all),
-		"a proxy that echoes, busy": says(503, all),
-		"a refusal that echoes":     says(200, `{"id":ID,"error":{"code":1,"message":`+string(quoted)+`,"data":`+string(quoted)+`}}`),
-		"a string that echoes":      says(200, `{"id":ID,"error":`+string(quoted)+`}`),
-		"a redirect to nowhere":     says(302, "", "Location", "http://[::1]:x/"+pathKey),
-		"a redirect":                says(302, "", "Location", "/"+pathKey),
-		"nonsense":                  says(200, all),
-		"a hang-up":                 func(http.ResponseWriter, *http.Request, string) string { panic(http.ErrAbortHandler) },
+		"a proxy that echoes":         says(404, "<html>Cannot POST "+all),
+		"a proxy that echoes, busy":   says(503, all),
+		"a proxy that echoes in JSON": says(404, `{"error_description":`+string(quoted)+`}`),
+		"a refusal that echoes":       says(200, `{"id":ID,"error":{"code":1,"message":`+string(quoted)+`,"data":`+string(quoted)+`}}`),
+		"a refusal under HTTP 500":    says(500, `{"id":ID,"error":{"code":1,"message":`+string(quoted)+`,"data":`+string(quoted)+`}}`),
+		"a message that is an object": says(200, `{"id":ID,"error":{"code":1,"message":{"text":`+string(quoted)+`}}}`),
+		"a reason that echoes":        says(200, `{"id":ID,"error":{"code":3,"message":"execution reverted","data":"`+reason+`"}}`),
+		"a reason under HTTP 500":     says(500, `{"id":ID,"error":{"code":3,"message":"execution reverted","data":"`+reason+`"}}`),
+		"a reason in the message":     says(200, `{"id":ID,"error":{"code":3,"message":"execution reverted: `+strings.Trim(string(quoted), `"`)+`"}}`),
+		"a string that echoes":        says(200, `{"id":ID,"error":`+string(quoted)+`}`),
+		"a redirect to nowhere":       says(302, "", "Location", "http://[::1]:x/"+pathKey),
+		"a redirect":                  says(302, "", "Location", "/"+pathKey),
+		"nonsense":                    says(200, all),
+		"UTF-16":                      says(502, strings.Join(strings.Split(all, ""), "\x00")),
+		"soft hyphens":                says(200, `{"id":ID,"error":{"code":1,"message":"`+strings.ReplaceAll(strings.Trim(string(quoted), `"`), "-", "\u00ad-")+`"}}`),
+		"a hang-up":                   func(http.ResponseWriter, *http.Request, string) string { panic(http.ErrAbortHandler) },
+		"no HTTP": func(w http.ResponseWriter, _ *http.Request, _ string) string {
+			conn, _, _ := w.(http.Hijacker).Hijack()
+			_, _ = io.WriteString(conn, all+"\r\n\r\n")
+			_ = conn.Close()
+			panic(http.ErrAbortHandler)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, answer)
 			var log bytes.Buffer
-			address := strings.Replace(n.URL, "http://", "http://"+user+":pass%2Fword=@", 1) + "/api/" + pathKey + "?apikey=query%2Bkey&v=2"
+			address := strings.Replace(n.URL, "http://", "http://"+user+":pass%2Fword=@", 1) + "/api/" + url.PathEscape(pathKey) + "?apikey=query%2Bkey&v=2"
 			client, err := ramp.NewRPC(ramp.RPCConfig{URL: address, Header: http.Header{"X-Api-Key": {headerKey}}, Retries: 1,
 				Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 			require.NoError(t, err)
@@ -756,6 +843,7 @@ func TestNoSecretOfTheURLIsEverShown(t *testing.T) {
 			require.Error(t, err)
 			batch := []ramp.BatchCall{{Method: "eth_blockNumber"}}
 			batchErr := client.Batch(t.Context(), batch)
+			custom := client.Call(t.Context(), new(quoting), "eth_chainId")
 
 			arrived := n.request()
 			gotUser, gotPassword, _ := arrived.BasicAuth()
@@ -765,14 +853,18 @@ func TestNoSecretOfTheURLIsEverShown(t *testing.T) {
 			assert.Equal(t, headerKey, arrived.Header.Get("X-Api-Key"))
 
 			var refused *ramp.RPCError
-			shown := fmt.Sprintf("%v|%+v|%#v|%s|%s|%v|%v", client, client, client, err, log.String(), batchErr, batch[0].Err)
+			var failure *ramp.HTTPError
+			shown := fmt.Sprintf("%v|%+v|%#v|%s|%s|%v|%v|%v|%#v", client, client, client, err, log.String(), batchErr, batch[0].Err, custom, err)
 			if errors.As(err, &refused) {
-				shown += refused.Message + string(refused.Data)
+				shown += fmt.Sprintf("%s|%+v|%#v", refused.Message, refused, refused)
 			}
-			asJSON, _ := json.Marshal(map[string]any{"client": client})
+			if errors.As(err, &failure) {
+				shown += fmt.Sprintf("%s|%+v|%#v", failure.Excerpt, failure, failure)
+			}
+			asJSON, _ := json.Marshal(map[string]any{"client": client, "failure": failure})
 			shown += string(asJSON)
 			for _, secret := range secrets {
-				assert.NotContains(t, shown, secret)
+				assert.NotContains(t, strings.ToLower(shown), strings.ToLower(secret))
 			}
 			assert.Contains(t, log.String(), "eth_blockNumber")
 			assert.Equal(t, n.URL, client.String())
@@ -780,10 +872,22 @@ func TestNoSecretOfTheURLIsEverShown(t *testing.T) {
 	}
 }
 
+// quoting is a result that quotes in its error what it cannot read.
+type quoting struct{}
+
+func (*quoting) UnmarshalJSON(b []byte) error { return fmt.Errorf("cannot read %s", b) }
+
+func TestAResultThatCannotBeReadShowsNoSecret(t *testing.T) {
+	n := newNode(t, says(200, result(`"of-the-header"`)))
+	client := n.clientWith(t, ramp.RPCConfig{Header: http.Header{"X-Api-Key": {"of-the-header"}}})
+	assert.EqualError(t, client.Call(t.Context(), new(quoting), "eth_chainId"),
+		`ramp: eth_chainId: the result cannot be read: cannot read "[redacted]"`)
+}
+
 func TestNoSecretIsShownWhenNobodyAnswers(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	closed.Close()
-	client, err := ramp.NewRPC(ramp.RPCConfig{URL: strings.Replace(closed.URL, "//", "//user:secret-password@", 1) + "/secret-key?secret=query", Retries: -1})
+	client, err := ramp.NewRPC(ramp.RPCConfig{URL: strings.Replace(closed.URL, "//", "//user:secret-password@", 1) + "/secret-key-of-16?secret=query", Retries: -1})
 	require.NoError(t, err)
 	_, err = client.BlockNumber(t.Context())
 	require.Error(t, err)
@@ -791,7 +895,7 @@ func TestNoSecretIsShownWhenNobodyAnswers(t *testing.T) {
 	assert.ErrorContains(t, err, "connection refused")
 
 	// A network of the caller's own that puts the URL into its errors.
-	client, err = ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com/secret-key", Retries: -1,
+	client, err = ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com/secret-key-of-16", Retries: -1,
 		HTTPClient: &http.Client{Transport: &script{steps: steps{func(r *http.Request) (*http.Response, error) {
 			return nil, fmt.Errorf("cannot reach %s", r.URL)
 		}}}}})
@@ -918,7 +1022,7 @@ func FuzzRPCAnswer(f *testing.F) {
 		f.Add(413, body)
 	}
 	f.Fuzz(func(t *testing.T, code int, body string) {
-		client, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com/secret-key", Retries: -1,
+		client, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com/secret-key-of-16", Retries: -1,
 			HTTPClient: &http.Client{Transport: &script{steps: steps{func(*http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
 			}}}}})
@@ -927,7 +1031,7 @@ func FuzzRPCAnswer(f *testing.F) {
 			if err != nil {
 				assert.Less(t, len(err.Error()), 4<<10)
 				assert.NotContains(t, err.Error(), "\n")
-				assert.NotContains(t, err.Error(), "secret-key")
+				assert.NotContains(t, err.Error(), "secret-key-of-16")
 			}
 		}
 		_, err = client.BlockNumber(t.Context())

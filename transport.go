@@ -174,13 +174,14 @@ func pause(n int) time.Duration {
 	return full/2 + rand.N(full/2+1)
 }
 
-const mostExcerpt = 200 // bytes of foreign text in an error
+const (
+	mostExcerpt      = 200             // bytes of foreign text in an error
+	maxExcerptSource = 4 * mostExcerpt // of which an excerpt is made
+)
 
 // excerpt is the beginning of foreign text, fit for one line of a log.
 func excerpt(text string) string {
-	if len(text) > 4*mostExcerpt {
-		text = text[:4*mostExcerpt]
-	}
+	text = text[:min(len(text), maxExcerptSource)]
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r), r == utf8.RuneError:

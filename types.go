@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
 // Network names a chain of the service (interface 2.1, 2.2).
@@ -408,7 +409,7 @@ func NewAccessToken(text string) AccessToken {
 	return AccessToken{text: &text}
 }
 
-const redacted = "[redacted]"
+const redacted = redact.Mark
 
 // Reveal returns the token's text. It is a credential: look it up, hash it,
 // compare it, but do not log it.

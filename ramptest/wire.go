@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
 var (
@@ -90,7 +91,7 @@ func (c *call) header() http.Header {
 // it in time.
 func (s *Service) exchange(ctx context.Context, c call, judge func(*answer) error) (*answer, error) {
 	event := Event{Time: s.Now(), Kind: c.kind, UUID: c.id, Attempt: c.attempt, Fault: c.fault}
-	secrets := redactor(c.session.Token.Reveal(), c.hmac)
+	secrets := redact.New(c.session.Token.Reveal(), c.hmac)
 	event.Request = &Message{Method: c.method, Path: c.path, Header: redactHeader(c.header(), secrets), Body: redactBody(c.body, secrets)}
 
 	a, header, err := s.send(ctx, c)
@@ -114,7 +115,7 @@ func (s *Service) exchange(ctx context.Context, c call, judge func(*answer) erro
 		}
 	}
 	err = redactError(err, secrets)
-	event.Outcome = secrets.Replace(event.Outcome)
+	event.Outcome = secrets.Text(event.Outcome)
 	event.Failed = err != nil
 	s.record.add(event)
 	return a, err

@@ -166,6 +166,7 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 		"a login elsewhere":    {flags(url+"/base", "-login", "/login"), "/base/login) answered HTTP 404"},
 		"no rich player":       {flags(url, "-login", "/login", "-amount", "100"), "the player owns too little"},
 		"another key":          {flags(url, "-login", "/login", "-key", "another"), "was not approved: HTTP 401"},
+		"a key like our words": {flags(url, "-login", "/login", "-key", "other"), "the HMAC key is another one (-key), or the server"},
 		"a bad expression":     {flags(url, "-login", "/login", "-run", "("), "-run"},
 		"no such case":         {flags(url, "-login", "/login", "-run", "^nothing$"), "-run matches no case"},
 	} {

@@ -9,50 +9,26 @@ import (
 	"io"
 	"net/http"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
-// redact takes out of a text what no verdict may hold.
-func (t *trial) redact(text string) string {
+// said returns what somebody else said as a verdict may show it: without the
+// secrets and every piece of one, for what shows a secret may have cut it, and
+// without what a terminal would obey. Our own words do not go through it:
+// taking a secret out of them would tell what it is.
+func (t *trial) said(text string, secrets ...string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' { // a terminal would obey it
+		if unicode.IsControl(r) && r != '\n' {
 			return '.'
 		}
 		return r
-	}, redact(text, t.secrets))
-}
-
-// redact takes secrets out of a text, and every piece of one that is long
-// enough to tell something: what shows a secret may have cut it.
-func redact(text string, secrets []string) string {
-	const telling = 8
-	hidden := make([]bool, len(text))
-	for _, secret := range secrets {
-		size := min(telling, len(secret))
-		for i := 0; size > 0 && i+size <= len(text); i++ {
-			if strings.Contains(secret, text[i:i+size]) {
-				for j := range size {
-					hidden[i+j] = true
-				}
-			}
-		}
-	}
-	var out strings.Builder
-	for i := range len(text) {
-		switch {
-		case !hidden[i]:
-			out.WriteByte(text[i])
-		case i == 0 || !hidden[i-1]:
-			out.WriteString("[redacted]")
-		}
-	}
-	return out.String()
+	}, redact.Pieces(append(secrets, t.secrets...)...).Text(text))
 }
 
 // answer is what the server said to a call.
@@ -135,7 +111,7 @@ func (t *trial) once(ctx context.Context, c call) answer {
 		return answer{err: err}
 	}
 	request.Header, request.ContentLength, request.Close = c.header, c.length, c.alone
-	secrets := append(slices.Clone(t.secrets), c.hmac)
+	secrets := []string{c.hmac}
 	for name, values := range c.header {
 		if strings.EqualFold(name, signature) { // the case of names is what some calls are about
 			secrets = append(secrets, values...)
@@ -143,7 +119,7 @@ func (t *trial) once(ctx context.Context, c call) answer {
 	}
 	response, err := t.client.Do(request)
 	if err != nil {
-		return answer{err: err, shown: redact(err.Error(), secrets)}
+		return answer{err: err, shown: t.said(err.Error(), secrets...)}
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer))
@@ -151,9 +127,9 @@ func (t *trial) once(ctx context.Context, c call) answer {
 	if json.Unmarshal(body, &a.envelope) != nil {
 		a.envelope = nil
 	}
-	a.shown = shown(a.code(), secrets)
+	a.shown = t.shown(a.code(), secrets)
 	if err != nil {
-		a.shown = redact(err.Error(), secrets)
+		a.shown = t.said(err.Error(), secrets...)
 	}
 	return a
 }
@@ -163,8 +139,8 @@ func (t *trial) once(ctx context.Context, c call) answer {
 var plain = regexp.MustCompile(`^[A-Za-z0-9_ .:-]{1,40}$`)
 
 // shown is an errorCode as a verdict may show it.
-func shown(code string, secrets []string) string {
-	if !plain.MatchString(code) || redact(code, secrets) != code {
+func (t *trial) shown(code string, secrets []string) string {
+	if !plain.MatchString(code) || t.said(code, secrets...) != code {
 		return fmt.Sprintf("of %d bytes that are better not shown", len(code))
 	}
 	return strconv.Quote(code)

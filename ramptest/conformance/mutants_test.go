@@ -3,10 +3,12 @@ package conformance_test
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -25,6 +27,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
@@ -1191,6 +1194,51 @@ func TestAVerdictHoldsNoSecret(t *testing.T) {
 			}
 		})
 	}
+	// Taken out of our own words, a key that is a word of them would be told.
+	// The server's word for it is not shown.
+	for _, key := range []string{"other", "approval", "without", "balance", "project", "likely"} {
+		s := newStudio(t, layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if r.URL.Path == ramp.PathAssets {
+				next.ServeHTTP(w, r)
+				return
+			}
+			reply(w, 401, `{"success":false,"errorCode":"WRONG `+strings.ToUpper(key)+`","data":null}`)
+		}))
+		s.target.Secrets = []string{key}
+		judge, err := conformance.New(s.target)
+		require.NoError(t, err)
+		err = judge.Ready(t.Context())
+		judge.Close()
+		assert.ErrorContains(t, err, "was not approved: HTTP 401, success false, errorCode of ")
+		assert.ErrorContains(t, err, "the HMAC key is another one (-key), or the server makes bytes of its text in another way")
+		assert.ErrorContains(t, err, "The likely causes, the likeliest first:")
+		assert.NotContains(t, err.Error(), "[redacted]")
+		assert.NotContains(t, err.Error(), strings.ToUpper(key))
+	}
+	// What others say is redacted, even if they say it before the server does.
+	for _, change := range []func(*conformance.Target){
+		func(target *conformance.Target) {
+			target.Player = func(context.Context, string) (ramp.Session, error) {
+				return ramp.Session{}, errors.New("\x1b no player for the%20key%20of%20the%20console")
+			}
+		},
+		func(target *conformance.Target) {
+			target.UUID = func(context.Context, ramp.Session) (uuid.UUID, error) {
+				return uuid.Nil, errors.New("\x1b no UUID for the key of the con")
+			}
+		},
+	} {
+		s := newStudio(t, mutant{})
+		s.target.Secrets = []string{key}
+		change(&s.target)
+		judge, err := conformance.New(s.target)
+		require.NoError(t, err)
+		said := judge.Try(t.Context(), caseOf(t, "mint-succeeds")).String()
+		judge.Close()
+		assert.Contains(t, said, " for [redacted]")
+		assert.NotContains(t, said, "\x1b")
+	}
+
 	// What is no HTTP at all gets into the error of the call.
 	s := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 		if r.URL.Path == ramp.PathAssets {

@@ -114,7 +114,7 @@ func (t *trial) newPlayer() ramp.Session {
 	s, err := t.target.Player(t.ctx, "judge-"+strings.ToLower(rand.Text()[:12]))
 	switch token := s.Token.Reveal(); {
 	case err != nil:
-		t.untried("no player could be had: %w", err)
+		t.untried("no player could be had: %s", t.said(err.Error()))
 	case s.ID == "" || token == "":
 		t.untried("no player could be had: the session or its token is empty")
 	default:
@@ -149,7 +149,7 @@ func (t *trial) newOrder(s ramp.Session, intent object) order {
 	}
 	id, err := t.target.UUID(t.ctx, s)
 	if err != nil {
-		t.untried("no UUID could be had: %w", err)
+		t.untried("no UUID could be had: %s", t.said(err.Error()))
 	}
 	var digest ramp.Digest
 	_, _ = rand.Read(digest[:]) // it never fails
