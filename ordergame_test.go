@@ -1,0 +1,215 @@
+package ramp_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+// vault is what a studio has in memory: gold of sessions.
+type vault struct {
+	mu   sync.Mutex
+	gold map[string]int64
+	fail error // of the next steps
+}
+
+func (v *vault) Apply(_ context.Context, step ramp.Step) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.fail != nil {
+		return v.fail
+	}
+	for _, asset := range step.Effect.Assets {
+		delta, err := step.Effect.Delta(asset).Int64()
+		if err != nil {
+			return err
+		}
+		if v.gold[step.Order.SessionID]+delta < 0 {
+			return ramp.Reject("INVALID_BALANCE")
+		}
+		v.gold[step.Order.SessionID] += delta
+	}
+	return nil
+}
+
+// newOrderGame is a game in memory, whose session-1 has 1000 gold.
+func newOrderGame(t *testing.T, change func(*ramp.OrderGameConfig)) (*ramp.OrderGame, *vault) {
+	t.Helper()
+	v := &vault{gold: map[string]int64{"session-1": 1000}}
+	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: v.Apply})
+	require.NoError(t, err)
+	config := ramp.OrderGameConfig{Players: noPlayers{}, Store: store}
+	if change != nil {
+		change(&config)
+	}
+	game, err := ramp.NewOrderGame(config)
+	require.NoError(t, err)
+	return game, v
+}
+
+// answer is what the wire says to an error of a game.
+func answerTo(err error) string {
+	var refusal *ramp.Refusal
+	switch {
+	case err == nil:
+		return "200"
+	case errors.As(err, &refusal) && refusal.Code == ramp.CodePermanent:
+		return "400"
+	case errors.As(err, &refusal):
+		return string(refusal.Code)
+	default:
+		return "500"
+	}
+}
+
+func TestAnOrderGameMovesEachEffectOnce(t *testing.T) {
+	game, v := newOrderGame(t, nil)
+	r := mintRequest(t)
+	for range 3 {
+		require.NoError(t, game.Validate(t.Context(), player, r))
+		assert.EqualValues(t, 900, v.gold["session-1"])
+	}
+	for range 3 {
+		require.NoError(t, game.Result(t.Context(), ramp.Session{}, reported(accepted(t, r), 0)))
+		assert.EqualValues(t, 1000, v.gold["session-1"])
+	}
+	burn := burnRequest(t)
+	burn.UUID = uuid.New()
+	require.NoError(t, game.Validate(t.Context(), player, burn))
+	assert.EqualValues(t, 1000, v.gold["session-1"])
+	for range 3 {
+		require.NoError(t, game.Result(t.Context(), ramp.Session{}, reported(accepted(t, burn), 1)))
+		assert.EqualValues(t, 1100, v.gold["session-1"])
+	}
+}
+
+func TestWhatAnOrderGameAnswersToAValidate(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*ramp.ValidateRequest)
+		want   string
+	}{
+		"a repeat":                  {func(*ramp.ValidateRequest) {}, "200"},
+		"another order":             {func(r *ramp.ValidateRequest) { r.Digest[0]++ }, "ORDER_CONFLICT"},
+		"a new one above the gold":  {func(r *ramp.ValidateRequest) { r.UUID = uuid.New(); r.Intent.From[0].Amount = ramp.NewAmount(901) }, "INVALID_BALANCE"},
+		"another project":           {func(r *ramp.ValidateRequest) { r.UUID = uuid.New(); r.ProjectID = "project-2" }, "INVALID_PROJECT_ID"},
+		"what no database can hold": {func(r *ramp.ValidateRequest) { r.UUID = uuid.New(); r.UserAddress = "\x00" }, "INVALID_USER_ADDRESS"},
+		"an intent that is none":    {func(r *ramp.ValidateRequest) { r.UUID = uuid.New(); r.Intent.From = nil }, "INVALID_INTENT_FROM"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			game, v := newOrderGame(t, func(c *ramp.OrderGameConfig) { c.ProjectID = "project-1" })
+			require.NoError(t, game.Validate(t.Context(), player, mintRequest(t)))
+			r := mintRequest(t)
+			tt.change(r)
+			assert.Equal(t, tt.want, answerTo(game.Validate(t.Context(), player, r)))
+			assert.EqualValues(t, 900, v.gold["session-1"])
+		})
+	}
+	game, v := newOrderGame(t, nil)
+	require.NoError(t, game.Validate(t.Context(), player, mintRequest(t)))
+	require.NoError(t, game.Result(t.Context(), ramp.Session{}, reported(accepted(t, mintRequest(t)), 0)))
+	assert.Equal(t, "ORDER_FINISHED", answerTo(game.Validate(t.Context(), player, mintRequest(t))))
+	assert.EqualValues(t, 1000, v.gold["session-1"])
+
+	// An error of the studio is not the fault of the call, whatever it wraps.
+	v.fail = &ramp.InvalidError{Fields: []ramp.FieldError{{Path: "digest", Problem: "is required"}}}
+	r := mintRequest(t)
+	r.UUID = uuid.New()
+	assert.Equal(t, "500", answerTo(game.Validate(t.Context(), player, r)))
+}
+
+// A result that contradicts its order is refused for good only once somebody
+// has heard of it.
+func TestWhatAnOrderGameAnswersToAResult(t *testing.T) {
+	order := accepted(t, mintRequest(t))
+	another := reported(order, 1)
+	another.TxHash = "0x" + strings.Repeat("cd", 32)
+	down := errors.New("the desk is closed")
+	for name, tt := range map[string]struct {
+		first, then *ramp.Result // after the order's validate
+		project     string
+		hook        error // of OnConflict
+		noHook      bool
+		want        string
+		heard       string // the field that OnConflict heard of
+	}{
+		"the outcome":                         {then: reported(order, 1), want: "200"},
+		"the outcome again":                   {first: reported(order, 1), then: reported(order, 1), want: "200"},
+		"another outcome":                     {first: reported(order, 1), then: reported(order, 0), want: "400", heard: "receipt.status"},
+		"another outcome that nobody takes":   {first: reported(order, 1), then: reported(order, 0), noHook: true, want: "500"},
+		"another outcome that cannot be told": {first: reported(order, 1), then: reported(order, 0), hook: down, want: "500", heard: "receipt.status"},
+		"another transaction":                 {first: reported(order, 1), then: another, want: "200", heard: "tx_hash"},
+		"another transaction, unheard":        {first: reported(order, 1), then: another, noHook: true, want: "200"},
+		"another transaction, not to be told": {first: reported(order, 1), then: another, hook: down, want: "500", heard: "tx_hash"},
+		"an order of another project":         {then: reported(order, 0), project: "project-2", want: "400", heard: "project_id"},
+		"an unknown order":                    {then: &ramp.Result{UUID: uuid.New(), Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}, want: "500"},
+		"a transaction whose hash is not one": {first: reported(order, 1), then: &ramp.Result{UUID: order.UUID, TxHash: "0x1", Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}, want: "200"},
+		"the transaction in capitals":         {first: reported(order, 1), then: &ramp.Result{UUID: order.UUID, TxHash: "0X" + strings.Repeat("AB", 32), Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}, want: "200"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			heard := ""
+			var store ramp.Store
+			game, v := newOrderGame(t, func(c *ramp.OrderGameConfig) { store = c.Store })
+			require.NoError(t, game.Validate(t.Context(), player, mintRequest(t)))
+			if tt.first != nil {
+				require.NoError(t, game.Result(t.Context(), ramp.Session{}, tt.first))
+			}
+			before := v.gold["session-1"]
+			game, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: noPlayers{}, Store: store, ProjectID: tt.project,
+				OnConflict: func(_ context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
+					heard = conflict.Field
+					assert.Equal(t, order.UUID, conflict.Order.UUID)
+					assert.Same(t, tt.then, r)
+					return tt.hook
+				}})
+			require.NoError(t, err)
+			if tt.noHook {
+				game, err = ramp.NewOrderGame(ramp.OrderGameConfig{Players: noPlayers{}, Store: store, ProjectID: tt.project})
+				require.NoError(t, err)
+			}
+			err = game.Result(t.Context(), ramp.Session{}, tt.then)
+			assert.Equal(t, tt.want, answerTo(err))
+			assert.Equal(t, tt.heard, heard)
+			assert.Equal(t, before, v.gold["session-1"], "a contradiction moves nothing")
+			if tt.hook != nil {
+				assert.ErrorIs(t, err, tt.hook)
+			}
+		})
+	}
+}
+
+func TestAbandonGivesBackAndNamesTheOrder(t *testing.T) {
+	game, v := newOrderGame(t, nil)
+	r := mintRequest(t)
+	_, err := game.Abandon(t.Context(), r.UUID, "lost")
+	assert.ErrorIs(t, err, ramp.ErrOrderUnknown)
+	assert.ErrorContains(t, err, r.UUID.String())
+	require.NoError(t, game.Validate(t.Context(), player, r))
+	step, err := game.Abandon(t.Context(), r.UUID, "lost")
+	require.NoError(t, err)
+	assert.True(t, step.New)
+	assert.Equal(t, ramp.OrderAbandoned, step.Order.State)
+	assert.EqualValues(t, 1000, v.gold["session-1"])
+	step, err = game.Abandon(t.Context(), r.UUID, "lost")
+	require.NoError(t, err)
+	assert.False(t, step.New)
+	assert.EqualValues(t, 1000, v.gold["session-1"])
+}
+
+func TestAFailedApplyStoresNothing(t *testing.T) {
+	game, v := newOrderGame(t, nil)
+	v.fail = errors.New("down")
+	r := mintRequest(t)
+	require.ErrorIs(t, game.Validate(t.Context(), player, r), v.fail)
+	assert.Equal(t, "500", answerTo(game.Result(t.Context(), ramp.Session{}, reported(accepted(t, r), 0))), "no order is left")
+	v.fail = nil
+	require.NoError(t, game.Validate(t.Context(), player, r))
+	assert.EqualValues(t, 900, v.gold["session-1"])
+}
