@@ -21,11 +21,13 @@ const mostPatience = 5 * time.Minute
 // returns its receipt. Confirmations count the block of the transaction itself:
 // 0 and 1 both mean that it is in a block.
 //
-// It goes on while the node does not know the transaction, still indexes it, is
-// away or turns callers away, and starts over when the block of the transaction
-// was replaced. It ends at an answer that cannot be read, at any other refusal,
-// and with ctx, which should have an end: the error then says what was still
-// missing, and wraps that beside the error of ctx.
+// It keeps polling while the node does not know the transaction, still indexes
+// it, is unreachable or reports an error that is retried (see
+// [RPCConfig].Retries), and starts over when the block of the transaction was
+// replaced. It ends at an answer that cannot be read, at an error of the node
+// that is final, under whatever HTTP status it comes, and with ctx, which should
+// have a deadline: the error then says what was still missing, and wraps that
+// beside the error of ctx.
 //
 // A failed transaction has a receipt too: see [Receipt.Succeeded].
 func (r *RPC) WaitReceipt(ctx context.Context, hash common.Hash, confirmations uint64) (*Receipt, error) {

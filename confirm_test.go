@@ -165,10 +165,13 @@ func TestWaitReceiptGoesOnOverWhatMayPass(t *testing.T) {
 		}
 	}
 	for name, fail := range map[string]func(string) (*http.Response, error){
-		"a node that is away":     func(string) (*http.Response, error) { return nil, errors.New("connection refused") },
-		"a node that is busy":     rpcError(-32005, "limit exceeded", ""),
-		"a node that indexes":     rpcError(-32000, "transaction indexing is in progress", ""),
-		"a node that says why":    rpcError(-32000, "not ready", "transaction indexing is in progress"),
+		"a node that is away":  func(string) (*http.Response, error) { return nil, errors.New("connection refused") },
+		"a node that is busy":  rpcError(-32005, "limit exceeded", ""),
+		"a node that indexes":  rpcError(-32000, "transaction indexing is in progress", ""),
+		"a node that says why": rpcError(-32000, "not ready", "transaction indexing is in progress"),
+		"a node that indexes, in 500": func(string) (*http.Response, error) {
+			return status(500, nil, `{"id":null,"error":{"code":-32000,"message":"transaction indexing is in progress"}}`)(nil)
+		},
 		"a proxy without a node":  func(string) (*http.Response, error) { return status(502, nil, "<html>")(nil) },
 		"a node without a number": func(method string) (*http.Response, error) { return failFor(method, "eth_blockNumber") },
 		"a node without a block":  func(method string) (*http.Response, error) { return failFor(method, "eth_getBlockByNumber") },
@@ -217,6 +220,11 @@ func TestWaitReceiptEndsAtWhatWillNotPass(t *testing.T) {
 		"a receipt that cannot be read": {func(c *chain) { c.receipt = `{"blockNumber":-1}` }, "the result cannot be read"},
 		"a block number above all":      {func(c *chain) { c.receipt = strings.Replace(mined(10, blockA), `"0xa"`, `"0x10000000000000000"`, 1) }, "more than 64 bits"},
 		"a refusal":                     {func(c *chain) { c.fail = refusing(-32601) }, "-32601"},
+		"a refusal inside a 500": {func(c *chain) {
+			c.fail = func(string) (*http.Response, error) {
+				return status(500, nil, `{"id":null,"error":{"code":-32601,"message":"m"}}`)(nil)
+			}
+		}, "HTTP 500: JSON-RPC error -32601"},
 		"a login": {func(c *chain) {
 			c.fail = func(string) (*http.Response, error) { return status(401, nil, "")(nil) }
 		}, "HTTP 401"},
@@ -228,8 +236,10 @@ func TestWaitReceiptEndsAtWhatWillNotPass(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := &chain{receipt: mined(10, blockA), head: 11, block: map[uint64]string{10: blockA}}
 				test.change(c)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
 				start := time.Now()
-				receipt, err := c.client(t).WaitReceipt(t.Context(), common.MaxHash, 2)
+				receipt, err := c.client(t).WaitReceipt(ctx, common.MaxHash, 2)
 				assert.ErrorContains(t, err, test.text)
 				assert.Nil(t, receipt)
 				assert.Zero(t, time.Since(start))

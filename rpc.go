@@ -87,8 +87,14 @@ type RPCConfig struct {
 
 	// Retries is how often a read is repeated after a failure that may be
 	// temporary: the connection failed, or the answer was HTTP 408, 425, 429 or
-	// 5xx, or the JSON-RPC error -32005 or 429. The delays are those of
-	// [ClientConfig].Retries. The default is 2; -1 means none.
+	// 5xx, or a JSON-RPC error whose code is -32005 or one of these statuses.
+	// The delays are those of [ClientConfig].Retries. The default is 2; -1 means
+	// none.
+	//
+	// A JSON-RPC error with any other code, such as a revert, is final under
+	// every HTTP status. The exceptions are -32603 and the server errors, -32000
+	// to -32099, under HTTP 429 and 503: they are repeated, because providers
+	// report their limits that way.
 	Retries int
 
 	// PollInterval is how long [RPC.WaitReceipt] and [RPC.Confirm] pause
@@ -425,14 +431,37 @@ func (r *RPC) failure(a *answer, inside *RPCError) error {
 	if inside == nil {
 		failure.Excerpt = excerpt(r.endpoint.redact(string(a.body[:min(len(a.body), mostRedacted)])))
 	}
-	switch a.status {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
-		return &transient{error: failure, after: failure.RetryAfter}
-	}
-	if a.status >= 500 {
+	if retryable(a.status, inside) {
 		return &transient{error: failure, after: failure.RetryAfter}
 	}
 	return failure
+}
+
+// retryable reports whether a call that failed may succeed later. The error of
+// the node decides, whatever the HTTP status around it: some nodes send a revert
+// inside HTTP 500.
+func retryable(status int, refused *RPCError) bool {
+	if refused == nil || refused.Code == 0 {
+		return retryableStatus(status)
+	}
+	switch code := refused.Code; {
+	case code == rpcLimitExceeded, retryableStatus(int(code)): // proxies repeat the HTTP status there
+		return true
+	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
+		// Providers have codes of their own for their limits, such as -32007.
+		return code.ofServer() || code == RPCInternalError
+	default:
+		return false
+	}
+}
+
+func retryableStatus(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
+	default:
+		return status >= 500 && status < 600
+	}
 }
 
 // mostRedacted bounds the foreign text that is searched for secrets. It is far
@@ -441,7 +470,7 @@ const mostRedacted = 64 << 10
 
 // passing marks the refusals of a node that may pass: too many requests.
 func (r *RPC) passing(refused *RPCError, a *answer) error {
-	if refused.Code == rpcLimitExceeded || refused.Code == http.StatusTooManyRequests {
+	if retryable(a.status, refused) {
 		return &transient{error: refused, after: a.retryAfter(r.transport.now())}
 	}
 	return refused
