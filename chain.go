@@ -173,7 +173,8 @@ func (r *RPC) EstimateGas(ctx context.Context, t TransactionRequest, at BlockRef
 }
 
 // Logs returns the logs that match a filter, oldest first: eth_getLogs
-// (interface 4.4).
+// (interface 4.4). No matching logs are an empty slice; an answer of null is an
+// error, because it says nothing about the logs.
 func (r *RPC) Logs(ctx context.Context, f LogFilter) ([]Log, error) {
 	var logs []Log
 	err := r.Call(ctx, &logs, "eth_getLogs", f)

@@ -55,7 +55,7 @@ func TestEachMethodAsksAndReadsAsTheInterfaceHasIt(t *testing.T) {
 		}, `"eth_getLogs","params":[{"fromBlock":"0x1","toBlock":"latest","address":["` + a + `"],"topics":[["` + hash32 + `"],null,["` + hash32 + `","` + (common.Hash{}).Hex() + `"]]}]`,
 			`[]`, []ramp.Log{}},
 		"logs of a block": {func(r *ramp.RPC) (any, error) { return any2(r.Logs(t.Context(), ramp.LogFilter{BlockHash: hash})) },
-			`"eth_getLogs","params":[{"blockHash":"` + hash32 + `"}]`, `null`, []ramp.Log(nil)},
+			`"eth_getLogs","params":[{"blockHash":"` + hash32 + `"}]`, `[]`, []ramp.Log{}},
 		"network": {func(r *ramp.RPC) (any, error) { return any2(r.NetVersion(t.Context())) },
 			`"net_version","params":[]`, `"1112"`, "1112"},
 		"network as a number": {func(r *ramp.RPC) (any, error) { return any2(r.NetVersion(t.Context())) },
@@ -120,6 +120,9 @@ func TestResultsOfTheWrongKind(t *testing.T) {
 	assert.ErrorContains(t, err, "the result cannot be read", "a hash is never null")
 	_, err = n.client(t).CallContract(t.Context(), ramp.TransactionRequest{}, ramp.Latest)
 	assert.ErrorContains(t, err, "the result cannot be read")
+	logs, err := n.client(t).Logs(t.Context(), ramp.LogFilter{})
+	assert.EqualError(t, err, "ramp: eth_getLogs: the result is null", "not the same as no logs")
+	assert.Nil(t, logs)
 	_, err = n.client(t).NetVersion(t.Context())
 	assert.ErrorContains(t, err, "neither a string nor a number")
 }

@@ -117,6 +117,18 @@ func TestWaitReceiptWaitsForATransactionToBeInABlock(t *testing.T) {
 	})
 }
 
+// A cache or a proxy that mixes answers up must not settle an order.
+func TestWaitReceiptRefusesTheReceiptOfAnotherTransaction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &chain{receipt: mined(10, blockA), head: 10}
+		asked := common.HexToHash("0xbad")
+		receipt, err := c.client(t).WaitReceipt(t.Context(), asked, 1)
+		assert.Nil(t, receipt)
+		assert.ErrorContains(t, err, "ramp: wait for transaction "+asked.Hex()+": ramp: eth_getTransactionReceipt: the node answered with the receipt of transaction "+common.MaxHash.Hex())
+		assert.Equal(t, []string{"eth_getTransactionReceipt"}, c.asked)
+	})
+}
+
 func TestWaitReceiptWaitsForConfirmations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &chain{receipt: mined(10, blockA), head: 9, block: map[uint64]string{10: blockA}} // the one node is behind the other
@@ -312,7 +324,8 @@ func onChain() object {
 		"type": "0x7", "status": "0x1", "transactionHash": common.MaxHash.Hex(), "transactionIndex": "0x2", "blockHash": blockA, "blockNumber": "0xa",
 		"gasUsed": "0x5208", "cumulativeGasUsed": "0x5209", "effectiveGasPrice": "0x1", "contractAddress": nil,
 		"from": "0x000000000000000000000000000000000000007a", "to": testToken, "feePayer": "0x000000000000000000000000000000000000fee0",
-		"logs": []any{map[string]any{"address": testToken, "topics": []any{hash32}, "data": "0x01", "logIndex": "0x3", "removed": false, "blockTimestamp": "0x65"}},
+		"logs": []any{map[string]any{"address": testToken, "topics": []any{hash32}, "data": "0x01", "logIndex": "0x3", "removed": false, "blockTimestamp": "0x65",
+			"blockNumber": "0xa", "blockHash": blockA, "transactionHash": common.MaxHash.Hex(), "transactionIndex": "0x2"}},
 	}
 }
 
@@ -321,6 +334,11 @@ func told() object {
 	receipt := onChain().without("from").without("to").without("feePayer").with("contractAddress", common.Address{}.Hex()).
 		with("root", "0x").with("gasUsed", 0x5208).with("logs.0.blockTimestamp", 0)
 	return resultCall().with("receipt", map[string]any(receipt)).with("intent", burnObject())
+}
+
+// twoLogs are logs, of which the second has some data.
+func twoLogs(data string) []any {
+	return []any{map[string]any{"address": testToken, "topics": []any{}, "data": "0x"}, map[string]any{"address": testToken, "topics": []any{}, "data": data}}
 }
 
 func confirm(t *testing.T, result, is object) error {
@@ -343,6 +361,11 @@ func TestConfirmBelievesWhatTheChainSays(t *testing.T) {
 		"a failure":                    {failed, onChain().with("status", "0x0").with("logs", []any{})},
 		"a token in another case":      {told().with("intent.from.0.id", strings.ToUpper(testToken[2:])).with("intent.from.0.id", "0x"+strings.ToUpper(testToken[2:])), onChain()},
 		"a mint":                       {told().with("intent", mintObject()), onChain()},
+		"with logs that say little": {told().without("receipt.logs.0.blockNumber").without("receipt.logs.0.blockHash").without("receipt.logs.0.transactionHash").
+			without("receipt.logs.0.transactionIndex").without("receipt.logs.0.logIndex").without("receipt.logs.0.removed"), onChain()},
+		"a node that says little":     {told(), onChain().without("effectiveGasPrice").without("contractAddress")},
+		"with what is not compared":   {told().with("receipt.type", "0x2").with("receipt.logsBloom", "0x01").with("receipt.logs.0.blockTimestamp", 7), onChain()},
+		"a contract that was created": {told().with("receipt.contractAddress", testToken), onChain().with("contractAddress", testToken)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { assert.NoError(t, confirm(t, test.told, test.is)) })
@@ -373,6 +396,17 @@ func TestConfirmNamesTheFieldThatTheChainContradicts(t *testing.T) {
 		"no topic":                     {told().with("receipt.logs.0.topics", []any{}), onChain(), "receipt.logs[0].topics"},
 		"other data":                   {told().with("receipt.logs.0.data", "0x02"), onChain(), "receipt.logs[0].data"},
 		"another index":                {told().with("receipt.logs.0.logIndex", "0x4"), onChain(), "receipt.logs[0].logIndex"},
+		"a log of another block":       {told().with("receipt.logs.0.blockNumber", "0xb"), onChain(), "receipt.logs[0].blockNumber"},
+		"a log of another branch":      {told().with("receipt.logs.0.blockHash", other), onChain(), "receipt.logs[0].blockHash"},
+		"a log of another transaction": {told().with("receipt.logs.0.transactionHash", other), onChain(), "receipt.logs[0].transactionHash"},
+		"a log of another place":       {told().with("receipt.logs.0.transactionIndex", "0x1"), onChain(), "receipt.logs[0].transactionIndex"},
+		"a log that was removed":       {told().with("receipt.logs.0.removed", true), onChain(), "receipt.logs[0].removed"},
+		"a log the node removed":       {told(), onChain().with("logs.0.removed", true), "receipt.logs[0].removed"},
+		"a log the node cannot place":  {told(), onChain().without("logs.0.blockHash"), "receipt.logs[0].blockHash"},
+		"another price":                {told().with("receipt.effectiveGasPrice", "0x2"), onChain(), "receipt.effectiveGasPrice"},
+		"another created contract":     {told().with("receipt.contractAddress", testToken), onChain(), "receipt.contractAddress"},
+		"another state root":           {told().with("receipt.root", "0x01"), onChain().with("root", "0x02"), "receipt.root"},
+		"the second of two logs":       {told().with("receipt.logs", twoLogs("0x01")), onChain().with("logs", twoLogs("0x02")), "receipt.logs[1].data"},
 		"a transaction of other token": {told().with("intent.from.0.id", "0x000000000000000000000000000000000000dead"), onChain(), "intent.from[0].id"},
 		"a token that is no address":   {told().with("intent.from.0.id", "token-7"), onChain(), "intent.from[0].id"},
 		"a token and a blank":          {told().with("intent.from.0.id", testToken+" "), onChain(), "intent.from[0].id"},

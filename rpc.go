@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -258,12 +259,16 @@ func (e *endpoint) redactError(err error) error {
 
 // Call calls any method of the node with its parameters, and reads the result
 // into a pointer as encoding/json does; nil drops the result. For a hex number
-// use a [*Quantity], for hex bytes a *hexutil.Bytes.
+// use a [*Quantity], for hex bytes a *hexutil.Bytes. Nothing is sent if into is
+// not a pointer, or a nil pointer of some type.
 //
-// null is [ErrNotFound] for a [*Receipt], a [*Transaction] and a [*Block], and
-// otherwise what encoding/json makes of it. A call is repeated only if its
-// method is known to do nothing but read; see [RPC].
+// null is [ErrNotFound] for a [*Receipt], a [*Transaction] and a [*Block], an
+// error for a *[]Log, and otherwise what encoding/json makes of it. A call is
+// repeated only if its method is known to do nothing but read; see [RPC].
 func (r *RPC) Call(ctx context.Context, into any, method string, params ...any) error {
+	if err := checkInto(into); err != nil {
+		return within(method, err)
+	}
 	begun := r.transport.now()
 	err := r.attempts(ctx, repeatable(method), func() error { return r.once(ctx, into, method, params) })
 	r.record(ctx, method, begun, err)
@@ -476,6 +481,15 @@ func (r *RPC) passing(refused *RPCError, a *answer) error {
 	return refused
 }
 
+// checkInto reports whether a result can be read into something, before a call
+// is sent whose result would be lost.
+func checkInto(into any) error {
+	if v := reflect.ValueOf(into); into != nil && (v.Kind() != reflect.Pointer || v.IsNil()) {
+		return fmt.Errorf("the result must go into a pointer that is not nil, not into a %T", into)
+	}
+	return nil
+}
+
 // readResult reads a result, which is valid JSON, into a pointer.
 func readResult(raw json.RawMessage, into any) error {
 	var err error
@@ -483,6 +497,9 @@ func readResult(raw json.RawMessage, into any) error {
 	case nil:
 		return nil
 	case *[]Log:
+		if string(raw) == "null" {
+			return errors.New("the result is null") // no logs would be []
+		}
 		x := newReader(raw, "logs") // logs keep none of their bytes
 		*into = readList(x, 1, maxListEntries, (*Log).read)
 		err = x.wrong.err()
@@ -525,7 +542,7 @@ func (r *RPC) record(ctx context.Context, method string, begun time.Time, err er
 type BatchCall struct {
 	Method string
 	Params []any
-	Into   any   // where the result goes, as in [RPC.Call]
+	Into   any   // where the result goes, as in [RPC.Call]; a call that has no place for it is not sent
 	Err    error // set by Batch: nil if the result was read
 }
 
@@ -539,10 +556,12 @@ type BatchCall struct {
 // or its answer is too large.
 func (r *RPC) Batch(ctx context.Context, calls []BatchCall) error {
 	begun := r.transport.now()
-	rest := make([]*BatchCall, len(calls))
+	rest := make([]*BatchCall, 0, len(calls))
 	for i := range calls {
-		rest[i] = &calls[i]
-		rest[i].Err = nil
+		call := &calls[i]
+		if call.Err = within(call.Method, checkInto(call.Into)); call.Err == nil {
+			rest = append(rest, call)
+		}
 	}
 	err := r.parts(ctx, slices.Collect(slices.Chunk(rest, r.batch))...)
 	r.record(ctx, "batch", begun, err)

@@ -757,6 +757,32 @@ func TestAnyMethodCanBeCalled(t *testing.T) {
 	assert.Equal(t, []any{1.0, "0x2"}, into.A)
 }
 
+func TestAResultNeedsSomewhereToGo(t *testing.T) {
+	n := batchNode(t, echo)
+	for name, into := range map[string]any{
+		"a receipt": (*ramp.Receipt)(nil), "a transaction": (*ramp.Transaction)(nil), "a block": (*ramp.Block)(nil), "logs": (*[]ramp.Log)(nil),
+		"a quantity": (*ramp.Quantity)(nil), "text": (*string)(nil), "no pointer": ramp.Receipt{}, "a map": map[string]any{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := n.client(t).Call(t.Context(), into, "eth_sendTransaction")
+			assert.ErrorContains(t, err, "ramp: eth_sendTransaction: the result must go into a pointer that is not nil, not into a ")
+
+			calls, got := balances(2)
+			calls[0].Into = into
+			before := len(n.asked())
+			require.NoError(t, n.client(t).Batch(t.Context(), calls))
+			assert.ErrorContains(t, calls[0].Err, "ramp: eth_getBalance: the result must go into a pointer")
+			require.NoError(t, calls[1].Err)
+			assert.True(t, got[1].Present())
+			require.Len(t, n.asked(), before+1)
+			assert.Equal(t, 1, strings.Count(n.asked()[before], "eth_getBalance"), "the other call alone is sent")
+		})
+	}
+	for _, body := range n.asked() {
+		assert.NotContains(t, body, "eth_sendTransaction", "nothing is sent whose result is lost")
+	}
+}
+
 func TestNoSecretOfTheURLIsEverShown(t *testing.T) {
 	const user, password, pathKey, queryKey, headerKey = "studio-user", "pass/word=", "v3-path-key", "query+key", "header-key"
 	secrets := []string{user, password, "pass%2Fword=", "pass%2Fword%3D", pathKey, queryKey, "query%2Bkey", headerKey, "c3R1ZGlvLXVzZXI6cGFzcy93b3JkPQ=="}
