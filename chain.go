@@ -210,7 +210,7 @@ func (r *RPC) number(ctx context.Context, method string, params ...any) (uint64,
 func (r *RPC) present(ctx context.Context, method string, params []any) (q Quantity, err error) {
 	err = r.Call(ctx, &q, method, params...)
 	if err == nil && !q.Present() {
-		err = fmt.Errorf("ramp: %s: the result is null", method)
+		err = within(method, errNullResult)
 	}
 	return q, err
 }

@@ -70,6 +70,9 @@ func (r *RPC) waitReceipt(ctx context.Context, hash common.Hash, confirmations u
 
 // look looks once. What may be different the next time is marked as transient.
 func (r *RPC) look(ctx context.Context, hash common.Hash, confirmations uint64) (*Receipt, error) {
+	if err := r.checkChain(ctx); err != nil {
+		return nil, err
+	}
 	receipt := new(Receipt)
 	err := r.once(ctx, receipt, "eth_getTransactionReceipt", []any{hash})
 	var refused *RPCError
@@ -152,7 +155,9 @@ func (e *MismatchError) Error() string {
 // proves that such a transaction exists, not that it belongs to this order: the
 // interface does not show how the two are tied. Let a transaction pay once only
 // (docs/orders.md has an index for that), and if you know the contract, compare
-// its events with the order.
+// its events with the order. A result names no network either: set
+// [RPCConfig].ChainID, or a transaction of a testnet confirms an order of the
+// mainnet.
 func (r *RPC) Confirm(ctx context.Context, result *Result, confirmations uint64) (*Receipt, error) {
 	text, err := hexutil.Decode(result.TxHash)
 	if err != nil || len(text) != common.HashLength {

@@ -62,6 +62,8 @@ func (c *chain) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	answer := "null"
 	switch request.Method {
+	case "eth_chainId":
+		answer = `"0x458"`
 	case "eth_blockNumber":
 		answer = fmt.Sprintf(`"0x%x"`, c.head)
 	case "eth_getTransactionReceipt":
@@ -475,6 +477,23 @@ func TestOnlyAConfirmedResultReachesTheGame(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A transaction of the testnet must never pay for an order of the mainnet.
+func TestATransactionOfAnotherNetworkConfirmsNothing(t *testing.T) {
+	c := &chain{receipt: string(onChain().bytes()), head: 11, block: map[uint64]string{10: blockA}}
+	mainnet, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://testnet.example.com", ChainID: 1111, HTTPClient: &http.Client{Transport: c}})
+	require.NoError(t, err)
+	game := &recorder{}
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: testKey(t), Signer: testSigner(t), Chain: mainnet})
+	require.NoError(t, err)
+	body := told().bytes()
+	reply := handler.AnswerResult(t.Context(), http.Header{"X-Dapp-Authorization": {"Bearer x"}, "X-Dapp-Sessionid": {"session-1"},
+		"X-Hmac-Signature": {testKey(t).Sign(body)}}, body)
+	assert.Equal(t, http.StatusInternalServerError, reply.Status, "the service delivers again, once the URL is right")
+	assert.ErrorIs(t, reply.Err, ramp.ErrWrongChain)
+	assert.ErrorContains(t, reply.Err, "its chain ID is 1112, but RPCConfig.ChainID is 1111")
+	assert.Empty(t, game.calls)
 }
 
 func TestAForgedResultDoesNotEvenReachTheChain(t *testing.T) {

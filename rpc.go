@@ -40,6 +40,7 @@ type RPC struct {
 	batch     int
 	poll      time.Duration
 	resend    bool
+	pin       chainPin
 	lastID    atomic.Uint64
 }
 
@@ -98,6 +99,15 @@ type RPCConfig struct {
 	// report their limits that way.
 	Retries int
 
+	// ChainID is the ID of the chain that the node must be on. It is asked for
+	// with eth_chainId before the first call and, once it matched, not again. If
+	// it differs, or cannot be asked for, every call fails and nothing else is
+	// sent; a difference is [ErrWrongChain], with both IDs in its text. Set it
+	// wherever money depends on the answers: the URL of a testnet would
+	// otherwise confirm transactions that cost nothing. By default any chain is
+	// accepted.
+	ChainID uint64
+
 	// PollInterval is how long [RPC.WaitReceipt] and [RPC.Confirm] pause
 	// between two requests for the same. The default is 1 second.
 	PollInterval time.Duration
@@ -149,6 +159,7 @@ func NewRPC(c RPCConfig) (*RPC, error) {
 		batch:     mostBatchCalls,
 		poll:      cmp.Or(c.PollInterval, time.Second),
 		resend:    c.Resend,
+		pin:       chainPin{id: c.ChainID},
 	}
 	if c.PollInterval < 0 {
 		p.add("RPCConfig.PollInterval", "must not be negative")
@@ -275,10 +286,18 @@ func (r *RPC) Call(ctx context.Context, into any, method string, params ...any) 
 	return err
 }
 
-// attempts runs attempt once, or again as long as its failure is transient.
+// attempts runs attempt once, or again as long as its failure is transient. The
+// chain is checked before, and that may always be repeated.
 func (r *RPC) attempts(ctx context.Context, again bool, attempt func() error) error {
-	if again {
+	switch {
+	case again && r.pin.open():
+		return r.transport.retry(ctx, r.afterCheck(ctx, attempt))
+	case again:
 		return r.transport.retry(ctx, attempt)
+	case r.pin.open():
+		if err := r.transport.retry(ctx, func() error { return r.checkChain(ctx) }); err != nil {
+			return err
+		}
 	}
 	err := attempt()
 	var passing *transient
@@ -324,6 +343,8 @@ func (r *RPC) once(ctx context.Context, into any, method string, params []any) e
 	}
 	return within(method, readResult(e.Result, into))
 }
+
+var errNullResult = errors.New("the result is null")
 
 var errWrongID = errors.New("the answer has the id of another request")
 
@@ -498,7 +519,7 @@ func readResult(raw json.RawMessage, into any) error {
 		return nil
 	case *[]Log:
 		if string(raw) == "null" {
-			return errors.New("the result is null") // no logs would be []
+			return errNullResult // no logs would be []
 		}
 		x := newReader(raw, "logs") // logs keep none of their bytes
 		*into = readList(x, 1, maxListEntries, (*Log).read)
@@ -585,21 +606,17 @@ func (r *RPC) parts(ctx context.Context, parts ...[]*BatchCall) (err error) {
 // part makes the calls of one request.
 func (r *RPC) part(ctx context.Context, calls []*BatchCall) error {
 	reads := !slices.ContainsFunc(calls, func(c *BatchCall) bool { return !repeatable(c.Method) })
-	var whole error // of the request, not of a call in it
+	answered := false // the request, perhaps with calls in it that failed
 	err := r.attempts(ctx, reads, func() error {
-		var again []*BatchCall
-		var after time.Duration
-		again, after, whole = r.onceBatch(ctx, calls)
-		switch {
-		case whole != nil:
-			return whole
-		case len(again) == 0:
-			return nil
+		again, after, err := r.onceBatch(ctx, calls)
+		answered = err == nil
+		if err != nil || len(again) == 0 {
+			return err
 		}
 		calls = again
 		return &transient{error: calls[0].Err, after: after}
 	})
-	if whole == nil {
+	if answered {
 		return nil
 	}
 	var status *HTTPError

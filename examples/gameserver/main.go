@@ -12,6 +12,7 @@
 //	RAMP_VALIDATOR_KEY      the validator key, in hex
 //	RAMP_API_URL            where /exchange asks for UUIDs
 //	RAMP_FRONTEND_URL       where the pages of the service are
+//	RAMP_RPC_URL            a node of the chain, which then confirms every result; needs -chain-id
 package main
 
 import (
@@ -55,6 +56,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	addr := flags.String("addr", "127.0.0.1:8080", "`address` to serve on")
 	address := flags.String("db", "sqlite:gameserver.db", "`database`: sqlite:PATH, postgres://… or mysql://…")
 	project := flags.String("project", "", "`ID` of the project in the console; empty accepts any")
+	chainID := flags.Uint64("chain-id", 0, "`ID` of the chain that the node at RAMP_RPC_URL must be on")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -88,7 +90,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err != nil {
 		return err
 	}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: exact, Key: key, Signer: signer, ProjectID: *project, Logger: log})
+	chain, err := openChain(ctx, getenv("RAMP_RPC_URL"), *chainID, log)
+	if err != nil {
+		return err
+	}
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: exact, Key: key, Signer: signer, ProjectID: *project, Chain: chain, Logger: log})
 	if err != nil {
 		return err
 	}
