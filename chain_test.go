@@ -86,6 +86,11 @@ func TestWhatMayBeMissingIsNotFound(t *testing.T) {
 		n := newNode(t, says(200, result("null")))
 		got, err := call(n.client(t))
 		assert.ErrorIs(t, err, ramp.ErrNotFound)
+		subject := hash32
+		if strings.Contains(asked, "finalized") {
+			subject = "finalized"
+		}
+		assert.ErrorContains(t, err, `: `+subject+`: not found on the node's chain, or not yet; if it should exist, the node may be on another network`)
 		assert.Nil(t, got)
 		assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":` + asked + `}`}, n.asked())
 

@@ -329,3 +329,25 @@ func TestACallDoesNotWaitForTheChainBeyondItsContext(t *testing.T) {
 		all.Wait()
 	})
 }
+
+// Whoever looks for the cause need not wonder about the network.
+func TestWhatIsNotFoundNamesTheChain(t *testing.T) {
+	client := pinned(t, roundTrip(func(_ *http.Request, method string) (string, error) {
+		if method == "eth_chainId" {
+			return `"0x458"`, nil
+		}
+		return "null", nil
+	}), ramp.RPCConfig{})
+	_, err := client.BlockByNumber(t.Context(), "", false)
+	assert.ErrorIs(t, err, ramp.ErrNotFound)
+	assert.EqualError(t, err, "ramp: eth_getBlockByNumber: latest: not found on the node's chain, or not yet (chain ID 1112)")
+
+	var receipt ramp.Receipt
+	calls := []ramp.BatchCall{{Method: "eth_getTransactionReceipt", Params: []any{common.MaxHash}, Into: &receipt}, {Method: "custom_receipt", Into: &receipt},
+		{Method: "custom_receipt", Params: []any{"secret"}, Into: &receipt}}
+	require.NoError(t, client.Batch(t.Context(), calls))
+	for i, text := range []string{"eth_getTransactionReceipt: " + common.MaxHash.Hex(), "custom_receipt", "custom_receipt"} {
+		assert.ErrorIs(t, calls[i].Err, ramp.ErrNotFound)
+		assert.EqualError(t, calls[i].Err, "ramp: "+text+": not found on the node's chain, or not yet (chain ID 1112)")
+	}
+}

@@ -285,7 +285,7 @@ func TestWaitReceiptSaysWhatWasMissingWhenTheContextEnds(t *testing.T) {
 		text   string
 		is     error
 	}{
-		"the transaction":     {func(c *chain) { c.receipt = "null" }, "the chain has no such thing, or not yet", ramp.ErrNotFound},
+		"the transaction":     {func(c *chain) { c.receipt = "null" }, "eth_getTransactionReceipt: " + common.MaxHash.Hex() + ": not found on the node's chain, or not yet; if it should exist, the node may be on another network, which RPCConfig.ChainID would detect", ramp.ErrNotFound},
 		"its block":           {func(c *chain) { c.receipt = `{"status":"0x1"}` }, "is in no block yet", nil},
 		"confirmations":       {func(c *chain) { c.head = 12 }, "has 3 of 5 confirmations", nil},
 		"a block that stands": {func(c *chain) { c.block[10] = blockB }, "block 10, which had the transaction, was replaced", nil},
@@ -446,7 +446,7 @@ func TestOnlyAConfirmedResultReachesTheGame(t *testing.T) {
 		"confirmed":       {func(*chain) {}, http.StatusOK, ""},
 		"a lie":           {func(c *chain) { c.receipt = string(onChain().with("status", "0x0").bytes()) }, http.StatusInternalServerError, "receipt.status"},
 		"another branch":  {func(c *chain) { c.receipt = string(onChain().with("blockHash", blockB).bytes()) }, http.StatusInternalServerError, "block 10, which had the transaction, was replaced"},
-		"made up":         {func(c *chain) { c.receipt = "null" }, http.StatusInternalServerError, "no such thing, or not yet"},
+		"made up":         {func(c *chain) { c.receipt = "null" }, http.StatusInternalServerError, "the node may be on another network"},
 		"not deep enough": {func(c *chain) { c.head = 10 }, http.StatusInternalServerError, "has 1 of 2 confirmations"},
 		"the chain being away": {func(c *chain) {
 			c.fail = func(string) (*http.Response, error) { return nil, errors.New("unreachable") }

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/ethereum/go-ethereum/common"
 )
 
 // RPC speaks JSON-RPC with a node of the chain (interface 2.8, 4.4). Make one
@@ -341,7 +343,7 @@ func (r *RPC) once(ctx context.Context, into any, method string, params []any) e
 	if e.Error != nil {
 		return within(method, r.passing(e.Error, a))
 	}
-	return within(method, readResult(e.Result, into))
+	return within(method, r.read(e.Result, into, params))
 }
 
 var errNullResult = errors.New("the result is null")
@@ -511,6 +513,29 @@ func checkInto(into any) error {
 	return nil
 }
 
+// read is readResult, with an error that says what was not found, and on which
+// chain.
+func (r *RPC) read(raw json.RawMessage, into any, params []any) error {
+	err := readResult(raw, into)
+	if err != ErrNotFound {
+		return err
+	}
+	if r.pin.id != 0 {
+		err = fmt.Errorf("%w (chain ID %d)", err, r.pin.id)
+	} else {
+		err = fmt.Errorf("%w; if it should exist, the node may be on another network, which RPCConfig.ChainID would detect", err)
+	}
+	if len(params) > 0 {
+		switch subject := params[0].(type) { // nothing else is known to be fit for a log
+		case common.Hash:
+			err = fmt.Errorf("%s: %w", subject, err)
+		case BlockRef:
+			err = fmt.Errorf("%s: %w", cmp.Or(subject, Latest), err)
+		}
+	}
+	return err
+}
+
 // readResult reads a result, which is valid JSON, into a pointer.
 func readResult(raw json.RawMessage, into any) error {
 	var err error
@@ -672,7 +697,7 @@ func (r *RPC) onceBatch(ctx context.Context, calls []*BatchCall) ([]*BatchCall, 
 				again = append(again, call)
 			}
 		case e.Result != nil:
-			call.Err = within(call.Method, readResult(e.Result, call.Into))
+			call.Err = within(call.Method, r.read(e.Result, call.Into, call.Params))
 		}
 	}
 	return again, a.retryAfter(r.transport.now()), nil

@@ -44,6 +44,11 @@ func TestAResultCountsOnlyIfTheChainSaysTheSame(t *testing.T) {
 	if got := owned(t, service, s); got != "999900/10000" {
 		t.Errorf("after validate the player owns %s", got)
 	}
+	service.FailRPC(-32601)
+	service.Advance(time.Minute)
+	if got := owned(t, service, s); got != "999900/10000" {
+		t.Errorf("after a result that was not confirmed the player owns %s", got)
+	}
 	service.Advance(time.Hour)
 	if got := owned(t, service, s); got != "1000000/10000" {
 		t.Errorf("after the result the player owns %s", got)
