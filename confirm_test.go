@@ -146,6 +146,41 @@ func TestWaitReceiptWaitsForConfirmations(t *testing.T) {
 	})
 }
 
+// A node that is far behind the one that gave the receipt has confirmed nothing.
+func TestWaitReceiptCountsNoConfirmationsOfANodeThatIsBehind(t *testing.T) {
+	for head, has := range map[uint64]string{0: "0 of 2", 8: "0 of 2", 9: "0 of 2", 10: "1 of 2"} {
+		synctest.Test(t, func(t *testing.T) {
+			c := &chain{receipt: mined(10, blockA), head: head, block: map[uint64]string{10: blockA}}
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			_, err := c.client(t).WaitReceipt(ctx, common.MaxHash, 2)
+			assert.ErrorContains(t, err, "the transaction has "+has+" confirmations")
+			assert.Equal(t, []string{"eth_getTransactionReceipt", "eth_blockNumber"}, c.asked)
+		})
+	}
+}
+
+// Nodes report a transaction before they have its block whole.
+func TestWaitReceiptWaitsForABlockWithNumberAndHash(t *testing.T) {
+	for name, receipt := range map[string]object{
+		"a number alone": onChain().without("blockHash"), "a hash alone": onChain().without("blockNumber"),
+		"neither": onChain().without("blockHash").without("blockNumber"), "nulls": onChain().with("blockHash", nil).with("blockNumber", nil),
+	} {
+		for _, confirmations := range []uint64{0, 1, 2} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := &chain{receipt: string(receipt.bytes()), head: 20, block: map[uint64]string{10: blockA}}
+					ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+					defer cancel()
+					_, err := c.client(t).WaitReceipt(ctx, common.MaxHash, confirmations)
+					assert.ErrorContains(t, err, "the transaction is in no block yet")
+					assert.Equal(t, []string{"eth_getTransactionReceipt", "eth_getTransactionReceipt"}, c.asked)
+				})
+			})
+		}
+	}
+}
+
 func TestWaitReceiptStartsOverWhenTheBlockWasReplaced(t *testing.T) {
 	for name, after := range map[string]map[uint64]string{
 		"by another":   {10: blockB, 11: blockB},

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -110,4 +112,76 @@ func TestAReplacedDefaultTransportIsUsed(t *testing.T) {
 	_, err = client.BlockNumber(t.Context())
 	require.NoError(t, err)
 	assert.Len(t, s.sent, 1)
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// closeFunc is a body that calls a function when it is closed.
+type closeFunc struct {
+	io.Reader
+	closed func()
+}
+
+func (c closeFunc) Close() error { c.closed(); return nil }
+
+// bothClients are calls of an RPC and of a Client over a transport.
+func bothClients(t *testing.T, transport http.RoundTripper, answerBytes int64) map[string]func() error {
+	t.Helper()
+	node, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: &http.Client{Transport: transport}})
+	require.NoError(t, err)
+	node.SetLimits(answerBytes, 100)
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t), HTTPClient: &http.Client{Transport: transport}})
+	require.NoError(t, err)
+	return map[string]func() error{
+		"RPC":    func() error { _, err := node.BlockNumber(t.Context()); return err },
+		"Batch":  func() error { return node.Batch(t.Context(), []ramp.BatchCall{{Method: "eth_blockNumber"}}) },
+		"Client": func() error { _, err := client.Initialize(t.Context(), testRequest()); return err },
+	}
+}
+
+// A body that is not closed keeps its connection.
+func TestEveryBodyIsClosed(t *testing.T) {
+	for name, answer := range map[string]struct {
+		status int
+		body   io.Reader
+	}{
+		"a success":   {200, strings.NewReader(`{"id":1,"result":"0x10"}`)},
+		"a failure":   {404, strings.NewReader("nothing here")},
+		"too large":   {200, strings.NewReader(strings.Repeat(" ", 2<<20))},
+		"broken off":  {200, iotest.ErrReader(io.ErrUnexpectedEOF)},
+		"no JSON-RPC": {200, strings.NewReader("<html>")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sent, closed := 0, 0
+				transport := roundTripper(func(*http.Request) (*http.Response, error) {
+					sent++
+					return &http.Response{StatusCode: answer.status, Header: http.Header{}, Body: closeFunc{answer.body, func() { closed++ }}}, nil
+				})
+				for client, call := range bothClients(t, transport, 1<<20) {
+					_ = call()
+					assert.NotZero(t, sent)
+					assert.Equal(t, sent, closed, client)
+				}
+			})
+		})
+	}
+}
+
+// It would be as large the next time.
+func TestAnAnswerThatIsTooLargeIsNotAskedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := 0
+		transport := roundTripper(func(*http.Request) (*http.Response, error) {
+			sent++
+			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(strings.Repeat(" ", 2<<20)))}, nil
+		})
+		for client, call := range bothClients(t, transport, 1<<20) {
+			sent = 0
+			assert.ErrorContains(t, call(), "the answer is too large", client)
+			assert.Equal(t, 1, sent, client)
+		}
+	})
 }
