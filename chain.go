@@ -173,7 +173,8 @@ func (r *RPC) EstimateGas(ctx context.Context, t TransactionRequest, at BlockRef
 }
 
 // Logs returns the logs that match a filter, oldest first: eth_getLogs
-// (interface 4.4).
+// (interface 4.4). No matching logs are an empty slice; an answer of null is an
+// error, because it says nothing about the logs.
 func (r *RPC) Logs(ctx context.Context, f LogFilter) ([]Log, error) {
 	var logs []Log
 	err := r.Call(ctx, &logs, "eth_getLogs", f)
@@ -209,7 +210,7 @@ func (r *RPC) number(ctx context.Context, method string, params ...any) (uint64,
 func (r *RPC) present(ctx context.Context, method string, params []any) (q Quantity, err error) {
 	err = r.Call(ctx, &q, method, params...)
 	if err == nil && !q.Present() {
-		err = fmt.Errorf("ramp: %s: the result is null", method)
+		err = within(method, errNullResult)
 	}
 	return q, err
 }

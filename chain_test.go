@@ -55,7 +55,7 @@ func TestEachMethodAsksAndReadsAsTheInterfaceHasIt(t *testing.T) {
 		}, `"eth_getLogs","params":[{"fromBlock":"0x1","toBlock":"latest","address":["` + a + `"],"topics":[["` + hash32 + `"],null,["` + hash32 + `","` + (common.Hash{}).Hex() + `"]]}]`,
 			`[]`, []ramp.Log{}},
 		"logs of a block": {func(r *ramp.RPC) (any, error) { return any2(r.Logs(t.Context(), ramp.LogFilter{BlockHash: hash})) },
-			`"eth_getLogs","params":[{"blockHash":"` + hash32 + `"}]`, `null`, []ramp.Log(nil)},
+			`"eth_getLogs","params":[{"blockHash":"` + hash32 + `"}]`, `[]`, []ramp.Log{}},
 		"network": {func(r *ramp.RPC) (any, error) { return any2(r.NetVersion(t.Context())) },
 			`"net_version","params":[]`, `"1112"`, "1112"},
 		"network as a number": {func(r *ramp.RPC) (any, error) { return any2(r.NetVersion(t.Context())) },
@@ -86,6 +86,11 @@ func TestWhatMayBeMissingIsNotFound(t *testing.T) {
 		n := newNode(t, says(200, result("null")))
 		got, err := call(n.client(t))
 		assert.ErrorIs(t, err, ramp.ErrNotFound)
+		subject := hash32
+		if strings.Contains(asked, "finalized") {
+			subject = "finalized"
+		}
+		assert.ErrorContains(t, err, `: `+subject+`: not found on the node's chain, or not yet; if it should exist, the node may be on another network`)
 		assert.Nil(t, got)
 		assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":` + asked + `}`}, n.asked())
 
@@ -120,6 +125,9 @@ func TestResultsOfTheWrongKind(t *testing.T) {
 	assert.ErrorContains(t, err, "the result cannot be read", "a hash is never null")
 	_, err = n.client(t).CallContract(t.Context(), ramp.TransactionRequest{}, ramp.Latest)
 	assert.ErrorContains(t, err, "the result cannot be read")
+	logs, err := n.client(t).Logs(t.Context(), ramp.LogFilter{})
+	assert.EqualError(t, err, "ramp: eth_getLogs: the result is null", "not the same as no logs")
+	assert.Nil(t, logs)
 	_, err = n.client(t).NetVersion(t.Context())
 	assert.ErrorContains(t, err, "neither a string nor a number")
 }

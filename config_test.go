@@ -312,6 +312,14 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 			},
 			required: 3, then: 1,
 		},
+		"ChainID": {
+			set: func(c *ramp.RPCConfig) { c.ChainID = 1 },
+			see: func(t *testing.T, c ramp.RPCConfig) any {
+				c.HTTPClient = &http.Client{Transport: roundTrip(func(*http.Request, string) (string, error) { return `"0x458"`, nil })}
+				return errors.Is(call(t, c), ramp.ErrWrongChain)
+			},
+			required: false, then: true,
+		},
 		"PollInterval": {
 			set: func(c *ramp.RPCConfig) { c.PollInterval = time.Minute },
 			see: func(t *testing.T, c ramp.RPCConfig) (got any) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,13 +22,16 @@ const mostPatience = 5 * time.Minute
 // returns its receipt. Confirmations count the block of the transaction itself:
 // 0 and 1 both mean that it is in a block.
 //
-// It goes on while the node does not know the transaction, still indexes it, is
-// away or turns callers away, and starts over when the block of the transaction
-// was replaced. It ends at an answer that cannot be read, at any other refusal,
-// and with ctx, which should have an end: the error then says what was still
-// missing, and wraps that beside the error of ctx.
+// It keeps polling while the node does not know the transaction, still indexes
+// it, is unreachable or reports an error that is retried (see
+// [RPCConfig].Retries), and starts over when the block of the transaction was
+// replaced. It ends at an answer that cannot be read, at an error of the node
+// that is final, under whatever HTTP status it comes, and with ctx, which should
+// have a deadline: the error then says what was still missing, and wraps that
+// beside the error of ctx.
 //
-// A failed transaction has a receipt too: see [Receipt.Succeeded].
+// A failed transaction has a receipt too: see [Receipt.Succeeded]. The receipt of
+// another transaction than the one asked for is refused.
 func (r *RPC) WaitReceipt(ctx context.Context, hash common.Hash, confirmations uint64) (*Receipt, error) {
 	begun := r.transport.now()
 	receipt, err := r.waitReceipt(ctx, hash, confirmations)
@@ -66,6 +70,9 @@ func (r *RPC) waitReceipt(ctx context.Context, hash common.Hash, confirmations u
 
 // look looks once. What may be different the next time is marked as transient.
 func (r *RPC) look(ctx context.Context, hash common.Hash, confirmations uint64) (*Receipt, error) {
+	if err := r.checkChain(ctx); err != nil {
+		return nil, err
+	}
 	receipt := new(Receipt)
 	err := r.once(ctx, receipt, "eth_getTransactionReceipt", []any{hash})
 	var refused *RPCError
@@ -75,6 +82,8 @@ func (r *RPC) look(ctx context.Context, hash common.Hash, confirmations uint64) 
 		return nil, &transient{error: err}
 	case err != nil:
 		return nil, err
+	case receipt.TransactionHash != hash && receipt.TransactionHash != common.Hash{}:
+		return nil, &otherReceiptError{receipt.TransactionHash}
 	case !receipt.BlockNumber.Present() || receipt.BlockHash == common.Hash{}:
 		return nil, &transient{error: errors.New("the transaction is in no block yet")}
 	case confirmations <= 1:
@@ -107,6 +116,14 @@ func (r *RPC) look(ctx context.Context, hash common.Hash, confirmations uint64) 
 	return receipt, nil
 }
 
+// otherReceiptError is about a node that answers with the receipt of another
+// transaction than it was asked about.
+type otherReceiptError struct{ hash common.Hash }
+
+func (e *otherReceiptError) Error() string {
+	return fmt.Sprintf("ramp: eth_getTransactionReceipt: the node answered with the receipt of transaction %s", e.hash)
+}
+
 // MismatchError says that the chain contradicts a result of the service.
 type MismatchError struct {
 	// Field is the first field that differs, as the interface writes it:
@@ -122,11 +139,14 @@ func (e *MismatchError) Error() string {
 }
 
 // Confirm asks the chain whether a result tells the truth (interface 6, 4.4): it
-// waits for the transaction as [RPC.WaitReceipt] does, and compares hash,
-// status, block, gas and logs. What the result leaves out, but for the hash and
-// the status, is not compared. If the transaction succeeded, every token
-// contract that the intent names must have an event in it. What contradicts the
-// chain is a [*MismatchError].
+// waits for the transaction as [RPC.WaitReceipt] does, and compares what the
+// result reports of it: hash, status, block, gas, price, state root, created
+// contract, and every field of every log. What the result leaves out, but for
+// the hash and the status, is not compared. Nor are the type, which does not
+// change what a transaction did; the logsBloom, which only summarizes the logs;
+// and the blockTimestamp of a log, which is 0 on some chains. If the transaction
+// succeeded, every token contract that the intent names must have an event in
+// it. What contradicts the chain is a [*MismatchError].
 //
 // An honest result is contradicted too when its block was replaced, or the node
 // is on another branch. So nothing may be paid, but another look may help.
@@ -135,7 +155,9 @@ func (e *MismatchError) Error() string {
 // proves that such a transaction exists, not that it belongs to this order: the
 // interface does not show how the two are tied. Let a transaction pay once only
 // (docs/orders.md has an index for that), and if you know the contract, compare
-// its events with the order.
+// its events with the order. A result names no network either: set
+// [RPCConfig].ChainID, or a transaction of a testnet confirms an order of the
+// mainnet.
 func (r *RPC) Confirm(ctx context.Context, result *Result, confirmations uint64) (*Receipt, error) {
 	text, err := hexutil.Decode(result.TxHash)
 	if err != nil || len(text) != common.HashLength {
@@ -143,6 +165,11 @@ func (r *RPC) Confirm(ctx context.Context, result *Result, confirmations uint64)
 	}
 	hash := common.Hash(text)
 	chain, err := r.WaitReceipt(ctx, hash, confirmations)
+	var other *otherReceiptError
+	if errors.As(err, &other) {
+		err = &MismatchError{Field: "tx_hash", Webhook: hash.String(), Chain: other.hash.String()}
+		return nil, fmt.Errorf("ramp: confirm transaction %s: %w", hash, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -169,17 +196,22 @@ func compare(result *Result, hash common.Hash, chain *Receipt) *MismatchError {
 	told := &result.Receipt
 	var c comparison
 	c.strings("tx_hash", hash.String(), chain.TransactionHash.String())
-	if told.TransactionHash != (common.Hash{}) {
-		c.strings("receipt.transactionHash", told.TransactionHash.String(), chain.TransactionHash.String())
-	}
+	c.hashes("receipt.transactionHash", told.TransactionHash, chain.TransactionHash)
 	c.strings("receipt.status", told.Status.String(), chain.Status.String())
-	if told.BlockHash != (common.Hash{}) {
-		c.strings("receipt.blockHash", told.BlockHash.String(), chain.BlockHash.String())
-	}
+	c.hashes("receipt.blockHash", told.BlockHash, chain.BlockHash)
 	c.quantities("receipt.blockNumber", told.BlockNumber, chain.BlockNumber)
 	c.quantities("receipt.transactionIndex", told.TransactionIndex, chain.TransactionIndex)
 	c.quantities("receipt.gasUsed", told.GasUsed, chain.GasUsed)
 	c.quantities("receipt.cumulativeGasUsed", told.CumulativeGasUsed, chain.CumulativeGasUsed)
+	if chain.EffectiveGasPrice.Present() { // not every node reports it
+		c.quantities("receipt.effectiveGasPrice", told.EffectiveGasPrice, chain.EffectiveGasPrice)
+	}
+	if len(told.Root) > 0 && len(chain.Root) > 0 { // early chains have it
+		c.strings("receipt.root", told.Root.String(), chain.Root.String())
+	}
+	if told.ContractAddress != (common.Address{}) {
+		c.strings("receipt.contractAddress", told.ContractAddress.String(), chain.ContractAddress.String())
+	}
 	if told.Logs != nil {
 		c.logs(told.Logs, chain.Logs)
 	}
@@ -196,6 +228,12 @@ type comparison struct{ first *MismatchError }
 func (c *comparison) strings(field, webhook, chain string) {
 	if c.first == nil && webhook != chain {
 		c.first = &MismatchError{Field: field, Webhook: excerpt(webhook), Chain: excerpt(chain)}
+	}
+}
+
+func (c *comparison) hashes(field string, webhook, chain common.Hash) {
+	if webhook != (common.Hash{}) {
+		c.strings(field, webhook.String(), chain.String())
 	}
 }
 
@@ -218,7 +256,12 @@ func (c *comparison) logs(webhook, chain []Log) {
 		if !bytes.Equal(told.Data, is.Data) {
 			c.strings(at+"data", told.Data.String(), is.Data.String())
 		}
+		c.quantities(at+"blockNumber", told.BlockNumber, is.BlockNumber)
+		c.hashes(at+"transactionHash", told.TransactionHash, is.TransactionHash)
+		c.quantities(at+"transactionIndex", told.TransactionIndex, is.TransactionIndex)
+		c.hashes(at+"blockHash", told.BlockHash, is.BlockHash)
 		c.quantities(at+"logIndex", told.LogIndex, is.LogIndex)
+		c.strings(at+"removed", strconv.FormatBool(told.Removed), strconv.FormatBool(is.Removed))
 	}
 }
 

@@ -62,6 +62,8 @@ func (c *chain) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	answer := "null"
 	switch request.Method {
+	case "eth_chainId":
+		answer = `"0x458"`
 	case "eth_blockNumber":
 		answer = fmt.Sprintf(`"0x%x"`, c.head)
 	case "eth_getTransactionReceipt":
@@ -117,6 +119,18 @@ func TestWaitReceiptWaitsForATransactionToBeInABlock(t *testing.T) {
 	})
 }
 
+// A cache or a proxy that mixes answers up must not settle an order.
+func TestWaitReceiptRefusesTheReceiptOfAnotherTransaction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &chain{receipt: mined(10, blockA), head: 10}
+		asked := common.HexToHash("0xbad")
+		receipt, err := c.client(t).WaitReceipt(t.Context(), asked, 1)
+		assert.Nil(t, receipt)
+		assert.ErrorContains(t, err, "ramp: wait for transaction "+asked.Hex()+": ramp: eth_getTransactionReceipt: the node answered with the receipt of transaction "+common.MaxHash.Hex())
+		assert.Equal(t, []string{"eth_getTransactionReceipt"}, c.asked)
+	})
+}
+
 func TestWaitReceiptWaitsForConfirmations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &chain{receipt: mined(10, blockA), head: 9, block: map[uint64]string{10: blockA}} // the one node is behind the other
@@ -130,6 +144,41 @@ func TestWaitReceiptWaitsForConfirmations(t *testing.T) {
 		assert.Equal(t, 3*(time.Minute+time.Second), time.Since(start))
 		assert.Equal(t, "eth_getBlockByNumber", c.asked[len(c.asked)-1], "the block is read again at depth")
 	})
+}
+
+// A node that is far behind the one that gave the receipt has confirmed nothing.
+func TestWaitReceiptCountsNoConfirmationsOfANodeThatIsBehind(t *testing.T) {
+	for head, has := range map[uint64]string{0: "0 of 2", 8: "0 of 2", 9: "0 of 2", 10: "1 of 2"} {
+		synctest.Test(t, func(t *testing.T) {
+			c := &chain{receipt: mined(10, blockA), head: head, block: map[uint64]string{10: blockA}}
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			_, err := c.client(t).WaitReceipt(ctx, common.MaxHash, 2)
+			assert.ErrorContains(t, err, "the transaction has "+has+" confirmations")
+			assert.Equal(t, []string{"eth_getTransactionReceipt", "eth_blockNumber"}, c.asked)
+		})
+	}
+}
+
+// Nodes report a transaction before they have its block whole.
+func TestWaitReceiptWaitsForABlockWithNumberAndHash(t *testing.T) {
+	for name, receipt := range map[string]object{
+		"a number alone": onChain().without("blockHash"), "a hash alone": onChain().without("blockNumber"),
+		"neither": onChain().without("blockHash").without("blockNumber"), "nulls": onChain().with("blockHash", nil).with("blockNumber", nil),
+	} {
+		for _, confirmations := range []uint64{0, 1, 2} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := &chain{receipt: string(receipt.bytes()), head: 20, block: map[uint64]string{10: blockA}}
+					ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+					defer cancel()
+					_, err := c.client(t).WaitReceipt(ctx, common.MaxHash, confirmations)
+					assert.ErrorContains(t, err, "the transaction is in no block yet")
+					assert.Equal(t, []string{"eth_getTransactionReceipt", "eth_getTransactionReceipt"}, c.asked)
+				})
+			})
+		}
+	}
 }
 
 func TestWaitReceiptStartsOverWhenTheBlockWasReplaced(t *testing.T) {
@@ -165,10 +214,13 @@ func TestWaitReceiptGoesOnOverWhatMayPass(t *testing.T) {
 		}
 	}
 	for name, fail := range map[string]func(string) (*http.Response, error){
-		"a node that is away":     func(string) (*http.Response, error) { return nil, errors.New("connection refused") },
-		"a node that is busy":     rpcError(-32005, "limit exceeded", ""),
-		"a node that indexes":     rpcError(-32000, "transaction indexing is in progress", ""),
-		"a node that says why":    rpcError(-32000, "not ready", "transaction indexing is in progress"),
+		"a node that is away":  func(string) (*http.Response, error) { return nil, errors.New("connection refused") },
+		"a node that is busy":  rpcError(-32005, "limit exceeded", ""),
+		"a node that indexes":  rpcError(-32000, "transaction indexing is in progress", ""),
+		"a node that says why": rpcError(-32000, "not ready", "transaction indexing is in progress"),
+		"a node that indexes, in 500": func(string) (*http.Response, error) {
+			return status(500, nil, `{"id":null,"error":{"code":-32000,"message":"transaction indexing is in progress"}}`)(nil)
+		},
 		"a proxy without a node":  func(string) (*http.Response, error) { return status(502, nil, "<html>")(nil) },
 		"a node without a number": func(method string) (*http.Response, error) { return failFor(method, "eth_blockNumber") },
 		"a node without a block":  func(method string) (*http.Response, error) { return failFor(method, "eth_getBlockByNumber") },
@@ -217,6 +269,11 @@ func TestWaitReceiptEndsAtWhatWillNotPass(t *testing.T) {
 		"a receipt that cannot be read": {func(c *chain) { c.receipt = `{"blockNumber":-1}` }, "the result cannot be read"},
 		"a block number above all":      {func(c *chain) { c.receipt = strings.Replace(mined(10, blockA), `"0xa"`, `"0x10000000000000000"`, 1) }, "more than 64 bits"},
 		"a refusal":                     {func(c *chain) { c.fail = refusing(-32601) }, "-32601"},
+		"a refusal inside a 500": {func(c *chain) {
+			c.fail = func(string) (*http.Response, error) {
+				return status(500, nil, `{"id":null,"error":{"code":-32601,"message":"m"}}`)(nil)
+			}
+		}, "HTTP 500: JSON-RPC error -32601"},
 		"a login": {func(c *chain) {
 			c.fail = func(string) (*http.Response, error) { return status(401, nil, "")(nil) }
 		}, "HTTP 401"},
@@ -228,8 +285,10 @@ func TestWaitReceiptEndsAtWhatWillNotPass(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := &chain{receipt: mined(10, blockA), head: 11, block: map[uint64]string{10: blockA}}
 				test.change(c)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
 				start := time.Now()
-				receipt, err := c.client(t).WaitReceipt(t.Context(), common.MaxHash, 2)
+				receipt, err := c.client(t).WaitReceipt(ctx, common.MaxHash, 2)
 				assert.ErrorContains(t, err, test.text)
 				assert.Nil(t, receipt)
 				assert.Zero(t, time.Since(start))
@@ -261,7 +320,7 @@ func TestWaitReceiptSaysWhatWasMissingWhenTheContextEnds(t *testing.T) {
 		text   string
 		is     error
 	}{
-		"the transaction":     {func(c *chain) { c.receipt = "null" }, "the chain has no such thing, or not yet", ramp.ErrNotFound},
+		"the transaction":     {func(c *chain) { c.receipt = "null" }, "eth_getTransactionReceipt: " + common.MaxHash.Hex() + ": not found on the node's chain, or not yet; if it should exist, the node may be on another network, which RPCConfig.ChainID would detect", ramp.ErrNotFound},
 		"its block":           {func(c *chain) { c.receipt = `{"status":"0x1"}` }, "is in no block yet", nil},
 		"confirmations":       {func(c *chain) { c.head = 12 }, "has 3 of 5 confirmations", nil},
 		"a block that stands": {func(c *chain) { c.block[10] = blockB }, "block 10, which had the transaction, was replaced", nil},
@@ -302,7 +361,8 @@ func onChain() object {
 		"type": "0x7", "status": "0x1", "transactionHash": common.MaxHash.Hex(), "transactionIndex": "0x2", "blockHash": blockA, "blockNumber": "0xa",
 		"gasUsed": "0x5208", "cumulativeGasUsed": "0x5209", "effectiveGasPrice": "0x1", "contractAddress": nil,
 		"from": "0x000000000000000000000000000000000000007a", "to": testToken, "feePayer": "0x000000000000000000000000000000000000fee0",
-		"logs": []any{map[string]any{"address": testToken, "topics": []any{hash32}, "data": "0x01", "logIndex": "0x3", "removed": false, "blockTimestamp": "0x65"}},
+		"logs": []any{map[string]any{"address": testToken, "topics": []any{hash32}, "data": "0x01", "logIndex": "0x3", "removed": false, "blockTimestamp": "0x65",
+			"blockNumber": "0xa", "blockHash": blockA, "transactionHash": common.MaxHash.Hex(), "transactionIndex": "0x2"}},
 	}
 }
 
@@ -311,6 +371,11 @@ func told() object {
 	receipt := onChain().without("from").without("to").without("feePayer").with("contractAddress", common.Address{}.Hex()).
 		with("root", "0x").with("gasUsed", 0x5208).with("logs.0.blockTimestamp", 0)
 	return resultCall().with("receipt", map[string]any(receipt)).with("intent", burnObject())
+}
+
+// twoLogs are logs, of which the second has some data.
+func twoLogs(data string) []any {
+	return []any{map[string]any{"address": testToken, "topics": []any{}, "data": "0x"}, map[string]any{"address": testToken, "topics": []any{}, "data": data}}
 }
 
 func confirm(t *testing.T, result, is object) error {
@@ -333,6 +398,11 @@ func TestConfirmBelievesWhatTheChainSays(t *testing.T) {
 		"a failure":                    {failed, onChain().with("status", "0x0").with("logs", []any{})},
 		"a token in another case":      {told().with("intent.from.0.id", strings.ToUpper(testToken[2:])).with("intent.from.0.id", "0x"+strings.ToUpper(testToken[2:])), onChain()},
 		"a mint":                       {told().with("intent", mintObject()), onChain()},
+		"with logs that say little": {told().without("receipt.logs.0.blockNumber").without("receipt.logs.0.blockHash").without("receipt.logs.0.transactionHash").
+			without("receipt.logs.0.transactionIndex").without("receipt.logs.0.logIndex").without("receipt.logs.0.removed"), onChain()},
+		"a node that says little":     {told(), onChain().without("effectiveGasPrice").without("contractAddress")},
+		"with what is not compared":   {told().with("receipt.type", "0x2").with("receipt.logsBloom", "0x01").with("receipt.logs.0.blockTimestamp", 7), onChain()},
+		"a contract that was created": {told().with("receipt.contractAddress", testToken), onChain().with("contractAddress", testToken)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { assert.NoError(t, confirm(t, test.told, test.is)) })
@@ -363,6 +433,17 @@ func TestConfirmNamesTheFieldThatTheChainContradicts(t *testing.T) {
 		"no topic":                     {told().with("receipt.logs.0.topics", []any{}), onChain(), "receipt.logs[0].topics"},
 		"other data":                   {told().with("receipt.logs.0.data", "0x02"), onChain(), "receipt.logs[0].data"},
 		"another index":                {told().with("receipt.logs.0.logIndex", "0x4"), onChain(), "receipt.logs[0].logIndex"},
+		"a log of another block":       {told().with("receipt.logs.0.blockNumber", "0xb"), onChain(), "receipt.logs[0].blockNumber"},
+		"a log of another branch":      {told().with("receipt.logs.0.blockHash", other), onChain(), "receipt.logs[0].blockHash"},
+		"a log of another transaction": {told().with("receipt.logs.0.transactionHash", other), onChain(), "receipt.logs[0].transactionHash"},
+		"a log of another place":       {told().with("receipt.logs.0.transactionIndex", "0x1"), onChain(), "receipt.logs[0].transactionIndex"},
+		"a log that was removed":       {told().with("receipt.logs.0.removed", true), onChain(), "receipt.logs[0].removed"},
+		"a log the node removed":       {told(), onChain().with("logs.0.removed", true), "receipt.logs[0].removed"},
+		"a log the node cannot place":  {told(), onChain().without("logs.0.blockHash"), "receipt.logs[0].blockHash"},
+		"another price":                {told().with("receipt.effectiveGasPrice", "0x2"), onChain(), "receipt.effectiveGasPrice"},
+		"another created contract":     {told().with("receipt.contractAddress", testToken), onChain(), "receipt.contractAddress"},
+		"another state root":           {told().with("receipt.root", "0x01"), onChain().with("root", "0x02"), "receipt.root"},
+		"the second of two logs":       {told().with("receipt.logs", twoLogs("0x01")), onChain().with("logs", twoLogs("0x02")), "receipt.logs[1].data"},
 		"a transaction of other token": {told().with("intent.from.0.id", "0x000000000000000000000000000000000000dead"), onChain(), "intent.from[0].id"},
 		"a token that is no address":   {told().with("intent.from.0.id", "token-7"), onChain(), "intent.from[0].id"},
 		"a token and a blank":          {told().with("intent.from.0.id", testToken+" "), onChain(), "intent.from[0].id"},
@@ -400,7 +481,7 @@ func TestOnlyAConfirmedResultReachesTheGame(t *testing.T) {
 		"confirmed":       {func(*chain) {}, http.StatusOK, ""},
 		"a lie":           {func(c *chain) { c.receipt = string(onChain().with("status", "0x0").bytes()) }, http.StatusInternalServerError, "receipt.status"},
 		"another branch":  {func(c *chain) { c.receipt = string(onChain().with("blockHash", blockB).bytes()) }, http.StatusInternalServerError, "block 10, which had the transaction, was replaced"},
-		"made up":         {func(c *chain) { c.receipt = "null" }, http.StatusInternalServerError, "no such thing, or not yet"},
+		"made up":         {func(c *chain) { c.receipt = "null" }, http.StatusInternalServerError, "the node may be on another network"},
 		"not deep enough": {func(c *chain) { c.head = 10 }, http.StatusInternalServerError, "has 1 of 2 confirmations"},
 		"the chain being away": {func(c *chain) {
 			c.fail = func(string) (*http.Response, error) { return nil, errors.New("unreachable") }
@@ -431,6 +512,23 @@ func TestOnlyAConfirmedResultReachesTheGame(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A transaction of the testnet must never pay for an order of the mainnet.
+func TestATransactionOfAnotherNetworkConfirmsNothing(t *testing.T) {
+	c := &chain{receipt: string(onChain().bytes()), head: 11, block: map[uint64]string{10: blockA}}
+	mainnet, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://testnet.example.com", ChainID: 1111, HTTPClient: &http.Client{Transport: c}})
+	require.NoError(t, err)
+	game := &recorder{}
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: testKey(t), Signer: testSigner(t), Chain: mainnet})
+	require.NoError(t, err)
+	body := told().bytes()
+	reply := handler.AnswerResult(t.Context(), http.Header{"X-Dapp-Authorization": {"Bearer x"}, "X-Dapp-Sessionid": {"session-1"},
+		"X-Hmac-Signature": {testKey(t).Sign(body)}}, body)
+	assert.Equal(t, http.StatusInternalServerError, reply.Status, "the service delivers again, once the URL is right")
+	assert.ErrorIs(t, reply.Err, ramp.ErrWrongChain)
+	assert.ErrorContains(t, reply.Err, "its chain ID is 1112, but RPCConfig.ChainID is 1111")
+	assert.Empty(t, game.calls)
 }
 
 func TestAForgedResultDoesNotEvenReachTheChain(t *testing.T) {

@@ -55,7 +55,10 @@ type ClientConfig struct {
 	// HTTPClient supplies the transport, the cookies and the timeout. It is
 	// copied and never changed. Redirects are not followed, because a signed
 	// call must not reach an address that nobody configured. The default is a
-	// client of its own on [http.DefaultTransport].
+	// client with a connection pool of its own: a clone of
+	// [http.DefaultTransport] that keeps up to 100 idle connections to the
+	// service instead of 2. So share one Client, and if you set a transport for
+	// a server under load, raise its MaxIdleConnsPerHost.
 	HTTPClient *http.Client
 
 	// Timeout bounds each attempt, from the connection to the last byte of the

@@ -44,7 +44,7 @@ func echoParts(t testing.TB) []string {
 		return nil, errors.New("that was all")
 	}
 	client, err := ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t), Retries: -1,
-		HTTPClient: &http.Client{Transport: roundTrip(capture)}})
+		HTTPClient: &http.Client{Transport: roundTripper(capture)}})
 	require.NoError(t, err)
 	_, err = client.Initialize(t.Context(), echoRequest())
 	require.Error(t, err)
@@ -57,10 +57,6 @@ func echoParts(t testing.TB) []string {
 	}
 	return parts
 }
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func quoted(s string) string {
 	b, _ := json.Marshal(s)
@@ -207,7 +203,7 @@ func TestNothingOfAForeignAnswerIsShown(t *testing.T) {
 		for place, answer := range echoPlaces {
 			for _, status := range []int{200, 503} {
 				shownFor := func(e string) string {
-					return everythingShown(t, roundTrip(func(*http.Request) (*http.Response, error) { return answer(status, e) }), "https://api.example.com")
+					return everythingShown(t, roundTripper(func(*http.Request) (*http.Response, error) { return answer(status, e) }), "https://api.example.com")
 				}
 				want := shownFor("x")
 				for _, part := range parts {
@@ -282,7 +278,7 @@ func TestWhyTheServiceWasNotReachedIsShown(t *testing.T) {
 
 	own := errors.New("the breaker is open")
 	client, err := ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t), Retries: -1,
-		HTTPClient: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) { return nil, own })}})
+		HTTPClient: &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, own })}})
 	require.NoError(t, err)
 	_, err = client.Initialize(t.Context(), echoRequest())
 	assert.ErrorIs(t, err, own, "the errors of the caller's own transport are found")

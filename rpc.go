@@ -12,12 +12,15 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
+
+	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/token-ramp/ramp-go/internal/redact"
 )
@@ -48,6 +51,7 @@ type RPC struct {
 	batch     int
 	poll      time.Duration
 	resend    bool
+	pin       chainPin
 	lastID    atomic.Uint64
 }
 
@@ -84,7 +88,10 @@ type RPCConfig struct {
 
 	// HTTPClient supplies the transport, the cookies and the timeout. It is
 	// copied and never changed. Redirects are not followed. The default is a
-	// client of its own on [http.DefaultTransport].
+	// client with a connection pool of its own: a clone of
+	// [http.DefaultTransport] that keeps up to 100 idle connections to the node
+	// instead of 2. So share one RPC, and if you set a transport for a server
+	// under load, raise its MaxIdleConnsPerHost.
 	HTTPClient *http.Client
 
 	// Timeout bounds each attempt, from the connection to the last byte of the
@@ -94,9 +101,24 @@ type RPCConfig struct {
 
 	// Retries is how often a read is repeated after a failure that may be
 	// temporary: the connection failed, or the answer was HTTP 408, 425, 429 or
-	// 5xx, or the JSON-RPC error -32005 or 429. The delays are those of
-	// [ClientConfig].Retries. The default is 2; -1 means none.
+	// 5xx, or a JSON-RPC error whose code is -32005 or one of these statuses.
+	// The delays are those of [ClientConfig].Retries. The default is 2; -1 means
+	// none.
+	//
+	// A JSON-RPC error with any other code, such as a revert, is final under
+	// every HTTP status. The exceptions are -32603 and the server errors, -32000
+	// to -32099, under HTTP 429 and 503: they are repeated, because providers
+	// report their limits that way.
 	Retries int
+
+	// ChainID is the ID of the chain that the node must be on. It is asked for
+	// with eth_chainId before the first call and, once it matched, not again. If
+	// it differs, or cannot be asked for, every call fails and nothing else is
+	// sent; a difference is [ErrWrongChain], with both IDs in its text. Set it
+	// wherever money depends on the answers: the URL of a testnet would
+	// otherwise confirm transactions that cost nothing. By default any chain is
+	// accepted.
+	ChainID uint64
 
 	// PollInterval is how long [RPC.WaitReceipt] and [RPC.Confirm] pause
 	// between two requests for the same. The default is 1 second.
@@ -149,6 +171,7 @@ func NewRPC(c RPCConfig) (*RPC, error) {
 		batch:     mostBatchCalls,
 		poll:      cmp.Or(c.PollInterval, time.Second),
 		resend:    c.Resend,
+		pin:       chainPin{id: c.ChainID},
 	}
 	if c.PollInterval < 0 {
 		p.add("RPCConfig.PollInterval", "must not be negative")
@@ -243,22 +266,34 @@ func secretsOf(u *url.URL, header http.Header) []string {
 
 // Call calls any method of the node with its parameters, and reads the result
 // into a pointer as encoding/json does; nil drops the result. For a hex number
-// use a [*Quantity], for hex bytes a *hexutil.Bytes.
+// use a [*Quantity], for hex bytes a *hexutil.Bytes. Nothing is sent if into is
+// not a pointer, or a nil pointer of some type.
 //
-// null is [ErrNotFound] for a [*Receipt], a [*Transaction] and a [*Block], and
-// otherwise what encoding/json makes of it. A call is repeated only if its
-// method is known to do nothing but read; see [RPC].
+// null is [ErrNotFound] for a [*Receipt], a [*Transaction] and a [*Block], an
+// error for a *[]Log, and otherwise what encoding/json makes of it. A call is
+// repeated only if its method is known to do nothing but read; see [RPC].
 func (r *RPC) Call(ctx context.Context, into any, method string, params ...any) error {
+	if err := checkInto(into); err != nil {
+		return within(method, err)
+	}
 	begun := r.transport.now()
 	err := r.attempts(ctx, repeatable(method), func() error { return r.once(ctx, into, method, params) })
 	r.record(ctx, method, begun, err)
 	return err
 }
 
-// attempts runs attempt once, or again as long as its failure is transient.
+// attempts runs attempt once, or again as long as its failure is transient. The
+// chain is checked before, and that may always be repeated.
 func (r *RPC) attempts(ctx context.Context, again bool, attempt func() error) error {
-	if again {
+	switch {
+	case again && r.pin.open():
+		return r.transport.retry(ctx, r.afterCheck(ctx, attempt))
+	case again:
 		return r.transport.retry(ctx, attempt)
+	case r.pin.open():
+		if err := r.transport.retry(ctx, func() error { return r.checkChain(ctx) }); err != nil {
+			return err
+		}
 	}
 	err := attempt()
 	var passing *transient
@@ -302,8 +337,10 @@ func (r *RPC) once(ctx context.Context, into any, method string, params []any) e
 	if e.Error != nil {
 		return within(method, r.passing(e.Error, a))
 	}
-	return within(method, readResult(e.Result, into, r.endpoint.secrets))
+	return within(method, r.read(e.Result, into, params))
 }
+
+var errNullResult = errors.New("the result is null")
 
 var errWrongID = errors.New("the answer has the id of another request")
 
@@ -416,22 +453,77 @@ func (r *RPC) failure(a *answer, inside *RPCError) error {
 	if inside == nil {
 		failure.Excerpt = excerpt(r.endpoint.secrets.Beginning(string(a.body), maxExcerptSource))
 	}
-	switch a.status {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
-		return &transient{error: failure, after: failure.RetryAfter}
-	}
-	if a.status >= 500 {
+	if retryable(a.status, inside) {
 		return &transient{error: failure, after: failure.RetryAfter}
 	}
 	return failure
 }
 
+// retryable reports whether a call that failed may succeed later. The error of
+// the node decides, whatever the HTTP status around it: some nodes send a revert
+// inside HTTP 500.
+func retryable(status int, refused *RPCError) bool {
+	if refused == nil || refused.Code == 0 {
+		return retryableStatus(status)
+	}
+	switch code := refused.Code; {
+	case code == rpcLimitExceeded, retryableStatus(int(code)): // proxies repeat the HTTP status there
+		return true
+	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
+		// Providers have codes of their own for their limits, such as -32007.
+		return code.ofServer() || code == RPCInternalError
+	default:
+		return false
+	}
+}
+
+func retryableStatus(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
+	default:
+		return status >= 500 && status < 600
+	}
+}
+
 // passing marks the refusals of a node that may pass: too many requests.
 func (r *RPC) passing(refused *RPCError, a *answer) error {
-	if refused.Code == rpcLimitExceeded || refused.Code == http.StatusTooManyRequests {
+	if retryable(a.status, refused) {
 		return &transient{error: refused, after: a.retryAfter(r.transport.now())}
 	}
 	return refused
+}
+
+// checkInto reports whether a result can be read into something, before a call
+// is sent whose result would be lost.
+func checkInto(into any) error {
+	if v := reflect.ValueOf(into); into != nil && (v.Kind() != reflect.Pointer || v.IsNil()) {
+		return fmt.Errorf("the result must go into a pointer that is not nil, not into a %T", into)
+	}
+	return nil
+}
+
+// read is readResult, with an error that says what was not found, and on which
+// chain.
+func (r *RPC) read(raw json.RawMessage, into any, params []any) error {
+	err := readResult(raw, into, r.endpoint.secrets)
+	if err != ErrNotFound {
+		return err
+	}
+	if r.pin.id != 0 {
+		err = fmt.Errorf("%w (chain ID %d)", err, r.pin.id)
+	} else {
+		err = fmt.Errorf("%w; if it should exist, the node may be on another network, which RPCConfig.ChainID would detect", err)
+	}
+	if len(params) > 0 {
+		switch subject := params[0].(type) { // nothing else is known to be fit for a log
+		case common.Hash:
+			err = fmt.Errorf("%s: %w", subject, err)
+		case BlockRef:
+			err = fmt.Errorf("%s: %w", cmp.Or(subject, Latest), err)
+		}
+	}
+	return err
 }
 
 // readResult reads a result, which is valid JSON, into a pointer. The error of a
@@ -442,6 +534,9 @@ func readResult(raw json.RawMessage, into any, secrets *redact.Redactor) error {
 	case nil:
 		return nil
 	case *[]Log:
+		if string(raw) == "null" {
+			return errNullResult // no logs would be []
+		}
 		x := newReader(raw, "logs") // logs keep none of their bytes
 		*into = readList(x, 1, maxListEntries, (*Log).read)
 		err = x.wrong.err()
@@ -484,7 +579,7 @@ func (r *RPC) record(ctx context.Context, method string, begun time.Time, err er
 type BatchCall struct {
 	Method string
 	Params []any
-	Into   any   // where the result goes, as in [RPC.Call]
+	Into   any   // where the result goes, as in [RPC.Call]; a call that has no place for it is not sent
 	Err    error // set by Batch: nil if the result was read
 }
 
@@ -498,10 +593,12 @@ type BatchCall struct {
 // or its answer is too large.
 func (r *RPC) Batch(ctx context.Context, calls []BatchCall) error {
 	begun := r.transport.now()
-	rest := make([]*BatchCall, len(calls))
+	rest := make([]*BatchCall, 0, len(calls))
 	for i := range calls {
-		rest[i] = &calls[i]
-		rest[i].Err = nil
+		call := &calls[i]
+		if call.Err = within(call.Method, checkInto(call.Into)); call.Err == nil {
+			rest = append(rest, call)
+		}
 	}
 	err := r.parts(ctx, slices.Collect(slices.Chunk(rest, r.batch))...)
 	r.record(ctx, "batch", begun, err)
@@ -525,21 +622,17 @@ func (r *RPC) parts(ctx context.Context, parts ...[]*BatchCall) (err error) {
 // part makes the calls of one request.
 func (r *RPC) part(ctx context.Context, calls []*BatchCall) error {
 	reads := !slices.ContainsFunc(calls, func(c *BatchCall) bool { return !repeatable(c.Method) })
-	var whole error // of the request, not of a call in it
+	answered := false // the request, perhaps with calls in it that failed
 	err := r.attempts(ctx, reads, func() error {
-		var again []*BatchCall
-		var after time.Duration
-		again, after, whole = r.onceBatch(ctx, calls)
-		switch {
-		case whole != nil:
-			return whole
-		case len(again) == 0:
-			return nil
+		again, after, err := r.onceBatch(ctx, calls)
+		answered = err == nil
+		if err != nil || len(again) == 0 {
+			return err
 		}
 		calls = again
 		return &transient{error: calls[0].Err, after: after}
 	})
-	if whole == nil {
+	if answered {
 		return nil
 	}
 	var status *HTTPError
@@ -595,7 +688,7 @@ func (r *RPC) onceBatch(ctx context.Context, calls []*BatchCall) ([]*BatchCall, 
 				again = append(again, call)
 			}
 		case e.Result != nil:
-			call.Err = within(call.Method, readResult(e.Result, call.Into, r.endpoint.secrets))
+			call.Err = within(call.Method, r.read(e.Result, call.Into, call.Params))
 		}
 	}
 	return again, a.retryAfter(r.transport.now()), nil

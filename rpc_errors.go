@@ -17,9 +17,10 @@ import (
 	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
-// ErrNotFound says that the node knows no such block, transaction or receipt:
-// it answered null. It may know it a moment later.
-var ErrNotFound = errors.New("the chain has no such thing, or not yet")
+// ErrNotFound means that the node knows no such block, transaction or receipt:
+// it answered null. It may know it a moment later. If it never does, the node may
+// be on another network: see [RPCConfig].ChainID.
+var ErrNotFound = errors.New("not found on the node's chain, or not yet")
 
 // RPCCode is the code of an [RPCError]. It is an error itself, so that
 // errors.Is(err, ramp.RPCMethodNotFound) works.

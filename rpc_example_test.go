@@ -31,23 +31,21 @@ func ExampleNewRPC() {
 	node := exampleNode(`{"jsonrpc":"2.0","id":%d,"result":"0x458"}`, `{"jsonrpc":"2.0","id":%d,"result":"0x1b4"}`)
 	defer node.Close()
 
-	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: node.URL + "/v3/the-key-of-a-provider"})
+	chain, err := ramp.NewRPC(ramp.RPCConfig{
+		URL:     node.URL + "/v3/the-key-of-a-provider",
+		ChainID: 1112, // a node of another network is refused with ErrWrongChain
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	ctx := context.Background()
-	id, err := chain.ChainID(ctx)
+	number, err := chain.BlockNumber(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
-	number, err := chain.BlockNumber(ctx)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println("chain", id, "block", number)
+	fmt.Println("block", number)
 	fmt.Println("key shown:", strings.Contains(chain.String(), "the-key"))
 	// Output:
-	// chain 1112 block 436
+	// block 436
 	// key shown: false
 }
 

@@ -295,7 +295,19 @@ func TestAReadIsRepeatedAfterAFailureThatMayPass(t *testing.T) {
 		"429":                      {status(429, nil, ""), 2},
 		"500":                      {status(500, nil, ""), 2},
 		"502":                      {status(502, nil, "<html>"), 2},
-		"503 with an RPC error":    {status(503, nil, `{"id":1,"error":{"code":-32000,"message":"m"}}`), 2},
+		"-32005 inside a 400":      {status(400, nil, `{"id":1,"error":{"code":-32005,"message":"m"}}`), 2},
+		"503 inside a 200":         {status(200, nil, `{"id":1,"error":{"code":503,"message":"m"}}`), 2},
+		"a message inside a 500":   {status(500, nil, `{"id":1,"error":"upstream timeout"}`), 2},
+		"a message inside a 400":   {status(400, nil, `{"id":1,"error":"upstream timeout"}`), 1},
+		"502 inside a 502":         {status(502, nil, `{"id":1,"error":{"code":502,"message":"bad gateway"}}`), 2},
+		"a server error in a 503":  {status(503, nil, `{"id":1,"error":{"code":-32000,"message":"m"}}`), 2},
+		"a server error in a 429":  {status(429, nil, `{"id":1,"error":{"code":-32007,"message":"m"}}`), 2},
+		"a fault in a 503":         {status(503, nil, `{"id":1,"error":{"code":-32603,"message":"m"}}`), 2},
+		"a server error in a 500":  {status(500, nil, `{"id":1,"error":{"code":-32000,"message":"m"}}`), 1},
+		"a fault in a 502":         {status(502, nil, `{"id":1,"error":{"code":-32603,"message":"m"}}`), 1},
+		"a revert in a 500":        {status(500, nil, `{"id":1,"error":{"code":3,"message":"execution reverted"}}`), 1},
+		"a revert in a 503":        {status(503, nil, `{"id":1,"error":{"code":3,"message":"execution reverted"}}`), 1},
+		"no such method in a 429":  {status(429, nil, `{"id":1,"error":{"code":-32601,"message":"m"}}`), 1},
 		"-32005 inside a 200":      {status(200, nil, `{"id":1,"error":{"code":-32005,"message":"m"}}`), 2},
 		"429 inside a 200":         {status(200, nil, `{"id":1,"error":{"code":429,"message":"m"}}`), 2},
 		"a refusal":                {status(200, nil, `{"id":1,"error":{"code":-32000,"message":"m"}}`), 1},
@@ -316,6 +328,22 @@ func TestAReadIsRepeatedAfterAFailureThatMayPass(t *testing.T) {
 					assert.EqualValues(t, 16, number)
 				}
 			})
+		})
+	}
+}
+
+// A final refusal ends a batch of reads too, and gets no second chance.
+func TestABatchIsNotRepeatedAfterAFinalRefusal(t *testing.T) {
+	for code, sent := range map[int]int{-32600: 1, -32005: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &script{steps: steps{
+				status(500, nil, fmt.Sprintf(`{"id":null,"error":{"code":%d,"message":"m"}}`, code)),
+				status(200, nil, `[{"id":2,"result":"0x1"}]`),
+			}}
+			calls, _ := balances(1)
+			err := scripted(t, s).Batch(t.Context(), calls)
+			assert.Len(t, s.sent, sent)
+			assert.Equal(t, sent == 1, errors.Is(err, ramp.RPCCode(code)))
 		})
 	}
 }
@@ -796,6 +824,32 @@ func TestWhatIsASecretOfAnRPC(t *testing.T) {
 		require.ErrorAs(t, err, &refused)
 		assert.Equal(t, want, refused.Message)
 		assert.ErrorContains(t, err, want)
+	}
+}
+
+func TestAResultNeedsSomewhereToGo(t *testing.T) {
+	n := batchNode(t, echo)
+	for name, into := range map[string]any{
+		"a receipt": (*ramp.Receipt)(nil), "a transaction": (*ramp.Transaction)(nil), "a block": (*ramp.Block)(nil), "logs": (*[]ramp.Log)(nil),
+		"a quantity": (*ramp.Quantity)(nil), "text": (*string)(nil), "no pointer": ramp.Receipt{}, "a map": map[string]any{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := n.client(t).Call(t.Context(), into, "eth_sendTransaction")
+			assert.ErrorContains(t, err, "ramp: eth_sendTransaction: the result must go into a pointer that is not nil, not into a ")
+
+			calls, got := balances(2)
+			calls[0].Into = into
+			before := len(n.asked())
+			require.NoError(t, n.client(t).Batch(t.Context(), calls))
+			assert.ErrorContains(t, calls[0].Err, "ramp: eth_getBalance: the result must go into a pointer")
+			require.NoError(t, calls[1].Err)
+			assert.True(t, got[1].Present())
+			require.Len(t, n.asked(), before+1)
+			assert.Equal(t, 1, strings.Count(n.asked()[before], "eth_getBalance"), "the other call alone is sent")
+		})
+	}
+	for _, body := range n.asked() {
+		assert.NotContains(t, body, "eth_sendTransaction", "nothing is sent whose result is lost")
 	}
 }
 

@@ -64,10 +64,29 @@ func newTransport(p *problems, name string, c transportConfig) *transport {
 	}
 	if c.client != nil {
 		t.client = *c.client
+	} else {
+		t.client.Transport = newPool()
 	}
 	// A signed call must not reach an address that nobody configured.
 	t.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return t
+}
+
+// idleConnections is how many connections a client keeps open to its one host.
+const idleConnections = 100
+
+// newPool returns a transport for the calls of many goroutines to one host, with
+// the proxy, dialer, TLS and HTTP/2 settings of http.DefaultTransport. That one
+// keeps two idle connections per host, so a server under load would open a new
+// connection for almost every call.
+func newPool() http.RoundTripper {
+	pool, ok := http.DefaultTransport.(*http.Transport)
+	if !ok { // the program replaced it, for tracing perhaps
+		return http.DefaultTransport
+	}
+	pool = pool.Clone()
+	pool.MaxIdleConnsPerHost = max(pool.MaxIdleConnsPerHost, idleConnections)
+	return pool
 }
 
 // answer is an HTTP response that was read whole.

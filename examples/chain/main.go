@@ -4,7 +4,7 @@
 // you, so nothing that a player sends gets here.
 //
 //	go run .
-//	go run . -url https://node.example.com -address 0x… -tx 0x…
+//	go run . -url https://node.example.com -chain-id 1112 -address 0x… -tx 0x…
 package main
 
 import (
@@ -23,6 +23,7 @@ import (
 
 func main() {
 	url := flag.String("url", "", "the node, such as {rpc_testnet_url}; a chain in this process if empty")
+	chainID := flag.Uint64("chain-id", 0, "the chain that the node must be on; 0 accepts any")
 	address := flag.String("address", "0x0000000000000000000000000000000000000000", "whose balance to show")
 	hash := flag.String("tx", "", "a transaction to wait for")
 	flag.Parse()
@@ -30,7 +31,7 @@ func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if *url != "" {
-		if err := show(ctx, *url, common.HexToAddress(*address), *hash); err != nil {
+		if err := show(ctx, *url, *chainID, common.HexToAddress(*address), *hash); err != nil {
 			log.Fatal(err)
 		}
 		return
@@ -39,7 +40,7 @@ func main() {
 	defer local.close()
 	tx, err := local.transfer(ctx)
 	if err == nil {
-		err = show(ctx, local.url, local.player, tx.Hex())
+		err = show(ctx, local.url, *chainID, local.player, tx.Hex())
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -47,8 +48,8 @@ func main() {
 }
 
 // show is what there is to copy.
-func show(ctx context.Context, url string, address common.Address, hash string) error {
-	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: url})
+func show(ctx context.Context, url string, chainID uint64, address common.Address, hash string) error {
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: url, ChainID: chainID})
 	if err != nil {
 		return err
 	}

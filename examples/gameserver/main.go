@@ -16,6 +16,7 @@
 //	RAMP_VALIDATOR_KEY      the validator key, in hex
 //	RAMP_API_URL            where /exchange asks for UUIDs
 //	RAMP_FRONTEND_URL       where the pages of the service are
+//	RAMP_RPC_URL            a node of the chain, which then confirms every result; needs -chain-id
 package main
 
 import (
@@ -63,6 +64,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	network := flags.String("network", "", "`network` of the token, mainnet or testnet; required unless the service is emulated")
 	recipe := flags.String("recipe", defaultRecipe, "what one token is worth in `items`; an order is for a whole number of tokens.\n"+
 		"\"any\" approves every rate, for a judge or a load test that knows none")
+	chainID := flags.Uint64("chain-id", 0, "`ID` of the chain that the node at RAMP_RPC_URL must be on")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -107,7 +109,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err != nil {
 		return err
 	}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: exact, Key: key, Signer: signer, ProjectID: *project, Logger: log})
+	chain, err := openChain(ctx, getenv("RAMP_RPC_URL"), *chainID, log)
+	if err != nil {
+		return err
+	}
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: exact, Key: key, Signer: signer, ProjectID: *project, Chain: chain, Logger: log})
 	if err != nil {
 		return err
 	}

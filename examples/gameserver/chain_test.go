@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+func TestAResultCountsOnlyIfTheChainSaysTheSame(t *testing.T) {
+	key, err := ramp.TextKey(hmacKey)
+	check(t, err)
+	signer, err := ramp.NewKeySigner(validatorKey)
+	check(t, err)
+	var game atomic.Pointer[httputil.ReverseProxy] // it needs the address of the chain first
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { game.Load().ServeHTTP(w, r) }))
+	defer proxy.Close()
+	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: proxy.URL,
+		ChainID: func(ramp.Network) uint64 { return 1112 }})
+	p := &process{t: t, args: []string{"-addr", "127.0.0.1:0", "-db", "sqlite:" + filepath.Join(t.TempDir(), "game.db"), "-chain-id", "1112",
+		"-token", token, "-network", "testnet", "-recipe", "any"},
+		env: append(real(), "RAMP_RPC_URL="+service.RPCURL(ramp.Testnet))}
+	p.start()
+	t.Cleanup(p.kill)
+	address, err := url.Parse(p.url)
+	check(t, err)
+	game.Store(httputil.NewSingleHostReverseProxy(address))
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key})
+	check(t, err)
+
+	s := login(t, p.url, "alice")
+	_, err = service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "100")), s, ramp.NewAmount(1), ramptest.TransactionFails())
+	check(t, err)
+	if got := owned(t, service, s); got != "999900/10000" {
+		t.Errorf("after validate the player owns %s", got)
+	}
+	service.FailRPC(-32601)
+	service.Advance(time.Minute)
+	if got := owned(t, service, s); got != "999900/10000" {
+		t.Errorf("after a result that was not confirmed the player owns %s", got)
+	}
+	service.Advance(time.Hour)
+	if got := owned(t, service, s); got != "1000000/10000" {
+		t.Errorf("after the result the player owns %s", got)
+	}
+	p.kill()
+	if strings.Contains(p.log.String(), "unreachable") {
+		t.Error(p.log)
+	}
+}
+
+func TestAChainThatCannotBeTrustedIsSaidAtOnce(t *testing.T) {
+	key, err := ramp.TextKey(hmacKey)
+	check(t, err)
+	signer, err := ramp.NewKeySigner(validatorKey)
+	check(t, err)
+	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: "http://127.0.0.1:1", ChainID: func(ramp.Network) uint64 { return 1112 }})
+	for name, c := range map[string]struct {
+		args []string
+		url  string
+		want string
+	}{
+		"no chain ID":   {url: service.RPCURL(ramp.Testnet), want: "-chain-id is missing"},
+		"no node":       {args: []string{"-chain-id", "1112"}, want: "RAMP_RPC_URL is missing"},
+		"not a URL":     {args: []string{"-chain-id", "1112"}, url: "tiger", want: "RPCConfig.URL"},
+		"wrong network": {args: []string{"-chain-id", "1111"}, url: service.RPCURL(ramp.Testnet), want: "its chain ID is 1112, but RPCConfig.ChainID is 1111"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			args := append([]string{"-db", "sqlite:" + filepath.Join(t.TempDir(), "game.db"), "-addr", "127.0.0.1:0",
+				"-token", token, "-network", "testnet"}, c.args...)
+			env := map[string]string{"RAMP_HMAC_KEY": hmacKey, "RAMP_VALIDATOR_KEY": validatorKey, "RAMP_RPC_URL": c.url}
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // ends a server that starts after all
+			defer cancel()
+			err := run(ctx, args, func(name string) string { return env[name] }, &out, io.Discard)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "tiger") || out.Len() > 0 {
+				t.Errorf("%v, having printed %q", err, &out)
+			}
+		})
+	}
+}

@@ -1,0 +1,187 @@
+package ramp_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// countingServer is a server that counts the connections it accepts.
+func countingServer(t *testing.T, answer http.HandlerFunc) (url string, accepted *atomic.Int64) {
+	t.Helper()
+	accepted = new(atomic.Int64)
+	server := httptest.NewUnstartedServer(answer)
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			accepted.Add(1)
+		}
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	return server.URL, accepted
+}
+
+// The default transport keeps two idle connections per host and closes the
+// others after each call.
+func TestConnectionsAreReusedUnderLoad(t *testing.T) {
+	const goroutines, calls = 64, 50
+	for name, makeCaller := range map[string]func(url string) func() error{
+		"RPC": func(url string) func() error {
+			client, err := ramp.NewRPC(ramp.RPCConfig{URL: url})
+			require.NoError(t, err)
+			return func() error { _, err := client.BlockNumber(t.Context()); return err }
+		},
+		"Client": func(url string) func() error {
+			client, err := ramp.NewClient(ramp.ClientConfig{URL: url, Key: testKey(t)})
+			require.NoError(t, err)
+			return func() error { _, err := client.Initialize(t.Context(), testRequest()); return err }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url, accepted := countingServer(t, func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				_, after, isRPC := strings.Cut(string(body), `"id":`)
+				if !isRPC || strings.HasSuffix(r.URL.Path, "/initialize") {
+					_, _ = io.WriteString(w, okAnswer)
+					return
+				}
+				id, _, _ := strings.Cut(after, ",")
+				_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":"0x1"}`, id)
+			})
+			call := makeCaller(url)
+			var all sync.WaitGroup
+			for range goroutines {
+				all.Go(func() {
+					for range calls {
+						assert.NoError(t, call())
+					}
+				})
+			}
+			all.Wait()
+			t.Logf("%d connections for %d calls", accepted.Load(), goroutines*calls)
+			// A call that finds no idle connection dials, and may be handed one
+			// that another call returns first, so a few more than the callers.
+			assert.LessOrEqual(t, accepted.Load(), int64(2*goroutines))
+		})
+	}
+}
+
+// withDefaultTransport replaces http.DefaultTransport for a test.
+func withDefaultTransport(t *testing.T, transport http.RoundTripper) {
+	t.Helper()
+	before := http.DefaultTransport
+	t.Cleanup(func() { http.DefaultTransport = before })
+	http.DefaultTransport = transport
+}
+
+func TestThePoolHasTheSettingsOfTheDefaultTransport(t *testing.T) {
+	proxy := newNode(t, says(200, result(`"0x10"`)))
+	address, err := url.Parse(proxy.URL)
+	require.NoError(t, err)
+	settings := http.DefaultTransport.(*http.Transport).Clone()
+	settings.Proxy = http.ProxyURL(address)
+	withDefaultTransport(t, settings)
+
+	client, err := ramp.NewRPC(ramp.RPCConfig{URL: "http://node.internal:8545", Retries: -1})
+	require.NoError(t, err)
+	_, err = client.BlockNumber(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "node.internal:8545", proxy.request().Host)
+	assert.Zero(t, settings.MaxIdleConnsPerHost, "the program's transport is not changed")
+}
+
+// A program may trace all of its calls that way.
+func TestAReplacedDefaultTransportIsUsed(t *testing.T) {
+	s := &script{steps: steps{status(200, nil, `{"id":1,"result":"0x10"}`)}}
+	withDefaultTransport(t, s)
+	client, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com"})
+	require.NoError(t, err)
+	_, err = client.BlockNumber(t.Context())
+	require.NoError(t, err)
+	assert.Len(t, s.sent, 1)
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// closeFunc is a body that calls a function when it is closed.
+type closeFunc struct {
+	io.Reader
+	closed func()
+}
+
+func (c closeFunc) Close() error { c.closed(); return nil }
+
+// bothClients are calls of an RPC and of a Client over a transport.
+func bothClients(t *testing.T, transport http.RoundTripper, answerBytes int64) map[string]func() error {
+	t.Helper()
+	node, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: &http.Client{Transport: transport}})
+	require.NoError(t, err)
+	node.SetLimits(answerBytes, 100)
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t), HTTPClient: &http.Client{Transport: transport}})
+	require.NoError(t, err)
+	return map[string]func() error{
+		"RPC":    func() error { _, err := node.BlockNumber(t.Context()); return err },
+		"Batch":  func() error { return node.Batch(t.Context(), []ramp.BatchCall{{Method: "eth_blockNumber"}}) },
+		"Client": func() error { _, err := client.Initialize(t.Context(), testRequest()); return err },
+	}
+}
+
+// A body that is not closed keeps its connection.
+func TestEveryBodyIsClosed(t *testing.T) {
+	for name, answer := range map[string]struct {
+		status int
+		body   io.Reader
+	}{
+		"a success":   {200, strings.NewReader(`{"id":1,"result":"0x10"}`)},
+		"a failure":   {404, strings.NewReader("nothing here")},
+		"too large":   {200, strings.NewReader(strings.Repeat(" ", 2<<20))},
+		"broken off":  {200, iotest.ErrReader(io.ErrUnexpectedEOF)},
+		"no JSON-RPC": {200, strings.NewReader("<html>")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sent, closed := 0, 0
+				transport := roundTripper(func(*http.Request) (*http.Response, error) {
+					sent++
+					return &http.Response{StatusCode: answer.status, Header: http.Header{}, Body: closeFunc{answer.body, func() { closed++ }}}, nil
+				})
+				for client, call := range bothClients(t, transport, 1<<20) {
+					_ = call()
+					assert.NotZero(t, sent)
+					assert.Equal(t, sent, closed, client)
+				}
+			})
+		})
+	}
+}
+
+// It would be as large the next time.
+func TestAnAnswerThatIsTooLargeIsNotAskedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := 0
+		transport := roundTripper(func(*http.Request) (*http.Response, error) {
+			sent++
+			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(strings.Repeat(" ", 2<<20)))}, nil
+		})
+		for client, call := range bothClients(t, transport, 1<<20) {
+			sent = 0
+			assert.ErrorContains(t, call(), "the answer is too large", client)
+			assert.Equal(t, 1, sent, client)
+		}
+	})
+}
