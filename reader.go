@@ -36,6 +36,10 @@ type reader struct {
 	depth int    // how many steps lead to the value
 	steps [8]step
 	wrong problems
+
+	faults int // how many there were; wrong may hold fewer
+	arrays int // how many of the steps lead into an array
+	listed int // the faults that wrong holds of the outermost array
 }
 
 // step leads from an object or an array to one of its values.
@@ -78,12 +82,18 @@ func isObject(body []byte) bool {
 	return len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(body)
 }
 
-// fault records what is wrong with the value at the current path. What is wrong
-// inside an array is recorded up to a bound; the members around it are few.
+// fault records what is wrong with the value at the current path. Each array
+// that is in no other has a bound of its own, so that none hides what is wrong
+// outside of it; the members there are few.
 func (x *reader) fault(format string, args ...any) {
-	if x.depth <= 2 || len(x.wrong) < maxProblems {
-		x.wrong.add(x.path(), format, args...)
+	x.faults++
+	if x.arrays > 0 {
+		if x.listed == maxProblems {
+			return
+		}
+		x.listed++
 	}
+	x.wrong.add(x.path(), format, args...)
 }
 
 // mismatch records that the value is not of the wanted kind. It describes the
@@ -163,8 +173,12 @@ func (x *reader) eachElement(limit int, yield func(int) bool) {
 	if !x.enter('[', "an array") {
 		return
 	}
+	if x.arrays == 0 {
+		x.listed = 0
+	}
 	here := &x.steps[x.depth]
 	x.depth++
+	x.arrays++
 	n := 0
 	for ; x.more(); n++ {
 		if n >= limit {
@@ -177,6 +191,7 @@ func (x *reader) eachElement(limit int, yield func(int) bool) {
 		}
 	}
 	x.depth--
+	x.arrays--
 	if n > limit {
 		x.fault("must not have more than %d entries", limit)
 	}

@@ -1,6 +1,7 @@
 package ramp_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -252,4 +253,34 @@ func TestFaultsAreBounded(t *testing.T) {
 	require.NoError(t, err)
 	_, err = ramp.ParseResult(resultBody(t, `"logs":[`, `"status":"0x0","logs":[`+logs))
 	assertFields(t, err, "receipt.status occurs more than once")
+}
+
+// A result whose logs are wrong must not be read with half of its intent.
+func TestNoArrayHidesTheFaultsOfAnother(t *testing.T) {
+	logs := strings.Repeat(`{"data":1},`, 2000)
+	body := bytes.Replace(resultBody(t, `"logs":[`, `"logs":[`+logs), []byte(`"id":"gold"`), []byte(`"id":"gold","id":"silver"`), 1)
+	r, err := ramp.ParseResult(body)
+	require.NoError(t, err)
+	assert.Contains(t, r.Unreadable, ramp.FieldError{Path: "intent.from[0].id", Problem: "occurs more than once"})
+	assert.Nil(t, r.Intent.From)
+	_, err = r.Effect()
+	assert.Error(t, err)
+}
+
+// Over JSON-RPC the array is the whole text, and as long as an answer may be.
+func TestFaultsOfLogsAreBounded(t *testing.T) {
+	log := `{"address":0,"topics":0,"data":0,"blockNumber":{},"logIndex":{},"removed":0}`
+	node := newNode(t, says(200, result("["+log+strings.Repeat(","+log, 9_999)+"]")))
+	_, err := node.client(t).Logs(t.Context(), ramp.LogFilter{})
+	var wrong *ramp.InvalidError
+	require.ErrorAs(t, err, &wrong)
+	assert.Len(t, wrong.Fields, 1000)
+}
+
+// A fault that is beyond the bound is a fault.
+func TestAnAnswerWithTwoIDsIsNobodysBehindAThousandFaults(t *testing.T) {
+	node := newNode(t, says(200, "["+strings.Repeat("0,", 2000)+`{"id":1,"id":1,"result":"0x1"}]`))
+	var number ramp.Quantity
+	require.NoError(t, node.client(t).Batch(t.Context(), []ramp.BatchCall{{Method: "eth_blockNumber", Into: &number}}))
+	assert.False(t, number.Present())
 }
