@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"slices"
 	"strconv"
@@ -19,6 +18,7 @@ import (
 const (
 	maxIntentAssets = 1_000   // entries on each side of an intent
 	maxReceiptLogs  = 4_096   // logs of one receipt
+	maxLogTopics    = 16      // topics of one log, of which the EVM knows 4
 	maxListEntries  = 100_000 // transactions of a block, logs of eth_getLogs, answers of a batch
 )
 
@@ -210,7 +210,7 @@ func readList[T any](x *reader, usual, limit int, read func(*T, *reader)) []T {
 		case 0:
 			list = make([]T, 0, usual)
 		case usual: // then for as many as fit the text, within reason
-			list = slices.Grow(list, min(n*(len(x.text)-x.at)/(x.at-start)+1, 64))
+			list = slices.Grow(list, min(n*(len(x.text)-x.at)/(x.at-start)+1, 64, limit-n))
 		}
 		var entry T
 		list = append(list, entry)
@@ -449,7 +449,7 @@ func (x *reader) decodeFixed(value, into []byte) {
 		}
 		clear(into)
 	}
-	x.mismatch(fmt.Sprintf("%d bytes in hex with 0x", len(into)), value)
+	x.fault("must be %d bytes in hex with 0x, not %s", len(into), describe(value))
 }
 
 // blob reads hex with 0x of any length. null and "" are nil.

@@ -284,3 +284,13 @@ func TestAnAnswerWithTwoIDsIsNobodysBehindAThousandFaults(t *testing.T) {
 	require.NoError(t, node.client(t).Batch(t.Context(), []ramp.BatchCall{{Method: "eth_blockNumber", Into: &number}}))
 	assert.False(t, number.Present())
 }
+
+func TestLogTopicsAreBounded(t *testing.T) {
+	log := func(n int) []byte {
+		return []byte(`{"topics":["0x` + strings.Repeat(`00`, 32) + `"` + strings.Repeat(`,"0x`+strings.Repeat(`00`, 32)+`"`, n-1) + `]}`)
+	}
+	var l ramp.Log
+	require.NoError(t, json.Unmarshal(log(16), &l))
+	assert.Len(t, l.Topics, 16)
+	assertFields(t, json.Unmarshal(log(17), &l), "topics must not have more than 16 entries")
+}
