@@ -294,3 +294,27 @@ func TestLogTopicsAreBounded(t *testing.T) {
 	assert.Len(t, l.Topics, 16)
 	assertFields(t, json.Unmarshal(log(17), &l), "topics must not have more than 16 entries")
 }
+
+// Whatever a result lists as unreadable is zero, what decides nothing too.
+func TestWhatOccursTwiceInAResultIsZero(t *testing.T) {
+	for path, members := range map[string]string{
+		"session_id":              `"session_id":"a",`,
+		"tx_hash":                 `"tx_hash":"0x01",`,
+		"intent":                  `"intent":{},`,
+		"intent.method":           `"method":"mint",`,
+		"intent.from":             `"from":[],`,
+		"intent.target_candidate": `"target_candidate":{},`,
+		"intent.fee_rate":         `"fee_rate":2000,`,
+		"intent.actual":           `"actual":"5",`,
+	} {
+		body := `{"uuid":"` + goldenMint + `","receipt":{"status":"0x1"},` + members + members + `"x":0}`
+		if strings.HasPrefix(path, "intent.") {
+			body = `{"uuid":"` + goldenMint + `","receipt":{"status":"0x1"},"intent":{` + members + members + `"x":0}}`
+		}
+		r, err := ramp.ParseResult([]byte(body))
+		require.NoError(t, err)
+		assert.Equal(t, []ramp.FieldError{{Path: path, Problem: "occurs more than once"}}, r.Unreadable)
+		assert.Zero(t, r.SessionID+r.TxHash)
+		assert.Zero(t, r.Intent, path)
+	}
+}

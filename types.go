@@ -288,6 +288,12 @@ func (r *Result) clear(path string) {
 		r.Intent.From = nil
 	case covers("intent.to", path):
 		r.Intent.To = nil
+	case path == "intent.target_candidate":
+		r.Intent.TargetCandidate = nil
+	case path == "intent.fee_rate":
+		r.Intent.FeeRate = ""
+	case path == "intent.actual":
+		r.Intent.Actual = ""
 	}
 }
 
