@@ -417,7 +417,7 @@ func (x *reader) loose() string {
 	switch value := x.raw(); {
 	case value[0] == '"' && utf8.Valid(value):
 		return string(unquoted(value))
-	case value[0] == '-', '0' <= value[0] && value[0] <= '9':
+	case isNumber(value):
 		return string(value)
 	}
 	return ""
@@ -454,7 +454,7 @@ func (x *reader) uuid(any bool) uuid.UUID {
 	text := unquoted(value)
 	id, err := uuid.ParseBytes(text)
 	if err != nil || len(text) != 36 && (!any || uuid.Validate(string(text)) != nil) {
-		x.fault("must be a UUID, not a string of %d characters", len(text))
+		x.fault("must be a UUID, not a string of %d characters", utf8.RuneCount(text))
 		return uuid.Nil
 	}
 	return id
@@ -505,6 +505,9 @@ func hexDigits(value []byte) []byte {
 // isNothing reports whether a value is null or the empty string, with which
 // nodes say that there is none.
 func isNothing(value []byte) bool { return value[0] == 'n' || string(value) == `""` }
+
+// isNumber reports whether a value is a number.
+func isNumber(value []byte) bool { return value[0] == '-' || '0' <= value[0] && value[0] <= '9' }
 
 // describe names the kind of a JSON value that has the wrong type or range.
 func describe(value []byte) string {

@@ -318,3 +318,20 @@ func TestWhatOccursTwiceInAResultIsZero(t *testing.T) {
 		assert.Zero(t, r.Intent, path)
 	}
 }
+
+// However long a value is, a fault says what it is.
+func TestAFaultNamesTheKindOfALongValue(t *testing.T) {
+	for value, want := range map[string]string{
+		`"` + strings.Repeat("1", 300) + `"`:     "intent.from[0].amount must be a number, not a string",
+		`[` + strings.Repeat("1,", 300) + `1]`:   "intent.from[0].amount must be a number, not an array",
+		strings.Repeat("1", 300):                 "intent.from[0].amount must be a number of at most 100 digits",
+		"-0." + strings.Repeat("0", 300) + "1e9": "intent.from[0].amount must be a number of at most 100 digits",
+	} {
+		_, err := ramp.ParseValidate(validateBody(t, `"amount":100`, `"amount":`+value))
+		assertFields(t, err, want)
+	}
+	_, err := ramp.ParseValidate(validateBody(t, `"uuid":"`, `"uuid":"영웅","was":"`))
+	assertFields(t, err, "uuid must be a UUID, not a string of 2 characters")
+	_, err = ramp.ParseValidate(validateBody(t, `"digest":"`, `"digest":"영웅","was":"`))
+	assertFields(t, err, "digest must be 32 bytes in hex with 0x, not a string of 2 characters")
+}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -385,7 +386,7 @@ func (d *Digest) read(x *reader) {
 	text := string(unquoted(value))
 	digest, err := ParseDigest(text)
 	if err != nil {
-		x.fault("must be 32 bytes in hex with 0x, not a string of %d characters", len(text))
+		x.fault("must be 32 bytes in hex with 0x, not a string of %d characters", utf8.RuneCountInString(text))
 		return
 	}
 	*d = digest
