@@ -494,12 +494,15 @@ func (x *reader) blob() []byte {
 }
 
 // hexDigits returns what follows the 0x of a string, nil if there is no 0x.
-// Nobody escapes a hex digit, so an escape is none.
 func hexDigits(value []byte) []byte {
-	if len(value) < len(`"0x"`) || value[0] != '"' || value[1] != '0' || value[2] != 'x' && value[2] != 'X' {
+	if value[0] != '"' {
 		return nil
 	}
-	return value[3 : len(value)-1]
+	text := unquoted(value)
+	if len(text) < len("0x") || text[0] != '0' || text[1] != 'x' && text[1] != 'X' {
+		return nil
+	}
+	return text[2:]
 }
 
 // isNothing reports whether a value is null or the empty string, with which

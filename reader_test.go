@@ -335,3 +335,12 @@ func TestAFaultNamesTheKindOfALongValue(t *testing.T) {
 	_, err = ramp.ParseValidate(validateBody(t, `"digest":"`, `"digest":"영웅","was":"`))
 	assertFields(t, err, "digest must be 32 bytes in hex with 0x, not a string of 2 characters")
 }
+
+// An escape is another way to write the same character, in hex too.
+func TestHexMayHaveEscapes(t *testing.T) {
+	var l ramp.Log
+	require.NoError(t, json.Unmarshal([]byte(`{"data":"\u0030x0\u0031","address":"0\u0078`+strings.Repeat("ab", 20)+`","logIndex":"\u0030x5"}`), &l))
+	assert.EqualValues(t, []byte{1}, l.Data)
+	assert.Equal(t, common.HexToAddress(strings.Repeat("ab", 20)), l.Address)
+	assert.Equal(t, "5", l.LogIndex.String())
+}
