@@ -4,7 +4,11 @@ MODULES := $(patsubst %/,%,$(sort $(dir $(wildcard go.mod */go.mod */*/go.mod */
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.1
 FUZZTIME ?= 10s
 
-.PHONY: test check fuzz bench cover
+# Where the package is tested beside the Go at hand: the other releases, and
+# the other version of encoding/json on each that has both.
+RELEASES := go1.25.14 go1.26.8+jsonv2 go1.27.4 go1.27.4+nojsonv2
+
+.PHONY: test check releases fuzz bench cover
 
 # Every test of every module. Those that want a database server say so at the
 # end, because go test is silent about what a test skipped.
@@ -17,6 +21,15 @@ test:
 check:
 	test -z "$$(gofmt -l . | tee /dev/stderr)"
 	set -e; for m in $(MODULES); do go -C $$m vet ./...; (cd $$m && go run $(STATICCHECK) ./...); done
+
+# The package on every release of Go, which must read and write the same. The Go
+# command fetches a release that is missing through the module proxy.
+releases:
+	set -e; for r in $(RELEASES); do \
+		export GOTOOLCHAIN=$${r%%+*}; \
+		case $$r in *+*) export GOEXPERIMENT=$${r#*+};; *) unset GOEXPERIMENT;; esac; \
+		echo "$$r:"; go version || { echo "*** NOT TESTED on $$r, because the release could not be fetched ***" >&2; exit 1; }; \
+		go test . ./ramptest; done
 
 # Every fuzz target of the package, ramptest and internal/redact for FUZZTIME each.
 fuzz:

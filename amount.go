@@ -197,13 +197,14 @@ func (a *Amount) read(x *reader) {
 		a.text = string(value) // the canonical form already
 		return
 	}
-	text, err := canonicalAmount(string(value[:min(len(value), maxAmountText+1)]))
-	switch {
-	case err == nil:
-		a.text = text
-	case errors.Is(err, errAmountRange):
-		x.fault("must be a number of at most %d digits on either side of the point", maxAmountDigits)
-	default:
+	if !isNumber(value) {
 		x.mismatch("a number", value)
+		return
 	}
+	text, err := canonicalAmount(string(value[:min(len(value), maxAmountText+1)]))
+	if err != nil {
+		x.fault("must be a number of at most %d digits on either side of the point", maxAmountDigits)
+		return
+	}
+	a.text = text
 }

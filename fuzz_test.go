@@ -150,17 +150,15 @@ func FuzzParseResult(f *testing.F) {
 		require.True(t, r.Receipt.Status.Present())
 		succeeded := r.Receipt.Status.Big().Cmp(big.NewInt(1)) == 0
 		require.Equal(t, succeeded, r.Succeeded())
-		direction := requireSound(t, &r.Intent)
-
-		effect, err := r.Effect()
-		switch {
-		case direction == ramp.Mint && !succeeded:
-			requireMoved(t, effect, err, ramp.GiveBack, r.Intent.From)
-		case direction == ramp.Burn && succeeded:
-			requireMoved(t, effect, err, ramp.Grant, r.Intent.To)
-		default:
-			require.NoError(t, err)
-			require.Equal(t, ramp.Effect{}, effect)
+		if effect, err := r.Effect(); err == nil { // else the intent is incomplete, which refuses no result
+			kind, list := ramp.Nothing, r.Intent.From
+			switch direction := requireSound(t, &r.Intent); {
+			case direction == ramp.Mint && !succeeded:
+				kind = ramp.GiveBack
+			case direction == ramp.Burn && succeeded:
+				kind, list = ramp.Grant, r.Intent.To
+			}
+			requireMoved(t, effect, nil, kind, list)
 		}
 
 		written, err := json.Marshal(r)

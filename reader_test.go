@@ -1,6 +1,7 @@
 package ramp_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -252,4 +253,94 @@ func TestFaultsAreBounded(t *testing.T) {
 	require.NoError(t, err)
 	_, err = ramp.ParseResult(resultBody(t, `"logs":[`, `"status":"0x0","logs":[`+logs))
 	assertFields(t, err, "receipt.status occurs more than once")
+}
+
+// A result whose logs are wrong must not be read with half of its intent.
+func TestNoArrayHidesTheFaultsOfAnother(t *testing.T) {
+	logs := strings.Repeat(`{"data":1},`, 2000)
+	body := bytes.Replace(resultBody(t, `"logs":[`, `"logs":[`+logs), []byte(`"id":"gold"`), []byte(`"id":"gold","id":"silver"`), 1)
+	r, err := ramp.ParseResult(body)
+	require.NoError(t, err)
+	assert.Contains(t, r.Unreadable, ramp.FieldError{Path: "intent.from[0].id", Problem: "occurs more than once"})
+	assert.Nil(t, r.Intent.From)
+	_, err = r.Effect()
+	assert.Error(t, err)
+}
+
+// Over JSON-RPC the array is the whole text, and as long as an answer may be.
+func TestFaultsOfLogsAreBounded(t *testing.T) {
+	log := `{"address":0,"topics":0,"data":0,"blockNumber":{},"logIndex":{},"removed":0}`
+	node := newNode(t, says(200, result("["+log+strings.Repeat(","+log, 9_999)+"]")))
+	_, err := node.client(t).Logs(t.Context(), ramp.LogFilter{})
+	var wrong *ramp.InvalidError
+	require.ErrorAs(t, err, &wrong)
+	assert.Len(t, wrong.Fields, 1000)
+}
+
+// A fault that is beyond the bound is a fault.
+func TestAnAnswerWithTwoIDsIsNobodysBehindAThousandFaults(t *testing.T) {
+	node := newNode(t, says(200, "["+strings.Repeat("0,", 2000)+`{"id":1,"id":1,"result":"0x1"}]`))
+	var number ramp.Quantity
+	require.NoError(t, node.client(t).Batch(t.Context(), []ramp.BatchCall{{Method: "eth_blockNumber", Into: &number}}))
+	assert.False(t, number.Present())
+}
+
+func TestLogTopicsAreBounded(t *testing.T) {
+	log := func(n int) []byte {
+		return []byte(`{"topics":["0x` + strings.Repeat(`00`, 32) + `"` + strings.Repeat(`,"0x`+strings.Repeat(`00`, 32)+`"`, n-1) + `]}`)
+	}
+	var l ramp.Log
+	require.NoError(t, json.Unmarshal(log(16), &l))
+	assert.Len(t, l.Topics, 16)
+	assertFields(t, json.Unmarshal(log(17), &l), "topics must not have more than 16 entries")
+}
+
+// Whatever a result lists as unreadable is zero, what decides nothing too.
+func TestWhatOccursTwiceInAResultIsZero(t *testing.T) {
+	for path, members := range map[string]string{
+		"session_id":              `"session_id":"a",`,
+		"tx_hash":                 `"tx_hash":"0x01",`,
+		"intent":                  `"intent":{},`,
+		"intent.method":           `"method":"mint",`,
+		"intent.from":             `"from":[],`,
+		"intent.target_candidate": `"target_candidate":{},`,
+		"intent.fee_rate":         `"fee_rate":2000,`,
+		"intent.actual":           `"actual":"5",`,
+	} {
+		body := `{"uuid":"` + goldenMint + `","receipt":{"status":"0x1"},` + members + members + `"x":0}`
+		if strings.HasPrefix(path, "intent.") {
+			body = `{"uuid":"` + goldenMint + `","receipt":{"status":"0x1"},"intent":{` + members + members + `"x":0}}`
+		}
+		r, err := ramp.ParseResult([]byte(body))
+		require.NoError(t, err)
+		assert.Equal(t, []ramp.FieldError{{Path: path, Problem: "occurs more than once"}}, r.Unreadable)
+		assert.Zero(t, r.SessionID+r.TxHash)
+		assert.Zero(t, r.Intent, path)
+	}
+}
+
+// However long a value is, a fault says what it is.
+func TestAFaultNamesTheKindOfALongValue(t *testing.T) {
+	for value, want := range map[string]string{
+		`"` + strings.Repeat("1", 300) + `"`:     "intent.from[0].amount must be a number, not a string",
+		`[` + strings.Repeat("1,", 300) + `1]`:   "intent.from[0].amount must be a number, not an array",
+		strings.Repeat("1", 300):                 "intent.from[0].amount must be a number of at most 100 digits",
+		"-0." + strings.Repeat("0", 300) + "1e9": "intent.from[0].amount must be a number of at most 100 digits",
+	} {
+		_, err := ramp.ParseValidate(validateBody(t, `"amount":100`, `"amount":`+value))
+		assertFields(t, err, want)
+	}
+	_, err := ramp.ParseValidate(validateBody(t, `"uuid":"`, `"uuid":"영웅","was":"`))
+	assertFields(t, err, "uuid must be a UUID, not a string of 2 characters")
+	_, err = ramp.ParseValidate(validateBody(t, `"digest":"`, `"digest":"영웅","was":"`))
+	assertFields(t, err, "digest must be 32 bytes in hex with 0x, not a string of 2 characters")
+}
+
+// An escape is another way to write the same character, in hex too.
+func TestHexMayHaveEscapes(t *testing.T) {
+	var l ramp.Log
+	require.NoError(t, json.Unmarshal([]byte(`{"data":"\u0030x0\u0031","address":"0\u0078`+strings.Repeat("ab", 20)+`","logIndex":"\u0030x5"}`), &l))
+	assert.EqualValues(t, []byte{1}, l.Data)
+	assert.Equal(t, common.HexToAddress(strings.Repeat("ab", 20)), l.Address)
+	assert.Equal(t, "5", l.LogIndex.String())
 }

@@ -130,7 +130,7 @@ func (l *Log) read(x *reader) {
 		case "address":
 			x.fixed(l.Address[:])
 		case "topics":
-			l.Topics = readList(x, 4, maxListEntries, readHash)
+			l.Topics = readList(x, 4, maxLogTopics, readHash)
 		case "data":
 			l.Data = x.blob()
 		case "blockNumber":

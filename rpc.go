@@ -382,7 +382,7 @@ type envelope struct {
 // readEnvelope takes one answer apart. It reports whether it is an object in
 // which no name occurs twice.
 func (r *RPC) readEnvelope(x *reader) (e envelope, ok bool) {
-	faults := len(x.wrong)
+	faults := x.faults
 	for name := range x.members("jsonrpc", "id", "result", "error") {
 		switch name {
 		case "id":
@@ -395,7 +395,7 @@ func (r *RPC) readEnvelope(x *reader) (e envelope, ok bool) {
 			}
 		}
 	}
-	return e, len(x.wrong) == faults
+	return e, x.faults == faults
 }
 
 // readAnswer takes the one answer in a body apart.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/token-ramp/ramp-go/internal/redact"
@@ -296,6 +297,12 @@ func (r *Result) clear(path string) {
 		r.Intent.From = nil
 	case covers("intent.to", path):
 		r.Intent.To = nil
+	case path == "intent.target_candidate":
+		r.Intent.TargetCandidate = nil
+	case path == "intent.fee_rate":
+		r.Intent.FeeRate = ""
+	case path == "intent.actual":
+		r.Intent.Actual = ""
 	}
 }
 
@@ -387,7 +394,7 @@ func (d *Digest) read(x *reader) {
 	text := string(unquoted(value))
 	digest, err := ParseDigest(text)
 	if err != nil {
-		x.fault("must be 32 bytes in hex with 0x, not a string of %d characters", len(text))
+		x.fault("must be 32 bytes in hex with 0x, not a string of %d characters", utf8.RuneCountInString(text))
 		return
 	}
 	*d = digest
