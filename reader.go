@@ -27,8 +27,8 @@ const (
 // broken syntax; it collects what is wrong with the values, each with its path.
 //
 // Every wire type has a read method that takes a reader standing at the first
-// byte of a value and leaves it behind the last. A Raw field is a slice of the text, so whoever
-// makes a reader decides who owns the text.
+// byte of a value and leaves it behind the last. A Raw field is a slice of the
+// text, so whoever makes a reader decides who owns the text.
 type reader struct {
 	text  []byte
 	at    int    // the next byte of text
