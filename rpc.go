@@ -708,8 +708,12 @@ var errNoAnswer = errors.New("the batch came back without an answer to this call
 // wholeFailure is the one answer to a whole batch.
 func (r *RPC) wholeFailure(a *answer) error {
 	e, ok := r.readAnswer(a.body)
-	if !ok || e.Error == nil || a.status/100 != 2 {
+	switch {
+	case !ok:
+		return r.failure(a, nil)
+	case e.Error == nil, a.status/100 != 2:
 		return r.failure(a, e.Error)
+	default:
+		return r.passing(e.Error, a)
 	}
-	return r.passing(e.Error, a)
 }
