@@ -32,8 +32,9 @@ import (
 // attempt arrived; see [RPCConfig].Resend. Redirects are not followed.
 //
 // Errors are an [*RPCError] where the node refused, an [*HTTPError] where the
-// answer was not that of a node, and [ErrNotFound] where the node knows no such
-// block, transaction or receipt. No error, log record or String of an RPC shows
+// answer was not that of a node, [ErrNotFound] where the node knows no such
+// block, transaction or receipt, and [ErrWrongChain] where it is on another chain
+// than [RPCConfig].ChainID. No error, log record or String of an RPC shows
 // more of the URL than scheme and host, or any header.
 type RPC struct {
 	transport *transport
