@@ -107,8 +107,8 @@ func (r *RPC) Receipt(ctx context.Context, hash common.Hash) (*Receipt, error) {
 
 // SendRawTransaction submits a signed transaction and returns its hash as the
 // node has it: eth_sendRawTransaction (interface 4.4). It is sent once, see
-// [RPCConfig].Resend. After an error other than an [*RPCError] nobody knows
-// whether it arrived: ask for [RPC.Transaction].
+// [RPCConfig].Resend. After an error other than an [*RPCError] or
+// [ErrWrongChain] nobody knows whether it arrived: ask for [RPC.Transaction].
 func (r *RPC) SendRawTransaction(ctx context.Context, raw []byte) (common.Hash, error) {
 	const method = "eth_sendRawTransaction"
 	var hash common.Hash
@@ -148,8 +148,8 @@ func transactionHash(raw []byte) common.Hash {
 
 // SendTransaction has the node sign and submit a transaction from one of its
 // own accounts, and returns the hash: eth_sendTransaction (interface 4.4). It is
-// never sent twice. After an error other than an [*RPCError] nobody knows
-// whether it arrived.
+// never sent twice. After an error other than an [*RPCError] or [ErrWrongChain]
+// nobody knows whether it arrived.
 func (r *RPC) SendTransaction(ctx context.Context, t TransactionRequest) (common.Hash, error) {
 	var hash common.Hash
 	err := r.Call(ctx, &hash, "eth_sendTransaction", t)

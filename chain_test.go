@@ -119,6 +119,26 @@ func TestWhatIsNeitherAmountNorFilterIsNotSent(t *testing.T) {
 	assert.Empty(t, n.asked())
 }
 
+func TestTheLargestAmountIsSent(t *testing.T) {
+	n := newNode(t, says(200, result(`"0x"`)))
+	largest := new(big.Int).Sub(new(big.Int).Lsh(common.Big1, 256), common.Big1)
+	_, err := n.client(t).CallContract(t.Context(), ramp.TransactionRequest{Value: largest}, ramp.Latest)
+	require.NoError(t, err)
+	assert.Contains(t, n.asked()[0], `"value":"0x`+strings.Repeat("f", 64)+`"`)
+}
+
+// A value that is read twice keeps nothing of the first time.
+func TestWhatIsReadAnewForgetsWhatItWas(t *testing.T) {
+	var tx ramp.Transaction
+	require.NoError(t, json.Unmarshal([]byte(feeDelegated), &tx))
+	require.NoError(t, json.Unmarshal([]byte(`{}`), &tx))
+	assert.Equal(t, ramp.Transaction{Raw: json.RawMessage(`{}`)}, tx)
+	var block ramp.Block
+	require.NoError(t, json.Unmarshal([]byte(`{"number":"0x1","transactions":[`+feeDelegated+`]}`), &block))
+	require.NoError(t, json.Unmarshal([]byte(`{}`), &block))
+	assert.Equal(t, ramp.Block{Raw: json.RawMessage(`{}`)}, block)
+}
+
 func TestResultsOfTheWrongKind(t *testing.T) {
 	n := newNode(t, says(200, result(`null`)))
 	_, err := n.client(t).SendRawTransaction(t.Context(), nil)
@@ -128,6 +148,9 @@ func TestResultsOfTheWrongKind(t *testing.T) {
 	logs, err := n.client(t).Logs(t.Context(), ramp.LogFilter{})
 	assert.EqualError(t, err, "ramp: eth_getLogs: the result is null", "not the same as no logs")
 	assert.Nil(t, logs)
+	wrong := newNode(t, says(200, result(`[{"address":7}]`)))
+	_, err = wrong.client(t).Logs(t.Context(), ramp.LogFilter{})
+	assert.ErrorContains(t, err, "ramp: eth_getLogs: the result cannot be read: ")
 	_, err = n.client(t).NetVersion(t.Context())
 	assert.ErrorContains(t, err, "neither a string nor a number")
 }

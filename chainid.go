@@ -30,27 +30,36 @@ func (p *chainPin) open() bool { return p.id != 0 && !p.passed.Load() }
 type chainCheck struct {
 	done      chan struct{}
 	err       error
-	abandoned bool // err is about the caller who asked, not about the node
+	abandoned bool // err may be about the caller who asked, not about the node
+}
+
+// join returns the check to wait for and whether the caller is to make it, nil if
+// there is nothing left to check.
+func (p *chainPin) join() (check *chainCheck, mine bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.open() {
+		return nil, false
+	}
+	if p.running == nil {
+		p.running = &chainCheck{done: make(chan struct{}), abandoned: true}
+		return p.running, true
+	}
+	return p.running, false
 }
 
 // checkChain returns nil if the node is on the pinned chain, or none is pinned.
 // Of many calls at once, one asks. A failure is not remembered: the next call
 // asks again. The error may be marked as transient.
 func (r *RPC) checkChain(ctx context.Context) error {
-	for pin := &r.pin; pin.open(); {
-		pin.mu.Lock()
-		if !pin.open() {
-			pin.mu.Unlock()
+	for r.pin.open() {
+		check, mine := r.pin.join()
+		switch {
+		case check == nil:
 			return nil
-		}
-		check := pin.running
-		if check == nil {
-			check = &chainCheck{done: make(chan struct{}), abandoned: true}
-			pin.running = check
-			pin.mu.Unlock()
+		case mine:
 			return r.askChain(ctx, check)
 		}
-		pin.mu.Unlock()
 		select {
 		case <-check.done:
 			if !check.abandoned {
@@ -92,6 +101,6 @@ func (r *RPC) askChain(ctx context.Context, check *chainCheck) error {
 	default:
 		r.pin.passed.Store(true)
 	}
-	check.abandoned = check.err != nil && ctx.Err() != nil
+	check.abandoned = ctx.Err() != nil
 	return check.err
 }

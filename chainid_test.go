@@ -212,6 +212,28 @@ func TestAnAnswerThatNamesNoChainIsAnError(t *testing.T) {
 	}
 }
 
+// The check may be repeated before a send; the send itself may not.
+func TestASendAfterTheCheckIsSentOnce(t *testing.T) {
+	for _, use := range []string{"a raw send", "a send", "a batch of sends", "a call of any method"} {
+		t.Run(use, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var asked []string
+				client := pinned(t, roundTrip(func(_ *http.Request, method string) (string, error) {
+					asked = append(asked, method)
+					if method == "eth_chainId" && len(asked) > 1 {
+						return `"0x458"`, nil
+					}
+					return "", errors.New("connection reset")
+				}), ramp.RPCConfig{})
+				assert.ErrorContains(t, everyUse[use](t.Context(), client), "connection reset")
+				require.Len(t, asked, 3)
+				assert.Equal(t, []string{"eth_chainId", "eth_chainId"}, asked[:2])
+				assert.NotEqual(t, "eth_chainId", asked[2])
+			})
+		})
+	}
+}
+
 func TestAWaitGoesOnUntilTheChainCanBeAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()

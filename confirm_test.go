@@ -402,6 +402,8 @@ func TestConfirmBelievesWhatTheChainSays(t *testing.T) {
 			without("receipt.logs.0.transactionIndex").without("receipt.logs.0.logIndex").without("receipt.logs.0.removed"), onChain()},
 		"a node that says little":     {told(), onChain().without("effectiveGasPrice").without("contractAddress")},
 		"with what is not compared":   {told().with("receipt.type", "0x2").with("receipt.logsBloom", "0x01").with("receipt.logs.0.blockTimestamp", 7), onChain()},
+		"a root that the node lacks":  {told().with("receipt.root", "0x01"), onChain()},
+		"a root of the node's own":    {told(), onChain().with("root", "0x02")},
 		"a contract that was created": {told().with("receipt.contractAddress", testToken), onChain().with("contractAddress", testToken)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -416,11 +418,14 @@ func TestConfirmNamesTheFieldThatTheChainContradicts(t *testing.T) {
 		told, is object
 		field    string
 	}{
-		"a failure told as a success":  {told(), onChain().with("status", "0x0"), "receipt.status"},
-		"a success told as a failure":  {told().with("receipt.status", "0x0"), onChain(), "receipt.status"},
-		"no status on the chain":       {told(), onChain().without("status"), "receipt.status"},
-		"a receipt of another":         {told().with("receipt.transactionHash", other), onChain(), "receipt.transactionHash"},
-		"a node that answers another":  {told(), onChain().with("transactionHash", other), "tx_hash"},
+		"a failure told as a success": {told(), onChain().with("status", "0x0"), "receipt.status"},
+		"a success told as a failure": {told().with("receipt.status", "0x0"), onChain(), "receipt.status"},
+		"no status on the chain":      {told(), onChain().without("status"), "receipt.status"},
+		"a receipt of another":        {told().with("receipt.transactionHash", other), onChain(), "receipt.transactionHash"},
+		"a node that answers another": {told(), onChain().with("transactionHash", other), "tx_hash"},
+		"a node that names none":      {told(), onChain().without("transactionHash"), "tx_hash"},
+		"a token no event can have": {told().with("intent.from.0.id", "token-7").without("receipt.logs"),
+			onChain().with("logs.0.address", common.HexToAddress("token-7").Hex()), "intent.from[0].id"},
 		"another block":                {told().with("receipt.blockHash", other), onChain(), "receipt.blockHash"},
 		"another number":               {told().with("receipt.blockNumber", "0xb"), onChain(), "receipt.blockNumber"},
 		"another place":                {told().with("receipt.transactionIndex", "0x1"), onChain(), "receipt.transactionIndex"},

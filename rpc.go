@@ -35,8 +35,9 @@ import (
 // attempt arrived; see [RPCConfig].Resend. Redirects are not followed.
 //
 // Errors are an [*RPCError] where the node refused, an [*HTTPError] where the
-// answer was not that of a node, and [ErrNotFound] where the node knows no such
-// block, transaction or receipt.
+// answer was not that of a node, [ErrNotFound] where the node knows no such
+// block, transaction or receipt, and [ErrWrongChain] where it is on another chain
+// than [RPCConfig].ChainID.
 //
 // No text of an error, log record or String of an RPC shows a secret: the user
 // info and the query values of the URL, its path segments of 16 characters or
@@ -699,8 +700,12 @@ var errNoAnswer = errors.New("the batch came back without an answer to this call
 // wholeFailure is the one answer to a whole batch.
 func (r *RPC) wholeFailure(a *answer) error {
 	e, ok := r.readAnswer(a.body)
-	if !ok || e.Error == nil || a.status/100 != 2 {
+	switch {
+	case !ok:
+		return r.failure(a, nil)
+	case e.Error == nil, a.status/100 != 2:
 		return r.failure(a, e.Error)
+	default:
+		return r.passing(e.Error, a)
 	}
-	return r.passing(e.Error, a)
 }

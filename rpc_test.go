@@ -297,6 +297,7 @@ func TestAReadIsRepeatedAfterAFailureThatMayPass(t *testing.T) {
 		"502":                      {status(502, nil, "<html>"), 2},
 		"-32005 inside a 400":      {status(400, nil, `{"id":1,"error":{"code":-32005,"message":"m"}}`), 2},
 		"503 inside a 200":         {status(200, nil, `{"id":1,"error":{"code":503,"message":"m"}}`), 2},
+		"600 inside a 200":         {status(200, nil, `{"id":1,"error":{"code":600,"message":"m"}}`), 1},
 		"a message inside a 500":   {status(500, nil, `{"id":1,"error":"upstream timeout"}`), 2},
 		"a message inside a 400":   {status(400, nil, `{"id":1,"error":"upstream timeout"}`), 1},
 		"502 inside a 502":         {status(502, nil, `{"id":1,"error":{"code":502,"message":"bad gateway"}}`), 2},
@@ -361,6 +362,20 @@ func TestRetryAfterIsWaitedFor(t *testing.T) {
 				require.NoError(t, err)
 				assert.Equal(t, []time.Duration{0, 9 * time.Second}, s.at)
 			})
+		})
+	}
+}
+
+// Nobody waits for a node that asks for more than 30 seconds.
+func TestALongRetryAfterIsNotWaitedFor(t *testing.T) {
+	for asked, sent := range map[string]int{"30": 2, "31": 1} {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			s := &script{steps: steps{status(429, map[string]string{"Retry-After": asked}, ""), status(200, nil, `{"id":2,"result":"0x10"}`)}}
+			_, err := scriptedWith(t, s, ramp.RPCConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))}).BlockNumber(t.Context())
+			assert.Equal(t, sent == 2, err == nil)
+			assert.Len(t, s.sent, sent)
+			assert.Equal(t, sent == 2, strings.Contains(log.String(), `level=WARN msg="ramp: trying again" attempt=1 wait=30s error="ramp: eth_blockNumber: HTTP 429`), log.String())
 		})
 	}
 }
@@ -511,6 +526,18 @@ func TestAResentFeeDelegatedTransactionIsFoundByTheHashOfItsSender(t *testing.T)
 	require.NoError(t, err)
 	assert.Equal(t, hash, got)
 
+	// Of any other type, whatever is in it, it is the hash of all of its bytes.
+	raw := []byte{2, 0xc3, 0xc1, 5, 6}
+	n = newNode(t, func(_ http.ResponseWriter, _ *http.Request, body string) string {
+		if hash := crypto.Keccak256Hash(raw).Hex(); strings.Contains(body, hash) {
+			return result(`{"type":"0x2","hash":"` + hash + `"}`)
+		}
+		return `{"id":ID,"error":"already known"}`
+	})
+	got, err = n.clientWith(t, ramp.RPCConfig{Retries: -1, Resend: true}).SendRawTransaction(t.Context(), raw)
+	require.NoError(t, err)
+	assert.Equal(t, crypto.Keccak256Hash(raw), got)
+
 	for _, broken := range [][]byte{{}, {7}, {7, 0xc0}, {7, 0x80}} {
 		_, err := n.clientWith(t, ramp.RPCConfig{Retries: -1, Resend: true}).SendRawTransaction(t.Context(), broken)
 		assert.ErrorContains(t, err, "ramp: eth_sendRawTransaction: ")
@@ -580,6 +607,14 @@ func TestABatchMatchesAnswersByID(t *testing.T) {
 				return `[{"id":99,"result":"0x9"},{"id":0,"result":"0x9"},{"id":"` + id[0] + `","result":"0x9"},{"id":null,"result":"0x9"},7,null]`
 			},
 			want: [2]string{"without an answer to this call", "without an answer to this call"}},
+		"with the id that comes next": {
+			answer: func(id []string) string { return `[{"id":` + id[1] + `,"result":"0x2"},{"id":3,"result":"0x3"}]` },
+			want:   [2]string{"without an answer to this call", "2"}},
+		"with names that occur twice": {
+			answer: func(id []string) string {
+				return `[{"id":` + id[0] + `,"result":"0x1","result":"0x9"},{"id":` + id[1] + `,"result":"0x2"}]`
+			},
+			want: [2]string{"without an answer to this call", "2"}},
 		"with one call answered twice": {
 			answer: func(id []string) string {
 				return `[{"id":` + id[0] + `,"result":"0x1"},{"id":` + id[1] + `,"result":"0x2"},{"id":` + id[0] + `,"result":"0x3"}]`
@@ -616,6 +651,36 @@ func TestABatchMatchesAnswersByID(t *testing.T) {
 				assert.Equal(t, want, got[i].String())
 			}
 		})
+	}
+}
+
+func TestABatchUnderAFailingHTTPFailsAsAWhole(t *testing.T) {
+	for body, test := range map[string]struct {
+		status int
+		rpc    bool // the cause is an RPCError
+		http   bool // and is within an HTTPError
+	}{
+		`[{"id":1,"result":"0x1"},{"id":2,"result":"0x2"}]`:       {400, false, true},
+		`{"id":null,"error":{"code":-32600,"message":"m"}}`:       {400, true, true},
+		`{"id":null,"error":{"code":-32600,"message":"m"} }`:      {200, true, false},
+		`{"error":{"code":1,"message":"m"},"error":{"code":1}}`:   {200, false, true},
+		`{"error":{"code":1,"message":"m"},"result":1,"id":null}`: {413, true, true},
+	} {
+		n := newNode(t, says(test.status, body))
+		calls, got := balances(2)
+		err := n.client(t).Batch(t.Context(), calls)
+		require.Error(t, err, body)
+		var refused *ramp.RPCError
+		assert.Equal(t, test.rpc, errors.As(err, &refused), body)
+		var failure *ramp.HTTPError
+		assert.Equal(t, test.http, errors.As(err, &failure), body)
+		for i := range calls {
+			assert.Error(t, calls[i].Err)
+			assert.False(t, got[i].Present())
+		}
+		if test.status != http.StatusRequestEntityTooLarge {
+			assert.Len(t, n.asked(), 1, "only what is too large is cut in halves")
+		}
 	}
 }
 
@@ -850,6 +915,41 @@ func TestAResultNeedsSomewhereToGo(t *testing.T) {
 	}
 	for _, body := range n.asked() {
 		assert.NotContains(t, body, "eth_sendTransaction", "nothing is sent whose result is lost")
+	}
+}
+
+func TestEachCallIsLoggedOnce(t *testing.T) {
+	refused := `{"id":ID,"error":{"code":-32601,"message":"no such method"}}`
+	for name, test := range map[string]struct {
+		answer string
+		call   func(*ramp.RPC)
+		want   string // level, text and method
+		err    string
+	}{
+		"a success":     {result(`"0x1"`), func(r *ramp.RPC) { _, _ = r.BlockNumber(t.Context()) }, `DEBUG msg="ramp: rpc" method=eth_blockNumber`, ""},
+		"a failure":     {refused, func(r *ramp.RPC) { _, _ = r.BlockNumber(t.Context()) }, `ERROR msg="ramp: rpc failed" method=eth_blockNumber`, "no such method"},
+		"nothing there": {result(`null`), func(r *ramp.RPC) { _, _ = r.Receipt(t.Context(), common.MaxHash) }, `DEBUG msg="ramp: rpc failed" method=eth_getTransactionReceipt`, "not found"},
+		"a batch": {refused, func(r *ramp.RPC) { _ = r.Batch(t.Context(), []ramp.BatchCall{{Method: "eth_blockNumber"}}) },
+			`ERROR msg="ramp: rpc failed" method=batch`, "no such method"},
+		"a wait": {refused, func(r *ramp.RPC) { _, _ = r.WaitReceipt(t.Context(), common.MaxHash, 1) }, `ERROR msg="ramp: rpc failed" method=wait`, "no such method"},
+		"a send": {result(`"` + hash32 + `"`), func(r *ramp.RPC) { _, _ = r.SendRawTransaction(t.Context(), []byte{2, 1}) }, `DEBUG msg="ramp: rpc" method=eth_sendRawTransaction`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, says(200, strings.Replace(test.answer, `"id":ID,"error"`, `"id":null,"error"`, 1)))
+			for level, logged := range map[slog.Level]bool{slog.LevelDebug: true, slog.LevelInfo: strings.HasPrefix(test.want, "ERROR")} {
+				var log bytes.Buffer
+				test.call(n.clientWith(t, ramp.RPCConfig{Resend: true, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))}))
+				if !logged {
+					assert.Empty(t, log.String())
+					continue
+				}
+				assert.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
+				assert.Contains(t, log.String(), "level="+test.want)
+				assert.Contains(t, log.String(), "duration=")
+				assert.Equal(t, test.err != "", strings.Contains(log.String(), "error="))
+				assert.Contains(t, log.String(), test.err)
+			}
+		})
 	}
 }
 
