@@ -2,7 +2,6 @@ package dbtest
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -235,24 +234,17 @@ func TestWhatIsNotRefusedIsStored(t *testing.T) {
 		for _, m := range modes {
 			t.Run(d.name+"/"+m.name, func(t *testing.T) {
 				p := newPlace(t, d, m)
-				orders, err := ramp.NewOrders(p.dialect)
-				check(t, err)
+				store := newStore(t, p, applyNothing)
 				longest := strings.Repeat("한", 1024/len("한"))
 				o := newOrder(longest, mint("sword\U0001F600\x00한", 5))
 				o.project, o.user = longest, longest
 				o.intent.TargetCandidate = json.RawMessage("{\"\U0001F600\":\"\xff\"}")
-				for _, step := range []func(*sql.Tx) (ramp.Step, error){
-					func(tx *sql.Tx) (ramp.Step, error) {
-						return orders.Accept(ctx, tx, ramp.Session{ID: o.session}, o.validateRequest())
-					},
-					func(tx *sql.Tx) (ramp.Step, error) {
-						return orders.Abandon(ctx, tx, o.id, strings.Repeat("한", 4096/3))
-					},
-					func(tx *sql.Tx) (ramp.Step, error) { return orders.Finish(ctx, tx, o.report(failure)) },
+				for _, next := range []ramp.Transition{
+					o.accept(), ramp.Abandon(strings.Repeat("한", 4096/3), time.Now()), o.finish(failure),
 				} {
 					tx, err := p.db.Begin()
 					check(t, err)
-					got, err := step(tx)
+					got, err := store.UpdateTx(ctx, tx, o.id, next)
 					if err != nil {
 						t.Fatal(errors.Join(err, tx.Rollback()))
 					}
@@ -486,7 +478,10 @@ func TestAResultOfAnotherProjectMovesNothing(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		ours := newWorld(t, p, nil)
 		ours.give("alice", "gold", 100)
-		theirs, err := ramp.NewSQLGame(ramp.SQLGameConfig{DB: p.db, Dialect: p.dialect, Studio: studio{p.db, p.dialect, nil}, ProjectID: "another"})
+		theirs, err := ramp.NewOrderGame(ramp.OrderGameConfig{
+			Players: studio{db: p.db, dialect: p.dialect}, Store: ours.store, ProjectID: "another",
+			OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil },
+		})
 		check(t, err)
 		another := newWorld(t, p, theirs)
 		o := newOrder("alice", burn("gold", 5))
@@ -506,16 +501,15 @@ func TestAListOfWaitingOrdersThatBreaksOff(t *testing.T) {
 		w := newWorld(t, p, nil)
 		w.give("alice", "gold", 100)
 		w.expect(w.validate(newOrder("alice", mint("gold", 5))), "200")
-		orders, err := ramp.NewOrders(p.dialect)
-		check(t, err)
 		var lost atomic.Int64
-		db := lossy(t, p, &lost)
+		p.db = lossy(t, p, &lost)
+		store := newStore(t, p, applyNothing)
 		lost.Store(1)
-		waiting, err := orders.Waiting(context.Background(), db, time.Now().Add(time.Hour), 10)
+		waiting, err := store.Waiting(context.Background(), time.Now().Add(time.Hour), 10)
 		if waiting != nil || !errors.Is(err, errLost) {
 			t.Errorf("%d orders wait, with the error %v", len(waiting), err)
 		}
-		waiting, err = orders.Waiting(context.Background(), db, time.Now().Add(time.Hour), 10)
+		waiting, err = store.Waiting(context.Background(), time.Now().Add(time.Hour), 10)
 		if len(waiting) != 1 || err != nil {
 			t.Errorf("%d orders wait, with the error %v", len(waiting), err)
 		}
@@ -540,7 +534,7 @@ func TestADamagedRowIsOursToBlame(t *testing.T) {
 			check(t, p.db.QueryRow(bind(p.dialect, "SELECT "+column+" FROM ramp_orders WHERE uuid = ?"), damaged.id.String()).Scan(&stored))
 			store(column, value)
 			w.expect(w.result(damaged, failure), "500 INTERNAL_ERROR")
-			waiting, err := w.game.Waiting(context.Background(), time.Now().Add(time.Hour), 10)
+			waiting, err := w.store.Waiting(context.Background(), time.Now().Add(time.Hour), 10)
 			if len(waiting) != 1 || waiting[0].UUID != whole.id || err == nil || !strings.Contains(err.Error(), damaged.id.String()) {
 				t.Errorf("with a damaged %s, %d orders wait: %v", column, len(waiting), err)
 			}
@@ -622,12 +616,12 @@ func TestWaitingAndAbandon(t *testing.T) {
 		after := time.Now().Add(time.Millisecond)
 		w.expect(w.result(over, success), "200")
 
-		waiting, err := w.game.Waiting(ctx, before, 10)
+		waiting, err := w.store.Waiting(ctx, before, 10)
 		check(t, err)
 		if len(waiting) != 0 {
 			t.Errorf("%d orders wait since before the first one", len(waiting))
 		}
-		waiting, err = w.game.Waiting(ctx, after, 10)
+		waiting, err = w.store.Waiting(ctx, after, 10)
 		check(t, err)
 		if len(waiting) != 2 {
 			t.Fatalf("%d orders wait, not 2", len(waiting))
@@ -645,22 +639,27 @@ func TestWaitingAndAbandon(t *testing.T) {
 				t.Errorf("it was accepted at %s, between %s and %s", o.AcceptedAt, before, after)
 			}
 		}
-		one, err := w.game.Waiting(ctx, after, 1)
+		one, err := w.store.Waiting(ctx, after, 1)
 		check(t, err)
 		if len(one) != 1 || one[0].AcceptedAt.After(waiting[1].AcceptedAt) {
 			t.Errorf("the oldest one is %+v", one)
 		}
 
 		for _, o := range []order{first, second} {
-			check(t, w.game.Abandon(ctx, o.id, "support case 17"))
-			check(t, w.game.Abandon(ctx, o.id, "support case 18"))
+			for _, again := range []bool{false, true} {
+				step, err := w.game.Abandon(ctx, o.id, fmt.Sprintf("support case %t", again))
+				check(t, err)
+				if step.New == again || step.Order.State != ramp.OrderAbandoned || step.Order.Reason != "support case false" {
+					t.Errorf("abandoned, again %t: %+v", again, step)
+				}
+			}
 		}
 		want := moves{
 			first.id: {"take alice -5 gold", "give back alice +5 gold"},
 			over.id:  {"take alice -1 gold"},
 		}
 		w.books(want)
-		waiting, err = w.game.Waiting(ctx, after, 10)
+		waiting, err = w.store.Waiting(ctx, after, 10)
 		check(t, err)
 		if len(waiting) != 0 {
 			t.Errorf("%d abandoned orders wait", len(waiting))
@@ -678,10 +677,10 @@ func TestWaitingAndAbandon(t *testing.T) {
 		}
 		w.books(want)
 
-		if err := w.game.Abandon(ctx, over.id, "too late"); !errors.Is(err, ramp.ErrOrderFinished) {
+		if _, err := w.game.Abandon(ctx, over.id, "too late"); !errors.Is(err, ramp.ErrOrderFinished) {
 			t.Errorf("abandoning an order that is over: %v", err)
 		}
-		if err := w.game.Abandon(ctx, uuid.New(), "of nobody"); !errors.Is(err, ramp.ErrOrderUnknown) {
+		if _, err := w.game.Abandon(ctx, uuid.New(), "of nobody"); !errors.Is(err, ramp.ErrOrderUnknown) {
 			t.Errorf("abandoning an unknown order: %v", err)
 		}
 		w.books(want)
