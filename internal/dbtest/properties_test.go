@@ -210,15 +210,35 @@ func TestWhatCannotBeStoredIsRefused(t *testing.T) {
 		w := newWorld(t, p, nil)
 		w.give("alice", "gold", 100)
 		o := newOrder("alice", mint("gold", 5))
-		for want, change := range map[string]func(*order){
+		refused := map[string]func(*order){
 			"400 INVALID_PROJECT_ID":   func(o *order) { o.project = "a\x00" },
 			"400 INVALID_USER_ADDRESS": func(o *order) { o.user = "a\x00" },
-		} {
+		}
+		if p.dialect == ramp.MySQL {
+			refused = map[string]func(*order){
+				"400 INVALID_PROJECT_ID":   func(o *order) { o.project = "a\U0001F600" },
+				"400 INVALID_USER_ADDRESS": func(o *order) { o.user = "a\U0001F600" },
+			}
+		}
+		for want, change := range refused {
 			other := o
 			change(&other)
 			w.expect(w.validate(other), want)
 		}
 		w.books(moves{})
+
+		w.expect(w.validate(o), "200")
+		reasons := []string{" ", "quoted\x00", "quoted\xff", strings.Repeat("x", 4097)}
+		if p.dialect == ramp.MySQL {
+			reasons = append(reasons, "quoted\U0001F600")
+		}
+		for _, reason := range reasons {
+			var wrong *ramp.InvalidError
+			if _, err := w.game.Abandon(context.Background(), o.id, reason); !errors.As(err, &wrong) || strings.Contains(err.Error(), "quoted") {
+				t.Errorf("abandoned for %.10q: %v", reason, err)
+			}
+		}
+		w.books(moves{o.id: {"take alice -5 gold"}})
 	})
 }
 
