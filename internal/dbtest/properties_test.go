@@ -565,6 +565,108 @@ func TestADamagedRowIsOursToBlame(t *testing.T) {
 	})
 }
 
+// The stored order says what moves. A result whose other fields cannot be read
+// is taken in, because the service does not deliver a refused one again.
+func TestAResultThatIsNothingButItsUUIDAndStatus(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 1000)
+		want := moves{}
+		for name, change := range map[string]func(map[string]any){
+			"intent missing":               func(r map[string]any) { delete(r, "intent") },
+			"intent null":                  func(r map[string]any) { r["intent"] = nil },
+			"intent text":                  func(r map[string]any) { r["intent"] = "mint" },
+			"intent empty":                 func(r map[string]any) { r["intent"] = map[string]any{} },
+			"sides empty":                  func(r map[string]any) { r["intent"] = map[string]any{"from": []any{}, "to": nil} },
+			"amounts of 0":                 func(r map[string]any) { setAmounts(r, 0) },
+			"amounts as text":              func(r map[string]any) { setAmounts(r, "5") },
+			"amounts with too many digits": func(r map[string]any) { setAmounts(r, json.Number(strings.Repeat("9", 200))) },
+			"session missing":              func(r map[string]any) { delete(r, "session_id") },
+			"session numeric":              func(r map[string]any) { r["session_id"] = 7 },
+			"session padded":               func(r map[string]any) { r["session_id"] = "\u2003alice\t" },
+			"uuid without dashes":          func(r map[string]any) { r["uuid"] = strings.ReplaceAll(r["uuid"].(string), "-", "") },
+			"tx_hash null":                 func(r map[string]any) { r["tx_hash"] = nil },
+			"all of it":                    func(r map[string]any) { r["intent"], r["session_id"], r["tx_hash"] = 7, []any{}, map[string]any{} },
+		} {
+			for _, step := range []struct {
+				intent ramp.Intent
+				status uint64
+				moves  []string
+			}{
+				{mint("gold", 5), success, []string{"take alice -5 gold"}},
+				{mint("gold", 5), failure, []string{"take alice -5 gold", "give back alice +5 gold"}},
+				{burn("gold", 5), success, []string{"grant alice +5 gold"}},
+				{burn("gold", 5), failure, nil},
+			} {
+				o := newOrder("alice", step.intent)
+				w.expect(w.validate(o), "200")
+				written, err := json.Marshal(o.report(step.status))
+				check(t, err)
+				var result map[string]any
+				check(t, json.Unmarshal(written, &result))
+				change(result)
+				for range 2 {
+					if got := w.post(ramp.PathResult, o.session, result).String(); got != "200" {
+						t.Errorf("%s: answered %q", name, got)
+					}
+				}
+				want[o.id] = step.moves
+			}
+		}
+		w.books(want)
+		if len(w.conflicts) != 0 {
+			t.Errorf("the hook heard %q", w.conflicts)
+		}
+	})
+}
+
+// setAmounts sets every amount of a result.
+func setAmounts(result map[string]any, amount any) {
+	for _, side := range []string{"from", "to"} {
+		for _, asset := range result["intent"].(map[string]any)[side].([]any) {
+			asset.(map[string]any)["amount"] = amount
+		}
+	}
+}
+
+// White space around a session ID makes no other session.
+func TestAPaddedSessionIsTheSame(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		ctx := context.Background()
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 100)
+		o := newOrder("alice", mint("gold", 5))
+		for n, session := range []string{"\u00a0alice ", "alice", "alice\u2003"} {
+			step, err := w.store.Update(ctx, o.id, ramp.Accept(ramp.Session{ID: session}, o.validateRequest(), time.Now()))
+			check(t, err)
+			if step.New != (n == 0) || step.Order.SessionID != "alice" {
+				t.Errorf("with %q: %+v", session, step)
+			}
+		}
+		w.books(moves{o.id: {"take alice -5 gold"}})
+	})
+}
+
+// Nobody asks again after a 400, so a conflict is one only when it was taken.
+func TestAConflictThatNobodyTakesComesAgain(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		ours := newWorld(t, p, nil)
+		ours.give("alice", "gold", 100)
+		deaf := newWorld(t, p, newGame(t, studio{db: p.db, dialect: p.dialect}, ours.store)) // without OnConflict
+		o := newOrder("alice", mint("gold", 5))
+		ours.expect(ours.validate(o), "200")
+		ours.expect(ours.result(o, failure), "200")
+		for range 2 {
+			ours.expect(deaf.result(o, success), "500 INTERNAL_ERROR")
+		}
+		ours.hookFails = ramp.Permanent(errors.New("the hook's own database is down"))
+		ours.expect(ours.result(o, success), "500 INTERNAL_ERROR")
+		ours.hookFails = nil
+		ours.expect(ours.result(o, success), "400 REFUSED")
+		ours.books(moves{o.id: {"take alice -5 gold", "give back alice +5 gold"}})
+	})
+}
+
 // Property 4: all of an order's assets, or none.
 
 func TestAssetsOfAnOrderMoveTogether(t *testing.T) {
