@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -140,7 +141,9 @@ func (g *OrderGame) Result(ctx context.Context, _ Session, r *Result) error {
 	}
 	if g.config.OnConflict != nil {
 		if failed := g.config.OnConflict(ctx, conflict, r); failed != nil {
-			return fmt.Errorf("%w (OnConflict failed: %w)", conflict, failed)
+			// A refusal of its own, because one in failed must not set the status.
+			return &Refusal{Status: http.StatusInternalServerError, Code: CodeInternal,
+				Err: fmt.Errorf("%w (OnConflict failed: %w)", conflict, failed)}
 		}
 	}
 	return err

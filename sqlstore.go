@@ -238,7 +238,8 @@ func (s *SQLStore) UpdateTx(ctx context.Context, tx *sql.Tx, id uuid.UUID, next 
 
 // first returns the step that opens an order, nil if next needs a stored one. It
 // refuses what the database may not be able to store, because an error of its
-// driver could quote the text.
+// driver could quote the text. That is the fault of the call, so the error is a
+// [*Refusal].
 func (s *SQLStore) first(next Transition) (*Step, error) {
 	opened, err := next(nil)
 	switch {
@@ -253,7 +254,10 @@ func (s *SQLStore) first(next Transition) (*Step, error) {
 		p.requireBMP(opened.Order.UserAddress, "user_address")
 		p.requireBMP(opened.Order.ProjectID, "project_id")
 	}
-	return &opened, p.err()
+	if err := p.err(); err != nil {
+		return nil, refusalOf(err)
+	}
+	return &opened, nil
 }
 
 // requireBMP refuses what MySQL's charset utf8 does not have.
@@ -293,6 +297,13 @@ func (s *SQLStore) update(ctx context.Context, tx *sql.Tx, id uuid.UUID, opened 
 		return *opened, claim, nil
 	case !step.New:
 		return step, "", nil
+	}
+	if s.config.Dialect == MySQL {
+		var p problems
+		p.requireBMP(step.Order.Reason, "reason")
+		if err := p.err(); err != nil {
+			return Step{}, "", err
+		}
 	}
 	return step, claim, s.endOrder(ctx, tx, &row.Order, &step.Order, claim)
 }

@@ -160,7 +160,7 @@ func TestParseTimesStayInTheirBounds(t *testing.T) {
 	}
 	db := openSQLite(t.TempDir(), "orders", "normal")
 	t.Cleanup(func() { _ = db.Close() })
-	orders := must(ramp.NewOrders(ramp.SQLite))
+	store := must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.SQLite, Apply: applyNothing}))
 	parseValidate := func(body []byte) error {
 		r, err := ramp.ParseValidate(body)
 		if err != nil {
@@ -174,7 +174,7 @@ func TestParseTimesStayInTheirBounds(t *testing.T) {
 			return err
 		}
 		defer func() { _ = tx.Rollback() }() // the same order is accepted again
-		_, err = orders.Accept(context.Background(), tx, ramp.Session{ID: orderSession}, r)
+		_, err = store.UpdateTx(context.Background(), tx, r.UUID, ramp.Accept(ramp.Session{ID: orderSession}, r, time.Now()))
 		return err
 	}
 	for _, test := range []struct {

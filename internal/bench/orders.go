@@ -28,16 +28,16 @@ func orderComparison(subject, synchronous string) comparison {
 		setup: func() sides {
 			dir := must(os.MkdirTemp("", "ramp-bench-"))
 			ours, theirs := openSQLite(dir, "ours", synchronous), openSQLite(dir, "theirs", synchronous)
-			orders := must(ramp.NewOrders(ramp.SQLite))
+			store := must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: ours, Dialect: ramp.SQLite, Apply: applyNothing}))
 			return sides{
 				ours: func() error {
 					return steps(ours,
 						func(tx *sql.Tx, r *ramp.ValidateRequest) error {
-							_, err := orders.Accept(context.Background(), tx, ramp.Session{ID: orderSession}, r)
+							_, err := store.UpdateTx(context.Background(), tx, r.UUID, ramp.Accept(ramp.Session{ID: orderSession}, r, time.Now()))
 							return err
 						},
 						func(tx *sql.Tx, r *ramp.Result) error {
-							_, err := orders.Finish(context.Background(), tx, r)
+							_, err := store.UpdateTx(context.Background(), tx, r.UUID, ramp.Finish(r, time.Now()))
 							return err
 						})
 				},
@@ -52,6 +52,8 @@ func orderComparison(subject, synchronous string) comparison {
 }
 
 const orderSession = "hero-4821"
+
+func applyNothing(context.Context, *sql.Tx, ramp.Step) error { return nil }
 
 func openSQLite(dir, name, synchronous string) *sql.DB {
 	db := must(sql.Open("sqlite", "file:"+filepath.Join(dir, name+".db")+

@@ -1,5 +1,5 @@
-// Package dbtest proves on real databases what ramp.Orders and ramp.SQLGame
-// promise. It holds nothing but tests, in a module of its own, so that nobody
+// Package dbtest proves on real databases what ramp.SQLStore and
+// ramp.OrderGame promise. It holds nothing but tests, in a module of its own, so that nobody
 // who imports ramp pays for a driver.
 //
 // SQLite runs always. PostgreSQL and MariaDB run where RAMP_TEST_POSTGRESQL and

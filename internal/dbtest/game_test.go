@@ -106,7 +106,8 @@ func (s studio) move(ctx context.Context, tx execer, id uuid.UUID, session strin
 type world struct {
 	*place
 	t       *testing.T
-	game    *ramp.SQLGame
+	store   *ramp.SQLStore
+	game    *ramp.OrderGame
 	client  *http.Client
 	key     ramp.HMACKey
 	address func() string
@@ -126,10 +127,11 @@ type holding struct{ session, asset string }
 func newWorld(t *testing.T, p *place, control ramp.Game) *world {
 	t.Helper()
 	w := &world{place: p, t: t, started: map[holding]int64{}}
+	s := studio{p.db, p.dialect, w.awaitRivals}
+	w.store = newStore(t, p, s.Apply)
 	var err error
-	w.game, err = ramp.NewSQLGame(ramp.SQLGameConfig{
-		DB: p.db, Dialect: p.dialect, Studio: studio{p.db, p.dialect, w.awaitRivals},
-		TxOptions: &sql.TxOptions{Isolation: p.mode.isolation},
+	w.game, err = ramp.NewOrderGame(ramp.OrderGameConfig{
+		Players: s, Store: w.store,
 		OnConflict: func(_ context.Context, c *ramp.ConflictError, r *ramp.Result) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -149,6 +151,27 @@ func newWorld(t *testing.T, p *place, control ramp.Game) *world {
 	w.key, err = ramp.TextKey(hmacText)
 	check(t, err)
 	return w
+}
+
+type apply = func(context.Context, *sql.Tx, ramp.Step) error
+
+func newStore(t *testing.T, p *place, apply apply) *ramp.SQLStore {
+	t.Helper()
+	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Apply: apply,
+		TxOptions: &sql.TxOptions{Isolation: p.mode.isolation}})
+	check(t, err)
+	return store
+}
+
+// applyNothing is an Apply that moves nothing.
+func applyNothing(context.Context, *sql.Tx, ramp.Step) error { return nil }
+
+// newGame returns a game that nobody watches.
+func newGame(t *testing.T, players ramp.Players, store ramp.Store) *ramp.OrderGame {
+	t.Helper()
+	game, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: players, Store: store})
+	check(t, err)
+	return game
 }
 
 func newClient() *http.Client {
@@ -223,6 +246,16 @@ func burn(pairs ...any) ramp.Intent {
 
 func (o order) validateRequest() *ramp.ValidateRequest {
 	return &ramp.ValidateRequest{UserSig: "0xabcd", UserAddress: o.user, ProjectID: o.project, Digest: o.digest, UUID: o.id, Intent: o.intent}
+}
+
+// accept is the step of the order's validate call.
+func (o order) accept() ramp.Transition {
+	return ramp.Accept(ramp.Session{ID: o.session}, o.validateRequest(), time.Now())
+}
+
+// finish is the step of the order's result.
+func (o order) finish(status uint64) ramp.Transition {
+	return ramp.Finish(o.report(status), time.Now())
 }
 
 func (o order) report(status uint64) *ramp.Result {

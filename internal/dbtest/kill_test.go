@@ -41,7 +41,12 @@ func serve() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	game, err := ramp.NewSQLGame(ramp.SQLGameConfig{DB: db, Dialect: ramp.Dialect(dialect), Studio: studio{db: db, dialect: ramp.Dialect(dialect)}})
+	players := studio{db: db, dialect: ramp.Dialect(dialect)}
+	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: players.dialect, Apply: players.Apply})
+	if err != nil {
+		log.Fatal(err)
+	}
+	game, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: players, Store: store})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -26,8 +26,6 @@ func TestOrdersBesidePgx(t *testing.T) {
 		defer pool.Close()
 		db := stdlib.OpenDBFromPool(pool)
 		defer db.Close()
-		orders, err := ramp.NewOrders(ramp.PostgreSQL)
-		check(t, err)
 
 		accept := func(o order, commit bool) {
 			t.Helper()
@@ -37,7 +35,7 @@ func TestOrdersBesidePgx(t *testing.T) {
 			tx, err := conn.BeginTx(ctx, nil)
 			check(t, err)
 			defer func() { _ = tx.Rollback() }()
-			step, err := orders.Accept(ctx, tx, ramp.Session{ID: o.session}, o.validateRequest())
+			step, err := w.store.UpdateTx(ctx, tx, o.id, o.accept())
 			check(t, err)
 			check(t, conn.Raw(func(driver any) error {
 				native := driver.(*stdlib.Conn).Conn() // within the same transaction

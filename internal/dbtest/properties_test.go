@@ -2,7 +2,6 @@ package dbtest
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -211,15 +210,35 @@ func TestWhatCannotBeStoredIsRefused(t *testing.T) {
 		w := newWorld(t, p, nil)
 		w.give("alice", "gold", 100)
 		o := newOrder("alice", mint("gold", 5))
-		for want, change := range map[string]func(*order){
+		refused := map[string]func(*order){
 			"400 INVALID_PROJECT_ID":   func(o *order) { o.project = "a\x00" },
 			"400 INVALID_USER_ADDRESS": func(o *order) { o.user = "a\x00" },
-		} {
+		}
+		if p.dialect == ramp.MySQL {
+			refused = map[string]func(*order){
+				"400 INVALID_PROJECT_ID":   func(o *order) { o.project = "a\U0001F600" },
+				"400 INVALID_USER_ADDRESS": func(o *order) { o.user = "a\U0001F600" },
+			}
+		}
+		for want, change := range refused {
 			other := o
 			change(&other)
 			w.expect(w.validate(other), want)
 		}
 		w.books(moves{})
+
+		w.expect(w.validate(o), "200")
+		reasons := []string{" ", "quoted\x00", "quoted\xff", strings.Repeat("x", 4097)}
+		if p.dialect == ramp.MySQL {
+			reasons = append(reasons, "quoted\U0001F600")
+		}
+		for _, reason := range reasons {
+			var wrong *ramp.InvalidError
+			if _, err := w.game.Abandon(context.Background(), o.id, reason); !errors.As(err, &wrong) || strings.Contains(err.Error(), "quoted") {
+				t.Errorf("abandoned for %.10q: %v", reason, err)
+			}
+		}
+		w.books(moves{o.id: {"take alice -5 gold"}})
 	})
 }
 
@@ -235,24 +254,17 @@ func TestWhatIsNotRefusedIsStored(t *testing.T) {
 		for _, m := range modes {
 			t.Run(d.name+"/"+m.name, func(t *testing.T) {
 				p := newPlace(t, d, m)
-				orders, err := ramp.NewOrders(p.dialect)
-				check(t, err)
+				store := newStore(t, p, applyNothing)
 				longest := strings.Repeat("한", 1024/len("한"))
 				o := newOrder(longest, mint("sword\U0001F600\x00한", 5))
 				o.project, o.user = longest, longest
 				o.intent.TargetCandidate = json.RawMessage("{\"\U0001F600\":\"\xff\"}")
-				for _, step := range []func(*sql.Tx) (ramp.Step, error){
-					func(tx *sql.Tx) (ramp.Step, error) {
-						return orders.Accept(ctx, tx, ramp.Session{ID: o.session}, o.validateRequest())
-					},
-					func(tx *sql.Tx) (ramp.Step, error) {
-						return orders.Abandon(ctx, tx, o.id, strings.Repeat("한", 4096/3))
-					},
-					func(tx *sql.Tx) (ramp.Step, error) { return orders.Finish(ctx, tx, o.report(failure)) },
+				for _, next := range []ramp.Transition{
+					o.accept(), ramp.Abandon(strings.Repeat("한", 4096/3), time.Now()), o.finish(failure),
 				} {
 					tx, err := p.db.Begin()
 					check(t, err)
-					got, err := step(tx)
+					got, err := store.UpdateTx(ctx, tx, o.id, next)
 					if err != nil {
 						t.Fatal(errors.Join(err, tx.Rollback()))
 					}
@@ -486,7 +498,10 @@ func TestAResultOfAnotherProjectMovesNothing(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		ours := newWorld(t, p, nil)
 		ours.give("alice", "gold", 100)
-		theirs, err := ramp.NewSQLGame(ramp.SQLGameConfig{DB: p.db, Dialect: p.dialect, Studio: studio{p.db, p.dialect, nil}, ProjectID: "another"})
+		theirs, err := ramp.NewOrderGame(ramp.OrderGameConfig{
+			Players: studio{db: p.db, dialect: p.dialect}, Store: ours.store, ProjectID: "another",
+			OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil },
+		})
 		check(t, err)
 		another := newWorld(t, p, theirs)
 		o := newOrder("alice", burn("gold", 5))
@@ -506,16 +521,15 @@ func TestAListOfWaitingOrdersThatBreaksOff(t *testing.T) {
 		w := newWorld(t, p, nil)
 		w.give("alice", "gold", 100)
 		w.expect(w.validate(newOrder("alice", mint("gold", 5))), "200")
-		orders, err := ramp.NewOrders(p.dialect)
-		check(t, err)
 		var lost atomic.Int64
-		db := lossy(t, p, &lost)
+		p.db = lossy(t, p, &lost)
+		store := newStore(t, p, applyNothing)
 		lost.Store(1)
-		waiting, err := orders.Waiting(context.Background(), db, time.Now().Add(time.Hour), 10)
+		waiting, err := store.Waiting(context.Background(), time.Now().Add(time.Hour), 10)
 		if waiting != nil || !errors.Is(err, errLost) {
 			t.Errorf("%d orders wait, with the error %v", len(waiting), err)
 		}
-		waiting, err = orders.Waiting(context.Background(), db, time.Now().Add(time.Hour), 10)
+		waiting, err = store.Waiting(context.Background(), time.Now().Add(time.Hour), 10)
 		if len(waiting) != 1 || err != nil {
 			t.Errorf("%d orders wait, with the error %v", len(waiting), err)
 		}
@@ -540,7 +554,7 @@ func TestADamagedRowIsOursToBlame(t *testing.T) {
 			check(t, p.db.QueryRow(bind(p.dialect, "SELECT "+column+" FROM ramp_orders WHERE uuid = ?"), damaged.id.String()).Scan(&stored))
 			store(column, value)
 			w.expect(w.result(damaged, failure), "500 INTERNAL_ERROR")
-			waiting, err := w.game.Waiting(context.Background(), time.Now().Add(time.Hour), 10)
+			waiting, err := w.store.Waiting(context.Background(), time.Now().Add(time.Hour), 10)
 			if len(waiting) != 1 || waiting[0].UUID != whole.id || err == nil || !strings.Contains(err.Error(), damaged.id.String()) {
 				t.Errorf("with a damaged %s, %d orders wait: %v", column, len(waiting), err)
 			}
@@ -548,6 +562,108 @@ func TestADamagedRowIsOursToBlame(t *testing.T) {
 		}
 		w.expect(w.result(damaged, failure), "200")
 		w.books(moves{damaged.id: {"take alice -5 gold", "give back alice +5 gold"}, whole.id: {"take alice -7 gold"}})
+	})
+}
+
+// The stored order says what moves. A result whose other fields cannot be read
+// is taken in, because the service does not deliver a refused one again.
+func TestAResultThatIsNothingButItsUUIDAndStatus(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 1000)
+		want := moves{}
+		for name, change := range map[string]func(map[string]any){
+			"intent missing":               func(r map[string]any) { delete(r, "intent") },
+			"intent null":                  func(r map[string]any) { r["intent"] = nil },
+			"intent text":                  func(r map[string]any) { r["intent"] = "mint" },
+			"intent empty":                 func(r map[string]any) { r["intent"] = map[string]any{} },
+			"sides empty":                  func(r map[string]any) { r["intent"] = map[string]any{"from": []any{}, "to": nil} },
+			"amounts of 0":                 func(r map[string]any) { setAmounts(r, 0) },
+			"amounts as text":              func(r map[string]any) { setAmounts(r, "5") },
+			"amounts with too many digits": func(r map[string]any) { setAmounts(r, json.Number(strings.Repeat("9", 200))) },
+			"session missing":              func(r map[string]any) { delete(r, "session_id") },
+			"session numeric":              func(r map[string]any) { r["session_id"] = 7 },
+			"session padded":               func(r map[string]any) { r["session_id"] = "\u2003alice\t" },
+			"uuid without dashes":          func(r map[string]any) { r["uuid"] = strings.ReplaceAll(r["uuid"].(string), "-", "") },
+			"tx_hash null":                 func(r map[string]any) { r["tx_hash"] = nil },
+			"all of it":                    func(r map[string]any) { r["intent"], r["session_id"], r["tx_hash"] = 7, []any{}, map[string]any{} },
+		} {
+			for _, step := range []struct {
+				intent ramp.Intent
+				status uint64
+				moves  []string
+			}{
+				{mint("gold", 5), success, []string{"take alice -5 gold"}},
+				{mint("gold", 5), failure, []string{"take alice -5 gold", "give back alice +5 gold"}},
+				{burn("gold", 5), success, []string{"grant alice +5 gold"}},
+				{burn("gold", 5), failure, nil},
+			} {
+				o := newOrder("alice", step.intent)
+				w.expect(w.validate(o), "200")
+				written, err := json.Marshal(o.report(step.status))
+				check(t, err)
+				var result map[string]any
+				check(t, json.Unmarshal(written, &result))
+				change(result)
+				for range 2 {
+					if got := w.post(ramp.PathResult, o.session, result).String(); got != "200" {
+						t.Errorf("%s: answered %q", name, got)
+					}
+				}
+				want[o.id] = step.moves
+			}
+		}
+		w.books(want)
+		if len(w.conflicts) != 0 {
+			t.Errorf("the hook heard %q", w.conflicts)
+		}
+	})
+}
+
+// setAmounts sets every amount of a result.
+func setAmounts(result map[string]any, amount any) {
+	for _, side := range []string{"from", "to"} {
+		for _, asset := range result["intent"].(map[string]any)[side].([]any) {
+			asset.(map[string]any)["amount"] = amount
+		}
+	}
+}
+
+// White space around a session ID makes no other session.
+func TestAPaddedSessionIsTheSame(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		ctx := context.Background()
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 100)
+		o := newOrder("alice", mint("gold", 5))
+		for n, session := range []string{"\u00a0alice ", "alice", "alice\u2003"} {
+			step, err := w.store.Update(ctx, o.id, ramp.Accept(ramp.Session{ID: session}, o.validateRequest(), time.Now()))
+			check(t, err)
+			if step.New != (n == 0) || step.Order.SessionID != "alice" {
+				t.Errorf("with %q: %+v", session, step)
+			}
+		}
+		w.books(moves{o.id: {"take alice -5 gold"}})
+	})
+}
+
+// Nobody asks again after a 400, so a conflict is one only when it was taken.
+func TestAConflictThatNobodyTakesComesAgain(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		ours := newWorld(t, p, nil)
+		ours.give("alice", "gold", 100)
+		deaf := newWorld(t, p, newGame(t, studio{db: p.db, dialect: p.dialect}, ours.store)) // without OnConflict
+		o := newOrder("alice", mint("gold", 5))
+		ours.expect(ours.validate(o), "200")
+		ours.expect(ours.result(o, failure), "200")
+		for range 2 {
+			ours.expect(deaf.result(o, success), "500 INTERNAL_ERROR")
+		}
+		ours.hookFails = ramp.Permanent(errors.New("the hook's own database is down"))
+		ours.expect(ours.result(o, success), "500 INTERNAL_ERROR")
+		ours.hookFails = nil
+		ours.expect(ours.result(o, success), "400 REFUSED")
+		ours.books(moves{o.id: {"take alice -5 gold", "give back alice +5 gold"}})
 	})
 }
 
@@ -622,12 +738,12 @@ func TestWaitingAndAbandon(t *testing.T) {
 		after := time.Now().Add(time.Millisecond)
 		w.expect(w.result(over, success), "200")
 
-		waiting, err := w.game.Waiting(ctx, before, 10)
+		waiting, err := w.store.Waiting(ctx, before, 10)
 		check(t, err)
 		if len(waiting) != 0 {
 			t.Errorf("%d orders wait since before the first one", len(waiting))
 		}
-		waiting, err = w.game.Waiting(ctx, after, 10)
+		waiting, err = w.store.Waiting(ctx, after, 10)
 		check(t, err)
 		if len(waiting) != 2 {
 			t.Fatalf("%d orders wait, not 2", len(waiting))
@@ -645,22 +761,27 @@ func TestWaitingAndAbandon(t *testing.T) {
 				t.Errorf("it was accepted at %s, between %s and %s", o.AcceptedAt, before, after)
 			}
 		}
-		one, err := w.game.Waiting(ctx, after, 1)
+		one, err := w.store.Waiting(ctx, after, 1)
 		check(t, err)
 		if len(one) != 1 || one[0].AcceptedAt.After(waiting[1].AcceptedAt) {
 			t.Errorf("the oldest one is %+v", one)
 		}
 
 		for _, o := range []order{first, second} {
-			check(t, w.game.Abandon(ctx, o.id, "support case 17"))
-			check(t, w.game.Abandon(ctx, o.id, "support case 18"))
+			for _, again := range []bool{false, true} {
+				step, err := w.game.Abandon(ctx, o.id, fmt.Sprintf("support case %t", again))
+				check(t, err)
+				if step.New == again || step.Order.State != ramp.OrderAbandoned || step.Order.Reason != "support case false" {
+					t.Errorf("abandoned, again %t: %+v", again, step)
+				}
+			}
 		}
 		want := moves{
 			first.id: {"take alice -5 gold", "give back alice +5 gold"},
 			over.id:  {"take alice -1 gold"},
 		}
 		w.books(want)
-		waiting, err = w.game.Waiting(ctx, after, 10)
+		waiting, err = w.store.Waiting(ctx, after, 10)
 		check(t, err)
 		if len(waiting) != 0 {
 			t.Errorf("%d abandoned orders wait", len(waiting))
@@ -678,10 +799,10 @@ func TestWaitingAndAbandon(t *testing.T) {
 		}
 		w.books(want)
 
-		if err := w.game.Abandon(ctx, over.id, "too late"); !errors.Is(err, ramp.ErrOrderFinished) {
+		if _, err := w.game.Abandon(ctx, over.id, "too late"); !errors.Is(err, ramp.ErrOrderFinished) {
 			t.Errorf("abandoning an order that is over: %v", err)
 		}
-		if err := w.game.Abandon(ctx, uuid.New(), "of nobody"); !errors.Is(err, ramp.ErrOrderUnknown) {
+		if _, err := w.game.Abandon(ctx, uuid.New(), "of nobody"); !errors.Is(err, ramp.ErrOrderUnknown) {
 			t.Errorf("abandoning an unknown order: %v", err)
 		}
 		w.books(want)

@@ -62,10 +62,10 @@ func newCarelessWorld(t *testing.T, d database) (*world, *careless) {
 	t.Helper()
 	p := newPlace(t, d, d.modes[0], statistics)
 	s := &careless{t: t, studio: studio{db: p.db, dialect: p.dialect}}
-	game, err := ramp.NewSQLGame(p.db, p.dialect, s)
-	check(t, err)
+	store := newStore(t, p, s.Apply)
+	game := newGame(t, s, store)
 	w := newWorld(t, p, game)
-	w.game = game
+	w.store, w.game = store, game
 	return w, s
 }
 
@@ -95,7 +95,7 @@ var carelessSteps = []struct {
 		func(w *world, o order) answer { return w.result(o, success) }},
 	{"abandoned mint", mint("gold", 5), []string{"take alice -5 gold"}, []string{"take alice -5 gold", "give back alice +5 gold"},
 		func(w *world, o order) answer {
-			if err := w.game.Abandon(context.Background(), o.id, "case 17"); err != nil {
+			if _, err := w.game.Abandon(context.Background(), o.id, "case 17"); err != nil {
 				return answer{status: 500, code: "INTERNAL_ERROR"}
 			}
 			return answer{status: 200}

@@ -8,34 +8,24 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// A caller who reads before it calls Orders has a snapshot, which may be older
+// A caller who reads before it calls UpdateTx has a snapshot, which may be older
 // than what another machine has committed since. Neither Accept nor Finish may
-// believe it.
+// see it.
 func TestASnapshotThatIsTooOld(t *testing.T) {
 	eachMode(t, func(t *testing.T, p *place) {
 		if p.mode.name == "immediate" || p.mode.name == "serializable" && p.dialect == ramp.MySQL {
 			t.Skip("here a transaction that reads keeps all others from writing")
 		}
 		ctx := context.Background()
-		orders, err := ramp.NewOrders(p.dialect)
-		check(t, err)
 		w := newWorld(t, p, nil)
 		w.give("alice", "gold", 100)
 		o := newOrder("alice", mint("gold", 5))
 		steps := []struct {
 			meanwhile func() answer
-			take      func(*sql.Tx) (ramp.Step, error)
+			next      ramp.Transition
 		}{
-			{
-				meanwhile: func() answer { return w.validate(o) },
-				take: func(tx *sql.Tx) (ramp.Step, error) {
-					return orders.Accept(ctx, tx, ramp.Session{ID: o.session}, o.validateRequest())
-				},
-			},
-			{
-				meanwhile: func() answer { return w.result(o, failure) },
-				take:      func(tx *sql.Tx) (ramp.Step, error) { return orders.Finish(ctx, tx, o.report(failure)) },
-			},
+			{meanwhile: func() answer { return w.validate(o) }, next: o.accept()},
+			{meanwhile: func() answer { return w.result(o, failure) }, next: o.finish(failure)},
 		}
 		for _, step := range steps {
 			tx, err := p.db.BeginTx(ctx, &sql.TxOptions{Isolation: p.mode.isolation})
@@ -43,7 +33,7 @@ func TestASnapshotThatIsTooOld(t *testing.T) {
 			var before int
 			check(t, tx.QueryRow("SELECT count(*) FROM ramp_orders").Scan(&before))
 			w.expect(step.meanwhile(), "200")
-			took, err := step.take(tx)
+			took, err := w.store.UpdateTx(ctx, tx, o.id, step.next)
 			if err == nil && (took.New || took.Effect.Kind != ramp.Nothing) {
 				t.Errorf("a step that another transaction has committed is taken again: %+v", took)
 			}

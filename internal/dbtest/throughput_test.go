@@ -14,15 +14,10 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// noApply is a studio that moves nothing.
-type noApply struct{ studio }
-
-func (noApply) Apply(context.Context, *sql.Tx, ramp.Step) error { return nil }
-
-// What Orders costs beside the same statements written by hand, which neither
+// What UpdateTx costs beside the same statements written by hand, which neither
 // check nor compare what they read. Both accept and finish a mint, each in one
 // transaction; they take turns order by order, and the medians are compared.
-// SQLGame, whose transactions are guarded, is measured too.
+// OrderGame, whose transactions are guarded, is measured too.
 func TestThroughput(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector changes what code costs, and not what databases do")
@@ -34,19 +29,17 @@ func TestThroughput(t *testing.T) {
 		leastGame = 0.65 // on MySQL, its guard costs three round trips a step
 	)
 	eachDatabase(t, func(t *testing.T, p *place) {
-		orders, err := ramp.NewOrders(p.dialect)
-		check(t, err)
+		store := newStore(t, p, applyNothing)
 		accept := func(ctx context.Context, tx *sql.Tx, o order) error {
-			_, err := orders.Accept(ctx, tx, ramp.Session{ID: o.session}, o.validateRequest())
+			_, err := store.UpdateTx(ctx, tx, o.id, o.accept())
 			return err
 		}
 		finish := func(ctx context.Context, tx *sql.Tx, o order) error {
-			_, err := orders.Finish(ctx, tx, o.report(success))
+			_, err := store.UpdateTx(ctx, tx, o.id, o.finish(success))
 			return err
 		}
 		hand := newByHand(p.dialect)
-		game, err := ramp.NewSQLGame(p.db, p.dialect, noApply{})
-		check(t, err)
+		game := newGame(t, studio{db: p.db, dialect: p.dialect}, store)
 		var ours, theirs, games []time.Duration
 		for range rounds {
 			ours = append(ours, p.time(t, accept, finish))
@@ -58,13 +51,13 @@ func TestThroughput(t *testing.T) {
 		slices.Sort(games)
 		ratio := float64(theirs[rounds/2]) / float64(ours[rounds/2])
 		gameRatio := float64(theirs[rounds/2]) / float64(games[rounds/2])
-		t.Logf("accept and finish: %v an order, by hand %v, throughput %.2f of it; SQLGame %v, %.2f of it", ours[rounds/2], theirs[rounds/2], ratio,
+		t.Logf("accept and finish: %v an order, by hand %v, throughput %.2f of it; OrderGame %v, %.2f of it", ours[rounds/2], theirs[rounds/2], ratio,
 			games[rounds/2], gameRatio)
 		if ratio < least {
 			t.Errorf("the throughput is %.2f of that by hand, not %.2f", ratio, least)
 		}
 		if gameRatio < leastGame {
-			t.Errorf("the throughput of SQLGame is %.2f of that by hand, not %.2f", gameRatio, leastGame)
+			t.Errorf("the throughput of OrderGame is %.2f of that by hand, not %.2f", gameRatio, leastGame)
 		}
 	})
 }
@@ -85,7 +78,7 @@ func (p *place) time(t *testing.T, steps ...func(context.Context, *sql.Tx, order
 }
 
 // timeGame runs both steps of a new order through a game.
-func timeGame(t *testing.T, game *ramp.SQLGame) time.Duration {
+func timeGame(t *testing.T, game *ramp.OrderGame) time.Duration {
 	t.Helper()
 	ctx := context.Background()
 	o := newOrder("alice", mint("gold", 5, "gem", 1))
