@@ -52,7 +52,7 @@ func (p *chainPin) join() (check *chainCheck, mine bool) {
 // Of many calls at once, one asks. A failure is not remembered: the next call
 // asks again. The error may be marked as transient.
 func (r *RPC) checkChain(ctx context.Context) error {
-	for r.pin.open() {
+	for {
 		check, mine := r.pin.join()
 		switch {
 		case check == nil:
@@ -69,7 +69,6 @@ func (r *RPC) checkChain(ctx context.Context) error {
 			return within("eth_chainId", ctx.Err())
 		}
 	}
-	return nil
 }
 
 // afterCheck is an attempt that begins with the check.
