@@ -107,8 +107,8 @@ type HandlerConfig struct {
 	// persists, investigate.
 	//
 	// A result names no network (interface 6). Give each network a handler, a
-	// path and a project of its own: if one handler asked several chains, a
-	// transaction on a testnet could pay.
+	// path and a project of its own, and set [RPCConfig].ChainID: if one handler
+	// asked several chains, a transaction on a testnet could pay.
 	Chain *RPC
 
 	// Confirmations is how many confirmations Chain waits for, counting the
