@@ -186,7 +186,7 @@ func TestParseTimesStayInTheirBounds(t *testing.T) {
 			t.Run(test.name+"/"+s.name, func(t *testing.T) {
 				body := s.body()
 				best := time.Duration(1<<63 - 1)
-				for range 10 { // the first that is fast enough shows what the code can do
+				for tries := range 10 { // the first that is fast enough shows what the code can do
 					begun := time.Now()
 					err := test.parse(body)
 					best = min(best, time.Since(begun))
@@ -194,7 +194,7 @@ func TestParseTimesStayInTheirBounds(t *testing.T) {
 						t.Logf("%v: %.100v", best, err)
 						return
 					}
-					if best > 4*mostParseTime {
+					if tries > 2 && best > 4*mostParseTime {
 						break // no disturbance explains that
 					}
 				}
