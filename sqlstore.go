@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	_ "embed" // for the schema files
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -139,26 +140,30 @@ func NewSQLStore(c SQLStoreConfig) (*SQLStore, error) {
 	}
 	const (
 		columns = "uuid, claim, state, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
-		insert  = "INSERT INTO ramp_orders (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', '', ?, NULL)"
+		insert  = "INSERT INTO ramp_orders (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', '', ?, "
+		upsert  = ") ON CONFLICT (uuid) DO UPDATE SET claim = ramp_orders.claim RETURNING " + columns
 		read    = "SELECT " + columns + " FROM ramp_orders "
 	)
 	s := &SQLStore{
 		config:  c,
-		insert:  insert + " ON CONFLICT (uuid) DO NOTHING",
 		lock:    read + "WHERE uuid = ? FOR UPDATE",
 		end:     "UPDATE ramp_orders SET claim = ?, state = ?, tx_hash = ?, reason = ?, finished_at = ? WHERE uuid = ? AND state = ?",
 		waiting: read + "WHERE state = 'accepted' AND accepted_at < ? ORDER BY accepted_at, uuid LIMIT ?",
 	}
 	switch c.Dialect {
 	case PostgreSQL:
+		// DEFAULT is NULL here. SQLite does not know it, so that a wrong dialect
+		// is found at the first order, and not at its result.
+		s.insert = insert + "DEFAULT" + upsert
 		for _, statement := range []*string{&s.insert, &s.lock, &s.end, &s.waiting} {
 			*statement = numbered(*statement)
 		}
 	case MySQL:
 		// Not INSERT IGNORE, which turns other errors into warnings and locks
 		// an existing row weakly enough for two repeats to deadlock.
-		s.insert = insert + " ON DUPLICATE KEY UPDATE uuid = ramp_orders.uuid"
+		s.insert = insert + "NULL) ON DUPLICATE KEY UPDATE uuid = ramp_orders.uuid"
 	case SQLite:
+		s.insert = insert + "NULL" + upsert
 		// There is no FOR UPDATE. A write is what takes the one lock there is.
 		s.lock = "UPDATE ramp_orders SET claim = claim WHERE uuid = ? RETURNING " + columns
 	}
@@ -201,11 +206,11 @@ func (s *SQLStore) Update(ctx context.Context, id uuid.UUID, next Transition) (S
 	if err := ctx.Err(); err != nil { // which names the cause; the transaction would only say that it is over
 		return Step{}, fmt.Errorf("ramp: order %s: not committed: %w", id, err)
 	}
-	if err := s.kept(ctx, t.Tx, id, claim); err != nil {
-		return Step{}, err
-	}
-	if err := t.commit(); err != nil {
-		return Step{}, fmt.Errorf("ramp: commit: %w", err)
+	// The claim alone decides: it differs for every step. The state does not, if
+	// another delivery has finished the order meanwhile.
+	check, _ := s.bind("(SELECT claim FROM ramp_orders WHERE uuid = ?) = ?", id.String(), claim)
+	if err := t.commit(ctx, check); err != nil {
+		return Step{}, fmt.Errorf("ramp: order %s: commit: %w", id, err)
 	}
 	return step, nil
 }
@@ -271,16 +276,14 @@ func (p *problems) requireBMP(text, path string) {
 // is what a new step wrote into its row.
 func (s *SQLStore) update(ctx context.Context, tx *sql.Tx, id uuid.UUID, opened *Step, next Transition) (step Step, claim string, err error) {
 	claim = rand.Text()
-	if opened != nil {
-		// Inserted before anything is locked: locks of a missing row are locks
-		// of a gap, in which two new orders would deadlock.
-		if err := s.insertOrder(ctx, tx, &opened.Order, claim); err != nil {
-			return Step{}, "", err
+	var row *orderRow
+	if opened == nil {
+		row, err = s.locked(ctx, tx, id)
+		if errors.Is(err, sql.ErrNoRows) {
+			_, err = next(nil)
 		}
-	}
-	row, err := s.locked(ctx, tx, id)
-	if errors.Is(err, sql.ErrNoRows) && opened == nil {
-		_, err = next(nil)
+	} else {
+		row, err = s.inserted(ctx, tx, &opened.Order, claim)
 	}
 	if err != nil {
 		return Step{}, "", err
@@ -308,23 +311,37 @@ func (s *SQLStore) update(ctx context.Context, tx *sql.Tx, id uuid.UUID, opened 
 	return step, claim, s.endOrder(ctx, tx, &row.Order, &step.Order, claim)
 }
 
-func (s *SQLStore) insertOrder(ctx context.Context, tx *sql.Tx, o *Order, claim string) error {
+// inserted inserts an order unless there is one, and then reads and locks the
+// row. It inserts before anything is locked: locks of a missing row are locks of
+// a gap, in which two new orders would deadlock.
+func (s *SQLStore) inserted(ctx context.Context, tx *sql.Tx, o *Order, claim string) (*orderRow, error) {
 	intent, err := marshal(o.Intent)
 	if err != nil {
-		return fmt.Errorf("ramp: order %s: %w", o.UUID, err)
+		return nil, fmt.Errorf("ramp: order %s: %w", o.UUID, err)
 	}
-	_, err = tx.ExecContext(ctx, s.insert, o.UUID.String(), claim, string(o.State), o.ProjectID, o.SessionID,
+	insert, args := s.bind(s.insert, o.UUID.String(), claim, string(o.State), o.ProjectID, o.SessionID,
 		o.UserAddress, o.Digest.String(), ascii(intent), o.AcceptedAt.UnixMilli())
-	if err != nil {
-		return fmt.Errorf("ramp: order %s: insert: %w", o.UUID, s.explain(err))
+	var row *orderRow
+	if s.config.Dialect == MySQL {
+		_, err = tx.ExecContext(ctx, insert, args...)
+	} else {
+		row, err = readOrder(tx.QueryRowContext(ctx, insert, args...))
 	}
-	return nil
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("ramp: order %s: insert: %w", o.UUID, s.explain(err))
+	case row == nil:
+		return s.locked(ctx, tx, o.UUID)
+	default:
+		return row, nil
+	}
 }
 
 // endOrder writes the end of an order that the transaction has locked.
 func (s *SQLStore) endOrder(ctx context.Context, tx *sql.Tx, stored, o *Order, claim string) error {
-	done, err := tx.ExecContext(ctx, s.end, claim, string(o.State), o.TxHash, o.Reason, o.FinishedAt.UnixMilli(),
+	end, args := s.bind(s.end, claim, string(o.State), o.TxHash, o.Reason, o.FinishedAt.UnixMilli(),
 		stored.UUID.String(), string(stored.State))
+	done, err := tx.ExecContext(ctx, end, args...)
 	if err != nil {
 		return fmt.Errorf("ramp: order %s: update: %w", stored.UUID, err)
 	}
@@ -354,36 +371,41 @@ func (s *SQLStore) apply(ctx context.Context, tx *sql.Tx, step Step) error {
 	return err
 }
 
-// kept returns an error unless the transaction still holds what the new step
-// wrote. At a deadlock, MySQL rolls back the whole transaction, which an Apply
-// that ignores the error does not notice; COMMIT then succeeds. The other
-// databases refuse the COMMIT and are not asked.
-//
-// The claim alone decides: it differs for every step. The state does not, when
-// another delivery has finished the order meanwhile.
-func (s *SQLStore) kept(ctx context.Context, tx *sql.Tx, id uuid.UUID, claim string) error {
-	if s.config.Dialect != MySQL {
-		return nil
-	}
-	var stored string
-	err := tx.QueryRowContext(ctx, withUUID("SELECT claim FROM ramp_orders WHERE uuid = ?", id)).Scan(&stored)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return fmt.Errorf("ramp: order %s: read before the commit: %w", id, err)
-	}
-	if stored == claim {
-		return nil
-	}
-	return fmt.Errorf("ramp: order %s: %w", id, errRolledBack)
-}
-
 var errRolledBack = errors.New("a statement in Apply failed, and the database rolled back the whole transaction, " +
 	"but Apply ignored the error; it must return every error of tx")
 
-// withUUID puts a UUID, which is nothing but hex digits and dashes, into a
-// statement for MySQL. For an argument, its driver would prepare the statement,
-// which is another round trip.
-func withUUID(statement string, id uuid.UUID) string {
-	return strings.Replace(statement, "?", "'"+id.String()+"'", 1)
+// bind returns a statement and its arguments as they are sent. For MySQL it
+// writes the arguments into the statement, because for any argument the driver
+// would first prepare the statement, which is another round trip.
+func (s *SQLStore) bind(statement string, args ...any) (string, []any) {
+	if s.config.Dialect != MySQL {
+		return statement, args
+	}
+	var b strings.Builder
+	for n, part := range strings.Split(statement, "?") {
+		if n > 0 {
+			b.WriteString(literal(args[n-1]))
+		}
+		b.WriteString(part)
+	}
+	return b.String(), nil
+}
+
+// literal writes a value for MySQL. Text that is more than letters, digits and
+// dashes is written in hex, which reads the same under every sql_mode and every
+// character set of a connection.
+func literal(value any) string {
+	text, ok := value.(string)
+	if !ok {
+		return fmt.Sprintf("%d", value)
+	}
+	special := func(r rune) bool {
+		return r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}
+	if strings.ContainsFunc(text, special) {
+		return "_utf8mb4 X'" + hex.EncodeToString([]byte(text)) + "'"
+	}
+	return "'" + text + "'"
 }
 
 // ascii returns a JSON text with everything beyond ASCII escaped, so that any
@@ -432,7 +454,8 @@ func (s *SQLStore) Waiting(ctx context.Context, before time.Time, limit int) (or
 	if limit <= 0 {
 		return nil, errors.New("ramp: Waiting: the limit must be above 0")
 	}
-	rows, err := s.config.DB.QueryContext(ctx, s.waiting, before.UnixMilli(), limit)
+	query, args := s.bind(s.waiting, before.UnixMilli(), limit)
+	rows, err := s.config.DB.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("ramp: waiting orders: %w", s.explain(err))
 	}
@@ -462,10 +485,7 @@ type orderRow struct {
 // READ it shows MySQL's snapshot, which may be older than the row that the
 // insert just met.
 func (s *SQLStore) locked(ctx context.Context, tx *sql.Tx, id uuid.UUID) (*orderRow, error) {
-	query, args := s.lock, []any{id.String()}
-	if s.config.Dialect == MySQL {
-		query, args = withUUID(query, id), nil
-	}
+	query, args := s.bind(s.lock, id.String())
 	row, err := readOrder(tx.QueryRowContext(ctx, query, args...))
 	if err != nil {
 		return nil, fmt.Errorf("ramp: order %s: %w", id, s.explain(err))

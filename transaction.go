@@ -15,7 +15,8 @@ import (
 // statements after it would commit one by one. A game that ignores the error
 // would then move assets for an order that is not recorded. So MySQL has
 // autocommit turned off, and SQLite a hook that refuses every commit until the
-// transaction's own. PostgreSQL has no such gap.
+// transaction's own. PostgreSQL refuses every statement after an error, and so
+// needs nothing.
 type transaction struct {
 	*sql.Tx
 	dialect   Dialect
@@ -62,16 +63,31 @@ func (s *SQLStore) openOnConn(ctx context.Context) (*transaction, error) {
 	return t, nil
 }
 
-// commit commits.
-func (t *transaction) commit() error {
-	if t.dialect == SQLite {
-		if err := t.conn.Raw(func(c any) error { setCommitHook(c, false); return nil }); err != nil {
-			return err
+// commit commits if the transaction still holds what its step wrote: check is
+// the condition for it in MySQL, which alone is asked. The others refuse to
+// commit a transaction that they have rolled back.
+func (t *transaction) commit(ctx context.Context, check string) error {
+	var err error
+	switch t.dialect {
+	case MySQL:
+		// Turning autocommit on commits. The server works out the value first,
+		// and refuses 2. So one round trip checks, commits and restores.
+		_, err = t.ExecContext(context.WithoutCancel(ctx), "SET autocommit = IF("+check+", 1, 2)")
+		if err == nil {
+			err = t.Commit() // usually of nothing; a proxy may have kept autocommit to itself
+		} else if strings.Contains(err.Error(), "'autocommit'") {
+			err = fmt.Errorf("%w (%w)", errRolledBack, err)
 		}
-	}
-	err := t.Commit()
-	if t.dialect == SQLite && err != nil && strings.Contains(err.Error(), "no transaction is active") {
-		err = fmt.Errorf("%w (%w)", errRolledBack, err)
+	case SQLite:
+		err = t.conn.Raw(func(c any) error { setCommitHook(c, false); return nil })
+		if err == nil {
+			err = t.Commit()
+		}
+		if err != nil && strings.Contains(err.Error(), "no transaction is active") {
+			err = fmt.Errorf("%w (%w)", errRolledBack, err)
+		}
+	default:
+		err = t.Commit()
 	}
 	t.committed = err == nil
 	return err
@@ -83,13 +99,14 @@ func (t *transaction) close(ctx context.Context) {
 	// Turning autocommit on commits what is open. So it is done only when the
 	// server has said that nothing is: after a canceled context, for one,
 	// database/sql may still be rolling back.
-	over := t.Rollback() == nil || t.committed
+	over := t.Rollback() == nil
 	if t.conn == nil {
 		return
 	}
 	switch {
 	case t.dialect == SQLite:
 		_ = t.conn.Raw(func(c any) error { setCommitHook(c, false); return nil })
+	case t.committed: // and autocommit is on
 	case over && t.restoreAutocommit(ctx) == nil:
 	default:
 		_ = t.conn.Raw(func(any) error { return driver.ErrBadConn }) // discards it

@@ -107,17 +107,16 @@ func acceptByHand(tx *sql.Tx, r *ramp.ValidateRequest) error {
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Exec("INSERT INTO ramp_orders ("+orderColumns+
-		") VALUES (?, ?, 'accepted', ?, ?, ?, ?, ?, '', '', ?, NULL) ON CONFLICT (uuid) DO NOTHING",
+	return readOrderByHand(tx.QueryRow("INSERT INTO ramp_orders ("+orderColumns+
+		") VALUES (?, ?, 'accepted', ?, ?, ?, ?, ?, '', '', ?, NULL)"+
+		" ON CONFLICT (uuid) DO UPDATE SET claim = ramp_orders.claim RETURNING "+orderColumns,
 		r.UUID.String(), rand.Text(), r.ProjectID, orderSession, r.UserAddress, r.Digest.String(), string(intent),
-		time.Now().UnixMilli()); err != nil {
-		return err
-	}
-	return readByHandLocked(tx, r.UUID)
+		time.Now().UnixMilli()))
 }
 
 func finishByHand(tx *sql.Tx, r *ramp.Result) error {
-	if err := readByHandLocked(tx, r.UUID); err != nil {
+	// The row is written to lock it, because SQLite has no FOR UPDATE.
+	if err := readOrderByHand(tx.QueryRow("UPDATE ramp_orders SET claim = claim WHERE uuid = ? RETURNING "+orderColumns, r.UUID.String())); err != nil {
 		return err
 	}
 	_, err := tx.Exec("UPDATE ramp_orders SET state = ?, tx_hash = ?, reason = ?, finished_at = ? WHERE uuid = ? AND state = 'accepted'",
@@ -125,12 +124,11 @@ func finishByHand(tx *sql.Tx, r *ramp.Result) error {
 	return err
 }
 
-// readByHandLocked writes the row to lock it, because SQLite has no FOR UPDATE.
-func readByHandLocked(tx *sql.Tx, id uuid.UUID) error {
+func readOrderByHand(row *sql.Row) error {
 	var key, claim, state, project, session, user, digest, intent, hash, reason string
 	var acceptedAt int64
 	var finishedAt sql.NullInt64
-	if err := tx.QueryRow("UPDATE ramp_orders SET claim = claim WHERE uuid = ? RETURNING "+orderColumns, id.String()).Scan(
+	if err := row.Scan(
 		&key, &claim, &state, &project, &session, &user, &digest, &intent, &hash, &reason, &acceptedAt, &finishedAt); err != nil {
 		return err
 	}

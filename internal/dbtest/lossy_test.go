@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io"
+	"strings"
 	"sync/atomic"
 	"testing"
 )
@@ -66,11 +67,18 @@ type lossyStmt struct {
 }
 
 func (s lossyStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	if s.query == "SET autocommit = 1" && s.lost.Load() > 0 {
+	turnsOn := s.query == "SET autocommit = 1"
+	commits := strings.HasPrefix(s.query, "SET autocommit = IF(")
+	if turnsOn && s.lost.Load() > 0 {
 		s.lost.Add(-1)
 		return nil, errLost
 	}
-	return s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
+	done, err := s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
+	if commits && err == nil && s.lost.Load() > 0 {
+		s.lost.Add(-1)
+		return nil, errLost
+	}
+	return done, err
 }
 
 func (s lossyStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {

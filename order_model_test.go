@@ -1,0 +1,715 @@
+package ramp_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+// The rules of orders under random schedules: calls of all kinds, repeated,
+// contradicted, racing and cut off by crashes. A small model of its own knows
+// what each call must come to, and where all assets and tokens are. What the
+// model is worth is shown by rules that are wrong, each of which it must report.
+
+func TestRandomSchedulesLoseAndDoubleNothing(t *testing.T) {
+	steps := 250_000
+	if raceDetector {
+		steps /= 10
+	}
+	random := rand.Uint64()
+	t.Logf("the random seed is %d", random)
+	for _, seed := range []uint64{1, 2, 3, random} {
+		m := newModel(seed)
+		require.NoError(t, m.run(steps), "seed %d", seed)
+		for _, kind := range []string{"opened", "declined", "finished", "abandoned", "repeated", "conflict", "over", "unknown", "crashed before", "crashed after", "raced"} {
+			assert.Greater(t, m.seen[kind], steps/1000, "%s, of %v", kind, m.seen)
+		}
+		t.Logf("seed %d: %v", seed, m.seen)
+	}
+}
+
+func TestTheModelReportsWrongRules(t *testing.T) {
+	type step = func(stored *ramp.Order, step ramp.Step, err error) (ramp.Step, error)
+	around := func(next ramp.Transition, change step) ramp.Transition {
+		return func(stored *ramp.Order) (ramp.Step, error) {
+			taken, err := next(stored)
+			if stored == nil {
+				return taken, err
+			}
+			return change(stored, taken, err)
+		}
+	}
+	accept := func(change step) func(*rules) {
+		return func(r *rules) {
+			r.accept = func(s ramp.Session, request *ramp.ValidateRequest, now time.Time) ramp.Transition {
+				return around(ramp.Accept(s, request, now), change)
+			}
+		}
+	}
+	finish := func(change func(*ramp.Result) step) func(*rules) {
+		return func(r *rules) {
+			r.finish = func(result *ramp.Result, now time.Time) ramp.Transition {
+				return around(ramp.Finish(result, now), change(result))
+			}
+		}
+	}
+	abandon := func(change step) func(*rules) {
+		return func(r *rules) {
+			r.abandon = func(reason string, now time.Time) ramp.Transition {
+				return around(ramp.Abandon(reason, now), change)
+			}
+		}
+	}
+	effect := func(o *ramp.Order, kind ramp.EffectKind) ramp.Effect {
+		return ramp.Effect{Kind: kind, Assets: o.Assets}
+	}
+	for name, spoil := range map[string]func(*rules){
+		"a repeated validate takes again": accept(func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
+			if err == nil && stored.Direction == ramp.Mint {
+				s.New, s.Effect = true, effect(stored, ramp.Take)
+			}
+			return s, err
+		}),
+		"a repeated result gives again": finish(func(*ramp.Result) step {
+			return func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
+				if err == nil && !s.New && stored.State == ramp.OrderSucceeded && stored.Direction == ramp.Burn {
+					s.New, s.Effect = true, effect(stored, ramp.Grant)
+				}
+				return s, err
+			}
+		}),
+		"a failure after a success gives back": finish(func(r *ramp.Result) step {
+			return func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
+				if errors.Is(err, ramp.ErrOrderConflict) && stored.State == ramp.OrderSucceeded && !r.Succeeded() && stored.Direction == ramp.Mint {
+					after := *stored
+					after.State = ramp.OrderFailed
+					return ramp.Step{Order: after, Effect: effect(stored, ramp.GiveBack), New: true}, nil
+				}
+				return s, err
+			}
+		}),
+		"a failure after an abandon gives back again": finish(func(*ramp.Result) step {
+			return func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
+				if err == nil && stored.State == ramp.OrderAbandoned && stored.Direction == ramp.Mint {
+					s.Order.State, s.New, s.Effect = ramp.OrderFailed, true, effect(stored, ramp.GiveBack)
+				}
+				return s, err
+			}
+		}),
+		"the intent of the result is granted": finish(func(r *ramp.Result) step {
+			return func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
+				if s.Effect.Kind == ramp.Grant {
+					s.Effect.Assets = nil
+					for _, a := range r.Intent.To {
+						s.Effect.Assets = append(s.Effect.Assets, ramp.AssetAmount{ID: a.ID, Amount: a.Amount})
+					}
+				}
+				return s, err
+			}
+		}),
+		"a result for another session moves": finish(func(r *ramp.Result) step {
+			return func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
+				if r.SessionID == "" || r.SessionID == stored.SessionID {
+					return s, err
+				}
+				theirs := *stored
+				theirs.SessionID = r.SessionID
+				return ramp.Finish(r, time.Now())(&theirs)
+			}
+		}),
+		"a contradicting result is confirmed": finish(func(*ramp.Result) step {
+			return func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
+				if errors.Is(err, ramp.ErrOrderConflict) {
+					return ramp.Step{Order: *stored}, nil
+				}
+				return s, err
+			}
+		}),
+		"an unreadable result is a conflict": finish(func(r *ramp.Result) step {
+			return func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
+				if err == nil && r.Intent.Method == "" {
+					return ramp.Step{}, &ramp.ConflictError{Order: *stored, Field: "intent"}
+				}
+				return s, err
+			}
+		}),
+		"a finished order is accepted again": accept(func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
+			if errors.Is(err, ramp.ErrOrderFinished) && stored.Direction == ramp.Mint {
+				again := *stored
+				again.State = ramp.OrderAccepted
+				return ramp.Step{Order: again, Effect: effect(stored, ramp.Take), New: true}, nil
+			}
+			return s, err
+		}),
+		"a finished order is signed again": accept(func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
+			if errors.Is(err, ramp.ErrOrderFinished) {
+				return ramp.Step{Order: *stored}, nil
+			}
+			return s, err
+		}),
+		"a contradicting validate is signed": accept(func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
+			if errors.Is(err, ramp.ErrOrderConflict) {
+				return ramp.Step{Order: *stored}, nil
+			}
+			return s, err
+		}),
+		"an abandon after a success gives back": abandon(func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
+			if errors.Is(err, ramp.ErrOrderFinished) && stored.State == ramp.OrderSucceeded && stored.Direction == ramp.Mint {
+				after := *stored
+				after.State = ramp.OrderAbandoned
+				return ramp.Step{Order: after, Effect: effect(stored, ramp.GiveBack), New: true}, nil
+			}
+			return s, err
+		}),
+		"an abandoned burn is granted": abandon(func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
+			if s.New && stored.Direction == ramp.Burn {
+				s.Effect = effect(stored, ramp.Grant)
+			}
+			return s, err
+		}),
+		"an abandoned mint gives nothing back": abandon(func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
+			s.Effect = ramp.Effect{}
+			return s, err
+		}),
+		"an unknown result gives back": func(r *rules) {
+			r.finish = func(result *ramp.Result, now time.Time) ramp.Transition {
+				return func(stored *ramp.Order) (ramp.Step, error) {
+					if stored == nil && !result.Succeeded() && result.Intent.Method == ramp.MethodMint {
+						moves, err := result.Effect()
+						return ramp.Step{Order: ramp.Order{UUID: result.UUID, State: ramp.OrderFailed, SessionID: result.SessionID}, Effect: moves, New: true}, err
+					}
+					return ramp.Finish(result, now)(stored)
+				}
+			}
+		},
+		"Take and Grant are swapped": func(r *rules) {
+			swap := func(next ramp.Transition) ramp.Transition {
+				return func(stored *ramp.Order) (ramp.Step, error) {
+					s, err := next(stored)
+					switch s.Effect.Kind {
+					case ramp.Take:
+						s.Effect.Kind = ramp.Grant
+					case ramp.Grant:
+						s.Effect.Kind = ramp.Take
+					}
+					return s, err
+				}
+			}
+			r.accept = func(s ramp.Session, request *ramp.ValidateRequest, now time.Time) ramp.Transition {
+				return swap(ramp.Accept(s, request, now))
+			}
+			r.finish = func(result *ramp.Result, now time.Time) ramp.Transition { return swap(ramp.Finish(result, now)) }
+		},
+		"a step is not stored":               func(r *rules) { r.forgets = true },
+		"the effect comes before the store":  func(r *rules) { r.torn = true },
+		"the last of two racing steps stays": func(r *rules) { r.blind = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel(1)
+			spoil(&m.rules)
+			err := m.run(100_000)
+			require.Error(t, err)
+			t.Logf("after %d steps: %v", m.steps, err)
+		})
+	}
+}
+
+// rules are what is under test, and how a store uses them.
+type rules struct {
+	accept  func(ramp.Session, *ramp.ValidateRequest, time.Time) ramp.Transition
+	finish  func(*ramp.Result, time.Time) ramp.Transition
+	abandon func(string, time.Time) ramp.Transition
+
+	forgets bool // the store applies a step, and sometimes does not store it
+	torn    bool // a crash may come between the effect and the order
+	blind   bool // the store does not look whether the order has changed
+}
+
+const (
+	modelPlayers = 3
+	modelOrders  = 6
+	modelWealth  = 40 // of each asset, for each player
+)
+
+var modelAssets = []string{"gold", "gem"}
+
+// model is a game, the service and the chain.
+type model struct {
+	rules  rules
+	random *rand.Rand
+	now    time.Time
+	steps  int
+	seen   map[string]int
+
+	stored map[uuid.UUID]*ramp.Order // the store: a plain map
+	assets [modelPlayers][2]int64    // what the players hold in the game
+	tokens [modelPlayers][2]int64    // and on the chain, by the asset that a token stands for
+	orders [modelOrders]*modelOrder  // those that something still happens to
+}
+
+// modelOrder is an order, and what is true of it.
+type modelOrder struct {
+	request *ramp.ValidateRequest
+	session ramp.Session
+	player  int
+	mint    bool
+	amounts [2]int64
+
+	state ramp.OrderState // "" before it was accepted
+	taken [2]int64        // what the game has taken for it, less what it gave
+	chain chainState
+}
+
+type chainState int
+
+const (
+	undecided chainState = iota
+	chainSucceeded
+	chainFailed // or never will succeed
+)
+
+func newModel(seed uint64) *model {
+	m := &model{
+		rules:  rules{accept: ramp.Accept, finish: ramp.Finish, abandon: ramp.Abandon},
+		random: rand.New(rand.NewPCG(seed, 0)), now: time.Unix(1_700_000_000, 0),
+		seen: map[string]int{}, stored: map[uuid.UUID]*ramp.Order{},
+	}
+	for p := range modelPlayers {
+		for a := range modelAssets {
+			m.assets[p][a], m.tokens[p][a] = modelWealth, modelWealth
+		}
+	}
+	for n := range m.orders {
+		m.orders[n] = m.newOrder()
+	}
+	return m
+}
+
+func (m *model) newOrder() *modelOrder {
+	o := &modelOrder{player: m.random.IntN(modelPlayers), mint: m.random.IntN(2) == 0}
+	for a := range modelAssets {
+		o.amounts[a] = 1 + m.random.Int64N(12)
+	}
+	o.session = ramp.Session{ID: fmt.Sprint("player-", o.player)}
+	var id uuid.UUID
+	for i := range id {
+		id[i] = byte(m.random.Uint32())
+	}
+	o.request = &ramp.ValidateRequest{UUID: id, UserAddress: "0xAa", ProjectID: "project", Digest: ramp.Digest(append(id[:], id[:]...)),
+		Intent: modelIntent(o.mint, o.amounts)}
+	return o
+}
+
+func modelIntent(mint bool, amounts [2]int64) ramp.Intent {
+	var game []ramp.IntentAsset
+	for a, id := range modelAssets {
+		game = append(game, ramp.IntentAsset{Type: ramp.TypeAsset, ID: id, Amount: ramp.NewAmount(amounts[a])})
+	}
+	chain := []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: testToken, Amount: ramp.NewAmount(amounts[0] + amounts[1])}}
+	if mint {
+		return ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: game, To: chain}
+	}
+	return ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: chain, To: game}
+}
+
+// run takes random steps, and looks at the books after each.
+func (m *model) run(steps int) error {
+	for range steps {
+		m.steps++
+		m.now = m.now.Add(time.Millisecond)
+		n := m.random.IntN(modelOrders)
+		o := m.orders[n]
+		if err := m.happen(o); err != nil {
+			return fmt.Errorf("step %d, order %d (%s): %w", m.steps, n, o.state, err)
+		}
+		if err := m.balance(); err != nil {
+			return fmt.Errorf("step %d, order %d (%s): %w", m.steps, n, o.state, err)
+		}
+		if o.state != ramp.OrderAccepted && m.random.IntN(12) == 0 {
+			delete(m.stored, o.request.UUID)
+			m.orders[n] = m.newOrder()
+		}
+	}
+	return nil
+}
+
+// happen lets one thing happen to an order.
+func (m *model) happen(o *modelOrder) error {
+	if m.random.IntN(8) == 0 {
+		m.settle(o)
+		return nil
+	}
+	first := m.call(o)
+	if m.random.IntN(6) == 0 {
+		m.seen["raced"]++
+		return m.race(o, first, m.call(o))
+	}
+	return m.update(o, first, m.read(o))
+}
+
+// settle lets the chain decide.
+func (m *model) settle(o *modelOrder) {
+	if o.state != ramp.OrderAccepted || o.chain != undecided {
+		return
+	}
+	o.chain = chainFailed
+	enough := o.mint
+	if !o.mint {
+		enough = m.tokens[o.player][0] >= o.amounts[0] && m.tokens[o.player][1] >= o.amounts[1]
+	}
+	if !enough || m.random.IntN(2) == 0 {
+		return
+	}
+	o.chain = chainSucceeded
+	for a, n := range o.amounts {
+		if o.mint {
+			m.tokens[o.player][a] += n
+		} else {
+			m.tokens[o.player][a] -= n
+		}
+	}
+}
+
+// modelCall is a call, and what it must come to.
+type modelCall struct {
+	next ramp.Transition
+	want func() want // in the state of that moment
+}
+
+// want is what a step must be.
+type want struct {
+	err    error
+	state  ramp.OrderState
+	effect ramp.EffectKind
+	new    bool
+}
+
+func (m *model) call(o *modelOrder) modelCall {
+	switch m.random.IntN(10) {
+	case 0, 1, 2:
+		return m.validate(o, m.random.IntN(4) == 0)
+	case 3:
+		return m.abandon(o)
+	case 4:
+		return m.result(o)
+	default:
+		if o.state == "" {
+			return m.validate(o, false)
+		}
+		return m.result(o)
+	}
+}
+
+func (m *model) validate(o *modelOrder, contradicts bool) modelCall {
+	session, r := o.session, *o.request
+	r.Intent = modelIntent(o.mint, o.amounts)
+	if contradicts && o.state != "" {
+		switch m.random.IntN(7) {
+		case 0:
+			session.ID = fmt.Sprint("player-", (o.player+1)%modelPlayers)
+		case 1:
+			r.ProjectID = "another"
+		case 2:
+			r.UserAddress = "0xbb"
+		case 3:
+			r.Digest[0]++
+		case 4:
+			more := o.amounts
+			more[m.random.IntN(2)] += 1000
+			r.Intent = modelIntent(o.mint, more)
+		case 5:
+			r.Intent = modelIntent(!o.mint, o.amounts)
+		case 6:
+			side := &r.Intent.To
+			if !o.mint {
+				side = &r.Intent.From
+			}
+			(*side)[0].ID = "0xff"
+		}
+		return modelCall{m.rules.accept(session, &r, m.now), func() want { return want{err: ramp.ErrOrderConflict} }}
+	}
+	if m.random.IntN(2) == 0 { // in other words
+		session.ID = " " + session.ID + "\u2003"
+		r.UserAddress = strings.ToLower(r.UserAddress)
+		game := &r.Intent.From
+		if !o.mint {
+			game = &r.Intent.To
+		}
+		slices.Reverse(*game)
+	}
+	return modelCall{m.rules.accept(session, &r, m.now), func() want {
+		switch o.state {
+		case "":
+			if o.mint {
+				return want{state: ramp.OrderAccepted, effect: ramp.Take, new: true}
+			}
+			return want{state: ramp.OrderAccepted, new: true}
+		case ramp.OrderAccepted:
+			return want{state: ramp.OrderAccepted}
+		default:
+			return want{err: ramp.ErrOrderFinished}
+		}
+	}}
+}
+
+// result is a result of the service, which tells what is true until the order is
+// over. Afterwards it may claim anything.
+func (m *model) result(o *modelOrder) modelCall {
+	succeeded := o.chain == chainSucceeded
+	switch {
+	case o.state == "":
+		o.chain = chainFailed // the order may be opened before the result comes
+	case o.state != ramp.OrderAccepted:
+		succeeded = m.random.IntN(2) == 0
+	case o.chain == undecided:
+		return m.validate(o, true) // there is nothing to report
+	}
+	status, outcome := uint64(0), ramp.OrderFailed
+	if succeeded {
+		status, outcome = 1, ramp.OrderSucceeded
+	}
+	r := &ramp.Result{SessionID: o.session.ID, UUID: o.request.UUID, TxHash: "0x" + strings.Repeat("ab", 32),
+		Receipt: ramp.Receipt{Status: ramp.NewQuantity(status)}, Intent: modelIntent(o.mint, o.amounts)}
+	game, chain := &r.Intent.From, &r.Intent.To
+	if !o.mint {
+		game, chain = chain, game
+	}
+	contradicts := false
+	switch m.random.IntN(16) {
+	case 0:
+		r.SessionID, contradicts = fmt.Sprint("player-", (o.player+1)%modelPlayers), true
+	case 1:
+		(*game)[0].Amount, contradicts = ramp.NewAmount(o.amounts[0]+1000), true
+	case 2:
+		(*chain)[0].ID, contradicts = "0xff", true
+	case 3:
+		r.Intent, contradicts = modelIntent(!o.mint, o.amounts), true
+	case 4: // unreadable
+		r.Intent = ramp.Intent{}
+	case 5:
+		*game = nil
+	case 6:
+		(*game)[1].Amount = ramp.Amount{}
+	case 7:
+		*chain = nil
+	case 8:
+		r.SessionID = ""
+	case 9:
+		r.SessionID = "\t" + r.SessionID + " "
+	case 10:
+		r.TxHash = "no hash"
+	case 11:
+		r.TxHash = "0x" + strings.Repeat("cd", 32)
+	}
+	return modelCall{m.rules.finish(r, m.now), func() want {
+		switch {
+		case o.state == "":
+			return want{err: ramp.ErrOrderUnknown}
+		case contradicts:
+			return want{err: ramp.ErrOrderConflict}
+		case o.state == ramp.OrderAccepted:
+			w := want{state: outcome, new: true}
+			if o.mint && !succeeded {
+				w.effect = ramp.GiveBack
+			} else if !o.mint && succeeded {
+				w.effect = ramp.Grant
+			}
+			return w
+		case o.state == outcome, o.state == ramp.OrderAbandoned && !succeeded:
+			return want{state: o.state}
+		default:
+			return want{err: ramp.ErrOrderConflict}
+		}
+	}}
+}
+
+// abandon is by a person who looked at the chain.
+func (m *model) abandon(o *modelOrder) modelCall {
+	switch {
+	case o.state != "" && o.state != ramp.OrderAccepted:
+	case o.chain == chainSucceeded:
+		return m.result(o)
+	default:
+		o.chain = chainFailed
+	}
+	return modelCall{m.rules.abandon("the model said so", m.now), func() want {
+		switch o.state {
+		case "":
+			return want{err: ramp.ErrOrderUnknown}
+		case ramp.OrderAccepted:
+			if o.mint {
+				return want{state: ramp.OrderAbandoned, effect: ramp.GiveBack, new: true}
+			}
+			return want{state: ramp.OrderAbandoned, new: true}
+		case ramp.OrderAbandoned:
+			return want{state: ramp.OrderAbandoned}
+		default:
+			return want{err: ramp.ErrOrderFinished}
+		}
+	}}
+}
+
+// read is what a store reads before a step.
+func (m *model) read(o *modelOrder) *ramp.Order { return m.stored[o.request.UUID] }
+
+// race lets two calls read the same order. The second one to store finds that
+// it has changed, and starts again.
+func (m *model) race(o *modelOrder, first, second modelCall) error {
+	read := m.read(o)
+	if err := m.update(o, first, read); err != nil {
+		return err
+	}
+	return m.update(o, second, read)
+}
+
+// update is the Update of a store that compares and swaps, on an order that was
+// read earlier.
+func (m *model) update(o *modelOrder, call modelCall, read *ramp.Order) error {
+	for {
+		if m.random.IntN(4) == 0 {
+			if _, err := call.next(nil); err != nil && !errors.Is(err, ramp.ErrOrderUnknown) {
+				return fmt.Errorf("without a stored order: %w", err)
+			}
+		}
+		step, err := call.next(read)
+		changed := m.read(o) != read && !m.rules.blind
+		if changed && (err != nil || step.New || m.random.IntN(2) == 0) {
+			read = m.read(o)
+			continue
+		}
+		if changed {
+			return nil // a repeat of what was read; nothing is to be stored
+		}
+		if err := m.judge(o, call.want(), step, err); err != nil || !step.New {
+			return err
+		}
+		return m.store(o, step)
+	}
+}
+
+// judge compares what the rules say with what the model expects.
+func (m *model) judge(o *modelOrder, w want, step ramp.Step, err error) error {
+	switch {
+	case w.err != nil:
+		if !errors.Is(err, w.err) {
+			return fmt.Errorf("came to %s with the error %v, not to %v", step.Order.State, err, w.err)
+		}
+		m.seen[map[error]string{ramp.ErrOrderConflict: "conflict", ramp.ErrOrderFinished: "over", ramp.ErrOrderUnknown: "unknown"}[w.err]]++
+		return nil
+	case err != nil:
+		return fmt.Errorf("failed: %w", err)
+	case step.New != w.new || step.Order.State != w.state || step.Effect.Kind != w.effect:
+		return fmt.Errorf("came to %s, %s, new %t; not to %s, %s, new %t",
+			step.Order.State, step.Effect.Kind, step.New, w.state, w.effect, w.new)
+	}
+	if !step.New {
+		m.seen["repeated"]++
+	}
+	return nil
+}
+
+// store applies a step and stores its order: both or neither, whenever it
+// crashes.
+func (m *model) store(o *modelOrder, step ramp.Step) error {
+	if m.random.IntN(10) == 0 && !m.rules.torn {
+		m.seen["crashed before"]++
+		return nil
+	}
+	if step.Order.SessionID != o.session.ID || step.Order.UUID != o.request.UUID {
+		return fmt.Errorf("is a step of %s for %s", step.Order.UUID, step.Order.SessionID)
+	}
+	after := m.assets[o.player]
+	for _, moved := range step.Effect.Assets {
+		delta, err := step.Effect.Delta(moved).Int64()
+		if err != nil {
+			return err
+		}
+		after[slices.Index(modelAssets, moved.ID)] += delta
+	}
+	if after[0] < 0 || after[1] < 0 {
+		if step.Effect.Kind != ramp.Take {
+			return fmt.Errorf("%s makes a balance negative", step.Effect.Kind)
+		}
+		m.seen["declined"]++
+		return nil
+	}
+	for a := range after {
+		o.taken[a] += m.assets[o.player][a] - after[a]
+	}
+	m.assets[o.player] = after
+	if m.rules.torn && m.random.IntN(10) == 0 || m.rules.forgets && m.random.IntN(10) == 0 {
+		return nil
+	}
+	stored := step.Order
+	if m.random.IntN(50) == 0 {
+		written, err := json.Marshal(stored)
+		if err != nil {
+			return err
+		}
+		stored = ramp.Order{}
+		if err := json.Unmarshal(written, &stored); err != nil {
+			return err
+		}
+	}
+	m.stored[o.request.UUID], o.state = &stored, stored.State
+	switch stored.State {
+	case ramp.OrderAccepted:
+		m.seen["opened"]++
+	case ramp.OrderAbandoned:
+		m.seen["abandoned"]++
+	default:
+		m.seen["finished"]++
+	}
+	if m.random.IntN(10) == 0 {
+		m.seen["crashed after"]++ // the caller hears nothing, and calls again
+	}
+	return nil
+}
+
+// balance looks at the books. For each order, what the game has taken and not
+// given back is what the chain has issued for it, unless one of the two is still
+// to come; and nothing that was there in the beginning is lost or doubled.
+func (m *model) balance() error {
+	var total [2]int64
+	for p := range modelPlayers {
+		for a := range modelAssets {
+			total[a] += m.assets[p][a] + m.tokens[p][a]
+		}
+	}
+	for n, o := range m.orders {
+		for a, amount := range o.amounts {
+			var taken, underway int64
+			switch {
+			case o.mint && o.state == ramp.OrderAccepted && o.chain != chainSucceeded:
+				taken, underway = amount, amount
+			case o.mint && (o.state == ramp.OrderAccepted || o.state == ramp.OrderSucceeded):
+				taken = amount
+			case !o.mint && o.state == ramp.OrderAccepted && o.chain == chainSucceeded:
+				underway = amount
+			case !o.mint && o.state == ramp.OrderSucceeded:
+				taken = -amount
+			}
+			if o.taken[a] != taken {
+				return fmt.Errorf("for order %d (%s) the game has taken %d %s, not %d", n, o.state, o.taken[a], modelAssets[a], taken)
+			}
+			total[a] += underway
+		}
+	}
+	for a, id := range modelAssets {
+		if want := int64(2 * modelPlayers * modelWealth); total[a] != want {
+			return fmt.Errorf("there are %d %s, not %d", total[a], id, want)
+		}
+	}
+	return nil
+}
