@@ -1,0 +1,133 @@
+// Package pgxstore is a ramp.Store on pgx without database/sql, to copy whole.
+// Each step of an order and the balances that it moves are one transaction. Any
+// number of processes may share the database.
+//
+//	store := &pgxstore.Store{Pool: pool, Approve: approve}
+//	game, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: players, Store: store})
+//	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer})
+//
+// Errors of the database are returned, and the service repeats the call: that
+// covers serialization failures, deadlocks and commits whose answer was lost.
+package pgxstore
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// Schema creates the tables. It belongs into your migrations.
+//
+//go:embed schema.sql
+var Schema string
+
+// Store keeps orders and balances in PostgreSQL.
+type Store struct {
+	Pool *pgxpool.Pool
+	// Approve has the rules of the game, nil for none. It sees each new step, may
+	// use tx, and may decline an order that is accepted with ramp.Reject.
+	Approve func(ctx context.Context, tx pgx.Tx, step ramp.Step) error
+}
+
+// Update implements ramp.Store. It inserts before it locks; a row that exists decides.
+func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
+	step, err := next(nil)
+	opens := err == nil
+	if err != nil && !errors.Is(err, ramp.ErrOrderUnknown) {
+		return ramp.Step{}, err
+	}
+	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+		inserted := false
+		if opens {
+			const insert = "INSERT INTO orders (uuid, document) VALUES ($1, $2) ON CONFLICT (uuid) DO NOTHING"
+			if inserted, err = write(ctx, tx, insert, id, step.Order); err != nil {
+				return err
+			}
+		}
+		if !inserted {
+			stored, err := locked(ctx, tx, id)
+			if err != nil {
+				return err
+			}
+			if step, err = next(stored); err != nil || !step.New {
+				return err
+			}
+			updated, err := write(ctx, tx, "UPDATE orders SET document = $2 WHERE uuid = $1", id, step.Order)
+			if err != nil || !updated {
+				return cmp.Or(err, errors.New("the row of the order is gone"))
+			}
+		}
+		if err := move(ctx, tx, step); err != nil || s.Approve == nil {
+			return err
+		}
+		return s.Approve(ctx, tx, step)
+	})
+	if err != nil {
+		return ramp.Step{}, err
+	}
+	return step, nil
+}
+
+// write stores an order and reports whether the statement changed a row.
+func write(ctx context.Context, tx pgx.Tx, statement string, id uuid.UUID, o ramp.Order) (bool, error) {
+	document, err := json.Marshal(o)
+	if err != nil {
+		return false, err
+	}
+	done, err := tx.Exec(ctx, statement, id.String(), document)
+	return done.RowsAffected() == 1, err
+}
+
+// locked reads and locks an order; nil if there is none.
+func locked(ctx context.Context, tx pgx.Tx, id uuid.UUID) (*ramp.Order, error) {
+	var document []byte
+	var o ramp.Order
+	switch err := tx.QueryRow(ctx, "SELECT document FROM orders WHERE uuid = $1 FOR UPDATE", id.String()).Scan(&document); {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &o, json.Unmarshal(document, &o)
+}
+
+const most = 100_000_000_000_000_000 // of an asset in one order, so that a balance does not overflow
+
+// move moves balances. It declines what it could not move exactly or grant later.
+func move(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
+	assets, accepted := step.Effect.Assets, step.Order.State == ramp.OrderAccepted
+	if accepted {
+		assets = step.Order.Assets // those of a burn too, each with a delta of 0
+	}
+	// Always in the same order, so that two orders of a player cannot deadlock.
+	for _, a := range slices.SortedFunc(slices.Values(assets), func(a, b ramp.AssetAmount) int { return cmp.Compare(a.ID, b.ID) }) {
+		if n, err := a.Amount.Int64(); accepted && (err != nil || n > most) {
+			return ramp.Reject("INVALID_AMOUNT")
+		}
+		delta, err := step.Effect.Delta(a).Int64()
+		if err != nil {
+			return err
+		}
+		moved, err := tx.Exec(ctx, "UPDATE balances SET amount = amount + $3 WHERE session_id = $1 AND asset = $2 AND amount + $3 >= 0",
+			step.Order.SessionID, a.ID, delta)
+		switch {
+		case err != nil:
+			return err
+		case moved.RowsAffected() == 1:
+		case accepted:
+			return ramp.Reject("INVALID_BALANCE")
+		default:
+			return fmt.Errorf("order %s: session %q has no balance of %q", step.Order.UUID, step.Order.SessionID, a.ID)
+		}
+	}
+	return nil
+}

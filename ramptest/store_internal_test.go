@@ -1,0 +1,380 @@
+package ramptest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// purse holds balances in memory, and moves them whole or not at all.
+type purse struct {
+	mu   sync.Mutex
+	gold map[[2]string]int64
+}
+
+func (p *purse) give(_ context.Context, session, asset string, balance int64) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.gold[[2]string{session, asset}] = balance
+	return nil
+}
+
+func (p *purse) balance(_ context.Context, session, asset string) (int64, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.gold[[2]string{session, asset}], nil
+}
+
+func (p *purse) apply(step ramp.Step) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, a := range step.Effect.Assets {
+		delta, err := step.Effect.Delta(a).Int64()
+		if err != nil {
+			return err
+		}
+		if p.gold[[2]string{step.Order.SessionID, a.ID}]+delta < 0 {
+			return ramp.Reject("INVALID_BALANCE")
+		}
+	}
+	for _, a := range step.Effect.Assets {
+		delta, _ := step.Effect.Delta(a).Int64()
+		p.gold[[2]string{step.Order.SessionID, a.ID}] += delta
+	}
+	return nil
+}
+
+func (p *purse) add(session, asset string, delta int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.gold[[2]string{session, asset}] += delta
+}
+
+func TestMemoryStoreKeepsTheContract(t *testing.T) {
+	TestStore(t, func(t *testing.T, check func(ramp.Step) error) StoreUnderTest {
+		p := &purse{gold: map[[2]string]int64{}}
+		store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(_ context.Context, step ramp.Step) error {
+			if err := check(step); err != nil {
+				return err
+			}
+			return p.apply(step)
+		}})
+		require.NoError(t, err)
+		return StoreUnderTest{Stores: []ramp.Store{store}, Give: p.give, Balance: p.balance}
+	})
+}
+
+// flawed is a store that keeps orders as documents. It is right, unless a flaw
+// makes it wrong in one point.
+type flawed struct {
+	purse
+	flaw  string
+	check func(ramp.Step) error
+
+	lock   chan struct{}
+	mu     sync.Mutex // for orders alone
+	orders map[uuid.UUID][]byte
+
+	down atomic.Int64 // calls that still find no server, or lose its answer
+}
+
+// documentFlaws are those that show in how an order is stored.
+var documentFlaws = map[string]func(o ramp.Order, document string) string{
+	"loses the tx_hash":        func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, `"tx_hash"`, `"tx"`) },
+	"lowers the tx_hash":       func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, "aBaB", "abab") },
+	"loses the reason":         func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, `"reason"`, `"why"`) },
+	"keeps seconds":            func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, ".123Z", "Z") },
+	"keeps no Unicode":         func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, "玩家", "??") },
+	"cuts a session ID at 255": func(o ramp.Order, d string) string { return strings.ReplaceAll(d, o.SessionID, cut(o.SessionID)) },
+	"keeps amounts as float64": func(_ ramp.Order, d string) string {
+		var loose map[string]any
+		if err := json.Unmarshal([]byte(d), &loose); err != nil {
+			panic(err)
+		}
+		document, err := json.Marshal(loose)
+		if err != nil {
+			panic(err)
+		}
+		return string(document)
+	},
+}
+
+func cut(text string) string { return strings.ToValidUTF8(text[:min(255, len(text))], "") }
+
+// The other flaws, each at its place below.
+var stepFlaws = []string{
+	"has no lock", "keeps the lock after an error", "keeps the lock after a panic",
+	"believes what next makes of nil", "looks for no order after ErrOrderUnknown",
+	"hides an error of next", "wraps an error of next", "takes a conflict for a repeat",
+	"applies a repeat", "calls Apply for a repeat", "stores a step that is not New", "says that a repeat is New",
+	"stores an order before it applies it", "stores a declined order", "loses the order",
+	"does not apply what moves nothing", "does not store what moves nothing",
+	"moves although Apply fails", "moves although the context is canceled",
+	"ignores an error of Apply", "hides an error of Apply",
+	"gives nothing back", "goes below zero", "returns no effect",
+	"takes Alice for alice", "keeps balances as float64",
+	"does not crash", "forgets the end of an order in a crash",
+}
+
+func newFlawed(flaw string, check func(ramp.Step) error) *flawed {
+	return &flawed{purse: purse{gold: map[[2]string]int64{}}, flaw: flaw, check: check,
+		lock: make(chan struct{}, 1), orders: map[uuid.UUID][]byte{}}
+}
+
+func (f *flawed) read(id uuid.UUID) (*ramp.Order, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	document, ok := f.orders[id]
+	if !ok {
+		return nil, nil
+	}
+	var o ramp.Order
+	return &o, json.Unmarshal(document, &o)
+}
+
+func (f *flawed) store(o ramp.Order) error {
+	document, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	if spoil := documentFlaws[f.flaw]; spoil != nil {
+		document = []byte(spoil(o, string(document)))
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.orders[o.UUID] = document
+	return nil
+}
+
+func (f *flawed) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (step ramp.Step, err error) {
+	if f.flaw == "has no lock" {
+		return f.take(ctx, id, next)
+	}
+	f.lock <- struct{}{}
+	panicked := true
+	defer func() {
+		if n := f.down.Add(-1); n >= 0 { // the answer is lost
+			step, err = ramp.Step{}, errors.New("the connection broke")
+		}
+		if !(f.flaw == "keeps the lock after an error" && err != nil || f.flaw == "keeps the lock after a panic" && panicked) {
+			<-f.lock
+		}
+	}()
+	step, err = f.take(ctx, id, next)
+	panicked = false
+	return step, err
+}
+
+func (f *flawed) take(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
+	stored, err := f.read(id)
+	if err != nil {
+		return ramp.Step{}, err
+	}
+	step, err := next(nil)
+	switch {
+	case f.flaw == "looks for no order after ErrOrderUnknown" && err != nil:
+		return step, err
+	case f.flaw == "believes what next makes of nil" && err == nil:
+	default:
+		step, err = next(stored)
+	}
+	if err != nil {
+		switch {
+		case f.flaw == "hides an error of next":
+			err = errors.New("update failed")
+		case f.flaw == "wraps an error of next":
+			err = fmt.Errorf("update: %w", err)
+		case f.flaw == "takes a conflict for a repeat" && errors.Is(err, ramp.ErrOrderConflict):
+			return ramp.Step{Order: *stored}, nil
+		}
+		return step, err
+	}
+	if step.New {
+		return f.apply(ctx, step)
+	}
+	switch f.flaw {
+	case "applies a repeat":
+		waiting := step.Order
+		waiting.State = ramp.OrderAccepted
+		again, err := ramp.Abandon("again", time.Now())(&waiting)
+		if err != nil {
+			return step, err
+		}
+		return step, f.move(again)
+	case "calls Apply for a repeat":
+		return step, f.check(step)
+	case "stores a step that is not New":
+		return step, f.store(step.Order)
+	case "says that a repeat is New":
+		step.New = true
+	}
+	return step, nil
+}
+
+// apply applies and stores a new step.
+func (f *flawed) apply(ctx context.Context, step ramp.Step) (ramp.Step, error) {
+	moves := step
+	switch {
+	case f.flaw == "stores an order before it applies it":
+		if err := f.store(step.Order); err != nil {
+			return ramp.Step{}, err
+		}
+	case f.flaw == "does not apply what moves nothing" && step.Effect.Kind == ramp.Nothing:
+		return step, f.store(step.Order)
+	case f.flaw == "ignores an error of Apply":
+		if f.move(step) == nil {
+			_ = f.check(step)
+		}
+		return step, f.store(step.Order)
+	case f.flaw == "gives nothing back" && step.Effect.Kind == ramp.GiveBack:
+		moves.Effect = ramp.Effect{}
+	}
+	if err := f.move(moves); err != nil {
+		return ramp.Step{}, err
+	}
+	keep := false
+	defer func() {
+		if !keep {
+			f.undo(moves)
+		}
+	}()
+	if err := f.check(step); err != nil {
+		keep = f.flaw == "moves although Apply fails"
+		switch f.flaw {
+		case "hides an error of Apply":
+			err = errors.New(err.Error())
+		case "stores a declined order":
+			err = errors.Join(err, f.store(step.Order))
+		}
+		return ramp.Step{}, err
+	}
+	keep = f.flaw == "moves although the context is canceled"
+	if err := ctx.Err(); err != nil {
+		return ramp.Step{}, err
+	}
+	keep = true
+	if f.flaw == "loses the order" || f.flaw == "does not store what moves nothing" && step.Effect.Kind == ramp.Nothing {
+		return step, nil
+	}
+	if f.flaw == "returns no effect" {
+		step.Effect = ramp.Effect{}
+	}
+	return step, f.store(step.Order)
+}
+
+// move moves balances, undo moves them back.
+func (f *flawed) move(step ramp.Step) error {
+	step.Order.SessionID = f.session(step.Order.SessionID)
+	if f.flaw == "goes below zero" && step.Effect.Kind == ramp.Take {
+		paid, err := step.Order.Assets[0].Amount.Int64()
+		f.add(step.Order.SessionID, step.Order.Assets[0].ID, -paid)
+		return err
+	}
+	return f.purse.apply(step)
+}
+
+func (f *flawed) undo(step ramp.Step) {
+	for _, a := range step.Effect.Assets {
+		delta, _ := step.Effect.Delta(a).Int64()
+		f.add(f.session(step.Order.SessionID), a.ID, -delta)
+	}
+}
+
+func (f *flawed) give(ctx context.Context, session, asset string, balance int64) error {
+	return f.purse.give(ctx, f.session(session), asset, balance)
+}
+
+func (f *flawed) balance(ctx context.Context, session, asset string) (int64, error) {
+	n, err := f.purse.balance(ctx, f.session(session), asset)
+	if f.flaw == "keeps balances as float64" {
+		n = int64(float64(n))
+	}
+	return n, err
+}
+
+func (f *flawed) session(id string) string {
+	if f.flaw == "takes Alice for alice" {
+		return strings.ToLower(id)
+	}
+	return id
+}
+
+// crash interrupts a number of calls.
+func (f *flawed) crash() error {
+	if f.flaw == "does not crash" {
+		return nil
+	}
+	f.down.Store(20)
+	for deadline := time.Now().Add(time.Second); f.down.Load() > 0 && time.Now().Before(deadline); {
+		runtime.Gosched()
+	}
+	f.lock <- struct{}{}
+	defer func() { <-f.lock }()
+	if f.flaw == "forgets the end of an order in a crash" {
+		for id := range f.orders {
+			if o, err := f.read(id); err == nil && o.State != ramp.OrderAccepted {
+				o.State = ramp.OrderAccepted
+				return f.store(*o)
+			}
+		}
+	}
+	return nil
+}
+
+// try returns what the kit says of a store, by the name of the check.
+func try(t *testing.T, flaw string) map[string]string {
+	failures := map[string]string{}
+	for _, c := range storeChecks {
+		k := newStoreTrial(t.Context())
+		if flaw != "" {
+			k.patience = 200 * time.Millisecond
+		}
+		store := newFlawed(flaw, k.check)
+		k.StoreUnderTest = StoreUnderTest{Stores: []ramp.Store{store}, Give: store.give, Balance: store.balance, Crash: store.crash}
+		if failure := k.try(c.run); failure != "" {
+			failures[c.name] = failure
+		}
+	}
+	return failures
+}
+
+func TestAStoreWithoutFlawPasses(t *testing.T) {
+	assert.Empty(t, try(t, ""))
+}
+
+func TestEveryFlawIsFound(t *testing.T) {
+	flaws := append(slices.Sorted(maps.Keys(documentFlaws)), stepFlaws...)
+	checks := map[string]bool{}
+	for _, flaw := range flaws {
+		failures := try(t, flaw)
+		assert.NotEmpty(t, failures, flaw)
+		for _, c := range storeChecks {
+			if text := failures[c.name]; text != "" {
+				checks[c.name] = true
+				t.Logf("%s: %s: %s", flaw, c.name, text)
+				assert.NotContains(t, text, "\n", "one sentence")
+				break
+			}
+		}
+		for name := range failures {
+			checks[name] = true
+		}
+	}
+	for _, c := range storeChecks {
+		assert.True(t, checks[c.name], "no flaw is found by %q", c.name)
+	}
+}
