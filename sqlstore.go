@@ -74,6 +74,10 @@ func (d Dialect) Schema() string {
 // isolation level may be any; above READ COMMITTED the database itself may end a
 // transaction that raced another.
 //
+// On MySQL, a session ID, project ID, user address or reason with a character
+// above U+FFFF is refused, because MySQL's charset utf8 has none. The error is an
+// [*InvalidError], and for a validate call a [*Refusal] with HTTP 400.
+//
 // The store repeats nothing by itself. A transaction that the database ended,
 // because it raced another or the connection broke, is an error like any other:
 // HTTP 500, nothing or everything was done, and a repeat of the call finds out

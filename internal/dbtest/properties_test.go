@@ -249,15 +249,17 @@ func TestWhatIsNotRefusedIsStored(t *testing.T) {
 	for _, d := range databases {
 		modes := []mode{d.modes[0]}
 		if d.dialect == ramp.MySQL {
-			modes = append(modes, utf8mb3)
+			modes = append(modes, utf8mb3,
+				mode{name: "other quotes", params: "&sql_mode=%27ANSI,NO_BACKSLASH_ESCAPES%27"})
 		}
 		for _, m := range modes {
 			t.Run(d.name+"/"+m.name, func(t *testing.T) {
 				p := newPlace(t, d, m)
 				store := newStore(t, p, applyNothing)
 				longest := strings.Repeat("한", 1024/len("한"))
+				const quotes = `it's "a" \project\', ? $1 -- x'`
 				o := newOrder(longest, mint("sword\U0001F600\x00한", 5))
-				o.project, o.user = longest, longest
+				o.project, o.user = quotes, longest
 				o.intent.TargetCandidate = json.RawMessage("{\"\U0001F600\":\"\xff\"}")
 				for _, next := range []ramp.Transition{
 					o.accept(), ramp.Abandon(strings.Repeat("한", 4096/3), time.Now()), o.finish(failure),
@@ -269,7 +271,7 @@ func TestWhatIsNotRefusedIsStored(t *testing.T) {
 						t.Fatal(errors.Join(err, tx.Rollback()))
 					}
 					check(t, tx.Commit())
-					if got.Order.SessionID != longest || got.Order.ProjectID != longest || got.Order.UserAddress != longest ||
+					if got.Order.SessionID != longest || got.Order.ProjectID != quotes || got.Order.UserAddress != longest ||
 						len(got.Order.Assets) != 1 || got.Order.Assets[0].ID != o.intent.From[0].ID {
 						t.Errorf("read back: %+v", got.Order)
 					}
