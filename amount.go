@@ -189,7 +189,14 @@ func (a Amount) MarshalJSON() ([]byte, error) { return []byte(a.String()), nil }
 
 // UnmarshalJSON reads a JSON number, and nothing else: not a string, a boolean
 // or null. The error is an [*InvalidError].
-func (a *Amount) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "amount", a) }
+func (a *Amount) UnmarshalJSON(b []byte) error {
+	var read Amount
+	err := unmarshalWire(b, "amount", &read)
+	if err == nil {
+		*a = read
+	}
+	return err
+}
 
 func (a *Amount) read(x *reader) {
 	value := x.raw()

@@ -325,7 +325,6 @@ type Transaction struct {
 func (t *Transaction) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "transaction", t) }
 
 func (t *Transaction) read(x *reader) {
-	*t = Transaction{}
 	start := x.at
 	for name := range x.members("blockHash", "blockNumber", "from", "gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas",
 		"hash", "input", "nonce", "to", "transactionIndex", "value", "type", "chainId", "v", "r", "s", "feePayer", "fv", "fr", "fs") {
@@ -415,7 +414,6 @@ type Block struct {
 func (b *Block) UnmarshalJSON(text []byte) error { return unmarshalWire(text, "block", b) }
 
 func (b *Block) read(x *reader) {
-	*b = Block{}
 	start := x.at
 	for name := range x.members("baseFeePerGas", "extraData", "gasLimit", "gasUsed", "hash", "miner", "number", "parentHash",
 		"receiptsRoot", "size", "stateRoot", "timestamp", "transactions", "transactionsRoot") {

@@ -26,7 +26,6 @@ type Intent struct {
 func (i *Intent) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "intent", i) }
 
 func (i *Intent) read(x *reader) {
-	*i = Intent{}
 	for name := range x.members("method", "type", "from", "to", "target_candidate", "fee_rate", "actual") {
 		switch name {
 		case "method":

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"iter"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,9 +27,10 @@ const (
 // values. The standard library decides what JSON is, so the reader meets no
 // broken syntax; it collects what is wrong with the values, each with its path.
 //
-// Every wire type has a read method that takes a reader standing at the first
-// byte of a value and leaves it behind the last. A Raw field is a slice of the
-// text, so whoever makes a reader decides who owns the text.
+// Every wire type has a read method that sets its zero value. It takes a reader
+// standing at the first byte of a value and leaves it behind the last. A Raw
+// field is a slice of the text, so whoever makes a reader decides who owns the
+// text.
 type reader struct {
 	text  []byte
 	at    int    // the next byte of text
@@ -59,9 +61,11 @@ func newReader(text []byte, root string) *reader {
 	return x
 }
 
-// readWire reads the whole of a text that json.Valid has accepted. Raw fields
-// are slices of a copy, so the caller may reuse the text.
+// readWire reads the whole of a text that json.Valid has accepted, into a value
+// that may have been used before. Raw fields are slices of a copy, so the caller
+// may reuse the text.
 func readWire(text []byte, root string, into readable) error {
+	reflect.ValueOf(into).Elem().SetZero()
 	x := newReader(bytes.Clone(text), root)
 	into.read(x)
 	return x.wrong.err()

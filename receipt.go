@@ -53,7 +53,6 @@ func (r *Receipt) Succeeded() bool {
 func (r *Receipt) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "receipt", r) }
 
 func (r *Receipt) read(x *reader) {
-	*r = Receipt{}
 	start := x.at
 	for name := range x.members("type", "root", "status", "cumulativeGasUsed", "logsBloom", "logs", "transactionHash",
 		"contractAddress", "gasUsed", "effectiveGasPrice", "blockHash", "blockNumber", "transactionIndex", "from", "to", "feePayer") {
@@ -123,7 +122,6 @@ type Log struct {
 func (l *Log) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "log", l) }
 
 func (l *Log) read(x *reader) {
-	*l = Log{}
 	for name := range x.members("address", "topics", "data", "blockNumber", "transactionHash", "transactionIndex",
 		"blockHash", "blockTimestamp", "logIndex", "removed") {
 		switch name {
@@ -252,7 +250,6 @@ func (q Quantity) MarshalJSON() ([]byte, error) {
 func (q *Quantity) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "quantity", q) }
 
 func (q *Quantity) read(x *reader) {
-	*q = Quantity{}
 	value := x.raw()
 	digits, form, base := value, formNumber, 10
 	switch {
@@ -280,21 +277,21 @@ func (q *Quantity) read(x *reader) {
 	}
 }
 
-// set takes digits without a sign; none stand for 0. It reports whether they
-// are digits, and of at most 256 bits.
+// set sets the zero value to digits without a sign; none stand for 0. It reports
+// whether they are digits, and of at most 256 bits.
 func (q *Quantity) set(form quantityForm, digits []byte, base int) bool {
 	digits = bytes.TrimLeft(digits, "0")
 	const maxDigits = 78 // decimal digits of 2^256; hex needs fewer
 	if len(digits) > maxDigits {
 		return false
 	}
-	*q = Quantity{form: form}
 	if len(digits) == 0 {
+		q.form = form
 		return true
 	}
 	n, err := strconv.ParseUint(string(digits), base, 64)
 	if err == nil {
-		q.small = n
+		q.form, q.small = form, n
 		return true
 	}
 	large, ok := new(big.Int), false
@@ -302,9 +299,8 @@ func (q *Quantity) set(form quantityForm, digits []byte, base int) bool {
 		large, ok = large.SetString(string(digits), base)
 	}
 	if !ok || large.BitLen() > 256 {
-		*q = Quantity{}
 		return false
 	}
-	q.large = large
+	q.form, q.large = form, large
 	return true
 }

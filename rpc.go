@@ -655,7 +655,7 @@ func (r *RPC) onceBatch(ctx context.Context, calls []*BatchCall) ([]*BatchCall, 
 	first := r.lastID.Add(uint64(len(calls))) - uint64(len(calls)) + 1
 	for i, call := range calls {
 		requests[i] = newRequest(first+uint64(i), call.Method, call.Params)
-		call.Err = fmt.Errorf("ramp: %s: %w", call.Method, errNoAnswer)
+		call.Err = errNoAnswer
 	}
 	a, err := r.post(ctx, requests)
 	if err != nil {
@@ -674,7 +674,7 @@ func (r *RPC) onceBatch(ctx context.Context, calls []*BatchCall) ([]*BatchCall, 
 		e, ok := r.readEnvelope(x)
 		at := e.ID.number - first // wraps round below first, far out of range
 		if !ok || e.ID.form != idNumber || at >= uint64(len(calls)) {
-			continue // nobody's, and whoever waits for it has errNoAnswer
+			continue // nobody's, and who waits for it keeps errNoAnswer
 		}
 		call := calls[at]
 		if answered[at] {
@@ -690,6 +690,11 @@ func (r *RPC) onceBatch(ctx context.Context, calls []*BatchCall) ([]*BatchCall, 
 			}
 		case e.Result != nil:
 			call.Err = within(call.Method, r.read(e.Result, call.Into, call.Params))
+		}
+	}
+	for _, call := range calls {
+		if call.Err == errNoAnswer {
+			call.Err = within(call.Method, errNoAnswer)
 		}
 	}
 	return again, a.retryAfter(r.transport.now()), nil

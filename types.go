@@ -128,7 +128,6 @@ func (a Asset) MarshalJSON() ([]byte, error) {
 func (a *Asset) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "asset", a) }
 
 func (a *Asset) read(x *reader) {
-	*a = Asset{}
 	complete := false
 	for name := range x.members("id", "balance") {
 		switch name {
@@ -166,7 +165,7 @@ type ValidateRequest struct {
 func (r *ValidateRequest) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "body", r) }
 
 func (r *ValidateRequest) read(x *reader) {
-	*r = ValidateRequest{Raw: x.text}
+	r.Raw = x.text
 	for name := range x.members("user_sig", "user_address", "project_id", "digest", "uuid", "intent") {
 		switch name {
 		case "user_sig":
@@ -250,7 +249,7 @@ type Result struct {
 func (r *Result) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "body", r) }
 
 func (r *Result) read(x *reader) {
-	*r = Result{Raw: x.text}
+	r.Raw = x.text
 	for name := range x.members("session_id", "uuid", "tx_hash", "receipt", "intent") {
 		switch name {
 		case "session_id":
