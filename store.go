@@ -9,7 +9,8 @@ import (
 
 // Store keeps orders, and applies what they move. The package has [NewSQLStore]
 // and [NewMemoryStore]; write one for any database that can change an order and
-// what it moves in one atomic operation. Package ramptest has a test for it.
+// what it moves in one atomic operation. ramptest.TestStore tests it, and
+// docs/stores.md says how to write it, with examples for pgx and Redis.
 //
 // A Store must be safe for concurrent use.
 type Store interface {

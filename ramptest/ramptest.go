@@ -34,6 +34,10 @@
 // Every exchange is recorded without its secrets: [Service.Events] and
 // [Service.Timeline]. A test that fails shows the timeline.
 //
+// # Stores
+//
+// [TestStore] tests a [ramp.Store] of your own, without a service.
+//
 // The service signs with the same code as a studio verifies with. What the
 // interface does not show is settable and documented at its place in [Config].
 package ramptest

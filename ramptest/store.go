@@ -142,7 +142,7 @@ func (k *storeTrial) try(run func(*storeTrial)) (failure string) {
 }
 
 func (k *storeTrial) fail(format string, args ...any) {
-	panic(storeFailure(fmt.Sprintf(format, args...)))
+	panic(storeFailure(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; "))) // joined errors have lines
 }
 
 // check is called by the store's Apply.
@@ -171,8 +171,8 @@ func (k *storeTrial) timesApplied(id uuid.UUID) int {
 }
 
 var (
-	errStoreStuck    = errors.New("Update did not return")
-	errStorePanicked = errors.New("Update panicked")
+	errStoreStuck    = errors.New("the call of Update did not return")
+	errStorePanicked = errors.New("the call of Update panicked")
 )
 
 // update calls one of the stores.
@@ -1017,10 +1017,10 @@ func (k *storeTrial) afterCrashes() {
 			case err := <-crashed:
 				restarted, restart = true, errors.Join(restart, err)
 			case <-timeout:
-				restarted, restart = true, errors.Join(restart, errors.New("Crash did not return"))
+				restarted, restart = true, errors.Join(restart, errors.New("the call of Crash did not return"))
 			}
 		}
-		running = wait()
+		running = restart == nil && wait()
 	}
 	close(stop)
 	wg.Wait()

@@ -7,9 +7,9 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"log"
+	"maps"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -32,61 +32,49 @@ var (
 	outputs = []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(50), IconURL: "https://example.com/gold.png"}}
 )
 
-// Game is the studio's side: four methods. Memory is enough for a quickstart; a
-// real game keeps balances and orders in one database, in one transaction.
-type Game struct {
+// Studio is the game: who is this, what do they own, and move it. Memory is
+// enough for a quickstart; a real game keeps balances and orders in one database.
+type Studio struct {
 	session ramp.Session
 
 	mu       sync.Mutex
 	balances map[string]int64
-	orders   map[uuid.UUID]*order
-}
-
-type order struct {
-	request *ramp.ValidateRequest
-	done    bool
 }
 
 // Authenticate says whether the token is one that we gave to this session.
-func (g *Game) Authenticate(_ context.Context, s ramp.Session) error {
-	if s.ID != g.session.ID || s.Token.Reveal() != g.session.Token.Reveal() {
+func (s *Studio) Authenticate(_ context.Context, claimed ramp.Session) error {
+	if claimed.ID != s.session.ID || !claimed.Token.Equal(s.session.Token) {
 		return ramp.Reject("INVALID_USER")
 	}
 	return nil
 }
 
 // Assets lists what the player owns.
-func (g *Game) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return &ramp.Player{PlayerID: s.ID, Assets: []ramp.Asset{
-		{ID: "item_gold", Balance: ramp.NewAmount(g.balances["item_gold"])},
-		{ID: "item_gem", Balance: ramp.NewAmount(g.balances["item_gem"])},
+func (s *Studio) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &ramp.Player{Assets: []ramp.Asset{
+		{ID: "item_gold", Balance: ramp.NewAmount(s.balances["item_gold"])},
+		{ID: "item_gem", Balance: ramp.NewAmount(s.balances["item_gem"])},
 	}}, nil
 }
 
-// Validate checks the terms and takes the assets of a mint, once for a UUID. The
-// signature is released only when it returns nil.
-func (g *Game) Validate(_ context.Context, _ ramp.Session, r *ramp.ValidateRequest) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if known := g.orders[r.UUID]; known != nil {
-		if known.request.Digest != r.Digest { // another order under the same UUID
-			return ramp.Reject("INVALID_MESSAGE")
-		}
-		return nil // the same call again: taken already
-	}
-	if !onOurTerms(r.Intent) {
+// Apply moves all assets of a step, or none. It is called once for each step of
+// an order, and declines an order that is not on our terms before it is signed.
+func (s *Studio) Apply(_ context.Context, step ramp.Step) error {
+	if step.Order.State == ramp.OrderAccepted && !onOurTerms(step.Order.Intent) {
 		return ramp.Reject("INVALID_MESSAGE")
 	}
-	effect, err := r.Effect()
-	if err != nil {
-		return err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	after := maps.Clone(s.balances)
+	for _, asset := range step.Effect.Assets {
+		delta, err := step.Effect.Delta(asset).Int64()
+		if after[asset.ID] += delta; err != nil || after[asset.ID] < 0 {
+			return ramp.Reject("INVALID_BALANCE")
+		}
 	}
-	if err := g.apply(effect); err != nil {
-		return err
-	}
-	g.orders[r.UUID] = &order{request: r}
+	s.balances = after
 	return nil
 }
 
@@ -113,44 +101,6 @@ func onOurTerms(i ramp.Intent) bool {
 	return true
 }
 
-// Result gives back what a failed mint took, or grants what a burn earned, once
-// for a UUID. What was validated counts, not what the result says.
-func (g *Game) Result(_ context.Context, _ ramp.Session, r *ramp.Result) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	known := g.orders[r.UUID]
-	switch {
-	case known == nil:
-		return errors.New("unknown order") // HTTP 500: the service delivers again
-	case known.done:
-		return nil
-	}
-	effect, err := (&ramp.Result{Receipt: r.Receipt, Intent: known.request.Intent}).Effect()
-	if err != nil {
-		return err
-	}
-	if err := g.apply(effect); err != nil {
-		return err
-	}
-	known.done = true
-	return nil
-}
-
-// apply moves all assets of an effect, or none.
-func (g *Game) apply(effect ramp.Effect) error {
-	after := make(map[string]int64)
-	for _, asset := range effect.Assets {
-		delta, err := effect.Delta(asset).Int64()
-		if after[asset.ID] = g.balances[asset.ID] + delta; err != nil || after[asset.ID] < 0 {
-			return ramp.Reject("INVALID_BALANCE")
-		}
-	}
-	for id, balance := range after {
-		g.balances[id] = balance
-	}
-	return nil
-}
-
 func main() {
 	ctx := context.Background()
 
@@ -158,10 +108,12 @@ func main() {
 	key := must(ramp.TextKey(rand.Text()))
 	signer := must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 
-	// Your server: the handler answers the service's three calls.
+	// Your server: the store records orders and calls Apply, the game decides by
+	// the order, and the handler answers the service's three calls.
 	session := ramp.Session{ID: "character-7", Token: ramp.NewAccessToken(rand.Text())}
-	game := &Game{session: session, orders: map[uuid.UUID]*order{},
-		balances: map[string]int64{"item_gold": 1000, "item_gem": 5}}
+	studio := &Studio{session: session, balances: map[string]int64{"item_gold": 1000, "item_gem": 5}}
+	store := must(ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: studio.Apply}))
+	game := must(ramp.NewOrderGame(ramp.OrderGameConfig{Players: studio, Store: store}))
 	handler := must(ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer, ProjectID: "quickstart"}))
 	server := httptest.NewServer(handler)
 
