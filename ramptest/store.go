@@ -1,6 +1,7 @@
 package ramptest
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -350,14 +351,25 @@ func (k *storeTrial) player(gold int64) string {
 }
 
 // difference names the first field in which two structs differ, "" if none. It
-// compares what can be seen of a field, so that an empty list equals none.
+// compares what a field says, so that an empty list equals none, and an escaped
+// character the character itself.
 func difference[T any](got, want T) string {
 	show := func(field reflect.Value) string {
 		text, err := json.Marshal(field.Interface())
 		if err != nil {
 			return err.Error()
 		}
-		return strings.TrimSuffix(strings.TrimPrefix(string(text), "[]"), "null")
+		var value any
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber() // exact
+		if err := d.Decode(&value); err != nil {
+			return err.Error()
+		}
+		if list, ok := value.([]any); value == nil || ok && len(list) == 0 {
+			return "empty"
+		}
+		text, _ = json.Marshal(value) // as it was read
+		return string(text)
 	}
 	g, w := reflect.ValueOf(got), reflect.ValueOf(want)
 	for i := range g.NumField() {
