@@ -186,6 +186,13 @@ func (o *Order) derive() error {
 	return err
 }
 
+// clone returns an order that shares no memory with o.
+func (o Order) clone() Order {
+	o.Intent.From, o.Intent.To = slices.Clone(o.Intent.From), slices.Clone(o.Intent.To)
+	o.Intent.TargetCandidate, o.Assets = slices.Clone(o.Intent.TargetCandidate), slices.Clone(o.Assets)
+	return o
+}
+
 // inMilliseconds is the precision that every store keeps.
 func inMilliseconds(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()).UTC() }
 

@@ -207,6 +207,17 @@ func TestAbandonGivesBackAndNamesTheOrder(t *testing.T) {
 	assert.EqualValues(t, 1000, v.gold["session-1"])
 }
 
+// What a caller does to a request afterwards must not change what it was
+// accepted for.
+func TestAMemoryStoreSharesNoMemory(t *testing.T) {
+	game, v := newOrderGame(t, nil)
+	r := mintRequest(t)
+	require.NoError(t, game.Validate(t.Context(), player, r))
+	r.Intent.From[0].Amount = ramp.NewAmount(1_000_000)
+	require.NoError(t, game.Result(t.Context(), ramp.Session{}, &ramp.Result{UUID: r.UUID, Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}))
+	assert.EqualValues(t, 1000, v.gold["session-1"])
+}
+
 func TestAFailedApplyStoresNothing(t *testing.T) {
 	game, v := newOrderGame(t, nil)
 	v.fail = errors.New("down")

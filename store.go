@@ -20,7 +20,8 @@ type Store interface {
 	// If the step is New, Update stores its Order and applies its Effect in one
 	// atomic operation: both happen, or neither. That holds for an Effect of
 	// Nothing too, because a game may decline a burn there. If applying fails,
-	// nothing is stored, and Update returns an error that wraps the cause.
+	// nothing is stored, and Update returns an error that wraps the cause. If it
+	// panics, nothing is stored either.
 	//
 	// Two calls for one id must not both take a step from the same stored
 	// order: lock it, or compare and swap. next may be called any number of
@@ -64,6 +65,7 @@ func (s *MemoryStore) Update(ctx context.Context, id uuid.UUID, next Transition)
 	defer s.mu.Unlock()
 	var stored *Order
 	if order, ok := s.orders[id]; ok {
+		order = order.clone()
 		stored = &order
 	}
 	step, err := next(stored)
@@ -73,6 +75,6 @@ func (s *MemoryStore) Update(ctx context.Context, id uuid.UUID, next Transition)
 	if err := s.apply(ctx, step); err != nil {
 		return Step{}, err
 	}
-	s.orders[id] = step.Order
+	s.orders[id] = step.Order.clone()
 	return step, nil
 }

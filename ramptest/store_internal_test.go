@@ -367,6 +367,9 @@ func TestEveryFlawIsFound(t *testing.T) {
 			t.Run(flaw, func(t *testing.T) {
 				t.Parallel()
 				failures := try(t, flaw)
+				for n := 1; n < 10 && len(failures) == 0; n++ {
+					failures = try(t, flaw) // a race or a crash may miss what brings the flaw out
+				}
 				assert.NotEmpty(t, failures)
 				mu.Lock()
 				defer mu.Unlock()
