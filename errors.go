@@ -108,7 +108,7 @@ func (e *InvalidError) Error() string {
 // INVALID_INTENT_FROM_AMOUNT.
 func (e *InvalidError) code() Code {
 	if len(e.Fields) == 0 {
-		return CodeInvalidBody
+		return codeInvalidBody
 	}
 	var b strings.Builder
 	b.WriteString("INVALID_")
@@ -217,7 +217,6 @@ type Code string
 
 // The codes that a [Handler] answers with by itself.
 const (
-	CodeInvalidBody      Code = "INVALID_BODY"         // 400: not one JSON object
 	CodeHMACMissing      Code = "HMAC_MISSING"         // 401: no X-HMAC-SIGNATURE
 	CodeHMACInvalid      Code = "HMAC_INVALID"         // 401: not the signature of this body
 	CodeSessionMissing   Code = "SESSION_MISSING"      // 401: no X-Dapp-SessionID
@@ -229,6 +228,9 @@ const (
 	CodePermanent        Code = "REFUSED"              // 400: the game called the failure [Permanent]
 	CodeInternal         Code = "INTERNAL_ERROR"       // 500: ours to blame; the cause is in the log
 )
+
+// codeInvalidBody is the code of the path "body".
+const codeInvalidBody Code = "INVALID_BODY"
 
 // MarshalJSON writes the empty code, which stands for success, as null.
 func (c Code) MarshalJSON() ([]byte, error) {

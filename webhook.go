@@ -325,7 +325,7 @@ func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []b
 // deployed; a body that is not a JSON object stays what it is.
 func unreadableResult(err error) *Refusal {
 	refusal := refusalOf(err)
-	if refusal.Code != CodeInvalidBody {
+	if refusal.Code != codeInvalidBody {
 		refusal.Status = http.StatusInternalServerError
 	}
 	return refusal
