@@ -92,7 +92,7 @@ type load struct {
 
 	quit           func()        // lets the orders in progress end
 	answers        chan struct{} // one for each answer
-	cut, committed atomic.Int64  // calls without an answer, and those whose step was stored
+	cut, committed atomic.Int64  // calls without an answer, and those of them whose step was stored
 
 	mu     sync.Mutex
 	orders []order
@@ -109,6 +109,7 @@ type order struct {
 }
 
 func start(t *testing.T, transport *http.Transport) *load {
+	t.Helper()
 	store := &Store{Client: connect(t)}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
@@ -148,7 +149,7 @@ func start(t *testing.T, transport *http.Transport) *load {
 // serve starts the game server.
 func (l *load) serve() {
 	l.server = exec.Command(os.Args[0])
-	l.server.Env = append(os.Environ(), envServe+"=1")
+	l.server.Env = append(os.Environ(), "GORACE=halt_on_error=1", envServe+"=1")
 	l.server.Stderr = os.Stderr
 	l.server.ExtraFiles = []*os.File{l.listener}
 	_, err := l.server.StdinPipe() // ends with this process
@@ -160,6 +161,9 @@ func (l *load) serve() {
 func (l *load) kill() {
 	_ = l.server.Process.Kill()
 	_ = l.server.Wait()
+	if l.server.ProcessState.Exited() {
+		l.t.Error("the game server ended before it was killed")
+	}
 }
 
 // wait returns after a number of answers.
@@ -301,15 +305,15 @@ func (l *load) finish() {
 			l.t.Errorf("a player has %d gold instead of %d, %v", n, started+moved, err)
 		}
 	}
-	l.t.Logf("%d orders, %d calls without an answer, %d of them after their commit", len(l.orders), l.cut.Load(), l.committed.Load())
+	l.t.Logf("%d orders, %d calls without an answer, %d of which had stored their step", len(l.orders), l.cut.Load(), l.committed.Load())
 	if l.committed.Load() == 0 {
-		l.t.Error("no call lost its answer after its commit, so the test proves nothing")
+		l.t.Error("no call lost its answer after its step was stored, so the test proves nothing")
 	}
 }
 
 func TestKill(t *testing.T) {
 	l := start(t, &http.Transport{})
-	n := 0 // more than asked for, if none of them came after a commit
+	n := 0 // more than asked for, if no step was stored without an answer
 	for ; n < *kills || l.committed.Load() == 0 && n < *kills+100; n++ {
 		l.wait(1 + rand.IntN(20))
 		l.kill()
