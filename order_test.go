@@ -338,7 +338,7 @@ func TestOnlyAHashIsStoredAsOne(t *testing.T) {
 	hash := strings.Repeat("Ab", 32)
 	for reported, want := range map[string]string{
 		"0x" + hash: "0x" + hash, "0X" + hash: "0x" + hash,
-		"": "", hash: "", "0x": "", "0x" + hash[2:]: "", "0x" + hash + "00": "", "0x" + strings.Repeat("zz", 32): "",
+		"": "", hash: "", "0x": "", "0x" + hash[2:]: "", "0x" + hash + "00": "", "0x" + strings.Repeat("zz", 32): "", "0xg" + hash[1:]: "", "0x" + hash[1:] + "g": "",
 		"😀": "", strings.Repeat("x", 64<<10): "",
 	} {
 		o := accepted(t, mintRequest(t))

@@ -598,6 +598,16 @@ func TestABodyAboveTheLimitIsRefusedUnread(t *testing.T) {
 	assert.Empty(t, s.game.calls)
 }
 
+func TestABodyOfExactlyTheLimitIsRead(t *testing.T) {
+	body := resultCall().bytes()
+	s := newStudioWith(t, ramp.HandlerConfig{MaxBody: int64(len(body))})
+	status, _ := s.post(t, ramp.PathResult, body)
+	assert.Equal(t, http.StatusOK, status)
+	s = newStudioWith(t, ramp.HandlerConfig{MaxBody: int64(len(body)) - 1})
+	status, _ = s.post(t, ramp.PathResult, body)
+	assert.Equal(t, http.StatusRequestEntityTooLarge, status)
+}
+
 // Who has no HMAC must not make the server hold bodies.
 func TestABodyWithoutAnHMACIsRefusedUnread(t *testing.T) {
 	s := newStudio(t)
