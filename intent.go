@@ -33,20 +33,28 @@ func (i *Intent) read(x *reader) {
 		case "type":
 			i.Type = IntentType(x.string())
 		case "from":
-			i.From = readList(x, 2, maxIntentAssets, (*IntentAsset).read)
+			i.From = readList(x, 1, maxIntentAssets, (*IntentAsset).read)
 		case "to":
-			i.To = readList(x, 2, maxIntentAssets, (*IntentAsset).read)
+			i.To = readList(x, 1, maxIntentAssets, (*IntentAsset).read)
 		case "target_candidate":
 			i.TargetCandidate = x.keep()
 		case "fee_rate":
-			rate := x.loose()
-			if _, err := canonicalAmount(rate); err == nil {
-				i.FeeRate = json.Number(rate)
-			}
+			i.FeeRate = readFeeRate(x)
 		case "actual":
 			i.Actual = x.loose()
 		}
 	}
+}
+
+// readFeeRate reads a number, or text that is one.
+func readFeeRate(x *reader) json.Number {
+	rate := x.loose()
+	if len(rate) > maxAmountDigits || !isDigits(rate) || rate[0] == '0' { // otherwise it needs no closer look
+		if _, err := canonicalAmount(rate); err != nil {
+			return ""
+		}
+	}
+	return json.Number(rate)
 }
 
 // IntentAsset is a source or a target of an [Intent] (interface 2.5, 6).

@@ -34,6 +34,7 @@ const (
 type reader struct {
 	text  []byte
 	at    int    // the next byte of text
+	plain bool   // there is no escape in text
 	root  string // what the whole text is, in an error
 	depth int    // how many steps lead to the value
 	steps [8]step
@@ -55,8 +56,8 @@ type readable interface{ read(*reader) }
 
 // newReader returns a reader that stands at the value of a text, which
 // json.Valid has accepted. root names the text in errors.
-func newReader(text []byte, root string) *reader {
-	x := &reader{text: text, root: root}
+func newReader(text []byte, root string) reader {
+	x := reader{text: text, plain: bytes.IndexByte(text, '\\') < 0, root: root}
 	x.space()
 	return x
 }
@@ -67,7 +68,7 @@ func newReader(text []byte, root string) *reader {
 func readWire(text []byte, root string, into readable) error {
 	reflect.ValueOf(into).Elem().SetZero()
 	x := newReader(bytes.Clone(text), root)
-	into.read(x)
+	into.read(&x)
 	return x.wrong.err()
 }
 
@@ -215,14 +216,14 @@ func readList[T any](x *reader, usual, limit int, read func(*T, *reader)) []T {
 	}
 	start := x.at
 	for n := range x.elements(limit) {
-		switch n {
-		case 0:
-			list = make([]T, 0, usual)
-		case usual: // then for as many as fit the text, within reason
-			list = slices.Grow(list, min(n*(len(x.text)-x.at)/(x.at-start)+1, 64, limit-n))
+		if n == cap(list) {
+			room := max(usual, n)
+			if n == usual { // as many as fit the text, within reason
+				room = min(n*(len(x.text)-x.at)/(x.at-start)+1, 64)
+			}
+			list = slices.Grow(list, min(room, limit-n))
 		}
-		var entry T
-		list = append(list, entry)
+		list = list[:n+1] // which is zero: nothing was there before
 		read(&list[n], x)
 	}
 	return list
@@ -373,9 +374,9 @@ func (x *reader) skipString() {
 
 // unquoted returns the bytes of a JSON string. The standard library decodes
 // what has an escape in it.
-func unquoted(value []byte) []byte {
+func (x *reader) unquoted(value []byte) []byte {
 	inner := value[1 : len(value)-1]
-	if bytes.IndexByte(inner, '\\') < 0 {
+	if x.plain || bytes.IndexByte(inner, '\\') < 0 {
 		return inner
 	}
 	var s string
@@ -390,7 +391,7 @@ func unquoted(value []byte) []byte {
 func (x *reader) string() string {
 	switch value := x.raw(); {
 	case value[0] == '"' && utf8.Valid(value):
-		return word(unquoted(value))
+		return word(x.unquoted(value))
 	case value[0] == '"':
 		x.fault("must be valid UTF-8")
 	case value[0] != 'n':
@@ -425,7 +426,7 @@ func word(text []byte) string {
 func (x *reader) loose() string {
 	switch value := x.raw(); {
 	case value[0] == '"' && utf8.Valid(value):
-		return string(unquoted(value))
+		return string(x.unquoted(value))
 	case isNumber(value):
 		return string(value)
 	}
@@ -460,7 +461,7 @@ func (x *reader) uuid(any bool) uuid.UUID {
 		}
 		return uuid.Nil
 	}
-	text := unquoted(value)
+	text := x.unquoted(value)
 	id, err := uuid.ParseBytes(text)
 	if err != nil || len(text) != 36 && (!any || uuid.Validate(string(text)) != nil) {
 		x.fault("must be a UUID, not a string of %d characters", utf8.RuneCount(text))
@@ -477,7 +478,7 @@ func (x *reader) fixed(into []byte) {
 }
 
 func (x *reader) decodeFixed(value, into []byte) {
-	if digits := hexDigits(value); len(digits) == 2*len(into) {
+	if digits := x.hexDigits(value); len(digits) == 2*len(into) {
 		if _, err := hex.Decode(into, digits); err == nil {
 			return
 		}
@@ -492,7 +493,7 @@ func (x *reader) blob() []byte {
 	if isNothing(value) {
 		return nil
 	}
-	if digits := hexDigits(value); digits != nil {
+	if digits := x.hexDigits(value); digits != nil {
 		b := make([]byte, hex.DecodedLen(len(digits)))
 		if _, err := hex.Decode(b, digits); err == nil {
 			return b
@@ -503,11 +504,11 @@ func (x *reader) blob() []byte {
 }
 
 // hexDigits returns what follows the 0x of a string, nil if there is no 0x.
-func hexDigits(value []byte) []byte {
+func (x *reader) hexDigits(value []byte) []byte {
 	if value[0] != '"' {
 		return nil
 	}
-	text := unquoted(value)
+	text := x.unquoted(value)
 	if len(text) < len("0x") || text[0] != '0' || text[1] != 'x' && text[1] != 'X' {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package ramp
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"math/big"
@@ -128,7 +127,7 @@ func (l *Log) read(x *reader) {
 		case "address":
 			x.fixed(l.Address[:])
 		case "topics":
-			l.Topics = readList(x, 4, maxLogTopics, readHash)
+			l.Topics = readList(x, 3, maxLogTopics, readHash)
 		case "data":
 			l.Data = x.blob()
 		case "blockNumber":
@@ -256,7 +255,7 @@ func (q *Quantity) read(x *reader) {
 	case isNothing(value):
 		return
 	case value[0] == '"':
-		digits, form = unquoted(value), formDecimal
+		digits, form = x.unquoted(value), formDecimal
 		if len(digits) >= 2 && digits[0] == '0' && digits[1] == 'x' {
 			digits, form, base = digits[2:], formHex, 16
 			if len(digits) == 0 {
@@ -280,7 +279,9 @@ func (q *Quantity) read(x *reader) {
 // set sets the zero value to digits without a sign; none stand for 0. It reports
 // whether they are digits, and of at most 256 bits.
 func (q *Quantity) set(form quantityForm, digits []byte, base int) bool {
-	digits = bytes.TrimLeft(digits, "0")
+	for len(digits) > 0 && digits[0] == '0' {
+		digits = digits[1:]
+	}
 	const maxDigits = 78 // decimal digits of 2^256; hex needs fewer
 	if len(digits) > maxDigits {
 		return false

@@ -404,7 +404,8 @@ func (r *RPC) readAnswer(body []byte) (envelope, bool) {
 	if !json.Valid(body) {
 		return envelope{}, false
 	}
-	return r.readEnvelope(newReader(body, "answer"))
+	x := newReader(body, "answer")
+	return r.readEnvelope(&x)
 }
 
 // answerID is the id of an answer. Ours are numbers.
@@ -539,7 +540,7 @@ func readResult(raw json.RawMessage, into any, secrets *redact.Redactor) error {
 			return errNullResult // no logs would be []
 		}
 		x := newReader(raw, "logs") // logs keep none of their bytes
-		*into = readList(x, 1, maxListEntries, (*Log).read)
+		*into = readList(&x, 1, maxListEntries, (*Log).read)
 		err = x.wrong.err()
 	case readable:
 		switch into.(type) {
@@ -671,7 +672,7 @@ func (r *RPC) onceBatch(ctx context.Context, calls []*BatchCall) ([]*BatchCall, 
 	var again []*BatchCall
 	answered := make([]bool, len(calls))
 	for range x.elements(maxListEntries) {
-		e, ok := r.readEnvelope(x)
+		e, ok := r.readEnvelope(&x)
 		at := e.ID.number - first // wraps round below first, far out of range
 		if !ok || e.ID.form != idNumber || at >= uint64(len(calls)) {
 			continue // nobody's, and who waits for it keeps errNoAnswer

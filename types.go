@@ -195,7 +195,7 @@ func ParseValidate(body []byte) (*ValidateRequest, error) {
 	}
 	var r ValidateRequest
 	x := newReader(bytes.Clone(body), "body")
-	r.read(x)
+	r.read(&x)
 	var p problems
 	p.require(r.UserSig != "", "user_sig")
 	if digits := strings.TrimPrefix(r.UserSig, "0x"); r.UserSig != "" && (!isHex(digits) || len(digits)%2 != 0) {
@@ -318,7 +318,7 @@ func ParseResult(body []byte) (*Result, error) {
 	}
 	var r Result
 	x := newReader(bytes.Clone(body), "body")
-	r.read(x)
+	r.read(&x)
 	var p problems
 	p.requireNonZero(r.UUID != uuid.Nil, "uuid")
 	p.require(r.Receipt.Status.Present(), "receipt.status")
@@ -390,7 +390,7 @@ func (d *Digest) read(x *reader) {
 		x.mismatch("32 bytes in hex with 0x", value)
 		return
 	}
-	text := string(unquoted(value))
+	text := string(x.unquoted(value))
 	digest, err := ParseDigest(text)
 	if err != nil {
 		x.fault("must be 32 bytes in hex with 0x, not a string of %d characters", utf8.RuneCountInString(text))
