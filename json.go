@@ -8,8 +8,8 @@ import (
 
 // marshal is json.Marshal without the escapes that only HTML needs.
 func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
+	b := bytes.NewBuffer(make([]byte, 0, 512)) // room for an answer or a request
+	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
 		return nil, err

@@ -159,7 +159,8 @@ func cpuTime() time.Duration {
 
 var programStart = time.Now()
 
-// wallTime is for work that waits for a disk.
+// wallTime is for work that waits for a disk, and for a function that a caller
+// waits for: the garbage collector works beside it on another core.
 func wallTime() time.Duration { return time.Since(programStart) }
 
 func median(costs []cost) cost {

@@ -10,7 +10,7 @@ const plainRival = "json.Unmarshal, plain struct"
 
 func parseComparisons() []comparison {
 	parse := func(subject string, body []byte, ours func([]byte) error, theirs func() any) comparison {
-		return comparison{subject: subject, rival: plainRival, setup: func() sides {
+		return comparison{subject: subject, rival: plainRival, clock: wallTime, setup: func() sides {
 			return sides{
 				ours:   func() error { return ours(body) },
 				theirs: func() error { return json.Unmarshal(body, theirs()) },
