@@ -132,6 +132,10 @@ type HandlerConfig struct {
 	// MaxBody is the largest body in bytes; a larger one is answered with HTTP
 	// 413. The default is 1 MiB. The interface does not say how large a body
 	// can be.
+	//
+	// Nothing of a body is read without an HMAC of the right form. With one, a
+	// connection can hold up to MaxBody until its HMAC is checked, so limit the
+	// connections and set ReadTimeout of your [http.Server].
 	MaxBody int64
 
 	// Logger gets one record for each call: the endpoint, the outcome, the
