@@ -111,6 +111,12 @@ func TestFaultsAreInTheOrderOfTheInterface(t *testing.T) {
 		"intent.from[13].id", "intent.from[13].amount")
 }
 
+// What reading and what checking found are one list.
+func TestFaultsOfReadingAndCheckingAreInOneOrder(t *testing.T) {
+	_, err := ramp.ParseValidate(validateBody(t, `"from":[`, `"from":[{"type":"asset","amount":1},{"type":"asset","id":"x","amount":"1"},{"type":"asset","amount":1},`))
+	assertFields(t, err, "intent.from[0].id is required", "intent.from[1].amount must be a number", "intent.from[2].id is required")
+}
+
 // What cannot be read is not also missing.
 func TestEachFieldHasOneFault(t *testing.T) {
 	_, err := ramp.ParseValidate(validateBody(t, `"intent":{`, `"intent":7,"was":{`))

@@ -893,11 +893,14 @@ func TestASignerThatIsDownCostsThePlayerNothing(t *testing.T) {
 
 func TestAGameThatReturnsNonsenseIsOursToBlame(t *testing.T) {
 	for name, player := range map[string]*ramp.Player{
-		"no player":                 nil,
-		"a balance below 0":         {Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(-1)}}},
-		"a name that is not UTF-8":  {Name: "\xff"},
-		"an ID that is not UTF-8":   {Assets: []ramp.Asset{{ID: "\xff"}}},
-		"an asset that has no name": {Assets: []ramp.Asset{{Balance: ramp.NewAmount(1)}}},
+		"no player":                  nil,
+		"a balance below 0":          {Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(-1)}}},
+		"a name that is not UTF-8":   {Name: "\xff"},
+		"a player that is not UTF-8": {PlayerID: "\xff"},
+		"a wallet that is not UTF-8": {WalletAddress: "\xff"},
+		"a server that is not UTF-8": {Server: "\xff"},
+		"an ID that is not UTF-8":    {Assets: []ramp.Asset{{ID: "\xff"}}},
+		"an asset that has no name":  {Assets: []ramp.Asset{{Balance: ramp.NewAmount(1)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: playerGame{player: player}, Key: testKey(t), Signer: testSigner(t)})
