@@ -146,7 +146,9 @@ func (e *MismatchError) Error() string {
 // change what a transaction did; the logsBloom, which only summarizes the logs;
 // and the blockTimestamp of a log, which is 0 on some chains. If the transaction
 // succeeded, every token contract that the intent names must have an event in
-// it. What contradicts the chain is a [*MismatchError].
+// it. What contradicts the chain is a [*MismatchError]. A success whose intent is
+// missing or unreadable is an [*InvalidError], because without its tokens any
+// successful transaction would confirm it.
 //
 // An honest result is contradicted too when its block was replaced, or the node
 // is on another branch. So nothing may be paid, but another look may help.
@@ -164,6 +166,13 @@ func (r *RPC) Confirm(ctx context.Context, result *Result, confirmations uint64)
 		return nil, invalid("tx_hash", "must be 32 bytes in hex with 0x")
 	}
 	hash := common.Hash(text)
+	if result.Succeeded() {
+		// Without its tokens, any successful transaction would confirm it.
+		var p problems
+		if result.Intent.check(&p); p != nil {
+			return nil, p.err()
+		}
+	}
 	chain, err := r.WaitReceipt(ctx, hash, confirmations)
 	var other *otherReceiptError
 	if errors.As(err, &other) {

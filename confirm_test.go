@@ -412,6 +412,34 @@ func TestConfirmBelievesWhatTheChainSays(t *testing.T) {
 	}
 }
 
+// Without the tokens that the order is about, any successful transaction of the
+// chain would confirm it. So a success is confirmed only with its whole intent.
+func TestASuccessWithoutItsIntentConfirmsNothing(t *testing.T) {
+	for name, body := range map[string]object{
+		"no intent":             told().without("intent"),
+		"no tokens":             told().with("intent.from", []any{}).with("intent.to", []any{}),
+		"a side that is absent": told().without("intent.from"),
+		"an amount of text":     told().with("intent.from.0.amount", "10"),
+		"a side made of assets": told().with("intent.from.0.type", "asset").with("intent.to.0.type", "asset"),
+		"another token instead": told().without("intent.from").with("intent.to.0.type", "ERC20"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := ramp.ParseResult(body.bytes())
+			require.NoError(t, err)
+			n := newNode(t, says(200, result(string(onChain().bytes()))))
+			_, err = n.client(t).Confirm(t.Context(), r, 1)
+			var wrong *ramp.InvalidError
+			require.ErrorAs(t, err, &wrong)
+
+			failed, err := ramp.ParseResult(body.with("receipt.status", "0x0").bytes())
+			require.NoError(t, err)
+			n = newNode(t, says(200, result(string(onChain().with("status", "0x0").bytes()))))
+			_, err = n.client(t).Confirm(t.Context(), failed, 1)
+			assert.NoError(t, err, "a failed transaction has no events to look at")
+		})
+	}
+}
+
 func TestConfirmNamesTheFieldThatTheChainContradicts(t *testing.T) {
 	other := common.HexToHash("0xdead").Hex()
 	for name, test := range map[string]struct {

@@ -209,10 +209,10 @@ func invalid(path, format string, args ...any) error {
 
 // Code is an errorCode of the envelope that answers the service (interface
 // 7.2). The interface does not say which values there are, so these are ours; set
-// [HandlerConfig].TranslateCode to send others. A wrong field of a body is answered with
-// INVALID_ and the path of the field in capitals, such as INVALID_DIGEST or
-// INVALID_INTENT_FROM_AMOUNT, and a body that is no JSON object with
-// INVALID_BODY. A code of your own comes from [Reject].
+// [HandlerConfig].TranslateCode to send others. A wrong field of a body is
+// answered with INVALID_ and the path of the field in capitals, such as
+// INVALID_DIGEST or INVALID_INTENT_FROM_AMOUNT, and a body that is no JSON object
+// with INVALID_BODY. A code of your own comes from [Reject].
 type Code string
 
 // The codes that a [Handler] answers with by itself.
@@ -226,7 +226,7 @@ const (
 	CodeMethodNotAllowed Code = "METHOD_NOT_ALLOWED"   // 405: not GET for assets, not POST for the others
 	CodeBodyTooLarge     Code = "BODY_TOO_LARGE"       // 413: above the limit, see [HandlerConfig].MaxBody
 	CodePermanent        Code = "REFUSED"              // 400: the game called the failure [Permanent]
-	CodeInternal         Code = "INTERNAL_ERROR"       // 500: ours to blame; the cause is in the log
+	CodeInternal         Code = "INTERNAL_ERROR"       // 500: internal error; the cause is in the log
 )
 
 // codeInvalidBody is the code of the path "body".
