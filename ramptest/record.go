@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/exact"
 )
 
 // Kind says what an [Event] is about.
@@ -69,7 +71,16 @@ type record struct {
 	change chan struct{} // closed with the next event; nil if nobody waits for it
 }
 
-func (r *record) start(at time.Time, heard func(Event)) { r.begun, r.heard = at, heard }
+// asked puts a request to the service into an event, without its credentials.
+func (e *Event) asked(r *http.Request, body []byte) {
+	secrets := secretsOf(r.Header)
+	e.Request = &Message{Method: r.Method, Path: r.URL.Path, Header: redactHeader(r.Header, secrets), Body: redactBody(body, secrets)}
+}
+
+// chain adds what happened on a chain, to an order if it is about one.
+func (r *record) chain(at time.Time, id uuid.UUID, network ramp.Network, what string) {
+	r.add(Event{Time: at, Kind: KindChain, UUID: id, Outcome: fmt.Sprintf("%s %s", network, what)})
+}
 
 // wait returns the number of the last event of an order, and what is closed with
 // the next event of any.
@@ -120,30 +131,26 @@ func keep(events []Event, e Event, most int) []Event {
 	return append(events, e)
 }
 
-// Events returns what happened so far, oldest first: at most the last 1,000
-// requests to the chains, and the last 10,000 of everything else. A body is cut at
-// 64 KiB.
-func (s *Service) Events() []Event {
-	s.record.mu.Lock()
-	defer s.record.mu.Unlock()
-	all := slices.Concat(s.record.events, s.record.calls)
+// all returns the events, oldest first.
+func (r *record) all() []Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := slices.Concat(r.events, r.calls)
 	slices.SortFunc(all, func(a, b Event) int { return a.Number - b.Number })
 	return all
 }
 
-// Timeline prints what happened so far, one event a line with its time since the
-// beginning. An exchange that is not as it should be is shown whole, and a request
-// to a chain that was answered is left out.
-func (s *Service) Timeline() string {
+// timeline prints what happened so far.
+func (r *record) timeline() string {
 	const indent = "              "
 	var b strings.Builder
-	fmt.Fprintf(&b, "what happened since %s:\n", s.record.begun.UTC().Format("2006-01-02 15:04:05 MST"))
-	for _, e := range s.Events() {
+	fmt.Fprintf(&b, "what happened since %s:\n", r.begun.UTC().Format("2006-01-02 15:04:05 MST"))
+	for _, e := range r.all() {
 		if e.Kind == KindRPC && e.Outcome == "success" {
 			continue
 		}
 		line := strings.ReplaceAll(e.String(), "\n", "\n"+indent) // of a stack
-		fmt.Fprintf(&b, "%12s  %s\n", "+"+e.Time.Sub(s.record.begun).Round(time.Millisecond).String(), line)
+		fmt.Fprintf(&b, "%12s  %s\n", "+"+e.Time.Sub(r.begun).Round(time.Millisecond).String(), line)
 		if e.Failed && e.Request != nil {
 			fmt.Fprintf(&b, "%sasked:    %s\n", indent, shorten(e.Request.Body))
 			if e.Answer != nil {
@@ -204,7 +211,7 @@ func outcome(a *answer) string {
 		Success   bool `json:"success"`
 		ErrorCode any  `json:"errorCode"`
 	}
-	switch body, err := exact(a.body); {
+	switch body, err := exact.JSON(a.body, fieldNames()...); {
 	case err != nil, json.Unmarshal(body, &said) != nil:
 		return "not the envelope of 7.2"
 	case said.Success:

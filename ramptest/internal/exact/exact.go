@@ -1,4 +1,5 @@
-package ramptest
+// Package exact reads JSON whose field names match exactly.
+package exact
 
 import (
 	"bytes"
@@ -10,18 +11,10 @@ import (
 	"strings"
 )
 
-// fieldNames are the fields of the interface that the service reads: of the
-// studio's answers (2.4, 2.6, 7.2), of initialize (2.2) and of JSON-RPC (2.8).
-const fieldNames = `
-	success errorCode data v1 player_id name wallet_address server assets id balance userSig validatorSig
-	intent network project_id token mint_fee_bps burn_fee_bps mint_method burn_method
-	materials outputs amount icon_url is_non_fungible
-	jsonrpc method params from to gas value nonce input fromBlock toBlock blockHash address topics`
-
-// exact returns JSON without the fields that have the name of another one in
-// another case, as UserSig. encoding/json would take them for it, and nobody else
-// does.
-func exact(b []byte) (json.RawMessage, error) {
+// JSON returns b without the fields whose name is one of names in another case,
+// as UserSig for userSig: encoding/json would read them as that field, and
+// nobody else does. It fails if b is not one JSON value.
+func JSON(b []byte, names ...string) (json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber() // which keeps the text of a number
 	var value any
@@ -31,7 +24,7 @@ func exact(b []byte) (json.RawMessage, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("there is more than one value")
 	}
-	dropMisnamed(value, strings.Fields(fieldNames))
+	dropMisnamed(value, names)
 	return json.Marshal(value)
 }
 

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"runtime/debug"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,6 +30,66 @@ var (
 )
 
 var errNoStudio = errors.New("ramptest: there is no server of a studio yet: set Config.Game or Config.Handler, or call Service.SetHandler")
+
+// studio is the studio's server, as the service reaches it.
+type studio struct {
+	config *Config
+	clock  *clock
+	record *record
+	life   *lifetime
+	to     atomic.Pointer[destination] // nil if there is none yet
+}
+
+// destination is where the calls go.
+type destination struct {
+	address string // without a slash at its end
+	client  *http.Client
+}
+
+// reach makes an address the one of the studio's server. A token must not reach
+// another one, so that no redirect is followed.
+func (s *studio) reach(address string, client http.Client) {
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	s.to.Store(&destination{strings.TrimRight(address, "/"), &client})
+}
+
+// assets asks for a user's assets (interface 2.4).
+func (s *studio) assets(ctx context.Context, session ramp.Session, id uuid.UUID) (player *ramp.Player, err error) {
+	c := call{kind: KindAssets, id: id, method: http.MethodGet, path: s.config.AssetsPath, session: session}
+	_, err = s.exchange(ctx, c, func(a *answer) (err error) {
+		player, err = checkAssets(a)
+		return err
+	})
+	return player, err
+}
+
+// call is a validate or a result call of an order, signed.
+func (s *studio) call(kind Kind, o *Order, attempt int, body []byte) call {
+	path := s.config.ValidatePath
+	if kind == KindResult {
+		path = s.config.ResultPath
+	}
+	return call{kind: kind, id: o.UUID, attempt: attempt, method: http.MethodPost, path: path,
+		session: o.Session, hmac: s.config.Key.Sign(body), body: body}
+}
+
+// forged makes calls of c that the service has not signed, which the studio must
+// refuse. The error is [ErrForged] if it does not.
+func (s *studio) forged(ctx context.Context, c call, forgeries []forgery) (err error) {
+	for _, forge := range forgeries {
+		c := c
+		c.forged = true
+		forge(&c)
+		_, accepted := s.exchange(ctx, c, func(a *answer) error {
+			if a.status == http.StatusOK && outcome(a) == "success" {
+				return ErrForged
+			}
+			return nil
+		})
+		err = cmp.Or(err, accepted)
+	}
+	return err
+}
 
 // call is one request of the service to the studio.
 type call struct {
@@ -52,16 +112,6 @@ type call struct {
 type answer struct {
 	status int
 	body   []byte
-}
-
-// post is a validate or a result call of an order.
-func (s *Service) post(kind Kind, o *Order, attempt int, body []byte) call {
-	path := s.config.ValidatePath
-	if kind == KindResult {
-		path = s.config.ResultPath
-	}
-	return call{kind: kind, id: o.UUID, attempt: attempt, method: http.MethodPost, path: path,
-		session: o.Session, hmac: s.config.Key.Sign(body), body: body}
 }
 
 // header are the headers of a call (interface 4.3). Their names have the case in
@@ -89,8 +139,8 @@ func (c *call) header() http.Header {
 // exchange makes a call, has its answer judged, and records both. Its error is
 // that of judge if there was an answer. The answer is there even if nobody heard
 // it in time.
-func (s *Service) exchange(ctx context.Context, c call, judge func(*answer) error) (*answer, error) {
-	event := Event{Time: s.Now(), Kind: c.kind, UUID: c.id, Attempt: c.attempt, Fault: c.fault}
+func (s *studio) exchange(ctx context.Context, c call, judge func(*answer) error) (*answer, error) {
+	event := Event{Time: s.clock.now(), Kind: c.kind, UUID: c.id, Attempt: c.attempt, Fault: c.fault}
 	secrets := redact.New(c.session.Token.Reveal(), c.hmac)
 	event.Request = &Message{Method: c.method, Path: c.path, Header: redactHeader(c.header(), secrets), Body: redactBody(c.body, secrets)}
 
@@ -98,7 +148,7 @@ func (s *Service) exchange(ctx context.Context, c call, judge func(*answer) erro
 	if c.slow > 0 {
 		s.clock.pass(ctx, min(c.slow, s.config.Timeout))
 	}
-	switch event.Took = s.Now().Sub(event.Time); {
+	switch event.Took = s.clock.now().Sub(event.Time); {
 	case err != nil:
 		event.Outcome = err.Error()
 		if c.forged {
@@ -122,19 +172,19 @@ func (s *Service) exchange(ctx context.Context, c call, judge func(*answer) erro
 }
 
 // send makes a call and reads the answer whole.
-func (s *Service) send(ctx context.Context, c call) (*answer, http.Header, error) {
-	studio := s.studio.Load()
-	if studio == nil {
+func (s *studio) send(ctx context.Context, c call) (*answer, http.Header, error) {
+	to := s.to.Load()
+	if to == nil {
 		return nil, nil, errNoStudio
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, c.method, studio.address+c.path, bytes.NewReader(c.body))
+	request, err := http.NewRequestWithContext(ctx, c.method, to.address+c.path, bytes.NewReader(c.body))
 	if err != nil {
 		return nil, nil, fmt.Errorf("ramptest: %w", err)
 	}
 	request.Header = c.header()
-	response, err := studio.client.Do(request)
+	response, err := to.client.Do(request)
 	if err != nil {
 		return nil, nil, fmt.Errorf("ramptest: the studio did not answer: %w", err)
 	}
@@ -144,64 +194,4 @@ func (s *Service) send(ctx context.Context, c call) (*answer, http.Header, error
 		return nil, nil, fmt.Errorf("ramptest: the studio's answer did not come whole: %w", err)
 	}
 	return &answer{status: response.StatusCode, body: read}, response.Header, nil
-}
-
-// memory carries requests to a handler without a network.
-type memory struct {
-	handler http.Handler
-	running *group // has each call of the handler
-}
-
-// RoundTrip gives the handler what a server would have given it.
-func (m memory) RoundTrip(r *http.Request) (*http.Response, error) {
-	var body []byte
-	if r.Body != nil {
-		var err error
-		body, err = io.ReadAll(r.Body)
-		_ = r.Body.Close() // it was read whole, or failed
-		if err != nil {
-			return nil, err
-		}
-	}
-	served := httptest.NewRequestWithContext(r.Context(), r.Method, r.URL.RequestURI(), bytes.NewReader(body))
-	served.Host = cmp.Or(r.Host, r.URL.Host)
-	for name, values := range r.Header {
-		for _, value := range values {
-			served.Header.Add(name, value) // a server, too, gives names their one form
-		}
-	}
-	recorder := httptest.NewRecorder()
-	done := make(chan error, 1)
-	m.running.run(func() {
-		err := errors.New("the handler ended its goroutine")
-		defer func() { done <- err }() // after runtime.Goexit too, as of a test that fails
-		err = serve(m.handler, recorder, served)
-	})
-	var err error
-	select {
-	case err = <-done:
-	case <-r.Context().Done():
-	}
-	if err := cmp.Or(r.Context().Err(), err); err != nil {
-		return nil, err // nobody waits for it any more
-	}
-	response := recorder.Result()
-	response.Request = r
-	return response, nil
-}
-
-// serve calls a handler. Where a server would drop the connection, it fails. A
-// server logs the stack of a panic that was not meant, so the error has it.
-func serve(h http.Handler, w http.ResponseWriter, r *http.Request) (err error) {
-	defer func() {
-		switch cause := recover(); cause {
-		case nil:
-		case http.ErrAbortHandler:
-			err = fmt.Errorf("the handler panicked: %v", cause)
-		default:
-			err = fmt.Errorf("the handler panicked: %v\n%s", cause, debug.Stack())
-		}
-	}()
-	h.ServeHTTP(w, r)
-	return nil
 }
