@@ -50,7 +50,7 @@ type Delivery struct {
 	Attempt int       // 1 is the first
 	Time    time.Time // on the service's clock
 	Status  int       // HTTP status of the answer; 0 if there was none
-	Err     error     // nil if the studio confirmed, with the envelope of 4.3
+	Err     error     // nil if the studio confirmed, with the envelope of 4.3, and the books are right
 	Next    time.Time // of the repetition; zero if there is none
 }
 
@@ -319,6 +319,8 @@ func (s *orders) attempt(ctx context.Context, o *Order, outcome Outcome, fault s
 		body = withUnknownFields(body)
 	}
 	c := s.studio.call(KindResult, o, d.Attempt, body)
+	c.told = outcome
+	c.onChain, _ = s.outcome(o)
 	var forged error
 	if d.Attempt == 1 {
 		forged = s.studio.forged(ctx, c, w.forged)
@@ -326,7 +328,7 @@ func (s *orders) attempt(ctx context.Context, o *Order, outcome Outcome, fault s
 	}
 	c.fault, c.lost = fault, d.Attempt <= w.lost
 	a, err := s.studio.exchange(ctx, c, checkResult)
-	d.Err = errors.Join(forged, err)
+	d.Err = errors.Join(forged, err, s.studio.audit.take(o.UUID))
 	if a != nil && !errors.Is(err, ErrLostAnswer) {
 		d.Status = a.status
 	}

@@ -172,6 +172,7 @@ func (s *orders) of(session string, network ramp.Network) []*Order {
 }
 
 // order plays a player: the studio approves, then the chain gets a transaction.
+// What the books find is an error beside the order.
 func (s *orders) order(ctx context.Context, direction ramp.Direction, id uuid.UUID, session ramp.Session,
 	tokens ramp.Amount, faults []Fault) (*Order, error) {
 	leave, err := s.life.enter()
@@ -183,13 +184,21 @@ func (s *orders) order(ctx context.Context, direction ramp.Direction, id uuid.UU
 	if err != nil {
 		return nil, err
 	}
+	placed, err := s.approved(ctx, o, len(faults) > 0)
+	if found := s.studio.audit.take(id); found != nil {
+		err = errors.Join(err, found)
+	}
+	return placed, err
+}
+
+func (s *orders) approved(ctx context.Context, o *Order, faults bool) (*Order, error) {
 	approval, err := s.approval(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	o.Approval = *approval
 	placed, err := s.place(ctx, o)
-	if err == nil && placed != o && len(faults) > 0 {
+	if err == nil && placed != o && faults {
 		return nil, ErrPlaced
 	}
 	return placed, err

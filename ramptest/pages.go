@@ -385,7 +385,7 @@ func viewOrder(o *Order) orderView {
 func (s *pages) timelineOf(id uuid.UUID) []eventView {
 	var shown []eventView
 	for _, e := range s.record.all() {
-		if e.UUID != id {
+		if e.UUID != id || e.Routine() {
 			continue
 		}
 		v := eventView{Event: e, At: e.Time.Format("15:04:05"), What: e.describe(), Status: httpStatus(e), Attempt: ordinal(e.Attempt)}

@@ -127,6 +127,14 @@ type Config struct {
 	// not call the service.
 	OnEvent func(Event)
 
+	// Books says what becomes of a game that loses assets or moves them twice. The
+	// zero value is [BooksFail].
+	Books Books
+
+	// Settle is how long, on the wall, an effect may follow the answer before the
+	// books call it missing. 0 stands for 2 seconds, -1 for no time at all.
+	Settle time.Duration
+
 	// From here on it is what the interface does not show.
 
 	// FailureStatus is the HTTP status of a failed initialize call (7.1). 0
@@ -229,6 +237,8 @@ func (c *Config) check() error {
 		return wrong("Confirmations", "must not be below 0")
 	case c.BlockTime < 0:
 		return wrong("BlockTime", "must not be below 0")
+	case c.Books < BooksFail || c.Books > BooksOff:
+		return wrong("Books", "must be BooksFail, BooksReport or BooksOff")
 	case c.Timeout < 0:
 		return wrong("Timeout", "must not be below 0")
 	case c.MaxBody < 0:
@@ -260,6 +270,7 @@ func (c *Config) fill() {
 	c.BurnMethod = cmp.Or(c.BurnMethod, ramp.MethodBurnPermit)
 	c.TokenType = cmp.Or(c.TokenType, ramp.TypeERC20)
 	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
+	c.Settle = cmp.Or(c.Settle, 2*time.Second)
 	c.Confirmations = cmp.Or(c.Confirmations, 1)
 	c.BlockTime = cmp.Or(c.BlockTime, time.Second)
 	c.Decimals = cmp.Or(c.Decimals, 18)
@@ -296,8 +307,9 @@ func (c *Config) fill() {
 	}
 }
 
-// Start starts a service that closes itself when the test ends, and shows its
-// timeline if the test has failed.
+// Start starts a service that closes itself when the test ends. It fails the test
+// if the books have found anything ([Config.Books]), and shows the timeline if the
+// test has failed.
 func Start(t testing.TB, config Config) *Service {
 	t.Helper()
 	s, err := New(config)
@@ -306,6 +318,13 @@ func Start(t testing.TB, config Config) *Service {
 	}
 	t.Cleanup(func() {
 		s.Close()
+		switch found := s.Imbalances(); {
+		case len(found) == 0:
+		case config.Books == BooksFail:
+			t.Error(report(found))
+		default:
+			t.Log(report(found))
+		}
 		if t.Failed() {
 			t.Log(s.Timeline())
 		}

@@ -26,6 +26,7 @@ const (
 	KindResult     Kind = "result"     // the service delivered a result (4.3)
 	KindRPC        Kind = "rpc"        // somebody asked the chain (4.4)
 	KindChain      Kind = "chain"      // something happened on the chain
+	KindBooks      Kind = "books"      // what moved during a call, and what is wrong with it
 )
 
 // Event is one thing that happened: an exchange of a request and an answer, or
@@ -57,7 +58,7 @@ type Message struct {
 // somebody who asks its chain every second: that must not crowd out the rest.
 const (
 	mostEvents = 10_000
-	mostCalls  = 1_000
+	mostCalls  = 1_000    // of a chain, and readings of the books
 	mostBody   = 64 << 10 // bytes of a body
 )
 
@@ -65,7 +66,7 @@ type record struct {
 	mu     sync.Mutex
 	begun  time.Time
 	number int
-	events []Event // but for the calls of a chain
+	events []Event // but for those of calls
 	calls  []Event
 	heard  func(Event)
 	change chan struct{} // closed with the next event; nil if nobody waits for it
@@ -109,7 +110,7 @@ func (r *record) add(e Event) {
 			m.Body = strings.ToValidUTF8(m.Body[:mostBody], "") + "…"
 		}
 	}
-	if e.Kind == KindRPC {
+	if e.Kind == KindRPC || e.isReading() {
 		r.calls = keep(r.calls, e, mostCalls)
 	} else {
 		r.events = keep(r.events, e, mostEvents)
@@ -146,7 +147,7 @@ func (r *record) timeline() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "what happened since %s:\n", r.begun.UTC().Format("2006-01-02 15:04:05 MST"))
 	for _, e := range r.all() {
-		if e.Kind == KindRPC && e.Outcome == "success" {
+		if e.Routine() {
 			continue
 		}
 		line := strings.ReplaceAll(e.String(), "\n", "\n"+indent) // of a stack
@@ -159,6 +160,16 @@ func (r *record) timeline() string {
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// isReading reports whether the event is one of the assets calls of the books.
+func (e *Event) isReading() bool { return e.Kind == KindAssets && e.UUID != uuid.Nil }
+
+// Routine reports whether the event is one that says nothing new: a request to a
+// chain that was answered, or the books' reading of what a player owns, which an
+// event of [KindBooks] sums up.
+func (e Event) Routine() bool {
+	return e.Outcome == "success" && (e.Kind == KindRPC || e.isReading())
 }
 
 // String is the event on one line, without its time.

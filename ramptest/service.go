@@ -22,6 +22,7 @@ type Service struct {
 	record  *record
 	life    *lifetime
 	guard   *guard
+	audit   *audit
 	studio  *studio
 	orders  *orders
 	console *console
@@ -71,7 +72,10 @@ func (s *Service) wire() {
 	s.clock = newClock(c.Epoch, c.Speed)
 	s.record = &record{begun: s.clock.now(), heard: c.OnEvent}
 	s.guard = &guard{anyHost: c.AnyHost}
-	s.studio = &studio{config: c, clock: s.clock, record: s.record, life: s.life}
+	s.audit = &audit{mode: c.Books, settle: c.Settle, clock: s.clock, record: s.record, players: make(map[string]*auditedPlayer),
+		keys: make(map[string]string), orders: make(map[uuid.UUID][]auditedOrder), returned: make(map[*Imbalance]bool)}
+	s.studio = &studio{config: c, clock: s.clock, record: s.record, audit: s.audit}
+	s.audit.assets = s.studio.assets
 	chains := make(map[ramp.Network]*chain.Chain)
 	s.orders = &orders{config: c, clock: s.clock, record: s.record, life: s.life, studio: s.studio, chains: chains,
 		agenda: newAgenda(), issued: make(map[uuid.UUID]*issued), placed: make(map[uuid.UUID]*Order)}
@@ -227,14 +231,18 @@ func (s *Service) FailInitialize(failures ...InitializeFailure) { s.console.fail
 func (s *Service) FailRPC(codes ...int) { s.node.fail(codes) }
 
 // Events returns what happened so far, oldest first: at most the last 1,000
-// requests to the chains, and the last 10,000 of everything else. A body is cut at
+// requests to the chains and readings of the books, and the last 10,000 of everything else. A body is cut at
 // 64 KiB.
 func (s *Service) Events() []Event { return s.record.all() }
 
 // Timeline prints what happened so far, one event a line with its time since the
-// beginning. An exchange that is not as it should be is shown whole, and a request
-// to a chain that was answered is left out.
+// beginning. An exchange that is not as it should be is shown whole, and a routine
+// event is left out: see [Event.Routine].
 func (s *Service) Timeline() string { return s.record.timeline() }
+
+// Imbalances returns what the books have found so far, in its order: see
+// [Config.Books].
+func (s *Service) Imbalances() []*Imbalance { return s.audit.all() }
 
 // Close stops the service. It waits for calls that are under way, and for the
 // [Config.Handler] to return from them, but no longer than [Config.Timeout]. After

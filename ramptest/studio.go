@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/redact"
+	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 )
 
 var (
@@ -36,7 +37,7 @@ type studio struct {
 	config *Config
 	clock  *clock
 	record *record
-	life   *lifetime
+	audit  *audit
 	to     atomic.Pointer[destination] // nil if there is none yet
 }
 
@@ -69,7 +70,7 @@ func (s *studio) call(kind Kind, o *Order, attempt int, body []byte) call {
 	if kind == KindResult {
 		path = s.config.ResultPath
 	}
-	return call{kind: kind, id: o.UUID, attempt: attempt, method: http.MethodPost, path: path,
+	return call{kind: kind, id: o.UUID, order: o, attempt: attempt, method: http.MethodPost, path: path,
 		session: o.Session, hmac: s.config.Key.Sign(body), body: body}
 }
 
@@ -95,6 +96,9 @@ func (s *studio) forged(ctx context.Context, c call, forgeries []forgery) (err e
 type call struct {
 	kind    Kind
 	id      uuid.UUID
+	order   *Order  // nil of an assets call
+	told    Outcome // of a result, what it says
+	onChain Outcome // and what the chain knows
 	attempt int
 	method  string
 	path    string
@@ -138,13 +142,50 @@ func (c *call) header() http.Header {
 
 // exchange makes a call, has its answer judged, and records both. Its error is
 // that of judge if there was an answer. The answer is there even if nobody heard
-// it in time.
+// it in time. The books look at what moves meanwhile.
 func (s *studio) exchange(ctx context.Context, c call, judge func(*answer) error) (*answer, error) {
+	if c.order == nil {
+		return s.send(ctx, c, judge)
+	}
+	w, entry := s.audit.open(ctx, c.order)
+	if w != nil && c.kind == KindResult && !c.forged {
+		s.audit.tell(entry, c.told, c.onChain)
+	}
+	a, err := s.send(ctx, c, judge)
+	if w != nil {
+		s.audit.close(ctx, w, books.Call{Order: entry, Result: c.kind == KindResult, Forged: c.forged, Answer: c.heard(a, err, s.config.Retry)})
+	}
+	return a, err
+}
+
+// heard is an answer as the books take it.
+func (c *call) heard(a *answer, err error, retry func(int) bool) books.Answer {
+	switch {
+	case c.forged:
+		return books.No
+	case a == nil, errors.Is(err, ErrLostAnswer), a.status >= 500:
+		return books.Open
+	case c.kind == KindResult:
+		if a.status != http.StatusOK && retry(a.status) {
+			return books.Open
+		}
+		return books.Yes
+	case err == nil:
+		return books.Yes
+	case isDeclined(err), a.status >= 400:
+		return books.No
+	default: // it breaks the interface, and may have been meant as an approval
+		return books.Open
+	}
+}
+
+// send makes a call, has its answer judged, and records both.
+func (s *studio) send(ctx context.Context, c call, judge func(*answer) error) (*answer, error) {
 	event := Event{Time: s.clock.now(), Kind: c.kind, UUID: c.id, Attempt: c.attempt, Fault: c.fault}
 	secrets := redact.New(c.session.Token.Reveal(), c.hmac)
 	event.Request = &Message{Method: c.method, Path: c.path, Header: redactHeader(c.header(), secrets), Body: redactBody(c.body, secrets)}
 
-	a, header, err := s.send(ctx, c)
+	a, header, err := s.do(ctx, c)
 	if c.slow > 0 {
 		s.clock.pass(ctx, min(c.slow, s.config.Timeout))
 	}
@@ -171,8 +212,8 @@ func (s *studio) exchange(ctx context.Context, c call, judge func(*answer) error
 	return a, err
 }
 
-// send makes a call and reads the answer whole.
-func (s *studio) send(ctx context.Context, c call) (*answer, http.Header, error) {
+// do makes a call and reads the answer whole.
+func (s *studio) do(ctx context.Context, c call) (*answer, http.Header, error) {
 	to := s.to.Load()
 	if to == nil {
 		return nil, nil, errNoStudio
