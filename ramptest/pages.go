@@ -304,8 +304,8 @@ func (s *pages) exchangeForm(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	session := ramp.Session{ID: q.Get("sessionId"), Token: ramp.NewAccessToken(q.Get("accessToken"))}
-	_, err = s.orders.order(r.Context(), direction, id, session, tokens, faults)
-	if err != nil && !errors.Is(err, ErrPlaced) { // which is a form that was sent twice
+	placed, err := s.orders.order(r.Context(), direction, id, session, tokens, faults)
+	if placed == nil && !errors.Is(err, ErrPlaced) { // which is a form that was sent twice
 		s.exchangeView(w, r, q, say(err))
 		return
 	}
