@@ -200,6 +200,10 @@ func balances(player *ramp.Player) books.Assets {
 	return owns
 }
 
+// minReadings is how often the books ask at least before they report a
+// difference, so that a machine that is slow is slow for them too.
+const minReadings = 6
+
 // close ends a call of a window. The last one closes the window, with a verdict.
 func (a *audit) close(ctx context.Context, w *window, c books.Call) {
 	a.mu.Lock()
@@ -213,7 +217,9 @@ func (a *audit) close(ctx context.Context, w *window, c books.Call) {
 	}
 	var seen []books.Assets // different readings, one after the other
 	end := time.Now().Add(a.settle)
+	readings := 0
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		readings++
 		var after books.Assets
 		if w.before != nil {
 			after = a.read(ctx, w)
@@ -226,7 +232,7 @@ func (a *audit) close(ctx context.Context, w *window, c books.Call) {
 			a.mu.Unlock()
 			return
 		}
-		last := !time.Now().Before(end)
+		last := !time.Now().Before(end) && (readings >= minReadings || a.settle < 0)
 		v := w.player.books.Judge(w.calls, w.before, after, last)
 		if v.Problem == "" || v.Overdraw || last {
 			if v.Problem != "" && len(seen) > 2 { // not by one late effect

@@ -493,7 +493,11 @@ func TestTheBooksNeverBlameAGoodGame(t *testing.T) {
 				if kind.late {
 					v.late = time.Duration(1+random.IntN(8)) * time.Millisecond
 				}
-				p := play(t, v, func(c *ramptest.Config) { c.Settle = 400 * time.Millisecond })
+				p := play(t, v, func(c *ramptest.Config) {
+					if c.Settle = 0; kind.income == "always" { // each difference lasts
+						c.Settle = 100 * time.Millisecond
+					}
+				})
 				if kind.income == "always" {
 					stop := make(chan struct{})
 					var earning sync.WaitGroup

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest/internal/exact"
 )
 
 // fieldNames are the fields of the interface that the service reads: of the
@@ -29,7 +28,7 @@ func broken(format string, args ...any) error {
 // object or null. A refusal that is well made is a [*Declined].
 func open(a *answer) (json.RawMessage, error) {
 	var envelope map[string]json.RawMessage
-	if body, err := exact.JSON(a.body, fieldNames()...); err != nil || json.Unmarshal(body, &envelope) != nil {
+	if body, err := a.exact(); err != nil || json.Unmarshal(body, &envelope) != nil {
 		return nil, broken("HTTP %d with a body that is no JSON object", a.status)
 	}
 	for _, name := range []string{"success", "errorCode", "data"} {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest/internal/exact"
 )
 
 // Kind says what an [Event] is about.
@@ -222,7 +221,7 @@ func outcome(a *answer) string {
 		Success   bool `json:"success"`
 		ErrorCode any  `json:"errorCode"`
 	}
-	switch body, err := exact.JSON(a.body, fieldNames()...); {
+	switch body, err := a.exact(); {
 	case err != nil, json.Unmarshal(body, &said) != nil:
 		return "not the envelope of 7.2"
 	case said.Success:

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/exact"
 )
 
 var (
@@ -116,6 +119,7 @@ type call struct {
 type answer struct {
 	status int
 	body   []byte
+	exact  func() (json.RawMessage, error) // the body, without misnamed fields
 }
 
 // header are the headers of a call (interface 4.3). Their names have the case in
@@ -234,5 +238,6 @@ func (s *studio) do(ctx context.Context, c call) (*answer, http.Header, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("ramptest: the studio's answer did not come whole: %w", err)
 	}
-	return &answer{status: response.StatusCode, body: read}, response.Header, nil
+	exactly := func() (json.RawMessage, error) { return exact.JSON(read, fieldNames()...) }
+	return &answer{status: response.StatusCode, body: read, exact: sync.OnceValues(exactly)}, response.Header, nil
 }

@@ -24,22 +24,28 @@ func JSON(b []byte, names ...string) (json.RawMessage, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("there is more than one value")
 	}
-	dropMisnamed(value, names)
+	if !dropMisnamed(value, names) {
+		return b, nil
+	}
 	return json.Marshal(value)
 }
 
-func dropMisnamed(value any, names []string) {
+// dropMisnamed reports whether it has dropped any field.
+func dropMisnamed(value any, names []string) (dropped bool) {
 	switch value := value.(type) {
 	case map[string]any:
+		before := len(value)
 		maps.DeleteFunc(value, func(field string, _ any) bool {
 			return slices.ContainsFunc(names, func(name string) bool { return name != field && strings.EqualFold(name, field) })
 		})
+		dropped = len(value) < before
 		for _, inner := range value {
-			dropMisnamed(inner, names)
+			dropped = dropMisnamed(inner, names) || dropped
 		}
 	case []any:
 		for _, inner := range value {
-			dropMisnamed(inner, names)
+			dropped = dropMisnamed(inner, names) || dropped
 		}
 	}
+	return dropped
 }
