@@ -29,6 +29,11 @@
 //
 //	service.Mint(ctx, id, session, amount, ramptest.LostAnswer(ramptest.OnResult), ramptest.ResultTwice())
 //
+// # The books
+//
+// The service keeps books of what each order must move, and [Start] fails the test
+// when the game loses assets or moves them twice: see [Books].
+//
 // # What happened
 //
 // Every exchange is recorded without its secrets: [Service.Events] and
