@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 )
 
@@ -258,17 +259,25 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
+// mostFound bounds the findings of a service that runs for weeks.
+const mostFound = 1_000
+
 // end enters a verdict, and records it. The caller holds the lock.
 func (a *audit) end(w *window, v books.Verdict) {
 	w.player.books.End(v)
 	w.player.window = nil
 	a.changes++
-	event := Event{Time: a.clock.now(), Kind: KindBooks, UUID: w.id, Outcome: v.Said}
+	secrets := redact.New(w.session.Token.Reveal()) // that an asset ID may hold
+	event := Event{Time: a.clock.now(), Kind: KindBooks, UUID: w.id, Outcome: secrets.Text(v.Said)}
 	if v.Problem != "" {
-		event.Outcome, event.Failed = v.Problem, true
-		found := &Imbalance{Orders: v.Orders, Problem: v.Problem}
+		found := &Imbalance{Orders: v.Orders, Problem: secrets.Text(v.Problem)}
+		event.Outcome, event.Failed = found.Problem, true
 		for _, d := range v.Assets {
-			found.Assets = append(found.Assets, AssetBalance{d.ID, amountOf(d.Before), amountOf(d.After), amountOf(d.Expected)})
+			found.Assets = append(found.Assets, AssetBalance{secrets.Text(d.ID), amountOf(d.Before), amountOf(d.After), amountOf(d.Expected)})
+		}
+		if len(a.found) == mostFound {
+			delete(a.returned, a.found[0])
+			a.found = slices.Delete(a.found, 0, 1)
 		}
 		a.found = append(a.found, found)
 	}

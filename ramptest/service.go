@@ -240,7 +240,7 @@ func (s *Service) Events() []Event { return s.record.all() }
 // event is left out: see [Event.Routine].
 func (s *Service) Timeline() string { return s.record.timeline() }
 
-// Imbalances returns what the books have found so far, in its order: see
+// Imbalances returns what the books have found, the last 1,000, oldest first: see
 // [Config.Books].
 func (s *Service) Imbalances() []*Imbalance { return s.audit.all() }
 

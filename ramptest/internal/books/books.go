@@ -28,10 +28,22 @@ type Order struct {
 
 	// What may still come of a window that is closed, because the game may act
 	// after it has answered.
-	Late    []Step
-	Outside Assets // the player's, when the window was closed; see [Player]
+	Late  []Step
+	Peers Peers // other orders of the player that may be late at the same time
+
+	Outside Assets // the player's, when the last window was closed; see [Player]
 	Epoch   int
 }
+
+// Peers are what a movement between windows may be due to, beside an order itself.
+type Peers int
+
+// The kinds of peers.
+const (
+	NoPeers      Peers = iota
+	SamePeers          // what moves may be theirs
+	OpposedPeers       // and where nothing moves, they may have made up for it
+)
 
 // Step is a way that an order goes in a window.
 type Step struct {
@@ -108,13 +120,20 @@ func (p *Player) starts(o *Order) []Step {
 		starts = append(starts, Step{Move: Assets{}, Total: total})
 	}
 	gap, known := p.Outside.Minus(o.Outside), o.Epoch == p.Epoch
+	for _, total := range o.Totals {
+		// A game that watches the chain, or an operator, may end an order before its
+		// result comes. A player may also have earned just as much.
+		if rest := o.due().Minus(total); o.Told && known && len(rest) > 0 && gap.only(rest).Equal(rest) {
+			starts = append(starts, Step{Move: Assets{}, Total: o.due()})
+		}
+	}
 	for _, late := range o.Late {
 		g := gap.only(late.Move)
-		if known && g.Equal(late.Move) { // it has come, and does not come again
+		if known && o.Peers == NoPeers && g.Equal(late.Move) { // it has come, and does not come again
 			return []Step{{Move: Assets{}, Total: late.Total}}
 		}
 		starts = append(starts, late)
-		if !known || len(g) > 0 { // it cannot be told
+		if !known || len(g) > 0 || o.Peers == OpposedPeers { // it cannot be told
 			starts = append(starts, Step{Move: Assets{}, Total: late.Total})
 		}
 	}
@@ -180,6 +199,9 @@ func (p *Player) End(v Verdict) {
 
 func (p *Player) enter(v Verdict, w way) {
 	o := w.order
+	if w.calls != nil {
+		o.Outside, o.Epoch = p.Outside, p.Epoch
+	}
 	for _, c := range w.calls {
 		o.Asked = o.Asked || !c.Result && !c.Forged
 	}
@@ -209,11 +231,25 @@ func (p *Player) enter(v Verdict, w way) {
 			o.Late = append(o.Late, s)
 		}
 	}
-	if o.Late != nil {
-		o.Outside, o.Epoch = p.Outside, p.Epoch
-		if !slices.Contains(p.Late, o) {
-			p.Late = append(p.Late, o)
+	if o.Late == nil {
+		return
+	}
+	o.Peers = NoPeers
+	for _, other := range p.Late {
+		if other == o || len(other.Late) == 0 {
+			continue
 		}
+		peers := SamePeers
+		if a, one := o.Late[0].Move.sign(); !one || slices.ContainsFunc(slices.Concat(o.Late, other.Late), func(s Step) bool {
+			b, one := s.Move.sign()
+			return !one || a != b
+		}) {
+			peers = OpposedPeers
+		}
+		o.Peers, other.Peers = max(o.Peers, peers), max(other.Peers, peers)
+	}
+	if !slices.Contains(p.Late, o) {
+		p.Late = append(p.Late, o)
 	}
 }
 

@@ -63,6 +63,11 @@ func TestAWindowIsJudged(t *testing.T) {
 		{"held with other income", mint(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 950, 850, ""}}},
 		{"taken during a later call", mint(), []step{{approved, Yes, 900, 900, ""}, {approved, No, 900, 800, ""}, {succeeded, Yes, 800, 800, ""}}},
 		{"other income", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Yes, 5000, 5100, ""}}},
+		{"given back before the result", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Yes, 900, 900, ""}}},
+		{"given back after an income of the same size", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Yes, 900, 1000, ""}}},
+		{"given back in part before the result", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Yes, 850, 850,
+			"failed on chain: the game must give back 100 gold: 850 before, 850 after, 950 expected"}}},
+		{"a burn that is granted before the result", burn(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 1000, 1000, ""}}},
 		{"never taken", mint(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 900, 900,
 			"succeeded on chain: the game must take 100 gold: 900 before, 900 after, 800 expected"}}},
 		{"taken twice", mint(), []step{{approved, Yes, 900, 700, "was approved: the game must take 100 gold: 900 before, 700 after, 800 expected"}}},
@@ -173,6 +178,23 @@ func TestALateEffectOfAnotherOrderExplainsADifferenceInTheEnd(t *testing.T) {
 	assert.NotEmpty(t, p.Judge(calls, gold(1000), gold(800), true).Problem)
 	p.End(p.Judge(calls, gold(1000), gold(900), true))
 	assert.Equal(t, []Assets{gold(-100)}, late.Totals)
+}
+
+// Two late effects may hide each other: nothing has moved, though both have come.
+func TestLateEffectsThatMakeUpForEachOtherAreNotDemandedAgain(t *testing.T) {
+	p, taken, granted := &Player{}, mint(), burn()
+	window := func(c Call, before, after int64) Verdict {
+		p.Begin(gold(before))
+		v := p.Judge([]Call{c}, gold(before), gold(after), true)
+		p.End(v)
+		return v
+	}
+	window(Call{Order: taken, Answer: Yes}, 1000, 1000)
+	granted.Tell(true, true)
+	window(Call{Order: granted, Result: true, Answer: Open}, 1000, 1000)
+	taken.Tell(true, true)
+	assert.Empty(t, window(Call{Order: taken, Result: true, Answer: Yes}, 1000, 1000).Problem)
+	assert.Empty(t, window(Call{Order: granted, Result: true, Answer: Yes}, 1000, 1000).Problem)
 }
 
 // Windows of very many orders are believed, within bounds of time and memory.
