@@ -80,6 +80,21 @@ type delivery struct {
 	attempts int       // deliveries so far
 	retries  int       // of them, how many the schedule has counted
 	next     time.Time // of the delivery that is planned; zero if there is none
+	sending  int       // deliveries that are under way
+	status   int       // of the last answer; 0 if there was none
+}
+
+// progress is how far a delivery is, at one moment.
+type progress struct {
+	state                              State
+	attempts, retries, sending, status int
+	next                               time.Time
+}
+
+func (d *delivery) progress() progress {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return progress{d.state, d.attempts, d.retries, d.sending, d.status, d.next}
 }
 
 func (d *delivery) now() State {
@@ -118,7 +133,15 @@ func (d *delivery) begin() (attempt int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.attempts++
+	d.sending++
 	return d.attempts
+}
+
+// end says that an attempt is over.
+func (d *delivery) end() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sending--
 }
 
 // conclude says what an answer means for the order (interface 6): HTTP 200
@@ -127,6 +150,7 @@ func (d *delivery) begin() (attempt int) {
 func (d *delivery) conclude(status int, config *Config, now time.Time, byHand bool) (next time.Time, plan bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.status = status
 	switch {
 	case d.state == Confirmed || status == http.StatusOK:
 		d.state = Confirmed
@@ -309,6 +333,7 @@ func (s *orders) begin(ctx context.Context, o *Order, fault string) []Delivery {
 // attempt delivers once, and plans the repetition if there must be one.
 func (s *orders) attempt(ctx context.Context, o *Order, outcome Outcome, fault string) Delivery {
 	d := Delivery{Order: o, Attempt: o.delivery.begin(), Time: s.clock.now()}
+	defer o.delivery.end()
 	w := o.script.result
 	body, err := s.resultBody(o, outcome)
 	if err != nil {

@@ -1,10 +1,13 @@
 package ramptest
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"reflect"
 	"slices"
@@ -51,6 +54,7 @@ type Order struct {
 	script script
 	tx     *chain.Transaction // nil if the service has not placed the order
 	placed time.Time          // when it was put on the chain
+	held   *big.Rat           // of its token, by the wallet, before it
 
 	delivery delivery
 }
@@ -122,7 +126,8 @@ type orders struct {
 type issued struct {
 	terms   ramp.InitializeIntent
 	expires time.Time
-	lost    int // validate answers that nobody heard, see [LostAnswer]
+	opened  bool // on the exchange page
+	lost    int  // validate answers that nobody heard, see [LostAnswer]
 }
 
 // issue gives terms a UUID.
@@ -148,6 +153,51 @@ func (s *orders) terms(id uuid.UUID, expired bool) (terms ramp.InitializeIntent,
 	default:
 		return known.terms, known.expires, nil
 	}
+}
+
+// like gives the terms of an order a new UUID.
+func (s *orders) like(o *Order, at time.Time) uuid.UUID {
+	s.mu.Lock()
+	terms := s.issued[o.UUID].terms
+	s.mu.Unlock()
+	return s.issue(terms, at)
+}
+
+// opens reports whether it is the first time that the exchange page of a UUID is
+// opened.
+func (s *orders) opens(id uuid.UUID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.issued[id]
+	first := known != nil && !known.opened
+	if first {
+		known.opened = true
+	}
+	return first
+}
+
+// all returns the orders, the newest first.
+func (s *orders) all() []*Order {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := slices.Collect(maps.Values(s.placed))
+	slices.SortFunc(list, func(a, b *Order) int {
+		return cmp.Or(b.placed.Compare(a.placed), bytes.Compare(a.UUID[:], b.UUID[:]))
+	})
+	return list
+}
+
+// latest returns the terms that the game asked for last, if it has.
+func (s *orders) latest() (terms ramp.InitializeIntent, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var last time.Time
+	for _, known := range s.issued {
+		if known.expires.After(last) {
+			terms, last, ok = known.terms, known.expires, true
+		}
+	}
+	return terms, ok
 }
 
 // find returns the order that was placed under a UUID, or nil.
@@ -438,6 +488,7 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	if tx.Moves, err = s.config.moves(o, o.wallet.Address()); err != nil {
 		return nil, err
 	}
+	o.held = c.TokenBalance(o.token().contract(), o.wallet.Address())
 	o.tx = c.Submit(tx)
 	o.TxHash, o.placed = o.tx.Hash, s.clock.now()
 	s.placed[o.UUID] = o

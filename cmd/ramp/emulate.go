@@ -125,6 +125,10 @@ func (d *desk) keys() (made, error) {
 	default:
 		err = errors.New("-key-encoding must be text or base64url")
 	}
+	d.config.OtherKey, _ = ramp.Base64URLKey(d.key) // the text need not be one
+	if d.encoding == "base64url" {
+		d.config.OtherKey, _ = ramp.TextKey(d.key)
+	}
 	inHex := os.Getenv("RAMP_VALIDATOR_KEY")
 	switch {
 	case err != nil:
