@@ -76,14 +76,14 @@ func usual(chosen url.Values) (direction, chain, result choice) {
 	}}
 	chain = choice{"What the chain does", "chain", []option{
 		{Value: "succeed", Label: "Succeed"},
-		{Value: "fail", Label: "Fail", Hint: "receipt.status is 0x0", faults: []Fault{TransactionFails()}},
+		{Value: "fail", Label: "Fail", Hint: "status 0x0", faults: []Fault{TransactionFails()}},
 		{Value: "never", Label: "Never finish", Hint: "stays pending", faults: []Fault{StaysPending()}},
 	}}
 	result = choice{"How the result comes", "result", []option{
 		{Value: "once", Label: "Once"},
 		{Value: "twice", Label: "Twice", faults: []Fault{ResultTwice()}},
-		{Value: "late", Label: "Late", Hint: "by 10 minutes", faults: []Fault{ResultLate(10 * time.Minute)}},
-		{Value: "lost", Label: "Answer lost", Hint: "again after 5 minutes", faults: []Fault{LostAnswer(OnResult)}},
+		{Value: "late", Label: "Late", Hint: "by 10 min", faults: []Fault{ResultLate(10 * time.Minute)}},
+		{Value: "lost", Label: "Answer lost", Hint: "again in 5 min", faults: []Fault{LostAnswer(OnResult)}},
 		{Value: "never", Label: "Never", faults: []Fault{ResultNever()}},
 	}}
 	for _, c := range []choice{direction, chain, result} {

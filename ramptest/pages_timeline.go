@@ -28,8 +28,11 @@ type eventLine struct {
 	Kind                                   Kind
 	At, What, Status, Attempt, Path, Cause string
 	Tone                                   tone
-	Exchange                               bool
+	Whole                                  bool // whether there is more to it
 }
+
+// maxWhat is how many bytes a line says of an event.
+const maxWhat = 240
 
 // maxEvents is how many entries a piece has.
 const maxEvents = 50
@@ -43,7 +46,10 @@ func (s *pages) timeline(id uuid.UUID, before int) timelineView {
 	}
 	for _, e := range events {
 		line := eventLine{Number: e.Number, Kind: e.Kind, At: e.Time.Format(clockTime), What: strings.TrimPrefix(e.describe(), "ramptest: "),
-			Status: httpStatus(e), Attempt: ordinal(e.Attempt), Exchange: e.Request != nil}
+			Status: httpStatus(e), Attempt: ordinal(e.Attempt), Whole: e.Request != nil}
+		if len(line.What) > maxWhat {
+			line.What, line.Whole = strings.ToValidUTF8(line.What[:maxWhat], "")+"…", true
+		}
 		if e.Request != nil {
 			line.Tone = good
 		}
@@ -83,9 +89,10 @@ type eventView struct {
 	frame
 	UUID            uuid.UUID
 	Event           Event
-	At, Took        string
+	At              string
 	Asked, Answered string
 	Curl            string
+	Said            string
 	Cause           string
 }
 
@@ -94,16 +101,19 @@ func (s *pages) eventPage(w http.ResponseWriter, r *http.Request) {
 	id, err := uuid.Parse(r.PathValue("uuid"))
 	number, unread := strconv.Atoi(r.PathValue("number"))
 	e, ok := s.record.event(number)
-	if err != nil || unread != nil || !ok || e.UUID != id || e.Request == nil {
+	if err != nil || unread != nil || !ok || e.UUID != id {
 		s.failure(w, r, http.StatusNotFound, "There is no such exchange. The record keeps the last 10,000.", link{"/orders/" + id.String(), "To the order"}, link{"/", "All orders"})
 		return
 	}
 	v := &eventView{frame: frame{Title: fmt.Sprintf("%s %s · %s", e.Kind, ordinal(e.Attempt), shortUUID(id))}, UUID: id, Event: e,
-		At: e.Time.Format(clockTime), Took: e.Took.String(), Asked: pretty(e.Request), Curl: s.curl(&e)}
+		At: e.Time.Format(clockTime), Said: strings.TrimPrefix(e.describe(), "ramptest: ")}
+	if e.Request != nil {
+		v.Asked, v.Curl = pretty(e.Request), s.curl(&e)
+	}
 	if e.Answer != nil {
 		v.Answered = pretty(e.Answer)
 	}
-	if e.Failed && !isForgery(e.Fault) {
+	if e.Failed && e.Request != nil && !isForgery(e.Fault) {
 		v.Cause = s.cause(&e)
 	}
 	s.show(w, r, http.StatusOK, "event.html", v)
