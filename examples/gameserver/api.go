@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -80,7 +79,7 @@ type opened struct {
 // open asks the service for a UUID and makes the URL that the player's webview
 // opens: steps 1 and 2 of a mint.
 func (a *api) open(ctx context.Context, s ramp.Session) (opened, error) {
-	started, err := a.client.Initialize(ctx, a.proposal())
+	started, err := a.client.Initialize(ctx, ramp.InitializeRequest{Intent: a.game.terms.offer(a.project)})
 	if err != nil {
 		return opened{}, err
 	}
@@ -118,18 +117,6 @@ func (a *api) exchange(w http.ResponseWriter, r *http.Request) {
 	default:
 		reply(w, http.StatusOK, view)
 	}
-}
-
-// proposal is what the service is asked to offer a player: the terms.
-func (a *api) proposal() ramp.InitializeRequest {
-	terms := a.game.terms
-	items := make([]ramp.Item, len(terms.recipe))
-	for i, one := range terms.recipe {
-		icon := "https://example.com/icons/" + strings.TrimPrefix(one.ID, "item_") + ".png"
-		items[i] = ramp.Item{ID: one.ID, Amount: one.Amount, IconURL: icon}
-	}
-	return ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: terms.network, ProjectID: a.project,
-		Token: terms.token, MintFeeBps: 100, Materials: items, Outputs: items}}
 }
 
 func (a *api) authenticated(w http.ResponseWriter, r *http.Request, s ramp.Session) bool {
