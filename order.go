@@ -173,7 +173,8 @@ func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {
 	if err := p.err(); err != nil {
 		return Order{}, err
 	}
-	return o, o.derive()
+	err := o.derive() // before the return, because Go does not say which operand it reads first
+	return o, err
 }
 
 // derive sets what follows from the intent.
