@@ -526,17 +526,18 @@ func TestAResentFeeDelegatedTransactionIsFoundByTheHashOfItsSender(t *testing.T)
 	require.NoError(t, err)
 	assert.Equal(t, hash, got)
 
-	// Of any other type, whatever is in it, it is the hash of all of its bytes.
-	raw := []byte{2, 0xc3, 0xc1, 5, 6}
-	n = newNode(t, func(_ http.ResponseWriter, _ *http.Request, body string) string {
-		if hash := crypto.Keccak256Hash(raw).Hex(); strings.Contains(body, hash) {
-			return result(`{"type":"0x2","hash":"` + hash + `"}`)
-		}
-		return `{"id":ID,"error":"already known"}`
-	})
-	got, err = n.clientWith(t, ramp.RPCConfig{Retries: -1, Resend: true}).SendRawTransaction(t.Context(), raw)
-	require.NoError(t, err)
-	assert.Equal(t, crypto.Keccak256Hash(raw), got)
+	// Of any other type or form, whatever is in it, it is the hash of all of its bytes.
+	for _, raw := range [][]byte{{2, 0xc3, 0xc1, 5, 6}, {7, 0xc2, 5, 6}, {7, 5}} {
+		n = newNode(t, func(_ http.ResponseWriter, _ *http.Request, body string) string {
+			if hash := crypto.Keccak256Hash(raw).Hex(); strings.Contains(body, hash) {
+				return result(`{"type":"0x2","hash":"` + hash + `"}`)
+			}
+			return `{"id":ID,"error":"already known"}`
+		})
+		got, err = n.clientWith(t, ramp.RPCConfig{Retries: -1, Resend: true}).SendRawTransaction(t.Context(), raw)
+		require.NoError(t, err)
+		assert.Equal(t, crypto.Keccak256Hash(raw), got)
+	}
 
 	for _, broken := range [][]byte{{}, {7}, {7, 0xc0}, {7, 0x80}} {
 		_, err := n.clientWith(t, ramp.RPCConfig{Retries: -1, Resend: true}).SendRawTransaction(t.Context(), broken)
