@@ -223,6 +223,14 @@ func TestReceiptFieldsThatSayNothingAreZero(t *testing.T) {
 	assert.Contains(t, string(written), `"root":"0x"`)
 }
 
+// Some tools write 0X; a chain means the same.
+func TestHashesMayBeginWith0X(t *testing.T) {
+	var r ramp.Receipt
+	require.NoError(t, json.Unmarshal([]byte(`{"transactionHash":"0X`+strings.Repeat("ab", 32)+`","root":"0X01"}`), &r))
+	assert.Equal(t, common.HexToHash(strings.Repeat("ab", 32)), r.TransactionHash)
+	assert.EqualValues(t, []byte{1}, r.Root)
+}
+
 func TestReceiptIsWrittenWithArrays(t *testing.T) {
 	written, err := json.Marshal(ramp.Receipt{Status: ramp.NewQuantity(0), Logs: []ramp.Log{{}}})
 	require.NoError(t, err)
