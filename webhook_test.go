@@ -512,6 +512,7 @@ func TestACallWithoutASessionReachesNoGame(t *testing.T) {
 			code   string
 		}{
 			{"no session", "x-dapp-sessionid", nil, "SESSION_MISSING"},
+			{"a header of no value", "x-dapp-sessionid", []string{}, "SESSION_MISSING"},
 			{"an empty session", "x-dapp-sessionid", []string{""}, "SESSION_MISSING"},
 			{"a session that is no text", "x-dapp-sessionid", []string{"\xff"}, "SESSION_MISSING"},
 			{"two sessions", "x-dapp-sessionid", []string{"session-1", "session-2"}, "SESSION_MISSING"},
@@ -952,6 +953,8 @@ func TestACallLeavesOneRecordWithoutSecrets(t *testing.T) {
 		assert.Equal(t, want.outcome, got[i]["outcome"])
 		assert.Contains(t, got[i], "duration")
 	}
+	assert.Equal(t, []string{"duration", "endpoint", "level", "msg", "outcome", "status", "time"}, slices.Sorted(maps.Keys(got[3])),
+		"what there is nothing to say of is left out")
 	assert.Equal(t, testUUID, got[0]["uuid"])
 	assert.Contains(t, got[2]["stack"], "TestACallLeavesOneRecordWithoutSecrets", "a panic is logged where it happened")
 	for _, secret := range []string{"secret-token", "my_secret_salt", testSignature, "0xaa55", s.key.Sign(validateCall().bytes())} {
@@ -1057,6 +1060,13 @@ func TestTheLogNamesTheCause(t *testing.T) {
 		})
 	}
 	s := newStudio(t)
+	header := s.signed([]byte("another body"))
+	header["content-encoding"] = []string{"Identity"}
+	s.call(t, http.MethodPost, ramp.PathValidate, header, validateCall().bytes())
+	assert.Contains(t, s.log.String(), "it was made for another body or with another key")
+	assert.NotContains(t, s.log.String(), "Content-Encoding", "which changes nothing here")
+
+	s = newStudio(t)
 	status, _ := s.call(t, http.MethodGet, "/wp-login.php", nil, nil)
 	assert.Equal(t, 404, status)
 	assert.Empty(t, s.log.String(), "what is not ours is not logged")
@@ -1089,6 +1099,43 @@ func TestHeadersAreTrimmed(t *testing.T) {
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
 	require.NoError(t, err)
 	assert.Equal(t, 200, handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {" " + testKey(t).Sign(body) + "\t"}}, body).Status)
+}
+
+// What another framework makes of headers is not always what net/http does.
+func TestHeadersThatNetHTTPDoesNotMake(t *testing.T) {
+	_, err := ramp.ParseSession(http.Header{"X-Dapp-Sessionid": {}, "X-Dapp-Authorization": {"Bearer x"}})
+	assert.ErrorIs(t, err, ramp.ErrSessionMissing)
+	_, err = ramp.ParseSession(http.Header{"X-Dapp-\u017fe\u017f\u017fionid": {"a"}, "X-Dapp-Authorization": {"Bearer x"}})
+	assert.ErrorIs(t, err, ramp.ErrSessionMissing, "a letter that folds to s is not one")
+
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	body := resultCall().bytes()
+	signature := testKey(t).Sign(body)
+	reply := handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {signature}, "x-hmac-signature": {signature}}, body)
+	assert.ErrorIs(t, reply.Err, ramp.ErrHMACInvalid)
+	assert.ErrorContains(t, reply.Err, "it came more than once")
+}
+
+// A status of the game's own is answered as long as HTTP has it.
+func TestTheStatusOfARefusalHasItsBounds(t *testing.T) {
+	for status, want := range map[int]int{-1: 500, 1: 500, 199: 500, 200: 200, 409: 409, 599: 599, 600: 500} {
+		s := newStudio(t)
+		s.game.validate = func() error { return &ramp.Refusal{Status: status, Code: "OWN"} }
+		got, _ := s.post(t, ramp.PathValidate, validateCall().bytes())
+		assert.Equal(t, want, got, status)
+	}
+}
+
+// The service does not deliver a result again that was answered with 400, so
+// nothing but Permanent leads there.
+func TestOnlyPermanentEndsTheDeliveryOfAResult(t *testing.T) {
+	for _, refusal := range []*ramp.Refusal{{Status: 400, Code: "OWN"}, {Status: 409, Code: ramp.CodePermanent}, {Status: 200, Code: ramp.CodePermanent}} {
+		s := newStudio(t)
+		s.game.result = func() error { return refusal }
+		got, _ := s.post(t, ramp.PathResult, resultCall().bytes())
+		assert.Equal(t, 500, got, refusal)
+	}
 }
 
 func TestTheDeclineStatusHasItsBounds(t *testing.T) {
