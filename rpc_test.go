@@ -890,13 +890,14 @@ func TestWhatIsASecretOfAnRPC(t *testing.T) {
 		"project mainnet of apikey only-a-name-":      "project [redacted] of apikey [redacted]",
 		"key of-the-header, or Basic YWxpY2U6MDAwMA=": "key [redacted], or Basic [redacted]=",
 		"Basic YWxpY2U6MDAwMA==":                      "[redacted]",
+		"token behind-a-semicolon":                    "token [redacted]",
 		"application/json":                            "application/json",
 	} {
 		quoted, err := json.Marshal(text)
 		require.NoError(t, err)
 		n := newNode(t, says(200, `{"id":ID,"error":{"code":1,"message":`+string(quoted)+`}}`))
 		client, err := ramp.NewRPC(ramp.RPCConfig{
-			URL:    strings.Replace(n.URL, "//", "//alice:0000@", 1) + "/data/v2/fifteen-letters/sixteen--letters?project=mainnet&v=2&only-a-name-",
+			URL:    strings.Replace(n.URL, "//", "//alice:0000@", 1) + "/data/v2/fifteen-letters/sixteen--letters?project=mainnet&v=2;token=behind-a-semicolon&only-a-name-",
 			Header: http.Header{"X-Api-Key": {"of-the-header"}, "Content-Type": {"application/json"}}, Retries: -1})
 		require.NoError(t, err)
 		var refused *ramp.RPCError
@@ -1064,7 +1065,7 @@ func TestNoSecretIsShownWhenNobodyAnswers(t *testing.T) {
 	assert.ErrorContains(t, err, "connection refused")
 
 	// A network of the caller's own that puts the URL into its errors.
-	client, err = ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com/secret-key-of-16", Retries: -1,
+	client, err = ramp.NewRPC(ramp.RPCConfig{URL: "https://user:secret-password@node.example.com/secret-key-of-16", Retries: -1,
 		HTTPClient: &http.Client{Transport: &script{steps: steps{func(r *http.Request) (*http.Response, error) {
 			return nil, fmt.Errorf("cannot reach %s", r.URL)
 		}}}}})

@@ -593,10 +593,32 @@ func TestABodyAboveTheLimitIsRefusedUnread(t *testing.T) {
 
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: s.game, Key: s.key, Signer: testSigner(t), MaxBody: 4096})
 	require.NoError(t, err)
+	rest := &countingReader{from: strings.NewReader(strings.Repeat(" ", 1<<20))}
+	request := httptest.NewRequest(http.MethodPost, ramp.PathResult, io.MultiReader(bytes.NewReader(body), rest))
+	request.Header = http.Header{"X-Hmac-Signature": s.signed(body)["x-hmac-signature"]}
+	require.EqualValues(t, -1, request.ContentLength, "a body in chunks does not say how long it is")
+	recorder := httptest.NewRecorder()
+	handler.ServeHTTP(recorder, request)
+	assert.Equal(t, http.StatusRequestEntityTooLarge, recorder.Code)
+	assert.Equal(t, refusal("BODY_TOO_LARGE"), recorder.Body.String())
+	assert.Less(t, rest.read, 64<<10, "what is behind the limit is not read")
+
 	reply := handler.AnswerValidate(t.Context(), s.signed(body), body)
 	assert.Equal(t, http.StatusRequestEntityTooLarge, reply.Status, "the core has the limit too")
 	assert.ErrorIs(t, reply.Err, ramp.ErrBodyTooLarge)
 	assert.Empty(t, s.game.calls)
+}
+
+// countingReader counts what is read of it.
+type countingReader struct {
+	from io.Reader
+	read int
+}
+
+func (r *countingReader) Read(b []byte) (int, error) {
+	n, err := r.from.Read(b)
+	r.read += n
+	return n, err
 }
 
 func TestABodyOfExactlyTheLimitIsRead(t *testing.T) {
@@ -893,21 +915,29 @@ func TestASignerThatIsDownCostsThePlayerNothing(t *testing.T) {
 }
 
 func TestAGameThatReturnsNonsenseIsOursToBlame(t *testing.T) {
-	for name, player := range map[string]*ramp.Player{
-		"no player":                  nil,
-		"a balance below 0":          {Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(-1)}}},
-		"a name that is not UTF-8":   {Name: "\xff"},
-		"a player that is not UTF-8": {PlayerID: "\xff"},
-		"a wallet that is not UTF-8": {WalletAddress: "\xff"},
-		"a server that is not UTF-8": {Server: "\xff"},
-		"an ID that is not UTF-8":    {Assets: []ramp.Asset{{ID: "\xff"}}},
-		"an asset that has no name":  {Assets: []ramp.Asset{{Balance: ramp.NewAmount(1)}}},
+	good := ramp.Asset{ID: "item_gold"}
+	for name, tt := range map[string]struct {
+		player *ramp.Player
+		want   string
+	}{
+		"no player":                  {nil, "ramp: the game returned neither a player nor an error"},
+		"a balance below 0":          {&ramp.Player{Assets: []ramp.Asset{good, {ID: "item_gem", Balance: ramp.NewAmount(-1)}}}, "assets[1].balance must not be below 0"},
+		"a name that is not UTF-8":   {&ramp.Player{Name: "\xff"}, "name must be valid UTF-8"},
+		"a player that is not UTF-8": {&ramp.Player{PlayerID: "\xff"}, "player_id must be valid UTF-8"},
+		"a wallet that is not UTF-8": {&ramp.Player{WalletAddress: "\xff"}, "wallet_address must be valid UTF-8"},
+		"a server that is not UTF-8": {&ramp.Player{Server: "\xff"}, "server must be valid UTF-8"},
+		"an ID that is not UTF-8":    {&ramp.Player{Assets: []ramp.Asset{{ID: "\xff", Balance: ramp.NewAmount(1)}}}, "assets[0].id must be valid UTF-8"},
+		"an asset that has no name":  {&ramp.Player{Assets: []ramp.Asset{good, {}}}, "assets[1].id is required"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: playerGame{player: player}, Key: testKey(t), Signer: testSigner(t)})
+			if tt.player != nil {
+				tt.want = "ramp: the player that the game returned: ramp: " + tt.want
+			}
+			handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: playerGame{player: tt.player}, Key: testKey(t), Signer: testSigner(t)})
 			require.NoError(t, err)
 			reply := handler.AnswerAssets(t.Context(), (&studio{key: testKey(t)}).signed(nil))
 			assert.Equal(t, http.StatusInternalServerError, reply.Status)
+			assert.EqualError(t, errors.Unwrap(reply.Err), tt.want)
 			assert.Equal(t, refusal("INTERNAL_ERROR"), string(reply.Body))
 		})
 	}
