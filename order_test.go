@@ -459,7 +459,7 @@ func TestAnSQLStoreRefusesACallBeforeItAsksTheDatabase(t *testing.T) {
 		require.NoError(t, err)
 		texts := []string{"", strings.Repeat("x", 1025), "quoted\xff", "quoted\x00"}
 		if dialect == ramp.MySQL {
-			texts = append(texts, "quoted\U0001F600")
+			texts = append(texts, "quoted\U0001F600", "quoted\U00010000")
 		}
 		for _, text := range texts {
 			next := ramp.Accept(ramp.Session{ID: text}, mintRequest(t), atValidate)

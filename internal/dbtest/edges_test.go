@@ -6,12 +6,15 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 )
 
@@ -34,6 +37,57 @@ func TestEveryCharacterOfAnAssetIDIsStored(t *testing.T) {
 		check(t, err)
 		if len(waiting) != 1 || waiting[0].Assets[0].ID != id {
 			t.Errorf("read back: %+v", waiting)
+		}
+	})
+}
+
+// MySQL's statements hold their values, so what a quote or a backslash does to
+// one must not depend on what else is in it.
+func TestEveryCharacterOfATextIsStored(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		store := newStore(t, p, applyNothing)
+		tx, err := p.db.Begin()
+		check(t, err)
+		want := map[uuid.UUID]string{}
+		for _, r := range "\u0080\uffff" {
+			o := newOrder("alice", mint("gold", 5))
+			o.project = string(r)
+			want[o.id] = o.project
+			_, err := store.UpdateTx(context.Background(), tx, o.id, o.accept())
+			check(t, err)
+		}
+		for c := byte(1); c < 0x80; c++ {
+			o := newOrder("alice", mint("gold", 5))
+			o.project = "p" + string(rune(c))
+			want[o.id] = o.project
+			_, err := store.UpdateTx(context.Background(), tx, o.id, o.accept())
+			check(t, err)
+		}
+		check(t, tx.Commit())
+		waiting, err := store.Waiting(context.Background(), time.Now().Add(time.Hour), 1000)
+		check(t, err)
+		if len(waiting) != len(want) {
+			t.Errorf("%d of %d orders are stored", len(waiting), len(want))
+		}
+		for _, o := range waiting {
+			if o.ProjectID != want[o.UUID] {
+				t.Errorf("%q is stored as %q", want[o.UUID], o.ProjectID)
+			}
+		}
+	})
+}
+
+// Only MySQL has a charset that ends at U+FFFF.
+func TestAReasonMayHaveEveryCharacterOutsideOfMySQL(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		store := newStore(t, p, applyNothing)
+		o := newOrder("alice", mint("gold", 5))
+		_, err := store.Update(context.Background(), o.id, o.accept())
+		check(t, err)
+		_, err = store.Update(context.Background(), o.id, ramp.Abandon("lost \U0001F600", time.Now()))
+		var wrong *ramp.InvalidError
+		if errors.As(err, &wrong) != (p.dialect == ramp.MySQL) || err != nil && wrong == nil {
+			t.Errorf("abandoned with %v", err)
 		}
 	})
 }
@@ -156,15 +210,105 @@ func TestACallThatEndsInApplySaysThatNothingWasCommitted(t *testing.T) {
 	})
 }
 
-// SQLite ends a transaction at some errors. Apply must hear that it ignored one.
-func TestATransactionThatSQLiteEndedIsExplained(t *testing.T) {
-	store := newStore(t, on(t, ramp.SQLite), func(ctx context.Context, tx *sql.Tx, _ ramp.Step) error {
-		_, err := tx.ExecContext(ctx, "ROLLBACK") // as an error would
-		return err
+// MySQL and SQLite end a transaction at some errors. Whoever wrote Apply must
+// hear that it ignored one.
+func TestATransactionThatTheDatabaseEndedIsExplained(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		if p.dialect == ramp.PostgreSQL {
+			return // refuses every statement after an error
+		}
+		store := newStore(t, p, func(ctx context.Context, tx *sql.Tx, _ ramp.Step) error {
+			_, err := tx.ExecContext(ctx, "ROLLBACK") // as an error would
+			return err
+		})
+		o := newOrder("alice", mint("gold", 5))
+		_, err := store.Update(context.Background(), o.id, o.accept())
+		expectText(t, err, "commit: a statement in Apply failed, and the database rolled back the whole transaction")
+	})
+}
+
+// An answer that is lost is not the fault of Apply either.
+func TestACommitWhoseAnswerIsLostIsNotBlamedOnApply(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		var lost atomic.Int64
+		p.db = lossy(t, p, &lost)
+		store := newStore(t, p, func(context.Context, *sql.Tx, ramp.Step) error { lost.Store(1); return nil })
+		o := newOrder("alice", mint("gold", 5))
+		_, err := store.Update(context.Background(), o.id, o.accept())
+		if !errors.Is(err, errLost) || strings.Contains(err.Error(), "Apply") {
+			t.Errorf("ended with %v", err)
+		}
+	})
+}
+
+// A pool whose every connection is bad is a database that is away.
+func TestBadConnectionsAreReplacedTwice(t *testing.T) {
+	for _, d := range databases {
+		if d.dialect == ramp.PostgreSQL {
+			continue // database/sql does it there
+		}
+		for bad, want := range map[int64]error{2: nil, 3: driver.ErrBadConn} {
+			t.Run(fmt.Sprint(d.name, "/", bad), func(t *testing.T) {
+				p := newPlace(t, d, d.modes[0])
+				var left, lost atomic.Int64
+				left.Store(bad)
+				p.db = sql.OpenDB(lossyConnector{driver: p.db.Driver(), dsn: p.dsn, lost: &lost, bad: &left})
+				t.Cleanup(func() { check(t, p.db.Close()) })
+				o := newOrder("alice", mint("gold", 5))
+				_, err := newStore(t, p, applyNothing).Update(context.Background(), o.id, o.accept())
+				if !errors.Is(err, want) {
+					t.Errorf("ended with %v", err)
+				}
+			})
+		}
+	}
+}
+
+// Without autocommit turned off, what MySQL rolls back by itself would be
+// followed by statements that commit one by one. So such a transaction does not
+// begin.
+func TestMySQLThatKeepsAutocommitBeginsNothing(t *testing.T) {
+	p := on(t, ramp.MySQL)
+	p.db = sql.OpenDB(refusing{p.db.Driver(), p.dsn})
+	t.Cleanup(func() { check(t, p.db.Close()) })
+	store := newStore(t, p, func(context.Context, *sql.Tx, ramp.Step) error {
+		t.Error("applied")
+		return nil
 	})
 	o := newOrder("alice", mint("gold", 5))
 	_, err := store.Update(context.Background(), o.id, o.accept())
-	expectText(t, err, "commit: a statement in Apply failed, and the database rolled back the whole transaction", "no transaction is active")
+	if !errors.Is(err, errRefused) {
+		t.Errorf("ended with %v", err)
+	}
+	expectText(t, err, "ramp: begin: ")
+}
+
+var errRefused = errors.New("the proxy does not know this setting")
+
+// refusing is a connector whose connections do not turn autocommit off.
+type refusing struct {
+	driver driver.Driver
+	dsn    string
+}
+
+func (c refusing) Driver() driver.Driver { return c.driver }
+
+func (c refusing) Connect(context.Context) (driver.Conn, error) {
+	conn, err := c.driver.Open(c.dsn)
+	return refusingConn{conn}, err
+}
+
+type refusingConn struct{ driver.Conn }
+
+func (c refusingConn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
+	return c.Conn.(driver.ConnBeginTx).BeginTx(ctx, options)
+}
+
+func (c refusingConn) Prepare(query string) (driver.Stmt, error) {
+	if query == "SET autocommit = 0" {
+		return nil, errRefused
+	}
+	return c.Conn.Prepare(query)
 }
 
 // A commit that fails for a reason of its own is not blamed on Apply.
