@@ -252,7 +252,7 @@ func (o *Order) contradicts(reported *Intent) bool {
 	}
 	var p problems
 	checkIntentAssets(&p, "game", game, true, false)
-	if sum, _ := sumAssets("game", game); p == nil && !sameAssets(sum, o.Assets) { // no sum is another one
+	if sum, _ := sumAssets("game", game); p == nil && !sameAssets(sum, o.Assets) { // also if it is beyond all amounts
 		return true
 	}
 	names := func(side []IntentAsset) (names []string) {

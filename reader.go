@@ -173,8 +173,9 @@ func (x *reader) eachMember(names []string, yield func(string) bool) {
 }
 
 // elements returns the indexes of an array, and leaves the reader at each
-// entry. The loop over it must read each, and run to its end. More than limit
-// entries are a fault, and are skipped. null has no entries, and any other value is a fault.
+// entry. The loop over it must read each entry, and run to its end. More than
+// limit entries are a fault, and are skipped. null has no entries, and any other
+// value is a fault.
 func (x *reader) elements(limit int) iter.Seq[int] {
 	return func(yield func(int) bool) { x.eachElement(limit, yield) }
 }

@@ -92,7 +92,7 @@ func NewECDSASigner(key *ecdsa.PrivateKey) (*Signer, error) {
 		return nil, fmt.Errorf("ramp: %w: it must be a private key on secp256k1", ErrValidatorKey)
 	}
 	order := ethcrypto.S256().Params().N
-	own, err := ethcrypto.ToECDSA(ethcrypto.FromECDSA(key)) // from 32 bytes, which have no sign
+	own, err := ethcrypto.ToECDSA(common.LeftPadBytes(key.D.Bytes(), 32)) // without the sign
 	switch {
 	case err != nil, key.D.Sign() < 0:
 		return nil, fmt.Errorf("ramp: %w: it is out of range", ErrValidatorKey)
