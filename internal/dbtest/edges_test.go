@@ -48,6 +48,7 @@ func TestEveryCharacterOfATextIsStored(t *testing.T) {
 		store := newStore(t, p, applyNothing)
 		tx, err := p.db.Begin()
 		check(t, err)
+		defer func() { _ = tx.Rollback() }() // after a failure, so that the database can be dropped
 		want := map[uuid.UUID]string{}
 		for _, r := range "\u0080\uffff" {
 			o := newOrder("alice", mint("gold", 5))
