@@ -337,6 +337,7 @@ func TestADriverWithAnotherKindOfCommitHook(t *testing.T) {
 		"of a number":         func(c sqliteConn) driver.Conn { return hookOfANumber{c} },
 		"whose hook takes":    func(c sqliteConn) driver.Conn { return hookThatTakes{c} },
 		"whose hook is mute":  func(c sqliteConn) driver.Conn { return muteHook{c} },
+		"whose hook is text":  func(c sqliteConn) driver.Conn { return textHook{c} },
 		"whose hook is wordy": func(c sqliteConn) driver.Conn { return wordyHook{c} },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -386,6 +387,7 @@ type (
 	hookOfANumber struct{ sqliteConn }
 	hookThatTakes struct{ sqliteConn }
 	muteHook      struct{ sqliteConn }
+	textHook      struct{ sqliteConn }
 	wordyHook     struct{ sqliteConn }
 )
 
@@ -394,4 +396,5 @@ func (hookOfTwo) RegisterCommitHook(func() int, io.Writer)      { panic("called"
 func (hookOfANumber) RegisterCommitHook(int)                    { panic("called") }
 func (hookThatTakes) RegisterCommitHook(func(sqliteConn) int32) { panic("called") }
 func (muteHook) RegisterCommitHook(func())                      { panic("called") }
+func (textHook) RegisterCommitHook(func() string)               { panic("called") }
 func (wordyHook) RegisterCommitHook(func() (int32, error))      { panic("called") }
