@@ -137,10 +137,9 @@ func transactionHash(raw []byte) common.Hash {
 	if len(raw) > 0 && raw[0] == feeDelegated {
 		// The sender signed a transaction of type 2, the first thing in the list,
 		// and its hash is that of both.
-		if list, _, err := rlp.SplitList(raw[1:]); err == nil {
-			if _, rest, err := rlp.SplitList(list); err == nil {
-				return crypto.Keccak256Hash([]byte{dynamicFee}, list[:len(list)-len(rest)])
-			}
+		list, _, _ := rlp.SplitList(raw[1:]) // nothing, if it is no list
+		if _, rest, err := rlp.SplitList(list); err == nil {
+			return crypto.Keccak256Hash([]byte{dynamicFee}, list[:len(list)-len(rest)])
 		}
 	}
 	return crypto.Keccak256Hash(raw)

@@ -1,7 +1,6 @@
 package ramp
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -55,11 +54,9 @@ func (r *RPC) waitReceipt(ctx context.Context, hash common.Hash, confirmations u
 			return nil, err
 		default:
 			missing = passing.error
-			timer := time.NewTimer(max(r.poll, min(passing.after, mostPatience)))
 			select {
-			case <-timer.C:
+			case <-time.After(max(r.poll, min(passing.after, mostPatience))):
 			case <-ctx.Done():
-				timer.Stop()
 			}
 		}
 		if ctx.Err() != nil {
@@ -262,9 +259,7 @@ func (c *comparison) logs(webhook, chain []Log) {
 		at := fmt.Sprintf("receipt.logs[%d].", i)
 		c.strings(at+"address", told.Address.String(), is.Address.String())
 		c.strings(at+"topics", fmt.Sprint(told.Topics), fmt.Sprint(is.Topics))
-		if !bytes.Equal(told.Data, is.Data) {
-			c.strings(at+"data", told.Data.String(), is.Data.String())
-		}
+		c.strings(at+"data", told.Data.String(), is.Data.String())
 		c.quantities(at+"blockNumber", told.BlockNumber, is.BlockNumber)
 		c.hashes(at+"transactionHash", told.TransactionHash, is.TransactionHash)
 		c.quantities(at+"transactionIndex", told.TransactionIndex, is.TransactionIndex)

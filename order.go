@@ -173,7 +173,8 @@ func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {
 	if err := p.err(); err != nil {
 		return Order{}, err
 	}
-	return o, o.derive()
+	err := o.derive() // before the return, because Go does not say which operand it reads first
+	return o, err
 }
 
 // derive sets what follows from the intent.
@@ -251,7 +252,7 @@ func (o *Order) contradicts(reported *Intent) bool {
 	}
 	var p problems
 	checkIntentAssets(&p, "game", game, true, false)
-	if sum, err := sumAssets("game", game); p == nil && err == nil && !sameAssets(sum, o.Assets) {
+	if sum, _ := sumAssets("game", game); p == nil && !sameAssets(sum, o.Assets) { // also if it is beyond all amounts
 		return true
 	}
 	names := func(side []IntentAsset) (names []string) {

@@ -134,7 +134,7 @@ func (g *OrderGame) Result(ctx context.Context, _ Session, r *Result) error {
 			return fmt.Errorf("%w (set OrderGameConfig.OnConflict to have it decided by a person)", conflict)
 		}
 		err = Permanent(conflict)
-	case err == nil && !step.New && anotherTransaction(step.Order.TxHash, r.TxHash):
+	case err == nil && anotherTransaction(step.Order.TxHash, r.TxHash):
 		conflict = &ConflictError{Order: step.Order, Field: "tx_hash"} // but answered as the repeat that it is
 	default:
 		return err

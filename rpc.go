@@ -258,7 +258,7 @@ func secretsOf(u *url.URL, header http.Header) []string {
 		secrets = append(secrets, value)
 	}
 	for _, segment := range strings.Split(u.EscapedPath(), "/") {
-		if plain, err := url.PathUnescape(segment); err == nil && utf8.RuneCountInString(plain) >= minSegment {
+		if plain, _ := url.PathUnescape(segment); utf8.RuneCountInString(plain) >= minSegment {
 			secrets = append(secrets, segment)
 		}
 	}
@@ -628,7 +628,7 @@ func (r *RPC) part(ctx context.Context, calls []*BatchCall) error {
 	err := r.attempts(ctx, reads, func() error {
 		again, after, err := r.onceBatch(ctx, calls)
 		answered = err == nil
-		if err != nil || len(again) == 0 {
+		if len(again) == 0 {
 			return err
 		}
 		calls = again
@@ -674,7 +674,7 @@ func (r *RPC) onceBatch(ctx context.Context, calls []*BatchCall) ([]*BatchCall, 
 	for range x.elements(maxListEntries) {
 		e, ok := r.readEnvelope(&x)
 		at := e.ID.number - first // wraps round below first, far out of range
-		if !ok || e.ID.form != idNumber || at >= uint64(len(calls)) {
+		if !ok || at >= uint64(len(calls)) {
 			continue // nobody's, and who waits for it keeps errNoAnswer
 		}
 		call := calls[at]

@@ -102,10 +102,8 @@ func (a *answer) retryAfter(now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 		return time.Duration(seconds) * time.Second
 	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(0, at.Sub(now))
-	}
-	return 0
+	at, _ := http.ParseTime(value) // what is no date is long ago
+	return max(0, at.Sub(now))
 }
 
 var errAnswerTooLarge = errors.New("the answer is too large")
@@ -158,9 +156,6 @@ type transient struct {
 func (t *transport) retry(ctx context.Context, attempt func() error) error {
 	for n := 0; ; n++ {
 		err := attempt()
-		if err == nil {
-			return nil
-		}
 		var passing *transient
 		if !errors.As(err, &passing) {
 			return err
@@ -174,11 +169,9 @@ func (t *transport) retry(ctx context.Context, attempt func() error) error {
 		}
 		t.log.LogAttrs(ctx, slog.LevelWarn, "ramp: trying again",
 			slog.Int("attempt", n+1), slog.Duration("wait", wait), slog.Any("error", passing.error))
-		timer := time.NewTimer(wait)
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-ctx.Done():
-			timer.Stop()
 			return fmt.Errorf("%w (while waiting after: %w)", ctx.Err(), passing.error)
 		}
 	}

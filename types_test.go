@@ -395,6 +395,11 @@ func TestDigest(t *testing.T) {
 	var read ramp.Digest
 	require.NoError(t, json.Unmarshal(b, &read))
 	assert.Equal(t, d, read)
+	read = ramp.Digest{}
+	require.NoError(t, read.UnmarshalText([]byte(text)))
+	assert.Equal(t, d, read)
+	assertFields(t, read.UnmarshalText([]byte(text[2:])), "digest must be 32 bytes in hex with 0x")
+	assert.Equal(t, d, read, "a failed read changes nothing")
 
 	for _, wrong := range []string{"", "0x", text[2:], text[:65], text + "0", text[:64], "0X" + text[2:], " " + text, "0x" + text, "0x" + strings.Repeat("g", 64)} {
 		got, err := ramp.ParseDigest(wrong)

@@ -165,7 +165,6 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	if err := p.err(); err != nil {
 		return nil, err
 	}
-	c.Confirmations = max(c.Confirmations, 1)
 	c.DeclineStatus = cmp.Or(c.DeclineStatus, http.StatusOK)
 	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
 	confirmed, err := marshal(ResultResponse{Success: true})
