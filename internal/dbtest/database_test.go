@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 		serve() // this process is a game server that a test is going to kill
 	}
 	code := m.Run()
-	for _, env := range []string{envPostgreSQL, envMySQL} {
+	for _, env := range []string{envPostgreSQL, envBin, envMySQL} {
 		if os.Getenv(env) == "" {
 			fmt.Fprintf(os.Stderr, "\n*** NOT TESTED, because %s is not set: run internal/dbtest/databases go test ***\n", env)
 		}
