@@ -43,7 +43,7 @@ func (s *SQLStore) Check(ctx context.Context) error {
 	}
 	for _, statement := range []string{
 		"SELECT direction, " + orderColumns + " FROM ramp_orders WHERE 1 = 0",
-		"UPDATE ramp_orders SET claim = claim WHERE 1 = 0",
+		"UPDATE ramp_orders SET claim = claim WHERE uuid IS NULL", // none is; with a key, for sql_safe_updates of MySQL
 	} {
 		if _, err := db.ExecContext(ctx, statement); err != nil {
 			return fmt.Errorf("ramp: check: table ramp_orders, which Dialect.Schema creates, cannot be used: %w", err)
@@ -204,7 +204,7 @@ func (s *SQLStore) DeleteFinished(ctx context.Context, d Direction, before time.
 		return 0, invalid("before", "must be at least 7 days ago")
 	}
 	var ids []any
-	for _, state := range []OrderState{OrderSucceeded, OrderFailed, OrderAbandoned} { // one at a time is what every planner uses the index for
+	for _, state := range []OrderState{OrderSucceeded, OrderFailed, OrderAbandoned} { // one at a time, so that every planner uses the index
 		var err error
 		if ids, err = s.finishedBefore(ctx, state, d, before.UnixMilli()); err != nil {
 			return 0, fmt.Errorf("ramp: delete finished orders: %w", s.explain(err))
@@ -223,7 +223,10 @@ func (s *SQLStore) DeleteFinished(ctx context.Context, d Direction, before time.
 		return 0, fmt.Errorf("ramp: delete finished orders: %w", err)
 	}
 	n, err := done.RowsAffected()
-	return int(n), err
+	if err != nil {
+		return 0, fmt.Errorf("ramp: delete finished orders: %w", err)
+	}
+	return int(n), nil
 }
 
 // finishedBefore lists UUIDs to delete.

@@ -122,10 +122,12 @@ func (t *transaction) restoreAutocommit(ctx context.Context) error {
 
 // setCommitHook lets a SQLite connection refuse every commit as long as refuse is
 // true. The hook stays until the next transaction sets its own, because removing
-// it costs as much as setting it, and it cannot be set once for good: another
-// store may set its own on the same connection meanwhile. modernc.org/sqlite and mattn/go-sqlite3 both have
-// the method RegisterCommitHook, but with types of their own, and this package
-// depends on no driver. On another driver it does nothing.
+// it costs as much as setting it. It cannot be set once for good, because another
+// store may set its own on the same connection meanwhile.
+//
+// modernc.org/sqlite and mattn/go-sqlite3 both have the method
+// RegisterCommitHook, but with types of their own, and this package depends on
+// no driver. On another driver it does nothing.
 func setCommitHook(conn any, refuse *atomic.Bool) {
 	register := reflect.ValueOf(conn).MethodByName("RegisterCommitHook")
 	if !register.IsValid() || register.Type().NumIn() != 1 {
