@@ -372,7 +372,10 @@ func (s *SQLStore) update(ctx context.Context, tx *sql.Tx, id uuid.UUID, opened 
 			return Step{}, "", err
 		}
 	}
-	return step, claim, s.endOrder(ctx, tx, &row.Order, &step.Order, claim)
+	if err := s.endOrder(ctx, tx, &row.Order, &step.Order, claim); err != nil {
+		return Step{}, "", err
+	}
+	return step, claim, nil
 }
 
 // inserted inserts an order unless there is one, and then reads and locks the
@@ -463,10 +466,8 @@ func literal(value any) string {
 	if !ok {
 		return fmt.Sprintf("%d", value)
 	}
-	special := func(r rune) bool {
-		return r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	}
-	if strings.ContainsFunc(text, special) {
+	const plain = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	if strings.Trim(text, plain) != "" {
 		return "_utf8mb4 X'" + hex.EncodeToString([]byte(text)) + "'"
 	}
 	return "'" + text + "'"
