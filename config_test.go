@@ -81,6 +81,7 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 		return (&chain{receipt: string(onChain().bytes()), head: 10, block: map[uint64]string{10: blockA}}).client(t)
 	}
 	var log bytes.Buffer
+	var watched watcher
 
 	tryFields(t, required, map[string]trial[ramp.HandlerConfig]{
 		"Game": {
@@ -156,6 +157,14 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 			see:      func(t *testing.T, c ramp.HandlerConfig) any { return loggedBy(t, &log, func() { validate(t, c) }) },
 			required: [2]int{0, 0}, then: [2]int{0, 1},
 		},
+		"Observer": {
+			set: func(c *ramp.HandlerConfig) { c.Observer = watched.observer() },
+			see: func(t *testing.T, c ramp.HandlerConfig) any {
+				validate(t, c)
+				return watched.take()
+			},
+			required: "", then: "start webhook validate, end webhook validate",
+		},
 	})
 }
 
@@ -180,8 +189,19 @@ func TestEveryFieldOfAClientConfig(t *testing.T) {
 	}
 	past := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 	var log bytes.Buffer
+	var watched watcher
 
 	tryFields(t, required, map[string]trial[ramp.ClientConfig]{
+		"Observer": {
+			set: func(c *ramp.ClientConfig) { c.Observer = watched.observer() },
+			see: func(t *testing.T, c ramp.ClientConfig) any {
+				c.HTTPClient = &http.Client{Transport: wire}
+				_, err := call(t, c)
+				require.NoError(t, err)
+				return watched.take()
+			},
+			required: "", then: "start initialize initialize, start attempt initialize, end attempt initialize, end initialize initialize",
+		},
 		"URL": {
 			set:      func(c *ramp.ClientConfig) { c.URL = "https://other.example.com/v1/" },
 			see:      seen(func(r *http.Request) any { return r.URL.String() }),
@@ -275,8 +295,18 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 	withKey := own.Clone()
 	withKey.Set("X-Api-Key", "k")
 	var log bytes.Buffer
+	var watched watcher
 
 	tryFields(t, required, map[string]trial[ramp.RPCConfig]{
+		"Observer": {
+			set: func(c *ramp.RPCConfig) { c.Observer = watched.observer() },
+			see: func(t *testing.T, c ramp.RPCConfig) any {
+				c.HTTPClient = &http.Client{Transport: wire}
+				require.NoError(t, call(t, c))
+				return watched.take()
+			},
+			required: "", then: "start rpc eth_blockNumber, start attempt eth_blockNumber, end attempt eth_blockNumber, end rpc eth_blockNumber",
+		},
 		"URL": {
 			set:      func(c *ramp.RPCConfig) { c.URL = "https://other.example.com/v3/key?a=b" },
 			see:      seen(func(r *http.Request) any { return r.URL.String() }),
@@ -452,6 +482,7 @@ func TestEveryFieldOfAnOrderGameConfig(t *testing.T) {
 		return store
 	}
 	var order, other ramp.Order
+	var watched watcher
 	required := func(*testing.T) ramp.OrderGameConfig {
 		return ramp.OrderGameConfig{Players: noPlayers{}, Store: memory(&order)}
 	}
@@ -504,6 +535,14 @@ func TestEveryFieldOfAnOrderGameConfig(t *testing.T) {
 				return errors.As(err, &refusal) && refusal.Code == ramp.CodePermanent
 			},
 			required: false, then: true,
+		},
+		"Observer": {
+			set: func(c *ramp.OrderGameConfig) { c.Observer = watched.observer() },
+			see: func(t *testing.T, c ramp.OrderGameConfig) any {
+				require.NoError(t, validate(t, c))
+				return watched.take()
+			},
+			required: "", then: "step accepted new",
 		},
 		"Now": {
 			set: func(c *ramp.OrderGameConfig) { c.Now = func() time.Time { return time.Unix(7, 0) } },
