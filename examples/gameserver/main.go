@@ -30,11 +30,9 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
 )
@@ -64,6 +62,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	network := flags.String("network", "", "`network` of the token, mainnet or testnet; required unless the service is emulated")
 	recipe := flags.String("recipe", defaultRecipe, "what one token is worth in `items`; an order is for a whole number of tokens.\n"+
 		"\"any\" approves every rate, for a judge or a load test that knows none")
+	drain := flags.Duration("drain", 0, "how long to go on after the signal to stop, with /readyz failing: `longer` than\n"+
+		"a load balancer takes to notice")
 	chainID := flags.Uint64("chain-id", 0, "`ID` of the chain that the node at RAMP_RPC_URL must be on")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -123,7 +123,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return err
 	}
 	defer listener.Close()
-	server := &api{game: game, log: log, project: *project, frontend: getenv("RAMP_FRONTEND_URL")}
+	server := &api{game: game, store: store, log: log, project: *project, frontend: getenv("RAMP_FRONTEND_URL")}
 	apiURL := getenv("RAMP_API_URL")
 	if emulated {
 		emulator, err := startEmulator(key, signer, "http://"+reachable(listener.Addr()), *project)
@@ -141,16 +141,6 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		}
 	}
 
-	service := &http.Server{
-		Handler:           server.routes(handler),
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       15 * time.Second,
-		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
-	failed := make(chan error, 1)
-	go func() { failed <- service.Serve(listener) }()
 	log.Info("serving", "address", listener.Addr().String(), "database", dialect.String(), "emulated", emulated,
 		"validator", signer.Address()) // the address to register in the console
 	if terms.anyRate {
@@ -161,15 +151,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}
 	fmt.Fprintf(stdout, "ready on http://%s with %s\n", reachable(listener.Addr()), describe(*address))
 
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-	}
-	log.Info("stopping")
-	ending, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	return service.Shutdown(ending)
+	return serve(ctx, listener, server.routes(handler), log, *drain, server.stop)
 }
 
 // usage is what can be done when the service is emulated.
