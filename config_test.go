@@ -418,7 +418,7 @@ func TestEveryFieldOfAnSQLStoreConfig(t *testing.T) {
 			set: func(c *ramp.SQLStoreConfig) { c.DB = sql.OpenDB(&other) },
 			see: func(t *testing.T, c ramp.SQLStoreConfig) any {
 				update(t, c)
-				return [2]bool{db.begun, other.begun}
+				return [2]bool{db.begins > 0, other.begins > 0}
 			},
 			required: [2]bool{true, false}, then: [2]bool{false, true},
 		},
@@ -445,6 +445,31 @@ func TestEveryFieldOfAnSQLStoreConfig(t *testing.T) {
 				return sql.IsolationLevel(db.options.Isolation)
 			},
 			required: sql.LevelDefault, then: sql.LevelSerializable,
+		},
+		"Retries": {
+			set: func(c *ramp.SQLStoreConfig) { c.Retries = 2 },
+			see: func(t *testing.T, c ramp.SQLStoreConfig) any {
+				if c.Retries > 0 {
+					c.Retryable = func(error) bool { return true }
+				}
+				update(t, c)
+				return db.begins
+			},
+			required: 1, then: 3,
+		},
+		"Retryable": {
+			set: func(c *ramp.SQLStoreConfig) {
+				c.Retryable = func(err error) bool { return !errors.Is(err, errRecorded) }
+			},
+			see: func(t *testing.T, c ramp.SQLStoreConfig) any {
+				c.Retries = 2
+				if c.Retryable == nil {
+					c.Retryable = func(error) bool { return true }
+				}
+				update(t, c)
+				return db.begins
+			},
+			required: 3, then: 1,
 		},
 	})
 }
@@ -665,7 +690,7 @@ func counted(t *testing.T, call func(*testing.T, *http.Client)) (attempts int) {
 
 // recordingDB is a database that begins a transaction, and fails in it.
 type recordingDB struct {
-	begun      bool
+	begins     int
 	options    driver.TxOptions
 	statements string
 }
@@ -680,7 +705,8 @@ func (d *recordingDB) Commit() error                                { return nil
 func (d *recordingDB) Rollback() error                              { return nil }
 
 func (d *recordingDB) BeginTx(_ context.Context, options driver.TxOptions) (driver.Tx, error) {
-	d.begun, d.options = true, options
+	d.begins++
+	d.options = options
 	return d, nil
 }
 

@@ -402,6 +402,15 @@ func TestConfigsOfStoresNameAllThatIsMissing(t *testing.T) {
 	assertFields(t, err, "SQLStoreConfig.DB is required", "SQLStoreConfig.Dialect is required and must be PostgreSQL, MySQL or SQLite", "SQLStoreConfig.Apply is required")
 	_, err = ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(nil), Dialect: 4, Apply: applyNothing})
 	assertFields(t, err, "SQLStoreConfig.Dialect is required")
+	retrying := ramp.SQLStoreConfig{DB: sql.OpenDB(nil), Dialect: ramp.SQLite, Apply: applyNothing, Retries: 1}
+	_, err = ramp.NewSQLStore(retrying)
+	assertFields(t, err, "SQLStoreConfig.Retryable is required if Retries is set")
+	retrying.Retries, retrying.Retryable = 0, func(error) bool { return true }
+	_, err = ramp.NewSQLStore(retrying)
+	assertFields(t, err, "SQLStoreConfig.Retries is required if Retryable is set")
+	retrying.Retries = -1
+	_, err = ramp.NewSQLStore(retrying)
+	assertFields(t, err, "SQLStoreConfig.Retries must not be negative")
 	_, err = ramp.NewOrderGame(ramp.OrderGameConfig{})
 	assertFields(t, err, "OrderGameConfig.Players is required", "OrderGameConfig.Store is required")
 	_, err = ramp.NewMemoryStore(ramp.MemoryStoreConfig{})
@@ -429,8 +438,23 @@ func TestAnSQLStoreRefusesACallBeforeItAsksTheDatabase(t *testing.T) {
 		}
 		_, err = store.Update(t.Context(), uuid.New(), ramp.Abandon(" ", atResult))
 		assertFields(t, err, "reason is required")
-		_, err = store.Waiting(t.Context(), time.Now(), 0)
-		assert.ErrorContains(t, err, "limit")
+		_, err = store.Waiting(t.Context(), ramp.Mint, time.Now(), ramp.OrderPage{Limit: -1})
+		assertFields(t, err, "OrderPage.Limit must not be negative")
+		for _, text := range []string{strings.Repeat("x", 1025), "quoted\xff", "quoted\x00"} {
+			_, err = store.SessionOrders(t.Context(), text, ramp.OrderPage{})
+			assertFields(t, err, "session_id must")
+			assert.NotContains(t, err.Error(), "quoted")
+		}
+		for _, d := range []ramp.Direction{0, 3} {
+			_, err = store.Waiting(t.Context(), d, time.Now(), ramp.OrderPage{})
+			assertFields(t, err, "direction must be Mint or Burn")
+			_, _, err = store.CountWaiting(t.Context(), d, time.Now())
+			assertFields(t, err, "direction must be Mint or Burn")
+			_, err = store.DeleteFinished(t.Context(), d, time.Unix(0, 0))
+			assertFields(t, err, "direction must be Mint or Burn")
+		}
+		_, err = store.DeleteFinished(t.Context(), ramp.Mint, time.Now().Add(-7*24*time.Hour+time.Minute))
+		assertFields(t, err, "before must be at least 7 days ago")
 	}
 }
 

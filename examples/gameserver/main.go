@@ -93,8 +93,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}
 
 	game := &game{db: db, dialect: dialect, terms: terms}
-	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: dialect, Apply: game.Apply})
+	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: dialect, Apply: game.Apply, Retries: 3, Retryable: raced})
 	if err != nil {
+		return err
+	}
+	if err := store.Check(ctx); err != nil {
 		return err
 	}
 	exact, err := ramp.NewOrderGame(ramp.OrderGameConfig{

@@ -97,6 +97,8 @@ type place struct {
 	driver string
 	dsn    string
 	db     *sql.DB
+	admin  *sql.DB // of a server
+	schema string  // where the tables are, on a server
 }
 
 const tables = `
@@ -141,6 +143,7 @@ func newPlace(t *testing.T, d database, m mode, migrations ...string) *place {
 		address := addressOf(t, envPostgreSQL)
 		p.driver = "pgx"
 		admin := open(t, p.driver, address)
+		p.admin, p.schema = admin, name
 		run(t, admin, "CREATE ROLE "+name+" LOGIN PASSWORD 'test'; CREATE SCHEMA "+name)
 		t.Cleanup(func() {
 			run(t, admin, "DROP SCHEMA "+name+" CASCADE; DROP ROLE "+name)
@@ -162,6 +165,7 @@ func newPlace(t *testing.T, d database, m mode, migrations ...string) *place {
 		p.driver = "mysql"
 		config.MultiStatements = true
 		admin := open(t, p.driver, config.FormatDSN())
+		p.admin, p.schema = admin, name
 		run(t, admin, "CREATE DATABASE "+name+"; CREATE USER "+name+"@'%' IDENTIFIED BY 'test'; CREATE USER "+name+"@localhost IDENTIFIED BY 'test'")
 		t.Cleanup(func() {
 			run(t, admin, "DROP DATABASE "+name+"; DROP USER "+name+"@'%'; DROP USER "+name+"@localhost")
@@ -181,6 +185,32 @@ func newPlace(t *testing.T, d database, m mode, migrations ...string) *place {
 	}
 	p.db = open(t, p.driver, p.dsn)
 	return p
+}
+
+// allowDelete gives the user of the place the right that DeleteFinished needs.
+func (p *place) allowDelete(t *testing.T) {
+	t.Helper()
+	switch p.dialect {
+	case ramp.PostgreSQL:
+		run(t, p.admin, "GRANT DELETE ON "+p.schema+".ramp_orders TO "+p.schema)
+	case ramp.MySQL:
+		for _, host := range []string{"'%'", "localhost"} {
+			run(t, p.admin, "GRANT DELETE ON "+p.schema+".ramp_orders TO "+p.schema+"@"+host)
+		}
+	}
+}
+
+// analyze lets the database count what is in the orders' table.
+func (p *place) analyze(t *testing.T) {
+	t.Helper()
+	switch p.dialect {
+	case ramp.PostgreSQL:
+		run(t, p.admin, "VACUUM ANALYZE "+p.schema+".ramp_orders")
+	case ramp.MySQL:
+		run(t, p.admin, "ANALYZE TABLE "+p.schema+".ramp_orders")
+	default:
+		run(t, p.db, "ANALYZE")
+	}
 }
 
 func addressOf(t *testing.T, env string) string {
