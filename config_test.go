@@ -580,6 +580,67 @@ func TestEveryFieldOfAnOrderGameConfig(t *testing.T) {
 	})
 }
 
+func TestEveryFieldOfADeskConfig(t *testing.T) {
+	game, _ := newOrderGame(t, nil)
+	r := mintRequest(t)
+	require.NoError(t, game.Validate(t.Context(), ramp.Session{ID: "session-1"}, r))
+	other, _ := newOrderGame(t, nil)
+	required := func(*testing.T) ramp.DeskConfig { return ramp.DeskConfig{Game: game} }
+	show := func(t *testing.T, c ramp.DeskConfig) (*ramp.OrderReport, error) {
+		desk, err := ramp.NewDesk(c)
+		require.NoError(t, err)
+		return desk.Show(t.Context(), r.UUID)
+	}
+	node := func() *ramp.RPC { // whose 5,000 blocks are all new
+		answer := func(_ *http.Request, method string) (string, error) {
+			return map[string]string{"eth_blockNumber": `"0x1388"`, "eth_getLogs": "[]",
+				"eth_getBlockByNumber": `{"timestamp":"0xffffffff","transactions":[]}`}[method], nil
+		}
+		rpc, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: &http.Client{Transport: roundTrip(answer)}})
+		require.NoError(t, err)
+		return rpc
+	}
+	newest := func(t *testing.T, c ramp.DeskConfig) any {
+		report, err := show(t, c)
+		require.NoError(t, err)
+		return report.NewestBlock
+	}
+	var log bytes.Buffer
+	tryFields(t, required, map[string]trial[ramp.DeskConfig]{
+		"Game": {
+			set: func(c *ramp.DeskConfig) { c.Game = other },
+			see: func(t *testing.T, c ramp.DeskConfig) any {
+				_, err := show(t, c)
+				return errors.Is(err, ramp.ErrOrderUnknown)
+			},
+			required: false, then: true,
+		},
+		"Chain": {
+			set: func(c *ramp.DeskConfig) { c.Chain = node() },
+			see: newest, required: uint64(0), then: uint64(5000),
+		},
+		"Blocks": {
+			set: func(c *ramp.DeskConfig) { c.Blocks = 7 },
+			see: func(t *testing.T, c ramp.DeskConfig) any {
+				c.Chain = node()
+				report, err := show(t, c)
+				require.NoError(t, err)
+				return report.LastBlock - report.FirstBlock + 1
+			},
+			required: uint64(2000), then: uint64(7),
+		},
+		"Logger": {
+			set: func(c *ramp.DeskConfig) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) },
+			see: func(t *testing.T, c ramp.DeskConfig) any {
+				desk, err := ramp.NewDesk(c)
+				require.NoError(t, err)
+				return loggedBy(t, &log, func() { _, _ = desk.Abandon(t.Context(), r.UUID, "alice", "a test") })
+			},
+			required: [2]int{1, 0}, then: [2]int{0, 1},
+		},
+	})
+}
+
 // A config that changes afterwards changes nothing.
 func TestConfigsAreCopied(t *testing.T) {
 	wire := &overWire{Transport: &chain{head: 7}}

@@ -39,7 +39,7 @@ type game struct {
 
 // check finds out whether the database answers and has the tables.
 func (g *game) check(ctx context.Context, store *ramp.SQLStore) error {
-	if _, err := store.Waiting(ctx, time.Time{}, 1); err != nil {
+	if err := store.Check(ctx); err != nil {
 		return err
 	}
 	for _, table := range []string{"sessions", "inventory"} {

@@ -8,6 +8,10 @@
 // The flags say what is traded: the token contract, its network, and what one
 // token is worth in items. Nothing that a player sends changes that.
 //
+// For orders whose result does not come, a person has
+//
+//	gameserver orders list|show|abandon
+//
 // It prints one line on standard output when it is ready, and logs JSON on
 // standard error. The environment has the secrets, the flags have the rest:
 //
@@ -51,8 +55,12 @@ func main() {
 	}
 }
 
-// run serves until ctx is done, and lets the calls that are under way end.
+// run serves until ctx is done, and lets the calls that are under way end. With
+// "orders" first, it is the desk instead.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
+	if len(args) > 0 && args[0] == "orders" {
+		return orders(ctx, args[1:], getenv, stdout, stderr)
+	}
 	flags := flag.NewFlagSet("gameserver", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	addr := flags.String("addr", "127.0.0.1:8080", "`address` to serve on")
