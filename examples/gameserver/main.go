@@ -16,7 +16,8 @@
 // standard error. The environment has the secrets, the flags have the rest:
 //
 //	RAMP_HMAC_KEY           the HMAC key of the console; without it, a service is emulated
-//	RAMP_HMAC_KEY_ENCODING  text (the default) or base64url
+//	RAMP_HMAC_KEY_PREVIOUS  an older key, which is still accepted: set it while you rotate
+//	RAMP_HMAC_KEY_ENCODING  text (the default) or base64url, of both keys
 //	RAMP_VALIDATOR_KEY      the validator key, in hex
 //	RAMP_API_URL            where /exchange asks for UUIDs
 //	RAMP_FRONTEND_URL       where the pages of the service are
@@ -192,16 +193,23 @@ func keys(getenv func(string) string, emulated bool) (key ramp.HMACKey, signer *
 			validator = hex.EncodeToString(random[:])
 		}
 	}
+	read := ramp.TextKey
 	switch encoding {
 	case "text":
-		key, err = ramp.TextKey(text)
 	case "base64url":
-		key, err = ramp.Base64URLKey(text)
+		read = ramp.Base64URLKey
 	default:
-		err = errors.New("RAMP_HMAC_KEY_ENCODING must be text or base64url")
+		return key, nil, errors.New("RAMP_HMAC_KEY_ENCODING must be text or base64url")
 	}
-	if err != nil {
+	if key, err = read(text); err != nil {
 		return key, nil, err
+	}
+	if previous := getenv("RAMP_HMAC_KEY_PREVIOUS"); previous != "" && !emulated {
+		older, err := read(previous)
+		if err != nil {
+			return key, nil, fmt.Errorf("RAMP_HMAC_KEY_PREVIOUS: %w", err)
+		}
+		key = key.WithPrevious(older)
 	}
 	if validator == "" {
 		return key, nil, errors.New("RAMP_VALIDATOR_KEY is missing: RAMP_HMAC_KEY is set, so this is no emulation")

@@ -19,8 +19,7 @@ import (
 const ordersUsage = `usage:
   gameserver orders list    -db … [-older 13h] [-direction mint|burn]
   gameserver orders show    -db … [-chain-id N] UUID     (RAMP_RPC_URL: a node to ask for transactions)
-  gameserver orders abandon -db … -who NAME -reason TEXT UUID
-`
+  gameserver orders abandon -db … -who NAME -reason TEXT UUID`
 
 // orders is the desk of the person who decides about orders whose result does not
 // come. It is the only part of this program that abandons one.
