@@ -155,8 +155,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 
 	log.Info("serving", "address", listener.Addr().String(), "database", dialect.String(), "emulated", emulated,
 		"validator", signer.Address()) // the address to register in the console
-	if terms.anyRate {
-		log.Warn("-recipe any approves every rate: never run it with players")
+	for _, text := range warnings(listener.Addr(), *address, *project, terms, chain, emulated) {
+		log.Warn("unsafe: " + text)
 	}
 	if emulated {
 		fmt.Fprintf(stderr, usage, reachable(listener.Addr()), apiURL, terms.recipe)
