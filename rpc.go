@@ -566,8 +566,8 @@ func readResult(raw json.RawMessage, into any, secrets *redact.Redactor) error {
 	return nil
 }
 
-// record ends one call and logs it. Success is for debugging only: a client that waits
-// makes many.
+// record ends one call and logs it. Success is for debugging only: a client that
+// waits makes many.
 func (r *RPC) record(ctx context.Context, op Operation, err error) {
 	took := r.transport.end(ctx, op, err)
 	level := slog.LevelDebug

@@ -148,7 +148,8 @@ type HandlerConfig struct {
 	// slog.New(slog.DiscardHandler) logs nothing.
 	Logger *slog.Logger
 
-	// Observer is told about every call, for metrics and traces. Its Step is
+	// Observer is told about every call, for metrics and traces. A request with
+	// another method, or for a path that is no endpoint's, is none. Its Step is
 	// that of [OrderGameConfig]. By default nobody is.
 	Observer Observer
 }
@@ -423,18 +424,20 @@ func (c *call) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// noteStep adds a step to the call that ctx belongs to, if it is one.
+// noteStep adds a step to the call that ctx belongs to, if it is one about the
+// same order.
 func noteStep(ctx context.Context, step Step) {
-	if c, ok := ctx.Value(callKey{}).(*call); ok {
+	if c, ok := ctx.Value(callKey{}).(*call); ok && c.op.UUID == step.Order.UUID {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.stepped, c.new, c.order = true, step.New, step.Order.Direction
 	}
 }
 
-// noteConflict adds a conflict to the call that ctx belongs to, if it is one.
+// noteConflict adds a conflict to the call that ctx belongs to, if it is one about
+// the same order.
 func noteConflict(ctx context.Context, conflict *ConflictError) {
-	if c, ok := ctx.Value(callKey{}).(*call); ok {
+	if c, ok := ctx.Value(callKey{}).(*call); ok && c.op.UUID == conflict.Order.UUID {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.order, c.conflict = conflict.Order.Direction, conflict

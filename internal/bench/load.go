@@ -45,7 +45,7 @@ func loadMain(args []string) error {
 	flags := flag.NewFlagSet("load", flag.ExitOnError)
 	flags.Usage = func() { fmt.Fprint(flags.Output(), loadUsage); flags.PrintDefaults() }
 	address := flags.String("db", "", "empty `database`; by default SQLite in a new directory")
-	duration := flags.Duration("for", time.Minute, "how `long` the load lasts, and a third of it for the bare database")
+	duration := flags.Duration("for", time.Minute, "how `long` the load lasts, and another third of it for the bare database")
 	workers := flags.Int("workers", 16, "how many orders are under way at once")
 	players := flags.Int("players", 100, "how many players they are of")
 	_ = flags.Parse(args)
@@ -80,11 +80,12 @@ func loadMain(args []string) error {
 		return err
 	}
 	defer l.stop()
-	for n := range *players {
+	for n := range 2 * *players {
 		if err := l.login(fmt.Sprintf("player-%d", n)); err != nil {
 			return err
 		}
 	}
+	l.players, l.bystanders = l.players[:*players], l.players[*players:]
 	return l.report(*duration, statements)
 }
 
@@ -99,7 +100,9 @@ type load struct {
 	command      *exec.Cmd
 	url          string
 	players      []*loadPlayer
+	bystanders   []*loadPlayer // of the bare database
 
+	bareOrders                                 atomic.Int64
 	orders, mints, burns, failures, duplicates atomic.Int64
 	mu                                         sync.Mutex
 	validates, results, whole                  []time.Duration
@@ -145,6 +148,8 @@ func (l *load) start(address string) error {
 	if err := l.command.Start(); err != nil {
 		return err
 	}
+	slow := time.AfterFunc(time.Minute, func() { _ = l.command.Process.Kill() })
+	defer slow.Stop()
 	ready, err := bufio.NewReader(out).ReadString('\n')
 	words := strings.Fields(ready)
 	if err != nil || len(words) < 3 {
@@ -305,62 +310,79 @@ func (l *load) during(duration time.Duration, work func() error) (time.Duration,
 	return time.Since(begun), err
 }
 
+// report lets the server and the bare database take turns, so that whatever else
+// the machine does slows both alike.
 func (l *load) report(duration time.Duration, statements string) error {
-	if _, err := l.during(duration/20, l.order); err != nil { // warm
+	const rounds = 12
+	if _, err := l.during(duration/rounds, l.order); err != nil { // warm
+		return err
+	}
+	if _, err := l.during(duration/rounds/3, l.bareOrder); err != nil {
 		return err
 	}
 	l.validates, l.results, l.whole = nil, nil, nil
 	counted := []*atomic.Int64{&l.orders, &l.mints, &l.burns, &l.failures, &l.duplicates}
-	var before []int64
-	for _, c := range counted {
-		before = append(before, c.Load())
+	before := make([]int64, len(counted))
+	for i, c := range counted {
+		before[i] = c.Load()
 	}
-	cpu, _, err := l.usage()
-	if err != nil {
-		return err
-	}
-	size, err := l.size()
-	if err != nil {
-		return err
-	}
-	took, err := l.during(duration, l.order)
-	if err != nil {
-		return err
-	}
-	cpuAfter, memory, err := l.usage()
-	if err != nil {
-		return err
-	}
-	sizeAfter, err := l.size()
-	if err != nil {
-		return err
+	var took, cpu time.Duration
+	var memory, growth int64
+	var bares, ratios []float64
+	for range rounds {
+		size, err := l.size()
+		if err != nil {
+			return err
+		}
+		cpuBefore, _, err := l.usage()
+		if err != nil {
+			return err
+		}
+		orders := l.orders.Load()
+		round, err := l.during(duration/rounds, l.order)
+		if err != nil {
+			return err
+		}
+		cpuAfter, most, err := l.usage()
+		if err != nil {
+			return err
+		}
+		sizeAfter, err := l.size()
+		if err != nil {
+			return err
+		}
+		took, cpu, memory, growth = took+round, cpu+cpuAfter-cpuBefore, most, growth+sizeAfter-size
+		bareOrders := l.bareOrders.Load()
+		bareRound, err := l.during(duration/rounds/3, l.bareOrder)
+		if err != nil {
+			return err
+		}
+		bares = append(bares, float64(l.bareOrders.Load()-bareOrders)/bareRound.Seconds())
+		ratios = append(ratios, float64(l.orders.Load()-orders)/round.Seconds()/bares[len(bares)-1])
 	}
 	n := l.orders.Load() - before[0]
 	if err := l.booksAreExact(); err != nil {
 		return err
 	}
-	bare, err := l.bare(duration / 3)
-	if err != nil {
-		return err
-	}
-
 	settings, err := l.settings()
 	if err != nil {
 		return err
 	}
-	perSecond := float64(n) / took.Seconds()
+	slices.Sort(bares)
+	slices.Sort(ratios)
 	fmt.Printf("%s, %d workers, %d players, %v\n\n", settings, l.workers, len(l.players), took.Round(time.Second))
 	fmt.Println("| gameserver | |\n|---|---|")
 	fmt.Printf("| orders | %d: %d mints, %d burns; %d failed, %d calls came twice |\n", n, l.mints.Load()-before[1],
 		l.burns.Load()-before[2], l.failures.Load()-before[3], l.duplicates.Load()-before[4])
-	fmt.Printf("| orders a second | %.0f |\n", perSecond)
-	fmt.Printf("| bare database, same statements | %.0f; gameserver has %.2f of it |\n", bare, perSecond/bare)
+	fmt.Printf("| orders a second | %.0f |\n", float64(n)/took.Seconds())
+	fmt.Printf("| the bare database, same statements | %.0f orders a second |\n", bares[rounds/2])
+	fmt.Printf("| gameserver beside it | %.2f, quartiles %.2f to %.2f |\n", ratios[rounds/2], ratios[rounds/4], ratios[rounds*3/4])
 	fmt.Printf("| validate | %s |\n", percentiles(l.validates))
 	fmt.Printf("| result | %s |\n", percentiles(l.results))
 	fmt.Printf("| an order, both calls | %s |\n", percentiles(l.whole))
-	fmt.Printf("| CPU of the server, an order | %v |\n", ((cpuAfter - cpu) / time.Duration(n)).Round(time.Microsecond))
+	fmt.Printf("| CPU of the server, an order | %v |\n", (cpu / time.Duration(n)).Round(time.Microsecond))
 	fmt.Printf("| most memory of the server | %s, %s for each order under way |\n", byteSize(float64(memory)), byteSize(float64(memory)/float64(l.workers)))
-	fmt.Printf("| growth of the database, an order | %s |\n", byteSize(float64(sizeAfter-size)/float64(n)))
+	fmt.Printf("| growth of the database, an order | %s |\n", byteSize(float64(growth)/float64(n)))
 	fmt.Printf("| statements, an order | %s |\n", statements)
 	fmt.Printf("| books | exact: %d players, %d orders |\n", len(l.players), l.orders.Load())
 	return nil
@@ -443,7 +465,7 @@ func (l *load) booksAreExact() error {
 		}
 	}
 	var stored, failed, waiting int64
-	err := l.db.QueryRow("SELECT count(*), coalesce(sum(CASE state WHEN 'failed' THEN 1 ELSE 0 END), 0), coalesce(sum(CASE state WHEN 'accepted' THEN 1 ELSE 0 END), 0) FROM ramp_orders").
+	err := l.db.QueryRow("SELECT count(*), coalesce(sum(CASE state WHEN 'failed' THEN 1 ELSE 0 END), 0), coalesce(sum(CASE state WHEN 'accepted' THEN 1 ELSE 0 END), 0) FROM ramp_orders WHERE project_id <> 'bare'").
 		Scan(&stored, &failed, &waiting)
 	if err == nil && (stored != l.orders.Load() || failed != l.failures.Load() || waiting != 0) {
 		err = fmt.Errorf("THE BOOKS ARE WRONG: %d orders are stored, %d failed, %d wait; %d and %d were made", stored, failed, waiting, l.orders.Load(), l.failures.Load())

@@ -9,5 +9,5 @@ import (
 
 // The command load is not run by CI; this keeps it from rotting, and its books exact.
 func TestTheLoadKeepsItsBooks(t *testing.T) {
-	require.NoError(t, loadMain([]string{"-for", (500 * time.Millisecond).String(), "-workers", "4", "-players", "3"}))
+	require.NoError(t, loadMain([]string{"-for", (600 * time.Millisecond).String(), "-workers", "4", "-players", "3"}))
 }
