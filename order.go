@@ -149,7 +149,7 @@ func Accept(s Session, r *ValidateRequest, now time.Time) Transition {
 		case stored.Digest != opened.Digest:
 			return conflict("digest")
 		case stored.Direction != opened.Direction, !sameAssets(stored.Assets, opened.Assets),
-			!slices.Equal(tokens(stored.chainSide()), tokens(opened.chainSide())):
+			!sameTokens(stored.chainSide(), opened.chainSide()):
 			return conflict("intent")
 		case stored.State != OrderAccepted:
 			return Step{}, fmt.Errorf("ramp: order %s (%s): %w", stored.UUID, stored.State, ErrOrderFinished)
@@ -332,7 +332,12 @@ func storedTxHash(reported string) string {
 // sameAssets compares sums of assets, in whatever order they are listed.
 func sameAssets(a, b []AssetAmount) bool {
 	byID := func(x, y AssetAmount) int { return strings.Compare(x.ID, y.ID) }
-	return slices.Equal(slices.SortedFunc(slices.Values(a), byID), slices.SortedFunc(slices.Values(b), byID))
+	return slices.Equal(a, b) || slices.Equal(slices.SortedFunc(slices.Values(a), byID), slices.SortedFunc(slices.Values(b), byID))
+}
+
+// sameTokens compares tokens, in whatever order and case they are written.
+func sameTokens(a, b []IntentAsset) bool {
+	return slices.Equal(a, b) || slices.Equal(tokens(a), tokens(b))
 }
 
 // orderVersion is the version of an order's JSON form. A program refuses an

@@ -7,7 +7,6 @@ import (
 	"database/sql/driver"
 	_ "embed" // for the schema files
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
@@ -548,7 +547,7 @@ func readOrder(from interface{ Scan(...any) error }) (*orderRow, error) {
 		row.FinishedAt = time.UnixMilli(finishedAt.Int64).UTC()
 	}
 	if row.Digest, err = ParseDigest(digest); err == nil {
-		err = json.Unmarshal([]byte(intent), &row.Intent)
+		err = row.Intent.UnmarshalJSON([]byte(intent)) // json.Unmarshal would read the text twice more
 	}
 	if err == nil {
 		err = row.derive()

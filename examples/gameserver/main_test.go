@@ -515,3 +515,18 @@ func TestWhatCannotWorkIsSaidAtOnce(t *testing.T) {
 		})
 	}
 }
+
+func TestATableWithoutAColumnIsSaidAtTheStart(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, address string) {
+		newProcess(t, address, nil, nil).kill()
+		db, _, err := openDatabase(address)
+		check(t, err)
+		defer db.Close()
+		_, err = db.Exec("ALTER TABLE ramp_orders DROP COLUMN reason")
+		check(t, err)
+		err = run(t.Context(), []string{"-addr", "127.0.0.1:0", "-db", address}, func(string) string { return "" }, io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), "ramp: check: table ramp_orders") || !strings.Contains(err.Error(), "reason") {
+			t.Errorf("started with %v", err)
+		}
+	})
+}

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 		serve() // this process is a game server that a test is going to kill
 	}
 	code := m.Run()
-	for _, env := range []string{envPostgreSQL, envMySQL} {
+	for _, env := range []string{envPostgreSQL, envBin, envMySQL} {
 		if os.Getenv(env) == "" {
 			fmt.Fprintf(os.Stderr, "\n*** NOT TESTED, because %s is not set: run internal/dbtest/databases go test ***\n", env)
 		}
@@ -49,6 +49,7 @@ type mode struct {
 	isolation sql.IsolationLevel
 	params    string // for the address of the database
 	races     bool   // whether the database ends transactions for having raced another
+	mariaDB   bool   // whether MySQL does not know the params
 }
 
 var databases = []database{
@@ -66,7 +67,7 @@ var databases = []database{
 		{name: "repeatable read"},
 		{name: "read committed", isolation: sql.LevelReadCommitted},
 		{name: "serializable", isolation: sql.LevelSerializable},
-		{name: "snapshot isolation", params: "&innodb_snapshot_isolation=ON"}, // MariaDB's default since 11.6
+		{name: "snapshot isolation", params: "&innodb_snapshot_isolation=ON", mariaDB: true}, // MariaDB's default since 11.6
 		{name: "found rows", params: "&clientFoundRows=true"},
 		{name: "local times", params: "&parseTime=true&loc=America%2FNew_York&interpolateParams=true"},
 	}},
@@ -166,6 +167,11 @@ func newPlace(t *testing.T, d database, m mode, migrations ...string) *place {
 		config.MultiStatements = true
 		admin := open(t, p.driver, config.FormatDSN())
 		p.admin, p.schema = admin, name
+		var version string
+		check(t, admin.QueryRow("SELECT @@version").Scan(&version))
+		if m.mariaDB && !strings.Contains(version, "MariaDB") {
+			t.Skip("only MariaDB has this mode, and this is MySQL " + version)
+		}
 		run(t, admin, "CREATE DATABASE "+name+"; CREATE USER "+name+"@'%' IDENTIFIED BY 'test'; CREATE USER "+name+"@localhost IDENTIFIED BY 'test'")
 		t.Cleanup(func() {
 			run(t, admin, "DROP DATABASE "+name+"; DROP USER "+name+"@'%'; DROP USER "+name+"@localhost")
