@@ -101,6 +101,12 @@ func freeAddress(t *testing.T) string {
 // that trusts its certificate.
 func startProxy(t *testing.T, name, config, first, second string) (string, *http.Client) {
 	t.Helper()
+	return startHastyProxy(t, name, config, first, second, "35s")
+}
+
+// startHastyProxy starts a proxy that waits no longer than a time for an answer.
+func startHastyProxy(t *testing.T, name, config, first, second, wait string) (string, *http.Client) {
+	t.Helper()
 	p := proxies[name]
 	dir := t.TempDir()
 	certificate, client := certify(t, dir)
@@ -110,7 +116,7 @@ func startProxy(t *testing.T, name, config, first, second string) (string, *http
 		"game-1:8080", first, "game-2:8080", second,
 		p.certificate, certificate,
 		p.address, strings.Fields(p.address)[0]+" "+address,
-		"35s", "1s")
+		"35s", wait)
 	config = strings.ReplaceAll(config, strings.TrimSuffix(p.certificate, "crt")+"key", certificate)
 	file := filepath.Join(dir, "proxy.conf")
 	check(t, os.WriteFile(file, []byte(config), 0o644))
@@ -249,6 +255,7 @@ func TestAProxyNeverEndsAResult(t *testing.T) {
 		url, client := startProxy(t, name, configOf(t, name), first.address, second.address)
 		down, downClient := startProxy(t, name, configOf(t, name), freeAddress(t), freeAddress(t))
 		half, halfClient := startProxy(t, name, configOf(t, name), freeAddress(t), second.address)
+		hasty, hastyClient := startHastyProxy(t, name, configOf(t, name), first.address, second.address, "1s")
 		for _, mode := range failures {
 			t.Run(mode, func(t *testing.T) {
 				defer func() { first.mode.Store("fine"); second.mode.Store("fine") }()
@@ -263,10 +270,13 @@ func TestAProxyNeverEndsAResult(t *testing.T) {
 					}
 					return
 				}
+				url, client := url, client
+				if mode == "hangs" {
+					url, client = hasty, hastyClient
+				}
 				first.mode.Store(mode)
-				for range 4 { // both are asked first
-					got := seen(client, url)
-					if got != "200" && (mode != "hangs" || !repeated(got)) {
+				for range 4 { // each is asked first
+					if got := seen(client, url); got != "200" && (mode != "hangs" || !repeated(got)) {
 						t.Errorf("with one bad server, the service sees %s", got)
 					}
 				}
@@ -296,7 +306,7 @@ func TestAProxyNeverEndsAResult(t *testing.T) {
 func TestAProxyAsItComesEndsAResult(t *testing.T) {
 	eachProxy(t, func(t *testing.T, name string) {
 		backend := startBackend(t)
-		url, client := startProxy(t, name, proxies[name].naive, backend.address, backend.address)
+		url, client := startHastyProxy(t, name, proxies[name].naive, backend.address, backend.address, "1s")
 		down, downClient := startProxy(t, name, proxies[name].naive, freeAddress(t), freeAddress(t))
 		backend.mode.Store("503")
 		if got := seen(client, url); got != "503" {

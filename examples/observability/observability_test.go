@@ -151,11 +151,32 @@ func TestMetricsTellAStory(t *testing.T) {
 	}
 }
 
+// waiting is the CountWaiting of a store with two mints.
+func waiting(_ context.Context, d ramp.Direction, before time.Time) (int, time.Time, error) {
+	if since := time.Since(before); since < 13*time.Hour || since > 14*time.Hour {
+		return 0, time.Time{}, errors.New("that is not 13 hours ago")
+	}
+	if d == ramp.Mint {
+		return 2, before, nil
+	}
+	return 0, time.Time{}, errors.New("the database does not answer")
+}
+
+func TestWaitingOrdersAreCounted(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	Waiting(registry, waiting)
+	got := scrape(t, registry)
+	if got[`ramp_orders_waiting{direction="mint"}`] != "2" || got[`ramp_orders_waiting{direction="burn"}`] != "NaN" {
+		t.Error(got)
+	}
+}
+
 // Every metric of the queries in the documentation exists, and every label.
 func TestTheQueriesOfTheDocumentationFindSomething(t *testing.T) {
 	text, err := os.ReadFile("../../docs/operations.md")
 	check(t, err)
 	registry := prometheus.NewRegistry()
+	Waiting(registry, waiting)
 	s := newStudio(t, Metrics(registry))
 	s.story()
 	s.service.FailRPC(-32601)

@@ -5,7 +5,9 @@ package observability
 
 import (
 	"context"
+	"math"
 	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	ramp "github.com/token-ramp/ramp-go"
@@ -57,6 +59,26 @@ func Metrics(registry prometheus.Registerer) ramp.Observer {
 			steps.WithLabelValues(direction(step.Order.Direction), string(step.Order.State),
 				step.Effect.Kind.String(), strconv.FormatBool(step.New)).Inc()
 		},
+	}
+}
+
+// Waiting adds gauges of the mints and burns that have waited for longer than the
+// service delivers, which no process counts by itself. They ask the database at
+// each scrape, so register them on one machine. count is the CountWaiting of a
+// [ramp.SQLStore]. While the database does not answer, they are NaN.
+func Waiting(registry prometheus.Registerer, count func(context.Context, ramp.Direction, time.Time) (int, time.Time, error)) {
+	for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
+		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ramp_orders_waiting",
+			Help: "Orders without a result after 13 hours. A person has to look at each mint.", ConstLabels: prometheus.Labels{"direction": d.String()}},
+			func() float64 {
+				ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+				defer cancel()
+				n, _, err := count(ctx, d, time.Now().Add(-13*time.Hour))
+				if err != nil {
+					return math.NaN()
+				}
+				return float64(n)
+			}))
 	}
 }
 
