@@ -329,7 +329,7 @@ func TestAProxyLeavesTheCallAlone(t *testing.T) {
 	eachProxy(t, func(t *testing.T, name string) {
 		backend := startBackend(t)
 		url, client := startProxy(t, name, configOf(t, name), backend.address, backend.address)
-		token := strings.Repeat("long-token.", 1200) // 13 KiB
+		token := strings.Repeat("long-token.", 1900) // 20 KiB
 		for what, body := range map[string][]byte{
 			"pretty-printed":          []byte("{\r\n\t\"uuid\" : \"…\",\n  \"name\": \"홍길동\\u0000\" }\n\n"),
 			"as large as can be":      bytes.Repeat([]byte("x "), 1<<19),
