@@ -18,7 +18,7 @@ import (
 
 const ordersUsage = `usage:
   gameserver orders list    -db … [-older 13h] [-direction mint|burn]
-  gameserver orders show    -db … [-chain-id N] UUID     (RAMP_RPC_URL: a node to ask for transactions)
+  gameserver orders show    -db … [-chain-id N] [-blocks N] UUID    (RAMP_RPC_URL: a node to ask for transactions)
   gameserver orders abandon -db … -who NAME -reason TEXT UUID`
 
 // orders is the desk of the person who decides about orders whose result does not
@@ -32,7 +32,7 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 	address := flags.String("db", "sqlite:gameserver.db", "`database`, as for the server")
 	var run func(ctx context.Context, d *ramp.Desk, store *ramp.SQLStore, id uuid.UUID) error
 	wantsID := true
-	chainID := new(uint64)
+	chainID, blocks := new(uint64), new(int)
 	switch args[0] {
 	case "list":
 		wantsID = false
@@ -43,6 +43,7 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 		}
 	case "show":
 		chainID = flags.Uint64("chain-id", 0, "`ID` of the chain that the node at RAMP_RPC_URL must be on")
+		blocks = flags.Int("blocks", 2000, "how `many` blocks to read, from the time of the order on")
 		run = func(ctx context.Context, desk *ramp.Desk, _ *ramp.SQLStore, id uuid.UUID) error {
 			report, err := desk.Show(ctx, id)
 			if report != nil {
@@ -92,7 +93,7 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 		return err
 	}
 	defer db.Close()
-	desk, store, err := newDesk(ctx, db, dialect, chain, log)
+	desk, store, err := newDesk(ctx, db, dialect, chain, *blocks, log)
 	if err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 
 // newDesk makes the desk over the tables of a server, which may be running. It
 // creates none: a mistyped address must not look like an empty database.
-func newDesk(ctx context.Context, db *sql.DB, dialect ramp.Dialect, chain *ramp.RPC, log *slog.Logger) (*ramp.Desk, *ramp.SQLStore, error) {
+func newDesk(ctx context.Context, db *sql.DB, dialect ramp.Dialect, chain *ramp.RPC, blocks int, log *slog.Logger) (*ramp.Desk, *ramp.SQLStore, error) {
 	game := &game{db: db, dialect: dialect} // it accepts nothing here, and so needs no terms
 	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: dialect, Apply: game.Apply, Retries: 3, Retryable: raced})
 	if err != nil {
@@ -114,7 +115,7 @@ func newDesk(ctx context.Context, db *sql.DB, dialect ramp.Dialect, chain *ramp.
 	if err != nil {
 		return nil, nil, err
 	}
-	desk, err := ramp.NewDesk(ramp.DeskConfig{Game: exact, Chain: chain, Logger: log})
+	desk, err := ramp.NewDesk(ramp.DeskConfig{Game: exact, Chain: chain, Blocks: blocks, Logger: log})
 	return desk, store, err
 }
 
@@ -181,6 +182,9 @@ func printReport(out io.Writer, r *ramp.OrderReport, looked bool) {
 			token = "with an event of the token"
 		}
 		fmt.Fprintf(out, "  %s  block %d  %s  %s, %s\n", a.Hash, a.Block, a.Time.Format(time.RFC3339), outcome, token)
+	}
+	if r.LastBlock < r.NewestBlock {
+		fmt.Fprintf(out, "          %d blocks since are not read: use -blocks %d\n", r.NewestBlock-r.LastBlock, r.NewestBlock-r.FirstBlock+1)
 	}
 }
 

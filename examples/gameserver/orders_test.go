@@ -67,6 +67,18 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		if !strings.Contains(printed, "accepted") || !strings.Contains(printed, "succeeded, with an event of the token") {
 			t.Errorf("it showed\n%s", printed)
 		}
+		service.Advance(time.Hour)
+		printed, _, err = desk(t, node, "show", "-db", address, "-chain-id", "7002", "-blocks", "100", silent.String())
+		check(t, err)
+		more := regexp.MustCompile(`use -blocks (\d+)`).FindStringSubmatch(printed)
+		if more == nil {
+			t.Fatalf("an hour later it showed\n%s", printed)
+		}
+		printed, _, err = desk(t, node, "show", "-db", address, "-chain-id", "7002", "-blocks", more[1], silent.String())
+		check(t, err)
+		if strings.Contains(printed, "not read") || !strings.Contains(printed, "succeeded, with an event of the token") {
+			t.Errorf("of the whole hour it showed\n%s", printed)
+		}
 		printed, _, err = desk(t, nil, "show", "-db", address, lost.String())
 		check(t, err)
 		if !strings.Contains(printed, "100 item_gold") || !strings.Contains(printed, "not asked") {
