@@ -116,7 +116,7 @@ func (r *RPC) SendRawTransaction(ctx context.Context, raw []byte) (common.Hash, 
 		err := r.Call(ctx, &hash, method, hexutil.Bytes(raw))
 		return hash, err
 	}
-	begun := r.transport.now()
+	ctx, op := r.transport.begin(ctx, OperationRPC, method)
 	err := r.attempts(ctx, true, func() error { return r.once(ctx, &hash, method, []any{hexutil.Bytes(raw)}) })
 	var refused *RPCError
 	if errors.As(err, &refused) {
@@ -126,7 +126,7 @@ func (r *RPC) SendRawTransaction(ctx context.Context, raw []byte) (common.Hash, 
 			hash, err = known.Hash, nil
 		}
 	}
-	r.record(ctx, method, begun, err)
+	r.record(ctx, op, err)
 	return hash, err
 }
 

@@ -33,12 +33,12 @@ const mostPatience = 5 * time.Minute
 // A failed transaction has a receipt too: see [Receipt.Succeeded]. The receipt of
 // another transaction than the one asked for is refused.
 func (r *RPC) WaitReceipt(ctx context.Context, hash common.Hash, confirmations uint64) (*Receipt, error) {
-	begun := r.transport.now()
+	ctx, op := r.transport.begin(ctx, OperationRPC, "wait")
 	receipt, err := r.waitReceipt(ctx, hash, confirmations)
 	if err != nil {
 		err = fmt.Errorf("ramp: wait for transaction %s: %w", hash, err)
 	}
-	r.record(ctx, "wait", begun, err)
+	r.record(ctx, op, err)
 	return receipt, err
 }
 

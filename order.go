@@ -324,6 +324,9 @@ func storedTxHash(reported string) string {
 	if len(reported) != 2+digits || !strings.EqualFold(reported[:2], "0x") || !isHex(reported[2:]) {
 		return ""
 	}
+	if reported[1] == 'x' {
+		return reported
+	}
 	return "0x" + reported[2:]
 }
 

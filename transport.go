@@ -34,6 +34,8 @@ type transport struct {
 	retries int
 	log     *slog.Logger
 	now     func() time.Time
+
+	observer Observer
 }
 
 // transportConfig is what the configs of the clients have in common.
@@ -43,6 +45,8 @@ type transportConfig struct {
 	retries int
 	log     *slog.Logger
 	now     func() time.Time
+
+	observer Observer
 }
 
 // newTransport checks c, a part of the config of that name, and fills it up.
@@ -58,6 +62,8 @@ func newTransport(p *problems, name string, c transportConfig) *transport {
 		retries: max(0, cmp.Or(c.retries, 2)),
 		log:     cmp.Or(c.log, slog.New(slog.DiscardHandler)),
 		now:     c.now,
+
+		observer: c.observer,
 	}
 	if t.now == nil {
 		t.now = time.Now
@@ -87,6 +93,19 @@ func newPool() http.RoundTripper {
 	pool = pool.Clone()
 	pool.MaxIdleConnsPerHost = max(pool.MaxIdleConnsPerHost, idleConnections)
 	return pool
+}
+
+// begin starts an operation, and returns the context of it.
+func (t *transport) begin(ctx context.Context, kind OperationKind, name string) (context.Context, Operation) {
+	op := Operation{Kind: kind, Name: name, Begun: t.now()}
+	return t.observer.start(ctx, op), op
+}
+
+// end ends an operation, and returns how long it took.
+func (t *transport) end(ctx context.Context, op Operation, err error) time.Duration {
+	op.Duration, op.Err = t.now().Sub(op.Begun), err
+	t.observer.end(ctx, op)
+	return op.Duration
 }
 
 // answer is an HTTP response that was read whole.
@@ -149,6 +168,15 @@ func withoutURL(err error) error {
 type transient struct {
 	error
 	after time.Duration // how long to wait at least, 0 if nobody said
+}
+
+// unmarked returns an error without the mark of a transient one.
+func unmarked(err error) error {
+	var passing *transient
+	if errors.As(err, &passing) {
+		return passing.error
+	}
+	return err
 }
 
 // retry makes attempts until one succeeds or fails for good. The error is that

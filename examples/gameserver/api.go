@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,6 +17,8 @@ import (
 // api is what the game's own client and its operators call.
 type api struct {
 	game     *game
+	store    *ramp.SQLStore
+	stopping atomic.Bool
 	log      *slog.Logger
 	project  string
 	frontend string
@@ -29,7 +32,8 @@ func (a *api) routes(handler *ramp.Handler) http.Handler {
 	mux.HandleFunc(ramp.PathAssets, handler.Assets)
 	mux.HandleFunc(ramp.PathValidate, handler.Validate)
 	mux.HandleFunc(ramp.PathResult, handler.Result)
-	mux.HandleFunc("GET /healthz", a.health)
+	mux.HandleFunc("GET /healthz", a.alive)
+	mux.HandleFunc("GET /readyz", a.ready)
 	mux.HandleFunc("POST /login", a.login)
 	mux.HandleFunc("POST /exchange", a.exchange)
 	if a.emulated {
@@ -38,16 +42,30 @@ func (a *api) routes(handler *ramp.Handler) http.Handler {
 	return mux
 }
 
-// health answers 200 while the database answers.
-func (a *api) health(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
-	defer cancel()
-	if err := a.game.db.PingContext(ctx); err != nil {
-		a.fail(w, r, http.StatusServiceUnavailable, "the database does not answer", err)
-		return
-	}
+// alive answers 200 while the process serves. Whoever restarts it by this must
+// not do so because a database is down: that would only make it worse.
+func (a *api) alive(w http.ResponseWriter, _ *http.Request) {
 	reply(w, http.StatusOK, map[string]string{"status": "ok"})
 }
+
+// ready answers 200 while this server should get calls: the database answers, has
+// the tables, and the server is not about to stop.
+func (a *api) ready(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+	defer cancel()
+	if a.stopping.Load() {
+		a.fail(w, r, http.StatusServiceUnavailable, "stopping", nil)
+		return
+	}
+	if err := a.game.check(ctx, a.store); err != nil {
+		a.fail(w, r, http.StatusServiceUnavailable, "the database is not ready", err)
+		return
+	}
+	reply(w, http.StatusOK, map[string]string{"status": "ready"})
+}
+
+// stop makes ready fail.
+func (a *api) stop() { a.stopping.Store(true) }
 
 // login starts a session. What it answers is what the game's client puts into
 // the URL of a view, and the service sends back with every call.
