@@ -33,7 +33,7 @@ func TestEveryCharacterOfAnAssetIDIsStored(t *testing.T) {
 		o := newOrder("alice", mint(id, 5))
 		_, err := store.Update(context.Background(), o.id, o.accept())
 		check(t, err)
-		waiting, err := store.Waiting(context.Background(), time.Now().Add(time.Hour), 10)
+		waiting, err := store.Waiting(context.Background(), ramp.Mint, time.Now().Add(time.Hour), ramp.OrderPage{Limit: 10})
 		check(t, err)
 		if len(waiting) != 1 || waiting[0].Assets[0].ID != id {
 			t.Errorf("read back: %+v", waiting)
@@ -65,7 +65,7 @@ func TestEveryCharacterOfATextIsStored(t *testing.T) {
 			check(t, err)
 		}
 		check(t, tx.Commit())
-		waiting, err := store.Waiting(context.Background(), time.Now().Add(time.Hour), 1000)
+		waiting, err := store.Waiting(context.Background(), ramp.Mint, time.Now().Add(time.Hour), ramp.OrderPage{Limit: 1000})
 		check(t, err)
 		if len(waiting) != len(want) {
 			t.Errorf("%d of %d orders are stored", len(waiting), len(want))
@@ -101,7 +101,7 @@ func TestAnIntentThatCannotBeWrittenIsNotStored(t *testing.T) {
 	o.intent.TargetCandidate = json.RawMessage(`{`)
 	_, err := store.Update(context.Background(), o.id, o.accept())
 	expectText(t, err, "ramp: order "+o.id.String()+": ", "json")
-	waiting, err := store.Waiting(context.Background(), time.Now().Add(time.Hour), 10)
+	waiting, err := store.Waiting(context.Background(), ramp.Mint, time.Now().Add(time.Hour), ramp.OrderPage{Limit: 10})
 	check(t, err)
 	if len(waiting) != 0 {
 		t.Errorf("%d orders are stored", len(waiting))
@@ -150,7 +150,7 @@ func TestAMissingTableIsNotBlamedOnTheDialect(t *testing.T) {
 			store := newStore(t, newPlace(t, d, d.modes[0], "DROP TABLE ramp_orders;"), applyNothing)
 			o := newOrder("alice", mint("gold", 5))
 			_, updating := store.Update(context.Background(), o.id, o.accept())
-			_, listing := store.Waiting(context.Background(), time.Now(), 1)
+			_, listing := store.Waiting(context.Background(), ramp.Mint, time.Now(), ramp.OrderPage{Limit: 1})
 			expectText(t, updating, "ramp: order "+o.id.String()+": insert: ", "ramp_orders")
 			expectText(t, listing, "ramp: waiting orders: ", "ramp_orders")
 			if text := errors.Join(updating, listing).Error(); strings.Contains(text, "dialect") {
@@ -171,7 +171,7 @@ func TestADatabaseThatIsClosedBeginsNothing(t *testing.T) {
 		o := newOrder("alice", mint("gold", 5))
 		_, err = store.Update(context.Background(), o.id, o.accept())
 		expectText(t, err, "ramp: begin: sql: database is closed")
-		_, err = store.Waiting(context.Background(), time.Now(), 1)
+		_, err = store.Waiting(context.Background(), ramp.Mint, time.Now(), ramp.OrderPage{Limit: 1})
 		expectText(t, err, "ramp: waiting orders: sql: database is closed")
 	}
 }
