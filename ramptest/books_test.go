@@ -162,7 +162,6 @@ func (v *vault) add(player, asset string, n int64) {
 // judged is a test that asserts nothing. It fails if the books fail it.
 type judged struct {
 	testing.TB
-	mu      sync.Mutex
 	cleanup []func()
 	failed  bool
 	said    bytes.Buffer
