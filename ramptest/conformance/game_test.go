@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"log/slog"
 	"maps"
 	"math/big"
 	"net"
@@ -80,19 +81,23 @@ func (g *game) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	p := g.players[s.ID]
-	if g.bug == "holds until the result" {
-		p = g.withHeld(s.ID)
+	switch g.bug {
+	case "holds until the result":
+		p = g.withHeld(s.ID, ramp.Mint)
+	case "shows burns at validate":
+		p = g.withHeld(s.ID, ramp.Burn)
 	}
 	return &ramp.Player{PlayerID: s.ID, Name: "Name", Assets: []ramp.Asset{
 		{ID: "item_gold", Balance: p.balances["item_gold"]}, {ID: "item_gem", Balance: p.balances["item_gem"]},
 	}}, nil
 }
 
-// withHeld counts what open mints have taken as owned still.
-func (g *game) withHeld(id string) *player {
+// withHeld counts what open mints have taken, or open burns will grant, as owned.
+func (g *game) withHeld(id string, direction ramp.Direction) *player {
 	shown := &player{balances: maps.Clone(g.players[id].balances)}
 	for _, o := range g.orders {
-		if effect, _ := o.request.Effect(); o.owner == id && o.state == "" {
+		if d, _ := o.request.Intent.Direction(); o.owner == id && o.state == "" && d == direction {
+			effect, _ := moves(o.request.Intent)
 			for _, asset := range effect.Assets {
 				shown.balances[asset.ID], _ = shown.balances[asset.ID].Add(asset.Amount)
 			}
@@ -211,6 +216,7 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 	switch {
 	case g.bug == "believes the result":
 		intent = r.Intent
+	case g.bug == "ignores the result's intent":
 	case string(must(reported)) != string(must(stored)):
 		return contradiction
 	}
@@ -226,6 +232,8 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 		return g.move(known, flipped(intent, r.Succeeded()))
 	case g.bug == "a repeat is an error" && was == state:
 		return ramp.Permanent(errors.New("the order is over"))
+	case was != "" && was != state && g.bug == "confirms contradictions":
+		return nil
 	case was != "" && was != state:
 		return contradiction
 	case was == state:
@@ -378,7 +386,7 @@ func newStudio(t testing.TB, m mutant) *studio {
 	require.NoError(t, err)
 	s.signer, err = ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: s.game, Key: s.key, Signer: s.signer, ProjectID: "project-1"})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: s.game, Key: s.key, Signer: s.signer, ProjectID: "project-1", Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	var outer http.Handler = handler
 	if m.wrap != nil {

@@ -37,6 +37,7 @@ import (
 // TestNoCaseIsBlind breaks the right game in one point for each case, and wants
 // the case to see it.
 func TestNoCaseIsBlind(t *testing.T) {
+	t.Parallel()
 	mutants := mutants()
 	for _, c := range conformance.Cases() {
 		m, ok := mutants[c.ID]
@@ -45,6 +46,7 @@ func TestNoCaseIsBlind(t *testing.T) {
 		}
 		delete(mutants, c.ID)
 		t.Run(c.ID, func(t *testing.T) {
+			t.Parallel()
 			target := newStudio(t, m).target
 			target.Timeout = m.patience
 			judge, err := conformance.New(target) // which need not be ready: some are too broken for it
@@ -474,6 +476,26 @@ func plainMAC(key, body []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
+// loose is a server whose parser turns anything into a number.
+func loose(path string) mutant {
+	return edits(path, func(_ message, old any) any {
+		if _, ok := old.(json.Number); ok || old == nil {
+			return old
+		}
+		return json.Number("2")
+	})
+}
+
+// byBody is a server that takes the session of a result from its signed body.
+func byBody() mutant {
+	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		if id, ok := parse(body).at("session_id").(string); ok && r.URL.Path == ramp.PathResult {
+			r.Header.Set(ramp.HeaderSession, strings.TrimSpace(id))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // mutants is a broken server for each case.
 func mutants() map[string]mutant {
 	all := make(map[string]mutant)
@@ -556,6 +578,7 @@ func sessionMutants() map[string]mutant {
 			}
 			next.ServeHTTP(w, r)
 		}).wrap},
+		"result-other-session-refused":    byBody(),
 		"assets-foreign-token-declined":   byToken(ramp.PathAssets),
 		"validate-foreign-token-declined": byToken(ramp.PathValidate),
 	}
@@ -734,7 +757,7 @@ func intentMutants() map[string]mutant {
 		"intent-mint-as-burn":       approves(all(aBurn, is(from, "asset"))),
 		"intent-unknown-method":     approves(is("intent.method", "steal")),
 		"intent-unknown-type":       approves(is("intent.type", "reassemble")),
-		"intent-mint-from-token":    edits(from, func(m message, old any) any { return when(aMint(m), "asset", old) }),
+		"intent-mint-from-token":    approves(all(aMint, is(from, "ERC20"))),
 		"intent-mint-to-asset":      edits(to, func(m message, old any) any { return when(aMint(m), "ERC20", old) }),
 		"intent-burn-from-asset":    edits(from, func(m message, old any) any { return when(aBurn(m), "ERC20", old) }),
 		"intent-burn-to-token":      edits(to, func(m message, old any) any { return when(aBurn(m), "asset", old) }),
@@ -767,14 +790,6 @@ func amountMutants() map[string]mutant {
 		}
 	}
 	missing := func(path string) func(message) bool { return func(m message) bool { return m.at(path) == nil } }
-	loose := func(path string) mutant { // a parser that turns anything into a number
-		return edits(path, func(_ message, old any) any {
-			if _, ok := old.(json.Number); ok || old == nil {
-				return old
-			}
-			return json.Number("2")
-		})
-	}
 	infinite := func(path string) func(message) bool {
 		return func(m message) bool {
 			_, err := ramp.ParseAmount(amountText(m, path))
@@ -791,7 +806,7 @@ func amountMutants() map[string]mutant {
 		"burn-amount-null":            approves(missing(to)),
 		"burn-amount-text":            loose(to),
 		"burn-amount-tokens-negative": approves(sign(from, -1)),
-		"burn-amount-tokens-zero":     approves(sign(from, 0)),
+		"burn-amount-tokens-zero":     edits(from, func(m message, old any) any { return when(sign(from, 0)(m), json.Number("1"), old) }),
 		"burn-amount-bomb":            approves(infinite(to)),
 
 		"mint-amount-2-31":      computes(cut(32, true)),
@@ -832,7 +847,10 @@ func amountMutants() map[string]mutant {
 		m["mint-amount-"+id] = approves(missing(from))
 	}
 	for _, id := range []string{"text", "boolean", "list", "object"} {
-		m["mint-amount-"+id] = loose(from)
+		m["mint-amount-"+id] = approves(func(m message) bool {
+			_, isNumber := m.at(from).(json.Number)
+			return !isNumber && m.at(from) != nil
+		})
 	}
 	for _, id := range []string{"half", "more-than-one", "tiny"} {
 		m["mint-amount-"+id] = computes(rounded)
@@ -948,28 +966,33 @@ func signatureMutants() map[string]mutant {
 
 func orderMutants() map[string]mutant {
 	return map[string]mutant{
-		"mint-succeeds":                  {bug: "takes nothing"},
-		"mint-fails":                     {bug: "keeps what failed"},
-		"burn-succeeds":                  {bug: "never grants"},
-		"burn-fails":                     {bug: "grants what failed"},
-		"mint-takes-at-validate":         {bug: "holds until the result"},
-		"burn-grants-at-result":          {bug: "grants at validate"},
-		"mint-several":                   {bug: "one order a player"},
-		"validate-twice":                 {bug: "takes again"},
-		"validate-twice-back":            {bug: "takes again"},
-		"validate-twice-approved":        {bug: "declines repeats"},
-		"validate-at-once":               {bug: "looks, then takes"},
-		"mints-at-once":                  {bug: "reads, then writes"},
-		"mints-at-once-short":            {bug: "reads, then writes"},
-		"validate-other-amount":          {bug: "approves whatever is known"},
-		"validate-other-amount-declined": {bug: "pins no amount"},
-		"validate-other-digest":          {bug: "pins no amount"},
-		"validate-other-tokens":          {bug: "pins no amount"},
-		"validate-other-direction":       {bug: "pins no amount"},
-		"validate-other-owner":           {bug: "approves whatever is known"},
-		"validate-after-failure":         {bug: "approves whatever is known"},
-		"validate-after-success":         {bug: "forgets settled orders"},
-		"validate-declined-then-right":   {bug: "remembers declined orders"},
+		"mint-succeeds":                   {bug: "takes nothing"},
+		"mint-fails":                      {bug: "keeps what failed"},
+		"burn-succeeds":                   {bug: "never grants"},
+		"burn-fails":                      {bug: "grants what failed"},
+		"mint-takes-at-validate":          {bug: "holds until the result"},
+		"burn-grants-at-result":           {bug: "shows burns at validate"},
+		"burn-spent-early":                {bug: "grants at validate"},
+		"mint-several":                    {bug: "one order a player"},
+		"validate-twice":                  {bug: "takes again"},
+		"validate-twice-back":             {bug: "takes again"},
+		"validate-twice-approved":         {bug: "declines repeats"},
+		"validate-at-once":                {bug: "looks, then takes"},
+		"mints-at-once":                   {bug: "reads, then writes"},
+		"mints-at-once-short":             {bug: "reads, then writes"},
+		"validate-other-amount":           {bug: "approves whatever is known"},
+		"validate-other-amount-declined":  {bug: "pins no amount"},
+		"validate-other-digest":           {bug: "pins no amount"},
+		"validate-other-tokens":           {bug: "pins no amount"},
+		"validate-other-direction":        {bug: "pins no amount"},
+		"validate-other-owner":            {bug: "approves whatever is known"},
+		"validate-other-owner-declined":   {bug: "approves whatever is known"},
+		"validate-other-digest-declined":  repeats(),
+		"validate-failed-other-digest":    {bug: "approves whatever is known"},
+		"validate-succeeded-other-digest": {bug: "approves whatever is known"},
+		"validate-after-failure":          {bug: "approves whatever is known"},
+		"validate-after-success":          {bug: "forgets settled orders"},
+		"validate-declined-then-right":    {bug: "remembers declined orders"},
 
 		"mint-failure-twice":       {bug: "settles each time"},
 		"mint-failure-at-once":     {bug: "looks, then settles"},
@@ -1062,6 +1085,27 @@ func receiptMutants() map[string]mutant {
 		"many-logs":       length(400),
 	} {
 		m["receipt-"+id], m["receipt-failed-"+id] = refuses(when), refuses(when)
+	}
+	for id, when := range map[string]func(message) bool{
+		"no-session-id":     func(m message) bool { _, given := m["session_id"]; return m["receipt"] != nil && !given },
+		"null-session-id":   without("session_id"),
+		"padded-session-id": func(m message) bool { return strings.HasPrefix(m.text("session_id"), " ") },
+		"plain-uuid":        func(m message) bool { return len(m.text("uuid")) == 32 },
+		"no-intent":         without("intent"),
+		"null-intent":       without("intent"),
+		"null-to":           without("intent.to"),
+		"empty-to": result(func(m message) bool {
+			to, ok := m.at("intent.to").([]any)
+			return ok && len(to) == 0
+		}),
+		"to-zero":      result(is("intent.to.0.amount", "0")),
+		"to-missing":   all(given("intent.to.0"), without("intent.to.0.amount")),
+		"to-text":      result(func(m message) bool { _, isText := m.at("intent.to.0.amount").(string); return isText }),
+		"to-digits":    result(func(m message) bool { return len(m.text("intent.to.0.amount")) > 1000 }),
+		"long-tx-hash": func(m message) bool { return len(m.text("tx_hash")) > 66 },
+		"no-tx-hash":   func(m message) bool { return m["receipt"] != nil && m["tx_hash"] == nil },
+	} {
+		m["result-mint-"+id], m["result-burn-"+id] = refuses(when), refuses(when)
 	}
 	// No 0x1, so it has failed; no 0x0, so it has succeeded.
 	guess := func(method, status string) mutant {
@@ -1157,6 +1201,7 @@ func oneAtATime(_ *studio, next http.Handler) http.Handler {
 // A server may say in its answers what was sent to it, whole or cut, and what
 // it knows itself.
 func TestAVerdictHoldsNoSecret(t *testing.T) {
+	t.Parallel()
 	const key = "the key of the console"
 	for name, tell := range map[string]func(s *studio, r *http.Request, body []byte) string{
 		"a token": func(_ *studio, r *http.Request, _ []byte) string { return r.Header.Get(ramp.HeaderAuthorization) },
