@@ -209,8 +209,8 @@ func (j *Judge) verdict(c Case, err error, took time.Duration) Verdict {
 		v.Outcome = Unproven
 	case found.unreachable() && j.left(c):
 		v.Outcome, v.Saw, v.Want = Untried, "the server stopped answering while this case and others were tried", ""
-	case found.grave:
-		v.Level = Must
+	case found.grave, found.unreachable() && j.Err() != nil:
+		v.Level = Must // it ended the server, or gives something away
 	case c.Level == Should && !j.target.Strict:
 		v.Outcome = Noted
 	}
