@@ -242,10 +242,10 @@ func (t *trial) report(o order, result object) answer {
 // told is the answer to the result of an order, which may have come in some odd
 // way.
 func (t *trial) told(o order, result object, a answer) answer {
-	status, _ := result.at("receipt.status").(string)
+	status := statusOf(result)
 	a.step = "result: " + string(kindOf(o, status))
 	if a.err == nil && a.succeeded() {
-		t.ledger.confirmed(o, result)
+		t.ledger.confirmed(o, status)
 	}
 	return a
 }

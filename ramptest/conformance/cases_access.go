@@ -223,7 +223,15 @@ func sessionCases() []Case {
 				// Two fresh players own the same, so that the one is made to differ.
 				if t.before.of(t.asset).Cmp(theirs.of(t.asset)) == 0 {
 					t.confirm(t.approve(t.mint()), success)
-					t.moved(-1)
+					t.settled(t.before, func(now snapshot) judgement {
+						if now.of(t.asset).Cmp(theirs.of(t.asset)) != 0 {
+							return rightBalance
+						}
+						return wrongBalance
+					})
+					if t.now().of(t.asset).Cmp(theirs.of(t.asset)) == 0 {
+						t.moved(-1) // which it did not
+					}
 				}
 				if a := t.assets(mixed); t.answered(a) && a.succeeded() && t.look(mixed).of(t.asset).Cmp(theirs.of(t.asset)) != 0 {
 					t.gives("the assets of the session, for a token of another", "a decline, or the assets of the token's own player")

@@ -284,10 +284,12 @@ func (t *trial) committed(then snapshot, amounts int64) {
 		}
 		return wrongBalance
 	})
-	if wrong != nil {
-		by := new(big.Rat).Sub(wrong.of(t.asset), then.of(t.asset))
-		t.gives("a signature over a second digest, and a balance that moved by "+show(by)+" in all",
-			"no such signature, or a balance that moved by "+show(want[t.asset]))
+	if wrong == nil {
+		return
+	}
+	t.misplaced(then, *wrong, want)
+	if f, ok := t.err.(*finding); ok {
+		f.saw, f.want = "a signature over a second digest, and "+f.saw, "no such signature, or "+f.want
 	}
 }
 

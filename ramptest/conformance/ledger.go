@@ -67,9 +67,8 @@ func (l *ledger) approved(o order) {
 }
 
 // confirmed records that the server took in a result.
-func (l *ledger) confirmed(o order, result object) {
-	id, _ := result.at("uuid").(string)
-	status, _ := result.at("receipt.status").(string)
+func (l *ledger) confirmed(o order, status string) {
+	id, _ := o.body.at("uuid").(string)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	first, again := l.ended[id]
@@ -100,6 +99,19 @@ func kindOf(o order, status string) eventKind {
 	default:
 		return mintFailed
 	}
+}
+
+// statusOf reads the outcome of a result, in whatever form it is written.
+func statusOf(result object) string {
+	receipt, _ := result["receipt"].(object)
+	text, isText := receipt["status"].(string)
+	if !isText {
+		text = literal(receipt["status"])
+	}
+	if strings.TrimLeft(strings.TrimPrefix(text, "0x"), "0") == "1" {
+		return success
+	}
+	return failure
 }
 
 // unfinished returns the orders that may be open still.
