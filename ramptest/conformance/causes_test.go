@@ -174,7 +174,9 @@ func TestRightServersOfOtherStylesFailNothing(t *testing.T) {
 // Three servers that do several things wrong. What they do right is not accused.
 func TestWrongServersAreAccusedOfWhatTheyDo(t *testing.T) {
 	t.Parallel()
-	pairs := approves(func(m message) bool { return m.text("intent.method") == "mint" && m.text("intent.type") == "disassemble" })
+	pairs := approves(func(m message) bool {
+		return m.text("intent.method") == "mint" && m.text("intent.type") == "disassemble"
+	})
 	for name, c := range map[string]struct {
 		mutant
 		must  []string // each fails, or is an ability that fails

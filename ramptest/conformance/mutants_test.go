@@ -126,7 +126,11 @@ func parse(body []byte) message {
 func layer(do func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler)) mutant {
 	return mutant{wrap: func(s *studio, next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body, _ := io.ReadAll(r.Body)
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				http.Error(w, "the body is cut off", http.StatusBadRequest)
+				return
+			}
 			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 			do(s, w, r, body, next)
 		})
@@ -1176,9 +1180,13 @@ func transportMutants() map[string]mutant {
 				next.ServeHTTP(w, r)
 			})
 		}}
-		m[name+"cut-off"] = layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
-			next.ServeHTTP(w, r) // a layer takes what it got for the whole body
-		})
+		m[name+"cut-off"] = mutant{wrap: func(_ *studio, next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body) // what it got is taken for all
+				r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+				next.ServeHTTP(w, r)
+			})
+		}}
 		m[name+"large"] = dies(func(r *http.Request, body []byte) bool { return len(body) > 4<<20 && r.URL.Path == path })
 		m[name+"deep"] = dies(func(r *http.Request, body []byte) bool {
 			return bytes.Contains(body, []byte("[[[[")) && r.URL.Path == path

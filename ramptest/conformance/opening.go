@@ -179,7 +179,7 @@ var (
 	wrongKey = cause{"the HMAC key is another one (-key), or the server makes bytes of its text in another way (-key-encoding)",
 		[]string{"HMAC", "MAC", "SIGNATURE"}, []int{401, 403}}
 	wrongToken = cause{"the access token or the session is not accepted at validate, though it is at assets",
-		[]string{"AUTH", "SESSION", "ACCESS", "USER", "LOGIN"}, []int{401, 403}}
+		[]string{"TOKEN", "SESSION", "ACCESS", "USER", "LOGIN"}, []int{401, 403}}
 	// In this order when nothing speaks for any.
 	otherCauses = []cause{
 		{"the project is another one (-project)", []string{"PROJECT"}, nil},
