@@ -16,7 +16,7 @@ import (
 func dies(of func(r *http.Request, body []byte) bool) mutant {
 	var mu sync.Mutex
 	dead := false
-	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+	m := layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 		mu.Lock()
 		dead = dead || of(r, body)
 		gone := dead
@@ -27,6 +27,8 @@ func dies(of func(r *http.Request, body []byte) bool) mutant {
 		}
 		next.ServeHTTP(w, r)
 	})
+	m.patience = time.Second // so that the judge soon knows
+	return m
 }
 
 // turns is a server that serves another method as if it were the right one.

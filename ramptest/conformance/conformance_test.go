@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,12 +43,18 @@ func newJudge(t testing.TB, target conformance.Target) *conformance.Judge {
 func TestARightServerPassesEveryCase(t *testing.T) {
 	t.Parallel()
 	judge := newJudge(t, newStudio(t, mutant{}).target)
-	for _, c := range conformance.Cases() {
-		t.Run(c.ID, func(t *testing.T) {
-			v := judge.Try(t.Context(), c)
-			assert.Equal(t, conformance.Passed, v.Outcome, v.String())
-		})
+	cases, done := conformance.Cases(), make(map[string]bool)
+	verdicts := judge.Run(t.Context(), cases, 8, func(v conformance.Verdict) { done[v.Case.ID] = true })
+	require.Len(t, verdicts, len(cases))
+	for i, v := range verdicts {
+		assert.Equal(t, cases[i].ID, v.Case.ID, "the order is that of the cases")
+		assert.Equal(t, conformance.Passed, v.Outcome, v.String())
 	}
+	assert.Len(t, done, len(cases))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	assert.Empty(t, judge.Run(ctx, cases, 8, nil), "what was not tried is left out")
 }
 
 // The interface leaves open how a server does many things. Each of these does
@@ -133,15 +140,14 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 				second, _ := target.Player(t.Context(), "")
 				target.Player = conformance.Pool(first, second)
 			}
-			judge := newJudge(t, target)
-			for _, c := range conformance.Cases() {
-				v := judge.Try(t.Context(), c)
-				switch {
-				case m.bug == "one open order" && strings.HasSuffix(v.Saw, "declines a second order while one is open"):
-				case c.Level == conformance.Must:
-					assert.Equal(t, conformance.Passed, v.Outcome, "%s: %s", c.ID, v)
-				default: // what is merely unusual gives nothing away
-					assert.NotEqual(t, conformance.Failed, v.Outcome, "%s: %s", c.ID, v)
+			judge, parallel := newJudge(t, target), 8
+			if m.bug == "one open order" {
+				parallel = 1
+			}
+			must := slices.DeleteFunc(conformance.Cases(), func(c conformance.Case) bool { return c.Level != conformance.Must })
+			for _, v := range judge.Run(t.Context(), must, parallel, nil) {
+				if m.bug != "one open order" || !strings.HasSuffix(v.Saw, "declines a second order while one is open") {
+					assert.Equal(t, conformance.Passed, v.Outcome, "%s: %s", v.Case.ID, v)
 				}
 			}
 		})
@@ -424,14 +430,15 @@ func caseOf(t *testing.T, id string) conformance.Case {
 func TestWhatTheTargetLacksIsSkipped(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, mutant{})
+	parallel := 8
 	skipped := func(change func(*conformance.Target)) string {
 		target := s.target
 		change(&target)
 		judge := newJudge(t, target)
 		var ids []string
-		for _, c := range conformance.Cases() {
-			if v := judge.Try(t.Context(), c); v.Outcome == conformance.Skipped {
-				ids = append(ids, c.ID)
+		for _, v := range judge.Run(t.Context(), conformance.Cases(), parallel, nil) {
+			if v.Outcome == conformance.Skipped {
+				ids = append(ids, v.Case.ID)
 			} else {
 				assert.Equal(t, conformance.Passed, v.Outcome, v.String())
 			}
@@ -444,6 +451,7 @@ func TestWhatTheTargetLacksIsSkipped(t *testing.T) {
 	assert.Equal(t, "intent-two-assets result-other-asset",
 		skipped(func(target *conformance.Target) { target.Asset, target.Second = "item_gold", "item_silver" }))
 
+	parallel = 1 // for few players
 	first, err := s.game.login(t.Context(), "")
 	require.NoError(t, err)
 	second, err := s.game.login(t.Context(), "")

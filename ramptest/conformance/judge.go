@@ -259,12 +259,13 @@ func (e *goneError) Error() string {
 }
 
 // lookFor asks a server that did not answer whether it is there. One that is
-// started again by what watches over it has a few seconds for that.
+// started again by what watches over it has a few seconds for that, fewer with a
+// short Target.Timeout.
 func (j *Judge) lookFor(ctx context.Context, c Case) {
 	if j.Err() != nil {
 		return
 	}
-	for wait := 50 * time.Millisecond; wait < 2*time.Second; wait *= 2 {
+	for wait := 50 * time.Millisecond; wait < min(2*time.Second, j.target.Timeout/5); wait *= 2 {
 		if j.answers(ctx) || !sleep(ctx, wait) {
 			return
 		}

@@ -1,7 +1,6 @@
 package conformance_test
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -135,25 +134,6 @@ func TestTheLagIsKnownBeforeTheFirstCase(t *testing.T) {
 	target.Settle = time.Second
 	v := newJudge(t, target).Try(t.Context(), caseOf(t, "assets-foreign-token"))
 	assert.Equal(t, conformance.Passed, v.Outcome, v.String())
-}
-
-// Cases may run at the same time, and have their verdicts in their own order.
-func TestCasesRunSideBySideInTheirOrder(t *testing.T) {
-	t.Parallel()
-	judge := newJudge(t, newStudio(t, mutant{}).target)
-	cases := conformance.Cases()
-	done := make(map[string]bool)
-	verdicts := judge.Run(t.Context(), cases, 8, func(v conformance.Verdict) { done[v.Case.ID] = true })
-	require.Len(t, verdicts, len(cases))
-	for i, v := range verdicts {
-		assert.Equal(t, cases[i].ID, v.Case.ID)
-		assert.Equal(t, conformance.Passed, v.Outcome, v.String())
-	}
-	assert.Len(t, done, len(cases))
-
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	assert.Empty(t, judge.Run(ctx, cases, 8, nil), "what was not tried is left out")
 }
 
 // The words are ours: nothing is taken out of them, whatever the key is.
