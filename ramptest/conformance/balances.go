@@ -99,7 +99,10 @@ func (t *trial) look(s ramp.Session) snapshot {
 func sums(all []holding) map[string]*big.Rat {
 	sums := make(map[string]*big.Rat)
 	for _, h := range all {
-		sums[h.id] = owned(all, h.id)
+		if sums[h.id] == nil {
+			sums[h.id] = new(big.Rat)
+		}
+		sums[h.id].Add(sums[h.id], h.balance)
 	}
 	return sums
 }
@@ -204,7 +207,7 @@ func (t *trial) misplaced(then, now snapshot, want difference) {
 	if t.err != nil || len(off) == 0 {
 		return
 	}
-	if t.drifting(now, off); t.err != nil {
+	if t.drifting(then, now, want, off); t.err != nil {
 		return
 	}
 	if off = t.off(then, now, want); len(off) == 0 {
@@ -232,14 +235,18 @@ func (t *trial) misplaced(then, now snapshot, want difference) {
 
 // drifting finds out which of some assets move without an order, by looking
 // again: nothing is asked of the server in the meantime.
-func (t *trial) drifting(now snapshot, assets difference) {
-	for _, id := range slices.Sorted(maps.Keys(assets)) {
+func (t *trial) drifting(then, now snapshot, want, off difference) {
+	for _, id := range slices.Sorted(maps.Keys(off)) {
 		if !t.judge.watches(id) {
 			continue
 		}
 		t.pause(max(t.target.Settle, watchTime))
 		if again := t.look(now.owner); t.err != nil || again.of(id).Cmp(now.of(id)) == 0 {
 			continue
+		}
+		if again := t.look(now.owner); len(t.off(then, again, want)) == 0 {
+			t.untried("an effect came more than %s after its answer; give effects more time (-settle)", t.target.Settle)
+			return
 		}
 		if id == t.asset {
 			t.untried("the player's %s moves without an order; name an asset that does not (-asset)", t.said(id))

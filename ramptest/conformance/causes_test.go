@@ -254,3 +254,17 @@ func TestAServerThatIsGoneEndsTheJudgement(t *testing.T) {
 	assert.Equal(t, conformance.Untried, verdicts[3].Outcome)
 	assert.EqualError(t, judge.Err(), "the server stopped answering during intent-unknown-asset; what was left was not tried")
 }
+
+// A login may hand out the same player again. Then no two cases have it at the
+// same time, and none is accused of what another one did.
+func TestCasesThatShareAPlayerDoNotMeet(t *testing.T) {
+	t.Parallel()
+	target := newStudio(t, mutant{}).target
+	first, err := target.Player(t.Context(), "")
+	require.NoError(t, err)
+	second, err := target.Player(t.Context(), "")
+	require.NoError(t, err)
+	target.Player = conformance.Pool(first, second)
+	verdicts := judged(t, target)
+	assert.Len(t, outcomes(verdicts, conformance.Passed), len(verdicts))
+}

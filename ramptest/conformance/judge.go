@@ -24,6 +24,8 @@ type Judge struct {
 	mu       sync.Mutex
 	slowest  time.Duration      // that an effect came after its answer, as far as is known
 	met      map[string]bool    // the players of earlier cases, by session ID
+	users    map[string]*trial  // who has a player now, by session ID
+	shared   bool               // a player came again while another case had it: one case at a time
 	watched  map[string]bool    // the assets that were looked at for moving without an order
 	drifting map[string]bool    // those that do
 	opening  map[string]Verdict // of the abilities, by the ID of their cases
@@ -86,8 +88,8 @@ func (v Verdict) String() string {
 
 // Run tries cases, up to so many at the same time, and returns their verdicts in
 // the order of the cases. It hands each verdict to done, one at a time, as soon
-// as it is there; done may be nil. Players of cases that run at the same time
-// must be different: Target.Player must return new ones, or parallel be 1. When
+// as it is there; done may be nil. Cases that run at the same time need players of
+// their own: from the first player on that comes twice, one case runs at a time. When
 // ctx is canceled, the cases that were not tried by then are left out.
 func (j *Judge) Run(ctx context.Context, cases []Case, parallel int, done func(Verdict)) []Verdict {
 	verdicts := make([]*Verdict, len(cases))
@@ -127,18 +129,55 @@ func (j *Judge) Run(ctx context.Context, cases []Case, parallel int, done func(V
 // Try tries one case, with a fresh player. It waits while a case that must run
 // alone is being tried. What the opening found out, it does not try again.
 func (j *Judge) Try(ctx context.Context, c Case) Verdict {
-	if c.alone {
-		j.alone.Lock()
-		defer j.alone.Unlock()
-	} else {
-		j.alone.RLock()
-		defer j.alone.RUnlock()
+	if !c.alone && !j.shares() {
+		if v, ok := j.tryBeside(ctx, c); ok {
+			return v
+		}
 	}
+	j.alone.Lock()
+	defer j.alone.Unlock()
 	if v, known := j.opened(c); known {
 		return v
 	}
 	v, _ := j.tried(ctx, c)
 	return v
+}
+
+// tryBeside tries a case beside others. It is not ok if a player of the case may
+// be one of theirs: then this and all later cases run alone.
+func (j *Judge) tryBeside(ctx context.Context, c Case) (v Verdict, ok bool) {
+	j.alone.RLock()
+	defer j.alone.RUnlock()
+	if v, known := j.opened(c); known {
+		return v, true
+	}
+	v, _ = j.tried(ctx, c)
+	return v, !j.shares() || v.Outcome != Untried
+}
+
+func (j *Judge) shares() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.shared
+}
+
+// take gives a player to a trial, unless another one has it.
+func (j *Judge) take(t *trial, session string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if user := j.users[session]; user != nil && user != t {
+		j.shared = true
+		return false
+	}
+	j.users[session] = t
+	return true
+}
+
+// release takes back all players of a trial.
+func (j *Judge) release(t *trial) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	maps.DeleteFunc(j.users, func(_ string, user *trial) bool { return user == t })
 }
 
 // tried is the verdict of a case, and what it found. A movement of an asset that
@@ -174,6 +213,7 @@ func (j *Judge) attempt(ctx context.Context, c Case) (Verdict, *finding) {
 	j.fly(c, true)
 	defer j.fly(c, false)
 	t := j.trial(ctx, c)
+	defer j.release(t)
 	t.begin()
 	if t.err == nil {
 		c.run(t)

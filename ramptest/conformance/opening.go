@@ -38,6 +38,10 @@ var abilities = []struct {
 // that sees no more than that is not provable until the ability works. It also
 // measures how long effects take, and which assets move without an order.
 func (j *Judge) Ready(ctx context.Context) error {
+	j.mu.Lock()
+	clear(j.opening)
+	j.faults, j.wrong = nil, nil
+	j.mu.Unlock()
 	if err := j.begin(ctx); err != nil {
 		return fmt.Errorf("conformance: nothing to judge: %w", err)
 	}
@@ -119,6 +123,7 @@ func (j *Judge) learn(c Case, kind eventKind, f *finding, v Verdict) Verdict {
 // begin has one plain mint approved and ends it.
 func (j *Judge) begin(ctx context.Context) error {
 	t := j.trial(ctx, Case{})
+	defer j.release(t)
 	t.begin()
 	signer, err := t.firstMint()
 	if err != nil {

@@ -164,6 +164,7 @@ func New(target Target) (*Judge, error) {
 	return &Judge{
 		target:   target,
 		met:      make(map[string]bool),
+		users:    make(map[string]*trial),
 		watched:  make(map[string]bool),
 		drifting: make(map[string]bool),
 		opening:  make(map[string]Verdict),

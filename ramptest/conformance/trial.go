@@ -156,6 +156,10 @@ func (t *trial) newPlayer() ramp.Session {
 		t.untried("no player could be had: the session or its token is empty")
 	default:
 		t.secrets = append(t.secrets, token)
+		if !t.judge.take(t, s.ID) {
+			t.untried("another case that is being tried has the same player")
+			return s
+		}
 		if t.judge.meets(s.ID) {
 			t.outwait() // for what another case left behind
 		}
