@@ -1052,6 +1052,17 @@ func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
 	assert.Contains(t, log.String(), `"unreadable":"ramp: session_id must be a string, not a number"`)
 }
 
+func TestAReplyBelongsToItsCaller(t *testing.T) {
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
+	require.NoError(t, err)
+	body := resultCall().bytes()
+	header := http.Header{"X-Hmac-Signature": {testKey(t).Sign(body)}}
+	reply := handler.AnswerResult(t.Context(), header, body)
+	want := string(reply.Body)
+	clear(reply.Body)
+	assert.Equal(t, want, string(handler.AnswerResult(t.Context(), header, body).Body))
+}
+
 // Each of these took a new user more than a minute to find.
 func TestTheLogNamesTheCause(t *testing.T) {
 	for name, test := range map[string]struct {
