@@ -104,7 +104,7 @@ type brokenStmt struct{ versionStmt }
 func (brokenStmt) NumInput() int                             { return -1 }
 func (brokenStmt) Query([]driver.Value) (driver.Rows, error) { return brokenRows{}, nil }
 
-type brokenRows struct{ versionRows }
+type brokenRows struct{}
 
 func (brokenRows) Columns() []string         { return []string{"uuid"} }
 func (brokenRows) Close() error              { return nil }
