@@ -80,6 +80,8 @@ type delivery struct {
 	attempts int       // deliveries so far
 	retries  int       // of them, how many the schedule has counted
 	next     time.Time // of the delivery that is planned; zero if there is none
+	flying   int       // deliveries whose answer is not in
+	status   int       // HTTP status of the last answer; 0 if there was none
 }
 
 func (d *delivery) now() State {
@@ -118,6 +120,7 @@ func (d *delivery) begin() (attempt int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.attempts++
+	d.flying++
 	return d.attempts
 }
 
@@ -127,6 +130,8 @@ func (d *delivery) begin() (attempt int) {
 func (d *delivery) conclude(status int, config *Config, now time.Time, byHand bool) (next time.Time, plan bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.flying--
+	d.status = status
 	switch {
 	case d.state == Confirmed || status == http.StatusOK:
 		d.state = Confirmed
@@ -167,12 +172,15 @@ func (s *orders) advance(d time.Duration) []Delivery {
 		switch j.task {
 		case mineForeign:
 			block, _ := s.chains[j.network].Mine(j.tx, false)
-			s.record.chain(s.clock.now(), uuid.Nil, j.network, fmt.Sprintf("transaction %s in block %d", j.tx.Hash, block))
+			s.record.chain(s.clock.now(), uuid.Nil, Event{Network: j.network, TxHash: j.tx.Hash, Block: block, Status: TxMined},
+				fmt.Sprintf("transaction %s in block %d", j.tx.Hash, block))
 		case mineOrder:
 			s.settle(j.order)
 		case deliverResult:
 			sent = append(sent, s.deliver(s.life.alive, j.order)...)
 		}
+		s.agenda.finished()
+		s.record.wake()
 	}
 	s.clock.jump(end)
 	return sent
@@ -202,7 +210,8 @@ func (s *orders) run() {
 
 // submitted takes in a transaction that somebody has sent to a chain.
 func (s *orders) submitted(network ramp.Network, tx *chain.Transaction) {
-	s.record.chain(s.clock.now(), uuid.Nil, network, fmt.Sprintf("transaction %s submitted", tx.Hash))
+	s.record.chain(s.clock.now(), uuid.Nil, Event{Network: network, TxHash: tx.Hash, Status: TxSubmitted},
+		fmt.Sprintf("transaction %s submitted", tx.Hash))
 	s.agenda.plan(job{due: s.chains[network].NextBlock(), task: mineForeign, network: network, tx: tx})
 }
 
@@ -225,7 +234,7 @@ func (s *orders) mine(o *Order, outcome Outcome) bool {
 	}
 	o.delivery.mined()
 	outcome, _ = s.outcome(o) // a burn of more than there is fails, whatever it was told
-	s.record.chain(s.clock.now(), o.UUID, o.Network, fmt.Sprintf("transaction %s in block %d", outcome, block))
+	s.record.chain(s.clock.now(), o.UUID, s.onChain(o), fmt.Sprintf("transaction %s in block %d", outcome, block))
 	return true
 }
 
@@ -239,6 +248,22 @@ func (s *orders) outcome(o *Order) (outcome Outcome, ok bool) {
 		return Succeeded, mined
 	}
 	return Failed, mined
+}
+
+// onChain is what the chain knows of an order's transaction, as an event has it.
+func (s *orders) onChain(o *Order) Event {
+	e := Event{Network: o.Network, TxHash: o.TxHash, Status: TxSubmitted}
+	outcome, mined := s.outcome(o)
+	if !mined {
+		return e
+	}
+	e.Status = TxFailed
+	if outcome == Succeeded {
+		e.Status = TxSucceeded
+	}
+	receipt := s.chains[o.Network].Receipt(o.tx, outcome == Succeeded)
+	e.Block, _ = receipt.BlockNumber.Uint64()
+	return e
 }
 
 // plan plans a delivery.
@@ -300,7 +325,9 @@ func (s *orders) begin(ctx context.Context, o *Order, fault string) []Delivery {
 	}
 	if o.script.reorganised {
 		s.chains[o.Network].Reorganize(o.tx)
-		s.record.chain(s.clock.now(), o.UUID, o.Network, "block of the transaction replaced")
+		replaced := s.onChain(o)
+		replaced.Status = TxReplaced
+		s.record.chain(s.clock.now(), o.UUID, replaced, "block of the transaction replaced")
 		sent = append(sent, s.attempt(ctx, o, outcome, "after the reorganisation"))
 	}
 	return sent
@@ -313,6 +340,7 @@ func (s *orders) attempt(ctx context.Context, o *Order, outcome Outcome, fault s
 	body, err := s.resultBody(o, outcome)
 	if err != nil {
 		d.Err = err
+		o.delivery.conclude(0, s.config, d.Time, true)
 		return d
 	}
 	if w.unknown {
@@ -320,6 +348,13 @@ func (s *orders) attempt(ctx context.Context, o *Order, outcome Outcome, fault s
 	}
 	c := s.studio.call(KindResult, o, d.Attempt, body)
 	c.told = outcome
+	if o.tx != nil {
+		c.tx = s.onChain(o)
+		c.tx.Status = TxFailed
+		if outcome == Succeeded {
+			c.tx.Status = TxSucceeded
+		}
+	}
 	c.onChain, _ = s.outcome(o)
 	var forged error
 	if d.Attempt == 1 {
@@ -359,6 +394,7 @@ func (s *orders) byHand(ctx context.Context, o *Order, outcome func() (Outcome, 
 	if err != nil {
 		return err
 	}
+	defer s.record.wake()
 	return s.attempt(ctx, o, told, "by hand").Err
 }
 

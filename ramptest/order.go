@@ -441,7 +441,7 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	o.tx = c.Submit(tx)
 	o.TxHash, o.placed = o.tx.Hash, s.clock.now()
 	s.placed[o.UUID] = o
-	s.record.chain(o.placed, o.UUID, o.Network, "transaction submitted")
+	s.record.chain(o.placed, o.UUID, Event{Network: o.Network, TxHash: o.TxHash, Status: TxSubmitted}, "transaction submitted")
 	if !o.script.pending {
 		s.agenda.plan(job{due: c.NextBlock(), task: mineOrder, order: o})
 	}
