@@ -118,6 +118,26 @@ func (r *record) since(number int) ([]Event, <-chan struct{}) {
 	return news, r.changed()
 }
 
+// next is what is closed with the next event, or by wake.
+func (r *record) next() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed()
+}
+
+// lastOf is the outcome of the last event of a kind about an order, "" if there is
+// none.
+func (r *record) lastOf(id uuid.UUID, kind Kind) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range slices.Backward(r.events) {
+		if e.UUID == id && e.Kind == kind {
+			return e.Outcome
+		}
+	}
+	return ""
+}
+
 // changed is what is closed with the next event, or by wake. The caller holds the
 // lock.
 func (r *record) changed() <-chan struct{} {
