@@ -328,6 +328,21 @@ func (a *audit) about(id uuid.UUID) []*Imbalance {
 	return slices.DeleteFunc(a.all(), func(found *Imbalance) bool { return !slices.Contains(found.Orders, id) })
 }
 
+// moved is what the game has moved for an order in all, by asset. It is nil if that is
+// not known.
+func (a *audit) moved(id uuid.UUID) map[string]ramp.Amount {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if known := a.orders[id]; len(known) != 1 || len(known[0].order.Totals) != 1 || known[0].player.books.Last == nil {
+		return nil
+	}
+	moved := make(map[string]ramp.Amount)
+	for asset, amount := range a.orders[id][0].order.Totals[0] {
+		moved[asset] = amountOf(amount)
+	}
+	return moved
+}
+
 // playerOf is the player_id of a session, "" if it is not known.
 func (a *audit) playerOf(session string) string {
 	a.mu.Lock()

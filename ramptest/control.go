@@ -218,9 +218,9 @@ type orderReport struct {
 	Attempts   int       `json:"attempts"`              // results that were sent
 	LastStatus int       `json:"last_status,omitempty"` // HTTP status of the last answer to one
 
-	Books      string      `json:"books,omitempty"` // what moved during the last call
-	Imbalances []imbalance `json:"imbalances"`      // what is wrong with what moved
-	Loss       bool        `json:"loss"`            // imbalances, or a result that the game has not confirmed and will not hear of again
+	Moved      map[string]ramp.Amount `json:"moved"`      // what the game moved in all, by asset; null if that is not known
+	Imbalances []imbalance            `json:"imbalances"` // what is wrong with that
+	Loss       bool                   `json:"loss"`       // imbalances, or a result that the game has not confirmed and will not hear of again
 }
 
 type reportAsset struct {
@@ -258,7 +258,7 @@ func (s *control) report(o *Order) orderReport {
 	r.PlayerID = s.audit.playerOf(o.Session.ID)
 	progress := s.orders.progress(o)
 	r.State, r.Done, r.Next, r.Attempts, r.LastStatus = progress.state, progress.done, progress.next, progress.attempts, progress.status
-	r.Books = s.record.lastOf(o.UUID, KindBooks)
+	r.Moved = s.audit.moved(o.UUID)
 	for _, found := range s.audit.about(o.UUID) {
 		shown := imbalance{Problem: found.Problem, Assets: []assetBalance{}}
 		for _, a := range found.Assets {

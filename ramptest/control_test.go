@@ -33,7 +33,7 @@ type answer struct {
 	TxStatus   string `json:"tx_status"`
 	Block      uint64
 	LastStatus int `json:"last_status"`
-	Books      string
+	Moved      map[string]json.Number
 	Imbalances []struct {
 		Problem string
 		Assets  []struct{ Before, After, Expected json.Number }
@@ -110,6 +110,7 @@ func TestControlStartsAnOrderAndWaitsForItsEnd(t *testing.T) {
 	assert.Equal(t, 1, order.Attempts)
 	assert.Equal(t, 200, order.LastStatus)
 	assert.Equal(t, json.Number("10"), order.Amount)
+	assert.Equal(t, map[string]json.Number{"item_gold": "-100"}, order.Moved)
 	assert.Equal(t, "session-1", order.SessionID)
 
 	status, again := c.control(t, "POST", "/control/orders", `{"do":"burn","like":"`+order.UUID.String()[:8]+`","faults":["transaction-fails","lost-answer=result"],"wait":"30s"}`)
@@ -119,6 +120,7 @@ func TestControlStartsAnOrderAndWaitsForItsEnd(t *testing.T) {
 	assert.Equal(t, json.Number("10"), again.Amount, "as of the order that it is like")
 	assert.Equal(t, []string{"transaction-fails", "lost-answer=result"}, again.Faults)
 	assert.Equal(t, "failed", again.TxStatus)
+	assert.Equal(t, map[string]json.Number{}, again.Moved)
 	assert.Equal(t, 2, again.Attempts)
 
 	status, listed := c.control(t, "GET", "/control/orders", "")

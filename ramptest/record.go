@@ -125,19 +125,6 @@ func (r *record) next() <-chan struct{} {
 	return r.changed()
 }
 
-// lastOf is the outcome of the last event of a kind about an order, "" if there is
-// none.
-func (r *record) lastOf(id uuid.UUID, kind Kind) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, e := range slices.Backward(r.events) {
-		if e.UUID == id && e.Kind == kind {
-			return e.Outcome
-		}
-	}
-	return ""
-}
-
 // changed is what is closed with the next event, or by wake. The caller holds the
 // lock.
 func (r *record) changed() <-chan struct{} {

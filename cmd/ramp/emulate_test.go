@@ -109,13 +109,18 @@ func TestEmulateTakesKeys(t *testing.T) {
 	lines := begin(t, "-game", "http://127.0.0.1:1", "-key-encoding", "base64url",
 		"-validator", "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb", "-retry-5xx", "-project", "project-1", "-speed", "0")
 	var printed, address string
-	for lines.Scan() && lines.Text() != "" {
+	for paragraphs := 0; paragraphs < 2 && lines.Scan(); {
 		printed += lines.Text() + "\n"
-		if at, ok := strings.CutPrefix(lines.Text(), "the service is at   "); ok {
-			address = at
+		if at, ok := strings.CutPrefix(lines.Text(), "Open "); ok {
+			address = strings.TrimSuffix(at, " (Ctrl+C stops)")
+		}
+		if lines.Text() == "" {
+			paragraphs++
 		}
 	}
 	assert.Contains(t, printed, "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb")
+	assert.Contains(t, printed, "Calls GET /api/assets, POST /api/validate, POST /api/result at http://127.0.0.1:1\n")
+	assert.Contains(t, printed, "export RAMP_API_URL="+address+" RAMP_FRONTEND_URL="+address+"\n")
 	assert.NotContains(t, printed, "my_secret", "a key that was given is not printed")
 	key, err := ramp.Base64URLKey("my_secret_salt_value")
 	require.NoError(t, err)
@@ -174,11 +179,14 @@ func TestEmulateRefusesWhatMakesNoSense(t *testing.T) {
 	}{
 		{nil, 2, "usage"},
 		{[]string{"help"}, 0, "usage"},
-		{[]string{"mine"}, 2, "usage"},
+		{[]string{"mine"}, 2, `there is no command "mine"`},
+		{[]string{"help", "mine"}, 2, `there is no command "mine"`},
+		{[]string{"help", "emulate"}, 0, "-retry-5xx"},
+		{[]string{"help", "check"}, 0, "usage: ramp check"},
 		{[]string{"emulate"}, 2, "-game is required"},
 		{[]string{"emulate", "-help"}, 0, "-retry-5xx"},
-		{[]string{"emulate", "-what"}, 2, "not defined"},
-		{[]string{"emulate", "-game", game, "more"}, 2, "nothing but flags"},
+		{[]string{"emulate", "-what"}, 2, "not defined: -what (see: ramp help emulate)\n"},
+		{[]string{"emulate", "-game", game, "more"}, 2, "it takes flags only"},
 		{[]string{"emulate", "-game", game, "-key-encoding", "hex"}, 1, "text or base64url"},
 		{[]string{"emulate", "-game", game, "-key", " "}, 1, "HMAC key"},
 		{[]string{"emulate", "-game", game, "-validator", "0x1"}, 1, "20 bytes"},
