@@ -2,6 +2,7 @@ package ramptest_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"io"
 	"net"
@@ -421,4 +422,26 @@ func TestEachFaultIsReadAsItIsWritten(t *testing.T) {
 		_, err := ramptest.ParseFault(wrong)
 		assert.Error(t, err, wrong)
 	}
+}
+
+// A browser that leaves a page does not wait for what the game owns.
+func TestACallThatItsCallerCancelsIsNoFailureOfTheGame(t *testing.T) {
+	called := make(chan struct{})
+	c := newCounter(t, onWire(t), before(func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			close(called)
+			<-r.Context().Done()
+		})
+	}))
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-called
+		cancel()
+	}()
+	_, err := c.service.Assets(ctx, c.session)
+	assert.ErrorIs(t, err, context.Canceled)
+	events := c.service.Events()
+	require.Len(t, events, 1)
+	assert.False(t, events[0].Failed)
+	assert.Contains(t, events[0].Outcome, "canceled before the studio answered")
 }

@@ -221,3 +221,61 @@ func TestEmulateEndsWithItsContext(t *testing.T) {
 		t.Fatal("it did not end")
 	}
 }
+
+func TestEmulateMakesAKeyOfEachEncoding(t *testing.T) {
+	t.Setenv("RAMP_VALIDATOR_KEY", "")
+	for encoding, read := range map[string]func(string) (ramp.HMACKey, error){"text": ramp.TextKey, "base64url": ramp.Base64URLKey} {
+		t.Setenv("RAMP_HMAC_KEY", "")
+		lines := begin(t, "-game", "http://127.0.0.1:1", "-key-encoding", encoding, "-json")
+		require.True(t, lines.Scan())
+		var s started
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &s))
+		key, err := read(s.HMACKey)
+		require.NoError(t, err)
+		initialized := make(chan error, 1)
+		go func() {
+			client, err := ramp.NewClient(ramp.ClientConfig{URL: s.API, Key: key})
+			if err == nil {
+				_, err = client.Initialize(context.Background(), request())
+			}
+			initialized <- err
+		}()
+		require.True(t, lines.Scan())
+		assert.NoError(t, <-initialized, encoding)
+	}
+}
+
+func TestEmulateWritesErrorsToStderr(t *testing.T) {
+	t.Setenv("RAMP_HMAC_KEY", "")
+	busy, err := listen("127.0.0.1:0", false)
+	require.NoError(t, err)
+	defer busy.Close()
+	var out, errs bytes.Buffer
+	assert.Equal(t, 1, run(t.Context(), []string{"emulate", "-game", "http://127.0.0.1:1", "-json", "-listen", busy.Addr().String()}, &out, &errs))
+	assert.Empty(t, out.String(), "a program reads that")
+	assert.Contains(t, errs.String(), "address already in use")
+}
+
+func TestThePrintedLogNeverRunsBackwards(t *testing.T) {
+	var out bytes.Buffer
+	p := printer{out: &out}
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	p.event(ramptest.Event{Time: at.Add(2 * time.Second), Kind: ramptest.KindChain, Outcome: "submitted"})
+	p.event(ramptest.Event{Time: at, Took: 3 * time.Second, Kind: ramptest.KindValidate, Outcome: "slow"})
+	p.event(ramptest.Event{Time: at, Kind: ramptest.KindResult, Outcome: "late\x1b[2J"})
+	var times []string
+	for line := range strings.Lines(out.String()) {
+		times = append(times, line[:8])
+	}
+	assert.Equal(t, []string{"12:00:02", "12:00:03", "12:00:03"}, times)
+	assert.NotContains(t, out.String(), "\x1b", "a game does not move the cursor")
+}
+
+func TestAQuietLogHasOnlyWhatFails(t *testing.T) {
+	var out bytes.Buffer
+	p := printer{out: &out, quiet: true}
+	p.event(ramptest.Event{Outcome: "success"})
+	p.event(ramptest.Event{Outcome: "trouble", Failed: true})
+	assert.Equal(t, 1, strings.Count(out.String(), "\n"))
+	assert.Contains(t, out.String(), "trouble")
+}

@@ -125,10 +125,13 @@ func TestTriggerTellsHowAnOrderEnded(t *testing.T) {
 	status, out, _ = d.ramp(t, "trigger", "mint", "-like", id, "-fault", "transaction-fails", "-fault", "lost-answer=result", "-q")
 	require.Equal(t, 0, status)
 	require.Len(t, out, 37, "-q prints the UUID only")
-	status, out, _ = d.ramp(t, "orders", out[:8], "-wait")
+	lost := out[:8]
+	status, _, _ = d.ramp(t, "advance", "6m")
+	assert.Equal(t, 0, status)
+	status, out, _ = d.ramp(t, "orders", lost, "-wait")
 	assert.Equal(t, 0, status)
 	assert.Contains(t, out, "mint 3 tokens of alice, transaction 0x")
-	assert.Contains(t, out, "result      "+out[strings.LastIndex(strings.TrimSpace(out), "\n")+1:][:8]+"  #2   200  success\n")
+	assert.Contains(t, out, "result      "+lost+"  #2   200  success\n")
 	assert.Contains(t, out, "The transaction failed, and the game confirmed. Moved in all: nothing.\n")
 
 	status, out, _ = d.ramp(t, "orders")
