@@ -30,6 +30,8 @@ func TestAmountKeepsEveryDigit(t *testing.T) {
 		{"zero with the largest exponent of an int", "0e9223372036854775807", "0"},
 		{"a whole number", "5", "5"},
 		{"a negative number", "-5", "-5"},
+		{"a fraction that begins with a 9", "9.5", "9.5"},
+		{"256 bytes", "1." + strings.Repeat("0", 254), "1"},
 		{"more than a float holds", "9007199254740993", "9007199254740993"},
 		{"more than 64 bits", "1000000000000000000001", "1000000000000000000001"},
 		{"ten to the thirtieth", "1e30", "1" + strings.Repeat("0", 30)},
@@ -96,6 +98,7 @@ func TestAmountRefusesWhatNoQuantityNeeds(t *testing.T) {
 		strings.Repeat("9", 101),
 		"0." + strings.Repeat("0", 100) + "1",
 		strings.Repeat("9", 1<<20),
+		"1." + strings.Repeat("0", 255), // 257 bytes
 		"1e" + strings.Repeat("0", 300) + "1",
 	} {
 		t.Run(text[:min(len(text), 40)], func(t *testing.T) {

@@ -116,7 +116,7 @@ func (r *RPC) SendRawTransaction(ctx context.Context, raw []byte) (common.Hash, 
 		err := r.Call(ctx, &hash, method, hexutil.Bytes(raw))
 		return hash, err
 	}
-	begun := r.transport.now()
+	ctx, op := r.transport.begin(ctx, OperationRPC, method)
 	err := r.attempts(ctx, true, func() error { return r.once(ctx, &hash, method, []any{hexutil.Bytes(raw)}) })
 	var refused *RPCError
 	if errors.As(err, &refused) {
@@ -126,7 +126,7 @@ func (r *RPC) SendRawTransaction(ctx context.Context, raw []byte) (common.Hash, 
 			hash, err = known.Hash, nil
 		}
 	}
-	r.record(ctx, method, begun, err)
+	r.record(ctx, op, err)
 	return hash, err
 }
 
@@ -137,10 +137,9 @@ func transactionHash(raw []byte) common.Hash {
 	if len(raw) > 0 && raw[0] == feeDelegated {
 		// The sender signed a transaction of type 2, the first thing in the list,
 		// and its hash is that of both.
-		if list, _, err := rlp.SplitList(raw[1:]); err == nil {
-			if _, rest, err := rlp.SplitList(list); err == nil {
-				return crypto.Keccak256Hash([]byte{dynamicFee}, list[:len(list)-len(rest)])
-			}
+		list, _, _ := rlp.SplitList(raw[1:]) // nothing, if it is no list
+		if _, rest, err := rlp.SplitList(list); err == nil {
+			return crypto.Keccak256Hash([]byte{dynamicFee}, list[:len(list)-len(rest)])
 		}
 	}
 	return crypto.Keccak256Hash(raw)

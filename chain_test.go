@@ -127,6 +127,17 @@ func TestTheLargestAmountIsSent(t *testing.T) {
 	assert.Contains(t, n.asked()[0], `"value":"0x`+strings.Repeat("f", 64)+`"`)
 }
 
+// The version of the network is whatever the node calls it, and a refusal is no version.
+func TestNetVersionThatIsRefused(t *testing.T) {
+	n := newNode(t, says(200, `{"id":ID,"error":{"code":-32601,"message":"no such method"}}`))
+	id, err := n.client(t).NetVersion(t.Context())
+	assert.ErrorIs(t, err, ramp.RPCMethodNotFound)
+	assert.Empty(t, id)
+	n = newNode(t, says(200, result(`{}`)))
+	_, err = n.client(t).NetVersion(t.Context())
+	assert.EqualError(t, err, "ramp: net_version: the result is neither a string nor a number")
+}
+
 // A value that is read twice keeps nothing of the first time.
 func TestWhatIsReadAnewForgetsWhatItWas(t *testing.T) {
 	var tx ramp.Transaction

@@ -81,6 +81,7 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 		return (&chain{receipt: string(onChain().bytes()), head: 10, block: map[uint64]string{10: blockA}}).client(t)
 	}
 	var log bytes.Buffer
+	var watched watcher
 
 	tryFields(t, required, map[string]trial[ramp.HandlerConfig]{
 		"Game": {
@@ -156,6 +157,14 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 			see:      func(t *testing.T, c ramp.HandlerConfig) any { return loggedBy(t, &log, func() { validate(t, c) }) },
 			required: [2]int{0, 0}, then: [2]int{0, 1},
 		},
+		"Observer": {
+			set: func(c *ramp.HandlerConfig) { c.Observer = watched.observer() },
+			see: func(t *testing.T, c ramp.HandlerConfig) any {
+				validate(t, c)
+				return watched.take()
+			},
+			required: "", then: "start webhook validate, end webhook validate",
+		},
 	})
 }
 
@@ -180,8 +189,19 @@ func TestEveryFieldOfAClientConfig(t *testing.T) {
 	}
 	past := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 	var log bytes.Buffer
+	var watched watcher
 
 	tryFields(t, required, map[string]trial[ramp.ClientConfig]{
+		"Observer": {
+			set: func(c *ramp.ClientConfig) { c.Observer = watched.observer() },
+			see: func(t *testing.T, c ramp.ClientConfig) any {
+				c.HTTPClient = &http.Client{Transport: wire}
+				_, err := call(t, c)
+				require.NoError(t, err)
+				return watched.take()
+			},
+			required: "", then: "start initialize initialize, start attempt initialize, end attempt initialize, end initialize initialize",
+		},
 		"URL": {
 			set:      func(c *ramp.ClientConfig) { c.URL = "https://other.example.com/v1/" },
 			see:      seen(func(r *http.Request) any { return r.URL.String() }),
@@ -275,8 +295,18 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 	withKey := own.Clone()
 	withKey.Set("X-Api-Key", "k")
 	var log bytes.Buffer
+	var watched watcher
 
 	tryFields(t, required, map[string]trial[ramp.RPCConfig]{
+		"Observer": {
+			set: func(c *ramp.RPCConfig) { c.Observer = watched.observer() },
+			see: func(t *testing.T, c ramp.RPCConfig) any {
+				c.HTTPClient = &http.Client{Transport: wire}
+				require.NoError(t, call(t, c))
+				return watched.take()
+			},
+			required: "", then: "start rpc eth_blockNumber, start attempt eth_blockNumber, end attempt eth_blockNumber, end rpc eth_blockNumber",
+		},
 		"URL": {
 			set:      func(c *ramp.RPCConfig) { c.URL = "https://other.example.com/v3/key?a=b" },
 			see:      seen(func(r *http.Request) any { return r.URL.String() }),
@@ -388,7 +418,7 @@ func TestEveryFieldOfAnSQLStoreConfig(t *testing.T) {
 			set: func(c *ramp.SQLStoreConfig) { c.DB = sql.OpenDB(&other) },
 			see: func(t *testing.T, c ramp.SQLStoreConfig) any {
 				update(t, c)
-				return [2]bool{db.begun, other.begun}
+				return [2]bool{db.begins > 0, other.begins > 0}
 			},
 			required: [2]bool{true, false}, then: [2]bool{false, true},
 		},
@@ -415,6 +445,31 @@ func TestEveryFieldOfAnSQLStoreConfig(t *testing.T) {
 				return sql.IsolationLevel(db.options.Isolation)
 			},
 			required: sql.LevelDefault, then: sql.LevelSerializable,
+		},
+		"Retries": {
+			set: func(c *ramp.SQLStoreConfig) { c.Retries = 2 },
+			see: func(t *testing.T, c ramp.SQLStoreConfig) any {
+				if c.Retries > 0 {
+					c.Retryable = func(error) bool { return true }
+				}
+				update(t, c)
+				return db.begins
+			},
+			required: 1, then: 3,
+		},
+		"Retryable": {
+			set: func(c *ramp.SQLStoreConfig) {
+				c.Retryable = func(err error) bool { return !errors.Is(err, errRecorded) }
+			},
+			see: func(t *testing.T, c ramp.SQLStoreConfig) any {
+				c.Retries = 2
+				if c.Retryable == nil {
+					c.Retryable = func(error) bool { return true }
+				}
+				update(t, c)
+				return db.begins
+			},
+			required: 3, then: 1,
 		},
 	})
 }
@@ -452,6 +507,7 @@ func TestEveryFieldOfAnOrderGameConfig(t *testing.T) {
 		return store
 	}
 	var order, other ramp.Order
+	var watched watcher
 	required := func(*testing.T) ramp.OrderGameConfig {
 		return ramp.OrderGameConfig{Players: noPlayers{}, Store: memory(&order)}
 	}
@@ -505,6 +561,14 @@ func TestEveryFieldOfAnOrderGameConfig(t *testing.T) {
 			},
 			required: false, then: true,
 		},
+		"Observer": {
+			set: func(c *ramp.OrderGameConfig) { c.Observer = watched.observer() },
+			see: func(t *testing.T, c ramp.OrderGameConfig) any {
+				require.NoError(t, validate(t, c))
+				return watched.take()
+			},
+			required: "", then: "step accepted new",
+		},
 		"Now": {
 			set: func(c *ramp.OrderGameConfig) { c.Now = func() time.Time { return time.Unix(7, 0) } },
 			see: func(t *testing.T, c ramp.OrderGameConfig) any {
@@ -512,6 +576,67 @@ func TestEveryFieldOfAnOrderGameConfig(t *testing.T) {
 				return order.AcceptedAt.Unix() == 7
 			},
 			required: false, then: true,
+		},
+	})
+}
+
+func TestEveryFieldOfADeskConfig(t *testing.T) {
+	game, _ := newOrderGame(t, nil)
+	r := mintRequest(t)
+	require.NoError(t, game.Validate(t.Context(), ramp.Session{ID: "session-1"}, r))
+	other, _ := newOrderGame(t, nil)
+	required := func(*testing.T) ramp.DeskConfig { return ramp.DeskConfig{Game: game} }
+	show := func(t *testing.T, c ramp.DeskConfig) (*ramp.OrderReport, error) {
+		desk, err := ramp.NewDesk(c)
+		require.NoError(t, err)
+		return desk.Show(t.Context(), r.UUID)
+	}
+	node := func() *ramp.RPC { // whose 5,000 blocks are all new
+		answer := func(_ *http.Request, method string) (string, error) {
+			return map[string]string{"eth_blockNumber": `"0x1388"`, "eth_getLogs": "[]",
+				"eth_getBlockByNumber": `{"timestamp":"0xffffffff","transactions":[]}`}[method], nil
+		}
+		rpc, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: &http.Client{Transport: roundTrip(answer)}})
+		require.NoError(t, err)
+		return rpc
+	}
+	newest := func(t *testing.T, c ramp.DeskConfig) any {
+		report, err := show(t, c)
+		require.NoError(t, err)
+		return report.NewestBlock
+	}
+	var log bytes.Buffer
+	tryFields(t, required, map[string]trial[ramp.DeskConfig]{
+		"Game": {
+			set: func(c *ramp.DeskConfig) { c.Game = other },
+			see: func(t *testing.T, c ramp.DeskConfig) any {
+				_, err := show(t, c)
+				return errors.Is(err, ramp.ErrOrderUnknown)
+			},
+			required: false, then: true,
+		},
+		"Chain": {
+			set: func(c *ramp.DeskConfig) { c.Chain = node() },
+			see: newest, required: uint64(0), then: uint64(5000),
+		},
+		"Blocks": {
+			set: func(c *ramp.DeskConfig) { c.Blocks = 7 },
+			see: func(t *testing.T, c ramp.DeskConfig) any {
+				c.Chain = node()
+				report, err := show(t, c)
+				require.NoError(t, err)
+				return report.LastBlock - report.FirstBlock + 1
+			},
+			required: uint64(2000), then: uint64(7),
+		},
+		"Logger": {
+			set: func(c *ramp.DeskConfig) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) },
+			see: func(t *testing.T, c ramp.DeskConfig) any {
+				desk, err := ramp.NewDesk(c)
+				require.NoError(t, err)
+				return loggedBy(t, &log, func() { _, _ = desk.Abandon(t.Context(), r.UUID, "alice", "a test") })
+			},
+			required: [2]int{1, 0}, then: [2]int{0, 1},
 		},
 	})
 }
@@ -626,7 +751,7 @@ func counted(t *testing.T, call func(*testing.T, *http.Client)) (attempts int) {
 
 // recordingDB is a database that begins a transaction, and fails in it.
 type recordingDB struct {
-	begun      bool
+	begins     int
 	options    driver.TxOptions
 	statements string
 }
@@ -641,7 +766,8 @@ func (d *recordingDB) Commit() error                                { return nil
 func (d *recordingDB) Rollback() error                              { return nil }
 
 func (d *recordingDB) BeginTx(_ context.Context, options driver.TxOptions) (driver.Tx, error) {
-	d.begun, d.options = true, options
+	d.begins++
+	d.options = options
 	return d, nil
 }
 

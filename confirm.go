@@ -33,12 +33,12 @@ const mostPatience = 5 * time.Minute
 // A failed transaction has a receipt too: see [Receipt.Succeeded]. The receipt of
 // another transaction than the one asked for is refused.
 func (r *RPC) WaitReceipt(ctx context.Context, hash common.Hash, confirmations uint64) (*Receipt, error) {
-	begun := r.transport.now()
+	ctx, op := r.transport.begin(ctx, OperationRPC, "wait")
 	receipt, err := r.waitReceipt(ctx, hash, confirmations)
 	if err != nil {
 		err = fmt.Errorf("ramp: wait for transaction %s: %w", hash, err)
 	}
-	r.record(ctx, "wait", begun, err)
+	r.record(ctx, op, err)
 	return receipt, err
 }
 
@@ -55,11 +55,9 @@ func (r *RPC) waitReceipt(ctx context.Context, hash common.Hash, confirmations u
 			return nil, err
 		default:
 			missing = passing.error
-			timer := time.NewTimer(max(r.poll, min(passing.after, mostPatience)))
 			select {
-			case <-timer.C:
+			case <-time.After(max(r.poll, min(passing.after, mostPatience))):
 			case <-ctx.Done():
-				timer.Stop()
 			}
 		}
 		if ctx.Err() != nil {
@@ -262,7 +260,7 @@ func (c *comparison) logs(webhook, chain []Log) {
 		at := fmt.Sprintf("receipt.logs[%d].", i)
 		c.strings(at+"address", told.Address.String(), is.Address.String())
 		c.strings(at+"topics", fmt.Sprint(told.Topics), fmt.Sprint(is.Topics))
-		if !bytes.Equal(told.Data, is.Data) {
+		if !bytes.Equal(told.Data, is.Data) { // it can be long
 			c.strings(at+"data", told.Data.String(), is.Data.String())
 		}
 		c.quantities(at+"blockNumber", told.BlockNumber, is.BlockNumber)

@@ -104,6 +104,12 @@ func TestInvalidErrorText(t *testing.T) {
 	p.addAll(nil)
 	assert.EqualError(t, p.err(), "ramp: uuid is required; intent.from[1].amount must be a number; intent.to is required")
 
+	p.requireKey(false, "HandlerConfig.Key", ErrHMACKey)
+	var wrong *InvalidError
+	require.ErrorAs(t, p.err(), &wrong)
+	assert.Equal(t, []error{ErrHMACKey}, wrong.Unwrap(), "a field without a sentinel adds none, not even nil")
+	p = p[:3]
+
 	for range 97 {
 		p.require(false, "digest")
 	}

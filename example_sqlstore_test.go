@@ -6,13 +6,18 @@ import (
 	"database/sql"
 	"errors"
 	"log"
-	"slices"
-	"strings"
 
 	ramp "github.com/token-ramp/ramp-go"
 )
 
 const tokenContract = "0x00000000000000000000000000000000000070c3"
+
+// The terms: 100 gold for each token, both ways.
+var terms = ramp.InitializeIntent{
+	Network: ramp.Testnet, ProjectID: "project-1", Token: tokenContract, MintFeeBps: 100, // 1%
+	Materials: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}},
+	Outputs:   []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}},
+}
 
 // SQLStudio is the whole of an integration on SQL: who is this, what do they
 // hold, and move it.
@@ -36,11 +41,16 @@ func (g *SQLStudio) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, e
 }
 
 func (g *SQLStudio) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
-	if step.Order.State == ramp.OrderAccepted && !onOurTerms(step.Order) { // before anything is signed
-		return ramp.Reject("INVALID_MESSAGE")
+	if step.Order.State == ramp.OrderAccepted { // nothing is signed yet
+		if err := terms.CheckTerms(step.Order.Intent); err != nil {
+			return err
+		}
 	}
 	for _, asset := range step.Effect.Assets { // one transaction: all of it or nothing
-		delta, _ := step.Effect.Delta(asset).Int64()
+		delta, err := step.Effect.Delta(asset).Int64()
+		if err != nil {
+			return err
+		}
 		done, err := tx.ExecContext(ctx, "UPDATE characters SET gold = gold + $1 WHERE id = $2 AND gold + $1 >= 0",
 			delta, step.Order.SessionID)
 		if err != nil {
@@ -57,21 +67,6 @@ func (g *SQLStudio) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error
 		}
 	}
 	return nil
-}
-
-// onOurTerms reports whether an order is for our token, at 100 gold each. The
-// player chooses how many, and nothing else.
-func onOurTerms(o ramp.Order) bool {
-	tokens := o.Intent.To
-	if o.Direction == ramp.Burn {
-		tokens = o.Intent.From
-	}
-	if len(tokens) != 1 || !strings.EqualFold(tokens[0].ID, tokenContract) {
-		return false
-	}
-	n, err := tokens[0].Amount.Int64()
-	return err == nil && n <= 1_000_000 &&
-		slices.Equal(o.Assets, []ramp.AssetAmount{{ID: "item_gold", Amount: ramp.NewAmount(100 * n)}})
 }
 
 // A studio on PostgreSQL, whose characters have gold.

@@ -89,6 +89,10 @@ type ClientConfig struct {
 	// Now is the clock that [Initialization].ExpiresAt, durations and the dates
 	// of Retry-After are counted from. The default is [time.Now].
 	Now func() time.Time
+
+	// Observer is told about every call and every attempt, for metrics and
+	// traces. By default nobody is.
+	Observer Observer
 }
 
 // NewClient returns a client for the service at c.URL. The error is an
@@ -98,7 +102,7 @@ func NewClient(c ClientConfig) (*Client, error) {
 	var p problems
 	base := checkBase(&p, "ClientConfig.URL", c.URL, c.InsecureHTTP)
 	p.requireKey(!c.Key.IsZero(), "ClientConfig.Key", ErrHMACKey)
-	t := newTransport(&p, "ClientConfig", transportConfig{c.HTTPClient, c.Timeout, c.Retries, c.Logger, c.Now})
+	t := newTransport(&p, "ClientConfig", transportConfig{c.HTTPClient, c.Timeout, c.Retries, c.Logger, c.Now, c.Observer})
 	if err := p.err(); err != nil {
 		return nil, err
 	}
@@ -135,32 +139,40 @@ func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*In
 	}
 	signature := c.key.Sign(body)
 
-	begun := c.transport.now()
+	ctx, op := c.transport.begin(ctx, OperationInitialize, "initialize")
 	var sent time.Time
-	var id uuid.UUID
 	err = c.transport.retry(ctx, func() error {
-		sent = c.transport.now()
-		answer, err := c.transport.post(ctx, c.address, http.Header{
-			"Content-Type": {"application/json"},
-			HeaderHMAC:     {signature},
-		}, body, mostInitializeBytes)
-		switch {
-		case errors.Is(err, errAnswerTooLarge):
-			return fmt.Errorf("ramp: initialize: %w", err)
-		case err != nil:
-			return &transient{error: fmt.Errorf("ramp: initialize: %w", showable(err))}
-		}
-		id, err = c.read(answer)
+		ctx, attempt := c.transport.begin(ctx, OperationAttempt, op.Name)
+		sent = attempt.Begun
+		var err error
+		op.UUID, err = c.attempt(ctx, body, signature)
+		c.transport.end(ctx, attempt, unmarked(err))
 		return err
 	})
+	took := c.transport.end(ctx, op, err)
 
-	attrs := []slog.Attr{slog.String("endpoint", "initialize"), slog.Duration("duration", c.transport.now().Sub(begun))}
+	attrs := []slog.Attr{slog.String("endpoint", op.Name), slog.Duration("duration", took)}
 	if err != nil {
 		c.transport.log.LogAttrs(ctx, slog.LevelError, "ramp: call failed", append(attrs, slog.Any("error", err))...)
 		return nil, err
 	}
-	c.transport.log.LogAttrs(ctx, slog.LevelInfo, "ramp: call", append(attrs, slog.String("uuid", id.String()))...)
-	return &Initialization{UUID: id, ExpiresAt: sent.Add(UUIDValidity)}, nil
+	c.transport.log.LogAttrs(ctx, slog.LevelInfo, "ramp: call", append(attrs, slog.String("uuid", op.UUID.String()))...)
+	return &Initialization{UUID: op.UUID, ExpiresAt: sent.Add(UUIDValidity)}, nil
+}
+
+// attempt makes one HTTP request. A failure that may pass is marked as transient.
+func (c *Client) attempt(ctx context.Context, body []byte, signature string) (uuid.UUID, error) {
+	answer, err := c.transport.post(ctx, c.address, http.Header{
+		"Content-Type": {"application/json"},
+		HeaderHMAC:     {signature},
+	}, body, mostInitializeBytes)
+	switch {
+	case errors.Is(err, errAnswerTooLarge):
+		return uuid.Nil, fmt.Errorf("ramp: initialize: %w", err)
+	case err != nil:
+		return uuid.Nil, &transient{error: fmt.Errorf("ramp: initialize: %w", showable(err))}
+	}
+	return c.read(answer)
 }
 
 // showable returns what an error of net/http tells without a word of the other

@@ -11,9 +11,11 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"strings"
@@ -275,6 +277,32 @@ func TestWhyTheServiceWasNotReachedIsShown(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())
 	assert.Contains(t, everythingShown(t, nil, "http://"+listener.Addr().String()), "connection refused")
+
+	private := httptest.NewUnstartedServer(http.NotFoundHandler())
+	private.Config.ErrorLog = log.New(io.Discard, "", 0)
+	private.StartTLS()
+	defer private.Close()
+	assert.Contains(t, everythingShown(t, nil, private.URL), "ramp: initialize: tls: failed to verify certificate: x509: ")
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	assert.Contains(t, everythingShown(t, nil, strings.Replace(plain.URL, "http:", "https:", 1)), "ramp: initialize: http: server gave HTTP response to HTTPS client")
+	greeting, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer greeting.Close()
+	go func() {
+		for {
+			conn, err := greeting.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, "220 mail.example.com\r\n")
+			_, _ = io.Copy(io.Discard, conn)
+			_ = conn.Close()
+		}
+	}()
+	assert.Contains(t, everythingShown(t, nil, "https://"+greeting.Addr().String()), "ramp: initialize: tls: first record does not look like a TLS handshake")
+	late := roundTripper(func(*http.Request) (*http.Response, error) { return nil, context.DeadlineExceeded })
+	assert.Contains(t, everythingShown(t, late, "https://api.example.com"), "ramp: initialize: context deadline exceeded")
 
 	own := errors.New("the breaker is open")
 	client, err := ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t), Retries: -1,

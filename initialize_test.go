@@ -161,18 +161,20 @@ func TestTheFailuresOfTheInterfaceAreSentinels(t *testing.T) {
 		body string
 		want error
 		code int
+		hint string
 	}{
-		{`{"code":400,"message":"Bad Request","data":"X-HMAC-Signature is required"}`, ramp.ErrHMACMissing, 400},
-		{`{"code":500,"message":"Internal Server Error","data":"invalid mac"}`, ramp.ErrHMACInvalid, 500},
-		{`{"code":500,"message":"Internal Server Error","data":"invalid mac: of the body"}`, ramp.ErrHMACInvalid, 500},
-		{`{"code":500,"message":"Internal Server Error","data":"ramp not found"}`, ramp.ErrRampNotFound, 500},
-		{`{"code":500,"message":"Internal Server Error","data":"ramp not exists"}`, ramp.ErrRampNotExists, 500},
+		{`{"code":400,"message":"Bad Request","data":"X-HMAC-Signature is required"}`, ramp.ErrHMACMissing, 400, "(something between removed the header)"},
+		{`{"code":500,"message":"Internal Server Error","data":"invalid mac"}`, ramp.ErrHMACInvalid, 500, "(the key was read as text: try Base64URLKey)"},
+		{`{"code":500,"message":"Internal Server Error","data":"invalid mac: of the body"}`, ramp.ErrHMACInvalid, 500, "(the key was read as text: try Base64URLKey)"},
+		{`{"code":500,"message":"Internal Server Error","data":"ramp not found"}`, ramp.ErrRampNotFound, 500, "(see intent.project_id)"},
+		{`{"code":500,"message":"Internal Server Error","data":"ramp not exists"}`, ramp.ErrRampNotExists, 500, "(see intent.network)"},
 	}
 	for _, test := range tests {
 		for _, status := range []int{200, 400, 401, 429, 500, 502, 503} { // which one, the interface does not show
 			service := &answering{status: status, body: test.body}
 			_, err := newClient(t, service).Initialize(t.Context(), testRequest())
 			assert.ErrorIs(t, err, test.want)
+			assert.ErrorContains(t, err, test.hint)
 			var failure *ramp.APIError
 			require.ErrorAs(t, err, &failure)
 			assert.Equal(t, status, failure.Status)
@@ -231,6 +233,11 @@ func TestAnAnswerThatIsNoSuccessSaysWhatItIs(t *testing.T) {
 		"a UUID that is none":     {200, "", `{"code":200,"data":{"uuid":"7"}}`, "200" + notTheEnvelope},
 		"a UUID of zeros":         {200, "", `{"code":200,"data":{"uuid":"00000000-0000-0000-0000-000000000000"}}`, "200, code 200, without a UUID"},
 		"success under a failure": {500, "", okAnswer, "500, code 200: OK"},
+		"a failure under success": {200, "", strings.Replace(okAnswer, "200", "201", 1), "200, code 201: OK, without a reason"},
+		"the lowest code":         {400, "", `{"code":100}`, "400, code 100, without a reason"},
+		"a code below it":         {400, "", `{"code":99}`, "400, without a reason"},
+		"the highest code":        {400, "", `{"code":599}`, "400, code 599, without a reason"},
+		"a code above it":         {400, "", `{"code":600}`, "400, without a reason"},
 		"another reason": {400, "", `{"code":400,"message":"Bad Request","data":"intent.token: 0x12"}`,
 			"400, code 400: Bad Request, for a reason that the interface does not name, and that is not shown because it can quote the request"},
 		"another message": {401, "", `{"code":401,"message":"who?","data":null}`,
@@ -340,6 +347,7 @@ func TestAFailureThatMayPassIsTriedAgain(t *testing.T) {
 			waits: [][2]time.Duration{{3100 * time.Millisecond, 3200 * time.Millisecond}}},
 		"ten seconds for an attempt by default": {steps: steps{hang, ok}, sent: 2,
 			waits: [][2]time.Duration{{10100 * time.Millisecond, 10200 * time.Millisecond}}},
+		"as often as told": {steps: steps{busy}, config: ramp.ClientConfig{Retries: 70}, sent: 71, fails: true},
 		"longer each time, up to five seconds": {steps: steps{busy}, config: ramp.ClientConfig{Retries: 12}, sent: 13, fails: true,
 			waits: [][2]time.Duration{
 				{100 * time.Millisecond, 200 * time.Millisecond}, {200 * time.Millisecond, 400 * time.Millisecond},
@@ -389,7 +397,7 @@ func TestAContextEndsACallAtOnce(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(50*time.Millisecond, cancel)
 			s := &script{steps: []func(*http.Request) (*http.Response, error){hang}}
-			assert.ErrorIs(t, initialize(t, ctx, s), context.Canceled)
+			assert.EqualError(t, initialize(t, ctx, s), "ramp: initialize: context canceled", "there was no next attempt to wait for")
 			assert.Len(t, s.sent, 1)
 		})
 	})
@@ -529,10 +537,24 @@ func TestInitializeRefusesInvalidUTF8(t *testing.T) {
 	assert.Zero(t, service.served)
 }
 
+func TestAFeeIsAPartOfTheWhole(t *testing.T) {
+	for fee, ok := range map[int]bool{-1: false, 0: true, 10_000: true, 10_001: false} {
+		request := testRequest()
+		request.Intent.MintFeeBps = fee
+		_, err := newClient(t, &answering{status: 200, body: okAnswer}).Initialize(t.Context(), request)
+		if ok {
+			assert.NoError(t, err, fee)
+		} else {
+			assertFields(t, err, "intent.mint_fee_bps must be 0 to 10000 basis points")
+		}
+	}
+}
+
 func TestAnIconIsAnHTTPAddress(t *testing.T) {
 	for icon, ok := range map[string]bool{
 		"https://example.com/a.png": true, "http://example.com/a.png": true, "ftp://example.com/a.png": false,
 		"data:image/png;base64,AA==": false, "//example.com/a.png": false, "/a.png": false, "https:///a.png": false, "": false,
+		"https://example.com:port/a.png": false, "https://example.com/%zz.png": false,
 	} {
 		request := testRequest()
 		request.Intent.Materials = []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(1), IconURL: icon}}

@@ -49,10 +49,8 @@ func (i *Intent) read(x *reader) {
 // readFeeRate reads a number, or text that is one.
 func readFeeRate(x *reader) json.Number {
 	rate := x.loose()
-	if len(rate) > maxAmountDigits || !isDigits(rate) || rate[0] == '0' { // otherwise it needs no closer look
-		if _, err := canonicalAmount(rate); err != nil {
-			return ""
-		}
+	if _, err := canonicalAmount(rate); err != nil {
+		return ""
 	}
 	return json.Number(rate)
 }
@@ -116,7 +114,7 @@ func (i *Intent) check(p *problems) Direction {
 	p.require(i.Method != "", "intent.method")
 	p.require(i.Type != "", "intent.type")
 	direction, err := i.Direction()
-	if err != nil && i.Method != "" && i.Type != "" {
+	if i.Method != "" && i.Type != "" {
 		p.addAll(err)
 	}
 	checkIntentAssets(p, "intent.from", i.From, direction == Mint, direction == Burn)

@@ -137,6 +137,10 @@ func TestEffectChecksTheIntent(t *testing.T) {
 				intent = burnIntent(t)
 			}
 			tt.change(&intent)
+			r := ramp.ValidateRequest{Intent: intent}
+			moved, err := r.Assets()
+			assertFields(t, err, tt.want...)
+			assert.Empty(t, moved)
 			for _, status := range []string{"", `"0x1"`, `"0x0"`} {
 				effect, err := effectOf(t, intent, status)
 				assertFields(t, err, tt.want...)

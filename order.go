@@ -149,7 +149,7 @@ func Accept(s Session, r *ValidateRequest, now time.Time) Transition {
 		case stored.Digest != opened.Digest:
 			return conflict("digest")
 		case stored.Direction != opened.Direction, !sameAssets(stored.Assets, opened.Assets),
-			!slices.Equal(tokens(stored.chainSide()), tokens(opened.chainSide())):
+			!sameTokens(stored.chainSide(), opened.chainSide()):
 			return conflict("intent")
 		case stored.State != OrderAccepted:
 			return Step{}, fmt.Errorf("ramp: order %s (%s): %w", stored.UUID, stored.State, ErrOrderFinished)
@@ -173,7 +173,8 @@ func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {
 	if err := p.err(); err != nil {
 		return Order{}, err
 	}
-	return o, o.derive()
+	err := o.derive() // before the return, because Go does not say which operand it reads first
+	return o, err
 }
 
 // derive sets what follows from the intent.
@@ -251,7 +252,7 @@ func (o *Order) contradicts(reported *Intent) bool {
 	}
 	var p problems
 	checkIntentAssets(&p, "game", game, true, false)
-	if sum, err := sumAssets("game", game); p == nil && err == nil && !sameAssets(sum, o.Assets) {
+	if sum, _ := sumAssets("game", game); p == nil && !sameAssets(sum, o.Assets) { // also if it is beyond all amounts
 		return true
 	}
 	names := func(side []IntentAsset) (names []string) {
@@ -323,13 +324,21 @@ func storedTxHash(reported string) string {
 	if len(reported) != 2+digits || !strings.EqualFold(reported[:2], "0x") || !isHex(reported[2:]) {
 		return ""
 	}
+	if reported[1] == 'x' {
+		return reported
+	}
 	return "0x" + reported[2:]
 }
 
 // sameAssets compares sums of assets, in whatever order they are listed.
 func sameAssets(a, b []AssetAmount) bool {
 	byID := func(x, y AssetAmount) int { return strings.Compare(x.ID, y.ID) }
-	return slices.Equal(slices.SortedFunc(slices.Values(a), byID), slices.SortedFunc(slices.Values(b), byID))
+	return slices.Equal(a, b) || slices.Equal(slices.SortedFunc(slices.Values(a), byID), slices.SortedFunc(slices.Values(b), byID))
+}
+
+// sameTokens compares tokens, in whatever order and case they are written.
+func sameTokens(a, b []IntentAsset) bool {
+	return slices.Equal(a, b) || slices.Equal(tokens(a), tokens(b))
 }
 
 // orderVersion is the version of an order's JSON form. A program refuses an

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -119,6 +120,30 @@ func TestTheSameValidateIsARepeat(t *testing.T) {
 	}
 }
 
+// The order of the entries says nothing, on neither side.
+func TestTokensInAnotherOrderAreTheSame(t *testing.T) {
+	intent := func(tokens ...map[string]any) *ramp.ValidateRequest {
+		burn := burnObject()
+		burn["from"] = tokens
+		r, err := ramp.ParseValidate(validateCall().with("intent", burn).bytes())
+		require.NoError(t, err)
+		return r
+	}
+	token := func(kind, id string, n int) map[string]any {
+		return map[string]any{"type": kind, "id": id, "amount": n}
+	}
+	list := []map[string]any{token("ERC20", "0x2", 1), token("ERC20", "0x2", 2), token("ERC20", "0x1", 3), token("NFT", "0x3", 1)}
+	stored := accepted(t, intent(list...))
+	slices.Reverse(list)
+	again := intent(list...)
+	step, err := ramp.Accept(player, again, atResult)(&stored)
+	require.NoError(t, err)
+	assert.False(t, step.New)
+	step, err = ramp.Finish(reported(accepted(t, again), 1), atResult)(&stored)
+	require.NoError(t, err)
+	assert.Equal(t, ramp.Grant, step.Effect.Kind)
+}
+
 func TestAnotherValidateUnderTheUUIDIsAConflict(t *testing.T) {
 	stored := accepted(t, mintRequest(t))
 	for name, tt := range map[string]struct {
@@ -196,8 +221,11 @@ func TestAcceptRefusesWhatCannotBeStored(t *testing.T) {
 	}
 	_, err := ramp.Accept(ramp.Session{ID: " "}, mintRequest(t), atValidate)(nil)
 	assert.ErrorIs(t, err, ramp.ErrSessionMissing)
-	_, err = ramp.Accept(player, &ramp.ValidateRequest{}, atValidate)(nil)
-	assertFields(t, err, "intent.method", "intent.type", "intent.from", "intent.to")
+	stored := accepted(t, mintRequest(t))
+	for _, order := range []*ramp.Order{nil, &stored} {
+		_, err = ramp.Accept(player, &ramp.ValidateRequest{}, atValidate)(order)
+		assertFields(t, err, "intent.method", "intent.type", "intent.from", "intent.to")
+	}
 	_, err = ramp.Abandon(" \t", atValidate)(nil)
 	assertFields(t, err, "reason is required")
 }
@@ -275,6 +303,13 @@ func TestFinishAndAbandon(t *testing.T) {
 	}
 	_, err := ramp.Finish(&ramp.Result{}, atResult)(&mint)
 	assertFields(t, err, "receipt.status is required")
+
+	// A store that lost what an order moves must not end it with nothing moved.
+	mint.Intent = ramp.Intent{}
+	for _, next := range []ramp.Transition{fail(mint), lose(mint)} {
+		_, err := next(&mint)
+		assertFields(t, err, "intent.method", "intent.type", "intent.from", "intent.to")
+	}
 }
 
 // The stored order says what moves. Only a contradiction that can be read stops
@@ -294,6 +329,13 @@ func TestWhatOfAResultContradictsAnOrder(t *testing.T) {
 		{"no intent", mint, func(r *ramp.Result) { r.Intent = ramp.Intent{} }, ""},
 		{"an unknown method", mint, func(r *ramp.Result) { r.Intent.Method = "steal" }, ""},
 		{"the other direction", mint, func(r *ramp.Result) { r.Intent = burn.Intent }, "intent"},
+		{"the other direction alone", mint, func(r *ramp.Result) {
+			r.Intent = ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble}
+		}, "intent"},
+		{"more than any quantity", mint, func(r *ramp.Result) {
+			r.Intent.From[0].Amount = amount(t, "9e99")
+			r.Intent.From = append(r.Intent.From, r.Intent.From[0])
+		}, "intent"},
 		{"the game's side missing", mint, func(r *ramp.Result) { r.Intent.From = nil }, ""},
 		{"a quantity of zero", mint, func(r *ramp.Result) { r.Intent.From[0].Amount = ramp.Amount{} }, ""},
 		{"another quantity", mint, func(r *ramp.Result) { r.Intent.From[0].Amount = ramp.NewAmount(99) }, "intent"},
@@ -306,6 +348,7 @@ func TestWhatOfAResultContradictsAnOrder(t *testing.T) {
 		{"a token quantity of zero", mint, func(r *ramp.Result) { r.Intent.To[0].Amount = ramp.Amount{} }, ""},
 		{"a token quantity after fees", mint, func(r *ramp.Result) { r.Intent.To[0].Amount = ramp.NewAmount(8) }, ""},
 		{"a token without an ID", mint, func(r *ramp.Result) { r.Intent.To[0].ID = "" }, ""},
+		{"a token without a type", mint, func(r *ramp.Result) { r.Intent.To[0].Type = "" }, ""},
 		{"a token in capitals", mint, func(r *ramp.Result) { r.Intent.To[0].ID = strings.ToUpper(testToken) }, ""},
 		{"another token", mint, func(r *ramp.Result) { r.Intent.To[0].ID = "0x2" }, "intent"},
 		{"another token burned", burn, func(r *ramp.Result) { r.Intent.From[0].ID = "0x2" }, "intent"},
@@ -338,7 +381,7 @@ func TestOnlyAHashIsStoredAsOne(t *testing.T) {
 	hash := strings.Repeat("Ab", 32)
 	for reported, want := range map[string]string{
 		"0x" + hash: "0x" + hash, "0X" + hash: "0x" + hash,
-		"": "", hash: "", "0x": "", "0x" + hash[2:]: "", "0x" + hash + "00": "", "0x" + strings.Repeat("zz", 32): "", "0xg" + hash[1:]: "", "0x" + hash[1:] + "g": "",
+		"": "", hash: "", "0x": "", "0x" + hash[2:]: "", "0x" + hash + "00": "", "0x" + strings.Repeat("zz", 32): "", "1x" + hash: "", "0xg" + hash[1:]: "", "0x" + hash[1:] + "g": "",
 		"😀": "", strings.Repeat("x", 64<<10): "",
 	} {
 		o := accepted(t, mintRequest(t))
@@ -391,7 +434,7 @@ func TestSchemaIsTheFileForMigrationTools(t *testing.T) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		assert.Equal(t, string(text), dialect.Schema(), dialect)
-		assert.NotContains(t, dialect.String(), "unknown")
+		assert.Equal(t, file, "schema/"+strings.ToLower(dialect.String())+".sql")
 	}
 	assert.Empty(t, ramp.Dialect(0).Schema())
 	assert.Equal(t, "unknown dialect", ramp.Dialect(0).String())
@@ -402,6 +445,15 @@ func TestConfigsOfStoresNameAllThatIsMissing(t *testing.T) {
 	assertFields(t, err, "SQLStoreConfig.DB is required", "SQLStoreConfig.Dialect is required and must be PostgreSQL, MySQL or SQLite", "SQLStoreConfig.Apply is required")
 	_, err = ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(nil), Dialect: 4, Apply: applyNothing})
 	assertFields(t, err, "SQLStoreConfig.Dialect is required")
+	retrying := ramp.SQLStoreConfig{DB: sql.OpenDB(nil), Dialect: ramp.SQLite, Apply: applyNothing, Retries: 1}
+	_, err = ramp.NewSQLStore(retrying)
+	assertFields(t, err, "SQLStoreConfig.Retryable is required if Retries is set")
+	retrying.Retries, retrying.Retryable = 0, func(error) bool { return true }
+	_, err = ramp.NewSQLStore(retrying)
+	assertFields(t, err, "SQLStoreConfig.Retries is required if Retryable is set")
+	retrying.Retries = -1
+	_, err = ramp.NewSQLStore(retrying)
+	assertFields(t, err, "SQLStoreConfig.Retries must not be negative")
 	_, err = ramp.NewOrderGame(ramp.OrderGameConfig{})
 	assertFields(t, err, "OrderGameConfig.Players is required", "OrderGameConfig.Store is required")
 	_, err = ramp.NewMemoryStore(ramp.MemoryStoreConfig{})
@@ -416,7 +468,7 @@ func TestAnSQLStoreRefusesACallBeforeItAsksTheDatabase(t *testing.T) {
 		require.NoError(t, err)
 		texts := []string{"", strings.Repeat("x", 1025), "quoted\xff", "quoted\x00"}
 		if dialect == ramp.MySQL {
-			texts = append(texts, "quoted\U0001F600")
+			texts = append(texts, "quoted\U0001F600", "quoted\U00010000")
 		}
 		for _, text := range texts {
 			next := ramp.Accept(ramp.Session{ID: text}, mintRequest(t), atValidate)
@@ -429,8 +481,23 @@ func TestAnSQLStoreRefusesACallBeforeItAsksTheDatabase(t *testing.T) {
 		}
 		_, err = store.Update(t.Context(), uuid.New(), ramp.Abandon(" ", atResult))
 		assertFields(t, err, "reason is required")
-		_, err = store.Waiting(t.Context(), time.Now(), 0)
-		assert.ErrorContains(t, err, "limit")
+		_, err = store.Waiting(t.Context(), ramp.Mint, time.Now(), ramp.OrderPage{Limit: -1})
+		assertFields(t, err, "OrderPage.Limit must not be negative")
+		for _, text := range []string{strings.Repeat("x", 1025), "quoted\xff", "quoted\x00"} {
+			_, err = store.SessionOrders(t.Context(), text, ramp.OrderPage{})
+			assertFields(t, err, "session_id must")
+			assert.NotContains(t, err.Error(), "quoted")
+		}
+		for _, d := range []ramp.Direction{0, 3} {
+			_, err = store.Waiting(t.Context(), d, time.Now(), ramp.OrderPage{})
+			assertFields(t, err, "direction must be Mint or Burn")
+			_, _, err = store.CountWaiting(t.Context(), d, time.Now())
+			assertFields(t, err, "direction must be Mint or Burn")
+			_, err = store.DeleteFinished(t.Context(), d, time.Unix(0, 0))
+			assertFields(t, err, "direction must be Mint or Burn")
+		}
+		_, err = store.DeleteFinished(t.Context(), ramp.Mint, time.Now().Add(-7*24*time.Hour+time.Minute))
+		assertFields(t, err, "before must be at least 7 days ago")
 	}
 }
 

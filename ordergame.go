@@ -61,12 +61,16 @@ type OrderGameConfig struct {
 	//
 	// A repeat with a different tx_hash also calls OnConflict, because a player
 	// may have paid twice for one order, but is answered with 200. Without
-	// OnConflict it goes unreported.
+	// OnConflict, only the log record and the [Observer] of the handler have it.
 	OnConflict func(ctx context.Context, conflict *ConflictError, r *Result) error
 
 	// Now is the clock of Order.AcceptedAt and Order.FinishedAt. The default is
 	// [time.Now].
 	Now func() time.Time
+
+	// Observer is told about every step, in its Step; the other functions are
+	// those of [HandlerConfig]. By default nobody is.
+	Observer Observer
 }
 
 // NewOrderGame returns a game for c.Players. The error is an [*InvalidError]
@@ -106,7 +110,8 @@ func (g *OrderGame) Validate(ctx context.Context, s Session, r *ValidateRequest)
 	if _, err := accept(nil); errors.As(err, &wrong) { // the call's fault, and not the store's
 		return refusalOf(err)
 	}
-	_, err := g.config.Store.Update(ctx, r.UUID, accept)
+	step, err := g.config.Store.Update(ctx, r.UUID, accept)
+	g.observe(ctx, step, err)
 	switch {
 	case errors.Is(err, ErrOrderConflict):
 		return &Refusal{Code: CodeOrderConflict, Err: err}
@@ -127,6 +132,7 @@ func (g *OrderGame) Result(ctx context.Context, _ Session, r *Result) error {
 		}
 		return finish(stored)
 	})
+	g.observe(ctx, step, err)
 	var conflict *ConflictError
 	switch {
 	case errors.As(err, &conflict):
@@ -134,8 +140,9 @@ func (g *OrderGame) Result(ctx context.Context, _ Session, r *Result) error {
 			return fmt.Errorf("%w (set OrderGameConfig.OnConflict to have it decided by a person)", conflict)
 		}
 		err = Permanent(conflict)
-	case err == nil && !step.New && anotherTransaction(step.Order.TxHash, r.TxHash):
+	case err == nil && anotherTransaction(step.Order.TxHash, r.TxHash):
 		conflict = &ConflictError{Order: step.Order, Field: "tx_hash"} // but answered as the repeat that it is
+		noteConflict(ctx, conflict)
 	default:
 		return err
 	}
@@ -147,6 +154,18 @@ func (g *OrderGame) Result(ctx context.Context, _ Session, r *Result) error {
 		}
 	}
 	return err
+}
+
+// observe tells the handler and the observer what a call did to its order.
+func (g *OrderGame) observe(ctx context.Context, step Step, err error) {
+	var conflict *ConflictError
+	switch {
+	case err == nil:
+		noteStep(ctx, step)
+		g.config.Observer.step(ctx, step)
+	case errors.As(err, &conflict):
+		noteConflict(ctx, conflict)
+	}
 }
 
 // anotherTransaction reports whether a repeat names another transaction than
@@ -161,6 +180,7 @@ func anotherTransaction(stored, reported string) bool {
 // the chain. The service is not told.
 func (g *OrderGame) Abandon(ctx context.Context, id uuid.UUID, reason string) (Step, error) {
 	step, err := g.config.Store.Update(ctx, id, Abandon(reason, g.config.Now()))
+	g.observe(ctx, step, err)
 	if err != nil {
 		return Step{}, fmt.Errorf("ramp: abandon order %s: %w", id, err)
 	}

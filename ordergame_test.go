@@ -135,6 +135,8 @@ func TestWhatAnOrderGameAnswersToAResult(t *testing.T) {
 	order := accepted(t, mintRequest(t))
 	another := reported(order, 1)
 	another.TxHash = "0x" + strings.Repeat("cd", 32)
+	unnamed := reported(order, 1)
+	unnamed.TxHash = ""
 	down := errors.New("the desk is closed")
 	for name, tt := range map[string]struct {
 		first, then *ramp.Result // after the order's validate
@@ -144,18 +146,21 @@ func TestWhatAnOrderGameAnswersToAResult(t *testing.T) {
 		want        string
 		heard       string // the field that OnConflict heard of
 	}{
-		"the outcome":                         {then: reported(order, 1), want: "200"},
-		"the outcome again":                   {first: reported(order, 1), then: reported(order, 1), want: "200"},
-		"another outcome":                     {first: reported(order, 1), then: reported(order, 0), want: "400", heard: "receipt.status"},
-		"another outcome that nobody takes":   {first: reported(order, 1), then: reported(order, 0), noHook: true, want: "500"},
-		"another outcome that cannot be told": {first: reported(order, 1), then: reported(order, 0), hook: down, want: "500", heard: "receipt.status"},
-		"another transaction":                 {first: reported(order, 1), then: another, want: "200", heard: "tx_hash"},
-		"another transaction, unheard":        {first: reported(order, 1), then: another, noHook: true, want: "200"},
-		"another transaction, not to be told": {first: reported(order, 1), then: another, hook: down, want: "500", heard: "tx_hash"},
-		"an order of another project":         {then: reported(order, 0), project: "project-2", want: "400", heard: "project_id"},
-		"an unknown order":                    {then: &ramp.Result{UUID: uuid.New(), Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}, want: "500"},
-		"a transaction whose hash is not one": {first: reported(order, 1), then: &ramp.Result{UUID: order.UUID, TxHash: "0x1", Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}, want: "200"},
-		"the transaction in capitals":         {first: reported(order, 1), then: &ramp.Result{UUID: order.UUID, TxHash: "0X" + strings.Repeat("AB", 32), Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}, want: "200"},
+		"the outcome":                             {then: reported(order, 1), want: "200"},
+		"the outcome again":                       {first: reported(order, 1), then: reported(order, 1), want: "200"},
+		"another outcome":                         {first: reported(order, 1), then: reported(order, 0), want: "400", heard: "receipt.status"},
+		"another outcome that nobody takes":       {first: reported(order, 1), then: reported(order, 0), noHook: true, want: "500"},
+		"another outcome that cannot be told":     {first: reported(order, 1), then: reported(order, 0), hook: down, want: "500", heard: "receipt.status"},
+		"another transaction":                     {first: reported(order, 1), then: another, want: "200", heard: "tx_hash"},
+		"another transaction, unheard":            {first: reported(order, 1), then: another, noHook: true, want: "200"},
+		"another transaction, not to be told":     {first: reported(order, 1), then: another, hook: down, want: "500", heard: "tx_hash"},
+		"the outcome of an order of this project": {then: reported(order, 0), project: "project-1", want: "200"},
+		"an unknown order of a project":           {then: &ramp.Result{UUID: uuid.New(), Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}, project: "project-1", want: "500"},
+		"a transaction after none was named":      {first: unnamed, then: reported(order, 1), want: "200"},
+		"an order of another project":             {then: reported(order, 0), project: "project-2", want: "400", heard: "project_id"},
+		"an unknown order":                        {then: &ramp.Result{UUID: uuid.New(), Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}, want: "500"},
+		"a transaction whose hash is not one":     {first: reported(order, 1), then: &ramp.Result{UUID: order.UUID, TxHash: "0x1", Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}, want: "200"},
+		"the transaction in capitals":             {first: reported(order, 1), then: &ramp.Result{UUID: order.UUID, TxHash: "0X" + strings.Repeat("AB", 32), Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}, want: "200"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			heard := ""
@@ -181,7 +186,9 @@ func TestWhatAnOrderGameAnswersToAResult(t *testing.T) {
 			err = game.Result(t.Context(), ramp.Session{}, tt.then)
 			assert.Equal(t, tt.want, answerTo(err))
 			assert.Equal(t, tt.heard, heard)
-			assert.Equal(t, before, v.gold["session-1"], "a contradiction moves nothing")
+			if tt.first != nil || tt.want != "200" {
+				assert.Equal(t, before, v.gold["session-1"], "neither a repeat nor a contradiction moves anything")
+			}
 			if tt.hook != nil {
 				assert.ErrorIs(t, err, tt.hook)
 			}
@@ -216,6 +223,73 @@ func TestAMemoryStoreSharesNoMemory(t *testing.T) {
 	r.Intent.From[0].Amount = ramp.NewAmount(1_000_000)
 	require.NoError(t, game.Result(t.Context(), ramp.Session{}, &ramp.Result{UUID: r.UUID, Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}))
 	assert.EqualValues(t, 1000, v.gold["session-1"])
+}
+
+func TestAMemoryStoreHandsOutCopies(t *testing.T) {
+	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(context.Context, ramp.Step) error { return nil }})
+	require.NoError(t, err)
+	r, err := ramp.ParseValidate(validateCall().with("intent.target_candidate", map[string]any{"a": 1}).bytes())
+	require.NoError(t, err)
+	accept := ramp.Accept(player, r, atValidate)
+	written, err := json.Marshal(accepted(t, r))
+	require.NoError(t, err)
+	for range 3 {
+		step, err := store.Update(t.Context(), r.UUID, accept)
+		require.NoError(t, err)
+		got, err := json.Marshal(step.Order)
+		require.NoError(t, err)
+		assert.Equal(t, string(written), string(got))
+		assert.Equal(t, "item_gold", step.Order.Assets[0].ID)
+		if !step.New { // which is a copy; that of a new step is the transition's
+			step.Order.Assets[0].ID = "item_gem"
+			step.Order.Intent.From[0].ID = "item_gem"
+			step.Order.Intent.To[0].ID = "0x2"
+			step.Order.Intent.TargetCandidate[2] = 'b'
+		}
+	}
+}
+
+// Only a step that is new is applied, and none that comes with an error.
+func TestAMemoryStoreAppliesNewStepsOnly(t *testing.T) {
+	var applied []ramp.EffectKind
+	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(_ context.Context, step ramp.Step) error {
+		applied = append(applied, step.Effect.Kind)
+		return nil
+	}})
+	require.NoError(t, err)
+	r, broken := mintRequest(t), errors.New("broken")
+	_, err = store.Update(t.Context(), r.UUID, func(*ramp.Order) (ramp.Step, error) { return ramp.Step{New: true}, broken })
+	require.ErrorIs(t, err, broken)
+	assert.Empty(t, applied)
+	for range 3 {
+		_, err = store.Update(t.Context(), r.UUID, ramp.Accept(player, r, atValidate))
+		require.NoError(t, err)
+	}
+	assert.Equal(t, []ramp.EffectKind{ramp.Take}, applied)
+}
+
+// A step that a store could not take says nothing about the order.
+func TestAStoreThatFailsReportsNoConflict(t *testing.T) {
+	down := errors.New("down")
+	order := ended(t, accepted(t, mintRequest(t)), 1)
+	game, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: noPlayers{}, Store: failingStore{ramp.Step{Order: order}, down},
+		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error {
+			t.Error("there is no conflict")
+			return nil
+		}})
+	require.NoError(t, err)
+	r := reported(order, 1)
+	r.TxHash = "0x" + strings.Repeat("cd", 32)
+	assert.Equal(t, down, game.Result(t.Context(), player, r))
+}
+
+type failingStore struct {
+	step ramp.Step
+	err  error
+}
+
+func (s failingStore) Update(context.Context, uuid.UUID, ramp.Transition) (ramp.Step, error) {
+	return s.step, s.err
 }
 
 func TestAFailedApplyStoresNothing(t *testing.T) {

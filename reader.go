@@ -173,8 +173,9 @@ func (x *reader) eachMember(names []string, yield func(string) bool) {
 }
 
 // elements returns the indexes of an array, and leaves the reader at each
-// entry. The loop over it must run to its end. More than limit entries are a
-// fault, and are skipped. null has no entries, and any other value is a fault.
+// entry. The loop over it must read each entry, and run to its end. More than
+// limit entries are a fault, and are skipped. null has no entries, and any other
+// value is a fault.
 func (x *reader) elements(limit int) iter.Seq[int] {
 	return func(yield func(int) bool) { x.eachElement(limit, yield) }
 }
@@ -196,9 +197,7 @@ func (x *reader) eachElement(limit int, yield func(int) bool) {
 			continue
 		}
 		*here = step{index: n}
-		if before := x.at; yield(n) && x.at == before {
-			x.skip()
-		}
+		yield(n)
 	}
 	x.depth--
 	x.arrays--
@@ -293,11 +292,12 @@ func plainName(quoted, buffer []byte) []byte {
 	for len(written) > 0 && len(name) < cap(name) {
 		c, length := written[0], 1
 		if c == '\\' {
-			var char [2]byte
-			if _, err := hex.Decode(char[:], written[2:min(len(written), 6)]); err != nil || written[1] != 'u' || char[0] != 0 {
+			if written[1] != 'u' || string(written[2:4]) != "00" {
 				return nil
 			}
-			c, length = char[1], 6
+			var char [1]byte
+			_, _ = hex.Decode(char[:], written[4:6]) // valid JSON
+			c, length = char[0], 6
 		}
 		name, written = append(name, c), written[length:]
 	}
@@ -305,7 +305,7 @@ func plainName(quoted, buffer []byte) []byte {
 }
 
 func (x *reader) space() {
-	for x.at < len(x.text) && isSpace(x.text[x.at]) {
+	for isSpace(x.text[x.at]) {
 		x.at++
 	}
 }
@@ -341,7 +341,6 @@ func (x *reader) skip() {
 			x.at++
 		case c == ',' || c == ':' || isSpace(c):
 			x.at++
-			continue
 		default: // a number, a boolean or null
 			for x.at < len(x.text) && !isDelimiter(x.text[x.at]) {
 				x.at++
@@ -358,11 +357,10 @@ func isDelimiter(c byte) bool { return c == ',' || c == '}' || c == ']' || isSpa
 // skipString goes behind a string: to the first quote that an even number of
 // backslashes precedes.
 func (x *reader) skipString() {
-	start := x.at + 1
-	for end := start; ; end++ {
+	for end := x.at + 1; ; end++ {
 		end += bytes.IndexByte(x.text[end:], '"')
 		before := end
-		for before > start && x.text[before-1] == '\\' {
+		for x.text[before-1] == '\\' { // the quote at the beginning ends this
 			before--
 		}
 		if (end-before)%2 == 0 {
@@ -482,7 +480,6 @@ func (x *reader) decodeFixed(value, into []byte) {
 		if _, err := hex.Decode(into, digits); err == nil {
 			return
 		}
-		clear(into)
 	}
 	x.fault("must be %d bytes in hex with 0x, not %s", len(into), describe(value))
 }
@@ -558,16 +555,11 @@ func comparePaths(a, b string) int {
 		if first == second {
 			continue
 		}
-		n, err := strconv.Atoi(first)
-		m, err2 := strconv.Atoi(second)
-		if err == nil && err2 == nil {
+		if n, err := strconv.Atoi(first); err == nil {
+			m, _ := strconv.Atoi(second) // an index too, of the same array
 			return n - m
 		}
-		n, m = slices.Index(wireOrder, first), slices.Index(wireOrder, second)
-		if n >= 0 && m >= 0 {
-			return n - m
-		}
-		return m - n // names that are not listed come last
+		return slices.Index(wireOrder, first) - slices.Index(wireOrder, second)
 	}
 	return len(a) - len(b)
 }

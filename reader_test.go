@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +51,8 @@ func TestANameThatOccursTwiceIsRefused(t *testing.T) {
 	for _, body := range []string{
 		`"trace":1,"trace":2,`,                          // nobody acts on it
 		`"Uuid":1,"UUID":2,"uu\u0131d":3,"uuid ":4,`,    // none of these is uuid
+		`"\u0175uid":1,"\n0075uid":2,"\u0075uid\n":3,`,  // nor of these
+		`"user_sig2":1,"user_sigs":2,`,                  // nor user_sig, which is next
 		`"extra":{"uuid":1,"uuid":2,"intent":[{},{}]},`, // nor is what is inside
 	} {
 		_, err := ramp.ParseValidate(validateBody(t, `{"user_sig"`, "{"+body+`"user_sig"`))
@@ -137,6 +140,19 @@ func TestASideOfAnIntentIsBounded(t *testing.T) {
 	assert.Len(t, r.Intent.From, 1000)
 	_, err = ramp.ParseValidate(side(1001))
 	assertFields(t, err, "intent.from must not have more than 1000 entries")
+	_, err = ramp.ParseValidate(bytes.Replace(side(1001), []byte(`"amount":1}`), []byte(`"amount":"1"}`), 1))
+	assertFields(t, err, "intent.from must not have more than 1000 entries", "intent.from[0].amount must be a number, not a string")
+}
+
+// What is checked is bounded as what is read is.
+func TestProblemsOfAnIntentAreBounded(t *testing.T) {
+	intent := mintIntent(t)
+	intent.From = slices.Repeat(assets(t, ramp.TypeAsset, "gold 0"), 1000)
+	intent.To = slices.Repeat(assets(t, ramp.TypeERC20, testToken+" 0"), 1000)
+	_, err := effectOf(t, intent, "")
+	var wrong *ramp.InvalidError
+	require.ErrorAs(t, err, &wrong)
+	assert.Len(t, wrong.Fields, 1000)
 }
 
 func TestReceiptLogsAreBounded(t *testing.T) {
@@ -190,7 +206,10 @@ func TestInvalidUTF8IsRefused(t *testing.T) {
 		require.ErrorAs(t, err, &wrong, field)
 		assert.Contains(t, wrong.Fields, ramp.FieldError{Path: field, Problem: "must be valid UTF-8"}, field)
 	}
-	_, err := ramp.ParseValidate(validateBody(t, `{"user_sig"`, "{\"note\":\"\xff\",\"\xfe\":1,\"user_sig\""))
+	r, err := ramp.ParseResult(resultBody(t, `"tx_hash":"`, "\"tx_hash\":\"\xff\",\"was\":\""))
+	require.NoError(t, err, "what decides nothing is left out")
+	assert.Empty(t, r.TxHash)
+	_, err = ramp.ParseValidate(validateBody(t, `{"user_sig"`, "{\"note\":\"\xff\",\"\xfe\":1,\"user_sig\""))
 	assert.NoError(t, err, "what is not stored may be anything")
 }
 
@@ -271,6 +290,24 @@ func TestNoArrayHidesTheFaultsOfAnother(t *testing.T) {
 	assert.Nil(t, r.Intent.From)
 	_, err = r.Effect()
 	assert.Error(t, err)
+
+	// Nor those of what is in no array, whatever comes first.
+	body = []byte(`{"receipt":{"status":"0x1","logs":[` + logs + `{}],"gasUsed":-1},"session_id":7,` +
+		`"intent":{"from":[{"id":1}],"actual":"1","actual":"2"},"uuid":"` + goldenMint + `"}`)
+	r, err = ramp.ParseResult(body)
+	require.NoError(t, err)
+	for _, path := range []string{"receipt.gasUsed", "session_id", "intent.from[0].id", "intent.actual"} {
+		assert.True(t, slices.ContainsFunc(r.Unreadable, func(f ramp.FieldError) bool { return f.Path == path }), path)
+	}
+	assert.Len(t, r.Unreadable, 1004)
+}
+
+// The arrays in an array share its bound.
+func TestFaultsOfTopicsAreBounded(t *testing.T) {
+	logs := strings.Repeat(`{"topics":[1,2,3]},`, 2000)
+	r, err := ramp.ParseResult(resultBody(t, `"logs":[`, `"logs":[`+logs))
+	require.NoError(t, err)
+	assert.Len(t, r.Unreadable, 1000)
 }
 
 // Over JSON-RPC the array is the whole text, and as long as an answer may be.
@@ -308,6 +345,8 @@ func TestWhatOccursTwiceInAResultIsZero(t *testing.T) {
 		"tx_hash":                 `"tx_hash":"0x01",`,
 		"intent":                  `"intent":{},`,
 		"intent.method":           `"method":"mint",`,
+		"intent.type":             `"type":"assemble",`,
+		"intent.to":               `"to":[],`,
 		"intent.from":             `"from":[],`,
 		"intent.target_candidate": `"target_candidate":{},`,
 		"intent.fee_rate":         `"fee_rate":2000,`,
@@ -338,6 +377,8 @@ func TestAFaultNamesTheKindOfALongValue(t *testing.T) {
 	}
 	_, err := ramp.ParseValidate(validateBody(t, `"uuid":"`, `"uuid":"영웅","was":"`))
 	assertFields(t, err, "uuid must be a UUID, not a string of 2 characters")
+	_, err = ramp.ParseValidate(validateBody(t, `"uuid":"`, `"uuid":"`+strings.Repeat("z", 36)+`","was":"`))
+	assertFields(t, err, "uuid must be a UUID, not a string of 36 characters")
 	_, err = ramp.ParseValidate(validateBody(t, `"digest":"`, `"digest":"영웅","was":"`))
 	assertFields(t, err, "digest must be 32 bytes in hex with 0x, not a string of 2 characters")
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math/big"
 	"strconv"
-	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -265,7 +264,7 @@ func (q *Quantity) read(x *reader) {
 	}
 	if base == 10 && (!isDigits(digits) || digits[0] == '0') { // an exponent, a fraction, a sign
 		plain, err := canonicalAmount(string(digits[:min(len(digits), maxAmountText+1)]))
-		if err != nil || strings.ContainsAny(plain, "-.") {
+		if err != nil {
 			x.mismatch("a whole number of at most 256 bits", value)
 			return
 		}

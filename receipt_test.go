@@ -16,6 +16,7 @@ import (
 
 func TestQuantityReadsEveryFormThatChainsWrite(t *testing.T) {
 	most := "0x" + strings.Repeat("f", 64)
+	max256 := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 256), big.NewInt(1)).String()
 	for _, tt := range []struct {
 		name, json string
 		want       string // decimal, "" for absent
@@ -27,6 +28,9 @@ func TestQuantityReadsEveryFormThatChainsWrite(t *testing.T) {
 		{"hex zero", `"0x0"`, "0", `"0x0"`},
 		{"hex with leading zeros", `"0x0001"`, "1", `"0x1"`},
 		{"hex of zeros only", `"0x000"`, "0", `"0x0"`},
+		{"hex behind a hundred zeros", `"0x` + strings.Repeat("0", 100) + `5208"`, "21000", `"0x5208"`},
+		{"a number of 256 bits", max256, max256, max256},
+		{"a decimal string of 256 bits", `"` + max256 + `"`, max256, `"` + max256 + `"`},
 		{"hex in capitals", `"0xAB"`, "171", `"0xab"`},
 		{"hex of 64 bits", `"0xffffffffffffffff"`, "18446744073709551615", `"0xffffffffffffffff"`},
 		{"hex of 65 bits", `"0x10000000000000000"`, "18446744073709551616", `"0x10000000000000000"`},
@@ -55,8 +59,9 @@ func TestQuantityReadsEveryFormThatChainsWrite(t *testing.T) {
 				assert.True(t, q.IsZero())
 				assert.Nil(t, q.Big())
 				assert.Equal(t, "absent", q.String())
-				_, err := q.Uint64()
+				n, err := q.Uint64()
 				assert.ErrorContains(t, err, "absent")
+				assert.Zero(t, n)
 				return
 			}
 			assert.True(t, q.Present())
@@ -69,6 +74,7 @@ func TestQuantityReadsEveryFormThatChainsWrite(t *testing.T) {
 				assert.Equal(t, q.Big().Uint64(), n)
 			} else {
 				assert.ErrorContains(t, err, "64 bits")
+				assert.Zero(t, n)
 			}
 		})
 	}
@@ -86,6 +92,8 @@ func TestQuantityRefusesWhatIsNoQuantity(t *testing.T) {
 		{"hex with a blank", `"0x 1"`},
 		{"0x twice", `"0x0x1"`},
 		{"0X", `"0X1"`},
+		{"an x behind another digit", `"1x12"`},
+		{"a decimal string with leading zeros", `"007"`},
 		{"hex without 0x", `"ff"`},
 		{"the word null", `"null"`},
 		{"words", `"success"`},
@@ -213,6 +221,14 @@ func TestReceiptFieldsThatSayNothingAreZero(t *testing.T) {
 	written, err := json.Marshal(empty)
 	require.NoError(t, err)
 	assert.Contains(t, string(written), `"root":"0x"`)
+}
+
+// Some tools write 0X; a chain means the same.
+func TestHashesMayBeginWith0X(t *testing.T) {
+	var r ramp.Receipt
+	require.NoError(t, json.Unmarshal([]byte(`{"transactionHash":"0X`+strings.Repeat("ab", 32)+`","root":"0X01"}`), &r))
+	assert.Equal(t, common.HexToHash(strings.Repeat("ab", 32)), r.TransactionHash)
+	assert.EqualValues(t, []byte{1}, r.Root)
 }
 
 func TestReceiptIsWrittenWithArrays(t *testing.T) {

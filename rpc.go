@@ -141,6 +141,10 @@ type RPCConfig struct {
 	// logged at level Debug. No record holds a credential or the data of a
 	// call. By default nothing is logged.
 	Logger *slog.Logger
+
+	// Observer is told about every call and every attempt, for metrics and
+	// traces. By default nobody is.
+	Observer Observer
 }
 
 // String returns scheme and host of the URL.
@@ -167,7 +171,7 @@ func NewRPC(c RPCConfig) (*RPC, error) {
 	var p problems
 	r := &RPC{
 		endpoint:  newEndpoint(&p, c),
-		transport: newTransport(&p, "RPCConfig", transportConfig{c.HTTPClient, c.Timeout, c.Retries, c.Logger, time.Now}),
+		transport: newTransport(&p, "RPCConfig", transportConfig{c.HTTPClient, c.Timeout, c.Retries, c.Logger, time.Now, c.Observer}),
 		limit:     mostAnswerBytes,
 		batch:     mostBatchCalls,
 		poll:      cmp.Or(c.PollInterval, time.Second),
@@ -258,7 +262,7 @@ func secretsOf(u *url.URL, header http.Header) []string {
 		secrets = append(secrets, value)
 	}
 	for _, segment := range strings.Split(u.EscapedPath(), "/") {
-		if plain, err := url.PathUnescape(segment); err == nil && utf8.RuneCountInString(plain) >= minSegment {
+		if plain, _ := url.PathUnescape(segment); utf8.RuneCountInString(plain) >= minSegment {
 			secrets = append(secrets, segment)
 		}
 	}
@@ -277,9 +281,9 @@ func (r *RPC) Call(ctx context.Context, into any, method string, params ...any) 
 	if err := checkInto(into); err != nil {
 		return within(method, err)
 	}
-	begun := r.transport.now()
+	ctx, op := r.transport.begin(ctx, OperationRPC, method)
 	err := r.attempts(ctx, repeatable(method), func() error { return r.once(ctx, into, method, params) })
-	r.record(ctx, method, begun, err)
+	r.record(ctx, op, err)
 	return err
 }
 
@@ -296,12 +300,7 @@ func (r *RPC) attempts(ctx context.Context, again bool, attempt func() error) er
 			return err
 		}
 	}
-	err := attempt()
-	var passing *transient
-	if errors.As(err, &passing) {
-		return passing.error
-	}
-	return err
+	return unmarked(attempt())
 }
 
 // repeatable says whether a method only reads. One that is not known may send.
@@ -319,6 +318,14 @@ func repeatable(method string) bool {
 
 // once makes one attempt. A failure that may pass is marked as transient.
 func (r *RPC) once(ctx context.Context, into any, method string, params []any) error {
+	ctx, op := r.transport.begin(ctx, OperationAttempt, method)
+	err := r.exchange(ctx, into, method, params)
+	r.transport.end(ctx, op, unmarked(err))
+	return err
+}
+
+// exchange sends one request and reads the answer to it.
+func (r *RPC) exchange(ctx context.Context, into any, method string, params []any) error {
 	id := r.lastID.Add(1)
 	a, err := r.post(ctx, newRequest(id, method, params))
 	if err != nil {
@@ -559,9 +566,10 @@ func readResult(raw json.RawMessage, into any, secrets *redact.Redactor) error {
 	return nil
 }
 
-// record logs one call. Success is for debugging only: a client that waits
-// makes many.
-func (r *RPC) record(ctx context.Context, method string, begun time.Time, err error) {
+// record ends one call and logs it. Success is for debugging only: a client that
+// waits makes many.
+func (r *RPC) record(ctx context.Context, op Operation, err error) {
+	took := r.transport.end(ctx, op, err)
 	level := slog.LevelDebug
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		level = slog.LevelError
@@ -569,7 +577,7 @@ func (r *RPC) record(ctx context.Context, method string, begun time.Time, err er
 	if !r.transport.log.Enabled(ctx, level) {
 		return
 	}
-	attrs := []slog.Attr{slog.String("method", method), slog.Duration("duration", r.transport.now().Sub(begun))}
+	attrs := []slog.Attr{slog.String("method", op.Name), slog.Duration("duration", took)}
 	text := "ramp: rpc"
 	if err != nil {
 		text, attrs = "ramp: rpc failed", append(attrs, slog.Any("error", err))
@@ -594,7 +602,7 @@ type BatchCall struct {
 // request of reads only is repeated as [RPC.Call] is, and cut in halves when it
 // or its answer is too large.
 func (r *RPC) Batch(ctx context.Context, calls []BatchCall) error {
-	begun := r.transport.now()
+	ctx, op := r.transport.begin(ctx, OperationRPC, "batch")
 	rest := make([]*BatchCall, 0, len(calls))
 	for i := range calls {
 		call := &calls[i]
@@ -603,7 +611,7 @@ func (r *RPC) Batch(ctx context.Context, calls []BatchCall) error {
 		}
 	}
 	err := r.parts(ctx, slices.Collect(slices.Chunk(rest, r.batch))...)
-	r.record(ctx, "batch", begun, err)
+	r.record(ctx, op, err)
 	return err
 }
 
@@ -628,7 +636,7 @@ func (r *RPC) part(ctx context.Context, calls []*BatchCall) error {
 	err := r.attempts(ctx, reads, func() error {
 		again, after, err := r.onceBatch(ctx, calls)
 		answered = err == nil
-		if err != nil || len(again) == 0 {
+		if len(again) == 0 {
 			return err
 		}
 		calls = again
@@ -652,6 +660,14 @@ func (r *RPC) part(ctx context.Context, calls []*BatchCall) error {
 // onceBatch makes one attempt. It returns the calls that were turned away and
 // may be repeated, with how long to wait before that at least.
 func (r *RPC) onceBatch(ctx context.Context, calls []*BatchCall) ([]*BatchCall, time.Duration, error) {
+	ctx, op := r.transport.begin(ctx, OperationAttempt, "batch")
+	again, after, err := r.exchangeBatch(ctx, calls)
+	r.transport.end(ctx, op, unmarked(err))
+	return again, after, err
+}
+
+// exchangeBatch sends one request and reads the answers to it.
+func (r *RPC) exchangeBatch(ctx context.Context, calls []*BatchCall) ([]*BatchCall, time.Duration, error) {
 	requests := make([]request, len(calls))
 	first := r.lastID.Add(uint64(len(calls))) - uint64(len(calls)) + 1
 	for i, call := range calls {
@@ -674,7 +690,7 @@ func (r *RPC) onceBatch(ctx context.Context, calls []*BatchCall) ([]*BatchCall, 
 	for range x.elements(maxListEntries) {
 		e, ok := r.readEnvelope(&x)
 		at := e.ID.number - first // wraps round below first, far out of range
-		if !ok || e.ID.form != idNumber || at >= uint64(len(calls)) {
+		if !ok || at >= uint64(len(calls)) {
 			continue // nobody's, and who waits for it keeps errNoAnswer
 		}
 		call := calls[at]

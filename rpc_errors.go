@@ -81,7 +81,7 @@ type RPCError struct {
 	// log the error, which never shows that, and not its Data.
 	Data json.RawMessage
 
-	reason string // of the revert, if Data holds a secret there: what may be shown of it
+	reason string // of the revert, without secrets; empty if nobody has read the error from a node
 }
 
 // Error returns the message and the reason of a revert, without the secrets of
@@ -91,14 +91,12 @@ func (e *RPCError) Error() string {
 	if text == "" {
 		text = e.Code.Error()
 	}
-	if revert, ok := e.Revert(); ok {
-		reason := cmp.Or(e.reason, revert.Reason)
-		if reason != "" && !strings.Contains(e.Message, reason) {
-			text += ": " + excerpt(reason)
-		}
-		if code := revert.Panic.Big(); code != nil {
-			text += ": panic 0x" + code.Text(16)
-		}
+	revert, _ := e.Revert()
+	if reason := cmp.Or(e.reason, revert.Reason); !strings.Contains(e.Message, reason) {
+		text += ": " + excerpt(reason)
+	}
+	if code := revert.Panic.Big(); code != nil {
+		text += ": panic 0x" + code.Text(16)
 	}
 	return fmt.Sprintf("JSON-RPC error %d: %s", int(e.Code), text)
 }
@@ -133,11 +131,8 @@ func readRPCError(x *reader, secrets *redact.Redactor) *RPCError {
 			}
 		}
 	}
-	if revert, ok := e.Revert(); ok {
-		if reason := secrets.Beginning(revert.Reason, maxMessage); reason != revert.Reason {
-			e.reason = reason
-		}
-	}
+	revert, _ := e.Revert()
+	e.reason = secrets.Beginning(revert.Reason, maxMessage)
 	return e
 }
 
@@ -225,27 +220,25 @@ func revertData(raw json.RawMessage, depth int) []byte {
 // abiString decodes the only argument of a call, a string: where it begins, how
 // long it is, its bytes.
 func abiString(b []byte) (string, bool) {
-	start, ok := abiLength(b, 0)
-	if !ok {
-		return "", false
-	}
-	length, ok := abiLength(b, start)
-	if !ok || length > len(b)-start-32 {
+	start := abiLength(b, 0)
+	length := abiLength(b, start)
+	if length > len(b)-start-32 {
 		return "", false
 	}
 	return strings.ToValidUTF8(string(b[start+32:start+32+length]), "�"), true
 }
 
-// abiLength reads the word at an offset, a number no larger than b is long.
-func abiLength(b []byte, at int) (int, bool) {
+// abiLength reads the word at an offset. Without one, or for a larger number, it
+// returns how long b is, which is too long for anything in it.
+func abiLength(b []byte, at int) int {
 	if at > len(b)-32 {
-		return 0, false
+		return len(b)
 	}
 	n := new(big.Int).SetBytes(b[at : at+32])
-	if !n.IsInt64() || n.Int64() > int64(len(b)) {
-		return 0, false
+	if !n.IsInt64() {
+		return len(b)
 	}
-	return int(n.Int64()), true
+	return int(min(n.Int64(), int64(len(b))))
 }
 
 // HTTPError is an answer that is no success of HTTP, or one that is not

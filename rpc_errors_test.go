@@ -39,7 +39,9 @@ func TestEveryCodeOfTheInterfaceIsFound(t *testing.T) {
 		assert.NotErrorIs(t, &ramp.RPCError{Code: code}, ramp.RPCServerError)
 		assert.Equal(t, fmt.Sprintf("error %d", code), code.Error())
 	}
-	assert.NotErrorIs(t, &ramp.RPCError{Code: -32000}, errors.New("another"))
+	for _, code := range []ramp.RPCCode{-32000, 0} {
+		assert.NotErrorIs(t, &ramp.RPCError{Code: code}, errors.New("another"))
+	}
 	assert.Equal(t, []string{"parse error", "invalid request", "method not found", "invalid params", "internal error", "server error", "server error"},
 		[]string{ramp.RPCParseError.Error(), ramp.RPCInvalidRequest.Error(), ramp.RPCMethodNotFound.Error(), ramp.RPCInvalidParams.Error(),
 			ramp.RPCInternalError.Error(), ramp.RPCServerError.Error(), ramp.RPCCode(-32050).Error()})
@@ -59,6 +61,9 @@ func TestARevertIsDecodedHoweverItIsWrapped(t *testing.T) {
 	reason := encoded(t, "0x08c379a0", "string", "not enough gold")
 	long := encoded(t, "0x08c379a0", "string", strings.Repeat("gold ", 20))
 	overflow := "0x4e487b71" + fmt.Sprintf("%064x", 0x11)
+	none := "0x08c379a0" + fmt.Sprintf("%064x%064x", 32, 0)
+	word := "0x08c379a0" + fmt.Sprintf("%064x%064x", 32, 32) + strings.Repeat(hex.EncodeToString([]byte("gold")), 8)
+	overlong := strings.Replace(word, fmt.Sprintf("%064x%064x", 32, 32), fmt.Sprintf("%064x%064x", 32, 33), 1)
 	for name, test := range map[string]struct {
 		err    ramp.RPCError
 		reason string
@@ -80,6 +85,21 @@ func TestARevertIsDecodedHoweverItIsWrapped(t *testing.T) {
 		"a reason cut short":        {err: ramp.RPCError{Code: 3, Data: json.RawMessage(`"` + reason[:80] + `"`)}, data: reason[:80]},
 		"a reason of endless size":  {err: ramp.RPCError{Code: 3, Data: json.RawMessage(`"0x08c379a0` + fmt.Sprintf("%064x", 32) + strings.Repeat("f", 64) + `"`)}, data: "0x08c379a0" + fmt.Sprintf("%064x", 32) + strings.Repeat("f", 64)},
 		"a reason that begins late": {err: ramp.RPCError{Code: 3, Data: json.RawMessage(`"0x08c379a0` + fmt.Sprintf("%064x", 33) + fmt.Sprintf("%064x", 1) + `"`)}, data: "0x08c379a0" + fmt.Sprintf("%064x", 33) + fmt.Sprintf("%064x", 1)},
+		"an empty reason":           {err: ramp.RPCError{Code: -32000, Message: "m", Data: json.RawMessage(`"` + none + `"`)}, data: none},
+		"a reason of a whole word":  {err: ramp.RPCError{Code: -32000, Message: "m", Data: json.RawMessage(`"` + word + `"`)}, reason: strings.Repeat("gold", 8), data: word},
+		"a reason that is too long": {err: ramp.RPCError{Code: -32000, Message: "m", Data: json.RawMessage(`"` + overlong + `"`)}, not: true},
+		"a reason without an end":   {err: ramp.RPCError{Code: -32000, Message: "m", Data: json.RawMessage(`"` + none[:2+8+64+62] + `"`)}, not: true},
+		"a reason that is nowhere":  {err: ramp.RPCError{Code: -32000, Message: "m", Data: json.RawMessage(`"0x08c379a0` + strings.Repeat("f", 64) + `"`)}, not: true},
+		"the name of a reason":      {err: ramp.RPCError{Code: -32000, Message: "m", Data: json.RawMessage(`"0x08c379a0"`)}, not: true},
+		"a panic cut short":         {err: ramp.RPCError{Code: -32000, Message: "m", Data: json.RawMessage(`"` + overflow[:70] + `"`)}, not: true},
+		"a panic and more":          {err: ramp.RPCError{Code: 3, Data: json.RawMessage(`"` + overflow + `00"`)}, data: overflow + "00"},
+		"hex without 0x":            {err: ramp.RPCError{Code: 3, Data: json.RawMessage(`"deadbeef"`)}},
+		"half a byte":               {err: ramp.RPCError{Code: 3, Data: json.RawMessage(`"0xdeadbee"`)}},
+		"after what is no revert":   {err: ramp.RPCError{Code: 3, Data: json.RawMessage(`{"a":"0xab","b":{"c":1},"d":{"data":"` + reason + `"}}`)}, reason: "not enough gold", data: reason},
+		"in four objects":           {err: ramp.RPCError{Code: 3, Data: json.RawMessage(strings.Repeat(`{"a":`, 3) + `{"data":"` + reason + `"}` + strings.Repeat("}", 3))}, reason: "not enough gold", data: reason},
+		"in five objects":           {err: ramp.RPCError{Code: 3, Data: json.RawMessage(strings.Repeat(`{"a":`, 4) + `{"data":"` + reason + `"}` + strings.Repeat("}", 4))}},
+		"in four objects of a name": {err: ramp.RPCError{Code: 3, Data: json.RawMessage(strings.Repeat(`{"data":`, 4) + `"` + reason + `"` + strings.Repeat("}", 4))}, reason: "not enough gold", data: reason},
+		"in five objects of a name": {err: ramp.RPCError{Code: 3, Data: json.RawMessage(strings.Repeat(`{"data":`, 5) + `"` + reason + `"` + strings.Repeat("}", 5))}},
 		"another failure":           {err: ramp.RPCError{Code: -32000, Message: "nonce too low"}, not: true},
 		"text that is no bytes":     {err: ramp.RPCError{Code: -32000, Message: "m", Data: json.RawMessage(`"transaction indexing is in progress"`)}, not: true},
 		"objects without end":       {err: ramp.RPCError{Code: -32000, Message: "m", Data: json.RawMessage(strings.Repeat(`{"a":`, 9) + `{"data":"` + reason + `"}` + strings.Repeat("}", 9))}, not: true},

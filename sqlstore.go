@@ -4,11 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"database/sql/driver"
 	_ "embed" // for the schema files
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"strconv"
 	"strings"
 	"time"
@@ -78,14 +79,14 @@ func (d Dialect) Schema() string {
 // above U+FFFF is refused, because MySQL's charset utf8 has none. The error is an
 // [*InvalidError], and for a validate call a [*Refusal] with HTTP 400.
 //
-// The store repeats nothing by itself. A transaction that the database ended,
+// By default the store repeats nothing. A transaction that the database ended,
 // because it raced another or the connection broke, is an error like any other:
 // HTTP 500, nothing or everything was done, and a repeat of the call finds out
-// which.
+// which. [SQLStoreConfig].Retries repeats the ones that raced.
 type SQLStore struct {
 	config SQLStoreConfig
 
-	insert, lock, end, waiting string
+	insert, lock, end string
 }
 
 // SQLStoreConfig configures a [SQLStore]. DB, Dialect and Apply are required.
@@ -105,8 +106,10 @@ type SQLStoreConfig struct {
 	// must use tx for every statement. The database handle would commit them on
 	// its own, and waits forever if tx holds the only connection. Required.
 	//
-	// Apply is called once for each step that is committed, and never for a
-	// repeat. It must always lock rows in the same order, such as by asset ID.
+	// Apply is never called for a repeat. Exactly one of its calls for a step is
+	// committed; after a rollback it is called again, by a later delivery or at
+	// once if Retries is set. So it must change nothing outside of tx. It must
+	// always lock rows in the same order, such as by asset ID.
 	//
 	// The state of step.Order tells the steps apart. When an order was just
 	// accepted, Apply may decline it, with [Reject], and must check what nobody
@@ -124,6 +127,22 @@ type SQLStoreConfig struct {
 	// TxOptions sets how transactions begin. It is copied. No isolation level
 	// is needed. The default is that of the driver and the database.
 	TxOptions *sql.TxOptions
+
+	// Retries is how often Update repeats a transaction, Apply included, that
+	// failed with an error that Retryable accepts. Without it, a deadlock makes
+	// a player wait for the next delivery, which takes 5 minutes. The delays are
+	// random and short: up to 10 ms before the first repeat, twice that before
+	// the next, and so on up to 200 ms. The end of the context ends the
+	// repeats. UpdateTx never repeats. The default is none.
+	Retries int
+
+	// Retryable reports whether an error says that the database ended a
+	// transaction because it raced another: SQLSTATE 40001 or 40P01 of
+	// PostgreSQL, error 1213 of MySQL, SQLITE_BUSY. It must report false for
+	// everything else, above all for a connection that broke, because a commit
+	// whose answer was lost may have taken place. docs/orders.md has one to
+	// copy. Required if Retries is set, and not allowed otherwise.
+	Retryable func(err error) bool
 }
 
 // NewSQLStore returns the store of a database. The error is an [*InvalidError]
@@ -135,6 +154,14 @@ func NewSQLStore(c SQLStoreConfig) (*SQLStore, error) {
 		p.add("SQLStoreConfig.Dialect", "is required and must be PostgreSQL, MySQL or SQLite")
 	}
 	p.require(c.Apply != nil, "SQLStoreConfig.Apply")
+	switch {
+	case c.Retries < 0:
+		p.add("SQLStoreConfig.Retries", "must not be negative")
+	case c.Retries > 0 && c.Retryable == nil:
+		p.add("SQLStoreConfig.Retryable", "is required if Retries is set")
+	case c.Retries == 0 && c.Retryable != nil:
+		p.add("SQLStoreConfig.Retries", "is required if Retryable is set")
+	}
 	if err := p.err(); err != nil {
 		return nil, err
 	}
@@ -143,23 +170,20 @@ func NewSQLStore(c SQLStoreConfig) (*SQLStore, error) {
 		c.TxOptions = &begin
 	}
 	const (
-		columns = "uuid, claim, state, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
-		insert  = "INSERT INTO ramp_orders (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', '', ?, "
-		upsert  = ") ON CONFLICT (uuid) DO UPDATE SET claim = ramp_orders.claim RETURNING " + columns
-		read    = "SELECT " + columns + " FROM ramp_orders "
+		insert = "INSERT INTO ramp_orders (direction, " + orderColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', ?, "
+		upsert = ") ON CONFLICT (uuid) DO UPDATE SET claim = ramp_orders.claim RETURNING " + orderColumns
 	)
 	s := &SQLStore{
-		config:  c,
-		lock:    read + "WHERE uuid = ? FOR UPDATE",
-		end:     "UPDATE ramp_orders SET claim = ?, state = ?, tx_hash = ?, reason = ?, finished_at = ? WHERE uuid = ? AND state = ?",
-		waiting: read + "WHERE state = 'accepted' AND accepted_at < ? ORDER BY accepted_at, uuid LIMIT ?",
+		config: c,
+		lock:   selectOrders + "WHERE uuid = ? FOR UPDATE",
+		end:    "UPDATE ramp_orders SET claim = ?, state = ?, tx_hash = ?, reason = ?, finished_at = ? WHERE uuid = ? AND state = ?",
 	}
 	switch c.Dialect {
 	case PostgreSQL:
 		// DEFAULT is NULL here. SQLite does not know it, so that a wrong dialect
 		// is found at the first order, and not at its result.
 		s.insert = insert + "DEFAULT" + upsert
-		for _, statement := range []*string{&s.insert, &s.lock, &s.end, &s.waiting} {
+		for _, statement := range []*string{&s.insert, &s.lock, &s.end} {
 			*statement = numbered(*statement)
 		}
 	case MySQL:
@@ -169,10 +193,17 @@ func NewSQLStore(c SQLStoreConfig) (*SQLStore, error) {
 	case SQLite:
 		s.insert = insert + "NULL" + upsert
 		// There is no FOR UPDATE. A write is what takes the one lock there is.
-		s.lock = "UPDATE ramp_orders SET claim = claim WHERE uuid = ? RETURNING " + columns
+		s.lock = "UPDATE ramp_orders SET claim = claim WHERE uuid = ? RETURNING " + orderColumns
 	}
 	return s, nil
 }
+
+// orderColumns are the columns that readOrder reads. The direction is not among
+// them: it follows from the intent, and is a column for look-ups only.
+const (
+	orderColumns = "uuid, claim, state, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
+	selectOrders = "SELECT " + orderColumns + " FROM ramp_orders "
+)
 
 // numbered writes placeholders as $1, $2 and so on.
 func numbered(statement string) string {
@@ -195,6 +226,16 @@ func (s *SQLStore) Update(ctx context.Context, id uuid.UUID, next Transition) (S
 	if err != nil {
 		return Step{}, err
 	}
+	for n := 0; ; n++ {
+		step, err := s.transact(ctx, id, opened, next)
+		if err == nil || n == s.config.Retries || !s.retryable(err) || !wait(ctx, n) {
+			return step, err
+		}
+	}
+}
+
+// transact is one attempt of Update. opened is what first returned.
+func (s *SQLStore) transact(ctx context.Context, id uuid.UUID, opened *Step, next Transition) (Step, error) {
 	t, err := s.open(ctx)
 	if err != nil {
 		return Step{}, fmt.Errorf("ramp: begin: %w", s.explain(err))
@@ -217,6 +258,26 @@ func (s *SQLStore) Update(ctx context.Context, id uuid.UUID, next Transition) (S
 		return Step{}, fmt.Errorf("ramp: order %s: commit: %w", id, err)
 	}
 	return step, nil
+}
+
+// retryable asks Retryable, except about a connection that broke: if it did so
+// at the commit, the step may have been stored.
+func (s *SQLStore) retryable(err error) bool {
+	return s.config.Retryable != nil && !errors.Is(err, driver.ErrBadConn) && s.config.Retryable(err)
+}
+
+// wait waits before the repeat after attempt n, and reports whether there is to
+// be one.
+func wait(ctx context.Context, n int) bool {
+	const first, most = 10 * time.Millisecond, 200 * time.Millisecond
+	timer := time.NewTimer(mathrand.N(min(most, first<<min(n, 10))))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // UpdateTx takes a step in a transaction of the caller's, together with the
@@ -300,8 +361,7 @@ func (s *SQLStore) update(ctx context.Context, tx *sql.Tx, id uuid.UUID, opened 
 	case err != nil:
 		return Step{}, "", err
 	case row.claim == claim:
-		opened.Order = row.Order
-		return *opened, claim, nil
+		return Step{Order: row.Order, Effect: opened.Effect, New: true}, claim, nil
 	case !step.New:
 		return step, "", nil
 	}
@@ -312,7 +372,10 @@ func (s *SQLStore) update(ctx context.Context, tx *sql.Tx, id uuid.UUID, opened 
 			return Step{}, "", err
 		}
 	}
-	return step, claim, s.endOrder(ctx, tx, &row.Order, &step.Order, claim)
+	if err := s.endOrder(ctx, tx, &row.Order, &step.Order, claim); err != nil {
+		return Step{}, "", err
+	}
+	return step, claim, nil
 }
 
 // inserted inserts an order unless there is one, and then reads and locks the
@@ -323,7 +386,7 @@ func (s *SQLStore) inserted(ctx context.Context, tx *sql.Tx, o *Order, claim str
 	if err != nil {
 		return nil, fmt.Errorf("ramp: order %s: %w", o.UUID, err)
 	}
-	insert, args := s.bind(s.insert, o.UUID.String(), claim, string(o.State), o.ProjectID, o.SessionID,
+	insert, args := s.bind(s.insert, o.Direction.String(), o.UUID.String(), claim, string(o.State), o.ProjectID, o.SessionID,
 		o.UserAddress, o.Digest.String(), ascii(intent), o.AcceptedAt.UnixMilli())
 	var row *orderRow
 	if s.config.Dialect == MySQL {
@@ -403,10 +466,8 @@ func literal(value any) string {
 	if !ok {
 		return fmt.Sprintf("%d", value)
 	}
-	special := func(r rune) bool {
-		return r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	}
-	if strings.ContainsFunc(text, special) {
+	const plain = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	if strings.Trim(text, plain) != "" {
 		return "_utf8mb4 X'" + hex.EncodeToString([]byte(text)) + "'"
 	}
 	return "'" + text + "'"
@@ -449,35 +510,6 @@ func (s *SQLStore) explain(err error) error {
 	return err
 }
 
-// Waiting lists orders that were accepted before a time and have no result, the
-// oldest first and at most limit of them. A delivery can take 12 hours
-// (interface 8). It locks nothing, and what it lists may be over a moment later:
-// [OrderGame.Abandon] looks again. A row that cannot be read does not hide the
-// others: they come together with an error that names it.
-func (s *SQLStore) Waiting(ctx context.Context, before time.Time, limit int) (orders []Order, err error) {
-	if limit <= 0 {
-		return nil, errors.New("ramp: Waiting: the limit must be above 0")
-	}
-	query, args := s.bind(s.waiting, before.UnixMilli(), limit)
-	rows, err := s.config.DB.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("ramp: waiting orders: %w", s.explain(err))
-	}
-	defer rows.Close()
-	var damaged error
-	for rows.Next() {
-		if row, err := readOrder(rows); err != nil {
-			damaged = errors.Join(damaged, fmt.Errorf("ramp: waiting orders: %w", err))
-		} else {
-			orders = append(orders, row.Order)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("ramp: waiting orders: %w", err)
-	}
-	return orders, damaged
-}
-
 // orderRow is a row of the table.
 type orderRow struct {
 	Order
@@ -497,6 +529,8 @@ func (s *SQLStore) locked(ctx context.Context, tx *sql.Tx, id uuid.UUID) (*order
 	return row, nil
 }
 
+// readOrder reads a row. Of one that is no order it returns what can be read,
+// together with the error; of one that cannot be scanned it returns nil.
 func readOrder(from interface{ Scan(...any) error }) (*orderRow, error) {
 	var (
 		row            orderRow
@@ -509,18 +543,19 @@ func readOrder(from interface{ Scan(...any) error }) (*orderRow, error) {
 	if err != nil {
 		return nil, err
 	}
+	row.AcceptedAt = time.UnixMilli(acceptedAt).UTC()
+	if finishedAt.Valid {
+		row.FinishedAt = time.UnixMilli(finishedAt.Int64).UTC()
+	}
 	if row.Digest, err = ParseDigest(digest); err == nil {
-		err = json.Unmarshal([]byte(intent), &row.Intent)
+		err = row.Intent.UnmarshalJSON([]byte(intent)) // json.Unmarshal would read the text twice more
 	}
 	if err == nil {
 		err = row.derive()
 	}
 	if err != nil { // as text: what is wrong here is not wrong in the call
-		return nil, fmt.Errorf("what is stored under %s is no order: %v", row.UUID, err)
-	}
-	row.AcceptedAt = time.UnixMilli(acceptedAt).UTC()
-	if finishedAt.Valid {
-		row.FinishedAt = time.UnixMilli(finishedAt.Int64).UTC()
+		row.Digest, row.Intent, row.Direction, row.Assets = Digest{}, Intent{}, 0, nil
+		return &row, fmt.Errorf("what is stored under %s is no order: %v", row.UUID, err)
 	}
 	return &row, nil
 }

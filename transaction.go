@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync/atomic"
 )
 
 // transaction is one of a [SQLStore]. It closes a gap in MySQL and SQLite: at
@@ -22,6 +23,7 @@ type transaction struct {
 	dialect   Dialect
 	conn      *sql.Conn // the connection of Tx; nil on PostgreSQL
 	committed bool
+	refuse    *atomic.Bool // whether the commit hook of SQLite refuses
 }
 
 // open begins a transaction.
@@ -46,7 +48,7 @@ func (s *SQLStore) openOnConn(ctx context.Context) (*transaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &transaction{conn: conn, dialect: s.config.Dialect}
+	t := &transaction{conn: conn, dialect: s.config.Dialect, refuse: new(atomic.Bool)}
 	if t.Tx, err = conn.BeginTx(ctx, s.config.TxOptions); err != nil {
 		_ = conn.Close()
 		return nil, err
@@ -54,7 +56,8 @@ func (s *SQLStore) openOnConn(ctx context.Context) (*transaction, error) {
 	if t.dialect == MySQL {
 		_, err = t.ExecContext(ctx, "SET autocommit = 0")
 	} else {
-		err = conn.Raw(func(c any) error { setCommitHook(c, true); return nil })
+		t.refuse.Store(true)
+		err = conn.Raw(func(c any) error { setCommitHook(c, t.refuse); return nil })
 	}
 	if err != nil {
 		t.close(ctx)
@@ -79,10 +82,8 @@ func (t *transaction) commit(ctx context.Context, check string) error {
 			err = fmt.Errorf("%w (%w)", errRolledBack, err)
 		}
 	case SQLite:
-		err = t.conn.Raw(func(c any) error { setCommitHook(c, false); return nil })
-		if err == nil {
-			err = t.Commit()
-		}
+		t.refuse.Store(false)
+		err = t.Commit()
 		if err != nil && strings.Contains(err.Error(), "no transaction is active") {
 			err = fmt.Errorf("%w (%w)", errRolledBack, err)
 		}
@@ -105,7 +106,7 @@ func (t *transaction) close(ctx context.Context) {
 	}
 	switch {
 	case t.dialect == SQLite:
-		_ = t.conn.Raw(func(c any) error { setCommitHook(c, false); return nil })
+		t.refuse.Store(false)
 	case t.committed: // and autocommit is on
 	case over && t.restoreAutocommit(ctx) == nil:
 	default:
@@ -119,11 +120,15 @@ func (t *transaction) restoreAutocommit(ctx context.Context) error {
 	return err
 }
 
-// setCommitHook lets a SQLite connection refuse every commit, or none again.
+// setCommitHook lets a SQLite connection refuse every commit as long as refuse is
+// true. The hook stays until the next transaction sets its own, because removing
+// it costs as much as setting it. It cannot be set once for good, because another
+// store may set its own on the same connection meanwhile.
+//
 // modernc.org/sqlite and mattn/go-sqlite3 both have the method
 // RegisterCommitHook, but with types of their own, and this package depends on
 // no driver. On another driver it does nothing.
-func setCommitHook(conn any, refuse bool) {
+func setCommitHook(conn any, refuse *atomic.Bool) {
 	register := reflect.ValueOf(conn).MethodByName("RegisterCommitHook")
 	if !register.IsValid() || register.Type().NumIn() != 1 {
 		return
@@ -132,10 +137,11 @@ func setCommitHook(conn any, refuse bool) {
 	if hook.Kind() != reflect.Func || hook.NumIn() != 0 || hook.NumOut() != 1 || !hook.Out(0).ConvertibleTo(reflect.TypeFor[int]()) {
 		return
 	}
-	callback := reflect.Zero(hook)
-	if refuse {
-		refused := []reflect.Value{reflect.ValueOf(1).Convert(hook.Out(0))}
-		callback = reflect.MakeFunc(hook, func([]reflect.Value) []reflect.Value { return refused })
-	}
-	register.Call([]reflect.Value{callback})
+	register.Call([]reflect.Value{reflect.MakeFunc(hook, func([]reflect.Value) []reflect.Value {
+		code := 0
+		if refuse.Load() {
+			code = 1
+		}
+		return []reflect.Value{reflect.ValueOf(code).Convert(hook.Out(0))}
+	})})
 }

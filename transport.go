@@ -34,6 +34,8 @@ type transport struct {
 	retries int
 	log     *slog.Logger
 	now     func() time.Time
+
+	observer Observer
 }
 
 // transportConfig is what the configs of the clients have in common.
@@ -43,6 +45,8 @@ type transportConfig struct {
 	retries int
 	log     *slog.Logger
 	now     func() time.Time
+
+	observer Observer
 }
 
 // newTransport checks c, a part of the config of that name, and fills it up.
@@ -58,6 +62,8 @@ func newTransport(p *problems, name string, c transportConfig) *transport {
 		retries: max(0, cmp.Or(c.retries, 2)),
 		log:     cmp.Or(c.log, slog.New(slog.DiscardHandler)),
 		now:     c.now,
+
+		observer: c.observer,
 	}
 	if t.now == nil {
 		t.now = time.Now
@@ -89,6 +95,19 @@ func newPool() http.RoundTripper {
 	return pool
 }
 
+// begin starts an operation, and returns the context of it.
+func (t *transport) begin(ctx context.Context, kind OperationKind, name string) (context.Context, Operation) {
+	op := Operation{Kind: kind, Name: name, Begun: t.now()}
+	return t.observer.start(ctx, op), op
+}
+
+// end ends an operation, and returns how long it took.
+func (t *transport) end(ctx context.Context, op Operation, err error) time.Duration {
+	op.Duration, op.Err = t.now().Sub(op.Begun), err
+	t.observer.end(ctx, op)
+	return op.Duration
+}
+
 // answer is an HTTP response that was read whole.
 type answer struct {
 	status int
@@ -102,10 +121,8 @@ func (a *answer) retryAfter(now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 		return time.Duration(seconds) * time.Second
 	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(0, at.Sub(now))
-	}
-	return 0
+	at, _ := http.ParseTime(value) // what is no date is long ago
+	return max(0, at.Sub(now))
 }
 
 var errAnswerTooLarge = errors.New("the answer is too large")
@@ -153,14 +170,20 @@ type transient struct {
 	after time.Duration // how long to wait at least, 0 if nobody said
 }
 
+// unmarked returns an error without the mark of a transient one.
+func unmarked(err error) error {
+	var passing *transient
+	if errors.As(err, &passing) {
+		return passing.error
+	}
+	return err
+}
+
 // retry makes attempts until one succeeds or fails for good. The error is that
 // of the last attempt, without the mark.
 func (t *transport) retry(ctx context.Context, attempt func() error) error {
 	for n := 0; ; n++ {
 		err := attempt()
-		if err == nil {
-			return nil
-		}
 		var passing *transient
 		if !errors.As(err, &passing) {
 			return err
@@ -174,11 +197,9 @@ func (t *transport) retry(ctx context.Context, attempt func() error) error {
 		}
 		t.log.LogAttrs(ctx, slog.LevelWarn, "ramp: trying again",
 			slog.Int("attempt", n+1), slog.Duration("wait", wait), slog.Any("error", passing.error))
-		timer := time.NewTimer(wait)
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-ctx.Done():
-			timer.Stop()
 			return fmt.Errorf("%w (while waiting after: %w)", ctx.Err(), passing.error)
 		}
 	}

@@ -1,6 +1,7 @@
 package ramp_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -101,6 +102,33 @@ func TestThePoolHasTheSettingsOfTheDefaultTransport(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "node.internal:8545", proxy.request().Host)
 	assert.Zero(t, settings.MaxIdleConnsPerHost, "the program's transport is not changed")
+}
+
+// An excerpt fits into one line of a log.
+func TestAnExcerptIsOneLine(t *testing.T) {
+	for body, want := range map[string]string{
+		"<h1>\r\n\tBad\u00a0gateway\u2028</h1>\n": "<h1> Bad gateway </h1>",
+		"\x1b[31mred\x1b[0m\u200b\x00":            "[31mred[0m",
+		"not \xff text":                           "not text",
+		strings.Repeat("x", 200):                  strings.Repeat("x", 200),
+		strings.Repeat("x", 201):                  strings.Repeat("x", 200) + "…",
+		"a" + strings.Repeat("영", 100):            "a" + strings.Repeat("영", 66) + "…", // 199 bytes
+		"ab" + strings.Repeat("영", 100):           "ab" + strings.Repeat("영", 66) + "…",
+		strings.Repeat(" ", 790) + "far away":     "far away",
+		strings.Repeat(" ", 796) + "far away":     "far",
+	} {
+		n := newNode(t, says(404, body))
+		_, err := n.client(t).BlockNumber(t.Context())
+		var failure *ramp.HTTPError
+		require.ErrorAs(t, err, &failure)
+		assert.Equal(t, want, failure.Excerpt)
+
+		refused, err := json.Marshal(map[string]any{"id": nil, "error": map[string]any{"code": 1, "message": body}})
+		require.NoError(t, err)
+		n = newNode(t, says(200, string(refused)))
+		_, err = n.client(t).BlockNumber(t.Context())
+		assert.EqualError(t, err, "ramp: eth_blockNumber: JSON-RPC error 1: "+want)
+	}
 }
 
 // A program may trace all of its calls that way.

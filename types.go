@@ -198,7 +198,7 @@ func ParseValidate(body []byte) (*ValidateRequest, error) {
 	r.read(&x)
 	var p problems
 	p.require(r.UserSig != "", "user_sig")
-	if digits := strings.TrimPrefix(r.UserSig, "0x"); r.UserSig != "" && (!isHex(digits) || len(digits)%2 != 0) {
+	if digits := strings.TrimPrefix(r.UserSig, "0x"); !isHex(digits) || len(digits)%2 != 0 {
 		p.add("user_sig", "must be hex")
 	}
 	p.require(r.UserAddress != "", "user_address")
@@ -357,12 +357,12 @@ type Digest [32]byte
 // ParseDigest reads a digest: 0x and 64 hex digits.
 func ParseDigest(s string) (Digest, error) {
 	var d Digest
-	digits, ok := strings.CutPrefix(s, "0x")
-	if !ok || len(digits) != 2*len(d) || !isHex(digits) {
-		return Digest{}, invalid("digest", "must be 32 bytes in hex with 0x")
+	if digits, ok := strings.CutPrefix(s, "0x"); ok && len(digits) == 2*len(d) {
+		if _, err := hex.Decode(d[:], []byte(digits)); err == nil {
+			return d, nil
+		}
 	}
-	_, err := hex.Decode(d[:], []byte(digits))
-	return d, err
+	return Digest{}, invalid("digest", "must be 32 bytes in hex with 0x")
 }
 
 // String returns the digest as 0x and 64 hex digits.

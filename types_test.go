@@ -241,6 +241,10 @@ func TestParseResultLeavesOutWhatItCannotRead(t *testing.T) {
 			func(r *ramp.Result) any { return r.Intent.To }},
 		{"too many entries", `"to":[`, `"to":[` + strings.Repeat("{},", 1000), "intent.to must not have more than 1000 entries",
 			func(r *ramp.Result) any { return r.Intent.To }},
+		{"a hash with a wrong last digit", `"effectiveGasPrice":"0x3b9aca00","blockHash":"0x496aca80e4d8f29fb8e8cd816c3afb48d3f103970b3a2ee1600c08ca67326dee"`,
+			`"blockHash":"0x496aca80e4d8f29fb8e8cd816c3afb48d3f103970b3a2ee1600c08ca67326dez"`,
+			"receipt.blockHash must be 32 bytes in hex with 0x, not a string",
+			func(r *ramp.Result) any { return r.Receipt.BlockHash }},
 		{"a log twice", `"logs":[`, `"logs":[],"logs":[`, "receipt.logs occurs more than once",
 			func(r *ramp.Result) any { return r.Receipt.Logs }},
 		{"too many logs", `"logs":[`, `"logs":[` + strings.Repeat("{},", 4096), "receipt.logs must not have more than 4096 entries",
@@ -395,6 +399,11 @@ func TestDigest(t *testing.T) {
 	var read ramp.Digest
 	require.NoError(t, json.Unmarshal(b, &read))
 	assert.Equal(t, d, read)
+	read = ramp.Digest{}
+	require.NoError(t, read.UnmarshalText([]byte(text)))
+	assert.Equal(t, d, read)
+	assertFields(t, read.UnmarshalText([]byte(text[2:])), "digest must be 32 bytes in hex with 0x")
+	assert.Equal(t, d, read, "a failed read changes nothing")
 
 	for _, wrong := range []string{"", "0x", text[2:], text[:65], text + "0", text[:64], "0X" + text[2:], " " + text, "0x" + text, "0x" + strings.Repeat("g", 64)} {
 		got, err := ramp.ParseDigest(wrong)
@@ -414,6 +423,15 @@ func TestAssetBalanceIsADecimalString(t *testing.T) {
 	var response ramp.AssetsResponse
 	err := json.Unmarshal([]byte(`{"data":{"v1":{"assets":[{"id":"gold","balance":"five"}]}}}`), &response)
 	assertFields(t, err, "balance must be a decimal string")
+}
+
+// A decoder reuses its buffer.
+func TestUnmarshalJSONKeepsNothingOfItsText(t *testing.T) {
+	text := []byte(`{"method":"mint","type":"assemble","from":[],"to":[],"target_candidate":{"a":1}}`)
+	var intent ramp.Intent
+	require.NoError(t, intent.UnmarshalJSON(text))
+	clear(text)
+	assert.Equal(t, `{"a":1}`, string(intent.TargetCandidate))
 }
 
 func TestAccessTokensAreEqualByTheirText(t *testing.T) {

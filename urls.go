@@ -176,7 +176,6 @@ func parseURL(text string, insecure bool) (u *url.URL, problem string) {
 // isPrivate reports whether a host can only be on a private network.
 func isPrivate(host string) bool {
 	if ip, err := netip.ParseAddr(host); err == nil {
-		ip = ip.Unmap()
 		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))

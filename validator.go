@@ -27,12 +27,12 @@ type Signature [65]byte
 // [Recover] checks the rest. The error wraps [ErrSignature].
 func ParseSignature(s string) (Signature, error) {
 	var sig Signature
-	digits, ok := strings.CutPrefix(s, "0x")
-	if !ok || len(digits) != 2*len(sig) || !isHex(digits) {
-		return Signature{}, fmt.Errorf("ramp: %w: it must be 65 bytes in hex with 0x", ErrSignature)
+	if digits, ok := strings.CutPrefix(s, "0x"); ok && len(digits) == 2*len(sig) {
+		if _, err := hex.Decode(sig[:], []byte(digits)); err == nil {
+			return sig, nil
+		}
 	}
-	_, err := hex.Decode(sig[:], []byte(digits))
-	return sig, err
+	return Signature{}, fmt.Errorf("ramp: %w: it must be 65 bytes in hex with 0x", ErrSignature)
 }
 
 // String returns the signature as 0x and 130 hex digits, the form of the wire.
@@ -92,11 +92,11 @@ func NewECDSASigner(key *ecdsa.PrivateKey) (*Signer, error) {
 		return nil, fmt.Errorf("ramp: %w: it must be a private key on secp256k1", ErrValidatorKey)
 	}
 	order := ethcrypto.S256().Params().N
-	if key.D.Sign() <= 0 || key.D.Cmp(order) >= 0 {
+	own, err := ethcrypto.ToECDSA(common.LeftPadBytes(key.D.Bytes(), 32)) // without the sign
+	switch {
+	case err != nil, key.D.Sign() < 0:
 		return nil, fmt.Errorf("ramp: %w: it is out of range", ErrValidatorKey)
-	}
-	own, err := ethcrypto.ToECDSA(ethcrypto.FromECDSA(key))
-	if err != nil || own.X.Cmp(key.X) != 0 || own.Y.Cmp(key.Y) != 0 {
+	case own.X.Cmp(key.X) != 0, own.Y.Cmp(key.Y) != 0:
 		return nil, fmt.Errorf("ramp: %w: its public half belongs to another key", ErrValidatorKey)
 	}
 	sign := func(_ context.Context, d Digest) (Signature, error) {
@@ -129,8 +129,8 @@ func NewCryptoSigner(signer crypto.Signer) (*Signer, error) {
 	if signer == nil {
 		return nil, fmt.Errorf("ramp: %w: the crypto.Signer is nil", ErrValidatorKey)
 	}
-	public, ok := signer.Public().(*ecdsa.PublicKey)
-	if !ok || !onSecp256k1(public) {
+	public, _ := signer.Public().(*ecdsa.PublicKey)
+	if !onSecp256k1(public) {
 		return nil, fmt.Errorf("ramp: %w: the crypto.Signer must hold a key on secp256k1", ErrValidatorKey)
 	}
 	return NewFuncSigner(publicKeyAddress(public), func(ctx context.Context, digest []byte) ([]byte, error) {
@@ -214,7 +214,7 @@ func PublicKeyAddress(spki []byte) (common.Address, error) {
 	}
 	var curve asn1.ObjectIdentifier
 	rest, err := asn1.Unmarshal(spki, &info)
-	if err == nil && len(rest) == 0 {
+	if err == nil {
 		_, err = asn1.Unmarshal(info.Algorithm.Parameters.FullBytes, &curve)
 	}
 	if err != nil || len(rest) != 0 || !info.Algorithm.Algorithm.Equal(oidECPublicKey) || !curve.Equal(oidSecp256k1) {
@@ -276,12 +276,7 @@ func splitSignature(raw []byte) (r, s *big.Int, err error) {
 
 // onSecp256k1 says whether a key lies on the curve, whoever implements it.
 func onSecp256k1(key *ecdsa.PublicKey) bool {
-	if key == nil || key.Curve == nil || key.X == nil || key.Y == nil {
-		return false
-	}
-	own, other := ethcrypto.S256().Params(), key.Params()
-	return other != nil && own.P.Cmp(other.P) == 0 && own.B.Cmp(other.B) == 0 &&
-		ethcrypto.S256().IsOnCurve(key.X, key.Y)
+	return key != nil && key.Curve != nil && key.X != nil && key.Y != nil && ethcrypto.S256().IsOnCurve(key.X, key.Y)
 }
 
 func publicKeyAddress(key *ecdsa.PublicKey) common.Address {

@@ -230,6 +230,7 @@ func TestNewKeySignerRefuses(t *testing.T) {
 			s, err := ramp.NewKeySigner(key)
 			assert.Nil(t, s)
 			assertNoKey(t, err)
+			assert.ErrorContains(t, err, "it must be a secp256k1 private key, 32 bytes in hex")
 		})
 	}
 }
@@ -250,6 +251,10 @@ func TestNewECDSASignerRefuses(t *testing.T) {
 	require.NoError(t, err)
 	other, err := ethcrypto.GenerateKey()
 	require.NoError(t, err)
+	// The curve is y²=x³+7, so a third root of 1 times x has the same y.
+	p := ethcrypto.S256().Params().P
+	cubeRoot := new(big.Int).Exp(big.NewInt(2), new(big.Int).Div(new(big.Int).Sub(p, common.Big1), common.Big3), p)
+	require.NotEqual(t, common.Big1, cubeRoot)
 	with := func(change func(*ecdsa.PrivateKey)) *ecdsa.PrivateKey {
 		key := vectorECDSA(t)
 		change(key)
@@ -266,6 +271,8 @@ func TestNewECDSASignerRefuses(t *testing.T) {
 		"a negative private half":           with(func(k *ecdsa.PrivateKey) { k.D = big.NewInt(-1) }),
 		"a private half of the order":       with(func(k *ecdsa.PrivateKey) { k.D = order }),
 		"a private half beyond the order":   with(func(k *ecdsa.PrivateKey) { k.D = new(big.Int).Add(k.D, order) }),
+		"the private half, negative":        with(func(k *ecdsa.PrivateKey) { k.D.Neg(k.D) }),
+		"another point of the same Y":       with(func(k *ecdsa.PrivateKey) { k.X.Mul(k.X, cubeRoot).Mod(k.X, ethcrypto.S256().Params().P) }),
 		"no X":                              with(func(k *ecdsa.PrivateKey) { k.X = nil }),
 		"no Y":                              with(func(k *ecdsa.PrivateKey) { k.Y = nil }),
 		"no point of the curve":             with(func(k *ecdsa.PrivateKey) { k.X = big.NewInt(1) }),
@@ -419,6 +426,11 @@ func TestSignerRefusesWhatAKeyServiceReturns(t *testing.T) {
 			require.ErrorIs(t, err, ramp.ErrSignature)
 			assert.Equal(t, ramp.Signature{}, sig)
 			assert.NotContains(t, err.Error(), hex.EncodeToString(raw[:8]))
+			for _, number := range []string{"r of ", "s of ", "r below", "s below", "r beyond", "s beyond"} {
+				if strings.HasPrefix(name, number) {
+					assert.ErrorContains(t, err, "r or s is out of range")
+				}
+			}
 		})
 	}
 }

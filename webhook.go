@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -138,11 +139,19 @@ type HandlerConfig struct {
 	// connections and set ReadTimeout of your [http.Server].
 	MaxBody int64
 
-	// Logger gets one record for each call: the endpoint, the outcome, the
-	// duration, and the cause of a failure. No record holds a token, a key, a
-	// signature or a body. By default only failures are logged, to
-	// [slog.Default]; slog.New(slog.DiscardHandler) logs nothing.
+	// Logger gets one record for each call, "ramp: call", with endpoint, status,
+	// duration and outcome. As far as they are known it also has uuid,
+	// direction, tx_hash, new (false for a repeat; only [OrderGame] knows),
+	// conflict (the field that contradicts the order), unreadable, and error,
+	// the cause of a failure. No record holds a token, a key, a signature or a
+	// body. By default only failures are logged, to [slog.Default];
+	// slog.New(slog.DiscardHandler) logs nothing.
 	Logger *slog.Logger
+
+	// Observer is told about every call, for metrics and traces. A request with
+	// another method, or for a path that is no endpoint's, is none. Its Step is
+	// that of [OrderGameConfig]. By default nobody is.
+	Observer Observer
 }
 
 // NewHandler returns a handler for c.Game. The error is an [*InvalidError] that
@@ -165,7 +174,6 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	if err := p.err(); err != nil {
 		return nil, err
 	}
-	c.Confirmations = max(c.Confirmations, 1)
 	c.DeclineStatus = cmp.Or(c.DeclineStatus, http.StatusOK)
 	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
 	confirmed, err := marshal(ResultResponse{Success: true})
@@ -235,15 +243,15 @@ func (r Reply) Write(w http.ResponseWriter) {
 
 // AnswerAssets answers an assets call (interface 2.4) from its headers.
 func (h *Handler) AnswerAssets(ctx context.Context, header http.Header) Reply {
-	return h.answer(ctx, "assets", func(*call) (any, error) {
+	return h.answer(ctx, "assets", func(call *call) (any, error) {
 		s, err := ParseSession(header)
 		if err != nil {
 			return nil, refusalOf(err)
 		}
-		if err := h.config.Game.Authenticate(ctx, s); err != nil {
+		if err := h.config.Game.Authenticate(call, s); err != nil {
 			return nil, gameRefusal(err, http.StatusUnauthorized)
 		}
-		player, err := h.config.Game.Assets(ctx, s)
+		player, err := h.config.Game.Assets(call, s)
 		if err != nil {
 			return nil, gameRefusal(err, h.config.DeclineStatus)
 		}
@@ -265,7 +273,8 @@ func (h *Handler) AnswerValidate(ctx context.Context, header http.Header, body [
 		if err != nil {
 			return nil, refusalOf(err)
 		}
-		call.id = r.UUID
+		call.op.UUID = r.UUID
+		call.op.Direction, _ = r.Intent.Direction()
 		if h.config.ProjectID != "" && r.ProjectID != h.config.ProjectID {
 			return nil, refusalOf(invalid("project_id", "is not the project of this handler"))
 		}
@@ -273,16 +282,16 @@ func (h *Handler) AnswerValidate(ctx context.Context, header http.Header, body [
 		if err != nil {
 			return nil, refusalOf(err)
 		}
-		if err := h.config.Game.Authenticate(ctx, s); err != nil {
+		if err := h.config.Game.Authenticate(call, s); err != nil {
 			return nil, gameRefusal(err, http.StatusUnauthorized)
 		}
 		// Signed before the game commits, released only after it did: a signer
 		// that is down then costs no player anything.
-		signature, err := h.config.Signer.Sign(ctx, r.Digest)
+		signature, err := h.config.Signer.Sign(call, r.Digest)
 		if err != nil {
 			return nil, err
 		}
-		if err := h.config.Game.Validate(ctx, s, r); err != nil {
+		if err := h.config.Game.Validate(call, s, r); err != nil {
 			return nil, gameRefusal(err, h.config.DeclineStatus)
 		}
 		return ValidateResponse{Success: true, Data: &Approval{UserSig: r.UserSig, ValidatorSig: signature}}, nil
@@ -300,19 +309,20 @@ func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []b
 		if err != nil {
 			return nil, unreadableResult(err)
 		}
-		call.id, call.unreadable = r.UUID, r.Unreadable
+		call.op.UUID, call.op.TxHash, call.unreadable = r.UUID, storedTxHash(r.TxHash), r.Unreadable
+		call.op.Direction, _ = r.Intent.Direction()
 		s, err := resultSession(header, r)
 		if err != nil {
 			return nil, err
 		}
 		if h.config.Chain != nil {
-			receipt, err := h.confirm(ctx, r)
+			receipt, err := h.confirm(call, r)
 			if err != nil {
 				return nil, fmt.Errorf("ramp: the result is not confirmed: %w", err) // ours to ask again
 			}
 			r.Receipt = *receipt
 		}
-		if err := h.config.Game.Result(ctx, s, r); err != nil {
+		if err := h.config.Game.Result(call, s, r); err != nil {
 			refusal := gameRefusal(err, http.StatusInternalServerError)
 			if refusal.Status != http.StatusBadRequest || refusal.Code != CodePermanent {
 				// Declined or not, an outcome that was not taken in must come again.
@@ -387,19 +397,57 @@ func (h *Handler) tooLarge() error {
 	return fmt.Errorf("ramp: %w: the limit is %d bytes; raise HandlerConfig.MaxBody", ErrBodyTooLarge, h.config.MaxBody)
 }
 
-// call is what the log says of one call.
+// call is one call of the service, and what the log and the observer say of it.
+// It is the context that the game gets, so that an [OrderGame] below any game of
+// the studio's can add the step that it took.
 type call struct {
-	endpoint   string
-	id         uuid.UUID
+	context.Context
+	op         Operation
 	unreadable []FieldError
 	stack      []byte // of a panic
-	begun      time.Time
+
+	mu       sync.Mutex // a game may go on after it has answered
+	stepped  bool       // an OrderGame found or took a step
+	new      bool
+	order    Direction // of the stored order
+	conflict *ConflictError
+}
+
+type callKey struct{}
+
+// Value also finds the call itself.
+func (c *call) Value(key any) any {
+	if key == (callKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// noteStep adds a step to the call that ctx belongs to, if it is one about the
+// same order.
+func noteStep(ctx context.Context, step Step) {
+	if c, ok := ctx.Value(callKey{}).(*call); ok && c.op.UUID == step.Order.UUID {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.stepped, c.new, c.order = true, step.New, step.Order.Direction
+	}
+}
+
+// noteConflict adds a conflict to the call that ctx belongs to, if it is one about
+// the same order.
+func noteConflict(ctx context.Context, conflict *ConflictError) {
+	if c, ok := ctx.Value(callKey{}).(*call); ok && c.op.UUID == conflict.Order.UUID {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.order, c.conflict = conflict.Order.Direction, conflict
+	}
 }
 
 // answer runs one call and turns its outcome into a reply and a log record. A
 // panic is an internal error like any other.
 func (h *Handler) answer(ctx context.Context, endpoint string, run func(*call) (any, error)) (reply Reply) {
-	c := call{endpoint: endpoint, begun: time.Now()}
+	c := &call{op: Operation{Kind: OperationWebhook, Name: endpoint, Begun: time.Now()}}
+	c.Context = h.config.Observer.start(ctx, c.op)
 	response, err := func() (response any, err error) {
 		defer func() {
 			if cause := recover(); cause != nil {
@@ -407,7 +455,7 @@ func (h *Handler) answer(ctx context.Context, endpoint string, run func(*call) (
 				response, err = nil, fmt.Errorf("ramp: panic: %v", cause)
 			}
 		}()
-		return run(&c)
+		return run(c)
 	}()
 	if err == nil {
 		var written bool
@@ -419,7 +467,7 @@ func (h *Handler) answer(ctx context.Context, endpoint string, run func(*call) (
 	if err != nil {
 		reply = h.refuse(err)
 	}
-	h.record(ctx, &c, reply)
+	h.record(c, reply)
 	return reply
 }
 
@@ -450,20 +498,30 @@ func (h *Handler) translate(c Code) (translated Code) {
 	return h.config.TranslateCode(c)
 }
 
-// record logs one call. Without a logger of its own a handler logs what went
-// wrong to the program's, which is looked up late because programs set it late.
-func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
+// record tells the observer and the log of one call. Without a logger of its own
+// a handler logs what went wrong to the program's, which is looked up late
+// because programs set it late.
+func (h *Handler) record(c *call, reply Reply) {
+	c.mu.Lock()
+	op, stepped, isNew := c.op, c.stepped, c.new
+	op.Direction, op.Conflict = cmp.Or(c.order, op.Direction), c.conflict
+	c.mu.Unlock()
+	op.Duration, op.Status = time.Since(op.Begun), reply.Status
+
 	level, outcome := slog.LevelInfo, "success"
 	var refusal *Refusal
 	switch {
 	case errors.As(reply.Err, &refusal):
+		op.Err, op.Code = reply.Err, refusal.Code
 		level, outcome = slog.LevelWarn, string(refusal.Code)
 		if reply.Status >= 500 || reply.Status == http.StatusRequestEntityTooLarge {
 			level = slog.LevelError // nothing was done, and somebody has to act
 		}
-	case c.unreadable != nil:
+	case c.unreadable != nil, op.Conflict != nil:
 		level = slog.LevelWarn
 	}
+	h.config.Observer.end(c.Context, op)
+
 	log := h.config.Logger
 	if log == nil {
 		if level == slog.LevelInfo {
@@ -471,12 +529,24 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 		}
 		log = slog.Default()
 	}
-	if !log.Enabled(ctx, level) {
+	if !log.Enabled(c.Context, level) {
 		return
 	}
-	attrs := []slog.Attr{slog.String("endpoint", c.endpoint), slog.Int("status", reply.Status), slog.Duration("duration", time.Since(c.begun))}
-	if c.id != uuid.Nil {
-		attrs = append(attrs, slog.String("uuid", c.id.String()))
+	attrs := []slog.Attr{slog.String("endpoint", op.Name), slog.Int("status", op.Status), slog.Duration("duration", op.Duration)}
+	if op.UUID != uuid.Nil {
+		attrs = append(attrs, slog.String("uuid", op.UUID.String()))
+	}
+	if op.Direction != 0 {
+		attrs = append(attrs, slog.String("direction", op.Direction.String()))
+	}
+	if stepped {
+		attrs = append(attrs, slog.Bool("new", isNew))
+	}
+	if op.TxHash != "" {
+		attrs = append(attrs, slog.String("tx_hash", op.TxHash))
+	}
+	if op.Conflict != nil {
+		attrs = append(attrs, slog.String("conflict", op.Conflict.Field))
 	}
 	if refusal != nil {
 		attrs = append(attrs, slog.Any("error", refusal.Err))
@@ -487,7 +557,7 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	if c.stack != nil {
 		attrs = append(attrs, slog.String("stack", string(c.stack)))
 	}
-	log.LogAttrs(ctx, level, "ramp: call", append(attrs, slog.String("outcome", outcome))...)
+	log.LogAttrs(c.Context, level, "ramp: call", append(attrs, slog.String("outcome", outcome))...)
 }
 
 // check finds what a game must not answer.
@@ -542,7 +612,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		for _, path := range []string{PathAssets, PathValidate, PathResult} {
 			if strings.HasSuffix(r.URL.Path, path) { // the console and the mux disagree
 				refusal.Err = fmt.Errorf("ramp: the path %s has a prefix: mount the handler with http.StripPrefix, or its methods one by one", path)
-				h.record(r.Context(), &call{endpoint: path, begun: time.Now()}, Reply{Status: refusal.Status, Err: refusal})
+				h.answer(r.Context(), strings.TrimPrefix(path, "/api/"), func(*call) (any, error) { return nil, refusal })
 			}
 		}
 		h.refuse(refusal).Write(w)

@@ -512,6 +512,7 @@ func TestACallWithoutASessionReachesNoGame(t *testing.T) {
 			code   string
 		}{
 			{"no session", "x-dapp-sessionid", nil, "SESSION_MISSING"},
+			{"a header of no value", "x-dapp-sessionid", []string{}, "SESSION_MISSING"},
 			{"an empty session", "x-dapp-sessionid", []string{""}, "SESSION_MISSING"},
 			{"a session that is no text", "x-dapp-sessionid", []string{"\xff"}, "SESSION_MISSING"},
 			{"two sessions", "x-dapp-sessionid", []string{"session-1", "session-2"}, "SESSION_MISSING"},
@@ -592,10 +593,32 @@ func TestABodyAboveTheLimitIsRefusedUnread(t *testing.T) {
 
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: s.game, Key: s.key, Signer: testSigner(t), MaxBody: 4096})
 	require.NoError(t, err)
+	rest := &countingReader{from: strings.NewReader(strings.Repeat(" ", 1<<20))}
+	request := httptest.NewRequest(http.MethodPost, ramp.PathResult, io.MultiReader(bytes.NewReader(body), rest))
+	request.Header = http.Header{"X-Hmac-Signature": {s.key.Sign(body)}}
+	require.EqualValues(t, -1, request.ContentLength, "a body in chunks does not say how long it is")
+	recorder := httptest.NewRecorder()
+	handler.ServeHTTP(recorder, request)
+	assert.Equal(t, http.StatusRequestEntityTooLarge, recorder.Code)
+	assert.Equal(t, refusal("BODY_TOO_LARGE"), recorder.Body.String())
+	assert.Less(t, rest.read, 64<<10, "what is behind the limit is not read")
+
 	reply := handler.AnswerValidate(t.Context(), s.signed(body), body)
 	assert.Equal(t, http.StatusRequestEntityTooLarge, reply.Status, "the core has the limit too")
 	assert.ErrorIs(t, reply.Err, ramp.ErrBodyTooLarge)
 	assert.Empty(t, s.game.calls)
+}
+
+// countingReader counts what is read of it.
+type countingReader struct {
+	from io.Reader
+	read int
+}
+
+func (r *countingReader) Read(b []byte) (int, error) {
+	n, err := r.from.Read(b)
+	r.read += n
+	return n, err
 }
 
 func TestABodyOfExactlyTheLimitIsRead(t *testing.T) {
@@ -892,21 +915,29 @@ func TestASignerThatIsDownCostsThePlayerNothing(t *testing.T) {
 }
 
 func TestAGameThatReturnsNonsenseIsOursToBlame(t *testing.T) {
-	for name, player := range map[string]*ramp.Player{
-		"no player":                  nil,
-		"a balance below 0":          {Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(-1)}}},
-		"a name that is not UTF-8":   {Name: "\xff"},
-		"a player that is not UTF-8": {PlayerID: "\xff"},
-		"a wallet that is not UTF-8": {WalletAddress: "\xff"},
-		"a server that is not UTF-8": {Server: "\xff"},
-		"an ID that is not UTF-8":    {Assets: []ramp.Asset{{ID: "\xff"}}},
-		"an asset that has no name":  {Assets: []ramp.Asset{{Balance: ramp.NewAmount(1)}}},
+	good := ramp.Asset{ID: "item_gold"}
+	for name, tt := range map[string]struct {
+		player *ramp.Player
+		want   string
+	}{
+		"no player":                  {nil, "ramp: the game returned neither a player nor an error"},
+		"a balance below 0":          {&ramp.Player{Assets: []ramp.Asset{good, {ID: "item_gem", Balance: ramp.NewAmount(-1)}}}, "assets[1].balance must not be below 0"},
+		"a name that is not UTF-8":   {&ramp.Player{Name: "\xff"}, "name must be valid UTF-8"},
+		"a player that is not UTF-8": {&ramp.Player{PlayerID: "\xff"}, "player_id must be valid UTF-8"},
+		"a wallet that is not UTF-8": {&ramp.Player{WalletAddress: "\xff"}, "wallet_address must be valid UTF-8"},
+		"a server that is not UTF-8": {&ramp.Player{Server: "\xff"}, "server must be valid UTF-8"},
+		"an ID that is not UTF-8":    {&ramp.Player{Assets: []ramp.Asset{{ID: "\xff", Balance: ramp.NewAmount(1)}}}, "assets[0].id must be valid UTF-8"},
+		"an asset that has no name":  {&ramp.Player{Assets: []ramp.Asset{good, {}}}, "assets[1].id is required"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: playerGame{player: player}, Key: testKey(t), Signer: testSigner(t)})
+			if tt.player != nil {
+				tt.want = "ramp: the player that the game returned: ramp: " + tt.want
+			}
+			handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: playerGame{player: tt.player}, Key: testKey(t), Signer: testSigner(t)})
 			require.NoError(t, err)
 			reply := handler.AnswerAssets(t.Context(), (&studio{key: testKey(t)}).signed(nil))
 			assert.Equal(t, http.StatusInternalServerError, reply.Status)
+			assert.EqualError(t, errors.Unwrap(reply.Err), tt.want)
 			assert.Equal(t, refusal("INTERNAL_ERROR"), string(reply.Body))
 		})
 	}
@@ -952,6 +983,8 @@ func TestACallLeavesOneRecordWithoutSecrets(t *testing.T) {
 		assert.Equal(t, want.outcome, got[i]["outcome"])
 		assert.Contains(t, got[i], "duration")
 	}
+	assert.Equal(t, []string{"duration", "endpoint", "level", "msg", "outcome", "status", "time"}, slices.Sorted(maps.Keys(got[3])),
+		"what there is nothing to say of is left out")
 	assert.Equal(t, testUUID, got[0]["uuid"])
 	assert.Contains(t, got[2]["stack"], "TestACallLeavesOneRecordWithoutSecrets", "a panic is logged where it happened")
 	for _, secret := range []string{"secret-token", "my_secret_salt", testSignature, "0xaa55", s.key.Sign(validateCall().bytes())} {
@@ -1019,6 +1052,17 @@ func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
 	assert.Contains(t, log.String(), `"unreadable":"ramp: session_id must be a string, not a number"`)
 }
 
+func TestAReplyBelongsToItsCaller(t *testing.T) {
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
+	require.NoError(t, err)
+	body := resultCall().bytes()
+	header := http.Header{"X-Hmac-Signature": {testKey(t).Sign(body)}}
+	reply := handler.AnswerResult(t.Context(), header, body)
+	want := string(reply.Body)
+	clear(reply.Body)
+	assert.Equal(t, want, string(handler.AnswerResult(t.Context(), header, body).Body))
+}
+
 // Each of these took a new user more than a minute to find.
 func TestTheLogNamesTheCause(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -1057,6 +1101,13 @@ func TestTheLogNamesTheCause(t *testing.T) {
 		})
 	}
 	s := newStudio(t)
+	header := s.signed([]byte("another body"))
+	header["content-encoding"] = []string{"Identity"}
+	s.call(t, http.MethodPost, ramp.PathValidate, header, validateCall().bytes())
+	assert.Contains(t, s.log.String(), "it was made for another body or with another key")
+	assert.NotContains(t, s.log.String(), "Content-Encoding", "which changes nothing here")
+
+	s = newStudio(t)
 	status, _ := s.call(t, http.MethodGet, "/wp-login.php", nil, nil)
 	assert.Equal(t, 404, status)
 	assert.Empty(t, s.log.String(), "what is not ours is not logged")
@@ -1089,6 +1140,43 @@ func TestHeadersAreTrimmed(t *testing.T) {
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
 	require.NoError(t, err)
 	assert.Equal(t, 200, handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {" " + testKey(t).Sign(body) + "\t"}}, body).Status)
+}
+
+// What another framework makes of headers is not always what net/http does.
+func TestHeadersThatNetHTTPDoesNotMake(t *testing.T) {
+	_, err := ramp.ParseSession(http.Header{"X-Dapp-Sessionid": {}, "X-Dapp-Authorization": {"Bearer x"}})
+	assert.ErrorIs(t, err, ramp.ErrSessionMissing)
+	_, err = ramp.ParseSession(http.Header{"X-Dapp-\u017fe\u017f\u017fionid": {"a"}, "X-Dapp-Authorization": {"Bearer x"}})
+	assert.ErrorIs(t, err, ramp.ErrSessionMissing, "a letter that folds to s is not one")
+
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	body := resultCall().bytes()
+	signature := testKey(t).Sign(body)
+	reply := handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {signature}, "x-hmac-signature": {signature}}, body)
+	assert.ErrorIs(t, reply.Err, ramp.ErrHMACInvalid)
+	assert.ErrorContains(t, reply.Err, "it came more than once")
+}
+
+// A status of the game's own is answered as long as HTTP has it.
+func TestTheStatusOfARefusalHasItsBounds(t *testing.T) {
+	for status, want := range map[int]int{-1: 500, 1: 500, 199: 500, 200: 200, 409: 409, 599: 599, 600: 500} {
+		s := newStudio(t)
+		s.game.validate = func() error { return &ramp.Refusal{Status: status, Code: "OWN"} }
+		got, _ := s.post(t, ramp.PathValidate, validateCall().bytes())
+		assert.Equal(t, want, got, status)
+	}
+}
+
+// The service does not deliver a result again that was answered with 400, so
+// nothing but Permanent leads there.
+func TestOnlyPermanentEndsTheDeliveryOfAResult(t *testing.T) {
+	for _, refusal := range []*ramp.Refusal{{Status: 400, Code: "OWN"}, {Status: 409, Code: ramp.CodePermanent}, {Status: 200, Code: ramp.CodePermanent}} {
+		s := newStudio(t)
+		s.game.result = func() error { return refusal }
+		got, _ := s.post(t, ramp.PathResult, resultCall().bytes())
+		assert.Equal(t, 500, got, refusal)
+	}
 }
 
 func TestTheDeclineStatusHasItsBounds(t *testing.T) {

@@ -5,9 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
-
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 )
 
 // job is what the service does at a time: it mines the transaction of an order,

@@ -458,7 +458,7 @@ func (s *orders) receipt(o *Order, outcome Outcome) (ramp.Receipt, error) {
 	if err != nil {
 		return ramp.Receipt{}, err
 	}
-	tx := chain.Transaction{GasUsed: chain.GasOfOrder, Kind: 2, Moves: moves,
+	tx := chain.Transaction{GasUsed: chain.GasOfCall, Kind: 2, Moves: moves,
 		Hash: crypto.Keccak256Hash([]byte("transaction"), o.UUID[:], o.Request.Digest[:])}
 	return s.chains[s.config.Networks[0]].Receipt(&tx, outcome == Succeeded), nil
 }

@@ -5,6 +5,7 @@ CREATE TABLE IF NOT EXISTS ramp_orders (
     uuid         CHAR(36)    CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
     claim        VARCHAR(40) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, -- random: identifies the step that wrote the row last
     state        VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL CHECK (state IN ('accepted', 'succeeded', 'failed', 'abandoned')),
+    direction    CHAR(4)     CHARACTER SET ascii COLLATE ascii_bin NOT NULL CHECK (direction IN ('mint', 'burn')),
     project_id   TEXT        NOT NULL,
     session_id   TEXT        NOT NULL, -- whose order it is
     user_address TEXT        NOT NULL,
@@ -14,5 +15,6 @@ CREATE TABLE IF NOT EXISTS ramp_orders (
     reason       TEXT        NOT NULL, -- why it was abandoned, else ''
     accepted_at  BIGINT      NOT NULL, -- milliseconds since 1970, UTC
     finished_at  BIGINT      NULL,     -- the same; NULL while the order waits
-    KEY ramp_orders_waiting (state, accepted_at)
+    KEY ramp_orders_state (state, direction, accepted_at, uuid), -- orders that wait, and old ones to delete
+    KEY ramp_orders_session (session_id(255))                    -- orders of a session
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

@@ -4,6 +4,7 @@ CREATE TABLE IF NOT EXISTS ramp_orders (
     uuid         uuid   PRIMARY KEY,
     claim        text   NOT NULL, -- random: identifies the step that wrote the row last
     state        text   NOT NULL CHECK (state IN ('accepted', 'succeeded', 'failed', 'abandoned')),
+    direction    text   NOT NULL CHECK (direction IN ('mint', 'burn')),
     project_id   text   NOT NULL,
     session_id   text   NOT NULL, -- whose order it is
     user_address text   NOT NULL,
@@ -15,4 +16,8 @@ CREATE TABLE IF NOT EXISTS ramp_orders (
     finished_at  bigint           -- the same; NULL while the order waits
 );
 
-CREATE INDEX IF NOT EXISTS ramp_orders_waiting ON ramp_orders (accepted_at) WHERE state = 'accepted';
+-- Orders that wait, and old ones to delete.
+CREATE INDEX IF NOT EXISTS ramp_orders_state ON ramp_orders (state, direction, accepted_at, uuid);
+
+-- Orders of a session.
+CREATE INDEX IF NOT EXISTS ramp_orders_session ON ramp_orders (session_id, accepted_at, uuid);

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,6 +17,8 @@ import (
 // api is what the game's own client and its operators call.
 type api struct {
 	game     *game
+	store    *ramp.SQLStore
+	stopping atomic.Bool
 	log      *slog.Logger
 	project  string
 	frontend string
@@ -30,7 +32,8 @@ func (a *api) routes(handler *ramp.Handler) http.Handler {
 	mux.HandleFunc(ramp.PathAssets, handler.Assets)
 	mux.HandleFunc(ramp.PathValidate, handler.Validate)
 	mux.HandleFunc(ramp.PathResult, handler.Result)
-	mux.HandleFunc("GET /healthz", a.health)
+	mux.HandleFunc("GET /healthz", a.alive)
+	mux.HandleFunc("GET /readyz", a.ready)
 	mux.HandleFunc("POST /login", a.login)
 	mux.HandleFunc("POST /exchange", a.exchange)
 	if a.emulated {
@@ -39,16 +42,30 @@ func (a *api) routes(handler *ramp.Handler) http.Handler {
 	return mux
 }
 
-// health answers 200 while the database answers.
-func (a *api) health(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
-	defer cancel()
-	if err := a.game.db.PingContext(ctx); err != nil {
-		a.fail(w, r, http.StatusServiceUnavailable, "the database does not answer", err)
-		return
-	}
+// alive answers 200 while the process serves. Whoever restarts it by this must
+// not do so because a database is down: that would only make it worse.
+func (a *api) alive(w http.ResponseWriter, _ *http.Request) {
 	reply(w, http.StatusOK, map[string]string{"status": "ok"})
 }
+
+// ready answers 200 while this server should get calls: the database answers, has
+// the tables, and the server is not about to stop.
+func (a *api) ready(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+	defer cancel()
+	if a.stopping.Load() {
+		a.fail(w, r, http.StatusServiceUnavailable, "stopping", nil)
+		return
+	}
+	if err := a.game.check(ctx, a.store); err != nil {
+		a.fail(w, r, http.StatusServiceUnavailable, "the database is not ready", err)
+		return
+	}
+	reply(w, http.StatusOK, map[string]string{"status": "ready"})
+}
+
+// stop makes ready fail.
+func (a *api) stop() { a.stopping.Store(true) }
 
 // login starts a session. What it answers is what the game's client puts into
 // the URL of a view, and the service sends back with every call.
@@ -80,7 +97,7 @@ type opened struct {
 // open asks the service for a UUID and makes the URL that the player's webview
 // opens: steps 1 and 2 of a mint.
 func (a *api) open(ctx context.Context, s ramp.Session) (opened, error) {
-	started, err := a.client.Initialize(ctx, a.proposal())
+	started, err := a.client.Initialize(ctx, ramp.InitializeRequest{Intent: a.game.terms.offer(a.project)})
 	if err != nil {
 		return opened{}, err
 	}
@@ -118,18 +135,6 @@ func (a *api) exchange(w http.ResponseWriter, r *http.Request) {
 	default:
 		reply(w, http.StatusOK, view)
 	}
-}
-
-// proposal is what the service is asked to offer a player: the terms.
-func (a *api) proposal() ramp.InitializeRequest {
-	terms := a.game.terms
-	items := make([]ramp.Item, len(terms.recipe))
-	for i, one := range terms.recipe {
-		icon := "https://example.com/icons/" + strings.TrimPrefix(one.ID, "item_") + ".png"
-		items[i] = ramp.Item{ID: one.ID, Amount: one.Amount, IconURL: icon}
-	}
-	return ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: terms.network, ProjectID: a.project,
-		Token: terms.token, MintFeeBps: 100, Materials: items, Outputs: items}}
 }
 
 func (a *api) authenticated(w http.ResponseWriter, r *http.Request, s ramp.Session) bool {

@@ -37,6 +37,23 @@ type game struct {
 	terms   terms
 }
 
+// check finds out whether the database answers and has the tables.
+func (g *game) check(ctx context.Context, store *ramp.SQLStore) error {
+	if err := store.Check(ctx); err != nil {
+		return err
+	}
+	for _, table := range []string{"sessions", "inventory"} {
+		rows, err := g.db.QueryContext(ctx, "SELECT 1 FROM "+table+" WHERE 1 = 0")
+		if err != nil {
+			return err
+		}
+		if err := rows.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Authenticate compares the token with the hash that the login of this session
 // stored. A session that nobody knows and a token that is wrong look the same.
 func (g *game) Authenticate(ctx context.Context, s ramp.Session) error {

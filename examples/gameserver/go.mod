@@ -7,6 +7,7 @@ require (
 	github.com/google/uuid v1.6.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/token-ramp/ramp-go v0.0.0
+	go.yaml.in/yaml/v3 v3.0.6
 	modernc.org/sqlite v1.55.0
 )
 

@@ -8,11 +8,16 @@
 // The flags say what is traded: the token contract, its network, and what one
 // token is worth in items. Nothing that a player sends changes that.
 //
+// For orders whose result does not come, a person has
+//
+//	gameserver orders list|show|abandon
+//
 // It prints one line on standard output when it is ready, and logs JSON on
 // standard error. The environment has the secrets, the flags have the rest:
 //
 //	RAMP_HMAC_KEY           the HMAC key of the console; without it, a service is emulated
-//	RAMP_HMAC_KEY_ENCODING  text (the default) or base64url
+//	RAMP_HMAC_KEY_PREVIOUS  an older key, which is still accepted: set it while you rotate
+//	RAMP_HMAC_KEY_ENCODING  text (the default) or base64url, of both keys
 //	RAMP_VALIDATOR_KEY      the validator key, in hex
 //	RAMP_API_URL            where /exchange asks for UUIDs
 //	RAMP_FRONTEND_URL       where the pages of the service are
@@ -30,11 +35,9 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
 )
@@ -53,8 +56,12 @@ func main() {
 	}
 }
 
-// run serves until ctx is done, and lets the calls that are under way end.
+// run serves until ctx is done, and lets the calls that are under way end. With
+// "orders" first, it is the desk instead.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
+	if len(args) > 0 && args[0] == "orders" {
+		return orders(ctx, args[1:], getenv, stdout, stderr)
+	}
 	flags := flag.NewFlagSet("gameserver", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	addr := flags.String("addr", "127.0.0.1:8080", "`address` to serve on")
@@ -64,6 +71,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	network := flags.String("network", "", "`network` of the token, mainnet or testnet; required unless the service is emulated")
 	recipe := flags.String("recipe", defaultRecipe, "what one token is worth in `items`; an order is for a whole number of tokens.\n"+
 		"\"any\" approves every rate, for a judge or a load test that knows none")
+	drain := flags.Duration("drain", 0, "how long to go on after the signal to stop, with /readyz failing: `longer` than\n"+
+		"a load balancer takes to notice")
 	chainID := flags.Uint64("chain-id", 0, "`ID` of the chain that the node at RAMP_RPC_URL must be on")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -93,8 +102,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}
 
 	game := &game{db: db, dialect: dialect, terms: terms}
-	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: dialect, Apply: game.Apply})
+	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: dialect, Apply: game.Apply, Retries: 3, Retryable: raced})
 	if err != nil {
+		return err
+	}
+	if err := store.Check(ctx); err != nil {
 		return err
 	}
 	exact, err := ramp.NewOrderGame(ramp.OrderGameConfig{
@@ -123,7 +135,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return err
 	}
 	defer listener.Close()
-	server := &api{game: game, log: log, project: *project, frontend: getenv("RAMP_FRONTEND_URL")}
+	server := &api{game: game, store: store, log: log, project: *project, frontend: getenv("RAMP_FRONTEND_URL")}
 	apiURL := getenv("RAMP_API_URL")
 	if emulated {
 		emulator, err := startEmulator(key, signer, "http://"+reachable(listener.Addr()), *project)
@@ -141,35 +153,17 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		}
 	}
 
-	service := &http.Server{
-		Handler:           server.routes(handler),
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       15 * time.Second,
-		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
-	failed := make(chan error, 1)
-	go func() { failed <- service.Serve(listener) }()
 	log.Info("serving", "address", listener.Addr().String(), "database", dialect.String(), "emulated", emulated,
 		"validator", signer.Address()) // the address to register in the console
-	if terms.anyRate {
-		log.Warn("-recipe any approves every rate: never run it with players")
+	for _, text := range warnings(listener.Addr(), *address, *project, terms, chain, emulated) {
+		log.Warn("unsafe: " + text)
 	}
 	if emulated {
 		fmt.Fprintf(stderr, usage, reachable(listener.Addr()), apiURL, terms.recipe)
 	}
 	fmt.Fprintf(stdout, "ready on http://%s with %s\n", reachable(listener.Addr()), describe(*address))
 
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-	}
-	log.Info("stopping")
-	ending, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	return service.Shutdown(ending)
+	return serve(ctx, listener, server.routes(handler), log, *drain, server.stop)
 }
 
 // usage is what can be done when the service is emulated.
@@ -199,16 +193,23 @@ func keys(getenv func(string) string, emulated bool) (key ramp.HMACKey, signer *
 			validator = hex.EncodeToString(random[:])
 		}
 	}
+	read := ramp.TextKey
 	switch encoding {
 	case "text":
-		key, err = ramp.TextKey(text)
 	case "base64url":
-		key, err = ramp.Base64URLKey(text)
+		read = ramp.Base64URLKey
 	default:
-		err = errors.New("RAMP_HMAC_KEY_ENCODING must be text or base64url")
+		return key, nil, errors.New("RAMP_HMAC_KEY_ENCODING must be text or base64url")
 	}
-	if err != nil {
+	if key, err = read(text); err != nil {
 		return key, nil, err
+	}
+	if previous := getenv("RAMP_HMAC_KEY_PREVIOUS"); previous != "" && !emulated {
+		older, err := read(previous)
+		if err != nil {
+			return key, nil, fmt.Errorf("RAMP_HMAC_KEY_PREVIOUS: %w", err)
+		}
+		key = key.WithPrevious(older)
 	}
 	if validator == "" {
 		return key, nil, errors.New("RAMP_VALIDATOR_KEY is missing: RAMP_HMAC_KEY is set, so this is no emulation")

@@ -328,6 +328,33 @@ func TestWhatCannotBeKeptExactlyIsRefused(t *testing.T) {
 	})
 }
 
+// While the key is rotated, calls under the old and the new one are answered.
+func TestTheHMACKeyIsRotated(t *testing.T) {
+	older, err := ramp.TextKey(hmacKey)
+	check(t, err)
+	env := func(key, previous string) func(string) string {
+		return func(name string) string {
+			return map[string]string{"RAMP_HMAC_KEY": key, "RAMP_HMAC_KEY_PREVIOUS": previous, "RAMP_VALIDATOR_KEY": validatorKey}[name]
+		}
+	}
+	body := []byte("{}")
+	key, _, err := keys(env("a new key", hmacKey), false)
+	check(t, err)
+	newer, err := ramp.TextKey("a new key")
+	check(t, err)
+	if key.Verify(body, older.Sign(body)) != nil || key.Verify(body, newer.Sign(body)) != nil || key.Sign(body) != newer.Sign(body) {
+		t.Error("during the rotation")
+	}
+	key, _, err = keys(env("a new key", ""), false)
+	check(t, err)
+	if key.Verify(body, older.Sign(body)) == nil {
+		t.Error("after the rotation the old key still counts")
+	}
+	if _, _, err = keys(env("a new key", " "), false); err == nil || !strings.Contains(err.Error(), "RAMP_HMAC_KEY_PREVIOUS") {
+		t.Errorf("a blank old key: %v", err)
+	}
+}
+
 // Two processes on one database, one of them killed again and again, and every
 // call repeated at both: each order counts once.
 func TestTwoProcessesServeOnePlayer(t *testing.T) {
@@ -487,4 +514,19 @@ func TestWhatCannotWorkIsSaidAtOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestATableWithoutAColumnIsSaidAtTheStart(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, address string) {
+		newProcess(t, address, nil, nil).kill()
+		db, _, err := openDatabase(address)
+		check(t, err)
+		defer db.Close()
+		_, err = db.Exec("ALTER TABLE ramp_orders DROP COLUMN reason")
+		check(t, err)
+		err = run(t.Context(), []string{"-addr", "127.0.0.1:0", "-db", address}, func(string) string { return "" }, io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), "ramp: check: table ramp_orders") || !strings.Contains(err.Error(), "reason") {
+			t.Errorf("started with %v", err)
+		}
+	})
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math/big"
 	"regexp"
 	"slices"
 	"strings"
@@ -89,35 +88,29 @@ func (r recipe) String() string {
 	return strings.Join(parts, " and ")
 }
 
+// offer is what the service is asked to offer a player.
+func (t terms) offer(project string) ramp.InitializeIntent {
+	items := make([]ramp.Item, len(t.recipe))
+	for i, one := range t.recipe {
+		icon := "https://example.com/icons/" + strings.TrimPrefix(one.ID, "item_") + ".png"
+		items[i] = ramp.Item{ID: one.ID, Amount: one.Amount, IconURL: icon}
+	}
+	return ramp.InitializeIntent{Network: t.network, ProjectID: project, Token: t.token, MintFeeBps: 100, Materials: items, Outputs: items}
+}
+
 // check declines an order that is not on these terms. It trusts nothing that
 // /exchange has promised before, because what is approved here is what moves.
-//
-// An order for n tokens takes or grants n times the recipe, exactly, and n is a
-// whole number. The fee of a mint does not count: the service takes it off the
-// tokens, not off the items.
 func (t terms) check(o ramp.Order) error {
+	if !t.anyRate {
+		return t.offer("").CheckTerms(o.Intent)
+	}
 	tokens := o.Intent.To
 	if o.Direction == ramp.Burn {
 		tokens = o.Intent.From
 	}
 	if len(tokens) != 1 || !strings.EqualFold(string(tokens[0].Type), string(ramp.TypeERC20)) ||
 		!strings.EqualFold(tokens[0].ID, t.token) { // the case of an address is a checksum
-		return &ramp.Refusal{Code: "INVALID_TOKEN", Err: errors.New("the order is not for the one token of this game: see -token")}
-	}
-	if t.anyRate {
-		return nil
-	}
-	refused := &ramp.Refusal{Code: "INVALID_RATE",
-		Err: fmt.Errorf("the order must be for a whole number of tokens, each worth %s: see -recipe", t.recipe)}
-	n, err := tokens[0].Amount.Int()
-	if err != nil || n.Sign() <= 0 || len(o.Assets) != len(t.recipe) {
-		return refused
-	}
-	for _, one := range t.recipe {
-		want := new(big.Rat).Mul(one.Amount.Rat(), new(big.Rat).SetInt(n))
-		if amountOf(o.Assets, one.ID).Rat().Cmp(want) != 0 {
-			return refused
-		}
+		return &ramp.Refusal{Code: "INVALID_MESSAGE", Err: errors.New("the order is not for the one token of this game: see -token")}
 	}
 	return nil
 }

@@ -11,8 +11,6 @@ import (
 	"log"
 	"maps"
 	"net/http/httptest"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/google/uuid"
@@ -21,16 +19,15 @@ import (
 )
 
 // The terms: our token, and what one of it is worth. A mint takes the materials,
-// a burn gives the outputs.
-const contract = "0x00000000000000000000000000000000000070c3"
-
-var (
-	materials = []ramp.Item{
+// a burn gives the outputs, and a mint costs a fee of 1%.
+var terms = ramp.InitializeIntent{
+	Network: ramp.Testnet, ProjectID: "quickstart", Token: "0x00000000000000000000000000000000000070c3", MintFeeBps: 100,
+	Materials: []ramp.Item{
 		{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"},
 		{ID: "item_gem", Amount: ramp.NewAmount(1), IconURL: "https://example.com/gem.png"},
-	}
-	outputs = []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(50), IconURL: "https://example.com/gold.png"}}
-)
+	},
+	Outputs: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(50), IconURL: "https://example.com/gold.png"}},
+}
 
 // Studio is the game: who is this, what do they own, and move it. Memory is
 // enough for a quickstart; a real game keeps balances and orders in one database.
@@ -62,8 +59,10 @@ func (s *Studio) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 // Apply moves all assets of a step, or none. It is called once for each step of
 // an order, and declines an order that is not on our terms before it is signed.
 func (s *Studio) Apply(_ context.Context, step ramp.Step) error {
-	if step.Order.State == ramp.OrderAccepted && !onOurTerms(step.Order.Intent) {
-		return ramp.Reject("INVALID_MESSAGE")
+	if step.Order.State == ramp.OrderAccepted {
+		if err := terms.CheckTerms(step.Order.Intent); err != nil {
+			return err
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,29 +75,6 @@ func (s *Studio) Apply(_ context.Context, step ramp.Step) error {
 	}
 	s.balances = after
 	return nil
-}
-
-// onOurTerms reports whether an order trades our token at our rate. The player
-// chooses how many tokens, and nothing else.
-func onOurTerms(i ramp.Intent) bool {
-	tokens, assets, rate := i.To, i.From, materials
-	if i.Type == ramp.Disassemble {
-		tokens, assets, rate = i.From, i.To, outputs
-	}
-	if len(tokens) != 1 || !strings.EqualFold(tokens[0].ID, contract) || len(assets) != len(rate) {
-		return false
-	}
-	n, err := tokens[0].Amount.Int64()
-	if err != nil || n > 1_000_000 { // whole tokens, and few enough to multiply
-		return false
-	}
-	for _, item := range rate {
-		each, _ := item.Amount.Int64()
-		if !slices.Contains(assets, ramp.IntentAsset{Type: ramp.TypeAsset, ID: item.ID, Amount: ramp.NewAmount(n * each)}) {
-			return false
-		}
-	}
-	return true
 }
 
 func main() {
@@ -137,10 +113,7 @@ func main() {
 	} {
 		table += fmt.Sprintf("%-24s %-8s", step.name, owns(ctx, service, session, step.before))
 
-		started := must(client.Initialize(ctx, ramp.InitializeRequest{Intent: ramp.InitializeIntent{
-			Network: ramp.Testnet, ProjectID: "quickstart", Token: contract, MintFeeBps: 100,
-			Materials: materials, Outputs: outputs,
-		}}))
+		started := must(client.Initialize(ctx, ramp.InitializeRequest{Intent: terms}))
 
 		// The player's webview opens this page. Its URL carries the access token:
 		// print it in a quickstart and nowhere else.

@@ -38,20 +38,20 @@ func TestTheGameApprovesItsOwnTermsOnly(t *testing.T) {
 		intent  ramp.Intent
 		approve bool
 	}{
-		"a mint":                           {mint(tokens(contract, "1"), gold(100), gem(1)), true},
-		"a mint of three":                  {mint(tokens(contract, "3"), gem(3), gold(300)), true},
-		"a burn":                           {burn(tokens(contract, "2"), gold(100)), true},
+		"a mint":                           {mint(tokens(terms.Token, "1"), gold(100), gem(1)), true},
+		"a mint of three":                  {mint(tokens(terms.Token, "3"), gem(3), gold(300)), true},
+		"a burn":                           {burn(tokens(terms.Token, "2"), gold(100)), true},
 		"a burn of a worthless token":      {burn(tokens(foreign, "2"), gold(100)), false},
 		"a mint of another token":          {mint(tokens(foreign, "1"), gold(100), gem(1)), false},
-		"a burn of next to nothing":        {burn(tokens(contract, "1e-18"), gold(300)), false},
-		"a burn that gives one more":       {burn(tokens(contract, "2"), gold(101)), false},
-		"a burn that gives gems as well":   {burn(tokens(contract, "2"), gold(100), gem(1)), false},
-		"a burn of two kinds":              {burn(append(tokens(contract, "1"), tokens(foreign, "1")...), gold(50)), false},
-		"a mint that takes one less":       {mint(tokens(contract, "1"), gold(99), gem(1)), false},
-		"a mint that takes no gem":         {mint(tokens(contract, "1"), gold(100)), false},
-		"a mint that takes gold twice":     {mint(tokens(contract, "1"), gold(100), gold(100)), false},
-		"a mint of one and a half":         {mint(tokens(contract, "1.5"), gold(150), gem(1)), false},
-		"a burn of more than can be moved": {burn(tokens(contract, "9e18"), gold(450)), false},
+		"a burn of next to nothing":        {burn(tokens(terms.Token, "1e-18"), gold(300)), false},
+		"a burn that gives one more":       {burn(tokens(terms.Token, "2"), gold(101)), false},
+		"a burn that gives gems as well":   {burn(tokens(terms.Token, "2"), gold(100), gem(1)), false},
+		"a burn of two kinds":              {burn(append(tokens(terms.Token, "1"), tokens(foreign, "1")...), gold(50)), false},
+		"a mint that takes one less":       {mint(tokens(terms.Token, "1"), gold(99), gem(1)), false},
+		"a mint that takes no gem":         {mint(tokens(terms.Token, "1"), gold(100)), false},
+		"a mint that takes gold twice":     {mint(tokens(terms.Token, "1"), gold(100), gold(100)), false},
+		"a mint of one and a half":         {mint(tokens(terms.Token, "1.5"), gold(150), gem(1)), false},
+		"a burn of more than can be moved": {burn(tokens(terms.Token, "9e18"), gold(450)), false},
 	} {
 		before := map[string]int64{"item_gold": 1000, "item_gem": 5}
 		studio := &Studio{balances: maps.Clone(before)}

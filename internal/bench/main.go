@@ -3,6 +3,9 @@
 //
 //	go -C internal/bench run .
 //	go -C internal/bench run . -run ParseResult -rounds 201
+//	go -C internal/bench run . load -db postgres://user@host/empty
+//
+// The last one puts the gameserver of the examples under load; see load.go.
 //
 // Ours and theirs take turns, round by round, so that whatever else the machine
 // does slows both alike. Read the ratios; the times are those of one machine.
@@ -31,6 +34,13 @@ func comparisons() []comparison {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "load" {
+		if err := loadMain(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "load:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	pattern := flag.String("run", "", "measure only the rows whose subject or rival matches this regular `expression`")
 	rounds := flag.Int("rounds", 41, "how many `rounds` ours and theirs take turns in")
 	flag.Parse()

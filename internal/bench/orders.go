@@ -107,8 +107,8 @@ func acceptByHand(tx *sql.Tx, r *ramp.ValidateRequest) error {
 	if err != nil {
 		return err
 	}
-	return readOrderByHand(tx.QueryRow("INSERT INTO ramp_orders ("+orderColumns+
-		") VALUES (?, ?, 'accepted', ?, ?, ?, ?, ?, '', '', ?, NULL)"+
+	return readOrderByHand(tx.QueryRow("INSERT INTO ramp_orders (direction, "+orderColumns+
+		") VALUES ('mint', ?, ?, 'accepted', ?, ?, ?, ?, ?, '', '', ?, NULL)"+
 		" ON CONFLICT (uuid) DO UPDATE SET claim = ramp_orders.claim RETURNING "+orderColumns,
 		r.UUID.String(), rand.Text(), r.ProjectID, orderSession, r.UserAddress, r.Digest.String(), string(intent),
 		time.Now().UnixMilli()))

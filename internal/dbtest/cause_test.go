@@ -43,7 +43,7 @@ func TestTheWrongDialectIsNamed(t *testing.T) {
 					return err
 				},
 				"waiting": func(*sql.Tx) error {
-					_, err := store.Waiting(ctx, time.Now(), 1)
+					_, err := store.Waiting(ctx, ramp.Mint, time.Now(), ramp.OrderPage{})
 					return err
 				},
 			} {

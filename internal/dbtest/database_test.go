@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 		serve() // this process is a game server that a test is going to kill
 	}
 	code := m.Run()
-	for _, env := range []string{envPostgreSQL, envMySQL} {
+	for _, env := range []string{envPostgreSQL, envBin, envMySQL} {
 		if os.Getenv(env) == "" {
 			fmt.Fprintf(os.Stderr, "\n*** NOT TESTED, because %s is not set: run internal/dbtest/databases go test ***\n", env)
 		}
@@ -49,6 +49,7 @@ type mode struct {
 	isolation sql.IsolationLevel
 	params    string // for the address of the database
 	races     bool   // whether the database ends transactions for having raced another
+	mariaDB   bool   // whether MySQL does not know the params
 }
 
 var databases = []database{
@@ -66,7 +67,7 @@ var databases = []database{
 		{name: "repeatable read"},
 		{name: "read committed", isolation: sql.LevelReadCommitted},
 		{name: "serializable", isolation: sql.LevelSerializable},
-		{name: "snapshot isolation", params: "&innodb_snapshot_isolation=ON"}, // MariaDB's default since 11.6
+		{name: "snapshot isolation", params: "&innodb_snapshot_isolation=ON", mariaDB: true}, // MariaDB's default since 11.6
 		{name: "found rows", params: "&clientFoundRows=true"},
 		{name: "local times", params: "&parseTime=true&loc=America%2FNew_York&interpolateParams=true"},
 	}},
@@ -97,6 +98,8 @@ type place struct {
 	driver string
 	dsn    string
 	db     *sql.DB
+	admin  *sql.DB // of a server
+	schema string  // where the tables are, on a server
 }
 
 const tables = `
@@ -141,6 +144,7 @@ func newPlace(t *testing.T, d database, m mode, migrations ...string) *place {
 		address := addressOf(t, envPostgreSQL)
 		p.driver = "pgx"
 		admin := open(t, p.driver, address)
+		p.admin, p.schema = admin, name
 		run(t, admin, "CREATE ROLE "+name+" LOGIN PASSWORD 'test'; CREATE SCHEMA "+name)
 		t.Cleanup(func() {
 			run(t, admin, "DROP SCHEMA "+name+" CASCADE; DROP ROLE "+name)
@@ -162,6 +166,12 @@ func newPlace(t *testing.T, d database, m mode, migrations ...string) *place {
 		p.driver = "mysql"
 		config.MultiStatements = true
 		admin := open(t, p.driver, config.FormatDSN())
+		p.admin, p.schema = admin, name
+		var version string
+		check(t, admin.QueryRow("SELECT @@version").Scan(&version))
+		if m.mariaDB && !strings.Contains(version, "MariaDB") {
+			t.Skip("only MariaDB has this mode, and this is MySQL " + version)
+		}
 		run(t, admin, "CREATE DATABASE "+name+"; CREATE USER "+name+"@'%' IDENTIFIED BY 'test'; CREATE USER "+name+"@localhost IDENTIFIED BY 'test'")
 		t.Cleanup(func() {
 			run(t, admin, "DROP DATABASE "+name+"; DROP USER "+name+"@'%'; DROP USER "+name+"@localhost")
@@ -181,6 +191,32 @@ func newPlace(t *testing.T, d database, m mode, migrations ...string) *place {
 	}
 	p.db = open(t, p.driver, p.dsn)
 	return p
+}
+
+// allowDelete gives the user of the place the right that DeleteFinished needs.
+func (p *place) allowDelete(t *testing.T) {
+	t.Helper()
+	switch p.dialect {
+	case ramp.PostgreSQL:
+		run(t, p.admin, "GRANT DELETE ON "+p.schema+".ramp_orders TO "+p.schema)
+	case ramp.MySQL:
+		for _, host := range []string{"'%'", "localhost"} {
+			run(t, p.admin, "GRANT DELETE ON "+p.schema+".ramp_orders TO "+p.schema+"@"+host)
+		}
+	}
+}
+
+// analyze lets the database count what is in the orders' table.
+func (p *place) analyze(t *testing.T) {
+	t.Helper()
+	switch p.dialect {
+	case ramp.PostgreSQL:
+		run(t, p.admin, "VACUUM ANALYZE "+p.schema+".ramp_orders")
+	case ramp.MySQL:
+		run(t, p.admin, "ANALYZE TABLE "+p.schema+".ramp_orders")
+	default:
+		run(t, p.db, "ANALYZE")
+	}
 }
 
 func addressOf(t *testing.T, env string) string {

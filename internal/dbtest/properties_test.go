@@ -527,11 +527,11 @@ func TestAListOfWaitingOrdersThatBreaksOff(t *testing.T) {
 		p.db = lossy(t, p, &lost)
 		store := newStore(t, p, applyNothing)
 		lost.Store(1)
-		waiting, err := store.Waiting(context.Background(), time.Now().Add(time.Hour), 10)
+		waiting, err := store.Waiting(context.Background(), ramp.Mint, time.Now().Add(time.Hour), ramp.OrderPage{})
 		if waiting != nil || !errors.Is(err, errLost) {
 			t.Errorf("%d orders wait, with the error %v", len(waiting), err)
 		}
-		waiting, err = store.Waiting(context.Background(), time.Now().Add(time.Hour), 10)
+		waiting, err = store.Waiting(context.Background(), ramp.Mint, time.Now().Add(time.Hour), ramp.OrderPage{})
 		if len(waiting) != 1 || err != nil {
 			t.Errorf("%d orders wait, with the error %v", len(waiting), err)
 		}
@@ -556,9 +556,14 @@ func TestADamagedRowIsOursToBlame(t *testing.T) {
 			check(t, p.db.QueryRow(bind(p.dialect, "SELECT "+column+" FROM ramp_orders WHERE uuid = ?"), damaged.id.String()).Scan(&stored))
 			store(column, value)
 			w.expect(w.result(damaged, failure), "500 INTERNAL_ERROR")
-			waiting, err := w.store.Waiting(context.Background(), time.Now().Add(time.Hour), 10)
-			if len(waiting) != 1 || waiting[0].UUID != whole.id || err == nil || !strings.Contains(err.Error(), damaged.id.String()) {
-				t.Errorf("with a damaged %s, %d orders wait: %v", column, len(waiting), err)
+			waiting, err := w.store.Waiting(context.Background(), ramp.Mint, time.Now().Add(time.Hour), ramp.OrderPage{})
+			if len(waiting) != 2 || err == nil || !strings.Contains(err.Error(), damaged.id.String()) {
+				t.Fatalf("with a damaged %s, %d orders wait: %v", column, len(waiting), err)
+			}
+			for _, o := range waiting {
+				if readable := o.UUID == whole.id; readable != (o.Direction == ramp.Mint && len(o.Assets) == 1) || o.SessionID != "alice" {
+					t.Errorf("with a damaged %s, an order that waits is %+v", column, o)
+				}
 			}
 			store(column, stored)
 		}
@@ -740,21 +745,21 @@ func TestWaitingAndAbandon(t *testing.T) {
 		after := time.Now().Add(time.Millisecond)
 		w.expect(w.result(over, success), "200")
 
-		waiting, err := w.store.Waiting(ctx, before, 10)
-		check(t, err)
-		if len(waiting) != 0 {
-			t.Errorf("%d orders wait since before the first one", len(waiting))
+		waits := func(direction ramp.Direction, before time.Time) []ramp.Order {
+			t.Helper()
+			waiting, err := w.store.Waiting(ctx, direction, before, ramp.OrderPage{})
+			check(t, err)
+			return waiting
 		}
-		waiting, err = w.store.Waiting(ctx, after, 10)
-		check(t, err)
-		if len(waiting) != 2 {
-			t.Fatalf("%d orders wait, not 2", len(waiting))
+		if n := len(waits(ramp.Mint, before)) + len(waits(ramp.Burn, before)); n != 0 {
+			t.Errorf("%d orders wait since before the first one", n)
 		}
-		for _, o := range waiting {
-			want, direction := first, ramp.Mint
-			if o.UUID == second.id {
-				want, direction = second, ramp.Burn
+		for direction, want := range map[ramp.Direction]order{ramp.Mint: first, ramp.Burn: second} {
+			waiting := waits(direction, after)
+			if len(waiting) != 1 {
+				t.Fatalf("%d orders wait, not 1", len(waiting))
 			}
+			o := waiting[0]
 			if o.UUID != want.id || o.Direction != direction || o.State != ramp.OrderAccepted || o.SessionID != "alice" || o.UserAddress != want.user ||
 				o.ProjectID != "project" || o.Digest != want.digest || len(o.Assets) != 1 || !o.FinishedAt.IsZero() {
 				t.Errorf("a waiting order is %+v", o)
@@ -762,11 +767,6 @@ func TestWaitingAndAbandon(t *testing.T) {
 			if o.AcceptedAt.Before(before) || o.AcceptedAt.After(after) || o.AcceptedAt.Location() != time.UTC {
 				t.Errorf("it was accepted at %s, between %s and %s", o.AcceptedAt, before, after)
 			}
-		}
-		one, err := w.store.Waiting(ctx, after, 1)
-		check(t, err)
-		if len(one) != 1 || one[0].AcceptedAt.After(waiting[1].AcceptedAt) {
-			t.Errorf("the oldest one is %+v", one)
 		}
 
 		for _, o := range []order{first, second} {
@@ -783,10 +783,8 @@ func TestWaitingAndAbandon(t *testing.T) {
 			over.id:  {"take alice -1 gold"},
 		}
 		w.books(want)
-		waiting, err = w.store.Waiting(ctx, after, 10)
-		check(t, err)
-		if len(waiting) != 0 {
-			t.Errorf("%d abandoned orders wait", len(waiting))
+		if n := len(waits(ramp.Mint, after)) + len(waits(ramp.Burn, after)); n != 0 {
+			t.Errorf("%d abandoned orders wait", n)
 		}
 
 		// A late failure agrees with the person, a late success does not.

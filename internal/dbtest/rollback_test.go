@@ -154,20 +154,26 @@ func (w *world) expectAutocommit() {
 	}
 }
 
-// deadlock lets the transaction of Apply be the victim of one. It returns when
-// the rival is gone.
+// deadlock is a miscount that is the victim of one, on MySQL.
 func (w *world) deadlock(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+	_, err := w.victim(ctx, tx, step)
+	return err
+}
+
+// victim lets the transaction of Apply be the victim of a deadlock on MySQL, and
+// returns what tx said. It returns when the rival is gone.
+func (w *world) victim(ctx context.Context, tx *sql.Tx, step ramp.Step) (lost, err error) {
 	rival, err := w.db.Begin()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for range 50 { // the lighter transaction is the victim
 		if _, err := rival.Exec("INSERT INTO steps (uuid, state) VALUES ('of the rival', 'none')"); err != nil {
-			return errors.Join(err, rival.Rollback())
+			return nil, errors.Join(err, rival.Rollback())
 		}
 	}
 	if _, err := rival.Exec("UPDATE statistics SET n = n + 100"); err != nil {
-		return errors.Join(err, rival.Rollback())
+		return nil, errors.Join(err, rival.Rollback())
 	}
 	gone := make(chan error, 1)
 	go func() {
@@ -180,15 +186,15 @@ func (w *world) deadlock(ctx context.Context, tx *sql.Tx, step ramp.Step) error 
 	}()
 	for n := int64(0); n == 0; time.Sleep(time.Millisecond) {
 		if n, err = w.waiting(); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	_, err = tx.ExecContext(ctx, "UPDATE statistics SET n = n + 1")
+	_, lost = tx.ExecContext(ctx, "UPDATE statistics SET n = n + 1")
 	var cause *mysql.MySQLError
-	if !errors.As(err, &cause) || cause.Number != 1213 {
-		return errors.Join(fmt.Errorf("no deadlock, but %w", err), <-gone)
+	if !errors.As(lost, &cause) || cause.Number != 1213 {
+		return nil, errors.Join(fmt.Errorf("no deadlock, but %w", lost), <-gone)
 	}
-	return <-gone
+	return lost, <-gone
 }
 
 func TestADeadlockThatApplyIgnores(t *testing.T) {

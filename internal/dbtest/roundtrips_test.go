@@ -1,6 +1,8 @@
 package dbtest
 
 import (
+	"context"
+	"database/sql"
 	"io"
 	"net"
 	"net/url"
@@ -28,6 +30,10 @@ func TestRoundTrips(t *testing.T) {
 				p.db = open(t, p.driver, line.dsn)
 				p.db.SetMaxOpenConns(1)
 				store := newStore(t, p, applyNothing)
+				moving := newStore(t, p, func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+					_, err := tx.ExecContext(ctx, bind(p.dialect, "UPDATE holdings SET amount = amount WHERE session_id = ?"), step.Order.SessionID)
+					return err
+				})
 				for _, warm := range []bool{true, false} { // a driver may keep statements
 					o := newOrder("alice", mint("gold", 5))
 					for _, step := range []struct {
@@ -44,6 +50,20 @@ func TestRoundTrips(t *testing.T) {
 						t.Logf("%s: %d round trips", step.name, n)
 						if n > most[d.dialect][step.name] {
 							t.Errorf("%s: %d round trips, not %d", step.name, n, most[d.dialect][step.name])
+						}
+					}
+					o = newOrder("alice", mint("gold", 5))
+					before := line.trips()
+					_, err := moving.Update(t.Context(), o.id, o.accept())
+					check(t, err)
+					if n := line.trips() - before - most[d.dialect]["accept"]; !warm {
+						t.Logf("a statement of Apply with an argument: %d round trips", n)
+						want := 1
+						if d.dialect == ramp.MySQL && m.params == "" { // without interpolateParams
+							want = 2
+						}
+						if n != want {
+							t.Errorf("a statement of Apply with an argument: %d round trips, not %d", n, want)
 						}
 					}
 				}

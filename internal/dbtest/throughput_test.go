@@ -97,7 +97,7 @@ type byHand struct {
 func newByHand(d ramp.Dialect) byHand {
 	const columns = "uuid, claim, state, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
 	h := byHand{
-		insert: "INSERT INTO ramp_orders (" + columns + ") VALUES (?, ?, 'accepted', ?, ?, ?, ?, ?, '', '', ?, NULL)",
+		insert: "INSERT INTO ramp_orders (direction, " + columns + ") VALUES ('mint', ?, ?, 'accepted', ?, ?, ?, ?, ?, '', '', ?, NULL)",
 		reads:  d != ramp.MySQL,
 		lock:   "SELECT " + columns + " FROM ramp_orders WHERE uuid = ? FOR UPDATE",
 		update: "UPDATE ramp_orders SET state = ?, tx_hash = ?, reason = ?, finished_at = ? WHERE uuid = ? AND state = 'accepted'",

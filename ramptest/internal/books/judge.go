@@ -70,14 +70,15 @@ func (p *Player) Judge(calls []Call, before, after Assets, last bool) Verdict {
 		return v
 	}
 	ways, ok := explain(v.ways, v.Moved)
-	if !ok && last {
-		late := slices.Clone(v.ways)
+	if ok || last {
+		// Whose effect it was may not be told: that of another order may be late.
+		all := slices.Clone(v.ways)
 		for _, o := range p.Late {
 			if !slices.ContainsFunc(v.ways, func(w way) bool { return w.order == o }) && !o.Disputed {
-				late = append(late, p.late(o))
+				all = append(all, p.late(o))
 			}
 		}
-		ways, ok = explain(late, v.Moved)
+		ways, ok = explain(all, v.Moved)
 	}
 	switch {
 	case !ok:
@@ -101,7 +102,7 @@ func (p *Player) late(o *Order) way {
 
 // maxSums bounds the work for windows of many orders. Beyond it, anything is
 // believed.
-const maxSums = 2000
+const maxSums = 500
 
 // explain finds the ways whose moves come to what moved: each step that is part
 // of any solution.

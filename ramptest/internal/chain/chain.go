@@ -18,7 +18,7 @@ import (
 
 // What a transaction costs. A chain has its own numbers; these are fixed.
 const (
-	GasOfOrder    = 91_834
+	GasOfCall     = 91_834
 	gasOfTransfer = 21_000
 	gasLimit      = 30_000_000      // of a block
 	gasPrice      = 101_000_000_000 // wei

@@ -255,7 +255,7 @@ func (c *Chain) method(name string, p params) (any, error) {
 			return nil, err
 		}
 		if len(t.Data)+len(t.Input) > 0 {
-			return hexutil.Uint64(GasOfOrder), nil
+			return hexutil.Uint64(GasOfCall), nil
 		}
 		return hexutil.Uint64(gasOfTransfer), nil
 	case "eth_gasPrice":

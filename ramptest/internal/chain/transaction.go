@@ -83,7 +83,7 @@ func (c *Chain) Sign(ctx context.Context, wallet *ramp.Signer, to common.Address
 	nonce := c.nonces[wallet.Address()]
 	c.mu.Unlock()
 	d := dynamicFee{ChainID: new(big.Int).SetUint64(c.config.ID), Nonce: nonce, TipCap: big.NewInt(1e9), FeeCap: big.NewInt(gasPrice),
-		Gas: 2 * GasOfOrder, To: to[:], Value: new(big.Int), Data: input}
+		Gas: 2 * GasOfCall, To: to[:], Value: new(big.Int), Data: input}
 	unsigned, err := hashList(dynamicFeeType, d)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (c *Chain) Sign(ctx context.Context, wallet *ramp.Signer, to common.Address
 		return nil, err
 	}
 	t := &Transaction{Hash: hash, Kind: kind, From: wallet.Address(), To: &to, Nonce: nonce, Value: new(big.Int),
-		Gas: d.Gas, Input: input, Signature: signature, GasUsed: GasOfOrder}
+		Gas: d.Gas, Input: input, Signature: signature, GasUsed: GasOfCall}
 	if kind == feeDelegatedType {
 		t.FeePayer, t.Sponsor = c.config.Service, signature // what a payer signs, only a node knows
 	}
@@ -216,7 +216,7 @@ func joinSignature(v, r, s *big.Int) (ramp.Signature, error) {
 func (c *Chain) readTransfer(t *Transaction) {
 	if len(t.Input) == 68 && [4]byte(t.Input) == Selector("transfer(address,uint256)") {
 		t.Moves = []Move{{Token: *t.To, From: t.From, To: common.BytesToAddress(t.Input[4:36]), Amount: new(big.Int).SetBytes(t.Input[36:])}}
-		t.GasUsed = GasOfOrder
+		t.GasUsed = GasOfCall
 	}
 }
 

@@ -1,0 +1,329 @@
+package main
+
+import (
+	"context"
+	"debug/elf"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"go.yaml.in/yaml/v3"
+)
+
+// compose is what is tested of compose.yaml.
+type compose struct {
+	Services map[string]struct {
+		Image           string
+		Build           struct{ Context, Dockerfile string }
+		Command         []string
+		Environment     map[string]string
+		ReadOnly        bool     `yaml:"read_only"`
+		CapDrop         []string `yaml:"cap_drop"`
+		SecurityOpt     []string `yaml:"security_opt"`
+		StopGracePeriod string   `yaml:"stop_grace_period"`
+		Networks        any
+		Ports, Volumes  []string
+		ExtraHosts      []string `yaml:"extra_hosts"`
+	}
+	Networks map[string]struct{ Internal bool }
+	Volumes  map[string]any
+}
+
+func readCompose(t *testing.T) (c compose, text string) {
+	t.Helper()
+	b, err := os.ReadFile("deploy/compose.yaml")
+	check(t, err)
+	check(t, yaml.Unmarshal(b, &c))
+	return c, string(b)
+}
+
+// No container engine is at hand in CI, so the image is made by hand: its binary is
+// built with the command of the Dockerfile, and runs alone in an empty root that
+// it cannot write to, as another user, with the arguments of the compose file.
+func TestTheImageServes(t *testing.T) {
+	dockerfile, err := os.ReadFile("deploy/Dockerfile")
+	check(t, err)
+	root := t.TempDir()
+	build := regexp.MustCompile(`(?m)^RUN (.*)$`).FindStringSubmatch(string(dockerfile))
+	if build == nil {
+		t.Fatal("the Dockerfile builds nothing")
+	}
+	command := exec.Command("sh", "-c", strings.ReplaceAll(build[1], "/out/", root+"/"))
+	command.Dir = "../.." // the context of the compose file
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	binary, err := elf.Open(filepath.Join(root, "gameserver"))
+	check(t, err)
+	defer binary.Close()
+	for _, p := range binary.Progs {
+		if p.Type == elf.PT_INTERP {
+			t.Error("the binary needs a dynamic linker, which the image does not have")
+		}
+	}
+
+	c, _ := readCompose(t)
+	eachDatabase(t, func(t *testing.T, address string) {
+		if strings.HasPrefix(address, "mysql") {
+			t.Skip("the compose file has PostgreSQL")
+		}
+		read := map[string]string{"RAMP_PROJECT": "project", "RAMP_TOKEN": token, "RAMP_NETWORK": "testnet", "RAMP_CHAIN_ID": "1112",
+			"RAMP_HMAC_KEY": hmacKey, "RAMP_VALIDATOR_KEY": validatorKey, "RAMP_API_URL": "https://api.example.com",
+			"RAMP_FRONTEND_URL": "https://ramp.example.com", "RAMP_RPC_URL": "http://127.0.0.1:1"}
+		listen := freeAddress(t)
+		var args, env []string
+		for _, arg := range c.Services["game-1"].Command {
+			switch {
+			case strings.HasPrefix(arg, "-addr="):
+				arg = "-addr=" + listen
+			case strings.HasPrefix(arg, "-db=postgres://"):
+				arg = "-db=" + address
+			}
+			args = append(args, interpolate(read, arg))
+		}
+		for name, value := range c.Services["game-1"].Environment {
+			if name != "PGPASSWORD" {
+				env = append(env, name+"="+interpolate(read, value))
+			}
+		}
+		command := exec.CommandContext(t.Context(), "/gameserver", args...)
+		command.Env = env
+		if sqlite := strings.HasPrefix(address, "sqlite"); sqlite || os.Getuid() != 0 {
+			// It has no place for a file, or nobody may change the root.
+			command.Path = filepath.Join(root, "gameserver")
+		} else {
+			check(t, os.Chmod(root, 0o555))
+			check(t, os.Chmod(filepath.Dir(root), 0o755))
+			command.Dir = "/"
+			command.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: 65532, Gid: 65532}}
+		}
+		var log strings.Builder
+		command.Stderr = &log
+		out, err := command.StdoutPipe()
+		check(t, err)
+		check(t, command.Start())
+		ready := make([]byte, 6)
+		if _, err := io.ReadFull(out, ready); err != nil || string(ready) != "ready " {
+			_ = command.Wait()
+			t.Fatalf("it does not start: %v\n%s", err, &log)
+		}
+		for _, path := range []string{"/healthz", "/readyz"} {
+			response, err := http.Get("http://" + listen + path)
+			check(t, err)
+			response.Body.Close()
+			if response.StatusCode != 200 {
+				t.Errorf("%s: HTTP %d", path, response.StatusCode)
+			}
+		}
+		check(t, command.Process.Signal(syscall.SIGTERM))
+		_, _ = io.Copy(io.Discard, out)
+		check(t, command.Wait())
+	})
+}
+
+// interpolate is ${NAME}, ${NAME:?} and ${NAME:-default} of a compose file.
+func interpolate(env map[string]string, text string) string {
+	return regexp.MustCompile(`\$\{(\w+)(?::(\?|-\w*))?\}`).ReplaceAllStringFunc(text, func(match string) string {
+		name, fallback, _ := strings.Cut(strings.Trim(match, "${}"), ":-")
+		name = strings.TrimSuffix(name, ":?")
+		if value := env[name]; value != "" {
+			return value
+		}
+		return fallback
+	})
+}
+
+func TestTheDockerfileIsSound(t *testing.T) {
+	b, err := os.ReadFile("deploy/Dockerfile")
+	check(t, err)
+	known := []string{"FROM", "WORKDIR", "COPY", "RUN", "USER", "EXPOSE", "STOPSIGNAL", "ENTRYPOINT", "CMD"}
+	var last []string // the instructions of the last stage
+	for line := range strings.Lines(string(b)) {
+		instruction, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch {
+		case instruction == "" || strings.HasPrefix(instruction, "#"):
+		case !slices.Contains(known, instruction) || rest == "":
+			t.Errorf("%q", line)
+		case instruction == "FROM":
+			last = []string{rest}
+		default:
+			last = append(last, instruction+" "+rest)
+		}
+	}
+	for _, want := range []string{"scratch", "USER 65532:65532", `ENTRYPOINT ["/gameserver"]`, "COPY --from=build /out/gameserver /gameserver"} {
+		if !slices.Contains(last, want) {
+			t.Errorf("the image does not have %q", want)
+		}
+	}
+}
+
+func TestTheComposeFileIsSound(t *testing.T) {
+	c, text := readCompose(t)
+	environment, err := os.ReadFile("deploy/env.example")
+	check(t, err)
+	for _, use := range regexp.MustCompile(`\$\{(\w+)`).FindAllStringSubmatch(text, -1) {
+		if !strings.Contains(string(environment), "\n"+use[1]+"=") {
+			t.Errorf("env.example does not have %s", use[1])
+		}
+	}
+	for _, name := range []string{"game-1", "game-2"} {
+		s := c.Services[name]
+		grace, err := time.ParseDuration(s.StopGracePeriod)
+		check(t, err)
+		if !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || len(s.SecurityOpt) != 1 || len(s.Ports) > 0 || grace <= endTimeout {
+			t.Errorf("%s: %+v", name, s)
+		}
+		if _, err := os.Stat(filepath.Join("deploy", s.Build.Context, s.Build.Dockerfile)); err != nil {
+			t.Error(err)
+		}
+		if strings.Contains(strings.Join(s.Command, " "), "KEY") || strings.Contains(strings.Join(s.Command, " "), "PASSWORD") {
+			t.Errorf("%s: a secret in the arguments, which every process can read", name)
+		}
+		address := s.Networks.(map[string]any)["outside"].(map[string]any)["ipv4_address"].(string)
+		if !slices.Contains(c.Services["nginx"].ExtraHosts, name+":"+address) || !strings.Contains(configOf(t, "nginx"), name+":8080 ") {
+			t.Errorf("nginx does not find %s", name)
+		}
+	}
+	if !c.Networks["inside"].Internal || !c.Services["nginx"].ReadOnly {
+		t.Error("the database can be reached, or nginx can write")
+	}
+	for _, volume := range c.Services["nginx"].Volumes {
+		file, _, _ := strings.Cut(volume, ":")
+		if _, err := os.Stat(filepath.Join("deploy", file)); err != nil && file != "./tls" {
+			t.Error(err)
+		}
+	}
+}
+
+func TestWhatIsUnsafeIsSaidAtTheStart(t *testing.T) {
+	loopback, open := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &net.TCPAddr{IP: net.IPv4zero}
+	const database = "postgres://db.example.com/game"
+	for name, c := range map[string]struct {
+		list []string
+		want string
+		not  bool
+	}{
+		"emulated":         {warnings(loopback, "sqlite:x", "", terms{}, nil, true), "the service is emulated", false},
+		"any rate":         {warnings(loopback, "sqlite:x", "", terms{anyRate: true}, nil, true), "-recipe any", false},
+		"no chain":         {warnings(loopback, "sqlite:x", "p", terms{}, nil, false), "not confirmed on the chain", false},
+		"no project":       {warnings(loopback, "sqlite:x", "", terms{}, nil, false), "every project", false},
+		"login":            {warnings(loopback, "sqlite:x", "p", terms{}, nil, false), "without a password", false},
+		"reachable":        {warnings(open, "sqlite:x", "p", terms{}, nil, false), "without TLS", false},
+		"not reachable":    {warnings(loopback, "sqlite:x", "p", terms{}, nil, false), "without TLS", true},
+		"database":         {warnings(loopback, database, "p", terms{}, nil, false), "certificate", false},
+		"verified":         {warnings(loopback, database+"?sslmode=verify-full", "p", terms{}, nil, false), "certificate", true},
+		"database at home": {warnings(loopback, "postgres://localhost/game", "p", terms{}, nil, false), "certificate", true},
+	} {
+		if got := strings.Contains(strings.Join(c.list, "\n"), c.want); got == c.not {
+			t.Errorf("%s: %q", name, c.list)
+		}
+	}
+	p := start(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"))
+	p.kill()
+	if !strings.Contains(p.log.String(), "unsafe: the service is emulated") {
+		t.Errorf("it logged %s", p.log)
+	}
+}
+
+// A server that stops says so before it stops, and lets a call under way end.
+func TestAServerThatStopsCutsNothingOff(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	url := "http://" + listener.Addr().String()
+	entered, release := make(chan struct{}), make(chan struct{})
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			close(entered)
+			<-release
+		}
+		_, _ = io.WriteString(w, "whole")
+	})
+	get := func(path string) string {
+		response, err := http.Get(url + path)
+		if err != nil {
+			return err.Error()
+		}
+		defer response.Body.Close()
+		body, _ := io.ReadAll(response.Body)
+		return string(body)
+	}
+	const drain = 300 * time.Millisecond
+	var said time.Time
+	var during string
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- serve(ctx, listener, handler, quiet, drain, func() { said, during = time.Now(), get("/") })
+	}()
+	answers := make(chan string, 1)
+	go func() { answers <- get("/slow") }()
+	<-entered
+	stop()
+	for { // until the port is closed
+		connection, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			break
+		}
+		_ = connection.Close()
+		time.Sleep(5 * time.Millisecond)
+	}
+	closed := time.Now()
+	close(release)
+	if got := <-answers; got != "whole" {
+		t.Errorf("the call under way got %q", got)
+	}
+	check(t, <-ended)
+	if during != "whole" || closed.Sub(said) < drain {
+		t.Errorf("while a load balancer still sends calls, one gets %q; the port was closed after %v", during, closed.Sub(said))
+	}
+}
+
+func TestAServerIsReadyWhileItsDatabaseIs(t *testing.T) {
+	address := ready(t)
+	db, dialect, err := openDatabase(address)
+	check(t, err)
+	defer db.Close()
+	_, store, err := newDesk(t.Context(), db, dialect, nil, 0, quiet)
+	check(t, err)
+	a := &api{game: &game{db: db, dialect: dialect}, store: store, log: quiet}
+	status := func(path string) int {
+		recorder := httptest.NewRecorder()
+		a.routes(&ramp.Handler{}).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
+		return recorder.Code
+	}
+	want := func(name string, health, readiness int) {
+		t.Helper()
+		if h, r := status("/healthz"), status("/readyz"); h != health || r != readiness {
+			t.Errorf("%s: /healthz %d, /readyz %d", name, h, r)
+		}
+	}
+	want("at first", 200, 200)
+	a.stop()
+	want("stopping", 200, 503)
+	a.stopping.Store(false)
+	_, err = db.Exec("ALTER TABLE inventory RENAME TO lost")
+	check(t, err)
+	want("a table is missing", 200, 503)
+	_, err = db.Exec("ALTER TABLE lost RENAME TO inventory")
+	check(t, err)
+	want("it is back", 200, 200)
+	_, err = db.Exec("DROP TABLE ramp_orders")
+	check(t, err)
+	want("the orders are missing", 200, 503)
+	check(t, db.Close())
+	want("no database", 200, 503)
+}
+
+var quiet = slog.New(slog.DiscardHandler)

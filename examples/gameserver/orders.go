@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+const ordersUsage = `usage:
+  gameserver orders list    -db … [-older 13h] [-direction mint|burn]
+  gameserver orders show    -db … [-chain-id N] [-blocks N] UUID    (RAMP_RPC_URL: a node to ask for transactions)
+  gameserver orders abandon -db … -who NAME -reason TEXT UUID`
+
+// orders is the desk of the person who decides about orders whose result does not
+// come. It is the only part of this program that abandons one.
+func orders(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
+	if len(args) == 0 {
+		return errors.New(ordersUsage)
+	}
+	flags := flag.NewFlagSet("gameserver orders "+args[0], flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	address := flags.String("db", "sqlite:gameserver.db", "`database`, as for the server")
+	var run func(ctx context.Context, d *ramp.Desk, store *ramp.SQLStore, id uuid.UUID) error
+	wantsID := true
+	chainID, blocks := new(uint64), new(int)
+	switch args[0] {
+	case "list":
+		wantsID = false
+		older := flags.Duration("older", 13*time.Hour, "only orders that have waited for `longer`; deliveries end after 12 hours")
+		direction := flags.String("direction", "", "only `mint` or burn; a burn that waits has moved nothing")
+		run = func(ctx context.Context, _ *ramp.Desk, store *ramp.SQLStore, _ uuid.UUID) error {
+			return listOrders(ctx, store, *older, *direction, stdout)
+		}
+	case "show":
+		chainID = flags.Uint64("chain-id", 0, "`ID` of the chain that the node at RAMP_RPC_URL must be on")
+		blocks = flags.Int("blocks", 2000, "how `many` blocks to read, from the time of the order on")
+		run = func(ctx context.Context, desk *ramp.Desk, _ *ramp.SQLStore, id uuid.UUID) error {
+			report, err := desk.Show(ctx, id)
+			if report != nil {
+				printReport(stdout, report, *chainID != 0 && err == nil)
+			}
+			return err
+		}
+	case "abandon":
+		who := flags.String("who", "", "`name` of the person who decides; required")
+		reason := flags.String("reason", "", "why no result can come; required")
+		run = func(ctx context.Context, desk *ramp.Desk, _ *ramp.SQLStore, id uuid.UUID) error {
+			step, err := desk.Abandon(ctx, id, *who, *reason)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(stdout, "%s is abandoned: %s\n", id, effectOf(step))
+			return err
+		}
+	default:
+		return fmt.Errorf("orders %s: no such command\n%s", args[0], ordersUsage)
+	}
+	if err := flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	var id uuid.UUID
+	var err error
+	switch {
+	case wantsID && flags.NArg() != 1, !wantsID && flags.NArg() != 0:
+		return errors.New(ordersUsage)
+	case wantsID:
+		if id, err = uuid.Parse(flags.Arg(0)); err != nil {
+			return fmt.Errorf("%q is not a UUID", flags.Arg(0))
+		}
+	}
+
+	log := slog.New(slog.NewJSONHandler(stderr, nil))
+	url := ""
+	if args[0] == "show" {
+		url = getenv("RAMP_RPC_URL")
+	}
+	chain, err := openChain(ctx, url, *chainID, log)
+	if err != nil {
+		return err
+	}
+	db, dialect, err := openDatabase(*address)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	desk, store, err := newDesk(ctx, db, dialect, chain, *blocks, log)
+	if err != nil {
+		return err
+	}
+	return run(ctx, desk, store, id)
+}
+
+// newDesk makes the desk over the tables of a server, which may be running. It
+// creates none: a mistyped address must not look like an empty database.
+func newDesk(ctx context.Context, db *sql.DB, dialect ramp.Dialect, chain *ramp.RPC, blocks int, log *slog.Logger) (*ramp.Desk, *ramp.SQLStore, error) {
+	game := &game{db: db, dialect: dialect} // it accepts nothing here, and so needs no terms
+	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: dialect, Apply: game.Apply, Retries: 3, Retryable: raced})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := game.check(ctx, store); err != nil {
+		return nil, nil, err
+	}
+	exact, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: game, Store: store})
+	if err != nil {
+		return nil, nil, err
+	}
+	desk, err := ramp.NewDesk(ramp.DeskConfig{Game: exact, Chain: chain, Blocks: blocks, Logger: log})
+	return desk, store, err
+}
+
+// listOrders prints the orders that wait, mints before burns and each the oldest
+// first.
+func listOrders(ctx context.Context, store *ramp.SQLStore, older time.Duration, direction string, out io.Writer) error {
+	directions := []ramp.Direction{ramp.Mint, ramp.Burn}
+	switch direction {
+	case "":
+	case ramp.Mint.String():
+		directions = directions[:1]
+	case ramp.Burn.String():
+		directions = directions[1:]
+	default:
+		return errors.New("-direction must be mint or burn")
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "UUID\tORDER\tASSETS\tWAITS\tSESSION\tADDRESS")
+	now := time.Now()
+	for _, d := range directions {
+		for page := (ramp.OrderPage{}); ; {
+			list, err := store.Waiting(ctx, d, now.Add(-older), page)
+			for _, o := range list {
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", o.UUID, d, assetsOf(o), now.Sub(o.AcceptedAt).Round(time.Second),
+					shown(o.SessionID), shown(o.UserAddress))
+			}
+			if err != nil {
+				return errors.Join(table.Flush(), err)
+			}
+			if len(list) == 0 {
+				break
+			}
+			page.After = list[len(list)-1]
+		}
+	}
+	return table.Flush()
+}
+
+func printReport(out io.Writer, r *ramp.OrderReport, looked bool) {
+	o := r.Order
+	fmt.Fprintf(out, "%s  %s of %s  %s\n", o.UUID, o.Direction, assetsOf(o), o.State)
+	fmt.Fprintf(out, "accepted  %s, %s ago\n", o.AcceptedAt.Format(time.RFC3339), time.Since(o.AcceptedAt).Round(time.Second))
+	if !o.FinishedAt.IsZero() {
+		fmt.Fprintf(out, "finished  %s\n", o.FinishedAt.Format(time.RFC3339))
+	}
+	fmt.Fprintf(out, "session   %s\naddress   %s\nproject   %s\n", shown(o.SessionID), shown(o.UserAddress), shown(o.ProjectID))
+	if o.TxHash != "" {
+		fmt.Fprintf(out, "tx_hash   %s\n", o.TxHash)
+	}
+	if o.Reason != "" {
+		fmt.Fprintf(out, "reason    %s\n", shown(o.Reason))
+	}
+	if !looked {
+		fmt.Fprintln(out, "chain     not asked, or it did not answer: set RAMP_RPC_URL and -chain-id")
+		return
+	}
+	fmt.Fprintf(out, "chain     blocks %d to %d of %d: %d transactions of this player\n", r.FirstBlock, r.LastBlock, r.NewestBlock, len(r.Activity))
+	for _, a := range r.Activity {
+		outcome, token := "failed", "without an event of the token"
+		if a.Success {
+			outcome = "succeeded"
+		}
+		if a.Token {
+			token = "with an event of the token"
+		}
+		fmt.Fprintf(out, "  %s  block %d  %s  %s, %s\n", a.Hash, a.Block, a.Time.Format(time.RFC3339), outcome, token)
+	}
+	if r.LastBlock < r.NewestBlock {
+		fmt.Fprintf(out, "          %d blocks since are not read: use -blocks %d\n", r.NewestBlock-r.LastBlock, r.NewestBlock-r.FirstBlock+1)
+	}
+}
+
+// effectOf says in words what a decision did.
+func effectOf(s ramp.Step) string {
+	switch {
+	case !s.New:
+		return "it already was, and nothing was moved"
+	case s.Effect.Kind == ramp.Nothing:
+		return "nothing was moved"
+	default:
+		return s.Effect.Kind.String() + " " + assetsOf(ramp.Order{Assets: s.Effect.Assets})
+	}
+}
+
+func assetsOf(o ramp.Order) string {
+	if len(o.Assets) == 0 {
+		return "-"
+	}
+	var list []string
+	for _, a := range o.Assets {
+		list = append(list, a.Amount.String()+" "+shown(a.ID))
+	}
+	return strings.Join(list, ", ")
+}
+
+// shown is text of others, which must not move the cursor or fake a line.
+func shown(text string) string {
+	if text == "" {
+		return "-"
+	}
+	quoted := fmt.Sprintf("%+q", text)
+	return quoted[1 : len(quoted)-1]
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+// desk runs gameserver orders, and returns what it printed and logged.
+func desk(t *testing.T, env map[string]string, args ...string) (printed, logged string, err error) {
+	t.Helper()
+	var out, log bytes.Buffer
+	err = run(t.Context(), append([]string{"orders"}, args...), func(name string) string { return env[name] }, &out, &log)
+	return out.String(), log.String(), err
+}
+
+func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, address string) {
+		p := deploy(t, address, "-recipe", "any")
+		service, client := serviceOf(t, p.url)
+		alice := login(t, p.url, "alice")
+		gold := item(t, "item_gold", "100")
+		mint := func(faults ...ramptest.Fault) uuid.UUID {
+			id := initialize(t, client, gold)
+			_, err := service.Mint(t.Context(), id, alice, ramp.NewAmount(1), faults...)
+			check(t, err)
+			return id
+		}
+		lost, silent := mint(ramptest.StaysPending()), mint(ramptest.ResultNever())
+		burn := initialize(t, client, gold)
+		_, err := service.Burn(t.Context(), burn, alice, ramp.NewAmount(1), ramptest.ResultNever())
+		check(t, err)
+		done := mint()
+		service.Advance(2 * time.Second)
+
+		// While the server is running: who waits?
+		printed, _, err := desk(t, nil, "list", "-db", address, "-older", "-1s")
+		check(t, err)
+		lines := strings.Split(strings.TrimSpace(printed), "\n")
+		if len(lines) != 4 || !strings.HasPrefix(lines[1], lost.String()) || !strings.HasPrefix(lines[2], silent.String()) ||
+			!strings.HasPrefix(lines[3], burn.String()) || !strings.Contains(lines[1], "100 item_gold") {
+			t.Errorf("it listed\n%s", printed)
+		}
+		printed, _, err = desk(t, nil, "list", "-db", address, "-older", "-1s", "-direction", "burn")
+		check(t, err)
+		if !strings.Contains(printed, burn.String()) || strings.Contains(printed, lost.String()) {
+			t.Errorf("of the burns it listed\n%s", printed)
+		}
+		printed, _, err = desk(t, nil, "list", "-db", address)
+		check(t, err)
+		if strings.Count(printed, "\n") != 1 {
+			t.Errorf("of those that have waited for 13 hours it listed\n%s", printed)
+		}
+
+		// What does the chain say?
+		node := map[string]string{"RAMP_RPC_URL": service.RPCURL(ramp.Testnet)}
+		printed, _, err = desk(t, node, "show", "-db", address, "-chain-id", "7002", silent.String())
+		check(t, err)
+		if !strings.Contains(printed, "accepted") || !strings.Contains(printed, "succeeded, with an event of the token") {
+			t.Errorf("it showed\n%s", printed)
+		}
+		service.Advance(time.Hour)
+		printed, _, err = desk(t, node, "show", "-db", address, "-chain-id", "7002", "-blocks", "100", silent.String())
+		check(t, err)
+		more := regexp.MustCompile(`use -blocks (\d+)`).FindStringSubmatch(printed)
+		if more == nil {
+			t.Fatalf("an hour later it showed\n%s", printed)
+		}
+		printed, _, err = desk(t, node, "show", "-db", address, "-chain-id", "7002", "-blocks", more[1], silent.String())
+		check(t, err)
+		if strings.Contains(printed, "not read") || !strings.Contains(printed, "succeeded, with an event of the token") {
+			t.Errorf("of the whole hour it showed\n%s", printed)
+		}
+		printed, _, err = desk(t, nil, "show", "-db", address, lost.String())
+		check(t, err)
+		if !strings.Contains(printed, "100 item_gold") || !strings.Contains(printed, "not asked") {
+			t.Errorf("without a node it showed\n%s", printed)
+		}
+
+		// It is decided.
+		if got := owned(t, service, alice); got != "999700/10000" {
+			t.Errorf("before, the player owns %s", got)
+		}
+		printed, logged, err := desk(t, nil, "abandon", "-db", address, "-who", "bob", "-reason", "case 17", lost.String())
+		check(t, err)
+		if !strings.Contains(printed, "give back 100 item_gold") || !strings.Contains(logged, `"who":"bob","reason":"case 17"`) {
+			t.Errorf("it printed %q and logged %q", printed, logged)
+		}
+		printed, _, err = desk(t, nil, "abandon", "-db", address, "-who", "bob", "-reason", "case 17", lost.String())
+		if err != nil || !strings.Contains(printed, "nothing was moved") {
+			t.Errorf("again: %q, %v", printed, err)
+		}
+		if got := owned(t, service, alice); got != "999800/10000" {
+			t.Errorf("after, the player owns %s", got)
+		}
+		printed, _, err = desk(t, nil, "show", "-db", address, lost.String())
+		check(t, err)
+		if !strings.Contains(printed, "abandoned") || !strings.Contains(printed, "reason    bob: case 17") {
+			t.Errorf("it showed\n%s", printed)
+		}
+		if _, _, err := desk(t, nil, "abandon", "-db", address, "-who", "bob", "-reason", "x", done.String()); err == nil || !strings.Contains(err.Error(), "is over") {
+			t.Errorf("an order that is over: %v", err)
+		}
+	})
+}
+
+func TestADeskThatIsUsedWronglyChangesNothing(t *testing.T) {
+	empty := "sqlite:" + filepath.Join(t.TempDir(), "mistyped.db")
+	id := uuid.NewString()
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"nothing":             {nil, "usage"},
+		"an unknown command":  {[]string{"forget"}, "no such command"},
+		"no UUID":             {[]string{"show", "-db", empty}, "usage"},
+		"not a UUID":          {[]string{"show", "-db", empty, "1"}, "not a UUID"},
+		"a mistyped database": {[]string{"list", "-db", empty}, "ramp_orders"},
+		"a direction":         {[]string{"list", "-db", ready(t), "-direction", "up"}, "-direction must be"},
+		"nobody":              {[]string{"abandon", "-db", ready(t), "-reason", "x", id}, "who is required"},
+		"no reason":           {[]string{"abandon", "-db", ready(t), "-who", "bob", id}, "reason is required"},
+		"an unknown order":    {[]string{"abandon", "-db", ready(t), "-who", "bob", "-reason", "x", id}, "no such order"},
+		"an order not there":  {[]string{"show", "-db", ready(t), id}, "no such order"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			printed, _, err := desk(t, nil, c.args...)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(printed, "\n\n") {
+				t.Errorf("%v, having printed %q", err, printed)
+			}
+		})
+	}
+}
+
+// ready is a database with the tables of a server.
+func ready(t *testing.T) string {
+	t.Helper()
+	address := "sqlite:" + filepath.Join(t.TempDir(), "game.db")
+	db, dialect, err := openDatabase(address)
+	check(t, err)
+	defer db.Close()
+	check(t, migrate(t.Context(), db, dialect))
+	return address
+}
+
+// Nothing else in this program may give an order up.
+func TestOnlyTheDeskAbandons(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	check(t, err)
+	calls := regexp.MustCompile(`\bAbandon\(`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		check(t, err)
+		if calls.Match(text) != (file == "orders.go") && !strings.HasSuffix(file, "_test.go") {
+			t.Errorf("%s calls Abandon: %v", file, calls.Match(text))
+		}
+	}
+}

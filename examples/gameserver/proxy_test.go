@@ -1,0 +1,511 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+// proxies are real ones with the configuration that docs/operations.md shows.
+// Only addresses, paths and the longest wait are replaced.
+var proxies = map[string]struct {
+	config, binary, certificate, address string
+	args                                 func(config string) []string
+	naive                                string // what one would write without that page
+}{
+	"nginx": {
+		config: "deploy/nginx.conf", binary: "nginx", certificate: "/etc/nginx/tls/tls.crt", address: "listen 8443",
+		args: func(config string) []string { return []string{"-c", config, "-g", "daemon off; user root;"} },
+		naive: `events {}
+pid /tmp/nginx.pid;
+http {
+    client_body_temp_path /tmp/nginx_body;
+    upstream game { server game-1:8080; server game-2:8080; }
+    server { listen 8443 ssl; ssl_certificate /etc/nginx/tls/tls.crt; ssl_certificate_key /etc/nginx/tls/tls.key;
+        location / { proxy_pass http://game; proxy_read_timeout 35s; } }
+}
+`,
+	},
+	"HAProxy": {
+		config: "deploy/haproxy.cfg", binary: "haproxy", certificate: "/etc/haproxy/tls.pem", address: "bind :8443",
+		args: func(config string) []string { return []string{"-f", config, "-db"} },
+		naive: `defaults
+    mode http
+    timeout connect 2s
+    timeout client 35s
+    timeout server 35s
+frontend service
+    bind :8443 ssl crt /etc/haproxy/tls.pem
+    default_backend game
+backend game
+    server game-1 game-1:8080
+    server game-2 game-2:8080
+`,
+	},
+}
+
+func eachProxy(t *testing.T, test func(t *testing.T, name string)) {
+	for name, p := range proxies {
+		t.Run(name, func(t *testing.T) {
+			if _, err := lookUp(p.binary); err != nil {
+				t.Skip("*** NOT TESTED: " + p.binary + " is not installed ***")
+			}
+			t.Parallel()
+			test(t, name)
+		})
+	}
+}
+
+// lookUp finds a program of an administrator, too.
+func lookUp(binary string) (string, error) {
+	if path, err := exec.LookPath(binary); err == nil {
+		return path, nil
+	}
+	return exec.LookPath("/usr/sbin/" + binary)
+}
+
+// freeAddress is an address that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// startProxy starts a proxy before two servers, and returns its URL and a client
+// that trusts its certificate.
+func startProxy(t *testing.T, name, config, first, second string) (string, *http.Client) {
+	t.Helper()
+	return startHastyProxy(t, name, config, first, second, "35s")
+}
+
+// startHastyProxy starts a proxy that waits no longer than a time for an answer.
+func startHastyProxy(t *testing.T, name, config, first, second, wait string) (string, *http.Client) {
+	t.Helper()
+	p := proxies[name]
+	dir := t.TempDir()
+	certificate, client := certify(t, dir)
+	address := freeAddress(t)
+	config = strings.ReplaceAll(config, " /tmp/", " "+dir+"/")
+	config = replaceAll(t, config,
+		"game-1:8080", first, "game-2:8080", second,
+		p.certificate, certificate,
+		p.address, strings.Fields(p.address)[0]+" "+address,
+		"35s", wait)
+	config = strings.ReplaceAll(config, strings.TrimSuffix(p.certificate, "crt")+"key", certificate)
+	file := filepath.Join(dir, "proxy.conf")
+	check(t, os.WriteFile(file, []byte(config), 0o644))
+	binary, err := lookUp(p.binary)
+	check(t, err)
+	var log bytes.Buffer
+	command := exec.Command(binary, p.args(file)...)
+	command.Stdout, command.Stderr = &log, &log
+	check(t, command.Start())
+	ended := make(chan struct{})
+	go func() { _ = command.Wait(); close(ended) }()
+	t.Cleanup(func() {
+		_ = command.Process.Signal(os.Interrupt)
+		<-ended
+	})
+	for { // until it listens
+		connection, err := net.Dial("tcp", address)
+		if err == nil {
+			check(t, connection.Close())
+			break
+		}
+		select {
+		case <-ended:
+			t.Fatalf("%s does not start:\n%s", name, &log)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return "https://" + address, client
+}
+
+// replaceAll replaces what must be there.
+func replaceAll(t *testing.T, text string, pairs ...string) string {
+	t.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		if !strings.Contains(text, pairs[i]) {
+			t.Fatalf("the configuration does not have %q", pairs[i])
+		}
+		text = strings.ReplaceAll(text, pairs[i], pairs[i+1])
+	}
+	return text
+}
+
+// certify writes a key and its certificate into one file.
+func certify(t *testing.T, dir string) (file string, client *http.Client) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	check(t, err)
+	template := x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	certificate, err := x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key)
+	check(t, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	check(t, err)
+	file = filepath.Join(dir, "tls.pem")
+	text := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})...)
+	check(t, os.WriteFile(file, text, 0o600))
+	parsed, err := x509.ParseCertificate(certificate)
+	check(t, err)
+	trusted := x509.NewCertPool()
+	trusted.AddCert(parsed)
+	return file, &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}}}
+}
+
+func configOf(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(proxies[name].config)
+	check(t, err)
+	return string(text)
+}
+
+// backend is a game server that does as it is told.
+type backend struct {
+	address string
+	mode    atomic.Value // string
+	calls   atomic.Int64
+	mu      sync.Mutex
+	header  http.Header // of the last call
+	body    []byte
+}
+
+func startBackend(t *testing.T) *backend {
+	t.Helper()
+	b := &backend{}
+	b.mode.Store("fine")
+	server := httptest.NewServer(b)
+	t.Cleanup(server.Close)
+	b.address = server.Listener.Addr().String()
+	return b
+}
+
+func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	mode := b.mode.Load().(string)
+	if r.URL.Path == "/readyz" { // as before it fails: a check is always a little late
+		return
+	}
+	b.calls.Add(1)
+	body, err := io.ReadAll(r.Body)
+	b.mu.Lock()
+	b.header, b.body = r.Header.Clone(), body
+	b.mu.Unlock()
+	switch mode {
+	case "fine":
+		if err == nil {
+			_, _ = io.WriteString(w, `{"success":true,"errorCode":null,"data":null}`)
+		}
+	case "502", "503", "504", "400":
+		w.WriteHeader(map[string]int{"502": 502, "503": 503, "504": 504, "400": 400}[mode])
+	case "hangs":
+		select {
+		case <-r.Context().Done():
+		case <-time.After(5 * time.Second):
+		}
+	case "closes":
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// seen is what the service sees of a result call: "no answer" or a status.
+func seen(client *http.Client, url string) string {
+	response, err := client.Post(url+ramp.PathResult, "application/json", strings.NewReader(`{"uuid":"…"}`))
+	if err != nil {
+		return "no answer"
+	}
+	_ = response.Body.Close()
+	return fmt.Sprint(response.StatusCode)
+}
+
+func repeated(seen string) bool { return seen == "500" || seen == "no answer" }
+
+// failures are what the servers behind a proxy do while they are deployed.
+var failures = []string{"502", "503", "504", "hangs", "closes", "down"}
+
+func TestAProxyNeverEndsAResult(t *testing.T) {
+	eachProxy(t, func(t *testing.T, name string) {
+		first, second := startBackend(t), startBackend(t)
+		url, client := startProxy(t, name, configOf(t, name), first.address, second.address)
+		down, downClient := startProxy(t, name, configOf(t, name), freeAddress(t), freeAddress(t))
+		half, halfClient := startProxy(t, name, configOf(t, name), freeAddress(t), second.address)
+		hasty, hastyClient := startHastyProxy(t, name, configOf(t, name), first.address, second.address, "1s")
+		for _, mode := range failures {
+			t.Run(mode, func(t *testing.T) {
+				defer func() { first.mode.Store("fine"); second.mode.Store("fine") }()
+				if mode == "down" {
+					if got := seen(downClient, down); !repeated(got) {
+						t.Errorf("with no server, the service sees %s", got)
+					}
+					for range 4 {
+						if got := seen(halfClient, half); got != "200" {
+							t.Errorf("with one server, the service sees %s", got)
+						}
+					}
+					return
+				}
+				url, client := url, client
+				if mode == "hangs" {
+					url, client = hasty, hastyClient
+				}
+				first.mode.Store(mode)
+				for range 4 { // each is asked first
+					if got := seen(client, url); got != "200" && (mode != "hangs" || !repeated(got)) {
+						t.Errorf("with one bad server, the service sees %s", got)
+					}
+				}
+				second.mode.Store(mode)
+				if got := seen(client, url); !repeated(got) {
+					t.Errorf("the service sees %s, and does not repeat the result", got)
+				}
+			})
+		}
+		first.mode.Store("400")
+		second.mode.Store("400")
+		if got := seen(client, url); got != "400" {
+			t.Errorf("the refusal of a handler arrives as %s", got)
+		}
+		for _, path := range []string{"/healthz", "/readyz"} {
+			response, err := client.Get(url + path)
+			check(t, err)
+			response.Body.Close()
+			if response.StatusCode != 404 {
+				t.Errorf("%s from outside is answered with %d", path, response.StatusCode)
+			}
+		}
+	})
+}
+
+// The settings are needed: without them a result ends.
+func TestAProxyAsItComesEndsAResult(t *testing.T) {
+	eachProxy(t, func(t *testing.T, name string) {
+		backend := startBackend(t)
+		url, client := startHastyProxy(t, name, proxies[name].naive, backend.address, backend.address, "1s")
+		down, downClient := startProxy(t, name, proxies[name].naive, freeAddress(t), freeAddress(t))
+		backend.mode.Store("503")
+		if got := seen(client, url); got != "503" {
+			t.Errorf("a 503 arrives as %s", got)
+		}
+		if got := seen(downClient, down); repeated(got) {
+			t.Errorf("with no server, the service sees %s", got)
+		}
+		backend.mode.Store("hangs")
+		if got := seen(client, url); got != "504" {
+			t.Errorf("a timeout arrives as %s", got)
+		}
+	})
+}
+
+// The HMAC covers the bytes that the service sent, and the headers say who calls.
+func TestAProxyLeavesTheCallAlone(t *testing.T) {
+	key, err := ramp.TextKey(hmacKey)
+	check(t, err)
+	eachProxy(t, func(t *testing.T, name string) {
+		backend := startBackend(t)
+		url, client := startProxy(t, name, configOf(t, name), backend.address, backend.address)
+		token := strings.Repeat("long-token.", 1900) // 20 KiB
+		for what, body := range map[string][]byte{
+			"pretty-printed":          []byte("{\r\n\t\"uuid\" : \"…\",\n  \"name\": \"홍길동\\u0000\" }\n\n"),
+			"as large as can be":      bytes.Repeat([]byte("x "), 1<<19),
+			"empty":                   {},
+			"with bytes of all kinds": {0, 255, '\r', '\n', '%', '+', 0x1f, 0x8b},
+		} {
+			for _, chunked := range []bool{false, true} {
+				var reader io.Reader = bytes.NewReader(body)
+				if chunked {
+					reader = io.MultiReader(reader) // of a length that net/http does not know
+				}
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+ramp.PathResult, reader)
+				check(t, err)
+				header := map[string]string{
+					"X-HMAC-SIGNATURE": key.Sign(body), "X-Dapp-Authorization": "Bearer " + token, "x-dapp-sessionid": "session-1",
+					"Content-Type": "application/json", "Accept-Encoding": "gzip",
+				}
+				for name, value := range header {
+					request.Header.Set(name, value)
+				}
+				response, err := client.Do(request)
+				check(t, err)
+				response.Body.Close()
+				if response.StatusCode != 200 {
+					t.Fatalf("%s: HTTP %d", what, response.StatusCode)
+				}
+				if !bytes.Equal(backend.body, body) || key.Verify(backend.body, backend.header.Get("X-Hmac-Signature")) != nil {
+					t.Errorf("%s, chunked %v: the body changed", what, chunked)
+				}
+				for name, value := range header {
+					if got := backend.header.Values(name); len(got) != 1 || got[0] != value {
+						t.Errorf("%s: %s arrived %d times, or changed", what, name, len(got))
+					}
+				}
+				if backend.header.Get("Content-Encoding") != "" {
+					t.Errorf("%s: the body was encoded", what)
+				}
+			}
+		}
+	})
+}
+
+// Two game servers are replaced one after the other, and then both are down.
+func TestARollingDeployLosesNoResult(t *testing.T) {
+	eachProxy(t, func(t *testing.T, name string) {
+		database := "sqlite:" + filepath.Join(t.TempDir(), "game.db")
+		first, second := freeAddress(t), freeAddress(t)
+		one := deploy(t, database, "-recipe", "any", "-addr", first)
+		two := deploy(t, database, "-recipe", "any", "-addr", second)
+		url, client := startProxy(t, name, configOf(t, name), first, second)
+		key, err := ramp.TextKey(hmacKey)
+		check(t, err)
+		signer, err := ramp.NewKeySigner(validatorKey)
+		check(t, err)
+		service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: url, Client: client})
+		api, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key})
+		check(t, err)
+		s := login(t, one.url, "alice")
+		mint := func() *ramptest.Order {
+			t.Helper()
+			order, err := service.Mint(t.Context(), initialize(t, api, item(t, "item_gold", "100")), s, ramp.NewAmount(1), ramptest.TransactionFails())
+			check(t, err)
+			return order
+		}
+		stop := func(p *process) {
+			t.Helper()
+			check(t, p.command.Process.Signal(os.Interrupt))
+			check(t, p.command.Wait())
+		}
+
+		for _, p := range []*process{one, two} { // one at a time: nothing is late
+			mint()
+			stop(p)
+			sent := service.Advance(time.Minute)
+			if len(sent) != 1 || sent[0].Status != 200 {
+				t.Errorf("while one server is replaced: %+v", sent)
+			}
+			p.start()
+			awaitServers(t, client, url)
+		}
+		order := mint()
+		stop(one)
+		stop(two)
+		sent := service.Advance(time.Minute)
+		if len(sent) != 1 || sent[0].Status != 500 && sent[0].Status != 0 || sent[0].Next.IsZero() {
+			t.Errorf("while both servers are down: %+v", sent)
+		}
+		one.start()
+		awaitServers(t, client, url)
+		service.Advance(5 * time.Minute)
+		if state := service.State(order); state != ramptest.Confirmed {
+			t.Errorf("after the deploy the order is %s\n%s", state, service.Timeline())
+		}
+		if got := owned(t, service, s); got != "1000000/10000" {
+			t.Errorf("the player owns %s", got)
+		}
+	})
+}
+
+// awaitServers waits until the proxy has found the servers that are up.
+func awaitServers(t *testing.T, client *http.Client, url string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		response, err := client.Get(url + ramp.PathAssets)
+		if err == nil {
+			response.Body.Close()
+			if response.StatusCode == http.StatusUnauthorized {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the servers do not come back")
+		}
+	}
+}
+
+// http.TimeoutHandler answers 503, which ends a result. A deadline does not.
+func TestADeadlineInsteadOfATimeoutHandler(t *testing.T) {
+	key, err := ramp.TextKey(hmacKey)
+	check(t, err)
+	signer, err := ramp.NewKeySigner(validatorKey)
+	check(t, err)
+	const limit = 20 * time.Millisecond
+	for name, c := range map[string]struct {
+		wrap    func(http.Handler) http.Handler
+		repeats bool
+	}{
+		"http.TimeoutHandler": {func(h http.Handler) http.Handler { return http.TimeoutHandler(h, limit, "") }, false},
+		"a deadline":          {func(h http.Handler) http.Handler { return withDeadline(h, limit) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: slowGame{}, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)})
+			check(t, err)
+			service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Handler: c.wrap(handler)})
+			api, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()})
+			check(t, err)
+			_, err = service.Mint(t.Context(), initialize(t, api, item(t, "item_gold", "100")),
+				ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(1))
+			check(t, err)
+			sent := service.Advance(time.Minute)
+			if len(sent) != 1 || sent[0].Next.IsZero() == c.repeats {
+				t.Errorf("%+v", sent)
+			}
+		})
+	}
+}
+
+// slowGame waits at a result until its context ends.
+type slowGame struct{}
+
+func (slowGame) Authenticate(context.Context, ramp.Session) error { return nil }
+func (slowGame) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
+	return nil, errors.New("none")
+}
+func (slowGame) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error { return nil }
+func (slowGame) Result(ctx context.Context, _ ramp.Session, _ *ramp.Result) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// The documentation shows the settings that were tried here.
+func TestTheDocumentationShowsTheseSettings(t *testing.T) {
+	text, err := os.ReadFile("../../docs/operations.md")
+	check(t, err)
+	for name, p := range proxies {
+		_, block, found := strings.Cut(string(text), "```"+p.binary+"\n")
+		block, _, _ = strings.Cut(block, "```")
+		if !found || strings.TrimSpace(block) == "" || !strings.Contains(configOf(t, name), block) {
+			t.Errorf("what docs/operations.md shows for %s is not in %s", name, p.config)
+		}
+	}
+	code, err := os.ReadFile("serve.go")
+	check(t, err)
+	_, block, found := strings.Cut(string(text), "```go\n// withDeadline")
+	block, _, _ = strings.Cut(block, "```")
+	if !found || !strings.Contains(string(code), block) {
+		t.Error("what docs/operations.md shows as withDeadline is not in serve.go")
+	}
+}

@@ -1,0 +1,79 @@
+package observability
+
+import (
+	"context"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Traces returns an observer that makes a span of every operation: a call of the
+// service with the calls to the chain within it, and an initialize or a JSON-RPC
+// call with its attempts. Everything that your Game does with the context of the
+// call is within its span too.
+//
+// The service does not send a trace context, so each of its calls begins a trace.
+// If a proxy of yours sends one, extract it in a middleware before the handler.
+func Traces(provider trace.TracerProvider) ramp.Observer {
+	tracer := provider.Tracer("github.com/token-ramp/ramp-go/examples/observability")
+	return ramp.Observer{
+		Start: func(ctx context.Context, op ramp.Operation) context.Context {
+			kind := trace.SpanKindClient
+			switch op.Kind {
+			case ramp.OperationWebhook:
+				kind = trace.SpanKindServer
+			case ramp.OperationInitialize, ramp.OperationRPC:
+				kind = trace.SpanKindInternal // its attempts are the requests
+			}
+			ctx, _ = tracer.Start(ctx, "ramp."+string(op.Kind)+" "+op.Name, trace.WithSpanKind(kind))
+			return ctx
+		},
+		End: func(ctx context.Context, op ramp.Operation) {
+			span := trace.SpanFromContext(ctx)
+			defer span.End()
+			if op.UUID != [16]byte{} {
+				span.SetAttributes(attribute.String("ramp.uuid", op.UUID.String()))
+			}
+			if op.Direction != 0 {
+				span.SetAttributes(attribute.String("ramp.direction", op.Direction.String()))
+			}
+			if op.TxHash != "" {
+				span.SetAttributes(attribute.String("ramp.tx_hash", op.TxHash))
+			}
+			if op.Kind == ramp.OperationWebhook {
+				span.SetAttributes(attribute.Int("http.response.status_code", op.Status), attribute.String("ramp.code", string(op.Code)))
+			}
+			if op.Conflict != nil {
+				span.SetAttributes(attribute.String("ramp.conflict", op.Conflict.Field))
+			}
+			// A webhook that was declined is answered as it should be.
+			if op.Err != nil && (op.Kind != ramp.OperationWebhook || op.Status >= 500) {
+				span.RecordError(op.Err)
+				span.SetStatus(codes.Error, op.Err.Error())
+			}
+		},
+		Step: func(ctx context.Context, step ramp.Step) {
+			trace.SpanFromContext(ctx).AddEvent("ramp.step", trace.WithAttributes(
+				attribute.String("ramp.state", string(step.Order.State)),
+				attribute.String("ramp.effect", step.Effect.Kind.String()),
+				attribute.Bool("ramp.new", step.New)))
+		},
+	}
+}
+
+// Both returns an observer that tells what Metrics and what Traces returned.
+func Both(metrics, traces ramp.Observer) ramp.Observer {
+	return ramp.Observer{
+		Start: traces.Start,
+		End: func(ctx context.Context, op ramp.Operation) {
+			metrics.End(ctx, op)
+			traces.End(ctx, op)
+		},
+		Step: func(ctx context.Context, step ramp.Step) {
+			metrics.Step(ctx, step)
+			traces.Step(ctx, step)
+		},
+	}
+}

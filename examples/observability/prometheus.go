@@ -1,0 +1,94 @@
+// Package observability has two observers to copy into your server: metrics for
+// Prometheus, and spans for OpenTelemetry. docs/operations.md has the queries and
+// alerts that go with the metrics.
+package observability
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// Metrics returns an observer that counts into registry. Register once, and set
+// the same observer in every config of the program.
+//
+// No label holds anything that a player chooses, so the number of series is
+// bounded: codes are those of the package and of your own Reject, and the names
+// of JSON-RPC methods are those that your program calls.
+func Metrics(registry prometheus.Registerer) ramp.Observer {
+	var (
+		webhooks = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_webhook_calls_total",
+			Help: "Calls of the service. code is empty for success."}, []string{"endpoint", "direction", "status", "code"})
+		webhookSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "ramp_webhook_duration_seconds",
+			Help: "How long a call of the service took, without writing the answer.", Buckets: seconds}, []string{"endpoint"})
+		conflicts = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_conflicts_total",
+			Help: "Calls that contradicted their order, by the field that differs. A person has to look at each."}, []string{"endpoint", "field"})
+		steps = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_order_steps_total",
+			Help: "Steps of orders. new is false for a repeat, which moved nothing."}, []string{"direction", "state", "effect", "new"})
+		calls = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_client_calls_total",
+			Help: "Calls to the service and to the node, each with all of its attempts."}, []string{"kind", "name", "failed"})
+		callSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "ramp_client_duration_seconds",
+			Help: "How long a call to the service or the node took, with its delays.", Buckets: seconds}, []string{"kind", "name"})
+		attempts = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_client_attempts_total",
+			Help: "HTTP requests to the service and to the node."}, []string{"name", "failed"})
+	)
+	registry.MustRegister(webhooks, webhookSeconds, conflicts, steps, calls, callSeconds, attempts)
+
+	return ramp.Observer{
+		End: func(_ context.Context, op ramp.Operation) {
+			failed := strconv.FormatBool(op.Err != nil)
+			switch op.Kind {
+			case ramp.OperationWebhook:
+				webhooks.WithLabelValues(op.Name, direction(op.Direction), strconv.Itoa(op.Status), string(op.Code)).Inc()
+				webhookSeconds.WithLabelValues(op.Name).Observe(op.Duration.Seconds())
+				if op.Conflict != nil {
+					conflicts.WithLabelValues(op.Name, op.Conflict.Field).Inc()
+				}
+			case ramp.OperationAttempt:
+				attempts.WithLabelValues(op.Name, failed).Inc()
+			default:
+				calls.WithLabelValues(string(op.Kind), op.Name, failed).Inc()
+				callSeconds.WithLabelValues(string(op.Kind), op.Name).Observe(op.Duration.Seconds())
+			}
+		},
+		Step: func(_ context.Context, step ramp.Step) {
+			steps.WithLabelValues(direction(step.Order.Direction), string(step.Order.State),
+				step.Effect.Kind.String(), strconv.FormatBool(step.New)).Inc()
+		},
+	}
+}
+
+// Waiting adds gauges of the mints and burns that have waited for longer than the
+// service delivers, which no process counts by itself. They ask the database at
+// each scrape, so register them on one machine. count is the CountWaiting of a
+// [ramp.SQLStore]. While the database does not answer, they are NaN.
+func Waiting(registry prometheus.Registerer, count func(context.Context, ramp.Direction, time.Time) (int, time.Time, error)) {
+	for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
+		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ramp_orders_waiting",
+			Help: "Orders without a result after 13 hours. A person has to look at each mint.", ConstLabels: prometheus.Labels{"direction": d.String()}},
+			func() float64 {
+				ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+				defer cancel()
+				n, _, err := count(ctx, d, time.Now().Add(-13*time.Hour))
+				if err != nil {
+					return math.NaN()
+				}
+				return float64(n)
+			}))
+	}
+}
+
+// seconds reach from a handler without a database to the longest wait for a chain.
+var seconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+
+// direction is a label; that of an assets call is empty.
+func direction(d ramp.Direction) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
+}

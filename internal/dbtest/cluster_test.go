@@ -1,0 +1,215 @@
+package dbtest
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// envBin is the directory of PostgreSQL's own programs.
+const envBin = "RAMP_TEST_POSTGRESQL_BIN"
+
+// A primary whose commits wait for a standby is killed under load, and the
+// standby takes its place: what the service was told is there.
+func TestFailoverToASynchronousStandby(t *testing.T) {
+	c := newCluster(t, true)
+	f := c.world.traffic(8)
+	f.wait(200)
+	cut := f.cut.Load()
+	c.primary.kill()
+	c.standby.ctl("promote", "-w")
+	f.wait(20)
+	if lost := f.lost(); len(lost) > 0 {
+		t.Errorf("%d orders are not as the service was told, the first: %s", len(lost), lost[0])
+	}
+	f.wait(100)
+	f.finish()
+	if f.cut.Load() == cut {
+		t.Error("no call was cut off: nothing was under way")
+	}
+}
+
+// The control: a standby that nobody waited for has lost orders.
+func TestFailoverToAnAsynchronousStandbyLosesOrders(t *testing.T) {
+	c := newCluster(t, false)
+	f := c.world.traffic(8)
+	f.wait(50)
+	c.standby.ctl("stop", "-m", "fast")
+	f.wait(100)
+	close(f.stop) // the orders under way would wait for a minute
+	f.wg.Wait()
+	c.primary.kill()
+	c.standby.start()
+	c.standby.ctl("promote", "-w")
+	lost := f.lost()
+	t.Logf("%d orders are lost", len(lost))
+	if len(lost) == 0 {
+		t.Error("a standby that was down has every order: the check is blind")
+	}
+}
+
+// lost lists the orders of which less is stored than the service was told.
+func (f *traffic) lost() (lost []string) {
+	f.w.t.Helper()
+	f.mu.Lock()
+	told := maps.Clone(f.told)
+	f.mu.Unlock()
+	f.w.db.SetMaxIdleConns(0) // closes those to the primary, which are dead
+	f.w.db.SetMaxIdleConns(60)
+	rows, err := f.w.db.Query("SELECT uuid, state FROM ramp_orders")
+	check(f.w.t, err)
+	defer rows.Close()
+	stored := map[uuid.UUID]ramp.OrderState{}
+	for rows.Next() {
+		var id uuid.UUID
+		var state string
+		check(f.w.t, rows.Scan(&id, &state))
+		stored[id] = ramp.OrderState(state)
+	}
+	check(f.w.t, rows.Err())
+	for id, state := range told {
+		if stored[id] != state && (state != ramp.OrderAccepted || stored[id] == "") {
+			lost = append(lost, fmt.Sprintf("%s is %q, not %q", id, stored[id], state))
+		}
+	}
+	return lost
+}
+
+// cluster is a primary, its standby, and a game that finds the one of them that
+// can be written.
+type cluster struct {
+	primary, standby *server
+	world            *world
+}
+
+func newCluster(t *testing.T, synchronous bool) *cluster {
+	t.Helper()
+	bin := os.Getenv(envBin)
+	if bin == "" {
+		t.Skip("*** NOT TESTED: " + envBin + " is not set ***")
+	}
+	dir, err := os.MkdirTemp("", "ramp-cluster-")
+	check(t, err)
+	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
+	port := 10_000 + rand.N(10_000)
+	primary := &server{t: t, bin: bin, dir: filepath.Join(dir, "primary"), port: port}
+	standby := &server{t: t, bin: bin, dir: filepath.Join(dir, "standby"), port: port + 1}
+	if os.Geteuid() == 0 { // PostgreSQL refuses to run as root
+		nobody, err := user.Lookup("nobody")
+		check(t, err)
+		uid, err := strconv.Atoi(nobody.Uid)
+		check(t, err)
+		check(t, os.Chown(dir, uid, -1))
+		primary.as, standby.as = []string{"runuser", "-u", "nobody", "--"}, []string{"runuser", "-u", "nobody", "--"}
+	}
+	// Servers are killed here and machines are not, so nothing needs the disk.
+	settings := "listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\nfsync = off\nshared_buffers = 16MB\nmax_connections = 90\ndynamic_shared_memory_type = mmap\n"
+	if synchronous {
+		settings += "synchronous_standby_names = '*'\n"
+	}
+	primary.run("initdb", "-D", primary.dir, "-U", "ramp", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	config, err := os.OpenFile(filepath.Join(primary.dir, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	check(t, err)
+	_, err = config.WriteString(settings)
+	check(t, err)
+	check(t, config.Close())
+	primary.start()
+	primary.run("pg_basebackup", "-D", standby.dir, "-h", "127.0.0.1", "-p", strconv.Itoa(primary.port), "-U", "ramp", "-R", "-c", "fast", "--no-sync")
+	standby.options = " -c synchronous_standby_names=" // it has no standby of its own
+	standby.start()
+
+	p := &place{database: databaseOf(t, ramp.PostgreSQL), driver: "pgx",
+		dsn: fmt.Sprintf("postgres://ramp@127.0.0.1:%d,127.0.0.1:%d/postgres?sslmode=disable&target_session_attrs=read-write", primary.port, standby.port)}
+	p.db = open(t, p.driver, p.dsn)
+	want := "async"
+	if synchronous {
+		want = "sync"
+	}
+	for state := ""; state != want; time.Sleep(10 * time.Millisecond) {
+		check(t, p.db.QueryRow("SELECT coalesce(max(sync_state), '') FROM pg_stat_replication WHERE state = 'streaming'").Scan(&state))
+	}
+	run(t, p.db, p.dialect.Schema()+tables)
+	return &cluster{primary: primary, standby: standby, world: newWorld(t, p, nil)}
+}
+
+// server is a PostgreSQL.
+type server struct {
+	t       *testing.T
+	as      []string // what commands begin with
+	bin     string
+	dir     string
+	port    int
+	options string
+}
+
+func (s *server) run(program string, args ...string) {
+	s.t.Helper()
+	words := append(append([]string{}, s.as...), filepath.Join(s.bin, program))
+	words = append(words, args...)
+	command := exec.Command(words[0], words[1:]...)
+	command.Dir = filepath.Dir(s.dir)
+	log, err := os.CreateTemp("", "ramp-cluster-log-") // not a pipe, which the server would keep open
+	check(s.t, err)
+	defer os.Remove(log.Name())
+	defer log.Close()
+	command.Stdout, command.Stderr = log, log
+	if err := command.Run(); err != nil {
+		said, _ := os.ReadFile(log.Name())
+		server, _ := os.ReadFile(s.dir + ".log")
+		s.t.Fatalf("%s: %v\n%s%s", program, err, said, server)
+	}
+}
+
+func (s *server) ctl(args ...string) {
+	s.t.Helper()
+	s.run("pg_ctl", append([]string{"-D", s.dir, "-l", s.dir + ".log"}, args...)...)
+}
+
+func (s *server) start() {
+	s.t.Helper()
+	s.ctl("start", "-w", "-o", fmt.Sprintf("-p %d%s", s.port, s.options))
+	s.t.Cleanup(s.kill)
+}
+
+// kill is kill -9 of the server and of all its processes, as when a machine is
+// lost. A second one does nothing.
+func (s *server) kill() {
+	s.t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.dir, "postmaster.pid"))
+	if err != nil {
+		return // it was stopped
+	}
+	lines := strings.Split(string(text), "\n")
+	postmaster, err := strconv.Atoi(lines[0])
+	check(s.t, err)
+	_ = syscall.Kill(postmaster, syscall.SIGSTOP) // so that it starts no other process
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", postmaster, postmaster))
+	if os.IsNotExist(err) {
+		return // it is dead
+	}
+	check(s.t, err)
+	for _, child := range strings.Fields(string(children)) {
+		id, err := strconv.Atoi(child)
+		check(s.t, err)
+		_ = syscall.Kill(id, syscall.SIGKILL)
+	}
+	_ = syscall.Kill(postmaster, syscall.SIGKILL)
+	check(s.t, os.Remove(filepath.Join(s.dir, "postmaster.pid")))
+	if len(lines) > 6 { // shared memory outlives its processes
+		if memory := strings.Fields(lines[6]); len(memory) == 2 {
+			_ = exec.Command("ipcrm", "-m", memory[1]).Run()
+		}
+	}
+}

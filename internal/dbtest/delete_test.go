@@ -1,0 +1,149 @@
+package dbtest
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// Old orders are deleted when their end is old, and none that waits.
+func TestDeletingFinishedOrders(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		store := newStore(t, p, applyNothing)
+		limit := day0.Add(24 * time.Hour)
+		type life struct {
+			order    order
+			accepted time.Time
+			end      func(order, time.Time) ramp.Transition // nil for none
+			ended    time.Time
+		}
+		succeed := func(o order, at time.Time) ramp.Transition { return ramp.Finish(o.report(success), at) }
+		fail := func(o order, at time.Time) ramp.Transition { return ramp.Finish(o.report(failure), at) }
+		abandon := func(_ order, at time.Time) ramp.Transition { return ramp.Abandon("case 17", at) }
+		lives := func(intent func(...any) ramp.Intent) map[string]life {
+			made := func(at time.Time, end func(order, time.Time) ramp.Transition, ended time.Time) life {
+				l := life{newOrder("alice", intent("gold", 5)), at, end, ended}
+				take(t, store, l.order.id, acceptAt(l.order, at))
+				if end != nil {
+					take(t, store, l.order.id, end(l.order, ended))
+				}
+				return l
+			}
+			return map[string]life{
+				"succeeded":     made(day0, succeed, limit.Add(-time.Millisecond)),
+				"failed":        made(day0, fail, limit.Add(-time.Millisecond)),
+				"abandoned":     made(day0, abandon, limit.Add(-time.Millisecond)),
+				"waits":         made(day0, nil, time.Time{}),
+				"ended late":    made(day0, succeed, limit),
+				"accepted late": made(limit, succeed, limit.Add(-time.Hour)), // a clock went back
+			}
+		}
+		mints, burns := lives(mint), lives(burn)
+		if _, err := store.DeleteFinished(t.Context(), ramp.Mint, limit); err == nil && p.dialect != ramp.SQLite {
+			t.Error("deleted without the right to")
+		} else if p.dialect != ramp.SQLite {
+			expectText(t, err, "ramp: delete finished orders: ")
+		}
+		p.allowDelete(t)
+		gone := func(o order) bool {
+			t.Helper()
+			_, err := store.Order(t.Context(), o.id)
+			if err != nil && !errors.Is(err, ramp.ErrOrderUnknown) {
+				t.Fatal(err)
+			}
+			return err != nil
+		}
+		for _, direction := range []ramp.Direction{ramp.Mint, ramp.Burn} {
+			for {
+				n, err := store.DeleteFinished(t.Context(), direction, limit)
+				check(t, err)
+				if n == 0 {
+					break
+				}
+			}
+			for name, l := range mints {
+				old := strings.Contains("succeeded failed abandoned", name)
+				if gone(l.order) != old {
+					t.Errorf("a mint that %s: deleted %t", name, !old)
+				}
+			}
+			for name, l := range burns {
+				old := direction == ramp.Burn && strings.Contains("succeeded failed abandoned", name)
+				if gone(l.order) != old {
+					t.Errorf("when %ss were deleted, a burn that %s: deleted %t", direction, name, !old)
+				}
+			}
+		}
+	})
+}
+
+func TestDeletingGoesOnInParts(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		fill(t, p, 2600) // of which 1,248 are mints that ended
+		p.allowDelete(t)
+		store := newStore(t, p, applyNothing)
+		deleted := 0
+		for {
+			n, err := store.DeleteFinished(t.Context(), ramp.Mint, day0.Add(24*time.Hour))
+			check(t, err)
+			if n > 1000 {
+				t.Errorf("%d orders were deleted at once", n)
+			}
+			if deleted += n; n == 0 {
+				break
+			}
+		}
+		var left, want int
+		check(t, p.db.QueryRow("SELECT count(*) FROM ramp_orders").Scan(&left))
+		check(t, p.db.QueryRow("SELECT count(*) FROM ramp_orders WHERE direction = 'burn' OR state = 'accepted'").Scan(&want))
+		if left != want || deleted != 2600-want {
+			t.Errorf("%d orders were deleted, %d are left, not %d", deleted, left, want)
+		}
+	})
+}
+
+// What docs/orders.md says of calls that come after an order was deleted.
+func TestCallsForADeletedOrder(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		p.allowDelete(t)
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 100)
+		minted, burned := newOrder("alice", mint("gold", 5)), newOrder("alice", burn("gold", 7))
+		for _, o := range []order{minted, burned} {
+			w.expect(w.validate(o), "200")
+			w.expect(w.result(o, success), "200")
+		}
+		run(t, p.db, "UPDATE ramp_orders SET accepted_at = 0, finished_at = 0")
+		for _, direction := range []ramp.Direction{ramp.Mint, ramp.Burn} {
+			n, err := w.store.DeleteFinished(t.Context(), direction, time.Now().Add(-90*24*time.Hour))
+			check(t, err)
+			if n != 1 {
+				t.Fatalf("%d orders were deleted", n)
+			}
+		}
+		holds := func(want string) {
+			t.Helper()
+			player, err := studio{db: p.db, dialect: p.dialect}.Assets(t.Context(), ramp.Session{ID: "alice"})
+			check(t, err)
+			if got := player.Assets[0].Balance.String(); got != want {
+				t.Fatalf("alice has %s gold, not %s", got, want)
+			}
+		}
+		holds("102")
+		// A result alone moves nothing.
+		w.expect(w.result(minted, success), "500 INTERNAL_ERROR")
+		w.expect(w.result(burned, success), "500 INTERNAL_ERROR")
+		holds("102")
+		// Both calls again are a new order: a mint pays again, a burn is paid again.
+		w.expect(w.validate(minted), "200")
+		w.expect(w.result(minted, success), "200")
+		holds("97")
+		w.expect(w.validate(burned), "200")
+		holds("97")
+		w.expect(w.result(burned, success), "200")
+		holds("104")
+	})
+}

@@ -1,0 +1,313 @@
+package dbtest
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// What a person and a monitor ask of the table.
+
+// day0 is when the orders of these tests begin, long ago.
+var day0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func take(t *testing.T, store ramp.Store, id uuid.UUID, next ramp.Transition) {
+	t.Helper()
+	_, err := store.Update(context.Background(), id, next)
+	check(t, err)
+}
+
+func acceptAt(o order, at time.Time) ramp.Transition {
+	return ramp.Accept(ramp.Session{ID: o.session}, o.validateRequest(), at)
+}
+
+func TestAnOrderByItsUUID(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		store := newStore(t, p, applyNothing)
+		o := newOrder("alice", burn("gold", 5))
+		if _, err := store.Order(t.Context(), o.id); !errors.Is(err, ramp.ErrOrderUnknown) {
+			t.Errorf("an unknown order: %v", err)
+		}
+		take(t, store, o.id, acceptAt(o, day0))
+		take(t, store, o.id, ramp.Finish(o.report(success), day0.Add(time.Minute)))
+		got, err := store.Order(t.Context(), o.id)
+		check(t, err)
+		if got.UUID != o.id || got.State != ramp.OrderSucceeded || got.Direction != ramp.Burn || len(got.Assets) != 1 ||
+			got.TxHash != txHash("01") || !got.AcceptedAt.Equal(day0) || !got.FinishedAt.Equal(day0.Add(time.Minute)) {
+			t.Errorf("the order is %+v", got)
+		}
+	})
+}
+
+// pages reads a list page by page.
+func pages(t *testing.T, size int, next func(ramp.OrderPage) ([]ramp.Order, error)) (ids []uuid.UUID) {
+	t.Helper()
+	page := ramp.OrderPage{Limit: size}
+	for {
+		orders, err := next(page)
+		check(t, err)
+		if len(orders) == 0 {
+			return ids
+		}
+		if len(orders) > size {
+			t.Fatalf("a page has %d orders, not %d", len(orders), size)
+		}
+		for _, o := range orders {
+			ids = append(ids, o.UUID)
+		}
+		page.After = orders[len(orders)-1]
+	}
+}
+
+// Burns of players who closed the page do not hide the one mint that needs help,
+// and no page misses an order, although many were accepted in one millisecond.
+func TestOrdersThatWaitPageByPage(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		ctx := t.Context()
+		store := newStore(t, p, applyNothing)
+		var burns []uuid.UUID
+		for n := range 23 {
+			o := newOrder(fmt.Sprint("player", n), burn("gold", 5))
+			take(t, store, o.id, acceptAt(o, day0.Add(time.Duration(n/5)*time.Second)))
+			burns = append(burns, o.id)
+		}
+		for second := range slices.Chunk(burns, 5) { // in a millisecond, they are in the order of their UUIDs
+			slices.SortFunc(second, func(a, b uuid.UUID) int { return strings.Compare(a.String(), b.String()) })
+		}
+		late := newOrder("alice", mint("gold", 5))
+		take(t, store, late.id, acceptAt(late, day0.Add(time.Hour)))
+
+		all := day0.Add(2 * time.Hour)
+		waiting := func(d ramp.Direction, before time.Time, size int) []uuid.UUID {
+			return pages(t, size, func(page ramp.OrderPage) ([]ramp.Order, error) { return store.Waiting(ctx, d, before, page) })
+		}
+		for _, size := range []int{1, 4, 100} {
+			if got := waiting(ramp.Burn, all, size); !slices.Equal(got, burns) {
+				t.Errorf("in pages of %d, the burns are %v, not %v", size, got, burns)
+			}
+		}
+		if got := waiting(ramp.Mint, all, 1); len(got) != 1 || got[0] != late.id {
+			t.Errorf("the mints are %v", got)
+		}
+		if got := waiting(ramp.Burn, day0.Add(2*time.Second), 3); !slices.Equal(got, burns[:10]) {
+			t.Errorf("before the third second, the burns are %v, not %v", got, burns[:10])
+		}
+
+		expect := func(d ramp.Direction, before time.Time, n int, since time.Time) {
+			t.Helper()
+			got, oldest, err := store.CountWaiting(ctx, d, before)
+			check(t, err)
+			if got != n || !oldest.Equal(since) {
+				t.Errorf("before %s, %d orders wait since %s, not %d since %s", before, got, oldest, n, since)
+			}
+		}
+		expect(ramp.Burn, all, 23, day0)
+		expect(ramp.Burn, day0.Add(time.Second), 5, day0)
+		expect(ramp.Burn, day0, 0, time.Time{})
+		expect(ramp.Mint, all, 1, day0.Add(time.Hour))
+		take(t, store, burns[0], ramp.Abandon("closed the page", all))
+		expect(ramp.Burn, all, 22, day0)
+	})
+}
+
+func TestOrdersOfASession(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		store := newStore(t, p, applyNothing)
+		var want []uuid.UUID
+		for n := range 7 {
+			o := newOrder("alice", mint("gold", 5))
+			take(t, store, o.id, acceptAt(o, day0.Add(time.Duration(n)*time.Second)))
+			want = append(want, o.id)
+			other := newOrder("alice2", mint("gold", 5))
+			take(t, store, other.id, acceptAt(other, day0))
+		}
+		slices.Reverse(want)
+		take(t, store, want[3], ramp.Abandon("case 17", day0.Add(time.Hour)))
+		for _, size := range []int{2, 100} {
+			got := pages(t, size, func(page ramp.OrderPage) ([]ramp.Order, error) {
+				return store.SessionOrders(t.Context(), " alice", page)
+			})
+			if !slices.Equal(got, want) {
+				t.Errorf("in pages of %d, the orders are %v, not %v", size, got, want)
+			}
+		}
+		for _, nobody := range []string{"Alice", "ali", "", "' OR 1 = 1 --", "\U0001F600"} {
+			got, err := store.SessionOrders(t.Context(), nobody, ramp.OrderPage{})
+			if len(got) != 0 || err != nil {
+				t.Errorf("%q has %d orders, %v", nobody, len(got), err)
+			}
+		}
+	})
+}
+
+// A look-up reads the rows that it lists, and not the whole table. Set
+// RAMP_TEST_ROWS to try it with more rows.
+func TestLookUpsUseTheirIndexes(t *testing.T) {
+	rows := 5000
+	if text := os.Getenv("RAMP_TEST_ROWS"); text != "" {
+		var err error
+		rows, err = strconv.Atoi(text)
+		check(t, err)
+	}
+	eachDatabase(t, func(t *testing.T, p *place) {
+		ctx := t.Context()
+		fill(t, p, rows)
+		p.allowDelete(t)
+		spy := &spy{driver: p.db.Driver(), dsn: p.dsn}
+		db := sql.OpenDB(spy)
+		defer db.Close()
+		store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: p.dialect, Apply: applyNothing})
+		check(t, err)
+		page := ramp.OrderPage{After: ramp.Order{UUID: uuid.New(), AcceptedAt: day0.Add(time.Duration(rows/2) * time.Second)}}
+		all := day0.Add(time.Duration(rows) * time.Second)
+		for _, c := range []struct {
+			name, index string
+			lookUp      func() (int, error)
+		}{
+			{"waiting", "ramp_orders_state", func() (int, error) {
+				orders, err := store.Waiting(ctx, ramp.Mint, all, page)
+				return len(orders), err
+			}},
+			{"count", "ramp_orders_state", func() (int, error) {
+				n, _, err := store.CountWaiting(ctx, ramp.Mint, all)
+				return n, err
+			}},
+			{"session", "ramp_orders_session", func() (int, error) {
+				orders, err := store.SessionOrders(ctx, "session7", ramp.OrderPage{Limit: 10})
+				return len(orders), err
+			}},
+			{"delete", "ramp_orders_state", func() (int, error) {
+				return store.DeleteFinished(ctx, ramp.Mint, day0.Add(time.Duration(rows/10)*time.Second))
+			}},
+		} {
+			start := time.Now()
+			n, err := c.lookUp()
+			took := time.Since(start)
+			check(t, err)
+			plan := p.explain(t, spy.query, spy.args)
+			t.Logf("%s: %d orders of %d in %v: %s", c.name, n, rows, took, plan)
+			if n == 0 || !strings.Contains(plan, c.index) {
+				t.Errorf("%s: %d orders were found, without %s: %s", c.name, n, c.index, plan)
+			}
+		}
+	})
+}
+
+// explain returns how the database runs a query.
+func (p *place) explain(t *testing.T, query string, args []any) string {
+	t.Helper()
+	explain := "EXPLAIN "
+	if p.dialect == ramp.SQLite {
+		explain = "EXPLAIN QUERY PLAN "
+	}
+	rows, err := p.db.Query(explain+query, args...)
+	check(t, err)
+	defer rows.Close()
+	columns, err := rows.Columns()
+	check(t, err)
+	var plan []string
+	for rows.Next() {
+		values, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		check(t, rows.Scan(into...))
+		for i, value := range values {
+			if value.Valid && columns[i] != "possible_keys" {
+				plan = append(plan, strings.TrimSpace(value.String))
+			}
+		}
+	}
+	check(t, rows.Err())
+	return strings.Join(plan, " ")
+}
+
+// spy opens a database through a driver that remembers the last query for rows.
+type spy struct {
+	driver driver.Driver
+	dsn    string
+	query  string
+	args   []any
+}
+
+func (s *spy) Driver() driver.Driver { return s.driver }
+
+func (s *spy) Connect(context.Context) (driver.Conn, error) {
+	conn, err := s.driver.Open(s.dsn)
+	return spyConn{conn, s}, err
+}
+
+type spyConn struct {
+	driver.Conn
+	spy *spy
+}
+
+func (c spyConn) Prepare(query string) (driver.Stmt, error) {
+	stmt, err := c.Conn.Prepare(query)
+	return spyStmt{stmt, query, c.spy}, err
+}
+
+type spyStmt struct {
+	driver.Stmt
+	query string
+	spy   *spy
+}
+
+func (s spyStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	return s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
+}
+
+func (s spyStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	s.spy.query, s.spy.args = s.query, nil
+	for _, arg := range args {
+		s.spy.args = append(s.spy.args, arg.Value)
+	}
+	return s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
+}
+
+// fill inserts n orders, one a second since day0 and 50 a session. One in a
+// hundred waits.
+func fill(t *testing.T, p *place, n int) {
+	t.Helper()
+	digest := "0x" + strings.Repeat("ab", 32)
+	written := func(intent ramp.Intent) string {
+		b, err := json.Marshal(intent)
+		check(t, err)
+		return string(b)
+	}
+	toMint, toBurn := written(mint("gold", 5)), written(burn("gold", 5))
+	const part = 1000
+	for from := 0; from < n; from += part {
+		var values []string
+		for i := from; i < min(from+part, n); i++ {
+			state, direction, intent, at := "succeeded", "mint", toMint, day0.Add(time.Duration(i)*time.Second).UnixMilli()
+			finished := strconv.FormatInt(at+60_000, 10)
+			switch {
+			case i%100 < 2:
+				state, finished = "accepted", "NULL"
+			case i%3 == 0:
+				state = "failed"
+			}
+			if i%2 == 0 {
+				direction, intent = "burn", toBurn
+			}
+			values = append(values, fmt.Sprintf("('%s', 'c', '%s', '%s', 'project', 'session%d', '0xbb', '%s', '%s', '', '', %d, %s)",
+				uuid.New(), state, direction, i/50, digest, intent, at, finished))
+		}
+		run(t, p.db, "INSERT INTO ramp_orders (uuid, claim, state, direction, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at) VALUES "+
+			strings.Join(values, ", "))
+	}
+	p.analyze(t)
+}

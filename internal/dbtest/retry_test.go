@@ -1,0 +1,268 @@
+package dbtest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	ramp "github.com/token-ramp/ramp-go"
+	"modernc.org/sqlite"
+)
+
+// A transaction that the database ended for racing another one is repeated, if
+// the studio wants it so, and only then.
+
+// raced reports whether the database ended a transaction for racing another one.
+func raced(err error) bool {
+	var postgres interface{ SQLState() string } // of pgx and lib/pq
+	var maria *mysql.MySQLError
+	var lite *sqlite.Error // of modernc.org/sqlite
+	switch {
+	case errors.As(err, &postgres):
+		return postgres.SQLState() == "40001" || postgres.SQLState() == "40P01" // serialization failure, deadlock
+	case errors.As(err, &maria):
+		return maria.Number == 1213 // deadlock
+	case errors.As(err, &lite):
+		return lite.Code()&0xff == 5 // SQLITE_BUSY
+	}
+	return false
+}
+
+func TestRacedIsThatOfTheDocumentation(t *testing.T) {
+	source, err := os.ReadFile("retry_test.go")
+	check(t, err)
+	start := strings.Index(string(source), "// raced reports")
+	raced := string(source)[start:]
+	raced = raced[:strings.Index(raced, "\n}\n")+3]
+	for _, file := range []string{"../../docs/orders.md", "../../examples/gameserver/database.go"} {
+		text, err := os.ReadFile(file)
+		check(t, err)
+		if !strings.Contains(string(text), raced) {
+			t.Errorf("%s has another predicate", file)
+		}
+	}
+}
+
+// race lets the transaction of Apply lose against a rival that is real.
+type race struct {
+	name    string
+	dialect ramp.Dialect
+	mode    mode
+	lose    func(w *world, ctx context.Context, tx *sql.Tx, step ramp.Step) (lost, err error) // lost is what tx said
+}
+
+var races = []race{
+	{"serialization failure", ramp.PostgreSQL, mode{isolation: sql.LevelRepeatableRead}, (*world).outdate},
+	{"deadlock", ramp.PostgreSQL, mode{}, (*world).deadlockOnPostgreSQL},
+	{"deadlock", ramp.MySQL, mode{}, (*world).victim},
+}
+
+// outdate lets a rival change a row after tx has its snapshot.
+func (w *world) outdate(ctx context.Context, tx *sql.Tx, _ ramp.Step) (lost, err error) {
+	if _, err := w.db.Exec("UPDATE statistics SET n = n + 100"); err != nil {
+		return nil, err
+	}
+	_, lost = tx.ExecContext(ctx, "UPDATE statistics SET n = n + 1")
+	return lost, nil
+}
+
+// deadlockOnPostgreSQL ends tx and not its rival: the rival stands at its lock
+// first, but would look for a deadlock after an hour only.
+func (w *world) deadlockOnPostgreSQL(ctx context.Context, tx *sql.Tx, _ ramp.Step) (lost, err error) {
+	rival, err := w.admin.Begin()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rival.Rollback()) }()
+	if _, err := rival.Exec("SET LOCAL deadlock_timeout = '1h'; SET LOCAL search_path = " + w.schema + "; UPDATE statistics SET n = n + 100"); err != nil {
+		return nil, err
+	}
+	var process int
+	if err := rival.QueryRow("SELECT pg_backend_pid()").Scan(&process); err != nil {
+		return nil, err
+	}
+	gone := make(chan error, 1)
+	go func() { // it waits for what tx has moved
+		_, err := rival.Exec("UPDATE holdings SET amount = amount")
+		gone <- err
+	}()
+	for waits := false; !waits; time.Sleep(time.Millisecond) {
+		if err := w.admin.QueryRow("SELECT EXISTS (SELECT 1 FROM pg_locks WHERE pid = $1 AND NOT granted)", process).Scan(&waits); err != nil {
+			return nil, err
+		}
+	}
+	_, lost = tx.ExecContext(ctx, "UPDATE statistics SET n = n + 1")
+	return lost, <-gone // tx has lost its locks with its transaction
+}
+
+func TestARaceThatIsLost(t *testing.T) {
+	for _, r := range races {
+		d := databaseOf(t, r.dialect)
+		t.Run(d.name+"/"+r.name, func(t *testing.T) {
+			p := newPlace(t, d, r.mode, statistics)
+			if p.dialect == ramp.PostgreSQL {
+				run(t, p.admin, "ALTER ROLE "+p.schema+" SET deadlock_timeout = '10ms'")
+			}
+			w := newWorld(t, p, nil)
+			w.give("alice", "gold", 100)
+			s := studio{db: p.db, dialect: p.dialect}
+			var losses, calls int
+			apply := func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+				calls++
+				if err := s.Apply(ctx, tx, step); err != nil { // what it does is rolled back
+					return err
+				}
+				if losses > 0 {
+					losses--
+					lost, err := r.lose(w, ctx, tx, step)
+					if lost == nil || err != nil {
+						t.Errorf("the race was not lost: %v", err)
+					}
+					return lost
+				}
+				return nil
+			}
+			config := ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Apply: apply, TxOptions: &sql.TxOptions{Isolation: p.mode.isolation}}
+			never, err := ramp.NewSQLStore(config)
+			check(t, err)
+			config.Retries, config.Retryable = 2, raced
+			twice, err := ramp.NewSQLStore(config)
+			check(t, err)
+
+			want := moves{}
+			for _, c := range []struct {
+				name   string
+				store  *ramp.SQLStore
+				losses int
+				calls  int
+				answer string
+			}{
+				{"without Retries", never, 1, 1, "500 INTERNAL_ERROR"},
+				{"one race of two repeats", twice, 1, 2, "200"},
+				{"as many races as repeats", twice, 2, 3, "200"},
+				{"one race too many", twice, 3, 3, "500 INTERNAL_ERROR"},
+			} {
+				o := newOrder("alice", mint("gold", 5))
+				on := newWorld(t, p, newGame(t, s, c.store))
+				losses, calls = c.losses, 0
+				w.expect(on.validate(o), c.answer)
+				if calls != c.calls {
+					t.Errorf("%s: Apply was called %d times, not %d", c.name, calls, c.calls)
+				}
+				if c.answer == "200" {
+					want[o.id] = []string{"take alice -5 gold"}
+				}
+				w.books(want)
+				losses = 0
+				w.expect(on.validate(o), "200")
+				losses, calls = c.losses, 0
+				w.expect(on.result(o, failure), c.answer)
+				if calls != c.calls {
+					t.Errorf("%s: at the result, Apply was called %d times, not %d", c.name, calls, c.calls)
+				}
+				losses = 0
+				w.expect(on.result(o, failure), "200")
+				want[o.id] = []string{"take alice -5 gold", "give back alice +5 gold"}
+				w.books(want)
+				w.expectAutocommit()
+			}
+		})
+	}
+}
+
+// A rival holds the one lock of SQLite, until the store says that it has lost.
+func TestABusySQLite(t *testing.T) {
+	p := newPlace(t, databaseOf(t, ramp.SQLite), mode{params: "&_txlock=immediate"})
+	p.db = open(t, p.driver, strings.Replace(p.dsn, "busy_timeout(20000)", "busy_timeout(1)", 1))
+	w := newWorld(t, p, nil)
+	w.give("alice", "gold", 100)
+	s := studio{db: p.db, dialect: p.dialect}
+	var rival *sql.Tx
+	lock := func() {
+		var err error
+		rival, err = p.db.Begin()
+		check(t, err)
+	}
+	config := ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Apply: s.Apply}
+	never, err := ramp.NewSQLStore(config)
+	check(t, err)
+	var asked int
+	config.Retries, config.Retryable = 1, func(err error) bool {
+		asked++
+		check(t, rival.Rollback())
+		return raced(err)
+	}
+	once, err := ramp.NewSQLStore(config)
+	check(t, err)
+
+	o := newOrder("alice", mint("gold", 5))
+	lock()
+	w.expect(newWorld(t, p, newGame(t, s, never)).validate(o), "500 INTERNAL_ERROR")
+	check(t, rival.Rollback())
+	lock()
+	w.expect(newWorld(t, p, newGame(t, s, once)).validate(o), "200")
+	lock()
+	w.expect(newWorld(t, p, newGame(t, s, once)).result(o, failure), "200")
+	if asked != 2 {
+		t.Errorf("%d errors were asked about", asked)
+	}
+	w.books(moves{o.id: {"take alice -5 gold", "give back alice +5 gold"}})
+}
+
+// A commit whose answer was lost may have taken place: it is no lost race. Nor
+// is what Apply declines, or what contradicts an order.
+func TestWhatIsNotRepeated(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		var lost atomic.Int64
+		p.db = lossy(t, p, &lost)
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 5)
+		s := studio{db: p.db, dialect: p.dialect}
+		calls := 0
+		store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Retries: 3, Retryable: raced,
+			Apply: func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+				calls++
+				return s.Apply(ctx, tx, step)
+			}})
+		check(t, err)
+		on := newWorld(t, p, newGame(t, s, store))
+		o := newOrder("alice", mint("gold", 5))
+		lost.Store(1)
+		w.expect(on.validate(o), "500 INTERNAL_ERROR")
+		w.books(moves{o.id: {"take alice -5 gold"}})
+		w.expect(on.validate(o), "200")
+		w.expect(on.validate(newOrder("alice", mint("gold", 5))), "200 INVALID_BALANCE")
+		w.books(moves{o.id: {"take alice -5 gold"}})
+		if calls != 2 || lost.Load() != 0 {
+			t.Errorf("Apply was called %d times, not 2", calls)
+		}
+	})
+}
+
+// The end of a call's context ends its repeats.
+func TestRepeatsEndWithTheContext(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		ctx, cancel := context.WithCancel(t.Context())
+		calls := 0
+		failed := errors.New("lost")
+		store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Retries: 1_000_000,
+			Retryable: func(error) bool { return true },
+			Apply: func(context.Context, *sql.Tx, ramp.Step) error {
+				if calls++; calls == 3 {
+					cancel()
+				}
+				return failed
+			}})
+		check(t, err)
+		o := newOrder("alice", mint("gold", 5))
+		if _, err := store.Update(ctx, o.id, o.accept()); !errors.Is(err, failed) || calls != 3 {
+			t.Errorf("after %d calls of Apply: %v", calls, err)
+		}
+	})
+}

@@ -1,0 +1,358 @@
+package ramp_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+// watcher remembers what an observer was told, one text an event.
+type watcher struct {
+	mu     sync.Mutex
+	events []string
+	ended  []ramp.Operation
+	steps  []ramp.Step
+}
+
+// path is the key of a context value: the operations that it is within.
+type path struct{}
+
+func (w *watcher) observer() ramp.Observer {
+	return ramp.Observer{
+		Start: func(ctx context.Context, op ramp.Operation) context.Context {
+			w.note("start " + string(op.Kind) + " " + op.Name)
+			outer, _ := ctx.Value(path{}).(string)
+			return context.WithValue(ctx, path{}, outer+"/"+op.Name)
+		},
+		End: func(_ context.Context, op ramp.Operation) {
+			w.note("end " + string(op.Kind) + " " + op.Name)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.ended = append(w.ended, op)
+		},
+		Step: func(_ context.Context, step ramp.Step) {
+			w.note("step " + string(step.Order.State) + map[bool]string{true: " new", false: " repeat"}[step.New])
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.steps = append(w.steps, step)
+		},
+	}
+}
+
+func (w *watcher) note(event string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = append(w.events, event)
+}
+
+// take returns the events so far, and forgets them.
+func (w *watcher) take() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	events := strings.Join(w.events, ", ")
+	w.events = nil
+	return events
+}
+
+// last is the end of the last operation.
+func (w *watcher) last() ramp.Operation {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ended[len(w.ended)-1]
+}
+
+// watchedStudio is an order game behind a handler, both with one observer.
+type watchedStudio struct {
+	*watcher
+	handler *ramp.Handler
+	key     ramp.HMACKey
+	log     bytes.Buffer
+}
+
+func newWatchedStudio(t *testing.T, observer func(*watcher) ramp.Observer, wrap func(ramp.Game) ramp.Game) *watchedStudio {
+	t.Helper()
+	s := &watchedStudio{watcher: &watcher{}, key: testKey(t)}
+	game, _ := newOrderGame(t, func(c *ramp.OrderGameConfig) {
+		c.Observer = observer(s.watcher)
+		c.OnConflict = func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }
+	})
+	var err error
+	s.handler, err = ramp.NewHandler(ramp.HandlerConfig{Game: wrap(game), Key: s.key, Signer: testSigner(t),
+		Observer: observer(s.watcher), Logger: slog.New(slog.NewJSONHandler(&s.log, nil))})
+	require.NoError(t, err)
+	return s
+}
+
+func unwrapped(g ramp.Game) ramp.Game { return g }
+
+func (s *watchedStudio) call(t *testing.T, answer func(context.Context, http.Header, []byte) ramp.Reply, body object) ramp.Reply {
+	t.Helper()
+	return answer(t.Context(), (&studio{key: s.key}).signed(body.bytes()), body.bytes())
+}
+
+// record is the last record of the log.
+func (s *watchedStudio) record(t *testing.T) map[string]any {
+	t.Helper()
+	lines := bytes.Split(bytes.TrimSpace(s.log.Bytes()), []byte("\n"))
+	var record map[string]any
+	require.NoError(t, json.Unmarshal(lines[len(lines)-1], &record))
+	return record
+}
+
+// What a person on call needs to know of a call, in the log and in a metric.
+func TestAnObserverAndTheLogSeeEveryStepOfAnOrder(t *testing.T) {
+	type wrapper struct{ ramp.Game } // of the studio's own
+	for name, wrap := range map[string]func(ramp.Game) ramp.Game{
+		"an OrderGame": unwrapped, "one inside a game of the studio's": func(g ramp.Game) ramp.Game { return wrapper{g} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newWatchedStudio(t, (*watcher).observer, wrap)
+			failed := resultCall().with("receipt.status", "0x0")
+			hash := resultCall()["tx_hash"]
+			for _, c := range []struct {
+				name   string
+				answer func(context.Context, http.Header, []byte) ramp.Reply
+				body   object
+				events string
+				want   map[string]any // of the record; nil is absent
+				seen   func(ramp.Operation) bool
+			}{
+				{"a mint", s.handler.AnswerValidate, validateCall(),
+					"start webhook validate, step accepted new, end webhook validate",
+					map[string]any{"level": "INFO", "endpoint": "validate", "uuid": testUUID, "direction": "mint", "new": true, "tx_hash": nil, "conflict": nil, "outcome": "success"},
+					func(op ramp.Operation) bool {
+						return op.Err == nil && op.Code == "" && op.Status == 200 && op.Conflict == nil
+					}},
+				{"again", s.handler.AnswerValidate, validateCall(),
+					"start webhook validate, step accepted repeat, end webhook validate",
+					map[string]any{"new": false}, nil},
+				{"with another digest", s.handler.AnswerValidate, validateCall().with("digest", hash),
+					"start webhook validate, end webhook validate",
+					map[string]any{"level": "WARN", "new": nil, "conflict": "digest", "direction": "mint", "outcome": "ORDER_CONFLICT"},
+					func(op ramp.Operation) bool {
+						return op.Code == "ORDER_CONFLICT" && op.Conflict.Field == "digest" && errors.Is(op.Err, ramp.ErrOrderConflict)
+					}},
+				{"its failure, whose intent cannot be read", s.handler.AnswerResult, failed.with("intent", 7),
+					"start webhook result, step failed new, end webhook result",
+					map[string]any{"level": "WARN", "new": true, "direction": "mint", "tx_hash": hash}, nil},
+				{"again", s.handler.AnswerResult, failed,
+					"start webhook result, step failed repeat, end webhook result",
+					map[string]any{"level": "INFO", "new": false, "tx_hash": hash, "conflict": nil}, nil},
+				{"under another tx_hash", s.handler.AnswerResult, failed.with("tx_hash", "0x"+strings.Repeat("ab", 32)),
+					"start webhook result, step failed repeat, end webhook result",
+					map[string]any{"level": "WARN", "new": false, "conflict": "tx_hash", "outcome": "success"},
+					func(op ramp.Operation) bool {
+						return op.Err == nil && op.Status == 200 && op.Conflict.Field == "tx_hash"
+					}},
+				{"a success after it", s.handler.AnswerResult, resultCall().with("tx_hash", "a secret?"),
+					"start webhook result, end webhook result",
+					map[string]any{"level": "WARN", "new": nil, "conflict": "receipt.status", "tx_hash": nil, "outcome": string(ramp.CodePermanent)},
+					func(op ramp.Operation) bool {
+						return op.Code == ramp.CodePermanent && op.Status == 400 && op.TxHash == ""
+					}},
+			} {
+				s.call(t, c.answer, c.body)
+				assert.Equal(t, c.events, s.take(), c.name)
+				record := s.record(t)
+				for attribute, want := range c.want {
+					assert.Equal(t, want, record[attribute], "%s: %s", c.name, attribute)
+				}
+				op := s.last()
+				assert.Equal(t, uuid.MustParse(testUUID), op.UUID, c.name)
+				assert.Equal(t, ramp.Mint, op.Direction, c.name)
+				assert.Positive(t, op.Duration, c.name)
+				assert.True(t, c.seen == nil || c.seen(op), "%s: %+v", c.name, op)
+			}
+			assert.Equal(t, ramp.Take, s.steps[0].Effect.Kind)
+			assert.Equal(t, ramp.GiveBack, s.steps[2].Effect.Kind)
+		})
+	}
+}
+
+func TestAnAbandonedOrderIsAStep(t *testing.T) {
+	var w watcher
+	game, _ := newOrderGame(t, func(c *ramp.OrderGameConfig) { c.Observer = w.observer() })
+	r := mintRequest(t)
+	require.NoError(t, game.Validate(t.Context(), ramp.Session{ID: "session-1"}, r))
+	_, err := game.Abandon(t.Context(), r.UUID, "no transaction after a day")
+	require.NoError(t, err)
+	assert.Equal(t, "step accepted new, step abandoned new", w.take())
+}
+
+// A span of the handler is the parent of what is done within the call.
+func TestTheContextOfAnObserverReachesWhatIsWithin(t *testing.T) {
+	var w watcher
+	var within []string
+	see := func(ctx context.Context) { within = append(within, ctx.Value(path{}).(string)) }
+	node, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", Observer: w.observer(),
+		HTTPClient: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			see(r.Context())
+			return (&chain{receipt: string(onChain().bytes()), head: 10}).RoundTrip(r)
+		})}})
+	require.NoError(t, err)
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: seeingGame{see: see}, Key: testKey(t), Signer: testSigner(t), Chain: node, Observer: w.observer()})
+	require.NoError(t, err)
+	body := told().bytes()
+	require.Equal(t, 200, handler.AnswerResult(t.Context(), (&studio{key: testKey(t)}).signed(body), body).Status)
+	assert.Equal(t, []string{"/result/wait/eth_getTransactionReceipt", "/result"}, within)
+	assert.Equal(t, "start webhook result, start rpc wait, start attempt eth_getTransactionReceipt, "+
+		"end attempt eth_getTransactionReceipt, end rpc wait, end webhook result", w.take())
+}
+
+type seeingGame struct {
+	recorderGame
+	see func(context.Context)
+}
+
+func (g seeingGame) Result(ctx context.Context, _ ramp.Session, _ *ramp.Result) error {
+	g.see(ctx)
+	return nil
+}
+
+func TestAnObserverSeesEveryAttemptOfAClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w watcher
+		client := &http.Client{Transport: &script{steps: steps{disconnect, status(503, nil, ""), status(200, nil, okAnswer)}}}
+		api, err := ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t), HTTPClient: client, Observer: w.observer()})
+		require.NoError(t, err)
+		_, err = api.Initialize(t.Context(), testRequest())
+		require.NoError(t, err)
+		const attempt = "start attempt initialize, end attempt initialize, "
+		assert.Equal(t, "start initialize initialize, "+attempt+attempt+attempt+"end initialize initialize", w.take())
+		var refused *ramp.APIError
+		assert.Error(t, w.ended[0].Err)
+		assert.ErrorAs(t, w.ended[1].Err, &refused)
+		assert.NoError(t, w.ended[2].Err)
+		assert.NotZero(t, w.ended[3].UUID)
+		assert.Greater(t, w.ended[3].Duration, 250*time.Millisecond, "with its delays")
+
+		client = &http.Client{Transport: &script{steps: steps{status(503, nil, ""), disconnect}}}
+		node, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: client, Retries: 1, Observer: w.observer()})
+		require.NoError(t, err)
+		require.Error(t, node.Batch(t.Context(), []ramp.BatchCall{{Method: "eth_blockNumber"}}))
+		const batch = "start attempt batch, end attempt batch, "
+		assert.Equal(t, "start rpc batch, "+batch+batch+"end rpc batch", w.take())
+		assert.Error(t, w.last().Err)
+	})
+}
+
+// A hook that panics must not cost a player anything.
+func TestAnObserverThatPanicsChangesNothing(t *testing.T) {
+	var log bytes.Buffer
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	broken := ramp.Observer{
+		Start: func(context.Context, ramp.Operation) context.Context { panic("start") },
+		End:   func(context.Context, ramp.Operation) { panic("end") },
+		Step:  func(context.Context, ramp.Step) { panic("step") },
+	}
+	for _, observer := range []ramp.Observer{broken, {Start: func(context.Context, ramp.Operation) context.Context { return nil }}} {
+		s := newWatchedStudio(t, func(*watcher) ramp.Observer { return observer }, unwrapped)
+		assert.Equal(t, 200, s.call(t, s.handler.AnswerValidate, validateCall()).Status)
+		assert.Equal(t, 200, s.call(t, s.handler.AnswerResult, resultCall()).Status)
+		node, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: &http.Client{Transport: &chain{head: 7}}, Observer: observer})
+		require.NoError(t, err)
+		_, err = node.BlockNumber(t.Context())
+		assert.NoError(t, err)
+	}
+	for _, name := range []string{"Start", "End", "Step"} {
+		assert.Contains(t, log.String(), `msg="ramp: observer panicked" function=`+name)
+	}
+}
+
+func TestAnObserverIsToldNoSecret(t *testing.T) {
+	var shown strings.Builder
+	show := ramp.Observer{
+		Start: func(ctx context.Context, op ramp.Operation) context.Context {
+			fmt.Fprintf(&shown, "%+v\n", op)
+			return ctx
+		},
+		End:  func(_ context.Context, op ramp.Operation) { fmt.Fprintf(&shown, "%+v %v\n", op, op.Err) },
+		Step: func(_ context.Context, step ramp.Step) { fmt.Fprintf(&shown, "%+v\n", step) },
+	}
+	s := newWatchedStudio(t, func(*watcher) ramp.Observer { return show }, unwrapped)
+	header := (&studio{key: s.key}).signed(validateCall().bytes())
+	reply := s.handler.AnswerValidate(t.Context(), header, validateCall().bytes())
+	require.Equal(t, 200, reply.Status)
+	s.call(t, s.handler.AnswerValidate, validateCall().with("digest", "a wrong one"))
+	s.handler.AnswerResult(t.Context(), header, resultCall().bytes()) // an HMAC of another body
+	assert.Contains(t, shown.String(), testUUID)
+	for name, values := range header {
+		secret := strings.TrimPrefix(values[0], "Bearer ")
+		if !strings.EqualFold(name, ramp.HeaderSession) && !strings.EqualFold(name, "Content-Type") {
+			assert.NotContains(t, shown.String(), secret, name)
+		}
+	}
+	for _, secret := range []string{testSignature, "0xaa55", "my_secret_salt_value"} {
+		assert.NotContains(t, shown.String(), secret)
+	}
+}
+
+// Whoever observes nothing pays nothing.
+func TestTheZeroObserverAllocatesNothing(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector allocates")
+	}
+	assert.Zero(t, testing.AllocsPerRun(1000, func() { ramp.ObserveNothing(t.Context()) }))
+
+	handler := func(observer ramp.Observer) *ramp.Handler {
+		h, err := ramp.NewHandler(ramp.HandlerConfig{Game: recorderGame{}, Key: testKey(t), Signer: testSigner(t), Observer: observer})
+		require.NoError(t, err)
+		return h
+	}
+	body := resultCall().bytes()
+	header := (&studio{key: testKey(t)}).signed(body)
+	cost := func(h *ramp.Handler) float64 {
+		return testing.AllocsPerRun(200, func() { h.AnswerResult(t.Context(), header, body) })
+	}
+	quiet := ramp.Observer{
+		Start: func(ctx context.Context, _ ramp.Operation) context.Context { return ctx },
+		End:   func(context.Context, ramp.Operation) {},
+	}
+	assert.Equal(t, cost(handler(ramp.Observer{})), cost(handler(quiet)), "nor does one that does nothing")
+}
+
+// recorderGame says yes, and allocates nothing.
+type recorderGame struct{ noPlayers }
+
+func (recorderGame) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error { return nil }
+func (recorderGame) Result(context.Context, ramp.Session, *ramp.Result) error            { return nil }
+
+// A game may go on with the context of a call after it has answered.
+func TestAGameMayKeepTheContextOfACall(t *testing.T) {
+	game, _ := newOrderGame(t, nil)
+	var later sync.WaitGroup
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: queueGame{game, &later}, Key: testKey(t), Signer: testSigner(t)})
+	require.NoError(t, err)
+	for range 100 {
+		body := validateCall().bytes()
+		assert.Equal(t, 200, handler.AnswerValidate(t.Context(), (&studio{key: testKey(t)}).signed(body), body).Status)
+	}
+	later.Wait()
+}
+
+type queueGame struct {
+	ramp.Game
+	later *sync.WaitGroup
+}
+
+func (g queueGame) Validate(ctx context.Context, s ramp.Session, r *ramp.ValidateRequest) error {
+	g.later.Go(func() { _ = g.Game.Validate(context.WithoutCancel(ctx), s, r) })
+	return nil
+}

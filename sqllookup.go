@@ -1,0 +1,249 @@
+package ramp
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Check reports what would keep the store from working: the database is not of
+// the dialect or too old, the table or a column of it is missing, or the user
+// may not change it, because the database is a replica, for example. Call it
+// when your server starts. It changes nothing.
+func (s *SQLStore) Check(ctx context.Context) error {
+	ask, name, major, minor := "SELECT sqlite_version()", "SQLite", 3, 37
+	switch s.config.Dialect {
+	case PostgreSQL:
+		ask, name, major, minor = "SHOW server_version", "PostgreSQL", 9, 5
+	case MySQL:
+		ask, name, major, minor = "SELECT @@version", "MySQL", 8, 0
+	}
+	db, dialect := s.config.DB, s.config.Dialect
+	if err := db.PingContext(ctx); err != nil {
+		return fmt.Errorf("ramp: check: %w", err)
+	}
+	var version string
+	if err := db.QueryRowContext(ctx, ask).Scan(&version); err != nil {
+		return fmt.Errorf("ramp: check: the dialect is %s, but the database does not answer as one: %w", dialect, err)
+	}
+	if strings.Contains(version, "MariaDB") {
+		name, major, minor = "MariaDB", 10, 5
+	}
+	var have struct{ major, minor int }
+	// A fork may write its version in another way, which is no reason to refuse it.
+	if n, _ := fmt.Sscanf(version, "%d.%d", &have.major, &have.minor); n > 0 &&
+		(have.major < major || have.major == major && have.minor < minor) {
+		return fmt.Errorf("ramp: check: the database is %s %d.%d, and must be %d.%d or newer", name, have.major, have.minor, major, minor)
+	}
+	for _, statement := range []string{
+		"SELECT direction, " + orderColumns + " FROM ramp_orders WHERE 1 = 0",
+		"UPDATE ramp_orders SET claim = claim WHERE uuid IS NULL", // none is; with a key, for sql_safe_updates of MySQL
+	} {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("ramp: check: table ramp_orders, which Dialect.Schema creates, cannot be used: %w", err)
+		}
+	}
+	return nil
+}
+
+// OrderPage is a part of a list of orders. The zero value is its beginning.
+type OrderPage struct {
+	// After is the last order of the page before: the list continues behind it,
+	// wherever it is now. Only its UUID and AcceptedAt count. The zero Order
+	// stands for the beginning.
+	After Order
+
+	// Limit is how many orders a page has at most. The default is 100.
+	Limit int
+}
+
+// Order returns the order that is stored under a UUID. Without one, the error
+// wraps [ErrOrderUnknown]. It locks nothing, as all look-ups do, so the order may
+// be over a moment later: [OrderGame.Abandon] looks again.
+func (s *SQLStore) Order(ctx context.Context, id uuid.UUID) (Order, error) {
+	query, args := s.query(selectOrders+"WHERE uuid = ?", id.String())
+	row, err := readOrder(s.config.DB.QueryRowContext(ctx, query, args...))
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return Order{}, fmt.Errorf("ramp: order %s: %w", id, ErrOrderUnknown)
+	case err != nil:
+		return Order{}, fmt.Errorf("ramp: order %s: %w", id, s.explain(err))
+	}
+	return row.Order, nil
+}
+
+// SessionOrders lists the orders of a session, the newest first.
+//
+// A row that is no order, because somebody has changed it, does not hide the
+// others. It is listed with what can be read of it, without digest, intent,
+// direction and assets, and the error that comes with the list names it.
+func (s *SQLStore) SessionOrders(ctx context.Context, sessionID string, page OrderPage) ([]Order, error) {
+	sessionID = strings.TrimSpace(sessionID)
+	var p problems
+	p.requireStorable(sessionID, "session_id", maxOrderText)
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	from := int64(math.MaxInt64)
+	if !page.After.AcceptedAt.IsZero() {
+		from = page.After.AcceptedAt.UnixMilli()
+	}
+	return s.list(ctx, "orders of a session", page.Limit,
+		"WHERE session_id = ? AND accepted_at <= ? AND (accepted_at < ? OR uuid < ?) ORDER BY accepted_at DESC, uuid DESC",
+		sessionID, from, from, page.After.UUID.String())
+}
+
+// Waiting lists the orders of a direction that were accepted before a time and
+// have no result, the oldest first. A delivery can take 12 hours (interface 8).
+// Ask for mints first: they have taken assets. A burn that nobody finishes has
+// moved nothing.
+//
+// A row that is no order is listed as by [SQLStore.SessionOrders].
+func (s *SQLStore) Waiting(ctx context.Context, d Direction, before time.Time, page OrderPage) ([]Order, error) {
+	if err := requireDirection(d); err != nil {
+		return nil, err
+	}
+	from := page.After.AcceptedAt.UnixMilli()
+	return s.list(ctx, "waiting orders", page.Limit,
+		whereWaiting+" AND accepted_at >= ? AND (accepted_at > ? OR uuid > ?) ORDER BY accepted_at, uuid",
+		d.String(), before.UnixMilli(), from, from, page.After.UUID.String())
+}
+
+const whereWaiting = "WHERE state = 'accepted' AND direction = ? AND accepted_at < ?"
+
+func requireDirection(d Direction) error {
+	if d != Mint && d != Burn {
+		return invalid("direction", "must be Mint or Burn")
+	}
+	return nil
+}
+
+// CountWaiting counts the orders that [SQLStore.Waiting] lists, and returns when
+// the oldest one was accepted: the zero time if there is none. It is meant for
+// your monitoring.
+func (s *SQLStore) CountWaiting(ctx context.Context, d Direction, before time.Time) (n int, oldest time.Time, err error) {
+	if err := requireDirection(d); err != nil {
+		return 0, time.Time{}, err
+	}
+	var first sql.NullInt64
+	query, args := s.query("SELECT COUNT(*), MIN(accepted_at) FROM ramp_orders "+whereWaiting, d.String(), before.UnixMilli())
+	if err := s.config.DB.QueryRowContext(ctx, query, args...).Scan(&n, &first); err != nil {
+		return 0, time.Time{}, fmt.Errorf("ramp: count waiting orders: %w", s.explain(err))
+	}
+	if first.Valid {
+		oldest = time.UnixMilli(first.Int64).UTC()
+	}
+	return n, oldest, nil
+}
+
+// list lists orders.
+func (s *SQLStore) list(ctx context.Context, what string, limit int, where string, args ...any) (orders []Order, err error) {
+	switch {
+	case limit < 0:
+		return nil, invalid("OrderPage.Limit", "must not be negative")
+	case limit == 0:
+		limit = 100
+	}
+	query, args := s.query(selectOrders+where+" LIMIT ?", append(args, limit)...)
+	rows, err := s.config.DB.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("ramp: %s: %w", what, s.explain(err))
+	}
+	defer rows.Close()
+	var damaged error
+	for rows.Next() {
+		row, err := readOrder(rows)
+		if err != nil {
+			damaged = errors.Join(damaged, fmt.Errorf("ramp: %s: %w", what, err))
+		}
+		if row != nil {
+			orders = append(orders, row.Order)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("ramp: %s: %w", what, err)
+	}
+	return orders, damaged
+}
+
+// query writes a statement for the dialect.
+func (s *SQLStore) query(statement string, args ...any) (string, []any) {
+	if s.config.Dialect == PostgreSQL {
+		statement = numbered(statement)
+	}
+	return s.bind(statement, args...)
+}
+
+const (
+	deletedAtOnce = 1000
+	minDeletedAge = 7 * 24 * time.Hour
+)
+
+// DeleteFinished deletes up to 1,000 orders of a direction that were finished
+// before a time, which must be 7 days ago at least, and returns how many it
+// deleted: call it until that is 0. It needs the right to DELETE, which nothing
+// else does. An order that waits is never deleted.
+//
+// A deleted order is unknown: a result for it is answered with 500, and the same
+// validate again opens a new one. For a mint that can only take assets again.
+// But a burn that succeeded would be granted again, if both its validate and
+// its result came a second time, from the service or from whoever has recorded
+// them: they carry no time, and stay valid as long as their HMAC key. So delete
+// burns only if the key of their time is no longer in [HandlerConfig].Key.
+func (s *SQLStore) DeleteFinished(ctx context.Context, d Direction, before time.Time) (int, error) {
+	if err := requireDirection(d); err != nil {
+		return 0, err
+	}
+	if time.Since(before) < minDeletedAge {
+		return 0, invalid("before", "must be at least 7 days ago")
+	}
+	var ids []any
+	for _, state := range []OrderState{OrderSucceeded, OrderFailed, OrderAbandoned} { // one at a time, so that every planner uses the index
+		var err error
+		if ids, err = s.finishedBefore(ctx, state, d, before.UnixMilli()); err != nil {
+			return 0, fmt.Errorf("ramp: delete finished orders: %w", s.explain(err))
+		}
+		if len(ids) > 0 {
+			break
+		}
+	}
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	// By primary key, because that locks no gap of InnoDB in which orders begin.
+	query, args := s.query("DELETE FROM ramp_orders WHERE state <> 'accepted' AND uuid IN (?"+strings.Repeat(", ?", len(ids)-1)+")", ids...)
+	done, err := s.config.DB.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, fmt.Errorf("ramp: delete finished orders: %w", err)
+	}
+	n, err := done.RowsAffected()
+	if err != nil {
+		return 0, fmt.Errorf("ramp: delete finished orders: %w", err)
+	}
+	return int(n), nil
+}
+
+// finishedBefore lists UUIDs to delete.
+func (s *SQLStore) finishedBefore(ctx context.Context, state OrderState, d Direction, age int64) (ids []any, err error) {
+	query, args := s.query("SELECT uuid FROM ramp_orders WHERE state = ? AND direction = ? AND accepted_at < ? AND finished_at < ?"+
+		" ORDER BY accepted_at LIMIT ?", string(state), d.String(), age, age, deletedAtOnce)
+	rows, err := s.config.DB.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}
