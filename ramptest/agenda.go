@@ -33,6 +33,7 @@ type agenda struct {
 
 	mu   sync.Mutex
 	jobs []job
+	busy *Order // of the job that was taken and is not finished, if it has one
 }
 
 func newAgenda() *agenda { return &agenda{woken: make(chan struct{}, 1)} }
@@ -64,7 +65,31 @@ func (a *agenda) next(by time.Time) (j job, ok bool) {
 	}
 	j = a.jobs[0]
 	a.jobs = slices.Delete(a.jobs, 0, 1)
+	a.busy = j.order
 	return j, true
+}
+
+// finished says that the job that was taken is done.
+func (a *agenda) finished() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.busy = nil
+}
+
+// of returns when the next job of an order is due, if there is one: the zero time
+// for one that is being done.
+func (a *agenda) of(o *Order) (at time.Time, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.busy == o {
+		return time.Time{}, true
+	}
+	for _, j := range a.jobs {
+		if j.order == o {
+			return j.due, true
+		}
+	}
+	return time.Time{}, false
 }
 
 // due returns when the first job is due, if there is one.

@@ -351,6 +351,41 @@ func (a *audit) all() []*Imbalance {
 	return slices.Clone(a.found)
 }
 
+// about returns what was found about an order.
+func (a *audit) about(id uuid.UUID) []*Imbalance {
+	return slices.DeleteFunc(a.all(), func(found *Imbalance) bool { return !slices.Contains(found.Orders, id) })
+}
+
+// moved is what the game has moved for an order in all, by asset. It is nil if that is
+// not known.
+func (a *audit) moved(id uuid.UUID) map[string]ramp.Amount {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if known := a.orders[id]; len(known) != 1 || len(known[0].order.Totals) != 1 || known[0].player.books.Last == nil {
+		return nil
+	}
+	moved := make(map[string]ramp.Amount)
+	for asset, amount := range a.orders[id][0].order.Totals[0] {
+		moved[asset] = amountOf(amount)
+	}
+	return moved
+}
+
+// playerOf is the player_id of a session, "" if it is not known.
+func (a *audit) playerOf(session string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, id, _ := strings.Cut(a.keys[session], "\x00")
+	return id
+}
+
+// forget drops what is known of an order that is over.
+func (a *audit) forget(id uuid.UUID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.orders, id)
+}
+
 // report is the findings as one text, one a line.
 func report(found []*Imbalance) string {
 	lines := make([]string, len(found))

@@ -80,21 +80,21 @@ type delivery struct {
 	attempts int       // deliveries so far
 	retries  int       // of them, how many the schedule has counted
 	next     time.Time // of the delivery that is planned; zero if there is none
-	sending  int       // deliveries that are under way
-	status   int       // of the last answer; 0 if there was none
+	flying   int       // deliveries whose answer is not in
+	status   int       // HTTP status of the last answer; 0 if there was none
 }
 
-// progress is how far a delivery is, at one moment.
-type progress struct {
+// standing is how far a delivery is, at one moment.
+type standing struct {
 	state                              State
 	attempts, retries, sending, status int
 	next                               time.Time
 }
 
-func (d *delivery) progress() progress {
+func (d *delivery) standing() standing {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return progress{d.state, d.attempts, d.retries, d.sending, d.status, d.next}
+	return standing{d.state, d.attempts, d.retries, d.flying, d.status, d.next}
 }
 
 func (d *delivery) now() State {
@@ -133,15 +133,8 @@ func (d *delivery) begin() (attempt int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.attempts++
-	d.sending++
+	d.flying++
 	return d.attempts
-}
-
-// end says that an attempt is over.
-func (d *delivery) end() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.sending--
 }
 
 // conclude says what an answer means for the order (interface 6): HTTP 200
@@ -150,6 +143,7 @@ func (d *delivery) end() {
 func (d *delivery) conclude(status int, config *Config, now time.Time, byHand bool) (next time.Time, plan bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.flying--
 	d.status = status
 	switch {
 	case d.state == Confirmed || status == http.StatusOK:
@@ -191,12 +185,15 @@ func (s *orders) advance(d time.Duration) []Delivery {
 		switch j.task {
 		case mineForeign:
 			block, _ := s.chains[j.network].Mine(j.tx, false)
-			s.record.chain(s.clock.now(), uuid.Nil, j.network, fmt.Sprintf("transaction %s in block %d", j.tx.Hash, block))
+			s.record.chain(s.clock.now(), uuid.Nil, Event{Network: j.network, TxHash: j.tx.Hash, Block: block, Status: TxMined},
+				fmt.Sprintf("transaction %s in block %d", j.tx.Hash, block))
 		case mineOrder:
 			s.settle(j.order)
 		case deliverResult:
 			sent = append(sent, s.deliver(s.life.alive, j.order)...)
 		}
+		s.agenda.finished()
+		s.record.wake()
 	}
 	s.clock.jump(end)
 	return sent
@@ -226,7 +223,8 @@ func (s *orders) run() {
 
 // submitted takes in a transaction that somebody has sent to a chain.
 func (s *orders) submitted(network ramp.Network, tx *chain.Transaction) {
-	s.record.chain(s.clock.now(), uuid.Nil, network, fmt.Sprintf("transaction %s submitted", tx.Hash))
+	s.record.chain(s.clock.now(), uuid.Nil, Event{Network: network, TxHash: tx.Hash, Status: TxSubmitted},
+		fmt.Sprintf("transaction %s submitted", tx.Hash))
 	s.agenda.plan(job{due: s.chains[network].NextBlock(), task: mineForeign, network: network, tx: tx})
 }
 
@@ -249,7 +247,7 @@ func (s *orders) mine(o *Order, outcome Outcome) bool {
 	}
 	o.delivery.mined()
 	outcome, _ = s.outcome(o) // a burn of more than there is fails, whatever it was told
-	s.record.chain(s.clock.now(), o.UUID, o.Network, fmt.Sprintf("transaction %s in block %d", outcome, block))
+	s.record.chain(s.clock.now(), o.UUID, s.onChain(o), fmt.Sprintf("transaction %s in block %d", outcome, block))
 	return true
 }
 
@@ -263,6 +261,22 @@ func (s *orders) outcome(o *Order) (outcome Outcome, ok bool) {
 		return Succeeded, mined
 	}
 	return Failed, mined
+}
+
+// onChain is what the chain knows of an order's transaction, as an event has it.
+func (s *orders) onChain(o *Order) Event {
+	e := Event{Network: o.Network, TxHash: o.TxHash, Status: TxSubmitted}
+	outcome, mined := s.outcome(o)
+	if !mined {
+		return e
+	}
+	e.Status = TxFailed
+	if outcome == Succeeded {
+		e.Status = TxSucceeded
+	}
+	receipt := s.chains[o.Network].Receipt(o.tx, outcome == Succeeded)
+	e.Block, _ = receipt.BlockNumber.Uint64()
+	return e
 }
 
 // plan plans a delivery.
@@ -324,7 +338,9 @@ func (s *orders) begin(ctx context.Context, o *Order, fault string) []Delivery {
 	}
 	if o.script.reorganised {
 		s.chains[o.Network].Reorganize(o.tx)
-		s.record.chain(s.clock.now(), o.UUID, o.Network, "block of the transaction replaced")
+		replaced := s.onChain(o)
+		replaced.Status = TxReplaced
+		s.record.chain(s.clock.now(), o.UUID, replaced, "block of the transaction replaced")
 		sent = append(sent, s.attempt(ctx, o, outcome, "after the reorganisation"))
 	}
 	return sent
@@ -333,11 +349,11 @@ func (s *orders) begin(ctx context.Context, o *Order, fault string) []Delivery {
 // attempt delivers once, and plans the repetition if there must be one.
 func (s *orders) attempt(ctx context.Context, o *Order, outcome Outcome, fault string) Delivery {
 	d := Delivery{Order: o, Attempt: o.delivery.begin(), Time: s.clock.now()}
-	defer o.delivery.end()
 	w := o.script.result
 	body, err := s.resultBody(o, outcome)
 	if err != nil {
 		d.Err = err
+		o.delivery.conclude(0, s.config, d.Time, true)
 		return d
 	}
 	if w.unknown {
@@ -345,6 +361,13 @@ func (s *orders) attempt(ctx context.Context, o *Order, outcome Outcome, fault s
 	}
 	c := s.studio.call(KindResult, o, d.Attempt, body)
 	c.told = outcome
+	if o.tx != nil {
+		c.tx = s.onChain(o)
+		c.tx.Status = TxFailed
+		if outcome == Succeeded {
+			c.tx.Status = TxSucceeded
+		}
+	}
 	c.onChain, _ = s.outcome(o)
 	var forged error
 	if d.Attempt == 1 {
@@ -384,6 +407,7 @@ func (s *orders) byHand(ctx context.Context, o *Order, outcome func() (Outcome, 
 	if err != nil {
 		return err
 	}
+	defer s.record.wake()
 	return s.attempt(ctx, o, told, "by hand").Err
 }
 

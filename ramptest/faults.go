@@ -14,7 +14,7 @@ type Fault struct {
 	apply func(*script)
 }
 
-// String says what the fault is.
+// String is the fault as [ParseFault] reads it.
 func (f Fault) String() string { return f.name }
 
 // On says which call of the service a [Fault] is about (interface 4.3).
@@ -43,7 +43,8 @@ type script struct {
 	asked       []again // further validate calls, one after the other
 	validate    wire
 	result      wire
-	err         error // what makes no sense about the faults
+	names       []string // of the faults
+	err         error    // what makes no sense about the faults
 }
 
 // wire is what goes wrong with the calls of one kind.
@@ -69,6 +70,7 @@ func newScript(faults []Fault) (script, error) {
 	for _, f := range faults {
 		if f.apply != nil {
 			f.apply(&s)
+			s.names = append(s.names, f.name)
 		}
 	}
 	return s, s.err
@@ -95,19 +97,19 @@ func (s *script) refuse(format string, args ...any) {
 // TransactionFails lets the chain execute the transaction without success:
 // receipt.status is 0x0 (interface 3).
 func TransactionFails() Fault {
-	return Fault{"transaction fails", func(s *script) { s.outcome = Failed }}
+	return Fault{"transaction-fails", func(s *script) { s.outcome = Failed }}
 }
 
 // StaysPending keeps the transaction out of every block. [Service.Deliver] ends
 // it.
 func StaysPending() Fault {
-	return Fault{"transaction stays pending", func(s *script) { s.pending = true }}
+	return Fault{"stays-pending", func(s *script) { s.pending = true }}
 }
 
 // TransactionType makes it a transaction of another type than 0x2: 0x7 has its
 // gas fee sponsored (interface 6), any other is one that nobody knows yet.
 func TransactionType(n uint64) Fault {
-	return Fault{fmt.Sprintf("transaction type %#x", n), func(s *script) { s.kind = n }}
+	return Fault{fmt.Sprintf("transaction-type=%#x", n), func(s *script) { s.kind = n }}
 }
 
 // Reorganised lets the chain replace the block of the transaction after the
@@ -115,19 +117,19 @@ func TransactionType(n uint64) Fault {
 // gets into another block, and the result is delivered again with the receipt from
 // there. What the service does then, the interface does not show.
 func Reorganised() Fault {
-	return Fault{"reorganised", func(s *script) { s.reorganised = true }}
+	return Fault{"reorganized", func(s *script) { s.reorganised = true }}
 }
 
 // ResultTwice delivers the result again as soon as it was answered. Give it
 // twice for a third time.
 func ResultTwice() Fault {
-	return Fault{"result twice", func(s *script) { s.again++ }}
+	return Fault{"result-twice", func(s *script) { s.again++ }}
 }
 
 // ResultAtOnce delivers the result n times at the same time. With [ResultTwice],
 // it comes again after these. An order whose n is below 1 is refused.
 func ResultAtOnce(n int) Fault {
-	return Fault{fmt.Sprintf("result %d times at once", n), func(s *script) {
+	return Fault{fmt.Sprintf("result-at-once=%d", n), func(s *script) {
 		if s.atOnce = n; n < 1 {
 			s.refuse("ResultAtOnce(%d) delivers nothing: give it 1 or more, or use ResultNever", n)
 		}
@@ -136,7 +138,7 @@ func ResultAtOnce(n int) Fault {
 
 // ResultLate delivers the result that much later.
 func ResultLate(d time.Duration) Fault {
-	return Fault{"result late by " + d.String(), func(s *script) {
+	return Fault{"result-late=" + d.String(), func(s *script) {
 		if s.late += d; d < 0 {
 			s.refuse("ResultLate(%s) is in the past", d)
 		}
@@ -145,7 +147,7 @@ func ResultLate(d time.Duration) Fault {
 
 // ResultNever keeps the result from being delivered.
 func ResultNever() Fault {
-	return Fault{"result never", func(s *script) { s.never = true }}
+	return Fault{"result-never", func(s *script) { s.never = true }}
 }
 
 // ResultAfterNext keeps the result back until the first one of another order,
@@ -153,26 +155,26 @@ func ResultNever() Fault {
 // other faults have it. Until there is another order, it does not come at all, as
 // with [ResultNever].
 func ResultAfterNext() Fault {
-	return Fault{"result out of order", func(s *script) { s.held = true }}
+	return Fault{"result-after-next", func(s *script) { s.held = true }}
 }
 
 // WithoutFee leaves intent.fee_rate and intent.actual out of the result, as in
 // one example of the interface (6).
 func WithoutFee() Fault {
-	return Fault{"result without fee", func(s *script) { s.withoutFee = true }}
+	return Fault{"without-fee", func(s *script) { s.withoutFee = true }}
 }
 
 // ExpiredUUID lets the player come when the UUID's 5 minutes are over (interface
 // 3), whatever the clock shows. Unless [Config.AcceptExpired] is set, the call
 // fails with [ErrExpiredUUID].
 func ExpiredUUID() Fault {
-	return Fault{"expired UUID", func(s *script) { s.expired = true }}
+	return Fault{"expired-uuid", func(s *script) { s.expired = true }}
 }
 
 // ValidateTwice asks for the approval again once it was given. The studio must
 // approve again, and take nothing again.
 func ValidateTwice() Fault {
-	return Fault{"validate twice", func(s *script) { s.asked = append(s.asked, sameAgain) }}
+	return Fault{"validate-twice", func(s *script) { s.asked = append(s.asked, sameAgain) }}
 }
 
 // ValidateAtOnce asks for the approval n times at the same time. The studio must
@@ -180,7 +182,7 @@ func ValidateTwice() Fault {
 // breaks the interface is the error of the call. An order whose n is below 1 is
 // refused.
 func ValidateAtOnce(n int) Fault {
-	return Fault{fmt.Sprintf("validate %d times at once", n), func(s *script) {
+	return Fault{fmt.Sprintf("validate-at-once=%d", n), func(s *script) {
 		if s.calls = n - 1; n < 1 {
 			s.refuse("ValidateAtOnce(%d) asks for nothing: give it 1 or more", n)
 		}
@@ -191,32 +193,32 @@ func ValidateAtOnce(n int) Fault {
 // digest under the same UUID. If the studio approves that too, the call fails
 // with [ErrTwoOrders].
 func ValidateOtherDigest() Fault {
-	return Fault{"validate with another digest", func(s *script) { s.asked = append(s.asked, otherDigest) }}
+	return Fault{"validate-other-digest", func(s *script) { s.asked = append(s.asked, otherDigest) }}
 }
 
 // ValidateOtherAmount asks, once the approval was given, for one of other
 // amounts under the same UUID. If the studio approves that too, the call fails
 // with [ErrTwoOrders].
 func ValidateOtherAmount() Fault {
-	return Fault{"validate with another amount", func(s *script) { s.asked = append(s.asked, otherAmount) }}
+	return Fault{"validate-other-amount", func(s *script) { s.asked = append(s.asked, otherAmount) }}
 }
 
 // TamperedBody sends, before the call, one whose amounts were changed on the way
 // (interface 5.2). A studio that accepts it gives an [ErrForged].
 func TamperedBody(call On) Fault {
-	return Fault{string(call) + " with a tampered body", func(s *script) { s.on(call).forge(tamperedBody) }}
+	return Fault{"tampered-body=" + string(call), func(s *script) { s.on(call).forge(tamperedBody) }}
 }
 
 // WrongHMAC sends, before the call, one that was signed with another key
 // (interface 5.2). A studio that accepts it gives an [ErrForged].
 func WrongHMAC(call On) Fault {
-	return Fault{string(call) + " with a wrong HMAC", func(s *script) { s.on(call).forge(wrongHMAC) }}
+	return Fault{"wrong-hmac=" + string(call), func(s *script) { s.on(call).forge(wrongHMAC) }}
 }
 
 // MissingHMAC sends, before the call, one without signature (interface 5.2). A
 // studio that accepts it gives an [ErrForged].
 func MissingHMAC(call On) Fault {
-	return Fault{string(call) + " without an HMAC", func(s *script) { s.on(call).forge(missingHMAC) }}
+	return Fault{"missing-hmac=" + string(call), func(s *script) { s.on(call).forge(missingHMAC) }}
 }
 
 // LostAnswer lets the studio act, but nobody hears its answer. A result is then
@@ -227,14 +229,14 @@ func MissingHMAC(call On) Fault {
 // What is lost is counted for each order: the same call again, with the same
 // faults or without, is heard.
 func LostAnswer(call On) Fault {
-	return Fault{string(call) + ", its answer lost", func(s *script) { s.on(call).lost++ }}
+	return Fault{"lost-answer=" + string(call), func(s *script) { s.on(call).lost++ }}
 }
 
 // SlowAnswer lets the studio's answer take that long. One that takes more than
 // [Config.Timeout] is as good as lost: the service waits no longer. A still clock
 // moves by the wait, so that [Service.Advance] may end that much later.
 func SlowAnswer(call On, d time.Duration) Fault {
-	return Fault{string(call) + ", its answer slow", func(s *script) {
+	return Fault{fmt.Sprintf("slow-answer=%s:%s", string(call), d), func(s *script) {
 		if s.on(call).slow = d; d < 0 {
 			s.refuse("SlowAnswer(%s) is in the past", d)
 		}
@@ -244,7 +246,7 @@ func SlowAnswer(call On, d time.Duration) Fault {
 // UnknownFields puts fields into the call that the interface does not have. They
 // may appear in any version, and mean nothing to the studio.
 func UnknownFields(call On) Fault {
-	return Fault{string(call) + " with unknown fields", func(s *script) { s.on(call).unknown = true }}
+	return Fault{"unknown-fields=" + string(call), func(s *script) { s.on(call).unknown = true }}
 }
 
 // forgery makes something else of a call that is otherwise right.

@@ -149,11 +149,8 @@ func (s *console) answer(r *http.Request, body []byte, unread error, scripted In
 	if problem != "" {
 		return fail(http.StatusBadRequest, problem)
 	}
-	switch project := asked.ProjectID; {
-	case project == "" || s.config.ProjectID != "" && project != s.config.ProjectID:
-		return refuse(RampNotFound)
-	case !slices.Contains(s.config.Networks, asked.Network):
-		return refuse(RampNotExists)
+	if unknown := s.serves(&asked); unknown != "" {
+		return refuse(unknown)
 	}
 	terms, problem := asked.check()
 	if problem != "" {
@@ -161,6 +158,19 @@ func (s *console) answer(r *http.Request, body []byte, unread error, scripted In
 	}
 	id = s.orders.issue(terms, s.clock.now())
 	return id, envelope{Code: http.StatusOK, Message: "OK", Data: map[string]uuid.UUID{"uuid": id}}
+}
+
+// serves says whether the console has the project and the network of an intent: ""
+// if it does.
+func (s *console) serves(asked *askedIntent) InitializeFailure {
+	switch project := asked.ProjectID; {
+	case project == "" || s.config.ProjectID != "" && project != s.config.ProjectID:
+		return RampNotFound
+	case !slices.Contains(s.config.Networks, asked.Network):
+		return RampNotExists
+	default:
+		return ""
+	}
 }
 
 // askedIntent is the intent of an initialize call as it came (interface 2.2): nil

@@ -11,6 +11,13 @@ import (
 	"runtime/debug"
 )
 
+// inMemory is the address of a service, and of a studio, that no network leads to.
+const (
+	memoryHost   = "memory.invalid"
+	inMemory     = "https://" + memoryHost
+	memoryRemote = "192.0.2.1:1234" // what httptest.NewRequest says that a request comes from: a network of no machine
+)
+
 // memory carries requests to a handler without a network.
 type memory struct {
 	handler http.Handler

@@ -1,8 +1,6 @@
 package ramptest
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -119,6 +117,7 @@ type orders struct {
 	mu     sync.Mutex
 	issued map[uuid.UUID]*issued
 	placed map[uuid.UUID]*Order
+	queue  []*Order // the same, in the order in which they were placed
 	held   []*Order // whose results wait for another one
 }
 
@@ -136,6 +135,7 @@ func (s *orders) issue(terms ramp.InitializeIntent, at time.Time) uuid.UUID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.issued[id] = &issued{terms: terms, expires: at.Add(ramp.UUIDValidity)}
+	s.forget()
 	return id
 }
 
@@ -155,12 +155,52 @@ func (s *orders) terms(id uuid.UUID, expired bool) (terms ramp.InitializeIntent,
 	}
 }
 
-// like gives the terms of an order a new UUID.
-func (s *orders) like(o *Order, at time.Time) uuid.UUID {
+// issueLike gives the terms of a UUID another one.
+func (s *orders) issueLike(id uuid.UUID, at time.Time) (uuid.UUID, error) {
 	s.mu.Lock()
-	terms := s.issued[o.UUID].terms
+	known := s.issued[id]
 	s.mu.Unlock()
-	return s.issue(terms, at)
+	if known == nil {
+		return uuid.Nil, ErrUnknownUUID
+	}
+	return s.issue(known.terms, at), nil
+}
+
+// forget drops the oldest finished orders above [Config.KeepOrders], and the UUIDs
+// that expired long ago. It does so for some at once, because it looks at all. The
+// caller holds the lock.
+func (s *orders) forget() {
+	keep := s.config.KeepOrders
+	slack := keep/10 + 1
+	if keep == 0 || len(s.queue) < keep+slack && len(s.issued) < 10*keep+slack {
+		return
+	}
+	finished := 0
+	for _, o := range s.queue {
+		if s.isFinished(o) {
+			finished++
+		}
+	}
+	s.queue = slices.DeleteFunc(s.queue, func(o *Order) bool {
+		if finished <= keep || !s.isFinished(o) {
+			return false
+		}
+		finished--
+		delete(s.placed, o.UUID)
+		delete(s.issued, o.UUID)
+		s.studio.audit.forget(o.UUID)
+		return true
+	})
+	old := s.clock.now().Add(-24 * time.Hour)
+	maps.DeleteFunc(s.issued, func(id uuid.UUID, known *issued) bool {
+		return s.placed[id] == nil && known.expires.Before(old)
+	})
+}
+
+// isFinished reports whether nothing more happens to an order by itself, and it has
+// come to its end.
+func (s *orders) isFinished(o *Order) bool {
+	return o.delivery.now().over() && s.progress(o).done
 }
 
 // opens reports whether it is the first time that the exchange page of a UUID is
@@ -180,10 +220,8 @@ func (s *orders) opens(id uuid.UUID) bool {
 func (s *orders) all() []*Order {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := slices.Collect(maps.Values(s.placed))
-	slices.SortFunc(list, func(a, b *Order) int {
-		return cmp.Or(b.placed.Compare(a.placed), bytes.Compare(a.UUID[:], b.UUID[:]))
-	})
+	list := slices.Clone(s.queue)
+	slices.Reverse(list)
 	return list
 }
 
@@ -209,16 +247,7 @@ func (s *orders) find(id uuid.UUID) *Order {
 
 // of returns the orders of a session on a network, the newest first.
 func (s *orders) of(session string, network ramp.Network) []*Order {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var list []*Order
-	for _, o := range s.placed {
-		if o.Session.ID == session && o.Network == network {
-			list = append(list, o)
-		}
-	}
-	slices.SortFunc(list, func(a, b *Order) int { return b.placed.Compare(a.placed) })
-	return list
+	return slices.DeleteFunc(s.all(), func(o *Order) bool { return o.Session.ID != session || o.Network != network })
 }
 
 // order plays a player: the studio approves, then the chain gets a transaction.
@@ -492,7 +521,9 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	o.tx = c.Submit(tx)
 	o.TxHash, o.placed = o.tx.Hash, s.clock.now()
 	s.placed[o.UUID] = o
-	s.record.chain(o.placed, o.UUID, o.Network, "transaction submitted")
+	s.queue = append(s.queue, o)
+	s.forget()
+	s.record.chain(o.placed, o.UUID, Event{Network: o.Network, TxHash: o.TxHash, Status: TxSubmitted}, "transaction submitted")
 	if !o.script.pending {
 		s.agenda.plan(job{due: c.NextBlock(), task: mineOrder, order: o})
 	}

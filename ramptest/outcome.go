@@ -44,11 +44,12 @@ type balanceRow struct {
 	Before, Now, Expected string // "" if unknown
 	Tone                  tone
 	Note                  string
+	Aside                 string // what else has moved since
 }
 
 // happened says what became of an order: from its schedule, its chain and the books.
 func (s *orders) happened(o *Order, acc *account) outcomeView {
-	p := o.delivery.progress()
+	p := o.delivery.standing()
 	outcome, mined := s.outcome(o)
 	burn := o.Request.Intent.Type == ramp.Disassemble
 	switch {
@@ -182,7 +183,7 @@ func amounts(a books.Assets, ids []string) string {
 // differences are what the game has moved beyond what it had to by now: negative
 // where it owes the player. nil says that nothing is wrong, or that it cannot be
 // told.
-func (o *Order) differences(acc *account, p progress) books.Assets {
+func (o *Order) differences(acc *account, p standing) books.Assets {
 	if acc == nil || acc.order.Disputed || len(acc.order.Totals) != 1 {
 		return nil
 	}
@@ -238,7 +239,7 @@ func (o *Order) loss(outcome Outcome, wrong books.Assets) string {
 
 // rows are the balances of an order: of its assets, and of all others of the player.
 func (s *orders) rows(o *Order, acc *account) (own, others []balanceRow) {
-	p := o.delivery.progress()
+	p := o.delivery.standing()
 	outcome, mined := s.outcome(o)
 	now := books.Assets(nil)
 	if r, ok := s.studio.readings.of(o.Session); ok && r.err == nil {
@@ -287,17 +288,34 @@ func (s *orders) rows(o *Order, acc *account) (own, others []balanceRow) {
 				row.Note = books.Decimal(wrong[id]) + " too many"
 			}
 		}
+		if judged && before != nil && !late {
+			if other := now.Minus(before).Minus(acc.order.Totals[0]); other[id] != nil {
+				row.Aside = "beside this order: " + signed(other[id])
+			}
+		}
 		own = append(own, row)
 	}
+	slices.SortStableFunc(own, func(a, b balanceRow) int { return cmp.Compare(rank(a.Tone), rank(b.Tone)) })
 	held := s.chains[o.Network].TokenBalance(o.token().contract(), o.wallet.Address())
 	tokens := balanceRow{ID: "tokens", Now: books.Decimal(held), Expected: books.Decimal(held), Tone: good}
 	if o.held != nil {
 		tokens.Before = books.Decimal(o.held)
 	}
-	if mined && outcome == Failed {
+	if mined && outcome == Failed && tokens.Before == tokens.Now {
 		tokens.Note = "nothing moved"
 	}
-	return append(own, tokens), others
+	return append([]balanceRow{tokens}, own...), others
+}
+
+// rank puts what is wrong first.
+func rank(t tone) int { return slices.Index([]tone{bad, unknown, good}, t) }
+
+// signed is an amount that moved.
+func signed(n *big.Rat) string {
+	if n.Sign() > 0 {
+		return "+" + books.Decimal(n)
+	}
+	return books.Decimal(n)
 }
 
 // decimal is an amount of assets, "" if they are unknown.

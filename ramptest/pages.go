@@ -42,8 +42,8 @@ func (s *pages) mount(mux *http.ServeMux) {
 		mux.Handle("GET /"+name, s.guarded(func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, name) }))
 	}
 	for pattern, page := range map[string]http.HandlerFunc{
-		"GET /{$}":                           s.frontPage,
-		"POST /start":                        s.startForm,
+		"GET /{$}":                           s.operated(s.frontPage),
+		"POST /start":                        s.operated(s.startForm),
 		"GET /catalog":                       s.catalogPage,
 		"POST /catalog":                      s.catalogForm,
 		"GET /exchange":                      s.exchangePage,
@@ -54,7 +54,7 @@ func (s *pages) mount(mux *http.ServeMux) {
 		"POST /orders/{uuid}/resend":         s.resendForm,
 		"POST /orders/{uuid}/advance":        s.advanceForm,
 		"POST /orders/{uuid}/read":           s.readForm,
-		"POST /orders/{uuid}/another":        s.anotherForm,
+		"POST /orders/{uuid}/another":        s.operated(s.anotherForm),
 	} {
 		mux.Handle(pattern, s.guarded(page))
 	}
@@ -84,6 +84,24 @@ func (s *pages) guarded(page http.HandlerFunc) http.Handler {
 			page(w, r)
 		}
 	})
+}
+
+// operated keeps a page that is about all players from everybody else.
+func (s *pages) operated(page http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !s.guard.operates(r) {
+			s.failure(w, r, http.StatusForbidden, "This page shows the orders of all players. Open it on the machine of the service, "+
+				"or with the address that ramp emulate -public has printed, which has a token (ControlToken of ramptest.Config).")
+			return
+		}
+		if q := r.URL.Query(); s.guard.token != "" && r.Method == http.MethodGet && q.Has("token") {
+			s.guard.remember(w)
+			q.Del("token")
+			http.Redirect(w, r, r.URL.Path+"?"+q.Encode(), http.StatusSeeOther)
+			return
+		}
+		page(w, r)
+	}
 }
 
 // frame is what every page has.

@@ -155,9 +155,10 @@ func chosenFaults(q url.Values) (faults []Fault) {
 }
 
 // session is whose session a page is about: that of its address (interface 2.1), or
-// that of an order, so that the pages' own links need no token.
-func (s *pages) session(q url.Values) ramp.Session {
-	if o := s.orderOf(q.Get("player")); o != nil {
+// that of an order, so that the pages' own links need no token: for those who may
+// act for all players.
+func (s *pages) session(r *http.Request, q url.Values) ramp.Session {
+	if o := s.orderOf(q.Get("player")); o != nil && s.guard.operates(r) {
 		return o.Session
 	}
 	return ramp.Session{ID: q.Get("sessionId"), Token: ramp.NewAccessToken(q.Get("accessToken"))}
@@ -188,7 +189,7 @@ const fromGame = "Open the exchange page from your game again: it asks for a new
 // exchangeView shows what may be ordered, or why nothing may. wrongAmount marks
 // the amount.
 func (s *pages) exchangeView(w http.ResponseWriter, r *http.Request, q url.Values, p *problem, wrongAmount string) {
-	session := s.session(q)
+	session := s.session(r, q)
 	home := link{"/", "All orders, and start a test order"}
 	id, err := uuid.Parse(q.Get("uuid"))
 	if err != nil || session.ID == "" || session.Token.Reveal() == "" {
@@ -287,7 +288,7 @@ func (s *pages) exchangeForm(w http.ResponseWriter, r *http.Request) {
 	if q.Get("do") == "burn" {
 		direction = ramp.Burn
 	}
-	session := s.session(q)
+	session := s.session(r, q)
 	placed, err := s.orders.order(r.Context(), direction, id, session, tokens, chosenFaults(q))
 	if placed == nil && !errors.Is(err, ErrPlaced) { // which is a form that was sent twice
 		p := s.refused(err, id)
@@ -327,7 +328,7 @@ func (s *pages) catalogForm(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *pages) catalogView(w http.ResponseWriter, r *http.Request, q url.Values) {
-	session := s.session(q)
+	session := s.session(r, q)
 	network := ramp.Network(q.Get("network"))
 	project := q.Get("projectId")
 	home := link{"/", "All orders"}

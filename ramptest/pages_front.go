@@ -161,7 +161,7 @@ func (s *pages) startForm(w http.ResponseWriter, r *http.Request) {
 	fail := func(said string) {
 		s.frontView(w, r, http.StatusUnprocessableEntity, &problem{Said: said})
 	}
-	if session := s.session(q); session.ID == "" || session.Token.Reveal() == "" {
+	if session := s.session(r, q); session.ID == "" || session.Token.Reveal() == "" {
 		fail("A test order needs a player: choose one of an order, or enter a session ID and an access token of the game.")
 		return
 	}

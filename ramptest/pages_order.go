@@ -23,9 +23,11 @@ type orderView struct {
 	Final    bool // whether there is a result that can be sent
 	TxHash   string
 	Rows     []balanceRow
+	MoreRows []balanceRow
 	Others   []balanceRow
 	ReadAt   string
 	Catalog  string
+	Operator bool // who may act for all players
 	Timeline timelineView
 }
 
@@ -67,6 +69,9 @@ func (s *pages) orderPage(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// maxRows is how many balances are shown at once.
+const maxRows = 8
+
 func (s *pages) orderView(w http.ResponseWriter, r *http.Request, o *Order, status int, p *problem) {
 	acc := s.studio.audit.account(o.UUID)
 	v := &orderView{UUID: o.UUID, Short: shortUUID(o.UUID), Name: o.title(), Player: s.orders.player(o), Outcome: s.orders.happened(o, acc),
@@ -75,12 +80,16 @@ func (s *pages) orderView(w http.ResponseWriter, r *http.Request, o *Order, stat
 	v.Catalog = "/catalog?" + url.Values{"projectId": {o.Request.ProjectID}, "player": {o.UUID.String()}, "network": {string(o.Network)}}.Encode()
 	v.Final = v.State != Pending
 	v.Rows, v.Others = s.orders.rows(o, acc)
+	if len(v.Rows) > maxRows+1 {
+		v.Rows, v.MoreRows = v.Rows[:maxRows], v.Rows[maxRows:]
+	}
 	if read, ok := s.studio.readings.of(o.Session); ok {
 		v.ReadAt = read.at.Format(clockTime)
 		if read.err != nil && v.Problem == nil {
 			v.Problem = &problem{Said: "Balances unknown: " + say(read.err)}
 		}
 	}
+	v.Operator = s.guard.operates(r)
 	s.show(w, r, status, "order.html", v)
 }
 
@@ -126,6 +135,10 @@ func (s *pages) anotherForm(w http.ResponseWriter, r *http.Request) {
 	if o == nil {
 		return
 	}
-	id := s.orders.like(o, s.clock.now())
+	id, err := s.orders.issueLike(o.UUID, s.clock.now())
+	if err != nil { // forgotten in this moment
+		s.noOrder(w, r)
+		return
+	}
 	http.Redirect(w, r, "/exchange?"+url.Values{"uuid": {id.String()}, "player": {o.UUID.String()}, "network": {string(o.Network)}}.Encode(), http.StatusSeeOther)
 }

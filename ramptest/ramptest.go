@@ -39,6 +39,12 @@
 // Every exchange is recorded without its secrets: [Service.Events] and
 // [Service.Timeline]. A test that fails shows the timeline.
 //
+// # Other languages
+//
+// The service has an API of its own below /control, through which a test in any
+// language starts orders with faults, lets time pass and waits: docs/control.md
+// describes it.
+//
 // # Stores
 //
 // [TestStore] tests a [ramp.Store] of your own, without a service.
@@ -122,6 +128,15 @@ type Config struct {
 	// name of this machine will do, so that no page of the web can reach them
 	// through a name that it makes point here.
 	AnyHost bool
+
+	// ControlToken is what a caller of the control API must have, which is part of
+	// the service's address: see docs/control.md. Without it, only programs of this
+	// machine may call it, and AnyHost and PublicURL are of no effect there.
+	ControlToken string
+
+	// KeepOrders is how many finished orders the service keeps at least: the control
+	// API and the pages forget older ones. 0 keeps all.
+	KeepOrders int
 
 	// Speed is how fast the clock runs: 1 as on the wall, 60 a minute in a
 	// second, 100,000 at most. 0 stands for a still clock, which moves by
@@ -252,6 +267,8 @@ func (c *Config) check() error {
 		return wrong("Books", "must be BooksFail, BooksReport or BooksOff")
 	case c.Timeout < 0:
 		return wrong("Timeout", "must not be below 0")
+	case c.KeepOrders < 0:
+		return wrong("KeepOrders", "must not be below 0")
 	case c.MaxBody < 0:
 		return wrong("MaxBody", "must not be below 0")
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 )
@@ -42,7 +43,26 @@ type Event struct {
 	Answer  *Message      `json:"answer,omitempty"`  // nil if there was none
 	Outcome string        `json:"outcome"`           // "success", an errorCode, or what happened
 	Failed  bool          `json:"failed,omitempty"`  // whether it is not as it should be
+
+	// What is known of the transaction: of a result, and of what happens on a chain.
+	Network ramp.Network `json:"network,omitempty"`
+	TxHash  common.Hash  `json:"tx_hash,omitzero"`
+	Block   uint64       `json:"block,omitzero"`   // 0 if it is in none
+	Status  TxStatus     `json:"status,omitempty"` // of the transaction
 }
+
+// TxStatus says how far a transaction is.
+type TxStatus string
+
+// The statuses of a transaction. One of an order ends as succeeded or failed, any
+// other as mined.
+const (
+	TxSubmitted TxStatus = "submitted" // it is in no block
+	TxSucceeded TxStatus = "succeeded" // receipt.status 0x1
+	TxFailed    TxStatus = "failed"    // receipt.status 0x0
+	TxMined     TxStatus = "mined"
+	TxReplaced  TxStatus = "replaced" // another block has it now
+)
 
 // Message is one side of an exchange. Credentials in it are redacted.
 type Message struct {
@@ -68,6 +88,7 @@ type record struct {
 	events []Event // but for those of calls
 	calls  []Event
 	heard  func(Event)
+	change chan struct{} // closed with the next event; nil if nobody waits for it
 }
 
 // asked puts a request to the service into an event, without its credentials.
@@ -76,9 +97,56 @@ func (e *Event) asked(r *http.Request, body []byte) {
 	e.Request = &Message{Method: r.Method, Path: r.URL.Path, Header: redactHeader(r.Header, secrets), Body: redactBody(body, secrets)}
 }
 
-// chain adds what happened on a chain, to an order if it is about one.
-func (r *record) chain(at time.Time, id uuid.UUID, network ramp.Network, what string) {
-	r.add(Event{Time: at, Kind: KindChain, UUID: id, Outcome: fmt.Sprintf("%s %s", network, what)})
+// chain adds what happened on a chain, to an order if it is about one. tx has what
+// is known of the transaction.
+func (r *record) chain(at time.Time, id uuid.UUID, tx Event, what string) {
+	tx.Time, tx.Kind, tx.UUID, tx.Outcome = at, KindChain, id, fmt.Sprintf("%s %s", tx.Network, what)
+	r.add(tx)
+}
+
+// since returns the events after a number, oldest first, and what is closed with
+// the next one.
+func (r *record) since(number int) ([]Event, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	after := func(events []Event) []Event {
+		at, _ := slices.BinarySearchFunc(events, number+1, func(e Event, n int) int { return e.Number - n })
+		return events[at:]
+	}
+	news := slices.Concat(after(r.events), after(r.calls))
+	slices.SortFunc(news, func(a, b Event) int { return a.Number - b.Number })
+	return news, r.changed()
+}
+
+// next is what is closed with the next event, or by wake.
+func (r *record) next() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed()
+}
+
+// changed is what is closed with the next event, or by wake. The caller holds the
+// lock.
+func (r *record) changed() <-chan struct{} {
+	if r.change == nil {
+		r.change = make(chan struct{})
+	}
+	return r.change
+}
+
+// wake tells those who wait that an order has gone on, which is more than its last
+// event: what an answer means for it is known a little later.
+func (r *record) wake() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.signal()
+}
+
+func (r *record) signal() {
+	if r.change != nil {
+		close(r.change)
+		r.change = nil
+	}
 }
 
 // add takes an event in.
@@ -97,6 +165,7 @@ func (r *record) add(e Event) {
 	} else {
 		r.events = keep(r.events, e, mostEvents)
 	}
+	r.signal()
 	if r.heard != nil {
 		r.heard(e)
 	}

@@ -33,10 +33,6 @@ type Service struct {
 	server    *http.Server    // nil without a listener
 }
 
-// inMemory is the address of a service, and of a studio, that no network leads
-// to.
-const inMemory = "https://memory.invalid"
-
 // New starts a service. Close it when it is no longer needed.
 func New(config Config) (*Service, error) {
 	if err := config.check(); err != nil {
@@ -71,7 +67,7 @@ func (s *Service) wire() {
 	c := &s.config
 	s.clock = newClock(c.Epoch, c.Speed)
 	s.record = &record{begun: s.clock.now(), heard: c.OnEvent}
-	s.guard = &guard{anyHost: c.AnyHost}
+	s.guard = &guard{anyHost: c.AnyHost, token: c.ControlToken}
 	s.audit = &audit{mode: c.Books, settle: c.Settle, clock: s.clock, record: s.record, players: make(map[string]*auditedPlayer),
 		keys: make(map[string]string), orders: make(map[uuid.UUID][]auditedOrder), returned: make(map[*Imbalance]bool)}
 	s.studio = &studio{config: c, clock: s.clock, record: s.record, audit: s.audit}
@@ -90,6 +86,8 @@ func (s *Service) wire() {
 	s.mux.Handle("POST /api/v2/initialize", s.console)
 	s.mux.Handle("POST /rpc/{network}", s.node)
 	front.mount(s.mux)
+	remote := &control{config: c, clock: s.clock, record: s.record, guard: s.guard, life: s.life, audit: s.audit, orders: s.orders, console: s.console, node: s.node}
+	remote.mount(s.mux)
 }
 
 // listen opens the service to the network, unless it is in memory.

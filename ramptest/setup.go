@@ -42,7 +42,7 @@ func (s *pages) setup() []setupCheck {
 		e, ok := genuine(kind)
 		switch {
 		case !ok:
-		case e.Failed && !(kind == KindValidate && e.Answer != nil && s.cause(&e) == ""):
+		case e.Failed && !isPolicy(&e):
 			c.State, c.Tone, c.Said, c.Fix = "fails", bad, refusal(&e), s.cause(&e)
 		default:
 			c.State, c.Tone = "works", good
@@ -50,6 +50,11 @@ func (s *pages) setup() []setupCheck {
 		}
 	}
 	return checks
+}
+
+// isPolicy reports whether a game has declined in good form, which is its right.
+func isPolicy(e *Event) bool {
+	return e.Kind == KindValidate && e.Answer != nil && e.Answer.Status == http.StatusOK && !strings.Contains(e.Outcome, "interface")
 }
 
 // clockTime is how the pages show a time of the service's clock.
@@ -97,6 +102,10 @@ func (s *pages) cause(e *Event) string {
 		return "The game does not accept the HMAC, the access token or the session. Look at what its answer says."
 	case e.Answer.Status >= 500:
 		return "The game failed. Its log says why."
+	case e.Kind == KindValidate && e.Answer.Status == http.StatusOK && strings.Contains(string(code), "BALANCE"):
+		return "The game says that the player does not own enough."
+	case isPolicy(e):
+		return "The game declined by its own rules. It may accept only UUIDs that it has asked for, and its own prices."
 	case strings.Contains(e.Outcome, "envelope"), strings.Contains(e.Outcome, "breaks the interface"):
 		return "The answer must be JSON with success, errorCode and data (interface 7.2)."
 	default:

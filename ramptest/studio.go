@@ -33,6 +33,10 @@ var (
 	ErrForged = errors.New("ramptest: the studio accepted a call whose HMAC is not that of its body")
 )
 
+// errCanceled says that whoever wanted an answer has stopped waiting, as a browser
+// does when its page is left. It says nothing of the studio.
+var errCanceled = fmt.Errorf("ramptest: the call was canceled before the studio answered: %w", context.Canceled)
+
 var errNoStudio = errors.New("ramptest: there is no server of a studio yet: set Config.Game or Config.Handler, or call Service.SetHandler")
 
 // studio is the studio's server, as the service reaches it.
@@ -103,6 +107,7 @@ type call struct {
 	kind    Kind
 	id      uuid.UUID
 	order   *Order  // nil of an assets call
+	tx      Event   // of a result: what is known of the transaction
 	told    Outcome // of a result, what it says
 	onChain Outcome // and what the chain knows
 	attempt int
@@ -188,7 +193,8 @@ func (c *call) heard(a *answer, err error, retry func(int) bool) books.Answer {
 
 // send makes a call, has its answer judged, and records both.
 func (s *studio) send(ctx context.Context, c call, judge func(*answer) error) (*answer, error) {
-	event := Event{Time: s.clock.now(), Kind: c.kind, UUID: c.id, Attempt: c.attempt, Fault: c.fault}
+	event := c.tx
+	event.Time, event.Kind, event.UUID, event.Attempt, event.Fault = s.clock.now(), c.kind, c.id, c.attempt, c.fault
 	secrets := redact.New(c.session.Token.Reveal(), c.hmac)
 	event.Request = &Message{Method: c.method, Path: c.path, Header: redactHeader(c.header(), secrets), Body: redactBody(c.body, secrets)}
 
@@ -214,18 +220,18 @@ func (s *studio) send(ctx context.Context, c call, judge func(*answer) error) (*
 	}
 	err = redactError(err, secrets)
 	event.Outcome = secrets.Text(event.Outcome)
-	event.Failed = err != nil
+	event.Failed = err != nil && !errors.Is(err, errCanceled)
 	s.record.add(event)
 	return a, err
 }
 
 // do makes a call and reads the answer whole.
-func (s *studio) do(ctx context.Context, c call) (*answer, http.Header, error) {
+func (s *studio) do(caller context.Context, c call) (*answer, http.Header, error) {
 	to := s.to.Load()
 	if to == nil {
 		return nil, nil, errNoStudio
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	ctx, cancel := context.WithTimeout(caller, s.config.Timeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, c.method, to.address+c.path, bytes.NewReader(c.body))
 	if err != nil {
@@ -233,11 +239,17 @@ func (s *studio) do(ctx context.Context, c call) (*answer, http.Header, error) {
 	}
 	request.Header = c.header()
 	response, err := to.client.Do(request)
+	if err != nil && errors.Is(caller.Err(), context.Canceled) {
+		return nil, nil, errCanceled
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("ramptest: the studio did not answer: %w", err)
 	}
 	defer response.Body.Close()
 	read, err := io.ReadAll(io.LimitReader(response.Body, s.config.MaxBody))
+	if err != nil && errors.Is(caller.Err(), context.Canceled) {
+		return nil, nil, errCanceled
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("ramptest: the studio's answer did not come whole: %w", err)
 	}

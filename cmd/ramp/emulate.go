@@ -1,16 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"os"
+	"strconv"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -25,20 +31,32 @@ type desk struct {
 	listen    string
 	public    bool
 	json      bool
+	quiet     bool
 	key       string
 	encoding  string
 	validator string
 	retry5xx  bool
 }
 
+const emulateUsage = `usage: ramp emulate -game URL [flags]
+
+Plays the service for a game's server that runs on this machine, in any language:
+answers its initialize calls, shows its players the pages, and calls its endpoints.
+ramp trigger, orders, resend and advance drive it; docs/control.md describes the API
+that they use.
+`
+
+// keptOrders is how many finished orders an emulator keeps, which may run for weeks.
+const keptOrders = 1000
+
 // emulate runs the service until ctx is done, and returns the exit status.
-func emulate(ctx context.Context, args []string, out io.Writer) int {
-	d, status, ok := parse(args, out)
+func emulate(ctx context.Context, args []string, std stdio) int {
+	d, status, ok := parseEmulate(args, std)
 	if !ok {
 		return status
 	}
 	fail := func(err error) int {
-		fmt.Fprintln(out, "ramp emulate:", err)
+		fmt.Fprintln(std.errs, "ramp emulate:", err)
 		return 1
 	}
 	made, err := d.keys()
@@ -48,7 +66,10 @@ func emulate(ctx context.Context, args []string, out io.Writer) int {
 	if d.config.Listener, err = listen(d.listen, d.public); err != nil {
 		return fail(err)
 	}
-	p := &printer{out: out, json: json.NewEncoder(out)}
+	if d.public {
+		d.config.ControlToken = cmp.Or(os.Getenv("RAMP_CONTROL_TOKEN"), rand.Text())
+	}
+	p := &printer{out: std.out, json: json.NewEncoder(std.out), quiet: d.quiet}
 	d.config.OnEvent = p.event
 	if d.json {
 		d.config.OnEvent = p.eventJSON
@@ -64,43 +85,47 @@ func emulate(ctx context.Context, args []string, out io.Writer) int {
 	return 0
 }
 
-// parse reads the flags. ok is false if there is nothing to run.
-func parse(args []string, out io.Writer) (d *desk, status int, ok bool) {
+// parseEmulate reads the flags. ok is false if there is nothing to run.
+func parseEmulate(args []string, std stdio) (d *desk, status int, ok bool) {
 	d = &desk{}
 	c := &d.config
-	flags := flag.NewFlagSet("ramp emulate", flag.ContinueOnError)
-	flags.SetOutput(out)
+	flags := newFlags("emulate", emulateUsage)
 	flags.StringVar(&c.Game, "game", "", "base `URL` of the game's server (required)")
 	flags.StringVar(&c.AssetsPath, "assets", ramp.PathAssets, "`path` of the Get Assets endpoint below -game")
 	flags.StringVar(&c.ValidatePath, "validate", ramp.PathValidate, "`path` of the Validate Order endpoint below -game")
 	flags.StringVar(&c.ResultPath, "result", ramp.PathResult, "`path` of the result endpoint below -game")
 	flags.StringVar(&c.ProjectID, "project", "", "the one project `ID` that the service knows (default any)")
 	flags.StringVar(&d.key, "key", "", "the console's HMAC key as `text` (default $RAMP_HMAC_KEY, else one is made and printed)")
-	flags.StringVar(&d.encoding, "key-encoding", "text", "how the HMAC key becomes bytes: text or base64url")
+	encoding := encodingFlag(flags)
 	flags.StringVar(&d.validator, "validator", "", "`address` of the game's validator key (default that of $RAMP_VALIDATOR_KEY, else a key is made and printed)")
 	flags.StringVar(&d.listen, "listen", "127.0.0.1:8090", "`address` to listen on")
 	flags.StringVar(&c.PublicURL, "url", "", "the `URL` that others reach the service by (default that of -listen)")
-	flags.BoolVar(&d.public, "public", false, "allow -listen on an address that other machines reach, and any host name; an order's page needs only its UUID")
+	flags.BoolVar(&d.public, "public", false, "allow -listen on an address that other machines reach, and any host name; the control API then asks for a token,\n"+
+		"$RAMP_CONTROL_TOKEN or one that is made and printed. An order's page needs only its UUID")
 	flags.Float64Var(&c.Speed, "speed", 1, "how fast the clock runs: 60 is a minute in a second, 0 stands still")
 	flags.BoolVar(&d.retry5xx, "retry-5xx", false, "repeat a result after any HTTP 5xx, not after 500 alone")
 	flags.BoolVar(&c.AcceptExpired, "accept-expired", false, "let a UUID be used after its 5 minutes")
 	flags.BoolVar(&c.PerToken, "per-token", false, "take materials and outputs for each token, not for the whole order")
 	flags.IntVar(&c.FailureStatus, "failure-status", 0, "HTTP `status` of a failed initialize call (default the code of its envelope)")
 	flags.BoolVar(&d.json, "json", false, "print lines of JSON: where the service is, and then each event")
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		return nil, 0, false
-	case err != nil:
-		return nil, 2, false
-	case c.Game == "", flags.NArg() > 0:
-		fmt.Fprintln(out, "ramp emulate: -game is required, and nothing but flags")
-		return nil, 2, false
+	flags.BoolVar(&d.quiet, "q", false, "print only events that are not as they should be")
+	if _, status, ok := parse(flags, args, 0, 0, std); !ok {
+		return nil, status, false
 	}
-	c.AnyHost, c.Books = d.public, ramptest.BooksReport
+	if c.Game == "" {
+		return nil, complain(std, "emulate", errors.New("-game is required: the base URL of your server")), false
+	}
+	d.encoding = cmp.Or(*encoding, os.Getenv("RAMP_HMAC_KEY_ENCODING"), "text")
+	c.AnyHost, c.Books, c.KeepOrders = d.public, ramptest.BooksReport, keptOrders
 	if d.retry5xx {
 		c.Retry = func(status int) bool { return status >= 500 }
 	}
 	return d, 0, true
+}
+
+// encodingFlag adds the flag that says how an HMAC key is encoded.
+func encodingFlag(set *flag.FlagSet) *string {
+	return set.String("key-encoding", "", "how the HMAC key becomes `bytes`: text or base64url (default $RAMP_HMAC_KEY_ENCODING, else text)")
 }
 
 // made are the keys that were made because none were given.
@@ -114,16 +139,16 @@ func (d *desk) keys() (made, error) {
 	}
 	if d.key == "" {
 		d.key = rand.Text()
+		if d.encoding == "base64url" {
+			var random [32]byte
+			_, _ = rand.Read(random[:]) // never fails
+			d.key = base64.RawURLEncoding.EncodeToString(random[:])
+		}
 		m.hmac = d.key
 	}
 	var err error
-	switch d.encoding {
-	case "text":
-		d.config.Key, err = ramp.TextKey(d.key)
-	case "base64url":
-		d.config.Key, err = ramp.Base64URLKey(d.key)
-	default:
-		err = errors.New("-key-encoding must be text or base64url")
+	if d.config.Key, err = readKey(d.key, d.encoding); err != nil {
+		return made{}, err
 	}
 	d.config.OtherKey, _ = ramp.Base64URLKey(d.key) // the text need not be one
 	if d.encoding == "base64url" {
@@ -131,8 +156,6 @@ func (d *desk) keys() (made, error) {
 	}
 	inHex := os.Getenv("RAMP_VALIDATOR_KEY")
 	switch {
-	case err != nil:
-		return made{}, err
 	case d.validator == "" && inHex != "":
 		signer, err := ramp.NewKeySigner(inHex)
 		if err != nil {
@@ -170,21 +193,45 @@ func listen(address string, public bool) (net.Listener, error) {
 
 // printer writes what happens, one line at a time.
 type printer struct {
-	mu   sync.Mutex
-	out  io.Writer
-	json *json.Encoder
+	mu    sync.Mutex
+	out   io.Writer
+	json  *json.Encoder
+	quiet bool
+	last  time.Time // that was printed
 }
 
+// event prints an event with the time at which it was over, which is when it is
+// printed: so times never run backwards.
 func (p *printer) event(e ramptest.Event) {
-	if e.Routine() {
+	if e.Routine() || p.quiet && !e.Failed {
 		return // there are many, and nobody looks for them
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fmt.Fprintln(p.out, e.Time.Format("15:04:05"), e)
+	if at := e.Time.Add(e.Took); at.After(p.last) {
+		p.last = at
+	}
+	line := oneEvent(e.String())
+	if e.Failed {
+		line = colored(p.out, red, line)
+	}
+	fmt.Fprintln(p.out, p.last.Format("15:04:05"), line)
+}
+
+// oneEvent keeps what a game said from moving the cursor of a terminal.
+func oneEvent(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && !strconv.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, text)
 }
 
 func (p *printer) eventJSON(e ramptest.Event) {
+	if p.quiet && !e.Failed {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_ = p.json.Encode(e) // nobody reads: then nobody is told
@@ -196,34 +243,69 @@ type started struct {
 	Front        string         `json:"ramp_url"`
 	Mainnet      string         `json:"rpc_mainnet_url"`
 	Testnet      string         `json:"rpc_testnet_url"`
+	Assets       string         `json:"assets_url"` // of the game, as the others
+	Validate     string         `json:"validate_url"`
+	Result       string         `json:"result_url"`
 	Validator    common.Address `json:"validator"`
 	HMACKey      string         `json:"hmac_key,omitempty"`      // only if it was made
 	ValidatorKey string         `json:"validator_key,omitempty"` // only if it was made
+	ControlToken string         `json:"control_token,omitempty"` // only with -public
 }
 
-// welcome says where the service is, and which keys it made.
+// welcome says where the service is, what it calls, and which keys it made.
 func (p *printer) welcome(d *desk, service *ramptest.Service, m made) {
-	url := service.URL()
-	s := started{API: url, Front: url, Mainnet: service.RPCURL(ramp.Mainnet), Testnet: service.RPCURL(ramp.Testnet),
-		Validator: d.config.Validator, HMACKey: m.hmac, ValidatorKey: m.validator}
+	c, address, game := &d.config, service.URL(), strings.TrimRight(d.config.Game, "/")
+	s := started{API: address, Front: address, Mainnet: service.RPCURL(ramp.Mainnet), Testnet: service.RPCURL(ramp.Testnet),
+		Assets: game + c.AssetsPath, Validate: game + c.ValidatePath, Result: game + c.ResultPath,
+		Validator: c.Validator, HMACKey: m.hmac, ValidatorKey: m.validator, ControlToken: c.ControlToken}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if d.json {
 		_ = p.json.Encode(s) // nobody reads: then nobody is told
 		return
 	}
-	fmt.Fprintf(p.out, "the service is at   %s\n", s.API)
-	fmt.Fprintf(p.out, "its chains are at   %s\n                    %s\n", s.Mainnet, s.Testnet)
-	fmt.Fprintf(p.out, "it calls            %s\n", d.config.Game)
-	fmt.Fprintf(p.out, "validator address   %s\n", s.Validator)
-	if s.HMACKey != "" || s.ValidatorKey != "" {
-		fmt.Fprintf(p.out, "\nkeys for the game, made for this run:\n")
+	open := s.Front
+	if s.ControlToken != "" {
+		open += "/?token=" + url.QueryEscape(s.ControlToken)
 	}
-	if s.HMACKey != "" {
-		fmt.Fprintf(p.out, "RAMP_HMAC_KEY=%s\n", s.HMACKey)
+	fmt.Fprintf(p.out, "Open %s (Ctrl+C stops)\n", open)
+	fmt.Fprintf(p.out, "Calls GET %s, POST %s, POST %s at %s\n", c.AssetsPath, c.ValidatePath, c.ResultPath, redactedURL(game))
+	fmt.Fprintf(p.out, "Chains %s, %s\n", s.Mainnet, s.Testnet)
+	fmt.Fprintf(p.out, "Validator %s\n", s.Validator)
+	fmt.Fprintf(p.out, "\nFor the game's environment:\n")
+	fmt.Fprintf(p.out, "export RAMP_API_URL=%s RAMP_FRONTEND_URL=%s\n", s.API, s.Front)
+	if s.ControlToken != "" {
+		fmt.Fprintf(p.out, "export RAMP_CONTROL_TOKEN=%s # for ramp trigger and the like, not for the game\n", shell(s.ControlToken))
 	}
-	if s.ValidatorKey != "" {
-		fmt.Fprintf(p.out, "RAMP_VALIDATOR_KEY=%s\n", s.ValidatorKey)
+	switch {
+	case s.HMACKey == "":
+		fmt.Fprintln(p.out, "# RAMP_HMAC_KEY is the one that you gave")
+	case d.encoding == "text":
+		fmt.Fprintf(p.out, "export RAMP_HMAC_KEY=%s\n", s.HMACKey)
+	default:
+		fmt.Fprintf(p.out, "export RAMP_HMAC_KEY=%s RAMP_HMAC_KEY_ENCODING=%s\n", s.HMACKey, d.encoding)
+	}
+	if s.ValidatorKey == "" {
+		fmt.Fprintln(p.out, "# RAMP_VALIDATOR_KEY is the one of the address above")
+	} else {
+		fmt.Fprintf(p.out, "export RAMP_VALIDATOR_KEY=%s\n", s.ValidatorKey)
 	}
 	fmt.Fprintln(p.out)
+}
+
+// redactedURL is an address without its password.
+func redactedURL(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "the game"
+	}
+	return u.Redacted()
+}
+
+// shell quotes a word for a shell.
+func shell(word string) string {
+	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -109,13 +109,18 @@ func TestEmulateTakesKeys(t *testing.T) {
 	lines := begin(t, "-game", "http://127.0.0.1:1", "-key-encoding", "base64url",
 		"-validator", "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb", "-retry-5xx", "-project", "project-1", "-speed", "0")
 	var printed, address string
-	for lines.Scan() && lines.Text() != "" {
+	for paragraphs := 0; paragraphs < 2 && lines.Scan(); {
 		printed += lines.Text() + "\n"
-		if at, ok := strings.CutPrefix(lines.Text(), "the service is at   "); ok {
-			address = at
+		if at, ok := strings.CutPrefix(lines.Text(), "Open "); ok {
+			address = strings.TrimSuffix(at, " (Ctrl+C stops)")
+		}
+		if lines.Text() == "" {
+			paragraphs++
 		}
 	}
 	assert.Contains(t, printed, "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb")
+	assert.Contains(t, printed, "Calls GET /api/assets, POST /api/validate, POST /api/result at http://127.0.0.1:1\n")
+	assert.Contains(t, printed, "export RAMP_API_URL="+address+" RAMP_FRONTEND_URL="+address+"\n")
 	assert.NotContains(t, printed, "my_secret", "a key that was given is not printed")
 	key, err := ramp.Base64URLKey("my_secret_salt_value")
 	require.NoError(t, err)
@@ -174,11 +179,14 @@ func TestEmulateRefusesWhatMakesNoSense(t *testing.T) {
 	}{
 		{nil, 2, "usage"},
 		{[]string{"help"}, 0, "usage"},
-		{[]string{"mine"}, 2, "usage"},
+		{[]string{"mine"}, 2, `there is no command "mine"`},
+		{[]string{"help", "mine"}, 2, `there is no command "mine"`},
+		{[]string{"help", "emulate"}, 0, "-retry-5xx"},
+		{[]string{"help", "check"}, 0, "usage: ramp check"},
 		{[]string{"emulate"}, 2, "-game is required"},
 		{[]string{"emulate", "-help"}, 0, "-retry-5xx"},
-		{[]string{"emulate", "-what"}, 2, "not defined"},
-		{[]string{"emulate", "-game", game, "more"}, 2, "nothing but flags"},
+		{[]string{"emulate", "-what"}, 2, "not defined: -what (see: ramp help emulate)\n"},
+		{[]string{"emulate", "-game", game, "more"}, 2, "it takes flags only"},
 		{[]string{"emulate", "-game", game, "-key-encoding", "hex"}, 1, "text or base64url"},
 		{[]string{"emulate", "-game", game, "-key", " "}, 1, "HMAC key"},
 		{[]string{"emulate", "-game", game, "-validator", "0x1"}, 1, "20 bytes"},
@@ -212,4 +220,62 @@ func TestEmulateEndsWithItsContext(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("it did not end")
 	}
+}
+
+func TestEmulateMakesAKeyOfEachEncoding(t *testing.T) {
+	t.Setenv("RAMP_VALIDATOR_KEY", "")
+	for encoding, read := range map[string]func(string) (ramp.HMACKey, error){"text": ramp.TextKey, "base64url": ramp.Base64URLKey} {
+		t.Setenv("RAMP_HMAC_KEY", "")
+		lines := begin(t, "-game", "http://127.0.0.1:1", "-key-encoding", encoding, "-json")
+		require.True(t, lines.Scan())
+		var s started
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &s))
+		key, err := read(s.HMACKey)
+		require.NoError(t, err)
+		initialized := make(chan error, 1)
+		go func() {
+			client, err := ramp.NewClient(ramp.ClientConfig{URL: s.API, Key: key})
+			if err == nil {
+				_, err = client.Initialize(context.Background(), request())
+			}
+			initialized <- err
+		}()
+		require.True(t, lines.Scan())
+		assert.NoError(t, <-initialized, encoding)
+	}
+}
+
+func TestEmulateWritesErrorsToStderr(t *testing.T) {
+	t.Setenv("RAMP_HMAC_KEY", "")
+	busy, err := listen("127.0.0.1:0", false)
+	require.NoError(t, err)
+	defer busy.Close()
+	var out, errs bytes.Buffer
+	assert.Equal(t, 1, run(t.Context(), []string{"emulate", "-game", "http://127.0.0.1:1", "-json", "-listen", busy.Addr().String()}, &out, &errs))
+	assert.Empty(t, out.String(), "a program reads that")
+	assert.Contains(t, errs.String(), "address already in use")
+}
+
+func TestThePrintedLogNeverRunsBackwards(t *testing.T) {
+	var out bytes.Buffer
+	p := printer{out: &out}
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	p.event(ramptest.Event{Time: at.Add(2 * time.Second), Kind: ramptest.KindChain, Outcome: "submitted"})
+	p.event(ramptest.Event{Time: at, Took: 3 * time.Second, Kind: ramptest.KindValidate, Outcome: "slow"})
+	p.event(ramptest.Event{Time: at, Kind: ramptest.KindResult, Outcome: "late\x1b[2J"})
+	var times []string
+	for line := range strings.Lines(out.String()) {
+		times = append(times, line[:8])
+	}
+	assert.Equal(t, []string{"12:00:02", "12:00:03", "12:00:03"}, times)
+	assert.NotContains(t, out.String(), "\x1b", "a game does not move the cursor")
+}
+
+func TestAQuietLogHasOnlyWhatFails(t *testing.T) {
+	var out bytes.Buffer
+	p := printer{out: &out, quiet: true}
+	p.event(ramptest.Event{Outcome: "success"})
+	p.event(ramptest.Event{Outcome: "trouble", Failed: true})
+	assert.Equal(t, 1, strings.Count(out.String(), "\n"))
+	assert.Contains(t, out.String(), "trouble")
 }

@@ -4,8 +4,8 @@
 //	go run github.com/token-ramp/ramp-go/cmd/ramp emulate -game http://127.0.0.1:8080
 //	go run github.com/token-ramp/ramp-go/cmd/ramp check -url http://127.0.0.1:8080
 //
-// Emulate plays the service for a game's server, and check judges one: see -help
-// of each, and docs/testing.md.
+// Emulate plays the service for a game's server, the next four commands drive it, and
+// check judges a server: see "ramp help COMMAND", docs/control.md and docs/testing.md.
 package main
 
 import (
@@ -24,26 +24,68 @@ func main() {
 	os.Exit(status)
 }
 
-const usage = `usage:
-  ramp emulate [flags]   play the service for a game's server
-  ramp check [flags]     judge a game's server
+// The exit status of the commands that drive an emulator.
+const (
+	statusDone       = 0
+	statusLoss       = 1 // the game lost assets, moved them wrongly or declined
+	statusNotReached = 2 // nothing was done: no emulator, or a command that makes no sense
+)
 
--help after a command lists its flags.
+const usage = `usage: ramp COMMAND [flags]
+
+Test a game's server against an emulated token ramp.
+
+  emulate   play the service        check    judge a server
+  trigger   start a mint or burn    sign     the HMAC of standard input
+  orders    list, show, wait        version  print the version
+  resend    send a result again     help     the flags of a command
+  advance   let time pass
+
+Begin with "ramp emulate -game URL" beside your server, or "ramp check -url URL".
+"ramp help COMMAND" lists the flags of a command.
 `
+
+// stdio is what a command reads and writes.
+type stdio struct {
+	in        io.Reader
+	out, errs io.Writer
+}
 
 // run returns the exit status: 2 if it was called in a way that makes no sense.
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
-	if len(args) > 0 {
-		switch args[0] {
-		case "emulate":
-			return emulate(ctx, args[1:], out)
-		case "check":
-			return check(ctx, args[1:], out, errs)
-		case "help", "-h", "-help", "--help":
+	std := stdio{os.Stdin, out, errs}
+	if len(args) == 0 {
+		fmt.Fprint(errs, usage)
+		return 2
+	}
+	name, args := args[0], args[1:]
+	switch name {
+	case "help", "-h", "-help", "--help":
+		if len(args) == 0 || args[0] == "help" {
 			fmt.Fprint(out, usage)
 			return 0
 		}
+		name, args = args[0], []string{"-help"}
 	}
-	fmt.Fprint(errs, usage)
-	return 2
+	switch name {
+	case "emulate":
+		return emulate(ctx, args, std)
+	case "trigger":
+		return trigger(ctx, args, std)
+	case "orders":
+		return orders(ctx, args, std)
+	case "resend":
+		return resend(ctx, args, std)
+	case "advance":
+		return advance(ctx, args, std)
+	case "sign":
+		return sign(args, std)
+	case "version":
+		return version(args, std)
+	case "check":
+		return check(ctx, args, out, errs)
+	default:
+		fmt.Fprintf(errs, "ramp: there is no command %q; \"ramp help\" lists them\n", name)
+		return 2
+	}
 }

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+)
+
+// newFlags makes the flags of a command. about says what it is for.
+func newFlags(name, about string) *flag.FlagSet {
+	set := flag.NewFlagSet(name, flag.ContinueOnError)
+	set.SetOutput(io.Discard) // parse writes what is to be said
+	set.Usage = func() { fmt.Fprintf(set.Output(), "%s\nFlags:\n", about) }
+	return set
+}
+
+// parse reads the flags of a command, which may stand before and after its
+// arguments, of which there are from least to most. ok is false if there is nothing
+// to run; then status is the exit status.
+func parse(set *flag.FlagSet, args []string, least, most int, std stdio) (rest []string, status int, ok bool) {
+	var err error
+	for err == nil {
+		if err = set.Parse(args); err != nil || set.NArg() == 0 {
+			break
+		}
+		rest, args = append(rest, set.Arg(0)), set.Args()[1:]
+	}
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		set.SetOutput(std.out)
+		set.Usage()
+		set.PrintDefaults()
+		return nil, 0, false
+	case err != nil:
+	case len(rest) < least:
+		err = errors.New("an argument is missing")
+	case len(rest) > most && most == 0:
+		err = errors.New("it takes flags only")
+	case len(rest) > most:
+		err = errors.New("there are too many arguments")
+	default:
+		return rest, 0, true
+	}
+	return nil, complain(std, set.Name(), err), false
+}
+
+// complain writes why a command cannot run, on one line, and where to look.
+func complain(std stdio, name string, err error) int {
+	fmt.Fprintf(std.errs, "ramp %s: %v (see: ramp help %s)\n", name, err, name)
+	return 2
+}
+
+// Colors of a terminal.
+const (
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	violet = "\x1b[35m"
+	gray   = "\x1b[90m"
+	normal = "\x1b[0m"
+)
+
+// colored is text in a color, if it is for a terminal. NO_COLOR turns colors off.
+func colored(w io.Writer, color, text string) string {
+	if color == "" || !isTerminal(w) || os.Getenv("NO_COLOR") != "" {
+		return text
+	}
+	return color + text + normal
+}

@@ -1,0 +1,312 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// shop is a game of one player who has gold. It moves each order once, unless it
+// keeps what it must give back.
+type shop struct {
+	mu    sync.Mutex
+	gold  int64
+	keeps bool
+}
+
+func (s *shop) Authenticate(_ context.Context, who ramp.Session) error {
+	if who.ID != "session-1" || who.Token.Reveal() != testToken {
+		return ramp.Reject("INVALID_USER")
+	}
+	return nil
+}
+
+func (s *shop) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &ramp.Player{PlayerID: "alice", Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(s.gold)}}}, nil
+}
+
+func (s *shop) apply(_ context.Context, step ramp.Step) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, asset := range step.Effect.Assets {
+		delta, err := step.Effect.Delta(asset).Int64()
+		if err != nil || s.gold+delta < 0 {
+			return ramp.Reject("INVALID_BALANCE")
+		}
+		if !s.keeps || step.Effect.Kind != ramp.GiveBack {
+			s.gold += delta
+		}
+	}
+	return nil
+}
+
+// desktop is an emulator beside the game of a shop.
+type desktop struct {
+	started
+	shop *shop
+}
+
+func newDesktop(t *testing.T, args ...string) *desktop {
+	t.Helper()
+	t.Setenv("RAMP_HMAC_KEY", testKey)
+	t.Setenv("RAMP_VALIDATOR_KEY", "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	t.Setenv("RAMP_CONTROL_TOKEN", "")
+	d := &desktop{shop: &shop{gold: 1000}}
+	key, err := ramp.TextKey(testKey)
+	require.NoError(t, err)
+	signer, err := ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY"))
+	require.NoError(t, err)
+	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: d.shop.apply})
+	require.NoError(t, err)
+	orders, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: d.shop, Store: store})
+	require.NoError(t, err)
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: orders, Key: key, Signer: signer})
+	require.NoError(t, err)
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+
+	lines := begin(t, append([]string{"-game", server.URL, "-json", "-speed", "50"}, args...)...)
+	require.True(t, lines.Scan())
+	require.NoError(t, json.Unmarshal(lines.Bytes(), &d.started))
+	go func() { // or the emulator waits for a reader
+		for lines.Scan() {
+		}
+	}()
+	t.Setenv("RAMP_API_URL", d.API)
+	return d
+}
+
+// ramp runs a command.
+func (d *desktop) ramp(t *testing.T, args ...string) (status int, out, errs string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	status = run(t.Context(), args, &o, &e)
+	assert.NotContains(t, o.String()+e.String(), testToken, "no access token is shown")
+	assert.NotContains(t, o.String()+e.String(), "\x1b", "colors are for a terminal")
+	return status, o.String(), e.String()
+}
+
+// onTerms are the flags of an order on terms of its own.
+func onTerms(args ...string) []string {
+	return append([]string{"trigger", args[0], "-session", "session-1=" + testToken, "-token", "0x00000000000000000000000000000000000070c3",
+		"-project", "project-1", "-material", "item_gold=100", "-output", "item_gold=50"}, args[1:]...)
+}
+
+func TestTriggerTellsHowAnOrderEnded(t *testing.T) {
+	d := newDesktop(t)
+	status, out, errs := d.ramp(t, onTerms("mint", "-amount", "3", "-wait")...)
+	require.Equal(t, 0, status, errs)
+	assert.Regexp(t, `^[0-9a-f-]{36}  DONE  The transaction succeeded, and the game confirmed. Moved in all: -100 item_gold.\n$`, out)
+	id := out[:36]
+
+	status, out, _ = d.ramp(t, "trigger", "burn", "-like", id[:8], "-wait", "-json")
+	require.Equal(t, 0, status)
+	var burned order
+	require.NoError(t, json.Unmarshal([]byte(out), &burned))
+	assert.Equal(t, map[string]json.Number{"item_gold": "50"}, burned.Moved)
+	assert.Equal(t, json.Number("3"), burned.Amount)
+
+	status, out, _ = d.ramp(t, "trigger", "mint", "-like", id, "-fault", "transaction-fails", "-fault", "lost-answer=result", "-q")
+	require.Equal(t, 0, status)
+	require.Len(t, out, 37, "-q prints the UUID only")
+	lost := out[:8]
+	status, _, _ = d.ramp(t, "advance", "6m")
+	assert.Equal(t, 0, status)
+	status, out, _ = d.ramp(t, "orders", lost, "-wait")
+	assert.Equal(t, 0, status)
+	assert.Contains(t, out, "mint 3 tokens of alice, transaction 0x")
+	assert.Contains(t, out, "result      "+lost+"  #2   200  success\n")
+	assert.Contains(t, out, "The transaction failed, and the game confirmed. Moved in all: nothing.\n")
+
+	status, out, _ = d.ramp(t, "orders")
+	assert.Equal(t, 0, status)
+	assert.Regexp(t, `(?m)^UUID +TIME +ORDER +PLAYER +BOOKS +STATE$`, out)
+	assert.Regexp(t, `(?m)^`+id[:8]+` +\d\d:\d\d:\d\d +mint 3 +alice +-100 item_gold +DONE  The transaction succeeded, and the game confirmed.$`, out)
+	status, out, _ = d.ramp(t, "orders", "-n", "1", "-json")
+	assert.Equal(t, 0, status)
+	assert.Contains(t, out, `"total":3`)
+
+	status, out, _ = d.ramp(t, "resend", id)
+	assert.Equal(t, 0, status)
+	assert.Contains(t, out, "DONE")
+}
+
+func TestTriggerReportsALossAndADecline(t *testing.T) {
+	d := newDesktop(t)
+	d.shop.keeps = true
+	status, out, _ := d.ramp(t, onTerms("mint", "-fault", "transaction-fails", "-wait")...)
+	assert.Equal(t, 1, status)
+	assert.Regexp(t, `^[0-9a-f-]{36}  LOSS  .*must give back 100 item_gold`, out)
+	status, out, _ = d.ramp(t, "orders")
+	assert.Equal(t, 1, status, "a list with a loss says so")
+	assert.Contains(t, out, "-100 item_gold")
+	status, _, errs := d.ramp(t, onTerms("mint", "-material", "item_gold=5000")...)
+	assert.Equal(t, 1, status)
+	assert.Contains(t, errs, `DECLINED the studio declined with HTTP 200 and "INVALID_BALANCE"; the game may accept only UUIDs of its own`)
+	status, _, errs = d.ramp(t, onTerms("mint", "-fault", "lost-answer=validate")...)
+	assert.Equal(t, 1, status)
+	assert.Contains(t, errs, "FAILED the studio's answer was lost")
+}
+
+func TestTriggerTakesThePageOfTheGame(t *testing.T) {
+	d := newDesktop(t)
+	key, err := ramp.TextKey(testKey)
+	require.NoError(t, err)
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: d.API, Key: key})
+	require.NoError(t, err)
+	issued, err := client.Initialize(t.Context(), request())
+	require.NoError(t, err)
+	page, err := ramp.ExchangeURL(d.Front, ramp.ExchangeParams{UUID: issued.UUID, SessionID: "session-1",
+		AccessToken: ramp.NewAccessToken(testToken), Network: ramp.Testnet})
+	require.NoError(t, err)
+	body, err := json.Marshal(map[string]string{"url": page})
+	require.NoError(t, err)
+	var out, errs bytes.Buffer
+	status := trigger(t.Context(), []string{"mint", "-page", "-", "-wait"}, stdio{bytes.NewReader(body), &out, &errs})
+	assert.Equal(t, 0, status, errs.String())
+	assert.Contains(t, out.String(), issued.UUID.String()+"  DONE")
+	t.Setenv("RAMP_ACCESS_TOKEN", testToken)
+	issued, err = client.Initialize(t.Context(), request())
+	require.NoError(t, err)
+	status, said, problem := d.ramp(t, "trigger", "mint", "-uuid", issued.UUID.String(), "-session", "session-1")
+	assert.Equal(t, 0, status, problem)
+	assert.Contains(t, said, issued.UUID.String())
+}
+
+func TestAdvanceLetsTimePass(t *testing.T) {
+	d := newDesktop(t, "-speed", "0")
+	status, out, _ := d.ramp(t, onTerms("mint", "-fault", "lost-answer=result", "-wait")...)
+	assert.Equal(t, 1, status, "it is not done: the clock stands still")
+	assert.Contains(t, out, "OPEN  Waiting for the next block.")
+	status, out, _ = d.ramp(t, "advance", "1m")
+	assert.Equal(t, 0, status)
+	assert.Regexp(t, `(?s)^It is .*  result #1  the studio's answer was lost\n$`, out)
+	_, out, _ = d.ramp(t, "orders")
+	assert.Contains(t, out, "OPEN  The game did not answer. The next attempt is at ")
+	status, out, _ = d.ramp(t, "advance", "5m", "-json")
+	assert.Equal(t, 0, status)
+	assert.Contains(t, out, `"status":200`)
+	status, _, _ = d.ramp(t, "resend", "0000")
+	assert.Equal(t, 2, status)
+}
+
+func TestCommandsFindTheEmulator(t *testing.T) {
+	d := newDesktop(t, "-public")
+	require.NotEmpty(t, d.ControlToken)
+	status, _, errs := d.ramp(t, "orders")
+	assert.Equal(t, 2, status)
+	assert.Contains(t, errs, "token")
+	status, out, _ := d.ramp(t, "orders", "-at", d.API+"/?token="+url.QueryEscape(d.ControlToken))
+	assert.Equal(t, 0, status)
+	assert.Contains(t, out, "No orders yet")
+	t.Setenv("RAMP_CONTROL_TOKEN", d.ControlToken)
+	status, _, _ = d.ramp(t, "orders")
+	assert.Equal(t, 0, status)
+	status, _, errs = d.ramp(t, "orders", "-at", "127.0.0.1:8090")
+	assert.Equal(t, 2, status)
+	assert.Contains(t, errs, "must be the address of an emulator")
+
+	asked := make(chan string, 10)
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked <- r.URL.Path + string(body)
+		_, _ = io.WriteString(w, `{}`)
+	}))
+	defer other.Close()
+	status, _, errs = d.ramp(t, append(onTerms("mint"), "-at", other.URL)...)
+	assert.Equal(t, 2, status)
+	assert.Equal(t, "ramp trigger: there is no emulator at "+other.URL+": start one with ramp emulate, or name it with -at\n", errs)
+	assert.Equal(t, "/control", <-asked)
+	assert.Empty(t, asked, "what is no emulator is sent no access token")
+	other.Close()
+	status, _, errs = d.ramp(t, "advance", "1m", "-at", other.URL)
+	assert.Equal(t, 2, status)
+	assert.Contains(t, errs, "there is no emulator")
+}
+
+func TestCommandsRefuseWhatMakesNoSense(t *testing.T) {
+	t.Setenv("RAMP_API_URL", "http://127.0.0.1:1")
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"trigger"}, "ramp trigger: an argument is missing (see: ramp help trigger)\n"},
+		{[]string{"trigger", "steal"}, "a mint or a burn"},
+		{[]string{"trigger", "mint"}, "one of -page, -uuid, -like and -token"},
+		{[]string{"trigger", "mint", "-uuid", "u", "-like", "u"}, "one of -page, -uuid, -like and -token"},
+		{[]string{"trigger", "mint", "-like", "u", "-fault", "bad-luck"}, "there is no such fault; there are transaction-fails, "},
+		{[]string{"trigger", "mint", "-page", "http://x/"}, "must have a uuid"},
+		{[]string{"trigger", "mint", "-token", "0x1", "-material", "gold"}, "ITEM=AMOUNT"},
+		{[]string{"trigger", "mint", "-token", "0x1", "-material", "gold=null"}, "ITEM=AMOUNT"},
+		{[]string{"trigger", "mint", "-wiat"}, "not defined: -wiat (see: ramp help trigger)"},
+		{[]string{"trigger", "mint", "-like", "u"}, "there is no emulator at http://127.0.0.1:1"},
+		{[]string{"orders", "a", "b"}, "too many arguments"},
+		{[]string{"resend"}, "an argument is missing"},
+		{[]string{"advance", "soon"}, "is no time: write 90s, 15m or 12h"},
+		{[]string{"version", "now"}, "it takes flags only"},
+		{[]string{"sign", "-key-encoding", "hex"}, "text or base64url"},
+	} {
+		t.Setenv("RAMP_HMAC_KEY", testKey)
+		var out, errs bytes.Buffer
+		assert.Equal(t, 2, run(t.Context(), test.args, &out, &errs), test.args)
+		assert.Contains(t, errs.String(), test.want)
+		assert.Equal(t, 1, strings.Count(errs.String(), "\n"), "it is one line")
+		assert.Empty(t, out.String(), "an error goes to stderr")
+	}
+	for _, command := range []string{"emulate", "trigger", "orders", "resend", "advance", "sign", "version"} {
+		var out, errs bytes.Buffer
+		assert.Equal(t, 0, run(t.Context(), []string{"help", command}, &out, &errs))
+		assert.Contains(t, out.String(), "usage: ramp "+command)
+		assert.Empty(t, errs.String())
+	}
+}
+
+func TestSignPrintsTheHMACOfItsInput(t *testing.T) {
+	key, err := ramp.Base64URLKey("a2V5")
+	require.NoError(t, err)
+	t.Setenv("RAMP_HMAC_KEY", "a2V5")
+	t.Setenv("RAMP_HMAC_KEY_ENCODING", "base64url")
+	var out bytes.Buffer
+	assert.Equal(t, 0, sign(nil, stdio{strings.NewReader("{\"a\":1}\n"), &out, io.Discard}))
+	assert.Equal(t, key.Sign([]byte("{\"a\":1}\n"))+"\n", out.String())
+	t.Setenv("RAMP_HMAC_KEY", "")
+	assert.Equal(t, 2, sign(nil, stdio{strings.NewReader(""), &out, io.Discard}))
+}
+
+func TestVersionNamesWhatWasBuilt(t *testing.T) {
+	var out bytes.Buffer
+	assert.Equal(t, 0, run(t.Context(), []string{"version"}, &out, io.Discard))
+	assert.Regexp(t, `^ramp \S+ go1\.\S+`, out.String())
+}
+
+// A test of a studio need not be in Go: this one is a program of Node.
+func TestAProgramInAnotherLanguageDrivesTheEmulator(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("SKIPPED, NOTHING WAS TESTED: there is no node on this machine (apt-get install nodejs)")
+	}
+	d := newDesktop(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	program := exec.CommandContext(ctx, node, "testdata/control.mjs", d.API, testToken)
+	out, err := program.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Equal(t, "mint: confirmed, moved -100\nfailed mint: confirmed, moved 0\nburn: confirmed, moved 50\nstreamed: chain result books\n", string(out))
+	assert.Equal(t, int64(1000-100+50), d.shop.gold)
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+const signUsage = `usage: ramp sign [flags] < body
+
+Prints the X-HMAC-SIGNATURE of standard input, byte for byte. The key is that of the
+environment, RAMP_HMAC_KEY, so that no command line has it.
+`
+
+// sign prints the HMAC of what it reads.
+func sign(args []string, std stdio) int {
+	set := newFlags("sign", signUsage)
+	encoding := encodingFlag(set)
+	if _, status, ok := parse(set, args, 0, 0, std); !ok {
+		return status
+	}
+	text := os.Getenv("RAMP_HMAC_KEY")
+	if text == "" {
+		return complain(std, "sign", errors.New("RAMP_HMAC_KEY is not set"))
+	}
+	key, err := readKey(text, *encoding)
+	if err != nil {
+		return complain(std, "sign", err)
+	}
+	body, err := io.ReadAll(std.in)
+	if err != nil {
+		return complain(std, "sign", err)
+	}
+	fmt.Fprintln(std.out, key.Sign(body))
+	return 0
+}
+
+// readKey reads an HMAC key in one of its two encodings.
+func readKey(text, encoding string) (ramp.HMACKey, error) {
+	switch cmp.Or(encoding, os.Getenv("RAMP_HMAC_KEY_ENCODING"), "text") {
+	case "text":
+		return ramp.TextKey(text)
+	case "base64url":
+		return ramp.Base64URLKey(text)
+	default:
+		return ramp.HMACKey{}, errors.New("-key-encoding, or RAMP_HMAC_KEY_ENCODING, must be text or base64url")
+	}
+}
+
+// version prints what was built.
+func version(args []string, std stdio) int {
+	set := newFlags("version", "usage: ramp version\n\nPrints the version of this program and of Go.\n")
+	if _, status, ok := parse(set, args, 0, 0, std); !ok {
+		return status
+	}
+	built, ok := debug.ReadBuildInfo()
+	if !ok {
+		built = &debug.BuildInfo{}
+	}
+	fmt.Fprintln(std.out, "ramp", cmp.Or(built.Main.Version, "(devel)"), built.GoVersion)
+	return 0
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+const triggerUsage = `usage: ramp trigger mint|burn [-page URL | -uuid UUID | -like UUID | -token ADDRESS …] [flags]
+
+Starts an order at a running emulator, as a player does who clicks through the page.
+
+The terms of the order come from the game, if it called initialize:
+  -page URL            the address of the exchange page that the game made, which has
+                       everything; - reads it from standard input, alone or as the
+                       "url" of a JSON object
+  -uuid UUID -session  the UUID that the game got, and whose it is
+or from an earlier order, or from flags. A game that accepts only UUIDs of its own
+declines those.
+  -like UUID           the terms, the session and the amount of an earlier order
+  -token ADDRESS -network NAME -project ID -material ITEM=AMOUNT -output ITEM=AMOUNT
+
+Exit status: 0 done, 1 a loss, a decline, or not done in time, 2 no emulator reached.
+`
+
+// item is one material or output of the terms.
+type item struct {
+	ID     string      `json:"id"`
+	Amount json.Number `json:"amount"`
+}
+
+// terms are those of an order that no initialize call was made for.
+type terms struct {
+	Network   string      `json:"network"`
+	ProjectID string      `json:"project_id"`
+	Token     string      `json:"token"`
+	Fee       json.Number `json:"mint_fee_bps"`
+	Materials []item      `json:"materials"`
+	Outputs   []item      `json:"outputs"`
+}
+
+// started is the request that starts an order.
+type start struct {
+	Do          string   `json:"do"`
+	UUID        string   `json:"uuid,omitempty"`
+	Like        string   `json:"like,omitempty"`
+	Terms       *terms   `json:"terms,omitempty"`
+	SessionID   string   `json:"session_id,omitempty"`
+	AccessToken string   `json:"access_token,omitempty"`
+	Amount      string   `json:"amount,omitempty"`
+	Faults      []string `json:"faults,omitempty"`
+}
+
+// trigger starts an order.
+func trigger(ctx context.Context, args []string, std stdio) int {
+	about := triggerUsage + "\nFaults, CALL is validate or result:\n"
+	for _, form := range ramptest.FaultForms() {
+		about += fmt.Sprintf("  %-27s %s\n", form[0], form[1])
+	}
+	set := newFlags("trigger", about)
+	at := atFlag(set)
+	var s start
+	var t terms
+	var session, page, fee string
+	var materials, outputs, faults []string
+	list := func(into *[]string) func(string) error {
+		return func(text string) error { *into = append(*into, text); return nil }
+	}
+	set.StringVar(&page, "page", "", "the exchange page's `URL` that the game made")
+	set.StringVar(&s.UUID, "uuid", "", "`UUID` of the game's own initialize call")
+	set.StringVar(&s.Like, "like", "", "`UUID`, or the beginning of one, of an order to repeat under a new UUID")
+	set.StringVar(&session, "session", "", "`ID=TOKEN` of the player; ID alone takes the token of $RAMP_ACCESS_TOKEN, else one that the emulator has seen")
+	set.StringVar(&s.Amount, "amount", "", "`number` of tokens (default 1, or that of -like)")
+	set.Func("fault", "a `fault` of the list above; repeat it for more", list(&faults))
+	set.StringVar(&t.Token, "token", "", "contract `address` of the token, for terms of your own")
+	set.StringVar(&t.Network, "network", "testnet", "`network` of the token")
+	set.StringVar(&t.ProjectID, "project", "", "`ID` of the project")
+	set.StringVar(&fee, "fee", "0", "fee of a mint in basis `points`")
+	set.Func("material", "`ITEM=AMOUNT` that a mint takes; repeat it for more", list(&materials))
+	set.Func("output", "`ITEM=AMOUNT` that a burn grants; repeat it for more", list(&outputs))
+	wait := set.Bool("wait", false, "wait until nothing more happens to the order by itself")
+	timeout := set.Duration("timeout", 30*time.Second, "how long -wait waits")
+	inJSON := set.Bool("json", false, "print the order as JSON")
+	quiet := set.Bool("q", false, "print nothing but the UUID")
+	rest, status, ok := parse(set, args, 1, 1, std)
+	if !ok {
+		return status
+	}
+	s.Do, s.Faults = rest[0], faults
+	err := func() (err error) {
+		if s.Do != "mint" && s.Do != "burn" {
+			return errors.New("it starts a mint or a burn")
+		}
+		for _, fault := range faults {
+			if _, err := ramptest.ParseFault(fault); err != nil {
+				return errors.New(strings.TrimPrefix(err.Error(), "ramptest: "))
+			}
+		}
+		s.SessionID, s.AccessToken, _ = strings.Cut(session, "=")
+		if s.SessionID != "" {
+			s.AccessToken = cmp.Or(s.AccessToken, os.Getenv("RAMP_ACCESS_TOKEN"))
+		}
+		if page != "" {
+			if err := s.open(page, std.in); err != nil {
+				return err
+			}
+		}
+		if t.Token != "" || len(materials)+len(outputs) > 0 {
+			t.Fee = json.Number(fee)
+			if t.Materials, err = items("-material", materials); err != nil {
+				return err
+			}
+			if t.Outputs, err = items("-output", outputs); err != nil {
+				return err
+			}
+			s.Terms = &t
+		}
+		given := 0
+		for _, is := range []bool{s.UUID != "", s.Like != "", s.Terms != nil} {
+			if is {
+				given++
+			}
+		}
+		if given != 1 {
+			return errors.New("say which terms: one of -page, -uuid, -like and -token")
+		}
+		return nil
+	}()
+	if err != nil {
+		return complain(std, "trigger", err)
+	}
+	r, err := connect(ctx, *at)
+	if err != nil {
+		return notReached(std, "trigger", err)
+	}
+	var o order
+	if err := r.call(ctx, http.MethodPost, "/control/orders", s, &o); err != nil {
+		return r.status(std, "trigger", err)
+	}
+	if *wait {
+		if err := r.wait(ctx, &o, *timeout, std); err != nil {
+			return r.status(std, "trigger", err)
+		}
+	}
+	return finish(&o, *wait, *inJSON, *quiet, std)
+}
+
+// open takes what the address of an exchange page says.
+func (s *start) open(page string, in io.Reader) error {
+	if page == "-" {
+		const most = 1 << 20
+		text, err := io.ReadAll(io.LimitReader(in, most))
+		if err != nil {
+			return err
+		}
+		answer := struct{ URL string }{strings.TrimSpace(string(text))}
+		if json.Valid(text) {
+			answer.URL = ""
+			_ = json.Unmarshal(text, &answer) // without a URL it is refused below
+		}
+		page = answer.URL
+	}
+	address, err := url.Parse(page)
+	if err != nil {
+		return errors.New("-page must be the address of an exchange page") // which has a token
+	}
+	q := address.Query()
+	s.UUID, s.SessionID, s.AccessToken = q.Get("uuid"), q.Get("sessionId"), q.Get("accessToken")
+	if s.UUID == "" || s.SessionID == "" || s.AccessToken == "" {
+		return errors.New("-page must have a uuid, a sessionId and an accessToken")
+	}
+	return nil
+}
+
+// items reads ITEM=AMOUNT. The item may have equals signs of its own.
+func items(name string, texts []string) ([]item, error) {
+	list := []item{}
+	for _, text := range texts {
+		i := strings.LastIndexByte(text, '=')
+		if i < 1 || !json.Valid([]byte(text[i+1:])) || strings.ContainsAny(text[i+1:], "\"{}[]ntf ") {
+			return nil, fmt.Errorf("%s must be ITEM=AMOUNT", name)
+		}
+		list = append(list, item{ID: text[:i], Amount: json.Number(text[i+1:])})
+	}
+	return list, nil
+}
+
+// wait waits for an order.
+func (r *remote) wait(ctx context.Context, o *order, d time.Duration, std stdio) error {
+	if isTerminal(std.errs) && !o.Done {
+		_, said := o.verdict()
+		fmt.Fprintf(std.errs, "%s%s%s\r", gray, said, normal)
+		defer fmt.Fprint(std.errs, "\x1b[K")
+	}
+	for end := time.Now().Add(d); ; {
+		rest := max(0, min(time.Until(end), time.Hour)).Round(time.Millisecond)
+		err := r.call(ctx, http.MethodGet, "/control/orders/"+o.UUID.String()+"?wait="+rest.String(), nil, o)
+		if err != nil || d <= time.Hour || o.Done || rest == 0 {
+			return err
+		}
+	}
+}
+
+// finish prints an order, and returns the exit status.
+func finish(o *order, waited, inJSON, quiet bool, std stdio) int {
+	switch {
+	case inJSON:
+		fmt.Fprintf(std.out, "%s\n", strings.TrimSpace(string(o.raw)))
+	case quiet:
+		fmt.Fprintln(std.out, o.UUID)
+	default:
+		o.show(std.out)
+	}
+	if o.Loss || waited && !o.Done {
+		return statusLoss
+	}
+	return statusDone
+}
+
+// notReached says that there is no emulator.
+func notReached(std stdio, name string, err error) int {
+	fmt.Fprintf(std.errs, "ramp %s: %v\n", name, err)
+	return statusNotReached
+}

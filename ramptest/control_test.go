@@ -1,0 +1,447 @@
+package ramptest_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+// answer is what the control API says, whatever was asked.
+type answer struct {
+	UUID       uuid.UUID
+	Do         string
+	SessionID  string `json:"session_id"`
+	Amount     json.Number
+	Faults     []string
+	State      ramptest.State
+	Done       bool
+	Loss       bool
+	Attempts   int
+	Next       time.Time
+	TxStatus   string `json:"tx_status"`
+	Block      uint64
+	LastStatus int `json:"last_status"`
+	Moved      map[string]json.Number
+	Imbalances []struct {
+		Problem string
+		Assets  []struct{ Before, After, Expected json.Number }
+	}
+	Order      *answer
+	Orders     []answer
+	Total      int
+	Now        time.Time
+	Deliveries []struct {
+		UUID   uuid.UUID
+		Status int
+		Error  string
+	}
+	Events []ramptest.Event
+	Error  json.RawMessage
+}
+
+// problem is the error of an answer, as its code and its message.
+func (a answer) problem() string {
+	var e struct{ Code, Message string }
+	if json.Unmarshal(a.Error, &e) != nil {
+		return string(a.Error)
+	}
+	return e.Code + ": " + e.Message
+}
+
+// control calls the control API. headers are pairs.
+func (c *counter) control(t *testing.T, method, path, body string, headers ...string) (status int, a answer) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, c.service.URL()+path, strings.NewReader(body))
+	require.NoError(t, err)
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		if r.Header.Set(headers[i], headers[i+1]); headers[i] == "Host" {
+			r.Host = headers[i+1]
+		}
+	}
+	response, err := c.service.Client().Do(r)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &a), "%s", text)
+	assert.NotContains(t, string(text), "token-1", "no access token is shown")
+	return response.StatusCode, a
+}
+
+const trading = `"terms":{"network":"testnet","project_id":"project-1","token":"0x00000000000000000000000000000000000070c3",
+	"materials":[{"id":"item_gold","amount":100}],"outputs":[{"id":"item_gold","amount":100}]}`
+
+const player = `"session_id":"session-1","access_token":"token-1"`
+
+// onWire makes the service listen.
+func onWire(t *testing.T) func(*ramptest.Config) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	return func(c *ramptest.Config) { c.Listener = listener }
+}
+
+// running lets the clock run so fast that a minute is nothing.
+func running(c *ramptest.Config) { c.Speed = 1000 }
+
+func TestControlStartsAnOrderAndWaitsForItsEnd(t *testing.T) {
+	c := newCounter(t, running)
+	status, order := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,"amount":"10","wait":"30s",`+trading+`}`)
+	require.Equal(t, 200, status, order.problem())
+	assert.Equal(t, ramptest.Confirmed, order.State)
+	assert.True(t, order.Done)
+	assert.False(t, order.Loss)
+	assert.Equal(t, "succeeded", order.TxStatus)
+	assert.NotZero(t, order.Block)
+	assert.Equal(t, 1, order.Attempts)
+	assert.Equal(t, 200, order.LastStatus)
+	assert.Equal(t, json.Number("10"), order.Amount)
+	assert.Equal(t, map[string]json.Number{"item_gold": "-100"}, order.Moved)
+	assert.Equal(t, "session-1", order.SessionID)
+
+	status, again := c.control(t, "POST", "/control/orders", `{"do":"burn","like":"`+order.UUID.String()[:8]+`","faults":["transaction-fails","lost-answer=result"],"wait":"30s"}`)
+	require.Equal(t, 200, status, again.problem())
+	assert.NotEqual(t, order.UUID, again.UUID)
+	assert.Equal(t, "burn", again.Do)
+	assert.Equal(t, json.Number("10"), again.Amount, "as of the order that it is like")
+	assert.Equal(t, []string{"transaction-fails", "lost-answer=result"}, again.Faults)
+	assert.Equal(t, "failed", again.TxStatus)
+	assert.Equal(t, map[string]json.Number{}, again.Moved)
+	assert.Equal(t, 2, again.Attempts)
+
+	status, listed := c.control(t, "GET", "/control/orders", "")
+	assert.Equal(t, 200, status)
+	require.Len(t, listed.Orders, 2)
+	assert.Equal(t, again.UUID, listed.Orders[0].UUID, "the newest is the first")
+	_, listed = c.control(t, "GET", "/control/orders?limit=1&state=confirmed&session_id=session-1", "")
+	assert.Len(t, listed.Orders, 1)
+	assert.Equal(t, 2, listed.Total)
+	_, listed = c.control(t, "GET", "/control/orders?session_id=nobody", "")
+	assert.Empty(t, listed.Orders)
+}
+
+func TestControlTakesTheUUIDOfTheGame(t *testing.T) {
+	c := newCounter(t)
+	id := c.initialize(t)
+	body := `{"do":"mint",` + player + `,"uuid":"` + id.String() + `"}`
+	status, order := c.control(t, "POST", "/control/orders", body)
+	require.Equal(t, 200, status, order.problem())
+	assert.Equal(t, id, order.UUID)
+	assert.Equal(t, ramptest.Pending, order.State)
+	assert.False(t, order.Done)
+	status, again := c.control(t, "POST", "/control/orders", body)
+	assert.Equal(t, 200, status, "the same request is the same order")
+	assert.Equal(t, order.UUID, again.UUID)
+	_, again = c.control(t, "POST", "/control/orders", strings.Replace(body, "{", `{"faults":["result-twice"],`, 1))
+	assert.Contains(t, again.problem(), "placed: ")
+	other := c.initialize(t)
+	status, known := c.control(t, "POST", "/control/orders", `{"do":"mint","session_id":"session-1","uuid":"`+other.String()+`"}`)
+	assert.Equal(t, 200, status, "the token of a session that was seen need not be given: %s", known.problem())
+}
+
+func TestControlLetsTimePass(t *testing.T) {
+	c := newCounter(t)
+	_, order := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,"faults":["lost-answer=result"],"wait":"1h",`+trading+`}`)
+	assert.Equal(t, ramptest.Pending, order.State, "nothing happens by itself while the clock stands still, so nobody waits")
+	assert.False(t, order.Next.IsZero())
+	path := "/control/orders/" + order.UUID.String()
+	status, pending := c.control(t, "POST", path+"/send", `{}`)
+	assert.Equal(t, 409, status)
+	assert.Contains(t, pending.problem(), "pending: ")
+
+	status, passed := c.control(t, "POST", "/control/advance", `{"by":"1m"}`)
+	assert.Equal(t, 200, status)
+	require.Len(t, passed.Deliveries, 1)
+	assert.Equal(t, order.UUID, passed.Deliveries[0].UUID)
+	assert.Contains(t, passed.Deliveries[0].Error, "lost")
+	assert.Equal(t, c.service.Now().UTC(), passed.Now.UTC())
+	_, order = c.control(t, "GET", path, "")
+	assert.Equal(t, ramptest.Delivering, order.State)
+	assert.WithinDuration(t, c.service.Now().Add(4*time.Minute), order.Next, 2*time.Second)
+
+	status, resent := c.control(t, "POST", path+"/send", `{}`)
+	assert.Equal(t, 200, status)
+	assert.Empty(t, resent.Error)
+	assert.Equal(t, ramptest.Confirmed, resent.Order.State)
+	assert.True(t, resent.Order.Done, "the repetition that was planned is not made")
+}
+
+func TestControlEndsATransactionThatStaysPending(t *testing.T) {
+	c := newCounter(t)
+	_, order := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,"faults":["stays-pending"],"wait":"1h",`+trading+`}`)
+	assert.True(t, order.Done, "nothing more happens by itself")
+	_, ended := c.control(t, "POST", "/control/orders/"+order.UUID.String()+"/send", `{"outcome":"failed"}`)
+	assert.Equal(t, "failed", ended.Order.TxStatus)
+	assert.Equal(t, ramptest.Confirmed, ended.Order.State)
+}
+
+func TestControlReportsALoss(t *testing.T) {
+	deaf := func(game http.Handler) http.Handler { // confirms results, and does nothing
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/api/result" {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, `{"success":true,"errorCode":null,"data":null}`)
+				return
+			}
+			game.ServeHTTP(w, r)
+		})
+	}
+	c := newCounter(t, running, before(deaf), func(c *ramptest.Config) { c.Books, c.Settle = ramptest.BooksReport, -1 })
+	_, order := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,"faults":["transaction-fails"],"wait":"30s",`+trading+`}`)
+	assert.True(t, order.Done)
+	assert.True(t, order.Loss)
+	require.Len(t, order.Imbalances, 1)
+	assert.Contains(t, order.Imbalances[0].Problem, "must give back 100 item_gold")
+	require.Len(t, order.Imbalances[0].Assets, 1)
+	assert.Equal(t, json.Number("900"), order.Imbalances[0].Assets[0].After)
+	assert.Equal(t, json.Number("1000"), order.Imbalances[0].Assets[0].Expected)
+}
+
+func TestControlListsAndStreamsEvents(t *testing.T) {
+	c := newCounter(t, onWire(t))
+	_, order := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,`+trading+`}`)
+	_, listed := c.control(t, "GET", "/control/events?uuid="+order.UUID.String(), "")
+	require.NotEmpty(t, listed.Events)
+	chain := listed.Events[len(listed.Events)-1]
+	assert.Equal(t, ramptest.KindChain, chain.Kind)
+	assert.Equal(t, ramptest.TxSubmitted, chain.Status)
+	assert.EqualValues(t, "testnet", chain.Network)
+	assert.NotZero(t, chain.TxHash)
+
+	r, err := http.NewRequestWithContext(t.Context(), "GET", c.service.URL()+"/control/events?after=0", nil)
+	require.NoError(t, err)
+	r.Header.Set("Accept", "text/event-stream")
+	r.Header.Set("Last-Event-ID", strconv.Itoa(chain.Number))
+	stream, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer stream.Body.Close()
+	assert.Equal(t, "text/event-stream", stream.Header.Get("Content-Type"))
+	c.service.Advance(time.Minute)
+	var kinds []string
+	for lines := bufio.NewScanner(stream.Body); len(kinds) < 3 && lines.Scan(); {
+		if kind, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
+			kinds = append(kinds, kind)
+		}
+		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+			var e ramptest.Event
+			require.NoError(t, json.Unmarshal([]byte(data), &e))
+			assert.Greater(t, e.Number, chain.Number, "the stream goes on where the caller was")
+			if e.Kind != ramptest.KindBooks {
+				assert.Equal(t, ramptest.TxSucceeded, e.Status)
+				assert.NotZero(t, e.Block)
+				assert.Equal(t, chain.TxHash, e.TxHash)
+			}
+		}
+	}
+	assert.Equal(t, []string{"chain", "result", "books"}, kinds)
+}
+
+func TestControlScriptsFailures(t *testing.T) {
+	c := newCounter(t)
+	status, _ := c.control(t, "POST", "/control/failures", `{"initialize":["invalid mac"]}`)
+	assert.Equal(t, 200, status)
+	_, err := c.client.Initialize(t.Context(), request())
+	assert.ErrorContains(t, err, "invalid mac")
+	status, a := c.control(t, "POST", "/control/failures", `{"initialize":["bad luck"]}`)
+	assert.Equal(t, 400, status, a.problem())
+	status, a = c.control(t, "POST", "/control/failures", `{"rpc":[100]}`)
+	assert.Equal(t, 400, status, a.problem())
+}
+
+func TestControlSaysWhatIsWrong(t *testing.T) {
+	c := newCounter(t)
+	expired := c.initialize(t)
+	c.service.Advance(time.Hour)
+	id := c.initialize(t).String()
+	for _, test := range []struct {
+		method, path, body string
+		status             int
+		want               string
+	}{
+		{"POST", "/control/orders", ``, 400, "invalid: the body must be a JSON object"},
+		{"POST", "/control/orders", `[]`, 400, "invalid: the body must be a JSON object"},
+		{"POST", "/control/orders", `{"do":"mint"}{}`, 400, "one JSON object"},
+		{"POST", "/control/orders", `{"do":"steal"}`, 400, "do must be mint or burn"},
+		{"POST", "/control/orders", `{"do":7}`, 400, "do has the wrong type"},
+		{"POST", "/control/orders", `{"do":"mint","fault":"result-twice"}`, 400, `there is no field "fault"`},
+		{"POST", "/control/orders", `{"do":"mint","uuid":"` + id + `"}`, 400, "session_id is required"},
+		{"POST", "/control/orders", `{"do":"mint","session_id":"s","uuid":"` + id + `"}`, 400, "access_token is required"},
+		{"POST", "/control/orders", `{"do":"mint",` + player + `}`, 400, "one of uuid, like and terms"},
+		{"POST", "/control/orders", `{"do":"mint",` + player + `,"uuid":"` + id + `",` + trading + `}`, 400, "one of uuid, like and terms"},
+		{"POST", "/control/orders", `{"do":"mint",` + player + `,"uuid":"x"}`, 400, "must be a UUID"},
+		{"POST", "/control/orders", `{"do":"mint",` + player + `,"uuid":"` + uuid.NewString() + `"}`, 404, "not_found: the service knows no such UUID"},
+		{"POST", "/control/orders", `{"do":"mint",` + player + `,"uuid":"` + expired.String() + `"}`, 410, "expired: "},
+		{"POST", "/control/orders", `{"do":"mint",` + player + `,"amount":"0","uuid":"` + id + `"}`, 400, "above 0"},
+		{"POST", "/control/orders", `{"do":"mint",` + player + `,"amount":-1,"uuid":"` + id + `"}`, 400, "above 0"},
+		{"POST", "/control/orders", `{"do":"mint",` + player + `,"amount":1e999999,"uuid":"` + id + `"}`, 400, "above 0"},
+		{"POST", "/control/orders", `{"do":"mint",` + player + `,"wait":"2h","uuid":"` + id + `"}`, 400, "1h at most"},
+		{"POST", "/control/orders", `{"do":"mint",` + player + `,"faults":["result-at-once=100000000"],"uuid":"` + id + `"}`, 400, "from 1 to 100"},
+		{"POST", "/control/orders", `{"do":"mint",` + player + `,"terms":{"network":"moon","project_id":"p"}}`, 400, "terms.network"},
+		{"POST", "/control/orders", `{"do":"mint",` + player + `,"terms":{"network":"testnet"}}`, 400, "terms.project_id"},
+		{"POST", "/control/orders", `{"do":"mint",` + player + `,"terms":{"network":"testnet","project_id":"p","token":"0x1"}}`, 400, "terms.token"},
+		{"POST", "/control/orders", strings.Replace(`{"do":"mint",`+player+`,`+trading+`}`, `"materials"`, `"outputs"`, 1), 400, "nothing can be minted"},
+		{"POST", "/control/orders", strings.Replace(`{"do":"mint",`+player+`,`+trading+`}`, `100`, `1000000`, 1), 422, "declined: the studio declined with HTTP 200 and \"INVALID_BALANCE\"; the game may accept only UUIDs of its own"},
+		{"GET", "/control/orders?limit=0", ``, 400, "limit must be"},
+		{"GET", "/control/orders/x", ``, 404, "first 4 characters"},
+		{"GET", "/control/orders/" + id, ``, 404, "no order of this UUID"},
+		{"GET", "/control/events?after=x", ``, 400, "after must be"},
+		{"GET", "/control/events?uuid=x", ``, 400, "uuid must be"},
+		{"POST", "/control/advance", `{}`, 400, "by must be"},
+		{"POST", "/control/advance", `{"by":"-1m"}`, 400, "by must be"},
+		{"POST", "/control/advance", `{"by":"2000000h"}`, 400, "by must be"},
+		{"POST", "/control/orders/" + id + "/send", `{}`, 404, "not_found"},
+		{"GET", "/control/what", ``, 404, "no such path"},
+	} {
+		status, a := c.control(t, test.method, test.path, test.body)
+		assert.Equal(t, test.status, status, test.body)
+		assert.Contains(t, a.problem(), test.want, test.body)
+	}
+}
+
+func TestControlIsForProgramsOfThisMachine(t *testing.T) {
+	for name, test := range map[string]struct {
+		headers []string
+		status  int
+	}{
+		"a program":                           {nil, 200},
+		"under another name of this machine":  {[]string{"Host", "localhost:8090"}, 200},
+		"a page of the service":               {[]string{"Origin", "own"}, 200},
+		"a name that points here":             {[]string{"Host", "attacker.example"}, 403},
+		"a page of another site":              {[]string{"Origin", "https://attacker.example"}, 403},
+		"a page without an origin":            {[]string{"Origin", "null"}, 403},
+		"a page of another port":              {[]string{"Origin", "http://127.0.0.1:1"}, 403},
+		"a form":                              {[]string{"Content-Type", "application/x-www-form-urlencoded"}, 415},
+		"a form of text":                      {[]string{"Content-Type", "text/plain"}, 415},
+		"a program that names no type":        {[]string{"Content-Type", ""}, 415},
+		"a program with a token that is none": {[]string{"Authorization", "Bearer x"}, 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCounter(t, onWire(t), func(c *ramptest.Config) { c.AnyHost, c.PublicURL = true, "" })
+			if len(test.headers) > 0 && test.headers[1] == "own" {
+				test.headers[1] = c.service.URL()
+			}
+			status, a := c.control(t, "POST", "/control/advance", `{"by":"0s"}`, test.headers...)
+			assert.Equal(t, test.status, status, a.problem())
+		})
+	}
+}
+
+func TestControlAsksForItsToken(t *testing.T) {
+	c := newCounter(t, onWire(t), func(c *ramptest.Config) {
+		c.ControlToken, c.PublicURL = "token of the desk", "https://desk.example"
+	})
+	direct := func(path string, headers ...string) int {
+		r := httptest.NewRequest("GET", path, nil)
+		r.RemoteAddr, r.Host = "203.0.113.9:4711", "desk.example"
+		for i := 0; i < len(headers); i += 2 {
+			if r.Header.Set(headers[i], headers[i+1]); headers[i] == "Host" {
+				r.Host = headers[i+1]
+			}
+		}
+		w := httptest.NewRecorder()
+		c.service.ServeHTTP(w, r)
+		return w.Code
+	}
+	assert.Equal(t, 401, direct("/control"))
+	assert.Equal(t, 401, direct("/control?token="))
+	assert.Equal(t, 401, direct("/control", "Authorization", "Bearer wrong"))
+	assert.Equal(t, 200, direct("/control?token=token+of+the+desk"))
+	assert.Equal(t, 200, direct("/control", "Authorization", "Bearer token of the desk"))
+	assert.Equal(t, 403, direct("/control?token=token+of+the+desk", "Host", "attacker.example"))
+	assert.Equal(t, 403, direct("/control?token=token+of+the+desk", "Origin", "https://attacker.example"))
+
+	open := newCounter(t, func(c *ramptest.Config) { c.AnyHost = true })
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest("GET", "/control", nil)
+	r.RemoteAddr, r.Host = "203.0.113.9:4711", "127.0.0.1"
+	open.service.ServeHTTP(w, r)
+	assert.Equal(t, 403, w.Code, "another machine cannot call it by a name of this one")
+}
+
+func TestControlEndsWithTheService(t *testing.T) {
+	c := newCounter(t, onWire(t), func(c *ramptest.Config) { c.Speed = 0.001 })
+	waited := make(chan int, 1)
+	_, order := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,`+trading+`}`)
+	r, err := http.NewRequestWithContext(t.Context(), "GET", c.service.URL()+"/control/orders/"+order.UUID.String()+"?wait=1h", nil)
+	require.NoError(t, err)
+	go func() {
+		response, err := http.DefaultClient.Do(r)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		waited <- 0
+	}()
+	c.service.Close()
+	select {
+	case <-waited:
+	case <-time.After(20 * time.Second):
+		t.Fatal("it goes on waiting")
+	}
+}
+
+func TestAServiceForgetsFinishedOrdersIfAsked(t *testing.T) {
+	c := newCounter(t, func(c *ramptest.Config) { c.KeepOrders = 3 })
+	open := c.mint(t, ramptest.ResultNever())
+	for range 8 {
+		c.mint(t)
+		c.service.Advance(time.Minute)
+	}
+	_, listed := c.control(t, "GET", "/control/orders", "")
+	assert.LessOrEqual(t, listed.Total, 5, "3 that are finished, one more, and the open one")
+	assert.GreaterOrEqual(t, listed.Total, 4)
+	status, _ := c.control(t, "GET", "/control/orders/"+open.UUID.String(), "")
+	assert.Equal(t, 200, status, "an order that is not finished is kept")
+}
+
+func TestEachFaultIsReadAsItIsWritten(t *testing.T) {
+	arguments := strings.NewReplacer("NUMBER", "0x7", "COUNT", "2", "DURATION", "10m0s", "CALL", "result")
+	for _, form := range ramptest.FaultForms() {
+		written := arguments.Replace(form[0])
+		fault, err := ramptest.ParseFault(written)
+		require.NoError(t, err)
+		assert.Equal(t, written, fault.String())
+		assert.NotEmpty(t, form[1])
+	}
+	for _, wrong := range []string{"", "bad-luck", "result-twice=2", "result-late", "result-late=soon", "result-late=-1m",
+		"result-at-once=0", "lost-answer=assets", "slow-answer=result", "slow-answer=result:x", "transaction-type=x"} {
+		_, err := ramptest.ParseFault(wrong)
+		assert.Error(t, err, wrong)
+	}
+}
+
+// A browser that leaves a page does not wait for what the game owns.
+func TestACallThatItsCallerCancelsIsNoFailureOfTheGame(t *testing.T) {
+	called := make(chan struct{})
+	c := newCounter(t, onWire(t), before(func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			close(called)
+			<-r.Context().Done()
+		})
+	}))
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-called
+		cancel()
+	}()
+	_, err := c.service.Assets(ctx, c.session)
+	assert.ErrorIs(t, err, context.Canceled)
+	events := c.service.Events()
+	require.Len(t, events, 1)
+	assert.False(t, events[0].Failed)
+	assert.Contains(t, events[0].Outcome, "canceled before the studio answered")
+}
