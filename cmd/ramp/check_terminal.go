@@ -12,16 +12,8 @@ import (
 type painter func(conformance.Outcome) string
 
 func paint(out io.Writer) painter {
-	if !isTerminal(out) || os.Getenv("NO_COLOR") != "" {
-		return func(o conformance.Outcome) string { return string(o) }
-	}
-	colors := map[conformance.Outcome]int{conformance.Passed: 32, conformance.Failed: 31, conformance.Noted: 33, conformance.Untried: 35}
-	return func(o conformance.Outcome) string {
-		if color := colors[o]; color != 0 {
-			return fmt.Sprintf("\x1b[%dm%s\x1b[0m", color, o)
-		}
-		return string(o)
-	}
+	colors := map[conformance.Outcome]string{conformance.Passed: green, conformance.Failed: red, conformance.Noted: yellow, conformance.Untried: violet}
+	return func(o conformance.Outcome) string { return colored(out, colors[o], string(o)) }
 }
 
 // isTerminal reports whether somebody watches.

@@ -209,7 +209,7 @@ func (p *printer) event(e ramptest.Event) {
 	}
 	line := oneEvent(e.String())
 	if e.Failed {
-		line = paint(p.out, red, line)
+		line = colored(p.out, red, line)
 	}
 	fmt.Fprintln(p.out, p.last.Format("15:04:05"), line)
 }

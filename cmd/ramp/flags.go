@@ -52,28 +52,20 @@ func complain(std stdio, name string, err error) int {
 	return 2
 }
 
-// isTerminal reports whether somebody looks at what is written, in colors.
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
 // Colors of a terminal.
 const (
-	red   = "\x1b[31m"
-	green = "\x1b[32m"
-	gray  = "\x1b[90m"
-	plain = "\x1b[0m"
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	violet = "\x1b[35m"
+	gray   = "\x1b[90m"
+	normal = "\x1b[0m"
 )
 
-// paint writes text in a color, if it is for a terminal. NO_COLOR turns colors off.
-func paint(w io.Writer, color, text string) string {
-	if !isTerminal(w) || os.Getenv("NO_COLOR") != "" {
+// colored is text in a color, if it is for a terminal. NO_COLOR turns colors off.
+func colored(w io.Writer, color, text string) string {
+	if color == "" || !isTerminal(w) || os.Getenv("NO_COLOR") != "" {
 		return text
 	}
-	return color + text + plain
+	return color + text + normal
 }

@@ -167,7 +167,7 @@ func resend(ctx context.Context, args []string, std stdio) int {
 		return r.status(std, "resend", err)
 	}
 	if answer.Error != "" {
-		fmt.Fprintln(std.errs, paint(std.errs, red, "NOT CONFIRMED"), oneLine(answer.Error))
+		fmt.Fprintln(std.errs, colored(std.errs, red, "NOT CONFIRMED"), oneLine(answer.Error))
 	}
 	if status := finish(&answer.Order, false, *inJSON, false, std); status != statusDone || answer.Error == "" {
 		return status
@@ -227,7 +227,7 @@ func advance(ctx context.Context, args []string, std stdio) int {
 		if !*inJSON {
 			said := "confirmed"
 			if d.Error != "" {
-				said = paint(std.out, red, oneLine(d.Error))
+				said = colored(std.out, red, oneLine(d.Error))
 			}
 			fmt.Fprintf(std.out, "%s  %.8s  result #%d  %s\n", d.Time.Format("15:04:05"), d.UUID, d.Attempt, said)
 		}

@@ -119,10 +119,10 @@ func (r *remote) status(std stdio, name string, err error) int {
 	}
 	switch refused.Code {
 	case "declined":
-		fmt.Fprintln(std.errs, paint(std.errs, red, "DECLINED"), refused.Message)
+		fmt.Fprintln(std.errs, colored(std.errs, red, "DECLINED"), refused.Message)
 		return statusLoss
 	case "game", "lost_answer":
-		fmt.Fprintln(std.errs, paint(std.errs, red, "FAILED"), refused.Message)
+		fmt.Fprintln(std.errs, colored(std.errs, red, "FAILED"), refused.Message)
 		return statusLoss
 	default:
 		fmt.Fprintf(std.errs, "ramp %s: %s\n", name, refused.Message)
@@ -224,5 +224,5 @@ func (o *order) books() string {
 func (o *order) show(w io.Writer) {
 	word, said := o.verdict()
 	color := map[string]string{"LOSS": red, "DONE": green, "OPEN": gray}[word]
-	fmt.Fprintf(w, "%s  %s  %s Moved in all: %s.\n", o.UUID, paint(w, color, word), oneLine(said), oneLine(o.books()))
+	fmt.Fprintf(w, "%s  %s  %s Moved in all: %s.\n", o.UUID, colored(w, color, word), oneLine(said), oneLine(o.books()))
 }

@@ -199,7 +199,7 @@ func items(name string, texts []string) ([]item, error) {
 func (r *remote) wait(ctx context.Context, o *order, d time.Duration, std stdio) error {
 	if isTerminal(std.errs) && !o.Done {
 		_, said := o.verdict()
-		fmt.Fprintf(std.errs, "%s%s%s\r", gray, said, plain)
+		fmt.Fprintf(std.errs, "%s%s%s\r", gray, said, normal)
 		defer fmt.Fprint(std.errs, "\x1b[K")
 	}
 	for end := time.Now().Add(d); ; {
