@@ -32,7 +32,6 @@ type terms struct {
 	Materials, Outputs []termItem
 	Fee                string
 	Expires            string
-	ExpiresAt          int64 // in milliseconds
 	PerToken           bool
 }
 
@@ -250,7 +249,7 @@ func (s *pages) priced(asked ramp.InitializeIntent, tokens ramp.Amount, expires 
 		return shown
 	}
 	return terms{Materials: price(asked.Materials), Outputs: price(asked.Outputs), PerToken: s.config.PerToken,
-		Fee: strconv.FormatFloat(float64(asked.MintFeeBps)/100, 'f', -1, 64) + "%", Expires: expires.Format(clockTime), ExpiresAt: expires.UnixMilli()}
+		Fee: strconv.FormatFloat(float64(asked.MintFeeBps)/100, 'f', -1, 64) + "%", Expires: expires.Format(clockTime)}
 }
 
 // holds is what the player's wallet has of a token.

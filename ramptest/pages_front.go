@@ -80,6 +80,10 @@ func (s *pages) frontView(w http.ResponseWriter, r *http.Request, status int, p 
 	all := s.orders.all()
 	v.Any = len(all) > 0
 	for _, o := range all {
+		if full := len(v.Orders) == maxLines; full && show == "" && v.Query == "" {
+			v.More++
+			continue
+		}
 		line := s.line(o)
 		if !line.matches(show, v.Query, o) {
 			continue

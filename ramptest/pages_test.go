@@ -367,7 +367,7 @@ func TestATimelineComesInPieces(t *testing.T) {
 	c := newCounter(t)
 	order := c.mint(t)
 	c.service.Advance(time.Minute)
-	for range 60 {
+	for range 200 {
 		require.NoError(t, c.service.Resend(t.Context(), order))
 	}
 	address := "/orders/" + order.UUID.String()
@@ -385,7 +385,7 @@ func TestATimelineComesInPieces(t *testing.T) {
 			next = html.UnescapeString(found[1])
 		}
 	}
-	assert.Equal(t, 1+2+2+2+2*60, seen, "initialize, validate, the chain, the result, and those again, each with its books")
+	assert.Equal(t, 1+2+2+2+2*200, seen, "initialize, validate, the chain, the result, and those again, each with its books")
 
 	body, err := io.ReadAll(c.browse(t, http.MethodGet, address, nil).Body)
 	require.NoError(t, err)
@@ -541,4 +541,49 @@ func TestWhatThePlayerWritesIsNoMarkup(t *testing.T) {
 	body, err := io.ReadAll(page.Body)
 	require.NoError(t, err)
 	assert.NotContains(t, string(body), `"><script>`)
+}
+
+// Who has not started the service must not act for its players.
+func TestTheOrdersOfAllPlayersAreForTheOperator(t *testing.T) {
+	ask := func(c *counter, method, address, host, remote string, headers ...string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(method, address, nil)
+		r.Host, r.RemoteAddr = host, remote
+		r.Header.Set("Origin", "http://"+host)
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		recorder := httptest.NewRecorder()
+		c.service.ServeHTTP(recorder, r)
+		return recorder
+	}
+	const here, away = "127.0.0.1:5000", "192.0.2.1:5000"
+	c := newCounter(t, func(c *ramptest.Config) { c.AnyHost = true })
+	order := c.mint(t)
+	player := "/catalog?projectId=p&network=testnet&player=" + order.UUID.String()
+	another := "/orders/" + order.UUID.String() + "/another"
+	assert.Equal(t, 200, ask(c, "GET", "/", "localhost:8090", here).Code)
+	assert.Equal(t, 200, ask(c, "GET", player, "localhost:8090", here).Code)
+	assert.Equal(t, 303, ask(c, "POST", another, "localhost:8090", here).Code)
+	for _, from := range [][2]string{{"localhost:8090", away}, {"evil.example", here}, {"phone.example", away}} {
+		assert.Equal(t, 403, ask(c, "GET", "/", from[0], from[1]).Code, from)
+		assert.Equal(t, 403, ask(c, "POST", "/start", from[0], from[1]).Code, from)
+		assert.Equal(t, 403, ask(c, "POST", another, from[0], from[1]).Code, from)
+		assert.Equal(t, 400, ask(c, "GET", player, from[0], from[1]).Code, from)
+		page := ask(c, "GET", "/orders/"+order.UUID.String(), from[0], from[1])
+		assert.Equal(t, 200, page.Code, "its UUID is enough for an order")
+		assert.NotContains(t, page.Body.String(), "/another")
+	}
+
+	const token = `a token; with "all"`
+	c = newCounter(t, func(c *ramptest.Config) { c.AnyHost, c.ControlToken = true, token })
+	assert.Equal(t, 403, ask(c, "GET", "/", "phone.example", away).Code)
+	assert.Equal(t, 403, ask(c, "GET", "/", "localhost", here).Code)
+	assert.Equal(t, 403, ask(c, "GET", "/?token=wrong", "phone.example", away).Code)
+	opened := ask(c, "GET", "/?show=done&token="+url.QueryEscape(token), "phone.example", away)
+	assert.Equal(t, 303, opened.Code)
+	assert.Equal(t, "/?show=done", opened.Header().Get("Location"), "the address has it no more")
+	cookie := opened.Result().Cookies()[0]
+	assert.True(t, cookie.HttpOnly && cookie.SameSite == http.SameSiteStrictMode)
+	assert.Equal(t, 200, ask(c, "GET", "/", "phone.example", away, "Cookie", cookie.Name+"="+cookie.Value).Code)
+	assert.Equal(t, 403, ask(c, "GET", "/", "phone.example", away, "Cookie", cookie.Name+"=wrong").Code)
 }

@@ -32,7 +32,6 @@ function tick() {
   set(clock, `${pad(Math.floor(day / 3600))}:${pad(Math.floor(day / 60) % 60)}:${pad(day % 60)}`);
   for (const due of document.querySelectorAll("[data-due]")) {
     const ms = Number(due.dataset.due) - now();
-    if (due.dataset.dueForm === "left") continue;
     set(due, ms > 0 ? `in ${left(ms)}` : "now");
   }
 }
