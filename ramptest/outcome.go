@@ -52,35 +52,36 @@ func (s *orders) happened(o *Order, acc *account) outcomeView {
 	p := o.delivery.standing()
 	outcome, mined := s.outcome(o)
 	burn := o.Request.Intent.Type == ramp.Disassemble
-	switch {
-	case !mined && o.script.pending:
-		return outcomeView{Tone: waiting, Said: "The transaction stays pending, as you chose. No result will come."}
-	case !mined:
-		return outcomeView{Tone: waiting, Said: "The game approved. The transaction waits for the next block.",
-			Next: "Next block", Due: s.chains[o.Network].NextBlock()}
-	}
 	wrong := o.differences(acc, p)
-	if p.sending > 0 {
-		v := outcomeView{Tone: waiting, Said: fmt.Sprintf("Sending the result now (attempt %d).", p.attempts)}
-		if p.attempts > 1 && wrong != nil {
-			v.Said += " So far: " + o.loss(outcome, wrong)
-		}
-		return v
-	}
 	v := outcomeView{Tone: waiting}
 	if wrong != nil {
-		v.Tone, v.Said = bad, o.loss(outcome, wrong)+" "
+		v.Tone, v.Said = bad, o.loss(outcome, mined, wrong)+" "
 	}
 	answer := "The game did not answer."
-	if p.status != 0 {
+	switch {
+	case p.status != 0:
 		answer = fmt.Sprintf("The game answered HTTP %d.", p.status)
+	case p.attempts <= o.script.result.lost:
+		answer = "The game's answer was lost, as you chose."
 	}
 	switch {
+	case p.sending > 0:
+		v.Said = fmt.Sprintf("Sending the result now (attempt %d). ", p.attempts) + v.Said
+	case !mined && o.script.pending:
+		v.Said += "The transaction stays pending, as you chose. No result will come."
+	case !mined:
+		if wrong == nil {
+			v.Said = "The game approved. "
+		}
+		v.Said += "The transaction waits for the next block."
+		v.Next, v.Due = "Next block", s.chains[o.Network].NextBlock()
 	case p.state == Confirmed && wrong != nil:
 		v.Said += "It answered HTTP 200: no further attempt."
 	case p.state == Confirmed:
 		v.Tone, v.Said = good, o.success(outcome, s.player(o))
-		if acc == nil || acc.last == nil || acc.order.Disputed || len(acc.order.Totals) != 1 {
+		if s.studio.audit.mode == BooksOff {
+			v.Said = fmt.Sprintf("The game confirmed that the %s %s. The books are off: what it moved was not looked at.", verbOf(burn), outcome)
+		} else if acc == nil || acc.last == nil || acc.order.Disputed || len(acc.order.Totals) != 1 {
 			v.Tone = unknown
 			v.Said = fmt.Sprintf("The game confirmed that the %s %s, but what it moved is unknown.", verbOf(burn), outcome)
 			if r, ok := s.studio.readings.of(o.Session); ok && r.err != nil {
@@ -109,6 +110,7 @@ func (s *orders) happened(o *Order, acc *account) outcomeView {
 	default:
 		v.Said += fmt.Sprintf("The transaction %s in this moment.", outcome)
 	}
+	v.Said = strings.TrimSpace(v.Said)
 	return v
 }
 
@@ -202,7 +204,7 @@ func (o *Order) differences(acc *account, p standing) books.Assets {
 }
 
 // loss says what is wrong about what a game moved.
-func (o *Order) loss(outcome Outcome, wrong books.Assets) string {
+func (o *Order) loss(outcome Outcome, mined bool, wrong books.Assets) string {
 	burn := o.Request.Intent.Type == ramp.Disassemble
 	var missing, extra []string
 	for _, id := range slices.Sorted(maps.Keys(wrong)) {
@@ -220,6 +222,10 @@ func (o *Order) loss(outcome Outcome, wrong books.Assets) string {
 	}
 	begin := "The transaction " + outcome.String() + "."
 	switch {
+	case !mined:
+		begin = "The game approved."
+		add(missing, "It took %s too much.")
+		add(extra, map[bool]string{false: "It did not take %s.", true: "It granted %s before the tokens were burned."}[burn])
 	case !burn && outcome == Failed:
 		add(missing, "The game did not give back %s.")
 		add(extra, "The game gave back %s too much.")

@@ -223,7 +223,7 @@ func (s *pages) exchangeView(w http.ResponseWriter, r *http.Request, q url.Value
 	v.Form.Received = books.Decimal(new(big.Rat).Mul(keep, tokens.Rat()))
 	must := s.orders.opens(id)
 	var unread *problem
-	v.Reading, unread = s.read(r, session, must || q.Has("read"))
+	v.Reading, unread = s.read(r, session, must)
 	v.Reading.Tokens = s.holds(session, asked)
 	v.Reading.Action, v.Reading.Fields = "/exchange", fields
 	if v.Problem = unread; p != nil {
@@ -269,7 +269,11 @@ func (s *pages) exchangeForm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q := r.PostForm
-	if q.Has("read") || q.Has("price") {
+	switch {
+	case q.Has("read"):
+		s.readAgain(w, r, "/exchange", fieldsOf(q, "uuid", "network"))
+		return
+	case q.Has("price"):
 		s.exchangeView(w, r, q, nil, "")
 		return
 	}
@@ -323,7 +327,15 @@ func (s *pages) catalogForm(w http.ResponseWriter, r *http.Request) {
 		s.failure(w, r, http.StatusBadRequest, "The form did not come whole.")
 		return
 	}
-	s.catalogView(w, r, r.PostForm)
+	s.readAgain(w, r, "/catalog", fieldsOf(r.PostForm, "projectId", "network"))
+}
+
+// readAgain asks the game what a player owns, and shows it on a page.
+func (s *pages) readAgain(w http.ResponseWriter, r *http.Request, page string, fields url.Values) {
+	if session := s.session(r, fields); session.ID != "" && session.Token.Reveal() != "" {
+		_, _ = s.read(r, session, true) // the page shows what came of it
+	}
+	http.Redirect(w, r, page+"?"+fields.Encode(), http.StatusSeeOther)
 }
 
 func (s *pages) catalogView(w http.ResponseWriter, r *http.Request, q url.Values) {
@@ -343,7 +355,7 @@ func (s *pages) catalogView(w http.ResponseWriter, r *http.Request, q url.Values
 		return
 	}
 	v := &catalogView{frame: frame{Title: "Catalog", Network: network}}
-	v.Reading, v.Problem = s.read(r, session, q.Has("read"))
+	v.Reading, v.Problem = s.read(r, session, false)
 	v.Reading.Action, v.Reading.Fields = "/catalog", fieldsOf(q, "projectId", "network")
 	for _, o := range s.orders.of(session.ID, network) {
 		if len(v.Orders) < maxLines {

@@ -147,7 +147,7 @@ func answering(path string, status int, body string) func(*ramptest.Config) {
 const confirmed = `{"success":true,"errorCode":null,"data":null}`
 
 func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
-	const mint, burn = "mint", "burn"
+	const mint, burn, takeNothing = "mint", "burn", "take nothing"
 	for _, test := range []struct {
 		name   string
 		game   func(*ramptest.Config)
@@ -160,6 +160,8 @@ func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
 		{"assets are not given back", answering(ramp.PathResult, 200, confirmed), mint, 10, []ramptest.Fault{ramptest.TransactionFails()}, time.Minute, []string{
 			"✗ The transaction failed. The game did not give back 100 item_gold. It answered HTTP 200: no further attempt.",
 			"item_gold ✗ 100 missing 1000 900 1000"}},
+		{"nothing is taken", nil, takeNothing, 10, nil, 0, []string{
+			"✗ The game approved. It did not take 100 item_gold. The transaction waits for the next block.", "item_gold ✗ 100 too many 1000 1000 900"}},
 		{"nothing is granted", answering(ramp.PathResult, 200, confirmed), burn, 10, nil, time.Minute, []string{
 			"✗ The transaction succeeded. The game did not grant 100 item_gold.", "item_gold ✗ 100 missing 1000 1000 1100"}},
 		{"a burn is above the balance", nil, burn, 2000, nil, time.Minute, []string{
@@ -183,7 +185,20 @@ func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
 			if test.game != nil {
 				options = append(options, test.game)
 			}
-			c := newCounter(t, options...)
+			var c *counter
+			if test.do == takeNothing {
+				options = append(options, before(func(game http.Handler) http.Handler {
+					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						game.ServeHTTP(w, r)
+						if r.URL.Path == ramp.PathValidate {
+							c.shop.mu.Lock()
+							c.shop.gold += 100
+							c.shop.mu.Unlock()
+						}
+					})
+				}))
+			}
+			c = newCounter(t, options...)
 			play := c.service.Mint
 			if test.do == burn {
 				play = c.service.Burn

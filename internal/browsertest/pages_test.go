@@ -293,4 +293,3 @@ func TestAPageNeedsNoScript(t *testing.T) {
 	d.click(`form.start button.main`)
 	d.sees("#price-mint", "takes 100 item_gold")
 }
-
