@@ -34,6 +34,7 @@ type TransactionState struct {
 	Mined  bool
 	Block  uint64
 	Status uint64
+	Gone   bool
 }
 
 // HoldingState is what came to an owner of a token, or went.
@@ -51,7 +52,7 @@ func (c *Chain) Save() State {
 		s.Spans = append(s.Spans, SpanState{span.first, span.at})
 	}
 	write := func(t *Transaction) {
-		s.Transactions = append(s.Transactions, TransactionState{*t, t.mined, t.block, t.status})
+		s.Transactions = append(s.Transactions, TransactionState{*t, t.mined, t.block, t.status, t.gone})
 	}
 	for _, block := range slices.Sorted(maps.Keys(c.filled)) {
 		for _, t := range c.filled[block] {
@@ -89,7 +90,7 @@ func (c *Chain) Restore(s State) error {
 	}
 	for _, saved := range s.Transactions {
 		t := saved.Transaction
-		t.mined, t.status = false, saved.Status
+		t.mined, t.status, t.gone = false, saved.Status, saved.Gone
 		c.known[t.Hash] = &t
 		if saved.Mined {
 			c.put(&t, saved.Block)
