@@ -122,6 +122,7 @@ func (a *audit) open(ctx context.Context, o *Order) (*window, *books.Order) {
 		w.open, w.joined = w.open+1, w.joined+1
 		a.mu.Unlock()
 		<-w.ready
+		a.begin(entry, w)
 		return w, entry
 	}
 	w = &window{player: p, session: o.Session, id: o.UUID, ready: make(chan struct{}), open: 1, joined: 1}
@@ -134,7 +135,34 @@ func (a *audit) open(ctx context.Context, o *Order) (*window, *books.Order) {
 	p.books.Begin(w.before)
 	a.mu.Unlock()
 	close(w.ready)
+	a.begin(entry, w)
 	return w, entry
+}
+
+// begin notes what the player owned before an order.
+func (a *audit) begin(entry *books.Order, w *window) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !entry.Asked {
+		entry.Before = w.before
+	}
+}
+
+// account is what the books know of an order.
+type account struct {
+	order books.Order
+	last  books.Assets // what the player owned at last; nil if unknown
+}
+
+// account returns what the books know of an order, nil if they know nothing.
+func (a *audit) account(id uuid.UUID) *account {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	entries := a.orders[id]
+	if len(entries) != 1 { // two orders under one UUID are not told apart
+		return nil
+	}
+	return &account{order: *entries[0].order, last: entries[0].player.books.Last}
 }
 
 // player finds out who the player of a session is. If it asked for that, it

@@ -84,6 +84,19 @@ type delivery struct {
 	status   int       // HTTP status of the last answer; 0 if there was none
 }
 
+// standing is how far a delivery is, at one moment.
+type standing struct {
+	state                              State
+	attempts, retries, sending, status int
+	next                               time.Time
+}
+
+func (d *delivery) standing() standing {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return standing{d.state, d.attempts, d.retries, d.flying, d.status, d.next}
+}
+
 func (d *delivery) now() State {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -45,6 +45,26 @@ func (g *guard) control(r *http.Request) *denial {
 	}
 }
 
+// tokenCookie keeps the token for the pages, once it was in an address.
+const tokenCookie = "ramp-control-token"
+
+// operates reports whether a request of a page may see and move the orders of all
+// players: as for the control API, one from this machine if there is no token, and
+// else one that has it, in a cookie too.
+func (g *guard) operates(r *http.Request) bool {
+	if g.token == "" {
+		return fromHere(r) && isHere(r.Host)
+	}
+	cookie, err := r.Cookie(tokenCookie)
+	return g.knows(r) || err == nil && subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(url.QueryEscape(g.token))) == 1
+}
+
+// remember lets the browser keep the token that is in an address, so that it need
+// not stay there.
+func (g *guard) remember(w http.ResponseWriter) {
+	http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: url.QueryEscape(g.token), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+}
+
 // knows reports whether a request has the token.
 func (g *guard) knows(r *http.Request) bool {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")

@@ -43,6 +43,9 @@ type console struct {
 	failing []InitializeFailure // the next calls
 }
 
+// otherEncoding is what the record says of a signature by [Config.OtherKey].
+const otherEncoding = "but it matches the key in its other encoding"
+
 // envelope is the answer of an initialize call (interface 2.3).
 type envelope struct {
 	Code    int    `json:"code"`
@@ -105,6 +108,9 @@ func (s *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		status, event.UUID, event.Outcome = http.StatusOK, id, answer.Message
 		if answer.Code != http.StatusOK {
 			status, event.Outcome = cmp.Or(s.config.FailureStatus, answer.Code), fmt.Sprint(answer.Data)
+			if answer.Data == string(InvalidMAC) && s.config.OtherKey.Verify(body, r.Header.Get(ramp.HeaderHMAC)) == nil {
+				event.Outcome += ", " + otherEncoding
+			}
 		}
 		w.Header().Set("Content-Type", "application/json")
 	}

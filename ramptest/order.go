@@ -52,6 +52,7 @@ type Order struct {
 	script script
 	tx     *chain.Transaction // nil if the service has not placed the order
 	placed time.Time          // when it was put on the chain
+	held   *big.Rat           // of its token, by the wallet, before it
 
 	delivery delivery
 }
@@ -124,7 +125,8 @@ type orders struct {
 type issued struct {
 	terms   ramp.InitializeIntent
 	expires time.Time
-	lost    int // validate answers that nobody heard, see [LostAnswer]
+	opened  bool // on the exchange page
+	lost    int  // validate answers that nobody heard, see [LostAnswer]
 }
 
 // issue gives terms a UUID.
@@ -202,6 +204,19 @@ func (s *orders) isFinished(o *Order) bool {
 	return o.delivery.now().over() && s.progress(o).done
 }
 
+// opens reports whether it is the first time that the exchange page of a UUID is
+// opened.
+func (s *orders) opens(id uuid.UUID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.issued[id]
+	first := known != nil && !known.opened
+	if first {
+		known.opened = true
+	}
+	return first
+}
+
 // all returns the orders, the newest first.
 func (s *orders) all() []*Order {
 	s.mu.Lock()
@@ -209,6 +224,19 @@ func (s *orders) all() []*Order {
 	list := slices.Clone(s.queue)
 	slices.Reverse(list)
 	return list
+}
+
+// latest returns the terms that the game asked for last, if it has.
+func (s *orders) latest() (terms ramp.InitializeIntent, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var last time.Time
+	for _, known := range s.issued {
+		if known.expires.After(last) {
+			terms, last, ok = known.terms, known.expires, true
+		}
+	}
+	return terms, ok
 }
 
 // find returns the order that was placed under a UUID, or nil.
@@ -490,6 +518,7 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	if tx.Moves, err = s.config.moves(o, o.wallet.Address()); err != nil {
 		return nil, err
 	}
+	o.held = c.TokenBalance(o.token().contract(), o.wallet.Address())
 	o.tx = c.Submit(tx)
 	o.TxHash, o.placed = o.tx.Hash, s.clock.now()
 	s.placed[o.UUID] = o

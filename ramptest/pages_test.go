@@ -1,8 +1,6 @@
 package ramptest_test
 
 import (
-	"bufio"
-	"context"
 	"html"
 	"io"
 	"net/http"
@@ -13,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
@@ -64,18 +63,18 @@ func (c *counter) exchange(t *testing.T) (address string, form url.Values) {
 func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 	for _, test := range []struct {
 		do, chain, result string
-		before, after     string // gold on the page of the order
-		state             string
+		owns, holds       string // at the end: before, now and expected
+		said              string
 		attempts          int
 	}{
-		{"mint", "succeed", "once", "item_gold 900", "item_gold 900 tokens in the wallet 1008", "confirmed", 1},
-		{"mint", "fail", "once", "item_gold 900", "item_gold 1000 tokens in the wallet 1000", "confirmed", 1},
-		{"mint", "fail", "twice", "item_gold 900", "item_gold 1000", "confirmed", 2},
-		{"mint", "fail", "lost", "item_gold 900", "item_gold 1000", "confirmed", 2},
-		{"mint", "fail", "late", "item_gold 900", "item_gold 1000", "confirmed", 1},
-		{"mint", "fail", "never", "item_gold 900", "item_gold 900", "delivering", 0},
-		{"mint", "never", "once", "item_gold 900", "item_gold 900", "pending", 0},
-		{"burn", "succeed", "once", "item_gold 1000", "item_gold 1100 tokens in the wallet 990", "confirmed", 1},
+		{"mint", "succeed", "once", "1000 900 900", "1000 1008 1008", "✓ Done. The game took 100 item_gold; the player received 8 tokens.", 1},
+		{"mint", "fail", "once", "1000 1000 1000", "1000 1000 1000", "✓ The transaction failed. The game gave back 100 item_gold.", 1},
+		{"mint", "fail", "twice", "1000 1000 1000", "1000 1000 1000", "✓ The transaction failed. The game gave back 100 item_gold.", 2},
+		{"mint", "fail", "lost", "1000 1000 1000", "1000 1000 1000", "✓ The transaction failed. The game gave back 100 item_gold.", 2},
+		{"mint", "fail", "late", "1000 1000 1000", "1000 1000 1000", "✓ The transaction failed. The game gave back 100 item_gold.", 1},
+		{"mint", "fail", "never", "1000 900 900", "1000 1000 1000", "● The transaction failed. No result will come, as you chose.", 0},
+		{"mint", "never", "once", "1000 900 900", "1000 1000 1000", "● The transaction stays pending, as you chose. No result will come.", 0},
+		{"burn", "succeed", "once", "1000 1100 1100", "1000 990 990", "✓ Done. 10 tokens are burned; the game granted 100 item_gold.", 1},
 	} {
 		t.Run(test.do+" "+test.chain+" "+test.result, func(t *testing.T) {
 			c := newCounter(t)
@@ -83,7 +82,7 @@ func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 			page := c.browse(t, http.MethodGet, address, nil)
 			require.Equal(t, 200, page.StatusCode)
 			said := text(t, page)
-			assert.Contains(t, said, "item_gold 1000 tokens in the wallet 1000")
+			assert.Contains(t, said, "tokens in the wallet 1000 item_gold 1000")
 			assert.Contains(t, said, "a mint takes item_gold 100")
 			assert.Contains(t, said, "fee of a mint 20%")
 
@@ -97,20 +96,22 @@ func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 			twice := c.browse(t, http.MethodPost, "/exchange", form)
 			assert.Equal(t, order, twice.Header.Get("Location"), "a click too many")
 			said = text(t, c.browse(t, http.MethodGet, order, nil))
-			assert.Contains(t, said, test.before)
-			assert.Contains(t, said, "pending")
+			if test.chain != "never" {
+				assert.Contains(t, said, "● The game approved. The transaction waits for the next block. Next block at ")
+			}
 
 			passed := c.browse(t, http.MethodPost, order+"/advance", url.Values{"minutes": {"15"}})
 			assert.Equal(t, 303, passed.StatusCode)
 			said = text(t, c.browse(t, http.MethodGet, order, nil))
-			assert.Contains(t, said, test.after)
-			assert.Contains(t, said, test.state)
+			assert.Contains(t, said, test.said)
+			assert.Contains(t, said, "item_gold ✓ "+test.owns)
+			assert.Regexp(t, "tokens ✓ (nothing moved )?"+test.holds, said)
 			assert.Len(t, c.shop.heard, test.attempts)
 
 			again := c.browse(t, http.MethodGet, address, nil)
 			assert.Equal(t, order, again.Header.Get("Location"), "a UUID is one order")
 			resent := c.browse(t, http.MethodPost, order+"/resend", nil)
-			if test.state == "pending" {
+			if test.chain == "never" {
 				assert.Equal(t, 409, resent.StatusCode)
 				assert.Contains(t, text(t, resent), "in no block yet")
 				return
@@ -121,9 +122,342 @@ func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 			catalog, err := ramp.CatalogURL(c.service.URL(), ramp.CatalogParams{ProjectID: "project-1", SessionID: c.session.ID,
 				AccessToken: c.session.Token, Network: ramp.Testnet, Lang: ramp.LangEnglish})
 			require.NoError(t, err)
-			assert.Contains(t, text(t, c.browse(t, http.MethodGet, catalog, nil)), "of 10 tokens confirmed")
+			assert.Contains(t, text(t, c.browse(t, http.MethodGet, catalog, nil)), "10 tokens")
 		})
 	}
+}
+
+// reporting is for a game that is wrong on purpose.
+func reporting(c *ramptest.Config) { c.Books, c.Settle = ramptest.BooksReport, -1 }
+
+// answering stands before the result endpoint, and may answer instead of the game.
+func answering(path string, status int, body string) func(*ramptest.Config) {
+	return before(func(game http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != path {
+				game.ServeHTTP(w, r)
+				return
+			}
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, body)
+		})
+	})
+}
+
+const confirmed = `{"success":true,"errorCode":null,"data":null}`
+
+func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
+	const mint, burn, takeNothing = "mint", "burn", "take nothing"
+	for _, test := range []struct {
+		name   string
+		game   func(*ramptest.Config)
+		do     string
+		amount int64
+		faults []ramptest.Fault
+		pass   time.Duration
+		want   []string
+	}{
+		{"assets are not given back", answering(ramp.PathResult, 200, confirmed), mint, 10, []ramptest.Fault{ramptest.TransactionFails()}, time.Minute, []string{
+			"✗ The transaction failed. The game did not give back 100 item_gold. It answered HTTP 200: no further attempt.",
+			"item_gold ✗ 100 missing 1000 900 1000"}},
+		{"nothing is taken", nil, takeNothing, 10, nil, 0, []string{
+			"✗ The game approved. It did not take 100 item_gold. The transaction waits for the next block.", "item_gold ✗ 100 too many 1000 1000 900"}},
+		{"nothing is granted", answering(ramp.PathResult, 200, confirmed), burn, 10, nil, time.Minute, []string{
+			"✗ The transaction succeeded. The game did not grant 100 item_gold.", "item_gold ✗ 100 missing 1000 1000 1100"}},
+		{"a burn is above the balance", nil, burn, 2000, nil, time.Minute, []string{
+			"✓ The burn failed: it needs 2000 tokens, the wallet held 1000. Nothing moved.", "item_gold ✓ 1000 1000 1000"}},
+		{"the game fails", answering(ramp.PathResult, 500, ""), mint, 10, nil, time.Minute, []string{
+			"● The game answered HTTP 500. Next attempt at ", "(2 of 20).", "The game failed. Its log says why."}},
+		{"the game refuses", answering(ramp.PathResult, 400, `{"success":false,"errorCode":"REFUSED","data":null}`), mint, 10, nil, time.Minute, []string{
+			"✗ The game refused the result (HTTP 400). It will not be sent again."}},
+		{"the game never confirms", answering(ramp.PathResult, 500, ""), mint, 10, nil, 24 * time.Hour, []string{
+			"✗ Gave up after 20 attempts. The game never confirmed."}},
+		{"the result is late", nil, mint, 10, []ramptest.Fault{ramptest.ResultLate(time.Hour)}, time.Minute, []string{
+			"● The transaction succeeded. The result is sent at "}},
+		{"the result waits for another", nil, mint, 10, []ramptest.Fault{ramptest.ResultAfterNext()}, time.Minute, []string{
+			"● The transaction succeeded. The result waits for that of another order, as you chose."}},
+		{"the balances are unknown", answering(ramp.PathAssets, 401, `{"success":false,"errorCode":"INVALID_USER","data":null}`), mint, 10, nil, time.Minute, []string{
+			`? The game confirmed that the mint succeeded, but what it moved is unknown. Its assets endpoint: The studio declined with HTTP 401 and "INVALID_USER".`,
+			"item_gold ? not judged ? ? ?"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			options := []func(*ramptest.Config){reporting}
+			if test.game != nil {
+				options = append(options, test.game)
+			}
+			var c *counter
+			if test.do == takeNothing {
+				options = append(options, before(func(game http.Handler) http.Handler {
+					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						game.ServeHTTP(w, r)
+						if r.URL.Path == ramp.PathValidate {
+							c.shop.mu.Lock()
+							c.shop.gold += 100
+							c.shop.mu.Unlock()
+						}
+					})
+				}))
+			}
+			c = newCounter(t, options...)
+			play := c.service.Mint
+			if test.do == burn {
+				play = c.service.Burn
+			}
+			order, err := play(t.Context(), c.initialize(t), c.session, ramp.NewAmount(test.amount), test.faults...)
+			require.NoError(t, err)
+			c.service.Advance(test.pass)
+			page := c.browse(t, http.MethodGet, "/orders/"+order.UUID.String(), nil)
+			said := text(t, page)
+			for _, want := range test.want {
+				assert.Contains(t, said, want)
+			}
+			_, first, _ := strings.Cut(test.want[0], " ") // the sign
+			first, _, _ = strings.Cut(first, ".")
+			assert.Contains(t, text(t, c.browse(t, http.MethodGet, "/", nil)), first, "the list says the same")
+		})
+	}
+}
+
+func TestAResultThatIsUnderWayIsShown(t *testing.T) {
+	asked, answer := make(chan bool), make(chan bool)
+	c := newCounter(t, before(func(game http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == ramp.PathResult {
+				asked <- true
+				<-answer
+			}
+			game.ServeHTTP(w, r)
+		})
+	}))
+	order := c.mint(t)
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		c.service.Advance(time.Minute)
+	}()
+	<-asked
+	assert.Contains(t, text(t, c.browse(t, http.MethodGet, "/orders/"+order.UUID.String(), nil)), "● Sending the result now (attempt 1).")
+	answer <- true
+	<-done
+}
+
+func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
+	c := newCounter(t, func(c *ramptest.Config) { c.OtherKey, _ = ramp.Base64URLKey("YW5vdGhlcg") })
+	said := func(address string) string { return text(t, c.browse(t, http.MethodGet, address, nil)) }
+	first := said("/")
+	assert.Contains(t, first, "No orders yet. Open your game’s exchange page, or start a test order.")
+	assert.Equal(t, 4, strings.Count(first, "not seen yet"))
+	assert.Contains(t, first, "export RAMP_API_URL="+c.service.URL())
+	assert.Contains(t, first, c.validator.Hex())
+	assert.NotContains(t, first, "key of the console")
+
+	initialize := func(key ramp.HMACKey) {
+		client, err := ramp.NewClient(ramp.ClientConfig{URL: c.service.URL(), Key: key, HTTPClient: c.service.Client(), Retries: -1})
+		require.NoError(t, err)
+		_, err = client.Initialize(t.Context(), request())
+		require.ErrorIs(t, err, ramp.ErrHMACInvalid)
+	}
+	other, err := ramp.Base64URLKey("YW5vdGhlcg")
+	require.NoError(t, err)
+	initialize(other)
+	assert.Contains(t, said("/"), "It matches if the key is read in the other encoding.")
+	wrong, err := ramp.TextKey("no key of ours")
+	require.NoError(t, err)
+	initialize(wrong)
+	assert.Contains(t, said("/"), "The game has another HMAC key")
+	assert.Contains(t, said("/"), "1 problem")
+
+	good := c.mint(t)
+	c.service.Advance(time.Minute)
+	late := c.mint(t, ramptest.ResultLate(time.Hour), ramptest.WrongHMAC(ramptest.OnValidate))
+	c.service.Advance(time.Minute)
+	page := said("/")
+	assert.Equal(t, 4, strings.Count(page, " works "), "what was forged on purpose is no problem: %s", page)
+	list := func(query string) (found []string) {
+		body, err := io.ReadAll(c.browse(t, http.MethodGet, "/?"+query, nil).Body)
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`<li id="order-([^"]*)"`).FindAllStringSubmatch(string(body), -1) {
+			found = append(found, m[1])
+		}
+		return found
+	}
+	both := []string{late.UUID.String(), good.UUID.String()}
+	assert.Equal(t, both, list(""), "the newest first")
+	assert.Equal(t, both[1:], list("show=done"))
+	assert.Equal(t, both[:1], list("show=waiting"))
+	assert.Empty(t, list("show=attention"))
+	assert.Equal(t, both[:1], list("q="+both[0][:8]))
+	assert.Equal(t, both[1:], list("q="+strings.ToUpper(good.TxHash.Hex())))
+	assert.Equal(t, both, list("q=session-1"))
+	assert.Contains(t, said("/?q=nothing"), "No order matches.")
+}
+
+func TestATestOrderIsStartedFromTheFirstPage(t *testing.T) {
+	c := newCounter(t)
+	terms := url.Values{"sessionId": {c.session.ID}, "accessToken": {"token-1"}, "network": {"testnet"}, "token": {request().Intent.Token},
+		"material": {"item_gold"}, "materialAmount": {"7"}, "output": {"item_gold"}, "outputAmount": {"7"}, "fee": {"0"}}
+	start := func(form url.Values) string {
+		started := c.browse(t, http.MethodPost, "/start", form)
+		require.Equal(t, 303, started.StatusCode, text(t, started))
+		return started.Header.Get("Location")
+	}
+	assert.Contains(t, text(t, c.browse(t, http.MethodGet, start(terms), nil)), "a mint takes item_gold 7")
+
+	// The player of an order needs no token.
+	order := c.mint(t)
+	address := start(url.Values{"player": {order.UUID.String()}})
+	assert.NotContains(t, address, "token-1")
+	page := c.browse(t, http.MethodGet, address, nil)
+	body, err := io.ReadAll(page.Body)
+	require.NoError(t, err)
+	assert.Contains(t, string(body), "item_gold")
+	assert.NotContains(t, string(body), "token-1")
+	another := c.browse(t, http.MethodPost, "/orders/"+order.UUID.String()+"/another", nil)
+	assert.Contains(t, text(t, c.browse(t, http.MethodGet, another.Header.Get("Location"), nil)), "a mint takes item_gold 100")
+
+	for name, value := range map[string]string{"sessionId": "", "materialAmount": "x", "outputAmount": "-1", "fee": "10001", "network": "moon", "token": "0x1", "material": ""} {
+		wrong := url.Values{"terms": {"own"}}
+		for k, v := range terms {
+			wrong[k] = v
+		}
+		wrong.Set(name, value)
+		refused := c.browse(t, http.MethodPost, "/start", wrong)
+		assert.Equal(t, 422, refused.StatusCode, name)
+		assert.Contains(t, text(t, refused), "Start a test order", "the form is still there")
+	}
+}
+
+// Who looks at a page moves nothing: it shows the last reading.
+func TestAPageIsReadWithoutTheGame(t *testing.T) {
+	calls := 0
+	c := newCounter(t, before(func(game http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			calls++
+			game.ServeHTTP(w, r)
+		})
+	}))
+	address, _ := c.exchange(t)
+	look := func(address string, form url.Values) int {
+		calls = 0
+		method := http.MethodGet
+		if form != nil {
+			method = http.MethodPost
+		}
+		page := c.browse(t, method, address, form)
+		assert.Less(t, page.StatusCode, 400)
+		return calls
+	}
+	assert.Equal(t, 1, look(address, nil), "who opens it wants to know")
+	assert.Equal(t, 0, look(address, nil), "a refresh")
+	next, form := c.exchange(t)
+	assert.Equal(t, 1, look(next, nil), "a new order is a new opening")
+	form.Set("read", "1")
+	assert.Equal(t, 1, look("/exchange", form), "read again")
+	order := "/orders/" + c.mint(t).UUID.String()
+	for _, page := range []string{order, "/", "/catalog?projectId=p&sessionId=session-1&accessToken=token-1&network=testnet"} {
+		assert.Equal(t, 0, look(page, nil), page)
+	}
+	assert.Equal(t, 1, look(order+"/read", url.Values{}))
+	assert.Equal(t, 1, look("/catalog?projectId=p&sessionId=session-1&accessToken=token-2&network=testnet", nil), "another token has seen nothing")
+}
+
+// A page that nothing has happened to is not sent again.
+func TestALivePageIsSentWhenItHasChanged(t *testing.T) {
+	c := newCounter(t)
+	order := c.mint(t)
+	for _, address := range []string{"/", "/orders/" + order.UUID.String()} {
+		page := c.browse(t, http.MethodGet, address, nil)
+		tag := page.Header.Get("ETag")
+		require.NotEmpty(t, tag)
+		again := c.browse(t, http.MethodGet, address, nil, "If-None-Match", tag)
+		assert.Equal(t, 304, again.StatusCode)
+		assert.NotEmpty(t, again.Header.Get("Ramp-Clock"), "the clock runs all the same")
+	}
+	tag := c.browse(t, http.MethodGet, "/", nil).Header.Get("ETag")
+	c.service.Advance(time.Minute)
+	assert.Equal(t, 200, c.browse(t, http.MethodGet, "/", nil, "If-None-Match", tag).StatusCode)
+}
+
+func TestATimelineComesInPieces(t *testing.T) {
+	c := newCounter(t)
+	order := c.mint(t)
+	c.service.Advance(time.Minute)
+	for range 200 {
+		require.NoError(t, c.service.Resend(t.Context(), order))
+	}
+	address := "/orders/" + order.UUID.String()
+	link := regexp.MustCompile(`class="earlier" href="([^"]*)"`)
+	seen := 0
+	for next := address; next != ""; {
+		body, err := io.ReadAll(c.browse(t, http.MethodGet, next, nil).Body)
+		require.NoError(t, err)
+		assert.Less(t, len(body), 50<<10)
+		entries := strings.Count(string(body), `id="entry-`)
+		assert.LessOrEqual(t, entries, 50)
+		seen += entries
+		next = ""
+		if found := link.FindStringSubmatch(string(body)); found != nil {
+			next = html.UnescapeString(found[1])
+		}
+	}
+	assert.Equal(t, 1+2+2+2+2*200, seen, "initialize, validate, the chain, the result, and those again, each with its books")
+
+	body, err := io.ReadAll(c.browse(t, http.MethodGet, address, nil).Body)
+	require.NoError(t, err)
+	event := regexp.MustCompile(`data-body="([^"]*)"`).FindStringSubmatch(string(body))
+	require.NotNil(t, event)
+	whole := text(t, c.browse(t, http.MethodGet, event[1], nil))
+	assert.Contains(t, whole, "asked: POST "+ramp.PathResult)
+	assert.Contains(t, whole, `$(printf %s "$BODY" | ramp sign)`)
+	assert.Contains(t, whole, "Bearer $RAMP_ACCESS_TOKEN")
+	assert.NotContains(t, whole, "token-1")
+	for _, wrong := range []string{address + "/events/x", address + "/events/999999", "/orders/" + uuid.NewString() + strings.TrimPrefix(event[1], address)} {
+		assert.Equal(t, 404, c.browse(t, http.MethodGet, wrong, nil).StatusCode, wrong)
+	}
+}
+
+// What the shell reads of a command must be the text that was sent.
+func TestACurlCommandIsQuoted(t *testing.T) {
+	c := newCounter(t)
+	c.session.ID = "it's $(id) `id`"
+	order := c.mint(t)
+	page := "/orders/" + order.UUID.String()
+	body, err := io.ReadAll(c.browse(t, http.MethodGet, page, nil).Body)
+	require.NoError(t, err)
+	for _, event := range regexp.MustCompile(`data-body="([^"]*)"`).FindAllStringSubmatch(string(body), -1) {
+		whole := text(t, c.browse(t, http.MethodGet, event[1], nil))
+		if strings.Contains(whole, "asked: POST "+ramp.PathValidate) {
+			assert.Contains(t, whole, `-H 'x-dapp-sessionid: it'\''s $(id) `+"`id`'")
+			return
+		}
+	}
+	t.Error("there is no validate call")
+}
+
+func TestEveryFaultCanBeChosen(t *testing.T) {
+	c := newCounter(t)
+	address, form := c.exchange(t)
+	body, err := io.ReadAll(c.browse(t, http.MethodGet, address, nil).Body)
+	require.NoError(t, err)
+	faults := regexp.MustCompile(`name="fault" value="([^"]*)"`).FindAllStringSubmatch(string(body), -1)
+	assert.Len(t, faults, 22)
+	for i, fault := range faults {
+		if fault[1] == "validate-slow" || fault[1] == "validate-lost" || fault[1] == "expired" {
+			continue // which end before the order does
+		}
+		_, form = c.exchange(t)
+		form["fault"] = []string{fault[1]}
+		form.Set("do", []string{"mint", "burn"}[i%2]) // so that nothing runs out
+		sent := c.browse(t, http.MethodPost, "/exchange", form)
+		assert.Equal(t, 303, sent.StatusCode, fault[1])
+		c.service.Advance(time.Minute)
+	}
+	_, form = c.exchange(t)
+	form["fault"] = []string{"validate-lost"}
+	lost := c.browse(t, http.MethodPost, "/exchange", form)
+	assert.Equal(t, 422, lost.StatusCode)
+	assert.Contains(t, text(t, lost), "Send the same order again")
+	assert.Equal(t, 303, c.browse(t, http.MethodPost, "/exchange", form).StatusCode)
 }
 
 func TestAPageSaysWhatIsWrong(t *testing.T) {
@@ -144,7 +478,7 @@ func TestAPageSaysWhatIsWrong(t *testing.T) {
 	}{
 		{with("amount", "ten"), 422, "above 0"},
 		{with("amount", "-1"), 422, "above 0"},
-		{with("accessToken", "token-2"), 422, `declined with HTTP 401 and "INVALID_USER"`},
+		{with("accessToken", "token-2"), 422, `Declined by the game with HTTP 401 and "INVALID_USER". Nothing was signed.`},
 		{with("uuid", "x"), 400, "no UUID"},
 		{with("uuid", "7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10"), 404, "no such UUID"},
 	} {
@@ -158,8 +492,8 @@ func TestAPageSaysWhatIsWrong(t *testing.T) {
 		"/catalog?projectId=project-2&sessionId=s&accessToken=t&network=testnet": 404,
 		"/catalog?projectId=project-1&sessionId=s&accessToken=t&network=moon":    404,
 		"/orders/x": 404,
-		"/orders/7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10/changes": 404,
-		strings.Replace(address, "testnet", "mainnet", 1):      400,
+		"/orders/7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10":    404,
+		strings.Replace(address, "testnet", "mainnet", 1): 400,
 		"/pages/":           404,
 		"/pages/order.html": 404,
 	} {
@@ -170,7 +504,7 @@ func TestAPageSaysWhatIsWrong(t *testing.T) {
 
 	c = newCounter(t)
 	order := c.mint(t)
-	for path, want := range map[string]int{"/advance": 400, "/resend": 409} {
+	for path, want := range map[string]int{"/events": 405, "/advance": 400, "/resend": 409} {
 		assert.Equal(t, want, c.browse(t, http.MethodPost, "/orders/"+order.UUID.String()+path, nil).StatusCode)
 	}
 }
@@ -183,8 +517,8 @@ func TestAPageKeepsToItself(t *testing.T) {
 	assert.Equal(t, "no-store", page.Header.Get("Cache-Control"))
 	body, err := io.ReadAll(page.Body)
 	require.NoError(t, err)
-	for _, address := range regexp.MustCompile(`(?:src|href|action)="([^"]*)"`).FindAllStringSubmatch(string(body), -1) {
-		assert.Regexp(t, `^(/[a-z]|data:,)`, address[1], "nothing from anywhere else")
+	for _, address := range regexp.MustCompile(`\s(?:src|href|action)="([^"]*)"`).FindAllStringSubmatch(string(body), -1) {
+		assert.Regexp(t, `^(/[a-z]|/$|#|data:,)`, address[1], "nothing from anywhere else")
 	}
 	assert.NotContains(t, string(body), "<img", "an icon would come from elsewhere")
 
@@ -224,34 +558,47 @@ func TestWhatThePlayerWritesIsNoMarkup(t *testing.T) {
 	assert.NotContains(t, string(body), `"><script>`)
 }
 
-func TestAPageHearsOfChanges(t *testing.T) {
-	c := newCounter(t)
-	server := httptest.NewServer(c.service)
-	defer server.Close()
-	order := c.mint(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/orders/"+order.UUID.String()+"/changes", nil)
-	require.NoError(t, err)
-	answer, err := http.DefaultClient.Do(r)
-	require.NoError(t, err)
-	defer answer.Body.Close()
-	lines := bufio.NewScanner(answer.Body)
-	next := func() string {
-		for lines.Scan() {
-			if lines.Text() != "" {
-				return lines.Text()
-			}
+// Who has not started the service must not act for its players.
+func TestTheOrdersOfAllPlayersAreForTheOperator(t *testing.T) {
+	ask := func(c *counter, method, address, host, remote string, headers ...string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(method, address, nil)
+		r.Host, r.RemoteAddr = host, remote
+		r.Header.Set("Origin", "http://"+host)
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
 		}
-		return "the end"
+		recorder := httptest.NewRecorder()
+		c.service.ServeHTTP(recorder, r)
+		return recorder
 	}
-	assert.Equal(t, "data: 6", next(), "it begins with what there is")
-	_, err = c.service.Assets(t.Context(), c.session)
-	require.NoError(t, err)
-	c.service.Advance(time.Minute)
-	assert.Contains(t, []string{"data: 8", "data: 10", "data: 12"}, next(), "the block, or the result already")
-	c.service.Close()
-	for last := next(); last != "the end"; last = next() {
-		assert.Contains(t, []string{"data: 10", "data: 12"}, last)
+	const here, away = "127.0.0.1:5000", "192.0.2.1:5000"
+	c := newCounter(t, func(c *ramptest.Config) { c.AnyHost = true })
+	order := c.mint(t)
+	player := "/catalog?projectId=p&network=testnet&player=" + order.UUID.String()
+	another := "/orders/" + order.UUID.String() + "/another"
+	assert.Equal(t, 200, ask(c, "GET", "/", "localhost:8090", here).Code)
+	assert.Equal(t, 200, ask(c, "GET", player, "localhost:8090", here).Code)
+	assert.Equal(t, 303, ask(c, "POST", another, "localhost:8090", here).Code)
+	for _, from := range [][2]string{{"localhost:8090", away}, {"evil.example", here}, {"phone.example", away}} {
+		assert.Equal(t, 403, ask(c, "GET", "/", from[0], from[1]).Code, from)
+		assert.Equal(t, 403, ask(c, "POST", "/start", from[0], from[1]).Code, from)
+		assert.Equal(t, 403, ask(c, "POST", another, from[0], from[1]).Code, from)
+		assert.Equal(t, 400, ask(c, "GET", player, from[0], from[1]).Code, from)
+		page := ask(c, "GET", "/orders/"+order.UUID.String(), from[0], from[1])
+		assert.Equal(t, 200, page.Code, "its UUID is enough for an order")
+		assert.NotContains(t, page.Body.String(), "/another")
 	}
+
+	const token = `a token; with "all"`
+	c = newCounter(t, func(c *ramptest.Config) { c.AnyHost, c.ControlToken = true, token })
+	assert.Equal(t, 403, ask(c, "GET", "/", "phone.example", away).Code)
+	assert.Equal(t, 403, ask(c, "GET", "/", "localhost", here).Code)
+	assert.Equal(t, 403, ask(c, "GET", "/?token=wrong", "phone.example", away).Code)
+	opened := ask(c, "GET", "/?show=done&token="+url.QueryEscape(token), "phone.example", away)
+	assert.Equal(t, 303, opened.Code)
+	assert.Equal(t, "/?show=done", opened.Header().Get("Location"), "the address has it no more")
+	cookie := opened.Result().Cookies()[0]
+	assert.True(t, cookie.HttpOnly && cookie.SameSite == http.SameSiteStrictMode)
+	assert.Equal(t, 200, ask(c, "GET", "/", "phone.example", away, "Cookie", cookie.Name+"="+cookie.Value).Code)
+	assert.Equal(t, 403, ask(c, "GET", "/", "phone.example", away, "Cookie", cookie.Name+"=wrong").Code)
 }

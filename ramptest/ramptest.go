@@ -75,6 +75,12 @@ type Config struct {
 	// Key is the HMAC key of the console. Required.
 	Key ramp.HMACKey
 
+	// OtherKey is Key in the other encoding: [ramp.Base64URLKey] of the same text, if
+	// Key is its [ramp.TextKey], or the reverse. What is signed with it is refused, but
+	// the record and the pages say that only the encoding is wrong. The zero value
+	// stands for none.
+	OtherKey ramp.HMACKey
+
 	// Validator is the address of the validator key in the console. Required.
 	Validator common.Address
 

@@ -156,19 +156,6 @@ func (r *record) signal() {
 	}
 }
 
-// wait returns the number of the last event of an order, and what is closed with
-// the next event of any.
-func (r *record) wait(id uuid.UUID) (int, <-chan struct{}) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, e := range slices.Backward(r.events) {
-		if e.UUID == id {
-			return e.Number, r.changed()
-		}
-	}
-	return 0, r.changed()
-}
-
 // add takes an event in.
 func (r *record) add(e Event) {
 	r.mu.Lock()
@@ -206,6 +193,53 @@ func (r *record) all() []Event {
 	all := slices.Concat(r.events, r.calls)
 	slices.SortFunc(all, func(a, b Event) int { return a.Number - b.Number })
 	return all
+}
+
+// of returns the last events of an order before the one with a number, oldest
+// first and at most so many, without routine ones. more reports whether there are
+// earlier ones.
+func (r *record) of(id uuid.UUID, before, most int) (list []Event, more bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, events := range [][]Event{r.events, r.calls} {
+		found := 0
+		for _, e := range slices.Backward(events) {
+			if e.UUID != id || e.Number >= before || e.Routine() {
+				continue
+			}
+			list = append(list, e)
+			if found++; found > most { // one more, to know that there is
+				break
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b Event) int { return a.Number - b.Number })
+	if more = len(list) > most; more {
+		list = list[len(list)-most:]
+	}
+	return list, more
+}
+
+// event returns the event with a number.
+func (r *record) event(number int) (Event, bool) {
+	return r.last(func(e *Event) bool { return e.Number == number })
+}
+
+// last returns the last event that matches.
+func (r *record) last(match func(*Event) bool) (last Event, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, events := range [][]Event{r.events, r.calls} {
+		for i := range slices.Backward(events) {
+			if match(&events[i]) {
+				if events[i].Number > last.Number {
+					last, ok = events[i], true
+				}
+				break
+			}
+		}
+	}
+	return last, ok
 }
 
 // timeline prints what happened so far.

@@ -95,7 +95,7 @@ func (s *Service) wire() {
 	}
 	s.console = &console{config: c, clock: s.clock, record: s.record, guard: s.guard, orders: s.orders}
 	s.node = &node{config: c, clock: s.clock, record: s.record, guard: s.guard, chains: chains}
-	front := &pages{config: c, clock: s.clock, record: s.record, guard: s.guard, life: s.life, studio: s.studio, orders: s.orders}
+	front := &pages{config: c, clock: s.clock, record: s.record, guard: s.guard, studio: s.studio, orders: s.orders}
 	s.mux.Handle("POST /api/v2/initialize", s.console)
 	s.mux.Handle("POST /rpc/{network}", s.node)
 	front.mount(s.mux)

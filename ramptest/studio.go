@@ -46,6 +46,8 @@ type studio struct {
 	record *record
 	audit  *audit
 	to     atomic.Pointer[destination] // nil if there is none yet
+
+	readings readings
 }
 
 // destination is where the calls go.
@@ -68,6 +70,7 @@ func (s *studio) assets(ctx context.Context, session ramp.Session, id uuid.UUID)
 		player, err = checkAssets(a)
 		return err
 	})
+	s.readings.keep(session, reading{player, err, s.clock.now()})
 	return player, err
 }
 

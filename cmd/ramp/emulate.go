@@ -194,6 +194,10 @@ func (d *desk) keys() (made, error) {
 	if d.config.Key, err = readKey(d.key, d.encoding); err != nil {
 		return m, err
 	}
+	d.config.OtherKey, _ = ramp.Base64URLKey(d.key) // the text need not be one
+	if d.encoding == "base64url" {
+		d.config.OtherKey, _ = ramp.TextKey(d.key)
+	}
 	inHex := os.Getenv("RAMP_VALIDATOR_KEY")
 	switch {
 	case d.validator == "" && inHex != "":

@@ -1,278 +1,295 @@
-// Package browsertest clicks through the pages of package ramptest in a real
-// browser. It is a module of its own, so that nobody who imports ramp pays for
-// what drives the browser.
 package browsertest
 
 import (
-	"bufio"
-	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
 )
-
-// desk is the game server of the examples, with the service that it emulates,
-// and what a browser shows of them.
-type desk struct {
-	t       *testing.T
-	game    string // its address
-	browser context.Context
-}
-
-func newDesk(t *testing.T) *desk {
-	t.Helper()
-	d := &desk{t: t, browser: openBrowser(t)}
-	folder := t.TempDir()
-	program := filepath.Join(folder, "gameserver")
-	if out, err := exec.Command("go", "-C", "../../examples/gameserver", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	server := exec.CommandContext(t.Context(), program, "-addr", "127.0.0.1:0", "-db", "sqlite:"+filepath.Join(folder, "game.db"))
-	server.Env = append(os.Environ(), "RAMP_HMAC_KEY=") // so that it emulates the service
-	server.Cancel = func() error { return server.Process.Signal(os.Interrupt) }
-	out, err := server.StdoutPipe()
-	d.must(err)
-	d.must(server.Start())
-	t.Cleanup(func() { _ = server.Wait() }) // which the end of the test's context has ended
-	ready, err := bufio.NewReader(out).ReadString('\n')
-	d.must(err)
-	d.game = strings.Fields(ready)[2]
-	return d
-}
-
-func (d *desk) must(err error) {
-	d.t.Helper()
-	if err != nil {
-		d.t.Fatal(err)
-	}
-}
-
-// openBrowser starts a browser of its own for the test. Without one on this
-// machine the test is skipped, and says so.
-func openBrowser(t *testing.T) context.Context {
-	t.Helper()
-	var path string
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			path = found
-			break
-		}
-	}
-	if path == "" {
-		t.Skip("SKIPPED, NOTHING WAS TESTED: there is no chromium on this machine (apt-get install chromium)")
-	}
-	options := []chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(path), chromedp.Headless, chromedp.NoSandbox,
-		chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.WSURLReadTimeout(time.Minute),
-	}
-	for _, flag := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-dev-shm-usage"} {
-		options = append(options, chromedp.Flag(flag, true))
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(func() {
-		_ = chromedp.Cancel(ctx) // its folder, which was made for it, goes too
-		cancel()
-	})
-	chromedp.ListenTarget(ctx, func(event any) {
-		switch e := event.(type) {
-		case *network.EventRequestWillBeSent:
-			if u := e.Request.URL; !strings.HasPrefix(u, "http://127.0.0.1:") && !strings.HasPrefix(u, "data:") {
-				t.Errorf("the page asks for %s", u)
-			}
-		case *runtime.EventExceptionThrown:
-			t.Errorf("the page's script failed: %s", e.ExceptionDetails.Error())
-		case *log.EventEntryAdded:
-			if e.Entry.Level == log.LevelError {
-				t.Errorf("the browser reports: %s", e.Entry.Text)
-			}
-		}
-	})
-	if err := chromedp.Run(ctx, network.Enable(), runtime.Enable(), log.Enable()); err != nil {
-		t.Fatal(err)
-	}
-	return ctx
-}
-
-// do makes the browser do things, one after the other, within a time that no
-// page should need. What it reaches for may be replaced in that moment, by the
-// page or by the next one; then it reaches again.
-func (d *desk) do(actions ...chromedp.Action) {
-	d.t.Helper()
-	ctx, cancel := context.WithTimeout(d.browser, 30*time.Second)
-	defer cancel()
-	for _, action := range actions {
-		err := chromedp.Run(ctx, action)
-		for err != nil && replaced(err) {
-			err = chromedp.Run(ctx, action)
-		}
-		d.must(err)
-	}
-}
-
-// replaced says whether an error is the browser's way to say that what was there
-// is there no more.
-func replaced(err error) bool {
-	for _, text := range []string{"No node with given id", "Could not find node", "Cannot find context", "context was destroyed"} {
-		if strings.Contains(err.Error(), text) {
-			return true
-		}
-	}
-	return false
-}
-
-// sees waits until the page shows a text at a place, without being reloaded.
-func (d *desk) sees(selector, want string) {
-	d.t.Helper()
-	says := fmt.Sprintf("(document.querySelector(%q)?.innerText ?? '').trim()", selector)
-	got := ""
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
-		// Between two pages there is nothing to ask.
-		if err := chromedp.Run(d.browser, chromedp.Evaluate(says, &got)); err == nil && got == want {
-			return
-		}
-		time.Sleep(50 * time.Millisecond) // of the browser, which has no other clock
-	}
-	d.t.Fatalf("%s says %q instead of %q", selector, got, want)
-}
-
-// shoot keeps a picture of the page for a person to look at, if there is a
-// folder for it.
-func (d *desk) shoot(name string) {
-	d.t.Helper()
-	folder := os.Getenv("RAMP_SCREENSHOTS")
-	if folder == "" {
-		return
-	}
-	for _, size := range []struct {
-		name          string
-		width, height int64
-	}{{"wide", 1280, 900}, {"narrow", 360, 740}} {
-		for _, scheme := range []string{"light", "dark"} {
-			var picture []byte
-			d.do(chromedp.EmulateViewport(size.width, size.height),
-				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
-				chromedp.FullScreenshot(&picture, 100))
-			d.must(os.WriteFile(filepath.Join(folder, name+"-"+size.name+"-"+scheme+".png"), picture, 0o600))
-		}
-	}
-	d.do(chromedp.EmulateViewport(1280, 900))
-}
-
-// exchange opens the exchange page of a new order, as the game does.
-func (d *desk) exchange() {
-	d.t.Helper()
-	d.do(chromedp.Navigate(d.game + "/play?player=Ada"))
-}
-
-// order fills the form in and sends it.
-func (d *desk) order(do, chain, result, amount string) {
-	d.t.Helper()
-	d.do(
-		chromedp.Click(`input[name="do"][value="`+do+`"]`, chromedp.ByQuery),
-		chromedp.SetValue(`#amount`, amount, chromedp.ByQuery),
-		chromedp.Click(`input[name="chain"][value="`+chain+`"]`, chromedp.ByQuery),
-		chromedp.Click(`input[name="result"][value="`+result+`"]`, chromedp.ByQuery),
-		chromedp.Click(`#send`, chromedp.ByQuery),
-		chromedp.WaitVisible(`[data-state]`, chromedp.ByQuery),
-	)
-}
 
 const (
-	gold   = `[data-asset="item_gold"]`
-	tokens = `[data-asset="tokens"]`
-	state  = `[data-state]`
+	gold   = `td[data-asset="item_gold"]`
+	tokens = `td[data-asset="tokens"]`
+	said   = `#said`
 )
 
+func running(c *ramptest.Config) { c.Speed = 1 }
+
+func perToken(c *ramptest.Config) { c.PerToken = true }
+
 func TestAPlayerClicksThroughTheOrders(t *testing.T) {
-	d := newDesk(t)
+	t.Parallel()
+	d := newDesk(t, running)
+	d.open(d.exchange())
+	d.sees(`[data-asset="item_gold"]`, "1000")
+	d.do(chromedp.SetValue(`#amount`, "10", chromedp.ByQuery))
+	d.click(`#send`)
+	d.sees(said, "Done. The game took 100 item_gold; Ada received 9.8 tokens.") // by itself: the clock runs
+	d.sees(gold, "900")
+	d.sees(tokens, "1009.8")
 
-	d.exchange()
-	d.sees(gold, "1000000")
-	d.sees(tokens, "1000")
-	d.shoot("exchange")
-	d.order("mint", "succeed", "once", "10")
-	d.sees(state, "confirmed") // by itself: the clock runs
-	d.sees(gold, "999000")
-	d.sees(tokens, "1009.9")
-	d.do(chromedp.Click(`[data-kind="validate"] summary`, chromedp.ByQuery), chromedp.WaitVisible(`[data-kind="validate"] details[open] pre`, chromedp.ByQuery))
-	d.do(chromedp.Click(`#resend`, chromedp.ByQuery), chromedp.WaitVisible(`[data-kind="result"] ~ [data-kind="result"]`, chromedp.ByQuery))
-	d.sees(gold, "999000")
-	d.do(chromedp.Click(`[data-kind="result"] summary`, chromedp.ByQuery))
-	d.shoot("mint")
+	// What is sent again changes nothing, and shows at once.
+	d.click(`#resend`)
+	d.holds(`document.querySelectorAll('[data-kind="result"]').length === 2`)
+	d.sees(gold, "900")
 
-	d.exchange()
-	d.order("mint", "fail", "late", "10")
-	d.sees(gold, "998000")
-	d.shoot("pending")
-	d.do(chromedp.Click(`#pass-15`, chromedp.ByQuery))
-	d.sees(state, "confirmed")
-	d.sees(gold, "999000")
-	d.sees(tokens, "1009.9")
+	d.click(`#another`)
+	d.click(`input[name="chain"][value="fail"]`)
+	d.click(`input[name="result"][value="late"]`)
+	d.click(`#send`)
+	d.sees(`.banner`, "The result is sent in 10:00")
+	d.sees(gold, "800")
+	d.click(`#pass-15`)
+	d.sees(said, "The transaction failed. The game gave back 100 item_gold.")
+	d.sees(gold, "900")
 
-	d.exchange()
-	d.order("burn", "succeed", "twice", "9")
-	d.sees(state, "confirmed")
-	d.sees(gold, "999900")
-	d.sees(tokens, "1000.9")
+	d.click(`#another`)
+	d.click(`input[name="do"][value="burn"]`)
+	d.do(chromedp.SetValue(`#amount`, "2000", chromedp.ByQuery))
+	d.click(`#send`)
+	d.sees(said, "The burn failed: it needs 2000 tokens, the wallet held 1009.8. Nothing moved.")
 
 	// A transaction that stays pending has no result that could be sent.
-	d.exchange()
-	d.order("mint", "never", "once", "10")
-	d.do(chromedp.WaitVisible(`#resend:disabled`, chromedp.ByQuery))
-	d.sees(gold, "998900")
+	d.click(`#another`)
+	d.click(`input[name="chain"][value="never"]`)
+	d.click(`#send`)
+	d.sees(said, "stays pending, as you chose")
+	d.holds(`document.querySelector("#resend").disabled`)
 
-	// The catalog is beside the exchange page, for the same session.
-	d.exchange()
-	d.do(chromedp.Evaluate(`{
-		const page = new URLSearchParams(location.search)
-		location.assign("/catalog?" + new URLSearchParams({projectId: "gameserver", sessionId: page.get("sessionId"),
-			accessToken: page.get("accessToken"), platform: "web", network: "testnet"}))
-	}`, nil), chromedp.WaitVisible(`ul.orders li`, chromedp.ByQuery))
-	d.sees(gold, "998900")
-	d.shoot("catalog")
+	d.click(`.ways a[href="/"]`)
+	d.holds(`document.querySelectorAll("ul.orders > li").length === 4`)
+	d.click(`.filters a[href*="show=waiting"]`)
+	d.holds(`document.querySelectorAll("ul.orders > li").length === 1`)
+	d.do(chromedp.SendKeys(`#q`, "nothing"+kb.Enter, chromedp.ByQuery))
+	d.sees(`#none`, "No order matches")
 }
 
-// A page must work without a mouse, and fit the narrowest phone.
-func TestAPlayerHasAKeyboardAndAPhone(t *testing.T) {
-	d := newDesk(t)
-	d.exchange()
-	d.do(chromedp.EmulateViewport(320, 640))
-	var wide bool
-	d.do(chromedp.Evaluate(`document.documentElement.scrollWidth > window.innerWidth`, &wide))
-	if wide {
-		t.Error("the exchange page is wider than a phone")
-	}
-	d.do(chromedp.Focus(`#amount`, chromedp.ByQuery), chromedp.KeyEvent("\r"), chromedp.WaitVisible(`[data-state]`, chromedp.ByQuery))
-	d.sees(state, "confirmed")
-	d.do(chromedp.Focus(`[data-kind="result"] summary`, chromedp.ByQuery), chromedp.KeyEvent("\r"), chromedp.WaitVisible(`[data-kind="result"] details[open] pre`, chromedp.ByQuery))
-	d.do(chromedp.Evaluate(`document.documentElement.scrollWidth > window.innerWidth`, &wide))
-	if wide {
-		t.Error("the page of an order is wider than a phone")
-	}
+// What every page must be: fit for each width, and for everybody.
+func TestEveryPageIsForEverybody(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, perToken)
+	d.owns["item_gold"] = ramp.NewAmount(2000)
+	d.open("/")
+	d.judge("front-empty")
+	d.open("/orders/x")
+	d.judge("failure")
+	d.open(d.exchange())
+	d.judge("exchange")
+	d.open(d.exchange() + "&amount=1000")
+	d.click(`#send`)
+	d.sees(`.problem`, `Declined by the game with HTTP 200 and "INVALID_BALANCE". Nothing was signed.`)
+	d.click(`#faults summary`)
+	d.judge("exchange-declined")
 
-	// What was opened stays open when something happens, and the focus stays.
-	d.do(chromedp.Focus(`#resend`, chromedp.ByQuery), chromedp.Evaluate(`window.stayed = true`, nil))
-	d.do(chromedp.Evaluate(`fetch(location.pathname + "/resend", {method: "POST"}).then(() => true)`, nil,
-		func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
-	d.do(chromedp.WaitVisible(`[data-kind="result"] ~ [data-kind="result"]`, chromedp.ByQuery))
-	var open, focused bool
-	d.do(chromedp.Evaluate(`window.stayed && document.querySelector('[data-kind="result"] details').open`, &open),
-		chromedp.Evaluate(`document.activeElement.id === "resend"`, &focused))
-	if !open || !focused {
-		t.Errorf("after a change: open is %v, focus stayed is %v", open, focused)
+	done := d.mint()
+	d.service.Advance(time.Minute)
+	d.keeps = true
+	lost := d.mint(ramptest.TransactionFails())
+	d.service.Advance(time.Minute)
+	d.keeps, d.answer = false, fmt.Errorf("the database is away")
+	retried := d.mint(ramptest.WrongHMAC(ramptest.OnResult))
+	d.service.Advance(time.Minute)
+	d.answer = nil
+	pending := d.mint()
+	for name, order := range map[string]*ramptest.Order{"done": done, "lost": lost, "retried": retried, "pending": pending} {
+		d.open(page(order))
+		d.sees("h1", "Mint 3 tokens · Ada · "+order.UUID.String()[:8])
+		if name == "retried" {
+			d.click(`[data-kind="result"] details summary`)
+			d.holds(`document.querySelector(".bytes pre")`)
+			d.click(`.bytes .curl summary`)
+		}
+		d.judge("order-" + name)
 	}
+	d.open("/")
+	d.click(`#settings summary`)
+	d.judge("front")
+	d.open("/catalog?projectId=p&sessionId=session-1&accessToken=token-1&network=testnet")
+	d.judge("catalog")
+	d.open("/catalog?projectId=p&sessionId=session-2&accessToken=token-2&network=testnet")
+	d.sees(".problem", "Log in to the game again")
+	d.judge("catalog-refused")
+}
+
+// What is large, long or much fits all the same.
+func TestAPageBearsAnything(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, perToken)
+	long, huge := strings.Repeat("item_of_a_hundred_characters_", 4)[:100], strings.Repeat("1234567890", 4)
+	d.name = strings.Repeat("Name of the player without end ", 8)[:240]
+	items := []ramp.Item{item(long, huge[:20])}
+	d.owns[long] = items[0].Amount
+	for i := range 40 {
+		id := fmt.Sprintf("item_%d_%s", i, strings.Repeat("x", 90))
+		d.owns[id], _ = ramp.ParseAmount(huge)
+		items = append(items, item(id, huge[:20+i/2]))
+	}
+	d.open(d.exchange(items...))
+	d.judge("exchange-anything")
+	order, err := d.service.Mint(t.Context(), d.begin(items...), d.session, ramp.NewAmount(1), ramptest.TransactionFails())
+	d.must(err)
+	d.keeps = true
+	d.service.Advance(time.Minute)
+	for range 60 {
+		d.must(d.service.Resend(t.Context(), order))
+	}
+	d.open(page(order))
+	d.sees(said, "The game did not give back")
+	d.holds(`document.querySelectorAll("#timeline > li").length === 50`)
+	d.judge("order-anything")
+	d.click(`a.earlier`)
+	d.holds(`document.querySelectorAll("#timeline > li").length === 100`)
+	d.must(d.service.Resend(t.Context(), order))
+	d.holds(`document.querySelectorAll("#timeline > li").length === 102`) // what was fetched stays
+	d.open("/")
+	d.judge("front-anything")
+}
+
+// Whoever tries something on a phone need not scroll to send it.
+func TestTheOrderIsSentFromTheFirstScreenOfAPhone(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.do(chromedp.EmulateViewport(375, 667))
+	d.open(d.exchange())
+	for _, selector := range []string{"#amount", "#send"} {
+		d.holds(`(() => { const r = document.querySelector("` + selector + `").getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight })()`)
+	}
+}
+
+func TestThePriceFollowsTheAmount(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, perToken)
+	d.open(d.exchange(item("item_gold", "0.1"), item("item_gem", "12345678901234567890")))
+	d.do(chromedp.Evaluate(`document.querySelector("#amount").select()`, nil), chromedp.SendKeys(`#amount`, "3000000000000.5", chromedp.ByQuery))
+	d.sees("#price-mint", "takes 300000000000.05 item_gold, 37037036703709876509450617283945 item_gem")
+	d.sees("#price-mint", "gives 2940000000000.49 tokens")
+	d.sees("#price-burn", "takes 3000000000000.5 tokens, gives 300000000000.05 item_gold")
+	plain := newDesk(t)
+	plain.open(plain.exchange())
+	plain.sees("#pricing", "The price is for the whole order, however many tokens")
+}
+
+// An amount that is none is marked and has the focus, by the page and by the service.
+func TestAWrongAmountIsMarked(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.open(d.exchange())
+	marked := `document.querySelector("#amount").getAttribute("aria-invalid") === "true" && document.activeElement.id === "amount" && document.querySelector("#amount-error").innerText.includes("above 0")`
+	d.do(chromedp.SetValue(`#amount`, "ten", chromedp.ByQuery))
+	d.click(`#send`)
+	d.holds(marked)
+	d.judge("exchange-amount")
+	d.do(chromedp.Evaluate(`document.querySelector("#amount").select()`, nil), chromedp.SendKeys(`#amount`, "1", chromedp.ByQuery))
+	d.holds(`!document.querySelector("#amount").hasAttribute("aria-invalid")`)
+	d.do(chromedp.Evaluate(`{ const a = document.querySelector("#amount"); a.value = "ten"; a.form.submit() }`, nil)) // past the script
+	d.holds(marked)
+}
+
+// A page that follows what happens must not be in anybody's way.
+func TestAPageChangesInPlace(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	order := d.mint()
+	d.service.Advance(time.Minute)
+	d.open(page(order))
+	d.click(`[data-kind="validate"] summary`)
+	d.holds(`document.querySelector('[data-kind="validate"] .bytes pre')`)
+	d.do(chromedp.Focus(`#resend`, chromedp.ByQuery), chromedp.Evaluate(`window.region = document.querySelector("#said"); window.read = document.querySelector(".bytes pre")`, nil))
+	d.must(d.service.Resend(t.Context(), order))
+	d.holds(`document.querySelectorAll('[data-kind="result"]').length === 2`)
+	d.holds(`region.isConnected && region === document.querySelector("#said") && read.isConnected`)
+	d.holds(`document.querySelector('[data-kind="validate"] details').open && document.activeElement.id === "resend"`)
+
+	// The live region says what is new, and no countdown.
+	d.holds(`!region.querySelector("[data-due]")`)
+
+	// With the keyboard, too.
+	d.do(chromedp.Focus(`[data-kind="result"] summary`, chromedp.ByQuery), chromedp.KeyEvent(kb.Enter))
+	d.holds(`document.querySelector('[data-kind="result"] details').open`)
+
+	// A button says at once that it was heard.
+	d.mu.Lock()
+	d.hold = make(chan bool)
+	d.mu.Unlock()
+	d.click(`#resend`)
+	d.holds(`document.querySelector("#resend").innerText === "Sending…" && document.querySelector("#resend").getAttribute("aria-busy")`)
+	d.sees(said, "Sending the result now (attempt 3).")
+	close(d.hold)
+	d.holds(`document.querySelector("#resend").innerText === "Send result again" && !document.querySelector("#resend").getAttribute("aria-busy")`)
+}
+
+// A browser allows six connections to one service.
+func TestManyTabsAreOpen(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	order := d.mint()
+	for range 8 {
+		tab := d.newTab()
+		d.must(chromedp.Run(tab, chromedp.Navigate(d.address+page(order))))
+		d.holdsIn(tab, `document.querySelector("#said").innerText.includes("next block")`)
+	}
+	d.open(page(order))
+	d.service.Advance(time.Minute)
+	d.sees(said, "Done.")
+}
+
+func TestAPageSaysThatTheServiceIsGone(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	order := d.mint()
+	first := d.serve(d.service, "127.0.0.1:0")
+	d.do(chromedp.Navigate(first.address + page(order)))
+	d.sees(said, "next block")
+	d.must(first.server.Close())
+	d.sees("#connection", "Connection lost; this page may be stale. Retrying…")
+	d.judge("order-stale")
+	d.service.Advance(time.Minute)
+	d.serve(d.service, strings.TrimPrefix(first.address, "http://"))
+	d.sees(said, "Done.")
+	d.holds(`document.querySelector("#connection").innerText === ""`)
+}
+
+// The clock of the page is that of the service, whatever moves it.
+func TestAPageShowsTheClock(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, func(c *ramptest.Config) { c.Epoch = time.Date(2026, 11, 21, 23, 59, 0, 0, time.UTC) })
+	d.open("/")
+	d.sees("#clock", "23:59:00")
+	d.service.Advance(90 * time.Second)
+	d.sees("#clock", "00:00:30")
+}
+
+// Everything can be done and read without a script.
+func TestAPageNeedsNoScript(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, perToken)
+	d.do(emulation.SetScriptExecutionDisabled(true))
+	d.open(d.exchange())
+	d.do(chromedp.SetValue(`#amount`, "3", chromedp.ByQuery))
+	d.click(`button[name="price"]`)
+	d.sees("#price-mint", "takes 300 item_gold")
+	d.do(chromedp.SetValue(`#amount`, "x", chromedp.ByQuery))
+	d.click(`#send`)
+	d.sees("#amount-error", "above 0")
+	d.do(chromedp.SetValue(`#amount`, "1", chromedp.ByQuery))
+	d.click(`input[name="chain"][value="fail"]`)
+	d.click(`#send`)
+	d.sees(".banner", "Next block at ")
+	d.click(`#pass-5`)
+	d.sees(said, "The transaction failed. The game gave back 100 item_gold.")
+	d.click(`#resend`)
+	d.holds(`document.querySelectorAll('[data-kind="result"]').length === 2`)
+	d.click(`[data-kind="result"] summary`)
+	d.click(`[data-kind="result"] .bytes a`)
+	d.sees("#body", "asked: POST")
+	d.click(`a[href="/"]`)
+	d.sees("ul.orders", "Mint 1 token")
+	d.click(`form.start button.main`)
+	d.sees("#price-mint", "takes 100 item_gold")
 }

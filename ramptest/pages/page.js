@@ -1,35 +1,267 @@
-// Shows what happens as it happens: the service says that something did, and
-// the part of the page that may have changed is fetched again. Without it, the
-// page works by reloading.
+// Shows what happens as it happens: the page is asked for again and again, and
+// what has changed in it is changed in place. There is no stream, because a
+// browser allows six to one service, and a seventh tab would wait for ever.
+// Without this script the page works by links, forms and reloading.
 "use strict";
 
 const live = document.getElementById("live");
+const clock = document.getElementById("clock");
+const connection = document.getElementById("connection");
 
-async function refresh() {
-  const answer = await fetch(location.pathname, { credentials: "omit", cache: "no-store" });
-  if (!answer.ok) return;
-  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("live");
-  if (!fresh) return;
-  for (const open of live.querySelectorAll("details[open]")) {
-    const same = fresh.querySelector("#" + open.id);
-    if (same) same.open = true;
-  }
-  const focus = live.contains(document.activeElement) ? document.activeElement.id : "";
-  live.replaceChildren(...fresh.childNodes);
-  if (focus) document.getElementById(focus)?.focus();
+// The clock of the service, as it was told last.
+let shown = Number(clock?.dataset.now), since = performance.now();
+const speed = Number(clock?.dataset.speed);
+const now = () => shown + (performance.now() - since) * speed;
+
+function pad(n) { return String(n).padStart(2, "0"); }
+
+// left is a time to come, for a reader.
+function left(ms) {
+  const s = Math.max(0, Math.ceil(ms / 1000));
+  const hours = Math.floor(s / 3600), minutes = Math.floor(s / 60) % 60;
+  return hours ? `${hours}:${pad(minutes)}:${pad(s % 60)}` : `${minutes}:${pad(s % 60)}`;
 }
 
-if (live) {
-  let again = false, busy = false;
-  const changes = new EventSource(live.dataset.changes);
-  changes.onmessage = async () => {
-    again = true;
-    if (busy) return;
-    busy = true;
-    while (again) {
-      again = false;
-      await refresh().catch(() => {});
+// The service names its clock's time in its own time zone: only seconds are added.
+const told = clock?.textContent.split(":").map(Number);
+const told0 = shown;
+function tick() {
+  if (!clock) return;
+  const seconds = told[0] * 3600 + told[1] * 60 + told[2] + Math.floor(now() / 1000) - Math.floor(told0 / 1000);
+  const day = ((seconds % 86400) + 86400) % 86400;
+  set(clock, `${pad(Math.floor(day / 3600))}:${pad(Math.floor(day / 60) % 60)}:${pad(day % 60)}`);
+  for (const due of document.querySelectorAll("[data-due]")) {
+    const ms = Number(due.dataset.due) - now();
+    set(due, ms > 0 ? `in ${left(ms)}` : "now");
+  }
+}
+function set(node, text) { if (node.textContent !== text) node.textContent = text; }
+
+// morph makes an element like a fresh one, and keeps every part that is still
+// there: what has the focus, is open or is being read stays.
+function morph(old, fresh) {
+  if (old.hasAttribute("data-keep") || old.getAttribute("aria-busy") || old.isEqualNode(fresh)) return;
+  const ours = ["open", "hidden", "data-fetched", old.matches("form") ? "data-busy" : ""];
+  for (const { name } of [...old.attributes]) {
+    if (!fresh.hasAttribute(name) && !ours.includes(name)) old.removeAttribute(name);
+  }
+  for (const { name, value } of fresh.attributes) {
+    if (name === "open" || name === "hidden" || name === "value" && old.matches("input")) continue;
+    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+  if (old.matches("input, select, textarea")) return;
+  const byId = new Map([...old.children].filter((c) => c.id).map((c) => [c.id, c]));
+  let at = old.firstChild;
+  for (const next of [...fresh.childNodes]) {
+    let same = next.id ? byId.get(next.id) : at;
+    if (!next.id && same?.id && same.nodeType === 1) same = null;
+    if (!same || same.nodeName !== next.nodeName) {
+      old.insertBefore(next.cloneNode(true), at);
+      continue;
     }
-    busy = false;
-  };
+    while (at && at !== same && !inFresh(at, fresh)) { const gone = at; at = at.nextSibling; gone.remove(); }
+    if (at !== same) old.insertBefore(same, at);
+    if (same.nodeType === 1) morph(same, next);
+    else if (same.data !== next.data) same.data = next.data;
+    at = same.nextSibling;
+  }
+  while (at) { const gone = at; at = at.nextSibling; gone.remove(); }
+}
+function inFresh(node, fresh) {
+  return node.id && [...fresh.children].some((c) => c.id === node.id);
+}
+
+let tag = "";
+
+// take puts what the service sent into the page.
+async function take(answer) {
+  const time = Number(answer.headers.get("Ramp-Clock"));
+  if (time) { shown = time; since = performance.now(); }
+  if (answer.status === 304) return;
+  const text = await answer.text();
+  const page = new DOMParser().parseFromString(text, "text/html");
+  const fresh = page.getElementById("live");
+  if (!fresh) {
+    say(page.querySelector(".problem")?.textContent.replace(/\s+/g, " ").trim() || `The service answered HTTP ${answer.status}.`);
+    return;
+  }
+  tag = answer.headers.get("ETag") ?? "";
+  document.title = page.title;
+  keepEarlier(fresh);
+  morph(live, fresh);
+  dress(live);
+  tick();
+}
+
+function say(text) { set(connection, text); }
+
+// The entries that somebody has fetched stay above those that the page has.
+function keepEarlier(fresh) {
+  const held = live.querySelector("#timeline[data-fetched]"), list = fresh.querySelector("#timeline");
+  if (!held || !list) return;
+  const first = list.firstElementChild?.id;
+  list.dataset.fetched = "";
+  const kept = [];
+  for (const entry of held.children) {
+    if (entry.id === first) break;
+    kept.push(entry.cloneNode(true));
+  }
+  list.prepend(...kept);
+  const link = live.querySelector("#earlier"), now = fresh.querySelector("#earlier");
+  if (link && now) now.replaceWith(link.cloneNode(true)); else now?.remove();
+}
+
+const pause = { seen: 700, hidden: 5000, lost: 2000 };
+let timer, busy = false, lost = false;
+
+async function poll() {
+  clearTimeout(timer);
+  if (busy) return;
+  busy = true;
+  try {
+    const answer = await fetch(location.href, { credentials: "same-origin", cache: "no-store",
+      headers: tag ? { "If-None-Match": tag } : {}, signal: AbortSignal.timeout(10000) });
+    if (lost) say("");
+    lost = false;
+    document.body.classList.remove("stale");
+    await take(answer);
+  } catch {
+    lost = true;
+    document.body.classList.add("stale");
+    say("Connection lost; this page may be stale. Retrying…");
+  }
+  busy = false;
+  timer = setTimeout(poll, lost ? pause.lost : document.hidden ? pause.hidden : pause.seen);
+}
+
+// A button says at once that it was heard.
+document.addEventListener("submit", async (event) => {
+  const form = event.target, button = event.submitter;
+  if (form.dataset.busy) { event.preventDefault(); return; }
+  if (form.id === "exchange" && !check()) { event.preventDefault(); return; }
+  const inPlace = live && form.method === "post" && /\/(resend|advance|read)$/.test(form.action);
+  const body = new URLSearchParams(new FormData(form, button));
+  form.dataset.busy = "1";
+  const label = button?.innerHTML;
+  if (button?.dataset.busy) {
+    button.textContent = button.dataset.busy;
+    button.setAttribute("aria-busy", "true");
+  }
+  if (!inPlace) return;
+  event.preventDefault();
+  let answer;
+  try {
+    say("");
+    answer = await fetch(form.action, { method: "POST", body, cache: "no-store" });
+  } catch {
+    say("The service did not answer. Nobody knows whether it has acted.");
+  }
+  delete form.dataset.busy;
+  if (button) { button.innerHTML = label; button.removeAttribute("aria-busy"); }
+  tag = ""; // what changed meanwhile has left the button alone
+  if (answer && !answer.ok) {
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    say(page.querySelector(".problem")?.textContent.trim() || `The service answered HTTP ${answer.status}.`);
+  }
+  poll();
+});
+// A page that comes back from the history was not sent.
+addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+
+// An amount is checked before it is sent, and marked.
+const amount = document.getElementById("amount");
+function check() {
+  if (!amount) return true;
+  const right = /^\s*\d+(\.\d+)?([eE][+-]?\d+)?\s*$/.test(amount.value) && /[1-9]/.test(amount.value.split(/e/i)[0]);
+  const error = document.getElementById("amount-error");
+  if (right) {
+    amount.removeAttribute("aria-invalid");
+    amount.removeAttribute("aria-describedby");
+    set(error, "");
+  } else {
+    amount.setAttribute("aria-invalid", "true");
+    amount.setAttribute("aria-describedby", "amount-error");
+    set(error, "The number of tokens must be a decimal number above 0.");
+    amount.focus();
+  }
+  return right;
+}
+
+// times multiplies decimals exactly: a price has no rounding.
+function times(a, b) {
+  const [x, y] = [a, b].map((s) => { const [whole, part = ""] = s.split("."); return { n: BigInt(whole + part), places: part.length }; });
+  const places = x.places + y.places, digits = String(x.n * y.n).padStart(places + 1, "0");
+  const part = places ? digits.slice(-places).replace(/0+$/, "") : "";
+  return (places ? digits.slice(0, -places) : digits) + (part && "." + part);
+}
+amount?.addEventListener("input", () => {
+  const text = amount.value.trim();
+  if (amount.hasAttribute("aria-invalid")) {
+    const at = document.activeElement;
+    check();
+    at.focus();
+  }
+  if (!/^\d+(\.\d+)?$/.test(text)) return;
+  for (const price of document.querySelectorAll("[data-each]")) set(price, times(price.dataset.each, text));
+});
+if (amount?.getAttribute("aria-invalid")) amount.focus();
+
+// What was not sent with the page is fetched when it is wanted.
+async function part(address, id) {
+  const answer = await fetch(address, { cache: "no-store" });
+  if (!answer.ok) throw new Error(answer.status);
+  return new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(id);
+}
+document.addEventListener("toggle", async (event) => {
+  const details = event.target;
+  if (!details.open || !details.dataset.body || details.dataset.fetched) return;
+  details.dataset.fetched = "1";
+  try {
+    const body = await part(details.dataset.body, "body");
+    details.querySelector(".bytes").replaceChildren(...body.childNodes);
+    dress(details);
+  } catch {
+    delete details.dataset.fetched; // the link is still there
+  }
+}, true);
+document.addEventListener("click", async (event) => {
+  const link = event.target.closest("a.earlier");
+  if (link && live) {
+    event.preventDefault();
+    try {
+      const piece = await part(link.href, "piece");
+      const list = live.querySelector("#timeline");
+      list.dataset.fetched = "";
+      const entries = piece.querySelectorAll("#timeline > li");
+      list.prepend(...entries);
+      const earlier = piece.querySelector("#earlier");
+      if (earlier) link.parentNode.replaceChildren(...earlier.childNodes); else link.parentNode.remove();
+      entries[0]?.querySelector("summary")?.focus();
+    } catch {
+      location.assign(link.href);
+    }
+  }
+  const copy = event.target.closest("[data-copy]");
+  if (copy) {
+    const source = document.getElementById(copy.dataset.copy), label = copy.innerHTML;
+    try {
+      await navigator.clipboard.writeText(source.textContent);
+      copy.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(source); // for the keyboard to copy
+      copy.textContent = "Selected";
+    }
+    setTimeout(() => { copy.innerHTML = label; }, 1500);
+  }
+});
+
+// dress shows what only works with this script.
+function dress(root) { for (const b of root.querySelectorAll("[data-copy][hidden]")) b.hidden = false; }
+
+dress(document);
+tick();
+setInterval(tick, 250);
+if (document.body.hasAttribute("data-live")) {
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) poll(); });
+  timer = setTimeout(poll, 150);
 }

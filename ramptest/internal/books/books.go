@@ -20,6 +20,7 @@ type Order struct {
 	Mint bool   // or a burn
 	Sum  Assets // what the game must move in all if the transaction succeeds: minus the materials, or plus the outputs
 
+	Before    Assets   // what the player owned before the order; nil if unknown
 	Totals    []Assets // what the game may have moved so far: more than one if it cannot be told
 	Asked     bool     // a validate call was made
 	Told      bool     // a result was delivered
@@ -65,8 +66,8 @@ func (o *Order) Tell(succeeded, onChain bool) {
 	o.Told, o.Succeeded = true, succeeded
 }
 
-// due is what must have moved in all once the result is in.
-func (o *Order) due() Assets {
+// Due is what must have moved in all once the result is in.
+func (o *Order) Due() Assets {
 	if o.Succeeded {
 		return o.Sum
 	}
@@ -123,8 +124,8 @@ func (p *Player) starts(o *Order) []Step {
 	for _, total := range o.Totals {
 		// A game that watches the chain, or an operator, may end an order before its
 		// result comes. A player may also have earned just as much.
-		if rest := o.due().Minus(total); o.Told && known && len(rest) > 0 && gap.only(rest).Equal(rest) {
-			starts = append(starts, Step{Move: Assets{}, Total: o.due()})
+		if rest := o.Due().Minus(total); o.Told && known && len(rest) > 0 && gap.only(rest).Equal(rest) {
+			starts = append(starts, Step{Move: Assets{}, Total: o.Due()})
 		}
 	}
 	for _, late := range o.Late {
@@ -159,9 +160,9 @@ func (p *Player) steps(o *Order, calls []Call) []Step {
 		ends := []Assets{start.Total}
 		switch {
 		case result:
-			ends = []Assets{o.due()}
+			ends = []Assets{o.Due()}
 		case open:
-			ends = []Assets{start.Total, o.due()}
+			ends = []Assets{start.Total, o.Due()}
 		case validate && o.Mint && !o.Told && len(start.Total) == 0:
 			ends = []Assets{start.Total, o.Sum}
 		}

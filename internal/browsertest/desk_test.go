@@ -1,0 +1,396 @@
+// Package browsertest clicks through the pages of package ramptest in a real
+// browser. It is a module of its own, so that nobody who imports ramp pays for
+// what drives the browser.
+package browsertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+// browser is the one that all tests share: to start one takes seconds.
+var browser struct {
+	context.Context
+	missing string
+}
+
+func TestMain(m *testing.M) {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		options := []chromedp.ExecAllocatorOption{
+			chromedp.ExecPath(path), chromedp.Headless, chromedp.NoSandbox,
+			chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.WSURLReadTimeout(time.Minute),
+		}
+		for _, flag := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-dev-shm-usage"} {
+			options = append(options, chromedp.Flag(flag, true))
+		}
+		allocator, end := chromedp.NewExecAllocator(context.Background(), options...)
+		ctx, cancel := chromedp.NewContext(allocator)
+		if err := chromedp.Run(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, "the browser does not start:", err)
+			os.Exit(1)
+		}
+		browser.Context = ctx
+		status := m.Run()
+		_ = chromedp.Cancel(ctx) // its folder, which was made for it, goes too
+		cancel()
+		end()
+		os.Exit(status)
+	}
+	browser.missing = "SKIPPED, NOTHING WAS TESTED: there is no chromium on this machine (apt-get install chromium)"
+	os.Exit(m.Run())
+}
+
+// desk is a game, the service that it is tested with, and a tab that shows the
+// pages of the service.
+type desk struct {
+	*shop
+	t       *testing.T
+	service *ramptest.Service
+	client  *ramp.Client
+	session ramp.Session
+	address string
+	tab     context.Context
+}
+
+// shop is a game of one player, who owns something of everything.
+type shop struct {
+	mu     sync.Mutex
+	name   string
+	owns   map[string]ramp.Amount
+	orders map[uuid.UUID]*ramp.ValidateRequest
+	done   map[uuid.UUID]bool
+	answer error // to results, instead of acting
+	keeps  bool  // and gives nothing back
+	hold   chan bool
+}
+
+func (g *shop) Authenticate(_ context.Context, s ramp.Session) error {
+	if s.Token.Reveal() != "token-1" {
+		return ramp.Reject("INVALID_USER")
+	}
+	return nil
+}
+
+func (g *shop) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p := &ramp.Player{PlayerID: "player-1", Name: g.name}
+	for id, balance := range g.owns {
+		p.Assets = append(p.Assets, ramp.Asset{ID: id, Balance: balance})
+	}
+	return p, nil
+}
+
+func (g *shop) Validate(_ context.Context, _ ramp.Session, r *ramp.ValidateRequest) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if known := g.orders[r.UUID]; known != nil {
+		if known.Digest != r.Digest {
+			return ramp.Reject("INVALID_MESSAGE")
+		}
+		return nil
+	}
+	effect, err := r.Effect()
+	if err != nil {
+		return err
+	}
+	if err := g.move(effect); err != nil {
+		return err
+	}
+	g.orders[r.UUID] = r
+	return nil
+}
+
+func (g *shop) Result(_ context.Context, _ ramp.Session, r *ramp.Result) error {
+	g.mu.Lock()
+	hold := g.hold
+	g.mu.Unlock()
+	if hold != nil {
+		<-hold
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.answer != nil || g.keeps || g.done[r.UUID] {
+		return g.answer
+	}
+	effect, err := r.Effect()
+	if err != nil {
+		return err
+	}
+	g.done[r.UUID] = true
+	return g.move(effect)
+}
+
+func (g *shop) move(effect ramp.Effect) error {
+	for _, asset := range effect.Assets {
+		balance, err := g.owns[asset.ID].Add(effect.Delta(asset))
+		if err != nil || balance.Sign() < 0 {
+			return ramp.Reject("INVALID_BALANCE")
+		}
+		g.owns[asset.ID] = balance
+	}
+	return nil
+}
+
+// newDesk opens a service on the network, with a clock that stands still unless
+// change says otherwise.
+func newDesk(t *testing.T, change ...func(*ramptest.Config)) *desk {
+	t.Helper()
+	if browser.missing != "" {
+		t.Skip(browser.missing)
+	}
+	d := &desk{t: t, session: ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")},
+		shop: &shop{name: "Ada", owns: map[string]ramp.Amount{"item_gold": ramp.NewAmount(1000)},
+			orders: make(map[uuid.UUID]*ramp.ValidateRequest), done: make(map[uuid.UUID]bool)}}
+	key, err := ramp.TextKey("key of the console")
+	d.must(err)
+	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	d.must(err)
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: d.shop, Key: key, Signer: signer})
+	d.must(err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	d.must(err)
+	config := ramptest.Config{Key: key, Validator: signer.Address(), Handler: handler, Listener: listener, Books: ramptest.BooksReport, Settle: -1}
+	for _, c := range change {
+		c(&config)
+	}
+	d.service, err = ramptest.New(config)
+	d.must(err)
+	t.Cleanup(d.service.Close)
+	d.address = d.service.URL()
+	d.client, err = ramp.NewClient(ramp.ClientConfig{URL: d.address, Key: key})
+	d.must(err)
+	d.tab = d.newTab()
+	return d
+}
+
+func (d *desk) must(err error) {
+	d.t.Helper()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// newTab opens a tab, which must ask nobody but the service, and report nothing.
+func (d *desk) newTab() context.Context {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(browser.Context, 2*time.Minute)
+	d.t.Cleanup(cancel)
+	ctx, closeTab := chromedp.NewContext(ctx)
+	d.t.Cleanup(closeTab)
+	chromedp.ListenTarget(ctx, func(event any) {
+		switch e := event.(type) {
+		case *network.EventRequestWillBeSent:
+			if u := e.Request.URL; !strings.HasPrefix(u, "http://127.0.0.1:") && !strings.HasPrefix(u, "data:") {
+				d.t.Errorf("the page asks for %s", u)
+			}
+		case *runtime.EventExceptionThrown:
+			d.t.Errorf("the page's script failed: %s", e.ExceptionDetails.Error())
+		case *log.EventEntryAdded:
+			// A status that is no success is reported too; it is often what is tested.
+			if e.Entry.Level == log.LevelError && !strings.HasPrefix(e.Entry.Text, "Failed to load resource") {
+				d.t.Errorf("the browser reports: %s", e.Entry.Text)
+			}
+		}
+	})
+	d.must(chromedp.Run(ctx, network.Enable(), runtime.Enable(), log.Enable(), chromedp.EmulateViewport(1280, 900)))
+	return ctx
+}
+
+func item(id string, amount string) ramp.Item {
+	a, err := ramp.ParseAmount(amount)
+	if err != nil {
+		panic(err)
+	}
+	return ramp.Item{ID: id, Amount: a, IconURL: "https://example.com/icon.png"}
+}
+
+// begin asks for a UUID, as the game does.
+func (d *desk) begin(items ...ramp.Item) uuid.UUID {
+	d.t.Helper()
+	if items == nil {
+		items = []ramp.Item{item("item_gold", "100")}
+	}
+	started, err := d.client.Initialize(d.t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
+		Network: ramp.Testnet, ProjectID: "project-1", Token: "0x00000000000000000000000000000000000070c3",
+		MintFeeBps: 200, Materials: items, Outputs: items}})
+	d.must(err)
+	return started.UUID
+}
+
+// exchange is the path of the exchange page of a new order.
+func (d *desk) exchange(items ...ramp.Item) string {
+	d.t.Helper()
+	return "/exchange?" + url.Values{"uuid": {d.begin(items...).String()}, "accessToken": {"token-1"}, "sessionId": {d.session.ID}, "network": {"testnet"}}.Encode()
+}
+
+func (d *desk) mint(faults ...ramptest.Fault) *ramptest.Order {
+	d.t.Helper()
+	order, err := d.service.Mint(d.t.Context(), d.begin(), d.session, ramp.NewAmount(3), faults...)
+	d.must(err)
+	return order
+}
+
+func page(o *ramptest.Order) string { return "/orders/" + o.UUID.String() }
+
+// do makes the tab do things, one after the other, within a time that no page
+// should need. What it reaches for may be replaced in that moment, by the page or
+// by the next one; then it reaches again.
+func (d *desk) do(actions ...chromedp.Action) {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(d.tab, 30*time.Second)
+	defer cancel()
+	for _, action := range actions {
+		err := chromedp.Run(ctx, action)
+		for err != nil && replaced(err) {
+			err = chromedp.Run(ctx, action)
+		}
+		d.must(err)
+	}
+}
+
+// replaced says whether an error is the browser's way to say that what was there
+// is there no more.
+func replaced(err error) bool {
+	for _, text := range []string{"No node with given id", "Could not find node", "Cannot find context", "context was destroyed"} {
+		if strings.Contains(err.Error(), text) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *desk) open(path string) {
+	d.t.Helper()
+	d.do(chromedp.Navigate(d.address + path))
+}
+
+func (d *desk) click(selector string) {
+	d.t.Helper()
+	d.do(chromedp.Click(selector, chromedp.ByQuery))
+}
+
+// holds waits until an expression of the page's is true, without reloading it.
+func (d *desk) holds(expression string) {
+	d.t.Helper()
+	d.holdsIn(d.tab, expression)
+}
+
+func (d *desk) holdsIn(tab context.Context, expression string) {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(tab, 20*time.Second)
+	defer cancel()
+	var err error
+	for ctx.Err() == nil {
+		var holds bool
+		// Between two pages there is nothing to ask.
+		if err = chromedp.Run(ctx, chromedp.Evaluate("!!("+expression+")", &holds)); err == nil && holds {
+			return
+		}
+		time.Sleep(30 * time.Millisecond) // of the browser, which has no other clock
+	}
+	var text string
+	_ = chromedp.Run(tab, chromedp.Evaluate(`document.body.innerText`, &text))
+	d.t.Fatalf("it never holds that %s (%v); the page says:\n%s", expression, err, text)
+}
+
+// sees waits until the page shows a text at a place.
+func (d *desk) sees(selector, want string) {
+	d.t.Helper()
+	d.holds(fmt.Sprintf("(document.querySelector(%q)?.innerText ?? '').includes(%q)", selector, want))
+}
+
+var (
+	widths  = []int64{375, 1280}
+	schemes = []string{"light", "dark"}
+)
+
+// judge holds a page against what every page must be, at each width and in each
+// color scheme, and keeps a picture of it for a person to look at, if there is a
+// folder for it.
+func (d *desk) judge(name string) {
+	d.t.Helper()
+	axe, err := os.ReadFile(filepath.Join("node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		d.t.Log("ACCESSIBILITY NOT TESTED: there is no axe-core (npm install --prefix internal/browsertest)")
+	} else {
+		d.do(chromedp.Evaluate(string(axe), nil))
+	}
+	for _, width := range widths {
+		for _, scheme := range schemes {
+			d.do(chromedp.EmulateViewport(width, map[int64]int64{375: 667, 1280: 900}[width]),
+				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+			var wide string
+			d.do(chromedp.Evaluate(`document.documentElement.scrollWidth <= innerWidth ? "" :
+				[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 100)).join("\n") || "?"`, &wide))
+			if wide != "" {
+				d.t.Errorf("%s scrolls sideways at %d px:\n%s", name, width, wide)
+			}
+			if axe != nil {
+				rules := `{resultTypes: ["violations"]}`
+				if scheme == "dark" { // changes colors only
+					rules = `{runOnly: ["color-contrast", "link-in-text-block"]}`
+				}
+				var violations []string
+				d.do(chromedp.Evaluate(`axe.run(document, `+rules+`).then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.target.join(" ") + ": " + n.failureSummary)))`, &violations,
+					func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+				for _, v := range violations {
+					d.t.Errorf("%s at %d px, %s: %s", name, width, scheme, v)
+				}
+			}
+			if folder := os.Getenv("RAMP_SCREENSHOTS"); folder != "" {
+				var picture []byte
+				d.do(chromedp.FullScreenshot(&picture, 100))
+				d.must(os.WriteFile(filepath.Join(folder, fmt.Sprintf("%s-%d-%s.png", name, width, scheme)), picture, 0o600))
+				d.do(chromedp.EmulateViewport(width, map[int64]int64{375: 667, 1280: 900}[width]))
+			}
+		}
+	}
+	d.do(chromedp.EmulateViewport(1280, 900))
+}
+
+// door is one more way to the service, which can be shut.
+type door struct {
+	address string
+	server  *http.Server
+}
+
+// serve opens the service at one more address.
+func (d *desk) serve(handler http.Handler, at string) *door {
+	d.t.Helper()
+	listener, err := net.Listen("tcp", at)
+	d.must(err)
+	p := &door{address: "http://" + listener.Addr().String(), server: &http.Server{Handler: handler}}
+	go func() {
+		if err := p.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			_, _ = io.WriteString(os.Stderr, err.Error())
+		}
+	}()
+	d.t.Cleanup(func() { _ = p.server.Close() })
+	return p
+}

@@ -1,0 +1,366 @@
+package ramptest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+)
+
+// exchangeView is the exchange view (interface 2.1): what may be ordered.
+type exchangeView struct {
+	frame
+	Reading  readingView
+	Terms    terms
+	Form     form
+	Timeline timelineView
+}
+
+// terms are those of an initialize call, with what they come to.
+type terms struct {
+	Materials, Outputs []termItem
+	Fee                string
+	Expires            string
+	PerToken           bool
+}
+
+type termItem struct {
+	ID, Each, Total string
+	PerToken        bool
+}
+
+type form struct {
+	Fields                   url.Values // what the form sends beside the choices
+	Amount                   string
+	WrongAmount              string // what is wrong with it
+	Direction, Chain, Result choice
+	Faults                   []faultGroup
+	FaultsChosen             int
+	Keep                     string // the share of a token that a mint leaves, as a decimal
+	Received                 string
+}
+
+type choice struct {
+	Legend, Name string
+	Options      []option
+}
+
+type option struct {
+	Value, Label, Hint string
+	Checked            bool
+	faults             []Fault
+}
+
+type faultGroup struct {
+	Legend  string
+	Options []option
+}
+
+// usual are the choices that everybody needs.
+func usual(chosen url.Values) (direction, chain, result choice) {
+	direction = choice{"What the player does", "do", []option{
+		{Value: "mint", Label: "Mint"},
+		{Value: "burn", Label: "Burn"},
+	}}
+	chain = choice{"What the chain does", "chain", []option{
+		{Value: "succeed", Label: "Succeed"},
+		{Value: "fail", Label: "Fail", Hint: "status 0x0", faults: []Fault{TransactionFails()}},
+		{Value: "never", Label: "Never finish", Hint: "stays pending", faults: []Fault{StaysPending()}},
+	}}
+	result = choice{"How the result comes", "result", []option{
+		{Value: "once", Label: "Once"},
+		{Value: "twice", Label: "Twice", faults: []Fault{ResultTwice()}},
+		{Value: "late", Label: "Late", Hint: "by 10 min", faults: []Fault{ResultLate(10 * time.Minute)}},
+		{Value: "lost", Label: "Answer lost", Hint: "again in 5 min", faults: []Fault{LostAnswer(OnResult)}},
+		{Value: "never", Label: "Never", faults: []Fault{ResultNever()}},
+	}}
+	for _, c := range []choice{direction, chain, result} {
+		at := slices.IndexFunc(c.Options, func(o option) bool { return o.Value == chosen.Get(c.Name) })
+		c.Options[max(at, 0)].Checked = true
+	}
+	return direction, chain, result
+}
+
+// rare are the faults that few need. They go together with all others.
+func rare(chosen url.Values) (groups []faultGroup, count int) {
+	slow := 15 * time.Second
+	groups = []faultGroup{
+		{"Validate call", []option{
+			{Value: "validate-twice", Label: "Asked twice", faults: []Fault{ValidateTwice()}},
+			{Value: "validate-at-once", Label: "3 times at once", faults: []Fault{ValidateAtOnce(3)}},
+			{Value: "validate-other-digest", Label: "Again, other digest", faults: []Fault{ValidateOtherDigest()}},
+			{Value: "validate-other-amount", Label: "Again, other amount", faults: []Fault{ValidateOtherAmount()}},
+			{Value: "validate-lost", Label: "Answer lost", faults: []Fault{LostAnswer(OnValidate)}},
+			{Value: "validate-slow", Label: "Answer takes 15 s", faults: []Fault{SlowAnswer(OnValidate, slow)}},
+			{Value: "validate-unknown-fields", Label: "Unknown fields", faults: []Fault{UnknownFields(OnValidate)}},
+			{Value: "validate-tampered", Label: "Tampered body first", faults: []Fault{TamperedBody(OnValidate)}},
+			{Value: "validate-wrong-hmac", Label: "Wrong HMAC first", faults: []Fault{WrongHMAC(OnValidate)}},
+			{Value: "validate-no-hmac", Label: "No HMAC first", faults: []Fault{MissingHMAC(OnValidate)}},
+			{Value: "expired", Label: "UUID expired", faults: []Fault{ExpiredUUID()}},
+		}},
+		{"Chain", []option{
+			{Value: "sponsored", Label: "Sponsored gas", Hint: "type 0x7", faults: []Fault{TransactionType(7)}},
+			{Value: "unknown-type", Label: "Unknown type", Hint: "type 0x63", faults: []Fault{TransactionType(0x63)}},
+			{Value: "reorganised", Label: "Block replaced", Hint: "after the result", faults: []Fault{Reorganised()}},
+		}},
+		{"Result call", []option{
+			{Value: "result-at-once", Label: "3 times at once", faults: []Fault{ResultAtOnce(3)}},
+			{Value: "result-after-next", Label: "After that of the next order", faults: []Fault{ResultAfterNext()}},
+			{Value: "result-without-fee", Label: "Without fee fields", faults: []Fault{WithoutFee()}},
+			{Value: "result-slow", Label: "Answer takes 15 s", faults: []Fault{SlowAnswer(OnResult, slow)}},
+			{Value: "result-unknown-fields", Label: "Unknown fields", faults: []Fault{UnknownFields(OnResult)}},
+			{Value: "result-tampered", Label: "Tampered body first", faults: []Fault{TamperedBody(OnResult)}},
+			{Value: "result-wrong-hmac", Label: "Wrong HMAC first", faults: []Fault{WrongHMAC(OnResult)}},
+			{Value: "result-no-hmac", Label: "No HMAC first", faults: []Fault{MissingHMAC(OnResult)}},
+		}},
+	}
+	for _, g := range groups {
+		for i := range g.Options {
+			if slices.Contains(chosen["fault"], g.Options[i].Value) {
+				g.Options[i].Checked = true
+				count++
+			}
+		}
+	}
+	return groups, count
+}
+
+// chosenFaults are those of a form.
+func chosenFaults(q url.Values) (faults []Fault) {
+	_, chain, result := usual(q)
+	groups, _ := rare(q)
+	for _, c := range []choice{chain, result} {
+		groups = append(groups, faultGroup{Options: c.Options})
+	}
+	for _, g := range groups {
+		for _, o := range g.Options {
+			if o.Checked {
+				faults = append(faults, o.faults...)
+			}
+		}
+	}
+	return faults
+}
+
+// session is whose session a page is about: that of its address (interface 2.1), or
+// that of an order, so that the pages' own links need no token: for those who may
+// act for all players.
+func (s *pages) session(r *http.Request, q url.Values) ramp.Session {
+	if o := s.orderOf(q.Get("player")); o != nil && s.guard.operates(r) {
+		return o.Session
+	}
+	return ramp.Session{ID: q.Get("sessionId"), Token: ramp.NewAccessToken(q.Get("accessToken"))}
+}
+
+// fieldsOf are the hidden fields of a form: whose session it is, and the names.
+func fieldsOf(q url.Values, names ...string) url.Values {
+	fields := url.Values{}
+	for _, name := range append(names, "player", "sessionId", "accessToken") {
+		if q.Has(name) {
+			fields.Set(name, q.Get(name))
+		}
+	}
+	return fields
+}
+
+// exchangePage is the exchange view (interface 2.1).
+func (s *pages) exchangePage(w http.ResponseWriter, r *http.Request) {
+	if o := s.orderOf(r.URL.Query().Get("uuid")); o != nil {
+		http.Redirect(w, r, "/orders/"+o.UUID.String(), http.StatusSeeOther)
+		return
+	}
+	s.exchangeView(w, r, r.URL.Query(), nil, "")
+}
+
+const fromGame = "Open the exchange page from your game again: it asks for a new UUID each time."
+
+// exchangeView shows what may be ordered, or why nothing may. wrongAmount marks
+// the amount.
+func (s *pages) exchangeView(w http.ResponseWriter, r *http.Request, q url.Values, p *problem, wrongAmount string) {
+	session := s.session(r, q)
+	home := link{"/", "All orders, and start a test order"}
+	id, err := uuid.Parse(q.Get("uuid"))
+	if err != nil || session.ID == "" || session.Token.Reveal() == "" {
+		s.failure(w, r, http.StatusBadRequest, "uuid, accessToken, sessionId and network are required (2.1).", home)
+		return
+	}
+	asked, expires, err := s.orders.terms(id, false)
+	switch {
+	case errors.Is(err, ErrExpiredUUID):
+		s.failure(w, r, http.StatusGone, "The UUID has expired: it was valid for 5 minutes. "+fromGame, home)
+		return
+	case err != nil:
+		s.failure(w, r, http.StatusNotFound, "The service knows no such UUID. Was it restarted since? "+fromGame, home)
+		return
+	}
+	if network := ramp.Network(q.Get("network")); network != asked.Network {
+		s.failure(w, r, http.StatusBadRequest, "The network is not that of the initialize call, which is "+string(asked.Network)+".", home)
+		return
+	}
+	v := &exchangeView{frame: frame{Title: "Exchange · " + shortUUID(id), Network: asked.Network}, Timeline: s.timeline(id, math.MaxInt)}
+	fields := fieldsOf(q, "uuid", "network")
+	v.Form = form{Fields: fields, Amount: cmp.Or(q.Get("amount"), "1"), WrongAmount: wrongAmount}
+	v.Form.Direction, v.Form.Chain, v.Form.Result = usual(q)
+	v.Form.Faults, v.Form.FaultsChosen = rare(q)
+	tokens, err := ramp.ParseAmount(strings.TrimSpace(v.Form.Amount))
+	if err != nil || tokens.Sign() <= 0 {
+		tokens = ramp.NewAmount(1)
+	}
+	v.Terms = s.priced(asked, tokens, expires)
+	keep := big.NewRat(10_000-int64(asked.MintFeeBps), 10_000)
+	v.Form.Keep = books.Decimal(keep)
+	v.Form.Received = books.Decimal(new(big.Rat).Mul(keep, tokens.Rat()))
+	must := s.orders.opens(id)
+	var unread *problem
+	v.Reading, unread = s.read(r, session, must)
+	v.Reading.Tokens = s.holds(session, asked)
+	v.Reading.Action, v.Reading.Fields = "/exchange", fields
+	if v.Problem = unread; p != nil {
+		v.Problem = p
+	}
+	status := http.StatusOK
+	if p != nil || wrongAmount != "" {
+		status = http.StatusUnprocessableEntity
+	}
+	s.show(w, r, status, "exchange.html", v)
+}
+
+// priced are terms with what they come to for a number of tokens.
+func (s *pages) priced(asked ramp.InitializeIntent, tokens ramp.Amount, expires time.Time) terms {
+	price := func(list []ramp.Item) (shown []termItem) {
+		for _, item := range list {
+			total := item.Amount.Rat()
+			if s.config.PerToken {
+				total = new(big.Rat).Mul(total, tokens.Rat())
+			}
+			shown = append(shown, termItem{item.ID, item.Amount.String(), books.Decimal(total), s.config.PerToken})
+		}
+		return shown
+	}
+	return terms{Materials: price(asked.Materials), Outputs: price(asked.Outputs), PerToken: s.config.PerToken,
+		Fee: strconv.FormatFloat(float64(asked.MintFeeBps)/100, 'f', -1, 64) + "%", Expires: expires.Format(clockTime)}
+}
+
+// holds is what the player's wallet has of a token.
+func (s *pages) holds(session ramp.Session, asked ramp.InitializeIntent) string {
+	wallet, err := s.config.wallet(session)
+	if err != nil {
+		return ""
+	}
+	token := orderToken{ID: asked.Token}
+	return books.Decimal(s.orders.chains[asked.Network].TokenBalance(token.contract(), wallet.Address()))
+}
+
+// exchangeForm is what the player has decided.
+func (s *pages) exchangeForm(w http.ResponseWriter, r *http.Request) {
+	if err := r.ParseForm(); err != nil {
+		s.failure(w, r, http.StatusBadRequest, "The form did not come whole.")
+		return
+	}
+	q := r.PostForm
+	switch {
+	case q.Has("read"):
+		s.readAgain(w, r, "/exchange", fieldsOf(q, "uuid", "network"))
+		return
+	case q.Has("price"):
+		s.exchangeView(w, r, q, nil, "")
+		return
+	}
+	tokens, err := ramp.ParseAmount(strings.TrimSpace(q.Get("amount")))
+	if err != nil || tokens.Sign() <= 0 {
+		s.exchangeView(w, r, q, nil, "The number of tokens must be a decimal number above 0.")
+		return
+	}
+	id, err := uuid.Parse(q.Get("uuid"))
+	if err != nil {
+		s.failure(w, r, http.StatusBadRequest, "The form has no UUID. "+fromGame, link{"/", "All orders"})
+		return
+	}
+	direction := ramp.Mint
+	if q.Get("do") == "burn" {
+		direction = ramp.Burn
+	}
+	session := s.session(r, q)
+	placed, err := s.orders.order(r.Context(), direction, id, session, tokens, chosenFaults(q))
+	if placed == nil && !errors.Is(err, ErrPlaced) { // which is a form that was sent twice
+		p := s.refused(err, id)
+		var declined *Declined
+		switch {
+		case errors.As(err, &declined):
+			p.Said = fmt.Sprintf("Declined by the game with HTTP %d and %q. Nothing was signed.", declined.Status, string(declined.Code))
+		case errors.Is(err, ErrLostAnswer):
+			p.Said = "The game's answer was lost, as you chose. Send the same order again: the game must approve it, and take nothing twice."
+			p.Detail, p.Cause = "", ""
+		}
+		s.exchangeView(w, r, q, p, "")
+		return
+	}
+	http.Redirect(w, r, "/orders/"+id.String(), http.StatusSeeOther)
+}
+
+// catalogView is the catalog view (interface 2.1).
+type catalogView struct {
+	frame
+	Reading readingView
+	Orders  []orderLine
+}
+
+// catalogPage is the catalog view (interface 2.1).
+func (s *pages) catalogPage(w http.ResponseWriter, r *http.Request) {
+	s.catalogView(w, r, r.URL.Query())
+}
+
+// catalogForm asks the game again what the player owns.
+func (s *pages) catalogForm(w http.ResponseWriter, r *http.Request) {
+	if err := r.ParseForm(); err != nil {
+		s.failure(w, r, http.StatusBadRequest, "The form did not come whole.")
+		return
+	}
+	s.readAgain(w, r, "/catalog", fieldsOf(r.PostForm, "projectId", "network"))
+}
+
+// readAgain asks the game what a player owns, and shows it on a page.
+func (s *pages) readAgain(w http.ResponseWriter, r *http.Request, page string, fields url.Values) {
+	if session := s.session(r, fields); session.ID != "" && session.Token.Reveal() != "" {
+		_, _ = s.read(r, session, true) // the page shows what came of it
+	}
+	http.Redirect(w, r, page+"?"+fields.Encode(), http.StatusSeeOther)
+}
+
+func (s *pages) catalogView(w http.ResponseWriter, r *http.Request, q url.Values) {
+	session := s.session(r, q)
+	network := ramp.Network(q.Get("network"))
+	project := q.Get("projectId")
+	home := link{"/", "All orders"}
+	switch {
+	case session.ID == "" || session.Token.Reveal() == "" || project == "":
+		s.failure(w, r, http.StatusBadRequest, "projectId, sessionId, accessToken and network are required (2.1).", home)
+		return
+	case s.config.ProjectID != "" && project != s.config.ProjectID:
+		s.failure(w, r, http.StatusNotFound, "There is no such project.", home)
+		return
+	case s.orders.chains[network] == nil:
+		s.failure(w, r, http.StatusNotFound, "The network must be one that this service has.", home)
+		return
+	}
+	v := &catalogView{frame: frame{Title: "Catalog", Network: network}}
+	v.Reading, v.Problem = s.read(r, session, false)
+	v.Reading.Action, v.Reading.Fields = "/catalog", fieldsOf(q, "projectId", "network")
+	for _, o := range s.orders.of(session.ID, network) {
+		if len(v.Orders) < maxLines {
+			v.Orders = append(v.Orders, s.line(o))
+		}
+	}
+	s.show(w, r, http.StatusOK, "catalog.html", v)
+}

@@ -1,0 +1,173 @@
+package ramptest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// timelineView is a piece of what happened to an order: lines only, because bodies
+// are large and few are read.
+type timelineView struct {
+	UUID    uuid.UUID
+	Events  []eventLine
+	Earlier int // the number before which there is more; 0 if there is none
+}
+
+// eventLine is an event without its bodies.
+type eventLine struct {
+	Number                                 int
+	Kind                                   Kind
+	At, What, Status, Attempt, Path, Cause string
+	Tone                                   tone
+	Whole                                  bool // whether there is more to it
+}
+
+// maxWhat is how many bytes a line says of an event.
+const maxWhat = 240
+
+// maxEvents is how many entries a piece has.
+const maxEvents = 50
+
+// timeline is the last piece of what happened to an order before an event.
+func (s *pages) timeline(id uuid.UUID, before int) timelineView {
+	events, more := s.record.of(id, before, maxEvents)
+	v := timelineView{UUID: id}
+	if more {
+		v.Earlier = events[0].Number
+	}
+	for _, e := range events {
+		line := eventLine{Number: e.Number, Kind: e.Kind, At: e.Time.Format(clockTime), What: strings.TrimPrefix(e.describe(), "ramptest: "),
+			Status: httpStatus(e), Attempt: ordinal(e.Attempt), Whole: e.Request != nil}
+		if len(line.What) > maxWhat {
+			line.What, line.Whole = strings.ToValidUTF8(line.What[:maxWhat], "")+"…", true
+		}
+		if e.Request != nil {
+			line.Tone = good
+		}
+		if e.Failed {
+			line.Tone = bad
+			if e.Request != nil && !isForgery(e.Fault) {
+				line.Cause = s.cause(&e)
+			}
+		}
+		v.Events = append(v.Events, line)
+	}
+	return v
+}
+
+// earlierView is a piece of a timeline, on a page of its own.
+type earlierView struct {
+	frame
+	Timeline timelineView
+}
+
+// earlierPage shows what happened before an event.
+func (s *pages) earlierPage(w http.ResponseWriter, r *http.Request) {
+	id, err := uuid.Parse(r.PathValue("uuid"))
+	before, unread := strconv.Atoi(r.URL.Query().Get("before"))
+	if err != nil {
+		s.noOrder(w, r)
+		return
+	}
+	if unread != nil {
+		before = math.MaxInt
+	}
+	s.show(w, r, http.StatusOK, "earlier.html", &earlierView{frame{Title: "Earlier · " + shortUUID(id)}, s.timeline(id, before)})
+}
+
+// eventView is one exchange, whole.
+type eventView struct {
+	frame
+	UUID            uuid.UUID
+	Event           Event
+	At              string
+	Asked, Answered string
+	Curl            string
+	Said            string
+	Cause           string
+}
+
+// eventPage shows one exchange, with its bodies.
+func (s *pages) eventPage(w http.ResponseWriter, r *http.Request) {
+	id, err := uuid.Parse(r.PathValue("uuid"))
+	number, unread := strconv.Atoi(r.PathValue("number"))
+	e, ok := s.record.event(number)
+	if err != nil || unread != nil || !ok || e.UUID != id {
+		s.failure(w, r, http.StatusNotFound, "There is no such exchange. The record keeps the last 10,000.", link{"/orders/" + id.String(), "To the order"}, link{"/", "All orders"})
+		return
+	}
+	v := &eventView{frame: frame{Title: fmt.Sprintf("%s %s · %s", e.Kind, ordinal(e.Attempt), shortUUID(id))}, UUID: id, Event: e,
+		At: e.Time.Format(clockTime), Said: strings.TrimPrefix(e.describe(), "ramptest: ")}
+	if e.Request != nil {
+		v.Asked, v.Curl = pretty(e.Request), s.curl(&e)
+	}
+	if e.Answer != nil {
+		v.Answered = pretty(e.Answer)
+	}
+	if e.Failed && e.Request != nil && !isForgery(e.Fault) {
+		v.Cause = s.cause(&e)
+	}
+	s.show(w, r, http.StatusOK, "event.html", v)
+}
+
+// pretty is a message for a reader: its headers, and its body, indented if it is
+// JSON.
+func pretty(m *Message) string {
+	var b bytes.Buffer
+	for _, name := range slices.Sorted(maps.Keys(m.Header)) {
+		fmt.Fprintf(&b, "%s: %s\n", name, strings.Join(m.Header[name], ", "))
+	}
+	if b.Len() > 0 && m.Body != "" {
+		b.WriteByte('\n')
+	}
+	if json.Indent(&b, []byte(m.Body), "", "  ") != nil {
+		b.WriteString(m.Body)
+	}
+	return b.String()
+}
+
+// curl is a request as a command. What the record does not hold comes from the
+// environment: the token, and the HMAC by the key.
+func (s *pages) curl(e *Event) string {
+	to := s.studio.to.Load()
+	if to == nil || e.Kind == KindRPC {
+		return ""
+	}
+	address := shownAddress(to.address)
+	if e.Kind == KindInitialize {
+		address = s.guard.address
+	}
+	signed := e.Kind != KindAssets
+	var b strings.Builder
+	if signed {
+		fmt.Fprintf(&b, "BODY=%s\n", quote(e.Request.Body))
+	}
+	fmt.Fprintf(&b, "curl -i -X %s %s \\\n", e.Request.Method, quote(address+e.Request.Path))
+	for _, name := range slices.Sorted(maps.Keys(e.Request.Header)) {
+		switch strings.ToLower(name) {
+		case "x-dapp-authorization":
+			fmt.Fprintf(&b, "  -H \"%s: Bearer $RAMP_ACCESS_TOKEN\" \\\n", name)
+		case "content-type", "x-dapp-sessionid":
+			for _, value := range e.Request.Header[name] {
+				fmt.Fprintf(&b, "  -H %s \\\n", quote(name+": "+value))
+			}
+		}
+	}
+	if !signed {
+		return strings.TrimSuffix(b.String(), " \\\n")
+	}
+	b.WriteString("  -H \"X-HMAC-Signature: $(printf %s \"$BODY\" | ramp sign)\" \\\n  --data-raw \"$BODY\"")
+	return b.String()
+}
+
+// quote makes one word of a shell of a text.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -1,0 +1,147 @@
+package ramptest
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// setupCheck is one part of a studio's set-up: whether it works, as far as the last
+// exchange shows.
+type setupCheck struct {
+	Name  string
+	State string // "works", "fails" or "not seen yet"
+	Tone  tone
+	Said  string // what was seen, or what would show it
+	Fix   string // beside what fails
+}
+
+// setup is the state of the set-up.
+func (s *pages) setup() []setupCheck {
+	genuine := func(kind Kind) (Event, bool) { // not what was scripted to be wrong
+		return s.record.last(func(e *Event) bool {
+			return e.Kind == kind && (e.Fault == "" || !e.Failed) && !isForgery(e.Fault)
+		})
+	}
+	game := "the game"
+	if to := s.studio.to.Load(); to != nil && to.address != inMemory {
+		game = shownAddress(to.address)
+	}
+	checks := []setupCheck{
+		{Name: "The game asks for UUIDs", Said: "Not yet. Point RAMP_API_URL of the game at " + s.guard.address + ", and open its exchange page."},
+		{Name: "Assets endpoint", Said: "Not called yet: GET " + game + s.config.AssetsPath},
+		{Name: "Validate endpoint and validator key", Said: "Not called yet: POST " + game + s.config.ValidatePath},
+		{Name: "Result endpoint", Said: "Not called yet: POST " + game + s.config.ResultPath},
+	}
+	for i, kind := range []Kind{KindInitialize, KindAssets, KindValidate, KindResult} {
+		c := &checks[i]
+		c.State, c.Tone = "not seen yet", ""
+		e, ok := genuine(kind)
+		switch {
+		case !ok:
+		case e.Failed && !isPolicy(&e):
+			c.State, c.Tone, c.Said, c.Fix = "fails", bad, refusal(&e), s.cause(&e)
+		default:
+			c.State, c.Tone = "works", good
+			c.Said = fmt.Sprintf("%s, at %s", e.Outcome, e.Time.Format(clockTime))
+		}
+	}
+	return checks
+}
+
+// isPolicy reports whether a game has declined in good form, which is its right.
+func isPolicy(e *Event) bool {
+	return e.Kind == KindValidate && e.Answer != nil && e.Answer.Status == http.StatusOK && !strings.Contains(e.Outcome, "interface")
+}
+
+// clockTime is how the pages show a time of the service's clock.
+const clockTime = "15:04:05"
+
+func isForgery(fault string) bool {
+	return fault == "tampered body" || fault == "wrong HMAC" || fault == "missing HMAC"
+}
+
+// refusal is what an exchange came to, on one line: endpoint, status and outcome.
+func refusal(e *Event) string {
+	if e.Request == nil {
+		return e.Outcome
+	}
+	answer := "no answer"
+	if e.Answer != nil {
+		answer = fmt.Sprintf("HTTP %d", e.Answer.Status)
+	}
+	return fmt.Sprintf("%s %s: %s, %s", e.Request.Method, e.Request.Path, answer, strings.TrimPrefix(e.Outcome, "ramptest: "))
+}
+
+// cause is the likely cause of an exchange that failed, and what helps. It is "" if
+// there is none to name.
+func (s *pages) cause(e *Event) string {
+	if e.Kind == KindInitialize {
+		return s.initializeCause(e)
+	}
+	path := map[Kind]string{KindAssets: "-assets", KindValidate: "-validate", KindResult: "-result"}[e.Kind]
+	if e.Answer == nil {
+		return "The game could not be reached. Is it running, at the address of -game?"
+	}
+	switch code := ramp.Code(e.Outcome); {
+	case code == ramp.CodeHMACInvalid, code == ramp.CodeHMACMissing:
+		return "The game has another HMAC key, reads it in the other encoding (text or base64url), or verifies a body that was parsed and written again. " +
+			"Compare RAMP_HMAC_KEY with -key, and RAMP_HMAC_KEY_ENCODING with -key-encoding."
+	case strings.Contains(e.Outcome, "not by the registered"):
+		return "The game signs with another validator key. Restart with -validator and the address that the game signs with, or give the game the key of " + s.config.Validator.Hex() + "."
+	case e.Answer.Status == http.StatusNotFound || e.Answer.Status == http.StatusMethodNotAllowed:
+		return "The game has no such endpoint. Name its path with " + path + "."
+	case e.Answer.Status/100 == 3:
+		return "The game redirects. The service follows no redirect, because a token must not reach another address: give the final one as -game."
+	case e.Answer.Status == http.StatusUnauthorized && e.Kind == KindAssets:
+		return "The game does not accept the access token or the session. Log in to the game again, and open the page from there."
+	case e.Answer.Status == http.StatusUnauthorized:
+		return "The game does not accept the HMAC, the access token or the session. Look at what its answer says."
+	case e.Answer.Status >= 500:
+		return "The game failed. Its log says why."
+	case e.Kind == KindValidate && e.Answer.Status == http.StatusOK && strings.Contains(string(code), "BALANCE"):
+		return "The game says that the player does not own enough."
+	case isPolicy(e):
+		return "The game declined by its own rules. It may accept only UUIDs that it has asked for, and its own prices."
+	case strings.Contains(e.Outcome, "envelope"), strings.Contains(e.Outcome, "breaks the interface"):
+		return "The answer must be JSON with success, errorCode and data (interface 7.2)."
+	default:
+		return ""
+	}
+}
+
+func (s *pages) initializeCause(e *Event) string {
+	outcome, _, _ := strings.Cut(e.Outcome, ", ")
+	switch InitializeFailure(outcome) {
+	case InvalidMAC:
+		if strings.Contains(e.Outcome, otherEncoding) {
+			return "It matches if the key is read in the other encoding. Restart with the other -key-encoding (text or base64url), or change that of the game."
+		}
+		return "The game has another HMAC key, or signs another body than it sends. Compare RAMP_HMAC_KEY with -key."
+	case HMACRequired:
+		return "Sign the body with the HMAC key, in the header X-HMAC-Signature."
+	case RampNotFound:
+		return "The game's project ID is not that of -project."
+	case RampNotExists:
+		return "The service does not have this network."
+	default:
+		return "Correct the request: " + e.Outcome + "."
+	}
+}
+
+// settings are the lines that a studio copies into its environment. They hold no
+// secret.
+func (s *pages) settings() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "export RAMP_API_URL=%s\nexport RAMP_FRONTEND_URL=%[1]s\n", s.guard.address)
+	for _, n := range s.config.Networks {
+		fmt.Fprintf(&b, "# chain of %s: %s/rpc/%[1]s\n", n, s.guard.address)
+	}
+	if s.config.Validator != (common.Address{}) {
+		fmt.Fprintf(&b, "# validator: %s\n", s.config.Validator)
+	}
+	return b.String()
+}
