@@ -92,6 +92,13 @@ func (a *agenda) of(o *Order) (at time.Time, ok bool) {
 	return time.Time{}, false
 }
 
+// all returns the jobs, the next one first.
+func (a *agenda) all() []job {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.jobs)
+}
+
 // due returns when the first job is due, if there is one.
 func (a *agenda) due() (at time.Time, ok bool) {
 	a.mu.Lock()

@@ -262,7 +262,7 @@ func (s *control) report(o *Order) orderReport {
 	for _, found := range s.audit.about(o.UUID) {
 		shown := imbalance{Problem: found.Problem, Assets: []assetBalance{}}
 		for _, a := range found.Assets {
-			shown.Assets = append(shown.Assets, assetBalance{a.ID, a.Before, a.After, a.Expected})
+			shown.Assets = append(shown.Assets, assetBalance(a))
 		}
 		r.Imbalances = append(r.Imbalances, shown)
 	}
@@ -290,8 +290,9 @@ func (s *orders) progress(o *Order) progress {
 		p.next = time.Time{}
 	case d.state.over():
 		p.next, p.done = time.Time{}, !planned || !due.IsZero() // a job of the agenda may send once more
-	default:
-		p.done = !planned
+	case !planned:
+		p.next = d.next // an answer is in, and the repetition not planned yet
+		p.done = d.next.IsZero()
 	}
 	return p
 }

@@ -2,6 +2,7 @@ package ramptest_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -397,8 +399,11 @@ func TestControlEndsWithTheService(t *testing.T) {
 func TestAServiceForgetsFinishedOrdersIfAsked(t *testing.T) {
 	c := newCounter(t, func(c *ramptest.Config) { c.KeepOrders = 3 })
 	open := c.mint(t, ramptest.ResultNever())
+	c.service.Advance(time.Minute) // or the next order shares its block, which is kept then
+	var first *ramptest.Order
 	for range 8 {
-		c.mint(t)
+		minted := c.mint(t)
+		first = cmp.Or(first, minted)
 		c.service.Advance(time.Minute)
 	}
 	_, listed := c.control(t, "GET", "/control/orders", "")
@@ -406,6 +411,12 @@ func TestAServiceForgetsFinishedOrdersIfAsked(t *testing.T) {
 	assert.GreaterOrEqual(t, listed.Total, 4)
 	status, _ := c.control(t, "GET", "/control/orders/"+open.UUID.String(), "")
 	assert.Equal(t, 200, status, "an order that is not finished is kept")
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: c.service.RPCURL(ramp.Testnet), HTTPClient: c.service.Client()})
+	require.NoError(t, err)
+	_, err = chain.Receipt(t.Context(), first.TxHash)
+	assert.ErrorIs(t, err, ramp.ErrNotFound)
+	_, err = chain.Receipt(t.Context(), open.TxHash)
+	assert.NoError(t, err)
 }
 
 func TestEachFaultIsReadAsItIsWritten(t *testing.T) {

@@ -189,6 +189,7 @@ func (s *orders) forget() {
 		delete(s.placed, o.UUID)
 		delete(s.issued, o.UUID)
 		s.studio.audit.forget(o.UUID)
+		s.chains[o.Network].Forget(o.tx)
 		return true
 	})
 	old := s.clock.now().Add(-24 * time.Hour)

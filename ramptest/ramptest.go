@@ -149,6 +149,11 @@ type Config struct {
 	// To use one clock, set [ramp.ClientConfig].Now to service.Now.
 	Epoch time.Time
 
+	// State is what [Service.Save] of another service has returned: this one goes on
+	// where that was, and Epoch is of no effect. Both must have the same Networks,
+	// Wallet and Decimals. nil begins anew.
+	State []byte
+
 	// OnEvent is called with each event that is recorded, one at a time. It must
 	// not call the service.
 	OnEvent func(Event)

@@ -118,6 +118,13 @@ func (r *record) since(number int) ([]Event, <-chan struct{}) {
 	return news, r.changed()
 }
 
+// newest is the number of the last event.
+func (r *record) newest() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.number
+}
+
 // next is what is closed with the next event, or by wake.
 func (r *record) next() <-chan struct{} {
 	r.mu.Lock()

@@ -38,9 +38,22 @@ func New(config Config) (*Service, error) {
 	if err := config.check(); err != nil {
 		return nil, err
 	}
+	var saved *savedService
+	if config.State != nil {
+		var err error
+		if saved, err = readState(config.State); err != nil {
+			return nil, err
+		}
+		config.Epoch = saved.epoch(config.Speed)
+	}
 	config.fill()
 	s := &Service{config: config, life: newLifetime(), mux: http.NewServeMux()}
 	s.wire()
+	if saved != nil {
+		if err := s.restore(saved); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case config.Handler != nil:
 		s.SetHandler(config.Handler)

@@ -36,6 +36,10 @@ type desk struct {
 	encoding  string
 	validator string
 	retry5xx  bool
+	state     string // path
+
+	file    *stateFile // nil without a path
+	printer *printer
 }
 
 const emulateUsage = `usage: ramp emulate -game URL [flags]
@@ -59,30 +63,64 @@ func emulate(ctx context.Context, args []string, std stdio) int {
 		fmt.Fprintln(std.errs, "ramp emulate:", err)
 		return 1
 	}
-	made, err := d.keys()
-	if err != nil {
-		return fail(err)
-	}
+	// The address comes first: it keeps two emulators from one file.
+	var err error
 	if d.config.Listener, err = listen(d.listen, d.public); err != nil {
 		return fail(err)
 	}
-	if d.public {
-		d.config.ControlToken = cmp.Or(os.Getenv("RAMP_CONTROL_TOKEN"), rand.Text())
-	}
-	p := &printer{out: std.out, json: json.NewEncoder(std.out), quiet: d.quiet}
-	d.config.OnEvent = p.event
-	if d.json {
-		d.config.OnEvent = p.eventJSON
-	}
-	service, err := ramptest.New(d.config)
+	service, made, err := d.begin(std)
 	if err != nil {
 		_ = d.config.Listener.Close() // nobody uses it
 		return fail(err)
 	}
-	defer service.Close()
-	p.welcome(d, service, made)
-	<-ctx.Done()
+	d.printer.welcome(d, service, made)
+	if d.state == "" {
+		<-ctx.Done()
+		service.Close()
+		return 0
+	}
+	d.file.keep(service, ctx.Done(), func(err error) { fmt.Fprintln(std.errs, "ramp emulate:", err) })
+	service.Close()
+	if err := d.file.save(service); err != nil {
+		return fail(err)
+	}
 	return 0
+}
+
+// begin starts the service, from the file if there is one.
+func (d *desk) begin(std stdio) (service *ramptest.Service, m made, err error) {
+	if d.state != "" {
+		if d.file, err = openState(d.state); err != nil {
+			return nil, m, err
+		}
+		d.config.State = d.file.kept.Service
+	}
+	if m, err = d.keys(); err != nil {
+		return nil, m, err
+	}
+	if d.public {
+		d.config.ControlToken = cmp.Or(os.Getenv("RAMP_CONTROL_TOKEN"), rand.Text())
+	}
+	d.printer = &printer{out: std.out, json: json.NewEncoder(std.out), quiet: d.quiet}
+	show := d.printer.event
+	if d.json {
+		show = d.printer.eventJSON
+	}
+	d.config.OnEvent = func(e ramptest.Event) {
+		if d.file != nil && e.Kind != ramptest.KindRPC {
+			d.file.changed.Store(true)
+		}
+		show(e)
+	}
+	if service, err = ramptest.New(d.config); err != nil {
+		return nil, m, err
+	}
+	if d.file != nil { // so that the next run has the same keys, whatever happens to this one
+		if err = d.file.save(service); err != nil {
+			service.Close()
+		}
+	}
+	return service, m, err
 }
 
 // parseEmulate reads the flags. ok is false if there is nothing to run.
@@ -107,6 +145,7 @@ func parseEmulate(args []string, std stdio) (d *desk, status int, ok bool) {
 	flags.BoolVar(&c.AcceptExpired, "accept-expired", false, "let a UUID be used after its 5 minutes")
 	flags.BoolVar(&c.PerToken, "per-token", false, "take materials and outputs for each token, not for the whole order")
 	flags.IntVar(&c.FailureStatus, "failure-status", 0, "HTTP `status` of a failed initialize call (default the code of its envelope)")
+	flags.StringVar(&d.state, "state", "", "`file` in which orders, chains, clock and made keys survive a restart; it holds secrets, and nobody else may read it")
 	flags.BoolVar(&d.json, "json", false, "print lines of JSON: where the service is, and then each event")
 	flags.BoolVar(&d.quiet, "q", false, "print only events that are not as they should be")
 	if _, status, ok := parse(flags, args, 0, 0, std); !ok {
@@ -137,6 +176,11 @@ func (d *desk) keys() (made, error) {
 	if d.key == "" {
 		d.key = os.Getenv("RAMP_HMAC_KEY")
 	}
+	reused := d.file != nil && d.file.kept.HMACKey != "" && d.file.kept.HMACEncoding == d.encoding
+	if d.key == "" && reused {
+		d.key = d.file.kept.HMACKey
+		m.hmac = d.key
+	}
 	if d.key == "" {
 		d.key = rand.Text()
 		if d.encoding == "base64url" {
@@ -148,7 +192,7 @@ func (d *desk) keys() (made, error) {
 	}
 	var err error
 	if d.config.Key, err = readKey(d.key, d.encoding); err != nil {
-		return made{}, err
+		return m, err
 	}
 	d.config.OtherKey, _ = ramp.Base64URLKey(d.key) // the text need not be one
 	if d.encoding == "base64url" {
@@ -159,20 +203,30 @@ func (d *desk) keys() (made, error) {
 	case d.validator == "" && inHex != "":
 		signer, err := ramp.NewKeySigner(inHex)
 		if err != nil {
-			return made{}, fmt.Errorf("RAMP_VALIDATOR_KEY: %w", err)
+			return m, fmt.Errorf("RAMP_VALIDATOR_KEY: %w", err)
+		}
+		d.config.Validator = signer.Address()
+	case d.validator == "" && d.file != nil && d.file.kept.ValidatorKey != "":
+		m.validator = d.file.kept.ValidatorKey
+		signer, err := ramp.NewKeySigner(m.validator)
+		if err != nil {
+			return m, fmt.Errorf("-state: %w", err)
 		}
 		d.config.Validator = signer.Address()
 	case d.validator == "":
 		key, err := crypto.GenerateKey()
 		if err != nil {
-			return made{}, err
+			return m, err
 		}
 		m.validator = hexutil.Encode(crypto.FromECDSA(key))
 		d.config.Validator = crypto.PubkeyToAddress(key.PublicKey)
 	case !common.IsHexAddress(d.validator):
-		return made{}, errors.New("-validator must be an address of 20 bytes in hex")
+		return m, errors.New("-validator must be an address of 20 bytes in hex")
 	default:
 		d.config.Validator = common.HexToAddress(d.validator)
+	}
+	if d.file != nil {
+		d.file.kept.HMACKey, d.file.kept.HMACEncoding, d.file.kept.ValidatorKey = m.hmac, d.encoding, m.validator
 	}
 	return m, nil
 }

@@ -85,6 +85,7 @@ type Transaction struct {
 	mined  bool
 	block  uint64
 	status uint64
+	gone   bool // nobody needs it any more
 }
 
 // Move is a transfer of tokens, in their smallest units. The zero address makes
@@ -222,6 +223,23 @@ func (c *Chain) Mine(t *Transaction, fails bool) (block uint64, mined bool) {
 	c.put(t, n)
 	c.execute(t, fails)
 	return n, true
+}
+
+// Forget drops a transaction that nobody needs any more, once nobody needs any other
+// of its block: the places of those in it must not change.
+func (c *Chain) Forget(t *Transaction) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t.gone = true
+	for _, other := range c.filled[t.block] {
+		if !other.gone {
+			return
+		}
+	}
+	for _, other := range c.filled[t.block] {
+		delete(c.known, other.Hash)
+	}
+	delete(c.filled, t.block)
 }
 
 // Outcome reports whether a transaction is in a block, and whether it succeeded.

@@ -1,0 +1,271 @@
+package ramptest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
+)
+
+// savedService is what [Service.Save] writes. Its form may change with any version.
+type savedService struct {
+	Version    int
+	Now        time.Time // on the service's clock
+	Wall       time.Time // then
+	Events     int       // the number of the last one
+	Chains     map[ramp.Network]chain.State
+	Issued     []savedUUID
+	Orders     []savedOrder // in the order in which they were placed
+	Held       []uuid.UUID
+	Jobs       []savedJob
+	Keys       map[string]string // of the players, by session
+	Players    map[string]savedPlayer
+	Books      []savedBooks
+	Imbalances []*Imbalance
+}
+
+const stateVersion = 1
+
+type savedUUID struct {
+	UUID    uuid.UUID
+	Terms   ramp.InitializeIntent
+	Expires time.Time
+	Lost    int
+}
+
+type savedOrder struct {
+	UUID        uuid.UUID
+	SessionID   string
+	AccessToken string
+	Network     ramp.Network
+	Request     ramp.ValidateRequest
+	Approval    ramp.Approval
+	TxHash      common.Hash
+	Fee         ramp.Amount
+	Faults      []string
+	Placed      time.Time
+	State       State
+	Attempts    int
+	Retries     int
+	Next        time.Time
+	Status      int
+}
+
+type savedJob struct {
+	Due     time.Time
+	Task    task
+	Order   uuid.UUID    // the zero UUID for a transaction that is of no order
+	Network ramp.Network // of such a transaction
+	TxHash  common.Hash
+}
+
+type savedPlayer struct {
+	Last, Outside books.Assets
+	Epoch         int
+}
+
+type savedBooks struct {
+	UUID   uuid.UUID
+	Player string
+	Order  books.Order
+}
+
+// Save returns the orders, the chains, the clock and the books as bytes for
+// [Config.State], with which another service goes on where this one was. The record
+// of events is not part of it. The bytes hold the access tokens of players: keep them
+// from others. Save waits for what falls due right now, and may be called after
+// [Service.Close].
+func (s *Service) Save() ([]byte, error) {
+	o := s.orders
+	o.turn.Lock() // nothing is half done by the clock
+	defer o.turn.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	saved := savedService{Version: stateVersion, Now: s.clock.now(), Wall: time.Now(), Events: s.record.newest(), Chains: make(map[ramp.Network]chain.State)}
+	for network, c := range o.chains {
+		saved.Chains[network] = c.Save()
+	}
+	for id, known := range o.issued {
+		saved.Issued = append(saved.Issued, savedUUID{id, known.terms, known.expires, known.lost})
+	}
+	for _, order := range o.queue {
+		saved.Orders = append(saved.Orders, order.save())
+	}
+	for _, held := range o.held {
+		saved.Held = append(saved.Held, held.UUID)
+	}
+	for _, j := range o.agenda.all() {
+		job := savedJob{Due: j.due, Task: j.task, Network: j.network}
+		switch {
+		case j.order != nil && o.placed[j.order.UUID] == j.order:
+			job.Order = j.order.UUID
+		case j.tx != nil:
+			job.TxHash = j.tx.Hash
+		default: // of an order that was made by hand
+			continue
+		}
+		saved.Jobs = append(saved.Jobs, job)
+	}
+	text, err := s.audit.save(&saved)
+	if err != nil {
+		return nil, fmt.Errorf("ramptest: save: %w", err)
+	}
+	return text, nil
+}
+
+func (o *Order) save() savedOrder {
+	d := &o.delivery
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return savedOrder{UUID: o.UUID, SessionID: o.Session.ID, AccessToken: o.Session.Token.Reveal(), Network: o.Network,
+		Request: o.Request, Approval: o.Approval, TxHash: o.TxHash, Fee: o.fee, Faults: o.script.names, Placed: o.placed,
+		State: d.state, Attempts: d.attempts, Retries: d.retries, Next: d.next, Status: d.status}
+}
+
+// readState reads what Save has written.
+func readState(text []byte) (*savedService, error) {
+	var saved savedService
+	if err := json.Unmarshal(text, &saved); err != nil {
+		return nil, errors.New("ramptest: Config.State is not what Service.Save has returned") // which has tokens
+	}
+	if saved.Version != stateVersion {
+		return nil, fmt.Errorf("ramptest: Config.State is of version %d, and must be of version %d", saved.Version, stateVersion)
+	}
+	return &saved, nil
+}
+
+// epoch is what a clock shows that goes on. One that runs as on the wall has not
+// stopped meanwhile.
+func (s *savedService) epoch(speed float64) time.Time {
+	if passed := time.Since(s.Wall); speed == 1 && passed > 0 {
+		return s.Now.Add(passed)
+	}
+	return s.Now
+}
+
+// restore makes a service that has just been made what was saved.
+func (s *Service) restore(saved *savedService) error {
+	wrong := func(format string, args ...any) error {
+		return fmt.Errorf("ramptest: Config.State: "+format, args...)
+	}
+	for network, state := range saved.Chains {
+		c := s.orders.chains[network]
+		if c == nil {
+			return wrong("the service does not have the network %q", string(network))
+		}
+		if err := c.Restore(state); err != nil {
+			return wrong("%w", err)
+		}
+	}
+	o := s.orders
+	for _, known := range saved.Issued {
+		o.issued[known.UUID] = &issued{terms: known.Terms, expires: known.Expires, lost: known.Lost}
+	}
+	for i := range saved.Orders {
+		order, err := o.restored(&saved.Orders[i])
+		if err != nil {
+			return wrong("%w", err)
+		}
+		o.placed[order.UUID] = order
+		o.queue = append(o.queue, order)
+	}
+	for _, id := range saved.Held {
+		if order := o.placed[id]; order != nil {
+			o.held = append(o.held, order)
+		}
+	}
+	for _, j := range saved.Jobs {
+		planned := job{due: j.Due, task: j.Task, order: o.placed[j.Order], network: j.Network}
+		if c := o.chains[j.Network]; c != nil {
+			planned.tx = c.Transaction(j.TxHash)
+		}
+		if (planned.task == mineForeign && planned.tx == nil) || (planned.task != mineForeign && planned.order == nil) {
+			return wrong("what is due is of no order")
+		}
+		o.agenda.plan(planned)
+	}
+	s.audit.restore(saved)
+	s.record.number = saved.Events
+	return nil
+}
+
+// restored is an order as it was.
+func (s *orders) restored(saved *savedOrder) (*Order, error) {
+	o := &Order{UUID: saved.UUID, Session: ramp.Session{ID: saved.SessionID, Token: ramp.NewAccessToken(saved.AccessToken)},
+		Network: saved.Network, Request: saved.Request, Approval: saved.Approval, TxHash: saved.TxHash, fee: saved.Fee, placed: saved.Placed}
+	o.Request.Raw = nil
+	if len(o.Request.Intent.From) == 0 || len(o.Request.Intent.To) == 0 {
+		return nil, errors.New("an order has no intent")
+	}
+	if c := s.chains[saved.Network]; c != nil {
+		o.tx = c.Transaction(saved.TxHash)
+	}
+	if o.tx == nil || s.issued[o.UUID] == nil {
+		return nil, errors.New("an order has no transaction, or no UUID")
+	}
+	faults, err := parseFaults(saved.Faults)
+	if err != nil {
+		return nil, err
+	}
+	if o.script, err = newScript(faults); err != nil {
+		return nil, err
+	}
+	if o.wallet, err = s.config.wallet(o.Session); err != nil {
+		return nil, err
+	}
+	o.delivery.state, o.delivery.attempts, o.delivery.retries = saved.State, saved.Attempts, saved.Retries
+	o.delivery.next, o.delivery.status = saved.Next, saved.Status
+	return o, nil
+}
+
+// save adds the books to what is saved, and writes all of it while they do not change.
+// A window that is open counts as not begun.
+func (a *audit) save(saved *savedService) ([]byte, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	saved.Keys, saved.Players, saved.Imbalances = a.keys, make(map[string]savedPlayer), a.found
+	names := make(map[*auditedPlayer]string)
+	for key, p := range a.players {
+		names[p] = key
+		saved.Players[key] = savedPlayer{p.books.Last, p.books.Outside, p.books.Epoch}
+	}
+	for id, entries := range a.orders {
+		for _, entry := range entries {
+			saved.Books = append(saved.Books, savedBooks{id, names[entry.player], *entry.order})
+		}
+	}
+	return json.Marshal(saved)
+}
+
+func (a *audit) restore(saved *savedService) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	maps.Copy(a.keys, saved.Keys)
+	a.found = saved.Imbalances
+	for _, found := range a.found {
+		a.returned[found] = true // by the service that found it
+	}
+	player := func(key string) *auditedPlayer {
+		if a.players[key] == nil {
+			a.players[key] = &auditedPlayer{}
+		}
+		return a.players[key]
+	}
+	for key, p := range saved.Players {
+		player(key).books = books.Player{Last: p.Last, Outside: p.Outside, Epoch: p.Epoch}
+	}
+	for i := range saved.Books {
+		entry, p := &saved.Books[i], player(saved.Books[i].Player)
+		a.orders[entry.UUID] = append(a.orders[entry.UUID], auditedOrder{p, &entry.Order})
+		if len(entry.Order.Late) > 0 {
+			p.books.Late = append(p.books.Late, &entry.Order)
+		}
+	}
+}
