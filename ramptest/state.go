@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/big"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -51,6 +52,7 @@ type savedOrder struct {
 	Fee         ramp.Amount
 	Faults      []string
 	Placed      time.Time
+	Had         *big.Rat // of its token, by the wallet, before it
 	State       State
 	Attempts    int
 	Retries     int
@@ -125,7 +127,7 @@ func (o *Order) save() savedOrder {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return savedOrder{UUID: o.UUID, SessionID: o.Session.ID, AccessToken: o.Session.Token.Reveal(), Network: o.Network,
-		Request: o.Request, Approval: o.Approval, TxHash: o.TxHash, Fee: o.fee, Faults: o.script.names, Placed: o.placed,
+		Request: o.Request, Approval: o.Approval, TxHash: o.TxHash, Fee: o.fee, Faults: o.script.names, Placed: o.placed, Had: o.had,
 		State: d.state, Attempts: d.attempts, Retries: d.retries, Next: d.next, Status: d.status}
 }
 
@@ -222,6 +224,7 @@ func (s *orders) restored(saved *savedOrder) (*Order, error) {
 	}
 	o.delivery.state, o.delivery.attempts, o.delivery.retries = saved.State, saved.Attempts, saved.Retries
 	o.delivery.next, o.delivery.status = saved.Next, saved.Status
+	o.had = saved.Had
 	return o, nil
 }
 
