@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/big"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -37,6 +38,7 @@ type savedUUID struct {
 	UUID    uuid.UUID
 	Terms   ramp.InitializeIntent
 	Expires time.Time
+	Opened  bool
 	Lost    int
 }
 
@@ -51,6 +53,7 @@ type savedOrder struct {
 	Fee         ramp.Amount
 	Faults      []string
 	Placed      time.Time
+	TokensHeld  *big.Rat
 	State       State
 	Attempts    int
 	Retries     int
@@ -93,7 +96,7 @@ func (s *Service) Save() ([]byte, error) {
 		saved.Chains[network] = c.Save()
 	}
 	for id, known := range o.issued {
-		saved.Issued = append(saved.Issued, savedUUID{id, known.terms, known.expires, known.lost})
+		saved.Issued = append(saved.Issued, savedUUID{id, known.terms, known.expires, known.opened, known.lost})
 	}
 	for _, order := range o.queue {
 		saved.Orders = append(saved.Orders, order.save())
@@ -125,7 +128,7 @@ func (o *Order) save() savedOrder {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return savedOrder{UUID: o.UUID, SessionID: o.Session.ID, AccessToken: o.Session.Token.Reveal(), Network: o.Network,
-		Request: o.Request, Approval: o.Approval, TxHash: o.TxHash, Fee: o.fee, Faults: o.script.names, Placed: o.placed,
+		Request: o.Request, Approval: o.Approval, TxHash: o.TxHash, Fee: o.fee, Faults: o.script.names, Placed: o.placed, TokensHeld: o.held,
 		State: d.state, Attempts: d.attempts, Retries: d.retries, Next: d.next, Status: d.status}
 }
 
@@ -166,7 +169,7 @@ func (s *Service) restore(saved *savedService) error {
 	}
 	o := s.orders
 	for _, known := range saved.Issued {
-		o.issued[known.UUID] = &issued{terms: known.Terms, expires: known.Expires, lost: known.Lost}
+		o.issued[known.UUID] = &issued{terms: known.Terms, expires: known.Expires, opened: known.Opened, lost: known.Lost}
 	}
 	for i := range saved.Orders {
 		order, err := o.restored(&saved.Orders[i])
@@ -199,7 +202,8 @@ func (s *Service) restore(saved *savedService) error {
 // restored is an order as it was.
 func (s *orders) restored(saved *savedOrder) (*Order, error) {
 	o := &Order{UUID: saved.UUID, Session: ramp.Session{ID: saved.SessionID, Token: ramp.NewAccessToken(saved.AccessToken)},
-		Network: saved.Network, Request: saved.Request, Approval: saved.Approval, TxHash: saved.TxHash, fee: saved.Fee, placed: saved.Placed}
+		Network: saved.Network, Request: saved.Request, Approval: saved.Approval, TxHash: saved.TxHash, fee: saved.Fee, placed: saved.Placed,
+		held: saved.TokensHeld}
 	o.Request.Raw = nil
 	if len(o.Request.Intent.From) == 0 || len(o.Request.Intent.To) == 0 {
 		return nil, errors.New("an order has no intent")
