@@ -2,6 +2,7 @@ package ramptest
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -292,7 +293,7 @@ func (s *pages) exchangeForm(w http.ResponseWriter, r *http.Request) {
 		direction = ramp.Burn
 	}
 	session := s.session(r, q)
-	placed, err := s.orders.order(r.Context(), direction, id, session, tokens, chosenFaults(q))
+	placed, err := s.orders.order(context.WithoutCancel(r.Context()), direction, id, session, tokens, chosenFaults(q))
 	if placed == nil && !errors.Is(err, ErrPlaced) { // which is a form that was sent twice
 		p := s.refused(err, id)
 		var declined *Declined
