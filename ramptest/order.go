@@ -52,7 +52,7 @@ type Order struct {
 	script script
 	tx     *chain.Transaction // nil if the service has not placed the order
 	placed time.Time          // when it was put on the chain
-	held   *big.Rat           // of its token, by the wallet, before it
+	had    *big.Rat           // of its token, by the wallet, before it
 
 	delivery delivery
 }
@@ -518,7 +518,7 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	if tx.Moves, err = s.config.moves(o, o.wallet.Address()); err != nil {
 		return nil, err
 	}
-	o.held = c.TokenBalance(o.token().contract(), o.wallet.Address())
+	o.had = c.TokenBalance(o.token().contract(), o.wallet.Address())
 	o.tx = c.Submit(tx)
 	o.TxHash, o.placed = o.tx.Hash, s.clock.now()
 	s.placed[o.UUID] = o

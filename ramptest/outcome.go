@@ -151,8 +151,8 @@ func (o *Order) success(outcome Outcome, player string) string {
 // failedBurn says why a burn failed.
 func (o *Order) failedBurn() string {
 	amount := o.token().Amount
-	if o.held != nil && amount.Rat().Cmp(o.held) > 0 {
-		return fmt.Sprintf("The burn failed: it needs %s tokens, the wallet held %s.", amount, books.Decimal(o.held))
+	if o.had != nil && amount.Rat().Cmp(o.had) > 0 {
+		return fmt.Sprintf("The burn failed: it needs %s tokens, the wallet held %s.", amount, books.Decimal(o.had))
 	}
 	return "The burn failed on the chain."
 }
@@ -248,6 +248,9 @@ func (s *orders) rows(o *Order, acc *account) (own, others []balanceRow) {
 	p := o.delivery.standing()
 	outcome, mined := s.outcome(o)
 	now := books.Assets(nil)
+	if acc != nil {
+		now = acc.last
+	}
 	if r, ok := s.studio.readings.of(o.Session); ok && r.err == nil {
 		now = balances(r.player)
 	}
@@ -304,8 +307,8 @@ func (s *orders) rows(o *Order, acc *account) (own, others []balanceRow) {
 	slices.SortStableFunc(own, func(a, b balanceRow) int { return cmp.Compare(rank(a.Tone), rank(b.Tone)) })
 	held := s.chains[o.Network].TokenBalance(o.token().contract(), o.wallet.Address())
 	tokens := balanceRow{ID: "tokens", Now: books.Decimal(held), Expected: books.Decimal(held), Tone: good}
-	if o.held != nil {
-		tokens.Before = books.Decimal(o.held)
+	if o.had != nil {
+		tokens.Before = books.Decimal(o.had)
 	}
 	if mined && outcome == Failed && tokens.Before == tokens.Now {
 		tokens.Note = "nothing moved"

@@ -225,7 +225,7 @@ func (s *pages) read(r *http.Request, session ramp.Session, must bool) (readingV
 	if read.err != nil {
 		p := &problem{Said: say(read.err)}
 		if e, ok := s.record.last(func(e *Event) bool {
-			return e.Kind == KindAssets && e.Failed && slices.Contains(e.Request.Header["X-Dapp-SessionID"], session.ID)
+			return e.Kind == KindAssets && e.Failed && isOf(e, session)
 		}); ok {
 			s.explain(p, &e)
 		}
@@ -235,6 +235,16 @@ func (s *pages) read(r *http.Request, session ramp.Session, must bool) (readingV
 		v.Name, v.Assets = read.player.Name, read.player.Assets
 	}
 	return v, nil
+}
+
+// isOf reports whether a call was made for a session.
+func isOf(e *Event, session ramp.Session) bool {
+	for name, values := range e.Request.Header {
+		if strings.EqualFold(name, ramp.HeaderSession) && slices.Contains(values, session.ID) {
+			return true
+		}
+	}
+	return false
 }
 
 // shownAddress is an address without the credentials that it may have.

@@ -60,7 +60,7 @@ type choice struct {
 type option struct {
 	Value, Label, Hint string
 	Checked            bool
-	faults             []Fault
+	fault              string // as ParseFault reads it; of a checkbox, its value
 }
 
 type faultGroup struct {
@@ -76,15 +76,15 @@ func usual(chosen url.Values) (direction, chain, result choice) {
 	}}
 	chain = choice{"What the chain does", "chain", []option{
 		{Value: "succeed", Label: "Succeed"},
-		{Value: "fail", Label: "Fail", Hint: "status 0x0", faults: []Fault{TransactionFails()}},
-		{Value: "never", Label: "Never finish", Hint: "stays pending", faults: []Fault{StaysPending()}},
+		{Value: "fail", Label: "Fail", Hint: "status 0x0", fault: "transaction-fails"},
+		{Value: "never", Label: "Never finish", Hint: "stays pending", fault: "stays-pending"},
 	}}
 	result = choice{"How the result comes", "result", []option{
 		{Value: "once", Label: "Once"},
-		{Value: "twice", Label: "Twice", faults: []Fault{ResultTwice()}},
-		{Value: "late", Label: "Late", Hint: "by 10 min", faults: []Fault{ResultLate(10 * time.Minute)}},
-		{Value: "lost", Label: "Answer lost", Hint: "again in 5 min", faults: []Fault{LostAnswer(OnResult)}},
-		{Value: "never", Label: "Never", faults: []Fault{ResultNever()}},
+		{Value: "twice", Label: "Twice", fault: "result-twice"},
+		{Value: "late", Label: "Late", Hint: "by 10 min", fault: "result-late=10m"},
+		{Value: "lost", Label: "Answer lost", Hint: "again in 5 min", fault: "lost-answer=result"},
+		{Value: "never", Label: "Never", fault: "result-never"},
 	}}
 	for _, c := range []choice{direction, chain, result} {
 		at := slices.IndexFunc(c.Options, func(o option) bool { return o.Value == chosen.Get(c.Name) })
@@ -95,35 +95,34 @@ func usual(chosen url.Values) (direction, chain, result choice) {
 
 // rare are the faults that few need. They go together with all others.
 func rare(chosen url.Values) (groups []faultGroup, count int) {
-	slow := 15 * time.Second
 	groups = []faultGroup{
 		{"Validate call", []option{
-			{Value: "validate-twice", Label: "Asked twice", faults: []Fault{ValidateTwice()}},
-			{Value: "validate-at-once", Label: "3 times at once", faults: []Fault{ValidateAtOnce(3)}},
-			{Value: "validate-other-digest", Label: "Again, other digest", faults: []Fault{ValidateOtherDigest()}},
-			{Value: "validate-other-amount", Label: "Again, other amount", faults: []Fault{ValidateOtherAmount()}},
-			{Value: "validate-lost", Label: "Answer lost", faults: []Fault{LostAnswer(OnValidate)}},
-			{Value: "validate-slow", Label: "Answer takes 15 s", faults: []Fault{SlowAnswer(OnValidate, slow)}},
-			{Value: "validate-unknown-fields", Label: "Unknown fields", faults: []Fault{UnknownFields(OnValidate)}},
-			{Value: "validate-tampered", Label: "Tampered body first", faults: []Fault{TamperedBody(OnValidate)}},
-			{Value: "validate-wrong-hmac", Label: "Wrong HMAC first", faults: []Fault{WrongHMAC(OnValidate)}},
-			{Value: "validate-no-hmac", Label: "No HMAC first", faults: []Fault{MissingHMAC(OnValidate)}},
-			{Value: "expired", Label: "UUID expired", faults: []Fault{ExpiredUUID()}},
+			{Value: "validate-twice", Label: "Asked twice"},
+			{Value: "validate-at-once=3", Label: "3 times at once"},
+			{Value: "validate-other-digest", Label: "Again, other digest"},
+			{Value: "validate-other-amount", Label: "Again, other amount"},
+			{Value: "lost-answer=validate", Label: "Answer lost"},
+			{Value: "slow-answer=validate:15s", Label: "Answer takes 15 s"},
+			{Value: "unknown-fields=validate", Label: "Unknown fields"},
+			{Value: "tampered-body=validate", Label: "Tampered body first"},
+			{Value: "wrong-hmac=validate", Label: "Wrong HMAC first"},
+			{Value: "missing-hmac=validate", Label: "No HMAC first"},
+			{Value: "expired-uuid", Label: "UUID expired"},
 		}},
 		{"Chain", []option{
-			{Value: "sponsored", Label: "Sponsored gas", Hint: "type 0x7", faults: []Fault{TransactionType(7)}},
-			{Value: "unknown-type", Label: "Unknown type", Hint: "type 0x63", faults: []Fault{TransactionType(0x63)}},
-			{Value: "reorganised", Label: "Block replaced", Hint: "after the result", faults: []Fault{Reorganised()}},
+			{Value: "transaction-type=0x7", Label: "Sponsored gas", Hint: "type 0x7"},
+			{Value: "transaction-type=0x63", Label: "Unknown type", Hint: "type 0x63"},
+			{Value: "reorganized", Label: "Block replaced", Hint: "after the result"},
 		}},
 		{"Result call", []option{
-			{Value: "result-at-once", Label: "3 times at once", faults: []Fault{ResultAtOnce(3)}},
-			{Value: "result-after-next", Label: "After that of the next order", faults: []Fault{ResultAfterNext()}},
-			{Value: "result-without-fee", Label: "Without fee fields", faults: []Fault{WithoutFee()}},
-			{Value: "result-slow", Label: "Answer takes 15 s", faults: []Fault{SlowAnswer(OnResult, slow)}},
-			{Value: "result-unknown-fields", Label: "Unknown fields", faults: []Fault{UnknownFields(OnResult)}},
-			{Value: "result-tampered", Label: "Tampered body first", faults: []Fault{TamperedBody(OnResult)}},
-			{Value: "result-wrong-hmac", Label: "Wrong HMAC first", faults: []Fault{WrongHMAC(OnResult)}},
-			{Value: "result-no-hmac", Label: "No HMAC first", faults: []Fault{MissingHMAC(OnResult)}},
+			{Value: "result-at-once=3", Label: "3 times at once"},
+			{Value: "result-after-next", Label: "After that of the next order"},
+			{Value: "without-fee", Label: "Without fee fields"},
+			{Value: "slow-answer=result:15s", Label: "Answer takes 15 s"},
+			{Value: "unknown-fields=result", Label: "Unknown fields"},
+			{Value: "tampered-body=result", Label: "Tampered body first"},
+			{Value: "wrong-hmac=result", Label: "Wrong HMAC first"},
+			{Value: "missing-hmac=result", Label: "No HMAC first"},
 		}},
 	}
 	for _, g := range groups {
@@ -138,20 +137,18 @@ func rare(chosen url.Values) (groups []faultGroup, count int) {
 }
 
 // chosenFaults are those of a form.
-func chosenFaults(q url.Values) (faults []Fault) {
+func chosenFaults(q url.Values) (faults []Fault, err error) {
 	_, chain, result := usual(q)
 	groups, _ := rare(q)
-	for _, c := range []choice{chain, result} {
-		groups = append(groups, faultGroup{Options: c.Options})
-	}
-	for _, g := range groups {
+	var texts []string
+	for _, g := range append(groups, faultGroup{Options: chain.Options}, faultGroup{Options: result.Options}) {
 		for _, o := range g.Options {
-			if o.Checked {
-				faults = append(faults, o.faults...)
+			if text := cmp.Or(o.fault, o.Value); o.Checked && (o.fault != "" || slices.Contains(q["fault"], o.Value)) {
+				texts = append(texts, text)
 			}
 		}
 	}
-	return faults
+	return parseFaults(texts)
 }
 
 // session is whose session a page is about: that of its address (interface 2.1), or
@@ -293,7 +290,12 @@ func (s *pages) exchangeForm(w http.ResponseWriter, r *http.Request) {
 		direction = ramp.Burn
 	}
 	session := s.session(r, q)
-	placed, err := s.orders.order(context.WithoutCancel(r.Context()), direction, id, session, tokens, chosenFaults(q))
+	faults, err := chosenFaults(q)
+	if err != nil {
+		s.failure(w, r, http.StatusBadRequest, say(err))
+		return
+	}
+	placed, err := s.orders.order(context.WithoutCancel(r.Context()), direction, id, session, tokens, faults)
 	if placed == nil && !errors.Is(err, ErrPlaced) { // which is a form that was sent twice
 		p := s.refused(err, id)
 		var declined *Declined

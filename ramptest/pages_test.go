@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -216,6 +217,19 @@ func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
 			assert.Contains(t, text(t, c.browse(t, http.MethodGet, "/", nil)), first, "the list says the same")
 		})
 	}
+}
+
+func TestThePageOfAnOrderSurvivesARestart(t *testing.T) {
+	c := newCounter(t, reporting, answering(ramp.PathResult, 200, confirmed))
+	order := c.mint(t, ramptest.TransactionFails())
+	c.service.Advance(time.Minute)
+	state, err := c.service.Save()
+	require.NoError(t, err)
+	c = newCounter(t, reporting, func(c *ramptest.Config) { c.State = state })
+	said := text(t, c.browse(t, http.MethodGet, "/orders/"+order.UUID.String(), nil))
+	assert.Contains(t, said, "✗ The transaction failed. The game did not give back 100 item_gold.")
+	assert.Contains(t, said, "item_gold ✗ 100 missing 1000 900 1000")
+	assert.Contains(t, said, "tokens ✓ nothing moved 1000 1000 1000")
 }
 
 func TestAResultThatIsUnderWayIsShown(t *testing.T) {
@@ -436,24 +450,28 @@ func TestACurlCommandIsQuoted(t *testing.T) {
 
 func TestEveryFaultCanBeChosen(t *testing.T) {
 	c := newCounter(t)
-	address, form := c.exchange(t)
+	address, _ := c.exchange(t)
 	body, err := io.ReadAll(c.browse(t, http.MethodGet, address, nil).Body)
 	require.NoError(t, err)
 	faults := regexp.MustCompile(`name="fault" value="([^"]*)"`).FindAllStringSubmatch(string(body), -1)
-	assert.Len(t, faults, 22)
+	usual := []string{"transaction-fails", "stays-pending", "result-twice", "result-late", "result-never"}
+	for _, form := range ramptest.FaultForms() {
+		name, _, _ := strings.Cut(form[0], "=")
+		assert.True(t, slices.Contains(usual, name) || strings.Contains(string(body), `name="fault" value="`+name), "%s cannot be chosen", name)
+	}
 	for i, fault := range faults {
-		if fault[1] == "validate-slow" || fault[1] == "validate-lost" || fault[1] == "expired" {
+		if strings.HasSuffix(fault[1], "=validate:15s") || fault[1] == "lost-answer=validate" || fault[1] == "expired-uuid" {
 			continue // which end before the order does
 		}
-		_, form = c.exchange(t)
+		_, form := c.exchange(t)
 		form["fault"] = []string{fault[1]}
 		form.Set("do", []string{"mint", "burn"}[i%2]) // so that nothing runs out
 		sent := c.browse(t, http.MethodPost, "/exchange", form)
 		assert.Equal(t, 303, sent.StatusCode, fault[1])
 		c.service.Advance(time.Minute)
 	}
-	_, form = c.exchange(t)
-	form["fault"] = []string{"validate-lost"}
+	_, form := c.exchange(t)
+	form["fault"] = []string{"lost-answer=validate"}
 	lost := c.browse(t, http.MethodPost, "/exchange", form)
 	assert.Equal(t, 422, lost.StatusCode)
 	assert.Contains(t, text(t, lost), "Send the same order again")

@@ -53,7 +53,7 @@ type savedOrder struct {
 	Fee         ramp.Amount
 	Faults      []string
 	Placed      time.Time
-	TokensHeld  *big.Rat
+	Had         *big.Rat // of its token, by the wallet, before it
 	State       State
 	Attempts    int
 	Retries     int
@@ -128,7 +128,7 @@ func (o *Order) save() savedOrder {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return savedOrder{UUID: o.UUID, SessionID: o.Session.ID, AccessToken: o.Session.Token.Reveal(), Network: o.Network,
-		Request: o.Request, Approval: o.Approval, TxHash: o.TxHash, Fee: o.fee, Faults: o.script.names, Placed: o.placed, TokensHeld: o.held,
+		Request: o.Request, Approval: o.Approval, TxHash: o.TxHash, Fee: o.fee, Faults: o.script.names, Placed: o.placed, Had: o.had,
 		State: d.state, Attempts: d.attempts, Retries: d.retries, Next: d.next, Status: d.status}
 }
 
@@ -202,8 +202,7 @@ func (s *Service) restore(saved *savedService) error {
 // restored is an order as it was.
 func (s *orders) restored(saved *savedOrder) (*Order, error) {
 	o := &Order{UUID: saved.UUID, Session: ramp.Session{ID: saved.SessionID, Token: ramp.NewAccessToken(saved.AccessToken)},
-		Network: saved.Network, Request: saved.Request, Approval: saved.Approval, TxHash: saved.TxHash, fee: saved.Fee, placed: saved.Placed,
-		held: saved.TokensHeld}
+		Network: saved.Network, Request: saved.Request, Approval: saved.Approval, TxHash: saved.TxHash, fee: saved.Fee, placed: saved.Placed}
 	o.Request.Raw = nil
 	if len(o.Request.Intent.From) == 0 || len(o.Request.Intent.To) == 0 {
 		return nil, errors.New("an order has no intent")
@@ -226,6 +225,7 @@ func (s *orders) restored(saved *savedOrder) (*Order, error) {
 	}
 	o.delivery.state, o.delivery.attempts, o.delivery.retries = saved.State, saved.Attempts, saved.Retries
 	o.delivery.next, o.delivery.status = saved.Next, saved.Status
+	o.had = saved.Had
 	return o, nil
 }
 
