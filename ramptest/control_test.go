@@ -456,3 +456,37 @@ func TestACallThatItsCallerCancelsIsNoFailureOfTheGame(t *testing.T) {
 	assert.False(t, events[0].Failed)
 	assert.Contains(t, events[0].Outcome, "canceled before the studio answered")
 }
+
+// Somebody who leaves in the middle of an order has placed it all the same: else the
+// game would have taken assets for an order that nobody knows.
+func TestAnOrderGoesOnIfItsCallerLeaves(t *testing.T) {
+	for _, kind := range []string{"control API", "page"} {
+		t.Run(kind, func(t *testing.T) {
+			ctx, leave := context.WithCancel(t.Context())
+			c := newCounter(t, before(func(game http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path == ramp.PathValidate {
+						leave()
+					}
+					game.ServeHTTP(w, r)
+				})
+			}))
+			id := c.initialize(t)
+			body, media := `{"do":"mint",`+player+`,"uuid":"`+id.String()+`"}`, "application/json"
+			path := "/control/orders"
+			if kind == "page" {
+				_, form := c.exchange(t)
+				form.Set("uuid", id.String())
+				path, body, media = "/exchange", form.Encode(), "application/x-www-form-urlencoded"
+			}
+			r := httptest.NewRequestWithContext(ctx, "POST", path, strings.NewReader(body))
+			r.Host, r.RemoteAddr = "localhost", "127.0.0.1:4711"
+			r.Header.Set("Content-Type", media)
+			r.Header.Set("Origin", "http://localhost")
+			c.service.ServeHTTP(httptest.NewRecorder(), r)
+			require.Error(t, ctx.Err(), "the game was called")
+			status, order := c.control(t, "GET", "/control/orders/"+id.String(), "")
+			assert.Equal(t, 200, status, order.problem())
+		})
+	}
+}

@@ -2,6 +2,7 @@ package ramptest
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -294,7 +295,7 @@ func (s *pages) exchangeForm(w http.ResponseWriter, r *http.Request) {
 		s.failure(w, r, http.StatusBadRequest, say(err))
 		return
 	}
-	placed, err := s.orders.order(r.Context(), direction, id, session, tokens, faults)
+	placed, err := s.orders.order(context.WithoutCancel(r.Context()), direction, id, session, tokens, faults)
 	if placed == nil && !errors.Is(err, ErrPlaced) { // which is a form that was sent twice
 		p := s.refused(err, id)
 		var declined *Declined

@@ -1,6 +1,7 @@
 package ramptest
 
 import (
+	"context"
 	"errors"
 	"math"
 	"net/http"
@@ -98,7 +99,7 @@ func (s *pages) resendForm(w http.ResponseWriter, r *http.Request) {
 	if o == nil {
 		return
 	}
-	if err := s.orders.resend(r.Context(), o); errors.Is(err, ErrPending) {
+	if err := s.orders.resend(context.WithoutCancel(r.Context()), o); errors.Is(err, ErrPending) {
 		s.orderView(w, r, o, http.StatusConflict, &problem{Said: say(err)})
 		return // any other error is in the timeline
 	}

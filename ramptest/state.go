@@ -38,6 +38,7 @@ type savedUUID struct {
 	UUID    uuid.UUID
 	Terms   ramp.InitializeIntent
 	Expires time.Time
+	Opened  bool
 	Lost    int
 }
 
@@ -95,7 +96,7 @@ func (s *Service) Save() ([]byte, error) {
 		saved.Chains[network] = c.Save()
 	}
 	for id, known := range o.issued {
-		saved.Issued = append(saved.Issued, savedUUID{id, known.terms, known.expires, known.lost})
+		saved.Issued = append(saved.Issued, savedUUID{id, known.terms, known.expires, known.opened, known.lost})
 	}
 	for _, order := range o.queue {
 		saved.Orders = append(saved.Orders, order.save())
@@ -168,7 +169,7 @@ func (s *Service) restore(saved *savedService) error {
 	}
 	o := s.orders
 	for _, known := range saved.Issued {
-		o.issued[known.UUID] = &issued{terms: known.Terms, expires: known.Expires, lost: known.Lost}
+		o.issued[known.UUID] = &issued{terms: known.Terms, expires: known.Expires, opened: known.Opened, lost: known.Lost}
 	}
 	for i := range saved.Orders {
 		order, err := o.restored(&saved.Orders[i])

@@ -37,6 +37,9 @@ func TestAServiceGoesOnWhereAnotherOneWas(t *testing.T) {
 	unused := c.initialize(t)
 	pending := c.mint(t, ramptest.TransactionFails())
 	_, before := c.control(t, "GET", "/control/orders", "")
+	shows := func() string { return text(t, c.browse(t, "GET", "/orders/"+failing.UUID.String(), nil)) }
+	const tokens = "tokens ✓ 1000 1016 1016" // before, now, expected
+	require.Contains(t, shows(), tokens)
 	now, wallet := c.service.Now(), c.service.Wallet(c.session)
 	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: c.service.RPCURL(ramp.Testnet), HTTPClient: c.service.Client()})
 	require.NoError(t, err)
@@ -53,6 +56,9 @@ func TestAServiceGoesOnWhereAnotherOneWas(t *testing.T) {
 	again, err := chain.Receipt(t.Context(), done.TxHash)
 	require.NoError(t, err)
 	assert.Equal(t, receipt, again)
+
+	assert.Contains(t, shows(), tokens)
+	assert.Equal(t, 200, c.browse(t, "GET", "/", nil).StatusCode)
 
 	same, err := c.service.Mint(t.Context(), pending.UUID, c.session, ramp.NewAmount(10))
 	require.NoError(t, err, "the same request is the same order")

@@ -41,15 +41,15 @@ type item struct {
 
 // terms are those of an order that no initialize call was made for.
 type terms struct {
-	Network   string      `json:"network"`
-	ProjectID string      `json:"project_id"`
-	Token     string      `json:"token"`
-	Fee       json.Number `json:"mint_fee_bps"`
-	Materials []item      `json:"materials"`
-	Outputs   []item      `json:"outputs"`
+	Network   string `json:"network"`
+	ProjectID string `json:"project_id"`
+	Token     string `json:"token"`
+	Fee       int    `json:"mint_fee_bps"`
+	Materials []item `json:"materials"`
+	Outputs   []item `json:"outputs"`
 }
 
-// started is the request that starts an order.
+// start is the request that starts an order.
 type start struct {
 	Do          string   `json:"do"`
 	UUID        string   `json:"uuid,omitempty"`
@@ -71,7 +71,7 @@ func trigger(ctx context.Context, args []string, std stdio) int {
 	at := atFlag(set)
 	var s start
 	var t terms
-	var session, page, fee string
+	var session, page string
 	var materials, outputs, faults []string
 	list := func(into *[]string) func(string) error {
 		return func(text string) error { *into = append(*into, text); return nil }
@@ -85,7 +85,7 @@ func trigger(ctx context.Context, args []string, std stdio) int {
 	set.StringVar(&t.Token, "token", "", "contract `address` of the token, for terms of your own")
 	set.StringVar(&t.Network, "network", "testnet", "`network` of the token")
 	set.StringVar(&t.ProjectID, "project", "", "`ID` of the project")
-	set.StringVar(&fee, "fee", "0", "fee of a mint in basis `points`")
+	set.IntVar(&t.Fee, "fee", 0, "fee of a mint in basis `points`")
 	set.Func("material", "`ITEM=AMOUNT` that a mint takes; repeat it for more", list(&materials))
 	set.Func("output", "`ITEM=AMOUNT` that a burn grants; repeat it for more", list(&outputs))
 	wait := set.Bool("wait", false, "wait until nothing more happens to the order by itself")
@@ -116,7 +116,6 @@ func trigger(ctx context.Context, args []string, std stdio) int {
 			}
 		}
 		if t.Token != "" || len(materials)+len(outputs) > 0 {
-			t.Fee = json.Number(fee)
 			if t.Materials, err = items("-material", materials); err != nil {
 				return err
 			}
