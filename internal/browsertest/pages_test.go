@@ -105,7 +105,11 @@ func TestEveryPageIsForEverybody(t *testing.T) {
 			d.holds(`document.querySelector(".bytes pre")`)
 			d.click(`.bytes .curl summary`)
 		}
-		d.judge("order-" + name)
+		if name == "done" || name == "pending" {
+			d.fits("order-" + name)
+		} else {
+			d.judge("order-" + name)
+		}
 	}
 	d.open("/")
 	d.click(`#settings summary`)
@@ -131,7 +135,7 @@ func TestAPageBearsAnything(t *testing.T) {
 		items = append(items, item(id, huge[:20+i/2]))
 	}
 	d.open(d.exchange(items...))
-	d.judge("exchange-anything")
+	d.fits("exchange-anything")
 	order, err := d.service.Mint(t.Context(), d.begin(items...), d.session, ramp.NewAmount(1), ramptest.TransactionFails())
 	d.must(err)
 	d.keeps = true
@@ -142,13 +146,13 @@ func TestAPageBearsAnything(t *testing.T) {
 	d.open(page(order))
 	d.sees(said, "The game did not give back")
 	d.holds(`document.querySelectorAll("#timeline > li").length === 50`)
-	d.judge("order-anything")
+	d.fits("order-anything")
 	d.click(`a.earlier`)
 	d.holds(`document.querySelectorAll("#timeline > li").length === 100`)
 	d.must(d.service.Resend(t.Context(), order))
 	d.holds(`document.querySelectorAll("#timeline > li").length === 102`) // what was fetched stays
 	d.open("/")
-	d.judge("front-anything")
+	d.fits("front-anything")
 }
 
 // Whoever tries something on a phone need not scroll to send it.
