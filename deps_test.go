@@ -163,7 +163,7 @@ func TestGoModLocksNobodyOut(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(out, &mod))
 	assert.Equal(t, module, mod.Module.Path)
-	assert.Equal(t, "1.25.0", mod.Go, "the oldest release that CONTRIBUTING.md promises")
+	assert.Equal(t, "1.25.0", mod.Go, "the oldest release that docs/compatibility.md promises")
 	assert.Empty(t, mod.Toolchain)
 	assert.Empty(t, mod.Replace, "an importer's build would not see it")
 	assert.Empty(t, mod.Exclude)
