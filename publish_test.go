@@ -102,12 +102,16 @@ func TestReleaseRefuses(t *testing.T) {
 		before func(*repository)
 		want   string
 	}{
-		"a version without v":           {tag: "0.2.0", want: "not the tag of a version"},
-		"a version of two numbers":      {tag: "v0.2", want: "not the tag of a version"},
-		"a leading zero":                {tag: "v0.02.0", want: "not the tag of a version"},
-		"more after the version":        {tag: "v0.2.0+build", want: "not the tag of a version"},
-		"a version of another path":     {tag: "v2.0.0", want: "not the tag of a version"},
-		"a changed file":                {before: func(r *repository) { r.write("CHANGELOG.md", changelog+"\n") }, want: "not clean;"},
+		"a version without v":       {tag: "0.2.0", want: "not the tag of a version"},
+		"a version of two numbers":  {tag: "v0.2", want: "not the tag of a version"},
+		"a leading zero":            {tag: "v0.02.0", want: "not the tag of a version"},
+		"more after the version":    {tag: "v0.2.0+build", want: "not the tag of a version"},
+		"a version of another path": {tag: "v2.0.0", want: "not the tag of a version"},
+		"a changed file":            {before: func(r *repository) { r.write("CHANGELOG.md", changelog+"\n") }, want: "not clean;"},
+		"a file that git is told to hide": {before: func(r *repository) {
+			r.git("config", "status.showUntrackedFiles", "no")
+			r.write("new", "")
+		}, want: "not clean;"},
 		"a file that git does not know": {before: func(r *repository) { r.write("new", "") }, want: "not clean;"},
 		"another branch":                {before: func(r *repository) { r.git("checkout", "-q", "-b", "other") }, want: "made on main"},
 		"no branch":                     {before: func(r *repository) { r.git("checkout", "-q", "--detach") }, want: "made on main"},
@@ -118,7 +122,9 @@ func TestReleaseRefuses(t *testing.T) {
 			r.git("tag", "-d", "v0.2.0")
 		}, want: "exists on origin"},
 		"a commit that is not on origin": {before: func(r *repository) { r.git("commit", "-q", "--allow-empty", "-m", "x") }, want: "not what origin has"},
-		"an origin that is unreachable":  {before: func(r *repository) { r.git("remote", "set-url", "origin", "nowhere") }, want: "does not appear to be a git repository"},
+		"an origin that is unreachable":  {before: func(r *repository) { r.git("remote", "set-url", "origin", "nowhere") }, want: "origin cannot be asked"},
+		"no origin":                      {before: func(r *repository) { r.git("remote", "remove", "origin") }, want: "origin cannot be asked"},
+		"a candidate without a section":  {tag: "v0.2.0-rc.1", want: "no heading '## [0.2.0-rc.1]"},
 		"a version without a section":    {tag: "v0.3.0", want: "no heading '## [0.3.0]"},
 		"another version, but for a dot": {before: replaced("## [0.2.0]", "## [0x2.0]"), want: "no heading '## [0.2.0]"},
 		"a section without a date":       {before: replaced("[0.2.0] - 2026-12-01", "[0.2.0]"), want: "no heading '## [0.2.0]"},
@@ -130,6 +136,10 @@ func TestReleaseRefuses(t *testing.T) {
 			r.write(".ci/run", "#!/bin/sh\necho >left\n")
 			r.publish()
 		}, want: "not clean after .ci/run"},
+		"a commit that is made during the tests": {before: func(r *repository) {
+			r.write(".ci/run", "#!/bin/sh\ngit commit -q --allow-empty -m x\n")
+			r.publish()
+		}, want: "moved while .ci/run ran"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -162,9 +172,13 @@ func TestReleaseMakesATag(t *testing.T) {
 	assert.Empty(t, r.git("ls-remote", "--tags", "origin"), "nothing is published")
 }
 
-// modules lists the directories of every go.mod.
+// modules lists the directories of every go.mod. It skips the test outside a
+// clone, because the module that the Go command downloads has no nested ones.
 func modules(t *testing.T) []string {
 	t.Helper()
+	if _, err := os.Stat("internal/nodetest/go.mod"); err != nil {
+		t.Skip("not a clone of the repository")
+	}
 	var dirs []string
 	require.NoError(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
 		if entry != nil && entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == ".git") {
