@@ -26,7 +26,7 @@ func (s *pages) setup() []setupCheck {
 			return e.Kind == kind && (e.Fault == "" || !e.Failed) && !isForgery(e.Fault)
 		})
 	}
-	game := "the game"
+	game := ""
 	if to := s.studio.to.Load(); to != nil && to.address != inMemory {
 		game = shownAddress(to.address)
 	}

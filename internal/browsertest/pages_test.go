@@ -224,6 +224,24 @@ func TestAPageChangesInPlace(t *testing.T) {
 	d.holds(`document.querySelector("#resend").innerText === "Send result again" && !document.querySelector("#resend").getAttribute("aria-busy")`)
 }
 
+func TestAListChangesInPlace(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.open("/")
+	d.do(chromedp.SendKeys(`#q`, "half a wor", chromedp.ByQuery))
+	d.click(`#settings summary`)
+	d.do(chromedp.Focus(`#q`, chromedp.ByQuery))
+	order := d.mint()
+	d.sees(`ul.orders`, "next block")
+	d.service.Advance(time.Minute)
+	d.sees(`ul.orders`, "Done.")
+	d.sees(`#checks`, "works")
+	d.holds(`document.querySelector("#q").value === "half a wor" && document.activeElement.id === "q" && document.querySelector("#settings").open`)
+	d.click(`[id="order-` + order.UUID.String() + `"] a`)
+	d.click(`[data-copy="hash"]`)
+	d.holds(`/^(Copied|Selected)$/.test(document.querySelector('[data-copy="hash"]').innerText)`) // a browser may refuse the clipboard
+}
+
 // A browser allows six connections to one service.
 func TestManyTabsAreOpen(t *testing.T) {
 	t.Parallel()
