@@ -142,7 +142,14 @@ func writeJSON(w http.ResponseWriter, status int, answer any) {
 
 // read reads a request's object, which may have no other fields than those of into.
 func read(r *http.Request, into any) error {
-	decoder := json.NewDecoder(r.Body)
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return invalid("the body is too large, or did not come whole")
+	}
+	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) { // null would be no fields
+		return invalid("the body must be a JSON object")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
 		var wrong *json.UnmarshalTypeError
