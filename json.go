@@ -3,7 +3,6 @@ package ramp
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 )
 
 // marshal is json.Marshal without the escapes that only HTML needs.
@@ -15,9 +14,4 @@ func marshal(v any) ([]byte, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-// isHex reports whether s is one hex digit or more.
-func isHex(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789abcdefABCDEF") == ""
 }

@@ -572,3 +572,8 @@ func cutStep(path string) (first, rest string) {
 	}
 	return strings.TrimSuffix(path[:end], "]"), path[end+1:]
 }
+
+// isHex reports whether s is one hex digit or more.
+func isHex(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789abcdefABCDEF") == ""
+}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -272,4 +273,63 @@ func (e *HTTPError) Unwrap() error {
 		return nil
 	}
 	return e.refused
+}
+
+// failure is an answer that is no success of HTTP, or not JSON-RPC at all.
+func (r *RPC) failure(a *answer, inside *RPCError) error {
+	failure := &HTTPError{Status: a.status, RetryAfter: a.retryAfter(r.transport.now()), refused: inside}
+	if inside == nil {
+		failure.Excerpt = excerpt(r.endpoint.secrets.Beginning(string(a.body), maxExcerptSource))
+	}
+	if retryable(a.status, inside) {
+		return &transient{error: failure, after: failure.RetryAfter}
+	}
+	return failure
+}
+
+// retryable reports whether a call that failed may succeed later. The error of
+// the node decides, whatever the HTTP status around it: some nodes send a revert
+// inside HTTP 500.
+func retryable(status int, refused *RPCError) bool {
+	if refused == nil || refused.Code == 0 {
+		return retryableStatus(status)
+	}
+	switch code := refused.Code; {
+	case code == rpcLimitExceeded, retryableStatus(int(code)): // proxies repeat the HTTP status there
+		return true
+	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
+		// Providers have codes of their own for their limits, such as -32007.
+		return code.ofServer() || code == RPCInternalError
+	default:
+		return false
+	}
+}
+
+func retryableStatus(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
+	default:
+		return status >= 500 && status < 600
+	}
+}
+
+// passing marks the refusals of a node that may pass: too many requests.
+func (r *RPC) passing(refused *RPCError, a *answer) error {
+	if retryable(a.status, refused) {
+		return &transient{error: refused, after: a.retryAfter(r.transport.now())}
+	}
+	return refused
+}
+
+// within says which method failed, and leaves the mark of a transient error
+// outermost.
+func within(method string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if passing, ok := err.(*transient); ok {
+		return &transient{error: within(method, passing.error), after: passing.after}
+	}
+	return fmt.Errorf("ramp: %s: %w", method, err)
 }

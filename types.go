@@ -2,17 +2,13 @@ package ramp
 
 import (
 	"bytes"
-	"crypto/subtle"
-	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
-	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
 // Network names a chain of the service (interface 2.1, 2.2).
@@ -106,6 +102,33 @@ func (p Player) MarshalJSON() ([]byte, error) {
 		p.Assets = []Asset{}
 	}
 	return marshal(plain(p))
+}
+
+// check finds what a game must not answer.
+func (p *Player) check() error {
+	if p == nil {
+		return errors.New("ramp: the game returned neither a player nor an error")
+	}
+	var wrong problems
+	wrong.requireText(p.PlayerID, "player_id")
+	wrong.requireText(p.Name, "name")
+	wrong.requireText(p.WalletAddress, "wallet_address")
+	wrong.requireText(p.Server, "server")
+	for i, a := range p.Assets {
+		if a.ID != "" && utf8.ValidString(a.ID) && a.Balance.Sign() >= 0 {
+			continue
+		}
+		at := fmt.Sprintf("assets[%d]", i)
+		wrong.require(a.ID != "", at+".id")
+		wrong.requireText(a.ID, at+".id")
+		if a.Balance.Sign() < 0 {
+			wrong.add(at+".balance", "must not be below 0")
+		}
+	}
+	if err := wrong.err(); err != nil {
+		return fmt.Errorf("ramp: the player that the game returned: %w", err)
+	}
+	return nil
 }
 
 // Asset is a balance of a [Player] (interface 2.4).
@@ -348,107 +371,6 @@ func (r *Result) Effect() (Effect, error) {
 	default:
 		return r.Intent.effect(GiveBack, Nothing)
 	}
-}
-
-// Digest is the 32-byte hash that the validator key signs (interface 5.3). Over
-// what it is taken, the interface does not show.
-type Digest [32]byte
-
-// ParseDigest reads a digest: 0x and 64 hex digits.
-func ParseDigest(s string) (Digest, error) {
-	var d Digest
-	if digits, ok := strings.CutPrefix(s, "0x"); ok && len(digits) == 2*len(d) {
-		if _, err := hex.Decode(d[:], []byte(digits)); err == nil {
-			return d, nil
-		}
-	}
-	return Digest{}, invalid("digest", "must be 32 bytes in hex with 0x")
-}
-
-// String returns the digest as 0x and 64 hex digits.
-func (d Digest) String() string { return "0x" + hex.EncodeToString(d[:]) }
-
-// MarshalText writes what String returns.
-func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
-
-// UnmarshalText reads what MarshalText writes.
-func (d *Digest) UnmarshalText(b []byte) error {
-	got, err := ParseDigest(string(b))
-	if err == nil {
-		*d = got
-	}
-	return err
-}
-
-// UnmarshalJSON reads a string of 0x and 64 hex digits. The error is an
-// [*InvalidError].
-func (d *Digest) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "digest", d) }
-
-func (d *Digest) read(x *reader) {
-	value := x.raw()
-	if value[0] != '"' {
-		x.mismatch("32 bytes in hex with 0x", value)
-		return
-	}
-	text := string(x.unquoted(value))
-	digest, err := ParseDigest(text)
-	if err != nil {
-		x.fault("must be 32 bytes in hex with 0x, not a string of %d characters", utf8.RuneCountInString(text))
-		return
-	}
-	*d = digest
-}
-
-// AccessToken is the token of a player's session in the game (interface 5.1).
-// It prints, logs and marshals as [redacted]; Reveal returns its text. The zero
-// value is no token. Compare tokens with Equal: there is no ==.
-type AccessToken struct {
-	_    [0]func() // == would compare addresses, and hold for copies alone
-	text *string   // a pointer, so that printing a struct around it shows an address at most
-}
-
-// NewAccessToken returns text as a token.
-func NewAccessToken(text string) AccessToken {
-	if text == "" {
-		return AccessToken{}
-	}
-	return AccessToken{text: &text}
-}
-
-const redacted = redact.Mark
-
-// Reveal returns the token's text. It is a credential: look it up, hash it,
-// compare it, but do not log it.
-func (t AccessToken) Reveal() string {
-	if t.text == nil {
-		return ""
-	}
-	return *t.text
-}
-
-// Equal says whether two tokens have the same text, in a time that does not tell
-// where they differ.
-func (t AccessToken) Equal(u AccessToken) bool {
-	return subtle.ConstantTimeCompare([]byte(t.Reveal()), []byte(u.Reveal())) == 1
-}
-
-// String returns "[redacted]".
-func (t AccessToken) String() string { return redacted }
-
-// Format writes "[redacted]" under every verb.
-func (t AccessToken) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
-
-// MarshalText writes "[redacted]".
-func (t AccessToken) MarshalText() ([]byte, error) { return []byte(redacted), nil }
-
-// LogValue logs "[redacted]".
-func (t AccessToken) LogValue() slog.Value { return slog.StringValue(redacted) }
-
-// Session is who a call of the service is about (interface 4.3, 5.1): what the
-// X-Dapp headers carry.
-type Session struct {
-	ID    string      // X-Dapp-SessionID: the user's session or game character
-	Token AccessToken // X-Dapp-Authorization, without "Bearer "
 }
 
 // Response is the envelope that answers the service (interface 2.4, 2.6, 6 and

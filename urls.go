@@ -5,8 +5,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -110,12 +108,6 @@ func checkSessionID(p *problems, id string) {
 	case !isSessionID(id):
 		p.add("sessionId", "must be valid UTF-8 without control characters")
 	}
-}
-
-// isSessionID reports whether text can be the value of an X-Dapp-SessionID
-// header (interface 5.1).
-func isSessionID(text string) bool {
-	return text != "" && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
 func checkNetwork(p *problems, path string, n Network) {

@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"crypto/x509/pkix"
 	"encoding/asn1"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -17,54 +16,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	ethcrypto "github.com/ethereum/go-ethereum/crypto"
 )
-
-// Signature is an ECDSA signature on secp256k1 (interface 5.3): r and s of 32
-// bytes each and v, which is 27 or 28. The ones that a [Signer] makes have a
-// low s, as contracts demand.
-type Signature [65]byte
-
-// ParseSignature reads a signature: 0x and 130 hex digits. It checks the form;
-// [Recover] checks the rest. The error wraps [ErrSignature].
-func ParseSignature(s string) (Signature, error) {
-	var sig Signature
-	if digits, ok := strings.CutPrefix(s, "0x"); ok && len(digits) == 2*len(sig) {
-		if _, err := hex.Decode(sig[:], []byte(digits)); err == nil {
-			return sig, nil
-		}
-	}
-	return Signature{}, fmt.Errorf("ramp: %w: it must be 65 bytes in hex with 0x", ErrSignature)
-}
-
-// String returns the signature as 0x and 130 hex digits, the form of the wire.
-func (s Signature) String() string { return "0x" + hex.EncodeToString(s[:]) }
-
-// MarshalText writes what String returns.
-func (s Signature) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText reads what MarshalText writes.
-func (s *Signature) UnmarshalText(b []byte) error {
-	sig, err := ParseSignature(string(b))
-	if err == nil {
-		*s = sig
-	}
-	return err
-}
-
-// Recover returns the address whose key made the signature over the digest. It
-// accepts only what a contract would: v 27 or 28, r and s in range, s low. The
-// error wraps [ErrSignature].
-func Recover(d Digest, s Signature) (common.Address, error) {
-	v := s[64] - 27
-	if !ethcrypto.ValidateSignatureValues(v, new(big.Int).SetBytes(s[:32]), new(big.Int).SetBytes(s[32:64]), true) {
-		return common.Address{}, fmt.Errorf("ramp: %w: r, s or v is out of range", ErrSignature)
-	}
-	s[64] = v
-	key, err := ethcrypto.SigToPub(d[:], s[:])
-	if err != nil {
-		return common.Address{}, fmt.Errorf("ramp: %w: no key could have made it", ErrSignature)
-	}
-	return ethcrypto.PubkeyToAddress(*key), nil
-}
 
 // Signer signs digests with the validator key (interface 5.3). Every signature
 // that it returns recovers to its address. It is safe for concurrent use if

@@ -4,24 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"strings"
-	"sync"
 	"time"
-	"unicode/utf8"
-
-	"github.com/google/uuid"
-)
-
-// The headers that carry a session (interface 4.3, 5.1). Header names are
-// case-insensitive.
-const (
-	HeaderSession       = "X-Dapp-Sessionid"
-	HeaderAuthorization = "X-Dapp-Authorization"
 )
 
 // Game is what a studio writes: its side of the three endpoints. Every method
@@ -180,67 +167,6 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	return &Handler{config: c, confirmed: confirmed}, err
 }
 
-// ParseSession reads the X-Dapp headers (interface 5.1), whatever the case of
-// their names. The error wraps [ErrSessionMissing] or [ErrTokenMissing]. A
-// header that comes twice is refused: nobody could say which one counts.
-func ParseSession(header http.Header) (Session, error) {
-	id, err := sessionID(header)
-	if err != nil {
-		return Session{}, err
-	}
-	token, err := bearerToken(header)
-	if err != nil {
-		return Session{}, err
-	}
-	return Session{ID: id, Token: token}, nil
-}
-
-func sessionID(header http.Header) (string, error) {
-	id, ok := single(header, HeaderSession)
-	if !ok || !isSessionID(id) {
-		return "", fmt.Errorf("ramp: %w", ErrSessionMissing)
-	}
-	return id, nil
-}
-
-func bearerToken(header http.Header) (AccessToken, error) {
-	authorization, ok := single(header, HeaderAuthorization)
-	scheme, token, _ := strings.Cut(authorization, " ")
-	token = strings.TrimSpace(token)
-	if !ok || !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return AccessToken{}, fmt.Errorf("ramp: %w", ErrTokenMissing)
-	}
-	return NewAccessToken(token), nil
-}
-
-// single returns the value of a header whose name may have any case. ok is
-// false when there are several.
-func single(header http.Header, name string) (value string, ok bool) {
-	seen := 0
-	for key, values := range header {
-		if len(key) == len(name) && strings.EqualFold(key, name) && len(values) > 0 {
-			value = strings.TrimSpace(values[0])
-			seen += len(values)
-		}
-	}
-	return value, seen <= 1
-}
-
-// Reply is what goes back to the service.
-type Reply struct {
-	Status int    // HTTP status
-	Body   []byte // JSON, the envelope of the interface
-	Err    error  // why it is no success, a [*Refusal]; nil for success
-}
-
-// Write sends the reply.
-func (r Reply) Write(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(r.Status)
-	_, _ = w.Write(r.Body) // the caller is gone: nobody is left to tell
-}
-
 // AnswerAssets answers an assets call (interface 2.4) from its headers.
 func (h *Handler) AnswerAssets(ctx context.Context, header http.Header) Reply {
 	return h.answer(ctx, "assets", func(call *call) (any, error) {
@@ -334,6 +260,17 @@ func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []b
 	})
 }
 
+// confirmationWait bounds how long one delivery waits for the chain, because the
+// service does not wait forever, and delivers again.
+const confirmationWait = 5 * time.Second
+
+// confirm asks the chain of the handler whether a result tells the truth.
+func (h *Handler) confirm(ctx context.Context, result *Result) (*Receipt, error) {
+	ctx, cancel := context.WithTimeout(ctx, confirmationWait)
+	defer cancel()
+	return h.config.Chain.Confirm(ctx, result, h.config.Confirmations)
+}
+
 // unreadableResult is the answer to an authentic result without a UUID or a
 // status. It is 500, so that the service delivers it again while a fix is
 // deployed; a body that is not a JSON object stays what it is.
@@ -395,288 +332,4 @@ func hmacHeader(header http.Header) (string, error) {
 
 func (h *Handler) tooLarge() error {
 	return fmt.Errorf("ramp: %w: the limit is %d bytes; raise HandlerConfig.MaxBody", ErrBodyTooLarge, h.config.MaxBody)
-}
-
-// call is one call of the service, and what the log and the observer say of it.
-// It is the context that the game gets, so that an [OrderGame] below any game of
-// the studio's can add the step that it took.
-type call struct {
-	context.Context
-	op         Operation
-	unreadable []FieldError
-	stack      []byte // of a panic
-
-	mu       sync.Mutex // a game may go on after it has answered
-	stepped  bool       // an OrderGame found or took a step
-	new      bool
-	order    Direction // of the stored order
-	conflict *ConflictError
-}
-
-type callKey struct{}
-
-// Value also finds the call itself.
-func (c *call) Value(key any) any {
-	if key == (callKey{}) {
-		return c
-	}
-	return c.Context.Value(key)
-}
-
-// noteStep adds a step to the call that ctx belongs to, if it is one about the
-// same order.
-func noteStep(ctx context.Context, step Step) {
-	if c, ok := ctx.Value(callKey{}).(*call); ok && c.op.UUID == step.Order.UUID {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.stepped, c.new, c.order = true, step.New, step.Order.Direction
-	}
-}
-
-// noteConflict adds a conflict to the call that ctx belongs to, if it is one about
-// the same order.
-func noteConflict(ctx context.Context, conflict *ConflictError) {
-	if c, ok := ctx.Value(callKey{}).(*call); ok && c.op.UUID == conflict.Order.UUID {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.order, c.conflict = conflict.Order.Direction, conflict
-	}
-}
-
-// answer runs one call and turns its outcome into a reply and a log record. A
-// panic is an internal error like any other.
-func (h *Handler) answer(ctx context.Context, endpoint string, run func(*call) (any, error)) (reply Reply) {
-	c := &call{op: Operation{Kind: OperationWebhook, Name: endpoint, Begun: time.Now()}}
-	c.Context = h.config.Observer.start(ctx, c.op)
-	response, err := func() (response any, err error) {
-		defer func() {
-			if cause := recover(); cause != nil {
-				c.stack = debug.Stack()
-				response, err = nil, fmt.Errorf("ramp: panic: %v", cause)
-			}
-		}()
-		return run(c)
-	}()
-	if err == nil {
-		var written bool
-		reply = Reply{Status: http.StatusOK}
-		if reply.Body, written = response.([]byte); !written {
-			reply.Body, err = marshal(response)
-		}
-	}
-	if err != nil {
-		reply = h.refuse(err)
-	}
-	h.record(c, reply)
-	return reply
-}
-
-// refuse answers with the envelope of a failure.
-func (h *Handler) refuse(err error) Reply {
-	var refusal *Refusal
-	if !errors.As(err, &refusal) || refusal.Status < 200 || refusal.Status > 599 {
-		refusal = &Refusal{Status: http.StatusInternalServerError, Code: CodeInternal, Err: err}
-	}
-	body, err := marshal(Response[struct{}]{ErrorCode: h.translate(refusal.Code)})
-	if err != nil {
-		panic(err) // a struct of a boolean and a string
-	}
-	return Reply{Status: refusal.Status, Body: body, Err: refusal}
-}
-
-// translate is the code as the wire has it. What the studio's function does, a
-// failure must not become a success or a dead connection of it.
-func (h *Handler) translate(c Code) (translated Code) {
-	defer func() {
-		if recover() != nil || translated == "" {
-			translated = c
-		}
-	}()
-	if h.config.TranslateCode == nil {
-		return c
-	}
-	return h.config.TranslateCode(c)
-}
-
-// record tells the observer and the log of one call. Without a logger of its own
-// a handler logs what went wrong to the program's, which is looked up late
-// because programs set it late.
-func (h *Handler) record(c *call, reply Reply) {
-	c.mu.Lock()
-	op, stepped, isNew := c.op, c.stepped, c.new
-	op.Direction, op.Conflict = cmp.Or(c.order, op.Direction), c.conflict
-	c.mu.Unlock()
-	op.Duration, op.Status = time.Since(op.Begun), reply.Status
-
-	level, outcome := slog.LevelInfo, "success"
-	var refusal *Refusal
-	switch {
-	case errors.As(reply.Err, &refusal):
-		op.Err, op.Code = reply.Err, refusal.Code
-		level, outcome = slog.LevelWarn, string(refusal.Code)
-		if reply.Status >= 500 || reply.Status == http.StatusRequestEntityTooLarge {
-			level = slog.LevelError // nothing was done, and somebody has to act
-		}
-	case c.unreadable != nil, op.Conflict != nil:
-		level = slog.LevelWarn
-	}
-	h.config.Observer.end(c.Context, op)
-
-	log := h.config.Logger
-	if log == nil {
-		if level == slog.LevelInfo {
-			return
-		}
-		log = slog.Default()
-	}
-	if !log.Enabled(c.Context, level) {
-		return
-	}
-	attrs := []slog.Attr{slog.String("endpoint", op.Name), slog.Int("status", op.Status), slog.Duration("duration", op.Duration)}
-	if op.UUID != uuid.Nil {
-		attrs = append(attrs, slog.String("uuid", op.UUID.String()))
-	}
-	if op.Direction != 0 {
-		attrs = append(attrs, slog.String("direction", op.Direction.String()))
-	}
-	if stepped {
-		attrs = append(attrs, slog.Bool("new", isNew))
-	}
-	if op.TxHash != "" {
-		attrs = append(attrs, slog.String("tx_hash", op.TxHash))
-	}
-	if op.Conflict != nil {
-		attrs = append(attrs, slog.String("conflict", op.Conflict.Field))
-	}
-	if refusal != nil {
-		attrs = append(attrs, slog.Any("error", refusal.Err))
-	}
-	if c.unreadable != nil {
-		attrs = append(attrs, slog.Any("unreadable", &InvalidError{Fields: c.unreadable}))
-	}
-	if c.stack != nil {
-		attrs = append(attrs, slog.String("stack", string(c.stack)))
-	}
-	log.LogAttrs(c.Context, level, "ramp: call", append(attrs, slog.String("outcome", outcome))...)
-}
-
-// check finds what a game must not answer.
-func (p *Player) check() error {
-	if p == nil {
-		return errors.New("ramp: the game returned neither a player nor an error")
-	}
-	var wrong problems
-	wrong.requireText(p.PlayerID, "player_id")
-	wrong.requireText(p.Name, "name")
-	wrong.requireText(p.WalletAddress, "wallet_address")
-	wrong.requireText(p.Server, "server")
-	for i, a := range p.Assets {
-		if a.ID != "" && utf8.ValidString(a.ID) && a.Balance.Sign() >= 0 {
-			continue
-		}
-		at := fmt.Sprintf("assets[%d]", i)
-		wrong.require(a.ID != "", at+".id")
-		wrong.requireText(a.ID, at+".id")
-		if a.Balance.Sign() < 0 {
-			wrong.add(at+".balance", "must not be below 0")
-		}
-	}
-	if err := wrong.err(); err != nil {
-		return fmt.Errorf("ramp: the player that the game returned: %w", err)
-	}
-	return nil
-}
-
-// From here on it is net/http, and nothing else.
-
-// The paths of the interface's examples (4.3), which [Handler.ServeHTTP]
-// serves.
-const (
-	PathAssets   = "/api/assets"
-	PathValidate = "/api/validate"
-	PathResult   = "/api/result"
-)
-
-// ServeHTTP serves the three endpoints on PathAssets, PathValidate and
-// PathResult, and answers 404 for every other path.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch r.URL.Path {
-	case PathAssets:
-		h.Assets(w, r)
-	case PathValidate:
-		h.Validate(w, r)
-	case PathResult:
-		h.Result(w, r)
-	default:
-		refusal := &Refusal{Status: http.StatusNotFound, Code: CodeNotFound}
-		for _, path := range []string{PathAssets, PathValidate, PathResult} {
-			if strings.HasSuffix(r.URL.Path, path) { // the console and the mux disagree
-				refusal.Err = fmt.Errorf("ramp: the path %s has a prefix: mount the handler with http.StripPrefix, or its methods one by one", path)
-				h.answer(r.Context(), strings.TrimPrefix(path, "/api/"), func(*call) (any, error) { return nil, refusal })
-			}
-		}
-		h.refuse(refusal).Write(w)
-	}
-}
-
-// Assets is the Get Assets endpoint (interface 4.3).
-func (h *Handler) Assets(w http.ResponseWriter, r *http.Request) {
-	if h.allows(w, r, http.MethodGet) {
-		h.AnswerAssets(r.Context(), r.Header).Write(w)
-	}
-}
-
-// Validate is the Validate Order endpoint (interface 4.3).
-func (h *Handler) Validate(w http.ResponseWriter, r *http.Request) {
-	h.post(w, r, "validate", h.AnswerValidate)
-}
-
-// Result is the result endpoint (interface 4.3).
-func (h *Handler) Result(w http.ResponseWriter, r *http.Request) {
-	h.post(w, r, "result", h.AnswerResult)
-}
-
-func (h *Handler) post(w http.ResponseWriter, r *http.Request, endpoint string,
-	answer func(context.Context, http.Header, []byte) Reply) {
-	if !h.allows(w, r, http.MethodPost) {
-		return
-	}
-	body, err := h.readBody(w, r)
-	if err != nil {
-		h.answer(r.Context(), endpoint, func(*call) (any, error) { return nil, err }).Write(w)
-		return
-	}
-	answer(r.Context(), r.Header, body).Write(w)
-}
-
-// readBody reads nothing of a body that is too large, or that has no HMAC of the
-// right form, and makes room for a large one only as it comes.
-func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.ContentLength > h.config.MaxBody {
-		return nil, refusalOf(h.tooLarge())
-	}
-	if _, err := hmacHeader(r.Header); err != nil {
-		return nil, refusalOf(err)
-	}
-	const maxAtOnce = 32 << 10
-	var body bytes.Buffer
-	body.Grow(int(min(max(r.ContentLength, 0), maxAtOnce)) + bytes.MinRead)
-	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, h.config.MaxBody))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return nil, refusalOf(h.tooLarge())
-	case err != nil: // a timeout or a broken connection: a result must come again
-		return nil, fmt.Errorf("ramp: read the body: %w", err)
-	}
-	return body.Bytes(), nil
-}
-
-func (h *Handler) allows(w http.ResponseWriter, r *http.Request, method string) bool {
-	if r.Method == method {
-		return true
-	}
-	w.Header().Set("Allow", method)
-	h.refuse(&Refusal{Status: http.StatusMethodNotAllowed, Code: CodeMethodNotAllowed}).Write(w)
-	return false
 }

@@ -1,0 +1,125 @@
+package ramp
+
+import (
+	"crypto/subtle"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/token-ramp/ramp-go/internal/redact"
+)
+
+// The headers that carry a session (interface 4.3, 5.1). Header names are
+// case-insensitive.
+const (
+	HeaderSession       = "X-Dapp-Sessionid"
+	HeaderAuthorization = "X-Dapp-Authorization"
+)
+
+// Session is who a call of the service is about (interface 4.3, 5.1): what the
+// X-Dapp headers carry.
+type Session struct {
+	ID    string      // X-Dapp-SessionID: the user's session or game character
+	Token AccessToken // X-Dapp-Authorization, without "Bearer "
+}
+
+// AccessToken is the token of a player's session in the game (interface 5.1).
+// It prints, logs and marshals as [redacted]; Reveal returns its text. The zero
+// value is no token. Compare tokens with Equal: there is no ==.
+type AccessToken struct {
+	_    [0]func() // == would compare addresses, and hold for copies alone
+	text *string   // a pointer, so that printing a struct around it shows an address at most
+}
+
+// NewAccessToken returns text as a token.
+func NewAccessToken(text string) AccessToken {
+	if text == "" {
+		return AccessToken{}
+	}
+	return AccessToken{text: &text}
+}
+
+const redacted = redact.Mark
+
+// Reveal returns the token's text. It is a credential: look it up, hash it,
+// compare it, but do not log it.
+func (t AccessToken) Reveal() string {
+	if t.text == nil {
+		return ""
+	}
+	return *t.text
+}
+
+// Equal says whether two tokens have the same text, in a time that does not tell
+// where they differ.
+func (t AccessToken) Equal(u AccessToken) bool {
+	return subtle.ConstantTimeCompare([]byte(t.Reveal()), []byte(u.Reveal())) == 1
+}
+
+// String returns "[redacted]".
+func (t AccessToken) String() string { return redacted }
+
+// Format writes "[redacted]" under every verb.
+func (t AccessToken) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+
+// MarshalText writes "[redacted]".
+func (t AccessToken) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// LogValue logs "[redacted]".
+func (t AccessToken) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// ParseSession reads the X-Dapp headers (interface 5.1), whatever the case of
+// their names. The error wraps [ErrSessionMissing] or [ErrTokenMissing]. A
+// header that comes twice is refused: nobody could say which one counts.
+func ParseSession(header http.Header) (Session, error) {
+	id, err := sessionID(header)
+	if err != nil {
+		return Session{}, err
+	}
+	token, err := bearerToken(header)
+	if err != nil {
+		return Session{}, err
+	}
+	return Session{ID: id, Token: token}, nil
+}
+
+func sessionID(header http.Header) (string, error) {
+	id, ok := single(header, HeaderSession)
+	if !ok || !isSessionID(id) {
+		return "", fmt.Errorf("ramp: %w", ErrSessionMissing)
+	}
+	return id, nil
+}
+
+func bearerToken(header http.Header) (AccessToken, error) {
+	authorization, ok := single(header, HeaderAuthorization)
+	scheme, token, _ := strings.Cut(authorization, " ")
+	token = strings.TrimSpace(token)
+	if !ok || !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return AccessToken{}, fmt.Errorf("ramp: %w", ErrTokenMissing)
+	}
+	return NewAccessToken(token), nil
+}
+
+// single returns the value of a header whose name may have any case. ok is
+// false when there are several.
+func single(header http.Header, name string) (value string, ok bool) {
+	seen := 0
+	for key, values := range header {
+		if len(key) == len(name) && strings.EqualFold(key, name) && len(values) > 0 {
+			value = strings.TrimSpace(values[0])
+			seen += len(values)
+		}
+	}
+	return value, seen <= 1
+}
+
+// isSessionID reports whether text can be the value of an X-Dapp-SessionID
+// header (interface 5.1).
+func isSessionID(text string) bool {
+	return text != "" && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+}
