@@ -9,23 +9,23 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 )
 
-// BlockRef says which block a call is about: a tag, or a number from [AtBlock].
-// The zero value is [Latest].
+// BlockRef refers to a block: by a tag, or by a number with [AtBlock]. The zero
+// value means [Latest].
 type BlockRef string
 
 // The block tags of the Ethereum specification.
 const (
 	Latest    BlockRef = "latest"    // the newest block
-	Safe      BlockRef = "safe"      // the newest that is safe from reorganisation, in all likelihood
-	Finalized BlockRef = "finalized" // the newest that cannot be replaced any more
-	Earliest  BlockRef = "earliest"  // the first the node has
-	Pending   BlockRef = "pending"   // the next block, as the node would make it
+	Safe      BlockRef = "safe"      // the newest block that is very unlikely to be replaced
+	Finalized BlockRef = "finalized" // the newest block that can no longer be replaced
+	Earliest  BlockRef = "earliest"  // the oldest block of the node
+	Pending   BlockRef = "pending"   // the next block, as the node would build it
 )
 
 // AtBlock refers to the block with number n.
 func AtBlock(n uint64) BlockRef { return BlockRef(hexutil.EncodeUint64(n)) }
 
-// MarshalText writes what a node reads.
+// MarshalText writes the reference for a node.
 func (b BlockRef) MarshalText() ([]byte, error) {
 	if b == "" {
 		b = Latest
@@ -33,26 +33,25 @@ func (b BlockRef) MarshalText() ([]byte, error) {
 	return []byte(b), nil
 }
 
-// TransactionRequest is a transaction that is yet to be made, or a call. What is
-// left zero, the node chooses.
+// TransactionRequest is a transaction to send, or a call. The node fills in zero
+// fields.
 type TransactionRequest struct {
 	From                 common.Address  // the sender
 	To                   *common.Address // the receiver; nil creates a contract
-	Gas                  uint64          // the most gas it may use
-	GasPrice             *big.Int        // wei for a unit of gas
-	MaxFeePerGas         *big.Int        // wei for a unit of gas, instead of GasPrice
-	MaxPriorityFeePerGas *big.Int        // wei for a unit of gas, of the former
-	Value                *big.Int        // wei
-	Nonce                *uint64         // number of the sender's transactions before it
-	Data                 []byte          // the call of a contract, or the code of a new one
+	Gas                  uint64          // gas limit
+	GasPrice             *big.Int        // wei per unit of gas
+	MaxFeePerGas         *big.Int        // wei per unit of gas, instead of GasPrice
+	MaxPriorityFeePerGas *big.Int        // wei per unit of gas, part of MaxFeePerGas
+	Value                *big.Int        // wei to transfer
+	Nonce                *uint64         // how many transactions the sender made before
+	Data                 []byte          // call data of a contract, or code of a new one
 }
 
-// MarshalJSON writes the object that a node reads, with hex strings (interface
-// 4.4).
+// MarshalJSON writes the object for a node, with hex strings (interface 4.4).
 func (t TransactionRequest) MarshalJSON() ([]byte, error) {
 	for _, n := range []*big.Int{t.GasPrice, t.MaxFeePerGas, t.MaxPriorityFeePerGas, t.Value} {
 		if n != nil && (n.Sign() < 0 || n.BitLen() > 256) {
-			return nil, errors.New("a number of wei must be 0 or above, and of at most 256 bits")
+			return nil, errors.New("an amount of wei must not be negative or need more than 256 bits")
 		}
 	}
 	wire := struct {
@@ -72,17 +71,17 @@ func (t TransactionRequest) MarshalJSON() ([]byte, error) {
 	return marshal(wire)
 }
 
-// LogFilter says which logs are asked for (interface 4.4). The zero filter means
-// all of the latest block.
+// LogFilter selects logs (interface 4.4). The zero filter selects all logs of the
+// latest block.
 type LogFilter struct {
-	FromBlock BlockRef         // the first block
-	ToBlock   BlockRef         // the last block
-	BlockHash common.Hash      // one block, instead of FromBlock and ToBlock
-	Addresses []common.Address // of any of these contracts; none means of all
-	Topics    [][]common.Hash  // for each topic the ones that match; none means any
+	FromBlock BlockRef         // first block
+	ToBlock   BlockRef         // last block
+	BlockHash common.Hash      // a single block, instead of FromBlock and ToBlock
+	Addresses []common.Address // contracts to match; none means all
+	Topics    [][]common.Hash  // values to match, per topic position; none means any
 }
 
-// MarshalJSON writes the filter object that a node reads.
+// MarshalJSON writes the filter for a node.
 func (f LogFilter) MarshalJSON() ([]byte, error) {
 	wire := struct {
 		FromBlock *BlockRef        `json:"fromBlock,omitempty"`
@@ -93,31 +92,30 @@ func (f LogFilter) MarshalJSON() ([]byte, error) {
 	}{&f.FromBlock, &f.ToBlock, f.BlockHash, f.Addresses, f.Topics}
 	if f.BlockHash != (common.Hash{}) {
 		if f.FromBlock != "" || f.ToBlock != "" {
-			return nil, errors.New("a log filter has either BlockHash, or FromBlock and ToBlock")
+			return nil, errors.New("a log filter must have either BlockHash, or FromBlock and ToBlock")
 		}
 		wire.FromBlock, wire.ToBlock = nil, nil
 	}
 	return marshal(wire)
 }
 
-// Transaction is a transaction as a node describes it. Every type is read, those
-// that are new too; what is missing, null or empty is zero here. It is not
-// checked: hash and sender are what the node says.
+// Transaction is a transaction as a node describes it. Unknown types are read too.
+// A field that is missing, null or empty is zero. Hash and sender are not verified.
 type Transaction struct {
-	Type                 Quantity        `json:"type,omitzero"` // 0x2 and 0x7 (fee delegated) are usual
-	Hash                 common.Hash     `json:"hash"`
-	ChainID              Quantity        `json:"chainId,omitzero"`
-	Nonce                Quantity        `json:"nonce,omitzero"` // number of the sender's transactions before it
-	From                 common.Address  `json:"from"`
-	To                   *common.Address `json:"to"`                            // nil creates a contract
-	Value                Quantity        `json:"value,omitzero"`                // wei
-	Gas                  Quantity        `json:"gas,omitzero"`                  // the most gas it may use
-	GasPrice             Quantity        `json:"gasPrice,omitzero"`             // wei for a unit of gas
-	MaxFeePerGas         Quantity        `json:"maxFeePerGas,omitzero"`         // wei for a unit of gas
-	MaxPriorityFeePerGas Quantity        `json:"maxPriorityFeePerGas,omitzero"` // wei for a unit of gas
-	Input                hexutil.Bytes   `json:"input"`                         // the call of a contract, or the code of a new one
+	Type                 Quantity        `json:"type,omitzero"`                 // usually 0x2 or 0x7 (fee delegated)
+	Hash                 common.Hash     `json:"hash"`                          // as the node sent it
+	ChainID              Quantity        `json:"chainId,omitzero"`              // chain that it is signed for
+	Nonce                Quantity        `json:"nonce,omitzero"`                // how many transactions the sender made before
+	From                 common.Address  `json:"from"`                          // the sender
+	To                   *common.Address `json:"to"`                            // the receiver; nil creates a contract
+	Value                Quantity        `json:"value,omitzero"`                // wei to transfer
+	Gas                  Quantity        `json:"gas,omitzero"`                  // gas limit
+	GasPrice             Quantity        `json:"gasPrice,omitzero"`             // wei per unit of gas
+	MaxFeePerGas         Quantity        `json:"maxFeePerGas,omitzero"`         // wei per unit of gas
+	MaxPriorityFeePerGas Quantity        `json:"maxPriorityFeePerGas,omitzero"` // wei per unit of gas
+	Input                hexutil.Bytes   `json:"input"`                         // call data of a contract, or code of a new one
 
-	// Where it is; zero as long as it is in no block.
+	// The position in the chain; zero if it is in no block.
 	BlockHash        common.Hash `json:"blockHash,omitzero"`
 	BlockNumber      Quantity    `json:"blockNumber,omitzero"`
 	TransactionIndex Quantity    `json:"transactionIndex,omitzero"`
@@ -127,19 +125,19 @@ type Transaction struct {
 	R Quantity `json:"r,omitzero"`
 	S Quantity `json:"s,omitzero"`
 
-	// Of a type 0x7 only: who pays the gas, and that account's signature.
+	// Type 0x7 only: the account that pays the gas, and its signature.
 	FeePayer common.Address `json:"feePayer,omitzero"`
 	FV       Quantity       `json:"fv,omitzero"`
 	FR       Quantity       `json:"fr,omitzero"`
 	FS       Quantity       `json:"fs,omitzero"`
 
-	// Raw is the transaction as it came, with the fields that this type does not
-	// know.
+	// Raw is the unchanged transaction, including the fields that this type does
+	// not have.
 	Raw json.RawMessage `json:"-"`
 }
 
-// UnmarshalJSON reads a transaction and keeps its bytes in Raw. A field of a
-// wrong form is an [*InvalidError].
+// UnmarshalJSON reads a transaction and keeps its bytes in Raw. The error for a
+// malformed field is an [*InvalidError].
 func (t *Transaction) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "transaction", t) }
 
 func (t *Transaction) read(x *reader) {
@@ -199,36 +197,35 @@ func (t *Transaction) read(x *reader) {
 	t.Raw = x.since(start)
 }
 
-// Block is a block as a node describes it. What is missing, null or empty is
-// zero here; its hash is what the node says.
+// Block is a block as a node describes it. A field that is missing, null or empty
+// is zero. The hash is not verified.
 type Block struct {
-	Number           Quantity       `json:"number,omitzero"` // absent from a pending block
-	Hash             common.Hash    `json:"hash"`            // zero for a pending block
-	ParentHash       common.Hash    `json:"parentHash"`
-	Timestamp        Quantity       `json:"timestamp,omitzero"` // seconds since 1970
-	Miner            common.Address `json:"miner"`
-	GasLimit         Quantity       `json:"gasLimit,omitzero"`
-	GasUsed          Quantity       `json:"gasUsed,omitzero"`
-	BaseFeePerGas    Quantity       `json:"baseFeePerGas,omitzero"` // wei for a unit of gas
+	Number           Quantity       `json:"number,omitzero"`        // absent for a pending block
+	Hash             common.Hash    `json:"hash"`                   // zero for a pending block
+	ParentHash       common.Hash    `json:"parentHash"`             // hash of the block before
+	Timestamp        Quantity       `json:"timestamp,omitzero"`     // seconds since 1970
+	Miner            common.Address `json:"miner"`                  // account that gets the fees
+	GasLimit         Quantity       `json:"gasLimit,omitzero"`      // of all transactions together
+	GasUsed          Quantity       `json:"gasUsed,omitzero"`       // by all transactions together
+	BaseFeePerGas    Quantity       `json:"baseFeePerGas,omitzero"` // wei per unit of gas
 	Size             Quantity       `json:"size,omitzero"`          // bytes
-	StateRoot        common.Hash    `json:"stateRoot"`
-	TransactionsRoot common.Hash    `json:"transactionsRoot"`
-	ReceiptsRoot     common.Hash    `json:"receiptsRoot"`
-	ExtraData        hexutil.Bytes  `json:"extraData"`
+	StateRoot        common.Hash    `json:"stateRoot"`              // root of the state trie
+	TransactionsRoot common.Hash    `json:"transactionsRoot"`       // root of the transaction trie
+	ReceiptsRoot     common.Hash    `json:"receiptsRoot"`           // root of the receipt trie
+	ExtraData        hexutil.Bytes  `json:"extraData"`              // chosen by the miner
 
-	// TransactionHashes are those of all transactions in the block.
+	// TransactionHashes are the hashes of all transactions in the block.
 	TransactionHashes []common.Hash `json:"-"`
 
-	// Transactions are the transactions themselves, nil if the block was asked
-	// for without.
+	// Transactions are the transactions themselves, nil unless they were requested.
 	Transactions []Transaction `json:"transactions,omitempty"`
 
-	// Raw is the block as it came, with the fields that this type does not know.
+	// Raw is the unchanged block, including the fields that this type does not have.
 	Raw json.RawMessage `json:"-"`
 }
 
-// UnmarshalJSON reads a block and keeps its bytes in Raw. A field of a wrong form
-// is an [*InvalidError].
+// UnmarshalJSON reads a block and keeps its bytes in Raw. The error for a malformed
+// field is an [*InvalidError].
 func (b *Block) UnmarshalJSON(text []byte) error { return unmarshalWire(text, "block", b) }
 
 func (b *Block) read(x *reader) {

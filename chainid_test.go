@@ -199,7 +199,7 @@ func TestAnAnswerThatNamesNoChainIsAnError(t *testing.T) {
 	for answer, text := range map[string]string{
 		`null`:                  "ramp: eth_chainId: the result is null",
 		`""`:                    "ramp: eth_chainId: the result is null",
-		`{}`:                    "ramp: eth_chainId: the result cannot be read",
+		`{}`:                    "ramp: eth_chainId: cannot decode the result",
 		`"0x0"`:                 "its chain ID is 0, but",
 		`"0x10000000000000458"`: "its chain ID is 18446744073709552728, but",
 	} {

@@ -266,7 +266,7 @@ func TestWaitReceiptEndsAtWhatWillNotPass(t *testing.T) {
 		change func(*chain)
 		text   string
 	}{
-		"a receipt that cannot be read": {func(c *chain) { c.receipt = `{"blockNumber":-1}` }, "the result cannot be read"},
+		"a receipt that cannot be read": {func(c *chain) { c.receipt = `{"blockNumber":-1}` }, "cannot decode the result"},
 		"a block number above all":      {func(c *chain) { c.receipt = strings.Replace(mined(10, blockA), `"0xa"`, `"0x10000000000000000"`, 1) }, "more than 64 bits"},
 		"a refusal":                     {func(c *chain) { c.fail = refusing(-32601) }, "-32601"},
 		"a refusal inside a 500": {func(c *chain) {
@@ -277,9 +277,9 @@ func TestWaitReceiptEndsAtWhatWillNotPass(t *testing.T) {
 		"a login": {func(c *chain) {
 			c.fail = func(string) (*http.Response, error) { return status(401, nil, "")(nil) }
 		}, "HTTP 401"},
-		"a head that cannot be read":  {func(c *chain) { c.fail = answering7("eth_blockNumber", `{}`) }, "the result cannot be read"},
+		"a head that cannot be read":  {func(c *chain) { c.fail = answering7("eth_blockNumber", `{}`) }, "cannot decode the result"},
 		"a head that is null":         {func(c *chain) { c.fail = answering7("eth_blockNumber", `null`) }, "absent"},
-		"a block that cannot be read": {func(c *chain) { c.fail = answering7("eth_getBlockByNumber", `{"hash":1}`) }, "the result cannot be read"},
+		"a block that cannot be read": {func(c *chain) { c.fail = answering7("eth_getBlockByNumber", `{"hash":1}`) }, "cannot decode the result"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -320,10 +320,10 @@ func TestWaitReceiptSaysWhatWasMissingWhenTheContextEnds(t *testing.T) {
 		text   string
 		is     error
 	}{
-		"the transaction":     {func(c *chain) { c.receipt = "null" }, "eth_getTransactionReceipt: " + common.MaxHash.Hex() + ": not found on the node's chain, or not yet; if it should exist, the node may be on another network, which RPCConfig.ChainID would detect", ramp.ErrNotFound},
+		"the transaction":     {func(c *chain) { c.receipt = "null" }, "eth_getTransactionReceipt: " + common.MaxHash.Hex() + ": not found on the node's chain, or not yet; if it should exist, the node may be on another network: set RPCConfig.ChainID to detect that", ramp.ErrNotFound},
 		"its block":           {func(c *chain) { c.receipt = `{"status":"0x1"}` }, "is in no block yet", nil},
 		"confirmations":       {func(c *chain) { c.head = 12 }, "has 3 of 5 confirmations", nil},
-		"a block that stands": {func(c *chain) { c.block[10] = blockB }, "block 10, which had the transaction, was replaced", nil},
+		"a block that stands": {func(c *chain) { c.block[10] = blockB }, "block 10, which contained the transaction, was replaced", nil},
 		"a node":              {func(c *chain) { c.fail = func(string) (*http.Response, error) { return nil, errors.New("refused") } }, "refused", nil},
 		"an index": {func(c *chain) {
 			c.fail = func(string) (*http.Response, error) {
@@ -514,13 +514,13 @@ func TestOnlyAConfirmedResultReachesTheGame(t *testing.T) {
 	}{
 		"confirmed":       {func(*chain) {}, http.StatusOK, ""},
 		"a lie":           {func(c *chain) { c.receipt = string(onChain().with("status", "0x0").bytes()) }, http.StatusInternalServerError, "receipt.status"},
-		"another branch":  {func(c *chain) { c.receipt = string(onChain().with("blockHash", blockB).bytes()) }, http.StatusInternalServerError, "block 10, which had the transaction, was replaced"},
+		"another branch":  {func(c *chain) { c.receipt = string(onChain().with("blockHash", blockB).bytes()) }, http.StatusInternalServerError, "block 10, which contained the transaction, was replaced"},
 		"made up":         {func(c *chain) { c.receipt = "null" }, http.StatusInternalServerError, "the node may be on another network"},
 		"not deep enough": {func(c *chain) { c.head = 10 }, http.StatusInternalServerError, "has 1 of 2 confirmations"},
 		"the chain being away": {func(c *chain) {
 			c.fail = func(string) (*http.Response, error) { return nil, errors.New("unreachable") }
 		}, http.StatusInternalServerError, "unreachable"},
-		"the chain being wrong": {func(c *chain) { c.receipt = `"text"` }, http.StatusInternalServerError, "cannot be read"},
+		"the chain being wrong": {func(c *chain) { c.receipt = `"text"` }, http.StatusInternalServerError, "cannot decode the result"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -368,7 +368,7 @@ func (n *node) sameBytes(t *testing.T, path string, got []byte) {
 
 var (
 	wantKind    = regexp.MustCompile(`^must be (a string|an object|an array|a boolean|a UUID|a number), not (.+)$`)
-	wantBytes   = regexp.MustCompile(`^must be (\d+) bytes in hex with 0x, not (.+)$`)
+	wantDigits  = regexp.MustCompile(`^must be 0x followed by (\d+) hex digits, not (.+)$`)
 	wantEntries = regexp.MustCompile(`^must not have more than (\d+) entries$`)
 )
 
@@ -392,7 +392,7 @@ func (n *node) reallyWrong(t *testing.T, w wire, f ramp.FieldError) {
 		number, ok := value.whole()
 		is(value.blank() || strings.HasSuffix(path, "status") && ok && number == nil)
 		return
-	case "is required and must be above 0":
+	case "is required and must be greater than 0":
 		amount, ok := decimal(text)
 		is(count == 0 || ok && amount.Sign() <= 0)
 		return
@@ -433,9 +433,9 @@ func (n *node) reallyWrong(t *testing.T, w wire, f ramp.FieldError) {
 		is(len(value.values) > most)
 		return
 	}
-	if m := wantBytes.FindStringSubmatch(f.Problem); m != nil {
-		bytes, _ := strconv.Atoi(m[1])
-		is(!isText || !hexForm.MatchString(text) || len(text) != 2+2*bytes || strings.HasPrefix(text, "0X")) // a digest is exact
+	if m := wantDigits.FindStringSubmatch(f.Problem); m != nil {
+		digits, _ := strconv.Atoi(m[1])
+		is(!isText || !hexForm.MatchString(text) || len(text) != 2+digits || strings.HasPrefix(text, "0X")) // a digest is exact
 		is(m[2] == value.kind || m[2] == size)
 		return
 	}

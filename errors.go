@@ -8,76 +8,61 @@ import (
 	"unicode/utf8"
 )
 
-// Sentinels, for [errors.Is]. The error that carries one says more; none holds
-// a key, a token, a signature or a body.
+// Sentinels, for [errors.Is]. The errors that wrap them say more. None holds a key,
+// a token, a signature or a body.
 var (
-	// ErrHMACMissing says that a call carried no X-HMAC-SIGNATURE header. A
-	// handler meets it on calls from the service (interface 5.2), a [Client] as
-	// the service's answer to its own call (interface 7.1).
+	// ErrHMACMissing means that a call had no X-HMAC-SIGNATURE header. A handler
+	// refuses such a call (interface 5.2). A [Client] returns it if the service
+	// reports it (interface 7.1).
 	ErrHMACMissing = errors.New("X-HMAC-SIGNATURE is missing")
 
-	// ErrHMACInvalid says that an X-HMAC-SIGNATURE does not belong to the body
-	// and key. A handler meets it on calls from the service (interface 5.2), a
-	// [Client] as the service's answer "invalid mac" (interface 7.1).
+	// ErrHMACInvalid means that an X-HMAC-SIGNATURE does not match the body and
+	// key. A handler refuses such a call (interface 5.2). A [Client] returns it if
+	// the service answers "invalid mac" (interface 7.1).
 	ErrHMACInvalid = errors.New("X-HMAC-SIGNATURE is not valid")
 
-	// ErrHMACKey says that an HMAC key cannot be used: it is empty, blank, or
-	// not in the encoding that it was said to be in.
-	ErrHMACKey = errors.New("HMAC key cannot be used")
+	// ErrHMACKey means that an HMAC key is unusable: it is empty, blank, or not in
+	// the expected encoding.
+	ErrHMACKey = errors.New("HMAC key is unusable")
 
-	// ErrRampNotFound is the service's answer to an initialize call without a
-	// project that it knows (interface 7.1, "ramp not found").
-	ErrRampNotFound = errors.New("the service knows no such project")
+	// ErrRampNotFound means that the service does not know the project of an
+	// initialize call (interface 7.1, "ramp not found").
+	ErrRampNotFound = errors.New("the service does not know the project")
 
-	// ErrRampNotExists is the service's answer to an initialize call for a
-	// network that it does not serve (interface 7.1, "ramp not exists").
-	ErrRampNotExists = errors.New("the service serves no such network")
+	// ErrRampNotExists means that the service does not serve the network of an
+	// initialize call (interface 7.1, "ramp not exists").
+	ErrRampNotExists = errors.New("the service does not serve the network")
 
-	// ErrSessionMissing says that a call carried no usable X-Dapp-SessionID
-	// header (interface 5.1).
-	ErrSessionMissing = errors.New("X-Dapp-SessionID is missing")
+	// ErrValidatorKey means that a validator key, public key or address is unusable
+	// (interface 5.3).
+	ErrValidatorKey = errors.New("validator key is unusable")
 
-	// ErrTokenMissing says that a call carried no usable
-	// "X-Dapp-Authorization: Bearer <access_token>" header (interface 5.1).
-	ErrTokenMissing = errors.New("X-Dapp-Authorization with a bearer token is missing")
-
-	// ErrSessionMismatch says that the X-Dapp-SessionID header of a result is
-	// not the session_id of its signed body.
-	ErrSessionMismatch = errors.New("X-Dapp-SessionID contradicts the signed body")
-
-	// ErrBodyTooLarge says that a body is above the handler's limit.
-	ErrBodyTooLarge = errors.New("the body is too large")
-
-	// ErrValidatorKey says that a validator key, public key or address cannot
-	// be used (interface 5.3).
-	ErrValidatorKey = errors.New("validator key cannot be used")
-
-	// ErrSignature says that bytes are not a signature, or not the one that was
-	// asked for: made by another key, or over another digest.
+	// ErrSignature means that bytes are not a valid signature, or not one by the
+	// expected key over the expected digest.
 	ErrSignature = errors.New("signature is not valid")
 )
 
-// InvalidError lists every field that is wrong in a message or a config, each by
-// its path. It holds no value of them, only what is wrong with it.
+// InvalidError lists every wrong field of a message or a config. It holds no field
+// values.
 type InvalidError struct {
 	Fields []FieldError
 }
 
-// FieldError is one wrong field of an [InvalidError].
+// FieldError describes one wrong field of an [InvalidError].
 type FieldError struct {
-	// Path is the field as the interface writes it, with the index of an
-	// element where it is known: "intent.materials[1].icon_url". A field of a
-	// config is named as in Go: "HandlerConfig.Game".
+	// Path names the field as the interface does, with the index of an array
+	// element if it is known: "intent.materials[1].icon_url". A config field has
+	// its Go name: "HandlerConfig.Game".
 	Path string
 
-	// Problem completes the sentence that Path begins: "is required".
+	// Problem completes the sentence that Path begins, such as "is required".
 	Problem string
 
 	sentinel error // for errors.Is, or nil
 }
 
 // Unwrap returns the sentinels of the fields: [ErrHMACKey] and [ErrValidatorKey]
-// for the keys of a config.
+// for missing keys of a config.
 func (e *InvalidError) Unwrap() []error {
 	var sentinels []error
 	for _, f := range e.Fields {
@@ -88,14 +73,14 @@ func (e *InvalidError) Unwrap() []error {
 	return sentinels
 }
 
-// Error names the first twenty fields, so that a body of thousands of wrong ones
+// Error describes the first twenty fields, so that a body with thousands of errors
 // does not fill a log.
 func (e *InvalidError) Error() string {
-	const most = 20
+	const maxFields = 20
 	var problems []string
 	for i, f := range e.Fields {
-		if i == most {
-			problems = append(problems, fmt.Sprintf("and %d more", len(e.Fields)-most))
+		if i == maxFields {
+			problems = append(problems, fmt.Sprintf("and %d more", len(e.Fields)-maxFields))
 			break
 		}
 		problems = append(problems, f.Path+" "+f.Problem)
@@ -103,7 +88,7 @@ func (e *InvalidError) Error() string {
 	return "ramp: " + strings.Join(problems, "; ")
 }
 
-// code names the first wrong field: intent.from[0].amount is
+// code names the first wrong field. For intent.from[0].amount it is
 // INVALID_INTENT_FROM_AMOUNT.
 func (e *InvalidError) code() Code {
 	if len(e.Fields) == 0 {
@@ -128,10 +113,10 @@ func (e *InvalidError) code() Code {
 	return Code(strings.ToUpper(b.String()))
 }
 
-// maxProblems bounds the work that a body of thousands of wrong elements makes.
+// maxProblems bounds the work for a body with thousands of wrong elements.
 const maxProblems = 1000
 
-// problems collects what is wrong with a message while it is checked.
+// problems collects the errors of a message or a config.
 type problems []FieldError
 
 func (p *problems) add(path, format string, args ...any) {
@@ -144,15 +129,14 @@ func (p *problems) require(ok bool, path string) {
 	}
 }
 
-// requireText refuses text that encoding/json writes differently under each of
-// its versions.
+// requireText rejects text that the versions of encoding/json write differently.
 func (p *problems) requireText(text, path string) {
 	if !utf8.ValidString(text) {
 		p.add(path, "must be valid UTF-8")
 	}
 }
 
-// requireKey requires a key of a config, and has errors.Is find sentinel.
+// requireKey requires a key of a config, and lets errors.Is find sentinel.
 func (p *problems) requireKey(ok bool, path string, sentinel error) {
 	if !ok {
 		*p = append(*p, FieldError{Path: path, Problem: "is required", sentinel: sentinel})
@@ -166,8 +150,8 @@ func (p *problems) requireNonZero(ok bool, path string) {
 }
 
 // complete adds what a check found to what reading found, in the order of the
-// interface and each field once: a field that could not be read, or is in an
-// object that could not be, is not also missing.
+// interface and once per field. A field that could not be read, or whose object
+// could not be, is not reported as missing too.
 func (p problems) complete(found problems) problems {
 	for _, f := range found {
 		if !slices.ContainsFunc(p, func(read FieldError) bool { return covers(read.Path, f.Path) }) {
@@ -178,13 +162,13 @@ func (p problems) complete(found problems) problems {
 	return p
 }
 
-// covers reports whether path is outer or leads into it.
+// covers reports whether path is outer or lies inside it.
 func covers(outer, path string) bool {
 	rest, ok := strings.CutPrefix(path, outer)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// addAll takes over what another check found.
+// addAll adds the fields of another check's error.
 func (p *problems) addAll(err error) {
 	var wrong *InvalidError
 	if errors.As(err, &wrong) {
@@ -192,7 +176,7 @@ func (p *problems) addAll(err error) {
 	}
 }
 
-// err is nil, and not a nil *InvalidError, when nothing is wrong.
+// err returns nil, and not a nil *InvalidError, if there are no problems.
 func (p problems) err() error {
 	if len(p) == 0 {
 		return nil

@@ -97,4 +97,12 @@ func assertFields(t *testing.T, err error, want ...string) {
 	}
 }
 
+// assertCode checks that err is a Refusal with this code.
+func assertCode(t *testing.T, err error, want ramp.Code) {
+	t.Helper()
+	var refusal *ramp.Refusal
+	require.ErrorAs(t, err, &refusal)
+	assert.Equal(t, want, refusal.Code)
+}
+
 func isError(err, target error) bool { return errors.Is(err, target) }

@@ -310,5 +310,5 @@ func TestWhyTheServiceWasNotReachedIsShown(t *testing.T) {
 	require.NoError(t, err)
 	_, err = client.Initialize(t.Context(), echoRequest())
 	assert.ErrorIs(t, err, own, "the errors of the caller's own transport are found")
-	assert.EqualError(t, err, "ramp: initialize: the call failed, or its answer is not HTTP; the cause is not shown, because it can quote the request")
+	assert.EqualError(t, err, "ramp: initialize: the call failed, or the answer is not HTTP; the cause is hidden because it may quote the request")
 }

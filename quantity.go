@@ -6,14 +6,13 @@ import (
 	"strconv"
 )
 
-// Quantity is a whole number of at most 256 bits as chains write them: hex with
-// 0x, a JSON number, or a decimal string. It may be absent, which is its zero
-// value; null, "" and "0x" are absent too. It is written in the form in which it
-// came.
+// Quantity is a whole number of up to 256 bits as chains write them: hex with 0x, a
+// JSON number, or a decimal string. It is written in the form in which it was read.
+// The zero value means absent, and so do null, "" and "0x".
 type Quantity struct {
 	form  quantityForm
 	small uint64
-	large *big.Int // instead of small, when it needs more than 64 bits
+	large *big.Int // instead of small, if the number needs more than 64 bits
 }
 
 type quantityForm uint8
@@ -25,17 +24,17 @@ const (
 	formDecimal
 )
 
-// NewQuantity returns n as a quantity that is written as hex.
+// NewQuantity returns n as a quantity that is written in hex.
 func NewQuantity(n uint64) Quantity { return Quantity{form: formHex, small: n} }
 
-// Present says whether there was a number at all.
+// Present reports whether the quantity is not absent.
 func (q Quantity) Present() bool { return q.form != formAbsent }
 
-// IsZero is the opposite of Present; encoding/json asks it for omitzero. A
-// quantity that is there and 0 is not zero in this sense.
+// IsZero reports whether the quantity is absent, for omitzero of encoding/json. It
+// is false for the number 0.
 func (q Quantity) IsZero() bool { return !q.Present() }
 
-// Uint64 returns the number, and an error when it is absent or needs more than
+// Uint64 returns the number. It fails if the quantity is absent or needs more than
 // 64 bits.
 func (q Quantity) Uint64() (uint64, error) {
 	switch {
@@ -48,7 +47,7 @@ func (q Quantity) Uint64() (uint64, error) {
 	}
 }
 
-// Big returns the number, and nil when it is absent. The caller owns it.
+// Big returns the number in a new big.Int, or nil if the quantity is absent.
 func (q Quantity) Big() *big.Int {
 	switch {
 	case !q.Present():
@@ -60,7 +59,7 @@ func (q Quantity) Big() *big.Int {
 	}
 }
 
-// String returns the number in decimal, and "absent" when there is none.
+// String returns the number in decimal, or "absent".
 func (q Quantity) String() string {
 	switch {
 	case !q.Present():
@@ -72,8 +71,8 @@ func (q Quantity) String() string {
 	}
 }
 
-// MarshalJSON writes the number in the form in which it was read, and null when
-// it is absent.
+// MarshalJSON writes the number in the form in which it was read, or null if it is
+// absent.
 func (q Quantity) MarshalJSON() ([]byte, error) {
 	switch q.form {
 	case formHex:
@@ -90,8 +89,8 @@ func (q Quantity) MarshalJSON() ([]byte, error) {
 	}
 }
 
-// UnmarshalJSON reads every form. What is negative, has a fraction or needs more
-// than 256 bits is an [*InvalidError].
+// UnmarshalJSON reads every form. For a number that is negative, has a fraction or
+// needs more than 256 bits, the error is an [*InvalidError].
 func (q *Quantity) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "quantity", q) }
 
 func (q *Quantity) read(x *reader) {
@@ -110,20 +109,20 @@ func (q *Quantity) read(x *reader) {
 		}
 	}
 	if base == 10 && (!isDigits(digits) || digits[0] == '0') { // an exponent, a fraction, a sign
-		plain, err := canonicalAmount(string(digits[:min(len(digits), maxAmountText+1)]))
+		whole, err := canonicalAmount(string(digits[:min(len(digits), maxAmountText+1)]))
 		if err != nil {
 			x.mismatch("a whole number of at most 256 bits", value)
 			return
 		}
-		digits = []byte(plain)
+		digits = []byte(whole)
 	}
 	if !q.set(form, digits, base) {
 		x.mismatch("a whole number of at most 256 bits", value)
 	}
 }
 
-// set sets the zero value to digits without a sign; none stand for 0. It reports
-// whether they are digits, and of at most 256 bits.
+// set sets the zero value to unsigned digits; no digits mean 0. It reports whether
+// they are valid and have at most 256 bits.
 func (q *Quantity) set(form quantityForm, digits []byte, base int) bool {
 	for len(digits) > 0 && digits[0] == '0' {
 		digits = digits[1:]

@@ -86,7 +86,7 @@ func TestFaultsAreInTheOrderOfTheInterface(t *testing.T) {
 		return []string{`"method":false`, `"type":[]`, `"from":[` + side + `,{"type":"asset","id":"x","amount":null}]`, `"to":{}`}
 	}
 	want := []string{"user_sig must be a string, not a number", "user_address is required", "project_id must be a string, not null",
-		"digest must be 32 bytes in hex with 0x, not an array", "uuid must be a UUID, not a boolean",
+		"digest must be 0x followed by 64 hex digits, not an array", "uuid must be a UUID, not a boolean",
 		"intent.method must be a string, not a boolean", "intent.type must be a string, not an array",
 		"intent.from[0].type must be a string, not a number", "intent.from[0].id must be a string, not an object",
 		"intent.from[0].amount must be a number, not a string", "intent.from[1].amount must be a number, not null",
@@ -261,7 +261,7 @@ func TestReadingReplacesTheWholeValue(t *testing.T) {
 func TestInvalidErrorPassesThroughEncodingJSON(t *testing.T) {
 	var inside struct{ Receipts []ramp.Receipt }
 	err := json.Unmarshal([]byte(`{"Receipts":[{"logs":[{"topics":["0x1"]}]}]}`), &inside)
-	assertFields(t, err, "logs[0].topics[0] must be 32 bytes in hex with 0x, not a string")
+	assertFields(t, err, "logs[0].topics[0] must be 0x followed by 64 hex digits, not a string")
 }
 
 // A hostile body must not cost more to check than to send.
@@ -380,7 +380,7 @@ func TestAFaultNamesTheKindOfALongValue(t *testing.T) {
 	_, err = ramp.ParseValidate(validateBody(t, `"uuid":"`, `"uuid":"`+strings.Repeat("z", 36)+`","was":"`))
 	assertFields(t, err, "uuid must be a UUID, not a string of 36 characters")
 	_, err = ramp.ParseValidate(validateBody(t, `"digest":"`, `"digest":"영웅","was":"`))
-	assertFields(t, err, "digest must be 32 bytes in hex with 0x, not a string of 2 characters")
+	assertFields(t, err, "digest must be 0x followed by 64 hex digits, not a string of 2 characters")
 }
 
 // An escape is another way to write the same character, in hex too.

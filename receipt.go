@@ -7,44 +7,44 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 )
 
-// Receipt is the outcome of a transaction. One type reads both shapes that
-// occur: that of the result webhook (interface 6) and that of JSON-RPC (4.4),
-// which differ in what they leave out. Every field but Status may be missing;
-// what is missing, null or empty is zero here.
+// Receipt is the outcome of a transaction. It reads the receipts of the result
+// webhook (interface 6) and of JSON-RPC (4.4), which leave out different fields.
+// Every field but Status may be missing. A field that is missing, null or empty is
+// zero.
 type Receipt struct {
-	Type              Quantity       `json:"type,omitzero"`   // transaction type; 0x2 and 0x7 (fee delegated) occur
-	Root              hexutil.Bytes  `json:"root,omitzero"`   // state root, usually empty
-	Status            Quantity       `json:"status,omitzero"` // 1 for success; see [Receipt.Succeeded]
-	CumulativeGasUsed Quantity       `json:"cumulativeGasUsed,omitzero"`
-	LogsBloom         hexutil.Bytes  `json:"logsBloom,omitzero"` // 256 bytes
-	Logs              []Log          `json:"logs"`               // event logs; nil is written as []
-	TransactionHash   common.Hash    `json:"transactionHash"`    // as the node gave it, never recomputed
-	ContractAddress   common.Address `json:"contractAddress"`    // the contract that was created; zero for none
-	GasUsed           Quantity       `json:"gasUsed,omitzero"`
-	EffectiveGasPrice Quantity       `json:"effectiveGasPrice,omitzero"` // wei for a unit of gas
-	BlockHash         common.Hash    `json:"blockHash"`
-	BlockNumber       Quantity       `json:"blockNumber,omitzero"`
-	TransactionIndex  Quantity       `json:"transactionIndex,omitzero"`
+	Type              Quantity       `json:"type,omitzero"`              // transaction type; 0x2 and 0x7 (fee delegated) occur
+	Root              hexutil.Bytes  `json:"root,omitzero"`              // state root, usually empty
+	Status            Quantity       `json:"status,omitzero"`            // 1 for success; see [Receipt.Succeeded]
+	CumulativeGasUsed Quantity       `json:"cumulativeGasUsed,omitzero"` // gas used in the block up to this transaction
+	LogsBloom         hexutil.Bytes  `json:"logsBloom,omitzero"`         // 256 bytes
+	Logs              []Log          `json:"logs"`                       // event logs; nil is written as []
+	TransactionHash   common.Hash    `json:"transactionHash"`            // as the node sent it, never recomputed
+	ContractAddress   common.Address `json:"contractAddress"`            // the contract that was created; zero for none
+	GasUsed           Quantity       `json:"gasUsed,omitzero"`           // by this transaction
+	EffectiveGasPrice Quantity       `json:"effectiveGasPrice,omitzero"` // wei per unit of gas
+	BlockHash         common.Hash    `json:"blockHash"`                  // the block of the transaction
+	BlockNumber       Quantity       `json:"blockNumber,omitzero"`       // the block of the transaction
+	TransactionIndex  Quantity       `json:"transactionIndex,omitzero"`  // position in the block
 
-	// Over JSON-RPC only.
+	// These are in JSON-RPC only.
 	From     common.Address `json:"from,omitzero"`     // the sender
-	To       common.Address `json:"to,omitzero"`       // the receiver; zero for a creation
-	FeePayer common.Address `json:"feePayer,omitzero"` // who paid the gas of a type 0x7
+	To       common.Address `json:"to,omitzero"`       // the receiver; zero if a contract was created
+	FeePayer common.Address `json:"feePayer,omitzero"` // the account that paid the gas of a type 0x7
 
-	// Raw is the receipt as it came, with the fields that this type does not
-	// know.
+	// Raw is the unchanged receipt, including the fields that this type does not
+	// have.
 	Raw json.RawMessage `json:"-"`
 }
 
-// Succeeded says whether the receipt's status is 1. A receipt without a status
-// did not succeed, but did not fail either: ask Status.Present first.
+// Succeeded reports whether the status is 1. A receipt without a status neither
+// succeeded nor failed; check Status.Present first.
 func (r *Receipt) Succeeded() bool {
 	n, err := r.Status.Uint64()
 	return err == nil && n == 1
 }
 
-// UnmarshalJSON reads either shape and keeps its bytes in Raw. A field of a
-// wrong form is an [*InvalidError].
+// UnmarshalJSON reads either kind of receipt and keeps its bytes in Raw. The error
+// for a malformed field is an [*InvalidError].
 func (r *Receipt) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "receipt", r) }
 
 func (r *Receipt) read(x *reader) {
@@ -89,7 +89,8 @@ func (r *Receipt) read(x *reader) {
 	r.Raw = x.since(start)
 }
 
-// MarshalJSON writes the shape of the result webhook, and logs as an array.
+// MarshalJSON writes the receipt as in the result webhook, with nil Logs as an
+// empty array.
 func (r Receipt) MarshalJSON() ([]byte, error) {
 	type plain Receipt
 	if r.Logs == nil {
@@ -100,20 +101,20 @@ func (r Receipt) MarshalJSON() ([]byte, error) {
 
 // Log is an event of a contract (interface 6, receipt.logs).
 type Log struct {
-	Address          common.Address `json:"address"` // emitting contract
-	Topics           []common.Hash  `json:"topics"`  // signature and indexed parameters; nil is written as []
-	Data             hexutil.Bytes  `json:"data"`    // non-indexed data
-	BlockNumber      Quantity       `json:"blockNumber,omitzero"`
-	TransactionHash  common.Hash    `json:"transactionHash"`
-	TransactionIndex Quantity       `json:"transactionIndex,omitzero"`
-	BlockHash        common.Hash    `json:"blockHash"`
-	BlockTimestamp   Quantity       `json:"blockTimestamp,omitzero"` // seconds since 1970; 0 on some chains
-	LogIndex         Quantity       `json:"logIndex,omitzero"`
-	Removed          bool           `json:"removed"` // true if removed by a chain reorganisation
+	Address          common.Address `json:"address"`                   // emitting contract
+	Topics           []common.Hash  `json:"topics"`                    // signature and indexed parameters; nil is written as []
+	Data             hexutil.Bytes  `json:"data"`                      // non-indexed data
+	BlockNumber      Quantity       `json:"blockNumber,omitzero"`      // the block of the event
+	TransactionHash  common.Hash    `json:"transactionHash"`           // the transaction of the event
+	TransactionIndex Quantity       `json:"transactionIndex,omitzero"` // of the transaction in the block
+	BlockHash        common.Hash    `json:"blockHash"`                 // the block of the event
+	BlockTimestamp   Quantity       `json:"blockTimestamp,omitzero"`   // seconds since 1970; 0 on some chains
+	LogIndex         Quantity       `json:"logIndex,omitzero"`         // of the event in the block
+	Removed          bool           `json:"removed"`                   // true if removed by a chain reorganization
 }
 
-// UnmarshalJSON reads a log. What is missing, null or empty is left zero; a
-// field of a wrong form is an [*InvalidError].
+// UnmarshalJSON reads a log. A field that is missing, null or empty is zero. The
+// error for a malformed field is an [*InvalidError].
 func (l *Log) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "log", l) }
 
 func (l *Log) read(x *reader) {
@@ -144,10 +145,10 @@ func (l *Log) read(x *reader) {
 	}
 }
 
-// readHash reads an entry of a list, where null and "" are no hashes.
+// readHash reads a hash of a list. null and "" are errors there.
 func readHash(h *common.Hash, x *reader) { x.decodeFixed(x.raw(), h[:]) }
 
-// MarshalJSON writes topics as an array.
+// MarshalJSON writes nil Topics as an empty array.
 func (l Log) MarshalJSON() ([]byte, error) {
 	type plain Log
 	if l.Topics == nil {

@@ -13,29 +13,28 @@ import (
 	"time"
 )
 
-// RPC speaks JSON-RPC with a node of the chain (interface 2.8, 4.4). Make one
-// with [NewRPC] and share it: it is safe for concurrent use. Its methods are
-// named after what they return; [RPC.Call] and [RPC.Batch] reach every other
-// method of the node.
+// RPC is a JSON-RPC client for a node of the chain (interface 2.8, 4.4). Make one
+// with [NewRPC] and share it: it is safe for concurrent use. Its methods are named
+// after what they return. Use [RPC.Call] and [RPC.Batch] for every other method of
+// the node.
 //
-// Reads are retried after a failure that may be temporary; see
-// [RPCConfig].Retries. Sends are not, because nobody could say whether the first
-// attempt arrived; see [RPCConfig].Resend. Redirects are not followed.
+// Reads are retried after a failure that may be temporary; see [RPCConfig].Retries.
+// Sends are not, because the first attempt may have arrived; see
+// [RPCConfig].Resend. Redirects are not followed.
 //
-// Errors are an [*RPCError] where the node refused, an [*HTTPError] where the
-// answer was not that of a node, [ErrNotFound] where the node knows no such
-// block, transaction or receipt, and [ErrWrongChain] where it is on another chain
-// than [RPCConfig].ChainID.
+// An error is an [*RPCError] if the node rejected the call, or an [*HTTPError] if
+// the answer is not that of a node. It wraps [ErrNotFound] if the node does not
+// know the block, transaction or receipt, and [ErrWrongChain] if the node is not on
+// the chain of [RPCConfig].ChainID.
 //
-// No text of an error, log record or String of an RPC shows a secret: the user
-// info and the query values of the URL, its path segments of 16 characters or
-// more, and the header values. Foreign text that quotes one, in any common
-// encoding, is shown with [redacted] in its place. Pieces of fewer than 4 bytes
-// are not taken for secrets. Data is for programs and never redacted: see
-// [RPCError].Data.
+// No error text, log record or String of an RPC shows a secret: the user info and
+// the query values of the URL, its path segments of 16 characters or more, and the
+// header values. If foreign text quotes one, in any common encoding, it is replaced
+// by [redacted]. Values shorter than 4 bytes are not treated as secrets. Data is
+// for programs and never redacted; see [RPCError].Data.
 type RPC struct {
 	transport *transport
-	endpoint  *endpoint // a pointer, so that printing an RPC shows an address at most
+	endpoint  *endpoint // a pointer, so that printing an RPC shows at most an address
 	limit     int64
 	batch     int
 	poll      time.Duration
@@ -44,22 +43,21 @@ type RPC struct {
 	lastID    atomic.Uint64
 }
 
-// The limits of an [RPC]: nodes and providers have some of their own, about as
-// large.
+// The limits of an [RPC], about as large as those of nodes and providers.
 const (
-	mostAnswerBytes = 32 << 20
-	mostBatchCalls  = 100 // in one request
+	maxAnswerBytes = 32 << 20
+	maxBatchCalls  = 100 // in one request
 )
 
 // NewRPC returns a client for the node at c.URL. The error is an [*InvalidError]
-// that lists every field of c that is missing or wrong.
+// that lists every missing or wrong field of c.
 func NewRPC(c RPCConfig) (*RPC, error) {
 	var p problems
 	r := &RPC{
 		endpoint:  newEndpoint(&p, c),
 		transport: newTransport(&p, "RPCConfig", transportConfig{c.HTTPClient, c.Timeout, c.Retries, c.Logger, time.Now, c.Observer}),
-		limit:     mostAnswerBytes,
-		batch:     mostBatchCalls,
+		limit:     maxAnswerBytes,
+		batch:     maxBatchCalls,
 		poll:      cmp.Or(c.PollInterval, time.Second),
 		resend:    c.Resend,
 		pin:       chainPin{id: c.ChainID},
@@ -73,115 +71,115 @@ func NewRPC(c RPCConfig) (*RPC, error) {
 	return r, nil
 }
 
-// String returns scheme and host of the node.
+// String returns the scheme and host of the node.
 func (r *RPC) String() string { return r.endpoint.shown }
 
-// Call calls any method of the node with its parameters, and reads the result
-// into a pointer as encoding/json does; nil drops the result. For a hex number
-// use a [*Quantity], for hex bytes a *hexutil.Bytes. Nothing is sent if into is
-// not a pointer, or a nil pointer of some type.
+// Call calls any method of the node with its parameters, and decodes the result
+// into a pointer as encoding/json does. If into is nil, the result is dropped. Use
+// a [*Quantity] for a hex number and a *hexutil.Bytes for hex bytes. If into is
+// anything else than nil or a non-nil pointer, nothing is sent.
 //
-// null is [ErrNotFound] for a [*Receipt], a [*Transaction] and a [*Block], an
-// error for a *[]Log, and otherwise what encoding/json makes of it. A call is
-// repeated only if its method is known to do nothing but read; see [RPC].
+// A null result is [ErrNotFound] for a [*Receipt], a [*Transaction] or a [*Block],
+// an error for a *[]Log, and otherwise decoded as encoding/json does. A call is
+// retried only if its method is known to be a read; see [RPC].
 func (r *RPC) Call(ctx context.Context, into any, method string, params ...any) error {
 	if err := checkInto(into); err != nil {
-		return within(method, err)
+		return withMethod(method, err)
 	}
 	ctx, op := r.transport.begin(ctx, OperationRPC, method)
-	err := r.attempts(ctx, repeatable(method), func() error { return r.once(ctx, into, method, params) })
+	err := r.attempts(ctx, repeatable(method), func() error { return r.attempt(ctx, into, method, params) })
 	r.record(ctx, op, err)
 	return err
 }
 
-// attempts runs attempt once, or again as long as its failure is transient. The
-// chain is checked before, and that may always be repeated.
+// attempts calls attempt once, or if again is true until its failure is not
+// retryable. The chain is checked first; that is always retried.
 func (r *RPC) attempts(ctx context.Context, again bool, attempt func() error) error {
 	switch {
-	case again && r.pin.open():
+	case again && r.pin.unchecked():
 		return r.transport.retry(ctx, r.afterCheck(ctx, attempt))
 	case again:
 		return r.transport.retry(ctx, attempt)
-	case r.pin.open():
+	case r.pin.unchecked():
 		if err := r.transport.retry(ctx, func() error { return r.checkChain(ctx) }); err != nil {
 			return err
 		}
 	}
-	return unmarked(attempt())
+	return withoutMark(attempt())
 }
 
-// repeatable says whether a method only reads. One that is not known may send.
+// repeatable reports whether a method only reads. Unknown methods may send.
 func repeatable(method string) bool {
 	switch method {
 	case "eth_blockNumber", "eth_call", "eth_chainId", "eth_estimateGas", "eth_createAccessList",
 		"eth_gasPrice", "eth_maxPriorityFeePerGas", "eth_blobBaseFee", "eth_feeHistory", "eth_syncing", "eth_accounts":
 		return true
-	case "eth_getFilterChanges": // hands each change out once
+	case "eth_getFilterChanges": // returns each change only once
 		return false
 	default:
 		return strings.HasPrefix(method, "eth_get") || strings.HasPrefix(method, "net_") || strings.HasPrefix(method, "web3_")
 	}
 }
 
-// once makes one attempt. A failure that may pass is marked as transient.
-func (r *RPC) once(ctx context.Context, into any, method string, params []any) error {
+// attempt makes one attempt. Errors that may pass are marked retryable.
+func (r *RPC) attempt(ctx context.Context, into any, method string, params []any) error {
 	ctx, op := r.transport.begin(ctx, OperationAttempt, method)
 	err := r.exchange(ctx, into, method, params)
-	r.transport.end(ctx, op, unmarked(err))
+	r.transport.end(ctx, op, withoutMark(err))
 	return err
 }
 
-// exchange sends one request and reads the answer to it.
+// exchange sends one request and reads its answer.
 func (r *RPC) exchange(ctx context.Context, into any, method string, params []any) error {
 	id := r.lastID.Add(1)
 	a, err := r.post(ctx, newRequest(id, method, params))
 	if err != nil {
-		return within(method, err)
+		return withMethod(method, err)
 	}
 	e, ok := r.readAnswer(a.body)
 	if !ok {
-		return within(method, r.failure(a, nil))
+		return withMethod(method, r.failure(a, nil))
 	}
 	switch {
 	case a.status/100 != 2, e.Error == nil && e.Result == nil:
-		return within(method, r.failure(a, e.Error))
+		return withMethod(method, r.failure(a, e.Error))
 	case e.ID.form == idAbsent && e.Error != nil: // the node could not read the id
 	case e.ID != answerID{idNumber, id}:
-		return within(method, errWrongID)
+		return withMethod(method, errWrongID)
 	}
 	if e.Error != nil {
-		return within(method, r.passing(e.Error, a))
+		return withMethod(method, r.markRetryable(e.Error, a))
 	}
-	return within(method, r.read(e.Result, into, params))
+	return withMethod(method, r.read(e.Result, into, params))
 }
 
 // post sends a request, or a slice of them, and reads the answer.
 func (r *RPC) post(ctx context.Context, message any) (*answer, error) {
 	body, err := marshal(message)
 	if err != nil {
-		return nil, fmt.Errorf("the parameters cannot be written: %w", err)
+		return nil, fmt.Errorf("cannot encode the parameters: %w", err)
 	}
 	a, err := r.transport.post(ctx, r.endpoint.address, maps.Clone(r.endpoint.header), body, r.limit)
 	switch {
 	case errors.Is(err, errAnswerTooLarge):
-		return nil, fmt.Errorf("%w: its limit is %d bytes", err, r.limit)
+		return nil, fmt.Errorf("%w: the limit is %d bytes", err, r.limit)
 	case err != nil:
-		return nil, &transient{error: r.endpoint.secrets.Error(err)}
+		return nil, &retryableError{error: r.endpoint.secrets.Error(err)}
 	}
 	return a, nil
 }
 
-// checkInto reports whether a result can be read into something, before a call
-// is sent whose result would be lost.
+// checkInto checks that a result can be stored in into, before a call whose result
+// would be lost.
 func checkInto(into any) error {
 	if v := reflect.ValueOf(into); into != nil && (v.Kind() != reflect.Pointer || v.IsNil()) {
-		return fmt.Errorf("the result must go into a pointer that is not nil, not into a %T", into)
+		return fmt.Errorf("the result must go into a non-nil pointer, not a %T", into)
 	}
 	return nil
 }
 
-// record ends one call and logs it. Success is for debugging only: a client that
-// waits makes many.
+// record ends and logs one call. Success is logged at level Debug, because a client
+// that waits makes many calls.
 func (r *RPC) record(ctx context.Context, op Operation, err error) {
 	took := r.transport.end(ctx, op, err)
 	level := slog.LevelDebug

@@ -10,24 +10,22 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// mostPatience is the longest Retry-After that a wait for a transaction obeys:
-// it is there to wait, but not for ever on one word of a node.
-const mostPatience = 5 * time.Minute
+// maxWaitRetryAfter caps how long a single Retry-After can delay the wait.
+const maxWaitRetryAfter = 5 * time.Minute
 
-// WaitReceipt waits until a transaction has a number of confirmations, and
-// returns its receipt. Confirmations count the block of the transaction itself:
-// 0 and 1 both mean that it is in a block.
+// WaitReceipt waits until a transaction has a number of confirmations, and returns
+// its receipt. Confirmations count the block of the transaction itself: 0 and 1
+// both mean that it is in a block.
 //
-// It keeps polling while the node does not know the transaction, still indexes
-// it, is unreachable or reports an error that is retried (see
-// [RPCConfig].Retries), and starts over when the block of the transaction was
-// replaced. It ends at an answer that cannot be read, at an error of the node
-// that is final, under whatever HTTP status it comes, and with ctx, which should
-// have a deadline: the error then says what was still missing, and wraps that
-// beside the error of ctx.
+// It keeps polling while the node does not know the transaction, is indexing, is
+// unreachable or rate-limiting, or returns another retryable error (see
+// [RPCConfig].Retries). If the block of the transaction is replaced, it starts
+// over. It stops at an answer that cannot be decoded, at a final error of the node,
+// and when ctx ends. The error then wraps the error of ctx and the last reason for
+// waiting. ctx should have a deadline.
 //
-// A failed transaction has a receipt too: see [Receipt.Succeeded]. The receipt of
-// another transaction than the one asked for is refused.
+// A failed transaction has a receipt too; see [Receipt.Succeeded]. If the node
+// returns the receipt of a different transaction, that is an error.
 func (r *RPC) WaitReceipt(ctx context.Context, hash common.Hash, confirmations uint64) (*Receipt, error) {
 	ctx, op := r.transport.begin(ctx, OperationRPC, "wait")
 	receipt, err := r.waitReceipt(ctx, hash, confirmations)
@@ -39,47 +37,47 @@ func (r *RPC) WaitReceipt(ctx context.Context, hash common.Hash, confirmations u
 }
 
 func (r *RPC) waitReceipt(ctx context.Context, hash common.Hash, confirmations uint64) (*Receipt, error) {
-	missing := errors.New("the node has not answered yet")
+	reason := errors.New("the node has not answered yet")
 	for {
-		receipt, err := r.look(ctx, hash, confirmations)
-		var passing *transient
+		receipt, err := r.checkReceipt(ctx, hash, confirmations)
+		var retryable *retryableError
 		switch {
 		case err == nil:
 			return receipt, nil
-		case ctx.Err() != nil: // what a call says that was cut off is no news
-		case !errors.As(err, &passing):
+		case ctx.Err() != nil: // a canceled call's error adds nothing
+		case !errors.As(err, &retryable):
 			return nil, err
 		default:
-			missing = passing.error
+			reason = retryable.error
 			select {
-			case <-time.After(max(r.poll, min(passing.after, mostPatience))):
+			case <-time.After(max(r.poll, min(retryable.after, maxWaitRetryAfter))):
 			case <-ctx.Done():
 			}
 		}
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("%w: %w", ctx.Err(), missing)
+			return nil, fmt.Errorf("%w: %w", ctx.Err(), reason)
 		}
 	}
 }
 
-// look looks once. What may be different the next time is marked as transient.
-func (r *RPC) look(ctx context.Context, hash common.Hash, confirmations uint64) (*Receipt, error) {
+// checkReceipt checks once. Errors that may pass are marked retryable.
+func (r *RPC) checkReceipt(ctx context.Context, hash common.Hash, confirmations uint64) (*Receipt, error) {
 	if err := r.checkChain(ctx); err != nil {
 		return nil, err
 	}
 	receipt := new(Receipt)
-	err := r.once(ctx, receipt, "eth_getTransactionReceipt", []any{hash})
+	err := r.attempt(ctx, receipt, "eth_getTransactionReceipt", []any{hash})
 	var refused *RPCError
 	switch {
 	case errors.Is(err, ErrNotFound),
 		errors.As(err, &refused) && strings.Contains(refused.Message+string(refused.Data), "indexing is in progress"):
-		return nil, &transient{error: err}
+		return nil, &retryableError{error: err}
 	case err != nil:
 		return nil, err
 	case receipt.TransactionHash != hash && receipt.TransactionHash != common.Hash{}:
-		return nil, &otherReceiptError{receipt.TransactionHash}
+		return nil, &wrongReceiptError{receipt.TransactionHash}
 	case !receipt.BlockNumber.Present() || receipt.BlockHash == common.Hash{}:
-		return nil, &transient{error: errors.New("the transaction is in no block yet")}
+		return nil, &retryableError{error: errors.New("the transaction is in no block yet")}
 	case confirmations <= 1:
 		return receipt, nil
 	}
@@ -89,31 +87,31 @@ func (r *RPC) look(ctx context.Context, hash common.Hash, confirmations uint64) 
 		return nil, err
 	}
 	var newest Quantity
-	if err := r.once(ctx, &newest, "eth_blockNumber", nil); err != nil {
+	if err := r.attempt(ctx, &newest, "eth_blockNumber", nil); err != nil {
 		return nil, err
 	}
 	head, err := newest.Uint64()
 	if err != nil {
 		return nil, err
 	}
-	if has := max(head+1, number) - number; has < confirmations { // another node may be behind
-		return nil, &transient{error: fmt.Errorf("the transaction has %d of %d confirmations", has, confirmations)}
+	if has := max(head+1, number) - number; has < confirmations { // another node behind the URL may lag
+		return nil, &retryableError{error: fmt.Errorf("the transaction has %d of %d confirmations", has, confirmations)}
 	}
 	var block Block
-	err = r.once(ctx, &block, "eth_getBlockByNumber", []any{AtBlock(number), false})
+	err = r.attempt(ctx, &block, "eth_getBlockByNumber", []any{AtBlock(number), false})
 	switch {
 	case errors.Is(err, ErrNotFound), err == nil && block.Hash != receipt.BlockHash:
-		return nil, &transient{error: fmt.Errorf("block %d, which had the transaction, was replaced", number)}
+		return nil, &retryableError{error: fmt.Errorf("block %d, which contained the transaction, was replaced", number)}
 	case err != nil:
 		return nil, err
 	}
 	return receipt, nil
 }
 
-// otherReceiptError is about a node that answers with the receipt of another
-// transaction than it was asked about.
-type otherReceiptError struct{ hash common.Hash }
+// wrongReceiptError means that the node returned the receipt of a different
+// transaction.
+type wrongReceiptError struct{ hash common.Hash }
 
-func (e *otherReceiptError) Error() string {
+func (e *wrongReceiptError) Error() string {
 	return fmt.Sprintf("ramp: eth_getTransactionReceipt: the node answered with the receipt of transaction %s", e.hash)
 }

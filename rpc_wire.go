@@ -12,7 +12,7 @@ import (
 	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
-// request is what goes out (interface 2.8).
+// request is a JSON-RPC request (interface 2.8).
 type request struct {
 	Version string `json:"jsonrpc"`
 	ID      uint64 `json:"id"`
@@ -27,16 +27,16 @@ func newRequest(id uint64, method string, params []any) request {
 	return request{Version: "2.0", ID: id, Method: method, Params: params}
 }
 
-// envelope is what comes back (interface 2.8). Result is nil where there was
-// none, and null where the node said so.
+// envelope is a JSON-RPC answer (interface 2.8). Result is nil if it is missing,
+// and null if the node sent null.
 type envelope struct {
 	ID     answerID
 	Result json.RawMessage
-	Error  *RPCError // "error":null is none
+	Error  *RPCError // nil for "error":null too
 }
 
-// readEnvelope takes one answer apart. It reports whether it is an object in
-// which no name occurs twice.
+// readEnvelope reads one answer. ok is false unless it is an object without
+// duplicate names.
 func (r *RPC) readEnvelope(x *reader) (e envelope, ok bool) {
 	faults := x.faults
 	for name := range x.members("jsonrpc", "id", "result", "error") {
@@ -54,7 +54,7 @@ func (r *RPC) readEnvelope(x *reader) (e envelope, ok bool) {
 	return e, x.faults == faults
 }
 
-// readAnswer takes the one answer in a body apart.
+// readAnswer reads a body that is one answer.
 func (r *RPC) readAnswer(body []byte) (envelope, bool) {
 	if !json.Valid(body) {
 		return envelope{}, false
@@ -63,7 +63,7 @@ func (r *RPC) readAnswer(body []byte) (envelope, bool) {
 	return r.readEnvelope(&x)
 }
 
-// answerID is the id of an answer. Ours are numbers.
+// answerID is the id of an answer. The ids of this package are numbers.
 type answerID struct {
 	form   idForm
 	number uint64
@@ -88,7 +88,7 @@ func readAnswerID(b []byte) answerID {
 	return answerID{idNumber, n}
 }
 
-// read is readResult, with an error that says what was not found, and on which
+// read calls readResult, and adds to [ErrNotFound] what was not found and on which
 // chain.
 func (r *RPC) read(raw json.RawMessage, into any, params []any) error {
 	err := readResult(raw, into, r.endpoint.secrets)
@@ -98,10 +98,10 @@ func (r *RPC) read(raw json.RawMessage, into any, params []any) error {
 	if r.pin.id != 0 {
 		err = fmt.Errorf("%w (chain ID %d)", err, r.pin.id)
 	} else {
-		err = fmt.Errorf("%w; if it should exist, the node may be on another network, which RPCConfig.ChainID would detect", err)
+		err = fmt.Errorf("%w; if it should exist, the node may be on another network: set RPCConfig.ChainID to detect that", err)
 	}
 	if len(params) > 0 {
-		switch subject := params[0].(type) { // nothing else is known to be fit for a log
+		switch subject := params[0].(type) { // other types may not be fit for a log
 		case common.Hash:
 			err = fmt.Errorf("%s: %w", subject, err)
 		case BlockRef:
@@ -111,8 +111,8 @@ func (r *RPC) read(raw json.RawMessage, into any, params []any) error {
 	return err
 }
 
-// readResult reads a result, which is valid JSON, into a pointer. The error of a
-// caller's own type may quote the result, and so is redacted.
+// readResult decodes a result, which is valid JSON, into a pointer. The error of a
+// caller's type may quote the result, and so is redacted.
 func readResult(raw json.RawMessage, into any, secrets *redact.Redactor) error {
 	var err error
 	switch into := into.(type) {
@@ -120,7 +120,7 @@ func readResult(raw json.RawMessage, into any, secrets *redact.Redactor) error {
 		return nil
 	case *[]Log:
 		if string(raw) == "null" {
-			return errNullResult // no logs would be []
+			return errNullResult // no logs are []
 		}
 		x := newReader(raw, "logs") // logs keep none of their bytes
 		*into = readList(&x, 1, maxListEntries, (*Log).read)
@@ -137,7 +137,7 @@ func readResult(raw json.RawMessage, into any, secrets *redact.Redactor) error {
 		err = secrets.Error(json.Unmarshal(raw, into))
 	}
 	if err != nil {
-		return fmt.Errorf("the result cannot be read: %w", err)
+		return fmt.Errorf("cannot decode the result: %w", err)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package ramp
 
 import (
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -20,19 +21,19 @@ const (
 	HeaderAuthorization = "X-Dapp-Authorization"
 )
 
-// Session is who a call of the service is about (interface 4.3, 5.1): what the
-// X-Dapp headers carry.
+// Session identifies the user whom a call of the service is about (interface 4.3,
+// 5.1). The X-Dapp headers carry it.
 type Session struct {
 	ID    string      // X-Dapp-SessionID: the user's session or game character
 	Token AccessToken // X-Dapp-Authorization, without "Bearer "
 }
 
-// AccessToken is the token of a player's session in the game (interface 5.1).
-// It prints, logs and marshals as [redacted]; Reveal returns its text. The zero
-// value is no token. Compare tokens with Equal: there is no ==.
+// AccessToken is the token of a player's session in the game (interface 5.1). It
+// prints, logs and marshals as [redacted]; Reveal returns its text. The zero value
+// is no token. Compare tokens with Equal, because == does not compile.
 type AccessToken struct {
-	_    [0]func() // == would compare addresses, and hold for copies alone
-	text *string   // a pointer, so that printing a struct around it shows an address at most
+	_    [0]func() // forbids ==, which would compare addresses
+	text *string   // a pointer, so that printing an enclosing struct shows at most an address
 }
 
 // NewAccessToken returns text as a token.
@@ -45,8 +46,7 @@ func NewAccessToken(text string) AccessToken {
 
 const redacted = redact.Mark
 
-// Reveal returns the token's text. It is a credential: look it up, hash it,
-// compare it, but do not log it.
+// Reveal returns the token's text. It is a credential: do not log it.
 func (t AccessToken) Reveal() string {
 	if t.text == nil {
 		return ""
@@ -54,8 +54,8 @@ func (t AccessToken) Reveal() string {
 	return *t.text
 }
 
-// Equal says whether two tokens have the same text, in a time that does not tell
-// where they differ.
+// Equal reports whether two tokens have the same text. It takes constant time for
+// texts of the same length.
 func (t AccessToken) Equal(u AccessToken) bool {
 	return subtle.ConstantTimeCompare([]byte(t.Reveal()), []byte(u.Reveal())) == 1
 }
@@ -72,9 +72,10 @@ func (t AccessToken) MarshalText() ([]byte, error) { return []byte(redacted), ni
 // LogValue logs "[redacted]".
 func (t AccessToken) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// ParseSession reads the X-Dapp headers (interface 5.1), whatever the case of
-// their names. The error wraps [ErrSessionMissing] or [ErrTokenMissing]. A
-// header that comes twice is refused: nobody could say which one counts.
+// ParseSession reads the X-Dapp headers (interface 5.1). Their names may have any
+// case. The error is a [*Refusal] with the code [CodeSessionMissing] or
+// [CodeTokenMissing]. A header that occurs more than once counts as missing,
+// because its value would be ambiguous.
 func ParseSession(header http.Header) (Session, error) {
 	id, err := sessionID(header)
 	if err != nil {
@@ -88,26 +89,27 @@ func ParseSession(header http.Header) (Session, error) {
 }
 
 func sessionID(header http.Header) (string, error) {
-	id, ok := single(header, HeaderSession)
+	id, ok := singleHeader(header, HeaderSession)
 	if !ok || !isSessionID(id) {
-		return "", fmt.Errorf("ramp: %w", ErrSessionMissing)
+		return "", &Refusal{Status: http.StatusUnauthorized, Code: CodeSessionMissing, Err: errors.New("ramp: X-Dapp-SessionID is missing")}
 	}
 	return id, nil
 }
 
 func bearerToken(header http.Header) (AccessToken, error) {
-	authorization, ok := single(header, HeaderAuthorization)
+	authorization, ok := singleHeader(header, HeaderAuthorization)
 	scheme, token, _ := strings.Cut(authorization, " ")
 	token = strings.TrimSpace(token)
 	if !ok || !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return AccessToken{}, fmt.Errorf("ramp: %w", ErrTokenMissing)
+		return AccessToken{}, &Refusal{Status: http.StatusUnauthorized, Code: CodeTokenMissing,
+			Err: errors.New("ramp: X-Dapp-Authorization with a bearer token is missing")}
 	}
 	return NewAccessToken(token), nil
 }
 
-// single returns the value of a header whose name may have any case. ok is
-// false when there are several.
-func single(header http.Header, name string) (value string, ok bool) {
+// singleHeader returns the value of a header whose name may have any case. ok is
+// false if it occurs more than once.
+func singleHeader(header http.Header, name string) (value string, ok bool) {
 	seen := 0
 	for key, values := range header {
 		if len(key) == len(name) && strings.EqualFold(key, name) && len(values) > 0 {

@@ -11,8 +11,8 @@ import (
 	ethcrypto "github.com/ethereum/go-ethereum/crypto"
 )
 
-// Digest is the 32-byte hash that the validator key signs (interface 5.3). Over
-// what it is taken, the interface does not show.
+// Digest is the 32-byte hash that the validator key signs (interface 5.3). The
+// interface does not say what it is a hash of.
 type Digest [32]byte
 
 // ParseDigest reads a digest: 0x and 64 hex digits.
@@ -23,7 +23,7 @@ func ParseDigest(s string) (Digest, error) {
 			return d, nil
 		}
 	}
-	return Digest{}, invalid("digest", "must be 32 bytes in hex with 0x")
+	return Digest{}, invalid("digest", "must be 0x followed by 64 hex digits")
 }
 
 // String returns the digest as 0x and 64 hex digits.
@@ -48,25 +48,25 @@ func (d *Digest) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "digest
 func (d *Digest) read(x *reader) {
 	value := x.raw()
 	if value[0] != '"' {
-		x.mismatch("32 bytes in hex with 0x", value)
+		x.mismatch("0x followed by 64 hex digits", value)
 		return
 	}
 	text := string(x.unquoted(value))
 	digest, err := ParseDigest(text)
 	if err != nil {
-		x.fault("must be 32 bytes in hex with 0x, not a string of %d characters", utf8.RuneCountInString(text))
+		x.fault("must be 0x followed by 64 hex digits, not a string of %d characters", utf8.RuneCountInString(text))
 		return
 	}
 	*d = digest
 }
 
-// Signature is an ECDSA signature on secp256k1 (interface 5.3): r and s of 32
-// bytes each and v, which is 27 or 28. The ones that a [Signer] makes have a
-// low s, as contracts demand.
+// Signature is an ECDSA signature on secp256k1 (interface 5.3): r and s of 32 bytes
+// each, and v, which is 27 or 28. A [Signer] makes signatures with a low s, as
+// contracts require.
 type Signature [65]byte
 
-// ParseSignature reads a signature: 0x and 130 hex digits. It checks the form;
-// [Recover] checks the rest. The error wraps [ErrSignature].
+// ParseSignature reads a signature: 0x and 130 hex digits. It checks the form only;
+// [Recover] checks the values. The error wraps [ErrSignature].
 func ParseSignature(s string) (Signature, error) {
 	var sig Signature
 	if digits, ok := strings.CutPrefix(s, "0x"); ok && len(digits) == 2*len(sig) {
@@ -74,7 +74,7 @@ func ParseSignature(s string) (Signature, error) {
 			return sig, nil
 		}
 	}
-	return Signature{}, fmt.Errorf("ramp: %w: it must be 65 bytes in hex with 0x", ErrSignature)
+	return Signature{}, fmt.Errorf("ramp: %w: it must be 0x followed by 130 hex digits", ErrSignature)
 }
 
 // String returns the signature as 0x and 130 hex digits, the form of the wire.
@@ -92,9 +92,9 @@ func (s *Signature) UnmarshalText(b []byte) error {
 	return err
 }
 
-// Recover returns the address whose key made the signature over the digest. It
-// accepts only what a contract would: v 27 or 28, r and s in range, s low. The
-// error wraps [ErrSignature].
+// Recover returns the address whose key signed the digest. Like a contract, it
+// requires v to be 27 or 28, r and s in range, and a low s. The error wraps
+// [ErrSignature].
 func Recover(d Digest, s Signature) (common.Address, error) {
 	v := s[64] - 27
 	if !ethcrypto.ValidateSignatureValues(v, new(big.Int).SetBytes(s[:32]), new(big.Int).SetBytes(s[32:64]), true) {
@@ -103,7 +103,7 @@ func Recover(d Digest, s Signature) (common.Address, error) {
 	s[64] = v
 	key, err := ethcrypto.SigToPub(d[:], s[:])
 	if err != nil {
-		return common.Address{}, fmt.Errorf("ramp: %w: no key could have made it", ErrSignature)
+		return common.Address{}, fmt.Errorf("ramp: %w: no key can have made it", ErrSignature)
 	}
 	return ethcrypto.PubkeyToAddress(*key), nil
 }

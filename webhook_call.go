@@ -14,17 +14,17 @@ import (
 	"github.com/google/uuid"
 )
 
-// call is one call of the service, and what the log and the observer say of it.
-// It is the context that the game gets, so that an [OrderGame] below any game of
-// the studio's can add the step that it took.
+// call is one call of the service, and what is logged and observed of it. It is
+// also the context of the game, so that an [OrderGame] inside any other game can
+// add the step that it took.
 type call struct {
 	context.Context
 	op         Operation
 	unreadable []FieldError
-	stack      []byte // of a panic
+	stack      []byte // of a panic; nil without one
 
-	mu       sync.Mutex // a game may go on after it has answered
-	stepped  bool       // an OrderGame found or took a step
+	mu       sync.Mutex // a game may keep running after it has answered
+	stepped  bool       // an OrderGame took a step or found it taken
 	new      bool
 	order    Direction // of the stored order
 	conflict *ConflictError
@@ -32,7 +32,7 @@ type call struct {
 
 type callKey struct{}
 
-// Value also finds the call itself.
+// Value also returns the call itself, for callKey.
 func (c *call) Value(key any) any {
 	if key == (callKey{}) {
 		return c
@@ -40,8 +40,7 @@ func (c *call) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// noteStep adds a step to the call that ctx belongs to, if it is one about the
-// same order.
+// noteStep records a step in the call of ctx, if that is about the same order.
 func noteStep(ctx context.Context, step Step) {
 	if c, ok := ctx.Value(callKey{}).(*call); ok && c.op.UUID == step.Order.UUID {
 		c.mu.Lock()
@@ -50,8 +49,8 @@ func noteStep(ctx context.Context, step Step) {
 	}
 }
 
-// noteConflict adds a conflict to the call that ctx belongs to, if it is one about
-// the same order.
+// noteConflict records a conflict in the call of ctx, if that is about the same
+// order.
 func noteConflict(ctx context.Context, conflict *ConflictError) {
 	if c, ok := ctx.Value(callKey{}).(*call); ok && c.op.UUID == conflict.Order.UUID {
 		c.mu.Lock()
@@ -60,9 +59,10 @@ func noteConflict(ctx context.Context, conflict *ConflictError) {
 	}
 }
 
-// answer runs one call and turns its outcome into a reply and a log record. A
-// panic is an internal error like any other.
-func (h *Handler) answer(ctx context.Context, endpoint string, run func(*call) (any, error)) (reply Reply) {
+// answer makes the reply to a call and logs it. read checks the call; its errors
+// are answered by [refusalOf]. run does the work; its errors are internal unless
+// they are a [Refusal], and a panic is an internal error too.
+func (h *Handler) answer(ctx context.Context, endpoint string, read func(*call) error, run func(*call) (any, error)) (reply Reply) {
 	c := &call{op: Operation{Kind: OperationWebhook, Name: endpoint, Begun: time.Now()}}
 	c.Context = h.config.Observer.start(ctx, c.op)
 	response, err := func() (response any, err error) {
@@ -72,6 +72,9 @@ func (h *Handler) answer(ctx context.Context, endpoint string, run func(*call) (
 				response, err = nil, fmt.Errorf("ramp: panic: %v", cause)
 			}
 		}()
+		if err := read(c); err != nil {
+			return nil, refusalOf(err)
+		}
 		return run(c)
 	}()
 	if err == nil {
@@ -88,7 +91,7 @@ func (h *Handler) answer(ctx context.Context, endpoint string, run func(*call) (
 	return reply
 }
 
-// refuse answers with the envelope of a failure.
+// refuse returns the reply to a failure.
 func (h *Handler) refuse(err error) Reply {
 	var refusal *Refusal
 	if !errors.As(err, &refusal) || refusal.Status < 200 || refusal.Status > 599 {
@@ -96,13 +99,13 @@ func (h *Handler) refuse(err error) Reply {
 	}
 	body, err := marshal(Response[struct{}]{ErrorCode: h.translate(refusal.Code)})
 	if err != nil {
-		panic(err) // a struct of a boolean and a string
+		panic(err) // impossible for a boolean and a string
 	}
 	return Reply{Status: refusal.Status, Body: body, Err: refusal}
 }
 
-// translate is the code as the wire has it. What the studio's function does, a
-// failure must not become a success or a dead connection of it.
+// translate returns the code to send. A failure of TranslateCode must not turn into
+// a success or a broken connection.
 func (h *Handler) translate(c Code) (translated Code) {
 	defer func() {
 		if recover() != nil || translated == "" {
@@ -115,9 +118,8 @@ func (h *Handler) translate(c Code) (translated Code) {
 	return h.config.TranslateCode(c)
 }
 
-// record tells the observer and the log of one call. Without a logger of its own
-// a handler logs what went wrong to the program's, which is looked up late
-// because programs set it late.
+// record observes and logs a call. slog.Default is looked up for each call, because
+// programs often set it after they made the handler.
 func (h *Handler) record(c *call, reply Reply) {
 	c.mu.Lock()
 	op, stepped, isNew := c.op, c.stepped, c.new
@@ -132,7 +134,7 @@ func (h *Handler) record(c *call, reply Reply) {
 		op.Err, op.Code = reply.Err, refusal.Code
 		level, outcome = slog.LevelWarn, string(refusal.Code)
 		if reply.Status >= 500 || reply.Status == http.StatusRequestEntityTooLarge {
-			level = slog.LevelError // nothing was done, and somebody has to act
+			level = slog.LevelError // the call had no effect, and somebody must act
 		}
 	case c.unreadable != nil, op.Conflict != nil:
 		level = slog.LevelWarn

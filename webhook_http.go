@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// The paths of the interface's examples (4.3), which [Handler.ServeHTTP]
-// serves.
+// The paths of the interface's examples (4.3), which [Handler.ServeHTTP] serves.
 const (
 	PathAssets   = "/api/assets"
 	PathValidate = "/api/validate"
@@ -30,28 +29,28 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		refusal := &Refusal{Status: http.StatusNotFound, Code: CodeNotFound}
 		for _, path := range []string{PathAssets, PathValidate, PathResult} {
-			if strings.HasSuffix(r.URL.Path, path) { // the console and the mux disagree
-				refusal.Err = fmt.Errorf("ramp: the path %s has a prefix: mount the handler with http.StripPrefix, or its methods one by one", path)
-				h.answer(r.Context(), strings.TrimPrefix(path, "/api/"), func(*call) (any, error) { return nil, refusal })
+			if strings.HasSuffix(r.URL.Path, path) { // the mux does not strip the prefix
+				refusal.Err = fmt.Errorf("ramp: the path of the request has a prefix before %s: use http.StripPrefix, or mount the methods of the handler", path)
+				h.answer(r.Context(), strings.TrimPrefix(path, "/api/"), func(*call) error { return refusal }, nil)
 			}
 		}
 		h.refuse(refusal).Write(w)
 	}
 }
 
-// Assets is the Get Assets endpoint (interface 4.3).
+// Assets serves the Get Assets endpoint (interface 4.3).
 func (h *Handler) Assets(w http.ResponseWriter, r *http.Request) {
 	if h.allows(w, r, http.MethodGet) {
 		h.AnswerAssets(r.Context(), r.Header).Write(w)
 	}
 }
 
-// Validate is the Validate Order endpoint (interface 4.3).
+// Validate serves the Validate Order endpoint (interface 4.3).
 func (h *Handler) Validate(w http.ResponseWriter, r *http.Request) {
 	h.post(w, r, "validate", h.AnswerValidate)
 }
 
-// Result is the result endpoint (interface 4.3).
+// Result serves the result endpoint (interface 4.3).
 func (h *Handler) Result(w http.ResponseWriter, r *http.Request) {
 	h.post(w, r, "result", h.AnswerResult)
 }
@@ -63,20 +62,20 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, endpoint string,
 	}
 	body, err := h.readBody(w, r)
 	if err != nil {
-		h.answer(r.Context(), endpoint, func(*call) (any, error) { return nil, err }).Write(w)
+		h.answer(r.Context(), endpoint, func(*call) error { return err }, nil).Write(w)
 		return
 	}
 	answer(r.Context(), r.Header, body).Write(w)
 }
 
-// readBody reads nothing of a body that is too large, or that has no HMAC of the
-// right form, and makes room for a large one only as it comes.
+// readBody reads a body. It reads nothing of one that is too large or has no
+// well-formed HMAC header, and allocates memory for a large one only as it arrives.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > h.config.MaxBody {
-		return nil, refusalOf(h.tooLarge())
+		return nil, h.tooLarge()
 	}
 	if _, err := hmacHeader(r.Header); err != nil {
-		return nil, refusalOf(err)
+		return nil, err
 	}
 	const maxAtOnce = 32 << 10
 	var body bytes.Buffer
@@ -85,8 +84,8 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, refusalOf(h.tooLarge())
-	case err != nil: // a timeout or a broken connection: a result must come again
+		return nil, h.tooLarge()
+	case err != nil: // a timeout or a broken connection; a result must be delivered again
 		return nil, fmt.Errorf("ramp: read the body: %w", err)
 	}
 	return body.Bytes(), nil
@@ -101,17 +100,17 @@ func (h *Handler) allows(w http.ResponseWriter, r *http.Request, method string) 
 	return false
 }
 
-// Reply is what goes back to the service.
+// Reply is the answer to a call of the service.
 type Reply struct {
 	Status int    // HTTP status
 	Body   []byte // JSON, the envelope of the interface
-	Err    error  // why it is no success, a [*Refusal]; nil for success
+	Err    error  // nil for success, otherwise a [*Refusal]
 }
 
-// Write sends the reply.
+// Write writes the reply to w.
 func (r Reply) Write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(r.Status)
-	_, _ = w.Write(r.Body) // the caller is gone: nobody is left to tell
+	_, _ = w.Write(r.Body) // an error means that the caller is gone
 }

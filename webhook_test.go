@@ -605,7 +605,7 @@ func TestABodyAboveTheLimitIsRefusedUnread(t *testing.T) {
 
 	reply := handler.AnswerValidate(t.Context(), s.signed(body), body)
 	assert.Equal(t, http.StatusRequestEntityTooLarge, reply.Status, "the core has the limit too")
-	assert.ErrorIs(t, reply.Err, ramp.ErrBodyTooLarge)
+	assertCode(t, reply.Err, ramp.CodeBodyTooLarge)
 	assert.Empty(t, s.game.calls)
 }
 
@@ -920,8 +920,8 @@ func TestAGameThatReturnsNonsenseIsOursToBlame(t *testing.T) {
 		player *ramp.Player
 		want   string
 	}{
-		"no player":                  {nil, "ramp: the game returned neither a player nor an error"},
-		"a balance below 0":          {&ramp.Player{Assets: []ramp.Asset{good, {ID: "item_gem", Balance: ramp.NewAmount(-1)}}}, "assets[1].balance must not be below 0"},
+		"no player":                  {nil, "ramp: Game.Assets returned neither a player nor an error"},
+		"a balance below 0":          {&ramp.Player{Assets: []ramp.Asset{good, {ID: "item_gem", Balance: ramp.NewAmount(-1)}}}, "assets[1].balance must not be negative"},
 		"a name that is not UTF-8":   {&ramp.Player{Name: "\xff"}, "name must be valid UTF-8"},
 		"a player that is not UTF-8": {&ramp.Player{PlayerID: "\xff"}, "player_id must be valid UTF-8"},
 		"a wallet that is not UTF-8": {&ramp.Player{WalletAddress: "\xff"}, "wallet_address must be valid UTF-8"},
@@ -931,7 +931,7 @@ func TestAGameThatReturnsNonsenseIsOursToBlame(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.player != nil {
-				tt.want = "ramp: the player that the game returned: ramp: " + tt.want
+				tt.want = "ramp: player returned by Game.Assets: ramp: " + tt.want
 			}
 			handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: playerGame{player: tt.player}, Key: testKey(t), Signer: testSigner(t)})
 			require.NoError(t, err)
@@ -1060,7 +1060,7 @@ func TestTheLogNamesTheCause(t *testing.T) {
 	}{
 		"a middleware consumed the body": {func(t *testing.T, s *studio) {
 			s.call(t, http.MethodPost, ramp.PathValidate, s.signed(validateCall().bytes()), nil)
-		}, "the body is empty: something in front of the handler may have consumed it"},
+		}, "the body is empty: middleware may have consumed it"},
 		"an empty body with an HMAC of its own": {func(t *testing.T, s *studio) {
 			s.post(t, ramp.PathValidate, nil)
 		}, "body must be one JSON object, but is empty"},
@@ -1074,7 +1074,7 @@ func TestTheLogNamesTheCause(t *testing.T) {
 			status, answer := s.call(t, http.MethodPost, "/ramp"+ramp.PathValidate, s.signed(body), body)
 			assert.Equal(t, 404, status)
 			assert.Equal(t, refusal("NOT_FOUND"), answer)
-		}, "the path /api/validate has a prefix: mount the handler with http.StripPrefix"},
+		}, "the path of the request has a prefix before /api/validate: use http.StripPrefix"},
 		"a body above the limit": {func(t *testing.T, s *studio) {
 			s.post(t, ramp.PathResult, resultCall().with("padding", strings.Repeat("x", 1<<20)).bytes())
 		}, `"level":"ERROR"`},
@@ -1134,9 +1134,9 @@ func TestHeadersAreTrimmed(t *testing.T) {
 // What another framework makes of headers is not always what net/http does.
 func TestHeadersThatNetHTTPDoesNotMake(t *testing.T) {
 	_, err := ramp.ParseSession(http.Header{"X-Dapp-Sessionid": {}, "X-Dapp-Authorization": {"Bearer x"}})
-	assert.ErrorIs(t, err, ramp.ErrSessionMissing)
+	assertCode(t, err, ramp.CodeSessionMissing)
 	_, err = ramp.ParseSession(http.Header{"X-Dapp-\u017fe\u017f\u017fionid": {"a"}, "X-Dapp-Authorization": {"Bearer x"}})
-	assert.ErrorIs(t, err, ramp.ErrSessionMissing, "a letter that folds to s is not one")
+	assertCode(t, err, ramp.CodeSessionMissing) // a letter that folds to s is not one
 
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
@@ -1144,7 +1144,7 @@ func TestHeadersThatNetHTTPDoesNotMake(t *testing.T) {
 	signature := testKey(t).Sign(body)
 	reply := handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {signature}, "x-hmac-signature": {signature}}, body)
 	assert.ErrorIs(t, reply.Err, ramp.ErrHMACInvalid)
-	assert.ErrorContains(t, reply.Err, "it came more than once")
+	assert.ErrorContains(t, reply.Err, "it occurs more than once")
 }
 
 // A status of the game's own is answered as long as HTTP has it.
