@@ -23,6 +23,7 @@ type MismatchError struct {
 	Webhook, Chain string
 }
 
+// Error names the field and both values.
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("%s is %s in the result, but %s on the chain", e.Field, e.Webhook, e.Chain)
 }

@@ -45,7 +45,7 @@ var (
 // InvalidError lists every wrong field of a message or a config. It holds no field
 // values.
 type InvalidError struct {
-	Fields []FieldError
+	Fields []FieldError // at least one, in the order of the message or config
 }
 
 // FieldError describes one wrong field of an [InvalidError].

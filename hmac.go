@@ -8,8 +8,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
-	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +22,7 @@ const HeaderHMAC = "X-Hmac-Signature"
 // use. Make one with [TextKey] or [Base64URLKey]. The zero value fails closed: it
 // signs nothing and verifies nothing.
 type HMACKey struct {
+	secret
 	ring        []*macPool // newest first
 	encoding    string     // how the newest was read, for the hint of an APIError
 	alternative string     // the function that reads it the other way
@@ -134,18 +133,6 @@ func decodeHMAC(signature string) (sum [sha256.Size]byte, err error) {
 	}
 	return sum, nil
 }
-
-// String returns "[redacted]".
-func (k HMACKey) String() string { return redacted }
-
-// Format writes "[redacted]" under every verb.
-func (k HMACKey) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
-
-// MarshalText writes "[redacted]".
-func (k HMACKey) MarshalText() ([]byte, error) { return []byte(redacted), nil }
-
-// LogValue logs "[redacted]".
-func (k HMACKey) LogValue() slog.Value { return slog.StringValue(redacted) }
 
 // macPool holds keyed hash states, so that a call neither hashes the key again nor
 // allocates.

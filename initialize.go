@@ -101,7 +101,8 @@ func NewClient(c ClientConfig) (*Client, error) {
 	var p problems
 	base := checkBase(&p, "ClientConfig.URL", c.URL, c.InsecureHTTP)
 	p.requireKey(!c.Key.IsZero(), "ClientConfig.Key", ErrHMACKey)
-	t := newTransport(&p, "ClientConfig", transportConfig{c.HTTPClient, c.Timeout, c.Retries, c.Logger, c.Now, c.Observer})
+	t := newTransport(&p, "ClientConfig", c.HTTPClient,
+		transport{timeout: c.Timeout, retries: c.Retries, log: c.Logger, now: c.Now, observer: c.Observer})
 	if err := p.err(); err != nil {
 		return nil, err
 	}
@@ -290,6 +291,7 @@ type APIError struct {
 	hint    string // what to try
 }
 
+// Error describes the answer, and what to try if that is known.
 func (e *APIError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "ramp: initialize: the service answered HTTP %d", e.Status)

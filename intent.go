@@ -85,6 +85,7 @@ const (
 	Burn                      // tokens become assets
 )
 
+// String returns "mint" or "burn".
 func (d Direction) String() string {
 	switch d {
 	case Mint:
@@ -165,6 +166,7 @@ const (
 	Grant                      // a burn succeeded: give the assets to the player
 )
 
+// String returns "nothing", "take", "give back" or "grant".
 func (k EffectKind) String() string {
 	switch k {
 	case Nothing:

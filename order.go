@@ -87,6 +87,7 @@ type ConflictError struct {
 	Field string // the field that differs, as the interface names it: "digest", "intent", "receipt.status", "tx_hash"
 }
 
+// Error names the order, its state and the field.
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("ramp: order %s (%s): %v: %s differs", e.Order.UUID, e.Order.State, ErrOrderConflict, e.Field)
 }

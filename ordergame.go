@@ -67,8 +67,8 @@ type OrderGameConfig struct {
 	// [time.Now].
 	Now func() time.Time
 
-	// Observer has its Step called after every step. Set its other functions in
-	// [HandlerConfig]. By default nothing is observed.
+	// Observer has its Step called after every step. The other functions are not
+	// used here; set them in [HandlerConfig]. By default nothing is observed.
 	Observer Observer
 }
 

@@ -53,6 +53,7 @@ type Refusal struct {
 	Err error
 }
 
+// Error returns the code and the cause.
 func (r *Refusal) Error() string {
 	if r.Err == nil {
 		return "ramp: refused: " + string(r.Code)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -54,13 +55,14 @@ const (
 func NewRPC(c RPCConfig) (*RPC, error) {
 	var p problems
 	r := &RPC{
-		endpoint:  newEndpoint(&p, c),
-		transport: newTransport(&p, "RPCConfig", transportConfig{c.HTTPClient, c.Timeout, c.Retries, c.Logger, time.Now, c.Observer}),
-		limit:     maxAnswerBytes,
-		batch:     maxBatchCalls,
-		poll:      cmp.Or(c.PollInterval, time.Second),
-		resend:    c.Resend,
-		pin:       chainPin{id: c.ChainID},
+		endpoint: newEndpoint(&p, c),
+		transport: newTransport(&p, "RPCConfig", c.HTTPClient,
+			transport{timeout: c.Timeout, retries: c.Retries, log: c.Logger, observer: c.Observer}),
+		limit:  maxAnswerBytes,
+		batch:  maxBatchCalls,
+		poll:   cmp.Or(c.PollInterval, time.Second),
+		resend: c.Resend,
+		pin:    chainPin{id: c.ChainID},
 	}
 	if c.PollInterval < 0 {
 		p.add("RPCConfig.PollInterval", "must not be negative")
@@ -143,8 +145,8 @@ func (r *RPC) exchange(ctx context.Context, into any, method string, params []an
 	switch {
 	case a.status/100 != 2, e.Error == nil && e.Result == nil:
 		return withMethod(method, r.failure(a, e.Error))
-	case e.ID.form == idAbsent && e.Error != nil: // the node could not read the id
-	case e.ID != answerID{idNumber, id}:
+	case e.ID == "" && e.Error != nil: // the node could not read the id
+	case e.ID != strconv.FormatUint(id, 10):
 		return withMethod(method, errWrongID)
 	}
 	if e.Error != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -114,8 +115,9 @@ func (r *RPC) exchangeBatch(ctx context.Context, calls []*BatchCall) ([]*BatchCa
 	answered := make([]bool, len(calls))
 	for range x.elements(maxListEntries) {
 		e, ok := r.readEnvelope(&x)
-		at := e.ID.number - first // an ID below first wraps around to a huge number
-		if !ok || at >= uint64(len(calls)) {
+		id, err := strconv.ParseUint(e.ID, 10, 64)
+		at := id - first // an ID below first wraps around to a huge number
+		if !ok || err != nil || at >= uint64(len(calls)) {
 			continue // for none of the calls; the unanswered ones keep errNoAnswer
 		}
 		call := calls[at]

@@ -43,9 +43,7 @@ type RPCConfig struct {
 	// with its own pool of up to 100 idle connections. So share one RPC.
 	HTTPClient *http.Client
 
-	// Timeout limits each attempt, from the connection to the last byte of the
-	// answer. The default is 10 seconds. The context of a call limits all of its
-	// attempts together.
+	// Timeout limits each attempt, as in [ClientConfig]. The default is 10 seconds.
 	Timeout time.Duration
 
 	// Retries is how often a read is retried after a failure that may be temporary:

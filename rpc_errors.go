@@ -44,6 +44,7 @@ const (
 	rpcReverted       RPCCode = 3
 )
 
+// Error returns the meaning of the code, such as "method not found".
 func (c RPCCode) Error() string {
 	switch {
 	case c == RPCParseError:
@@ -254,6 +255,7 @@ type HTTPError struct {
 	refused *RPCError
 }
 
+// Error returns the status, and the node's error or the excerpt.
 func (e *HTTPError) Error() string {
 	text := "HTTP " + strconv.Itoa(e.Status)
 	if e.RetryAfter > 0 {

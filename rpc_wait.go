@@ -20,12 +20,11 @@ const maxWaitRetryAfter = 5 * time.Minute
 // It keeps polling while the node does not know the transaction, is indexing, is
 // unreachable or rate-limiting, or returns another retryable error (see
 // [RPCConfig].Retries). If the block of the transaction is replaced, it starts
-// over. It stops at an answer that cannot be decoded, at a final error of the node,
-// and when ctx ends. The error then wraps the error of ctx and the last reason for
-// waiting. ctx should have a deadline.
+// over. It fails if the node returns a final error, an answer that cannot be
+// decoded, or the receipt of a different transaction. If ctx ends, the error wraps
+// the error of ctx and the last reason for waiting. ctx should have a deadline.
 //
-// A failed transaction has a receipt too; see [Receipt.Succeeded]. If the node
-// returns the receipt of a different transaction, that is an error.
+// A failed transaction has a receipt too; see [Receipt.Succeeded].
 func (r *RPC) WaitReceipt(ctx context.Context, hash common.Hash, confirmations uint64) (*Receipt, error) {
 	ctx, op := r.transport.begin(ctx, OperationRPC, "wait")
 	receipt, err := r.waitReceipt(ctx, hash, confirmations)

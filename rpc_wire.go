@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -30,7 +29,7 @@ func newRequest(id uint64, method string, params []any) request {
 // envelope is a JSON-RPC answer (interface 2.8). Result is nil if it is missing,
 // and null if the node sent null.
 type envelope struct {
-	ID     answerID
+	ID     string // JSON; "" if it is missing or null
 	Result json.RawMessage
 	Error  *RPCError // nil for "error":null too
 }
@@ -42,7 +41,9 @@ func (r *RPC) readEnvelope(x *reader) (e envelope, ok bool) {
 	for name := range x.members("jsonrpc", "id", "result", "error") {
 		switch name {
 		case "id":
-			e.ID = readAnswerID(x.raw())
+			if x.kind() != 'n' {
+				e.ID = string(x.raw())
+			}
 		case "result":
 			e.Result = x.raw()
 		case "error":
@@ -61,31 +62,6 @@ func (r *RPC) readAnswer(body []byte) (envelope, bool) {
 	}
 	x := newReader(body, "answer")
 	return r.readEnvelope(&x)
-}
-
-// answerID is the id of an answer. The ids of this package are numbers.
-type answerID struct {
-	form   idForm
-	number uint64
-}
-
-type idForm uint8
-
-const (
-	idAbsent idForm = iota // or null
-	idNumber
-	idOther
-)
-
-func readAnswerID(b []byte) answerID {
-	if string(b) == "null" {
-		return answerID{}
-	}
-	n, err := strconv.ParseUint(string(b), 10, 64)
-	if err != nil {
-		return answerID{form: idOther}
-	}
-	return answerID{idNumber, n}
 }
 
 // read calls readResult, and adds to [ErrNotFound] what was not found and on which

@@ -32,6 +32,7 @@ type Session struct {
 // prints, logs and marshals as [redacted]; Reveal returns its text. The zero value
 // is no token. Compare tokens with Equal, because == does not compile.
 type AccessToken struct {
+	secret
 	_    [0]func() // forbids ==, which would compare addresses
 	text *string   // a pointer, so that printing an enclosing struct shows at most an address
 }
@@ -60,17 +61,20 @@ func (t AccessToken) Equal(u AccessToken) bool {
 	return subtle.ConstantTimeCompare([]byte(t.Reveal()), []byte(u.Reveal())) == 1
 }
 
+// secret is embedded in types that must not show their value.
+type secret struct{}
+
 // String returns "[redacted]".
-func (t AccessToken) String() string { return redacted }
+func (secret) String() string { return redacted }
 
 // Format writes "[redacted]" under every verb.
-func (t AccessToken) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+func (secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
 // MarshalText writes "[redacted]".
-func (t AccessToken) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+func (secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 // LogValue logs "[redacted]".
-func (t AccessToken) LogValue() slog.Value { return slog.StringValue(redacted) }
+func (secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 
 // ParseSession reads the X-Dapp headers (interface 5.1). Their names may have any
 // case. The error is a [*Refusal] with the code [CodeSessionMissing] or

@@ -29,6 +29,7 @@ const (
 	SQLite                        // SQLite 3.37 or newer
 )
 
+// String returns the name of the database, such as "MySQL".
 func (d Dialect) String() string {
 	switch d {
 	case PostgreSQL:

@@ -39,45 +39,29 @@ type transport struct {
 	observer Observer
 }
 
-// transportConfig is the common part of the clients' configs.
-type transportConfig struct {
-	client  *http.Client
-	timeout time.Duration
-	retries int
-	log     *slog.Logger
-	now     func() time.Time
-
-	observer Observer
-}
-
-// newTransport checks c and sets its defaults. name is the name of the config in
-// errors.
-func newTransport(p *problems, name string, c transportConfig) *transport {
-	if c.timeout < 0 {
+// newTransport checks t, sets its defaults, and copies client. name is the name of
+// the config in errors.
+func newTransport(p *problems, name string, client *http.Client, t transport) *transport {
+	if t.timeout < 0 {
 		p.add(name+".Timeout", "must not be negative")
 	}
-	if c.retries < -1 {
+	if t.retries < -1 {
 		p.add(name+".Retries", "must be at least -1, which means none")
 	}
-	t := &transport{
-		timeout: cmp.Or(c.timeout, 10*time.Second),
-		retries: max(0, cmp.Or(c.retries, 2)),
-		log:     cmp.Or(c.log, slog.New(slog.DiscardHandler)),
-		now:     c.now,
-
-		observer: c.observer,
-	}
+	t.timeout = cmp.Or(t.timeout, 10*time.Second)
+	t.retries = max(0, cmp.Or(t.retries, 2))
+	t.log = cmp.Or(t.log, slog.New(slog.DiscardHandler))
 	if t.now == nil {
 		t.now = time.Now
 	}
-	if c.client != nil {
-		t.client = *c.client
+	if client != nil {
+		t.client = *client
 	} else {
 		t.client.Transport = newPool()
 	}
 	// A redirected call would reach an address that was not configured.
 	t.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return t
+	return &t
 }
 
 // idleConnections is how many idle connections a client keeps to its host.

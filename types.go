@@ -81,7 +81,7 @@ type InitializeIntent struct {
 // 2.2).
 type Item struct {
 	ID            string `json:"id"`              // item ID
-	Amount        Amount `json:"amount"`          // quantity consumed or provided, above 0
+	Amount        Amount `json:"amount"`          // quantity consumed or provided, greater than 0
 	IconURL       string `json:"icon_url"`        // image, an absolute http or https URL
 	IsNonFungible bool   `json:"is_non_fungible"` // true for an NFT, false for an FT
 }
@@ -377,9 +377,9 @@ func (r *Result) Effect() (Effect, error) {
 // Response is the envelope of an answer to the service (interface 2.4, 2.6, 6 and
 // 7.2). On success Data is set, on failure ErrorCode; the other is null.
 type Response[T any] struct {
-	Success   bool `json:"success"`
-	ErrorCode Code `json:"errorCode"`
-	Data      *T   `json:"data"`
+	Success   bool `json:"success"`   // whether the call succeeded
+	ErrorCode Code `json:"errorCode"` // why it failed
+	Data      *T   `json:"data"`      // the answer
 }
 
 // AssetsResponse answers an assets call (interface 2.4).
@@ -401,3 +401,14 @@ type Approval struct {
 
 // ResultResponse answers a result call (interface 4.3). It has no data.
 type ResultResponse = Response[struct{}]
+
+// marshal is json.Marshal without HTML escapes.
+func marshal(v any) ([]byte, error) {
+	b := bytes.NewBuffer(make([]byte, 0, 512)) // room for an answer or a request
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

@@ -25,12 +25,12 @@ type Game interface {
 	Assets(ctx context.Context, s Session) (*Player, error)
 
 	// Validate approves or declines a mint or a burn (interface 2.5). It is called
-	// after Authenticate, with a request whose form is right. The game must check
-	// the rest: that the token is its own, that the rate is the one that it offers,
-	// that the player has the assets, and its policy. For a mint it takes the
-	// assets here, durably and once per UUID; [ValidateRequest.Effect] says which.
-	// nil approves and releases the signature, [Reject] declines, and any other
-	// error answers 500.
+	// after Authenticate, with a well-formed request. The game must check the rest:
+	// that the token is its own and the rate is the one that it offers
+	// ([InitializeIntent.CheckTerms]), that the player has the assets, and its
+	// policy. For a mint it takes the assets here, durably and once per UUID;
+	// [ValidateRequest.Effect] says which. nil approves and releases the signature,
+	// [Reject] declines, and any other error answers 500.
 	Validate(ctx context.Context, s Session, r *ValidateRequest) error
 
 	// Result reports the outcome of a transaction (interface 6). It is called at
@@ -133,8 +133,8 @@ type HandlerConfig struct {
 	Logger *slog.Logger
 
 	// Observer observes every call, for metrics and traces, except requests with
-	// the wrong method or an unknown path. Set its Step in [OrderGameConfig]
-	// instead. By default nothing is observed.
+	// the wrong method or an unknown path. Its Step is not used here; set it in
+	// [OrderGameConfig]. By default nothing is observed.
 	Observer Observer
 }
 

@@ -42,20 +42,21 @@ func (c *call) Value(key any) any {
 
 // noteStep records a step in the call of ctx, if that is about the same order.
 func noteStep(ctx context.Context, step Step) {
-	if c, ok := ctx.Value(callKey{}).(*call); ok && c.op.UUID == step.Order.UUID {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.stepped, c.new, c.order = true, step.New, step.Order.Direction
-	}
+	note(ctx, step.Order, func(c *call) { c.stepped, c.new = true, step.New })
 }
 
 // noteConflict records a conflict in the call of ctx, if that is about the same
 // order.
 func noteConflict(ctx context.Context, conflict *ConflictError) {
-	if c, ok := ctx.Value(callKey{}).(*call); ok && c.op.UUID == conflict.Order.UUID {
+	note(ctx, conflict.Order, func(c *call) { c.conflict = conflict })
+}
+
+func note(ctx context.Context, order Order, record func(*call)) {
+	if c, ok := ctx.Value(callKey{}).(*call); ok && c.op.UUID == order.UUID {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.order, c.conflict = conflict.Order.Direction, conflict
+		c.order = order.Direction
+		record(c)
 	}
 }
 

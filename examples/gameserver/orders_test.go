@@ -106,8 +106,8 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		if !strings.Contains(printed, "abandoned") || !strings.Contains(printed, "reason    bob: case 17") {
 			t.Errorf("it showed\n%s", printed)
 		}
-		if _, _, err := desk(t, nil, "abandon", "-db", address, "-who", "bob", "-reason", "x", done.String()); err == nil || !strings.Contains(err.Error(), "is over") {
-			t.Errorf("an order that is over: %v", err)
+		if _, _, err := desk(t, nil, "abandon", "-db", address, "-who", "bob", "-reason", "x", done.String()); err == nil || !strings.Contains(err.Error(), "is finished") {
+			t.Errorf("a finished order: %v", err)
 		}
 	})
 }
