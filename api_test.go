@@ -107,7 +107,7 @@ func exportedAPI(t *testing.T) string {
 	return out.String()
 }
 
-// spaces are those that align a column, which a change of a neighbour moves.
+// spaces are those that align a column, which a change of a neighbor moves.
 var spaces = regexp.MustCompile(`(\S)[ \t]+`)
 
 // sources parses the files of the package.

@@ -214,7 +214,7 @@ func TestWaitReceiptGoesOnOverWhatMayPass(t *testing.T) {
 		}
 	}
 	for name, fail := range map[string]func(string) (*http.Response, error){
-		"a node that is away":  func(string) (*http.Response, error) { return nil, errors.New("connection refused") },
+		"an unreachable node":  func(string) (*http.Response, error) { return nil, errors.New("connection refused") },
 		"a node that is busy":  rpcError(-32005, "limit exceeded", ""),
 		"a node that indexes":  rpcError(-32000, "transaction indexing is in progress", ""),
 		"a node that says why": rpcError(-32000, "not ready", "transaction indexing is in progress"),
@@ -245,7 +245,7 @@ func failFor(method, failing string) (*http.Response, error) {
 	return nil, nil
 }
 
-func TestWaitReceiptHonoursRetryAfterWithinReason(t *testing.T) {
+func TestWaitReceiptHonorsRetryAfterWithinReason(t *testing.T) {
 	for asked, waits := range map[string]time.Duration{"90": 90 * time.Second, "86400": 5 * time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
 			c := &chain{receipt: mined(10, blockA)}

@@ -179,7 +179,7 @@ func TestEveryErrorOfAGameHasStatusAndCode(t *testing.T) {
 		"a rejection has the endpoint's status":  {Reject("INVALID_BALANCE"), 418, "INVALID_BALANCE"},
 		"a wrapped rejection is one":             {fmt.Errorf("order: %w", Reject("INVALID_USER")), 418, "INVALID_USER"},
 		"a permanent failure is 400":             {Permanent(cause), 400, CodePermanent},
-		"a refusal of one's own":                 {&Refusal{Status: 409, Code: "BUSY"}, 409, "BUSY"},
+		"custom refusal":                         {&Refusal{Status: 409, Code: "BUSY"}, 409, "BUSY"},
 		"a rejection without a code":             {Reject(""), 418, CodeInternal},
 		"our sentinel from a game is not ours":   {ErrHMACInvalid, 500, CodeInternal},
 		"our field error from a game is not his": {invalid("digest", "is required"), 500, CodeInternal},

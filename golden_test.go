@@ -71,7 +71,7 @@ func assertWrittenBack(t *testing.T, name string, v any) {
 	t.Helper()
 	written, err := json.Marshal(v)
 	require.NoError(t, err)
-	assert.Equal(t, tree(t, golden(t, name)), tree(t, written), "%s is not written back as it came", name)
+	assert.Equal(t, tree(t, golden(t, name)), tree(t, written), "%s is not written back unchanged", name)
 }
 
 // paths lists the fields of a JSON tree: receipt.logs[].topics.
@@ -369,9 +369,9 @@ func TestGoldenValidateWithUnknownFields(t *testing.T) {
 	const name = "2.5-validate-unknown-fields.json"
 	got, err := ramp.ParseValidate(golden(t, name))
 	require.NoError(t, err)
-	assert.Equal(t, ramp.MethodBurn, got.Intent.Method, "as it came")
-	assert.Equal(t, ramp.AssetType("erc20"), got.Intent.From[0].Type, "as it came")
-	assert.Len(t, got.UserSig, 2*65, "without 0x, as it came")
+	assert.Equal(t, ramp.MethodBurn, got.Intent.Method, "unchanged")
+	assert.Equal(t, ramp.AssetType("erc20"), got.Intent.From[0].Type, "unchanged")
+	assert.Len(t, got.UserSig, 2*65, "without 0x, unchanged")
 	assert.JSONEq(t, `{"pool":"b","slots":[1,2]}`, string(got.Intent.TargetCandidate))
 	direction, err := got.Intent.Direction()
 	require.NoError(t, err)

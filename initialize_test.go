@@ -170,7 +170,7 @@ func TestTheFailuresOfTheInterfaceAreSentinels(t *testing.T) {
 		{`{"code":500,"message":"Internal Server Error","data":"ramp not exists"}`, ramp.ErrRampNotExists, 500, "(check intent.network)"},
 	}
 	for _, test := range tests {
-		for _, status := range []int{200, 400, 401, 429, 500, 502, 503} { // which one, the interface does not show
+		for _, status := range []int{200, 400, 401, 429, 500, 502, 503} { // which one, the interface does not say
 			service := &answering{status: status, body: test.body}
 			_, err := newClient(t, service).Initialize(t.Context(), testRequest())
 			assert.ErrorIs(t, err, test.want)
@@ -379,7 +379,7 @@ func TestAFailureThatMayPassIsTriedAgain(t *testing.T) {
 
 func TestAContextEndsACallAtOnce(t *testing.T) {
 	busy := status(503, nil, "busy")
-	t.Run("cancelled while waiting", func(t *testing.T) {
+	t.Run("canceled while waiting", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(50*time.Millisecond, cancel)
@@ -392,7 +392,7 @@ func TestAContextEndsACallAtOnce(t *testing.T) {
 			assert.Len(t, s.sent, 1)
 		})
 	})
-	t.Run("cancelled while asking", func(t *testing.T) {
+	t.Run("canceled while asking", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(50*time.Millisecond, cancel)

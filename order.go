@@ -315,9 +315,9 @@ func (o *Order) end(state OrderState, txHash, reason string, now time.Time) (Ste
 }
 
 // normalizeTxHash returns a transaction hash as it is stored, or "" if it is not
-// one. The hash decides nothing, and its length, its characters or an index of the
-// studio's must not keep an order from being stored. 0X becomes 0x, because
-// [RPC.Confirm] accepts both and one transaction must not look like two.
+// one. The hash decides nothing, so its length, its characters or a unique index
+// must not keep an order from being stored. 0X becomes 0x, because [RPC.Confirm]
+// accepts both and one transaction must not look like two.
 func normalizeTxHash(reported string) string {
 	const digits = 64
 	if len(reported) != 2+digits || !strings.EqualFold(reported[:2], "0x") || !isHex(reported[2:]) {

@@ -254,7 +254,7 @@ type Result struct {
 	SessionID string    `json:"session_id"` // session identifier
 	UUID      uuid.UUID `json:"uuid"`       // identifies the order
 	TxHash    string    `json:"tx_hash"`    // transaction hash
-	Receipt   Receipt   `json:"receipt"`    // says whether the transaction succeeded
+	Receipt   Receipt   `json:"receipt"`    // outcome of the transaction
 	Intent    Intent    `json:"intent"`     // what was exchanged, as the service reports it
 
 	// Unreadable lists the fields that have an unexpected form or occur more than

@@ -289,7 +289,7 @@ func TestParseAccepts(t *testing.T) {
 		name, old, new string
 		check          func(*testing.T, *ramp.ValidateRequest)
 	}{
-		{"user_sig without 0x, and returns it as it came", `"user_sig":"0x`, `"user_sig":"`, func(t *testing.T, r *ramp.ValidateRequest) {
+		{"user_sig without 0x, and returns it unchanged", `"user_sig":"0x`, `"user_sig":"`, func(t *testing.T, r *ramp.ValidateRequest) {
 			assert.Equal(t, goldenMintSig[2:], r.UserSig)
 		}},
 		{"user_sig in capitals, of any length", `"user_sig":"`, `"user_sig":"ABCD","was":"`, func(t *testing.T, r *ramp.ValidateRequest) {

@@ -832,7 +832,7 @@ func TestTheGameSeesWhatWasSent(t *testing.T) {
 
 func TestTheGameDecides(t *testing.T) {
 	say := func(err error) func() error { return func() error { return err } }
-	broken := errors.New("the database is away: dsn=secret")
+	broken := errors.New("the database is down: dsn=secret")
 	tests := []struct {
 		name   string
 		config ramp.HandlerConfig
@@ -857,7 +857,7 @@ func TestTheGameDecides(t *testing.T) {
 			&recorder{validate: say(fmt.Errorf("inventory: %w", ramp.Reject("INVALID_BALANCE")))}, ramp.PathValidate, 200, "INVALID_BALANCE"},
 		{"an order that is declined, as the guide has it", ramp.HandlerConfig{DeclineStatus: 400},
 			&recorder{validate: say(ramp.Reject("INVALID_BALANCE"))}, ramp.PathValidate, 400, "INVALID_BALANCE"},
-		{"codes of one's own", ramp.HandlerConfig{TranslateCode: func(c ramp.Code) ramp.Code { return "E_" + c }},
+		{"custom codes", ramp.HandlerConfig{TranslateCode: func(c ramp.Code) ramp.Code { return "E_" + c }},
 			&recorder{validate: say(ramp.Reject("SHORT"))}, ramp.PathValidate, 200, "E_SHORT"},
 		{"an order that breaks the game", ramp.HandlerConfig{},
 			&recorder{validate: say(broken)}, ramp.PathValidate, 500, "INTERNAL_ERROR"},
@@ -902,7 +902,7 @@ func TestTheGameDecides(t *testing.T) {
 func TestASignerThatIsDownCostsThePlayerNothing(t *testing.T) {
 	game := &recorder{}
 	signer, err := ramp.NewFuncSigner(testSigner(t).Address(), func(context.Context, []byte) ([]byte, error) {
-		return nil, errors.New("the key service is away")
+		return nil, errors.New("the key service is down")
 	})
 	require.NoError(t, err)
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: testKey(t), Signer: signer})
@@ -1039,7 +1039,7 @@ func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
 	body := resultCall().bytes()
 	header := http.Header{"X-Hmac-Signature": {testKey(t).Sign(body)}}
 	require.Equal(t, 200, handler.AnswerResult(t.Context(), header, body).Status)
-	assert.Empty(t, log.String(), "a success is no news")
+	assert.Empty(t, log.String(), "a success is not logged")
 
 	require.Equal(t, 401, handler.AnswerResult(t.Context(), nil, body).Status)
 	assert.Contains(t, log.String(), `"outcome":"HMAC_MISSING"`)
