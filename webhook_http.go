@@ -77,16 +77,16 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 	if _, err := hmacHeader(r.Header); err != nil {
 		return nil, err
 	}
-	const maxAtOnce = 32 << 10
+	const maxPrealloc = 32 << 10
 	var body bytes.Buffer
-	body.Grow(int(min(max(r.ContentLength, 0), maxAtOnce)) + bytes.MinRead)
+	body.Grow(int(min(max(r.ContentLength, 0), maxPrealloc)) + bytes.MinRead)
 	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, h.config.MaxBody))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
 		return nil, h.tooLarge()
 	case err != nil: // a timeout or a broken connection; a result must be delivered again
-		return nil, fmt.Errorf("ramp: read the body: %w", err)
+		return nil, &Refusal{Status: http.StatusInternalServerError, Code: CodeInternal, Err: fmt.Errorf("ramp: read the body: %w", err)}
 	}
 	return body.Bytes(), nil
 }

@@ -710,17 +710,20 @@ func TestABodyThatDoesNotComeWholeIsAskedForAgain(t *testing.T) {
 	assert.Empty(t, s.game.calls)
 }
 
-// The caller has not ended the body, the way has: a result must come again.
+// The connection failed, not the caller: a result must be delivered again, whatever
+// error a middleware's reader returns.
 func TestABodyThatDoesNotComeInTimeIsAskedForAgain(t *testing.T) {
-	s := newStudio(t)
-	body := resultCall().bytes()
-	request := httptest.NewRequest(http.MethodPost, ramp.PathResult, io.MultiReader(bytes.NewReader(body[:20]), iotest.ErrReader(os.ErrDeadlineExceeded)))
-	request.Header = s.signed(body)
-	answer := httptest.NewRecorder()
-	s.Config.Handler.ServeHTTP(answer, request)
-	assert.Equal(t, http.StatusInternalServerError, answer.Code)
-	assert.Equal(t, refusal("INTERNAL_ERROR"), answer.Body.String())
-	assert.Empty(t, s.game.calls)
+	for _, cause := range []error{os.ErrDeadlineExceeded, ramp.ErrHMACInvalid, ramp.Permanent(nil)} {
+		s := newStudio(t)
+		body := resultCall().bytes()
+		request := httptest.NewRequest(http.MethodPost, ramp.PathResult, io.MultiReader(bytes.NewReader(body[:20]), iotest.ErrReader(cause)))
+		request.Header = s.signed(body)
+		answer := httptest.NewRecorder()
+		s.Config.Handler.ServeHTTP(answer, request)
+		assert.Equal(t, http.StatusInternalServerError, answer.Code)
+		assert.Equal(t, refusal("INTERNAL_ERROR"), answer.Body.String())
+		assert.Empty(t, s.game.calls)
+	}
 }
 
 func TestOtherMethodsAndPathsAreRefused(t *testing.T) {
