@@ -114,7 +114,7 @@ func (a Amount) String() string {
 	return a.text
 }
 
-// Sign returns -1, 0 or 1.
+// Sign returns -1, 0 or 1 for a negative, zero or positive amount.
 func (a Amount) Sign() int {
 	switch {
 	case a.text == "":

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Sentinels, for [errors.Is]. The errors that wrap them say more. None holds a key,
-// a token, a signature or a body.
+// Sentinels, for [errors.Is]; docs/errors.md lists every error and code. No error
+// holds a key, a token, a signature or a body.
 var (
 	// ErrHMACMissing means that a call had no X-HMAC-SIGNATURE header. A handler
 	// refuses such a call (interface 5.2). A [Client] returns it if the service
