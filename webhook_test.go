@@ -595,7 +595,7 @@ func TestABodyAboveTheLimitIsRefusedUnread(t *testing.T) {
 	require.NoError(t, err)
 	rest := &countingReader{from: strings.NewReader(strings.Repeat(" ", 1<<20))}
 	request := httptest.NewRequest(http.MethodPost, ramp.PathResult, io.MultiReader(bytes.NewReader(body), rest))
-	request.Header = http.Header{"X-Hmac-Signature": s.signed(body)["x-hmac-signature"]}
+	request.Header = http.Header{ramp.HeaderHMAC: {s.key.Sign(body)}}
 	require.EqualValues(t, -1, request.ContentLength, "a body in chunks does not say how long it is")
 	recorder := httptest.NewRecorder()
 	handler.ServeHTTP(recorder, request)
