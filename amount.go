@@ -34,9 +34,9 @@ func NewAmount(n int64) Amount {
 	return Amount{text: strconv.FormatInt(n, 10)}
 }
 
-// ParseAmount reads a decimal number in JSON syntax: 5, -0.5, 1e30. The error
-// reports any other text, and a number of more than 100 digits on either side of
-// the point.
+// ParseAmount reads a decimal number in JSON syntax: 5, -0.5, 1e30. It fails for
+// any other text, and for a number of more than 100 digits on either side of the
+// point.
 func ParseAmount(s string) (Amount, error) {
 	text, err := canonicalAmount(s)
 	if err != nil {

@@ -35,7 +35,7 @@ type HMACKey struct {
 // [Base64URLKey]). The text itself does not tell which is right, so there is no
 // default. If the service answers "invalid mac" with one, try the other.
 //
-// TextKey returns [ErrHMACKey] for a text that is empty or blank, or that begins or
+// The error wraps [ErrHMACKey] if the text is empty or blank, or if it begins or
 // ends with white space, such as the final newline of a file.
 func TextKey(text string) (HMACKey, error) {
 	switch trimmed := strings.TrimSpace(text); {
@@ -49,7 +49,7 @@ func TextKey(text string) (HMACKey, error) {
 
 // Base64URLKey decodes the console's text as unpadded base64url and uses the
 // decoded bytes as the key. See [TextKey] for how to choose. Decoding is strict:
-// the error is [ErrHMACKey] for a character outside the alphabet, padding, white
+// the error wraps [ErrHMACKey] for a character outside the alphabet, padding, white
 // space, nonzero trailing bits, or an empty key.
 func Base64URLKey(text string) (HMACKey, error) {
 	key, err := base64.RawURLEncoding.Strict().DecodeString(text)

@@ -21,7 +21,8 @@ import (
 type Observer struct {
 	// Start is called before an operation, with its Kind, Name and Begun. It can
 	// start a span: the context that it returns is used for the operation and
-	// everything inside it, and must be derived from ctx. nil means ctx.
+	// everything inside it, and must be derived from ctx. If it returns nil, ctx is
+	// used.
 	Start func(ctx context.Context, op Operation) context.Context
 
 	// End is called after an operation with the context of Start, which may be

@@ -153,7 +153,7 @@ func TestApplyThatUsesTheDatabaseInsteadOfTx(t *testing.T) {
 			if !errors.Is(err, cause) {
 				t.Errorf("ended with %v", err)
 			}
-			expectText(t, err, advice, "the pool of 1 connection")
+			expectText(t, err, advice, "all 1 connection(s) of the pool were in use")
 		}
 
 		// A deadline that has another cause gets no such advice.
