@@ -13,7 +13,7 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// amount is ParseAmount for texts that are known to be right.
+// amount parses a text that is known to be valid.
 func amount(t testing.TB, text string) ramp.Amount {
 	t.Helper()
 	a, err := ramp.ParseAmount(text)
@@ -81,8 +81,8 @@ func TestAmountRefusesWhatIsNoDecimalNumber(t *testing.T) {
 	}
 }
 
-// An exponent names a size without having it: an amount must not be built
-// before its size is known.
+// The size of an amount must be checked before it is built, because an exponent can
+// name any size.
 func TestAmountRefusesWhatNoQuantityNeeds(t *testing.T) {
 	for _, text := range []string{
 		"1e100",

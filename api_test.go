@@ -50,8 +50,8 @@ func TestExportedAPI(t *testing.T) {
 		file, difference.String())
 }
 
-// exportedAPI writes every exported declaration of the package without its
-// comments, in the order of go doc, blank lines left out.
+// exportedAPI returns every exported declaration of the package without comments
+// and blank lines, in the order of go doc.
 func exportedAPI(t *testing.T) string {
 	t.Helper()
 	fset := token.NewFileSet()
@@ -107,7 +107,7 @@ func exportedAPI(t *testing.T) string {
 	return out.String()
 }
 
-// spaces are those that align a column, which a change of a neighbor moves.
+// spaces match the alignment of columns, which changes with a neighboring line.
 var spaces = regexp.MustCompile(`(\S)[ \t]+`)
 
 // sources parses the files of the package.

@@ -127,7 +127,7 @@ func TestTheLargestAmountIsSent(t *testing.T) {
 	assert.Contains(t, n.asked()[0], `"value":"0x`+strings.Repeat("f", 64)+`"`)
 }
 
-// The version of the network is whatever the node calls it, and a refusal is no version.
+// The node chooses the form of the network version, but an error is not a version.
 func TestNetVersionThatIsRefused(t *testing.T) {
 	n := newNode(t, says(200, `{"id":ID,"error":{"code":-32601,"message":"no such method"}}`))
 	id, err := n.client(t).NetVersion(t.Context())
@@ -138,7 +138,7 @@ func TestNetVersionThatIsRefused(t *testing.T) {
 	assert.EqualError(t, err, "ramp: net_version: the result is neither a string nor a number")
 }
 
-// A value that is read twice keeps nothing of the first time.
+// A value that is read twice keeps nothing of the first read.
 func TestWhatIsReadAnewForgetsWhatItWas(t *testing.T) {
 	var tx ramp.Transaction
 	require.NoError(t, json.Unmarshal([]byte(feeDelegated), &tx))
@@ -175,7 +175,7 @@ const (
 		`"accessList":[],"chainId":"0x458","v":"0x1","r":"0x` + "f000000000000000000000000000000000000000000000000000000000000001" + `","s":"0x2",` +
 		`"feePayer":"0x000000000000000000000000000000000000fee0","fv":"0x0","fr":"0x3","fs":"0x4"}`
 
-	// One that no node has yet: an unknown type, unsigned, in no block.
+	// An unknown type, unsigned and in no block.
 	unknownType = `{"type":"0x6b","hash":"` + hash32 + `","from":null,"to":null,"input":"","blockHash":null,"blockNumber":null,"transactionIndex":null,"new":{"a":1}}`
 )
 
@@ -322,7 +322,7 @@ func TestLogsAreRead(t *testing.T) {
 	assert.True(t, logs[0].Removed)
 }
 
-// What can be read can be written and read again to the same.
+// Every value that can be read can be written and read again.
 func FuzzTransaction(f *testing.F) {
 	for _, seed := range []string{feeDelegated, unknownType, "{}", "null", `{"to":""}`, `{"value":1e70}`} {
 		f.Add([]byte(seed))

@@ -20,7 +20,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// chain is a node in memory, whose answers a test changes while time passes.
+// chain is a node in memory whose answers a test can change over time.
 type chain struct {
 	mu      sync.Mutex
 	head    uint64
@@ -85,7 +85,7 @@ func (c *chain) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (c *chain) client(t *testing.T) *ramp.RPC { return c.clientEvery(t, 0) }
 
-// clientEvery is a client that looks at the chain at an interval.
+// clientEvery returns a client with a poll interval.
 func (c *chain) clientEvery(t *testing.T, interval time.Duration) *ramp.RPC {
 	t.Helper()
 	client, err := ramp.NewRPC(ramp.RPCConfig{
@@ -119,7 +119,7 @@ func TestWaitReceiptWaitsForATransactionToBeInABlock(t *testing.T) {
 	})
 }
 
-// A cache or a proxy that mixes answers up must not settle an order.
+// A cache or a proxy that mixes up answers must not settle an order.
 func TestWaitReceiptRefusesTheReceiptOfAnotherTransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &chain{receipt: mined(10, blockA), head: 10}
@@ -146,7 +146,8 @@ func TestWaitReceiptWaitsForConfirmations(t *testing.T) {
 	})
 }
 
-// A node that is far behind the one that gave the receipt has confirmed nothing.
+// A node that is far behind the one that sent the receipt has not confirmed
+// anything.
 func TestWaitReceiptCountsNoConfirmationsOfANodeThatIsBehind(t *testing.T) {
 	for head, has := range map[uint64]string{0: "0 of 2", 8: "0 of 2", 9: "0 of 2", 10: "1 of 2"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -160,7 +161,7 @@ func TestWaitReceiptCountsNoConfirmationsOfANodeThatIsBehind(t *testing.T) {
 	}
 }
 
-// Nodes report a transaction before they have its block whole.
+// Nodes report a transaction before they have its whole block.
 func TestWaitReceiptWaitsForABlockWithNumberAndHash(t *testing.T) {
 	for name, receipt := range map[string]object{
 		"a number alone": onChain().without("blockHash"), "a hash alone": onChain().without("blockNumber"),
@@ -303,7 +304,7 @@ func refusing(code int) func(string) (*http.Response, error) {
 	}
 }
 
-// answering7 answers a method with a result, on the id that is next.
+// answering7 answers a method with a result, for the next id.
 func answering7(method, result string) func(string) (*http.Response, error) {
 	id := 0
 	return func(asked string) (*http.Response, error) {
@@ -355,7 +356,7 @@ func TestWaitReceiptSaysWhatWasMissingWhenTheContextEnds(t *testing.T) {
 	}
 }
 
-// onChain is what the chain has, in the shape of JSON-RPC.
+// onChain is the receipt of the chain, as in JSON-RPC.
 func onChain() object {
 	return object{
 		"type": "0x7", "status": "0x1", "transactionHash": common.MaxHash.Hex(), "transactionIndex": "0x2", "blockHash": blockA, "blockNumber": "0xa",
@@ -366,7 +367,7 @@ func onChain() object {
 	}
 }
 
-// told is what the service says of it, in the shape of the webhook.
+// told is the receipt of the service, as in the webhook.
 func told() object {
 	receipt := onChain().without("from").without("to").without("feePayer").with("contractAddress", common.Address{}.Hex()).
 		with("root", "0x").with("gasUsed", 0x5208).with("logs.0.blockTimestamp", 0)

@@ -28,8 +28,8 @@ func TestSentinelsAreToldApart(t *testing.T) {
 	}
 }
 
-// Every failure that a caller may want to tell apart is found by errors.Is, and
-// its text begins with the package.
+// errors.Is finds every failure that a caller may want to distinguish, and its text
+// begins with the package.
 func TestFailuresCarryTheirSentinel(t *testing.T) {
 	failure := func(_ any, err error) error { return err }
 	key, err := TextKey("key")
@@ -58,7 +58,7 @@ func TestFailuresCarryTheirSentinel(t *testing.T) {
 	}
 }
 
-// One pointer type a family, found through any wrapping.
+// Each family has one pointer type, which errors.As finds through any wrapping.
 func TestErrorFamiliesAreFoundByAs(t *testing.T) {
 	wrap := func(err error) error { return fmt.Errorf("outer: %w", errors.Join(errors.New("beside"), err)) }
 

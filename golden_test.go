@@ -25,7 +25,7 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// What the golden files are about.
+// The contents of the golden files.
 const (
 	goldenProject = "prj_7Qm2xVd9"
 	goldenToken   = "0x13345C94929A47A35A4Dcd36E2574b8123Fe190D"
@@ -397,7 +397,7 @@ func assertKnownFieldsWrittenBack(t *testing.T, name string, v any, unknown ...s
 	assert.Equal(t, prune(tree(t, golden(t, name)), "", unknown), tree(t, written))
 }
 
-// prune takes the fields at the given paths away.
+// prune removes the fields at the given paths.
 func prune(v any, at string, remove []string) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -496,7 +496,7 @@ func goldenLogs(t testing.TB, tx common.Hash, timestamp string) []ramp.Log {
 	}}
 }
 
-// goldenReceipt is what all golden receipts share.
+// goldenReceipt is the common part of all golden receipts.
 func goldenReceipt(t testing.TB, tx common.Hash, status, kind string, filter hexutil.Bytes, logs []ramp.Log) ramp.Receipt {
 	return ramp.Receipt{
 		Type:              quantity(t, kind),
@@ -656,7 +656,7 @@ func TestGoldenReceiptOverJSONRPC(t *testing.T) {
 	assert.Equal(t, any(file), tree(t, written))
 }
 
-// A type of the wire must not grow a field that no golden file shows.
+// Every field of a wire type must be in a golden file.
 func TestEveryWireFieldIsInAGoldenFile(t *testing.T) {
 	shown := map[string]bool{}
 	files, err := filepath.Glob("testdata/*.json")

@@ -45,7 +45,7 @@ const testRequestBytes = `{"player_id":"player-1","intent":{"network":"testnet",
 
 const okAnswer = `{"code":200,"message":"OK","data":{"uuid":"` + testUUID + `"}}`
 
-// answering serves one answer and remembers what it was asked.
+// answering serves one answer and records requests.
 type answering struct {
 	status int
 	header map[string]string
@@ -301,7 +301,8 @@ func hang(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// initialize calls against a script, in a bubble whose time passes by itself.
+// initialize makes a call against a script, in a bubble whose time passes by
+// itself.
 func initialize(t *testing.T, ctx context.Context, s *script) error {
 	return initializeWith(t, ctx, s, ramp.ClientConfig{})
 }

@@ -139,8 +139,8 @@ func resultWith(receipt string) []byte {
 		"to":[{"type":"ERC20","id":"0x13345c94929a47a35a4dcd36e2574b8123fe190d","amount":1}]}}`, receipt)
 }
 
-// Giving back on a field that is merely missing would pay twice, so a receipt
-// that says nothing is an error and not a failed transaction.
+// Giving back for a field that is merely missing would pay twice, so a receipt
+// without a status is an error and not a failed transaction.
 func TestReceiptWithoutStatusIsNotAFailedTransaction(t *testing.T) {
 	for _, receipt := range []string{
 		`null`, `{}`, `{"type":"0x2","gasUsed":"0x5208"}`,
@@ -223,7 +223,7 @@ func TestReceiptFieldsThatSayNothingAreZero(t *testing.T) {
 	assert.Contains(t, string(written), `"root":"0x"`)
 }
 
-// Some tools write 0X; a chain means the same.
+// Some tools write 0X instead of 0x.
 func TestHashesMayBeginWith0X(t *testing.T) {
 	var r ramp.Receipt
 	require.NoError(t, json.Unmarshal([]byte(`{"transactionHash":"0X`+strings.Repeat("ab", 32)+`","root":"0X01"}`), &r))
@@ -276,8 +276,8 @@ func TestLogFieldsThatSayNothingAreZero(t *testing.T) {
 	}
 }
 
-// Over JSON-RPC a field of the wrong form is an error. In a result, where only
-// the status decides, it must not strand an order.
+// Over JSON-RPC a malformed field is an error. In a result, where only the status
+// decides, it must not strand an order.
 func TestAReceiptWithAWrongFieldKeepsItsStatus(t *testing.T) {
 	for field, want := range map[string]string{
 		`"root":"0x0"`:             "root must be hex with 0x, not a string",

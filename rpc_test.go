@@ -27,8 +27,8 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// rpcNode is a node behind real HTTP that answers what a test says. ID in an
-// answer stands for the id of the request.
+// rpcNode is a node behind real HTTP whose answers a test sets. ID in an answer is
+// replaced by the id of the request.
 type rpcNode struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -68,7 +68,7 @@ func newNode(t testing.TB, answer func(w http.ResponseWriter, r *http.Request, b
 	return n
 }
 
-// says answers every request with the same.
+// says answers every request with the same answer.
 func says(status int, body string, header ...string) func(http.ResponseWriter, *http.Request, string) string {
 	return func(w http.ResponseWriter, _ *http.Request, _ string) string {
 		for i := 0; i < len(header); i += 2 {
@@ -138,7 +138,7 @@ func TestEveryRequestHasAnIDOfItsOwn(t *testing.T) {
 	assert.Len(t, seen, 20)
 }
 
-// What other clients read wrongly, and what must not be taken for an answer.
+// Answers that other clients misread, or that are not answers at all.
 func TestAnswersThatNodesAndProxiesGive(t *testing.T) {
 	rpcError := func(err error) *ramp.RPCError {
 		var refused *ramp.RPCError
@@ -336,7 +336,7 @@ func TestAReadIsRepeatedAfterAFailureThatMayPass(t *testing.T) {
 	}
 }
 
-// A final refusal ends a batch of reads too, and gets no second chance.
+// A final error also ends a batch of reads, and is not retried.
 func TestABatchIsNotRepeatedAfterAFinalRefusal(t *testing.T) {
 	for code, sent := range map[int]int{-32600: 1, -32005: 2} {
 		synctest.Test(t, func(t *testing.T) {
@@ -369,7 +369,7 @@ func TestRetryAfterIsWaitedFor(t *testing.T) {
 	}
 }
 
-// Nobody waits for a node that asks for more than 30 seconds.
+// The client does not wait for a Retry-After of more than 30 seconds.
 func TestALongRetryAfterIsNotWaitedFor(t *testing.T) {
 	for asked, sent := range map[string]int{"30": 2, "31": 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -405,7 +405,8 @@ func TestOnlyWhatIsKnownToReadIsRepeated(t *testing.T) {
 	}
 }
 
-// A node that reads a send and hangs up has it, for all the client can know.
+// For all that the client knows, a node that reads a send and hangs up has accepted
+// it.
 func TestASendIsNeverSentTwice(t *testing.T) {
 	for name, send := range map[string]func(*ramp.RPC) error{
 		"raw": func(r *ramp.RPC) error { _, err := r.SendRawTransaction(t.Context(), []byte{2, 1}); return err },
@@ -838,8 +839,8 @@ func TestAnyMethodCanBeCalled(t *testing.T) {
 	assert.Equal(t, []any{1.0, "0x2"}, into.A)
 }
 
-// A refusal's data is for programs: taking secrets out of it would change
-// amounts, rename fields or break the JSON.
+// The data of an error is for programs: redacting it would change amounts, rename
+// fields or break the JSON.
 func TestDataOfARefusalIsAsTheNodeSentIt(t *testing.T) {
 	reason := encoded(t, "0x08c379a0", "string", "not enough gold")
 	for name, test := range map[string]struct{ user, path, data string }{
@@ -1042,7 +1043,7 @@ func TestNoSecretOfTheURLIsEverShown(t *testing.T) {
 	}
 }
 
-// quoting is a result that quotes in its error what it cannot read.
+// quoting is a result whose error quotes what it cannot read.
 type quoting struct{}
 
 func (*quoting) UnmarshalJSON(b []byte) error { return fmt.Errorf("cannot read %s", b) }
@@ -1064,7 +1065,7 @@ func TestNoSecretIsShownWhenNobodyAnswers(t *testing.T) {
 	assert.NotContains(t, err.Error(), "secret")
 	assert.ErrorContains(t, err, "connection refused")
 
-	// A network of the caller's own that puts the URL into its errors.
+	// A custom transport that puts the URL into its errors.
 	client, err = ramp.NewRPC(ramp.RPCConfig{URL: "https://user:secret-password@node.example.com/secret-key-of-16", Retries: -1,
 		HTTPClient: &http.Client{Transport: &script{steps: steps{func(r *http.Request) (*http.Response, error) {
 			return nil, fmt.Errorf("cannot reach %s", r.URL)
@@ -1222,7 +1223,7 @@ func FuzzRPCAnswer(f *testing.F) {
 	})
 }
 
-// What stands beside a result, and in it, does not change what is read.
+// Unknown members beside a result or in it do not change what is read.
 func FuzzRPCResult(f *testing.F) {
 	for _, value := range []string{`"0x10"`, `"a \"}] \\"`, `[1,{"result":[]},"]"]`, `{"id":2,"error":{}}`, "-1.5e3", "true", "null", ` [ ] `, `{}`, `"\\"`} {
 		f.Add(value, " ")

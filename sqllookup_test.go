@@ -12,7 +12,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// What Check says of a database that works, internal/dbtest tests on databases.
+// internal/dbtest tests Check on real databases.
 func TestCheckRefusesAServerThatIsTooOld(t *testing.T) {
 	for _, c := range []struct {
 		dialect ramp.Dialect

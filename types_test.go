@@ -205,8 +205,8 @@ func TestParseResultRefuses(t *testing.T) {
 	}
 }
 
-// After a refusal nobody asks again, so the form of what does not decide refuses
-// nothing. It is left out and listed.
+// A refused result is not redelivered, so a malformed field that decides nothing
+// does not refuse it. The field is left out and listed.
 func TestParseResultLeavesOutWhatItCannotRead(t *testing.T) {
 	whole, err := ramp.ParseResult(resultBody(t, "", ""))
 	require.NoError(t, err)
@@ -442,8 +442,7 @@ func TestAccessTokenRevealsItselfOnlyWhenAsked(t *testing.T) {
 	assert.Equal(t, "[redacted]", token.String())
 }
 
-// Whoever prints, logs or stores a value that holds a secret, on purpose or by
-// mistake, must not find its text there.
+// Printing, logging or storing a value that holds a secret must not show its text.
 func TestSecretsDoNotShow(t *testing.T) {
 	const secret = "Sup3rS3cr3tT3xt"
 	textKey, err := ramp.TextKey(secret)
