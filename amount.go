@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// Bounds of an amount. They leave room for every quantity that a chain or a
-// game can hold, and make a number such as 1e999999999 cost nothing.
+// Bounds of an amount. Every quantity of a chain or a game fits, and a number such
+// as 1e999999999 costs nothing.
 const (
-	maxAmountText   = 256 // bytes of input that are looked at
-	maxAmountDigits = 100 // digits before the point, and again after it
+	maxAmountText   = 256 // bytes of input that are read
+	maxAmountDigits = 100 // digits before the point, and also after it
 )
 
-// Amount is an exact decimal quantity. The interface calls amounts numbers
-// (2.2, 2.5, 6) and balances decimal strings (2.4); both are read from their
-// own text, so that 2^53+1, 10^30 and 0.5 survive, and nothing is ever rounded.
+// Amount is an exact decimal quantity. The interface writes amounts as numbers
+// (2.2, 2.5, 6) and balances as decimal strings (2.4). Both are read from their
+// text and never rounded, so that 2^53+1, 10^30 and 0.5 stay exact.
 //
-// The zero value is 0. Two amounts are equal under == when their values are:
-// 1.0, 1 and 1e0 are all held as 1.
+// The zero value is 0. Amounts with equal values are equal under ==: 1.0, 1 and 1e0
+// are all represented as 1.
 type Amount struct {
-	text string // canonical: no exponent, no needless zero, "" for 0
+	text string // canonical: no exponent, no redundant zeros, "" for 0
 }
 
 // NewAmount returns n as an amount.
@@ -34,9 +34,9 @@ func NewAmount(n int64) Amount {
 	return Amount{text: strconv.FormatInt(n, 10)}
 }
 
-// ParseAmount reads a decimal number as JSON writes numbers: 5, -0.5, 1e30. It
-// refuses everything else, and numbers of more than 100 digits on either side
-// of the point.
+// ParseAmount reads a decimal number in JSON syntax: 5, -0.5, 1e30. It fails for
+// any other text, and for a number of more than 100 digits on either side of the
+// point.
 func ParseAmount(s string) (Amount, error) {
 	text, err := canonicalAmount(s)
 	if err != nil {
@@ -47,11 +47,11 @@ func ParseAmount(s string) (Amount, error) {
 
 var (
 	errNotNumber   = errors.New("is not a decimal number")
-	errAmountRange = errors.New("has more digits than any quantity needs")
+	errAmountRange = errors.New("has too many digits")
 )
 
-// canonicalAmount brings a JSON number into its one plain form. The work is
-// bounded by the length of s and by maxAmountDigits, not by the exponent.
+// canonicalAmount converts a JSON number to its canonical form. The work is bounded
+// by the length of s and by maxAmountDigits, not by the exponent.
 func canonicalAmount(s string) (string, error) {
 	if len(s) > maxAmountText {
 		return "", errAmountRange
@@ -64,16 +64,16 @@ func canonicalAmount(s string) (string, error) {
 		if !isDigits(strings.TrimPrefix(digits, "-")) || strings.HasPrefix(rest[i+1:], "+-") {
 			return "", errNotNumber
 		}
-		const endless = 10 * maxAmountText
+		const maxExponent = 10 * maxAmountText
 		n, _ := strconv.Atoi(digits) // the nearest int, if it is out of range
-		exponent = max(-endless, min(n, endless))
+		exponent = max(-maxExponent, min(n, maxExponent))
 	}
 	whole, fraction, hasPoint := strings.Cut(mantissa, ".")
 	switch {
 	case !isDigits(whole), hasPoint && !isDigits(fraction):
 		return "", errNotNumber
 	case len(whole) > 1 && whole[0] == '0':
-		return "", errNotNumber // JSON knows no leading zeros
+		return "", errNotNumber // not JSON
 	}
 
 	digits := strings.TrimLeft(whole+fraction, "0")
@@ -114,7 +114,7 @@ func (a Amount) String() string {
 	return a.text
 }
 
-// Sign returns -1, 0 or 1.
+// Sign returns -1, 0 or 1 for a negative, zero or positive amount.
 func (a Amount) Sign() int {
 	switch {
 	case a.text == "":
@@ -126,28 +126,28 @@ func (a Amount) Sign() int {
 	}
 }
 
-// Int64 returns the amount as an int64, and an error when it has a fraction or
+// Int64 returns the amount as an int64. It fails if the amount has a fraction or
 // does not fit.
 func (a Amount) Int64() (int64, error) {
 	n, err := strconv.ParseInt(a.String(), 10, 64)
 	if err != nil {
-		return 0, errors.New("ramp: the amount is no whole number that fits 64 bits")
+		return 0, errors.New("ramp: the amount is not a whole number that fits an int64")
 	}
 	return n, nil
 }
 
-// Int returns the amount as a big integer, and an error when it has a fraction.
+// Int returns the amount as a big integer. It fails if the amount has a fraction.
 func (a Amount) Int() (*big.Int, error) {
 	n, ok := new(big.Int).SetString(a.String(), 10)
 	if !ok {
-		return nil, errors.New("ramp: the amount is no whole number")
+		return nil, errors.New("ramp: the amount is not a whole number")
 	}
 	return n, nil
 }
 
 // Rat returns the amount as an exact fraction.
 func (a Amount) Rat() *big.Rat {
-	r, _ := new(big.Rat).SetString(a.String()) // an amount holds nothing but a number
+	r, _ := new(big.Rat).SetString(a.String()) // cannot fail: an amount holds a number
 	return r
 }
 
@@ -158,7 +158,7 @@ func (a Amount) neg() Amount {
 	return Amount{text: "-" + a.text}
 }
 
-// Cmp returns -1, 0 or 1 as a is less than, equal to or greater than b.
+// Cmp returns -1, 0 or 1 if a is less than, equal to or greater than b.
 func (a Amount) Cmp(b Amount) int {
 	switch sign := a.Sign(); {
 	case sign != b.Sign():
@@ -166,26 +166,26 @@ func (a Amount) Cmp(b Amount) int {
 	case sign < 0:
 		a, b = b.neg(), a.neg()
 	}
-	// Canonical forms compare as text, which a large intent needs: a big.Rat of
-	// each would take a thousand times as long.
+	// Compare canonical forms as text, because a big.Rat of each takes a thousand
+	// times as long, which matters for a large intent.
 	whole, fraction, _ := strings.Cut(a.text, ".")
 	otherWhole, otherFraction, _ := strings.Cut(b.text, ".")
 	return cmp.Or(cmp.Compare(len(whole), len(otherWhole)), strings.Compare(whole, otherWhole), strings.Compare(fraction, otherFraction))
 }
 
-// Add returns a+b exactly. It fails only when the sum has more digits than an
-// amount may have.
+// Add returns a+b exactly. It fails only if the sum has too many digits.
 func (a Amount) Add(b Amount) (Amount, error) {
 	sum := new(big.Rat).Add(a.Rat(), b.Rat())
-	// Both terms end after at most maxAmountDigits places, and so does the sum.
+	// Neither term has more than maxAmountDigits decimal places, so neither has the
+	// sum.
 	return ParseAmount(sum.FloatString(maxAmountDigits))
 }
 
 // MarshalJSON writes a JSON number.
 func (a Amount) MarshalJSON() ([]byte, error) { return []byte(a.String()), nil }
 
-// UnmarshalJSON reads a JSON number, and nothing else: not a string, a boolean
-// or null. The error is an [*InvalidError].
+// UnmarshalJSON reads a JSON number. The error for any other value, such as a
+// string or null, is an [*InvalidError].
 func (a *Amount) UnmarshalJSON(b []byte) error {
 	var read Amount
 	err := unmarshalWire(b, "amount", &read)
@@ -198,7 +198,7 @@ func (a *Amount) UnmarshalJSON(b []byte) error {
 func (a *Amount) read(x *reader) {
 	value := x.raw()
 	if len(value) <= maxAmountDigits && value[0] != '0' && isDigits(value) {
-		a.text = string(value) // the canonical form already
+		a.text = string(value) // already canonical
 		return
 	}
 	if !isNumber(value) {

@@ -13,7 +13,7 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// amount is ParseAmount for texts that are known to be right.
+// amount parses a text that is known to be valid.
 func amount(t testing.TB, text string) ramp.Amount {
 	t.Helper()
 	a, err := ramp.ParseAmount(text)
@@ -81,8 +81,8 @@ func TestAmountRefusesWhatIsNoDecimalNumber(t *testing.T) {
 	}
 }
 
-// An exponent names a size without having it: an amount must not be built
-// before its size is known.
+// The size of an amount must be checked before it is built, because an exponent can
+// name any size.
 func TestAmountRefusesWhatNoQuantityNeeds(t *testing.T) {
 	for _, text := range []string{
 		"1e100",
@@ -168,7 +168,7 @@ func TestAmountNeverRoundsOnTheWayOut(t *testing.T) {
 				require.NoError(t, err)
 				assert.Zero(t, exact.Cmp(new(big.Rat).SetInt64(n)))
 			} else {
-				assert.ErrorContains(t, err, "64 bits")
+				assert.ErrorContains(t, err, "fits an int64")
 				assert.Zero(t, n)
 			}
 			whole, err := a.Int()

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -49,23 +50,12 @@ func TestExportedAPI(t *testing.T) {
 		file, difference.String())
 }
 
-// exportedAPI writes every exported declaration of the package without its
-// comments, in the order of go doc, blank lines left out.
+// exportedAPI returns every exported declaration of the package without comments
+// and blank lines, in the order of go doc.
 func exportedAPI(t *testing.T) string {
 	t.Helper()
 	fset := token.NewFileSet()
-	var files []*ast.File
-	names, err := filepath.Glob("*.go")
-	require.NoError(t, err)
-	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
-		require.NoError(t, err)
-		files = append(files, file)
-	}
-	pkg, err := doc.NewFromFiles(fset, files, module)
+	pkg, err := doc.NewFromFiles(fset, sources(t, fset), module)
 	require.NoError(t, err)
 
 	var out strings.Builder
@@ -117,5 +107,88 @@ func exportedAPI(t *testing.T) string {
 	return out.String()
 }
 
-// spaces are those that align a column, which a change of a neighbour moves.
+// spaces match the alignment of columns, which changes with a neighboring line.
 var spaces = regexp.MustCompile(`(\S)[ \t]+`)
+
+// sources parses the files of the package.
+func sources(t *testing.T, fset *token.FileSet) (files []*ast.File) {
+	t.Helper()
+	names, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution|parser.ParseComments)
+		require.NoError(t, err)
+		files = append(files, file)
+	}
+	return files
+}
+
+// Types, functions, methods, fields, constants and variables: a comment of the
+// group counts for each name in it.
+func TestEveryExportedNameIsDocumented(t *testing.T) {
+	fset := token.NewFileSet()
+	seen := 0
+	check := func(name *ast.Ident, comments ...*ast.CommentGroup) {
+		if !name.IsExported() {
+			return
+		}
+		seen++
+		documented := slices.ContainsFunc(comments, func(c *ast.CommentGroup) bool { return strings.TrimSpace(c.Text()) != "" })
+		assert.True(t, documented, "%s: %s has no doc comment", fset.Position(name.Pos()), name.Name)
+	}
+	fields := func(list *ast.FieldList) {
+		var group *ast.CommentGroup // of the lines before, up to an empty one
+		end := 0
+		for _, field := range list.List {
+			if field.Doc != nil || fset.Position(field.Pos()).Line != end+1 {
+				group = field.Doc
+			}
+			end = fset.Position(field.End()).Line
+			for _, name := range field.Names {
+				check(name, field.Doc, field.Comment, group)
+			}
+		}
+	}
+	for _, file := range sources(t, fset) {
+		for _, decl := range file.Decls {
+			switch decl := decl.(type) {
+			case *ast.FuncDecl:
+				if receiver := decl.Recv; receiver == nil || exportedReceiver(receiver.List[0].Type) {
+					check(decl.Name, decl.Doc)
+				}
+			case *ast.GenDecl:
+				for _, spec := range decl.Specs {
+					switch spec := spec.(type) {
+					case *ast.ValueSpec:
+						for _, name := range spec.Names {
+							check(name, spec.Doc, spec.Comment, decl.Doc)
+						}
+					case *ast.TypeSpec:
+						check(spec.Name, spec.Doc, decl.Doc)
+						if !spec.Name.IsExported() {
+							continue
+						}
+						switch kind := spec.Type.(type) {
+						case *ast.StructType:
+							fields(kind.Fields)
+						case *ast.InterfaceType:
+							fields(kind.Methods)
+						}
+					}
+				}
+			}
+		}
+	}
+	require.Greater(t, seen, 400, "the check sees the package")
+}
+
+func exportedReceiver(kind ast.Expr) bool {
+	if pointer, ok := kind.(*ast.StarExpr); ok {
+		kind = pointer.X
+	}
+	name, ok := kind.(*ast.Ident)
+	return ok && name.IsExported()
+}

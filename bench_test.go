@@ -17,9 +17,9 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// BenchmarkHandler sets the handler beside the barest one that a studio could
-// write by hand: it reads, verifies, decodes and signs, and checks nothing else.
-// Read the times of one run as a ratio.
+// BenchmarkHandler compares the handler with the smallest one that a studio could
+// write by hand, which reads, verifies, decodes and signs, and checks nothing else.
+// Compare the times of one run only.
 func BenchmarkHandler(b *testing.B) {
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: playerGame{}, Key: testKey(b), Signer: testSigner(b)})
 	require.NoError(b, err)

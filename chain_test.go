@@ -100,7 +100,7 @@ func TestWhatMayBeMissingIsNotFound(t *testing.T) {
 
 		n = newNode(t, says(200, result(`"text"`)))
 		_, err = call(n.client(t))
-		assert.ErrorContains(t, err, "the result cannot be read")
+		assert.ErrorContains(t, err, "cannot decode the result")
 		assert.NotErrorIs(t, err, ramp.ErrNotFound)
 	}
 }
@@ -109,7 +109,7 @@ func TestWhatIsNeitherAmountNorFilterIsNotSent(t *testing.T) {
 	n := newNode(t, says(200, result(`"0x1"`)))
 	for _, wei := range []*big.Int{big.NewInt(-1), new(big.Int).Lsh(common.Big1, 256)} {
 		_, err := n.client(t).CallContract(t.Context(), ramp.TransactionRequest{Value: wei}, ramp.Latest)
-		assert.ErrorContains(t, err, "a number of wei must be 0 or above")
+		assert.ErrorContains(t, err, "an amount of wei must not be negative")
 	}
 	for _, f := range []ramp.LogFilter{{FromBlock: ramp.Latest}, {ToBlock: ramp.Latest}} {
 		f.BlockHash = common.MaxHash
@@ -127,7 +127,7 @@ func TestTheLargestAmountIsSent(t *testing.T) {
 	assert.Contains(t, n.asked()[0], `"value":"0x`+strings.Repeat("f", 64)+`"`)
 }
 
-// The version of the network is whatever the node calls it, and a refusal is no version.
+// The node chooses the form of the network version, but an error is not a version.
 func TestNetVersionThatIsRefused(t *testing.T) {
 	n := newNode(t, says(200, `{"id":ID,"error":{"code":-32601,"message":"no such method"}}`))
 	id, err := n.client(t).NetVersion(t.Context())
@@ -138,7 +138,7 @@ func TestNetVersionThatIsRefused(t *testing.T) {
 	assert.EqualError(t, err, "ramp: net_version: the result is neither a string nor a number")
 }
 
-// A value that is read twice keeps nothing of the first time.
+// A value that is read twice keeps nothing of the first read.
 func TestWhatIsReadAnewForgetsWhatItWas(t *testing.T) {
 	var tx ramp.Transaction
 	require.NoError(t, json.Unmarshal([]byte(feeDelegated), &tx))
@@ -153,15 +153,15 @@ func TestWhatIsReadAnewForgetsWhatItWas(t *testing.T) {
 func TestResultsOfTheWrongKind(t *testing.T) {
 	n := newNode(t, says(200, result(`null`)))
 	_, err := n.client(t).SendRawTransaction(t.Context(), nil)
-	assert.ErrorContains(t, err, "the result cannot be read", "a hash is never null")
+	assert.ErrorContains(t, err, "cannot decode the result", "a hash is never null")
 	_, err = n.client(t).CallContract(t.Context(), ramp.TransactionRequest{}, ramp.Latest)
-	assert.ErrorContains(t, err, "the result cannot be read")
+	assert.ErrorContains(t, err, "cannot decode the result")
 	logs, err := n.client(t).Logs(t.Context(), ramp.LogFilter{})
 	assert.EqualError(t, err, "ramp: eth_getLogs: the result is null", "not the same as no logs")
 	assert.Nil(t, logs)
 	wrong := newNode(t, says(200, result(`[{"address":7}]`)))
 	_, err = wrong.client(t).Logs(t.Context(), ramp.LogFilter{})
-	assert.ErrorContains(t, err, "ramp: eth_getLogs: the result cannot be read: ")
+	assert.ErrorContains(t, err, "ramp: eth_getLogs: cannot decode the result: ")
 	_, err = n.client(t).NetVersion(t.Context())
 	assert.ErrorContains(t, err, "neither a string nor a number")
 }
@@ -175,7 +175,7 @@ const (
 		`"accessList":[],"chainId":"0x458","v":"0x1","r":"0x` + "f000000000000000000000000000000000000000000000000000000000000001" + `","s":"0x2",` +
 		`"feePayer":"0x000000000000000000000000000000000000fee0","fv":"0x0","fr":"0x3","fs":"0x4"}`
 
-	// One that no node has yet: an unknown type, unsigned, in no block.
+	// An unknown type, unsigned and in no block.
 	unknownType = `{"type":"0x6b","hash":"` + hash32 + `","from":null,"to":null,"input":"","blockHash":null,"blockNumber":null,"transactionIndex":null,"new":{"a":1}}`
 )
 
@@ -260,7 +260,7 @@ func TestBlocksAreRead(t *testing.T) {
 		for _, entry := range []string{"7", "null", `"0x1"`, `{"hash":7}`} {
 			n := newNode(t, says(200, result(`{"transactions":[`+entry+`]}`)))
 			_, err := n.client(t).BlockByNumber(t.Context(), ramp.Pending, false)
-			assert.ErrorContains(t, err, "the result cannot be read")
+			assert.ErrorContains(t, err, "cannot decode the result")
 		}
 	})
 }
@@ -305,7 +305,7 @@ func TestReceiptsOfEveryShapeAreRead(t *testing.T) {
 	} {
 		n := newNode(t, says(200, result(string(wrong.bytes()))))
 		_, err := n.client(t).Receipt(t.Context(), common.MaxHash)
-		assert.ErrorContains(t, err, "ramp: eth_getTransactionReceipt: the result cannot be read", wrong)
+		assert.ErrorContains(t, err, "ramp: eth_getTransactionReceipt: cannot decode the result", wrong)
 	}
 }
 
@@ -322,7 +322,7 @@ func TestLogsAreRead(t *testing.T) {
 	assert.True(t, logs[0].Removed)
 }
 
-// What can be read can be written and read again to the same.
+// Every value that can be read can be written and read again.
 func FuzzTransaction(f *testing.F) {
 	for _, seed := range []string{feeDelegated, unknownType, "{}", "null", `{"to":""}`, `{"value":1e70}`} {
 		f.Add([]byte(seed))

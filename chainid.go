@@ -9,36 +9,36 @@ import (
 	"sync/atomic"
 )
 
-// ErrWrongChain means that the node is not on the chain that
-// [RPCConfig].ChainID names. The error that wraps it names both chain IDs.
+// ErrWrongChain means that the node is not on the chain of [RPCConfig].ChainID. The
+// error that wraps it names both chain IDs.
 var ErrWrongChain = errors.New("the node is on another chain")
 
-// chainPin asks a node for its chain ID before anything else, until the answer
-// was the right one.
+// chainPin makes sure that the node's chain ID is checked before anything else,
+// until one check has succeeded.
 type chainPin struct {
 	id      uint64 // 0 accepts any chain
 	passed  atomic.Bool
 	mu      sync.Mutex
-	running *chainCheck // the one that others wait for, nil if nobody asks
+	running *chainCheck // the check in progress, nil if there is none
 }
 
-// open reports whether the chain is still to be checked.
-func (p *chainPin) open() bool { return p.id != 0 && !p.passed.Load() }
+// unchecked reports whether the chain must still be checked.
+func (p *chainPin) unchecked() bool { return p.id != 0 && !p.passed.Load() }
 
 // chainCheck is one request for the chain ID. err and abandoned are set before
 // done is closed.
 type chainCheck struct {
 	done      chan struct{}
 	err       error
-	abandoned bool // err may be about the caller who asked, not about the node
+	abandoned bool // err may concern the caller that made the check, not the node
 }
 
-// join returns the check to wait for and whether the caller is to make it, nil if
-// there is nothing left to check.
+// join returns the check to wait for, and whether the caller must make it. It
+// returns nil if there is nothing left to check.
 func (p *chainPin) join() (check *chainCheck, mine bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.open() {
+	if !p.unchecked() {
 		return nil, false
 	}
 	if p.running == nil {
@@ -48,9 +48,9 @@ func (p *chainPin) join() (check *chainCheck, mine bool) {
 	return p.running, false
 }
 
-// checkChain returns nil if the node is on the pinned chain, or none is pinned.
-// Of many calls at once, one asks. A failure is not remembered: the next call
-// asks again. The error may be marked as transient.
+// checkChain returns nil if the node is on the pinned chain, or no chain is pinned.
+// Concurrent calls share one check. A failure is not remembered: the next call
+// checks again. The error may be marked retryable.
 func (r *RPC) checkChain(ctx context.Context) error {
 	for {
 		check, mine := r.pin.join()
@@ -66,12 +66,12 @@ func (r *RPC) checkChain(ctx context.Context) error {
 				return check.err
 			}
 		case <-ctx.Done():
-			return within("eth_chainId", ctx.Err())
+			return withMethod("eth_chainId", ctx.Err())
 		}
 	}
 }
 
-// afterCheck is an attempt that begins with the check.
+// afterCheck returns an attempt that checks the chain first.
 func (r *RPC) afterCheck(ctx context.Context, attempt func() error) func() error {
 	return func() error {
 		if err := r.checkChain(ctx); err != nil {
@@ -81,22 +81,22 @@ func (r *RPC) afterCheck(ctx context.Context, attempt func() error) func() error
 	}
 }
 
-// askChain asks the node, and tells those who wait.
+// askChain makes the check, and wakes the calls that wait for it.
 func (r *RPC) askChain(ctx context.Context, check *chainCheck) error {
-	defer func() { // even if the caller's transport panics
+	defer func() { // even if the transport panics
 		r.pin.mu.Lock()
 		defer r.pin.mu.Unlock()
 		r.pin.running = nil
 		close(check.done)
 	}()
 	var id Quantity
-	check.err = r.once(ctx, &id, "eth_chainId", nil)
+	check.err = r.attempt(ctx, &id, "eth_chainId", nil)
 	switch actual := id.Big(); {
 	case check.err != nil:
 	case actual == nil:
-		check.err = within("eth_chainId", errNullResult)
+		check.err = withMethod("eth_chainId", errNullResult)
 	case actual.Cmp(new(big.Int).SetUint64(r.pin.id)) != 0:
-		check.err = within("eth_chainId", fmt.Errorf("%w: its chain ID is %s, but RPCConfig.ChainID is %d", ErrWrongChain, actual, r.pin.id))
+		check.err = withMethod("eth_chainId", fmt.Errorf("%w: its chain ID is %s, but RPCConfig.ChainID is %d", ErrWrongChain, actual, r.pin.id))
 	default:
 		r.pin.passed.Store(true)
 	}

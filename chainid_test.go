@@ -19,7 +19,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// roundTrip is a transport that answers each method, in a batch too.
+// roundTrip is a transport that answers each method, also in a batch.
 type roundTrip func(r *http.Request, method string) (result string, err error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -53,7 +53,7 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
 	return status(200, nil, text)(r)
 }
 
-// pinned is a client that accepts chain 1112 only.
+// pinned returns a client that accepts only chain 1112.
 func pinned(t *testing.T, node http.RoundTripper, c ramp.RPCConfig) *ramp.RPC {
 	t.Helper()
 	c.URL, c.ChainID, c.HTTPClient = "https://node.example.com", 1112, &http.Client{Transport: node}
@@ -62,7 +62,7 @@ func pinned(t *testing.T, node http.RoundTripper, c ramp.RPCConfig) *ramp.RPC {
 	return client
 }
 
-// everyUse is each way to reach a node.
+// everyUse lists each way to reach a node.
 var everyUse = map[string]func(context.Context, *ramp.RPC) error{
 	"a read": func(ctx context.Context, r *ramp.RPC) error {
 		_, err := r.Balance(ctx, common.Address{}, ramp.Latest)
@@ -100,7 +100,7 @@ var everyUse = map[string]func(context.Context, *ramp.RPC) error{
 	},
 }
 
-// resultOf is what a node with the told transaction answers.
+// resultOf returns the answer of a node that has the reported transaction.
 func resultOf(method string) string {
 	switch method {
 	case "eth_getTransactionReceipt":
@@ -159,7 +159,7 @@ func TestAChainThatIsNotPinnedIsNotAskedFor(t *testing.T) {
 	}
 }
 
-// A chain that could not be asked for is not taken for the right one.
+// A chain that could not be checked does not count as correct.
 func TestAFailureToAskForTheChainStopsTheCall(t *testing.T) {
 	for name, use := range everyUse {
 		t.Run(name, func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestAnAnswerThatNamesNoChainIsAnError(t *testing.T) {
 	for answer, text := range map[string]string{
 		`null`:                  "ramp: eth_chainId: the result is null",
 		`""`:                    "ramp: eth_chainId: the result is null",
-		`{}`:                    "ramp: eth_chainId: the result cannot be read",
+		`{}`:                    "ramp: eth_chainId: cannot decode the result",
 		`"0x0"`:                 "its chain ID is 0, but",
 		`"0x10000000000000458"`: "its chain ID is 18446744073709552728, but",
 	} {
@@ -291,8 +291,8 @@ func TestManyCallsAtOnceAskForTheChainOnce(t *testing.T) {
 	}
 }
 
-// The call that asks may be canceled, and its transport may panic. That is
-// nothing to the calls that wait for the answer.
+// The call that makes the check may be canceled, and its transport may panic.
+// Neither affects the calls that wait for it.
 func TestCallsThatWaitForTheChainOutliveTheOneThatAsks(t *testing.T) {
 	for name, end := range map[string]func(context.Context) error{
 		"canceled":  func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
@@ -352,7 +352,7 @@ func TestACallDoesNotWaitForTheChainBeyondItsContext(t *testing.T) {
 	})
 }
 
-// Whoever looks for the cause need not wonder about the network.
+// The error rules out the network as the cause.
 func TestWhatIsNotFoundNamesTheChain(t *testing.T) {
 	client := pinned(t, roundTrip(func(_ *http.Request, method string) (string, error) {
 		if method == "eth_chainId" {

@@ -27,7 +27,7 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// trial shows what one field of a config does.
+// trial shows what one config field does.
 type trial[Config any] struct {
 	set      func(*Config)                // sets the field, and nothing else
 	see      func(*testing.T, Config) any // what can be seen of it
@@ -35,7 +35,7 @@ type trial[Config any] struct {
 	then     any                          // is seen once the field is set
 }
 
-// tryFields runs a trial of every field of a config, and misses none.
+// tryFields runs a trial of every field of a config, and fails if one is missing.
 func tryFields[Config any](t *testing.T, required func(*testing.T) Config, trials map[string]trial[Config]) {
 	t.Helper()
 	kind := reflect.TypeFor[Config]()
@@ -641,7 +641,7 @@ func TestEveryFieldOfADeskConfig(t *testing.T) {
 	})
 }
 
-// A config that changes afterwards changes nothing.
+// Changing a config after it was used has no effect.
 func TestConfigsAreCopied(t *testing.T) {
 	wire := &overWire{Transport: &chain{head: 7}}
 	client := &http.Client{Transport: wire}
@@ -727,7 +727,7 @@ func loggedBy(t *testing.T, log *bytes.Buffer, call func()) [2]int {
 	return [2]int{bytes.Count(byDefault.Bytes(), []byte("\n")), bytes.Count(log.Bytes(), []byte("\n"))}
 }
 
-// timed is how long a call takes whose answer never comes.
+// timed returns the duration of a call that is never answered.
 func timed(t *testing.T, call func(*testing.T, *http.Client)) (took time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -738,7 +738,7 @@ func timed(t *testing.T, call func(*testing.T, *http.Client)) (took time.Duratio
 	return took
 }
 
-// counted is how many attempts a call makes whose connections break.
+// counted returns the number of attempts of a call whose connections break.
 func counted(t *testing.T, call func(*testing.T, *http.Client)) (attempts int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -749,7 +749,7 @@ func counted(t *testing.T, call func(*testing.T, *http.Client)) (attempts int) {
 	return attempts
 }
 
-// recordingDB is a database that begins a transaction, and fails in it.
+// recordingDB is a database that fails in every transaction.
 type recordingDB struct {
 	begins     int
 	options    driver.TxOptions

@@ -20,7 +20,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// chain is a node in memory, whose answers a test changes while time passes.
+// chain is a node in memory whose answers a test can change over time.
 type chain struct {
 	mu      sync.Mutex
 	head    uint64
@@ -85,7 +85,7 @@ func (c *chain) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (c *chain) client(t *testing.T) *ramp.RPC { return c.clientEvery(t, 0) }
 
-// clientEvery is a client that looks at the chain at an interval.
+// clientEvery returns a client with a poll interval.
 func (c *chain) clientEvery(t *testing.T, interval time.Duration) *ramp.RPC {
 	t.Helper()
 	client, err := ramp.NewRPC(ramp.RPCConfig{
@@ -119,7 +119,7 @@ func TestWaitReceiptWaitsForATransactionToBeInABlock(t *testing.T) {
 	})
 }
 
-// A cache or a proxy that mixes answers up must not settle an order.
+// A cache or a proxy that mixes up answers must not settle an order.
 func TestWaitReceiptRefusesTheReceiptOfAnotherTransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &chain{receipt: mined(10, blockA), head: 10}
@@ -146,7 +146,8 @@ func TestWaitReceiptWaitsForConfirmations(t *testing.T) {
 	})
 }
 
-// A node that is far behind the one that gave the receipt has confirmed nothing.
+// A node that is far behind the one that sent the receipt has not confirmed
+// anything.
 func TestWaitReceiptCountsNoConfirmationsOfANodeThatIsBehind(t *testing.T) {
 	for head, has := range map[uint64]string{0: "0 of 2", 8: "0 of 2", 9: "0 of 2", 10: "1 of 2"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -160,7 +161,7 @@ func TestWaitReceiptCountsNoConfirmationsOfANodeThatIsBehind(t *testing.T) {
 	}
 }
 
-// Nodes report a transaction before they have its block whole.
+// Nodes report a transaction before they have its whole block.
 func TestWaitReceiptWaitsForABlockWithNumberAndHash(t *testing.T) {
 	for name, receipt := range map[string]object{
 		"a number alone": onChain().without("blockHash"), "a hash alone": onChain().without("blockNumber"),
@@ -214,7 +215,7 @@ func TestWaitReceiptGoesOnOverWhatMayPass(t *testing.T) {
 		}
 	}
 	for name, fail := range map[string]func(string) (*http.Response, error){
-		"a node that is away":  func(string) (*http.Response, error) { return nil, errors.New("connection refused") },
+		"an unreachable node":  func(string) (*http.Response, error) { return nil, errors.New("connection refused") },
 		"a node that is busy":  rpcError(-32005, "limit exceeded", ""),
 		"a node that indexes":  rpcError(-32000, "transaction indexing is in progress", ""),
 		"a node that says why": rpcError(-32000, "not ready", "transaction indexing is in progress"),
@@ -245,7 +246,7 @@ func failFor(method, failing string) (*http.Response, error) {
 	return nil, nil
 }
 
-func TestWaitReceiptHonoursRetryAfterWithinReason(t *testing.T) {
+func TestWaitReceiptHonorsRetryAfterWithinReason(t *testing.T) {
 	for asked, waits := range map[string]time.Duration{"90": 90 * time.Second, "86400": 5 * time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
 			c := &chain{receipt: mined(10, blockA)}
@@ -266,7 +267,7 @@ func TestWaitReceiptEndsAtWhatWillNotPass(t *testing.T) {
 		change func(*chain)
 		text   string
 	}{
-		"a receipt that cannot be read": {func(c *chain) { c.receipt = `{"blockNumber":-1}` }, "the result cannot be read"},
+		"a receipt that cannot be read": {func(c *chain) { c.receipt = `{"blockNumber":-1}` }, "cannot decode the result"},
 		"a block number above all":      {func(c *chain) { c.receipt = strings.Replace(mined(10, blockA), `"0xa"`, `"0x10000000000000000"`, 1) }, "more than 64 bits"},
 		"a refusal":                     {func(c *chain) { c.fail = refusing(-32601) }, "-32601"},
 		"a refusal inside a 500": {func(c *chain) {
@@ -277,9 +278,9 @@ func TestWaitReceiptEndsAtWhatWillNotPass(t *testing.T) {
 		"a login": {func(c *chain) {
 			c.fail = func(string) (*http.Response, error) { return status(401, nil, "")(nil) }
 		}, "HTTP 401"},
-		"a head that cannot be read":  {func(c *chain) { c.fail = answering7("eth_blockNumber", `{}`) }, "the result cannot be read"},
+		"a head that cannot be read":  {func(c *chain) { c.fail = answering7("eth_blockNumber", `{}`) }, "cannot decode the result"},
 		"a head that is null":         {func(c *chain) { c.fail = answering7("eth_blockNumber", `null`) }, "absent"},
-		"a block that cannot be read": {func(c *chain) { c.fail = answering7("eth_getBlockByNumber", `{"hash":1}`) }, "the result cannot be read"},
+		"a block that cannot be read": {func(c *chain) { c.fail = answering7("eth_getBlockByNumber", `{"hash":1}`) }, "cannot decode the result"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -303,7 +304,7 @@ func refusing(code int) func(string) (*http.Response, error) {
 	}
 }
 
-// answering7 answers a method with a result, on the id that is next.
+// answering7 answers a method with a result, for the next id.
 func answering7(method, result string) func(string) (*http.Response, error) {
 	id := 0
 	return func(asked string) (*http.Response, error) {
@@ -320,10 +321,10 @@ func TestWaitReceiptSaysWhatWasMissingWhenTheContextEnds(t *testing.T) {
 		text   string
 		is     error
 	}{
-		"the transaction":     {func(c *chain) { c.receipt = "null" }, "eth_getTransactionReceipt: " + common.MaxHash.Hex() + ": not found on the node's chain, or not yet; if it should exist, the node may be on another network, which RPCConfig.ChainID would detect", ramp.ErrNotFound},
+		"the transaction":     {func(c *chain) { c.receipt = "null" }, "eth_getTransactionReceipt: " + common.MaxHash.Hex() + ": not found on the node's chain, or not yet; if it should exist, the node may be on another network: set RPCConfig.ChainID to detect that", ramp.ErrNotFound},
 		"its block":           {func(c *chain) { c.receipt = `{"status":"0x1"}` }, "is in no block yet", nil},
 		"confirmations":       {func(c *chain) { c.head = 12 }, "has 3 of 5 confirmations", nil},
-		"a block that stands": {func(c *chain) { c.block[10] = blockB }, "block 10, which had the transaction, was replaced", nil},
+		"a block that stands": {func(c *chain) { c.block[10] = blockB }, "block 10, which contained the transaction, was replaced", nil},
 		"a node":              {func(c *chain) { c.fail = func(string) (*http.Response, error) { return nil, errors.New("refused") } }, "refused", nil},
 		"an index": {func(c *chain) {
 			c.fail = func(string) (*http.Response, error) {
@@ -355,7 +356,7 @@ func TestWaitReceiptSaysWhatWasMissingWhenTheContextEnds(t *testing.T) {
 	}
 }
 
-// onChain is what the chain has, in the shape of JSON-RPC.
+// onChain is the receipt of the chain, as in JSON-RPC.
 func onChain() object {
 	return object{
 		"type": "0x7", "status": "0x1", "transactionHash": common.MaxHash.Hex(), "transactionIndex": "0x2", "blockHash": blockA, "blockNumber": "0xa",
@@ -366,7 +367,7 @@ func onChain() object {
 	}
 }
 
-// told is what the service says of it, in the shape of the webhook.
+// told is the receipt of the service, as in the webhook.
 func told() object {
 	receipt := onChain().without("from").without("to").without("feePayer").with("contractAddress", common.Address{}.Hex()).
 		with("root", "0x").with("gasUsed", 0x5208).with("logs.0.blockTimestamp", 0)
@@ -514,13 +515,13 @@ func TestOnlyAConfirmedResultReachesTheGame(t *testing.T) {
 	}{
 		"confirmed":       {func(*chain) {}, http.StatusOK, ""},
 		"a lie":           {func(c *chain) { c.receipt = string(onChain().with("status", "0x0").bytes()) }, http.StatusInternalServerError, "receipt.status"},
-		"another branch":  {func(c *chain) { c.receipt = string(onChain().with("blockHash", blockB).bytes()) }, http.StatusInternalServerError, "block 10, which had the transaction, was replaced"},
+		"another branch":  {func(c *chain) { c.receipt = string(onChain().with("blockHash", blockB).bytes()) }, http.StatusInternalServerError, "block 10, which contained the transaction, was replaced"},
 		"made up":         {func(c *chain) { c.receipt = "null" }, http.StatusInternalServerError, "the node may be on another network"},
 		"not deep enough": {func(c *chain) { c.head = 10 }, http.StatusInternalServerError, "has 1 of 2 confirmations"},
 		"the chain being away": {func(c *chain) {
 			c.fail = func(string) (*http.Response, error) { return nil, errors.New("unreachable") }
 		}, http.StatusInternalServerError, "unreachable"},
-		"the chain being wrong": {func(c *chain) { c.receipt = `"text"` }, http.StatusInternalServerError, "cannot be read"},
+		"the chain being wrong": {func(c *chain) { c.receipt = `"text"` }, http.StatusInternalServerError, "cannot decode the result"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 
 const module = "github.com/token-ramp/ramp-go"
 
-// Importing the package must not cost a node: what it may import, and what
-// comes with that.
+// Importing the package must not link a node. These are the allowed imports, and
+// the modules behind them.
 var (
 	directImports = []string{
 		"github.com/ethereum/go-ethereum/accounts/abi",
@@ -116,7 +116,7 @@ func TestImportingCostsNoNode(t *testing.T) {
 	}
 }
 
-// What is imported outside tests, by any package of the module, is not testify.
+// Only tests may import testify.
 func TestTestifyStaysInTests(t *testing.T) {
 	for _, p := range goList(t, ".", "CGO_ENABLED=1", "./...") {
 		assert.False(t, strings.HasPrefix(p.ImportPath, "github.com/stretchr/"), "%s is linked", p.ImportPath)

@@ -14,35 +14,35 @@ import (
 	"github.com/google/uuid"
 )
 
-// Desk is for the person who decides about an order whose result does not come.
-// Put it behind your own admin tool. It works with every [Store]; which orders
-// wait is a question for the store, such as [SQLStore.Waiting]. docs/operations.md
-// says how to decide.
+// Desk helps a person decide about an order whose result does not come. Use it in
+// your own admin tool. It works with every [Store]; the store itself lists waiting
+// orders, such as [SQLStore.Waiting]. docs/operations.md explains how to decide.
 type Desk struct{ config DeskConfig }
 
-// DeskConfig configures a [Desk]. Game is required. The zero value of every other
-// field stands for its default.
+// DeskConfig configures a [Desk]. Game is required. Every other field may be zero,
+// which means its default.
 type DeskConfig struct {
-	// Game is the game whose orders are decided on. Required.
+	// Game is the game whose orders are shown and abandoned. Required.
 	Game *OrderGame
 
-	// Chain is where [Desk.Show] looks for transactions. By default it shows the
-	// order alone.
+	// Chain is where [Desk.Show] searches for transactions. By default it shows
+	// only the order.
 	Chain *RPC
 
-	// Blocks is how many blocks [Desk.Show] reads at most, from a minute before
-	// the order was accepted on. A UUID can be used for 5 minutes (interface 8), so
-	// a transaction of the order comes soon after. The default is 2,000.
+	// Blocks is the maximum number of blocks that [Desk.Show] reads, beginning one
+	// minute before the order was accepted. A UUID can be used for 5 minutes
+	// (interface 8), so a transaction of the order comes soon after. The default is
+	// 2,000.
 	Blocks int
 
-	// Logger gets one record for each decision: "ramp: order abandoned" with
-	// uuid, direction, who, reason and new, or "ramp: order not abandoned" with
+	// Logger gets one record per decision: "ramp: order abandoned" with uuid,
+	// direction, who, reason, effect and new, or "ramp: order not abandoned" with
 	// the cause. The default is [slog.Default].
 	Logger *slog.Logger
 }
 
 // NewDesk returns a desk for c.Game. The error is an [*InvalidError] that lists
-// every field of c that is missing or wrong.
+// every missing or wrong field of c.
 func NewDesk(c DeskConfig) (*Desk, error) {
 	var p problems
 	p.require(c.Game != nil, "DeskConfig.Game")
@@ -56,60 +56,59 @@ func NewDesk(c DeskConfig) (*Desk, error) {
 	return &Desk{config: c}, nil
 }
 
-// OrderReport is an order, and what the chain has of its player.
+// OrderReport is an order, and what its user did on the chain.
 type OrderReport struct {
-	Order Order
+	Order Order // as it is stored
 
-	// Activity is what the order's user address did in the blocks from
-	// FirstBlock to LastBlock, the oldest first. Nothing is known of the others,
-	// up to NewestBlock. All are zero without [DeskConfig].Chain.
+	// Activity is what the order's user address did in the blocks from FirstBlock
+	// to LastBlock, oldest first. The blocks after that, up to NewestBlock, were
+	// not read. All are zero without [DeskConfig].Chain.
 	Activity                           []Activity
 	FirstBlock, LastBlock, NewestBlock uint64
 }
 
-// Activity is a transaction that a player sent, or that has an event of the
-// order's token in which the player is named.
+// Activity is a transaction that a user sent, or in which an event of the order's
+// token names the user.
 type Activity struct {
-	Hash    common.Hash
-	Block   uint64
-	Time    time.Time // of the block
-	From    common.Address
-	To      *common.Address // nil created a contract
-	Success bool            // of the receipt
-	Token   bool            // whether the order's token has an event in it
+	Hash    common.Hash     // of the transaction
+	Block   uint64          // number of its block
+	Time    time.Time       // of its block
+	From    common.Address  // the sender
+	To      *common.Address // the receiver; nil if it created a contract
+	Success bool            // whether the transaction succeeded
+	Token   bool            // whether an event of the order's token names the user
 }
 
-// Show returns an order, and what the chain has of its player since it was
-// accepted. It changes nothing. Without such an order, the error wraps
-// [ErrOrderUnknown]. If the chain cannot be asked, the order comes together with
-// the error.
+// Show returns an order, and what its user did on the chain since it was accepted.
+// It changes nothing. If there is no such order, the error wraps [ErrOrderUnknown].
+// If the chain cannot be read, Show returns the order together with the error.
 //
-// The interface does not say who sends the transaction of an order, nor how the
-// two are tied. So a transaction of the player that moved the token is likely the
-// one, and no such transaction in all of the blocks makes it likely that there is
-// none. Neither is a proof.
+// The interface does not say who sends the transaction of an order, or how the two
+// are linked. A transaction of the user that moved the token is likely the one. If
+// none of the blocks up to the newest has such a transaction, there is likely none.
+// Neither is a proof.
 func (d *Desk) Show(ctx context.Context, id uuid.UUID) (*OrderReport, error) {
 	step, err := d.config.Game.config.Store.Update(ctx, id, func(stored *Order) (Step, error) {
 		if stored == nil {
 			return Step{}, fmt.Errorf("ramp: order %s: %w", id, ErrOrderUnknown)
 		}
-		return Step{Order: *stored}, nil // a repeat, which stores nothing
+		return Step{Order: *stored}, nil // a repeat: nothing is stored
 	})
 	if err != nil {
 		return nil, err
 	}
 	report := &OrderReport{Order: step.Order}
 	if d.config.Chain != nil {
-		if err := d.look(ctx, report); err != nil {
-			return report, fmt.Errorf("ramp: order %s: look at the chain: %w", id, err)
+		if err := d.findActivity(ctx, report); err != nil {
+			return report, fmt.Errorf("ramp: order %s: read the chain: %w", id, err)
 		}
 	}
 	return report, nil
 }
 
 // Abandon ends an order whose result will never come, as [OrderGame.Abandon] does,
-// and logs who decided it and why. Both are required, and kept as the Reason of
-// the order: "who: reason".
+// and logs who decided that and why. Both are required, and are stored as the
+// Reason of the order: "who: reason".
 func (d *Desk) Abandon(ctx context.Context, id uuid.UUID, who, reason string) (Step, error) {
 	who, reason = strings.TrimSpace(who), strings.TrimSpace(reason)
 	var p problems
@@ -133,11 +132,11 @@ func (d *Desk) Abandon(ctx context.Context, id uuid.UUID, who, reason string) (S
 	return step, nil
 }
 
-// clockSkew is how far the clock of the game may be ahead of the chain's.
+// clockSkew is how far the game's clock may be ahead of the chain's.
 const clockSkew = time.Minute
 
-// look reads the blocks since the order was accepted.
-func (d *Desk) look(ctx context.Context, report *OrderReport) error {
+// findActivity reads the blocks since the order was accepted.
+func (d *Desk) findActivity(ctx context.Context, report *OrderReport) error {
 	chain := d.config.Chain
 	newest, err := chain.BlockNumber(ctx)
 	if err != nil {
@@ -145,7 +144,7 @@ func (d *Desk) look(ctx context.Context, report *OrderReport) error {
 	}
 	report.NewestBlock = newest
 	if !common.IsHexAddress(report.Order.UserAddress) {
-		return invalid("user_address", "must be 20 bytes in hex")
+		return invalid("user_address", "must be 40 hex digits")
 	}
 	first, err := d.blockBefore(ctx, report.Order.AcceptedAt.Add(-clockSkew), newest)
 	if err != nil {
@@ -159,8 +158,8 @@ func (d *Desk) look(ctx context.Context, report *OrderReport) error {
 	if err != nil {
 		return err
 	}
-	for from := first; from <= last; from += mostBatchCalls {
-		blocks := make([]Block, min(mostBatchCalls, last-from+1))
+	for from := first; from <= last; from += maxBatchCalls {
+		blocks := make([]Block, min(maxBatchCalls, last-from+1))
 		calls := make([]BatchCall, len(blocks))
 		for i := range blocks {
 			calls[i] = BatchCall{Method: "eth_getBlockByNumber", Params: []any{AtBlock(from + uint64(i)), true}, Into: &blocks[i]}
@@ -190,11 +189,11 @@ func (d *Desk) look(ctx context.Context, report *OrderReport) error {
 	return nil
 }
 
-// blockBefore returns the number of the last block before a time. A block that
-// the node no longer has is too early.
+// blockBefore returns the number of the last block before a time. A block that the
+// node no longer has counts as earlier.
 func (d *Desk) blockBefore(ctx context.Context, at time.Time, newest uint64) (uint64, error) {
 	var failed error
-	after := sort.Search(int(newest), func(n int) bool { // the first block that is not before
+	after := sort.Search(int(newest), func(n int) bool { // the first block that is not before at
 		if failed != nil {
 			return true
 		}
@@ -211,8 +210,8 @@ func (d *Desk) blockBefore(ctx context.Context, at time.Time, newest uint64) (ui
 	return uint64(max(after, 1) - 1), failed
 }
 
-// eventsNaming returns the transactions with an event of one of the tokens that
-// has the player as a topic, as a transfer has.
+// eventsNaming returns the transactions in which an event of one of the tokens has
+// the player as a topic, as a transfer does.
 func (d *Desk) eventsNaming(ctx context.Context, tokens []IntentAsset, player common.Address, first, last uint64) (map[common.Hash]bool, error) {
 	var contracts []common.Address
 	for _, token := range tokens {
@@ -224,9 +223,9 @@ func (d *Desk) eventsNaming(ctx context.Context, tokens []IntentAsset, player co
 	if len(contracts) == 0 {
 		return named, nil
 	}
-	const most = 1000 // blocks in one request; many nodes take no more
-	for from := first; from <= last; from += most {
-		logs, err := d.config.Chain.Logs(ctx, LogFilter{FromBlock: AtBlock(from), ToBlock: AtBlock(min(last, from+most-1)), Addresses: contracts})
+	const maxBlocks = 1000 // per request; many nodes accept no more
+	for from := first; from <= last; from += maxBlocks {
+		logs, err := d.config.Chain.Logs(ctx, LogFilter{FromBlock: AtBlock(from), ToBlock: AtBlock(min(last, from+maxBlocks-1)), Addresses: contracts})
 		if err != nil {
 			return nil, err
 		}
@@ -242,7 +241,7 @@ func (d *Desk) eventsNaming(ctx context.Context, tokens []IntentAsset, player co
 	return named, nil
 }
 
-// blockTime is the time of a block, in seconds.
+// blockTime returns the time of a block.
 func blockTime(b *Block) time.Time {
 	seconds, err := b.Timestamp.Uint64()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// deskOf is the desk of a game in memory, with the service and its chain.
+// deskOf returns a desk for a game in memory, with the service and its chain.
 type deskOf struct {
 	*ramp.Desk
 	service *ramptest.Service

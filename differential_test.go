@@ -85,8 +85,8 @@ func tokens(t testing.TB, text []byte) *node {
 	return n
 }
 
-// plain is the value as encoding/json reads it into an any: of equal names, the
-// last one counts.
+// plain returns the value as encoding/json decodes it into an any. Of duplicate
+// names, the last one wins.
 func (n *node) plain() any {
 	switch n.kind {
 	case "an object":
@@ -112,7 +112,7 @@ func (n *node) plain() any {
 	}
 }
 
-// missing stands for what is not there.
+// missing is the node of a missing value.
 var missing = &node{kind: "null"}
 
 // get returns the first member of a name, and how many there are.
@@ -209,7 +209,7 @@ func (n *node) whole() (number *big.Int, ok bool) {
 	return number, ok && number.Sign() >= 0 && number.BitLen() <= 256
 }
 
-// loose is the text of what decides nothing.
+// loose returns the text of a field that decides nothing.
 func (n *node) loose() string {
 	if n.kind == "a number" || n.kind == "a string" && n.validText() {
 		return n.text
@@ -217,8 +217,8 @@ func (n *node) loose() string {
 	return ""
 }
 
-// same checks that what was read equals what encoding/json has, in every field
-// that the type knows.
+// same checks that every known field of a decoded value equals what encoding/json
+// decodes.
 func (n *node) same(t *testing.T, path string, got reflect.Value) {
 	t.Helper()
 	switch value := got.Interface().(type) {
@@ -368,11 +368,11 @@ func (n *node) sameBytes(t *testing.T, path string, got []byte) {
 
 var (
 	wantKind    = regexp.MustCompile(`^must be (a string|an object|an array|a boolean|a UUID|a number), not (.+)$`)
-	wantBytes   = regexp.MustCompile(`^must be (\d+) bytes in hex with 0x, not (.+)$`)
+	wantDigits  = regexp.MustCompile(`^must be 0x followed by (\d+) hex digits, not (.+)$`)
 	wantEntries = regexp.MustCompile(`^must not have more than (\d+) entries$`)
 )
 
-// reallyWrong checks that a value has the fault that was found in it.
+// reallyWrong checks that a value has the reported error.
 func (n *node) reallyWrong(t *testing.T, w wire, f ramp.FieldError) {
 	t.Helper()
 	path := f.Path
@@ -392,7 +392,7 @@ func (n *node) reallyWrong(t *testing.T, w wire, f ramp.FieldError) {
 		number, ok := value.whole()
 		is(value.blank() || strings.HasSuffix(path, "status") && ok && number == nil)
 		return
-	case "is required and must be above 0":
+	case "is required and must be greater than 0":
 		amount, ok := decimal(text)
 		is(count == 0 || ok && amount.Sign() <= 0)
 		return
@@ -433,9 +433,9 @@ func (n *node) reallyWrong(t *testing.T, w wire, f ramp.FieldError) {
 		is(len(value.values) > most)
 		return
 	}
-	if m := wantBytes.FindStringSubmatch(f.Problem); m != nil {
-		bytes, _ := strconv.Atoi(m[1])
-		is(!isText || !hexForm.MatchString(text) || len(text) != 2+2*bytes || strings.HasPrefix(text, "0X")) // a digest is exact
+	if m := wantDigits.FindStringSubmatch(f.Problem); m != nil {
+		digits, _ := strconv.Atoi(m[1])
+		is(!isText || !hexForm.MatchString(text) || len(text) != 2+digits || strings.HasPrefix(text, "0X")) // a digest is exact
 		is(m[2] == value.kind || m[2] == size)
 		return
 	}
@@ -478,9 +478,9 @@ var wires = []wire{
 	unmarshal[ramp.Transaction]("transaction", false), unmarshal[ramp.Block]("block", false),
 }
 
-// sameAsEncodingJSON reads a text in every way that we have, and checks that
-// what is accepted has the values that encoding/json sees, and that what is
-// refused has the faults that it is refused for.
+// sameAsEncodingJSON reads a text in every way that the package has. It checks that
+// accepted values equal those of encoding/json, and that rejected ones have the
+// reported errors.
 func sameAsEncodingJSON(t *testing.T, text []byte) {
 	t.Helper()
 	valid := json.Valid(text)
@@ -552,8 +552,8 @@ var awkward = []string{
 	`[` + strings.Repeat(`{"amount":"","id":"","id":7},`, 400) + `{}]`,
 }
 
-// alter puts an awkward value in the place of a value, beside it under the same
-// name, or under the same name written in another way.
+// alter replaces a value by an awkward one, or adds it under the same name,
+// possibly escaped.
 func alter(t *testing.T, text []byte, where, what, how byte) []byte {
 	if !json.Valid(text) {
 		return text

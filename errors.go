@@ -3,82 +3,66 @@ package ramp
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// Sentinels, for [errors.Is]. The error that carries one says more; none holds
-// a key, a token, a signature or a body.
+// Sentinels, for [errors.Is]; docs/errors.md lists every error and code. No error
+// holds a key, a token, a signature or a body.
 var (
-	// ErrHMACMissing says that a call carried no X-HMAC-SIGNATURE header. A
-	// handler meets it on calls from the service (interface 5.2), a [Client] as
-	// the service's answer to its own call (interface 7.1).
+	// ErrHMACMissing means that a call had no X-HMAC-SIGNATURE header. A handler
+	// refuses such a call (interface 5.2). A [Client] returns it if the service
+	// reports it (interface 7.1).
 	ErrHMACMissing = errors.New("X-HMAC-SIGNATURE is missing")
 
-	// ErrHMACInvalid says that an X-HMAC-SIGNATURE does not belong to the body
-	// and key. A handler meets it on calls from the service (interface 5.2), a
-	// [Client] as the service's answer "invalid mac" (interface 7.1).
+	// ErrHMACInvalid means that an X-HMAC-SIGNATURE does not match the body and
+	// key. A handler refuses such a call (interface 5.2). A [Client] returns it if
+	// the service answers "invalid mac" (interface 7.1).
 	ErrHMACInvalid = errors.New("X-HMAC-SIGNATURE is not valid")
 
-	// ErrHMACKey says that an HMAC key cannot be used: it is empty, blank, or
-	// not in the encoding that it was said to be in.
-	ErrHMACKey = errors.New("HMAC key cannot be used")
+	// ErrHMACKey means that an HMAC key is unusable: it is empty, blank, or not in
+	// the expected encoding.
+	ErrHMACKey = errors.New("HMAC key is unusable")
 
-	// ErrRampNotFound is the service's answer to an initialize call without a
-	// project that it knows (interface 7.1, "ramp not found").
-	ErrRampNotFound = errors.New("the service knows no such project")
+	// ErrRampNotFound means that the service does not know the project of an
+	// initialize call (interface 7.1, "ramp not found").
+	ErrRampNotFound = errors.New("the service does not know the project")
 
-	// ErrRampNotExists is the service's answer to an initialize call for a
-	// network that it does not serve (interface 7.1, "ramp not exists").
-	ErrRampNotExists = errors.New("the service serves no such network")
+	// ErrRampNotExists means that the service does not serve the network of an
+	// initialize call (interface 7.1, "ramp not exists").
+	ErrRampNotExists = errors.New("the service does not serve the network")
 
-	// ErrSessionMissing says that a call carried no usable X-Dapp-SessionID
-	// header (interface 5.1).
-	ErrSessionMissing = errors.New("X-Dapp-SessionID is missing")
+	// ErrValidatorKey means that a validator key, public key or address is unusable
+	// (interface 5.3).
+	ErrValidatorKey = errors.New("validator key is unusable")
 
-	// ErrTokenMissing says that a call carried no usable
-	// "X-Dapp-Authorization: Bearer <access_token>" header (interface 5.1).
-	ErrTokenMissing = errors.New("X-Dapp-Authorization with a bearer token is missing")
-
-	// ErrSessionMismatch says that the X-Dapp-SessionID header of a result is
-	// not the session_id of its signed body.
-	ErrSessionMismatch = errors.New("X-Dapp-SessionID contradicts the signed body")
-
-	// ErrBodyTooLarge says that a body is above the handler's limit.
-	ErrBodyTooLarge = errors.New("the body is too large")
-
-	// ErrValidatorKey says that a validator key, public key or address cannot
-	// be used (interface 5.3).
-	ErrValidatorKey = errors.New("validator key cannot be used")
-
-	// ErrSignature says that bytes are not a signature, or not the one that was
-	// asked for: made by another key, or over another digest.
+	// ErrSignature means that bytes are not a valid signature, or not one by the
+	// expected key over the expected digest.
 	ErrSignature = errors.New("signature is not valid")
 )
 
-// InvalidError lists every field that is wrong in a message or a config, each by
-// its path. It holds no value of them, only what is wrong with it.
+// InvalidError lists every wrong field of a message or a config. It holds no field
+// values.
 type InvalidError struct {
-	Fields []FieldError
+	Fields []FieldError // at least one, in the order of the message or config
 }
 
-// FieldError is one wrong field of an [InvalidError].
+// FieldError describes one wrong field of an [InvalidError].
 type FieldError struct {
-	// Path is the field as the interface writes it, with the index of an
-	// element where it is known: "intent.materials[1].icon_url". A field of a
-	// config is named as in Go: "HandlerConfig.Game".
+	// Path names the field as the interface does, with the index of an array
+	// element if it is known: "intent.materials[1].icon_url". A config field has
+	// its Go name: "HandlerConfig.Game".
 	Path string
 
-	// Problem completes the sentence that Path begins: "is required".
+	// Problem completes the sentence that Path begins, such as "is required".
 	Problem string
 
 	sentinel error // for errors.Is, or nil
 }
 
 // Unwrap returns the sentinels of the fields: [ErrHMACKey] and [ErrValidatorKey]
-// for the keys of a config.
+// for missing keys of a config.
 func (e *InvalidError) Unwrap() []error {
 	var sentinels []error
 	for _, f := range e.Fields {
@@ -89,14 +73,14 @@ func (e *InvalidError) Unwrap() []error {
 	return sentinels
 }
 
-// Error names the first twenty fields, so that a body of thousands of wrong ones
+// Error describes the first twenty fields, so that a body with thousands of errors
 // does not fill a log.
 func (e *InvalidError) Error() string {
-	const most = 20
+	const maxFields = 20
 	var problems []string
 	for i, f := range e.Fields {
-		if i == most {
-			problems = append(problems, fmt.Sprintf("and %d more", len(e.Fields)-most))
+		if i == maxFields {
+			problems = append(problems, fmt.Sprintf("and %d more", len(e.Fields)-maxFields))
 			break
 		}
 		problems = append(problems, f.Path+" "+f.Problem)
@@ -104,7 +88,7 @@ func (e *InvalidError) Error() string {
 	return "ramp: " + strings.Join(problems, "; ")
 }
 
-// code names the first wrong field: intent.from[0].amount is
+// code names the first wrong field. For intent.from[0].amount it is
 // INVALID_INTENT_FROM_AMOUNT.
 func (e *InvalidError) code() Code {
 	if len(e.Fields) == 0 {
@@ -129,10 +113,10 @@ func (e *InvalidError) code() Code {
 	return Code(strings.ToUpper(b.String()))
 }
 
-// maxProblems bounds the work that a body of thousands of wrong elements makes.
+// maxProblems bounds the work for a body with thousands of wrong elements.
 const maxProblems = 1000
 
-// problems collects what is wrong with a message while it is checked.
+// problems collects the errors of a message or a config.
 type problems []FieldError
 
 func (p *problems) add(path, format string, args ...any) {
@@ -145,15 +129,14 @@ func (p *problems) require(ok bool, path string) {
 	}
 }
 
-// requireText refuses text that encoding/json writes differently under each of
-// its versions.
+// requireText rejects text that the versions of encoding/json write differently.
 func (p *problems) requireText(text, path string) {
 	if !utf8.ValidString(text) {
 		p.add(path, "must be valid UTF-8")
 	}
 }
 
-// requireKey requires a key of a config, and has errors.Is find sentinel.
+// requireKey requires a key of a config, and lets errors.Is find sentinel.
 func (p *problems) requireKey(ok bool, path string, sentinel error) {
 	if !ok {
 		*p = append(*p, FieldError{Path: path, Problem: "is required", sentinel: sentinel})
@@ -167,8 +150,8 @@ func (p *problems) requireNonZero(ok bool, path string) {
 }
 
 // complete adds what a check found to what reading found, in the order of the
-// interface and each field once: a field that could not be read, or is in an
-// object that could not be, is not also missing.
+// interface and once per field. A field that could not be read, or whose object
+// could not be, is not reported as missing too.
 func (p problems) complete(found problems) problems {
 	for _, f := range found {
 		if !slices.ContainsFunc(p, func(read FieldError) bool { return covers(read.Path, f.Path) }) {
@@ -179,13 +162,13 @@ func (p problems) complete(found problems) problems {
 	return p
 }
 
-// covers reports whether path is outer or leads into it.
+// covers reports whether path is outer or lies inside it.
 func covers(outer, path string) bool {
 	rest, ok := strings.CutPrefix(path, outer)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// addAll takes over what another check found.
+// addAll adds the fields of another check's error.
 func (p *problems) addAll(err error) {
 	var wrong *InvalidError
 	if errors.As(err, &wrong) {
@@ -193,7 +176,7 @@ func (p *problems) addAll(err error) {
 	}
 }
 
-// err is nil, and not a nil *InvalidError, when nothing is wrong.
+// err returns nil, and not a nil *InvalidError, if there are no problems.
 func (p problems) err() error {
 	if len(p) == 0 {
 		return nil
@@ -205,120 +188,4 @@ func invalid(path, format string, args ...any) error {
 	var p problems
 	p.add(path, format, args...)
 	return p.err()
-}
-
-// Code is an errorCode of the envelope that answers the service (interface
-// 7.2). The interface does not say which values there are, so these are ours; set
-// [HandlerConfig].TranslateCode to send others. A wrong field of a body is
-// answered with INVALID_ and the path of the field in capitals, such as
-// INVALID_DIGEST or INVALID_INTENT_FROM_AMOUNT, and a body that is no JSON object
-// with INVALID_BODY. A code of your own comes from [Reject].
-type Code string
-
-// The codes that a [Handler] answers with by itself.
-const (
-	CodeHMACMissing      Code = "HMAC_MISSING"         // 401: no X-HMAC-SIGNATURE
-	CodeHMACInvalid      Code = "HMAC_INVALID"         // 401: not the signature of this body
-	CodeSessionMissing   Code = "SESSION_MISSING"      // 401: no X-Dapp-SessionID
-	CodeSessionMismatch  Code = "SESSION_MISMATCH"     // 500: the header of a result contradicts its signed body
-	CodeTokenMissing     Code = "ACCESS_TOKEN_MISSING" // 401: no bearer token
-	CodeNotFound         Code = "NOT_FOUND"            // 404: no such path, from [Handler.ServeHTTP]
-	CodeMethodNotAllowed Code = "METHOD_NOT_ALLOWED"   // 405: not GET for assets, not POST for the others
-	CodeBodyTooLarge     Code = "BODY_TOO_LARGE"       // 413: above the limit, see [HandlerConfig].MaxBody
-	CodePermanent        Code = "REFUSED"              // 400: the game called the failure [Permanent]
-	CodeInternal         Code = "INTERNAL_ERROR"       // 500: internal error; the cause is in the log
-)
-
-// codeInvalidBody is the code of the path "body".
-const codeInvalidBody Code = "INVALID_BODY"
-
-// MarshalJSON writes the empty code, which stands for success, as null.
-func (c Code) MarshalJSON() ([]byte, error) {
-	if c == "" {
-		return []byte("null"), nil
-	}
-	return marshal(strings.ToValidUTF8(string(c), "\ufffd"))
-}
-
-// Refusal is an answer to the service other than success: what the wire says,
-// and the cause, which only the log sees.
-type Refusal struct {
-	// Status is the HTTP status. Zero stands for the status of a declined
-	// order, which [HandlerConfig].DeclineStatus sets.
-	Status int
-
-	// Code is the errorCode of the envelope.
-	Code Code
-
-	// Err is the cause. It may be nil.
-	Err error
-}
-
-func (r *Refusal) Error() string {
-	if r.Err == nil {
-		return "ramp: refused: " + string(r.Code)
-	}
-	return "ramp: refused: " + string(r.Code) + ": " + strings.TrimPrefix(r.Err.Error(), "ramp: ")
-}
-
-// Unwrap returns the cause.
-func (r *Refusal) Unwrap() error { return r.Err }
-
-// Reject is how a [Game] says no: the service is answered with success false
-// and code as its errorCode. From [Game.Authenticate] the HTTP status is 401,
-// from [Game.Assets] and [Game.Validate] it is the DeclineStatus of
-// [HandlerConfig]. A [Game.Result] has nothing to decline: there, it counts as
-// any other error.
-//
-// The interface does not show the set of codes (7.2). The service's public
-// guide uses INVALID_USER, INVALID_BALANCE and INVALID_MESSAGE.
-func Reject(code Code) error { return &Refusal{Code: code} }
-
-// Permanent is how [Game.Result] says that no redelivery can help: the service
-// is answered with HTTP 400, which it does not retry, and err goes to the log.
-// Use it when a person has to look, because after it nobody asks again.
-func Permanent(err error) error {
-	return &Refusal{Status: http.StatusBadRequest, Code: CodePermanent, Err: err}
-}
-
-// refusalOf says how an error of our own checks is answered. An error of the
-// game never comes here: whatever it wraps, [gameRefusal] judges it.
-func refusalOf(err error) *Refusal {
-	var wrong *InvalidError
-	refusal := func(status int, code Code) *Refusal {
-		return &Refusal{Status: status, Code: code, Err: err}
-	}
-	switch {
-	case errors.Is(err, ErrHMACMissing):
-		return refusal(http.StatusUnauthorized, CodeHMACMissing)
-	case errors.Is(err, ErrHMACInvalid):
-		return refusal(http.StatusUnauthorized, CodeHMACInvalid)
-	case errors.Is(err, ErrSessionMissing):
-		return refusal(http.StatusUnauthorized, CodeSessionMissing)
-	case errors.Is(err, ErrTokenMissing):
-		return refusal(http.StatusUnauthorized, CodeTokenMissing)
-	case errors.Is(err, ErrBodyTooLarge):
-		return refusal(http.StatusRequestEntityTooLarge, CodeBodyTooLarge)
-	case errors.As(err, &wrong):
-		return refusal(http.StatusBadRequest, wrong.code())
-	default:
-		return refusal(http.StatusInternalServerError, CodeInternal)
-	}
-}
-
-// gameRefusal says how an error of the game is answered: as the [Refusal] in
-// it, with status where that leaves it open, and else as ours to blame.
-func gameRefusal(err error, status int) *Refusal {
-	var refusal *Refusal
-	if !errors.As(err, &refusal) {
-		return &Refusal{Status: http.StatusInternalServerError, Code: CodeInternal, Err: err}
-	}
-	answer := &Refusal{Status: refusal.Status, Code: refusal.Code, Err: err}
-	if answer.Status == 0 {
-		answer.Status = status
-	}
-	if answer.Code == "" {
-		answer.Code = CodeInternal
-	}
-	return answer
 }

@@ -13,8 +13,7 @@ import (
 )
 
 var sentinels = []error{
-	ErrHMACMissing, ErrHMACInvalid, ErrHMACKey, ErrRampNotFound, ErrRampNotExists, ErrSessionMissing,
-	ErrTokenMissing, ErrSessionMismatch, ErrBodyTooLarge, ErrValidatorKey, ErrSignature,
+	ErrHMACMissing, ErrHMACInvalid, ErrHMACKey, ErrRampNotFound, ErrRampNotExists, ErrValidatorKey, ErrSignature,
 	ErrOrderUnknown, ErrOrderConflict, ErrOrderFinished, ErrNotFound,
 }
 
@@ -29,8 +28,8 @@ func TestSentinelsAreToldApart(t *testing.T) {
 	}
 }
 
-// Every failure that a caller may want to tell apart is found by errors.Is, and
-// its text begins with the package.
+// errors.Is finds every failure that a caller may want to distinguish, and its text
+// begins with the package.
 func TestFailuresCarryTheirSentinel(t *testing.T) {
 	failure := func(_ any, err error) error { return err }
 	key, err := TextKey("key")
@@ -48,8 +47,6 @@ func TestFailuresCarryTheirSentinel(t *testing.T) {
 		"a public key of nothing":      {failure(PublicKeyAddress(nil)), ErrValidatorKey},
 		"text that is no signature":    {failure(ParseSignature("0x")), ErrSignature},
 		"recovering from no signature": {failure(Recover(Digest{}, Signature{})), ErrSignature},
-		"headers without a session":    {failure(ParseSession(http.Header{})), ErrSessionMissing},
-		"headers without a token":      {failure(ParseSession(http.Header{HeaderSession: {"s"}})), ErrTokenMissing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.ErrorIs(t, tt.err, tt.is)
@@ -61,7 +58,7 @@ func TestFailuresCarryTheirSentinel(t *testing.T) {
 	}
 }
 
-// One pointer type a family, found through any wrapping.
+// Each family has one pointer type, which errors.As finds through any wrapping.
 func TestErrorFamiliesAreFoundByAs(t *testing.T) {
 	wrap := func(err error) error { return fmt.Errorf("outer: %w", errors.Join(errors.New("beside"), err)) }
 
@@ -150,16 +147,24 @@ func TestEveryRefusalOfOursHasStatusAndCode(t *testing.T) {
 	}{
 		{ErrHMACMissing, 401, CodeHMACMissing},
 		{ErrHMACInvalid, 401, CodeHMACInvalid},
-		{ErrSessionMissing, 401, CodeSessionMissing},
-		{ErrTokenMissing, 401, CodeTokenMissing},
-		{ErrBodyTooLarge, 413, CodeBodyTooLarge},
 		{invalid("digest", "is required"), 400, "INVALID_DIGEST"},
-		{ErrHMACKey, 500, CodeInternal}, // a key that cannot be used is ours to blame
+		{ErrHMACKey, 500, CodeInternal}, // an unusable key is an internal error
 		{ErrSignature, 500, CodeInternal},
 		{errors.New("anything else"), 500, CodeInternal},
 	} {
 		wrapped := fmt.Errorf("ramp: %w", tt.err)
 		assert.Equal(t, &Refusal{Status: tt.status, Code: tt.code, Err: wrapped}, refusalOf(wrapped), "%v", tt.err)
+	}
+	for code, header := range map[Code]http.Header{
+		CodeSessionMissing: {},
+		CodeTokenMissing:   {HeaderSession: {"s"}},
+	} {
+		_, err := ParseSession(header)
+		var refusal *Refusal
+		require.ErrorAs(t, err, &refusal)
+		assert.Equal(t, 401, refusal.Status)
+		assert.Equal(t, code, refusal.Code)
+		assert.Same(t, refusal, refusalOf(fmt.Errorf("outer: %w", err)))
 	}
 }
 
@@ -170,11 +175,11 @@ func TestEveryErrorOfAGameHasStatusAndCode(t *testing.T) {
 		status int
 		code   Code
 	}{
-		"an error is ours to blame":              {cause, 500, CodeInternal},
+		"an error is an internal one":            {cause, 500, CodeInternal},
 		"a rejection has the endpoint's status":  {Reject("INVALID_BALANCE"), 418, "INVALID_BALANCE"},
 		"a wrapped rejection is one":             {fmt.Errorf("order: %w", Reject("INVALID_USER")), 418, "INVALID_USER"},
 		"a permanent failure is 400":             {Permanent(cause), 400, CodePermanent},
-		"a refusal of one's own":                 {&Refusal{Status: 409, Code: "BUSY"}, 409, "BUSY"},
+		"custom refusal":                         {&Refusal{Status: 409, Code: "BUSY"}, 409, "BUSY"},
 		"a rejection without a code":             {Reject(""), 418, CodeInternal},
 		"our sentinel from a game is not ours":   {ErrHMACInvalid, 500, CodeInternal},
 		"our field error from a game is not his": {invalid("digest", "is required"), 500, CodeInternal},

@@ -37,7 +37,7 @@ func ExampleBase64URLKey() {
 	key, err := ramp.Base64URLKey("my_secret_salt_value")
 	fmt.Println(key, err)
 	// Output:
-	// ramp: HMAC key cannot be used: it is not unpadded base64url
+	// ramp: HMAC key is unusable: it is not unpadded base64url
 	// [redacted] <nil>
 }
 
@@ -122,8 +122,8 @@ func ExampleClient_Initialize() {
 	fmt.Println(err)
 	fmt.Println(errors.Is(err, ramp.ErrHMACInvalid))
 	// Output:
-	// ramp: intent.network must be mainnet or testnet; intent.project_id is required; intent.token is required and must be 20 bytes in hex with 0x; intent.materials is required; if there is nothing, say so with an empty slice; intent.outputs is required; if there is nothing, say so with an empty slice
-	// ramp: initialize: the service answered HTTP 200, code 500: Internal Server Error: invalid mac (the key was read as text: try Base64URLKey)
+	// ramp: intent.network must be mainnet or testnet; intent.project_id is required; intent.token is required and must be 0x followed by 40 hex digits; intent.materials is required; use an empty slice if there are none; intent.outputs is required; use an empty slice if there are none
+	// ramp: initialize: the service answered HTTP 200, code 500: Internal Server Error: invalid mac (the key was read as text; try Base64URLKey)
 	// true
 }
 
@@ -231,7 +231,7 @@ func ExampleParseSession() {
 	// Output:
 	// {session-1 [redacted]} <nil>
 	// secret
-	// ramp: X-Dapp-Authorization with a bearer token is missing
+	// ramp: refused: ACCESS_TOKEN_MISSING: X-Dapp-Authorization with a bearer token is missing
 }
 
 func ExampleHandlerConfig_translateCode() {
@@ -367,7 +367,7 @@ func ExampleParseValidate() {
 	// user_sig is required
 	// user_address is required
 	// project_id is required
-	// digest must be 32 bytes in hex with 0x, not a number
+	// digest must be 0x followed by 64 hex digits, not a number
 	// uuid is required and must not be zero
 	// intent.method is required
 	// intent.type is required
@@ -386,8 +386,8 @@ func ExampleParseAmount() {
 	fmt.Println(err)
 	// Output:
 	// 9007199254740993.5
-	// ramp: the amount is no whole number that fits 64 bits
-	// ramp: the amount has more digits than any quantity needs
+	// ramp: the amount is not a whole number that fits an int64
+	// ramp: the amount has too many digits
 }
 
 func ExampleReject() {

@@ -7,7 +7,7 @@ func (r *RPC) SetLimits(answerBytes int64, batchCalls int) {
 	r.limit, r.batch = answerBytes, batchCalls
 }
 
-// ObserveNothing does what is done around an operation that nobody observes.
+// ObserveNothing makes the observer calls of an operation that nobody observes.
 func ObserveNothing(ctx context.Context) {
 	var o Observer
 	op := Operation{Kind: OperationRPC, Name: "eth_blockNumber"}

@@ -25,8 +25,8 @@ func seed(f *testing.F, pattern string, add func([]byte)) {
 	}
 }
 
-// requireInvalid checks what every refusal of a body promises: fields by path,
-// and a text that is short and holds nothing of the body.
+// requireInvalid checks that an error lists fields by path, and that its text is
+// short and quotes nothing of the body.
 func requireInvalid(t *testing.T, err error) {
 	t.Helper()
 	var wrong *ramp.InvalidError
@@ -203,8 +203,7 @@ func FuzzReceipt(f *testing.F) {
 	})
 }
 
-// number says what JSON numbers look like, by another reading than the one that
-// is tested.
+// number matches JSON numbers, with a different implementation than the tested one.
 func number(text string) bool {
 	return json.Valid([]byte(text)) && text != "" && strings.ContainsRune("-0123456789", rune(text[0])) && strings.TrimSpace(text) == text
 }

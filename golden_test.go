@@ -25,7 +25,7 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// What the golden files are about.
+// The contents of the golden files.
 const (
 	goldenProject = "prj_7Qm2xVd9"
 	goldenToken   = "0x13345C94929A47A35A4Dcd36E2574b8123Fe190D"
@@ -71,7 +71,7 @@ func assertWrittenBack(t *testing.T, name string, v any) {
 	t.Helper()
 	written, err := json.Marshal(v)
 	require.NoError(t, err)
-	assert.Equal(t, tree(t, golden(t, name)), tree(t, written), "%s is not written back as it came", name)
+	assert.Equal(t, tree(t, golden(t, name)), tree(t, written), "%s is not written back unchanged", name)
 }
 
 // paths lists the fields of a JSON tree: receipt.logs[].topics.
@@ -369,9 +369,9 @@ func TestGoldenValidateWithUnknownFields(t *testing.T) {
 	const name = "2.5-validate-unknown-fields.json"
 	got, err := ramp.ParseValidate(golden(t, name))
 	require.NoError(t, err)
-	assert.Equal(t, ramp.MethodBurn, got.Intent.Method, "as it came")
-	assert.Equal(t, ramp.AssetType("erc20"), got.Intent.From[0].Type, "as it came")
-	assert.Len(t, got.UserSig, 2*65, "without 0x, as it came")
+	assert.Equal(t, ramp.MethodBurn, got.Intent.Method, "unchanged")
+	assert.Equal(t, ramp.AssetType("erc20"), got.Intent.From[0].Type, "unchanged")
+	assert.Len(t, got.UserSig, 2*65, "without 0x, unchanged")
 	assert.JSONEq(t, `{"pool":"b","slots":[1,2]}`, string(got.Intent.TargetCandidate))
 	direction, err := got.Intent.Direction()
 	require.NoError(t, err)
@@ -397,7 +397,7 @@ func assertKnownFieldsWrittenBack(t *testing.T, name string, v any, unknown ...s
 	assert.Equal(t, prune(tree(t, golden(t, name)), "", unknown), tree(t, written))
 }
 
-// prune takes the fields at the given paths away.
+// prune removes the fields at the given paths.
 func prune(v any, at string, remove []string) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -496,7 +496,7 @@ func goldenLogs(t testing.TB, tx common.Hash, timestamp string) []ramp.Log {
 	}}
 }
 
-// goldenReceipt is what all golden receipts share.
+// goldenReceipt is the common part of all golden receipts.
 func goldenReceipt(t testing.TB, tx common.Hash, status, kind string, filter hexutil.Bytes, logs []ramp.Log) ramp.Receipt {
 	return ramp.Receipt{
 		Type:              quantity(t, kind),
@@ -656,7 +656,7 @@ func TestGoldenReceiptOverJSONRPC(t *testing.T) {
 	assert.Equal(t, any(file), tree(t, written))
 }
 
-// A type of the wire must not grow a field that no golden file shows.
+// Every field of a wire type must be in a golden file.
 func TestEveryWireFieldIsInAGoldenFile(t *testing.T) {
 	shown := map[string]bool{}
 	files, err := filepath.Glob("testdata/*.json")

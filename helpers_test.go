@@ -11,8 +11,8 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// The signing vectors were made with an independent implementation, for this
-// key and address. Nothing of value belongs to them.
+// The signing vectors were made with an independent implementation for this key,
+// which is worth nothing.
 const vectorKey = "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
 
 var vectorAddress = common.HexToAddress("0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb")
@@ -56,7 +56,7 @@ func (v signingVector) signature(t testing.TB) ramp.Signature {
 	return s
 }
 
-// The HMAC vectors are of a body with letters that UTF-8 writes in three bytes.
+// The HMAC vectors are of a body with letters that take three bytes in UTF-8.
 const (
 	hmacBody = `{"userId":1234,"username":"홍길동","email":"user@example.com","role":"admin","createdAt":1234567890}`
 
@@ -95,6 +95,14 @@ func assertFields(t *testing.T, err error, want ...string) {
 	for i := range want {
 		assert.True(t, len(got[i]) >= len(want[i]) && got[i][:len(want[i])] == want[i], "got %q, want %q…", got[i], want[i])
 	}
+}
+
+// assertCode checks that err is a Refusal with this code.
+func assertCode(t *testing.T, err error, want ramp.Code) {
+	t.Helper()
+	var refusal *ramp.Refusal
+	require.ErrorAs(t, err, &refusal)
+	assert.Equal(t, want, refusal.Code)
 }
 
 func isError(err, target error) bool { return errors.Is(err, target) }

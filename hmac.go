@@ -8,36 +8,35 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
-	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 )
 
-// HeaderHMAC carries the signature of a body (interface 5.2): HMAC-SHA256 of
-// the raw bytes, in hex. Header names are case-insensitive.
+// HeaderHMAC is the header that carries the signature of a body (interface 5.2):
+// HMAC-SHA256 of the raw bytes, in hex. Header names are case-insensitive.
 const HeaderHMAC = "X-Hmac-Signature"
 
-// HMACKey is the HMAC key of the service console (interface 5.2). It signs and
-// verifies bodies, and prints and logs as [redacted]. It is safe for concurrent
-// use. Make one with [TextKey] or [Base64URLKey]; the zero value fails closed:
-// it signs nothing and verifies nothing.
+// HMACKey is the HMAC key from the service console (interface 5.2). It signs and
+// verifies bodies. It prints and logs as [redacted], and is safe for concurrent
+// use. Make one with [TextKey] or [Base64URLKey]. The zero value fails closed: it
+// signs nothing and verifies nothing.
 type HMACKey struct {
-	ring  []*macPool // newest first
-	read  string     // how the newest was read, for the hint of an APIError
-	other string     // what reads it the other way
+	secret
+	ring        []*macPool // newest first
+	encoding    string     // how the newest was read, for the hint of an APIError
+	alternative string     // the function that reads it the other way
 }
 
 // TextKey uses the bytes of the console's text as the key.
 //
-// The interface does not show how the console's text becomes the key: one
-// reference implementation uses it as it is (this function), another decodes it
-// (see [Base64URLKey]). Nothing in the text tells which, so there is no
+// The interface does not say how the text becomes the key: one reference
+// implementation uses it unchanged (this function), another decodes it (see
+// [Base64URLKey]). The text itself does not tell which is right, so there is no
 // default. If the service answers "invalid mac" with one, try the other.
 //
-// An empty or blank text, and one with white space around it, as a file's last
-// newline, is refused with [ErrHMACKey].
+// The error wraps [ErrHMACKey] if the text is empty or blank, or if it begins or
+// ends with white space, such as the final newline of a file.
 func TextKey(text string) (HMACKey, error) {
 	switch trimmed := strings.TrimSpace(text); {
 	case trimmed == "":
@@ -49,9 +48,9 @@ func TextKey(text string) (HMACKey, error) {
 }
 
 // Base64URLKey decodes the console's text as unpadded base64url and uses the
-// decoded bytes as the key; see [TextKey] for the choice. Decoding is strict:
-// a character outside the alphabet, padding, white space, or bits that decoding
-// would drop are refused with [ErrHMACKey], and so is an empty key.
+// decoded bytes as the key. See [TextKey] for how to choose. Decoding is strict:
+// the error wraps [ErrHMACKey] for a character outside the alphabet, padding, white
+// space, nonzero trailing bits, or an empty key.
 func Base64URLKey(text string) (HMACKey, error) {
 	key, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	switch {
@@ -63,15 +62,15 @@ func Base64URLKey(text string) (HMACKey, error) {
 	return newHMACKey(key, "unpadded base64url", "TextKey"), nil
 }
 
-func newHMACKey(key []byte, read, other string) HMACKey {
+func newHMACKey(key []byte, encoding, alternative string) HMACKey {
 	pool := &macPool{}
 	pool.New = func() any { return &macState{mac: hmac.New(sha256.New, key)} }
-	return HMACKey{ring: []*macPool{pool}, read: read, other: other}
+	return HMACKey{ring: []*macPool{pool}, encoding: encoding, alternative: alternative}
 }
 
-// WithPrevious returns a key that signs as k does and verifies with k and then
-// with each of the older keys. Use it while the service still signs with a key
-// that was replaced in the console. The zero key stays the zero key.
+// WithPrevious returns a key that signs as k does, and verifies with k and then
+// with each of the older keys. Use it while the service may still sign with a key
+// that was replaced in the console. WithPrevious of the zero key is the zero key.
 func (k HMACKey) WithPrevious(older ...HMACKey) HMACKey {
 	if k.IsZero() {
 		return k
@@ -82,12 +81,11 @@ func (k HMACKey) WithPrevious(older ...HMACKey) HMACKey {
 	return k
 }
 
-// IsZero says whether the key is the zero value, with which nothing can be
-// signed or verified.
+// IsZero reports whether k is the zero value, which can neither sign nor verify.
 func (k HMACKey) IsZero() bool { return len(k.ring) == 0 }
 
-// Sign returns the signature of body for an X-HMAC-SIGNATURE header, 64
-// lower-case hex digits. The zero key returns "", which nobody accepts.
+// Sign returns the signature of body for an X-HMAC-SIGNATURE header: 64 lower-case
+// hex digits. The zero key returns "", which never verifies.
 func (k HMACKey) Sign(body []byte) string {
 	if k.IsZero() {
 		return ""
@@ -97,8 +95,8 @@ func (k HMACKey) Sign(body []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Verify reports whether signature, the value of an X-HMAC-SIGNATURE header, was
-// made for exactly these bytes. Hex digits of either case are accepted and the
+// Verify returns nil if signature, the value of an X-HMAC-SIGNATURE header, was
+// made with k for exactly these bytes. Hex digits may have either case, and the
 // comparison takes constant time. The error is [ErrHMACMissing] for an empty
 // signature, [ErrHMACKey] for the zero key, and [ErrHMACInvalid] otherwise.
 func (k HMACKey) Verify(body []byte, signature string) error {
@@ -119,14 +117,14 @@ func (k HMACKey) Verify(body []byte, signature string) error {
 	return fmt.Errorf("ramp: %w: it was made for another body or with another key", ErrHMACInvalid)
 }
 
-// decodeHMAC checks the form of a signature, which costs nothing.
+// decodeHMAC checks the form of a signature before any hashing.
 func decodeHMAC(signature string) (sum [sha256.Size]byte, err error) {
 	switch {
 	case signature == "":
 		return sum, fmt.Errorf("ramp: %w", ErrHMACMissing)
 	case len(signature) != hex.EncodedLen(sha256.Size):
-		return sum, fmt.Errorf("ramp: %w: it has %d characters, not %d",
-			ErrHMACInvalid, len(signature), hex.EncodedLen(sha256.Size))
+		return sum, fmt.Errorf("ramp: %w: it must have %d characters, not %d",
+			ErrHMACInvalid, hex.EncodedLen(sha256.Size), len(signature))
 	}
 	var text [2 * sha256.Size]byte // a fixed size stays off the heap
 	copy(text[:], signature)
@@ -136,20 +134,8 @@ func decodeHMAC(signature string) (sum [sha256.Size]byte, err error) {
 	return sum, nil
 }
 
-// String returns "[redacted]".
-func (k HMACKey) String() string { return redacted }
-
-// Format writes "[redacted]" under every verb.
-func (k HMACKey) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
-
-// MarshalText writes "[redacted]".
-func (k HMACKey) MarshalText() ([]byte, error) { return []byte(redacted), nil }
-
-// LogValue logs "[redacted]".
-func (k HMACKey) LogValue() slog.Value { return slog.StringValue(redacted) }
-
-// macPool holds keyed states of one key, so that a call neither hashes the key
-// again nor allocates.
+// macPool holds keyed hash states, so that a call neither hashes the key again nor
+// allocates.
 type macPool struct{ sync.Pool }
 
 type macState struct {

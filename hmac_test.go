@@ -92,7 +92,7 @@ func assertKeyRefused(t *testing.T, key ramp.HMACKey, err error) {
 	assert.True(t, key.IsZero())
 }
 
-// reference is the signature as the standard library makes it.
+// reference returns the signature of the standard library.
 func reference(key, body []byte) string {
 	mac := hmac.New(sha256.New, key)
 	mac.Write(body)
@@ -163,7 +163,7 @@ func mustHex(t testing.TB, s string) []byte {
 
 func mustDigit(c byte) int { return strings.IndexByte("0123456789abcdef", c) }
 
-// An empty key is one that anyone has.
+// Anyone has the empty key.
 func TestZeroHMACKeyFailsClosed(t *testing.T) {
 	for name, zero := range map[string]ramp.HMACKey{
 		"the zero value":                       {},
@@ -244,8 +244,8 @@ func TestVerifyDoesNotAllocate(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// BenchmarkVerify stands beside what one would write without the package: a new
-// hash for each call, and hex compared in constant time.
+// BenchmarkVerify compares Verify with code without the package: a new hash for
+// each call, and hex compared in constant time.
 func BenchmarkVerify(b *testing.B) {
 	for _, size := range []int{1 << 10, 10 << 10} {
 		body := bytes.Repeat([]byte("b"), size)

@@ -23,13 +23,13 @@ import (
 )
 
 // UUIDValidity is how long a UUID of [Client.Initialize] can be used for the
-// exchange view (interface 2.3, 8). What becomes of it then, the interface does
-// not show.
+// exchange view (interface 2.3, 8). The interface does not say what happens to it
+// afterwards.
 const UUIDValidity = 5 * time.Minute
 
 const (
-	initializePath      = "/api/v2/initialize" // interface 4.1, 9
-	mostInitializeBytes = 1 << 20
+	initializePath     = "/api/v2/initialize" // interface 4.1, 9
+	maxInitializeBytes = 1 << 20
 )
 
 // Client calls the service's API (interface 4.1). Make one with [NewClient] and
@@ -40,96 +40,95 @@ type Client struct {
 	transport *transport
 }
 
-// ClientConfig configures a [Client]. URL and Key are required. The zero value
-// of every other field stands for its default.
+// ClientConfig configures a [Client]. URL and Key are required. Every other field
+// may be zero, which means its default.
 type ClientConfig struct {
-	// URL is the address of the service's API, the {ramp_api_url} of the
-	// interface: an absolute https URL with or without a path. http is accepted
-	// for a host on a private network, as in [RPCConfig]. Required.
+	// URL is the address of the service's API, the {ramp_api_url} of the interface:
+	// an absolute https URL with or without a path. http is accepted for a host on
+	// a private network, as in [RPCConfig]. Required.
 	URL string
 
 	// Key is the HMAC key of the console, from [TextKey] or [Base64URLKey].
 	// Calls are signed with it (interface 5.2). Required.
 	Key HMACKey
 
-	// HTTPClient supplies the transport, the cookies and the timeout. It is
-	// copied and never changed. Redirects are not followed, because a signed
-	// call must not reach an address that nobody configured. The default is a
-	// client with a connection pool of its own: a clone of
-	// [http.DefaultTransport] that keeps up to 100 idle connections to the
-	// service instead of 2. So share one Client, and if you set a transport for
-	// a server under load, raise its MaxIdleConnsPerHost.
+	// HTTPClient supplies the transport, the cookies and the timeout. It is copied
+	// and not modified. Redirects are not followed, so that a signed call cannot
+	// reach an address that was not configured. The default is a client with its
+	// own connection pool: a clone of [http.DefaultTransport] that keeps up to 100
+	// idle connections to the service instead of 2. So share one Client, and if you
+	// set a transport for a server under load, raise its MaxIdleConnsPerHost.
 	HTTPClient *http.Client
 
-	// Timeout bounds each attempt, from the connection to the last byte of the
-	// answer. The default is 10 seconds. The context of a call bounds all of
-	// its attempts together.
+	// Timeout limits each attempt, from the connection to the last byte of the
+	// answer. The default is 10 seconds. The context of a call limits all of its
+	// attempts together.
 	Timeout time.Duration
 
-	// Retries is how often a call is repeated after a failure that may be
-	// temporary: the connection failed, or the answer was HTTP 429, 502, 503 or
-	// 504 without the interface's envelope. The default is 2; -1 means none.
+	// Retries is how often a call is retried after a failure that may be temporary:
+	// the connection failed, or the answer was HTTP 429, 502, 503 or 504 without
+	// the interface's envelope. The default is 2; -1 means none.
 	//
-	// The first delay is 0.2 seconds and each further one is twice as long, up
-	// to 5 seconds, with jitter. A longer Retry-After is obeyed; if that is more
-	// than 30 seconds, or the context ends before the delay does, the call fails
-	// at once.
+	// The first backoff is 0.2 seconds. Each further one is twice as long, up to 5
+	// seconds, with jitter. A longer Retry-After is obeyed. If it exceeds 30
+	// seconds, or the context would end before the backoff does, the call fails at
+	// once.
 	Retries int
 
-	// InsecureHTTP accepts an http URL for any host. Whoever is on the way can
-	// then read and change what is sent and answered. Off by default.
+	// InsecureHTTP accepts an http URL for any host. Anyone on the network path can
+	// then read and change requests and answers. Off by default.
 	InsecureHTTP bool
 
-	// Logger gets one record for each call: the endpoint, the duration, and
-	// the cause of a failure; and one for each retry. No record holds a key, a
-	// signature, or any of the request or of a foreign answer; see [APIError].
-	// By default nothing is logged.
+	// Logger gets one record per call with the endpoint, the duration and the cause
+	// of a failure, and one per retry. No record holds a key, a signature, or any
+	// part of the request or of an unknown answer; see [APIError]. By default
+	// nothing is logged.
 	Logger *slog.Logger
 
-	// Now is the clock that [Initialization].ExpiresAt, durations and the dates
-	// of Retry-After are counted from. The default is [time.Now].
+	// Now is the clock for [Initialization].ExpiresAt, durations and the dates of
+	// Retry-After. The default is [time.Now].
 	Now func() time.Time
 
-	// Observer is told about every call and every attempt, for metrics and
-	// traces. By default nobody is.
+	// Observer observes every call and every attempt, for metrics and traces. By
+	// default nothing is observed.
 	Observer Observer
 }
 
 // NewClient returns a client for the service at c.URL. The error is an
-// [*InvalidError] that lists every field of c that is missing or wrong;
-// [errors.Is] finds [ErrHMACKey] if the key is missing.
+// [*InvalidError] that lists every missing or wrong field of c. [errors.Is] finds
+// [ErrHMACKey] if the key is missing.
 func NewClient(c ClientConfig) (*Client, error) {
 	var p problems
 	base := checkBase(&p, "ClientConfig.URL", c.URL, c.InsecureHTTP)
 	p.requireKey(!c.Key.IsZero(), "ClientConfig.Key", ErrHMACKey)
-	t := newTransport(&p, "ClientConfig", transportConfig{c.HTTPClient, c.Timeout, c.Retries, c.Logger, c.Now, c.Observer})
+	t := newTransport(&p, "ClientConfig", c.HTTPClient,
+		transport{timeout: c.Timeout, retries: c.Retries, log: c.Logger, now: c.Now, observer: c.Observer})
 	if err := p.err(); err != nil {
 		return nil, err
 	}
 	return &Client{address: base + initializePath, key: c.Key, transport: t}, nil
 }
 
-// Initialization is the answer to [Client.Initialize].
+// Initialization is the result of [Client.Initialize].
 type Initialization struct {
-	// UUID identifies the request in the exchange view, see [ExchangeURL].
+	// UUID identifies the order in the exchange view, see [ExchangeURL].
 	UUID uuid.UUID
 
-	// ExpiresAt is [UUIDValidity] after the call was sent, and so a little
-	// before the service's own end.
+	// ExpiresAt is [UUIDValidity] after the call was sent, slightly before the
+	// service's own expiry.
 	ExpiresAt time.Time
 }
 
 // Initialize asks the service for a UUID (interface 2.2, 2.3, 4.1). The fixed
-// fields of the request may be left empty; the request itself is not changed.
+// fields of the request may be left zero. The request is not modified.
 //
 // A request with wrong fields is not sent; the error is an [*InvalidError] that
 // lists them all. An answer other than success is an [*APIError], on which
 // [errors.Is] finds [ErrHMACMissing], [ErrHMACInvalid], [ErrRampNotFound] and
-// [ErrRampNotExists]. It holds nothing that could quote the request. See
-// [ClientConfig].Retries for what is retried. Failures that the service reports
-// never are.
+// [ErrRampNotExists]. No error quotes the request. See [ClientConfig].Retries for
+// retries. Failures that the service reports are never retried.
 func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*Initialization, error) {
-	request.Intent.fill()
+	request.Intent.setDefaults()
 	if err := request.check(); err != nil {
 		return nil, err
 	}
@@ -146,7 +145,7 @@ func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*In
 		sent = attempt.Begun
 		var err error
 		op.UUID, err = c.attempt(ctx, body, signature)
-		c.transport.end(ctx, attempt, unmarked(err))
+		c.transport.end(ctx, attempt, withoutMark(err))
 		return err
 	})
 	took := c.transport.end(ctx, op, err)
@@ -160,24 +159,24 @@ func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*In
 	return &Initialization{UUID: op.UUID, ExpiresAt: sent.Add(UUIDValidity)}, nil
 }
 
-// attempt makes one HTTP request. A failure that may pass is marked as transient.
+// attempt makes one HTTP request. Errors that may pass are marked retryable.
 func (c *Client) attempt(ctx context.Context, body []byte, signature string) (uuid.UUID, error) {
 	answer, err := c.transport.post(ctx, c.address, http.Header{
 		"Content-Type": {"application/json"},
 		HeaderHMAC:     {signature},
-	}, body, mostInitializeBytes)
+	}, body, maxInitializeBytes)
 	switch {
 	case errors.Is(err, errAnswerTooLarge):
 		return uuid.Nil, fmt.Errorf("ramp: initialize: %w", err)
 	case err != nil:
-		return uuid.Nil, &transient{error: fmt.Errorf("ramp: initialize: %w", showable(err))}
+		return uuid.Nil, &retryableError{error: fmt.Errorf("ramp: initialize: %w", safeCause(err))}
 	}
 	return c.read(answer)
 }
 
-// showable returns what an error of net/http tells without a word of the other
-// side: net/http quotes what is no HTTP, and that may quote the request.
-func showable(err error) error {
+// safeCause returns the part of an error that holds no text of the other side.
+// net/http quotes an answer that is not HTTP, which may quote the request.
+func safeCause(err error) error {
 	var (
 		operation   *net.OpError
 		certificate *tls.CertificateVerificationError
@@ -196,26 +195,26 @@ func showable(err error) error {
 	case errors.As(err, &record):
 		return record
 	default:
-		return redact.Instead(err, "the call failed, or its answer is not HTTP; the cause is not shown, because it can quote the request")
+		return redact.Instead(err, "the call failed, or the answer is not HTTP; the cause is hidden because it may quote the request")
 	}
 }
 
-// read takes the UUID out of an answer (interface 2.3), or says what the answer
-// is instead.
+// read returns the UUID of an answer (interface 2.3), or an error that describes
+// the answer.
 func (c *Client) read(a *answer) (uuid.UUID, error) {
-	failure := &APIError{Status: a.status, ContentType: knownType(a.header.Get("Content-Type")), RetryAfter: a.retryAfter(c.transport.now())}
+	failure := &APIError{Status: a.status, ContentType: knownMediaType(a.header.Get("Content-Type")), RetryAfter: a.retryAfter(c.transport.now())}
 	envelope, ok := readInitializeAnswer(a.body)
 	if !ok {
-		failure.problem = "which is not the envelope of the interface"
-		if passes(a.status) {
-			return uuid.Nil, &transient{error: failure, after: failure.RetryAfter}
+		failure.problem = "without the envelope of the interface"
+		if retryableAPIStatus(a.status) {
+			return uuid.Nil, &retryableError{error: failure, after: failure.RetryAfter}
 		}
 		return uuid.Nil, failure
 	}
 	if a.status/100 == 2 && envelope.code == http.StatusOK && envelope.uuid != uuid.Nil {
 		return envelope.uuid, nil
 	}
-	failure.explain(envelope, c.key)
+	failure.classify(envelope, c.key)
 	return uuid.Nil, failure
 }
 
@@ -227,8 +226,8 @@ type initializeAnswer struct {
 	data    string    // of a failure
 }
 
-// readInitializeAnswer reports whether body is the envelope. It must have a
-// whole number as its code.
+// readInitializeAnswer reads the envelope. ok is false if body is not one; it must
+// have an integer code.
 func readInitializeAnswer(body []byte) (a initializeAnswer, ok bool) {
 	if !json.Valid(body) {
 		return a, false
@@ -255,8 +254,8 @@ func readInitializeAnswer(body []byte) (a initializeAnswer, ok bool) {
 	return a, ok && len(x.wrong) == 0
 }
 
-// passes says whether an HTTP status may pass by itself.
-func passes(status int) bool {
+// retryableAPIStatus reports whether a failure with this HTTP status may pass.
+func retryableAPIStatus(status int) bool {
 	switch status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
@@ -265,33 +264,34 @@ func passes(status int) bool {
 	}
 }
 
-// APIError is an answer of the service other than success (interface 2.3, 7.1).
-// The interface does not say which HTTP status comes with which failure;
-// [errors.Is] goes by the envelope alone.
+// APIError is an answer of the service other than success (interface 2.3, 7.1). The
+// interface does not say which HTTP status comes with which failure, so [errors.Is]
+// uses the envelope only.
 //
-// It holds nothing else of the answer than its fields say: an answer can quote
-// the request, and with it the player and the signature. To see the answer
-// itself, set [ClientConfig].HTTPClient to one whose transport records it.
+// An answer can quote the request, and so the player and the signature. Therefore
+// APIError holds nothing of it beyond these fields. To see the whole answer, set
+// [ClientConfig].HTTPClient to one whose transport records it.
 type APIError struct {
 	Status int // HTTP status
 
-	// ContentType says what kind of answer it was: application/json,
-	// application/problem+json, application/xml, text/html, text/plain or
-	// text/xml. It is empty for any other.
+	// ContentType is the media type of the answer if it is application/json,
+	// application/problem+json, application/xml, text/html, text/plain or text/xml,
+	// and otherwise empty.
 	ContentType string
 
-	Code    int    // code of the envelope; 0 if there was none, or it is not from 100 to 599
+	Code    int    // code of the envelope; 0 if it is missing or not between 100 and 599
 	Message string // "OK", "Bad Request" or "Internal Server Error"; empty for any other text
-	Data    string // one of the four texts of 7.1, without what follows it; empty for any other
+	Data    string // one of the four texts of 7.1, without details after it; empty for any other
 
-	// RetryAfter is what the answer asked to wait, 0 if nothing.
+	// RetryAfter is the delay that the answer asked for, or 0.
 	RetryAfter time.Duration
 
 	kind    error  // a sentinel, or nil
-	problem string // what is wrong beside that
+	problem string // what else is wrong
 	hint    string // what to try
 }
 
+// Error describes the answer, and what to try if that is known.
 func (e *APIError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "ramp: initialize: the service answered HTTP %d", e.Status)
@@ -314,35 +314,35 @@ func (e *APIError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the sentinel of the failure, if it is one of section 7.1.
+// Unwrap returns the sentinel of a failure of section 7.1, otherwise nil.
 func (e *APIError) Unwrap() error { return e.kind }
 
-// explain takes over what is known of an envelope, and finds the failures of
+// classify sets the fields from the envelope, and recognizes the failures of
 // section 7.1.
-func (e *APIError) explain(answer initializeAnswer, key HMACKey) {
+func (e *APIError) classify(answer initializeAnswer, key HMACKey) {
 	if 100 <= answer.code && answer.code <= 599 {
 		e.Code = answer.code
 	}
-	e.Message = known(answer.message, "OK", "Bad Request", "Internal Server Error")
+	e.Message = knownText(answer.message, "OK", "Bad Request", "Internal Server Error")
 	reason, _, _ := strings.Cut(answer.data, ":") // a detail may follow
-	e.Data = known(reason, "X-HMAC-Signature is required", "invalid mac", "ramp not found", "ramp not exists")
+	e.Data = knownText(reason, "X-HMAC-Signature is required", "invalid mac", "ramp not found", "ramp not exists")
 	switch e.Data {
 	case "X-HMAC-Signature is required":
 		e.kind = ErrHMACMissing
-		e.hint = "something between removed the header"
+		e.hint = "a proxy may have removed the header"
 	case "invalid mac":
 		e.kind = ErrHMACInvalid
-		e.hint = "the key was read as " + key.read + ": try " + key.other
+		e.hint = "the key was read as " + key.encoding + "; try " + key.alternative
 	case "ramp not found":
 		e.kind = ErrRampNotFound
-		e.hint = "see intent.project_id"
+		e.hint = "check intent.project_id"
 	case "ramp not exists":
 		e.kind = ErrRampNotExists
-		e.hint = "see intent.network"
+		e.hint = "check intent.network"
 	default:
 		switch {
 		case answer.data != "", e.Message == "" && answer.message != "":
-			e.problem = "for a reason that the interface does not name, and that is not shown because it can quote the request"
+			e.problem = "with a reason that the interface does not list; it is hidden because it may quote the request"
 		case answer.code != http.StatusOK:
 			e.problem = "without a reason"
 		case answer.uuid == uuid.Nil:
@@ -351,24 +351,25 @@ func (e *APIError) explain(answer initializeAnswer, key HMACKey) {
 	}
 }
 
-// known returns the one of texts that text is, empty if it is none.
-func known(text string, texts ...string) string {
-	for _, one := range texts {
-		if strings.EqualFold(strings.TrimSpace(text), one) {
-			return one
+// knownText returns the one of texts that equals text except for case and white
+// space, or "".
+func knownText(text string, texts ...string) string {
+	for _, candidate := range texts {
+		if strings.EqualFold(strings.TrimSpace(text), candidate) {
+			return candidate
 		}
 	}
 	return ""
 }
 
-// knownType returns a media type without its parameters.
-func knownType(header string) string {
+// knownMediaType returns a known media type without its parameters, or "".
+func knownMediaType(header string) string {
 	media, _, _ := strings.Cut(header, ";")
-	return known(media, "application/json", "application/problem+json", "application/xml", "text/html", "text/plain", "text/xml")
+	return knownText(media, "application/json", "application/problem+json", "application/xml", "text/html", "text/plain", "text/xml")
 }
 
-// fill sets the fixed fields that were left empty.
-func (i *InitializeIntent) fill() {
+// setDefaults sets the fixed fields that are empty.
+func (i *InitializeIntent) setDefaults() {
 	if i.MintMethod == "" {
 		i.MintMethod = MethodMint
 	}
@@ -377,21 +378,21 @@ func (i *InitializeIntent) fill() {
 	}
 }
 
-// check lists all that is wrong with a request, as an [*InvalidError].
+// check returns an [*InvalidError] that lists everything that is wrong.
 func (r *InitializeRequest) check() error {
 	var p problems
 	p.requireText(r.PlayerID, "player_id")
 	p.requireText(r.Name, "name")
 	p.requireText(r.Server, "server")
 	if r.WalletAddress != "" && !isAddress(r.WalletAddress) {
-		p.add("wallet_address", "must be 20 bytes in hex with 0x")
+		p.add("wallet_address", "must be 0x followed by 40 hex digits")
 	}
 	i := &r.Intent
 	checkNetwork(&p, "intent.network", i.Network)
 	p.require(i.ProjectID != "", "intent.project_id")
 	p.requireText(i.ProjectID, "intent.project_id")
 	if !isAddress(i.Token) {
-		p.add("intent.token", "is required and must be 20 bytes in hex with 0x")
+		p.add("intent.token", "is required and must be 0x followed by 40 hex digits")
 	}
 	if i.MintFeeBps < 0 || i.MintFeeBps > 10_000 {
 		p.add("intent.mint_fee_bps", "must be 0 to 10000 basis points")
@@ -412,14 +413,14 @@ func (r *InitializeRequest) check() error {
 
 func checkItems(p *problems, path string, items []Item) {
 	if items == nil {
-		p.add(path, "is required; if there is nothing, say so with an empty slice")
+		p.add(path, "is required; use an empty slice if there are none")
 	}
 	for n, item := range items {
 		at := fmt.Sprintf("%s[%d]", path, n)
 		p.require(item.ID != "", at+".id")
 		p.requireText(item.ID, at+".id")
 		if item.Amount.Sign() <= 0 {
-			p.add(at+".amount", "is required and must be above 0")
+			p.add(at+".amount", "is required and must be greater than 0")
 		}
 		icon, err := url.Parse(item.IconURL)
 		if err != nil || !utf8.ValidString(item.IconURL) || icon.Host == "" || !slices.Contains([]string{"http", "https"}, icon.Scheme) {

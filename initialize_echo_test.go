@@ -28,7 +28,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// echoRequest is a request full of what belongs in no log.
+// echoRequest is a request full of text that must not be logged.
 func echoRequest() ramp.InitializeRequest {
 	request := testRequest()
 	request.PlayerID = "player-10042/홍길동"
@@ -167,8 +167,8 @@ func respond(status int, header http.Header, body string) (*http.Response, error
 	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(body))}, nil
 }
 
-// everythingShown is all that a failed call shows anywhere: its error and each
-// one in it, as text and as fields, and the log.
+// everythingShown returns everything that a failed call shows: its error and each
+// wrapped one, as text and as fields, and the log.
 func everythingShown(t testing.TB, transport http.RoundTripper, address string) string {
 	var log bytes.Buffer
 	options := &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -196,8 +196,8 @@ func everythingShown(t testing.TB, transport http.RoundTripper, address string) 
 	return b.String() + log.String()
 }
 
-// Whatever an answer quotes, in whatever form and wherever: what is shown is
-// the same as if it had quoted another text.
+// Whatever an answer quotes, in any form and place, the shown text is the same as
+// for a different quote.
 func TestNothingOfAForeignAnswerIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		parts := echoParts(t)
@@ -229,7 +229,7 @@ func TestNothingOfAForeignAnswerIsShown(t *testing.T) {
 	})
 }
 
-// The errors of net/http quote what is no HTTP.
+// net/http quotes answers that are not HTTP.
 func TestNothingOfAMalformedAnswerIsShown(t *testing.T) {
 	for name, answer := range map[string]string{
 		"the first line":          "%s\r\n\r\n",
@@ -271,7 +271,8 @@ func TestNothingOfAMalformedAnswerIsShown(t *testing.T) {
 	}
 }
 
-// What keeps a call from being made is shown, for it is no answer.
+// The cause of a call that could not be made is shown, because it is not part of an
+// answer.
 func TestWhyTheServiceWasNotReachedIsShown(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -310,5 +311,5 @@ func TestWhyTheServiceWasNotReachedIsShown(t *testing.T) {
 	require.NoError(t, err)
 	_, err = client.Initialize(t.Context(), echoRequest())
 	assert.ErrorIs(t, err, own, "the errors of the caller's own transport are found")
-	assert.EqualError(t, err, "ramp: initialize: the call failed, or its answer is not HTTP; the cause is not shown, because it can quote the request")
+	assert.EqualError(t, err, "ramp: initialize: the call failed, or the answer is not HTTP; the cause is hidden because it may quote the request")
 }

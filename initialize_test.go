@@ -45,7 +45,7 @@ const testRequestBytes = `{"player_id":"player-1","intent":{"network":"testnet",
 
 const okAnswer = `{"code":200,"message":"OK","data":{"uuid":"` + testUUID + `"}}`
 
-// answering serves one answer and remembers what it was asked.
+// answering serves one answer and records requests.
 type answering struct {
 	status int
 	header map[string]string
@@ -163,14 +163,14 @@ func TestTheFailuresOfTheInterfaceAreSentinels(t *testing.T) {
 		code int
 		hint string
 	}{
-		{`{"code":400,"message":"Bad Request","data":"X-HMAC-Signature is required"}`, ramp.ErrHMACMissing, 400, "(something between removed the header)"},
-		{`{"code":500,"message":"Internal Server Error","data":"invalid mac"}`, ramp.ErrHMACInvalid, 500, "(the key was read as text: try Base64URLKey)"},
-		{`{"code":500,"message":"Internal Server Error","data":"invalid mac: of the body"}`, ramp.ErrHMACInvalid, 500, "(the key was read as text: try Base64URLKey)"},
-		{`{"code":500,"message":"Internal Server Error","data":"ramp not found"}`, ramp.ErrRampNotFound, 500, "(see intent.project_id)"},
-		{`{"code":500,"message":"Internal Server Error","data":"ramp not exists"}`, ramp.ErrRampNotExists, 500, "(see intent.network)"},
+		{`{"code":400,"message":"Bad Request","data":"X-HMAC-Signature is required"}`, ramp.ErrHMACMissing, 400, "(a proxy may have removed the header)"},
+		{`{"code":500,"message":"Internal Server Error","data":"invalid mac"}`, ramp.ErrHMACInvalid, 500, "(the key was read as text; try Base64URLKey)"},
+		{`{"code":500,"message":"Internal Server Error","data":"invalid mac: of the body"}`, ramp.ErrHMACInvalid, 500, "(the key was read as text; try Base64URLKey)"},
+		{`{"code":500,"message":"Internal Server Error","data":"ramp not found"}`, ramp.ErrRampNotFound, 500, "(check intent.project_id)"},
+		{`{"code":500,"message":"Internal Server Error","data":"ramp not exists"}`, ramp.ErrRampNotExists, 500, "(check intent.network)"},
 	}
 	for _, test := range tests {
-		for _, status := range []int{200, 400, 401, 429, 500, 502, 503} { // which one, the interface does not show
+		for _, status := range []int{200, 400, 401, 429, 500, 502, 503} { // which one, the interface does not say
 			service := &answering{status: status, body: test.body}
 			_, err := newClient(t, service).Initialize(t.Context(), testRequest())
 			assert.ErrorIs(t, err, test.want)
@@ -192,9 +192,9 @@ func TestInvalidMACSaysHowTheKeyWasReadAndWhatToTry(t *testing.T) {
 	defer service.Close()
 	const secret = "c2VjcmV0LWtleQ"
 	for want, read := range map[string]func(string) (ramp.HMACKey, error){
-		"the key was read as text: try Base64URLKey":               ramp.TextKey,
-		"the key was read as unpadded base64url: try TextKey":      ramp.Base64URLKey,
-		"(the key was read as unpadded base64url: try TextKey)":    ramp.Base64URLKey,
+		"the key was read as text; try Base64URLKey":               ramp.TextKey,
+		"the key was read as unpadded base64url; try TextKey":      ramp.Base64URLKey,
+		"(the key was read as unpadded base64url; try TextKey)":    ramp.Base64URLKey,
 		"the service answered HTTP 500, code 500: invalid mac (th": ramp.TextKey,
 	} {
 		key, err := read(secret)
@@ -209,7 +209,7 @@ func TestInvalidMACSaysHowTheKeyWasReadAndWhatToTry(t *testing.T) {
 }
 
 func TestAnAnswerThatIsNoSuccessSaysWhatItIs(t *testing.T) {
-	const notTheEnvelope = ", which is not the envelope of the interface"
+	const notTheEnvelope = ", without the envelope of the interface"
 	for name, test := range map[string]struct {
 		status int
 		kind   string
@@ -239,9 +239,9 @@ func TestAnAnswerThatIsNoSuccessSaysWhatItIs(t *testing.T) {
 		"the highest code":        {400, "", `{"code":599}`, "400, code 599, without a reason"},
 		"a code above it":         {400, "", `{"code":600}`, "400, without a reason"},
 		"another reason": {400, "", `{"code":400,"message":"Bad Request","data":"intent.token: 0x12"}`,
-			"400, code 400: Bad Request, for a reason that the interface does not name, and that is not shown because it can quote the request"},
+			"400, code 400: Bad Request, with a reason that the interface does not list; it is hidden because it may quote the request"},
 		"another message": {401, "", `{"code":401,"message":"who?","data":null}`,
-			"401, code 401, for a reason that the interface does not name, and that is not shown because it can quote the request"},
+			"401, code 401, with a reason that the interface does not list; it is hidden because it may quote the request"},
 		"no reason":        {400, "", `{"code":400,"message":"Bad Request"}`, "400, code 400: Bad Request, without a reason"},
 		"a redirect":       {307, "", "moved", "307" + notTheEnvelope},
 		"what is not text": {500, "", "\xff\xfe\x00", "500" + notTheEnvelope},
@@ -301,7 +301,8 @@ func hang(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// initialize calls against a script, in a bubble whose time passes by itself.
+// initialize makes a call against a script, in a bubble whose time passes by
+// itself.
 func initialize(t *testing.T, ctx context.Context, s *script) error {
 	return initializeWith(t, ctx, s, ramp.ClientConfig{})
 }
@@ -379,7 +380,7 @@ func TestAFailureThatMayPassIsTriedAgain(t *testing.T) {
 
 func TestAContextEndsACallAtOnce(t *testing.T) {
 	busy := status(503, nil, "busy")
-	t.Run("cancelled while waiting", func(t *testing.T) {
+	t.Run("canceled while waiting", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(50*time.Millisecond, cancel)
@@ -392,7 +393,7 @@ func TestAContextEndsACallAtOnce(t *testing.T) {
 			assert.Len(t, s.sent, 1)
 		})
 	})
-	t.Run("cancelled while asking", func(t *testing.T) {
+	t.Run("canceled while asking", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(50*time.Millisecond, cancel)
@@ -454,7 +455,7 @@ func TestAClientThatCannotWorkIsNotMade(t *testing.T) {
 		{"ClientConfig.URL is required", func(c *ramp.ClientConfig) { c.URL = "" }},
 		{"ClientConfig.Key is required", func(c *ramp.ClientConfig) { c.Key = ramp.HMACKey{} }},
 		{"ClientConfig.Timeout must not be negative", func(c *ramp.ClientConfig) { c.Timeout = -time.Second }},
-		{"ClientConfig.Retries must not be below -1, which means none", func(c *ramp.ClientConfig) { c.Retries = -2 }},
+		{"ClientConfig.Retries must be at least -1, which means none", func(c *ramp.ClientConfig) { c.Retries = -2 }},
 	} {
 		config := ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t)}
 		test.change(&config)

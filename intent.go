@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// Intent is a mint or a burn (interface 2.5, 6).
+// Intent describes a mint or a burn (interface 2.5, 6).
 type Intent struct {
 	Method Method        `json:"method"` // MethodMint, MethodBurnPermit or MethodBurn
 	Type   IntentType    `json:"type"`   // Assemble or Disassemble
 	From   []IntentAsset `json:"from"`   // what is consumed
 	To     []IntentAsset `json:"to"`     // what is issued
 
-	TargetCandidate json.RawMessage `json:"target_candidate,omitempty"` // extra options; an empty object in all that was seen
-	FeeRate         json.Number     `json:"fee_rate,omitempty"`         // basis points, 2000 is 20%; in results only, and not in all
-	Actual          string          `json:"actual,omitempty"`           // net token amount after fees, a decimal; in results only, and not in all
+	TargetCandidate json.RawMessage `json:"target_candidate,omitempty"` // extra options; an empty object so far
+	FeeRate         json.Number     `json:"fee_rate,omitempty"`         // basis points: 2000 is 20%; in some results only
+	Actual          string          `json:"actual,omitempty"`           // net token amount after fees, a decimal; in some results only
 }
 
-// UnmarshalJSON reads an intent. FeeRate and Actual, which decide nothing, are
-// left empty if their form is unknown. It checks types only. The error is an
+// UnmarshalJSON reads an intent. It checks types only. FeeRate and Actual, which
+// decide nothing, are left empty if their form is unknown. The error is an
 // [*InvalidError].
 func (i *Intent) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "intent", i) }
 
@@ -46,7 +46,7 @@ func (i *Intent) read(x *reader) {
 	}
 }
 
-// readFeeRate reads a number, or text that is one.
+// readFeeRate reads a number, or a string that holds one.
 func readFeeRate(x *reader) json.Number {
 	rate := x.loose()
 	if _, err := canonicalAmount(rate); err != nil {
@@ -55,11 +55,12 @@ func readFeeRate(x *reader) json.Number {
 	return json.Number(rate)
 }
 
-// IntentAsset is a source or a target of an [Intent] (interface 2.5, 6).
+// IntentAsset is an asset or a token that an [Intent] consumes or issues (interface
+// 2.5, 6).
 type IntentAsset struct {
-	Type   AssetType `json:"type"`   // TypeAsset for the game's, else a token type
+	Type   AssetType `json:"type"`   // TypeAsset for a game asset, otherwise a token type
 	ID     string    `json:"id"`     // game asset ID, or token contract address
-	Amount Amount    `json:"amount"` // above 0
+	Amount Amount    `json:"amount"` // greater than 0
 }
 
 func (a *IntentAsset) read(x *reader) {
@@ -75,15 +76,16 @@ func (a *IntentAsset) read(x *reader) {
 	}
 }
 
-// Direction is what an intent does: [Mint] or [Burn].
+// Direction is the direction of an intent: [Mint] or [Burn].
 type Direction int
 
-// The directions. The zero Direction is neither.
+// The directions. The zero Direction is unknown.
 const (
 	Mint Direction = iota + 1 // assets become tokens
 	Burn                      // tokens become assets
 )
 
+// String returns "mint" or "burn".
 func (d Direction) String() string {
 	switch d {
 	case Mint:
@@ -95,8 +97,8 @@ func (d Direction) String() string {
 	}
 }
 
-// Direction works out mint or burn from method and type together (interface
-// 2.5, 3). The error is an [*InvalidError] when they contradict each other.
+// Direction derives the direction from method and type together (interface 2.5, 3).
+// The error is an [*InvalidError] if they contradict each other.
 func (i *Intent) Direction() (Direction, error) {
 	switch {
 	case i.Method == MethodMint && i.Type == Assemble:
@@ -108,8 +110,8 @@ func (i *Intent) Direction() (Direction, error) {
 	}
 }
 
-// check adds what is wrong with the intent and returns its direction, 0 if it
-// has none.
+// check adds what is wrong with the intent to p, and returns its direction, or 0 if
+// it has none.
 func (i *Intent) check(p *problems) Direction {
 	p.require(i.Method != "", "intent.method")
 	p.require(i.Type != "", "intent.type")
@@ -122,8 +124,8 @@ func (i *Intent) check(p *problems) Direction {
 	return direction
 }
 
-// checkIntentAssets checks one side of an intent, which the direction makes the
-// game's side, the chain's, or neither.
+// checkIntentAssets checks one side of an intent. The direction makes it the game's
+// side, the chain's side, or neither.
 func checkIntentAssets(p *problems, path string, list []IntentAsset, ofGame, ofChain bool) {
 	if len(list) == 0 {
 		p.add(path, "is required and must not be empty")
@@ -148,22 +150,23 @@ func checkIntentAssets(p *problems, path string, list []IntentAsset, ofGame, ofC
 			add("id", "is required")
 		}
 		if asset.Amount.Sign() <= 0 {
-			add("amount", "is required and must be above 0")
+			add("amount", "is required and must be greater than 0")
 		}
 	}
 }
 
-// EffectKind says which way an [Effect] moves assets of the game.
+// EffectKind is how an [Effect] changes the game's assets.
 type EffectKind int
 
-// The kinds of an effect.
+// The kinds of effects.
 const (
-	Nothing  EffectKind = iota // the game's assets stay as they are
+	Nothing  EffectKind = iota // the game's assets do not change
 	Take                       // a mint was approved: take the assets from the player
-	GiveBack                   // a mint failed: give back what was taken
+	GiveBack                   // a mint failed or was abandoned: give back what was taken
 	Grant                      // a burn succeeded: give the assets to the player
 )
 
+// String returns "nothing", "take", "give back" or "grant".
 func (k EffectKind) String() string {
 	switch k {
 	case Nothing:
@@ -179,20 +182,20 @@ func (k EffectKind) String() string {
 	}
 }
 
-// Effect is what a step of an order means for the game's assets.
+// Effect is how a step of an order changes the game's assets.
 type Effect struct {
-	Kind   EffectKind
-	Assets []AssetAmount // one entry an asset ID, in the order of the intent; nil for Nothing
+	Kind   EffectKind    // which way the assets move
+	Assets []AssetAmount // one entry per asset ID, in the order of the intent; nil for Nothing
 }
 
 // AssetAmount is a quantity of a game asset.
 type AssetAmount struct {
-	ID     string
-	Amount Amount
+	ID     string // asset ID
+	Amount Amount // greater than 0
 }
 
-// Delta returns the amount with the sign that it has for the player's balance
-// under the effect: below 0 for Take, above 0 for GiveBack and Grant.
+// Delta returns the signed change of the player's balance of a: negative for Take,
+// positive for GiveBack and Grant, and 0 for Nothing.
 func (e Effect) Delta(a AssetAmount) Amount {
 	switch e.Kind {
 	case Take:
@@ -204,9 +207,9 @@ func (e Effect) Delta(a AssetAmount) Amount {
 	}
 }
 
-// tokens returns one side of an intent in one order and one case, so that two of
-// them can be compared: older messages write erc20, and the case of an address
-// is a checksum.
+// tokens returns a copy of one side of an intent that can be compared: sorted, and
+// in lower case, because older messages write erc20 and the case of an address is
+// only a checksum.
 func tokens(side []IntentAsset) []IntentAsset {
 	list := make([]IntentAsset, len(side))
 	for n, asset := range side {
@@ -218,8 +221,8 @@ func tokens(side []IntentAsset) []IntentAsset {
 	return list
 }
 
-// effect is the one place that turns a direction into a movement: onMint moves
-// the game's side of a mint, onBurn that of a burn.
+// effect is the only place that turns a direction into an effect. onMint is the
+// kind for a mint, onBurn for a burn.
 func (i *Intent) effect(onMint, onBurn EffectKind) (Effect, error) {
 	var p problems
 	direction := i.check(&p)
@@ -253,7 +256,7 @@ func sumAssets(path string, list []IntentAsset) ([]AssetAmount, error) {
 		}
 		sum, err := sums[n].Amount.Add(asset.Amount)
 		if err != nil {
-			return nil, invalid(path, "adds up to more than any quantity")
+			return nil, invalid(path, "adds up to more digits than an amount can have")
 		}
 		sums[n].Amount = sum
 	}

@@ -37,7 +37,7 @@ func TestDirectionTakesMethodAndTypeTogether(t *testing.T) {
 	}
 }
 
-// An effect is what happens to the game's assets, and one table says it all.
+// One table lists every effect.
 func TestEffectOfEveryStep(t *testing.T) {
 	mint, burn := mintIntent(t), burnIntent(t)
 	burnWord := burnIntent(t)
@@ -150,8 +150,9 @@ func TestEffectChecksTheIntent(t *testing.T) {
 	}
 }
 
-// intentRefusals is all that can be wrong with an intent of 2.5 and 6. change
-// makes an Intent wrong; json does it in the text, where only text can be wrong.
+// intentRefusals lists everything that can be wrong with an intent of 2.5 and 6.
+// change makes an Intent wrong; json does so in the text, for errors that only text
+// can have.
 var intentRefusals = []struct {
 	name   string
 	burn   bool
@@ -204,11 +205,11 @@ var intentRefusals = []struct {
 	{name: "a token without an id", change: func(i *ramp.Intent) { i.To[0].ID = "" },
 		want: []string{"intent.to[0].id is required"}},
 	{name: "an amount of zero", change: func(i *ramp.Intent) { i.From[0].Amount = ramp.Amount{} },
-		want: []string{"intent.from[0].amount is required and must be above 0"}},
+		want: []string{"intent.from[0].amount is required and must be greater than 0"}},
 	{name: "an amount below zero", change: func(i *ramp.Intent) { i.From[1].Amount = ramp.NewAmount(-1) },
-		want: []string{"intent.from[1].amount is required and must be above 0"}},
+		want: []string{"intent.from[1].amount is required and must be greater than 0"}},
 	{name: "a token amount below zero", burn: true, change: func(i *ramp.Intent) { i.From[0].Amount = ramp.NewAmount(-1) },
-		want: []string{"intent.from[0].amount is required and must be above 0"}},
+		want: []string{"intent.from[0].amount is required and must be greater than 0"}},
 	{name: "everything at once", change: func(i *ramp.Intent) { *i = ramp.Intent{From: []ramp.IntentAsset{{}}} },
 		want: []string{"intent.method is required", "intent.type is required", "intent.from[0].type is required",
 			"intent.from[0].id is required", "intent.from[0].amount is required", "intent.to is required"}},
@@ -228,14 +229,14 @@ var intentRefusals = []struct {
 	{name: "amount an array", json: [2]string{`"amount":100`, `"amount":[100]`}, want: []string{"intent.from[0].amount must be a number, not an array"}},
 	{name: "amount NaN", json: [2]string{`"amount":100`, `"amount":NaN`}, want: []string{"body must be one JSON object"}},
 	{name: "amount Infinity", json: [2]string{`"amount":100`, `"amount":Infinity`}, want: []string{"body must be one JSON object"}},
-	{name: "amount 0.0", json: [2]string{`"amount":100`, `"amount":0.0`}, want: []string{"intent.from[0].amount is required and must be above 0"}},
-	{name: "amount -0", json: [2]string{`"amount":100`, `"amount":-0`}, want: []string{"intent.from[0].amount is required and must be above 0"}},
-	{name: "amount negative", json: [2]string{`"amount":100`, `"amount":-100`}, want: []string{"intent.from[0].amount is required and must be above 0"}},
+	{name: "amount 0.0", json: [2]string{`"amount":100`, `"amount":0.0`}, want: []string{"intent.from[0].amount is required and must be greater than 0"}},
+	{name: "amount -0", json: [2]string{`"amount":100`, `"amount":-0`}, want: []string{"intent.from[0].amount is required and must be greater than 0"}},
+	{name: "amount negative", json: [2]string{`"amount":100`, `"amount":-100`}, want: []string{"intent.from[0].amount is required and must be greater than 0"}},
 	{name: "amount endless", json: [2]string{`"amount":100`, `"amount":1e999999999`}, want: []string{"intent.from[0].amount must be a number of at most 100 digits"}},
 	{name: "amount of the target text", json: [2]string{`"amount":10}`, `"amount":"10"}`}, want: []string{"intent.to[0].amount must be a number, not a string"}},
 }
 
-// refused makes the text of an intent that has one fault of intentRefusals.
+// refused returns the text of an intent with one error of intentRefusals.
 func refused(t testing.TB, n int) string {
 	tt := intentRefusals[n]
 	intent := mintIntent(t)
@@ -258,7 +259,7 @@ func TestDelta(t *testing.T) {
 	for kind, want := range map[ramp.EffectKind]string{ramp.Nothing: "0", ramp.Take: "-5.5", ramp.GiveBack: "5.5", ramp.Grant: "5.5"} {
 		assert.Equal(t, want, ramp.Effect{Kind: kind}.Delta(five).String(), "%s", kind)
 	}
-	// What was taken and given back is as if nothing had been.
+	// Taking and giving back cancel out.
 	sum, err := ramp.Effect{Kind: ramp.Take}.Delta(five).Add(ramp.Effect{Kind: ramp.GiveBack}.Delta(five))
 	require.NoError(t, err)
 	assert.Equal(t, ramp.Amount{}, sum)
@@ -273,8 +274,8 @@ func TestDirectionsAndEffectsHaveNames(t *testing.T) {
 		fmt.Sprintf("%v, %v, %v, %v, %v", ramp.Nothing, ramp.Take, ramp.GiveBack, ramp.Grant, ramp.EffectKind(9)))
 }
 
-// A fee and a net amount decide nothing here, so a form that is new does not
-// refuse an order.
+// A fee and a net amount decide nothing, so an unknown form of them does not refuse
+// an order.
 func TestWhatDecidesNothingIsReadLeniently(t *testing.T) {
 	for _, tt := range []struct {
 		fields          string

@@ -8,51 +8,50 @@ import (
 	"github.com/google/uuid"
 )
 
-// Observer is told what the package does, for metrics and traces. Set one as
+// Observer observes what the package does, for metrics and traces. Set one as
 // [HandlerConfig].Observer, [ClientConfig].Observer, [RPCConfig].Observer and
-// [OrderGameConfig].Observer. Every field may be nil; the zero Observer costs no
-// allocation. examples/observability has one for Prometheus and one for
+// [OrderGameConfig].Observer. Every field may be nil, and the zero Observer costs
+// no allocation. examples/observability has one for Prometheus and one for
 // OpenTelemetry.
 //
-// The functions are called by many goroutines at once, and the package waits for
-// them, so they must be fast. A panic of one is logged to [slog.Default] and has
-// no other effect: no metric may keep a player from what was paid for.
-//
-// Nothing that they get holds a key, an access token, a signature or a body.
+// The functions are called concurrently and synchronously, so they must be fast. A
+// panic in one is logged to [slog.Default] and otherwise ignored, so that no metric
+// can fail an order. Nothing passed to them holds a key, an access token, a
+// signature or a body.
 type Observer struct {
-	// Start is called before an operation, with its Kind, Name and Begun. The
-	// context that it returns is that of the operation and of everything within
-	// it, and must be derived from ctx: it is the place for a span. nil leaves
-	// ctx as it is.
+	// Start is called before an operation, with its Kind, Name and Begun. It can
+	// start a span: the context that it returns is used for the operation and
+	// everything inside it, and must be derived from ctx. If it returns nil, ctx is
+	// used.
 	Start func(ctx context.Context, op Operation) context.Context
 
-	// End is called after an operation, with the context of Start, which may be
-	// canceled. That of a webhook call comes before its answer is written. There
-	// is none for a client's operation that panics.
+	// End is called after an operation with the context of Start, which may be
+	// canceled. For a webhook call it is called before the answer is written. It is
+	// not called for a client's operation that panics.
 	End func(ctx context.Context, op Operation)
 
-	// Step is called by [OrderGame] after every step that the store returned:
-	// those of Validate and Result, repeats among them, and of Abandon. A step
-	// that is New is stored and its effect applied. It must not be changed.
+	// Step is called by [OrderGame] after every step that the store returned: those
+	// of Validate and Result, including repeats, and of Abandon. A New step is
+	// stored and its effect applied. Step must not modify it.
 	Step func(ctx context.Context, step Step)
 }
 
-// OperationKind says what an [Operation] is.
+// OperationKind is the kind of an [Operation].
 type OperationKind string
 
 // The kinds of operations.
 const (
-	// OperationWebhook is a call that a [Handler] answers. Its names are assets,
-	// validate and result.
+	// OperationWebhook is a call that a [Handler] answers: assets, validate or
+	// result.
 	OperationWebhook OperationKind = "webhook"
 
 	// OperationInitialize is one [Client.Initialize], named initialize. Its
-	// attempts are within it.
+	// attempts are inside it.
 	OperationInitialize OperationKind = "initialize"
 
 	// OperationRPC is one call of an [RPC], named after the JSON-RPC method, or
-	// batch for [RPC.Batch] and wait for [RPC.WaitReceipt]. Its attempts are
-	// within it.
+	// batch for [RPC.Batch] and wait for [RPC.WaitReceipt]. Its attempts are inside
+	// it.
 	OperationRPC OperationKind = "rpc"
 
 	// OperationAttempt is one HTTP request of a [Client] or an [RPC], named
@@ -60,25 +59,25 @@ const (
 	OperationAttempt OperationKind = "attempt"
 )
 
-// Operation is what an [Observer] is told about. Kind, Name and Begun are known
-// from its start, the rest at its end.
+// Operation is passed to an [Observer]. Kind, Name and Begun are set at its start,
+// the rest at its end.
 type Operation struct {
-	Kind  OperationKind
-	Name  string
-	Begun time.Time
+	Kind  OperationKind // what it is
+	Name  string        // endpoint or JSON-RPC method
+	Begun time.Time     // when it started
 
-	Duration time.Duration
-	Err      error // why it failed; nil for success
+	Duration time.Duration // how long it took
+	Err      error         // why it failed; nil for success
 
-	UUID uuid.UUID // of a webhook or initialize operation, as far as it was read
+	UUID uuid.UUID // of a webhook or initialize operation; zero if unknown
 
-	// The rest is of a webhook operation.
+	// The rest is for webhook operations only.
 
 	Status    int            // HTTP status of the answer
 	Code      Code           // errorCode of the answer before translation; empty for success
 	Direction Direction      // mint or burn; 0 if unknown
-	TxHash    string         // of a result; empty unless 0x and 64 hex digits
-	Conflict  *ConflictError // how the call contradicts its order; also of a repeat with another tx_hash, which is a success
+	TxHash    string         // of a result; empty unless it is 0x and 64 hex digits
+	Conflict  *ConflictError // how the call contradicts its order; set for a repeat with a different tx_hash too, which succeeds
 }
 
 // start calls Start, and returns the context of the operation.
@@ -113,7 +112,7 @@ func (o *Observer) step(ctx context.Context, step Step) {
 	o.Step(ctx, step)
 }
 
-// recoverHook is deferred around a function of the studio's.
+// recoverHook must be deferred around each call of an observer's function.
 func recoverHook(ctx context.Context, name string) {
 	if cause := recover(); cause != nil {
 		slog.Default().LogAttrs(ctx, slog.LevelError, "ramp: observer panicked", slog.String("function", name), slog.Any("panic", cause))

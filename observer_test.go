@@ -21,7 +21,7 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// watcher remembers what an observer was told, one text an event.
+// watcher records what an observer is called with, one text per event.
 type watcher struct {
 	mu     sync.Mutex
 	events []string
@@ -60,7 +60,7 @@ func (w *watcher) note(event string) {
 	w.events = append(w.events, event)
 }
 
-// take returns the events so far, and forgets them.
+// take returns and clears the events so far.
 func (w *watcher) take() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *watchedStudio) record(t *testing.T) map[string]any {
 	return record
 }
 
-// What a person on call needs to know of a call, in the log and in a metric.
+// The log and a metric have what a person on call needs to know.
 func TestAnObserverAndTheLogSeeEveryStepOfAnOrder(t *testing.T) {
 	type wrapper struct{ ramp.Game } // of the studio's own
 	for name, wrap := range map[string]func(ramp.Game) ramp.Game{
@@ -194,7 +194,7 @@ func TestAnAbandonedOrderIsAStep(t *testing.T) {
 	assert.Equal(t, "step accepted new, step abandoned new", w.take())
 }
 
-// A span of the handler is the parent of what is done within the call.
+// The span of a webhook call is the parent of everything that is done within it.
 func TestTheContextOfAnObserverReachesWhatIsWithin(t *testing.T) {
 	var w watcher
 	var within []string
@@ -304,7 +304,7 @@ func TestAnObserverIsToldNoSecret(t *testing.T) {
 	}
 }
 
-// Whoever observes nothing pays nothing.
+// No observer, no cost.
 func TestTheZeroObserverAllocatesNothing(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector allocates")
@@ -328,13 +328,13 @@ func TestTheZeroObserverAllocatesNothing(t *testing.T) {
 	assert.Equal(t, cost(handler(ramp.Observer{})), cost(handler(quiet)), "nor does one that does nothing")
 }
 
-// recorderGame says yes, and allocates nothing.
+// recorderGame approves everything and allocates nothing.
 type recorderGame struct{ noPlayers }
 
 func (recorderGame) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error { return nil }
 func (recorderGame) Result(context.Context, ramp.Session, *ramp.Result) error            { return nil }
 
-// A game may go on with the context of a call after it has answered.
+// A game may keep using the context of a call after it has answered.
 func TestAGameMayKeepTheContextOfACall(t *testing.T) {
 	game, _ := newOrderGame(t, nil)
 	var later sync.WaitGroup

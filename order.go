@@ -13,31 +13,31 @@ import (
 )
 
 // Order is a mint or a burn as it was validated, and its outcome. It is a plain
-// value: the rules are [Accept], [Finish] and [Abandon], and a [Store] keeps it.
+// value: [Accept], [Finish] and [Abandon] are its rules, and a [Store] keeps it.
 type Order struct {
-	UUID        uuid.UUID
-	State       OrderState
-	ProjectID   string
-	SessionID   string // whose order it is: the session of the validate call
-	UserAddress string
-	Digest      Digest
-	Intent      Intent
+	UUID        uuid.UUID  // identifies the order
+	State       OrderState // accepted, or how the order ended
+	ProjectID   string     // of the validate call, like the next four
+	SessionID   string     // the owner of the game's assets
+	UserAddress string     // the user's wallet address
+	Digest      Digest     // what was signed
+	Intent      Intent     // what is exchanged
 
-	Direction Direction     // mint or burn, from Intent
-	Assets    []AssetAmount // of the game, from Intent: what a mint takes, what a burn grants; one entry an ID
+	Direction Direction     // mint or burn, derived from Intent
+	Assets    []AssetAmount // what a mint takes or a burn grants, derived from Intent; one entry per ID
 
-	TxHash     string    // of the result; empty until it has come, and if it is not 0x and 64 hex digits
-	Reason     string    // why a person abandoned the order
-	AcceptedAt time.Time // UTC, in milliseconds
-	FinishedAt time.Time // UTC, in milliseconds; zero while the order waits
+	TxHash     string    // of the result; empty before it, or if it was not 0x and 64 hex digits
+	Reason     string    // why the order was abandoned
+	AcceptedAt time.Time // UTC, with millisecond precision
+	FinishedAt time.Time // UTC, with millisecond precision; zero while the order waits
 }
 
-// OrderState is where an order stands.
+// OrderState is the state of an order.
 type OrderState string
 
-// The states of an order. It begins as OrderAccepted and moves once.
+// The states of an order. It begins as OrderAccepted and changes once.
 const (
-	OrderAccepted  OrderState = "accepted"  // approved at validate; its result has not come
+	OrderAccepted  OrderState = "accepted"  // approved at validate, waiting for its result
 	OrderSucceeded OrderState = "succeeded" // its transaction succeeded
 	OrderFailed    OrderState = "failed"    // its transaction failed
 	OrderAbandoned OrderState = "abandoned" // a person decided that no result will come
@@ -45,48 +45,49 @@ const (
 
 // Step is what a call does to an order.
 type Step struct {
-	Order Order // as it is after the step
+	Order Order // the order after the step
 
-	// Effect is what the step means for the game's assets: apply it in the
-	// operation that stores Order. It is Nothing for a repeat.
+	// Effect is how the step changes the game's assets. Apply it in the operation
+	// that stores Order. It is Nothing for a repeat.
 	Effect Effect
 
-	// New reports whether the step changes the order. It is false for a repeat
-	// of a call whose step was stored before.
+	// New reports whether the step changes the order. It is false for a repeat,
+	// whose step was stored before.
 	New bool
 }
 
-// Transition is a rule of exactly-once: it takes the order that is stored under
-// a UUID, nil if there is none, and returns the step that a call makes of it. It
-// does no I/O, changes nothing, and may be called any number of times.
+// Transition is a rule of exactly-once: it takes the order that is stored under a
+// UUID, or nil if there is none, and returns the step of a call. It does no I/O,
+// changes nothing, and may be called any number of times.
 //
-// For nil, an error that wraps [ErrOrderUnknown] means that the step needs a
-// stored order. Every other error is final.
+// For nil, an error that wraps [ErrOrderUnknown] means that the step needs a stored
+// order. Every other error is final.
 type Transition func(stored *Order) (Step, error)
 
 // Sentinels of a [Transition], for [errors.Is].
 var (
-	// ErrOrderUnknown means that no order has the UUID. A result for one should
-	// be delivered again: the database may have been restored, and the order
-	// with it may come back.
-	ErrOrderUnknown = errors.New("no such order")
+	// ErrOrderUnknown means that no order has the UUID. Let the service redeliver a
+	// result for one: if a database is being restored, the order may come back with
+	// it.
+	ErrOrderUnknown = errors.New("unknown order")
 
-	// ErrOrderConflict means that a call contradicts what is stored under its
-	// UUID. The error is a [*ConflictError].
+	// ErrOrderConflict means that a call contradicts the order that is stored under
+	// its UUID. The error is a [*ConflictError].
 	ErrOrderConflict = errors.New("the call contradicts the stored order")
 
-	// ErrOrderFinished means that an order is over, so that it can be neither
+	// ErrOrderFinished means that an order has ended, so that it can be neither
 	// accepted nor abandoned.
-	ErrOrderFinished = errors.New("the order is over")
+	ErrOrderFinished = errors.New("the order is finished")
 )
 
-// ConflictError is a call that contradicts what is stored under its UUID. On it
-// [errors.Is] finds [ErrOrderConflict].
+// ConflictError describes a call that contradicts the order that is stored under
+// its UUID. It wraps [ErrOrderConflict].
 type ConflictError struct {
-	Order Order  // as it is stored, unchanged by the call
-	Field string // the field of the call that differs, as the interface writes it: "digest", "intent", "receipt.status", "tx_hash"
+	Order Order  // the stored order, which the call did not change
+	Field string // the field that differs, as the interface names it: "digest", "intent", "receipt.status", "tx_hash"
 }
 
+// Error names the order, its state and the field.
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("ramp: order %s (%s): %v: %s differs", e.Order.UUID, e.Order.State, ErrOrderConflict, e.Field)
 }
@@ -94,15 +95,15 @@ func (e *ConflictError) Error() string {
 // Unwrap returns [ErrOrderConflict].
 func (e *ConflictError) Unwrap() error { return ErrOrderConflict }
 
-// The longest texts of an order, in bytes. They are far below the smallest
-// column of the three schemas.
+// The maximum lengths of an order's texts in bytes, far below the smallest column
+// of the three schemas.
 const (
 	maxOrderText   = 1024
 	maxOrderReason = 4096
 )
 
-// requireStorable refuses text that some database cannot store. A store's own
-// error could quote the text.
+// requireStorable rejects text that some database cannot store, because the error
+// of a driver could quote it.
 func (p *problems) requireStorable(text, path string, limit int) {
 	switch {
 	case len(text) > limit:
@@ -114,18 +115,17 @@ func (p *problems) requireStorable(text, path string, limit int) {
 	}
 }
 
-// Accept is the step of a validate call (interface 2.5), at the time now. It
-// opens the order that the call is about; the effect is Take for a mint and
-// Nothing for a burn.
+// Accept returns the step of a validate call (interface 2.5) at the time now. It
+// opens the order; the effect is Take for a mint and Nothing for a burn.
 //
-// The same call again is a repeat that changes nothing, and may be signed again.
-// If it differs in project, session, user address, digest, or in what the intent
-// moves, the error is a [*ConflictError]; if the order is over, it wraps
+// The same call again is a repeat, which changes nothing and may be signed again.
+// If it differs in project, session, user address, digest or the intent's assets,
+// the error is a [*ConflictError]. If the order has ended, the error wraps
 // [ErrOrderFinished].
 //
-// Session ID, project ID and user address may have at most 1,024 bytes of UTF-8
-// each, without NUL. Otherwise the error is an [*InvalidError], as it is for an
-// intent that does not say what moves.
+// The session ID is required. It, the project ID and the user address may each have
+// up to 1,024 bytes of UTF-8 without NUL. If not, or if the intent is malformed,
+// the error is an [*InvalidError].
 func Accept(s Session, r *ValidateRequest, now time.Time) Transition {
 	opened, err := openOrder(s, r, now)
 	return func(stored *Order) (Step, error) {
@@ -164,7 +164,7 @@ func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {
 		UserAddress: r.UserAddress, Digest: r.Digest, Intent: r.Intent, AcceptedAt: inMilliseconds(now),
 	}
 	if o.SessionID == "" {
-		return Order{}, fmt.Errorf("ramp: %w", ErrSessionMissing)
+		return Order{}, invalid("session_id", "is required")
 	}
 	var p problems
 	p.requireStorable(o.SessionID, "session_id", maxOrderText)
@@ -173,15 +173,15 @@ func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {
 	if err := p.err(); err != nil {
 		return Order{}, err
 	}
-	err := o.derive() // before the return, because Go does not say which operand it reads first
+	err := o.derive() // not in the return: Go does not define whether o is read before or after
 	return o, err
 }
 
-// derive sets what follows from the intent.
+// derive sets the fields that follow from the intent.
 func (o *Order) derive() error {
-	moves, err := o.Intent.effect(Take, Grant)
-	o.Assets, o.Direction = moves.Assets, Mint
-	if moves.Kind == Grant {
+	gameEffect, err := o.Intent.effect(Take, Grant)
+	o.Assets, o.Direction = gameEffect.Assets, Mint
+	if gameEffect.Kind == Grant {
 		o.Direction = Burn
 	}
 	return err
@@ -194,20 +194,20 @@ func (o Order) clone() Order {
 	return o
 }
 
-// inMilliseconds is the precision that every store keeps.
+// inMilliseconds returns t with the precision that every store keeps.
 func inMilliseconds(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()).UTC() }
 
-// Finish is the step of a result call (interface 6), at the time now. The effect
-// is GiveBack for a mint that failed, Grant for a burn that succeeded, and
-// Nothing otherwise. It comes from what was stored at validate and belongs to
-// the session of that call; of the result, only UUID and status decide.
+// Finish returns the step of a result call (interface 6) at the time now. The
+// effect is GiveBack for a failed mint, Grant for a successful burn, and Nothing
+// otherwise. It comes from the stored order and belongs to its session. From the
+// result, only the UUID and the status decide.
 //
-// The same outcome again is a repeat that changes nothing, and so is a failure
-// of an order that was abandoned. The caller may compare the repeat's tx_hash
-// with Order.TxHash. A different outcome is a [*ConflictError], which no
-// redelivery can mend; so is a different session, direction, quantity of game
-// assets, or token, as far as the result says: what is missing or unreadable is
-// not compared. A result without a status is an [*InvalidError].
+// The same outcome again is a repeat, which changes nothing; so is a failure of an
+// abandoned order. To detect a second transaction, compare the repeat's tx_hash
+// with Order.TxHash. A different outcome is a [*ConflictError], which redelivery
+// cannot solve. So is a different session, direction, quantity of game assets, or
+// token; what is missing or unreadable in the result is not compared. A result
+// without a status is an [*InvalidError].
 func Finish(r *Result, now time.Time) Transition {
 	return func(stored *Order) (Step, error) {
 		if !r.Receipt.Status.Present() {
@@ -230,7 +230,7 @@ func Finish(r *Result, now time.Time) Transition {
 		case stored.contradicts(&r.Intent):
 			return conflict("intent")
 		case stored.State == OrderAccepted:
-			return stored.end(outcome, storedTxHash(r.TxHash), "", now)
+			return stored.end(outcome, normalizeTxHash(r.TxHash), "", now)
 		case stored.State == outcome, stored.State == OrderAbandoned && outcome == OrderFailed:
 			return Step{Order: *stored}, nil
 		default:
@@ -239,9 +239,8 @@ func Finish(r *Result, now time.Time) Transition {
 	}
 }
 
-// contradicts reports whether anything that can be read of a reported intent is
-// different. The quantity of tokens is not compared, because that of a result
-// may be what is left after fees.
+// contradicts reports whether a readable part of the reported intent differs. The
+// quantity of tokens is not compared, because that of a result may be net of fees.
 func (o *Order) contradicts(reported *Intent) bool {
 	if direction, err := reported.Direction(); err == nil && direction != o.Direction {
 		return true
@@ -252,7 +251,7 @@ func (o *Order) contradicts(reported *Intent) bool {
 	}
 	var p problems
 	checkIntentAssets(&p, "game", game, true, false)
-	if sum, _ := sumAssets("game", game); p == nil && !sameAssets(sum, o.Assets) { // also if it is beyond all amounts
+	if sum, _ := sumAssets("game", game); p == nil && !sameAssets(sum, o.Assets) { // a sum that overflows differs too
 		return true
 	}
 	names := func(side []IntentAsset) (names []string) {
@@ -273,15 +272,15 @@ func (o *Order) chainSide() []IntentAsset {
 	return o.Intent.To
 }
 
-// Abandon is the step of a person who decided that the result of an order will
-// never come, at the time now. The effect is GiveBack for a mint, and Nothing
-// otherwise. The reason is kept and may have at most 4,096 bytes of UTF-8,
-// without NUL. Nothing in this package abandons an order by itself, because
-// giving back what a silent transaction has turned into tokens would pay twice.
-// A result that reports success afterwards is a [*ConflictError].
+// Abandon returns the step of a person who has decided that the result of an order
+// will never come, at the time now. The effect is GiveBack for a mint, and Nothing
+// for a burn. The reason is stored; it may have up to 4,096 bytes of UTF-8 without
+// NUL. This package never abandons an order by itself, because the transaction may
+// have succeeded without a result: giving back would then pay twice. A result that
+// reports success afterwards is a [*ConflictError].
 //
-// An order that is abandoned already is a repeat that changes nothing. One that
-// has its outcome wraps [ErrOrderFinished], an unknown one [ErrOrderUnknown].
+// Abandoning an abandoned order is a repeat, which changes nothing. For a finished
+// order the error wraps [ErrOrderFinished], for an unknown one [ErrOrderUnknown].
 func Abandon(reason string, now time.Time) Transition {
 	return func(stored *Order) (Step, error) {
 		var p problems
@@ -303,7 +302,7 @@ func Abandon(reason string, now time.Time) Transition {
 	}
 }
 
-// end is the step that ends an order.
+// end returns the step that ends an order.
 func (o *Order) end(state OrderState, txHash, reason string, now time.Time) (Step, error) {
 	onMint, onBurn := GiveBack, Nothing
 	if state == OrderSucceeded {
@@ -315,11 +314,11 @@ func (o *Order) end(state OrderState, txHash, reason string, now time.Time) (Ste
 	return Step{Order: ended, Effect: effect, New: true}, err
 }
 
-// storedTxHash returns the hash if it is one, and the empty string otherwise. It
-// decides nothing, and must not keep an order from being stored because of its
-// length, its characters, or an index of the studio. 0X counts as 0x, because
-// [RPC.Confirm] takes both, and one transaction must not pass for two.
-func storedTxHash(reported string) string {
+// normalizeTxHash returns a transaction hash as it is stored, or "" if it is not
+// one. The hash decides nothing, so its length, its characters or a unique index
+// must not keep an order from being stored. 0X becomes 0x, because [RPC.Confirm]
+// accepts both and one transaction must not look like two.
+func normalizeTxHash(reported string) string {
 	const digits = 64
 	if len(reported) != 2+digits || !strings.EqualFold(reported[:2], "0x") || !isHex(reported[2:]) {
 		return ""
@@ -330,23 +329,23 @@ func storedTxHash(reported string) string {
 	return "0x" + reported[2:]
 }
 
-// sameAssets compares sums of assets, in whatever order they are listed.
+// sameAssets reports whether two lists have the same assets, in any order.
 func sameAssets(a, b []AssetAmount) bool {
 	byID := func(x, y AssetAmount) int { return strings.Compare(x.ID, y.ID) }
 	return slices.Equal(a, b) || slices.Equal(slices.SortedFunc(slices.Values(a), byID), slices.SortedFunc(slices.Values(b), byID))
 }
 
-// sameTokens compares tokens, in whatever order and case they are written.
+// sameTokens reports whether two lists have the same tokens, in any order and case.
 func sameTokens(a, b []IntentAsset) bool {
 	return slices.Equal(a, b) || slices.Equal(tokens(a), tokens(b))
 }
 
-// orderVersion is the version of an order's JSON form. A program refuses an
-// order that a newer one has written.
+// orderVersion is the version of an order's JSON form. Orders of a newer version
+// are rejected.
 const orderVersion = 1
 
-// orderJSON is the JSON form of an [Order]. What follows from the intent is not
-// in it.
+// orderJSON is the JSON form of an [Order], without the fields that follow from the
+// intent.
 type orderJSON struct {
 	Version     int        `json:"version"`
 	UUID        uuid.UUID  `json:"uuid"`
@@ -362,23 +361,22 @@ type orderJSON struct {
 	FinishedAt  time.Time  `json:"finished_at,omitzero"`
 }
 
-// MarshalJSON writes an order for a store that keeps documents. Amounts stay
-// exact.
+// MarshalJSON writes an order for a store that keeps documents. Amounts stay exact.
 func (o Order) MarshalJSON() ([]byte, error) {
 	return marshal(orderJSON{orderVersion, o.UUID, o.State, o.ProjectID, o.SessionID, o.UserAddress, o.Digest, o.Intent,
 		o.TxHash, o.Reason, o.AcceptedAt.UTC(), o.FinishedAt.UTC()})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote. It fails for a newer version and
-// for anything that is not an order.
+// UnmarshalJSON reads what MarshalJSON wrote. It fails for a newer version and for
+// anything that is not an order.
 func (o *Order) UnmarshalJSON(b []byte) error {
 	var stored orderJSON
 	err := json.Unmarshal(b, &stored)
 	switch {
 	case stored.Version > orderVersion:
-		return fmt.Errorf("ramp: the stored order has version %d, and this program reads up to %d", stored.Version, orderVersion)
+		return fmt.Errorf("ramp: the stored order has version %d, but this program supports at most %d", stored.Version, orderVersion)
 	case err != nil, stored.Version != orderVersion:
-		return errors.New("ramp: what is stored is no order")
+		return errors.New("ramp: the stored value is not an order")
 	}
 	read := Order{
 		UUID: stored.UUID, State: stored.State, ProjectID: stored.ProjectID, SessionID: stored.SessionID,
@@ -390,8 +388,8 @@ func (o *Order) UnmarshalJSON(b []byte) error {
 	default:
 		return errors.New("ramp: the stored order has an unknown state")
 	}
-	if err := read.derive(); err != nil { // as text: what is wrong here is not wrong in a call
-		return fmt.Errorf("ramp: what is stored under %s is no order: %v", read.UUID, err)
+	if err := read.derive(); err != nil { // not wrapped: it is not an error of the call
+		return fmt.Errorf("ramp: the value stored under %s is not an order: %v", read.UUID, err)
 	}
 	*o = read
 	return nil

@@ -18,9 +18,9 @@ import (
 )
 
 // The rules of orders under random schedules: calls of all kinds, repeated,
-// contradicted, racing and cut off by crashes. A small model of its own knows
-// what each call must come to, and where all assets and tokens are. What the
-// model is worth is shown by rules that are wrong, each of which it must report.
+// contradictory, racing and interrupted by crashes. A small independent model knows
+// what each call must return, and where all assets and tokens are. Wrong rules,
+// each of which the model must report, show that it works.
 
 func TestRandomSchedulesLoseAndDoubleNothing(t *testing.T) {
 	steps := 250_000
@@ -186,8 +186,8 @@ func TestTheModelReportsWrongRules(t *testing.T) {
 			r.finish = func(result *ramp.Result, now time.Time) ramp.Transition {
 				return func(stored *ramp.Order) (ramp.Step, error) {
 					if stored == nil && !result.Succeeded() && result.Intent.Method == ramp.MethodMint {
-						moves, err := result.Effect()
-						return ramp.Step{Order: ramp.Order{UUID: result.UUID, State: ramp.OrderFailed, SessionID: result.SessionID}, Effect: moves, New: true}, err
+						gameEffect, err := result.Effect()
+						return ramp.Step{Order: ramp.Order{UUID: result.UUID, State: ramp.OrderFailed, SessionID: result.SessionID}, Effect: gameEffect, New: true}, err
 					}
 					return ramp.Finish(result, now)(stored)
 				}
@@ -225,7 +225,7 @@ func TestTheModelReportsWrongRules(t *testing.T) {
 	}
 }
 
-// rules are what is under test, and how a store uses them.
+// rules are the rules under test, and how a store uses them.
 type rules struct {
 	accept  func(ramp.Session, *ramp.ValidateRequest, time.Time) ramp.Transition
 	finish  func(*ramp.Result, time.Time) ramp.Transition
@@ -258,7 +258,7 @@ type model struct {
 	orders [modelOrders]*modelOrder  // those that something still happens to
 }
 
-// modelOrder is an order, and what is true of it.
+// modelOrder is an order, and its true state.
 type modelOrder struct {
 	request *ramp.ValidateRequest
 	session ramp.Session
@@ -323,7 +323,7 @@ func modelIntent(mint bool, amounts [2]int64) ramp.Intent {
 	return ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: chain, To: game}
 }
 
-// run takes random steps, and looks at the books after each.
+// run takes random steps and checks the books after each.
 func (m *model) run(steps int) error {
 	for range steps {
 		m.steps++
@@ -358,7 +358,7 @@ func (m *model) happen(o *modelOrder) error {
 	return m.update(o, first, m.read(o))
 }
 
-// settle lets the chain decide.
+// settle decides the transaction on the chain.
 func (m *model) settle(o *modelOrder) {
 	if o.state != ramp.OrderAccepted || o.chain != undecided {
 		return
@@ -381,7 +381,7 @@ func (m *model) settle(o *modelOrder) {
 	}
 }
 
-// modelCall is a call, and what it must come to.
+// modelCall is a call, and its expected step.
 type modelCall struct {
 	next ramp.Transition
 	want func() want // in the state of that moment
@@ -534,7 +534,7 @@ func (m *model) result(o *modelOrder) modelCall {
 	}}
 }
 
-// abandon is by a person who looked at the chain.
+// abandon is the step of a person who has checked the chain.
 func (m *model) abandon(o *modelOrder) modelCall {
 	switch {
 	case o.state != "" && o.state != ramp.OrderAccepted:
@@ -563,8 +563,8 @@ func (m *model) abandon(o *modelOrder) modelCall {
 // read is what a store reads before a step.
 func (m *model) read(o *modelOrder) *ramp.Order { return m.stored[o.request.UUID] }
 
-// race lets two calls read the same order. The second one to store finds that
-// it has changed, and starts again.
+// race makes two calls read the same order. The second one to store finds that it
+// has changed, and starts again.
 func (m *model) race(o *modelOrder, first, second modelCall) error {
 	read := m.read(o)
 	if err := m.update(o, first, read); err != nil {
@@ -598,7 +598,7 @@ func (m *model) update(o *modelOrder, call modelCall, read *ramp.Order) error {
 	}
 }
 
-// judge compares what the rules say with what the model expects.
+// judge compares the step of the rules with the expected one.
 func (m *model) judge(o *modelOrder, w want, step ramp.Step, err error) error {
 	switch {
 	case w.err != nil:
@@ -677,9 +677,9 @@ func (m *model) store(o *modelOrder, step ramp.Step) error {
 	return nil
 }
 
-// balance looks at the books. For each order, what the game has taken and not
-// given back is what the chain has issued for it, unless one of the two is still
-// to come; and nothing that was there in the beginning is lost or doubled.
+// balance checks the books. For each order, the assets that the game has taken and
+// not given back equal the tokens that the chain has issued, unless one of the two
+// is pending. No initial asset or token is lost or doubled.
 func (m *model) balance() error {
 	var total [2]int64
 	for p := range modelPlayers {

@@ -19,8 +19,8 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// The rules are pure, so they are tested without a store. What stores do is
-// proven on real databases, in internal/dbtest.
+// The rules are pure functions, so they are tested without a store. internal/dbtest
+// tests stores on real databases.
 
 var (
 	atValidate = time.Date(2026, 11, 21, 12, 0, 0, 123456789, time.UTC)
@@ -49,7 +49,7 @@ func burnRequest(t testing.TB) *ramp.ValidateRequest {
 	return r
 }
 
-// accepted is the order that a request opens.
+// accepted returns the order that a request opens.
 func accepted(t testing.TB, r *ramp.ValidateRequest) ramp.Order {
 	t.Helper()
 	step, err := ramp.Accept(player, r, atValidate)(nil)
@@ -58,13 +58,13 @@ func accepted(t testing.TB, r *ramp.ValidateRequest) ramp.Order {
 	return step.Order
 }
 
-// reported is the result of an order, with its status.
+// reported returns the result of an order with a status.
 func reported(o ramp.Order, status uint64) *ramp.Result {
 	return &ramp.Result{SessionID: o.SessionID, UUID: o.UUID, TxHash: "0x" + strings.Repeat("ab", 32),
 		Receipt: ramp.Receipt{Status: ramp.NewQuantity(status)}, Intent: o.Intent}
 }
 
-// ended is the order after its result.
+// ended returns the order after its result.
 func ended(t testing.TB, o ramp.Order, status uint64) ramp.Order {
 	t.Helper()
 	step, err := ramp.Finish(reported(o, status), atResult)(&o)
@@ -120,7 +120,7 @@ func TestTheSameValidateIsARepeat(t *testing.T) {
 	}
 }
 
-// The order of the entries says nothing, on neither side.
+// The sequence of entries does not matter on either side.
 func TestTokensInAnotherOrderAreTheSame(t *testing.T) {
 	intent := func(tokens ...map[string]any) *ramp.ValidateRequest {
 		burn := burnObject()
@@ -220,7 +220,7 @@ func TestAcceptRefusesWhatCannotBeStored(t *testing.T) {
 		assert.False(t, errors.As(err, &wrong), "the longest one is accepted")
 	}
 	_, err := ramp.Accept(ramp.Session{ID: " "}, mintRequest(t), atValidate)(nil)
-	assert.ErrorIs(t, err, ramp.ErrSessionMissing)
+	assertFields(t, err, "session_id is required")
 	stored := accepted(t, mintRequest(t))
 	for _, order := range []*ramp.Order{nil, &stored} {
 		_, err = ramp.Accept(player, &ramp.ValidateRequest{}, atValidate)(order)
@@ -230,7 +230,7 @@ func TestAcceptRefusesWhatCannotBeStored(t *testing.T) {
 	assertFields(t, err, "reason is required")
 }
 
-// One table says what every outcome does to an order in every state.
+// One table lists the effect of every outcome on an order in every state.
 func TestFinishAndAbandon(t *testing.T) {
 	mint, burn := accepted(t, mintRequest(t)), accepted(t, burnRequest(t))
 	abandon := func(o ramp.Order) ramp.Order {
@@ -304,7 +304,7 @@ func TestFinishAndAbandon(t *testing.T) {
 	_, err := ramp.Finish(&ramp.Result{}, atResult)(&mint)
 	assertFields(t, err, "receipt.status is required")
 
-	// A store that lost what an order moves must not end it with nothing moved.
+	// A store that lost the intent of an order must not end it without an effect.
 	mint.Intent = ramp.Intent{}
 	for _, next := range []ramp.Transition{fail(mint), lose(mint)} {
 		_, err := next(&mint)
@@ -312,8 +312,8 @@ func TestFinishAndAbandon(t *testing.T) {
 	}
 }
 
-// The stored order says what moves. Only a contradiction that can be read stops
-// a result, and a contradiction is for a person to resolve.
+// The stored order decides what moves. Only a readable contradiction stops a
+// result, and a person must resolve it.
 func TestWhatOfAResultContradictsAnOrder(t *testing.T) {
 	mint, burn := accepted(t, mintRequest(t)), accepted(t, burnRequest(t))
 	for _, tt := range []struct {
@@ -420,7 +420,7 @@ func TestAnOrderSurvivesJSON(t *testing.T) {
 	}
 	var read ramp.Order
 	err = json.Unmarshal([]byte(strings.Replace(string(written), `"version":1`, `"version":2`, 1)), &read)
-	assert.EqualError(t, err, "ramp: the stored order has version 2, and this program reads up to 1")
+	assert.EqualError(t, err, "ramp: the stored order has version 2, but this program supports at most 1")
 }
 
 var dialects = map[ramp.Dialect]string{
@@ -460,8 +460,7 @@ func TestConfigsOfStoresNameAllThatIsMissing(t *testing.T) {
 	assertFields(t, err, "MemoryStoreConfig.Apply is required")
 }
 
-// What is wrong with a call is found before the database is asked: there is
-// none here.
+// Errors of a call are found before the database is used: there is none here.
 func TestAnSQLStoreRefusesACallBeforeItAsksTheDatabase(t *testing.T) {
 	for dialect := range dialects {
 		store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(nil), Dialect: dialect, Apply: applyNothing})

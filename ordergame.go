@@ -13,68 +13,67 @@ import (
 
 // The codes that an [OrderGame] declines with by itself.
 const (
-	CodeOrderConflict Code = "ORDER_CONFLICT" // another order was accepted under the UUID
-	CodeOrderFinished Code = "ORDER_FINISHED" // the order is over
+	CodeOrderConflict Code = "ORDER_CONFLICT" // the call contradicts the order stored under its UUID
+	CodeOrderFinished Code = "ORDER_FINISHED" // the order is finished
 )
 
-// Players is what a game knows of its players. Every method may be called by
-// many requests at once.
+// Players is the part of a [Game] that concerns players. Its methods are called
+// concurrently.
 type Players interface {
-	// Authenticate is that of [Game].
+	// Authenticate is [Game.Authenticate].
 	Authenticate(ctx context.Context, s Session) error
 
-	// Assets is that of [Game].
+	// Assets is [Game.Assets].
 	Assets(ctx context.Context, s Session) (*Player, error)
 }
 
-// OrderGame is a [Game] whose orders are exact: a mint takes once and a result
-// gives once, however often a call is repeated, and on however many machines.
-// Make one with [NewOrderGame] and set it as [HandlerConfig].Game.
+// OrderGame is a [Game] that applies each order exactly once: a mint takes once and
+// a result gives once, however often a call is repeated, and on any number of
+// machines. Make one with [NewOrderGame] and set it as [HandlerConfig].Game.
 //
-// The rules are those of [Accept], [Finish] and [Abandon]; the [Store] keeps the
-// orders and applies what they move.
+// The rules are [Accept], [Finish] and [Abandon]. The [Store] keeps the orders and
+// applies their effects.
 type OrderGame struct{ config OrderGameConfig }
 
-// OrderGameConfig configures an [OrderGame]. Players and Store are required. The
-// zero value of every other field stands for its default.
+// OrderGameConfig configures an [OrderGame]. Players and Store are required. Every
+// other field may be zero, which means its default.
 type OrderGameConfig struct {
-	// Players is the game. Required.
+	// Players authenticates players and lists their assets. Required.
 	Players Players
 
-	// Store keeps the orders and applies what they move. Required. See
-	// [NewSQLStore] and [NewMemoryStore].
+	// Store keeps the orders and applies their effects, such as a [NewSQLStore].
+	// Required.
 	Store Store
 
-	// ProjectID makes a result for an order of another project a conflict,
-	// whoever signed it, and refuses validate calls for another project. Set it
-	// if projects with HMAC keys of their own share a store, because a result
-	// names no project (interface 6). By default every project is accepted.
+	// ProjectID, if set, refuses validate calls for other projects, and makes a
+	// result for an order of another project a conflict, whoever signed it. Set it
+	// if projects with different HMAC keys share a store, because a result does not
+	// name its project (interface 6). By default every project is accepted.
 	ProjectID string
 
-	// OnConflict is called with every result that contradicts its order: a
-	// success after [OrderGame.Abandon], for example, when a player has both
-	// the tokens and what was given back. Nothing was moved, and a person has
-	// to decide. If it returns nil, the service is told that no redelivery can
-	// help (HTTP 400). If it fails, or if there is no OnConflict, the answer is
-	// HTTP 500 and the cause is logged: the service delivers the result again
-	// for 12 hours.
+	// OnConflict is called with every result that contradicts its order, such as a
+	// success after [OrderGame.Abandon], when a player has both the tokens and what
+	// was given back. No assets have moved, and a person must decide. If OnConflict
+	// returns nil, the service is told that redelivery cannot help (HTTP 400). If
+	// it fails or is nil, the answer is HTTP 500, the cause is logged, and the
+	// service redelivers for 12 hours.
 	//
-	// A repeat with a different tx_hash also calls OnConflict, because a player
-	// may have paid twice for one order, but is answered with 200. Without
-	// OnConflict, only the log record and the [Observer] of the handler have it.
+	// A repeat with a different tx_hash also calls OnConflict, because a player may
+	// have paid twice for one order, but is answered with 200. Without OnConflict
+	// it is only logged and observed.
 	OnConflict func(ctx context.Context, conflict *ConflictError, r *Result) error
 
 	// Now is the clock of Order.AcceptedAt and Order.FinishedAt. The default is
 	// [time.Now].
 	Now func() time.Time
 
-	// Observer is told about every step, in its Step; the other functions are
-	// those of [HandlerConfig]. By default nobody is.
+	// Observer has its Step called after every step. The other functions are not
+	// used here; set them in [HandlerConfig]. By default nothing is observed.
 	Observer Observer
 }
 
-// NewOrderGame returns a game for c.Players. The error is an [*InvalidError]
-// that lists every field of c that is missing.
+// NewOrderGame returns a game for c.Players. The error is an [*InvalidError] that
+// lists every missing field of c.
 func NewOrderGame(c OrderGameConfig) (*OrderGame, error) {
 	var p problems
 	p.require(c.Players != nil, "OrderGameConfig.Players")
@@ -88,26 +87,27 @@ func NewOrderGame(c OrderGameConfig) (*OrderGame, error) {
 	return &OrderGame{config: c}, nil
 }
 
-// Authenticate asks the players.
+// Authenticate calls Authenticate of the players.
 func (g *OrderGame) Authenticate(ctx context.Context, s Session) error {
 	return g.config.Players.Authenticate(ctx, s)
 }
 
-// Assets asks the players.
+// Assets calls Assets of the players.
 func (g *OrderGame) Assets(ctx context.Context, s Session) (*Player, error) {
 	return g.config.Players.Assets(ctx, s)
 }
 
-// Validate accepts the order and takes what it takes. A call that contradicts
-// an order under its UUID is declined with [CodeOrderConflict], and one for an
-// order that is over with [CodeOrderFinished].
+// Validate accepts an order and applies its effect. It declines a call that
+// contradicts the order stored under its UUID with [CodeOrderConflict], and a call
+// for a finished order with [CodeOrderFinished].
 func (g *OrderGame) Validate(ctx context.Context, s Session, r *ValidateRequest) error {
-	if project := g.config.ProjectID; project != "" && r.ProjectID != project {
-		return refusalOf(invalid("project_id", "is not the project of this game"))
-	}
 	accept := Accept(s, r, g.config.Now())
+	_, err := accept(nil)
+	if project := g.config.ProjectID; project != "" && r.ProjectID != project {
+		err = invalid("project_id", "is not the project of this game")
+	}
 	var wrong *InvalidError
-	if _, err := accept(nil); errors.As(err, &wrong) { // the call's fault, and not the store's
+	if errors.As(err, &wrong) { // an error of the call, not of the store
 		return refusalOf(err)
 	}
 	step, err := g.config.Store.Update(ctx, r.UUID, accept)
@@ -121,9 +121,9 @@ func (g *OrderGame) Validate(ctx context.Context, s Session, r *ValidateRequest)
 	return err
 }
 
-// Result finishes the order and gives what it gives. A result for an unknown
-// order is an error, so that it is delivered again; one that contradicts its
-// order goes to [OrderGameConfig].OnConflict.
+// Result finishes an order and applies its effect. A result for an unknown order is
+// an error, so that it is delivered again. One that contradicts its order goes to
+// [OrderGameConfig].OnConflict.
 func (g *OrderGame) Result(ctx context.Context, _ Session, r *Result) error {
 	finish := Finish(r, g.config.Now())
 	step, err := g.config.Store.Update(ctx, r.UUID, func(stored *Order) (Step, error) {
@@ -137,18 +137,18 @@ func (g *OrderGame) Result(ctx context.Context, _ Session, r *Result) error {
 	switch {
 	case errors.As(err, &conflict):
 		if g.config.OnConflict == nil {
-			return fmt.Errorf("%w (set OrderGameConfig.OnConflict to have it decided by a person)", conflict)
+			return fmt.Errorf("%w (set OrderGameConfig.OnConflict to hand conflicts to a person)", conflict)
 		}
 		err = Permanent(conflict)
-	case err == nil && anotherTransaction(step.Order.TxHash, r.TxHash):
-		conflict = &ConflictError{Order: step.Order, Field: "tx_hash"} // but answered as the repeat that it is
+	case err == nil && differentTransaction(step.Order.TxHash, r.TxHash):
+		conflict = &ConflictError{Order: step.Order, Field: "tx_hash"} // but answered as a repeat
 		noteConflict(ctx, conflict)
 	default:
 		return err
 	}
 	if g.config.OnConflict != nil {
 		if failed := g.config.OnConflict(ctx, conflict, r); failed != nil {
-			// A refusal of its own, because one in failed must not set the status.
+			// A new refusal, so that one inside failed cannot set the status.
 			return &Refusal{Status: http.StatusInternalServerError, Code: CodeInternal,
 				Err: fmt.Errorf("%w (OnConflict failed: %w)", conflict, failed)}
 		}
@@ -156,7 +156,7 @@ func (g *OrderGame) Result(ctx context.Context, _ Session, r *Result) error {
 	return err
 }
 
-// observe tells the handler and the observer what a call did to its order.
+// observe reports the outcome of a call to the handler and the observer.
 func (g *OrderGame) observe(ctx context.Context, step Step, err error) {
 	var conflict *ConflictError
 	switch {
@@ -168,16 +168,16 @@ func (g *OrderGame) observe(ctx context.Context, step Step, err error) {
 	}
 }
 
-// anotherTransaction reports whether a repeat names another transaction than
+// differentTransaction reports whether a repeat names a different transaction than
 // the stored one.
-func anotherTransaction(stored, reported string) bool {
-	reported = storedTxHash(reported)
+func differentTransaction(stored, reported string) bool {
+	reported = normalizeTxHash(reported)
 	return stored != "" && reported != "" && !strings.EqualFold(stored, reported)
 }
 
-// Abandon ends an order whose result will never come, and gives back what it
-// took; see [Abandon]. It is meant for the tool of a person who has looked at
-// the chain. The service is not told.
+// Abandon ends an order whose result will never come, and gives back what it took;
+// see [Abandon]. Call it from an admin tool, after a person has checked the chain.
+// The service is not told.
 func (g *OrderGame) Abandon(ctx context.Context, id uuid.UUID, reason string) (Step, error) {
 	step, err := g.config.Store.Update(ctx, id, Abandon(reason, g.config.Now()))
 	g.observe(ctx, step, err)

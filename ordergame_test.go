@@ -18,7 +18,7 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// vault is what a studio has in memory: gold of sessions.
+// vault is the studio's data in memory: the gold of sessions.
 type vault struct {
 	mu   sync.Mutex
 	gold map[string]int64
@@ -44,7 +44,7 @@ func (v *vault) Apply(_ context.Context, step ramp.Step) error {
 	return nil
 }
 
-// newOrderGame is a game in memory, whose session-1 has 1000 gold.
+// newOrderGame returns a game in memory, whose session-1 has 1000 gold.
 func newOrderGame(t *testing.T, change func(*ramp.OrderGameConfig)) (*ramp.OrderGame, *vault) {
 	t.Helper()
 	v := &vault{gold: map[string]int64{"session-1": 1000}}
@@ -59,7 +59,7 @@ func newOrderGame(t *testing.T, change func(*ramp.OrderGameConfig)) (*ramp.Order
 	return game, v
 }
 
-// answer is what the wire says to an error of a game.
+// answer returns the answer of a handler to an error of a game.
 func answerTo(err error) string {
 	var refusal *ramp.Refusal
 	switch {
@@ -122,15 +122,15 @@ func TestWhatAnOrderGameAnswersToAValidate(t *testing.T) {
 	assert.Equal(t, "ORDER_FINISHED", answerTo(game.Validate(t.Context(), player, mintRequest(t))))
 	assert.EqualValues(t, 1000, v.gold["session-1"])
 
-	// An error of the studio is not the fault of the call, whatever it wraps.
+	// An error of the studio is not an error of the call, whatever it wraps.
 	v.fail = &ramp.InvalidError{Fields: []ramp.FieldError{{Path: "digest", Problem: "is required"}}}
 	r := mintRequest(t)
 	r.UUID = uuid.New()
 	assert.Equal(t, "500", answerTo(game.Validate(t.Context(), player, r)))
 }
 
-// A result that contradicts its order is refused for good only once somebody
-// has heard of it.
+// A result that contradicts its order is refused permanently only after OnConflict
+// succeeded.
 func TestWhatAnOrderGameAnswersToAResult(t *testing.T) {
 	order := accepted(t, mintRequest(t))
 	another := reported(order, 1)
@@ -214,8 +214,7 @@ func TestAbandonGivesBackAndNamesTheOrder(t *testing.T) {
 	assert.EqualValues(t, 1000, v.gold["session-1"])
 }
 
-// What a caller does to a request afterwards must not change what it was
-// accepted for.
+// Changing a request afterwards must not change the accepted order.
 func TestAMemoryStoreSharesNoMemory(t *testing.T) {
 	game, v := newOrderGame(t, nil)
 	r := mintRequest(t)
@@ -249,7 +248,7 @@ func TestAMemoryStoreHandsOutCopies(t *testing.T) {
 	}
 }
 
-// Only a step that is new is applied, and none that comes with an error.
+// Only a new step without an error is applied.
 func TestAMemoryStoreAppliesNewStepsOnly(t *testing.T) {
 	var applied []ramp.EffectKind
 	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(_ context.Context, step ramp.Step) error {
@@ -314,8 +313,8 @@ func memoryGame(t testing.TB, c ramp.OrderGameConfig) *ramp.OrderGame {
 	return game
 }
 
-// The service does not deliver a result again that was answered with 400, so
-// only OnConflict's nil may lead there.
+// The service does not redeliver a result that was answered with 400, so only a nil
+// from OnConflict may lead there.
 func TestAConflictIsPermanentOnlyAfterItWasTaken(t *testing.T) {
 	for name, tt := range map[string]struct {
 		onConflict func(context.Context, *ramp.ConflictError, *ramp.Result) error
@@ -360,7 +359,7 @@ func TestAConflictIsPermanentOnlyAfterItWasTaken(t *testing.T) {
 	}
 }
 
-// What only one database cannot store is the fault of the call, too: MySQL's
+// Text that only one database cannot store is an error of the call, too: MySQL's
 // charset utf8 ends at U+FFFF.
 func TestAValidateThatTheDatabaseCannotStoreIsRefused(t *testing.T) {
 	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(nil), Dialect: ramp.MySQL,

@@ -2,6 +2,6 @@
 
 package ramp_test
 
-// raceDetector says that allocations cannot be counted: the detector makes a
-// sync.Pool forget some of what it is given.
+// raceDetector means that allocations cannot be counted, because the detector makes
+// a sync.Pool drop some of its contents.
 const raceDetector = true

@@ -1,20 +1,20 @@
-// Package ramp joins a game to a token ramp: a service that turns in-game
+// Package ramp connects a game to a token ramp: a service that turns in-game
 // assets into on-chain tokens (mint, "assemble") and tokens back into assets
-// (burn, "disassemble"). It is the studio's side of the service's interface;
-// section numbers in this documentation are those of that document.
+// (burn, "disassemble"). It implements the studio's side of the service's
+// interface, which docs/interface.md describes; section numbers refer to it.
 //
 // # The journey of a mint
 //
-//  1. Your server asks for a UUID: [Client.Initialize].
-//  2. The player's webview opens [ExchangeURL] with it.
+//  1. Your server asks the service for a UUID: [Client.Initialize].
+//  2. Your client opens [ExchangeURL] in the player's webview.
 //  3. The service asks your server what the player owns: [Game.Assets].
-//  4. The service asks whether the order may happen: [Game.Validate]. You take
-//     the assets; the [Handler] returns the digest signed by your [Signer].
-//  5. The chain does its part.
-//  6. The service tells you how it ended, at least once: [Game.Result]. A failed
-//     mint gives the assets back, a successful burn grants them: [Effect].
-//  7. Your server may ask the chain whether that is true: [RPC.Confirm], which a
-//     Handler calls by itself if [HandlerConfig] has a Chain.
+//  4. The service asks whether the order may proceed: [Game.Validate]. You take
+//     the assets, and the [Handler] returns the digest signed by your [Signer].
+//  5. The chain executes the transaction.
+//  6. The service reports the outcome, at least once: [Game.Result]. A failed
+//     mint gives the assets back, and a successful burn grants them: [Effect].
+//  7. The chain confirms the report: [RPC.Confirm]. A Handler calls it for every
+//     result if [HandlerConfig] has a Chain.
 //
 // # The integration
 //
@@ -22,11 +22,11 @@
 //	signer, err := ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY"))
 //
 //	handler, err := ramp.NewHandler(ramp.HandlerConfig{
-//		Game:   game, // yours: four methods
+//		Game:   game, // your implementation of four methods
 //		Key:    key,
 //		Signer: signer,
 //	})
-//	mux.HandleFunc("/api/assets", handler.Assets) // the paths of your console
+//	mux.HandleFunc("/api/assets", handler.Assets) // the paths set in the console
 //	mux.HandleFunc("/api/validate", handler.Validate)
 //	mux.HandleFunc("/api/result", handler.Result)
 //
@@ -46,24 +46,24 @@
 //		UUID: started.UUID, AccessToken: token, SessionID: "session-1", Network: ramp.Testnet,
 //	})
 //
-// [NewOrderGame] makes a Game that gets each effect exactly once, through
-// retries, races and crashes. On a SQL database, with [NewSQLStore], a studio
-// writes three methods; [Store] joins any other database.
+// [NewOrderGame] makes a Game that applies each effect exactly once, through
+// retries, races and crashes. On a SQL database, with [NewSQLStore], you write
+// three methods. For any other database, implement [Store].
 //
-// Package [github.com/token-ramp/ramp-go/ramptest] plays the service in tests and
-// on a desk, and judges a whole server. The examples folder has programs to copy
-// whole.
+// Package [github.com/token-ramp/ramp-go/ramptest] emulates the service in tests
+// and on your desk, and tests a whole server. The examples directory has complete
+// programs to copy.
 //
-// # What the package promises
+// # What the package guarantees
 //
-// Nothing of a body is looked at before its HMAC holds, nothing reaches the
-// game before its form is right, and no signature leaves before the game said
-// yes. Amounts are exact decimals. Unknown fields and values are read and kept.
-// No error and no log record holds a key, a token, a signature or a body. The
-// package reads no environment variable, starts no goroutine and has no state
-// of its own; what it makes is safe for concurrent use.
+// Nothing reads a body before its HMAC was verified, nothing malformed reaches
+// the game, and no signature is released before the game approved. Amounts are
+// exact decimals. Unknown fields and values are read and kept. No error and no
+// log record holds a key, a token, a signature or a body. The package reads no
+// environment variables, starts no goroutines and has no global state. Everything
+// that its constructors return is safe for concurrent use.
 //
 // You set what the interface leaves open: how the HMAC key is read ([TextKey] or
 // [Base64URLKey]), and in [HandlerConfig] the errorCode values, the status of a
-// declined order and the size of bodies.
+// declined order and the maximum size of bodies.
 package ramp

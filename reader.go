@@ -14,35 +14,34 @@ import (
 	"github.com/google/uuid"
 )
 
-// Bounds of what a message may hold. They are far above what a game or a
-// contract produces, and keep a small message from becoming a large value.
+// Bounds of a message, far above what a game or a contract produces. They keep a
+// small message from becoming a large value.
 const (
 	maxIntentAssets = 1_000   // entries on each side of an intent
 	maxReceiptLogs  = 4_096   // logs of one receipt
-	maxLogTopics    = 16      // topics of one log, of which the EVM knows 4
+	maxLogTopics    = 16      // topics of one log; the EVM allows 4
 	maxListEntries  = 100_000 // transactions of a block, logs of eth_getLogs, answers of a batch
 )
 
-// reader walks one JSON text that [json.Valid] has accepted, and converts its
-// values. The standard library decides what JSON is, so the reader meets no
-// broken syntax; it collects what is wrong with the values, each with its path.
+// reader walks over JSON that [json.Valid] has accepted, and converts its values.
+// Because the syntax is valid, it only collects errors in the values, each with its
+// path.
 //
-// Every wire type has a read method that sets its zero value. It takes a reader
-// standing at the first byte of a value and leaves it behind the last. A Raw
-// field is a slice of the text, so whoever makes a reader decides who owns the
-// text.
+// Every wire type has a read method that fills its zero value. The reader stands at
+// the first byte of the value before, and behind the last byte after. A Raw field
+// is a slice of the text, so the maker of the reader decides who owns the text.
 type reader struct {
-	text  []byte
-	at    int    // the next byte of text
-	plain bool   // there is no escape in text
-	root  string // what the whole text is, in an error
-	depth int    // how many steps lead to the value
-	steps [8]step
-	wrong problems
+	text      []byte
+	at        int    // the next byte of text
+	unescaped bool   // text has no escapes
+	root      string // the name of the whole text in errors
+	depth     int    // number of steps to the current value
+	steps     [8]step
+	wrong     problems
 
-	faults int // how many there were; wrong may hold fewer
-	arrays int // how many of the steps lead into an array
-	listed int // the faults that wrong holds of the outermost array
+	faults int // number of errors found; wrong may hold fewer
+	arrays int // number of steps into an array
+	listed int // errors in wrong about the outermost array
 }
 
 // step leads from an object or an array to one of its values.
@@ -54,17 +53,16 @@ type step struct {
 // readable is a wire type.
 type readable interface{ read(*reader) }
 
-// newReader returns a reader that stands at the value of a text, which
-// json.Valid has accepted. root names the text in errors.
+// newReader returns a reader at the value of a text that json.Valid has accepted.
+// root names the text in errors.
 func newReader(text []byte, root string) reader {
-	x := reader{text: text, plain: bytes.IndexByte(text, '\\') < 0, root: root}
+	x := reader{text: text, unescaped: bytes.IndexByte(text, '\\') < 0, root: root}
 	x.space()
 	return x
 }
 
-// readWire reads the whole of a text that json.Valid has accepted, into a value
-// that may have been used before. Raw fields are slices of a copy, so the caller
-// may reuse the text.
+// readWire reads a text that json.Valid has accepted into a value, which is zeroed
+// first. Raw fields are slices of a copy, so the caller may reuse the text.
 func readWire(text []byte, root string, into readable) error {
 	reflect.ValueOf(into).Elem().SetZero()
 	x := newReader(bytes.Clone(text), root)
@@ -72,8 +70,8 @@ func readWire(text []byte, root string, into readable) error {
 	return x.wrong.err()
 }
 
-// unmarshalWire is the UnmarshalJSON of every wire type. Anyone may call that
-// method directly, so it validates first.
+// unmarshalWire implements UnmarshalJSON of every wire type. It validates the text,
+// because that method can be called directly.
 func unmarshalWire(text []byte, root string, into readable) error {
 	if !json.Valid(text) {
 		return invalid(root, "must be valid JSON")
@@ -81,7 +79,7 @@ func unmarshalWire(text []byte, root string, into readable) error {
 	return readWire(text, root, into)
 }
 
-// checkObject checks that a body is one JSON object and nothing more.
+// checkObject checks that a body is exactly one JSON object.
 func checkObject(body []byte) error {
 	switch trimmed := bytes.TrimLeft(body, " \t\r\n"); {
 	case len(trimmed) == 0:
@@ -92,9 +90,8 @@ func checkObject(body []byte) error {
 	return nil
 }
 
-// fault records what is wrong with the value at the current path. Each array
-// that is in no other has a bound of its own, so that none hides what is wrong
-// outside of it; the members there are few.
+// fault records an error in the value at the current path. Each outermost array has
+// its own limit, so that none hides the errors outside of it.
 func (x *reader) fault(format string, args ...any) {
 	x.faults++
 	if x.arrays > 0 {
@@ -107,12 +104,12 @@ func (x *reader) fault(format string, args ...any) {
 }
 
 // mismatch records that the value is not of the wanted kind. It describes the
-// value instead of quoting it.
+// value, but does not quote it.
 func (x *reader) mismatch(want string, value []byte) {
 	x.fault("must be %s, not %s", want, describe(value))
 }
 
-// path returns where the reader stands, as the interface writes it:
+// path returns the current path as the interface writes it, such as
 // intent.from[0].amount.
 func (x *reader) path() string {
 	var b strings.Builder
@@ -132,10 +129,10 @@ func (x *reader) path() string {
 	return b.String()
 }
 
-// members returns the members of an object that have one of the names, and
-// leaves the reader at each value. The loop over it must run to its end. Other
-// members are skipped; a name that occurs again is a fault, and its value is
-// skipped. null has no members, and any other value is a fault.
+// members iterates over the members of an object whose names are in names, with the
+// reader at each value. The loop must run to its end. Other members are skipped. A
+// duplicate name is an error, and its second value is skipped. null has no members.
+// Any other value is an error.
 func (x *reader) members(names ...string) iter.Seq[string] {
 	return func(yield func(string) bool) { x.eachMember(names, yield) }
 }
@@ -172,10 +169,9 @@ func (x *reader) eachMember(names []string, yield func(string) bool) {
 	x.depth--
 }
 
-// elements returns the indexes of an array, and leaves the reader at each
-// entry. The loop over it must read each entry, and run to its end. More than
-// limit entries are a fault, and are skipped. null has no entries, and any other
-// value is a fault.
+// elements iterates over the indexes of an array, with the reader at each entry.
+// The loop must read each entry and run to its end. More than limit entries are an
+// error, and the rest is skipped. null has no entries. Any other value is an error.
 func (x *reader) elements(limit int) iter.Seq[int] {
 	return func(yield func(int) bool) { x.eachElement(limit, yield) }
 }
@@ -206,8 +202,8 @@ func (x *reader) eachElement(limit int, yield func(int) bool) {
 	}
 }
 
-// readList reads an array of at most limit entries. It makes room for the usual
-// number first. null is nil, and an empty array is not.
+// readList reads an array of up to limit entries. It first allocates room for the
+// usual number. null is read as nil, and an empty array as an empty slice.
 func readList[T any](x *reader, usual, limit int, read func(*T, *reader)) []T {
 	var list []T
 	if x.kind() == '[' {
@@ -217,18 +213,18 @@ func readList[T any](x *reader, usual, limit int, read func(*T, *reader)) []T {
 	for n := range x.elements(limit) {
 		if n == cap(list) {
 			room := max(usual, n)
-			if n == usual { // as many as fit the text, within reason
+			if n == usual { // estimated from the size of the text
 				room = min(n*(len(x.text)-x.at)/(x.at-start)+1, 64)
 			}
 			list = slices.Grow(list, min(room, limit-n))
 		}
-		list = list[:n+1] // which is zero: nothing was there before
+		list = list[:n+1] // zero, because it was never used
 		read(&list[n], x)
 	}
 	return list
 }
 
-// enter goes into an object or an array. It reports whether there is one.
+// enter steps into an object or an array, and reports whether there is one.
 func (x *reader) enter(bracket byte, want string) bool {
 	if x.text[x.at] == bracket {
 		x.at++
@@ -240,8 +236,8 @@ func (x *reader) enter(bracket byte, want string) bool {
 	return false
 }
 
-// more goes to the next member or entry, or out of the object or array behind
-// the last. It reports whether there was another.
+// more moves to the next member or entry, and reports whether there is one.
+// Otherwise it moves out of the object or array.
 func (x *reader) more() bool {
 	x.space()
 	if x.text[x.at] == ',' {
@@ -255,9 +251,9 @@ func (x *reader) more() bool {
 	return true
 }
 
-// name reads the name of a member, goes to its value, and returns which of
-// names it is, or -1. It looks at likely first, because members usually come in
-// the order of names.
+// name reads the name of a member, moves to its value, and returns the index of the
+// name in names, or -1. It tries likely first, because members usually come in the
+// order of names.
 func (x *reader) name(names []string, likely int) int {
 	n := -1
 	if likely < len(names) && x.isName(names[likely]) {
@@ -265,7 +261,7 @@ func (x *reader) name(names []string, likely int) int {
 		x.at += len(names[n]) + len(`""`)
 	} else {
 		var buffer [32]byte // longer than any name
-		n = slices.Index(names, string(plainName(x.raw(), buffer[:0])))
+		n = slices.Index(names, string(unescapedName(x.raw(), buffer[:0])))
 	}
 	x.space()
 	x.at++ // the colon
@@ -273,17 +269,17 @@ func (x *reader) name(names []string, likely int) int {
 	return n
 }
 
-// isName reports whether the reader stands at a name, written without escapes.
+// isName reports whether the reader is at a name, written without escapes.
 func (x *reader) isName(name string) bool {
 	rest := x.text[x.at+1:]
 	return len(rest) > len(name) && rest[len(name)] == '"' && string(rest[:len(name)]) == name
 }
 
-// plainName returns a name without quotes and escapes, or nil if it is none of
-// ours. Those fit the buffer and are of ASCII letters, for which there is one
-// escape. The standard library would take four times as long for a body of
-// escaped names.
-func plainName(quoted, buffer []byte) []byte {
+// unescapedName returns a name without quotes and escapes, or nil if it cannot be
+// one of ours: those fit the buffer and are ASCII, which has only one kind of
+// escape. The standard library would take four times as long for a body of escaped
+// names.
+func unescapedName(quoted, buffer []byte) []byte {
 	written := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(written, '\\') < 0 {
 		return written
@@ -310,24 +306,24 @@ func (x *reader) space() {
 	}
 }
 
-// isSpace reports whether a byte outside of strings is white space. Nothing
-// else that is this low occurs there.
+// isSpace reports whether a byte outside of strings is white space. No other byte
+// there is as low.
 func isSpace(c byte) bool { return c <= ' ' }
 
-// kind returns the first byte of the value that the reader stands at.
+// kind returns the first byte of the current value.
 func (x *reader) kind() byte { return x.text[x.at] }
 
-// raw reads any value and returns its bytes.
+// raw skips any value and returns its bytes.
 func (x *reader) raw() []byte {
 	start := x.at
 	x.skip()
 	return x.since(start)
 }
 
-// since returns the bytes from start to where the reader stands.
+// since returns the bytes from start to the current position.
 func (x *reader) since(start int) []byte { return x.text[start:x.at:x.at] }
 
-// skip goes behind the value.
+// skip moves behind the value.
 func (x *reader) skip() {
 	for depth := 0; ; {
 		switch c := x.text[x.at]; {
@@ -354,13 +350,13 @@ func (x *reader) skip() {
 
 func isDelimiter(c byte) bool { return c == ',' || c == '}' || c == ']' || isSpace(c) }
 
-// skipString goes behind a string: to the first quote that an even number of
-// backslashes precedes.
+// skipString moves behind a string: to the first quote that is preceded by an even
+// number of backslashes.
 func (x *reader) skipString() {
 	for end := x.at + 1; ; end++ {
 		end += bytes.IndexByte(x.text[end:], '"')
 		before := end
-		for x.text[before-1] == '\\' { // the quote at the beginning ends this
+		for x.text[before-1] == '\\' { // stops at the opening quote at the latest
 			before--
 		}
 		if (end-before)%2 == 0 {
@@ -370,11 +366,11 @@ func (x *reader) skipString() {
 	}
 }
 
-// unquoted returns the bytes of a JSON string. The standard library decodes
-// what has an escape in it.
+// unquoted returns the bytes of a JSON string. The standard library decodes strings
+// with escapes.
 func (x *reader) unquoted(value []byte) []byte {
 	inner := value[1 : len(value)-1]
-	if x.plain || bytes.IndexByte(inner, '\\') < 0 {
+	if x.unescaped || bytes.IndexByte(inner, '\\') < 0 {
 		return inner
 	}
 	var s string
@@ -382,8 +378,8 @@ func (x *reader) unquoted(value []byte) []byte {
 	return []byte(s)
 }
 
-// The methods below convert one value. null is the zero value, unless they say
-// otherwise; a value of another kind is a fault.
+// The methods below convert one value. Unless they say otherwise, null is read as
+// the zero value, and a value of another kind is an error.
 
 // string reads a string. It must be valid UTF-8, because it may be stored.
 func (x *reader) string() string {
@@ -398,7 +394,7 @@ func (x *reader) string() string {
 	return ""
 }
 
-// word returns text as a string, and needs no memory for the words of the
+// word returns text as a string, without an allocation for common words of the
 // interface.
 func word(text []byte) string {
 	switch string(text) {
@@ -419,8 +415,8 @@ func word(text []byte) string {
 	}
 }
 
-// loose reads text that decides nothing: a string or a number, and "" for
-// everything else.
+// loose reads text that decides nothing: a string or a number. It reads anything
+// else as "".
 func (x *reader) loose() string {
 	switch value := x.raw(); {
 	case value[0] == '"' && utf8.Valid(value):
@@ -431,7 +427,7 @@ func (x *reader) loose() string {
 	return ""
 }
 
-// keep reads any value and keeps its bytes, which must be valid UTF-8.
+// keep returns the bytes of any value, which must be valid UTF-8.
 func (x *reader) keep() json.RawMessage {
 	value := x.raw()
 	if !utf8.Valid(value) {
@@ -449,8 +445,8 @@ func (x *reader) bool() bool {
 	return value[0] == 't'
 }
 
-// uuid reads a UUID of 36 characters, and, if any is true, of every other
-// notation that [uuid.Validate] knows.
+// uuid reads a UUID of 36 characters, and if any is true, every other notation that
+// [uuid.Validate] accepts.
 func (x *reader) uuid(any bool) uuid.UUID {
 	value := x.raw()
 	if value[0] != '"' {
@@ -468,7 +464,7 @@ func (x *reader) uuid(any bool) uuid.UUID {
 	return id
 }
 
-// fixed reads hex with 0x into all of the bytes. null and "" leave them alone.
+// fixed reads hex with 0x that fills into. null and "" leave it unchanged.
 func (x *reader) fixed(into []byte) {
 	if value := x.raw(); !isNothing(value) {
 		x.decodeFixed(value, into)
@@ -481,10 +477,10 @@ func (x *reader) decodeFixed(value, into []byte) {
 			return
 		}
 	}
-	x.fault("must be %d bytes in hex with 0x, not %s", len(into), describe(value))
+	x.fault("must be 0x followed by %d hex digits, not %s", 2*len(into), describe(value))
 }
 
-// blob reads hex with 0x of any length. null and "" are nil.
+// blob reads hex with 0x of any length. null and "" are read as nil.
 func (x *reader) blob() []byte {
 	value := x.raw()
 	if isNothing(value) {
@@ -500,7 +496,7 @@ func (x *reader) blob() []byte {
 	return nil
 }
 
-// hexDigits returns what follows the 0x of a string, nil if there is no 0x.
+// hexDigits returns the part of a string after 0x, or nil without 0x.
 func (x *reader) hexDigits(value []byte) []byte {
 	if value[0] != '"' {
 		return nil
@@ -512,14 +508,14 @@ func (x *reader) hexDigits(value []byte) []byte {
 	return text[2:]
 }
 
-// isNothing reports whether a value is null or the empty string, with which
-// nodes say that there is none.
+// isNothing reports whether a value is null or "", which nodes use for a missing
+// value.
 func isNothing(value []byte) bool { return value[0] == 'n' || string(value) == `""` }
 
 // isNumber reports whether a value is a number.
 func isNumber(value []byte) bool { return value[0] == '-' || '0' <= value[0] && value[0] <= '9' }
 
-// describe names the kind of a JSON value that has the wrong type or range.
+// describe names the kind of a JSON value.
 func describe(value []byte) string {
 	switch value[0] {
 	case '{':
@@ -537,16 +533,16 @@ func describe(value []byte) string {
 	}
 }
 
-// wireOrder lists the names of 2.5 and 6 in an order that holds in every object
-// of the interface in which a wrong field gets a code.
+// wireOrder lists the names of 2.5 and 6 in an order that is right for every object
+// in which a wrong field gets a code.
 var wireOrder = []string{
 	"body", "session_id", "user_sig", "user_address", "project_id", "digest", "uuid", "tx_hash", "receipt",
 	"intent", "method", "type", "root", "status", "cumulativeGasUsed", "logsBloom", "logs",
 	"address", "topics", "data", "from", "to", "id", "amount", "target_candidate", "fee_rate", "actual",
 }
 
-// comparePaths orders two paths by the fields of the interface, and the entries
-// of an array by their indexes.
+// comparePaths compares two paths by the order of fields in the interface, and by
+// the indexes of array entries.
 func comparePaths(a, b string) int {
 	for a != "" && b != "" {
 		var first, second string
@@ -556,7 +552,7 @@ func comparePaths(a, b string) int {
 			continue
 		}
 		if n, err := strconv.Atoi(first); err == nil {
-			m, _ := strconv.Atoi(second) // an index too, of the same array
+			m, _ := strconv.Atoi(second) // an index of the same array
 			return n - m
 		}
 		return slices.Index(wireOrder, first) - slices.Index(wireOrder, second)
@@ -564,11 +560,16 @@ func comparePaths(a, b string) int {
 	return len(a) - len(b)
 }
 
-// cutStep cuts the first name or index off a path.
+// cutStep splits off the first name or index of a path.
 func cutStep(path string) (first, rest string) {
 	end := strings.IndexAny(path, ".[")
 	if end < 0 {
 		return strings.TrimSuffix(path, "]"), ""
 	}
 	return strings.TrimSuffix(path[:end], "]"), path[end+1:]
+}
+
+// isHex reports whether s consists of one or more hex digits.
+func isHex(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789abcdefABCDEF") == ""
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// A signed body can hold a name twice, or in another case. The last one, the
-// first one, and a merge of both are all readings of it, so it is refused.
+// A signed body can have a duplicate name, or one in another case. Readers disagree
+// about which one counts, so it is an error.
 func TestANameThatOccursTwiceIsRefused(t *testing.T) {
 	for old, tt := range map[string]struct{ new, want string }{
 		`"user_sig":"`:       {`"user_sig":"0xab","user_sig":"`, "user_sig"},
@@ -69,7 +69,7 @@ func TestNamesMatchExactly(t *testing.T) {
 		_, err := ramp.ParseValidate(validateBody(t, old, misnamed))
 		assert.Error(t, err, misnamed)
 	}
-	// Under Unicode's folding, the first letter of this name is an s.
+	// Under Unicode case folding, the first letter of this name is an s.
 	_, err := ramp.ParseResult(resultBody(t, `"status"`, `"ſtatus"`))
 	assertFields(t, err, "receipt.status is required")
 	// An escape is another way to write the same name.
@@ -86,7 +86,7 @@ func TestFaultsAreInTheOrderOfTheInterface(t *testing.T) {
 		return []string{`"method":false`, `"type":[]`, `"from":[` + side + `,{"type":"asset","id":"x","amount":null}]`, `"to":{}`}
 	}
 	want := []string{"user_sig must be a string, not a number", "user_address is required", "project_id must be a string, not null",
-		"digest must be 32 bytes in hex with 0x, not an array", "uuid must be a UUID, not a boolean",
+		"digest must be 0x followed by 64 hex digits, not an array", "uuid must be a UUID, not a boolean",
 		"intent.method must be a string, not a boolean", "intent.type must be a string, not an array",
 		"intent.from[0].type must be a string, not a number", "intent.from[0].id must be a string, not an object",
 		"intent.from[0].amount must be a number, not a string", "intent.from[1].amount must be a number, not null",
@@ -114,13 +114,13 @@ func TestFaultsAreInTheOrderOfTheInterface(t *testing.T) {
 		"intent.from[13].id", "intent.from[13].amount")
 }
 
-// What reading and what checking found are one list.
+// Errors of reading and of checking are one list.
 func TestFaultsOfReadingAndCheckingAreInOneOrder(t *testing.T) {
 	_, err := ramp.ParseValidate(validateBody(t, `"from":[`, `"from":[{"type":"asset","amount":1},{"type":"asset","id":"x","amount":"1"},{"type":"asset","amount":1},`))
 	assertFields(t, err, "intent.from[0].id is required", "intent.from[1].amount must be a number", "intent.from[2].id is required")
 }
 
-// What cannot be read is not also missing.
+// An unreadable field is not also missing.
 func TestEachFieldHasOneFault(t *testing.T) {
 	_, err := ramp.ParseValidate(validateBody(t, `"intent":{`, `"intent":7,"was":{`))
 	assertFields(t, err, "intent must be an object, not a number")
@@ -144,7 +144,7 @@ func TestASideOfAnIntentIsBounded(t *testing.T) {
 	assertFields(t, err, "intent.from must not have more than 1000 entries", "intent.from[0].amount must be a number, not a string")
 }
 
-// What is checked is bounded as what is read is.
+// Checking is bounded as reading is.
 func TestProblemsOfAnIntentAreBounded(t *testing.T) {
 	intent := mintIntent(t)
 	intent.From = slices.Repeat(assets(t, ramp.TypeAsset, "gold 0"), 1000)
@@ -185,8 +185,8 @@ func TestTextIsDecodedByTheStandardLibrary(t *testing.T) {
 	}
 }
 
-// What is stored must be text: databases refuse anything else, and encoding/json
-// writes it differently under each of its versions.
+// Stored text must be valid UTF-8: databases reject anything else, and
+// encoding/json writes it differently under each of its versions.
 func TestInvalidUTF8IsRefused(t *testing.T) {
 	for field, old := range map[string]string{
 		"user_address":            `"user_address":"`,
@@ -228,7 +228,7 @@ func TestWhiteSpaceBetweenTokensMeansNothing(t *testing.T) {
 	}
 }
 
-// Anyone may call UnmarshalJSON without encoding/json around it.
+// UnmarshalJSON can be called without encoding/json.
 func TestUnmarshalJSONValidatesFirst(t *testing.T) {
 	for _, into := range []json.Unmarshaler{
 		new(ramp.Amount), new(ramp.Quantity), new(ramp.Digest), new(ramp.Asset), new(ramp.Intent), new(ramp.ValidateRequest),
@@ -243,7 +243,7 @@ func TestUnmarshalJSONValidatesFirst(t *testing.T) {
 	}
 }
 
-// What was in a value before must not show through.
+// Old contents of a value must not show through.
 func TestReadingReplacesTheWholeValue(t *testing.T) {
 	used := ramp.Receipt{GasUsed: ramp.NewQuantity(7), Logs: []ramp.Log{{Removed: true}}, From: common.Address{1}}
 	require.NoError(t, json.Unmarshal([]byte(`{"status":"0x1","logs":[{}]}`), &used))
@@ -261,7 +261,7 @@ func TestReadingReplacesTheWholeValue(t *testing.T) {
 func TestInvalidErrorPassesThroughEncodingJSON(t *testing.T) {
 	var inside struct{ Receipts []ramp.Receipt }
 	err := json.Unmarshal([]byte(`{"Receipts":[{"logs":[{"topics":["0x1"]}]}]}`), &inside)
-	assertFields(t, err, "logs[0].topics[0] must be 32 bytes in hex with 0x, not a string")
+	assertFields(t, err, "logs[0].topics[0] must be 0x followed by 64 hex digits, not a string")
 }
 
 // A hostile body must not cost more to check than to send.
@@ -272,7 +272,7 @@ func TestFaultsAreBounded(t *testing.T) {
 	require.ErrorAs(t, err, &wrong)
 	assert.Less(t, len(wrong.Fields), 2100)
 
-	// A fault that decides is not lost behind a thousand that do not.
+	// An error that decides is not hidden by a thousand that do not.
 	logs := strings.Repeat(`{"data":1},`, 2000)
 	_, err = ramp.ParseResult(resultBody(t, `"logs":[`, `"logs":[`+logs))
 	require.NoError(t, err)
@@ -291,7 +291,7 @@ func TestNoArrayHidesTheFaultsOfAnother(t *testing.T) {
 	_, err = r.Effect()
 	assert.Error(t, err)
 
-	// Nor those of what is in no array, whatever comes first.
+	// Nor are errors outside of arrays, whatever comes first.
 	body = []byte(`{"receipt":{"status":"0x1","logs":[` + logs + `{}],"gasUsed":-1},"session_id":7,` +
 		`"intent":{"from":[{"id":1}],"actual":"1","actual":"2"},"uuid":"` + goldenMint + `"}`)
 	r, err = ramp.ParseResult(body)
@@ -302,7 +302,7 @@ func TestNoArrayHidesTheFaultsOfAnother(t *testing.T) {
 	assert.Len(t, r.Unreadable, 1004)
 }
 
-// The arrays in an array share its bound.
+// Nested arrays share the limit of the outermost one.
 func TestFaultsOfTopicsAreBounded(t *testing.T) {
 	logs := strings.Repeat(`{"topics":[1,2,3]},`, 2000)
 	r, err := ramp.ParseResult(resultBody(t, `"logs":[`, `"logs":[`+logs))
@@ -320,7 +320,7 @@ func TestFaultsOfLogsAreBounded(t *testing.T) {
 	assert.Len(t, wrong.Fields, 1000)
 }
 
-// A fault that is beyond the bound is a fault.
+// An error beyond the limit still counts.
 func TestAnAnswerWithTwoIDsIsNobodysBehindAThousandFaults(t *testing.T) {
 	node := newNode(t, says(200, "["+strings.Repeat("0,", 2000)+`{"id":1,"id":1,"result":"0x1"}]`))
 	var number ramp.Quantity
@@ -338,7 +338,7 @@ func TestLogTopicsAreBounded(t *testing.T) {
 	assertFields(t, json.Unmarshal(log(17), &l), "topics must not have more than 16 entries")
 }
 
-// Whatever a result lists as unreadable is zero, what decides nothing too.
+// Every unreadable field of a result is zero, even one that decides nothing.
 func TestWhatOccursTwiceInAResultIsZero(t *testing.T) {
 	for path, members := range map[string]string{
 		"session_id":              `"session_id":"a",`,
@@ -364,7 +364,7 @@ func TestWhatOccursTwiceInAResultIsZero(t *testing.T) {
 	}
 }
 
-// However long a value is, a fault says what it is.
+// An error describes a value of any length.
 func TestAFaultNamesTheKindOfALongValue(t *testing.T) {
 	for value, want := range map[string]string{
 		`"` + strings.Repeat("1", 300) + `"`:     "intent.from[0].amount must be a number, not a string",
@@ -380,7 +380,7 @@ func TestAFaultNamesTheKindOfALongValue(t *testing.T) {
 	_, err = ramp.ParseValidate(validateBody(t, `"uuid":"`, `"uuid":"`+strings.Repeat("z", 36)+`","was":"`))
 	assertFields(t, err, "uuid must be a UUID, not a string of 36 characters")
 	_, err = ramp.ParseValidate(validateBody(t, `"digest":"`, `"digest":"영웅","was":"`))
-	assertFields(t, err, "digest must be 32 bytes in hex with 0x, not a string of 2 characters")
+	assertFields(t, err, "digest must be 0x followed by 64 hex digits, not a string of 2 characters")
 }
 
 // An escape is another way to write the same character, in hex too.

@@ -139,8 +139,8 @@ func resultWith(receipt string) []byte {
 		"to":[{"type":"ERC20","id":"0x13345c94929a47a35a4dcd36e2574b8123fe190d","amount":1}]}}`, receipt)
 }
 
-// Giving back on a field that is merely missing would pay twice, so a receipt
-// that says nothing is an error and not a failed transaction.
+// Giving back for a field that is merely missing would pay twice, so a receipt
+// without a status is an error and not a failed transaction.
 func TestReceiptWithoutStatusIsNotAFailedTransaction(t *testing.T) {
 	for _, receipt := range []string{
 		`null`, `{}`, `{"type":"0x2","gasUsed":"0x5208"}`,
@@ -223,7 +223,7 @@ func TestReceiptFieldsThatSayNothingAreZero(t *testing.T) {
 	assert.Contains(t, string(written), `"root":"0x"`)
 }
 
-// Some tools write 0X; a chain means the same.
+// Some tools write 0X instead of 0x.
 func TestHashesMayBeginWith0X(t *testing.T) {
 	var r ramp.Receipt
 	require.NoError(t, json.Unmarshal([]byte(`{"transactionHash":"0X`+strings.Repeat("ab", 32)+`","root":"0X01"}`), &r))
@@ -276,8 +276,8 @@ func TestLogFieldsThatSayNothingAreZero(t *testing.T) {
 	}
 }
 
-// Over JSON-RPC a field of the wrong form is an error. In a result, where only
-// the status decides, it must not strand an order.
+// Over JSON-RPC a malformed field is an error. In a result, where only the status
+// decides, it must not strand an order.
 func TestAReceiptWithAWrongFieldKeepsItsStatus(t *testing.T) {
 	for field, want := range map[string]string{
 		`"root":"0x0"`:             "root must be hex with 0x, not a string",
@@ -285,19 +285,19 @@ func TestAReceiptWithAWrongFieldKeepsItsStatus(t *testing.T) {
 		`"root":"0y12"`:            "root must be hex with 0x, not a string",
 		`"root":"0"`:               "root must be hex with 0x, not a string",
 		`"logsBloom":5`:            "logsBloom must be hex with 0x, not a number",
-		`"transactionHash":"0x01"`: "transactionHash must be 32 bytes in hex with 0x, not a string",
-		`"blockHash":true`:         "blockHash must be 32 bytes in hex with 0x, not a boolean",
-		`"contractAddress":{}`:     "contractAddress must be 20 bytes in hex with 0x, not an object",
-		`"from":[]`:                "from must be 20 bytes in hex with 0x, not an array",
-		`"to":"0x` + strings.Repeat("z", 40) + `"`: "to must be 20 bytes in hex with 0x, not a string",
+		`"transactionHash":"0x01"`: "transactionHash must be 0x followed by 64 hex digits, not a string",
+		`"blockHash":true`:         "blockHash must be 0x followed by 64 hex digits, not a boolean",
+		`"contractAddress":{}`:     "contractAddress must be 0x followed by 40 hex digits, not an object",
+		`"from":[]`:                "from must be 0x followed by 40 hex digits, not an array",
+		`"to":"0x` + strings.Repeat("z", 40) + `"`: "to must be 0x followed by 40 hex digits, not a string",
 		`"gasUsed":-1`:                        "gasUsed must be a whole number of at most 256 bits, not a number",
 		`"gasUsed":1.5`:                       "gasUsed must be a whole number of at most 256 bits, not a number",
 		`"logs":{}`:                           "logs must be an array, not an object",
 		`"logs":["x"]`:                        "logs[0] must be an object, not a string",
 		`"logs":[{"topics":"0x"}]`:            "logs[0].topics must be an array, not a string",
-		`"logs":[{"topics":["0x1"]}]`:         "logs[0].topics[0] must be 32 bytes in hex with 0x, not a string",
-		`"logs":[{"topics":[7]}]`:             "logs[0].topics[0] must be 32 bytes in hex with 0x, not a number",
-		`"logs":[{"topics":[null]}]`:          "logs[0].topics[0] must be 32 bytes in hex with 0x, not null",
+		`"logs":[{"topics":["0x1"]}]`:         "logs[0].topics[0] must be 0x followed by 64 hex digits, not a string",
+		`"logs":[{"topics":[7]}]`:             "logs[0].topics[0] must be 0x followed by 64 hex digits, not a number",
+		`"logs":[{"topics":[null]}]`:          "logs[0].topics[0] must be 0x followed by 64 hex digits, not null",
 		`"logs":[{"removed":"no"}]`:           "logs[0].removed must be a boolean, not a string",
 		`"logs":[{},{"blockTimestamp":true}]`: "logs[1].blockTimestamp must be a whole number of at most 256 bits, not a boolean",
 		`"gasUsed":"0x1","gasUsed":"0x1"`:     "gasUsed occurs more than once",

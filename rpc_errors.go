@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,17 +18,17 @@ import (
 	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
-// ErrNotFound means that the node knows no such block, transaction or receipt:
-// it answered null. It may know it a moment later. If it never does, the node may
-// be on another network: see [RPCConfig].ChainID.
+// ErrNotFound means that the node answered null: it does not know the block,
+// transaction or receipt. It may know it a moment later. If it never does, the node
+// may be on another network; see [RPCConfig].ChainID.
 var ErrNotFound = errors.New("not found on the node's chain, or not yet")
 
-// RPCCode is the code of an [RPCError]. It is an error itself, so that
-// errors.Is(err, ramp.RPCMethodNotFound) works.
+// RPCCode is the code of an [RPCError]. It is an error, so that errors.Is(err,
+// ramp.RPCMethodNotFound) works.
 type RPCCode int
 
-// The codes of the interface (7.3). [RPCServerError] stands for the whole range
-// from -32099 to -32000.
+// The codes of the interface (7.3). [RPCServerError] stands for all codes from
+// -32099 to -32000.
 const (
 	RPCParseError     RPCCode = -32700 // invalid JSON
 	RPCInvalidRequest RPCCode = -32600 // not a valid request
@@ -43,6 +44,7 @@ const (
 	rpcReverted       RPCCode = 3
 )
 
+// Error returns the meaning of the code, such as "method not found".
 func (c RPCCode) Error() string {
 	switch {
 	case c == RPCParseError:
@@ -64,28 +66,27 @@ func (c RPCCode) Error() string {
 
 func (c RPCCode) ofServer() bool { return lowestServerError <= c && c <= RPCServerError }
 
-// RPCError is the refusal of a node (interface 2.8, 7.3).
+// RPCError is an error that a node returned (interface 2.8, 7.3).
 type RPCError struct {
-	// Code as the node sent it, 0 if it sent none. errors.Is finds it, and finds
+	// Code is the code that the node sent, or 0. errors.Is matches it, and matches
 	// [RPCServerError] for every code of that range.
 	Code RPCCode
 
-	// Message is the text that the node sent, without the secrets of the
-	// [RPCConfig], and at most 64 KiB of it. A node that answers with a mere
-	// string has it here.
+	// Message is the text that the node sent, at most 64 KiB, with the secrets of
+	// the [RPCConfig] redacted. If the error is a string instead of an object,
+	// Message holds it.
 	Message string
 
-	// Data is machine-readable, and byte for byte what the node sent; nil if
-	// there was none. The interface has a string here; nodes also send objects.
-	// See Revert. A node that quotes a request may quote a credential in it, so
-	// log the error, which never shows that, and not its Data.
+	// Data is what the node sent, unchanged, or nil. The interface specifies a
+	// string; nodes also send objects. See Revert. Data can quote a credential of
+	// the request, so do not log it. The text of the error is safe to log.
 	Data json.RawMessage
 
-	reason string // of the revert, without secrets; empty if nobody has read the error from a node
+	reason string // of the revert, redacted; empty if the error was not read from a node
 }
 
-// Error returns the message and the reason of a revert, without the secrets of
-// the [RPCConfig], on one line.
+// Error returns the message and the reason of a revert on one line, with the
+// secrets of the [RPCConfig] redacted.
 func (e *RPCError) Error() string {
 	text := excerpt(e.Message)
 	if text == "" {
@@ -101,17 +102,16 @@ func (e *RPCError) Error() string {
 	return fmt.Sprintf("JSON-RPC error %d: %s", int(e.Code), text)
 }
 
-// Is matches an [RPCCode].
+// Is reports whether target is the [RPCCode] of e.
 func (e *RPCError) Is(target error) bool {
 	code, ok := target.(RPCCode)
 	return ok && (e.Code == code || code == RPCServerError && e.Code.ofServer())
 }
 
-// maxMessage bounds the foreign text that is searched for secrets and kept.
+// maxMessage limits how much foreign text is searched for secrets and kept.
 const maxMessage = 64 << 10
 
-// readRPCError reads an error in any shape that occurs. Its text is without
-// secrets, its data as it came.
+// readRPCError reads an error of any shape. It redacts the text but not the data.
 func readRPCError(x *reader, secrets *redact.Redactor) *RPCError {
 	if x.kind() != '{' {
 		return &RPCError{Message: secrets.Beginning(textOf(x.raw()), maxMessage)}
@@ -136,7 +136,7 @@ func readRPCError(x *reader, secrets *redact.Redactor) *RPCError {
 	return e
 }
 
-// textOf is the text of a JSON string, and any other JSON as it is.
+// textOf returns the text of a JSON string, or any other JSON unchanged.
 func textOf(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -145,24 +145,24 @@ func textOf(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// Revert is how a contract refused a call.
+// Revert describes how a contract reverted a call.
 type Revert struct {
-	// Data is what the contract returned, nil if the node did not say. A custom
-	// error decodes with the contract's ABI.
+	// Data is what the contract returned, nil if the node did not say. Decode a
+	// custom error with the ABI of the contract.
 	Data []byte
 
-	// Reason is the text of Solidity's revert("…") and require(…, "…"). Taken
-	// out of the data, it is unchanged, so that programs can compare it; the
-	// text of the [RPCError] shows it without secrets.
+	// Reason is the text of Solidity's revert("…") or require(…, "…"). It is
+	// unchanged, so that programs can compare it. Only the text of the [RPCError]
+	// has it redacted.
 	Reason string
 
-	// Panic is the code of Solidity's Panic(uint256), such as 0x11 for an
-	// overflow; absent for any other revert.
+	// Panic is the code of Solidity's Panic(uint256), such as 0x11 for an overflow.
+	// It is absent for any other revert.
 	Panic Quantity
 }
 
-// Revert says how a contract refused. ok is false if the error is of another
-// kind. The data may be nested, as development nodes and wallets do it.
+// Revert returns how a contract reverted the call. ok is false if the error is not
+// a revert. The data may be nested, as development nodes and wallets send it.
 func (e *RPCError) Revert() (revert Revert, ok bool) {
 	revert.Data = revertData(e.Data, 4)
 	if len(revert.Data) >= 4 {
@@ -187,7 +187,7 @@ func (e *RPCError) Revert() (revert Revert, ok bool) {
 }
 
 // revertData finds the bytes of a revert in the data of an error: a hex string,
-// perhaps after "Reverted ", or one in the objects that some nodes wrap round.
+// perhaps after "Reverted ", or one inside nested objects.
 func revertData(raw json.RawMessage, depth int) []byte {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -206,9 +206,9 @@ func revertData(raw json.RawMessage, depth int) []byte {
 			return data
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(object)) { // in the same order each time
+	for _, name := range slices.Sorted(maps.Keys(object)) { // so that the order is always the same
 		if object[name][0] != '{' {
-			continue // a hash, say
+			continue // such as a hash
 		}
 		if data := revertData(object[name], depth-1); data != nil {
 			return data
@@ -217,8 +217,8 @@ func revertData(raw json.RawMessage, depth int) []byte {
 	return nil
 }
 
-// abiString decodes the only argument of a call, a string: where it begins, how
-// long it is, its bytes.
+// abiString decodes a call's only argument, a string: its offset, its length, its
+// bytes.
 func abiString(b []byte) (string, bool) {
 	start := abiLength(b, 0)
 	length := abiLength(b, start)
@@ -228,8 +228,8 @@ func abiString(b []byte) (string, bool) {
 	return strings.ToValidUTF8(string(b[start+32:start+32+length]), "�"), true
 }
 
-// abiLength reads the word at an offset. Without one, or for a larger number, it
-// returns how long b is, which is too long for anything in it.
+// abiLength reads the word at an offset as a length. It returns len(b), which is
+// too long for any value in b, if there is no such word or the number is larger.
 func abiLength(b []byte, at int) int {
 	if at > len(b)-32 {
 		return len(b)
@@ -241,20 +241,21 @@ func abiLength(b []byte, at int) int {
 	return int(min(n.Int64(), int64(len(b))))
 }
 
-// HTTPError is an answer that is no success of HTTP, or one that is not
-// JSON-RPC, such as the page of a proxy. [errors.As] finds the [*RPCError] in
-// it if the body had one.
+// HTTPError is an answer without HTTP success, or one that is not JSON-RPC, such as
+// the error page of a proxy. [errors.As] finds the [*RPCError] of the body, if it
+// had one.
 type HTTPError struct {
 	Status     int           // HTTP status
-	RetryAfter time.Duration // what the answer asked to wait, 0 if nothing
+	RetryAfter time.Duration // the delay that the answer asked for, or 0
 
-	// Excerpt is the beginning of a body that is not JSON-RPC, without the
-	// secrets of the [RPCConfig], on one line and at most 200 bytes long.
+	// Excerpt is the beginning of a body that is not JSON-RPC: at most 200 bytes on
+	// one line, with the secrets of the [RPCConfig] redacted.
 	Excerpt string
 
 	refused *RPCError
 }
 
+// Error returns the status, and the node's error or the excerpt.
 func (e *HTTPError) Error() string {
 	text := "HTTP " + strconv.Itoa(e.Status)
 	if e.RetryAfter > 0 {
@@ -263,13 +264,71 @@ func (e *HTTPError) Error() string {
 	if e.refused != nil {
 		return text + ": " + e.refused.Error()
 	}
-	return text + ", which is not JSON-RPC: " + strconv.Quote(e.Excerpt)
+	return text + ", not JSON-RPC: " + strconv.Quote(e.Excerpt)
 }
 
-// Unwrap returns the [*RPCError] in the body, if there was one.
+// Unwrap returns the [*RPCError] of the body, if it had one.
 func (e *HTTPError) Unwrap() error {
 	if e.refused == nil {
 		return nil
 	}
 	return e.refused
+}
+
+// failure returns the error of an answer without HTTP success or JSON-RPC.
+func (r *RPC) failure(a *answer, inside *RPCError) error {
+	failure := &HTTPError{Status: a.status, RetryAfter: a.retryAfter(r.transport.now()), refused: inside}
+	if inside == nil {
+		failure.Excerpt = excerpt(r.endpoint.secrets.Beginning(string(a.body), maxExcerptSource))
+	}
+	if isRetryable(a.status, inside) {
+		return &retryableError{error: failure, after: failure.RetryAfter}
+	}
+	return failure
+}
+
+// isRetryable reports whether a failed call may succeed later. The error of the
+// node decides, whatever the HTTP status: some nodes send a revert with HTTP 500.
+func isRetryable(status int, refused *RPCError) bool {
+	if refused == nil || refused.Code == 0 {
+		return retryableStatus(status)
+	}
+	switch code := refused.Code; {
+	case code == rpcLimitExceeded, retryableStatus(int(code)): // proxies put the HTTP status there
+		return true
+	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
+		// Providers have their own codes for rate limits, such as -32007.
+		return code.ofServer() || code == RPCInternalError
+	default:
+		return false
+	}
+}
+
+func retryableStatus(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
+	default:
+		return status >= 500 && status < 600
+	}
+}
+
+// markRetryable marks an error of the node if it is retryable, such as a rate
+// limit.
+func (r *RPC) markRetryable(refused *RPCError, a *answer) error {
+	if isRetryable(a.status, refused) {
+		return &retryableError{error: refused, after: a.retryAfter(r.transport.now())}
+	}
+	return refused
+}
+
+// withMethod adds the method to an error, and keeps a retryable mark outermost.
+func withMethod(method string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if retryable, ok := err.(*retryableError); ok {
+		return &retryableError{error: withMethod(method, retryable.error), after: retryable.after}
+	}
+	return fmt.Errorf("ramp: %s: %w", method, err)
 }

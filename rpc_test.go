@@ -27,8 +27,8 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// rpcNode is a node behind real HTTP that answers what a test says. ID in an
-// answer stands for the id of the request.
+// rpcNode is a node behind real HTTP whose answers a test sets. ID in an answer is
+// replaced by the id of the request.
 type rpcNode struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -68,7 +68,7 @@ func newNode(t testing.TB, answer func(w http.ResponseWriter, r *http.Request, b
 	return n
 }
 
-// says answers every request with the same.
+// says answers every request with the same answer.
 func says(status int, body string, header ...string) func(http.ResponseWriter, *http.Request, string) string {
 	return func(w http.ResponseWriter, _ *http.Request, _ string) string {
 		for i := 0; i < len(header); i += 2 {
@@ -138,7 +138,7 @@ func TestEveryRequestHasAnIDOfItsOwn(t *testing.T) {
 	assert.Len(t, seen, 20)
 }
 
-// What other clients read wrongly, and what must not be taken for an answer.
+// Answers that other clients misread, or that are not answers at all.
 func TestAnswersThatNodesAndProxiesGive(t *testing.T) {
 	rpcError := func(err error) *ramp.RPCError {
 		var refused *ramp.RPCError
@@ -193,12 +193,12 @@ func TestAnswersThatNodesAndProxiesGive(t *testing.T) {
 			rpc: &ramp.RPCError{Code: -32005, Message: "slow down"}, http: &ramp.HTTPError{Status: 429, RetryAfter: 7 * time.Second},
 			text: "HTTP 429 (retry after 7s): JSON-RPC error -32005: slow down"},
 		"429 inside a 200":         {body: `{"id":ID,"error":{"code":429,"message":"slow down"}}`, is: ramp.RPCCode(429), rpc: &ramp.RPCError{Code: 429, Message: "slow down"}, text: "slow down"},
-		"a negative quantity":      {body: result(`-1`), text: "result cannot be read"},
-		"a negative hex quantity":  {body: result(`"-0x1"`), text: "result cannot be read"},
-		"a fraction":               {body: result(`1.5`), text: "result cannot be read"},
+		"a negative quantity":      {body: result(`-1`), text: "cannot decode the result"},
+		"a negative hex quantity":  {body: result(`"-0x1"`), text: "cannot decode the result"},
+		"a fraction":               {body: result(`1.5`), text: "cannot decode the result"},
 		"a quantity above 64 bits": {body: result(`"0x10000000000000000"`), text: "more than 64 bits"},
 		"a quantity that is null":  {body: result(`null`), text: "result is null"},
-		"a quantity that is text":  {body: result(`"many"`), text: "result cannot be read"},
+		"a quantity that is text":  {body: result(`"many"`), text: "cannot decode the result"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.status == 0 {
@@ -248,7 +248,7 @@ func TestAnAnswerAboveTheLimitIsNotReadToItsEnd(t *testing.T) {
 		return ""
 	})
 	_, err := n.clientWithin(t, 10<<10, 100).BlockNumber(t.Context())
-	assert.ErrorContains(t, err, "too large: its limit is 10240 bytes")
+	assert.ErrorContains(t, err, "too large: the limit is 10240 bytes")
 
 	fits := newNode(t, says(200, strings.Repeat(" ", 100)+`{"id":1,"result":"0x10"}`))
 	_, err = fits.clientWithin(t, 124, 100).BlockNumber(t.Context())
@@ -336,7 +336,7 @@ func TestAReadIsRepeatedAfterAFailureThatMayPass(t *testing.T) {
 	}
 }
 
-// A final refusal ends a batch of reads too, and gets no second chance.
+// A final error also ends a batch of reads, and is not retried.
 func TestABatchIsNotRepeatedAfterAFinalRefusal(t *testing.T) {
 	for code, sent := range map[int]int{-32600: 1, -32005: 2} {
 		synctest.Test(t, func(t *testing.T) {
@@ -369,7 +369,7 @@ func TestRetryAfterIsWaitedFor(t *testing.T) {
 	}
 }
 
-// Nobody waits for a node that asks for more than 30 seconds.
+// The client does not wait for a Retry-After of more than 30 seconds.
 func TestALongRetryAfterIsNotWaitedFor(t *testing.T) {
 	for asked, sent := range map[string]int{"30": 2, "31": 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -378,7 +378,7 @@ func TestALongRetryAfterIsNotWaitedFor(t *testing.T) {
 			_, err := scriptedWith(t, s, ramp.RPCConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))}).BlockNumber(t.Context())
 			assert.Equal(t, sent == 2, err == nil)
 			assert.Len(t, s.sent, sent)
-			assert.Equal(t, sent == 2, strings.Contains(log.String(), `level=WARN msg="ramp: trying again" attempt=1 wait=30s error="ramp: eth_blockNumber: HTTP 429`), log.String())
+			assert.Equal(t, sent == 2, strings.Contains(log.String(), `level=WARN msg="ramp: retrying" attempt=1 wait=30s error="ramp: eth_blockNumber: HTTP 429`), log.String())
 		})
 	}
 }
@@ -405,7 +405,8 @@ func TestOnlyWhatIsKnownToReadIsRepeated(t *testing.T) {
 	}
 }
 
-// A node that reads a send and hangs up has it, for all the client can know.
+// For all that the client knows, a node that reads a send and hangs up has accepted
+// it.
 func TestASendIsNeverSentTwice(t *testing.T) {
 	for name, send := range map[string]func(*ramp.RPC) error{
 		"raw": func(r *ramp.RPC) error { _, err := r.SendRawTransaction(t.Context(), []byte{2, 1}); return err },
@@ -603,28 +604,28 @@ func TestABatchMatchesAnswersByID(t *testing.T) {
 			answer: func(id []string) string {
 				return `[{"id":` + id[0] + `,"result":{}},{"id":` + id[1] + `,"result":"0x2"}]`
 			},
-			want: [2]string{"the result cannot be read", "2"}},
+			want: [2]string{"cannot decode the result", "2"}},
 		"short": {
 			answer: func(id []string) string { return `[{"id":` + id[1] + `,"result":"0x2"}]` },
-			want:   [2]string{"ramp: eth_getBalance: the batch came back without an answer to this call", "2"}},
+			want:   [2]string{"ramp: eth_getBalance: the answer to the batch has none for this call", "2"}},
 		"with neither result nor error": {
 			answer: func(id []string) string {
 				return `[{"id":` + id[0] + `},{"id":` + id[1] + `,"result":"0x2"}]`
 			},
-			want: [2]string{"without an answer to this call", "2"}},
+			want: [2]string{"has none for this call", "2"}},
 		"with ids of others": {
 			answer: func(id []string) string {
 				return `[{"id":99,"result":"0x9"},{"id":0,"result":"0x9"},{"id":"` + id[0] + `","result":"0x9"},{"id":null,"result":"0x9"},7,null]`
 			},
-			want: [2]string{"without an answer to this call", "without an answer to this call"}},
+			want: [2]string{"has none for this call", "has none for this call"}},
 		"with the id that comes next": {
 			answer: func(id []string) string { return `[{"id":` + id[1] + `,"result":"0x2"},{"id":3,"result":"0x3"}]` },
-			want:   [2]string{"without an answer to this call", "2"}},
+			want:   [2]string{"has none for this call", "2"}},
 		"with names that occur twice": {
 			answer: func(id []string) string {
 				return `[{"id":` + id[0] + `,"result":"0x1","result":"0x9"},{"id":` + id[1] + `,"result":"0x2"}]`
 			},
-			want: [2]string{"without an answer to this call", "2"}},
+			want: [2]string{"has none for this call", "2"}},
 		"with one call answered twice": {
 			answer: func(id []string) string {
 				return `[{"id":` + id[0] + `,"result":"0x1"},{"id":` + id[0] + `,"result":"0x3"},{"id":` + id[1] + `,"result":"0x2"}]`
@@ -820,9 +821,9 @@ func TestOnlyTheCallsThatWereTurnedAwayAreRepeated(t *testing.T) {
 func TestParametersThatCannotBeWrittenAreNotSent(t *testing.T) {
 	n := newNode(t, says(200, result(`"0x1"`)))
 	err := n.client(t).Call(t.Context(), nil, "eth_call", make(chan int))
-	assert.ErrorContains(t, err, "ramp: eth_call: the parameters cannot be written")
+	assert.ErrorContains(t, err, "ramp: eth_call: cannot encode the parameters")
 	err = n.client(t).Batch(t.Context(), []ramp.BatchCall{{Method: "eth_call", Params: []any{make(chan int)}}})
-	assert.ErrorContains(t, err, "the parameters cannot be written")
+	assert.ErrorContains(t, err, "cannot encode the parameters")
 	assert.Empty(t, n.asked())
 }
 
@@ -838,8 +839,8 @@ func TestAnyMethodCanBeCalled(t *testing.T) {
 	assert.Equal(t, []any{1.0, "0x2"}, into.A)
 }
 
-// A refusal's data is for programs: taking secrets out of it would change
-// amounts, rename fields or break the JSON.
+// The data of an error is for programs: redacting it would change amounts, rename
+// fields or break the JSON.
 func TestDataOfARefusalIsAsTheNodeSentIt(t *testing.T) {
 	reason := encoded(t, "0x08c379a0", "string", "not enough gold")
 	for name, test := range map[string]struct{ user, path, data string }{
@@ -916,13 +917,13 @@ func TestAResultNeedsSomewhereToGo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := n.client(t).Call(t.Context(), into, "eth_sendTransaction")
-			assert.ErrorContains(t, err, "ramp: eth_sendTransaction: the result must go into a pointer that is not nil, not into a ")
+			assert.ErrorContains(t, err, "ramp: eth_sendTransaction: the result must go into a non-nil pointer, not a ")
 
 			calls, got := balances(2)
 			calls[0].Into = into
 			before := len(n.asked())
 			require.NoError(t, n.client(t).Batch(t.Context(), calls))
-			assert.ErrorContains(t, calls[0].Err, "ramp: eth_getBalance: the result must go into a pointer")
+			assert.ErrorContains(t, calls[0].Err, "ramp: eth_getBalance: the result must go into a non-nil pointer")
 			require.NoError(t, calls[1].Err)
 			assert.True(t, got[1].Present())
 			require.Len(t, n.asked(), before+1)
@@ -1042,7 +1043,7 @@ func TestNoSecretOfTheURLIsEverShown(t *testing.T) {
 	}
 }
 
-// quoting is a result that quotes in its error what it cannot read.
+// quoting is a result whose error quotes what it cannot read.
 type quoting struct{}
 
 func (*quoting) UnmarshalJSON(b []byte) error { return fmt.Errorf("cannot read %s", b) }
@@ -1051,7 +1052,7 @@ func TestAResultThatCannotBeReadShowsNoSecret(t *testing.T) {
 	n := newNode(t, says(200, result(`"of-the-header"`)))
 	client := n.clientWith(t, ramp.RPCConfig{Header: http.Header{"X-Api-Key": {"of-the-header"}}})
 	assert.EqualError(t, client.Call(t.Context(), new(quoting), "eth_chainId"),
-		`ramp: eth_chainId: the result cannot be read: cannot read "[redacted]"`)
+		`ramp: eth_chainId: cannot decode the result: cannot read "[redacted]"`)
 }
 
 func TestNoSecretIsShownWhenNobodyAnswers(t *testing.T) {
@@ -1064,7 +1065,7 @@ func TestNoSecretIsShownWhenNobodyAnswers(t *testing.T) {
 	assert.NotContains(t, err.Error(), "secret")
 	assert.ErrorContains(t, err, "connection refused")
 
-	// A network of the caller's own that puts the URL into its errors.
+	// A custom transport that puts the URL into its errors.
 	client, err = ramp.NewRPC(ramp.RPCConfig{URL: "https://user:secret-password@node.example.com/secret-key-of-16", Retries: -1,
 		HTTPClient: &http.Client{Transport: &script{steps: steps{func(r *http.Request) (*http.Response, error) {
 			return nil, fmt.Errorf("cannot reach %s", r.URL)
@@ -1155,16 +1156,16 @@ func TestAnRPCThatCannotWorkIsNotMade(t *testing.T) {
 		change func(*ramp.RPCConfig)
 	}{
 		{"RPCConfig.URL is required", func(c *ramp.RPCConfig) { c.URL = "" }},
-		{"RPCConfig.URL must not have a user beside the Authorization of Header", func(c *ramp.RPCConfig) {
+		{"RPCConfig.URL must not have a user if Header has Authorization", func(c *ramp.RPCConfig) {
 			c.URL, c.Header = "https://user:secret@node.example.com", http.Header{"authorization": {"Bearer secret"}}
 		}},
 		{"RPCConfig.Header must not have an empty name", func(c *ramp.RPCConfig) { c.Header = http.Header{" ": {"x"}} }},
-		{"RPCConfig.Header must not have Idempotency-Key, which would let a transaction be sent twice",
+		{"RPCConfig.Header must not have Idempotency-Key, with which a transaction could be sent twice",
 			func(c *ramp.RPCConfig) { c.Header = http.Header{"idempotency-key": {"x"}} }},
-		{"RPCConfig.Header must not have X-Idempotency-Key, which would let a transaction be sent twice",
+		{"RPCConfig.Header must not have X-Idempotency-Key, with which a transaction could be sent twice",
 			func(c *ramp.RPCConfig) { c.Header = http.Header{"X-Idempotency-Key": {"x"}} }},
 		{"RPCConfig.Timeout must not be negative", func(c *ramp.RPCConfig) { c.Timeout = -1 }},
-		{"RPCConfig.Retries must not be below -1, which means none", func(c *ramp.RPCConfig) { c.Retries = -2 }},
+		{"RPCConfig.Retries must be at least -1, which means none", func(c *ramp.RPCConfig) { c.Retries = -2 }},
 		{"RPCConfig.PollInterval must not be negative", func(c *ramp.RPCConfig) { c.PollInterval = -time.Second }},
 	} {
 		config := ramp.RPCConfig{URL: "https://node.example.com"}
@@ -1222,7 +1223,7 @@ func FuzzRPCAnswer(f *testing.F) {
 	})
 }
 
-// What stands beside a result, and in it, does not change what is read.
+// Unknown members beside a result or in it do not change what is read.
 func FuzzRPCResult(f *testing.F) {
 	for _, value := range []string{`"0x10"`, `"a \"}] \\"`, `[1,{"result":[]},"]"]`, `{"id":2,"error":{}}`, "-1.5e3", "true", "null", ` [ ] `, `{}`, `"\\"`} {
 		f.Add(value, " ")

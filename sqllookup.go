@@ -12,10 +12,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// Check reports what would keep the store from working: the database is not of
-// the dialect or too old, the table or a column of it is missing, or the user
-// may not change it, because the database is a replica, for example. Call it
-// when your server starts. It changes nothing.
+// Check returns an error if the store cannot work: if the database is not of the
+// dialect or too old, if the table or a column is missing, or if the user may not
+// write, for example because the database is a replica. Call it when your server
+// starts. It changes nothing.
 func (s *SQLStore) Check(ctx context.Context) error {
 	ask, name, major, minor := "SELECT sqlite_version()", "SQLite", 3, 37
 	switch s.config.Dialect {
@@ -30,42 +30,41 @@ func (s *SQLStore) Check(ctx context.Context) error {
 	}
 	var version string
 	if err := db.QueryRowContext(ctx, ask).Scan(&version); err != nil {
-		return fmt.Errorf("ramp: check: the dialect is %s, but the database does not answer as one: %w", dialect, err)
+		return fmt.Errorf("ramp: check: the dialect is %s, but the database does not answer like it: %w", dialect, err)
 	}
 	if strings.Contains(version, "MariaDB") {
 		name, major, minor = "MariaDB", 10, 5
 	}
 	var have struct{ major, minor int }
-	// A fork may write its version in another way, which is no reason to refuse it.
+	// A fork may format its version differently. That is not an error.
 	if n, _ := fmt.Sscanf(version, "%d.%d", &have.major, &have.minor); n > 0 &&
 		(have.major < major || have.major == major && have.minor < minor) {
-		return fmt.Errorf("ramp: check: the database is %s %d.%d, and must be %d.%d or newer", name, have.major, have.minor, major, minor)
+		return fmt.Errorf("ramp: check: the database is %s %d.%d, but must be %d.%d or newer", name, have.major, have.minor, major, minor)
 	}
 	for _, statement := range []string{
 		"SELECT direction, " + orderColumns + " FROM ramp_orders WHERE 1 = 0",
-		"UPDATE ramp_orders SET claim = claim WHERE uuid IS NULL", // none is; with a key, for sql_safe_updates of MySQL
+		"UPDATE ramp_orders SET claim = claim WHERE uuid IS NULL", // no row has; the key is for sql_safe_updates of MySQL
 	} {
 		if _, err := db.ExecContext(ctx, statement); err != nil {
-			return fmt.Errorf("ramp: check: table ramp_orders, which Dialect.Schema creates, cannot be used: %w", err)
+			return fmt.Errorf("ramp: check: table ramp_orders, which Dialect.Schema creates, is unusable: %w", err)
 		}
 	}
 	return nil
 }
 
-// OrderPage is a part of a list of orders. The zero value is its beginning.
+// OrderPage selects a page of a list of orders. The zero value is the first page.
 type OrderPage struct {
-	// After is the last order of the page before: the list continues behind it,
-	// wherever it is now. Only its UUID and AcceptedAt count. The zero Order
-	// stands for the beginning.
+	// After is the last order of the page before; the list continues after it. Only
+	// its UUID and AcceptedAt are used. The zero Order means the beginning.
 	After Order
 
-	// Limit is how many orders a page has at most. The default is 100.
+	// Limit is the maximum number of orders on the page. The default is 100.
 	Limit int
 }
 
-// Order returns the order that is stored under a UUID. Without one, the error
-// wraps [ErrOrderUnknown]. It locks nothing, as all look-ups do, so the order may
-// be over a moment later: [OrderGame.Abandon] looks again.
+// Order returns the order that is stored under a UUID. If there is none, the error
+// wraps [ErrOrderUnknown]. Like all lookups it locks nothing, so the order may
+// change a moment later; [OrderGame.Abandon] checks it again.
 func (s *SQLStore) Order(ctx context.Context, id uuid.UUID) (Order, error) {
 	query, args := s.query(selectOrders+"WHERE uuid = ?", id.String())
 	row, err := readOrder(s.config.DB.QueryRowContext(ctx, query, args...))
@@ -73,16 +72,16 @@ func (s *SQLStore) Order(ctx context.Context, id uuid.UUID) (Order, error) {
 	case errors.Is(err, sql.ErrNoRows):
 		return Order{}, fmt.Errorf("ramp: order %s: %w", id, ErrOrderUnknown)
 	case err != nil:
-		return Order{}, fmt.Errorf("ramp: order %s: %w", id, s.explain(err))
+		return Order{}, fmt.Errorf("ramp: order %s: %w", id, s.withDialectHint(err))
 	}
 	return row.Order, nil
 }
 
-// SessionOrders lists the orders of a session, the newest first.
+// SessionOrders lists the orders of a session, newest first.
 //
-// A row that is no order, because somebody has changed it, does not hide the
-// others. It is listed with what can be read of it, without digest, intent,
-// direction and assets, and the error that comes with the list names it.
+// A row that is not a valid order, because it was changed by hand, does not hide
+// the others. It is listed without digest, intent, direction and assets, and the
+// returned error names it.
 func (s *SQLStore) SessionOrders(ctx context.Context, sessionID string, page OrderPage) ([]Order, error) {
 	sessionID = strings.TrimSpace(sessionID)
 	var p problems
@@ -99,12 +98,11 @@ func (s *SQLStore) SessionOrders(ctx context.Context, sessionID string, page Ord
 		sessionID, from, from, page.After.UUID.String())
 }
 
-// Waiting lists the orders of a direction that were accepted before a time and
-// have no result, the oldest first. A delivery can take 12 hours (interface 8).
-// Ask for mints first: they have taken assets. A burn that nobody finishes has
-// moved nothing.
+// Waiting lists the orders of a direction that were accepted before a time and have
+// no result, oldest first. Redelivery can take 12 hours (interface 8). Check mints
+// first: they have taken assets, but an unfinished burn has moved nothing.
 //
-// A row that is no order is listed as by [SQLStore.SessionOrders].
+// A row that is not a valid order is listed as by [SQLStore.SessionOrders].
 func (s *SQLStore) Waiting(ctx context.Context, d Direction, before time.Time, page OrderPage) ([]Order, error) {
 	if err := requireDirection(d); err != nil {
 		return nil, err
@@ -125,8 +123,8 @@ func requireDirection(d Direction) error {
 }
 
 // CountWaiting counts the orders that [SQLStore.Waiting] lists, and returns when
-// the oldest one was accepted: the zero time if there is none. It is meant for
-// your monitoring.
+// the oldest was accepted, or the zero time if there is none. It is meant for
+// monitoring.
 func (s *SQLStore) CountWaiting(ctx context.Context, d Direction, before time.Time) (n int, oldest time.Time, err error) {
 	if err := requireDirection(d); err != nil {
 		return 0, time.Time{}, err
@@ -134,7 +132,7 @@ func (s *SQLStore) CountWaiting(ctx context.Context, d Direction, before time.Ti
 	var first sql.NullInt64
 	query, args := s.query("SELECT COUNT(*), MIN(accepted_at) FROM ramp_orders "+whereWaiting, d.String(), before.UnixMilli())
 	if err := s.config.DB.QueryRowContext(ctx, query, args...).Scan(&n, &first); err != nil {
-		return 0, time.Time{}, fmt.Errorf("ramp: count waiting orders: %w", s.explain(err))
+		return 0, time.Time{}, fmt.Errorf("ramp: count waiting orders: %w", s.withDialectHint(err))
 	}
 	if first.Valid {
 		oldest = time.UnixMilli(first.Int64).UTC()
@@ -142,7 +140,7 @@ func (s *SQLStore) CountWaiting(ctx context.Context, d Direction, before time.Ti
 	return n, oldest, nil
 }
 
-// list lists orders.
+// list returns the orders of a page.
 func (s *SQLStore) list(ctx context.Context, what string, limit int, where string, args ...any) (orders []Order, err error) {
 	switch {
 	case limit < 0:
@@ -153,7 +151,7 @@ func (s *SQLStore) list(ctx context.Context, what string, limit int, where strin
 	query, args := s.query(selectOrders+where+" LIMIT ?", append(args, limit)...)
 	rows, err := s.config.DB.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, fmt.Errorf("ramp: %s: %w", what, s.explain(err))
+		return nil, fmt.Errorf("ramp: %s: %w", what, s.withDialectHint(err))
 	}
 	defer rows.Close()
 	var damaged error
@@ -172,30 +170,30 @@ func (s *SQLStore) list(ctx context.Context, what string, limit int, where strin
 	return orders, damaged
 }
 
-// query writes a statement for the dialect.
+// query returns a statement and its arguments for the dialect.
 func (s *SQLStore) query(statement string, args ...any) (string, []any) {
 	if s.config.Dialect == PostgreSQL {
-		statement = numbered(statement)
+		statement = numberPlaceholders(statement)
 	}
 	return s.bind(statement, args...)
 }
 
 const (
-	deletedAtOnce = 1000
+	maxDeleted    = 1000
 	minDeletedAge = 7 * 24 * time.Hour
 )
 
 // DeleteFinished deletes up to 1,000 orders of a direction that were finished
-// before a time, which must be 7 days ago at least, and returns how many it
-// deleted: call it until that is 0. It needs the right to DELETE, which nothing
-// else does. An order that waits is never deleted.
+// before a time, which must be at least 7 days ago, and returns how many it
+// deleted. Call it until that is 0. It is the only function that needs the DELETE
+// privilege. Waiting orders are never deleted.
 //
 // A deleted order is unknown: a result for it is answered with 500, and the same
-// validate again opens a new one. For a mint that can only take assets again.
-// But a burn that succeeded would be granted again, if both its validate and
-// its result came a second time, from the service or from whoever has recorded
-// them: they carry no time, and stay valid as long as their HMAC key. So delete
-// burns only if the key of their time is no longer in [HandlerConfig].Key.
+// validate call opens it anew. A mint could only take assets again. But a
+// successful burn would be granted again, if both its validate and its result came
+// a second time, from the service or from someone who has recorded them: they carry
+// no time, and stay valid as long as their HMAC key. So delete burns only after the
+// key of their time was removed from [HandlerConfig].Key.
 func (s *SQLStore) DeleteFinished(ctx context.Context, d Direction, before time.Time) (int, error) {
 	if err := requireDirection(d); err != nil {
 		return 0, err
@@ -204,10 +202,10 @@ func (s *SQLStore) DeleteFinished(ctx context.Context, d Direction, before time.
 		return 0, invalid("before", "must be at least 7 days ago")
 	}
 	var ids []any
-	for _, state := range []OrderState{OrderSucceeded, OrderFailed, OrderAbandoned} { // one at a time, so that every planner uses the index
+	for _, state := range []OrderState{OrderSucceeded, OrderFailed, OrderAbandoned} { // one by one, so that every planner uses the index
 		var err error
 		if ids, err = s.finishedBefore(ctx, state, d, before.UnixMilli()); err != nil {
-			return 0, fmt.Errorf("ramp: delete finished orders: %w", s.explain(err))
+			return 0, fmt.Errorf("ramp: delete finished orders: %w", s.withDialectHint(err))
 		}
 		if len(ids) > 0 {
 			break
@@ -216,7 +214,8 @@ func (s *SQLStore) DeleteFinished(ctx context.Context, d Direction, before time.
 	if len(ids) == 0 {
 		return 0, nil
 	}
-	// By primary key, because that locks no gap of InnoDB in which orders begin.
+	// By primary key, so that InnoDB does not lock the gaps where new orders are
+	// inserted.
 	query, args := s.query("DELETE FROM ramp_orders WHERE state <> 'accepted' AND uuid IN (?"+strings.Repeat(", ?", len(ids)-1)+")", ids...)
 	done, err := s.config.DB.ExecContext(ctx, query, args...)
 	if err != nil {
@@ -229,10 +228,10 @@ func (s *SQLStore) DeleteFinished(ctx context.Context, d Direction, before time.
 	return int(n), nil
 }
 
-// finishedBefore lists UUIDs to delete.
+// finishedBefore returns the UUIDs to delete.
 func (s *SQLStore) finishedBefore(ctx context.Context, state OrderState, d Direction, age int64) (ids []any, err error) {
 	query, args := s.query("SELECT uuid FROM ramp_orders WHERE state = ? AND direction = ? AND accepted_at < ? AND finished_at < ?"+
-		" ORDER BY accepted_at LIMIT ?", string(state), d.String(), age, age, deletedAtOnce)
+		" ORDER BY accepted_at LIMIT ?", string(state), d.String(), age, age, maxDeleted)
 	rows, err := s.config.DB.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err

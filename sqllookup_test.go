@@ -13,25 +13,25 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// What Check says of a database that works, internal/dbtest tests on databases.
+// internal/dbtest tests Check on real databases.
 func TestCheckRefusesAServerThatIsTooOld(t *testing.T) {
 	for _, c := range []struct {
 		dialect ramp.Dialect
 		version string
 		want    string // "" if it is new enough
 	}{
-		{ramp.PostgreSQL, "9.4.26", "the database is PostgreSQL 9.4, and must be 9.5 or newer"},
+		{ramp.PostgreSQL, "9.4.26", "the database is PostgreSQL 9.4, but must be 9.5 or newer"},
 		{ramp.PostgreSQL, "9.5.0", ""},
 		{ramp.PostgreSQL, "15.18 (Debian 15.18-0+deb12u1)", ""},
 		{ramp.PostgreSQL, "19devel", ""},
-		{ramp.MySQL, "5.7.44-log", "the database is MySQL 5.7, and must be 8.0 or newer"},
+		{ramp.MySQL, "5.7.44-log", "the database is MySQL 5.7, but must be 8.0 or newer"},
 		{ramp.MySQL, "8.0.46", ""},
 		{ramp.MySQL, "8.0.mysql_aurora.3.08.0", ""},
 		{ramp.MySQL, "9.5.0", ""},
-		{ramp.MySQL, "10.4.34-MariaDB", "the database is MariaDB 10.4, and must be 10.5 or newer"},
+		{ramp.MySQL, "10.4.34-MariaDB", "the database is MariaDB 10.4, but must be 10.5 or newer"},
 		{ramp.MySQL, "10.11.19-MariaDB-0+deb12u1", ""},
 		{ramp.MySQL, "unknown", ""},
-		{ramp.SQLite, "3.36.0", "the database is SQLite 3.36, and must be 3.37 or newer"},
+		{ramp.SQLite, "3.36.0", "the database is SQLite 3.36, but must be 3.37 or newer"},
 		{ramp.SQLite, "3.50.4", ""},
 	} {
 		db := sql.OpenDB(versionDB(c.version))

@@ -24,11 +24,12 @@ type Dialect int
 
 // The dialects.
 const (
-	PostgreSQL Dialect = iota + 1 // 9.5 or newer
-	MySQL                         // MySQL 8.0 or newer, MariaDB 10.5 or newer; on InnoDB
-	SQLite                        // 3.37 or newer
+	PostgreSQL Dialect = iota + 1 // PostgreSQL 9.5 or newer
+	MySQL                         // MySQL 8.0 or newer, or MariaDB 10.5 or newer; with InnoDB
+	SQLite                        // SQLite 3.37 or newer
 )
 
+// String returns the name of the database, such as "MySQL".
 func (d Dialect) String() string {
 	switch d {
 	case PostgreSQL:
@@ -52,8 +53,8 @@ var (
 )
 
 // Schema returns the statements that create the table of a [SQLStore], for your
-// migrations; the module has them as files too, in the directory schema. It is
-// empty for an unknown dialect.
+// migrations. The module's directory schema has them as files too. It is empty for
+// an unknown dialect.
 func (d Dialect) Schema() string {
 	switch d {
 	case PostgreSQL:
@@ -67,86 +68,86 @@ func (d Dialect) Schema() string {
 	}
 }
 
-// SQLStore is a [Store] on database/sql: each step of an order and its effect on
-// the game's assets are one transaction of one database. Any number of processes
-// on any number of machines may share the database.
+// SQLStore is a [Store] on database/sql: it stores each step of an order and
+// applies its effect in one transaction of one database. Any number of processes on
+// any number of machines can share the database.
 //
-// The table is that of [Dialect.Schema], which the store never creates. The
-// isolation level may be any; above READ COMMITTED the database itself may end a
-// transaction that raced another.
+// The table is that of [Dialect.Schema]; the store never creates it. Any isolation
+// level works. Above READ COMMITTED, the database itself may abort a transaction
+// that raced another.
 //
-// On MySQL, a session ID, project ID, user address or reason with a character
-// above U+FFFF is refused, because MySQL's charset utf8 has none. The error is an
+// On MySQL, a session ID, project ID, user address or reason with a character above
+// U+FFFF is rejected, because MySQL's charset utf8 cannot store it. The error is an
 // [*InvalidError], and for a validate call a [*Refusal] with HTTP 400.
 //
-// By default the store repeats nothing. A transaction that the database ended,
-// because it raced another or the connection broke, is an error like any other:
-// HTTP 500, nothing or everything was done, and a repeat of the call finds out
-// which. [SQLStoreConfig].Retries repeats the ones that raced.
+// By default the store retries nothing. If the database aborts a transaction, or
+// the connection breaks, the call fails with HTTP 500, and either everything was
+// stored or nothing. A repeat of the call finds out which. [SQLStoreConfig].Retries
+// retries aborted transactions.
 type SQLStore struct {
 	config SQLStoreConfig
 
 	insert, lock, end string
 }
 
-// SQLStoreConfig configures a [SQLStore]. DB, Dialect and Apply are required.
+// SQLStoreConfig configures a [SQLStore]. DB, Dialect and Apply are required. Every
+// other field may be zero, which means its default.
 type SQLStoreConfig struct {
-	// DB holds the orders and what they move. Its tables include that of
+	// DB holds the orders and the game's assets, and has the table of
 	// [Dialect.Schema]. Required.
 	DB *sql.DB
 
-	// Dialect is [PostgreSQL], [MySQL] (for MariaDB too) or [SQLite]. Required.
+	// Dialect is [PostgreSQL], [MySQL] (also for MariaDB) or [SQLite]. Required.
 	Dialect Dialect
 
-	// Apply brings about the effect of a step, within the transaction that
-	// records it: both are committed, or neither. It must return every error of
-	// tx, and must not continue after one, not even where the statement does
-	// not matter: the database may have rolled back the whole transaction. If
-	// it did, Update commits nothing, and the call is answered with 500. Apply
-	// must use tx for every statement. The database handle would commit them on
-	// its own, and waits forever if tx holds the only connection. Required.
+	// Apply applies the effect of a step in the transaction that records the step:
+	// both are committed, or neither. It must use tx for every statement; the
+	// database handle would commit on its own, and waits forever if tx holds the
+	// only connection. Apply must return every error of tx and must not continue
+	// after one, because the database may have rolled back the whole transaction.
+	// If it did, Update commits nothing, and the call is answered with 500.
+	// Required.
 	//
 	// Apply is never called for a repeat. Exactly one of its calls for a step is
-	// committed; after a rollback it is called again, by a later delivery or at
-	// once if Retries is set. So it must change nothing outside of tx. It must
+	// committed. After a rollback it is called again, by a later delivery or at
+	// once if Retries is set, so it must change nothing outside of tx. It should
 	// always lock rows in the same order, such as by asset ID.
 	//
 	// The state of step.Order tells the steps apart. When an order was just
-	// accepted, Apply may decline it, with [Reject], and must check what nobody
-	// else does: that the intent names the game's own token at the rate that
-	// the game offers, that a mint takes no more than the player has, and that
-	// a burn, whose effect is Nothing here, can be granted later. When the order
-	// ends, there is nothing to decline: an error leaves it as it was, and the
-	// service delivers again, unless the error is [Permanent].
+	// accepted, Apply may decline it with [Reject]. It must check what nothing else
+	// checks: that the intent names the game's own token at the rate that the game
+	// offers, that a mint takes no more than the player has, and that a burn, whose
+	// effect is Nothing here, can be granted later. When an order ends, nothing can
+	// be declined: after an error the order stays unchanged, and the service
+	// redelivers unless the error is [Permanent].
 	//
-	// step.Order.SessionID says whose assets move. A result can come 12 hours
-	// after its validate call, so a session must be known for longer than its
-	// token is good.
+	// step.Order.SessionID says whose assets change. A result can come 12 hours
+	// after its validate call, so sessions must be known for longer than their
+	// tokens are valid.
 	Apply func(ctx context.Context, tx *sql.Tx, step Step) error
 
-	// TxOptions sets how transactions begin. It is copied. No isolation level
-	// is needed. The default is that of the driver and the database.
+	// TxOptions are the options of transactions. It is copied. By default those of
+	// the driver and the database apply; no isolation level is required.
 	TxOptions *sql.TxOptions
 
-	// Retries is how often Update repeats a transaction, Apply included, that
-	// failed with an error that Retryable accepts. Without it, a deadlock makes
-	// a player wait for the next delivery, which takes 5 minutes. The delays are
-	// random and short: up to 10 ms before the first repeat, twice that before
-	// the next, and so on up to 200 ms. The end of the context ends the
-	// repeats. UpdateTx never repeats. The default is none.
+	// Retries is how often Update retries a transaction, including Apply, after an
+	// error that Retryable accepts. Otherwise a deadlock makes a player wait 5
+	// minutes for the next delivery. The delays are random: up to 10 ms before the
+	// first retry, twice that before the next, and so on up to 200 ms. Update stops
+	// when the context ends. UpdateTx never retries. The default is none.
 	Retries int
 
-	// Retryable reports whether an error says that the database ended a
-	// transaction because it raced another: SQLSTATE 40001 or 40P01 of
-	// PostgreSQL, error 1213 of MySQL, SQLITE_BUSY. It must report false for
-	// everything else, above all for a connection that broke, because a commit
-	// whose answer was lost may have taken place. docs/orders.md has one to
-	// copy. Required if Retries is set, and not allowed otherwise.
+	// Retryable reports whether an error means that the database aborted a
+	// transaction that raced another: SQLSTATE 40001 or 40P01 of PostgreSQL, error
+	// 1213 of MySQL, SQLITE_BUSY. It must report false for every other error, above
+	// all for a broken connection, because a commit whose answer was lost may have
+	// succeeded. docs/orders.md has one to copy. Required if Retries is set, and
+	// forbidden otherwise.
 	Retryable func(err error) bool
 }
 
-// NewSQLStore returns the store of a database. The error is an [*InvalidError]
-// that lists every field of c that is missing or wrong.
+// NewSQLStore returns a store in a database. The error is an [*InvalidError] that
+// lists every missing or wrong field of c.
 func NewSQLStore(c SQLStoreConfig) (*SQLStore, error) {
 	var p problems
 	p.require(c.DB != nil, "SQLStoreConfig.DB")
@@ -180,33 +181,33 @@ func NewSQLStore(c SQLStoreConfig) (*SQLStore, error) {
 	}
 	switch c.Dialect {
 	case PostgreSQL:
-		// DEFAULT is NULL here. SQLite does not know it, so that a wrong dialect
-		// is found at the first order, and not at its result.
+		// DEFAULT is NULL here. SQLite rejects it, so that a wrong dialect fails at
+		// the first order and not at its result.
 		s.insert = insert + "DEFAULT" + upsert
 		for _, statement := range []*string{&s.insert, &s.lock, &s.end} {
-			*statement = numbered(*statement)
+			*statement = numberPlaceholders(*statement)
 		}
 	case MySQL:
-		// Not INSERT IGNORE, which turns other errors into warnings and locks
-		// an existing row weakly enough for two repeats to deadlock.
+		// Not INSERT IGNORE, which turns other errors into warnings, and locks an
+		// existing row so weakly that two repeats can deadlock.
 		s.insert = insert + "NULL) ON DUPLICATE KEY UPDATE uuid = ramp_orders.uuid"
 	case SQLite:
 		s.insert = insert + "NULL" + upsert
-		// There is no FOR UPDATE. A write is what takes the one lock there is.
+		// SQLite has no FOR UPDATE. A write takes its only lock.
 		s.lock = "UPDATE ramp_orders SET claim = claim WHERE uuid = ? RETURNING " + orderColumns
 	}
 	return s, nil
 }
 
-// orderColumns are the columns that readOrder reads. The direction is not among
-// them: it follows from the intent, and is a column for look-ups only.
+// orderColumns are the columns that readOrder reads. The direction, which follows
+// from the intent, is a column for lookups only.
 const (
 	orderColumns = "uuid, claim, state, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
 	selectOrders = "SELECT " + orderColumns + " FROM ramp_orders "
 )
 
-// numbered writes placeholders as $1, $2 and so on.
-func numbered(statement string) string {
+// numberPlaceholders replaces ? by $1, $2 and so on.
+func numberPlaceholders(statement string) string {
 	var b strings.Builder
 	for n, part := range strings.Split(statement, "?") {
 		if n > 0 {
@@ -217,12 +218,11 @@ func numbered(statement string) string {
 	return b.String()
 }
 
-// Update implements [Store]: it takes a step and applies it in one transaction.
-// An error of the commit leaves open whether it took place, because the answer
-// may have been lost. A repeat of the call finds a step that was committed to be
-// a repeat.
+// Update implements [Store] with one transaction per step. After an error of the
+// commit, the step may or may not be stored, because the answer may have been lost.
+// If it is, a repeat of the call returns it as a repeat.
 func (s *SQLStore) Update(ctx context.Context, id uuid.UUID, next Transition) (Step, error) {
-	opened, err := s.first(next)
+	opened, err := s.openingStep(next)
 	if err != nil {
 		return Step{}, err
 	}
@@ -234,13 +234,13 @@ func (s *SQLStore) Update(ctx context.Context, id uuid.UUID, next Transition) (S
 	}
 }
 
-// transact is one attempt of Update. opened is what first returned.
+// transact makes one attempt of Update. opened is the result of openingStep.
 func (s *SQLStore) transact(ctx context.Context, id uuid.UUID, opened *Step, next Transition) (Step, error) {
 	t, err := s.open(ctx)
 	if err != nil {
-		return Step{}, fmt.Errorf("ramp: begin: %w", s.explain(err))
+		return Step{}, fmt.Errorf("ramp: begin: %w", s.withDialectHint(err))
 	}
-	defer t.close(ctx) // after a commit it rolls nothing back
+	defer t.close(ctx) // rolls back unless committed
 	step, claim, err := s.update(ctx, t.Tx, id, opened, next)
 	if err != nil || !step.New {
 		return step, err
@@ -248,11 +248,11 @@ func (s *SQLStore) transact(ctx context.Context, id uuid.UUID, opened *Step, nex
 	if err := s.apply(ctx, t.Tx, step); err != nil {
 		return Step{}, err
 	}
-	if err := ctx.Err(); err != nil { // which names the cause; the transaction would only say that it is over
+	if err := ctx.Err(); err != nil { // the error of tx would not name the cause
 		return Step{}, fmt.Errorf("ramp: order %s: not committed: %w", id, err)
 	}
-	// The claim alone decides: it differs for every step. The state does not, if
-	// another delivery has finished the order meanwhile.
+	// Check only the claim, which differs for every step. The state may be the same
+	// if another delivery has finished the order meanwhile.
 	check, _ := s.bind("(SELECT claim FROM ramp_orders WHERE uuid = ?) = ?", id.String(), claim)
 	if err := t.commit(ctx, check); err != nil {
 		return Step{}, fmt.Errorf("ramp: order %s: commit: %w", id, err)
@@ -260,17 +260,16 @@ func (s *SQLStore) transact(ctx context.Context, id uuid.UUID, opened *Step, nex
 	return step, nil
 }
 
-// retryable asks Retryable, except about a connection that broke: if it did so
-// at the commit, the step may have been stored.
+// retryable calls Retryable, except for a broken connection: if it broke during the
+// commit, the step may be stored.
 func (s *SQLStore) retryable(err error) bool {
 	return s.config.Retryable != nil && !errors.Is(err, driver.ErrBadConn) && s.config.Retryable(err)
 }
 
-// wait waits before the repeat after attempt n, and reports whether there is to
-// be one.
+// wait waits after attempt n, and reports whether to make another.
 func wait(ctx context.Context, n int) bool {
-	const first, most = 10 * time.Millisecond, 200 * time.Millisecond
-	timer := time.NewTimer(mathrand.N(min(most, first<<min(n, 10))))
+	const minDelay, maxDelay = 10 * time.Millisecond, 200 * time.Millisecond
+	timer := time.NewTimer(mathrand.N(min(maxDelay, minDelay<<min(n, 10))))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -280,25 +279,25 @@ func wait(ctx context.Context, n int) bool {
 	}
 }
 
-// UpdateTx takes a step in a transaction of the caller's, together with the
-// caller's own statements. It does not call Apply: apply step.Effect in tx if
-// the step is New, and then commit. After any error, roll back. A rollback of a
-// step that opened an order leaves no row.
+// UpdateTx takes a step in the caller's transaction, together with the caller's own
+// statements. It does not call Apply. If the step is New, apply step.Effect in tx,
+// and then commit. After any error, roll back. A rollback of a step that opened an
+// order leaves no row.
 //
-// After an error of any statement in tx, roll back, even where the statement
-// does not matter. On MySQL, MariaDB and SQLite, some errors, such as a
-// deadlock, roll back the whole transaction at once; later statements then
-// commit one by one, and COMMIT may still report success. Update guards against
-// this, but UpdateTx cannot, because the transaction is the caller's.
+// Roll back after an error of any statement in tx, even an unimportant one. On
+// MySQL, MariaDB and SQLite, some errors, such as a deadlock, roll back the whole
+// transaction at once; later statements then commit one by one, and COMMIT may
+// still succeed. Update guards against this. UpdateTx cannot, because the
+// transaction is the caller's.
 //
-// To be free of deadlocks, call UpdateTx first in a transaction, and then lock
-// rows of your own, always in the same order. On SQLite that also makes the
-// transaction a writing one from its start; one that has read before fails with
-// SQLITE_BUSY if another has written since, unless it began as IMMEDIATE. On
-// MySQL, end the transaction soon after [ErrOrderUnknown], because the gap where
-// the order would be stays locked until then.
+// To avoid deadlocks, call UpdateTx first in a transaction, and then lock your own
+// rows, always in the same order. On SQLite this also makes the transaction a write
+// transaction from its start. One that has read before fails with SQLITE_BUSY if
+// another has written since, unless it began as IMMEDIATE. On MySQL, end the
+// transaction soon after [ErrOrderUnknown], because the gap for the order stays
+// locked until then.
 func (s *SQLStore) UpdateTx(ctx context.Context, tx *sql.Tx, id uuid.UUID, next Transition) (Step, error) {
-	opened, err := s.first(next)
+	opened, err := s.openingStep(next)
 	if err != nil {
 		return Step{}, err
 	}
@@ -306,11 +305,10 @@ func (s *SQLStore) UpdateTx(ctx context.Context, tx *sql.Tx, id uuid.UUID, next 
 	return step, err
 }
 
-// first returns the step that opens an order, nil if next needs a stored one. It
-// refuses what the database may not be able to store, because an error of its
-// driver could quote the text. That is the fault of the call, so the error is a
-// [*Refusal].
-func (s *SQLStore) first(next Transition) (*Step, error) {
+// openingStep returns the step that opens an order, or nil if next needs a stored
+// one. It rejects what the database may not be able to store, because a driver's
+// error could quote it. That is an error of the call, so it is a [*Refusal].
+func (s *SQLStore) openingStep(next Transition) (*Step, error) {
 	opened, err := next(nil)
 	switch {
 	case errors.Is(err, ErrOrderUnknown):
@@ -330,32 +328,32 @@ func (s *SQLStore) first(next Transition) (*Step, error) {
 	return &opened, nil
 }
 
-// requireBMP refuses what MySQL's charset utf8 does not have.
+// requireBMP rejects characters that MySQL's charset utf8 does not have.
 func (p *problems) requireBMP(text, path string) {
 	if strings.ContainsFunc(text, func(r rune) bool { return r > 0xFFFF }) {
 		p.add(path, "must not contain a character above U+FFFF, because MySQL's charset utf8 has none")
 	}
 }
 
-// update takes a step in a transaction. opened is what first returned. The claim
+// update takes a step in a transaction. opened is the result of openingStep. claim
 // is what a new step wrote into its row.
 func (s *SQLStore) update(ctx context.Context, tx *sql.Tx, id uuid.UUID, opened *Step, next Transition) (step Step, claim string, err error) {
 	claim = rand.Text()
 	var row *orderRow
 	if opened == nil {
-		row, err = s.locked(ctx, tx, id)
+		row, err = s.selectForUpdate(ctx, tx, id)
 		if errors.Is(err, sql.ErrNoRows) {
 			_, err = next(nil)
 		}
 	} else {
-		row, err = s.inserted(ctx, tx, &opened.Order, claim)
+		row, err = s.insertOrder(ctx, tx, &opened.Order, claim)
 	}
 	if err != nil {
 		return Step{}, "", err
 	}
-	// A row of our own is compared too: a database that is not strict may have
-	// cut what it was given. Whose it is, is read from the row: the number of
-	// rows that an insert affected depends on the settings of a driver.
+	// Compare a row that this call inserted, too: a database that is not strict may
+	// have truncated values. Tell whose row it is by its claim, because the number
+	// of rows that an insert affected depends on the settings of a driver.
 	step, err = next(&row.Order)
 	switch {
 	case err != nil:
@@ -378,10 +376,10 @@ func (s *SQLStore) update(ctx context.Context, tx *sql.Tx, id uuid.UUID, opened 
 	return step, claim, nil
 }
 
-// inserted inserts an order unless there is one, and then reads and locks the
-// row. It inserts before anything is locked: locks of a missing row are locks of
-// a gap, in which two new orders would deadlock.
-func (s *SQLStore) inserted(ctx context.Context, tx *sql.Tx, o *Order, claim string) (*orderRow, error) {
+// insertOrder inserts an order unless it exists, and returns its locked row. It
+// inserts before it locks, because the lock of a missing row is a gap lock, in
+// which two new orders would deadlock.
+func (s *SQLStore) insertOrder(ctx context.Context, tx *sql.Tx, o *Order, claim string) (*orderRow, error) {
 	intent, err := marshal(o.Intent)
 	if err != nil {
 		return nil, fmt.Errorf("ramp: order %s: %w", o.UUID, err)
@@ -396,15 +394,15 @@ func (s *SQLStore) inserted(ctx context.Context, tx *sql.Tx, o *Order, claim str
 	}
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("ramp: order %s: insert: %w", o.UUID, s.explain(err))
+		return nil, fmt.Errorf("ramp: order %s: insert: %w", o.UUID, s.withDialectHint(err))
 	case row == nil:
-		return s.locked(ctx, tx, o.UUID)
+		return s.selectForUpdate(ctx, tx, o.UUID)
 	default:
 		return row, nil
 	}
 }
 
-// endOrder writes the end of an order that the transaction has locked.
+// endOrder stores the end of an order that the transaction has locked.
 func (s *SQLStore) endOrder(ctx context.Context, tx *sql.Tx, stored, o *Order, claim string) error {
 	end, args := s.bind(s.end, claim, string(o.State), o.TxHash, o.Reason, o.FinishedAt.UnixMilli(),
 		stored.UUID.String(), string(stored.State))
@@ -416,13 +414,13 @@ func (s *SQLStore) endOrder(ctx context.Context, tx *sql.Tx, stored, o *Order, c
 	if err != nil {
 		return fmt.Errorf("ramp: order %s: update: %w", stored.UUID, err)
 	}
-	if n != 1 { // the claim changes, so that every driver counts the row
+	if n != 1 { // every driver counts the row, because the claim changes
 		return fmt.Errorf("ramp: order %s: update: the order was finished despite the lock", stored.UUID)
 	}
 	return nil
 }
 
-// apply applies a step. An error names the step and its order.
+// apply calls Apply. An error names the step and its order.
 func (s *SQLStore) apply(ctx context.Context, tx *sql.Tx, step Step) error {
 	waits := s.config.DB.Stats().WaitCount
 	err := s.config.Apply(ctx, tx, step)
@@ -433,7 +431,7 @@ func (s *SQLStore) apply(ctx context.Context, tx *sql.Tx, step Step) error {
 	pool := s.config.DB.Stats()
 	gaveUp := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 	if gaveUp && pool.WaitCount > waits {
-		err = fmt.Errorf("%w; meanwhile, the pool of %d connection(s) had none free: Apply must use tx, because the database handle waits for a connection that tx may hold itself", err, pool.MaxOpenConnections)
+		err = fmt.Errorf("%w; meanwhile all %d connection(s) of the pool were in use: Apply must use tx, because the database handle may wait for the connection of tx", err, pool.MaxOpenConnections)
 	}
 	return err
 }
@@ -441,9 +439,9 @@ func (s *SQLStore) apply(ctx context.Context, tx *sql.Tx, step Step) error {
 var errRolledBack = errors.New("a statement in Apply failed, and the database rolled back the whole transaction, " +
 	"but Apply ignored the error; it must return every error of tx")
 
-// bind returns a statement and its arguments as they are sent. For MySQL it
-// writes the arguments into the statement, because for any argument the driver
-// would first prepare the statement, which is another round trip.
+// bind returns a statement and its arguments as they are sent. For MySQL it writes
+// the arguments into the statement, because with arguments the driver would prepare
+// the statement first, in another round trip.
 func (s *SQLStore) bind(statement string, args ...any) (string, []any) {
 	if s.config.Dialect != MySQL {
 		return statement, args
@@ -458,24 +456,24 @@ func (s *SQLStore) bind(statement string, args ...any) (string, []any) {
 	return b.String(), nil
 }
 
-// literal writes a value for MySQL. Text that is more than letters, digits and
-// dashes is written in hex, which reads the same under every sql_mode and every
-// character set of a connection.
+// literal writes a value for MySQL. Text with anything but letters, digits and
+// dashes is written in hex, which has the same meaning under every sql_mode and
+// character set.
 func literal(value any) string {
 	text, ok := value.(string)
 	if !ok {
 		return fmt.Sprintf("%d", value)
 	}
-	const plain = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	if strings.Trim(text, plain) != "" {
+	const safe = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	if strings.Trim(text, safe) != "" {
 		return "_utf8mb4 X'" + hex.EncodeToString([]byte(text)) + "'"
 	}
 	return "'" + text + "'"
 }
 
-// ascii returns a JSON text with everything beyond ASCII escaped, so that any
-// database stores it, whatever its character set. Such characters are inside
-// strings only; bytes that are not UTF-8 become U+FFFD.
+// ascii returns JSON with every non-ASCII character escaped, so that a database can
+// store it whatever its character set. Such characters occur in strings only.
+// Invalid UTF-8 becomes U+FFFD.
 func ascii(text []byte) string {
 	var b strings.Builder
 	b.Grow(len(text))
@@ -493,10 +491,10 @@ func ascii(text []byte) string {
 	return b.String()
 }
 
-// explain adds the likely cause to an error of a database that does not
-// understand the statements of the dialect. Every driver has error types of its
-// own, so it goes by the text.
-func (s *SQLStore) explain(err error) error {
+// withDialectHint adds the likely cause to an error of a database that does not
+// understand the statements of the dialect. It checks the text, because every
+// driver has its own error types.
+func (s *SQLStore) withDialectHint(err error) error {
 	text := strings.ToLower(err.Error())
 	for _, sign := range []string{
 		"syntax",
@@ -504,7 +502,7 @@ func (s *SQLStore) explain(err error) error {
 		`"autocommit"`, // PostgreSQL, of MySQL's setting
 	} {
 		if strings.Contains(text, sign) {
-			return fmt.Errorf("%w; the dialect is %s: check that the database is one", err, s.config.Dialect)
+			return fmt.Errorf("%w; the dialect is %s: check that the database is too", err, s.config.Dialect)
 		}
 	}
 	return err
@@ -516,21 +514,20 @@ type orderRow struct {
 	claim string
 }
 
-// locked reads an order as it was committed last, and keeps it from everyone
-// else until the transaction ends. A plain read would not do: under REPEATABLE
-// READ it shows MySQL's snapshot, which may be older than the row that the
-// insert just met.
-func (s *SQLStore) locked(ctx context.Context, tx *sql.Tx, id uuid.UUID) (*orderRow, error) {
+// selectForUpdate reads the last committed state of an order and locks it until the
+// transaction ends. A read without a lock could return an older snapshot: under
+// REPEATABLE READ, MySQL would not see the row that the insert just met.
+func (s *SQLStore) selectForUpdate(ctx context.Context, tx *sql.Tx, id uuid.UUID) (*orderRow, error) {
 	query, args := s.bind(s.lock, id.String())
 	row, err := readOrder(tx.QueryRowContext(ctx, query, args...))
 	if err != nil {
-		return nil, fmt.Errorf("ramp: order %s: %w", id, s.explain(err))
+		return nil, fmt.Errorf("ramp: order %s: %w", id, s.withDialectHint(err))
 	}
 	return row, nil
 }
 
-// readOrder reads a row. Of one that is no order it returns what can be read,
-// together with the error; of one that cannot be scanned it returns nil.
+// readOrder reads a row. If it is not a valid order, readOrder returns what it
+// could read and the error. If it cannot be scanned, readOrder returns nil.
 func readOrder(from interface{ Scan(...any) error }) (*orderRow, error) {
 	var (
 		row            orderRow
@@ -548,14 +545,14 @@ func readOrder(from interface{ Scan(...any) error }) (*orderRow, error) {
 		row.FinishedAt = time.UnixMilli(finishedAt.Int64).UTC()
 	}
 	if row.Digest, err = ParseDigest(digest); err == nil {
-		err = row.Intent.UnmarshalJSON([]byte(intent)) // json.Unmarshal would read the text twice more
+		err = row.Intent.UnmarshalJSON([]byte(intent)) // json.Unmarshal would scan the text twice more
 	}
 	if err == nil {
 		err = row.derive()
 	}
-	if err != nil { // as text: what is wrong here is not wrong in the call
+	if err != nil { // not wrapped: it is not an error of the call
 		row.Digest, row.Intent, row.Direction, row.Assets = Digest{}, Intent{}, 0, nil
-		return &row, fmt.Errorf("what is stored under %s is no order: %v", row.UUID, err)
+		return &row, fmt.Errorf("the value stored under %s is not an order: %v", row.UUID, err)
 	}
 	return &row, nil
 }

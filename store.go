@@ -7,34 +7,32 @@ import (
 	"github.com/google/uuid"
 )
 
-// Store keeps orders, and applies what they move. The package has [NewSQLStore]
-// and [NewMemoryStore]; write one for any database that can change an order and
-// what it moves in one atomic operation. ramptest.TestStore tests it, and
-// docs/stores.md says how to write it, with examples for pgx and Redis.
+// Store keeps orders and applies their effects. [NewSQLStore] and [NewMemoryStore]
+// return one. Write your own for a database that can change an order and the game's
+// assets in one atomic operation. ramptest.TestStore tests it, and docs/stores.md
+// explains how to write it, with examples for pgx and Redis.
 //
 // A Store must be safe for concurrent use.
 type Store interface {
 	// Update takes one step of the order that is stored under id: it calls next
-	// with that order, nil if there is none, and returns next's step.
+	// with that order, or nil if there is none, and returns the step.
 	//
 	// If the step is New, Update stores its Order and applies its Effect in one
-	// atomic operation: both happen, or neither. That holds for an Effect of
-	// Nothing too, because a game may decline a burn there. If applying fails,
-	// nothing is stored, and Update returns an error that wraps the cause. If it
-	// panics, nothing is stored either.
+	// atomic operation: both happen, or neither. It applies an Effect of Nothing
+	// too, because a game may decline a burn there. If applying fails or panics,
+	// nothing is stored. Update returns an error that wraps the cause of a failure.
 	//
-	// Two calls for one id must not both take a step from the same stored
-	// order: lock it, or compare and swap. next may be called any number of
-	// times, also with nil although an order is stored; the step that counts is
-	// the one of the order that was replaced. An error of next is returned
-	// unchanged, and nothing is stored. From next(nil), an error that wraps
-	// [ErrOrderUnknown] only says that next needs the stored order.
+	// Two calls for one id must not both take a step from the same stored order:
+	// lock it, or compare and swap. next may be called any number of times, also
+	// with nil although an order is stored. The step that counts is the one from
+	// the order that was replaced. An error of next is returned unchanged, and
+	// nothing is stored. From next(nil), an error that wraps [ErrOrderUnknown] only
+	// means that next needs the stored order.
 	Update(ctx context.Context, id uuid.UUID, next Transition) (Step, error)
 }
 
-// MemoryStore is a [Store] in the memory of one process, for tests, prototypes
-// and the first hour. What it holds is lost when the process ends, and so is
-// what players have paid.
+// MemoryStore is a [Store] in memory, for tests and prototypes. Its orders are lost
+// when the process ends, including what players have paid.
 type MemoryStore struct {
 	apply  func(context.Context, Step) error
 	mu     sync.Mutex
@@ -43,15 +41,15 @@ type MemoryStore struct {
 
 // MemoryStoreConfig configures a [MemoryStore].
 type MemoryStoreConfig struct {
-	// Apply brings about the effect of a step, whole or not at all. Steps are
-	// applied one at a time. It may decline a step that opens an order, with
-	// [Reject]; see [SQLStoreConfig].Apply for what it may decline. It must not
-	// call the store. Required.
+	// Apply applies the effect of a step completely or not at all. Steps are
+	// applied one at a time. It may decline a step that opens an order with
+	// [Reject]; see [SQLStoreConfig].Apply for what to check. It must not call the
+	// store. Required.
 	Apply func(ctx context.Context, step Step) error
 }
 
-// NewMemoryStore returns an empty store. The error is an [*InvalidError] if
-// Apply is missing.
+// NewMemoryStore returns an empty store. The error is an [*InvalidError] if Apply
+// is nil.
 func NewMemoryStore(c MemoryStoreConfig) (*MemoryStore, error) {
 	if c.Apply == nil {
 		return nil, invalid("MemoryStoreConfig.Apply", "is required")

@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-const codeOtherTerms Code = "INVALID_MESSAGE" // the guide's code for what a validate asks
+const codeOtherTerms Code = "INVALID_MESSAGE" // of the service's public guide
 
-// CheckTerms returns an error unless the order is on the terms that i offers: it
-// trades i.Token and nothing else, and for each token it takes exactly
-// i.Materials, if it is a mint, or grants exactly i.Outputs, if it is a burn. The
-// player then chooses how many tokens, and nothing else. Call it before an order
-// is approved, in [Game.Validate] or where a [Store] applies the step of an
-// accepted order: a player who may choose the token burns a worthless one for
-// your assets.
+// CheckTerms returns an error unless an order follows the terms of i: it must trade
+// i.Token and nothing else, and for each token it must take exactly i.Materials if
+// it is a mint, or grant exactly i.Outputs if it is a burn. The player then chooses
+// only the number of tokens. Call it before an order is approved, in
+// [Game.Validate] or where a [Store] applies the step of an accepted order.
+// Otherwise a player could choose the token, and burn a worthless one for your
+// assets.
 //
-// The amounts are those before the fee of a mint, which the service takes off the
-// tokens. A fraction of a token is worth that fraction of the items. If the amount
-// of an item is a whole number, that of the asset must be one too, and fit an
-// int64, so that a burn that was signed can always be granted. A direction
-// without items is not offered. The interface does not say whether the items of
-// an initialize call are the price of one token or of the whole order (2.2, 2.5).
+// The amounts are those before the fee of a mint, which the service deducts from
+// the tokens. A fraction of a token is worth that fraction of the items. If the
+// amount of an item is a whole number, the amount of the asset must be one too, and
+// must fit an int64, so that a signed burn can always be granted. A direction
+// without items is not offered. The interface does not say whether the items of an
+// initialize call are the price of one token or of the whole order (2.2, 2.5).
 // CheckTerms takes them as the price of one.
 //
-// The error is a [*Refusal] with the code INVALID_MESSAGE. Its cause is an
+// The error is a [*Refusal] with the code INVALID_MESSAGE. It wraps an
 // [*InvalidError] that names what differs.
 func (i InitializeIntent) CheckTerms(order Intent) error {
 	effect, err := order.effect(Take, Grant)
@@ -36,7 +36,7 @@ func (i InitializeIntent) CheckTerms(order Intent) error {
 	return nil
 }
 
-// price compares what an order moves with what its tokens are worth.
+// price compares the assets of an order with what its tokens are worth.
 func (i InitializeIntent) price(order Intent, effect Effect) error {
 	tokens, items, chainSide, gameSide := order.To, i.Materials, "intent.to", "intent.from"
 	if effect.Kind == Grant {
@@ -44,7 +44,7 @@ func (i InitializeIntent) price(order Intent, effect Effect) error {
 	}
 	if len(tokens) != 1 || i.Token == "" || !strings.EqualFold(tokens[0].ID, i.Token) || // the case of an address is a checksum
 		!strings.EqualFold(string(tokens[0].Type), string(TypeERC20)) { // older messages write erc20
-		return invalid(chainSide, "must be the one token of the terms")
+		return invalid(chainSide, "must be exactly the token of the terms")
 	}
 	price := make(map[string]*big.Rat, len(items))
 	for _, item := range items {
@@ -54,13 +54,13 @@ func (i InitializeIntent) price(order Intent, effect Effect) error {
 		price[item.ID].Add(price[item.ID], item.Amount.Rat())
 	}
 	if len(price) == 0 {
-		return invalid("intent", "is a direction without items in the terms")
+		return invalid("intent", "has a direction for which the terms have no items")
 	}
 	count := tokens[0].Amount.Rat()
 	for _, asset := range effect.Assets {
 		each := price[asset.ID]
 		if each == nil || len(effect.Assets) != len(price) {
-			return invalid(gameSide, "must have all items of the terms and no other asset")
+			return invalid(gameSide, "must have exactly the items of the terms")
 		}
 		if asset.Amount.Rat().Cmp(new(big.Rat).Mul(each, count)) != 0 {
 			return invalid(gameSide, "must have %s of %q for each token", each.RatString(), asset.ID)

@@ -18,16 +18,17 @@ import (
 	"unicode/utf8"
 )
 
-// Pauses between attempts; see ClientConfig.Retries.
+// Delays between attempts; see [ClientConfig].Retries.
 const (
-	firstPause = 200 * time.Millisecond
-	mostPause  = 5 * time.Second
-	mostWait   = 30 * time.Second // the longest Retry-After that is waited for
+	minBackoff    = 200 * time.Millisecond
+	maxBackoff    = 5 * time.Second
+	maxRetryAfter = 30 * time.Second // a longer Retry-After ends the attempts
 )
 
 const userAgent = "ramp-go"
 
-// transport is what a client knows of HTTP, whatever it says over it.
+// transport sends HTTP requests for a [Client] or an [RPC], with timeouts and
+// retries.
 type transport struct {
 	client  http.Client
 	timeout time.Duration
@@ -38,56 +39,41 @@ type transport struct {
 	observer Observer
 }
 
-// transportConfig is what the configs of the clients have in common.
-type transportConfig struct {
-	client  *http.Client
-	timeout time.Duration
-	retries int
-	log     *slog.Logger
-	now     func() time.Time
-
-	observer Observer
-}
-
-// newTransport checks c, a part of the config of that name, and fills it up.
-func newTransport(p *problems, name string, c transportConfig) *transport {
-	if c.timeout < 0 {
+// newTransport checks t, sets its defaults, and copies client. name is the name of
+// the config in errors.
+func newTransport(p *problems, name string, client *http.Client, t transport) *transport {
+	if t.timeout < 0 {
 		p.add(name+".Timeout", "must not be negative")
 	}
-	if c.retries < -1 {
-		p.add(name+".Retries", "must not be below -1, which means none")
+	if t.retries < -1 {
+		p.add(name+".Retries", "must be at least -1, which means none")
 	}
-	t := &transport{
-		timeout: cmp.Or(c.timeout, 10*time.Second),
-		retries: max(0, cmp.Or(c.retries, 2)),
-		log:     cmp.Or(c.log, slog.New(slog.DiscardHandler)),
-		now:     c.now,
-
-		observer: c.observer,
-	}
+	t.timeout = cmp.Or(t.timeout, 10*time.Second)
+	t.retries = max(0, cmp.Or(t.retries, 2))
+	t.log = cmp.Or(t.log, slog.New(slog.DiscardHandler))
 	if t.now == nil {
 		t.now = time.Now
 	}
-	if c.client != nil {
-		t.client = *c.client
+	if client != nil {
+		t.client = *client
 	} else {
 		t.client.Transport = newPool()
 	}
-	// A signed call must not reach an address that nobody configured.
+	// A redirected call would reach an address that was not configured.
 	t.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return t
+	return &t
 }
 
-// idleConnections is how many connections a client keeps open to its one host.
+// idleConnections is how many idle connections a client keeps to its host.
 const idleConnections = 100
 
-// newPool returns a transport for the calls of many goroutines to one host, with
-// the proxy, dialer, TLS and HTTP/2 settings of http.DefaultTransport. That one
-// keeps two idle connections per host, so a server under load would open a new
-// connection for almost every call.
+// newPool returns a transport for many concurrent calls to one host, with the
+// proxy, dialer, TLS and HTTP/2 settings of http.DefaultTransport. That one keeps
+// two idle connections per host, so a server under load would open a new connection
+// for almost every call.
 func newPool() http.RoundTripper {
 	pool, ok := http.DefaultTransport.(*http.Transport)
-	if !ok { // the program replaced it, for tracing perhaps
+	if !ok { // the program replaced it, perhaps for tracing
 		return http.DefaultTransport
 	}
 	pool = pool.Clone()
@@ -95,40 +81,40 @@ func newPool() http.RoundTripper {
 	return pool
 }
 
-// begin starts an operation, and returns the context of it.
+// begin starts an operation and returns its context.
 func (t *transport) begin(ctx context.Context, kind OperationKind, name string) (context.Context, Operation) {
 	op := Operation{Kind: kind, Name: name, Begun: t.now()}
 	return t.observer.start(ctx, op), op
 }
 
-// end ends an operation, and returns how long it took.
+// end ends an operation and returns its duration.
 func (t *transport) end(ctx context.Context, op Operation, err error) time.Duration {
 	op.Duration, op.Err = t.now().Sub(op.Begun), err
 	t.observer.end(ctx, op)
 	return op.Duration
 }
 
-// answer is an HTTP response that was read whole.
+// answer is an HTTP response with its whole body.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// retryAfter is what the answer asks for, 0 if nothing.
+// retryAfter returns the delay that the answer asks for, or 0.
 func (a *answer) retryAfter(now time.Time) time.Duration {
 	value := strings.TrimSpace(a.header.Get("Retry-After"))
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 		return time.Duration(seconds) * time.Second
 	}
-	at, _ := http.ParseTime(value) // what is no date is long ago
+	at, _ := http.ParseTime(value) // anything else is the zero time
 	return max(0, at.Sub(now))
 }
 
 var errAnswerTooLarge = errors.New("the answer is too large")
 
-// post sends body once and reads an answer of at most limit bytes. Its errors
-// hold no URL, which may have a credential in it.
+// post makes one request and reads an answer of up to limit bytes. Its errors do
+// not contain the URL, which may hold a credential.
 func (t *transport) post(ctx context.Context, address string, header http.Header, body []byte, limit int64) (*answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
@@ -145,9 +131,9 @@ func (t *transport) post(ctx context.Context, address string, header http.Header
 		return nil, withoutURL(err)
 	}
 	defer response.Body.Close()
-	const mostAtOnce = 1 << 20 // of a length that the other side merely claims
-	read := bytes.NewBuffer(make([]byte, 0, min(max(response.ContentLength, 0), mostAtOnce)+bytes.MinRead))
-	if _, err := read.ReadFrom(io.LimitReader(response.Body, max(limit, limit+1))); err != nil {
+	const maxPrealloc = 1 << 20 // because Content-Length is only a claim
+	read := bytes.NewBuffer(make([]byte, 0, min(max(response.ContentLength, 0), maxPrealloc)+bytes.MinRead))
+	if _, err := read.ReadFrom(io.LimitReader(response.Body, limit+1)); err != nil {
 		return nil, fmt.Errorf("read the answer: %w", withoutURL(err))
 	}
 	if int64(read.Len()) > limit {
@@ -164,62 +150,64 @@ func withoutURL(err error) error {
 	return err
 }
 
-// transient marks a failure that may pass.
-type transient struct {
+// retryableError marks an error that may pass.
+type retryableError struct {
 	error
-	after time.Duration // how long to wait at least, 0 if nobody said
+	after time.Duration // the minimum delay before the next attempt, or 0
 }
 
-// unmarked returns an error without the mark of a transient one.
-func unmarked(err error) error {
-	var passing *transient
-	if errors.As(err, &passing) {
-		return passing.error
+// withoutMark returns an error without its retryable mark.
+func withoutMark(err error) error {
+	var retryable *retryableError
+	if errors.As(err, &retryable) {
+		return retryable.error
 	}
 	return err
 }
 
-// retry makes attempts until one succeeds or fails for good. The error is that
-// of the last attempt, without the mark.
+// retry calls attempt until it succeeds, fails with an error that is not retryable,
+// or Retries is exhausted. It returns the error of the last attempt, without the
+// mark.
 func (t *transport) retry(ctx context.Context, attempt func() error) error {
 	for n := 0; ; n++ {
 		err := attempt()
-		var passing *transient
-		if !errors.As(err, &passing) {
+		var retryable *retryableError
+		if !errors.As(err, &retryable) {
 			return err
 		}
 		if n == t.retries || ctx.Err() != nil {
-			return passing.error
+			return retryable.error
 		}
-		wait := max(pause(n), passing.after)
-		if deadline, ok := ctx.Deadline(); wait > mostWait || ok && time.Until(deadline) < wait {
-			return passing.error
+		wait := max(backoff(n), retryable.after)
+		if deadline, ok := ctx.Deadline(); wait > maxRetryAfter || ok && time.Until(deadline) < wait {
+			return retryable.error
 		}
-		t.log.LogAttrs(ctx, slog.LevelWarn, "ramp: trying again",
-			slog.Int("attempt", n+1), slog.Duration("wait", wait), slog.Any("error", passing.error))
+		t.log.LogAttrs(ctx, slog.LevelWarn, "ramp: retrying",
+			slog.Int("attempt", n+1), slog.Duration("wait", wait), slog.Any("error", retryable.error))
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return fmt.Errorf("%w (while waiting after: %w)", ctx.Err(), passing.error)
+			return fmt.Errorf("%w (while waiting after: %w)", ctx.Err(), retryable.error)
 		}
 	}
 }
 
-// pause is the wait after attempt n, between half of the full one and all of it.
-func pause(n int) time.Duration {
-	full := mostPause
+// backoff returns the delay after attempt n: between half of the full delay and all
+// of it.
+func backoff(n int) time.Duration {
+	full := maxBackoff
 	if n < 10 {
-		full = min(mostPause, firstPause<<n)
+		full = min(maxBackoff, minBackoff<<n)
 	}
 	return full/2 + rand.N(full/2+1)
 }
 
 const (
-	mostExcerpt      = 200             // bytes of foreign text in an error
-	maxExcerptSource = 4 * mostExcerpt // of which an excerpt is made
+	maxExcerpt       = 200            // bytes of foreign text in an error
+	maxExcerptSource = 4 * maxExcerpt // bytes that are read to make one
 )
 
-// excerpt is the beginning of foreign text, fit for one line of a log.
+// excerpt returns the beginning of foreign text on one line.
 func excerpt(text string) string {
 	text = text[:min(len(text), maxExcerptSource)]
 	text = strings.Map(func(r rune) rune {
@@ -233,10 +221,10 @@ func excerpt(text string) string {
 		}
 	}, text)
 	text = strings.Join(strings.Fields(text), " ")
-	if len(text) <= mostExcerpt {
+	if len(text) <= maxExcerpt {
 		return text
 	}
-	end := mostExcerpt
+	end := maxExcerpt
 	for !utf8.RuneStart(text[end]) {
 		end--
 	}

@@ -131,7 +131,7 @@ func TestAnExcerptIsOneLine(t *testing.T) {
 	}
 }
 
-// A program may trace all of its calls that way.
+// A program may trace all of its calls by replacing the default transport.
 func TestAReplacedDefaultTransportIsUsed(t *testing.T) {
 	s := &script{steps: steps{status(200, nil, `{"id":1,"result":"0x10"}`)}}
 	withDefaultTransport(t, s)
@@ -198,7 +198,7 @@ func TestEveryBodyIsClosed(t *testing.T) {
 	}
 }
 
-// It would be as large the next time.
+// The answer would be as large the next time.
 func TestAnAnswerThatIsTooLargeIsNotAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent := 0

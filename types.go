@@ -2,17 +2,13 @@ package ramp
 
 import (
 	"bytes"
-	"crypto/subtle"
-	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
-	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
 // Network names a chain of the service (interface 2.1, 2.2).
@@ -27,30 +23,29 @@ const (
 // Method is the contract method of an intent (interface 2.2, 2.5).
 type Method string
 
-// The methods of the interface. The service sends MethodBurnPermit for a burn;
-// MethodBurn is in its description too, and is accepted.
+// The methods of the interface. The service sends MethodBurnPermit for a burn. The
+// interface also describes MethodBurn, which is accepted too.
 const (
 	MethodMint       Method = "mint"
 	MethodBurnPermit Method = "burn-permit"
 	MethodBurn       Method = "burn"
 )
 
-// IntentType is the kind of an intent (interface 3): assemble is the mint
-// direction, disassemble the burn direction.
+// IntentType is the type of an intent (interface 3).
 type IntentType string
 
 // The intent types of the interface.
 const (
-	Assemble    IntentType = "assemble"
-	Disassemble IntentType = "disassemble"
+	Assemble    IntentType = "assemble"    // mint
+	Disassemble IntentType = "disassemble" // burn
 )
 
-// AssetType says what an entry of an intent counts (interface 2.5).
+// AssetType is the type of an entry of an intent (interface 2.5).
 type AssetType string
 
-// The asset types of the interface. TypeAsset is an asset of the game, the
-// others are tokens; older messages write erc20. A type that is new is kept as
-// it came.
+// The asset types of the interface. TypeAsset is a game asset, the others are
+// tokens. Older messages have erc20 instead of ERC20. Unknown types are kept
+// unchanged.
 const (
 	TypeAsset AssetType = "asset"
 	TypeERC20 AssetType = "ERC20"
@@ -68,24 +63,25 @@ type InitializeRequest struct {
 	Intent InitializeIntent `json:"intent"` // required
 }
 
-// InitializeIntent is what a player may mint and burn (interface 2.2). All its
-// fields are required; the fixed ones may be left empty and are filled in.
+// InitializeIntent says what a player may mint and burn (interface 2.2). Every
+// field is required, but the fixed ones may be left zero.
 type InitializeIntent struct {
 	Network    Network `json:"network"`      // Mainnet or Testnet
 	ProjectID  string  `json:"project_id"`   // from the console
 	Token      string  `json:"token"`        // token contract address, 0x and 40 hex digits
 	MintFeeBps int     `json:"mint_fee_bps"` // basis points, 0 to 10000: 100 is 1%
-	BurnFeeBps int     `json:"burn_fee_bps"` // basis points; fixed 0
-	MintMethod Method  `json:"mint_method"`  // fixed MethodMint; empty is filled in
-	BurnMethod Method  `json:"burn_method"`  // fixed MethodBurnPermit; empty is filled in
+	BurnFeeBps int     `json:"burn_fee_bps"` // basis points; fixed: 0
+	MintMethod Method  `json:"mint_method"`  // fixed: MethodMint, the default
+	BurnMethod Method  `json:"burn_method"`  // fixed: MethodBurnPermit, the default
 	Materials  []Item  `json:"materials"`    // game currency consumed in minting
 	Outputs    []Item  `json:"outputs"`      // game currency provided in burning
 }
 
-// Item is game currency of an [InitializeIntent] (interface 2.2).
+// Item is a game asset that an [InitializeIntent] consumes or provides (interface
+// 2.2).
 type Item struct {
 	ID            string `json:"id"`              // item ID
-	Amount        Amount `json:"amount"`          // items consumed or provided, above 0
+	Amount        Amount `json:"amount"`          // quantity consumed or provided, greater than 0
 	IconURL       string `json:"icon_url"`        // image, an absolute http or https URL
 	IsNonFungible bool   `json:"is_non_fungible"` // true for an NFT, false for an FT
 }
@@ -99,7 +95,7 @@ type Player struct {
 	Assets        []Asset `json:"assets"`                   // game assets held by the user; nil is written as []
 }
 
-// MarshalJSON writes assets as an array, never as null.
+// MarshalJSON writes nil Assets as an empty array.
 func (p Player) MarshalJSON() ([]byte, error) {
 	type plain Player
 	if p.Assets == nil {
@@ -108,9 +104,36 @@ func (p Player) MarshalJSON() ([]byte, error) {
 	return marshal(plain(p))
 }
 
+// check returns an error if the player must not be sent.
+func (p *Player) check() error {
+	if p == nil {
+		return errors.New("ramp: Game.Assets returned neither a player nor an error")
+	}
+	var wrong problems
+	wrong.requireText(p.PlayerID, "player_id")
+	wrong.requireText(p.Name, "name")
+	wrong.requireText(p.WalletAddress, "wallet_address")
+	wrong.requireText(p.Server, "server")
+	for i, a := range p.Assets {
+		if a.ID != "" && utf8.ValidString(a.ID) && a.Balance.Sign() >= 0 {
+			continue
+		}
+		at := fmt.Sprintf("assets[%d]", i)
+		wrong.require(a.ID != "", at+".id")
+		wrong.requireText(a.ID, at+".id")
+		if a.Balance.Sign() < 0 {
+			wrong.add(at+".balance", "must not be negative")
+		}
+	}
+	if err := wrong.err(); err != nil {
+		return fmt.Errorf("ramp: player returned by Game.Assets: %w", err)
+	}
+	return nil
+}
+
 // Asset is a balance of a [Player] (interface 2.4).
 type Asset struct {
-	ID      string // game asset ID; must equal the one in the service console
+	ID      string // asset ID, as registered in the service console
 	Balance Amount // quantity held; written as a decimal string
 }
 
@@ -146,22 +169,22 @@ func (a *Asset) read(x *reader) {
 	}
 }
 
-// ValidateRequest asks whether a mint or a burn may happen (interface 2.5).
+// ValidateRequest asks whether a mint or a burn may proceed (interface 2.5).
 // [ParseValidate] reads and checks it.
 type ValidateRequest struct {
-	UserSig     string    `json:"user_sig"`     // 0x-prefixed or bare hex, returned as received; over what, the interface does not show
-	UserAddress string    `json:"user_address"` // the user's wallet address, as it came: its form is not checked
+	UserSig     string    `json:"user_sig"`     // hex with or without 0x, returned unchanged; the interface does not say what it signs
+	UserAddress string    `json:"user_address"` // the user's wallet address; its form is not checked
 	ProjectID   string    `json:"project_id"`   // from the console
 	Digest      Digest    `json:"digest"`       // what the validator key signs
-	UUID        uuid.UUID `json:"uuid"`         // identifies the request
-	Intent      Intent    `json:"intent"`       // what is asked for
+	UUID        uuid.UUID `json:"uuid"`         // identifies the order
+	Intent      Intent    `json:"intent"`       // what the user wants to exchange
 
-	// Raw is the body as it came, with the fields that this type does not know.
+	// Raw is the unchanged body, including the fields that this type does not have.
 	Raw json.RawMessage `json:"-"`
 }
 
 // UnmarshalJSON reads a request and keeps its bytes in Raw. It checks types only;
-// [ParseValidate] also checks what is required. The error is an [*InvalidError].
+// [ParseValidate] also checks required fields. The error is an [*InvalidError].
 func (r *ValidateRequest) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "body", r) }
 
 func (r *ValidateRequest) read(x *reader) {
@@ -184,11 +207,11 @@ func (r *ValidateRequest) read(x *reader) {
 	}
 }
 
-// ParseValidate reads the body of a validate call and checks its form and its
-// consistency (interface 2.5). Verify the HMAC first, with [HMACKey.Verify].
-// The error is an [*InvalidError] that lists everything that is wrong, in the
-// order of the interface. A name that occurs twice in one object is refused,
-// and so are more than 1,000 entries on one side of the intent.
+// ParseValidate reads the body of a validate call and checks its form and
+// consistency (interface 2.5). Verify the HMAC first, with [HMACKey.Verify]. The
+// error is an [*InvalidError] that lists everything that is wrong, in the order of
+// the interface. Duplicate names in an object are an error, as are more than 1,000
+// entries on one side of the intent.
 func ParseValidate(body []byte) (*ValidateRequest, error) {
 	if err := checkObject(body); err != nil {
 		return nil, err
@@ -212,40 +235,41 @@ func ParseValidate(body []byte) (*ValidateRequest, error) {
 	return &r, nil
 }
 
-// Effect returns what an approval means for the game's assets: Take for a mint,
+// Effect returns how an approval changes the game's assets: Take for a mint,
 // Nothing for a burn.
 func (r *ValidateRequest) Effect() (Effect, error) {
 	return r.Intent.effect(Take, Nothing)
 }
 
-// Assets returns the game's side of the request, one entry an asset ID: what a
-// mint takes at once, and what a burn will grant if it succeeds.
+// Assets returns the game's side of the request, with one entry per asset ID: what
+// a mint takes now, or what a burn grants when it succeeds.
 func (r *ValidateRequest) Assets() ([]AssetAmount, error) {
-	moves, err := r.Intent.effect(Take, Grant)
-	return moves.Assets, err
+	gameEffect, err := r.Intent.effect(Take, Grant)
+	return gameEffect.Assets, err
 }
 
-// Result reports a transaction that is over (interface 6). [ParseResult] reads
+// Result reports the outcome of a transaction (interface 6). [ParseResult] reads
 // and checks it.
 type Result struct {
 	SessionID string    `json:"session_id"` // session identifier
-	UUID      uuid.UUID `json:"uuid"`       // identifies the request
-	TxHash    string    `json:"tx_hash"`    // keep it for later lookups
-	Receipt   Receipt   `json:"receipt"`    // says whether the transaction succeeded
-	Intent    Intent    `json:"intent"`     // what was asked for
+	UUID      uuid.UUID `json:"uuid"`       // identifies the order
+	TxHash    string    `json:"tx_hash"`    // transaction hash
+	Receipt   Receipt   `json:"receipt"`    // outcome of the transaction
+	Intent    Intent    `json:"intent"`     // what was exchanged, as the service reports it
 
-	// Unreadable lists the fields that have an unknown form or occur twice. They
-	// are zero here: an authentic result is taken in all the same, because its
-	// UUID and its status decide. Of a receipt only Status and Raw are kept then.
+	// Unreadable lists the fields that have an unexpected form or occur more than
+	// once; they are zero here. If one is in the receipt, only Status and Raw of
+	// the receipt are kept. An authentic result is accepted all the same, because
+	// its UUID and status decide.
 	Unreadable []FieldError `json:"-"`
 
-	// Raw is the body as it came, with the fields that this type does not know.
+	// Raw is the unchanged body, including the fields that this type does not have.
 	Raw json.RawMessage `json:"-"`
 }
 
 // UnmarshalJSON reads a result and keeps its bytes in Raw. [ParseResult] also
-// checks what is required. The error is an [*InvalidError] about uuid, receipt
-// or receipt.status.
+// checks required fields. The error is an [*InvalidError] about uuid, receipt or
+// receipt.status.
 func (r *Result) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "body", r) }
 
 func (r *Result) read(x *reader) {
@@ -277,7 +301,7 @@ func (r *Result) read(x *reader) {
 	x.wrong = decisive
 }
 
-// clear makes zero what a path is in, so that nothing is half read.
+// clear zeroes the field that path is in, so that no field is half read.
 func (r *Result) clear(path string) {
 	switch {
 	case path == "session_id":
@@ -305,13 +329,13 @@ func (r *Result) clear(path string) {
 	}
 }
 
-// ParseResult reads the body of a result call (interface 6). Verify the HMAC
-// first, with [HMACKey.Verify]. The error is an [*InvalidError] if the body is
-// not a JSON object, or if its uuid or its receipt.status cannot be read.
+// ParseResult reads the body of a result call (interface 6). Verify the HMAC first,
+// with [HMACKey.Verify]. The error is an [*InvalidError] if the body is not a JSON
+// object, or if uuid or receipt.status cannot be read.
 //
-// Nothing else is required, because the service does not deliver a refused
-// result again, and the player's assets would be stranded: see
-// [Result.Unreadable]. The order that was stored at validate says what moves.
+// Nothing else is required (see [Result.Unreadable]): the service does not
+// redeliver a refused result, and the player's assets would be stranded. What the
+// result changes is decided by the order that was stored at validate.
 func ParseResult(body []byte) (*Result, error) {
 	if err := checkObject(body); err != nil {
 		return nil, err
@@ -328,17 +352,17 @@ func ParseResult(body []byte) (*Result, error) {
 	return &r, nil
 }
 
-// Succeeded says whether the transaction did what it was to do: its
-// receipt.status is 1 (interface 3).
+// Succeeded reports whether the transaction succeeded: whether receipt.status is 1
+// (interface 3).
 func (r *Result) Succeeded() bool { return r.Receipt.Succeeded() }
 
-// Effect says what the outcome means for the game's assets: GiveBack for a
-// failed mint, Grant for a successful burn, else Nothing. It fails for a result
-// without a status, because giving back for a field that is merely missing
-// would pay twice.
+// Effect returns how the outcome changes the game's assets: GiveBack for a failed
+// mint, Grant for a successful burn, otherwise Nothing. A result without a status
+// is an error, because giving back for a field that is merely missing would pay
+// twice.
 //
-// It speaks of the intent that the service reported. Where the order was stored
-// at validate, what was stored counts.
+// Effect uses the intent that the service reported. If the order was stored at
+// validate, use the stored intent instead.
 func (r *Result) Effect() (Effect, error) {
 	switch {
 	case !r.Receipt.Status.Present():
@@ -350,113 +374,12 @@ func (r *Result) Effect() (Effect, error) {
 	}
 }
 
-// Digest is the 32-byte hash that the validator key signs (interface 5.3). Over
-// what it is taken, the interface does not show.
-type Digest [32]byte
-
-// ParseDigest reads a digest: 0x and 64 hex digits.
-func ParseDigest(s string) (Digest, error) {
-	var d Digest
-	if digits, ok := strings.CutPrefix(s, "0x"); ok && len(digits) == 2*len(d) {
-		if _, err := hex.Decode(d[:], []byte(digits)); err == nil {
-			return d, nil
-		}
-	}
-	return Digest{}, invalid("digest", "must be 32 bytes in hex with 0x")
-}
-
-// String returns the digest as 0x and 64 hex digits.
-func (d Digest) String() string { return "0x" + hex.EncodeToString(d[:]) }
-
-// MarshalText writes what String returns.
-func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
-
-// UnmarshalText reads what MarshalText writes.
-func (d *Digest) UnmarshalText(b []byte) error {
-	got, err := ParseDigest(string(b))
-	if err == nil {
-		*d = got
-	}
-	return err
-}
-
-// UnmarshalJSON reads a string of 0x and 64 hex digits. The error is an
-// [*InvalidError].
-func (d *Digest) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "digest", d) }
-
-func (d *Digest) read(x *reader) {
-	value := x.raw()
-	if value[0] != '"' {
-		x.mismatch("32 bytes in hex with 0x", value)
-		return
-	}
-	text := string(x.unquoted(value))
-	digest, err := ParseDigest(text)
-	if err != nil {
-		x.fault("must be 32 bytes in hex with 0x, not a string of %d characters", utf8.RuneCountInString(text))
-		return
-	}
-	*d = digest
-}
-
-// AccessToken is the token of a player's session in the game (interface 5.1).
-// It prints, logs and marshals as [redacted]; Reveal returns its text. The zero
-// value is no token. Compare tokens with Equal: there is no ==.
-type AccessToken struct {
-	_    [0]func() // == would compare addresses, and hold for copies alone
-	text *string   // a pointer, so that printing a struct around it shows an address at most
-}
-
-// NewAccessToken returns text as a token.
-func NewAccessToken(text string) AccessToken {
-	if text == "" {
-		return AccessToken{}
-	}
-	return AccessToken{text: &text}
-}
-
-const redacted = redact.Mark
-
-// Reveal returns the token's text. It is a credential: look it up, hash it,
-// compare it, but do not log it.
-func (t AccessToken) Reveal() string {
-	if t.text == nil {
-		return ""
-	}
-	return *t.text
-}
-
-// Equal says whether two tokens have the same text, in a time that does not tell
-// where they differ.
-func (t AccessToken) Equal(u AccessToken) bool {
-	return subtle.ConstantTimeCompare([]byte(t.Reveal()), []byte(u.Reveal())) == 1
-}
-
-// String returns "[redacted]".
-func (t AccessToken) String() string { return redacted }
-
-// Format writes "[redacted]" under every verb.
-func (t AccessToken) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
-
-// MarshalText writes "[redacted]".
-func (t AccessToken) MarshalText() ([]byte, error) { return []byte(redacted), nil }
-
-// LogValue logs "[redacted]".
-func (t AccessToken) LogValue() slog.Value { return slog.StringValue(redacted) }
-
-// Session is who a call of the service is about (interface 4.3, 5.1): what the
-// X-Dapp headers carry.
-type Session struct {
-	ID    string      // X-Dapp-SessionID: the user's session or game character
-	Token AccessToken // X-Dapp-Authorization, without "Bearer "
-}
-
-// Response is the envelope that answers the service (interface 2.4, 2.6, 6 and
-// 7.2): Data on success, ErrorCode on failure, and null for the other.
+// Response is the envelope of an answer to the service (interface 2.4, 2.6, 6 and
+// 7.2). On success Data is set, on failure ErrorCode; the other is null.
 type Response[T any] struct {
-	Success   bool `json:"success"`
-	ErrorCode Code `json:"errorCode"`
-	Data      *T   `json:"data"`
+	Success   bool `json:"success"`   // whether the call succeeded
+	ErrorCode Code `json:"errorCode"` // why it failed
+	Data      *T   `json:"data"`      // the answer
 }
 
 // AssetsResponse answers an assets call (interface 2.4).
@@ -472,9 +395,20 @@ type ValidateResponse = Response[Approval]
 
 // Approval is the data of a [ValidateResponse] (interface 2.6).
 type Approval struct {
-	UserSig      string    `json:"userSig"`      // as received
-	ValidatorSig Signature `json:"validatorSig"` // over the digest
+	UserSig      string    `json:"userSig"`      // user_sig of the request, unchanged
+	ValidatorSig Signature `json:"validatorSig"` // the signature of the digest
 }
 
 // ResultResponse answers a result call (interface 4.3). It has no data.
 type ResultResponse = Response[struct{}]
+
+// marshal is json.Marshal without HTML escapes.
+func marshal(v any) ([]byte, error) {
+	b := bytes.NewBuffer(make([]byte, 0, 512)) // room for an answer or a request
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

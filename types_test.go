@@ -103,19 +103,19 @@ func TestParseValidateRefuses(t *testing.T) {
 		{"project_id a number", proj, `"project_id":7`, "project_id must be a string, not a number"},
 
 		{"digest missing", digest + ",", "", "digest is required"},
-		{"digest null", digest, `"digest":null`, "digest must be 32 bytes in hex with 0x, not null"},
-		{"digest a number", digest, `"digest":1`, "digest must be 32 bytes in hex with 0x, not a number"},
-		{"digest a boolean", digest, `"digest":true`, "digest must be 32 bytes in hex with 0x, not a boolean"},
-		{"digest an array", digest, `"digest":[1,2]`, "digest must be 32 bytes in hex with 0x, not an array"},
-		{"digest an object", digest, `"digest":{}`, "digest must be 32 bytes in hex with 0x, not an object"},
-		{"digest empty", digest, `"digest":""`, "digest must be 32 bytes in hex with 0x, not a string of 0 characters"},
-		{"digest of 0 bytes", digest, `"digest":"0x"`, "digest must be 32 bytes in hex with 0x, not a string of 2 characters"},
-		{"digest of 31 bytes", digest, `"digest":"0x` + bytes1[:62] + `"`, "digest must be 32 bytes in hex with 0x, not a string of 64 characters"},
-		{"digest of 33 bytes", digest, `"digest":"0x` + bytes1 + `00"`, "digest must be 32 bytes in hex with 0x, not a string of 68 characters"},
-		{"digest of 64 bytes", digest, `"digest":"0x` + bytes1 + bytes1 + `"`, "digest must be 32 bytes in hex with 0x, not a string of 130 characters"},
-		{"digest without 0x", digest, `"digest":"` + bytes1 + `"`, "digest must be 32 bytes in hex with 0x, not a string of 64 characters"},
-		{"digest with 0X", digest, `"digest":"0X` + bytes1 + `"`, "digest must be 32 bytes in hex with 0x, not a string of 66 characters"},
-		{"digest not hex", digest, `"digest":"0x` + strings.Repeat("z", 64) + `"`, "digest must be 32 bytes in hex with 0x, not a string of 66 characters"},
+		{"digest null", digest, `"digest":null`, "digest must be 0x followed by 64 hex digits, not null"},
+		{"digest a number", digest, `"digest":1`, "digest must be 0x followed by 64 hex digits, not a number"},
+		{"digest a boolean", digest, `"digest":true`, "digest must be 0x followed by 64 hex digits, not a boolean"},
+		{"digest an array", digest, `"digest":[1,2]`, "digest must be 0x followed by 64 hex digits, not an array"},
+		{"digest an object", digest, `"digest":{}`, "digest must be 0x followed by 64 hex digits, not an object"},
+		{"digest empty", digest, `"digest":""`, "digest must be 0x followed by 64 hex digits, not a string of 0 characters"},
+		{"digest of 0 bytes", digest, `"digest":"0x"`, "digest must be 0x followed by 64 hex digits, not a string of 2 characters"},
+		{"digest of 31 bytes", digest, `"digest":"0x` + bytes1[:62] + `"`, "digest must be 0x followed by 64 hex digits, not a string of 64 characters"},
+		{"digest of 33 bytes", digest, `"digest":"0x` + bytes1 + `00"`, "digest must be 0x followed by 64 hex digits, not a string of 68 characters"},
+		{"digest of 64 bytes", digest, `"digest":"0x` + bytes1 + bytes1 + `"`, "digest must be 0x followed by 64 hex digits, not a string of 130 characters"},
+		{"digest without 0x", digest, `"digest":"` + bytes1 + `"`, "digest must be 0x followed by 64 hex digits, not a string of 64 characters"},
+		{"digest with 0X", digest, `"digest":"0X` + bytes1 + `"`, "digest must be 0x followed by 64 hex digits, not a string of 66 characters"},
+		{"digest not hex", digest, `"digest":"0x` + strings.Repeat("z", 64) + `"`, "digest must be 0x followed by 64 hex digits, not a string of 66 characters"},
 		{"digest of zeros, which is nothing's hash", digest, `"digest":"0x` + strings.Repeat("0", 64) + `"`, "digest "},
 
 		{"uuid missing", id + ",", "", "uuid is required"},
@@ -205,8 +205,8 @@ func TestParseResultRefuses(t *testing.T) {
 	}
 }
 
-// After a refusal nobody asks again, so the form of what does not decide refuses
-// nothing. It is left out and listed.
+// A refused result is not redelivered, so a malformed field that decides nothing
+// does not refuse it. The field is left out and listed.
 func TestParseResultLeavesOutWhatItCannotRead(t *testing.T) {
 	whole, err := ramp.ParseResult(resultBody(t, "", ""))
 	require.NoError(t, err)
@@ -243,7 +243,7 @@ func TestParseResultLeavesOutWhatItCannotRead(t *testing.T) {
 			func(r *ramp.Result) any { return r.Intent.To }},
 		{"a hash with a wrong last digit", `"effectiveGasPrice":"0x3b9aca00","blockHash":"0x496aca80e4d8f29fb8e8cd816c3afb48d3f103970b3a2ee1600c08ca67326dee"`,
 			`"blockHash":"0x496aca80e4d8f29fb8e8cd816c3afb48d3f103970b3a2ee1600c08ca67326dez"`,
-			"receipt.blockHash must be 32 bytes in hex with 0x, not a string",
+			"receipt.blockHash must be 0x followed by 64 hex digits, not a string",
 			func(r *ramp.Result) any { return r.Receipt.BlockHash }},
 		{"a log twice", `"logs":[`, `"logs":[],"logs":[`, "receipt.logs occurs more than once",
 			func(r *ramp.Result) any { return r.Receipt.Logs }},
@@ -289,7 +289,7 @@ func TestParseAccepts(t *testing.T) {
 		name, old, new string
 		check          func(*testing.T, *ramp.ValidateRequest)
 	}{
-		{"user_sig without 0x, and returns it as it came", `"user_sig":"0x`, `"user_sig":"`, func(t *testing.T, r *ramp.ValidateRequest) {
+		{"user_sig without 0x, and returns it unchanged", `"user_sig":"0x`, `"user_sig":"`, func(t *testing.T, r *ramp.ValidateRequest) {
 			assert.Equal(t, goldenMintSig[2:], r.UserSig)
 		}},
 		{"user_sig in capitals, of any length", `"user_sig":"`, `"user_sig":"ABCD","was":"`, func(t *testing.T, r *ramp.ValidateRequest) {
@@ -402,12 +402,12 @@ func TestDigest(t *testing.T) {
 	read = ramp.Digest{}
 	require.NoError(t, read.UnmarshalText([]byte(text)))
 	assert.Equal(t, d, read)
-	assertFields(t, read.UnmarshalText([]byte(text[2:])), "digest must be 32 bytes in hex with 0x")
+	assertFields(t, read.UnmarshalText([]byte(text[2:])), "digest must be 0x followed by 64 hex digits")
 	assert.Equal(t, d, read, "a failed read changes nothing")
 
 	for _, wrong := range []string{"", "0x", text[2:], text[:65], text + "0", text[:64], "0X" + text[2:], " " + text, "0x" + text, "0x" + strings.Repeat("g", 64)} {
 		got, err := ramp.ParseDigest(wrong)
-		assertFields(t, err, "digest must be 32 bytes in hex with 0x")
+		assertFields(t, err, "digest must be 0x followed by 64 hex digits")
 		assert.Equal(t, ramp.Digest{}, got)
 	}
 }
@@ -451,8 +451,7 @@ func TestAccessTokenRevealsItselfOnlyWhenAsked(t *testing.T) {
 	assert.Equal(t, "[redacted]", token.String())
 }
 
-// Whoever prints, logs or stores a value that holds a secret, on purpose or by
-// mistake, must not find its text there.
+// Printing, logging or storing a value that holds a secret must not show its text.
 func TestSecretsDoNotShow(t *testing.T) {
 	const secret = "Sup3rS3cr3tT3xt"
 	textKey, err := ramp.TextKey(secret)

@@ -5,13 +5,11 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
 
-// Lang is a language of the front-end (interface 2.1).
+// Lang is a language of the web pages (interface 2.1).
 type Lang string
 
 // The languages of the interface.
@@ -27,22 +25,20 @@ const PlatformWeb = "web"
 // CatalogParams are the parameters of the catalog view (interface 2.1).
 type CatalogParams struct {
 	ProjectID   string      // required: issued by the service
-	SessionID   string      // required: the user's game character, without outer white space
-	AccessToken AccessToken // required: comes back to your server in every call of the service
+	SessionID   string      // required: the user's game character; no leading or trailing white space
+	AccessToken AccessToken // required: the service sends it back with its calls
 	Platform    string      // optional: PlatformWeb
-	Network     Network     // required
-	Lang        Lang        // optional
+	Network     Network     // required: Mainnet or Testnet
+	Lang        Lang        // optional: the language of the page
 }
 
-// CatalogURL returns the address of the catalog view (interface 2.1, 4.2) below
-// rampURL, the {ramp_url} of the interface: an absolute https URL with or
-// without a path. Because it carries the access token, http is accepted only
-// for a host on a private network, as in [RPCConfig], so that a phone on the LAN
-// can open an emulator. The URL is a credential: hand it to the player's
-// webview, and keep it out of logs.
+// CatalogURL returns the URL of the catalog view (interface 2.1, 4.2). rampURL is
+// the {ramp_url} of the interface, an absolute https URL with or without a path.
+// http is accepted only for a host on a private network, as in [RPCConfig], so that
+// a phone on the same network can open an emulator. The URL contains the access
+// token: pass it to the player's webview only, and keep it out of logs.
 //
-// The error is an [*InvalidError] that lists every parameter that is missing or
-// unknown.
+// The error is an [*InvalidError] that lists every missing or unknown parameter.
 func CatalogURL(rampURL string, c CatalogParams) (string, error) {
 	var p problems
 	base := checkBase(&p, "rampURL", rampURL, false)
@@ -74,13 +70,14 @@ func CatalogURL(rampURL string, c CatalogParams) (string, error) {
 // ExchangeParams are the parameters of the exchange view (interface 2.1).
 type ExchangeParams struct {
 	UUID        uuid.UUID   // required: from [Client.Initialize], valid for 5 minutes
-	AccessToken AccessToken // required: comes back to your server in every call of the service
-	SessionID   string      // required: the user's session or account, without outer white space
-	Network     Network     // required
+	AccessToken AccessToken // required: the service sends it back with its calls
+	SessionID   string      // required: the user's session or account; no leading or trailing white space
+	Network     Network     // required: Mainnet or Testnet
 }
 
-// ExchangeURL returns the address of the exchange view, where the player mints
-// or burns (interface 2.1, 4.2). All that [CatalogURL] says holds here.
+// ExchangeURL returns the URL of the exchange view, where the player mints or burns
+// (interface 2.1, 4.2). rampURL and the error are as in [CatalogURL], and this URL
+// contains the access token too.
 func ExchangeURL(rampURL string, e ExchangeParams) (string, error) {
 	var p problems
 	base := checkBase(&p, "rampURL", rampURL, false)
@@ -99,8 +96,8 @@ func ExchangeURL(rampURL string, e ExchangeParams) (string, error) {
 	), nil
 }
 
-// checkSessionID refuses what would not come back in a header as it is: the
-// order of such a session could not be told from that of another.
+// checkSessionID rejects an ID that would not come back unchanged in a header,
+// because an order of its session could not be matched.
 func checkSessionID(p *problems, id string) {
 	switch {
 	case id == "":
@@ -112,19 +109,13 @@ func checkSessionID(p *problems, id string) {
 	}
 }
 
-// isSessionID reports whether text can be the value of an X-Dapp-SessionID
-// header (interface 5.1).
-func isSessionID(text string) bool {
-	return text != "" && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
-}
-
 func checkNetwork(p *problems, path string, n Network) {
 	if n != Mainnet && n != Testnet {
 		p.add(path, "must be mainnet or testnet")
 	}
 }
 
-// query writes names and values in the order given, without the empty ones.
+// query writes names and values in the given order, and omits empty values.
 func query(pairs ...string) string {
 	var b strings.Builder
 	separator := byte('?')
@@ -136,14 +127,14 @@ func query(pairs ...string) string {
 		b.WriteByte(separator)
 		b.WriteString(name)
 		b.WriteByte('=')
-		// A blank as %20 is read back by every decoder; a plus only by some.
+		// Write a space as %20, which every decoder understands, unlike a plus.
 		b.WriteString(strings.ReplaceAll(url.QueryEscape(value), "+", "%20"))
 		separator = '&'
 	}
 	return b.String()
 }
 
-// checkBase returns the base address of a service without its trailing slashes.
+// checkBase returns the base URL of a service without trailing slashes.
 func checkBase(p *problems, path, base string, insecure bool) string {
 	u, problem := parseURL(base, insecure)
 	if problem == "" && (u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(base, "#")) {
@@ -156,8 +147,8 @@ func checkBase(p *problems, path, base string, insecure bool) string {
 	return strings.TrimRight(u.String(), "/")
 }
 
-// parseURL reads an absolute URL of the service or of a node. If it cannot be
-// used, problem says why without quoting it, because it may hold a credential.
+// parseURL parses an absolute URL of the service or of a node. If it is unusable,
+// problem says why without quoting it, because it may contain a credential.
 // insecure accepts http for every host.
 func parseURL(text string, insecure bool) (u *url.URL, problem string) {
 	u, err := url.Parse(text)
@@ -180,7 +171,7 @@ func isPrivate(host string) bool {
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if !strings.ContainsAny(host, ".:") {
-		// Browsers and getaddrinfo take a number for an IPv4 address.
+		// Browsers and getaddrinfo read a number as an IPv4 address.
 		_, err := strconv.ParseUint(host, 0, 64)
 		return err != nil
 	}

@@ -115,7 +115,7 @@ func assertQuery(t *testing.T, address, path string, want [][2]string) {
 	}
 	assert.Equal(t, want, got)
 
-	// A decoder that knows no plus reads the same.
+	// A decoder that does not decode a plus reads the same.
 	for i, pair := range strings.Split(u.RawQuery, "&") {
 		_, value, _ := strings.Cut(pair, "=")
 		plain, err := url.PathUnescape(value)
@@ -191,8 +191,8 @@ func TestURLsRefuseABase(t *testing.T) {
 	}
 }
 
-// One rule decides about http, so that docker compose, a phone on the LAN and a
-// cluster work, and a token never crosses a public network in the clear.
+// One rule decides about http: docker compose, a phone on the LAN and a cluster
+// work, and a token never crosses a public network in the clear.
 func TestHTTPIsForPrivateHostsOnly(t *testing.T) {
 	for address, private := range map[string]bool{
 		"http://localhost:8545":                true,
@@ -271,7 +271,7 @@ func TestURLErrorsHoldNoToken(t *testing.T) {
 	assert.NotContains(t, fmt.Sprintf("%v %+v", err, err), "eyJ")
 }
 
-// A header arrives trimmed, the signed body does not: the order of such a
+// A header is trimmed in transit and the signed body is not, so the order of such a
 // session would be stranded.
 func TestASessionIDThatDoesNotSurviveAHeaderIsRefused(t *testing.T) {
 	for _, id := range []string{" alice", "alice ", "alice\t", "\nalice", "alice\u00a0", "\u2003alice", "alice\u3000", "alice\u0085", "al\x00ice", "alice\xff", "al\nice"} {

@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"crypto/x509/pkix"
 	"encoding/asn1"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -18,57 +17,9 @@ import (
 	ethcrypto "github.com/ethereum/go-ethereum/crypto"
 )
 
-// Signature is an ECDSA signature on secp256k1 (interface 5.3): r and s of 32
-// bytes each and v, which is 27 or 28. The ones that a [Signer] makes have a
-// low s, as contracts demand.
-type Signature [65]byte
-
-// ParseSignature reads a signature: 0x and 130 hex digits. It checks the form;
-// [Recover] checks the rest. The error wraps [ErrSignature].
-func ParseSignature(s string) (Signature, error) {
-	var sig Signature
-	if digits, ok := strings.CutPrefix(s, "0x"); ok && len(digits) == 2*len(sig) {
-		if _, err := hex.Decode(sig[:], []byte(digits)); err == nil {
-			return sig, nil
-		}
-	}
-	return Signature{}, fmt.Errorf("ramp: %w: it must be 65 bytes in hex with 0x", ErrSignature)
-}
-
-// String returns the signature as 0x and 130 hex digits, the form of the wire.
-func (s Signature) String() string { return "0x" + hex.EncodeToString(s[:]) }
-
-// MarshalText writes what String returns.
-func (s Signature) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText reads what MarshalText writes.
-func (s *Signature) UnmarshalText(b []byte) error {
-	sig, err := ParseSignature(string(b))
-	if err == nil {
-		*s = sig
-	}
-	return err
-}
-
-// Recover returns the address whose key made the signature over the digest. It
-// accepts only what a contract would: v 27 or 28, r and s in range, s low. The
-// error wraps [ErrSignature].
-func Recover(d Digest, s Signature) (common.Address, error) {
-	v := s[64] - 27
-	if !ethcrypto.ValidateSignatureValues(v, new(big.Int).SetBytes(s[:32]), new(big.Int).SetBytes(s[32:64]), true) {
-		return common.Address{}, fmt.Errorf("ramp: %w: r, s or v is out of range", ErrSignature)
-	}
-	s[64] = v
-	key, err := ethcrypto.SigToPub(d[:], s[:])
-	if err != nil {
-		return common.Address{}, fmt.Errorf("ramp: %w: no key could have made it", ErrSignature)
-	}
-	return ethcrypto.PubkeyToAddress(*key), nil
-}
-
-// Signer signs digests with the validator key (interface 5.3). Every signature
-// that it returns recovers to its address. It is safe for concurrent use if
-// what it was made from is.
+// Signer signs digests with the validator key (interface 5.3). Every signature that
+// it returns recovers to its address. It is safe for concurrent use if the key or
+// function that it was made from is.
 type Signer struct {
 	address common.Address
 	sign    func(context.Context, Digest) (Signature, error)
@@ -92,17 +43,17 @@ func NewECDSASigner(key *ecdsa.PrivateKey) (*Signer, error) {
 		return nil, fmt.Errorf("ramp: %w: it must be a private key on secp256k1", ErrValidatorKey)
 	}
 	order := ethcrypto.S256().Params().N
-	own, err := ethcrypto.ToECDSA(common.LeftPadBytes(key.D.Bytes(), 32)) // without the sign
+	own, err := ethcrypto.ToECDSA(common.LeftPadBytes(key.D.Bytes(), 32)) // drops the sign, which is checked below
 	switch {
 	case err != nil, key.D.Sign() < 0:
 		return nil, fmt.Errorf("ramp: %w: it is out of range", ErrValidatorKey)
 	case own.X.Cmp(key.X) != 0, own.Y.Cmp(key.Y) != 0:
-		return nil, fmt.Errorf("ramp: %w: its public half belongs to another key", ErrValidatorKey)
+		return nil, fmt.Errorf("ramp: %w: its public half belongs to a different key", ErrValidatorKey)
 	}
 	sign := func(_ context.Context, d Digest) (Signature, error) {
 		var s Signature
-		// RFC 6979 takes the digest modulo the order. So does go-ethereum with
-		// cgo; without it, the bytes would be others.
+		// RFC 6979 reduces the digest modulo the order. go-ethereum does so with
+		// cgo only, so do it here to get the same bytes without cgo.
 		if z := new(big.Int).SetBytes(d[:]); z.Cmp(order) >= 0 {
 			z.Sub(z, order).FillBytes(d[:])
 		}
@@ -117,14 +68,13 @@ func NewECDSASigner(key *ecdsa.PrivateKey) (*Signer, error) {
 	return &Signer{address: ethcrypto.PubkeyToAddress(own.PublicKey), sign: sign}, nil
 }
 
-// NewCryptoSigner returns a signer for any [crypto.Signer] whose public key is
-// an [*ecdsa.PublicKey] on secp256k1: an HSM through PKCS #11, or a client of a
-// key service that offers the interface. It is asked to sign with
-// [crypto.SHA256] as its options, which names the length of the digest; the
-// digest is signed as it is. The signature may be DER or r||s, with any s.
+// NewCryptoSigner returns a signer for any [crypto.Signer] whose public key is an
+// [*ecdsa.PublicKey] on secp256k1, such as an HSM through PKCS #11 or the client of
+// a key service. It is called with the digest itself, and with [crypto.SHA256] as
+// its options to name the length. The signature may be DER or r||s, with any s.
 //
-// A crypto.Signer takes no context. To have calls end with theirs, use
-// [NewFuncSigner].
+// A crypto.Signer takes no context. Use [NewFuncSigner] to cancel calls with
+// theirs.
 func NewCryptoSigner(signer crypto.Signer) (*Signer, error) {
 	if signer == nil {
 		return nil, fmt.Errorf("ramp: %w: the crypto.Signer is nil", ErrValidatorKey)
@@ -141,11 +91,11 @@ func NewCryptoSigner(signer crypto.Signer) (*Signer, error) {
 	})
 }
 
-// NewFuncSigner returns a signer for a key that a function reaches: in a cloud
-// key service or an HSM. The function gets the 32 bytes of the digest, which it
-// must have signed as they are, and returns the signature as DER or as r||s of
-// 64 bytes, with any s. The address, of [PublicKeyAddress] or the console, is
-// what v is found by: a signature of another key is an error, not an answer.
+// NewFuncSigner returns a signer that calls a function, for a key in a cloud key
+// service or an HSM. The function must sign the 32 bytes of the digest without
+// hashing them again, and return the signature as DER or as r||s of 64 bytes,
+// with any s. The address is that of the key, from [PublicKeyAddress] or the
+// console. A signature by another key is an error.
 //
 // AWS KMS, with a key of spec ECC_SECG_P256K1:
 //
@@ -175,8 +125,8 @@ func NewCryptoSigner(signer crypto.Signer) (*Signer, error) {
 //		return out.Signature, nil
 //	}
 //
-// Both services choose a random nonce, so the same digest signed twice gives
-// two signatures, each of them valid.
+// Both services choose a random nonce, so signing a digest twice gives two
+// different valid signatures.
 func NewFuncSigner(address common.Address, sign func(ctx context.Context, digest []byte) ([]byte, error)) (*Signer, error) {
 	switch {
 	case sign == nil:
@@ -185,7 +135,7 @@ func NewFuncSigner(address common.Address, sign func(ctx context.Context, digest
 		return nil, fmt.Errorf("ramp: %w: the address is zero", ErrValidatorKey)
 	}
 	return &Signer{address: address, sign: func(ctx context.Context, d Digest) (Signature, error) {
-		theirs := d // so that what they do to it is not what is checked
+		theirs := d // a copy, so that sign cannot change what is checked
 		raw, err := sign(ctx, theirs[:])
 		if err != nil {
 			return Signature{}, fmt.Errorf("ramp: sign: %w", err)
@@ -194,16 +144,16 @@ func NewFuncSigner(address common.Address, sign func(ctx context.Context, digest
 	}}, nil
 }
 
-// Address returns the address of the validator key, the one to register in the
-// service console.
+// Address returns the address of the validator key. Register it in the service
+// console.
 func (s *Signer) Address() common.Address { return s.address }
 
 // Sign returns the signature of the digest.
 func (s *Signer) Sign(ctx context.Context, d Digest) (Signature, error) { return s.sign(ctx, d) }
 
-// PublicKeyAddress returns the address of a secp256k1 public key in the form
-// that key services give it: DER or PEM of a SubjectPublicKeyInfo, which
-// crypto/x509 does not read for this curve. The error wraps [ErrValidatorKey].
+// PublicKeyAddress returns the address of a secp256k1 public key in the form that
+// key services return: a SubjectPublicKeyInfo in DER or PEM, which crypto/x509 does
+// not read for this curve. The error wraps [ErrValidatorKey].
 func PublicKeyAddress(spki []byte) (common.Address, error) {
 	if block, _ := pem.Decode(spki); block != nil {
 		spki = block.Bytes
@@ -225,7 +175,7 @@ func PublicKeyAddress(spki []byte) (common.Address, error) {
 		key, err = ethcrypto.DecompressPubkey(info.Key.RightAlign())
 	}
 	if err != nil {
-		return common.Address{}, fmt.Errorf("ramp: %w: it is no point of secp256k1", ErrValidatorKey)
+		return common.Address{}, fmt.Errorf("ramp: %w: it is not a point on secp256k1", ErrValidatorKey)
 	}
 	return ethcrypto.PubkeyToAddress(*key), nil
 }
@@ -235,8 +185,8 @@ var (
 	oidSecp256k1   = asn1.ObjectIdentifier{1, 3, 132, 0, 10}
 )
 
-// normalize brings what a key service returns into the form of the interface:
-// s low, v found by recovery to the address.
+// normalize converts the signature of a key service to the form of the interface: s
+// is low, and v is the one that recovers to the address.
 func normalize(raw []byte, d Digest, address common.Address) (Signature, error) {
 	r, s, err := splitSignature(raw)
 	if err != nil {
@@ -258,11 +208,11 @@ func normalize(raw []byte, d Digest, address common.Address) (Signature, error) 
 			return sig, nil
 		}
 	}
-	return Signature{}, fmt.Errorf("ramp: %w: the key of %s did not make it", ErrSignature, address)
+	return Signature{}, fmt.Errorf("ramp: %w: it was not made by the key of %s", ErrSignature, address)
 }
 
 // splitSignature reads r||s, r||s||v or DER. A DER signature of 64 or 65 bytes
-// would need an r and an s that no one has ever seen.
+// would need an r or s so small that none will ever occur.
 func splitSignature(raw []byte) (r, s *big.Int, err error) {
 	if len(raw) == 64 || len(raw) == 65 {
 		return new(big.Int).SetBytes(raw[:32]), new(big.Int).SetBytes(raw[32:64]), nil
@@ -274,7 +224,8 @@ func splitSignature(raw []byte) (r, s *big.Int, err error) {
 	return der.R, der.S, nil
 }
 
-// onSecp256k1 says whether a key lies on the curve, whoever implements it.
+// onSecp256k1 reports whether a key lies on the curve, whichever package implements
+// it.
 func onSecp256k1(key *ecdsa.PublicKey) bool {
 	return key != nil && key.Curve != nil && key.X != nil && key.Y != nil && ethcrypto.S256().IsOnCurve(key.X, key.Y)
 }

@@ -38,8 +38,8 @@ func vectorECDSA(t testing.TB) *ecdsa.PrivateKey {
 	return key
 }
 
-// otherCurve is secp256k1 as somebody else implements it: another type, the
-// same parameters.
+// otherCurve is secp256k1 in another implementation: a different type with the same
+// parameters.
 type otherCurve struct{ elliptic.Curve }
 
 // order is the order of secp256k1.
@@ -85,7 +85,7 @@ func rawSign(key *ecdsa.PrivateKey, digest []byte, as form) ([]byte, error) {
 	return as(new(big.Int).SetBytes(sig[:32]), new(big.Int).SetBytes(sig[32:64])), nil
 }
 
-// keyService is a crypto.Signer that keeps its key to itself.
+// keyService is a crypto.Signer that does not expose its key.
 type keyService struct {
 	key    *ecdsa.PrivateKey
 	as     form
@@ -111,7 +111,7 @@ func keyFunc(key *ecdsa.PrivateKey, as form) func(context.Context, []byte) ([]by
 	return func(_ context.Context, digest []byte) ([]byte, error) { return rawSign(key, digest, as) }
 }
 
-// signers makes a signer of the key by every constructor.
+// signers returns signers of the key from every constructor.
 func signers(t testing.TB, key *ecdsa.PrivateKey) map[string]*ramp.Signer {
 	t.Helper()
 	all := map[string]*ramp.Signer{}
@@ -162,8 +162,8 @@ func TestSigningVectorsByEveryConstructor(t *testing.T) {
 	}
 }
 
-// Any key and any digest: the signature recovers to the address, verifies, and
-// has the form that contracts demand.
+// For any key and digest, the signature recovers to the address, verifies, and has
+// the form that contracts require.
 func TestTenThousandKeysRecover(t *testing.T) {
 	random := mathrand.NewChaCha8([32]byte([]byte("ten thousand keys and digests...")))
 	half := new(big.Int).Rsh(order, 1)
@@ -235,7 +235,7 @@ func TestNewKeySignerRefuses(t *testing.T) {
 	}
 }
 
-// assertNoKey checks that a key was refused without showing it.
+// assertNoKey checks that a key is rejected without being shown.
 func assertNoKey(t *testing.T, err error) {
 	t.Helper()
 	require.ErrorIs(t, err, ramp.ErrValidatorKey)

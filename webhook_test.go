@@ -605,7 +605,7 @@ func TestABodyAboveTheLimitIsRefusedUnread(t *testing.T) {
 
 	reply := handler.AnswerValidate(t.Context(), s.signed(body), body)
 	assert.Equal(t, http.StatusRequestEntityTooLarge, reply.Status, "the core has the limit too")
-	assert.ErrorIs(t, reply.Err, ramp.ErrBodyTooLarge)
+	assertCode(t, reply.Err, ramp.CodeBodyTooLarge)
 	assert.Empty(t, s.game.calls)
 }
 
@@ -710,17 +710,20 @@ func TestABodyThatDoesNotComeWholeIsAskedForAgain(t *testing.T) {
 	assert.Empty(t, s.game.calls)
 }
 
-// The caller has not ended the body, the way has: a result must come again.
+// The connection failed, not the caller: a result must be delivered again, whatever
+// error a middleware's reader returns.
 func TestABodyThatDoesNotComeInTimeIsAskedForAgain(t *testing.T) {
-	s := newStudio(t)
-	body := resultCall().bytes()
-	request := httptest.NewRequest(http.MethodPost, ramp.PathResult, io.MultiReader(bytes.NewReader(body[:20]), iotest.ErrReader(os.ErrDeadlineExceeded)))
-	request.Header = s.signed(body)
-	answer := httptest.NewRecorder()
-	s.Config.Handler.ServeHTTP(answer, request)
-	assert.Equal(t, http.StatusInternalServerError, answer.Code)
-	assert.Equal(t, refusal("INTERNAL_ERROR"), answer.Body.String())
-	assert.Empty(t, s.game.calls)
+	for _, cause := range []error{os.ErrDeadlineExceeded, ramp.ErrHMACInvalid, ramp.Permanent(nil)} {
+		s := newStudio(t)
+		body := resultCall().bytes()
+		request := httptest.NewRequest(http.MethodPost, ramp.PathResult, io.MultiReader(bytes.NewReader(body[:20]), iotest.ErrReader(cause)))
+		request.Header = s.signed(body)
+		answer := httptest.NewRecorder()
+		s.Config.Handler.ServeHTTP(answer, request)
+		assert.Equal(t, http.StatusInternalServerError, answer.Code)
+		assert.Equal(t, refusal("INTERNAL_ERROR"), answer.Body.String())
+		assert.Empty(t, s.game.calls)
+	}
 }
 
 func TestOtherMethodsAndPathsAreRefused(t *testing.T) {
@@ -832,7 +835,7 @@ func TestTheGameSeesWhatWasSent(t *testing.T) {
 
 func TestTheGameDecides(t *testing.T) {
 	say := func(err error) func() error { return func() error { return err } }
-	broken := errors.New("the database is away: dsn=secret")
+	broken := errors.New("the database is down: dsn=secret")
 	tests := []struct {
 		name   string
 		config ramp.HandlerConfig
@@ -857,7 +860,7 @@ func TestTheGameDecides(t *testing.T) {
 			&recorder{validate: say(fmt.Errorf("inventory: %w", ramp.Reject("INVALID_BALANCE")))}, ramp.PathValidate, 200, "INVALID_BALANCE"},
 		{"an order that is declined, as the guide has it", ramp.HandlerConfig{DeclineStatus: 400},
 			&recorder{validate: say(ramp.Reject("INVALID_BALANCE"))}, ramp.PathValidate, 400, "INVALID_BALANCE"},
-		{"codes of one's own", ramp.HandlerConfig{TranslateCode: func(c ramp.Code) ramp.Code { return "E_" + c }},
+		{"custom codes", ramp.HandlerConfig{TranslateCode: func(c ramp.Code) ramp.Code { return "E_" + c }},
 			&recorder{validate: say(ramp.Reject("SHORT"))}, ramp.PathValidate, 200, "E_SHORT"},
 		{"an order that breaks the game", ramp.HandlerConfig{},
 			&recorder{validate: say(broken)}, ramp.PathValidate, 500, "INTERNAL_ERROR"},
@@ -902,7 +905,7 @@ func TestTheGameDecides(t *testing.T) {
 func TestASignerThatIsDownCostsThePlayerNothing(t *testing.T) {
 	game := &recorder{}
 	signer, err := ramp.NewFuncSigner(testSigner(t).Address(), func(context.Context, []byte) ([]byte, error) {
-		return nil, errors.New("the key service is away")
+		return nil, errors.New("the key service is down")
 	})
 	require.NoError(t, err)
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: testKey(t), Signer: signer})
@@ -920,8 +923,8 @@ func TestAGameThatReturnsNonsenseIsOursToBlame(t *testing.T) {
 		player *ramp.Player
 		want   string
 	}{
-		"no player":                  {nil, "ramp: the game returned neither a player nor an error"},
-		"a balance below 0":          {&ramp.Player{Assets: []ramp.Asset{good, {ID: "item_gem", Balance: ramp.NewAmount(-1)}}}, "assets[1].balance must not be below 0"},
+		"no player":                  {nil, "ramp: Game.Assets returned neither a player nor an error"},
+		"a balance below 0":          {&ramp.Player{Assets: []ramp.Asset{good, {ID: "item_gem", Balance: ramp.NewAmount(-1)}}}, "assets[1].balance must not be negative"},
 		"a name that is not UTF-8":   {&ramp.Player{Name: "\xff"}, "name must be valid UTF-8"},
 		"a player that is not UTF-8": {&ramp.Player{PlayerID: "\xff"}, "player_id must be valid UTF-8"},
 		"a wallet that is not UTF-8": {&ramp.Player{WalletAddress: "\xff"}, "wallet_address must be valid UTF-8"},
@@ -931,7 +934,7 @@ func TestAGameThatReturnsNonsenseIsOursToBlame(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.player != nil {
-				tt.want = "ramp: the player that the game returned: ramp: " + tt.want
+				tt.want = "ramp: player returned by Game.Assets: ramp: " + tt.want
 			}
 			handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: playerGame{player: tt.player}, Key: testKey(t), Signer: testSigner(t)})
 			require.NoError(t, err)
@@ -1039,7 +1042,7 @@ func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
 	body := resultCall().bytes()
 	header := http.Header{"X-Hmac-Signature": {testKey(t).Sign(body)}}
 	require.Equal(t, 200, handler.AnswerResult(t.Context(), header, body).Status)
-	assert.Empty(t, log.String(), "a success is no news")
+	assert.Empty(t, log.String(), "a success is not logged")
 
 	require.Equal(t, 401, handler.AnswerResult(t.Context(), nil, body).Status)
 	assert.Contains(t, log.String(), `"outcome":"HMAC_MISSING"`)
@@ -1071,7 +1074,7 @@ func TestTheLogNamesTheCause(t *testing.T) {
 	}{
 		"a middleware consumed the body": {func(t *testing.T, s *studio) {
 			s.call(t, http.MethodPost, ramp.PathValidate, s.signed(validateCall().bytes()), nil)
-		}, "the body is empty: something in front of the handler may have consumed it"},
+		}, "the body is empty: middleware may have consumed it"},
 		"an empty body with an HMAC of its own": {func(t *testing.T, s *studio) {
 			s.post(t, ramp.PathValidate, nil)
 		}, "body must be one JSON object, but is empty"},
@@ -1085,7 +1088,7 @@ func TestTheLogNamesTheCause(t *testing.T) {
 			status, answer := s.call(t, http.MethodPost, "/ramp"+ramp.PathValidate, s.signed(body), body)
 			assert.Equal(t, 404, status)
 			assert.Equal(t, refusal("NOT_FOUND"), answer)
-		}, "the path /api/validate has a prefix: mount the handler with http.StripPrefix"},
+		}, "the path of the request has a prefix before /api/validate: use http.StripPrefix"},
 		"a body above the limit": {func(t *testing.T, s *studio) {
 			s.post(t, ramp.PathResult, resultCall().with("padding", strings.Repeat("x", 1<<20)).bytes())
 		}, `"level":"ERROR"`},
@@ -1145,9 +1148,9 @@ func TestHeadersAreTrimmed(t *testing.T) {
 // What another framework makes of headers is not always what net/http does.
 func TestHeadersThatNetHTTPDoesNotMake(t *testing.T) {
 	_, err := ramp.ParseSession(http.Header{"X-Dapp-Sessionid": {}, "X-Dapp-Authorization": {"Bearer x"}})
-	assert.ErrorIs(t, err, ramp.ErrSessionMissing)
+	assertCode(t, err, ramp.CodeSessionMissing)
 	_, err = ramp.ParseSession(http.Header{"X-Dapp-\u017fe\u017f\u017fionid": {"a"}, "X-Dapp-Authorization": {"Bearer x"}})
-	assert.ErrorIs(t, err, ramp.ErrSessionMissing, "a letter that folds to s is not one")
+	assertCode(t, err, ramp.CodeSessionMissing) // a letter that folds to s is not one
 
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
@@ -1155,7 +1158,7 @@ func TestHeadersThatNetHTTPDoesNotMake(t *testing.T) {
 	signature := testKey(t).Sign(body)
 	reply := handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {signature}, "x-hmac-signature": {signature}}, body)
 	assert.ErrorIs(t, reply.Err, ramp.ErrHMACInvalid)
-	assert.ErrorContains(t, reply.Err, "it came more than once")
+	assert.ErrorContains(t, reply.Err, "it occurs more than once")
 }
 
 // A status of the game's own is answered as long as HTTP has it.

@@ -177,7 +177,7 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 		"an unknown flag":      {[]string{"-nonsense"}, "-nonsense"},
 		"an argument":          {flags(url, "more"), "no flags"},
 		"no encoding":          {[]string{"-url", url, "-key", testKey}, "-key-encoding must be text or base64url"},
-		"a key of other form":  {flags(url, "-key-encoding", "base64url", "-login", "/login"), "HMAC key cannot be used"},
+		"a key of other form":  {flags(url, "-key-encoding", "base64url", "-login", "/login"), "HMAC key is unusable"},
 		"no validator":         {flags(url, "-validator", ""), "-validator"},
 		"no player":            {flags(url), "-login or from -session"},
 		"two sorts of players": {flags(url, "-login", "/login", "-session", "a=b"), "-login or from -session"},

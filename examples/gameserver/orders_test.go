@@ -106,8 +106,8 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		if !strings.Contains(printed, "abandoned") || !strings.Contains(printed, "reason    bob: case 17") {
 			t.Errorf("it showed\n%s", printed)
 		}
-		if _, _, err := desk(t, nil, "abandon", "-db", address, "-who", "bob", "-reason", "x", done.String()); err == nil || !strings.Contains(err.Error(), "is over") {
-			t.Errorf("an order that is over: %v", err)
+		if _, _, err := desk(t, nil, "abandon", "-db", address, "-who", "bob", "-reason", "x", done.String()); err == nil || !strings.Contains(err.Error(), "is finished") {
+			t.Errorf("a finished order: %v", err)
 		}
 	})
 }
@@ -127,8 +127,8 @@ func TestADeskThatIsUsedWronglyChangesNothing(t *testing.T) {
 		"a direction":         {[]string{"list", "-db", ready(t), "-direction", "up"}, "-direction must be"},
 		"nobody":              {[]string{"abandon", "-db", ready(t), "-reason", "x", id}, "who is required"},
 		"no reason":           {[]string{"abandon", "-db", ready(t), "-who", "bob", id}, "reason is required"},
-		"an unknown order":    {[]string{"abandon", "-db", ready(t), "-who", "bob", "-reason", "x", id}, "no such order"},
-		"an order not there":  {[]string{"show", "-db", ready(t), id}, "no such order"},
+		"an unknown order":    {[]string{"abandon", "-db", ready(t), "-who", "bob", "-reason", "x", id}, "unknown order"},
+		"an order not there":  {[]string{"show", "-db", ready(t), id}, "unknown order"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			printed, _, err := desk(t, nil, c.args...)

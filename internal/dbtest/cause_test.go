@@ -55,7 +55,7 @@ func TestTheWrongDialectIsNamed(t *testing.T) {
 					continue // what both dialects understand
 				}
 				t.Logf("%s with %s: %v", name, d.name, err)
-				expectText(t, err, "the dialect is "+d.name, "check that the database is one")
+				expectText(t, err, "the dialect is "+d.name, "check that the database is too")
 			}
 			// The first statement of a new order is one that only its own dialect has.
 			tx, err := p.db.Begin()
@@ -69,7 +69,7 @@ func TestTheWrongDialectIsNamed(t *testing.T) {
 			// Update says so too, although its own first statement differs.
 			_, err = store.Update(ctx, o.id, o.accept())
 			t.Logf("update with %s: %v", d.name, err)
-			expectText(t, err, "the dialect is "+d.name, "check that the database is one")
+			expectText(t, err, "the dialect is "+d.name, "check that the database is too")
 		}
 		// An error of the right dialect has no such advice.
 		tx, err := p.db.Begin()
@@ -153,7 +153,7 @@ func TestApplyThatUsesTheDatabaseInsteadOfTx(t *testing.T) {
 			if !errors.Is(err, cause) {
 				t.Errorf("ended with %v", err)
 			}
-			expectText(t, err, advice, "the pool of 1 connection")
+			expectText(t, err, advice, "all 1 connection(s) of the pool were in use")
 		}
 
 		// A deadline that has another cause gets no such advice.

@@ -26,7 +26,7 @@ func TestCheckNamesTheWrongDialect(t *testing.T) {
 			check(t, err)
 			err = store.Check(t.Context())
 			t.Log(err)
-			expectText(t, err, "ramp: check: the dialect is "+d.name+", but the database does not answer as one")
+			expectText(t, err, "ramp: check: the dialect is "+d.name+", but the database does not answer like it")
 		}
 	})
 }
@@ -43,7 +43,7 @@ func TestCheckNamesWhatIsMissing(t *testing.T) {
 			t.Run(name+"/"+d.name, func(t *testing.T) {
 				err := newStore(t, newPlace(t, d, d.modes[0], c.migration), applyNothing).Check(t.Context())
 				t.Log(err)
-				expectText(t, err, "ramp: check: table ramp_orders, which Dialect.Schema creates, cannot be used", c.want)
+				expectText(t, err, "ramp: check: table ramp_orders, which Dialect.Schema creates, is unusable", c.want)
 			})
 		}
 	}

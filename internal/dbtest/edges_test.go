@@ -120,7 +120,7 @@ func TestAStoredIntentIsReadStrictly(t *testing.T) {
 		_, err = p.db.Exec(bind(p.dialect, "UPDATE ramp_orders SET intent = ?"), `{"target_candidate":1,"target_candidate":2,`+string(intent[1:]))
 		check(t, err)
 		_, err = store.Update(context.Background(), o.id, o.finish(failure))
-		expectText(t, err, "what is stored under "+o.id.String()+" is no order", "occurs more than once")
+		expectText(t, err, "the value stored under "+o.id.String()+" is not an order", "occurs more than once")
 	})
 }
 

@@ -11,19 +11,19 @@ import (
 	"sync/atomic"
 )
 
-// transaction is one of a [SQLStore]. It closes a gap in MySQL and SQLite: at
-// some errors, such as a deadlock, they roll back the whole transaction, and the
-// statements after it would commit one by one. A game that ignores the error
-// would then move assets for an order that is not recorded. So MySQL has
-// autocommit turned off, and SQLite a hook that refuses every commit until the
-// transaction's own. PostgreSQL refuses every statement after an error, and so
-// needs nothing.
+// transaction is a transaction of a [SQLStore]. It closes a gap of MySQL and
+// SQLite: at some errors, such as a deadlock, they roll back the whole transaction,
+// and later statements would commit one by one. A game that ignores the error would
+// then move assets for an order that is not recorded. Therefore autocommit is
+// turned off on MySQL, and on SQLite a hook refuses every commit but the
+// transaction's own. PostgreSQL refuses every statement after an error, and needs
+// neither.
 type transaction struct {
 	*sql.Tx
 	dialect   Dialect
 	conn      *sql.Conn // the connection of Tx; nil on PostgreSQL
 	committed bool
-	refuse    *atomic.Bool // whether the commit hook of SQLite refuses
+	refuse    *atomic.Bool // whether the commit hook of SQLite refuses commits
 }
 
 // open begins a transaction.
@@ -34,8 +34,8 @@ func (s *SQLStore) open(ctx context.Context) (*transaction, error) {
 	}
 	for attempt := 1; ; attempt++ {
 		t, err := s.openOnConn(ctx)
-		// The server closed the connection while it was idle. Nothing has been
-		// done yet, so another one is tried, as database/sql itself does.
+		// The server may have closed an idle connection. Nothing has been done yet,
+		// so retry with another one, as database/sql does.
 		if errors.Is(err, driver.ErrBadConn) && attempt < 3 {
 			continue
 		}
@@ -66,18 +66,18 @@ func (s *SQLStore) openOnConn(ctx context.Context) (*transaction, error) {
 	return t, nil
 }
 
-// commit commits if the transaction still holds what its step wrote: check is
-// the condition for it in MySQL, which alone is asked. The others refuse to
-// commit a transaction that they have rolled back.
+// commit commits if the transaction still holds what its step wrote. check is the
+// SQL condition for that on MySQL. The others refuse to commit a transaction that
+// they have rolled back.
 func (t *transaction) commit(ctx context.Context, check string) error {
 	var err error
 	switch t.dialect {
 	case MySQL:
-		// Turning autocommit on commits. The server works out the value first,
-		// and refuses 2. So one round trip checks, commits and restores.
+		// Turning autocommit on commits. The server evaluates the condition first
+		// and rejects the value 2. So one round trip checks, commits and restores.
 		_, err = t.ExecContext(context.WithoutCancel(ctx), "SET autocommit = IF("+check+", 1, 2)")
 		if err == nil {
-			err = t.Commit() // usually of nothing; a proxy may have kept autocommit to itself
+			err = t.Commit() // usually a no-op, but a proxy may not have passed autocommit on
 		} else if strings.Contains(err.Error(), "'autocommit'") {
 			err = fmt.Errorf("%w (%w)", errRolledBack, err)
 		}
@@ -94,21 +94,21 @@ func (t *transaction) commit(ctx context.Context, check string) error {
 	return err
 }
 
-// close rolls back unless there was a commit, and returns the connection to the
-// pool as it was, or discards it.
+// close rolls back unless the transaction was committed. It returns the connection
+// to the pool in its original state, or discards it.
 func (t *transaction) close(ctx context.Context) {
-	// Turning autocommit on commits what is open. So it is done only when the
-	// server has said that nothing is: after a canceled context, for one,
+	// Turning autocommit on commits an open transaction. Do so only after the
+	// server has confirmed the rollback: after a canceled context, for example,
 	// database/sql may still be rolling back.
-	over := t.Rollback() == nil
+	rolledBack := t.Rollback() == nil
 	if t.conn == nil {
 		return
 	}
 	switch {
 	case t.dialect == SQLite:
 		t.refuse.Store(false)
-	case t.committed: // and autocommit is on
-	case over && t.restoreAutocommit(ctx) == nil:
+	case t.committed: // autocommit is on again
+	case rolledBack && t.restoreAutocommit(ctx) == nil:
 	default:
 		_ = t.conn.Raw(func(any) error { return driver.ErrBadConn }) // discards it
 	}
@@ -120,14 +120,14 @@ func (t *transaction) restoreAutocommit(ctx context.Context) error {
 	return err
 }
 
-// setCommitHook lets a SQLite connection refuse every commit as long as refuse is
-// true. The hook stays until the next transaction sets its own, because removing
-// it costs as much as setting it. It cannot be set once for good, because another
-// store may set its own on the same connection meanwhile.
+// setCommitHook makes a SQLite connection refuse every commit while refuse is true.
+// The hook stays until the next transaction sets its own, because removing it costs
+// as much as setting it. It cannot be set once per connection, because another
+// store may set its own meanwhile.
 //
-// modernc.org/sqlite and mattn/go-sqlite3 both have the method
-// RegisterCommitHook, but with types of their own, and this package depends on
-// no driver. On another driver it does nothing.
+// modernc.org/sqlite and mattn/go-sqlite3 both have the method RegisterCommitHook,
+// but with their own types, and this package does not depend on a driver. With
+// other drivers, setCommitHook does nothing.
 func setCommitHook(conn any, refuse *atomic.Bool) {
 	register := reflect.ValueOf(conn).MethodByName("RegisterCommitHook")
 	if !register.IsValid() || register.Type().NumIn() != 1 {

@@ -1,0 +1,192 @@
+package ramp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"strconv"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/rlp"
+)
+
+// BlockNumber returns the number of the most recent block: eth_blockNumber
+// (interface 4.4).
+func (r *RPC) BlockNumber(ctx context.Context) (uint64, error) {
+	return r.callUint64(ctx, "eth_blockNumber")
+}
+
+// ChainID returns the chain ID for which transactions are signed: eth_chainId, of
+// the Ethereum specification.
+func (r *RPC) ChainID(ctx context.Context) (*big.Int, error) {
+	return r.callBig(ctx, "eth_chainId")
+}
+
+// NetVersion returns the network ID, usually a decimal number: net_version
+// (interface 4.4).
+func (r *RPC) NetVersion(ctx context.Context) (string, error) {
+	var id any
+	if err := r.Call(ctx, &id, "net_version"); err != nil {
+		return "", err
+	}
+	switch id := id.(type) {
+	case string:
+		return id, nil
+	case float64:
+		return strconv.FormatFloat(id, 'f', -1, 64), nil
+	default:
+		return "", errors.New("ramp: net_version: the result is neither a string nor a number")
+	}
+}
+
+// Balance returns the balance of an address in wei: eth_getBalance (interface 4.4).
+func (r *RPC) Balance(ctx context.Context, address common.Address, at BlockRef) (*big.Int, error) {
+	return r.callBig(ctx, "eth_getBalance", address, at)
+}
+
+// TransactionCount returns the number of transactions from an address, which is its
+// next nonce: eth_getTransactionCount (interface 4.4).
+func (r *RPC) TransactionCount(ctx context.Context, address common.Address, at BlockRef) (uint64, error) {
+	return r.callUint64(ctx, "eth_getTransactionCount", address, at)
+}
+
+// BlockByNumber returns a block, with its transactions if full, and otherwise with
+// their hashes only: eth_getBlockByNumber (interface 4.4). The error wraps
+// [ErrNotFound] if there is no such block.
+func (r *RPC) BlockByNumber(ctx context.Context, at BlockRef, full bool) (*Block, error) {
+	return fetch[Block](ctx, r, "eth_getBlockByNumber", at, full)
+}
+
+// BlockByHash is like [RPC.BlockByNumber] with a hash: eth_getBlockByHash
+// (interface 4.4).
+func (r *RPC) BlockByHash(ctx context.Context, hash common.Hash, full bool) (*Block, error) {
+	return fetch[Block](ctx, r, "eth_getBlockByHash", hash, full)
+}
+
+// Transaction returns a transaction, whether or not it is in a block:
+// eth_getTransactionByHash (interface 4.4). The error wraps [ErrNotFound] if the
+// node does not know the hash.
+func (r *RPC) Transaction(ctx context.Context, hash common.Hash) (*Transaction, error) {
+	return fetch[Transaction](ctx, r, "eth_getTransactionByHash", hash)
+}
+
+// Receipt returns the outcome of a transaction: eth_getTransactionReceipt
+// (interface 4.4). The error wraps [ErrNotFound] until the transaction is in a
+// block; see [RPC.WaitReceipt].
+func (r *RPC) Receipt(ctx context.Context, hash common.Hash) (*Receipt, error) {
+	return fetch[Receipt](ctx, r, "eth_getTransactionReceipt", hash)
+}
+
+// SendRawTransaction submits a signed transaction and returns its hash from the
+// node: eth_sendRawTransaction (interface 4.4). It is sent once unless
+// [RPCConfig].Resend is set. After an error other than an [*RPCError] or
+// [ErrWrongChain], the transaction may or may not have arrived: check with
+// [RPC.Transaction].
+func (r *RPC) SendRawTransaction(ctx context.Context, raw []byte) (common.Hash, error) {
+	const method = "eth_sendRawTransaction"
+	var hash common.Hash
+	if !r.resend {
+		err := r.Call(ctx, &hash, method, hexutil.Bytes(raw))
+		return hash, err
+	}
+	ctx, op := r.transport.begin(ctx, OperationRPC, method)
+	err := r.attempts(ctx, true, func() error { return r.attempt(ctx, &hash, method, []any{hexutil.Bytes(raw)}) })
+	var refused *RPCError
+	if errors.As(err, &refused) {
+		// Possibly because an earlier attempt arrived.
+		var known Transaction
+		if r.Call(ctx, &known, "eth_getTransactionByHash", transactionHash(raw)) == nil {
+			hash, err = known.Hash, nil
+		}
+	}
+	r.record(ctx, op, err)
+	return hash, err
+}
+
+// transactionHash returns the hash under which a node should have a raw
+// transaction. It is used for the lookup only; the result is the hash that the node
+// returns.
+func transactionHash(raw []byte) common.Hash {
+	const feeDelegated, dynamicFee = 0x7, 0x2
+	if len(raw) > 0 && raw[0] == feeDelegated {
+		// The first item of the list is the type 2 transaction that the sender
+		// signed. Its hash is that of both.
+		list, _, _ := rlp.SplitList(raw[1:]) // empty if it is not a list
+		if _, rest, err := rlp.SplitList(list); err == nil {
+			return crypto.Keccak256Hash([]byte{dynamicFee}, list[:len(list)-len(rest)])
+		}
+	}
+	return crypto.Keccak256Hash(raw)
+}
+
+// SendTransaction makes the node sign and submit a transaction from one of its own
+// accounts, and returns the hash: eth_sendTransaction (interface 4.4). It is never
+// retried. After an error other than an [*RPCError] or [ErrWrongChain], the
+// transaction may or may not have arrived.
+func (r *RPC) SendTransaction(ctx context.Context, t TransactionRequest) (common.Hash, error) {
+	var hash common.Hash
+	err := r.Call(ctx, &hash, "eth_sendTransaction", t)
+	return hash, err
+}
+
+// CallContract calls a function of a contract without a transaction, and returns
+// its result: eth_call (interface 4.4). If the contract reverts, the error is an
+// [*RPCError]; see [RPCError.Revert].
+func (r *RPC) CallContract(ctx context.Context, t TransactionRequest, at BlockRef) ([]byte, error) {
+	var returned hexutil.Bytes
+	err := r.Call(ctx, &returned, "eth_call", t, at)
+	return returned, err
+}
+
+// EstimateGas returns how much gas a transaction would need on top of a block:
+// eth_estimateGas (interface 4.4). If the contract would revert, the error is an
+// [*RPCError]; see [RPCError.Revert].
+func (r *RPC) EstimateGas(ctx context.Context, t TransactionRequest, at BlockRef) (uint64, error) {
+	return r.callUint64(ctx, "eth_estimateGas", t, at)
+}
+
+// Logs returns the logs that match a filter, oldest first: eth_getLogs (interface
+// 4.4). The slice is empty if none match. A null answer is an error, because it
+// does not say whether there are logs.
+func (r *RPC) Logs(ctx context.Context, f LogFilter) ([]Log, error) {
+	var logs []Log
+	err := r.Call(ctx, &logs, "eth_getLogs", f)
+	return logs, err
+}
+
+// fetch calls a method whose result may be null.
+func fetch[T Block | Transaction | Receipt](ctx context.Context, r *RPC, method string, params ...any) (*T, error) {
+	result := new(T)
+	if err := r.Call(ctx, result, method, params...); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+func (r *RPC) callBig(ctx context.Context, method string, params ...any) (*big.Int, error) {
+	q, err := r.requireQuantity(ctx, method, params)
+	return q.Big(), err
+}
+
+func (r *RPC) callUint64(ctx context.Context, method string, params ...any) (uint64, error) {
+	q, err := r.requireQuantity(ctx, method, params)
+	if err != nil {
+		return 0, err
+	}
+	n, err := q.Uint64()
+	if err != nil {
+		return 0, fmt.Errorf("ramp: %s: the result needs more than 64 bits", method)
+	}
+	return n, nil
+}
+
+func (r *RPC) requireQuantity(ctx context.Context, method string, params []any) (q Quantity, err error) {
+	err = r.Call(ctx, &q, method, params...)
+	if err == nil && !q.Present() {
+		err = withMethod(method, errNullResult)
+	}
+	return q, err
+}

@@ -1,0 +1,131 @@
+package ramp
+
+import (
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/token-ramp/ramp-go/internal/redact"
+)
+
+// The headers that carry a session (interface 4.3, 5.1). Header names are
+// case-insensitive.
+const (
+	HeaderSession       = "X-Dapp-Sessionid"
+	HeaderAuthorization = "X-Dapp-Authorization"
+)
+
+// Session identifies the user whom a call of the service is about (interface 4.3,
+// 5.1). The X-Dapp headers carry it.
+type Session struct {
+	ID    string      // X-Dapp-SessionID: the user's session or game character
+	Token AccessToken // X-Dapp-Authorization, without "Bearer "
+}
+
+// AccessToken is the token of a player's session in the game (interface 5.1). It
+// prints, logs and marshals as [redacted]; Reveal returns its text. The zero value
+// is no token. Compare tokens with Equal, because == does not compile.
+type AccessToken struct {
+	secret
+	_    [0]func() // forbids ==, which would compare addresses
+	text *string   // a pointer, so that printing an enclosing struct shows at most an address
+}
+
+// NewAccessToken returns text as a token.
+func NewAccessToken(text string) AccessToken {
+	if text == "" {
+		return AccessToken{}
+	}
+	return AccessToken{text: &text}
+}
+
+const redacted = redact.Mark
+
+// Reveal returns the token's text. It is a credential: do not log it.
+func (t AccessToken) Reveal() string {
+	if t.text == nil {
+		return ""
+	}
+	return *t.text
+}
+
+// Equal reports whether two tokens have the same text. It takes constant time for
+// texts of the same length.
+func (t AccessToken) Equal(u AccessToken) bool {
+	return subtle.ConstantTimeCompare([]byte(t.Reveal()), []byte(u.Reveal())) == 1
+}
+
+// secret is embedded in types that must not show their value.
+type secret struct{}
+
+// String returns "[redacted]".
+func (secret) String() string { return redacted }
+
+// Format writes "[redacted]" under every verb.
+func (secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+
+// MarshalText writes "[redacted]".
+func (secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// LogValue logs "[redacted]".
+func (secret) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// ParseSession reads the X-Dapp headers (interface 5.1). Their names may have any
+// case. The error is a [*Refusal] with the code [CodeSessionMissing] or
+// [CodeTokenMissing]. A header that occurs more than once counts as missing,
+// because its value would be ambiguous.
+func ParseSession(header http.Header) (Session, error) {
+	id, err := sessionID(header)
+	if err != nil {
+		return Session{}, err
+	}
+	token, err := bearerToken(header)
+	if err != nil {
+		return Session{}, err
+	}
+	return Session{ID: id, Token: token}, nil
+}
+
+func sessionID(header http.Header) (string, error) {
+	id, ok := singleHeader(header, HeaderSession)
+	if !ok || !isSessionID(id) {
+		return "", &Refusal{Status: http.StatusUnauthorized, Code: CodeSessionMissing, Err: errors.New("ramp: X-Dapp-SessionID is missing")}
+	}
+	return id, nil
+}
+
+func bearerToken(header http.Header) (AccessToken, error) {
+	authorization, ok := singleHeader(header, HeaderAuthorization)
+	scheme, token, _ := strings.Cut(authorization, " ")
+	token = strings.TrimSpace(token)
+	if !ok || !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return AccessToken{}, &Refusal{Status: http.StatusUnauthorized, Code: CodeTokenMissing,
+			Err: errors.New("ramp: X-Dapp-Authorization with a bearer token is missing")}
+	}
+	return NewAccessToken(token), nil
+}
+
+// singleHeader returns the value of a header whose name may have any case. ok is
+// false if it occurs more than once.
+func singleHeader(header http.Header, name string) (value string, ok bool) {
+	seen := 0
+	for key, values := range header {
+		if len(key) == len(name) && strings.EqualFold(key, name) && len(values) > 0 {
+			value = strings.TrimSpace(values[0])
+			seen += len(values)
+		}
+	}
+	return value, seen <= 1
+}
+
+// isSessionID reports whether text can be the value of an X-Dapp-SessionID
+// header (interface 5.1).
+func isSessionID(text string) bool {
+	return text != "" && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+}

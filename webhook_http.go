@@ -1,0 +1,116 @@
+package ramp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// The paths of the interface's examples (4.3), which [Handler.ServeHTTP] serves.
+const (
+	PathAssets   = "/api/assets"
+	PathValidate = "/api/validate"
+	PathResult   = "/api/result"
+)
+
+// ServeHTTP serves the three endpoints on PathAssets, PathValidate and
+// PathResult, and answers 404 for every other path.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case PathAssets:
+		h.Assets(w, r)
+	case PathValidate:
+		h.Validate(w, r)
+	case PathResult:
+		h.Result(w, r)
+	default:
+		refusal := &Refusal{Status: http.StatusNotFound, Code: CodeNotFound}
+		for _, path := range []string{PathAssets, PathValidate, PathResult} {
+			if strings.HasSuffix(r.URL.Path, path) { // the mux does not strip the prefix
+				refusal.Err = fmt.Errorf("ramp: the path of the request has a prefix before %s: use http.StripPrefix, or mount the methods of the handler", path)
+				h.answer(r.Context(), strings.TrimPrefix(path, "/api/"), func(*call) error { return refusal }, nil)
+			}
+		}
+		h.refuse(refusal).Write(w)
+	}
+}
+
+// Assets serves the Get Assets endpoint (interface 4.3).
+func (h *Handler) Assets(w http.ResponseWriter, r *http.Request) {
+	if h.allows(w, r, http.MethodGet) {
+		h.AnswerAssets(r.Context(), r.Header).Write(w)
+	}
+}
+
+// Validate serves the Validate Order endpoint (interface 4.3).
+func (h *Handler) Validate(w http.ResponseWriter, r *http.Request) {
+	h.post(w, r, "validate", h.AnswerValidate)
+}
+
+// Result serves the result endpoint (interface 4.3).
+func (h *Handler) Result(w http.ResponseWriter, r *http.Request) {
+	h.post(w, r, "result", h.AnswerResult)
+}
+
+func (h *Handler) post(w http.ResponseWriter, r *http.Request, endpoint string,
+	answer func(context.Context, http.Header, []byte) Reply) {
+	if !h.allows(w, r, http.MethodPost) {
+		return
+	}
+	body, err := h.readBody(w, r)
+	if err != nil {
+		h.answer(r.Context(), endpoint, func(*call) error { return err }, nil).Write(w)
+		return
+	}
+	answer(r.Context(), r.Header, body).Write(w)
+}
+
+// readBody reads a body. It reads nothing of one that is too large or has no
+// well-formed HMAC header, and allocates memory for a large one only as it arrives.
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.ContentLength > h.config.MaxBody {
+		return nil, h.tooLarge()
+	}
+	if _, err := hmacHeader(r.Header); err != nil {
+		return nil, err
+	}
+	const maxPrealloc = 32 << 10
+	var body bytes.Buffer
+	body.Grow(int(min(max(r.ContentLength, 0), maxPrealloc)) + bytes.MinRead)
+	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, h.config.MaxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, h.tooLarge()
+	case err != nil: // a timeout or a broken connection; a result must be delivered again
+		return nil, &Refusal{Status: http.StatusInternalServerError, Code: CodeInternal, Err: fmt.Errorf("ramp: read the body: %w", err)}
+	}
+	return body.Bytes(), nil
+}
+
+func (h *Handler) allows(w http.ResponseWriter, r *http.Request, method string) bool {
+	if r.Method == method {
+		return true
+	}
+	w.Header().Set("Allow", method)
+	h.refuse(&Refusal{Status: http.StatusMethodNotAllowed, Code: CodeMethodNotAllowed}).Write(w)
+	return false
+}
+
+// Reply is the answer to a call of the service.
+type Reply struct {
+	Status int    // HTTP status
+	Body   []byte // JSON, the envelope of the interface
+	Err    error  // nil for success, otherwise a [*Refusal]
+}
+
+// Write writes the reply to w.
+func (r Reply) Write(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(r.Status)
+	_, _ = w.Write(r.Body) // an error means that the caller is gone
+}
