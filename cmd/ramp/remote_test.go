@@ -165,7 +165,7 @@ func TestTriggerReportsALossAndADecline(t *testing.T) {
 }
 
 func TestTriggerTakesThePageOfTheGame(t *testing.T) {
-	d := newDesktop(t)
+	d := newDesktop(t, "-speed", "5") // a UUID holds for a minute
 	key, err := ramp.TextKey(testKey)
 	require.NoError(t, err)
 	client, err := ramp.NewClient(ramp.ClientConfig{URL: d.API, Key: key})
