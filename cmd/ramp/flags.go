@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// newFlags makes the flags of a command. about says what it is for.
+// newFlags makes the flags of a command. about is its one-line description.
 func newFlags(name, about string) *flag.FlagSet {
 	set := flag.NewFlagSet(name, flag.ContinueOnError)
 	set.SetOutput(io.Discard) // parse writes what is to be said
