@@ -100,8 +100,10 @@ func TestGoBlocksCompileAndRun(t *testing.T) {
 func compose(t *testing.T, path, harness string, found []block) []byte {
 	t.Helper()
 	used := make([]bool, len(found))
-	composed := place.ReplaceAllStringFunc(harness, func(marker string) string {
-		begins := place.FindStringSubmatch(marker)[1]
+	var composed strings.Builder
+	end := 0
+	for _, m := range place.FindAllStringSubmatchIndex(harness, -1) {
+		begins := harness[m[2]:m[3]]
 		i := slices.IndexFunc(found, func(b block) bool { return strings.HasPrefix(b.text, begins) })
 		require.GreaterOrEqual(t, i, 0, "%s: no Go block of the document begins with %q", path, begins)
 		require.False(t, used[i], "%s: two places for %q", path, begins)
@@ -110,13 +112,16 @@ func compose(t *testing.T, path, harness string, found []block) []byte {
 		require.NoError(t, err)
 		// What the documents show for PostgreSQL runs on SQLite, which needs no server.
 		text := strings.ReplaceAll(found[i].text, "ramp.PostgreSQL", "ramp.SQLite")
-		return fmt.Sprintf("\n//line %s:%d\n%s", document, found[i].line, text)
-	})
+		fmt.Fprintf(&composed, "%s\n//line %s:%d\n%s//line %s:%d", harness[end:m[0]], document, found[i].line, text,
+			path, 1+strings.Count(harness[:m[1]], "\n"))
+		end = m[1]
+	}
+	composed.WriteString(harness[end:])
 	for i, b := range found {
 		require.True(t, used[i], "%s:%d: this Go block is not tested: add \"// block: %s\" to %s",
 			b.document, b.line, strings.SplitN(b.text, "\n", 2)[0], path)
 	}
-	return []byte(composed)
+	return []byte(composed.String())
 }
 
 // A test of the test: a block that does not compile is found.

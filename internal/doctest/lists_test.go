@@ -1,0 +1,108 @@
+package doctest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// exportedErrors returns the exported sentinels, codes and error types of the
+// package.
+func exportedErrors(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(root + "/*.go")
+	require.NoError(t, err)
+	names := map[string]bool{}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, declaration := range parsed.Decls {
+			switch d := declaration.(type) {
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					value, ok := spec.(*ast.ValueSpec)
+					if !ok {
+						continue
+					}
+					kind, _ := value.Type.(*ast.Ident)
+					for _, name := range value.Names {
+						code := d.Tok == token.CONST && kind != nil && (kind.Name == "Code" || kind.Name == "RPCCode")
+						if name.IsExported() && (code || d.Tok == token.VAR && strings.HasPrefix(name.Name, "Err")) {
+							names[name.Name] = true
+						}
+					}
+				}
+			case *ast.FuncDecl:
+				if d.Name.Name != "Error" || d.Recv == nil || len(d.Type.Params.List) > 0 {
+					continue
+				}
+				receiver := d.Recv.List[0].Type
+				if pointer, ok := receiver.(*ast.StarExpr); ok {
+					receiver = pointer.X
+				}
+				if name := receiver.(*ast.Ident); name.IsExported() {
+					names[name.Name] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// A row of docs/errors.md begins with the name that it is about.
+var row = regexp.MustCompile("(?m)^\\| `\\*?([A-Z][A-Za-z]+)` \\|")
+
+func TestErrorsListsEveryErrorAndCode(t *testing.T) {
+	exported := exportedErrors(t)
+	require.Greater(t, len(exported), 20)
+	documented := map[string]bool{}
+	for _, m := range row.FindAllStringSubmatch(read(t, "docs/errors.md"), -1) {
+		require.False(t, documented[m[1]], "%s is listed twice", m[1])
+		documented[m[1]] = true
+	}
+	require.Equal(t, exported, slices.Sorted(maps.Keys(documented)))
+}
+
+// The values of the codes are those of the package.
+func TestErrorsListsTheTextOfEveryCode(t *testing.T) {
+	text := read(t, "docs/errors.md")
+	source := read(t, "errors.go") + read(t, "ordergame.go")
+	codes := regexp.MustCompile(`\b(Code[A-Z]\w+) +Code += "(\w+)"`).FindAllStringSubmatch(source, -1)
+	require.Len(t, codes, 12)
+	for _, code := range codes {
+		require.Contains(t, text, "| `"+code[1]+"` | `"+code[2]+"` |")
+	}
+}
+
+func TestSecurityNamesTestsThatExist(t *testing.T) {
+	exists := map[string]bool{}
+	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range function.FindAllStringSubmatch(string(text), -1) {
+			exists[m[1]] = true
+		}
+		return err
+	}))
+	named := regexp.MustCompile("`((?:Test|Fuzz)\\w+)`").FindAllStringSubmatch(read(t, "docs/security.md"), -1)
+	require.Greater(t, len(named), 30)
+	for _, m := range named {
+		require.True(t, exists[m[1]], "docs/security.md names %s, which does not exist", m[1])
+	}
+}
