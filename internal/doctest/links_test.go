@@ -111,3 +111,13 @@ func TestEverySectionThatACommentCitesExists(t *testing.T) {
 	}
 	require.Greater(t, found, 50)
 }
+
+// The package documentation links to the documents on the public forge.
+func TestThePackageLinksToDocumentsThatExist(t *testing.T) {
+	forge := regexp.MustCompile(`https://github\.com/token-ramp/ramp-go/blob/main/(\S+)`)
+	linked := forge.FindAllStringSubmatch(read(t, "ramp.go"), -1)
+	require.NotEmpty(t, linked)
+	for _, m := range linked {
+		assert.FileExists(t, filepath.Join(root, m[1]))
+	}
+}
