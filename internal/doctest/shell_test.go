@@ -54,6 +54,9 @@ var commands = []command{
 	{begins: "export RAMP_HMAC_KEY=$(openssl", skip: "the test server is the reader's"},
 	{begins: "./start-test-server", skip: "the test server is the reader's"},
 	{begins: "until curl -sf", skip: "the test server is the reader's"},
+	{begins: "go -C internal/bench run . -run ParseResult", replace: []string{"-rounds 201", "-rounds 1"}, until: `^\| ParseResult, 20 logs `},
+	{begins: "go -C internal/bench run .", skip: "it measures for a minute or more"},
+	{begins: "go -C internal/bench test -v -run StayIn .", skip: "CI runs it, on its own and without the race detector"},
 	{begins: "ramp check -url", skip: "the test server is the reader's"},
 }
 
@@ -75,12 +78,19 @@ func shellCommands(t *testing.T) map[string]command {
 				}
 				known := false
 				for i, c := range commands {
-					if strings.HasPrefix(line, c.begins) {
+					if strings.HasPrefix(line, c.begins) { // the first that fits
 						found[line], used[i], known = c, true, true
+						break
 					}
 				}
 				require.True(t, known, "%s:%d: add this command to the table in shell_test.go: %s", document, b.line, line)
 			}
+		}
+	}
+	unlabeled := regexp.MustCompile(`(?m)^(go|make|npm) `)
+	for _, document := range documents(t) {
+		for _, b := range blocks(t, document, "") {
+			require.NotRegexp(t, unlabeled, b.text, "%s:%d: label this block sh", document, b.line)
 		}
 	}
 	for i, c := range commands {
