@@ -106,3 +106,29 @@ func TestSecurityNamesTestsThatExist(t *testing.T) {
 		require.True(t, exists[m[1]], "docs/security.md names %s, which does not exist", m[1])
 	}
 }
+
+// Phrases that a reader must parse twice, and what we write instead.
+var unclear = map[string]string{
+	"does not show":  "does not say",
+	"not shown":      "not said",
+	"becomes of":     "happens to",
+	"became of":      "happened to",
+	"ours to blame":  "internal error",
+	"callers away":   "rate-limited",
+	"is away":        "is unreachable",
+	"under way":      "in progress",
+	"Not run by us":  "We have not run this",
+	"licence":        "license",
+	"reorganisation": "reorganization",
+}
+
+func TestDocumentsAreInPlainEnglish(t *testing.T) {
+	for _, document := range documents(t) {
+		if document == "docs/testing.md" {
+			continue // not yet rewritten
+		}
+		for phrase, better := range unclear {
+			require.NotContains(t, read(t, document), phrase, "%s: write %q", document, better)
+		}
+	}
+}
