@@ -132,3 +132,50 @@ func TestDocumentsAreInPlainEnglish(t *testing.T) {
 		}
 	}
 }
+
+// The exported names that the documents mention are those of the package, as the
+// golden file of its API has them.
+func TestDocumentsNameWhatExists(t *testing.T) {
+	names, types, members := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	word := regexp.MustCompile(`\b[A-Z]\w*`)
+	method := regexp.MustCompile(`^func \(\w+ \*?(\w+)\) (\w+)`)
+	inside := ""
+	for _, line := range strings.Split(read(t, "testdata/api.txt"), "\n") {
+		for _, name := range word.FindAllString(line, -1) {
+			names[name] = true
+		}
+		if m := method.FindStringSubmatch(line); m != nil {
+			members[m[1]+"."+m[2]] = true
+		}
+		switch fields := strings.Fields(line); {
+		case strings.HasPrefix(line, "type "):
+			inside = word.FindString(fields[1])
+			types[inside] = true
+		case strings.HasPrefix(line, "\t") && inside != "":
+			for _, field := range strings.Split(line, ",") { // A, B uint64
+				members[inside+"."+word.FindString(field)] = true
+			}
+		default:
+			inside = ""
+		}
+	}
+	found := 0
+	for _, document := range documents(t) {
+		text := read(t, document)
+		for _, m := range regexp.MustCompile(`\bramp\.([A-Z]\w*)`).FindAllStringSubmatch(text, -1) {
+			require.True(t, names[m[1]], "%s names ramp.%s, which does not exist", document, m[1])
+			found++
+		}
+		for _, m := range regexp.MustCompile("`([A-Z]\\w*)\\.([A-Z]\\w*)").FindAllStringSubmatch(text, -1) {
+			if types[m[1]] {
+				require.True(t, members[m[1]+"."+m[2]], "%s names %s.%s, which does not exist", document, m[1], m[2])
+				found++
+			}
+		}
+	}
+	for _, m := range regexp.MustCompile("`([A-Z]\\w*)`").FindAllStringSubmatch(read(t, "README.md"), -1) {
+		require.True(t, names[m[1]], "README.md names %s, which does not exist", m[1])
+		found++
+	}
+	require.Greater(t, found, 150)
+}
