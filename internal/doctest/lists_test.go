@@ -179,3 +179,20 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	}
 	require.Greater(t, found, 150)
 }
+
+// The records that docs/operations.md explains are those that the package logs.
+func TestOperationsNamesTheLogRecords(t *testing.T) {
+	source := ""
+	files, err := filepath.Glob(root + "/*.go")
+	require.NoError(t, err)
+	for _, file := range files {
+		if !strings.HasSuffix(file, "_test.go") {
+			source += read(t, filepath.Base(file))
+		}
+	}
+	records := regexp.MustCompile("(?m)^\\| `(ramp: [a-z ]+)`").FindAllStringSubmatch(read(t, "docs/operations.md"), -1)
+	require.Greater(t, len(records), 8)
+	for _, m := range records {
+		require.Contains(t, source, `"`+m[1]+`"`)
+	}
+}
