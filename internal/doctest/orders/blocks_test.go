@@ -7,7 +7,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -31,7 +30,7 @@ func database(t *testing.T) *sql.DB {
 	t.Cleanup(func() { _ = db.Close() })
 	_, err = db.Exec(ramp.SQLite.Schema())
 	require.NoError(t, err)
-	require.FileExists(t, filepath.Join(".", "game.db"))
+	require.FileExists(t, "game.db")
 	return db
 }
 
@@ -180,9 +179,3 @@ func TestDeletingFinishedOrders(t *testing.T) {
 		// block: for {
 	}())
 }
-
-var (
-	_ = errors.New
-	_ *mysql.MySQLError
-	_ *sqlite.Error
-)

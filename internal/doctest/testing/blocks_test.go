@@ -5,7 +5,6 @@ package testing
 
 import (
 	"context"
-	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
@@ -89,8 +88,3 @@ func TestAHandlerAfterItsService(t *testing.T) {
 	_, err = service.Assets(t.Context(), session)
 	require.NoError(t, err)
 }
-
-var (
-	_ http.Handler
-	_ time.Duration
-)
