@@ -1,14 +1,15 @@
 # Plain targets; each prints what it runs. A nested module is one that no
 # importer of the package pays for.
 MODULES := $(patsubst %/,%,$(sort $(dir $(wildcard go.mod */go.mod */*/go.mod */*/*/go.mod))))
-STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.1
+PACKAGE := github.com/token-ramp/ramp-go
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 10s
 
 # Where the package is tested beside the Go at hand: the other releases, and
 # the other version of encoding/json on each that has both.
 RELEASES := go1.25.14 go1.26.8+jsonv2 go1.27.4 go1.27.4+nojsonv2
 
-.PHONY: test check releases fuzz bench cover
+.PHONY: test check releases newest fuzz bench cover
 
 # Every test of every module. Those that want a database server say so at the
 # end, because go test is silent about what a test skipped.
@@ -19,10 +20,12 @@ test:
 	@for e in RAMP_TEST_POSTGRESQL RAMP_TEST_MYSQL RAMP_TEST_REDIS; do \
 		printenv $$e >/dev/null || echo "*** NOT TESTED, because $$e is not set: run internal/dbtest/databases make test ***"; done
 
-# Form: gofmt, go vet and staticcheck on every module.
+# Form: gofmt on every file; go mod tidy, go vet and staticcheck on every module.
 check:
-	test -z "$$(gofmt -l . | tee /dev/stderr)"
-	set -e; for m in $(MODULES); do go -C $$m vet ./...; (cd $$m && go run $(STATICCHECK) ./...); done
+	files=$$(gofmt -l .); test -z "$$files" || { echo "*** run gofmt on: $$files ***" >&2; exit 1; }
+	set -e; for m in $(MODULES); do \
+		go -C $$m mod tidy -diff || { echo "*** $$m/go.mod or go.sum is not tidy: run go -C $$m mod tidy ***" >&2; exit 1; }; \
+		go -C $$m vet ./...; (cd $$m && go run $(STATICCHECK) ./...); done
 
 # The package on every release of Go, which must read and write the same. The Go
 # command fetches a release that is missing through the module proxy.
@@ -32,6 +35,12 @@ releases:
 		case $$r in *+*) export GOEXPERIMENT=$${r#*+};; *) unset GOEXPERIMENT;; esac; \
 		echo "$$r:"; go version || { echo "*** NOT TESTED on $$r, because the release could not be fetched ***" >&2; exit 1; }; \
 		go test . ./ramptest; done
+
+# The package with the newest go-ethereum, which internal/nodetest requires. The
+# other targets test it with the oldest, which go.mod requires.
+newest:
+	go -C internal/nodetest list -m -f '{{.Path}} {{.Version}}' github.com/ethereum/go-ethereum
+	go -C internal/nodetest test $(PACKAGE) $(PACKAGE)/ramptest
 
 # Every fuzz target of the package, ramptest and internal/redact for FUZZTIME each.
 fuzz:

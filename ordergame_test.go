@@ -231,11 +231,10 @@ func TestAMemoryStoreHandsOutCopies(t *testing.T) {
 	r, err := ramp.ParseValidate(validateCall().with("intent.target_candidate", map[string]any{"a": 1}).bytes())
 	require.NoError(t, err)
 	accept := ramp.Accept(player, r, atValidate)
-	want := accepted(t, r)
+	written, err := json.Marshal(accepted(t, r))
+	require.NoError(t, err)
 	for range 3 {
 		step, err := store.Update(t.Context(), r.UUID, accept)
-		require.NoError(t, err)
-		written, err := json.Marshal(want)
 		require.NoError(t, err)
 		got, err := json.Marshal(step.Order)
 		require.NoError(t, err)

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -74,3 +75,37 @@ func (r *versionRows) Next(into []driver.Value) error {
 	into[0], r.left = r.left, ""
 	return nil
 }
+
+// A list that was cut short must not pass for a short one.
+func TestAListThatBreaksOffIsAnError(t *testing.T) {
+	db := sql.OpenDB(brokenDB{})
+	defer db.Close()
+	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.SQLite, Apply: applyNothing})
+	require.NoError(t, err)
+	orders, err := store.Waiting(t.Context(), ramp.Mint, time.Now(), ramp.OrderPage{})
+	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	assert.Nil(t, orders)
+	orders, err = store.SessionOrders(t.Context(), "session-1", ramp.OrderPage{})
+	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	assert.Nil(t, orders)
+	n, err := store.DeleteFinished(t.Context(), ramp.Mint, time.Now().AddDate(0, -1, 0))
+	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	assert.Zero(t, n)
+}
+
+// brokenDB loses its connection before the end of every answer.
+type brokenDB struct{ versionDB }
+
+func (b brokenDB) Connect(context.Context) (driver.Conn, error) { return b, nil }
+func (b brokenDB) Prepare(string) (driver.Stmt, error)          { return brokenStmt{}, nil }
+
+type brokenStmt struct{ versionStmt }
+
+func (brokenStmt) NumInput() int                             { return -1 }
+func (brokenStmt) Query([]driver.Value) (driver.Rows, error) { return brokenRows{}, nil }
+
+type brokenRows struct{}
+
+func (brokenRows) Columns() []string         { return []string{"uuid"} }
+func (brokenRows) Close() error              { return nil }
+func (brokenRows) Next([]driver.Value) error { return io.ErrUnexpectedEOF }

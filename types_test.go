@@ -425,6 +425,15 @@ func TestAssetBalanceIsADecimalString(t *testing.T) {
 	assertFields(t, err, "balance must be a decimal string")
 }
 
+// A decoder reuses its buffer.
+func TestUnmarshalJSONKeepsNothingOfItsText(t *testing.T) {
+	text := []byte(`{"method":"mint","type":"assemble","from":[],"to":[],"target_candidate":{"a":1}}`)
+	var intent ramp.Intent
+	require.NoError(t, intent.UnmarshalJSON(text))
+	clear(text)
+	assert.Equal(t, `{"a":1}`, string(intent.TargetCandidate))
+}
+
 func TestAccessTokensAreEqualByTheirText(t *testing.T) {
 	token := ramp.NewAccessToken("a")
 	assert.True(t, token.Equal(ramp.NewAccessToken("a")))

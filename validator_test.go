@@ -569,6 +569,13 @@ func TestPublicKeyAddressRefuses(t *testing.T) {
 	require.NoError(t, err)
 	off := bytes.Clone(point)
 	off[64] ^= 1
+	// x=1 is on the curve. A coordinate that is larger by the field's prime is a
+	// second encoding of the same point, with another address.
+	field := ethcrypto.S256().Params().P
+	one, err := ethcrypto.DecompressPubkey(append([]byte{2}, big.NewInt(1).FillBytes(make([]byte, 32))...))
+	require.NoError(t, err)
+	beyond := ethcrypto.FromECDSAPub(one)
+	new(big.Int).Add(field, one.X).FillBytes(beyond[1:33])
 	for name, public := range map[string][]byte{
 		"nothing":                             nil,
 		"text":                                []byte("0x04" + hex.EncodeToString(point)),
@@ -585,6 +592,7 @@ func TestPublicKeyAddressRefuses(t *testing.T) {
 		"no point":                            spki(t, ecPublicKey, secp256k1, nil),
 		"the point at infinity":               spki(t, ecPublicKey, secp256k1, []byte{0}),
 		"a point off the curve":               spki(t, ecPublicKey, secp256k1, off),
+		"a coordinate beyond the field":       spki(t, ecPublicKey, secp256k1, beyond),
 		"a point of zeros":                    spki(t, ecPublicKey, secp256k1, append([]byte{4}, make([]byte, 64)...)),
 		"a point of another form":             spki(t, ecPublicKey, secp256k1, append([]byte{6}, point[1:]...)),
 		"a compressed point that is no point": spki(t, ecPublicKey, secp256k1, append([]byte{2}, big.NewInt(5).FillBytes(make([]byte, 32))...)),

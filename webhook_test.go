@@ -595,7 +595,7 @@ func TestABodyAboveTheLimitIsRefusedUnread(t *testing.T) {
 	require.NoError(t, err)
 	rest := &countingReader{from: strings.NewReader(strings.Repeat(" ", 1<<20))}
 	request := httptest.NewRequest(http.MethodPost, ramp.PathResult, io.MultiReader(bytes.NewReader(body), rest))
-	request.Header = http.Header{"X-Hmac-Signature": s.signed(body)["x-hmac-signature"]}
+	request.Header = http.Header{"X-Hmac-Signature": {s.key.Sign(body)}}
 	require.EqualValues(t, -1, request.ContentLength, "a body in chunks does not say how long it is")
 	recorder := httptest.NewRecorder()
 	handler.ServeHTTP(recorder, request)
@@ -1050,6 +1050,17 @@ func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
 	require.Equal(t, 200, handler.AnswerResult(t.Context(), header, body).Status)
 	assert.Contains(t, log.String(), `"level":"WARN"`)
 	assert.Contains(t, log.String(), `"unreadable":"ramp: session_id must be a string, not a number"`)
+}
+
+func TestAReplyBelongsToItsCaller(t *testing.T) {
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
+	require.NoError(t, err)
+	body := resultCall().bytes()
+	header := http.Header{"X-Hmac-Signature": {testKey(t).Sign(body)}}
+	reply := handler.AnswerResult(t.Context(), header, body)
+	want := string(reply.Body)
+	clear(reply.Body)
+	assert.Equal(t, want, string(handler.AnswerResult(t.Context(), header, body).Body))
 }
 
 // Each of these took a new user more than a minute to find.

@@ -5,10 +5,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
 )
+
+// fieldNames are the fields of the interface that the service reads: of the
+// studio's answers (2.4, 2.6, 7.2) and of initialize (2.2).
+func fieldNames() []string {
+	return strings.Fields(`success errorCode data v1 player_id name wallet_address server assets id balance
+		userSig validatorSig intent network project_id token mint_fee_bps burn_fee_bps mint_method burn_method
+		materials outputs amount icon_url is_non_fungible`)
+}
 
 // broken says how an answer breaks the interface.
 func broken(format string, args ...any) error {
@@ -19,7 +28,7 @@ func broken(format string, args ...any) error {
 // object or null. A refusal that is well made is a [*Declined].
 func open(a *answer) (json.RawMessage, error) {
 	var envelope map[string]json.RawMessage
-	if body, err := exact(a.body); err != nil || json.Unmarshal(body, &envelope) != nil {
+	if body, err := a.exact(); err != nil || json.Unmarshal(body, &envelope) != nil {
 		return nil, broken("HTTP %d with a body that is no JSON object", a.status)
 	}
 	for _, name := range []string{"success", "errorCode", "data"} {

@@ -12,7 +12,9 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 )
 
 // Schedule is how long the service waits before each repetition of a result
@@ -39,7 +41,7 @@ const (
 	GivenUp    State = "given up"   // the schedule is over
 )
 
-// over says whether no delivery is due any more.
+// over reports whether no delivery is due any more.
 func (s State) over() bool { return s == Confirmed || s == Refused || s == GivenUp }
 
 // Delivery is one attempt to tell the studio how an order ended (interface 6).
@@ -48,137 +50,209 @@ type Delivery struct {
 	Attempt int       // 1 is the first
 	Time    time.Time // on the service's clock
 	Status  int       // HTTP status of the answer; 0 if there was none
-	Err     error     // nil if the studio confirmed, with the envelope of 4.3
+	Err     error     // nil if the studio confirmed, with the envelope of 4.3, and the books are right
 	Next    time.Time // of the repetition; zero if there is none
+}
+
+// String is the delivery on one line.
+func (d Delivery) String() string {
+	answer := "no answer"
+	if d.Status != 0 {
+		answer = fmt.Sprintf("HTTP %d", d.Status)
+	}
+	said := fmt.Sprintf("result #%d of %s at %s: %s", d.Attempt, d.Order, d.Time.Format("15:04:05"), answer)
+	if !d.Next.IsZero() {
+		said += ", next at " + d.Next.Format("15:04:05")
+	}
+	if d.Err != nil {
+		said += ": " + d.Err.Error()
+	}
+	return said
 }
 
 // ErrPending says that there is no result yet: the transaction is in no block.
 var ErrPending = errors.New("ramptest: the transaction is in no block yet")
 
-// State says how far an order is.
-func (s *Service) State(o *Order) State {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return o.state
+// delivery is how far the result of an order is: its state, and its schedule.
+type delivery struct {
+	mu       sync.Mutex
+	state    State
+	attempts int       // deliveries so far
+	retries  int       // of them, how many the schedule has counted
+	next     time.Time // of the delivery that is planned; zero if there is none
 }
 
-// Deliver tells the studio now, once, how the order's transaction ended
-// (interface 6). A transaction that is in no block yet gets into one, with that
-// outcome; where the chain cannot have it so, as with a burn of more than there
-// is, the studio hears what the chain says. A transaction that was in a block
-// before stays as it is: with another outcome, the studio hears what the chain
-// contradicts.
-//
-// Call it again for a redelivery, or from several goroutines at once. nil says
-// that the studio confirmed with HTTP 200 and the envelope of 4.3; else the
-// schedule goes on with the next repetition.
-//
-// An [Order] that was made by hand, with a Session, a UUID and the Intent of a
-// Request, is delivered too, of a transaction that no chain knows, and once only.
-func (s *Service) Deliver(ctx context.Context, o *Order, outcome Outcome) error {
-	leave, err := s.enterWith(o)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	if o.tx != nil && s.execute(o, outcome) {
-		outcome, _ = s.outcome(o)
-	}
-	return s.attempt(ctx, o, outcome, "by hand").Err
+func (d *delivery) now() State {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.state
 }
 
-// Resend tells the studio now, once more, how the order's transaction ended on
-// the chain (interface 6). The error is [ErrPending] if it has not ended.
-func (s *Service) Resend(ctx context.Context, o *Order) error {
-	leave, err := s.enterWith(o)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	outcome, ok := s.outcome(o)
-	if !ok {
-		return ErrPending
-	}
-	return s.attempt(ctx, o, outcome, "by hand").Err
+// schedule is the delivery that is planned, if any, and whether one has begun.
+func (d *delivery) schedule() (next time.Time, begun bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.next, d.attempts > 0
 }
 
-// enterWith lets a call about an order in, unless nothing can be told of it.
-func (s *Service) enterWith(o *Order) (leave func(), err error) {
-	s.mu.Lock()
-	foreign := o.tx != nil && s.orders[o.UUID] != o
-	s.mu.Unlock()
+// mined says that the transaction is in a block.
+func (d *delivery) mined() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.state == Pending {
+		d.state = Delivering
+	}
+}
+
+// planned says when the next delivery is due; the zero time takes the plan back,
+// and returns whether the delivery is still wanted and whether it is the first.
+func (d *delivery) planned(at time.Time) (wanted, first bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.next = at
+	return !d.state.over(), d.attempts == 0
+}
+
+// begin counts one more attempt.
+func (d *delivery) begin() (attempt int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.attempts++
+	return d.attempts
+}
+
+// conclude says what an answer means for the order (interface 6): HTTP 200
+// confirms, no answer and the statuses of Config.Retry call for a repetition. It
+// returns when the next delivery is, and whether it is to be planned now.
+func (d *delivery) conclude(status int, config *Config, now time.Time, byHand bool) (next time.Time, plan bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	switch {
-	case foreign:
-		return nil, errors.New("ramptest: the order is of another service")
-	case len(o.Request.Intent.From) == 0 || len(o.Request.Intent.To) == 0:
-		return nil, errors.New("ramptest: the order has no intent")
+	case d.state == Confirmed || status == http.StatusOK:
+		d.state = Confirmed
+	case status != 0 && !config.Retry(status):
+		d.state = Refused
+	case byHand, !d.next.IsZero(): // nobody repeats it, or it is planned already
+	case d.retries >= len(config.Schedule):
+		d.state = GivenUp
 	default:
-		return s.enter()
+		d.state = Delivering
+		d.next = now.Add(config.Schedule[d.retries])
+		d.retries++
+		return d.next, true
+	}
+	if d.state.over() {
+		return time.Time{}, false
+	}
+	return d.next, false
+}
+
+// advance lets a time pass, and does what falls due on the way.
+func (s *orders) advance(d time.Duration) []Delivery {
+	leave, err := s.life.enter()
+	if err != nil {
+		return nil
+	}
+	defer leave()
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	end := s.clock.now().Add(d)
+	var sent []Delivery
+	for s.life.alive.Err() == nil {
+		j, ok := s.agenda.next(end)
+		if !ok {
+			break
+		}
+		s.clock.jump(j.due)
+		switch j.task {
+		case mineForeign:
+			block, _ := s.chains[j.network].Mine(j.tx, false)
+			s.record.chain(s.clock.now(), uuid.Nil, j.network, fmt.Sprintf("transaction %s in block %d", j.tx.Hash, block))
+		case mineOrder:
+			s.settle(j.order)
+		case deliverResult:
+			sent = append(sent, s.deliver(s.life.alive, j.order)...)
+		}
+	}
+	s.clock.jump(end)
+	return sent
+}
+
+// run does what falls due while a clock runs.
+func (s *orders) run() {
+	const long = time.Hour // nothing to wait for
+	timer := time.NewTimer(long)
+	defer timer.Stop()
+	for {
+		wait := long
+		if due, ok := s.agenda.due(); ok {
+			wait = time.Duration(float64(due.Sub(s.clock.now())) / s.config.Speed)
+			wait = min(long, max(wait, 0)+1) // rounded up: too early would be in vain
+		}
+		timer.Reset(wait)
+		select {
+		case <-s.life.alive.Done():
+			return
+		case <-s.agenda.woken:
+		case <-timer.C:
+			s.advance(0)
+		}
 	}
 }
 
-// outcome is what the chain knows.
-func (s *Service) outcome(o *Order) (outcome Outcome, ok bool) {
-	if o.tx == nil {
-		return 0, false
-	}
-	c := s.chains[o.Network]
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if o.tx.status == 1 {
-		return Succeeded, o.tx.mined
-	}
-	return Failed, o.tx.mined
-}
-
-// execute puts a transaction into a block. mined is false if it was in one
-// before.
-func (s *Service) execute(o *Order, outcome Outcome) (mined bool) {
-	block, mined := s.chains[o.Network].mine(o.tx, outcome == Failed)
-	if !mined {
-		return false
-	}
-	outcome, _ = s.outcome(o) // a burn of more than there is fails, whatever it was told
-	s.mu.Lock()
-	if o.state == Pending {
-		o.state = Delivering
-	}
-	s.mu.Unlock()
-	s.onChain(o, fmt.Sprintf("transaction %s in block %d", outcome, block))
-	return true
+// submitted takes in a transaction that somebody has sent to a chain.
+func (s *orders) submitted(network ramp.Network, tx *chain.Transaction) {
+	s.record.chain(s.clock.now(), uuid.Nil, network, fmt.Sprintf("transaction %s submitted", tx.Hash))
+	s.agenda.plan(job{due: s.chains[network].NextBlock(), task: mineForeign, network: network, tx: tx})
 }
 
 // settle is due with the block of an order: the transaction gets into it, and
 // the first delivery is planned.
-func (s *Service) settle(o *Order) []Delivery {
-	s.execute(o, o.script.outcome)
-	s.mu.Lock()
-	begun := o.attempts > 0
-	s.mu.Unlock()
-	if o.script.never || begun { // by hand
-		return nil
+func (s *orders) settle(o *Order) {
+	s.mine(o, o.script.outcome)
+	if _, begun := o.delivery.schedule(); o.script.never || begun { // by hand
+		return
 	}
-	s.repeat(o, s.chains[o.Network].confirmedAt(o.tx, s.config.Confirmations).Add(o.script.late))
-	return nil
+	s.plan(o, s.chains[o.Network].ConfirmedAt(o.tx, s.config.Confirmations).Add(o.script.late))
 }
 
-// repeat plans a delivery.
-func (s *Service) repeat(o *Order, at time.Time) {
-	s.mu.Lock()
-	o.next = at
-	s.mu.Unlock()
-	s.plan(at, func(ctx context.Context) []Delivery { return s.deliver(ctx, o) })
+// mine puts the transaction of an order into a block. It reports false if it was
+// in one before.
+func (s *orders) mine(o *Order, outcome Outcome) bool {
+	block, mined := s.chains[o.Network].Mine(o.tx, outcome == Failed)
+	if !mined {
+		return false
+	}
+	o.delivery.mined()
+	outcome, _ = s.outcome(o) // a burn of more than there is fails, whatever it was told
+	s.record.chain(s.clock.now(), o.UUID, o.Network, fmt.Sprintf("transaction %s in block %d", outcome, block))
+	return true
+}
+
+// outcome is what the chain knows.
+func (s *orders) outcome(o *Order) (outcome Outcome, ok bool) {
+	if o.tx == nil {
+		return 0, false
+	}
+	succeeded, mined := s.chains[o.Network].Outcome(o.tx)
+	if succeeded {
+		return Succeeded, mined
+	}
+	return Failed, mined
+}
+
+// plan plans a delivery.
+func (s *orders) plan(o *Order, at time.Time) {
+	o.delivery.planned(at)
+	s.agenda.plan(job{due: at, task: deliverResult, order: o})
 }
 
 // deliver is due when a result is: the first one, as the script has it, or a
 // repetition.
-func (s *Service) deliver(ctx context.Context, o *Order) []Delivery {
-	s.mu.Lock()
-	o.next = time.Time{}
-	over, first := o.state.over(), o.attempts == 0
-	s.mu.Unlock()
+func (s *orders) deliver(ctx context.Context, o *Order) []Delivery {
+	wanted, first := o.delivery.planned(time.Time{})
 	switch {
-	case over:
+	case !wanted:
 		return nil
 	case !first:
 		outcome, _ := s.outcome(o)
@@ -198,16 +272,19 @@ func (s *Service) deliver(ctx context.Context, o *Order) []Delivery {
 
 // release lets go of the orders whose results were kept back, but for those that
 // somebody has delivered by hand.
-func (s *Service) release() []*Order {
+func (s *orders) release() []*Order {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	held := slices.DeleteFunc(s.held, func(o *Order) bool { return o.attempts > 0 })
+	held := slices.DeleteFunc(s.held, func(o *Order) bool {
+		_, begun := o.delivery.schedule()
+		return begun
+	})
 	s.held = nil
 	return held
 }
 
 // begin makes the first delivery of an order, as often as the script has it.
-func (s *Service) begin(ctx context.Context, o *Order, fault string) []Delivery {
+func (s *orders) begin(ctx context.Context, o *Order, fault string) []Delivery {
 	outcome, _ := s.outcome(o)
 	sent := make([]Delivery, max(1, o.script.atOnce))
 	if o.script.atOnce > 0 {
@@ -222,22 +299,17 @@ func (s *Service) begin(ctx context.Context, o *Order, fault string) []Delivery 
 		sent = append(sent, s.attempt(ctx, o, outcome, "again"))
 	}
 	if o.script.reorganised {
-		s.chains[o.Network].reorganise(o.tx)
-		s.onChain(o, "block of the transaction replaced")
+		s.chains[o.Network].Reorganize(o.tx)
+		s.record.chain(s.clock.now(), o.UUID, o.Network, "block of the transaction replaced")
 		sent = append(sent, s.attempt(ctx, o, outcome, "after the reorganisation"))
 	}
 	return sent
 }
 
 // attempt delivers once, and plans the repetition if there must be one.
-func (s *Service) attempt(ctx context.Context, o *Order, outcome Outcome, fault string) Delivery {
-	s.mu.Lock()
-	o.attempts++
-	d := Delivery{Order: o, Attempt: o.attempts, Time: s.Now()}
+func (s *orders) attempt(ctx context.Context, o *Order, outcome Outcome, fault string) Delivery {
+	d := Delivery{Order: o, Attempt: o.delivery.begin(), Time: s.clock.now()}
 	w := o.script.result
-	lost := o.attempts <= w.lost
-	s.mu.Unlock()
-
 	body, err := s.resultBody(o, outcome)
 	if err != nil {
 		d.Err = err
@@ -246,56 +318,74 @@ func (s *Service) attempt(ctx context.Context, o *Order, outcome Outcome, fault 
 	if w.unknown {
 		body = withUnknownFields(body)
 	}
+	c := s.studio.call(KindResult, o, d.Attempt, body)
+	c.told = outcome
+	c.onChain, _ = s.outcome(o)
 	var forged error
 	if d.Attempt == 1 {
-		forged = s.forge(ctx, w.forged, func() call { return s.post(KindResult, o, 1, body) })
-	}
-	c := s.post(KindResult, o, d.Attempt, body)
-	c.fault, c.lost = fault, lost
-	if d.Attempt == 1 {
+		forged = s.studio.forged(ctx, c, w.forged)
 		c.slow = w.slow
 	}
-	a, err := s.exchange(ctx, c, checkResult)
-	d.Err = errors.Join(forged, err)
+	c.fault, c.lost = fault, d.Attempt <= w.lost
+	a, err := s.studio.exchange(ctx, c, checkResult)
+	d.Err = errors.Join(forged, err, s.studio.audit.take(o.UUID))
 	if a != nil && !errors.Is(err, ErrLostAnswer) {
 		d.Status = a.status
 	}
-	d.Next = s.conclude(o, d.Status)
+	var plan bool
+	if d.Next, plan = o.delivery.conclude(d.Status, s.config, s.clock.now(), o.tx == nil); plan {
+		s.plan(o, d.Next)
+	}
 	return d
 }
 
-// conclude says what an answer means for the order (interface 6): HTTP 200
-// confirms, no answer and the statuses of Config.Retry call for a repetition.
-// It returns when that is.
-func (s *Service) conclude(o *Order, status int) time.Time {
+// byHand delivers now, once: what outcome says, if the order may be told of.
+func (s *orders) byHand(ctx context.Context, o *Order, outcome func() (Outcome, error)) error {
 	s.mu.Lock()
+	foreign := o.tx != nil && s.placed[o.UUID] != o
+	s.mu.Unlock()
 	switch {
-	case o.state == Confirmed || status == http.StatusOK:
-		o.state = Confirmed
-	case status != 0 && !s.config.Retry(status):
-		o.state = Refused
-	case o.tx == nil, !o.next.IsZero(): // made by hand, or planned already
-	case o.retries >= len(s.config.Schedule):
-		o.state = GivenUp
-	default:
-		o.state = Delivering
-		at := s.Now().Add(s.config.Schedule[o.retries])
-		o.retries++
-		o.next = at
-		s.mu.Unlock()
-		s.repeat(o, at)
-		return at
+	case foreign:
+		return errors.New("ramptest: the order is of another service")
+	case len(o.Request.Intent.From) == 0 || len(o.Request.Intent.To) == 0:
+		return errors.New("ramptest: the order has no intent")
 	}
-	defer s.mu.Unlock()
-	if o.state.over() {
-		return time.Time{}
+	leave, err := s.life.enter()
+	if err != nil {
+		return err
 	}
-	return o.next
+	defer leave()
+	told, err := outcome()
+	if err != nil {
+		return err
+	}
+	return s.attempt(ctx, o, told, "by hand").Err
+}
+
+// tell delivers an outcome. A transaction that is in no block yet gets into one.
+func (s *orders) tell(ctx context.Context, o *Order, outcome Outcome) error {
+	return s.byHand(ctx, o, func() (Outcome, error) {
+		if o.tx != nil && s.mine(o, outcome) {
+			outcome, _ = s.outcome(o)
+		}
+		return outcome, nil
+	})
+}
+
+// resend delivers what the chain knows.
+func (s *orders) resend(ctx context.Context, o *Order) error {
+	return s.byHand(ctx, o, func() (Outcome, error) {
+		outcome, ok := s.outcome(o)
+		if !ok {
+			return 0, ErrPending
+		}
+		return outcome, nil
+	})
 }
 
 // resultBody is the body of a result (interface 6): for the same outcome, on the
 // same branch of the chain, always the same bytes.
-func (s *Service) resultBody(o *Order, outcome Outcome) ([]byte, error) {
+func (s *orders) resultBody(o *Order, outcome Outcome) ([]byte, error) {
 	intent := o.Request.Intent
 	if !o.script.withoutFee {
 		actual, err := afterFee(intent.To[0].Amount, o.fee)
@@ -324,26 +414,15 @@ func (s *Service) resultBody(o *Order, outcome Outcome) ([]byte, error) {
 // receipt is that of an order's transaction with an outcome, which need not be
 // the one that the chain knows. An order that was made by hand, and not by this
 // service, has a transaction that no chain knows.
-func (s *Service) receipt(o *Order, outcome Outcome) (ramp.Receipt, error) {
-	c := s.chains[s.config.Networks[0]]
-	tx := transaction{gasUsed: gasOfOrder, kind: 2,
-		hash: crypto.Keccak256Hash([]byte("transaction"), o.UUID[:], o.Request.Digest[:])}
+func (s *orders) receipt(o *Order, outcome Outcome) (ramp.Receipt, error) {
 	if o.tx != nil {
-		c = s.chains[o.Network]
+		return s.chains[o.Network].Receipt(o.tx, outcome == Succeeded), nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if o.tx != nil {
-		tx = *o.tx
-	} else {
-		var err error
-		if tx.moves, err = moves(c, o, o.token(), common.HexToAddress(o.Request.UserAddress)); err != nil {
-			return ramp.Receipt{}, err
-		}
+	moves, err := s.config.moves(o, common.HexToAddress(o.Request.UserAddress))
+	if err != nil {
+		return ramp.Receipt{}, err
 	}
-	tx.status = 1
-	if outcome == Failed {
-		tx.status = 0
-	}
-	return c.receipt(&tx), nil
+	tx := chain.Transaction{GasUsed: chain.GasOfCall, Kind: 2, Moves: moves,
+		Hash: crypto.Keccak256Hash([]byte("transaction"), o.UUID[:], o.Request.Digest[:])}
+	return s.chains[s.config.Networks[0]].Receipt(&tx, outcome == Succeeded), nil
 }

@@ -90,15 +90,20 @@ func ExampleService_Events() {
 	mint(ramptest.TransactionFails(), ramptest.LostAnswer(ramptest.OnResult))
 	service.Advance(time.Hour)
 	for _, e := range service.Events() {
-		fmt.Println(e.Kind, e.Outcome)
+		if !e.Routine() {
+			fmt.Println(e.Kind, e.Outcome)
+		}
 	}
 	// Output:
 	// initialize OK
 	// validate success
+	// books took 100 item_gold
 	// chain testnet transaction submitted
 	// chain testnet transaction failed in block 1
 	// result success, which nobody heard
+	// books gave back 100 item_gold
 	// result success
+	// books nothing moved
 }
 
 // A server that asks the chain needs the address of the chain first.

@@ -43,6 +43,7 @@ type script struct {
 	asked       []again // further validate calls, one after the other
 	validate    wire
 	result      wire
+	err         error // what makes no sense about the faults
 }
 
 // wire is what goes wrong with the calls of one kind.
@@ -62,21 +63,33 @@ const (
 	otherAmount
 )
 
-func newScript(faults []Fault) script {
+// newScript puts faults together.
+func newScript(faults []Fault) (script, error) {
 	s := script{kind: 2}
 	for _, f := range faults {
 		if f.apply != nil {
 			f.apply(&s)
 		}
 	}
-	return s
+	return s, s.err
 }
 
 func (s *script) on(call On) *wire {
-	if call == OnResult {
+	switch call {
+	case OnResult:
 		return &s.result
+	case OnValidate:
+	default:
+		s.refuse("a fault can be on validate or result, not on %q", string(call))
 	}
 	return &s.validate
+}
+
+// refuse keeps the first thing that makes no sense.
+func (s *script) refuse(format string, args ...any) {
+	if s.err == nil {
+		s.err = fmt.Errorf("ramptest: "+format, args...)
+	}
 }
 
 // TransactionFails lets the chain execute the transaction without success:
@@ -112,14 +125,22 @@ func ResultTwice() Fault {
 }
 
 // ResultAtOnce delivers the result n times at the same time. With [ResultTwice],
-// it comes again after these.
+// it comes again after these. An order whose n is below 1 is refused.
 func ResultAtOnce(n int) Fault {
-	return Fault{fmt.Sprintf("result %d times at once", n), func(s *script) { s.atOnce = n }}
+	return Fault{fmt.Sprintf("result %d times at once", n), func(s *script) {
+		if s.atOnce = n; n < 1 {
+			s.refuse("ResultAtOnce(%d) delivers nothing: give it 1 or more, or use ResultNever", n)
+		}
+	}}
 }
 
 // ResultLate delivers the result that much later.
 func ResultLate(d time.Duration) Fault {
-	return Fault{"result late by " + d.String(), func(s *script) { s.late += d }}
+	return Fault{"result late by " + d.String(), func(s *script) {
+		if s.late += d; d < 0 {
+			s.refuse("ResultLate(%s) is in the past", d)
+		}
+	}}
 }
 
 // ResultNever keeps the result from being delivered.
@@ -156,9 +177,14 @@ func ValidateTwice() Fault {
 
 // ValidateAtOnce asks for the approval n times at the same time. The studio must
 // approve at least one of them, and take once. An answer to any of them that
-// breaks the interface is the error of the call.
+// breaks the interface is the error of the call. An order whose n is below 1 is
+// refused.
 func ValidateAtOnce(n int) Fault {
-	return Fault{fmt.Sprintf("validate %d times at once", n), func(s *script) { s.calls = n - 1 }}
+	return Fault{fmt.Sprintf("validate %d times at once", n), func(s *script) {
+		if s.calls = n - 1; n < 1 {
+			s.refuse("ValidateAtOnce(%d) asks for nothing: give it 1 or more", n)
+		}
+	}}
 }
 
 // ValidateOtherDigest asks, once the approval was given, for one of another
@@ -208,7 +234,11 @@ func LostAnswer(call On) Fault {
 // [Config.Timeout] is as good as lost: the service waits no longer. A still clock
 // moves by the wait, so that [Service.Advance] may end that much later.
 func SlowAnswer(call On, d time.Duration) Fault {
-	return Fault{string(call) + ", its answer slow", func(s *script) { s.on(call).slow = d }}
+	return Fault{string(call) + ", its answer slow", func(s *script) {
+		if s.on(call).slow = d; d < 0 {
+			s.refuse("SlowAnswer(%s) is in the past", d)
+		}
+	}}
 }
 
 // UnknownFields puts fields into the call that the interface does not have. They

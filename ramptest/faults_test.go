@@ -178,7 +178,7 @@ func TestABadGameIsFound(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := &counter{}
-			*c = *newCounter(t, before(func(inner http.Handler) http.Handler {
+			*c = *newCounter(t, booksOff, before(func(inner http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { test.wrap(c)(inner).ServeHTTP(w, r) })
 			}))
 			c.shop.gold = 1_000_000 // enough for what was tampered with
@@ -230,7 +230,7 @@ func TestInitializeFailsInEachWay(t *testing.T) {
 
 func TestAnAnswerThatNeverComesIsLost(t *testing.T) {
 	var drop atomic.Bool
-	c := newCounter(t, before(func(inner http.Handler) http.Handler {
+	c := newCounter(t, booksOff, before(func(inner http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if drop.Swap(false) {
 				panic(http.ErrAbortHandler)
@@ -305,7 +305,7 @@ func TestTwoRequestsUnderOneUUIDAreTwoOrders(t *testing.T) {
 			},
 		} {
 			t.Run(name, func(t *testing.T) {
-				c := newCounterOf(t, &game{}, config)
+				c := newCounterOf(t, &game{}, booksOff, config)
 				id := c.initialize(t)
 				_, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1))
 				require.NoError(t, err)
@@ -317,7 +317,7 @@ func TestTwoRequestsUnderOneUUIDAreTwoOrders(t *testing.T) {
 }
 
 func TestTheDigestIsThatOfAUser(t *testing.T) {
-	c := newCounterOf(t, &game{})
+	c := newCounterOf(t, &game{}, booksOff)
 	id := c.initialize(t)
 	order, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1))
 	require.NoError(t, err)
@@ -403,6 +403,36 @@ func TestFaultsOfAResultGoTogether(t *testing.T) {
 			slices.Reverse(test.faults)
 		}
 	}
+}
+
+// Nothing is asked of the studio for faults that cannot be.
+func TestAFaultThatMakesNoSenseIsRefused(t *testing.T) {
+	c := newCounter(t)
+	id := c.initialize(t)
+	for want, fault := range map[string]ramptest.Fault{
+		"ResultAtOnce(0) delivers nothing":       ramptest.ResultAtOnce(0),
+		"ResultAtOnce(-1) delivers nothing":      ramptest.ResultAtOnce(-1),
+		"ValidateAtOnce(0) asks for nothing":     ramptest.ValidateAtOnce(0),
+		"ResultLate(-1s) is in the past":         ramptest.ResultLate(-time.Second),
+		"SlowAnswer(-1s) is in the past":         ramptest.SlowAnswer(ramptest.OnResult, -time.Second),
+		`on validate or result, not on "assets"`: ramptest.LostAnswer("assets"),
+	} {
+		_, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10), fault)
+		assert.ErrorContains(t, err, want)
+	}
+	assert.Len(t, c.service.Events(), 1, "the initialize call")
+}
+
+// A test that fails prints what it has at hand.
+func TestWhatAdvanceReturnsCanBePrinted(t *testing.T) {
+	c := newCounter(t, func(c *ramptest.Config) { c.Epoch = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC) })
+	c.shop.answers = []error{errors.New("away")}
+	order := c.mint(t, ramptest.TransactionFails())
+	id := order.UUID.String()[:8]
+	assert.Equal(t, "mint "+id+" of 10 tokens (pending)", fmt.Sprint(order))
+	assert.Equal(t, "[result #1 of mint "+id+" of 10 tokens (delivering) at 03:04:06: HTTP 500, next at 03:09:06: "+
+		`ramptest: the studio declined with HTTP 500 and "INTERNAL_ERROR"]`, fmt.Sprint(c.service.Advance(time.Minute)))
+	assert.Equal(t, "an order without an intent", fmt.Sprint(&ramptest.Order{}))
 }
 
 func TestAResultThatIsHeldBack(t *testing.T) {

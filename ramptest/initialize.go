@@ -1,6 +1,7 @@
 package ramptest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,11 +9,12 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
+	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/exact"
 )
 
 // InitializeFailure is a way in which an initialize call fails.
@@ -29,11 +31,16 @@ const (
 	TooMany       InitializeFailure = "too many requests"            // HTTP 429 without the envelope, Retry-After 1 second
 )
 
-// promise is an initialize call that was answered.
-type promise struct {
-	intent  ramp.InitializeIntent
-	expires time.Time
-	lost    int // validate answers that nobody heard, see [LostAnswer]
+// console answers initialize calls.
+type console struct {
+	config *Config
+	clock  *clock
+	record *record
+	guard  *guard
+	orders *orders
+
+	mu      sync.Mutex
+	failing []InitializeFailure // the next calls
 }
 
 // envelope is the answer of an initialize call (interface 2.3).
@@ -43,84 +50,88 @@ type envelope struct {
 	Data    any    `json:"data"`
 }
 
-// FailInitialize lets the next initialize calls fail, one for each failure, in
-// this order, whatever they ask.
-func (s *Service) FailInitialize(failures ...InitializeFailure) {
+// fail scripts the next calls.
+func (s *console) fail(failures []InitializeFailure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failing = append(s.failing, failures...)
 }
 
-// initialize answers the one call that a studio makes (interface 4.1), with the
-// failures of section 7.1. What else is wrong with a request (2.2) is answered
-// with code 400, and data that names the field: how the service does it, the
-// interface does not show.
-func (s *Service) initialize(w http.ResponseWriter, r *http.Request) {
-	event := Event{Time: s.Now(), Kind: KindInitialize}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
-	secrets := secretsOf(r.Header)
-	event.Request = &Message{Method: r.Method, Path: r.URL.Path, Header: redactHeader(r.Header, secrets), Body: redactBody(body, secrets)}
-
-	status, answer := s.decide(r, body, err, &event)
-	text, err := json.Marshal(answer)
-	if err != nil {
-		panic(err) // numbers and strings
+// scripted is how the next call fails, "" if it does not.
+func (s *console) scripted() (next InitializeFailure) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.failing) > 0 {
+		next, s.failing = s.failing[0], s.failing[1:]
 	}
-	w.Header().Set("Content-Type", "application/json")
-	if f := InitializeFailure(event.Fault); f == Unavailable || f == TooMany {
+	return next
+}
+
+// status is the HTTP status, or the code of the envelope, of a failure.
+func (f InitializeFailure) status() int {
+	switch f {
+	case HMACRequired:
+		return http.StatusBadRequest
+	case Unavailable:
+		return http.StatusServiceUnavailable
+	case TooMany:
+		return http.StatusTooManyRequests
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// ServeHTTP answers the one call that a studio makes (interface 4.1).
+func (s *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	event := Event{Time: s.clock.now(), Kind: KindInitialize}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
+	event.asked(r, body)
+	scripted := s.scripted()
+	event.Fault = string(scripted)
+
+	var status int
+	var text []byte
+	if scripted == Unavailable || scripted == TooMany { // as a proxy answers
+		status, text, event.Outcome = scripted.status(), []byte(scripted), string(scripted)
 		w.Header().Set("Content-Type", "text/plain")
-		status, text = answer.Code, []byte(f)
-		if f == TooMany {
+		if scripted == TooMany {
 			w.Header().Set("Retry-After", "1")
 		}
+	} else {
+		id, answer := s.answer(r, body, err, scripted)
+		if text, err = json.Marshal(answer); err != nil {
+			panic(err) // numbers and strings
+		}
+		status, event.UUID, event.Outcome = http.StatusOK, id, answer.Message
+		if answer.Code != http.StatusOK {
+			status, event.Outcome = cmp.Or(s.config.FailureStatus, answer.Code), fmt.Sprint(answer.Data)
+		}
+		w.Header().Set("Content-Type", "application/json")
 	}
+	event.Failed = event.UUID == uuid.Nil
 	event.Answer = &Message{Status: status, Body: string(text)}
-	event.Took = s.Now().Sub(event.Time)
+	event.Took = s.clock.now().Sub(event.Time)
 	s.record.add(event)
 	w.WriteHeader(status)
 	_, _ = w.Write(text) // the caller is gone: nobody is left to tell
 }
 
-// decide decides on an initialize call.
-func (s *Service) decide(r *http.Request, body []byte, unread error, event *Event) (int, envelope) {
-	fail := func(code int, data string) (int, envelope) {
-		event.Outcome, event.Failed = data, true
-		status := code
-		if s.config.FailureStatus != 0 {
-			status = s.config.FailureStatus
-		}
-		return status, envelope{Code: code, Message: http.StatusText(code), Data: data}
+// answer decides on an initialize call, with the failures of section 7.1. What
+// else is wrong with a request (2.2) is answered with code 400, and data that
+// names the field: the interface does not say how the service does it.
+func (s *console) answer(r *http.Request, body []byte, unread error, scripted InitializeFailure) (id uuid.UUID, e envelope) {
+	fail := func(code int, data string) (uuid.UUID, envelope) {
+		return uuid.Nil, envelope{Code: code, Message: http.StatusText(code), Data: data}
 	}
-	refuse := func(f InitializeFailure) (int, envelope) {
-		switch f {
-		case HMACRequired:
-			return fail(http.StatusBadRequest, string(f))
-		case Unavailable:
-			return fail(http.StatusServiceUnavailable, string(f))
-		case TooMany:
-			return fail(http.StatusTooManyRequests, string(f))
-		default:
-			return fail(http.StatusInternalServerError, string(f))
-		}
-	}
-
-	switch status := s.refusal(r); status {
-	case http.StatusForbidden:
-		return fail(status, "a page of another site has no access")
-	case http.StatusUnsupportedMediaType:
-		return fail(status, "Content-Type must be application/json")
-	}
-	s.mu.Lock()
-	if len(s.failing) > 0 {
-		scripted := s.failing[0]
-		s.failing = s.failing[1:]
-		s.mu.Unlock()
-		event.Fault = string(scripted)
+	refuse := func(f InitializeFailure) (uuid.UUID, envelope) { return fail(f.status(), string(f)) }
+	signature := r.Header.Get(ramp.HeaderHMAC)
+	switch refusal := s.guard.refusal(r); {
+	case refusal == http.StatusForbidden:
+		return fail(refusal, "a page of another site has no access")
+	case refusal == http.StatusUnsupportedMediaType:
+		return fail(refusal, "Content-Type must be application/json")
+	case scripted != "":
 		return refuse(scripted)
-	}
-	s.mu.Unlock()
-
-	switch signature := r.Header.Get(ramp.HeaderHMAC); {
 	case unread != nil:
 		return fail(http.StatusBadRequest, "the body did not come whole")
 	case signature == "":
@@ -138,17 +149,12 @@ func (s *Service) decide(r *http.Request, body []byte, unread error, event *Even
 	case !slices.Contains(s.config.Networks, asked.Network):
 		return refuse(RampNotExists)
 	}
-	intent, problem := asked.check()
+	terms, problem := asked.check()
 	if problem != "" {
 		return fail(http.StatusBadRequest, problem)
 	}
-
-	id := uuid.New()
-	event.UUID, event.Outcome = id, "OK"
-	s.mu.Lock()
-	s.promises[id] = &promise{intent: intent, expires: event.Time.Add(ramp.UUIDValidity)}
-	s.mu.Unlock()
-	return http.StatusOK, envelope{Code: http.StatusOK, Message: "OK", Data: map[string]uuid.UUID{"uuid": id}}
+	id = s.orders.issue(terms, s.clock.now())
+	return id, envelope{Code: http.StatusOK, Message: "OK", Data: map[string]uuid.UUID{"uuid": id}}
 }
 
 // askedIntent is the intent of an initialize call as it came (interface 2.2): nil
@@ -182,7 +188,7 @@ func readInitialize(body []byte) (intent askedIntent, problem string) {
 		Server        string      `json:"server"`
 		Intent        askedIntent `json:"intent"`
 	}
-	body, err := exact(body)
+	body, err := exact.JSON(body, fieldNames()...)
 	if err == nil {
 		err = json.Unmarshal(body, &request)
 	}

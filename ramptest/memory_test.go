@@ -139,6 +139,9 @@ func newCounterOf(t testing.TB, game ramp.Game, options ...func(*ramptest.Config
 	return c
 }
 
+// booksOff is for a game that moves nothing, or whose calls are counted.
+func booksOff(c *ramptest.Config) { c.Books = ramptest.BooksOff }
+
 // before puts something in front of the shop.
 func before(wrap func(http.Handler) http.Handler) func(*ramptest.Config) {
 	return func(c *ramptest.Config) { c.Handler = wrap(c.Handler) }

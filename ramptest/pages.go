@@ -9,9 +9,6 @@ import (
 	"fmt"
 	"html/template"
 	"maps"
-	"math/big"
-	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -76,7 +73,6 @@ type orderView struct {
 	Class  string
 	Said   string
 	TxHash string
-	placed time.Time
 }
 
 type eventView struct {
@@ -111,25 +107,35 @@ func choices(chosen url.Values) []choice {
 	return all
 }
 
-// pages mounts the front end (interface 4.2), and what the emulator has beyond
-// it.
-func (s *Service) pages() {
+// pages are the front end (interface 4.2), and what the emulator has beyond it.
+type pages struct {
+	config    *Config
+	clock     *clock
+	record    *record
+	guard     *guard
+	life      *lifetime
+	studio    *studio
+	orders    *orders
+	templates func() *template.Template
+}
+
+func (s *pages) mount(mux *http.ServeMux) {
 	s.templates = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(files, "pages/*.html")) })
 	for _, name := range []string{"pages/style.css", "pages/page.js"} {
-		s.mux.Handle("GET /"+name, s.guarded(func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, name) }))
+		mux.Handle("GET /"+name, s.guarded(func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, name) }))
 	}
-	s.mux.Handle("GET /catalog", s.guarded(s.catalogPage))
-	s.mux.Handle("GET /exchange", s.guarded(s.exchangePage))
-	s.mux.Handle("POST /exchange", s.guarded(s.exchangeForm))
-	s.mux.Handle("GET /orders/{uuid}", s.guarded(s.orderPage))
-	s.mux.Handle("GET /orders/{uuid}/changes", s.guarded(s.orderChanges))
-	s.mux.Handle("POST /orders/{uuid}/resend", s.guarded(s.resendForm))
-	s.mux.Handle("POST /orders/{uuid}/advance", s.guarded(s.advanceForm))
+	mux.Handle("GET /catalog", s.guarded(s.catalogPage))
+	mux.Handle("GET /exchange", s.guarded(s.exchangePage))
+	mux.Handle("POST /exchange", s.guarded(s.exchangeForm))
+	mux.Handle("GET /orders/{uuid}", s.guarded(s.orderPage))
+	mux.Handle("GET /orders/{uuid}/changes", s.guarded(s.orderChanges))
+	mux.Handle("POST /orders/{uuid}/resend", s.guarded(s.resendForm))
+	mux.Handle("POST /orders/{uuid}/advance", s.guarded(s.advanceForm))
 }
 
 // guarded keeps other pages of the browser from a page, and the page from
 // anywhere else.
-func (s *Service) guarded(page http.HandlerFunc) http.Handler {
+func (s *pages) guarded(page http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "+
@@ -140,7 +146,7 @@ func (s *Service) guarded(page http.HandlerFunc) http.Handler {
 		// without it, a browser sends no Origin either.
 		h.Set("Referrer-Policy", "same-origin")
 		switch {
-		case !s.isOurs(r.Host):
+		case !s.guard.isOurs(r.Host):
 			s.failure(w, http.StatusForbidden, "This service is for this machine only, and was reached under the name of another. "+
 				"To open it from a phone or an emulator, start it with -public, or with -url and the address that they use "+
 				"(AnyHost or PublicURL of ramptest.Config).")
@@ -153,41 +159,7 @@ func (s *Service) guarded(page http.HandlerFunc) http.Handler {
 	})
 }
 
-// refusal is the HTTP status that keeps pages of other sites from the API: what
-// they send has an Origin, or is not called JSON. It is 0 for a program, which may
-// use any name of the service.
-func (s *Service) refusal(r *http.Request) int {
-	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	switch {
-	case r.Header.Get("Origin") != "" && !(s.isOurs(r.Host) && sameOrigin(r)):
-		return http.StatusForbidden
-	case err != nil || media != "application/json":
-		return http.StatusUnsupportedMediaType
-	default:
-		return 0
-	}
-}
-
-// isOurs says whether the service may be reached under the name of a host: one of
-// this machine, or of its own address.
-func (s *Service) isOurs(host string) bool {
-	if own, err := url.Parse(s.address); s.config.AnyHost || err == nil && strings.EqualFold(host, own.Host) {
-		return true
-	}
-	name := host
-	if split, _, err := net.SplitHostPort(host); err == nil {
-		name = split
-	}
-	ip := net.ParseIP(strings.Trim(name, "[]"))
-	return ip != nil && ip.IsLoopback() || strings.EqualFold(name, "localhost")
-}
-
-func sameOrigin(r *http.Request) bool {
-	origin, err := url.Parse(r.Header.Get("Origin"))
-	return err == nil && origin.Host != "" && origin.Host == r.Host
-}
-
-func (s *Service) show(w http.ResponseWriter, status int, name string, v *view) {
+func (s *pages) show(w http.ResponseWriter, status int, name string, v *view) {
 	var b bytes.Buffer
 	if err := s.templates().ExecuteTemplate(&b, name, v); err != nil {
 		panic(err) // the templates are tested
@@ -197,13 +169,13 @@ func (s *Service) show(w http.ResponseWriter, status int, name string, v *view) 
 	_, _ = w.Write(b.Bytes()) // the reader is gone: nobody is left to tell
 }
 
-func (s *Service) failure(w http.ResponseWriter, status int, problem string) {
+func (s *pages) failure(w http.ResponseWriter, status int, problem string) {
 	s.show(w, status, "failure.html", &view{Title: http.StatusText(status), Problem: problem})
 }
 
 // player asks the studio what the player owns, and shows what it says.
-func (s *Service) player(r *http.Request, v *view, session ramp.Session) {
-	player, err := s.Assets(r.Context(), session)
+func (s *pages) player(r *http.Request, v *view, session ramp.Session) {
+	player, err := s.studio.assets(r.Context(), session, uuid.Nil)
 	if err != nil {
 		v.Problem = say(err)
 		return
@@ -212,17 +184,13 @@ func (s *Service) player(r *http.Request, v *view, session ramp.Session) {
 }
 
 // holds shows what the player's wallet has of a token.
-func (s *Service) holds(v *view, session ramp.Session, token side) {
-	wallet, err := s.wallet(session)
+func (s *pages) holds(v *view, session ramp.Session, token orderToken) {
+	wallet, err := s.config.wallet(session)
 	if err != nil {
 		v.Problem = say(err)
 		return
 	}
-	c := s.chains[v.Network]
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(c.decimals)), nil)
-	held := new(big.Rat).SetFrac(c.tokenBalance(token.contract(), wallet.Address()), unit)
+	held := s.orders.chains[v.Network].TokenBalance(token.contract(), wallet.Address())
 	if amount, err := rounded(held); err == nil {
 		v.Tokens = amount.String()
 	}
@@ -235,7 +203,7 @@ func say(err error) string {
 }
 
 // catalogPage is the catalog view (interface 2.1).
-func (s *Service) catalogPage(w http.ResponseWriter, r *http.Request) {
+func (s *pages) catalogPage(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	session := ramp.Session{ID: q.Get("sessionId"), Token: ramp.NewAccessToken(q.Get("accessToken"))}
 	v := &view{Title: "Catalog", Network: ramp.Network(q.Get("network"))}
@@ -247,24 +215,19 @@ func (s *Service) catalogPage(w http.ResponseWriter, r *http.Request) {
 	case s.config.ProjectID != "" && project != s.config.ProjectID:
 		s.failure(w, http.StatusNotFound, "There is no such project.")
 		return
-	case s.chains[v.Network] == nil:
+	case s.orders.chains[v.Network] == nil:
 		s.failure(w, http.StatusNotFound, "The network must be one that this service has.")
 		return
 	}
 	s.player(r, v, session)
-	s.mu.Lock()
-	for _, o := range s.orders {
-		if o.Session.ID == session.ID && o.Network == v.Network {
-			v.Orders = append(v.Orders, s.viewOrder(o))
-		}
+	for _, o := range s.orders.of(session.ID, v.Network) {
+		v.Orders = append(v.Orders, viewOrder(o))
 	}
-	s.mu.Unlock()
-	slices.SortFunc(v.Orders, func(a, b orderView) int { return b.placed.Compare(a.placed) }) // the newest first
 	s.show(w, http.StatusOK, "catalog.html", v)
 }
 
 // exchangePage is the exchange view (interface 2.1).
-func (s *Service) exchangePage(w http.ResponseWriter, r *http.Request) {
+func (s *pages) exchangePage(w http.ResponseWriter, r *http.Request) {
 	if o := s.orderOf(r.URL.Query().Get("uuid")); o != nil {
 		http.Redirect(w, r, "/orders/"+o.UUID.String(), http.StatusSeeOther)
 		return
@@ -273,14 +236,14 @@ func (s *Service) exchangePage(w http.ResponseWriter, r *http.Request) {
 }
 
 // exchangeView shows what may be ordered, or why nothing may.
-func (s *Service) exchangeView(w http.ResponseWriter, r *http.Request, q url.Values, problem string) {
+func (s *pages) exchangeView(w http.ResponseWriter, r *http.Request, q url.Values, problem string) {
 	session := ramp.Session{ID: q.Get("sessionId"), Token: ramp.NewAccessToken(q.Get("accessToken"))}
 	id, err := uuid.Parse(q.Get("uuid"))
 	if err != nil || session.ID == "" || session.Token.Reveal() == "" {
 		s.failure(w, http.StatusBadRequest, "uuid, accessToken, sessionId and network are required (2.1).")
 		return
 	}
-	asked, err := s.promised(id, false)
+	asked, expires, err := s.orders.terms(id, false)
 	if err != nil {
 		status := http.StatusNotFound
 		if errors.Is(err, ErrExpiredUUID) {
@@ -293,9 +256,6 @@ func (s *Service) exchangeView(w http.ResponseWriter, r *http.Request, q url.Val
 		s.failure(w, http.StatusBadRequest, "The network is not that of the initialize call.")
 		return
 	}
-	s.mu.Lock()
-	expires := s.promises[id].expires
-	s.mu.Unlock()
 	v := &view{
 		Title:   "Exchange",
 		Network: asked.Network,
@@ -306,7 +266,7 @@ func (s *Service) exchangeView(w http.ResponseWriter, r *http.Request, q url.Val
 		Timeline: s.timelineOf(id),
 	}
 	s.player(r, v, session)
-	s.holds(v, session, side{ID: asked.Token})
+	s.holds(v, session, orderToken{ID: asked.Token})
 	status := http.StatusOK
 	if problem != "" {
 		status, v.Problem = http.StatusUnprocessableEntity, problem
@@ -315,7 +275,7 @@ func (s *Service) exchangeView(w http.ResponseWriter, r *http.Request, q url.Val
 }
 
 // exchangeForm is what the player has decided.
-func (s *Service) exchangeForm(w http.ResponseWriter, r *http.Request) {
+func (s *pages) exchangeForm(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		s.failure(w, http.StatusBadRequest, "The form did not come whole.")
 		return
@@ -344,8 +304,8 @@ func (s *Service) exchangeForm(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	session := ramp.Session{ID: q.Get("sessionId"), Token: ramp.NewAccessToken(q.Get("accessToken"))}
-	_, err = s.order(r.Context(), direction, id, session, tokens, faults)
-	if err != nil && !errors.Is(err, ErrPlaced) { // which is a form that was sent twice
+	placed, err := s.orders.order(r.Context(), direction, id, session, tokens, faults)
+	if placed == nil && !errors.Is(err, ErrPlaced) { // which is a form that was sent twice
 		s.exchangeView(w, r, q, say(err))
 		return
 	}
@@ -353,18 +313,16 @@ func (s *Service) exchangeForm(w http.ResponseWriter, r *http.Request) {
 }
 
 // orderOf finds an order by its UUID, nil if there is none.
-func (s *Service) orderOf(text string) *Order {
+func (s *pages) orderOf(text string) *Order {
 	id, err := uuid.Parse(text)
 	if err != nil {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.orders[id]
+	return s.orders.find(id)
 }
 
 // withOrder finds the order of a path.
-func (s *Service) withOrder(w http.ResponseWriter, r *http.Request) *Order {
+func (s *pages) withOrder(w http.ResponseWriter, r *http.Request) *Order {
 	o := s.orderOf(r.PathValue("uuid"))
 	if o == nil {
 		s.failure(w, http.StatusNotFound, "There is no such order.")
@@ -373,21 +331,19 @@ func (s *Service) withOrder(w http.ResponseWriter, r *http.Request) *Order {
 }
 
 // orderPage shows an order as it goes on.
-func (s *Service) orderPage(w http.ResponseWriter, r *http.Request) {
+func (s *pages) orderPage(w http.ResponseWriter, r *http.Request) {
 	if o := s.withOrder(w, r); o != nil {
 		s.orderView(w, r, o, http.StatusOK, "")
 	}
 }
 
-func (s *Service) orderView(w http.ResponseWriter, r *http.Request, o *Order, status int, problem string) {
+func (s *pages) orderView(w http.ResponseWriter, r *http.Request, o *Order, status int, problem string) {
 	v := &view{Title: "Order", Network: o.Network}
 	s.player(r, v, o.Session)
 	s.holds(v, o.Session, o.token())
-	s.mu.Lock()
-	shown := s.viewOrder(o)
-	s.mu.Unlock()
+	shown := viewOrder(o)
 	v.Order, v.Timeline = &shown, s.timelineOf(o.UUID)
-	v.Clock = "It shows " + s.Now().Format("15:04:05") + ", and "
+	v.Clock = "It shows " + s.clock.now().Format("15:04:05") + ", and "
 	switch s.config.Speed {
 	case 0:
 		v.Clock += "stands still."
@@ -400,22 +356,24 @@ func (s *Service) orderView(w http.ResponseWriter, r *http.Request, o *Order, st
 	s.show(w, status, "order.html", v)
 }
 
-// viewOrder is an order as the pages show it. The caller holds the lock.
-func (s *Service) viewOrder(o *Order) orderView {
-	v := orderView{UUID: o.UUID, State: o.state, TxHash: o.TxHash.Hex(), Class: "wait", placed: o.placed}
+// viewOrder is an order as the pages show it.
+func viewOrder(o *Order) orderView {
+	state := o.delivery.now()
+	next, _ := o.delivery.schedule()
+	v := orderView{UUID: o.UUID, State: state, TxHash: o.TxHash.Hex(), Class: "wait"}
 	verb := "Mint"
 	if o.Request.Intent.Type == ramp.Disassemble {
 		verb = "Burn"
 	}
 	v.Title = verb + " of " + o.token().Amount.String() + " tokens"
 	switch {
-	case o.state == Confirmed:
+	case state == Confirmed:
 		v.Class, v.Said = "good", "The game has confirmed the result."
-	case o.state.over():
+	case state.over():
 		v.Class, v.Said = "bad", "The result is not sent again by itself."
-	case !o.next.IsZero():
-		v.Said = "The result is sent at " + o.next.Format("15:04:05") + "."
-	case o.state == Pending:
+	case !next.IsZero():
+		v.Said = "The result is sent at " + next.Format("15:04:05") + "."
+	case state == Pending:
 		v.Said = "The transaction is in no block yet."
 	default:
 		v.Said = "No result is due."
@@ -424,10 +382,10 @@ func (s *Service) viewOrder(o *Order) orderView {
 }
 
 // timelineOf is what happened to an order.
-func (s *Service) timelineOf(id uuid.UUID) []eventView {
+func (s *pages) timelineOf(id uuid.UUID) []eventView {
 	var shown []eventView
-	for _, e := range s.Events() {
-		if e.UUID != id {
+	for _, e := range s.record.all() {
+		if e.UUID != id || e.Routine() {
 			continue
 		}
 		v := eventView{Event: e, At: e.Time.Format("15:04:05"), What: e.describe(), Status: httpStatus(e), Attempt: ordinal(e.Attempt)}
@@ -463,7 +421,7 @@ func pretty(m *Message) string {
 
 // orderChanges tells a page each time that there is something new, as
 // server-sent events.
-func (s *Service) orderChanges(w http.ResponseWriter, r *http.Request) {
+func (s *pages) orderChanges(w http.ResponseWriter, r *http.Request) {
 	o := s.withOrder(w, r)
 	if o == nil {
 		return
@@ -482,25 +440,25 @@ func (s *Service) orderChanges(w http.ResponseWriter, r *http.Request) {
 		case <-changed:
 		case <-r.Context().Done():
 			return
-		case <-s.alive.Done():
+		case <-s.life.alive.Done():
 			return
 		}
 	}
 }
 
-func (s *Service) resendForm(w http.ResponseWriter, r *http.Request) {
+func (s *pages) resendForm(w http.ResponseWriter, r *http.Request) {
 	o := s.withOrder(w, r)
 	if o == nil {
 		return
 	}
-	if err := s.Resend(r.Context(), o); errors.Is(err, ErrPending) {
+	if err := s.orders.resend(r.Context(), o); errors.Is(err, ErrPending) {
 		s.orderView(w, r, o, http.StatusConflict, say(err))
 		return // any other error is in the timeline
 	}
 	http.Redirect(w, r, "/orders/"+o.UUID.String(), http.StatusSeeOther)
 }
 
-func (s *Service) advanceForm(w http.ResponseWriter, r *http.Request) {
+func (s *pages) advanceForm(w http.ResponseWriter, r *http.Request) {
 	o := s.withOrder(w, r)
 	if o == nil {
 		return
@@ -510,6 +468,6 @@ func (s *Service) advanceForm(w http.ResponseWriter, r *http.Request) {
 		s.failure(w, http.StatusBadRequest, "Let 0 to 1440 minutes pass.")
 		return
 	}
-	s.Advance(time.Duration(minutes) * time.Minute)
+	s.orders.advance(time.Duration(minutes) * time.Minute)
 	http.Redirect(w, r, "/orders/"+o.UUID.String(), http.StatusSeeOther)
 }

@@ -29,6 +29,11 @@
 //
 //	service.Mint(ctx, id, session, amount, ramptest.LostAnswer(ramptest.OnResult), ramptest.ResultTwice())
 //
+// # The books
+//
+// The service keeps books of what each order must move, and [Start] fails the test
+// when the game loses assets or moves them twice: see [Books].
+//
 // # What happened
 //
 // Every exchange is recorded without its secrets: [Service.Events] and
@@ -44,22 +49,16 @@ package ramptest
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
-	"html/template"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 )
 
@@ -132,6 +131,14 @@ type Config struct {
 	// OnEvent is called with each event that is recorded, one at a time. It must
 	// not call the service.
 	OnEvent func(Event)
+
+	// Books says what becomes of a game that loses assets or moves them twice. The
+	// zero value is [BooksFail].
+	Books Books
+
+	// Settle is how long, on the wall, an effect may follow the answer before the
+	// books call it missing. 0 stands for 2 seconds, -1 for no time at all.
+	Settle time.Duration
 
 	// From here on it is what the interface does not show.
 
@@ -207,102 +214,6 @@ type Config struct {
 	AuthorizeRPC func(*http.Request) bool
 }
 
-// Service is a token ramp. It is safe for concurrent use.
-type Service struct {
-	config Config
-	studio atomic.Pointer[studio] // nil if there is none yet
-	mux    *http.ServeMux
-
-	transport *http.Transport // to the studio, if it is our own
-
-	templates func() *template.Template
-	chains    map[ramp.Network]*chain
-	record    record
-	clock     clock
-
-	server  *http.Server // nil without a listener
-	address string       // base address of the service
-	alive   context.Context
-	end     context.CancelFunc
-	busy    group // what is under way: calls, handlers, and our own goroutines
-
-	turn sync.Mutex // held by whoever does what is due
-
-	mu       sync.Mutex
-	promises map[uuid.UUID]*promise // what initialize has answered
-	orders   map[uuid.UUID]*Order
-	queue    []job    // the next one first
-	held     []*Order // whose results wait for another one
-	failing  []InitializeFailure
-	failRPC  []int
-}
-
-// studio is how the service reaches the studio's server.
-type studio struct {
-	address string // without a slash at its end
-	client  *http.Client
-}
-
-// ErrClosed says that the service is closed.
-var ErrClosed = errors.New("ramptest: the service is closed")
-
-// inMemory is the address of a service, and of a studio, that no network leads
-// to.
-const inMemory = "https://memory.invalid"
-
-// New starts a service. Close it when it is no longer needed.
-func New(config Config) (*Service, error) {
-	if err := config.check(); err != nil {
-		return nil, err
-	}
-	config.fill()
-	s := &Service{
-		config:   config,
-		promises: make(map[uuid.UUID]*promise),
-		orders:   make(map[uuid.UUID]*Order),
-		chains:   make(map[ramp.Network]*chain),
-	}
-	s.clock.start(config.Epoch, config.Speed)
-	s.record.start(s.Now(), config.OnEvent)
-	for _, network := range config.Networks {
-		s.chains[network] = newChain(network, &s.config, s.Now)
-	}
-	switch {
-	case config.Handler != nil:
-		s.SetHandler(config.Handler)
-	case config.Game != "":
-		if config.Client == nil {
-			s.transport = &http.Transport{Proxy: http.ProxyFromEnvironment}
-			config.Client = &http.Client{Transport: s.transport}
-		}
-		s.call(config.Game, *config.Client)
-	}
-	s.routes()
-	s.alive, s.end = context.WithCancel(context.Background())
-	if err := s.listen(); err != nil {
-		s.end()
-		return nil, err
-	}
-	if config.Speed > 0 {
-		s.busy.run(s.run)
-	}
-	return s, nil
-}
-
-// SetHandler makes handler the studio's server from now on, as [Config.Handler]
-// does. It is for a server that needs the address of the service, or its
-// [Service.Client], to be made: leave Game and Handler of the [Config] empty then.
-func (s *Service) SetHandler(handler http.Handler) {
-	s.call(inMemory, http.Client{Transport: memory{handler, &s.busy}})
-}
-
-// call makes an address the one of the studio's server. A token must not reach
-// another one, so that no redirect is followed.
-func (s *Service) call(address string, client http.Client) {
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	s.studio.Store(&studio{strings.TrimRight(address, "/"), &client})
-}
-
 // maxSpeed lets a clock run for a day on the wall before it has shown all the
 // time that a [time.Duration] holds.
 const maxSpeed = 100_000
@@ -331,6 +242,8 @@ func (c *Config) check() error {
 		return wrong("Confirmations", "must not be below 0")
 	case c.BlockTime < 0:
 		return wrong("BlockTime", "must not be below 0")
+	case c.Books < BooksFail || c.Books > BooksOff:
+		return wrong("Books", "must be BooksFail, BooksReport or BooksOff")
 	case c.Timeout < 0:
 		return wrong("Timeout", "must not be below 0")
 	case c.MaxBody < 0:
@@ -362,6 +275,7 @@ func (c *Config) fill() {
 	c.BurnMethod = cmp.Or(c.BurnMethod, ramp.MethodBurnPermit)
 	c.TokenType = cmp.Or(c.TokenType, ramp.TypeERC20)
 	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
+	c.Settle = cmp.Or(c.Settle, 2*time.Second)
 	c.Confirmations = cmp.Or(c.Confirmations, 1)
 	c.BlockTime = cmp.Or(c.BlockTime, time.Second)
 	c.Decimals = cmp.Or(c.Decimals, 18)
@@ -369,10 +283,10 @@ func (c *Config) fill() {
 		c.Epoch = time.Now()
 	}
 	if c.Wallet == nil {
-		c.Wallet = wallet
+		c.Wallet = sessionWallet
 	}
 	if c.Digest == nil {
-		c.Digest = digest
+		c.Digest = hashDigest
 	}
 	if c.Schedule == nil {
 		c.Schedule = Schedule()
@@ -398,8 +312,9 @@ func (c *Config) fill() {
 	}
 }
 
-// Start starts a service that closes itself when the test ends, and shows its
-// timeline if the test has failed.
+// Start starts a service that closes itself when the test ends. It fails the test
+// if the books have found anything ([Config.Books]), and shows the timeline if the
+// test has failed.
 func Start(t testing.TB, config Config) *Service {
 	t.Helper()
 	s, err := New(config)
@@ -408,94 +323,16 @@ func Start(t testing.TB, config Config) *Service {
 	}
 	t.Cleanup(func() {
 		s.Close()
+		switch found := s.Imbalances(); {
+		case len(found) == 0:
+		case config.Books == BooksFail:
+			t.Error(report(found))
+		default:
+			t.Log(report(found))
+		}
 		if t.Failed() {
 			t.Log(s.Timeline())
 		}
 	})
 	return s
-}
-
-// listen opens the service to the network, unless it is in memory.
-func (s *Service) listen() error {
-	listener := s.config.Listener
-	public := strings.TrimRight(s.config.PublicURL, "/")
-	s.address = cmp.Or(public, inMemory)
-	if listener == nil {
-		if s.config.Game == "" {
-			return nil
-		}
-		var err error
-		if listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-			return fmt.Errorf("ramptest: %w", err)
-		}
-	}
-	at := listener.Addr().String()
-	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() { // which is no address to go to
-		at = fmt.Sprintf("127.0.0.1:%d", tcp.Port)
-	}
-	s.address = cmp.Or(public, "http://"+at)
-	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
-	s.busy.run(func() { _ = s.server.Serve(listener) }) // until it is shut down
-	return nil
-}
-
-// URL is the base address of the service: {ramp_api_url} and {ramp_url} of the
-// interface, or [Config.PublicURL]. If the service is in memory, only
-// [Service.Client] reaches it.
-func (s *Service) URL() string { return s.address }
-
-// RPCURL is the address of a network's chain: {rpc_mainnet_url} or
-// {rpc_testnet_url} of the interface.
-func (s *Service) RPCURL(network ramp.Network) string { return s.address + "/rpc/" + string(network) }
-
-// Client returns an HTTP client that reaches the service, in memory or not. Set it
-// as the HTTPClient of [ramp.ClientConfig] and [ramp.RPCConfig].
-func (s *Service) Client() *http.Client {
-	if s.server == nil {
-		return &http.Client{Transport: memory{s, new(group)}}
-	}
-	return &http.Client{}
-}
-
-// ServeHTTP is the service itself, for a server of one's own.
-func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
-
-func (s *Service) routes() {
-	s.mux = http.NewServeMux()
-	s.mux.HandleFunc("POST /api/v2/initialize", s.initialize)
-	s.mux.HandleFunc("POST /rpc/{network}", s.serveRPC)
-	s.pages()
-}
-
-// enter lets a call in, unless the service is closed. Close waits for it to leave.
-func (s *Service) enter() (leave func(), err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.alive.Err() != nil {
-		return nil, ErrClosed
-	}
-	s.busy.add()
-	return s.busy.done, nil
-}
-
-// Close stops the service. It waits for calls that are under way, and for the
-// [Config.Handler] to return from them, but no longer than [Config.Timeout]. After
-// it, the methods that call the studio fail with [ErrClosed], and
-// [Service.Advance] does nothing.
-func (s *Service) Close() {
-	s.mu.Lock() // who has entered is waited for, and nobody enters any more
-	s.end()
-	s.mu.Unlock()
-	ending, cancel := context.WithTimeout(context.Background(), s.config.Timeout)
-	defer cancel()
-	if s.server != nil && s.server.Shutdown(ending) != nil {
-		_ = s.server.Close() // somebody holds on: nothing is lost but their answer
-	}
-	select {
-	case <-s.busy.ended():
-	case <-ending.Done():
-	}
-	if s.transport != nil {
-		s.transport.CloseIdleConnections()
-	}
 }

@@ -72,7 +72,7 @@ func newDesk(t *testing.T, between func(http.Handler) http.Handler) *desk {
 	t.Cleanup(server.Close)
 	d.service = ramptest.Start(t, ramptest.Config{
 		Key: d.key, Validator: signer.Address(), Game: server.URL + "/",
-		ProjectID: "project-1", Networks: []ramp.Network{ramp.Testnet},
+		ProjectID: "project-1", Networks: []ramp.Network{ramp.Testnet}, Books: ramptest.BooksOff, // this game moves nothing
 	})
 	d.client, err = ramp.NewClient(ramp.ClientConfig{URL: d.service.URL(), Key: d.key})
 	require.NoError(t, err)
@@ -405,6 +405,8 @@ func TestAServiceThatCannotWorkIsNotStarted(t *testing.T) {
 		"Speed must be":               func(c *ramptest.Config) { c.Speed = math.NaN() },
 		"Speed must be from":          func(c *ramptest.Config) { c.Speed = math.Inf(1) },
 		"Speed must be from 0 to":     func(c *ramptest.Config) { c.Speed = 1e12 },
+		"Books must be BooksFail":     func(c *ramptest.Config) { c.Books = 3 },
+		"Books must be":               func(c *ramptest.Config) { c.Books = -1 },
 		"BlockTime must not be below": func(c *ramptest.Config) { c.BlockTime = -1 },
 		"Decimals must be from":       func(c *ramptest.Config) { c.Decimals = -1 },
 		"Decimals must be from 0":     func(c *ramptest.Config) { c.Decimals = 100_000 },

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
 )
 
 // Kind says what an [Event] is about.
@@ -24,6 +25,7 @@ const (
 	KindResult     Kind = "result"     // the service delivered a result (4.3)
 	KindRPC        Kind = "rpc"        // somebody asked the chain (4.4)
 	KindChain      Kind = "chain"      // something happened on the chain
+	KindBooks      Kind = "books"      // what moved during a call, and what is wrong with it
 )
 
 // Event is one thing that happened: an exchange of a request and an answer, or
@@ -55,7 +57,7 @@ type Message struct {
 // somebody who asks its chain every second: that must not crowd out the rest.
 const (
 	mostEvents = 10_000
-	mostCalls  = 1_000
+	mostCalls  = 1_000    // of a chain, and readings of the books
 	mostBody   = 64 << 10 // bytes of a body
 )
 
@@ -63,13 +65,22 @@ type record struct {
 	mu     sync.Mutex
 	begun  time.Time
 	number int
-	events []Event // but for the calls of a chain
+	events []Event // but for those of calls
 	calls  []Event
 	heard  func(Event)
 	change chan struct{} // closed with the next event; nil if nobody waits for it
 }
 
-func (r *record) start(at time.Time, heard func(Event)) { r.begun, r.heard = at, heard }
+// asked puts a request to the service into an event, without its credentials.
+func (e *Event) asked(r *http.Request, body []byte) {
+	secrets := secretsOf(r.Header)
+	e.Request = &Message{Method: r.Method, Path: r.URL.Path, Header: redactHeader(r.Header, secrets), Body: redactBody(body, secrets)}
+}
+
+// chain adds what happened on a chain, to an order if it is about one.
+func (r *record) chain(at time.Time, id uuid.UUID, network ramp.Network, what string) {
+	r.add(Event{Time: at, Kind: KindChain, UUID: id, Outcome: fmt.Sprintf("%s %s", network, what)})
+}
 
 // wait returns the number of the last event of an order, and what is closed with
 // the next event of any.
@@ -98,7 +109,7 @@ func (r *record) add(e Event) {
 			m.Body = strings.ToValidUTF8(m.Body[:mostBody], "") + "…"
 		}
 	}
-	if e.Kind == KindRPC {
+	if e.Kind == KindRPC || e.isReading() {
 		r.calls = keep(r.calls, e, mostCalls)
 	} else {
 		r.events = keep(r.events, e, mostEvents)
@@ -120,30 +131,26 @@ func keep(events []Event, e Event, most int) []Event {
 	return append(events, e)
 }
 
-// Events returns what happened so far, oldest first: at most the last 1,000
-// requests to the chains, and the last 10,000 of everything else. A body is cut at
-// 64 KiB.
-func (s *Service) Events() []Event {
-	s.record.mu.Lock()
-	defer s.record.mu.Unlock()
-	all := slices.Concat(s.record.events, s.record.calls)
+// all returns the events, oldest first.
+func (r *record) all() []Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := slices.Concat(r.events, r.calls)
 	slices.SortFunc(all, func(a, b Event) int { return a.Number - b.Number })
 	return all
 }
 
-// Timeline prints what happened so far, one event a line with its time since the
-// beginning. An exchange that is not as it should be is shown whole, and a request
-// to a chain that was answered is left out.
-func (s *Service) Timeline() string {
+// timeline prints what happened so far.
+func (r *record) timeline() string {
 	const indent = "              "
 	var b strings.Builder
-	fmt.Fprintf(&b, "what happened since %s:\n", s.record.begun.UTC().Format("2006-01-02 15:04:05 MST"))
-	for _, e := range s.Events() {
-		if e.Kind == KindRPC && e.Outcome == "success" {
+	fmt.Fprintf(&b, "what happened since %s:\n", r.begun.UTC().Format("2006-01-02 15:04:05 MST"))
+	for _, e := range r.all() {
+		if e.Routine() {
 			continue
 		}
 		line := strings.ReplaceAll(e.String(), "\n", "\n"+indent) // of a stack
-		fmt.Fprintf(&b, "%12s  %s\n", "+"+e.Time.Sub(s.record.begun).Round(time.Millisecond).String(), line)
+		fmt.Fprintf(&b, "%12s  %s\n", "+"+e.Time.Sub(r.begun).Round(time.Millisecond).String(), line)
 		if e.Failed && e.Request != nil {
 			fmt.Fprintf(&b, "%sasked:    %s\n", indent, shorten(e.Request.Body))
 			if e.Answer != nil {
@@ -152,6 +159,16 @@ func (s *Service) Timeline() string {
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// isReading reports whether the event is one of the assets calls of the books.
+func (e *Event) isReading() bool { return e.Kind == KindAssets && e.UUID != uuid.Nil }
+
+// Routine reports whether the event is one that says nothing new: a request to a
+// chain that was answered, or the books' reading of what a player owns, which an
+// event of [KindBooks] sums up.
+func (e Event) Routine() bool {
+	return e.Outcome == "success" && (e.Kind == KindRPC || e.isReading())
 }
 
 // String is the event on one line, without its time.
@@ -204,7 +221,7 @@ func outcome(a *answer) string {
 		Success   bool `json:"success"`
 		ErrorCode any  `json:"errorCode"`
 	}
-	switch body, err := exact(a.body); {
+	switch body, err := a.exact(); {
 	case err != nil, json.Unmarshal(body, &said) != nil:
 		return "not the envelope of 7.2"
 	case said.Success:

@@ -43,15 +43,26 @@ func TestEveryExchangeIsRecorded(t *testing.T) {
 	assert.Equal(t, []string{
 		`assets #0 success "" false`,
 		`initialize #0 OK "" false`,
+		`assets #0 success "" false`,
 		`validate #0 success "" false`,
+		`assets #0 success "" false`,
+		`books #0 took 100 item_gold "" false`,
 		`chain #0 testnet transaction submitted "" false`,
 		`chain #0 testnet transaction succeeded in block 1 "" false`,
+		`assets #0 success "" false`,
 		`result #1 INTERNAL_ERROR "" true`,
+		`assets #0 success "" false`,
+		`books #0 nothing moved "" false`,
+		`assets #0 success "" false`,
 		`result #2 success "again" false`,
+		`assets #0 success "" false`,
+		`books #0 nothing moved "" false`,
 		`rpc #0 success "" false`,
 	}, got)
 
-	result := events[6]
+	assert.Zero(t, events[0].UUID, "asked by hand")
+	assert.Equal(t, order.UUID, events[2].UUID, "asked by the books")
+	result := events[13]
 	assert.Equal(t, order.UUID, result.UUID)
 	assert.Equal(t, epoch.Add(time.Second), result.Time)
 	assert.Equal(t, "POST", result.Request.Method)
@@ -163,12 +174,15 @@ func TestATimelineIsReadable(t *testing.T) {
 		"what happened since 2030-01-02 03:04:05 UTC:",
 		"         +0s  initialize  " + id + "       200  OK",
 		"         +0s  validate    " + id + "       200  success",
+		"         +0s  books       " + id + "            took 100 item_gold",
 		"         +0s  chain       " + id + "            testnet transaction submitted",
 		"         +1s  chain       " + id + "            testnet transaction failed in block 1",
 		"         +1s  result      " + id + "  #1   500  INTERNAL_ERROR",
 		"asked",
 		`              answered: {"success":false,"errorCode":"INTERNAL_ERROR","data":null}`,
+		"         +1s  books       " + id + "            nothing moved",
 		"       +5m1s  result      " + id + "  #2   200  success",
+		"       +5m1s  books       " + id + "            gave back 100 item_gold",
 	}, lines)
 }
 
@@ -211,15 +225,15 @@ func TestTheRecordOfALongRunIsBounded(t *testing.T) {
 
 	c = newCounter(t)
 	order := c.mint(t)
+	c.service.Advance(time.Minute)
 	for range 1_500 {
 		c.post(t, ramp.Testnet, `{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}`)
 	}
-	c.service.Advance(time.Minute)
 	events = c.service.Events()
 	assert.LessOrEqual(t, len(events), 1_100)
 	assert.True(t, slices.IsSortedFunc(events, func(a, b ramptest.Event) int { return a.Number - b.Number }))
 	of := func(e ramptest.Event) bool { return e.UUID == order.UUID }
-	assert.Equal(t, 5, len(events)-len(slices.DeleteFunc(slices.Clone(events), of)), "polls crowd nothing out")
+	assert.Equal(t, 7, len(events)-len(slices.DeleteFunc(slices.Clone(events), of)), "polls crowd nothing out")
 
 	c.post(t, ramp.Testnet, "["+strings.Repeat("1,", 500_000)+"1]")
 	events = c.service.Events()

@@ -43,7 +43,7 @@ func TestAHandlerInMemorySeesWhatAServerSees(t *testing.T) {
 	key, err := ramp.TextKey("key of the console")
 	require.NoError(t, err)
 	for _, config := range []ramptest.Config{{Game: server.URL}, {Handler: handler}} {
-		config.Key, config.Validator = key, [20]byte{1}
+		config.Key, config.Validator, config.Books = key, [20]byte{1}, ramptest.BooksOff
 		service := ramptest.Start(t, config)
 		client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()})
 		require.NoError(t, err)

@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -45,79 +44,77 @@ type checkFlags struct {
 	key, encoding, address string
 	login, restart         string
 	sessions               []ramp.Session
-	run                    string
+	run, junit             string
+	parallel               int
 	json, verbose, list    bool
+	quiet                  bool
 }
 
 // check judges a server. It writes what it found to out, what kept it from
 // finding anything to errs, and returns the exit status.
 func check(ctx context.Context, args []string, out, errs io.Writer) int {
+	fail := func(err error) int {
+		fmt.Fprintln(errs, "ramp check:", err)
+		return statusUnknown
+	}
 	flags, err := parseCheck(args, out)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return statusRight
 	case err != nil:
-		fmt.Fprintln(errs, "ramp check:", err)
-		return statusUnknown
+		return fail(err)
 	}
 	cases, err := chosen(flags.run)
 	if err != nil {
-		fmt.Fprintln(errs, "ramp check:", err)
-		return statusUnknown
+		return fail(err)
 	}
 	if flags.list {
-		list(out, cases)
+		if flags.json {
+			err = listJSON(out, cases)
+		} else {
+			err = list(out, cases)
+		}
+		if err != nil {
+			return fail(err)
+		}
 		return statusRight
 	}
 	judge, err := flags.judge(ctx)
 	if err != nil {
-		fmt.Fprintln(errs, "ramp check:", err)
-		return statusUnknown
+		return fail(err)
 	}
 	defer judge.Close()
 
-	report := report{Target: flags.target.URL}
-	for _, c := range cases {
-		v := judge.Try(ctx, c)
-		if ctx.Err() != nil {
-			break
-		}
-		report.add(v)
-		if !flags.json {
-			show(out, v, flags.verbose)
+	progress := newProgress(errs, len(cases))
+	verdicts := judge.Run(ctx, cases, flags.parallel, progress.show)
+	progress.clear()
+	report := newReport(flags.target.URL, judge.Opening(), verdicts)
+	if flags.junit != "" {
+		if err := report.writeJUnit(flags.junit); err != nil {
+			return fail(err)
 		}
 	}
-	if flags.json {
+	switch {
+	case flags.json:
 		err = report.writeJSON(out)
-	} else {
-		err = report.writeTable(out)
+	case flags.quiet:
+		err = report.writeLine(out, paint(out))
+	default:
+		err = report.writeText(out, paint(out), flags.verbose)
 	}
 	switch {
 	case ctx.Err() != nil:
-		fmt.Fprintf(errs, "ramp check: interrupted after %d of %d cases\n", len(report.Cases), len(cases))
-		return statusUnknown
+		return fail(fmt.Errorf("interrupted after %d of %d cases", len(verdicts), len(cases)))
 	case err != nil:
-		fmt.Fprintln(errs, "ramp check:", err)
-		return statusUnknown
+		return fail(err)
+	case judge.Err() != nil:
+		return fail(judge.Err())
 	case report.Failed > 0:
 		return statusWrong
 	case report.Untried > 0:
 		return statusUnknown
 	default:
 		return statusRight
-	}
-}
-
-// show writes what was found in a case: a paragraph if it is not passed.
-func show(out io.Writer, v conformance.Verdict, verbose bool) {
-	if verbose {
-		fmt.Fprintf(out, "%-8s %-6s %-4s %s\n", v.Outcome, v.Case.Level, v.Case.Section, v.Case.ID)
-	}
-	switch v.Outcome {
-	case conformance.Failed, conformance.Noted:
-		fmt.Fprintf(out, "%s %s: %s\n\n", v.Outcome, v.Case.ID, v)
-	case conformance.Skipped, conformance.Untried:
-		fmt.Fprintf(out, "%s %s: %s\n", v.Outcome, v.Case.ID, v.Saw)
 	}
 }
 
@@ -151,9 +148,18 @@ func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
 	set.DurationVar(&f.target.Timeout, "timeout", 10*time.Second, "bound of each call")
 	set.DurationVar(&f.target.Settle, "settle", 2*time.Second, "how long after an answer its effect may follow")
 	set.StringVar(&f.run, "run", "", "try only the cases whose ID matches the regular `expression`")
-	set.BoolVar(&f.json, "json", false, "write one JSON object")
+	set.IntVar(&f.parallel, "parallel", 0, "how `many` cases are tried at the same time; 4 with -login, 1 with -session")
+	set.StringVar(&f.junit, "junit", "", "write a report in the form of JUnit to `FILE` too")
+	set.BoolVar(&f.json, "json", false, "write one JSON object; with -list, the cases")
+	set.BoolVar(&f.quiet, "q", false, "write the verdict only, in one line")
 	set.BoolVar(&f.verbose, "v", false, "write a line for every case")
 	set.BoolVar(&f.list, "list", false, "list the cases and try none")
+	f.target.Header = make(http.Header)
+	var headers []string // read later, as sessions are
+	set.Func("header", "`'Name: value'` to send with every call, for a gateway in front of the server; repeat it for more", func(text string) error {
+		headers = append(headers, text)
+		return nil
+	})
 	switch err := set.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprint(out, checkUsage)
@@ -172,8 +178,28 @@ func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
 		}
 		f.sessions = append(f.sessions, ramp.Session{ID: id, Token: ramp.NewAccessToken(token)})
 	}
+	for _, text := range headers {
+		name, value, ok := strings.Cut(text, ":")
+		if name = strings.TrimSpace(name); !ok || !headerName.MatchString(name) {
+			return nil, errors.New("-header must be 'Name: value'")
+		}
+		f.target.Header.Add(name, strings.TrimSpace(value))
+	}
+	switch {
+	case f.parallel < 0:
+		return nil, errors.New("-parallel must be 1 or more")
+	case f.parallel > 1 && len(f.sessions) > 0:
+		return nil, errors.New("-parallel must be 1 with -session: cases at the same time need players of their own")
+	case f.parallel == 0 && len(f.sessions) > 0:
+		f.parallel = 1
+	case f.parallel == 0:
+		f.parallel = 4
+	}
 	return &f, nil
 }
+
+// headerName is a token of HTTP.
+var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
 // chosen returns the cases that match.
 func chosen(expression string) ([]conformance.Case, error) {
@@ -188,7 +214,7 @@ func chosen(expression string) ([]conformance.Case, error) {
 		}
 	}
 	if len(cases) == 0 {
-		return nil, errors.New("-run matches no case")
+		return nil, fmt.Errorf("-run matches no case: %q; -list names them", expression)
 	}
 	return cases, nil
 }
@@ -265,6 +291,10 @@ func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session,
 	case !f.target.AllowRemote && !conformance.IsLoopback(login.Hostname()):
 		return nil, errors.New("-login is not a loopback address, and -allow-remote is not set")
 	}
+	server, err := url.Parse(f.target.URL)
+	if err != nil {
+		return nil, errors.New("-url is no URL")
+	}
 	client := &http.Client{
 		Timeout:       f.target.Timeout,
 		Transport:     &http.Transport{}, // no proxy of the environment either: what is local stays local
@@ -278,6 +308,9 @@ func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session,
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, login.String(), bytes.NewReader(body))
 		if err != nil {
 			return ramp.Session{}, err
+		}
+		if login.Host == server.Host {
+			request.Header = f.target.Header.Clone()
 		}
 		request.Header.Set("Content-Type", "application/json")
 		response, err := client.Do(request)
@@ -293,99 +326,4 @@ func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session,
 		}
 		return ramp.Session{ID: session.SessionID, Token: ramp.NewAccessToken(session.AccessToken)}, nil
 	}, nil
-}
-
-// report is all that was found, as -json writes it.
-type report struct {
-	Target string `json:"target"`
-	counts
-	Cases []verdict `json:"cases"`
-
-	verdicts []conformance.Verdict
-}
-
-type counts struct {
-	Passed  int `json:"passed"`
-	Failed  int `json:"failed"`
-	Noted   int `json:"noted"`
-	Skipped int `json:"skipped"`
-	Untried int `json:"untried"`
-}
-
-type verdict struct {
-	ID           string              `json:"id"`
-	Subject      string              `json:"subject"`
-	Title        string              `json:"title"`
-	Level        conformance.Level   `json:"level"`
-	Section      string              `json:"section"`
-	Outcome      conformance.Outcome `json:"outcome"`
-	Saw          string              `json:"saw,omitempty"`
-	Want         string              `json:"want,omitempty"`
-	Mend         string              `json:"mend,omitempty"`
-	Milliseconds int64               `json:"milliseconds"`
-}
-
-func (r *report) add(v conformance.Verdict) {
-	r.counts.add(v.Outcome)
-	r.verdicts = append(r.verdicts, v)
-	shown := verdict{ID: v.Case.ID, Subject: v.Case.Subject, Title: v.Case.Title, Level: v.Case.Level, Section: v.Case.Section,
-		Outcome: v.Outcome, Saw: v.Saw, Want: v.Want, Milliseconds: v.Took.Milliseconds()}
-	if v.Want != "" {
-		shown.Mend = v.Case.Mend
-	}
-	r.Cases = append(r.Cases, shown)
-}
-
-func (c *counts) add(o conformance.Outcome) {
-	switch o {
-	case conformance.Passed:
-		c.Passed++
-	case conformance.Failed:
-		c.Failed++
-	case conformance.Noted:
-		c.Noted++
-	case conformance.Skipped:
-		c.Skipped++
-	case conformance.Untried:
-		c.Untried++
-	}
-}
-
-func (r *report) writeJSON(out io.Writer) error {
-	e := json.NewEncoder(out)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
-}
-
-// writeTable writes a table with a line for each subject.
-func (r *report) writeTable(out io.Writer) error {
-	var subjects []string
-	of := make(map[string]*counts)
-	for _, v := range r.verdicts {
-		subject := v.Case.Subject
-		if of[subject] == nil {
-			subjects, of[subject] = append(subjects, subject), &counts{}
-		}
-		of[subject].add(v.Outcome)
-	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "subject\tpassed\tfailed\tnoted\tskipped\tuntried")
-	row := func(name string, c counts) {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\n", name, c.Passed, c.Failed, c.Noted, c.Skipped, c.Untried)
-	}
-	for _, subject := range subjects {
-		row(subject, *of[subject])
-	}
-	row("all", r.counts)
-	return table.Flush()
-}
-
-// list writes the cases as a table.
-func list(out io.Writer, cases []conformance.Case) {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, c := range cases {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", c.ID, c.Level, c.Section, c.Title)
-	}
-	_ = table.Flush()
 }

@@ -4,9 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"encoding/xml"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -45,7 +52,7 @@ func newServer(t *testing.T) string {
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game{}, Key: key, Signer: signer})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game{}, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	mux := http.NewServeMux()
 	mux.Handle("/api/", handler)
@@ -81,15 +88,28 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 
 	status, out := checked(t, flags(url, "-login", "/login", "-run", "^assets-answer$")...)
 	assert.Equal(t, 0, status)
-	assert.Equal(t, "subject  passed  failed  noted  skipped  untried\n"+
-		"assets   1       0       0      0        0\nall      1       0       0      0        0\n", out)
+	assert.Equal(t, "subject  passed  failed  noted  unproven  skipped  untried\n"+
+		"assets   1       0       0      0         0        0\nall      1       0       0      0         0        0\n"+
+		"passed: 0 of 1 cases failed; 0 noted, 0 unproven, 0 skipped, 0 untried\n", out)
 
 	status, out = checked(t, flags(url, "-session", "session-1="+testToken, "-run", "^mint-(succeeds|takes-at-validate)$")...)
 	assert.Equal(t, 1, status)
+	assert.True(t, strings.HasPrefix(out, "What to mend, in this order:\n\n"+
+		"1. A mint that succeeds takes its assets. (MUST, interface 1, mint-succeeds)\n   saw:  a balance that moved by 0 (1000 before, 1000 after)\n"), out)
 	assert.Contains(t, out, "failed mint-succeeds: MUST (interface 1): A mint that succeeds takes its assets.\n"+
 		"  saw:  a balance that moved by 0 (1000 before, 1000 after)\n  want: a balance that moved by -2\n  mend: ")
 	assert.Contains(t, out, "noted mint-takes-at-validate: SHOULD (interface 3)")
-	assert.Contains(t, out, "all      0       1       1      0        0\n")
+	assert.Contains(t, out, "all      0       1       1      0         0        0\n")
+	assert.True(t, strings.HasSuffix(out, "\nfailed: 1 of 2 cases failed, first mint-succeeds; 1 noted, 0 unproven, 0 skipped, 0 untried\n"), out)
+
+	status, out = checked(t, flags(url, "-login", "/login", "-run", "^validate-twice$")...)
+	assert.Equal(t, 1, status, "what a case waits for counts, though it was not chosen")
+	assert.Contains(t, out, "1. A mint that succeeds takes its assets. (MUST, interface 1, mint-succeeds; 1 case waits for it)\n")
+	assert.NotContains(t, out, "failed validate-twice")
+
+	status, out = checked(t, flags(url, "-login", "/login", "-run", "^mint-succeeds$", "-q")...)
+	assert.Equal(t, 1, status)
+	assert.Equal(t, "failed: 1 of 1 cases failed, first mint-succeeds; 0 noted, 0 unproven, 0 skipped, 0 untried\n", out)
 
 	status, _ = checked(t, flags(url, "-login", "/login", "-run", "^mint-takes-at-validate$")...)
 	assert.Equal(t, 0, status, "a SHOULD does not count")
@@ -104,6 +124,10 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 	status, out = checked(t, "-list", "-run", "^mint-succeeds$")
 	assert.Equal(t, 0, status)
 	assert.Equal(t, "mint-succeeds  MUST  1  A mint that succeeds takes its assets.\n", out)
+	status, out = checked(t, "-list", "-json", "-run", "^mint-succeeds$")
+	assert.Equal(t, 0, status)
+	assert.JSONEq(t, `[{"id":"mint-succeeds","subject":"orders","title":"A mint that succeeds takes its assets.","level":"MUST","section":"1",
+		"mend":"Take intent.from of a mint, and keep it when the transaction succeeded."}]`, out)
 
 	status, out = checked(t, "-help")
 	assert.Equal(t, 0, status)
@@ -168,7 +192,10 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 		"another key":          {flags(url, "-login", "/login", "-key", "another"), "was not approved: HTTP 401"},
 		"a key like our words": {flags(url, "-login", "/login", "-key", "other"), "the HMAC key is another one (-key), or the server"},
 		"a bad expression":     {flags(url, "-login", "/login", "-run", "("), "-run"},
-		"no such case":         {flags(url, "-login", "/login", "-run", "^nothing$"), "-run matches no case"},
+		"no such case":         {flags(url, "-login", "/login", "-run", "^nothing$"), `-run matches no case: "^nothing$"`},
+		"half a header":        {flags(url, "-login", "/login", "-header", testToken), "-header must be 'Name: value'"},
+		"a header of ours":     {flags(url, "-login", "/login", "-header", "x-dapp-sessionid: a"), "must not hold X-Dapp-Sessionid"},
+		"sessions at once":     {flags(url, "-session", "a=b", "-parallel", "2"), "-parallel must be 1 with -session"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, out := checked(t, test.args...)
@@ -186,22 +213,93 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 func TestAnInterruptedCheckShowsWhatItTried(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var out, errs bytes.Buffer
-	interrupting := writerFunc(func(p []byte) (int, error) {
-		if bytes.Contains(p, []byte("failed mint-succeeds")) {
+	game, err := url.Parse(newServer(t))
+	require.NoError(t, err)
+	proxy := httputil.NewSingleHostReverseProxy(game)
+	interrupting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.RawQuery != "" { // only one case sends a query
 			cancel()
 		}
-		return out.Write(p)
-	})
-	status := check(ctx, flags(newServer(t), "-login", "/login", "-run", "^mint-(succeeds|fails)$"), interrupting, &errs)
+		proxy.ServeHTTP(w, r)
+	}))
+	defer interrupting.Close()
+	var out, errs bytes.Buffer
+	status := check(ctx, flags(interrupting.URL, "-login", "/login", "-parallel", "1", "-run", "^assets-(answer|query)$"), &out, &errs)
 	assert.Equal(t, 2, status)
-	assert.Contains(t, out.String(), "all      0       1       0      0        0\n")
+	assert.Contains(t, out.String(), "all      1       0       0      0         0        0\n")
 	assert.Equal(t, "ramp check: interrupted after 1 of 2 cases\n", errs.String())
 }
 
-type writerFunc func([]byte) (int, error)
+// A server that is gone gets no verdicts.
+func TestCheckStopsWhenTheServerIsGone(t *testing.T) {
+	game, err := url.Parse(newServer(t))
+	require.NoError(t, err)
+	proxy := httputil.NewSingleHostReverseProxy(game)
+	var server *httptest.Server
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.RawQuery != "" {
+			server.Listener.Close()
+			server.CloseClientConnections()
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	var out, errs bytes.Buffer
+	status := check(t.Context(), flags(server.URL, "-login", "/login", "-parallel", "1", "-run", "^(assets-|sign-)"), &out, &errs)
+	assert.Equal(t, 2, status)
+	assert.Contains(t, out.String(), "failed assets-query: ")
+	assert.NotContains(t, out.String(), "failed sign-")
+	assert.Contains(t, out.String(), "untried sign-recovers: the server was gone before it was the turn of this case\n")
+	assert.Equal(t, "ramp check: the server stopped answering during assets-query; what was left was not tried\n", errs.String())
+}
 
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+// A gateway in front of the server may want a header of its own.
+func TestCheckSendsTheHeadersThatItIsGiven(t *testing.T) {
+	game, err := url.Parse(newServer(t))
+	require.NoError(t, err)
+	proxy := httputil.NewSingleHostReverseProxy(game)
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Gateway") != "open sesame" {
+			http.Error(w, "closed", http.StatusForbidden)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	defer gateway.Close()
+	status, out := checked(t, flags(gateway.URL, "-login", "/login", "-run", "^sign-recovers$", "-header", "X-Gateway: open sesame")...)
+	assert.Equal(t, 0, status, out)
+	status, out = checked(t, flags(gateway.URL, "-login", "/login", "-run", "^sign-recovers$")...)
+	assert.Equal(t, 2, status, out)
+}
+
+func TestCheckWritesJUnit(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "junit.xml")
+	status, _ := checked(t, flags(newServer(t), "-login", "/login", "-run", "^(mint-succeeds|validate-twice|assets-answer|restart-mint-fails)$", "-junit", file)...)
+	assert.Equal(t, 1, status)
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var suite junitSuite
+	require.NoError(t, xml.Unmarshal(b, &suite))
+	assert.Equal(t, []int{4, 1, 0, 2}, []int{suite.Tests, suite.Failures, suite.Errors, suite.Skipped})
+	require.Len(t, suite.Cases, 4)
+	assert.Equal(t, []string{"assets", "assets-answer"}, []string{suite.Cases[0].Class, suite.Cases[0].Name})
+	assert.Equal(t, "a balance that moved by 0 (1000 before, 1000 after)", suite.Cases[1].Failure.Message)
+	assert.Contains(t, suite.Cases[2].Skipped.Message, "not provable until mint-succeeds passes")
+}
+
+// The verdicts of cases that are tried at the same time keep the order of the
+// cases.
+func TestCheckKeepsTheOrderOfCases(t *testing.T) {
+	game := newServer(t)
+	var got [2]string
+	for i, parallel := range []string{"1", "8"} {
+		_, out := checked(t, flags(game, "-login", "/login", "-parallel", parallel, "-v", "-run", "^(sign|assets)-")...)
+		got[i] = strings.Join(regexp.MustCompile(`(?m)^(passed|failed|noted|unproven|skipped) +(MUST|SHOULD).*$`).FindAllString(out, -1), "\n")
+	}
+	assert.NotEmpty(t, got[0])
+	assert.Equal(t, got[0], got[1])
+}
 
 // Where the judge's own side fails, nothing is said of the server.
 func TestWhatCheckCouldNotTryIsNotPassed(t *testing.T) {
@@ -209,7 +307,7 @@ func TestWhatCheckCouldNotTryIsNotPassed(t *testing.T) {
 	status, out := checked(t, append(args, "-run", "^(assets-answer|restart-mint-fails)$")...)
 	assert.Equal(t, 2, status)
 	assert.Contains(t, out, "untried restart-mint-fails: the server could not be restarted: exit status 3: no such service\n")
-	assert.Contains(t, out, "all      1       0       0      0        1\n")
+	assert.Contains(t, out, "all      1       0       0      0         0        1\n")
 
 	status, _ = checked(t, append(args, "-run", "^(mint-succeeds|restart-mint-fails)$")...)
 	assert.Equal(t, 1, status, "what failed counts more")

@@ -96,7 +96,7 @@ func parse(args []string, out io.Writer) (d *desk, status int, ok bool) {
 		fmt.Fprintln(out, "ramp emulate: -game is required, and nothing but flags")
 		return nil, 2, false
 	}
-	c.AnyHost = d.public
+	c.AnyHost, c.Books = d.public, ramptest.BooksReport
 	if d.retry5xx {
 		c.Retry = func(status int) bool { return status >= 500 }
 	}
@@ -172,8 +172,8 @@ type printer struct {
 }
 
 func (p *printer) event(e ramptest.Event) {
-	if e.Kind == ramptest.KindRPC && e.Outcome == "success" {
-		return // a client that waits makes many
+	if e.Routine() {
+		return // there are many, and nobody looks for them
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

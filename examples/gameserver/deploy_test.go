@@ -61,7 +61,8 @@ func TestTheImageServes(t *testing.T) {
 		t.Fatal("the Dockerfile builds nothing")
 	}
 	command := exec.Command("sh", "-c", strings.ReplaceAll(build[1], "/out/", root+"/"))
-	command.Dir = "../.." // the context of the compose file
+	command.Dir = "../.."                          // the context of the compose file
+	command.Env = append(os.Environ(), "GOFLAGS=") // those of this test, such as -race, are not the image's
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -19,7 +19,8 @@ const (
 // one. Take this file out of a server that you deploy.
 func startEmulator(key ramp.HMACKey, signer *ramp.Signer, game, project string) (*ramptest.Service, error) {
 	return ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Game: game, ProjectID: project, Speed: 1,
-		PerToken: true}) // the recipe is per token
+		PerToken: true, // the recipe is per token
+		Books:    ramptest.BooksReport})
 }
 
 // play does what a game's client does, in one link: it logs a player in, asks

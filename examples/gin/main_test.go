@@ -43,7 +43,8 @@ func TestGinAnswersAllThreeCalls(t *testing.T) {
 	}
 	server := httptest.NewServer(routes(handler))
 	defer server.Close()
-	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: server.URL})
+	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: server.URL,
+		Books: ramptest.BooksOff}) // the game moves nothing
 	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key})
 	if err != nil {
 		t.Fatal(err)

@@ -3,8 +3,10 @@ package conformance
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,21 +34,26 @@ func (t *trial) holdings(s ramp.Session) []holding {
 	var data struct {
 		V1 struct {
 			Wallet any `json:"wallet_address"`
-			Assets []struct {
+			Assets *[]struct {
 				ID      json.RawMessage `json:"id"`
 				Balance json.RawMessage `json:"balance"`
 			} `json:"assets"`
 		} `json:"v1"`
 	}
-	if !a.succeeded() || json.Unmarshal(a.envelope["data"], &data) != nil {
-		t.fail("assets: "+a.String(), "success true and the player's assets in data.v1.assets")
+	const want = "success true and the player's assets in data.v1.assets"
+	if !a.succeeded() {
+		t.mismatch(a, want)
+		return nil
+	}
+	if json.Unmarshal(a.envelope["data"], &data) != nil || data.V1.Assets == nil {
+		t.failAt(a, "assets: "+a.String()+", in which data.v1.assets is missing or no list", want)
 		return nil
 	}
 	if address, _ := data.V1.Wallet.(string); common.IsHexAddress(address) {
 		t.wallets[s.ID] = address
 	}
-	all := make([]holding, 0, len(data.V1.Assets))
-	for _, asset := range data.V1.Assets {
+	all := make([]holding, 0, len(*data.V1.Assets))
+	for _, asset := range *data.V1.Assets {
 		var id string
 		if json.Unmarshal(asset.ID, &id) != nil && len(asset.ID) > 0 {
 			t.fail("assets: an id that is no JSON string", "the asset ID of the console, as a string")
@@ -74,71 +81,195 @@ func owned(all []holding, id string) *big.Rat {
 	return sum
 }
 
-func (t *trial) balance(s ramp.Session) *big.Rat { return t.balanceOf(s, t.asset) }
+// snapshot is what a player owned at a moment of a case, of every asset.
+type snapshot struct {
+	owner  ramp.Session
+	assets map[string]*big.Rat
+	events int // that had happened by then
+}
 
-func (t *trial) balanceOf(s ramp.Session, asset string) *big.Rat { return owned(t.holdings(s), asset) }
+func (s snapshot) of(id string) *big.Rat { return difference(s.assets).of(id) }
+
+// look measures what a player owns.
+func (t *trial) look(s ramp.Session) snapshot {
+	events := t.ledger.count()
+	return snapshot{s, sums(t.holdings(s)), events}
+}
+
+func sums(all []holding) map[string]*big.Rat {
+	sums := make(map[string]*big.Rat)
+	for _, h := range all {
+		if sums[h.id] == nil {
+			sums[h.id] = new(big.Rat)
+		}
+		sums[h.id].Add(sums[h.id], h.balance)
+	}
+	return sums
+}
+
+// now measures what the case's player owns, when everything has had its effect.
+func (t *trial) now() snapshot { return t.nowOf(t.player) }
+
+func (t *trial) nowOf(s ramp.Session) snapshot {
+	t.outwait()
+	return t.look(s)
+}
 
 // moved wants the player's balance to have changed by so many amounts of an
-// order since the case began: moved(-1) after a mint, moved(0) for nothing.
-func (t *trial) moved(amounts int64) {
-	t.movedBy(new(big.Rat).SetInt64(amounts * t.target.Amount))
-}
+// order since the case began, and no other balance: moved(-1) after a mint,
+// moved(0) for nothing.
+func (t *trial) moved(amounts int64) { t.movedBy(big.NewRat(amounts*t.target.Amount, 1)) }
 
-func (t *trial) movedBy(want *big.Rat) { t.movedFor(t.player, t.before, want) }
+func (t *trial) movedBy(want *big.Rat) { t.movedSince(t.before, difference{t.asset: want}) }
 
-// movedFor wants a player to own so much more than before.
-func (t *trial) movedFor(s ramp.Session, before, want *big.Rat) {
-	t.movedOf(s, t.asset, before, want)
-}
+// still wants a player to own what they owned at a moment of the case.
+func (t *trial) still(then snapshot) { t.movedSince(then, nil) }
 
-// movedOf wants a player to own so much more of an asset than before.
-func (t *trial) movedOf(s ramp.Session, asset string, before, want *big.Rat) {
-	after, right := t.settled(s, asset, func(now *big.Rat) bool { return new(big.Rat).Sub(now, before).Cmp(want) == 0 })
-	if t.err == nil && !right {
-		t.fail(fmt.Sprintf("a balance that moved by %s (%s before, %s after)", show(new(big.Rat).Sub(after, before)), show(before), show(after)),
-			"a balance that moved by "+show(want))
+// movedSince wants a player to own so much more than at a moment of the case,
+// and as much as then of every other asset.
+func (t *trial) movedSince(then snapshot, want difference) {
+	predicted, _ := predict(t.judge.knownFaults(), t.ledger.since(then.owner, then.events))
+	now := t.settled(then, func(now snapshot) judgement {
+		switch off := t.off(then, now, want); {
+		case len(off) == 0:
+			return rightBalance
+		case off.equal(predicted):
+			return predictedBalance
+		default:
+			return wrongBalance
+		}
+	})
+	if now != nil {
+		t.misplaced(then, *now, want)
 	}
 }
 
-// settled waits until a balance is right, for as long as Target.Settle. Where
-// effects are known to follow their answers, what is right must be so still
-// when one more effect could have come.
-func (t *trial) settled(s ramp.Session, asset string, right func(*big.Rat) bool) (now *big.Rat, ok bool) {
+type judgement int
+
+const (
+	wrongBalance     judgement = iota
+	predictedBalance           // wrong as a known fault makes it, which is no use to wait for
+	rightBalance
+)
+
+// off is what a player owns more than wanted. Assets that move without an order
+// are left out.
+func (t *trial) off(then, now snapshot, want difference) difference {
+	off := make(difference)
+	for _, assets := range []map[string]*big.Rat{then.assets, now.assets, want} {
+		for id := range assets {
+			if off[id] != nil || t.judge.drifts(id) {
+				continue
+			}
+			by := new(big.Rat).Sub(now.of(id), then.of(id))
+			off.add(id, by.Sub(by, want.of(id)))
+		}
+	}
+	return off
+}
+
+// settled waits until a balance is right, for as long as Target.Settle, and
+// returns what it was last if it is not. Where effects are known to follow their
+// answers, what is right must be so still when one more effect could have come.
+func (t *trial) settled(then snapshot, judged func(snapshot) judgement) (wrong *snapshot) {
 	const first, most = 5 * time.Millisecond, 100 * time.Millisecond
 	began, wait := time.Now(), first
-	for now = t.balanceOf(s, asset); t.err == nil && !right(now); now = t.balanceOf(s, asset) {
-		if time.Since(began) >= t.target.Settle {
-			return now, false
+	now := t.look(then.owner)
+	for ; t.err == nil; now = t.look(then.owner) {
+		found, patience := judged(now), t.target.Settle
+		if found == rightBalance {
+			break
+		}
+		if found == predictedBalance {
+			patience = min(patience, max(watchTime, 2*t.judge.lag()))
+		}
+		if time.Since(began) >= patience {
+			return &now
 		}
 		t.pause(wait)
 		wait = min(2*wait, most)
 	}
 	if wait > first {
-		t.judge.lag = max(t.judge.lag, time.Since(began))
+		t.judge.measuredLag(time.Since(began))
 	}
-	if t.judge.lag > 0 {
-		t.outwait()
-		now = t.balanceOf(s, asset)
+	if t.judge.lag() > 0 {
+		now = t.nowOf(then.owner)
 	}
-	return now, right(now)
+	if t.err == nil && judged(now) != rightBalance {
+		return &now
+	}
+	return nil
 }
 
+// misplaced records a balance that is wrong.
+func (t *trial) misplaced(then, now snapshot, want difference) {
+	off := t.off(then, now, want)
+	if t.err != nil || len(off) == 0 {
+		return
+	}
+	if t.drifting(then, now, want, off); t.err != nil {
+		return
+	}
+	if off = t.off(then, now, want); len(off) == 0 {
+		return
+	}
+	f := &finding{off: off, asset: t.asset, grave: !t.lenient}
+	id := t.asset
+	if off[id] == nil {
+		id = slices.Sorted(maps.Keys(off))[0]
+	}
+	balance := "a balance"
+	if id != t.asset {
+		balance += " of " + t.said(id)
+	}
+	by := new(big.Rat).Sub(now.of(id), then.of(id))
+	f.saw = fmt.Sprintf("%s that moved by %s (%s before, %s after)", balance, show(by), show(then.of(id)), show(now.of(id)))
+	f.want = balance + " that moved by " + show(want.of(id))
+	f.side = off[t.asset] == nil && want[id] == nil
+	predicted, ability := predict(t.judge.knownFaults(), t.ledger.since(then.owner, then.events))
+	if f.predicted = predicted; predicted.equal(off) {
+		f.waits = ability
+	}
+	t.err = f
+}
+
+// drifting finds out which of some assets move without an order, by looking
+// again: nothing is asked of the server in the meantime.
+func (t *trial) drifting(then, now snapshot, want, off difference) {
+	for _, id := range slices.Sorted(maps.Keys(off)) {
+		if !t.judge.watches(id) {
+			continue
+		}
+		t.pause(max(t.target.Settle, watchTime))
+		if again := t.look(now.owner); t.err != nil || again.of(id).Cmp(now.of(id)) == 0 {
+			continue
+		}
+		if again := t.look(now.owner); len(t.off(then, again, want)) == 0 {
+			t.untried("an effect came more than %s after its answer; give effects more time (-settle)", t.target.Settle)
+			return
+		}
+		if id == t.asset {
+			t.untried("the player's %s moves without an order; name an asset that does not (-asset)", t.said(id))
+			return
+		}
+		t.judge.driftsAlone(id)
+	}
+}
+
+// watchTime is for how long an asset is watched at least before an order is
+// blamed for a movement. It is once for each asset.
+const watchTime = 250 * time.Millisecond
+
 // outwait lets pass what effects have needed so far, and half of that again.
-func (t *trial) outwait() { t.pause(min(t.judge.lag+t.judge.lag/2, t.target.Settle)) }
+func (t *trial) outwait() {
+	lag := t.judge.lag()
+	t.pause(min(lag+lag/2, t.target.Settle))
+}
 
 func (t *trial) pause(d time.Duration) {
 	if t.err == nil && d > 0 && !sleep(t.ctx, d) {
 		t.untried("%w", t.ctx.Err())
 	}
-}
-
-// still wants the player to own what they owned at a moment of the case.
-func (t *trial) still(then *big.Rat) { t.movedFor(t.player, then, new(big.Rat)) }
-
-// now measures what the player owns, when everything has had its effect.
-func (t *trial) now() *big.Rat {
-	t.outwait()
-	return t.balance(t.player)
 }
 
 // show writes a number in decimal.
@@ -157,7 +288,7 @@ func raw(text string) json.Number { return json.Number(text) }
 
 // beyond is a quantity that must not be owned, or the case cannot be tried.
 func (t *trial) beyond(text string) json.Number {
-	if amount, err := ramp.ParseAmount(text); err == nil && t.err == nil && amount.Rat().Cmp(t.before) <= 0 {
+	if amount, err := ramp.ParseAmount(text); err == nil && t.err == nil && amount.Rat().Cmp(t.before.of(t.asset)) <= 0 {
 		t.skip("the player owns " + text + " and more")
 	}
 	return raw(text)
@@ -169,7 +300,7 @@ func (t *trial) beyond(text string) json.Number {
 func (t *trial) of(amount json.Number) edit {
 	asset, token := "intent.from.0.amount", "intent.to.0.amount"
 	return func(o order) order {
-		if o.body.at("intent.type") == "disassemble" {
+		if o.burns() {
 			asset, token = token, asset
 		}
 		o = o.bent(set(asset, amount))
@@ -185,12 +316,12 @@ func (t *trial) of(amount json.Number) edit {
 
 // oneMore is the first whole multiple of an order's amount that is above what
 // the player owned at first.
-func (t *trial) oneMore() json.Number { return t.multiple(t.before, 1) }
+func (t *trial) oneMore() json.Number { return t.multiple(t.before.of(t.asset), 1) }
 
 // most is about 3/5 of what the player owned at first, as a whole multiple of
 // an order's amount: once it can be taken, twice it cannot.
 func (t *trial) most() json.Number {
-	return t.multiple(new(big.Rat).Mul(t.before, big.NewRat(3, 5)), 0)
+	return t.multiple(new(big.Rat).Mul(t.before.of(t.asset), big.NewRat(3, 5)), 0)
 }
 
 // multiple is the multiple of an order's amount that a number reaches, or some
@@ -205,5 +336,3 @@ func twice(n json.Number) json.Number {
 	r := rat(n.String())
 	return raw(show(r.Add(r, r)))
 }
-
-func zero() *big.Rat { return new(big.Rat) }

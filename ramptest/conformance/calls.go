@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -38,8 +40,7 @@ type answer struct {
 	body     []byte
 	envelope map[string]json.RawMessage // nil if the body is no JSON object
 	shown    string                     // the errorCode, or the text of err, as a verdict may show it
-	begins   *order                     // what it approves, if it is a success
-	ends     *order                     // what is over by it, if it is a success
+	step     string                     // what was asked
 	err      error                      // there was no answer
 }
 
@@ -67,6 +68,7 @@ func (t *trial) try(c call) answer {
 	deadline, _ := ctx.Deadline()
 	for {
 		a := t.once(ctx, c)
+		a.step = c.method + " " + c.path
 		if a.status != http.StatusTooManyRequests {
 			return a
 		}
@@ -110,7 +112,7 @@ func (t *trial) once(ctx context.Context, c call) answer {
 	if err != nil {
 		return answer{err: err}
 	}
-	request.Header, request.ContentLength, request.Close = c.header, c.length, c.alone
+	request.Header, request.ContentLength, request.Close = t.withTargetHeader(c.header), c.length, c.alone
 	secrets := []string{c.hmac}
 	for name, values := range c.header {
 		if strings.EqualFold(name, signature) { // the case of names is what some calls are about
@@ -119,7 +121,7 @@ func (t *trial) once(ctx context.Context, c call) answer {
 	}
 	response, err := t.client.Do(request)
 	if err != nil {
-		return answer{err: err, shown: t.said(err.Error(), secrets...)}
+		return answer{err: err, shown: t.failure(err, secrets)}
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer))
@@ -129,9 +131,38 @@ func (t *trial) once(ctx context.Context, c call) answer {
 	}
 	a.shown = t.shown(a.code(), secrets)
 	if err != nil {
-		a.shown = t.said(err.Error(), secrets...)
+		a.shown = t.failure(err, secrets)
 	}
 	return a
+}
+
+// failure says why there was no answer. The usual causes have words of ours, of
+// which nothing is to be taken out.
+func (t *trial) failure(err error, secrets []string) string {
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "the connection was refused"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the connection was closed"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "none within " + t.target.Timeout.String()
+	default:
+		return t.said(err.Error(), secrets...)
+	}
+}
+
+// withTargetHeader adds the headers that the target wants on every call.
+func (t *trial) withTargetHeader(header http.Header) http.Header {
+	if len(t.target.Header) == 0 {
+		return header
+	}
+	all := maps.Clone(header)
+	for name, values := range t.target.Header {
+		if all.Get(name) == "" {
+			all[name] = values
+		}
+	}
+	return all
 }
 
 // plain is an errorCode that is one: what else a server writes there may hold
@@ -171,7 +202,9 @@ func (t *trial) headers(s ramp.Session) http.Header {
 }
 
 func (t *trial) get(header http.Header) answer {
-	return t.try(call{method: http.MethodGet, path: t.target.AssetsPath, header: header})
+	a := t.try(call{method: http.MethodGet, path: t.target.AssetsPath, header: header})
+	a.step = "assets"
+	return a
 }
 
 func (t *trial) assets(s ramp.Session) answer { return t.get(t.headers(s)) }
@@ -184,16 +217,36 @@ func (t *trial) post(path string, header http.Header, body []byte) answer {
 // validate asks for an order as the service does.
 func (t *trial) validate(o order) answer {
 	body := o.body.bytes()
-	a := t.post(t.target.ValidatePath, t.signed(o.owner, body), body)
-	a.begins = &o
+	return t.asked(o, t.post(t.target.ValidatePath, t.signed(o.owner, body), body))
+}
+
+// asked is the answer to the validate call of an order, which may have come in
+// some odd way.
+func (t *trial) asked(o order, a answer) answer {
+	a.step = "validate a mint"
+	if o.burns() {
+		a.step = "validate a burn"
+	}
+	if a.err == nil && a.succeeded() {
+		t.ledger.approved(o)
+	}
 	return a
 }
 
 // report tells how an order ended, as the service does.
 func (t *trial) report(o order, result object) answer {
 	body := result.bytes()
-	a := t.post(t.target.ResultPath, t.signed(o.owner, body), body)
-	a.ends = &o
+	return t.told(o, result, t.post(t.target.ResultPath, t.signed(o.owner, body), body))
+}
+
+// told is the answer to the result of an order, which may have come in some odd
+// way.
+func (t *trial) told(o order, result object, a answer) answer {
+	status := statusOf(result)
+	a.step = "result: " + string(kindOf(o, status))
+	if a.err == nil && a.succeeded() {
+		t.ledger.confirmed(o, status)
+	}
 	return a
 }
 

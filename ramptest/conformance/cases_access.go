@@ -198,10 +198,11 @@ func sessionCases() []Case {
 			Case{ID: "validate-" + c.id, Level: c.level, Section: "5.1", Mend: c.mend,
 				Title: "A validate call " + c.title + " is declined.",
 				run: func(t *trial) {
-					body := t.mint().body.bytes()
+					o := t.mint()
+					body := o.body.bytes()
 					header := t.signed(t.player, body)
 					header[c.header] = c.values(t.player)
-					t.refused(t.post(t.target.ValidatePath, header, body))
+					t.refused(t.asked(o, t.post(t.target.ValidatePath, header, body)))
 					t.moved(0)
 				}})
 	}
@@ -218,17 +219,22 @@ func sessionCases() []Case {
 			Title: "One player's token does not show another player's assets.",
 			run: func(t *trial) {
 				mixed, other := t.foreign()
-				theirs := t.balance(other)
+				theirs := t.look(other)
 				// Two fresh players own the same, so that the one is made to differ.
-				if t.err == nil && t.before.Cmp(theirs) == 0 {
-					o := t.approve(t.mint())
-					t.confirm(o, success)
+				if t.before.of(t.asset).Cmp(theirs.of(t.asset)) == 0 {
+					t.confirm(t.approve(t.mint()), success)
+					t.settled(t.before, func(now snapshot) judgement {
+						if now.of(t.asset).Cmp(theirs.of(t.asset)) != 0 {
+							return rightBalance
+						}
+						return wrongBalance
+					})
+					if t.now().of(t.asset).Cmp(theirs.of(t.asset)) == 0 {
+						t.moved(-1) // which it did not
+					}
 				}
-				if t.now().Cmp(theirs) == 0 {
-					t.skip("two players own the same, whatever they do")
-				}
-				if a := t.assets(mixed); t.answered(a) && a.succeeded() && t.balance(mixed).Cmp(theirs) != 0 {
-					t.fail("the assets of the session, for a token of another", "a decline, or the assets of the token's own player")
+				if a := t.assets(mixed); t.answered(a) && a.succeeded() && t.look(mixed).of(t.asset).Cmp(theirs.of(t.asset)) != 0 {
+					t.gives("the assets of the session, for a token of another", "a decline, or the assets of the token's own player")
 				}
 			}},
 		Case{ID: "assets-foreign-token-declined", Level: Should, Section: "5.1", Mend: strict,
@@ -265,7 +271,7 @@ func sessionCases() []Case {
 				for _, spell := range spellings {
 					o := t.mint()
 					body := o.body.bytes()
-					t.approved(t.post(t.target.ValidatePath, spelled(t.signed(t.player, body), spell), body))
+					t.approved(t.asked(o, t.post(t.target.ValidatePath, spelled(t.signed(t.player, body), spell), body)))
 					t.confirm(o, failure)
 				}
 				t.moved(0)
@@ -275,27 +281,44 @@ func sessionCases() []Case {
 			run: func(t *trial) {
 				for _, spell := range spellings {
 					o := t.approve(t.mint())
-					body := o.result(failure).bytes()
-					t.confirmed(t.post(t.target.ResultPath, spelled(t.signed(t.player, body), spell), body))
+					result := o.result(failure)
+					body := result.bytes()
+					t.confirmed(t.told(o, result, t.post(t.target.ResultPath, spelled(t.signed(t.player, body), spell), body)))
 				}
 				t.moved(0)
 			}},
-		Case{ID: "result-other-session", Level: Should, Section: "6",
-			Mend:  "Trust the session_id of the signed body, and refuse a header that says otherwise: no HMAC covers the headers.",
-			Title: "A result whose session header contradicts its signed body pays nobody.",
+		Case{ID: "result-other-session", Level: Must, Section: "6", Mend: signedSession,
+			Title: "A result whose session header contradicts its signed body does not pay the header's player.",
+			run: func(t *trial) {
+				o := t.approve(t.mint())
+				other := t.otherPlayer()
+				theirs := t.look(other)
+				t.answered(t.reportAs(other, o, failure))
+				t.still(theirs)
+				t.confirm(o, failure)
+				t.moved(0)
+			}},
+		Case{ID: "result-other-session-refused", Level: Should, Section: "6", Mend: signedSession,
+			Title: "A result whose session header contradicts its signed body is refused.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				then, other := t.now(), t.otherPlayer()
-				theirs := t.balance(other)
-				body := o.result(failure).bytes()
-				t.refused(t.post(t.target.ResultPath, t.signed(other, body), body))
+				t.refused(t.reportAs(other, o, failure))
 				t.still(then)
-				t.movedFor(other, theirs, zero())
 				t.confirm(o, failure)
 				t.moved(0)
 			}},
 	)
 }
+
+// reportAs reports an order under the headers of another session.
+func (t *trial) reportAs(header ramp.Session, o order, status string) answer {
+	result := o.result(status)
+	body := result.bytes()
+	return t.told(o, result, t.post(t.target.ResultPath, t.signed(header, body), body))
+}
+
+const signedSession = "Trust the session_id of the signed body, and refuse a header that says otherwise: no HMAC covers the headers."
 
 const namesMend = "Look headers up without regard to the case of their names."
 

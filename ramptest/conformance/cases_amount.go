@@ -27,23 +27,33 @@ func amountCases() []Case {
 	}{
 		{"negative", "of a negative amount", Must, above, set(from, number(-2))},
 		{"minus-one", "of -1", Must, above, set(from, number(-1))},
-		{"zero", "of 0", Should, above, set(from, number(0))},
-		{"minus-zero", "of -0", Should, above, set(from, raw("-0"))},
-		{"zero-point", "of 0.0", Should, above, set(from, raw("0.0"))},
-		{"zero-exponent", "of 0e9", Should, above, set(from, raw("0e9"))},
 		{"minus-half", "of -0.5", Must, above, set(from, raw("-0.5"))},
 		{"missing", "without an amount", Must, above, drop(from)},
 		{"null", "whose amount is null", Must, above, set(from, nil)},
-		{"text", "whose amount is a string", Should, typed, set(from, "2")},
-		{"boolean", "whose amount is true", Should, typed, set(from, true)},
-		{"list", "whose amount is a list", Should, typed, set(from, list{number(2)})},
-		{"object", "whose amount is an object", Should, typed, set(from, object{})},
 		{"tokens-negative", "to a negative amount of tokens", Must, above, set(to, number(-1))},
 		{"tokens-zero", "to 0 tokens", Should, above, set(to, number(0))},
 		{"tokens-missing", "to tokens without an amount", Should, above, drop(to)},
 	} {
 		cases = append(cases, Case{ID: "mint-amount-" + c.id, Level: c.level, Section: "2.5", Mend: c.mend,
 			Title: "A mint " + c.title + " is declined.", run: declines(mint, c.edit)})
+	}
+	// What must not be approved for nothing.
+	for _, c := range []struct {
+		id, title, mend string
+		edit            edit
+	}{
+		{"zero", "of 0", above, set(from, number(0))},
+		{"minus-zero", "of -0", above, set(from, raw("-0"))},
+		{"zero-point", "of 0.0", above, set(from, raw("0.0"))},
+		{"zero-exponent", "of 0e9", above, set(from, raw("0e9"))},
+		{"text", "whose amount is a string", typed, set(from, "2")},
+		{"boolean", "whose amount is true", typed, set(from, true)},
+		{"list", "whose amount is a list", typed, set(from, list{number(2)})},
+		{"object", "whose amount is an object", typed, set(from, object{})},
+		{"tiny-bomb", "of 1e-999999999", bound, set(from, raw("1e-999999999"))},
+	} {
+		cases = append(cases, Case{ID: "mint-amount-" + c.id, Level: Must, Section: "2.5", Mend: c.mend,
+			Title: "A mint " + c.title + " is declined, or takes something.", run: declinesOrTakes(c.edit)})
 	}
 	for _, c := range []struct {
 		id, title string
@@ -57,7 +67,6 @@ func amountCases() []Case {
 		{"null", "to an amount of null", Must, above, set(to, nil)},
 		{"text", "to an amount that is a string", Should, typed, set(to, "2")},
 		{"tokens-negative", "of a negative amount of tokens", Must, above, set(from, number(-1))},
-		{"tokens-zero", "of 0 tokens", Should, above, set(from, number(0))},
 		{"bomb", "to 1e999999999", Should, bound, set(to, raw("1e999999999"))},
 	} {
 		cases = append(cases, Case{ID: "burn-amount-" + c.id, Level: c.level, Section: "2.5", Mend: c.mend,
@@ -148,9 +157,9 @@ func amountCases() []Case {
 					entry("asset", t.asset, t.times(2)), entry("asset", t.asset, t.times(-1))}))))
 				t.moved(0)
 			}},
-		Case{ID: "mint-amount-tiny-bomb", Level: Should, Section: "2.5", Mend: bound,
-			Title: "A mint of 1e-999999999 is declined.",
-			run:   declines(mint, set(from, raw("1e-999999999")))},
+		Case{ID: "burn-amount-tokens-zero", Level: Must, Section: "2.5", Mend: above,
+			Title: "A burn of 0 tokens is declined, or grants nothing.",
+			run:   declinesOrMoves(burn, 0, set(from, number(0)))},
 	)
 }
 

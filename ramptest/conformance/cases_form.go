@@ -109,8 +109,56 @@ func burn(t *trial) order { return t.burn() }
 // declines is the story of an order that is declined and moves nothing.
 func declines(start func(*trial) order, edits ...edit) func(*trial) {
 	return func(t *trial) {
-		t.refused(t.validate(start(t).bent(edits...)))
+		o := start(t).bent(edits...)
+		a := t.validate(o)
+		if t.answered(a) && a.succeeded() && !o.burns() && t.commitsTo(o, a) {
+			t.paid(o) // if not, it counts in any case
+		}
+		t.refused(a)
 		t.moved(0)
+	}
+}
+
+// declinesOrMoves is the story of an order that may be understood in one way
+// only, if it is understood.
+func declinesOrMoves(start func(*trial) order, moved int64, edits ...edit) func(*trial) {
+	return func(t *trial) {
+		o := start(t).bent(edits...)
+		if !t.either(t.validate(o)) {
+			t.moved(0)
+			return
+		}
+		t.answered(t.report(o, o.result(success)))
+		t.moved(moved)
+	}
+}
+
+// declinesOrTakes is the story of a mint that is not approved for nothing.
+func declinesOrTakes(edits ...edit) func(*trial) {
+	return func(t *trial) {
+		o := t.mint().bent(edits...)
+		if !t.either(t.validate(o)) {
+			t.moved(0)
+			return
+		}
+		t.paid(o)
+	}
+}
+
+// paid wants an approved mint to have taken something, at the latest when it
+// succeeded.
+func (t *trial) paid(o order) {
+	if t.err == nil {
+		t.answered(t.report(o, o.result(success)))
+	}
+	wrong := t.settled(t.before, func(now snapshot) judgement {
+		if now.of(t.asset).Cmp(t.before.of(t.asset)) < 0 {
+			return rightBalance
+		}
+		return wrongBalance
+	})
+	if wrong != nil {
+		t.gives("an approved mint for which nothing was taken", "a refusal, or a lower balance")
 	}
 }
 

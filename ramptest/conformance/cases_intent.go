@@ -10,24 +10,24 @@ func intentCases() []Case {
 	)
 	other := func(t *trial) order { return t.mint().bent(set("intent.to.0.id", "item_of_nobody")) }
 	cases := []Case{
-		{ID: "intent-mint-disassemble", Level: Should, Section: "2.5", Mend: pair,
-			Title: "Method mint with type disassemble is declined.",
-			run:   declines(mint, set("intent.type", "disassemble"))},
-		{ID: "intent-burn-assemble", Level: Should, Section: "2.5", Mend: pair,
-			Title: "Method burn-permit with type assemble is declined.",
-			run:   declines(burn, set("intent.type", "assemble"))},
-		{ID: "intent-mint-as-burn", Level: Should, Section: "2.5", Mend: pair,
-			Title: "Method burn-permit with the sides of a mint is declined.",
-			run:   declines(mint, set("intent.method", "burn-permit"), set("intent.type", "disassemble"))},
-		{ID: "intent-unknown-method", Level: Should, Section: "2.5", Mend: pair,
-			Title: "An unknown method is declined.",
-			run:   declines(mint, set("intent.method", "steal"))},
-		{ID: "intent-unknown-type", Level: Should, Section: "2.5", Mend: pair,
-			Title: "An unknown type is declined.",
-			run:   declines(mint, set("intent.type", "reassemble"))},
-		{ID: "intent-mint-from-token", Level: Should, Section: "2.5", Mend: sides,
-			Title: "A mint from a token is declined.",
-			run:   declines(mint, set("intent.from.0.type", "ERC20"))},
+		{ID: "intent-mint-disassemble", Level: Must, Section: "2.5", Mend: pair,
+			Title: "Method mint with type disassemble is declined, or takes what a mint takes.",
+			run:   declinesOrMoves(mint, -1, set("intent.type", "disassemble"))},
+		{ID: "intent-burn-assemble", Level: Must, Section: "2.5", Mend: pair,
+			Title: "Method burn-permit with type assemble is declined, or grants what a burn grants.",
+			run:   declinesOrMoves(burn, 1, set("intent.type", "assemble"))},
+		{ID: "intent-mint-as-burn", Level: Must, Section: "2.5", Mend: pair,
+			Title: "Method burn-permit with the sides of a mint is declined, or takes what a mint takes.",
+			run:   declinesOrMoves(mint, -1, set("intent.method", "burn-permit"), set("intent.type", "disassemble"))},
+		{ID: "intent-unknown-method", Level: Must, Section: "2.5", Mend: pair,
+			Title: "An unknown method is declined, or takes what a mint takes.",
+			run:   declinesOrMoves(mint, -1, set("intent.method", "steal"))},
+		{ID: "intent-unknown-type", Level: Must, Section: "2.5", Mend: pair,
+			Title: "An unknown type is declined, or takes what a mint takes.",
+			run:   declinesOrMoves(mint, -1, set("intent.type", "reassemble"))},
+		{ID: "intent-mint-from-token", Level: Must, Section: "2.5", Mend: sides,
+			Title: "A mint from a token is declined, or takes what a mint takes.",
+			run:   declinesOrMoves(mint, -1, set("intent.from.0.type", "ERC20"))},
 		{ID: "intent-mint-to-asset", Level: Should, Section: "2.5", Mend: sides,
 			Title: "A mint to an asset of the game is declined.",
 			run:   declines(other, set("intent.to.0.type", "asset"))},
@@ -114,7 +114,6 @@ func intentCases() []Case {
 					return t.mint().bent(t.of(t.times(2)), set("intent.from", list{
 						entry("asset", t.asset, t.times(1)), entry("asset", t.second, t.times(1))}))
 				}
-				had := t.balanceOf(t.player, t.second)
 				o, moved := both(), int64(0)
 				if t.either(t.validate(o)) {
 					t.confirm(o, success)
@@ -122,8 +121,8 @@ func intentCases() []Case {
 					again := t.approve(both())
 					t.confirm(again, failure)
 				}
-				t.moved(moved)
-				t.movedOf(t.player, t.second, had, big.NewRat(moved*t.target.Amount, 1))
+				by := big.NewRat(moved*t.target.Amount, 1)
+				t.movedSince(t.before, difference{t.asset: by, t.second: by})
 			}},
 	}
 	return cases

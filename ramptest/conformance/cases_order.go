@@ -1,7 +1,9 @@
 package conformance
 
 import (
+	"crypto/rand"
 	"fmt"
+	"math/big"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/crypto"
@@ -13,6 +15,7 @@ import (
 func orderCases() []Case {
 	const (
 		once = "Record the order under its uuid and take the assets in one transaction; a uuid that is there already takes nothing."
+		over = "Decline a validate call under the uuid of an order that is over: its assets were given back, or have paid for the tokens that are there."
 		pin  = "Store what was approved under a uuid, and decline a validate call that differs from it."
 	)
 	return []Case{
@@ -29,6 +32,7 @@ func orderCases() []Case {
 			Title: "The assets of a mint are gone when it is approved.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
+				t.lenient = true
 				t.moved(-1)
 				t.confirm(o, failure)
 			}},
@@ -37,8 +41,21 @@ func orderCases() []Case {
 			Title: "The assets of a burn are not there before its result.",
 			run: func(t *trial) {
 				o := t.approve(t.burn())
+				t.lenient = true
 				t.moved(0)
 				t.confirm(o, failure)
+			}},
+		{ID: "burn-spent-early", Level: Must, Section: "3",
+			Mend:  "Grant the assets of a burn at its successful result: a player who may spend them before it need not burn anything.",
+			Title: "What a burn will grant cannot be spent before its result.",
+			run: func(t *trial) {
+				b := t.approve(t.burn())
+				spent := t.mint().bent(t.of(t.oneMore()))
+				if a := t.validate(spent); t.answered(a) && a.succeeded() {
+					t.gives("an approved mint of more than the player owned before the burn", "a refusal")
+				}
+				t.confirm(b, failure)
+				t.moved(0)
 			}},
 		{ID: "mint-several", Level: Must, Section: "1", Mend: once,
 			Title: "Of several open mints of one player, those that succeed take their assets, and the one that fails gives them back.",
@@ -138,28 +155,59 @@ func orderCases() []Case {
 		{ID: "validate-other-amount-declined", Level: Should, Section: "2.5", Mend: pin,
 			Title: "A second validate call under a uuid, with another amount, is declined.",
 			run:   second(func(t *trial) edit { return t.of(t.times(2)) })},
-		{ID: "validate-other-digest", Level: Should, Section: "2.5", Mend: pin,
-			Title: "A second validate call under a uuid, with another digest, is declined: it would be a second mint.",
-			run:   second(func(*trial) edit { return set("digest", digestOf("cd")) })},
-		{ID: "validate-other-tokens", Level: Should, Section: "2.5", Mend: pin,
-			Title: "A second validate call under a uuid, for more tokens, is declined.",
-			run:   second(func(t *trial) edit { return set("intent.to.0.amount", number(5*t.target.Tokens)) })},
-		{ID: "validate-other-direction", Level: Should, Section: "2.5", Mend: pin,
-			Title: "A burn under the uuid of a mint is declined.",
-			run:   second(func(t *trial) edit { return set("intent", t.burn().body.at("intent")) })},
-		{ID: "validate-other-owner", Level: Should, Section: "2.5", Mend: pin,
-			Title: "Another player's validate call under a uuid is declined.",
+		{ID: "validate-other-digest", Level: Must, Section: "2.5", Mend: pin,
+			Title: "A second digest under a uuid is not signed, or it is paid for: it is a second mint.",
+			run:   secondDigest(func(*trial) edit { return unbent })},
+		{ID: "validate-other-tokens", Level: Must, Section: "2.5", Mend: pin,
+			Title: "A second digest under a uuid, for more tokens, is not signed, or it is paid for.",
+			run:   secondDigest(func(t *trial) edit { return set("intent.to.0.amount", number(5*t.target.Tokens)) })},
+		{ID: "validate-other-direction", Level: Must, Section: "2.5", Mend: pin,
+			Title: "A burn under the uuid of a mint is not signed, or both have their effect.",
+			run:   secondDigest(func(t *trial) edit { return set("intent", t.burn().body.at("intent")) })},
+		{ID: "validate-other-owner", Level: Must, Section: "2.5", Mend: pin,
+			Title: "Another player's digest under a uuid is not signed, or that player pays for it.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				then, other := t.now(), t.otherPlayer()
-				theirs := t.balance(other)
-				stolen := o
+				theirs := t.look(other)
+				stolen := o.bent(signedOver(other, randomDigest()))
 				stolen.owner = other
-				t.refused(t.validate(stolen))
-				t.movedFor(other, theirs, zero())
+				if a := t.validate(stolen); t.either(a) && t.commitsTo(stolen, a) {
+					t.answered(t.report(stolen, stolen.result(success)))
+					t.committed(theirs, -1)
+				} else {
+					t.still(theirs)
+				}
 				t.still(then)
 				t.confirm(o, failure)
 				t.moved(0)
+			}},
+		{ID: "validate-other-owner-declined", Level: Should, Section: "2.5", Mend: pin,
+			Title: "Another player's validate call under a uuid is declined.",
+			run: func(t *trial) {
+				o := t.approve(t.mint())
+				stolen := o
+				stolen.owner = t.otherPlayer()
+				t.refused(t.validate(stolen))
+				t.confirm(o, failure)
+				t.moved(0)
+			}},
+		{ID: "validate-other-digest-declined", Level: Should, Section: "2.5", Mend: pin,
+			Title: "A second validate call under a uuid, with another digest, is declined.",
+			run:   second(func(t *trial) edit { return signedOver(t.player, randomDigest()) })},
+		{ID: "validate-failed-other-digest", Level: Must, Section: "3", Mend: over,
+			Title: "Another digest under the uuid of a mint that failed is not signed, or it is paid for.",
+			run: func(t *trial) {
+				o := t.approve(t.mint())
+				t.confirm(o, failure)
+				t.secondOf(o, 0)
+			}},
+		{ID: "validate-succeeded-other-digest", Level: Must, Section: "2.5", Mend: over,
+			Title: "Another digest under the uuid of a mint that succeeded is not signed, or it is paid for.",
+			run: func(t *trial) {
+				o := t.approve(t.mint())
+				t.confirm(o, success)
+				t.secondOf(o, -1)
 			}},
 		{ID: "validate-after-failure", Level: Should, Section: "3",
 			Mend:  "Decline a validate call for an order that is over: its signature was for assets that were given back.",
@@ -191,6 +239,60 @@ func orderCases() []Case {
 	}
 }
 
+// unbent leaves an order as it is.
+func unbent(o order) order { return o }
+
+// secondDigest is the story of an approved mint, and of another order under its
+// uuid. What is signed counts: a repetition of the first answer commits to
+// nothing new, and two orders may share a uuid if each has its effect.
+func secondDigest(bend func(*trial) edit) func(*trial) {
+	return func(t *trial) {
+		o := t.approve(t.mint())
+		other := o.bent(bend(t), signedOver(t.player, randomDigest()))
+		if a := t.validate(other); !t.either(a) || !t.commitsTo(other, a) {
+			t.confirm(o, failure)
+			t.moved(0)
+			return
+		}
+		t.answered(t.report(o, o.result(success)))
+		t.answered(t.report(other, other.result(success)))
+		if other.burns() {
+			t.committed(t.before, 0)
+			return
+		}
+		t.committed(t.before, -2)
+	}
+}
+
+// secondOf asks for another digest under the uuid of a mint that is over. The
+// player owns so many amounts less than at first by then.
+func (t *trial) secondOf(o order, moved int64) {
+	other := o.bent(signedOver(t.player, randomDigest()))
+	if a := t.validate(other); t.either(a) && t.commitsTo(other, a) {
+		t.answered(t.report(other, other.result(success)))
+		moved--
+	}
+	t.committed(t.before, moved)
+}
+
+// committed wants everything that was signed to be paid for.
+func (t *trial) committed(then snapshot, amounts int64) {
+	want := difference{t.asset: big.NewRat(amounts*t.target.Amount, 1)}
+	wrong := t.settled(then, func(now snapshot) judgement {
+		if len(t.off(then, now, want)) == 0 {
+			return rightBalance
+		}
+		return wrongBalance
+	})
+	if wrong == nil {
+		return
+	}
+	t.misplaced(then, *wrong, want)
+	if f, ok := t.err.(*finding); ok {
+		f.saw, f.want = "a signature over a second digest, and "+f.saw, "no such signature, or "+f.want
+	}
+}
+
 // second is the story of an approved mint, and of another call under its uuid
 // that is declined and does not spoil it.
 func second(bend func(*trial) edit) func(*trial) {
@@ -202,4 +304,9 @@ func second(bend func(*trial) edit) func(*trial) {
 		t.confirm(o, failure)
 		t.moved(0)
 	}
+}
+
+func randomDigest() (d ramp.Digest) {
+	_, _ = rand.Read(d[:]) // it never fails
+	return d
 }

@@ -120,14 +120,14 @@ func receiptCases() []Case {
 				Title: "A burn's result " + c.title + " is refused, or ends the order as failed; it grants nothing.",
 				run: func(t *trial) {
 					o := t.approve(t.burn())
+					then := t.now()
 					a := t.report(o, c.bend(o.result(failure)))
-					t.answered(a)
-					t.moved(0)
-					if a.succeeded() {
-						t.confirm(o, failure)
+					if t.answered(a) && a.succeeded() {
+						t.answered(t.report(o, o.result(failure)))
 						t.moved(0)
 						return
 					}
+					t.still(then)
 					t.confirm(o, success)
 					t.moved(1)
 				}})

@@ -84,7 +84,7 @@ func (t *trial) restart() {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.fail("no answer within 30 seconds of the restart", "a server that answers again")
+			t.failAt(answer{step: "assets"}, "no answer within 30 seconds of the restart", "a server that answers again")
 			return
 		}
 	}
@@ -99,7 +99,7 @@ func (t *trial) hold() net.Conn {
 	if err != nil {
 		return nil
 	}
-	request.Header = t.headers(t.player)
+	request.Header = t.withTargetHeader(t.headers(t.player))
 	conn, err := dial(ctx, request.URL)
 	if err != nil {
 		return nil

@@ -3,6 +3,7 @@ package conformance
 import (
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"math/big"
 	"strings"
 
@@ -244,6 +245,17 @@ func signedOver(s ramp.Session, d ramp.Digest) edit {
 	return func(o order) order { return o.bent(set("digest", d.String()), set("user_sig", signedBy(key, d))) }
 }
 
+// commitsTo reports whether an answer commits to the digest of an order: it holds
+// a signature over it by the validator key.
+func (t *trial) commitsTo(o order, a answer) bool {
+	var data approval
+	if t.err != nil || !a.succeeded() || !decode(a.envelope["data"], &data) {
+		return false
+	}
+	signer, err := signerOf(o, data)
+	return err == nil && signer == t.target.Validator
+}
+
 // signs wants a signature over the digest of the order by the validator key.
 // Either v and either s will do: the interface asks for no more.
 func (t *trial) signs(o order, data approval) {
@@ -260,7 +272,11 @@ func (t *trial) signs(o order, data approval) {
 
 // signerOf returns whose signature over the digest of an order it is.
 func signerOf(o order, data approval) (common.Address, error) {
-	digest, _ := hex.DecodeString(o.body.at("digest").(string)[2:])
+	text, _ := o.body.at("digest").(string)
+	digest, err := hex.DecodeString(strings.TrimPrefix(text, "0x"))
+	if err != nil || len(digest) != 32 {
+		return common.Address{}, errors.New("the digest is none")
+	}
 	sig, err := ramp.ParseSignature(data.ValidatorSig)
 	if err != nil {
 		return common.Address{}, err

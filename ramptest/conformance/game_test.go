@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"log/slog"
 	"maps"
 	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,6 +37,11 @@ type game struct {
 	meeting chan struct{} // where racing calls wait for each other, for some bugs
 }
 
+// is reports whether the game has a bug; it may have several, joined by " + ".
+func (g *game) is(b bug) bool {
+	return slices.Contains(strings.Split(string(g.bug), " + "), string(b))
+}
+
 type player struct {
 	token    string
 	balances map[string]ramp.Amount
@@ -57,7 +64,7 @@ func (g *game) login(_ context.Context, _ string) (ramp.Session, error) {
 	s := ramp.Session{ID: "session-" + rand.Text(), Token: ramp.NewAccessToken(strings.Repeat(rand.Text(), 5))}
 	p := &player{token: s.Token.Reveal(), balances: map[string]ramp.Amount{
 		"item_gold": ramp.NewAmount(1_000_000), "item_gem": ramp.NewAmount(10_000)}}
-	if g.bug == "one purse for all" {
+	if g.is("one purse for all") {
 		if g.purse == nil {
 			g.purse = p.balances
 		}
@@ -80,19 +87,24 @@ func (g *game) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	p := g.players[s.ID]
-	if g.bug == "holds until the result" {
-		p = g.withHeld(s.ID)
+	switch {
+	case g.is("holds until the result"):
+		p = g.withHeld(s.ID, ramp.Mint)
+	case g.is("shows burns at validate"):
+		p = g.withHeld(s.ID, ramp.Burn)
 	}
 	return &ramp.Player{PlayerID: s.ID, Name: "Name", Assets: []ramp.Asset{
 		{ID: "item_gold", Balance: p.balances["item_gold"]}, {ID: "item_gem", Balance: p.balances["item_gem"]},
+		{ID: "item_third", Balance: p.balances["item_third"]},
 	}}, nil
 }
 
-// withHeld counts what open mints have taken as owned still.
-func (g *game) withHeld(id string) *player {
+// withHeld counts what open mints have taken, or open burns will grant, as owned.
+func (g *game) withHeld(id string, direction ramp.Direction) *player {
 	shown := &player{balances: maps.Clone(g.players[id].balances)}
 	for _, o := range g.orders {
-		if effect, _ := o.request.Effect(); o.owner == id && o.state == "" {
+		if d, _ := o.request.Intent.Direction(); o.owner == id && o.state == "" && d == direction {
+			effect, _ := moves(o.request.Intent)
 			for _, asset := range effect.Assets {
 				shown.balances[asset.ID], _ = shown.balances[asset.ID].Add(asset.Amount)
 			}
@@ -105,17 +117,17 @@ func (g *game) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateReque
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	known := g.orders[r.UUID]
-	if g.bug == "looks, then takes" {
+	if g.is("looks, then takes") {
 		g.meet()
 	}
 	if known != nil {
 		switch {
-		case g.bug == "takes again":
+		case g.is("takes again"):
 			return g.move(known, r.Effect)
-		case g.bug == "declines repeats", g.bug == "remembers declined orders" && known.state == "declined":
+		case g.is("declines repeats"), g.is("remembers declined orders") && known.state == "declined":
 			return ramp.Reject("INVALID_MESSAGE")
-		case g.bug == "approves whatever is known":
-		case g.bug == "pins no amount" && known.owner == s.ID && known.state == "":
+		case g.is("approves whatever is known"):
+		case g.is("pins no amount") && known.owner == s.ID && known.state == "":
 		case known.owner != s.ID, !same(known.request, r), known.state != "":
 			return ramp.Reject("INVALID_MESSAGE")
 		}
@@ -128,7 +140,7 @@ func (g *game) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateReque
 			}
 		}
 	}
-	if g.bug == "one open order" {
+	if g.is("one open order") {
 		for _, other := range g.orders {
 			if other.owner == s.ID && other.state == "" {
 				return ramp.Reject("ORDER_PENDING")
@@ -137,12 +149,12 @@ func (g *game) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateReque
 	}
 	o := &order{owner: s.ID, request: r}
 	switch err := g.take(o); {
-	case err != nil && g.bug == "remembers declined orders":
+	case err != nil && g.is("remembers declined orders"):
 		o.state = "declined"
 	case err != nil:
 		return err
 	}
-	if g.bug == "one order a player" {
+	if g.is("one order a player") {
 		for id, other := range g.orders {
 			if other.owner == s.ID {
 				delete(g.orders, id)
@@ -160,9 +172,9 @@ func (g *game) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateReque
 func (g *game) take(o *order) error {
 	d, _ := o.request.Intent.Direction()
 	switch {
-	case g.bug == "takes nothing":
+	case g.is("takes nothing"):
 		return nil
-	case g.bug == "grants at validate" && d == ramp.Burn:
+	case g.is("grants at validate") && d == ramp.Burn:
 		return g.move(o, settled(o.request.Intent, true))
 	default:
 		return g.move(o, o.request.Effect)
@@ -182,12 +194,12 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 		state = "success"
 	}
 	if known == nil {
-		switch o := (&order{owner: s.ID, state: state, request: &ramp.ValidateRequest{UUID: r.UUID, Intent: r.Intent}}); g.bug {
-		case "believes in unknown orders":
+		switch o := (&order{owner: s.ID, state: state, request: &ramp.ValidateRequest{UUID: r.UUID, Intent: r.Intent}}); {
+		case g.is("believes in unknown orders"):
 			return g.move(o, r.Effect)
-		case "confirms unknown orders":
+		case g.is("confirms unknown orders"):
 			return nil
-		case "ends unknown orders":
+		case g.is("ends unknown orders"):
 			g.orders[r.UUID] = o
 		}
 		return errors.New("no such order")
@@ -203,29 +215,32 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 	contradiction := ramp.Permanent(errors.New("the result contradicts the order"))
 	intent := known.request.Intent
 	switch {
-	case g.bug == "pays the session":
+	case g.is("pays the session"):
 		known.owner = s.ID
 	case known.owner != s.ID:
 		return contradiction
 	}
 	switch {
-	case g.bug == "believes the result":
+	case g.is("believes the result"):
 		intent = r.Intent
+	case g.is("ignores the result's intent"):
 	case string(must(reported)) != string(must(stored)):
 		return contradiction
 	}
 	was := known.state
-	if g.bug == "looks, then settles" {
+	if g.is("looks, then settles") {
 		g.meet()
 	}
 	d, _ := intent.Direction()
 	switch {
-	case g.bug == "settles each time", g.bug == "forgets after ten" && known.seen == 10:
+	case g.is("settles each time"), g.is("forgets after ten") && known.seen == 10:
 		known.seen = 0
-	case g.bug == "the last outcome counts" && was != "" && was != state:
+	case g.is("the last outcome counts") && was != "" && was != state:
 		return g.move(known, flipped(intent, r.Succeeded()))
-	case g.bug == "a repeat is an error" && was == state:
+	case g.is("a repeat is an error") && was == state:
 		return ramp.Permanent(errors.New("the order is over"))
+	case was != "" && was != state && g.is("confirms contradictions"):
+		return nil
 	case was != "" && was != state:
 		return contradiction
 	case was == state:
@@ -233,20 +248,24 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 		return nil
 	}
 	known.seen++
+	if g.is("adds a third asset") {
+		p := g.players[known.owner]
+		p.balances["item_third"], _ = p.balances["item_third"].Add(ramp.NewAmount(1000))
+	}
 	effect := settled(intent, r.Succeeded())
 	switch {
-	case g.bug == "keeps what failed" && d == ramp.Mint,
-		g.bug == "never grants" && d == ramp.Burn,
-		g.bug == "grants at validate" && d == ramp.Burn && state == "success":
+	case g.is("keeps what failed") && d == ramp.Mint,
+		g.is("never grants") && d == ramp.Burn,
+		g.is("grants at validate") && d == ramp.Burn && state == "success":
 		effect = settled(intent, d == ramp.Mint) // nothing
-	case g.bug == "grants at validate" && d == ramp.Burn:
+	case g.is("grants at validate") && d == ramp.Burn:
 		effect = flipped(intent, false)
-	case g.bug == "grants what failed":
+	case g.is("grants what failed"):
 		effect = settled(intent, d == ramp.Burn)
 	}
-	if g.bug == "acts later" || g.bug == "acts later, each time" {
+	if g.is("acts later") || g.is("acts later, each time") {
 		known.state = state
-		if g.bug != "acts later" {
+		if !g.is("acts later") {
 			known.state = ""
 		}
 		time.AfterFunc(3*time.Millisecond, func() {
@@ -260,7 +279,7 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 		return err
 	}
 	known.state = state
-	if g.bug == "forgets settled orders" {
+	if g.is("forgets settled orders") {
 		delete(g.orders, r.UUID)
 	}
 	return nil
@@ -326,30 +345,30 @@ func (g *game) move(o *order, what func() (ramp.Effect, error)) error {
 		}
 		last := entries[len(entries)-1]
 		switch {
-		case g.bug == "takes the last entry" && effect.Kind == ramp.Take,
-			g.bug == "gives back the last entry" && effect.Kind == ramp.GiveBack,
-			g.bug == "grants the last entry" && effect.Kind == ramp.Grant:
+		case g.is("takes the last entry") && effect.Kind == ramp.Take,
+			g.is("gives back the last entry") && effect.Kind == ramp.GiveBack,
+			g.is("grants the last entry") && effect.Kind == ramp.Grant:
 			effect.Assets = []ramp.AssetAmount{{ID: last.ID, Amount: last.Amount}}
 		}
 	}
 	for _, asset := range effect.Assets {
 		balance, known := p.balances[asset.ID]
-		if g.bug == "reads, then writes" {
+		if g.is("reads, then writes") {
 			g.meet()
 		}
 		sum, err := balance.Add(effect.Delta(asset))
-		if g.bug == "gives back whole numbers" && effect.Kind == ramp.GiveBack {
+		if g.is("gives back whole numbers") && effect.Kind == ramp.GiveBack {
 			whole := new(big.Int).Quo(asset.Amount.Rat().Num(), asset.Amount.Rat().Denom())
 			sum, err = balance.Add(ramp.NewAmount(whole.Int64()))
 		}
-		if g.bug == "takes more than there is" && sum.Sign() < 0 {
+		if g.is("takes more than there is") && sum.Sign() < 0 {
 			sum = ramp.Amount{}
 		}
 		if err != nil || !known || sum.Sign() < 0 {
 			return ramp.Reject("INVALID_BALANCE")
 		}
 		after[asset.ID] = sum
-		if g.bug == "takes one asset after the other" {
+		if g.is("takes one asset after the other") {
 			p.balances[asset.ID] = sum
 		}
 	}
@@ -378,7 +397,7 @@ func newStudio(t testing.TB, m mutant) *studio {
 	require.NoError(t, err)
 	s.signer, err = ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: s.game, Key: s.key, Signer: s.signer, ProjectID: "project-1"})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: s.game, Key: s.key, Signer: s.signer, ProjectID: "project-1", Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	var outer http.Handler = handler
 	if m.wrap != nil {
@@ -401,7 +420,7 @@ func newStudio(t testing.TB, m mutant) *studio {
 
 // restart forgets what a server keeps in memory; this one has it all stored.
 func (s *studio) restart(context.Context) error {
-	if s.game.bug == "forgets orders" {
+	if s.game.is("forgets orders") {
 		s.game.mu.Lock()
 		defer s.game.mu.Unlock()
 		clear(s.game.orders)

@@ -94,6 +94,9 @@ type order struct {
 	body          object // of its validate call
 }
 
+// burns reports whether the order says that it is a burn.
+func (o order) burns() bool { return o.body.at("intent.type") == "disassemble" }
+
 // edit bends an order.
 type edit func(order) order
 
@@ -120,14 +123,15 @@ const (
 
 // result is the body of the result call of an order (interface 6), in full.
 func (o order) result(status string) object {
-	tx := crypto.Keccak256Hash([]byte(o.body.at("uuid").(string))).Hex()
+	// One transaction for each digest that was signed.
+	tx := crypto.Keccak256Hash(fmt.Append(nil, o.body.at("uuid"), o.body.at("digest"))).Hex()
 	block := crypto.Keccak256Hash([]byte(tx)).Hex()
 	zeros := "0x" + strings.Repeat("0", 40)
 	tokens := o.tokens()
 	logs := list{}
 	if status == success {
 		giver, taker := common.Hash{}, common.BytesToHash(common.FromHex(o.wallet))
-		if o.body.at("intent.type") == "disassemble" {
+		if o.burns() {
 			giver, taker = taker, giver
 		}
 		wei := new(big.Rat).Mul(tokens, new(big.Rat).SetInt64(1e18))
@@ -155,7 +159,7 @@ func (o order) result(status string) object {
 // tokens is how many tokens an order is about; 1 where its intent does not say.
 func (o order) tokens() *big.Rat {
 	side := "to"
-	if o.body.at("intent.type") == "disassemble" {
+	if o.burns() {
 		side = "from"
 	}
 	if entries, _ := o.body.at("intent." + side).(list); len(entries) > 0 {

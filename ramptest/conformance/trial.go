@@ -35,15 +35,36 @@ type trial struct {
 	player  ramp.Session      // whose case it is
 	asset   string            // what is moved
 	second  string            // another asset; empty if there is none
-	before  *big.Rat          // what the player owned of asset at first
-	open    map[any]order     // by uuid, what has not ended, as it was last approved
+	before  snapshot          // what the player owned at first
 	wallets map[string]string // by session ID, what the server says of its players
+	ledger  *ledger           // what the server agreed to
+	lenient bool              // a balance may be wrong for a time: nothing is lost by it
 
 	err error
 }
 
 // finding is something that a server must not do.
-type finding struct{ saw, want string }
+type finding struct {
+	saw, want string
+	grave     bool // something is lost, doubled or given away, so that it counts in any case
+
+	// What was asked, and the HTTP status of the answer, if an answer is wrong.
+	// No answer has the status 0.
+	step   string
+	status int
+
+	// What is owned too much, if a balance is wrong, and what the faults that
+	// the opening found make of it.
+	off, predicted difference
+	asset          string // that the case's orders are about
+	side           bool   // it is an asset that no order was about
+	waits          string // the ability without which the case proves nothing
+}
+
+// unreachable reports whether the server may be gone.
+func (f *finding) unreachable() bool {
+	return f.step != "" && (f.status == 0 || isUnavailable(f.status))
+}
 
 func (f *finding) Error() string { return "saw " + f.saw + ", want " + f.want }
 
@@ -54,7 +75,7 @@ func (s skip) Error() string { return string(s) }
 
 func (j *Judge) trial(ctx context.Context, c Case) *trial {
 	return &trial{ctx: ctx, target: &j.target, client: j.client, judge: j, needs: c.needs,
-		secrets: slices.Clone(j.target.Secrets), open: make(map[any]order), wallets: make(map[string]string)}
+		secrets: slices.Clone(j.target.Secrets), wallets: make(map[string]string), ledger: newLedger()}
 }
 
 // begin gets a player and measures what they own.
@@ -71,15 +92,15 @@ func (t *trial) begin() {
 	enough := new(big.Rat).SetInt64(20 * t.target.Amount)
 	for _, h := range holdings {
 		switch {
-		case h.balance.Cmp(enough) < 0:
+		case h.balance.Cmp(enough) < 0, t.judge.drifts(h.id):
 		case t.asset == "" && h.id != t.second:
 			t.asset = h.id
 		case t.second == "" && h.id != t.asset:
 			t.second = h.id
 		}
 	}
-	t.before = owned(holdings, t.asset)
-	if t.err == nil && (t.asset == "" || t.before.Cmp(enough) < 0) {
+	t.before = snapshot{owner: t.player, assets: sums(holdings)}
+	if t.err == nil && (t.asset == "" || t.before.of(t.asset).Cmp(enough) < 0) {
 		t.untried("the player owns too little: a case needs %s of an asset, 20 times the amount of an order (-amount; -asset names the asset)", show(enough))
 	}
 	if t.needs&aSecondAsset != 0 && (t.second == "" || owned(holdings, t.second).Cmp(enough) < 0) {
@@ -90,6 +111,22 @@ func (t *trial) begin() {
 func (t *trial) fail(saw, want string) {
 	if t.err == nil {
 		t.err = &finding{saw: saw, want: want}
+	}
+}
+
+// gives records that something is given away, which counts in any case.
+func (t *trial) gives(saw, want string) {
+	if t.err == nil {
+		t.err = &finding{saw: saw, want: want, grave: true}
+	}
+}
+
+// mismatch records an answer that is wrong.
+func (t *trial) mismatch(a answer, want string) { t.failAt(a, a.String(), want) }
+
+func (t *trial) failAt(a answer, saw, want string) {
+	if t.err == nil {
+		t.err = &finding{saw: saw, want: want, step: a.step, status: a.status}
 	}
 }
 
@@ -119,10 +156,13 @@ func (t *trial) newPlayer() ramp.Session {
 		t.untried("no player could be had: the session or its token is empty")
 	default:
 		t.secrets = append(t.secrets, token)
-		if t.judge.met[s.ID] {
+		if !t.judge.take(t, s.ID) {
+			t.untried("another case that is being tried has the same player")
+			return s
+		}
+		if t.judge.meets(s.ID) {
 			t.outwait() // for what another case left behind
 		}
-		t.judge.met[s.ID] = true
 	}
 	return s
 }
@@ -133,11 +173,8 @@ func (t *trial) newPlayer() ramp.Session {
 func (t *trial) finish() {
 	after := *t
 	after.err = nil
-	for id, o := range t.open {
-		_, isText := id.(string)
-		if _, isObject := o.body.at("intent").(object); isText && isObject {
-			after.report(o, o.result(failure))
-		}
+	for _, o := range t.ledger.unfinished() {
+		after.report(o, o.result(failure))
 	}
 }
 
@@ -151,8 +188,7 @@ func (t *trial) newOrder(s ramp.Session, intent object) order {
 	if err != nil {
 		t.untried("no UUID could be had: %s", t.said(err.Error()))
 	}
-	var digest ramp.Digest
-	_, _ = rand.Read(digest[:]) // it never fails
+	digest := randomDigest()
 	key, address := wallet(s)
 	if known := t.wallets[s.ID]; known != "" {
 		address = known
@@ -165,7 +201,7 @@ func (t *trial) newOrder(s ramp.Session, intent object) order {
 		"user_sig": signedBy(key, digest), "user_address": address, "project_id": project,
 		"digest": digest.String(), "uuid": id.String(), "intent": intent,
 	}}
-	t.open[id.String()] = o
+	t.ledger.asks(o)
 	return o
 }
 
@@ -226,14 +262,7 @@ func (t *trial) answered(a answer) bool {
 	case errors.Is(a.err, errBusy):
 		t.untried("%w", a.err)
 	case a.err != nil:
-		t.fail("no answer: "+a.shown, "an answer")
-	}
-	switch {
-	case !a.succeeded():
-	case a.begins != nil:
-		t.open[a.begins.body.at("uuid")] = *a.begins
-	case a.ends != nil:
-		delete(t.open, a.ends.body.at("uuid"))
+		t.failAt(a, "no answer: "+a.shown, "an answer")
 	}
 	return t.err == nil
 }
@@ -241,14 +270,14 @@ func (t *trial) answered(a answer) bool {
 // approved wants the envelope of a success (interface 4.3, 7.2).
 func (t *trial) approved(a answer) {
 	if t.answered(a) && (!a.succeeded() || a.status != http.StatusOK || !a.null("errorCode")) {
-		t.fail(a.String(), "HTTP 200 with success true and errorCode null")
+		t.mismatch(a, "HTTP 200 with success true and errorCode null")
 	}
 }
 
 // confirmed wants the answer to a result that was taken in (interface 4.3, 6).
 func (t *trial) confirmed(a answer) {
 	if t.answered(a) && (!a.succeeded() || a.status != http.StatusOK || !a.null("errorCode") || !a.null("data")) {
-		t.fail(a.String(), "HTTP 200 with success true, errorCode null and data null")
+		t.mismatch(a, "HTTP 200 with success true, errorCode null and data null")
 	}
 }
 
@@ -256,7 +285,7 @@ func (t *trial) confirmed(a answer) {
 // (interface 7.2). Only cases about the envelope ask for so much.
 func (t *trial) declined(a answer) {
 	if t.answered(a) && !a.declined() {
-		t.fail(a.String(), "success false, a string as errorCode and data null")
+		t.mismatch(a, "success false, a string as errorCode and data null")
 	}
 }
 
@@ -264,7 +293,7 @@ func (t *trial) declined(a answer) {
 // answer before the game does.
 func (t *trial) refused(a answer) {
 	if t.answered(a) && a.succeeded() {
-		t.fail(a.String(), "a refusal")
+		t.mismatch(a, "a refusal")
 	}
 }
 

@@ -1,13 +1,11 @@
 package ramptest
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
-	"net/http"
 	"reflect"
 	"slices"
 	"sync"
@@ -17,6 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 )
 
 var (
@@ -50,14 +49,22 @@ type Order struct {
 	wallet *ramp.Signer
 	fee    ramp.Amount // basis points
 	script script
-	tx     *transaction // nil if the service has not placed the order
-	placed time.Time    // when it was put on the chain
+	tx     *chain.Transaction // nil if the service has not placed the order
+	placed time.Time          // when it was put on the chain
 
-	// Guarded by the service.
-	state    State
-	attempts int       // deliveries so far
-	retries  int       // of them, how many the schedule has counted
-	next     time.Time // of the delivery that is planned; zero if there is none
+	delivery delivery
+}
+
+// String names an order on one line, with the beginning of its UUID.
+func (o *Order) String() string {
+	if len(o.Request.Intent.From) == 0 || len(o.Request.Intent.To) == 0 {
+		return "an order without an intent"
+	}
+	verb := "mint"
+	if o.Request.Intent.Type == ramp.Disassemble {
+		verb = "burn"
+	}
+	return fmt.Sprintf("%s %s of %s tokens (%s)", verb, shortUUID(o.UUID), o.token().Amount, o.delivery.now())
 }
 
 // Outcome is what the chain makes of an order.
@@ -91,105 +98,148 @@ func isDeclined(err error) bool {
 	return errors.As(err, &declined)
 }
 
-// Assets asks the studio for a user's assets (interface 2.4). A studio that
-// says no gives a [*Declined], one that breaks the interface another error.
-func (s *Service) Assets(ctx context.Context, session ramp.Session) (*ramp.Player, error) {
-	leave, err := s.enter()
-	if err != nil {
-		return nil, err
+// orders are the orders of a service: what they may be (issued), what the studio
+// has approved (placed), and what makes them go on. This file takes an order to
+// the chain; deliver.go takes it from there to its end.
+type orders struct {
+	config *Config
+	clock  *clock
+	record *record
+	life   *lifetime
+	studio *studio
+	chains map[ramp.Network]*chain.Chain
+	agenda *agenda
+
+	turn sync.Mutex // held by whoever does what is due
+
+	mu     sync.Mutex
+	issued map[uuid.UUID]*issued
+	placed map[uuid.UUID]*Order
+	held   []*Order // whose results wait for another one
+}
+
+// issued is a UUID, and the terms for which an initialize call was given it.
+type issued struct {
+	terms   ramp.InitializeIntent
+	expires time.Time
+	lost    int // validate answers that nobody heard, see [LostAnswer]
+}
+
+// issue gives terms a UUID.
+func (s *orders) issue(terms ramp.InitializeIntent, at time.Time) uuid.UUID {
+	id := uuid.New()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.issued[id] = &issued{terms: terms, expires: at.Add(ramp.UUIDValidity)}
+	return id
+}
+
+// terms returns those of a UUID, and until when they hold.
+func (s *orders) terms(id uuid.UUID, expired bool) (terms ramp.InitializeIntent, until time.Time, err error) {
+	now := s.clock.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, ok := s.issued[id]
+	switch {
+	case !ok:
+		return terms, until, ErrUnknownUUID
+	case (expired || !now.Before(known.expires)) && !s.config.AcceptExpired:
+		return terms, until, ErrExpiredUUID
+	default:
+		return known.terms, known.expires, nil
 	}
-	defer leave()
-	var player *ramp.Player
-	assets := call{kind: KindAssets, method: http.MethodGet, path: s.config.AssetsPath, session: session}
-	_, err = s.exchange(ctx, assets, func(a *answer) (err error) {
-		player, err = checkAssets(a)
-		return err
-	})
-	return player, err
 }
 
-// Mint plays a player who mints: it asks the studio to approve that the
-// materials of the initialize call become tokens (interface 2.5). Once the
-// studio's answer has passed every check of sections 2.6 and 5.3, the
-// transaction goes to the chain, whose next block has it, and the result is
-// delivered after that: [Service.Advance] lets that happen.
-//
-// A studio that says no gives a [*Declined], one that breaks the interface
-// another error. The same call again is the same request again, and the same
-// order; it takes no more faults, see [ErrPlaced].
-func (s *Service) Mint(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount, faults ...Fault) (*Order, error) {
-	return s.order(ctx, ramp.Mint, id, session, tokens, faults)
+// find returns the order that was placed under a UUID, or nil.
+func (s *orders) find(id uuid.UUID) *Order {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.placed[id]
 }
 
-// Burn plays a player who burns: it asks the studio to approve that tokens
-// become the outputs of the initialize call. All that [Service.Mint] says holds
-// here.
-func (s *Service) Burn(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount, faults ...Fault) (*Order, error) {
-	return s.order(ctx, ramp.Burn, id, session, tokens, faults)
+// of returns the orders of a session on a network, the newest first.
+func (s *orders) of(session string, network ramp.Network) []*Order {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []*Order
+	for _, o := range s.placed {
+		if o.Session.ID == session && o.Network == network {
+			list = append(list, o)
+		}
+	}
+	slices.SortFunc(list, func(a, b *Order) int { return b.placed.Compare(a.placed) })
+	return list
 }
 
-func (s *Service) order(ctx context.Context, direction ramp.Direction, id uuid.UUID, session ramp.Session,
+// order plays a player: the studio approves, then the chain gets a transaction.
+// What the books find is an error beside the order.
+func (s *orders) order(ctx context.Context, direction ramp.Direction, id uuid.UUID, session ramp.Session,
 	tokens ramp.Amount, faults []Fault) (*Order, error) {
-	leave, err := s.enter()
+	leave, err := s.life.enter()
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	o := &Order{UUID: id, Session: session, script: newScript(faults), state: Pending}
-	asked, err := s.promised(id, o.script.expired)
+	o, err := s.compose(ctx, direction, id, session, tokens, faults)
 	if err != nil {
 		return nil, err
 	}
-	o.Network, o.fee = asked.Network, ramp.NewAmount(int64(asked.MintFeeBps))
-	if direction == ramp.Burn {
-		o.fee = ramp.NewAmount(int64(asked.BurnFeeBps))
+	placed, err := s.approved(ctx, o, len(faults) > 0)
+	if found := s.studio.audit.take(id); found != nil {
+		err = errors.Join(err, found)
 	}
-	if o.wallet, err = s.wallet(session); err != nil {
-		return nil, err
-	}
-	intent, err := s.intent(direction, asked, tokens)
-	if err != nil {
-		return nil, err
-	}
-	o.Request = ramp.ValidateRequest{UserAddress: o.wallet.Address().Hex(), ProjectID: asked.ProjectID, UUID: id, Intent: intent}
-	if err := s.seal(ctx, o, &o.Request); err != nil {
-		return nil, err
-	}
+	return placed, err
+}
+
+func (s *orders) approved(ctx context.Context, o *Order, faults bool) (*Order, error) {
 	approval, err := s.approval(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	o.Approval = *approval
 	placed, err := s.place(ctx, o)
-	if err == nil && placed != o && len(faults) > 0 {
+	if err == nil && placed != o && faults {
 		return nil, ErrPlaced
 	}
 	return placed, err
 }
 
-// promised returns what an initialize call was answered, while it holds.
-func (s *Service) promised(id uuid.UUID, expired bool) (ramp.InitializeIntent, error) {
-	now := s.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p, ok := s.promises[id]
-	switch {
-	case !ok:
-		return ramp.InitializeIntent{}, ErrUnknownUUID
-	case (expired || !now.Before(p.expires)) && !s.config.AcceptExpired:
-		return ramp.InitializeIntent{}, ErrExpiredUUID
-	default:
-		return p.intent, nil
+// compose makes the order that a player signs.
+func (s *orders) compose(ctx context.Context, direction ramp.Direction, id uuid.UUID, session ramp.Session,
+	tokens ramp.Amount, faults []Fault) (*Order, error) {
+	script, err := newScript(faults)
+	if err != nil {
+		return nil, err
 	}
+	terms, _, err := s.terms(id, script.expired)
+	if err != nil {
+		return nil, err
+	}
+	o := &Order{UUID: id, Session: session, Network: terms.Network, script: script}
+	o.delivery.state = Pending
+	bps := terms.MintFeeBps
+	if direction == ramp.Burn {
+		bps = terms.BurnFeeBps
+	}
+	o.fee = ramp.NewAmount(int64(bps))
+	if o.wallet, err = s.config.wallet(session); err != nil {
+		return nil, err
+	}
+	intent, err := s.config.intent(direction, terms, tokens)
+	if err != nil {
+		return nil, err
+	}
+	o.Request = ramp.ValidateRequest{UserAddress: o.wallet.Address().Hex(), ProjectID: terms.ProjectID, UUID: id, Intent: intent}
+	return o, s.seal(ctx, o, &o.Request)
 }
 
 // intent is what the player asks for (interface 2.5).
-func (s *Service) intent(direction ramp.Direction, asked ramp.InitializeIntent, tokens ramp.Amount) (ramp.Intent, error) {
-	token := []ramp.IntentAsset{{Type: s.config.TokenType, ID: asked.Token, Amount: tokens}}
+func (c *Config) intent(direction ramp.Direction, asked ramp.InitializeIntent, tokens ramp.Amount) (ramp.Intent, error) {
+	token := []ramp.IntentAsset{{Type: c.TokenType, ID: asked.Token, Amount: tokens}}
 	intent := ramp.Intent{Method: asked.MintMethod, Type: ramp.Assemble, To: token, TargetCandidate: json.RawMessage("{}")}
 	items, assets := asked.Materials, &intent.From
 	if direction == ramp.Burn {
-		intent.Method, intent.Type, intent.From = s.config.BurnMethod, ramp.Disassemble, token
+		intent.Method, intent.Type, intent.From = c.BurnMethod, ramp.Disassemble, token
 		items, assets = asked.Outputs, &intent.To
 	}
 	if len(items) == 0 {
@@ -198,7 +248,7 @@ func (s *Service) intent(direction ramp.Direction, asked ramp.InitializeIntent, 
 	*assets = make([]ramp.IntentAsset, len(items))
 	for i, item := range items {
 		amount := item.Amount
-		if s.config.PerToken {
+		if c.PerToken {
 			var err error
 			if amount, err = rounded(new(big.Rat).Mul(amount.Rat(), tokens.Rat())); err != nil {
 				return ramp.Intent{}, err
@@ -227,7 +277,7 @@ func afterFee(amount, fee ramp.Amount) (ramp.Amount, error) {
 
 // seal sets the digest of a request, unless it has one, and the user's
 // signature. The user signs another hash than the validator.
-func (s *Service) seal(ctx context.Context, o *Order, r *ramp.ValidateRequest) error {
+func (s *orders) seal(ctx context.Context, o *Order, r *ramp.ValidateRequest) error {
 	if r.Digest == (ramp.Digest{}) {
 		r.Digest = s.config.Digest(r)
 	}
@@ -236,8 +286,8 @@ func (s *Service) seal(ctx context.Context, o *Order, r *ramp.ValidateRequest) e
 	return err
 }
 
-// digest is the default of [Config.Digest].
-func digest(r *ramp.ValidateRequest) ramp.Digest {
+// hashDigest is the default of [Config.Digest].
+func hashDigest(r *ramp.ValidateRequest) ramp.Digest {
 	terms, err := json.Marshal(r.Intent)
 	if err != nil {
 		panic(err) // it was read from JSON, or made of what can be written
@@ -245,26 +295,16 @@ func digest(r *ramp.ValidateRequest) ramp.Digest {
 	return ramp.Digest(crypto.Keccak256([]byte("digest"), r.UUID[:], []byte(r.UserAddress), terms))
 }
 
-// Wallet is the address of a player's wallet: the user_address of the player's
-// orders (interface 2.5). It is zero if [Config.Wallet] has none.
-func (s *Service) Wallet(session ramp.Session) common.Address {
-	signer, err := s.wallet(session)
-	if err != nil {
-		return common.Address{}
-	}
-	return signer.Address()
-}
-
-func (s *Service) wallet(session ramp.Session) (*ramp.Signer, error) {
-	signer := s.config.Wallet(session)
+func (c *Config) wallet(session ramp.Session) (*ramp.Signer, error) {
+	signer := c.Wallet(session)
 	if signer == nil {
 		return nil, errors.New("ramptest: Config.Wallet has none for the session")
 	}
 	return signer, nil
 }
 
-// wallet is the default of [Config.Wallet].
-func wallet(session ramp.Session) *ramp.Signer {
+// sessionWallet is the default of [Config.Wallet].
+func sessionWallet(session ramp.Session) *ramp.Signer {
 	key, err := crypto.ToECDSA(crypto.Keccak256([]byte("wallet"), []byte(session.ID)))
 	if err != nil {
 		panic(err) // one hash of 2^128 is no key
@@ -278,7 +318,7 @@ func wallet(session ramp.Session) *ramp.Signer {
 
 // approval asks the studio as often as the script has it, and returns its
 // approval of the order itself.
-func (s *Service) approval(ctx context.Context, o *Order) (*ramp.Approval, error) {
+func (s *orders) approval(ctx context.Context, o *Order) (*ramp.Approval, error) {
 	approvals := make([]*ramp.Approval, 1+max(0, o.script.calls))
 	errs := make([]error, len(approvals))
 	var calls sync.WaitGroup
@@ -305,7 +345,7 @@ func (s *Service) approval(ctx context.Context, o *Order) (*ramp.Approval, error
 }
 
 // askAgain makes one more validate call under the UUID of an order.
-func (s *Service) askAgain(ctx context.Context, o *Order, how again) error {
+func (s *orders) askAgain(ctx context.Context, o *Order, how again) error {
 	r := o.Request
 	fault := "again"
 	switch how {
@@ -344,7 +384,7 @@ func (s *Service) askAgain(ctx context.Context, o *Order, how again) error {
 }
 
 // ask makes one validate call, after the forged ones of the script.
-func (s *Service) ask(ctx context.Context, o *Order, r *ramp.ValidateRequest, w wire, fault string) (*ramp.Approval, error) {
+func (s *orders) ask(ctx context.Context, o *Order, r *ramp.ValidateRequest, w wire, fault string) (*ramp.Approval, error) {
 	body, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("ramptest: %w", err)
@@ -352,93 +392,63 @@ func (s *Service) ask(ctx context.Context, o *Order, r *ramp.ValidateRequest, w 
 	if w.unknown {
 		body = withUnknownFields(body)
 	}
-	if err := s.forge(ctx, w.forged, func() call { return s.post(KindValidate, o, 0, body) }); err != nil {
+	c := s.studio.call(KindValidate, o, 0, body)
+	if err := s.studio.forged(ctx, c, w.forged); err != nil {
 		return nil, err
 	}
-	c := s.post(KindValidate, o, 0, body)
 	c.fault, c.lost, c.slow = fault, s.loses(o.UUID, w.lost), w.slow
 	var approval *ramp.Approval
-	_, err = s.exchange(ctx, c, func(a *answer) (err error) {
+	_, err = s.studio.exchange(ctx, c, func(a *answer) (err error) {
 		approval, err = checkApproval(a, r, s.config.Validator)
 		return err
 	})
 	return approval, err
 }
 
-// loses says whether one more validate answer under a UUID gets lost, of so many
+// loses reports whether one more validate answer under a UUID gets lost, of so many
 // that do.
-func (s *Service) loses(id uuid.UUID, most int) bool {
+func (s *orders) loses(id uuid.UUID, most int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.promises[id]
-	if p.lost >= most {
+	known := s.issued[id]
+	if known.lost >= most {
 		return false
 	}
-	p.lost++
+	known.lost++
 	return true
-}
-
-// forge makes calls that the service has not signed, which the studio must
-// refuse. The error is [ErrForged] if it does not.
-func (s *Service) forge(ctx context.Context, forged []forgery, genuine func() call) (err error) {
-	for _, forgery := range forged {
-		c := genuine()
-		c.forged = true
-		forgery(&c)
-		_, accepted := s.exchange(ctx, c, func(a *answer) error {
-			if a.status == http.StatusOK && outcome(a) == "success" {
-				return ErrForged
-			}
-			return nil
-		})
-		err = cmp.Or(err, accepted)
-	}
-	return err
 }
 
 // place puts an approved order on the chain. An order that is there already is
 // left as it is.
-func (s *Service) place(ctx context.Context, o *Order) (*Order, error) {
-	placed, err := s.submit(ctx, o)
-	if err != nil || placed != o {
-		return placed, err
-	}
-	s.onChain(o, "transaction submitted")
-	if !o.script.pending {
-		s.plan(s.chains[o.Network].nextBlock(), func(context.Context) []Delivery { return s.settle(o) })
-	}
-	return o, nil
-}
-
-func (s *Service) submit(ctx context.Context, o *Order) (*Order, error) {
+func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known := s.orders[o.UUID]; known != nil {
+	if known := s.placed[o.UUID]; known != nil {
 		if !known.same(o) {
 			return nil, ErrTwoOrders
 		}
 		return known, nil
 	}
-	chain := s.chains[o.Network]
-	token := o.token()
-	method := selector(string(o.Request.Intent.Method) + "(bytes32)")
-	tx, err := chain.sign(ctx, o.wallet, token.contract(), append(method[:], o.Request.Digest[:]...), o.script.kind)
+	c := s.chains[o.Network]
+	method := chain.Selector(string(o.Request.Intent.Method) + "(bytes32)")
+	tx, err := c.Sign(ctx, o.wallet, o.token().contract(), append(method[:], o.Request.Digest[:]...), o.script.kind)
 	if err != nil {
 		return nil, fmt.Errorf("ramptest: %w", err)
 	}
-	if o.script.kind == feeDelegatedType {
-		tx.feePayer, tx.sponsor = service(), tx.signature // over what a payer signs, the node alone knows
-	}
-	if tx.moves, err = moves(chain, o, token, o.wallet.Address()); err != nil {
+	if tx.Moves, err = s.config.moves(o, o.wallet.Address()); err != nil {
 		return nil, err
 	}
-	o.tx = chain.submit(tx)
-	o.TxHash, o.placed = o.tx.hash, s.Now()
-	s.orders[o.UUID] = o
+	o.tx = c.Submit(tx)
+	o.TxHash, o.placed = o.tx.Hash, s.clock.now()
+	s.placed[o.UUID] = o
+	s.record.chain(o.placed, o.UUID, o.Network, "transaction submitted")
+	if !o.script.pending {
+		s.agenda.plan(job{due: c.NextBlock(), task: mineOrder, order: o})
+	}
 	return o, nil
 }
 
-// same says whether two orders are one request of one player. A wallet need not
+// same reports whether two orders are one request of one player. A wallet need not
 // sign twice to the same bytes.
 func (o *Order) same(other *Order) bool {
 	a, b := o.Request, other.Request
@@ -446,41 +456,39 @@ func (o *Order) same(other *Order) bool {
 	return o.Session.ID == other.Session.ID && reflect.DeepEqual(a, b)
 }
 
-// service is the service's own account. It gets the fees, and pays the gas of
-// type 0x7.
-func service() common.Address { return common.BytesToAddress(crypto.Keccak256([]byte("service"))) }
+// serviceAccount is the service's own account. It gets the fees, and pays the gas
+// of type 0x7.
+func serviceAccount() common.Address {
+	return common.BytesToAddress(crypto.Keccak256([]byte("service")))
+}
 
-// side is the token of an order.
-type side ramp.IntentAsset
+// orderToken is the token of an order.
+type orderToken ramp.IntentAsset
 
-func (s side) contract() common.Address { return common.HexToAddress(s.ID) }
+func (t orderToken) contract() common.Address { return common.HexToAddress(t.ID) }
 
-func (o *Order) token() side {
+func (o *Order) token() orderToken {
 	if o.Request.Intent.Type == ramp.Disassemble {
-		return side(o.Request.Intent.From[0])
+		return orderToken(o.Request.Intent.From[0])
 	}
-	return side(o.Request.Intent.To[0])
+	return orderToken(o.Request.Intent.To[0])
 }
 
 // moves are the tokens that an order makes or destroys.
-func moves(c *chain, o *Order, token side, player common.Address) ([]move, error) {
-	contract, amount := token.contract(), c.inUnits(token.Amount)
+func (c *Config) moves(o *Order, player common.Address) ([]chain.Move, error) {
+	token := o.token()
+	contract, amount := token.contract(), chain.Units(token.Amount, c.Decimals)
 	if o.Request.Intent.Type == ramp.Disassemble {
-		return []move{{token: contract, from: player, amount: amount}}, nil
+		return []chain.Move{{Token: contract, From: player, Amount: amount}}, nil
 	}
 	actual, err := afterFee(token.Amount, o.fee)
 	if err != nil {
 		return nil, err
 	}
-	net := c.inUnits(actual)
-	made := []move{{token: contract, to: player, amount: net}}
+	net := chain.Units(actual, c.Decimals)
+	made := []chain.Move{{Token: contract, To: player, Amount: net}}
 	if fee := new(big.Int).Sub(amount, net); fee.Sign() > 0 {
-		made = append(made, move{token: contract, to: service(), amount: fee})
+		made = append(made, chain.Move{Token: contract, To: serviceAccount(), Amount: fee})
 	}
 	return made, nil
-}
-
-// onChain records what happened to an order on the chain.
-func (s *Service) onChain(o *Order, what string) {
-	s.record.add(Event{Time: s.Now(), Kind: KindChain, UUID: o.UUID, Outcome: fmt.Sprintf("%s %s", o.Network, what)})
 }

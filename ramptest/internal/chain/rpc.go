@@ -1,14 +1,11 @@
-package ramptest
+package chain
 
 import (
-	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +14,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/exact"
 )
 
 // The errors of the interface (7.3).
@@ -83,83 +81,33 @@ func (a rpcAnswer) MarshalJSON() ([]byte, error) {
 	return json.Marshal(members)
 }
 
-// FailRPC lets the next requests to the chains fail, one for each code, in this
-// order, whatever they ask. A code below 100 is one of JSON-RPC: those of the
-// interface (7.3) are below 0, and 3 is a contract that refuses. Any other is an
-// HTTP status; 429 comes with a Retry-After of 1 second. 0 lets a request through.
-func (s *Service) FailRPC(codes ...int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failRPC = append(s.failRPC, codes...)
-}
+// maxBatch is how many requests a batch may have.
+const maxBatch = 1000
 
-// mostBatch is how many requests a batch may have.
-const mostBatch = 1000
+// fieldNames are the fields of a request (interface 2.8, 4.4).
+const fieldNames = "jsonrpc method params from to gas value nonce input fromBlock toBlock blockHash address topics"
 
-// serveRPC answers a request to a chain (interface 4.4), or a batch of them.
-func (s *Service) serveRPC(w http.ResponseWriter, r *http.Request) {
-	event := Event{Time: s.Now(), Kind: KindRPC, Outcome: "success"}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
-	secrets := secretsOf(r.Header)
-	event.Request = &Message{Method: r.Method, Path: r.URL.Path, Header: redactHeader(r.Header, secrets), Body: redactBody(body, secrets)}
-	status, text := s.rpc(r, body, err, &event)
-	event.Answer = &Message{Status: status, Body: string(text)}
-	event.Took = s.Now().Sub(event.Time)
-	s.record.add(event)
-	w.Header().Set("Content-Type", "application/json")
-	if status == http.StatusTooManyRequests {
-		w.Header().Set("Retry-After", "1")
-	}
-	w.WriteHeader(status)
-	_, _ = w.Write(text) // the caller is gone: nobody is left to tell
-}
-
-func (s *Service) rpc(r *http.Request, body []byte, unread error, event *Event) (int, []byte) {
-	refuse := func(status int) (int, []byte) {
-		event.Outcome, event.Failed = http.StatusText(status), true
-		return status, nil
-	}
-	if status := s.refusal(r); status != 0 {
-		return refuse(status)
-	}
-	s.mu.Lock()
-	scripted := 0
-	if len(s.failRPC) > 0 {
-		scripted, s.failRPC = s.failRPC[0], s.failRPC[1:]
-		event.Fault = strconv.Itoa(scripted)
-	}
-	s.mu.Unlock()
-	c := s.chains[ramp.Network(r.PathValue("network"))]
-	switch {
-	case scripted >= 100:
-		return refuse(scripted)
-	case c == nil:
-		return refuse(http.StatusNotFound)
-	case !s.config.AuthorizeRPC(r):
-		return refuse(http.StatusUnauthorized)
-	case unread != nil:
-		return refuse(http.StatusRequestEntityTooLarge)
-	}
-
-	whole := s.answerBody(c, body, scripted, event)
+// Answer answers the body of a request, or of a batch (interface 2.8). If
+// scripted is not 0, every request fails with that code. The answer is nil if
+// nobody wants one; failure is the last error in it, and "" if there is none.
+func (c *Chain) Answer(body []byte, scripted int) (answer []byte, failure string) {
+	whole, failure := c.answerBody(body, scripted)
 	if whole == nil {
-		return http.StatusOK, nil
+		return nil, failure
 	}
 	text, err := json.Marshal(whole)
 	if err != nil {
 		panic(err) // everything in it was made here
 	}
-	return http.StatusOK, text
+	return text, failure
 }
 
-// answerBody answers a request or a batch; with nil, if nobody wants an answer.
-func (s *Service) answerBody(c *chain, body []byte, scripted int, event *Event) any {
-	fail := func(code int, data string) any {
+func (c *Chain) answerBody(body []byte, scripted int) (answer any, failure string) {
+	fail := func(code int, data string) (any, string) {
 		a := failed(nil, newRPCError(code, data))
-		event.Outcome = a.Error.Error()
-		return a
+		return a, a.Error.Error()
 	}
-	body, err := exact(body)
+	body, err := exact.JSON(body, strings.Fields(fieldNames)...)
 	if err != nil {
 		return fail(parseError, "the body is not JSON")
 	}
@@ -168,27 +116,27 @@ func (s *Service) answerBody(c *chain, body []byte, scripted int, event *Event) 
 	if !batch {
 		requests = []json.RawMessage{body}
 	}
-	if len(requests) == 0 || len(requests) > mostBatch {
-		return fail(invalidRequest, fmt.Sprintf("a batch has 1 to %d requests", mostBatch))
+	if len(requests) == 0 || len(requests) > maxBatch {
+		return fail(invalidRequest, fmt.Sprintf("a batch has 1 to %d requests", maxBatch))
 	}
 	var answers []*rpcAnswer
 	for _, raw := range requests {
-		a := s.answerRPC(c, raw, scripted)
+		a := c.answerRequest(raw, scripted)
 		if a == nil {
 			continue
 		}
 		if a.Error != nil {
-			event.Outcome = a.Error.Error() // a refusal may be what was wanted
+			failure = a.Error.Error()
 		}
 		answers = append(answers, a)
 	}
 	switch {
 	case len(answers) == 0:
-		return nil
+		return nil, failure
 	case batch:
-		return answers
+		return answers, failure
 	default:
-		return answers[0]
+		return answers[0], failure
 	}
 }
 
@@ -200,8 +148,8 @@ func failed(id json.RawMessage, err *rpcError) *rpcAnswer {
 	return &rpcAnswer{Version: "2.0", ID: id, Error: err}
 }
 
-// answerRPC answers one request; with nil, if it is a notification.
-func (s *Service) answerRPC(c *chain, raw json.RawMessage, scripted int) *rpcAnswer {
+// answerRequest answers one request; with nil, if it is a notification.
+func (c *Chain) answerRequest(raw json.RawMessage, scripted int) *rpcAnswer {
 	var request rpcRequest
 	if json.Unmarshal(raw, &request) != nil || request.Version != "2.0" || request.Method == "" || !isID(request.ID) {
 		return failed(nil, newRPCError(invalidRequest, "a request has jsonrpc 2.0, a method, params, and a number or a text as id"))
@@ -215,7 +163,7 @@ func (s *Service) answerRPC(c *chain, raw json.RawMessage, scripted int) *rpcAns
 		a.Error = newRPCError(invalidParams, "params is no array")
 	default:
 		var err error
-		a.Result, err = s.method(c, request.Method, list)
+		a.Result, err = c.method(request.Method, list)
 		if err != nil && !errors.As(err, &a.Error) {
 			a.Error = newRPCError(serverError, request.Method)
 			a.Error.Message = err.Error()
@@ -225,6 +173,15 @@ func (s *Service) answerRPC(c *chain, raw json.RawMessage, scripted int) *rpcAns
 		return nil
 	}
 	return a
+}
+
+// shorten cuts a foreign text for an error.
+func shorten(text string) string {
+	const most = 100
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // isID says whether an id is a number, a text or null, or is not there.
@@ -248,17 +205,17 @@ func (p params) read(i int, into any, required bool) error {
 }
 
 // method does what the methods of the interface do (4.4).
-func (s *Service) method(c *chain, name string, p params) (any, error) {
-	if strings.HasPrefix(name, "eth_send") { // which records, and plans a block
-		return s.sendTransaction(c, name, p)
+func (c *Chain) method(name string, p params) (any, error) {
+	if strings.HasPrefix(name, "eth_send") { // which takes the lock itself
+		return c.sendTransaction(name, p)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch name {
 	case "net_version":
-		return strconv.FormatUint(c.id, 10), nil
+		return strconv.FormatUint(c.config.ID, 10), nil
 	case "eth_chainId":
-		return hexutil.Uint64(c.id), nil
+		return hexutil.Uint64(c.config.ID), nil
 	case "eth_blockNumber":
 		return hexutil.Uint64(c.height()), nil
 	case "eth_getBalance":
@@ -298,7 +255,7 @@ func (s *Service) method(c *chain, name string, p params) (any, error) {
 			return nil, err
 		}
 		if len(t.Data)+len(t.Input) > 0 {
-			return hexutil.Uint64(gasOfOrder), nil
+			return hexutil.Uint64(GasOfCall), nil
 		}
 		return hexutil.Uint64(gasOfTransfer), nil
 	case "eth_gasPrice":
@@ -312,7 +269,7 @@ func (s *Service) method(c *chain, name string, p params) (any, error) {
 
 // blockNumber reads a block tag. found is false for a block that is not there
 // yet.
-func (c *chain) blockNumber(tag string) (number uint64, found bool, err error) {
+func (c *Chain) blockNumber(tag string) (number uint64, found bool, err error) {
 	height := c.height()
 	behind := func(n uint64) uint64 { return height - min(n, height) }
 	switch tag {
@@ -334,7 +291,7 @@ func (c *chain) blockNumber(tag string) (number uint64, found bool, err error) {
 
 // ownerNow reads an address and a block, which must be the newest: what was
 // before is not kept.
-func (c *chain) ownerNow(p params) (common.Address, error) {
+func (c *Chain) ownerNow(p params) (common.Address, error) {
 	var owner common.Address
 	if err := p.read(0, &owner, true); err != nil {
 		return owner, err
@@ -342,7 +299,7 @@ func (c *chain) ownerNow(p params) (common.Address, error) {
 	return owner, c.onlyNow(p, 1)
 }
 
-func (c *chain) onlyNow(p params, i int) error {
+func (c *Chain) onlyNow(p params, i int) error {
 	var tag string
 	if err := p.read(i, &tag, false); err != nil {
 		return err
@@ -358,7 +315,7 @@ func (c *chain) onlyNow(p params, i int) error {
 	}
 }
 
-func (c *chain) blockMethod(name string, p params) (any, error) {
+func (c *Chain) blockMethod(name string, p params) (any, error) {
 	var full bool
 	if err := p.read(1, &full, false); err != nil {
 		return nil, err
@@ -384,100 +341,6 @@ func (c *chain) blockMethod(name string, p params) (any, error) {
 	return c.blockJSON(n, full), nil
 }
 
-// object is one of JSON.
-type object map[string]any
-
-func (c *chain) blockJSON(n uint64, full bool) object {
-	hash, gas := c.hash(n), uint64(0)
-	transactions := make([]any, len(c.filled[n]))
-	var logs []ramp.Log
-	for i, t := range c.filled[n] {
-		transactions[i] = t.hash
-		if full {
-			transactions[i] = c.transactionJSON(t)
-		}
-		gas += t.gasUsed
-		logs = append(logs, c.receipt(t).Logs...)
-	}
-	parent := common.Hash{}
-	if n > 0 {
-		parent = c.hash(n - 1)
-	}
-	root := func(of string) common.Hash { return crypto.Keccak256Hash([]byte(of), hash[:]) }
-	return object{
-		"number": hexutil.Uint64(n), "hash": hash, "parentHash": parent, "timestamp": c.timestamp(n),
-		"miner": service(), "gasLimit": hexutil.Uint64(gasLimit), "gasUsed": hexutil.Uint64(gas),
-		"baseFeePerGas": hexutil.Uint64(gasPrice - 1e9), "size": hexutil.Uint64(540 + 300*len(transactions)),
-		"stateRoot": root("state"), "transactionsRoot": root("transactions"), "receiptsRoot": root("receipts"),
-		"logsBloom": hexutil.Bytes(bloom(logs)), "extraData": "0x", "difficulty": "0x0", "totalDifficulty": "0x0",
-		"nonce": "0x0000000000000000", "mixHash": common.Hash{}, "sha3Uncles": root("uncles"), "uncles": []any{},
-		"transactions": transactions,
-	}
-}
-
-func (c *chain) timestamp(n uint64) hexutil.Uint64 { return hexutil.Uint64(c.time(n).Unix()) }
-
-func (c *chain) transactionJSON(t *transaction) object {
-	v, r, s := signatureParts(t.signature)
-	o := object{
-		"type": hexutil.Uint64(t.kind), "hash": t.hash, "chainId": hexutil.Uint64(c.id), "nonce": hexutil.Uint64(t.nonce),
-		"from": t.from, "to": t.to, "value": (*hexutil.Big)(t.value), "gas": hexutil.Uint64(t.gas),
-		"gasPrice": hexutil.Uint64(gasPrice), "input": hexutil.Bytes(t.input),
-		"v": (*hexutil.Big)(v), "r": (*hexutil.Big)(r), "s": (*hexutil.Big)(s),
-		"blockHash": nil, "blockNumber": nil, "transactionIndex": nil,
-	}
-	switch {
-	case t.kind == legacyType:
-		o["v"] = hexutil.Uint64(35 + 2*c.id + v.Uint64())
-	case t.kind == accessListType:
-		o["accessList"] = []any{}
-	default:
-		o["accessList"], o["maxFeePerGas"], o["maxPriorityFeePerGas"] = []any{}, hexutil.Uint64(gasPrice), hexutil.Uint64(1e9)
-	}
-	if t.kind == accessListType || t.kind == dynamicFeeType {
-		o["yParity"] = (*hexutil.Big)(v)
-	}
-	if t.kind == feeDelegatedType {
-		fv, fr, fs := signatureParts(t.sponsor)
-		o["feePayer"] = t.feePayer
-		o["fv"], o["fr"], o["fs"] = (*hexutil.Big)(fv), (*hexutil.Big)(fr), (*hexutil.Big)(fs)
-	}
-	if t.mined {
-		o["blockHash"], o["blockNumber"] = c.hash(t.block), hexutil.Uint64(t.block)
-		o["transactionIndex"] = hexutil.Uint64(slices.Index(c.filled[t.block], t))
-	}
-	return o
-}
-
-// receiptJSON is a receipt in the shape of JSON-RPC, which is not that of the
-// result webhook.
-func (c *chain) receiptJSON(t *transaction) object {
-	r := c.receipt(t)
-	o := object{
-		"type": r.Type, "status": r.Status, "cumulativeGasUsed": r.CumulativeGasUsed, "logsBloom": r.LogsBloom,
-		"logs": c.logsJSON(t, r.Logs), "transactionHash": r.TransactionHash, "contractAddress": nil, "gasUsed": r.GasUsed,
-		"effectiveGasPrice": r.EffectiveGasPrice, "blockHash": r.BlockHash, "blockNumber": r.BlockNumber,
-		"transactionIndex": r.TransactionIndex, "from": t.from, "to": t.to,
-	}
-	if t.to == nil {
-		o["contractAddress"] = crypto.CreateAddress(t.from, t.nonce)
-	}
-	if t.kind == feeDelegatedType {
-		o["feePayer"] = t.feePayer
-	}
-	return o
-}
-
-// logsJSON are logs as JSON-RPC has them: with the time of the block as hex.
-func (c *chain) logsJSON(t *transaction, logs []ramp.Log) []ramp.Log {
-	shown := make([]ramp.Log, len(logs))
-	for i, log := range logs {
-		shown[i] = log
-		shown[i].BlockTimestamp = ramp.NewQuantity(uint64(c.timestamp(t.block)))
-	}
-	return shown
-}
-
 type callRequest struct {
 	From  *common.Address `json:"from"`
 	To    *common.Address `json:"to"`
@@ -497,7 +360,7 @@ func (r *callRequest) data() []byte {
 
 // callContract plays every contract as a token: balanceOf, decimals, symbol and
 // totalSupply. It refuses any other function, as a contract without it does.
-func (c *chain) callContract(p params) (any, error) {
+func (c *Chain) callContract(p params) (any, error) {
 	var request callRequest
 	if err := p.read(0, &request, true); err != nil {
 		return nil, err
@@ -511,11 +374,11 @@ func (c *chain) callContract(p params) (any, error) {
 	}
 	word := func(n *big.Int) (any, error) { return hexutil.Bytes(common.BigToHash(n).Bytes()), nil }
 	switch function := [4]byte(data); {
-	case function == selector("balanceOf(address)") && len(data) == 36:
+	case function == Selector("balanceOf(address)") && len(data) == 36:
 		return word(c.tokenBalance(*request.To, common.BytesToAddress(data[4:])))
-	case function == selector("decimals()"):
-		return word(big.NewInt(int64(c.decimals)))
-	case function == selector("totalSupply()"):
+	case function == Selector("decimals()"):
+		return word(big.NewInt(int64(c.config.Decimals)))
+	case function == Selector("totalSupply()"):
 		supply := new(big.Int)
 		for h := range c.holdings {
 			if h.token == *request.To {
@@ -523,7 +386,7 @@ func (c *chain) callContract(p params) (any, error) {
 			}
 		}
 		return word(supply)
-	case function == selector("symbol()"):
+	case function == Selector("symbol()"):
 		symbol := append(common.BigToHash(big.NewInt(32)).Bytes(), common.BigToHash(big.NewInt(5)).Bytes()...)
 		return hexutil.Bytes(append(symbol, common.RightPadBytes([]byte("TOKEN"), 32)...)), nil
 	default:
@@ -545,7 +408,7 @@ func (o *oneOrMany[T]) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &(*o)[0])
 }
 
-func (c *chain) getLogs(p params) (any, error) {
+func (c *Chain) getLogs(p params) (any, error) {
 	var filter struct {
 		FromBlock string                    `json:"fromBlock"`
 		ToBlock   string                    `json:"toBlock"`
@@ -590,7 +453,7 @@ func (c *chain) getLogs(p params) (any, error) {
 }
 
 // filledFrom are the blocks with transactions, from one to another.
-func (c *chain) filledFrom(first, last uint64) []uint64 {
+func (c *Chain) filledFrom(first, last uint64) []uint64 {
 	var numbers []uint64
 	for n := range c.filled {
 		if first <= n && n <= last {
@@ -616,9 +479,9 @@ func matches(topics []common.Hash, wanted []oneOrMany[common.Hash]) bool {
 }
 
 // sendTransaction takes a transaction in: one that a wallet has signed, or one
-// that the node, which holds every key, signs itself. The next block has it.
-func (s *Service) sendTransaction(c *chain, name string, p params) (any, error) {
-	var t *transaction
+// that the node, which holds every key, signs itself.
+func (c *Chain) sendTransaction(name string, p params) (any, error) {
+	var t *Transaction
 	switch name {
 	case "eth_sendRawTransaction":
 		var raw hexutil.Bytes
@@ -644,28 +507,25 @@ func (s *Service) sendTransaction(c *chain, name string, p params) (any, error) 
 	if err := c.accept(t); err != nil {
 		return nil, err
 	}
-	s.record.add(Event{Time: s.Now(), Kind: KindChain, Outcome: fmt.Sprintf("%s transaction %s submitted", c.network, t.hash)})
-	s.plan(c.nextBlock(), func(context.Context) []Delivery {
-		block, _ := c.mine(t, false)
-		s.record.add(Event{Time: s.Now(), Kind: KindChain, Outcome: fmt.Sprintf("%s transaction %s in block %d", c.network, t.hash, block)})
-		return nil
-	})
-	return t.hash, nil
+	if c.config.Submitted != nil {
+		c.config.Submitted(t)
+	}
+	return t.Hash, nil
 }
 
 // accept refuses what a node refuses.
-func (c *chain) accept(t *transaction) error {
+func (c *Chain) accept(t *Transaction) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	next := c.nonces[t.from]
+	next := c.nonces[t.From]
 	switch {
-	case c.known[t.hash] != nil:
+	case c.known[t.Hash] != nil:
 		return errors.New("already known")
-	case t.nonce < next:
-		return fmt.Errorf("nonce too low: next nonce %d, tx nonce %d", next, t.nonce)
-	case t.nonce > next:
-		return fmt.Errorf("nonce too high: next nonce %d, tx nonce %d", next, t.nonce)
-	case c.balance(t.from).Cmp(t.value) < 0:
+	case t.Nonce < next:
+		return fmt.Errorf("nonce too low: next nonce %d, tx nonce %d", next, t.Nonce)
+	case t.Nonce > next:
+		return fmt.Errorf("nonce too high: next nonce %d, tx nonce %d", next, t.Nonce)
+	case c.balance(t.From).Cmp(t.Value) < 0:
 		return errors.New("insufficient funds for gas * price + value")
 	}
 	c.add(t)
@@ -673,21 +533,21 @@ func (c *chain) accept(t *transaction) error {
 }
 
 // unsigned makes the transaction that a node would sign.
-func (c *chain) unsigned(from common.Address, r *callRequest) *transaction {
+func (c *Chain) unsigned(from common.Address, r *callRequest) *Transaction {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := &transaction{kind: dynamicFeeType, from: from, to: r.To, nonce: c.nonces[from], value: new(big.Int),
-		gas: uint64(r.Gas), input: r.data(), gasUsed: gasOfTransfer}
+	t := &Transaction{Kind: dynamicFeeType, From: from, To: r.To, Nonce: c.nonces[from], Value: new(big.Int),
+		Gas: uint64(r.Gas), Input: r.data(), GasUsed: gasOfTransfer}
 	if r.Value != nil {
-		t.value = r.Value.ToInt()
+		t.Value = r.Value.ToInt()
 	}
 	if r.Nonce != nil {
-		t.nonce = uint64(*r.Nonce)
+		t.Nonce = uint64(*r.Nonce)
 	}
-	text := fmt.Sprint(c.id, t.from, t.to, t.nonce, t.value, hex.EncodeToString(t.input))
-	t.hash = crypto.Keccak256Hash([]byte(text))
-	t.signature[64] = 27 // a node's own
-	if t.to != nil {
+	text := fmt.Sprint(c.config.ID, t.From, t.To, t.Nonce, t.Value, hex.EncodeToString(t.Input))
+	t.Hash = crypto.Keccak256Hash([]byte(text))
+	t.Signature[64] = 27 // a node's own
+	if t.To != nil {
 		c.readTransfer(t)
 	}
 	return t

@@ -1,4 +1,4 @@
-package ramptest
+package chain
 
 import (
 	"context"
@@ -74,15 +74,16 @@ func hashList(kind byte, list any) (common.Hash, error) {
 	return crypto.Keccak256Hash(raw), err
 }
 
-// sign makes a transaction of an order: from a wallet, to the token's contract.
+// Sign makes a transaction from a wallet to a contract, which the service pays for if
+// its type is 0x7.
 // The hash is that of what the sender signs, whoever pays (and of any other
 // type too: a node alone knows how that is hashed).
-func (c *chain) sign(ctx context.Context, wallet *ramp.Signer, to common.Address, input []byte, kind uint64) (*transaction, error) {
+func (c *Chain) Sign(ctx context.Context, wallet *ramp.Signer, to common.Address, input []byte, kind uint64) (*Transaction, error) {
 	c.mu.Lock()
 	nonce := c.nonces[wallet.Address()]
 	c.mu.Unlock()
-	d := dynamicFee{ChainID: new(big.Int).SetUint64(c.id), Nonce: nonce, TipCap: big.NewInt(1e9), FeeCap: big.NewInt(gasPrice),
-		Gas: 2 * gasOfOrder, To: to[:], Value: new(big.Int), Data: input}
+	d := dynamicFee{ChainID: new(big.Int).SetUint64(c.config.ID), Nonce: nonce, TipCap: big.NewInt(1e9), FeeCap: big.NewInt(gasPrice),
+		Gas: 2 * GasOfCall, To: to[:], Value: new(big.Int), Data: input}
 	unsigned, err := hashList(dynamicFeeType, d)
 	if err != nil {
 		return nil, err
@@ -96,8 +97,12 @@ func (c *chain) sign(ctx context.Context, wallet *ramp.Signer, to common.Address
 	if err != nil {
 		return nil, err
 	}
-	return &transaction{hash: hash, kind: kind, from: wallet.Address(), to: &to, nonce: nonce, value: new(big.Int),
-		gas: d.Gas, input: input, signature: signature, gasUsed: gasOfOrder}, nil
+	t := &Transaction{Hash: hash, Kind: kind, From: wallet.Address(), To: &to, Nonce: nonce, Value: new(big.Int),
+		Gas: d.Gas, Input: input, Signature: signature, GasUsed: GasOfCall}
+	if kind == feeDelegatedType {
+		t.FeePayer, t.Sponsor = c.config.Service, signature // what a payer signs, only a node knows
+	}
+	return t, nil
 }
 
 // signatureParts are v as 0 or 1, r and s.
@@ -106,7 +111,7 @@ func signatureParts(s ramp.Signature) (v, r, ss *big.Int) {
 }
 
 // decode reads a transaction that a wallet has signed.
-func (c *chain) decode(raw []byte) (*transaction, error) {
+func (c *Chain) decode(raw []byte) (*Transaction, error) {
 	switch {
 	case len(raw) == 0:
 		return nil, errors.New("the transaction is empty")
@@ -136,15 +141,15 @@ func (c *chain) decode(raw []byte) (*transaction, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.kind, t.feePayer = feeDelegatedType, both.FeePayer
-		t.sponsor, err = joinSignature(both.FV, both.FR, both.FS)
+		t.Kind, t.FeePayer = feeDelegatedType, both.FeePayer
+		t.Sponsor, err = joinSignature(both.FV, both.FR, both.FS)
 		return t, err
 	default:
 		return nil, errors.New("transaction type not supported")
 	}
 }
 
-func (c *chain) decodeLegacy(raw []byte) (*transaction, error) {
+func (c *Chain) decodeLegacy(raw []byte) (*Transaction, error) {
 	var l legacy
 	if err := rlp.DecodeBytes(raw, &l); err != nil {
 		return nil, err
@@ -160,7 +165,7 @@ func (c *chain) decodeLegacy(raw []byte) (*transaction, error) {
 	return c.recover(legacyType, &d, l, unsigned)
 }
 
-func (c *chain) recoverDynamicFee(d *dynamicFee) (*transaction, error) {
+func (c *Chain) recoverDynamicFee(d *dynamicFee) (*Transaction, error) {
 	unsigned := *d
 	unsigned.V, unsigned.R, unsigned.S = nil, nil, nil
 	return c.recover(dynamicFeeType, d, d, unsigned)
@@ -168,28 +173,28 @@ func (c *chain) recoverDynamicFee(d *dynamicFee) (*transaction, error) {
 
 // recover makes a transaction of its fields, and finds its sender. whole is its
 // list, and unsigned the one that the sender signed.
-func (c *chain) recover(kind byte, d *dynamicFee, whole, unsigned any) (*transaction, error) {
-	if d.ChainID.Cmp(new(big.Int).SetUint64(c.id)) != 0 {
-		return nil, fmt.Errorf("invalid chain id for signer: have %s want %d", d.ChainID, c.id)
+func (c *Chain) recover(kind byte, d *dynamicFee, whole, unsigned any) (*Transaction, error) {
+	if d.ChainID.Cmp(new(big.Int).SetUint64(c.config.ID)) != 0 {
+		return nil, fmt.Errorf("invalid chain id for signer: have %s want %d", d.ChainID, c.config.ID)
 	}
-	t := &transaction{kind: uint64(kind), nonce: d.Nonce, value: d.Value, gas: d.Gas, input: d.Data, gasUsed: gasOfTransfer}
+	t := &Transaction{Kind: uint64(kind), Nonce: d.Nonce, Value: d.Value, Gas: d.Gas, Input: d.Data, GasUsed: gasOfTransfer}
 	var err error
-	if t.signature, err = joinSignature(d.V, d.R, d.S); err != nil {
+	if t.Signature, err = joinSignature(d.V, d.R, d.S); err != nil {
 		return nil, err
 	}
-	if t.hash, err = hashList(kind, whole); err != nil {
+	if t.Hash, err = hashList(kind, whole); err != nil {
 		return nil, err
 	}
 	signed, err := hashList(kind, unsigned)
 	if err != nil {
 		return nil, err
 	}
-	if t.from, err = ramp.Recover(ramp.Digest(signed), t.signature); err != nil {
+	if t.From, err = ramp.Recover(ramp.Digest(signed), t.Signature); err != nil {
 		return nil, errors.New("invalid sender")
 	}
 	if len(d.To) > 0 {
 		to := common.BytesToAddress(d.To)
-		t.to = &to
+		t.To = &to
 		c.readTransfer(t)
 	}
 	return t, nil
@@ -208,12 +213,12 @@ func joinSignature(v, r, s *big.Int) (ramp.Signature, error) {
 
 // readTransfer finds out whether a transaction calls transfer(address,uint256)
 // of a token, as every wallet can.
-func (c *chain) readTransfer(t *transaction) {
-	if len(t.input) == 68 && [4]byte(t.input) == selector("transfer(address,uint256)") {
-		t.moves = []move{{token: *t.to, from: t.from, to: common.BytesToAddress(t.input[4:36]), amount: new(big.Int).SetBytes(t.input[36:])}}
-		t.gasUsed = gasOfOrder
+func (c *Chain) readTransfer(t *Transaction) {
+	if len(t.Input) == 68 && [4]byte(t.Input) == Selector("transfer(address,uint256)") {
+		t.Moves = []Move{{Token: *t.To, From: t.From, To: common.BytesToAddress(t.Input[4:36]), Amount: new(big.Int).SetBytes(t.Input[36:])}}
+		t.GasUsed = GasOfCall
 	}
 }
 
-// selector is how a function of a contract is called.
-func selector(signature string) [4]byte { return [4]byte(crypto.Keccak256([]byte(signature))) }
+// Selector is how a function of a contract is called.
+func Selector(signature string) [4]byte { return [4]byte(crypto.Keccak256([]byte(signature))) }

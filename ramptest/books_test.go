@@ -1,0 +1,615 @@
+package ramptest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+// vault is a game with several players. It is right, unless one of its parts is
+// replaced by a broken one.
+type vault struct {
+	mu     sync.Mutex
+	owns   map[string]map[string]int64 // by session, then by asset
+	orders map[uuid.UUID]*vaultOrder
+	calls  map[uuid.UUID]int // results of an order
+
+	earn bool          // the player earns gold whenever somebody looks
+	hold bool          // takes with the result, not with the approval
+	late time.Duration // how long effects follow the answers
+
+	coming sync.WaitGroup // effects that are late
+
+	validate func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error // instead of the right one
+	result   func(v *vault, s ramp.Session, r *ramp.Result) error
+}
+
+type vaultOrder struct {
+	request *ramp.ValidateRequest
+	over    bool
+}
+
+func newVault() *vault {
+	return &vault{orders: make(map[uuid.UUID]*vaultOrder), calls: make(map[uuid.UUID]int), owns: map[string]map[string]int64{
+		"session-1": {"item_gold": 1000, "item_gem": 1000},
+		"session-2": {"item_gold": 1000, "item_gem": 1000},
+		"beggar":    {},
+	}}
+}
+
+func (v *vault) Authenticate(context.Context, ramp.Session) error { return nil }
+
+func (v *vault) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	player := &ramp.Player{PlayerID: "player of " + s.ID}
+	if v.earn {
+		v.owns[s.ID]["item_gold"]++
+	}
+	for id, n := range v.owns[s.ID] {
+		player.Assets = append(player.Assets, ramp.Asset{ID: id, Balance: ramp.NewAmount(n)})
+	}
+	return player, nil
+}
+
+func (v *vault) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateRequest) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.validate != nil {
+		return v.validate(v, s, r)
+	}
+	return v.accept(s, r)
+}
+
+// accept is how a validate call is handled as it should be.
+func (v *vault) accept(s ramp.Session, r *ramp.ValidateRequest) error {
+	if known := v.orders[r.UUID]; known != nil {
+		if known.request.Digest != r.Digest {
+			return ramp.Reject("INVALID_MESSAGE")
+		}
+		return nil
+	}
+	effect, err := r.Effect()
+	if err != nil {
+		return err
+	}
+	for _, a := range effect.Assets {
+		if n, err := a.Amount.Int64(); err != nil || effect.Kind == ramp.Take && v.owns[s.ID][a.ID] < n {
+			return ramp.Reject("INVALID_BALANCE")
+		}
+	}
+	v.orders[r.UUID] = &vaultOrder{request: r}
+	if !v.hold {
+		v.move(s.ID, effect)
+	}
+	return nil
+}
+
+func (v *vault) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.calls[r.UUID]++
+	if v.result != nil {
+		return v.result(v, s, r)
+	}
+	return v.finish(s, r)
+}
+
+// finish is how a result is handled as it should be.
+func (v *vault) finish(s ramp.Session, r *ramp.Result) error {
+	o := v.orders[r.UUID]
+	if o == nil || o.over {
+		return nil
+	}
+	o.over = true
+	v.effect(s.ID, r)
+	return nil
+}
+
+// effect moves what a result moves.
+func (v *vault) effect(player string, r *ramp.Result) {
+	effect, err := r.Effect()
+	switch {
+	case err != nil:
+	case v.hold && r.Intent.Type == ramp.Assemble && r.Succeeded():
+		effect, _ = v.orders[r.UUID].request.Effect()
+		v.move(player, effect)
+	case v.hold && r.Intent.Type == ramp.Assemble:
+	default:
+		v.move(player, effect)
+	}
+}
+
+func (v *vault) move(player string, effect ramp.Effect) {
+	do := func() {
+		for _, a := range effect.Assets {
+			n, _ := effect.Delta(a).Int64()
+			v.owns[player][a.ID] += n
+		}
+	}
+	if v.late == 0 {
+		do()
+		return
+	}
+	v.coming.Add(1)
+	time.AfterFunc(v.late, func() {
+		defer v.coming.Done()
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		do()
+	})
+}
+
+// add gives a player something, or takes it.
+func (v *vault) add(player, asset string, n int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.owns[player][asset] += n
+}
+
+// judged is a test that asserts nothing. It fails if the books fail it.
+type judged struct {
+	testing.TB
+	cleanup []func()
+	failed  bool
+	said    bytes.Buffer
+}
+
+func (j *judged) Helper()           {}
+func (j *judged) Cleanup(do func()) { j.cleanup = append(j.cleanup, do) }
+func (j *judged) Failed() bool      { return j.failed }
+func (j *judged) Log(args ...any)   { fmt.Fprintln(&j.said, args...) }
+func (j *judged) Error(args ...any) { j.failed = true; j.Log(args...) }
+func (j *judged) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
+
+// end ends the test, and returns whether it has failed, and what it said.
+func (j *judged) end() (failed bool, said string) {
+	for len(j.cleanup) > 0 {
+		last := len(j.cleanup) - 1
+		j.cleanup[last]()
+		j.cleanup = j.cleanup[:last]
+	}
+	return j.failed, j.said.String()
+}
+
+// played is a vault with its service, in a test that asserts nothing.
+type played struct {
+	*counter
+	vault *vault
+	test  *judged
+}
+
+func play(t *testing.T, v *vault, options ...func(*ramptest.Config)) *played {
+	t.Helper()
+	p := &played{vault: v, test: &judged{TB: t}}
+	settle := func(c *ramptest.Config) { c.Settle = 60 * time.Millisecond }
+	p.counter = newCounterOf(t, v, append([]func(*ramptest.Config){booksOff}, options...)...)
+	config := ramptest.Config{Key: p.key, Validator: p.validator, Handler: p.handler}
+	settle(&config)
+	for _, o := range options {
+		o(&config)
+	}
+	p.service = ramptest.Start(p.test, config)
+	var err error
+	p.client, err = ramp.NewClient(ramp.ClientConfig{URL: p.service.URL(), Key: p.key, HTTPClient: p.service.Client()})
+	require.NoError(t, err)
+	return p
+}
+
+// order mints or burns 100 gold and a gem.
+func (p *played) order(t *testing.T, session string, burn bool, faults ...ramptest.Fault) (*ramptest.Order, error) {
+	t.Helper()
+	r := request()
+	r.Intent.Materials = append(r.Intent.Materials, ramp.Item{ID: "item_gem", Amount: ramp.NewAmount(1), IconURL: "https://example.com/gem.png"})
+	r.Intent.Outputs = r.Intent.Materials
+	started, err := p.client.Initialize(t.Context(), r)
+	require.NoError(t, err)
+	place := p.service.Mint
+	if burn {
+		place = p.service.Burn
+	}
+	return place(t.Context(), started.UUID, ramp.Session{ID: session, Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(10), faults...)
+}
+
+// Each of these games loses assets or moves them twice or wrongly. A test that
+// plays an order and asserts nothing fails.
+func TestTheBooksCatchEveryLoss(t *testing.T) {
+	type breaks func(*vault)
+	fails, twice := ramptest.TransactionFails(), ramptest.ResultTwice()
+	gold := func(n int64) ramp.Effect {
+		return ramp.Effect{Kind: ramp.Grant, Assets: []ramp.AssetAmount{{ID: "item_gold", Amount: ramp.NewAmount(n)}}}
+	}
+	onValidate := func(f func(*vault, ramp.Session, *ramp.ValidateRequest) error) breaks {
+		return func(v *vault) { v.validate = f }
+	}
+	onResult := func(f func(*vault, ramp.Session, *ramp.Result) error) breaks {
+		return func(v *vault) { v.result = f }
+	}
+	// The way in which most games are broken: each result has its effect.
+	always := onResult(func(v *vault, s ramp.Session, r *ramp.Result) error { v.effect(s.ID, r); return nil })
+	never := onResult(func(*vault, ramp.Session, *ramp.Result) error { return nil })
+	takesAlways := onValidate(func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error {
+		effect, err := r.Effect()
+		v.orders[r.UUID] = &vaultOrder{request: r}
+		v.move(s.ID, effect)
+		return err
+	})
+	refuse := func(code int) func(*counter) func(http.Handler) http.Handler {
+		return func(*counter) func(http.Handler) http.Handler {
+			return func(inner http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path != ramp.PathResult {
+						inner.ServeHTTP(w, r)
+						return
+					}
+					w.WriteHeader(code)
+					_, _ = io.WriteString(w, `{"success":false,"errorCode":"NO","data":null}`)
+				})
+			}
+		}
+	}
+	// act lets a game act on a forged call, which it refuses.
+	act := func(path string) func(*counter) func(http.Handler) http.Handler {
+		return func(c *counter) func(http.Handler) http.Handler {
+			return func(inner http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					body, _ := io.ReadAll(r.Body)
+					r.Body = io.NopCloser(bytes.NewReader(body))
+					if r.URL.Path == path && r.Header.Get("X-Hmac-Signature") == "" {
+						again := r.Clone(r.Context())
+						again.Header.Set("X-Hmac-Signature", c.key.Sign(body))
+						inner.ServeHTTP(&discard{header: http.Header{}}, again)
+						http.Error(w, "who are you?", http.StatusUnauthorized)
+						return
+					}
+					inner.ServeHTTP(w, r)
+				})
+			}
+		}
+	}
+	for _, test := range []struct {
+		name   string
+		broken breaks
+		wrap   func(*counter) func(http.Handler) http.Handler
+		who    string // session-1 unless named
+		burn   bool
+		faults []ramptest.Fault
+		want   string // part of what the test says
+	}{
+		{name: "a mint takes nothing", broken: onValidate(func(v *vault, _ ramp.Session, r *ramp.ValidateRequest) error {
+			v.orders[r.UUID] = &vaultOrder{request: r}
+			return nil
+		}), want: "succeeded on chain: the game must take 1 item_gem, 100 item_gold: item_gem: 1000 before, 1000 after, 999 expected; item_gold: 1000 before, 1000 after, 900 expected"},
+		{name: "a mint is taken twice by validate twice", broken: takesAlways, faults: []ramptest.Fault{ramptest.ValidateTwice()},
+			want: "was approved more than once: the game must move nothing: item_gem: 999 before, 998 after, 999 expected; item_gold: 900 before, 800 after, 900 expected"},
+		{name: "a mint is taken more than once by validate at once", broken: takesAlways, faults: []ramptest.Fault{ramptest.ValidateAtOnce(3)},
+			want: "the game must"},
+		{name: "a mint is taken again after its answer was lost", broken: takesAlways, faults: []ramptest.Fault{ramptest.LostAnswer(ramptest.OnValidate)},
+			want: "the game must move nothing"},
+		{name: "a mint is approved for a player who owns nothing", broken: takesAlways, who: "beggar",
+			want: "approved, but costs 1 item_gem and the player has 0"},
+		{name: "a mint is approved, and taken to 0 only", who: "beggar", broken: onValidate(func(v *vault, _ ramp.Session, r *ramp.ValidateRequest) error {
+			v.orders[r.UUID] = &vaultOrder{request: r}
+			return nil
+		}), want: "approved, but costs"},
+		{name: "a mint is taken at a validate that is declined", broken: onValidate(func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error {
+			_ = v.accept(s, r)
+			return ramp.Reject("MAINTENANCE")
+		}), want: "was declined: the game must move nothing"},
+		{name: "a mint takes another asset", broken: onValidate(func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error {
+			v.orders[r.UUID] = &vaultOrder{request: r}
+			v.owns[s.ID]["item_gem"] -= 101
+			return nil
+		}), want: "item_gem: 1000 before, 899 after"},
+		{name: "a mint takes from another player", broken: onValidate(func(v *vault, _ ramp.Session, r *ramp.ValidateRequest) error {
+			return v.accept(ramp.Session{ID: "session-2"}, r)
+		}), want: "the game must take 1 item_gem, 100 item_gold"},
+		{name: "a mint takes one too few", broken: onValidate(func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error {
+			err := v.accept(s, r)
+			v.move(s.ID, gold(1))
+			return err
+		}), want: "the game must take 1 item_gem, 100 item_gold: item_gold: 1000 before, 901 after, 900 expected"},
+		{name: "a mint takes one of two assets", broken: onValidate(func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error {
+			err := v.accept(s, r)
+			v.move(s.ID, gold(100))
+			return err
+		}), want: "item_gold: 1000 before, 1000 after, 900 expected"},
+		{name: "a mint is taken with the approval and with the result", broken: onResult(func(v *vault, s ramp.Session, r *ramp.Result) error {
+			effect, err := v.orders[r.UUID].request.Effect()
+			v.move(s.ID, effect)
+			return err
+		}), want: "succeeded on chain: the game must move nothing"},
+		{name: "a mint that is held is never taken", broken: func(v *vault) { v.hold, v.result = true, func(*vault, ramp.Session, *ramp.Result) error { return nil } },
+			want: "succeeded on chain: the game must take 1 item_gem, 100 item_gold"},
+		{name: "a mint that is held is taken twice", broken: func(v *vault) {
+			v.hold, v.result = true, func(v *vault, s ramp.Session, r *ramp.Result) error { v.effect(s.ID, r); return nil }
+		}, faults: []ramptest.Fault{twice}, want: "succeeded on chain: the game must move nothing"},
+		{name: "a mint that is held is given back", faults: []ramptest.Fault{fails}, broken: func(v *vault) {
+			v.hold, v.result = true, func(v *vault, s ramp.Session, r *ramp.Result) error {
+				effect, err := r.Effect()
+				v.move(s.ID, effect)
+				return err
+			}
+		}, want: "failed on chain: the game must move nothing"},
+		{name: "a mint that succeeded is given back", broken: onResult(func(v *vault, s ramp.Session, _ *ramp.Result) error {
+			v.move(s.ID, gold(100))
+			return nil
+		}), want: "succeeded on chain: the game must move nothing: item_gold: 900 before, 1000 after, 900 expected"},
+		{name: "a failed mint is not given back", broken: never, faults: []ramptest.Fault{fails},
+			want: "failed on chain: the game must give back 1 item_gem, 100 item_gold: item_gem: 999 before, 999 after, 1000 expected; item_gold: 900 before, 900 after, 1000 expected"},
+		{name: "a failed mint is given back twice", broken: always, faults: []ramptest.Fault{fails, twice},
+			want: "failed on chain: the game must move nothing"},
+		{name: "a failed mint is given back for each result at once", broken: always, faults: []ramptest.Fault{fails, ramptest.ResultAtOnce(4)},
+			want: "failed on chain: the game must"},
+		{name: "a failed mint is given back again after its answer was lost", broken: always, faults: []ramptest.Fault{fails, ramptest.LostAnswer(ramptest.OnResult)},
+			want: "the game must move nothing"},
+		{name: "a failed mint is given back again after HTTP 500", faults: []ramptest.Fault{fails}, broken: onResult(func(v *vault, s ramp.Session, r *ramp.Result) error {
+			v.effect(s.ID, r)
+			if v.calls[r.UUID] == 1 {
+				return errors.New("the log is away")
+			}
+			return nil
+		}), want: "the game must move nothing"},
+		{name: "a failed mint is given back again after a reorganization", broken: always, faults: []ramptest.Fault{fails, ramptest.Reorganised()},
+			want: "the game must move nothing"},
+		{name: "a failed mint is given back to another player", faults: []ramptest.Fault{fails}, broken: onResult(func(v *vault, _ ramp.Session, r *ramp.Result) error {
+			v.effect("session-2", r)
+			return nil
+		}), want: "the game must give back"},
+		{name: "a failed mint is given back in another asset", faults: []ramptest.Fault{fails}, broken: onResult(func(v *vault, s ramp.Session, _ *ramp.Result) error {
+			v.owns[s.ID]["item_gem"] += 101
+			return nil
+		}), want: "the game must give back"},
+		{name: "a failed mint is refused for good", faults: []ramptest.Fault{fails}, wrap: refuse(400), want: "failed on chain: the game must give back"},
+		{name: "a failed mint is declined with HTTP 200", faults: []ramptest.Fault{fails}, wrap: refuse(200), want: "failed on chain: the game must give back"},
+		{name: "a failed mint is given back with the second delivery only", faults: []ramptest.Fault{fails, twice}, broken: onResult(func(v *vault, s ramp.Session, r *ramp.Result) error {
+			if v.calls[r.UUID] == 2 {
+				v.effect(s.ID, r)
+			}
+			return nil
+		}), want: "failed on chain: the game must give back"},
+		{name: "a failed mint that was taken late is not given back", faults: []ramptest.Fault{fails}, broken: func(v *vault) {
+			v.late, v.result = 5*time.Millisecond, func(*vault, ramp.Session, *ramp.Result) error { return nil }
+		}, want: "failed on chain: the game must give back"},
+		{name: "a failed mint is given back late, and twice", faults: []ramptest.Fault{fails}, broken: onResult(func(v *vault, s ramp.Session, r *ramp.Result) error {
+			effect, err := r.Effect()
+			effect.Assets = append(effect.Assets, effect.Assets...)
+			v.late = 5 * time.Millisecond
+			v.move(s.ID, effect)
+			return err
+		}), want: "failed on chain: the game must give back"},
+		{name: "a burn is not granted", broken: never, burn: true,
+			want: "succeeded on chain: the game must grant 1 item_gem, 100 item_gold"},
+		{name: "a burn is granted twice", broken: always, burn: true, faults: []ramptest.Fault{twice}, want: "succeeded on chain: the game must move nothing"},
+		{name: "a burn is granted with the approval", burn: true, broken: onValidate(func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error {
+			v.move(s.ID, gold(100))
+			return v.accept(s, r)
+		}), want: "was approved: the game must move nothing"},
+		{name: "a burn that failed is granted", burn: true, faults: []ramptest.Fault{fails}, broken: onResult(func(v *vault, s ramp.Session, _ *ramp.Result) error {
+			v.move(s.ID, gold(100))
+			return nil
+		}), want: "failed on chain: the game must move nothing"},
+		{name: "a burn is granted to another player", burn: true, broken: onResult(func(v *vault, _ ramp.Session, r *ramp.Result) error {
+			v.effect("session-2", r)
+			return nil
+		}), want: "must grant"},
+		{name: "a burn is granted with the second delivery only", burn: true, faults: []ramptest.Fault{twice}, broken: onResult(func(v *vault, s ramp.Session, r *ramp.Result) error {
+			if v.calls[r.UUID] == 2 {
+				v.effect(s.ID, r)
+			}
+			return nil
+		}), want: "must grant"},
+		{name: "a burn is refused for good", burn: true, wrap: refuse(404), want: "must grant"},
+		{name: "another order under the UUID is refused, but taken", faults: []ramptest.Fault{ramptest.ValidateOtherAmount()},
+			broken: onValidate(func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error {
+				err := v.accept(s, r)
+				if err != nil {
+					effect, _ := r.Effect()
+					v.move(s.ID, effect)
+				}
+				return err
+			}), want: "the game must move nothing"},
+		{name: "a forged validate is refused, but taken", wrap: act(ramp.PathValidate), faults: []ramptest.Fault{ramptest.MissingHMAC(ramptest.OnValidate)},
+			want: "got a forged validate: the game must move nothing"},
+		{name: "a forged result is refused, but given back", wrap: act(ramp.PathResult), faults: []ramptest.Fault{fails, ramptest.MissingHMAC(ramptest.OnResult)},
+			want: "got a forged result: the game must move nothing"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			v := newVault()
+			if test.broken != nil {
+				test.broken(v)
+			}
+			var p *played
+			wrap := before(func(inner http.Handler) http.Handler {
+				if test.wrap == nil {
+					return inner
+				}
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { test.wrap(p.counter)(inner).ServeHTTP(w, r) })
+			})
+			p = play(t, v, wrap)
+			who := test.who
+			if who == "" {
+				who = "session-1"
+			}
+			order, err := p.order(t, who, test.burn, test.faults...)
+			if errors.Is(err, ramptest.ErrLostAnswer) { // the player tries again
+				id := p.service.Events()[0].UUID
+				order, err = p.service.Mint(t.Context(), id, ramp.Session{ID: who, Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(10), test.faults...)
+			}
+			_, _ = order, err
+			v.coming.Wait() // what is late has come when the result does
+			p.service.Advance(24 * time.Hour)
+			failed, said := p.test.end()
+			assert.True(t, failed)
+			assert.Contains(t, said, test.want)
+			assert.Contains(t, said, "what happened since")
+		})
+	}
+}
+
+// Games that do as they should never fail a test: whether they take with the
+// approval or with the result, act after their answer, or move a player's assets
+// for reasons of their own. RAMP_BOOKS_RUNS plays more of them.
+func TestTheBooksNeverBlameAGoodGame(t *testing.T) {
+	runs := 1
+	if n, err := strconv.Atoi(os.Getenv("RAMP_BOOKS_RUNS")); err == nil {
+		runs = n
+	}
+	for run := range runs {
+		for _, kind := range []struct {
+			name   string
+			hold   bool
+			late   bool
+			income string
+		}{
+			{name: "takes with the approval"},
+			{name: "takes with the result", hold: true},
+			{name: "acts late", late: true},
+			{name: "takes late with the result", hold: true, late: true},
+			{name: "has other income", income: "between calls"},
+			{name: "has other income and takes with the result", hold: true, income: "between calls"},
+			{name: "has other income and acts late", late: true, income: "between calls"},
+			{name: "has income all the time", income: "always"},
+		} {
+			t.Run(fmt.Sprint(kind.name, " ", run), func(t *testing.T) {
+				t.Parallel()
+				random := rand.New(rand.NewPCG(uint64(run), 1))
+				v := newVault()
+				v.hold, v.earn = kind.hold, kind.income == "always"
+				if kind.late {
+					v.late = time.Duration(1+random.IntN(8)) * time.Millisecond
+				}
+				p := play(t, v, func(c *ramptest.Config) {
+					if c.Settle = 0; kind.income == "always" { // each difference lasts
+						c.Settle = 20 * time.Millisecond
+					}
+				})
+				playWell(t, p, random, kind.income == "between calls")
+				failed, said := p.test.end()
+				assert.False(t, failed, said)
+			})
+		}
+	}
+}
+
+// playWell plays orders with faults, some of them at the same time.
+func playWell(t *testing.T, p *played, random *rand.Rand, income bool) {
+	t.Helper()
+	faults := []func() ramptest.Fault{
+		ramptest.TransactionFails, ramptest.StaysPending, ramptest.Reorganised, ramptest.ResultTwice, ramptest.ResultNever,
+		ramptest.ResultAfterNext, ramptest.ValidateTwice, ramptest.ValidateOtherDigest, ramptest.ValidateOtherAmount,
+		func() ramptest.Fault { return ramptest.ResultAtOnce(3) },
+		func() ramptest.Fault { return ramptest.ValidateAtOnce(3) },
+		func() ramptest.Fault { return ramptest.ResultLate(time.Minute) },
+		func() ramptest.Fault { return ramptest.LostAnswer(ramptest.OnValidate) },
+		func() ramptest.Fault { return ramptest.LostAnswer(ramptest.OnResult) },
+		func() ramptest.Fault { return ramptest.MissingHMAC(ramptest.OnValidate) },
+		func() ramptest.Fault { return ramptest.TamperedBody(ramptest.OnResult) },
+	}
+	earn := func() {
+		if income {
+			p.vault.add("session-1", []string{"item_gold", "item_gem"}[random.IntN(2)], int64(random.IntN(200))-60)
+		}
+	}
+	var placed []*ramptest.Order
+	for range 4 {
+		var mu sync.Mutex
+		var together sync.WaitGroup
+		for range 1 + random.IntN(2) {
+			var script []ramptest.Fault
+			for range random.IntN(4) {
+				script = append(script, faults[random.IntN(len(faults))]())
+			}
+			burn := random.IntN(3) == 0
+			together.Go(func() {
+				o, err := p.order(t, "session-1", burn, script...)
+				if errors.Is(err, ramptest.ErrLostAnswer) {
+					return // the player gives up
+				}
+				assert.NoError(t, err)
+				mu.Lock()
+				defer mu.Unlock()
+				placed = append(placed, o)
+			})
+		}
+		together.Wait()
+		earn()
+		p.service.Advance([]time.Duration{0, time.Second, time.Hour}[random.IntN(3)])
+		earn()
+		if o := placed; len(o) > 0 {
+			_ = p.service.Resend(t.Context(), o[random.IntN(len(o))])
+		}
+		earn()
+	}
+	p.service.Advance(24 * time.Hour)
+	p.vault.coming.Wait()
+	earn()
+	for _, o := range placed {
+		_ = p.service.Resend(t.Context(), o)
+	}
+}
+
+// discard is a response that nobody reads.
+type discard struct{ header http.Header }
+
+func (d *discard) Header() http.Header         { return d.header }
+func (d *discard) Write(b []byte) (int, error) { return len(b), nil }
+func (d *discard) WriteHeader(int)             {}
+
+func TestTheBooksSayWhatTheGameMustDo(t *testing.T) {
+	for _, mode := range []ramptest.Books{ramptest.BooksFail, ramptest.BooksReport, ramptest.BooksOff} {
+		v := newVault()
+		v.result = func(*vault, ramp.Session, *ramp.Result) error { return nil }
+		v.validate = func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error {
+			v.owns[s.ID]["item_gold"] -= 50
+			return v.accept(s, r)
+		}
+		p := play(t, v, func(c *ramptest.Config) { c.Books = mode })
+		started, err := p.client.Initialize(t.Context(), request())
+		require.NoError(t, err)
+		order, err := p.service.Mint(t.Context(), started.UUID, p.session, ramp.NewAmount(10), ramptest.TransactionFails())
+		require.NotNil(t, order, "it was placed, whatever the books say")
+		id := order.UUID.String()[:8]
+		first := "ramptest: mint " + id + " was approved: the game must take 100 item_gold: 1000 before, 850 after, 900 expected"
+		second := "ramptest: mint " + id + " failed on chain: the game must give back 150 item_gold: 850 before, 850 after, 1000 expected"
+		sent := p.service.Advance(time.Minute)
+		require.Len(t, sent, 1)
+		var found *ramptest.Imbalance
+		if mode == ramptest.BooksFail {
+			require.ErrorAs(t, err, &found)
+			assert.EqualError(t, found, first)
+			assert.Equal(t, []uuid.UUID{order.UUID}, found.Orders)
+			assert.Equal(t, []ramptest.AssetBalance{{ID: "item_gold", Before: ramp.NewAmount(1000), After: ramp.NewAmount(850), Expected: ramp.NewAmount(900)}}, found.Assets)
+			assert.EqualError(t, sent[0].Err, second)
+		} else {
+			assert.NoError(t, err)
+			assert.NoError(t, sent[0].Err)
+		}
+		if mode == ramptest.BooksOff {
+			assert.Empty(t, p.service.Imbalances())
+		} else {
+			assert.Len(t, p.service.Imbalances(), 2)
+			assert.Contains(t, p.service.Timeline(), second[len("ramptest: "):])
+		}
+		failed, said := p.test.end()
+		assert.Equal(t, mode == ramptest.BooksFail, failed)
+		assert.Equal(t, mode != ramptest.BooksOff, strings.Contains(said, second))
+	}
+}

@@ -1,0 +1,192 @@
+package conformance_test
+
+import (
+	"bytes"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// admits is a server that lets a session in that did not prove itself.
+func admits(path string, when func(session, authorization []string, right string) bool) mutant {
+	return layer(func(s *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		session, authorization := r.Header[ramp.HeaderSession], r.Header[ramp.HeaderAuthorization]
+		if r.URL.Path == path {
+			id, token := s.who(session, authorization)
+			if when(session, authorization, "Bearer "+token) {
+				r.Header.Set(ramp.HeaderSession, id)
+				r.Header.Set(ramp.HeaderAuthorization, "Bearer "+token)
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// who guesses whose call it is: by the session, or else by the token.
+func (s *studio) who(session, authorization []string) (id, token string) {
+	s.game.mu.Lock()
+	defer s.game.mu.Unlock()
+	for _, id := range session {
+		if p := s.game.players[id]; p != nil {
+			return id, p.token
+		}
+	}
+	for id, p := range s.game.players {
+		if slices.Contains(authorization, "Bearer "+p.token) {
+			return id, p.token
+		}
+	}
+	return "", ""
+}
+
+// byToken is a server that asks the token alone who it is.
+func byToken(path string) mutant {
+	return layer(func(s *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		if id, _ := s.who(nil, r.Header[ramp.HeaderAuthorization]); r.URL.Path == path && id != "" {
+			r.Header.Set(ramp.HeaderSession, id)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// heard is a connection that remembers what it read, so that a mutant sees the
+// names of headers as they came.
+type heard struct {
+	net.Conn
+	mu   sync.Mutex
+	text []byte
+}
+
+func (h *heard) Read(p []byte) (int, error) {
+	n, err := h.Conn.Read(p)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.text = append(h.text, p[:n]...)
+	return n, err
+}
+
+type connKey struct{}
+
+// deafTo is a server that does not find a header by the name that came.
+func deafTo(path, name string) mutant {
+	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		conn := r.Context().Value(connKey{}).(*heard)
+		conn.mu.Lock()
+		deaf := bytes.Contains(conn.text, []byte("\n"+name+":"))
+		conn.text = nil
+		conn.mu.Unlock()
+		if deaf && r.URL.Path == path {
+			r.Header.Del(name)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// byBody is a server that takes the session of a result from its signed body.
+func byBody() mutant {
+	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		if id, ok := parse(body).at("session_id").(string); ok && r.URL.Path == ramp.PathResult {
+			r.Header.Set(ramp.HeaderSession, strings.TrimSpace(id))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func assetsMutants() map[string]mutant {
+	const path = ramp.PathAssets
+	entry := func(more string) mutant { return replaces(path, `"assets":[`, `"assets":[`+more+",") }
+	return map[string]mutant{
+		"assets-answer": answers(path, func(_ *studio, _ *http.Request, _ message, status *int, body string) string {
+			*status = 203
+			return body
+		}),
+		"assets-error-code-null": replaces(path, `"errorCode":null,`, ""),
+		"assets-balance-string":  replaces(path, `"1000000"`, "1000000"),
+		"assets-balance-sign":    entry(`{"id":"item_debt","balance":"-1"}`),
+		"assets-id":              entry(`{"id":"","balance":"1"}`),
+		"assets-id-once":         entry(`{"id":"item_gem","balance":"0"}`),
+		"assets-text-fields":     replaces(path, `"name":"Name"`, `"name":7`),
+		"assets-content-type":    plainText(path, 200),
+		"assets-other-player":    {bug: "one purse for all"},
+		"assets-query": layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+			if r.URL.RawQuery != "" {
+				reply(w, 400, `{"success":false,"errorCode":"NO","data":null}`)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}),
+		"assets-other-header": layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+			if other := r.Header.Get("Authorization"); other != "" {
+				r.Header.Set(ramp.HeaderAuthorization, other)
+			}
+			next.ServeHTTP(w, r)
+		}),
+		"assets-method": turns(path, http.MethodPost, http.MethodGet),
+	}
+}
+
+// plainText is a server that says that some of its answers are text.
+func plainText(path string, status int) mutant {
+	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		answer := httptest.NewRecorder()
+		next.ServeHTTP(answer, r)
+		kind := "application/json"
+		if r.URL.Path == path && (status == 0) == strings.Contains(answer.Body.String(), "false") {
+			kind = "text/plain"
+		}
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(answer.Body.Bytes())
+	})
+}
+
+func sessionMutants() map[string]mutant {
+	m := map[string]mutant{
+		"assets-token-envelope":  replaces(ramp.PathAssets, `"data":null`, `"data":{}`),
+		"assets-foreign-token":   admits(ramp.PathAssets, anyToken),
+		"validate-foreign-token": admits(ramp.PathValidate, anyToken),
+		"assets-header-case":     deafTo(ramp.PathAssets, "X-DAPP-SESSIONID"),
+		"validate-header-case":   deafTo(ramp.PathValidate, "x-hmac-signature"),
+		"result-header-case":     deafTo(ramp.PathResult, "X-Hmac-Signature"),
+		"result-other-session": {bug: "pays the session", wrap: layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if m := parse(body); m != nil && r.URL.Path == ramp.PathResult && s.authentic(r, body) {
+				m["session_id"] = r.Header.Get(ramp.HeaderSession)
+				body = must(m)
+				s.pass(w, r, body, next)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}).wrap},
+		"result-other-session-refused":    byBody(),
+		"assets-foreign-token-declined":   byToken(ramp.PathAssets),
+		"validate-foreign-token-declined": byToken(ramp.PathValidate),
+	}
+	for path, name := range map[string]string{ramp.PathAssets: "assets-", ramp.PathValidate: "validate-"} {
+		for id, when := range map[string]func(session, authorization []string, right string) bool{
+			"no-token":    func(_, a []string, _ string) bool { return len(a) == 0 },
+			"empty-token": func(_, a []string, _ string) bool { return len(a) == 1 && a[0] == "Bearer" },
+			"wrong-token": anyToken,
+			"cut-token":   func(_, a []string, right string) bool { return len(a) == 1 && strings.HasPrefix(right, a[0]) },
+			"long-token":  func(_, a []string, right string) bool { return len(a) == 1 && strings.HasPrefix(a[0], right) },
+			"no-scheme":   func(_, a []string, right string) bool { return len(a) == 1 && "Bearer "+a[0] == right },
+			"basic": func(_, a []string, right string) bool {
+				return len(a) == 1 && strings.Replace(a[0], "Basic", "Bearer", 1) == right
+			},
+			"two-tokens":      func(_, a []string, right string) bool { return slices.Contains(a, right) },
+			"no-session":      func(s, _ []string, _ string) bool { return len(s) == 0 },
+			"empty-session":   func(s, _ []string, _ string) bool { return len(s) == 1 && s[0] == "" },
+			"unknown-session": func(_, a []string, right string) bool { return slices.Contains(a, right) },
+			"two-sessions":    func(s, _ []string, _ string) bool { return len(s) == 2 },
+		} {
+			m[name+id] = admits(path, when)
+		}
+	}
+	return m
+}
+
+func anyToken([]string, []string, string) bool { return true }

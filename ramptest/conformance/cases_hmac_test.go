@@ -1,0 +1,109 @@
+package conformance_test
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// trusts is a server that takes an HMAC that is not the right one.
+func trusts(path string, when func(s *studio, header []string, body []byte) bool) mutant {
+	return layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		if r.URL.Path == path && when(s, r.Header[ramp.HeaderHMAC], body) {
+			s.pass(w, r, body, next)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func plainMAC(key, body []byte) string {
+	mac := hmac.New(sha256.New, key)
+	mac.Write(body)
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+func hmacMutants() map[string]mutant {
+	m := make(map[string]mutant)
+	first := func(header []string) string { return strings.Join(header[:min(1, len(header))], "") }
+	for path, name := range map[string]string{ramp.PathValidate: "validate-", ramp.PathResult: "result-"} {
+		for id, when := range map[string]func(s *studio, header []string, body []byte) bool{
+			"hmac-missing": func(_ *studio, header []string, _ []byte) bool { return len(header) == 0 },
+			"hmac-empty":   func(_ *studio, header []string, _ []byte) bool { return first(header) == "" },
+			"hmac-short": func(s *studio, header []string, body []byte) bool {
+				return strings.HasPrefix(s.key.Sign(body), first(header))
+			},
+			"hmac-long": func(s *studio, header []string, body []byte) bool {
+				return strings.HasPrefix(first(header), s.key.Sign(body))
+			},
+			"hmac-not-hex": func(_ *studio, header []string, _ []byte) bool {
+				_, err := hex.DecodeString(first(header))
+				return err != nil
+			},
+			"hmac-zero": func(_ *studio, header []string, _ []byte) bool { return strings.Trim(first(header), "0") == "" },
+			"hmac-last-digit": func(s *studio, header []string, body []byte) bool {
+				return len(header) == 1 && strings.HasPrefix(header[0], s.key.Sign(body)[:63])
+			},
+			"hmac-other-key": func(_ *studio, header []string, _ []byte) bool { return len(first(header)) == 64 },
+			"hmac-empty-key": func(_ *studio, header []string, body []byte) bool { return first(header) == plainMAC(nil, body) },
+			"hmac-other-body": func(_ *studio, header []string, _ []byte) bool {
+				_, err := hex.DecodeString(first(header))
+				return err == nil
+			},
+			"hmac-no-body": func(s *studio, header []string, _ []byte) bool { return first(header) == s.key.Sign(nil) },
+			"hmac-digest": func(_ *studio, header []string, body []byte) bool {
+				sum := sha256.Sum256(body)
+				return first(header) == hex.EncodeToString(sum[:])
+			},
+			"hmac-two": func(s *studio, header []string, body []byte) bool { return slices.Contains(header, s.key.Sign(body)) },
+			"tampered": func(_ *studio, header []string, _ []byte) bool { return len(header) == 1 },
+		} {
+			m[name+id] = trusts(path, when)
+		}
+		m[name+"hmac-envelope"] = layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if r.Method == http.MethodPost && !s.authentic(r, body) {
+				reply(w, 401, `{"error":"unauthorized"}`)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+		m[name+"hmac-first"] = layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if r.Method == http.MethodPost && !json.Valid(body) {
+				reply(w, 400, `{"success":false,"errorCode":"INVALID_BODY","data":null}`)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+		m[name+"hmac-kept-secret"] = layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if right := s.key.Sign(body); r.Method == http.MethodPost && r.Header.Get(ramp.HeaderHMAC) != right {
+				reply(w, 401, `{"success":false,"errorCode":"want `+strings.ToUpper(right)+`","data":null}`)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+		m[name+"hmac-capitals"] = layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+			if got := r.Header.Get(ramp.HeaderHMAC); got != strings.ToLower(got) {
+				r.Header.Set(ramp.HeaderHMAC, "")
+			}
+			next.ServeHTTP(w, r)
+		})
+		// Verifies what it writes, not what it read.
+		rewritten := layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			var value any
+			if json.Unmarshal(body, &value) == nil && r.URL.Path == path && s.key.Verify(must(value), r.Header.Get(ramp.HeaderHMAC)) != nil {
+				r.Header.Set(ramp.HeaderHMAC, "")
+			}
+			next.ServeHTTP(w, r)
+		})
+		for _, id := range []string{"raw-indented", "raw-escapes", "raw-order", "raw-unicode"} {
+			m[name+id] = rewritten
+		}
+	}
+	return m
+}

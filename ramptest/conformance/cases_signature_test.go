@@ -1,0 +1,141 @@
+package conformance_test
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"encoding/json"
+	"math/big"
+	"net/http"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// signs is a server that signs in another way.
+func signs(sign func(s *studio, asked message, right string) string) mutant {
+	return answers(ramp.PathValidate, func(s *studio, _ *http.Request, asked message, _ *int, body string) string {
+		var answer ramp.ValidateResponse
+		if json.Unmarshal([]byte(body), &answer) != nil || answer.Data == nil {
+			return body
+		}
+		right := answer.Data.ValidatorSig.String()
+		return strings.Replace(body, right, sign(s, asked, right), 1)
+	})
+}
+
+// signature signs a digest as the studio does.
+func (s *studio) signature(d []byte) string {
+	var digest ramp.Digest
+	copy(digest[:], d)
+	sig, err := s.signer.Sign(s.ctx, digest)
+	if err != nil {
+		return err.Error()
+	}
+	return sig.String()
+}
+
+// echoes is a server that returns another user_sig.
+func echoes(change func(string) string) mutant {
+	return answers(ramp.PathValidate, func(_ *studio, _ *http.Request, asked message, _ *int, body string) string {
+		return strings.Replace(body, `"userSig":"`+asked.text("user_sig"), `"userSig":"`+change(asked.text("user_sig")), 1)
+	})
+}
+
+func signatureMutants() map[string]mutant {
+	m := make(map[string]mutant)
+	for _, id := range []string{"missing", "null", "empty", "0x", "31-bytes", "33-bytes", "64-bytes", "odd", "not-hex", "no-prefix", "number"} {
+		m["digest-"+id] = approves(bad("digest"))
+	}
+	digest := func(m message) []byte { return common.FromHex(m.text("digest")) }
+	prefixed := signs(func(s *studio, asked message, _ string) string {
+		return s.signature(crypto.Keccak256([]byte("\x19Ethereum Signed Message:\n32"), digest(asked)))
+	})
+	seen := make(map[string]bool)
+	var kept string
+	for id, mutant := range map[string]mutant{
+		"sign-ones":  prefixed,
+		"sign-known": prefixed,
+		"sign-leading-zeros": signs(func(s *studio, asked message, _ string) string {
+			return s.signature(new(big.Int).SetBytes(digest(asked)).Bytes()) // moved to the front
+		}),
+		"sign-trailing-zeros": signs(func(s *studio, asked message, _ string) string {
+			return s.signature(common.LeftPadBytes(bytes.TrimRight(digest(asked), "\x00"), 32))
+		}),
+		"sign-form": signs(func(_ *studio, _ message, right string) string { return right[:130] }),
+		"sign-recovers": signs(func(_ *studio, asked message, _ string) string {
+			other, _ := crypto.ToECDSA(bytes.Repeat([]byte{7}, 32))
+			sig, _ := crypto.Sign(digest(asked), other)
+			sig[64] += 27
+			return "0x" + hex.EncodeToString(sig)
+		}),
+		"sign-burn": signs(func(s *studio, asked message, right string) string {
+			if asked.text("intent.method") == "mint" {
+				return right
+			}
+			return s.signature(crypto.Keccak256(digest(asked)))
+		}),
+		"sign-each-digest": signs(func(_ *studio, _ message, right string) string {
+			kept = cmp.Or(kept, right)
+			return kept
+		}),
+		"sign-again": signs(func(s *studio, asked message, right string) string {
+			if !seen[asked.text("uuid")] {
+				seen[asked.text("uuid")] = true
+				return right
+			}
+			return s.signature(crypto.Keccak256(digest(asked)))
+		}),
+		"sign-capitals": signs(func(s *studio, asked message, right string) string {
+			if strings.ToLower(asked.text("digest")) == asked.text("digest") {
+				return right
+			}
+			return s.signature(make([]byte, 32))
+		}),
+		"sign-v": signs(func(_ *studio, _ message, right string) string {
+			return right[:130] + strings.NewReplacer("1b", "00", "1c", "01").Replace(right[130:])
+		}),
+		"sign-low-s": signs(func(_ *studio, _ message, right string) string {
+			sig, _ := ramp.ParseSignature(right)
+			n := crypto.S256().Params().N
+			new(big.Int).Sub(n, new(big.Int).SetBytes(sig[32:64])).FillBytes(sig[32:64])
+			sig[64] ^= 27 ^ 28
+			return sig.String()
+		}),
+		"user-sig":           echoes(func(string) string { return "0x" }),
+		"user-sig-capitals":  echoes(strings.ToLower),
+		"user-sig-no-prefix": echoes(func(sig string) string { return "0x" + sig }),
+		"user-sig-long":      echoes(func(sig string) string { return sig[:132] }),
+		"user-sig-short":     echoes(func(sig string) string { return sig + "1b" }),
+		"user-sig-other-hash": refuses(func(m message) bool {
+			sig := common.FromHex(m.text("user_sig"))
+			if m["receipt"] != nil || len(sig) != 65 {
+				return false
+			}
+			sig[64] -= 27
+			key, err := crypto.SigToPub(digest(m), sig)
+			return err != nil || crypto.PubkeyToAddress(*key) != common.HexToAddress(m.text("user_address"))
+		}),
+		"validate-error-code-null": replaces(ramp.PathValidate, `"errorCode":null,`, ""),
+		"validate-decline-envelope": answers(ramp.PathValidate, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
+			return strings.Replace(body, `"data":null`, `"data":{"validatorSig":""}`, 1)
+		}),
+		"validate-form-envelope": says(ramp.PathValidate, bad("digest"), 422, `{"detail":[]}`),
+		"validate-content-type":  plainText(ramp.PathValidate, 200),
+		"decline-content-type":   plainText(ramp.PathValidate, 0),
+		"decline-status": answers(ramp.PathValidate, func(_ *studio, _ *http.Request, _ message, status *int, body string) string {
+			if strings.Contains(body, "INVALID_BALANCE") {
+				*status = 500
+			}
+			return body
+		}),
+		"decline-no-token": answers(ramp.PathAssets, func(_ *studio, r *http.Request, _ message, _ *int, body string) string {
+			return strings.Replace(body, "INVALID_USER", "no: "+r.Header.Get(ramp.HeaderAuthorization), 1)
+		}),
+	} {
+		m[id] = mutant
+	}
+	return m
+}

@@ -1,0 +1,385 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Judge tries cases on a target. It is safe for concurrent use.
+type Judge struct {
+	target Target
+	client *http.Client
+
+	// alone is held by a case that nothing may run beside: it restarts the
+	// server, or sends what may end it. The others share it.
+	alone sync.RWMutex
+
+	mu       sync.Mutex
+	slowest  time.Duration      // that an effect came after its answer, as far as is known
+	met      map[string]bool    // the players of earlier cases, by session ID
+	users    map[string]*trial  // who has a player now, by session ID
+	shared   bool               // a player came again while another case had it: one case at a time
+	watched  map[string]bool    // the assets that were looked at for moving without an order
+	drifting map[string]bool    // those that do
+	opening  map[string]Verdict // of the abilities, by the ID of their cases
+	faults   []fault            // that the opening found
+	wrong    []finding          // answers that the opening found, in the order of abilities
+	flight   map[string]bool    // the cases that are being tried, by ID
+	gone     error              // why nothing more can be tried
+}
+
+// Close closes the connections that are idle.
+func (j *Judge) Close() { j.client.CloseIdleConnections() }
+
+// Err returns why nothing more can be tried: the server stopped answering. It
+// names the cases that were being tried then. It is nil while the server is
+// there.
+func (j *Judge) Err() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.gone
+}
+
+// Outcome is what became of a case.
+type Outcome string
+
+// The outcomes.
+const (
+	Passed   Outcome = "passed"
+	Failed   Outcome = "failed"
+	Noted    Outcome = "noted"    // a SHOULD that failed, and does not count
+	Unproven Outcome = "unproven" // nothing can be said before a basic ability works: Verdict.Until
+	Skipped  Outcome = "skipped"  // the target lacks what the case needs
+	Untried  Outcome = "untried"  // the judge could not do its part: no login, no restart, no server
+)
+
+// Verdict is what the judge found in a case. It holds no token and no key.
+type Verdict struct {
+	Case    Case
+	Level   Level // of the case, or Must where a SHOULD failed so that something is lost, doubled or given away
+	Outcome Outcome
+	Saw     string // what the server did, or why the case was skipped or not tried
+	Want    string // what was expected instead
+	Until   string // the ID of the case that must pass before this one proves anything
+	Took    time.Duration
+}
+
+// String says in some lines what was found.
+func (v Verdict) String() string {
+	switch v.Outcome {
+	case Passed:
+		return "passed: " + v.Case.Title
+	case Skipped, Untried:
+		return string(v.Outcome) + ": " + v.Saw
+	case Unproven:
+		return "not provable until " + v.Until + " passes: " + v.Case.Title
+	default:
+		return fmt.Sprintf("%s (interface %s): %s\n  saw:  %s\n  want: %s\n  mend: %s",
+			v.Level, v.Case.Section, v.Case.Title, v.Saw, v.Want, v.Case.Mend)
+	}
+}
+
+// Run tries cases, up to so many at the same time, and returns their verdicts in
+// the order of the cases. It hands each verdict to done, one at a time, as soon
+// as it is there; done may be nil. Cases that run at the same time need players of
+// their own: from the first player on that comes twice, one case runs at a time. When
+// ctx is canceled, the cases that were not tried by then are left out.
+func (j *Judge) Run(ctx context.Context, cases []Case, parallel int, done func(Verdict)) []Verdict {
+	verdicts := make([]*Verdict, len(cases))
+	next := make(chan int)
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	for range max(1, parallel) {
+		wait.Go(func() {
+			for i := range next {
+				v := j.Try(ctx, cases[i])
+				if ctx.Err() != nil {
+					continue
+				}
+				verdicts[i] = &v
+				if done != nil {
+					mu.Lock()
+					done(v)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for i := range cases {
+		next <- i
+	}
+	close(next)
+	wait.Wait()
+	var all []Verdict
+	for _, v := range verdicts {
+		if v != nil {
+			all = append(all, *v)
+		}
+	}
+	return all
+}
+
+// Try tries one case, with a fresh player. It waits while a case that must run
+// alone is being tried. What the opening found out, it does not try again.
+func (j *Judge) Try(ctx context.Context, c Case) Verdict {
+	if !c.alone && !j.shares() {
+		if v, ok := j.tryBeside(ctx, c); ok {
+			return v
+		}
+	}
+	j.alone.Lock()
+	defer j.alone.Unlock()
+	if v, known := j.opened(c); known {
+		return v
+	}
+	v, _ := j.tried(ctx, c)
+	return v
+}
+
+// tryBeside tries a case beside others. It is not ok if a player of the case may
+// be one of theirs: then this and all later cases run alone.
+func (j *Judge) tryBeside(ctx context.Context, c Case) (v Verdict, ok bool) {
+	j.alone.RLock()
+	defer j.alone.RUnlock()
+	if v, known := j.opened(c); known {
+		return v, true
+	}
+	v, _ = j.tried(ctx, c)
+	return v, !j.shares() || v.Outcome != Untried
+}
+
+func (j *Judge) shares() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.shared
+}
+
+// take gives a player to a trial, unless another one has it.
+func (j *Judge) take(t *trial, session string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if user := j.users[session]; user != nil && user != t {
+		j.shared = true
+		return false
+	}
+	j.users[session] = t
+	return true
+}
+
+// release takes back all players of a trial.
+func (j *Judge) release(t *trial) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	maps.DeleteFunc(j.users, func(_ string, user *trial) bool { return user == t })
+}
+
+// tried is the verdict of a case, and what it found. A movement of an asset that
+// no order is about must be seen twice: it may have a time of its own.
+func (j *Judge) tried(ctx context.Context, c Case) (Verdict, *finding) {
+	v, found := j.attempt(ctx, c)
+	if found == nil || !found.side || v.Outcome == Unproven {
+		return v, found
+	}
+	off := found.off
+	if v, found = j.attempt(ctx, c); found != nil && found.side && found.off.equal(off) {
+		return v, found
+	}
+	for id := range off {
+		j.driftsAlone(id)
+	}
+	return j.attempt(ctx, c)
+}
+
+// opened returns the verdict of a case that needs no trial.
+func (j *Judge) opened(c Case) (Verdict, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.gone != nil {
+		return Verdict{Case: c, Level: c.Level, Outcome: Untried, Saw: "the server was gone before it was the turn of this case"}, true
+	}
+	v, ok := j.opening[c.ID]
+	return v, ok
+}
+
+func (j *Judge) attempt(ctx context.Context, c Case) (Verdict, *finding) {
+	began := time.Now()
+	j.fly(c, true)
+	defer j.fly(c, false)
+	t := j.trial(ctx, c)
+	defer j.release(t)
+	t.begin()
+	if t.err == nil {
+		c.run(t)
+	}
+	var found *finding
+	if errors.As(t.err, &found) && found.unreachable() && ctx.Err() == nil {
+		j.lookFor(ctx, c)
+	}
+	if j.Err() == nil {
+		t.finish()
+	}
+	return j.verdict(c, t.err, time.Since(began)), found
+}
+
+// verdict says what an attempt at a case means.
+func (j *Judge) verdict(c Case, err error, took time.Duration) Verdict {
+	v := Verdict{Case: c, Level: c.Level, Outcome: Passed, Took: took}
+	var found *finding
+	var why skip
+	switch {
+	case err == nil:
+		return v
+	case errors.As(err, &why):
+		v.Outcome, v.Saw = Skipped, string(why)
+		return v
+	case !errors.As(err, &found):
+		v.Outcome, v.Saw = Untried, err.Error()
+		return v
+	}
+	v.Saw, v.Want, v.Outcome, v.Until = found.saw, found.want, Failed, j.until(found)
+	switch {
+	case v.Until != "":
+		v.Outcome = Unproven
+	case found.unreachable() && j.left(c):
+		v.Outcome, v.Saw, v.Want = Untried, "the server stopped answering while this case and others were tried", ""
+	case found.grave, found.unreachable() && j.Err() != nil:
+		v.Level = Must // it ended the server, or gives something away
+	case c.Level == Should && !j.target.Strict:
+		v.Outcome = Noted
+	}
+	return v
+}
+
+// until returns the ability without which a case proves nothing: the one that
+// the opening saw fail in just this way.
+func (j *Judge) until(f *finding) string {
+	if f.waits != "" || f.step == "" {
+		return f.waits
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, known := range j.wrong {
+		if known.step == f.step && known.saw == f.saw {
+			return known.waits
+		}
+	}
+	return ""
+}
+
+// fly records that a case is being tried, or no longer.
+func (j *Judge) fly(c Case, begins bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if begins {
+		j.flight[c.ID] = true
+	} else {
+		delete(j.flight, c.ID)
+	}
+}
+
+// left reports whether the server went while a case was tried beside others, so
+// that nobody knows which of them ended it.
+func (j *Judge) left(c Case) bool {
+	var gone *goneError
+	return errors.As(j.Err(), &gone) && !slices.Equal(gone.flight, []string{c.ID})
+}
+
+// goneError says that the server stopped answering.
+type goneError struct{ flight []string }
+
+func (e *goneError) Error() string {
+	return "the server stopped answering during " + strings.Join(e.flight, ", ") + "; what was left was not tried"
+}
+
+// lookFor asks a server that did not answer whether it is there. One that is
+// started again by what watches over it has a few seconds for that, fewer with a
+// short Target.Timeout.
+func (j *Judge) lookFor(ctx context.Context, c Case) {
+	if j.Err() != nil {
+		return
+	}
+	for wait := 50 * time.Millisecond; wait < min(2*time.Second, j.target.Timeout/5); wait *= 2 {
+		if j.answers(ctx) || !sleep(ctx, wait) {
+			return
+		}
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.gone == nil {
+		j.flight[c.ID] = true
+		j.gone = &goneError{slices.Sorted(maps.Keys(j.flight))}
+	}
+}
+
+// answers reports whether the server answers at all, be it with a refusal.
+func (j *Judge) answers(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, min(j.target.Timeout, 3*time.Second))
+	defer cancel()
+	t := j.trial(ctx, Case{})
+	a := t.once(ctx, call{method: http.MethodGet, path: j.target.AssetsPath, header: make(http.Header), alone: true})
+	return a.err == nil && !isUnavailable(a.status)
+}
+
+// isUnavailable reports whether a status is what a proxy answers for a server
+// that is not there.
+func isUnavailable(status int) bool {
+	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
+}
+
+// lag is the longest that an effect came after its answer, as far as is known.
+func (j *Judge) lag() time.Duration {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.slowest
+}
+
+func (j *Judge) measuredLag(d time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.slowest = max(j.slowest, d)
+}
+
+// meets records a player and reports whether an earlier case had the same.
+func (j *Judge) meets(session string) (again bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	again = j.met[session]
+	j.met[session] = true
+	return again
+}
+
+// watches reports whether it is to be found out if an asset moves without an
+// order: once.
+func (j *Judge) watches(asset string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	first := !j.watched[asset]
+	j.watched[asset] = true
+	return first
+}
+
+// drifts reports whether an asset moves without an order.
+func (j *Judge) drifts(asset string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.drifting[asset]
+}
+
+func (j *Judge) driftsAlone(asset string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.drifting[asset] = true
+}
+
+func (j *Judge) knownFaults() []fault {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.faults)
+}

@@ -1,0 +1,252 @@
+package conformance
+
+import (
+	"math/big"
+	"strings"
+	"sync"
+
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// event is something that has an effect on what a player owns, once the server
+// agreed to it.
+type event struct {
+	kind  eventKind
+	order order
+}
+
+type eventKind string
+
+// The kinds of events. An approval alone is none: the interface leaves open
+// whether a mint takes its assets at validate or at its result.
+const (
+	mintSucceeded   eventKind = "mint succeeded"
+	mintFailed      eventKind = "mint failed"
+	burnSucceeded   eventKind = "burn succeeded"
+	burnFailed      eventKind = "burn failed"
+	resultAgain     eventKind = "result again"
+	validateAgain   eventKind = "validate again"
+	resultContrary  eventKind = "another outcome"
+	resultOfUnknown eventKind = "result of an unknown order"
+)
+
+// ledger is what the server agreed to in a trial. It is safe for concurrent
+// use, because some cases make calls at once.
+type ledger struct {
+	mu     sync.Mutex
+	events []event
+	open   map[string]order  // by uuid: what has not ended, as it was last asked for
+	ended  map[string]string // by uuid: the first status that was confirmed
+	known  map[string]bool   // by uuid: what was approved
+}
+
+func newLedger() *ledger {
+	return &ledger{open: make(map[string]order), ended: make(map[string]string), known: make(map[string]bool)}
+}
+
+// asks records that an order was made, or that one was approved in this form.
+// A wrong server may have it open even if it declined it.
+func (l *ledger) asks(o order) {
+	if id, _ := o.body.at("uuid").(string); id != "" {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.open[id] = o
+	}
+}
+
+// approved records the approval of an order.
+func (l *ledger) approved(o order) {
+	l.asks(o)
+	id, _ := o.body.at("uuid").(string)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.known[id] {
+		l.events = append(l.events, event{validateAgain, o})
+	}
+	l.known[id] = true
+}
+
+// confirmed records that the server took in a result.
+func (l *ledger) confirmed(o order, status string) {
+	id, _ := o.body.at("uuid").(string)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first, again := l.ended[id]
+	kind := kindOf(o, status)
+	switch {
+	case !l.known[id]:
+		kind = resultOfUnknown
+	case again && first != status:
+		kind = resultContrary
+	case again:
+		kind = resultAgain
+	}
+	l.events = append(l.events, event{kind, o})
+	if !again {
+		l.ended[id] = status
+	}
+	delete(l.open, id)
+}
+
+func kindOf(o order, status string) eventKind {
+	switch burn := o.burns(); {
+	case burn && status == success:
+		return burnSucceeded
+	case burn:
+		return burnFailed
+	case status == success:
+		return mintSucceeded
+	default:
+		return mintFailed
+	}
+}
+
+// statusOf reads the outcome of a result, in whatever form it is written.
+func statusOf(result object) string {
+	receipt, _ := result["receipt"].(object)
+	text, isText := receipt["status"].(string)
+	if !isText {
+		text = literal(receipt["status"])
+	}
+	if strings.TrimLeft(strings.TrimPrefix(text, "0x"), "0") == "1" {
+		return success
+	}
+	return failure
+}
+
+// unfinished returns the orders that may be open still.
+func (l *ledger) unfinished() []order {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var orders []order
+	for _, o := range l.open {
+		if _, ok := o.body.at("intent").(object); ok {
+			orders = append(orders, o)
+		}
+	}
+	return orders
+}
+
+func (l *ledger) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.events)
+}
+
+// since returns what happened to a player's orders after so many events.
+func (l *ledger) since(s ramp.Session, n int) []event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var events []event
+	for _, e := range l.events[n:] {
+		if e.order.owner.ID == s.ID {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// assets adds up the assets of the game that an order is about.
+func (o order) assets() map[string]*big.Rat {
+	side := "from"
+	if o.burns() {
+		side = "to"
+	}
+	sums := make(map[string]*big.Rat)
+	entries, _ := o.body.at("intent." + side).(list)
+	for _, e := range entries {
+		entry, _ := e.(object)
+		id, _ := entry["id"].(string)
+		amount, err := ramp.ParseAmount(literal(entry["amount"]))
+		if entry["type"] != "asset" || err != nil {
+			continue
+		}
+		if sums[id] == nil {
+			sums[id] = new(big.Rat)
+		}
+		sums[id].Add(sums[id], amount.Rat())
+	}
+	return sums
+}
+
+// difference is what players own more than they should, by asset. An asset that
+// is as it should be is not in it.
+type difference map[string]*big.Rat
+
+func (d difference) add(id string, by *big.Rat) {
+	sum := new(big.Rat).Add(d.of(id), by)
+	if d[id] = sum; sum.Sign() == 0 {
+		delete(d, id)
+	}
+}
+
+func (d difference) of(id string) *big.Rat {
+	if r := d[id]; r != nil {
+		return r
+	}
+	return new(big.Rat)
+}
+
+func (d difference) equal(other difference) bool {
+	if len(d) != len(other) {
+		return false
+	}
+	for id, r := range d {
+		if r.Cmp(other.of(id)) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// fault is what an ability that does not work does to balances: so much for
+// each unit of an asset that the order is about, and so much for each event of
+// an asset that it is not about.
+type fault struct {
+	ability  string // the ID of its case
+	kind     eventKind
+	perUnit  *big.Rat
+	perEvent difference
+}
+
+// predicts returns what a fault does at an event.
+func (f fault) predicts(e event) difference {
+	d := make(difference)
+	if e.kind != f.kind {
+		return d
+	}
+	about := e.order.assets()
+	for id, amount := range about {
+		d.add(id, new(big.Rat).Mul(amount, f.perUnit))
+	}
+	for id, by := range f.perEvent {
+		if about[id] == nil {
+			d.add(id, by)
+		}
+	}
+	return d
+}
+
+// predict returns what the known faults do in the course of some events, and
+// the ability of the first of them that does anything.
+func predict(faults []fault, events []event) (d difference, ability string) {
+	d = make(difference)
+	for _, f := range faults {
+		for _, e := range events {
+			for id, by := range f.predicts(e) {
+				d.add(id, by)
+				if ability == "" {
+					ability = f.ability
+				}
+			}
+		}
+	}
+	return d, ability
+}
+
+func literal(value any) string {
+	if n, ok := value.(interface{ String() string }); ok {
+		return strings.TrimSpace(n.String())
+	}
+	return ""
+}

@@ -1,0 +1,149 @@
+package conformance_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/conformance"
+)
+
+// opened is what the opening says of a server.
+func opened(t *testing.T, target conformance.Target) error {
+	t.Helper()
+	judge, err := conformance.New(target)
+	require.NoError(t, err)
+	defer judge.Close()
+	return judge.Ready(t.Context())
+}
+
+// The first cause is the one that the answer speaks for.
+func TestTheCausesFollowTheAnswer(t *testing.T) {
+	t.Parallel()
+	always := func(status int, body string) mutant {
+		return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+			if r.URL.Path != ramp.PathValidate {
+				next.ServeHTTP(w, r)
+				return
+			}
+			reply(w, status, body)
+		})
+	}
+	code := func(status int, code string) mutant {
+		return always(status, `{"success":false,"errorCode":"`+code+`","data":null}`)
+	}
+	for name, c := range map[string]struct {
+		mutant
+		change func(*conformance.Target)
+		first  string
+	}{
+		"another project":     {code(400, "INVALID_PROJECT_ID"), nil, "the project is another one (-project)"},
+		"no such path":        {always(404, "404 page not found"), nil, "the path of the endpoint is another one (-validate)"},
+		"no such path, typed": {mutant{}, func(target *conformance.Target) { target.ValidatePath = "/api/validat" }, "the path of the endpoint is another one (-validate)"},
+		"a page":              {always(200, "<html>"), nil, "the path of the endpoint is another one (-validate)"},
+		"another key":         {code(401, "UNAUTHORIZED"), nil, "the HMAC key is another one (-key)"},
+		"a signature":         {code(400, "BAD_SIGNATURE"), nil, "the HMAC key is another one (-key)"},
+		"a session":           {code(403, "SESSION_EXPIRED"), nil, "the access token or the session is not accepted at validate"},
+		"a rate":              {code(200, "INVALID_RATE"), nil, "the order is not at the rate of the game"},
+		"a wallet":            {code(200, "WALLET_MISMATCH"), nil, "the server expects another wallet"},
+		"a UUID":              {code(200, "UNKNOWN_UUID"), nil, "the server approves only UUIDs that it got itself"},
+		"a crash":             {code(500, "INTERNAL_ERROR"), nil, "the server has a fault in its validate handler"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			target := newStudio(t, c.mutant).target
+			if c.change != nil {
+				c.change(&target)
+			}
+			assert.ErrorContains(t, opened(t, target), "The likely causes, the likeliest first:\n  "+c.first)
+		})
+	}
+}
+
+// What confirms results by a chain knows no transaction of the judge's. It is
+// not asked a second time.
+func TestA500ToTheOpeningResultEndsTheRun(t *testing.T) {
+	t.Parallel()
+	results := 0
+	target := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		if r.URL.Path == ramp.PathResult {
+			results++
+			reply(w, 500, `{"success":false,"errorCode":"INTERNAL_ERROR","data":null}`)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})).target
+	err := opened(t, target)
+	assert.ErrorContains(t, err, "the server confirms results by a chain")
+	assert.ErrorContains(t, err, "the result handler has a fault")
+	assert.Equal(t, 1, results, "it is not asked again")
+}
+
+func TestAResultWithoutAnAnswerEndsTheRunToo(t *testing.T) {
+	t.Parallel()
+	target := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		if r.URL.Path == ramp.PathResult {
+			<-r.Context().Done()
+			return
+		}
+		next.ServeHTTP(w, r)
+	})).target
+	target.Timeout = 200 * time.Millisecond
+	assert.ErrorContains(t, opened(t, target), "the opening's result got no answer (none within 200ms)\nThere are two likely causes:")
+}
+
+// A result handler may have its fault in one sort of order only.
+func TestA500ToTheFirstResultOfABurnEndsTheRun(t *testing.T) {
+	t.Parallel()
+	target := newStudio(t, says(ramp.PathResult, is("intent.type", "disassemble"), 500, `{"success":false,"errorCode":"X","data":null}`)).target
+	assert.ErrorContains(t, opened(t, target), "the opening's result (burn-succeeds) was answered with HTTP 500")
+}
+
+func TestAnotherValidatorIsFoundAtTheFirstSignature(t *testing.T) {
+	t.Parallel()
+	target := newStudio(t, mutant{}).target
+	is := target.Validator
+	target.Validator = common.HexToAddress("0x0000000000000000000000000000000000000001")
+	err := opened(t, target)
+	assert.ErrorContains(t, err, "is signed by "+is.Hex()+", but -validator is 0x0000000000000000000000000000000000000001")
+	// A key that signs something else is for the cases.
+	assert.NoError(t, opened(t, newStudio(t, mutantOf("sign-known")).target))
+}
+
+func TestAssetsWithoutDataSayWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	target := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		if r.URL.Path == ramp.PathAssets {
+			reply(w, 200, yes)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})).target
+	assert.ErrorContains(t, opened(t, target), "data null, in which data.v1.assets is missing")
+}
+
+// The opening measures how long effects take, so that no case is skipped for it.
+func TestTheLagIsKnownBeforeTheFirstCase(t *testing.T) {
+	t.Parallel()
+	target := newStudio(t, behind(50*time.Millisecond)).target
+	target.Settle = time.Second
+	v := newJudge(t, target).Try(t.Context(), caseOf(t, "assets-foreign-token"))
+	assert.Equal(t, conformance.Passed, v.Outcome, v.String())
+}
+
+// The words are ours: nothing is taken out of them, whatever the key is.
+func TestNothingIsTakenOutOfOurOwnWords(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"refused", "closed", "connection", "answer", "interface"} {
+		target := newStudio(t, mutant{}).target
+		target.URL, target.Secrets = "http://127.0.0.1:1", []string{key}
+		err := opened(t, target)
+		assert.ErrorContains(t, err, "no answer: the connection was refused")
+		assert.False(t, strings.Contains(err.Error(), "[redacted]"), err)
+	}
+}

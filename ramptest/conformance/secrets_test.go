@@ -1,0 +1,123 @@
+package conformance_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/conformance"
+)
+
+// A server may say in its answers what was sent to it, whole or cut, and what
+// it knows itself.
+func TestAVerdictHoldsNoSecret(t *testing.T) {
+	t.Parallel()
+	const key = "the key of the console"
+	for name, tell := range map[string]func(s *studio, r *http.Request, body []byte) string{
+		"a token": func(_ *studio, r *http.Request, _ []byte) string { return r.Header.Get(ramp.HeaderAuthorization) },
+		"a cut token": func(_ *studio, r *http.Request, _ []byte) string {
+			return r.Header.Get(ramp.HeaderAuthorization)[10:22]
+		},
+		"the key": func(*studio, *http.Request, []byte) string { return key },
+		"the call's own HMAC, cut": func(_ *studio, r *http.Request, _ []byte) string {
+			return r.Header.Get(ramp.HeaderHMAC)[:min(20, len(r.Header.Get(ramp.HeaderHMAC)))]
+		},
+		"the right HMAC": func(s *studio, _ *http.Request, body []byte) string { return "want " + s.key.Sign(body)[:24] },
+		"a dump":         func(*studio, *http.Request, []byte) string { return "Error: {config: {secret: 7}}" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var told []string
+			s := newStudio(t, layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+				if r.URL.Path == ramp.PathAssets {
+					next.ServeHTTP(w, r)
+					return
+				}
+				text := tell(s, r, body)
+				told = append(told, text)
+				reply(w, 200, `{"success":false,"errorCode":"`+text+`","data":null}`)
+			}))
+			s.target.Secrets = []string{key}
+			judge, err := conformance.New(s.target)
+			require.NoError(t, err)
+			defer judge.Close()
+			for _, id := range []string{"mint-succeeds", "sign-recovers", "result-unknown-again", "validate-hmac-capitals"} {
+				v := judge.Try(t.Context(), caseOf(t, id))
+				assert.Equal(t, conformance.Failed, v.Outcome)
+				for _, text := range told {
+					assert.True(t, text == "" || !strings.Contains(v.String(), text), v.String())
+				}
+			}
+		})
+	}
+	// Taken out of our own words, a key that is a word of them would be told.
+	// The server's word for it is not shown.
+	for _, key := range []string{"other", "approval", "without", "balance", "project", "likely"} {
+		s := newStudio(t, layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if r.URL.Path == ramp.PathAssets {
+				next.ServeHTTP(w, r)
+				return
+			}
+			reply(w, 401, `{"success":false,"errorCode":"WRONG `+strings.ToUpper(key)+`","data":null}`)
+		}))
+		s.target.Secrets = []string{key}
+		judge, err := conformance.New(s.target)
+		require.NoError(t, err)
+		err = judge.Ready(t.Context())
+		judge.Close()
+		assert.ErrorContains(t, err, "was not approved: HTTP 401, success false, errorCode of ")
+		assert.ErrorContains(t, err, "the HMAC key is another one (-key), or the server makes bytes of its text in another way")
+		assert.ErrorContains(t, err, "The likely causes, the likeliest first:")
+		assert.NotContains(t, err.Error(), "[redacted]")
+		assert.NotContains(t, err.Error(), strings.ToUpper(key))
+	}
+	// What others say is redacted, even if they say it before the server does.
+	for _, change := range []func(*conformance.Target){
+		func(target *conformance.Target) {
+			target.Player = func(context.Context, string) (ramp.Session, error) {
+				return ramp.Session{}, errors.New("\x1b no player for the%20key%20of%20the%20console")
+			}
+		},
+		func(target *conformance.Target) {
+			target.UUID = func(context.Context, ramp.Session) (uuid.UUID, error) {
+				return uuid.Nil, errors.New("\x1b no UUID for the key of the con")
+			}
+		},
+	} {
+		s := newStudio(t, mutant{})
+		s.target.Secrets = []string{key}
+		change(&s.target)
+		judge, err := conformance.New(s.target)
+		require.NoError(t, err)
+		said := judge.Try(t.Context(), caseOf(t, "mint-succeeds")).String()
+		judge.Close()
+		assert.Contains(t, said, " for [redacted]")
+		assert.NotContains(t, said, "\x1b")
+	}
+
+	// What is no HTTP at all gets into the error of the call.
+	s := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		if r.URL.Path == ramp.PathAssets {
+			next.ServeHTTP(w, r)
+			return
+		}
+		conn, _, _ := w.(http.Hijacker).Hijack()
+		fmt.Fprintf(conn, "\x1b[31m%s\r\n\r\n", r.Header.Get(ramp.HeaderHMAC))
+		_ = conn.Close()
+	}))
+	judge, err := conformance.New(s.target)
+	require.NoError(t, err)
+	defer judge.Close()
+	said := judge.Try(t.Context(), caseOf(t, "mint-succeeds")).String()
+	assert.Contains(t, said, "[redacted]")
+	assert.NotContains(t, said, "\x1b")
+
+	v := newJudge(t, newStudio(t, mutant{bug: "declines repeats"}).target).Try(t.Context(), caseOf(t, "validate-twice-approved"))
+	assert.Contains(t, v.String(), `errorCode "INVALID_MESSAGE"`, "what is plainly a code is shown")
+}

@@ -1,0 +1,114 @@
+package books
+
+import (
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+)
+
+// Assets are amounts by asset ID. An asset that is not there is 0.
+type Assets map[string]*big.Rat
+
+// Add adds an amount to that of an asset.
+func (a Assets) Add(id string, amount *big.Rat) {
+	sum := new(big.Rat).Add(a.of(id), amount)
+	if sum.Sign() == 0 {
+		delete(a, id)
+	} else {
+		a[id] = sum
+	}
+}
+
+// Plus is the sum of both, and Minus the difference.
+func (a Assets) Plus(b Assets) Assets { return a.combine(b, (*big.Rat).Add) }
+
+// Minus is what must come to b to make a of it.
+func (a Assets) Minus(b Assets) Assets { return a.combine(b, (*big.Rat).Sub) }
+
+func (a Assets) combine(b Assets, op func(z, x, y *big.Rat) *big.Rat) Assets {
+	c := maps.Clone(a)
+	if c == nil {
+		c = Assets{}
+	}
+	for id, amount := range b {
+		if n := op(new(big.Rat), c.of(id), amount); n.Sign() != 0 {
+			c[id] = n
+		} else {
+			delete(c, id)
+		}
+	}
+	return c
+}
+
+// Equal reports whether all amounts are equal.
+func (a Assets) Equal(b Assets) bool {
+	return len(a) == len(b) && len(a.Minus(b)) == 0
+}
+
+// String lists what moved: "-100 item_gold, +1 item_gem", and "nothing".
+func (a Assets) String() string {
+	var parts []string
+	for _, id := range a.ids() {
+		sign := ""
+		if a[id].Sign() > 0 {
+			sign = "+"
+		}
+		parts = append(parts, sign+Decimal(a[id])+" "+id)
+	}
+	if parts == nil {
+		return "nothing"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Decimal writes an amount without an exponent and without needless zeros.
+func Decimal(n *big.Rat) string {
+	if n.IsInt() {
+		return n.Num().String()
+	}
+	return strings.TrimRight(n.FloatString(100), "0") // the digits that an amount may have
+}
+
+func (a Assets) of(id string) *big.Rat {
+	if n := a[id]; n != nil {
+		return n
+	}
+	return new(big.Rat)
+}
+
+func (a Assets) ids() []string { return slices.Sorted(maps.Keys(a)) }
+
+// sign is that of all amounts: 0 if there are none, and ok is false if they differ.
+func (a Assets) sign() (sign int, ok bool) {
+	for _, n := range a {
+		if sign != 0 && n.Sign() != sign {
+			return 0, false
+		}
+		sign = n.Sign()
+	}
+	return sign, true
+}
+
+// only are the amounts of the assets that b has.
+func (a Assets) only(b Assets) Assets {
+	c := Assets{}
+	for id := range b {
+		if n := a[id]; n != nil {
+			c[id] = n
+		}
+	}
+	return c
+}
+
+// key is equal for equal amounts.
+func (a Assets) key() string {
+	var b strings.Builder
+	for _, id := range a.ids() {
+		b.WriteString(id)
+		b.WriteByte(0)
+		b.WriteString(a[id].RatString())
+		b.WriteByte(0)
+	}
+	return b.String()
+}

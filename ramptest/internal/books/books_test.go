@@ -1,0 +1,223 @@
+package books
+
+import (
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// gold is so much of one asset; 0 is nothing.
+func gold(n int64) Assets {
+	a := Assets{}
+	a.Add("gold", big.NewRat(n, 1))
+	return a
+}
+
+func mint() *Order {
+	return NewOrder(uuid.MustParse("58dbfbe4-0000-4000-8000-000000000000"), true, gold(-100))
+}
+func burn() *Order {
+	return NewOrder(uuid.MustParse("6a2415eb-0000-4000-8000-000000000000"), false, gold(100))
+}
+
+// step is a window with one call: of an order, with what the player owns before
+// and after it.
+type step struct {
+	call          string // validate or result, and what it says
+	answer        Answer
+	before, after int64
+	want          string // the problem, without the order
+}
+
+// TestAWindowIsJudged plays one order through windows with one call each.
+func TestAWindowIsJudged(t *testing.T) {
+	const approved, failed, succeeded, forged = "validate", "result failed", "result succeeded", "forged result"
+	for _, test := range []struct {
+		name  string
+		order *Order
+		steps []step
+	}{
+		{"taken at once", mint(), []step{{approved, Yes, 900, 800, ""}, {succeeded, Yes, 800, 800, ""}}},
+		{"held until the result", mint(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 900, 800, ""}}},
+		{"given back", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Yes, 800, 900, ""}, {failed, Yes, 900, 900, ""}}},
+		{"held and failed", mint(), []step{{approved, Yes, 900, 900, ""}, {failed, Yes, 900, 900, ""}}},
+		{"not given back", mint(), []step{{approved, Yes, 1000, 900, ""}, {failed, Yes, 900, 900,
+			"failed on chain: the game must give back 100 gold: 900 before, 900 after, 1000 expected"}}},
+		{"given back twice", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Yes, 800, 900, ""}, {failed, Yes, 900, 1000,
+			"failed on chain: the game must move nothing: gold: 900 before, 1000 after, 900 expected"}}},
+		{"given back with HTTP 500", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Open, 800, 900, ""}, {failed, Yes, 900, 900, ""}}},
+		{"given back after HTTP 500", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Open, 800, 800, ""}, {failed, Yes, 800, 900, ""}}},
+		{"given back late after HTTP 500", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Open, 800, 800, ""}, {failed, Yes, 900, 900, ""}}},
+		{"given back late after HTTP 500, and again", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Open, 800, 800, ""}, {failed, Yes, 900, 1000,
+			"failed on chain: the game must move nothing: gold: 900 before, 1000 after, 900 expected"}}},
+		{"taken late", mint(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 800, 800, ""}}},
+		{"taken late, and again", mint(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 800, 700,
+			"succeeded on chain: the game must move nothing: gold: 800 before, 700 after, 800 expected"}}},
+		{"taken late, not given back", mint(), []step{{approved, Yes, 900, 900, ""}, {failed, Yes, 800, 800,
+			"failed on chain: the game must give back 100 gold: 800 before, 800 after, 900 expected"}}},
+		{"taken late with other income", mint(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 850, 850, ""}}},
+		{"held with other income", mint(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 950, 850, ""}}},
+		{"taken during a later call", mint(), []step{{approved, Yes, 900, 900, ""}, {approved, No, 900, 800, ""}, {succeeded, Yes, 800, 800, ""}}},
+		{"other income", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Yes, 5000, 5100, ""}}},
+		{"given back before the result", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Yes, 900, 900, ""}}},
+		{"given back after an income of the same size", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Yes, 900, 1000, ""}}},
+		{"given back in part before the result", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Yes, 850, 850,
+			"failed on chain: the game must give back 100 gold: 850 before, 850 after, 950 expected"}}},
+		{"a burn that is granted before the result", burn(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 1000, 1000, ""}}},
+		{"never taken", mint(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 900, 900,
+			"succeeded on chain: the game must take 100 gold: 900 before, 900 after, 800 expected"}}},
+		{"taken twice", mint(), []step{{approved, Yes, 900, 700, "was approved: the game must take 100 gold: 900 before, 700 after, 800 expected"}}},
+		{"approved twice", mint(), []step{{approved, Yes, 900, 800, ""}, {approved, Yes, 800, 800, ""}}},
+		{"approved twice, taken twice", mint(), []step{{approved, Yes, 900, 800, ""}, {approved, Yes, 800, 700,
+			"was approved more than once: the game must move nothing: gold: 800 before, 700 after, 800 expected"}}},
+		{"approved and taken after its end", mint(), []step{{approved, Yes, 900, 900, ""}, {failed, Yes, 900, 900, ""}, {approved, Yes, 900, 800,
+			"was approved more than once: the game must move nothing: gold: 900 before, 800 after, 900 expected"}}},
+		{"taken with an answer that was lost", mint(), []step{{approved, Open, 900, 800, ""}, {approved, Yes, 800, 800, ""}, {succeeded, Yes, 800, 800, ""}}},
+		{"taken though declined", mint(), []step{{approved, No, 900, 800, "was declined: the game must move nothing: gold: 900 before, 800 after, 900 expected"}}},
+		{"more than there is", mint(), []step{{approved, Yes, 99, 99, "approved, but costs 100 gold and the player has 99"}}},
+		{"all there is", mint(), []step{{approved, Yes, 100, 0, ""}}},
+		{"a burn", burn(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 900, 1000, ""}, {succeeded, Yes, 1000, 1000, ""}}},
+		{"a burn that failed", burn(), []step{{approved, Yes, 900, 900, ""}, {failed, Yes, 900, 900, ""}}},
+		{"a burn that is not granted", burn(), []step{{approved, Yes, 0, 0, ""}, {succeeded, Yes, 0, 0,
+			"succeeded on chain: the game must grant 100 gold: 0 before, 0 after, 100 expected"}}},
+		{"a burn that is granted too early", burn(), []step{{approved, Yes, 0, 100, "was approved: the game must move nothing: gold: 0 before, 100 after, 0 expected"}}},
+		{"a forged result", mint(), []step{{approved, Yes, 900, 800, ""}, {forged, No, 800, 900,
+			"got a forged result: the game must move nothing: gold: 800 before, 900 after, 800 expected"}}},
+		{"told two outcomes", mint(), []step{{approved, Yes, 900, 800, ""}, {succeeded, Yes, 800, 800, ""}, {failed, Yes, 800, 900, ""}, {succeeded, Yes, 900, 0, ""}}},
+		{"unknown before", mint(), []step{{approved, Yes, -1, 800, ""}, {failed, Yes, 800, 800, ""}}},
+		{"unknown after", mint(), []step{{approved, Yes, 900, -1, ""}, {failed, Yes, 800, 900, ""}, {failed, Yes, 900, 1000,
+			"failed on chain: the game must move nothing: gold: 900 before, 1000 after, 900 expected"}}},
+		{"said once", mint(), []step{{approved, Yes, 900, 700, "was approved: the game must take 100 gold: 900 before, 700 after, 800 expected"},
+			{failed, Yes, 700, 900, ""}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := &Player{}
+			for _, s := range test.steps {
+				c := Call{Order: test.order, Result: s.call != approved, Forged: s.call == forged, Answer: s.answer}
+				if c.Result && !c.Forged {
+					test.order.Tell(s.call == succeeded, s.call == succeeded)
+				}
+				reading := func(n int64) Assets {
+					if n < 0 {
+						return nil
+					}
+					return gold(n)
+				}
+				before, after := reading(s.before), reading(s.after)
+				p.Begin(before)
+				v := p.Judge([]Call{c}, before, after, true)
+				p.End(v)
+				got := v.Problem
+				for _, name := range []string{"mint 58dbfbe4: ", "mint 58dbfbe4 ", "burn 6a2415eb "} {
+					got = strings.TrimPrefix(got, name)
+				}
+				require.Equal(t, s.want, got, s.call)
+			}
+		})
+	}
+}
+
+// Calls that overlap are one window, whose orders must explain what moved
+// together.
+func TestOrdersOfOneWindowAreJudgedTogether(t *testing.T) {
+	order := func(n byte, mint bool, amount int64) *Order { return NewOrder(uuid.UUID{n}, mint, gold(amount)) }
+	for _, test := range []struct {
+		name  string
+		calls []Call
+		moved int64
+		want  string
+	}{
+		{"both are taken", []Call{{Order: order(1, true, -100), Answer: Yes}, {Order: order(2, true, -30), Answer: Yes}}, -130, ""},
+		{"one is held", []Call{{Order: order(1, true, -100), Answer: Yes}, {Order: order(2, true, -30), Answer: Yes}}, -30, ""},
+		{"one is taken twice", []Call{{Order: order(1, true, -100), Answer: Yes}, {Order: order(2, true, -30), Answer: Yes}}, -160,
+			"mint 01000000 and mint 02000000 at the same time: the game must take 130 gold: 1000 before, 840 after, 870 expected"},
+		{"a declined one is taken", []Call{{Order: order(1, true, -100), Answer: Yes}, {Order: order(2, true, -30), Answer: No}}, -130,
+			"mint 01000000 and mint 02000000 at the same time: the game must take 100 gold: 1000 before, 870 after, 900 expected"},
+		{"together more than there is", []Call{{Order: order(1, true, -600), Answer: Yes}, {Order: order(2, true, -600), Answer: Yes}}, -600,
+			"mint 01000000 and mint 02000000: approved, but costs 1200 gold and the player has 1000"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := &Player{}
+			before := gold(1000)
+			p.Begin(before)
+			v := p.Judge(test.calls, before, gold(1000+test.moved), true)
+			p.End(v)
+			assert.Equal(t, test.want, v.Problem)
+		})
+	}
+}
+
+// Which of two equal orders was taken cannot be told, so either may be.
+func TestWhatCannotBeToldIsNotDemanded(t *testing.T) {
+	p, a, b := &Player{}, NewOrder(uuid.UUID{1}, true, gold(-100)), NewOrder(uuid.UUID{2}, true, gold(-100))
+	p.Begin(gold(1000))
+	p.End(p.Judge([]Call{{Order: a, Answer: Open}, {Order: b, Answer: Open}}, gold(1000), gold(900), true))
+	for _, o := range []*Order{a, b} {
+		for _, after := range []int64{900, 800} {
+			p := *p
+			p.Begin(gold(900))
+			assert.Empty(t, p.Judge([]Call{{Order: o, Answer: Yes}}, gold(900), gold(after), true).Problem)
+		}
+	}
+}
+
+// What another order did late is the last explanation: the effect of the call
+// itself may still come.
+func TestALateEffectOfAnotherOrderExplainsADifferenceInTheEnd(t *testing.T) {
+	p, late, o := &Player{}, mint(), burn()
+	p.Begin(gold(1000))
+	p.End(p.Judge([]Call{{Order: late, Answer: Yes}}, gold(1000), gold(1000), true)) // held, or late
+	p.Begin(gold(1000))
+	calls := []Call{{Order: o, Answer: Yes}}
+	assert.NotEmpty(t, p.Judge(calls, gold(1000), gold(900), false).Problem)
+	assert.Empty(t, p.Judge(calls, gold(1000), gold(900), true).Problem)
+	assert.NotEmpty(t, p.Judge(calls, gold(1000), gold(800), true).Problem)
+	p.End(p.Judge(calls, gold(1000), gold(900), true))
+	assert.Equal(t, []Assets{gold(-100)}, late.Totals)
+}
+
+// Two late effects may hide each other: nothing has moved, though both have come.
+func TestLateEffectsThatMakeUpForEachOtherAreNotDemandedAgain(t *testing.T) {
+	p, taken, granted := &Player{}, mint(), burn()
+	window := func(c Call, before, after int64) Verdict {
+		p.Begin(gold(before))
+		v := p.Judge([]Call{c}, gold(before), gold(after), true)
+		p.End(v)
+		return v
+	}
+	window(Call{Order: taken, Answer: Yes}, 1000, 1000)
+	granted.Tell(true, true)
+	window(Call{Order: granted, Result: true, Answer: Open}, 1000, 1000)
+	taken.Tell(true, true)
+	assert.Empty(t, window(Call{Order: taken, Result: true, Answer: Yes}, 1000, 1000).Problem)
+	assert.Empty(t, window(Call{Order: granted, Result: true, Answer: Yes}, 1000, 1000).Problem)
+}
+
+// Windows of very many orders are believed, within bounds of time and memory.
+func TestTheWorkOfAWindowIsBounded(t *testing.T) {
+	p := &Player{}
+	p.Begin(gold(1 << 40))
+	var calls []Call
+	for i := range 64 {
+		calls = append(calls, Call{Order: NewOrder(uuid.UUID{byte(i)}, true, gold(-1<<(i%32))), Answer: Yes})
+	}
+	v := p.Judge(calls, gold(1<<40), gold(1<<40-12345), true)
+	assert.Empty(t, v.Problem)
+	p.End(v)
+	assert.Len(t, p.Late, maxLate)
+}
+
+func TestAmountsAreExact(t *testing.T) {
+	a := Assets{}
+	third, _ := new(big.Rat).SetString("0.0000000000000000000000000000000000000000000001")
+	a.Add("gold", third)
+	assert.Equal(t, "+0.0000000000000000000000000000000000000000000001 gold", a.String())
+	a.Add("gold", new(big.Rat).Neg(third))
+	assert.Empty(t, a)
+	assert.Equal(t, "nothing", a.String())
+	assert.Equal(t, "+1 a, -2 b", Assets{"b": big.NewRat(-2, 1), "a": big.NewRat(1, 1)}.String())
+}

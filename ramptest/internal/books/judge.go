@@ -1,0 +1,314 @@
+package books
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// Verdict is what the books make of a window.
+type Verdict struct {
+	Known    bool   // both readings are there
+	Moved    Assets // between them
+	Said     string // what moved, in words
+	Problem  string // what is wrong, "" if nothing is
+	Orders   []uuid.UUID
+	Assets   []Difference // that are wrong
+	Overdraw bool         // the problem is an approval of more than there was; asking again changes nothing
+
+	after Assets
+	free  bool // nothing is demanded
+	ways  []way
+}
+
+// Difference is an asset whose balance is not what it must be.
+type Difference struct {
+	ID                      string
+	Before, After, Expected *big.Rat
+}
+
+// way is an order in a window, with the ways that it may have gone.
+type way struct {
+	order *Order
+	calls []Call // none if the order is not of this window, but may have acted late
+	steps []Step
+	taken []Step // those that explain what moved
+}
+
+// Judge judges a window between two readings, nil where there was none. It
+// changes nothing: [Player.End] enters the verdict. Only the last judgment of a
+// window may explain a difference by what other orders did late: until then, the
+// effect that is missed may come.
+func (p *Player) Judge(calls []Call, before, after Assets, last bool) Verdict {
+	v := Verdict{Known: before != nil && after != nil, after: after}
+	for _, c := range calls {
+		at := slices.IndexFunc(v.ways, func(w way) bool { return w.order == c.Order })
+		if at < 0 {
+			at = len(v.ways)
+			v.ways = append(v.ways, way{order: c.Order})
+			v.Orders = append(v.Orders, c.Order.UUID)
+		}
+		v.ways[at].calls = append(v.ways[at].calls, c)
+	}
+	for i, w := range v.ways {
+		v.ways[i].steps = p.steps(w.order, w.calls)
+		v.free = v.free || w.order.Disputed
+	}
+	if !v.Known {
+		v.Said = "not judged, because what the player owns is unknown"
+		if before != nil && !v.free {
+			v.overdraw(before)
+		}
+		return v
+	}
+	v.Moved = after.Minus(before)
+	v.Said = v.describe()
+	if v.free {
+		return v
+	}
+	ways, ok := explain(v.ways, v.Moved)
+	if ok || last {
+		// Whose effect it was may not be told: that of another order may be late.
+		all := slices.Clone(v.ways)
+		for _, o := range p.Late {
+			if !slices.ContainsFunc(v.ways, func(w way) bool { return w.order == o }) && !o.Disputed {
+				all = append(all, p.late(o))
+			}
+		}
+		ways, ok = explain(all, v.Moved)
+	}
+	switch {
+	case !ok:
+		v.problem(before, after)
+	default:
+		v.ways = ways
+		v.overdraw(before)
+	}
+	return v
+}
+
+// late are the ways of an order that is not of the window.
+func (p *Player) late(o *Order) way {
+	w := way{order: o}
+	for _, total := range o.Totals {
+		w.steps = append(w.steps, Step{Move: Assets{}, Total: total})
+	}
+	w.steps = append(w.steps, o.Late...)
+	return w
+}
+
+// maxSums bounds the work for windows of many orders. Beyond it, anything is
+// believed.
+const maxSums = 500
+
+// explain finds the ways whose moves come to what moved: each step that is part
+// of any solution.
+func explain(ways []way, moved Assets) (explained []way, ok bool) {
+	type sums map[string]Assets
+	next := func(from sums, w way) sums {
+		to := sums{}
+		for _, sum := range from {
+			for _, s := range w.steps {
+				total := sum.Plus(s.Move)
+				to[total.key()] = total
+			}
+		}
+		return to
+	}
+	before := make([]sums, len(ways)+1) // what the ways up to one can come to
+	after := make([]sums, len(ways)+1)  // and those from one on
+	before[0], after[len(ways)] = sums{"": {}}, sums{"": {}}
+	for i, w := range ways {
+		if before[i+1] = next(before[i], w); len(before[i+1]) > maxSums {
+			return believe(ways), true
+		}
+	}
+	if _, ok := before[len(ways)][moved.key()]; !ok {
+		return nil, false
+	}
+	for i, w := range slices.Backward(ways) {
+		if after[i] = next(after[i+1], w); len(after[i]) > maxSums {
+			return believe(ways), true
+		}
+	}
+	explained = slices.Clone(ways)
+	for i, w := range ways {
+		explained[i].taken = nil
+		for _, s := range w.steps {
+			for _, sum := range before[i] {
+				rest := moved.Minus(sum).Minus(s.Move)
+				if _, ok := after[i+1][rest.key()]; ok {
+					explained[i].taken = append(explained[i].taken, s)
+					break
+				}
+			}
+		}
+	}
+	return explained, true
+}
+
+// believe takes every way for possible.
+func believe(ways []way) []way {
+	all := slices.Clone(ways)
+	for i := range all {
+		all[i].taken = all[i].steps
+	}
+	return all
+}
+
+// overdraw finds mints that were approved for more than there was.
+func (v *Verdict) overdraw(before Assets) {
+	need, have := Assets{}, before
+	var orders []*Order
+	for _, w := range v.ways {
+		approved, result := false, false
+		for _, c := range w.calls {
+			approved = approved || !c.Result && !c.Forged && c.Answer == Yes
+			result = result || c.Result
+		}
+		switch {
+		case result: // what it gives may pay for the others
+			for _, s := range w.steps {
+				if sign, _ := s.Move.sign(); sign > 0 {
+					have = have.Plus(s.Move)
+				}
+			}
+		case approved && w.order.Mint && !w.order.Asked && !w.order.Told:
+			need = need.Minus(w.order.Sum)
+			orders = append(orders, w.order)
+		}
+	}
+	for _, id := range need.ids() {
+		if need[id].Cmp(have.of(id)) > 0 {
+			v.Overdraw = true
+			v.Problem = fmt.Sprintf("%s: approved, but costs %s %s and the player has %s", names(orders), Decimal(need[id]), id, Decimal(have.of(id)))
+			return
+		}
+	}
+}
+
+// problem puts the difference into words, against the steps that come closest.
+func (v *Verdict) problem(before, after Assets) {
+	expected := v.ways[0].closest(v.Moved)
+	if len(v.ways) > 1 {
+		expected = Assets{}
+		for _, w := range v.ways {
+			expected = expected.Plus(w.steps[len(w.steps)-1].Move)
+		}
+	}
+	var balances []string
+	wrong := v.Moved.Minus(expected)
+	for _, id := range wrong.ids() {
+		d := Difference{ID: id, Before: before.of(id), After: after.of(id), Expected: before.Plus(expected).of(id)}
+		v.Assets = append(v.Assets, d)
+		text := fmt.Sprintf("%s before, %s after, %s expected", Decimal(d.Before), Decimal(d.After), Decimal(d.Expected))
+		if len(wrong) > 1 || len(expected) != 1 || expected[id] == nil {
+			text = id + ": " + text
+		}
+		balances = append(balances, text)
+	}
+	v.Problem = fmt.Sprintf("%s: the game must %s: %s", v.story(), v.verb(expected, false), strings.Join(balances, "; "))
+}
+
+// closest is the move that differs in the fewest assets, and of equals the last.
+func (w *way) closest(moved Assets) Assets {
+	best := w.steps[0].Move
+	for _, s := range w.steps {
+		if len(moved.Minus(s.Move)) <= len(moved.Minus(best)) {
+			best = s.Move
+		}
+	}
+	return best
+}
+
+// story says what happened to the orders of a window.
+func (v *Verdict) story() string {
+	var orders []*Order
+	for _, w := range v.ways {
+		orders = append(orders, w.order)
+	}
+	if len(orders) > 1 {
+		return names(orders) + " at the same time"
+	}
+	w := v.ways[0]
+	last := w.calls[len(w.calls)-1]
+	for _, c := range w.calls {
+		if c.Answer == Yes && !c.Forged {
+			last = c
+		}
+	}
+	name := names(orders)
+	switch {
+	case last.Forged && last.Result:
+		return name + " got a forged result"
+	case last.Forged:
+		return name + " got a forged validate"
+	case last.Result && w.order.Succeeded:
+		return name + " succeeded on chain"
+	case last.Result:
+		return name + " failed on chain"
+	case last.Answer == Yes && (w.order.Asked || len(w.calls) > 1):
+		return name + " was approved more than once"
+	case last.Answer == Yes:
+		return name + " was approved"
+	case last.Answer == No:
+		return name + " was declined"
+	default:
+		return name + " got no answer to validate"
+	}
+}
+
+func names(orders []*Order) string {
+	var list []string
+	for _, o := range orders {
+		verb := "burn"
+		if o.Mint {
+			verb = "mint"
+		}
+		list = append(list, verb+" "+o.UUID.String()[:8])
+	}
+	if len(list) > 3 {
+		list = append(list[:3], fmt.Sprintf("%d more", len(orders)-3))
+	}
+	return strings.Join(list, " and ")
+}
+
+// describe says what moved.
+func (v *Verdict) describe() string {
+	if len(v.Moved) == 0 {
+		return "nothing moved"
+	}
+	return v.verb(v.Moved, true)
+}
+
+// verb is a movement as what the game does, or did.
+func (v *Verdict) verb(move Assets, past bool) string {
+	mint := v.ways[0].order.Mint
+	mixed := slices.ContainsFunc(v.ways, func(w way) bool { return w.order.Mint != mint })
+	sign, one := move.sign()
+	now, was := "move", "moved"
+	switch {
+	case len(move) == 0 || !one || mixed:
+		if past {
+			now = was
+		}
+		return now + " " + move.String()
+	case sign < 0:
+		now, was = "take", "took"
+	case mint:
+		now, was = "give back", "gave back"
+	default:
+		now, was = "grant", "granted"
+	}
+	if past {
+		now = was
+	}
+	var amounts []string
+	for _, id := range move.ids() {
+		amounts = append(amounts, Decimal(new(big.Rat).Abs(move[id]))+" "+id)
+	}
+	return now + " " + strings.Join(amounts, ", ")
+}

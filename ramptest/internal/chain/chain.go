@@ -1,0 +1,430 @@
+// Package chain is a scripted blockchain behind JSON-RPC: transactions succeed or
+// fail as they are told to, and blocks come with a clock. It knows nothing of
+// orders. A Chain is safe for concurrent use.
+package chain
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"math/big"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// What a transaction costs. A chain has its own numbers; these are fixed.
+const (
+	GasOfCall     = 91_834
+	gasOfTransfer = 21_000
+	gasLimit      = 30_000_000      // of a block
+	gasPrice      = 101_000_000_000 // wei
+)
+
+// Config is what a chain is made of. Every field but Submitted is required.
+type Config struct {
+	Name      string           // tells the blocks of two chains apart
+	ID        uint64           // chain ID, and net_version
+	BlockTime time.Duration    // from a block to the next
+	Now       func() time.Time // the clock
+	Tokens    *big.Int         // what every account holds of every token at first, in the smallest units
+	Decimals  int              // of every token
+	Service   common.Address   // the account that mines, and that pays the gas of type 0x7
+
+	// Submitted is called with each transaction that comes through JSON-RPC. The
+	// transaction waits until somebody mines it. nil is called by nobody.
+	Submitted func(*Transaction)
+}
+
+// Chain is a scripted chain. Empty blocks are not kept, so time costs nothing.
+type Chain struct {
+	config Config
+	coins  *big.Int // what each account has at first, in wei
+
+	mu       sync.Mutex
+	spans    []span
+	forks    []uint64 // the first block of each branch that replaced another
+	filled   map[uint64][]*Transaction
+	known    map[common.Hash]*Transaction
+	nonces   map[common.Address]uint64   // of the next transaction
+	done     map[common.Address]uint64   // transactions in blocks
+	spent    map[common.Address]*big.Int // wei that is gone
+	holdings map[holding]*big.Int        // tokens that came or went
+}
+
+// span is a run of blocks at equal distances. The last one has no end.
+type span struct {
+	first uint64
+	at    time.Time
+}
+
+type holding struct{ token, owner common.Address }
+
+// Transaction is one transaction. Its place in a block is looked up when somebody
+// asks, because a reorganization changes it.
+type Transaction struct {
+	Hash     common.Hash
+	Kind     uint64 // type
+	From     common.Address
+	To       *common.Address // nil creates a contract
+	FeePayer common.Address  // of a type 0x7
+	Nonce    uint64
+	Value    *big.Int // wei
+	Gas      uint64
+	Input    []byte
+
+	Signature ramp.Signature // of the sender
+	Sponsor   ramp.Signature // of the fee payer
+
+	Moves   []Move // what it does with tokens, if it succeeds
+	GasUsed uint64
+
+	mined  bool
+	block  uint64
+	status uint64
+}
+
+// Move is a transfer of tokens, in their smallest units. The zero address makes
+// and destroys them.
+type Move struct {
+	Token, From, To common.Address
+	Amount          *big.Int
+}
+
+// New makes a chain whose block 0 is of this moment.
+func New(config Config) *Chain {
+	return &Chain{
+		config:   config,
+		coins:    big.NewInt(1e18),
+		spans:    []span{{0, config.Now()}},
+		filled:   make(map[uint64][]*Transaction),
+		known:    make(map[common.Hash]*Transaction),
+		nonces:   make(map[common.Address]uint64),
+		done:     make(map[common.Address]uint64),
+		spent:    make(map[common.Address]*big.Int),
+		holdings: make(map[holding]*big.Int),
+	}
+}
+
+// Units is an amount of tokens with so many decimals in their smallest units,
+// rounded down.
+func Units(a ramp.Amount, decimals int) *big.Int {
+	n := new(big.Rat).Mul(a.Rat(), new(big.Rat).SetInt(unit(decimals)))
+	return new(big.Int).Quo(n.Num(), n.Denom())
+}
+
+// Units is an amount of the chain's tokens in their smallest units, rounded down.
+func (c *Chain) Units(a ramp.Amount) *big.Int { return Units(a, c.config.Decimals) }
+
+func unit(decimals int) *big.Int {
+	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
+}
+
+// height is the number of the newest block.
+func (c *Chain) height() uint64 {
+	last := c.spans[len(c.spans)-1]
+	return last.first + uint64(c.config.Now().Sub(last.at)/c.config.BlockTime)
+}
+
+// time is when a block was made.
+func (c *Chain) time(number uint64) time.Time {
+	i, found := slices.BinarySearchFunc(c.spans, number, func(s span, n uint64) int {
+		switch {
+		case s.first < n:
+			return -1
+		case s.first > n:
+			return 1
+		default:
+			return 0
+		}
+	})
+	if !found {
+		i--
+	}
+	return c.spans[i].at.Add(time.Duration(number-c.spans[i].first) * c.config.BlockTime)
+}
+
+// hash is that of a block. It depends on the branch that the block is on.
+func (c *Chain) hash(number uint64) common.Hash {
+	branch := 0
+	for _, first := range c.forks {
+		if first <= number {
+			branch++
+		}
+	}
+	seed := binary.BigEndian.AppendUint64([]byte(c.config.Name), number)
+	return crypto.Keccak256Hash([]byte("block"), binary.BigEndian.AppendUint64(seed, uint64(branch)))
+}
+
+// number finds a block by its hash. It looks at blocks with transactions first,
+// and then at the newest ones.
+func (c *Chain) number(hash common.Hash) (uint64, bool) {
+	for n := range c.filled {
+		if c.hash(n) == hash {
+			return n, true
+		}
+	}
+	const most = 10_000
+	height := c.height()
+	for n := height; n+most > height; n-- {
+		if c.hash(n) == hash {
+			return n, true
+		}
+		if n == 0 {
+			break
+		}
+	}
+	return 0, false
+}
+
+// Submit lets the chain know a transaction, which waits until somebody mines it.
+// It returns the one that the chain has, if it had it before.
+func (c *Chain) Submit(t *Transaction) *Transaction {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.add(t)
+}
+
+func (c *Chain) add(t *Transaction) *Transaction {
+	if known := c.known[t.Hash]; known != nil {
+		return known
+	}
+	c.known[t.Hash] = t
+	c.nonces[t.From] = max(c.nonces[t.From], t.Nonce+1)
+	return t
+}
+
+// NextBlock is when the chain makes its next block.
+func (c *Chain) NextBlock() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.time(c.height() + 1)
+}
+
+// Mine puts a transaction into the newest block if that is of this moment, and
+// else into one that it makes now. mined is false if it was in a block before.
+// A transaction that fails moves nothing; so does one that spends more than
+// there is, whatever it is told.
+func (c *Chain) Mine(t *Transaction, fails bool) (block uint64, mined bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t.mined {
+		return t.block, false
+	}
+	n := c.height()
+	if !c.time(n).Equal(c.config.Now()) || n == 0 {
+		n++
+		c.spans = append(c.spans, span{n, c.config.Now()})
+	}
+	c.put(t, n)
+	c.execute(t, fails)
+	return n, true
+}
+
+// Outcome reports whether a transaction is in a block, and whether it succeeded.
+func (c *Chain) Outcome(t *Transaction) (succeeded, mined bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return t.status == 1, t.mined
+}
+
+func (c *Chain) put(t *Transaction, block uint64) {
+	t.mined, t.block = true, block
+	c.filled[block] = append(c.filled[block], t)
+}
+
+func (c *Chain) execute(t *Transaction, fails bool) {
+	c.done[t.From]++
+	payer := t.From
+	if t.FeePayer != (common.Address{}) {
+		payer = t.FeePayer
+	}
+	c.spend(payer, new(big.Int).Mul(big.NewInt(gasPrice), new(big.Int).SetUint64(t.GasUsed)))
+	if fails || c.balance(t.From).Cmp(t.Value) < 0 {
+		return
+	}
+	for _, m := range t.Moves {
+		if m.From != (common.Address{}) && c.tokenBalance(m.Token, m.From).Cmp(m.Amount) < 0 {
+			return
+		}
+	}
+	t.status = 1
+	c.spend(t.From, t.Value)
+	if t.To != nil {
+		c.spend(*t.To, new(big.Int).Neg(t.Value))
+	}
+	for _, m := range t.Moves {
+		c.hold(m.Token, m.From, new(big.Int).Neg(m.Amount))
+		c.hold(m.Token, m.To, m.Amount)
+	}
+}
+
+func (c *Chain) spend(owner common.Address, wei *big.Int) {
+	if c.spent[owner] == nil {
+		c.spent[owner] = new(big.Int)
+	}
+	c.spent[owner].Add(c.spent[owner], wei)
+}
+
+// balance is what an address has, in wei. Gas is never refused, so that it may
+// have come to nothing.
+func (c *Chain) balance(owner common.Address) *big.Int {
+	has := new(big.Int).Set(c.coins)
+	if spent := c.spent[owner]; spent != nil {
+		has.Sub(has, spent)
+	}
+	if has.Sign() < 0 {
+		has.SetUint64(0)
+	}
+	return has
+}
+
+func (c *Chain) hold(token, owner common.Address, units *big.Int) {
+	if owner == (common.Address{}) {
+		return
+	}
+	h := holding{token, owner}
+	if c.holdings[h] == nil {
+		c.holdings[h] = new(big.Int)
+	}
+	c.holdings[h].Add(c.holdings[h], units)
+}
+
+// TokenBalance is what an address holds of a token.
+func (c *Chain) TokenBalance(token, owner common.Address) *big.Rat {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return new(big.Rat).SetFrac(c.tokenBalance(token, owner), unit(c.config.Decimals))
+}
+
+// tokenBalance is what an address holds of a token, in its smallest units.
+func (c *Chain) tokenBalance(token, owner common.Address) *big.Int {
+	has := new(big.Int).Set(c.config.Tokens)
+	if came := c.holdings[holding{token, owner}]; came != nil {
+		has.Add(has, came)
+	}
+	return has
+}
+
+// Reorganize replaces the block of a transaction, and all after it, by a branch
+// that is longer by one. Their transactions are all in its last block.
+func (c *Chain) Reorganize(t *Transaction) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	from, height := t.block, c.height()
+	c.forks = append(c.forks, from)
+	last := height + 1
+	c.spans = append(c.spans, span{last, c.config.Now()})
+	var moved []*Transaction
+	for n := from; n <= height; n++ {
+		moved = append(moved, c.filled[n]...)
+		delete(c.filled, n)
+	}
+	for _, t := range moved {
+		c.put(t, last)
+	}
+}
+
+// ConfirmedAt is when there is a number of blocks from the one of a transaction
+// on.
+func (c *Chain) ConfirmedAt(t *Transaction, confirmations int) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.time(t.block + uint64(confirmations) - 1)
+}
+
+// Receipt is the receipt of a transaction in the shape of the result webhook
+// (interface 6), with an outcome that need not be the one of the chain. The
+// chain need not know the transaction.
+func (c *Chain) Receipt(t *Transaction, succeeded bool) ramp.Receipt {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	told := *t
+	told.status = 0
+	if succeeded {
+		told.status = 1
+	}
+	return c.receipt(&told)
+}
+
+func (c *Chain) receipt(t *Transaction) ramp.Receipt {
+	r := ramp.Receipt{
+		Type:              ramp.NewQuantity(t.Kind),
+		Root:              []byte{},
+		Status:            ramp.NewQuantity(t.status),
+		TransactionHash:   t.Hash,
+		GasUsed:           ramp.NewQuantity(t.GasUsed),
+		EffectiveGasPrice: ramp.NewQuantity(gasPrice),
+		BlockHash:         c.hash(t.block),
+		BlockNumber:       ramp.NewQuantity(t.block),
+	}
+	gas, logs := uint64(0), 0
+	for i, other := range c.filled[t.block] {
+		gas += other.GasUsed
+		if other.Hash == t.Hash {
+			r.TransactionIndex = ramp.NewQuantity(uint64(i))
+			break
+		}
+		logs += int(other.status) * len(other.Moves)
+	}
+	r.CumulativeGasUsed = ramp.NewQuantity(gas)
+	if t.status == 1 {
+		r.Logs = transfers(t, &r, logs)
+	}
+	r.LogsBloom = bloom(r.Logs)
+	return r
+}
+
+// transfers are the events of the tokens that were moved. index is that of the
+// first in the block.
+func transfers(t *Transaction, r *ramp.Receipt, index int) []ramp.Log {
+	var logs []ramp.Log
+	for i, m := range t.Moves {
+		logs = append(logs, ramp.Log{
+			Address:          m.Token,
+			Topics:           []common.Hash{transferEvent(), common.BytesToHash(m.From[:]), common.BytesToHash(m.To[:])},
+			Data:             common.BigToHash(m.Amount).Bytes(),
+			BlockNumber:      r.BlockNumber,
+			TransactionHash:  r.TransactionHash,
+			TransactionIndex: r.TransactionIndex,
+			BlockHash:        r.BlockHash,
+			BlockTimestamp:   numberZero(),
+			LogIndex:         ramp.NewQuantity(uint64(index + i)),
+		})
+	}
+	return logs
+}
+
+func transferEvent() common.Hash {
+	return crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)"))
+}
+
+// bloom is the filter of all addresses and topics: three bits of 2048 for each.
+func bloom(logs []ramp.Log) []byte {
+	filter := make([]byte, 256)
+	add := func(data []byte) {
+		hash := crypto.Keccak256(data)
+		for i := 0; i < 6; i += 2 {
+			bit := binary.BigEndian.Uint16(hash[i:]) % 2048
+			filter[255-bit/8] |= 1 << (bit % 8)
+		}
+	}
+	for _, log := range logs {
+		add(log.Address[:])
+		for _, topic := range log.Topics {
+			add(topic[:])
+		}
+	}
+	return filter
+}
+
+// numberZero is 0 as a JSON number, where all other quantities are texts.
+func numberZero() (q ramp.Quantity) {
+	if err := json.Unmarshal([]byte("0"), &q); err != nil {
+		panic(err) // it is a number
+	}
+	return q
+}

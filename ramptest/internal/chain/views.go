@@ -1,0 +1,104 @@
+package chain
+
+import (
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// object is one of JSON.
+type object map[string]any
+
+func (c *Chain) blockJSON(n uint64, full bool) object {
+	hash, gas := c.hash(n), uint64(0)
+	transactions := make([]any, len(c.filled[n]))
+	var logs []ramp.Log
+	for i, t := range c.filled[n] {
+		transactions[i] = t.Hash
+		if full {
+			transactions[i] = c.transactionJSON(t)
+		}
+		gas += t.GasUsed
+		logs = append(logs, c.receipt(t).Logs...)
+	}
+	parent := common.Hash{}
+	if n > 0 {
+		parent = c.hash(n - 1)
+	}
+	root := func(of string) common.Hash { return crypto.Keccak256Hash([]byte(of), hash[:]) }
+	return object{
+		"number": hexutil.Uint64(n), "hash": hash, "parentHash": parent, "timestamp": c.timestamp(n),
+		"miner": c.config.Service, "gasLimit": hexutil.Uint64(gasLimit), "gasUsed": hexutil.Uint64(gas),
+		"baseFeePerGas": hexutil.Uint64(gasPrice - 1e9), "size": hexutil.Uint64(540 + 300*len(transactions)),
+		"stateRoot": root("state"), "transactionsRoot": root("transactions"), "receiptsRoot": root("receipts"),
+		"logsBloom": hexutil.Bytes(bloom(logs)), "extraData": "0x", "difficulty": "0x0", "totalDifficulty": "0x0",
+		"nonce": "0x0000000000000000", "mixHash": common.Hash{}, "sha3Uncles": root("uncles"), "uncles": []any{},
+		"transactions": transactions,
+	}
+}
+
+func (c *Chain) timestamp(n uint64) hexutil.Uint64 { return hexutil.Uint64(c.time(n).Unix()) }
+
+func (c *Chain) transactionJSON(t *Transaction) object {
+	v, r, s := signatureParts(t.Signature)
+	o := object{
+		"type": hexutil.Uint64(t.Kind), "hash": t.Hash, "chainId": hexutil.Uint64(c.config.ID), "nonce": hexutil.Uint64(t.Nonce),
+		"from": t.From, "to": t.To, "value": (*hexutil.Big)(t.Value), "gas": hexutil.Uint64(t.Gas),
+		"gasPrice": hexutil.Uint64(gasPrice), "input": hexutil.Bytes(t.Input),
+		"v": (*hexutil.Big)(v), "r": (*hexutil.Big)(r), "s": (*hexutil.Big)(s),
+		"blockHash": nil, "blockNumber": nil, "transactionIndex": nil,
+	}
+	switch {
+	case t.Kind == legacyType:
+		o["v"] = hexutil.Uint64(35 + 2*c.config.ID + v.Uint64())
+	case t.Kind == accessListType:
+		o["accessList"] = []any{}
+	default:
+		o["accessList"], o["maxFeePerGas"], o["maxPriorityFeePerGas"] = []any{}, hexutil.Uint64(gasPrice), hexutil.Uint64(1e9)
+	}
+	if t.Kind == accessListType || t.Kind == dynamicFeeType {
+		o["yParity"] = (*hexutil.Big)(v)
+	}
+	if t.Kind == feeDelegatedType {
+		fv, fr, fs := signatureParts(t.Sponsor)
+		o["feePayer"] = t.FeePayer
+		o["fv"], o["fr"], o["fs"] = (*hexutil.Big)(fv), (*hexutil.Big)(fr), (*hexutil.Big)(fs)
+	}
+	if t.mined {
+		o["blockHash"], o["blockNumber"] = c.hash(t.block), hexutil.Uint64(t.block)
+		o["transactionIndex"] = hexutil.Uint64(slices.Index(c.filled[t.block], t))
+	}
+	return o
+}
+
+// receiptJSON is a receipt in the shape of JSON-RPC, which is not that of the
+// result webhook.
+func (c *Chain) receiptJSON(t *Transaction) object {
+	r := c.receipt(t)
+	o := object{
+		"type": r.Type, "status": r.Status, "cumulativeGasUsed": r.CumulativeGasUsed, "logsBloom": r.LogsBloom,
+		"logs": c.logsJSON(t, r.Logs), "transactionHash": r.TransactionHash, "contractAddress": nil, "gasUsed": r.GasUsed,
+		"effectiveGasPrice": r.EffectiveGasPrice, "blockHash": r.BlockHash, "blockNumber": r.BlockNumber,
+		"transactionIndex": r.TransactionIndex, "from": t.From, "to": t.To,
+	}
+	if t.To == nil {
+		o["contractAddress"] = crypto.CreateAddress(t.From, t.Nonce)
+	}
+	if t.Kind == feeDelegatedType {
+		o["feePayer"] = t.FeePayer
+	}
+	return o
+}
+
+// logsJSON are logs as JSON-RPC has them: with the time of the block as hex.
+func (c *Chain) logsJSON(t *Transaction, logs []ramp.Log) []ramp.Log {
+	shown := make([]ramp.Log, len(logs))
+	for i, log := range logs {
+		shown[i] = log
+		shown[i].BlockTimestamp = ramp.NewQuantity(uint64(c.timestamp(t.block)))
+	}
+	return shown
+}

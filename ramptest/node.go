@@ -1,0 +1,87 @@
+package ramptest
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
+)
+
+// node answers requests to the chains (interface 4.4).
+type node struct {
+	config *Config
+	clock  *clock
+	record *record
+	guard  *guard
+	chains map[ramp.Network]*chain.Chain
+
+	mu      sync.Mutex
+	failing []int // codes of the next requests
+}
+
+// fail scripts the next requests.
+func (s *node) fail(codes []int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failing = append(s.failing, codes...)
+}
+
+// scripted is how the next request fails; ok is false if nothing is scripted.
+func (s *node) scripted() (code int, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.failing) == 0 {
+		return 0, false
+	}
+	code, s.failing = s.failing[0], s.failing[1:]
+	return code, true
+}
+
+// ServeHTTP answers a request to a chain, or a batch of them.
+func (s *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	event := Event{Time: s.clock.now(), Kind: KindRPC, Outcome: "success"}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
+	event.asked(r, body)
+	status := s.guard.refusal(r)
+	scripted := 0
+	if status == 0 {
+		var ok bool
+		if scripted, ok = s.scripted(); ok {
+			event.Fault = strconv.Itoa(scripted)
+		}
+	}
+	c := s.chains[ramp.Network(r.PathValue("network"))]
+	switch {
+	case status != 0:
+	case scripted >= 100:
+		status = scripted
+	case c == nil:
+		status = http.StatusNotFound
+	case !s.config.AuthorizeRPC(r):
+		status = http.StatusUnauthorized
+	case err != nil:
+		status = http.StatusRequestEntityTooLarge
+	}
+	var text []byte
+	if status != 0 {
+		event.Outcome, event.Failed = http.StatusText(status), true
+	} else {
+		var failure string
+		status = http.StatusOK
+		if text, failure = c.Answer(body, scripted); failure != "" {
+			event.Outcome = failure // which may be what was wanted
+		}
+	}
+	event.Answer = &Message{Status: status, Body: string(text)}
+	event.Took = s.clock.now().Sub(event.Time)
+	s.record.add(event)
+	w.Header().Set("Content-Type", "application/json")
+	if status == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "1")
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(text) // the caller is gone: nobody is left to tell
+}

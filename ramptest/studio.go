@@ -1,0 +1,243 @@
+package ramptest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/redact"
+	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/exact"
+)
+
+var (
+	// ErrLostAnswer says that the studio may have acted, but its answer has not
+	// come: see [LostAnswer] and [SlowAnswer].
+	ErrLostAnswer = errors.New("ramptest: the studio's answer was lost")
+
+	// ErrForged says that the studio accepted a call that the service has not
+	// signed (interface 5.2). Of a validate call, [Service.Mint] and
+	// [Service.Burn] return it; of a result, [Delivery].Err of the first delivery
+	// has it, and the genuine call follows all the same.
+	ErrForged = errors.New("ramptest: the studio accepted a call whose HMAC is not that of its body")
+)
+
+var errNoStudio = errors.New("ramptest: there is no server of a studio yet: set Config.Game or Config.Handler, or call Service.SetHandler")
+
+// studio is the studio's server, as the service reaches it.
+type studio struct {
+	config *Config
+	clock  *clock
+	record *record
+	audit  *audit
+	to     atomic.Pointer[destination] // nil if there is none yet
+}
+
+// destination is where the calls go.
+type destination struct {
+	address string // without a slash at its end
+	client  *http.Client
+}
+
+// reach makes an address the one of the studio's server. A token must not reach
+// another one, so that no redirect is followed.
+func (s *studio) reach(address string, client http.Client) {
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	s.to.Store(&destination{strings.TrimRight(address, "/"), &client})
+}
+
+// assets asks for a user's assets (interface 2.4).
+func (s *studio) assets(ctx context.Context, session ramp.Session, id uuid.UUID) (player *ramp.Player, err error) {
+	c := call{kind: KindAssets, id: id, method: http.MethodGet, path: s.config.AssetsPath, session: session}
+	_, err = s.exchange(ctx, c, func(a *answer) (err error) {
+		player, err = checkAssets(a)
+		return err
+	})
+	return player, err
+}
+
+// call is a validate or a result call of an order, signed.
+func (s *studio) call(kind Kind, o *Order, attempt int, body []byte) call {
+	path := s.config.ValidatePath
+	if kind == KindResult {
+		path = s.config.ResultPath
+	}
+	return call{kind: kind, id: o.UUID, order: o, attempt: attempt, method: http.MethodPost, path: path,
+		session: o.Session, hmac: s.config.Key.Sign(body), body: body}
+}
+
+// forged makes calls of c that the service has not signed, which the studio must
+// refuse. The error is [ErrForged] if it does not.
+func (s *studio) forged(ctx context.Context, c call, forgeries []forgery) (err error) {
+	for _, forge := range forgeries {
+		c := c
+		c.forged = true
+		forge(&c)
+		_, accepted := s.exchange(ctx, c, func(a *answer) error {
+			if a.status == http.StatusOK && outcome(a) == "success" {
+				return ErrForged
+			}
+			return nil
+		})
+		err = cmp.Or(err, accepted)
+	}
+	return err
+}
+
+// call is one request of the service to the studio.
+type call struct {
+	kind    Kind
+	id      uuid.UUID
+	order   *Order  // nil of an assets call
+	told    Outcome // of a result, what it says
+	onChain Outcome // and what the chain knows
+	attempt int
+	method  string
+	path    string
+	session ramp.Session
+	hmac    string // of the body; none for an assets call
+	body    []byte
+
+	fault  string        // what is scripted about it
+	forged bool          // the studio must refuse it, and may do so without an answer
+	lost   bool          // nobody hears the answer
+	slow   time.Duration // how long the answer takes at least
+}
+
+// answer is what the studio's server said.
+type answer struct {
+	status int
+	body   []byte
+	exact  func() (json.RawMessage, error) // the body, without misnamed fields
+}
+
+// header are the headers of a call (interface 4.3). Their names have the case in
+// which the service writes them: another one for assets than for the others.
+func (c *call) header() http.Header {
+	bearer := "Bearer " + c.session.Token.Reveal()
+	if c.kind == KindAssets {
+		return http.Header{
+			"Content-Type":         {"application/json"},
+			"X-Dapp-Authorization": {bearer},
+			"X-Dapp-SessionID":     {c.session.ID},
+		}
+	}
+	header := map[string][]string{
+		"Content-Type":         {"application/json"},
+		"x-dapp-authorization": {bearer},
+		"x-dapp-sessionid":     {c.session.ID},
+	}
+	if c.hmac != "" {
+		header["x-hmac-signature"] = []string{c.hmac}
+	}
+	return header
+}
+
+// exchange makes a call, has its answer judged, and records both. Its error is
+// that of judge if there was an answer. The answer is there even if nobody heard
+// it in time. The books look at what moves meanwhile.
+func (s *studio) exchange(ctx context.Context, c call, judge func(*answer) error) (*answer, error) {
+	if c.order == nil {
+		return s.send(ctx, c, judge)
+	}
+	w, entry := s.audit.open(ctx, c.order)
+	if w != nil && c.kind == KindResult && !c.forged {
+		s.audit.tell(entry, c.told, c.onChain)
+	}
+	a, err := s.send(ctx, c, judge)
+	if w != nil {
+		s.audit.close(ctx, w, books.Call{Order: entry, Result: c.kind == KindResult, Forged: c.forged, Answer: c.heard(a, err, s.config.Retry)})
+	}
+	return a, err
+}
+
+// heard is an answer as the books take it.
+func (c *call) heard(a *answer, err error, retry func(int) bool) books.Answer {
+	switch {
+	case c.forged:
+		return books.No
+	case a == nil, errors.Is(err, ErrLostAnswer), a.status >= 500:
+		return books.Open
+	case c.kind == KindResult:
+		if a.status != http.StatusOK && retry(a.status) {
+			return books.Open
+		}
+		return books.Yes
+	case err == nil:
+		return books.Yes
+	case isDeclined(err), a.status >= 400:
+		return books.No
+	default: // it breaks the interface, and may have been meant as an approval
+		return books.Open
+	}
+}
+
+// send makes a call, has its answer judged, and records both.
+func (s *studio) send(ctx context.Context, c call, judge func(*answer) error) (*answer, error) {
+	event := Event{Time: s.clock.now(), Kind: c.kind, UUID: c.id, Attempt: c.attempt, Fault: c.fault}
+	secrets := redact.New(c.session.Token.Reveal(), c.hmac)
+	event.Request = &Message{Method: c.method, Path: c.path, Header: redactHeader(c.header(), secrets), Body: redactBody(c.body, secrets)}
+
+	a, header, err := s.do(ctx, c)
+	if c.slow > 0 {
+		s.clock.pass(ctx, min(c.slow, s.config.Timeout))
+	}
+	switch event.Took = s.clock.now().Sub(event.Time); {
+	case err != nil:
+		event.Outcome = err.Error()
+		if c.forged {
+			err = nil
+		}
+	default:
+		event.Answer = &Message{Status: a.status, Header: redactHeader(header, secrets), Body: redactBody(a.body, secrets)}
+		event.Outcome = outcome(a)
+		if c.lost || c.slow > s.config.Timeout {
+			err = ErrLostAnswer
+			event.Outcome += ", which nobody heard"
+		} else if err = judge(a); err != nil && !isDeclined(err) {
+			event.Outcome = err.Error()
+		}
+	}
+	err = redactError(err, secrets)
+	event.Outcome = secrets.Text(event.Outcome)
+	event.Failed = err != nil
+	s.record.add(event)
+	return a, err
+}
+
+// do makes a call and reads the answer whole.
+func (s *studio) do(ctx context.Context, c call) (*answer, http.Header, error) {
+	to := s.to.Load()
+	if to == nil {
+		return nil, nil, errNoStudio
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, c.method, to.address+c.path, bytes.NewReader(c.body))
+	if err != nil {
+		return nil, nil, fmt.Errorf("ramptest: %w", err)
+	}
+	request.Header = c.header()
+	response, err := to.client.Do(request)
+	if err != nil {
+		return nil, nil, fmt.Errorf("ramptest: the studio did not answer: %w", err)
+	}
+	defer response.Body.Close()
+	read, err := io.ReadAll(io.LimitReader(response.Body, s.config.MaxBody))
+	if err != nil {
+		return nil, nil, fmt.Errorf("ramptest: the studio's answer did not come whole: %w", err)
+	}
+	exactly := func() (json.RawMessage, error) { return exact.JSON(read, fieldNames()...) }
+	return &answer{status: response.StatusCode, body: read, exact: sync.OnceValues(exactly)}, response.Header, nil
+}
