@@ -19,15 +19,19 @@ import (
 
 const root = "../.."
 
-// documents returns the paths of the README and docs, from the root.
+// documents returns the paths of the README, its neighbors and docs, from the root.
 func documents(t *testing.T) []string {
 	t.Helper()
-	docs, err := filepath.Glob(root + "/docs/*.md")
-	require.NoError(t, err)
-	require.NotEmpty(t, docs)
-	paths := []string{"README.md"}
-	for _, doc := range docs {
-		paths = append(paths, "docs/"+filepath.Base(doc))
+	var paths []string
+	for _, pattern := range []string{"*.md", "docs/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		require.NoError(t, err)
+		require.NotEmpty(t, found)
+		for _, file := range found {
+			path, err := filepath.Rel(root, file)
+			require.NoError(t, err)
+			paths = append(paths, filepath.ToSlash(path))
+		}
 	}
 	return paths
 }
