@@ -1,0 +1,140 @@
+// Package doctest checks the README and docs: their Go blocks compile and run,
+// their shell commands run, their links lead somewhere, and their lists of errors
+// and tests are complete.
+package doctest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "../.."
+
+// documents returns the paths of the README, its neighbors and docs, from the root.
+func documents(t *testing.T) []string {
+	t.Helper()
+	var paths []string
+	for _, pattern := range []string{"*.md", "docs/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		require.NoError(t, err)
+		require.NotEmpty(t, found)
+		for _, file := range found {
+			path, err := filepath.Rel(root, file)
+			require.NoError(t, err)
+			paths = append(paths, filepath.ToSlash(path))
+		}
+	}
+	return paths
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// block is a fenced block of a document.
+type block struct {
+	document string
+	line     int // of its first line
+	text     string
+}
+
+var fence = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
+
+func blocks(t *testing.T, document, language string) []block {
+	t.Helper()
+	text := read(t, document)
+	var found []block
+	for _, m := range fence.FindAllStringSubmatchIndex(text, -1) {
+		if text[m[2]:m[3]] == language {
+			found = append(found, block{document, 1 + strings.Count(text[:m[4]], "\n"), text[m[4]:m[5]]})
+		}
+	}
+	return found
+}
+
+// Each document with Go blocks has a harness, FOLDER/blocks_test.go, with the
+// declarations that the document leaves out. A comment "// block: TEXT" in it is
+// the place of the block that begins with TEXT. The harness is compiled and run
+// with the blocks in their places, so every block is tested as it is written.
+var place = regexp.MustCompile(`(?m)^\s*// block: (.+)$`)
+
+func TestGoBlocksCompileAndRun(t *testing.T) {
+	overlay := map[string]map[string]string{"Replace": {}}
+	arguments := []string{"test", "-count=1", "-tags", "docs", "-skip", "^TestOurServer$", "-overlay"}
+	var packages []string // never ./..., which has this test in it
+	for _, document := range documents(t) {
+		found := blocks(t, document, "go")
+		if len(found) == 0 {
+			continue
+		}
+		folder := strings.ToLower(strings.TrimSuffix(filepath.Base(document), ".md"))
+		harness, err := filepath.Abs(filepath.Join(folder, "blocks_test.go"))
+		require.NoError(t, err)
+		text, err := os.ReadFile(harness)
+		require.NoError(t, err, "%s has Go blocks: write a harness for them", document)
+		composed := filepath.Join(t.TempDir(), "blocks_test.go")
+		require.NoError(t, os.WriteFile(composed, compose(t, harness, string(text), found), 0o600))
+		overlay["Replace"][harness] = composed
+		packages = append(packages, "./"+folder)
+	}
+	description, err := json.Marshal(overlay)
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "overlay.json")
+	require.NoError(t, os.WriteFile(file, description, 0o600))
+	// TestOurServer of docs/testing.md judges a server for as long as the judge
+	// takes. The tests of ramptest do the same.
+	out, err := exec.CommandContext(t.Context(), "go", append(append(arguments, file), packages...)...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
+// compose puts blocks into their places. Errors of the compiler then name the
+// line of the document.
+func compose(t *testing.T, path, harness string, found []block) []byte {
+	t.Helper()
+	used := make([]bool, len(found))
+	var composed strings.Builder
+	end := 0
+	for _, m := range place.FindAllStringSubmatchIndex(harness, -1) {
+		begins := harness[m[2]:m[3]]
+		i := slices.IndexFunc(found, func(b block) bool { return strings.HasPrefix(b.text, begins) })
+		require.GreaterOrEqual(t, i, 0, "%s: no Go block of the document begins with %q", path, begins)
+		require.False(t, used[i], "%s: two places for %q", path, begins)
+		used[i] = true
+		document, err := filepath.Abs(filepath.Join(root, found[i].document))
+		require.NoError(t, err)
+		// What the documents show for PostgreSQL runs on SQLite, which needs no server.
+		text := strings.ReplaceAll(found[i].text, "ramp.PostgreSQL", "ramp.SQLite")
+		fmt.Fprintf(&composed, "%s\n//line %s:%d\n%s//line %s:%d", harness[end:m[0]], document, found[i].line, text,
+			path, 1+strings.Count(harness[:m[1]], "\n"))
+		end = m[1]
+	}
+	composed.WriteString(harness[end:])
+	for i, b := range found {
+		require.True(t, used[i], "%s:%d: this Go block is not tested: add \"// block: %s\" to %s",
+			b.document, b.line, strings.SplitN(b.text, "\n", 2)[0], path)
+	}
+	return []byte(composed.String())
+}
+
+// A test of the test: a block that does not compile is found.
+func TestABlockThatDoesNotCompileIsFound(t *testing.T) {
+	folder := t.TempDir()
+	composed := compose(t, "harness", "package x\n\nfunc f() {\n\t// block: missing(\n}\n",
+		[]block{{"README.md", 7, "missing()\n"}})
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "x.go"), composed, 0o600))
+	out, err := exec.CommandContext(t.Context(), "go", "vet", filepath.Join(folder, "x.go")).CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "README.md:7: undefined: missing")
+}

@@ -1,0 +1,123 @@
+package doctest
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	anyFence = regexp.MustCompile("(?ms)^```.*?^```$")
+	link     = regexp.MustCompile(`(?s)\[[^\]]*\]\(([^)\s]+)\)`)
+	heading  = regexp.MustCompile(`(?m)^#{1,6} +(.+?) *$`)
+)
+
+// anchors returns what a link to a heading of a document may name after its #, as
+// GitHub makes it: lower case, without punctuation, with hyphens for spaces.
+func anchors(text string) map[string]bool {
+	found := map[string]bool{}
+	for _, m := range heading.FindAllStringSubmatch(anyFence.ReplaceAllString(text, ""), -1) {
+		title := link.ReplaceAllStringFunc(m[1], func(l string) string { return l[1:strings.Index(l, "]")] })
+		slug := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-', r == '_', '0' <= r && r <= '9', 'a' <= r && r <= 'z', r > 127:
+				return r
+			}
+			return -1
+		}, strings.ToLower(title))
+		name := slug
+		for i := 1; found[name]; i++ {
+			name = fmt.Sprintf("%s-%d", slug, i)
+		}
+		found[name] = true
+	}
+	return found
+}
+
+// brokenLinks returns the relative links of a document that lead nowhere.
+func brokenLinks(document, text string) (checked int, broken []string) {
+	for _, m := range link.FindAllStringSubmatch(anyFence.ReplaceAllString(text, ""), -1) {
+		if strings.Contains(m[1], "://") || strings.HasPrefix(m[1], "mailto:") {
+			continue
+		}
+		checked++
+		file, anchor, _ := strings.Cut(m[1], "#")
+		target := document
+		if file != "" {
+			target = path.Join(path.Dir(document), file)
+		}
+		full := filepath.Join(root, target)
+		if _, err := os.Stat(full); err != nil {
+			broken = append(broken, m[1])
+			continue
+		}
+		if anchor == "" {
+			continue
+		}
+		there, err := os.ReadFile(full)
+		if err != nil || !anchors(string(there))[anchor] {
+			broken = append(broken, m[1])
+		}
+	}
+	return checked, broken
+}
+
+func TestEveryRelativeLinkLeadsSomewhere(t *testing.T) {
+	all := 0
+	for _, document := range documents(t) {
+		checked, broken := brokenLinks(document, read(t, document))
+		assert.Empty(t, broken, document)
+		all += checked
+	}
+	require.Greater(t, all, 50, "the links are found")
+}
+
+func TestABrokenLinkIsFound(t *testing.T) {
+	_, broken := brokenLinks("docs/x.md", "[a](missing.md) [b](orders.md#no-such-heading) [c](../README.md#deploy) [d](https://example.com)")
+	require.Equal(t, []string{"missing.md", "orders.md#no-such-heading"}, broken)
+}
+
+// The comments of the packages cite sections of the interface. Each has its
+// heading in docs/interface.md.
+func TestEverySectionThatACommentCitesExists(t *testing.T) {
+	cited := regexp.MustCompile(`\binterface,? (?:section )?(\d(?:\.\d)?)\b`)
+	headings := regexp.MustCompile(`(?m)^#{2,3} (\d(?:\.\d)?)\.? `)
+	sections := map[string]bool{}
+	for _, m := range headings.FindAllStringSubmatch(read(t, "docs/interface.md"), -1) {
+		sections[m[1]] = true
+	}
+	files, err := filepath.Glob(root + "/*.go")
+	require.NoError(t, err)
+	for _, document := range documents(t) {
+		files = append(files, filepath.Join(root, document))
+	}
+	found := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range cited.FindAllStringSubmatch(string(text), -1) {
+			assert.True(t, sections[m[1]], "%s cites interface %s", filepath.Base(file), m[1])
+			found++
+		}
+	}
+	require.Greater(t, found, 50)
+}
+
+// The package documentation links to the documents on the public forge.
+func TestThePackageLinksToDocumentsThatExist(t *testing.T) {
+	forge := regexp.MustCompile(`https://github\.com/token-ramp/ramp-go/blob/main/(\S+)`)
+	linked := forge.FindAllStringSubmatch(read(t, "ramp.go"), -1)
+	require.NotEmpty(t, linked)
+	for _, m := range linked {
+		assert.FileExists(t, filepath.Join(root, m[1]))
+	}
+}

@@ -1,0 +1,178 @@
+package doctest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// exportedErrors returns the exported sentinels, codes and error types of the
+// package.
+func exportedErrors(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(root + "/*.go")
+	require.NoError(t, err)
+	names := map[string]bool{}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, declaration := range parsed.Decls {
+			switch d := declaration.(type) {
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					value, ok := spec.(*ast.ValueSpec)
+					if !ok {
+						continue
+					}
+					kind, _ := value.Type.(*ast.Ident)
+					for _, name := range value.Names {
+						code := d.Tok == token.CONST && kind != nil && (kind.Name == "Code" || kind.Name == "RPCCode")
+						if name.IsExported() && (code || d.Tok == token.VAR && strings.HasPrefix(name.Name, "Err")) {
+							names[name.Name] = true
+						}
+					}
+				}
+			case *ast.FuncDecl:
+				if d.Name.Name != "Error" || d.Recv == nil || len(d.Type.Params.List) > 0 {
+					continue
+				}
+				receiver := d.Recv.List[0].Type
+				if pointer, ok := receiver.(*ast.StarExpr); ok {
+					receiver = pointer.X
+				}
+				if name := receiver.(*ast.Ident); name.IsExported() {
+					names[name.Name] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// packageSource returns the text of the package, without its tests.
+func packageSource(t *testing.T) string {
+	t.Helper()
+	files, err := filepath.Glob(root + "/*.go")
+	require.NoError(t, err)
+	var source strings.Builder
+	for _, file := range files {
+		if !strings.HasSuffix(file, "_test.go") {
+			source.WriteString(read(t, filepath.Base(file)))
+		}
+	}
+	return source.String()
+}
+
+// A row of docs/errors.md begins with the name that it is about.
+var row = regexp.MustCompile("(?m)^\\| `\\*?([A-Z][A-Za-z]+)` \\|")
+
+func TestErrorsListsEveryErrorAndCode(t *testing.T) {
+	exported := exportedErrors(t)
+	require.Greater(t, len(exported), 20)
+	documented := map[string]bool{}
+	for _, m := range row.FindAllStringSubmatch(read(t, "docs/errors.md"), -1) {
+		require.False(t, documented[m[1]], "%s is listed twice", m[1])
+		documented[m[1]] = true
+	}
+	require.Equal(t, exported, slices.Sorted(maps.Keys(documented)))
+}
+
+// The values of the codes are those of the package.
+func TestErrorsListsTheTextOfEveryCode(t *testing.T) {
+	text := read(t, "docs/errors.md")
+	codes := regexp.MustCompile(`\b(Code[A-Z]\w+) +Code += "(\w+)"`).FindAllStringSubmatch(packageSource(t), -1)
+	require.NotEmpty(t, codes)
+	for _, code := range codes {
+		require.Contains(t, text, "| `"+code[1]+"` | `"+code[2]+"` |")
+	}
+}
+
+func TestSecurityNamesTestsThatExist(t *testing.T) {
+	exists := map[string]bool{}
+	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range function.FindAllStringSubmatch(string(text), -1) {
+			exists[m[1]] = true
+		}
+		return err
+	}))
+	named := regexp.MustCompile("`((?:Test|Fuzz)\\w+)`").FindAllStringSubmatch(read(t, "docs/security.md"), -1)
+	require.Greater(t, len(named), 30)
+	for _, m := range named {
+		require.True(t, exists[m[1]], "docs/security.md names %s, which does not exist", m[1])
+	}
+}
+
+// The exported names that the documents mention are those of the package, as the
+// golden file of its API has them.
+func TestDocumentsNameWhatExists(t *testing.T) {
+	names, types, members := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	word := regexp.MustCompile(`\b[A-Z]\w*`)
+	method := regexp.MustCompile(`^func \((?:\w+ )?\*?(\w+)\) (\w+)`)
+	inside := ""
+	for _, line := range strings.Split(read(t, "testdata/api.txt"), "\n") {
+		for _, name := range word.FindAllString(line, -1) {
+			names[name] = true
+		}
+		if m := method.FindStringSubmatch(line); m != nil {
+			members[m[1]+"."+m[2]] = true
+		}
+		switch fields := strings.Fields(line); {
+		case strings.HasPrefix(line, "type "):
+			inside = word.FindString(fields[1])
+			types[inside] = true
+		case strings.HasPrefix(line, "\t") && inside != "":
+			for _, field := range strings.Split(line, ",") { // A, B uint64
+				members[inside+"."+word.FindString(field)] = true
+			}
+		default:
+			inside = ""
+		}
+	}
+	found := 0
+	for _, document := range documents(t) {
+		text := read(t, document)
+		for _, m := range regexp.MustCompile(`\bramp\.([A-Z]\w*)`).FindAllStringSubmatch(text, -1) {
+			require.True(t, names[m[1]], "%s names ramp.%s, which does not exist", document, m[1])
+			found++
+		}
+		for _, m := range regexp.MustCompile("`([A-Z]\\w*)\\.([A-Z]\\w*)").FindAllStringSubmatch(text, -1) {
+			if types[m[1]] {
+				require.True(t, members[m[1]+"."+m[2]], "%s names %s.%s, which does not exist", document, m[1], m[2])
+				found++
+			}
+		}
+	}
+	for _, m := range regexp.MustCompile("`([A-Z]\\w*)`").FindAllStringSubmatch(read(t, "README.md"), -1) {
+		require.True(t, names[m[1]], "README.md names %s, which does not exist", m[1])
+		found++
+	}
+	require.Greater(t, found, 150)
+}
+
+// The records that docs/operations.md explains are those that the package logs.
+func TestOperationsNamesTheLogRecords(t *testing.T) {
+	source := packageSource(t)
+	records := regexp.MustCompile("(?m)^\\| `(ramp: [a-z ]+)`").FindAllStringSubmatch(read(t, "docs/operations.md"), -1)
+	require.Greater(t, len(records), 8)
+	for _, m := range records {
+		require.Contains(t, source, `"`+m[1]+`"`)
+	}
+}

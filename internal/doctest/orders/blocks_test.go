@@ -1,0 +1,181 @@
+//go:build docs
+
+// The blocks of docs/orders.md.
+package orders
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+	"modernc.org/sqlite"
+)
+
+// database opens a database with the table for orders.
+func database(t *testing.T) *sql.DB {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	// block: db, err := sql.Open(
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	_, err = db.Exec(ramp.SQLite.Schema())
+	require.NoError(t, err)
+	require.FileExists(t, "game.db")
+	return db
+}
+
+// players is a game whose Apply moves nothing.
+type players struct{}
+
+func (players) Authenticate(context.Context, ramp.Session) error { return nil }
+func (players) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
+	return &ramp.Player{}, nil
+}
+func (players) Apply(context.Context, *sql.Tx, ramp.Step) error { return nil }
+
+func page(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }
+
+var studio players
+
+func key(t *testing.T) (ramp.HMACKey, *ramp.Signer) {
+	t.Helper()
+	key, err := ramp.TextKey("key from the console")
+	require.NoError(t, err)
+	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	require.NoError(t, err)
+	return key, signer
+}
+
+func TestOnSQL(t *testing.T) {
+	db := database(t)
+	key, signer := key(t)
+	// block: store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: studio.Apply})
+	require.NoError(t, err)
+	require.NotNil(t, handler)
+	require.NoError(t, store.Check(t.Context()))
+}
+
+func newStore(t *testing.T) *ramp.SQLStore {
+	t.Helper()
+	db := database(t)
+	// block: store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: studio.Apply, Retries:
+	require.NoError(t, err)
+	return store
+}
+
+// block: // raced reports
+
+func TestATransactionOfYourOwn(t *testing.T) {
+	db := database(t)
+	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.SQLite, Apply: studio.Apply})
+	require.NoError(t, err)
+	ctx, session := t.Context(), ramp.Session{ID: "session-1"}
+	request := &ramp.ValidateRequest{UUID: uuid.New(), Intent: mint}
+	moved := 0
+	move := func(_ context.Context, _ *sql.Tx, session string, effect ramp.Effect) error {
+		require.Equal(t, "session-1", session)
+		require.Equal(t, ramp.Take, effect.Kind)
+		moved++
+		return nil
+	}
+	func() {
+		// block: tx, err := db.BeginTx(
+		require.NoError(t, err)
+	}()
+	require.Equal(t, 1, moved)
+	order, err := store.Order(ctx, request.UUID)
+	require.NoError(t, err)
+	require.Equal(t, ramp.OrderAccepted, order.State)
+}
+
+var mint = ramp.Intent{
+	Method: ramp.MethodMint, Type: ramp.Assemble,
+	From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(100)}},
+	To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x00000000000000000000000000000000000070c3", Amount: ramp.NewAmount(1)}},
+}
+
+// The interface of the block is that of the package.
+type (
+	Transition = ramp.Transition
+	Step       = ramp.Step
+)
+
+// block: type Store interface
+
+var _ Store = ramp.Store(nil)
+
+type store struct {
+	mu     sync.Mutex
+	orders map[uuid.UUID]ramp.Order
+	apply  func(context.Context, ramp.Step) error
+}
+
+// block: func (s *store) Update(
+
+func TestAStoreInMemory(t *testing.T) {
+	applied := 0
+	s := &store{orders: map[uuid.UUID]ramp.Order{}, apply: func(context.Context, ramp.Step) error { applied++; return nil }}
+	next := ramp.Accept(ramp.Session{ID: "session-1"}, &ramp.ValidateRequest{UUID: uuid.New(), Intent: mint}, time.Now())
+	for range 2 {
+		_, err := s.Update(t.Context(), uuid.Nil, next)
+		require.NoError(t, err)
+	}
+	require.Equal(t, 1, applied)
+}
+
+// The recipe for pgx is compiled here; internal/dbtest runs it on PostgreSQL.
+func _(ctx context.Context, pool *pgxpool.Pool, store *ramp.SQLStore, result *ramp.Result,
+	move func(context.Context, *pgx.Conn, ramp.Step) error,
+) error {
+	// block: db := stdlib.OpenDBFromPool(
+	return err
+}
+
+// block: func (g *game) Apply(
+
+type game struct{ moved int }
+
+func (g *game) move(context.Context, *sql.Tx, ramp.Step) error { g.moved++; return nil }
+
+func TestAnOutbox(t *testing.T) {
+	db, g := database(t), new(game)
+	_, err := db.Exec("CREATE TABLE outbox (message_key TEXT PRIMARY KEY, player TEXT)")
+	require.NoError(t, err)
+	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.SQLite, Apply: g.Apply})
+	require.NoError(t, err)
+	id := uuid.New()
+	for range 2 {
+		_, err = store.Update(t.Context(), id, ramp.Accept(ramp.Session{ID: "session-1"}, &ramp.ValidateRequest{UUID: id, Intent: mint}, time.Now()))
+		require.NoError(t, err)
+	}
+	var message string
+	require.NoError(t, db.QueryRow("SELECT message_key FROM outbox").Scan(&message))
+	require.Equal(t, id.String()+"/accepted", message)
+	require.Equal(t, 1, g.moved)
+}
+
+func TestPages(t *testing.T) {
+	ctx, store := t.Context(), newStore(t)
+	err := func() error {
+		// block: page := ramp.OrderPage{
+		return nil
+	}()
+	require.NoError(t, err)
+}
+
+func TestDeletingFinishedOrders(t *testing.T) {
+	ctx, store := t.Context(), newStore(t)
+	require.NoError(t, func() error {
+		// block: for {
+	}())
+}

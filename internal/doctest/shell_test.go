@@ -1,0 +1,161 @@
+package doctest
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	hmacKey      = "key from the console"
+	validatorKey = "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
+	validator    = "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb"
+	tokenAddress = "0x00000000000000000000000000000000000070c3"
+)
+
+// command is what is done with a command of the documents. It runs from the root,
+// as written but for the replacements.
+type command struct {
+	begins  string   // the command begins with this text
+	replace []string // old, new, …: what stands for values of the reader
+	more    string   // added at the end, such as a free port
+	until   string   // a regular expression for a line of its output; a server is then interrupted
+	skip    string   // why it is not run
+}
+
+var commands = []command{
+	{begins: "go run ./examples/quickstart", until: `^burn +900/4 +900/4 +950/4 +950/4 +950/4 *$`},
+	{begins: "make test", skip: "it runs this test"},
+	{begins: "go get github.com/token-ramp/ramp-go", skip: "the module is not published yet"},
+	{begins: "go run ./cmd/ramp emulate", more: "-listen 127.0.0.1:0", until: `RAMP_VALIDATOR_KEY=0x[0-9a-f]{64}`},
+	{begins: "go -C examples/gameserver run .", more: "-addr 127.0.0.1:0 -db sqlite:DATABASE", until: `^ready on http://`},
+	{begins: "RAMP_HMAC_KEY=… RAMP_VALIDATOR_KEY=0x… go -C examples/gameserver run .", until: `^ready on (http://\S+)`,
+		replace: []string{"RAMP_HMAC_KEY=…", "RAMP_HMAC_KEY='" + hmacKey + "'", "RAMP_VALIDATOR_KEY=0x…", "RAMP_VALIDATOR_KEY=" + validatorKey,
+			"postgres://user@host/game", "sqlite:DATABASE", "-token 0x…", "-token " + tokenAddress, "item_gold=100,item_gem=1", "any"},
+		more: "-addr 127.0.0.1:0"},
+	{begins: "RAMP_HMAC_KEY=… go run ./cmd/ramp check", until: `^all +1 +0 `,
+		replace: []string{"RAMP_HMAC_KEY=…", "RAMP_HMAC_KEY='" + hmacKey + "'", "http://127.0.0.1:8080", "SERVER", "-validator 0x…", "-validator " + validator,
+			"-token 0x…", "-token " + tokenAddress},
+		more: "-run '^mint-succeeds$'"},
+	{begins: "go run github.com/token-ramp/ramp-go/cmd/ramp emulate", more: "-listen 127.0.0.1:0", until: `RAMP_VALIDATOR_KEY=0x[0-9a-f]{64}`},
+	{begins: "go install github.com/token-ramp/ramp-go/cmd/ramp@latest", skip: "the module is not published yet"},
+	{begins: "RAMP_HMAC_KEY=… ramp check", until: `^all +1 +0 `,
+		replace: []string{"RAMP_HMAC_KEY=… ramp", "RAMP_HMAC_KEY='" + hmacKey + "' go run ./cmd/ramp", "http://127.0.0.1:8080", "SERVER"},
+		more:    "-token " + tokenAddress + " -run '^mint-succeeds$'"},
+	{begins: "export RAMP_HMAC_KEY=$(openssl", skip: "the test server is the reader's"},
+	{begins: "./start-test-server", skip: "the test server is the reader's"},
+	{begins: "until curl -sf", skip: "the test server is the reader's"},
+	{begins: "go -C internal/bench run . -run ParseResult", replace: []string{"-rounds 201", "-rounds 1"}, until: `^\| ParseResult, 20 logs `},
+	{begins: "go -C internal/bench run .", skip: "it measures for a minute or more"},
+	{begins: "go -C internal/bench test -v -run StayIn .", skip: "CI runs it, on its own and without the race detector"},
+	{begins: "ramp check -url", skip: "the test server is the reader's"},
+}
+
+var (
+	continued = regexp.MustCompile(`\\\n\s*`)
+	remark    = regexp.MustCompile(`\s+# .*$`)
+)
+
+// shellCommands returns the commands of all documents, each once, and fails if
+// one is not in the table.
+func shellCommands(t *testing.T) map[string]command {
+	t.Helper()
+	found, used := map[string]command{}, map[int]bool{}
+	for _, document := range documents(t) {
+		for _, b := range blocks(t, document, "sh") {
+			for _, line := range strings.Split(continued.ReplaceAllString(b.text, ""), "\n") {
+				if line = strings.TrimSpace(remark.ReplaceAllString(line, "")); line == "" {
+					continue
+				}
+				known := false
+				for i, c := range commands {
+					if strings.HasPrefix(line, c.begins) { // the first that fits
+						found[line], used[i], known = c, true, true
+						break
+					}
+				}
+				require.True(t, known, "%s:%d: add this command to the table in shell_test.go: %s", document, b.line, line)
+			}
+		}
+	}
+	unlabeled := regexp.MustCompile(`(?m)^(go|make|npm) `)
+	for _, document := range documents(t) {
+		for _, b := range blocks(t, document, "") {
+			require.NotRegexp(t, unlabeled, b.text, "%s:%d: label this block sh", document, b.line)
+		}
+	}
+	for i, c := range commands {
+		require.True(t, used[i], "no document has the command %q any more", c.begins)
+	}
+	return found
+}
+
+func TestShellCommandsDoWhatTheDocumentsSay(t *testing.T) {
+	t.Setenv("RAMP_HMAC_KEY", "")
+	t.Setenv("RAMP_VALIDATOR_KEY", "")
+	found, server := shellCommands(t), ""
+	for line, c := range found { // the server first, because the judge needs one
+		if strings.Contains(c.until, "(http") {
+			server = run(t, line, c, "")
+			delete(found, line)
+		}
+	}
+	require.NotEmpty(t, server)
+	for line, c := range found {
+		t.Run(c.begins, func(t *testing.T) { run(t, line, c, server) })
+	}
+}
+
+// run runs a command until it prints what it must, and returns the group of that.
+// A server goes on until the test ends.
+func run(t *testing.T, line string, c command, server string) string {
+	t.Helper()
+	if c.skip != "" {
+		t.Skip(c.skip)
+	}
+	line = strings.NewReplacer(c.replace...).Replace(line) + " " + c.more
+	line = strings.NewReplacer("DATABASE", filepath.Join(t.TempDir(), "game.db"), "SERVER", server).Replace(line)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	t.Cleanup(cancel)
+	sh := exec.CommandContext(ctx, "sh", "-c", line)
+	sh.Dir = root
+	sh.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go run has a child, which is interrupted with it
+	signal := func(s syscall.Signal) error { return syscall.Kill(-sh.Process.Pid, s) }
+	sh.Cancel = func() error { return signal(syscall.SIGKILL) }
+	reader, writer, err := os.Pipe()
+	require.NoError(t, err)
+	sh.Stdout, sh.Stderr = writer, writer
+	require.NoError(t, sh.Start())
+	require.NoError(t, writer.Close())
+	t.Cleanup(func() {
+		if err := signal(syscall.SIGINT); !errors.Is(err, syscall.ESRCH) {
+			require.NoError(t, err)
+		}
+		_ = sh.Wait() // an interrupted command has a status of its own
+		_ = reader.Close()
+	})
+
+	want, output := regexp.MustCompile(c.until), &strings.Builder{}
+	for lines := bufio.NewScanner(reader); lines.Scan(); {
+		output.WriteString(lines.Text() + "\n")
+		if m := want.FindStringSubmatch(lines.Text()); m != nil {
+			go func() { // so that the command is not stopped by a full pipe
+				for lines.Scan() {
+				}
+			}()
+			return m[len(m)-1]
+		}
+	}
+	require.Fail(t, "the command did not print what it must", "%s\n%s", line, output)
+	return ""
+}
