@@ -118,10 +118,7 @@ func (d *Desk) Abandon(ctx context.Context, id uuid.UUID, who, reason string) (S
 		return Step{}, err
 	}
 	step, err := d.config.Game.Abandon(ctx, id, who+": "+reason)
-	log := d.config.Logger
-	if log == nil {
-		log = slog.Default()
-	}
+	log := cmp.Or(d.config.Logger, slog.Default())
 	attrs := []slog.Attr{slog.String("uuid", id.String()), slog.String("who", who), slog.String("reason", reason)}
 	if err != nil {
 		log.LogAttrs(ctx, slog.LevelError, "ramp: order not abandoned", append(attrs, slog.Any("error", err))...)

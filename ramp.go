@@ -67,21 +67,8 @@
 // [Base64URLKey]), and in [HandlerConfig] the errorCode values, the status of a
 // declined order and the maximum size of bodies.
 //
-// # More documentation
+// The files in [docs] describe the interface, with the section numbers cited here,
+// every error, orders, stores, operations, security and testing.
 //
-//   - [The interface], with the section numbers that this documentation cites
-//   - [Errors] and what to do about each
-//   - [Orders], exactly once, and [stores] for them
-//   - [Operations]: proxies, logs, metrics, keys, support
-//   - [Security]: threats, defenses, and what is not defended
-//   - [Testing], and a [glossary]
-//
-// [The interface]: https://github.com/token-ramp/ramp-go/blob/main/docs/interface.md
-// [Errors]: https://github.com/token-ramp/ramp-go/blob/main/docs/errors.md
-// [Orders]: https://github.com/token-ramp/ramp-go/blob/main/docs/orders.md
-// [stores]: https://github.com/token-ramp/ramp-go/blob/main/docs/stores.md
-// [Operations]: https://github.com/token-ramp/ramp-go/blob/main/docs/operations.md
-// [Security]: https://github.com/token-ramp/ramp-go/blob/main/docs/security.md
-// [Testing]: https://github.com/token-ramp/ramp-go/blob/main/docs/testing.md
-// [glossary]: https://github.com/token-ramp/ramp-go/blob/main/docs/glossary.md
+// [docs]: https://github.com/token-ramp/ramp-go/tree/main/docs
 package ramp

@@ -5,8 +5,6 @@ import (
 	"strings"
 )
 
-const codeOtherTerms Code = "INVALID_MESSAGE" // of the service's public guide
-
 // CheckTerms returns an error unless an order follows the terms of i: it must trade
 // i.Token and nothing else, and for each token it must take exactly i.Materials if
 // it is a mint, or grant exactly i.Outputs if it is a burn. The player then chooses
@@ -31,7 +29,7 @@ func (i InitializeIntent) CheckTerms(order Intent) error {
 		err = i.price(order, effect)
 	}
 	if err != nil {
-		return &Refusal{Code: codeOtherTerms, Err: err}
+		return &Refusal{Code: "INVALID_MESSAGE", Err: err}
 	}
 	return nil
 }
