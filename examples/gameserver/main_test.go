@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// eachDatabase runs a test on a new database of each kind, given as -db. The
-// script internal/dbtest/databases starts the ones that need a server.
+// eachDatabase runs a test on a new database of each kind, and passes it the value of
+// -db. The script internal/dbtest/databases starts the database servers.
 func eachDatabase(t *testing.T, test func(t *testing.T, address string)) {
 	name := "game_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
 	t.Run("SQLite", func(t *testing.T) { test(t, "sqlite:"+filepath.Join(t.TempDir(), "a game? 100%.db")) })
