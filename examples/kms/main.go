@@ -3,8 +3,8 @@
 // signatures into the format of the interface.
 //
 // The key service here is an in-memory stand-in that behaves like a real one: it
-// returns DER, with a random nonce, and with s in either half of the curve order. With AWS or
-// Google Cloud KMS, use ramp.NewFuncSigner; its documentation has both calls.
+// returns DER, with a random nonce, and with s in either half of the curve order. With
+// AWS or Google Cloud KMS, use ramp.NewFuncSigner; its documentation has both calls.
 //
 // The example has no game and no players, so its digest is fixed. A handler signs
 // only what the Validate method of its game approved.

@@ -90,7 +90,7 @@ func TestErrorsListsEveryErrorAndCode(t *testing.T) {
 	require.Equal(t, exported, slices.Sorted(maps.Keys(documented)))
 }
 
-// docs/errors.md has the same values of the codes as the package.
+// docs/errors.md has the value of every code of the package.
 func TestErrorsListsTheTextOfEveryCode(t *testing.T) {
 	text := read(t, "docs/errors.md")
 	codes := regexp.MustCompile(`\b(Code[A-Z]\w+) +Code += "(\w+)"`).FindAllStringSubmatch(packageSource(t), -1)
