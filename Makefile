@@ -1,18 +1,18 @@
-# Plain targets; each prints what it runs. A nested module is one that no
-# importer of the package pays for.
+# Each target prints what it runs. The nested modules have dependencies that importers
+# of the package do not need.
 MODULES := $(patsubst %/,%,$(sort $(dir $(wildcard go.mod */go.mod */*/go.mod */*/*/go.mod))))
 PACKAGE := github.com/token-ramp/ramp-go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 10s
 
-# Where the package is tested beside the Go at hand: the other releases, and
-# the other version of encoding/json on each that has both.
+# The releases of Go, besides the installed one, with which the package is tested, and
+# the other version of encoding/json on each release that has both.
 RELEASES := go1.25.14 go1.26.8+jsonv2 go1.27.4 go1.27.4+nojsonv2
 
 .PHONY: test check releases newest fuzz bench cover
 
-# Every test of every module. Those that want a database server say so at the
-# end, because go test is silent about what a test skipped.
+# Run every test of every module. The end of the output lists what was not tested,
+# because go test does not report skipped tests.
 test:
 	s=0; for m in $(MODULES); do go -C $$m test ./... || s=1; done; exit $$s
 	@PATH=$$PATH:/usr/sbin; for p in nginx haproxy; do \
@@ -20,15 +20,15 @@ test:
 	@for e in RAMP_TEST_POSTGRESQL RAMP_TEST_MYSQL RAMP_TEST_REDIS; do \
 		printenv $$e >/dev/null || echo "*** NOT TESTED, because $$e is not set: run internal/dbtest/databases make test ***"; done
 
-# Form: gofmt on every file; go mod tidy, go vet and staticcheck on every module.
+# Check every file with gofmt, and every module with go mod tidy, go vet and staticcheck.
 check:
 	files=$$(gofmt -l .); test -z "$$files" || { echo "*** run gofmt on: $$files ***" >&2; exit 1; }
 	set -e; for m in $(MODULES); do \
 		go -C $$m mod tidy -diff || { echo "*** $$m/go.mod or go.sum is not tidy: run go -C $$m mod tidy ***" >&2; exit 1; }; \
 		go -C $$m vet ./...; (cd $$m && go run $(STATICCHECK) ./...); done
 
-# The package on every release of Go, which must read and write the same. The Go
-# command fetches a release that is missing through the module proxy.
+# Test the package with every release of Go. All must read and write the same. The go
+# command downloads missing releases through the module proxy.
 releases:
 	set -e; for r in $(RELEASES); do \
 		export GOTOOLCHAIN=$${r%%+*}; \
@@ -36,21 +36,21 @@ releases:
 		echo "$$r:"; go version || { echo "*** NOT TESTED on $$r, because the release could not be fetched ***" >&2; exit 1; }; \
 		go test . ./ramptest; done
 
-# The package with the newest go-ethereum, which internal/nodetest requires. The
-# other targets test it with the oldest, which go.mod requires.
+# Test the package with the newest go-ethereum, which internal/nodetest requires. The
+# other targets use the oldest, which go.mod requires.
 newest:
 	go -C internal/nodetest list -m -f '{{.Path}} {{.Version}}' github.com/ethereum/go-ethereum
 	go -C internal/nodetest test $(PACKAGE) $(PACKAGE)/ramptest
 
-# Every fuzz target of the package, ramptest and internal/redact for FUZZTIME each.
+# Run every fuzz target of the package, ramptest and internal/redact for FUZZTIME each.
 fuzz:
 	set -e; for p in . ./ramptest ./internal/redact; do for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
 		go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x $$p; done; done
 
-# Costs, beside what one would otherwise use.
+# Run the benchmarks of the package.
 bench:
 	go test -run '^$$' -bench . -benchmem .
 
-# Coverage of the package by its own tests.
+# Print the coverage of the package by its own tests.
 cover:
 	go test -coverprofile cover.out . && go tool cover -func cover.out | tail -n 1

@@ -1,20 +1,20 @@
 -- Orders of the token ramp, for MySQL 8.0 and MariaDB 10.5 or newer. Create the
--- table with your migrations. At run time a user needs SELECT, INSERT and
+-- table in your migrations. At run time, the database user needs SELECT, INSERT and
 -- UPDATE on it.
 CREATE TABLE IF NOT EXISTS ramp_orders (
     uuid         CHAR(36)    CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
-    claim        VARCHAR(40) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, -- random: identifies the step that wrote the row last
+    claim        VARCHAR(40) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, -- random: identifies the step that last wrote the row
     state        VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL CHECK (state IN ('accepted', 'succeeded', 'failed', 'abandoned')),
     direction    CHAR(4)     CHARACTER SET ascii COLLATE ascii_bin NOT NULL CHECK (direction IN ('mint', 'burn')),
     project_id   TEXT        NOT NULL,
-    session_id   TEXT        NOT NULL, -- whose order it is
+    session_id   TEXT        NOT NULL, -- the session that the order belongs to
     user_address TEXT        NOT NULL,
     digest       CHAR(66)    CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
     intent       LONGTEXT    NOT NULL, -- JSON as text, so that amounts stay exact
-    tx_hash      TEXT        NOT NULL, -- '' until a result has come
-    reason       TEXT        NOT NULL, -- why it was abandoned, else ''
+    tx_hash      TEXT        NOT NULL, -- '' until the result arrives
+    reason       TEXT        NOT NULL, -- why it was abandoned, or ''
     accepted_at  BIGINT      NOT NULL, -- milliseconds since 1970, UTC
-    finished_at  BIGINT      NULL,     -- the same; NULL while the order waits
-    KEY ramp_orders_state (state, direction, accepted_at, uuid), -- orders that wait, and old ones to delete
-    KEY ramp_orders_session (session_id(255))                    -- orders of a session
+    finished_at  BIGINT      NULL,     -- likewise, NULL while the order waits
+    KEY ramp_orders_state (state, direction, accepted_at, uuid), -- for listing waiting orders and deleting old ones
+    KEY ramp_orders_session (session_id(255))                    -- for listing the orders of a session
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

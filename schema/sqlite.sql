@@ -1,23 +1,23 @@
--- Orders of the token ramp, for SQLite 3.37 or newer. Create the table with
+-- Orders of the token ramp, for SQLite 3.37 or newer. Create the table in
 -- your migrations.
 CREATE TABLE IF NOT EXISTS ramp_orders (
     uuid         TEXT    NOT NULL PRIMARY KEY,
-    claim        TEXT    NOT NULL, -- random: identifies the step that wrote the row last
+    claim        TEXT    NOT NULL, -- random: identifies the step that last wrote the row
     state        TEXT    NOT NULL CHECK (state IN ('accepted', 'succeeded', 'failed', 'abandoned')),
     direction    TEXT    NOT NULL CHECK (direction IN ('mint', 'burn')),
     project_id   TEXT    NOT NULL,
-    session_id   TEXT    NOT NULL, -- whose order it is
+    session_id   TEXT    NOT NULL, -- the session that the order belongs to
     user_address TEXT    NOT NULL,
     digest       TEXT    NOT NULL,
     intent       TEXT    NOT NULL, -- JSON as text, so that amounts stay exact
-    tx_hash      TEXT    NOT NULL, -- '' until a result has come
-    reason       TEXT    NOT NULL, -- why it was abandoned, else ''
+    tx_hash      TEXT    NOT NULL, -- '' until the result arrives
+    reason       TEXT    NOT NULL, -- why it was abandoned, or ''
     accepted_at  INTEGER NOT NULL, -- milliseconds since 1970, UTC
-    finished_at  INTEGER           -- the same; NULL while the order waits
+    finished_at  INTEGER           -- likewise, NULL while the order waits
 ) STRICT;
 
--- Orders that wait, and old ones to delete.
+-- For listing waiting orders and deleting old ones.
 CREATE INDEX IF NOT EXISTS ramp_orders_state ON ramp_orders (state, direction, accepted_at, uuid);
 
--- Orders of a session.
+-- For listing the orders of a session.
 CREATE INDEX IF NOT EXISTS ramp_orders_session ON ramp_orders (session_id, accepted_at, uuid);

@@ -17,13 +17,13 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// local is go-ethereum's node in this process, with JSON-RPC over HTTP. You need
-// none of this with a node of your own.
+// local is a go-ethereum node in this process that serves JSON-RPC over HTTP. You
+// do not need it if you have a node of your own.
 type local struct {
 	backend *simulated.Backend
 	url     string
-	key     *ecdsa.PrivateKey // of an account with money
-	player  common.Address    // gets some
+	key     *ecdsa.PrivateKey // of an account that has coins
+	player  common.Address    // receives some of them
 }
 
 func startLocal() *local {
@@ -43,7 +43,7 @@ func startLocal() *local {
 
 func (l *local) close() { _ = l.backend.Close() }
 
-// transfer sends one coin to the player, and makes a block with it.
+// transfer sends one coin to the player and mines a block with the transaction.
 func (l *local) transfer(ctx context.Context) (common.Hash, error) {
 	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: l.url})
 	if err != nil {
@@ -68,8 +68,8 @@ func (l *local) transfer(ctx context.Context) (common.Hash, error) {
 	return hash, err
 }
 
-// endpointLog is a log that waits for the node to say where it listens: the
-// port is the system's choice.
+// endpointLog is a log handler that receives the address on which the node listens.
+// The operating system chooses the port, and the node reports it only in its log.
 type endpointLog chan string
 
 func (endpointLog) Enabled(context.Context, slog.Level) bool { return true }
@@ -82,7 +82,7 @@ func (l endpointLog) Handle(_ context.Context, r slog.Record) error {
 			if a.Key == "endpoint" {
 				select {
 				case l <- a.Value.String():
-				default: // a second endpoint
+				default: // ignore a second endpoint
 				}
 			}
 			return true

@@ -1,7 +1,6 @@
-// Chain reads a balance, a block and the receipt of a transaction, from the node
-// at -url or, without one, from a chain that it runs in its own process. It
-// exits with 1 if anything of that fails. It only reads, and its flags come from
-// you, so nothing that a player sends gets here.
+// Chain reads a balance, a block and the receipt of a transaction from the node at
+// -url. Without -url, it runs a chain in its own process. It exits with status 1 if
+// any of this fails. It handles no input from players.
 //
 //	go run .
 //	go run . -url https://node.example.com -chain-id 1112 -address 0x… -tx 0x…
@@ -22,9 +21,9 @@ import (
 )
 
 func main() {
-	url := flag.String("url", "", "the node, such as {rpc_testnet_url}; a chain in this process if empty")
-	chainID := flag.Uint64("chain-id", 0, "the chain that the node must be on; 0 accepts any")
-	address := flag.String("address", "0x0000000000000000000000000000000000000000", "whose balance to show")
+	url := flag.String("url", "", "the node, such as {rpc_testnet_url}; if empty, runs a chain in this process")
+	chainID := flag.Uint64("chain-id", 0, "the chain ID that the node must have; 0 accepts any")
+	address := flag.String("address", "0x0000000000000000000000000000000000000000", "the address whose balance to show")
 	hash := flag.String("tx", "", "a transaction to wait for")
 	flag.Parse()
 
@@ -47,7 +46,7 @@ func main() {
 	}
 }
 
-// show is what there is to copy.
+// show is the part to copy into your program.
 func show(ctx context.Context, url string, chainID uint64, address common.Address, hash string) error {
 	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: url, ChainID: chainID})
 	if err != nil {
@@ -58,7 +57,7 @@ func show(ctx context.Context, url string, chainID uint64, address common.Addres
 		return err
 	}
 	if hash != "" {
-		// Until it is in a block. Over 1, it waits for that many confirmations.
+		// 1 confirmation means that the transaction is in a block.
 		receipt, err := chain.WaitReceipt(ctx, common.HexToHash(hash), 1)
 		if err != nil {
 			return err
@@ -77,11 +76,11 @@ func show(ctx context.Context, url string, chainID uint64, address common.Addres
 	coins := new(big.Rat).SetFrac(wei, big.NewInt(1e18))
 	fmt.Printf("balance      %s of %s\n", coins.FloatString(4), address)
 
-	// What is not there is an error of its own.
+	// A missing block is reported as ErrNotFound.
 	_, err = chain.BlockByNumber(ctx, ramp.AtBlock(math.MaxInt64), false)
 	if !errors.Is(err, ramp.ErrNotFound) {
-		return fmt.Errorf("a block that will never be: %w", err)
+		return fmt.Errorf("a block that cannot exist: %w", err)
 	}
-	fmt.Println("not found    a block that will never be")
+	fmt.Println("not found    a block that cannot exist")
 	return nil
 }

@@ -2,5 +2,5 @@ package main
 
 import "testing"
 
-// It ends the test binary with status 1 if the chain does not answer.
+// main exits with status 1 if the chain does not answer, which fails the test.
 func TestChain(*testing.T) { main() }

@@ -14,7 +14,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// api is what the game's own client and its operators call.
+// api serves the game's own client and its operators.
 type api struct {
 	game     *game
 	store    *ramp.SQLStore
@@ -22,9 +22,9 @@ type api struct {
 	log      *slog.Logger
 	project  string
 	frontend string
-	client   *ramp.Client // nil when the service's address is not known
+	client   *ramp.Client // nil if RAMP_API_URL is not set
 	emulated bool
-	played   sync.Map // the ramp.Session of each player, when emulated
+	played   sync.Map // the ramp.Session of each player, if emulated
 }
 
 func (a *api) routes(handler *ramp.Handler) http.Handler {
@@ -42,14 +42,14 @@ func (a *api) routes(handler *ramp.Handler) http.Handler {
 	return mux
 }
 
-// alive answers 200 while the process serves. Whoever restarts it by this must
-// not do so because a database is down: that would only make it worse.
+// alive answers 200 while the process serves requests. It does not check the database,
+// because restarting the server when the database is down would only make it worse.
 func (a *api) alive(w http.ResponseWriter, _ *http.Request) {
 	reply(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
-// ready answers 200 while this server should get calls: the database answers, has
-// the tables, and the server is not about to stop.
+// ready answers 200 while this server should receive calls: the database answers and
+// has the tables, and the server is not stopping.
 func (a *api) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()
@@ -67,8 +67,8 @@ func (a *api) ready(w http.ResponseWriter, r *http.Request) {
 // stop makes ready fail.
 func (a *api) stop() { a.stopping.Store(true) }
 
-// login starts a session. What it answers is what the game's client puts into
-// the URL of a view, and the service sends back with every call.
+// login starts a session. It answers the session ID and access token that the game's
+// client puts into the URL of a view, and that the service sends with every call.
 func (a *api) login(w http.ResponseWriter, r *http.Request) {
 	var asked struct {
 		Player string `json:"player"`
@@ -106,9 +106,9 @@ func (a *api) open(ctx context.Context, s ramp.Session) (opened, error) {
 	return opened{URL: page, UUID: started.UUID, ExpiresAt: started.ExpiresAt.UTC()}, err
 }
 
-// exchange opens the exchange view for a player who is logged in. It reads who
-// that is and nothing else: any other field is ignored, because the terms are the
-// game's.
+// exchange opens the exchange view for a player who is logged in. It reads only the
+// session and ignores all other fields, because the game sets the terms, not the
+// player.
 func (a *api) exchange(w http.ResponseWriter, r *http.Request) {
 	var asked struct {
 		SessionID   string `json:"sessionId"`
@@ -131,7 +131,7 @@ func (a *api) exchange(w http.ResponseWriter, r *http.Request) {
 	case errors.As(err, &wrong):
 		a.fail(w, r, http.StatusBadRequest, err.Error(), nil)
 	case err != nil:
-		a.fail(w, r, http.StatusBadGateway, "the service gave no UUID", err)
+		a.fail(w, r, http.StatusBadGateway, "initialize failed", err)
 	default:
 		reply(w, http.StatusOK, view)
 	}
@@ -142,7 +142,7 @@ func (a *api) authenticated(w http.ResponseWriter, r *http.Request, s ramp.Sessi
 	var refused *ramp.Refusal
 	switch {
 	case errors.As(err, &refused):
-		a.fail(w, r, http.StatusUnauthorized, "the token is not one of this session", nil)
+		a.fail(w, r, http.StatusUnauthorized, "unknown session, or wrong or expired token", nil)
 	case err != nil:
 		a.fail(w, r, http.StatusInternalServerError, "try again", err)
 	}
@@ -158,12 +158,12 @@ func (a *api) read(w http.ResponseWriter, r *http.Request, into any) bool {
 	return true
 }
 
-// fail answers what a caller may know, and logs the cause.
-func (a *api) fail(w http.ResponseWriter, r *http.Request, status int, says string, cause error) {
+// fail answers with a message that is safe for the caller, and logs the cause.
+func (a *api) fail(w http.ResponseWriter, r *http.Request, status int, message string, cause error) {
 	if cause != nil {
-		a.log.ErrorContext(r.Context(), says, "path", r.URL.Path, "error", cause)
+		a.log.ErrorContext(r.Context(), message, "path", r.URL.Path, "error", cause)
 	}
-	reply(w, status, map[string]string{"error": says})
+	reply(w, status, map[string]string{"error": message})
 }
 
 func reply(w http.ResponseWriter, status int, body any) {
@@ -171,6 +171,6 @@ func reply(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false) // a URL stays readable
-	_ = encoder.Encode(body)     // the caller is gone: nobody is left to tell
+	encoder.SetEscapeHTML(false) // keep URLs readable
+	_ = encoder.Encode(body)     // fails only if the caller is gone
 }

@@ -23,7 +23,7 @@ func TestAResultCountsOnlyIfTheChainSaysTheSame(t *testing.T) {
 	check(t, err)
 	signer, err := ramp.NewKeySigner(validatorKey)
 	check(t, err)
-	var game atomic.Pointer[httputil.ReverseProxy] // it needs the address of the chain first
+	var game atomic.Pointer[httputil.ReverseProxy] // set below, because the game needs the chain's URL first
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { game.Load().ServeHTTP(w, r) }))
 	defer proxy.Close()
 	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: proxy.URL,
@@ -71,8 +71,8 @@ func TestAChainThatCannotBeTrustedIsSaidAtOnce(t *testing.T) {
 		url  string
 		want string
 	}{
-		"no chain ID":   {url: service.RPCURL(ramp.Testnet), want: "-chain-id is missing"},
-		"no node":       {args: []string{"-chain-id", "1112"}, want: "RAMP_RPC_URL is missing"},
+		"no chain ID":   {url: service.RPCURL(ramp.Testnet), want: "-chain-id is required"},
+		"no node":       {args: []string{"-chain-id", "1112"}, want: "RAMP_RPC_URL is required"},
 		"not a URL":     {args: []string{"-chain-id", "1112"}, url: "tiger", want: "RPCConfig.URL"},
 		"wrong network": {args: []string{"-chain-id", "1111"}, url: service.RPCURL(ramp.Testnet), want: "its chain ID is 1112, but RPCConfig.ChainID is 1111"},
 	} {
@@ -81,7 +81,7 @@ func TestAChainThatCannotBeTrustedIsSaidAtOnce(t *testing.T) {
 			args := append([]string{"-db", "sqlite:" + filepath.Join(t.TempDir(), "game.db"), "-addr", "127.0.0.1:0",
 				"-token", token, "-network", "testnet"}, c.args...)
 			env := map[string]string{"RAMP_HMAC_KEY": hmacKey, "RAMP_VALIDATOR_KEY": validatorKey, "RAMP_RPC_URL": c.url}
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // ends a server that starts after all
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // stops the server if it starts by mistake
 			defer cancel()
 			err := run(ctx, args, func(name string) string { return env[name] }, &out, io.Discard)
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "tiger") || out.Len() > 0 {

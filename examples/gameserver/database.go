@@ -28,9 +28,9 @@ func openDatabase(address string) (*sql.DB, ramp.Dialect, error) {
 		if rest == "" || e != nil {
 			return nil, 0, errors.New("-db: sqlite: needs a path")
 		}
-		// One connection: SQLite has one writer, and whoever waits for it does
-		// so in this process, first come, first served. The timeout is for
-		// other processes.
+		// SQLite allows one writer at a time. With one connection, callers in
+		// this process wait their turn fairly. The timeout applies to other
+		// processes.
 		dialect = ramp.SQLite
 		query := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "journal_mode(wal)", "synchronous(full)"}}
 		file := url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}
@@ -55,15 +55,15 @@ func openDatabase(address string) (*sql.DB, ramp.Dialect, error) {
 	default:
 		return nil, 0, errors.New("-db must be sqlite:PATH, postgres://… or mysql://…")
 	}
-	if err != nil { // it may hold the address, and so a password
-		return nil, 0, fmt.Errorf("-db: %s does not take this address", dialect)
+	if err != nil { // err may contain the address, which has a password
+		return nil, 0, fmt.Errorf("-db: the %s driver rejects this address", dialect)
 	}
 	db.SetMaxIdleConns(20)
 	return db, dialect, nil
 }
 
-// mysqlDSN turns mysql://user:password@host:port/name?param=value into what the
-// driver wants.
+// mysqlDSN converts mysql://user:password@host:port/name?param=value into the
+// driver's format.
 func mysqlDSN(address string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || len(u.Path) < 2 {
@@ -87,7 +87,7 @@ func mysqlDSN(address string) (string, error) {
 	return dsn, nil
 }
 
-// describe says where the data is, without a password.
+// describe returns where the data is, without the password.
 func describe(address string) string {
 	if path, ok := strings.CutPrefix(address, "sqlite:"); ok {
 		if absolute, err := filepath.Abs(path); err == nil {
@@ -102,9 +102,9 @@ func describe(address string) string {
 	return u.Scheme + " on " + u.Host
 }
 
-// migrate creates the tables that are missing. A game of some size has a
-// migration tool for this, and a database user for it who is not the one that
-// serves. It is repeated, because two processes may start at the same moment.
+// migrate creates missing tables. It retries, because two processes may start at the
+// same time. A larger game uses a migration tool and a separate database user for
+// this.
 func migrate(ctx context.Context, db *sql.DB, dialect ramp.Dialect) (err error) {
 	for attempt := range 10 {
 		if attempt > 0 {
@@ -121,14 +121,14 @@ func migrate(ctx context.Context, db *sql.DB, dialect ramp.Dialect) (err error) 
 	return fmt.Errorf("create the tables: %w", err)
 }
 
-// The game's own tables. Balances are whole numbers: a fraction is refused, so
-// nothing is ever rounded, and the database itself refuses a debt.
+// schema creates the game's own tables. Balances are whole numbers. The game rejects
+// fractions, so nothing is rounded, and the database rejects negative balances.
 const schema = `
 CREATE TABLE IF NOT EXISTS sessions (
     id         VARCHAR(64) NOT NULL PRIMARY KEY,
     player     VARCHAR(64) NOT NULL,
     token_hash VARCHAR(64) NOT NULL,
-    expires_at BIGINT      NOT NULL -- of the token; the session itself is kept, for results that come late
+    expires_at BIGINT      NOT NULL -- of the token; the session itself is kept for late results
 );
 CREATE TABLE IF NOT EXISTS inventory (
     player  VARCHAR(64) NOT NULL,
@@ -140,7 +140,7 @@ CREATE TABLE IF NOT EXISTS inventory (
 
 func createTables(ctx context.Context, db *sql.DB, dialect ramp.Dialect) error {
 	own := schema
-	if dialect == ramp.MySQL { // whose text else has no case
+	if dialect == ramp.MySQL { // whose text is not case-sensitive by default
 		own = strings.ReplaceAll(own, ") NOT NULL", ") CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL")
 	}
 	for statement := range strings.SplitSeq(dialect.Schema()+own, ";\n") {

@@ -22,7 +22,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// compose is what is tested of compose.yaml.
+// compose is the tested part of compose.yaml.
 type compose struct {
 	Services map[string]struct {
 		Image           string
@@ -49,9 +49,9 @@ func readCompose(t *testing.T) (c compose, text string) {
 	return c, string(b)
 }
 
-// No container engine is at hand in CI, so the image is made by hand: its binary is
-// built with the command of the Dockerfile, and runs alone in an empty root that
-// it cannot write to, as another user, with the arguments of the compose file.
+// CI has no container engine, so the test imitates the image: it builds the binary
+// with the command of the Dockerfile, and runs it in an otherwise empty root that it
+// cannot write to, as another user, with the arguments of the compose file.
 func TestTheImageServes(t *testing.T) {
 	dockerfile, err := os.ReadFile("deploy/Dockerfile")
 	check(t, err)
@@ -62,7 +62,7 @@ func TestTheImageServes(t *testing.T) {
 	}
 	command := exec.Command("sh", "-c", strings.ReplaceAll(build[1], "/out/", root+"/"))
 	command.Dir = "../.."                          // the context of the compose file
-	command.Env = append(os.Environ(), "GOFLAGS=") // those of this test, such as -race, are not the image's
+	command.Env = append(os.Environ(), "GOFLAGS=") // without the test's own flags, such as -race
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -102,7 +102,8 @@ func TestTheImageServes(t *testing.T) {
 		command := exec.CommandContext(t.Context(), "/gameserver", args...)
 		command.Env = env
 		if sqlite := strings.HasPrefix(address, "sqlite"); sqlite || os.Getuid() != 0 {
-			// It has no place for a file, or nobody may change the root.
+			// Do not use chroot: SQLite needs a writable directory, and only root
+			// may call it.
 			command.Path = filepath.Join(root, "gameserver")
 		} else {
 			check(t, os.Chmod(root, 0o555))
@@ -238,7 +239,8 @@ func TestWhatIsUnsafeIsSaidAtTheStart(t *testing.T) {
 	}
 }
 
-// A server that stops says so before it stops, and lets a call under way end.
+// A server that is stopping fails its health check first, and lets a call in
+// progress finish.
 func TestAServerThatStopsCutsNothingOff(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)

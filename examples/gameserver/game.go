@@ -19,7 +19,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// starting is what a new player owns, and all the items that there are.
+// starting lists all items of the game and how many of each a new player owns.
 var starting = []ramp.AssetAmount{
 	{ID: "item_gold", Amount: ramp.NewAmount(1_000_000)},
 	{ID: "item_gem", Amount: ramp.NewAmount(10_000)},
@@ -27,17 +27,17 @@ var starting = []ramp.AssetAmount{
 
 const (
 	tokenLife = 24 * time.Hour
-	most      = 1_000_000_000_000_000 // of an item in one order
+	maxAmount = 1_000_000_000_000_000 // of an item in one order
 )
 
-// game is what a studio writes: a [ramp.Studio] on its own tables.
+// game is the part that a studio writes: a [ramp.Studio] on its own tables.
 type game struct {
 	db      *sql.DB
 	dialect ramp.Dialect
 	terms   terms
 }
 
-// check finds out whether the database answers and has the tables.
+// check returns an error unless the database answers and has the tables.
 func (g *game) check(ctx context.Context, store *ramp.SQLStore) error {
 	if err := store.Check(ctx); err != nil {
 		return err
@@ -54,8 +54,8 @@ func (g *game) check(ctx context.Context, store *ramp.SQLStore) error {
 	return nil
 }
 
-// Authenticate compares the token with the hash that the login of this session
-// stored. A session that nobody knows and a token that is wrong look the same.
+// Authenticate compares the token with the hash that login stored for the session.
+// An unknown session and a wrong token return the same error.
 func (g *game) Authenticate(ctx context.Context, s ramp.Session) error {
 	var stored string
 	var expires int64
@@ -69,7 +69,7 @@ func (g *game) Authenticate(ctx context.Context, s ramp.Session) error {
 	return nil
 }
 
-// Assets lists what the player of a session owns.
+// Assets returns the items of the session's player.
 func (g *game) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error) {
 	rows, err := g.db.QueryContext(ctx, g.bind(`SELECT i.player, i.item, i.balance FROM inventory i
 		JOIN sessions s ON s.player = i.player WHERE s.id = ? ORDER BY i.item`), s.ID)
@@ -90,12 +90,13 @@ func (g *game) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error)
 	return &player, rows.Err()
 }
 
-// Apply moves the items of one step of an order. It runs in the transaction
-// that records the step, and once for each.
+// Apply moves the items of one step of an order. It runs once for each step, in the
+// transaction that records the step.
 //
-// Rules apply where an order is accepted: here the terms, and in a larger game
-// also who may trade and how much a day. A declined order leaves no row, and a
-// repeat does not come here, so new terms cannot break an order that is paid.
+// The rules are checked when an order is accepted: here the terms, and in a larger
+// game also who may trade and how much per day. A declined order leaves no row.
+// Apply is not called for a repeat, so new terms cannot break an order that is
+// already paid.
 func (g *game) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 	if step.Order.State == ramp.OrderAccepted {
 		if err := g.terms.check(step.Order); err != nil {
@@ -108,17 +109,17 @@ func (g *game) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 	var player string
 	err := tx.QueryRowContext(ctx, g.bind("SELECT player FROM sessions WHERE id = ?"), step.Order.SessionID).Scan(&player)
 	if err != nil {
-		return fmt.Errorf("the player of the session: %w", err)
+		return fmt.Errorf("look up the player of the session: %w", err)
 	}
-	// Always in the same order, so that two orders of a player never wait for
-	// each other.
+	// Update the items in a fixed order, so that two orders of a player cannot
+	// deadlock.
 	items := slices.SortedFunc(slices.Values(step.Effect.Assets), func(a, b ramp.AssetAmount) int { return cmp.Compare(a.ID, b.ID) })
 	for _, item := range items {
 		delta, err := step.Effect.Delta(item).Int64()
 		if err != nil {
 			return err
 		}
-		// Neither below zero nor beyond what the column holds exactly.
+		// The balance must neither become negative nor overflow the column.
 		moved, err := tx.ExecContext(ctx, g.bind(
 			"UPDATE inventory SET balance = balance + ? WHERE player = ? AND item = ? AND balance BETWEEN ? AND ?"),
 			delta, player, item.ID, max(0, -delta), math.MaxInt64-max(0, delta))
@@ -132,22 +133,23 @@ func (g *game) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 		case step.Effect.Kind == ramp.Take:
 			return ramp.Reject("INVALID_BALANCE")
 		default:
-			return fmt.Errorf("%s cannot own %q", player, item.ID)
+			return fmt.Errorf("cannot change how many %q player %s owns", item.ID, player)
 		}
 	}
 	return nil
 }
 
-// acceptable declines what this game could not keep exactly, or not grant later.
+// acceptable declines an order whose assets this game cannot store exactly or could
+// not grant later.
 func acceptable(o ramp.Order) error {
 	for _, asset := range o.Assets {
 		if !exists(asset.ID) {
 			return ramp.Reject("INVALID_ITEM")
 		}
-		if _, err := asset.Amount.Int(); err != nil { // items are whole
+		if _, err := asset.Amount.Int(); err != nil { // items cannot be divided
 			return ramp.Reject("INVALID_AMOUNT")
 		}
-		if asset.Amount.Cmp(ramp.NewAmount(most)) > 0 {
+		if asset.Amount.Cmp(ramp.NewAmount(maxAmount)) > 0 {
 			if o.Direction == ramp.Mint {
 				return ramp.Reject("INVALID_BALANCE")
 			}
@@ -157,16 +159,16 @@ func acceptable(o ramp.Order) error {
 	return nil
 }
 
-// exists reports whether the game has an item.
+// exists reports whether the game has the item.
 func exists(id string) bool {
 	return slices.ContainsFunc(starting, func(known ramp.AssetAmount) bool { return known.ID == id })
 }
 
 var errPlayerName = errors.New("player must be 1 to 64 characters")
 
-// login starts a session for a player, who is new if nobody has the name. Replace
-// it before you deploy: it asks for no password, and every new name owns the
-// starting items, which can be minted.
+// login starts a session for a player, and creates the player if the name is unknown.
+// Replace it before you deploy: it asks for no password, and every new player owns
+// the starting items, which can be minted.
 func (g *game) login(ctx context.Context, player string) (ramp.Session, error) {
 	if n := len([]rune(player)); n == 0 || n > 64 || strings.ContainsRune(player, 0) || strings.TrimSpace(player) != player {
 		return ramp.Session{}, errPlayerName
@@ -193,14 +195,14 @@ func (g *game) login(ctx context.Context, player string) (ramp.Session, error) {
 	return s, tx.Commit()
 }
 
-// hash is what is stored of a token. The token is random, so a plain hash of it
-// cannot be searched through.
+// hash returns the hash under which a token is stored. The token is random, so a
+// hash without salt is enough: it cannot be reversed by guessing.
 func hash(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
 }
 
-// bind writes placeholders as the database wants them.
+// bind converts the placeholders of a statement to those of the database.
 func (g *game) bind(statement string) string {
 	if g.dialect != ramp.PostgreSQL {
 		return statement

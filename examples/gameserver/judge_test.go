@@ -11,16 +11,16 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
-// The judge plays the service over HTTP, with kill -9 between validate and
-// result. A SHOULD counts too.
+// The judge plays the service over HTTP and kills the server with kill -9 between
+// validate and result. Violating a SHOULD fails the test too.
 func TestTheJudgeFindsNothing(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
-		// The judge knows no rate of two items.
+		// The judge does not know a rate of two items.
 		p := deploy(t, address, "-recipe", "any", "-project", "project")
 		p.args = append(p.args, "-addr", strings.TrimPrefix(p.url, "http://"))
 		restart := func(context.Context) error {
 			p.kill()
-			p.start() // on the port that it had
+			p.start() // on the same port
 			return nil
 		}
 		check(t, restart(t.Context()))

@@ -1,27 +1,28 @@
-// Gameserver is a small game server with a token ramp, as one would deploy it:
-// players and their items in a SQL database, every order exactly once.
+// Gameserver is a small game server with a token ramp that is ready to deploy. It
+// keeps players and their items in a SQL database and applies every order exactly
+// once.
 //
-//	go -C examples/gameserver run .                            # SQLite, and a service in the same process
+//	go -C examples/gameserver run .                            # SQLite, and an emulated service in this process
 //	RAMP_HMAC_KEY=… RAMP_VALIDATOR_KEY=0x… go -C examples/gameserver run . \
 //		-db postgres://user@host/game -project … -token 0x… -network testnet
 //
-// The flags say what is traded: the token contract, its network, and what one
-// token is worth in items. Nothing that a player sends changes that.
+// The flags set what is traded: the token contract, its network, and how many items
+// one token is worth. Nothing that a player sends changes them.
 //
-// For orders whose result does not come, a person has
+// To inspect orders whose result does not arrive, and to abandon them, use
 //
 //	gameserver orders list|show|abandon
 //
-// It prints one line on standard output when it is ready, and logs JSON on
-// standard error. The environment has the secrets, the flags have the rest:
+// The server prints one line to standard output when it is ready, and logs JSON to
+// standard error. It reads secrets and URLs from the environment:
 //
 //	RAMP_HMAC_KEY           the HMAC key of the console; without it, a service is emulated
-//	RAMP_HMAC_KEY_PREVIOUS  an older key, which is still accepted: set it while you rotate
-//	RAMP_HMAC_KEY_ENCODING  text (the default) or base64url, of both keys
+//	RAMP_HMAC_KEY_PREVIOUS  an older key that is still accepted; set it while you rotate keys
+//	RAMP_HMAC_KEY_ENCODING  encoding of both keys: text (the default) or base64url
 //	RAMP_VALIDATOR_KEY      the validator key, in hex
-//	RAMP_API_URL            where /exchange asks for UUIDs
-//	RAMP_FRONTEND_URL       where the pages of the service are
-//	RAMP_RPC_URL            a node of the chain, which then confirms every result; needs -chain-id
+//	RAMP_API_URL            URL of the service's API, which issues UUIDs for /exchange
+//	RAMP_FRONTEND_URL       URL of the service's pages
+//	RAMP_RPC_URL            URL of a node that confirms every result; requires -chain-id
 package main
 
 import (
@@ -43,7 +44,7 @@ import (
 )
 
 func main() {
-	// The first signal ends the server gracefully, a second one at once.
+	// The first signal stops the server gracefully. A second one kills it.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
@@ -56,8 +57,8 @@ func main() {
 	}
 }
 
-// run serves until ctx is done, and lets the calls that are under way end. With
-// "orders" first, it is the desk instead.
+// run serves until ctx is done and then lets the calls in progress finish. If the
+// first argument is "orders", it runs the orders command instead.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
 	if len(args) > 0 && args[0] == "orders" {
 		return orders(ctx, args[1:], getenv, stdout, stderr)
@@ -69,11 +70,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	project := flags.String("project", "", "`ID` of the project in the console; empty accepts any")
 	token := flags.String("token", "", "contract `address` of the token; required unless the service is emulated")
 	network := flags.String("network", "", "`network` of the token, mainnet or testnet; required unless the service is emulated")
-	recipe := flags.String("recipe", defaultRecipe, "what one token is worth in `items`; an order is for a whole number of tokens.\n"+
-		"\"any\" approves every rate, for a judge or a load test that knows none")
-	drain := flags.Duration("drain", 0, "how long to go on after the signal to stop, with /readyz failing: `longer` than\n"+
-		"a load balancer takes to notice")
-	chainID := flags.Uint64("chain-id", 0, "`ID` of the chain that the node at RAMP_RPC_URL must be on")
+	recipe := flags.String("recipe", defaultRecipe, "the `items` that one token is worth; an order must be for a whole number of tokens.\n"+
+		"\"any\" approves every rate, for the judge and for load tests")
+	drain := flags.Duration("drain", 0, "how long to keep serving after a stop signal while /readyz fails; set a `duration`\n"+
+		"longer than a load balancer takes to notice")
+	chainID := flags.Uint64("chain-id", 0, "chain `ID` that the node at RAMP_RPC_URL must have")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -112,8 +113,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	exact, err := ramp.NewOrderGame(ramp.OrderGameConfig{
 		Players: game, Store: store, ProjectID: *project,
 		OnConflict: func(ctx context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
-			// Here a person is called. A log that someone reads is the least.
-			log.ErrorContext(ctx, "a result contradicts its order: look at the chain",
+			// Alert a person here, or at least make sure that someone reads this log.
+			log.ErrorContext(ctx, "a result contradicts its order: check the transaction on the chain",
 				"uuid", r.UUID, "state", conflict.Order.State, "differs", conflict.Field, "tx_hash", r.TxHash)
 			return nil
 		},
@@ -166,22 +167,22 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	return serve(ctx, listener, server.routes(handler), log, *drain, server.stop)
 }
 
-// usage is what can be done when the service is emulated.
+// usage explains what to do with the emulated service.
 const usage = `
-No RAMP_HMAC_KEY is set: a token ramp is emulated on %[2]s. Open
+RAMP_HMAC_KEY is not set, so a token ramp is emulated at %[2]s. Open
 
   http://%[1]s/play?player=alice
 
-to mint and burn as a player: %[3]s become one token, and back.
-Or do what a game's client does:
+to mint and burn as a player. %[3]s are worth one token.
+Or make the calls of a game's client:
 
   curl -s http://%[1]s/login -d '{"player":"alice"}'
   curl -s http://%[1]s/exchange -d '{"sessionId":"…","accessToken":"…"}'
 
 `
 
-// keys reads the HMAC key and the validator key. An emulated service takes
-// whatever keys there are, so what is missing is made up.
+// keys reads the HMAC key and the validator key. If the service is emulated, it
+// generates the HMAC key, and the validator key unless one is set.
 func keys(getenv func(string) string, emulated bool) (key ramp.HMACKey, signer *ramp.Signer, err error) {
 	text, encoding := getenv("RAMP_HMAC_KEY"), cmp.Or(getenv("RAMP_HMAC_KEY_ENCODING"), "text")
 	validator := getenv("RAMP_VALIDATOR_KEY")
@@ -212,13 +213,13 @@ func keys(getenv func(string) string, emulated bool) (key ramp.HMACKey, signer *
 		key = key.WithPrevious(older)
 	}
 	if validator == "" {
-		return key, nil, errors.New("RAMP_VALIDATOR_KEY is missing: RAMP_HMAC_KEY is set, so this is no emulation")
+		return key, nil, errors.New("RAMP_VALIDATOR_KEY is required, because RAMP_HMAC_KEY is set")
 	}
 	signer, err = ramp.NewKeySigner(validator)
 	return key, signer, err
 }
 
-// reachable is an address that this machine reaches the listener by.
+// reachable returns an address at which this machine can reach the listener.
 func reachable(a net.Addr) string {
 	host, port, err := net.SplitHostPort(a.String())
 	if err != nil {

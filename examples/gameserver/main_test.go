@@ -34,15 +34,15 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asMain) != "" { // this process is a game server of a test
+	if os.Getenv(asMain) != "" { // this process is a game server that a test started
 		main()
 		return
 	}
 	os.Exit(m.Run())
 }
 
-// eachDatabase runs a test on a new database of each kind, given as -db. The
-// script internal/dbtest/databases starts the ones that need a server.
+// eachDatabase runs a test on a new database of each kind, and passes it the value of
+// -db. The script internal/dbtest/databases starts the database servers.
 func eachDatabase(t *testing.T, test func(t *testing.T, address string)) {
 	name := "game_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
 	t.Run("SQLite", func(t *testing.T) { test(t, "sqlite:"+filepath.Join(t.TempDir(), "a game? 100%.db")) })
@@ -110,7 +110,7 @@ func start(t *testing.T, address string, args ...string) *process {
 	return newProcess(t, address, nil, args)
 }
 
-// deploy runs a server that has keys, and so no emulator.
+// deploy runs a server that has keys and therefore no emulator.
 func deploy(t *testing.T, address string, args ...string) *process {
 	t.Helper()
 	return newProcess(t, address, real(), append([]string{"-token", token, "-network", "testnet"}, args...))
@@ -146,7 +146,7 @@ func (p *process) start() {
 	p.url = words[2]
 }
 
-// kill is kill -9.
+// kill sends SIGKILL.
 func (p *process) kill() {
 	_ = p.command.Process.Kill()
 	_ = p.command.Wait()
@@ -177,7 +177,7 @@ func login(t *testing.T, server, player string) ramp.Session {
 	return ramp.Session{ID: s.SessionID, Token: ramp.NewAccessToken(s.AccessToken)}
 }
 
-// real is the environment of a server that has keys, and so no emulator.
+// real is the environment of a server that has keys and therefore no emulator.
 func real() []string {
 	return []string{"RAMP_HMAC_KEY=" + hmacKey, "RAMP_VALIDATOR_KEY=" + validatorKey}
 }
@@ -218,7 +218,7 @@ func item(t *testing.T, id, text string) ramp.AssetAmount {
 	return ramp.AssetAmount{ID: id, Amount: amount(t, text)}
 }
 
-// owned is what the service reads: gold/gems.
+// owned returns the player's assets as the service reads them, as gold/gems.
 func owned(t *testing.T, service *ramptest.Service, s ramp.Session) string {
 	t.Helper()
 	player, err := service.Assets(t.Context(), s)
@@ -234,7 +234,7 @@ func TestWithoutAnySettingTheServiceIsEmulated(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		p := start(t, address)
 		s := login(t, p.url, "alice")
-		response, err := http.Get(p.url + "/play?player=alice") // and on to the page
+		response, err := http.Get(p.url + "/play?player=alice") // follows the redirect to the page
 		check(t, err)
 		view, err := io.ReadAll(response.Body)
 		check(t, err)
@@ -328,7 +328,7 @@ func TestWhatCannotBeKeptExactlyIsRefused(t *testing.T) {
 	})
 }
 
-// While the key is rotated, calls under the old and the new one are answered.
+// While keys are rotated, calls signed with the old or the new key are answered.
 func TestTheHMACKeyIsRotated(t *testing.T) {
 	older, err := ramp.TextKey(hmacKey)
 	check(t, err)
@@ -355,8 +355,8 @@ func TestTheHMACKeyIsRotated(t *testing.T) {
 	}
 }
 
-// Two processes on one database, one of them killed again and again, and every
-// call repeated at both: each order counts once.
+// Two processes share a database, one of them is killed repeatedly, and every call
+// is repeated at both. Each order takes effect once.
 func TestTwoProcessesServeOnePlayer(t *testing.T) {
 	const (
 		orders = 12
@@ -389,7 +389,7 @@ func TestTwoProcessesServeOnePlayer(t *testing.T) {
 		s := login(t, steady.url, "alice")
 
 		answered := make(chan struct{}, 1000)
-		// repeat makes equal calls until each has been answered well once.
+		// repeat makes equal calls until each has succeeded once.
 		repeat := func(call func() error) {
 			var wg sync.WaitGroup
 			for range 2 {
@@ -416,7 +416,7 @@ func TestTwoProcessesServeOnePlayer(t *testing.T) {
 			var wg sync.WaitGroup
 			for n := range orders {
 				id := initialize(t, client, item(t, "item_gold", "10"), item(t, "item_gem", "1"))
-				outcome := ramptest.Outcome(n % 2) // of six mints three fail, of six burns three succeed
+				outcome := ramptest.Outcome(n % 2) // of six mints and six burns, three each fail
 				place := service.Mint
 				if n%4 >= 2 {
 					place = service.Burn
@@ -447,7 +447,7 @@ func TestTwoProcessesServeOnePlayer(t *testing.T) {
 			point()
 		}
 		<-done
-		// Three mints stay, three burns are granted.
+		// Three mints and three burns succeeded.
 		if got := owned(t, service, s); got != "1000000/10000" {
 			t.Errorf("the player owns %s, not 1000000/10000", got)
 		}

@@ -18,32 +18,32 @@ import (
 
 const ordersUsage = `usage:
   gameserver orders list    -db … [-older 13h] [-direction mint|burn]
-  gameserver orders show    -db … [-chain-id N] [-blocks N] UUID    (RAMP_RPC_URL: a node to ask for transactions)
+  gameserver orders show    -db … [-chain-id N] [-blocks N] UUID    (reads transactions from the node at RAMP_RPC_URL)
   gameserver orders abandon -db … -who NAME -reason TEXT UUID`
 
-// orders is the desk of the person who decides about orders whose result does not
-// come. It is the only part of this program that abandons one.
+// orders runs the commands for a person who decides about orders whose result does
+// not arrive. Nothing else in this program abandons an order.
 func orders(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
 		return errors.New(ordersUsage)
 	}
 	flags := flag.NewFlagSet("gameserver orders "+args[0], flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	address := flags.String("db", "sqlite:gameserver.db", "`database`, as for the server")
+	address := flags.String("db", "sqlite:gameserver.db", "`database` of the server")
 	var run func(ctx context.Context, d *ramp.Desk, store *ramp.SQLStore, id uuid.UUID) error
 	wantsID := true
 	chainID, blocks := new(uint64), new(int)
 	switch args[0] {
 	case "list":
 		wantsID = false
-		older := flags.Duration("older", 13*time.Hour, "only orders that have waited for `longer`; deliveries end after 12 hours")
-		direction := flags.String("direction", "", "only `mint` or burn; a burn that waits has moved nothing")
+		older := flags.Duration("older", 13*time.Hour, "list only orders that have waited longer than this `duration`; the service stops delivering after 12 hours")
+		direction := flags.String("direction", "", "list only orders of this `direction`, mint or burn; a burn that waits has moved nothing")
 		run = func(ctx context.Context, _ *ramp.Desk, store *ramp.SQLStore, _ uuid.UUID) error {
 			return listOrders(ctx, store, *older, *direction, stdout)
 		}
 	case "show":
-		chainID = flags.Uint64("chain-id", 0, "`ID` of the chain that the node at RAMP_RPC_URL must be on")
-		blocks = flags.Int("blocks", 2000, "how `many` blocks to read, from the time of the order on")
+		chainID = flags.Uint64("chain-id", 0, "chain `ID` that the node at RAMP_RPC_URL must have")
+		blocks = flags.Int("blocks", 2000, "maximum `number` of blocks to read, starting at the time of the order")
 		run = func(ctx context.Context, desk *ramp.Desk, _ *ramp.SQLStore, id uuid.UUID) error {
 			report, err := desk.Show(ctx, id)
 			if report != nil {
@@ -53,7 +53,7 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 		}
 	case "abandon":
 		who := flags.String("who", "", "`name` of the person who decides; required")
-		reason := flags.String("reason", "", "why no result can come; required")
+		reason := flags.String("reason", "", "why no result can arrive; required")
 		run = func(ctx context.Context, desk *ramp.Desk, _ *ramp.SQLStore, id uuid.UUID) error {
 			step, err := desk.Abandon(ctx, id, *who, *reason)
 			if err != nil {
@@ -100,10 +100,10 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 	return run(ctx, desk, store, id)
 }
 
-// newDesk makes the desk over the tables of a server, which may be running. It
-// creates none: a mistyped address must not look like an empty database.
+// newDesk returns a desk on the database of a server, which may be running. It creates
+// no tables, so that a mistyped address does not look like an empty database.
 func newDesk(ctx context.Context, db *sql.DB, dialect ramp.Dialect, chain *ramp.RPC, blocks int, log *slog.Logger) (*ramp.Desk, *ramp.SQLStore, error) {
-	game := &game{db: db, dialect: dialect} // it accepts nothing here, and so needs no terms
+	game := &game{db: db, dialect: dialect} // accepts no orders here, so it needs no terms
 	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: dialect, Apply: game.Apply, Retries: 3, Retryable: raced})
 	if err != nil {
 		return nil, nil, err
@@ -119,8 +119,8 @@ func newDesk(ctx context.Context, db *sql.DB, dialect ramp.Dialect, chain *ramp.
 	return desk, store, err
 }
 
-// listOrders prints the orders that wait, mints before burns and each the oldest
-// first.
+// listOrders prints the orders that wait for a result: first the mints, then the
+// burns, each with the oldest first.
 func listOrders(ctx context.Context, store *ramp.SQLStore, older time.Duration, direction string, out io.Writer) error {
 	directions := []ramp.Direction{ramp.Mint, ramp.Burn}
 	switch direction {
@@ -154,7 +154,7 @@ func listOrders(ctx context.Context, store *ramp.SQLStore, older time.Duration, 
 	return table.Flush()
 }
 
-func printReport(out io.Writer, r *ramp.OrderReport, looked bool) {
+func printReport(out io.Writer, r *ramp.OrderReport, hasActivity bool) {
 	o := r.Order
 	fmt.Fprintf(out, "%s  %s of %s  %s\n", o.UUID, o.Direction, assetsOf(o), o.State)
 	fmt.Fprintf(out, "accepted  %s, %s ago\n", o.AcceptedAt.Format(time.RFC3339), time.Since(o.AcceptedAt).Round(time.Second))
@@ -168,8 +168,8 @@ func printReport(out io.Writer, r *ramp.OrderReport, looked bool) {
 	if o.Reason != "" {
 		fmt.Fprintf(out, "reason    %s\n", shown(o.Reason))
 	}
-	if !looked {
-		fmt.Fprintln(out, "chain     not asked, or it did not answer: set RAMP_RPC_URL and -chain-id")
+	if !hasActivity {
+		fmt.Fprintln(out, "chain     not asked, or unreachable: set RAMP_RPC_URL and -chain-id")
 		return
 	}
 	fmt.Fprintf(out, "chain     blocks %d to %d of %d: %d transactions of this player\n", r.FirstBlock, r.LastBlock, r.NewestBlock, len(r.Activity))
@@ -184,15 +184,15 @@ func printReport(out io.Writer, r *ramp.OrderReport, looked bool) {
 		fmt.Fprintf(out, "  %s  block %d  %s  %s, %s\n", a.Hash, a.Block, a.Time.Format(time.RFC3339), outcome, token)
 	}
 	if r.LastBlock < r.NewestBlock {
-		fmt.Fprintf(out, "          %d blocks since are not read: use -blocks %d\n", r.NewestBlock-r.LastBlock, r.NewestBlock-r.FirstBlock+1)
+		fmt.Fprintf(out, "          %d newer blocks were not read: use -blocks %d\n", r.NewestBlock-r.LastBlock, r.NewestBlock-r.FirstBlock+1)
 	}
 }
 
-// effectOf says in words what a decision did.
+// effectOf describes the effect of a step.
 func effectOf(s ramp.Step) string {
 	switch {
 	case !s.New:
-		return "it already was, and nothing was moved"
+		return "it was abandoned before, and nothing was moved"
 	case s.Effect.Kind == ramp.Nothing:
 		return "nothing was moved"
 	default:
@@ -211,7 +211,7 @@ func assetsOf(o ramp.Order) string {
 	return strings.Join(list, ", ")
 }
 
-// shown is text of others, which must not move the cursor or fake a line.
+// shown quotes foreign text, so that it cannot move the cursor or fake a line.
 func shown(text string) string {
 	if text == "" {
 		return "-"

@@ -14,7 +14,7 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// desk runs gameserver orders, and returns what it printed and logged.
+// desk runs gameserver orders and returns its standard output and its log.
 func desk(t *testing.T, env map[string]string, args ...string) (printed, logged string, err error) {
 	t.Helper()
 	var out, log bytes.Buffer
@@ -41,7 +41,7 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		done := mint()
 		service.Advance(2 * time.Second)
 
-		// While the server is running: who waits?
+		// List the waiting orders while the server is running.
 		printed, _, err := desk(t, nil, "list", "-db", address, "-older", "-1s")
 		check(t, err)
 		lines := strings.Split(strings.TrimSpace(printed), "\n")
@@ -60,7 +60,7 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 			t.Errorf("of those that have waited for 13 hours it listed\n%s", printed)
 		}
 
-		// What does the chain say?
+		// Show the transactions on the chain.
 		node := map[string]string{"RAMP_RPC_URL": service.RPCURL(ramp.Testnet)}
 		printed, _, err = desk(t, node, "show", "-db", address, "-chain-id", "7002", silent.String())
 		check(t, err)
@@ -85,7 +85,7 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 			t.Errorf("without a node it showed\n%s", printed)
 		}
 
-		// It is decided.
+		// Abandon the order.
 		if got := owned(t, service, alice); got != "999700/10000" {
 			t.Errorf("before, the player owns %s", got)
 		}
@@ -139,7 +139,7 @@ func TestADeskThatIsUsedWronglyChangesNothing(t *testing.T) {
 	}
 }
 
-// ready is a database with the tables of a server.
+// ready returns the address of a database that has the tables of a server.
 func ready(t *testing.T) string {
 	t.Helper()
 	address := "sqlite:" + filepath.Join(t.TempDir(), "game.db")
@@ -150,7 +150,7 @@ func ready(t *testing.T) string {
 	return address
 }
 
-// Nothing else in this program may give an order up.
+// Nothing else in this program may abandon an order.
 func TestOnlyTheDeskAbandons(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	check(t, err)

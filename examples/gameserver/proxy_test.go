@@ -30,12 +30,12 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// proxies are real ones with the configuration that docs/operations.md shows.
-// Only addresses, paths and the longest wait are replaced.
+// proxies are real proxies with the configuration that docs/operations.md shows. The
+// tests replace only addresses, paths and the longest timeout.
 var proxies = map[string]struct {
 	config, binary, certificate, address string
 	args                                 func(config string) []string
-	naive                                string // what one would write without that page
+	naive                                string // a configuration without the advice of docs/operations.md
 }{
 	"nginx": {
 		config: "deploy/nginx.conf", binary: "nginx", certificate: "/etc/nginx/tls/tls.crt", address: "listen 8443",
@@ -80,7 +80,7 @@ func eachProxy(t *testing.T, test func(t *testing.T, name string)) {
 	}
 }
 
-// lookUp finds a program of an administrator, too.
+// lookUp finds a program in the path or in /usr/sbin.
 func lookUp(binary string) (string, error) {
 	if path, err := exec.LookPath(binary); err == nil {
 		return path, nil
@@ -88,7 +88,7 @@ func lookUp(binary string) (string, error) {
 	return exec.LookPath("/usr/sbin/" + binary)
 }
 
-// freeAddress is an address that nobody listens on.
+// freeAddress returns an address on which nothing listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -97,14 +97,14 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// startProxy starts a proxy before two servers, and returns its URL and a client
+// startProxy starts a proxy in front of two servers, and returns its URL and a client
 // that trusts its certificate.
 func startProxy(t *testing.T, name, config, first, second string) (string, *http.Client) {
 	t.Helper()
 	return startHastyProxy(t, name, config, first, second, "35s")
 }
 
-// startHastyProxy starts a proxy that waits no longer than a time for an answer.
+// startHastyProxy is like startProxy with another timeout for an answer.
 func startHastyProxy(t *testing.T, name, config, first, second, wait string) (string, *http.Client) {
 	t.Helper()
 	p := proxies[name]
@@ -147,7 +147,7 @@ func startHastyProxy(t *testing.T, name, config, first, second, wait string) (st
 	return "https://" + address, client
 }
 
-// replaceAll replaces what must be there.
+// replaceAll replaces texts, and fails the test if one does not occur.
 func replaceAll(t *testing.T, text string, pairs ...string) string {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
@@ -159,7 +159,7 @@ func replaceAll(t *testing.T, text string, pairs ...string) string {
 	return text
 }
 
-// certify writes a key and its certificate into one file.
+// certify writes a key and its certificate to one file.
 func certify(t *testing.T, dir string) (file string, client *http.Client) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -187,7 +187,7 @@ func configOf(t *testing.T, name string) string {
 	return string(text)
 }
 
-// backend is a game server that does as it is told.
+// backend is a game server whose behavior the tests choose.
 type backend struct {
 	address string
 	mode    atomic.Value // string
@@ -209,7 +209,7 @@ func startBackend(t *testing.T) *backend {
 
 func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	mode := b.mode.Load().(string)
-	if r.URL.Path == "/readyz" { // as before it fails: a check is always a little late
+	if r.URL.Path == "/readyz" { // always succeeds, as if the server failed just after the check
 		return
 	}
 	b.calls.Add(1)
@@ -234,7 +234,8 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// seen is what the service sees of a result call: "no answer" or a status.
+// seen makes a result call and returns "no answer" or the status, as the service sees
+// it.
 func seen(client *http.Client, url string) string {
 	response, err := client.Post(url+ramp.PathResult, "application/json", strings.NewReader(`{"uuid":"…"}`))
 	if err != nil {
@@ -246,7 +247,7 @@ func seen(client *http.Client, url string) string {
 
 func repeated(seen string) bool { return seen == "500" || seen == "no answer" }
 
-// failures are what the servers behind a proxy do while they are deployed.
+// failures are the ways in which the servers behind a proxy fail during a deployment.
 var failures = []string{"502", "503", "504", "hangs", "closes", "down"}
 
 func TestAProxyNeverEndsAResult(t *testing.T) {
@@ -275,7 +276,7 @@ func TestAProxyNeverEndsAResult(t *testing.T) {
 					url, client = hasty, hastyClient
 				}
 				first.mode.Store(mode)
-				for range 4 { // each is asked first
+				for range 4 { // so that each server is tried first
 					if got := seen(client, url); got != "200" && (mode != "hangs" || !repeated(got)) {
 						t.Errorf("with one bad server, the service sees %s", got)
 					}
@@ -302,7 +303,7 @@ func TestAProxyNeverEndsAResult(t *testing.T) {
 	})
 }
 
-// The settings are needed: without them a result ends.
+// Without the settings, the service stops delivering a result.
 func TestAProxyAsItComesEndsAResult(t *testing.T) {
 	eachProxy(t, func(t *testing.T, name string) {
 		backend := startBackend(t)
@@ -322,7 +323,8 @@ func TestAProxyAsItComesEndsAResult(t *testing.T) {
 	})
 }
 
-// The HMAC covers the bytes that the service sent, and the headers say who calls.
+// The HMAC covers the bytes that the service sent, and the headers identify the
+// player.
 func TestAProxyLeavesTheCallAlone(t *testing.T) {
 	key, err := ramp.TextKey(hmacKey)
 	check(t, err)
@@ -339,7 +341,7 @@ func TestAProxyLeavesTheCallAlone(t *testing.T) {
 			for _, chunked := range []bool{false, true} {
 				var reader io.Reader = bytes.NewReader(body)
 				if chunked {
-					reader = io.MultiReader(reader) // of a length that net/http does not know
+					reader = io.MultiReader(reader) // hides the length from net/http
 				}
 				request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+ramp.PathResult, reader)
 				check(t, err)
@@ -400,7 +402,7 @@ func TestARollingDeployLosesNoResult(t *testing.T) {
 			check(t, p.command.Wait())
 		}
 
-		for _, p := range []*process{one, two} { // one at a time: nothing is late
+		for _, p := range []*process{one, two} { // one at a time, so that no result is late
 			mint()
 			stop(p)
 			sent := service.Advance(time.Minute)
@@ -429,7 +431,7 @@ func TestARollingDeployLosesNoResult(t *testing.T) {
 	})
 }
 
-// awaitServers waits until the proxy has found the servers that are up.
+// awaitServers waits until a server answers through the proxy.
 func awaitServers(t *testing.T, client *http.Client, url string) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -446,7 +448,8 @@ func awaitServers(t *testing.T, client *http.Client, url string) {
 	}
 }
 
-// http.TimeoutHandler answers 503, which ends a result. A deadline does not.
+// http.TimeoutHandler answers 503, after which the service does not deliver the
+// result again. With a deadline in the context, the server answers 500.
 func TestADeadlineInsteadOfATimeoutHandler(t *testing.T) {
 	key, err := ramp.TextKey(hmacKey)
 	check(t, err)
@@ -477,7 +480,7 @@ func TestADeadlineInsteadOfATimeoutHandler(t *testing.T) {
 	}
 }
 
-// slowGame waits at a result until its context ends.
+// slowGame blocks at a result until the context is done.
 type slowGame struct{}
 
 func (slowGame) Authenticate(context.Context, ramp.Session) error { return nil }
@@ -490,7 +493,7 @@ func (slowGame) Result(ctx context.Context, _ ramp.Session, _ *ramp.Result) erro
 	return ctx.Err()
 }
 
-// The documentation shows the settings that were tried here.
+// The documentation shows the tested settings.
 func TestTheDocumentationShowsTheseSettings(t *testing.T) {
 	text, err := os.ReadFile("../../docs/operations.md")
 	check(t, err)

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// The limits of one call. A proxy in front must wait longer than writeTimeout.
+// Time limits. A proxy in front of the server must wait longer than writeTimeout.
 const (
-	callDeadline = 20 * time.Second // of the work on a call
-	writeTimeout = 30 * time.Second // from the end of the header to the end of the answer
-	endTimeout   = 40 * time.Second // for the calls that are under way when the server stops
+	callDeadline = 20 * time.Second // for handling a call
+	writeTimeout = 30 * time.Second // from the end of the request header to the end of the answer
+	endTimeout   = 40 * time.Second // for the calls in progress when the server stops
 )
 
-// serve answers calls until ctx is done. Then it stops without cutting off a
-// call: it first calls stopping, so that /readyz fails, goes on for the time that
-// a load balancer needs to notice, and then lets the calls under way end.
+// serve answers calls until ctx is done, and then stops without interrupting a call:
+// it calls stopping, which makes /readyz fail, keeps serving for drain, so that a load
+// balancer notices, and lets the calls in progress finish.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger, drain time.Duration, stopping func()) error {
 	server := &http.Server{
 		Handler:           withDeadline(handler, callDeadline),

@@ -10,17 +10,17 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// terms are what this game trades: one token, on one network, at one rate. They
-// come from flags. A player chooses how many tokens and nothing else: whoever
-// could choose the token would burn a worthless one.
+// terms are what this game trades: one token, on one network, at one rate. They come
+// from flags. A player chooses only the number of tokens: a player who could choose
+// the token would burn a worthless one.
 type terms struct {
 	network ramp.Network
 	token   string // contract address
 	recipe  recipe
-	anyRate bool // approve every rate; recipe is then only what /exchange proposes
+	anyRate bool // approve every rate; only /exchange uses recipe
 }
 
-// recipe is what one token is worth in items.
+// recipe lists the items that one token is worth.
 type recipe []ramp.AssetAmount
 
 const (
@@ -33,7 +33,7 @@ var contractAddress = regexp.MustCompile(`^0x[0-9a-fA-F]{40}$`)
 // newTerms reads the flags -token, -network and -recipe.
 func newTerms(token, network, text string) (terms, error) {
 	t := terms{token: token, network: ramp.Network(network), anyRate: text == anyRecipe}
-	const why = ": RAMP_HMAC_KEY is set, so no service is emulated"
+	const why = ", because RAMP_HMAC_KEY is set"
 	switch {
 	case token == "" && network == "":
 		return terms{}, errors.New("-token and -network are required" + why)
@@ -71,8 +71,8 @@ func parseRecipe(text string) (recipe, error) {
 			return nil, fmt.Errorf("-recipe: this game has no item %q", id)
 		case fraction != nil || n.Sign() <= 0:
 			return nil, fmt.Errorf("-recipe: the amount of %q must be a whole number above 0", id)
-		case n.Cmp(ramp.NewAmount(most)) > 0:
-			return nil, fmt.Errorf("-recipe: the amount of %q must be at most %s", id, ramp.NewAmount(most))
+		case n.Cmp(ramp.NewAmount(maxAmount)) > 0:
+			return nil, fmt.Errorf("-recipe: the amount of %q must be at most %s", id, ramp.NewAmount(maxAmount))
 		}
 		r = append(r, ramp.AssetAmount{ID: id, Amount: n})
 	}
@@ -88,7 +88,7 @@ func (r recipe) String() string {
 	return strings.Join(parts, " and ")
 }
 
-// offer is what the service is asked to offer a player.
+// offer returns the intent of an initialize call.
 func (t terms) offer(project string) ramp.InitializeIntent {
 	items := make([]ramp.Item, len(t.recipe))
 	for i, one := range t.recipe {
@@ -98,8 +98,8 @@ func (t terms) offer(project string) ramp.InitializeIntent {
 	return ramp.InitializeIntent{Network: t.network, ProjectID: project, Token: t.token, MintFeeBps: 100, Materials: items, Outputs: items}
 }
 
-// check declines an order that is not on these terms. It trusts nothing that
-// /exchange has promised before, because what is approved here is what moves.
+// check declines an order that does not match the terms. It does not rely on the
+// initialize call, because only the approved order decides what moves.
 func (t terms) check(o ramp.Order) error {
 	if !t.anyRate {
 		return t.offer("").CheckTerms(o.Intent)
@@ -109,13 +109,13 @@ func (t terms) check(o ramp.Order) error {
 		tokens = o.Intent.From
 	}
 	if len(tokens) != 1 || !strings.EqualFold(string(tokens[0].Type), string(ramp.TypeERC20)) ||
-		!strings.EqualFold(tokens[0].ID, t.token) { // the case of an address is a checksum
-		return &ramp.Refusal{Code: "INVALID_MESSAGE", Err: errors.New("the order is not for the one token of this game: see -token")}
+		!strings.EqualFold(tokens[0].ID, t.token) { // the case of an address is only a checksum
+		return &ramp.Refusal{Code: "INVALID_MESSAGE", Err: errors.New("the order is not for the token of this game: see -token")}
 	}
 	return nil
 }
 
-// amountOf returns how much of an item a list has, 0 if none.
+// amountOf returns the amount of an item in a list, or 0 if it is not there.
 func amountOf(list []ramp.AssetAmount, id string) ramp.Amount {
 	if i := slices.IndexFunc(list, func(a ramp.AssetAmount) bool { return a.ID == id }); i >= 0 {
 		return list[i].Amount

@@ -20,12 +20,12 @@ import (
 
 const foreignToken = "0x000000000000000000000000000000000000bad1"
 
-// one is what one token is worth by default.
+// one returns the assets that one token is worth by default.
 func one(t *testing.T) []ramp.AssetAmount {
 	return []ramp.AssetAmount{item(t, "item_gold", "100"), item(t, "item_gem", "1")}
 }
 
-// A validate call decides by itself: these orders were all promised a UUID.
+// An initialize call does not approve an order: all of these have a UUID.
 func TestAnOrderOutsideTheTermsMovesNothing(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		p := deploy(t, address)
@@ -90,7 +90,7 @@ func TestAnOrderOnTheTermsIsExact(t *testing.T) {
 			}
 		}
 		trade(service.Mint, token, "1", "999900/9999", one(t)...)
-		trade(service.Mint, strings.Replace(strings.ToUpper(token), "X", "x", 1), "7", "999200/9992", // case is a checksum
+		trade(service.Mint, strings.Replace(strings.ToUpper(token), "X", "x", 1), "7", "999200/9992", // case is only a checksum
 			item(t, "item_gem", "7"), item(t, "item_gold", "700"))
 		trade(service.Burn, token, "2", "999400/9994", item(t, "item_gold", "200"), item(t, "item_gem", "2"))
 		trade(service.Mint, token, "9994", "0/0", item(t, "item_gold", "999400"), item(t, "item_gem", "9994"))
@@ -113,7 +113,7 @@ func TestAnotherRecipe(t *testing.T) {
 	}
 }
 
-// -recipe any opens the rate, but not the token.
+// -recipe any approves every rate, but not every token.
 func TestAnyRecipeWarnsAndStillKnowsItsToken(t *testing.T) {
 	p := deploy(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), "-recipe", "any")
 	service, client := serviceOf(t, p.url)
@@ -140,7 +140,7 @@ func TestAnyRecipeWarnsAndStillKnowsItsToken(t *testing.T) {
 	}
 }
 
-// What the service is asked for comes from the flags, whatever a player sends.
+// The intent of an initialize call comes from the flags, whatever a player sends.
 func TestAPlayerDecidesNothing(t *testing.T) {
 	asked := make(chan ramp.InitializeRequest, 1)
 	ramps := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -187,7 +187,7 @@ func TestAPlayerDecidesNothing(t *testing.T) {
 		}
 	}
 
-	// Without a project there is nothing to ask for, and a player cannot name one.
+	// Without -project, /exchange does not work, and a player cannot name a project.
 	p = newProcess(t, database, env, []string{"-token", token, "-network", "mainnet"})
 	var answer struct{ Error string }
 	status := call(t, p.url+"/exchange", map[string]any{"sessionId": s.ID, "accessToken": s.Token.Reveal(), "projectId": "theirs"}, &answer)
@@ -222,7 +222,7 @@ func TestTermsThatCannotBeAreSaidAtOnce(t *testing.T) {
 			args := append([]string{"-db", "sqlite:" + filepath.Join(t.TempDir(), "game.db"), "-addr", "127.0.0.1:0"}, strings.Fields(c.args)...)
 			env := map[string]string{"RAMP_HMAC_KEY": hmacKey, "RAMP_VALIDATOR_KEY": validatorKey}
 			ctx, cancel := context.WithCancel(t.Context())
-			cancel() // a server that starts stops at once
+			cancel() // a server that starts by mistake stops at once
 			err := run(ctx, args, func(name string) string { return env[name] }, &out, io.Discard)
 			if err == nil || !strings.Contains(err.Error(), c.want) || out.Len() > 0 {
 				t.Errorf("%v, having printed %q", err, &out)

@@ -8,8 +8,8 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// warnings says what is unsafe about a server that starts: nothing keeps it from
-// serving, and none of it should be so with players.
+// warnings lists the unsafe settings of a server. The server starts despite them, but
+// should not be used by players.
 func warnings(address net.Addr, database, project string, terms terms, chain *ramp.RPC, emulated bool) []string {
 	var list []string
 	warn := func(unsafe bool, text string) {
@@ -17,17 +17,17 @@ func warnings(address net.Addr, database, project string, terms terms, chain *ra
 			list = append(list, text)
 		}
 	}
-	warn(emulated, "the service is emulated and the keys are made up: set RAMP_HMAC_KEY and RAMP_VALIDATOR_KEY")
+	warn(emulated, "the service is emulated with generated keys: set RAMP_HMAC_KEY and RAMP_VALIDATOR_KEY")
 	warn(terms.anyRate, "-recipe any approves every rate")
 	warn(!emulated && chain == nil, "results are not confirmed on the chain: set RAMP_RPC_URL and -chain-id")
 	warn(!emulated && project == "", "every project is accepted: set -project")
 	warn(!emulated, "anyone can log in as any player, without a password: replace login")
-	warn(!isLoopback(address), "HTTP without TLS on an address that others can reach: let a proxy with TLS reach it, and nobody else")
+	warn(!isLoopback(address), "HTTP without TLS on an address that other machines can reach: allow access only through a TLS proxy")
 	if u, err := url.Parse(database); err == nil && u.Host != "" {
 		host := u.Hostname()
 		local := host == "localhost" || net.ParseIP(host).IsLoopback() || strings.HasPrefix(u.Query().Get("host"), "/")
 		encrypted := strings.HasPrefix(u.Query().Get("sslmode"), "verify-") || u.Query().Get("tls") == "true"
-		warn(!local && !encrypted, "the database is not asked for its certificate: set sslmode=verify-full (PostgreSQL) or tls=true (MySQL), unless its network is your own")
+		warn(!local && !encrypted, "the certificate of the database is not verified: set sslmode=verify-full (PostgreSQL) or tls=true (MySQL), unless its network is private")
 	}
 	return list
 }

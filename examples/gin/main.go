@@ -1,6 +1,6 @@
-// Gin shows the three endpoints in another framework. The HMAC is over the raw
-// bytes of a body, so the body is read once, with a limit, and handed over as it
-// came; nothing may bind or decode it before.
+// Gin shows the three endpoints in a web framework. The HMAC covers the raw bytes
+// of a body, so the body is read once, with a limit, and passed on unchanged.
+// Nothing may bind or decode it first.
 //
 //	RAMP_HMAC_KEY=… RAMP_VALIDATOR_KEY=0x… go run .
 package main
@@ -19,27 +19,27 @@ import (
 // Game is where your code goes; see examples/quickstart for one that works.
 type Game struct{}
 
-// Authenticate knows no player.
+// Authenticate rejects every player.
 func (Game) Authenticate(context.Context, ramp.Session) error { return ramp.Reject("INVALID_USER") }
 
-// Assets is not reached.
+// Assets is never called, because Authenticate rejects every player.
 func (Game) Assets(context.Context, ramp.Session) (*ramp.Player, error) { return &ramp.Player{}, nil }
 
-// Validate declines every order. Yours checks the token contract and the rate
-// first, as in examples/quickstart: a player must decide neither.
+// Validate declines every order. Yours must first check the token contract and the
+// rate, as in examples/quickstart, because players must not choose them.
 func (Game) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error {
 	return ramp.Reject("INVALID_BALANCE")
 }
 
-// Result knows no order.
+// Result returns an error, because no order was approved.
 func (Game) Result(context.Context, ramp.Session, *ramp.Result) error {
 	return errors.New("no order was ever approved")
 }
 
 const maxBody = 1 << 20
 
-// routes mounts the endpoints. handler.Assets and the others would fit through
-// gin.WrapF as they are; this is the way for a framework without net/http.
+// routes mounts the endpoints. With Gin, gin.WrapF(handler.Assets) would also work;
+// this way also works in frameworks that are not built on net/http.
 func routes(handler *ramp.Handler) *gin.Engine {
 	engine := gin.New()
 	engine.GET("/api/assets", func(c *gin.Context) {

@@ -12,7 +12,7 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// approving is a game that says yes.
+// approving is a game that approves every order.
 type approving struct {
 	Game
 	results int

@@ -1,13 +1,13 @@
-// Kms shows a validator key that never leaves a key service: the SDK sees a
-// crypto.Signer, learns the address from its public key, and brings whatever
-// signature comes back into the form of the interface.
+// Kms shows a validator key that never leaves a key service. The SDK uses a
+// crypto.Signer: it derives the address from the public key and converts the
+// signatures into the format of the interface.
 //
-// The key service here is a stand-in in memory that behaves as real ones do: it
-// returns DER, with a random nonce and with an s of either half. With AWS or
-// Google Cloud KMS, use ramp.NewFuncSigner; its documentation has both calls.
+// The key service here is an in-memory stand-in that behaves like a real one: it
+// returns DER, with a random nonce, and with s in either half of the curve order. With
+// AWS or Google Cloud KMS, use ramp.NewFuncSigner; its documentation has both calls.
 //
-// There is no game here and no player: the digest is fixed, and a handler signs
-// only what the Validate of its game has approved.
+// The example has no game and no players, so its digest is fixed. A handler signs
+// only what the Validate method of its game approved.
 package main
 
 import (
@@ -23,16 +23,16 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// HSM is a crypto.Signer whose private key nobody can read.
+// HSM is a crypto.Signer whose private key cannot be read.
 type HSM struct{ key *ecdsa.PrivateKey }
 
 // Public returns the public half of the key.
 func (h *HSM) Public() crypto.PublicKey { return &h.key.PublicKey }
 
-// Sign signs 32 bytes as they are and returns DER.
+// Sign signs a digest of 32 bytes without hashing it and returns DER.
 func (h *HSM) Sign(random io.Reader, digest []byte, options crypto.SignerOpts) ([]byte, error) {
 	if options.HashFunc() != crypto.SHA256 || len(digest) != 32 {
-		return nil, errors.New("hsm: want a digest of 32 bytes")
+		return nil, errors.New("hsm: digest must be 32 bytes")
 	}
 	return ecdsa.SignASN1(random, h.key, digest)
 }
@@ -63,8 +63,8 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Println("validatorSig:         ", signature)
-	fmt.Println("made by:              ", by)
+	fmt.Println("signed by:            ", by)
 	if by != signer.Address() {
-		log.Fatal("another key made it")
+		log.Fatal("the signature is from another key")
 	}
 }

@@ -2,5 +2,6 @@ package main
 
 import "testing"
 
-// It ends the test binary with status 1 if the signature is another key's.
+// main exits with status 1 if the signature is from another key, which fails the
+// test.
 func TestKMS(*testing.T) { main() }

@@ -1,5 +1,5 @@
-// Nethttp shows the three endpoints inside a server of one's own: on paths of
-// its choice, with timeouts and a graceful end.
+// Nethttp shows the three endpoints in a net/http server with custom paths,
+// timeouts and a graceful shutdown.
 //
 //	RAMP_HMAC_KEY=… RAMP_VALIDATOR_KEY=0x… go run ./examples/nethttp
 package main
@@ -23,10 +23,10 @@ import (
 // thousand gold and may not trade.
 type Game struct {
 	session string
-	token   [sha256.Size]byte // hashed: a leak of the store is no leak of tokens
+	token   [sha256.Size]byte // hashed, so that a leaked store does not reveal tokens
 }
 
-// Authenticate compares the hash of the token with the one of the login.
+// Authenticate compares the hash of the token with the hash stored at login.
 func (g *Game) Authenticate(_ context.Context, s ramp.Session) error {
 	sum := sha256.Sum256([]byte(s.Token.Reveal()))
 	if s.ID != g.session || subtle.ConstantTimeCompare(sum[:], g.token[:]) != 1 {
@@ -35,21 +35,21 @@ func (g *Game) Authenticate(_ context.Context, s ramp.Session) error {
 	return nil
 }
 
-// Assets reads the player's balances. The IDs are those of the service console.
+// Assets returns the player's balances. The IDs are the ones in the service console.
 func (g *Game) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(1000)}}}, nil
 }
 
-// Validate checks your policy and takes the assets of a mint, durably and once
-// for r.UUID. Return nil only when that is committed. The policy begins with the
-// token contract and the rate, as in examples/quickstart: a player must decide
-// neither. This game declines every order.
+// Validate checks your policy and takes the assets of a mint, durably and once for
+// each r.UUID. Return nil only after the change is committed. Check the token
+// contract and the rate first, as in examples/quickstart, because players must not
+// choose them. This game declines every order.
 func (g *Game) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error {
 	return ramp.Reject("INVALID_BALANCE")
 }
 
-// Result gives back what a failed mint took, or grants what a burn earned, once
-// for r.UUID. An error makes the service deliver again.
+// Result gives back the assets of a failed mint or grants the assets of a burn, once
+// for each r.UUID. If it returns an error, the service delivers the result again.
 func (g *Game) Result(context.Context, ramp.Session, *ramp.Result) error {
 	return errors.New("no order was ever approved")
 }
@@ -64,8 +64,8 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	// Use ramp.Base64URLKey if the service answers "invalid mac": the interface
-	// does not say which of the two it wants.
+	// The interface does not say how the key is encoded. If the service answers
+	// "invalid mac", use ramp.Base64URLKey.
 	key, err := ramp.TextKey(os.Getenv("RAMP_HMAC_KEY"))
 	if err != nil {
 		return err
@@ -98,13 +98,14 @@ func run(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 	}
-	// Calls that are under way may finish: each may hold a player's assets.
+	// Let the calls in progress finish: each may be moving a player's assets.
 	ending, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	return server.Shutdown(ending)
 }
 
-// routes mounts the endpoints on the paths that the service console has.
+// routes mounts the endpoints on the paths that are registered in the service
+// console.
 func routes(handler *ramp.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/ramp/assets", handler.Assets)

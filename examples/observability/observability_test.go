@@ -25,7 +25,7 @@ import (
 
 var session = ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}
 
-// studio is an observed game in memory, and the service and the chain before it.
+// studio is an observed game in memory, with its service and its chain.
 type studio struct {
 	*testing.T
 	service *ramptest.Service
@@ -152,7 +152,7 @@ func TestMetricsTellAStory(t *testing.T) {
 	}
 }
 
-// waiting is the CountWaiting of a store with two mints.
+// waiting is the CountWaiting method of a store in which two mints wait.
 func waiting(_ context.Context, d ramp.Direction, before time.Time) (int, time.Time, error) {
 	if since := time.Since(before); since < 13*time.Hour || since > 14*time.Hour {
 		return 0, time.Time{}, errors.New("that is not 13 hours ago")
@@ -172,7 +172,7 @@ func TestWaitingOrdersAreCounted(t *testing.T) {
 	}
 }
 
-// Every metric of the queries in the documentation exists, and every label.
+// Every metric and label in the queries of the documentation exists.
 func TestTheQueriesOfTheDocumentationFindSomething(t *testing.T) {
 	text, err := os.ReadFile("../../docs/operations.md")
 	check(t, err)
@@ -252,7 +252,7 @@ func TestSpansNestAsTheCallsDo(t *testing.T) {
 		" > ramp.webhook validate":                               2,
 		" > ramp.webhook result":                                 2,
 		"ramp.webhook validate steps":                            2,
-		"ramp.webhook result steps":                              1, // the other was not confirmed
+		"ramp.webhook result steps":                              1, // the other result was not confirmed
 		"ramp.webhook result > ramp.rpc wait":                    2,
 		"ramp.rpc wait > ramp.attempt eth_getTransactionReceipt": 2,
 	} {

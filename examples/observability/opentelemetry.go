@@ -9,13 +9,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Traces returns an observer that makes a span of every operation: a call of the
-// service with the calls to the chain within it, and an initialize or a JSON-RPC
-// call with its attempts. Everything that your Game does with the context of the
-// call is within its span too.
+// Traces returns an observer that creates a span for every operation. The span of a
+// webhook call contains its calls to the chain, and the span of an initialize or
+// JSON-RPC call contains its attempts. Spans that your Game starts with the context
+// of the call are inside its span too.
 //
-// The service does not send a trace context, so each of its calls begins a trace.
-// If a proxy of yours sends one, extract it in a middleware before the handler.
+// The service does not send a trace context, so each of its calls starts a new
+// trace. If your proxy sends one, extract it in a middleware before the handler.
 func Traces(provider trace.TracerProvider) ramp.Observer {
 	tracer := provider.Tracer("github.com/token-ramp/ramp-go/examples/observability")
 	return ramp.Observer{
@@ -48,7 +48,7 @@ func Traces(provider trace.TracerProvider) ramp.Observer {
 			if op.Conflict != nil {
 				span.SetAttributes(attribute.String("ramp.conflict", op.Conflict.Field))
 			}
-			// A webhook that was declined is answered as it should be.
+			// Declining a webhook call is not an error.
 			if op.Err != nil && (op.Kind != ramp.OperationWebhook || op.Status >= 500) {
 				span.RecordError(op.Err)
 				span.SetStatus(codes.Error, op.Err.Error())
@@ -63,7 +63,7 @@ func Traces(provider trace.TracerProvider) ramp.Observer {
 	}
 }
 
-// Both returns an observer that tells what Metrics and what Traces returned.
+// Both returns an observer that calls both metrics and traces.
 func Both(metrics, traces ramp.Observer) ramp.Observer {
 	return ramp.Observer{
 		Start: traces.Start,

@@ -1,4 +1,4 @@
-// Package observability has two observers to copy into your server: metrics for
+// Package observability provides two observers to copy into your server: metrics for
 // Prometheus, and spans for OpenTelemetry. docs/operations.md has the queries and
 // alerts that go with the metrics.
 package observability
@@ -13,26 +13,26 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// Metrics returns an observer that counts into registry. Register once, and set
-// the same observer in every config of the program.
+// Metrics registers its metrics with registry and returns an observer that updates
+// them. Call it once, and set the same observer in every config of the program.
 //
-// No label holds anything that a player chooses, so the number of series is
-// bounded: codes are those of the package and of your own Reject, and the names
-// of JSON-RPC methods are those that your program calls.
+// No label contains anything that a player chooses, so the number of series is
+// bounded: the codes are those of the package and of your calls of Reject, and the
+// JSON-RPC methods are those that your program calls.
 func Metrics(registry prometheus.Registerer) ramp.Observer {
 	var (
 		webhooks = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_webhook_calls_total",
-			Help: "Calls of the service. code is empty for success."}, []string{"endpoint", "direction", "status", "code"})
+			Help: "Webhook calls. code is empty for success."}, []string{"endpoint", "direction", "status", "code"})
 		webhookSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "ramp_webhook_duration_seconds",
-			Help: "How long a call of the service took, without writing the answer.", Buckets: seconds}, []string{"endpoint"})
+			Help: "How long a webhook call took, without writing the answer.", Buckets: seconds}, []string{"endpoint"})
 		conflicts = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_conflicts_total",
-			Help: "Calls that contradicted their order, by the field that differs. A person has to look at each."}, []string{"endpoint", "field"})
+			Help: "Calls that contradicted their order, by the field that differs. Investigate each."}, []string{"endpoint", "field"})
 		steps = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_order_steps_total",
-			Help: "Steps of orders. new is false for a repeat, which moved nothing."}, []string{"direction", "state", "effect", "new"})
+			Help: "Steps of orders. new is false for a repeat, which moved no assets."}, []string{"direction", "state", "effect", "new"})
 		calls = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_client_calls_total",
-			Help: "Calls to the service and to the node, each with all of its attempts."}, []string{"kind", "name", "failed"})
+			Help: "Calls to the service and the node. One call may need several attempts."}, []string{"kind", "name", "failed"})
 		callSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "ramp_client_duration_seconds",
-			Help: "How long a call to the service or the node took, with its delays.", Buckets: seconds}, []string{"kind", "name"})
+			Help: "How long a call to the service or the node took, including retries and delays.", Buckets: seconds}, []string{"kind", "name"})
 		attempts = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_client_attempts_total",
 			Help: "HTTP requests to the service and to the node."}, []string{"name", "failed"})
 	)
@@ -62,14 +62,14 @@ func Metrics(registry prometheus.Registerer) ramp.Observer {
 	}
 }
 
-// Waiting adds gauges of the mints and burns that have waited for longer than the
-// service delivers, which no process counts by itself. They ask the database at
-// each scrape, so register them on one machine. count is the CountWaiting of a
-// [ramp.SQLStore]. While the database does not answer, they are NaN.
+// Waiting registers gauges of the mints and burns that have waited for a result for
+// longer than the service delivers results. The gauges query the database at each
+// scrape, so register them on one machine only. count is the CountWaiting method of a
+// [ramp.SQLStore]. A gauge is NaN while the database is unavailable.
 func Waiting(registry prometheus.Registerer, count func(context.Context, ramp.Direction, time.Time) (int, time.Time, error)) {
 	for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
 		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ramp_orders_waiting",
-			Help: "Orders without a result after 13 hours. A person has to look at each mint.", ConstLabels: prometheus.Labels{"direction": d.String()}},
+			Help: "Orders without a result after 13 hours. Investigate each mint.", ConstLabels: prometheus.Labels{"direction": d.String()}},
 			func() float64 {
 				ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 				defer cancel()
@@ -82,10 +82,11 @@ func Waiting(registry prometheus.Registerer, count func(context.Context, ramp.Di
 	}
 }
 
-// seconds reach from a handler without a database to the longest wait for a chain.
+// seconds are the histogram buckets, from a handler without a database to the longest
+// wait for a chain.
 var seconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
-// direction is a label; that of an assets call is empty.
+// direction returns the value of the label, which is empty for an assets call.
 func direction(d ramp.Direction) string {
 	if d == 0 {
 		return ""

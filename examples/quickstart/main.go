@@ -1,7 +1,7 @@
-// Quickstart is a whole integration in one file: a game with two assets, its
-// server, and the token ramp beside it, over real HTTP. It mints, mints again
-// with a transaction that fails, burns, and delivers each result three times.
-// It exits with 1 if a balance is not what it should be.
+// Quickstart is a complete integration in one file: a game with two assets, its
+// server, and an emulated token ramp, connected over HTTP. It mints, mints again
+// with a transaction that fails, and burns, and it delivers each result three times.
+// It exits with status 1 if a balance is wrong.
 package main
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// The terms: our token, and what one of it is worth. A mint takes the materials,
-// a burn gives the outputs, and a mint costs a fee of 1%.
+// terms are the game's token and the assets that one token is worth. A mint takes the
+// materials and costs a fee of 1%. A burn grants the outputs.
 var terms = ramp.InitializeIntent{
 	Network: ramp.Testnet, ProjectID: "quickstart", Token: "0x00000000000000000000000000000000000070c3", MintFeeBps: 100,
 	Materials: []ramp.Item{
@@ -29,8 +29,9 @@ var terms = ramp.InitializeIntent{
 	Outputs: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(50), IconURL: "https://example.com/gold.png"}},
 }
 
-// Studio is the game: who is this, what do they own, and move it. Memory is
-// enough for a quickstart; a real game keeps balances and orders in one database.
+// Studio is the game: it authenticates players, lists their assets and moves them.
+// It keeps everything in memory. A real game keeps balances and orders in one
+// database.
 type Studio struct {
 	session ramp.Session
 
@@ -38,7 +39,7 @@ type Studio struct {
 	balances map[string]int64
 }
 
-// Authenticate says whether the token is one that we gave to this session.
+// Authenticate checks that the game issued the token to this session.
 func (s *Studio) Authenticate(_ context.Context, claimed ramp.Session) error {
 	if claimed.ID != s.session.ID || !claimed.Token.Equal(s.session.Token) {
 		return ramp.Reject("INVALID_USER")
@@ -56,8 +57,9 @@ func (s *Studio) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 	}}, nil
 }
 
-// Apply moves all assets of a step, or none. It is called once for each step of
-// an order, and declines an order that is not on our terms before it is signed.
+// Apply moves all assets of a step or none. It is called once for each step of an
+// order. When an order is accepted, before it is signed, Apply declines one that does
+// not match the terms.
 func (s *Studio) Apply(_ context.Context, step ramp.Step) error {
 	if step.Order.State == ramp.OrderAccepted {
 		if err := terms.CheckTerms(step.Order.Intent); err != nil {
@@ -80,12 +82,12 @@ func (s *Studio) Apply(_ context.Context, step ramp.Step) error {
 func main() {
 	ctx := context.Background()
 
-	// What the console gives you: the HMAC key. What you give it: the address.
+	// The console gives you the HMAC key. You register the signer's address there.
 	key := must(ramp.TextKey(rand.Text()))
 	signer := must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 
-	// Your server: the store records orders and calls Apply, the game decides by
-	// the order, and the handler answers the service's three calls.
+	// Your server: the store records orders and calls Apply, the game applies the
+	// rules of exactly-once, and the handler answers the service's three calls.
 	session := ramp.Session{ID: "character-7", Token: ramp.NewAccessToken(rand.Text())}
 	studio := &Studio{session: session, balances: map[string]int64{"item_gold": 1000, "item_gem": 5}}
 	store := must(ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: studio.Apply}))
@@ -93,7 +95,7 @@ func main() {
 	handler := must(ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer, ProjectID: "quickstart"}))
 	server := httptest.NewServer(handler)
 
-	// The token ramp. In production it is the service, and this is its address.
+	// The emulated token ramp. In production, use the URL of the real service.
 	service := must(ramptest.New(ramptest.Config{
 		Key: key, Validator: signer.Address(), Game: server.URL, ProjectID: "quickstart", PerToken: true}))
 	client := must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key}))
@@ -104,7 +106,7 @@ func main() {
 		order     func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
 		outcome   ramptest.Outcome
 		before    string // gold and gems
-		validated string // after the game has approved
+		validated string // after the game approved the order
 		finished  string // after each of three deliveries of the result
 	}{
 		{"mint", service.Mint, ramptest.Succeeded, "1000/5", "900/4", "900/4"},
@@ -115,8 +117,8 @@ func main() {
 
 		started := must(client.Initialize(ctx, ramp.InitializeRequest{Intent: terms}))
 
-		// The player's webview opens this page. Its URL carries the access token:
-		// print it in a quickstart and nowhere else.
+		// The player's webview opens this page. The URL contains the access token, so
+		// never print or log it in a real game.
 		fmt.Println(step.name+":", must(ramp.ExchangeURL(service.URL(), ramp.ExchangeParams{
 			UUID: started.UUID, AccessToken: session.Token, SessionID: session.ID, Network: ramp.Testnet})))
 
@@ -133,7 +135,8 @@ func main() {
 	fmt.Print("\nThe player's gold and gems, as the service reads them:\n\n", table)
 }
 
-// owns asks the game what the player owns, as the service does.
+// owns asks the game for the player's assets, as the service does, and exits unless
+// they are want.
 func owns(ctx context.Context, service *ramptest.Service, session ramp.Session, want string) string {
 	player := must(service.Assets(ctx, session))
 	got := player.Assets[0].Balance.String() + "/" + player.Assets[1].Balance.String()

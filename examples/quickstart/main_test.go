@@ -10,7 +10,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// It ends the test binary with status 1 if a balance is not what it should be.
+// main exits with status 1 if a balance is wrong, which fails the test.
 func TestQuickstart(*testing.T) { main() }
 
 func TestTheGameApprovesItsOwnTermsOnly(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// allocationBounds are the most that one call of ours may allocate.
+// allocationBounds are the maximum numbers of allocations of one call of this SDK.
 var allocationBounds = map[string]float64{
 	"ParseResult, 1 log":              25,
 	"JSON-RPC, eth_blockNumber":       80,
@@ -15,15 +15,15 @@ var allocationBounds = map[string]float64{
 	"JSON-RPC, batch of 100 receipts": 1400,
 }
 
-// timeBounds are the most that ours may take of the rival's time. v2 is for an
-// encoding/json that is built on its version 2.
+// timeBounds are the maximum ratios of the SDK's time to the rival's time. v2 applies
+// if encoding/json is built on its version 2.
 var timeBounds = map[string]struct{ v1, v2 float64 }{
 	"ParseResult, 1 log":                    {0.90, 1.00},
 	"ParseResult, 20 logs":                  {0.90, 1.60},
 	"validate over HTTP":                    {1.05, 1.05},
 	"result over HTTP, 1 log":               {1.00, 1.00},
 	"JSON-RPC, one receipt":                 {0.55, 0.70},
-	"JSON-RPC, batch of 100 receipts":       {0.35, 0.42}, // version 2 halved the rival's time, not that of sockets
+	"JSON-RPC, batch of 100 receipts":       {0.35, 0.42}, // version 2 halved the rival's time, but not the time of the sockets
 	"JSON-RPC, block with 200 transactions": {0.35, 0.35},
 	"JSON-RPC, eth_getLogs, 1,000 logs":     {0.45, 0.45},
 }
@@ -69,8 +69,8 @@ func TestAllocationsStayInTheirBounds(t *testing.T) {
 	}
 }
 
-// Rounds go on while a bound is broken, because more of them only come closer to
-// the truth.
+// The test adds rounds while a bound is exceeded, because more rounds make the
+// measurement more precise.
 func TestTimesStayInTheirBounds(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector slows what it watches; run this without it")

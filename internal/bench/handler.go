@@ -18,8 +18,8 @@ import (
 
 const validatorKey = "1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
 
-// handlerComparisons serve signed calls over real connections. The client costs
-// as little as possible, and the same on both sides; its share is in the times.
+// handlerComparisons serve signed calls over real connections. The client is as cheap
+// as possible and the same on both sides. The times include it.
 func handlerComparisons() []comparison {
 	compare := func(subject, path string, body []byte, byHand http.HandlerFunc) comparison {
 		return comparison{subject: subject, rival: "barest handler by hand", setup: func() sides {
@@ -43,7 +43,7 @@ func newHandler(game ramp.Game) *ramp.Handler {
 	}))
 }
 
-// approvingGame has no database, so that what is measured is the handler.
+// approvingGame has no database, so that only the handler is measured.
 type approvingGame struct{}
 
 func (approvingGame) Authenticate(context.Context, ramp.Session) error { return nil }
@@ -55,9 +55,9 @@ func (approvingGame) Validate(context.Context, ramp.Session, *ramp.ValidateReque
 }
 func (approvingGame) Result(context.Context, ramp.Session, *ramp.Result) error { return nil }
 
-// The handlers by hand are the least that a careful studio would write: they
-// limit and read the body, verify its HMAC, decode it and answer. They check
-// neither the session nor the form of what they decode.
+// The handwritten handlers are the minimum that a careful studio would write: they
+// limit and read the body, verify its HMAC, decode it and answer. They check neither
+// the session nor the form of the values.
 
 type envelope struct {
 	Success   bool    `json:"success"`
@@ -83,7 +83,7 @@ func validateByHand() http.HandlerFunc {
 			refuseByHand(w, err)
 			return
 		}
-		signature, err := crypto.Sign(digest, key) // refuses what is not 32 bytes
+		signature, err := crypto.Sign(digest, key) // fails unless digest has 32 bytes
 		if err != nil {
 			refuseByHand(w, err)
 			return
@@ -127,12 +127,12 @@ func answerByHand(w http.ResponseWriter, status int, answer envelope) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// serve starts a server of the handler and returns a call of it, which sends the
-// signed body and checks that it was approved.
+// serve starts a server with the handler. The call that it returns sends the signed
+// body and checks that it is approved.
 func serve(handler http.Handler, path string, body []byte) (call func() error, stop func()) {
 	listener := must(net.Listen("tcp", "127.0.0.1:0"))
 	server := &http.Server{Handler: handler}
-	go func() { _ = server.Serve(listener) }() // until it is closed
+	go func() { _ = server.Serve(listener) }() // returns when the listener is closed
 	client := &rawClient{
 		connection: must(net.Dial("tcp", listener.Addr().String())),
 		request:    signedRequest(path, body),
@@ -144,7 +144,7 @@ func serve(handler http.Handler, path string, body []byte) (call func() error, s
 	}
 }
 
-// signedRequest is a call as it comes over the wire (interface 4.3).
+// signedRequest returns a call as it is sent over the wire (interface 4.3).
 func signedRequest(path string, body []byte) []byte {
 	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: game.example\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"+
 		"x-dapp-authorization: Bearer token-of-a-session\r\nx-dapp-sessionid: hero-4821\r\nx-hmac-signature: %s\r\n\r\n",
@@ -152,8 +152,8 @@ func signedRequest(path string, body []byte) []byte {
 	return append([]byte(head), body...)
 }
 
-// rawClient sends one request over and over on one connection. It does not
-// allocate, so that what is counted is the server's.
+// rawClient sends the same request repeatedly over one connection. It does not
+// allocate, so that only the server's allocations are counted.
 type rawClient struct {
 	connection      net.Conn
 	request, answer []byte
@@ -185,9 +185,9 @@ var (
 	contentLength = []byte("\r\nContent-Length: ")
 )
 
-// messageLength returns the length of the head of an HTTP message and of the
-// whole of it; both are 0 until the head is complete. It understands only what
-// net/http writes.
+// messageLength returns the length of the head of an HTTP message and the length of
+// the whole message. Both are 0 until the head is complete. It understands only
+// messages that net/http writes.
 func messageLength(received []byte) (head, whole int) {
 	end := bytes.Index(received, headEnd)
 	if end < 0 {

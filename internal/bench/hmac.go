@@ -19,8 +19,8 @@ import (
 
 const hmacSecret = "my_secret_salt_value_!@#$%^&*"
 
-// hmacComparisons verify a payload of one size, each library in the format of
-// its own service.
+// hmacComparisons verify payloads of the same size, each in the format of the
+// library's service.
 func hmacComparisons() []comparison {
 	rivals := []struct {
 		name   string

@@ -80,8 +80,8 @@ func main() {
 `},
 }
 
-// printImportCost builds the programs. Where it cannot, it says so and goes on,
-// because the other rows stand without it.
+// printImportCost builds the programs and prints their sizes. If a build fails, it
+// reports the failure and continues, because the other rows do not depend on it.
 func printImportCost() {
 	dir, err := os.MkdirTemp("", "ramp-bench-")
 	if err != nil {
@@ -107,8 +107,8 @@ func printImportCost() {
 	}
 }
 
-// build compiles one file in the context of this module, which is where the
-// command runs, and counts what it depends on.
+// build compiles one file in the context of this module, in which the command runs,
+// and counts its dependencies.
 func build(file, binary, source string) (packages int, err error) {
 	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
 		return 0, err

@@ -40,14 +40,14 @@ const (
 	goldOfOrder   = 100
 )
 
-// loadMain is the command load.
+// loadMain runs the command load.
 func loadMain(args []string) error {
 	flags := flag.NewFlagSet("load", flag.ExitOnError)
 	flags.Usage = func() { fmt.Fprint(flags.Output(), loadUsage); flags.PrintDefaults() }
-	address := flags.String("db", "", "empty `database`; by default SQLite in a new directory")
-	duration := flags.Duration("for", time.Minute, "how `long` the load lasts, and another third of it for the bare database")
-	workers := flags.Int("workers", 16, "how many orders are under way at once")
-	players := flags.Int("players", 100, "how many players they are of")
+	address := flags.String("db", "", "empty `database`; defaults to SQLite in a new directory")
+	duration := flags.Duration("for", time.Minute, "`duration` of the load; the bare database takes another third of it")
+	workers := flags.Int("workers", 16, "`number` of concurrent orders")
+	players := flags.Int("players", 100, "`number` of players")
 	_ = flags.Parse(args)
 	if flags.NArg() > 0 || *workers < 1 || *players < 1 {
 		flags.Usage()
@@ -70,7 +70,7 @@ func loadMain(args []string) error {
 		return err
 	}
 	defer l.db.Close()
-	statements := "not counted: SQLite has no wire to count them on"
+	statements := "not counted, because SQLite has no network connection"
 	if l.postgres {
 		if statements, err = l.statements(); err != nil {
 			return err
@@ -89,18 +89,18 @@ func loadMain(args []string) error {
 	return l.report(*duration, statements)
 }
 
-// load is a game server under load, and what is expected of it.
+// load is a game server under load and its expected state.
 type load struct {
 	dir, address string
 	postgres     bool
-	db           *sql.DB // beside the server
+	db           *sql.DB // the server's database, opened separately
 	workers      int
 	key          ramp.HMACKey
 	http         *http.Client
 	command      *exec.Cmd
 	url          string
 	players      []*loadPlayer
-	bystanders   []*loadPlayer // of the bare database
+	bystanders   []*loadPlayer // players of the orders on the bare database
 
 	bareOrders                                 atomic.Int64
 	orders, mints, burns, failures, duplicates atomic.Int64
@@ -108,7 +108,7 @@ type load struct {
 	validates, results, whole                  []time.Duration
 }
 
-// loadPlayer is a player, and what their gold must be.
+// loadPlayer is a player and the expected balance of their gold.
 type loadPlayer struct {
 	session, token string
 	gold           atomic.Int64
@@ -132,7 +132,7 @@ func (l *load) open() (err error) {
 	return err
 }
 
-// start builds and runs the server, in a process of its own.
+// start builds the server and runs it in a process of its own.
 func (l *load) start(address string) error {
 	binary := filepath.Join(l.dir, "gameserver")
 	if out, err := exec.Command("go", "-C", "../../examples/gameserver", "build", "-o", binary, ".").CombinedOutput(); err != nil {
@@ -181,9 +181,9 @@ func (l *load) login(player string) error {
 	return nil
 }
 
-// order runs one order from validate to result. Of ten orders five are burns, two
-// fail, two have a validate that comes twice, and three a result that does, half
-// of them at the same moment.
+// order runs one order from validate to result. Of ten orders, on average, five are
+// burns, two fail, two have a duplicate validate, and three have a duplicate result.
+// Half of the duplicates are concurrent.
 func (l *load) order() error {
 	p := l.players[mathrand.IntN(len(l.players))]
 	burn, fails := mathrand.IntN(2) == 0, mathrand.IntN(10) < 2
@@ -219,7 +219,7 @@ func (l *load) order() error {
 	return nil
 }
 
-// orderBodies are the two calls of a new order.
+// orderBodies returns the bodies of the two calls of a new order.
 func orderBodies(session string, burn, fails bool) (validate, result []byte) {
 	id := uuid.NewString()
 	var digest [32]byte
@@ -242,8 +242,8 @@ func orderBodies(session string, burn, fails bool) (validate, result []byte) {
 	return validate, result
 }
 
-// repeat makes a call, and perhaps a second time, at the same moment or after it.
-// Every one must be answered with success.
+// repeat makes a call once or twice. A second call is made concurrently or afterwards.
+// Every call must succeed.
 func (l *load) repeat(p *loadPlayer, path string, body []byte, twice bool) (time.Duration, error) {
 	if !twice {
 		return l.call(p, path, body)
@@ -287,8 +287,8 @@ func (l *load) header(p *loadPlayer) http.Header {
 	return http.Header{"Content-Type": {"application/json"}, ramp.HeaderSession: {p.session}, ramp.HeaderAuthorization: {"Bearer " + p.token}}
 }
 
-// during runs work in all workers until the time is over, and returns how long it
-// was.
+// during runs work in all workers for the duration, and returns how long it really
+// took.
 func (l *load) during(duration time.Duration, work func() error) (time.Duration, error) {
 	begun := time.Now()
 	errs := make(chan error, l.workers)
@@ -310,11 +310,11 @@ func (l *load) during(duration time.Duration, work func() error) (time.Duration,
 	return time.Since(begun), err
 }
 
-// report lets the server and the bare database take turns, so that whatever else
-// the machine does slows both alike.
+// report measures the server and the bare database in turns, so that other work on the
+// machine slows both alike.
 func (l *load) report(duration time.Duration, statements string) error {
 	const rounds = 12
-	if _, err := l.during(duration/rounds, l.order); err != nil { // warm
+	if _, err := l.during(duration/rounds, l.order); err != nil { // warm up
 		return err
 	}
 	if _, err := l.during(duration/rounds/3, l.bareOrder); err != nil {
@@ -396,7 +396,7 @@ func percentiles(all []time.Duration) string {
 	return fmt.Sprintf("p50 %v, p95 %v, p99 %v", at(.50), at(.95), at(.99))
 }
 
-// usage is the CPU time and the most memory of the server (proc(5)).
+// usage returns the CPU time and the peak memory of the server (see proc(5)).
 func (l *load) usage() (cpu time.Duration, memory int64, err error) {
 	dir := fmt.Sprintf("/proc/%d/", l.command.Process.Pid)
 	stat, err := os.ReadFile(dir + "stat")
@@ -413,7 +413,7 @@ func (l *load) usage() (cpu time.Duration, memory int64, err error) {
 	return time.Duration(user+system) * tick, kilobytes << 10, errors.Join(err1, err2, err3, err4)
 }
 
-// size is what the database takes on the disk.
+// size returns the size of the database on disk.
 func (l *load) size() (n int64, err error) {
 	if l.postgres {
 		err = l.db.QueryRow("SELECT pg_database_size(current_database())").Scan(&n)
@@ -428,7 +428,7 @@ func (l *load) size() (n int64, err error) {
 	return n, nil
 }
 
-// settings names what decides how fast a commit is.
+// settings returns the settings that determine how fast a commit is.
 func (l *load) settings() (string, error) {
 	if !l.postgres {
 		return "SQLite, synchronous=full", nil
@@ -439,8 +439,8 @@ func (l *load) settings() (string, error) {
 	return fmt.Sprintf("PostgreSQL %s, fsync=%s, synchronous_commit=%s", version, fsync, commit), err
 }
 
-// booksAreExact compares what every player owns, as the service reads it and as
-// the table has it, with what the orders moved, and that no order waits.
+// booksAreExact checks that every player owns what the orders make of it, as the service
+// reads it, that the table contains every order, and that no order waits.
 func (l *load) booksAreExact() error {
 	for _, p := range l.players {
 		request, err := http.NewRequest(http.MethodGet, l.url+ramp.PathAssets, nil)

@@ -19,8 +19,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// bareOrder runs the statements of one order of the same mix, without a server, an
-// HTTP call, a signature or a check.
+// bareOrder runs the SQL statements of one order of the same mix, without a server,
+// HTTP, signatures or checks.
 func (l *load) bareOrder() error {
 	defer l.bareOrders.Add(1)
 	p := l.bystanders[mathrand.IntN(len(l.bystanders))]
@@ -36,7 +36,7 @@ func (l *load) bareOrder() error {
 	if fails {
 		state = "failed"
 	}
-	if burn != fails { // a burn that succeeds is granted, and a mint that fails given back
+	if burn != fails { // grant a burn that succeeds, and give back a mint that fails
 		given = goldOfOrder
 	}
 	const columns = "uuid, claim, state, direction, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
@@ -86,7 +86,7 @@ func (l *load) bareApply(tx *sql.Tx, p *loadPlayer, delta int) error {
 	return err
 }
 
-// bind writes placeholders as the database wants them.
+// bind converts the placeholders of a statement to those of the database.
 func (l *load) bind(statement string) string {
 	if !l.postgres {
 		return statement
@@ -97,8 +97,8 @@ func (l *load) bind(statement string) string {
 	return statement
 }
 
-// statements counts what an order sends to PostgreSQL, between the server and the
-// database, over some orders that come once.
+// statements counts the statements that the server sends to PostgreSQL for an order
+// without duplicates.
 func (l *load) statements() (string, error) {
 	const orders = 200
 	u, err := url.Parse(l.address)
@@ -148,7 +148,7 @@ func (l *load) statements() (string, error) {
 		return err
 	}
 	for n := range orders + 20 {
-		if n == 20 { // the first ones prepare their statements
+		if n == 20 { // the first orders prepare their statements
 			executed.Store(0)
 			transactions.Store(0)
 		}
@@ -162,8 +162,9 @@ func (l *load) statements() (string, error) {
 	return fmt.Sprintf("%.1f, and %.1f BEGIN and COMMIT", float64(executed.Load())/orders, float64(transactions.Load())/orders), nil
 }
 
-// countStatements copies what a client of PostgreSQL sends. Execute runs a
-// prepared statement, Query one as text, which BEGIN and COMMIT are.
+// countStatements copies the messages of a PostgreSQL client and counts statements.
+// Execute runs a prepared statement. Query runs a statement as text, such as BEGIN and
+// COMMIT.
 func countStatements(to io.Writer, from io.Reader, executed, texts *atomic.Int64) {
 	const startup, execute, query = 0, 'E', 'Q'
 	in := bufio.NewReader(from)

@@ -1,17 +1,16 @@
-// Command bench sets the costs of this SDK beside those of what a studio would
-// otherwise use, and prints them as Markdown:
+// Command bench compares the costs of this SDK with the costs of alternatives, and
+// prints them as Markdown:
 //
 //	go -C internal/bench run .
 //	go -C internal/bench run . -run ParseResult -rounds 201
 //	go -C internal/bench run . load -db postgres://user@host/empty
 //
-// The last one puts the gameserver of the examples under load; see load.go.
+// The last command runs examples/gameserver under load; see load.go.
 //
-// Ours and theirs take turns, round by round, so that whatever else the machine
-// does slows both alike. Read the ratios; the times are those of one machine.
-// It is a module of its own, because nobody who imports ramp should pay for the
-// libraries that it is compared with. It needs a Unix, for the CPU time of a
-// process.
+// The two sides take turns, round by round, so that other work on the machine slows
+// both alike. Compare the ratios; the times depend on the machine. The command is in
+// a module of its own, so that importing ramp does not require the libraries that it
+// is compared with. It requires Unix, for the CPU time of a process.
 package main
 
 import (
@@ -22,7 +21,7 @@ import (
 	"runtime"
 )
 
-// comparisons are the rows of the table, in its order.
+// comparisons returns the rows of the table in order.
 func comparisons() []comparison {
 	var all []comparison
 	all = append(all, hmacComparisons()...)
@@ -42,7 +41,7 @@ func main() {
 		return
 	}
 	pattern := flag.String("run", "", "measure only the rows whose subject or rival matches this regular `expression`")
-	rounds := flag.Int("rounds", 41, "how many `rounds` ours and theirs take turns in")
+	rounds := flag.Int("rounds", 41, "`number` of rounds in which the two sides take turns")
 	flag.Parse()
 	chosen, err := regexp.Compile(*pattern)
 	if err != nil || *rounds < 1 || flag.NArg() > 0 {

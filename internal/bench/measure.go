@@ -8,26 +8,26 @@ import (
 	"time"
 )
 
-// A comparison sets ours beside theirs on one subject.
+// A comparison compares this SDK with a rival on one subject.
 type comparison struct {
 	subject string
-	rival   string               // whose theirs is
+	rival   string               // the library that theirs uses
 	clock   func() time.Duration // nil for cpuTime
 	setup   func() sides
 }
 
-// sides do the same work once a call.
+// sides are the two functions to compare. Each call does the same work once.
 type sides struct {
 	ours, theirs func() error
-	close        func() // nil for nothing to close
+	close        func() // may be nil
 }
 
-// roundTime is about how long each side works in one round: long enough for the
-// clock, short enough that a disturbance hits few of the rounds.
+// roundTime is approximately how long each side works in one round: long enough for the
+// clock, and short enough that a disturbance affects few rounds.
 const roundTime = 20 * time.Millisecond
 
-// cost is what one call takes. Allocations are those of the whole process, and
-// so include the goroutines of a server.
+// cost is the cost of one call. Allocations are counted for the whole process, so they
+// include the goroutines of a server.
 type cost struct {
 	time          time.Duration
 	allocs, bytes float64
@@ -57,7 +57,7 @@ func (c comparison) run(rounds int) (summary, error) {
 	return r.summary(), nil
 }
 
-// A race is a comparison under way.
+// A race is a comparison in progress.
 type race struct {
 	sides
 	clock        func() time.Duration
@@ -65,7 +65,7 @@ type race struct {
 	ours, theirs []cost
 }
 
-// start connects both sides, and finds out how many calls a round needs.
+// start sets up both sides and determines the number of calls per round.
 func (c comparison) start() (*race, error) {
 	r := &race{sides: c.setup(), clock: c.clock, calls: 1}
 	if r.clock == nil {
@@ -92,7 +92,7 @@ func (r *race) stop() {
 	}
 }
 
-// round lets each side go first in every other round.
+// round measures both sides once. They alternate in going first.
 func (r *race) round() error {
 	measureOurs := func() error {
 		c, err := measure(r.sides.ours, r.calls, r.clock)
@@ -129,7 +129,7 @@ func (r *race) summary() summary {
 
 func measure(call func() error, calls int, clock func() time.Duration) (cost, error) {
 	var before, after runtime.MemStats
-	runtime.GC() // or one side would pay for the garbage of the other
+	runtime.GC() // so that a side does not pay for the garbage of the other
 	runtime.ReadMemStats(&before)
 	begun := clock()
 	for range calls {
@@ -146,9 +146,9 @@ func measure(call func() error, calls int, clock func() time.Duration) (cost, er
 	}, nil
 }
 
-// cpuTime is what the whole process has worked, in user and in kernel mode. It
-// does not count the time that other processes take away, and it does count the
-// collector, which works on other cores.
+// cpuTime returns the CPU time of the whole process, in user and in kernel mode. It
+// excludes the time of other processes, and includes the garbage collector, which runs
+// on other cores.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -159,8 +159,8 @@ func cpuTime() time.Duration {
 
 var programStart = time.Now()
 
-// wallTime is for work that waits for a disk, and for a function that a caller
-// waits for: the garbage collector works beside it on another core.
+// wallTime is for work that waits for a disk, and for the latency of a function, during
+// which the garbage collector runs on another core.
 func wallTime() time.Duration { return time.Since(programStart) }
 
 func median(costs []cost) cost {
@@ -179,7 +179,7 @@ func median(costs []cost) cost {
 	}
 }
 
-// roundDuration keeps about three digits.
+// roundDuration rounds to about three digits.
 func roundDuration(d time.Duration) time.Duration {
 	for unit := time.Duration(1); ; unit *= 10 {
 		if d < 1000*unit {
@@ -199,7 +199,7 @@ func byteSize(n float64) string {
 	}
 }
 
-// must is for setting up, where nothing can be measured after a failure.
+// must panics if the setup of a comparison fails, because nothing can be measured then.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

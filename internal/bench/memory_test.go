@@ -17,7 +17,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// What a caller who has the key may cost, in 1 MiB and whatever its shape.
+// The maximum cost of a body of 1 MiB of any shape, from a caller who has the key.
 const (
 	bodySize      = 1 << 20
 	concurrent    = 20
@@ -25,7 +25,7 @@ const (
 	mostParseTime = 50 * time.Millisecond
 )
 
-// A shape is a body that repeats one thing until it is full.
+// A shape is a body that repeats a text up to the maximum size.
 type shape struct{ name, before, repeat, separator, after string }
 
 func (s shape) body() []byte {
@@ -40,7 +40,7 @@ func (s shape) body() []byte {
 	return b.Bytes()
 }
 
-// around splits a message at a mark, which is where the repeated goes.
+// around splits a message at the mark that the repeated text replaces.
 func around(name, message, repeat, separator string) shape {
 	before, after, found := strings.Cut(message, "@")
 	if !found {
@@ -98,8 +98,8 @@ func validateShapes() []shape {
 	return append(all, commonShapes(strings.TrimSuffix(validateBody, "}"), head)...)
 }
 
-// commonShapes extend a message that lacks its last brace, and one that lacks
-// its intent, too.
+// commonShapes extend a message that lacks its last brace, and one that also lacks its
+// intent.
 func commonShapes(message, withoutIntent string) []shape {
 	unknown := func(name, value, repeat, separator string) shape {
 		return around("unknown, "+name, message+`,"unknown":`+value+`}`, repeat, separator)
@@ -112,7 +112,7 @@ func commonShapes(message, withoutIntent string) []shape {
 		return around("to, "+name, withoutIntent+`,"intent":{"method":"mint","type":"assemble",`+
 			`"from":[{"type":"asset","id":"gold","amount":100}],"to":[@]}}`, repeat, ",")
 	}
-	const deep = 5000 // encoding/json refuses more than 10,000
+	const deep = 5000 // encoding/json rejects more than 10,000
 	return []shape{
 		unknown("empty strings", `[@]`, `""`, ","),
 		unknown("numbers", `[@]`, `0`, ","),
@@ -145,8 +145,8 @@ func commonShapes(message, withoutIntent string) []shape {
 	}
 }
 
-// Whether a shape is accepted or refused, it is read and checked in bounded time,
-// on the way to a database too, where a row may be locked meanwhile.
+// Each shape is read and checked in bounded time, whether it is accepted or rejected.
+// This includes the step to the database, during which a row may be locked.
 func TestParseTimesStayInTheirBounds(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector slows what it watches; run this without it")
@@ -173,7 +173,7 @@ func TestParseTimesStayInTheirBounds(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = tx.Rollback() }() // the same order is accepted again
+		defer func() { _ = tx.Rollback() }() // so that the same order can be accepted again
 		_, err = store.UpdateTx(context.Background(), tx, r.UUID, ramp.Accept(ramp.Session{ID: orderSession}, r, time.Now()))
 		return err
 	}
@@ -186,7 +186,7 @@ func TestParseTimesStayInTheirBounds(t *testing.T) {
 			t.Run(test.name+"/"+s.name, func(t *testing.T) {
 				body := s.body()
 				best := time.Duration(1<<63 - 1)
-				for tries := range 10 { // the first that is fast enough shows what the code can do
+				for tries := range 10 { // one fast try is proof, because the machine may be busy
 					begun := time.Now()
 					err := test.parse(body)
 					best = min(best, time.Since(begun))
@@ -195,7 +195,7 @@ func TestParseTimesStayInTheirBounds(t *testing.T) {
 						return
 					}
 					if tries > 2 && best > 4*mostParseTime {
-						break // no disturbance explains that
+						break // too slow to be a disturbance
 					}
 				}
 				t.Errorf("%v, %v at most", best, mostParseTime)
@@ -204,7 +204,7 @@ func TestParseTimesStayInTheirBounds(t *testing.T) {
 	}
 }
 
-// Every result is held until all of them have been read.
+// The game holds every result until all have been read.
 func TestConcurrentResultsStayInTheirHeap(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector needs memory too; run this without it")
@@ -272,7 +272,7 @@ func (g *holdingGame) Result(_ context.Context, _ ramp.Session, r *ramp.Result) 
 	return nil
 }
 
-// heapPeak samples what the heap occupies, until it is asked for the most.
+// heapPeak samples the size of the heap until it is asked for the peak.
 func heapPeak() (peak func() uint64) {
 	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}}
 	var most uint64

@@ -20,11 +20,11 @@ const (
 		`"uuid":"6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a71","intent":` + mintIntent + `}`
 )
 
-// bloom is a filter of 256 bytes.
+// bloom is a Bloom filter of 256 bytes.
 var bloom = "0x" + strings.Repeat("00", 256)
 
-// transferLogs are events of token transfers: three topics and one word of data.
-// The webhook sends the timestamp as a number, a node as hex.
+// transferLogs returns events of token transfers, each with three topics and one word
+// of data. The webhook sends the timestamp as a number, and a node sends it as hex.
 func transferLogs(count int, timestamp string) string {
 	logs := make([]string, count)
 	for i := range logs {

@@ -14,9 +14,9 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// orderComparisons accept and finish a mint, each in one transaction of a
-// database of its own. SQLite in this process is the cheapest database that
-// there is: there is no network, and unless it syncs, no wait for the disk.
+// orderComparisons accept and finish a mint, each step in one transaction. Each side
+// has its own database. In-process SQLite is the cheapest database: it has no network
+// and, unless it syncs, does not wait for the disk.
 func orderComparisons() []comparison {
 	const subject = "an order on SQLite, accept and finish"
 	return []comparison{orderComparison(subject, "normal"), orderComparison(subject+", synced", "full")}
@@ -62,7 +62,7 @@ func openSQLite(dir, name, synchronous string) *sql.DB {
 	return db
 }
 
-// steps accept and finish a new order.
+// steps accepts and finishes a new order.
 func steps(db *sql.DB, accept func(*sql.Tx, *ramp.ValidateRequest) error, finish func(*sql.Tx, *ramp.Result) error) error {
 	id := uuid.New()
 	intent := ramp.Intent{
@@ -97,8 +97,8 @@ func transact(db *sql.DB, step func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// By hand the same statements run on the same table, and what they read is
-// decoded, but neither checked nor compared.
+// The handwritten version runs the same statements on the same table and decodes the
+// rows, but neither checks nor compares them.
 
 const orderColumns = "uuid, claim, state, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
 
@@ -115,7 +115,7 @@ func acceptByHand(tx *sql.Tx, r *ramp.ValidateRequest) error {
 }
 
 func finishByHand(tx *sql.Tx, r *ramp.Result) error {
-	// The row is written to lock it, because SQLite has no FOR UPDATE.
+	// SQLite has no FOR UPDATE, so the row is written to lock it.
 	if err := readOrderByHand(tx.QueryRow("UPDATE ramp_orders SET claim = claim WHERE uuid = ? RETURNING "+orderColumns, r.UUID.String())); err != nil {
 		return err
 	}

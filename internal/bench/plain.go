@@ -2,12 +2,11 @@ package main
 
 import "encoding/json"
 
-// These structs are the baseline: what a studio would write to read a call with
-// encoding/json. They hold only the fields that decide something, and everything
-// else is skipped. That makes them hard to beat, on purpose: reading hashes,
-// logs and the bloom filter, keeping what is unknown, and reporting what is
-// wrong must not cost more than not doing so. They do not check anything. Don't
-// add fields to make us look better.
+// These structs are the baseline: a studio would write them to read a call with
+// encoding/json. They have only the fields that affect the outcome, skip all others,
+// and check nothing. That makes them hard to beat, on purpose: reading hashes, logs
+// and the Bloom filter, keeping unknown values, and reporting problems must not cost
+// more than not doing so. Do not add fields to make the SDK look better.
 
 type plainResult struct {
 	UUID    string `json:"uuid"`
@@ -31,7 +30,7 @@ type plainIntent struct {
 	To     []plainAsset `json:"to"`
 }
 
-// Amount is a json.Number, because an amount of tokens need not fit a float64.
+// Amount is a json.Number, because an amount of tokens may not fit into a float64.
 type plainAsset struct {
 	Type   string      `json:"type"`
 	ID     string      `json:"id"`

@@ -2,6 +2,6 @@
 
 package main
 
-// raceDetector says that costs cannot be measured: the detector slows what it
-// watches, allocates, and makes a sync.Pool forget some of what it is given.
+// raceDetector reports whether the race detector is on. Costs cannot be measured with
+// it: it slows down the code, allocates, and makes a sync.Pool drop items.
 const raceDetector = true

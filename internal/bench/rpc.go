@@ -24,7 +24,7 @@ const (
 	logCount          = 1000
 )
 
-// rpcComparisons make the same calls of a node whose answers are canned.
+// rpcComparisons make the same calls to a fake node with canned answers.
 func rpcComparisons() []comparison {
 	ctx, hash := context.Background(), common.HexToHash(transactionHash)
 	compare := func(subject string, result func() string,
@@ -126,7 +126,7 @@ func nodeBlock() string {
 	}))))
 }
 
-// fields are the members of a value's JSON, and more.
+// fields returns the members of a value's JSON, plus more.
 func fields(value any, more map[string]any) map[string]any {
 	if err := json.Unmarshal(must(json.Marshal(value)), &more); err != nil {
 		panic(err)
@@ -134,9 +134,9 @@ func fields(value any, more map[string]any) map[string]any {
 	return more
 }
 
-// canned starts a node that answers every call with the same result over a real
-// connection. Once its buffers have grown it does not allocate, so that what is
-// counted is the client's.
+// canned starts a fake node that answers every call with the same result over a real
+// connection. Once its buffers have grown, it does not allocate, so that only the
+// client's allocations are counted.
 func canned(result string) (url string, stop func()) {
 	listener := must(net.Listen("tcp", "127.0.0.1:0"))
 	go func() {
@@ -177,8 +177,7 @@ func answerAll(connection net.Conn, result []byte) {
 	}
 }
 
-// appendAnswers answers each call of a request, which is a batch if it is an
-// array.
+// appendAnswers appends the answer to a request, which may be a batch.
 func appendAnswers(to, request, result []byte) []byte {
 	batch := request[0] == '['
 	if batch {

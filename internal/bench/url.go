@@ -26,7 +26,7 @@ func urlComparison() comparison {
 				query.Set("sessionId", session)
 				query.Set("network", "testnet")
 				if address := base + "/exchange?" + query.Encode(); len(address) == 0 {
-					return errors.New("no URL") // never, but the compiler must not drop the work
+					return errors.New("no URL") // never happens, but keeps the compiler from dropping the work
 				}
 				return nil
 			},

@@ -1,6 +1,5 @@
-// Package browsertest clicks through the pages of package ramptest in a real
-// browser. It is a module of its own, so that nobody who imports ramp pays for
-// what drives the browser.
+// Package browsertest tests the pages of package ramptest in a real browser. It is a
+// module of its own, so that importing ramp does not require a browser driver.
 package browsertest
 
 import (
@@ -29,7 +28,7 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// browser is the one that all tests share: to start one takes seconds.
+// browser is shared by all tests, because starting one takes seconds.
 var browser struct {
 	context.Context
 	missing string
@@ -56,7 +55,7 @@ func TestMain(m *testing.M) {
 		}
 		browser.Context = ctx
 		status := m.Run()
-		_ = chromedp.Cancel(ctx) // its folder, which was made for it, goes too
+		_ = chromedp.Cancel(ctx) // also deletes the browser's temporary directory
 		cancel()
 		end()
 		os.Exit(status)
@@ -65,8 +64,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// desk is a game, the service that it is tested with, and a tab that shows the
-// pages of the service.
+// desk is a game, its emulated service, and a tab that shows the service's pages.
 type desk struct {
 	*shop
 	t       *testing.T
@@ -77,15 +75,15 @@ type desk struct {
 	tab     context.Context
 }
 
-// shop is a game of one player, who owns something of everything.
+// shop is a game with one player, who owns some of every asset.
 type shop struct {
 	mu     sync.Mutex
 	name   string
 	owns   map[string]ramp.Amount
 	orders map[uuid.UUID]*ramp.ValidateRequest
 	done   map[uuid.UUID]bool
-	answer error // to results, instead of acting
-	keeps  bool  // and gives nothing back
+	answer error // if not nil, returned for results instead of processing them
+	keeps  bool  // whether it gives nothing back
 	hold   chan bool
 }
 
@@ -157,8 +155,8 @@ func (g *shop) move(effect ramp.Effect) error {
 	return nil
 }
 
-// newDesk opens a service on the network, with a clock that stands still unless
-// change says otherwise.
+// newDesk starts a service with a stopped clock, unless change sets another speed, and
+// opens a tab.
 func newDesk(t *testing.T, change ...func(*ramptest.Config)) *desk {
 	t.Helper()
 	if browser.missing != "" {
@@ -196,7 +194,8 @@ func (d *desk) must(err error) {
 	}
 }
 
-// newTab opens a tab, which must ask nobody but the service, and report nothing.
+// newTab opens a tab. The test fails if the tab sends a request to another host or reports
+// an error.
 func (d *desk) newTab() context.Context {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(browser.Context, 2*time.Minute)
@@ -212,7 +211,7 @@ func (d *desk) newTab() context.Context {
 		case *runtime.EventExceptionThrown:
 			d.t.Errorf("the page's script failed: %s", e.ExceptionDetails.Error())
 		case *log.EventEntryAdded:
-			// A status that is no success is reported too; it is often what is tested.
+			// The browser also reports unsuccessful statuses, which tests often expect.
 			if e.Entry.Level == log.LevelError && !strings.HasPrefix(e.Entry.Text, "Failed to load resource") {
 				d.t.Errorf("the browser reports: %s", e.Entry.Text)
 			}
@@ -230,7 +229,7 @@ func item(id string, amount string) ramp.Item {
 	return ramp.Item{ID: id, Amount: a, IconURL: "https://example.com/icon.png"}
 }
 
-// begin asks for a UUID, as the game does.
+// begin gets a UUID, as the game does.
 func (d *desk) begin(items ...ramp.Item) uuid.UUID {
 	d.t.Helper()
 	if items == nil {
@@ -243,7 +242,7 @@ func (d *desk) begin(items ...ramp.Item) uuid.UUID {
 	return started.UUID
 }
 
-// exchange is the path of the exchange page of a new order.
+// exchange returns the path of the exchange page of a new order.
 func (d *desk) exchange(items ...ramp.Item) string {
 	d.t.Helper()
 	return "/exchange?" + url.Values{"uuid": {d.begin(items...).String()}, "accessToken": {"token-1"}, "sessionId": {d.session.ID}, "network": {"testnet"}}.Encode()
@@ -258,9 +257,8 @@ func (d *desk) mint(faults ...ramptest.Fault) *ramptest.Order {
 
 func page(o *ramptest.Order) string { return "/orders/" + o.UUID.String() }
 
-// do makes the tab do things, one after the other, within a time that no page
-// should need. What it reaches for may be replaced in that moment, by the page or
-// by the next one; then it reaches again.
+// do runs actions in the tab, one after another, with a generous timeout. The page or the
+// next page may replace an element at the same time; do then tries again.
 func (d *desk) do(actions ...chromedp.Action) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.tab, 30*time.Second)
@@ -274,8 +272,7 @@ func (d *desk) do(actions ...chromedp.Action) {
 	}
 }
 
-// replaced says whether an error is the browser's way to say that what was there
-// is there no more.
+// replaced reports whether an error means that an element no longer exists.
 func replaced(err error) bool {
 	for _, text := range []string{"No node with given id", "Could not find node", "Cannot find context", "context was destroyed"} {
 		if strings.Contains(err.Error(), text) {
@@ -295,7 +292,7 @@ func (d *desk) click(selector string) {
 	d.do(chromedp.Click(selector, chromedp.ByQuery))
 }
 
-// holds waits until an expression of the page's is true, without reloading it.
+// holds waits until an expression is true in the page, without reloading it.
 func (d *desk) holds(expression string) {
 	d.t.Helper()
 	d.holdsIn(d.tab, expression)
@@ -308,18 +305,18 @@ func (d *desk) holdsIn(tab context.Context, expression string) {
 	var err error
 	for ctx.Err() == nil {
 		var holds bool
-		// Between two pages there is nothing to ask.
+		// Between two pages, the expression cannot be evaluated.
 		if err = chromedp.Run(ctx, chromedp.Evaluate("!!("+expression+")", &holds)); err == nil && holds {
 			return
 		}
-		time.Sleep(30 * time.Millisecond) // of the browser, which has no other clock
+		time.Sleep(30 * time.Millisecond) // poll: the browser does not notify the test
 	}
 	var text string
 	_ = chromedp.Run(tab, chromedp.Evaluate(`document.body.innerText`, &text))
 	d.t.Fatalf("it never holds that %s (%v); the page says:\n%s", expression, err, text)
 }
 
-// sees waits until the page shows a text at a place.
+// sees waits until an element of the page shows a text.
 func (d *desk) sees(selector, want string) {
 	d.t.Helper()
 	d.holds(fmt.Sprintf("(document.querySelector(%q)?.innerText ?? '').includes(%q)", selector, want))
@@ -330,22 +327,21 @@ var (
 	schemes = []string{"light", "dark"}
 )
 
-// judge holds a page against what every page must be, at each width and in each
-// color scheme, and keeps a picture of it for a person to look at, if there is a
-// folder for it.
+// judge checks the requirements for every page, at each width and in each color scheme.
+// It also saves screenshots for a person to look at, if a directory is set.
 func (d *desk) judge(name string) {
 	d.t.Helper()
 	d.look(name, d.axe())
 }
 
-// fits holds a page against the same, but for its accessibility: a page that has
-// only more of what others have, of which axe-core takes long.
+// fits is like judge without accessibility, for pages with many elements of which other
+// pages have a few, because axe-core is slow.
 func (d *desk) fits(name string) {
 	d.t.Helper()
 	d.look(name, nil)
 }
 
-// axe brings axe-core into the page, and returns nil if there is none.
+// axe loads axe-core into the page, and returns nil if it is not available.
 func (d *desk) axe() []byte {
 	d.t.Helper()
 	axe, err := os.ReadFile(filepath.Join("node_modules", "axe-core", "axe.min.js"))
@@ -371,7 +367,7 @@ func (d *desk) look(name string, axe []byte) {
 			}
 			if axe != nil {
 				rules := `{resultTypes: ["violations"]}`
-				if scheme == "dark" { // changes colors only
+				if scheme == "dark" { // changes only colors
 					rules = `{runOnly: ["color-contrast", "link-in-text-block"]}`
 				}
 				var violations []string
@@ -392,13 +388,13 @@ func (d *desk) look(name string, axe []byte) {
 	d.do(chromedp.EmulateViewport(1280, 900))
 }
 
-// door is one more way to the service, which can be shut.
+// door is an additional address of the service that can be closed.
 type door struct {
 	address string
 	server  *http.Server
 }
 
-// serve opens the service at one more address.
+// serve serves the service at an additional address.
 func (d *desk) serve(handler http.Handler, at string) *door {
 	d.t.Helper()
 	listener, err := net.Listen("tcp", at)

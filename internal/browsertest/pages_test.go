@@ -30,11 +30,11 @@ func TestAPlayerClicksThroughTheOrders(t *testing.T) {
 	d.sees(`[data-asset="item_gold"]`, "1000")
 	d.do(chromedp.SetValue(`#amount`, "10", chromedp.ByQuery))
 	d.click(`#send`)
-	d.sees(said, "Done. The game took 100 item_gold; Ada received 9.8 tokens.") // by itself: the clock runs
+	d.sees(said, "Done. The game took 100 item_gold; Ada received 9.8 tokens.") // happens by itself, because the clock runs
 	d.sees(gold, "900")
 	d.sees(tokens, "1009.8")
 
-	// What is sent again changes nothing, and shows at once.
+	// A result that is sent again changes nothing and is shown at once.
 	d.click(`#resend`)
 	d.holds(`document.querySelectorAll('[data-kind="result"]').length === 2`)
 	d.sees(gold, "900")
@@ -55,7 +55,7 @@ func TestAPlayerClicksThroughTheOrders(t *testing.T) {
 	d.click(`#send`)
 	d.sees(said, "The burn failed: it needs 2000 tokens, the wallet held 1009.8. Nothing moved.")
 
-	// A transaction that stays pending has no result that could be sent.
+	// A pending transaction has no result that could be sent.
 	d.click(`#another`)
 	d.click(`input[name="chain"][value="never"]`)
 	d.click(`#send`)
@@ -70,7 +70,7 @@ func TestAPlayerClicksThroughTheOrders(t *testing.T) {
 	d.sees(`#none`, "No order matches")
 }
 
-// What every page must be: fit for each width, and for everybody.
+// Every page must fit each width and be accessible.
 func TestEveryPageIsForEverybody(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, perToken)
@@ -92,7 +92,7 @@ func TestEveryPageIsForEverybody(t *testing.T) {
 	d.keeps = true
 	lost := d.mint(ramptest.TransactionFails())
 	d.service.Advance(time.Minute)
-	d.keeps, d.answer = false, fmt.Errorf("the database is away")
+	d.keeps, d.answer = false, fmt.Errorf("the database is unavailable")
 	retried := d.mint(ramptest.WrongHMAC(ramptest.OnResult))
 	d.service.Advance(time.Minute)
 	d.answer = nil
@@ -121,7 +121,7 @@ func TestEveryPageIsForEverybody(t *testing.T) {
 	d.judge("catalog-refused")
 }
 
-// What is large, long or much fits all the same.
+// Large numbers, long texts and many elements fit too.
 func TestAPageBearsAnything(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, perToken)
@@ -150,12 +150,12 @@ func TestAPageBearsAnything(t *testing.T) {
 	d.click(`a.earlier`)
 	d.holds(`document.querySelectorAll("#timeline > li").length === 100`)
 	d.must(d.service.Resend(t.Context(), order))
-	d.holds(`document.querySelectorAll("#timeline > li").length === 102`) // what was fetched stays
+	d.holds(`document.querySelectorAll("#timeline > li").length === 102`) // the fetched events stay
 	d.open("/")
 	d.fits("front-anything")
 }
 
-// Whoever tries something on a phone need not scroll to send it.
+// On a phone, the form can be sent without scrolling.
 func TestTheOrderIsSentFromTheFirstScreenOfAPhone(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -179,7 +179,7 @@ func TestThePriceFollowsTheAmount(t *testing.T) {
 	plain.sees("#pricing", "The price is for the whole order, however many tokens")
 }
 
-// An amount that is none is marked and has the focus, by the page and by the service.
+// The page and the service both mark an invalid amount and focus it.
 func TestAWrongAmountIsMarked(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -191,11 +191,11 @@ func TestAWrongAmountIsMarked(t *testing.T) {
 	d.judge("exchange-amount")
 	d.do(chromedp.Evaluate(`document.querySelector("#amount").select()`, nil), chromedp.SendKeys(`#amount`, "1", chromedp.ByQuery))
 	d.holds(`!document.querySelector("#amount").hasAttribute("aria-invalid")`)
-	d.do(chromedp.Evaluate(`{ const a = document.querySelector("#amount"); a.value = "ten"; a.form.submit() }`, nil)) // past the script
+	d.do(chromedp.Evaluate(`{ const a = document.querySelector("#amount"); a.value = "ten"; a.form.submit() }`, nil)) // bypasses the script
 	d.holds(marked)
 }
 
-// A page that follows what happens must not be in anybody's way.
+// Updates of a page must not disturb its user.
 func TestAPageChangesInPlace(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -210,14 +210,14 @@ func TestAPageChangesInPlace(t *testing.T) {
 	d.holds(`region.isConnected && region === document.querySelector("#said") && read.isConnected`)
 	d.holds(`document.querySelector('[data-kind="validate"] details').open && document.activeElement.id === "resend"`)
 
-	// The live region says what is new, and no countdown.
+	// The live region announces news, but no countdown.
 	d.holds(`!region.querySelector("[data-due]")`)
 
-	// With the keyboard, too.
+	// The same with the keyboard.
 	d.do(chromedp.Focus(`[data-kind="result"] summary`, chromedp.ByQuery), chromedp.KeyEvent(kb.Enter))
 	d.holds(`document.querySelector('[data-kind="result"] details').open`)
 
-	// A button says at once that it was heard.
+	// A button reacts at once.
 	d.mu.Lock()
 	d.hold = make(chan bool)
 	d.mu.Unlock()
@@ -243,10 +243,10 @@ func TestAListChangesInPlace(t *testing.T) {
 	d.holds(`document.querySelector("#q").value === "half a wor" && document.activeElement.id === "q" && document.querySelector("#settings").open`)
 	d.click(`[id="order-` + order.UUID.String() + `"] a`)
 	d.click(`[data-copy="hash"]`)
-	d.holds(`/^(Copied|Selected)$/.test(document.querySelector('[data-copy="hash"]').innerText)`) // a browser may refuse the clipboard
+	d.holds(`/^(Copied|Selected)$/.test(document.querySelector('[data-copy="hash"]').innerText)`) // the browser may deny access to the clipboard
 }
 
-// A browser allows six connections to one service.
+// A browser allows only six connections to one host.
 func TestManyTabsAreOpen(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -277,7 +277,7 @@ func TestAPageSaysThatTheServiceIsGone(t *testing.T) {
 	d.holds(`document.querySelector("#connection").innerText === ""`)
 }
 
-// The clock of the page is that of the service, whatever moves it.
+// The page shows the service's clock, whatever advances it.
 func TestAPageShowsTheClock(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, func(c *ramptest.Config) { c.Epoch = time.Date(2026, 11, 21, 23, 59, 0, 0, time.UTC) })
@@ -287,7 +287,7 @@ func TestAPageShowsTheClock(t *testing.T) {
 	d.sees("#clock", "00:00:30")
 }
 
-// Everything can be done and read without a script.
+// Every page also works without scripts.
 func TestAPageNeedsNoScript(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, perToken)

@@ -52,12 +52,12 @@ func TestTheWrongDialectIsNamed(t *testing.T) {
 				err = step(tx)
 				check(t, tx.Rollback())
 				if err == nil || errors.Is(err, ramp.ErrOrderUnknown) {
-					continue // what both dialects understand
+					continue // both dialects understand it
 				}
 				t.Logf("%s with %s: %v", name, d.name, err)
 				expectText(t, err, "the dialect is "+d.name, "check that the database is too")
 			}
-			// The first statement of a new order is one that only its own dialect has.
+			// The first statement of a new order is specific to its dialect.
 			tx, err := p.db.Begin()
 			check(t, err)
 			_, err = store.UpdateTx(ctx, tx, o.id, o.accept())
@@ -66,12 +66,12 @@ func TestTheWrongDialectIsNamed(t *testing.T) {
 				t.Errorf("%s takes the statements of %s", p.name, d.name)
 			}
 
-			// Update says so too, although its own first statement differs.
+			// Update gives the same advice, although its first statement differs.
 			_, err = store.Update(ctx, o.id, o.accept())
 			t.Logf("update with %s: %v", d.name, err)
 			expectText(t, err, "the dialect is "+d.name, "check that the database is too")
 		}
-		// An error of the right dialect has no such advice.
+		// An error with the right dialect does not give this advice.
 		tx, err := p.db.Begin()
 		check(t, err)
 		_, err = newStore(t, p, applyNothing).UpdateTx(ctx, tx, o.id, o.finish(success))
@@ -121,12 +121,13 @@ func TestAnErrorOfApplyNamesStepAndOrder(t *testing.T) {
 	})
 }
 
-// With one connection, Apply that uses the database waits for itself.
+// With a single connection, an Apply that uses the database instead of the transaction
+// waits for itself.
 func TestApplyThatUsesTheDatabaseInsteadOfTx(t *testing.T) {
 	const advice = "Apply must use tx"
 	eachDatabase(t, func(t *testing.T, p *place) {
 		p.db.SetMaxOpenConns(1)
-		cancelWait := func() {} // is called once Apply waits
+		cancelWait := func() {} // called as soon as Apply waits
 		apply := func(ctx context.Context, _ *sql.Tx, _ ramp.Step) error {
 			waits, cancel := p.db.Stats().WaitCount, cancelWait
 			go func() {
@@ -156,7 +157,7 @@ func TestApplyThatUsesTheDatabaseInsteadOfTx(t *testing.T) {
 			expectText(t, err, advice, "all 1 connection(s) of the pool were in use")
 		}
 
-		// A deadline that has another cause gets no such advice.
+		// A deadline with another cause does not give this advice.
 		apply = func(context.Context, *sql.Tx, ramp.Step) error { return context.DeadlineExceeded }
 		err := game.Validate(context.Background(), ramp.Session{ID: o.session}, o.validateRequest())
 		if err == nil || strings.Contains(err.Error(), advice) {

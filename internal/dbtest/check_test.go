@@ -8,7 +8,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// What is wrong with a database is said at the start, and not at the first order.
+// Check finds the problems of a database at startup, before the first order.
 
 func TestCheckOfAGoodDatabase(t *testing.T) {
 	eachMode(t, func(t *testing.T, p *place) {
@@ -34,7 +34,7 @@ func TestCheckNamesTheWrongDialect(t *testing.T) {
 func TestCheckNamesWhatIsMissing(t *testing.T) {
 	for name, c := range map[string]struct {
 		migration string
-		want      string // in the words of the database
+		want      string // part of the database's own message
 	}{
 		"table":  {"DROP TABLE ramp_orders;", "ramp_orders"},
 		"column": {"ALTER TABLE ramp_orders RENAME COLUMN reason TO why;", "reason"},
@@ -49,7 +49,7 @@ func TestCheckNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A user who may only read, and a replica, would take no order.
+// A read-only user and a read-only replica cannot store orders.
 func TestCheckOfADatabaseThatIsReadOnly(t *testing.T) {
 	for dialect, statement := range map[ramp.Dialect]string{
 		ramp.SQLite:     "PRAGMA query_only = 1",

@@ -18,11 +18,11 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// envBin is the directory of PostgreSQL's own programs.
+// envBin names the environment variable for the directory of PostgreSQL's programs.
 const envBin = "RAMP_TEST_POSTGRESQL_BIN"
 
-// A primary whose commits wait for a standby is killed under load, and the
-// standby takes its place: what the service was told is there.
+// A primary whose commits wait for a standby is killed under load, and the standby takes
+// over. Everything that the service was told must be stored.
 func TestFailoverToASynchronousStandby(t *testing.T) {
 	c := newCluster(t, true)
 	f := c.world.traffic(8)
@@ -41,14 +41,14 @@ func TestFailoverToASynchronousStandby(t *testing.T) {
 	}
 }
 
-// The control: a standby that nobody waited for has lost orders.
+// The control experiment: if commits do not wait for the standby, it loses orders.
 func TestFailoverToAnAsynchronousStandbyLosesOrders(t *testing.T) {
 	c := newCluster(t, false)
 	f := c.world.traffic(8)
 	f.wait(50)
 	c.standby.ctl("stop", "-m", "fast")
 	f.wait(100)
-	close(f.stop) // the orders under way would wait for a minute
+	close(f.stop) // otherwise the orders in progress would wait for a minute
 	f.wg.Wait()
 	c.primary.kill()
 	c.standby.start()
@@ -60,13 +60,13 @@ func TestFailoverToAnAsynchronousStandbyLosesOrders(t *testing.T) {
 	}
 }
 
-// lost lists the orders of which less is stored than the service was told.
+// lost returns the orders whose stored state is behind what the service was told.
 func (f *traffic) lost() (lost []string) {
 	f.w.t.Helper()
 	f.mu.Lock()
 	told := maps.Clone(f.told)
 	f.mu.Unlock()
-	f.w.db.SetMaxIdleConns(0) // closes those to the primary, which are dead
+	f.w.db.SetMaxIdleConns(0) // closes the dead connections to the primary
 	f.w.db.SetMaxIdleConns(60)
 	rows, err := f.w.db.Query("SELECT uuid, state FROM ramp_orders")
 	check(f.w.t, err)
@@ -87,8 +87,7 @@ func (f *traffic) lost() (lost []string) {
 	return lost
 }
 
-// cluster is a primary, its standby, and a game that finds the one of them that
-// can be written.
+// cluster is a primary, its standby, and a game that uses whichever is writable.
 type cluster struct {
 	primary, standby *server
 	world            *world
@@ -114,7 +113,7 @@ func newCluster(t *testing.T, synchronous bool) *cluster {
 		check(t, os.Chown(dir, uid, -1))
 		primary.as, standby.as = []string{"runuser", "-u", "nobody", "--"}, []string{"runuser", "-u", "nobody", "--"}
 	}
-	// Servers are killed here and machines are not, so nothing needs the disk.
+	// The tests kill servers, not machines, so nothing must be synced to disk.
 	settings := "listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\nfsync = off\nshared_buffers = 16MB\nmax_connections = 90\ndynamic_shared_memory_type = mmap\n"
 	if synchronous {
 		settings += "synchronous_standby_names = '*'\n"
@@ -144,10 +143,10 @@ func newCluster(t *testing.T, synchronous bool) *cluster {
 	return &cluster{primary: primary, standby: standby, world: newWorld(t, p, nil)}
 }
 
-// server is a PostgreSQL.
+// server is a PostgreSQL server.
 type server struct {
 	t       *testing.T
-	as      []string // what commands begin with
+	as      []string // prefix of all commands
 	bin     string
 	dir     string
 	port    int
@@ -160,7 +159,7 @@ func (s *server) run(program string, args ...string) {
 	words = append(words, args...)
 	command := exec.Command(words[0], words[1:]...)
 	command.Dir = filepath.Dir(s.dir)
-	log, err := os.CreateTemp("", "ramp-cluster-log-") // not a pipe, which the server would keep open
+	log, err := os.CreateTemp("", "ramp-cluster-log-") // not a pipe, because the server would keep it open
 	check(s.t, err)
 	defer os.Remove(log.Name())
 	defer log.Close()
@@ -183,13 +182,13 @@ func (s *server) start() {
 	s.t.Cleanup(s.kill)
 }
 
-// kill is kill -9 of the server and of all its processes, as when a machine is
-// lost. A second one does nothing.
+// kill sends SIGKILL to all processes of the server, as if the machine was lost. A
+// second call does nothing.
 func (s *server) kill() {
 	s.t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.dir, "postmaster.pid"))
 	if err != nil {
-		return // it was stopped
+		return // already stopped
 	}
 	lines := strings.Split(string(text), "\n")
 	postmaster, err := strconv.Atoi(lines[0])
@@ -197,7 +196,7 @@ func (s *server) kill() {
 	_ = syscall.Kill(postmaster, syscall.SIGSTOP) // so that it starts no other process
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", postmaster, postmaster))
 	if os.IsNotExist(err) {
-		return // it is dead
+		return // already dead
 	}
 	check(s.t, err)
 	for _, child := range strings.Fields(string(children)) {

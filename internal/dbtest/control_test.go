@@ -11,10 +11,10 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// Property 8: the load is one that finds faults.
+// Property 8: the load of these tests finds faults.
 
-// storm is the load: equal validates and equal results of one order, all at
-// once, for one order after the other. It returns the moves that are right.
+// storm is the load: for one order after another, it makes equal validate calls
+// concurrently, and then equal result calls. It returns the correct moves.
 func storm(t *testing.T, w *world) moves {
 	t.Helper()
 	want := moves{}
@@ -42,7 +42,7 @@ func TestCheckThenActDoesNotSurviveTheStorm(t *testing.T) {
 		w := newWorld(t, p, checkThenAct{studio{db: p.db, dialect: p.dialect}})
 		w.give("alice", "gold", 1_000_000)
 		want := moves{}
-		for round := range 20 { // on a quiet machine one storm may pass
+		for round := range 20 { // on an idle machine, one storm may find no fault
 			maps.Copy(want, storm(t, w))
 			if wrong := w.audit(want); len(wrong) > 0 {
 				t.Logf("%d faults in round %d, the first: %s", len(wrong), round+1, wrong[0])
@@ -53,8 +53,8 @@ func TestCheckThenActDoesNotSurviveTheStorm(t *testing.T) {
 	})
 }
 
-// checkThenAct is the code that one writes first. It looks whether the step was
-// done, does it, and notes that it was.
+// checkThenAct is the naive implementation: it checks whether the step was done, does
+// it, and records that it was done.
 type checkThenAct struct{ studio }
 
 func (g checkThenAct) Validate(ctx context.Context, s ramp.Session, r *ramp.ValidateRequest) error {

@@ -25,7 +25,7 @@ const (
 
 func TestMain(m *testing.M) {
 	if os.Getenv(envServe) != "" {
-		serve() // this process is a game server that a test is going to kill
+		serve() // this process is a game server that a test will kill
 	}
 	code := m.Run()
 	for _, env := range []string{envPostgreSQL, envBin, envMySQL} {
@@ -36,20 +36,20 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// database is a kind of database, and a way to run transactions on it.
+// database is a kind of database and its modes.
 type database struct {
 	name    string
 	dialect ramp.Dialect
 	modes   []mode
 }
 
-// mode is what a studio may have set.
+// mode is a configuration that a studio may use.
 type mode struct {
 	name      string
 	isolation sql.IsolationLevel
 	params    string // for the address of the database
-	races     bool   // whether the database ends transactions for having raced another
-	mariaDB   bool   // whether MySQL does not know the params
+	races     bool   // whether the database aborts transactions that race with another
+	mariaDB   bool   // whether only MariaDB knows the params
 }
 
 var databases = []database{
@@ -73,15 +73,14 @@ var databases = []database{
 	}},
 }
 
-// eachDatabase runs a test on every database that is there, in the mode that it
-// has without any setting.
+// eachDatabase runs a test on every available database in its default mode.
 func eachDatabase(t *testing.T, test func(t *testing.T, p *place)) {
 	for _, d := range databases {
 		t.Run(d.name, func(t *testing.T) { test(t, newPlace(t, d, d.modes[0])) })
 	}
 }
 
-// eachMode runs a test on every database that is there, in every mode.
+// eachMode runs a test on every available database in every mode.
 func eachMode(t *testing.T, test func(t *testing.T, p *place)) {
 	for _, d := range databases {
 		for _, m := range d.modes {
@@ -90,8 +89,8 @@ func eachMode(t *testing.T, test func(t *testing.T, p *place)) {
 	}
 }
 
-// place is an empty database of one test. Its tables were made by an
-// administrator; db is a user who can select, insert and update, no more.
+// place is an empty database for one test. An administrator created its tables. The user
+// of db may only select, insert and update.
 type place struct {
 	database
 	mode   mode
@@ -126,7 +125,7 @@ CREATE TABLE naive_orders (
 );
 `
 
-// newPlace makes a place; the administrator runs the migrations too.
+// newPlace creates a place. The administrator also runs the migrations.
 func newPlace(t *testing.T, d database, m mode, migrations ...string) *place {
 	t.Helper()
 	p := &place{database: d, mode: m}
@@ -193,7 +192,7 @@ func newPlace(t *testing.T, d database, m mode, migrations ...string) *place {
 	return p
 }
 
-// allowDelete gives the user of the place the right that DeleteFinished needs.
+// allowDelete gives the user of the place the privilege that DeleteFinished needs.
 func (p *place) allowDelete(t *testing.T) {
 	t.Helper()
 	switch p.dialect {
@@ -206,7 +205,7 @@ func (p *place) allowDelete(t *testing.T) {
 	}
 }
 
-// analyze lets the database count what is in the orders' table.
+// analyze updates the database's statistics of the orders table.
 func (p *place) analyze(t *testing.T) {
 	t.Helper()
 	switch p.dialect {
@@ -251,7 +250,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// bind writes the placeholders of a statement as the dialect wants them.
+// bind converts the placeholders of a statement to those of the dialect.
 func bind(d ramp.Dialect, statement string) string {
 	if d != ramp.PostgreSQL {
 		return statement

@@ -1,8 +1,8 @@
-// Package dbtest proves on real databases what ramp.SQLStore and
-// ramp.OrderGame promise. It holds nothing but tests, in a module of its own, so that nobody
-// who imports ramp pays for a driver.
+// Package dbtest tests the guarantees of ramp.SQLStore and ramp.OrderGame on real
+// databases. It contains only tests, in a module of its own, so that importing ramp
+// does not require database drivers.
 //
-// SQLite runs always. PostgreSQL and MariaDB run where RAMP_TEST_POSTGRESQL and
-// RAMP_TEST_MYSQL say where they are; the script databases beside this file
-// starts both.
+// The tests always run on SQLite. They run on PostgreSQL and MariaDB if
+// RAMP_TEST_POSTGRESQL and RAMP_TEST_MYSQL are set. The script databases in this
+// directory starts both.
 package dbtest

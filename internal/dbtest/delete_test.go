@@ -9,7 +9,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// Old orders are deleted when their end is old, and none that waits.
+// Only orders that finished before the limit are deleted, and never one that waits.
 func TestDeletingFinishedOrders(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		store := newStore(t, p, applyNothing)
@@ -17,7 +17,7 @@ func TestDeletingFinishedOrders(t *testing.T) {
 		type life struct {
 			order    order
 			accepted time.Time
-			end      func(order, time.Time) ramp.Transition // nil for none
+			end      func(order, time.Time) ramp.Transition // nil if it waits
 			ended    time.Time
 		}
 		succeed := func(o order, at time.Time) ramp.Transition { return ramp.Finish(o.report(success), at) }
@@ -38,7 +38,7 @@ func TestDeletingFinishedOrders(t *testing.T) {
 				"abandoned":     made(day0, abandon, limit.Add(-time.Millisecond)),
 				"waits":         made(day0, nil, time.Time{}),
 				"ended late":    made(day0, succeed, limit),
-				"accepted late": made(limit, succeed, limit.Add(-time.Hour)), // a clock went back
+				"accepted late": made(limit, succeed, limit.Add(-time.Hour)), // a clock was set back
 			}
 		}
 		mints, burns := lives(mint), lives(burn)
@@ -82,7 +82,7 @@ func TestDeletingFinishedOrders(t *testing.T) {
 
 func TestDeletingGoesOnInParts(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
-		fill(t, p, 2600) // of which 1,248 are mints that ended
+		fill(t, p, 2600) // 1,248 of them are finished mints
 		p.allowDelete(t)
 		store := newStore(t, p, applyNothing)
 		deleted := 0
@@ -105,7 +105,7 @@ func TestDeletingGoesOnInParts(t *testing.T) {
 	})
 }
 
-// What docs/orders.md says of calls that come after an order was deleted.
+// docs/orders.md describes what happens to calls for a deleted order.
 func TestCallsForADeletedOrder(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		p.allowDelete(t)
@@ -137,7 +137,7 @@ func TestCallsForADeletedOrder(t *testing.T) {
 		w.expect(w.result(minted, success), "500 INTERNAL_ERROR")
 		w.expect(w.result(burned, success), "500 INTERNAL_ERROR")
 		holds("102")
-		// Both calls again are a new order: a mint pays again, a burn is paid again.
+		// Repeating both calls makes a new order, which takes or grants assets again.
 		w.expect(w.validate(minted), "200")
 		w.expect(w.result(minted, success), "200")
 		holds("97")

@@ -25,7 +25,7 @@ func on(t *testing.T, dialect ramp.Dialect, migrations ...string) *place {
 	return newPlace(t, databases[n], databases[n].modes[0], migrations...)
 }
 
-// An ID is stored in escapes, so the ends of the ranges of Unicode matter.
+// IDs are stored with escapes, so the test includes the limits of Unicode ranges.
 func TestEveryCharacterOfAnAssetIDIsStored(t *testing.T) {
 	const id = "a\x00\x1f\x7f\u0080\ud7ff\ue000\ufffe\uffff\U00010000\U0010fffd\U0010ffff"
 	eachDatabase(t, func(t *testing.T, p *place) {
@@ -41,14 +41,14 @@ func TestEveryCharacterOfAnAssetIDIsStored(t *testing.T) {
 	})
 }
 
-// MySQL's statements hold their values, so what a quote or a backslash does to
-// one must not depend on what else is in it.
+// MySQL statements contain their values, so the effect of a quote or a backslash must not
+// depend on the rest of the value.
 func TestEveryCharacterOfATextIsStored(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		store := newStore(t, p, applyNothing)
 		tx, err := p.db.Begin()
 		check(t, err)
-		defer func() { _ = tx.Rollback() }() // after a failure, so that the database can be dropped
+		defer func() { _ = tx.Rollback() }() // if the test fails, so that the database can be dropped
 		want := map[uuid.UUID]string{}
 		for _, r := range "\u0080\uffff" {
 			o := newOrder("alice", mint("gold", 5))
@@ -78,7 +78,7 @@ func TestEveryCharacterOfATextIsStored(t *testing.T) {
 	})
 }
 
-// Only MySQL has a charset that ends at U+FFFF.
+// Only MySQL has a character set that ends at U+FFFF.
 func TestAReasonMayHaveEveryCharacterOutsideOfMySQL(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		store := newStore(t, p, applyNothing)
@@ -93,7 +93,7 @@ func TestAReasonMayHaveEveryCharacterOutsideOfMySQL(t *testing.T) {
 	})
 }
 
-// An intent that JSON cannot hold is refused before anything is stored.
+// An intent that JSON cannot represent is rejected before anything is stored.
 func TestAnIntentThatCannotBeWrittenIsNotStored(t *testing.T) {
 	p := on(t, ramp.SQLite)
 	store := newStore(t, p, applyNothing)
@@ -108,7 +108,7 @@ func TestAnIntentThatCannotBeWrittenIsNotStored(t *testing.T) {
 	}
 }
 
-// What occurs twice in a stored intent was not written by this package.
+// This package did not write a stored intent that has duplicate members.
 func TestAStoredIntentIsReadStrictly(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		store := newStore(t, p, applyNothing)
@@ -124,7 +124,7 @@ func TestAStoredIntentIsReadStrictly(t *testing.T) {
 	})
 }
 
-// The advice about the pool is for who waited in vain, and for nobody else.
+// Only a caller who waited in vain for a connection gets the advice about the pool.
 func TestAnErrorOfApplyAfterAWaitIsNotBlamedOnThePool(t *testing.T) {
 	p := on(t, ramp.SQLite)
 	p.db.SetMaxOpenConns(1)
@@ -160,7 +160,7 @@ func TestAMissingTableIsNotBlamedOnTheDialect(t *testing.T) {
 	}
 }
 
-// No dialect gets as far as its own statements here, so SQLite does for all.
+// These errors occur before the statements of a dialect, so testing SQLite is enough.
 func TestADatabaseThatIsClosedBeginsNothing(t *testing.T) {
 	for _, d := range databases {
 		db, err := sql.Open("sqlite", ":memory:")
@@ -176,7 +176,8 @@ func TestADatabaseThatIsClosedBeginsNothing(t *testing.T) {
 	}
 }
 
-// An end that the database does not write is an error, whatever it says of it.
+// If the database does not store the end of an order, that is an error, whatever the
+// database reports.
 func TestAnEndThatIsNotWrittenIsAnError(t *testing.T) {
 	for trigger, want := range map[string]string{
 		"RAISE(ABORT, 'no end')": "update: no end",
@@ -211,12 +212,12 @@ func TestACallThatEndsInApplySaysThatNothingWasCommitted(t *testing.T) {
 	})
 }
 
-// MySQL and SQLite end a transaction at some errors. Whoever wrote Apply must
-// hear that it ignored one.
+// MySQL and SQLite roll back the transaction after some errors. The author of Apply must
+// be told that it ignored one.
 func TestATransactionThatTheDatabaseEndedIsExplained(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		if p.dialect == ramp.PostgreSQL {
-			return // refuses every statement after an error
+			return // rejects every statement after an error
 		}
 		store := newStore(t, p, func(ctx context.Context, tx *sql.Tx, _ ramp.Step) error {
 			_, err := tx.ExecContext(ctx, "ROLLBACK") // as an error would
@@ -228,7 +229,7 @@ func TestATransactionThatTheDatabaseEndedIsExplained(t *testing.T) {
 	})
 }
 
-// An answer that is lost is not the fault of Apply either.
+// A lost answer is not the fault of Apply either.
 func TestACommitWhoseAnswerIsLostIsNotBlamedOnApply(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		var lost atomic.Int64
@@ -242,11 +243,11 @@ func TestACommitWhoseAnswerIsLostIsNotBlamedOnApply(t *testing.T) {
 	})
 }
 
-// A pool whose every connection is bad is a database that is away.
+// If every connection of the pool is bad, the database is unreachable.
 func TestBadConnectionsAreReplacedTwice(t *testing.T) {
 	for _, d := range databases {
 		if d.dialect == ramp.PostgreSQL {
-			continue // database/sql does it there
+			continue // database/sql handles it there
 		}
 		for bad, want := range map[int64]error{2: nil, 3: driver.ErrBadConn} {
 			t.Run(fmt.Sprint(d.name, "/", bad), func(t *testing.T) {
@@ -265,9 +266,8 @@ func TestBadConnectionsAreReplacedTwice(t *testing.T) {
 	}
 }
 
-// Without autocommit turned off, what MySQL rolls back by itself would be
-// followed by statements that commit one by one. So such a transaction does not
-// begin.
+// If autocommit were on, the statements after a rollback by MySQL itself would each be
+// committed. So if it cannot be turned off, the transaction does not begin.
 func TestMySQLThatKeepsAutocommitBeginsNothing(t *testing.T) {
 	p := on(t, ramp.MySQL)
 	p.db = sql.OpenDB(refusing{p.db.Driver(), p.dsn})
@@ -312,7 +312,7 @@ func (c refusingConn) Prepare(query string) (driver.Stmt, error) {
 	return c.Conn.Prepare(query)
 }
 
-// A commit that fails for a reason of its own is not blamed on Apply.
+// A commit that fails for another reason is not blamed on Apply.
 func TestACommitThatSQLiteRefusesIsNotBlamedOnApply(t *testing.T) {
 	p := on(t, ramp.SQLite, "CREATE TABLE a (id PRIMARY KEY); CREATE TABLE b (id REFERENCES a DEFERRABLE INITIALLY DEFERRED);")
 	p.db = open(t, p.driver, p.dsn+"&_pragma=foreign_keys(1)")
@@ -328,8 +328,8 @@ func TestACommitThatSQLiteRefusesIsNotBlamedOnApply(t *testing.T) {
 	}
 }
 
-// A driver may call something else RegisterCommitHook. The store works with it
-// as with a driver that has no hooks.
+// A driver may have another method named RegisterCommitHook. The store then works as
+// with a driver without hooks.
 func TestADriverWithAnotherKindOfCommitHook(t *testing.T) {
 	for name, wrap := range map[string]func(sqliteConn) driver.Conn{
 		"of no argument":      func(c sqliteConn) driver.Conn { return hookOfNothing{c} },
@@ -373,7 +373,7 @@ func (c hookConnector) Connect(context.Context) (driver.Conn, error) {
 	return c.wrap(conn.(sqliteConn)), nil
 }
 
-// sqliteConn is a connection without its hooks.
+// sqliteConn is a connection without hooks.
 type sqliteConn interface {
 	driver.Conn
 	driver.ConnBeginTx

@@ -28,12 +28,12 @@ const (
 	validatorKey = "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
 )
 
-// studio is what a studio writes. It notes every step and every move, so that
-// one too many shows.
+// studio is the part that a studio writes. It records every step and every move, so that
+// duplicates are found.
 type studio struct {
 	db      *sql.DB
 	dialect ramp.Dialect
-	gate    func() // if not nil, is called in the transaction before anything moves
+	gate    func() // if not nil, called in the transaction before anything moves
 }
 
 func (s studio) Authenticate(_ context.Context, session ramp.Session) error {
@@ -113,17 +113,17 @@ type world struct {
 	address func() string
 
 	mu        sync.Mutex
-	conflicts []string // what reached the hook
-	hookFails error    // what the hook answers
+	conflicts []string // the conflicts that OnConflict received
+	hookFails error    // what OnConflict returns
 
 	started  map[holding]int64
 	rivals   atomic.Int64 // see contend
-	answered atomic.Int64 // the calls of contend that have their answer
+	answered atomic.Int64 // calls of contend that are answered
 }
 
 type holding struct{ session, asset string }
 
-// newWorld serves a game on the place. control, if not nil, is served instead.
+// newWorld serves a game on the place, or control if it is not nil.
 func newWorld(t *testing.T, p *place, control ramp.Game) *world {
 	t.Helper()
 	w := &world{place: p, t: t, started: map[holding]int64{}}
@@ -166,7 +166,7 @@ func newStore(t *testing.T, p *place, apply apply) *ramp.SQLStore {
 // applyNothing is an Apply that moves nothing.
 func applyNothing(context.Context, *sql.Tx, ramp.Step) error { return nil }
 
-// newGame returns a game that nobody watches.
+// newGame returns a game without hooks.
 func newGame(t *testing.T, players ramp.Players, store ramp.Store) *ramp.OrderGame {
 	t.Helper()
 	game, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: players, Store: store})
@@ -200,7 +200,7 @@ func newHandler(t fataler, game ramp.Game) *ramp.Handler {
 	return handler
 }
 
-// give lets a player begin with an amount.
+// give gives a player an initial balance.
 func (w *world) give(session, asset string, amount int64) {
 	w.t.Helper()
 	_, err := w.db.Exec(bind(w.dialect, "INSERT INTO holdings (session_id, asset, amount) VALUES (?, ?, ?)"), session, asset, amount)
@@ -208,7 +208,7 @@ func (w *world) give(session, asset string, amount int64) {
 	w.started[holding{session, asset}] = amount
 }
 
-// order is what the service asks for.
+// order is an order of the service.
 type order struct {
 	id      uuid.UUID
 	session string
@@ -232,13 +232,14 @@ func amounts(kind ramp.AssetType, pairs ...any) (list []ramp.IntentAsset) {
 	return list
 }
 
-// mint turns assets, given as ID and amount in turn, into one token.
+// mint returns the intent that exchanges assets, given as alternating IDs and amounts,
+// for one token.
 func mint(pairs ...any) ramp.Intent {
 	return ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
 		From: amounts(ramp.TypeAsset, pairs...), To: amounts(ramp.TypeERC20, token, 1)}
 }
 
-// burn turns one token into assets.
+// burn returns the intent that exchanges one token for assets.
 func burn(pairs ...any) ramp.Intent {
 	return ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble,
 		From: amounts(ramp.TypeERC20, token, 1), To: amounts(ramp.TypeAsset, pairs...)}
@@ -248,12 +249,12 @@ func (o order) validateRequest() *ramp.ValidateRequest {
 	return &ramp.ValidateRequest{UserSig: "0xabcd", UserAddress: o.user, ProjectID: o.project, Digest: o.digest, UUID: o.id, Intent: o.intent}
 }
 
-// accept is the step of the order's validate call.
+// accept returns the transition of the order's validate call.
 func (o order) accept() ramp.Transition {
 	return ramp.Accept(ramp.Session{ID: o.session}, o.validateRequest(), time.Now())
 }
 
-// finish is the step of the order's result.
+// finish returns the transition of the order's result.
 func (o order) finish(status uint64) ramp.Transition {
 	return ramp.Finish(o.report(status), time.Now())
 }
@@ -263,7 +264,7 @@ func (o order) report(status uint64) *ramp.Result {
 		Receipt: ramp.Receipt{Status: ramp.NewQuantity(status)}, Intent: o.intent}
 }
 
-// txHash is a hash of one byte over and over.
+// txHash returns a hash that repeats one byte.
 func txHash(hexByte string) string { return "0x" + strings.Repeat(hexByte, 32) }
 
 const (
@@ -271,12 +272,12 @@ const (
 	failure = 0
 )
 
-// answer is what the service sees.
+// answer is an answer as the service sees it.
 type answer struct {
 	status    int
 	code      string
 	signature string
-	err       error // there was no answer
+	err       error // why there was no answer
 }
 
 func (a answer) String() string {
@@ -322,7 +323,7 @@ func (w *world) post(path, session string, message any) answer {
 	return answer{status: response.StatusCode, code: envelope.ErrorCode, signature: envelope.Data.ValidatorSig}
 }
 
-// atOnce makes n calls at the same moment.
+// atOnce makes n calls concurrently.
 func atOnce(n int, call func() answer) []answer {
 	answers := make([]answer, n)
 	var wg sync.WaitGroup
@@ -333,9 +334,9 @@ func atOnce(n int, call func() answer) []answer {
 	return answers
 }
 
-// contend makes n calls of one order at the same moment. The first one to move
-// anything waits in its open transaction until each of the others stands at
-// its lock, so that none of them comes too late to be dangerous.
+// contend makes n calls of one order concurrently. The first one that moves anything
+// keeps its transaction open until all others wait for its lock, so that all of them
+// really compete.
 func (w *world) contend(n int, call func() answer) []answer {
 	w.answered.Store(0)
 	w.rivals.Store(int64(n - 1))
@@ -346,9 +347,9 @@ func (w *world) contend(n int, call func() answer) []answer {
 	})
 }
 
-// awaitRivals returns when every rival stands at the lock, or has its answer
-// because the database has ended it. It has no time limit: a machine may be
-// slow, and a rival that never comes ends in the limit of go test.
+// awaitRivals returns when every rival waits for the lock, or is answered because the
+// database aborted it. It has no timeout, because a machine may be slow. If a rival
+// never arrives, go test times out.
 func (w *world) awaitRivals() {
 	rivals := w.rivals.Swap(0)
 	for rivals > 0 {
@@ -360,7 +361,7 @@ func (w *world) awaitRivals() {
 		if n+w.answered.Load() >= rivals {
 			return
 		}
-		time.Sleep(time.Millisecond) // leaves the machine to the rivals
+		time.Sleep(time.Millisecond) // yields the CPU to the rivals
 	}
 }
 
@@ -372,13 +373,13 @@ func (p *place) waiting() (n int64, err error) {
 	case ramp.MySQL:
 		err = p.db.QueryRow("SELECT count(*) FROM information_schema.processlist WHERE info LIKE '%ramp_orders%' AND id <> connection_id()").Scan(&n)
 	case ramp.SQLite:
-		n = int64(p.db.Stats().InUse) - 1 // which try again and again
+		n = int64(p.db.Stats().InUse) - 1 // which retry in a loop
 	}
 	return n, err
 }
 
-// audit compares what was moved for each order with what should have been, and
-// every balance with what the moves make of it. It returns what is wrong.
+// audit compares the moves of each order with the correct ones, and every balance with
+// the sum of its moves. It returns the problems.
 func (w *world) audit(want map[uuid.UUID][]string) (wrong []string) {
 	w.t.Helper()
 	rows, err := w.db.Query("SELECT uuid, session_id, kind, asset, amount FROM moves")
@@ -417,7 +418,7 @@ func (w *world) audit(want map[uuid.UUID][]string) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("%s holds %d %s, not %d", at.session, got, at.asset, expected))
 		}
 	}
-	// Each step that an order has taken came to Apply, and came once.
+	// Apply received each step of an order exactly once.
 	var steps, distinct, taken int
 	check(w.t, w.db.QueryRow("SELECT count(*) FROM steps").Scan(&steps))
 	check(w.t, w.db.QueryRow("SELECT count(*) FROM (SELECT DISTINCT uuid, state FROM steps) AS s").Scan(&distinct))

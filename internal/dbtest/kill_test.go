@@ -23,15 +23,16 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// Property 5: whatever ends in the middle, every effect happens exactly once.
+// Property 5: whatever is interrupted, every effect happens exactly once.
 
 const (
-	envServe   = "RAMP_TEST_SERVE" // the driver; the process is a game server then
+	envServe   = "RAMP_TEST_SERVE" // the driver; if set, the process is a game server
 	envDSN     = "RAMP_TEST_SERVE_DSN"
 	envDialect = "RAMP_TEST_SERVE_DIALECT"
 )
 
-// serve is the child: a game server, until it is killed. It prints its address.
+// serve runs a game server in the child process until it is killed. It prints the
+// server's address.
 func serve() {
 	dialect, err := strconv.Atoi(os.Getenv(envDialect))
 	if err != nil {
@@ -54,7 +55,7 @@ func serve() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := httptest.NewRecorder()
 		handler.ServeHTTP(answer, r)
-		time.Sleep(rand.N(3 * time.Millisecond)) // an answer takes its time on the way
+		time.Sleep(rand.N(3 * time.Millisecond)) // simulate network latency
 		w.WriteHeader(answer.Code)
 		_, _ = answer.Body.WriteTo(w)
 	}))
@@ -88,15 +89,14 @@ func (c *child) start() {
 	c.url.Store(strings.TrimSpace(url))
 }
 
-// kill is kill -9.
+// kill sends SIGKILL.
 func (c *child) kill() {
 	_ = c.command.Process.Kill()
 	_ = c.command.Wait()
 }
 
-// traffic is a service that has orders validated and delivers results, several
-// at once, and repeats every call until it is answered. It stops with an order
-// that is complete.
+// traffic plays a service that runs several orders concurrently and repeats every call
+// until it is answered. When it stops, it completes the orders in progress.
 type traffic struct {
 	w    *world
 	want moves
@@ -104,11 +104,11 @@ type traffic struct {
 	wg   sync.WaitGroup
 	stop chan struct{}
 
-	answers chan struct{} // one for each answer that came
-	cut     atomic.Int64  // calls that broke off, or were answered with 500
+	answers chan struct{} // one for each answer
+	cut     atomic.Int64  // calls that were interrupted or answered with 500
 	results []func() answer
 
-	told map[uuid.UUID]ramp.OrderState // what the service was told of an order
+	told map[uuid.UUID]ramp.OrderState // the state of each order according to the answers
 }
 
 const players = 4
@@ -134,7 +134,7 @@ func (w *world) traffic(workers int) *traffic {
 	return f
 }
 
-// order takes one order through its life.
+// order runs one order from validate to result.
 func (f *traffic) order() {
 	player := fmt.Sprint("player", rand.N(players))
 	status := uint64(rand.N(2))
@@ -170,8 +170,8 @@ func (f *traffic) tell(id uuid.UUID, state ramp.OrderState) {
 	f.told[id] = state
 }
 
-// untold counts the steps that were committed and of which the service has
-// heard nothing: the ones that a repeat must not take again.
+// untold counts the steps that were committed but not answered. A repeat must not apply
+// them again.
 func (f *traffic) untold() (n int) {
 	f.w.t.Helper()
 	rows, err := f.w.db.Query("SELECT uuid, state FROM ramp_orders")
@@ -197,24 +197,24 @@ func (f *traffic) untilAnswered(call func() answer) {
 		if a.err == nil {
 			select {
 			case f.answers <- struct{}{}:
-			default: // nobody counts
+			default: // nobody waits
 			}
 		}
 		if a.err == nil && a.status == http.StatusOK && a.code == "" {
 			return
 		}
-		if !errors.Is(a.err, syscall.ECONNREFUSED) { // then nobody was there
+		if !errors.Is(a.err, syscall.ECONNREFUSED) { // otherwise no server received the call
 			f.cut.Add(1)
 		}
 		if a.err == nil && a.status != http.StatusInternalServerError || time.Now().After(deadline) {
 			f.w.t.Errorf("answered %q, %v", a, a.err)
 			return
 		}
-		time.Sleep(time.Millisecond) // the other side is starting
+		time.Sleep(time.Millisecond) // the server is starting
 	}
 }
 
-// wait returns after so many answers.
+// wait waits for a number of answers.
 func (f *traffic) wait(answers int) {
 	f.w.t.Helper()
 	timeout := time.After(time.Minute)
@@ -227,8 +227,8 @@ func (f *traffic) wait(answers int) {
 	}
 }
 
-// finish lets the orders that are under way end, delivers every result once
-// more in quiet, and looks at the books.
+// finish lets the orders in progress end, delivers every result once more without
+// interruptions, and checks the books.
 func (f *traffic) finish() {
 	f.w.t.Helper()
 	close(f.stop)
@@ -264,7 +264,7 @@ func TestKill(t *testing.T) {
 	})
 }
 
-// PostgreSQL itself is stopped without warning, and recovers.
+// PostgreSQL itself crashes and recovers.
 func TestCrashOfPostgreSQL(t *testing.T) {
 	crash := os.Getenv(envCrash)
 	if crash == "" {
@@ -293,10 +293,10 @@ func TestCrashOfPostgreSQL(t *testing.T) {
 	}
 }
 
-// The database commits, and its answer is lost on the way.
+// The database commits, but its answer is lost.
 func TestLostAnswerOfACommit(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
-		var lost atomic.Int64 // how many answers are still to be lost
+		var lost atomic.Int64 // number of answers that are still to be lost
 		p.db = lossy(t, p, &lost)
 		w := newWorld(t, p, nil)
 		w.give("alice", "gold", 100)

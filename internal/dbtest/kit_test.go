@@ -14,7 +14,7 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// The kit that any store can run, over SQLStore on every database.
+// SQLStore passes the test kit for stores on every database.
 func TestSQLStoreKeepsTheContract(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		ramptest.TestStore(t, func(t *testing.T, approve func(ramp.Step) error) ramptest.StoreUnderTest {
@@ -26,15 +26,15 @@ func TestSQLStoreKeepsTheContract(t *testing.T) {
 				return approve(step)
 			}
 			return ramptest.StoreUnderTest{
-				Stores: []ramp.Store{newStore(t, p, apply), newStore(t, p, apply)}, // as two machines
+				Stores: []ramp.Store{newStore(t, p, apply), newStore(t, p, apply)}, // like two machines
 				Give:   k.give, Balance: k.balance,
 			}
 		})
 	})
 }
 
-// kitHoldings keeps the balances of the kit in the table holdings, whose columns
-// are shorter than its names: by their hash.
+// kitHoldings keeps the balances of the kit in the table holdings. It stores hashes of
+// the kit's names, which are longer than the columns.
 type kitHoldings struct{ *place }
 
 func short(name string) string {

@@ -18,9 +18,9 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// What a person and a monitor ask of the table.
+// These tests query the table as a person or a monitor does.
 
-// day0 is when the orders of these tests begin, long ago.
+// day0 is the time of the first order of these tests, long ago.
 var day0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func take(t *testing.T, store ramp.Store, id uuid.UUID, next ramp.Transition) {
@@ -71,8 +71,8 @@ func pages(t *testing.T, size int, next func(ramp.OrderPage) ([]ramp.Order, erro
 	}
 }
 
-// Burns of players who closed the page do not hide the one mint that needs help,
-// and no page misses an order, although many were accepted in one millisecond.
+// Burns of players who closed the page do not hide the one mint that needs attention.
+// The pages contain every order, although many have the same time.
 func TestOrdersThatWaitPageByPage(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		ctx := t.Context()
@@ -83,7 +83,7 @@ func TestOrdersThatWaitPageByPage(t *testing.T) {
 			take(t, store, o.id, acceptAt(o, day0.Add(time.Duration(n/5)*time.Second)))
 			burns = append(burns, o.id)
 		}
-		for second := range slices.Chunk(burns, 5) { // in a millisecond, they are in the order of their UUIDs
+		for second := range slices.Chunk(burns, 5) { // orders of the same millisecond are sorted by UUID
 			slices.SortFunc(second, func(a, b uuid.UUID) int { return strings.Compare(a.String(), b.String()) })
 		}
 		late := newOrder("alice", mint("gold", 5))
@@ -152,8 +152,8 @@ func TestOrdersOfASession(t *testing.T) {
 	})
 }
 
-// A look-up reads the rows that it lists, and not the whole table. Set
-// RAMP_TEST_ROWS to try it with more rows.
+// A lookup reads only the rows that it lists, not the whole table. To test with more
+// rows, set RAMP_TEST_ROWS.
 func TestLookUpsUseTheirIndexes(t *testing.T) {
 	rows := 5000
 	if text := os.Getenv("RAMP_TEST_ROWS"); text != "" {
@@ -205,7 +205,7 @@ func TestLookUpsUseTheirIndexes(t *testing.T) {
 	})
 }
 
-// explain returns how the database runs a query.
+// explain returns the database's plan for a query.
 func (p *place) explain(t *testing.T, query string, args []any) string {
 	t.Helper()
 	explain := "EXPLAIN "
@@ -234,7 +234,7 @@ func (p *place) explain(t *testing.T, query string, args []any) string {
 	return strings.Join(plan, " ")
 }
 
-// spy opens a database through a driver that remembers the last query for rows.
+// spy opens a database through a driver that records the last query for rows.
 type spy struct {
 	driver driver.Driver
 	dsn    string
@@ -277,8 +277,8 @@ func (s spyStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (dr
 	return s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
 }
 
-// fill inserts n orders, one a second since day0 and 50 a session. One in a
-// hundred waits.
+// fill inserts n orders, one per second since day0 and 50 per session. One in a hundred
+// waits.
 func fill(t *testing.T, p *place, n int) {
 	t.Helper()
 	digest := "0x" + strings.Repeat("ab", 32)

@@ -13,9 +13,9 @@ import (
 
 var errLost = errors.New("the connection broke before the answer came")
 
-// lossy opens the place through a driver that loses answers, as long as lost is
-// above 0: a commit takes place, but the caller gets an error; rows come, but
-// not their end; and MySQL does not turn autocommit on again.
+// lossy opens the place through a driver that loses answers while lost is above 0: a
+// commit succeeds, but the caller gets an error; rows arrive, but not their end; and
+// MySQL does not turn autocommit on again.
 func lossy(t *testing.T, p *place, lost *atomic.Int64) *sql.DB {
 	t.Helper()
 	db := sql.OpenDB(lossyConnector{driver: p.db.Driver(), dsn: p.dsn, lost: lost})
@@ -27,7 +27,7 @@ type lossyConnector struct {
 	driver driver.Driver
 	dsn    string
 	lost   *atomic.Int64
-	bad    *atomic.Int64 // how many transactions do not begin because the connection is bad; nil for none
+	bad    *atomic.Int64 // number of transactions that do not begin because of a bad connection; nil for none
 }
 
 func (c lossyConnector) Driver() driver.Driver { return c.driver }
@@ -37,7 +37,8 @@ func (c lossyConnector) Connect(context.Context) (driver.Conn, error) {
 	return lossyConn{Conn: conn, lost: c.lost, bad: c.bad}, err
 }
 
-// lossyConn has nothing but what every driver has; database/sql makes do.
+// lossyConn implements only the required methods of a driver; database/sql does not
+// need the optional ones.
 type lossyConn struct {
 	driver.Conn
 	lost, bad *atomic.Int64

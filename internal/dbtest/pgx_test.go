@@ -10,8 +10,8 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// The recipe of docs/orders.md for a game that speaks pgx itself: one pool, one
-// connection, one transaction, seen from both sides.
+// This is the recipe of docs/orders.md for a game that uses pgx directly: the game and
+// database/sql share a pool, a connection and a transaction.
 func TestOrdersBesidePgx(t *testing.T) {
 	ctx := context.Background()
 	for _, d := range databases {
@@ -38,7 +38,7 @@ func TestOrdersBesidePgx(t *testing.T) {
 			step, err := w.store.UpdateTx(ctx, tx, o.id, o.accept())
 			check(t, err)
 			check(t, conn.Raw(func(driver any) error {
-				native := driver.(*stdlib.Conn).Conn() // within the same transaction
+				native := driver.(*stdlib.Conn).Conn() // in the same transaction
 				batch := &pgx.Batch{}
 				for _, a := range step.Effect.Assets {
 					delta, err := step.Effect.Delta(a).Int64()

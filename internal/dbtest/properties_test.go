@@ -17,7 +17,7 @@ import (
 
 type moves = map[uuid.UUID][]string
 
-// Property 1: equal calls at the same moment, one effect.
+// Property 1: equal concurrent calls have one effect.
 
 func TestEqualValidatesDeductOnce(t *testing.T) {
 	eachMode(t, func(t *testing.T, p *place) {
@@ -95,15 +95,15 @@ func TestEqualResultsHaveOneEffect(t *testing.T) {
 	})
 }
 
-// Many orders of one player at the same moment: no balance goes below zero, and
-// the isolation level decides at most how many calls have to be repeated.
+// Many concurrent orders of one player never make a balance negative. The isolation level
+// affects only how many calls must be repeated.
 func TestOrdersOfOnePlayer(t *testing.T) {
 	eachMode(t, func(t *testing.T, p *place) {
 		w := newWorld(t, p, nil)
 		w.give("alice", "gold", 100)
 		w.give("alice", "gem", 100)
 		want := moves{}
-		orders := make([]order, 25) // of which the gold is enough for 20
+		orders := make([]order, 25) // the gold is enough for 20 of them
 		for i := range orders {
 			if orders[i] = newOrder("alice", mint("gold", 5, "gem", 1)); i%2 == 0 {
 				orders[i] = newOrder("alice", mint("gem", 1, "gold", 5))
@@ -136,7 +136,7 @@ func TestOrdersOfOnePlayer(t *testing.T) {
 	})
 }
 
-// Property 2: anything different under a known UUID is refused.
+// Property 2: a call that differs from the order with its UUID is rejected.
 
 func TestAnotherOrderUnderAKnownUUID(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
@@ -171,8 +171,8 @@ func TestAnotherOrderUnderAKnownUUID(t *testing.T) {
 	})
 }
 
-// What is written in another way is the same order, and a player who has paid
-// can have the signature again.
+// The same order in another notation is accepted again, so a player who has paid can get
+// the signature again.
 func TestAKnownOrderInOtherWords(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		w := newWorld(t, p, nil)
@@ -242,8 +242,8 @@ func TestWhatCannotBeStoredIsRefused(t *testing.T) {
 	})
 }
 
-// The longest texts, and every character that is not refused, are stored and
-// read back on every database, whatever character set its connection has.
+// The longest texts and all allowed characters are stored and read back unchanged on
+// every database, whatever the character set of the connection.
 func TestWhatIsNotRefusedIsStored(t *testing.T) {
 	ctx := context.Background()
 	for _, d := range databases {
@@ -286,10 +286,11 @@ func TestWhatIsNotRefusedIsStored(t *testing.T) {
 	}
 }
 
-// utf8mb3 is a connection that cannot send every character.
+// utf8mb3 is the character set of a connection that cannot send every character.
 var utf8mb3 = mode{name: "charset=utf8", params: "&charset=utf8"}
 
-// A tx_hash decides nothing, and must not keep an order from being finished.
+// A tx_hash does not affect the outcome and must not prevent an order from being
+// finished.
 func TestATxHashThatIsNoneIsNotStored(t *testing.T) {
 	for _, d := range databases {
 		modes := []mode{d.modes[0]}
@@ -303,7 +304,7 @@ func TestATxHashThatIsNoneIsNotStored(t *testing.T) {
 				want := moves{}
 				for name, hash := range map[string]string{
 					"64 KiB":             "0x" + strings.Repeat("ab", 32<<10),
-					"11 KB":              strings.Repeat("x", 11_000), // above what an index takes
+					"11 KB":              strings.Repeat("x", 11_000), // more than an index supports
 					"emoji":              "0x\U0001F600",
 					"NUL":                "a\x00",
 					"short":              "0xab",
@@ -351,15 +352,15 @@ func TestARefusedOrderLeavesNoRow(t *testing.T) {
 		w.expect(w.validate(o), "200 INVALID_BALANCE")
 		w.expect(w.result(o, failure), "500 INTERNAL_ERROR")
 		w.books(moves{})
-		// The same UUID may still become another order.
+		// Another order can still use the same UUID.
 		o.intent = mint("gold", 4)
 		w.expect(w.validate(o), "200")
 		w.books(moves{o.id: {"take alice -4 gold"}})
 	})
 }
 
-// Many equal validates of what the player does not have: the first one rolls
-// back while the others wait for its row.
+// Many equal validate calls exceed the player's balance. The first one rolls back while
+// the others wait for its row.
 func TestEqualValidatesAreRefused(t *testing.T) {
 	eachMode(t, func(t *testing.T, p *place) {
 		w := newWorld(t, p, nil)
@@ -381,7 +382,7 @@ func TestEqualValidatesAreRefused(t *testing.T) {
 	})
 }
 
-// An order that could not be written is not approved.
+// An order that could not be stored is not approved.
 func TestWithoutATableNothingIsSigned(t *testing.T) {
 	for _, d := range databases {
 		t.Run(d.name, func(t *testing.T) {
@@ -391,7 +392,7 @@ func TestWithoutATableNothingIsSigned(t *testing.T) {
 	}
 }
 
-// The interface lists session_id, but the order knows its player without it.
+// The interface has a session_id in results, but the stored order knows its player.
 func TestAResultWithoutASessionFinishesItsOrder(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		w := newWorld(t, p, nil)
@@ -422,7 +423,7 @@ func TestAnOrderThatIsOverIsNotSignedAgain(t *testing.T) {
 	})
 }
 
-// Property 3: what was validated counts.
+// Property 3: the validated order decides, not the result.
 
 func TestAResultCannotChangeItsOrder(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
@@ -447,7 +448,7 @@ func TestAResultCannotChangeItsOrder(t *testing.T) {
 		stolen.session = "bob"
 		w.expect(w.result(stolen, success), "400 REFUSED")
 
-		cheaper := granted // paid for with another token
+		cheaper := granted // another token pays for it
 		cheaper.intent = burn("gold", 5)
 		cheaper.intent.From[0].ID = "0x00000000000000000000000000000000000000ff"
 		w.expect(w.result(cheaper, success), "400 REFUSED")
@@ -457,14 +458,14 @@ func TestAResultCannotChangeItsOrder(t *testing.T) {
 			t.Errorf("%d conflicts reached the hook: %q", len(w.conflicts), w.conflicts)
 		}
 
-		// None of it keeps the true results out.
+		// None of this prevents the true results.
 		w.expect(w.result(granted, success), "200")
 		w.expect(w.result(minted, success), "200")
 		w.books(moves{minted.id: {"take alice -5 gold"}, granted.id: {"grant alice +5 gold"}})
 	})
 }
 
-// A second transaction for one order moves nothing, but a person hears of it:
+// A second transaction for an order moves nothing, but is reported to the hook, because
 // the player may have paid twice.
 func TestASecondTransactionIsHeardOf(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
@@ -495,7 +496,7 @@ func TestASecondTransactionIsHeardOf(t *testing.T) {
 	})
 }
 
-// Two projects on one database have HMAC keys of their own.
+// Two projects share a database and have separate HMAC keys.
 func TestAResultOfAnotherProjectMovesNothing(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		ours := newWorld(t, p, nil)
@@ -517,7 +518,7 @@ func TestAResultOfAnotherProjectMovesNothing(t *testing.T) {
 	})
 }
 
-// A list that broke off is not a short one.
+// An interrupted list is an error, not a short list.
 func TestAListOfWaitingOrdersThatBreaksOff(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		w := newWorld(t, p, nil)
@@ -538,8 +539,8 @@ func TestAListOfWaitingOrdersThatBreaksOff(t *testing.T) {
 	})
 }
 
-// What is wrong with a stored row is not the service's fault: it must come
-// again, when somebody has mended the row.
+// A corrupt row is not the service's fault: the service must retry, so that the call
+// succeeds after somebody has repaired the row.
 func TestADamagedRowIsOursToBlame(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		w := newWorld(t, p, nil)
@@ -572,8 +573,8 @@ func TestADamagedRowIsOursToBlame(t *testing.T) {
 	})
 }
 
-// The stored order says what moves. A result whose other fields cannot be read
-// is taken in, because the service does not deliver a refused one again.
+// The stored order decides what moves. A result whose other fields are malformed is
+// accepted, because the service does not deliver a rejected one again.
 func TestAResultThatIsNothingButItsUUIDAndStatus(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		w := newWorld(t, p, nil)
@@ -636,7 +637,7 @@ func setAmounts(result map[string]any, amount any) {
 	}
 }
 
-// White space around a session ID makes no other session.
+// Whitespace around a session ID does not make it another session.
 func TestAPaddedSessionIsTheSame(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		ctx := context.Background()
@@ -654,7 +655,8 @@ func TestAPaddedSessionIsTheSame(t *testing.T) {
 	})
 }
 
-// Nobody asks again after a 400, so a conflict is one only when it was taken.
+// The service does not repeat a call after a 400, so a conflict is answered with 400 only
+// if the hook has handled it.
 func TestAConflictThatNobodyTakesComesAgain(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		ours := newWorld(t, p, nil)
@@ -674,7 +676,7 @@ func TestAConflictThatNobodyTakesComesAgain(t *testing.T) {
 	})
 }
 
-// Property 4: all of an order's assets, or none.
+// Property 4: an order moves all of its assets or none.
 
 func TestAssetsOfAnOrderMoveTogether(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
@@ -697,7 +699,7 @@ func TestAssetsOfAnOrderMoveTogether(t *testing.T) {
 	})
 }
 
-// Property 6: results of no order, of an order that is over, and against it.
+// Property 6: results for an unknown order, for a finished order, and contradicting one.
 
 func TestResultsOutOfTurn(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
@@ -728,7 +730,7 @@ func TestResultsOutOfTurn(t *testing.T) {
 	})
 }
 
-// Property 7: only a person gives up an order.
+// Property 7: only a person abandons an order.
 
 func TestWaitingAndAbandon(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
@@ -787,7 +789,7 @@ func TestWaitingAndAbandon(t *testing.T) {
 			t.Errorf("%d abandoned orders wait", n)
 		}
 
-		// A late failure agrees with the person, a late success does not.
+		// A late failure agrees with the decision, and a late success contradicts it.
 		w.expect(w.result(first, failure), "200")
 		if len(w.conflicts) != 0 {
 			t.Errorf("the hook heard %q", w.conflicts)

@@ -8,8 +8,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// onePays lets a transaction of the chain end one order only, as docs/orders.md
-// has it.
+// onePays lets a transaction of the chain settle only one order, as in docs/orders.md.
 func onePays(d ramp.Dialect) string {
 	if d == ramp.MySQL {
 		return "ALTER TABLE ramp_orders ADD COLUMN tx_once CHAR(64) AS (IF(tx_hash = '', NULL, SHA2(LOWER(tx_hash), 256))) UNIQUE;"
@@ -17,8 +16,8 @@ func onePays(d ramp.Dialect) string {
 	return "CREATE UNIQUE INDEX ramp_orders_tx ON ramp_orders (lower(tx_hash)) WHERE tx_hash <> '';"
 }
 
-// Who has the HMAC key and one transaction that did succeed must not be paid for
-// it twice, if the studio wants it so.
+// With this option, a caller who has the HMAC key and a successful transaction cannot be
+// paid for it twice.
 func TestOneTransactionPaysOneOrder(t *testing.T) {
 	docs, err := os.ReadFile("../../docs/orders.md")
 	check(t, err)

@@ -15,8 +15,8 @@ import (
 	"modernc.org/sqlite"
 )
 
-// A transaction that the database ended for racing another one is repeated, if
-// the studio wants it so, and only then.
+// A transaction that the database aborted for racing with another one is retried only if
+// the studio has enabled it.
 
 // raced reports whether the database ended a transaction for racing another one.
 func raced(err error) bool {
@@ -49,12 +49,12 @@ func TestRacedIsThatOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// race lets the transaction of Apply lose against a rival that is real.
+// race makes the transaction of Apply lose against a real rival.
 type race struct {
 	name    string
 	dialect ramp.Dialect
 	mode    mode
-	lose    func(w *world, ctx context.Context, tx *sql.Tx, step ramp.Step) (lost, err error) // lost is what tx said
+	lose    func(w *world, ctx context.Context, tx *sql.Tx, step ramp.Step) (lost, err error) // lost is the error of tx
 }
 
 var races = []race{
@@ -63,7 +63,7 @@ var races = []race{
 	{"deadlock", ramp.MySQL, mode{}, (*world).victim},
 }
 
-// outdate lets a rival change a row after tx has its snapshot.
+// outdate lets a rival change a row after tx took its snapshot.
 func (w *world) outdate(ctx context.Context, tx *sql.Tx, _ ramp.Step) (lost, err error) {
 	if _, err := w.db.Exec("UPDATE statistics SET n = n + 100"); err != nil {
 		return nil, err
@@ -72,8 +72,8 @@ func (w *world) outdate(ctx context.Context, tx *sql.Tx, _ ramp.Step) (lost, err
 	return lost, nil
 }
 
-// deadlockOnPostgreSQL ends tx and not its rival: the rival stands at its lock
-// first, but would look for a deadlock after an hour only.
+// deadlockOnPostgreSQL makes tx the victim, not its rival: the rival waits first, but
+// checks for a deadlock only after an hour.
 func (w *world) deadlockOnPostgreSQL(ctx context.Context, tx *sql.Tx, _ ramp.Step) (lost, err error) {
 	rival, err := w.admin.Begin()
 	if err != nil {
@@ -88,7 +88,7 @@ func (w *world) deadlockOnPostgreSQL(ctx context.Context, tx *sql.Tx, _ ramp.Ste
 		return nil, err
 	}
 	gone := make(chan error, 1)
-	go func() { // it waits for what tx has moved
+	go func() { // waits for the rows that tx moved
 		_, err := rival.Exec("UPDATE holdings SET amount = amount")
 		gone <- err
 	}()
@@ -115,7 +115,7 @@ func TestARaceThatIsLost(t *testing.T) {
 			var losses, calls int
 			apply := func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 				calls++
-				if err := s.Apply(ctx, tx, step); err != nil { // what it does is rolled back
+				if err := s.Apply(ctx, tx, step); err != nil { // is rolled back
 					return err
 				}
 				if losses > 0 {
@@ -176,7 +176,7 @@ func TestARaceThatIsLost(t *testing.T) {
 	}
 }
 
-// A rival holds the one lock of SQLite, until the store says that it has lost.
+// A rival holds SQLite's only lock until the store reports that it lost the race.
 func TestABusySQLite(t *testing.T) {
 	p := newPlace(t, databaseOf(t, ramp.SQLite), mode{params: "&_txlock=immediate"})
 	p.db = open(t, p.driver, strings.Replace(p.dsn, "busy_timeout(20000)", "busy_timeout(1)", 1))
@@ -215,8 +215,8 @@ func TestABusySQLite(t *testing.T) {
 	w.books(moves{o.id: {"take alice -5 gold", "give back alice +5 gold"}})
 }
 
-// A commit whose answer was lost may have taken place: it is no lost race. Nor
-// is what Apply declines, or what contradicts an order.
+// A commit whose answer was lost may have succeeded, so it is not a lost race. Neither is
+// a call that Apply declines or that contradicts its order.
 func TestWhatIsNotRepeated(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		var lost atomic.Int64
@@ -245,7 +245,7 @@ func TestWhatIsNotRepeated(t *testing.T) {
 	})
 }
 
-// The end of a call's context ends its repeats.
+// Retries end with the context of the call.
 func TestRepeatsEndWithTheContext(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -14,26 +14,25 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// Property 9: a database may roll a whole transaction back at the error of one
-// statement. A studio that continues in spite of the error moves nothing twice
-// and loses nothing.
+// Property 9: a database may roll back a whole transaction because one statement failed.
+// A studio that continues despite the error moves nothing twice and loses nothing.
 
 const statistics = `
 CREATE TABLE statistics (name VARCHAR(64) NOT NULL PRIMARY KEY, n BIGINT NOT NULL, note TEXT);
 INSERT INTO statistics (name, n) VALUES ('orders', 0);
 `
 
-// careless is a studio that counts its orders and ignores what becomes of that.
+// careless is a studio that counts its orders and ignores errors of the count.
 type careless struct {
 	studio
 	t     *testing.T
-	count miscount // nil to count nothing
+	count miscount // may be nil
 	last  bool     // whether it counts after the moves
 	blind bool     // whether it ignores every other error too
 }
 
-// miscount is a count that goes wrong, which Apply does not care about. Its own
-// error is one of the test: it did not go wrong as it should.
+// miscount is a count that fails, which Apply ignores. It returns an error only if it did
+// not fail in the expected way.
 type miscount func(ctx context.Context, tx *sql.Tx, step ramp.Step) error
 
 func (s *careless) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
@@ -56,8 +55,8 @@ func (s *careless) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error 
 	return err
 }
 
-// newCarelessWorld serves a game of a careless studio. The conflict hook is
-// that of no test: nothing here is a conflict.
+// newCarelessWorld serves a game of a careless studio. It has no conflict hook, because
+// nothing here is a conflict.
 func newCarelessWorld(t *testing.T, d database) (*world, *careless) {
 	t.Helper()
 	p := newPlace(t, d, d.modes[0], statistics)
@@ -102,8 +101,8 @@ var carelessSteps = []struct {
 		}},
 }
 
-// eachCarelessStep runs every step with a count that goes wrong, before the
-// moves and after them. count is called once.
+// eachCarelessStep runs every step with a count that fails, before the moves and after
+// them. count is called once.
 func eachCarelessStep(t *testing.T, dialect ramp.Dialect, blind bool,
 	count func(w *world) miscount) {
 	for _, step := range carelessSteps {
@@ -134,8 +133,8 @@ func eachCarelessStep(t *testing.T, dialect ramp.Dialect, blind bool,
 	}
 }
 
-// expectAutocommit fails the test if a connection of the pool was left in
-// another mode than it came in.
+// expectAutocommit fails the test if a connection of the pool was left in another mode
+// than its original one.
 func (w *world) expectAutocommit() {
 	w.t.Helper()
 	if w.dialect != ramp.MySQL {
@@ -145,7 +144,7 @@ func (w *world) expectAutocommit() {
 	for range w.db.Stats().OpenConnections {
 		conn, err := w.db.Conn(ctx)
 		check(w.t, err)
-		defer conn.Close() // all of them at once, so that each is another one
+		defer conn.Close() // keep all open, so that each is a different one
 		var on bool
 		check(w.t, conn.QueryRowContext(ctx, "SELECT @@autocommit").Scan(&on))
 		if !on {
@@ -154,14 +153,14 @@ func (w *world) expectAutocommit() {
 	}
 }
 
-// deadlock is a miscount that is the victim of one, on MySQL.
+// deadlock is a miscount that is the victim of a deadlock on MySQL.
 func (w *world) deadlock(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 	_, err := w.victim(ctx, tx, step)
 	return err
 }
 
-// victim lets the transaction of Apply be the victim of a deadlock on MySQL, and
-// returns what tx said. It returns when the rival is gone.
+// victim makes the transaction of Apply the victim of a deadlock on MySQL and returns the
+// error of tx. It returns after the rival has ended.
 func (w *world) victim(ctx context.Context, tx *sql.Tx, step ramp.Step) (lost, err error) {
 	rival, err := w.db.Begin()
 	if err != nil {
@@ -213,9 +212,9 @@ func TestADeadlockWhoseStatementApplyRepeats(t *testing.T) {
 	})
 }
 
-// While Apply continues without its transaction, the same result comes to
-// another machine and is taken there. The row then has the state that Apply
-// was called for, but from the other one.
+// While Apply continues without its transaction, another machine receives and stores the
+// same result. The row then has the state that Apply was called for, but from the other
+// machine.
 func TestADeadlockThatAnotherDeliveryOutruns(t *testing.T) {
 	w, s := newCarelessWorld(t, databaseOf(t, ramp.MySQL))
 	w.give("alice", "gold", 100)
@@ -234,7 +233,7 @@ func TestADeadlockThatAnotherDeliveryOutruns(t *testing.T) {
 	w.books(moves{o.id: {"grant alice +5 gold"}})
 }
 
-// The connection is gone, and with it the transaction.
+// The connection is lost, and with it the transaction.
 func TestAConnectionThatDiesInApply(t *testing.T) {
 	eachCarelessStep(t, ramp.MySQL, true, func(w *world) miscount {
 		return func(ctx context.Context, tx *sql.Tx, _ ramp.Step) error {
@@ -246,9 +245,9 @@ func TestAConnectionThatDiesInApply(t *testing.T) {
 	})
 }
 
-// A caller who gives up may do so at any moment, and database/sql then rolls
-// back by itself. What was open must not be committed with autocommit turned on
-// again, and no connection may go back to the pool as it is.
+// A caller may give up at any time, and database/sql then rolls back by itself. Turning
+// autocommit on again must not commit the open transaction, and no connection may return
+// to the pool in the wrong mode.
 func TestACallThatIsCanceledInApply(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		w, s := newCarelessWorld(t, p.database)
@@ -276,7 +275,7 @@ func TestAutocommitThatCannotBeTurnedOn(t *testing.T) {
 	w.give("alice", "gold", 4)
 	o := newOrder("alice", mint("gold", 5))
 	lost.Store(1)
-	w.expect(w.validate(o), "200 INVALID_BALANCE") // rolled back, so no commit loses its answer
+	w.expect(w.validate(o), "200 INVALID_BALANCE") // is rolled back, so no answer of a commit is lost
 	if lost.Load() != 0 {
 		t.Error("autocommit was turned on")
 	}
@@ -285,8 +284,8 @@ func TestAutocommitThatCannotBeTurnedOn(t *testing.T) {
 	w.expectAutocommit()
 }
 
-// The server closes connections that are idle for long. One that was closed is
-// replaced, and no call fails for it.
+// The server closes connections that are idle for long. A closed connection is replaced,
+// and no call fails because of it.
 func TestABadConnectionIsReplaced(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		var lost, bad atomic.Int64
@@ -299,13 +298,13 @@ func TestABadConnectionIsReplaced(t *testing.T) {
 		bad.Store(2)
 		w.expect(w.validate(o), "200")
 		w.books(moves{o.id: {"take alice -5 gold"}})
-		bad.Store(100) // all of them: it does not try forever
+		bad.Store(100) // all connections: the store does not retry forever
 		w.expect(w.result(o, failure), "500 INTERNAL_ERROR")
 		w.books(moves{o.id: {"take alice -5 gold"}})
 	})
 }
 
-// PostgreSQL refuses every later statement, and the commit.
+// PostgreSQL rejects all later statements and the commit.
 func TestAnErrorOfPostgreSQLThatApplyIgnores(t *testing.T) {
 	for name, blind := range map[string]bool{"one": false, "every": true} {
 		t.Run(name, func(t *testing.T) {
@@ -321,9 +320,9 @@ func TestAnErrorOfPostgreSQLThatApplyIgnores(t *testing.T) {
 	}
 }
 
-// full lets SQLite run out of space, as a full disk would.
+// full makes SQLite run out of space, like a full disk.
 func full(ctx context.Context, tx *sql.Tx, _ ramp.Step) error {
-	if _, err := tx.ExecContext(ctx, "PRAGMA max_page_count = 1"); err != nil { // becomes what is used now
+	if _, err := tx.ExecContext(ctx, "PRAGMA max_page_count = 1"); err != nil { // SQLite raises it to the current size
 		return err
 	}
 	_, err := tx.ExecContext(ctx, "INSERT INTO statistics (name, n, note) VALUES ('large', 0, hex(zeroblob(1000000)))")

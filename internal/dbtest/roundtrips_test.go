@@ -13,7 +13,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// Round trips are what an order costs when the database is another machine.
+// Round trips are the cost of an order if the database is on another machine.
 func TestRoundTrips(t *testing.T) {
 	most := map[ramp.Dialect]map[string]int{
 		ramp.PostgreSQL: {"accept": 3, "finish": 4, "repeat": 3}, // BEGIN, INSERT, COMMIT; BEGIN, SELECT, UPDATE, COMMIT
@@ -22,7 +22,7 @@ func TestRoundTrips(t *testing.T) {
 	for _, d := range databases {
 		for _, m := range d.modes {
 			if most[d.dialect] == nil || m.isolation != 0 || m.params != "" && m.name != "local times" {
-				continue // SQLite has none, and the other modes have their settings
+				continue // SQLite has none, and the other modes only change settings
 			}
 			t.Run(d.name+"/"+m.name, func(t *testing.T) {
 				p := newPlace(t, d, m)
@@ -34,7 +34,7 @@ func TestRoundTrips(t *testing.T) {
 					_, err := tx.ExecContext(ctx, bind(p.dialect, "UPDATE holdings SET amount = amount WHERE session_id = ?"), step.Order.SessionID)
 					return err
 				})
-				for _, warm := range []bool{true, false} { // a driver may keep statements
+				for _, warm := range []bool{true, false} { // a driver may cache prepared statements
 					o := newOrder("alice", mint("gold", 5))
 					for _, step := range []struct {
 						name string
@@ -72,12 +72,11 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// line is a connection to a database that counts how often it changes its
-// direction.
+// line is a connection to a database that counts how often the direction changes.
 type line struct {
 	dsn    string
 	mu     sync.Mutex
-	asking bool // whether the client spoke last
+	asking bool // whether the client sent last
 	asked  int
 }
 

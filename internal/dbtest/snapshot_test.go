@@ -8,9 +8,8 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// A caller who reads before it calls UpdateTx has a snapshot, which may be older
-// than what another machine has committed since. Neither Accept nor Finish may
-// see it.
+// A caller that reads before it calls UpdateTx has a snapshot, which may be older than
+// what another machine has committed. Accept and Finish must not use the snapshot.
 func TestASnapshotThatIsTooOld(t *testing.T) {
 	eachMode(t, func(t *testing.T, p *place) {
 		if p.mode.name == "immediate" || p.mode.name == "serializable" && p.dialect == ramp.MySQL {

@@ -13,10 +13,10 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// What UpdateTx costs beside the same statements written by hand, which neither
-// check nor compare what they read. Both accept and finish a mint, each in one
-// transaction; they take turns order by order, and the medians are compared.
-// OrderGame, whose transactions are guarded, is measured too.
+// The test compares the cost of UpdateTx with that of the same statements written by
+// hand, which neither check nor compare what they read. Both accept and finish a mint,
+// each step in one transaction. They take turns order by order, and the medians are
+// compared. OrderGame, which guards its transactions, is measured too.
 func TestThroughput(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector changes what code costs, and not what databases do")
@@ -25,7 +25,7 @@ func TestThroughput(t *testing.T) {
 		rounds = 600
 		least  = 0.85
 
-		leastGame = 0.75 // on MySQL, its guard costs two round trips a step
+		leastGame = 0.75 // on MySQL, its guard costs two round trips per step
 	)
 	eachDatabase(t, func(t *testing.T, p *place) {
 		store := newStore(t, p, applyNothing)
@@ -61,7 +61,7 @@ func TestThroughput(t *testing.T) {
 	})
 }
 
-// time runs both steps of a new order.
+// time measures both steps of a new order.
 func (p *place) time(t *testing.T, steps ...func(context.Context, *sql.Tx, order) error) time.Duration {
 	t.Helper()
 	ctx := context.Background()
@@ -76,7 +76,7 @@ func (p *place) time(t *testing.T, steps ...func(context.Context, *sql.Tx, order
 	return time.Since(start)
 }
 
-// timeGame runs both steps of a new order through a game.
+// timeGame measures both steps of a new order through a game.
 func timeGame(t *testing.T, game *ramp.OrderGame) time.Duration {
 	t.Helper()
 	ctx := context.Background()
@@ -88,7 +88,7 @@ func timeGame(t *testing.T, game *ramp.OrderGame) time.Duration {
 	return time.Since(start)
 }
 
-// byHand is the same work in plain statements.
+// byHand does the same work with handwritten statements.
 type byHand struct {
 	insert, lock, update string
 	reads                bool // whether the insert also reads the row

@@ -1,6 +1,6 @@
-// Package doctest checks the README and docs: their Go blocks compile and run,
-// their shell commands run, their links lead somewhere, and their lists of errors
-// and tests are complete.
+// Package doctest checks the README and docs: their Go blocks compile and run, their
+// shell commands run, their links work, and their lists of errors and tests are
+// complete.
 package doctest
 
 import (
@@ -19,7 +19,7 @@ import (
 
 const root = "../.."
 
-// documents returns the paths of the README, its neighbors and docs, from the root.
+// documents returns the paths of the Markdown files in the root and in docs.
 func documents(t *testing.T) []string {
 	t.Helper()
 	var paths []string
@@ -73,7 +73,7 @@ var place = regexp.MustCompile(`(?m)^\s*// block: (.+)$`)
 func TestGoBlocksCompileAndRun(t *testing.T) {
 	overlay := map[string]map[string]string{"Replace": {}}
 	arguments := []string{"test", "-count=1", "-tags", "docs", "-skip", "^TestOurServer$", "-overlay"}
-	var packages []string // never ./..., which has this test in it
+	var packages []string // not ./..., which includes this test
 	for _, document := range documents(t) {
 		found := blocks(t, document, "go")
 		if len(found) == 0 {
@@ -93,14 +93,14 @@ func TestGoBlocksCompileAndRun(t *testing.T) {
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "overlay.json")
 	require.NoError(t, os.WriteFile(file, description, 0o600))
-	// TestOurServer of docs/testing.md judges a server for as long as the judge
-	// takes. The tests of ramptest do the same.
+	// TestOurServer of docs/testing.md would run the whole judge, which the tests of
+	// ramptest already do.
 	out, err := exec.CommandContext(t.Context(), "go", append(append(arguments, file), packages...)...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
 
-// compose puts blocks into their places. Errors of the compiler then name the
-// line of the document.
+// compose puts blocks into their places in such a way that compiler errors name the line
+// of the document.
 func compose(t *testing.T, path, harness string, found []block) []byte {
 	t.Helper()
 	used := make([]bool, len(found))
@@ -114,7 +114,7 @@ func compose(t *testing.T, path, harness string, found []block) []byte {
 		used[i] = true
 		document, err := filepath.Abs(filepath.Join(root, found[i].document))
 		require.NoError(t, err)
-		// What the documents show for PostgreSQL runs on SQLite, which needs no server.
+		// Code that the documents show for PostgreSQL runs on SQLite, which needs no server.
 		text := strings.ReplaceAll(found[i].text, "ramp.PostgreSQL", "ramp.SQLite")
 		fmt.Fprintf(&composed, "%s\n//line %s:%d\n%s//line %s:%d", harness[end:m[0]], document, found[i].line, text,
 			path, 1+strings.Count(harness[:m[1]], "\n"))
@@ -128,7 +128,7 @@ func compose(t *testing.T, path, harness string, found []block) []byte {
 	return []byte(composed.String())
 }
 
-// A test of the test: a block that does not compile is found.
+// This tests the test: a block that does not compile must be reported.
 func TestABlockThatDoesNotCompileIsFound(t *testing.T) {
 	folder := t.TempDir()
 	composed := compose(t, "harness", "package x\n\nfunc f() {\n\t// block: missing(\n}\n",

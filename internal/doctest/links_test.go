@@ -19,8 +19,8 @@ var (
 	heading  = regexp.MustCompile(`(?m)^#{1,6} +(.+?) *$`)
 )
 
-// anchors returns what a link to a heading of a document may name after its #, as
-// GitHub makes it: lower case, without punctuation, with hyphens for spaces.
+// anchors returns the anchors of a document's headings, as GitHub generates them: in lower
+// case, without punctuation, and with hyphens for spaces.
 func anchors(text string) map[string]bool {
 	found := map[string]bool{}
 	for _, m := range heading.FindAllStringSubmatch(anyFence.ReplaceAllString(text, ""), -1) {
@@ -43,7 +43,7 @@ func anchors(text string) map[string]bool {
 	return found
 }
 
-// brokenLinks returns the relative links of a document that lead nowhere.
+// brokenLinks returns the relative links of a document that have no target.
 func brokenLinks(document, text string) (checked int, broken []string) {
 	for _, m := range link.FindAllStringSubmatch(anyFence.ReplaceAllString(text, ""), -1) {
 		if strings.Contains(m[1], "://") || strings.HasPrefix(m[1], "mailto:") {
@@ -86,8 +86,8 @@ func TestABrokenLinkIsFound(t *testing.T) {
 	require.Equal(t, []string{"missing.md", "orders.md#no-such-heading"}, broken)
 }
 
-// The comments of the packages cite sections of the interface. Each has its
-// heading in docs/interface.md.
+// Every section of the interface that a comment cites has a heading in
+// docs/interface.md.
 func TestEverySectionThatACommentCitesExists(t *testing.T) {
 	cited := regexp.MustCompile(`\binterface,? (?:section )?(\d(?:\.\d)?)\b`)
 	headings := regexp.MustCompile(`(?m)^#{2,3} (\d(?:\.\d)?)\.? `)

@@ -76,7 +76,7 @@ func packageSource(t *testing.T) string {
 	return source.String()
 }
 
-// A row of docs/errors.md begins with the name that it is about.
+// Each row of docs/errors.md begins with the name that it describes.
 var row = regexp.MustCompile("(?m)^\\| `\\*?([A-Z][A-Za-z]+)` \\|")
 
 func TestErrorsListsEveryErrorAndCode(t *testing.T) {
@@ -90,7 +90,7 @@ func TestErrorsListsEveryErrorAndCode(t *testing.T) {
 	require.Equal(t, exported, slices.Sorted(maps.Keys(documented)))
 }
 
-// The values of the codes are those of the package.
+// docs/errors.md has the value of every code of the package.
 func TestErrorsListsTheTextOfEveryCode(t *testing.T) {
 	text := read(t, "docs/errors.md")
 	codes := regexp.MustCompile(`\b(Code[A-Z]\w+) +Code += "(\w+)"`).FindAllStringSubmatch(packageSource(t), -1)
@@ -120,8 +120,8 @@ func TestSecurityNamesTestsThatExist(t *testing.T) {
 	}
 }
 
-// The exported names that the documents mention are those of the package, as the
-// golden file of its API has them.
+// Every exported name that the documents mention is in the golden file of the package's
+// API.
 func TestDocumentsNameWhatExists(t *testing.T) {
 	names, types, members := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	word := regexp.MustCompile(`\b[A-Z]\w*`)
@@ -167,7 +167,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	require.Greater(t, found, 150)
 }
 
-// The records that docs/operations.md explains are those that the package logs.
+// The package logs every record that docs/operations.md explains.
 func TestOperationsNamesTheLogRecords(t *testing.T) {
 	source := packageSource(t)
 	records := regexp.MustCompile("(?m)^\\| `(ramp: [a-z ]+)`").FindAllStringSubmatch(read(t, "docs/operations.md"), -1)

@@ -23,11 +23,11 @@ const (
 	tokenAddress = "0x00000000000000000000000000000000000070c3"
 )
 
-// command is what is done with a command of the documents. It runs from the root,
-// as written but for the replacements.
+// command describes how to test a command of the documents. It runs in the root, as
+// written except for the replacements.
 type command struct {
 	begins  string   // the command begins with this text
-	replace []string // old, new, …: what stands for values of the reader
+	replace []string // old, new, …: replaces placeholders for the reader's values
 	more    string   // added at the end, such as a free port
 	until   string   // a regular expression for a line of its output; a server is then interrupted
 	skip    string   // why it is not run
@@ -79,7 +79,7 @@ func shellCommands(t *testing.T) map[string]command {
 				}
 				known := false
 				for i, c := range commands {
-					if strings.HasPrefix(line, c.begins) { // the first that fits
+					if strings.HasPrefix(line, c.begins) { // the first match wins
 						found[line], used[i], known = c, true, true
 						break
 					}
@@ -116,8 +116,8 @@ func TestShellCommandsDoWhatTheDocumentsSay(t *testing.T) {
 	}
 }
 
-// run runs a command until it prints what it must, and returns the group of that.
-// A server goes on until the test ends.
+// run runs a command until its output matches, and returns the group of the match. A
+// server keeps running until the test ends.
 func run(t *testing.T, line string, c command, server string) string {
 	t.Helper()
 	if c.skip != "" {
@@ -129,7 +129,7 @@ func run(t *testing.T, line string, c command, server string) string {
 	t.Cleanup(cancel)
 	sh := exec.CommandContext(ctx, "sh", "-c", line)
 	sh.Dir = root
-	sh.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go run has a child, which is interrupted with it
+	sh.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that the child process of go run is interrupted too
 	signal := func(s syscall.Signal) error { return syscall.Kill(-sh.Process.Pid, s) }
 	sh.Cancel = func() error { return signal(syscall.SIGKILL) }
 	reader, writer, err := os.Pipe()
@@ -141,7 +141,7 @@ func run(t *testing.T, line string, c command, server string) string {
 		if err := signal(syscall.SIGINT); !errors.Is(err, syscall.ESRCH) {
 			require.NoError(t, err)
 		}
-		_ = sh.Wait() // an interrupted command has a status of its own
+		_ = sh.Wait() // an interrupted command reports an error
 		_ = reader.Close()
 	})
 
@@ -149,7 +149,7 @@ func run(t *testing.T, line string, c command, server string) string {
 	for lines := bufio.NewScanner(reader); lines.Scan(); {
 		output.WriteString(lines.Text() + "\n")
 		if m := want.FindStringSubmatch(lines.Text()); m != nil {
-			go func() { // so that the command is not stopped by a full pipe
+			go func() { // so that a full pipe does not block the command
 				for lines.Scan() {
 				}
 			}()

@@ -18,7 +18,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// raw is the answer of the node, unread.
+// raw returns the node's answer without decoding it.
 func raw(t *testing.T, r *ramp.RPC, method string, params ...any) json.RawMessage {
 	t.Helper()
 	var answer json.RawMessage
@@ -26,8 +26,8 @@ func raw(t *testing.T, r *ramp.RPC, method string, params ...any) json.RawMessag
 	return answer
 }
 
-// same compares a typed answer with the node's own JSON: each field that the
-// type has is, when written, what the node wrote. It returns the fields.
+// same compares a typed answer with the node's JSON: each field of the type must be
+// encoded as the node wrote it. It returns the fields.
 func same(t *testing.T, typed any, answer json.RawMessage) map[string]bool {
 	t.Helper()
 	text, err := json.Marshal(typed)
@@ -39,7 +39,7 @@ func same(t *testing.T, typed any, answer json.RawMessage) map[string]bool {
 	for name, value := range want {
 		written, known := got[name]
 		switch {
-		case !known, name == "transactions", name == "logs": // compared one by one
+		case !known, name == "transactions", name == "logs": // compared separately
 			continue
 		case string(value) == "null":
 			assert.Contains(t, []string{"null", `"0x0000000000000000000000000000000000000000"`}, string(written), name)
@@ -159,7 +159,7 @@ func TestContracts(t *testing.T) {
 		require.NoError(t, err)
 		assert.JSONEq(t, string(raw(t, r, "eth_estimateGas", ramp.TransactionRequest{From: p.address, To: &echo}, "latest")), fmt.Sprintf(`"0x%x"`, gas))
 
-		// Error("not enough gold"), as Solidity packs it.
+		// Error("not enough gold"), as Solidity encodes it.
 		reason := append(common.FromHex("0x08c379a0"), bytes.Join([][]byte{common.BigToHash(big.NewInt(32)).Bytes(),
 			common.BigToHash(big.NewInt(15)).Bytes(), common.RightPadBytes([]byte("not enough gold"), 32)}, nil)...)
 		overflow := append(common.FromHex("0x4e487b71"), common.BigToHash(big.NewInt(0x11)).Bytes()...)
@@ -298,7 +298,7 @@ func TestTheNodeSigns(t *testing.T) {
 	})
 }
 
-func TestAReorganisation(t *testing.T) {
+func TestAReorganization(t *testing.T) {
 	onEveryNode(t, func(t *testing.T, n *node, r *ramp.RPC) {
 		p := newPlayer(t, r)
 		to := common.HexToAddress("0x7b")
@@ -324,7 +324,7 @@ func TestAReorganisation(t *testing.T) {
 		}()
 
 		n.replace(t, parent)
-		resending, err := ramp.NewRPC(ramp.RPCConfig{URL: n.url, Resend: true}) // some nodes bring it back by themselves
+		resending, err := ramp.NewRPC(ramp.RPCConfig{URL: n.url, Resend: true}) // some nodes restore the transaction by themselves
 		require.NoError(t, err)
 		_, err = resending.SendRawTransaction(t.Context(), signed)
 		require.NoError(t, err)
@@ -343,7 +343,7 @@ func TestAReorganisation(t *testing.T) {
 		select {
 		case o := <-done:
 			t.Fatalf("two confirmations were taken for three: %v", o)
-		case <-time.After(100 * time.Millisecond): // ten looks
+		case <-time.After(100 * time.Millisecond): // ten checks
 		}
 		n.mine(t)
 		o := <-done

@@ -1,6 +1,5 @@
-// Package nodetest runs the client against real nodes: go-ethereum's own,
-// in-process, and anvil. It is a module of its own, because nobody who imports
-// ramp should pay for a node.
+// Package nodetest tests the client with real nodes: go-ethereum in process, and anvil.
+// It is a module of its own, so that importing ramp does not require a node.
 package nodetest
 
 import (
@@ -28,24 +27,24 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// node is a real node that makes a block when it is told to.
+// node is a real node that makes a block on request.
 type node struct {
 	url     string
 	mine    func(t *testing.T)
-	replace func(t *testing.T, after *ramp.Block) // makes another block in place of all after that one
-	signs   common.Address                        // an account of the node's own; zero for none
+	replace func(t *testing.T, after *ramp.Block) // replaces all blocks after this one with another block
+	signs   common.Address                        // an account whose key the node has; zero for none
 }
 
-// key is the account that has the money.
+// key is the key of the account that has coins.
 func key(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
-	// The first account of anvil, known to everybody.
+	// The first account of anvil, whose key is public.
 	k, err := crypto.HexToECDSA("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
 	require.NoError(t, err)
 	return k
 }
 
-// onEveryNode runs a test against each node that there is.
+// onEveryNode runs a test with each available node.
 func onEveryNode(t *testing.T, test func(t *testing.T, n *node, r *ramp.RPC)) {
 	for name, start := range map[string]func(*testing.T) *node{"geth": startGeth, "anvil": startAnvil} {
 		t.Run(name, func(t *testing.T) {
@@ -57,8 +56,8 @@ func onEveryNode(t *testing.T, test func(t *testing.T, n *node, r *ramp.RPC)) {
 	}
 }
 
-// startGeth starts go-ethereum's node with its HTTP endpoint on a port of the
-// system's choice, which it tells its log alone.
+// startGeth starts go-ethereum with an HTTP endpoint on a port that the operating system
+// chooses. The node reports the port only in its log.
 func startGeth(t *testing.T) *node {
 	t.Helper()
 	log := &endpointLog{found: make(chan string, 1)}
@@ -83,7 +82,7 @@ func startGeth(t *testing.T) *node {
 		replace: func(t *testing.T, after *ramp.Block) {
 			t.Helper()
 			require.NoError(t, backend.Fork(after.Hash))
-			require.NoError(t, backend.AdjustTime(time.Hour)) // another time is another block
+			require.NoError(t, backend.AdjustTime(time.Hour)) // another time makes it another block
 		},
 	}
 }
@@ -109,8 +108,8 @@ func (l *endpointLog) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// startAnvil starts anvil if it is on this machine: $ANVIL, in the path, or
-// installed here with npm install.
+// startAnvil starts anvil if it is available: as $ANVIL, in the path, or installed in this
+// directory with npm install.
 func startAnvil(t *testing.T) *node {
 	t.Helper()
 	program := ""
@@ -136,7 +135,7 @@ func startAnvil(t *testing.T) *node {
 	for lines.Scan() {
 		if at := listening.FindStringSubmatch(lines.Text()); at != nil {
 			go func() {
-				for lines.Scan() { // so that it is never blocked
+				for lines.Scan() { // so that anvil never blocks
 				}
 			}()
 			url := "http://" + at[1]
@@ -169,7 +168,7 @@ func startAnvil(t *testing.T) *node {
 	return nil
 }
 
-// player sends transactions from the account that has the money.
+// player sends transactions from the account that has coins.
 type player struct {
 	*ramp.RPC
 	key     *ecdsa.PrivateKey
@@ -182,7 +181,7 @@ func newPlayer(t *testing.T, r *ramp.RPC) *player {
 	return &player{RPC: r, key: k, address: crypto.PubkeyToAddress(k.PublicKey)}
 }
 
-// sign makes a transaction; a nil to creates a contract.
+// sign returns a signed transaction. If to is nil, it creates a contract.
 func (p *player) sign(t *testing.T, to *common.Address, wei *big.Int, data []byte) []byte {
 	t.Helper()
 	id, err := p.ChainID(t.Context())
@@ -205,12 +204,12 @@ func (p *player) send(t *testing.T, to *common.Address, wei *big.Int, data []byt
 	return hash
 }
 
-// echoCode is a contract that returns what follows a 1 in its call data,
-// reverts with what follows anything else, and logs 42 for an empty call.
+// echoCode is the code of a contract. If its call data begins with 1, it returns the rest;
+// if it begins with another byte, it reverts with the rest; if it is empty, it logs 42.
 var echoCode = common.FromHex(strings.ReplaceAll(strings.Join([]string{
 	"6031 80 600b 6000 39 6000 f3", // to deploy the 49 bytes that follow
 	"36 15 6022 57",                // no call data: go to the log
-	"6001 36 03 80 6001 6000 37",   // copy all of it but the first byte
+	"6001 36 03 80 6001 6000 37",   // copy all but the first byte
 	"6000 35 60f8 1c 6001 14 601e 57",
 	"6000 fd",                 // revert
 	"5b 6000 f3",              // return

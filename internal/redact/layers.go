@@ -10,25 +10,25 @@ import (
 	"unicode/utf8"
 )
 
-// mostLayers bounds how often a text is unescaped: JSON in a URL on a page of
-// HTML has three layers above the text itself.
-const mostLayers = 4
+// maxLayers limits how often a text is unescaped. JSON in a URL in an HTML page has
+// three layers of escapes.
+const maxLayers = 4
 
 // layer is a text after some rounds of unescaping, folded to lower case.
 type layer struct {
 	text []byte
-	from []int // for each byte, where its escape begins in the source; nil if nothing was escaped
+	from []int // for each byte, where it or its escape begins in the source; nil if nothing was escaped
 	end  int   // length of the source
 }
 
-// layers yields a text as it is, then unescaped once, twice, and so on.
+// layers yields a text, then the text unescaped once, twice, and so on.
 func layers(text string) iter.Seq[layer] {
 	return func(yield func(layer) bool) {
 		l := layer{text: []byte(text), end: len(text)}
 		for round := 0; ; round++ {
 			next, changed := l.unescape()
 			fold(l.text)
-			if !yield(l) || !changed || round == mostLayers {
+			if !yield(l) || !changed || round == maxLayers {
 				return
 			}
 			l = next
@@ -36,8 +36,8 @@ func layers(text string) iter.Seq[layer] {
 	}
 }
 
-// fold makes equal what some encoders write in another way: capitals, and a
-// blank in a query.
+// fold removes differences between encoders: it converts A to Z to lower case, and +,
+// which is a space in a query, to a space.
 func fold(text []byte) {
 	for i, c := range text {
 		switch {
@@ -64,14 +64,14 @@ func (l *layer) at(i int) int {
 // source returns the part of the source that bytes i to j were made of.
 func (l *layer) source(i, j int) span {
 	for j < len(l.text) && l.at(j) == l.at(j-1) {
-		j++ // of one escape, like the bytes of ö in \u00f6
+		j++ // skip bytes of the same escape, like those of ö in \u00f6
 	}
 	return span{l.at(i), l.at(j)}
 }
 
-// unescape undoes one round of escapes for JSON, URLs and HTML, and drops what
-// cannot be seen, such as every other byte of UTF-16. It must see the text
-// before it is folded: \N is no line break.
+// unescape undoes one round of escapes of JSON, URLs and HTML, and drops invisible
+// characters, such as every other byte of UTF-16. Call it before the text is folded,
+// because \N is not a line break.
 func (l *layer) unescape() (next layer, changed bool) {
 	if !bytes.ContainsFunc(l.text, func(r rune) bool { return r == '%' || r == '\\' || r == '&' || invisible(r) }) {
 		return layer{}, false
@@ -115,7 +115,7 @@ func invisible(r rune) bool {
 	return (r < ' ' || r >= 0x7f) && !unicode.IsPrint(r) && !unicode.IsSpace(r)
 }
 
-// unescapeBackslash reads what JSON and most languages write in strings.
+// unescapeBackslash reads the escapes in strings of JSON and most languages.
 func unescapeBackslash(b []byte) (plain string, size int) {
 	if len(b) < 2 {
 		return "", 0
@@ -158,8 +158,8 @@ func unescapeBackslash(b []byte) (plain string, size int) {
 	return "", 0
 }
 
-// unescapeHTML reads what every escaper of HTML writes; the other names are for
-// letters, which none escapes.
+// unescapeHTML reads the entities that HTML escapers write. The other named entities
+// are for letters, which no escaper replaces.
 func unescapeHTML(b []byte) (plain string, size int) {
 	const longest = 10 // "&#1114111;"
 	name, _, closed := strings.Cut(string(b[1:min(len(b), longest)]), ";")

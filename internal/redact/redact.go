@@ -1,7 +1,7 @@
-// Package redact takes secrets out of foreign text: what a server, a proxy or a
-// driver said, before it gets into an error, a log or a record. Redact the
-// foreign part of a text only. Taking secrets out of our own words tells what
-// the secrets are.
+// Package redact removes secrets from foreign text, such as the answer of a server, a
+// proxy or a driver, before the text gets into an error, a log or a record. Redact
+// only the foreign part of a text. A gap in text of our own, which the reader knows,
+// would reveal the secret.
 package redact
 
 import (
@@ -11,29 +11,28 @@ import (
 	"strings"
 )
 
-// Mark stands where a secret was.
+// Mark replaces a secret.
 const Mark = "[redacted]"
 
 const (
-	minSecret = 4 // bytes; shorter ones are no credentials, and part of every text
-	pieceSize = 8 // bytes, see Pieces
+	minSecret = 4 // bytes; shorter strings are not credentials and occur in any text
+	pieceSize = 8 // bytes; see Pieces
 )
 
-// Redactor finds secrets in texts, in any mix of upper and lower case, and
-// escaped for JSON, a URL or HTML, even several times. Make one with [New] or
-// [Pieces]. It is safe for concurrent use. A nil Redactor finds nothing.
+// Redactor finds secrets in texts, regardless of case, and escaped for JSON, URLs or
+// HTML, even several times. Create one with [New] or [Pieces]. It is safe for concurrent use. A nil Redactor finds nothing.
 type Redactor struct {
-	// find returns what to hide, in order and without overlaps. It is a
-	// function so that nothing that prints a Redactor can show the secrets.
+	// find returns the spans to hide, in order and without overlaps. It is a
+	// function, so that printing a Redactor cannot reveal the secrets.
 	find   func(text string) []span
-	margin int // no secret is longer than this, however it is escaped
+	margin int // maximum length of a secret in any escaped form
 }
 
-// New returns a Redactor of secrets. Those shorter than 4 bytes are left out.
+// New returns a Redactor of secrets. It ignores secrets shorter than 4 bytes.
 func New(secrets ...string) *Redactor { return newRedactor(secrets, false) }
 
-// Pieces returns a Redactor that also hides every piece of a secret of at least
-// 8 bytes, for text that may quote a part of one.
+// Pieces is like [New], but the Redactor also hides every piece of a secret that has
+// at least 8 bytes, for text that may quote part of a secret.
 func Pieces(secrets ...string) *Redactor { return newRedactor(secrets, true) }
 
 func newRedactor(secrets []string, pieces bool) *Redactor {
@@ -47,7 +46,7 @@ func newRedactor(secrets []string, pieces bool) *Redactor {
 		for l := range layers(secret) {
 			pattern := string(l.text)
 			if len(pattern) < minSecret {
-				continue // as little is left of &lt; once it is unescaped
+				continue // little is left of a secret like &lt; after unescaping
 			}
 			patterns = append(patterns, pattern)
 			for i := 0; pieces && i+pieceSize <= len(pattern); i++ {
@@ -58,17 +57,17 @@ func newRedactor(secrets []string, pieces bool) *Redactor {
 	slices.Sort(patterns)
 	patterns = slices.Compact(patterns)
 	return &Redactor{
-		// The longest escape of one byte has 6 of them, and may be escaped again.
+		// The longest escape of a byte has 6 bytes, which may be escaped again.
 		margin: 16 * longest,
 		find:   func(text string) []span { return find(text, patterns) },
 	}
 }
 
-// Text returns text with [Mark] for each secret.
+// Text returns text with each secret replaced by [Mark].
 func (r *Redactor) Text(text string) string { return r.Beginning(text, len(text)) }
 
-// Beginning returns the first n bytes of text with [Mark] for each secret. A
-// secret that only begins in them is hidden too.
+// Beginning returns the first n bytes of text with each secret replaced by [Mark],
+// including a secret of which only the beginning is within the n bytes.
 func (r *Redactor) Beginning(text string, n int) string {
 	n = min(n, len(text))
 	if r == nil || r.margin == 0 {
@@ -90,8 +89,8 @@ func (r *Redactor) Beginning(text string, n int) string {
 	return out.String()
 }
 
-// Error returns err if its text has no secret, and otherwise an error with the
-// redacted text as [Instead] makes it.
+// Error returns err if its text contains no secret, and otherwise [Instead] of err with
+// the redacted text.
 func (r *Redactor) Error(err error) error {
 	if err == nil {
 		return nil
@@ -104,8 +103,8 @@ func (r *Redactor) Error(err error) error {
 	return Instead(err, clean)
 }
 
-// Instead returns an error with another text than err, on which [errors.Is]
-// works as on err; nothing else leads from it to err.
+// Instead returns an error with the given text. [errors.Is] gives the same results for
+// it as for err, but err cannot be unwrapped from it.
 func Instead(err error, text string) error {
 	return &redactedError{text: text, is: func(target error) bool { return errors.Is(err, target) }}
 }
@@ -118,9 +117,9 @@ type redactedError struct {
 func (e *redactedError) Error() string        { return e.text }
 func (e *redactedError) Is(target error) bool { return e.is(target) }
 
-// Header returns what is secret in the value of a header that holds a
-// credential: the value, each of its words but for the name of a scheme, the
-// values of parameters and cookies, and the user and password of "Basic".
+// Header returns the secrets in the value of a header that contains a credential: the
+// value, each of its words except the name of a scheme, the values of parameters and
+// cookies, and the user and password of Basic authentication.
 func Header(value string) []string {
 	secrets := []string{value}
 	for _, word := range strings.FieldsFunc(value, func(c rune) bool { return strings.ContainsRune(" \t,;", c) }) {
@@ -143,7 +142,7 @@ func Header(value string) []string {
 // span is a part of a text.
 type span struct{ from, to int }
 
-// find returns where patterns are in a text, in any of its layers.
+// find returns the spans where patterns occur in any layer of text.
 func find(text string, patterns []string) []span {
 	var found []span
 	for l := range layers(text) {

@@ -23,7 +23,7 @@ func inJSON(s string) string {
 	return string(b[1 : len(b)-1])
 }
 
-// escapers are ways in which servers write what they echo.
+// escapers are ways in which servers escape text that they echo.
 var escapers = map[string]func(string) string{
 	"as it is":      func(s string) string { return s },
 	"JSON":          inJSON,
@@ -77,7 +77,7 @@ func TestEveryFormOfASecretIsHidden(t *testing.T) {
 				assert.Equal(t, "before [redacted] after", r.Text("before "+escaped+" after"), "%q as %s, then %s", secret, inner, outer)
 				assert.NotContains(t, pieces.Text("before "+escaped+" after"), escaped)
 			}
-			if query := url.QueryEscape(secret); !strings.ContainsAny(secret, `%\&`) { // where capitals would be other escapes
+			if query := url.QueryEscape(secret); !strings.ContainsAny(secret, `%\&`) { // upper case would change these escapes
 				assert.Equal(t, "[redacted]", r.Text(strings.ToLower(query)))
 				assert.Equal(t, "[redacted]", r.Text(strings.ToUpper(query)))
 			}
@@ -96,7 +96,7 @@ func TestOtherTextStaysAsItIs(t *testing.T) {
 		assert.Equal(t, text, redact.New("abc").Text(text), "too short to be a secret")
 		assert.Equal(t, text, (*redact.Redactor)(nil).Text(text))
 	}
-	for _, secret := range []string{"\x00\x00\x00\x00", "%00%00", "&lt;", `\u00ad`} { // nothing, or a character, once unescaped
+	for _, secret := range []string{"\x00\x00\x00\x00", "%00%00", "&lt;", `\u00ad`} { // empty or a single character after unescaping
 		assert.Equal(t, "a < b", redact.New(secret).Text("a < b"))
 		assert.Equal(t, "a [redacted] b", redact.New(secret).Text("a "+secret+" b"))
 	}
@@ -124,7 +124,7 @@ func TestPiecesAreHiddenToo(t *testing.T) {
 	assert.Equal(t, "was: the key of t", redact.New(secret).Text("was: the key of t"))
 }
 
-// What is cut off must not leave the beginning of a secret behind.
+// A truncated text must not end with the beginning of a secret.
 func TestTheBeginningOfATextHoldsNoPartOfASecret(t *testing.T) {
 	const secret = "pass/word&key"
 	r := redact.New(secret)
@@ -184,9 +184,9 @@ func TestWhatIsSecretInAHeader(t *testing.T) {
 	assert.Equal(t, "[redacted] and [redacted]", redact.New(redact.Header(basic)...).Text("alice and pa:ss"))
 }
 
-// What stands directly before a secret may make an escape with it, so there is
-// a blank. A secret that looks escaped itself, or that nobody can read, is found
-// as it is; if little is left of it unescaped, in no other form.
+// A character directly before a secret may form an escape with it, so the test adds a
+// space. It expects a secret that looks escaped or is not printable only in its
+// original form.
 func FuzzText(f *testing.F) {
 	for _, secret := range awkward {
 		f.Add(secret, "before ", " after", 9)

@@ -26,8 +26,8 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// The tests in this file end a call in the middle: the game server is killed, or
-// the answer is lost. The service repeats the call, and every order moves once.
+// The tests in this file interrupt calls: the game server is killed, or the answer is
+// lost. The service repeats the call, and every order must take effect once.
 
 var kills = flag.Int("kills", 3, "how often TestKill kills the game server")
 
@@ -35,7 +35,7 @@ const (
 	envServe = "RAMP_TEST_SERVE" // the database; if set, the process is a game server
 	hmacText = "a key of these tests"
 	started  = 1_000_000 // of gold, for each player
-	own      = 10        // of an asset that only one order moves
+	own      = 10        // of an asset that only one order uses
 )
 
 func TestMain(m *testing.M) {
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serve is the game server. It inherits the listener, which outlives it.
+// serve runs the game server. It inherits a listener that outlives it.
 func serve(address string) {
 	pool := must(pgxpool.New(context.Background(), address))
 	game := must(ramp.NewOrderGame(ramp.OrderGameConfig{Players: known{players{pool: pool}}, Store: &Store{Pool: pool}}))
@@ -55,7 +55,7 @@ func serve(address string) {
 	}))
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(1) // the test is over
+		os.Exit(1) // the test has ended
 	}()
 	log.Fatal(http.Serve(must(net.FileListener(os.NewFile(3, "listener"))), handler))
 }
@@ -67,7 +67,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// known players have the same tokens in every process.
+// known authenticates players by tokens that are the same in every process.
 type known struct{ players }
 
 func (known) Authenticate(_ context.Context, s ramp.Session) error {
@@ -77,7 +77,7 @@ func (known) Authenticate(_ context.Context, s ramp.Session) error {
 	return nil
 }
 
-// load is the service: it takes many orders through their lives at once.
+// load plays the service: it runs many orders concurrently, from validate to result.
 type load struct {
 	t      *testing.T
 	pool   *pgxpool.Pool
@@ -90,19 +90,19 @@ type load struct {
 
 	quit           func()        // lets the orders in progress end
 	answers        chan struct{} // one for each answer
-	cut, committed atomic.Int64  // calls without an answer, and those of them whose step was stored
+	cut, committed atomic.Int64  // calls without an answer, and how many of them had stored their step
 
 	mu     sync.Mutex
 	orders []order
 }
 
-// order is what the service asks for, and what the rules say of it.
+// order is an order of the service, and what must happen to it.
 type order struct {
 	session  string
 	request  *ramp.ValidateRequest
 	result   *ramp.Result
-	accepted int64 // what it moves until its result
-	moved    int64 // what it moves in the end
+	accepted int64 // what it must have moved before its result
+	moved    int64 // what it must have moved after its result
 	state    ramp.OrderState
 }
 
@@ -155,7 +155,7 @@ func (l *load) serve() {
 	check(l.t, l.server.Start())
 }
 
-// kill is kill -9.
+// kill sends SIGKILL.
 func (l *load) kill() {
 	_ = l.server.Process.Kill()
 	_ = l.server.Wait()
@@ -164,7 +164,7 @@ func (l *load) kill() {
 	}
 }
 
-// wait returns after a number of answers.
+// wait waits for a number of answers.
 func (l *load) wait(answers int) {
 	l.t.Helper()
 	timeout := time.After(time.Minute)
@@ -177,7 +177,7 @@ func (l *load) wait(answers int) {
 	}
 }
 
-// order takes one order through its life.
+// order runs one order from validate to result.
 func (l *load) order(session string) error {
 	id, n, success := uuid.New(), 1+rand.Int64N(own), rand.IntN(2) == 0
 	assets := []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(n)},
@@ -215,7 +215,7 @@ func (l *load) order(session string) error {
 	return l.call(ramp.PathResult, o, o.result, o.state)
 }
 
-// call repeats a call until it is answered, which must be with success.
+// call repeats a call until it is answered. The answer must be success.
 func (l *load) call(path string, o order, message any, state ramp.OrderState) error {
 	body, err := json.Marshal(message)
 	if err != nil {
@@ -226,7 +226,7 @@ func (l *load) call(path string, o order, message any, state ramp.OrderState) er
 		if err == nil {
 			select {
 			case l.answers <- struct{}{}:
-			default: // nobody counts
+			default: // nobody waits
 			}
 			if answer != "200 true" {
 				err = fmt.Errorf("order %s: %s answered %s", o.request.UUID, path, answer)
@@ -261,7 +261,7 @@ func (l *load) post(path, session string, body []byte) (answer string, err error
 	return fmt.Sprint(response.StatusCode, " ", envelope.Success), err
 }
 
-// state reads the state of a stored order.
+// state returns the state of a stored order.
 func (l *load) state(o order) (ramp.OrderState, error) {
 	step, err := (&Store{Pool: l.pool}).Update(context.Background(), o.request.UUID, func(stored *ramp.Order) (ramp.Step, error) {
 		if stored == nil {
@@ -272,7 +272,7 @@ func (l *load) state(o order) (ramp.OrderState, error) {
 	return step.Order.State, err
 }
 
-// expect compares an order, and what it alone has moved, with the rules.
+// expect checks the state of an order and what it has moved.
 func (l *load) expect(o order, state ramp.OrderState, moved int64) error {
 	stored, err := l.state(o)
 	n, err2 := balance(context.Background(), l.pool, o.session, o.request.UUID.String())
@@ -283,8 +283,8 @@ func (l *load) expect(o order, state ramp.OrderState, moved int64) error {
 	return nil
 }
 
-// finish lets the orders in progress end, delivers every result once more, and
-// compares all orders and balances with the rules.
+// finish lets the orders in progress end, delivers every result once more, and checks
+// all orders and balances.
 func (l *load) finish() {
 	l.t.Helper()
 	l.quit()
@@ -311,7 +311,7 @@ func (l *load) finish() {
 
 func TestKill(t *testing.T) {
 	l := start(t, &http.Transport{})
-	n := 0 // more than asked for, if no step was stored without an answer
+	n := 0 // exceeds *kills until some step was stored without an answer
 	for ; n < *kills || l.committed.Load() == 0 && n < *kills+100; n++ {
 		l.wait(1 + rand.IntN(20))
 		l.kill()
@@ -322,8 +322,8 @@ func TestKill(t *testing.T) {
 	t.Logf("%d kills", n)
 }
 
-// Half of the answers are lost: the client closes the connection before the
-// answer arrives, or just when it does.
+// Half of the answers are lost: the client closes the connection before the answer
+// arrives, or fails when it reads the answer.
 func TestLostAnswers(t *testing.T) {
 	l := start(t, &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, address)
@@ -335,8 +335,8 @@ func TestLostAnswers(t *testing.T) {
 	l.finish()
 }
 
-// lossy is a connection that loses its answer in case 0 before it arrives, and
-// in case 1 when it arrives.
+// lossy is a connection that loses its answer: if how is 0, before it arrives, and if
+// how is 1, when it is read.
 type lossy struct {
 	net.Conn
 	how int

@@ -1,13 +1,13 @@
-// Package pgxstore is a ramp.Store on pgx without database/sql, to copy whole.
-// Each step of an order and the balances that it moves are one transaction. Any
-// number of processes may share the database.
+// Package pgxstore is a ramp.Store on pgx without database/sql. Copy the whole
+// package. It stores each step of an order and moves the balances in one transaction.
+// Any number of processes may share the database.
 //
 //	store := &pgxstore.Store{Pool: pool, Approve: approve}
 //	game, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: players, Store: store})
 //	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer})
 //
-// Errors of the database are returned, and the service repeats the call: that
-// covers serialization failures, deadlocks and commits whose answer was lost.
+// Store returns database errors, and the service then repeats the call. This covers
+// serialization failures, deadlocks and commits whose answer was lost.
 package pgxstore
 
 import (
@@ -25,7 +25,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// Schema creates the tables. It belongs into your migrations.
+// Schema creates the tables. Add it to your migrations.
 //
 //go:embed schema.sql
 var Schema string
@@ -33,12 +33,14 @@ var Schema string
 // Store keeps orders and balances in PostgreSQL.
 type Store struct {
 	Pool *pgxpool.Pool
-	// Approve has the rules of the game, nil for none. It sees each new step, may
-	// use tx, and may decline an order that is accepted with ramp.Reject.
+	// Approve applies the rules of the game; it may be nil. It is called for each
+	// new step and may use tx. It may decline an order in the state OrderAccepted
+	// with ramp.Reject.
 	Approve func(ctx context.Context, tx pgx.Tx, step ramp.Step) error
 }
 
-// Update implements ramp.Store. It inserts before it locks; a row that exists decides.
+// Update implements ramp.Store. It inserts a new order before it locks, so that of two
+// concurrent calls one finds the row of the other.
 func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
 	step, err := next(nil)
 	opens := err == nil
@@ -87,7 +89,7 @@ func write(ctx context.Context, tx pgx.Tx, statement string, id uuid.UUID, o ram
 	return done.RowsAffected() == 1, err
 }
 
-// locked reads and locks an order; nil if there is none.
+// locked locks and returns an order, or returns nil if there is none.
 func locked(ctx context.Context, tx pgx.Tx, id uuid.UUID) (*ramp.Order, error) {
 	var document []byte
 	var o ramp.Order
@@ -100,17 +102,18 @@ func locked(ctx context.Context, tx pgx.Tx, id uuid.UUID) (*ramp.Order, error) {
 	return &o, json.Unmarshal(document, &o)
 }
 
-const most = 100_000_000_000_000_000 // of an asset in one order, so that a balance does not overflow
+const maxAmount = 100_000_000_000_000_000 // of an asset in one order, so that a balance does not overflow
 
-// move moves balances. It declines what it could not move exactly or grant later.
+// move moves the balances of a step. It declines an order that it could not move
+// exactly or could not grant later.
 func move(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
 	assets, accepted := step.Effect.Assets, step.Order.State == ramp.OrderAccepted
 	if accepted {
-		assets = step.Order.Assets // those of a burn too, each with a delta of 0
+		assets = step.Order.Assets // includes those of a burn, each with a delta of 0
 	}
-	// Always in the same order, so that two orders of a player cannot deadlock.
+	// Use a fixed order, so that two orders of a player cannot deadlock.
 	for _, a := range slices.SortedFunc(slices.Values(assets), func(a, b ramp.AssetAmount) int { return cmp.Compare(a.ID, b.ID) }) {
-		if n, err := a.Amount.Int64(); accepted && (err != nil || n > most) {
+		if n, err := a.Amount.Int64(); accepted && (err != nil || n > maxAmount) {
 			return ramp.Reject("INVALID_AMOUNT")
 		}
 		delta, err := step.Effect.Delta(a).Int64()

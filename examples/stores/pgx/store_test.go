@@ -21,7 +21,8 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
-// place returns pools of connections to an empty schema, as of two machines.
+// place returns two pools of connections to an empty schema, like those of two
+// machines.
 func place(t *testing.T) (one, two *pgxpool.Pool) {
 	t.Helper()
 	address := os.Getenv("RAMP_TEST_POSTGRESQL")
@@ -91,7 +92,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// players knows who is who by the tokens that it gave.
+// players authenticates players by the tokens that it issued.
 type players struct {
 	pool   *pgxpool.Pool
 	tokens *sync.Map
@@ -124,7 +125,7 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 	check(t, err)
 	tokens := &sync.Map{}
 	address, server, pools := "127.0.0.1:0", &http.Server{}, []*pgxpool.Pool{one, two}
-	restart := func(context.Context) error { // another server on the same address, on other connections
+	restart := func(context.Context) error { // another server on the same address, with its own connections
 		if err := server.Close(); err != nil {
 			return err
 		}

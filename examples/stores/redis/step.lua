@@ -1,18 +1,19 @@
--- Takes one step of an order, whole or not at all. Redis runs a script alone, and
--- writes what it changed to the append-only file as one transaction.
+-- Applies one step of an order completely or not at all. While Redis runs a script, it
+-- runs nothing else, and it writes the changes of the script to the append-only file
+-- as one transaction.
 --
--- KEYS: the order, the balances of its player.
--- ARGV: the document that the step replaces ("" for none), the new document, and
--- then for each asset its ID, the quantity, and the sign of its movement.
+-- KEYS: the order, and the balances of its player.
+-- ARGV: the document that the step replaces ("" for none), the new document, and for
+-- each asset its ID, the quantity, and the sign of the change.
 if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then
 	return 'LOST'
 end
--- Redis adds exactly; a number of Lua would be rounded above 2^53. Lua looks at
--- the sign of a balance only, which rounding keeps.
+-- HINCRBY adds exactly, but Lua rounds numbers above 2^53. This script uses only the
+-- sign of a balance, which rounding does not change.
 local function add(i, sign)
 	return redis.pcall('HINCRBY', KEYS[2], ARGV[i], (sign == '-' and '-' or '') .. ARGV[i + 1])
 end
-local function undo(last) -- because Redis undoes nothing when a script fails
+local function undo(last) -- because Redis does not roll back a script that fails
 	for i = last, 3, -3 do
 		if ARGV[i + 2] ~= '0' then
 			add(i, ARGV[i + 2] == '-' and '+' or '-')
@@ -25,7 +26,7 @@ for i = 3, #ARGV, 3 do
 		return 'BALANCE'
 	end
 	local balance = ARGV[i + 2] == '0' and 0 or add(i, ARGV[i + 2])
-	if type(balance) == 'table' then -- an error: above the largest number, or no number
+	if type(balance) == 'table' then -- an error: an overflow, or not a number
 		undo(i - 3)
 		return balance
 	elseif balance < 0 then

@@ -1,24 +1,25 @@
-// Package redisstore is a ramp.Store on Redis, to copy whole. A script compares
-// the stored order, replaces it and moves the balances in one atomic step.
+// Package redisstore is a ramp.Store on Redis. Copy the whole package. A script
+// compares the stored order, replaces it and moves the balances atomically.
 //
 //	store := &redisstore.Store{Client: client, Approve: approve}
 //	game, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: players, Store: store})
 //	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer})
 //
-// Run one primary, with these settings. Without them, what players have paid can
-// be lost:
+// Run a single primary with these settings. Without them, assets that players paid
+// can be lost:
 //
 //	appendonly yes
 //	appendfsync always
 //	maxmemory-policy noeviction
 //
-// Replication of Redis is asynchronous: after a failover to a replica, orders
-// that were acknowledged may be lost, and the balances that they moved with them.
-// The keys of an order and of its player belong to different slots, so this
-// store does not run on Redis Cluster.
+// Redis replicates asynchronously: after a failover to a replica, acknowledged orders
+// and the changes that they made to balances may be lost. The keys of an order and of
+// its player belong to different slots, so this store does not work with Redis
+// Cluster.
 //
-// Errors of Redis are returned, and the service repeats the call. A script whose
-// answer was lost has run or not; a repeat finds the order and moves nothing.
+// Store returns Redis errors, and the service then repeats the call. If the answer of
+// a script is lost, the script may have run. A repeat then finds the order and moves
+// nothing.
 package redisstore
 
 import (
@@ -36,14 +37,15 @@ import (
 // Store keeps orders and balances in Redis. Any number of processes may share it.
 type Store struct {
 	Client *redis.Client
-	// Approve has the rules of the game, nil for none. It sees each new step, and
-	// may decline an order that is accepted with ramp.Reject. It may be called
-	// again for the same step, so it must change nothing.
+	// Approve applies the rules of the game; it may be nil. It is called for each
+	// new step, and may decline an order in the state OrderAccepted with
+	// ramp.Reject. It must not change anything, because it may be called again for
+	// the same step.
 	Approve func(ctx context.Context, step ramp.Step) error
 }
 
-// An order is never deleted and does not expire. A player has a field for each
-// asset that the game knows.
+// Orders are never deleted and do not expire. The hash of a player's balances has a
+// field for each asset of the game.
 func orderKey(id uuid.UUID) string        { return "order:" + id.String() }
 func balancesKey(sessionID string) string { return "balances:" + sessionID }
 
@@ -52,12 +54,12 @@ var stepSource string
 
 var stepScript = redis.NewScript(stepSource)
 
-// An order changes twice at most, so that more lost attempts mean that something
-// else writes to its key.
+// attempts is more than enough, because an order changes at most twice. If all fail,
+// something else writes to its key.
 const attempts = 5
 
-// Update implements ramp.Store. A step that lost against another one is taken
-// again, from the order that the other one stored.
+// Update implements ramp.Store. If another call changed the order concurrently, Update
+// tries again with the order that the other call stored.
 func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
 	for range attempts {
 		document, stored, err := s.read(ctx, id)
@@ -82,7 +84,7 @@ func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 	return ramp.Step{}, fmt.Errorf("order %s changed during %d attempts", id, attempts)
 }
 
-// read returns an order and its document, nil and "" if there is none.
+// read returns an order and its document, or "" and nil if there is none.
 func (s *Store) read(ctx context.Context, id uuid.UUID) (document string, stored *ramp.Order, err error) {
 	document, err = s.Client.Get(ctx, orderKey(id)).Result()
 	if errors.Is(err, redis.Nil) {
@@ -95,11 +97,11 @@ func (s *Store) read(ctx context.Context, id uuid.UUID) (document string, stored
 	return document, stored, json.Unmarshal([]byte(document), stored)
 }
 
-const most = 100_000_000_000_000_000 // of an asset in one order, so that a balance does not overflow
+const maxAmount = 100_000_000_000_000_000 // of an asset in one order, so that a balance does not overflow
 
-// apply stores the order of a step and moves what the step moves. It reports
-// whether the order still had the document. It declines an order that it could
-// not move exactly, or not grant later, while it can still be declined.
+// apply stores the order of a step and moves its assets. It reports whether the order
+// still had the document; if not, it changes nothing. It declines an order that it
+// could not move exactly or could not grant later.
 func (s *Store) apply(ctx context.Context, id uuid.UUID, document string, step ramp.Step) (bool, error) {
 	replacement, err := json.Marshal(step.Order)
 	if err != nil {
@@ -107,11 +109,11 @@ func (s *Store) apply(ctx context.Context, id uuid.UUID, document string, step r
 	}
 	assets, accepted := step.Effect.Assets, step.Order.State == ramp.OrderAccepted
 	if accepted {
-		assets = step.Order.Assets // those of a burn too, which move by nothing
+		assets = step.Order.Assets // includes those of a burn, which do not move yet
 	}
 	args := []any{document, replacement}
 	for _, a := range assets {
-		if n, err := a.Amount.Int64(); accepted && (err != nil || n > most) {
+		if n, err := a.Amount.Int64(); accepted && (err != nil || n > maxAmount) {
 			return false, ramp.Reject("INVALID_AMOUNT")
 		}
 		args = append(args, a.ID, a.Amount.String(), sign(step.Effect.Kind))
@@ -128,7 +130,7 @@ func (s *Store) apply(ctx context.Context, id uuid.UUID, document string, step r
 	}
 }
 
-// sign is the direction of an effect: 0 for none.
+// sign returns the sign of an effect's change to balances, or 0 for no change.
 func sign(kind ramp.EffectKind) string {
 	switch kind {
 	case ramp.Take:
@@ -140,13 +142,13 @@ func sign(kind ramp.EffectKind) string {
 	}
 }
 
-// Balance reads what a player owns of an asset.
+// Balance returns how much of an asset a player owns.
 func (s *Store) Balance(ctx context.Context, sessionID, asset string) (int64, error) {
 	return s.Client.HGet(ctx, balancesKey(sessionID), asset).Int64()
 }
 
-// SetBalance sets what a player owns of an asset, such as at the login of a new
-// player. It must not run at the same time as an order of the player.
+// SetBalance sets how much of an asset a player owns, for example when a player is
+// created. It must not run concurrently with an order of the player.
 func (s *Store) SetBalance(ctx context.Context, sessionID, asset string, amount int64) error {
 	return s.Client.HSet(ctx, balancesKey(sessionID), asset, amount).Err()
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
-// connect returns a client of its own, as another machine has.
+// connect returns a new client, like that of another machine.
 func connect(t *testing.T) *redis.Client {
 	t.Helper()
 	address := os.Getenv("RAMP_TEST_REDIS")
@@ -53,7 +53,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// A script that fails in its middle has moved nothing.
+// A script that fails halfway moves nothing.
 func TestAFailingScriptMovesNothing(t *testing.T) {
 	store := &Store{Client: connect(t)}
 	session := uuid.NewString()
@@ -75,12 +75,12 @@ func TestAFailingScriptMovesNothing(t *testing.T) {
 			t.Errorf("the other balance is %d instead of 10, %v", n, err)
 		}
 	}
-	check(t, store.SetBalance(t.Context(), session, "gem", 0)) // as a person would
+	check(t, store.SetBalance(t.Context(), session, "gem", 0)) // as an administrator would
 	_, err = store.Update(t.Context(), burn.UUID, ramp.Finish(succeeded, time.Now()))
 	check(t, err)
 }
 
-// players knows who is who by the tokens that it gave.
+// players authenticates players by the tokens that it issued.
 type players struct {
 	store  *Store
 	tokens *sync.Map
@@ -113,7 +113,7 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 	check(t, err)
 	tokens := &sync.Map{}
 	address, server := "127.0.0.1:0", &http.Server{}
-	restart := func(context.Context) error { // another server on the same address, with nothing in its memory
+	restart := func(context.Context) error { // another server on the same address, with empty memory
 		if err := server.Close(); err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ import (
 	"modernc.org/sqlite"
 )
 
-// database opens a database with the table for orders.
+// database opens a database that has the table for orders.
 func database(t *testing.T) *sql.DB {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -104,7 +104,7 @@ var mint = ramp.Intent{
 	To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x00000000000000000000000000000000000070c3", Amount: ramp.NewAmount(1)}},
 }
 
-// The interface of the block is that of the package.
+// The interface in the block must be the same as in the package.
 type (
 	Transition = ramp.Transition
 	Step       = ramp.Step

@@ -22,7 +22,7 @@ var _ contract = ramp.Store(nil)
 
 // block: func TestStore(
 
-// The store of the block stands for one on pgx, and keeps everything in memory.
+// The store of the block represents one on pgx, but keeps everything in memory.
 type Store struct {
 	memory  *memory
 	approve func(context.Context, pgx.Tx, ramp.Step) error

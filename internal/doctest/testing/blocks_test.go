@@ -33,7 +33,7 @@ var (
 
 func login(context.Context, string) (ramp.Session, error) { return session, nil }
 
-// players is a game in memory, whose only player has gold.
+// players is an in-memory game, whose only player has gold.
 type players struct {
 	mu   sync.Mutex
 	gold int64
