@@ -175,7 +175,7 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 	}{
 		"no flags":             {nil, "-key-encoding"},
 		"an unknown flag":      {[]string{"-nonsense"}, "-nonsense"},
-		"an argument":          {flags(url, "more"), "no flags"},
+		"an argument":          {flags(url, "more"), "it takes flags only"},
 		"no encoding":          {[]string{"-url", url, "-key", testKey}, "-key-encoding must be text or base64url"},
 		"a key of other form":  {flags(url, "-key-encoding", "base64url", "-login", "/login"), "HMAC key is unusable"},
 		"no validator":         {flags(url, "-validator", ""), "-validator"},
@@ -185,7 +185,7 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 		"a remote server":      {flags("http://192.0.2.1", "-login", "http://127.0.0.1/login"), "AllowRemote"},
 		"a remote login":       {flags(url, "-login", "http://192.0.2.1/login"), "-allow-remote"},
 		"no server":            {flags("http://127.0.0.1:1", "-login", "/login"), "nothing to judge"},
-		"no login there":       {flags(url, "-login", "/nowhere"), "/nowhere) answered HTTP 404; expected is HTTP 200 with the body {\"sessionId\":"},
+		"no login there":       {flags(url, "-login", "/nowhere"), "/nowhere) answered HTTP 404; want HTTP 200 with the body {\"sessionId\":"},
 		"a login of no form":   {flags(url, "-login", "login"), "a path that begins with /"},
 		"a login elsewhere":    {flags(url+"/base", "-login", "/login"), "/base/login) answered HTTP 404"},
 		"no rich player":       {flags(url, "-login", "/login", "-amount", "100"), "the player owns too little"},

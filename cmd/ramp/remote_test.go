@@ -258,7 +258,7 @@ func TestCommandsRefuseWhatMakesNoSense(t *testing.T) {
 		{[]string{"trigger", "mint", "-like", "u"}, "there is no emulator at http://127.0.0.1:1"},
 		{[]string{"orders", "a", "b"}, "too many arguments"},
 		{[]string{"resend"}, "an argument is missing"},
-		{[]string{"advance", "soon"}, "is no time: write 90s, 15m or 12h"},
+		{[]string{"advance", "soon"}, "is not a duration; write 90s, 15m or 12h"},
 		{[]string{"version", "now"}, "it takes flags only"},
 		{[]string{"sign", "-key-encoding", "hex"}, "text or base64url"},
 	} {
