@@ -194,7 +194,7 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 		"a bad expression":     {flags(url, "-login", "/login", "-run", "("), "-run"},
 		"no such case":         {flags(url, "-login", "/login", "-run", "^nothing$"), `-run matches no case: "^nothing$"`},
 		"half a header":        {flags(url, "-login", "/login", "-header", testToken), "-header must be 'Name: value'"},
-		"a header of ours":     {flags(url, "-login", "/login", "-header", "x-dapp-sessionid: a"), "must not hold X-Dapp-Sessionid"},
+		"a header of ours":     {flags(url, "-login", "/login", "-header", "x-dapp-sessionid: a"), "must not contain X-Dapp-Sessionid"},
 		"sessions at once":     {flags(url, "-session", "a=b", "-parallel", "2"), "-parallel must be 1 with -session"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -250,8 +250,8 @@ func TestCheckStopsWhenTheServerIsGone(t *testing.T) {
 	assert.Equal(t, 2, status)
 	assert.Contains(t, out.String(), "failed assets-query: ")
 	assert.NotContains(t, out.String(), "failed sign-")
-	assert.Contains(t, out.String(), "untried sign-recovers: the server was gone before it was the turn of this case\n")
-	assert.Equal(t, "ramp check: the server stopped answering during assets-query; what was left was not tried\n", errs.String())
+	assert.Contains(t, out.String(), "untried sign-recovers: the server stopped answering before this case was tried\n")
+	assert.Equal(t, "ramp check: the server stopped answering during assets-query; the remaining cases were not tried\n", errs.String())
 }
 
 // A gateway in front of the server may want a header of its own.
