@@ -119,7 +119,7 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 	status, out = checked(t, flags(url, "-login", url+"/login", "-run", "^(assets-wrong-token|restart-mint-fails)$", "-v")...)
 	assert.Equal(t, 0, status)
 	assert.Contains(t, out, "passed   MUST   5.1  assets-wrong-token\n")
-	assert.Contains(t, out, "skipped restart-mint-fails: no way to restart the server was given\n")
+	assert.Contains(t, out, "skipped restart-mint-fails: no restart of the server was configured\n")
 
 	status, out = checked(t, "-list", "-run", "^mint-succeeds$")
 	assert.Equal(t, 0, status)
@@ -190,7 +190,7 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 		"a login elsewhere":    {flags(url+"/base", "-login", "/login"), "/base/login) answered HTTP 404"},
 		"no rich player":       {flags(url, "-login", "/login", "-amount", "100"), "the player owns too little"},
 		"another key":          {flags(url, "-login", "/login", "-key", "another"), "was not approved: HTTP 401"},
-		"a key like our words": {flags(url, "-login", "/login", "-key", "other"), "the HMAC key is another one (-key), or the server"},
+		"a key like our words": {flags(url, "-login", "/login", "-key", "wrong"), "the HMAC key is wrong (-key), or the server"},
 		"a bad expression":     {flags(url, "-login", "/login", "-run", "("), "-run"},
 		"no such case":         {flags(url, "-login", "/login", "-run", "^nothing$"), `-run matches no case: "^nothing$"`},
 		"half a header":        {flags(url, "-login", "/login", "-header", testToken), "-header must be 'Name: value'"},

@@ -247,7 +247,7 @@ func TestCommandsRefuseWhatMakesNoSense(t *testing.T) {
 		want string
 	}{
 		{[]string{"trigger"}, "ramp trigger: an argument is missing (see: ramp help trigger)\n"},
-		{[]string{"trigger", "steal"}, "a mint or a burn"},
+		{[]string{"trigger", "steal"}, "must be mint or burn"},
 		{[]string{"trigger", "mint"}, "one of -page, -uuid, -like and -token"},
 		{[]string{"trigger", "mint", "-uuid", "u", "-like", "u"}, "one of -page, -uuid, -like and -token"},
 		{[]string{"trigger", "mint", "-like", "u", "-fault", "bad-luck"}, "there is no such fault; there are transaction-fails, "},

@@ -323,7 +323,7 @@ func (j *Judge) answers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, min(j.target.Timeout, 3*time.Second))
 	defer cancel()
 	t := j.trial(ctx, Case{})
-	a := t.once(ctx, call{method: http.MethodGet, path: j.target.AssetsPath, header: make(http.Header), alone: true})
+	a := t.attempt(ctx, call{method: http.MethodGet, path: j.target.AssetsPath, header: make(http.Header), alone: true})
 	return a.err == nil && !isUnavailable(a.status)
 }
 
