@@ -83,7 +83,7 @@ type Target struct {
 	Timeout time.Duration
 
 	// Settle is how long after an answer its effect on a balance may appear, because
-	// HTTP 200 only confirms that a result was received (interface 6). It defaults
+	// HTTP 200 only confirms that a result arrived (interface 6). It defaults
 	// to 2 seconds.
 	Settle time.Duration
 }
