@@ -21,24 +21,24 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
-// The exit status of check.
+// The exit statuses of check.
 const (
-	statusRight   = 0 // nothing that counts has failed
-	statusWrong   = 1 // a case has failed
-	statusUnknown = 2 // there was nothing to judge, or not all of it could be tried
+	statusRight   = 0 // no case failed that counts
+	statusWrong   = 1 // a case failed
+	statusUnknown = 2 // nothing could be judged, or a case could not be tried
 )
 
 const checkUsage = `usage: ramp check -url URL -key KEY -key-encoding ENCODING -validator ADDRESS -login URL [flags]
 
-Judges a game's server, written in any language: it plays the service over HTTP
-and measures what moved by the server's own assets endpoint.
+Judges a game's server, written in any language. It plays the service over HTTP
+and uses the server's own assets endpoint to measure what moved.
 
-Exit status: 0 nothing that counts has failed, 1 a case has failed, 2 there was
-nothing to judge, or a case could not be tried.
+Exit status: 0 if no case failed that counts, 1 if a case failed, 2 if nothing
+could be judged or a case could not be tried.
 
 `
 
-// checkFlags are the flags of check as they were given.
+// checkFlags holds the flags of check.
 type checkFlags struct {
 	target                 conformance.Target
 	key, encoding, address string
@@ -50,8 +50,8 @@ type checkFlags struct {
 	quiet                  bool
 }
 
-// check judges a server. It writes what it found to out, what kept it from
-// finding anything to errs, and returns the exit status.
+// check judges a server and returns the exit status. It writes the report to out,
+// and errors to errs.
 func check(ctx context.Context, args []string, out, errs io.Writer) int {
 	fail := func(err error) int {
 		fmt.Fprintln(errs, "ramp check:", err)
@@ -127,36 +127,36 @@ func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
 	set.StringVar(&f.target.AssetsPath, "assets", ramp.PathAssets, "`path` of the Get Assets endpoint")
 	set.StringVar(&f.target.ValidatePath, "validate", ramp.PathValidate, "`path` of the Validate Order endpoint")
 	set.StringVar(&f.target.ResultPath, "result", ramp.PathResult, "`path` of the result endpoint")
-	set.StringVar(&f.key, "key", "", "the console's HMAC `key`; without the flag, RAMP_HMAC_KEY of the environment")
-	set.StringVar(&f.encoding, "key-encoding", "", "`how` the key's text becomes bytes: text or base64url")
+	set.StringVar(&f.key, "key", "", "the console's HMAC `key` (default $RAMP_HMAC_KEY)")
+	set.StringVar(&f.encoding, "key-encoding", "", "`encoding` of the HMAC key: text or base64url")
 	set.StringVar(&f.address, "validator", "", "the validator key's `address`")
-	set.StringVar(&f.target.ProjectID, "project", "", "`project` ID of the console; without it, the case of a foreign project is skipped")
+	set.StringVar(&f.target.ProjectID, "project", "", "`project` ID of the console; without it, the case about another project is skipped")
 	set.StringVar(&f.login, "login", "", "`URL`, or path below -url, that answers {\"sessionId\":…,\"accessToken\":…} to a POST of {\"player\":NAME}")
-	var sessions []string // read later: an error of package flag would show the token
-	set.Func("session", "`ID=TOKEN` of a player; repeat it for more, and give it instead of -login", func(text string) error {
+	var sessions []string // parsed later, because an error of package flag would show the token
+	set.Func("session", "`ID=TOKEN` of a player, instead of -login; may be repeated", func(text string) error {
 		sessions = append(sessions, text)
 		return nil
 	})
-	set.StringVar(&f.target.Asset, "asset", "", "`ID` of the game asset that is moved; without it, the first one of which the player owns enough")
-	set.StringVar(&f.target.Second, "second-asset", "", "`ID` of another game asset; without it, the next one")
+	set.StringVar(&f.target.Asset, "asset", "", "`ID` of the game asset to move (default the first one of which the player owns enough)")
+	set.StringVar(&f.target.Second, "second-asset", "", "`ID` of another game asset (default the next one)")
 	set.Int64Var(&f.target.Amount, "amount", 2, "how much of the asset an order moves")
-	set.Int64Var(&f.target.Tokens, "tokens", 1, "how many tokens that is worth in the game")
-	set.StringVar(&f.target.Token, "token", "", "the token contract's `address`; without it, one of no meaning")
-	set.StringVar(&f.restart, "restart", "", "shell `command` that ends the server and starts it again in the background; without it, the cases that need it are skipped")
+	set.Int64Var(&f.target.Tokens, "tokens", 1, "how many tokens that amount is worth in the game")
+	set.StringVar(&f.target.Token, "token", "", "`address` of the token contract (default a placeholder)")
+	set.StringVar(&f.restart, "restart", "", "shell `command` that stops the server and starts it again in the background; without it, the cases that need a restart are skipped")
 	set.BoolVar(&f.target.AllowRemote, "allow-remote", false, "judge a server that is not on a loopback address")
-	set.BoolVar(&f.target.Strict, "strict", false, "let a failed SHOULD count")
-	set.DurationVar(&f.target.Timeout, "timeout", 10*time.Second, "bound of each call")
-	set.DurationVar(&f.target.Settle, "settle", 2*time.Second, "how long after an answer its effect may follow")
+	set.BoolVar(&f.target.Strict, "strict", false, "count a failed SHOULD as a failure")
+	set.DurationVar(&f.target.Timeout, "timeout", 10*time.Second, "timeout of each call")
+	set.DurationVar(&f.target.Settle, "settle", 2*time.Second, "how long after an answer its effect may appear")
 	set.StringVar(&f.run, "run", "", "try only the cases whose ID matches the regular `expression`")
-	set.IntVar(&f.parallel, "parallel", 0, "how `many` cases are tried at the same time; 4 with -login, 1 with -session")
-	set.StringVar(&f.junit, "junit", "", "write a report in the form of JUnit to `FILE` too")
-	set.BoolVar(&f.json, "json", false, "write one JSON object; with -list, the cases")
-	set.BoolVar(&f.quiet, "q", false, "write the verdict only, in one line")
+	set.IntVar(&f.parallel, "parallel", 0, "how `many` cases to try at the same time (default 4 with -login, 1 with -session)")
+	set.StringVar(&f.junit, "junit", "", "also write a JUnit report to `FILE`")
+	set.BoolVar(&f.json, "json", false, "write one JSON object; with -list, a JSON list of the cases")
+	set.BoolVar(&f.quiet, "q", false, "write only the verdict, in one line")
 	set.BoolVar(&f.verbose, "v", false, "write a line for every case")
 	set.BoolVar(&f.list, "list", false, "list the cases and try none")
 	f.target.Header = make(http.Header)
-	var headers []string // read later, as sessions are
-	set.Func("header", "`'Name: value'` to send with every call, for a gateway in front of the server; repeat it for more", func(text string) error {
+	var headers []string // parsed later, as sessions are
+	set.Func("header", "`'Name: value'` to send with every call, for a gateway in front of the server; may be repeated", func(text string) error {
 		headers = append(headers, text)
 		return nil
 	})
@@ -169,7 +169,7 @@ func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w; -help lists the flags", err)
 	case set.NArg() > 0:
-		return nil, errors.New("there are arguments that are no flags; -help lists them")
+		return nil, errors.New("it takes flags only; -help lists them")
 	}
 	for _, text := range sessions {
 		id, token, _ := strings.Cut(text, "=")
@@ -189,7 +189,7 @@ func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
 	case f.parallel < 0:
 		return nil, errors.New("-parallel must be 1 or more")
 	case f.parallel > 1 && len(f.sessions) > 0:
-		return nil, errors.New("-parallel must be 1 with -session: cases at the same time need players of their own")
+		return nil, errors.New("-parallel must be 1 with -session, because concurrent cases need different players")
 	case f.parallel == 0 && len(f.sessions) > 0:
 		f.parallel = 1
 	case f.parallel == 0:
@@ -198,10 +198,10 @@ func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
 	return &f, nil
 }
 
-// headerName is a token of HTTP.
+// headerName matches an HTTP header name.
 var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
-// chosen returns the cases that match.
+// chosen returns the cases whose ID matches the regular expression.
 func chosen(expression string) ([]conformance.Case, error) {
 	match, err := regexp.Compile(expression)
 	if err != nil {
@@ -219,7 +219,8 @@ func chosen(expression string) ([]conformance.Case, error) {
 	return cases, nil
 }
 
-// judge makes a judge of the flags, and sees that there is something to judge.
+// judge returns a judge that is configured by the flags, after it has made sure that
+// the server can be judged.
 func (f *checkFlags) judge(ctx context.Context) (*conformance.Judge, error) {
 	if f.key == "" {
 		f.key = os.Getenv("RAMP_HMAC_KEY")
@@ -231,7 +232,7 @@ func (f *checkFlags) judge(ctx context.Context) (*conformance.Judge, error) {
 	case "base64url":
 		f.target.Key, err = ramp.Base64URLKey(f.key)
 	default:
-		err = errors.New("-key-encoding must be text or base64url: nothing in a key tells which")
+		err = errors.New("-key-encoding must be text or base64url; it cannot be detected from the key")
 	}
 	switch {
 	case err != nil:
@@ -239,7 +240,7 @@ func (f *checkFlags) judge(ctx context.Context) (*conformance.Judge, error) {
 	case !common.IsHexAddress(f.address):
 		return nil, errors.New("-validator must be the address of the validator key")
 	case (f.login == "") == (len(f.sessions) == 0):
-		return nil, errors.New("players come from -login or from -session, from one of the two")
+		return nil, errors.New("players come from -login or from -session; give one of the two")
 	}
 	f.target.Validator = common.HexToAddress(f.address)
 	f.target.Secrets = []string{f.key}
@@ -259,10 +260,11 @@ func (f *checkFlags) judge(ctx context.Context) (*conformance.Judge, error) {
 	return judge, judge.Ready(ctx)
 }
 
-// restartServer runs the command, and says what it said when it fails.
+// restartServer runs the -restart command. If it fails, the error has the end of its
+// stderr.
 func (f *checkFlags) restartServer(ctx context.Context) error {
-	// A file, for the server inherits it and outlives the command; at the end of
-	// a pipe, the command would seem to run as long.
+	// stderr must be a file, not a pipe: the server inherits it, and Run would wait
+	// until the server closes the pipe.
 	file, err := os.CreateTemp("", "ramp-restart-")
 	if err != nil {
 		return err
@@ -278,7 +280,7 @@ func (f *checkFlags) restartServer(ctx context.Context) error {
 	return nil
 }
 
-// loginPlayer gets players from the login endpoint.
+// loginPlayer returns a function that gets players from the -login endpoint.
 func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session, error), error) {
 	address := f.login
 	if strings.HasPrefix(address, "/") {
@@ -293,11 +295,11 @@ func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session,
 	}
 	server, err := url.Parse(f.target.URL)
 	if err != nil {
-		return nil, errors.New("-url is no URL")
+		return nil, errors.New("-url is not a URL")
 	}
 	client := &http.Client{
 		Timeout:       f.target.Timeout,
-		Transport:     &http.Transport{}, // no proxy of the environment either: what is local stays local
+		Transport:     &http.Transport{}, // without the environment's proxy, so that local calls stay local
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return func(ctx context.Context, name string) (ramp.Session, error) {
@@ -321,7 +323,7 @@ func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session,
 		var session struct{ SessionID, AccessToken string }
 		err = json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&session)
 		if err != nil || response.StatusCode/100 != 2 || session.SessionID == "" || session.AccessToken == "" {
-			return ramp.Session{}, fmt.Errorf("-login (POST %s) answered HTTP %d; expected is HTTP 200 with the body "+
+			return ramp.Session{}, fmt.Errorf("-login (POST %s) answered HTTP %d; want HTTP 200 with the body "+
 				`{"sessionId":"…","accessToken":"…"}, both strings`, login.Redacted(), response.StatusCode)
 		}
 		return ramp.Session{ID: session.SessionID, Token: ramp.NewAccessToken(session.AccessToken)}, nil

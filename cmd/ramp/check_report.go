@@ -12,7 +12,7 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
-// report is all that was found, as -json writes it.
+// report is the result of a check, as -json writes it.
 type report struct {
 	Target string `json:"target"`
 	counts
@@ -32,7 +32,7 @@ type counts struct {
 	Untried  int `json:"untried"`
 }
 
-// cause is one thing to mend.
+// cause is a [conformance.Cause] in JSON.
 type cause struct {
 	Level   conformance.Level `json:"level"`
 	Mend    string            `json:"mend"`
@@ -59,8 +59,8 @@ type listed struct {
 	Mend    string            `json:"mend,omitempty"`
 }
 
-// newReport makes a report of the cases. A basic ability that does not work is
-// in it also when its case was not chosen, if one that was waits for it.
+// newReport returns a report of the verdicts. It includes a basic ability that does
+// not work, even if its case was not chosen, if a chosen case waits for it.
 func newReport(target string, opening, verdicts []conformance.Verdict) *report {
 	tried, awaited := make(map[string]bool), make(map[string]bool)
 	for _, v := range verdicts {
@@ -123,8 +123,8 @@ func writeJSON(out io.Writer, value any) error {
 	return e.Encode(value)
 }
 
-// writeText writes what to mend first, then what was found in each case that did
-// not pass, a table, and the verdict.
+// writeText writes what to mend, a paragraph for each case that failed or could not be
+// tried, a table, and the verdict.
 func (r *report) writeText(out io.Writer, paint painter, verbose bool) error {
 	var b strings.Builder
 	r.writeCauses(&b, paint)
@@ -148,8 +148,8 @@ func (r *report) writeText(out io.Writer, paint painter, verbose bool) error {
 	return r.writeLine(out, paint)
 }
 
-// writeCauses writes what to mend, in the order in which to mend it. What is
-// only noted has its paragraph further down.
+// writeCauses writes what to mend, in the order in which to mend it. Noted causes are
+// left out, because each has a paragraph below.
 func (r *report) writeCauses(out io.Writer, paint painter) {
 	n := 0
 	for _, c := range r.causes {
@@ -168,7 +168,7 @@ func (r *report) writeCauses(out io.Writer, paint painter) {
 	}
 }
 
-// concerns says which cases have to do with a cause.
+// concerns describes the cases that a cause affects.
 func concerns(c conformance.Cause) string {
 	text := c.Failed[0].Case.ID
 	if more := len(c.Failed) - 1; more > 0 {
@@ -182,7 +182,7 @@ func concerns(c conformance.Cause) string {
 	return text
 }
 
-// writeTable writes a table with a line for each subject.
+// writeTable writes a table with one row per subject.
 func (r *report) writeTable(out io.Writer) error {
 	var subjects []string
 	of := make(map[string]*counts)
@@ -205,7 +205,7 @@ func (r *report) writeTable(out io.Writer) error {
 	return table.Flush()
 }
 
-// writeLine writes the verdict in one line.
+// writeLine writes the verdict on one line.
 func (r *report) writeLine(out io.Writer, paint painter) error {
 	outcome, rest := conformance.Passed, ""
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
-// painter writes an outcome, in color on a terminal.
+// painter returns the text of an outcome, in color for a terminal.
 type painter func(conformance.Outcome) string
 
 func paint(out io.Writer) painter {
@@ -16,7 +16,7 @@ func paint(out io.Writer) painter {
 	return func(o conformance.Outcome) string { return colored(out, colors[o], string(o)) }
 }
 
-// isTerminal reports whether somebody watches.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	if !ok || os.Getenv("TERM") == "dumb" {
@@ -26,8 +26,8 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && file.Name() != os.DevNull
 }
 
-// progress is one line on a terminal that says how far a check is. Elsewhere it
-// writes nothing.
+// progress shows the progress of a check on one line of a terminal. It writes nothing
+// if the output is not a terminal.
 type progress struct {
 	out           io.Writer
 	tried, failed int
@@ -42,7 +42,8 @@ func newProgress(out io.Writer, cases int) *progress {
 	return p
 }
 
-// show says that a case has its verdict. The judge calls it one at a time.
+// show counts a verdict and updates the line. It is not safe for concurrent use; the
+// judge does not call it concurrently.
 func (p *progress) show(v conformance.Verdict) {
 	p.tried++
 	if v.Outcome == conformance.Failed {
@@ -53,7 +54,7 @@ func (p *progress) show(v conformance.Verdict) {
 	}
 }
 
-// clear takes the line away.
+// clear erases the line.
 func (p *progress) clear() {
 	if p.out != nil {
 		fmt.Fprint(p.out, "\r\x1b[K")

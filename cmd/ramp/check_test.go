@@ -119,7 +119,7 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 	status, out = checked(t, flags(url, "-login", url+"/login", "-run", "^(assets-wrong-token|restart-mint-fails)$", "-v")...)
 	assert.Equal(t, 0, status)
 	assert.Contains(t, out, "passed   MUST   5.1  assets-wrong-token\n")
-	assert.Contains(t, out, "skipped restart-mint-fails: no way to restart the server was given\n")
+	assert.Contains(t, out, "skipped restart-mint-fails: no restart of the server was configured\n")
 
 	status, out = checked(t, "-list", "-run", "^mint-succeeds$")
 	assert.Equal(t, 0, status)
@@ -175,7 +175,7 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 	}{
 		"no flags":             {nil, "-key-encoding"},
 		"an unknown flag":      {[]string{"-nonsense"}, "-nonsense"},
-		"an argument":          {flags(url, "more"), "no flags"},
+		"an argument":          {flags(url, "more"), "it takes flags only"},
 		"no encoding":          {[]string{"-url", url, "-key", testKey}, "-key-encoding must be text or base64url"},
 		"a key of other form":  {flags(url, "-key-encoding", "base64url", "-login", "/login"), "HMAC key is unusable"},
 		"no validator":         {flags(url, "-validator", ""), "-validator"},
@@ -185,16 +185,16 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 		"a remote server":      {flags("http://192.0.2.1", "-login", "http://127.0.0.1/login"), "AllowRemote"},
 		"a remote login":       {flags(url, "-login", "http://192.0.2.1/login"), "-allow-remote"},
 		"no server":            {flags("http://127.0.0.1:1", "-login", "/login"), "nothing to judge"},
-		"no login there":       {flags(url, "-login", "/nowhere"), "/nowhere) answered HTTP 404; expected is HTTP 200 with the body {\"sessionId\":"},
+		"no login there":       {flags(url, "-login", "/nowhere"), "/nowhere) answered HTTP 404; want HTTP 200 with the body {\"sessionId\":"},
 		"a login of no form":   {flags(url, "-login", "login"), "a path that begins with /"},
 		"a login elsewhere":    {flags(url+"/base", "-login", "/login"), "/base/login) answered HTTP 404"},
 		"no rich player":       {flags(url, "-login", "/login", "-amount", "100"), "the player owns too little"},
 		"another key":          {flags(url, "-login", "/login", "-key", "another"), "was not approved: HTTP 401"},
-		"a key like our words": {flags(url, "-login", "/login", "-key", "other"), "the HMAC key is another one (-key), or the server"},
+		"a key like our words": {flags(url, "-login", "/login", "-key", "wrong"), "the HMAC key is wrong (-key), or the server"},
 		"a bad expression":     {flags(url, "-login", "/login", "-run", "("), "-run"},
 		"no such case":         {flags(url, "-login", "/login", "-run", "^nothing$"), `-run matches no case: "^nothing$"`},
 		"half a header":        {flags(url, "-login", "/login", "-header", testToken), "-header must be 'Name: value'"},
-		"a header of ours":     {flags(url, "-login", "/login", "-header", "x-dapp-sessionid: a"), "must not hold X-Dapp-Sessionid"},
+		"a header of ours":     {flags(url, "-login", "/login", "-header", "x-dapp-sessionid: a"), "must not contain X-Dapp-Sessionid"},
 		"sessions at once":     {flags(url, "-session", "a=b", "-parallel", "2"), "-parallel must be 1 with -session"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -250,8 +250,8 @@ func TestCheckStopsWhenTheServerIsGone(t *testing.T) {
 	assert.Equal(t, 2, status)
 	assert.Contains(t, out.String(), "failed assets-query: ")
 	assert.NotContains(t, out.String(), "failed sign-")
-	assert.Contains(t, out.String(), "untried sign-recovers: the server was gone before it was the turn of this case\n")
-	assert.Equal(t, "ramp check: the server stopped answering during assets-query; what was left was not tried\n", errs.String())
+	assert.Contains(t, out.String(), "untried sign-recovers: the server stopped answering before this case was tried\n")
+	assert.Equal(t, "ramp check: the server stopped answering during assets-query; the remaining cases were not tried\n", errs.String())
 }
 
 // A gateway in front of the server may want a header of its own.

@@ -25,7 +25,7 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// desk is what the flags of emulate say.
+// desk is the emulator of one run of emulate, as its flags configure it.
 type desk struct {
 	config    ramptest.Config
 	listen    string
@@ -38,19 +38,20 @@ type desk struct {
 	retry5xx  bool
 	state     string // path
 
-	file    *stateFile // nil without a path
+	file    *stateFile // nil without -state
 	printer *printer
 }
 
 const emulateUsage = `usage: ramp emulate -game URL [flags]
 
-Plays the service for a game's server that runs on this machine, in any language:
-answers its initialize calls, shows its players the pages, and calls its endpoints.
-ramp trigger, orders, resend and advance drive it; docs/control.md describes the API
-that they use.
+Plays the service for a game's server that runs on this machine, written in any
+language. It answers the server's initialize calls, serves the pages to its players,
+and calls its endpoints. The commands trigger, orders, resend and advance drive it;
+docs/control.md describes the API that they use.
 `
 
-// keptOrders is how many finished orders an emulator keeps, which may run for weeks.
+// keptOrders is how many finished orders an emulator keeps. It is limited because an
+// emulator may run for weeks.
 const keptOrders = 1000
 
 // emulate runs the service until ctx is done, and returns the exit status.
@@ -63,14 +64,14 @@ func emulate(ctx context.Context, args []string, std stdio) int {
 		fmt.Fprintln(std.errs, "ramp emulate:", err)
 		return 1
 	}
-	// The address comes first: it keeps two emulators from one file.
+	// Listening comes first: it keeps two emulators from using one state file.
 	var err error
 	if d.config.Listener, err = listen(d.listen, d.public); err != nil {
 		return fail(err)
 	}
 	service, made, err := d.begin(std)
 	if err != nil {
-		_ = d.config.Listener.Close() // nobody uses it
+		_ = d.config.Listener.Close() // it is unused
 		return fail(err)
 	}
 	d.printer.welcome(d, service, made)
@@ -87,7 +88,7 @@ func emulate(ctx context.Context, args []string, std stdio) int {
 	return 0
 }
 
-// begin starts the service, from the file if there is one.
+// begin starts the service. It restores the state from the file if there is one.
 func (d *desk) begin(std stdio) (service *ramptest.Service, m made, err error) {
 	if d.state != "" {
 		if d.file, err = openState(d.state); err != nil {
@@ -115,7 +116,7 @@ func (d *desk) begin(std stdio) (service *ramptest.Service, m made, err error) {
 	if service, err = ramptest.New(d.config); err != nil {
 		return nil, m, err
 	}
-	if d.file != nil { // so that the next run has the same keys, whatever happens to this one
+	if d.file != nil { // save now, so that the next run has the same keys even if this one crashes
 		if err = d.file.save(service); err != nil {
 			service.Close()
 		}
@@ -123,7 +124,8 @@ func (d *desk) begin(std stdio) (service *ramptest.Service, m made, err error) {
 	return service, m, err
 }
 
-// parseEmulate reads the flags. ok is false if there is nothing to run.
+// parseEmulate reads the flags. If ok is false, there is nothing to run, and status is
+// the exit status.
 func parseEmulate(args []string, std stdio) (d *desk, status int, ok bool) {
 	d = &desk{}
 	c := &d.config
@@ -132,22 +134,22 @@ func parseEmulate(args []string, std stdio) (d *desk, status int, ok bool) {
 	flags.StringVar(&c.AssetsPath, "assets", ramp.PathAssets, "`path` of the Get Assets endpoint below -game")
 	flags.StringVar(&c.ValidatePath, "validate", ramp.PathValidate, "`path` of the Validate Order endpoint below -game")
 	flags.StringVar(&c.ResultPath, "result", ramp.PathResult, "`path` of the result endpoint below -game")
-	flags.StringVar(&c.ProjectID, "project", "", "the one project `ID` that the service knows (default any)")
-	flags.StringVar(&d.key, "key", "", "the console's HMAC key as `text` (default $RAMP_HMAC_KEY, else one is made and printed)")
+	flags.StringVar(&c.ProjectID, "project", "", "the only project `ID` that the service accepts (default any)")
+	flags.StringVar(&d.key, "key", "", "the console's HMAC key as `text` (default $RAMP_HMAC_KEY, else one is generated and printed)")
 	encoding := encodingFlag(flags)
-	flags.StringVar(&d.validator, "validator", "", "`address` of the game's validator key (default that of $RAMP_VALIDATOR_KEY, else a key is made and printed)")
+	flags.StringVar(&d.validator, "validator", "", "`address` of the game's validator key (default that of $RAMP_VALIDATOR_KEY, else a key is generated and printed)")
 	flags.StringVar(&d.listen, "listen", "127.0.0.1:8090", "`address` to listen on")
-	flags.StringVar(&c.PublicURL, "url", "", "the `URL` that others reach the service by (default that of -listen)")
-	flags.BoolVar(&d.public, "public", false, "allow -listen on an address that other machines reach, and any host name; the control API then asks for a token,\n"+
-		"$RAMP_CONTROL_TOKEN or one that is made and printed. An order's page needs only its UUID")
-	flags.Float64Var(&c.Speed, "speed", 1, "how fast the clock runs: 60 is a minute in a second, 0 stands still")
-	flags.BoolVar(&d.retry5xx, "retry-5xx", false, "repeat a result after any HTTP 5xx, not after 500 alone")
-	flags.BoolVar(&c.AcceptExpired, "accept-expired", false, "let a UUID be used after its 5 minutes")
-	flags.BoolVar(&c.PerToken, "per-token", false, "take materials and outputs for each token, not for the whole order")
+	flags.StringVar(&c.PublicURL, "url", "", "the `URL` under which others reach the service (default that of -listen)")
+	flags.BoolVar(&d.public, "public", false, "allow -listen on an address that other machines can reach, and any host name; the control API then requires a token,\n"+
+		"$RAMP_CONTROL_TOKEN or one that is generated and printed. An order's page needs only its UUID")
+	flags.Float64Var(&c.Speed, "speed", 1, "speed of the clock: at 60 a minute passes per second, 0 stops the clock")
+	flags.BoolVar(&d.retry5xx, "retry-5xx", false, "redeliver a result after any HTTP 5xx, not only after 500")
+	flags.BoolVar(&c.AcceptExpired, "accept-expired", false, "accept a UUID that has expired after its 5 minutes")
+	flags.BoolVar(&c.PerToken, "per-token", false, "multiply materials and outputs by the number of tokens")
 	flags.IntVar(&c.FailureStatus, "failure-status", 0, "HTTP `status` of a failed initialize call (default the code of its envelope)")
-	flags.StringVar(&d.state, "state", "", "`file` in which orders, chains, clock and made keys survive a restart; it holds secrets, and nobody else may read it")
-	flags.BoolVar(&d.json, "json", false, "print lines of JSON: where the service is, and then each event")
-	flags.BoolVar(&d.quiet, "q", false, "print only events that are not as they should be")
+	flags.StringVar(&d.state, "state", "", "`file` in which orders, chains, clock and generated keys survive a restart; it holds secrets, and only you may read it")
+	flags.BoolVar(&d.json, "json", false, "print one JSON object per line: first the service's addresses, then each event")
+	flags.BoolVar(&d.quiet, "q", false, "print only failures")
 	if _, status, ok := parse(flags, args, 0, 0, std); !ok {
 		return nil, status, false
 	}
@@ -162,15 +164,15 @@ func parseEmulate(args []string, std stdio) (d *desk, status int, ok bool) {
 	return d, 0, true
 }
 
-// encodingFlag adds the flag that says how an HMAC key is encoded.
+// encodingFlag adds the flag for the encoding of the HMAC key.
 func encodingFlag(set *flag.FlagSet) *string {
-	return set.String("key-encoding", "", "how the HMAC key becomes `bytes`: text or base64url (default $RAMP_HMAC_KEY_ENCODING, else text)")
+	return set.String("key-encoding", "", "`encoding` of the HMAC key: text or base64url (default $RAMP_HMAC_KEY_ENCODING, else text)")
 }
 
-// made are the keys that were made because none were given.
+// made holds the keys that were generated because none were given.
 type made struct{ hmac, validator string }
 
-// keys reads the keys, or makes them.
+// keys reads the keys, or generates them.
 func (d *desk) keys() (made, error) {
 	var m made
 	if d.key == "" {
@@ -194,7 +196,7 @@ func (d *desk) keys() (made, error) {
 	if d.config.Key, err = readKey(d.key, d.encoding); err != nil {
 		return m, err
 	}
-	d.config.OtherKey, _ = ramp.Base64URLKey(d.key) // the text need not be one
+	d.config.OtherKey, _ = ramp.Base64URLKey(d.key) // zero if the text is not base64url
 	if d.encoding == "base64url" {
 		d.config.OtherKey, _ = ramp.TextKey(d.key)
 	}
@@ -231,34 +233,34 @@ func (d *desk) keys() (made, error) {
 	return m, nil
 }
 
-// listen opens an address. One that other machines reach must be asked for:
-// whoever reaches the service can move the assets of its players.
+// listen opens a listener. An address that other machines can reach requires -public,
+// because whoever reaches the service can move the assets of its players.
 func listen(address string, public bool) (net.Listener, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
 	}
 	if at, ok := listener.Addr().(*net.TCPAddr); !public && (!ok || !at.IP.IsLoopback()) {
-		_ = listener.Close() // nobody has used it
-		return nil, fmt.Errorf("-listen %s can be reached by other machines: add -public if that is meant", address)
+		_ = listener.Close() // it is unused
+		return nil, fmt.Errorf("-listen %s can be reached by other machines; add -public to allow that", address)
 	}
 	return listener, nil
 }
 
-// printer writes what happens, one line at a time.
+// printer prints events, one at a time.
 type printer struct {
 	mu    sync.Mutex
 	out   io.Writer
 	json  *json.Encoder
 	quiet bool
-	last  time.Time // that was printed
+	last  time.Time // the last time printed
 }
 
-// event prints an event with the time at which it was over, which is when it is
-// printed: so times never run backwards.
+// event prints an event with the time at which it ended, because that is when it is
+// printed. The printed times never run backwards.
 func (p *printer) event(e ramptest.Event) {
 	if e.Routine() || p.quiet && !e.Failed {
-		return // there are many, and nobody looks for them
+		return // routine events would bury the others
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -272,7 +274,8 @@ func (p *printer) event(e ramptest.Event) {
 	fmt.Fprintln(p.out, p.last.Format("15:04:05"), line)
 }
 
-// oneEvent keeps what a game said from moving the cursor of a terminal.
+// oneEvent replaces unprintable characters, so that a game's text cannot control the
+// terminal. Newlines stay.
 func oneEvent(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && !strconv.IsPrint(r) {
@@ -288,25 +291,26 @@ func (p *printer) eventJSON(e ramptest.Event) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_ = p.json.Encode(e) // nobody reads: then nobody is told
+	_ = p.json.Encode(e) // if stdout is closed, nobody is reading
 }
 
-// started is the first line of -json.
+// started is the first line that -json prints.
 type started struct {
 	API          string         `json:"ramp_api_url"`
 	Front        string         `json:"ramp_url"`
 	Mainnet      string         `json:"rpc_mainnet_url"`
 	Testnet      string         `json:"rpc_testnet_url"`
-	Assets       string         `json:"assets_url"` // of the game, as the others
+	Assets       string         `json:"assets_url"` // of the game, like the next two
 	Validate     string         `json:"validate_url"`
 	Result       string         `json:"result_url"`
 	Validator    common.Address `json:"validator"`
-	HMACKey      string         `json:"hmac_key,omitempty"`      // only if it was made
-	ValidatorKey string         `json:"validator_key,omitempty"` // only if it was made
+	HMACKey      string         `json:"hmac_key,omitempty"`      // only if it was generated
+	ValidatorKey string         `json:"validator_key,omitempty"` // only if it was generated
 	ControlToken string         `json:"control_token,omitempty"` // only with -public
 }
 
-// welcome says where the service is, what it calls, and which keys it made.
+// welcome prints the addresses of the service, the endpoints that it calls, and the
+// keys that it generated.
 func (p *printer) welcome(d *desk, service *ramptest.Service, m made) {
 	c, address, game := &d.config, service.URL(), strings.TrimRight(d.config.Game, "/")
 	s := started{API: address, Front: address, Mainnet: service.RPCURL(ramp.Mainnet), Testnet: service.RPCURL(ramp.Testnet),
@@ -315,7 +319,7 @@ func (p *printer) welcome(d *desk, service *ramptest.Service, m made) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if d.json {
-		_ = p.json.Encode(s) // nobody reads: then nobody is told
+		_ = p.json.Encode(s) // if stdout is closed, nobody is reading
 		return
 	}
 	open := s.Front
@@ -329,7 +333,7 @@ func (p *printer) welcome(d *desk, service *ramptest.Service, m made) {
 	fmt.Fprintf(p.out, "\nFor the game's environment:\n")
 	fmt.Fprintf(p.out, "export RAMP_API_URL=%s RAMP_FRONTEND_URL=%s\n", s.API, s.Front)
 	if s.ControlToken != "" {
-		fmt.Fprintf(p.out, "export RAMP_CONTROL_TOKEN=%s # for ramp trigger and the like, not for the game\n", shell(s.ControlToken))
+		fmt.Fprintf(p.out, "export RAMP_CONTROL_TOKEN=%s # for ramp trigger, orders, resend and advance, not for the game\n", shell(s.ControlToken))
 	}
 	switch {
 	case s.HMACKey == "":
@@ -340,14 +344,14 @@ func (p *printer) welcome(d *desk, service *ramptest.Service, m made) {
 		fmt.Fprintf(p.out, "export RAMP_HMAC_KEY=%s RAMP_HMAC_KEY_ENCODING=%s\n", s.HMACKey, d.encoding)
 	}
 	if s.ValidatorKey == "" {
-		fmt.Fprintln(p.out, "# RAMP_VALIDATOR_KEY is the one of the address above")
+		fmt.Fprintln(p.out, "# RAMP_VALIDATOR_KEY is the key of the validator address above")
 	} else {
 		fmt.Fprintf(p.out, "export RAMP_VALIDATOR_KEY=%s\n", s.ValidatorKey)
 	}
 	fmt.Fprintln(p.out)
 }
 
-// redactedURL is an address without its password.
+// redactedURL returns an address without its password.
 func redactedURL(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -8,17 +8,18 @@ import (
 	"os"
 )
 
-// newFlags makes the flags of a command. about is its one-line description.
+// newFlags returns the flag set of a command. about is the help text above the
+// flags.
 func newFlags(name, about string) *flag.FlagSet {
 	set := flag.NewFlagSet(name, flag.ContinueOnError)
-	set.SetOutput(io.Discard) // parse writes what is to be said
+	set.SetOutput(io.Discard) // parse writes the error
 	set.Usage = func() { fmt.Fprintf(set.Output(), "%s\nFlags:\n", about) }
 	return set
 }
 
-// parse reads the flags of a command, which may stand before and after its
-// arguments, of which there are from least to most. ok is false if there is nothing
-// to run; then status is the exit status.
+// parse reads the flags and arguments of a command. Flags may come before and after
+// the arguments. The number of arguments must be between least and most. If ok is
+// false, there is nothing to run, and status is the exit status.
 func parse(set *flag.FlagSet, args []string, least, most int, std stdio) (rest []string, status int, ok bool) {
 	var err error
 	for err == nil {
@@ -46,13 +47,14 @@ func parse(set *flag.FlagSet, args []string, least, most int, std stdio) (rest [
 	return nil, complain(std, set.Name(), err), false
 }
 
-// complain writes why a command cannot run, on one line, and where to look.
+// complain writes one line with the reason why a command cannot run and a pointer to
+// its help. It returns the exit status.
 func complain(std stdio, name string, err error) int {
 	fmt.Fprintf(std.errs, "ramp %s: %v (see: ramp help %s)\n", name, err, name)
 	return 2
 }
 
-// Colors of a terminal.
+// Colors for a terminal.
 const (
 	red    = "\x1b[31m"
 	green  = "\x1b[32m"
@@ -62,7 +64,7 @@ const (
 	normal = "\x1b[0m"
 )
 
-// colored is text in a color, if it is for a terminal. NO_COLOR turns colors off.
+// colored returns text in a color if w is a terminal. NO_COLOR turns colors off.
 func colored(w io.Writer, color, text string) string {
 	if color == "" || !isTerminal(w) || os.Getenv("NO_COLOR") != "" {
 		return text

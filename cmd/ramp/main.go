@@ -1,11 +1,12 @@
-// Ramp is the test kit of package ramp for a command line: for people, and for
-// servers in any language.
+// Ramp is the test kit of package ramp as a command, for use by hand and for
+// servers written in any language.
 //
 //	go run github.com/token-ramp/ramp-go/cmd/ramp emulate -game http://127.0.0.1:8080
 //	go run github.com/token-ramp/ramp-go/cmd/ramp check -url http://127.0.0.1:8080
 //
-// Emulate plays the service for a game's server, the next four commands drive it, and
-// check judges a server: see "ramp help COMMAND", docs/control.md and docs/testing.md.
+// The emulate command plays the service for a game's server; trigger, orders, resend
+// and advance drive it. The check command judges a server. See "ramp help COMMAND",
+// docs/control.md and docs/testing.md.
 package main
 
 import (
@@ -24,11 +25,11 @@ func main() {
 	os.Exit(status)
 }
 
-// The exit status of the commands that drive an emulator.
+// The exit statuses of the commands that drive an emulator.
 const (
 	statusDone       = 0
 	statusLoss       = 1 // the game lost assets, moved them wrongly or declined
-	statusNotReached = 2 // nothing was done: no emulator, or a command that makes no sense
+	statusNotReached = 2 // nothing was done: the emulator is unreachable, or the command is invalid
 )
 
 const usage = `usage: ramp COMMAND [flags]
@@ -41,17 +42,18 @@ Test a game's server against an emulated token ramp.
   resend    send a result again     help     the flags of a command
   advance   let time pass
 
-Begin with "ramp emulate -game URL" beside your server, or "ramp check -url URL".
+Start with "ramp emulate -game URL" beside your server, or "ramp check -url URL".
 "ramp help COMMAND" lists the flags of a command.
 `
 
-// stdio is what a command reads and writes.
+// stdio holds the standard streams of a command.
 type stdio struct {
 	in        io.Reader
 	out, errs io.Writer
 }
 
-// run returns the exit status: 2 if it was called in a way that makes no sense.
+// run runs a command and returns its exit status. The status is 2 if args are
+// invalid.
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	std := stdio{os.Stdin, out, errs}
 	if len(args) == 0 {

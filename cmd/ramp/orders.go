@@ -17,20 +17,20 @@ import (
 
 const ordersUsage = `usage: ramp orders [UUID] [flags]
 
-Lists the orders of a running emulator, the newest first. With a UUID, or the first
+Lists the orders of a running emulator, newest first. With a UUID, or the first
 characters of one, it shows what happened to that order.
 
-Exit status: 0 done, 1 an order that is listed has a loss, or is not done in time, 2 no
-emulator reached.
+Exit status: 0 if all is well, 1 if a listed order has a loss or -wait timed out, 2 if
+the emulator is unreachable.
 `
 
 // orders lists orders, or shows one.
 func orders(ctx context.Context, args []string, std stdio) int {
 	set := newFlags("orders", ordersUsage)
 	at := atFlag(set)
-	session := set.String("session", "", "only those of a session `ID`")
-	state := set.String("state", "", "only those in a `state`: pending, delivering, confirmed, refused, given up")
-	limit := set.Int("n", 20, "how `many` at most")
+	session := set.String("session", "", "list only orders of this session `ID`")
+	state := set.String("state", "", "list only orders in this `state`: pending, delivering, confirmed, refused, given up")
+	limit := set.Int("n", 20, "list at most this `many` orders")
 	wait := set.Bool("wait", false, "wait until nothing more happens to the order by itself")
 	timeout := set.Duration("timeout", 30*time.Second, "how long -wait waits")
 	inJSON := set.Bool("json", false, "print JSON")
@@ -86,10 +86,11 @@ func table(list []order, std stdio) {
 		fmt.Fprintf(w, "%.8s\t%s\t%s %s\t%s\t%s\t%s  %s\n", o.UUID, o.Placed.Format("15:04:05"), o.Do, o.Amount,
 			oneLine(o.player()), oneLine(o.books()), word, oneLine(said))
 	}
-	_ = w.Flush() // nobody reads: then nobody is told
+	_ = w.Flush() // if stdout is closed, nobody is reading
 }
 
-// oneLine is foreign text for a table of a terminal.
+// oneLine makes foreign text safe for one line of a terminal: printable, and of limited
+// length.
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {
@@ -104,7 +105,7 @@ func oneLine(text string) string {
 	return text
 }
 
-// showOne shows an order with what happened to it.
+// showOne prints an order and its events.
 func (r *remote) showOne(ctx context.Context, id string, wait bool, timeout time.Duration, inJSON bool, std stdio) int {
 	var o order
 	if err := r.call(ctx, http.MethodGet, "/control/orders/"+url.PathEscape(id), nil, &o); err != nil {
@@ -129,7 +130,7 @@ func (r *remote) showOne(ctx context.Context, id string, wait bool, timeout time
 	return finish(&o, wait, inJSON, false, std)
 }
 
-// events are what happened to an order.
+// events returns the events of an order.
 func (r *remote) events(ctx context.Context, id uuid.UUID) ([]ramptest.Event, error) {
 	var listed struct{ Events []ramptest.Event }
 	err := r.call(ctx, http.MethodGet, "/control/events?uuid="+id.String(), nil, &listed)
@@ -138,17 +139,18 @@ func (r *remote) events(ctx context.Context, id uuid.UUID) ([]ramptest.Event, er
 
 const resendUsage = `usage: ramp resend UUID [flags]
 
-Sends the result of an order to the game once more, now. UUID may be the beginning of
-one.
+Sends the result of an order to the game again, now. The first characters of a UUID are
+enough.
 
-Exit status: 0 the game confirmed, 1 it did not, or there is a loss, 2 nothing was sent.
+Exit status: 0 if the game confirmed, 1 if it did not or there is a loss, 2 if nothing
+was sent.
 `
 
-// resend delivers a result again.
+// resend sends the result of an order again.
 func resend(ctx context.Context, args []string, std stdio) int {
 	set := newFlags("resend", resendUsage)
 	at := atFlag(set)
-	outcome := set.String("outcome", "", "succeeded or failed: end a pending transaction first, with this `outcome`")
+	outcome := set.String("outcome", "", "first end a pending transaction with this `outcome`: succeeded or failed")
 	inJSON := set.Bool("json", false, "print the order as JSON")
 	rest, status, ok := parse(set, args, 1, 1, std)
 	if !ok {
@@ -177,13 +179,14 @@ func resend(ctx context.Context, args []string, std stdio) int {
 
 const advanceUsage = `usage: ramp advance DURATION [flags]
 
-Lets time pass on the clock of a running emulator: 90s, 15m or 12h. Blocks come, and
-results are sent that fall due on the way.
+Advances the clock of a running emulator by a duration such as 90s, 15m or 12h. The
+emulator produces the blocks and sends the results that fall due in that time.
 
-Exit status: 0 done, 1 an order that was sent has a loss, 2 no emulator reached.
+Exit status: 0 if all is well, 1 if an order whose result was sent has a loss, 2 if the
+emulator is unreachable.
 `
 
-// advance lets time pass.
+// advance advances the emulator's clock.
 func advance(ctx context.Context, args []string, std stdio) int {
 	set := newFlags("advance", advanceUsage)
 	at := atFlag(set)
@@ -193,7 +196,7 @@ func advance(ctx context.Context, args []string, std stdio) int {
 		return status
 	}
 	if _, err := time.ParseDuration(rest[0]); err != nil {
-		return complain(std, "advance", fmt.Errorf("%q is no time: write 90s, 15m or 12h", rest[0]))
+		return complain(std, "advance", fmt.Errorf("%q is not a duration; write 90s, 15m or 12h", rest[0]))
 	}
 	r, err := connect(ctx, *at)
 	if err != nil {
@@ -237,7 +240,7 @@ func advance(ctx context.Context, args []string, std stdio) int {
 		seen[d.UUID] = true
 		var o order
 		if err := r.call(ctx, http.MethodGet, "/control/orders/"+d.UUID.String(), nil, &o); err == nil && o.Loss {
-			status = statusLoss // an order that is forgotten by now had none
+			status = statusLoss // an order that the emulator has dropped since had no loss
 			if !*inJSON {
 				o.show(std.out)
 			}

@@ -23,7 +23,7 @@ import (
 // defaultAt is where emulate listens by default.
 const defaultAt = "http://127.0.0.1:8090"
 
-// remote is an emulator that runs elsewhere, as its control API reaches it.
+// remote is a client of a running emulator's control API.
 type remote struct {
 	at     string // base URL, without a token
 	token  string
@@ -35,8 +35,8 @@ func atFlag(set *flag.FlagSet) *string {
 	return set.String("at", "", "`URL` of the emulator, with ?token=… if it has one (default $RAMP_API_URL, else "+defaultAt+")")
 }
 
-// connect finds the emulator, and makes sure that it is one: an access token must
-// not go to anything else that listens there.
+// connect finds the emulator. It verifies that an emulator answers, because an access
+// token must not go to another server that happens to listen there.
 func connect(ctx context.Context, at string) (*remote, error) {
 	address, err := url.Parse(cmp.Or(at, os.Getenv("RAMP_API_URL"), defaultAt))
 	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
@@ -57,7 +57,7 @@ func connect(ctx context.Context, at string) (*remote, error) {
 	return r, err
 }
 
-var errNoEmulator = errors.New("it is not an emulator that answers")
+var errNoEmulator = errors.New("the server that answers is not an emulator")
 
 // refusal is an error that the emulator reports.
 type refusal struct {
@@ -69,7 +69,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.Message }
 
-// maxAnswer bounds what an emulator may answer.
+// maxAnswer is the maximum size of an emulator's answer in bytes.
 const maxAnswer = 64 << 20
 
 // call makes one call of the control API. The error is a [*refusal] if the emulator
@@ -110,7 +110,7 @@ func (r *remote) call(ctx context.Context, method, path string, body, into any) 
 	return json.Unmarshal(text, into)
 }
 
-// status is the exit status of an error.
+// status prints an error of a call and returns the exit status.
 func (r *remote) status(std stdio, name string, err error) int {
 	var refused *refusal
 	if !errors.As(err, &refused) {
@@ -152,10 +152,10 @@ type order struct {
 	raw json.RawMessage
 }
 
-// UnmarshalJSON keeps the report whole, to print it.
+// UnmarshalJSON also keeps the JSON text, which -json prints.
 func (o *order) UnmarshalJSON(text []byte) error {
 	type fields order
-	var read fields // what is absent now must not stay as it was
+	var read fields // a new value, so that fields absent from text become zero
 	if err := json.Unmarshal(text, &read); err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (o *order) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// player is who the order is of, as short as it goes.
+// player returns the ID of the order's player, or else of the session.
 func (o *order) player() string {
 	if o.PlayerID != "" {
 		return o.PlayerID
@@ -172,7 +172,7 @@ func (o *order) player() string {
 	return o.SessionID
 }
 
-// verdict is how an order stands, in a word and in words.
+// verdict returns the state of an order in one word and in a sentence.
 func (o *order) verdict() (word, said string) {
 	answered := "The game did not answer"
 	if o.LastStatus != 0 {
@@ -204,7 +204,7 @@ func (o *order) verdict() (word, said string) {
 	}
 }
 
-// books are what the game moved in all.
+// books describes what the game moved in total.
 func (o *order) books() string {
 	if o.Moved == nil {
 		return "unknown"

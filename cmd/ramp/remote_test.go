@@ -247,7 +247,7 @@ func TestCommandsRefuseWhatMakesNoSense(t *testing.T) {
 		want string
 	}{
 		{[]string{"trigger"}, "ramp trigger: an argument is missing (see: ramp help trigger)\n"},
-		{[]string{"trigger", "steal"}, "a mint or a burn"},
+		{[]string{"trigger", "steal"}, "must be mint or burn"},
 		{[]string{"trigger", "mint"}, "one of -page, -uuid, -like and -token"},
 		{[]string{"trigger", "mint", "-uuid", "u", "-like", "u"}, "one of -page, -uuid, -like and -token"},
 		{[]string{"trigger", "mint", "-like", "u", "-fault", "bad-luck"}, "there is no such fault; there are transaction-fails, "},
@@ -258,7 +258,7 @@ func TestCommandsRefuseWhatMakesNoSense(t *testing.T) {
 		{[]string{"trigger", "mint", "-like", "u"}, "there is no emulator at http://127.0.0.1:1"},
 		{[]string{"orders", "a", "b"}, "too many arguments"},
 		{[]string{"resend"}, "an argument is missing"},
-		{[]string{"advance", "soon"}, "is no time: write 90s, 15m or 12h"},
+		{[]string{"advance", "soon"}, "is not a duration; write 90s, 15m or 12h"},
 		{[]string{"version", "now"}, "it takes flags only"},
 		{[]string{"sign", "-key-encoding", "hex"}, "text or base64url"},
 	} {

@@ -13,11 +13,12 @@ import (
 
 const signUsage = `usage: ramp sign [flags] < body
 
-Prints the X-HMAC-SIGNATURE of standard input, byte for byte. The key is that of the
-environment, RAMP_HMAC_KEY, so that no command line has it.
+Reads a request body from standard input and prints its X-HMAC-SIGNATURE. Every byte
+counts, a final newline included. The key comes from the environment variable
+RAMP_HMAC_KEY, so that it never appears on a command line.
 `
 
-// sign prints the HMAC of what it reads.
+// sign prints the HMAC of standard input.
 func sign(args []string, std stdio) int {
 	set := newFlags("sign", signUsage)
 	encoding := encodingFlag(set)
@@ -40,7 +41,7 @@ func sign(args []string, std stdio) int {
 	return 0
 }
 
-// readKey reads an HMAC key in one of its two encodings.
+// readKey parses an HMAC key in one of its two encodings.
 func readKey(text, encoding string) (ramp.HMACKey, error) {
 	switch cmp.Or(encoding, os.Getenv("RAMP_HMAC_KEY_ENCODING"), "text") {
 	case "text":
@@ -52,7 +53,7 @@ func readKey(text, encoding string) (ramp.HMACKey, error) {
 	}
 }
 
-// version prints what was built.
+// version prints the version of this build.
 func version(args []string, std stdio) int {
 	set := newFlags("version", "usage: ramp version\n\nPrints the version of this program and of Go.\n")
 	if _, status, ok := parse(set, args, 0, 0, std); !ok {

@@ -13,23 +13,24 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// stateFile is where an emulator keeps what must survive a restart: the keys that it
-// made, and the service. The file holds secrets, so nobody else may read it.
+// stateFile keeps what must survive a restart of an emulator: the keys that it
+// generated, and the state of the service. It holds secrets, so only its owner may
+// read it.
 type stateFile struct {
 	path    string
 	kept    kept
 	changed atomic.Bool
 }
 
-// kept is what the file has.
+// kept is the content of a state file.
 type kept struct {
-	HMACKey      string          `json:"hmac_key,omitempty"` // of these, what was made
+	HMACKey      string          `json:"hmac_key,omitempty"` // keys are kept only if they were generated
 	HMACEncoding string          `json:"hmac_key_encoding,omitempty"`
 	ValidatorKey string          `json:"validator_key,omitempty"`
 	Service      json.RawMessage `json:"service"`
 }
 
-// openState reads the file, which need not be there yet.
+// openState reads the state file, if it exists.
 func openState(path string) (*stateFile, error) {
 	f := &stateFile{path: path}
 	text, err := os.ReadFile(path)
@@ -39,15 +40,15 @@ func openState(path string) (*stateFile, error) {
 	case err != nil:
 		return nil, fmt.Errorf("-state: %w", err)
 	case json.Unmarshal(text, &f.kept) != nil || len(f.kept.Service) == 0:
-		return nil, fmt.Errorf("-state: %s is not a file of ramp emulate; remove it to begin anew", path)
+		return nil, fmt.Errorf("-state: %s is not a state file of ramp emulate; remove it to start over", path)
 	default:
 		return f, nil
 	}
 }
 
-// save writes the file: whole, or not at all.
+// save replaces the file atomically.
 func (f *stateFile) save(service *ramptest.Service) (err error) {
-	f.changed.Store(false) // what changes from here on is saved the next time
+	f.changed.Store(false) // before the snapshot, so that no later change is missed
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("-state: %w", err)
@@ -64,7 +65,7 @@ func (f *stateFile) save(service *ramptest.Service) (err error) {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name()) // which is there only if it has not become the file
+	defer os.Remove(file.Name()) // fails after the rename, as it should
 	_, err = file.Write(text)
 	if err == nil {
 		err = file.Sync()
@@ -79,12 +80,12 @@ func (f *stateFile) save(service *ramptest.Service) (err error) {
 }
 
 const (
-	saveEvery    = time.Second      // at most, when something has happened
-	saveAnyway   = 10 * time.Second // a clock is moved without an event
+	saveEvery    = time.Second      // after a change
+	saveAnyway   = 10 * time.Second // without one, because the clock moves without an event
 	ticksUnasked = int(saveAnyway / saveEvery)
 )
 
-// keep saves until stop is closed.
+// keep saves the state regularly until stop is closed.
 func (f *stateFile) keep(service *ramptest.Service, stop <-chan struct{}, report func(error)) {
 	tick := time.NewTicker(saveEvery)
 	defer tick.Stop()

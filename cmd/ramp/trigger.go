@@ -18,19 +18,20 @@ import (
 
 const triggerUsage = `usage: ramp trigger mint|burn [-page URL | -uuid UUID | -like UUID | -token ADDRESS …] [flags]
 
-Starts an order at a running emulator, as a player does who clicks through the page.
+Starts an order at a running emulator, as a player does on the exchange page.
 
-The terms of the order come from the game, if it called initialize:
-  -page URL            the address of the exchange page that the game made, which has
-                       everything; - reads it from standard input, alone or as the
+If the game called initialize, the terms of the order come from that call:
+  -page URL            the address of the exchange page that the game created; it holds
+                       everything. "-" reads it from standard input, alone or as the
                        "url" of a JSON object
-  -uuid UUID -session  the UUID that the game got, and whose it is
-or from an earlier order, or from flags. A game that accepts only UUIDs of its own
-declines those.
+  -uuid UUID -session  the UUID that the game received, and the player's session
+Otherwise they come from an earlier order or from flags. A game that accepts only the
+UUIDs of its own initialize calls declines such an order.
   -like UUID           the terms, the session and the amount of an earlier order
   -token ADDRESS -network NAME -project ID -material ITEM=AMOUNT -output ITEM=AMOUNT
 
-Exit status: 0 done, 1 a loss, a decline, or not done in time, 2 no emulator reached.
+Exit status: 0 if all is well, 1 if there is a loss, the game declined or failed, or -wait
+timed out, 2 if the emulator is unreachable.
 `
 
 // item is one material or output of the terms.
@@ -39,7 +40,7 @@ type item struct {
 	Amount json.Number `json:"amount"`
 }
 
-// terms are those of an order that no initialize call was made for.
+// terms holds the terms of an order without an initialize call.
 type terms struct {
 	Network   string `json:"network"`
 	ProjectID string `json:"project_id"`
@@ -63,7 +64,7 @@ type start struct {
 
 // trigger starts an order.
 func trigger(ctx context.Context, args []string, std stdio) int {
-	about := triggerUsage + "\nFaults, CALL is validate or result:\n"
+	about := triggerUsage + "\nFaults (CALL is validate or result):\n"
 	for _, form := range ramptest.FaultForms() {
 		about += fmt.Sprintf("  %-27s %s\n", form[0], form[1])
 	}
@@ -76,22 +77,22 @@ func trigger(ctx context.Context, args []string, std stdio) int {
 	list := func(into *[]string) func(string) error {
 		return func(text string) error { *into = append(*into, text); return nil }
 	}
-	set.StringVar(&page, "page", "", "the exchange page's `URL` that the game made")
+	set.StringVar(&page, "page", "", "`URL` of the exchange page that the game created")
 	set.StringVar(&s.UUID, "uuid", "", "`UUID` of the game's own initialize call")
-	set.StringVar(&s.Like, "like", "", "`UUID`, or the beginning of one, of an order to repeat under a new UUID")
-	set.StringVar(&session, "session", "", "`ID=TOKEN` of the player; ID alone takes the token of $RAMP_ACCESS_TOKEN, else one that the emulator has seen")
+	set.StringVar(&s.Like, "like", "", "`UUID`, or its first characters, of an order to repeat under a new UUID")
+	set.StringVar(&session, "session", "", "`ID=TOKEN` of the player; an ID alone uses $RAMP_ACCESS_TOKEN, or else a token that the emulator has seen")
 	set.StringVar(&s.Amount, "amount", "", "`number` of tokens (default 1, or that of -like)")
-	set.Func("fault", "a `fault` of the list above; repeat it for more", list(&faults))
-	set.StringVar(&t.Token, "token", "", "contract `address` of the token, for terms of your own")
+	set.Func("fault", "a `fault` from the list above; may be repeated", list(&faults))
+	set.StringVar(&t.Token, "token", "", "contract `address` of the token, to set the terms by flags")
 	set.StringVar(&t.Network, "network", "testnet", "`network` of the token")
 	set.StringVar(&t.ProjectID, "project", "", "`ID` of the project")
-	set.IntVar(&t.Fee, "fee", 0, "fee of a mint in basis `points`")
-	set.Func("material", "`ITEM=AMOUNT` that a mint takes; repeat it for more", list(&materials))
-	set.Func("output", "`ITEM=AMOUNT` that a burn grants; repeat it for more", list(&outputs))
+	set.IntVar(&t.Fee, "fee", 0, "mint fee in basis `points`")
+	set.Func("material", "`ITEM=AMOUNT` that a mint takes; may be repeated", list(&materials))
+	set.Func("output", "`ITEM=AMOUNT` that a burn grants; may be repeated", list(&outputs))
 	wait := set.Bool("wait", false, "wait until nothing more happens to the order by itself")
 	timeout := set.Duration("timeout", 30*time.Second, "how long -wait waits")
 	inJSON := set.Bool("json", false, "print the order as JSON")
-	quiet := set.Bool("q", false, "print nothing but the UUID")
+	quiet := set.Bool("q", false, "print only the UUID")
 	rest, status, ok := parse(set, args, 1, 1, std)
 	if !ok {
 		return status
@@ -99,7 +100,7 @@ func trigger(ctx context.Context, args []string, std stdio) int {
 	s.Do, s.Faults = rest[0], faults
 	err := func() (err error) {
 		if s.Do != "mint" && s.Do != "burn" {
-			return errors.New("it starts a mint or a burn")
+			return errors.New("the argument must be mint or burn")
 		}
 		for _, fault := range faults {
 			if _, err := ramptest.ParseFault(fault); err != nil {
@@ -131,7 +132,7 @@ func trigger(ctx context.Context, args []string, std stdio) int {
 			}
 		}
 		if given != 1 {
-			return errors.New("say which terms: one of -page, -uuid, -like and -token")
+			return errors.New("give the terms with one of -page, -uuid, -like and -token")
 		}
 		return nil
 	}()
@@ -154,7 +155,7 @@ func trigger(ctx context.Context, args []string, std stdio) int {
 	return finish(&o, *wait, *inJSON, *quiet, std)
 }
 
-// open takes what the address of an exchange page says.
+// open sets the UUID and the session from the address of an exchange page.
 func (s *start) open(page string, in io.Reader) error {
 	if page == "-" {
 		const most = 1 << 20
@@ -165,13 +166,13 @@ func (s *start) open(page string, in io.Reader) error {
 		answer := struct{ URL string }{strings.TrimSpace(string(text))}
 		if json.Valid(text) {
 			answer.URL = ""
-			_ = json.Unmarshal(text, &answer) // without a URL it is refused below
+			_ = json.Unmarshal(text, &answer) // a missing URL is rejected below
 		}
 		page = answer.URL
 	}
 	address, err := url.Parse(page)
 	if err != nil {
-		return errors.New("-page must be the address of an exchange page") // which has a token
+		return errors.New("-page must be the address of an exchange page") // not quoted: it has a token
 	}
 	q := address.Query()
 	s.UUID, s.SessionID, s.AccessToken = q.Get("uuid"), q.Get("sessionId"), q.Get("accessToken")
@@ -181,7 +182,7 @@ func (s *start) open(page string, in io.Reader) error {
 	return nil
 }
 
-// items reads ITEM=AMOUNT. The item may have equals signs of its own.
+// items parses ITEM=AMOUNT. The item itself may contain equals signs.
 func items(name string, texts []string) ([]item, error) {
 	list := []item{}
 	for _, text := range texts {
@@ -194,7 +195,7 @@ func items(name string, texts []string) ([]item, error) {
 	return list, nil
 }
 
-// wait waits for an order.
+// wait waits until an order is done, for at most d.
 func (r *remote) wait(ctx context.Context, o *order, d time.Duration, std stdio) error {
 	if isTerminal(std.errs) && !o.Done {
 		_, said := o.verdict()
@@ -226,7 +227,7 @@ func finish(o *order, waited, inJSON, quiet bool, std stdio) int {
 	return statusDone
 }
 
-// notReached says that there is no emulator.
+// notReached prints why no emulator was reached, and returns the exit status.
 func notReached(std stdio, name string, err error) int {
 	fmt.Fprintf(std.errs, "ramp %s: %v\n", name, err)
 	return statusNotReached

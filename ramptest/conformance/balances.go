@@ -18,14 +18,14 @@ import (
 type holding struct {
 	id      string
 	balance *big.Rat
-	raw     json.RawMessage // of the balance
+	raw     json.RawMessage // the balance as the server wrote it
 }
 
-// decimal is what the interface calls a decimal string (2.4).
+// decimal matches a decimal string (interface 2.4).
 var decimal = regexp.MustCompile(`^-?[0-9]{1,100}(\.[0-9]{1,100})?$`)
 
-// holdings asks for a player's assets. It reads what it can: the cases of
-// section 2.4 look closer.
+// holdings gets a player's assets. It reads them leniently; the cases of section 2.4
+// are strict.
 func (t *trial) holdings(s ramp.Session) []holding {
 	a := t.assets(s)
 	if !t.answered(a) {
@@ -46,7 +46,7 @@ func (t *trial) holdings(s ramp.Session) []holding {
 		return nil
 	}
 	if json.Unmarshal(a.envelope["data"], &data) != nil || data.V1.Assets == nil {
-		t.failAt(a, "assets: "+a.String()+", in which data.v1.assets is missing or no list", want)
+		t.failAt(a, "assets: "+a.String()+", in which data.v1.assets is missing or not a list", want)
 		return nil
 	}
 	if address, _ := data.V1.Wallet.(string); common.IsHexAddress(address) {
@@ -56,12 +56,12 @@ func (t *trial) holdings(s ramp.Session) []holding {
 	for _, asset := range *data.V1.Assets {
 		var id string
 		if json.Unmarshal(asset.ID, &id) != nil && len(asset.ID) > 0 {
-			t.fail("assets: an id that is no JSON string", "the asset ID of the console, as a string")
+			t.fail("assets: an id that is not a JSON string", "the asset ID of the console, as a string")
 			return nil
 		}
 		text := strings.Trim(string(asset.Balance), `"`)
 		if !decimal.MatchString(text) {
-			t.fail("assets: a balance that is no decimal", "a decimal string")
+			t.fail("assets: a balance that is not a decimal", "a decimal string")
 			return nil
 		}
 		balance, _ := new(big.Rat).SetString(text)
@@ -70,7 +70,7 @@ func (t *trial) holdings(s ramp.Session) []holding {
 	return all
 }
 
-// owned is the balance of an asset, 0 when it is not listed.
+// owned returns the balance of an asset, or 0 if it is not listed.
 func owned(all []holding, id string) *big.Rat {
 	sum := new(big.Rat)
 	for _, h := range all {
@@ -81,11 +81,11 @@ func owned(all []holding, id string) *big.Rat {
 	return sum
 }
 
-// snapshot is what a player owned at a moment of a case, of every asset.
+// snapshot is what a player owned at some time during a case.
 type snapshot struct {
 	owner  ramp.Session
 	assets map[string]*big.Rat
-	events int // that had happened by then
+	events int // number of events before the snapshot
 }
 
 func (s snapshot) of(id string) *big.Rat { return difference(s.assets).of(id) }
@@ -107,7 +107,7 @@ func sums(all []holding) map[string]*big.Rat {
 	return sums
 }
 
-// now measures what the case's player owns, when everything has had its effect.
+// now measures what the case's player owns after all effects have appeared.
 func (t *trial) now() snapshot { return t.nowOf(t.player) }
 
 func (t *trial) nowOf(s ramp.Session) snapshot {
@@ -115,18 +115,17 @@ func (t *trial) nowOf(s ramp.Session) snapshot {
 	return t.look(s)
 }
 
-// moved wants the player's balance to have changed by so many amounts of an
-// order since the case began, and no other balance: moved(-1) after a mint,
-// moved(0) for nothing.
+// moved requires that since the case began, the player's balance has changed by a
+// number of order amounts, and no other balance has changed: moved(-1) after a mint,
+// moved(0) for no change.
 func (t *trial) moved(amounts int64) { t.movedBy(big.NewRat(amounts*t.target.Amount, 1)) }
 
 func (t *trial) movedBy(want *big.Rat) { t.movedSince(t.before, difference{t.asset: want}) }
 
-// still wants a player to own what they owned at a moment of the case.
+// still requires that a player owns the same as in a snapshot.
 func (t *trial) still(then snapshot) { t.movedSince(then, nil) }
 
-// movedSince wants a player to own so much more than at a moment of the case,
-// and as much as then of every other asset.
+// movedSince requires that a player's balances differ from a snapshot by exactly want.
 func (t *trial) movedSince(then snapshot, want difference) {
 	predicted, _ := predict(t.judge.knownFaults(), t.ledger.since(then.owner, then.events))
 	now := t.settled(then, func(now snapshot) judgement {
@@ -148,12 +147,12 @@ type judgement int
 
 const (
 	wrongBalance     judgement = iota
-	predictedBalance           // wrong as a known fault makes it, which is no use to wait for
+	predictedBalance           // wrong, but a known fault explains it, so waiting will not help
 	rightBalance
 )
 
-// off is what a player owns more than wanted. Assets that move without an order
-// are left out.
+// off returns how much more a player owns than wanted. It ignores assets that move
+// without an order.
 func (t *trial) off(then, now snapshot, want difference) difference {
 	off := make(difference)
 	for _, assets := range []map[string]*big.Rat{then.assets, now.assets, want} {
@@ -168,9 +167,10 @@ func (t *trial) off(then, now snapshot, want difference) difference {
 	return off
 }
 
-// settled waits until a balance is right, for as long as Target.Settle, and
-// returns what it was last if it is not. Where effects are known to follow their
-// answers, what is right must be so still when one more effect could have come.
+// settled waits until a balance is right, for at most Target.Settle. It returns the last
+// snapshot if the balance is still wrong, and nil otherwise. If effects are known to
+// appear after their answers, the balance must still be right after one more effect
+// could have appeared.
 func (t *trial) settled(then snapshot, judged func(snapshot) judgement) (wrong *snapshot) {
 	const first, most = 5 * time.Millisecond, 100 * time.Millisecond
 	began, wait := time.Now(), first
@@ -201,7 +201,7 @@ func (t *trial) settled(then snapshot, judged func(snapshot) judgement) (wrong *
 	return nil
 }
 
-// misplaced records a balance that is wrong.
+// misplaced records a wrong balance.
 func (t *trial) misplaced(then, now snapshot, want difference) {
 	off := t.off(then, now, want)
 	if t.err != nil || len(off) == 0 {
@@ -233,8 +233,8 @@ func (t *trial) misplaced(then, now snapshot, want difference) {
 	t.err = f
 }
 
-// drifting finds out which of some assets move without an order, by looking
-// again: nothing is asked of the server in the meantime.
+// drifting finds out which assets with a wrong balance move without an order. It
+// measures them again after a pause in which it sends nothing to the server.
 func (t *trial) drifting(then, now snapshot, want, off difference) {
 	for _, id := range slices.Sorted(maps.Keys(off)) {
 		if !t.judge.watches(id) {
@@ -245,7 +245,7 @@ func (t *trial) drifting(then, now snapshot, want, off difference) {
 			continue
 		}
 		if again := t.look(now.owner); len(t.off(then, again, want)) == 0 {
-			t.untried("an effect came more than %s after its answer; give effects more time (-settle)", t.target.Settle)
+			t.untried("an effect appeared more than %s after its answer; allow more time (-settle)", t.target.Settle)
 			return
 		}
 		if id == t.asset {
@@ -256,11 +256,12 @@ func (t *trial) drifting(then, now snapshot, want, off difference) {
 	}
 }
 
-// watchTime is for how long an asset is watched at least before an order is
-// blamed for a movement. It is once for each asset.
+// watchTime is the minimum time for which an asset is watched before an order is blamed
+// for its movement. Each asset is watched once.
 const watchTime = 250 * time.Millisecond
 
-// outwait lets pass what effects have needed so far, and half of that again.
+// outwait waits one and a half times as long as the slowest effect took so far, but at
+// most Target.Settle.
 func (t *trial) outwait() {
 	lag := t.judge.lag()
 	t.pause(min(lag+lag/2, t.target.Settle))
@@ -272,7 +273,7 @@ func (t *trial) pause(d time.Duration) {
 	}
 }
 
-// show writes a number in decimal.
+// show formats a number in decimal.
 func show(r *big.Rat) string {
 	if r.IsInt() {
 		return r.Num().String()
@@ -280,23 +281,24 @@ func show(r *big.Rat) string {
 	return strings.TrimRight(r.FloatString(30), "0")
 }
 
-// times is n amounts of an order.
+// times returns n times the amount of an order.
 func (t *trial) times(n int64) json.Number { return number(n * t.target.Amount) }
 
-// raw is a JSON number as it is written.
+// raw returns a JSON number with exactly this text.
 func raw(text string) json.Number { return json.Number(text) }
 
-// beyond is a quantity that must not be owned, or the case cannot be tried.
+// beyond returns a quantity as a JSON number. It skips the case if the player owns that
+// much.
 func (t *trial) beyond(text string) json.Number {
 	if amount, err := ramp.ParseAmount(text); err == nil && t.err == nil && amount.Rat().Cmp(t.before.of(t.asset)) <= 0 {
-		t.skip("the player owns " + text + " and more")
+		t.skip("the player owns " + text + " or more")
 	}
 	return raw(text)
 }
 
-// of lets an order be about so much of the asset, and about as many tokens as
-// that is worth: a game that checks its rate looks at the rest only then. Where
-// no decimal says what it is worth, the tokens stay as they are.
+// of returns an edit that sets the amount of the asset, and the amount of tokens to what
+// that is worth. Otherwise, a game that checks its rate would decline the order for that
+// alone. The tokens stay unchanged if their worth has no finite decimal form.
 func (t *trial) of(amount json.Number) edit {
 	asset, token := "intent.from.0.amount", "intent.to.0.amount"
 	return func(o order) order {
@@ -314,18 +316,18 @@ func (t *trial) of(amount json.Number) edit {
 	}
 }
 
-// oneMore is the first whole multiple of an order's amount that is above what
-// the player owned at first.
+// oneMore returns the smallest multiple of an order's amount that exceeds what the
+// player owned at the beginning.
 func (t *trial) oneMore() json.Number { return t.multiple(t.before.of(t.asset), 1) }
 
-// most is about 3/5 of what the player owned at first, as a whole multiple of
-// an order's amount: once it can be taken, twice it cannot.
+// most returns about 3/5 of what the player owned at the beginning, as a multiple of an
+// order's amount. It can be taken once, but not twice.
 func (t *trial) most() json.Number {
 	return t.multiple(new(big.Rat).Mul(t.before.of(t.asset), big.NewRat(3, 5)), 0)
 }
 
-// multiple is the multiple of an order's amount that a number reaches, or some
-// later one.
+// multiple returns the largest multiple of an order's amount that does not exceed a
+// number, or a later multiple.
 func (t *trial) multiple(of *big.Rat, later int64) json.Number {
 	amount := big.NewInt(t.target.Amount)
 	n := new(big.Int).Quo(of.Num(), new(big.Int).Mul(of.Denom(), amount))

@@ -20,10 +20,10 @@ import (
 	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
-// said returns what somebody else said as a verdict may show it: without the
-// secrets and every piece of one, for what shows a secret may have cut it, and
-// without what a terminal would obey. Our own words do not go through it:
-// taking a secret out of them would tell what it is.
+// said returns foreign text in a form that a verdict may show: without secrets, pieces
+// of secrets, and control characters. Pieces count because whoever quotes a secret may
+// have cut it. Text of this package must not go through it: redacting a word of it would
+// reveal that the word is a secret.
 func (t *trial) said(text string, secrets ...string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' {
@@ -33,32 +33,32 @@ func (t *trial) said(text string, secrets ...string) string {
 	}, redact.Pieces(append(secrets, t.secrets...)...).Text(text))
 }
 
-// answer is what the server said to a call.
+// answer is the server's answer to a call.
 type answer struct {
 	status   int
 	header   http.Header
 	body     []byte
-	envelope map[string]json.RawMessage // nil if the body is no JSON object
-	shown    string                     // the errorCode, or the text of err, as a verdict may show it
+	envelope map[string]json.RawMessage // nil if the body is not a JSON object
+	shown    string                     // the errorCode or the text of err, in a form that a verdict may show
 	step     string                     // what was asked
-	err      error                      // there was no answer
+	err      error                      // why there was no answer
 }
 
-// call is one call as it goes over the wire.
+// call is one HTTP call.
 type call struct {
 	method, path string
-	header       http.Header // written as it is, in the case that it has
+	header       http.Header // its names are sent in the case in which they are written
 	body         io.Reader
 	length       int64  // -1 sends the body in chunks
-	alone        bool   // on a connection of its own: what a server leaves unread of it spoils no other call
-	hmac         string // what would be the right one, for no verdict may hold it
+	alone        bool   // use a separate connection, so that what a server leaves unread cannot break another call
+	hmac         string // the right HMAC, which no verdict may show
 }
 
-// errBusy says that a server wants fewer calls, for longer than a call may take.
-var errBusy = errors.New("the server answered HTTP 429, and asked for more patience than Target.Timeout (-timeout) allows")
+// errBusy means that a server rate-limits calls for longer than a call may take.
+var errBusy = errors.New("the server answered HTTP 429 and asked to wait longer than Target.Timeout (-timeout) allows")
 
-// try makes a call, again if the server asks for patience. It leaves the trial
-// alone, so that many may run at once.
+// try makes a call, and repeats it while the server rate-limits it. It does not change
+// the trial, so that it is safe for concurrent use.
 func (t *trial) try(c call) answer {
 	if t.err != nil {
 		return answer{err: t.err}
@@ -67,7 +67,7 @@ func (t *trial) try(c call) answer {
 	defer cancel()
 	deadline, _ := ctx.Deadline()
 	for {
-		a := t.once(ctx, c)
+		a := t.attempt(ctx, c)
 		a.step = c.method + " " + c.path
 		if a.status != http.StatusTooManyRequests {
 			return a
@@ -83,8 +83,7 @@ func (t *trial) try(c call) answer {
 	}
 }
 
-// retryAfter reads the header of that name: seconds, or a time. A second is for
-// those who do not say.
+// retryAfter parses a Retry-After header. It defaults to a second.
 func retryAfter(text string) time.Duration {
 	if seconds, err := strconv.ParseUint(text, 10, 16); err == nil {
 		return time.Duration(seconds) * time.Second
@@ -95,7 +94,7 @@ func retryAfter(text string) time.Duration {
 	return time.Second
 }
 
-// sleep says whether it could sleep to the end.
+// sleep waits for d. It reports false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -107,7 +106,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-func (t *trial) once(ctx context.Context, c call) answer {
+func (t *trial) attempt(ctx context.Context, c call) answer {
 	request, err := http.NewRequestWithContext(ctx, c.method, t.target.URL+c.path, c.body)
 	if err != nil {
 		return answer{err: err}
@@ -115,7 +114,7 @@ func (t *trial) once(ctx context.Context, c call) answer {
 	request.Header, request.ContentLength, request.Close = t.withTargetHeader(c.header), c.length, c.alone
 	secrets := []string{c.hmac}
 	for name, values := range c.header {
-		if strings.EqualFold(name, signature) { // the case of names is what some calls are about
+		if strings.EqualFold(name, signature) { // some cases vary the case of header names
 			secrets = append(secrets, values...)
 		}
 	}
@@ -136,8 +135,8 @@ func (t *trial) once(ctx context.Context, c call) answer {
 	return a
 }
 
-// failure says why there was no answer. The usual causes have words of ours, of
-// which nothing is to be taken out.
+// failure returns why there was no answer. For the usual causes it uses words of this
+// package, which need no redaction.
 func (t *trial) failure(err error, secrets []string) string {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -145,13 +144,13 @@ func (t *trial) failure(err error, secrets []string) string {
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection was closed"
 	case errors.Is(err, context.DeadlineExceeded):
-		return "none within " + t.target.Timeout.String()
+		return "timeout after " + t.target.Timeout.String()
 	default:
 		return t.said(err.Error(), secrets...)
 	}
 }
 
-// withTargetHeader adds the headers that the target wants on every call.
+// withTargetHeader adds Target.Header.
 func (t *trial) withTargetHeader(header http.Header) http.Header {
 	if len(t.target.Header) == 0 {
 		return header
@@ -165,19 +164,19 @@ func (t *trial) withTargetHeader(header http.Header) http.Header {
 	return all
 }
 
-// plain is an errorCode that is one: what else a server writes there may hold
-// what was sent to it.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_ .:-]{1,40}$`)
+// safeCode matches an errorCode that is plainly a code. Any other text there may quote
+// what was sent to the server.
+var safeCode = regexp.MustCompile(`^[A-Za-z0-9_ .:-]{1,40}$`)
 
-// shown is an errorCode as a verdict may show it.
+// shown returns an errorCode in a form that a verdict may show.
 func (t *trial) shown(code string, secrets []string) string {
-	if !plain.MatchString(code) || t.said(code, secrets...) != code {
-		return fmt.Sprintf("of %d bytes that are better not shown", len(code))
+	if !safeCode.MatchString(code) || t.said(code, secrets...) != code {
+		return fmt.Sprintf("of %d bytes (not shown)", len(code))
 	}
 	return strconv.Quote(code)
 }
 
-// signed are the headers of a validate or result call (interface 4.3).
+// signed returns the headers of a validate or result call (interface 4.3).
 func (t *trial) signed(s ramp.Session, body []byte) http.Header {
 	header := t.headers(s)
 	header[signature] = []string{t.target.Key.Sign(body)}
@@ -192,7 +191,7 @@ const (
 	signature     = "x-hmac-signature"
 )
 
-// headers are those of an assets call (interface 4.3).
+// headers returns the headers of an assets call (interface 4.3).
 func (t *trial) headers(s ramp.Session) http.Header {
 	return http.Header{
 		"Content-Type": {"application/json"},
@@ -214,14 +213,14 @@ func (t *trial) post(path string, header http.Header, body []byte) answer {
 		body: bytes.NewReader(body), length: int64(len(body)), hmac: t.target.Key.Sign(body)})
 }
 
-// validate asks for an order as the service does.
+// validate makes the validate call of an order as the service does.
 func (t *trial) validate(o order) answer {
 	body := o.body.bytes()
 	return t.asked(o, t.post(t.target.ValidatePath, t.signed(o.owner, body), body))
 }
 
-// asked is the answer to the validate call of an order, which may have come in
-// some odd way.
+// asked records the answer to a validate call of an order, which may have been sent in
+// an unusual way.
 func (t *trial) asked(o order, a answer) answer {
 	a.step = "validate a mint"
 	if o.burns() {
@@ -233,14 +232,14 @@ func (t *trial) asked(o order, a answer) answer {
 	return a
 }
 
-// report tells how an order ended, as the service does.
+// report makes the result call of an order as the service does.
 func (t *trial) report(o order, result object) answer {
 	body := result.bytes()
 	return t.told(o, result, t.post(t.target.ResultPath, t.signed(o.owner, body), body))
 }
 
-// told is the answer to the result of an order, which may have come in some odd
-// way.
+// told records the answer to a result call of an order, which may have been sent in an
+// unusual way.
 func (t *trial) told(o order, result object, a answer) answer {
 	status := statusOf(result)
 	a.step = "result: " + string(kindOf(o, status))
@@ -256,24 +255,24 @@ func (a answer) declined() bool {
 	return string(a.envelope["success"]) == "false" && a.code() != "" && a.null("data")
 }
 
-// null says whether a field is null. One that is missing counts as null; the
-// cases of the envelopes look closer.
+// null reports whether a field is null. A missing field counts as null; the cases about
+// the envelope are stricter.
 func (a answer) null(name string) bool {
 	value, ok := a.envelope[name]
 	return !ok || string(value) == "null"
 }
 
-// code is the errorCode, empty if it is no string.
+// code returns the errorCode, or "" if it is not a string.
 func (a answer) code() string {
 	var code string
 	_ = json.Unmarshal(a.envelope["errorCode"], &code)
 	return code
 }
 
-// String says what was answered, in few words and without data.
+// String describes the answer briefly and without its data.
 func (a answer) String() string {
 	if a.envelope == nil {
-		return fmt.Sprintf("HTTP %d with a body that is no JSON object", a.status)
+		return fmt.Sprintf("HTTP %d with a body that is not a JSON object", a.status)
 	}
 	success, code := kind(a.envelope["success"]), kind(a.envelope["errorCode"])
 	if text := string(a.envelope["success"]); text == "true" || text == "false" {

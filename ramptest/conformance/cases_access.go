@@ -10,9 +10,9 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// assetsCases are about the answer of the assets endpoint (interface 2.4).
+// assetsCases returns the cases about the assets endpoint (interface 2.4).
 func assetsCases() []Case {
-	const mend = "Answer with the envelope of section 2.4, field by field."
+	const mend = "Answer with exactly the envelope of section 2.4."
 	return []Case{
 		{ID: "assets-answer", Level: Must, Section: "2.4", Mend: mend,
 			Title: "An assets call is answered with HTTP 200, success true and a list in data.v1.assets.",
@@ -24,11 +24,11 @@ func assetsCases() []Case {
 				}
 				err := json.Unmarshal(a.envelope["data"], &data)
 				if t.err == nil && (err != nil || data.V1 == nil || data.V1.Assets == nil) {
-					t.fail("data without a list in v1.assets", "a list, empty for a player without assets")
+					t.fail("data without a list in v1.assets", "a list, which is empty for a player without assets")
 				}
 			}},
-		{ID: "assets-error-code-null", Level: Must, Section: "2.4", Mend: "Write errorCode as null on success, do not leave it out.",
-			Title: "The errorCode of an assets answer is there, and null.",
+		{ID: "assets-error-code-null", Level: Must, Section: "2.4", Mend: "Write errorCode as null on success; do not omit it.",
+			Title: "The errorCode of an assets answer is present and null.",
 			run:   func(t *trial) { t.errorCodeNull(t.assets(t.player)) }},
 		{ID: "assets-balance-string", Level: Must, Section: "2.4", Mend: "Write balances as JSON strings of plain decimals, not as numbers.",
 			Title: "A balance is a decimal string.",
@@ -48,7 +48,7 @@ func assetsCases() []Case {
 					}
 				}
 			}},
-		{ID: "assets-id", Level: Must, Section: "2.4", Mend: "Give every asset the ID that the service console has for it.",
+		{ID: "assets-id", Level: Must, Section: "2.4", Mend: "Give every asset its ID in the service console.",
 			Title: "Every asset has an ID.",
 			run: func(t *trial) {
 				for _, h := range t.holdings(t.player) {
@@ -68,8 +68,8 @@ func assetsCases() []Case {
 					seen = append(seen, h.id)
 				}
 			}},
-		{ID: "assets-text-fields", Level: Must, Section: "2.4", Mend: "Write player_id, name, wallet_address and server as strings, or leave them out.",
-			Title: "The player's optional fields are strings where they are given.",
+		{ID: "assets-text-fields", Level: Must, Section: "2.4", Mend: "Write player_id, name, wallet_address and server as strings, or omit them.",
+			Title: "The player's optional fields are strings if they are present.",
 			run: func(t *trial) {
 				a := t.assets(t.player)
 				t.approved(a)
@@ -79,34 +79,34 @@ func assetsCases() []Case {
 				_ = json.Unmarshal(a.envelope["data"], &data)
 				for _, name := range []string{"player_id", "name", "wallet_address", "server"} {
 					if value := bytes.TrimSpace(data.V1[name]); len(value) > 0 && value[0] != '"' && string(value) != "null" {
-						t.fail("data.v1."+name+" that is no string", "a string")
+						t.fail("data.v1."+name+" that is not a string", "a string")
 					}
 				}
 			}},
 		{ID: "assets-content-type", Level: Should, Section: "2.4", Mend: "Set Content-Type to application/json on every answer.",
-			Title: "An assets answer says that it is JSON.",
+			Title: "The Content-Type of an assets answer is application/json.",
 			run:   func(t *trial) { t.saysJSON(t.assets(t.player)) }},
-		{ID: "assets-other-player", Level: Must, Section: "5.1", Mend: "Keep what each session owns apart.",
-			Title: "What one player does leaves another player's assets alone.",
+		{ID: "assets-other-player", Level: Must, Section: "5.1", Mend: "Keep the assets of each player apart.",
+			Title: "An order of one player does not change another player's assets.",
 			run: func(t *trial) {
 				o := t.approve(t.mintOf(t.otherPlayer()))
 				t.confirm(o, success)
 				t.moved(0)
 			}},
-		{ID: "assets-query", Level: Should, Section: "4.3", Mend: "Ignore query parameters that you do not know: older callers send language.",
+		{ID: "assets-query", Level: Should, Section: "4.3", Mend: "Ignore unknown query parameters: older callers send language.",
 			Title: "An assets call with an unknown query parameter is answered.",
 			run: func(t *trial) {
 				t.approved(t.try(call{method: http.MethodGet, path: t.target.AssetsPath + "?language=ko", header: t.headers(t.player)}))
 			}},
-		{ID: "assets-other-header", Level: Should, Section: "5.1", Mend: "Read X-Dapp-Authorization only: older callers send another Authorization too.",
-			Title: "An Authorization header beside X-Dapp-Authorization does no harm.",
+		{ID: "assets-other-header", Level: Should, Section: "5.1", Mend: "Read X-Dapp-Authorization only: older callers also send an Authorization header.",
+			Title: "An Authorization header in addition to X-Dapp-Authorization is ignored.",
 			run: func(t *trial) {
 				header := t.headers(t.player)
 				header.Set("Authorization", "Bearer other")
 				t.approved(t.get(header))
 			}},
-		{ID: "assets-method", Level: Should, Section: "4.3", Mend: "Answer 405 to other methods than GET.",
-			Title: "The assets endpoint answers GET only.",
+		{ID: "assets-method", Level: Should, Section: "4.3", Mend: "Answer 405 to methods other than GET.",
+			Title: "The assets endpoint accepts only GET.",
 			run: func(t *trial) {
 				t.refused(t.try(call{method: http.MethodPost, path: t.target.AssetsPath, header: t.headers(t.player),
 					body: strings.NewReader("{}"), length: 2, alone: true}))
@@ -114,7 +114,7 @@ func assetsCases() []Case {
 	}
 }
 
-// errorCodeNull wants a success that writes its errorCode.
+// errorCodeNull requires a success with the field errorCode.
 func (t *trial) errorCodeNull(a answer) {
 	t.approved(a)
 	if _, ok := a.envelope["errorCode"]; t.err == nil && !ok {
@@ -124,34 +124,34 @@ func (t *trial) errorCodeNull(a answer) {
 
 func (t *trial) saysJSON(a answer) {
 	if got := a.header.Get("Content-Type"); t.answered(a) && !strings.HasPrefix(strings.ToLower(got), "application/json") {
-		t.fail("another Content-Type, or none", "application/json")
+		t.fail("another Content-Type or none", "application/json")
 	}
 }
 
-// otherPlayer is a player who is not the case's own.
+// otherPlayer gets a player other than the case's player.
 func (t *trial) otherPlayer() (s ramp.Session) {
 	s = t.newPlayer()
 	if t.err == nil && s.ID == t.player.ID {
 		t.skip("there is only one player")
 	}
-	t.holdings(s) // and the wallet
+	t.holdings(s) // for the wallet
 	return s
 }
 
-// foreign is the case's player with another user's token.
+// foreign returns the case's session with another user's token, and the other session.
 func (t *trial) foreign() (mixed, other ramp.Session) {
 	other = t.otherPlayer()
 	if t.err == nil && t.player.Token.Reveal() == other.Token.Reveal() {
-		t.skip("both sessions have one token: they are of one user")
+		t.skip("both sessions have the same token, so they belong to one user")
 	}
 	return ramp.Session{ID: t.player.ID, Token: other.Token}, other
 }
 
-// sessionCases are about the headers that carry a session (interface 5.1).
+// sessionCases returns the cases about the headers that carry a session (interface 5.1).
 func sessionCases() []Case {
 	const (
-		mend   = "Verify the access token of the X-Dapp-Authorization header before anything else of the player is looked up."
-		strict = "Refuse a call whose X-Dapp headers do not name one session and one bearer token of it."
+		mend   = "Verify the access token of the X-Dapp-Authorization header before you look up anything else."
+		strict = "Refuse a call unless its X-Dapp headers name exactly one session and one bearer token of it."
 	)
 	var cases []Case
 	for _, c := range []struct {
@@ -163,15 +163,15 @@ func sessionCases() []Case {
 	}{
 		{"no-token", "without an access token", Must, mend, authorization, values()},
 		{"empty-token", "with an empty access token", Must, mend, authorization, values("Bearer ")},
-		{"wrong-token", "with a token that nobody has", Must, mend, authorization, values("Bearer nobody-has-this-token")},
+		{"wrong-token", "with an unknown token", Must, mend, authorization, values("Bearer nobody-has-this-token")},
 		{"cut-token", "with a token whose last character is missing", Must, mend, authorization, func(s ramp.Session) []string {
 			token := s.Token.Reveal()
 			return []string{"Bearer " + token[:len(token)-1]}
 		}},
-		{"long-token", "with a token that goes on after its end", Must, mend, authorization, func(s ramp.Session) []string {
+		{"long-token", "with a token that has an extra character", Must, mend, authorization, func(s ramp.Session) []string {
 			return []string{"Bearer " + s.Token.Reveal() + "x"}
 		}},
-		{"no-scheme", "with a token without the word Bearer", Should, strict, authorization, func(s ramp.Session) []string {
+		{"no-scheme", "with a token but without the word Bearer", Should, strict, authorization, func(s ramp.Session) []string {
 			return []string{s.Token.Reveal()}
 		}},
 		{"basic", "with Basic instead of Bearer", Should, strict, authorization, func(s ramp.Session) []string {
@@ -182,7 +182,7 @@ func sessionCases() []Case {
 		}},
 		{"no-session", "without a session", Should, strict, sessionID, values()},
 		{"empty-session", "with an empty session", Should, strict, sessionID, values("")},
-		{"unknown-session", "with a session that nobody has", Should, strict, sessionID, values("nobody-has-this-session")},
+		{"unknown-session", "with an unknown session", Should, strict, sessionID, values("nobody-has-this-session")},
 		{"two-sessions", "with two sessions, of which one is unknown,", Should, strict, sessionID, func(s ramp.Session) []string {
 			return []string{s.ID, "nobody-has-this-session"}
 		}},
@@ -208,7 +208,7 @@ func sessionCases() []Case {
 	}
 	return append(cases,
 		Case{ID: "assets-token-envelope", Level: Must, Section: "7.2", Mend: envelope,
-			Title: "The refusal of a token that nobody has has success false, a string as errorCode, and data null.",
+			Title: "The refusal of an unknown token has success false, a string as errorCode, and data null.",
 			run: func(t *trial) {
 				header := t.headers(t.player)
 				header[authorization] = []string{"Bearer nobody-has-this-token"}
@@ -216,11 +216,11 @@ func sessionCases() []Case {
 			}},
 		Case{ID: "assets-foreign-token", Level: Must, Section: "5.1",
 			Mend:  "Check that the access token belongs to the session, or take the player from the token alone.",
-			Title: "One player's token does not show another player's assets.",
+			Title: "One player's token does not reveal another player's assets.",
 			run: func(t *trial) {
 				mixed, other := t.foreign()
 				theirs := t.look(other)
-				// Two fresh players own the same, so that the one is made to differ.
+				// Two new players own the same, so a mint makes them differ.
 				if t.before.of(t.asset).Cmp(theirs.of(t.asset)) == 0 {
 					t.confirm(t.approve(t.mint()), success)
 					t.settled(t.before, func(now snapshot) judgement {
@@ -230,11 +230,11 @@ func sessionCases() []Case {
 						return wrongBalance
 					})
 					if t.now().of(t.asset).Cmp(theirs.of(t.asset)) == 0 {
-						t.moved(-1) // which it did not
+						t.moved(-1) // fails: the mint took nothing
 					}
 				}
 				if a := t.assets(mixed); t.answered(a) && a.succeeded() && t.look(mixed).of(t.asset).Cmp(theirs.of(t.asset)) != 0 {
-					t.gives("the assets of the session, for a token of another", "a decline, or the assets of the token's own player")
+					t.gives("the assets of the session for another player's token", "a decline, or the assets of the token's player")
 				}
 			}},
 		Case{ID: "assets-foreign-token-declined", Level: Should, Section: "5.1", Mend: strict,
@@ -288,7 +288,7 @@ func sessionCases() []Case {
 				t.moved(0)
 			}},
 		Case{ID: "result-other-session", Level: Must, Section: "6", Mend: signedSession,
-			Title: "A result whose session header contradicts its signed body does not pay the header's player.",
+			Title: "A result whose session header contradicts its signed body does not pay the player of the header.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				other := t.otherPlayer()
@@ -311,22 +311,22 @@ func sessionCases() []Case {
 	)
 }
 
-// reportAs reports an order under the headers of another session.
+// reportAs reports the result of an order with the headers of another session.
 func (t *trial) reportAs(header ramp.Session, o order, status string) answer {
 	result := o.result(status)
 	body := result.bytes()
 	return t.told(o, result, t.post(t.target.ResultPath, t.signed(header, body), body))
 }
 
-const signedSession = "Trust the session_id of the signed body, and refuse a header that says otherwise: no HMAC covers the headers."
+const signedSession = "Trust the session_id of the signed body, and refuse a header that contradicts it: the HMAC does not cover the headers."
 
-const namesMend = "Look headers up without regard to the case of their names."
+const namesMend = "Ignore case in header names."
 
 func values(all ...string) func(ramp.Session) []string {
 	return func(ramp.Session) []string { return all }
 }
 
-// spellings are the cases in which header names occur.
+// spellings are the ways to write header names.
 var spellings = []func(string) string{strings.ToLower, strings.ToUpper, http.CanonicalHeaderKey}
 
 func spelled(header http.Header, spell func(string) string) http.Header {

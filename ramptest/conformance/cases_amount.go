@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// amountCases are about quantities: the developer must check them (interface
-// 2.5, 4.3). What is far above a balance is declined however it is written;
-// what wraps around in 32 or 64 bits, or is rounded, is not.
+// amountCases returns the cases about quantities, which the game must check (interface 2.5,
+// 4.3). Some are far above every balance, but look affordable once they are rounded or wrap
+// around in 32 or 64 bits.
 func amountCases() []Case {
 	const (
 		from  = "intent.from.0.amount"
 		to    = "intent.to.0.amount"
-		above = "Refuse amounts that are missing or below 0, on both sides of an intent; 0 best too."
-		exact = "Read amounts from the text of the JSON number into an exact type, and compare that with the balance; no float64, no cut to 32 or 64 bits."
-		bound = "Bound the digits and the exponent of a number before you compute with it."
+		above = "Refuse amounts that are missing or below 0 on both sides of an intent, and preferably 0 too."
+		exact = "Parse the text of the JSON number into an exact type, and compare that with the balance; do not use float64, and do not truncate to 32 or 64 bits."
+		bound = "Limit the digits and the exponent of a number before you compute with it."
 		typed = "Accept a JSON number as an amount and nothing else."
 	)
 	var cases []Case
-	// What a quantity must never be.
+	// Invalid quantities.
 	for _, c := range []struct {
 		id, title string
 		level     Level
@@ -37,7 +37,7 @@ func amountCases() []Case {
 		cases = append(cases, Case{ID: "mint-amount-" + c.id, Level: c.level, Section: "2.5", Mend: c.mend,
 			Title: "A mint " + c.title + " is declined.", run: declines(mint, c.edit)})
 	}
-	// What must not be approved for nothing.
+	// Quantities that must not be approved for nothing.
 	for _, c := range []struct {
 		id, title, mend string
 		edit            edit
@@ -72,7 +72,7 @@ func amountCases() []Case {
 		cases = append(cases, Case{ID: "burn-amount-" + c.id, Level: c.level, Section: "2.5", Mend: c.mend,
 			Title: "A burn " + c.title + " is declined.", run: declines(burn, c.edit)})
 	}
-	// More than anybody owns.
+	// Quantities above every balance.
 	for _, c := range []struct{ id, title, amount, mend string }{
 		{"2-31", "2^31", "2147483648", exact},
 		{"2-32", "2^32, which is 0 in 32 bits,", "4294967296", exact},
@@ -97,7 +97,7 @@ func amountCases() []Case {
 				t.moved(0)
 			}})
 	}
-	// What a game may take or refuse, but not round.
+	// Quantities that a game may take or refuse, but not round.
 	for _, c := range []struct {
 		id, title, amount string
 		moved             *big.Rat

@@ -2,11 +2,11 @@ package conformance
 
 import "bytes"
 
-// formCases are about bodies that are not what sections 2.5 and 6 describe.
+// formCases returns the cases about bodies that differ from sections 2.5 and 6.
 func formCases() []Case {
 	const (
 		read = "Read the body as one JSON object and refuse everything else."
-		mend = "Check every field that section 2.5 calls required before you decide: present, not null, of its type."
+		mend = "Check that every field that section 2.5 requires is present, not null and of the right type."
 	)
 	var cases []Case
 	for _, c := range []struct {
@@ -45,7 +45,7 @@ func formCases() []Case {
 		{"no-uuid", "without uuid", Must, drop("uuid")},
 		{"null-uuid", "whose uuid is null", Must, set("uuid", nil)},
 		{"empty-uuid", "whose uuid is empty", Must, set("uuid", "")},
-		{"bad-uuid", "whose uuid is none", Should, set("uuid", "seven")},
+		{"bad-uuid", "whose uuid is not a UUID", Should, set("uuid", "seven")},
 		{"number-uuid", "whose uuid is a number", Should, set("uuid", number(7))},
 		{"nil-uuid", "whose uuid is all zeros", Should, set("uuid", "00000000-0000-0000-0000-000000000000")},
 		{"no-user-sig", "without user_sig", Should, drop("user_sig")},
@@ -88,7 +88,7 @@ func formCases() []Case {
 				set("new", object{"a": number(1)}), set("intent.new", list{}), set("intent.from.0.new", nil))},
 		Case{ID: "result-unknown-fields", Level: Should, Section: "6",
 			Mend:  "Ignore fields that you do not know: the service may add some.",
-			Title: "A result with unknown fields is taken in.",
+			Title: "A result with unknown fields is confirmed.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				t.confirmed(t.report(o, o.result(failure).with("new", object{"a": number(1)}).with("receipt.new", list{}).with("intent.new", true)))
@@ -106,21 +106,21 @@ var bodySection = map[string]string{"validate": "2.5", "result": "6"}
 func mint(t *trial) order { return t.mint() }
 func burn(t *trial) order { return t.burn() }
 
-// declines is the story of an order that is declined and moves nothing.
+// declines tells the story of an order that is declined and moves nothing.
 func declines(start func(*trial) order, edits ...edit) func(*trial) {
 	return func(t *trial) {
 		o := start(t).bent(edits...)
 		a := t.validate(o)
 		if t.answered(a) && a.succeeded() && !o.burns() && t.commitsTo(o, a) {
-			t.paid(o) // if not, it counts in any case
+			t.paid(o) // a mint for nothing counts even for a SHOULD
 		}
 		t.refused(a)
 		t.moved(0)
 	}
 }
 
-// declinesOrMoves is the story of an order that may be understood in one way
-// only, if it is understood.
+// declinesOrMoves tells the story of an order that is declined, or approved and then
+// moves a number of amounts.
 func declinesOrMoves(start func(*trial) order, moved int64, edits ...edit) func(*trial) {
 	return func(t *trial) {
 		o := start(t).bent(edits...)
@@ -133,7 +133,7 @@ func declinesOrMoves(start func(*trial) order, moved int64, edits ...edit) func(
 	}
 }
 
-// declinesOrTakes is the story of a mint that is not approved for nothing.
+// declinesOrTakes tells the story of a mint that is declined, or takes something.
 func declinesOrTakes(edits ...edit) func(*trial) {
 	return func(t *trial) {
 		o := t.mint().bent(edits...)
@@ -145,8 +145,7 @@ func declinesOrTakes(edits ...edit) func(*trial) {
 	}
 }
 
-// paid wants an approved mint to have taken something, at the latest when it
-// succeeded.
+// paid requires that an approved mint has taken something by the time it succeeded.
 func (t *trial) paid(o order) {
 	if t.err == nil {
 		t.answered(t.report(o, o.result(success)))
@@ -162,7 +161,7 @@ func (t *trial) paid(o order) {
 	}
 }
 
-// takes is the story of an order that is approved and does what it says.
+// takes tells the story of an order that is approved and ends with the expected effect.
 func takes(start func(*trial) order, status string, moved int64, edits ...edit) func(*trial) {
 	return func(t *trial) {
 		o := t.approve(start(t).bent(edits...))

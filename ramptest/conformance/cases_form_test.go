@@ -16,7 +16,7 @@ var (
 	isHexText = regexp.MustCompile(`^(0x)?([0-9a-fA-F]{2})+$`).MatchString
 )
 
-// bad says whether a field is not what the interface wants.
+// bad reports whether a field is not what the interface requires.
 func bad(path string) func(message) bool {
 	return func(m message) bool {
 		text, isText := m.at(path).(string)

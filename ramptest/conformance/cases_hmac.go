@@ -10,16 +10,15 @@ import (
 	"strings"
 )
 
-// endpoint is one of the two endpoints whose calls carry an HMAC. A case that
-// is about both begins with an approved mint where it is about the result, so
-// that there is something to gain.
+// endpoint is one of the two endpoints whose calls carry an HMAC. Cases about the result
+// endpoint begin with an approved mint, so that a forged call could gain something.
 type endpoint struct {
 	name string
 	path func(*Target) string
-	body func(t *trial) (order, object) // a right body, and its order
-	over func(t *trial, o order)        // after a refusal: the order is approved after all, and ends
+	body func(t *trial) (order, object) // returns a valid body and its order
+	over func(t *trial, o order)        // ends the order after a refusal; a validate call is approved first
 
-	// tampered returns what was signed, and what came instead.
+	// tampered returns what was signed, and what is sent instead.
 	tampered func(t *trial, right object) (signed, sent object)
 }
 
@@ -41,7 +40,7 @@ var (
 		}}
 )
 
-// send posts a body under headers that were bent.
+// send posts a body with changed headers.
 func (e endpoint) send(t *trial, o order, right object, bend func(http.Header, []byte)) answer {
 	body := right.bytes()
 	header := t.signed(t.player, body)
@@ -49,7 +48,7 @@ func (e endpoint) send(t *trial, o order, right object, bend func(http.Header, [
 	return e.noted(t, o, right, t.post(e.path(t.target), header, body))
 }
 
-// noted is the answer to a call about an order that came in some odd way.
+// noted records the answer to a call about an order that was sent in an unusual way.
 func (e endpoint) noted(t *trial, o order, right object, a answer) answer {
 	if e.name == atResult.name {
 		return t.told(o, right, a)
@@ -57,7 +56,7 @@ func (e endpoint) noted(t *trial, o order, right object, a answer) answer {
 	return t.asked(o, a)
 }
 
-// takes wants a right answer to a body that is signed as it is.
+// takes requires a success for a body that is signed as it is.
 func (e endpoint) takes(t *trial, o order, right object, body []byte) {
 	a := e.noted(t, o, right, t.post(e.path(t.target), t.signed(t.player, body), body))
 	if e.name == atResult.name {
@@ -67,7 +66,7 @@ func (e endpoint) takes(t *trial, o order, right object, body []byte) {
 	t.approved(a)
 }
 
-// hmacCases are about the X-HMAC-SIGNATURE header (interface 5.2).
+// hmacCases returns the cases about the X-HMAC-SIGNATURE header (interface 5.2).
 func hmacCases() []Case {
 	var cases []Case
 	for _, e := range []endpoint{atValidate, atResult} {
@@ -79,10 +78,10 @@ func hmacCases() []Case {
 func (e endpoint) hmacCases() []Case {
 	const (
 		mend = "Compute HMAC-SHA256 over the raw bytes of the body with the console's key, and compare all 32 bytes in constant time."
-		keep = "Compute the HMAC over the bytes as they came: read the body once, verify, and decode afterwards."
+		keep = "Compute the HMAC over the bytes that you received: read the body once, verify, and decode afterwards."
 	)
-	// An unauthentic call is declined and moves nothing, and does not spoil the
-	// order: the right call still does its work.
+	// A forged call is declined, moves nothing and does not affect the order: the
+	// authentic call still works.
 	spoiled := func(bend func(t *trial, header http.Header, body []byte)) func(*trial) {
 		return func(t *trial) {
 			o, right := e.body(t)
@@ -163,8 +162,8 @@ func (e endpoint) hmacCases() []Case {
 				t.declined(e.send(t, o, right, unsigned))
 			}},
 		Case{ID: e.name + "-hmac-first", Level: Should, Section: "5.2",
-			Mend:  "Verify the HMAC before anything of the body is decoded.",
-			Title: call + "that is neither authentic nor JSON is answered as one that is not authentic.",
+			Mend:  "Verify the HMAC before you decode anything of the body.",
+			Title: call + "that is neither authentic nor JSON gets the answer of one that is not authentic.",
 			run: func(t *trial) {
 				o, right := e.body(t)
 				bad := e.send(t, o, right, unsigned)
@@ -179,8 +178,8 @@ func (e endpoint) hmacCases() []Case {
 				}
 			}},
 		Case{ID: e.name + "-hmac-kept-secret", Level: Should, Section: "5.2",
-			Mend:  "Do not tell a caller which HMAC would have been right.",
-			Title: "The answer to " + strings.ToLower(call) + "with a wrong HMAC does not hold the right one.",
+			Mend:  "Do not tell a caller the right HMAC.",
+			Title: "The answer to " + strings.ToLower(call) + "with a wrong HMAC does not contain the right one.",
 			run: func(t *trial) {
 				o, right := e.body(t)
 				a := e.send(t, o, right, unsigned)
@@ -242,10 +241,10 @@ func (e endpoint) hmacCases() []Case {
 	)
 }
 
-// unsigned replaces the HMAC by zeros.
+// unsigned replaces the HMAC with zeros.
 func unsigned(header http.Header, _ []byte) { header[signature] = []string{strings.Repeat("00", 32)} }
 
-// sum is an HMAC that no [ramp.HMACKey] makes: an empty key is possible.
+// sum computes an HMAC with any key, even an empty one, which a [ramp.HMACKey] cannot be.
 func sum(key, body []byte) string {
 	mac := hmac.New(sha256.New, key)
 	mac.Write(body)

@@ -2,11 +2,11 @@ package conformance
 
 import "math/big"
 
-// intentCases are about what an intent may say (interface 2.5).
+// intentCases returns the cases about the content of an intent (interface 2.5).
 func intentCases() []Case {
 	const (
-		pair  = "Work out mint or burn from method and type together, and refuse a pair that is neither."
-		sides = "Let a mint go from asset to a token, and a burn from a token to asset; refuse the rest."
+		pair  = "Derive mint or burn from method and type together, and refuse a pair that is neither."
+		sides = "Let a mint go from assets to a token, and a burn from a token to assets; refuse the rest."
 	)
 	other := func(t *trial) order { return t.mint().bent(set("intent.to.0.id", "item_of_nobody")) }
 	cases := []Case{
@@ -38,15 +38,15 @@ func intentCases() []Case {
 			Title: "A burn to a token is declined.",
 			run:   declines(burn, set("intent.to.0.type", "ERC20"))},
 		{ID: "intent-method-burn", Level: Should, Section: "2.5",
-			Mend:  "Accept burn beside burn-permit: the field's description has both.",
+			Mend:  "Accept burn as well as burn-permit: the field's description has both.",
 			Title: "Method burn is a burn.",
 			run:   takes(burn, success, 1, set("intent.method", "burn"))},
 		{ID: "intent-small-erc20", Level: Should, Section: "2.5",
-			Mend:  "Compare the token types without regard to case: older messages write erc20.",
+			Mend:  "Ignore case when you compare token types: older messages write erc20.",
 			Title: "A mint to erc20 in lower case is approved.",
 			run:   takes(mint, success, -1, set("intent.to.0.type", "erc20"))},
 		{ID: "intent-unknown-asset", Level: Must, Section: "2.5",
-			Mend:  "Treat an asset that you do not know as one that the player does not own.",
+			Mend:  "Treat an unknown asset as one that the player does not own.",
 			Title: "A mint of an asset that the game does not have is declined.",
 			run:   declines(mint, set("intent.from.0.id", "item_of_nobody"))},
 		{ID: "intent-burn-unknown-asset", Level: Should, Section: "2.5",

@@ -10,12 +10,12 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// orderCases are about whole orders and repeated validate calls (interface 1,
+// orderCases returns the cases about whole orders and repeated validate calls (interface 1,
 // 2.5, 3).
 func orderCases() []Case {
 	const (
-		once = "Record the order under its uuid and take the assets in one transaction; a uuid that is there already takes nothing."
-		over = "Decline a validate call under the uuid of an order that is over: its assets were given back, or have paid for the tokens that are there."
+		once = "Record the order under its uuid and take the assets in one transaction; a known uuid takes nothing."
+		over = "Decline a validate call under the uuid of a finished order: its assets were given back, or already paid for tokens."
 		pin  = "Store what was approved under a uuid, and decline a validate call that differs from it."
 	)
 	return []Case{
@@ -28,7 +28,7 @@ func orderCases() []Case {
 		{ID: "burn-fails", Level: Must, Section: "3", Mend: "Grant nothing for a burn that failed.",
 			Title: "A burn that fails grants nothing.", run: takes(burn, failure, 0)},
 		{ID: "mint-takes-at-validate", Level: Should, Section: "3",
-			Mend:  "Take the assets of a mint at validate, so that the player cannot spend them while the chain works.",
+			Mend:  "Take the assets of a mint at validate, so that the player cannot spend them before the transaction ends.",
 			Title: "The assets of a mint are gone when it is approved.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -37,8 +37,8 @@ func orderCases() []Case {
 				t.confirm(o, failure)
 			}},
 		{ID: "burn-grants-at-result", Level: Should, Section: "3",
-			Mend:  "Grant the assets of a burn at its successful result: before it, the tokens may still be the player's.",
-			Title: "The assets of a burn are not there before its result.",
+			Mend:  "Grant the assets of a burn at its successful result: until then, the player may still own the tokens.",
+			Title: "The assets of a burn are not granted before its result.",
 			run: func(t *trial) {
 				o := t.approve(t.burn())
 				t.lenient = true
@@ -46,7 +46,7 @@ func orderCases() []Case {
 				t.confirm(o, failure)
 			}},
 		{ID: "burn-spent-early", Level: Must, Section: "3",
-			Mend:  "Grant the assets of a burn at its successful result: a player who may spend them before it need not burn anything.",
+			Mend:  "Grant the assets of a burn at its successful result: a player who can spend them earlier need not burn anything.",
 			Title: "What a burn will grant cannot be spent before its result.",
 			run: func(t *trial) {
 				b := t.approve(t.burn())
@@ -84,7 +84,7 @@ func orderCases() []Case {
 				t.moved(0)
 			}},
 		{ID: "validate-twice-approved", Level: Should, Section: "2.5",
-			Mend:  "Approve and sign the same order again: the first answer may have been lost on its way.",
+			Mend:  "Approve and sign the same order again: the first answer may have been lost.",
 			Title: "The same validate call is approved again.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -93,7 +93,7 @@ func orderCases() []Case {
 				t.moved(0)
 			}},
 		{ID: "validate-at-once", Level: Must, Section: "2.5",
-			Mend:  "Let a unique key on the uuid decide which of two calls came first; to look and then to insert is too late.",
+			Mend:  "Let a unique key on the uuid decide which of two calls came first; a check before the insert is a race.",
 			Title: fmt.Sprintf("The same validate call %d times at once takes once.", crowd),
 			run: func(t *trial) {
 				o := t.mint()
@@ -102,14 +102,14 @@ func orderCases() []Case {
 					approved = a.err == nil && t.either(a) || approved
 				}
 				if !approved {
-					t.approve(o) // they may all have been in each other's way
+					t.approve(o) // concurrent calls may all have failed
 				}
 				t.confirm(o, success)
 				t.moved(-1)
 			}},
 		{ID: "mints-at-once", Level: Must, Section: "2.5",
 			Mend:  "Change a balance in one statement or under a lock: two orders that read the same balance lose one of their changes.",
-			Title: fmt.Sprintf("Different mints at once, %d of them, take as often as they are approved.", crowd),
+			Title: fmt.Sprintf("Of %d different mints at once, each that is approved takes its assets.", crowd),
 			run: func(t *trial) {
 				orders := make([]order, crowd)
 				for i := range orders {
@@ -122,8 +122,8 @@ func orderCases() []Case {
 				t.moved(-int64(len(approved)))
 			}},
 		{ID: "mints-at-once-short", Level: Must, Section: "2.5",
-			Mend:  "Compare with the balance and change it in one statement or under a lock.",
-			Title: fmt.Sprintf("Of %d mints at once, of which each takes most of what the player owns, one is approved at most.", crowd),
+			Mend:  "Check and change the balance in one statement or under a lock.",
+			Title: fmt.Sprintf("Of %d mints at once that each take most of what the player owns, at most one is approved.", crowd),
 			run: func(t *trial) {
 				orders := make([]order, crowd)
 				for i := range orders {
@@ -134,7 +134,7 @@ func orderCases() []Case {
 					t.confirm(o, failure)
 				}
 				if len(approved) > 1 {
-					t.fail(fmt.Sprintf("%d approvals", len(approved)), "one at most")
+					t.fail(fmt.Sprintf("%d approvals", len(approved)), "at most one")
 				}
 				t.moved(0)
 			}},
@@ -143,7 +143,7 @@ func orderCases() []Case {
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				more, taken := o.bent(t.of(t.times(3)), signedOver(t.player, ramp.Digest(crypto.Keccak256([]byte("more"))))), int64(-1)
-				// What is signed counts: a repetition of the first answer commits to nothing new.
+				// Only a new signature counts: repeating the first answer commits to nothing new.
 				if a := t.validate(more); t.either(a) {
 					if signer, err := signerOf(more, t.read(a)); err == nil && signer == t.target.Validator {
 						o, taken = more, -3
@@ -210,7 +210,7 @@ func orderCases() []Case {
 				t.secondOf(o, -1)
 			}},
 		{ID: "validate-after-failure", Level: Should, Section: "3",
-			Mend:  "Decline a validate call for an order that is over: its signature was for assets that were given back.",
+			Mend:  "Decline a validate call for a finished order: its signature was for assets that were given back.",
 			Title: "A validate call for a mint that failed is declined.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -219,7 +219,7 @@ func orderCases() []Case {
 				t.moved(0)
 			}},
 		{ID: "validate-after-success", Level: Must, Section: "2.5", Mend: once,
-			Title: "A validate call for a mint that succeeded takes nothing again.",
+			Title: "A validate call for a mint that succeeded does not take its assets again.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				t.confirm(o, success)
@@ -228,7 +228,7 @@ func orderCases() []Case {
 			}},
 		{ID: "validate-declined-then-right", Level: Should, Section: "2.5",
 			Mend:  "Leave no trace of a declined order: the player may ask again for less.",
-			Title: "An order that was declined for its amount may be asked for again with a right one.",
+			Title: "An order that was declined for its amount is approved when it is requested with a valid one.",
 			run: func(t *trial) {
 				o := t.mint()
 				t.refused(t.validate(o.bent(t.of(t.beyond("2147483648")))))
@@ -239,12 +239,12 @@ func orderCases() []Case {
 	}
 }
 
-// unbent leaves an order as it is.
+// unbent returns an order unchanged.
 func unbent(o order) order { return o }
 
-// secondDigest is the story of an approved mint, and of another order under its
-// uuid. What is signed counts: a repetition of the first answer commits to
-// nothing new, and two orders may share a uuid if each has its effect.
+// secondDigest tells the story of an approved mint and of another order under its uuid.
+// Only a new signature counts: repeating the first answer commits to nothing new. Two
+// orders may share a uuid if each has its effect.
 func secondDigest(bend func(*trial) edit) func(*trial) {
 	return func(t *trial) {
 		o := t.approve(t.mint())
@@ -264,8 +264,8 @@ func secondDigest(bend func(*trial) edit) func(*trial) {
 	}
 }
 
-// secondOf asks for another digest under the uuid of a mint that is over. The
-// player owns so many amounts less than at first by then.
+// secondOf requests another digest under the uuid of a finished mint. By then, the
+// player's balance has changed by moved amounts since the beginning.
 func (t *trial) secondOf(o order, moved int64) {
 	other := o.bent(signedOver(t.player, randomDigest()))
 	if a := t.validate(other); t.either(a) && t.commitsTo(other, a) {
@@ -275,7 +275,7 @@ func (t *trial) secondOf(o order, moved int64) {
 	t.committed(t.before, moved)
 }
 
-// committed wants everything that was signed to be paid for.
+// committed requires that everything that was signed was paid for.
 func (t *trial) committed(then snapshot, amounts int64) {
 	want := difference{t.asset: big.NewRat(amounts*t.target.Amount, 1)}
 	wrong := t.settled(then, func(now snapshot) judgement {
@@ -293,8 +293,8 @@ func (t *trial) committed(then snapshot, amounts int64) {
 	}
 }
 
-// second is the story of an approved mint, and of another call under its uuid
-// that is declined and does not spoil it.
+// second tells the story of an approved mint and of another call under its uuid, which is
+// declined and does not affect the mint.
 func second(bend func(*trial) edit) func(*trial) {
 	return func(t *trial) {
 		o := t.approve(t.mint())
@@ -307,6 +307,6 @@ func second(bend func(*trial) edit) func(*trial) {
 }
 
 func randomDigest() (d ramp.Digest) {
-	_, _ = rand.Read(d[:]) // it never fails
+	_, _ = rand.Read(d[:]) // never fails
 	return d
 }

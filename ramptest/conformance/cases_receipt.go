@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// receiptCases are about the forms of a receipt (interface 6): what a failed
-// one gives back and a successful one grants does not depend on the rest of it.
+// receiptCases returns the cases about the forms of a receipt (interface 6). Only its status
+// decides what a result moves.
 func receiptCases() []Case {
 	const (
-		read    = "Read of a receipt what you act on, its status, and let the other fields have every form of section 6."
-		lenient = "Read quantities as hex, as a number or not at all, and ignore what you do not act on: nodes differ."
-		absent  = "Treat a status that is missing as no outcome: move nothing for it, and refuse the result, so that it comes again. By its wording section 3 allows to take it for a failure: nothing is not 0x1 either."
-		odd     = "Refuse a status that you cannot read, so that the result comes again, or take it for a failure, as section 3 says of every other than 0x1."
+		read    = "Read only the status of a receipt, and accept the other fields in every form of section 6."
+		lenient = "Accept quantities as hex, as a number or missing, and ignore what you do not act on: nodes differ."
+		absent  = "Treat a missing status as no outcome: move nothing and refuse the result, so that it is sent again. The wording of section 3 also allows you to treat it as a failure, because a missing status is not 0x1."
+		odd     = "Refuse a status that you cannot read, so that the result is sent again, or treat it as a failure, as section 3 says of every status other than 0x1."
 	)
 	var cases []Case
 	for _, c := range []struct {
@@ -31,10 +31,10 @@ func receiptCases() []Case {
 			return o.with("intent.fee_rate", number(2000)).with("intent.actual", show(actual.Mul(actual, big.NewRat(4, 5))))
 		}},
 		{"block-timestamp", "whose log has a blockTimestamp that is not 0", Must, read, withLog("blockTimestamp", number(1763690000))},
-		{"removed", "whose log was removed", Should, read, withLog("removed", true)},
+		{"removed", "whose log is marked as removed", Should, read, withLog("removed", true)},
 		{"no-logs", "without a log", Must, read, with("receipt.logs", list{})},
 		{"no-topics", "whose log has no topics", Must, read, withLog("topics", list{})},
-		{"status-only", "with nothing but its status", Should, lenient, func(o object) object {
+		{"status-only", "with only its status", Should, lenient, func(o object) object {
 			return o.with("receipt", object{"status": o.at("receipt.status")})
 		}},
 		{"null-contract", "whose contractAddress is null", Should, lenient, with("receipt.contractAddress", nil)},
@@ -62,22 +62,22 @@ func receiptCases() []Case {
 		{"padded-status", "whose status has a leading zero", Should, lenient, func(o object) object {
 			return o.with("receipt.status", "0x0"+o.at("receipt.status").(string)[2:])
 		}},
-		{"many-logs", "with 400 logs, which make 256 KiB", Should, "Let a body have 1 MiB: the interface does not show how large they get.", manyLogs},
+		{"many-logs", "with 400 logs (256 KiB)", Should, "Accept bodies of up to 1 MiB: the interface does not say how large they get.", manyLogs},
 	} {
 		cases = append(cases,
 			Case{ID: "receipt-failed-" + c.id, Level: c.level, Section: "6", Mend: c.mend,
-				Title: "The failed receipt of a mint " + c.title + " gives back.",
+				Title: "The failed receipt of a mint " + c.title + " gives the assets back.",
 				run:   reports(mint, failure, 0, c.bend)},
 			Case{ID: "receipt-" + c.id, Level: c.level, Section: "6", Mend: c.mend,
-				Title: "The successful receipt of a burn " + c.title + " grants.",
+				Title: "The successful receipt of a burn " + c.title + " grants the assets.",
 				run:   reports(burn, success, 1, c.bend)})
 	}
 	cases = append(cases,
 		Case{ID: "receipt-status-2", Level: Must, Section: "3", Mend: "Give back for every status other than 0x1.",
-			Title: "A mint whose receipt has status 0x2 gives back, for it is not 0x1.",
+			Title: "A mint whose receipt has status 0x2 gives its assets back, because it is not 0x1.",
 			run:   reports(mint, failure, 0, with("receipt.status", "0x2"))},
 		Case{ID: "receipt-burn-status-2", Level: Must, Section: "3", Mend: "Grant for the status 0x1 only.",
-			Title: "A burn whose receipt has status 0x2 grants nothing, for it is not 0x1.",
+			Title: "A burn whose receipt has status 0x2 grants nothing, because it is not 0x1.",
 			run:   reports(burn, failure, 0, with("receipt.status", "0x2"))})
 	for _, c := range []struct {
 		id, title string
@@ -107,7 +107,7 @@ func receiptCases() []Case {
 	} {
 		cases = append(cases,
 			Case{ID: "mint-" + c.id, Level: Should, Section: "3", Mend: odd,
-				Title: "A mint's result " + c.title + " is refused, or gives back once.",
+				Title: "A mint's result " + c.title + " is refused, or gives the assets back once.",
 				run: func(t *trial) {
 					o := t.approve(t.mint())
 					if a := t.report(o, c.bend(o.result(failure))); t.answered(a) && a.succeeded() {
@@ -139,7 +139,7 @@ func with(path string, value any) func(object) object {
 	return func(o object) object { return o.with(path, value) }
 }
 
-// withLog gives the receipt one log, also where it had none.
+// withLog gives the receipt exactly one log.
 func withLog(field string, value any) func(object) object {
 	return func(o object) object {
 		return o.with("receipt.logs", list{aLog(o).with(field, value)})
@@ -162,8 +162,7 @@ func manyLogs(o object) object {
 	return o.with("receipt.logs", logs)
 }
 
-// reports is the story of an order whose result has another form, and the same
-// effect.
+// reports tells the story of an order whose result has another form but the usual effect.
 func reports(start func(*trial) order, status string, moved int64, bend func(object) object) func(*trial) {
 	return func(t *trial) {
 		o := t.approve(start(t))
@@ -172,8 +171,8 @@ func reports(start func(*trial) order, status string, moved int64, bend func(obj
 	}
 }
 
-// unread is the story of an order whose first result has no outcome, and whose
-// second one has.
+// unread tells the story of an order whose first result has no outcome, and whose second
+// result has one.
 func unread(start func(*trial) order, status string, moved int64, bend func(object) object) func(*trial) {
 	return func(t *trial) {
 		o := t.approve(start(t))

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// restartCases are about a server that ends between validate and result: a
-// result can come 12 hours later (interface 8).
+// restartCases returns the cases about a server that restarts between validate and
+// result, because a result can come 12 hours later (interface 8).
 func restartCases() []Case {
-	const mend = "Commit orders, balances and sessions to a database before you answer; memory forgets them."
+	const mend = "Commit orders, balances and sessions to a database before you answer; a restart loses what is in memory."
 	return []Case{
 		{ID: "restart-mint-fails", Level: Must, Section: "3", Mend: mend, needs: aRestart,
-			Title: "A mint that fails after a restart gives back.",
+			Title: "A mint that fails after a restart gives its assets back.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				t.restart()
@@ -25,7 +25,7 @@ func restartCases() []Case {
 				t.moved(0)
 			}},
 		{ID: "restart-burn-succeeds", Level: Must, Section: "1", Mend: mend, needs: aRestart,
-			Title: "A burn that succeeds after a restart grants.",
+			Title: "A burn that succeeds after a restart grants its assets.",
 			run: func(t *trial) {
 				o := t.approve(t.burn())
 				t.restart()
@@ -33,7 +33,7 @@ func restartCases() []Case {
 				t.moved(1)
 			}},
 		{ID: "restart-result-again", Level: Must, Section: "6", Mend: mend, needs: aRestart,
-			Title: "A result that comes again after a restart has no second effect.",
+			Title: "A result that is repeated after a restart has no second effect.",
 			run: func(t *trial) {
 				mint := t.approve(t.mint())
 				t.confirm(mint, failure)
@@ -45,7 +45,7 @@ func restartCases() []Case {
 				t.moved(1)
 			}},
 		{ID: "restart-validate-again", Level: Must, Section: "2.5", Mend: mend, needs: aRestart,
-			Title: "A validate call that comes again after a restart takes nothing again.",
+			Title: "A validate call that is repeated after a restart does not take the assets again.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				t.restart()
@@ -56,7 +56,7 @@ func restartCases() []Case {
 	}
 }
 
-// restart ends the server, starts it and waits until it answers.
+// restart restarts the server and waits until it answers.
 func (t *trial) restart() {
 	if t.err != nil {
 		return
@@ -77,7 +77,7 @@ func (t *trial) restart() {
 	for {
 		if a := t.assets(t.player); a.err == nil {
 			if held != nil && open(held) {
-				t.untried("nothing was restarted: a connection that was open before is open still")
+				t.untried("nothing was restarted: a connection from before the restart is still open")
 			}
 			return
 		}
@@ -90,8 +90,8 @@ func (t *trial) restart() {
 	}
 }
 
-// hold has a call answered over a connection and keeps the connection, which
-// ends with the server. It returns nil for a server that keeps none.
+// hold makes a call and returns its connection, which stays open until the server stops.
+// It returns nil if the server does not keep connections open.
 func (t *trial) hold() net.Conn {
 	ctx, cancel := context.WithTimeout(t.ctx, t.target.Timeout)
 	defer cancel()
@@ -117,7 +117,7 @@ func (t *trial) hold() net.Conn {
 	return nil
 }
 
-// open says whether the other side keeps a connection open.
+// open reports whether the other side still has a connection open.
 func open(conn net.Conn) bool {
 	_ = conn.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
 	_, err := conn.Read(make([]byte, 1))

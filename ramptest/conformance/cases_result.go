@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// resultCases are about results that come again, contradict each other or do
-// not belong (interface 3, 6, 8).
+// resultCases returns the cases about results that are repeated, contradict each other or
+// belong to no order (interface 3, 6, 8).
 func resultCases() []Case {
 	const (
-		once    = "Move an order to its end and apply the effect in one transaction; an order that is over moves nothing, and is answered with HTTP 200."
-		twice   = "Let the change of the order's state decide who applies the effect, with a lock or a conditional update; to look and then to act is too late."
-		first   = "Keep the first outcome of an order, move nothing for another one, and have a person look."
+		once    = "Finish an order and apply its effect in one transaction; for a finished order, move nothing and answer HTTP 200."
+		twice   = "Change the order's state with a lock or a conditional update, and apply the effect only if that succeeds; a check before the change is a race."
+		first   = "Keep the first outcome of an order, move nothing for another one, and let a person investigate."
 		stored  = "Take owner, direction, assets and amounts from the order that you stored at validate, not from the result."
 		unknown = "Look the uuid up: a result for an order that you never approved moves nothing."
 	)
@@ -61,7 +61,7 @@ func resultCases() []Case {
 	cases = append(cases, oddResults()...)
 	return append(cases,
 		Case{ID: "result-20-times", Level: Must, Section: "8", Mend: once,
-			Title: "All 21 deliveries of a failed mint give back once, and are confirmed.",
+			Title: "All 21 deliveries of a failed mint give its assets back once, and are confirmed.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				for range 21 {
@@ -70,7 +70,7 @@ func resultCases() []Case {
 				t.moved(0)
 			}},
 		Case{ID: "burn-20-times", Level: Must, Section: "8", Mend: once,
-			Title: "All 21 deliveries of a successful burn grant once, and are confirmed.",
+			Title: "All 21 deliveries of a successful burn grant its assets once, and are confirmed.",
 			run: func(t *trial) {
 				o := t.approve(t.burn())
 				for range 21 {
@@ -88,13 +88,13 @@ func resultCases() []Case {
 					return t.report(o, o.result(success))
 				})
 				for _, o := range orders {
-					t.confirm(o, success) // those that were in each other's way come again
+					t.confirm(o, success) // concurrent results may have failed
 				}
 				t.moved(int64(len(orders)))
 			}},
 		Case{ID: "results-at-once-answered", Level: Should, Section: "6",
-			Mend:  "Answer HTTP 200 to a result that is being worked on or done with, or HTTP 500 to have it again.",
-			Title: fmt.Sprintf("The same result %d times at once is confirmed, or asked for again, each time.", crowd),
+			Mend:  "Answer HTTP 200 to a result that is in progress or done, or HTTP 500 to request another delivery.",
+			Title: fmt.Sprintf("The same result %d times at once is confirmed each time, or answered with HTTP 500.", crowd),
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				for _, a := range t.crowd(func(int) answer { return t.report(o, o.result(failure)) }) {
@@ -103,14 +103,14 @@ func resultCases() []Case {
 					}
 				}
 			}},
-		Case{ID: "result-error-code-null", Level: Must, Section: "4.3", Mend: "Write errorCode as null on success, do not leave it out.",
-			Title: "The errorCode of a confirmation is there, and null.",
+		Case{ID: "result-error-code-null", Level: Must, Section: "4.3", Mend: "Write errorCode as null on success; do not omit it.",
+			Title: "The errorCode of a confirmation is present and null.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				t.errorCodeNull(t.report(o, o.result(failure)))
 			}},
-		Case{ID: "result-data-null", Level: Must, Section: "4.3", Mend: "Write data as null in the answer to a result, do not leave it out.",
-			Title: "The data of a confirmation is there, and null.",
+		Case{ID: "result-data-null", Level: Must, Section: "4.3", Mend: "Write data as null in the answer to a result; do not omit it.",
+			Title: "The data of a confirmation is present and null.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				a := t.report(o, o.result(failure))
@@ -120,7 +120,7 @@ func resultCases() []Case {
 				}
 			}},
 		Case{ID: "result-content-type", Level: Should, Section: "4.3", Mend: "Set Content-Type to application/json on every answer.",
-			Title: "A confirmation says that it is JSON.",
+			Title: "The Content-Type of a confirmation is application/json.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				t.saysJSON(t.report(o, o.result(failure)))
@@ -141,7 +141,7 @@ func resultCases() []Case {
 			}},
 		Case{ID: "result-unknown-again", Level: Should, Section: "6",
 			Mend:  "Answer HTTP 500 to a result whose order you do not know yet: a replica or a restored database may know it at the next delivery.",
-			Title: "A result for an order that is not known asks for another delivery.",
+			Title: "A result for an unknown order is answered with HTTP 500.",
 			run: func(t *trial) {
 				o := t.mint()
 				a := t.report(o, o.result(failure))
@@ -160,7 +160,7 @@ func resultCases() []Case {
 				t.moved(-1)
 			}},
 		Case{ID: "result-declined-mint", Level: Must, Section: "3", Mend: unknown,
-			Title: "A failure of a mint that was declined gives nothing back.",
+			Title: "A failure result for a declined mint gives nothing back.",
 			run: func(t *trial) {
 				o := t.mint().bent(t.of(t.oneMore()))
 				t.refused(t.validate(o))
@@ -168,7 +168,7 @@ func resultCases() []Case {
 				t.moved(0)
 			}},
 		Case{ID: "result-declined-burn", Level: Must, Section: "3", Mend: unknown,
-			Title: "A success of a burn that was declined grants nothing.",
+			Title: "A success result for a declined burn grants nothing.",
 			run: func(t *trial) {
 				o := t.burn()
 				t.refused(t.validate(o.bent(drop("digest"))))
@@ -228,7 +228,7 @@ func resultCases() []Case {
 				t.moved(0)
 			}},
 		Case{ID: "result-other-asset", Level: Must, Section: "3", Mend: stored, needs: aSecondAsset,
-			Title: "A failed mint that reports another asset gives back none of that.",
+			Title: "A failed mint that reports another asset gives back nothing of that asset.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				t.answered(t.report(o, o.result(failure).with("intent.from.0.id", t.second)))
@@ -238,8 +238,8 @@ func resultCases() []Case {
 	)
 }
 
-// reportedForOther is the story of an order whose result names another player,
-// in header and body. It pays the owner or nobody.
+// reportedForOther tells the story of an order whose result names another player in header
+// and body. The result must pay the owner or nobody.
 func reportedForOther(start func(*trial) order, status string, moved int64) func(*trial) {
 	return func(t *trial) {
 		o := t.approve(start(t))
@@ -254,8 +254,8 @@ func reportedForOther(start func(*trial) order, status string, moved int64) func
 	}
 }
 
-// atMost wants the player to own what they owned at a moment of the case, or so
-// many amounts of an order more.
+// atMost requires that the player owns the same as in a snapshot, or exactly that many
+// order amounts more.
 func (t *trial) atMost(then snapshot, amounts int64) {
 	if t.err != nil {
 		return
@@ -273,10 +273,11 @@ func (t *trial) atMost(then snapshot, amounts int64) {
 	}
 }
 
-// oddResults are authentic results in a form that section 6 does not show. What
-// is refused for good by a 4xx is not sent again, and a failed mint stays taken.
+// oddResults returns the cases about authentic results in a form that section 6 does not
+// describe. A 4xx refuses a result permanently: it is not sent again, and the assets of a
+// failed mint stay taken.
 func oddResults() []Case {
-	const mend = "Let uuid and status of an authentic result decide, and the stored order say what moves; answer HTTP 500, never 4xx, to what you cannot read, so that it comes again."
+	const mend = "Act on the uuid and status of an authentic result, and take what moves from the stored order; answer HTTP 500, never 4xx, to what you cannot read, so that it is sent again."
 	var cases []Case
 	for _, c := range []struct {
 		id, title string
@@ -319,17 +320,17 @@ func oddResults() []Case {
 		}
 		cases = append(cases,
 			Case{ID: "result-mint-" + c.id, Level: Should, Section: "6", Mend: mend,
-				Title: "A failed mint's authentic result " + c.title + " gives back once, or is asked for again.",
+				Title: "A failed mint's authentic result " + c.title + " gives the assets back once, or is answered with HTTP 500.",
 				run:   story(mint, failure, 0)},
 			Case{ID: "result-burn-" + c.id, Level: Should, Section: "6", Mend: mend,
-				Title: "A successful burn's authentic result " + c.title + " grants once, or is asked for again.",
+				Title: "A successful burn's authentic result " + c.title + " grants the assets once, or is answered with HTTP 500.",
 				run:   story(burn, success, 1)})
 	}
 	return cases
 }
 
-// literalText is a text of a message, empty when the trial is over and there is
-// no message any more.
+// literalText returns a string of a message, or "" after the trial has ended, when there is
+// no message.
 func literalText(value any) string {
 	s, _ := value.(string)
 	return s

@@ -12,15 +12,15 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// signatureCases are about the digest and the two signatures of an approval
+// signatureCases returns the cases about the digest and the two signatures of an approval
 // (interface 2.6, 5.3).
 func signatureCases() []Case {
 	const (
 		raw32  = "Sign the 32 bytes of the digest as they are, with the key whose address is registered: no prefix, no second hash."
-		exact  = "Refuse a digest that is not 0x and 64 hex digits, before anything is taken."
-		echo   = "Return user_sig byte for byte as the string that came."
+		exact  = "Refuse a digest that is not 0x and 64 hex digits before you take anything."
+		echo   = "Return user_sig unchanged."
 		form   = "Write validatorSig as 0x and 130 hex digits: r, s and v."
-		shaped = "Answer with the envelope of section 2.6 and 7.2, field by field."
+		shaped = "Answer with exactly the envelope of sections 2.6 and 7.2."
 	)
 	var cases []Case
 	for _, c := range []struct {
@@ -44,13 +44,13 @@ func signatureCases() []Case {
 			Title: "A mint " + c.title + " is declined, and nothing is signed.", run: declines(mint, c.edit)})
 	}
 	for _, c := range []struct{ id, title, digest string }{
-		{"ones", "of ff alone", digestOf("ff")},
+		{"ones", "of ff bytes only", digestOf("ff")},
 		{"leading-zeros", "that begins with 31 bytes of zero", "0x" + strings.Repeat("0", 62) + "01"},
 		{"trailing-zeros", "that ends with 31 bytes of zero", "0x01" + strings.Repeat("0", 62)},
 		{"known", "that is the hash of a word", crypto.Keccak256Hash([]byte("test")).Hex()},
 	} {
 		cases = append(cases, Case{ID: "sign-" + c.id, Level: Must, Section: "5.3", Mend: raw32,
-			Title: "A digest " + c.title + " is signed as it is.",
+			Title: "A digest " + c.title + " is signed unchanged.",
 			run: func(t *trial) {
 				digest, _ := ramp.ParseDigest(c.digest)
 				o := t.mint().bent(signedOver(t.player, digest))
@@ -65,11 +65,11 @@ func signatureCases() []Case {
 	}{
 		{"capitals", "in upper-case hex", func(sig string) string { return "0x" + strings.ToUpper(sig[2:]) }},
 		{"no-prefix", "without 0x", func(sig string) string { return sig[2:] }},
-		{"long", "of 300 bytes, as a contract's wallet may make", func(string) string { return "0x" + strings.Repeat("5a", 300) }},
+		{"long", "of 300 bytes, as a contract wallet may create,", func(string) string { return "0x" + strings.Repeat("5a", 300) }},
 		{"short", "of 64 bytes", func(sig string) string { return sig[:130] }},
 	} {
 		cases = append(cases, Case{ID: "user-sig-" + c.id, Level: Must, Section: "2.6", Mend: echo,
-			Title: "A user_sig " + c.title + " is returned as it came, or the order is declined.",
+			Title: "A user_sig " + c.title + " is returned unchanged, or the order is declined.",
 			run: func(t *trial) {
 				o := t.mint()
 				o = o.bent(set("user_sig", c.bend(text(o.body.at("user_sig"), 132))))
@@ -90,19 +90,19 @@ func signatureCases() []Case {
 				}
 			}},
 		Case{ID: "sign-recovers", Level: Must, Section: "5.3", Mend: raw32,
-			Title: "The validatorSig of an approval is over the digest, by the key that is registered.",
+			Title: "The validatorSig of an approval is a signature of the digest by the registered key.",
 			run: func(t *trial) {
 				o := t.mint()
 				t.signs(o, t.approval(o))
 			}},
 		Case{ID: "sign-burn", Level: Must, Section: "5.3", Mend: raw32,
-			Title: "The approval of a burn is signed as that of a mint.",
+			Title: "The approval of a burn is signed like that of a mint.",
 			run: func(t *trial) {
 				o := t.burn()
 				t.signs(o, t.approval(o))
 			}},
 		Case{ID: "sign-each-digest", Level: Must, Section: "5.3", Mend: raw32,
-			Title: "Two orders have signatures of their own.",
+			Title: "Two orders have different signatures, each of its own digest.",
 			run: func(t *trial) {
 				for range 2 {
 					o := t.mint()
@@ -120,7 +120,7 @@ func signatureCases() []Case {
 				}
 			}},
 		Case{ID: "sign-capitals", Level: Must, Section: "5.3", Mend: raw32,
-			Title: "A digest in upper-case hex is signed as its bytes, or declined.",
+			Title: "The bytes of a digest in upper-case hex are signed, or the order is declined.",
 			run: func(t *trial) {
 				o := t.mint()
 				o = o.bent(set("digest", "0x"+strings.ToUpper(text(o.body.at("digest"), 66)[2:])))
@@ -130,7 +130,7 @@ func signatureCases() []Case {
 				}
 			}},
 		Case{ID: "sign-v", Level: Should, Section: "5.3",
-			Mend:  "Add 27 to a v of 0 or 1: contracts recover with 27 and 28.",
+			Mend:  "Add 27 to a v of 0 or 1: contracts require 27 or 28.",
 			Title: "The v of validatorSig is 27 or 28.",
 			run: func(t *trial) {
 				sig, err := ramp.ParseSignature(t.approval(t.mint()).ValidatorSig)
@@ -139,10 +139,10 @@ func signatureCases() []Case {
 				}
 			}},
 		Case{ID: "sign-low-s", Level: Should, Section: "5.3",
-			Mend:  "Replace a high s by the order of the curve minus s, and flip v: contracts refuse the other.",
+			Mend:  "Replace a high s with the order of the curve minus s, and flip v: contracts reject a high s.",
 			Title: "The s of validatorSig is in the lower half.",
 			run: func(t *trial) {
-				for range 4 { // a key service chooses either half each time
+				for range 4 { // a key service may choose either half each time
 					o := t.mint()
 					sig, err := ramp.ParseSignature(t.approval(o).ValidatorSig)
 					if t.err == nil && (err != nil || highS(sig)) {
@@ -152,20 +152,20 @@ func signatureCases() []Case {
 				}
 			}},
 		Case{ID: "user-sig", Level: Must, Section: "2.6", Mend: echo,
-			Title: "The userSig of an approval is user_sig as it came.",
+			Title: "The userSig of an approval is user_sig unchanged.",
 			run: func(t *trial) {
 				o := t.mint()
 				t.echoes(o, t.approval(o))
 			}},
 		Case{ID: "user-sig-other-hash", Level: Should, Section: "2.5",
-			Mend:  "Do not verify user_sig against digest: the interface does not show what the user signs.",
-			Title: "A user_sig over another hash than the digest is no reason to decline.",
+			Mend:  "Do not verify user_sig against digest: the interface does not say what the user signs.",
+			Title: "An order is not declined because its user_sig signs another hash than the digest.",
 			run: func(t *trial) {
 				key, _ := wallet(t.player)
 				t.approve(t.mint().bent(set("user_sig", signedBy(key, ramp.Digest(crypto.Keccak256([]byte("another hash")))))))
 			}},
 		Case{ID: "validate-error-code-null", Level: Must, Section: "2.6", Mend: shaped,
-			Title: "The errorCode of an approval is there, and null.",
+			Title: "The errorCode of an approval is present and null.",
 			run:   func(t *trial) { t.errorCodeNull(t.validate(t.mint())) }},
 		Case{ID: "validate-decline-envelope", Level: Must, Section: "7.2", Mend: envelope,
 			Title: "A declined order has success false, a string as errorCode, and no signature.",
@@ -180,15 +180,15 @@ func signatureCases() []Case {
 			Title: "The refusal of a mint without a digest has success false, a string as errorCode, and data null.",
 			run:   func(t *trial) { t.declined(t.validate(t.mint().bent(drop("digest")))) }},
 		Case{ID: "validate-content-type", Level: Should, Section: "2.6", Mend: "Set Content-Type to application/json on every answer.",
-			Title: "An approval says that it is JSON.",
+			Title: "The Content-Type of an approval is application/json.",
 			run:   func(t *trial) { t.saysJSON(t.validate(t.mint())) }},
-		Case{ID: "decline-content-type", Level: Should, Section: "7.2", Mend: "Set Content-Type to application/json on every answer, refusals too.",
-			Title: "A decline says that it is JSON.",
+		Case{ID: "decline-content-type", Level: Should, Section: "7.2", Mend: "Set Content-Type to application/json on every answer, including refusals.",
+			Title: "The Content-Type of a decline is application/json.",
 			run: func(t *trial) {
 				t.saysJSON(t.validate(t.mint().bent(set("intent.from.0.id", "item_of_nobody"))))
 			}},
 		Case{ID: "decline-status", Level: Should, Section: "7.2",
-			Mend:  "Keep HTTP 500 for what is your own fault: it asks for a repeat.",
+			Mend:  "Use HTTP 500 only for internal errors: it asks for a retry.",
 			Title: "An order that the player cannot pay for is declined with a status below 500.",
 			run: func(t *trial) {
 				a := t.validate(t.mint().bent(t.of(t.beyond("2147483648"))))
@@ -198,8 +198,8 @@ func signatureCases() []Case {
 				}
 			}},
 		Case{ID: "decline-no-token", Level: Should, Section: "5.1",
-			Mend:  "Never put a token into an answer.",
-			Title: "No answer holds the access token.",
+			Mend:  "Never put a token in an answer.",
+			Title: "No answer contains the access token.",
 			run: func(t *trial) {
 				header := t.headers(t.player)
 				header[sessionID] = []string{"nobody-has-this-session"}
@@ -213,13 +213,14 @@ func signatureCases() []Case {
 	)
 }
 
-// envelope is how to mend a refusal that is one, in another shape.
-const envelope = `Answer every refusal with {"success":false,"errorCode":"…","data":null}, also where a framework or a layer in front answers for you.`
+// envelope is how to mend a refusal of the wrong shape.
+const envelope = `Answer every refusal with {"success":false,"errorCode":"…","data":null}, even where a framework or a proxy answers for you.`
 
-// approval is the data of an approval, as it came.
+// approval is the data of an approval.
 type approval struct{ UserSig, ValidatorSig string }
 
-// approval asks for an order, has it approved and returns the data.
+// approval makes the validate call of an order, requires an approval and returns its
+// data.
 func (t *trial) approval(o order) approval {
 	a := t.validate(o)
 	t.approved(a)
@@ -228,7 +229,7 @@ func (t *trial) approval(o order) approval {
 
 func (t *trial) read(a answer) (data approval) {
 	if t.err == nil && json.Unmarshal(a.envelope["data"], &data) != nil {
-		t.fail("data that is not of the form of 2.6", "an object with userSig and validatorSig")
+		t.fail("data that does not have the form of section 2.6", "an object with userSig and validatorSig")
 	}
 	return data
 }
@@ -239,7 +240,7 @@ func (t *trial) echoes(o order, data approval) {
 	}
 }
 
-// signedOver gives an order another digest, and the wallet's signature over it.
+// signedOver returns an edit that sets another digest, and the wallet's signature of it.
 func signedOver(s ramp.Session, d ramp.Digest) edit {
 	key, _ := wallet(s)
 	return func(o order) order { return o.bent(set("digest", d.String()), set("user_sig", signedBy(key, d))) }
@@ -256,26 +257,26 @@ func (t *trial) commitsTo(o order, a answer) bool {
 	return err == nil && signer == t.target.Validator
 }
 
-// signs wants a signature over the digest of the order by the validator key.
-// Either v and either s will do: the interface asks for no more.
+// signs requires a signature of the order's digest by the validator key. It accepts either
+// v and either s, because the interface does not restrict them.
 func (t *trial) signs(o order, data approval) {
 	if t.err != nil {
 		return
 	}
 	switch signer, err := signerOf(o, data); {
 	case err != nil:
-		t.fail("a validatorSig that is not of 65 bytes in hex with 0x, or that no key can have made over the digest", "the signature of "+t.target.Validator.Hex())
+		t.fail("a validatorSig that is not 65 bytes in hex with 0x, or not a possible signature of the digest", "the signature of "+t.target.Validator.Hex())
 	case signer != t.target.Validator:
 		t.fail("a validatorSig that recovers to "+signer.Hex(), "the registered "+t.target.Validator.Hex())
 	}
 }
 
-// signerOf returns whose signature over the digest of an order it is.
+// signerOf returns the address that signed the digest of an order.
 func signerOf(o order, data approval) (common.Address, error) {
 	text, _ := o.body.at("digest").(string)
 	digest, err := hex.DecodeString(strings.TrimPrefix(text, "0x"))
 	if err != nil || len(digest) != 32 {
-		return common.Address{}, errors.New("the digest is none")
+		return common.Address{}, errors.New("the digest is invalid")
 	}
 	sig, err := ramp.ParseSignature(data.ValidatorSig)
 	if err != nil {
@@ -296,8 +297,8 @@ func highS(sig ramp.Signature) bool {
 	return new(big.Int).SetBytes(sig[32:64]).Cmp(half) > 0
 }
 
-// text is a string of a message, or as many zeros when the trial is over and
-// there is no message any more.
+// text returns a string of a message. After the trial has ended, there is no message, and
+// text returns that many zeros.
 func text(value any, length int) string {
 	if s, ok := value.(string); ok && len(s) == length {
 		return s

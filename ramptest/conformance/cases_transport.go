@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// transportCases are about HTTP itself: methods, headers, and bodies that are
-// large, slow or cut off (interface 4.3, 8).
+// transportCases returns the cases about HTTP itself: methods, headers, and bodies that
+// are large, slow or truncated (interface 4.3, 8).
 func transportCases() []Case {
 	const (
 		method = "Answer 405 to other methods than POST."
-		pieces = "Read the body to its end, however it arrives."
-		bound  = "Limit the body before you read it, and answer 413."
+		pieces = "Read the whole body, however it arrives."
+		bound  = "Limit the size of the body before you read it, and answer 413."
 	)
 	var cases []Case
 	for _, e := range []endpoint{atValidate, atResult} {
@@ -72,12 +72,12 @@ func transportCases() []Case {
 				run: answers(func(t *trial, header http.Header, body []byte) answer {
 					return posted(t, header, &slow{rest: body, pause: 50 * time.Millisecond, pieces: 5}, int64(len(body)))
 				})},
-			Case{ID: e.name + "-cut-off", Level: Should, Section: "4.3", Mend: "Refuse a body that does not come whole.",
-				Title: "A " + e.name + " call that breaks off within its body moves nothing.",
+			Case{ID: e.name + "-cut-off", Level: Should, Section: "4.3", Mend: "Refuse an incomplete body.",
+				Title: "A " + e.name + " call that is cut off within its body moves nothing.",
 				run: func(t *trial) {
 					o, right := e.body(t)
 					then := t.now()
-					t.lenient = true // who sent it is known: nothing is given away
+					t.lenient = true // the call is authentic, so nothing is given away
 					t.breakOff(e.path(t.target), right.bytes())
 					t.still(then)
 					t.lenient = false
@@ -93,7 +93,7 @@ func transportCases() []Case {
 						body: bytes.NewReader(large), length: int64(len(large)), alone: true})))
 					return t.post(e.path(t.target), t.signed(t.player, body), body)
 				})},
-			Case{ID: e.name + "-deep", Level: Should, Section: "8", Mend: "Bound the depth of JSON, or use a parser that does.",
+			Case{ID: e.name + "-deep", Level: Should, Section: "8", Mend: "Limit the nesting depth of JSON, or use a parser that does.",
 				Title: "A " + e.name + " call of 200,000 nested lists is refused or answered, and so is the next one.",
 				run: answers(func(t *trial, header http.Header, body []byte) answer {
 					const depth = 200_000
@@ -107,8 +107,8 @@ func transportCases() []Case {
 	}
 	return append(cases,
 		Case{ID: "assets-long-header", Level: Should, Section: "8",
-			Mend:  "Limit the size of headers, and let no long one end the process.",
-			Title: "An assets call with a session of 64 KiB is refused, and the next one is answered.",
+			Mend:  "Limit the size of headers, and make sure that a long header cannot crash the process.",
+			Title: "An assets call with a session ID of 64 KiB is refused, and the next one is answered.",
 			run: func(t *trial) {
 				header := t.headers(t.player)
 				header[sessionID] = []string{strings.Repeat("x", 64<<10)}
@@ -116,13 +116,13 @@ func transportCases() []Case {
 				t.moved(0)
 			}},
 		Case{ID: "others-while-stalled", Level: Should, Section: "8",
-			Mend:  "Serve calls side by side, and read a body before you take a lock or a database connection.",
-			Title: "Other calls are answered while the bodies of some stall.",
+			Mend:  "Serve calls concurrently, and read a body before you take a lock or a database connection.",
+			Title: "Calls are answered while the bodies of other calls stall.",
 			run: func(t *trial) {
 				o := t.mint()
 				body := o.body.bytes()
 				ctx, cancel := context.WithCancel(t.ctx)
-				// The bodies stall for longer than the calls beside them may take.
+				// The bodies must stall for longer than the other calls may take.
 				stalled, patient := *t, *t.target
 				patient.Timeout *= 3
 				stalled.ctx, stalled.target = ctx, &patient
@@ -138,7 +138,7 @@ func transportCases() []Case {
 				for range crowd {
 					select {
 					case <-begun:
-					case <-done: // the server did not even listen
+					case <-done: // the server did not read the bodies
 					}
 				}
 				t.moved(0)
@@ -147,14 +147,14 @@ func transportCases() []Case {
 				t.confirm(t.approve(o), failure)
 				t.moved(0)
 			}},
-		Case{ID: "answers-after-all", Level: Must, Section: "4.3", Mend: "Find out which call ended the server or left a lock behind.",
+		Case{ID: "answers-after-all", Level: Must, Section: "4.3", Mend: "Find out which call crashed the server or left a lock held.",
 			Title: "After all of that, the server still answers.",
 			run:   takes(mint, failure, 0)},
 	)
 }
 
-// readable forgives that a server hangs up on a body or a header it will not
-// read: that is a refusal too.
+// readable turns a closed connection into a refusal, because a server may hang up on a
+// body or a header that it will not read.
 func readable(a answer) answer {
 	if a.err != nil && !errors.Is(a.err, context.DeadlineExceeded) && !errors.Is(a.err, errBusy) {
 		return answer{status: http.StatusRequestEntityTooLarge}
@@ -162,9 +162,8 @@ func readable(a answer) answer {
 	return a
 }
 
-// breakOff makes a call whose body never comes whole, and waits until the
-// server has answered or hung up. All that it needs is there: what is missing
-// is some blanks behind the object.
+// breakOff makes a call whose body stays incomplete, and waits until the server answers
+// or hangs up. Only blanks after the JSON object are missing.
 func (t *trial) breakOff(path string, body []byte) {
 	if t.err != nil {
 		return
@@ -198,8 +197,7 @@ func (t *trial) breakOff(path string, body []byte) {
 	_, _ = io.Copy(io.Discard, conn)
 }
 
-// dial connects to the server of a URL. The deadline of ctx is that of the
-// connection too.
+// dial connects to the server of a URL. The connection has the deadline of ctx.
 func dial(ctx context.Context, server *url.URL) (net.Conn, error) {
 	var dialer interface {
 		DialContext(ctx context.Context, network, address string) (net.Conn, error)
@@ -217,7 +215,7 @@ func dial(ctx context.Context, server *url.URL) (net.Conn, error) {
 	return conn, nil
 }
 
-// slow is a body that comes in pieces.
+// slow is a body that arrives in pieces.
 type slow struct {
 	rest   []byte
 	pause  time.Duration
@@ -239,7 +237,7 @@ func (s *slow) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// stall is a body that begins and does not go on.
+// stall is a body that begins and then stalls until ctx is done.
 type stall struct {
 	first []byte
 	begun chan<- struct{}

@@ -2,17 +2,18 @@ package conformance
 
 import "slices"
 
-// Cause is one thing to mend, and every case that failed for want of it.
+// Cause is one thing to mend, with the cases that failed because of it.
 type Cause struct {
 	Level   Level
 	Mend    string
 	Failed  []Verdict // at least one; they share Mend
-	Waiting int       // cases that prove nothing until this is mended
+	Waiting int       // the number of cases that prove nothing until this is mended
 }
 
-// Causes groups what failed by what mends it, in the order in which to mend it:
-// first what other cases wait for, then every MUST, then what is only noted, and
-// of these what most cases failed for.
+// Causes groups the failed and noted verdicts by cause, in the order in which to mend
+// them: first the basic abilities that other cases wait for, then a failed MUST, then a
+// failed SHOULD, then what is only noted. Among equals, the cause with the most cases
+// comes first.
 func Causes(verdicts []Verdict) []Cause {
 	waiting := make(map[string]int)
 	for _, v := range verdicts {
@@ -43,7 +44,7 @@ func Causes(verdicts []Verdict) []Cause {
 			c.Level = Must
 		}
 	}
-	for i := range causes { // a MUST speaks for its cause
+	for i := range causes { // a MUST represents its cause
 		slices.SortStableFunc(causes[i].Failed, func(a, b Verdict) int { return rank(a) - rank(b) })
 	}
 	slices.SortStableFunc(causes, func(a, b Cause) int {
@@ -55,7 +56,7 @@ func Causes(verdicts []Verdict) []Cause {
 	return causes
 }
 
-// order is small for what comes first.
+// order returns the sort key of a cause; the smallest comes first.
 func (c Cause) order() int {
 	if i := ability(c.Failed[0].Case.ID); i >= 0 {
 		return i
@@ -74,7 +75,7 @@ func rank(v Verdict) int {
 	}
 }
 
-// ability returns the place of a case among the abilities, -1 if it is none.
+// ability returns the index of a case in abilities, or -1.
 func ability(id string) int {
 	for i, a := range abilities {
 		if a.id == id {
@@ -84,8 +85,8 @@ func ability(id string) int {
 	return -1
 }
 
-// Opening returns the verdicts of the basic abilities that [Judge.Ready] found
-// not to work. They count whichever cases are tried.
+// Opening returns the verdicts of the basic abilities that failed in [Judge.Ready].
+// They count whichever cases are tried.
 func (j *Judge) Opening() []Verdict {
 	j.mu.Lock()
 	defer j.mu.Unlock()

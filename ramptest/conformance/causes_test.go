@@ -252,7 +252,7 @@ func TestAServerThatIsGoneEndsTheJudgement(t *testing.T) {
 	assert.Equal(t, conformance.Failed, verdicts[1].Outcome)
 	assert.Equal(t, conformance.Untried, verdicts[2].Outcome)
 	assert.Equal(t, conformance.Untried, verdicts[3].Outcome)
-	assert.EqualError(t, judge.Err(), "the server stopped answering during intent-unknown-asset; what was left was not tried")
+	assert.EqualError(t, judge.Err(), "the server stopped answering during intent-unknown-asset; the remaining cases were not tried")
 }
 
 // A login may hand out the same player again. Then no two cases have it at the

@@ -1,41 +1,42 @@
-// Package conformance judges a game's server, written in any language, by what
-// it does. It plays the service over HTTP, and measures what moved by asking
-// the server's own assets endpoint; it needs no hook in the game.
+// Package conformance judges a game's server by what it does. The server may be
+// written in any language and needs no hook. The judge plays the service over HTTP,
+// and uses the server's own assets endpoint to measure what moved.
 //
-// The judge is a table of cases: [Cases]. Each cites the section of the
-// interface that it follows and says how to mend what it finds. Package
-// ramptest runs it as a test (Conformance), and "ramp check" on a command line.
+// The judge is a table of cases; see [Cases]. Each cites the section of the
+// interface that it follows and says how to mend a failure. The Conformance function
+// of package ramptest runs the cases as a test, and the command "ramp check" runs
+// them on a command line.
 //
-// Whatever the interface leaves open, a case leaves open: an order may be
-// declined with any errorCode under any HTTP status, a fraction may be taken or
-// refused, assets may be taken at validate or held until the result.
+// What the interface leaves open, the cases leave open too. An order may be declined
+// with any errorCode and any HTTP status. A fraction may be taken or refused. Assets
+// may be taken at validate or held until the result.
 package conformance
 
-// Level says why a case must hold.
+// Level is the strength of a case's requirement.
 type Level string
 
-// The levels. A SHOULD that fails so that assets or tokens are lost, doubled or
-// given away counts as a MUST: see [Verdict].
+// The levels. If the failure of a SHOULD loses, doubles or gives away assets or
+// tokens, it counts as a MUST; see [Verdict].
 const (
-	Must   Level = "MUST"   // the interface says so, or without it assets or tokens are lost, doubled or given away
-	Should Level = "SHOULD" // it is safer so, though the interface does not say it
+	Must   Level = "MUST"   // the interface requires it, or a failure loses, doubles or gives away assets or tokens
+	Should Level = "SHOULD" // it is safer, but the interface does not require it
 )
 
-// Case is one thing that a right server does.
+// Case is one thing that a correct server does.
 type Case struct {
 	ID      string // stable, in lower case with hyphens
-	Subject string // what it is about, in a word
-	Title   string // what a right server does, in a sentence
+	Subject string // what the case is about, in one word
+	Title   string // what a correct server does, in one sentence
 	Level   Level
-	Section string // of the interface, that it follows or guards
-	Mend    string // what to do when it fails, in a sentence
+	Section string // the section of the interface that the case follows or protects
+	Mend    string // what to do if the case fails, in one sentence
 
 	needs need
-	alone bool // nothing may run beside it
+	alone bool // no other case may run at the same time
 	run   func(*trial)
 }
 
-// need is what a case cannot do without and not every target has.
+// need is a set of the things that a case needs and that a target may lack.
 type need int
 
 const (
@@ -44,7 +45,7 @@ const (
 	aRestart
 )
 
-// Cases returns every case, in the order in which to try them.
+// Cases returns all cases in the order in which to try them.
 func Cases() []Case {
 	var all []Case
 	for _, subject := range []struct {
@@ -62,7 +63,7 @@ func Cases() []Case {
 		{"results", resultCases()},
 		{"receipts", receiptCases()},
 		{"restart", restartCases()},
-		{"transport", transportCases()}, // last, for it ends with a sign of life
+		{"transport", transportCases()}, // last, because it ends by checking that the server still answers
 	} {
 		for _, c := range subject.cases {
 			c.Subject = subject.name

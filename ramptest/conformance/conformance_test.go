@@ -302,7 +302,7 @@ func TestAnIDThatIsNoStringIsNamed(t *testing.T) {
 	judge, err := conformance.New(newStudio(t, replaces(ramp.PathAssets, `"item_gold"`, "7")).target)
 	require.NoError(t, err)
 	defer judge.Close()
-	assert.Contains(t, judge.Try(t.Context(), caseOf(t, "assets-id")).String(), "saw:  assets: an id that is no JSON string")
+	assert.Contains(t, judge.Try(t.Context(), caseOf(t, "assets-id")).String(), "saw:  assets: an id that is not a JSON string")
 }
 
 func TestAServerThatAsksForMuchPatienceIsUntried(t *testing.T) {
@@ -310,7 +310,7 @@ func TestAServerThatAsksForMuchPatienceIsUntried(t *testing.T) {
 	judge := newJudge(t, newStudio(t, patience("3600")).target)
 	v := judge.Try(t.Context(), caseOf(t, "mint-succeeds"))
 	assert.Equal(t, conformance.Untried, v.Outcome)
-	assert.Equal(t, "untried: the server answered HTTP 429, and asked for more patience than Target.Timeout (-timeout) allows", v.String())
+	assert.Equal(t, "untried: the server answered HTTP 429 and asked to wait longer than Target.Timeout (-timeout) allows", v.String())
 }
 
 // Section 3 has a failure for every status other than 0x1. A server may follow
@@ -391,7 +391,7 @@ func TestWhatTheJudgeCannotDoIsUntried(t *testing.T) {
 	}{
 		"no login": {func(target *conformance.Target) {
 			target.Player = func(context.Context, string) (ramp.Session, error) { return ramp.Session{}, broken }
-		}, "untried: no player could be had: broken"},
+		}, "untried: no player is available: broken"},
 		"no restart": {func(target *conformance.Target) {
 			target.Restart = func(context.Context) error { return broken }
 		}, "untried: the server could not be restarted: broken"},
@@ -400,7 +400,7 @@ func TestWhatTheJudgeCannotDoIsUntried(t *testing.T) {
 		}, "untried: nothing was restarted"},
 		"no UUID": {func(target *conformance.Target) {
 			target.UUID = func(context.Context, ramp.Session) (uuid.UUID, error) { return uuid.Nil, broken }
-		}, "untried: no UUID could be had: broken"},
+		}, "untried: no UUID is available: broken"},
 		"a poor player": {func(target *conformance.Target) { target.Asset, target.Amount = "item_gem", 1000 }, "untried: the player owns too little"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -528,8 +528,8 @@ func TestADeclinedMintIsNothingToJudge(t *testing.T) {
 	err = judge.Ready(t.Context())
 	require.ErrorContains(t, err, "nothing to judge: a plain mint of 2 item_gold for 1 of the token was not approved: HTTP")
 	require.ErrorContains(t, err, "success false, errorCode")
-	require.ErrorContains(t, err, "The likely causes, the likeliest first:\n  the project is another one (-project)\n")
-	require.ErrorContains(t, err, "The HMAC key is the right one")
+	require.ErrorContains(t, err, "Likely causes, most likely first:\n  the project is wrong (-project)\n")
+	require.ErrorContains(t, err, "The HMAC key is right")
 	require.NotContains(t, err.Error(), "(-key)")
 }
 

@@ -330,7 +330,7 @@ func moves(i ramp.Intent) (ramp.Effect, error) {
 	return (&ramp.ValidateRequest{Intent: i}).Effect()
 }
 
-// move brings about an effect for the owner of an order: all of it, or nothing.
+// move applies an effect for the owner of an order, atomically.
 func (g *game) move(o *order, what func() (ramp.Effect, error)) error {
 	effect, err := what()
 	if err != nil {

@@ -17,53 +17,52 @@ type Judge struct {
 	target Target
 	client *http.Client
 
-	// alone is held by a case that nothing may run beside: it restarts the
-	// server, or sends what may end it. The others share it.
+	// alone is locked by a case that must run alone, because it restarts the server
+	// or sends what may crash it. The other cases lock it for reading.
 	alone sync.RWMutex
 
 	mu       sync.Mutex
-	slowest  time.Duration      // that an effect came after its answer, as far as is known
+	slowest  time.Duration      // the longest known time from an answer to its effect
 	met      map[string]bool    // the players of earlier cases, by session ID
-	users    map[string]*trial  // who has a player now, by session ID
-	shared   bool               // a player came again while another case had it: one case at a time
-	watched  map[string]bool    // the assets that were looked at for moving without an order
-	drifting map[string]bool    // those that do
-	opening  map[string]Verdict // of the abilities, by the ID of their cases
-	faults   []fault            // that the opening found
-	wrong    []finding          // answers that the opening found, in the order of abilities
+	users    map[string]*trial  // the trial that uses a player now, by session ID
+	shared   bool               // Player returned a player that another case was using: one case at a time
+	watched  map[string]bool    // the assets that were checked for moving without an order
+	drifting map[string]bool    // the assets that move without an order
+	opening  map[string]Verdict // the verdicts of the abilities, by case ID
+	faults   []fault            // wrong balances that the opening found
+	wrong    []finding          // wrong answers that the opening found, in the order of abilities
 	flight   map[string]bool    // the cases that are being tried, by ID
 	gone     error              // why nothing more can be tried
 }
 
-// Close closes the connections that are idle.
+// Close closes idle connections.
 func (j *Judge) Close() { j.client.CloseIdleConnections() }
 
-// Err returns why nothing more can be tried: the server stopped answering. It
-// names the cases that were being tried then. It is nil while the server is
-// there.
+// Err returns an error if the server stopped answering, so that nothing more can be
+// tried. The error names the cases that were being tried at that time.
 func (j *Judge) Err() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.gone
 }
 
-// Outcome is what became of a case.
+// Outcome is the outcome of a case.
 type Outcome string
 
 // The outcomes.
 const (
 	Passed   Outcome = "passed"
 	Failed   Outcome = "failed"
-	Noted    Outcome = "noted"    // a SHOULD that failed, and does not count
-	Unproven Outcome = "unproven" // nothing can be said before a basic ability works: Verdict.Until
+	Noted    Outcome = "noted"    // a SHOULD that failed but does not count
+	Unproven Outcome = "unproven" // the case proves nothing until a basic ability works; see Verdict.Until
 	Skipped  Outcome = "skipped"  // the target lacks what the case needs
-	Untried  Outcome = "untried"  // the judge could not do its part: no login, no restart, no server
+	Untried  Outcome = "untried"  // the judge could not try it: the login or the restart failed, or the server was unreachable
 )
 
-// Verdict is what the judge found in a case. It holds no token and no key.
+// Verdict is the judge's finding about a case. It never shows a token or a key.
 type Verdict struct {
 	Case    Case
-	Level   Level // of the case, or Must where a SHOULD failed so that something is lost, doubled or given away
+	Level   Level // of the case, or Must if the failure of a SHOULD lost, doubled or gave away something
 	Outcome Outcome
 	Saw     string // what the server did, or why the case was skipped or not tried
 	Want    string // what was expected instead
@@ -71,7 +70,7 @@ type Verdict struct {
 	Took    time.Duration
 }
 
-// String says in some lines what was found.
+// String describes the verdict in one or more lines.
 func (v Verdict) String() string {
 	switch v.Outcome {
 	case Passed:
@@ -86,11 +85,11 @@ func (v Verdict) String() string {
 	}
 }
 
-// Run tries cases, up to so many at the same time, and returns their verdicts in
-// the order of the cases. It hands each verdict to done, one at a time, as soon
-// as it is there; done may be nil. Cases that run at the same time need players of
-// their own: from the first player on that comes twice, one case runs at a time. When
-// ctx is canceled, the cases that were not tried by then are left out.
+// Run tries cases, up to parallel of them at the same time, and returns their verdicts
+// in the order of the cases. It calls done with each verdict as soon as it is known,
+// one call at a time; done may be nil. Concurrent cases need different players. Once
+// Target.Player returns a player that another case is using, Run tries one case at a
+// time. If ctx is canceled, the result omits the cases that were not finished.
 func (j *Judge) Run(ctx context.Context, cases []Case, parallel int, done func(Verdict)) []Verdict {
 	verdicts := make([]*Verdict, len(cases))
 	next := make(chan int)
@@ -126,8 +125,8 @@ func (j *Judge) Run(ctx context.Context, cases []Case, parallel int, done func(V
 	return all
 }
 
-// Try tries one case, with a fresh player. It waits while a case that must run
-// alone is being tried. What the opening found out, it does not try again.
+// Try tries one case with a fresh player. It waits while a case that must run alone is
+// being tried. It returns the stored verdict of a case that [Judge.Ready] has tried.
 func (j *Judge) Try(ctx context.Context, c Case) Verdict {
 	if !c.alone && !j.shares() {
 		if v, ok := j.tryBeside(ctx, c); ok {
@@ -143,8 +142,8 @@ func (j *Judge) Try(ctx context.Context, c Case) Verdict {
 	return v
 }
 
-// tryBeside tries a case beside others. It is not ok if a player of the case may
-// be one of theirs: then this and all later cases run alone.
+// tryBeside tries a case at the same time as others. ok is false if the case may share
+// a player with them; then this and all later cases run alone.
 func (j *Judge) tryBeside(ctx context.Context, c Case) (v Verdict, ok bool) {
 	j.alone.RLock()
 	defer j.alone.RUnlock()
@@ -161,7 +160,7 @@ func (j *Judge) shares() bool {
 	return j.shared
 }
 
-// take gives a player to a trial, unless another one has it.
+// take reserves a player for a trial. It reports false if another trial has the player.
 func (j *Judge) take(t *trial, session string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -173,15 +172,16 @@ func (j *Judge) take(t *trial, session string) bool {
 	return true
 }
 
-// release takes back all players of a trial.
+// release releases all players of a trial.
 func (j *Judge) release(t *trial) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	maps.DeleteFunc(j.users, func(_ string, user *trial) bool { return user == t })
 }
 
-// tried is the verdict of a case, and what it found. A movement of an asset that
-// no order is about must be seen twice: it may have a time of its own.
+// tried tries a case and returns its verdict and finding. A movement of an asset that
+// no order is about counts only if it occurs twice, because the asset may move without
+// an order.
 func (j *Judge) tried(ctx context.Context, c Case) (Verdict, *finding) {
 	v, found := j.attempt(ctx, c)
 	if found == nil || !found.side || v.Outcome == Unproven {
@@ -197,12 +197,13 @@ func (j *Judge) tried(ctx context.Context, c Case) (Verdict, *finding) {
 	return j.attempt(ctx, c)
 }
 
-// opened returns the verdict of a case that needs no trial.
+// opened returns the verdict of a case that need not be tried, and whether there is
+// one.
 func (j *Judge) opened(c Case) (Verdict, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.gone != nil {
-		return Verdict{Case: c, Level: c.Level, Outcome: Untried, Saw: "the server was gone before it was the turn of this case"}, true
+		return Verdict{Case: c, Level: c.Level, Outcome: Untried, Saw: "the server stopped answering before this case was tried"}, true
 	}
 	v, ok := j.opening[c.ID]
 	return v, ok
@@ -228,7 +229,7 @@ func (j *Judge) attempt(ctx context.Context, c Case) (Verdict, *finding) {
 	return j.verdict(c, t.err, time.Since(began)), found
 }
 
-// verdict says what an attempt at a case means.
+// verdict returns the verdict of an attempt at a case that ended with err.
 func (j *Judge) verdict(c Case, err error, took time.Duration) Verdict {
 	v := Verdict{Case: c, Level: c.Level, Outcome: Passed, Took: took}
 	var found *finding
@@ -250,15 +251,15 @@ func (j *Judge) verdict(c Case, err error, took time.Duration) Verdict {
 	case found.unreachable() && j.left(c):
 		v.Outcome, v.Saw, v.Want = Untried, "the server stopped answering while this case and others were tried", ""
 	case found.grave, found.unreachable() && j.Err() != nil:
-		v.Level = Must // it ended the server, or gives something away
+		v.Level = Must // it gives something away, or crashed the server
 	case c.Level == Should && !j.target.Strict:
 		v.Outcome = Noted
 	}
 	return v
 }
 
-// until returns the ability without which a case proves nothing: the one that
-// the opening saw fail in just this way.
+// until returns the ability that failed in the opening in exactly the same way, or "".
+// The case proves nothing until that ability works.
 func (j *Judge) until(f *finding) string {
 	if f.waits != "" || f.step == "" {
 		return f.waits
@@ -273,7 +274,7 @@ func (j *Judge) until(f *finding) string {
 	return ""
 }
 
-// fly records that a case is being tried, or no longer.
+// fly records that the attempt at a case begins or ends.
 func (j *Judge) fly(c Case, begins bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -284,23 +285,22 @@ func (j *Judge) fly(c Case, begins bool) {
 	}
 }
 
-// left reports whether the server went while a case was tried beside others, so
-// that nobody knows which of them ended it.
+// left reports whether the server stopped answering while other cases than c were being
+// tried, so that it is unknown which of them crashed it.
 func (j *Judge) left(c Case) bool {
 	var gone *goneError
 	return errors.As(j.Err(), &gone) && !slices.Equal(gone.flight, []string{c.ID})
 }
 
-// goneError says that the server stopped answering.
+// goneError means that the server stopped answering.
 type goneError struct{ flight []string }
 
 func (e *goneError) Error() string {
-	return "the server stopped answering during " + strings.Join(e.flight, ", ") + "; what was left was not tried"
+	return "the server stopped answering during " + strings.Join(e.flight, ", ") + "; the remaining cases were not tried"
 }
 
-// lookFor asks a server that did not answer whether it is there. One that is
-// started again by what watches over it has a few seconds for that, fewer with a
-// short Target.Timeout.
+// lookFor checks whether a server that did not answer is still reachable. A supervisor
+// has a few seconds to restart it, or fewer if Target.Timeout is short.
 func (j *Judge) lookFor(ctx context.Context, c Case) {
 	if j.Err() != nil {
 		return
@@ -318,22 +318,22 @@ func (j *Judge) lookFor(ctx context.Context, c Case) {
 	}
 }
 
-// answers reports whether the server answers at all, be it with a refusal.
+// answers reports whether the server answers at all, even with a refusal.
 func (j *Judge) answers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, min(j.target.Timeout, 3*time.Second))
 	defer cancel()
 	t := j.trial(ctx, Case{})
-	a := t.once(ctx, call{method: http.MethodGet, path: j.target.AssetsPath, header: make(http.Header), alone: true})
+	a := t.attempt(ctx, call{method: http.MethodGet, path: j.target.AssetsPath, header: make(http.Header), alone: true})
 	return a.err == nil && !isUnavailable(a.status)
 }
 
-// isUnavailable reports whether a status is what a proxy answers for a server
-// that is not there.
+// isUnavailable reports whether a status is one that a proxy answers for an unreachable
+// server.
 func isUnavailable(status int) bool {
 	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
 }
 
-// lag is the longest that an effect came after its answer, as far as is known.
+// lag returns the longest known time from an answer to its effect.
 func (j *Judge) lag() time.Duration {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -355,8 +355,8 @@ func (j *Judge) meets(session string) (again bool) {
 	return again
 }
 
-// watches reports whether it is to be found out if an asset moves without an
-// order: once.
+// watches reports whether the caller should check if an asset moves without an order.
+// It is true once for each asset.
 func (j *Judge) watches(asset string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

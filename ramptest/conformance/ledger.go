@@ -8,8 +8,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// event is something that has an effect on what a player owns, once the server
-// agreed to it.
+// event is something to which the server agreed and that may affect what a player owns.
 type event struct {
 	kind  eventKind
 	order order
@@ -17,8 +16,8 @@ type event struct {
 
 type eventKind string
 
-// The kinds of events. An approval alone is none: the interface leaves open
-// whether a mint takes its assets at validate or at its result.
+// The kinds of events. The first approval of an order is not an event, because the
+// interface leaves open whether a mint takes its assets at validate or at its result.
 const (
 	mintSucceeded   eventKind = "mint succeeded"
 	mintFailed      eventKind = "mint failed"
@@ -30,22 +29,21 @@ const (
 	resultOfUnknown eventKind = "result of an unknown order"
 )
 
-// ledger is what the server agreed to in a trial. It is safe for concurrent
-// use, because some cases make calls at once.
+// ledger records what the server agreed to in a trial. It is safe for concurrent use.
 type ledger struct {
 	mu     sync.Mutex
 	events []event
-	open   map[string]order  // by uuid: what has not ended, as it was last asked for
+	open   map[string]order  // by uuid: orders that have not ended, as last requested
 	ended  map[string]string // by uuid: the first status that was confirmed
-	known  map[string]bool   // by uuid: what was approved
+	known  map[string]bool   // by uuid: orders that were approved
 }
 
 func newLedger() *ledger {
 	return &ledger{open: make(map[string]order), ended: make(map[string]string), known: make(map[string]bool)}
 }
 
-// asks records that an order was made, or that one was approved in this form.
-// A wrong server may have it open even if it declined it.
+// asks records an order that was created, or the form in which it was approved. A faulty
+// server may keep an order open even if it declined it.
 func (l *ledger) asks(o order) {
 	if id, _ := o.body.at("uuid").(string); id != "" {
 		l.mu.Lock()
@@ -66,7 +64,7 @@ func (l *ledger) approved(o order) {
 	l.known[id] = true
 }
 
-// confirmed records that the server took in a result.
+// confirmed records that the server confirmed a result.
 func (l *ledger) confirmed(o order, status string) {
 	id, _ := o.body.at("uuid").(string)
 	l.mu.Lock()
@@ -101,7 +99,7 @@ func kindOf(o order, status string) eventKind {
 	}
 }
 
-// statusOf reads the outcome of a result, in whatever form it is written.
+// statusOf reads the outcome of a result in any form of its status.
 func statusOf(result object) string {
 	receipt, _ := result["receipt"].(object)
 	text, isText := receipt["status"].(string)
@@ -114,7 +112,7 @@ func statusOf(result object) string {
 	return failure
 }
 
-// unfinished returns the orders that may be open still.
+// unfinished returns the orders that may still be open.
 func (l *ledger) unfinished() []order {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,7 +131,7 @@ func (l *ledger) count() int {
 	return len(l.events)
 }
 
-// since returns what happened to a player's orders after so many events.
+// since returns the events of a player's orders after the first n events.
 func (l *ledger) since(s ramp.Session, n int) []event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,7 +144,7 @@ func (l *ledger) since(s ramp.Session, n int) []event {
 	return events
 }
 
-// assets adds up the assets of the game that an order is about.
+// assets returns the sums of the game assets that an order is about.
 func (o order) assets() map[string]*big.Rat {
 	side := "from"
 	if o.burns() {
@@ -169,8 +167,8 @@ func (o order) assets() map[string]*big.Rat {
 	return sums
 }
 
-// difference is what players own more than they should, by asset. An asset that
-// is as it should be is not in it.
+// difference is how much more a player owns than expected, by asset. It has no entry for
+// an asset that is as expected.
 type difference map[string]*big.Rat
 
 func (d difference) add(id string, by *big.Rat) {
@@ -199,17 +197,15 @@ func (d difference) equal(other difference) bool {
 	return true
 }
 
-// fault is what an ability that does not work does to balances: so much for
-// each unit of an asset that the order is about, and so much for each event of
-// an asset that it is not about.
+// fault is the effect of a broken ability on balances.
 type fault struct {
 	ability  string // the ID of its case
 	kind     eventKind
-	perUnit  *big.Rat
-	perEvent difference
+	perUnit  *big.Rat   // for each unit of an asset that the order is about
+	perEvent difference // for each event, of assets that the order is not about
 }
 
-// predicts returns what a fault does at an event.
+// predicts returns the effect of a fault on an event.
 func (f fault) predicts(e event) difference {
 	d := make(difference)
 	if e.kind != f.kind {
@@ -227,8 +223,8 @@ func (f fault) predicts(e event) difference {
 	return d
 }
 
-// predict returns what the known faults do in the course of some events, and
-// the ability of the first of them that does anything.
+// predict returns the total effect of the known faults on events, and the ability of the
+// first fault that has an effect.
 func predict(faults []fault, events []event) (d difference, ability string) {
 	d = make(difference)
 	for _, f := range faults {

@@ -14,8 +14,8 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// object is a message as the judge bends it: by path, "intent.from.0.amount".
-// It is never changed in place.
+// object is a message that the judge edits by path, such as "intent.from.0.amount". It
+// is never changed in place.
 type object map[string]any
 
 // list is an array in an object.
@@ -29,7 +29,7 @@ func (o object) without(path string) object {
 	return change(o, strings.Split(path, "."), func(m object, name string) { delete(m, name) }).(object)
 }
 
-// at returns what is at a path.
+// at returns the value at a path.
 func (o object) at(path string) any {
 	var value any = o
 	for _, name := range strings.Split(path, ".") {
@@ -43,7 +43,7 @@ func (o object) at(path string) any {
 	return value
 }
 
-// change copies what lies on the path and changes the copy.
+// change copies the values along a path and edits the copy.
 func change(value any, path []string, edit func(object, string)) any {
 	switch value := value.(type) {
 	case object:
@@ -59,45 +59,45 @@ func change(value any, path []string, edit func(object, string)) any {
 		value[index(path[0])] = change(value[index(path[0])], path[1:], edit)
 		return value
 	default:
-		panic("conformance: no such path: " + path[0]) // a case of ours is wrong
+		panic("conformance: no such path: " + path[0]) // a bug in a case
 	}
 }
 
 func index(name string) int {
 	n, err := strconv.Atoi(name)
 	if err != nil {
-		panic(err) // a case of ours is wrong
+		panic(err) // a bug in a case
 	}
 	return n
 }
 
-// bytes writes the message with its keys in alphabetical order.
+// bytes returns the message as JSON with its keys in alphabetical order.
 func (o object) bytes() []byte {
 	b, err := json.Marshal(o)
 	if err != nil {
-		panic(err) // a case of ours is wrong
+		panic(err) // a bug in a case
 	}
 	return b
 }
 
-// number is a JSON number, as its own text.
+// number returns n as a JSON number.
 func number(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
 
 func entry(kind, id string, amount any) object {
 	return object{"type": kind, "id": id, "amount": amount}
 }
 
-// order is a mint or a burn as the service asks for it.
+// order is a mint or a burn as the service requests it.
 type order struct {
 	owner         ramp.Session
-	token, wallet string // the contract, and the owner's address
+	token, wallet string // the addresses of the contract and of the owner
 	body          object // of its validate call
 }
 
-// burns reports whether the order says that it is a burn.
+// burns reports whether the order's type is that of a burn.
 func (o order) burns() bool { return o.body.at("intent.type") == "disassemble" }
 
-// edit bends an order.
+// edit returns a changed copy of an order.
 type edit func(order) order
 
 func set(path string, value any) edit {
@@ -121,9 +121,9 @@ const (
 	failure = "0x0"
 )
 
-// result is the body of the result call of an order (interface 6), in full.
+// result returns the full body of the result call of an order (interface 6).
 func (o order) result(status string) object {
-	// One transaction for each digest that was signed.
+	// Each signed digest has its own transaction.
 	tx := crypto.Keccak256Hash(fmt.Append(nil, o.body.at("uuid"), o.body.at("digest"))).Hex()
 	block := crypto.Keccak256Hash([]byte(tx)).Hex()
 	zeros := "0x" + strings.Repeat("0", 40)
@@ -156,7 +156,7 @@ func (o order) result(status string) object {
 	}
 }
 
-// tokens is how many tokens an order is about; 1 where its intent does not say.
+// tokens returns how many tokens an order is about, or 1 if its intent does not say.
 func (o order) tokens() *big.Rat {
 	side := "to"
 	if o.burns() {

@@ -13,9 +13,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// abilities are the cases that nearly every other one builds on, in the order
-// in which to fix them. Each shows one kind of event; what is wrong at it is
-// wrong in every case that has it.
+// abilities are the cases on which nearly all others build, in the order in which to
+// mend them. Each shows one kind of event. What is wrong with that event is wrong in
+// every case that contains it.
 var abilities = []struct {
 	id   string
 	kind eventKind
@@ -29,14 +29,14 @@ var abilities = []struct {
 	{"mint-failure-twice", resultAgain},
 }
 
-// Ready opens the judgement. It says whether there is something to judge: a
-// player can be had who owns enough, a plain mint is approved with a signature
-// of the registered key, and its result is taken in. If not, every case would
-// say the same, so the error says what was answered, and what the cause may be.
+// Ready checks that the server can be judged: a player is available who owns enough, a
+// plain mint is approved and signed by the registered key, and its result is confirmed.
+// If not, every case would fail in the same way, so the error says what the server
+// answered and lists likely causes.
 //
-// Ready then tries each basic ability once, and remembers what it saw: a case
-// that sees no more than that is not provable until the ability works. It also
-// measures how long effects take, and which assets move without an order.
+// Ready then tries each basic ability once and remembers how it fails. A case that fails
+// in the same way is unproven until the ability works. Ready also measures how long
+// effects take, and which assets move without an order.
 func (j *Judge) Ready(ctx context.Context) error {
 	j.mu.Lock()
 	clear(j.opening)
@@ -48,7 +48,7 @@ func (j *Judge) Ready(ctx context.Context) error {
 	for _, ability := range abilities {
 		c, ok := caseOf(ability.id)
 		if !ok {
-			panic("conformance: no such case: " + ability.id) // a table of ours is wrong
+			panic("conformance: no such case: " + ability.id) // a bug in abilities
 		}
 		v, found := j.tried(ctx, c)
 		if err := j.Err(); err != nil {
@@ -70,8 +70,8 @@ func (j *Judge) Ready(ctx context.Context) error {
 	return nil
 }
 
-// learn remembers how an ability fails. One that fails as an earlier one does
-// is not another root cause.
+// learn remembers how an ability fails. If an earlier ability fails in the same way, it
+// is the root cause, and this one is unproven.
 func (j *Judge) learn(c Case, kind eventKind, f *finding, v Verdict) Verdict {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -90,7 +90,7 @@ func (j *Judge) learn(c Case, kind eventKind, f *finding, v Verdict) Verdict {
 			j.wrong = append(j.wrong, finding{step: f.step, saw: f.saw, waits: root})
 		}
 	} else {
-		// What the faults that are known do already is not this one's.
+		// Subtract the effect of the faults that are already known.
 		rest := make(difference)
 		for id, by := range f.off {
 			rest.add(id, by)
@@ -120,7 +120,7 @@ func (j *Judge) learn(c Case, kind eventKind, f *finding, v Verdict) Verdict {
 	return v
 }
 
-// begin has one plain mint approved and ends it.
+// begin has one plain mint approved, checks who signed it, and ends it.
 func (j *Judge) begin(ctx context.Context) error {
 	t := j.trial(ctx, Case{})
 	defer j.release(t)
@@ -130,17 +130,18 @@ func (j *Judge) begin(ctx context.Context) error {
 		return err
 	}
 	if t.err == nil && signer != (common.Address{}) && signer != t.target.Validator {
-		// By the same key over another digest, too? Then it signs what it should.
+		// A second mint tells a wrong key, which signs again, from a wrong digest,
+		// which recovers to a random signer.
 		if again, failed := t.firstMint(); failed == nil && t.err == nil && again == signer {
-			t.untried("the approval of a plain mint is signed by %s, but -validator is %s: one of them is not what the console has",
+			t.untried("the approval of a plain mint is signed by %s, but -validator is %s; one of them is not the key in the console",
 				signer.Hex(), t.target.Validator.Hex())
 		}
 	}
 	return t.err
 }
 
-// firstMint has a plain mint approved, ends it as failed, and returns who signed
-// the approval, if that can be said.
+// firstMint has a plain mint approved and ends it as failed. It returns the signer of the
+// approval, or the zero address if the signature cannot be read.
 func (t *trial) firstMint() (signer common.Address, err error) {
 	o := t.mint()
 	a := t.validate(o)
@@ -168,38 +169,37 @@ func (t *trial) firstMint() (signer common.Address, err error) {
 
 const whyNoResult = `
 There are two likely causes:
-  the server confirms results by a chain, where the judge's transactions are not: switch that off for the judge, and nothing else
-  the result handler has a fault: the server's log should name it`
+  the server confirms results on a chain, which does not have the judge's transactions: switch off only that for the judge
+  the result handler has a bug: see the server's log`
 
-// A cause is why a plain mint may have been declined.
+// A cause is a reason why a plain mint may have been declined.
 type cause struct {
 	text string
-	hint []string // parts of an errorCode that speak for it
-	at   []int    // HTTP statuses that do
+	hint []string // parts of an errorCode that suggest it
+	at   []int    // HTTP statuses that suggest it
 }
 
 var (
-	wrongPath = cause{"the path of the endpoint is another one (-validate), or something in front of the server answers for it (-url)",
+	wrongPath = cause{"the path of the endpoint is wrong (-validate), or a proxy in front of the server answers (-url)",
 		[]string{"NOT_FOUND", "NO_ROUTE"}, []int{404, 405, 301, 302, 307, 308}}
-	wrongKey = cause{"the HMAC key is another one (-key), or the server makes bytes of its text in another way (-key-encoding)",
+	wrongKey = cause{"the HMAC key is wrong (-key), or the server decodes it differently (-key-encoding)",
 		[]string{"HMAC", "MAC", "SIGNATURE"}, []int{401, 403}}
-	wrongToken = cause{"the access token or the session is not accepted at validate, though it is at assets",
+	wrongToken = cause{"the access token or the session is accepted at assets but not at validate",
 		[]string{"TOKEN", "SESSION", "ACCESS", "USER", "LOGIN"}, []int{401, 403}}
-	// In this order when nothing speaks for any.
+	// In this order if nothing suggests any of them.
 	otherCauses = []cause{
-		{"the project is another one (-project)", []string{"PROJECT"}, nil},
-		{"the token contract is another one (-token)", []string{"CONTRACT", "TOKEN", "NETWORK"}, nil},
-		{"the order is not at the rate of the game (-amount, -tokens), or is about an asset that cannot be minted (-asset)",
+		{"the project is wrong (-project)", []string{"PROJECT"}, nil},
+		{"the token contract is wrong (-token)", []string{"CONTRACT", "TOKEN", "NETWORK"}, nil},
+		{"the order does not match the game's rate (-amount, -tokens), or its asset cannot be minted (-asset)",
 			[]string{"RATE", "AMOUNT", "BALANCE", "QUANTITY", "ASSET", "ITEM", "RECIPE", "LIMIT", "MATERIAL"}, nil},
-		{"the server approves only UUIDs that it got itself (in Go, Target.UUID gets them from it)", []string{"UUID", "ORDER", "REQUEST", "EXPIRED"}, nil},
+		{"the server approves only UUIDs of its own initialize calls (in Go, set Target.UUID)", []string{"UUID", "ORDER", "REQUEST", "EXPIRED"}, nil},
 		{"the server expects another wallet than the judge's, or verifies the wallet's signature", []string{"WALLET", "ADDRESS", "USER_SIG"}, nil},
 	}
-	ownFault = cause{"the server has a fault in its validate handler: its log should name it", []string{"INTERNAL"}, []int{500, 502, 503, 504}}
+	ownFault = cause{"the validate handler has a bug: see the server's log", []string{"INTERNAL"}, []int{500, 502, 503, 504}}
 )
 
-// whyDeclined lists the likely causes, the likeliest first: what the answer
-// speaks for, then the rest. The key is tried: an answer that a wrong HMAC does
-// not get was given to the right one.
+// whyDeclined lists the likely causes, most likely first. It also tests the key: if a
+// wrong HMAC gets a different answer, the key is right.
 func (t *trial) whyDeclined(o order, a answer) string {
 	causes := slices.Concat([]cause{wrongPath, wrongKey, wrongToken}, otherCauses, []cause{ownFault})
 	keyIsRight := false
@@ -227,24 +227,24 @@ func (t *trial) whyDeclined(o order, a answer) string {
 			n += 2
 		case c.text == wrongPath.text && !slices.Contains(c.at, a.status),
 			c.text == ownFault.text && !slices.Contains(c.at, a.status):
-			n = -1 // the endpoint answered by itself
+			n = -1 // the endpoint itself answered
 		}
 		return n
 	}
 	slices.SortStableFunc(causes, func(x, y cause) int { return score(y) - score(x) })
-	text := "\nThe likely causes, the likeliest first:"
+	text := "\nLikely causes, most likely first:"
 	for _, c := range causes {
 		if score(c) >= 0 {
 			text += "\n  " + c.text
 		}
 	}
 	if keyIsRight {
-		text += "\nThe HMAC key is the right one: a wrong HMAC is answered in another way."
+		text += "\nThe HMAC key is right: a wrong HMAC gets a different answer."
 	}
 	return text
 }
 
-// caseOf returns the case of an ID.
+// caseOf returns the case with an ID.
 func caseOf(id string) (Case, bool) {
 	for _, c := range Cases() {
 		if c.ID == id {
@@ -254,5 +254,5 @@ func caseOf(id string) (Case, bool) {
 	return Case{}, false
 }
 
-// decode reads JSON, and reports whether it could.
+// decode unmarshals JSON into a value and reports whether it succeeded.
 func decode(raw json.RawMessage, into any) bool { return json.Unmarshal(raw, into) == nil }

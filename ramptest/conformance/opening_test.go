@@ -42,17 +42,17 @@ func TestTheCausesFollowTheAnswer(t *testing.T) {
 		change func(*conformance.Target)
 		first  string
 	}{
-		"another project":     {code(400, "INVALID_PROJECT_ID"), nil, "the project is another one (-project)"},
-		"no such path":        {always(404, "404 page not found"), nil, "the path of the endpoint is another one (-validate)"},
-		"no such path, typed": {mutant{}, func(target *conformance.Target) { target.ValidatePath = "/api/validat" }, "the path of the endpoint is another one (-validate)"},
-		"a page":              {always(200, "<html>"), nil, "the path of the endpoint is another one (-validate)"},
-		"another key":         {code(401, "UNAUTHORIZED"), nil, "the HMAC key is another one (-key)"},
-		"a signature":         {code(400, "BAD_SIGNATURE"), nil, "the HMAC key is another one (-key)"},
-		"a session":           {code(403, "SESSION_EXPIRED"), nil, "the access token or the session is not accepted at validate"},
-		"a rate":              {code(200, "INVALID_RATE"), nil, "the order is not at the rate of the game"},
+		"another project":     {code(400, "INVALID_PROJECT_ID"), nil, "the project is wrong (-project)"},
+		"no such path":        {always(404, "404 page not found"), nil, "the path of the endpoint is wrong (-validate)"},
+		"no such path, typed": {mutant{}, func(target *conformance.Target) { target.ValidatePath = "/api/validat" }, "the path of the endpoint is wrong (-validate)"},
+		"a page":              {always(200, "<html>"), nil, "the path of the endpoint is wrong (-validate)"},
+		"another key":         {code(401, "UNAUTHORIZED"), nil, "the HMAC key is wrong (-key)"},
+		"a signature":         {code(400, "BAD_SIGNATURE"), nil, "the HMAC key is wrong (-key)"},
+		"a session":           {code(403, "SESSION_EXPIRED"), nil, "the access token or the session is accepted at assets but not at validate"},
+		"a rate":              {code(200, "INVALID_RATE"), nil, "the order does not match the game's rate"},
 		"a wallet":            {code(200, "WALLET_MISMATCH"), nil, "the server expects another wallet"},
-		"a UUID":              {code(200, "UNKNOWN_UUID"), nil, "the server approves only UUIDs that it got itself"},
-		"a crash":             {code(500, "INTERNAL_ERROR"), nil, "the server has a fault in its validate handler"},
+		"a UUID":              {code(200, "UNKNOWN_UUID"), nil, "the server approves only UUIDs of its own initialize calls"},
+		"a crash":             {code(500, "INTERNAL_ERROR"), nil, "the validate handler has a bug"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,12 +60,12 @@ func TestTheCausesFollowTheAnswer(t *testing.T) {
 			if c.change != nil {
 				c.change(&target)
 			}
-			assert.ErrorContains(t, opened(t, target), "The likely causes, the likeliest first:\n  "+c.first)
+			assert.ErrorContains(t, opened(t, target), "Likely causes, most likely first:\n  "+c.first)
 		})
 	}
 }
 
-// What confirms results by a chain knows no transaction of the judge's. It is
+// A server that confirms results on a chain does not know the judge's transactions. It is
 // not asked a second time.
 func TestA500ToTheOpeningResultEndsTheRun(t *testing.T) {
 	t.Parallel()
@@ -79,8 +79,8 @@ func TestA500ToTheOpeningResultEndsTheRun(t *testing.T) {
 		next.ServeHTTP(w, r)
 	})).target
 	err := opened(t, target)
-	assert.ErrorContains(t, err, "the server confirms results by a chain")
-	assert.ErrorContains(t, err, "the result handler has a fault")
+	assert.ErrorContains(t, err, "the server confirms results on a chain")
+	assert.ErrorContains(t, err, "the result handler has a bug")
 	assert.Equal(t, 1, results, "it is not asked again")
 }
 
@@ -94,7 +94,7 @@ func TestAResultWithoutAnAnswerEndsTheRunToo(t *testing.T) {
 		next.ServeHTTP(w, r)
 	})).target
 	target.Timeout = 200 * time.Millisecond
-	assert.ErrorContains(t, opened(t, target), "the opening's result got no answer (none within 200ms)\nThere are two likely causes:")
+	assert.ErrorContains(t, opened(t, target), "the opening's result got no answer (timeout after 200ms)\nThere are two likely causes:")
 }
 
 // A result handler may have its fault in one sort of order only.

@@ -58,7 +58,7 @@ func TestAVerdictHoldsNoSecret(t *testing.T) {
 	}
 	// Taken out of our own words, a key that is a word of them would be told.
 	// The server's word for it is not shown.
-	for _, key := range []string{"other", "approval", "without", "balance", "project", "likely"} {
+	for _, key := range []string{"wrong", "approval", "without", "balance", "project", "likely"} {
 		s := newStudio(t, layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if r.URL.Path == ramp.PathAssets {
 				next.ServeHTTP(w, r)
@@ -72,8 +72,8 @@ func TestAVerdictHoldsNoSecret(t *testing.T) {
 		err = judge.Ready(t.Context())
 		judge.Close()
 		assert.ErrorContains(t, err, "was not approved: HTTP 401, success false, errorCode of ")
-		assert.ErrorContains(t, err, "the HMAC key is another one (-key), or the server makes bytes of its text in another way")
-		assert.ErrorContains(t, err, "The likely causes, the likeliest first:")
+		assert.ErrorContains(t, err, "the HMAC key is wrong (-key), or the server decodes it differently")
+		assert.ErrorContains(t, err, "Likely causes, most likely first:")
 		assert.NotContains(t, err.Error(), "[redacted]")
 		assert.NotContains(t, err.Error(), strings.ToUpper(key))
 	}

@@ -18,82 +18,79 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// Target is the server to judge, and what the service console knows of it.
+// Target describes the server to judge, with its settings in the service console.
 type Target struct {
-	// URL is the base address of the server. Required. It must be a loopback
-	// address unless AllowRemote is set: the judge moves assets. No call goes
-	// to another host.
+	// URL is the base URL of the server. It is required. It must be a loopback
+	// address unless AllowRemote is set, because the judge moves assets. The judge
+	// calls no other host.
 	URL         string
 	AllowRemote bool
 
-	// AssetsPath, ValidatePath and ResultPath are the endpoints below URL.
-	// Empty stands for the paths of the interface's examples (4.3).
+	// AssetsPath, ValidatePath and ResultPath are the paths of the endpoints below
+	// URL. They default to those of the interface's examples (interface 4.3).
 	AssetsPath, ValidatePath, ResultPath string
 
-	// Key is the HMAC key of the console. Required.
+	// Key is the HMAC key of the console. It is required.
 	Key ramp.HMACKey
 
 	// Header is sent with every call, for a gateway in front of the server. It
-	// must not hold the headers of the interface. No verdict holds its values.
+	// must not contain headers of the interface. Verdicts never show its values.
 	Header http.Header
 
-	// Secrets are texts of which no verdict may hold 8 bytes, or all of a
-	// shorter one, such as the text of Key. Tokens and HMACs need not be among
-	// them. They are taken out of what the server, Player, UUID and Restart
-	// say; a text of fewer than 4 bytes is not.
+	// Secrets are texts that no verdict may show, such as the text of Key. In text
+	// from the server, Player, UUID and Restart, every piece of 8 bytes or more of a
+	// secret is redacted, and a shorter secret if it appears whole. Secrets shorter
+	// than 4 bytes are not redacted. Tokens and HMACs need not be listed.
 	Secrets []string
 
-	// Validator is the address of the validator key. Required.
+	// Validator is the address of the validator key. It is required.
 	Validator common.Address
 
-	// Player returns the session of a player who owns assets, best a new one
-	// each time, under the name that is proposed. Required. [Pool] makes it of
-	// sessions that exist already.
+	// Player returns the session of a player who owns assets. It is required. It
+	// should create a new player with the proposed name each time. To use existing
+	// sessions, see [Pool].
 	Player func(ctx context.Context, name string) (ramp.Session, error)
 
-	// ProjectID is the project of the console. When it is empty, a project of
-	// no meaning is sent, and the case of a foreign project is skipped.
+	// ProjectID is the project of the console. If it is empty, the judge sends a
+	// placeholder, and skips the case about another project.
 	ProjectID string
 
-	// Asset is the ID of the game asset that is moved, and Second that of
-	// another one. Empty stands for the first ones of which the player owns
-	// enough. Where there is no second one, the cases that need it are skipped.
+	// Asset is the ID of the game asset to move, and Second that of another one.
+	// They default to the first two assets of which the player owns enough. Cases
+	// that need a second asset are skipped if there is none.
 	Asset, Second string
 
-	// Amount is how much of an asset an order moves, and Tokens how many tokens
-	// it is worth, so that the game's own rate holds. 0 stands for 2 and 1. The
-	// most that is accepted is 1000: this is a judge, not a load. A player
-	// should own 20 times the Amount, and less than 2^31.
+	// Amount is how much of an asset an order moves, and Tokens how many tokens that
+	// is worth at the game's rate. They default to 2 and 1, and must be at most
+	// 1000. A player should own at least 20 times Amount, and less than 2^31.
 	Amount, Tokens int64
 
-	// Token is the token contract's address. Empty stands for one of no
-	// meaning.
+	// Token is the address of the token contract. It defaults to a placeholder.
 	Token string
 
-	// UUID returns the UUID of a new order, for a server that approves only
-	// those that it got from its own initialize call. nil stands for random
-	// ones.
+	// UUID returns the UUID of a new order. It is for a server that approves only
+	// the UUIDs of its own initialize calls. The default is a random UUID.
 	UUID func(ctx context.Context, s ramp.Session) (uuid.UUID, error)
 
-	// Restart ends the server and starts it again, with what it has stored;
-	// sessions must outlive it. nil skips the cases that need it.
+	// Restart stops the server and starts it again with its stored data. Sessions
+	// must survive it. If it is nil, cases that need it are skipped.
 	Restart func(ctx context.Context) error
 
-	// Strict makes a failed SHOULD count as a failed MUST does.
+	// Strict makes a failed SHOULD count like a failed MUST.
 	Strict bool
 
-	// Timeout bounds each call. 0 stands for 10 seconds.
+	// Timeout is the timeout of each call. It defaults to 10 seconds.
 	Timeout time.Duration
 
-	// Settle bounds the time from an answer to its effect on a balance: HTTP
-	// 200 confirms that a result was received (interface 6), no more. 0 stands
-	// for 2 seconds.
+	// Settle is how long after an answer its effect on a balance may appear, because
+	// HTTP 200 only confirms that a result arrived (interface 6). It defaults
+	// to 2 seconds.
 	Settle time.Duration
 }
 
-// Pool returns a Target.Player that hands out the sessions in turn, from the
-// beginning again after the last. Cases with two players need two of them, of
-// two users with tokens of their own.
+// Pool returns a Target.Player that returns the sessions in turn, again and again.
+// Cases with two players need at least two sessions, of different users with
+// different tokens.
 func Pool(sessions ...ramp.Session) func(context.Context, string) (ramp.Session, error) {
 	turn := make(chan int, 1)
 	turn <- 0
@@ -113,16 +110,16 @@ func Pool(sessions ...ramp.Session) func(context.Context, string) (ramp.Session,
 
 const mostAmount = 1000
 
-// New returns a judge of the target. It makes no call.
+// New returns a judge of the target. It makes no calls.
 func New(target Target) (*Judge, error) {
 	base, err := url.Parse(target.URL)
 	switch {
 	case err != nil, base.Host == "", base.Scheme != "http" && base.Scheme != "https":
 		return nil, errors.New("conformance: Target.URL must be the absolute http or https URL of a server")
 	case strings.ContainsAny(target.URL, "?#"):
-		return nil, errors.New("conformance: Target.URL must have no query and no fragment: paths are added to it")
+		return nil, errors.New("conformance: Target.URL must have no query and no fragment, because paths are appended to it")
 	case base.User != nil:
-		return nil, errors.New("conformance: Target.URL must not hold a user name or a password")
+		return nil, errors.New("conformance: Target.URL must not contain a user name or a password")
 	case !target.AllowRemote && !IsLoopback(base.Hostname()):
 		return nil, errors.New("conformance: Target.URL is not a loopback address, and AllowRemote is not set")
 	case target.Key.IsZero():
@@ -139,7 +136,7 @@ func New(target Target) (*Judge, error) {
 	for name, values := range target.Header {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
 		if strings.HasPrefix(canonical, "X-Dapp-") || slices.Contains([]string{"X-Hmac-Signature", "Content-Type", "Content-Length", "Host"}, canonical) {
-			return nil, fmt.Errorf("conformance: Target.Header must not hold %s: the judge writes it itself", canonical)
+			return nil, fmt.Errorf("conformance: Target.Header must not contain %s, because the judge sets it", canonical)
 		}
 		target.Secrets = append(slices.Clone(target.Secrets), values...)
 	}
@@ -150,7 +147,7 @@ func New(target Target) (*Judge, error) {
 	for _, path := range []string{target.AssetsPath, target.ValidatePath, target.ResultPath} {
 		full, err := url.Parse(target.URL + path)
 		if err != nil || !strings.HasPrefix(path, "/") || full.Host != base.Host {
-			return nil, errors.New("conformance: an endpoint is a path that begins with /, as /api/assets does; the server's address is Target.URL (-url)")
+			return nil, errors.New("conformance: an endpoint must be a path that begins with /, such as /api/assets; the server's address belongs in Target.URL (-url)")
 		}
 	}
 	target.Amount = cmp.Or(target.Amount, 2)
@@ -171,14 +168,14 @@ func New(target Target) (*Judge, error) {
 		flight:   make(map[string]bool),
 		client: &http.Client{
 			Transport: &http.Transport{MaxIdleConnsPerHost: 8 * crowd, IdleConnTimeout: time.Minute},
-			// A signed call must not reach an address that nobody named.
+			// A signed call must not go to an address that the caller did not name.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
 }
 
-// IsLoopback says whether a host is localhost or a loopback address. Any other
-// name is not: what it stands for may change.
+// IsLoopback reports whether a host is localhost or a loopback address. Other names
+// are not, even if they resolve to one, because that may change.
 func IsLoopback(host string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }

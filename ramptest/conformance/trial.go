@@ -17,58 +17,57 @@ import (
 )
 
 const (
-	crowd      = 8       // calls at once, where a case sends several
-	mostAnswer = 1 << 20 // bytes of an answer that are read
+	crowd      = 8       // concurrent calls of a case
+	mostAnswer = 1 << 20 // bytes; the rest of an answer is not read
 )
 
-// trial drives the target through one case. The first thing that is wrong ends
-// it: every method does nothing after that, so that a case reads as the story
-// that it tells.
+// trial drives the target through one case. After the first failure, every method does
+// nothing, so that a case reads as a story without error handling.
 type trial struct {
 	ctx     context.Context
 	target  *Target
 	client  *http.Client
 	judge   *Judge
 	needs   need
-	secrets []string // which no verdict may hold
+	secrets []string // texts that no verdict may show
 
-	player  ramp.Session      // whose case it is
-	asset   string            // what is moved
+	player  ramp.Session      // the player of the case
+	asset   string            // the asset to move
 	second  string            // another asset; empty if there is none
-	before  snapshot          // what the player owned at first
-	wallets map[string]string // by session ID, what the server says of its players
+	before  snapshot          // what the player owned at the beginning
+	wallets map[string]string // wallet addresses that the server reports, by session ID
 	ledger  *ledger           // what the server agreed to
-	lenient bool              // a balance may be wrong for a time: nothing is lost by it
+	lenient bool              // a wrong balance is not grave for now, because nothing is lost
 
 	err error
 }
 
-// finding is something that a server must not do.
+// finding is the error of a trial whose server did something wrong.
 type finding struct {
 	saw, want string
-	grave     bool // something is lost, doubled or given away, so that it counts in any case
+	grave     bool // something is lost, doubled or given away, so it counts even for a SHOULD
 
-	// What was asked, and the HTTP status of the answer, if an answer is wrong.
-	// No answer has the status 0.
+	// If an answer is wrong, step is what was asked, and status the HTTP status of
+	// the answer. The status is 0 if there was no answer.
 	step   string
 	status int
 
-	// What is owned too much, if a balance is wrong, and what the faults that
-	// the opening found make of it.
+	// If a balance is wrong, off is how much too much is owned, and predicted is
+	// what the known faults of the opening account for.
 	off, predicted difference
-	asset          string // that the case's orders are about
-	side           bool   // it is an asset that no order was about
+	asset          string // the asset of the case's orders
+	side           bool   // the wrong balance is of an asset that no order was about
 	waits          string // the ability without which the case proves nothing
 }
 
-// unreachable reports whether the server may be gone.
+// unreachable reports whether the server may be unreachable.
 func (f *finding) unreachable() bool {
 	return f.step != "" && (f.status == 0 || isUnavailable(f.status))
 }
 
 func (f *finding) Error() string { return "saw " + f.saw + ", want " + f.want }
 
-// skip is why a case is not for this target.
+// skip is the error of a trial whose case does not apply to the target.
 type skip string
 
 func (s skip) Error() string { return string(s) }
@@ -78,13 +77,13 @@ func (j *Judge) trial(ctx context.Context, c Case) *trial {
 		secrets: slices.Clone(j.target.Secrets), wallets: make(map[string]string), ledger: newLedger()}
 }
 
-// begin gets a player and measures what they own.
+// begin gets a player and measures the balances.
 func (t *trial) begin() {
 	switch {
 	case t.needs&aRestart != 0 && t.target.Restart == nil:
-		t.skip("no way to restart the server was given")
+		t.skip("no restart of the server was configured")
 	case t.needs&aProject != 0 && t.target.ProjectID == "":
-		t.skip("no project was given")
+		t.skip("no project was configured")
 	}
 	t.player = t.newPlayer()
 	t.asset, t.second = t.target.Asset, t.target.Second
@@ -114,14 +113,14 @@ func (t *trial) fail(saw, want string) {
 	}
 }
 
-// gives records that something is given away, which counts in any case.
+// gives records that something is given away, which counts even for a SHOULD.
 func (t *trial) gives(saw, want string) {
 	if t.err == nil {
 		t.err = &finding{saw: saw, want: want, grave: true}
 	}
 }
 
-// mismatch records an answer that is wrong.
+// mismatch records a wrong answer.
 func (t *trial) mismatch(a answer, want string) { t.failAt(a, a.String(), want) }
 
 func (t *trial) failAt(a answer, saw, want string) {
@@ -130,7 +129,7 @@ func (t *trial) failAt(a answer, saw, want string) {
 	}
 }
 
-// untried ends a case by no fault of the server's.
+// untried ends a case for a reason that is not the server's fault.
 func (t *trial) untried(format string, args ...any) {
 	if t.err == nil {
 		t.err = fmt.Errorf(format, args...)
@@ -143,7 +142,7 @@ func (t *trial) skip(why string) {
 	}
 }
 
-// newPlayer returns another player.
+// newPlayer gets a player from Target.Player.
 func (t *trial) newPlayer() ramp.Session {
 	if t.err != nil {
 		return ramp.Session{}
@@ -151,25 +150,25 @@ func (t *trial) newPlayer() ramp.Session {
 	s, err := t.target.Player(t.ctx, "judge-"+strings.ToLower(rand.Text()[:12]))
 	switch token := s.Token.Reveal(); {
 	case err != nil:
-		t.untried("no player could be had: %s", t.said(err.Error()))
+		t.untried("no player is available: %s", t.said(err.Error()))
 	case s.ID == "" || token == "":
-		t.untried("no player could be had: the session or its token is empty")
+		t.untried("no player is available: the session or its token is empty")
 	default:
 		t.secrets = append(t.secrets, token)
 		if !t.judge.take(t, s.ID) {
-			t.untried("another case that is being tried has the same player")
+			t.untried("another case is using the same player")
 			return s
 		}
 		if t.judge.meets(s.ID) {
-			t.outwait() // for what another case left behind
+			t.outwait() // for late effects of another case
 		}
 	}
 	return s
 }
 
-// finish reports a failure of every order that did not end, so that the player
-// can have others: a game may let each have one at a time. That goes for one
-// that was declined too, for a wrong server may have it open.
+// finish reports every unfinished order as failed, because a game may allow a player only
+// one open order. It includes declined orders, because a faulty server may keep them
+// open.
 func (t *trial) finish() {
 	after := *t
 	after.err = nil
@@ -178,15 +177,15 @@ func (t *trial) finish() {
 	}
 }
 
-// newOrder is what all orders of a session have in common.
+// newOrder returns a new order of a session with an intent.
 func (t *trial) newOrder(s ramp.Session, intent object) order {
 	if t.err != nil {
-		// Nothing is sent any more, but a case may go on to bend the order.
+		// Nothing is sent anymore, but the case may still edit the order.
 		return order{body: object{"digest": "", "uuid": "", "intent": intent}}
 	}
 	id, err := t.target.UUID(t.ctx, s)
 	if err != nil {
-		t.untried("no UUID could be had: %s", t.said(err.Error()))
+		t.untried("no UUID is available: %s", t.said(err.Error()))
 	}
 	digest := randomDigest()
 	key, address := wallet(s)
@@ -205,27 +204,27 @@ func (t *trial) newOrder(s ramp.Session, intent object) order {
 	return o
 }
 
-// wallet is the wallet of a player whose server knows none: the same for every
-// order, as it is for players.
+// wallet returns the wallet of a player for whom the server reports none. It is the same
+// for every order of the player.
 func wallet(s ramp.Session) (key *ecdsa.PrivateKey, address string) {
 	key, err := crypto.ToECDSA(crypto.Keccak256([]byte("the judge's wallet of " + s.ID)))
 	if err != nil {
-		panic(err) // of 2^128 hashes, one is no key
+		panic(err) // one hash in 2^128 is not a valid key
 	}
 	return key, crypto.PubkeyToAddress(key.PublicKey).Hex()
 }
 
-// signedBy is the signature of a player's wallet.
+// signedBy returns a signature over d by a player's wallet.
 func signedBy(key *ecdsa.PrivateKey, d ramp.Digest) string {
 	sig, err := crypto.Sign(d[:], key)
 	if err != nil {
-		panic(err) // not with a key and 32 bytes
+		panic(err) // impossible with a valid key and 32 bytes
 	}
 	sig[64] += 27
 	return fmt.Sprintf("0x%x", sig)
 }
 
-// mint is an order of the case's player that turns assets into tokens.
+// mint returns an order of the case's player that turns assets into tokens.
 func (t *trial) mint() order { return t.mintOf(t.player) }
 
 func (t *trial) mintOf(s ramp.Session) order {
@@ -236,7 +235,7 @@ func (t *trial) mintOf(s ramp.Session) order {
 	})
 }
 
-// burn is an order of the case's player that turns tokens into assets.
+// burn returns an order of the case's player that turns tokens into assets.
 func (t *trial) burn() order {
 	return t.newOrder(t.player, object{
 		"method": "burn-permit", "type": "disassemble", "target_candidate": object{},
@@ -245,18 +244,18 @@ func (t *trial) burn() order {
 	})
 }
 
-// approve asks for an order, and has it approved.
+// approve makes the validate call of an order and requires an approval.
 func (t *trial) approve(o order) order {
 	t.approved(t.validate(o))
 	return o
 }
 
-// confirm tells how an order ended, and has it confirmed.
+// confirm reports the result of an order and requires a confirmation.
 func (t *trial) confirm(o order, status string) {
 	t.confirmed(t.report(o, o.result(status)))
 }
 
-// answered wants any answer at all.
+// answered requires an answer of any kind.
 func (t *trial) answered(a answer) bool {
 	switch {
 	case errors.Is(a.err, errBusy):
@@ -267,29 +266,29 @@ func (t *trial) answered(a answer) bool {
 	return t.err == nil
 }
 
-// approved wants the envelope of a success (interface 4.3, 7.2).
+// approved requires the envelope of a success (interface 4.3, 7.2).
 func (t *trial) approved(a answer) {
 	if t.answered(a) && (!a.succeeded() || a.status != http.StatusOK || !a.null("errorCode")) {
 		t.mismatch(a, "HTTP 200 with success true and errorCode null")
 	}
 }
 
-// confirmed wants the answer to a result that was taken in (interface 4.3, 6).
+// confirmed requires the confirmation of a result (interface 4.3, 6).
 func (t *trial) confirmed(a answer) {
 	if t.answered(a) && (!a.succeeded() || a.status != http.StatusOK || !a.null("errorCode") || !a.null("data")) {
 		t.mismatch(a, "HTTP 200 with success true, errorCode null and data null")
 	}
 }
 
-// declined wants the envelope of a failed check, under any HTTP status
-// (interface 7.2). Only cases about the envelope ask for so much.
+// declined requires the envelope of a failed check with any HTTP status (interface
+// 7.2). Only cases about the envelope use it; the others use refused.
 func (t *trial) declined(a answer) {
 	if t.answered(a) && !a.declined() {
 		t.mismatch(a, "success false, a string as errorCode and data null")
 	}
 }
 
-// refused wants anything but a success: a framework, or what reads JSON, may
+// refused requires any answer but a success, because a framework or a JSON parser may
 // answer before the game does.
 func (t *trial) refused(a answer) {
 	if t.answered(a) && a.succeeded() {
@@ -297,7 +296,7 @@ func (t *trial) refused(a answer) {
 	}
 }
 
-// either wants an approval or a refusal, and says which it was.
+// either requires an approval or a refusal, and reports whether it was an approval.
 func (t *trial) either(a answer) (approved bool) {
 	if !t.answered(a) {
 		return false
@@ -308,8 +307,8 @@ func (t *trial) either(a answer) (approved bool) {
 	return t.err == nil && a.succeeded()
 }
 
-// several has mints approved that are open at the same time. A game may decline
-// the later ones: then it is skipped what they were for.
+// several has up to n orders approved that are open at the same time. A game may
+// decline all but the first; then the case is skipped.
 func (t *trial) several(n int, start func() order) []order {
 	orders := []order{t.approve(start())}
 	for len(orders) < n {
@@ -325,9 +324,9 @@ func (t *trial) several(n int, start func() order) []order {
 	return orders
 }
 
-// atOnce asks for orders at the same time and returns those that were approved.
-// One that got no answer may have been, so that it ends as failed: then it
-// counts as nothing in either case.
+// atOnce validates orders at the same time and returns those that were approved. An
+// order without an answer may have been approved, so atOnce reports it as failed, after
+// which it must have no effect either way.
 func (t *trial) atOnce(orders []order) (approved []order) {
 	for i, a := range t.crowd(func(i int) answer { return t.validate(orders[i]) }) {
 		switch {
@@ -340,7 +339,7 @@ func (t *trial) atOnce(orders []order) (approved []order) {
 	return approved
 }
 
-// crowd makes calls at once and returns their answers.
+// crowd makes calls at the same time and returns their answers.
 func (t *trial) crowd(call func(i int) answer) []answer {
 	answers := make([]answer, crowd)
 	var wait sync.WaitGroup
@@ -351,5 +350,5 @@ func (t *trial) crowd(call func(i int) answer) []answer {
 	return answers
 }
 
-// digestOf returns a digest that is given as text.
+// digestOf returns a digest that repeats a pattern of hex digits.
 func digestOf(pattern string) string { return "0x" + strings.Repeat(pattern, 64/len(pattern)) }
