@@ -366,7 +366,7 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 			}
 			return nil
 		}), want: "the game must move nothing"},
-		{name: "a failed mint is given back again after a reorganization", broken: always, faults: []ramptest.Fault{fails, ramptest.Reorganised()},
+		{name: "a failed mint is given back again after a reorganization", broken: always, faults: []ramptest.Fault{fails, ramptest.Reorganized()},
 			want: "the game must move nothing"},
 		{name: "a failed mint is given back to another player", faults: []ramptest.Fault{fails}, broken: onResult(func(v *vault, _ ramp.Session, r *ramp.Result) error {
 			v.effect("session-2", r)
@@ -513,7 +513,7 @@ func TestTheBooksNeverBlameAGoodGame(t *testing.T) {
 func playWell(t *testing.T, p *played, random *rand.Rand, income bool) {
 	t.Helper()
 	faults := []func() ramptest.Fault{
-		ramptest.TransactionFails, ramptest.StaysPending, ramptest.Reorganised, ramptest.ResultTwice, ramptest.ResultNever,
+		ramptest.TransactionFails, ramptest.StaysPending, ramptest.Reorganized, ramptest.ResultTwice, ramptest.ResultNever,
 		ramptest.ResultAfterNext, ramptest.ValidateTwice, ramptest.ValidateOtherDigest, ramptest.ValidateOtherAmount,
 		func() ramptest.Fault { return ramptest.ResultAtOnce(3) },
 		func() ramptest.Fault { return ramptest.ValidateAtOnce(3) },

@@ -336,12 +336,12 @@ func (s *orders) begin(ctx context.Context, o *Order, fault string) []Delivery {
 	for range o.script.again {
 		sent = append(sent, s.attempt(ctx, o, outcome, "again"))
 	}
-	if o.script.reorganised {
+	if o.script.reorganized {
 		s.chains[o.Network].Reorganize(o.tx)
 		replaced := s.onChain(o)
 		replaced.Status = TxReplaced
 		s.record.chain(s.clock.now(), o.UUID, replaced, "block of the transaction replaced")
-		sent = append(sent, s.attempt(ctx, o, outcome, "after the reorganisation"))
+		sent = append(sent, s.attempt(ctx, o, outcome, "after the reorganization"))
 	}
 	return sent
 }

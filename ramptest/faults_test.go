@@ -36,7 +36,7 @@ func TestAGoodGameStandsEveryFault(t *testing.T) {
 		{[]ramptest.Fault{ramptest.ResultAtOnce(8), ramptest.TransactionFails()}, 8, restored, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.ResultLate(48 * time.Hour), ramptest.TransactionFails()}, 1, restored, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.ResultNever(), ramptest.TransactionFails()}, 0, minted, ramptest.Delivering},
-		{[]ramptest.Fault{ramptest.Reorganised(), ramptest.TransactionFails()}, 2, restored, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.Reorganized(), ramptest.TransactionFails()}, 2, restored, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.TransactionType(0x7)}, 1, minted, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.TransactionType(0x63)}, 1, minted, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.WithoutFee()}, 1, minted, ramptest.Confirmed},
@@ -370,19 +370,19 @@ func TestEachAnswerAtOnceIsJudged(t *testing.T) {
 // How many results a studio hears, for faults that go together in either order.
 func TestFaultsOfAResultGoTogether(t *testing.T) {
 	afterNext, twice, atOnce := ramptest.ResultAfterNext(), ramptest.ResultTwice(), ramptest.ResultAtOnce(4)
-	reorganised := ramptest.Reorganised()
+	reorganized := ramptest.Reorganized()
 	for _, test := range []struct {
 		faults []ramptest.Fault
 		heard  int
 	}{
 		{[]ramptest.Fault{twice, twice}, 3},
 		{[]ramptest.Fault{twice, atOnce}, 5},
-		{[]ramptest.Fault{twice, reorganised}, 3},
-		{[]ramptest.Fault{atOnce, reorganised}, 5},
+		{[]ramptest.Fault{twice, reorganized}, 3},
+		{[]ramptest.Fault{atOnce, reorganized}, 5},
 		{[]ramptest.Fault{afterNext, twice}, 2},
 		{[]ramptest.Fault{afterNext, atOnce}, 4},
-		{[]ramptest.Fault{afterNext, reorganised}, 2},
-		{[]ramptest.Fault{afterNext, twice, atOnce, reorganised}, 6},
+		{[]ramptest.Fault{afterNext, reorganized}, 2},
+		{[]ramptest.Fault{afterNext, twice, atOnce, reorganized}, 6},
 	} {
 		for range 2 {
 			t.Run(fmt.Sprint(test.faults), func(t *testing.T) {

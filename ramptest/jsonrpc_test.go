@@ -166,9 +166,9 @@ func TestABurnOfMoreThanThereIsFails(t *testing.T) {
 	assert.Equal(t, int64(1100), c.shop.owns())
 }
 
-func TestAReorganisationReplacesABlock(t *testing.T) {
+func TestAReorganizationReplacesABlock(t *testing.T) {
 	c := newCounter(t)
-	order := c.mint(t, ramptest.Reorganised())
+	order := c.mint(t, ramptest.Reorganized())
 	other := c.mint(t)
 	c.service.Advance(time.Minute)
 	require.Len(t, c.shop.heard, 3)

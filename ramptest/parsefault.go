@@ -17,7 +17,7 @@ var faultForms = []struct {
 	{"transaction-fails", "", "receipt.status is 0x0", plain(TransactionFails)},
 	{"stays-pending", "", "the transaction gets into no block", plain(StaysPending)},
 	{"transaction-type", "NUMBER", "0x7 is sponsored, any other is unknown", transactionType},
-	{"reorganized", "", "the block is replaced after the first result", plain(Reorganised)},
+	{"reorganized", "", "the block is replaced after the first result", plain(Reorganized)},
 	{"result-twice", "", "the result comes again at once", plain(ResultTwice)},
 	{"result-at-once", "COUNT", "so many results at the same time", counted(ResultAtOnce)},
 	{"result-late", "DURATION", "the result comes that much later", lasting(ResultLate)},
