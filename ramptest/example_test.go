@@ -100,7 +100,7 @@ func ExampleService_Events() {
 	// books took 100 item_gold
 	// chain testnet transaction submitted
 	// chain testnet transaction failed in block 1
-	// result success, which nobody heard
+	// result success, but the answer was lost
 	// books gave back 100 item_gold
 	// result success
 	// books nothing moved
@@ -129,7 +129,7 @@ func ExampleService_SetHandler() {
 	player, _ := service.Assets(ctx, session)
 	fmt.Println(player.Assets[0].ID, player.Assets[0].Balance)
 	// Output:
-	// ramptest: there is no server of a studio yet: set Config.Game or Config.Handler, or call Service.SetHandler
+	// ramptest: the studio's server is not set: set Config.Game or Config.Handler, or call Service.SetHandler
 	// item_gold 1000
 }
 

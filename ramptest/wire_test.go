@@ -149,7 +149,7 @@ func TestAPlayerHasAWallet(t *testing.T) {
 	assert.Equal(t, own.Address(), c.service.Wallet(c.session))
 	assert.Zero(t, c.service.Wallet(ramp.Session{ID: "session-2"}))
 	_, err = c.service.Mint(t.Context(), c.initialize(t), ramp.Session{ID: "session-2"}, ramp.NewAmount(10))
-	assert.ErrorContains(t, err, "Config.Wallet has none")
+	assert.ErrorContains(t, err, "Config.Wallet returned nil")
 }
 
 func TestTheAddressOfAService(t *testing.T) {
