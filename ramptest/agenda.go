@@ -9,14 +9,14 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 )
 
-// job is what the service does at a time: it mines the transaction of an order,
-// delivers its result, or mines a transaction that is of no order.
+// job is something that the service does at a set time: it mines the transaction of
+// an order, delivers its result, or mines a transaction that belongs to no order.
 type job struct {
 	due     time.Time
 	task    task
 	order   *Order             // nil for mineForeign
-	network ramp.Network       // of mineForeign
-	tx      *chain.Transaction // of mineForeign
+	network ramp.Network       // for mineForeign
+	tx      *chain.Transaction // for mineForeign
 }
 
 type task int
@@ -27,19 +27,19 @@ const (
 	mineForeign
 )
 
-// agenda is what the service will do, the next job first.
+// agenda holds the planned jobs, the next one first.
 type agenda struct {
-	woken chan struct{} // there is a new job
+	woken chan struct{} // receives when a job is added
 
 	mu   sync.Mutex
 	jobs []job
-	busy *Order // of the job that was taken and is not finished, if it has one
+	busy *Order // the order of the job in progress, or nil
 }
 
 func newAgenda() *agenda { return &agenda{woken: make(chan struct{}, 1)} }
 
-// plan adds a job. Of two that are due at once, the one that was planned first
-// comes first.
+// plan adds a job. Jobs that are due at the same time run in the order in which they
+// were planned.
 func (a *agenda) plan(j job) {
 	a.mu.Lock()
 	at, _ := slices.BinarySearchFunc(a.jobs, j.due, func(j job, due time.Time) int {
@@ -52,11 +52,11 @@ func (a *agenda) plan(j job) {
 	a.mu.Unlock()
 	select {
 	case a.woken <- struct{}{}:
-	default: // woken already, or nobody waits
+	default: // already woken
 	}
 }
 
-// next takes the first job that is due at a time, if there is one.
+// next removes and returns the first job that is due by a time, if there is one.
 func (a *agenda) next(by time.Time) (j job, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -69,15 +69,15 @@ func (a *agenda) next(by time.Time) (j job, ok bool) {
 	return j, true
 }
 
-// finished says that the job that was taken is done.
+// finished marks the job that next returned as done.
 func (a *agenda) finished() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.busy = nil
 }
 
-// of returns when the next job of an order is due, if there is one: the zero time
-// for one that is being done.
+// of returns when the next job of an order is due, if there is one. For a job in
+// progress, it returns the zero time.
 func (a *agenda) of(o *Order) (at time.Time, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -92,7 +92,7 @@ func (a *agenda) of(o *Order) (at time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// all returns the jobs, the next one first.
+// all returns the jobs, next one first.
 func (a *agenda) all() []job {
 	a.mu.Lock()
 	defer a.mu.Unlock()

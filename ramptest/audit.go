@@ -15,43 +15,43 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 )
 
-// Books says what the service does about a game that loses assets or moves them
-// twice. It asks for a player's assets before and after each validate and result
-// call, and compares what moved with what the order must move.
+// Books sets how the service reports a game that loses assets or moves them twice.
+// The service asks for a player's assets before and after each validate and result
+// call, and compares the difference with what the order must move.
 //
-// A movement between calls is the game's own business: a player earns and spends.
-// One during a call is the order's, so a game or a test that changes the player's
-// assets at that very moment looks like one that is wrong. Nothing is compared
-// where the game does not list the player's assets, for orders that were made by
-// hand, and for those that were told two outcomes.
+// Movements between calls are ignored, because a player earns and spends assets.
+// Movements during a call are attributed to the order. A game or a test that
+// changes the player's assets at that moment therefore looks wrong. Nothing is
+// compared if the game does not list the player's assets, for orders that were made
+// by hand, and for orders whose results stated two outcomes.
 type Books int
 
-// What the books can do.
+// The modes of the books.
 const (
 	// BooksFail reports every finding: as an error of [Service.Mint],
 	// [Service.Burn], [Service.Deliver] and [Service.Resend], in [Delivery].Err,
 	// and as a failure of the test that [Start] was given. It is the default.
 	BooksFail Books = iota
 
-	// BooksReport keeps findings to [Service.Imbalances], the record and, with
-	// [Start], the log of the test.
+	// BooksReport reports findings only in [Service.Imbalances], the record and,
+	// with [Start], the log of the test.
 	BooksReport
 
-	// BooksOff asks for no assets: for a test whose game moves none, or that
-	// counts the calls of it.
+	// BooksOff disables the books, so that the service does not ask for assets. Use
+	// it for a game that moves no assets, or for a test that counts its calls.
 	BooksOff
 )
 
-// Imbalance is an error that says that the game has lost assets, or moved them
+// Imbalance is an error which reports that the game has lost assets, or moved them
 // twice or wrongly.
 type Imbalance struct {
-	Orders  []uuid.UUID    // whose calls they were; several if they overlapped
+	Orders  []uuid.UUID    // the orders of the calls; several if calls overlapped
 	Problem string         // what is wrong, in words
-	Assets  []AssetBalance // those that are not as they must be; none if the game approved more than there was
+	Assets  []AssetBalance // the assets whose balance is wrong; none if the game approved more than the player owned
 }
 
-// AssetBalance is what a player owns of an asset, before and after a call, and what
-// it should be after it.
+// AssetBalance is a player's balance of an asset before and after a call, and the
+// balance expected after it.
 type AssetBalance struct {
 	ID                      string
 	Before, After, Expected ramp.Amount
@@ -62,7 +62,7 @@ func (i *Imbalance) Error() string { return "ramptest: " + i.Problem }
 // audit keeps the books of the players.
 type audit struct {
 	mode   Books
-	settle time.Duration // of wall time
+	settle time.Duration // real time
 	clock  *clock
 	record *record
 	assets func(context.Context, ramp.Session, uuid.UUID) (*ramp.Player, error)
@@ -72,12 +72,12 @@ type audit struct {
 	keys     map[string]string         // of the players, by session
 	orders   map[uuid.UUID][]auditedOrder
 	found    []*Imbalance
-	returned map[*Imbalance]bool // by some call
-	changes  int                 // windows that were opened, joined or closed
+	returned map[*Imbalance]bool // those that some call has returned
+	changes  int                 // how often a window was opened, joined or closed
 }
 
 // auditedOrder is an order of one player. A UUID has one, unless the studio was
-// asked for two.
+// asked to approve two.
 type auditedOrder struct {
 	player *auditedPlayer
 	order  *books.Order
@@ -85,24 +85,24 @@ type auditedOrder struct {
 
 type auditedPlayer struct {
 	books  books.Player
-	window *window // that is open, or nil
+	window *window // the open window, or nil
 }
 
-// window is what happens between two readings of what a player owns: one call, or
+// window is the time between two readings of a player's assets. It has one call, or
 // several that overlap.
 type window struct {
 	player  *auditedPlayer
-	session ramp.Session // that asks for the assets
-	id      uuid.UUID    // of the order that it was opened for
+	session ramp.Session // used to ask for the assets
+	id      uuid.UUID    // the order that it was opened for
 	ready   chan struct{}
 	before  books.Assets // nil if unknown
-	open    int          // calls that are under way
+	open    int          // calls in progress
 	joined  int          // calls so far
 	calls   []books.Call
 }
 
-// open begins the window of a call, or joins the one that is open. It returns nil
-// if the books are off.
+// open opens a window for a call, or joins the open one. It returns nil if the books
+// are off.
 func (a *audit) open(ctx context.Context, o *Order) (*window, *books.Order) {
 	if a.mode == BooksOff || o.wallet == nil {
 		return nil, nil
@@ -139,7 +139,7 @@ func (a *audit) open(ctx context.Context, o *Order) (*window, *books.Order) {
 	return w, entry
 }
 
-// begin notes what the player owned before an order.
+// begin records what the player owned before an order.
 func (a *audit) begin(entry *books.Order, w *window) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -148,26 +148,26 @@ func (a *audit) begin(entry *books.Order, w *window) {
 	}
 }
 
-// account is what the books know of an order.
+// account is what the books know about an order.
 type account struct {
 	order books.Order
-	last  books.Assets // what the player owned at last; nil if unknown
+	last  books.Assets // the player's last known assets; nil if unknown
 }
 
-// account returns what the books know of an order, nil if they know nothing.
+// account returns what the books know about an order, or nil if they know nothing.
 func (a *audit) account(id uuid.UUID) *account {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	entries := a.orders[id]
-	if len(entries) != 1 { // two orders under one UUID are not told apart
+	if len(entries) != 1 { // two orders under one UUID cannot be distinguished
 		return nil
 	}
 	return &account{order: *entries[0].order, last: entries[0].player.books.Last}
 }
 
-// player finds out who the player of a session is. If it asked for that, it
-// returns what the player owns too, nil if nobody says, and how many changes there
-// were before.
+// player returns the key of a session's player. If it had to ask the game, asked is
+// true and owns is what the player owns, or nil if the game did not say. at is the
+// number of changes before that.
 func (a *audit) player(ctx context.Context, o *Order) (key string, owns books.Assets, asked bool, at int) {
 	a.mu.Lock()
 	key, known := a.keys[o.Session.ID]
@@ -190,7 +190,8 @@ func (a *audit) player(ctx context.Context, o *Order) (key string, owns books.As
 	return key, balances(player), true, at
 }
 
-// order is what the books know of an order. The caller holds the lock.
+// order returns the books' entry of an order, which it creates if needed. The
+// caller must hold the lock.
 func (a *audit) order(p *auditedPlayer, o *Order) *books.Order {
 	mint := o.Request.Intent.Type == ramp.Assemble
 	sum, assets, sign := books.Assets{}, o.Request.Intent.From, int64(-1)
@@ -212,7 +213,8 @@ func (a *audit) order(p *auditedPlayer, o *Order) *books.Order {
 	return entry
 }
 
-// read asks what the player of a window owns. It returns nil if nobody says.
+// read asks what the player of a window owns. It returns nil if the game does not
+// say.
 func (a *audit) read(ctx context.Context, w *window) books.Assets {
 	asked, err := a.assets(ctx, w.session, w.id)
 	if err != nil {
@@ -229,11 +231,11 @@ func balances(player *ramp.Player) books.Assets {
 	return owns
 }
 
-// minReadings is how often the books ask at least before they report a
-// difference, so that a machine that is slow is slow for them too.
+// minReadings is how often the books read the assets, at least, before they report
+// a missing effect. It gives a slow machine enough time.
 const minReadings = 6
 
-// close ends a call of a window. The last one closes the window, with a verdict.
+// close ends a call of a window. The last call closes the window with a verdict.
 func (a *audit) close(ctx context.Context, w *window, c books.Call) {
 	a.mu.Lock()
 	w.calls = append(w.calls, c)
@@ -244,7 +246,7 @@ func (a *audit) close(ctx context.Context, w *window, c books.Call) {
 	if !last {
 		return
 	}
-	var seen []books.Assets // different readings, one after the other
+	var seen []books.Assets // the readings, without consecutive repeats
 	end := time.Now().Add(a.settle)
 	readings := 0
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
@@ -257,14 +259,14 @@ func (a *audit) close(ctx context.Context, w *window, c books.Call) {
 			seen = append(seen, after)
 		}
 		a.mu.Lock()
-		if w.joined != joined { // somebody has joined, and closes it
+		if w.joined != joined { // another call has joined, and will close the window
 			a.mu.Unlock()
 			return
 		}
 		last := !time.Now().Before(end) && (readings >= minReadings || a.settle < 0)
 		v := w.player.books.Judge(w.calls, w.before, after, last)
 		if v.Problem == "" || v.Overdraw || last {
-			if v.Problem != "" && len(seen) > 2 { // not by one late effect
+			if v.Problem != "" && len(seen) > 2 { // one late effect cannot explain this
 				v = w.player.books.Judge(w.calls, nil, after, true)
 				v.Said = "not judged, because what the player owns keeps changing"
 			}
@@ -277,7 +279,7 @@ func (a *audit) close(ctx context.Context, w *window, c books.Call) {
 	}
 }
 
-// wait waits for a time on the wall, or until ctx is done.
+// wait waits for a time, in real time, or until ctx is done.
 func wait(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -287,15 +289,15 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// mostFound bounds the findings of a service that runs for weeks.
-const mostFound = 1_000
+// maxFound bounds the findings of a service that runs for weeks.
+const maxFound = 1_000
 
-// end enters a verdict, and records it. The caller holds the lock.
+// end enters a verdict in the books and records it. The caller must hold the lock.
 func (a *audit) end(w *window, v books.Verdict) {
 	w.player.books.End(v)
 	w.player.window = nil
 	a.changes++
-	secrets := redact.New(w.session.Token.Reveal()) // that an asset ID may hold
+	secrets := redact.New(w.session.Token.Reveal()) // an asset ID may contain it
 	event := Event{Time: a.clock.now(), Kind: KindBooks, UUID: w.id, Outcome: secrets.Text(v.Said)}
 	if v.Problem != "" {
 		found := &Imbalance{Orders: v.Orders, Problem: secrets.Text(v.Problem)}
@@ -303,7 +305,7 @@ func (a *audit) end(w *window, v books.Verdict) {
 		for _, d := range v.Assets {
 			found.Assets = append(found.Assets, AssetBalance{secrets.Text(d.ID), amountOf(d.Before), amountOf(d.After), amountOf(d.Expected)})
 		}
-		if len(a.found) == mostFound {
+		if len(a.found) == maxFound {
 			delete(a.returned, a.found[0])
 			a.found = slices.Delete(a.found, 0, 1)
 		}
@@ -312,22 +314,22 @@ func (a *audit) end(w *window, v books.Verdict) {
 	a.record.add(event)
 }
 
-// amountOf is an exact decimal as an amount: no game has more digits than one may
-// have, but a sum of several may.
+// amountOf converts an exact decimal to an amount. A sum may have more digits than
+// an amount can hold; the result is then zero.
 func amountOf(n *big.Rat) ramp.Amount {
 	amount, _ := ramp.ParseAmount(books.Decimal(n))
 	return amount
 }
 
-// tell notes what a result says, and what the chain knows.
+// tell records the outcome that a result states and the outcome on the chain.
 func (a *audit) tell(entry *books.Order, outcome, onChain Outcome) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	entry.Tell(outcome == Succeeded, onChain == Succeeded)
 }
 
-// take returns what was found about an order and was not returned before, if the
-// books fail.
+// take returns the findings about an order that were not returned before. It
+// returns nil unless the mode is BooksFail.
 func (a *audit) take(id uuid.UUID) error {
 	if a.mode != BooksFail {
 		return nil
@@ -344,20 +346,20 @@ func (a *audit) take(id uuid.UUID) error {
 	return errors.Join(errs...)
 }
 
-// all returns what was found so far.
+// all returns the findings so far.
 func (a *audit) all() []*Imbalance {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.found)
 }
 
-// about returns what was found about an order.
+// about returns the findings about an order.
 func (a *audit) about(id uuid.UUID) []*Imbalance {
 	return slices.DeleteFunc(a.all(), func(found *Imbalance) bool { return !slices.Contains(found.Orders, id) })
 }
 
-// moved is what the game has moved for an order in all, by asset. It is nil if that is
-// not known.
+// moved returns what the game has moved for an order in total, by asset. It is nil
+// if unknown.
 func (a *audit) moved(id uuid.UUID) map[string]ramp.Amount {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -371,7 +373,7 @@ func (a *audit) moved(id uuid.UUID) map[string]ramp.Amount {
 	return moved
 }
 
-// playerOf is the player_id of a session, "" if it is not known.
+// playerOf returns the player_id of a session, or "" if it is unknown.
 func (a *audit) playerOf(session string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -379,14 +381,14 @@ func (a *audit) playerOf(session string) string {
 	return id
 }
 
-// forget drops what is known of an order that is over.
+// forget drops a finished order.
 func (a *audit) forget(id uuid.UUID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.orders, id)
 }
 
-// report is the findings as one text, one a line.
+// report formats the findings, one per line.
 func report(found []*Imbalance) string {
 	lines := make([]string, len(found))
 	for i, f := range found {

@@ -22,8 +22,8 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// vault is a game with several players. It is right, unless one of its parts is
-// replaced by a broken one.
+// vault is a game with several players. It is correct unless a test replaces one of
+// its parts with a broken one.
 type vault struct {
 	mu     sync.Mutex
 	owns   map[string]map[string]int64 // by session, then by asset
@@ -77,7 +77,7 @@ func (v *vault) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateRequ
 	return v.accept(s, r)
 }
 
-// accept is how a validate call is handled as it should be.
+// accept handles a validate call correctly.
 func (v *vault) accept(s ramp.Session, r *ramp.ValidateRequest) error {
 	if known := v.orders[r.UUID]; known != nil {
 		if known.request.Digest != r.Digest {
@@ -111,7 +111,7 @@ func (v *vault) Result(_ context.Context, s ramp.Session, r *ramp.Result) error 
 	return v.finish(s, r)
 }
 
-// finish is how a result is handled as it should be.
+// finish handles a result correctly.
 func (v *vault) finish(s ramp.Session, r *ramp.Result) error {
 	o := v.orders[r.UUID]
 	if o == nil || o.over {
@@ -156,7 +156,7 @@ func (v *vault) move(player string, effect ramp.Effect) {
 	})
 }
 
-// add gives a player something, or takes it.
+// add adds to a player's assets; a negative amount is taken.
 func (v *vault) add(player, asset string, n int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -178,7 +178,7 @@ func (j *judged) Log(args ...any)   { fmt.Fprintln(&j.said, args...) }
 func (j *judged) Error(args ...any) { j.failed = true; j.Log(args...) }
 func (j *judged) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
 
-// end ends the test, and returns whether it has failed, and what it said.
+// end ends the test, and returns whether it failed and what it logged.
 func (j *judged) end() (failed bool, said string) {
 	for len(j.cleanup) > 0 {
 		last := len(j.cleanup) - 1
@@ -241,7 +241,7 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 	onResult := func(f func(*vault, ramp.Session, *ramp.Result) error) breaks {
 		return func(v *vault) { v.result = f }
 	}
-	// The way in which most games are broken: each result has its effect.
+	// The most common defect: each delivery of a result has its effect.
 	always := onResult(func(v *vault, s ramp.Session, r *ramp.Result) error { v.effect(s.ID, r); return nil })
 	never := onResult(func(*vault, ramp.Session, *ramp.Result) error { return nil })
 	takesAlways := onValidate(func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error {
@@ -264,7 +264,7 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 			}
 		}
 	}
-	// act lets a game act on a forged call, which it refuses.
+	// act makes a game act on a forged call, although it rejects it.
 	act := func(path string) func(*counter) func(http.Handler) http.Handler {
 		return func(c *counter) func(http.Handler) http.Handler {
 			return func(inner http.Handler) http.Handler {
@@ -362,11 +362,11 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 		{name: "a failed mint is given back again after HTTP 500", faults: []ramptest.Fault{fails}, broken: onResult(func(v *vault, s ramp.Session, r *ramp.Result) error {
 			v.effect(s.ID, r)
 			if v.calls[r.UUID] == 1 {
-				return errors.New("the log is away")
+				return errors.New("the log is unreachable")
 			}
 			return nil
 		}), want: "the game must move nothing"},
-		{name: "a failed mint is given back again after a reorganization", broken: always, faults: []ramptest.Fault{fails, ramptest.Reorganised()},
+		{name: "a failed mint is given back again after a reorganization", broken: always, faults: []ramptest.Fault{fails, ramptest.Reorganized()},
 			want: "the game must move nothing"},
 		{name: "a failed mint is given back to another player", faults: []ramptest.Fault{fails}, broken: onResult(func(v *vault, _ ramp.Session, r *ramp.Result) error {
 			v.effect("session-2", r)
@@ -454,7 +454,7 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 				order, err = p.service.Mint(t.Context(), id, ramp.Session{ID: who, Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(10), test.faults...)
 			}
 			_, _ = order, err
-			v.coming.Wait() // what is late has come when the result does
+			v.coming.Wait() // late effects come before the result does
 			p.service.Advance(24 * time.Hour)
 			failed, said := p.test.end()
 			assert.True(t, failed)
@@ -464,7 +464,7 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 	}
 }
 
-// Games that do as they should never fail a test: whether they take with the
+// Correct games never fail a test: whether they take with the
 // approval or with the result, act after their answer, or move a player's assets
 // for reasons of their own. RAMP_BOOKS_RUNS plays more of them.
 func TestTheBooksNeverBlameAGoodGame(t *testing.T) {
@@ -513,7 +513,7 @@ func TestTheBooksNeverBlameAGoodGame(t *testing.T) {
 func playWell(t *testing.T, p *played, random *rand.Rand, income bool) {
 	t.Helper()
 	faults := []func() ramptest.Fault{
-		ramptest.TransactionFails, ramptest.StaysPending, ramptest.Reorganised, ramptest.ResultTwice, ramptest.ResultNever,
+		ramptest.TransactionFails, ramptest.StaysPending, ramptest.Reorganized, ramptest.ResultTwice, ramptest.ResultNever,
 		ramptest.ResultAfterNext, ramptest.ValidateTwice, ramptest.ValidateOtherDigest, ramptest.ValidateOtherAmount,
 		func() ramptest.Fault { return ramptest.ResultAtOnce(3) },
 		func() ramptest.Fault { return ramptest.ValidateAtOnce(3) },
@@ -566,7 +566,7 @@ func playWell(t *testing.T, p *played, random *rand.Rand, income bool) {
 	}
 }
 
-// discard is a response that nobody reads.
+// discard is a response writer that discards the response.
 type discard struct{ header http.Header }
 
 func (d *discard) Header() http.Header         { return d.header }

@@ -11,21 +11,21 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// fieldNames are the fields of the interface that the service reads: of the
-// studio's answers (2.4, 2.6, 7.2) and of initialize (2.2).
+// fieldNames returns the names of the fields that the service reads: in the
+// studio's answers (interface 2.4, 2.6, 7.2) and in initialize calls (2.2).
 func fieldNames() []string {
 	return strings.Fields(`success errorCode data v1 player_id name wallet_address server assets id balance
 		userSig validatorSig intent network project_id token mint_fee_bps burn_fee_bps mint_method burn_method
 		materials outputs amount icon_url is_non_fungible`)
 }
 
-// broken says how an answer breaks the interface.
+// broken returns an error that describes how an answer breaks the interface.
 func broken(format string, args ...any) error {
 	return fmt.Errorf("ramptest: the studio's answer breaks the interface: "+format, args...)
 }
 
-// open checks the envelope (interface 7.2) and returns its data: JSON of an
-// object or null. A refusal that is well made is a [*Declined].
+// open checks the envelope (interface 7.2) and returns its data as JSON. For a
+// well-formed failure, the error is a [*Declined].
 func open(a *answer) (json.RawMessage, error) {
 	var envelope map[string]json.RawMessage
 	if body, err := a.exact(); err != nil || json.Unmarshal(body, &envelope) != nil {
@@ -61,7 +61,7 @@ func open(a *answer) (json.RawMessage, error) {
 
 func isNull(b json.RawMessage) bool { return string(bytes.TrimSpace(b)) == "null" }
 
-// checkAssets checks an answer of section 2.4.
+// checkAssets checks an answer to an assets call (interface 2.4).
 func checkAssets(a *answer) (*ramp.Player, error) {
 	raw, err := open(a)
 	if err != nil {
@@ -87,7 +87,8 @@ func checkAssets(a *answer) (*ramp.Player, error) {
 	return &whole.V1, nil
 }
 
-// checkApproval checks an answer of section 2.6, and its signature by 5.3.
+// checkApproval checks an answer to a validate call (interface 2.6) and its
+// signature (5.3).
 func checkApproval(a *answer, asked *ramp.ValidateRequest, validator common.Address) (*ramp.Approval, error) {
 	raw, err := open(a)
 	if err != nil {

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// clock is the one clock of a service.
+// clock is the clock of a service. It showed the time shown at the real time since.
 type clock struct {
-	speed float64 // 0: it stands still
+	speed float64 // 0 if it stands still
 
 	mu    sync.Mutex
-	shown time.Time // what it showed
-	since time.Time // at this time on the wall
+	shown time.Time
+	since time.Time
 }
 
 func newClock(at time.Time, speed float64) *clock {
@@ -32,7 +32,7 @@ func (c *clock) read() time.Time {
 	return c.shown.Add(time.Duration(float64(time.Since(c.since)) * c.speed))
 }
 
-// jump moves the clock to a time, but never back.
+// jump moves the clock to a time, but never backward.
 func (c *clock) jump(to time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,7 +41,8 @@ func (c *clock) jump(to time.Time) {
 	}
 }
 
-// pass lets a time pass: a still clock is moved, a running one waited for.
+// pass lets a time pass. It moves a clock that stands still, and waits for one that
+// runs.
 func (c *clock) pass(ctx context.Context, d time.Duration) {
 	if c.speed == 0 {
 		c.jump(c.now().Add(d))

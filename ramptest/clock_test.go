@@ -47,9 +47,9 @@ func TestAStillClockMovesByAdvanceOnly(t *testing.T) {
 
 func TestAResultIsRepeatedOnTheSchedule(t *testing.T) {
 	c := newCounter(t)
-	away := errors.New("the database is away")
+	unreachable := errors.New("the database is unreachable")
 	for range 20 {
-		c.shop.answers = append(c.shop.answers, away)
+		c.shop.answers = append(c.shop.answers, unreachable)
 	}
 	order := c.mint(t, ramptest.TransactionFails())
 	begun := c.service.Now().Add(time.Second)
@@ -82,7 +82,7 @@ func TestAResultIsRepeatedOnTheSchedule(t *testing.T) {
 func TestATwentiethRepetitionCanBeAdded(t *testing.T) {
 	c := newCounter(t, func(c *ramptest.Config) { c.Schedule = append(ramptest.Schedule(), 5*time.Minute) })
 	for range 20 {
-		c.shop.answers = append(c.shop.answers, errors.New("away"))
+		c.shop.answers = append(c.shop.answers, errors.New("unreachable"))
 	}
 	order := c.mint(t)
 	assert.Len(t, c.service.Advance(12*time.Hour+time.Second), 21)
@@ -127,7 +127,7 @@ func TestWhichAnswersAreRepeatedIsASwitch(t *testing.T) {
 func TestDeliveriesOfManyOrdersComeInOrder(t *testing.T) {
 	c := newCounter(t)
 	for range 3 {
-		c.shop.answers = append(c.shop.answers, errors.New("away"))
+		c.shop.answers = append(c.shop.answers, errors.New("unreachable"))
 	}
 	first := c.mint(t, ramptest.ResultLate(2*time.Minute))
 	second := c.mint(t)
@@ -145,7 +145,7 @@ func TestDeliverAndTheScheduleKnowOfEachOther(t *testing.T) {
 	c := newCounter(t)
 	order := c.mint(t)
 	assert.ErrorIs(t, c.service.Resend(t.Context(), order), ramptest.ErrPending)
-	c.shop.answers = []error{errors.New("away")}
+	c.shop.answers = []error{errors.New("unreachable")}
 	assert.Error(t, c.service.Deliver(t.Context(), order, ramptest.Succeeded))
 	sent := c.service.Advance(time.Hour)
 	require.Len(t, sent, 1)
@@ -160,12 +160,12 @@ func TestAResultWaitsForConfirmations(t *testing.T) {
 	assert.Len(t, c.service.Advance(1), 1)
 }
 
-// The clock runs by itself, and the bubble's time is what the wall shows.
+// The clock runs, and the bubble's time is the real time.
 func TestAClockCanRun(t *testing.T) {
 	for _, speed := range []float64{1, 60} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCounter(t, func(c *ramptest.Config) { c.Speed = speed })
-			c.shop.answers = []error{errors.New("away")}
+			c.shop.answers = []error{errors.New("unreachable")}
 			order := c.mint(t)
 			factor := time.Duration(speed)
 			time.Sleep(2 * time.Second / factor)
@@ -192,8 +192,8 @@ func TestASlowAnswerIsWaitedForWhileAClockRuns(t *testing.T) {
 	})
 }
 
-// A bubble does not end while a goroutine of it is left, and this service is
-// never closed.
+// A bubble does not end while one of its goroutines is left, and this service is never
+// closed.
 func TestAServiceInMemoryLeavesNothingBehind(t *testing.T) {
 	c := newCounter(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -285,8 +285,8 @@ func TestNobodyWaitsForAHandlerThatNeverAnswers(t *testing.T) {
 	})
 }
 
-// A request that came before the service listened is answered by a service that
-// is whole: the race detector sees to it.
+// A request that arrived before the service listened must reach a fully built service.
+// The race detector checks this.
 func TestAServiceIsWholeBeforeItListens(t *testing.T) {
 	for range 10 {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -11,9 +11,8 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// The chain client of the package must find on the scripted chain what the
-// service tells: for both types of transaction that occur, and for one that
-// nobody knows.
+// The package's chain client must find on the scripted chain what the service reports:
+// for both types of transaction that occur, and for an unknown type.
 func TestTheChainConfirmsWhatTheServiceTells(t *testing.T) {
 	for _, kind := range []uint64{0x2, 0x7, 0x63} {
 		c := newCounter(t)
@@ -30,7 +29,7 @@ func TestTheChainConfirmsWhatTheServiceTells(t *testing.T) {
 		require.NoError(t, err)
 		assert.Len(t, logs, 2)
 
-		// The same transaction, told to have failed.
+		// The same transaction, reported as failed.
 		require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Failed))
 		var lie *ramp.MismatchError
 		_, err = chain.Confirm(t.Context(), c.shop.heard[1], 1)

@@ -6,14 +6,14 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
-// Conformance judges the server of the target: each case of package conformance
-// is a subtest by its ID. A MUST that fails, fails the test; a SHOULD is logged,
-// unless the target is strict or something is given away. What could not be
-// tried fails the test too, so that nobody takes it for passed.
+// Conformance judges the server of the target. Each case of package conformance is
+// a subtest named by its ID. A failed MUST fails the test. A failed SHOULD is only
+// logged, unless the target is strict or the failure gives assets away. A case that
+// could not be tried fails the test too, so that it is not mistaken for a pass.
 //
-// Subtests that prove nothing until a basic ability works, such as that a failed
-// mint gives back, are skipped, and the ability fails the test itself, whichever
-// subtests run. When the server stops answering, the test ends.
+// Some cases prove nothing until a basic ability works, such as giving back after a
+// failed mint. Without the ability these subtests are skipped, and the test itself
+// fails, whichever subtests run. The test ends when the server stops answering.
 func Conformance(t *testing.T, target conformance.Target) {
 	t.Helper()
 	judge, err := conformance.New(target)
@@ -43,7 +43,7 @@ func Conformance(t *testing.T, target conformance.Target) {
 	}
 	for _, v := range judge.Opening() {
 		if n := waiting[v.Case.ID]; n > 0 {
-			t.Errorf("mend this first, for %d cases wait for it: %s: %v", n, v.Case.ID, v)
+			t.Errorf("fix this first, because %d cases depend on it: %s: %v", n, v.Case.ID, v)
 		}
 	}
 }

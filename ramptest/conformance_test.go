@@ -15,8 +15,8 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
-// What Conformance says of a wrong server is a test that fails. It runs in a
-// process of its own, so that this one does not.
+// Conformance must fail the test of a wrong server. That test runs in a separate
+// process, so that this one does not fail.
 func TestConformanceFailsTheTestOfAWrongServer(t *testing.T) {
 	const flag = "RAMPTEST_WRONG_SERVER"
 	if os.Getenv(flag) == "" {
@@ -27,7 +27,7 @@ func TestConformanceFailsTheTestOfAWrongServer(t *testing.T) {
 		require.ErrorAs(t, err, &exit)
 		assert.Contains(t, string(out), "--- PASS: "+t.Name()+"/assets-answer")
 		assert.Contains(t, string(out), "--- FAIL: "+t.Name()+"/mint-succeeds", "the game approves, and takes nothing")
-		assert.Contains(t, string(out), "cases wait for it: mint-succeeds: MUST (interface 1)")
+		assert.Contains(t, string(out), "cases depend on it: mint-succeeds: MUST (interface 1)")
 		assert.Contains(t, string(out), "--- SKIP: "+t.Name()+"/validate-twice", "which proves nothing before a mint takes its assets")
 		assert.Contains(t, string(out), "--- PASS: "+t.Name()+"/mint-takes-at-validate", "a SHOULD is only logged")
 		assert.Contains(t, string(out), "SHOULD (interface 3): The assets of a mint are gone when it is approved.")

@@ -19,8 +19,8 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// control is the API through which a program in any language drives the service:
-// docs/control.md describes it. It is JSON over HTTP below /control.
+// control is the control API, with which a program in any language drives the
+// service. It is JSON over HTTP below /control. See docs/control.md.
 type control struct {
 	config  *Config
 	clock   *clock
@@ -59,7 +59,7 @@ func (s *control) mount(mux *http.ServeMux) {
 	}
 }
 
-// guarded keeps others than the guard lets in from the API.
+// guarded rejects requests that may not use the API.
 func (s *control) guarded(handler http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
@@ -73,14 +73,14 @@ func (s *control) guarded(handler http.HandlerFunc) http.Handler {
 	})
 }
 
-// controlError is what an answer other than HTTP 200 says.
+// controlError is the error in an answer other than HTTP 200.
 type controlError struct {
 	status int
 
 	Code       string    `json:"code"`
 	Message    string    `json:"message"`
-	GameStatus int       `json:"game_status,omitempty"` // of declined: the HTTP status of the game's answer
-	ErrorCode  ramp.Code `json:"error_code,omitempty"`  // of declined: the game's errorCode
+	GameStatus int       `json:"game_status,omitempty"` // for declined: the HTTP status of the game's answer
+	ErrorCode  ramp.Code `json:"error_code,omitempty"`  // for declined: the game's errorCode
 }
 
 func (e *controlError) Error() string { return e.Message }
@@ -102,7 +102,7 @@ func (s *control) fail(w http.ResponseWriter, err error) {
 	writeJSON(w, answer.status, map[string]*controlError{"error": answer})
 }
 
-// classify says what an error of the service means for a caller.
+// classify converts an error of the service to one for the caller.
 func classify(err error) *controlError {
 	e := &controlError{Message: strings.TrimPrefix(err.Error(), "ramptest: ")}
 	var declined *Declined
@@ -131,22 +131,22 @@ func classify(err error) *controlError {
 func writeJSON(w http.ResponseWriter, status int, answer any) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false) // it is not shown as a page
+	encoder.SetEscapeHTML(false) // the answer is not HTML
 	if err := encoder.Encode(answer); err != nil {
-		panic(err) // strings, numbers and times
+		panic(err) // cannot happen: strings, numbers and times can be encoded
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // the caller is gone: nobody is left to tell
+	_, _ = w.Write(b.Bytes()) // an error means that the caller is gone
 }
 
-// read reads a request's object, which may have no other fields than those of into.
+// read decodes the JSON object of a request, which must not have unknown fields.
 func read(r *http.Request, into any) error {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return invalid("the body is too large, or did not come whole")
+		return invalid("the body is too large or was cut off")
 	}
-	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) { // null would be no fields
+	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) { // null would decode as an object without fields
 		return invalid("the body must be a JSON object")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
@@ -168,7 +168,7 @@ func read(r *http.Request, into any) error {
 	return nil
 }
 
-// described is what GET /control answers.
+// described is the answer of GET /control.
 type described struct {
 	Now        time.Time                  `json:"now"`
 	Speed      float64                    `json:"speed"`
@@ -205,13 +205,13 @@ type orderReport struct {
 	UUID      uuid.UUID     `json:"uuid"`
 	Do        string        `json:"do"` // "mint" or "burn"
 	SessionID string        `json:"session_id"`
-	PlayerID  string        `json:"player_id,omitempty"` // as the game names the player
+	PlayerID  string        `json:"player_id,omitempty"` // the game's ID of the player
 	Network   ramp.Network  `json:"network"`
 	ProjectID string        `json:"project_id"`
 	Token     string        `json:"token"`
 	Amount    ramp.Amount   `json:"amount"` // of the token
 	Wallet    string        `json:"wallet"`
-	Assets    []reportAsset `json:"assets"` // what a mint takes, or a burn grants
+	Assets    []reportAsset `json:"assets"` // what a mint takes or a burn grants
 	Faults    []string      `json:"faults"`
 	Placed    time.Time     `json:"placed"`
 
@@ -220,14 +220,14 @@ type orderReport struct {
 	Block    uint64      `json:"block,omitzero"`
 
 	State      State     `json:"state"`
-	Done       bool      `json:"done"`                  // nothing more happens by itself
-	Next       time.Time `json:"next,omitzero"`         // when something does, if that is known
-	Attempts   int       `json:"attempts"`              // results that were sent
-	LastStatus int       `json:"last_status,omitempty"` // HTTP status of the last answer to one
+	Done       bool      `json:"done"`                  // whether nothing more is planned
+	Next       time.Time `json:"next,omitzero"`         // when the next step is planned, if known
+	Attempts   int       `json:"attempts"`              // how often the result was sent
+	LastStatus int       `json:"last_status,omitempty"` // HTTP status of the last answer to a result
 
-	Moved      map[string]ramp.Amount `json:"moved"`      // what the game moved in all, by asset; null if that is not known
-	Imbalances []imbalance            `json:"imbalances"` // what is wrong with that
-	Loss       bool                   `json:"loss"`       // imbalances, or a result that the game has not confirmed and will not hear of again
+	Moved      map[string]ramp.Amount `json:"moved"`      // what the game moved in total, by asset; null if unknown
+	Imbalances []imbalance            `json:"imbalances"` // the findings of the books
+	Loss       bool                   `json:"loss"`       // whether there are imbalances, or the result was not confirmed and is not retried
 }
 
 type reportAsset struct {
@@ -277,17 +277,17 @@ func (s *control) report(o *Order) orderReport {
 	return r
 }
 
-// progress is how far an order is.
+// progress is the progress of an order.
 type progress struct {
 	state    State
-	done     bool      // nothing more happens by itself
-	next     time.Time // when something does; zero if it happens now
+	done     bool      // nothing more is planned
+	next     time.Time // when the next step is planned; zero if it is in progress
 	attempts int
 	status   int
 }
 
 func (s *orders) progress(o *Order) progress {
-	due, planned := s.agenda.of(o) // before the delivery, which ends in an agenda
+	due, planned := s.agenda.of(o) // read before the delivery, which may plan a job when it ends
 	o.delivery.mu.Lock()
 	defer o.delivery.mu.Unlock()
 	d := &o.delivery
@@ -296,9 +296,9 @@ func (s *orders) progress(o *Order) progress {
 	case d.flying > 0:
 		p.next = time.Time{}
 	case d.state.over():
-		p.next, p.done = time.Time{}, !planned || !due.IsZero() // a job of the agenda may send once more
+		p.next, p.done = time.Time{}, !planned || !due.IsZero() // a planned job may send the result again
 	case !planned:
-		p.next = d.next // an answer is in, and the repetition not planned yet
+		p.next = d.next // the answer has arrived, but the retry is not on the agenda yet
 		p.done = d.next.IsZero()
 	}
 	return p
@@ -314,7 +314,7 @@ func (s *control) list(r *http.Request) (any, error) {
 	session, state := q.Get("session_id"), State(q.Get("state"))
 	listed := struct {
 		Orders []orderReport `json:"orders"`
-		Total  int           `json:"total"` // that match, of which there are at most limit in orders
+		Total  int           `json:"total"` // how many match; orders has at most limit of them
 	}{Orders: []orderReport{}}
 	for _, o := range s.orders.all() {
 		if session != "" && o.Session.ID != session || state != "" && o.delivery.now() != state {
@@ -327,22 +327,22 @@ func (s *control) list(r *http.Request) (any, error) {
 	return listed, nil
 }
 
-// order finds the order of a path, which may be the beginning of a UUID.
+// order returns the order that a UUID, or the beginning of one, names.
 func (s *control) order(text string) (*Order, error) {
 	if id, err := uuid.Parse(text); err == nil {
 		if o := s.orders.find(id); o != nil {
 			return o, nil
 		}
-		return nil, notFound("there is no order of this UUID")
+		return nil, notFound("there is no order with this UUID")
 	}
-	const least = 4
+	const minLength = 4
 	var found *Order
 	for _, o := range s.orders.all() {
-		if len(text) < least || !strings.HasPrefix(o.UUID.String(), strings.ToLower(text)) {
+		if len(text) < minLength || !strings.HasPrefix(o.UUID.String(), strings.ToLower(text)) {
 			continue
 		}
 		if found != nil {
-			return nil, invalid("several orders begin like this: use the whole UUID")
+			return nil, invalid("several UUIDs begin with this: give the whole UUID")
 		}
 		found = o
 	}
@@ -352,7 +352,7 @@ func (s *control) order(text string) (*Order, error) {
 	return found, nil
 }
 
-// show answers with an order, and waits for it if asked.
+// show answers with an order. If the caller asks, it first waits for it.
 func (s *control) show(r *http.Request) (any, error) {
 	o, err := s.order(r.PathValue("uuid"))
 	if err != nil {
@@ -365,20 +365,20 @@ func (s *control) show(r *http.Request) (any, error) {
 	return s.wait(r.Context(), o, wait), nil
 }
 
-// readWait reads how long a caller waits.
+// readWait parses how long a caller wants to wait.
 func readWait(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 || d > time.Hour {
-		return 0, invalid("wait must be a time such as 30s, of 1h at most")
+		return 0, invalid("wait must be a time such as 30s, and at most 1h")
 	}
 	return d, nil
 }
 
-// wait waits until nothing more happens to an order by itself, or nothing does
-// before the end of the wait. It returns the order as it is then.
+// wait waits until nothing more is planned for an order, or nothing that falls due
+// within d of real time. It returns the order's state then.
 func (s *control) wait(ctx context.Context, o *Order, d time.Duration) orderReport {
 	end := time.Now().Add(d)
 	timer := time.NewTimer(d)
@@ -401,7 +401,7 @@ func (s *control) wait(ctx context.Context, o *Order, d time.Duration) orderRepo
 	}
 }
 
-// comes reports whether the clock shows a time by itself within a time on the wall.
+// comes reports whether the running clock reaches a time within a real time.
 func (s *control) comes(at time.Time, within time.Duration) bool {
 	missing := at.Sub(s.clock.now())
 	return missing <= 0 || float64(missing) <= float64(within)*s.config.Speed
@@ -411,8 +411,8 @@ func (s *control) comes(at time.Time, within time.Duration) bool {
 type startRequest struct {
 	Do          string          `json:"do"`
 	UUID        string          `json:"uuid"`  // of the game's own initialize call
-	Like        string          `json:"like"`  // an order whose terms, session and amount are taken
-	Terms       *askedIntent    `json:"terms"` // or terms, of which a UUID is made
+	Like        string          `json:"like"`  // or an order whose terms, session and amount are copied
+	Terms       *askedIntent    `json:"terms"` // or terms, for which a UUID is issued
 	SessionID   string          `json:"session_id"`
 	AccessToken string          `json:"access_token"`
 	Amount      json.RawMessage `json:"amount"` // of the token, a number or a string
@@ -463,8 +463,8 @@ func (s *control) start(r *http.Request) (any, error) {
 	if err := s.canDo(direction, id); err != nil {
 		return nil, err
 	}
-	// The order goes on if its caller does not wait for it: a validate call that is
-	// broken off in the middle would be one more fault.
+	// The order continues if the caller disconnects. A validate call that is cut off
+	// would be an additional fault.
 	o, err := s.orders.order(context.WithoutCancel(r.Context()), direction, id, session, amount, faults)
 	if o == nil {
 		e := classify(err)
@@ -472,11 +472,11 @@ func (s *control) start(r *http.Request) (any, error) {
 			e.Message += "; the game may accept only UUIDs of its own: give the uuid of one of its initialize calls"
 		}
 		return nil, e
-	} // else what the books found is in the report
+	} // otherwise err holds findings of the books, which are in the report
 	return s.wait(r.Context(), o, wait), nil
 }
 
-// canDo says what keeps the terms of a UUID from being minted or burned.
+// canDo returns an error if the terms of a UUID cannot be minted or burned.
 func (s *control) canDo(direction ramp.Direction, id uuid.UUID) error {
 	terms, _, err := s.orders.terms(id, false)
 	switch {
@@ -491,7 +491,7 @@ func (s *control) canDo(direction ramp.Direction, id uuid.UUID) error {
 	}
 }
 
-// session is whose order it is.
+// session returns the session of a new order.
 func (s *control) session(asked *startRequest, like *Order) (ramp.Session, error) {
 	session := ramp.Session{ID: asked.SessionID, Token: ramp.NewAccessToken(asked.AccessToken)}
 	switch {
@@ -502,7 +502,7 @@ func (s *control) session(asked *startRequest, like *Order) (ramp.Session, error
 	case asked.AccessToken != "":
 		return session, nil
 	}
-	for _, o := range s.orders.all() { // the newest first
+	for _, o := range s.orders.all() { // newest first
 		if o.Session.ID == session.ID {
 			return o.Session, nil
 		}
@@ -510,7 +510,7 @@ func (s *control) session(asked *startRequest, like *Order) (ramp.Session, error
 	return session, invalid("access_token is required: no order of this session is known")
 }
 
-// readAmount reads how much is minted or burned.
+// readAmount parses how much is minted or burned.
 func readAmount(text json.RawMessage, like *Order) (ramp.Amount, error) {
 	var written string
 	switch {
@@ -531,7 +531,8 @@ func readAmount(text json.RawMessage, like *Order) (ramp.Amount, error) {
 	return amount, nil
 }
 
-// identify is the UUID of an order: that of the game, or one that is made for terms.
+// identify returns the UUID of a new order: that of the game, or one that it issues
+// for the terms.
 func (s *control) identify(asked *startRequest, like *Order) (uuid.UUID, error) {
 	given := 0
 	for _, is := range []bool{asked.UUID != "", like != nil, asked.Terms != nil} {
@@ -554,9 +555,9 @@ func (s *control) identify(asked *startRequest, like *Order) (uuid.UUID, error) 
 	}
 	asked.Terms.complete()
 	if unknown := s.console.serves(asked.Terms); unknown == RampNotFound {
-		return uuid.Nil, invalid("terms.project_id is missing, or not the one of this service")
+		return uuid.Nil, invalid("terms.project_id is missing, or is not that of this service")
 	} else if unknown != "" {
-		return uuid.Nil, invalid("terms.network must be one of this service")
+		return uuid.Nil, invalid("terms.network must be a network of this service")
 	}
 	terms, problem := asked.Terms.check()
 	if problem != "" {
@@ -565,7 +566,7 @@ func (s *control) identify(asked *startRequest, like *Order) (uuid.UUID, error) 
 	return s.orders.issue(terms, s.clock.now()), nil
 }
 
-// complete sets what a caller of the control API need not say.
+// complete sets the fields that a caller of the control API may omit.
 func (a *askedIntent) complete() {
 	zero := json.RawMessage("0")
 	if len(a.MintFeeBps) == 0 {
@@ -590,14 +591,14 @@ func (a *askedIntent) complete() {
 	}
 }
 
-// sent is what POST /control/orders/{uuid}/send answers.
+// sent is the answer of POST /control/orders/{uuid}/send.
 type sent struct {
 	Order orderReport `json:"order"`
 	Error string      `json:"error,omitempty"` // why the game has not confirmed
 }
 
-// send sends the result now, once more. An outcome ends a transaction that is in no
-// block first.
+// send sends the result again, now and once. If the caller gives an outcome, it first
+// mines a pending transaction with that outcome.
 func (s *control) send(r *http.Request) (any, error) {
 	var asked struct {
 		Outcome string `json:"outcome"`
@@ -630,7 +631,7 @@ func (s *control) send(r *http.Request) (any, error) {
 	return answer, nil
 }
 
-// passed is what POST /control/advance answers.
+// passed is the answer of POST /control/advance.
 type passed struct {
 	Now        time.Time        `json:"now"`
 	Deliveries []deliveryReport `json:"deliveries"`
@@ -645,7 +646,7 @@ type deliveryReport struct {
 	Error   string    `json:"error,omitempty"` // why the game has not confirmed
 }
 
-// advance lets a time pass.
+// advance moves the clock forward.
 func (s *control) advance(r *http.Request) (any, error) {
 	var asked struct {
 		By string `json:"by"`
@@ -655,7 +656,7 @@ func (s *control) advance(r *http.Request) (any, error) {
 	}
 	by, err := parseDuration(asked.By)
 	if err != nil {
-		return nil, invalid("by must be a time such as 90s, 15m or 12h, of 10 years at most")
+		return nil, invalid("by must be a time such as 90s, 15m or 12h, and at most 10 years")
 	}
 	if s.life.alive.Err() != nil {
 		return nil, ErrClosed
@@ -683,17 +684,17 @@ func (s *control) failures(r *http.Request) (any, error) {
 	}
 	const most = 1000
 	if len(asked.Initialize) > most || len(asked.RPC) > most {
-		return nil, invalid("script %d failures at most", most)
+		return nil, invalid("at most %d failures can be scripted", most)
 	}
 	known := []InitializeFailure{HMACRequired, InvalidMAC, RampNotFound, RampNotExists, Unavailable, TooMany}
 	for _, f := range asked.Initialize {
 		if !slices.Contains(known, f) {
-			return nil, invalid("initialize has what is no failure; there are %q", known)
+			return nil, invalid("initialize has an unknown failure; the failures are %q", known)
 		}
 	}
 	for _, code := range asked.RPC {
 		if code >= 100 && (code < 200 || code > 599) {
-			return nil, invalid("rpc has what is neither a code of JSON-RPC nor an HTTP status")
+			return nil, invalid("rpc has a number that is neither a JSON-RPC error code nor an HTTP status")
 		}
 	}
 	s.console.fail(asked.Initialize)
@@ -701,10 +702,10 @@ func (s *control) failures(r *http.Request) (any, error) {
 	return struct{}{}, nil
 }
 
-// heartbeat is how often a stream of events shows that it is alive.
+// heartbeat is how often an idle stream of events sends a comment.
 const heartbeat = 15 * time.Second
 
-// events answers with what happened, or streams it as server-sent events.
+// events answers with the events so far, or streams them as server-sent events.
 func (s *control) events(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	after, err := strconv.Atoi(cmp.Or(r.Header.Get("Last-Event-ID"), q.Get("after"), "0"))
@@ -751,7 +752,7 @@ func (s *control) events(w http.ResponseWriter, r *http.Request) {
 			}
 			data, err := json.Marshal(e)
 			if err != nil {
-				panic(err) // strings, numbers and times
+				panic(err) // cannot happen: strings, numbers and times can be encoded
 			}
 			if _, err := fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", e.Number, e.Kind, data); err != nil {
 				return

@@ -295,7 +295,7 @@ func TestControlSaysWhatIsWrong(t *testing.T) {
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"amount":"0","uuid":"` + id + `"}`, 400, "above 0"},
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"amount":-1,"uuid":"` + id + `"}`, 400, "above 0"},
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"amount":1e999999,"uuid":"` + id + `"}`, 400, "above 0"},
-		{"POST", "/control/orders", `{"do":"mint",` + player + `,"wait":"2h","uuid":"` + id + `"}`, 400, "1h at most"},
+		{"POST", "/control/orders", `{"do":"mint",` + player + `,"wait":"2h","uuid":"` + id + `"}`, 400, "at most 1h"},
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"faults":["result-at-once=100000000"],"uuid":"` + id + `"}`, 400, "from 1 to 100"},
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"terms":{"network":"moon","project_id":"p"}}`, 400, "terms.network"},
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"terms":{"network":"testnet"}}`, 400, "terms.project_id"},
@@ -304,7 +304,7 @@ func TestControlSaysWhatIsWrong(t *testing.T) {
 		{"POST", "/control/orders", strings.Replace(`{"do":"mint",`+player+`,`+trading+`}`, `100`, `1000000`, 1), 422, "declined: the studio declined with HTTP 200 and \"INVALID_BALANCE\"; the game may accept only UUIDs of its own"},
 		{"GET", "/control/orders?limit=0", ``, 400, "limit must be"},
 		{"GET", "/control/orders/x", ``, 404, "first 4 characters"},
-		{"GET", "/control/orders/" + id, ``, 404, "no order of this UUID"},
+		{"GET", "/control/orders/" + id, ``, 404, "no order with this UUID"},
 		{"GET", "/control/events?after=x", ``, 400, "after must be"},
 		{"GET", "/control/events?uuid=x", ``, 400, "uuid must be"},
 		{"POST", "/control/advance", `{}`, 400, "by must be"},
@@ -461,8 +461,8 @@ func TestACallThatItsCallerCancelsIsNoFailureOfTheGame(t *testing.T) {
 	assert.Contains(t, events[0].Outcome, "canceled before the studio answered")
 }
 
-// Somebody who leaves in the middle of an order has placed it all the same: else the
-// game would have taken assets for an order that nobody knows.
+// A caller who disconnects in the middle of an order has nevertheless placed it.
+// Otherwise the game would have taken assets for an unknown order.
 func TestAnOrderGoesOnIfItsCallerLeaves(t *testing.T) {
 	for _, kind := range []string{"control API", "page"} {
 		t.Run(kind, func(t *testing.T) {

@@ -17,10 +17,10 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 )
 
-// Schedule is how long the service waits before each repetition of a result
-// that was not confirmed: 2 times 5, 7 times 15 and 10 times 60 minutes. The
-// interface (8) says that there are up to 20 repetitions in 12 hours, and lists
-// these 19; add one of 5 minutes for both.
+// Schedule returns how long the service waits before each retry of a result that
+// was not confirmed: 2 times 5, 7 times 15 and 10 times 60 minutes. The interface
+// (8) lists these 19 retries, although it says that there are up to 20 in 12 hours.
+// One more of 5 minutes would satisfy both.
 func Schedule() []time.Duration {
 	return slices.Concat(
 		slices.Repeat([]time.Duration{5 * time.Minute}, 2),
@@ -29,19 +29,19 @@ func Schedule() []time.Duration {
 	)
 }
 
-// State says how far an order is, as the service sees it.
+// State is the state of an order as the service sees it.
 type State string
 
 // The states of an order. The interface has no names for them (3).
 const (
-	Pending    State = "pending"    // its transaction is in no block
+	Pending    State = "pending"    // its transaction is not in a block
 	Delivering State = "delivering" // the studio has not confirmed the result
 	Confirmed  State = "confirmed"  // the studio answered HTTP 200 (interface 6), even with success false
-	Refused    State = "refused"    // the studio answered what is neither confirmed nor repeated
-	GivenUp    State = "given up"   // the schedule is over
+	Refused    State = "refused"    // the studio answered with another status, and the service does not retry it
+	GivenUp    State = "given up"   // the schedule has ended without a confirmation
 )
 
-// over reports whether no delivery is due any more.
+// over reports whether the schedule of deliveries has ended.
 func (s State) over() bool { return s == Confirmed || s == Refused || s == GivenUp }
 
 // Delivery is one attempt to tell the studio how an order ended (interface 6).
@@ -51,10 +51,10 @@ type Delivery struct {
 	Time    time.Time // on the service's clock
 	Status  int       // HTTP status of the answer; 0 if there was none
 	Err     error     // nil if the studio confirmed, with the envelope of 4.3, and the books are right
-	Next    time.Time // of the repetition; zero if there is none
+	Next    time.Time // when the service retries; zero if it does not
 }
 
-// String is the delivery on one line.
+// String returns a one-line description of the delivery.
 func (d Delivery) String() string {
 	answer := "no answer"
 	if d.Status != 0 {
@@ -70,21 +70,22 @@ func (d Delivery) String() string {
 	return said
 }
 
-// ErrPending says that there is no result yet: the transaction is in no block.
+// ErrPending means that there is no result yet, because the transaction is not in a
+// block.
 var ErrPending = errors.New("ramptest: the transaction is in no block yet")
 
-// delivery is how far the result of an order is: its state, and its schedule.
+// delivery is the progress of an order's result: its state and its schedule.
 type delivery struct {
 	mu       sync.Mutex
 	state    State
 	attempts int       // deliveries so far
-	retries  int       // of them, how many the schedule has counted
-	next     time.Time // of the delivery that is planned; zero if there is none
-	flying   int       // deliveries whose answer is not in
+	retries  int       // how many of them are retries of the schedule
+	next     time.Time // when the next delivery is planned; zero if none is
+	flying   int       // deliveries in progress
 	status   int       // HTTP status of the last answer; 0 if there was none
 }
 
-// standing is how far a delivery is, at one moment.
+// standing is a snapshot of a delivery.
 type standing struct {
 	state                              State
 	attempts, retries, sending, status int
@@ -103,14 +104,14 @@ func (d *delivery) now() State {
 	return d.state
 }
 
-// schedule is the delivery that is planned, if any, and whether one has begun.
+// schedule returns when the next delivery is planned, and whether any has begun.
 func (d *delivery) schedule() (next time.Time, begun bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.next, d.attempts > 0
 }
 
-// mined says that the transaction is in a block.
+// mined records that the transaction is in a block.
 func (d *delivery) mined() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,8 +120,8 @@ func (d *delivery) mined() {
 	}
 }
 
-// planned says when the next delivery is due; the zero time takes the plan back,
-// and returns whether the delivery is still wanted and whether it is the first.
+// planned sets when the next delivery is due; the zero time cancels it. It reports
+// whether a delivery is still wanted and whether it would be the first.
 func (d *delivery) planned(at time.Time) (wanted, first bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -137,9 +138,9 @@ func (d *delivery) begin() (attempt int) {
 	return d.attempts
 }
 
-// conclude says what an answer means for the order (interface 6): HTTP 200
-// confirms, no answer and the statuses of Config.Retry call for a repetition. It
-// returns when the next delivery is, and whether it is to be planned now.
+// conclude applies the status of an answer to the order (interface 6): HTTP 200
+// confirms; no answer and the statuses of Config.Retry are retried. It returns when
+// the next delivery is due, and whether the caller must plan it.
 func (d *delivery) conclude(status int, config *Config, now time.Time, byHand bool) (next time.Time, plan bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -150,7 +151,7 @@ func (d *delivery) conclude(status int, config *Config, now time.Time, byHand bo
 		d.state = Confirmed
 	case status != 0 && !config.Retry(status):
 		d.state = Refused
-	case byHand, !d.next.IsZero(): // nobody repeats it, or it is planned already
+	case byHand, !d.next.IsZero(): // never retried, or already planned
 	case d.retries >= len(config.Schedule):
 		d.state = GivenUp
 	default:
@@ -165,7 +166,7 @@ func (d *delivery) conclude(status int, config *Config, now time.Time, byHand bo
 	return d.next, false
 }
 
-// advance lets a time pass, and does what falls due on the way.
+// advance moves the clock forward and runs the jobs that fall due on the way.
 func (s *orders) advance(d time.Duration) []Delivery {
 	leave, err := s.life.enter()
 	if err != nil {
@@ -199,16 +200,16 @@ func (s *orders) advance(d time.Duration) []Delivery {
 	return sent
 }
 
-// run does what falls due while a clock runs.
+// run runs the jobs that fall due while the clock runs.
 func (s *orders) run() {
-	const long = time.Hour // nothing to wait for
+	const long = time.Hour // the wait if no job is planned
 	timer := time.NewTimer(long)
 	defer timer.Stop()
 	for {
 		wait := long
 		if due, ok := s.agenda.due(); ok {
 			wait = time.Duration(float64(due.Sub(s.clock.now())) / s.config.Speed)
-			wait = min(long, max(wait, 0)+1) // rounded up: too early would be in vain
+			wait = min(long, max(wait, 0)+1) // rounded up, so that it does not wake too early
 		}
 		timer.Reset(wait)
 		select {
@@ -221,37 +222,38 @@ func (s *orders) run() {
 	}
 }
 
-// submitted takes in a transaction that somebody has sent to a chain.
+// submitted records a transaction that a client has sent to a chain, and plans to
+// mine it.
 func (s *orders) submitted(network ramp.Network, tx *chain.Transaction) {
 	s.record.chain(s.clock.now(), uuid.Nil, Event{Network: network, TxHash: tx.Hash, Status: TxSubmitted},
 		fmt.Sprintf("transaction %s submitted", tx.Hash))
 	s.agenda.plan(job{due: s.chains[network].NextBlock(), task: mineForeign, network: network, tx: tx})
 }
 
-// settle is due with the block of an order: the transaction gets into it, and
-// the first delivery is planned.
+// settle mines the transaction of an order when its block is due, and plans the
+// first delivery.
 func (s *orders) settle(o *Order) {
 	s.mine(o, o.script.outcome)
-	if _, begun := o.delivery.schedule(); o.script.never || begun { // by hand
+	if _, begun := o.delivery.schedule(); o.script.never || begun { // begun by hand
 		return
 	}
 	s.plan(o, s.chains[o.Network].ConfirmedAt(o.tx, s.config.Confirmations).Add(o.script.late))
 }
 
-// mine puts the transaction of an order into a block. It reports false if it was
-// in one before.
+// mine puts the transaction of an order into a block. It reports whether it did;
+// false means that the transaction was already in a block.
 func (s *orders) mine(o *Order, outcome Outcome) bool {
 	block, mined := s.chains[o.Network].Mine(o.tx, outcome == Failed)
 	if !mined {
 		return false
 	}
 	o.delivery.mined()
-	outcome, _ = s.outcome(o) // a burn of more than there is fails, whatever it was told
+	outcome, _ = s.outcome(o) // a burn of more than the wallet holds fails regardless
 	s.record.chain(s.clock.now(), o.UUID, s.onChain(o), fmt.Sprintf("transaction %s in block %d", outcome, block))
 	return true
 }
 
-// outcome is what the chain knows.
+// outcome returns the outcome on the chain; ok reports whether there is one.
 func (s *orders) outcome(o *Order) (outcome Outcome, ok bool) {
 	if o.tx == nil {
 		return 0, false
@@ -263,7 +265,7 @@ func (s *orders) outcome(o *Order) (outcome Outcome, ok bool) {
 	return Failed, mined
 }
 
-// onChain is what the chain knows of an order's transaction, as an event has it.
+// onChain returns an event with what the chain knows about an order's transaction.
 func (s *orders) onChain(o *Order) Event {
 	e := Event{Network: o.Network, TxHash: o.TxHash, Status: TxSubmitted}
 	outcome, mined := s.outcome(o)
@@ -285,8 +287,7 @@ func (s *orders) plan(o *Order, at time.Time) {
 	s.agenda.plan(job{due: at, task: deliverResult, order: o})
 }
 
-// deliver is due when a result is: the first one, as the script has it, or a
-// repetition.
+// deliver makes a planned delivery: the first one, as the script says, or a retry.
 func (s *orders) deliver(ctx context.Context, o *Order) []Delivery {
 	wanted, first := o.delivery.planned(time.Time{})
 	switch {
@@ -308,8 +309,8 @@ func (s *orders) deliver(ctx context.Context, o *Order) []Delivery {
 	return sent
 }
 
-// release lets go of the orders whose results were kept back, but for those that
-// somebody has delivered by hand.
+// release returns the orders whose results were held back, without those that were
+// meanwhile delivered by hand.
 func (s *orders) release() []*Order {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -321,7 +322,7 @@ func (s *orders) release() []*Order {
 	return held
 }
 
-// begin makes the first delivery of an order, as often as the script has it.
+// begin makes the first delivery of an order, as often as the script says.
 func (s *orders) begin(ctx context.Context, o *Order, fault string) []Delivery {
 	outcome, _ := s.outcome(o)
 	sent := make([]Delivery, max(1, o.script.atOnce))
@@ -336,17 +337,17 @@ func (s *orders) begin(ctx context.Context, o *Order, fault string) []Delivery {
 	for range o.script.again {
 		sent = append(sent, s.attempt(ctx, o, outcome, "again"))
 	}
-	if o.script.reorganised {
+	if o.script.reorganized {
 		s.chains[o.Network].Reorganize(o.tx)
 		replaced := s.onChain(o)
 		replaced.Status = TxReplaced
 		s.record.chain(s.clock.now(), o.UUID, replaced, "block of the transaction replaced")
-		sent = append(sent, s.attempt(ctx, o, outcome, "after the reorganisation"))
+		sent = append(sent, s.attempt(ctx, o, outcome, "after the reorganization"))
 	}
 	return sent
 }
 
-// attempt delivers once, and plans the repetition if there must be one.
+// attempt delivers once, and plans the retry if one is due.
 func (s *orders) attempt(ctx context.Context, o *Order, outcome Outcome, fault string) Delivery {
 	d := Delivery{Order: o, Attempt: o.delivery.begin(), Time: s.clock.now()}
 	w := o.script.result
@@ -387,14 +388,14 @@ func (s *orders) attempt(ctx context.Context, o *Order, outcome Outcome, fault s
 	return d
 }
 
-// byHand delivers now, once: what outcome says, if the order may be told of.
+// byHand delivers the result of outcome now and once, if the order allows it.
 func (s *orders) byHand(ctx context.Context, o *Order, outcome func() (Outcome, error)) error {
 	s.mu.Lock()
 	foreign := o.tx != nil && s.placed[o.UUID] != o
 	s.mu.Unlock()
 	switch {
 	case foreign:
-		return errors.New("ramptest: the order is of another service")
+		return errors.New("ramptest: the order belongs to another service")
 	case len(o.Request.Intent.From) == 0 || len(o.Request.Intent.To) == 0:
 		return errors.New("ramptest: the order has no intent")
 	}
@@ -411,7 +412,7 @@ func (s *orders) byHand(ctx context.Context, o *Order, outcome func() (Outcome, 
 	return s.attempt(ctx, o, told, "by hand").Err
 }
 
-// tell delivers an outcome. A transaction that is in no block yet gets into one.
+// tell delivers an outcome. It first mines a pending transaction.
 func (s *orders) tell(ctx context.Context, o *Order, outcome Outcome) error {
 	return s.byHand(ctx, o, func() (Outcome, error) {
 		if o.tx != nil && s.mine(o, outcome) {
@@ -421,7 +422,7 @@ func (s *orders) tell(ctx context.Context, o *Order, outcome Outcome) error {
 	})
 }
 
-// resend delivers what the chain knows.
+// resend delivers the outcome on the chain.
 func (s *orders) resend(ctx context.Context, o *Order) error {
 	return s.byHand(ctx, o, func() (Outcome, error) {
 		outcome, ok := s.outcome(o)
@@ -432,8 +433,8 @@ func (s *orders) resend(ctx context.Context, o *Order) error {
 	})
 }
 
-// resultBody is the body of a result (interface 6): for the same outcome, on the
-// same branch of the chain, always the same bytes.
+// resultBody returns the body of a result (interface 6). It is always the same
+// bytes for the same outcome on the same branch of the chain.
 func (s *orders) resultBody(o *Order, outcome Outcome) ([]byte, error) {
 	intent := o.Request.Intent
 	if !o.script.withoutFee {
@@ -460,9 +461,9 @@ func (s *orders) resultBody(o *Order, outcome Outcome) ([]byte, error) {
 	return body, nil
 }
 
-// receipt is that of an order's transaction with an outcome, which need not be
-// the one that the chain knows. An order that was made by hand, and not by this
-// service, has a transaction that no chain knows.
+// receipt returns the receipt of an order's transaction with an outcome, which may
+// differ from the one on the chain. For an order that was made by hand, it makes up
+// a transaction that is not on the chain.
 func (s *orders) receipt(o *Order, outcome Outcome) (ramp.Receipt, error) {
 	if o.tx != nil {
 		return s.chains[o.Network].Receipt(o.tx, outcome == Succeeded), nil

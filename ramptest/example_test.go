@@ -11,13 +11,13 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// A studio whose database is away when the first result comes.
+// A studio whose database is unreachable when the first result comes.
 func Example() {
 	ctx := context.Background()
 	key, _ := ramp.TextKey("key from the console")
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	game := newShop()
-	game.answers = []error{errors.New("the database is away")}
+	game.answers = []error{errors.New("the database is unreachable")}
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer})
 	if err != nil {
 		log.Fatal(err)
@@ -54,8 +54,8 @@ func Example() {
 	// gold in the end: 1000
 }
 
-// Faults go together: here the result is a minute late, and the studio's first
-// two answers to it are lost.
+// Faults can be combined: here the result is a minute late, and the studio's first two
+// answers to it are lost.
 func ExampleService_Advance() {
 	service, mint := exampleService()
 	defer service.Close()
@@ -100,7 +100,7 @@ func ExampleService_Events() {
 	// books took 100 item_gold
 	// chain testnet transaction submitted
 	// chain testnet transaction failed in block 1
-	// result success, which nobody heard
+	// result success, but the answer was lost
 	// books gave back 100 item_gold
 	// result success
 	// books nothing moved
@@ -129,7 +129,7 @@ func ExampleService_SetHandler() {
 	player, _ := service.Assets(ctx, session)
 	fmt.Println(player.Assets[0].ID, player.Assets[0].Balance)
 	// Output:
-	// ramptest: there is no server of a studio yet: set Config.Game or Config.Handler, or call Service.SetHandler
+	// ramptest: the studio's server is not set: set Config.Game or Config.Handler, or call Service.SetHandler
 	// item_gold 1000
 }
 
@@ -139,7 +139,7 @@ func ExampleSchedule() {
 	// [5m0s 5m0s 15m0s 15m0s]
 }
 
-// exampleService is a service before a good game, and how to mint.
+// exampleService returns a service with a correct game, and a function that mints.
 func exampleService() (*ramptest.Service, func(...ramptest.Fault) *ramptest.Order) {
 	ctx := context.Background()
 	key, _ := ramp.TextKey("key from the console")

@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// Fault is what goes otherwise than usual with one order. Give any number of
-// them to [Service.Mint] or [Service.Burn]; they go together.
+// A Fault is a scripted deviation for one order. Pass any number of faults to
+// [Service.Mint] or [Service.Burn]; they can be combined.
 type Fault struct {
 	name  string
 	apply func(*script)
 }
 
-// String is the fault as [ParseFault] reads it.
+// String returns the fault in the form that [ParseFault] reads.
 func (f Fault) String() string { return f.name }
 
-// On says which call of the service a [Fault] is about (interface 4.3).
+// On is the call of the service that a [Fault] affects (interface 4.3).
 type On Kind
 
-// The calls that a fault can be about.
+// The calls that a fault can affect.
 const (
 	OnValidate On = On(KindValidate)
 	OnResult   On = On(KindResult)
 )
 
-// script is what all faults of an order come to.
+// script is the combined effect of all faults of an order.
 type script struct {
 	outcome     Outcome
 	kind        uint64 // of the transaction
@@ -34,9 +34,9 @@ type script struct {
 	late        time.Duration
 	never       bool
 	held        bool
-	atOnce      int // how many first deliveries there are at the same time
-	again       int // and how many one after the other, after these
-	reorganised bool
+	atOnce      int // how many first deliveries are made at the same time
+	again       int // how many more follow, one after the other
+	reorganized bool
 	withoutFee  bool
 	expired     bool
 	calls       int     // further validate calls at the same time
@@ -44,15 +44,15 @@ type script struct {
 	validate    wire
 	result      wire
 	names       []string // of the faults
-	err         error    // what makes no sense about the faults
+	err         error    // the first invalid fault
 }
 
-// wire is what goes wrong with the calls of one kind.
+// wire is the script of the calls of one kind.
 type wire struct {
-	forged  []forgery // what comes before the call itself
-	lost    int       // how many answers nobody hears
+	forged  []forgery // forged calls that come before the genuine one
+	lost    int       // how many answers are lost
 	slow    time.Duration
-	unknown bool // whether there are fields that nobody knows
+	unknown bool // whether the call has unknown fields
 }
 
 // again is a further validate call under the same UUID.
@@ -64,7 +64,7 @@ const (
 	otherAmount
 )
 
-// newScript puts faults together.
+// newScript combines faults.
 func newScript(faults []Fault) (script, error) {
 	s := script{kind: 2}
 	for _, f := range faults {
@@ -87,47 +87,49 @@ func (s *script) on(call On) *wire {
 	return &s.validate
 }
 
-// refuse keeps the first thing that makes no sense.
+// refuse records an invalid fault, unless there is one already.
 func (s *script) refuse(format string, args ...any) {
 	if s.err == nil {
 		s.err = fmt.Errorf("ramptest: "+format, args...)
 	}
 }
 
-// TransactionFails lets the chain execute the transaction without success:
-// receipt.status is 0x0 (interface 3).
+// TransactionFails makes the transaction fail on the chain: receipt.status is 0x0
+// (interface 3).
 func TransactionFails() Fault {
 	return Fault{"transaction-fails", func(s *script) { s.outcome = Failed }}
 }
 
-// StaysPending keeps the transaction out of every block. [Service.Deliver] ends
-// it.
+// StaysPending keeps the transaction out of every block until [Service.Deliver] is
+// called for the order.
 func StaysPending() Fault {
 	return Fault{"stays-pending", func(s *script) { s.pending = true }}
 }
 
-// TransactionType makes it a transaction of another type than 0x2: 0x7 has its
-// gas fee sponsored (interface 6), any other is one that nobody knows yet.
+// TransactionType sets the type of the transaction, which is 0x2 by default. Type
+// 0x7 has its gas fee sponsored (interface 6). Any other type stands for one that
+// is not known yet.
 func TransactionType(n uint64) Fault {
 	return Fault{fmt.Sprintf("transaction-type=%#x", n), func(s *script) { s.kind = n }}
 }
 
-// Reorganised lets the chain replace the block of the transaction after the
-// first delivery of its result, however many times that comes. The transaction
-// gets into another block, and the result is delivered again with the receipt from
-// there. What the service does then, the interface does not show.
-func Reorganised() Fault {
-	return Fault{"reorganized", func(s *script) { s.reorganised = true }}
+// Reorganized makes the chain replace the block of the transaction after the first
+// delivery of its result, including the deliveries of [ResultTwice] and
+// [ResultAtOnce]. The transaction moves to another block, and the result is
+// delivered again with the receipt from there. The interface does not say what the
+// service does in this case.
+func Reorganized() Fault {
+	return Fault{"reorganized", func(s *script) { s.reorganized = true }}
 }
 
-// ResultTwice delivers the result again as soon as it was answered. Give it
-// twice for a third time.
+// ResultTwice delivers the result again as soon as the first delivery is answered.
+// Pass it twice for a third delivery.
 func ResultTwice() Fault {
 	return Fault{"result-twice", func(s *script) { s.again++ }}
 }
 
-// ResultAtOnce delivers the result n times at the same time. With [ResultTwice],
-// it comes again after these. An order whose n is below 1 is refused.
+// ResultAtOnce delivers the result n times at the same time. The deliveries of
+// [ResultTwice] follow these. If n is below 1, the order is rejected.
 func ResultAtOnce(n int) Fault {
 	return Fault{fmt.Sprintf("result-at-once=%d", n), func(s *script) {
 		if s.atOnce = n; n < 1 {
@@ -136,7 +138,7 @@ func ResultAtOnce(n int) Fault {
 	}}
 }
 
-// ResultLate delivers the result that much later.
+// ResultLate delays the first delivery of the result by d.
 func ResultLate(d time.Duration) Fault {
 	return Fault{"result-late=" + d.String(), func(s *script) {
 		if s.late += d; d < 0 {
@@ -150,9 +152,9 @@ func ResultNever() Fault {
 	return Fault{"result-never", func(s *script) { s.never = true }}
 }
 
-// ResultAfterNext keeps the result back until the first one of another order,
-// that is not kept back itself, was delivered. Then it comes, as often as the
-// other faults have it. Until there is another order, it does not come at all, as
+// ResultAfterNext holds the result back until the first result of another order,
+// one that is not held back itself, has been delivered. The result then follows, as
+// often as the other faults say. Without another order it is never delivered, as
 // with [ResultNever].
 func ResultAfterNext() Fault {
 	return Fault{"result-after-next", func(s *script) { s.held = true }}
@@ -164,23 +166,23 @@ func WithoutFee() Fault {
 	return Fault{"without-fee", func(s *script) { s.withoutFee = true }}
 }
 
-// ExpiredUUID lets the player come when the UUID's 5 minutes are over (interface
-// 3), whatever the clock shows. Unless [Config.AcceptExpired] is set, the call
-// fails with [ErrExpiredUUID].
+// ExpiredUUID treats the UUID as if its 5 minutes were over (interface 3), whatever
+// the clock shows. Unless [Config.AcceptExpired] is set, the call fails with
+// [ErrExpiredUUID].
 func ExpiredUUID() Fault {
 	return Fault{"expired-uuid", func(s *script) { s.expired = true }}
 }
 
-// ValidateTwice asks for the approval again once it was given. The studio must
-// approve again, and take nothing again.
+// ValidateTwice makes the validate call again after it was approved. The studio
+// must approve again and must not take the assets again.
 func ValidateTwice() Fault {
 	return Fault{"validate-twice", func(s *script) { s.asked = append(s.asked, sameAgain) }}
 }
 
-// ValidateAtOnce asks for the approval n times at the same time. The studio must
-// approve at least one of them, and take once. An answer to any of them that
-// breaks the interface is the error of the call. An order whose n is below 1 is
-// refused.
+// ValidateAtOnce makes the validate call n times at the same time. The studio must
+// approve at least one of them and take the assets once. If any answer breaks the
+// interface, that is the error of [Service.Mint] or [Service.Burn]. If n is below
+// 1, the order is rejected.
 func ValidateAtOnce(n int) Fault {
 	return Fault{fmt.Sprintf("validate-at-once=%d", n), func(s *script) {
 		if s.calls = n - 1; n < 1 {
@@ -189,52 +191,51 @@ func ValidateAtOnce(n int) Fault {
 	}}
 }
 
-// ValidateOtherDigest asks, once the approval was given, for one of another
-// digest under the same UUID. If the studio approves that too, the call fails
-// with [ErrTwoOrders].
+// ValidateOtherDigest makes another validate call after the approval, with a
+// different digest under the same UUID. If the studio approves that too, the error
+// is [ErrTwoOrders].
 func ValidateOtherDigest() Fault {
 	return Fault{"validate-other-digest", func(s *script) { s.asked = append(s.asked, otherDigest) }}
 }
 
-// ValidateOtherAmount asks, once the approval was given, for one of other
-// amounts under the same UUID. If the studio approves that too, the call fails
-// with [ErrTwoOrders].
+// ValidateOtherAmount makes another validate call after the approval, with
+// different amounts under the same UUID. If the studio approves that too, the error
+// is [ErrTwoOrders].
 func ValidateOtherAmount() Fault {
 	return Fault{"validate-other-amount", func(s *script) { s.asked = append(s.asked, otherAmount) }}
 }
 
-// TamperedBody sends, before the call, one whose amounts were changed on the way
-// (interface 5.2). A studio that accepts it gives an [ErrForged].
+// TamperedBody sends a call whose amounts were changed in transit before the
+// genuine call (interface 5.2). If the studio accepts it, the error is [ErrForged].
 func TamperedBody(call On) Fault {
 	return Fault{"tampered-body=" + string(call), func(s *script) { s.on(call).forge(tamperedBody) }}
 }
 
-// WrongHMAC sends, before the call, one that was signed with another key
-// (interface 5.2). A studio that accepts it gives an [ErrForged].
+// WrongHMAC sends a call with a wrong signature before the genuine call (interface
+// 5.2). If the studio accepts it, the error is [ErrForged].
 func WrongHMAC(call On) Fault {
 	return Fault{"wrong-hmac=" + string(call), func(s *script) { s.on(call).forge(wrongHMAC) }}
 }
 
-// MissingHMAC sends, before the call, one without signature (interface 5.2). A
-// studio that accepts it gives an [ErrForged].
+// MissingHMAC sends a call without a signature before the genuine call (interface
+// 5.2). If the studio accepts it, the error is [ErrForged].
 func MissingHMAC(call On) Fault {
 	return Fault{"missing-hmac=" + string(call), func(s *script) { s.on(call).forge(missingHMAC) }}
 }
 
-// LostAnswer lets the studio act, but nobody hears its answer. A result is then
-// repeated, as [Config.Schedule] has it. A validate call fails with
-// [ErrLostAnswer], and nothing gets on the chain. Give it twice to lose two
-// answers.
+// LostAnswer lets the studio act but loses its answer. The service then retries a
+// result as [Config.Schedule] says. A validate call fails with [ErrLostAnswer], and
+// no transaction is submitted. Pass it twice to lose two answers.
 //
-// What is lost is counted for each order: the same call again, with the same
-// faults or without, is heard.
+// Lost answers are counted per order: when the call is repeated, with or without
+// the same faults, its answer arrives.
 func LostAnswer(call On) Fault {
 	return Fault{"lost-answer=" + string(call), func(s *script) { s.on(call).lost++ }}
 }
 
-// SlowAnswer lets the studio's answer take that long. One that takes more than
-// [Config.Timeout] is as good as lost: the service waits no longer. A still clock
-// moves by the wait, so that [Service.Advance] may end that much later.
+// SlowAnswer makes the studio's answer take the time d. If that exceeds
+// [Config.Timeout], the service stops waiting and the answer is lost. If the clock
+// stands still, the wait moves it, so [Service.Advance] may end that much later.
 func SlowAnswer(call On, d time.Duration) Fault {
 	return Fault{fmt.Sprintf("slow-answer=%s:%s", string(call), d), func(s *script) {
 		if s.on(call).slow = d; d < 0 {
@@ -243,13 +244,13 @@ func SlowAnswer(call On, d time.Duration) Fault {
 	}}
 }
 
-// UnknownFields puts fields into the call that the interface does not have. They
-// may appear in any version, and mean nothing to the studio.
+// UnknownFields adds fields to the call that the interface does not have. Any
+// version of the service may add fields, and the studio must ignore them.
 func UnknownFields(call On) Fault {
 	return Fault{"unknown-fields=" + string(call), func(s *script) { s.on(call).unknown = true }}
 }
 
-// forgery makes something else of a call that is otherwise right.
+// forgery turns a genuine call into a forged one.
 type forgery func(*call)
 
 func (w *wire) forge(f forgery) { w.forged = append(w.forged, f) }

@@ -18,8 +18,8 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// TestAGoodGameStandsEveryFault plays each fault, and pairs of them, against a
-// game as it should be.
+// TestAGoodGameStandsEveryFault plays each fault, and pairs of them, against a correct
+// game.
 func TestAGoodGameStandsEveryFault(t *testing.T) {
 	const minted, restored = 900, 1000
 	for _, test := range []struct {
@@ -36,7 +36,7 @@ func TestAGoodGameStandsEveryFault(t *testing.T) {
 		{[]ramptest.Fault{ramptest.ResultAtOnce(8), ramptest.TransactionFails()}, 8, restored, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.ResultLate(48 * time.Hour), ramptest.TransactionFails()}, 1, restored, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.ResultNever(), ramptest.TransactionFails()}, 0, minted, ramptest.Delivering},
-		{[]ramptest.Fault{ramptest.Reorganised(), ramptest.TransactionFails()}, 2, restored, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.Reorganized(), ramptest.TransactionFails()}, 2, restored, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.TransactionType(0x7)}, 1, minted, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.TransactionType(0x63)}, 1, minted, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.WithoutFee()}, 1, minted, ramptest.Confirmed},
@@ -148,7 +148,7 @@ func TestAnExpiredUUIDIsASwitch(t *testing.T) {
 
 // TestABadGameIsFound breaks a game in one place each time.
 func TestABadGameIsFound(t *testing.T) {
-	// resign makes any call one that the service seems to have signed.
+	// resign signs any call as if it came from the service.
 	resign := func(on string, change func([]byte) []byte) func(*counter) func(http.Handler) http.Handler {
 		return func(c *counter) func(http.Handler) http.Handler {
 			return func(inner http.Handler) http.Handler {
@@ -247,8 +247,8 @@ func TestAnAnswerThatNeverComesIsLost(t *testing.T) {
 	assert.Equal(t, ramptest.Confirmed, c.service.State(order))
 }
 
-// A forged call is told apart from the genuine one, which follows it whatever
-// became of the former.
+// A forged call is distinguished from the genuine one, which follows it whatever the
+// outcome of the forged one.
 func TestTheGenuineCallFollowsTheForgedOne(t *testing.T) {
 	const approved = `{"success":true,"errorCode":null,"data":null}`
 	for _, test := range []struct {
@@ -336,7 +336,7 @@ func TestTheDigestIsThatOfAUser(t *testing.T) {
 	assert.NotEqual(t, asked[0].Digest, asked[1].Digest)
 }
 
-// Of calls at once, each answer must be one of the interface.
+// Each answer to simultaneous calls must follow the interface.
 func TestEachAnswerAtOnceIsJudged(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -367,22 +367,22 @@ func TestEachAnswerAtOnceIsJudged(t *testing.T) {
 	}
 }
 
-// How many results a studio hears, for faults that go together in either order.
+// How many results a studio receives, for faults that can be combined in either order.
 func TestFaultsOfAResultGoTogether(t *testing.T) {
 	afterNext, twice, atOnce := ramptest.ResultAfterNext(), ramptest.ResultTwice(), ramptest.ResultAtOnce(4)
-	reorganised := ramptest.Reorganised()
+	reorganized := ramptest.Reorganized()
 	for _, test := range []struct {
 		faults []ramptest.Fault
 		heard  int
 	}{
 		{[]ramptest.Fault{twice, twice}, 3},
 		{[]ramptest.Fault{twice, atOnce}, 5},
-		{[]ramptest.Fault{twice, reorganised}, 3},
-		{[]ramptest.Fault{atOnce, reorganised}, 5},
+		{[]ramptest.Fault{twice, reorganized}, 3},
+		{[]ramptest.Fault{atOnce, reorganized}, 5},
 		{[]ramptest.Fault{afterNext, twice}, 2},
 		{[]ramptest.Fault{afterNext, atOnce}, 4},
-		{[]ramptest.Fault{afterNext, reorganised}, 2},
-		{[]ramptest.Fault{afterNext, twice, atOnce, reorganised}, 6},
+		{[]ramptest.Fault{afterNext, reorganized}, 2},
+		{[]ramptest.Fault{afterNext, twice, atOnce, reorganized}, 6},
 	} {
 		for range 2 {
 			t.Run(fmt.Sprint(test.faults), func(t *testing.T) {
@@ -405,7 +405,7 @@ func TestFaultsOfAResultGoTogether(t *testing.T) {
 	}
 }
 
-// Nothing is asked of the studio for faults that cannot be.
+// Invalid faults make no call to the studio.
 func TestAFaultThatMakesNoSenseIsRefused(t *testing.T) {
 	c := newCounter(t)
 	id := c.initialize(t)
@@ -423,10 +423,10 @@ func TestAFaultThatMakesNoSenseIsRefused(t *testing.T) {
 	assert.Len(t, c.service.Events(), 1, "the initialize call")
 }
 
-// A test that fails prints what it has at hand.
+// A failing test prints its values, so they must be readable.
 func TestWhatAdvanceReturnsCanBePrinted(t *testing.T) {
 	c := newCounter(t, func(c *ramptest.Config) { c.Epoch = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC) })
-	c.shop.answers = []error{errors.New("away")}
+	c.shop.answers = []error{errors.New("unreachable")}
 	order := c.mint(t, ramptest.TransactionFails())
 	id := order.UUID.String()[:8]
 	assert.Equal(t, "mint "+id+" of 10 tokens (pending)", fmt.Sprint(order))
@@ -456,7 +456,7 @@ func TestAResultThatIsHeldBack(t *testing.T) {
 		c := newCounter(t)
 		order := c.mint(t, ramptest.ResultAfterNext())
 		c.service.Advance(time.Hour)
-		c.shop.answers = []error{errors.New("away")}
+		c.shop.answers = []error{errors.New("unreachable")}
 		require.Error(t, c.service.Resend(t.Context(), order))
 		next := c.mint(t)
 		sent := c.service.Advance(time.Hour)
@@ -488,7 +488,7 @@ func TestFaultsComeBeforeTheOrderIsPlaced(t *testing.T) {
 	assert.Equal(t, ramptest.Confirmed, c.service.State(order))
 }
 
-// A burn of more than there is fails on the chain, whoever has it mined.
+// A burn of more than the wallet holds fails on the chain, whoever mines it.
 func TestDeliverTellsWhatTheChainHasMadeOfIt(t *testing.T) {
 	c := newCounter(t)
 	order, err := c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(5000), ramptest.StaysPending())

@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// ErrClosed says that the service is closed.
+// ErrClosed means that the service is closed.
 var ErrClosed = errors.New("ramptest: the service is closed")
 
-// lifetime is how long a service may be used, and what is under way in it.
+// lifetime tracks whether a service is open and what it is doing.
 type lifetime struct {
 	alive context.Context // canceled by close
 	end   context.CancelFunc
-	busy  group // calls, handlers, and our own goroutines
+	busy  group // calls, handlers, and the service's goroutines
 
 	mu sync.Mutex
 }
@@ -24,7 +24,8 @@ func newLifetime() *lifetime {
 	return l
 }
 
-// enter lets a call in, unless the service is closed. ended waits for it to leave.
+// enter registers a call, unless the service is closed. The caller must call leave
+// when the call ends.
 func (l *lifetime) enter() (leave func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -35,19 +36,19 @@ func (l *lifetime) enter() (leave func(), err error) {
 	return l.busy.done, nil
 }
 
-// close lets nobody in any more.
+// close makes enter fail from now on.
 func (l *lifetime) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.end()
 }
 
-// group counts what is under way. A [sync.WaitGroup] does so too, but not for a
-// service that is called both inside and outside a bubble of testing/synctest.
+// group counts what is in progress. It replaces a [sync.WaitGroup], which cannot be
+// used both inside and outside a testing/synctest bubble.
 type group struct {
 	mu    sync.Mutex
 	count int
-	idle  []chan struct{} // closed when the count comes to 0
+	idle  []chan struct{} // closed when the count reaches 0
 }
 
 func (g *group) add() {
@@ -69,7 +70,7 @@ func (g *group) done() {
 	g.idle = nil
 }
 
-// run does something in a goroutine.
+// run calls do in a goroutine.
 func (g *group) run(do func()) {
 	g.add()
 	go func() {
@@ -78,7 +79,7 @@ func (g *group) run(do func()) {
 	}()
 }
 
-// ended returns what is closed once nothing is under way.
+// ended returns a channel that is closed once nothing is in progress.
 func (g *group) ended() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()

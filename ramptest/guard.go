@@ -9,31 +9,30 @@ import (
 	"strings"
 )
 
-// guard keeps pages of other sites out of the service.
+// guard decides who may use the service. It blocks pages of other sites.
 type guard struct {
 	anyHost bool
 	address string // of the service
-	token   string // that the control API asks for; empty if it asks for none
+	token   string // required by the control API; empty if it requires none
 }
 
-// A denial says why a request is refused: with an HTTP status, and in words.
+// denial is the reason for rejecting a request.
 type denial struct {
 	status int
 	why    string
 }
 
-// control decides whether a request may use what shows and moves the orders of all
-// players. Without a token, only a program of this machine may, and a page of the
-// service itself: the address that a request comes from and the name that it is sent
-// to must both be of this machine, because a page of the web can make a name of its
-// own point here. With a token, whoever has it may.
+// control returns why a request may not use the control API, or nil if it may. If a
+// token is set, whoever has it may. Otherwise only programs on this machine and the
+// service's own pages may. Both the address that the request comes from and the host
+// that it names must then be local, because of DNS rebinding.
 func (g *guard) control(r *http.Request) *denial {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case g.token == "" && !(fromHere(r) && isHere(r.Host)):
 		return &denial{http.StatusForbidden, "without a token, the control API is for programs on this machine only"}
 	case g.token != "" && !g.isOurs(r.Host):
-		return &denial{http.StatusForbidden, "the service was reached under a name that is not its own"}
+		return &denial{http.StatusForbidden, "the request names a host that is not this service"}
 	case r.Header.Get("Origin") != "" && !sameOrigin(r):
 		return &denial{http.StatusForbidden, "a page of another site has no access"}
 	case g.token != "" && !g.knows(r):
@@ -45,12 +44,12 @@ func (g *guard) control(r *http.Request) *denial {
 	}
 }
 
-// tokenCookie keeps the token for the pages, once it was in an address.
+// tokenCookie is the cookie in which the pages keep the token.
 const tokenCookie = "ramp-control-token"
 
-// operates reports whether a request of a page may see and move the orders of all
-// players: as for the control API, one from this machine if there is no token, and
-// else one that has it, in a cookie too.
+// operates reports whether a request for a page may see and change the orders of all
+// players. The rules are those of the control API, except that the token may also be
+// in a cookie.
 func (g *guard) operates(r *http.Request) bool {
 	if g.token == "" {
 		return fromHere(r) && isHere(r.Host)
@@ -59,8 +58,7 @@ func (g *guard) operates(r *http.Request) bool {
 	return g.knows(r) || err == nil && subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(url.QueryEscape(g.token))) == 1
 }
 
-// remember lets the browser keep the token that is in an address, so that it need
-// not stay there.
+// remember stores the token in a cookie, so that it need not stay in the address.
 func (g *guard) remember(w http.ResponseWriter) {
 	http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: url.QueryEscape(g.token), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 }
@@ -74,8 +72,8 @@ func (g *guard) knows(r *http.Request) bool {
 	return subtle.ConstantTimeCompare([]byte(token), []byte(g.token)) == 1
 }
 
-// fromHere reports whether a request comes from this machine, or through a client in
-// memory.
+// fromHere reports whether a request comes from this machine, or from an in-memory
+// client.
 func fromHere(r *http.Request) bool {
 	if r.RemoteAddr == memoryRemote && r.Host == memoryHost {
 		return true
@@ -85,7 +83,7 @@ func fromHere(r *http.Request) bool {
 	return err == nil && ip != nil && ip.IsLoopback()
 }
 
-// isHere reports whether a host is a name of this machine, or the one in memory.
+// isHere reports whether a host is a local name, or that of the service in memory.
 func isHere(host string) bool {
 	name := host
 	if split, _, err := net.SplitHostPort(host); err == nil {
@@ -95,9 +93,9 @@ func isHere(host string) bool {
 	return ip != nil && ip.IsLoopback() || strings.EqualFold(name, "localhost") || host == memoryHost
 }
 
-// refusal is the HTTP status that keeps pages of other sites from the API: what
-// they send has an Origin, or is not called JSON. It is 0 for a program, which may
-// use any name of the service.
+// refusal returns the HTTP status with which pages of other sites are rejected, or 0.
+// Their requests have an Origin header or a content type other than JSON. Programs
+// are accepted under any host name.
 func (g *guard) refusal(r *http.Request) int {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
@@ -110,8 +108,8 @@ func (g *guard) refusal(r *http.Request) int {
 	}
 }
 
-// isOurs reports whether the service may be reached under the name of a host: one
-// of this machine, or of its own address.
+// isOurs reports whether a host names this service: a local name, the host of its
+// address, or any name if AnyHost is set.
 func (g *guard) isOurs(host string) bool {
 	if own, err := url.Parse(g.address); g.anyHost || err == nil && strings.EqualFold(host, own.Host) {
 		return true

@@ -17,11 +17,11 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/exact"
 )
 
-// InitializeFailure is a way in which an initialize call fails.
+// InitializeFailure is a scripted failure of an initialize call.
 type InitializeFailure string
 
-// The failures of the interface (7.1), each named by its data, and two that it
-// does not show: what a proxy answers, and a limit on the rate of calls (8).
+// The failures of the interface (7.1), each named by its data, and two that the
+// interface does not describe: an error of a proxy, and rate limiting (8).
 const (
 	HMACRequired  InitializeFailure = "X-HMAC-Signature is required" // code 400
 	InvalidMAC    InitializeFailure = "invalid mac"                  // code 500
@@ -40,10 +40,11 @@ type console struct {
 	orders *orders
 
 	mu      sync.Mutex
-	failing []InitializeFailure // the next calls
+	failing []InitializeFailure // failures of the next calls
 }
 
-// otherEncoding is what the record says of a signature by [Config.OtherKey].
+// otherEncoding is what the record says about a signature made with
+// [Config.OtherKey].
 const otherEncoding = "but it matches the key in its other encoding"
 
 // envelope is the answer of an initialize call (interface 2.3).
@@ -60,7 +61,7 @@ func (s *console) fail(failures []InitializeFailure) {
 	s.failing = append(s.failing, failures...)
 }
 
-// scripted is how the next call fails, "" if it does not.
+// scripted returns the failure of the next call, or "" if none is scripted.
 func (s *console) scripted() (next InitializeFailure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +71,7 @@ func (s *console) scripted() (next InitializeFailure) {
 	return next
 }
 
-// status is the HTTP status, or the code of the envelope, of a failure.
+// status returns the code of the envelope, or the HTTP status if there is no envelope.
 func (f InitializeFailure) status() int {
 	switch f {
 	case HMACRequired:
@@ -103,7 +104,7 @@ func (s *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} else {
 		id, answer := s.answer(r, body, err, scripted)
 		if text, err = json.Marshal(answer); err != nil {
-			panic(err) // numbers and strings
+			panic(err) // cannot happen: numbers and strings can be encoded
 		}
 		status, event.UUID, event.Outcome = http.StatusOK, id, answer.Message
 		if answer.Code != http.StatusOK {
@@ -119,12 +120,12 @@ func (s *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	event.Took = s.clock.now().Sub(event.Time)
 	s.record.add(event)
 	w.WriteHeader(status)
-	_, _ = w.Write(text) // the caller is gone: nobody is left to tell
+	_, _ = w.Write(text) // an error means that the caller is gone
 }
 
-// answer decides on an initialize call, with the failures of section 7.1. What
-// else is wrong with a request (2.2) is answered with code 400, and data that
-// names the field: the interface does not say how the service does it.
+// answer answers an initialize call, with the failures of section 7.1. For any other
+// mistake in a request (2.2), it answers with code 400 and names the field in data.
+// The interface does not say how the service reports these.
 func (s *console) answer(r *http.Request, body []byte, unread error, scripted InitializeFailure) (id uuid.UUID, e envelope) {
 	fail := func(code int, data string) (uuid.UUID, envelope) {
 		return uuid.Nil, envelope{Code: code, Message: http.StatusText(code), Data: data}
@@ -139,7 +140,7 @@ func (s *console) answer(r *http.Request, body []byte, unread error, scripted In
 	case scripted != "":
 		return refuse(scripted)
 	case unread != nil:
-		return fail(http.StatusBadRequest, "the body did not come whole")
+		return fail(http.StatusBadRequest, "the body is too large or was cut off")
 	case signature == "":
 		return refuse(HMACRequired)
 	case s.config.Key.Verify(body, signature) != nil:
@@ -160,8 +161,8 @@ func (s *console) answer(r *http.Request, body []byte, unread error, scripted In
 	return id, envelope{Code: http.StatusOK, Message: "OK", Data: map[string]uuid.UUID{"uuid": id}}
 }
 
-// serves says whether the console has the project and the network of an intent: ""
-// if it does.
+// serves returns the failure for an intent whose project or network the console does
+// not have, or "" if it has both.
 func (s *console) serves(asked *askedIntent) InitializeFailure {
 	switch project := asked.ProjectID; {
 	case project == "" || s.config.ProjectID != "" && project != s.config.ProjectID:
@@ -173,8 +174,8 @@ func (s *console) serves(asked *askedIntent) InitializeFailure {
 	}
 }
 
-// askedIntent is the intent of an initialize call as it came (interface 2.2): nil
-// is a field that did not.
+// askedIntent is the decoded intent of an initialize call (interface 2.2). Missing
+// fields are nil.
 type askedIntent struct {
 	Network    ramp.Network    `json:"network"`
 	ProjectID  string          `json:"project_id"`
@@ -194,8 +195,8 @@ type askedItem struct {
 	IsNonFungible *bool           `json:"is_non_fungible"`
 }
 
-// readInitialize reads the body of an initialize call. problem says what is wrong
-// with it, "" if all fields that are there have their type.
+// readInitialize parses the body of an initialize call. problem describes the first
+// field of a wrong type, or is "" if there is none.
 func readInitialize(body []byte) (intent askedIntent, problem string) {
 	var request struct {
 		PlayerID      string      `json:"player_id"`
@@ -219,8 +220,8 @@ func readInitialize(body []byte) (intent askedIntent, problem string) {
 	}
 }
 
-// check reads an intent as what it means. problem names the first field that is
-// wrong, "" if none is.
+// check validates and converts an intent. problem describes the first wrong field, or
+// is "" if there is none.
 func (a *askedIntent) check() (intent ramp.InitializeIntent, problem string) {
 	intent = ramp.InitializeIntent{Network: a.Network, ProjectID: a.ProjectID, Token: a.Token,
 		MintMethod: a.MintMethod, BurnMethod: a.BurnMethod}
@@ -245,7 +246,7 @@ func (a *askedIntent) check() (intent ramp.InitializeIntent, problem string) {
 	return intent, problem
 }
 
-// basisPoints reads a fee: 100 is 1% (interface 8).
+// basisPoints parses a fee: 100 is 1% (interface 8).
 func basisPoints(fee json.RawMessage) (bps int, ok bool) {
 	amount, err := ramp.ParseAmount(string(fee))
 	n, large := amount.Int64()

@@ -126,7 +126,7 @@ func TestAnOrderIsOnTheChain(t *testing.T) {
 			assert.Equal(t, kind != 7, spent, "the gas of 0x7 is sponsored")
 			assert.Equal(t, "0x1", c.rpc(t, "eth_getTransactionCount", fmt.Sprintf(`%q,"latest"`, player)))
 
-			// What the webhook said is what the chain says.
+			// The chain must agree with the webhook.
 			told := c.shop.heard[0]
 			assert.Equal(t, order.TxHash.Hex(), told.TxHash)
 			var read ramp.Receipt
@@ -166,9 +166,9 @@ func TestABurnOfMoreThanThereIsFails(t *testing.T) {
 	assert.Equal(t, int64(1100), c.shop.owns())
 }
 
-func TestAReorganisationReplacesABlock(t *testing.T) {
+func TestAReorganizationReplacesABlock(t *testing.T) {
 	c := newCounter(t)
-	order := c.mint(t, ramptest.Reorganised())
+	order := c.mint(t, ramptest.Reorganized())
 	other := c.mint(t)
 	c.service.Advance(time.Minute)
 	require.Len(t, c.shop.heard, 3)
@@ -252,7 +252,8 @@ func TestTheChainRefusesAsTheInterfaceSays(t *testing.T) {
 	assert.Contains(t, c.rpc(t, "eth_getLogs", `{"fromBlock":"0x1","toBlock":"0x0"}`), "-32602")
 }
 
-// What a page of another site can send must not reach the API. A program may.
+// Requests that a page of another site can send must not reach the API. Those of a
+// program may.
 func TestTheAPIIsForPrograms(t *testing.T) {
 	c := newCounter(t)
 	for _, test := range []struct {

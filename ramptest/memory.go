@@ -11,26 +11,26 @@ import (
 	"runtime/debug"
 )
 
-// inMemory is the address of a service, and of a studio, that no network leads to.
+// inMemory is the address of a service or studio that is in memory.
 const (
 	memoryHost   = "memory.invalid"
 	inMemory     = "https://" + memoryHost
-	memoryRemote = "192.0.2.1:1234" // what httptest.NewRequest says that a request comes from: a network of no machine
+	memoryRemote = "192.0.2.1:1234" // the remote address that httptest.NewRequest sets, from a reserved network
 )
 
 // memory carries requests to a handler without a network.
 type memory struct {
 	handler http.Handler
-	running *group // has each call of the handler
+	running *group // counts the calls of the handler
 }
 
-// RoundTrip gives the handler what a server would have given it.
+// RoundTrip calls the handler with the request that a server would pass to it.
 func (m memory) RoundTrip(r *http.Request) (*http.Response, error) {
 	var body []byte
 	if r.Body != nil {
 		var err error
 		body, err = io.ReadAll(r.Body)
-		_ = r.Body.Close() // it was read whole, or failed
+		_ = r.Body.Close() // nothing is left to read
 		if err != nil {
 			return nil, err
 		}
@@ -39,14 +39,14 @@ func (m memory) RoundTrip(r *http.Request) (*http.Response, error) {
 	served.Host = cmp.Or(r.Host, r.URL.Host)
 	for name, values := range r.Header {
 		for _, value := range values {
-			served.Header.Add(name, value) // a server, too, gives names their one form
+			served.Header.Add(name, value) // canonicalizes names, as a server does
 		}
 	}
 	recorder := httptest.NewRecorder()
 	done := make(chan error, 1)
 	m.running.run(func() {
 		err := errors.New("the handler ended its goroutine")
-		defer func() { done <- err }() // after runtime.Goexit too, as of a test that fails
+		defer func() { done <- err }() // runs after runtime.Goexit too, such as by t.FailNow
 		err = serve(m.handler, recorder, served)
 	})
 	var err error
@@ -55,15 +55,15 @@ func (m memory) RoundTrip(r *http.Request) (*http.Response, error) {
 	case <-r.Context().Done():
 	}
 	if err := cmp.Or(r.Context().Err(), err); err != nil {
-		return nil, err // nobody waits for it any more
+		return nil, err
 	}
 	response := recorder.Result()
 	response.Request = r
 	return response, nil
 }
 
-// serve calls a handler. Where a server would drop the connection, it fails. A
-// server logs the stack of a panic that was not meant, so the error has it.
+// serve calls a handler. It returns an error where a server would drop the
+// connection. The error of an unexpected panic has the stack, which a server logs.
 func serve(h http.Handler, w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		switch cause := recover(); cause {

@@ -13,8 +13,8 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// shop is a game as it should be: it takes once, gives back once and grants
-// once. Its player has gold.
+// shop is a correct game: it takes once, gives back once and grants once. Its player
+// has gold.
 type shop struct {
 	mu      sync.Mutex
 	gold    int64

@@ -19,7 +19,7 @@ type node struct {
 	chains map[ramp.Network]*chain.Chain
 
 	mu      sync.Mutex
-	failing []int // codes of the next requests
+	failing []int // failure codes of the next requests
 }
 
 // fail scripts the next requests.
@@ -29,7 +29,8 @@ func (s *node) fail(codes []int) {
 	s.failing = append(s.failing, codes...)
 }
 
-// scripted is how the next request fails; ok is false if nothing is scripted.
+// scripted returns the failure code of the next request; ok reports whether one is
+// scripted.
 func (s *node) scripted() (code int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +73,7 @@ func (s *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		var failure string
 		status = http.StatusOK
 		if text, failure = c.Answer(body, scripted); failure != "" {
-			event.Outcome = failure // which may be what was wanted
+			event.Outcome = failure // not Failed: the caller may expect it
 		}
 	}
 	event.Answer = &Message{Status: status, Body: string(text)}
@@ -83,5 +84,5 @@ func (s *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "1")
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(text) // the caller is gone: nobody is left to tell
+	_, _ = w.Write(text) // an error means that the caller is gone
 }

@@ -20,22 +20,22 @@ import (
 )
 
 var (
-	// ErrUnknownUUID says that no initialize call was answered with the UUID.
+	// ErrUnknownUUID means that the service has not issued the UUID.
 	ErrUnknownUUID = errors.New("ramptest: the service knows no such UUID")
 
-	// ErrExpiredUUID says that the UUID is older than [ramp.UUIDValidity]. What
-	// the service does then, the interface does not show (3); see
+	// ErrExpiredUUID means that the UUID is older than [ramp.UUIDValidity]. The
+	// interface does not say what the service does in that case (3); see
 	// [Config.AcceptExpired].
 	ErrExpiredUUID = errors.New("ramptest: the UUID has expired")
 
-	// ErrTwoOrders says that the studio approved two different orders under one
-	// UUID, which identifies a request (interface 2.5): of two players, say, or of
-	// two amounts.
+	// ErrTwoOrders means that the studio approved two different orders under one
+	// UUID, such as orders of two players or of two amounts. A UUID identifies one
+	// request (interface 2.5).
 	ErrTwoOrders = errors.New("ramptest: the studio approved two orders under one UUID")
 
-	// ErrPlaced says that faults were given with an order that is on the chain
-	// already, where they would come too late.
-	ErrPlaced = errors.New("ramptest: the order is placed already, and takes no more faults")
+	// ErrPlaced means that faults were given for an order that is already on the
+	// chain.
+	ErrPlaced = errors.New("ramptest: the order is already placed, so faults cannot be added")
 )
 
 // Order is a mint or a burn that the studio has approved.
@@ -43,21 +43,21 @@ type Order struct {
 	UUID     uuid.UUID
 	Session  ramp.Session
 	Network  ramp.Network
-	Request  ramp.ValidateRequest // what the studio was asked
-	Approval ramp.Approval        // what it answered
-	TxHash   common.Hash          // the transaction, see [Service.RPCURL]
+	Request  ramp.ValidateRequest // the validate request that the studio received
+	Approval ramp.Approval        // the studio's answer
+	TxHash   common.Hash          // the transaction on the chain, see [Service.RPCURL]
 
 	wallet *ramp.Signer
 	fee    ramp.Amount // basis points
 	script script
 	tx     *chain.Transaction // nil if the service has not placed the order
-	placed time.Time          // when it was put on the chain
-	had    *big.Rat           // of its token, by the wallet, before it
+	placed time.Time          // when it was submitted to the chain
+	had    *big.Rat           // the wallet's tokens before the order
 
 	delivery delivery
 }
 
-// String names an order on one line, with the beginning of its UUID.
+// String returns a one-line description with the beginning of the UUID.
 func (o *Order) String() string {
 	if len(o.Request.Intent.From) == 0 || len(o.Request.Intent.To) == 0 {
 		return "an order without an intent"
@@ -69,7 +69,7 @@ func (o *Order) String() string {
 	return fmt.Sprintf("%s %s of %s tokens (%s)", verb, shortUUID(o.UUID), o.token().Amount, o.delivery.now())
 }
 
-// Outcome is what the chain makes of an order.
+// Outcome is the outcome of an order's transaction.
 type Outcome int
 
 // The outcomes of a transaction (interface 3).
@@ -100,9 +100,9 @@ func isDeclined(err error) bool {
 	return errors.As(err, &declined)
 }
 
-// orders are the orders of a service: what they may be (issued), what the studio
-// has approved (placed), and what makes them go on. This file takes an order to
-// the chain; deliver.go takes it from there to its end.
+// orders holds the UUIDs that a service has issued, the orders that it has placed,
+// and the jobs that are due. This file takes an order to the chain; deliver.go
+// takes it from there to its end.
 type orders struct {
 	config *Config
 	clock  *clock
@@ -112,24 +112,24 @@ type orders struct {
 	chains map[ramp.Network]*chain.Chain
 	agenda *agenda
 
-	turn sync.Mutex // held by whoever does what is due
+	turn sync.Mutex // held while jobs that are due are run
 
 	mu     sync.Mutex
 	issued map[uuid.UUID]*issued
 	placed map[uuid.UUID]*Order
-	queue  []*Order // the same, in the order in which they were placed
-	held   []*Order // whose results wait for another one
+	queue  []*Order // the placed orders, oldest first
+	held   []*Order // orders whose result waits for that of another order
 }
 
-// issued is a UUID, and the terms for which an initialize call was given it.
+// issued is an issued UUID with the terms of its initialize call.
 type issued struct {
 	terms   ramp.InitializeIntent
 	expires time.Time
-	opened  bool // on the exchange page
-	lost    int  // validate answers that nobody heard, see [LostAnswer]
+	opened  bool // the exchange page was opened
+	lost    int  // validate answers that were lost, see [LostAnswer]
 }
 
-// issue gives terms a UUID.
+// issue issues a UUID for terms.
 func (s *orders) issue(terms ramp.InitializeIntent, at time.Time) uuid.UUID {
 	id := uuid.New()
 	s.mu.Lock()
@@ -139,7 +139,7 @@ func (s *orders) issue(terms ramp.InitializeIntent, at time.Time) uuid.UUID {
 	return id
 }
 
-// terms returns those of a UUID, and until when they hold.
+// terms returns the terms of a UUID and when they expire.
 func (s *orders) terms(id uuid.UUID, expired bool) (terms ramp.InitializeIntent, until time.Time, err error) {
 	now := s.clock.now()
 	s.mu.Lock()
@@ -155,7 +155,7 @@ func (s *orders) terms(id uuid.UUID, expired bool) (terms ramp.InitializeIntent,
 	}
 }
 
-// issueLike gives the terms of a UUID another one.
+// issueLike issues another UUID for the terms of a UUID.
 func (s *orders) issueLike(id uuid.UUID, at time.Time) (uuid.UUID, error) {
 	s.mu.Lock()
 	known := s.issued[id]
@@ -167,8 +167,8 @@ func (s *orders) issueLike(id uuid.UUID, at time.Time) (uuid.UUID, error) {
 }
 
 // forget drops the oldest finished orders above [Config.KeepOrders], and the UUIDs
-// that expired long ago. It does so for some at once, because it looks at all. The
-// caller holds the lock.
+// that expired long ago. It works in batches, because it scans them all. The caller
+// must hold the lock.
 func (s *orders) forget() {
 	keep := s.config.KeepOrders
 	slack := keep/10 + 1
@@ -198,14 +198,13 @@ func (s *orders) forget() {
 	})
 }
 
-// isFinished reports whether nothing more happens to an order by itself, and it has
-// come to its end.
+// isFinished reports whether an order has ended and nothing more is planned for it.
 func (s *orders) isFinished(o *Order) bool {
 	return o.delivery.now().over() && s.progress(o).done
 }
 
-// opens reports whether it is the first time that the exchange page of a UUID is
-// opened.
+// opens records that the exchange page of a UUID is opened, and reports whether it
+// is for the first time.
 func (s *orders) opens(id uuid.UUID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,7 +216,7 @@ func (s *orders) opens(id uuid.UUID) bool {
 	return first
 }
 
-// all returns the orders, the newest first.
+// all returns the orders, newest first.
 func (s *orders) all() []*Order {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,7 +225,7 @@ func (s *orders) all() []*Order {
 	return list
 }
 
-// latest returns the terms that the game asked for last, if it has.
+// latest returns the terms of the last initialize call, if there was one.
 func (s *orders) latest() (terms ramp.InitializeIntent, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,13 +245,14 @@ func (s *orders) find(id uuid.UUID) *Order {
 	return s.placed[id]
 }
 
-// of returns the orders of a session on a network, the newest first.
+// of returns the orders of a session on a network, newest first.
 func (s *orders) of(session string, network ramp.Network) []*Order {
 	return slices.DeleteFunc(s.all(), func(o *Order) bool { return o.Session.ID != session || o.Network != network })
 }
 
-// order plays a player: the studio approves, then the chain gets a transaction.
-// What the books find is an error beside the order.
+// order plays a player: it asks the studio for approval and then submits the
+// transaction. Findings of the books are returned as an error together with the
+// order.
 func (s *orders) order(ctx context.Context, direction ramp.Direction, id uuid.UUID, session ramp.Session,
 	tokens ramp.Amount, faults []Fault) (*Order, error) {
 	leave, err := s.life.enter()
@@ -284,7 +284,7 @@ func (s *orders) approved(ctx context.Context, o *Order, faults bool) (*Order, e
 	return placed, err
 }
 
-// compose makes the order that a player signs.
+// compose returns the order that a player signs.
 func (s *orders) compose(ctx context.Context, direction ramp.Direction, id uuid.UUID, session ramp.Session,
 	tokens ramp.Amount, faults []Fault) (*Order, error) {
 	script, err := newScript(faults)
@@ -313,7 +313,7 @@ func (s *orders) compose(ctx context.Context, direction ramp.Direction, id uuid.
 	return o, s.seal(ctx, o, &o.Request)
 }
 
-// intent is what the player asks for (interface 2.5).
+// intent returns what the player asks for (interface 2.5).
 func (c *Config) intent(direction ramp.Direction, asked ramp.InitializeIntent, tokens ramp.Amount) (ramp.Intent, error) {
 	token := []ramp.IntentAsset{{Type: c.TokenType, ID: asked.Token, Amount: tokens}}
 	intent := ramp.Intent{Method: asked.MintMethod, Type: ramp.Assemble, To: token, TargetCandidate: json.RawMessage("{}")}
@@ -339,7 +339,8 @@ func (c *Config) intent(direction ramp.Direction, asked ramp.InitializeIntent, t
 	return intent, nil
 }
 
-// rounded is a fraction as an amount, to the 100 places that one may have.
+// rounded converts a fraction to an amount, rounded to the 100 decimals that an
+// amount may have.
 func rounded(r *big.Rat) (ramp.Amount, error) {
 	a, err := ramp.ParseAmount(r.FloatString(100))
 	if err != nil {
@@ -348,15 +349,15 @@ func rounded(r *big.Rat) (ramp.Amount, error) {
 	return a, nil
 }
 
-// afterFee takes a fee in basis points off an amount.
+// afterFee subtracts a fee in basis points from an amount.
 func afterFee(amount, fee ramp.Amount) (ramp.Amount, error) {
 	rest := new(big.Rat).Sub(big.NewRat(10_000, 1), fee.Rat())
 	rest.Mul(rest, amount.Rat()).Quo(rest, big.NewRat(10_000, 1))
 	return rounded(rest)
 }
 
-// seal sets the digest of a request, unless it has one, and the user's
-// signature. The user signs another hash than the validator.
+// seal sets the digest of a request, unless it has one, and the user's signature.
+// The user signs a different hash than the validator does.
 func (s *orders) seal(ctx context.Context, o *Order, r *ramp.ValidateRequest) error {
 	if r.Digest == (ramp.Digest{}) {
 		r.Digest = s.config.Digest(r)
@@ -370,7 +371,7 @@ func (s *orders) seal(ctx context.Context, o *Order, r *ramp.ValidateRequest) er
 func hashDigest(r *ramp.ValidateRequest) ramp.Digest {
 	terms, err := json.Marshal(r.Intent)
 	if err != nil {
-		panic(err) // it was read from JSON, or made of what can be written
+		panic(err) // cannot happen: every intent can be encoded
 	}
 	return ramp.Digest(crypto.Keccak256([]byte("digest"), r.UUID[:], []byte(r.UserAddress), terms))
 }
@@ -378,7 +379,7 @@ func hashDigest(r *ramp.ValidateRequest) ramp.Digest {
 func (c *Config) wallet(session ramp.Session) (*ramp.Signer, error) {
 	signer := c.Wallet(session)
 	if signer == nil {
-		return nil, errors.New("ramptest: Config.Wallet has none for the session")
+		return nil, errors.New("ramptest: Config.Wallet returned nil for the session")
 	}
 	return signer, nil
 }
@@ -387,16 +388,16 @@ func (c *Config) wallet(session ramp.Session) (*ramp.Signer, error) {
 func sessionWallet(session ramp.Session) *ramp.Signer {
 	key, err := crypto.ToECDSA(crypto.Keccak256([]byte("wallet"), []byte(session.ID)))
 	if err != nil {
-		panic(err) // one hash of 2^128 is no key
+		panic(err) // only about one hash in 2^128 is not a valid key
 	}
 	signer, err := ramp.NewECDSASigner(key)
 	if err != nil {
-		panic(err) // it is a key
+		panic(err) // cannot happen: the key is valid
 	}
 	return signer
 }
 
-// approval asks the studio as often as the script has it, and returns its
+// approval makes all validate calls of the script, and returns the studio's
 // approval of the order itself.
 func (s *orders) approval(ctx context.Context, o *Order) (*ramp.Approval, error) {
 	approvals := make([]*ramp.Approval, 1+max(0, o.script.calls))
@@ -413,7 +414,7 @@ func (s *orders) approval(ctx context.Context, o *Order) (*ramp.Approval, error)
 		}
 	}
 	approved := slices.IndexFunc(approvals, func(a *ramp.Approval) bool { return a != nil })
-	if approved < 0 { // which of them may come first is open, but one must
+	if approved < 0 { // any of them may be approved, but one must
 		return nil, errs[0]
 	}
 	for _, again := range o.script.asked {
@@ -463,7 +464,7 @@ func (s *orders) askAgain(ctx context.Context, o *Order, how again) error {
 	}
 }
 
-// ask makes one validate call, after the forged ones of the script.
+// ask makes one validate call, after the forged calls of the script.
 func (s *orders) ask(ctx context.Context, o *Order, r *ramp.ValidateRequest, w wire, fault string) (*ramp.Approval, error) {
 	body, err := json.Marshal(r)
 	if err != nil {
@@ -485,21 +486,21 @@ func (s *orders) ask(ctx context.Context, o *Order, r *ramp.ValidateRequest, w w
 	return approval, err
 }
 
-// loses reports whether one more validate answer under a UUID gets lost, of so many
-// that do.
-func (s *orders) loses(id uuid.UUID, most int) bool {
+// loses reports whether the next validate answer under a UUID is lost, and counts
+// it. At most limit are.
+func (s *orders) loses(id uuid.UUID, limit int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.issued[id]
-	if known.lost >= most {
+	if known.lost >= limit {
 		return false
 	}
 	known.lost++
 	return true
 }
 
-// place puts an approved order on the chain. An order that is there already is
-// left as it is.
+// place submits an approved order to the chain. It does not change an order that is
+// already placed.
 func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -531,16 +532,16 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	return o, nil
 }
 
-// same reports whether two orders are one request of one player. A wallet need not
-// sign twice to the same bytes.
+// same reports whether two orders are the same request of the same player. It
+// ignores the user signature, because signing is not always deterministic.
 func (o *Order) same(other *Order) bool {
 	a, b := o.Request, other.Request
 	a.UserSig, b.UserSig = "", ""
 	return o.Session.ID == other.Session.ID && reflect.DeepEqual(a, b)
 }
 
-// serviceAccount is the service's own account. It gets the fees, and pays the gas
-// of type 0x7.
+// serviceAccount is the service's own account. It receives the fees and pays the
+// gas of transactions of type 0x7.
 func serviceAccount() common.Address {
 	return common.BytesToAddress(crypto.Keccak256([]byte("service")))
 }
@@ -557,7 +558,7 @@ func (o *Order) token() orderToken {
 	return orderToken(o.Request.Intent.To[0])
 }
 
-// moves are the tokens that an order makes or destroys.
+// moves returns the token transfers of an order: mints, burns and fees.
 func (c *Config) moves(o *Order, player common.Address) ([]chain.Move, error) {
 	token := o.token()
 	contract, amount := token.contract(), chain.Units(token.Amount, c.Decimals)

@@ -13,8 +13,8 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 )
 
-// tone is how an outcome feels to the reader. Each has a sign of its own, so that
-// no color is needed to tell them apart.
+// tone tells the reader whether an outcome is good. Each tone has its own sign, so
+// that the pages do not depend on color.
 type tone string
 
 const (
@@ -24,18 +24,18 @@ const (
 	unknown tone = "unknown"
 )
 
-// Sign is the mark that stands before a text of a tone.
+// Sign returns the mark that precedes a text.
 func (t tone) Sign() string {
 	return map[tone]string{good: "✓", bad: "✗", waiting: "●", unknown: "?"}[t]
 }
 
-// outcomeView is what happened to an order, and what comes next, in words.
+// outcomeView describes what happened to an order and what comes next.
 type outcomeView struct {
 	Tone tone
 	Said string
-	Next string    // what comes next, before its time
-	Due  time.Time // of what comes next; zero if nothing does
-	Then string    // after the time
+	Next string    // what comes next; shown before Due
+	Due  time.Time // when it comes; zero if nothing is planned
+	Then string    // shown after Due
 }
 
 // balanceRow is what the player owns of one asset.
@@ -44,10 +44,11 @@ type balanceRow struct {
 	Before, Now, Expected string // "" if unknown
 	Tone                  tone
 	Note                  string
-	Aside                 string // what else has moved since
+	Aside                 string // movements that are not part of the order
 }
 
-// happened says what became of an order: from its schedule, its chain and the books.
+// happened describes the state of an order, from its schedule, its chain and the
+// books.
 func (s *orders) happened(o *Order, acc *account) outcomeView {
 	p := o.delivery.standing()
 	outcome, mined := s.outcome(o)
@@ -80,7 +81,7 @@ func (s *orders) happened(o *Order, acc *account) outcomeView {
 	case p.state == Confirmed:
 		v.Tone, v.Said = good, o.success(outcome, s.player(o))
 		if s.studio.audit.mode == BooksOff {
-			v.Said = fmt.Sprintf("The game confirmed that the %s %s. The books are off: what it moved was not looked at.", verbOf(burn), outcome)
+			v.Said = fmt.Sprintf("The game confirmed that the %s %s. The books are off, so its assets were not checked.", verbOf(burn), outcome)
 		} else if acc == nil || acc.last == nil || acc.order.Disputed || len(acc.order.Totals) != 1 {
 			v.Tone = unknown
 			v.Said = fmt.Sprintf("The game confirmed that the %s %s, but what it moved is unknown.", verbOf(burn), outcome)
@@ -104,17 +105,17 @@ func (s *orders) happened(o *Order, acc *account) outcomeView {
 	case o.script.never && p.attempts == 0:
 		v.Said += fmt.Sprintf("The transaction %s. No result will come, as you chose.", outcome)
 	case o.script.held && p.attempts == 0:
-		v.Said += fmt.Sprintf("The transaction %s. The result waits for that of another order, as you chose.", outcome)
+		v.Said += fmt.Sprintf("The transaction %s. The result waits for the result of another order, as you chose.", outcome)
 	case p.attempts > 0:
-		v.Said += answer + " It is not sent again by itself."
+		v.Said += answer + " The result is not sent again automatically."
 	default:
-		v.Said += fmt.Sprintf("The transaction %s in this moment.", outcome)
+		v.Said += fmt.Sprintf("The transaction %s just now.", outcome)
 	}
 	v.Said = strings.TrimSpace(v.Said)
 	return v
 }
 
-// player is the name of the player of an order, as the game last said.
+// player returns the name of an order's player, as the game last reported it.
 func (s *orders) player(o *Order) string {
 	if r, ok := s.studio.readings.of(o.Session); ok && r.err == nil {
 		return cmp.Or(r.player.Name, r.player.PlayerID, "the player")
@@ -129,7 +130,7 @@ func verbOf(burn bool) string {
 	return "mint"
 }
 
-// success says what a game did that did it right.
+// success describes what a correct game did.
 func (o *Order) success(outcome Outcome, player string) string {
 	burn := o.Request.Intent.Type == ramp.Disassemble
 	switch {
@@ -148,7 +149,7 @@ func (o *Order) success(outcome Outcome, player string) string {
 	}
 }
 
-// failedBurn says why a burn failed.
+// failedBurn describes why a burn failed.
 func (o *Order) failedBurn() string {
 	amount := o.token().Amount
 	if o.had != nil && amount.Rat().Cmp(o.had) > 0 {
@@ -169,7 +170,7 @@ func items(assets []ramp.IntentAsset) string {
 	return amounts(sum, slices.Sorted(maps.Keys(sum)))
 }
 
-// amounts lists assets without their signs.
+// amounts lists assets with their absolute amounts.
 func amounts(a books.Assets, ids []string) string {
 	var parts []string
 	for _, id := range ids {
@@ -182,9 +183,9 @@ func amounts(a books.Assets, ids []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// differences are what the game has moved beyond what it had to by now: negative
-// where it owes the player. nil says that nothing is wrong, or that it cannot be
-// told.
+// differences returns what the game has moved minus what it should have moved by now.
+// An amount is negative where the game owes the player. nil means that nothing is
+// wrong, or that this is unknown.
 func (o *Order) differences(acc *account, p standing) books.Assets {
 	if acc == nil || acc.order.Disputed || len(acc.order.Totals) != 1 {
 		return nil
@@ -198,12 +199,12 @@ func (o *Order) differences(acc *account, p standing) books.Assets {
 	}
 	wrong := actual.Minus(due)
 	if len(wrong) == 0 || acc.order.Told && !p.state.over() && (actual.Equal(acc.order.Sum) || len(actual) == 0) {
-		return nil // or it may still come
+		return nil // the effect may still come
 	}
 	return wrong
 }
 
-// loss says what is wrong about what a game moved.
+// loss describes what is wrong with the assets that a game moved.
 func (o *Order) loss(outcome Outcome, mined bool, wrong books.Assets) string {
 	burn := o.Request.Intent.Type == ramp.Disassemble
 	var missing, extra []string
@@ -235,7 +236,7 @@ func (o *Order) loss(outcome Outcome, mined bool, wrong books.Assets) string {
 	case outcome == Failed:
 		begin = o.failedBurn()
 		add(missing, "The game took %s.")
-		add(extra, "The game granted %s all the same.")
+		add(extra, "The game granted %s nevertheless.")
 	default:
 		add(missing, "The game did not grant %s.")
 		add(extra, "The game granted %s too much.")
@@ -243,7 +244,7 @@ func (o *Order) loss(outcome Outcome, mined bool, wrong books.Assets) string {
 	return begin + " " + strings.Join(parts, " ")
 }
 
-// rows are the balances of an order: of its assets, and of all others of the player.
+// rows returns the balances of an order's assets, and of the player's other assets.
 func (s *orders) rows(o *Order, acc *account) (own, others []balanceRow) {
 	p := o.delivery.standing()
 	outcome, mined := s.outcome(o)
@@ -270,7 +271,7 @@ func (s *orders) rows(o *Order, acc *account) (own, others []balanceRow) {
 	late := false
 	if judged {
 		wrong = o.differences(acc, p)
-		// What is owed may have come since the books looked.
+		// The missing effect may have come since the last reading of the books.
 		gap := now.Minus(acc.last)
 		late = len(wrong) > 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(wrong)), func(id string) bool {
 			return gap[id] == nil || new(big.Rat).Add(gap[id], wrong[id]).Sign() != 0
@@ -299,7 +300,7 @@ func (s *orders) rows(o *Order, acc *account) (own, others []balanceRow) {
 		}
 		if judged && before != nil && !late {
 			if other := now.Minus(before).Minus(acc.order.Totals[0]); other[id] != nil {
-				row.Aside = "beside this order: " + signed(other[id])
+				row.Aside = "outside this order: " + signed(other[id])
 			}
 		}
 		own = append(own, row)
@@ -316,10 +317,10 @@ func (s *orders) rows(o *Order, acc *account) (own, others []balanceRow) {
 	return append([]balanceRow{tokens}, own...), others
 }
 
-// rank puts what is wrong first.
+// rank sorts what is wrong first.
 func rank(t tone) int { return slices.Index([]tone{bad, unknown, good}, t) }
 
-// signed is an amount that moved.
+// signed formats an amount with its sign.
 func signed(n *big.Rat) string {
 	if n.Sign() > 0 {
 		return "+" + books.Decimal(n)
@@ -327,7 +328,7 @@ func signed(n *big.Rat) string {
 	return books.Decimal(n)
 }
 
-// decimal is an amount of assets, "" if they are unknown.
+// decimal formats the amount of an asset; "" means that it is unknown.
 func decimal(a books.Assets, id string) string {
 	switch {
 	case a == nil:

@@ -18,14 +18,14 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// files are the templates, and what they refer to: no build step made them.
+// files holds the templates and the files that they refer to. There is no build step.
 //
 //go:embed pages
 var files embed.FS
 
-// pages are the front end (interface 4.2), and what the emulator has beyond it. The
-// rooms: pages_front.go, pages_exchange.go, pages_order.go and pages_timeline.go,
-// each from plain values to a template. outcome.go and setup.go say what happened.
+// pages serves the front end (interface 4.2) and the emulator's own pages. They are
+// in pages_front.go, pages_exchange.go, pages_order.go and pages_timeline.go, which
+// turn plain values into HTML. The texts come from outcome.go and setup.go.
 type pages struct {
 	config    *Config
 	clock     *clock
@@ -60,8 +60,8 @@ func (s *pages) mount(mux *http.ServeMux) {
 	}
 }
 
-// guarded keeps other pages of the browser from a page, and the page from
-// anywhere else.
+// guarded protects a page from other sites, and keeps the page from loading anything
+// from them.
 func (s *pages) guarded(page http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -69,16 +69,16 @@ func (s *pages) guarded(page http.HandlerFunc) http.Handler {
 			"img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
-		// The address has the access token. To ourselves it may go, and must:
-		// without it, a browser sends no Origin either.
+		// The address contains the access token, so it must not go to other sites. It
+		// must go to this one: without a referrer, a browser sends no Origin either.
 		h.Set("Referrer-Policy", "same-origin")
 		switch {
 		case !s.guard.isOurs(r.Host):
-			s.failure(w, r, http.StatusForbidden, "This service is for this machine only, and was reached under the name of another. "+
+			s.failure(w, r, http.StatusForbidden, "This service accepts requests only under a name of this machine. "+
 				"To open it from a phone or an emulator, start it with -public, or with -url and the address that they use "+
 				"(AnyHost or PublicURL of ramptest.Config).")
 		case r.Method == http.MethodPost && !sameOrigin(r):
-			s.failure(w, r, http.StatusForbidden, "This form was not sent by a page of this service: a program must send its address as Origin.")
+			s.failure(w, r, http.StatusForbidden, "This form was not sent by a page of this service. A program must send the address of the service as Origin.")
 		default:
 			r.Body = http.MaxBytesReader(w, r.Body, s.config.MaxBody)
 			page(w, r)
@@ -86,12 +86,12 @@ func (s *pages) guarded(page http.HandlerFunc) http.Handler {
 	})
 }
 
-// operated keeps a page that is about all players from everybody else.
+// operated restricts a page about all players to those who may act for all players.
 func (s *pages) operated(page http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !s.guard.operates(r) {
 			s.failure(w, r, http.StatusForbidden, "This page shows the orders of all players. Open it on the machine of the service, "+
-				"or with the address that ramp emulate -public has printed, which has a token (ControlToken of ramptest.Config).")
+				"or with the address that ramp emulate -public printed, which contains a token (ControlToken of ramptest.Config).")
 			return
 		}
 		if q := r.URL.Query(); s.guard.token != "" && r.Method == http.MethodGet && q.Has("token") {
@@ -104,7 +104,7 @@ func (s *pages) operated(page http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// frame is what every page has.
+// frame is the part that every page has.
 type frame struct {
 	Title   string
 	Network ramp.Network
@@ -112,11 +112,11 @@ type frame struct {
 	Clock   string // what the clock shows
 	Now     int64  // the same in milliseconds, for the script
 	Speed   float64
-	Pace    string // how it runs
-	Live    bool   // whether the page follows what happens
+	Pace    string // how fast the clock runs, in words
+	Live    bool   // whether the page updates itself
 }
 
-// problem is what went wrong, and how to go on.
+// problem describes what went wrong and how to continue.
 type problem struct {
 	Said   string
 	Detail string // the endpoint, the status and the body
@@ -131,7 +131,7 @@ func (f *frame) framed() *frame { return f }
 // framed is a view of a page.
 type framed interface{ framed() *frame }
 
-// show writes a page. A live page that the reader has already is not sent again.
+// show writes a page. It does not send a live page again if it has not changed.
 func (s *pages) show(w http.ResponseWriter, r *http.Request, status int, name string, v framed) {
 	f := v.framed()
 	now := s.clock.now()
@@ -147,15 +147,15 @@ func (s *pages) show(w http.ResponseWriter, r *http.Request, status int, name st
 	execute := func(part string, v any) []byte {
 		var b bytes.Buffer
 		if err := s.templates().ExecuteTemplate(&b, part, v); err != nil {
-			panic(err) // the templates are tested
+			panic(err) // cannot happen: the templates are tested
 		}
 		return b.Bytes()
 	}
 	body := execute(name, v)
 	w.Header().Set("Ramp-Clock", strconv.FormatInt(f.Now, 10))
-	f.Live = f.Live && status == http.StatusOK // a problem stays
+	f.Live = f.Live && status == http.StatusOK // an update would remove the problem
 	if f.Live {
-		sum := sha256.Sum256(body) // not of the frame, whose clock runs
+		sum := sha256.Sum256(body) // without the frame, whose clock changes
 		tag := `"` + hex.EncodeToString(sum[:16]) + `"`
 		w.Header().Set("ETag", tag)
 		if r.Header.Get("If-None-Match") == tag {
@@ -165,27 +165,27 @@ func (s *pages) show(w http.ResponseWriter, r *http.Request, status int, name st
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	// The reader may be gone: then nobody is left to tell.
+	// An error means that the reader is gone.
 	_, _ = w.Write(execute("top", f))
 	_, _ = w.Write(body)
 	_, _ = w.Write(execute("bottom", f))
 }
 
-// failureView is a page that shows a problem only.
+// failureView is a page that shows only a problem.
 type failureView struct{ frame }
 
 func (s *pages) failure(w http.ResponseWriter, r *http.Request, status int, said string, links ...link) {
 	s.show(w, r, status, "failure.html", &failureView{frame{Title: http.StatusText(status), Problem: &problem{Said: said, Links: links}}})
 }
 
-// say is an error as the page shows it.
+// say formats an error as a sentence.
 func say(err error) string {
 	text := strings.TrimPrefix(err.Error(), "ramptest: ")
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
-// refused is the problem of a call that the game did not answer as it should: with
-// endpoint, status, body and likely cause, where the record has the exchange.
+// refused returns the problem of a call that the game did not answer correctly. If the
+// record has the exchange, it includes endpoint, status, body and likely cause.
 func (s *pages) refused(err error, id uuid.UUID) *problem {
 	p := &problem{Said: say(err)}
 	if e, ok := s.record.last(func(e *Event) bool { return e.UUID == id && e.Failed && e.Request != nil }); ok && !isForgery(e.Fault) {
@@ -201,18 +201,19 @@ func (s *pages) explain(p *problem, e *Event) {
 	}
 }
 
-// readingView is what the player owns, as the game last said, and how to ask again.
+// readingView is what the player owns, as the game last reported it, and how to ask
+// again.
 type readingView struct {
 	Name   string
 	At     string
 	Assets []ramp.Asset
 	Tokens string
-	Action string     // where to ask again
-	Fields url.Values // with these
+	Action string     // the form that asks again
+	Fields url.Values // its fields
 }
 
-// read shows what the game last said that a player owns. It calls the game only if
-// it must: the first time, or because somebody asked for it.
+// read returns what a player owns, as the game last reported it. It calls the game
+// only for the first reading, or if must is true.
 func (s *pages) read(r *http.Request, session ramp.Session, must bool) (readingView, *problem) {
 	read, known := s.studio.readings.of(session)
 	if must || !known {
@@ -247,7 +248,7 @@ func isOf(e *Event, session ramp.Session) bool {
 	return false
 }
 
-// shownAddress is an address without the credentials that it may have.
+// shownAddress removes the credentials from an address.
 func shownAddress(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -28,7 +28,7 @@ type exchangeView struct {
 	Timeline timelineView
 }
 
-// terms are those of an initialize call, with what they come to.
+// terms are the terms of an initialize call, with the totals for an amount.
 type terms struct {
 	Materials, Outputs []termItem
 	Fee                string
@@ -42,13 +42,13 @@ type termItem struct {
 }
 
 type form struct {
-	Fields                   url.Values // what the form sends beside the choices
+	Fields                   url.Values // the hidden fields
 	Amount                   string
-	WrongAmount              string // what is wrong with it
+	WrongAmount              string // what is wrong with Amount
 	Direction, Chain, Result choice
 	Faults                   []faultGroup
 	FaultsChosen             int
-	Keep                     string // the share of a token that a mint leaves, as a decimal
+	Keep                     string // the share of a mint that remains after the fee, as a decimal
 	Received                 string
 }
 
@@ -60,7 +60,7 @@ type choice struct {
 type option struct {
 	Value, Label, Hint string
 	Checked            bool
-	fault              string // as ParseFault reads it; of a checkbox, its value
+	fault              string // as ParseFault reads it; a checkbox has it in Value
 }
 
 type faultGroup struct {
@@ -68,7 +68,7 @@ type faultGroup struct {
 	Options []option
 }
 
-// usual are the choices that everybody needs.
+// usual returns the common choices.
 func usual(chosen url.Values) (direction, chain, result choice) {
 	direction = choice{"What the player does", "do", []option{
 		{Value: "mint", Label: "Mint"},
@@ -93,7 +93,7 @@ func usual(chosen url.Values) (direction, chain, result choice) {
 	return direction, chain, result
 }
 
-// rare are the faults that few need. They go together with all others.
+// rare returns the less common faults. They can be combined with all others.
 func rare(chosen url.Values) (groups []faultGroup, count int) {
 	groups = []faultGroup{
 		{"Validate call", []option{
@@ -136,7 +136,7 @@ func rare(chosen url.Values) (groups []faultGroup, count int) {
 	return groups, count
 }
 
-// chosenFaults are those of a form.
+// chosenFaults returns the faults that are chosen in a form.
 func chosenFaults(q url.Values) (faults []Fault, err error) {
 	_, chain, result := usual(q)
 	groups, _ := rare(q)
@@ -151,9 +151,9 @@ func chosenFaults(q url.Values) (faults []Fault, err error) {
 	return parseFaults(texts)
 }
 
-// session is whose session a page is about: that of its address (interface 2.1), or
-// that of an order, so that the pages' own links need no token: for those who may
-// act for all players.
+// session returns the session of a page: that of its address (interface 2.1), or, for
+// those who may act for all players, that of an order. The latter keeps tokens out of
+// the pages' own links.
 func (s *pages) session(r *http.Request, q url.Values) ramp.Session {
 	if o := s.orderOf(q.Get("player")); o != nil && s.guard.operates(r) {
 		return o.Session
@@ -161,7 +161,7 @@ func (s *pages) session(r *http.Request, q url.Values) ramp.Session {
 	return ramp.Session{ID: q.Get("sessionId"), Token: ramp.NewAccessToken(q.Get("accessToken"))}
 }
 
-// fieldsOf are the hidden fields of a form: whose session it is, and the names.
+// fieldsOf returns the hidden fields of a form: the session and the named fields.
 func fieldsOf(q url.Values, names ...string) url.Values {
 	fields := url.Values{}
 	for _, name := range append(names, "player", "sessionId", "accessToken") {
@@ -183,8 +183,8 @@ func (s *pages) exchangePage(w http.ResponseWriter, r *http.Request) {
 
 const fromGame = "Open the exchange page from your game again: it asks for a new UUID each time."
 
-// exchangeView shows what may be ordered, or why nothing may. wrongAmount marks
-// the amount.
+// exchangeView shows what may be ordered, or why nothing may. wrongAmount says what is
+// wrong with the amount.
 func (s *pages) exchangeView(w http.ResponseWriter, r *http.Request, q url.Values, p *problem, wrongAmount string) {
 	session := s.session(r, q)
 	home := link{"/", "All orders, and start a test order"}
@@ -199,7 +199,7 @@ func (s *pages) exchangeView(w http.ResponseWriter, r *http.Request, q url.Value
 		s.failure(w, r, http.StatusGone, "The UUID has expired: it was valid for 5 minutes. "+fromGame, home)
 		return
 	case err != nil:
-		s.failure(w, r, http.StatusNotFound, "The service knows no such UUID. Was it restarted since? "+fromGame, home)
+		s.failure(w, r, http.StatusNotFound, "The service knows no such UUID. It may have been restarted. "+fromGame, home)
 		return
 	}
 	if network := ramp.Network(q.Get("network")); network != asked.Network {
@@ -234,7 +234,7 @@ func (s *pages) exchangeView(w http.ResponseWriter, r *http.Request, q url.Value
 	s.show(w, r, status, "exchange.html", v)
 }
 
-// priced are terms with what they come to for a number of tokens.
+// priced returns terms with the totals for an amount of tokens.
 func (s *pages) priced(asked ramp.InitializeIntent, tokens ramp.Amount, expires time.Time) terms {
 	price := func(list []ramp.Item) (shown []termItem) {
 		for _, item := range list {
@@ -250,7 +250,7 @@ func (s *pages) priced(asked ramp.InitializeIntent, tokens ramp.Amount, expires 
 		Fee: strconv.FormatFloat(float64(asked.MintFeeBps)/100, 'f', -1, 64) + "%", Expires: expires.Format(clockTime)}
 }
 
-// holds is what the player's wallet has of a token.
+// holds returns the balance of a token in the player's wallet.
 func (s *pages) holds(session ramp.Session, asked ramp.InitializeIntent) string {
 	wallet, err := s.config.wallet(session)
 	if err != nil {
@@ -260,7 +260,7 @@ func (s *pages) holds(session ramp.Session, asked ramp.InitializeIntent) string 
 	return books.Decimal(s.orders.chains[asked.Network].TokenBalance(token.contract(), wallet.Address()))
 }
 
-// exchangeForm is what the player has decided.
+// exchangeForm places the order that the player has chosen.
 func (s *pages) exchangeForm(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		s.failure(w, r, http.StatusBadRequest, "The form did not come whole.")
@@ -296,14 +296,14 @@ func (s *pages) exchangeForm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	placed, err := s.orders.order(context.WithoutCancel(r.Context()), direction, id, session, tokens, faults)
-	if placed == nil && !errors.Is(err, ErrPlaced) { // which is a form that was sent twice
+	if placed == nil && !errors.Is(err, ErrPlaced) { // ErrPlaced: the form was sent twice
 		p := s.refused(err, id)
 		var declined *Declined
 		switch {
 		case errors.As(err, &declined):
 			p.Said = fmt.Sprintf("Declined by the game with HTTP %d and %q. Nothing was signed.", declined.Status, string(declined.Code))
 		case errors.Is(err, ErrLostAnswer):
-			p.Said = "The game's answer was lost, as you chose. Send the same order again: the game must approve it, and take nothing twice."
+			p.Said = "The game's answer was lost, as you chose. Send the same order again: the game must approve it without taking anything twice."
 			p.Detail, p.Cause = "", ""
 		}
 		s.exchangeView(w, r, q, p, "")
@@ -324,7 +324,7 @@ func (s *pages) catalogPage(w http.ResponseWriter, r *http.Request) {
 	s.catalogView(w, r, r.URL.Query())
 }
 
-// catalogForm asks the game again what the player owns.
+// catalogForm asks the game again for the player's assets.
 func (s *pages) catalogForm(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		s.failure(w, r, http.StatusBadRequest, "The form did not come whole.")
@@ -333,10 +333,10 @@ func (s *pages) catalogForm(w http.ResponseWriter, r *http.Request) {
 	s.readAgain(w, r, "/catalog", fieldsOf(r.PostForm, "projectId", "network"))
 }
 
-// readAgain asks the game what a player owns, and shows it on a page.
+// readAgain asks the game for a player's assets and shows them on a page.
 func (s *pages) readAgain(w http.ResponseWriter, r *http.Request, page string, fields url.Values) {
 	if session := s.session(r, fields); session.ID != "" && session.Token.Reveal() != "" {
-		_, _ = s.read(r, session, true) // the page shows what came of it
+		_, _ = s.read(r, session, true) // the page shows the result
 	}
 	http.Redirect(w, r, page+"?"+fields.Encode(), http.StatusSeeOther)
 }
@@ -354,7 +354,7 @@ func (s *pages) catalogView(w http.ResponseWriter, r *http.Request, q url.Values
 		s.failure(w, r, http.StatusNotFound, "There is no such project.", home)
 		return
 	case s.orders.chains[network] == nil:
-		s.failure(w, r, http.StatusNotFound, "The network must be one that this service has.", home)
+		s.failure(w, r, http.StatusNotFound, "This service does not have the network.", home)
 		return
 	}
 	v := &catalogView{frame: frame{Title: "Catalog", Network: network}}

@@ -11,7 +11,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// frontView is the first page: is the set-up right, and how are the orders?
+// frontView is the front page. It shows the setup and the orders.
 type frontView struct {
 	frame
 	Setup    []setupCheck
@@ -20,7 +20,7 @@ type frontView struct {
 	Query    string
 	Filters  []filterView
 	Orders   []orderLine
-	More     int // orders that match, but are not shown
+	More     int // how many more orders match
 	Any      bool
 	Start    startView
 }
@@ -39,10 +39,10 @@ type orderLine struct {
 	State           State
 }
 
-// startView is the form of a test order: the terms of the last initialize call, or
-// some that make sense.
+// startView is the form of a test order. It has the terms of the last initialize call,
+// or sample terms.
 type startView struct {
-	Players                      []startPlayer // of orders so far
+	Players                      []startPlayer // the players of orders so far
 	Network                      ramp.Network
 	Networks                     []ramp.Network
 	Token, Material, Output      string
@@ -52,13 +52,13 @@ type startView struct {
 }
 
 type startPlayer struct {
-	UUID uuid.UUID // of an order of the player
+	UUID uuid.UUID // an order of the player
 	Name string
 }
 
 const maxLines = 50
 
-// frontPage shows the state of the set-up, and the orders of all players.
+// frontPage shows the state of the setup and the orders of all players.
 func (s *pages) frontPage(w http.ResponseWriter, r *http.Request) {
 	s.frontView(w, r, http.StatusOK, nil)
 }
@@ -98,13 +98,13 @@ func (s *pages) frontView(w http.ResponseWriter, r *http.Request, status int, p 
 	s.show(w, r, status, "front.html", v)
 }
 
-// line is an order as a list shows it.
+// line returns an order as a list shows it.
 func (s *pages) line(o *Order) orderLine {
 	return orderLine{UUID: o.UUID, At: o.placed.Format(clockTime), Title: o.title(), Name: s.orders.player(o),
 		Outcome: s.orders.happened(o, s.studio.audit.account(o.UUID)), State: o.delivery.now()}
 }
 
-// title names what an order is.
+// title returns a title for an order.
 func (o *Order) title() string {
 	verb := "Mint "
 	if o.Request.Intent.Type == ramp.Disassemble {
@@ -116,7 +116,7 @@ func (o *Order) title() string {
 	return verb + "1 token"
 }
 
-// matches reports whether a line is one that was asked for.
+// matches reports whether a line matches the search and the filter.
 func (l *orderLine) matches(show, query string, o *Order) bool {
 	t := l.Outcome.Tone
 	switch show {
@@ -154,7 +154,7 @@ func (s *pages) start(all []*Order) startView {
 	return v
 }
 
-// startForm makes a UUID as an initialize call does, and opens the exchange page as
+// startForm issues a UUID, as for an initialize call, and opens the exchange page, as
 // the game does.
 func (s *pages) startForm(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
@@ -166,7 +166,7 @@ func (s *pages) startForm(w http.ResponseWriter, r *http.Request) {
 		s.frontView(w, r, http.StatusUnprocessableEntity, &problem{Said: said})
 	}
 	if session := s.session(r, q); session.ID == "" || session.Token.Reveal() == "" {
-		fail("A test order needs a player: choose one of an order, or enter a session ID and an access token of the game.")
+		fail("A test order needs a player: choose the player of an earlier order, or enter a session ID and an access token of the game.")
 		return
 	}
 	terms, known := s.orders.latest()
@@ -184,7 +184,7 @@ func (s *pages) startForm(w http.ResponseWriter, r *http.Request) {
 			MintFeeBps: []byte(strconv.Itoa(fee)), BurnFeeBps: []byte("0"), MintMethod: ramp.MethodMint, BurnMethod: ramp.MethodBurnPermit,
 			Materials: materials, Outputs: outputs}
 		if !ok || !both || err != nil || s.orders.chains[asked.Network] == nil {
-			fail("The amounts of the terms must be decimal numbers above 0, the fee a whole number, and the network one of this service.")
+			fail("The amounts must be decimal numbers above 0, the fee must be a whole number, and the network must be one of this service.")
 			return
 		}
 		var wrong string

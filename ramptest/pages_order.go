@@ -12,36 +12,36 @@ import (
 	"github.com/google/uuid"
 )
 
-// orderView is the page of an order: what happened to it, and what comes next.
+// orderView is the page of an order. It shows what happened and what comes next.
 type orderView struct {
 	frame
 	UUID     uuid.UUID
 	Short    string
-	Name     string // what the order is
+	Name     string // the title of the order
 	Player   string
 	Outcome  outcomeView
 	State    State
-	Final    bool // whether there is a result that can be sent
+	Final    bool // whether there is a result to send
 	TxHash   string
 	Rows     []balanceRow
 	MoreRows []balanceRow
 	Others   []balanceRow
 	ReadAt   string
 	Catalog  string
-	Operator bool // who may act for all players
+	Operator bool // whether the reader may act for all players
 	Timeline timelineView
 }
 
-// Millis is when what comes next is due, for the script and for the reader.
+// Millis returns when the next step is due, in milliseconds, for the script.
 func (v outcomeView) Millis() int64 { return v.Due.UnixMilli() }
 
-// At is the same on the service's clock.
+// At returns when the next step is due, for the reader.
 func (v outcomeView) At() string { return v.Due.Format(clockTime) }
 
-// HasDue reports whether something comes next at a known time.
+// HasDue reports whether a next step is planned for a known time.
 func (v outcomeView) HasDue() bool { return !v.Due.IsZero() }
 
-// orderOf finds an order by its UUID, nil if there is none.
+// orderOf returns the order with a UUID, or nil if there is none.
 func (s *pages) orderOf(text string) *Order {
 	id, err := uuid.Parse(text)
 	if err != nil {
@@ -51,10 +51,10 @@ func (s *pages) orderOf(text string) *Order {
 }
 
 func (s *pages) noOrder(w http.ResponseWriter, r *http.Request) {
-	s.failure(w, r, http.StatusNotFound, "There is no such order. The service may have been restarted since.", link{"/", "All orders"})
+	s.failure(w, r, http.StatusNotFound, "There is no such order. The service may have been restarted.", link{"/", "All orders"})
 }
 
-// withOrder finds the order of a path.
+// withOrder calls do with the order in the path, if there is one.
 func (s *pages) withOrder(w http.ResponseWriter, r *http.Request) *Order {
 	o := s.orderOf(r.PathValue("uuid"))
 	if o == nil {
@@ -63,7 +63,7 @@ func (s *pages) withOrder(w http.ResponseWriter, r *http.Request) *Order {
 	return o
 }
 
-// orderPage shows an order as it goes on.
+// orderPage shows an order live.
 func (s *pages) orderPage(w http.ResponseWriter, r *http.Request) {
 	if o := s.withOrder(w, r); o != nil {
 		s.orderView(w, r, o, http.StatusOK, nil)
@@ -101,7 +101,7 @@ func (s *pages) resendForm(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := s.orders.resend(context.WithoutCancel(r.Context()), o); errors.Is(err, ErrPending) {
 		s.orderView(w, r, o, http.StatusConflict, &problem{Said: say(err)})
-		return // any other error is in the timeline
+		return // the timeline shows other errors
 	}
 	http.Redirect(w, r, "/orders/"+o.UUID.String(), http.StatusSeeOther)
 }
@@ -113,31 +113,31 @@ func (s *pages) advanceForm(w http.ResponseWriter, r *http.Request) {
 	}
 	minutes, err := strconv.Atoi(r.PostFormValue("minutes"))
 	if err != nil || minutes < 0 || minutes > 24*60 {
-		s.failure(w, r, http.StatusBadRequest, "Let 0 to 1440 minutes pass.", link{"/orders/" + o.UUID.String(), "To the order"})
+		s.failure(w, r, http.StatusBadRequest, "The minutes must be from 0 to 1440.", link{"/orders/" + o.UUID.String(), "To the order"})
 		return
 	}
 	s.orders.advance(time.Duration(minutes) * time.Minute)
 	http.Redirect(w, r, "/orders/"+o.UUID.String(), http.StatusSeeOther)
 }
 
-// readForm asks the game again what the player owns.
+// readForm asks the game again for the player's assets.
 func (s *pages) readForm(w http.ResponseWriter, r *http.Request) {
 	o := s.withOrder(w, r)
 	if o == nil {
 		return
 	}
-	_, _ = s.studio.assets(r.Context(), o.Session, uuid.Nil) // the page shows what came of it
+	_, _ = s.studio.assets(r.Context(), o.Session, uuid.Nil) // the page shows the result
 	http.Redirect(w, r, "/orders/"+o.UUID.String(), http.StatusSeeOther)
 }
 
-// anotherForm starts another order of the same player and terms.
+// anotherForm starts another order with the same player and terms.
 func (s *pages) anotherForm(w http.ResponseWriter, r *http.Request) {
 	o := s.withOrder(w, r)
 	if o == nil {
 		return
 	}
 	id, err := s.orders.issueLike(o.UUID, s.clock.now())
-	if err != nil { // forgotten in this moment
+	if err != nil { // the service has just forgotten the order
 		s.noOrder(w, r)
 		return
 	}

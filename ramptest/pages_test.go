@@ -42,7 +42,7 @@ func (c *counter) browse(t *testing.T, method, address string, form url.Values, 
 	return answer
 }
 
-// text is what a page says, without its tags.
+// text returns the text of a page, without its tags.
 func text(t *testing.T, answer *http.Response) string {
 	t.Helper()
 	body, err := io.ReadAll(answer.Body)
@@ -176,7 +176,7 @@ func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
 		{"the result is late", nil, mint, 10, []ramptest.Fault{ramptest.ResultLate(time.Hour)}, time.Minute, []string{
 			"● The transaction succeeded. The result is sent at "}},
 		{"the result waits for another", nil, mint, 10, []ramptest.Fault{ramptest.ResultAfterNext()}, time.Minute, []string{
-			"● The transaction succeeded. The result waits for that of another order, as you chose."}},
+			"● The transaction succeeded. The result waits for the result of another order, as you chose."}},
 		{"the balances are unknown", answering(ramp.PathAssets, 401, `{"success":false,"errorCode":"INVALID_USER","data":null}`), mint, 10, nil, time.Minute, []string{
 			`? The game confirmed that the mint succeeded, but what it moved is unknown. Its assets endpoint: The studio declined with HTTP 401 and "INVALID_USER".`,
 			"item_gold ? not judged ? ? ?"}},
@@ -278,7 +278,7 @@ func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
 	wrong, err := ramp.TextKey("no key of ours")
 	require.NoError(t, err)
 	initialize(wrong)
-	assert.Contains(t, said("/"), "The game has another HMAC key")
+	assert.Contains(t, said("/"), "The game has a different HMAC key")
 	assert.Contains(t, said("/"), "1 problem")
 
 	good := c.mint(t)
@@ -341,7 +341,7 @@ func TestATestOrderIsStartedFromTheFirstPage(t *testing.T) {
 	}
 }
 
-// Who looks at a page moves nothing: it shows the last reading.
+// Viewing a page changes nothing: it shows the last reading.
 func TestAPageIsReadWithoutTheGame(t *testing.T) {
 	calls := 0
 	c := newCounter(t, before(func(game http.Handler) http.Handler {
@@ -375,7 +375,7 @@ func TestAPageIsReadWithoutTheGame(t *testing.T) {
 	assert.Equal(t, 1, look("/catalog?projectId=p&sessionId=session-1&accessToken=token-2&network=testnet", nil), "another token has seen nothing")
 }
 
-// A page that nothing has happened to is not sent again.
+// An unchanged page is not sent again.
 func TestALivePageIsSentWhenItHasChanged(t *testing.T) {
 	c := newCounter(t)
 	order := c.mint(t)
@@ -430,7 +430,7 @@ func TestATimelineComesInPieces(t *testing.T) {
 	}
 }
 
-// What the shell reads of a command must be the text that was sent.
+// The shell must parse the command to the text that was sent.
 func TestACurlCommandIsQuoted(t *testing.T) {
 	c := newCounter(t)
 	c.session.ID = "it's $(id) `id`"
@@ -576,7 +576,7 @@ func TestWhatThePlayerWritesIsNoMarkup(t *testing.T) {
 	assert.NotContains(t, string(body), `"><script>`)
 }
 
-// Who has not started the service must not act for its players.
+// A reader who has not started the service must not act for its players.
 func TestTheOrdersOfAllPlayersAreForTheOperator(t *testing.T) {
 	ask := func(c *counter, method, address, host, remote string, headers ...string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(method, address, nil)

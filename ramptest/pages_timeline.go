@@ -14,12 +14,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// timelineView is a piece of what happened to an order: lines only, because bodies
-// are large and few are read.
+// timelineView is a part of an order's timeline. It has no bodies, because they are
+// large and few are read.
 type timelineView struct {
 	UUID    uuid.UUID
 	Events  []eventLine
-	Earlier int // the number before which there is more; 0 if there is none
+	Earlier int // the number of the event before which there are more; 0 if there are none
 }
 
 // eventLine is an event without its bodies.
@@ -28,16 +28,16 @@ type eventLine struct {
 	Kind                                   Kind
 	At, What, Status, Attempt, Path, Cause string
 	Tone                                   tone
-	Whole                                  bool // whether there is more to it
+	Whole                                  bool // whether the event has a page with more details
 }
 
-// maxWhat is how many bytes a line says of an event.
+// maxWhat is the maximum length of a line's description in bytes.
 const maxWhat = 240
 
-// maxEvents is how many entries a piece has.
+// maxEvents is the maximum number of events in a part of a timeline.
 const maxEvents = 50
 
-// timeline is the last piece of what happened to an order before an event.
+// timeline returns the part of an order's timeline that ends before an event.
 func (s *pages) timeline(id uuid.UUID, before int) timelineView {
 	events, more := s.record.of(id, before, maxEvents)
 	v := timelineView{UUID: id}
@@ -64,13 +64,13 @@ func (s *pages) timeline(id uuid.UUID, before int) timelineView {
 	return v
 }
 
-// earlierView is a piece of a timeline, on a page of its own.
+// earlierView is a page with an earlier part of a timeline.
 type earlierView struct {
 	frame
 	Timeline timelineView
 }
 
-// earlierPage shows what happened before an event.
+// earlierPage shows the part of a timeline before an event.
 func (s *pages) earlierPage(w http.ResponseWriter, r *http.Request) {
 	id, err := uuid.Parse(r.PathValue("uuid"))
 	before, unread := strconv.Atoi(r.URL.Query().Get("before"))
@@ -84,7 +84,7 @@ func (s *pages) earlierPage(w http.ResponseWriter, r *http.Request) {
 	s.show(w, r, http.StatusOK, "earlier.html", &earlierView{frame{Title: "Earlier · " + shortUUID(id)}, s.timeline(id, before)})
 }
 
-// eventView is one exchange, whole.
+// eventView is a page with one exchange.
 type eventView struct {
 	frame
 	UUID            uuid.UUID
@@ -119,8 +119,7 @@ func (s *pages) eventPage(w http.ResponseWriter, r *http.Request) {
 	s.show(w, r, http.StatusOK, "event.html", v)
 }
 
-// pretty is a message for a reader: its headers, and its body, indented if it is
-// JSON.
+// pretty formats a message for a reader: its headers and its body. JSON is indented.
 func pretty(m *Message) string {
 	var b bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(m.Header)) {
@@ -135,8 +134,8 @@ func pretty(m *Message) string {
 	return b.String()
 }
 
-// curl is a request as a command. What the record does not hold comes from the
-// environment: the token, and the HMAC by the key.
+// curl returns a request as a curl command. The record does not hold the token and the
+// HMAC key, so the command takes them from the environment.
 func (s *pages) curl(e *Event) string {
 	to := s.studio.to.Load()
 	if to == nil || e.Kind == KindRPC {
@@ -169,5 +168,5 @@ func (s *pages) curl(e *Event) string {
 	return b.String()
 }
 
-// quote makes one word of a shell of a text.
+// quote quotes a text as one word for a shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -8,38 +8,39 @@ import (
 	"time"
 )
 
-// faultForms are the faults as [ParseFault] reads them. argument is how the part
-// after the equals sign is written; without one there is none.
+// faultForms lists the faults that [ParseFault] reads. argument names the part after
+// the equals sign; it is empty if there is none.
 var faultForms = []struct {
 	name, argument, says string
 	make                 func(argument string) (Fault, error)
 }{
 	{"transaction-fails", "", "receipt.status is 0x0", plain(TransactionFails)},
-	{"stays-pending", "", "the transaction gets into no block", plain(StaysPending)},
-	{"transaction-type", "NUMBER", "0x7 is sponsored, any other is unknown", transactionType},
-	{"reorganized", "", "the block is replaced after the first result", plain(Reorganised)},
-	{"result-twice", "", "the result comes again at once", plain(ResultTwice)},
-	{"result-at-once", "COUNT", "so many results at the same time", counted(ResultAtOnce)},
-	{"result-late", "DURATION", "the result comes that much later", lasting(ResultLate)},
+	{"stays-pending", "", "the transaction is never mined", plain(StaysPending)},
+	{"transaction-type", "NUMBER", "type 0x7 is sponsored; other types are unknown", transactionType},
+	{"reorganized", "", "the block is replaced after the first result", plain(Reorganized)},
+	{"result-twice", "", "the result is sent again immediately", plain(ResultTwice)},
+	{"result-at-once", "COUNT", "the result is sent COUNT times at the same time", counted(ResultAtOnce)},
+	{"result-late", "DURATION", "the result is delayed by DURATION", lasting(ResultLate)},
 	{"result-never", "", "the result is not sent", plain(ResultNever)},
-	{"result-after-next", "", "the result comes after that of the next order", plain(ResultAfterNext)},
+	{"result-after-next", "", "the result follows that of the next order", plain(ResultAfterNext)},
 	{"without-fee", "", "the result has no fee_rate and no actual", plain(WithoutFee)},
-	{"expired-uuid", "", "the player comes after 5 minutes", plain(ExpiredUUID)},
-	{"validate-twice", "", "the same validate call again", plain(ValidateTwice)},
-	{"validate-at-once", "COUNT", "so many validate calls at the same time", counted(ValidateAtOnce)},
-	{"validate-other-digest", "", "another digest under the same UUID", plain(ValidateOtherDigest)},
-	{"validate-other-amount", "", "other amounts under the same UUID", plain(ValidateOtherAmount)},
-	{"tampered-body", "CALL", "first a call whose body was changed", calling(TamperedBody)},
-	{"wrong-hmac", "CALL", "first a call signed with another key", calling(WrongHMAC)},
-	{"missing-hmac", "CALL", "first a call without a signature", calling(MissingHMAC)},
-	{"lost-answer", "CALL", "nobody hears the answer", calling(LostAnswer)},
-	{"slow-answer", "CALL:DURATION", "the answer takes that long", slow},
+	{"expired-uuid", "", "the UUID has expired", plain(ExpiredUUID)},
+	{"validate-twice", "", "the validate call is repeated", plain(ValidateTwice)},
+	{"validate-at-once", "COUNT", "the validate call is made COUNT times at the same time", counted(ValidateAtOnce)},
+	{"validate-other-digest", "", "a second validate call with another digest", plain(ValidateOtherDigest)},
+	{"validate-other-amount", "", "a second validate call with other amounts", plain(ValidateOtherAmount)},
+	{"tampered-body", "CALL", "a call with a changed body comes first", calling(TamperedBody)},
+	{"wrong-hmac", "CALL", "a call with a wrong signature comes first", calling(WrongHMAC)},
+	{"missing-hmac", "CALL", "a call without a signature comes first", calling(MissingHMAC)},
+	{"lost-answer", "CALL", "the answer is lost", calling(LostAnswer)},
+	{"slow-answer", "CALL:DURATION", "the answer takes DURATION", slow},
 	{"unknown-fields", "CALL", "the call has fields that the interface does not have", calling(UnknownFields)},
 }
 
-// FaultForms lists how [ParseFault] reads each fault, and what it does: "result-late=DURATION"
-// and "the result comes that much later", say. CALL is validate or result, and
-// DURATION is one of package time, such as 10m.
+// FaultForms returns the form of each fault that [ParseFault] reads, with a
+// description: for example "result-late=DURATION" and "the result is delayed by
+// DURATION". CALL is validate or result. DURATION is a [time.Duration] such as 10m.
+// COUNT is a number from 1 to 100.
 func FaultForms() (forms [][2]string) {
 	for _, f := range faultForms {
 		form := f.name
@@ -51,9 +52,9 @@ func FaultForms() (forms [][2]string) {
 	return forms
 }
 
-// ParseFault reads a fault as the control API and the command line write it, and
-// as [Fault.String] does: "transaction-fails", "result-late=10m" or
-// "lost-answer=validate". [FaultForms] lists them all. A count is 100 at most.
+// ParseFault parses a fault in the form that the control API, the command line and
+// [Fault.String] use, such as "transaction-fails", "result-late=10m" or
+// "lost-answer=validate". [FaultForms] lists all forms.
 func ParseFault(text string) (Fault, error) {
 	name, argument, given := strings.Cut(text, "=")
 	for _, f := range faultForms {
@@ -61,7 +62,7 @@ func ParseFault(text string) (Fault, error) {
 			continue
 		}
 		if given != (f.argument != "") {
-			return Fault{}, fmt.Errorf("ramptest: the fault is written %q", strings.TrimSuffix(f.name+"="+f.argument, "="))
+			return Fault{}, fmt.Errorf("ramptest: the fault must be written %q", strings.TrimSuffix(f.name+"="+f.argument, "="))
 		}
 		fault, err := f.make(argument)
 		if err != nil {
@@ -76,11 +77,11 @@ func ParseFault(text string) (Fault, error) {
 	return Fault{}, fmt.Errorf("ramptest: there is no such fault; there are %s", strings.Join(names, ", "))
 }
 
-// parseFaults reads a list of faults.
+// parseFaults parses a list of faults.
 func parseFaults(texts []string) ([]Fault, error) {
-	const most = 100 // each may mean more calls
-	if len(texts) > most {
-		return nil, fmt.Errorf("ramptest: an order takes %d faults at most", most)
+	const limit = 100 // each may cause more calls
+	if len(texts) > limit {
+		return nil, fmt.Errorf("ramptest: an order may have at most %d faults", limit)
 	}
 	var faults []Fault
 	for _, text := range texts {
@@ -134,7 +135,7 @@ func slow(argument string) (Fault, error) {
 func transactionType(argument string) (Fault, error) {
 	n, err := strconv.ParseUint(argument, 0, 64)
 	if err != nil {
-		return Fault{}, fmt.Errorf("NUMBER must be one of 64 bits, such as 0x7")
+		return Fault{}, fmt.Errorf("NUMBER must be a 64-bit number such as 0x7")
 	}
 	return TransactionType(n), nil
 }
@@ -146,14 +147,14 @@ func parseCall(text string) (On, error) {
 	return On(text), nil
 }
 
-// mostPassing bounds a time that a caller of the control API lets pass: no test
-// needs more, and a clock can show no more than 292 years.
-const mostPassing = 10 * 365 * 24 * time.Hour
+// maxPassing bounds how far a caller of the control API can move the clock. No test
+// needs more, and a time.Duration holds at most 292 years.
+const maxPassing = 10 * 365 * 24 * time.Hour
 
 func parseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 || d > mostPassing {
-		return 0, fmt.Errorf("DURATION must be one such as 90s, 15m or 12h, of 10 years at most")
+	if err != nil || d < 0 || d > maxPassing {
+		return 0, fmt.Errorf("DURATION must be a time such as 90s, 15m or 12h, and at most 10 years")
 	}
 	return d, nil
 }

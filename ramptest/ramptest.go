@@ -19,38 +19,38 @@
 // # Time
 //
 // One clock rules blocks, deliveries and the end of a UUID. It stands still
-// until [Service.Advance] moves it, so that a test of twelve hours takes no
-// time; [Config.Speed] lets it run.
+// until [Service.Advance] moves it, so a test of twelve hours takes no time.
+// [Config.Speed] makes it run.
 //
 // # Faults
 //
-// A [Fault] is what goes otherwise than usual with an order. Faults are
-// arguments of [Service.Mint] and [Service.Burn] and go together:
+// A [Fault] is a scripted deviation for one order. Pass any number of faults to
+// [Service.Mint] or [Service.Burn]:
 //
 //	service.Mint(ctx, id, session, amount, ramptest.LostAnswer(ramptest.OnResult), ramptest.ResultTwice())
 //
 // # The books
 //
-// The service keeps books of what each order must move, and [Start] fails the test
-// when the game loses assets or moves them twice: see [Books].
+// The service tracks which assets each order must move. [Start] fails the test if
+// the game loses assets or moves them twice. See [Books].
 //
 // # What happened
 //
 // Every exchange is recorded without its secrets: [Service.Events] and
-// [Service.Timeline]. A test that fails shows the timeline.
+// [Service.Timeline]. A failing test logs the timeline.
 //
 // # Other languages
 //
-// The service has an API of its own below /control, through which a test in any
-// language starts orders with faults, lets time pass and waits: docs/control.md
-// describes it.
+// The service has a control API below /control. A test in any language can use it
+// to start orders with faults, advance the clock and wait. See docs/control.md.
 //
 // # Stores
 //
 // [TestStore] tests a [ramp.Store] of your own, without a service.
 //
-// The service signs with the same code as a studio verifies with. What the
-// interface does not show is settable and documented at its place in [Config].
+// The service signs with the same code that a studio uses to verify. Where the
+// interface does not say what the service does, a documented field of [Config]
+// sets it.
 package ramptest
 
 import (
@@ -68,17 +68,17 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// Config is what the service console knows of a project (interface 1), and what
-// the interface leaves open. Only Key and Validator are required, and one of Game,
-// Handler and [Service.SetHandler].
+// Config holds what the service console knows about a project (interface 1), and
+// what the interface leaves open. Key and Validator are required, and so is one of
+// Game, Handler and [Service.SetHandler].
 type Config struct {
 	// Key is the HMAC key of the console. Required.
 	Key ramp.HMACKey
 
-	// OtherKey is Key in the other encoding: [ramp.Base64URLKey] of the same text, if
-	// Key is its [ramp.TextKey], or the reverse. What is signed with it is refused, but
-	// the record and the pages say that only the encoding is wrong. The zero value
-	// stands for none.
+	// OtherKey is Key in the other encoding: [ramp.Base64URLKey] of the same text if
+	// Key is its [ramp.TextKey], or the reverse. The service rejects what is signed
+	// with it, but the record and the pages say that only the encoding is wrong. If
+	// zero, there is no such hint.
 	OtherKey ramp.HMACKey
 
 	// Validator is the address of the validator key in the console. Required.
@@ -88,163 +88,163 @@ type Config struct {
 	Game string
 
 	// Handler is the studio's server in memory, instead of Game. The service
-	// then uses no network: reach it through [Service.Client].
+	// then uses no network. Use [Service.Client] to reach it.
 	//
-	// Each call of it has a goroutine of its own, as on a server, which ends with
-	// the call; so it works inside testing/synctest. A handler that ignores the
-	// context of its request outlives the call, for which nobody waits beyond
-	// Timeout.
+	// As on a server, each call runs in its own goroutine, which ends with the
+	// call, so it works inside testing/synctest. The service waits for a call no
+	// longer than Timeout. A handler that ignores the context of its request
+	// outlives the call.
 	Handler http.Handler
 
-	// AssetsPath, ValidatePath and ResultPath are the endpoints below Game that
-	// the console has. Each begins with a slash. Empty stands for the paths of the
-	// interface's examples (4.3): [ramp.PathAssets], [ramp.PathValidate] and
-	// [ramp.PathResult].
+	// AssetsPath, ValidatePath and ResultPath are the endpoints below Game, as
+	// registered in the console. Each begins with a slash. They default to the
+	// paths of the interface's examples (4.3): [ramp.PathAssets],
+	// [ramp.PathValidate] and [ramp.PathResult].
 	AssetsPath, ValidatePath, ResultPath string
 
-	// ProjectID is the one project that the service knows. Empty accepts every
-	// project ID but the empty one.
+	// ProjectID is the only project that the service knows. If empty, the service
+	// accepts every nonempty project ID.
 	ProjectID string
 
-	// Networks are the networks that the service serves. Empty stands for
-	// mainnet and testnet.
+	// Networks are the networks that the service serves. They default to mainnet
+	// and testnet.
 	Networks []ramp.Network
 
-	// Client makes the calls to Game. It is copied, and follows no redirect: a
-	// token must not reach an address that the console does not have. nil stands
-	// for one of its own.
+	// Client makes the calls to Game. The service uses a copy that follows no
+	// redirects, because a token must not reach an address that is not registered
+	// in the console. If nil, the service makes its own client.
 	Client *http.Client
 
-	// Listener is where the service listens. nil stands for a free port of
-	// this machine, and for none if Game is empty.
+	// Listener is where the service listens. If nil, the service listens on a free
+	// port of the loopback interface, or not at all if Game is empty.
 	Listener net.Listener
 
-	// PublicURL is the address that others reach the service by, if it is not
-	// that of the listener: [Service.URL] returns it, and the pages can be opened
-	// under its host name.
+	// PublicURL is the address at which others reach the service, if it is not
+	// the listener's. [Service.URL] returns it, and the pages can be opened under
+	// its host name.
 	PublicURL string
 
-	// AnyHost lets the pages be opened under any host name. Without it, only a
-	// name of this machine will do, so that no page of the web can reach them
-	// through a name that it makes point here.
+	// AnyHost lets the pages be opened under any host name. Otherwise only local
+	// host names and that of PublicURL work, which blocks DNS rebinding.
 	AnyHost bool
 
-	// ControlToken is what a caller of the control API must have, which is part of
-	// the service's address: see docs/control.md. Without it, only programs of this
-	// machine may call it, and AnyHost and PublicURL are of no effect there.
+	// ControlToken is the token that a caller of the control API must send. The
+	// control API is served at the service's address; see docs/control.md. If
+	// empty, only programs on this machine may call it, whatever AnyHost and
+	// PublicURL are.
 	ControlToken string
 
-	// KeepOrders is how many finished orders the service keeps at least: the control
-	// API and the pages forget older ones. 0 keeps all.
+	// KeepOrders is the minimum number of finished orders that the service keeps.
+	// The control API and the pages forget older ones. 0 keeps all.
 	KeepOrders int
 
-	// Speed is how fast the clock runs: 1 as on the wall, 60 a minute in a
-	// second, 100,000 at most. 0 stands for a still clock, which moves by
-	// [Service.Advance] only. A clock that runs needs a [Service.Close].
+	// Speed is how fast the clock runs: 1 is real time, 60 is a minute per second,
+	// and 100,000 is the maximum. At 0, the clock stands still, and only
+	// [Service.Advance] moves it. If the clock runs, call [Service.Close].
 	Speed float64
 
-	// Epoch is what the clock shows at first. The zero time stands for now.
+	// Epoch is the time at which the clock starts. It defaults to now.
 	//
-	// The ExpiresAt of a [ramp.Initialization] goes by the clock of the client.
+	// The ExpiresAt of a [ramp.Initialization] follows the client's clock.
 	// To use one clock, set [ramp.ClientConfig].Now to service.Now.
 	Epoch time.Time
 
-	// State is what [Service.Save] of another service has returned: this one goes on
-	// where that was, and Epoch is of no effect. Both must have the same Networks,
-	// Wallet and Decimals. nil begins anew.
+	// State is what [Service.Save] of another service returned. This service
+	// continues from there and ignores Epoch. Both must have the same Networks,
+	// Wallet and Decimals. If nil, the service starts empty.
 	State []byte
 
 	// OnEvent is called with each event that is recorded, one at a time. It must
 	// not call the service.
 	OnEvent func(Event)
 
-	// Books says what becomes of a game that loses assets or moves them twice. The
-	// zero value is [BooksFail].
+	// Books sets how the service reports a game that loses assets or moves them
+	// twice. It defaults to [BooksFail].
 	Books Books
 
-	// Settle is how long, on the wall, an effect may follow the answer before the
-	// books call it missing. 0 stands for 2 seconds, -1 for no time at all.
+	// Settle is how long, in real time, an effect may lag behind the answer before
+	// the books report it as missing. It defaults to 2 seconds; -1 is no time.
 	Settle time.Duration
 
-	// From here on it is what the interface does not show.
+	// The fields below set what the interface does not say.
 
-	// FailureStatus is the HTTP status of a failed initialize call (7.1). 0
-	// stands for the code of the envelope.
+	// FailureStatus is the HTTP status of a failed initialize call (7.1). It
+	// defaults to the code of the envelope.
 	FailureStatus int
 
-	// MaxBody is the most bytes of any body that the service reads (8). 0 stands
-	// for 1 MiB.
+	// MaxBody is the maximum size of a body that the service reads, in bytes (8).
+	// It defaults to 1 MiB.
 	MaxBody int64
 
 	// AcceptExpired lets a UUID be used after its 5 minutes (3). By default
 	// [Service.Mint] and [Service.Burn] fail with [ErrExpiredUUID].
 	AcceptExpired bool
 
-	// PerToken multiplies the materials and outputs of an initialize call with
-	// the number of tokens (2.2). By default they are those of the whole order.
+	// PerToken multiplies the materials and outputs of an initialize call by the
+	// number of tokens (2.2). By default they are for the whole order.
 	PerToken bool
 
-	// BurnMethod is the intent.method of a burn (2.5). Empty stands for
+	// BurnMethod is the intent.method of a burn (2.5). It defaults to
 	// [ramp.MethodBurnPermit].
 	BurnMethod ramp.Method
 
-	// TokenType is the type of the token in an intent (2.5). Empty stands for
+	// TokenType is the type of the token in an intent (2.5). It defaults to
 	// [ramp.TypeERC20].
 	TokenType ramp.AssetType
 
-	// Wallet is the key of a player, who signs the orders and the transactions
-	// with it. nil stands for one that is made of the session ID: see
+	// Wallet returns a player's key, which signs the player's orders and
+	// transactions. It defaults to a key derived from the session ID. See
 	// [Service.Wallet].
 	Wallet func(ramp.Session) *ramp.Signer
 
-	// Digest is what the validator key signs of a request whose Digest is not
-	// set yet (5.3). nil stands for a hash of UUID, user address and intent.
+	// Digest returns the digest of a request that has none yet. The validator key
+	// signs it (5.3). It defaults to a hash of UUID, user address and intent.
 	Digest func(*ramp.ValidateRequest) ramp.Digest
 
-	// Timeout is how long the service waits for an answer of the studio. 0
-	// stands for 10 seconds.
+	// Timeout is how long the service waits for an answer from the studio. It
+	// defaults to 10 seconds.
 	Timeout time.Duration
 
-	// Schedule is how long the service waits before each repetition of a result
-	// (8). nil stands for [Schedule].
+	// Schedule is how long the service waits before each retry of a result (8). It
+	// defaults to [Schedule].
 	Schedule []time.Duration
 
-	// Retry says for which HTTP statuses a result is repeated, beside no answer
-	// at all (6). nil stands for 500 alone; the service's public guide repeats
-	// for every 5xx.
+	// Retry reports whether the service retries a result after an HTTP status (6).
+	// It always retries if there was no answer. The default is to retry for 500
+	// only; the service's public guide retries for every 5xx.
 	Retry func(status int) bool
 
-	// Confirmations is how many blocks there must be from the one of the
-	// transaction on before its result is delivered. 0 stands for 1. While the
-	// clock stands still, no block comes during a call, so a handler whose own
-	// Confirmations ([ramp.HandlerConfig]) are more answers HTTP 500 and confirms
-	// the repetition.
+	// Confirmations is how many blocks, including the transaction's own, the
+	// service waits for before it delivers the result. It defaults to 1. While the
+	// clock stands still, no block is mined during a call. A handler that requires
+	// more confirmations ([ramp.HandlerConfig]) therefore answers HTTP 500 first
+	// and confirms the retry.
 	Confirmations int
 
-	// BlockTime is the time from a block to the next. 0 stands for a second.
+	// BlockTime is the time between two blocks. It defaults to one second.
 	BlockTime time.Duration
 
-	// ChainID is the number of the chain of a network, and its net_version. nil
-	// stands for 7001 for mainnet and 7002 for testnet.
+	// ChainID returns the chain ID of a network, which is also its net_version. It
+	// defaults to 7001 for mainnet and 7002 for testnet.
 	ChainID func(ramp.Network) uint64
 
-	// Decimals are the places of a token. 0 stands for 18.
+	// Decimals is the number of decimals of a token. It defaults to 18.
 	Decimals int
 
-	// Tokens is how much of every token a wallet holds at first. nil stands for
-	// 1000. A burn of more fails on the chain.
+	// Tokens is how much of every token a wallet holds at first. It defaults to
+	// 1000. A burn of more than the wallet holds fails on the chain.
 	Tokens *ramp.Amount
 
-	// AuthorizeRPC says who may call the chain (5.4). nil stands for everyone;
-	// the others are answered with HTTP 401.
+	// AuthorizeRPC reports whether a request may call the chain (5.4). Others get
+	// HTTP 401. If nil, everyone may.
 	AuthorizeRPC func(*http.Request) bool
 }
 
-// maxSpeed lets a clock run for a day on the wall before it has shown all the
-// time that a [time.Duration] holds.
+// maxSpeed lets a clock run for a day of real time before it has passed all the
+// time that a [time.Duration] can hold.
 const maxSpeed = 100_000
 
-// check says what cannot work.
+// check returns an error if the configuration cannot work.
 func (c *Config) check() error {
 	wrong := func(field, problem string) error { return fmt.Errorf("ramptest: Config.%s %s", field, problem) }
 	switch {
@@ -258,11 +258,11 @@ func (c *Config) check() error {
 		return wrong("Game", "must be the absolute URL of the studio's server")
 	case c.PublicURL != "" && !isAbsolute(c.PublicURL):
 		return wrong("PublicURL", "must be an absolute URL")
-	case !(0 <= c.Speed && c.Speed <= maxSpeed): // nor is NaN
+	case !(0 <= c.Speed && c.Speed <= maxSpeed): // rejects NaN too
 		return wrong("Speed", "must be from 0 to 100000")
 	case c.FailureStatus != 0 && (c.FailureStatus < 200 || c.FailureStatus > 599):
 		return wrong("FailureStatus", "must be an HTTP status")
-	case c.Decimals < 0 || c.Decimals > 77: // what 256 bits hold
+	case c.Decimals < 0 || c.Decimals > 77: // the most that 256 bits hold
 		return wrong("Decimals", "must be from 0 to 77")
 	case c.Confirmations < 0:
 		return wrong("Confirmations", "must not be below 0")
@@ -290,8 +290,8 @@ func isAbsolute(address string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// fill sets what was left to us.
-func (c *Config) fill() {
+// setDefaults replaces the zero fields that have a default.
+func (c *Config) setDefaults() {
 	if len(c.Networks) == 0 {
 		c.Networks = []ramp.Network{ramp.Mainnet, ramp.Testnet}
 	}
@@ -340,9 +340,9 @@ func (c *Config) fill() {
 	}
 }
 
-// Start starts a service that closes itself when the test ends. It fails the test
-// if the books have found anything ([Config.Books]), and shows the timeline if the
-// test has failed.
+// Start starts a service and closes it when the test ends. It fails the test if the
+// books have found anything ([Config.Books]), and logs the timeline if the test has
+// failed.
 func Start(t testing.TB, config Config) *Service {
 	t.Helper()
 	s, err := New(config)

@@ -144,8 +144,8 @@ func TestInitializeFailsAsTheInterfaceSays(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrongWithAnInitializeRequestIsNamed changes a right request in one
-// place each time (interface 2.2).
+// TestWhatIsWrongWithAnInitializeRequestIsNamed changes a correct request in one place
+// each time (interface 2.2).
 func TestWhatIsWrongWithAnInitializeRequestIsNamed(t *testing.T) {
 	const right = `{"player_id":"p","intent":{"network":"testnet","project_id":"project-1","token":"0x00000000000000000000000000000000000070c3",` +
 		`"mint_fee_bps":100,"burn_fee_bps":0,"mint_method":"mint","burn_method":"burn-permit",` +
@@ -289,8 +289,8 @@ func TestAStudioThatDeclinesIsHeard(t *testing.T) {
 	assert.Equal(t, 200, declined.Status)
 }
 
-// TestAnAnswerThatBreaksTheInterfaceIsFound breaks a right answer in one place
-// each time.
+// TestAnAnswerThatBreaksTheInterfaceIsFound breaks a correct answer in one place each
+// time.
 func TestAnAnswerThatBreaksTheInterfaceIsFound(t *testing.T) {
 	const highS = "the same signature with the other s"
 	assets := func(d *desk) error {
@@ -422,7 +422,7 @@ func TestAServiceThatCannotWorkIsNotStarted(t *testing.T) {
 	}
 }
 
-// An order can be made by hand, if it says what it is about.
+// An order can be made by hand, if it has the required fields.
 func TestAnOrderOfNobodyIsNotDelivered(t *testing.T) {
 	c, other := newCounter(t), newCounter(t)
 	for want, order := range map[string]*ramptest.Order{

@@ -8,25 +8,25 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// reading is what the game said that a player owns, and when. The pages show it,
-// so that nobody calls the game by looking at a page.
+// reading is what the game last said about a player's assets, and when. The pages
+// show it, so that viewing a page does not call the game.
 type reading struct {
 	player *ramp.Player
-	err    error // of the call, instead of a player
+	err    error // of the call; player is then nil
 	at     time.Time
 }
 
-// maxReadings bounds what a service that runs for weeks keeps.
+// maxReadings bounds the readings of a service that runs for weeks.
 const maxReadings = 1_000
 
-// readings are the last readings of sessions.
+// readings holds the last reading of each session.
 type readings struct {
 	mu   sync.Mutex
 	last map[[sha256.Size]byte]reading
 }
 
-// readingKey tells sessions apart by their tokens too: whoever has none of them must
-// not see what was read with another one.
+// readingKey returns the key of a session. It includes the token, so that a caller
+// with a wrong token does not see what was read with the right one.
 func readingKey(s ramp.Session) [sha256.Size]byte {
 	return sha256.Sum256([]byte(s.ID + "\x00" + s.Token.Reveal()))
 }

@@ -15,7 +15,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// Kind says what an [Event] is about.
+// Kind is the kind of an [Event].
 type Kind string
 
 // The kinds of an event.
@@ -24,9 +24,9 @@ const (
 	KindAssets     Kind = "assets"     // the service asked what a player owns (4.3)
 	KindValidate   Kind = "validate"   // the service asked for an approval (4.3)
 	KindResult     Kind = "result"     // the service delivered a result (4.3)
-	KindRPC        Kind = "rpc"        // somebody asked the chain (4.4)
+	KindRPC        Kind = "rpc"        // a client called the chain (4.4)
 	KindChain      Kind = "chain"      // something happened on the chain
-	KindBooks      Kind = "books"      // what moved during a call, and what is wrong with it
+	KindBooks      Kind = "books"      // which assets moved during a call, and whether that is right
 )
 
 // Event is one thing that happened: an exchange of a request and an answer, or
@@ -36,32 +36,32 @@ type Event struct {
 	Time    time.Time     `json:"time"`          // when it began, on the service's clock
 	Took    time.Duration `json:"took,omitzero"` // in nanoseconds, on the service's clock
 	Kind    Kind          `json:"kind"`
-	UUID    uuid.UUID     `json:"uuid,omitzero"`     // the order, if it is about one
+	UUID    uuid.UUID     `json:"uuid,omitzero"`     // the order; zero if it concerns none
 	Attempt int           `json:"attempt,omitzero"`  // of a result: 1 is the first
-	Fault   string        `json:"fault,omitempty"`   // what was scripted about it
-	Request *Message      `json:"request,omitempty"` // nil on the chain
+	Fault   string        `json:"fault,omitempty"`   // the scripted fault, if any
+	Request *Message      `json:"request,omitempty"` // nil for KindChain and KindBooks
 	Answer  *Message      `json:"answer,omitempty"`  // nil if there was none
 	Outcome string        `json:"outcome"`           // "success", an errorCode, or what happened
-	Failed  bool          `json:"failed,omitempty"`  // whether it is not as it should be
+	Failed  bool          `json:"failed,omitempty"`  // whether something is wrong
 
-	// What is known of the transaction: of a result, and of what happens on a chain.
+	// The transaction. Set for KindResult and KindChain.
 	Network ramp.Network `json:"network,omitempty"`
 	TxHash  common.Hash  `json:"tx_hash,omitzero"`
 	Block   uint64       `json:"block,omitzero"`   // 0 if it is in none
 	Status  TxStatus     `json:"status,omitempty"` // of the transaction
 }
 
-// TxStatus says how far a transaction is.
+// TxStatus is the status of a transaction.
 type TxStatus string
 
-// The statuses of a transaction. One of an order ends as succeeded or failed, any
-// other as mined.
+// The statuses of a transaction. The transaction of an order ends as succeeded or
+// failed, any other as mined.
 const (
-	TxSubmitted TxStatus = "submitted" // it is in no block
+	TxSubmitted TxStatus = "submitted" // it is not in a block yet
 	TxSucceeded TxStatus = "succeeded" // receipt.status 0x1
 	TxFailed    TxStatus = "failed"    // receipt.status 0x0
 	TxMined     TxStatus = "mined"
-	TxReplaced  TxStatus = "replaced" // another block has it now
+	TxReplaced  TxStatus = "replaced" // a reorganization moved it to another block
 )
 
 // Message is one side of an exchange. Credentials in it are redacted.
@@ -73,39 +73,39 @@ type Message struct {
 	Body   string      `json:"body,omitempty"`
 }
 
-// How far back the record goes. A service on a desk may run for weeks, with
-// somebody who asks its chain every second: that must not crowd out the rest.
+// The limits of the record. A service may run for weeks while a client polls its
+// chain every second. Those calls must not crowd out other events.
 const (
-	mostEvents = 10_000
-	mostCalls  = 1_000    // of a chain, and readings of the books
-	mostBody   = 64 << 10 // bytes of a body
+	maxRecordedEvents = 10_000
+	maxRecordedCalls  = 1_000    // requests to a chain, and balance readings of the books
+	maxRecordedBody   = 64 << 10 // bytes of a body
 )
 
 type record struct {
 	mu     sync.Mutex
 	begun  time.Time
 	number int
-	events []Event // but for those of calls
+	events []Event // all events that are not in calls
 	calls  []Event
 	heard  func(Event)
-	change chan struct{} // closed with the next event; nil if nobody waits for it
+	change chan struct{} // closed by the next event; nil if nobody waits for it
 }
 
-// asked puts a request to the service into an event, without its credentials.
+// asked sets the request of an event, without its credentials.
 func (e *Event) asked(r *http.Request, body []byte) {
 	secrets := secretsOf(r.Header)
 	e.Request = &Message{Method: r.Method, Path: r.URL.Path, Header: redactHeader(r.Header, secrets), Body: redactBody(body, secrets)}
 }
 
-// chain adds what happened on a chain, to an order if it is about one. tx has what
-// is known of the transaction.
+// chain records an event on a chain. id is the order, or zero. tx describes the
+// transaction.
 func (r *record) chain(at time.Time, id uuid.UUID, tx Event, what string) {
 	tx.Time, tx.Kind, tx.UUID, tx.Outcome = at, KindChain, id, fmt.Sprintf("%s %s", tx.Network, what)
 	r.add(tx)
 }
 
-// since returns the events after a number, oldest first, and what is closed with
-// the next one.
+// since returns the events after a number, oldest first, and a channel that the next
+// event closes.
 func (r *record) since(number int) ([]Event, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,22 +118,21 @@ func (r *record) since(number int) ([]Event, <-chan struct{}) {
 	return news, r.changed()
 }
 
-// newest is the number of the last event.
+// newest returns the number of the last event.
 func (r *record) newest() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.number
 }
 
-// next is what is closed with the next event, or by wake.
+// next returns a channel that is closed by the next event or by wake.
 func (r *record) next() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.changed()
 }
 
-// changed is what is closed with the next event, or by wake. The caller holds the
-// lock.
+// changed is like next. The caller must hold the lock.
 func (r *record) changed() <-chan struct{} {
 	if r.change == nil {
 		r.change = make(chan struct{})
@@ -141,8 +140,8 @@ func (r *record) changed() <-chan struct{} {
 	return r.change
 }
 
-// wake tells those who wait that an order has gone on, which is more than its last
-// event: what an answer means for it is known a little later.
+// wake notifies waiters that an order has changed without an event. The state of an
+// order changes shortly after the event of an answer.
 func (r *record) wake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,21 +155,21 @@ func (r *record) signal() {
 	}
 }
 
-// add takes an event in.
+// add records an event.
 func (r *record) add(e Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.number++
 	e.Number = r.number
 	for _, m := range []*Message{e.Request, e.Answer} {
-		if m != nil && len(m.Body) > mostBody {
-			m.Body = strings.ToValidUTF8(m.Body[:mostBody], "") + "…"
+		if m != nil && len(m.Body) > maxRecordedBody {
+			m.Body = strings.ToValidUTF8(m.Body[:maxRecordedBody], "") + "…"
 		}
 	}
 	if e.Kind == KindRPC || e.isReading() {
-		r.calls = keep(r.calls, e, mostCalls)
+		r.calls = keep(r.calls, e, maxRecordedCalls)
 	} else {
-		r.events = keep(r.events, e, mostEvents)
+		r.events = keep(r.events, e, maxRecordedEvents)
 	}
 	r.signal()
 	if r.heard != nil {
@@ -178,10 +177,10 @@ func (r *record) add(e Event) {
 	}
 }
 
-// keep adds an event, and drops the oldest ones where there would be too many.
-func keep(events []Event, e Event, most int) []Event {
-	if len(events) == most {
-		events = slices.Delete(events, 0, most/10)
+// keep appends an event, and drops the oldest ones at the limit.
+func keep(events []Event, e Event, limit int) []Event {
+	if len(events) == limit {
+		events = slices.Delete(events, 0, limit/10)
 	}
 	return append(events, e)
 }
@@ -195,10 +194,10 @@ func (r *record) all() []Event {
 	return all
 }
 
-// of returns the last events of an order before the one with a number, oldest
-// first and at most so many, without routine ones. more reports whether there are
-// earlier ones.
-func (r *record) of(id uuid.UUID, before, most int) (list []Event, more bool) {
+// of returns up to limit events of an order, oldest first: the last ones before the
+// event with the number before, without routine events. more reports whether there
+// are earlier ones.
+func (r *record) of(id uuid.UUID, before, limit int) (list []Event, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, events := range [][]Event{r.events, r.calls} {
@@ -208,14 +207,14 @@ func (r *record) of(id uuid.UUID, before, most int) (list []Event, more bool) {
 				continue
 			}
 			list = append(list, e)
-			if found++; found > most { // one more, to know that there is
+			if found++; found > limit { // one more than needed, to set more
 				break
 			}
 		}
 	}
 	slices.SortFunc(list, func(a, b Event) int { return a.Number - b.Number })
-	if more = len(list) > most; more {
-		list = list[len(list)-most:]
+	if more = len(list) > limit; more {
+		list = list[len(list)-limit:]
 	}
 	return list, more
 }
@@ -242,7 +241,7 @@ func (r *record) last(match func(*Event) bool) (last Event, ok bool) {
 	return last, ok
 }
 
-// timeline prints what happened so far.
+// timeline formats what happened so far.
 func (r *record) timeline() string {
 	const indent = "              "
 	var b strings.Builder
@@ -251,7 +250,7 @@ func (r *record) timeline() string {
 		if e.Routine() {
 			continue
 		}
-		line := strings.ReplaceAll(e.String(), "\n", "\n"+indent) // of a stack
+		line := strings.ReplaceAll(e.String(), "\n", "\n"+indent) // an outcome may hold a stack trace
 		fmt.Fprintf(&b, "%12s  %s\n", "+"+e.Time.Sub(r.begun).Round(time.Millisecond).String(), line)
 		if e.Failed && e.Request != nil {
 			fmt.Fprintf(&b, "%sasked:    %s\n", indent, shorten(e.Request.Body))
@@ -263,22 +262,21 @@ func (r *record) timeline() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// isReading reports whether the event is one of the assets calls of the books.
+// isReading reports whether the event is an assets call of the books.
 func (e *Event) isReading() bool { return e.Kind == KindAssets && e.UUID != uuid.Nil }
 
-// Routine reports whether the event is one that says nothing new: a request to a
-// chain that was answered, or the books' reading of what a player owns, which an
-// event of [KindBooks] sums up.
+// Routine reports whether the event is routine: a successful request to a chain, or
+// a successful balance reading of the books, which an event of [KindBooks] sums up.
 func (e Event) Routine() bool {
 	return e.Outcome == "success" && (e.Kind == KindRPC || e.isReading())
 }
 
-// String is the event on one line, without its time.
+// String returns a one-line description of the event, without its time.
 func (e Event) String() string {
 	return fmt.Sprintf("%-10s  %-8s  %-3s  %-3s  %s", e.Kind, shortUUID(e.UUID), ordinal(e.Attempt), httpStatus(e), e.describe())
 }
 
-// describe is the outcome, and what was scripted about it.
+// describe returns the outcome and the scripted fault.
 func (e *Event) describe() string {
 	if e.Fault == "" {
 		return e.Outcome
@@ -308,16 +306,16 @@ func httpStatus(e Event) string {
 }
 
 func shorten(body string) string {
-	const most = 600
-	long := regexp.MustCompile("0x([0-9a-fA-F]{8})[0-9a-fA-F]{192,}") // as a logsBloom
+	const limit = 600
+	long := regexp.MustCompile("0x([0-9a-fA-F]{8})[0-9a-fA-F]{192,}") // such as a logsBloom
 	body = long.ReplaceAllString(strings.Join(strings.Fields(body), " "), "0x$1…")
-	if len(body) <= most {
+	if len(body) <= limit {
 		return body
 	}
-	return strings.ToValidUTF8(body[:most], "") + "…"
+	return strings.ToValidUTF8(body[:limit], "") + "…"
 }
 
-// outcome is what an answer of the studio says of itself.
+// outcome returns the outcome that an answer of the studio states.
 func outcome(a *answer) string {
 	var said struct {
 		Success   bool `json:"success"`

@@ -9,7 +9,7 @@ import (
 	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
-// redactError takes credentials out of an error.
+// redactError removes credentials from an error.
 func redactError(err error, secrets *redact.Redactor) error {
 	var declined *Declined
 	if errors.As(err, &declined) {
@@ -19,7 +19,7 @@ func redactError(err error, secrets *redact.Redactor) error {
 	return secrets.Error(err)
 }
 
-// isCredential says whether a header is one that is not recorded.
+// isCredential reports whether a header holds a credential, which is not recorded.
 func isCredential(name string) bool {
 	switch http.CanonicalHeaderKey(name) {
 	case ramp.HeaderAuthorization, ramp.HeaderHMAC, "Authorization", "Cookie", "Set-Cookie", "Proxy-Authorization":
@@ -29,7 +29,7 @@ func isCredential(name string) bool {
 	}
 }
 
-// secretsOf are the credentials that a request to the service carries.
+// secretsOf returns a redactor for the credentials in a request to the service.
 func secretsOf(header http.Header) *redact.Redactor {
 	var secrets []string
 	for name, values := range header {
@@ -42,7 +42,7 @@ func secretsOf(header http.Header) *redact.Redactor {
 	return redact.New(secrets...)
 }
 
-// redactHeader returns the headers without credentials.
+// redactHeader returns a copy of the headers without credentials.
 func redactHeader(header http.Header, secrets *redact.Redactor) http.Header {
 	clean := make(http.Header, len(header))
 	for name, values := range header {

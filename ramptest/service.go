@@ -15,7 +15,7 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 )
 
-// Service is a token ramp. It is safe for concurrent use.
+// Service is an emulated token ramp. It is safe for concurrent use.
 type Service struct {
 	config  Config
 	clock   *clock
@@ -29,7 +29,7 @@ type Service struct {
 	node    *node
 	mux     *http.ServeMux
 
-	transport *http.Transport // to the studio, if it is our own
+	transport *http.Transport // to the studio; nil if the caller supplied a client
 	server    *http.Server    // nil without a listener
 }
 
@@ -46,7 +46,7 @@ func New(config Config) (*Service, error) {
 		}
 		config.Epoch = saved.epoch(config.Speed)
 	}
-	config.fill()
+	config.setDefaults()
 	s := &Service{config: config, life: newLifetime(), mux: http.NewServeMux()}
 	s.wire()
 	if saved != nil {
@@ -75,7 +75,7 @@ func New(config Config) (*Service, error) {
 	return s, nil
 }
 
-// wire makes the rooms of the service, and tells each which others it may use.
+// wire creates the parts of the service and connects them.
 func (s *Service) wire() {
 	c := &s.config
 	s.clock = newClock(c.Epoch, c.Speed)
@@ -103,7 +103,7 @@ func (s *Service) wire() {
 	remote.mount(s.mux)
 }
 
-// listen opens the service to the network, unless it is in memory.
+// listen starts the HTTP server, unless the service is in memory.
 func (s *Service) listen() error {
 	listener := s.config.Listener
 	public := strings.TrimRight(s.config.PublicURL, "/")
@@ -118,7 +118,7 @@ func (s *Service) listen() error {
 		}
 	}
 	at := listener.Addr().String()
-	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() { // which is no address to go to
+	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() { // clients cannot connect to an unspecified address
 		at = fmt.Sprintf("127.0.0.1:%d", tcp.Port)
 	}
 	s.guard.address = cmp.Or(public, "http://"+at)
@@ -128,8 +128,8 @@ func (s *Service) listen() error {
 }
 
 // SetHandler makes handler the studio's server from now on, as [Config.Handler]
-// does. It is for a server that needs the address of the service, or its
-// [Service.Client], to be made: leave Game and Handler of the [Config] empty then.
+// does. Use it for a server that needs the address of the service, or its
+// [Service.Client], to be built. Leave Game and Handler of the [Config] empty then.
 func (s *Service) SetHandler(handler http.Handler) {
 	s.studio.reach(inMemory, http.Client{Transport: memory{handler, &s.life.busy}})
 }
@@ -152,11 +152,12 @@ func (s *Service) Client() *http.Client {
 	return &http.Client{}
 }
 
-// ServeHTTP is the service itself, for a server of one's own.
+// ServeHTTP serves the service's own endpoints. Use it to run the service in a
+// server of your own.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// Wallet is the address of a player's wallet: the user_address of the player's
-// orders (interface 2.5). It is zero if [Config.Wallet] has none.
+// Wallet returns the address of a player's wallet, which is the user_address of the
+// player's orders (interface 2.5). It is zero if [Config.Wallet] returns nil.
 func (s *Service) Wallet(session ramp.Session) common.Address {
 	signer, err := s.config.wallet(session)
 	if err != nil {
@@ -165,8 +166,9 @@ func (s *Service) Wallet(session ramp.Session) common.Address {
 	return signer.Address()
 }
 
-// Assets asks the studio for a user's assets (interface 2.4). A studio that
-// says no gives a [*Declined], one that breaks the interface another error.
+// Assets asks the studio for a user's assets (interface 2.4). If the studio
+// declines, the error is a [*Declined]. If its answer breaks the interface, it is
+// another error.
 func (s *Service) Assets(ctx context.Context, session ramp.Session) (*ramp.Player, error) {
 	leave, err := s.life.enter()
 	if err != nil {
@@ -176,95 +178,97 @@ func (s *Service) Assets(ctx context.Context, session ramp.Session) (*ramp.Playe
 	return s.studio.assets(ctx, session, uuid.Nil)
 }
 
-// Mint plays a player who mints: it asks the studio to approve that the
-// materials of the initialize call become tokens (interface 2.5). Once the
-// studio's answer has passed every check of sections 2.6 and 5.3, the
-// transaction goes to the chain, whose next block has it, and the result is
-// delivered after that: [Service.Advance] lets that happen.
+// Mint plays a player who mints. It asks the studio to approve turning the
+// materials of the initialize call into tokens (interface 2.5). The studio's
+// answer must pass every check of sections 2.6 and 5.3. The transaction then goes
+// to the chain, the next block includes it, and the service delivers the result.
+// Call [Service.Advance] to make that happen.
 //
-// A studio that says no gives a [*Declined], one that breaks the interface
-// another error. The same call again is the same request again, and the same
-// order; it takes no more faults, see [ErrPlaced].
+// If the studio declines, the error is a [*Declined]. If its answer breaks the
+// interface, it is another error. The same call again repeats the same request and
+// returns the same order. It cannot add faults; see [ErrPlaced].
 func (s *Service) Mint(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount, faults ...Fault) (*Order, error) {
 	return s.orders.order(ctx, ramp.Mint, id, session, tokens, faults)
 }
 
-// Burn plays a player who burns: it asks the studio to approve that tokens
-// become the outputs of the initialize call. All that [Service.Mint] says holds
-// here.
+// Burn plays a player who burns. It asks the studio to approve turning tokens into
+// the outputs of the initialize call. In all else it works like [Service.Mint].
 func (s *Service) Burn(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount, faults ...Fault) (*Order, error) {
 	return s.orders.order(ctx, ramp.Burn, id, session, tokens, faults)
 }
 
-// State says how far an order is.
+// State returns the state of an order.
 func (s *Service) State(o *Order) State { return o.delivery.now() }
 
-// Deliver tells the studio now, once, how the order's transaction ended
-// (interface 6). A transaction that is in no block yet gets into one, with that
-// outcome; where the chain cannot have it so, as with a burn of more than there
-// is, the studio hears what the chain says. A transaction that was in a block
-// before stays as it is: with another outcome, the studio hears what the chain
-// contradicts.
+// Deliver sends the studio a result with the outcome, now and once (interface 6).
+// If the transaction is still pending, Deliver first mines it with that outcome.
+// Where the chain cannot produce the outcome, such as the success of a burn of more
+// tokens than the wallet holds, the result has the chain's outcome instead. A
+// transaction that is already in a block does not change: if the outcome differs,
+// the result contradicts the chain.
 //
-// Call it again for a redelivery, or from several goroutines at once. nil says
-// that the studio confirmed with HTTP 200 and the envelope of 4.3; else the
-// schedule goes on with the next repetition.
+// Call it again for a redelivery, or from several goroutines at once. It returns
+// nil if the studio confirmed with HTTP 200 and the envelope of 4.3. Otherwise the
+// service continues with its schedule.
 //
-// An [Order] that was made by hand, with a Session, a UUID and the Intent of a
-// Request, is delivered too, of a transaction that no chain knows, and once only.
+// Deliver also accepts an [Order] that you made by hand from a Session, a UUID and
+// the Intent of a Request. No chain knows its transaction, and the service does
+// not retry its result.
 func (s *Service) Deliver(ctx context.Context, o *Order, outcome Outcome) error {
 	return s.orders.tell(ctx, o, outcome)
 }
 
-// Resend tells the studio now, once more, how the order's transaction ended on
-// the chain (interface 6). The error is [ErrPending] if it has not ended.
+// Resend sends the studio the result again, now and once, with the outcome on the
+// chain (interface 6). The error is [ErrPending] if the transaction is pending.
 func (s *Service) Resend(ctx context.Context, o *Order) error { return s.orders.resend(ctx, o) }
 
-// Now is what the service's clock shows.
+// Now returns the time on the service's clock.
 func (s *Service) Now() time.Time { return s.clock.now() }
 
-// Advance lets a time pass on the service's clock. What falls due is done in its
-// order, each at its own time: blocks, and deliveries of results with their
-// repetitions (interface 8). It returns the deliveries, once all are answered.
+// Advance moves the service's clock forward. It does what falls due in order, each
+// at its own time: it mines blocks, and delivers and retries results (interface 8).
+// It returns the deliveries once all are answered.
 //
-// Calls of Advance wait for each other. So a handler that Advance calls must not
-// call Advance, nor wait for somebody who does: neither would end.
+// Calls of Advance wait for each other. A handler must therefore not call Advance,
+// or wait for a goroutine that does, while Advance is calling it: that would
+// deadlock.
 func (s *Service) Advance(d time.Duration) []Delivery { return s.orders.advance(d) }
 
-// FailInitialize lets the next initialize calls fail, one for each failure, in
-// this order, whatever they ask.
+// FailInitialize makes the next initialize calls fail, one for each failure, in
+// this order, regardless of their content.
 func (s *Service) FailInitialize(failures ...InitializeFailure) { s.console.fail(failures) }
 
-// FailRPC lets the next requests to the chains fail, one for each code, in this
-// order, whatever they ask. A code below 100 is one of JSON-RPC: those of the
-// interface (7.3) are below 0, and 3 is a contract that refuses. Any other is an
-// HTTP status; 429 comes with a Retry-After of 1 second. 0 lets a request through.
+// FailRPC makes the next requests to the chains fail, one for each code, in this
+// order, regardless of their content. A code below 100 is a JSON-RPC error code:
+// those of the interface (7.3) are negative, and 3 is a reverted contract call. Any
+// other code is an HTTP status; 429 has a Retry-After of 1 second. 0 lets a request
+// succeed.
 func (s *Service) FailRPC(codes ...int) { s.node.fail(codes) }
 
-// Events returns what happened so far, oldest first: at most the last 1,000
-// requests to the chains and readings of the books, and the last 10,000 of everything else. A body is cut at
-// 64 KiB.
+// Events returns what happened so far, oldest first. It has at most the last 1,000
+// requests to the chains and balance readings of the books, and the last 10,000 of
+// all other events. Bodies are truncated to 64 KiB.
 func (s *Service) Events() []Event { return s.record.all() }
 
-// Timeline prints what happened so far, one event a line with its time since the
-// beginning. An exchange that is not as it should be is shown whole, and a routine
-// event is left out: see [Event.Routine].
+// Timeline returns what happened so far, one event per line with the time since the
+// service started. It includes the bodies of failed exchanges and leaves out
+// routine events; see [Event.Routine].
 func (s *Service) Timeline() string { return s.record.timeline() }
 
-// Imbalances returns what the books have found, the last 1,000, oldest first: see
+// Imbalances returns the last 1,000 findings of the books, oldest first. See
 // [Config.Books].
 func (s *Service) Imbalances() []*Imbalance { return s.audit.all() }
 
-// Close stops the service. It waits for calls that are under way, and for the
-// [Config.Handler] to return from them, but no longer than [Config.Timeout]. After
-// it, the methods that call the studio fail with [ErrClosed], and
+// Close stops the service. It waits for calls in progress, and for the
+// [Config.Handler] to return from them, but no longer than [Config.Timeout].
+// Afterwards the methods that call the studio fail with [ErrClosed], and
 // [Service.Advance] does nothing.
 func (s *Service) Close() {
 	s.life.close()
 	ending, cancel := context.WithTimeout(context.Background(), s.config.Timeout)
 	defer cancel()
 	if s.server != nil && s.server.Shutdown(ending) != nil {
-		_ = s.server.Close() // somebody holds on: nothing is lost but their answer
+		_ = s.server.Close() // clients that are still connected lose only their answer
 	}
 	select {
 	case <-s.life.busy.ended():

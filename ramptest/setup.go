@@ -9,19 +9,18 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// setupCheck is one part of a studio's set-up: whether it works, as far as the last
-// exchange shows.
+// setupCheck is the state of one part of a studio's setup, judged by the last exchange.
 type setupCheck struct {
 	Name  string
 	State string // "works", "fails" or "not seen yet"
 	Tone  tone
-	Said  string // what was seen, or what would show it
-	Fix   string // beside what fails
+	Said  string // what was seen, or how to check it
+	Fix   string // how to fix a failure
 }
 
-// setup is the state of the set-up.
+// setup returns the state of the setup.
 func (s *pages) setup() []setupCheck {
-	genuine := func(kind Kind) (Event, bool) { // not what was scripted to be wrong
+	genuine := func(kind Kind) (Event, bool) { // ignores scripted faults
 		return s.record.last(func(e *Event) bool {
 			return e.Kind == kind && (e.Fault == "" || !e.Failed) && !isForgery(e.Fault)
 		})
@@ -52,7 +51,8 @@ func (s *pages) setup() []setupCheck {
 	return checks
 }
 
-// isPolicy reports whether a game has declined in good form, which is its right.
+// isPolicy reports whether a game has declined an order in the correct form, which it
+// may do.
 func isPolicy(e *Event) bool {
 	return e.Kind == KindValidate && e.Answer != nil && e.Answer.Status == http.StatusOK && !strings.Contains(e.Outcome, "interface")
 }
@@ -64,7 +64,7 @@ func isForgery(fault string) bool {
 	return fault == "tampered body" || fault == "wrong HMAC" || fault == "missing HMAC"
 }
 
-// refusal is what an exchange came to, on one line: endpoint, status and outcome.
+// refusal describes the end of an exchange on one line: endpoint, status and outcome.
 func refusal(e *Event) string {
 	if e.Request == nil {
 		return e.Outcome
@@ -76,8 +76,8 @@ func refusal(e *Event) string {
 	return fmt.Sprintf("%s %s: %s, %s", e.Request.Method, e.Request.Path, answer, strings.TrimPrefix(e.Outcome, "ramptest: "))
 }
 
-// cause is the likely cause of an exchange that failed, and what helps. It is "" if
-// there is none to name.
+// cause returns the likely cause of a failed exchange and how to fix it, or "" if it is
+// unknown.
 func (s *pages) cause(e *Event) string {
 	if e.Kind == KindInitialize {
 		return s.initializeCause(e)
@@ -88,24 +88,24 @@ func (s *pages) cause(e *Event) string {
 	}
 	switch code := ramp.Code(e.Outcome); {
 	case code == ramp.CodeHMACInvalid, code == ramp.CodeHMACMissing:
-		return "The game has another HMAC key, reads it in the other encoding (text or base64url), or verifies a body that was parsed and written again. " +
+		return "The game has a different HMAC key, reads it in the other encoding (text or base64url), or verifies a body that was parsed and written again. " +
 			"Compare RAMP_HMAC_KEY with -key, and RAMP_HMAC_KEY_ENCODING with -key-encoding."
 	case strings.Contains(e.Outcome, "not by the registered"):
-		return "The game signs with another validator key. Restart with -validator and the address that the game signs with, or give the game the key of " + s.config.Validator.Hex() + "."
+		return "The game signs with a different validator key. Restart with -validator and the address that the game signs with, or give the game the key of " + s.config.Validator.Hex() + "."
 	case e.Answer.Status == http.StatusNotFound || e.Answer.Status == http.StatusMethodNotAllowed:
-		return "The game has no such endpoint. Name its path with " + path + "."
+		return "The game has no such endpoint. Set its path with " + path + "."
 	case e.Answer.Status/100 == 3:
-		return "The game redirects. The service follows no redirect, because a token must not reach another address: give the final one as -game."
+		return "The game redirects. The service does not follow redirects, because a token must not reach another address. Set -game to the final address."
 	case e.Answer.Status == http.StatusUnauthorized && e.Kind == KindAssets:
 		return "The game does not accept the access token or the session. Log in to the game again, and open the page from there."
 	case e.Answer.Status == http.StatusUnauthorized:
-		return "The game does not accept the HMAC, the access token or the session. Look at what its answer says."
+		return "The game does not accept the HMAC, the access token or the session. Its answer may say which."
 	case e.Answer.Status >= 500:
 		return "The game failed. Its log says why."
 	case e.Kind == KindValidate && e.Answer.Status == http.StatusOK && strings.Contains(string(code), "BALANCE"):
 		return "The game says that the player does not own enough."
 	case isPolicy(e):
-		return "The game declined by its own rules. It may accept only UUIDs that it has asked for, and its own prices."
+		return "The game declined by its own rules. It may accept only UUIDs that it has asked for, and only its own prices."
 	case strings.Contains(e.Outcome, "envelope"), strings.Contains(e.Outcome, "breaks the interface"):
 		return "The answer must be JSON with success, errorCode and data (interface 7.2)."
 	default:
@@ -120,9 +120,9 @@ func (s *pages) initializeCause(e *Event) string {
 		if strings.Contains(e.Outcome, otherEncoding) {
 			return "It matches if the key is read in the other encoding. Restart with the other -key-encoding (text or base64url), or change that of the game."
 		}
-		return "The game has another HMAC key, or signs another body than it sends. Compare RAMP_HMAC_KEY with -key."
+		return "The game has a different HMAC key, or signs a different body than it sends. Compare RAMP_HMAC_KEY with -key."
 	case HMACRequired:
-		return "Sign the body with the HMAC key, in the header X-HMAC-Signature."
+		return "Sign the body with the HMAC key, and send the signature in the header X-HMAC-Signature."
 	case RampNotFound:
 		return "The game's project ID is not that of -project."
 	case RampNotExists:
@@ -132,8 +132,8 @@ func (s *pages) initializeCause(e *Event) string {
 	}
 }
 
-// settings are the lines that a studio copies into its environment. They hold no
-// secret.
+// settings returns the lines that a studio copies into its environment. They hold no
+// secrets.
 func (s *pages) settings() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "export RAMP_API_URL=%s\nexport RAMP_FRONTEND_URL=%[1]s\n", s.guard.address)

@@ -15,15 +15,15 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 )
 
-// savedService is what [Service.Save] writes. Its form may change with any version.
+// savedService is the form of [Service.Save]. It may change with any version.
 type savedService struct {
 	Version    int
 	Now        time.Time // on the service's clock
-	Wall       time.Time // then
-	Events     int       // the number of the last one
+	Wall       time.Time // the real time
+	Events     int       // the number of the last event
 	Chains     map[ramp.Network]chain.State
 	Issued     []savedUUID
-	Orders     []savedOrder // in the order in which they were placed
+	Orders     []savedOrder // oldest first
 	Held       []uuid.UUID
 	Jobs       []savedJob
 	Keys       map[string]string // of the players, by session
@@ -53,7 +53,7 @@ type savedOrder struct {
 	Fee         ramp.Amount
 	Faults      []string
 	Placed      time.Time
-	Had         *big.Rat // of its token, by the wallet, before it
+	Had         *big.Rat // the wallet's tokens before the order
 	State       State
 	Attempts    int
 	Retries     int
@@ -64,8 +64,8 @@ type savedOrder struct {
 type savedJob struct {
 	Due     time.Time
 	Task    task
-	Order   uuid.UUID    // the zero UUID for a transaction that is of no order
-	Network ramp.Network // of such a transaction
+	Order   uuid.UUID    // zero for a transaction that belongs to no order
+	Network ramp.Network // set for such a transaction
 	TxHash  common.Hash
 }
 
@@ -80,14 +80,13 @@ type savedBooks struct {
 	Order  books.Order
 }
 
-// Save returns the orders, the chains, the clock and the books as bytes for
-// [Config.State], with which another service goes on where this one was. The record
-// of events is not part of it. The bytes hold the access tokens of players: keep them
-// from others. Save waits for what falls due right now, and may be called after
-// [Service.Close].
+// Save returns the orders, the chains, the clock and the books for [Config.State], so
+// that another service can continue from there. It does not include the record of
+// events. The bytes contain the access tokens of players, so keep them secret. Save
+// waits for jobs in progress. It may be called after [Service.Close].
 func (s *Service) Save() ([]byte, error) {
 	o := s.orders
-	o.turn.Lock() // nothing is half done by the clock
+	o.turn.Lock() // waits for jobs in progress
 	defer o.turn.Unlock()
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -111,7 +110,7 @@ func (s *Service) Save() ([]byte, error) {
 			job.Order = j.order.UUID
 		case j.tx != nil:
 			job.TxHash = j.tx.Hash
-		default: // of an order that was made by hand
+		default: // the order was made by hand
 			continue
 		}
 		saved.Jobs = append(saved.Jobs, job)
@@ -132,20 +131,20 @@ func (o *Order) save() savedOrder {
 		State: d.state, Attempts: d.attempts, Retries: d.retries, Next: d.next, Status: d.status}
 }
 
-// readState reads what Save has written.
+// readState parses what Save returned.
 func readState(text []byte) (*savedService, error) {
 	var saved savedService
 	if err := json.Unmarshal(text, &saved); err != nil {
-		return nil, errors.New("ramptest: Config.State is not what Service.Save has returned") // which has tokens
+		return nil, errors.New("ramptest: Config.State is not what Service.Save has returned") // err could quote a token
 	}
 	if saved.Version != stateVersion {
-		return nil, fmt.Errorf("ramptest: Config.State is of version %d, and must be of version %d", saved.Version, stateVersion)
+		return nil, fmt.Errorf("ramptest: Config.State has version %d, but must have version %d", saved.Version, stateVersion)
 	}
 	return &saved, nil
 }
 
-// epoch is what a clock shows that goes on. One that runs as on the wall has not
-// stopped meanwhile.
+// epoch returns the time at which a restored clock starts. A clock in real time
+// includes the time that has passed since it was saved.
 func (s *savedService) epoch(speed float64) time.Time {
 	if passed := time.Since(s.Wall); speed == 1 && passed > 0 {
 		return s.Now.Add(passed)
@@ -153,7 +152,7 @@ func (s *savedService) epoch(speed float64) time.Time {
 	return s.Now
 }
 
-// restore makes a service that has just been made what was saved.
+// restore loads a saved state into a new service.
 func (s *Service) restore(saved *savedService) error {
 	wrong := func(format string, args ...any) error {
 		return fmt.Errorf("ramptest: Config.State: "+format, args...)
@@ -190,7 +189,7 @@ func (s *Service) restore(saved *savedService) error {
 			planned.tx = c.Transaction(j.TxHash)
 		}
 		if (planned.task == mineForeign && planned.tx == nil) || (planned.task != mineForeign && planned.order == nil) {
-			return wrong("what is due is of no order")
+			return wrong("a job belongs to no order")
 		}
 		o.agenda.plan(planned)
 	}
@@ -199,7 +198,7 @@ func (s *Service) restore(saved *savedService) error {
 	return nil
 }
 
-// restored is an order as it was.
+// restored returns a saved order.
 func (s *orders) restored(saved *savedOrder) (*Order, error) {
 	o := &Order{UUID: saved.UUID, Session: ramp.Session{ID: saved.SessionID, Token: ramp.NewAccessToken(saved.AccessToken)},
 		Network: saved.Network, Request: saved.Request, Approval: saved.Approval, TxHash: saved.TxHash, fee: saved.Fee, placed: saved.Placed}
@@ -229,8 +228,8 @@ func (s *orders) restored(saved *savedOrder) (*Order, error) {
 	return o, nil
 }
 
-// save adds the books to what is saved, and writes all of it while they do not change.
-// A window that is open counts as not begun.
+// save adds the books to the saved state and encodes it while they cannot change. It
+// treats an open window as not yet opened.
 func (a *audit) save(saved *savedService) ([]byte, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -254,7 +253,7 @@ func (a *audit) restore(saved *savedService) {
 	maps.Copy(a.keys, saved.Keys)
 	a.found = saved.Imbalances
 	for _, found := range a.found {
-		a.returned[found] = true // by the service that found it
+		a.returned[found] = true // the saved service has returned it
 	}
 	player := func(key string) *auditedPlayer {
 		if a.players[key] == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// restart ends a service and starts another one from what it has saved.
+// restart closes a service and starts another one from its saved state.
 func (c *counter) restart(t *testing.T, handler http.Handler, options ...func(*ramptest.Config)) {
 	t.Helper()
 	c.service.Close()

@@ -22,9 +22,9 @@ import (
 // StoreUnderTest is a [ramp.Store] for [TestStore], with the balances that it
 // moves. Balances are whole numbers below 2^54.
 type StoreUnderTest struct {
-	// Stores is the store. Open it several times over the same data, as
-	// several machines do, and calls are spread over all of them. At least one
-	// is required.
+	// Stores holds the store. To test several machines, open the store several
+	// times over the same data; calls are spread over all of them. At least one is
+	// required.
 	Stores []ramp.Store
 
 	// Give sets the balance of an asset of a session. Required.
@@ -33,9 +33,9 @@ type StoreUnderTest struct {
 	// Balance reads the balance of an asset of a session. Required.
 	Balance func(ctx context.Context, session, asset string) (int64, error)
 
-	// Crash stops the database server as a crash does and starts it again. If
-	// it is set, the books must be exact after crashes under load. It is for a
-	// store whose server outlives its process.
+	// Crash stops the database server as a crash does and starts it again. If set,
+	// the balances must be exact after crashes under load. Use it for a store whose
+	// server outlives its process.
 	Crash func() error
 }
 
@@ -176,7 +176,7 @@ var (
 	errStorePanicked = errors.New("the call of Update panicked")
 )
 
-// update calls one of the stores.
+// update calls Update of one of the stores.
 func (k *storeTrial) update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
 	type answer struct {
 		step ramp.Step
@@ -201,8 +201,8 @@ func (k *storeTrial) update(ctx context.Context, id uuid.UUID, next ramp.Transit
 	}
 }
 
-// settle repeats a call until the store has decided it, as the service does:
-// a database may end a transaction that raced another.
+// settle repeats a call until the store has decided it, as the service does. A
+// database may abort a transaction that races another.
 func (k *storeTrial) settle(id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
 	for deadline := time.Now().Add(k.patience); ; {
 		step, err := k.update(k.ctx, id, next)
@@ -245,12 +245,12 @@ func (k *storeTrial) race(calls []*storeCall) {
 	wg.Wait()
 }
 
-// take takes the step of next and compares it with the rule's. It returns the
-// order after it, which is that of stored for a repeat.
+// take calls Update and compares the step with that of next. It returns the order
+// after the step, which is stored for a repeat.
 func (k *storeTrial) take(what string, id uuid.UUID, stored *ramp.Order, next ramp.Transition) *ramp.Order {
 	want, err := next(stored)
 	if err != nil {
-		panic(err) // the check is wrong
+		panic(err) // a bug in the check
 	}
 	before := k.timesApplied(id)
 	got, err := k.update(k.ctx, id, next)
@@ -287,7 +287,7 @@ func (k *storeTrial) refuse(what string, id uuid.UUID, stored *ramp.Order, next 
 	return err
 }
 
-// stored reads an order with a step that is not New; nil if there is none.
+// stored reads an order with a step that is not New. It returns nil if there is none.
 func (k *storeTrial) stored(id uuid.UUID) *ramp.Order {
 	step, err := k.settle(id, func(stored *ramp.Order) (ramp.Step, error) {
 		if stored == nil {
@@ -350,9 +350,9 @@ func (k *storeTrial) player(gold int64) string {
 	return session
 }
 
-// difference names the first field in which two structs differ, "" if none. It
-// compares what a field says, so that an empty list equals none, and an escaped
-// character the character itself.
+// difference returns the name of the first field in which two structs differ, or "" if
+// there is none. It compares meanings: an empty list equals nil, and an escaped
+// character equals the character itself.
 func difference[T any](got, want T) string {
 	show := func(field reflect.Value) string {
 		text, err := json.Marshal(field.Interface())
@@ -361,7 +361,7 @@ func difference[T any](got, want T) string {
 		}
 		var value any
 		d := json.NewDecoder(bytes.NewReader(text))
-		d.UseNumber() // exact
+		d.UseNumber() // keeps numbers exact
 		if err := d.Decode(&value); err != nil {
 			return err.Error()
 		}
@@ -382,12 +382,12 @@ func difference[T any](got, want T) string {
 
 const storeToken = "0x00000000000000000000000000000000000070c3"
 
-// storeTime has more digits than an order keeps.
+// storeTime has a higher precision than an order keeps.
 var storeTime = time.Unix(1_795_000_000, 123_456_789)
 
 func gold(n int64) ramp.AssetAmount { return ramp.AssetAmount{ID: "gold", Amount: ramp.NewAmount(n)} }
 
-// storeMint is a validate call for a mint, and storeBurn for a burn.
+// storeMint returns a validate call for a mint, and storeBurn one for a burn.
 func storeMint(assets ...ramp.AssetAmount) *ramp.ValidateRequest {
 	r := &ramp.ValidateRequest{UserSig: "0x01", UserAddress: "0x00000000000000000000000000000000000000Aa",
 		ProjectID: "project-1", UUID: uuid.New(), Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
@@ -410,7 +410,7 @@ func storeAccept(session string, r *ramp.ValidateRequest) ramp.Transition {
 	return ramp.Accept(ramp.Session{ID: session}, r, storeTime)
 }
 
-// storeFinish is the result of an order.
+// storeFinish returns the transition of an order's result.
 func storeFinish(session string, r *ramp.ValidateRequest, succeeded bool) ramp.Transition {
 	status := uint64(0)
 	if succeeded {
@@ -422,7 +422,7 @@ func storeFinish(session string, r *ramp.ValidateRequest, succeeded bool) ramp.T
 
 func storeAbandon() ramp.Transition { return ramp.Abandon("no transaction", storeTime.Add(time.Hour)) }
 
-// storeEndings are all ways in which an order of 4 gold ends.
+// storeEndings are all the ways in which an order of 4 gold can end.
 var storeEndings = []struct {
 	name    string
 	request func(...ramp.AssetAmount) *ramp.ValidateRequest
@@ -516,13 +516,13 @@ func (k *storeTrial) nothingIsApplied() {
 	k.expectGold("after a burn that was declined first and approved later", session, 4)
 }
 
-// storeApplyError is an error of Apply, for errors.As.
+// storeApplyError is an error of Apply that errors.As can find.
 type storeApplyError struct{}
 
 func (*storeApplyError) Error() string { return "Apply failed" }
 
-// failing calls after with each step of each kind of order while Apply fails,
-// and then lets it pass.
+// failing runs each step of each kind of order. It calls after while Apply fails, and
+// then lets Apply succeed.
 func (k *storeTrial) failing(how string, apply func(ramp.Step) error, after func(error)) {
 	for _, e := range storeEndings {
 		session, r := k.player(10), e.request(gold(4))
@@ -665,7 +665,7 @@ func (k *storeTrial) stepOfStored() {
 	if err != nil {
 		panic(err)
 	}
-	// What a rule makes of nil must not count where an order is stored.
+	// If an order is stored, the step for nil must not count.
 	got, err := k.update(k.ctx, r.UUID, func(stored *ramp.Order) (ramp.Step, error) {
 		if stored == nil {
 			return storeAccept(session, r)(nil)
@@ -697,7 +697,7 @@ func (k *storeTrial) successAfterAbandon() {
 func (k *storeTrial) keptApart() {
 	name := "Player-" + rand.Text()
 	type holding struct{ session, asset string }
-	holdings := []holding{ // which a sloppy key or collation takes for one another
+	holdings := []holding{ // a careless key or collation would confuse these
 		{name, "gold:x"}, {name + ":gold", "x"}, {name + ":gold:x", ""}, {name, "Gold:x"}, {name, "gold:x "},
 		{strings.ToLower(name), "gold:x"}, {name + "é", "gold:x"}, {name + "e", "gold:x"}, {name + "%", "gold:x"},
 	}
@@ -721,7 +721,7 @@ func (k *storeTrial) keptApart() {
 }
 
 func (k *storeTrial) largeBalances() {
-	const odd = 1<<53 + 1 // which float64 does not have
+	const odd = 1<<53 + 1 // float64 cannot represent this
 	session, r := k.player(odd), storeMint(gold(1))
 	order := k.take("a validate", r.UUID, nil, storeAccept(session, r))
 	k.expectGold("after 1 was taken of a large balance", session, odd-1)
@@ -1023,7 +1023,7 @@ func (k *storeTrial) afterCrashes() {
 	for n := 0; n < crashes && running; n++ {
 		crashed := make(chan error, 1)
 		go func() { crashed <- k.Crash() }()
-		for restarted, timeout := false, time.After(2*k.patience); !restarted; { // the load goes on meanwhile
+		for restarted, timeout := false, time.After(2*k.patience); !restarted; { // the load continues in the meantime
 			select {
 			case <-answers:
 			case err := <-crashed:

@@ -78,8 +78,8 @@ func TestMemoryStoreKeepsTheContract(t *testing.T) {
 	})
 }
 
-// flawed is a store that keeps orders as documents. It is right, unless a flaw
-// makes it wrong in one point.
+// flawed is a store that keeps orders as documents. It is correct unless a flaw is set,
+// which makes it wrong in one point.
 type flawed struct {
 	purse
 	flaw  string
@@ -92,7 +92,7 @@ type flawed struct {
 	down atomic.Int64 // calls that still find no server, or lose its answer
 }
 
-// documentFlaws are those that show in how an order is stored.
+// documentFlaws are the flaws in how an order is stored.
 var documentFlaws = map[string]func(o ramp.Order, document string) string{
 	"loses the tx_hash":        func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, `"tx_hash"`, `"tx"`) },
 	"lowers the tx_hash":       func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, "aBaB", "abab") },
@@ -115,7 +115,7 @@ var documentFlaws = map[string]func(o ramp.Order, document string) string{
 
 func cut(text string) string { return strings.ToValidUTF8(text[:min(255, len(text))], "") }
 
-// The other flaws, each at its place below.
+// The other flaws. Each is implemented in the code below.
 var stepFlaws = []string{
 	"has no lock", "keeps the lock after an error", "keeps the lock after a panic",
 	"believes what next makes of nil", "looks for no order after ErrOrderUnknown",
@@ -335,7 +335,8 @@ func (f *flawed) crash() error {
 	return nil
 }
 
-// try returns what the kit says of a store, by the name of the check.
+// try returns the failures that TestStore reports for a store, by the name of the
+// check.
 func try(t *testing.T, flaw string) map[string]string {
 	failures := map[string]string{}
 	for _, c := range storeChecks {

@@ -22,22 +22,22 @@ import (
 )
 
 var (
-	// ErrLostAnswer says that the studio may have acted, but its answer has not
-	// come: see [LostAnswer] and [SlowAnswer].
+	// ErrLostAnswer means that the studio may have acted, but its answer did not
+	// arrive. See [LostAnswer] and [SlowAnswer].
 	ErrLostAnswer = errors.New("ramptest: the studio's answer was lost")
 
-	// ErrForged says that the studio accepted a call that the service has not
-	// signed (interface 5.2). Of a validate call, [Service.Mint] and
-	// [Service.Burn] return it; of a result, [Delivery].Err of the first delivery
-	// has it, and the genuine call follows all the same.
+	// ErrForged means that the studio accepted a call that the service has not
+	// signed (interface 5.2). For a validate call, [Service.Mint] and
+	// [Service.Burn] return it. For a result, it is in the [Delivery].Err of the
+	// first delivery, and the genuine call is made nevertheless.
 	ErrForged = errors.New("ramptest: the studio accepted a call whose HMAC is not that of its body")
 )
 
-// errCanceled says that whoever wanted an answer has stopped waiting, as a browser
-// does when its page is left. It says nothing of the studio.
+// errCanceled means that the caller has stopped waiting for the answer, as a browser
+// does when the user leaves a page. It is not a failure of the studio.
 var errCanceled = fmt.Errorf("ramptest: the call was canceled before the studio answered: %w", context.Canceled)
 
-var errNoStudio = errors.New("ramptest: there is no server of a studio yet: set Config.Game or Config.Handler, or call Service.SetHandler")
+var errNoStudio = errors.New("ramptest: the studio's server is not set: set Config.Game or Config.Handler, or call Service.SetHandler")
 
 // studio is the studio's server, as the service reaches it.
 type studio struct {
@@ -45,7 +45,7 @@ type studio struct {
 	clock  *clock
 	record *record
 	audit  *audit
-	to     atomic.Pointer[destination] // nil if there is none yet
+	to     atomic.Pointer[destination] // nil until set
 
 	readings readings
 }
@@ -56,8 +56,8 @@ type destination struct {
 	client  *http.Client
 }
 
-// reach makes an address the one of the studio's server. A token must not reach
-// another one, so that no redirect is followed.
+// reach sets the address of the studio's server. It follows no redirects, because a
+// token must not reach another address.
 func (s *studio) reach(address string, client http.Client) {
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	s.to.Store(&destination{strings.TrimRight(address, "/"), &client})
@@ -74,7 +74,7 @@ func (s *studio) assets(ctx context.Context, session ramp.Session, id uuid.UUID)
 	return player, err
 }
 
-// call is a validate or a result call of an order, signed.
+// call returns a signed validate or result call of an order.
 func (s *studio) call(kind Kind, o *Order, attempt int, body []byte) call {
 	path := s.config.ValidatePath
 	if kind == KindResult {
@@ -84,8 +84,8 @@ func (s *studio) call(kind Kind, o *Order, attempt int, body []byte) call {
 		session: o.Session, hmac: s.config.Key.Sign(body), body: body}
 }
 
-// forged makes calls of c that the service has not signed, which the studio must
-// refuse. The error is [ErrForged] if it does not.
+// forged makes forged versions of c, which the studio must reject. The error is
+// [ErrForged] if it does not.
 func (s *studio) forged(ctx context.Context, c call, forgeries []forgery) (err error) {
 	for _, forge := range forgeries {
 		c := c
@@ -106,10 +106,10 @@ func (s *studio) forged(ctx context.Context, c call, forgeries []forgery) (err e
 type call struct {
 	kind    Kind
 	id      uuid.UUID
-	order   *Order  // nil of an assets call
-	tx      Event   // of a result: what is known of the transaction
-	told    Outcome // of a result, what it says
-	onChain Outcome // and what the chain knows
+	order   *Order  // nil for an assets call
+	tx      Event   // of a result: its transaction
+	told    Outcome // of a result: the outcome that it states
+	onChain Outcome // of a result: the outcome on the chain
 	attempt int
 	method  string
 	path    string
@@ -117,10 +117,10 @@ type call struct {
 	hmac    string // of the body; none for an assets call
 	body    []byte
 
-	fault  string        // what is scripted about it
-	forged bool          // the studio must refuse it, and may do so without an answer
-	lost   bool          // nobody hears the answer
-	slow   time.Duration // how long the answer takes at least
+	fault  string        // the scripted fault, for the record
+	forged bool          // the studio must reject it, even by not answering
+	lost   bool          // the answer is lost
+	slow   time.Duration // the minimum time that the answer takes
 }
 
 // answer is what the studio's server said.
@@ -130,8 +130,8 @@ type answer struct {
 	exact  func() (json.RawMessage, error) // the body, without misnamed fields
 }
 
-// header are the headers of a call (interface 4.3). Their names have the case in
-// which the service writes them: another one for assets than for the others.
+// header returns the headers of a call (interface 4.3). The case of their names is
+// that of the service, which writes those of an assets call differently.
 func (c *call) header() http.Header {
 	bearer := "Bearer " + c.session.Token.Reveal()
 	if c.kind == KindAssets {
@@ -152,9 +152,9 @@ func (c *call) header() http.Header {
 	return header
 }
 
-// exchange makes a call, has its answer judged, and records both. Its error is
-// that of judge if there was an answer. The answer is there even if nobody heard
-// it in time. The books look at what moves meanwhile.
+// exchange makes a call, passes the answer to judge, records both, and lets the
+// books compare the player's assets before and after. If there was an answer, the
+// error is that of judge. A lost answer is returned too, with [ErrLostAnswer].
 func (s *studio) exchange(ctx context.Context, c call, judge func(*answer) error) (*answer, error) {
 	if c.order == nil {
 		return s.send(ctx, c, judge)
@@ -170,7 +170,7 @@ func (s *studio) exchange(ctx context.Context, c call, judge func(*answer) error
 	return a, err
 }
 
-// heard is an answer as the books take it.
+// heard returns what an answer means for the books.
 func (c *call) heard(a *answer, err error, retry func(int) bool) books.Answer {
 	switch {
 	case c.forged:
@@ -186,12 +186,12 @@ func (c *call) heard(a *answer, err error, retry func(int) bool) books.Answer {
 		return books.Yes
 	case isDeclined(err), a.status >= 400:
 		return books.No
-	default: // it breaks the interface, and may have been meant as an approval
+	default: // an answer that breaks the interface may be meant as an approval
 		return books.Open
 	}
 }
 
-// send makes a call, has its answer judged, and records both.
+// send makes a call, passes the answer to judge, and records both.
 func (s *studio) send(ctx context.Context, c call, judge func(*answer) error) (*answer, error) {
 	event := c.tx
 	event.Time, event.Kind, event.UUID, event.Attempt, event.Fault = s.clock.now(), c.kind, c.id, c.attempt, c.fault
@@ -213,7 +213,7 @@ func (s *studio) send(ctx context.Context, c call, judge func(*answer) error) (*
 		event.Outcome = outcome(a)
 		if c.lost || c.slow > s.config.Timeout {
 			err = ErrLostAnswer
-			event.Outcome += ", which nobody heard"
+			event.Outcome += ", but the answer was lost"
 		} else if err = judge(a); err != nil && !isDeclined(err) {
 			event.Outcome = err.Error()
 		}
@@ -225,7 +225,7 @@ func (s *studio) send(ctx context.Context, c call, judge func(*answer) error) (*
 	return a, err
 }
 
-// do makes a call and reads the answer whole.
+// do makes a call and reads the whole answer.
 func (s *studio) do(caller context.Context, c call) (*answer, http.Header, error) {
 	to := s.to.Load()
 	if to == nil {
@@ -251,7 +251,7 @@ func (s *studio) do(caller context.Context, c call) (*answer, http.Header, error
 		return nil, nil, errCanceled
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("ramptest: the studio's answer did not come whole: %w", err)
+		return nil, nil, fmt.Errorf("ramptest: the studio's answer was cut off: %w", err)
 	}
 	exactly := func() (json.RawMessage, error) { return exact.JSON(read, fieldNames()...) }
 	return &answer{status: response.StatusCode, body: read, exact: sync.OnceValues(exactly)}, response.Header, nil

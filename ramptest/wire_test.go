@@ -79,7 +79,7 @@ func TestAStudioThatTakesTooLongIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-// In memory, a panic is an error that says where, as the log of a server does.
+// In memory, a panic is an error with the stack, as in the log of a server.
 func TestAPanicOfAHandlerIsAnError(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -103,7 +103,7 @@ func TestAPanicOfAHandlerIsAnError(t *testing.T) {
 	}
 }
 
-// A server that needs the service to be made is made after it.
+// A server that needs the service can be built after it.
 func TestTheHandlerCanComeLater(t *testing.T) {
 	c := newCounter(t)
 	service := ramptest.Start(t, ramptest.Config{Key: c.key, Validator: c.validator})
@@ -149,7 +149,7 @@ func TestAPlayerHasAWallet(t *testing.T) {
 	assert.Equal(t, own.Address(), c.service.Wallet(c.session))
 	assert.Zero(t, c.service.Wallet(ramp.Session{ID: "session-2"}))
 	_, err = c.service.Mint(t.Context(), c.initialize(t), ramp.Session{ID: "session-2"}, ramp.NewAmount(10))
-	assert.ErrorContains(t, err, "Config.Wallet has none")
+	assert.ErrorContains(t, err, "Config.Wallet returned nil")
 }
 
 func TestTheAddressOfAService(t *testing.T) {
@@ -202,7 +202,7 @@ func TestAServiceOfItsOwnClientLeavesNoConnection(t *testing.T) {
 	}
 }
 
-// A service in memory can be put behind a server of one's own.
+// A server of your own can serve a service that is in memory.
 func TestAServiceIsAHandler(t *testing.T) {
 	c := newCounter(t)
 	server := httptest.NewServer(c.service)

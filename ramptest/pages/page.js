@@ -1,28 +1,28 @@
-// Shows what happens as it happens: the page is asked for again and again, and
-// what has changed in it is changed in place. There is no stream, because a
-// browser allows six to one service, and a seventh tab would wait for ever.
-// Without this script the page works by links, forms and reloading.
+// Keeps the page up to date: it polls for the page and updates what has changed in
+// place. It does not use a stream, because a browser allows only six per service, and
+// a seventh tab would wait forever. Without this script the page still works with
+// links, forms and reloading.
 "use strict";
 
 const live = document.getElementById("live");
 const clock = document.getElementById("clock");
 const connection = document.getElementById("connection");
 
-// The clock of the service, as it was told last.
+// The last known time of the service's clock.
 let shown = Number(clock?.dataset.now), since = performance.now();
 const speed = Number(clock?.dataset.speed);
 const now = () => shown + (performance.now() - since) * speed;
 
 function pad(n) { return String(n).padStart(2, "0"); }
 
-// left is a time to come, for a reader.
+// left formats a remaining time.
 function left(ms) {
   const s = Math.max(0, Math.ceil(ms / 1000));
   const hours = Math.floor(s / 3600), minutes = Math.floor(s / 60) % 60;
   return hours ? `${hours}:${pad(minutes)}:${pad(s % 60)}` : `${minutes}:${pad(s % 60)}`;
 }
 
-// The service names its clock's time in its own time zone: only seconds are added.
+// The service shows the time in its own time zone, so the script only adds seconds.
 const told = clock?.textContent.split(":").map(Number);
 const told0 = shown;
 function tick() {
@@ -37,8 +37,8 @@ function tick() {
 }
 function set(node, text) { if (node.textContent !== text) node.textContent = text; }
 
-// morph makes an element like a fresh one, and keeps every part that is still
-// there: what has the focus, is open or is being read stays.
+// morph updates an element to match a fresh one, and keeps every part that is still
+// there, so that focus, open details and scroll positions stay.
 function morph(old, fresh) {
   if (old.hasAttribute("data-keep") || old.getAttribute("aria-busy") || old.isEqualNode(fresh)) return;
   const ours = ["open", "hidden", "data-fetched", old.matches("form") ? "data-busy" : ""];
@@ -73,7 +73,7 @@ function inFresh(node, fresh) {
 
 let tag = "";
 
-// take puts what the service sent into the page.
+// take updates the page with an answer of the service.
 async function take(answer) {
   const time = Number(answer.headers.get("Ramp-Clock"));
   if (time) { shown = time; since = performance.now(); }
@@ -95,7 +95,7 @@ async function take(answer) {
 
 function say(text) { set(connection, text); }
 
-// The entries that somebody has fetched stay above those that the page has.
+// Earlier entries that were fetched stay above those of the page.
 function keepEarlier(fresh) {
   const held = live.querySelector("#timeline[data-fetched]"), list = fresh.querySelector("#timeline");
   if (!held || !list) return;
@@ -134,7 +134,7 @@ async function poll() {
   timer = setTimeout(poll, lost ? pause.lost : document.hidden ? pause.hidden : pause.seen);
 }
 
-// A button says at once that it was heard.
+// A button shows at once that it was pressed.
 document.addEventListener("submit", async (event) => {
   const form = event.target, button = event.submitter;
   if (form.dataset.busy) { event.preventDefault(); return; }
@@ -158,17 +158,17 @@ document.addEventListener("submit", async (event) => {
   }
   delete form.dataset.busy;
   if (button) { button.innerHTML = label; button.removeAttribute("aria-busy"); }
-  tag = ""; // what changed meanwhile has left the button alone
+  tag = ""; // updates in the meantime did not change the button
   if (answer && !answer.ok) {
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     say(page.querySelector(".problem")?.textContent.trim() || `The service answered HTTP ${answer.status}.`);
   }
   poll();
 });
-// A page that comes back from the history was not sent.
+// A page that comes back from the history is not being sent.
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
-// An amount is checked before it is sent, and marked.
+// An amount is checked, and marked if wrong, before it is sent.
 const amount = document.getElementById("amount");
 function check() {
   if (!amount) return true;
@@ -187,7 +187,7 @@ function check() {
   return right;
 }
 
-// times multiplies decimals exactly: a price has no rounding.
+// times multiplies decimals exactly, because a price must not be rounded.
 function times(a, b) {
   const [x, y] = [a, b].map((s) => { const [whole, part = ""] = s.split("."); return { n: BigInt(whole + part), places: part.length }; });
   const places = x.places + y.places, digits = String(x.n * y.n).padStart(places + 1, "0");
@@ -206,7 +206,7 @@ amount?.addEventListener("input", () => {
 });
 if (amount?.getAttribute("aria-invalid")) amount.focus();
 
-// What was not sent with the page is fetched when it is wanted.
+// Parts that were not sent with the page are fetched on demand.
 async function part(address, id) {
   const answer = await fetch(address, { cache: "no-store" });
   if (!answer.ok) throw new Error(answer.status);
@@ -248,14 +248,14 @@ document.addEventListener("click", async (event) => {
       await navigator.clipboard.writeText(source.textContent);
       copy.textContent = "Copied";
     } catch {
-      getSelection().selectAllChildren(source); // for the keyboard to copy
+      getSelection().selectAllChildren(source); // so that the user can copy with the keyboard
       copy.textContent = "Selected";
     }
     setTimeout(() => { copy.innerHTML = label; }, 1500);
   }
 });
 
-// dress shows what only works with this script.
+// dress shows the controls that need this script.
 function dress(root) { for (const b of root.querySelectorAll("[data-copy][hidden]")) b.hidden = false; }
 
 dress(document);

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Assets are amounts by asset ID. An asset that is not there is 0.
+// Assets are amounts by asset ID. A missing asset is 0.
 type Assets map[string]*big.Rat
 
-// Add adds an amount to that of an asset.
+// Add adds to the amount of an asset.
 func (a Assets) Add(id string, amount *big.Rat) {
 	sum := new(big.Rat).Add(a.of(id), amount)
 	if sum.Sign() == 0 {
@@ -20,10 +20,10 @@ func (a Assets) Add(id string, amount *big.Rat) {
 	}
 }
 
-// Plus is the sum of both, and Minus the difference.
+// Plus returns the sum of a and b.
 func (a Assets) Plus(b Assets) Assets { return a.combine(b, (*big.Rat).Add) }
 
-// Minus is what must come to b to make a of it.
+// Minus returns a minus b.
 func (a Assets) Minus(b Assets) Assets { return a.combine(b, (*big.Rat).Sub) }
 
 func (a Assets) combine(b Assets, op func(z, x, y *big.Rat) *big.Rat) Assets {
@@ -46,7 +46,8 @@ func (a Assets) Equal(b Assets) bool {
 	return len(a) == len(b) && len(a.Minus(b)) == 0
 }
 
-// String lists what moved: "-100 item_gold, +1 item_gem", and "nothing".
+// String lists the amounts: "-100 item_gold, +1 item_gem". It is "nothing" if there are
+// none.
 func (a Assets) String() string {
 	var parts []string
 	for _, id := range a.ids() {
@@ -62,12 +63,12 @@ func (a Assets) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Decimal writes an amount without an exponent and without needless zeros.
+// Decimal formats an amount without an exponent and without trailing zeros.
 func Decimal(n *big.Rat) string {
 	if n.IsInt() {
 		return n.Num().String()
 	}
-	return strings.TrimRight(n.FloatString(100), "0") // the digits that an amount may have
+	return strings.TrimRight(n.FloatString(100), "0") // the most decimals that an amount may have
 }
 
 func (a Assets) of(id string) *big.Rat {
@@ -79,7 +80,8 @@ func (a Assets) of(id string) *big.Rat {
 
 func (a Assets) ids() []string { return slices.Sorted(maps.Keys(a)) }
 
-// sign is that of all amounts: 0 if there are none, and ok is false if they differ.
+// sign returns the sign of all amounts, or 0 if there are none. ok is false if the signs
+// differ.
 func (a Assets) sign() (sign int, ok bool) {
 	for _, n := range a {
 		if sign != 0 && n.Sign() != sign {
@@ -90,7 +92,7 @@ func (a Assets) sign() (sign int, ok bool) {
 	return sign, true
 }
 
-// only are the amounts of the assets that b has.
+// only returns the amounts of the assets that b has.
 func (a Assets) only(b Assets) Assets {
 	c := Assets{}
 	for id := range b {
@@ -101,7 +103,7 @@ func (a Assets) only(b Assets) Assets {
 	return c
 }
 
-// key is equal for equal amounts.
+// key returns a string that is equal for equal amounts.
 func (a Assets) key() string {
 	var b strings.Builder
 	for _, id := range a.ids() {

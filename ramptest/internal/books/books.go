@@ -1,11 +1,10 @@
-// Package books judges what a game moves: each order must move its assets once,
-// or not at all. It holds plain values only. Nothing in it calls anybody, knows
-// the time or is safe for concurrent use.
+// Package books judges which assets a game moves: each order must move its assets once,
+// or not at all. It has only plain values. It makes no calls, has no clock, and is not
+// safe for concurrent use.
 //
-// The unit of judgment is a window: one or more validate and result calls about a
-// player's orders, between two readings of what the player owns. What moves
-// outside windows is the game's own business, and is told apart from an effect
-// that came after its window was closed.
+// The unit of judgment is a window: one or more validate and result calls for a
+// player's orders, between two readings of the player's assets. Movements outside
+// windows are ignored, unless they are an effect that came after its window was closed.
 package books
 
 import (
@@ -14,51 +13,51 @@ import (
 	"github.com/google/uuid"
 )
 
-// Order is what the books know of an order.
+// Order is what the books know about an order.
 type Order struct {
 	UUID uuid.UUID
-	Mint bool   // or a burn
-	Sum  Assets // what the game must move in all if the transaction succeeds: minus the materials, or plus the outputs
+	Mint bool   // false for a burn
+	Sum  Assets // what the game must move in total if the transaction succeeds: minus the materials, or plus the outputs
 
 	Before    Assets   // what the player owned before the order; nil if unknown
-	Totals    []Assets // what the game may have moved so far: more than one if it cannot be told
+	Totals    []Assets // what the game may have moved so far; more than one if that is ambiguous
 	Asked     bool     // a validate call was made
 	Told      bool     // a result was delivered
-	Succeeded bool     // what it said
-	Disputed  bool     // the game was told two outcomes, or the books have lost track: nothing is demanded
+	Succeeded bool     // the outcome that the result stated
+	Disputed  bool     // the results stated two outcomes, or the books lost track: nothing is required
 
-	// What may still come of a window that is closed, because the game may act
-	// after it has answered.
+	// Effects of closed windows that may still come, because the game may act after
+	// it has answered.
 	Late  []Step
 	Peers Peers // other orders of the player that may be late at the same time
 
-	Outside Assets // the player's, when the last window was closed; see [Player]
+	Outside Assets // the player's Outside when the last window was closed
 	Epoch   int
 }
 
-// Peers are what a movement between windows may be due to, beside an order itself.
+// Peers are the other orders that may have caused a movement between windows.
 type Peers int
 
 // The kinds of peers.
 const (
 	NoPeers      Peers = iota
-	SamePeers          // what moves may be theirs
-	OpposedPeers       // and where nothing moves, they may have made up for it
+	SamePeers          // a movement may be theirs
+	OpposedPeers       // a movement may be theirs, and theirs may cancel that of the order
 )
 
-// Step is a way that an order goes in a window.
+// Step is one possibility for what an order does in a window.
 type Step struct {
 	Move  Assets // what moves
-	Total Assets // what has moved in all, then
+	Total Assets // what has moved in total afterwards
 }
 
-// NewOrder is an order of which nothing has moved.
+// NewOrder returns an order for which nothing has moved.
 func NewOrder(id uuid.UUID, mint bool, sum Assets) *Order {
 	return &Order{UUID: id, Mint: mint, Sum: sum, Totals: []Assets{{}}}
 }
 
-// Tell notes the outcome that a delivery states, and the one of the chain. A game
-// that hears two may do as it likes.
+// Tell records the outcome that a delivery states and the outcome on the chain. If they
+// differ, or if two deliveries do, nothing is required of the game.
 func (o *Order) Tell(succeeded, onChain bool) {
 	if succeeded != onChain || o.Told && o.Succeeded != succeeded {
 		o.Disputed = true
@@ -66,7 +65,7 @@ func (o *Order) Tell(succeeded, onChain bool) {
 	o.Told, o.Succeeded = true, succeeded
 }
 
-// Due is what must have moved in all once the result is in.
+// Due returns what must have moved in total after the result.
 func (o *Order) Due() Assets {
 	if o.Succeeded {
 		return o.Sum
@@ -74,37 +73,37 @@ func (o *Order) Due() Assets {
 	return Assets{}
 }
 
-// Answer is what the service has heard.
+// Answer is what the answer to a call means.
 type Answer int
 
 // The answers to a call.
 const (
-	No   Answer = iota // a validate that was declined, or a call that was forged: nothing may move
-	Yes                // a validate that was approved, or a result that is not sent again: what is due must move
-	Open               // no answer, or one after which the call is made again: what is due may move
+	No   Answer = iota // a declined validate call or a forged call: nothing may move
+	Yes                // an approved validate call or a result that is not retried: what is due must move
+	Open               // no answer, or one after which the call is retried: what is due may move
 )
 
 // Call is a call of a window.
 type Call struct {
 	Order  *Order
-	Result bool // or a validate
+	Result bool // false for a validate call
 	Forged bool
 	Answer Answer
 }
 
-// Player is what the books know of a player.
+// Player is what the books know about a player.
 type Player struct {
 	Last    Assets // the last reading; nil if there is none
-	Outside Assets // what has moved between windows, in all
+	Outside Assets // what has moved between windows, in total
 	Epoch   int    // counts the times that Outside was lost
 	Late    []*Order
 }
 
-// maxLate is how many of a player's orders may explain a movement in a window that
-// is not theirs. What comes late comes soon.
+// maxLate is how many of a player's other orders may explain a movement in a window.
+// Late effects come soon, so older orders need not be kept.
 const maxLate = 16
 
-// Begin opens a window. before is nil if it is unknown.
+// Begin opens a window. before is nil if unknown.
 func (p *Player) Begin(before Assets) {
 	if p.Last == nil || before == nil {
 		p.Outside, p.Epoch = Assets{}, p.Epoch+1
@@ -113,8 +112,9 @@ func (p *Player) Begin(before Assets) {
 	p.Outside = p.Outside.Plus(before.Minus(p.Last))
 }
 
-// starts are the totals from which an order may go in a window. What was late may
-// have come since the last window, or come during this one, which moves it here.
+// starts returns the totals with which an order may begin a window. A late effect may
+// have come since the last window, or may come during this one and is then a movement
+// of this one.
 func (p *Player) starts(o *Order) []Step {
 	starts := make([]Step, 0, 2)
 	for _, total := range o.Totals {
@@ -130,18 +130,18 @@ func (p *Player) starts(o *Order) []Step {
 	}
 	for _, late := range o.Late {
 		g := gap.only(late.Move)
-		if known && o.Peers == NoPeers && g.Equal(late.Move) { // it has come, and does not come again
+		if known && o.Peers == NoPeers && g.Equal(late.Move) { // it has come, and cannot come again
 			return []Step{{Move: Assets{}, Total: late.Total}}
 		}
 		starts = append(starts, late)
-		if !known || len(g) > 0 || o.Peers == OpposedPeers { // it cannot be told
+		if !known || len(g) > 0 || o.Peers == OpposedPeers { // whether it has come is unknown
 			starts = append(starts, Step{Move: Assets{}, Total: late.Total})
 		}
 	}
 	return starts
 }
 
-// steps are the ways that an order may go in a window with these calls of it.
+// steps returns what an order may do in a window with these calls.
 func (p *Player) steps(o *Order, calls []Call) []Step {
 	var result, open, validate bool
 	for _, c := range calls {
@@ -186,7 +186,7 @@ func distinct(all []Assets) []Assets {
 	return out
 }
 
-// End closes a window with its verdict.
+// End enters the verdict of a window and closes it.
 func (p *Player) End(v Verdict) {
 	p.Last = v.after
 	for _, w := range v.ways {
@@ -211,10 +211,10 @@ func (p *Player) enter(v Verdict, w way) {
 	case v.free || !v.Known:
 		o.Totals, o.Late = totals(w.steps), nil
 		return
-	case taken == nil && len(v.ways) > 1: // a problem, and nobody knows whose
+	case taken == nil && len(v.ways) > 1: // a problem, but of which order is unknown
 		o.Disputed, o.Late = true, nil
 		return
-	case taken == nil: // a problem, which is reported once
+	case taken == nil: // a problem, which must be reported only once
 		start := w.steps[0].Total.Minus(w.steps[0].Move)
 		taken = []Step{{Move: v.Moved, Total: start.Plus(v.Moved)}}
 	}

@@ -9,39 +9,39 @@ import (
 	"github.com/google/uuid"
 )
 
-// Verdict is what the books make of a window.
+// Verdict is the judgment of a window.
 type Verdict struct {
-	Known    bool   // both readings are there
-	Moved    Assets // between them
+	Known    bool   // whether there are both readings
+	Moved    Assets // the difference between them
 	Said     string // what moved, in words
-	Problem  string // what is wrong, "" if nothing is
+	Problem  string // what is wrong; "" if nothing is
 	Orders   []uuid.UUID
-	Assets   []Difference // that are wrong
-	Overdraw bool         // the problem is an approval of more than there was; asking again changes nothing
+	Assets   []Difference // the wrong balances
+	Overdraw bool         // the game approved more than the player owned; another reading cannot change that
 
 	after Assets
-	free  bool // nothing is demanded
+	free  bool // nothing is required
 	ways  []way
 }
 
-// Difference is an asset whose balance is not what it must be.
+// Difference is an asset whose balance is wrong.
 type Difference struct {
 	ID                      string
 	Before, After, Expected *big.Rat
 }
 
-// way is an order in a window, with the ways that it may have gone.
+// way is an order in a window, with what it may have done.
 type way struct {
 	order *Order
-	calls []Call // none if the order is not of this window, but may have acted late
+	calls []Call // none for an order of an earlier window, which may have acted late
 	steps []Step
-	taken []Step // those that explain what moved
+	taken []Step // the steps that explain what moved
 }
 
-// Judge judges a window between two readings, nil where there was none. It
-// changes nothing: [Player.End] enters the verdict. Only the last judgment of a
-// window may explain a difference by what other orders did late: until then, the
-// effect that is missed may come.
+// Judge judges a window between two readings, which are nil if unknown. It changes
+// nothing; [Player.End] enters the verdict. Only the last judgment of a window may
+// explain a difference by late effects of other orders, because until then a missing
+// effect may still come.
 func (p *Player) Judge(calls []Call, before, after Assets, last bool) Verdict {
 	v := Verdict{Known: before != nil && after != nil, after: after}
 	for _, c := range calls {
@@ -71,7 +71,7 @@ func (p *Player) Judge(calls []Call, before, after Assets, last bool) Verdict {
 	}
 	ways, ok := explain(v.ways, v.Moved)
 	if ok || last {
-		// Whose effect it was may not be told: that of another order may be late.
+		// It may be unknown whose effect this was: that of another order may be late.
 		all := slices.Clone(v.ways)
 		for _, o := range p.Late {
 			if !slices.ContainsFunc(v.ways, func(w way) bool { return w.order == o }) && !o.Disputed {
@@ -90,7 +90,7 @@ func (p *Player) Judge(calls []Call, before, after Assets, last bool) Verdict {
 	return v
 }
 
-// late are the ways of an order that is not of the window.
+// late returns the possibilities of an order of an earlier window.
 func (p *Player) late(o *Order) way {
 	w := way{order: o}
 	for _, total := range o.Totals {
@@ -100,12 +100,11 @@ func (p *Player) late(o *Order) way {
 	return w
 }
 
-// maxSums bounds the work for windows of many orders. Beyond it, anything is
-// believed.
+// maxSums bounds the work for windows of many orders. Beyond it, everything is accepted.
 const maxSums = 500
 
-// explain finds the ways whose moves come to what moved: each step that is part
-// of any solution.
+// explain finds the steps whose moves add up to what moved. It keeps each step that is
+// part of any solution.
 func explain(ways []way, moved Assets) (explained []way, ok bool) {
 	type sums map[string]Assets
 	next := func(from sums, w way) sums {
@@ -118,8 +117,8 @@ func explain(ways []way, moved Assets) (explained []way, ok bool) {
 		}
 		return to
 	}
-	before := make([]sums, len(ways)+1) // what the ways up to one can come to
-	after := make([]sums, len(ways)+1)  // and those from one on
+	before := make([]sums, len(ways)+1) // the sums that the ways up to an index can have
+	after := make([]sums, len(ways)+1)  // the sums that the ways from an index on can have
 	before[0], after[len(ways)] = sums{"": {}}, sums{"": {}}
 	for i, w := range ways {
 		if before[i+1] = next(before[i], w); len(before[i+1]) > maxSums {
@@ -150,7 +149,7 @@ func explain(ways []way, moved Assets) (explained []way, ok bool) {
 	return explained, true
 }
 
-// believe takes every way for possible.
+// believe accepts every step.
 func believe(ways []way) []way {
 	all := slices.Clone(ways)
 	for i := range all {
@@ -159,7 +158,7 @@ func believe(ways []way) []way {
 	return all
 }
 
-// overdraw finds mints that were approved for more than there was.
+// overdraw finds mints that were approved for more than the player owned.
 func (v *Verdict) overdraw(before Assets) {
 	need, have := Assets{}, before
 	var orders []*Order
@@ -170,7 +169,7 @@ func (v *Verdict) overdraw(before Assets) {
 			result = result || c.Result
 		}
 		switch {
-		case result: // what it gives may pay for the others
+		case result: // what it gives may cover the others
 			for _, s := range w.steps {
 				if sign, _ := s.Move.sign(); sign > 0 {
 					have = have.Plus(s.Move)
@@ -190,7 +189,7 @@ func (v *Verdict) overdraw(before Assets) {
 	}
 }
 
-// problem puts the difference into words, against the steps that come closest.
+// problem describes the difference from the closest expected step.
 func (v *Verdict) problem(before, after Assets) {
 	expected := v.ways[0].closest(v.Moved)
 	if len(v.ways) > 1 {
@@ -213,7 +212,7 @@ func (v *Verdict) problem(before, after Assets) {
 	v.Problem = fmt.Sprintf("%s: the game must %s: %s", v.story(), v.verb(expected, false), strings.Join(balances, "; "))
 }
 
-// closest is the move that differs in the fewest assets, and of equals the last.
+// closest returns the move that differs in the fewest assets, and the last of equals.
 func (w *way) closest(moved Assets) Assets {
 	best := w.steps[0].Move
 	for _, s := range w.steps {
@@ -224,7 +223,7 @@ func (w *way) closest(moved Assets) Assets {
 	return best
 }
 
-// story says what happened to the orders of a window.
+// story describes what happened to the orders of a window.
 func (v *Verdict) story() string {
 	var orders []*Order
 	for _, w := range v.ways {
@@ -276,7 +275,7 @@ func names(orders []*Order) string {
 	return strings.Join(list, " and ")
 }
 
-// describe says what moved.
+// describe describes what moved.
 func (v *Verdict) describe() string {
 	if len(v.Moved) == 0 {
 		return "nothing moved"
@@ -284,7 +283,7 @@ func (v *Verdict) describe() string {
 	return v.verb(v.Moved, true)
 }
 
-// verb is a movement as what the game does, or did.
+// verb describes a movement as something that the game does or did.
 func (v *Verdict) verb(move Assets, past bool) string {
 	mint := v.ways[0].order.Mint
 	mixed := slices.ContainsFunc(v.ways, func(w way) bool { return w.order.Mint != mint })

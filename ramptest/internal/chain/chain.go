@@ -16,7 +16,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// What a transaction costs. A chain has its own numbers; these are fixed.
+// The gas of transactions. A real chain computes these; here they are fixed.
 const (
 	GasOfCall     = 91_834
 	gasOfTransfer = 21_000
@@ -24,38 +24,38 @@ const (
 	gasPrice      = 101_000_000_000 // wei
 )
 
-// Config is what a chain is made of. Every field but Submitted is required.
+// Config configures a [Chain]. Every field but Submitted is required.
 type Config struct {
-	Name      string           // tells the blocks of two chains apart
-	ID        uint64           // chain ID, and net_version
-	BlockTime time.Duration    // from a block to the next
+	Name      string           // makes the block hashes of two chains differ
+	ID        uint64           // chain ID and net_version
+	BlockTime time.Duration    // time between two blocks
 	Now       func() time.Time // the clock
 	Tokens    *big.Int         // what every account holds of every token at first, in the smallest units
 	Decimals  int              // of every token
 	Service   common.Address   // the account that mines, and that pays the gas of type 0x7
 
-	// Submitted is called with each transaction that comes through JSON-RPC. The
-	// transaction waits until somebody mines it. nil is called by nobody.
+	// Submitted, if not nil, is called with each transaction that comes through
+	// JSON-RPC. The transaction is pending until [Chain.Mine] is called.
 	Submitted func(*Transaction)
 }
 
 // Chain is a scripted chain. Empty blocks are not kept, so time costs nothing.
 type Chain struct {
 	config Config
-	coins  *big.Int // what each account has at first, in wei
+	coins  *big.Int // the initial balance of each account, in wei
 
 	mu       sync.Mutex
 	spans    []span
 	forks    []uint64 // the first block of each branch that replaced another
 	filled   map[uint64][]*Transaction
 	known    map[common.Hash]*Transaction
-	nonces   map[common.Address]uint64   // of the next transaction
-	done     map[common.Address]uint64   // transactions in blocks
-	spent    map[common.Address]*big.Int // wei that is gone
-	holdings map[holding]*big.Int        // tokens that came or went
+	nonces   map[common.Address]uint64   // the nonce of the next transaction
+	done     map[common.Address]uint64   // how many transactions are in blocks
+	spent    map[common.Address]*big.Int // wei spent
+	holdings map[holding]*big.Int        // changes of the initial token balances
 }
 
-// span is a run of blocks at equal distances. The last one has no end.
+// span is a run of blocks at equal intervals. The last span has no end.
 type span struct {
 	first uint64
 	at    time.Time
@@ -63,14 +63,14 @@ type span struct {
 
 type holding struct{ token, owner common.Address }
 
-// Transaction is one transaction. Its place in a block is looked up when somebody
-// asks, because a reorganization changes it.
+// Transaction is one transaction. Its position in a block is looked up on demand,
+// because a reorganization changes it.
 type Transaction struct {
 	Hash     common.Hash
 	Kind     uint64 // type
 	From     common.Address
 	To       *common.Address // nil creates a contract
-	FeePayer common.Address  // of a type 0x7
+	FeePayer common.Address  // for type 0x7
 	Nonce    uint64
 	Value    *big.Int // wei
 	Gas      uint64
@@ -79,23 +79,23 @@ type Transaction struct {
 	Signature ramp.Signature // of the sender
 	Sponsor   ramp.Signature // of the fee payer
 
-	Moves   []Move // what it does with tokens, if it succeeds
+	Moves   []Move // the token transfers, if it succeeds
 	GasUsed uint64
 
 	mined  bool
 	block  uint64
 	status uint64
-	gone   bool // nobody needs it any more
+	gone   bool // Forget was called
 }
 
-// Move is a transfer of tokens, in their smallest units. The zero address makes
-// and destroys them.
+// Move is a transfer of tokens, in their smallest units. A transfer from the zero
+// address mints them; a transfer to it burns them.
 type Move struct {
 	Token, From, To common.Address
 	Amount          *big.Int
 }
 
-// New makes a chain whose block 0 is of this moment.
+// New returns a chain whose block 0 is mined now.
 func New(config Config) *Chain {
 	return &Chain{
 		config:   config,
@@ -110,27 +110,26 @@ func New(config Config) *Chain {
 	}
 }
 
-// Units is an amount of tokens with so many decimals in their smallest units,
-// rounded down.
+// Units converts an amount of tokens to their smallest units, rounded down.
 func Units(a ramp.Amount, decimals int) *big.Int {
 	n := new(big.Rat).Mul(a.Rat(), new(big.Rat).SetInt(unit(decimals)))
 	return new(big.Int).Quo(n.Num(), n.Denom())
 }
 
-// Units is an amount of the chain's tokens in their smallest units, rounded down.
+// Units converts an amount of the chain's tokens to their smallest units, rounded down.
 func (c *Chain) Units(a ramp.Amount) *big.Int { return Units(a, c.config.Decimals) }
 
 func unit(decimals int) *big.Int {
 	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
 }
 
-// height is the number of the newest block.
+// height returns the number of the newest block.
 func (c *Chain) height() uint64 {
 	last := c.spans[len(c.spans)-1]
 	return last.first + uint64(c.config.Now().Sub(last.at)/c.config.BlockTime)
 }
 
-// time is when a block was made.
+// time returns when a block was mined.
 func (c *Chain) time(number uint64) time.Time {
 	i, found := slices.BinarySearchFunc(c.spans, number, func(s span, n uint64) int {
 		switch {
@@ -148,7 +147,7 @@ func (c *Chain) time(number uint64) time.Time {
 	return c.spans[i].at.Add(time.Duration(number-c.spans[i].first) * c.config.BlockTime)
 }
 
-// hash is that of a block. It depends on the branch that the block is on.
+// hash returns the hash of a block. It depends on the branch of the block.
 func (c *Chain) hash(number uint64) common.Hash {
 	branch := 0
 	for _, first := range c.forks {
@@ -160,8 +159,8 @@ func (c *Chain) hash(number uint64) common.Hash {
 	return crypto.Keccak256Hash([]byte("block"), binary.BigEndian.AppendUint64(seed, uint64(branch)))
 }
 
-// number finds a block by its hash. It looks at blocks with transactions first,
-// and then at the newest ones.
+// number finds a block by its hash. It searches blocks with transactions first, and
+// then the newest ones.
 func (c *Chain) number(hash common.Hash) (uint64, bool) {
 	for n := range c.filled {
 		if c.hash(n) == hash {
@@ -181,8 +180,8 @@ func (c *Chain) number(hash common.Hash) (uint64, bool) {
 	return 0, false
 }
 
-// Submit lets the chain know a transaction, which waits until somebody mines it.
-// It returns the one that the chain has, if it had it before.
+// Submit adds a pending transaction to the chain. If the chain already has it, Submit
+// returns the existing one.
 func (c *Chain) Submit(t *Transaction) *Transaction {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -198,17 +197,17 @@ func (c *Chain) add(t *Transaction) *Transaction {
 	return t
 }
 
-// NextBlock is when the chain makes its next block.
+// NextBlock returns when the next block is mined.
 func (c *Chain) NextBlock() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.time(c.height() + 1)
 }
 
-// Mine puts a transaction into the newest block if that is of this moment, and
-// else into one that it makes now. mined is false if it was in a block before.
-// A transaction that fails moves nothing; so does one that spends more than
-// there is, whatever it is told.
+// Mine puts a transaction into the newest block if that was mined at this moment, and
+// otherwise into a new block. mined is false if the transaction was already in a
+// block. A failed transaction moves nothing. A transaction that spends more than the
+// sender has fails, whatever fail is.
 func (c *Chain) Mine(t *Transaction, fails bool) (block uint64, mined bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -225,8 +224,8 @@ func (c *Chain) Mine(t *Transaction, fails bool) (block uint64, mined bool) {
 	return n, true
 }
 
-// Forget drops a transaction that nobody needs any more, once nobody needs any other
-// of its block: the places of those in it must not change.
+// Forget drops a transaction once all transactions of its block are forgotten. Until
+// then it stays, because the positions in a block must not change.
 func (c *Chain) Forget(t *Transaction) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -287,8 +286,8 @@ func (c *Chain) spend(owner common.Address, wei *big.Int) {
 	c.spent[owner].Add(c.spent[owner], wei)
 }
 
-// balance is what an address has, in wei. Gas is never refused, so that it may
-// have come to nothing.
+// balance returns the balance of an address in wei. It is never negative, although gas
+// is charged even if the balance does not cover it.
 func (c *Chain) balance(owner common.Address) *big.Int {
 	has := new(big.Int).Set(c.coins)
 	if spent := c.spent[owner]; spent != nil {
@@ -311,14 +310,14 @@ func (c *Chain) hold(token, owner common.Address, units *big.Int) {
 	c.holdings[h].Add(c.holdings[h], units)
 }
 
-// TokenBalance is what an address holds of a token.
+// TokenBalance returns how much of a token an address holds.
 func (c *Chain) TokenBalance(token, owner common.Address) *big.Rat {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return new(big.Rat).SetFrac(c.tokenBalance(token, owner), unit(c.config.Decimals))
 }
 
-// tokenBalance is what an address holds of a token, in its smallest units.
+// tokenBalance returns how much of a token an address holds, in its smallest units.
 func (c *Chain) tokenBalance(token, owner common.Address) *big.Int {
 	has := new(big.Int).Set(c.config.Tokens)
 	if came := c.holdings[holding{token, owner}]; came != nil {
@@ -327,8 +326,8 @@ func (c *Chain) tokenBalance(token, owner common.Address) *big.Int {
 	return has
 }
 
-// Reorganize replaces the block of a transaction, and all after it, by a branch
-// that is longer by one. Their transactions are all in its last block.
+// Reorganize replaces the block of a transaction, and all blocks after it, with a
+// branch that is one block longer. All their transactions move to its last block.
 func (c *Chain) Reorganize(t *Transaction) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -346,17 +345,17 @@ func (c *Chain) Reorganize(t *Transaction) {
 	}
 }
 
-// ConfirmedAt is when there is a number of blocks from the one of a transaction
-// on.
+// ConfirmedAt returns when a transaction has a number of confirmations. Its own block
+// is the first.
 func (c *Chain) ConfirmedAt(t *Transaction, confirmations int) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.time(t.block + uint64(confirmations) - 1)
 }
 
-// Receipt is the receipt of a transaction in the shape of the result webhook
-// (interface 6), with an outcome that need not be the one of the chain. The
-// chain need not know the transaction.
+// Receipt returns the receipt of a transaction in the form of the result webhook
+// (interface 6). The outcome may differ from that on the chain, and the chain need
+// not know the transaction.
 func (c *Chain) Receipt(t *Transaction, succeeded bool) ramp.Receipt {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -396,8 +395,8 @@ func (c *Chain) receipt(t *Transaction) ramp.Receipt {
 	return r
 }
 
-// transfers are the events of the tokens that were moved. index is that of the
-// first in the block.
+// transfers returns the events of token transfers. index is the position of the first
+// one in the block.
 func transfers(t *Transaction, r *ramp.Receipt, index int) []ramp.Log {
 	var logs []ramp.Log
 	for i, m := range t.Moves {
@@ -420,7 +419,7 @@ func transferEvent() common.Hash {
 	return crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)"))
 }
 
-// bloom is the filter of all addresses and topics: three bits of 2048 for each.
+// bloom returns the filter of all addresses and topics: three bits of 2048 for each.
 func bloom(logs []ramp.Log) []byte {
 	filter := make([]byte, 256)
 	add := func(data []byte) {
@@ -439,10 +438,10 @@ func bloom(logs []ramp.Log) []byte {
 	return filter
 }
 
-// numberZero is 0 as a JSON number, where all other quantities are texts.
+// numberZero is 0 as a JSON number; all other quantities are strings.
 func numberZero() (q ramp.Quantity) {
 	if err := json.Unmarshal([]byte("0"), &q); err != nil {
-		panic(err) // it is a number
+		panic(err) // cannot happen: it is a number
 	}
 	return q
 }

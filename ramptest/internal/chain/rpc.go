@@ -25,10 +25,10 @@ const (
 	invalidParams  = -32602
 	internalError  = -32603
 	serverError    = -32000
-	reverted       = 3 // a contract refused: of Ethereum nodes, with hex as data
+	reverted       = 3 // a contract call reverted; from Ethereum nodes, with data in hex
 )
 
-// rpcError is an error of JSON-RPC (interface 2.8).
+// rpcError is a JSON-RPC error (interface 2.8).
 type rpcError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -81,15 +81,15 @@ func (a rpcAnswer) MarshalJSON() ([]byte, error) {
 	return json.Marshal(members)
 }
 
-// maxBatch is how many requests a batch may have.
+// maxBatch is the maximum number of requests in a batch.
 const maxBatch = 1000
 
-// fieldNames are the fields of a request (interface 2.8, 4.4).
+// fieldNames are the names of a request's fields (interface 2.8, 4.4).
 const fieldNames = "jsonrpc method params from to gas value nonce input fromBlock toBlock blockHash address topics"
 
-// Answer answers the body of a request, or of a batch (interface 2.8). If
-// scripted is not 0, every request fails with that code. The answer is nil if
-// nobody wants one; failure is the last error in it, and "" if there is none.
+// Answer answers a request or a batch (interface 2.8). If scripted is not 0, every
+// request fails with that code. The answer is nil if all requests are notifications.
+// failure is the last error in the answer, or "" if there is none.
 func (c *Chain) Answer(body []byte, scripted int) (answer []byte, failure string) {
 	whole, failure := c.answerBody(body, scripted)
 	if whole == nil {
@@ -97,7 +97,7 @@ func (c *Chain) Answer(body []byte, scripted int) (answer []byte, failure string
 	}
 	text, err := json.Marshal(whole)
 	if err != nil {
-		panic(err) // everything in it was made here
+		panic(err) // cannot happen: everything in it can be encoded
 	}
 	return text, failure
 }
@@ -140,7 +140,7 @@ func (c *Chain) answerBody(body []byte, scripted int) (answer any, failure strin
 	}
 }
 
-// failed is an answer without a result.
+// failed returns an error answer.
 func failed(id json.RawMessage, err *rpcError) *rpcAnswer {
 	if id == nil {
 		id = json.RawMessage("null")
@@ -148,7 +148,7 @@ func failed(id json.RawMessage, err *rpcError) *rpcAnswer {
 	return &rpcAnswer{Version: "2.0", ID: id, Error: err}
 }
 
-// answerRequest answers one request; with nil, if it is a notification.
+// answerRequest answers one request. It returns nil for a notification.
 func (c *Chain) answerRequest(raw json.RawMessage, scripted int) *rpcAnswer {
 	var request rpcRequest
 	if json.Unmarshal(raw, &request) != nil || request.Version != "2.0" || request.Method == "" || !isID(request.ID) {
@@ -175,7 +175,7 @@ func (c *Chain) answerRequest(raw json.RawMessage, scripted int) *rpcAnswer {
 	return a
 }
 
-// shorten cuts a foreign text for an error.
+// shorten truncates a caller's text for an error.
 func shorten(text string) string {
 	const most = 100
 	if len(text) <= most {
@@ -184,13 +184,13 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// isID says whether an id is a number, a text or null, or is not there.
+// isID reports whether an id is a number, a string, null or missing.
 func isID(id json.RawMessage) bool { return len(id) == 0 || !strings.ContainsRune("{[tf", rune(id[0])) }
 
-// params are the parameters of a method, read by their place.
+// params are the parameters of a method, read by position.
 type params []json.RawMessage
 
-// read reads one parameter, and leaves it as it is where there is none.
+// read decodes one parameter. It does not change into if the parameter is missing.
 func (p params) read(i int, into any, required bool) error {
 	if i >= len(p) || string(p[i]) == "null" {
 		if required {
@@ -204,9 +204,9 @@ func (p params) read(i int, into any, required bool) error {
 	return nil
 }
 
-// method does what the methods of the interface do (4.4).
+// method executes a method of the interface (4.4).
 func (c *Chain) method(name string, p params) (any, error) {
-	if strings.HasPrefix(name, "eth_send") { // which takes the lock itself
+	if strings.HasPrefix(name, "eth_send") { // takes the lock itself
 		return c.sendTransaction(name, p)
 	}
 	c.mu.Lock()
@@ -267,8 +267,7 @@ func (c *Chain) method(name string, p params) (any, error) {
 	}
 }
 
-// blockNumber reads a block tag. found is false for a block that is not there
-// yet.
+// blockNumber parses a block tag. found is false for a block that does not exist yet.
 func (c *Chain) blockNumber(tag string) (number uint64, found bool, err error) {
 	height := c.height()
 	behind := func(n uint64) uint64 { return height - min(n, height) }
@@ -289,8 +288,8 @@ func (c *Chain) blockNumber(tag string) (number uint64, found bool, err error) {
 	return n, n <= height, nil
 }
 
-// ownerNow reads an address and a block, which must be the newest: what was
-// before is not kept.
+// ownerNow parses an address and a block, which must be the newest because older state
+// is not kept.
 func (c *Chain) ownerNow(p params) (common.Address, error) {
 	var owner common.Address
 	if err := p.read(0, &owner, true); err != nil {
@@ -358,8 +357,8 @@ func (r *callRequest) data() []byte {
 	return r.Data
 }
 
-// callContract plays every contract as a token: balanceOf, decimals, symbol and
-// totalSupply. It refuses any other function, as a contract without it does.
+// callContract treats every contract as a token with balanceOf, decimals, symbol and
+// totalSupply. Any other function reverts, as in a contract that lacks it.
 func (c *Chain) callContract(p params) (any, error) {
 	var request callRequest
 	if err := p.read(0, &request, true); err != nil {
@@ -394,7 +393,7 @@ func (c *Chain) callContract(p params) (any, error) {
 	}
 }
 
-// oneOrMany is a value, or a list of them.
+// oneOrMany is a value or a list of values.
 type oneOrMany[T any] []T
 
 func (o *oneOrMany[T]) UnmarshalJSON(b []byte) error {
@@ -452,7 +451,7 @@ func (c *Chain) getLogs(p params) (any, error) {
 	return found, nil
 }
 
-// filledFrom are the blocks with transactions, from one to another.
+// filledFrom returns the blocks with transactions in a range.
 func (c *Chain) filledFrom(first, last uint64) []uint64 {
 	var numbers []uint64
 	for n := range c.filled {
@@ -464,8 +463,8 @@ func (c *Chain) filledFrom(first, last uint64) []uint64 {
 	return numbers
 }
 
-// matches says whether topics are among the wanted ones of their place. None
-// wanted means any.
+// matches reports whether each topic is one of those wanted at its position. An empty
+// list accepts any topic.
 func matches(topics []common.Hash, wanted []oneOrMany[common.Hash]) bool {
 	if len(wanted) > len(topics) {
 		return false
@@ -478,8 +477,8 @@ func matches(topics []common.Hash, wanted []oneOrMany[common.Hash]) bool {
 	return true
 }
 
-// sendTransaction takes a transaction in: one that a wallet has signed, or one
-// that the node, which holds every key, signs itself.
+// sendTransaction submits a transaction: one that a wallet has signed, or one that the
+// node signs itself as if it held every key.
 func (c *Chain) sendTransaction(name string, p params) (any, error) {
 	var t *Transaction
 	switch name {
@@ -513,7 +512,7 @@ func (c *Chain) sendTransaction(name string, p params) (any, error) {
 	return t.Hash, nil
 }
 
-// accept refuses what a node refuses.
+// accept rejects the transactions that a node rejects.
 func (c *Chain) accept(t *Transaction) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -532,7 +531,7 @@ func (c *Chain) accept(t *Transaction) error {
 	return nil
 }
 
-// unsigned makes the transaction that a node would sign.
+// unsigned returns the transaction that a node would sign.
 func (c *Chain) unsigned(from common.Address, r *callRequest) *Transaction {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,25 +10,25 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// State is a chain as it can be written down: what it holds, but not its clock and
-// its configuration.
+// State is the state of a chain in a form that can be encoded. It does not include the
+// clock and the configuration.
 type State struct {
 	Spans        []SpanState
 	Forks        []uint64
-	Transactions []TransactionState // each known one; those of a block in their order
+	Transactions []TransactionState // all known ones; those of a block in order
 	Nonces       map[common.Address]uint64
 	Done         map[common.Address]uint64
 	Spent        map[common.Address]*big.Int
 	Holdings     []HoldingState
 }
 
-// SpanState is a run of blocks at equal distances.
+// SpanState is a run of blocks at equal intervals.
 type SpanState struct {
 	First uint64
 	At    time.Time
 }
 
-// TransactionState is a transaction, and its place.
+// TransactionState is a transaction and its position.
 type TransactionState struct {
 	Transaction
 	Mined  bool
@@ -37,13 +37,13 @@ type TransactionState struct {
 	Gone   bool
 }
 
-// HoldingState is what came to an owner of a token, or went.
+// HoldingState is the change of an owner's initial token balance.
 type HoldingState struct {
 	Token, Owner common.Address
 	Units        *big.Int
 }
 
-// Save returns the state of a chain. It shares nothing that changes with the chain.
+// Save returns the state of a chain. Later changes of the chain do not affect it.
 func (c *Chain) Save() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,8 +73,8 @@ func (c *Chain) Save() State {
 	return s
 }
 
-// Restore makes a chain what [Chain.Save] has written down. The clock must not show
-// less than it did then.
+// Restore sets a chain to the state that [Chain.Save] returned. The clock must not be
+// earlier than it was then.
 func (c *Chain) Restore(s State) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +107,7 @@ func (c *Chain) Restore(s State) error {
 
 func spanOf(s SpanState) span { return span{s.First, s.At} }
 
-// Transaction returns the transaction with a hash, nil if there is none.
+// Transaction returns the transaction with a hash, or nil if there is none.
 func (c *Chain) Transaction(hash common.Hash) *Transaction {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -43,8 +43,8 @@ type accessListed struct {
 	S          *big.Int `rlp:"optional"`
 }
 
-// legacy is a transaction from before there were types. Its v has the chain ID
-// too; and where it is signed, the chain ID and two zeros stand for v, r and s.
+// legacy is a transaction without a type. Its v includes the chain ID. In the form that
+// is signed, the chain ID and two zeros take the place of v, r and s.
 type legacy struct {
 	Nonce    uint64
 	GasPrice *big.Int
@@ -55,7 +55,7 @@ type legacy struct {
 	V, R, S  *big.Int
 }
 
-// sponsored is a transaction of type 0x7: what the sender signed, and who pays.
+// sponsored is a transaction of type 0x7: the sender's transaction and the fee payer.
 type sponsored struct {
 	Sender     dynamicFee
 	FeePayer   common.Address
@@ -64,8 +64,8 @@ type sponsored struct {
 
 const legacyType, accessListType, dynamicFeeType, feeDelegatedType = 0x0, 0x1, 0x2, 0x7
 
-// hashList is the hash of a transaction as it goes over the wire: its type, but
-// for a legacy one, and its list.
+// hashList returns the hash of a transaction in its wire form: the type, unless it is
+// legacy, followed by the list.
 func hashList(kind byte, list any) (common.Hash, error) {
 	raw, err := rlp.EncodeToBytes(list)
 	if kind != legacyType {
@@ -74,10 +74,9 @@ func hashList(kind byte, list any) (common.Hash, error) {
 	return crypto.Keccak256Hash(raw), err
 }
 
-// Sign makes a transaction from a wallet to a contract, which the service pays for if
-// its type is 0x7.
-// The hash is that of what the sender signs, whoever pays (and of any other
-// type too: a node alone knows how that is hashed).
+// Sign returns a signed transaction from a wallet to a contract. The service pays for
+// it if its type is 0x7. Whatever the type, the hash is that of type 0x2, because only
+// a real node knows how other types are hashed.
 func (c *Chain) Sign(ctx context.Context, wallet *ramp.Signer, to common.Address, input []byte, kind uint64) (*Transaction, error) {
 	c.mu.Lock()
 	nonce := c.nonces[wallet.Address()]
@@ -100,17 +99,17 @@ func (c *Chain) Sign(ctx context.Context, wallet *ramp.Signer, to common.Address
 	t := &Transaction{Hash: hash, Kind: kind, From: wallet.Address(), To: &to, Nonce: nonce, Value: new(big.Int),
 		Gas: d.Gas, Input: input, Signature: signature, GasUsed: GasOfCall}
 	if kind == feeDelegatedType {
-		t.FeePayer, t.Sponsor = c.config.Service, signature // what a payer signs, only a node knows
+		t.FeePayer, t.Sponsor = c.config.Service, signature // a placeholder: only a real node knows what a fee payer signs
 	}
 	return t, nil
 }
 
-// signatureParts are v as 0 or 1, r and s.
+// signatureParts returns v, as 0 or 1, r and s.
 func signatureParts(s ramp.Signature) (v, r, ss *big.Int) {
 	return big.NewInt(int64(s[64]) - 27), new(big.Int).SetBytes(s[:32]), new(big.Int).SetBytes(s[32:64])
 }
 
-// decode reads a transaction that a wallet has signed.
+// decode parses a signed transaction.
 func (c *Chain) decode(raw []byte) (*Transaction, error) {
 	switch {
 	case len(raw) == 0:
@@ -137,7 +136,7 @@ func (c *Chain) decode(raw []byte) (*Transaction, error) {
 		if err := rlp.DecodeBytes(raw[1:], &both); err != nil {
 			return nil, err
 		}
-		t, err := c.recoverDynamicFee(&both.Sender) // whose hash is that of the whole
+		t, err := c.recoverDynamicFee(&both.Sender) // its hash is that of the whole transaction
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +153,7 @@ func (c *Chain) decodeLegacy(raw []byte) (*Transaction, error) {
 	if err := rlp.DecodeBytes(raw, &l); err != nil {
 		return nil, err
 	}
-	protected := new(big.Int).Sub(l.V, big.NewInt(35)) // twice the chain ID, and which of two points it is
+	protected := new(big.Int).Sub(l.V, big.NewInt(35)) // twice the chain ID plus the recovery ID
 	if protected.Sign() < 0 {
 		return nil, errors.New("only replay-protected (EIP-155) transactions allowed over RPC")
 	}
@@ -171,8 +170,8 @@ func (c *Chain) recoverDynamicFee(d *dynamicFee) (*Transaction, error) {
 	return c.recover(dynamicFeeType, d, d, unsigned)
 }
 
-// recover makes a transaction of its fields, and finds its sender. whole is its
-// list, and unsigned the one that the sender signed.
+// recover returns a transaction with its sender, which it recovers from the signature.
+// whole is the transaction's list, and unsigned the list that the sender signed.
 func (c *Chain) recover(kind byte, d *dynamicFee, whole, unsigned any) (*Transaction, error) {
 	if d.ChainID.Cmp(new(big.Int).SetUint64(c.config.ID)) != 0 {
 		return nil, fmt.Errorf("invalid chain id for signer: have %s want %d", d.ChainID, c.config.ID)
@@ -211,8 +210,7 @@ func joinSignature(v, r, s *big.Int) (ramp.Signature, error) {
 	return joined, nil
 }
 
-// readTransfer finds out whether a transaction calls transfer(address,uint256)
-// of a token, as every wallet can.
+// readTransfer sets the moves of a transaction that calls transfer(address,uint256).
 func (c *Chain) readTransfer(t *Transaction) {
 	if len(t.Input) == 68 && [4]byte(t.Input) == Selector("transfer(address,uint256)") {
 		t.Moves = []Move{{Token: *t.To, From: t.From, To: common.BytesToAddress(t.Input[4:36]), Amount: new(big.Int).SetBytes(t.Input[36:])}}
@@ -220,5 +218,5 @@ func (c *Chain) readTransfer(t *Transaction) {
 	}
 }
 
-// Selector is how a function of a contract is called.
+// Selector returns the selector of a contract function.
 func Selector(signature string) [4]byte { return [4]byte(crypto.Keccak256([]byte(signature))) }

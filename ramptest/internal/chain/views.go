@@ -9,7 +9,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// object is one of JSON.
+// object is a JSON object.
 type object map[string]any
 
 func (c *Chain) blockJSON(n uint64, full bool) object {
@@ -74,7 +74,7 @@ func (c *Chain) transactionJSON(t *Transaction) object {
 	return o
 }
 
-// receiptJSON is a receipt in the shape of JSON-RPC, which is not that of the
+// receiptJSON returns a receipt in the form of JSON-RPC, which differs from that of the
 // result webhook.
 func (c *Chain) receiptJSON(t *Transaction) object {
 	r := c.receipt(t)
@@ -93,7 +93,7 @@ func (c *Chain) receiptJSON(t *Transaction) object {
 	return o
 }
 
-// logsJSON are logs as JSON-RPC has them: with the time of the block as hex.
+// logsJSON returns logs in the form of JSON-RPC, with the time of the block in hex.
 func (c *Chain) logsJSON(t *Transaction, logs []ramp.Log) []ramp.Log {
 	shown := make([]ramp.Log, len(logs))
 	for i, log := range logs {

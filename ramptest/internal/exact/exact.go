@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// JSON returns b without the fields whose name is one of names in another case,
-// as UserSig for userSig: encoding/json would read them as that field, and
-// nobody else does. It fails if b is not one JSON value.
+// JSON returns b without the fields whose name equals one of names only if case is
+// ignored, such as UserSig for userSig. Unlike other decoders, encoding/json would
+// accept them as that field. It fails if b is not exactly one JSON value.
 func JSON(b []byte, names ...string) (json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber() // which keeps the text of a number
+	d.UseNumber() // keeps the text of a number
 	var value any
 	if err := d.Decode(&value); err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func JSON(b []byte, names ...string) (json.RawMessage, error) {
 	return json.Marshal(value)
 }
 
-// dropMisnamed reports whether it has dropped any field.
+// dropMisnamed drops these fields and reports whether there were any.
 func dropMisnamed(value any, names []string) (dropped bool) {
 	switch value := value.(type) {
 	case map[string]any:
