@@ -328,7 +328,7 @@ var (
 )
 
 // judge checks the requirements for every page, at each width and in each color scheme.
-// It also saves screenshots for a person to look at, if a directory is set.
+// It also saves screenshots, if a directory for them is set.
 func (d *desk) judge(name string) {
 	d.t.Helper()
 	d.look(name, d.axe())

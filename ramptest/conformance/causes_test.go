@@ -40,6 +40,9 @@ func outcomes(verdicts []conformance.Verdict, o conformance.Outcome) []string {
 // brings with it, what to mend is said first.
 func TestTheDefectIsAmongTheFirstThreeCauses(t *testing.T) {
 	t.Parallel()
+	if raceDetector {
+		t.Skip("it takes minutes with the race detector, and runs without")
+	}
 	all := mutants()
 	for _, id := range []string{
 		"mint-succeeds", "mint-fails", "burn-succeeds", "burn-fails", "validate-twice-back", "mint-failure-twice",
@@ -146,6 +149,9 @@ func statuses(status int) mutant {
 // Two servers of other styles, which do nothing wrong.
 func TestRightServersOfOtherStylesFailNothing(t *testing.T) {
 	t.Parallel()
+	if raceDetector {
+		t.Skip("it takes minutes with the race detector, and runs without")
+	}
 	for name, m := range map[string]mutant{
 		"holds until the result, one open order, whole numbers, 403": both(statuses(403), both(
 			mutant{bug: "holds until the result + one open order"},
@@ -174,6 +180,9 @@ func TestRightServersOfOtherStylesFailNothing(t *testing.T) {
 // Three servers that do several things wrong. What they do right is not accused.
 func TestWrongServersAreAccusedOfWhatTheyDo(t *testing.T) {
 	t.Parallel()
+	if raceDetector {
+		t.Skip("it takes minutes with the race detector, and runs without")
+	}
 	pairs := approves(func(m message) bool {
 		return m.text("intent.method") == "mint" && m.text("intent.type") == "disassemble"
 	})

@@ -61,6 +61,9 @@ func TestARightServerPassesEveryCase(t *testing.T) {
 // one of them in its own way, and breaks no MUST.
 func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 	t.Parallel()
+	if raceDetector {
+		t.Skip("it takes minutes with the race detector, and runs without")
+	}
 	status := func(from, to int) mutant {
 		return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 			answer := httptest.NewRecorder()
