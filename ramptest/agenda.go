@@ -1,10 +1,12 @@
 package ramptest
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 )
@@ -107,4 +109,68 @@ func (a *agenda) due() (at time.Time, ok bool) {
 		return time.Time{}, false
 	}
 	return a.jobs[0].due, true
+}
+
+// advance moves the clock forward and runs the jobs that fall due on the way.
+func (s *orders) advance(d time.Duration) []Delivery {
+	leave, err := s.life.enter()
+	if err != nil {
+		return nil
+	}
+	defer leave()
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	end := s.clock.now().Add(d)
+	var sent []Delivery
+	for s.life.alive.Err() == nil {
+		j, ok := s.agenda.next(end)
+		if !ok {
+			break
+		}
+		s.clock.jump(j.due)
+		switch j.task {
+		case mineForeign:
+			block, _ := s.chains[j.network].Mine(j.tx, false)
+			s.record.chain(s.clock.now(), uuid.Nil, Event{Network: j.network, TxHash: j.tx.Hash, Block: block, Status: TxMined},
+				fmt.Sprintf("transaction %s in block %d", j.tx.Hash, block))
+		case mineOrder:
+			s.settle(j.order)
+		case deliverResult:
+			sent = append(sent, s.deliver(s.life.alive, j.order)...)
+		}
+		s.agenda.finished()
+		s.record.wake()
+	}
+	s.clock.jump(end)
+	return sent
+}
+
+// run runs the jobs that fall due while the clock runs.
+func (s *orders) run() {
+	const long = time.Hour // the wait if no job is planned
+	timer := time.NewTimer(long)
+	defer timer.Stop()
+	for {
+		wait := long
+		if due, ok := s.agenda.due(); ok {
+			wait = time.Duration(float64(due.Sub(s.clock.now())) / s.config.Speed)
+			wait = min(long, max(wait, 0)+1) // rounded up, so that it does not wake too early
+		}
+		timer.Reset(wait)
+		select {
+		case <-s.life.alive.Done():
+			return
+		case <-s.agenda.woken:
+		case <-timer.C:
+			s.advance(0)
+		}
+	}
+}
+
+// submitted records a transaction that a client has sent to a chain, and plans to
+// mine it.
+func (s *orders) submitted(network ramp.Network, tx *chain.Transaction) {
+	s.record.chain(s.clock.now(), uuid.Nil, Event{Network: network, TxHash: tx.Hash, Status: TxSubmitted},
+		fmt.Sprintf("transaction %s submitted", tx.Hash))
+	s.agenda.plan(job{due: s.chains[network].NextBlock(), task: mineForeign, network: network, tx: tx})
 }

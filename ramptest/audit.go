@@ -101,11 +101,12 @@ type window struct {
 	calls   []books.Call
 }
 
-// open opens a window for a call, or joins the open one. It returns nil if the books
-// are off.
-func (a *audit) open(ctx context.Context, o *Order) (*window, *books.Order) {
+// open opens a window for a call about an order, or joins the open one. It returns
+// nil if the books are off.
+func (a *audit) open(ctx context.Context, c *call) (*window, books.Call) {
+	o := c.order
 	if a.mode == BooksOff || o.wallet == nil {
-		return nil, nil
+		return nil, books.Call{}
 	}
 	key, first, asked, at := a.player(ctx, o)
 	a.mu.Lock()
@@ -122,8 +123,7 @@ func (a *audit) open(ctx context.Context, o *Order) (*window, *books.Order) {
 		w.open, w.joined = w.open+1, w.joined+1
 		a.mu.Unlock()
 		<-w.ready
-		a.begin(entry, w)
-		return w, entry
+		return w, a.begin(entry, w, c)
 	}
 	w = &window{player: p, session: o.Session, id: o.UUID, ready: make(chan struct{}), open: 1, joined: 1}
 	p.window = w
@@ -135,17 +135,22 @@ func (a *audit) open(ctx context.Context, o *Order) (*window, *books.Order) {
 	p.books.Begin(w.before)
 	a.mu.Unlock()
 	close(w.ready)
-	a.begin(entry, w)
-	return w, entry
+	return w, a.begin(entry, w, c)
 }
 
-// begin records what the player owned before an order.
-func (a *audit) begin(entry *books.Order, w *window) {
+// begin records what the player owned before an order, and the outcome that a result
+// states.
+func (a *audit) begin(entry *books.Order, w *window, c *call) books.Call {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !entry.Asked {
 		entry.Before = w.before
 	}
+	result := c.kind == KindResult
+	if result && !c.forged {
+		entry.Tell(c.told == Succeeded, c.onChain == Succeeded)
+	}
+	return books.Call{Order: entry, Result: result, Forged: c.forged}
 }
 
 // account is what the books know about an order.
@@ -319,13 +324,6 @@ func (a *audit) end(w *window, v books.Verdict) {
 func amountOf(n *big.Rat) ramp.Amount {
 	amount, _ := ramp.ParseAmount(books.Decimal(n))
 	return amount
-}
-
-// tell records the outcome that a result states and the outcome on the chain.
-func (a *audit) tell(entry *books.Order, outcome, onChain Outcome) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	entry.Tell(outcome == Succeeded, onChain == Succeeded)
 }
 
 // take returns the findings about an order that were not returned before. It

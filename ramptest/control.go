@@ -277,33 +277,6 @@ func (s *control) report(o *Order) orderReport {
 	return r
 }
 
-// progress is the progress of an order.
-type progress struct {
-	state    State
-	done     bool      // nothing more is planned
-	next     time.Time // when the next step is planned; zero if it is in progress
-	attempts int
-	status   int
-}
-
-func (s *orders) progress(o *Order) progress {
-	due, planned := s.agenda.of(o) // read before the delivery, which may plan a job when it ends
-	o.delivery.mu.Lock()
-	defer o.delivery.mu.Unlock()
-	d := &o.delivery
-	p := progress{state: d.state, next: due, attempts: d.attempts, status: d.status}
-	switch {
-	case d.flying > 0:
-		p.next = time.Time{}
-	case d.state.over():
-		p.next, p.done = time.Time{}, !planned || !due.IsZero() // a planned job may send the result again
-	case !planned:
-		p.next = d.next // the answer has arrived, but the retry is not on the agenda yet
-		p.done = d.next.IsZero()
-	}
-	return p
-}
-
 // list answers with the orders, newest first.
 func (s *control) list(r *http.Request) (any, error) {
 	q := r.URL.Query()

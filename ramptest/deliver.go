@@ -2,19 +2,12 @@ package ramptest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/crypto"
-	"github.com/google/uuid"
-	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 )
 
 // Schedule returns how long the service waits before each retry of a result that
@@ -98,18 +91,9 @@ func (d *delivery) standing() standing {
 	return standing{d.state, d.attempts, d.retries, d.flying, d.status, d.next}
 }
 
-func (d *delivery) now() State {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.state
-}
+func (d *delivery) now() State { return d.standing().state }
 
-// schedule returns when the next delivery is planned, and whether any has begun.
-func (d *delivery) schedule() (next time.Time, begun bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.next, d.attempts > 0
-}
+func (d *delivery) begun() bool { return d.standing().attempts > 0 }
 
 // mined records that the transaction is in a block.
 func (d *delivery) mined() {
@@ -166,75 +150,11 @@ func (d *delivery) conclude(status int, config *Config, now time.Time, byHand bo
 	return d.next, false
 }
 
-// advance moves the clock forward and runs the jobs that fall due on the way.
-func (s *orders) advance(d time.Duration) []Delivery {
-	leave, err := s.life.enter()
-	if err != nil {
-		return nil
-	}
-	defer leave()
-	s.turn.Lock()
-	defer s.turn.Unlock()
-	end := s.clock.now().Add(d)
-	var sent []Delivery
-	for s.life.alive.Err() == nil {
-		j, ok := s.agenda.next(end)
-		if !ok {
-			break
-		}
-		s.clock.jump(j.due)
-		switch j.task {
-		case mineForeign:
-			block, _ := s.chains[j.network].Mine(j.tx, false)
-			s.record.chain(s.clock.now(), uuid.Nil, Event{Network: j.network, TxHash: j.tx.Hash, Block: block, Status: TxMined},
-				fmt.Sprintf("transaction %s in block %d", j.tx.Hash, block))
-		case mineOrder:
-			s.settle(j.order)
-		case deliverResult:
-			sent = append(sent, s.deliver(s.life.alive, j.order)...)
-		}
-		s.agenda.finished()
-		s.record.wake()
-	}
-	s.clock.jump(end)
-	return sent
-}
-
-// run runs the jobs that fall due while the clock runs.
-func (s *orders) run() {
-	const long = time.Hour // the wait if no job is planned
-	timer := time.NewTimer(long)
-	defer timer.Stop()
-	for {
-		wait := long
-		if due, ok := s.agenda.due(); ok {
-			wait = time.Duration(float64(due.Sub(s.clock.now())) / s.config.Speed)
-			wait = min(long, max(wait, 0)+1) // rounded up, so that it does not wake too early
-		}
-		timer.Reset(wait)
-		select {
-		case <-s.life.alive.Done():
-			return
-		case <-s.agenda.woken:
-		case <-timer.C:
-			s.advance(0)
-		}
-	}
-}
-
-// submitted records a transaction that a client has sent to a chain, and plans to
-// mine it.
-func (s *orders) submitted(network ramp.Network, tx *chain.Transaction) {
-	s.record.chain(s.clock.now(), uuid.Nil, Event{Network: network, TxHash: tx.Hash, Status: TxSubmitted},
-		fmt.Sprintf("transaction %s submitted", tx.Hash))
-	s.agenda.plan(job{due: s.chains[network].NextBlock(), task: mineForeign, network: network, tx: tx})
-}
-
 // settle mines the transaction of an order when its block is due, and plans the
 // first delivery.
 func (s *orders) settle(o *Order) {
 	s.mine(o, o.script.outcome)
-	if _, begun := o.delivery.schedule(); o.script.never || begun { // begun by hand
+	if o.script.never || o.delivery.begun() { // begun by hand
 		return
 	}
 	s.plan(o, s.chains[o.Network].ConfirmedAt(o.tx, s.config.Confirmations).Add(o.script.late))
@@ -253,34 +173,6 @@ func (s *orders) mine(o *Order, outcome Outcome) bool {
 	return true
 }
 
-// outcome returns the outcome on the chain; ok reports whether there is one.
-func (s *orders) outcome(o *Order) (outcome Outcome, ok bool) {
-	if o.tx == nil {
-		return 0, false
-	}
-	succeeded, mined := s.chains[o.Network].Outcome(o.tx)
-	if succeeded {
-		return Succeeded, mined
-	}
-	return Failed, mined
-}
-
-// onChain returns an event with what the chain knows about an order's transaction.
-func (s *orders) onChain(o *Order) Event {
-	e := Event{Network: o.Network, TxHash: o.TxHash, Status: TxSubmitted}
-	outcome, mined := s.outcome(o)
-	if !mined {
-		return e
-	}
-	e.Status = TxFailed
-	if outcome == Succeeded {
-		e.Status = TxSucceeded
-	}
-	receipt := s.chains[o.Network].Receipt(o.tx, outcome == Succeeded)
-	e.Block, _ = receipt.BlockNumber.Uint64()
-	return e
-}
-
 // plan plans a delivery.
 func (s *orders) plan(o *Order, at time.Time) {
 	o.delivery.planned(at)
@@ -294,8 +186,7 @@ func (s *orders) deliver(ctx context.Context, o *Order) []Delivery {
 	case !wanted:
 		return nil
 	case !first:
-		outcome, _ := s.outcome(o)
-		return []Delivery{s.attempt(ctx, o, outcome, "")}
+		return []Delivery{s.attempt(ctx, o, actual, "")}
 	case o.script.held:
 		s.mu.Lock()
 		s.held = append(s.held, o)
@@ -314,73 +205,52 @@ func (s *orders) deliver(ctx context.Context, o *Order) []Delivery {
 func (s *orders) release() []*Order {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	held := slices.DeleteFunc(s.held, func(o *Order) bool {
-		_, begun := o.delivery.schedule()
-		return begun
-	})
+	held := slices.DeleteFunc(s.held, func(o *Order) bool { return o.delivery.begun() })
 	s.held = nil
 	return held
 }
 
 // begin makes the first delivery of an order, as often as the script says.
 func (s *orders) begin(ctx context.Context, o *Order, fault string) []Delivery {
-	outcome, _ := s.outcome(o)
 	sent := make([]Delivery, max(1, o.script.atOnce))
 	if o.script.atOnce > 0 {
 		fault = "at once"
 	}
 	var calls sync.WaitGroup
 	for i := range sent {
-		calls.Go(func() { sent[i] = s.attempt(ctx, o, outcome, fault) })
+		calls.Go(func() { sent[i] = s.attempt(ctx, o, actual, fault) })
 	}
 	calls.Wait()
 	for range o.script.again {
-		sent = append(sent, s.attempt(ctx, o, outcome, "again"))
+		sent = append(sent, s.attempt(ctx, o, actual, "again"))
 	}
 	if o.script.reorganized {
 		s.chains[o.Network].Reorganize(o.tx)
 		replaced := s.onChain(o)
 		replaced.Status = TxReplaced
 		s.record.chain(s.clock.now(), o.UUID, replaced, "block of the transaction replaced")
-		sent = append(sent, s.attempt(ctx, o, outcome, "after the reorganization"))
+		sent = append(sent, s.attempt(ctx, o, actual, "after the reorganization"))
 	}
 	return sent
 }
 
 // attempt delivers once, and plans the retry if one is due.
-func (s *orders) attempt(ctx context.Context, o *Order, outcome Outcome, fault string) Delivery {
+func (s *orders) attempt(ctx context.Context, o *Order, told Outcome, fault string) Delivery {
 	d := Delivery{Order: o, Attempt: o.delivery.begin(), Time: s.clock.now()}
-	w := o.script.result
-	body, err := s.resultBody(o, outcome)
-	if err != nil {
-		d.Err = err
-		o.delivery.conclude(0, s.config, d.Time, true)
-		return d
-	}
-	if w.unknown {
-		body = withUnknownFields(body)
-	}
-	c := s.studio.call(KindResult, o, d.Attempt, body)
-	c.told = outcome
-	if o.tx != nil {
-		c.tx = s.onChain(o)
-		c.tx.Status = TxFailed
-		if outcome == Succeeded {
-			c.tx.Status = TxSucceeded
+	var a *answer
+	c, err := s.result(o, told)
+	if err == nil {
+		script := o.script.result
+		if d.Attempt > 1 { // the other faults are for the first attempt
+			script = callScript{lost: script.lost, unknown: script.unknown}
 		}
+		c.attempt, c.fault, c.lost = d.Attempt, fault, d.Attempt <= script.lost
+		a, err = s.studio.tell(ctx, c, script, checkResult)
 	}
-	c.onChain, _ = s.outcome(o)
-	var forged error
-	if d.Attempt == 1 {
-		forged = s.studio.forged(ctx, c, w.forged)
-		c.slow = w.slow
-	}
-	c.fault, c.lost = fault, d.Attempt <= w.lost
-	a, err := s.studio.exchange(ctx, c, checkResult)
-	d.Err = errors.Join(forged, err, s.studio.audit.take(o.UUID))
 	if a != nil && !errors.Is(err, ErrLostAnswer) {
 		d.Status = a.status
 	}
+	d.Err = errors.Join(err, s.studio.audit.take(o.UUID))
 	var plan bool
 	if d.Next, plan = o.delivery.conclude(d.Status, s.config, s.clock.now(), o.tx == nil); plan {
 		s.plan(o, d.Next)
@@ -416,7 +286,7 @@ func (s *orders) byHand(ctx context.Context, o *Order, outcome func() (Outcome, 
 func (s *orders) tell(ctx context.Context, o *Order, outcome Outcome) error {
 	return s.byHand(ctx, o, func() (Outcome, error) {
 		if o.tx != nil && s.mine(o, outcome) {
-			outcome, _ = s.outcome(o)
+			return actual, nil // which may be another
 		}
 		return outcome, nil
 	})
@@ -425,54 +295,34 @@ func (s *orders) tell(ctx context.Context, o *Order, outcome Outcome) error {
 // resend delivers the outcome on the chain.
 func (s *orders) resend(ctx context.Context, o *Order) error {
 	return s.byHand(ctx, o, func() (Outcome, error) {
-		outcome, ok := s.outcome(o)
-		if !ok {
+		if _, ok := s.outcome(o); !ok {
 			return 0, ErrPending
 		}
-		return outcome, nil
+		return actual, nil
 	})
 }
 
-// resultBody returns the body of a result (interface 6). It is always the same
-// bytes for the same outcome on the same branch of the chain.
-func (s *orders) resultBody(o *Order, outcome Outcome) ([]byte, error) {
-	intent := o.Request.Intent
-	if !o.script.withoutFee {
-		actual, err := afterFee(intent.To[0].Amount, o.fee)
-		if err != nil {
-			return nil, err
-		}
-		intent.FeeRate, intent.Actual = json.Number(o.fee.String()), actual.String()
-	}
-	receipt, err := s.receipt(o, outcome)
-	if err != nil {
-		return nil, err
-	}
-	body, err := json.Marshal(ramp.Result{
-		SessionID: o.Session.ID,
-		UUID:      o.UUID,
-		TxHash:    receipt.TransactionHash.Hex(),
-		Receipt:   receipt,
-		Intent:    intent,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("ramptest: %w", err)
-	}
-	return body, nil
+// progress is the progress of an order.
+type progress struct {
+	state    State
+	done     bool      // nothing more is planned
+	next     time.Time // when the next step is planned; zero if it is in progress
+	attempts int
+	status   int
 }
 
-// receipt returns the receipt of an order's transaction with an outcome, which may
-// differ from the one on the chain. For an order that was made by hand, it makes up
-// a transaction that is not on the chain.
-func (s *orders) receipt(o *Order, outcome Outcome) (ramp.Receipt, error) {
-	if o.tx != nil {
-		return s.chains[o.Network].Receipt(o.tx, outcome == Succeeded), nil
+func (s *orders) progress(o *Order) progress {
+	due, planned := s.agenda.of(o) // read before the delivery, which may plan a job when it ends
+	d := o.delivery.standing()
+	p := progress{state: d.state, next: due, attempts: d.attempts, status: d.status}
+	switch {
+	case d.sending > 0:
+		p.next = time.Time{}
+	case d.state.over():
+		p.next, p.done = time.Time{}, !planned || !due.IsZero() // a planned job may send the result again
+	case !planned:
+		p.next = d.next // the answer has arrived, but the retry is not on the agenda yet
+		p.done = d.next.IsZero()
 	}
-	moves, err := s.config.moves(o, common.HexToAddress(o.Request.UserAddress))
-	if err != nil {
-		return ramp.Receipt{}, err
-	}
-	tx := chain.Transaction{GasUsed: chain.GasOfCall, Kind: 2, Moves: moves,
-		Hash: crypto.Keccak256Hash([]byte("transaction"), o.UUID[:], o.Request.Digest[:])}
-	return s.chains[s.config.Networks[0]].Receipt(&tx, outcome == Succeeded), nil
+	return p
 }

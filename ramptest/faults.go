@@ -41,14 +41,14 @@ type script struct {
 	expired     bool
 	calls       int     // further validate calls at the same time
 	asked       []again // further validate calls, one after the other
-	validate    wire
-	result      wire
+	validate    callScript
+	result      callScript
 	names       []string // of the faults
 	err         error    // the first invalid fault
 }
 
-// wire is the script of the calls of one kind.
-type wire struct {
+// callScript is the script of the calls of one kind.
+type callScript struct {
 	forged  []forgery // forged calls that come before the genuine one
 	lost    int       // how many answers are lost
 	slow    time.Duration
@@ -76,7 +76,7 @@ func newScript(faults []Fault) (script, error) {
 	return s, s.err
 }
 
-func (s *script) on(call On) *wire {
+func (s *script) on(call On) *callScript {
 	switch call {
 	case OnResult:
 		return &s.result
@@ -253,7 +253,7 @@ func UnknownFields(call On) Fault {
 // forgery turns a genuine call into a forged one.
 type forgery func(*call)
 
-func (w *wire) forge(f forgery) { w.forged = append(w.forged, f) }
+func (c *callScript) forge(f forgery) { c.forged = append(c.forged, f) }
 
 func tamperedBody(c *call) {
 	c.fault = "tampered body"
@@ -273,14 +273,4 @@ func wrongHMAC(c *call) {
 func missingHMAC(c *call) {
 	c.fault = "missing HMAC"
 	c.hmac = ""
-}
-
-// withUnknownFields adds fields to the objects of a body.
-func withUnknownFields(body []byte) []byte {
-	const field = `"unknown_field":{"list":[1,null,"text"]},`
-	for _, object := range []string{`{"type":"asset",`, `"intent":{`, `"receipt":{`, `"logs":[{`} {
-		with := object + field
-		body = bytes.ReplaceAll(body, []byte(object), []byte(with))
-	}
-	return append([]byte("{"+field), body[1:]...)
 }

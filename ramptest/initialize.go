@@ -89,7 +89,7 @@ func (f InitializeFailure) status() int {
 func (s *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	event := Event{Time: s.clock.now(), Kind: KindInitialize}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
-	event.asked(r, body)
+	event.Request = &Message{Method: r.Method, Path: r.URL.Path, Header: r.Header, Body: string(body)}
 	scripted := s.scripted()
 	event.Fault = string(scripted)
 
@@ -118,7 +118,7 @@ func (s *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	event.Failed = event.UUID == uuid.Nil
 	event.Answer = &Message{Status: status, Body: string(text)}
 	event.Took = s.clock.now().Sub(event.Time)
-	s.record.add(event)
+	s.record.exchange(event, secretsOf(r.Header))
 	w.WriteHeader(status)
 	_, _ = w.Write(text) // an error means that the caller is gone
 }

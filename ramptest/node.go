@@ -45,7 +45,7 @@ func (s *node) scripted() (code int, ok bool) {
 func (s *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	event := Event{Time: s.clock.now(), Kind: KindRPC, Outcome: "success"}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
-	event.asked(r, body)
+	event.Request = &Message{Method: r.Method, Path: r.URL.Path, Header: r.Header, Body: string(body)}
 	status := s.guard.refusal(r)
 	scripted := 0
 	if status == 0 {
@@ -78,7 +78,7 @@ func (s *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	event.Answer = &Message{Status: status, Body: string(text)}
 	event.Took = s.clock.now().Sub(event.Time)
-	s.record.add(event)
+	s.record.exchange(event, secretsOf(r.Header))
 	w.Header().Set("Content-Type", "application/json")
 	if status == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", "1")

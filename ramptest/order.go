@@ -78,6 +78,9 @@ const (
 	Failed                   // receipt.status 0x0
 )
 
+// actual stands for the outcome on the chain.
+const actual Outcome = -1
+
 func (o Outcome) String() string {
 	if o == Succeeded {
 		return "succeeded"
@@ -313,90 +316,6 @@ func (s *orders) compose(ctx context.Context, direction ramp.Direction, id uuid.
 	return o, s.seal(ctx, o, &o.Request)
 }
 
-// intent returns what the player asks for (interface 2.5).
-func (c *Config) intent(direction ramp.Direction, asked ramp.InitializeIntent, tokens ramp.Amount) (ramp.Intent, error) {
-	token := []ramp.IntentAsset{{Type: c.TokenType, ID: asked.Token, Amount: tokens}}
-	intent := ramp.Intent{Method: asked.MintMethod, Type: ramp.Assemble, To: token, TargetCandidate: json.RawMessage("{}")}
-	items, assets := asked.Materials, &intent.From
-	if direction == ramp.Burn {
-		intent.Method, intent.Type, intent.From = c.BurnMethod, ramp.Disassemble, token
-		items, assets = asked.Outputs, &intent.To
-	}
-	if len(items) == 0 {
-		return ramp.Intent{}, fmt.Errorf("ramptest: the initialize call had nothing for a %s", direction)
-	}
-	*assets = make([]ramp.IntentAsset, len(items))
-	for i, item := range items {
-		amount := item.Amount
-		if c.PerToken {
-			var err error
-			if amount, err = rounded(new(big.Rat).Mul(amount.Rat(), tokens.Rat())); err != nil {
-				return ramp.Intent{}, err
-			}
-		}
-		(*assets)[i] = ramp.IntentAsset{Type: ramp.TypeAsset, ID: item.ID, Amount: amount}
-	}
-	return intent, nil
-}
-
-// rounded converts a fraction to an amount, rounded to the 100 decimals that an
-// amount may have.
-func rounded(r *big.Rat) (ramp.Amount, error) {
-	a, err := ramp.ParseAmount(r.FloatString(100))
-	if err != nil {
-		return ramp.Amount{}, fmt.Errorf("ramptest: %w", err)
-	}
-	return a, nil
-}
-
-// afterFee subtracts a fee in basis points from an amount.
-func afterFee(amount, fee ramp.Amount) (ramp.Amount, error) {
-	rest := new(big.Rat).Sub(big.NewRat(10_000, 1), fee.Rat())
-	rest.Mul(rest, amount.Rat()).Quo(rest, big.NewRat(10_000, 1))
-	return rounded(rest)
-}
-
-// seal sets the digest of a request, unless it has one, and the user's signature.
-// The user signs a different hash than the validator does.
-func (s *orders) seal(ctx context.Context, o *Order, r *ramp.ValidateRequest) error {
-	if r.Digest == (ramp.Digest{}) {
-		r.Digest = s.config.Digest(r)
-	}
-	signature, err := o.wallet.Sign(ctx, ramp.Digest(crypto.Keccak256([]byte("user"), r.Digest[:])))
-	r.UserSig = signature.String()
-	return err
-}
-
-// hashDigest is the default of [Config.Digest].
-func hashDigest(r *ramp.ValidateRequest) ramp.Digest {
-	terms, err := json.Marshal(r.Intent)
-	if err != nil {
-		panic(err) // cannot happen: every intent can be encoded
-	}
-	return ramp.Digest(crypto.Keccak256([]byte("digest"), r.UUID[:], []byte(r.UserAddress), terms))
-}
-
-func (c *Config) wallet(session ramp.Session) (*ramp.Signer, error) {
-	signer := c.Wallet(session)
-	if signer == nil {
-		return nil, errors.New("ramptest: Config.Wallet returned nil for the session")
-	}
-	return signer, nil
-}
-
-// sessionWallet is the default of [Config.Wallet].
-func sessionWallet(session ramp.Session) *ramp.Signer {
-	key, err := crypto.ToECDSA(crypto.Keccak256([]byte("wallet"), []byte(session.ID)))
-	if err != nil {
-		panic(err) // only about one hash in 2^128 is not a valid key
-	}
-	signer, err := ramp.NewECDSASigner(key)
-	if err != nil {
-		panic(err) // cannot happen: the key is valid
-	}
-	return signer
-}
-
 // approval makes all validate calls of the script, and returns the studio's
 // approval of the order itself.
 func (s *orders) approval(ctx context.Context, o *Order) (*ramp.Approval, error) {
@@ -404,7 +323,7 @@ func (s *orders) approval(ctx context.Context, o *Order) (*ramp.Approval, error)
 	errs := make([]error, len(approvals))
 	var calls sync.WaitGroup
 	for i := range approvals[1:] {
-		calls.Go(func() { approvals[1+i], errs[1+i] = s.ask(ctx, o, &o.Request, wire{}, "at once") })
+		calls.Go(func() { approvals[1+i], errs[1+i] = s.ask(ctx, o, &o.Request, callScript{}, "at once") })
 	}
 	approvals[0], errs[0] = s.ask(ctx, o, &o.Request, o.script.validate, "")
 	calls.Wait()
@@ -451,7 +370,7 @@ func (s *orders) askAgain(ctx context.Context, o *Order, how again) error {
 	if err := s.seal(ctx, o, &r); err != nil {
 		return err
 	}
-	_, err := s.ask(ctx, o, &r, wire{}, fault)
+	_, err := s.ask(ctx, o, &r, callScript{}, fault)
 	switch {
 	case how == sameAgain:
 		return err
@@ -464,22 +383,15 @@ func (s *orders) askAgain(ctx context.Context, o *Order, how again) error {
 	}
 }
 
-// ask makes one validate call, after the forged calls of the script.
-func (s *orders) ask(ctx context.Context, o *Order, r *ramp.ValidateRequest, w wire, fault string) (*ramp.Approval, error) {
+// ask makes one validate call.
+func (s *orders) ask(ctx context.Context, o *Order, r *ramp.ValidateRequest, script callScript, fault string) (*ramp.Approval, error) {
 	body, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("ramptest: %w", err)
 	}
-	if w.unknown {
-		body = withUnknownFields(body)
-	}
-	c := s.studio.call(KindValidate, o, 0, body)
-	if err := s.studio.forged(ctx, c, w.forged); err != nil {
-		return nil, err
-	}
-	c.fault, c.lost, c.slow = fault, s.loses(o.UUID, w.lost), w.slow
+	c := call{kind: KindValidate, order: o, body: body, fault: fault, lost: s.loses(o.UUID, script.lost)}
 	var approval *ramp.Approval
-	_, err = s.studio.exchange(ctx, c, func(a *answer) (err error) {
+	_, err = s.studio.tell(ctx, c, script, func(a *answer) (err error) {
 		approval, err = checkApproval(a, r, s.config.Validator)
 		return err
 	})
@@ -524,7 +436,6 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	o.TxHash, o.placed = o.tx.Hash, s.clock.now()
 	s.placed[o.UUID] = o
 	s.queue = append(s.queue, o)
-	s.forget()
 	s.record.chain(o.placed, o.UUID, Event{Network: o.Network, TxHash: o.TxHash, Status: TxSubmitted}, "transaction submitted")
 	if !o.script.pending {
 		s.agenda.plan(job{due: c.NextBlock(), task: mineOrder, order: o})
@@ -538,41 +449,4 @@ func (o *Order) same(other *Order) bool {
 	a, b := o.Request, other.Request
 	a.UserSig, b.UserSig = "", ""
 	return o.Session.ID == other.Session.ID && reflect.DeepEqual(a, b)
-}
-
-// serviceAccount is the service's own account. It receives the fees and pays the
-// gas of transactions of type 0x7.
-func serviceAccount() common.Address {
-	return common.BytesToAddress(crypto.Keccak256([]byte("service")))
-}
-
-// orderToken is the token of an order.
-type orderToken ramp.IntentAsset
-
-func (t orderToken) contract() common.Address { return common.HexToAddress(t.ID) }
-
-func (o *Order) token() orderToken {
-	if o.Request.Intent.Type == ramp.Disassemble {
-		return orderToken(o.Request.Intent.From[0])
-	}
-	return orderToken(o.Request.Intent.To[0])
-}
-
-// moves returns the token transfers of an order: mints, burns and fees.
-func (c *Config) moves(o *Order, player common.Address) ([]chain.Move, error) {
-	token := o.token()
-	contract, amount := token.contract(), chain.Units(token.Amount, c.Decimals)
-	if o.Request.Intent.Type == ramp.Disassemble {
-		return []chain.Move{{Token: contract, From: player, Amount: amount}}, nil
-	}
-	actual, err := afterFee(token.Amount, o.fee)
-	if err != nil {
-		return nil, err
-	}
-	net := chain.Units(actual, c.Decimals)
-	made := []chain.Move{{Token: contract, To: player, Amount: net}}
-	if fee := new(big.Int).Sub(amount, net); fee.Sign() > 0 {
-		made = append(made, chain.Move{Token: contract, To: serviceAccount(), Amount: fee})
-	}
-	return made, nil
 }

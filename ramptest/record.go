@@ -13,6 +13,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
 // Kind is the kind of an [Event].
@@ -91,12 +92,6 @@ type record struct {
 	change chan struct{} // closed by the next event; nil if nobody waits for it
 }
 
-// asked sets the request of an event, without its credentials.
-func (e *Event) asked(r *http.Request, body []byte) {
-	secrets := secretsOf(r.Header)
-	e.Request = &Message{Method: r.Method, Path: r.URL.Path, Header: redactHeader(r.Header, secrets), Body: redactBody(body, secrets)}
-}
-
 // chain records an event on a chain. id is the order, or zero. tx describes the
 // transaction.
 func (r *record) chain(at time.Time, id uuid.UUID, tx Event, what string) {
@@ -155,17 +150,18 @@ func (r *record) signal() {
 	}
 }
 
-// add records an event.
+// exchange records an exchange without the secrets and the credentials in its headers.
+func (r *record) exchange(e Event, secrets *redact.Redactor) {
+	e.Request, e.Answer, e.Outcome = redactMessage(e.Request, secrets), redactMessage(e.Answer, secrets), secrets.Text(e.Outcome)
+	r.add(e)
+}
+
+// add records an event, which holds no secret.
 func (r *record) add(e Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.number++
 	e.Number = r.number
-	for _, m := range []*Message{e.Request, e.Answer} {
-		if m != nil && len(m.Body) > maxRecordedBody {
-			m.Body = strings.ToValidUTF8(m.Body[:maxRecordedBody], "") + "…"
-		}
-	}
 	if e.Kind == KindRPC || e.isReading() {
 		r.calls = keep(r.calls, e, maxRecordedCalls)
 	} else {
@@ -175,6 +171,63 @@ func (r *record) add(e Event) {
 	if r.heard != nil {
 		r.heard(e)
 	}
+}
+
+// isCredential reports whether a header holds a credential, which is not recorded.
+func isCredential(name string) bool {
+	switch http.CanonicalHeaderKey(name) {
+	case ramp.HeaderAuthorization, ramp.HeaderHMAC, "Authorization", "Cookie", "Set-Cookie", "Proxy-Authorization":
+		return true
+	default:
+		return false
+	}
+}
+
+// secretsOf returns a redactor for the credentials in a request to the service.
+func secretsOf(header http.Header) *redact.Redactor {
+	var secrets []string
+	for name, values := range header {
+		if isCredential(name) {
+			for _, value := range values {
+				secrets = append(secrets, redact.Header(value)...)
+			}
+		}
+	}
+	return redact.New(secrets...)
+}
+
+// redactHeader returns a copy of the headers without credentials.
+func redactHeader(header http.Header, secrets *redact.Redactor) http.Header {
+	clean := make(http.Header, len(header))
+	for name, values := range header {
+		switch {
+		case http.CanonicalHeaderKey(name) == ramp.HeaderAuthorization:
+			clean[name] = []string{"Bearer " + redact.Mark}
+		case isCredential(name):
+			clean[name] = []string{redact.Mark}
+		default:
+			clean[name] = make([]string, len(values))
+			for i, value := range values {
+				clean[name][i] = secrets.Text(value)
+			}
+		}
+	}
+	return clean
+}
+
+// redactMessage returns a copy of a message without credentials, and with a body of
+// at most maxRecordedBody bytes. A message of nil has none.
+func redactMessage(m *Message, secrets *redact.Redactor) *Message {
+	if m == nil {
+		return nil
+	}
+	clean := *m
+	clean.Header = redactHeader(m.Header, secrets)
+	clean.Body = strings.ToValidUTF8(secrets.Text(m.Body), "�")
+	if len(clean.Body) > maxRecordedBody {
+		clean.Body = strings.ToValidUTF8(clean.Body[:maxRecordedBody], "") + "…"
+	}
+	return &clean
 }
 
 // keep appends an event, and drops the oldest ones at the limit.

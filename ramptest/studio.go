@@ -74,14 +74,34 @@ func (s *studio) assets(ctx context.Context, session ramp.Session, id uuid.UUID)
 	return player, err
 }
 
-// call returns a signed validate or result call of an order.
-func (s *studio) call(kind Kind, o *Order, attempt int, body []byte) call {
-	path := s.config.ValidatePath
-	if kind == KindResult {
-		path = s.config.ResultPath
+// tell makes a call about an order, as its script says, after the forged versions of
+// it. A validate call is not made if the studio accepts a forged one.
+func (s *studio) tell(ctx context.Context, c call, script callScript, judge func(*answer) error) (*answer, error) {
+	c.id, c.session, c.method, c.path = c.order.UUID, c.order.Session, http.MethodPost, s.config.ValidatePath
+	if c.kind == KindResult {
+		c.path = s.config.ResultPath
 	}
-	return call{kind: kind, id: o.UUID, order: o, attempt: attempt, method: http.MethodPost, path: path,
-		session: o.Session, hmac: s.config.Key.Sign(body), body: body}
+	if script.unknown {
+		c.body = withUnknownFields(c.body)
+	}
+	c.hmac = s.config.Key.Sign(c.body)
+	forged := s.forged(ctx, c, script.forged)
+	if forged != nil && c.kind == KindValidate {
+		return nil, forged
+	}
+	c.slow = script.slow
+	a, err := s.exchange(ctx, c, judge)
+	return a, errors.Join(forged, err)
+}
+
+// withUnknownFields adds fields to the objects of a body.
+func withUnknownFields(body []byte) []byte {
+	const field = `"unknown_field":{"list":[1,null,"text"]},`
+	for _, object := range []string{`{"type":"asset",`, `"intent":{`, `"receipt":{`, `"logs":[{`} {
+		with := object + field
+		body = bytes.ReplaceAll(body, []byte(object), []byte(with))
+	}
+	return append([]byte("{"+field), body[1:]...)
 }
 
 // forged makes forged versions of c, which the studio must reject. The error is
@@ -89,7 +109,7 @@ func (s *studio) call(kind Kind, o *Order, attempt int, body []byte) call {
 func (s *studio) forged(ctx context.Context, c call, forgeries []forgery) (err error) {
 	for _, forge := range forgeries {
 		c := c
-		c.forged = true
+		c.forged, c.fault, c.lost = true, "", false
 		forge(&c)
 		_, accepted := s.exchange(ctx, c, func(a *answer) error {
 			if a.status == http.StatusOK && outcome(a) == "success" {
@@ -159,13 +179,11 @@ func (s *studio) exchange(ctx context.Context, c call, judge func(*answer) error
 	if c.order == nil {
 		return s.send(ctx, c, judge)
 	}
-	w, entry := s.audit.open(ctx, c.order)
-	if w != nil && c.kind == KindResult && !c.forged {
-		s.audit.tell(entry, c.told, c.onChain)
-	}
+	w, entry := s.audit.open(ctx, &c)
 	a, err := s.send(ctx, c, judge)
 	if w != nil {
-		s.audit.close(ctx, w, books.Call{Order: entry, Result: c.kind == KindResult, Forged: c.forged, Answer: c.heard(a, err, s.config.Retry)})
+		entry.Answer = c.heard(a, err, s.config.Retry)
+		s.audit.close(ctx, w, entry)
 	}
 	return a, err
 }
@@ -195,8 +213,7 @@ func (c *call) heard(a *answer, err error, retry func(int) bool) books.Answer {
 func (s *studio) send(ctx context.Context, c call, judge func(*answer) error) (*answer, error) {
 	event := c.tx
 	event.Time, event.Kind, event.UUID, event.Attempt, event.Fault = s.clock.now(), c.kind, c.id, c.attempt, c.fault
-	secrets := redact.New(c.session.Token.Reveal(), c.hmac)
-	event.Request = &Message{Method: c.method, Path: c.path, Header: redactHeader(c.header(), secrets), Body: redactBody(c.body, secrets)}
+	event.Request = &Message{Method: c.method, Path: c.path, Header: c.header(), Body: string(c.body)}
 
 	a, header, err := s.do(ctx, c)
 	if c.slow > 0 {
@@ -209,7 +226,7 @@ func (s *studio) send(ctx context.Context, c call, judge func(*answer) error) (*
 			err = nil
 		}
 	default:
-		event.Answer = &Message{Status: a.status, Header: redactHeader(header, secrets), Body: redactBody(a.body, secrets)}
+		event.Answer = &Message{Status: a.status, Header: header, Body: string(a.body)}
 		event.Outcome = outcome(a)
 		if c.lost || c.slow > s.config.Timeout {
 			err = ErrLostAnswer
@@ -218,11 +235,10 @@ func (s *studio) send(ctx context.Context, c call, judge func(*answer) error) (*
 			event.Outcome = err.Error()
 		}
 	}
-	err = redactError(err, secrets)
-	event.Outcome = secrets.Text(event.Outcome)
 	event.Failed = err != nil && !errors.Is(err, errCanceled)
-	s.record.add(event)
-	return a, err
+	secrets := redact.New(c.session.Token.Reveal(), c.hmac)
+	s.record.exchange(event, secrets)
+	return a, redactError(err, secrets)
 }
 
 // do makes a call and reads the whole answer.
@@ -255,4 +271,14 @@ func (s *studio) do(caller context.Context, c call) (*answer, http.Header, error
 	}
 	exactly := func() (json.RawMessage, error) { return exact.JSON(read, fieldNames()...) }
 	return &answer{status: response.StatusCode, body: read, exact: sync.OnceValues(exactly)}, response.Header, nil
+}
+
+// redactError removes credentials from an error.
+func redactError(err error, secrets *redact.Redactor) error {
+	var declined *Declined
+	if errors.As(err, &declined) {
+		declined.Code = ramp.Code(secrets.Text(string(declined.Code)))
+		return err
+	}
+	return secrets.Error(err)
 }

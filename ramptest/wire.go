@@ -1,0 +1,219 @@
+package ramptest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
+)
+
+// This file has what an order says: what the player asks for and signs, which
+// tokens its transaction moves, and the body of its result.
+
+// intent returns what the player asks for (interface 2.5).
+func (c *Config) intent(direction ramp.Direction, asked ramp.InitializeIntent, tokens ramp.Amount) (ramp.Intent, error) {
+	token := []ramp.IntentAsset{{Type: c.TokenType, ID: asked.Token, Amount: tokens}}
+	intent := ramp.Intent{Method: asked.MintMethod, Type: ramp.Assemble, To: token, TargetCandidate: json.RawMessage("{}")}
+	items, assets := asked.Materials, &intent.From
+	if direction == ramp.Burn {
+		intent.Method, intent.Type, intent.From = c.BurnMethod, ramp.Disassemble, token
+		items, assets = asked.Outputs, &intent.To
+	}
+	if len(items) == 0 {
+		return ramp.Intent{}, fmt.Errorf("ramptest: the initialize call had nothing for a %s", direction)
+	}
+	*assets = make([]ramp.IntentAsset, len(items))
+	for i, item := range items {
+		amount := item.Amount
+		if c.PerToken {
+			var err error
+			if amount, err = rounded(new(big.Rat).Mul(amount.Rat(), tokens.Rat())); err != nil {
+				return ramp.Intent{}, err
+			}
+		}
+		(*assets)[i] = ramp.IntentAsset{Type: ramp.TypeAsset, ID: item.ID, Amount: amount}
+	}
+	return intent, nil
+}
+
+// rounded converts a fraction to an amount, rounded to the 100 decimals that an
+// amount may have.
+func rounded(r *big.Rat) (ramp.Amount, error) {
+	a, err := ramp.ParseAmount(r.FloatString(100))
+	if err != nil {
+		return ramp.Amount{}, fmt.Errorf("ramptest: %w", err)
+	}
+	return a, nil
+}
+
+// afterFee subtracts a fee in basis points from an amount.
+func afterFee(amount, fee ramp.Amount) (ramp.Amount, error) {
+	rest := new(big.Rat).Sub(big.NewRat(10_000, 1), fee.Rat())
+	rest.Mul(rest, amount.Rat()).Quo(rest, big.NewRat(10_000, 1))
+	return rounded(rest)
+}
+
+// seal sets the digest of a request, unless it has one, and the user's signature.
+// The user signs a different hash than the validator does.
+func (s *orders) seal(ctx context.Context, o *Order, r *ramp.ValidateRequest) error {
+	if r.Digest == (ramp.Digest{}) {
+		r.Digest = s.config.Digest(r)
+	}
+	signature, err := o.wallet.Sign(ctx, ramp.Digest(crypto.Keccak256([]byte("user"), r.Digest[:])))
+	r.UserSig = signature.String()
+	return err
+}
+
+// hashDigest is the default of [Config.Digest].
+func hashDigest(r *ramp.ValidateRequest) ramp.Digest {
+	terms, err := json.Marshal(r.Intent)
+	if err != nil {
+		panic(err) // cannot happen: every intent can be encoded
+	}
+	return ramp.Digest(crypto.Keccak256([]byte("digest"), r.UUID[:], []byte(r.UserAddress), terms))
+}
+
+func (c *Config) wallet(session ramp.Session) (*ramp.Signer, error) {
+	signer := c.Wallet(session)
+	if signer == nil {
+		return nil, errors.New("ramptest: Config.Wallet returned nil for the session")
+	}
+	return signer, nil
+}
+
+// sessionWallet is the default of [Config.Wallet].
+func sessionWallet(session ramp.Session) *ramp.Signer {
+	key, err := crypto.ToECDSA(crypto.Keccak256([]byte("wallet"), []byte(session.ID)))
+	if err != nil {
+		panic(err) // only about one hash in 2^128 is not a valid key
+	}
+	signer, err := ramp.NewECDSASigner(key)
+	if err != nil {
+		panic(err) // cannot happen: the key is valid
+	}
+	return signer
+}
+
+// serviceAccount is the service's own account. It receives the fees and pays the
+// gas of transactions of type 0x7.
+func serviceAccount() common.Address {
+	return common.BytesToAddress(crypto.Keccak256([]byte("service")))
+}
+
+// orderToken is the token of an order.
+type orderToken ramp.IntentAsset
+
+func (t orderToken) contract() common.Address { return common.HexToAddress(t.ID) }
+
+func (o *Order) token() orderToken {
+	if o.Request.Intent.Type == ramp.Disassemble {
+		return orderToken(o.Request.Intent.From[0])
+	}
+	return orderToken(o.Request.Intent.To[0])
+}
+
+// moves returns the token transfers of an order: mints, burns and fees.
+func (c *Config) moves(o *Order, player common.Address) ([]chain.Move, error) {
+	token := o.token()
+	contract := token.contract()
+	actual, err := afterFee(token.Amount, o.fee)
+	if err != nil {
+		return nil, err
+	}
+	amount, net := chain.Units(token.Amount, c.Decimals), chain.Units(actual, c.Decimals)
+	if o.Request.Intent.Type == ramp.Disassemble {
+		return []chain.Move{{Token: contract, From: player, Amount: amount}}, nil
+	}
+	made := []chain.Move{{Token: contract, To: player, Amount: net}}
+	if fee := new(big.Int).Sub(amount, net); fee.Sign() > 0 {
+		made = append(made, chain.Move{Token: contract, To: serviceAccount(), Amount: fee})
+	}
+	return made, nil
+}
+
+// result returns the call that tells the studio an outcome (interface 6). Its body
+// is always the same bytes for the same outcome on the same branch of the chain.
+func (s *orders) result(o *Order, told Outcome) (call, error) {
+	intent := o.Request.Intent
+	if !o.script.withoutFee {
+		actual, err := afterFee(intent.To[0].Amount, o.fee)
+		if err != nil {
+			return call{}, err
+		}
+		intent.FeeRate, intent.Actual = json.Number(o.fee.String()), actual.String()
+	}
+	onChain, _ := s.outcome(o)
+	if told == actual {
+		told = onChain
+	}
+	receipt, err := s.receipt(o, told)
+	if err != nil {
+		return call{}, err
+	}
+	body, err := json.Marshal(ramp.Result{
+		SessionID: o.Session.ID,
+		UUID:      o.UUID,
+		TxHash:    receipt.TransactionHash.Hex(),
+		Receipt:   receipt,
+		Intent:    intent,
+	})
+	if err != nil {
+		return call{}, fmt.Errorf("ramptest: %w", err)
+	}
+	tx := receiptEvent(o.Network, &receipt, told)
+	return call{kind: KindResult, order: o, body: body, tx: tx, told: told, onChain: onChain}, nil
+}
+
+// outcome returns the outcome on the chain; ok reports whether there is one.
+func (s *orders) outcome(o *Order) (outcome Outcome, ok bool) {
+	if o.tx == nil {
+		return 0, false
+	}
+	succeeded, mined := s.chains[o.Network].Outcome(o.tx)
+	if succeeded {
+		return Succeeded, mined
+	}
+	return Failed, mined
+}
+
+// onChain returns an event with what the chain knows about an order's transaction.
+func (s *orders) onChain(o *Order) Event {
+	outcome, mined := s.outcome(o)
+	if !mined {
+		return Event{Network: o.Network, TxHash: o.TxHash, Status: TxSubmitted}
+	}
+	receipt := s.chains[o.Network].Receipt(o.tx, outcome == Succeeded)
+	return receiptEvent(o.Network, &receipt, outcome)
+}
+
+// receipt returns the receipt of an order's transaction with an outcome, which may
+// differ from the one on the chain. For an order that was made by hand, it makes up
+// a transaction that is not on the chain.
+func (s *orders) receipt(o *Order, outcome Outcome) (ramp.Receipt, error) {
+	if o.tx != nil {
+		return s.chains[o.Network].Receipt(o.tx, outcome == Succeeded), nil
+	}
+	moves, err := s.config.moves(o, common.HexToAddress(o.Request.UserAddress))
+	if err != nil {
+		return ramp.Receipt{}, err
+	}
+	tx := chain.Transaction{GasUsed: chain.GasOfCall, Kind: 2, Moves: moves,
+		Hash: crypto.Keccak256Hash([]byte("transaction"), o.UUID[:], o.Request.Digest[:])}
+	return s.chains[s.config.Networks[0]].Receipt(&tx, outcome == Succeeded), nil
+}
+
+// receiptEvent returns an event with what a receipt says about a transaction.
+func receiptEvent(network ramp.Network, r *ramp.Receipt, outcome Outcome) Event {
+	e := Event{Network: network, TxHash: r.TransactionHash, Status: TxFailed}
+	if outcome == Succeeded {
+		e.Status = TxSucceeded
+	}
+	e.Block, _ = r.BlockNumber.Uint64()
+	return e
+}
