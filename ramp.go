@@ -56,8 +56,8 @@
 //
 // # What the package guarantees
 //
-// Nothing reads a body before its HMAC was verified, nothing malformed reaches
-// the game, and no signature is released before the game approved. Amounts are
+// No body is parsed before its HMAC is verified, nothing malformed reaches the
+// game, and no signature is released before the game approves. Amounts are
 // exact decimals. Unknown fields and values are read and kept. No error and no
 // log record holds a key, a token, a signature or a body. The package reads no
 // environment variables, starts no goroutines and has no global state. Everything
