@@ -55,7 +55,7 @@ http {
 		args: func(config string) []string { return []string{"-f", config, "-db"} },
 		naive: `defaults
     mode http
-    timeout connect 2s
+    timeout connect 200ms
     timeout client 35s
     timeout server 35s
 frontend service
@@ -69,6 +69,7 @@ backend game
 }
 
 func eachProxy(t *testing.T, test func(t *testing.T, name string)) {
+	t.Parallel()
 	for name, p := range proxies {
 		t.Run(name, func(t *testing.T) {
 			if _, err := lookUp(p.binary); err != nil {
@@ -96,6 +97,9 @@ func freeAddress(t *testing.T) string {
 	defer l.Close()
 	return l.Addr().String()
 }
+
+// unused is an address on which nothing listens.
+const unused = "127.0.0.1:1"
 
 // startProxy starts a proxy in front of two servers, and returns its URL and a client
 // that trusts its certificate.
@@ -254,9 +258,9 @@ func TestAProxyNeverEndsAResult(t *testing.T) {
 	eachProxy(t, func(t *testing.T, name string) {
 		first, second := startBackend(t), startBackend(t)
 		url, client := startProxy(t, name, configOf(t, name), first.address, second.address)
-		down, downClient := startProxy(t, name, configOf(t, name), freeAddress(t), freeAddress(t))
-		half, halfClient := startProxy(t, name, configOf(t, name), freeAddress(t), second.address)
-		hasty, hastyClient := startHastyProxy(t, name, configOf(t, name), first.address, second.address, "1s")
+		down, downClient := startProxy(t, name, configOf(t, name), unused, unused)
+		half, halfClient := startProxy(t, name, configOf(t, name), unused, second.address)
+		hasty, hastyClient := startHastyProxy(t, name, configOf(t, name), first.address, second.address, "250ms")
 		for _, mode := range failures {
 			t.Run(mode, func(t *testing.T) {
 				defer func() { first.mode.Store("fine"); second.mode.Store("fine") }()
@@ -307,8 +311,9 @@ func TestAProxyNeverEndsAResult(t *testing.T) {
 func TestAProxyAsItComesEndsAResult(t *testing.T) {
 	eachProxy(t, func(t *testing.T, name string) {
 		backend := startBackend(t)
-		url, client := startHastyProxy(t, name, proxies[name].naive, backend.address, backend.address, "1s")
-		down, downClient := startProxy(t, name, proxies[name].naive, freeAddress(t), freeAddress(t))
+		url, client := startProxy(t, name, proxies[name].naive, backend.address, backend.address)
+		hasty, hastyClient := startHastyProxy(t, name, proxies[name].naive, backend.address, backend.address, "250ms")
+		down, downClient := startProxy(t, name, proxies[name].naive, unused, unused)
 		backend.mode.Store("503")
 		if got := seen(client, url); got != "503" {
 			t.Errorf("a 503 arrives as %s", got)
@@ -317,7 +322,7 @@ func TestAProxyAsItComesEndsAResult(t *testing.T) {
 			t.Errorf("with no server, the service sees %s", got)
 		}
 		backend.mode.Store("hangs")
-		if got := seen(client, url); got != "504" {
+		if got := seen(hastyClient, hasty); got != "504" {
 			t.Errorf("a timeout arrives as %s", got)
 		}
 	})
