@@ -34,11 +34,12 @@ import (
 // tests replace only addresses, paths and the longest timeout.
 var proxies = map[string]struct {
 	config, binary, certificate, address string
+	patience                             string // the longest wait for an answer
 	args                                 func(config string) []string
 	naive                                string // a configuration without the advice of docs/operations.md
 }{
 	"nginx": {
-		config: "deploy/nginx.conf", binary: "nginx", certificate: "/etc/nginx/tls/tls.crt", address: "listen 8443",
+		config: "deploy/nginx.conf", binary: "nginx", certificate: "/etc/nginx/tls/tls.crt", address: "listen 8443", patience: "proxy_read_timeout ",
 		args: func(config string) []string { return []string{"-c", config, "-g", "daemon off; user root;"} },
 		naive: `events {}
 pid /tmp/nginx.pid;
@@ -51,7 +52,7 @@ http {
 `,
 	},
 	"HAProxy": {
-		config: "deploy/haproxy.cfg", binary: "haproxy", certificate: "/etc/haproxy/tls.pem", address: "bind :8443",
+		config: "deploy/haproxy.cfg", binary: "haproxy", certificate: "/etc/haproxy/tls.pem", address: "bind :8443", patience: "timeout server ",
 		args: func(config string) []string { return []string{"-f", config, "-db"} },
 		naive: `defaults
     mode http
@@ -120,7 +121,7 @@ func startHastyProxy(t *testing.T, name, config, first, second, wait string) (st
 		"game-1:8080", first, "game-2:8080", second,
 		p.certificate, certificate,
 		p.address, strings.Fields(p.address)[0]+" "+address,
-		"35s", wait)
+		p.patience+"35s", p.patience+wait)
 	config = strings.ReplaceAll(config, strings.TrimSuffix(p.certificate, "crt")+"key", certificate)
 	file := filepath.Join(dir, "proxy.conf")
 	check(t, os.WriteFile(file, []byte(config), 0o644))

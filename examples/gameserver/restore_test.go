@@ -46,7 +46,9 @@ func backupOf(t *testing.T, address string) backup {
 		b.restored = "sqlite:" + restored
 	case "postgres":
 		program = "pg_dump"
-		path = os.Getenv("RAMP_TEST_POSTGRESQL_BIN") + ":" + path // of the server's version
+		if bin := os.Getenv("RAMP_TEST_POSTGRESQL_BIN"); bin != "" { // programs of the server's version
+			path = bin + ":" + path
+		}
 		create(t, "pgx", os.Getenv("RAMP_TEST_POSTGRESQL"), name)
 		u, err := url.Parse(address)
 		check(t, err)
@@ -67,7 +69,9 @@ func backupOf(t *testing.T, address string) backup {
 		restored, b.restored = name, u.String()
 	}
 	b.env = append(os.Environ(), "PATH="+path, "HOME="+b.dir, "DATABASE="+database, "RESTORED="+restored)
-	if _, err := exec.LookPath(program); err != nil {
+	find := exec.Command("sh", "-c", "command -v "+program)
+	find.Env = b.env
+	if find.Run() != nil {
 		t.Skip("*** NOT TESTED: " + program + " is not installed ***")
 	}
 	text, err := os.ReadFile("../../docs/operations.md")

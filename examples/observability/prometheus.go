@@ -43,7 +43,7 @@ func Metrics(registry prometheus.Registerer) ramp.Observer {
 	conflicts.WithLabelValues("validate")
 	conflicts.WithLabelValues("result")
 	for _, d := range []ramp.Direction{0, ramp.Mint, ramp.Burn} {
-		webhooks.WithLabelValues("result", direction(d), "500", "INTERNAL_ERROR")
+		webhooks.WithLabelValues("result", direction(d), "500", string(ramp.CodeInternal))
 	}
 	calls.WithLabelValues(string(ramp.OperationInitialize), "initialize", "true")
 

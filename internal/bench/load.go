@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	mathrand "math/rand/v2"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -97,6 +98,7 @@ type load struct {
 	http         *http.Client
 	command      *exec.Cmd
 	url          string
+	wire         net.Listener // counts statements; nil if they are not counted there
 	players      []*loadPlayer
 	bystanders   []*loadPlayer // players of the orders on the bare database
 
@@ -167,8 +169,13 @@ func (l *load) start(address string, counted *os.File, buildFlags ...string) err
 }
 
 func (l *load) stop() {
-	_ = l.command.Process.Signal(os.Interrupt)
-	_ = l.command.Wait()
+	if l.command != nil && l.command.Process != nil {
+		_ = l.command.Process.Signal(os.Interrupt)
+		_ = l.command.Wait()
+	}
+	if l.wire != nil {
+		_ = l.wire.Close()
+	}
 }
 
 func (l *load) login(player string) error {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -28,10 +29,10 @@ func (l *load) statements() (string, error) {
 		start = server.startCountedPostgreSQL
 	}
 	count, err := start(l.address)
+	defer server.stop()
 	if err != nil {
 		return "", err
 	}
-	defer server.stop()
 	if err := server.login("counted"); err != nil {
 		return "", err
 	}
@@ -53,6 +54,9 @@ func (l *load) statements() (string, error) {
 	}
 	if after, err = count(); err != nil {
 		return "", err
+	}
+	if after == before {
+		return "", errors.New("count statements: none was counted")
 	}
 	if _, err := l.db.Exec("DELETE FROM ramp_orders"); err != nil {
 		return "", err
@@ -139,6 +143,7 @@ func (l *load) startCountedPostgreSQL(address string) (func() (statementCount, e
 	if err != nil {
 		return nil, err
 	}
+	l.wire = listener
 	var executed, transactions atomic.Int64
 	database := u.Host
 	go func() {
@@ -160,13 +165,9 @@ func (l *load) startCountedPostgreSQL(address string) (func() (statementCount, e
 	query := u.Query()
 	query.Set("sslmode", "disable")
 	u.RawQuery = query.Encode()
-	if err := l.start(u.String(), nil); err != nil {
-		_ = listener.Close()
-		return nil, err
-	}
 	return func() (statementCount, error) {
 		return statementCount{executed.Load(), transactions.Load()}, nil
-	}, nil
+	}, l.start(u.String(), nil)
 }
 
 // countStatements copies the messages of a PostgreSQL client and counts statements.
