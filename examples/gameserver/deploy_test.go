@@ -263,7 +263,7 @@ func TestAServerThatStopsCutsNothingOff(t *testing.T) {
 		body, _ := io.ReadAll(response.Body)
 		return string(body)
 	}
-	const drain = 300 * time.Millisecond
+	const drain = 100 * time.Millisecond
 	var said time.Time
 	var during string
 	ctx, stop := context.WithCancel(t.Context())

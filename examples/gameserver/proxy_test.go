@@ -56,7 +56,7 @@ http {
 		args: func(config string) []string { return []string{"-f", config, "-db"} },
 		naive: `defaults
     mode http
-    timeout connect 200ms
+    timeout connect 50ms
     timeout client 35s
     timeout server 35s
 frontend service
@@ -261,7 +261,7 @@ func TestAProxyNeverEndsAResult(t *testing.T) {
 		url, client := startProxy(t, name, configOf(t, name), first.address, second.address)
 		down, downClient := startProxy(t, name, configOf(t, name), unused, unused)
 		half, halfClient := startProxy(t, name, configOf(t, name), unused, second.address)
-		hasty, hastyClient := startHastyProxy(t, name, configOf(t, name), first.address, second.address, "250ms")
+		hasty, hastyClient := startHastyProxy(t, name, configOf(t, name), first.address, second.address, "100ms")
 		for _, mode := range failures {
 			t.Run(mode, func(t *testing.T) {
 				defer func() { first.mode.Store("fine"); second.mode.Store("fine") }()
@@ -313,7 +313,7 @@ func TestAProxyAsItComesEndsAResult(t *testing.T) {
 	eachProxy(t, func(t *testing.T, name string) {
 		backend := startBackend(t)
 		url, client := startProxy(t, name, proxies[name].naive, backend.address, backend.address)
-		hasty, hastyClient := startHastyProxy(t, name, proxies[name].naive, backend.address, backend.address, "250ms")
+		hasty, hastyClient := startHastyProxy(t, name, proxies[name].naive, backend.address, backend.address, "100ms")
 		down, downClient := startProxy(t, name, proxies[name].naive, unused, unused)
 		backend.mode.Store("503")
 		if got := seen(client, url); got != "503" {
