@@ -53,6 +53,7 @@ func readCompose(t *testing.T) (c compose, text string) {
 // with the command of the Dockerfile, and runs it in an otherwise empty root that it
 // cannot write to, as another user, with the arguments of the compose file.
 func TestTheImageServes(t *testing.T) {
+	t.Parallel()
 	dockerfile, err := os.ReadFile("deploy/Dockerfile")
 	check(t, err)
 	root := t.TempDir()
@@ -262,7 +263,7 @@ func TestAServerThatStopsCutsNothingOff(t *testing.T) {
 		body, _ := io.ReadAll(response.Body)
 		return string(body)
 	}
-	const drain = 300 * time.Millisecond
+	const drain = 100 * time.Millisecond
 	var said time.Time
 	var during string
 	ctx, stop := context.WithCancel(t.Context())

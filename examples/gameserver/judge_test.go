@@ -14,6 +14,7 @@ import (
 // The judge plays the service over HTTP and kills the server with kill -9 between
 // validate and result. Violating a SHOULD fails the test too.
 func TestTheJudgeFindsNothing(t *testing.T) {
+	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
 		// The judge does not know a rate of two items.
 		p := deploy(t, address, "-recipe", "any", "-project", "project")
@@ -31,6 +32,7 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 }
 
 func TestTheJudgeFindsNothingAtARate(t *testing.T) {
+	t.Parallel()
 	p := deploy(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), "-recipe", "item_gold=10", "-project", "project")
 	target := targetOf(t, p)
 	target.Asset, target.Amount, target.Tokens = "item_gold", 20, 2

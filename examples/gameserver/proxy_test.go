@@ -34,11 +34,12 @@ import (
 // tests replace only addresses, paths and the longest timeout.
 var proxies = map[string]struct {
 	config, binary, certificate, address string
+	patience                             string // the longest wait for an answer
 	args                                 func(config string) []string
 	naive                                string // a configuration without the advice of docs/operations.md
 }{
 	"nginx": {
-		config: "deploy/nginx.conf", binary: "nginx", certificate: "/etc/nginx/tls/tls.crt", address: "listen 8443",
+		config: "deploy/nginx.conf", binary: "nginx", certificate: "/etc/nginx/tls/tls.crt", address: "listen 8443", patience: "proxy_read_timeout ",
 		args: func(config string) []string { return []string{"-c", config, "-g", "daemon off; user root;"} },
 		naive: `events {}
 pid /tmp/nginx.pid;
@@ -51,11 +52,11 @@ http {
 `,
 	},
 	"HAProxy": {
-		config: "deploy/haproxy.cfg", binary: "haproxy", certificate: "/etc/haproxy/tls.pem", address: "bind :8443",
+		config: "deploy/haproxy.cfg", binary: "haproxy", certificate: "/etc/haproxy/tls.pem", address: "bind :8443", patience: "timeout server ",
 		args: func(config string) []string { return []string{"-f", config, "-db"} },
 		naive: `defaults
     mode http
-    timeout connect 2s
+    timeout connect 50ms
     timeout client 35s
     timeout server 35s
 frontend service
@@ -69,6 +70,7 @@ backend game
 }
 
 func eachProxy(t *testing.T, test func(t *testing.T, name string)) {
+	t.Parallel()
 	for name, p := range proxies {
 		t.Run(name, func(t *testing.T) {
 			if _, err := lookUp(p.binary); err != nil {
@@ -97,6 +99,9 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
+// unused is an address on which nothing listens.
+const unused = "127.0.0.1:1"
+
 // startProxy starts a proxy in front of two servers, and returns its URL and a client
 // that trusts its certificate.
 func startProxy(t *testing.T, name, config, first, second string) (string, *http.Client) {
@@ -116,7 +121,7 @@ func startHastyProxy(t *testing.T, name, config, first, second, wait string) (st
 		"game-1:8080", first, "game-2:8080", second,
 		p.certificate, certificate,
 		p.address, strings.Fields(p.address)[0]+" "+address,
-		"35s", wait)
+		p.patience+"35s", p.patience+wait)
 	config = strings.ReplaceAll(config, strings.TrimSuffix(p.certificate, "crt")+"key", certificate)
 	file := filepath.Join(dir, "proxy.conf")
 	check(t, os.WriteFile(file, []byte(config), 0o644))
@@ -254,9 +259,9 @@ func TestAProxyNeverEndsAResult(t *testing.T) {
 	eachProxy(t, func(t *testing.T, name string) {
 		first, second := startBackend(t), startBackend(t)
 		url, client := startProxy(t, name, configOf(t, name), first.address, second.address)
-		down, downClient := startProxy(t, name, configOf(t, name), freeAddress(t), freeAddress(t))
-		half, halfClient := startProxy(t, name, configOf(t, name), freeAddress(t), second.address)
-		hasty, hastyClient := startHastyProxy(t, name, configOf(t, name), first.address, second.address, "1s")
+		down, downClient := startProxy(t, name, configOf(t, name), unused, unused)
+		half, halfClient := startProxy(t, name, configOf(t, name), unused, second.address)
+		hasty, hastyClient := startHastyProxy(t, name, configOf(t, name), first.address, second.address, "100ms")
 		for _, mode := range failures {
 			t.Run(mode, func(t *testing.T) {
 				defer func() { first.mode.Store("fine"); second.mode.Store("fine") }()
@@ -307,8 +312,9 @@ func TestAProxyNeverEndsAResult(t *testing.T) {
 func TestAProxyAsItComesEndsAResult(t *testing.T) {
 	eachProxy(t, func(t *testing.T, name string) {
 		backend := startBackend(t)
-		url, client := startHastyProxy(t, name, proxies[name].naive, backend.address, backend.address, "1s")
-		down, downClient := startProxy(t, name, proxies[name].naive, freeAddress(t), freeAddress(t))
+		url, client := startProxy(t, name, proxies[name].naive, backend.address, backend.address)
+		hasty, hastyClient := startHastyProxy(t, name, proxies[name].naive, backend.address, backend.address, "100ms")
+		down, downClient := startProxy(t, name, proxies[name].naive, unused, unused)
 		backend.mode.Store("503")
 		if got := seen(client, url); got != "503" {
 			t.Errorf("a 503 arrives as %s", got)
@@ -317,7 +323,7 @@ func TestAProxyAsItComesEndsAResult(t *testing.T) {
 			t.Errorf("with no server, the service sees %s", got)
 		}
 		backend.mode.Store("hangs")
-		if got := seen(client, url); got != "504" {
+		if got := seen(hastyClient, hasty); got != "504" {
 			t.Errorf("a timeout arrives as %s", got)
 		}
 	})

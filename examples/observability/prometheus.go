@@ -26,7 +26,7 @@ func Metrics(registry prometheus.Registerer) ramp.Observer {
 		webhookSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "ramp_webhook_duration_seconds",
 			Help: "How long a webhook call took, without writing the answer.", Buckets: seconds}, []string{"endpoint"})
 		conflicts = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_conflicts_total",
-			Help: "Calls that contradicted their order, by the field that differs. Investigate each."}, []string{"endpoint", "field"})
+			Help: "Calls that contradicted their order. Investigate each: the log names the order and the field."}, []string{"endpoint"})
 		steps = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_order_steps_total",
 			Help: "Steps of orders. new is false for a repeat, which moved no assets."}, []string{"direction", "state", "effect", "new"})
 		calls = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_client_calls_total",
@@ -38,6 +38,15 @@ func Metrics(registry prometheus.Registerer) ramp.Observer {
 	)
 	registry.MustRegister(webhooks, webhookSeconds, conflicts, steps, calls, callSeconds, attempts)
 
+	// Prometheus does not see the first increment of a series that was not there
+	// before. So create the series whose first increment is an alert.
+	conflicts.WithLabelValues("validate")
+	conflicts.WithLabelValues("result")
+	for _, d := range []ramp.Direction{0, ramp.Mint, ramp.Burn} {
+		webhooks.WithLabelValues("result", direction(d), "500", string(ramp.CodeInternal))
+	}
+	calls.WithLabelValues(string(ramp.OperationInitialize), "initialize", "true")
+
 	return ramp.Observer{
 		End: func(_ context.Context, op ramp.Operation) {
 			failed := strconv.FormatBool(op.Err != nil)
@@ -46,7 +55,7 @@ func Metrics(registry prometheus.Registerer) ramp.Observer {
 				webhooks.WithLabelValues(op.Name, direction(op.Direction), strconv.Itoa(op.Status), string(op.Code)).Inc()
 				webhookSeconds.WithLabelValues(op.Name).Observe(op.Duration.Seconds())
 				if op.Conflict != nil {
-					conflicts.WithLabelValues(op.Name, op.Conflict.Field).Inc()
+					conflicts.WithLabelValues(op.Name).Inc()
 				}
 			case ramp.OperationAttempt:
 				attempts.WithLabelValues(op.Name, failed).Inc()

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	mathrand "math/rand/v2"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -40,8 +41,8 @@ const (
 	goldOfOrder   = 100
 )
 
-// loadMain runs the command load.
-func loadMain(args []string) error {
+// loadMain runs the command load, and prints its report.
+func loadMain(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("load", flag.ExitOnError)
 	flags.Usage = func() { fmt.Fprint(flags.Output(), loadUsage); flags.PrintDefaults() }
 	address := flags.String("db", "", "empty `database`; defaults to SQLite in a new directory")
@@ -70,13 +71,11 @@ func loadMain(args []string) error {
 		return err
 	}
 	defer l.db.Close()
-	statements := "not counted, because SQLite has no network connection"
-	if l.postgres {
-		if statements, err = l.statements(); err != nil {
-			return err
-		}
+	statements, err := l.statements()
+	if err != nil {
+		return err
 	}
-	if err := l.start(l.address); err != nil {
+	if err := l.start(l.address, nil); err != nil {
 		return err
 	}
 	defer l.stop()
@@ -86,7 +85,7 @@ func loadMain(args []string) error {
 		}
 	}
 	l.players, l.bystanders = l.players[:*players], l.players[*players:]
-	return l.report(*duration, statements)
+	return l.report(*duration, statements, out)
 }
 
 // load is a game server under load and its expected state.
@@ -99,6 +98,7 @@ type load struct {
 	http         *http.Client
 	command      *exec.Cmd
 	url          string
+	wire         net.Listener // counts statements; nil if they are not counted there
 	players      []*loadPlayer
 	bystanders   []*loadPlayer // players of the orders on the bare database
 
@@ -132,14 +132,23 @@ func (l *load) open() (err error) {
 	return err
 }
 
-// start builds the server and runs it in a process of its own.
-func (l *load) start(address string) error {
+// gameserver is the directory of the server.
+const gameserver = "../../examples/gameserver"
+
+// start builds the server as its Dockerfile does, and runs it in a process of its own.
+// The process inherits counted, if it is not nil.
+func (l *load) start(address string, counted *os.File, buildFlags ...string) error {
 	binary := filepath.Join(l.dir, "gameserver")
-	if out, err := exec.Command("go", "-C", "../../examples/gameserver", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+	build := exec.Command("go", slices.Concat([]string{"-C", gameserver, "build", "-ldflags=-s -w", "-o", binary}, buildFlags, []string{"."})...)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=") // without the caller's flags, such as -race
+	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the server: %w\n%s", err, out)
 	}
 	l.command = exec.Command(binary, "-addr", "127.0.0.1:0", "-db", address, "-token", tokenAddress, "-network", "testnet", "-recipe", "any")
 	l.command.Env = append(os.Environ(), "RAMP_HMAC_KEY="+loadKey, "RAMP_VALIDATOR_KEY="+loadValidator)
+	if counted != nil {
+		l.command.ExtraFiles = []*os.File{counted} // as sqlitecount.FD
+	}
 	l.command.Stderr = io.Discard // it logs every call, as it would in production
 	out, err := l.command.StdoutPipe()
 	if err != nil {
@@ -160,8 +169,13 @@ func (l *load) start(address string) error {
 }
 
 func (l *load) stop() {
-	_ = l.command.Process.Signal(os.Interrupt)
-	_ = l.command.Wait()
+	if l.command != nil && l.command.Process != nil {
+		_ = l.command.Process.Signal(os.Interrupt)
+		_ = l.command.Wait()
+	}
+	if l.wire != nil {
+		_ = l.wire.Close()
+	}
 }
 
 func (l *load) login(player string) error {
@@ -312,7 +326,7 @@ func (l *load) during(duration time.Duration, work func() error) (time.Duration,
 
 // report measures the server and the bare database in turns, so that other work on the
 // machine slows both alike.
-func (l *load) report(duration time.Duration, statements string) error {
+func (l *load) report(duration time.Duration, statements string, out io.Writer) error {
 	const rounds = 12
 	if _, err := l.during(duration/rounds, l.order); err != nil { // warm up
 		return err
@@ -370,21 +384,21 @@ func (l *load) report(duration time.Duration, statements string) error {
 	}
 	slices.Sort(bares)
 	slices.Sort(ratios)
-	fmt.Printf("%s, %d workers, %d players, %v\n\n", settings, l.workers, len(l.players), took.Round(time.Second))
-	fmt.Println("| gameserver | |\n|---|---|")
-	fmt.Printf("| orders | %d: %d mints, %d burns; %d failed, %d calls came twice |\n", n, l.mints.Load()-before[1],
+	fmt.Fprintf(out, "%s, %d workers, %d players, %v\n\n", settings, l.workers, len(l.players), took.Round(time.Second))
+	fmt.Fprintln(out, "| gameserver | |\n|---|---|")
+	fmt.Fprintf(out, "| orders | %d: %d mints, %d burns; %d failed, %d calls came twice |\n", n, l.mints.Load()-before[1],
 		l.burns.Load()-before[2], l.failures.Load()-before[3], l.duplicates.Load()-before[4])
-	fmt.Printf("| orders a second | %.0f |\n", float64(n)/took.Seconds())
-	fmt.Printf("| the bare database, same statements | %.0f orders a second |\n", bares[rounds/2])
-	fmt.Printf("| gameserver beside it | %.2f, quartiles %.2f to %.2f |\n", ratios[rounds/2], ratios[rounds/4], ratios[rounds*3/4])
-	fmt.Printf("| validate | %s |\n", percentiles(l.validates))
-	fmt.Printf("| result | %s |\n", percentiles(l.results))
-	fmt.Printf("| an order, both calls | %s |\n", percentiles(l.whole))
-	fmt.Printf("| CPU of the server, an order | %v |\n", (cpu / time.Duration(n)).Round(time.Microsecond))
-	fmt.Printf("| most memory of the server | %s, %s for each order under way |\n", byteSize(float64(memory)), byteSize(float64(memory)/float64(l.workers)))
-	fmt.Printf("| growth of the database, an order | %s |\n", byteSize(float64(growth)/float64(n)))
-	fmt.Printf("| statements, an order | %s |\n", statements)
-	fmt.Printf("| books | exact: %d players, %d orders |\n", len(l.players), l.orders.Load())
+	fmt.Fprintf(out, "| orders a second | %.0f |\n", float64(n)/took.Seconds())
+	fmt.Fprintf(out, "| the bare database, same statements | %.0f orders a second |\n", bares[rounds/2])
+	fmt.Fprintf(out, "| gameserver beside it | %.2f, quartiles %.2f to %.2f |\n", ratios[rounds/2], ratios[rounds/4], ratios[rounds*3/4])
+	fmt.Fprintf(out, "| validate | %s |\n", percentiles(l.validates))
+	fmt.Fprintf(out, "| result | %s |\n", percentiles(l.results))
+	fmt.Fprintf(out, "| an order, both calls | %s |\n", percentiles(l.whole))
+	fmt.Fprintf(out, "| CPU of the server, an order | %v |\n", (cpu / time.Duration(n)).Round(time.Microsecond))
+	fmt.Fprintf(out, "| most memory of the server | %s, %s for each order under way |\n", byteSize(float64(memory)), byteSize(float64(memory)/float64(l.workers)))
+	fmt.Fprintf(out, "| growth of the database, an order | %s |\n", byteSize(float64(growth)/float64(n)))
+	fmt.Fprintf(out, "| statements, an order | %s |\n", statements)
+	fmt.Fprintf(out, "| books | exact: %d players, %d orders |\n", len(l.players), l.orders.Load())
 	return nil
 }
 

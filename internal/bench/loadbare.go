@@ -1,19 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"crypto/rand"
 	"database/sql"
-	"encoding/binary"
 	"encoding/hex"
-	"fmt"
-	"io"
 	mathrand "math/rand/v2"
-	"net"
-	"net/url"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -95,105 +88,4 @@ func (l *load) bind(statement string) string {
 		statement = strings.Replace(statement, "?", "$"+strconv.Itoa(n), 1)
 	}
 	return statement
-}
-
-// statements counts the statements that the server sends to PostgreSQL for an order
-// without duplicates.
-func (l *load) statements() (string, error) {
-	const orders = 200
-	u, err := url.Parse(l.address)
-	if err != nil {
-		return "", err
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer listener.Close()
-	var executed, transactions atomic.Int64
-	database := u.Host
-	go func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", database)
-			if err != nil {
-				_ = client.Close()
-				return
-			}
-			go func() { defer client.Close(); _, _ = io.Copy(client, server) }()
-			go func() { defer server.Close(); countStatements(server, client, &executed, &transactions) }()
-		}
-	}()
-	u.Host = listener.Addr().String()
-	query := u.Query()
-	query.Set("sslmode", "disable")
-	u.RawQuery = query.Encode()
-	counting := &load{dir: l.dir, key: l.key, http: l.http}
-	if err := counting.start(u.String()); err != nil {
-		return "", err
-	}
-	defer counting.stop()
-	if err := counting.login("counted"); err != nil {
-		return "", err
-	}
-	one := func(n int) error {
-		validate, result := orderBodies(counting.players[0].session, n%2 == 0, n%10 < 2)
-		if _, err := counting.call(counting.players[0], "/api/validate", validate); err != nil {
-			return err
-		}
-		_, err := counting.call(counting.players[0], "/api/result", result)
-		return err
-	}
-	for n := range orders + 20 {
-		if n == 20 { // the first orders prepare their statements
-			executed.Store(0)
-			transactions.Store(0)
-		}
-		if err := one(n); err != nil {
-			return "", err
-		}
-	}
-	if _, err := l.db.Exec("DELETE FROM ramp_orders"); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%.1f, and %.1f BEGIN and COMMIT", float64(executed.Load())/orders, float64(transactions.Load())/orders), nil
-}
-
-// countStatements copies the messages of a PostgreSQL client and counts statements.
-// Execute runs a prepared statement. Query runs a statement as text, such as BEGIN and
-// COMMIT.
-func countStatements(to io.Writer, from io.Reader, executed, texts *atomic.Int64) {
-	const startup, execute, query = 0, 'E', 'Q'
-	in := bufio.NewReader(from)
-	for first := true; ; first = false {
-		kind := byte(startup)
-		var message []byte
-		if !first {
-			b, err := in.ReadByte()
-			if err != nil {
-				return
-			}
-			kind, message = b, []byte{b}
-		}
-		var length [4]byte
-		if _, err := io.ReadFull(in, length[:]); err != nil {
-			return
-		}
-		rest := make([]byte, max(4, binary.BigEndian.Uint32(length[:]))-4)
-		if _, err := io.ReadFull(in, rest); err != nil {
-			return
-		}
-		switch kind {
-		case execute:
-			executed.Add(1)
-		case query:
-			texts.Add(1)
-		}
-		if _, err := to.Write(append(append(message, length[:]...), rest...)); err != nil {
-			return
-		}
-	}
 }

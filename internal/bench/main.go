@@ -34,7 +34,7 @@ func comparisons() []comparison {
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "load" {
-		if err := loadMain(os.Args[2:]); err != nil {
+		if err := loadMain(os.Args[2:], os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, "load:", err)
 			os.Exit(1)
 		}

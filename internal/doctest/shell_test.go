@@ -33,6 +33,8 @@ type command struct {
 	skip    string   // why it is not run
 }
 
+const backups = "examples/gameserver runs it"
+
 var commands = []command{
 	{begins: "go run ./examples/quickstart", until: `^burn +900/4 +900/4 +950/4 +950/4 +950/4 *$`},
 	{begins: "make test", skip: "it runs this test"},
@@ -59,6 +61,12 @@ var commands = []command{
 	{begins: "go -C internal/bench run .", skip: "it measures for a minute or more"},
 	{begins: "go -C internal/bench test -v -run StayIn .", skip: "CI runs it, on its own and without the race detector"},
 	{begins: "ramp check -url", skip: "the test server is the reader's"},
+	{begins: "pg_dump ", skip: backups},
+	{begins: "pg_restore ", skip: backups},
+	{begins: "mariadb-dump ", skip: backups},
+	{begins: "mariadb ", skip: backups},
+	{begins: "sqlite3 ", skip: backups},
+	{begins: "cp game.backup.db ", skip: backups},
 }
 
 var (

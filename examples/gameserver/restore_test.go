@@ -1,0 +1,260 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+// backup has the two commands of docs/operations.md for a database, and where they run.
+type backup struct {
+	back, restore string
+	env           []string
+	dir           string
+	restored      string // the value of -db for the new database
+}
+
+// backupOf creates a new, empty database and returns the commands that copy another one
+// into it.
+func backupOf(t *testing.T, address string) backup {
+	t.Helper()
+	b := backup{dir: t.TempDir()}
+	name := "restored_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
+	path, program := os.Getenv("PATH"), ""
+	var database, restored string
+	switch kind, rest, _ := strings.Cut(address, ":"); kind {
+	case "sqlite":
+		program = "sqlite3"
+		database, restored = rest, filepath.Join(b.dir, "restored.db")
+		b.restored = "sqlite:" + restored
+	case "postgres":
+		program = "pg_dump"
+		if bin := os.Getenv("RAMP_TEST_POSTGRESQL_BIN"); bin != "" { // programs of the server's version
+			path = bin + ":" + path
+		}
+		create(t, "pgx", os.Getenv("RAMP_TEST_POSTGRESQL"), name)
+		u, err := url.Parse(address)
+		check(t, err)
+		database, u.Path = address, "/"+name
+		restored, b.restored = u.String(), u.String()
+	case "mysql":
+		program = "mariadb-dump"
+		admin := os.Getenv("RAMP_TEST_MYSQL")
+		create(t, "mysql", admin, name)
+		config, err := mysql.ParseDSN(admin)
+		check(t, err)
+		host, port, _ := strings.Cut(config.Addr, ":")
+		options := fmt.Sprintf("[client]\nhost=%s\nport=%s\nuser=%s\npassword=%s\n", host, port, config.User, config.Passwd)
+		check(t, os.WriteFile(filepath.Join(b.dir, ".my.cnf"), []byte(options), 0o600))
+		u, err := url.Parse(address)
+		check(t, err)
+		database, u.Path = u.Path[1:], "/"+name
+		restored, b.restored = name, u.String()
+	}
+	b.env = append(os.Environ(), "PATH="+path, "HOME="+b.dir, "DATABASE="+database, "RESTORED="+restored)
+	find := exec.Command("sh", "-c", "command -v "+program)
+	find.Env = b.env
+	if find.Run() != nil {
+		t.Skip("*** NOT TESTED: " + program + " is not installed ***")
+	}
+	text, err := os.ReadFile("../../docs/operations.md")
+	check(t, err)
+	commands := regexp.MustCompile("```sh\n(" + program + " .+)\n(.+)\n```").FindStringSubmatch(string(text))
+	if commands == nil {
+		t.Fatalf("docs/operations.md does not say how to back up with %s", program)
+	}
+	b.back, b.restore = commands[1], commands[2]
+	return b
+}
+
+func (b backup) run(t *testing.T, line string) {
+	t.Helper()
+	command := exec.Command("sh", "-ec", line)
+	command.Dir, command.Env = b.dir, b.env
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", line, err, out)
+	}
+}
+
+// loggedOrders returns the orders that the log of a server has as new.
+func loggedOrders(t *testing.T, p *process) map[uuid.UUID]bool {
+	t.Helper()
+	logged := map[uuid.UUID]bool{}
+	for line := range strings.Lines(p.log.String()) {
+		var record struct {
+			Msg  string
+			New  bool
+			UUID uuid.UUID
+		}
+		check(t, json.Unmarshal([]byte(line), &record))
+		if record.Msg == "ramp: call" && record.New {
+			logged[record.UUID] = true
+		}
+	}
+	return logged
+}
+
+// What docs/operations.md says about a restore is true, and its steps repair it. The
+// amounts are chosen so that the balance tells which orders have moved gold.
+func TestARestoreIsRepaired(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, address string) {
+		copies := backupOf(t, address)
+		p := deploy(t, address, "-recipe", "any")
+		var current atomic.Pointer[httputil.ReverseProxy]
+		point := func(p *process) {
+			u, err := url.Parse(p.url)
+			check(t, err)
+			current.Store(httputil.NewSingleHostReverseProxy(u))
+		}
+		point(p)
+		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { current.Load().ServeHTTP(w, r) }))
+		t.Cleanup(proxy.Close)
+		key, err := ramp.TextKey(hmacKey)
+		check(t, err)
+		signer, err := ramp.NewKeySigner(validatorKey)
+		check(t, err)
+		service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: proxy.URL,
+			Books: ramptest.BooksOff}) // a restore does lose what they would report
+		client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key})
+		check(t, err)
+		s := login(t, p.url, "alice")
+		type placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
+		again := func(place placer, id uuid.UUID) *ramptest.Order {
+			t.Helper()
+			order, err := place(t.Context(), id, s, ramp.NewAmount(1))
+			check(t, err)
+			return order
+		}
+		place := func(place placer, gold string) *ramptest.Order {
+			t.Helper()
+			return again(place, initialize(t, client, item(t, "item_gold", gold)))
+		}
+		end := func(o *ramptest.Order, outcome ramptest.Outcome) {
+			t.Helper()
+			check(t, service.Deliver(t.Context(), o, outcome))
+		}
+		abandon := func(address string, o *ramptest.Order) {
+			t.Helper()
+			_, _, err := desk(t, nil, "abandon", "-db", address, "-who", "bob", "-reason", "case 17", o.UUID.String())
+			check(t, err)
+		}
+		want := func(when, balance string) {
+			t.Helper()
+			if got := owned(t, service, s); got != balance+"/10000" {
+				t.Errorf("%s, the player owns %s, not %s", when, got, balance)
+			}
+		}
+
+		done := place(service.Mint, "1")
+		end(done, ramptest.Succeeded)
+		mint, failed, burn := place(service.Mint, "10"), place(service.Mint, "100"), place(service.Burn, "1000")
+		abandoned, unresent := place(service.Mint, "10000"), place(service.Burn, "400000")
+		copies.run(t, copies.back) // while the server runs
+
+		end(mint, ramptest.Succeeded)
+		end(failed, ramptest.Failed)
+		end(burn, ramptest.Succeeded)
+		end(unresent, ramptest.Succeeded)
+		abandon(address, abandoned)
+		newMint, newFailed, newBurn := place(service.Mint, "20"), place(service.Mint, "200"), place(service.Burn, "2000")
+		end(newMint, ramptest.Succeeded)
+		end(newFailed, ramptest.Failed)
+		end(newBurn, ramptest.Succeeded)
+		signed := place(service.Mint, "40")
+		late := login(t, p.url, "alice")
+		want("before the restore", "1402929") // 1000000 - 1 - 10 + 1000 + 400000 - 20 + 2000 - 40
+		p.kill()
+		logged := loggedOrders(t, p)
+
+		copies.run(t, copies.restore)
+		p = deploy(t, copies.restored, "-recipe", "any")
+		point(p)
+		want("after the restore", "989889") // 1000000 - 1 - 10 - 100 - 10000
+		db, dialect, err := openDatabase(copies.restored)
+		check(t, err)
+		defer db.Close()
+		_, store, err := newDesk(t.Context(), db, dialect, nil, 0, quiet)
+		check(t, err)
+		check(t, store.Check(t.Context()))
+		orders, err := store.SessionOrders(t.Context(), s.ID, ramp.OrderPage{})
+		check(t, err)
+		states := map[uuid.UUID]ramp.OrderState{}
+		for _, o := range orders {
+			states[o.UUID] = o.State
+		}
+		if len(states) != 6 || states[done.UUID] != ramp.OrderSucceeded {
+			t.Errorf("the restored orders are %v", states)
+		}
+		for id := range states {
+			delete(logged, id)
+		}
+		if len(logged) != 4 || !logged[newMint.UUID] || !logged[newFailed.UUID] || !logged[newBurn.UUID] || !logged[signed.UUID] {
+			t.Errorf("according to the log, the missing orders are %v", logged)
+		}
+		var declined *ramptest.Declined
+		if _, err := service.Assets(t.Context(), late); !errors.As(err, &declined) || declined.Status != http.StatusUnauthorized {
+			t.Errorf("a session that began after the backup: %v", err)
+		}
+		printed, _, err := desk(t, nil, "list", "-db", copies.restored, "-older", "-1s")
+		check(t, err)
+		for _, o := range []*ramptest.Order{mint, failed, burn, abandoned, unresent} {
+			if !strings.Contains(printed, o.UUID.String()) {
+				t.Errorf("order %s does not wait again:\n%s", o.UUID, printed)
+			}
+		}
+
+		// Results of missing orders are answered with 500, and move nothing.
+		for o, outcome := range map[*ramptest.Order]ramptest.Outcome{
+			newMint: ramptest.Succeeded, newFailed: ramptest.Failed, newBurn: ramptest.Succeeded, signed: ramptest.Succeeded} {
+			if err := service.Deliver(t.Context(), o, outcome); err == nil {
+				t.Errorf("the result of %s was accepted, but its order is missing", o.UUID)
+			}
+		}
+		want("after results of missing orders", "989889")
+		p.kill()
+		if n := strings.Count(p.log.String(), "unknown order"); n != 4 {
+			t.Errorf("the log has %d unknown orders\n%s", n, p.log)
+		}
+		p.start()
+		point(p)
+
+		// Restored orders end if the service delivers their results again.
+		for _, o := range []*ramptest.Order{mint, failed, burn, done} {
+			check(t, service.Resend(t.Context(), o))
+		}
+		abandon(copies.restored, abandoned)
+		want("after the results of restored orders", "1000989") // 1000000 - 1 - 10 + 1000
+
+		// Once a burn is abandoned, a person can give its assets, and a late result does
+		// not give them again.
+		abandon(copies.restored, unresent)
+		if err := service.Resend(t.Context(), unresent); err == nil {
+			t.Error("an abandoned burn succeeded")
+		}
+		want("after a burn was abandoned", "1000989")
+
+		// Missing orders are opened again by a repeated validate, and end like any other.
+		for _, o := range []*ramptest.Order{again(service.Mint, newMint.UUID), again(service.Burn, newBurn.UUID), again(service.Mint, signed.UUID)} {
+			check(t, service.Resend(t.Context(), o))
+		}
+		want("at the end", "1002929") // 1402929, but for the burn whose assets a person gives
+	})
+}

@@ -1,0 +1,157 @@
+package observability
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// In these stories a sample comes every minute for an hour, and the queries are
+// evaluated at the end. "0+60x60" grows by 60 each minute, and "0x55 1x4" is 0 until
+// the last minutes.
+var stories = []struct {
+	name   string
+	series map[string]string
+	want   map[string]map[string]float64 // the samples of each query, by their labels; other queries have none
+}{
+	{
+		name: "an hour in which everything happens",
+		series: map[string]string{
+			`ramp_webhook_calls_total{endpoint="validate",direction="mint",status="200",code=""}`:                "0+60x60",
+			`ramp_webhook_calls_total{endpoint="validate",direction="mint",status="200",code="INVALID_BALANCE"}`: "0+6x60",
+			`ramp_webhook_calls_total{endpoint="result",direction="mint",status="500",code="INTERNAL_ERROR"}`:    "0x50 1+1x9",
+			`ramp_webhook_duration_seconds_bucket{endpoint="validate",le="0.5"}`:                                 "0x60",
+			`ramp_webhook_duration_seconds_bucket{endpoint="validate",le="1"}`:                                   "0+60x60",
+			`ramp_webhook_duration_seconds_bucket{endpoint="validate",le="+Inf"}`:                                "0+60x60",
+			`ramp_conflicts_total{endpoint="result"}`:                                                            "0x55 1x4",
+			`ramp_order_steps_total{direction="mint",effect="take",new="true",state="accepted"}`:                 "0+60x60",
+			`ramp_order_steps_total{direction="mint",effect="nothing",new="true",state="succeeded"}`:             "0+48x60",
+			`ramp_order_steps_total{direction="mint",effect="nothing",new="false",state="succeeded"}`:            "0+6x60",
+			`ramp_order_steps_total{direction="mint",effect="give back",new="true",state="failed"}`:              "0+12x60",
+			`ramp_client_calls_total{kind="initialize",name="initialize",failed="true"}`:                         "0+45x60",
+			`ramp_client_calls_total{kind="initialize",name="initialize",failed="false"}`:                        "0+15x60",
+			`ramp_client_attempts_total{name="eth_getTransactionReceipt",failed="true"}`:                         "0+15x60",
+			`ramp_client_attempts_total{name="eth_getTransactionReceipt",failed="false"}`:                        "0+45x60",
+			`ramp_client_duration_seconds_bucket{kind="rpc",name="wait",le="1"}`:                                 "0x60",
+			`ramp_client_duration_seconds_bucket{kind="rpc",name="wait",le="2.5"}`:                               "0+60x60",
+			`ramp_client_duration_seconds_bucket{kind="rpc",name="wait",le="+Inf"}`:                              "0+60x60",
+			`ramp_orders_waiting{direction="mint"}`:                                                              "2x60",
+		},
+		want: map[string]map[string]float64{
+			"Calls a second, by endpoint and answer": {`{endpoint="validate",status="200"}`: 1.1, `{endpoint="result",status="500"}`: 0.017},
+			"Orders a second, opened and ended": {`{direction="mint",state="accepted"}`: 1, `{direction="mint",state="succeeded"}`: 0.8,
+				`{direction="mint",state="failed"}`: 0.2},
+			"Share of mints that end in failure, and give back":                                    {`{}`: 0.2},
+			"99th percentile of a call":                                                            {`{endpoint="validate"}`: 0.995},
+			"Declined orders, by reason":                                                           {`{code="INVALID_BALANCE"}`: 0.1},
+			"Repeats: the service did not get an answer in time":                                   {`{}`: 0.1},
+			"Share of the HTTP requests to the service and the node that fail, and may be retried": {`{name="eth_getTransactionReceipt"}`: 0.25},
+			"Time that a result waits for the chain":                                               {`{}`: 2.425},
+			"A call contradicts its order: look at each":                                           {`{endpoint="result"}`: 1},
+			"Results are answered with 500":                                                        {`{}`: 10},
+			"Most players cannot start":                                                            {`{}`: 0.75},
+			`Mints that waited for 13 hours: see "An order that never ends"`:                       {`{direction="mint"}`: 2},
+		},
+	},
+	{
+		name: "an hour in which no order ends",
+		series: map[string]string{
+			`ramp_order_steps_total{direction="mint",effect="take",new="true",state="accepted"}`: "0+1x60",
+		},
+		want: map[string]map[string]float64{
+			"Orders a second, opened and ended": {`{direction="mint",state="accepted"}`: 0.017},
+			"Calls arrive, and no order ends":   {`{}`: 60},
+		},
+	},
+	{
+		name: "a quiet hour, in which no alert fires",
+		series: map[string]string{
+			`ramp_webhook_calls_total{endpoint="result",direction="mint",status="500",code="INTERNAL_ERROR"}`: "0x60",
+			`ramp_conflicts_total{endpoint="result"}`:                                                         "0x60",
+			`ramp_order_steps_total{direction="mint",effect="take",new="true",state="accepted"}`:              "0+60x60",
+			`ramp_order_steps_total{direction="mint",effect="nothing",new="true",state="succeeded"}`:          "0+60x60",
+			`ramp_client_calls_total{kind="initialize",name="initialize",failed="true"}`:                      "0+3x60",
+			`ramp_client_calls_total{kind="initialize",name="initialize",failed="false"}`:                     "0+60x60",
+			`ramp_orders_waiting{direction="mint"}`:                                                           "0x60",
+		},
+		want: map[string]map[string]float64{
+			"Calls a second, by endpoint and answer": {`{endpoint="result",status="500"}`: 0},
+			"Orders a second, opened and ended":      {`{direction="mint",state="accepted"}`: 1, `{direction="mint",state="succeeded"}`: 1},
+		},
+	},
+}
+
+// Prometheus itself evaluates the queries of the documentation.
+func TestPrometheusUnderstandsTheQueries(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("*** NOT TESTED: promtool is not installed ***")
+	}
+	text, err := os.ReadFile("../../docs/operations.md")
+	check(t, err)
+	queries := map[string]string{}
+	for _, block := range regexp.MustCompile("(?s)```promql\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		for _, query := range regexp.MustCompile(`# (.+)\n(.+)\n`).FindAllStringSubmatch(block[1], -1) {
+			queries[query[1]] = query[2]
+		}
+	}
+	type sample struct {
+		Labels string  `json:"labels"`
+		Value  float64 `json:"value"`
+	}
+	type evaluation struct {
+		Expr    string   `json:"expr"`
+		At      string   `json:"eval_time"`
+		Samples []sample `json:"exp_samples"`
+	}
+	type input struct {
+		Series string `json:"series"`
+		Values string `json:"values"`
+	}
+	type story struct {
+		Name     string       `json:"name"`
+		Interval string       `json:"interval"`
+		Series   []input      `json:"input_series"`
+		Queries  []evaluation `json:"promql_expr_test"`
+	}
+	tested := map[string]bool{}
+	var tests []story
+	for _, s := range stories {
+		test := story{Name: s.name, Interval: "1m"}
+		for series, values := range s.series {
+			test.Series = append(test.Series, input{series, values})
+		}
+		for title, query := range queries {
+			e := evaluation{Expr: "round(" + query + ", 0.001)", At: "60m", Samples: []sample{}}
+			for labels, value := range s.want[title] {
+				e.Samples = append(e.Samples, sample{labels, value})
+			}
+			test.Queries = append(test.Queries, e)
+		}
+		for title := range s.want {
+			tested[title] = true
+			if queries[title] == "" {
+				t.Errorf("the documentation has no query %q", title)
+			}
+		}
+		tests = append(tests, test)
+	}
+	for title := range queries {
+		if !tested[title] {
+			t.Errorf("no story has a sample for the query %q", title)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "stories.yaml") // JSON is YAML
+	b, err := json.Marshal(map[string]any{"tests": tests})
+	check(t, err)
+	check(t, os.WriteFile(file, b, 0o600))
+	if out, err := exec.Command(promtool, "test", "rules", file).CombinedOutput(); err != nil {
+		lines := slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
+		t.Errorf("%v\n%s", err, strings.Join(lines, "\n"))
+	}
+}
