@@ -22,11 +22,11 @@ type Desk struct{ config DeskConfig }
 // DeskConfig configures a [Desk]. Game is required. Every other field may be zero,
 // which means its default.
 type DeskConfig struct {
-	// Game is the game whose orders are shown and abandoned. Required.
+	// Game is the game whose orders are shown and ended. Required.
 	Game *OrderGame
 
-	// Chain is where [Desk.Show] searches for transactions. By default it shows
-	// only the order.
+	// Chain is where [Desk.Show] and [Desk.Finish] search for transactions. By
+	// default Show shows only the order.
 	Chain *RPC
 
 	// Blocks is the maximum number of blocks that [Desk.Show] reads, beginning one
@@ -35,9 +35,10 @@ type DeskConfig struct {
 	// 2,000.
 	Blocks int
 
-	// Logger gets one record per decision: "ramp: order abandoned" with uuid,
-	// direction, who, reason, effect and new, or "ramp: order not abandoned" with
-	// the cause. The default is [slog.Default].
+	// Logger gets one record per decision: "ramp: order abandoned" or "ramp: order
+	// finished" with uuid, who, reason, direction, tx_hash, effect and new, or "ramp:
+	// order not abandoned" or "ramp: order not finished" with the cause. The default
+	// is [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -110,6 +111,46 @@ func (d *Desk) Show(ctx context.Context, id uuid.UUID) (*OrderReport, error) {
 // and logs who decided that and why. Both are required, and are stored as the
 // Reason of the order: "who: reason".
 func (d *Desk) Abandon(ctx context.Context, id uuid.UUID, who, reason string) (Step, error) {
+	return d.decide(ctx, "abandoned", id, who, reason, func(who, reason string) (Step, error) {
+		return d.config.Game.Abandon(ctx, id, who+": "+reason)
+	})
+}
+
+// Finish ends an order as a transaction ended, if the service does not deliver its
+// result: a failed mint gives back, and a successful burn grants. It logs who
+// decided that and why. Both are required, and so is [DeskConfig].Chain.
+//
+// The transaction must be one that [Desk.Show] lists for the order. If it succeeded,
+// an event of the order's token must name the user. Otherwise the error is an
+// [*InvalidError]. That the transaction belongs to this order, and to no other of
+// the same user, is the decision. If the order has ended otherwise, the error is a
+// [*ConflictError]. A result that comes later is a repeat.
+func (d *Desk) Finish(ctx context.Context, id uuid.UUID, transaction common.Hash, who, reason string) (Step, error) {
+	return d.decide(ctx, "finished", id, who, reason, func(string, string) (Step, error) {
+		if d.config.Chain == nil {
+			return Step{}, invalid("DeskConfig.Chain", "is required")
+		}
+		report, err := d.Show(ctx, id)
+		if err != nil {
+			return Step{}, err
+		}
+		for _, a := range report.Activity {
+			switch {
+			case a.Hash != transaction:
+			case !a.Success:
+				return d.config.Game.finish(ctx, &Result{UUID: id, TxHash: a.Hash.Hex(), Receipt: Receipt{Status: NewQuantity(0)}})
+			case a.Token:
+				return d.config.Game.finish(ctx, &Result{UUID: id, TxHash: a.Hash.Hex(), Receipt: Receipt{Status: NewQuantity(1)}})
+			default:
+				return Step{}, invalid("transaction", "has no event of the order's token that names the user")
+			}
+		}
+		return Step{}, invalid("transaction", "is not one of the user's in the blocks that were read")
+	})
+}
+
+// decide makes a decision and logs it.
+func (d *Desk) decide(ctx context.Context, what string, id uuid.UUID, who, reason string, do func(who, reason string) (Step, error)) (Step, error) {
 	who, reason = strings.TrimSpace(who), strings.TrimSpace(reason)
 	var p problems
 	p.require(who != "", "who")
@@ -117,15 +158,15 @@ func (d *Desk) Abandon(ctx context.Context, id uuid.UUID, who, reason string) (S
 	if err := p.err(); err != nil {
 		return Step{}, err
 	}
-	step, err := d.config.Game.Abandon(ctx, id, who+": "+reason)
+	step, err := do(who, reason)
 	log := cmp.Or(d.config.Logger, slog.Default())
 	attrs := []slog.Attr{slog.String("uuid", id.String()), slog.String("who", who), slog.String("reason", reason)}
 	if err != nil {
-		log.LogAttrs(ctx, slog.LevelError, "ramp: order not abandoned", append(attrs, slog.Any("error", err))...)
+		log.LogAttrs(ctx, slog.LevelError, "ramp: order not "+what, append(attrs, slog.Any("error", err))...)
 		return Step{}, err
 	}
-	log.LogAttrs(ctx, slog.LevelWarn, "ramp: order abandoned", append(attrs,
-		slog.String("direction", step.Order.Direction.String()), slog.String("effect", step.Effect.Kind.String()), slog.Bool("new", step.New))...)
+	log.LogAttrs(ctx, slog.LevelWarn, "ramp: order "+what, append(attrs, slog.String("direction", step.Order.Direction.String()),
+		slog.String("tx_hash", step.Order.TxHash), slog.String("effect", step.Effect.Kind.String()), slog.Bool("new", step.New))...)
 	return step, nil
 }
 

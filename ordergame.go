@@ -125,14 +125,7 @@ func (g *OrderGame) Validate(ctx context.Context, s Session, r *ValidateRequest)
 // an error, so that it is delivered again. One that contradicts its order goes to
 // [OrderGameConfig].OnConflict.
 func (g *OrderGame) Result(ctx context.Context, _ Session, r *Result) error {
-	finish := Finish(r, g.config.Now())
-	step, err := g.config.Store.Update(ctx, r.UUID, func(stored *Order) (Step, error) {
-		if project := g.config.ProjectID; stored != nil && project != "" && stored.ProjectID != project {
-			return Step{}, &ConflictError{Order: *stored, Field: "project_id"}
-		}
-		return finish(stored)
-	})
-	g.observe(ctx, step, err)
+	step, err := g.finish(ctx, r)
 	var conflict *ConflictError
 	switch {
 	case errors.As(err, &conflict):
@@ -154,6 +147,19 @@ func (g *OrderGame) Result(ctx context.Context, _ Session, r *Result) error {
 		}
 	}
 	return err
+}
+
+// finish takes the step of a result.
+func (g *OrderGame) finish(ctx context.Context, r *Result) (Step, error) {
+	finish := Finish(r, g.config.Now())
+	step, err := g.config.Store.Update(ctx, r.UUID, func(stored *Order) (Step, error) {
+		if project := g.config.ProjectID; stored != nil && project != "" && stored.ProjectID != project {
+			return Step{}, &ConflictError{Order: *stored, Field: "project_id"}
+		}
+		return finish(stored)
+	})
+	g.observe(ctx, step, err)
+	return step, err
 }
 
 // observe reports the outcome of a call to the handler and the observer.

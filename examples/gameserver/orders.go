@@ -12,6 +12,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 )
@@ -19,10 +21,11 @@ import (
 const ordersUsage = `usage:
   gameserver orders list    -db … [-older 13h] [-direction mint|burn]
   gameserver orders show    -db … [-chain-id N] [-blocks N] UUID    (reads transactions from the node at RAMP_RPC_URL)
+  gameserver orders finish  -db … [-chain-id N] [-blocks N] -who NAME -reason TEXT -tx HASH UUID    (reads the node too)
   gameserver orders abandon -db … -who NAME -reason TEXT UUID`
 
 // orders runs the commands for a person who decides about orders whose result does
-// not arrive. Nothing else in this program abandons an order.
+// not arrive. Nothing else in this program ends an order without a result.
 func orders(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
 		return errors.New(ordersUsage)
@@ -32,7 +35,9 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 	address := flags.String("db", "sqlite:gameserver.db", "`database` of the server")
 	var run func(ctx context.Context, d *ramp.Desk, store *ramp.SQLStore, id uuid.UUID) error
 	wantsID := true
-	chainID, blocks := new(uint64), new(int)
+	var chainID uint64
+	var blocks int
+	var who, reason string
 	switch args[0] {
 	case "list":
 		wantsID = false
@@ -42,20 +47,33 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 			return listOrders(ctx, store, *older, *direction, stdout)
 		}
 	case "show":
-		chainID = flags.Uint64("chain-id", 0, "chain `ID` that the node at RAMP_RPC_URL must have")
-		blocks = flags.Int("blocks", 2000, "maximum `number` of blocks to read, starting at the time of the order")
 		run = func(ctx context.Context, desk *ramp.Desk, _ *ramp.SQLStore, id uuid.UUID) error {
 			report, err := desk.Show(ctx, id)
 			if report != nil {
-				printReport(stdout, report, *chainID != 0 && err == nil)
+				printReport(stdout, report, chainID != 0 && err == nil)
 			}
 			return err
 		}
-	case "abandon":
-		who := flags.String("who", "", "`name` of the person who decides; required")
-		reason := flags.String("reason", "", "why no result can arrive; required")
+	case "finish":
+		tx := flags.String("tx", "", "`hash` of the transaction that the order has ended with; required")
 		run = func(ctx context.Context, desk *ramp.Desk, _ *ramp.SQLStore, id uuid.UUID) error {
-			step, err := desk.Abandon(ctx, id, *who, *reason)
+			hash, err := hexutil.Decode(*tx)
+			if err != nil || len(hash) != common.HashLength {
+				return errors.New("-tx must be 0x and 64 hex digits")
+			}
+			if chainID == 0 {
+				return errors.New("RAMP_RPC_URL and -chain-id are required: the order ends as its transaction did")
+			}
+			step, err := desk.Finish(ctx, id, common.Hash(hash), who, reason)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(stdout, "%s has %s: %s\n", id, step.Order.State, effectOf(step))
+			return err
+		}
+	case "abandon":
+		run = func(ctx context.Context, desk *ramp.Desk, _ *ramp.SQLStore, id uuid.UUID) error {
+			step, err := desk.Abandon(ctx, id, who, reason)
 			if err != nil {
 				return err
 			}
@@ -64,6 +82,15 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 		}
 	default:
 		return fmt.Errorf("orders %s: no such command\n%s", args[0], ordersUsage)
+	}
+	readsChain, decides := args[0] == "show" || args[0] == "finish", args[0] == "finish" || args[0] == "abandon"
+	if readsChain {
+		flags.Uint64Var(&chainID, "chain-id", 0, "chain `ID` that the node at RAMP_RPC_URL must have")
+		flags.IntVar(&blocks, "blocks", 2000, "maximum `number` of blocks to read, starting at the time of the order")
+	}
+	if decides {
+		flags.StringVar(&who, "who", "", "`name` of the person who decides; required")
+		flags.StringVar(&reason, "reason", "", "why the result cannot arrive; required")
 	}
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
@@ -81,10 +108,10 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 
 	log := slog.New(slog.NewJSONHandler(stderr, nil))
 	url := ""
-	if args[0] == "show" {
+	if readsChain {
 		url = getenv("RAMP_RPC_URL")
 	}
-	chain, err := openChain(ctx, url, *chainID, log)
+	chain, err := openChain(ctx, url, chainID, log)
 	if err != nil {
 		return err
 	}
@@ -93,7 +120,7 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 		return err
 	}
 	defer db.Close()
-	desk, store, err := newDesk(ctx, db, dialect, chain, *blocks, log)
+	desk, store, err := newDesk(ctx, db, dialect, chain, blocks, log)
 	if err != nil {
 		return err
 	}
@@ -192,7 +219,7 @@ func printReport(out io.Writer, r *ramp.OrderReport, hasActivity bool) {
 func effectOf(s ramp.Step) string {
 	switch {
 	case !s.New:
-		return "it was abandoned before, and nothing was moved"
+		return "it had ended so before, and nothing was moved"
 	case s.Effect.Kind == ramp.Nothing:
 		return "nothing was moved"
 	default:

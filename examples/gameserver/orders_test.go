@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,17 +80,25 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		if strings.Contains(printed, "not read") || !strings.Contains(printed, "succeeded, with an event of the token") {
 			t.Errorf("of the whole hour it showed\n%s", printed)
 		}
+		hash := regexp.MustCompile(`0x[0-9a-f]{64}`).FindString(printed)
 		printed, _, err = desk(t, nil, "show", "-db", address, lost.String())
 		check(t, err)
 		if !strings.Contains(printed, "100 item_gold") || !strings.Contains(printed, "not asked") {
 			t.Errorf("without a node it showed\n%s", printed)
 		}
 
+		// Finish an order by its transaction.
+		printed, logged, err := desk(t, node, "finish", "-db", address, "-chain-id", "7002", "-who", "bob", "-reason", "case 16", "-tx", hash, silent.String())
+		check(t, err)
+		if !strings.Contains(printed, "has succeeded: nothing was moved") || !strings.Contains(logged, `"who":"bob","reason":"case 16"`) {
+			t.Errorf("it printed %q and logged %q", printed, logged)
+		}
+
 		// Abandon the order.
 		if got := owned(t, service, alice); got != "999700/10000" {
 			t.Errorf("before, the player owns %s", got)
 		}
-		printed, logged, err := desk(t, nil, "abandon", "-db", address, "-who", "bob", "-reason", "case 17", lost.String())
+		printed, logged, err = desk(t, nil, "abandon", "-db", address, "-who", "bob", "-reason", "case 17", lost.String())
 		check(t, err)
 		if !strings.Contains(printed, "give back 100 item_gold") || !strings.Contains(logged, `"who":"bob","reason":"case 17"`) {
 			t.Errorf("it printed %q and logged %q", printed, logged)
@@ -127,6 +136,8 @@ func TestADeskThatIsUsedWronglyChangesNothing(t *testing.T) {
 		"a direction":         {[]string{"list", "-db", ready(t), "-direction", "up"}, "-direction must be"},
 		"nobody":              {[]string{"abandon", "-db", ready(t), "-reason", "x", id}, "who is required"},
 		"no reason":           {[]string{"abandon", "-db", ready(t), "-who", "bob", id}, "reason is required"},
+		"no transaction":      {[]string{"finish", "-db", ready(t), "-who", "bob", "-reason", "x", id}, "-tx must be"},
+		"no node":             {[]string{"finish", "-db", ready(t), "-who", "bob", "-reason", "x", "-tx", "0x" + strings.Repeat("1", 64), id}, "RAMP_RPC_URL and -chain-id are required"},
 		"an unknown order":    {[]string{"abandon", "-db", ready(t), "-who", "bob", "-reason", "x", id}, "unknown order"},
 		"an order not there":  {[]string{"show", "-db", ready(t), id}, "unknown order"},
 	} {
@@ -150,11 +161,11 @@ func ready(t *testing.T) string {
 	return address
 }
 
-// Nothing else in this program may abandon an order.
-func TestOnlyTheDeskAbandons(t *testing.T) {
+// Nothing else in this program may end an order without a result.
+func TestOnlyTheDeskDecides(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	check(t, err)
-	uses := regexp.MustCompile(`.*\.Abandon\b.*|.*\bramp_orders\b.*`) // or writes to the table
+	uses := regexp.MustCompile(`.*\.(?:Abandon|Finish)\b.*|.*\bramp_orders\b.*`) // or writes to the table
 	var found []string
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
@@ -166,7 +177,9 @@ func TestOnlyTheDeskAbandons(t *testing.T) {
 			found = append(found, file+": "+strings.TrimSpace(line))
 		}
 	}
-	if want := "orders.go: step, err := desk.Abandon(ctx, id, *who, *reason)"; len(found) != 1 || found[0] != want {
-		t.Errorf("these lines may abandon an order: %q", found)
+	want := []string{"orders.go: step, err := desk.Finish(ctx, id, common.Hash(hash), who, reason)",
+		"orders.go: step, err := desk.Abandon(ctx, id, who, reason)"}
+	if !slices.Equal(found, want) {
+		t.Errorf("these lines may end an order: %q", found)
 	}
 }

@@ -243,18 +243,22 @@ func TestARestoreIsRepaired(t *testing.T) {
 		abandon(copies.restored, abandoned)
 		want("after the results of restored orders", "1000989") // 1000000 - 1 - 10 + 1000
 
-		// Once a burn is abandoned, a person can give its assets, and a late result does
-		// not give them again.
-		abandon(copies.restored, unresent)
-		if err := service.Resend(t.Context(), unresent); err == nil {
-			t.Error("an abandoned burn succeeded")
+		// A person ends an order by the transaction that the log has, and a late result
+		// moves nothing more.
+		node := map[string]string{"RAMP_RPC_URL": service.RPCURL(ramp.Testnet)}
+		printed, _, err = desk(t, node, "finish", "-db", copies.restored, "-chain-id", "7002", "-who", "bob", "-reason", "case 18",
+			"-tx", unresent.TxHash.Hex(), unresent.UUID.String())
+		check(t, err)
+		if !strings.Contains(printed, "has succeeded: grant 400000 item_gold") {
+			t.Errorf("it printed %q", printed)
 		}
-		want("after a burn was abandoned", "1000989")
+		check(t, service.Resend(t.Context(), unresent))
+		want("after a burn was finished", "1400989")
 
 		// Missing orders are opened again by a repeated validate, and end like any other.
 		for _, o := range []*ramptest.Order{again(service.Mint, newMint.UUID), again(service.Burn, newBurn.UUID), again(service.Mint, signed.UUID)} {
 			check(t, service.Resend(t.Context(), o))
 		}
-		want("at the end", "1002929") // 1402929, but for the burn whose assets a person gives
+		want("at the end", "1402929") // as before the restore
 	})
 }
