@@ -111,7 +111,7 @@ func (d *Desk) Show(ctx context.Context, id uuid.UUID) (*OrderReport, error) {
 // and logs who decided that and why. Both are required, and are stored as the
 // Reason of the order: "who: reason".
 func (d *Desk) Abandon(ctx context.Context, id uuid.UUID, who, reason string) (Step, error) {
-	return d.decide(ctx, "abandoned", id, who, reason, func(who, reason string) (Step, error) {
+	return d.decide(ctx, "ramp: order abandoned", "ramp: order not abandoned", id, who, reason, func(who, reason string) (Step, error) {
 		return d.config.Game.Abandon(ctx, id, who+": "+reason)
 	})
 }
@@ -126,7 +126,7 @@ func (d *Desk) Abandon(ctx context.Context, id uuid.UUID, who, reason string) (S
 // the same user, is the decision. If the order has ended otherwise, the error is a
 // [*ConflictError]. A result that comes later is a repeat.
 func (d *Desk) Finish(ctx context.Context, id uuid.UUID, transaction common.Hash, who, reason string) (Step, error) {
-	return d.decide(ctx, "finished", id, who, reason, func(string, string) (Step, error) {
+	return d.decide(ctx, "ramp: order finished", "ramp: order not finished", id, who, reason, func(string, string) (Step, error) {
 		if d.config.Chain == nil {
 			return Step{}, invalid("DeskConfig.Chain", "is required")
 		}
@@ -149,8 +149,8 @@ func (d *Desk) Finish(ctx context.Context, id uuid.UUID, transaction common.Hash
 	})
 }
 
-// decide makes a decision and logs it.
-func (d *Desk) decide(ctx context.Context, what string, id uuid.UUID, who, reason string, do func(who, reason string) (Step, error)) (Step, error) {
+// decide makes a decision and logs it as done or failed.
+func (d *Desk) decide(ctx context.Context, done, failed string, id uuid.UUID, who, reason string, do func(who, reason string) (Step, error)) (Step, error) {
 	who, reason = strings.TrimSpace(who), strings.TrimSpace(reason)
 	var p problems
 	p.require(who != "", "who")
@@ -162,10 +162,10 @@ func (d *Desk) decide(ctx context.Context, what string, id uuid.UUID, who, reaso
 	log := cmp.Or(d.config.Logger, slog.Default())
 	attrs := []slog.Attr{slog.String("uuid", id.String()), slog.String("who", who), slog.String("reason", reason)}
 	if err != nil {
-		log.LogAttrs(ctx, slog.LevelError, "ramp: order not "+what, append(attrs, slog.Any("error", err))...)
+		log.LogAttrs(ctx, slog.LevelError, failed, append(attrs, slog.Any("error", err))...)
 		return Step{}, err
 	}
-	log.LogAttrs(ctx, slog.LevelWarn, "ramp: order "+what, append(attrs, slog.String("direction", step.Order.Direction.String()),
+	log.LogAttrs(ctx, slog.LevelWarn, done, append(attrs, slog.String("direction", step.Order.Direction.String()),
 		slog.String("tx_hash", step.Order.TxHash), slog.String("effect", step.Effect.Kind.String()), slog.Bool("new", step.New))...)
 	return step, nil
 }

@@ -170,7 +170,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 // The package logs every record that docs/operations.md explains.
 func TestOperationsNamesTheLogRecords(t *testing.T) {
 	source := packageSource(t)
-	records := regexp.MustCompile("(?m)^\\| `(ramp: [a-z ]+)`").FindAllStringSubmatch(read(t, "docs/operations.md"), -1)
+	records := regexp.MustCompile("`(ramp: [a-z ]+)`").FindAllStringSubmatch(read(t, "docs/operations.md"), -1)
 	require.Greater(t, len(records), 8)
 	for _, m := range records {
 		require.Contains(t, source, `"`+m[1]+`"`)
