@@ -15,8 +15,10 @@ RELEASES := go1.25.14 go1.26.8+jsonv2 go1.27.4 go1.27.4+nojsonv2
 # because go test does not report skipped tests.
 test:
 	s=0; for m in $(MODULES); do go -C $$m test ./... || s=1; done; exit $$s
-	@PATH=$$PATH:/usr/sbin; for p in nginx haproxy sqlite3 promtool; do \
+	@PATH=$$PATH:/usr/sbin; for p in nginx haproxy sqlite3 promtool node chromium; do \
 		command -v $$p >/dev/null || echo "*** NOT TESTED: what needs $$p, because it is not installed ***"; done
+	@for d in nodetest browsertest; do test -d internal/$$d/node_modules || \
+		echo "*** NOT TESTED: what internal/$$d/package.json installs: run npm install --prefix internal/$$d ***"; done
 	@for e in RAMP_TEST_POSTGRESQL RAMP_TEST_MYSQL RAMP_TEST_REDIS; do \
 		printenv $$e >/dev/null || echo "*** NOT TESTED, because $$e is not set: run internal/dbtest/databases make test ***"; done
 

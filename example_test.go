@@ -123,7 +123,7 @@ func ExampleClient_Initialize() {
 	fmt.Println(errors.Is(err, ramp.ErrHMACInvalid))
 	// Output:
 	// ramp: intent.network must be mainnet or testnet; intent.project_id is required; intent.token is required and must be 0x followed by 40 hex digits; intent.materials is required; use an empty slice if there are none; intent.outputs is required; use an empty slice if there are none
-	// ramp: initialize: the service answered HTTP 200, code 500: Internal Server Error: invalid mac (the key was read as text; try Base64URLKey)
+	// ramp: initialize: the service answered HTTP 200, code 500: Internal Server Error: invalid mac (the key was read as text: compare it with the console's, or try Base64URLKey)
 	// true
 }
 

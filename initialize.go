@@ -332,7 +332,7 @@ func (e *APIError) classify(answer initializeAnswer, key HMACKey) {
 		e.hint = "a proxy may have removed the header"
 	case "invalid mac":
 		e.kind = ErrHMACInvalid
-		e.hint = "the key was read as " + key.encoding + "; try " + key.alternative
+		e.hint = "the key was read as " + key.encoding + ": compare it with the console's, or try " + key.alternative
 	case "ramp not found":
 		e.kind = ErrRampNotFound
 		e.hint = "check intent.project_id"

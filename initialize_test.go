@@ -164,8 +164,8 @@ func TestTheFailuresOfTheInterfaceAreSentinels(t *testing.T) {
 		hint string
 	}{
 		{`{"code":400,"message":"Bad Request","data":"X-HMAC-Signature is required"}`, ramp.ErrHMACMissing, 400, "(a proxy may have removed the header)"},
-		{`{"code":500,"message":"Internal Server Error","data":"invalid mac"}`, ramp.ErrHMACInvalid, 500, "(the key was read as text; try Base64URLKey)"},
-		{`{"code":500,"message":"Internal Server Error","data":"invalid mac: of the body"}`, ramp.ErrHMACInvalid, 500, "(the key was read as text; try Base64URLKey)"},
+		{`{"code":500,"message":"Internal Server Error","data":"invalid mac"}`, ramp.ErrHMACInvalid, 500, "(the key was read as text: compare it with the console's, or try Base64URLKey)"},
+		{`{"code":500,"message":"Internal Server Error","data":"invalid mac: of the body"}`, ramp.ErrHMACInvalid, 500, "(the key was read as text: compare it with the console's, or try Base64URLKey)"},
 		{`{"code":500,"message":"Internal Server Error","data":"ramp not found"}`, ramp.ErrRampNotFound, 500, "(check intent.project_id)"},
 		{`{"code":500,"message":"Internal Server Error","data":"ramp not exists"}`, ramp.ErrRampNotExists, 500, "(check intent.network)"},
 	}
@@ -192,7 +192,7 @@ func TestInvalidMACSaysHowTheKeyWasReadAndWhatToTry(t *testing.T) {
 	defer service.Close()
 	const secret = "c2VjcmV0LWtleQ"
 	for want, read := range map[string]func(string) (ramp.HMACKey, error){
-		"the key was read as text; try Base64URLKey":               ramp.TextKey,
+		"the key was read as text: compare it with the console's, or try Base64URLKey":               ramp.TextKey,
 		"the key was read as unpadded base64url; try TextKey":      ramp.Base64URLKey,
 		"(the key was read as unpadded base64url; try TextKey)":    ramp.Base64URLKey,
 		"the service answered HTTP 500, code 500: invalid mac (th": ramp.TextKey,

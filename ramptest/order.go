@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"net/http"
 	"reflect"
 	"slices"
 	"sync"
@@ -95,6 +96,9 @@ type Declined struct {
 }
 
 func (d *Declined) Error() string {
+	if d.Status >= http.StatusInternalServerError {
+		return fmt.Sprintf("ramptest: the studio answered HTTP %d and %q: its log may say why", d.Status, string(d.Code))
+	}
 	return fmt.Sprintf("ramptest: the studio declined with HTTP %d and %q", d.Status, string(d.Code))
 }
 
@@ -268,6 +272,10 @@ func (s *orders) order(ctx context.Context, direction ramp.Direction, id uuid.UU
 		return nil, err
 	}
 	placed, err := s.approved(ctx, o, len(faults) > 0)
+	var declined *Declined
+	if errors.As(err, &declined) && declined.Code == "INVALID_MESSAGE" && !s.config.PerToken && tokens.Cmp(ramp.NewAmount(1)) != 0 {
+		err = fmt.Errorf("%w (if the game's items are the price of one token, set Config.PerToken, which is -per-token of ramp emulate)", err)
+	}
 	if found := s.studio.audit.take(id); found != nil {
 		err = errors.Join(err, found)
 	}

@@ -3,6 +3,7 @@ package ramptest_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"math"
 	"math/big"
@@ -287,6 +288,18 @@ func TestAStudioThatDeclinesIsHeard(t *testing.T) {
 	require.ErrorAs(t, err, &declined)
 	assert.Equal(t, ramp.Code("INVALID_BALANCE"), declined.Code)
 	assert.Equal(t, 200, declined.Status)
+	assert.EqualError(t, err, `ramptest: the studio declined with HTTP 200 and "INVALID_BALANCE"`)
+
+	d.game.decline = ramp.Reject("INVALID_MESSAGE") // of CheckTerms, which reads prices as those of one token
+	_, err = d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(2))
+	assert.ErrorAs(t, err, &declined)
+	assert.ErrorContains(t, err, "set Config.PerToken")
+	_, err = d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1))
+	assert.NotContains(t, err.Error(), "PerToken")
+
+	d.game.decline = errors.New("no database")
+	_, err = d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1))
+	assert.EqualError(t, err, `ramptest: the studio answered HTTP 500 and "INTERNAL_ERROR": its log may say why`)
 }
 
 // TestAnAnswerThatBreaksTheInterfaceIsFound breaks a correct answer in one place each

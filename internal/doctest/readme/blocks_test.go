@@ -80,7 +80,9 @@ func TestTheWiringTradesWithTheService(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(emulated.Close)
 	t.Setenv("RAMP_RPC_URL", emulated.RPCURL(ramp.Testnet))
-	apiURL, rampURL, chainID := emulated.URL(), emulated.URL(), uint64(7002)
+	t.Setenv("RAMP_API_URL", emulated.URL())
+	t.Setenv("RAMP_FRONTEND_URL", emulated.URL())
+	const chainID = 7002
 
 	// block: logger := slog.New(
 	require.NoError(t, err)

@@ -211,6 +211,20 @@ func TestTheWorkOfAWindowIsBounded(t *testing.T) {
 	assert.Len(t, p.Late, maxLate)
 }
 
+// The ID of the assets answer is not that of the order.
+func TestAnAssetUnderAnotherNameIsSaid(t *testing.T) {
+	named := func(n int64) Assets { return Assets{"Gold": big.NewRat(n, 1)} }
+	judge := func(before, after Assets) string {
+		var p Player
+		p.Begin(before)
+		return p.Judge([]Call{{Order: mint(), Answer: Yes}}, before, after, true).Problem
+	}
+	const moved = "mint 58dbfbe4 was approved: the game must move nothing: Gold: 900 before, 800 after, 900 expected"
+	assert.Equal(t, moved+" (the order is about gold, which the player's assets do not have)", judge(named(900), named(800)))
+	both := func(n int64) Assets { return named(n).Plus(gold(5)) }
+	assert.NotContains(t, judge(both(900), both(800)), "the order is about")
+}
+
 func TestAmountsAreExact(t *testing.T) {
 	a := Assets{}
 	third, _ := new(big.Rat).SetString("0.0000000000000000000000000000000000000000000001")

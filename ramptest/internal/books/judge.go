@@ -209,7 +209,25 @@ func (v *Verdict) problem(before, after Assets) {
 		}
 		balances = append(balances, text)
 	}
-	v.Problem = fmt.Sprintf("%s: the game must %s: %s", v.story(), v.verb(expected, false), strings.Join(balances, "; "))
+	v.Problem = fmt.Sprintf("%s: the game must %s: %s%s", v.story(), v.verb(expected, false), strings.Join(balances, "; "), v.unlisted(wrong, before, after))
+}
+
+// unlisted names the assets of the orders that the game does not list, if another
+// asset moved: their IDs may be wrong.
+func (v *Verdict) unlisted(wrong, before, after Assets) string {
+	missing, others := Assets{}, wrong
+	for _, w := range v.ways {
+		others = others.Minus(others.only(w.order.Sum))
+		for id, amount := range w.order.Sum {
+			if before[id] == nil && after[id] == nil {
+				missing[id] = amount
+			}
+		}
+	}
+	if len(missing) == 0 || len(others) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (the order is about %s, which the player's assets do not have)", strings.Join(missing.ids(), ", "))
 }
 
 // closest returns the move that differs in the fewest assets, and the last of equals.
