@@ -121,6 +121,7 @@ type problem struct {
 	Said   string
 	Detail string // the endpoint, the status and the body
 	Cause  string
+	Curl   curlView // the call that was refused
 	Links  []link
 }
 
@@ -195,7 +196,7 @@ func (s *pages) refused(err error, id uuid.UUID) *problem {
 }
 
 func (s *pages) explain(p *problem, e *Event) {
-	p.Detail, p.Cause = refusal(e), s.cause(e)
+	p.Detail, p.Cause, p.Curl = refusal(e), s.cause(e), s.curl(e)
 	if e.Answer != nil && e.Answer.Body != "" {
 		p.Detail += "\n" + shorten(e.Answer.Body)
 	}

@@ -260,7 +260,8 @@ func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
 	said := func(address string) string { return text(t, c.browse(t, http.MethodGet, address, nil)) }
 	first := said("/")
 	assert.Contains(t, first, "No orders yet. Open your game’s exchange page, or start a test order.")
-	assert.Equal(t, 4, strings.Count(first, "not seen yet"))
+	assert.Equal(t, 5, strings.Count(first, "not seen yet"))
+	assert.Contains(t, first, "Setup: not seen yet")
 	assert.Contains(t, first, "export RAMP_API_URL="+c.service.URL())
 	assert.Contains(t, first, c.validator.Hex())
 	assert.NotContains(t, first, "key of the console")
@@ -279,14 +280,17 @@ func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
 	require.NoError(t, err)
 	initialize(wrong)
 	assert.Contains(t, said("/"), "The game has a different HMAC key")
-	assert.Contains(t, said("/"), "1 problem")
+	assert.Contains(t, said("/"), "Setup: 1 problem")
+	c.initialize(t)
+	assert.Contains(t, said("/"), "Setup: 1 of 4 work, 3 not seen yet")
 
 	good := c.mint(t)
 	c.service.Advance(time.Minute)
 	late := c.mint(t, ramptest.ResultLate(time.Hour), ramptest.WrongHMAC(ramptest.OnValidate))
 	c.service.Advance(time.Minute)
 	page := said("/")
-	assert.Equal(t, 4, strings.Count(page, " works "), "what was forged on purpose is no problem: %s", page)
+	assert.Contains(t, page, "Setup: works")
+	assert.Equal(t, 5, strings.Count(page, " works "), "what was forged on purpose is no problem: %s", page)
 	list := func(query string) (found []string) {
 		body, err := io.ReadAll(c.browse(t, http.MethodGet, "/?"+query, nil).Body)
 		require.NoError(t, err)
@@ -425,7 +429,8 @@ func TestATimelineComesInPieces(t *testing.T) {
 	assert.Contains(t, whole, `$(printf %s "$BODY" | ramp sign)`)
 	assert.Contains(t, whole, "Bearer $RAMP_ACCESS_TOKEN")
 	assert.NotContains(t, whole, "token-1")
-	for _, wrong := range []string{address + "/events/x", address + "/events/999999", "/orders/" + uuid.NewString() + strings.TrimPrefix(event[1], address)} {
+	nobody := "/orders/" + uuid.Nil.String()
+	for _, wrong := range []string{nobody + "/events", nobody + "/events/1", address + "/events/x", address + "/events/999999", "/orders/" + uuid.NewString() + strings.TrimPrefix(event[1], address)} {
 		assert.Equal(t, 404, c.browse(t, http.MethodGet, wrong, nil).StatusCode, wrong)
 	}
 }

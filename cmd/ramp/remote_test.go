@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -23,13 +24,15 @@ import (
 // shop is a game of one player who has gold. It moves each order once, unless it
 // keeps what it must give back.
 type shop struct {
-	mu    sync.Mutex
-	gold  int64
-	keeps bool
+	mu      sync.Mutex
+	session string // the ID; "session-1" if it is empty
+	asset   string // the ID; "item_gold" if it is empty
+	gold    int64
+	keeps   bool
 }
 
 func (s *shop) Authenticate(_ context.Context, who ramp.Session) error {
-	if who.ID != "session-1" || who.Token.Reveal() != testToken {
+	if who.ID != cmp.Or(s.session, "session-1") || who.Token.Reveal() != testToken {
 		return ramp.Reject("INVALID_USER")
 	}
 	return nil
@@ -38,7 +41,7 @@ func (s *shop) Authenticate(_ context.Context, who ramp.Session) error {
 func (s *shop) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &ramp.Player{PlayerID: "alice", Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(s.gold)}}}, nil
+	return &ramp.Player{PlayerID: "alice", Assets: []ramp.Asset{{ID: cmp.Or(s.asset, "item_gold"), Balance: ramp.NewAmount(s.gold)}}}, nil
 }
 
 func (s *shop) apply(_ context.Context, step ramp.Step) error {

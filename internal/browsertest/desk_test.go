@@ -5,6 +5,7 @@ package browsertest
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -54,6 +55,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		browser.Context = ctx
+		// More tests run at once than there are processors, because they often wait.
+		if err := flag.Set("test.parallel", "8"); err != nil { // the command line overrides it
+			panic(err)
+		}
 		status := m.Run()
 		_ = chromedp.Cancel(ctx) // also deletes the browser's temporary directory
 		cancel()
@@ -327,48 +332,58 @@ var (
 	schemes = []string{"light", "dark"}
 )
 
+// axe is axe-core. It is empty if it is not installed.
+var axe = sync.OnceValue(func() string {
+	b, _ := os.ReadFile(filepath.Join("node_modules", "axe-core", "axe.min.js"))
+	return string(b)
+})
+
+// tooWide lists the elements that make a page scroll sideways.
+const tooWide = `document.documentElement.scrollWidth <= innerWidth ? [] :
+	[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 100)).concat("the page")`
+
+// tooNarrow lists the texts that are broken into lines of fewer than 6 characters on
+// average, as a column does that is squeezed by its neighbors.
+const tooNarrow = `(() => {
+	const found = [], range = document.createRange(), texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	while (texts.nextNode()) {
+		const length = texts.currentNode.data.trim().replace(/\s+/g, " ").length;
+		if (length < 8) continue;
+		range.selectNodeContents(texts.currentNode);
+		const lines = new Set([...range.getClientRects()].filter((r) => r.width > 1).map((r) => Math.round(r.top))).size;
+		if (lines > 2 && length / lines < 6) found.push(lines + " lines: " + texts.currentNode.data.trim().slice(0, 100));
+	}
+	return found;
+})()`
+
 // judge checks the requirements for every page, at each width and in each color scheme.
 // It also saves screenshots, if a directory for them is set.
 func (d *desk) judge(name string) {
 	d.t.Helper()
-	d.look(name, d.axe())
-}
-
-// fits is like judge without accessibility, for pages with many elements of which other
-// pages have a few, because axe-core is slow.
-func (d *desk) fits(name string) {
-	d.t.Helper()
-	d.look(name, nil)
-}
-
-// axe loads axe-core into the page, and returns nil if it is not available.
-func (d *desk) axe() []byte {
-	d.t.Helper()
-	axe, err := os.ReadFile(filepath.Join("node_modules", "axe-core", "axe.min.js"))
-	if err != nil {
+	d.do(chromedp.Evaluate(axe(), nil))
+	d.look(name, axe() != "")
+	if axe() == "" {
 		d.t.Log("ACCESSIBILITY NOT TESTED: there is no axe-core (npm install --prefix internal/browsertest)")
-		return nil
 	}
-	d.do(chromedp.Evaluate(string(axe), nil))
-	return axe
 }
 
-func (d *desk) look(name string, axe []byte) {
+// look is like judge. It checks accessibility only if asked.
+func (d *desk) look(name string, accessible bool) {
 	d.t.Helper()
 	for _, width := range widths {
 		for _, scheme := range schemes {
 			d.do(chromedp.EmulateViewport(width, map[int64]int64{375: 667, 1280: 900}[width]),
 				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
-			var wide string
-			d.do(chromedp.Evaluate(`document.documentElement.scrollWidth <= innerWidth ? "" :
-				[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 100)).join("\n") || "?"`, &wide))
-			if wide != "" {
-				d.t.Errorf("%s scrolls sideways at %d px:\n%s", name, width, wide)
+			for what, expression := range map[string]string{"scrolls sideways": tooWide, "has letters below one another": tooNarrow} {
+				var found []string
+				if d.do(chromedp.Evaluate(expression, &found)); len(found) > 0 {
+					d.t.Errorf("%s %s at %d px:\n%s", name, what, width, strings.Join(found, "\n"))
+				}
 			}
-			if axe != nil {
-				rules := `{resultTypes: ["violations"]}`
+			if accessible {
+				rules := `{resultTypes: ["violations"], preload: false}`
 				if scheme == "dark" { // changes only colors
-					rules = `{runOnly: ["color-contrast", "link-in-text-block"]}`
+					rules = `{resultTypes: ["violations"], preload: false, runOnly: ["color-contrast", "link-in-text-block"]}`
 				}
 				var violations []string
 				d.do(chromedp.Evaluate(`axe.run(document, `+rules+`).then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.target.join(" ") + ": " + n.failureSummary)))`, &violations,
