@@ -509,6 +509,14 @@ func TestAPageSaysWhatIsWrong(t *testing.T) {
 		assert.Equal(t, test.status, answer.StatusCode)
 		assert.Contains(t, text(t, answer), test.want)
 	}
+	// A refusal names the endpoint, the status, the body and the cause, and how to repeat it.
+	refused := text(t, c.browse(t, http.MethodPost, "/exchange", with("accessToken", "token-2")))
+	for _, want := range []string{"POST /api/validate: HTTP 401, INVALID_USER", `{"success":false,"errorCode":"INVALID_USER","data":null}`,
+		"The game does not accept the HMAC, the access token or the session.", "Bearer $RAMP_ACCESS_TOKEN", "| ramp sign)"} {
+		assert.Contains(t, refused, want)
+	}
+	assert.NotContains(t, refused, "token-2")
+
 	for address, want := range map[string]int{
 		"/exchange?uuid=x":  400,
 		"/catalog?network=": 400,
@@ -522,8 +530,20 @@ func TestAPageSaysWhatIsWrong(t *testing.T) {
 	} {
 		assert.Equal(t, want, c.browse(t, http.MethodGet, address, nil).StatusCode, address)
 	}
+	onward := func(method, address string, form url.Values, status int, want string) {
+		page := c.browse(t, method, address, form)
+		assert.Equal(t, status, page.StatusCode)
+		body, err := io.ReadAll(page.Body)
+		require.NoError(t, err)
+		assert.Contains(t, string(body), want)
+		assert.Contains(t, string(body), "Open the exchange page from your game again: it asks for a new UUID each time.")
+		assert.Contains(t, string(body), `<a href="/">All orders`)
+	}
+	unknown := regexp.MustCompile(`uuid=[^&]*`).ReplaceAllString(address, "uuid="+uuid.NewString())
+	onward(http.MethodGet, unknown, nil, 404, "The service knows no such UUID.")
 	c.service.Advance(5 * time.Minute)
-	assert.Equal(t, 410, c.browse(t, http.MethodGet, address, nil).StatusCode)
+	onward(http.MethodGet, address, nil, 410, "The UUID has expired")
+	onward(http.MethodPost, "/exchange", form, 410, "The UUID has expired")
 
 	c = newCounter(t)
 	order := c.mint(t)

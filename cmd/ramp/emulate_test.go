@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -167,6 +168,31 @@ func TestEmulatePrintsWhereOthersReachIt(t *testing.T) {
 		assert.True(t, strings.HasPrefix(s.API, want), s.API)
 		assert.Equal(t, s.API+"/rpc/mainnet", s.Mainnet)
 	}
+}
+
+func TestEmulatePrintsTheTokenOfAPublicDesk(t *testing.T) {
+	t.Setenv("RAMP_HMAC_KEY", "my_secret_salt_value")
+	t.Setenv("RAMP_CONTROL_TOKEN", "")
+	lines := begin(t, "-game", "http://127.0.0.1:1", "-public")
+	require.True(t, lines.Scan())
+	open := regexp.MustCompile(`^Open (http://127\.0\.0\.1:\d+)/\?token=([A-Z0-9]{26}) \(Ctrl\+C stops\)$`).FindStringSubmatch(lines.Text())
+	require.NotNil(t, open, lines.Text())
+	go func() { // or the emulator waits for a reader
+		for lines.Scan() {
+		}
+	}()
+	for token, want := range map[string]int{"": 401, open[2]: 200} {
+		answer, err := http.Get(open[1] + "/control?token=" + token)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		assert.Equal(t, want, answer.StatusCode)
+	}
+}
+
+func TestAnEmulatorKeepsAThousandFinishedOrders(t *testing.T) {
+	d, _, ok := parseEmulate([]string{"-game", "http://127.0.0.1:1"}, stdio{})
+	require.True(t, ok)
+	assert.Equal(t, 1000, d.config.KeepOrders)
 }
 
 func TestEmulateRefusesWhatMakesNoSense(t *testing.T) {
