@@ -84,6 +84,11 @@ func TestEveryPageIsForEverybody(t *testing.T) {
 	d.judge("front-empty")
 	d.open("/orders/x")
 	d.judge("failure")
+	expired := d.exchange()
+	d.service.Advance(6 * time.Minute)
+	d.open(expired)
+	d.sees(".problem", "The UUID has expired")
+	d.look("exchange-expired", false)
 	d.open(d.exchange())
 	d.judge("exchange")
 	d.open(d.exchange() + "&amount=1000")
@@ -120,6 +125,7 @@ func TestEveryPageIsForEverybody(t *testing.T) {
 	d.judge("catalog")
 	d.open("/catalog?projectId=p&sessionId=session-2&accessToken=token-2&network=testnet")
 	d.sees(".problem", "Log in to the game again")
+	d.sees("main", "Unknown. The game was asked at ")
 	d.judge("catalog-refused")
 }
 
