@@ -111,6 +111,9 @@ func TestEveryPageIsForEverybody(t *testing.T) {
 		d.open(page(order))
 		d.sees("h1", "Mint 3 tokens · Ada · "+order.UUID.String()[:8])
 		d.holds(`document.title.startsWith(document.querySelector("h1").innerText)`)
+		if name == "lost" { // in red
+			d.holds(`getComputedStyle(document.querySelector('td.bad[data-asset="item_gold"]')).color === getComputedStyle(document.querySelector(".note.bad")).color`)
+		}
 		if name == "retried" {
 			d.click(`[data-kind="result"] details summary`)
 			d.holds(`document.querySelector(".bytes pre")`)
