@@ -314,7 +314,7 @@ func (d *desk) holdsIn(tab context.Context, expression string) {
 		if err = chromedp.Run(ctx, chromedp.Evaluate("!!("+expression+")", &holds)); err == nil && holds {
 			return
 		}
-		time.Sleep(30 * time.Millisecond) // poll: the browser does not notify the test
+		time.Sleep(100 * time.Millisecond) // poll: the browser does not notify the test
 	}
 	var text string
 	_ = chromedp.Run(tab, chromedp.Evaluate(`document.body.innerText`, &text))
