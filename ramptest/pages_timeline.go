@@ -170,7 +170,14 @@ func (s *pages) curl(e *Event) curlView {
 	if !signed {
 		return curlView{e.Number, strings.TrimSuffix(b.String(), " \\\n")}
 	}
-	b.WriteString("  -H \"X-HMAC-Signature: $(printf %s \"$BODY\" | ramp sign)\" \\\n  --data-raw \"$BODY\"")
+	if e.Fault != "missing HMAC" {
+		over := `"$BODY"`
+		if isForgery(e.Fault) {
+			over = "another" // as wrong as that of the forgery
+		}
+		fmt.Fprintf(&b, "  -H \"X-HMAC-Signature: $(printf %%s %s | ramp sign)\" \\\n", over)
+	}
+	b.WriteString("  --data-raw \"$BODY\"")
 	return curlView{e.Number, b.String()}
 }
 

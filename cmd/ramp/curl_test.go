@@ -81,32 +81,37 @@ func TestTheCurlCommandsOfThePagesWork(t *testing.T) {
 	issued, err := client.Initialize(t.Context(), terms)
 	require.NoError(t, err)
 	id := issued.UUID.String()
-	status, _, errs := d.ramp(t, "trigger", "mint", "-uuid", id, "-session", d.shop.session+"="+testToken)
+	status, _, errs := d.ramp(t, "trigger", "mint", "-uuid", id, "-session", d.shop.session+"="+testToken,
+		"-fault", "wrong-hmac=validate", "-fault", "missing-hmac=validate", "-fault", "tampered-body=result")
 	require.Zero(t, status, errs)
 
-	repeat := func(kind string) {
-		links := regexp.MustCompile(`data-kind="` + kind + `"(?s:.*?)data-body="([^"]*)"`).FindStringSubmatch(d.page(t, "/orders/"+id))
-		require.NotNil(t, links, kind)
-		page := d.page(t, links[1])
-		command := part(t, page, `id="curl-`)
-		assert.NotContains(t, command, testToken)
-		assert.NotContains(t, command, testKey)
-		status, body := d.shell(t, command, testToken)
-		assert.Contains(t, page, "<h3>answered: HTTP "+strconv.Itoa(status)+"</h3>", command)
-		shown := part(t, page, `aria-label="Answer"`)
-		shown = shown[strings.Index(shown, "{"):] // after the headers
-		if kind == "initialize" {                 // issues a new UUID each time
-			uuids := regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
-			assert.NotEqual(t, uuids.FindString(shown), uuids.FindString(body))
-			shown, body = uuids.ReplaceAllString(shown, "UUID"), uuids.ReplaceAllString(body, "UUID")
+	repeat := func(kind string, want ...int) {
+		var got []int
+		entry := regexp.MustCompile(`data-kind="` + kind + `"[^<>]*>\s*<details[^<>]*data-body="([^"]*)"`)
+		for _, link := range entry.FindAllStringSubmatch(d.page(t, "/orders/"+id), -1) {
+			page := d.page(t, link[1])
+			command := part(t, page, `id="curl-`)
+			assert.NotContains(t, command, testToken)
+			assert.NotContains(t, command, testKey)
+			status, body := d.shell(t, command, testToken)
+			assert.Contains(t, page, "<h3>answered: HTTP "+strconv.Itoa(status)+"</h3>", command)
+			shown := part(t, page, `aria-label="Answer"`)
+			shown = shown[strings.Index(shown, "{"):] // after the headers
+			if kind == "initialize" {                 // issues a new UUID each time
+				uuids := regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+				assert.NotEqual(t, uuids.FindString(shown), uuids.FindString(body))
+				shown, body = uuids.ReplaceAllString(shown, "UUID"), uuids.ReplaceAllString(body, "UUID")
+			}
+			assert.JSONEq(t, shown, body, command)
+			got = append(got, status)
 		}
-		assert.JSONEq(t, shown, body, command)
+		assert.Equal(t, want, got, kind)
 	}
-	repeat("initialize")
-	repeat("validate")
+	repeat("initialize", 200)
+	repeat("validate", 401, 401, 200) // also what is forged on purpose
 	status, _, errs = d.ramp(t, "advance", "1m")
 	require.Zero(t, status, errs)
-	repeat("result")
+	repeat("result", 401, 200)
 	assert.Equal(t, int64(900), d.shop.gold, "a repeat moves nothing")
 
 	// A refusal offers its call too.
