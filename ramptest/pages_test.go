@@ -396,8 +396,17 @@ func TestALivePageIsSentWhenItHasChanged(t *testing.T) {
 	assert.Equal(t, 200, c.browse(t, http.MethodGet, "/", nil, "If-None-Match", tag).StatusCode)
 }
 
+// served lets the game listen.
+func served(t *testing.T) func(*ramptest.Config) {
+	return func(c *ramptest.Config) {
+		game := httptest.NewServer(c.Handler)
+		t.Cleanup(game.Close)
+		c.Game, c.Handler = game.URL, nil
+	}
+}
+
 func TestATimelineComesInPieces(t *testing.T) {
-	c := newCounter(t)
+	c := newCounter(t, served(t))
 	order := c.mint(t)
 	c.service.Advance(time.Minute)
 	for range 200 {
@@ -437,7 +446,7 @@ func TestATimelineComesInPieces(t *testing.T) {
 
 // The shell must parse the command to the text that was sent.
 func TestACurlCommandIsQuoted(t *testing.T) {
-	c := newCounter(t)
+	c := newCounter(t, served(t))
 	c.session.ID = "it's $(id) `id`"
 	order := c.mint(t)
 	page := "/orders/" + order.UUID.String()
@@ -451,6 +460,16 @@ func TestACurlCommandIsQuoted(t *testing.T) {
 		}
 	}
 	t.Error("there is no validate call")
+}
+
+// What curl cannot reach is not offered.
+func TestAGameInMemoryHasNoCurlCommand(t *testing.T) {
+	c := newCounter(t)
+	_, form := c.exchange(t)
+	form.Set("accessToken", "token-2")
+	said := text(t, c.browse(t, http.MethodPost, "/exchange", form))
+	assert.Contains(t, said, "POST /api/validate: HTTP 401")
+	assert.NotContains(t, said, "curl")
 }
 
 func TestEveryFaultCanBeChosen(t *testing.T) {
@@ -484,7 +503,7 @@ func TestEveryFaultCanBeChosen(t *testing.T) {
 }
 
 func TestAPageSaysWhatIsWrong(t *testing.T) {
-	c := newCounter(t, func(c *ramptest.Config) { c.ProjectID = "project-1" })
+	c := newCounter(t, served(t), func(c *ramptest.Config) { c.ProjectID = "project-1" })
 	address, form := c.exchange(t)
 	with := func(name, value string) url.Values {
 		changed := url.Values{}

@@ -140,16 +140,15 @@ type curlView struct {
 	Text   string
 }
 
-// curl returns a request as a curl command. The record does not hold the token and the
+// curl returns a request as a curl command, or none if there is no address. The record does not hold the token and the
 // HMAC key, so the command takes them from the environment.
 func (s *pages) curl(e *Event) curlView {
-	to := s.studio.to.Load()
-	if to == nil || e.Kind == KindRPC {
-		return curlView{}
+	address := s.guard.address
+	if to := s.studio.to.Load(); e.Kind != KindInitialize && to != nil {
+		address = shownAddress(to.address)
 	}
-	address := shownAddress(to.address)
-	if e.Kind == KindInitialize {
-		address = s.guard.address
+	if address == inMemory || e.Kind == KindRPC {
+		return curlView{} // curl cannot reach it
 	}
 	signed := e.Kind != KindAssets
 	var b strings.Builder

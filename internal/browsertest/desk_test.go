@@ -178,7 +178,7 @@ func newDesk(t *testing.T, change ...func(*ramptest.Config)) *desk {
 	d.must(err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	d.must(err)
-	config := ramptest.Config{Key: key, Validator: signer.Address(), Handler: handler, Listener: listener, Books: ramptest.BooksReport, Settle: -1}
+	config := ramptest.Config{Key: key, Validator: signer.Address(), Game: d.serve(handler, "127.0.0.1:0").address, Listener: listener, Books: ramptest.BooksReport, Settle: -1}
 	for _, c := range change {
 		c(&config)
 	}
@@ -410,13 +410,13 @@ func (d *desk) look(name string, accessible bool) {
 	d.do(chromedp.EmulateViewport(1280, 900))
 }
 
-// door is an additional address of the service that can be closed.
+// door is an address of the service or the game that can be closed.
 type door struct {
 	address string
 	server  *http.Server
 }
 
-// serve serves the service at an additional address.
+// serve serves the game, or the service at an additional address.
 func (d *desk) serve(handler http.Handler, at string) *door {
 	d.t.Helper()
 	listener, err := net.Listen("tcp", at)
