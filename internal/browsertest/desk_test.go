@@ -222,7 +222,7 @@ func (d *desk) newTab() context.Context {
 			}
 		}
 	})
-	d.must(chromedp.Run(ctx, network.Enable(), runtime.Enable(), log.Enable(), chromedp.EmulateViewport(1280, 900)))
+	d.must(chromedp.Run(ctx, network.Enable(), runtime.Enable(), log.Enable(), emulation.SetFocusEmulationEnabled(true), chromedp.EmulateViewport(1280, 900)))
 	return ctx
 }
 
