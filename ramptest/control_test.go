@@ -494,3 +494,16 @@ func TestAnOrderGoesOnIfItsCallerLeaves(t *testing.T) {
 		})
 	}
 }
+
+// A browser connects before it has anything to ask.
+func TestAnIdleConnectionDoesNotKeepTheServiceOpen(t *testing.T) {
+	c := newCounter(t, onWire(t))
+	idle, err := net.Dial("tcp", strings.TrimPrefix(c.service.URL(), "http://"))
+	require.NoError(t, err)
+	defer idle.Close()
+	status, _ := c.control(t, "GET", "/control/orders", "") // accepted after the idle one
+	require.Equal(t, 200, status)
+	began := time.Now()
+	c.service.Close()
+	assert.Less(t, time.Since(began), 3*time.Second)
+}

@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +38,9 @@ type pages struct {
 }
 
 func (s *pages) mount(mux *http.ServeMux) {
-	s.templates = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(files, "pages/*.html")) })
+	s.templates = sync.OnceValue(func() *template.Template {
+		return template.Must(template.New("").Funcs(template.FuncMap{"first": first, "rest": rest}).ParseFS(files, "pages/*.html"))
+	})
 	for _, name := range []string{"pages/style.css", "pages/page.js"} {
 		mux.Handle("GET /"+name, s.guarded(func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, name) }))
 	}
@@ -58,6 +61,28 @@ func (s *pages) mount(mux *http.ServeMux) {
 	} {
 		mux.Handle(pattern, s.guarded(page))
 	}
+}
+
+// maxRows is how many items of a list are shown at once.
+const maxRows = 8
+
+// first returns the items of a list that a page shows at once, and rest those that it
+// folds. A single item is not worth folding.
+func first(list any) any {
+	v := reflect.ValueOf(list)
+	return v.Slice(0, shown(v.Len())).Interface()
+}
+
+func rest(list any) any {
+	v := reflect.ValueOf(list)
+	return v.Slice(shown(v.Len()), v.Len()).Interface()
+}
+
+func shown(length int) int {
+	if length > maxRows+1 {
+		return maxRows
+	}
+	return length
 }
 
 // guarded protects a page from other sites, and keeps the page from loading anything
@@ -121,6 +146,7 @@ type problem struct {
 	Said   string
 	Detail string // the endpoint, the status and the body
 	Cause  string
+	Curl   curlView // the call that was refused
 	Links  []link
 }
 
@@ -195,7 +221,7 @@ func (s *pages) refused(err error, id uuid.UUID) *problem {
 }
 
 func (s *pages) explain(p *problem, e *Event) {
-	p.Detail, p.Cause = refusal(e), s.cause(e)
+	p.Detail, p.Cause, p.Curl = refusal(e), s.cause(e), s.curl(e)
 	if e.Answer != nil && e.Answer.Body != "" {
 		p.Detail += "\n" + shorten(e.Answer.Body)
 	}
@@ -204,12 +230,13 @@ func (s *pages) explain(p *problem, e *Event) {
 // readingView is what the player owns, as the game last reported it, and how to ask
 // again.
 type readingView struct {
-	Name   string
-	At     string
-	Assets []ramp.Asset
-	Tokens string
-	Action string     // the form that asks again
-	Fields url.Values // its fields
+	Name    string
+	At      string
+	Unknown bool // whether the game did not report it
+	Assets  []ramp.Asset
+	Tokens  string
+	Action  string     // the form that asks again
+	Fields  url.Values // its fields
 }
 
 // read returns what a player owns, as the game last reported it. It calls the game
@@ -223,7 +250,7 @@ func (s *pages) read(r *http.Request, session ramp.Session, must bool) (readingV
 		read, _ = s.studio.readings.of(session)
 	}
 	v := readingView{At: read.at.Format(clockTime)}
-	if read.err != nil {
+	if v.Unknown = read.err != nil; v.Unknown {
 		p := &problem{Said: say(read.err)}
 		if e, ok := s.record.last(func(e *Event) bool {
 			return e.Kind == KindAssets && e.Failed && isOf(e, session)

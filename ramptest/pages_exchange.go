@@ -304,7 +304,7 @@ func (s *pages) exchangeForm(w http.ResponseWriter, r *http.Request) {
 			p.Said = fmt.Sprintf("Declined by the game with HTTP %d and %q. Nothing was signed.", declined.Status, string(declined.Code))
 		case errors.Is(err, ErrLostAnswer):
 			p.Said = "The game's answer was lost, as you chose. Send the same order again: the game must approve it without taking anything twice."
-			p.Detail, p.Cause = "", ""
+			p.Detail, p.Cause, p.Curl = "", "", curlView{}
 		}
 		s.exchangeView(w, r, q, p, "")
 		return

@@ -14,15 +14,16 @@ import (
 // frontView is the front page. It shows the setup and the orders.
 type frontView struct {
 	frame
-	Setup    []setupCheck
-	Problems int
-	Settings string
-	Query    string
-	Filters  []filterView
-	Orders   []orderLine
-	More     int // how many more orders match
-	Any      bool
-	Start    startView
+	Setup     []setupCheck
+	SetupSaid string // the setup in a few words, which is all that a phone shows at first
+	SetupTone tone
+	Settings  string
+	Query     string
+	Filters   []filterView
+	Orders    []orderLine
+	More      int // how many more orders match
+	Any       bool
+	Start     startView
 }
 
 type filterView struct {
@@ -67,11 +68,7 @@ func (s *pages) frontView(w http.ResponseWriter, r *http.Request, status int, p 
 	q := r.URL.Query()
 	show := q.Get("show")
 	v := &frontView{frame: frame{Title: "Orders", Live: true, Problem: p}, Setup: s.setup(), Settings: s.settings(), Query: q.Get("q")}
-	for _, c := range v.Setup {
-		if c.Tone == bad {
-			v.Problems++
-		}
-	}
+	v.SetupSaid, v.SetupTone = summary(v.Setup)
 	for _, f := range []filterView{{Label: "All"}, {Value: "attention", Label: "Needs attention"}, {Value: "waiting", Label: "Waiting"}, {Value: "done", Label: "Done"}} {
 		f.Current = f.Value == show
 		f.Href = "/?" + url.Values{"q": {v.Query}, "show": {f.Value}}.Encode()

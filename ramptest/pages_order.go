@@ -24,7 +24,6 @@ type orderView struct {
 	Final    bool // whether there is a result to send
 	TxHash   string
 	Rows     []balanceRow
-	MoreRows []balanceRow
 	Others   []balanceRow
 	ReadAt   string
 	Catalog  string
@@ -40,6 +39,9 @@ func (v outcomeView) At() string { return v.Due.Format(clockTime) }
 
 // HasDue reports whether a next step is planned for a known time.
 func (v outcomeView) HasDue() bool { return !v.Due.IsZero() }
+
+// Long reports whether the amounts are too long to stand beside each other.
+func (r balanceRow) Long() bool { return max(len(r.Before), len(r.Now), len(r.Expected)) > 12 }
 
 // orderOf returns the order with a UUID, or nil if there is none.
 func (s *pages) orderOf(text string) *Order {
@@ -70,9 +72,6 @@ func (s *pages) orderPage(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// maxRows is how many balances are shown at once.
-const maxRows = 8
-
 func (s *pages) orderView(w http.ResponseWriter, r *http.Request, o *Order, status int, p *problem) {
 	acc := s.studio.audit.account(o.UUID)
 	v := &orderView{UUID: o.UUID, Short: shortUUID(o.UUID), Name: o.title(), Player: s.orders.player(o), Outcome: s.orders.happened(o, acc),
@@ -81,9 +80,6 @@ func (s *pages) orderView(w http.ResponseWriter, r *http.Request, o *Order, stat
 	v.Catalog = "/catalog?" + url.Values{"projectId": {o.Request.ProjectID}, "player": {o.UUID.String()}, "network": {string(o.Network)}}.Encode()
 	v.Final = v.State != Pending
 	v.Rows, v.Others = s.orders.rows(o, acc)
-	if len(v.Rows) > maxRows+1 {
-		v.Rows, v.MoreRows = v.Rows[:maxRows], v.Rows[maxRows:]
-	}
 	if read, ok := s.studio.readings.of(o.Session); ok {
 		v.ReadAt = read.at.Format(clockTime)
 		if read.err != nil && v.Problem == nil {

@@ -260,7 +260,8 @@ func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
 	said := func(address string) string { return text(t, c.browse(t, http.MethodGet, address, nil)) }
 	first := said("/")
 	assert.Contains(t, first, "No orders yet. Open your game’s exchange page, or start a test order.")
-	assert.Equal(t, 4, strings.Count(first, "not seen yet"))
+	assert.Equal(t, 5, strings.Count(first, "not seen yet"))
+	assert.Contains(t, first, "Setup: not seen yet")
 	assert.Contains(t, first, "export RAMP_API_URL="+c.service.URL())
 	assert.Contains(t, first, c.validator.Hex())
 	assert.NotContains(t, first, "key of the console")
@@ -279,14 +280,17 @@ func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
 	require.NoError(t, err)
 	initialize(wrong)
 	assert.Contains(t, said("/"), "The game has a different HMAC key")
-	assert.Contains(t, said("/"), "1 problem")
+	assert.Contains(t, said("/"), "Setup: 1 problem")
+	c.initialize(t)
+	assert.Contains(t, said("/"), "Setup: 1 of 4 work, 3 not seen yet")
 
 	good := c.mint(t)
 	c.service.Advance(time.Minute)
 	late := c.mint(t, ramptest.ResultLate(time.Hour), ramptest.WrongHMAC(ramptest.OnValidate))
 	c.service.Advance(time.Minute)
 	page := said("/")
-	assert.Equal(t, 4, strings.Count(page, " works "), "what was forged on purpose is no problem: %s", page)
+	assert.Contains(t, page, "Setup: works")
+	assert.Equal(t, 5, strings.Count(page, " works "), "what was forged on purpose is no problem: %s", page)
 	list := func(query string) (found []string) {
 		body, err := io.ReadAll(c.browse(t, http.MethodGet, "/?"+query, nil).Body)
 		require.NoError(t, err)
@@ -392,8 +396,17 @@ func TestALivePageIsSentWhenItHasChanged(t *testing.T) {
 	assert.Equal(t, 200, c.browse(t, http.MethodGet, "/", nil, "If-None-Match", tag).StatusCode)
 }
 
+// served lets the game listen.
+func served(t *testing.T) func(*ramptest.Config) {
+	return func(c *ramptest.Config) {
+		game := httptest.NewServer(c.Handler)
+		t.Cleanup(game.Close)
+		c.Game, c.Handler = game.URL, nil
+	}
+}
+
 func TestATimelineComesInPieces(t *testing.T) {
-	c := newCounter(t)
+	c := newCounter(t, served(t))
 	order := c.mint(t)
 	c.service.Advance(time.Minute)
 	for range 200 {
@@ -425,14 +438,15 @@ func TestATimelineComesInPieces(t *testing.T) {
 	assert.Contains(t, whole, `$(printf %s "$BODY" | ramp sign)`)
 	assert.Contains(t, whole, "Bearer $RAMP_ACCESS_TOKEN")
 	assert.NotContains(t, whole, "token-1")
-	for _, wrong := range []string{address + "/events/x", address + "/events/999999", "/orders/" + uuid.NewString() + strings.TrimPrefix(event[1], address)} {
+	nobody := "/orders/" + uuid.Nil.String()
+	for _, wrong := range []string{nobody + "/events", nobody + "/events/1", address + "/events/x", address + "/events/999999", "/orders/" + uuid.NewString() + strings.TrimPrefix(event[1], address)} {
 		assert.Equal(t, 404, c.browse(t, http.MethodGet, wrong, nil).StatusCode, wrong)
 	}
 }
 
 // The shell must parse the command to the text that was sent.
 func TestACurlCommandIsQuoted(t *testing.T) {
-	c := newCounter(t)
+	c := newCounter(t, served(t))
 	c.session.ID = "it's $(id) `id`"
 	order := c.mint(t)
 	page := "/orders/" + order.UUID.String()
@@ -446,6 +460,16 @@ func TestACurlCommandIsQuoted(t *testing.T) {
 		}
 	}
 	t.Error("there is no validate call")
+}
+
+// What curl cannot reach is not offered.
+func TestAGameInMemoryHasNoCurlCommand(t *testing.T) {
+	c := newCounter(t)
+	_, form := c.exchange(t)
+	form.Set("accessToken", "token-2")
+	said := text(t, c.browse(t, http.MethodPost, "/exchange", form))
+	assert.Contains(t, said, "POST /api/validate: HTTP 401")
+	assert.NotContains(t, said, "curl")
 }
 
 func TestEveryFaultCanBeChosen(t *testing.T) {
@@ -479,7 +503,7 @@ func TestEveryFaultCanBeChosen(t *testing.T) {
 }
 
 func TestAPageSaysWhatIsWrong(t *testing.T) {
-	c := newCounter(t, func(c *ramptest.Config) { c.ProjectID = "project-1" })
+	c := newCounter(t, served(t), func(c *ramptest.Config) { c.ProjectID = "project-1" })
 	address, form := c.exchange(t)
 	with := func(name, value string) url.Values {
 		changed := url.Values{}
@@ -504,6 +528,14 @@ func TestAPageSaysWhatIsWrong(t *testing.T) {
 		assert.Equal(t, test.status, answer.StatusCode)
 		assert.Contains(t, text(t, answer), test.want)
 	}
+	// A refusal names the endpoint, the status, the body and the cause, and how to repeat it.
+	refused := text(t, c.browse(t, http.MethodPost, "/exchange", with("accessToken", "token-2")))
+	for _, want := range []string{"POST /api/validate: HTTP 401, INVALID_USER", `{"success":false,"errorCode":"INVALID_USER","data":null}`,
+		"The game does not accept the HMAC, the access token or the session.", "Bearer $RAMP_ACCESS_TOKEN", "| ramp sign)"} {
+		assert.Contains(t, refused, want)
+	}
+	assert.NotContains(t, refused, "token-2")
+
 	for address, want := range map[string]int{
 		"/exchange?uuid=x":  400,
 		"/catalog?network=": 400,
@@ -517,8 +549,20 @@ func TestAPageSaysWhatIsWrong(t *testing.T) {
 	} {
 		assert.Equal(t, want, c.browse(t, http.MethodGet, address, nil).StatusCode, address)
 	}
+	onward := func(method, address string, form url.Values, status int, want string) {
+		page := c.browse(t, method, address, form)
+		assert.Equal(t, status, page.StatusCode)
+		body, err := io.ReadAll(page.Body)
+		require.NoError(t, err)
+		assert.Contains(t, string(body), want)
+		assert.Contains(t, string(body), "Open the exchange page from your game again: it asks for a new UUID each time.")
+		assert.Contains(t, string(body), `<a href="/">All orders`)
+	}
+	unknown := regexp.MustCompile(`uuid=[^&]*`).ReplaceAllString(address, "uuid="+uuid.NewString())
+	onward(http.MethodGet, unknown, nil, 404, "The service knows no such UUID.")
 	c.service.Advance(5 * time.Minute)
-	assert.Equal(t, 410, c.browse(t, http.MethodGet, address, nil).StatusCode)
+	onward(http.MethodGet, address, nil, 410, "The UUID has expired")
+	onward(http.MethodPost, "/exchange", form, 410, "The UUID has expired")
 
 	c = newCounter(t)
 	order := c.mint(t)

@@ -74,7 +74,7 @@ type earlierView struct {
 func (s *pages) earlierPage(w http.ResponseWriter, r *http.Request) {
 	id, err := uuid.Parse(r.PathValue("uuid"))
 	before, unread := strconv.Atoi(r.URL.Query().Get("before"))
-	if err != nil {
+	if err != nil || id == uuid.Nil { // the events of no order, about all players
 		s.noOrder(w, r)
 		return
 	}
@@ -91,7 +91,7 @@ type eventView struct {
 	Event           Event
 	At              string
 	Asked, Answered string
-	Curl            string
+	Curl            curlView
 	Said            string
 	Cause           string
 }
@@ -101,7 +101,7 @@ func (s *pages) eventPage(w http.ResponseWriter, r *http.Request) {
 	id, err := uuid.Parse(r.PathValue("uuid"))
 	number, unread := strconv.Atoi(r.PathValue("number"))
 	e, ok := s.record.event(number)
-	if err != nil || unread != nil || !ok || e.UUID != id {
+	if err != nil || unread != nil || !ok || e.UUID != id || id == uuid.Nil {
 		s.failure(w, r, http.StatusNotFound, "There is no such exchange. The record keeps the last 10,000.", link{"/orders/" + id.String(), "To the order"}, link{"/", "All orders"})
 		return
 	}
@@ -134,16 +134,21 @@ func pretty(m *Message) string {
 	return b.String()
 }
 
-// curl returns a request as a curl command. The record does not hold the token and the
+// curlView is a curl command to copy.
+type curlView struct {
+	Number int // of the event
+	Text   string
+}
+
+// curl returns a request as a curl command, or none if there is no address. The record does not hold the token and the
 // HMAC key, so the command takes them from the environment.
-func (s *pages) curl(e *Event) string {
-	to := s.studio.to.Load()
-	if to == nil || e.Kind == KindRPC {
-		return ""
+func (s *pages) curl(e *Event) curlView {
+	address := s.guard.address
+	if to := s.studio.to.Load(); e.Kind != KindInitialize && to != nil {
+		address = shownAddress(to.address)
 	}
-	address := shownAddress(to.address)
-	if e.Kind == KindInitialize {
-		address = s.guard.address
+	if address == inMemory || e.Kind == KindRPC {
+		return curlView{} // curl cannot reach it
 	}
 	signed := e.Kind != KindAssets
 	var b strings.Builder
@@ -162,10 +167,17 @@ func (s *pages) curl(e *Event) string {
 		}
 	}
 	if !signed {
-		return strings.TrimSuffix(b.String(), " \\\n")
+		return curlView{e.Number, strings.TrimSuffix(b.String(), " \\\n")}
 	}
-	b.WriteString("  -H \"X-HMAC-Signature: $(printf %s \"$BODY\" | ramp sign)\" \\\n  --data-raw \"$BODY\"")
-	return b.String()
+	if e.Fault != "missing HMAC" {
+		over := `"$BODY"`
+		if isForgery(e.Fault) {
+			over = "another" // as wrong as that of the forgery
+		}
+		fmt.Fprintf(&b, "  -H \"X-HMAC-Signature: $(printf %%s %s | ramp sign)\" \\\n", over)
+	}
+	b.WriteString("  --data-raw \"$BODY\"")
+	return curlView{e.Number, b.String()}
 }
 
 // quote quotes a text as one word for a shell.

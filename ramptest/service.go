@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -123,6 +124,20 @@ func (s *Service) listen() error {
 	}
 	s.guard.address = cmp.Or(public, "http://"+at)
 	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
+	// Browsers open connections in advance. Shutdown would wait 5 seconds for a request.
+	var unused sync.Map
+	s.server.ConnState = func(c net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			unused.Store(c, nil)
+		} else {
+			unused.Delete(c)
+		}
+	}
+	s.server.RegisterOnShutdown(func() {
+		for c := range unused.Range {
+			_ = c.(net.Conn).Close() // nothing was asked
+		}
+	})
 	s.life.busy.run(func() { _ = s.server.Serve(listener) }) // until it is shut down
 	return nil
 }

@@ -51,6 +51,26 @@ func (s *pages) setup() []setupCheck {
 	return checks
 }
 
+// summary returns the state of a setup in a few words.
+func summary(checks []setupCheck) (said string, t tone) {
+	count := make(map[tone]int)
+	for _, c := range checks {
+		count[c.Tone]++
+	}
+	switch all := len(checks); {
+	case count[bad] == 1:
+		return "1 problem", bad
+	case count[bad] > 1:
+		return fmt.Sprintf("%d problems", count[bad]), bad
+	case count[good] == all:
+		return "works", good
+	case count[good] == 0:
+		return "not seen yet", ""
+	default:
+		return fmt.Sprintf("%d of %d work, %d not seen yet", count[good], all, all-count[good]), ""
+	}
+}
+
 // isPolicy reports whether a game has declined an order in the correct form, which it
 // may do.
 func isPolicy(e *Event) bool {

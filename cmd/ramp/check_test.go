@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/xml"
+	"flag"
 	"io"
 	"log/slog"
 	"net/http"
@@ -28,6 +29,19 @@ const (
 	testValidator = "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb"
 )
 
+// TestMain is the command itself under the name of the command, for tests that need a
+// process. More tests run at once than there are processors, because most of the time
+// they wait for a judge or an emulator.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "ramp" {
+		main()
+	}
+	if err := flag.Set("test.parallel", "8"); err != nil { // the command line overrides it
+		panic(err)
+	}
+	m.Run()
+}
+
 // game approves everything, moves nothing, and knows one player.
 type game struct{}
 
@@ -45,14 +59,20 @@ func (game) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 func (game) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error { return nil }
 func (game) Result(context.Context, ramp.Session, *ramp.Result) error            { return nil }
 
-// newServer serves the game, and logins for it.
+// newServer serves the game that moves nothing.
 func newServer(t *testing.T) string {
+	t.Helper()
+	return serve(t, game{})
+}
+
+// serve serves a game, and logins for it.
+func serve(t *testing.T, game ramp.Game) string {
 	t.Helper()
 	key, err := ramp.TextKey(testKey)
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game{}, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	mux := http.NewServeMux()
 	mux.Handle("/api/", handler)
@@ -84,6 +104,7 @@ func flags(url string, more ...string) []string {
 }
 
 func TestCheckEndsWithWhatItFound(t *testing.T) {
+	t.Parallel()
 	url := newServer(t)
 
 	status, out := checked(t, flags(url, "-login", "/login", "-run", "^assets-answer$")...)
@@ -135,6 +156,7 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 }
 
 func TestCheckWritesJSON(t *testing.T) {
+	t.Parallel()
 	status, out := checked(t, flags(newServer(t), "-login", "/login", "-run", "^(assets-answer|mint-succeeds|restart-mint-fails)$", "-json", "-v")...)
 	assert.Equal(t, 1, status)
 	var got struct {
@@ -156,18 +178,20 @@ func TestCheckWritesJSON(t *testing.T) {
 
 func TestCheckTakesTheKeyFromTheEnvironment(t *testing.T) {
 	t.Setenv("RAMP_HMAC_KEY", testKey)
-	status, out := checked(t, "-url", newServer(t), "-key-encoding", "text", "-validator", testValidator, "-login", "/login", "-run", "^sign-recovers$")
+	status, out := checked(t, "-url", newServer(t), "-key-encoding", "text", "-validator", testValidator, "-login", "/login", "-run", "^sign-recovers$", "-settle", "1ms")
 	assert.Equal(t, 0, status, out)
 }
 
 // What a server says in its answers is not to be trusted with secrets.
 func TestCheckNeverShowsAToken(t *testing.T) {
-	status, out := checked(t, flags(newServer(t), "-login", "/login", "-v")...)
+	t.Parallel()
+	status, out := checked(t, flags(newServer(t), "-login", "/login", "-parallel", "16", "-v")...)
 	assert.Equal(t, 1, status)
 	assert.Contains(t, out, "failed mint-succeeds")
 }
 
 func TestCheckWithNothingToJudge(t *testing.T) {
+	t.Parallel()
 	url := newServer(t)
 	for name, test := range map[string]struct {
 		args []string
@@ -211,6 +235,7 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 
 // What was found until then is not lost.
 func TestAnInterruptedCheckShowsWhatItTried(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	game, err := url.Parse(newServer(t))
@@ -232,6 +257,7 @@ func TestAnInterruptedCheckShowsWhatItTried(t *testing.T) {
 
 // A server that is gone gets no verdicts.
 func TestCheckStopsWhenTheServerIsGone(t *testing.T) {
+	t.Parallel()
 	game, err := url.Parse(newServer(t))
 	require.NoError(t, err)
 	proxy := httputil.NewSingleHostReverseProxy(game)
@@ -246,7 +272,7 @@ func TestCheckStopsWhenTheServerIsGone(t *testing.T) {
 	}))
 	defer server.Close()
 	var out, errs bytes.Buffer
-	status := check(t.Context(), flags(server.URL, "-login", "/login", "-parallel", "1", "-run", "^(assets-|sign-)"), &out, &errs)
+	status := check(t.Context(), flags(server.URL, "-login", "/login", "-parallel", "1", "-timeout", "2s", "-run", "^(assets-|sign-)"), &out, &errs)
 	assert.Equal(t, 2, status)
 	assert.Contains(t, out.String(), "failed assets-query: ")
 	assert.NotContains(t, out.String(), "failed sign-")
@@ -256,6 +282,7 @@ func TestCheckStopsWhenTheServerIsGone(t *testing.T) {
 
 // A gateway in front of the server may want a header of its own.
 func TestCheckSendsTheHeadersThatItIsGiven(t *testing.T) {
+	t.Parallel()
 	game, err := url.Parse(newServer(t))
 	require.NoError(t, err)
 	proxy := httputil.NewSingleHostReverseProxy(game)
@@ -274,6 +301,7 @@ func TestCheckSendsTheHeadersThatItIsGiven(t *testing.T) {
 }
 
 func TestCheckWritesJUnit(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "junit.xml")
 	status, _ := checked(t, flags(newServer(t), "-login", "/login", "-run", "^(mint-succeeds|validate-twice|assets-answer|restart-mint-fails)$", "-junit", file)...)
 	assert.Equal(t, 1, status)
@@ -291,6 +319,7 @@ func TestCheckWritesJUnit(t *testing.T) {
 // The verdicts of cases that are tried at the same time keep the order of the
 // cases.
 func TestCheckKeepsTheOrderOfCases(t *testing.T) {
+	t.Parallel()
 	game := newServer(t)
 	var got [2]string
 	for i, parallel := range []string{"1", "8"} {
@@ -303,6 +332,7 @@ func TestCheckKeepsTheOrderOfCases(t *testing.T) {
 
 // Where the judge's own side fails, nothing is said of the server.
 func TestWhatCheckCouldNotTryIsNotPassed(t *testing.T) {
+	t.Parallel()
 	args := flags(newServer(t), "-login", "/login", "-restart", "echo no such service >&2; exit 3")
 	status, out := checked(t, append(args, "-run", "^(assets-answer|restart-mint-fails)$")...)
 	assert.Equal(t, 2, status)
@@ -315,6 +345,7 @@ func TestWhatCheckCouldNotTryIsNotPassed(t *testing.T) {
 
 // A login that leads elsewhere would be told who plays there.
 func TestCheckGoesNowhereElse(t *testing.T) {
+	t.Parallel()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("was called") }))
 	defer elsewhere.Close()
 	redirecting := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -169,6 +170,31 @@ func TestEmulatePrintsWhereOthersReachIt(t *testing.T) {
 	}
 }
 
+func TestEmulatePrintsTheTokenOfAPublicDesk(t *testing.T) {
+	t.Setenv("RAMP_HMAC_KEY", "my_secret_salt_value")
+	t.Setenv("RAMP_CONTROL_TOKEN", "")
+	lines := begin(t, "-game", "http://127.0.0.1:1", "-public")
+	require.True(t, lines.Scan())
+	open := regexp.MustCompile(`^Open (http://127\.0\.0\.1:\d+)/\?token=([A-Z0-9]{26}) \(Ctrl\+C stops\)$`).FindStringSubmatch(lines.Text())
+	require.NotNil(t, open, lines.Text())
+	go func() { // or the emulator waits for a reader
+		for lines.Scan() {
+		}
+	}()
+	for token, want := range map[string]int{"": 401, open[2]: 200} {
+		answer, err := http.Get(open[1] + "/control?token=" + token)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		assert.Equal(t, want, answer.StatusCode)
+	}
+}
+
+func TestAnEmulatorKeepsAThousandFinishedOrders(t *testing.T) {
+	d, _, ok := parseEmulate([]string{"-game", "http://127.0.0.1:1"}, stdio{})
+	require.True(t, ok)
+	assert.Equal(t, 1000, d.config.KeepOrders)
+}
+
 func TestEmulateRefusesWhatMakesNoSense(t *testing.T) {
 	t.Setenv("RAMP_HMAC_KEY", "")
 	game := "http://127.0.0.1:1"
@@ -187,9 +213,9 @@ func TestEmulateRefusesWhatMakesNoSense(t *testing.T) {
 		{[]string{"emulate", "-help"}, 0, "-retry-5xx"},
 		{[]string{"emulate", "-what"}, 2, "not defined: -what (see: ramp help emulate)\n"},
 		{[]string{"emulate", "-game", game, "more"}, 2, "it takes flags only"},
-		{[]string{"emulate", "-game", game, "-key-encoding", "hex"}, 1, "text or base64url"},
-		{[]string{"emulate", "-game", game, "-key", " "}, 1, "HMAC key"},
-		{[]string{"emulate", "-game", game, "-validator", "0x1"}, 1, "20 bytes"},
+		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-key-encoding", "hex"}, 1, "text or base64url"},
+		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-key", " "}, 1, "HMAC key"},
+		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-validator", "0x1"}, 1, "20 bytes"},
 		{[]string{"emulate", "-game", game, "-listen", "0.0.0.0:0"}, 1, "add -public"},
 		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:x"}, 1, "listen"},
 		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-url", "desk"}, 1, "PublicURL must be"},

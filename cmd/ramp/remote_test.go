@@ -2,14 +2,15 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,13 +24,15 @@ import (
 // shop is a game of one player who has gold. It moves each order once, unless it
 // keeps what it must give back.
 type shop struct {
-	mu    sync.Mutex
-	gold  int64
-	keeps bool
+	mu      sync.Mutex
+	session string // the ID; "session-1" if it is empty
+	asset   string // the ID; "item_gold" if it is empty
+	gold    int64
+	keeps   bool
 }
 
 func (s *shop) Authenticate(_ context.Context, who ramp.Session) error {
-	if who.ID != "session-1" || who.Token.Reveal() != testToken {
+	if who.ID != cmp.Or(s.session, "session-1") || who.Token.Reveal() != testToken {
 		return ramp.Reject("INVALID_USER")
 	}
 	return nil
@@ -38,7 +41,7 @@ func (s *shop) Authenticate(_ context.Context, who ramp.Session) error {
 func (s *shop) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &ramp.Player{PlayerID: "alice", Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(s.gold)}}}, nil
+	return &ramp.Player{PlayerID: "alice", Assets: []ramp.Asset{{ID: cmp.Or(s.asset, "item_gold"), Balance: ramp.NewAmount(s.gold)}}}, nil
 }
 
 func (s *shop) apply(_ context.Context, step ramp.Step) error {
@@ -62,38 +65,40 @@ type desktop struct {
 	shop *shop
 }
 
+// console are the flags for the keys of the game.
+var console = []string{"-key", testKey, "-key-encoding", "text", "-validator", testValidator}
+
 func newDesktop(t *testing.T, args ...string) *desktop {
 	t.Helper()
-	t.Setenv("RAMP_HMAC_KEY", testKey)
-	t.Setenv("RAMP_VALIDATOR_KEY", "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	t.Setenv("RAMP_CONTROL_TOKEN", "")
 	d := &desktop{shop: &shop{gold: 1000}}
-	key, err := ramp.TextKey(testKey)
-	require.NoError(t, err)
-	signer, err := ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY"))
-	require.NoError(t, err)
-	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: d.shop.apply})
-	require.NoError(t, err)
-	orders, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: d.shop, Store: store})
-	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: orders, Key: key, Signer: signer})
-	require.NoError(t, err)
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-
-	lines := begin(t, append([]string{"-game", server.URL, "-json", "-speed", "50"}, args...)...)
+	lines := begin(t, slices.Concat(console, []string{"-game", newShop(t, d.shop), "-json", "-speed", "50"}, args)...)
 	require.True(t, lines.Scan())
 	require.NoError(t, json.Unmarshal(lines.Bytes(), &d.started))
 	go func() { // or the emulator waits for a reader
 		for lines.Scan() {
 		}
 	}()
-	t.Setenv("RAMP_API_URL", d.API)
 	return d
 }
 
-// ramp runs a command.
+// newShop serves a shop that moves each order once.
+func newShop(t *testing.T, s *shop) string {
+	t.Helper()
+	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: s.apply})
+	require.NoError(t, err)
+	orders, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: s, Store: store})
+	require.NoError(t, err)
+	return serve(t, orders)
+}
+
+// ramp runs a command with the emulator.
 func (d *desktop) ramp(t *testing.T, args ...string) (status int, out, errs string) {
+	t.Helper()
+	return command(t, append([]string{args[0], "-at", d.API}, args[1:]...)...)
+}
+
+// command runs a command.
+func command(t *testing.T, args ...string) (status int, out, errs string) {
 	t.Helper()
 	var o, e bytes.Buffer
 	status = run(t.Context(), args, &o, &e)
@@ -109,6 +114,7 @@ func onTerms(args ...string) []string {
 }
 
 func TestTriggerTellsHowAnOrderEnded(t *testing.T) {
+	t.Parallel()
 	d := newDesktop(t)
 	status, out, errs := d.ramp(t, onTerms("mint", "-amount", "3", "-wait")...)
 	require.Equal(t, 0, status, errs)
@@ -148,6 +154,7 @@ func TestTriggerTellsHowAnOrderEnded(t *testing.T) {
 }
 
 func TestTriggerReportsALossAndADecline(t *testing.T) {
+	t.Parallel()
 	d := newDesktop(t)
 	d.shop.keeps = true
 	status, out, _ := d.ramp(t, onTerms("mint", "-fault", "transaction-fails", "-wait")...)
@@ -166,6 +173,7 @@ func TestTriggerReportsALossAndADecline(t *testing.T) {
 
 func TestTriggerTakesThePageOfTheGame(t *testing.T) {
 	d := newDesktop(t, "-speed", "5") // a UUID holds for a minute
+	t.Setenv("RAMP_API_URL", d.API)
 	key, err := ramp.TextKey(testKey)
 	require.NoError(t, err)
 	client, err := ramp.NewClient(ramp.ClientConfig{URL: d.API, Key: key})
@@ -190,6 +198,7 @@ func TestTriggerTakesThePageOfTheGame(t *testing.T) {
 }
 
 func TestAdvanceLetsTimePass(t *testing.T) {
+	t.Parallel()
 	d := newDesktop(t, "-speed", "0")
 	status, out, _ := d.ramp(t, onTerms("mint", "-fault", "lost-answer=result", "-wait")...)
 	assert.Equal(t, 1, status, "it is not done: the clock stands still")
@@ -209,16 +218,18 @@ func TestAdvanceLetsTimePass(t *testing.T) {
 func TestCommandsFindTheEmulator(t *testing.T) {
 	d := newDesktop(t, "-public")
 	require.NotEmpty(t, d.ControlToken)
-	status, _, errs := d.ramp(t, "orders")
+	t.Setenv("RAMP_API_URL", d.API)
+	t.Setenv("RAMP_CONTROL_TOKEN", "")
+	status, _, errs := command(t, "orders")
 	assert.Equal(t, 2, status)
 	assert.Contains(t, errs, "token")
-	status, out, _ := d.ramp(t, "orders", "-at", d.API+"/?token="+url.QueryEscape(d.ControlToken))
+	status, out, _ := command(t, "orders", "-at", d.API+"/?token="+url.QueryEscape(d.ControlToken))
 	assert.Equal(t, 0, status)
 	assert.Contains(t, out, "No orders yet")
 	t.Setenv("RAMP_CONTROL_TOKEN", d.ControlToken)
-	status, _, _ = d.ramp(t, "orders")
+	status, _, _ = command(t, "orders")
 	assert.Equal(t, 0, status)
-	status, _, errs = d.ramp(t, "orders", "-at", "127.0.0.1:8090")
+	status, _, errs = command(t, "orders", "-at", "127.0.0.1:8090")
 	assert.Equal(t, 2, status)
 	assert.Contains(t, errs, "must be the address of an emulator")
 
@@ -229,13 +240,13 @@ func TestCommandsFindTheEmulator(t *testing.T) {
 		_, _ = io.WriteString(w, `{}`)
 	}))
 	defer other.Close()
-	status, _, errs = d.ramp(t, append(onTerms("mint"), "-at", other.URL)...)
+	status, _, errs = command(t, append(onTerms("mint"), "-at", other.URL)...)
 	assert.Equal(t, 2, status)
 	assert.Equal(t, "ramp trigger: there is no emulator at "+other.URL+": start one with ramp emulate, or name it with -at\n", errs)
 	assert.Equal(t, "/control", <-asked)
 	assert.Empty(t, asked, "what is no emulator is sent no access token")
 	other.Close()
-	status, _, errs = d.ramp(t, "advance", "1m", "-at", other.URL)
+	status, _, errs = command(t, "advance", "1m", "-at", other.URL)
 	assert.Equal(t, 2, status)
 	assert.Contains(t, errs, "there is no emulator")
 }
@@ -297,6 +308,7 @@ func TestVersionNamesWhatWasBuilt(t *testing.T) {
 
 // A test of a studio need not be in Go: this one is a program of Node.
 func TestAProgramInAnotherLanguageDrivesTheEmulator(t *testing.T) {
+	t.Parallel()
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("SKIPPED, NOTHING WAS TESTED: there is no node on this machine (apt-get install nodejs)")

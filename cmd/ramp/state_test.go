@@ -36,12 +36,13 @@ func emulateFrom(t *testing.T, path string, args ...string) (s started, stop fun
 }
 
 func TestAnEmulatorSurvivesARestart(t *testing.T) {
+	t.Parallel()
 	d := newDesktop(t) // whose game goes on
 	game := d.Assets[:len(d.Assets)-len("/api/assets")]
 	path := filepath.Join(t.TempDir(), "desk.json")
 
-	first, stop := emulateFrom(t, path, "-game", game, "-speed", "0")
-	t.Setenv("RAMP_API_URL", first.API)
+	first, stop := emulateFrom(t, path, append(console, "-game", game, "-speed", "0")...)
+	d.API = first.API
 	status, out, errs := d.ramp(t, onTerms("mint")...)
 	require.Equal(t, 0, status, errs)
 	id := out[:36]
@@ -53,9 +54,9 @@ func TestAnEmulatorSurvivesARestart(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, files, 1, "no other file is left")
 
-	second, stop := emulateFrom(t, path, "-game", game, "-speed", "0")
+	second, stop := emulateFrom(t, path, append(console, "-game", game, "-speed", "0")...)
 	defer stop()
-	t.Setenv("RAMP_API_URL", second.API)
+	d.API = second.API
 	status, out, _ = d.ramp(t, "advance", "1m")
 	assert.Equal(t, 0, status)
 	assert.Contains(t, out, "confirmed", "the result that was due is delivered")
@@ -84,12 +85,13 @@ func TestMadeKeysSurviveEvenAKill(t *testing.T) {
 }
 
 func TestAnEmulatorSavesWhileItRuns(t *testing.T) {
+	t.Parallel()
 	d := newDesktop(t)
 	game := d.Assets[:len(d.Assets)-len("/api/assets")]
 	path := filepath.Join(t.TempDir(), "desk.json")
-	s, stop := emulateFrom(t, path, "-game", game, "-speed", "0")
+	s, stop := emulateFrom(t, path, append(console, "-game", game, "-speed", "0")...)
 	defer stop()
-	t.Setenv("RAMP_API_URL", s.API)
+	d.API = s.API
 	status, out, errs := d.ramp(t, onTerms("mint")...)
 	require.Equal(t, 0, status, errs)
 	require.Eventually(t, func() bool {

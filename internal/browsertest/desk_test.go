@@ -5,6 +5,7 @@ package browsertest
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -54,6 +55,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		browser.Context = ctx
+		// More tests run at once than there are processors, because they often wait.
+		if err := flag.Set("test.parallel", "8"); err != nil { // the command line overrides it
+			panic(err)
+		}
 		status := m.Run()
 		_ = chromedp.Cancel(ctx) // also deletes the browser's temporary directory
 		cancel()
@@ -173,7 +178,7 @@ func newDesk(t *testing.T, change ...func(*ramptest.Config)) *desk {
 	d.must(err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	d.must(err)
-	config := ramptest.Config{Key: key, Validator: signer.Address(), Handler: handler, Listener: listener, Books: ramptest.BooksReport, Settle: -1}
+	config := ramptest.Config{Key: key, Validator: signer.Address(), Game: d.serve(handler, "127.0.0.1:0").address, Listener: listener, Books: ramptest.BooksReport, Settle: -1}
 	for _, c := range change {
 		c(&config)
 	}
@@ -217,7 +222,7 @@ func (d *desk) newTab() context.Context {
 			}
 		}
 	})
-	d.must(chromedp.Run(ctx, network.Enable(), runtime.Enable(), log.Enable(), chromedp.EmulateViewport(1280, 900)))
+	d.must(chromedp.Run(ctx, network.Enable(), runtime.Enable(), log.Enable(), emulation.SetFocusEmulationEnabled(true), chromedp.EmulateViewport(1280, 900)))
 	return ctx
 }
 
@@ -309,7 +314,7 @@ func (d *desk) holdsIn(tab context.Context, expression string) {
 		if err = chromedp.Run(ctx, chromedp.Evaluate("!!("+expression+")", &holds)); err == nil && holds {
 			return
 		}
-		time.Sleep(30 * time.Millisecond) // poll: the browser does not notify the test
+		time.Sleep(100 * time.Millisecond) // poll: the browser does not notify the test
 	}
 	var text string
 	_ = chromedp.Run(tab, chromedp.Evaluate(`document.body.innerText`, &text))
@@ -327,48 +332,65 @@ var (
 	schemes = []string{"light", "dark"}
 )
 
+// axe is axe-core. It is empty if it is not installed.
+var axe = sync.OnceValue(func() string {
+	b, _ := os.ReadFile(filepath.Join("node_modules", "axe-core", "axe.min.js"))
+	return string(b)
+})
+
+// tooWide lists the elements that make a page scroll sideways.
+const tooWide = `document.documentElement.scrollWidth <= innerWidth ? [] :
+	[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 100)).concat("the page")`
+
+// tooNarrow lists the texts that are broken into lines of fewer than 6 characters on
+// average, as a column does that is squeezed by its neighbors.
+const tooNarrow = `(() => {
+	const found = [], range = document.createRange(), texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	while (texts.nextNode()) {
+		const length = texts.currentNode.data.trim().replace(/\s+/g, " ").length;
+		if (length < 8) continue;
+		range.selectNodeContents(texts.currentNode);
+		const lines = new Set([...range.getClientRects()].filter((r) => r.width > 1).map((r) => Math.round(r.top))).size;
+		if (lines > 2 && length / lines < 6) found.push(lines + " lines: " + texts.currentNode.data.trim().slice(0, 100));
+	}
+	return found;
+})()`
+
 // judge checks the requirements for every page, at each width and in each color scheme.
 // It also saves screenshots, if a directory for them is set.
 func (d *desk) judge(name string) {
 	d.t.Helper()
-	d.look(name, d.axe())
-}
-
-// fits is like judge without accessibility, for pages with many elements of which other
-// pages have a few, because axe-core is slow.
-func (d *desk) fits(name string) {
-	d.t.Helper()
-	d.look(name, nil)
-}
-
-// axe loads axe-core into the page, and returns nil if it is not available.
-func (d *desk) axe() []byte {
-	d.t.Helper()
-	axe, err := os.ReadFile(filepath.Join("node_modules", "axe-core", "axe.min.js"))
-	if err != nil {
+	d.do(chromedp.Evaluate(axe(), nil))
+	d.look(name, axe() != "")
+	if axe() == "" {
 		d.t.Log("ACCESSIBILITY NOT TESTED: there is no axe-core (npm install --prefix internal/browsertest)")
-		return nil
 	}
-	d.do(chromedp.Evaluate(string(axe), nil))
-	return axe
 }
 
-func (d *desk) look(name string, axe []byte) {
+// look is like judge. It checks accessibility only if asked.
+func (d *desk) look(name string, accessible bool) {
 	d.t.Helper()
+	folder := os.Getenv("RAMP_SCREENSHOTS")
 	for _, width := range widths {
 		for _, scheme := range schemes {
+			dark := scheme == "dark" // which changes only colors
+			if dark && !accessible && folder == "" {
+				continue
+			}
 			d.do(chromedp.EmulateViewport(width, map[int64]int64{375: 667, 1280: 900}[width]),
 				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
-			var wide string
-			d.do(chromedp.Evaluate(`document.documentElement.scrollWidth <= innerWidth ? "" :
-				[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 100)).join("\n") || "?"`, &wide))
-			if wide != "" {
-				d.t.Errorf("%s scrolls sideways at %d px:\n%s", name, width, wide)
+			if !dark {
+				for what, expression := range map[string]string{"scrolls sideways": tooWide, "has letters below one another": tooNarrow} {
+					var found []string
+					if d.do(chromedp.Evaluate(expression, &found)); len(found) > 0 {
+						d.t.Errorf("%s %s at %d px:\n%s", name, what, width, strings.Join(found, "\n"))
+					}
+				}
 			}
-			if axe != nil {
-				rules := `{resultTypes: ["violations"]}`
-				if scheme == "dark" { // changes only colors
-					rules = `{runOnly: ["color-contrast", "link-in-text-block"]}`
+			if accessible {
+				rules := `{resultTypes: ["violations"], preload: false}`
+				if dark {
+					rules = `{resultTypes: ["violations"], preload: false, runOnly: ["color-contrast", "link-in-text-block"]}`
 				}
 				var violations []string
 				d.do(chromedp.Evaluate(`axe.run(document, `+rules+`).then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.target.join(" ") + ": " + n.failureSummary)))`, &violations,
@@ -377,7 +399,7 @@ func (d *desk) look(name string, axe []byte) {
 					d.t.Errorf("%s at %d px, %s: %s", name, width, scheme, v)
 				}
 			}
-			if folder := os.Getenv("RAMP_SCREENSHOTS"); folder != "" {
+			if folder != "" {
 				var picture []byte
 				d.do(chromedp.FullScreenshot(&picture, 100))
 				d.must(os.WriteFile(filepath.Join(folder, fmt.Sprintf("%s-%d-%s.png", name, width, scheme)), picture, 0o600))
@@ -388,13 +410,13 @@ func (d *desk) look(name string, axe []byte) {
 	d.do(chromedp.EmulateViewport(1280, 900))
 }
 
-// door is an additional address of the service that can be closed.
+// door is an address of the service or the game that can be closed.
 type door struct {
 	address string
 	server  *http.Server
 }
 
-// serve serves the service at an additional address.
+// serve serves the game, or the service at an additional address.
 func (d *desk) serve(handler http.Handler, at string) *door {
 	d.t.Helper()
 	listener, err := net.Listen("tcp", at)

@@ -5,6 +5,7 @@
 "use strict";
 
 const live = document.getElementById("live");
+const updates = document.body.hasAttribute("data-live"); // other pages only watch whether the service is there
 const clock = document.getElementById("clock");
 const connection = document.getElementById("connection");
 
@@ -77,7 +78,7 @@ let tag = "";
 async function take(answer) {
   const time = Number(answer.headers.get("Ramp-Clock"));
   if (time) { shown = time; since = performance.now(); }
-  if (answer.status === 304) return;
+  if (answer.status === 304 || !updates) return;
   const text = await answer.text();
   const page = new DOMParser().parseFromString(text, "text/html");
   const fresh = page.getElementById("live");
@@ -111,7 +112,7 @@ function keepEarlier(fresh) {
   if (link && now) now.replaceWith(link.cloneNode(true)); else now?.remove();
 }
 
-const pause = { seen: 700, hidden: 5000, lost: 2000 };
+const pause = { seen: updates ? 700 : 2000, hidden: 5000, lost: 2000 };
 let timer, busy = false, lost = false;
 
 async function poll() {
@@ -119,7 +120,7 @@ async function poll() {
   if (busy) return;
   busy = true;
   try {
-    const answer = await fetch(location.href, { credentials: "same-origin", cache: "no-store",
+    const answer = await fetch(updates ? location.href : "/pages/page.js", { method: updates ? "GET" : "HEAD", credentials: "same-origin", cache: "no-store",
       headers: tag ? { "If-None-Match": tag } : {}, signal: AbortSignal.timeout(10000) });
     if (lost) say("");
     lost = false;
@@ -261,7 +262,5 @@ function dress(root) { for (const b of root.querySelectorAll("[data-copy][hidden
 dress(document);
 tick();
 setInterval(tick, 250);
-if (document.body.hasAttribute("data-live")) {
-  document.addEventListener("visibilitychange", () => { if (!document.hidden) poll(); });
-  timer = setTimeout(poll, 150);
-}
+document.addEventListener("visibilitychange", () => { if (!document.hidden) poll(); });
+timer = setTimeout(poll, 150);
