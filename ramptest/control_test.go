@@ -423,6 +423,17 @@ func TestAServiceForgetsFinishedOrdersIfAsked(t *testing.T) {
 	assert.NoError(t, err)
 }
 
+func TestAServiceForgetsNothingUnasked(t *testing.T) {
+	c := newCounter(t)
+	const orders = 30
+	for range orders {
+		c.mint(t)
+		c.service.Advance(time.Minute)
+	}
+	_, listed := c.control(t, "GET", "/control/orders", "")
+	assert.Equal(t, orders, listed.Total)
+}
+
 func TestEachFaultIsReadAsItIsWritten(t *testing.T) {
 	arguments := strings.NewReplacer("NUMBER", "0x7", "COUNT", "2", "DURATION", "10m0s", "CALL", "result")
 	for _, form := range ramptest.FaultForms() {

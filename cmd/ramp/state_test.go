@@ -6,13 +6,19 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
 )
 
 // emulateFrom runs emulate with a file until the function that it returns is called.
@@ -112,4 +118,45 @@ func TestEmulateRefusesAFileOfSomethingElse(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, text, string(left), "it is not overwritten")
 	}
+}
+
+// Many changes are written together, and no change is not.
+func TestTheStateIsSavedAtMostOnceASecond(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.json")
+	synctest.Test(t, func(t *testing.T) {
+		key, err := ramp.TextKey("a-key")
+		require.NoError(t, err)
+		service := ramptest.Start(t, ramptest.Config{Key: key, Validator: common.Address{1}, Handler: http.NotFoundHandler()})
+		file, err := openState(path)
+		require.NoError(t, err)
+		stop, ended := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(ended)
+			file.keep(service, stop, func(err error) { t.Error(err) })
+		}()
+		saved := func() bool { // since the last call
+			synctest.Wait()
+			return os.Remove(path) == nil
+		}
+		changes := func(most time.Duration) {
+			for end := time.Now().Add(most); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+				file.changed.Store(true)
+			}
+		}
+		changes(900 * time.Millisecond)
+		assert.False(t, saved())
+		changes(200 * time.Millisecond) // the second passes
+		assert.True(t, saved())
+		changes(800 * time.Millisecond)
+		assert.False(t, saved())
+		time.Sleep(time.Second)
+		assert.True(t, saved())
+		time.Sleep(saveAnyway - time.Second)
+		assert.False(t, saved(), "nothing has changed")
+		time.Sleep(time.Second)
+		assert.True(t, saved(), "the clock has moved")
+		close(stop)
+		<-ended
+	})
 }
