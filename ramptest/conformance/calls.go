@@ -9,7 +9,9 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -120,7 +122,7 @@ func (t *trial) attempt(ctx context.Context, c call) answer {
 	}
 	response, err := t.client.Do(request)
 	if err != nil {
-		return answer{err: err, shown: t.failure(err, secrets)}
+		return answer{err: err, shown: t.noAnswer(err, secrets...)}
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer))
@@ -130,24 +132,63 @@ func (t *trial) attempt(ctx context.Context, c call) answer {
 	}
 	a.shown = t.shown(a.code(), secrets)
 	if err != nil {
-		a.shown = t.failure(err, secrets)
+		a.shown = t.noAnswer(err, secrets...)
 	}
 	return a
 }
 
-// failure returns why there was no answer. For the usual causes it uses words of this
-// package, which need no redaction.
-func (t *trial) failure(err error, secrets []string) string {
+// Errorf formats an error for Target.Player, UUID or Restart to return. Verdicts show its
+// format unchanged, but redact the arguments. They redact the whole text of any other
+// error, even a word of it that happens to be a secret.
+func Errorf(format string, args ...any) error { return &explained{format, args} }
+
+// explained is an error whose format is known to hold no secret.
+type explained struct {
+	format string
+	args   []any
+}
+
+func (e *explained) Error() string { return fmt.Sprintf(e.format, e.args...) }
+
+// failure returns the text of an error in a form that a verdict may show. For the usual
+// errors of a call it uses words of this package, which need no redaction.
+func (t *trial) failure(err error, secrets ...string) string {
+	var own *explained
 	switch {
+	case errors.As(err, &own):
+		args := slices.Clone(own.args)
+		for i, arg := range args {
+			switch arg := arg.(type) {
+			case error:
+				args[i] = t.failure(arg, secrets...)
+			case int, int64, bool:
+			default:
+				args[i] = t.said(fmt.Sprint(arg), secrets...)
+			}
+		}
+		return fmt.Sprintf(own.format, args...)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the connection was refused"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection was closed"
 	case errors.Is(err, context.DeadlineExceeded):
-		return "timeout after " + t.target.Timeout.String()
-	default:
-		return t.said(err.Error(), secrets...)
+		return "timeout"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
 	}
+	var call *url.Error
+	if errors.As(err, &call) {
+		err = call.Err // without the method and the URL, which the reader knows
+	}
+	return t.said(err.Error(), secrets...)
+}
+
+// noAnswer returns why a call got no answer.
+func (t *trial) noAnswer(err error, secrets ...string) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "timeout after " + t.target.Timeout.String()
+	}
+	return t.failure(err, secrets...)
 }
 
 // withTargetHeader adds Target.Header.

@@ -172,12 +172,12 @@ func (t *trial) breakOff(path string, body []byte) {
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.target.URL+path, http.NoBody)
 	if err != nil {
-		t.untried("%s", t.said(err.Error()))
+		t.untried("%s", t.failure(err))
 		return
 	}
 	conn, err := dial(ctx, request.URL)
 	if err != nil {
-		t.fail("no connection: "+t.said(err.Error()), "an answer")
+		t.fail("no connection: "+t.noAnswer(err), "an answer")
 		return
 	}
 	defer conn.Close()

@@ -48,7 +48,7 @@ type Target struct {
 
 	// Player returns the session of a player who owns assets. It is required. It
 	// should create a new player with the proposed name each time. To use existing
-	// sessions, see [Pool].
+	// sessions, see [Pool]. To explain a failure, see [Errorf].
 	Player func(ctx context.Context, name string) (ramp.Session, error)
 
 	// ProjectID is the project of the console. If it is empty, the judge sends a
@@ -96,7 +96,7 @@ func Pool(sessions ...ramp.Session) func(context.Context, string) (ramp.Session,
 	turn <- 0
 	return func(ctx context.Context, _ string) (ramp.Session, error) {
 		if len(sessions) == 0 {
-			return ramp.Session{}, errors.New("the pool of sessions is empty")
+			return ramp.Session{}, Errorf("the pool of sessions is empty")
 		}
 		select {
 		case n := <-turn:
