@@ -172,8 +172,8 @@ func (t *trial) off(then, now snapshot, want difference) difference {
 // appear after their answers, the balance must still be right after one more effect
 // could have appeared.
 func (t *trial) settled(then snapshot, judged func(snapshot) judgement) (wrong *snapshot) {
-	const first, most = 5 * time.Millisecond, 100 * time.Millisecond
-	began, wait := time.Now(), first
+	const first, most = 5 * time.Millisecond, 25 * time.Millisecond
+	answered, wait := t.ledger.lastCall(), first
 	now := t.look(then.owner)
 	for ; t.err == nil; now = t.look(then.owner) {
 		found, patience := judged(now), t.target.Settle
@@ -183,14 +183,14 @@ func (t *trial) settled(then snapshot, judged func(snapshot) judgement) (wrong *
 		if found == predictedBalance {
 			patience = min(patience, max(watchTime, 2*t.judge.lag()))
 		}
-		if time.Since(began) >= patience {
+		if time.Since(answered) >= patience {
 			return &now
 		}
 		t.pause(wait)
 		wait = min(2*wait, most)
 	}
 	if wait > first {
-		t.judge.measuredLag(time.Since(began))
+		t.judge.measuredLag(time.Since(answered))
 	}
 	if t.judge.lag() > 0 {
 		now = t.nowOf(then.owner)
@@ -260,11 +260,12 @@ func (t *trial) drifting(then, now snapshot, want, off difference) {
 // for its movement. Each asset is watched once.
 const watchTime = 250 * time.Millisecond
 
-// outwait waits one and a half times as long as the slowest effect took so far, but at
-// most Target.Settle.
+// outwait waits until the effect of the last call must have appeared: one and a half
+// times as long after its answer as the slowest effect took so far, but at most
+// Target.Settle.
 func (t *trial) outwait() {
 	lag := t.judge.lag()
-	t.pause(min(lag+lag/2, t.target.Settle))
+	t.pause(min(lag+lag/2, t.target.Settle) - time.Since(t.ledger.lastCall()))
 }
 
 func (t *trial) pause(d time.Duration) {

@@ -68,6 +68,9 @@ func (t *trial) try(c call) answer {
 	ctx, cancel := context.WithTimeout(t.ctx, t.target.Timeout)
 	defer cancel()
 	deadline, _ := ctx.Deadline()
+	if c.method != http.MethodGet || c.path != t.target.AssetsPath {
+		defer t.ledger.called()
+	}
 	for {
 		a := t.attempt(ctx, c)
 		a.step = c.method + " " + c.path

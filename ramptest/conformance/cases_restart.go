@@ -100,7 +100,7 @@ func (t *trial) hold() net.Conn {
 		return nil
 	}
 	request.Header = t.withTargetHeader(t.headers(t.player))
-	conn, err := dial(ctx, request.URL)
+	conn, err := t.dial(ctx, request.URL)
 	if err != nil {
 		return nil
 	}

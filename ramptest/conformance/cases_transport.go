@@ -175,7 +175,8 @@ func (t *trial) breakOff(path string, body []byte) {
 		t.untried("%s", t.failure(err))
 		return
 	}
-	conn, err := dial(ctx, request.URL)
+	defer t.ledger.called()
+	conn, err := t.dial(ctx, request.URL)
 	if err != nil {
 		t.fail("no connection: "+t.noAnswer(err), "an answer")
 		return
@@ -198,20 +199,20 @@ func (t *trial) breakOff(path string, body []byte) {
 }
 
 // dial connects to the server of a URL. The connection has the deadline of ctx.
-func dial(ctx context.Context, server *url.URL) (net.Conn, error) {
-	var dialer interface {
-		DialContext(ctx context.Context, network, address string) (net.Conn, error)
-	} = &net.Dialer{}
+func (t *trial) dial(ctx context.Context, server *url.URL) (net.Conn, error) {
 	port := "80"
 	if server.Scheme == "https" {
-		dialer, port = &tls.Dialer{}, "443"
+		port = "443"
 	}
-	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(server.Hostname(), cmp.Or(server.Port(), port)))
+	conn, err := t.judge.dial(ctx, "tcp", net.JoinHostPort(server.Hostname(), cmp.Or(server.Port(), port)))
 	if err != nil {
 		return nil, err
 	}
 	deadline, _ := ctx.Deadline()
 	_ = conn.SetDeadline(deadline)
+	if server.Scheme == "https" {
+		return tls.Client(conn, &tls.Config{ServerName: server.Hostname()}), nil
+	}
 	return conn, nil
 }
 

@@ -31,18 +31,16 @@ func must(v any) []byte {
 	return b
 }
 
-func newJudge(t testing.TB, target conformance.Target) *conformance.Judge {
+func newJudge(t testing.TB, s *studio) *conformance.Judge {
 	t.Helper()
-	judge, err := conformance.New(target)
-	require.NoError(t, err)
-	t.Cleanup(judge.Close)
+	judge := s.unopened(t)
 	require.NoError(t, judge.Ready(t.Context()))
 	return judge
 }
 
 func TestARightServerPassesEveryCase(t *testing.T) {
 	t.Parallel()
-	judge := newJudge(t, newStudio(t, mutant{}).target)
+	judge := newJudge(t, newStudio(t, mutant{}))
 	cases, done := conformance.Cases(), make(map[string]bool)
 	verdicts := judge.Run(t.Context(), cases, 8, func(v conformance.Verdict) { done[v.Case.ID] = true })
 	require.Len(t, verdicts, len(cases))
@@ -133,26 +131,24 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			target := newStudio(t, m).target
-			target.Strict = false
-			switch m.bug {
-			case "acts later":
-				target.Settle = 0 // as it is by default
-			case "one open order": // the players' sessions come again
-				first, _ := target.Player(t.Context(), "")
-				second, _ := target.Player(t.Context(), "")
-				target.Player = conformance.Pool(first, second)
-			}
-			judge, parallel := newJudge(t, target), 8
-			if m.bug == "one open order" {
-				parallel = 1
-			}
-			must := slices.DeleteFunc(conformance.Cases(), func(c conformance.Case) bool { return c.Level != conformance.Must })
-			for _, v := range judge.Run(t.Context(), must, parallel, nil) {
-				if m.bug != "one open order" || !strings.HasSuffix(v.Saw, "declines a second order while one is open") {
-					assert.Equal(t, conformance.Passed, v.Outcome, "%s: %s", v.Case.ID, v)
+			inVirtualTime(t, m, func(t *testing.T, s *studio) {
+				parallel := 8
+				s.target.Strict = false
+				switch m.bug {
+				case "acts later":
+					s.target.Settle = 0 // as it is by default
+				case "one open order": // the players' sessions come again
+					first, _ := s.target.Player(t.Context(), "")
+					second, _ := s.target.Player(t.Context(), "")
+					s.target.Player, parallel = conformance.Pool(first, second), 1
 				}
-			}
+				must := slices.DeleteFunc(conformance.Cases(), func(c conformance.Case) bool { return c.Level != conformance.Must })
+				for _, v := range newJudge(t, s).Run(t.Context(), must, parallel, nil) {
+					if m.bug != "one open order" || !strings.HasSuffix(v.Saw, "declines a second order while one is open") {
+						assert.Equal(t, conformance.Passed, v.Outcome, "%s: %s", v.Case.ID, v)
+					}
+				}
+			})
 		})
 	}
 }
@@ -282,7 +278,7 @@ func TestARateHidesNothing(t *testing.T) {
 		"validate-other-amount": "approves whatever is known",
 		"intent-asset-twice":    "takes the last entry",
 	} {
-		judge := newJudge(t, newStudio(t, mutant{bug: b, wrap: rate().wrap}).target)
+		judge := newJudge(t, newStudio(t, mutant{bug: b, wrap: rate().wrap}))
 		assert.Equal(t, conformance.Failed, judge.Try(t.Context(), caseOf(t, id)).Outcome, id)
 	}
 }
@@ -290,11 +286,11 @@ func TestARateHidesNothing(t *testing.T) {
 // What a case had approved by mistake is in nobody's way afterwards.
 func TestNoCaseLeavesAnOrderOpen(t *testing.T) {
 	t.Parallel()
-	target := newStudio(t, mutant{bug: "one open order", wrap: turns(ramp.PathValidate, http.MethodPut, http.MethodPost).wrap}).target
-	only, err := target.Player(t.Context(), "")
+	s := newStudio(t, mutant{bug: "one open order", wrap: turns(ramp.PathValidate, http.MethodPut, http.MethodPost).wrap})
+	only, err := s.target.Player(t.Context(), "")
 	require.NoError(t, err)
-	target.Player = conformance.Pool(only)
-	judge := newJudge(t, target)
+	s.target.Player = conformance.Pool(only)
+	judge := newJudge(t, s)
 	assert.Equal(t, conformance.Failed, judge.Try(t.Context(), caseOf(t, "validate-put")).Outcome)
 	v := judge.Try(t.Context(), caseOf(t, "mint-succeeds"))
 	assert.Equal(t, conformance.Passed, v.Outcome, v.String())
@@ -302,15 +298,13 @@ func TestNoCaseLeavesAnOrderOpen(t *testing.T) {
 
 func TestAnIDThatIsNoStringIsNamed(t *testing.T) {
 	t.Parallel()
-	judge, err := conformance.New(newStudio(t, replaces(ramp.PathAssets, `"item_gold"`, "7")).target)
-	require.NoError(t, err)
-	defer judge.Close()
+	judge := newStudio(t, replaces(ramp.PathAssets, `"item_gold"`, "7")).unopened(t)
 	assert.Contains(t, judge.Try(t.Context(), caseOf(t, "assets-id")).String(), "saw:  assets: an id that is not a JSON string")
 }
 
 func TestAServerThatAsksForMuchPatienceIsUntried(t *testing.T) {
 	t.Parallel()
-	judge := newJudge(t, newStudio(t, patience("3600")).target)
+	judge := newJudge(t, newStudio(t, patience("3600")))
 	v := judge.Try(t.Context(), caseOf(t, "mint-succeeds"))
 	assert.Equal(t, conformance.Untried, v.Outcome)
 	assert.Equal(t, "untried: the server answered HTTP 429 and asked to wait longer than Target.Timeout (-timeout) allows", v.String())
@@ -325,7 +319,7 @@ func TestAnOddStatusMayBeAFailure(t *testing.T) {
 			return old
 		}
 		return map[string]any{"status": "0x0"}
-	})).target)
+	})))
 	for _, status := range []string{"empty-status", "0x-status", "true-status", "text-status"} {
 		for _, id := range []string{"mint-" + status, "burn-" + status} {
 			v := judge.Try(t.Context(), caseOf(t, id))
@@ -337,21 +331,22 @@ func TestAnOddStatusMayBeAFailure(t *testing.T) {
 // An effect may follow its answer, but then a second one may follow too.
 func TestASecondEffectThatFollowsItsAnswerIsSeen(t *testing.T) {
 	t.Parallel()
-	target := newStudio(t, mutant{bug: "acts later, each time"}).target
-	target.Settle = 0
-	judge := newJudge(t, target)
-	assert.Equal(t, conformance.Passed, judge.Try(t.Context(), caseOf(t, "burn-succeeds")).Outcome)
-	assert.Equal(t, conformance.Failed, judge.Try(t.Context(), caseOf(t, "mint-failure-twice")).Outcome)
-	v := judge.Try(t.Context(), caseOf(t, "burn-success-twice"))
-	assert.Equal(t, "not provable until mint-failure-twice passes: The result of a successful burn twice has one effect, and is confirmed both times.", v.String())
+	inVirtualTime(t, mutant{bug: "acts later, each time"}, func(t *testing.T, s *studio) {
+		s.target.Settle = 0 // as it is by default
+		judge := newJudge(t, s)
+		assert.Equal(t, conformance.Passed, judge.Try(t.Context(), caseOf(t, "burn-succeeds")).Outcome)
+		assert.Equal(t, conformance.Failed, judge.Try(t.Context(), caseOf(t, "mint-failure-twice")).Outcome)
+		v := judge.Try(t.Context(), caseOf(t, "burn-success-twice"))
+		assert.Equal(t, "not provable until mint-failure-twice passes: The result of a successful burn twice has one effect, and is confirmed both times.", v.String())
+	})
 }
 
 func TestAShouldCountsOnlyWhenStrict(t *testing.T) {
 	t.Parallel()
-	target := newStudio(t, mutant{bug: "declines repeats"}).target
+	s := newStudio(t, mutant{bug: "declines repeats"})
 	for strict, want := range map[bool]conformance.Outcome{true: conformance.Failed, false: conformance.Noted} {
-		target.Strict = strict
-		v := newJudge(t, target).Try(t.Context(), caseOf(t, "validate-twice-approved"))
+		s.target.Strict = strict
+		v := newJudge(t, s).Try(t.Context(), caseOf(t, "validate-twice-approved"))
 		assert.Equal(t, want, v.Outcome)
 		assert.Contains(t, v.String(), "SHOULD (interface 2.5)")
 		assert.Contains(t, v.String(), `saw:  HTTP 200, success false, errorCode "INVALID_MESSAGE", data null`)
@@ -363,7 +358,7 @@ func TestAShouldCountsOnlyWhenStrict(t *testing.T) {
 // and not in every case that wants a refusal.
 func TestTheShapeOfARefusalIsJudgedOnItsOwn(t *testing.T) {
 	t.Parallel()
-	s := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+	inVirtualTime(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 		answer := httptest.NewRecorder()
 		next.ServeHTTP(answer, r)
 		if strings.Contains(answer.Body.String(), `"success":false`) {
@@ -371,17 +366,17 @@ func TestTheShapeOfARefusalIsJudgedOnItsOwn(t *testing.T) {
 			return
 		}
 		reply(w, answer.Code, answer.Body.String())
-	}))
-	s.target.Strict = false
-	judge := newJudge(t, s.target)
-	var failed []string
-	for _, c := range conformance.Cases() {
-		if v := judge.Try(t.Context(), c); v.Outcome == conformance.Failed {
-			failed = append(failed, c.ID)
-			assert.Contains(t, v.Saw, "HTTP 400, success missing, errorCode missing, data missing")
+	}), func(t *testing.T, s *studio) {
+		s.target.Strict = false
+		var failed []string
+		for _, v := range judged(t, s) {
+			if v.Outcome == conformance.Failed {
+				failed = append(failed, v.Case.ID)
+				assert.Contains(t, v.Saw, "HTTP 400, success missing, errorCode missing, data missing")
+			}
 		}
-	}
-	assert.Equal(t, []string{"assets-token-envelope", "validate-hmac-envelope", "result-hmac-envelope", "validate-decline-envelope"}, failed)
+		assert.Equal(t, []string{"assets-token-envelope", "validate-hmac-envelope", "result-hmac-envelope", "validate-decline-envelope"}, failed)
+	})
 }
 
 // What fails on the judge's side is no fault of the server's.
@@ -407,12 +402,9 @@ func TestWhatTheJudgeCannotDoIsUntried(t *testing.T) {
 		"a poor player": {func(target *conformance.Target) { target.Asset, target.Amount = "item_gem", 1000 }, "untried: the player owns too little"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			target := newStudio(t, mutant{}).target
-			test.change(&target)
-			judge, err := conformance.New(target)
-			require.NoError(t, err)
-			defer judge.Close()
-			v := judge.Try(t.Context(), caseOf(t, "restart-mint-fails"))
+			s := newStudio(t, mutant{})
+			test.change(&s.target)
+			v := s.unopened(t).Try(t.Context(), caseOf(t, "restart-mint-fails"))
 			assert.Equal(t, conformance.Untried, v.Outcome)
 			assert.Contains(t, v.String(), test.want)
 		})
@@ -432,38 +424,47 @@ func caseOf(t *testing.T, id string) conformance.Case {
 
 func TestWhatTheTargetLacksIsSkipped(t *testing.T) {
 	t.Parallel()
-	s := newStudio(t, mutant{})
-	parallel := 8
-	skipped := func(change func(*conformance.Target)) string {
-		target := s.target
-		change(&target)
-		judge := newJudge(t, target)
-		var ids []string
-		for _, v := range judge.Run(t.Context(), conformance.Cases(), parallel, nil) {
-			if v.Outcome == conformance.Skipped {
-				ids = append(ids, v.Case.ID)
-			} else {
-				assert.Equal(t, conformance.Passed, v.Outcome, v.String())
+	few := func(players int) func(*testing.T, *studio) {
+		return func(t *testing.T, s *studio) {
+			var sessions []ramp.Session
+			for range players {
+				session, err := s.game.login(t.Context(), "")
+				require.NoError(t, err)
+				sessions = append(sessions, session)
 			}
+			s.target.Player = conformance.Pool(sessions...)
 		}
-		return strings.Join(ids, " ")
 	}
-	assert.Equal(t, "restart-mint-fails restart-burn-succeeds restart-result-again restart-validate-again",
-		skipped(func(target *conformance.Target) { target.Restart = nil }))
-	// The right game knows its project, and no other.
-	assert.Equal(t, "intent-two-assets result-other-asset",
-		skipped(func(target *conformance.Target) { target.Asset, target.Second = "item_gold", "item_silver" }))
-
-	parallel = 1 // for few players
-	first, err := s.game.login(t.Context(), "")
-	require.NoError(t, err)
-	second, err := s.game.login(t.Context(), "")
-	require.NoError(t, err)
-	assert.Empty(t, skipped(func(target *conformance.Target) { target.Player = conformance.Pool(first, second) }))
-	assert.Equal(t, "assets-other-player assets-foreign-token assets-foreign-token-declined validate-foreign-token "+
-		"validate-foreign-token-declined result-other-session result-other-session-refused validate-other-owner "+
-		"validate-other-owner-declined result-other-owner-mint result-other-owner-burn",
-		skipped(func(target *conformance.Target) { target.Player = conformance.Pool(first) }))
+	for name, test := range map[string]struct {
+		change   func(*testing.T, *studio)
+		parallel int
+		want     string
+	}{
+		"no restart": {func(_ *testing.T, s *studio) { s.target.Restart = nil }, 8,
+			"restart-mint-fails restart-burn-succeeds restart-result-again restart-validate-again"},
+		"no second asset": {func(_ *testing.T, s *studio) { s.target.Asset, s.target.Second = "item_gold", "item_silver" }, 8,
+			"intent-two-assets result-other-asset"},
+		"two players": {few(2), 1, ""},
+		"one player": {few(1), 1, "assets-other-player assets-foreign-token assets-foreign-token-declined validate-foreign-token " +
+			"validate-foreign-token-declined result-other-session result-other-session-refused validate-other-owner " +
+			"validate-other-owner-declined result-other-owner-mint result-other-owner-burn"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, mutant{}, func(t *testing.T, s *studio) {
+				test.change(t, s)
+				var skipped []string
+				for _, v := range newJudge(t, s).Run(t.Context(), conformance.Cases(), test.parallel, nil) {
+					if v.Outcome == conformance.Skipped {
+						skipped = append(skipped, v.Case.ID)
+					} else {
+						assert.Equal(t, conformance.Passed, v.Outcome, v.String())
+					}
+				}
+				assert.Equal(t, test.want, strings.Join(skipped, " "))
+			})
+		})
+	}
 }
 
 func TestAJudgeThatCannotWorkIsNotMade(t *testing.T) {

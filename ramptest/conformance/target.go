@@ -158,20 +158,26 @@ func New(target Target) (*Judge, error) {
 	if target.UUID == nil {
 		target.UUID = func(context.Context, ramp.Session) (uuid.UUID, error) { return uuid.NewRandom() }
 	}
-	return &Judge{
+	j := &Judge{
 		target:   target,
+		dial:     new(net.Dialer).DialContext,
 		met:      make(map[string]bool),
 		users:    make(map[string]*trial),
 		watched:  make(map[string]bool),
 		drifting: make(map[string]bool),
 		opening:  make(map[string]Verdict),
 		flight:   make(map[string]bool),
-		client: &http.Client{
-			Transport: &http.Transport{MaxIdleConnsPerHost: 8 * crowd, IdleConnTimeout: time.Minute},
-			// A signed call must not go to an address that the caller did not name.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	j.turn.L = &j.mu
+	j.client = &http.Client{
+		Transport: &http.Transport{
+			DialContext:         func(ctx context.Context, n, a string) (net.Conn, error) { return j.dial(ctx, n, a) },
+			MaxIdleConnsPerHost: 8 * crowd, IdleConnTimeout: time.Minute,
 		},
-	}, nil
+		// A signed call must not go to an address that the caller did not name.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return j, nil
 }
 
 // IsLoopback reports whether a host is localhost or a loopback address. Other names

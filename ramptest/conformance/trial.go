@@ -160,7 +160,8 @@ func (t *trial) newPlayer() ramp.Session {
 			return s
 		}
 		if t.judge.meets(s.ID) {
-			t.outwait() // for late effects of another case
+			t.ledger.called() // by another case, whose effects may be late
+			t.outwait()
 		}
 	}
 	return s
