@@ -94,10 +94,10 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 
 	status, out = checked(t, flags(url, "-session", "session-1="+testToken, "-run", "^mint-(succeeds|takes-at-validate)$")...)
 	assert.Equal(t, 1, status)
-	assert.True(t, strings.HasPrefix(out, "What to mend, in this order:\n\n"+
+	assert.True(t, strings.HasPrefix(out, "What to fix, in this order:\n\n"+
 		"1. A mint that succeeds takes its assets. (MUST, interface 1, mint-succeeds)\n   saw:  a balance that moved by 0 (1000 before, 1000 after)\n"), out)
 	assert.Contains(t, out, "failed mint-succeeds: MUST (interface 1): A mint that succeeds takes its assets.\n"+
-		"  saw:  a balance that moved by 0 (1000 before, 1000 after)\n  want: a balance that moved by -2\n  mend: ")
+		"  saw:  a balance that moved by 0 (1000 before, 1000 after)\n  want: a balance that moved by -2\n  fix:  ")
 	assert.Contains(t, out, "noted mint-takes-at-validate: SHOULD (interface 3)")
 	assert.Contains(t, out, "all      0       1       1      0         0        0\n")
 	assert.True(t, strings.HasSuffix(out, "\nfailed: 1 of 2 cases failed, first mint-succeeds; 1 noted, 0 unproven, 0 skipped, 0 untried\n"), out)
@@ -127,7 +127,7 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 	status, out = checked(t, "-list", "-json", "-run", "^mint-succeeds$")
 	assert.Equal(t, 0, status)
 	assert.JSONEq(t, `[{"id":"mint-succeeds","subject":"orders","title":"A mint that succeeds takes its assets.","level":"MUST","section":"1",
-		"mend":"Take intent.from of a mint, and keep it when the transaction succeeded."}]`, out)
+		"fix":"Take intent.from of a mint, and keep it when the transaction succeeded."}]`, out)
 
 	status, out = checked(t, "-help")
 	assert.Equal(t, 0, status)
@@ -150,7 +150,7 @@ func TestCheckWritesJSON(t *testing.T) {
 		"id": "mint-succeeds", "subject": "orders", "title": "A mint that succeeds takes its assets.",
 		"level": "MUST", "section": "1", "outcome": "failed",
 		"saw": "a balance that moved by 0 (1000 before, 1000 after)", "want": "a balance that moved by -2",
-		"mend": "Take intent.from of a mint, and keep it when the transaction succeeded.",
+		"fix": "Take intent.from of a mint, and keep it when the transaction succeeded.",
 	}, got.Cases[1])
 }
 

@@ -22,7 +22,7 @@ func amountCases() []Case {
 	for _, c := range []struct {
 		id, title string
 		level     Level
-		mend      string
+		fix       string
 		edit      edit
 	}{
 		{"negative", "of a negative amount", Must, above, set(from, number(-2))},
@@ -34,13 +34,13 @@ func amountCases() []Case {
 		{"tokens-zero", "to 0 tokens", Should, above, set(to, number(0))},
 		{"tokens-missing", "to tokens without an amount", Should, above, drop(to)},
 	} {
-		cases = append(cases, Case{ID: "mint-amount-" + c.id, Level: c.level, Section: "2.5", Mend: c.mend,
+		cases = append(cases, Case{ID: "mint-amount-" + c.id, Level: c.level, Section: "2.5", Fix: c.fix,
 			Title: "A mint " + c.title + " is declined.", run: declines(mint, c.edit)})
 	}
 	// Quantities that must not be approved for nothing.
 	for _, c := range []struct {
-		id, title, mend string
-		edit            edit
+		id, title, fix string
+		edit           edit
 	}{
 		{"zero", "of 0", above, set(from, number(0))},
 		{"minus-zero", "of -0", above, set(from, raw("-0"))},
@@ -52,13 +52,13 @@ func amountCases() []Case {
 		{"object", "whose amount is an object", typed, set(from, object{})},
 		{"tiny-bomb", "of 1e-999999999", bound, set(from, raw("1e-999999999"))},
 	} {
-		cases = append(cases, Case{ID: "mint-amount-" + c.id, Level: Must, Section: "2.5", Mend: c.mend,
+		cases = append(cases, Case{ID: "mint-amount-" + c.id, Level: Must, Section: "2.5", Fix: c.fix,
 			Title: "A mint " + c.title + " is declined, or takes something.", run: declinesOrTakes(c.edit)})
 	}
 	for _, c := range []struct {
 		id, title string
 		level     Level
-		mend      string
+		fix       string
 		edit      edit
 	}{
 		{"negative", "to a negative amount", Must, above, set(to, number(-2))},
@@ -69,11 +69,11 @@ func amountCases() []Case {
 		{"tokens-negative", "of a negative amount of tokens", Must, above, set(from, number(-1))},
 		{"bomb", "to 1e999999999", Should, bound, set(to, raw("1e999999999"))},
 	} {
-		cases = append(cases, Case{ID: "burn-amount-" + c.id, Level: c.level, Section: "2.5", Mend: c.mend,
+		cases = append(cases, Case{ID: "burn-amount-" + c.id, Level: c.level, Section: "2.5", Fix: c.fix,
 			Title: "A burn " + c.title + " is declined.", run: declines(burn, c.edit)})
 	}
 	// Quantities above every balance.
-	for _, c := range []struct{ id, title, amount, mend string }{
+	for _, c := range []struct{ id, title, amount, fix string }{
 		{"2-31", "2^31", "2147483648", exact},
 		{"2-32", "2^32, which is 0 in 32 bits,", "4294967296", exact},
 		{"2-32-more", "2^32 + 2, which is 2 in 32 bits,", "4294967298", exact},
@@ -90,7 +90,7 @@ func amountCases() []Case {
 		{"exponent-overflow", "1e18446744073709551616, whose exponent is 0 in 64 bits,", "1e18446744073709551616", bound},
 		{"digits", "a number of 50,000 digits", strings.Repeat("9", 50_000), bound},
 	} {
-		cases = append(cases, Case{ID: "mint-amount-" + c.id, Level: Must, Section: "2.5", Mend: c.mend,
+		cases = append(cases, Case{ID: "mint-amount-" + c.id, Level: Must, Section: "2.5", Fix: c.fix,
 			Title: "A mint of " + c.title + " is declined.",
 			run: func(t *trial) {
 				t.refused(t.validate(t.mint().bent(t.of(t.beyond(c.amount)))))
@@ -110,7 +110,7 @@ func amountCases() []Case {
 		{"exponent-minus", "20E-1", "20E-1", big.NewRat(2, 1)},
 	} {
 		cases = append(cases,
-			Case{ID: "mint-amount-" + c.id, Level: Must, Section: "2.5", Mend: exact,
+			Case{ID: "mint-amount-" + c.id, Level: Must, Section: "2.5", Fix: exact,
 				Title: "A mint of " + c.title + " takes exactly that, or is declined.",
 				run: func(t *trial) {
 					o := t.mint().bent(t.of(raw(c.amount)))
@@ -121,7 +121,7 @@ func amountCases() []Case {
 					}
 					t.moved(0)
 				}},
-			Case{ID: "mint-amount-" + c.id + "-back", Level: Must, Section: "3", Mend: exact,
+			Case{ID: "mint-amount-" + c.id + "-back", Level: Must, Section: "3", Fix: exact,
 				Title: "A failed mint of " + c.title + " gives exactly that back.",
 				run: func(t *trial) {
 					o := t.mint().bent(t.of(raw(c.amount)))
@@ -130,7 +130,7 @@ func amountCases() []Case {
 					}
 					t.moved(0)
 				}},
-			Case{ID: "burn-amount-" + c.id, Level: Must, Section: "2.5", Mend: exact,
+			Case{ID: "burn-amount-" + c.id, Level: Must, Section: "2.5", Fix: exact,
 				Title: "A burn to " + c.title + " grants exactly that, or is declined.",
 				run: func(t *trial) {
 					o := t.burn().bent(t.of(raw(c.amount)))
@@ -144,20 +144,20 @@ func amountCases() []Case {
 	}
 	return append(cases,
 		Case{ID: "mint-amount-one-more", Level: Must, Section: "2.5",
-			Mend:  "Decline a mint of more than the player owns.",
+			Fix:   "Decline a mint of more than the player owns.",
 			Title: "A mint of a little more than the player owns is declined.",
 			run: func(t *trial) {
 				t.refused(t.validate(t.mint().bent(t.of(t.oneMore()))))
 				t.moved(0)
 			}},
-		Case{ID: "mint-amount-netted", Level: Must, Section: "2.5", Mend: above,
+		Case{ID: "mint-amount-netted", Level: Must, Section: "2.5", Fix: above,
 			Title: "A negative entry beside a positive one of the same asset is declined.",
 			run: func(t *trial) {
 				t.refused(t.validate(t.mint().bent(set("intent.from", list{
 					entry("asset", t.asset, t.times(2)), entry("asset", t.asset, t.times(-1))}))))
 				t.moved(0)
 			}},
-		Case{ID: "burn-amount-tokens-zero", Level: Must, Section: "2.5", Mend: above,
+		Case{ID: "burn-amount-tokens-zero", Level: Must, Section: "2.5", Fix: above,
 			Title: "A burn of 0 tokens is declined, or grants nothing.",
 			run:   declinesOrMoves(burn, 0, set(from, number(0)))},
 	)

@@ -6,7 +6,7 @@ import "bytes"
 func formCases() []Case {
 	const (
 		read = "Read the body as one JSON object and refuse everything else."
-		mend = "Check that every field that section 2.5 requires is present, not null and of the right type."
+		fix  = "Check that every field that section 2.5 requires is present, not null and of the right type."
 	)
 	var cases []Case
 	for _, c := range []struct {
@@ -24,7 +24,7 @@ func formCases() []Case {
 		{"trailing", "a JSON object with text behind it", Should, func(right []byte) []byte { return append(bytes.Clone(right), "xyz"...) }},
 	} {
 		for _, e := range []endpoint{atValidate, atResult} {
-			cases = append(cases, Case{ID: e.name + "-body-" + c.id, Level: c.level, Section: bodySection[e.name], Mend: read,
+			cases = append(cases, Case{ID: e.name + "-body-" + c.id, Level: c.level, Section: bodySection[e.name], Fix: read,
 				Title: "A " + e.name + " call with " + c.title + " is refused and moves nothing.",
 				run: func(t *trial) {
 					o, right := e.body(t)
@@ -73,21 +73,21 @@ func formCases() []Case {
 		{"no-entry-id", "with an entry without id", Must, drop("intent.from.0.id")},
 		{"null-entry-id", "with an entry whose id is null", Must, set("intent.from.0.id", nil)},
 	} {
-		cases = append(cases, Case{ID: "validate-" + c.id, Level: c.level, Section: "2.5", Mend: mend,
+		cases = append(cases, Case{ID: "validate-" + c.id, Level: c.level, Section: "2.5", Fix: fix,
 			Title: "A mint " + c.title + " is declined.", run: declines(mint, c.edit)})
 	}
 	return append(cases,
 		Case{ID: "validate-other-project", Level: Should, Section: "2.5", needs: aProject,
-			Mend:  "Compare project_id with the one of your console.",
+			Fix:   "Compare project_id with the one of your console.",
 			Title: "A mint for another project is declined.",
 			run:   declines(mint, set("project_id", "another-project"))},
 		Case{ID: "validate-unknown-fields", Level: Should, Section: "2.5",
-			Mend:  "Ignore fields that you do not know: the service may add some.",
+			Fix:   "Ignore fields that you do not know: the service may add some.",
 			Title: "A mint with unknown fields is approved.",
 			run: takes(mint, failure, 0,
 				set("new", object{"a": number(1)}), set("intent.new", list{}), set("intent.from.0.new", nil))},
 		Case{ID: "result-unknown-fields", Level: Should, Section: "6",
-			Mend:  "Ignore fields that you do not know: the service may add some.",
+			Fix:   "Ignore fields that you do not know: the service may add some.",
 			Title: "A result with unknown fields is confirmed.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -95,7 +95,7 @@ func formCases() []Case {
 				t.moved(0)
 			}},
 		Case{ID: "validate-no-target-candidate", Level: Must, Section: "2.5",
-			Mend:  "Treat intent.target_candidate as the optional field that it is.",
+			Fix:   "Treat intent.target_candidate as the optional field that it is.",
 			Title: "A mint without intent.target_candidate is approved.",
 			run:   takes(mint, failure, 0, drop("intent.target_candidate"))},
 	)

@@ -77,7 +77,7 @@ func hmacCases() []Case {
 
 func (e endpoint) hmacCases() []Case {
 	const (
-		mend = "Compute HMAC-SHA256 over the raw bytes of the body with the console's key, and compare all 32 bytes in constant time."
+		fix  = "Compute HMAC-SHA256 over the raw bytes of the body with the console's key, and compare all 32 bytes in constant time."
 		keep = "Compute the HMAC over the bytes that you received: read the body once, verify, and decode afterwards."
 	)
 	// A forged call is declined, moves nothing and does not affect the order: the
@@ -140,11 +140,11 @@ func (e endpoint) hmacCases() []Case {
 			header[signature] = []string{strings.Repeat("00", 32), header[signature][0]}
 		}},
 	} {
-		cases = append(cases, Case{ID: e.name + "-hmac-" + c.id, Level: c.level, Section: "5.2", Mend: mend,
+		cases = append(cases, Case{ID: e.name + "-hmac-" + c.id, Level: c.level, Section: "5.2", Fix: fix,
 			Title: call + c.title + " is declined and moves nothing.", run: spoiled(c.bend)})
 	}
 	return append(cases,
-		Case{ID: e.name + "-tampered", Level: Must, Section: "5.2", Mend: keep,
+		Case{ID: e.name + "-tampered", Level: Must, Section: "5.2", Fix: keep,
 			Title: call + "whose body was changed on the way is declined and moves nothing.",
 			run: func(t *trial) {
 				o, right := e.body(t)
@@ -155,14 +155,14 @@ func (e endpoint) hmacCases() []Case {
 				e.over(t, o)
 				t.moved(0)
 			}},
-		Case{ID: e.name + "-hmac-envelope", Level: Must, Section: "7.2", Mend: envelope,
+		Case{ID: e.name + "-hmac-envelope", Level: Must, Section: "7.2", Fix: envelope,
 			Title: "The refusal of " + strings.ToLower(call) + "with a wrong HMAC has success false, a string as errorCode, and data null.",
 			run: func(t *trial) {
 				o, right := e.body(t)
 				t.declined(e.send(t, o, right, unsigned))
 			}},
 		Case{ID: e.name + "-hmac-first", Level: Should, Section: "5.2",
-			Mend:  "Verify the HMAC before you decode anything of the body.",
+			Fix:   "Verify the HMAC before you decode anything of the body.",
 			Title: call + "that is neither authentic nor JSON gets the answer of one that is not authentic.",
 			run: func(t *trial) {
 				o, right := e.body(t)
@@ -178,7 +178,7 @@ func (e endpoint) hmacCases() []Case {
 				}
 			}},
 		Case{ID: e.name + "-hmac-kept-secret", Level: Should, Section: "5.2",
-			Mend:  "Do not tell a caller the right HMAC.",
+			Fix:   "Do not tell a caller the right HMAC.",
 			Title: "The answer to " + strings.ToLower(call) + "with a wrong HMAC does not contain the right one.",
 			run: func(t *trial) {
 				o, right := e.body(t)
@@ -188,7 +188,7 @@ func (e endpoint) hmacCases() []Case {
 				}
 			}},
 		Case{ID: e.name + "-hmac-capitals", Level: Should, Section: "5.2",
-			Mend:  "Decode the hex of the header and compare bytes, not text.",
+			Fix:   "Decode the hex of the header and compare bytes, not text.",
 			Title: call + "whose HMAC is in upper-case hex is answered.",
 			run: func(t *trial) {
 				o, right := e.body(t)
@@ -201,7 +201,7 @@ func (e endpoint) hmacCases() []Case {
 				t.confirm(o, failure)
 				t.moved(0)
 			}},
-		Case{ID: e.name + "-raw-indented", Level: Must, Section: "5.2", Mend: keep,
+		Case{ID: e.name + "-raw-indented", Level: Must, Section: "5.2", Fix: keep,
 			Title: call + "with a pretty-printed body is answered.",
 			run: func(t *trial) {
 				o, right := e.body(t)
@@ -211,7 +211,7 @@ func (e endpoint) hmacCases() []Case {
 				t.confirm(o, failure)
 				t.moved(0)
 			}},
-		Case{ID: e.name + "-raw-escapes", Level: Must, Section: "5.2", Mend: keep,
+		Case{ID: e.name + "-raw-escapes", Level: Must, Section: "5.2", Fix: keep,
 			Title: call + "whose body writes letters as JSON escapes is answered.",
 			run: func(t *trial) {
 				o, right := e.body(t)
@@ -219,7 +219,7 @@ func (e endpoint) hmacCases() []Case {
 				t.confirm(o, failure)
 				t.moved(0)
 			}},
-		Case{ID: e.name + "-raw-order", Level: Must, Section: "5.2", Mend: keep,
+		Case{ID: e.name + "-raw-order", Level: Must, Section: "5.2", Fix: keep,
 			Title: call + "whose fields come in another order is answered.",
 			run: func(t *trial) {
 				o, right := e.body(t)
@@ -229,7 +229,7 @@ func (e endpoint) hmacCases() []Case {
 				t.confirm(o, failure)
 				t.moved(0)
 			}},
-		Case{ID: e.name + "-raw-unicode", Level: Should, Section: "5.2", Mend: keep,
+		Case{ID: e.name + "-raw-unicode", Level: Should, Section: "5.2", Fix: keep,
 			Title: call + "with an unknown field in Korean, quotes and angle brackets is answered.",
 			run: func(t *trial) {
 				o, right := e.body(t)

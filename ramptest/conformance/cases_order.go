@@ -19,16 +19,16 @@ func orderCases() []Case {
 		pin  = "Store what was approved under a uuid, and decline a validate call that differs from it."
 	)
 	return []Case{
-		{ID: "mint-succeeds", Level: Must, Section: "1", Mend: "Take intent.from of a mint, and keep it when the transaction succeeded.",
+		{ID: "mint-succeeds", Level: Must, Section: "1", Fix: "Take intent.from of a mint, and keep it when the transaction succeeded.",
 			Title: "A mint that succeeds takes its assets.", run: takes(mint, success, -1)},
-		{ID: "mint-fails", Level: Must, Section: "3", Mend: "Give back what a mint took when receipt.status is not 0x1.",
+		{ID: "mint-fails", Level: Must, Section: "3", Fix: "Give back what a mint took when receipt.status is not 0x1.",
 			Title: "A mint that fails gives its assets back.", run: takes(mint, failure, 0)},
-		{ID: "burn-succeeds", Level: Must, Section: "1", Mend: "Grant intent.to of a burn when its transaction succeeded.",
+		{ID: "burn-succeeds", Level: Must, Section: "1", Fix: "Grant intent.to of a burn when its transaction succeeded.",
 			Title: "A burn that succeeds grants its assets.", run: takes(burn, success, 1)},
-		{ID: "burn-fails", Level: Must, Section: "3", Mend: "Grant nothing for a burn that failed.",
+		{ID: "burn-fails", Level: Must, Section: "3", Fix: "Grant nothing for a burn that failed.",
 			Title: "A burn that fails grants nothing.", run: takes(burn, failure, 0)},
 		{ID: "mint-takes-at-validate", Level: Should, Section: "3",
-			Mend:  "Take the assets of a mint at validate, so that the player cannot spend them before the transaction ends.",
+			Fix:   "Take the assets of a mint at validate, so that the player cannot spend them before the transaction ends.",
 			Title: "The assets of a mint are gone when it is approved.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -37,7 +37,7 @@ func orderCases() []Case {
 				t.confirm(o, failure)
 			}},
 		{ID: "burn-grants-at-result", Level: Should, Section: "3",
-			Mend:  "Grant the assets of a burn at its successful result: until then, the player may still own the tokens.",
+			Fix:   "Grant the assets of a burn at its successful result: until then, the player may still own the tokens.",
 			Title: "The assets of a burn are not granted before its result.",
 			run: func(t *trial) {
 				o := t.approve(t.burn())
@@ -46,7 +46,7 @@ func orderCases() []Case {
 				t.confirm(o, failure)
 			}},
 		{ID: "burn-spent-early", Level: Must, Section: "3",
-			Mend:  "Grant the assets of a burn at its successful result: a player who can spend them earlier need not burn anything.",
+			Fix:   "Grant the assets of a burn at its successful result: a player who can spend them earlier need not burn anything.",
 			Title: "What a burn will grant cannot be spent before its result.",
 			run: func(t *trial) {
 				b := t.approve(t.burn())
@@ -57,7 +57,7 @@ func orderCases() []Case {
 				t.confirm(b, failure)
 				t.moved(0)
 			}},
-		{ID: "mint-several", Level: Must, Section: "1", Mend: once,
+		{ID: "mint-several", Level: Must, Section: "1", Fix: once,
 			Title: "Of several open mints of one player, those that succeed take their assets, and the one that fails gives them back.",
 			run: func(t *trial) {
 				orders := t.several(3, t.mint)
@@ -67,7 +67,7 @@ func orderCases() []Case {
 				t.confirm(orders[0], failure)
 				t.moved(-int64(len(orders) - 1))
 			}},
-		{ID: "validate-twice", Level: Must, Section: "2.5", Mend: once,
+		{ID: "validate-twice", Level: Must, Section: "2.5", Fix: once,
 			Title: "The same validate call twice takes once.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -75,7 +75,7 @@ func orderCases() []Case {
 				t.confirm(o, success)
 				t.moved(-1)
 			}},
-		{ID: "validate-twice-back", Level: Must, Section: "2.5", Mend: once,
+		{ID: "validate-twice-back", Level: Must, Section: "2.5", Fix: once,
 			Title: "The same validate call twice, and a failure, leave the player as they were.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -84,7 +84,7 @@ func orderCases() []Case {
 				t.moved(0)
 			}},
 		{ID: "validate-twice-approved", Level: Should, Section: "2.5",
-			Mend:  "Approve and sign the same order again: the first answer may have been lost.",
+			Fix:   "Approve and sign the same order again: the first answer may have been lost.",
 			Title: "The same validate call is approved again.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -93,7 +93,7 @@ func orderCases() []Case {
 				t.moved(0)
 			}},
 		{ID: "validate-at-once", Level: Must, Section: "2.5",
-			Mend:  "Let a unique key on the uuid decide which of two calls came first; a check before the insert is a race.",
+			Fix:   "Let a unique key on the uuid decide which of two calls came first; a check before the insert is a race.",
 			Title: fmt.Sprintf("The same validate call %d times at once takes once.", crowd),
 			run: func(t *trial) {
 				o := t.mint()
@@ -108,7 +108,7 @@ func orderCases() []Case {
 				t.moved(-1)
 			}},
 		{ID: "mints-at-once", Level: Must, Section: "2.5",
-			Mend:  "Change a balance in one statement or under a lock: two orders that read the same balance lose one of their changes.",
+			Fix:   "Change a balance in one statement or under a lock: two orders that read the same balance lose one of their changes.",
 			Title: fmt.Sprintf("Of %d different mints at once, each that is approved takes its assets.", crowd),
 			run: func(t *trial) {
 				orders := make([]order, crowd)
@@ -122,7 +122,7 @@ func orderCases() []Case {
 				t.moved(-int64(len(approved)))
 			}},
 		{ID: "mints-at-once-short", Level: Must, Section: "2.5",
-			Mend:  "Check and change the balance in one statement or under a lock.",
+			Fix:   "Check and change the balance in one statement or under a lock.",
 			Title: fmt.Sprintf("Of %d mints at once that each take most of what the player owns, at most one is approved.", crowd),
 			run: func(t *trial) {
 				orders := make([]order, crowd)
@@ -138,7 +138,7 @@ func orderCases() []Case {
 				}
 				t.moved(0)
 			}},
-		{ID: "validate-other-amount", Level: Must, Section: "2.5", Mend: pin,
+		{ID: "validate-other-amount", Level: Must, Section: "2.5", Fix: pin,
 			Title: "A second validate call under a uuid, for more, is declined or paid for.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -152,19 +152,19 @@ func orderCases() []Case {
 				t.confirm(o, success)
 				t.moved(taken)
 			}},
-		{ID: "validate-other-amount-declined", Level: Should, Section: "2.5", Mend: pin,
+		{ID: "validate-other-amount-declined", Level: Should, Section: "2.5", Fix: pin,
 			Title: "A second validate call under a uuid, with another amount, is declined.",
 			run:   second(func(t *trial) edit { return t.of(t.times(2)) })},
-		{ID: "validate-other-digest", Level: Must, Section: "2.5", Mend: pin,
+		{ID: "validate-other-digest", Level: Must, Section: "2.5", Fix: pin,
 			Title: "A second digest under a uuid is not signed, or it is paid for: it is a second mint.",
 			run:   secondDigest(func(*trial) edit { return unbent })},
-		{ID: "validate-other-tokens", Level: Must, Section: "2.5", Mend: pin,
+		{ID: "validate-other-tokens", Level: Must, Section: "2.5", Fix: pin,
 			Title: "A second digest under a uuid, for more tokens, is not signed, or it is paid for.",
 			run:   secondDigest(func(t *trial) edit { return set("intent.to.0.amount", number(5*t.target.Tokens)) })},
-		{ID: "validate-other-direction", Level: Must, Section: "2.5", Mend: pin,
+		{ID: "validate-other-direction", Level: Must, Section: "2.5", Fix: pin,
 			Title: "A burn under the uuid of a mint is not signed, or both have their effect.",
 			run:   secondDigest(func(t *trial) edit { return set("intent", t.burn().body.at("intent")) })},
-		{ID: "validate-other-owner", Level: Must, Section: "2.5", Mend: pin,
+		{ID: "validate-other-owner", Level: Must, Section: "2.5", Fix: pin,
 			Title: "Another player's digest under a uuid is not signed, or that player pays for it.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -182,7 +182,7 @@ func orderCases() []Case {
 				t.confirm(o, failure)
 				t.moved(0)
 			}},
-		{ID: "validate-other-owner-declined", Level: Should, Section: "2.5", Mend: pin,
+		{ID: "validate-other-owner-declined", Level: Should, Section: "2.5", Fix: pin,
 			Title: "Another player's validate call under a uuid is declined.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -192,17 +192,17 @@ func orderCases() []Case {
 				t.confirm(o, failure)
 				t.moved(0)
 			}},
-		{ID: "validate-other-digest-declined", Level: Should, Section: "2.5", Mend: pin,
+		{ID: "validate-other-digest-declined", Level: Should, Section: "2.5", Fix: pin,
 			Title: "A second validate call under a uuid, with another digest, is declined.",
 			run:   second(func(t *trial) edit { return signedOver(t.player, randomDigest()) })},
-		{ID: "validate-failed-other-digest", Level: Must, Section: "3", Mend: over,
+		{ID: "validate-failed-other-digest", Level: Must, Section: "3", Fix: over,
 			Title: "Another digest under the uuid of a mint that failed is not signed, or it is paid for.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				t.confirm(o, failure)
 				t.secondOf(o, 0)
 			}},
-		{ID: "validate-succeeded-other-digest", Level: Must, Section: "2.5", Mend: over,
+		{ID: "validate-succeeded-other-digest", Level: Must, Section: "2.5", Fix: over,
 			Title: "Another digest under the uuid of a mint that succeeded is not signed, or it is paid for.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -210,7 +210,7 @@ func orderCases() []Case {
 				t.secondOf(o, -1)
 			}},
 		{ID: "validate-after-failure", Level: Should, Section: "3",
-			Mend:  "Decline a validate call for a finished order: its signature was for assets that were given back.",
+			Fix:   "Decline a validate call for a finished order: its signature was for assets that were given back.",
 			Title: "A validate call for a mint that failed is declined.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -218,7 +218,7 @@ func orderCases() []Case {
 				t.refused(t.validate(o))
 				t.moved(0)
 			}},
-		{ID: "validate-after-success", Level: Must, Section: "2.5", Mend: once,
+		{ID: "validate-after-success", Level: Must, Section: "2.5", Fix: once,
 			Title: "A validate call for a mint that succeeded does not take its assets again.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -227,7 +227,7 @@ func orderCases() []Case {
 				t.moved(-1)
 			}},
 		{ID: "validate-declined-then-right", Level: Should, Section: "2.5",
-			Mend:  "Leave no trace of a declined order: the player may ask again for less.",
+			Fix:   "Leave no trace of a declined order: the player may ask again for less.",
 			Title: "An order that was declined for its amount is approved when it is requested with a valid one.",
 			run: func(t *trial) {
 				o := t.mint()

@@ -19,7 +19,7 @@ func receiptCases() []Case {
 	for _, c := range []struct {
 		id, title string
 		level     Level
-		mend      string
+		fix       string
 		bend      func(object) object
 	}{
 		{"type-7", "of type 0x7, whose gas was sponsored", Must, read, with("receipt.type", "0x7")},
@@ -65,18 +65,18 @@ func receiptCases() []Case {
 		{"many-logs", "with 400 logs (256 KiB)", Should, "Accept bodies of up to 1 MiB: the interface does not say how large they get.", manyLogs},
 	} {
 		cases = append(cases,
-			Case{ID: "receipt-failed-" + c.id, Level: c.level, Section: "6", Mend: c.mend,
+			Case{ID: "receipt-failed-" + c.id, Level: c.level, Section: "6", Fix: c.fix,
 				Title: "The failed receipt of a mint " + c.title + " gives the assets back.",
 				run:   reports(mint, failure, 0, c.bend)},
-			Case{ID: "receipt-" + c.id, Level: c.level, Section: "6", Mend: c.mend,
+			Case{ID: "receipt-" + c.id, Level: c.level, Section: "6", Fix: c.fix,
 				Title: "The successful receipt of a burn " + c.title + " grants the assets.",
 				run:   reports(burn, success, 1, c.bend)})
 	}
 	cases = append(cases,
-		Case{ID: "receipt-status-2", Level: Must, Section: "3", Mend: "Give back for every status other than 0x1.",
+		Case{ID: "receipt-status-2", Level: Must, Section: "3", Fix: "Give back for every status other than 0x1.",
 			Title: "A mint whose receipt has status 0x2 gives its assets back, because it is not 0x1.",
 			run:   reports(mint, failure, 0, with("receipt.status", "0x2"))},
-		Case{ID: "receipt-burn-status-2", Level: Must, Section: "3", Mend: "Grant for the status 0x1 only.",
+		Case{ID: "receipt-burn-status-2", Level: Must, Section: "3", Fix: "Grant for the status 0x1 only.",
 			Title: "A burn whose receipt has status 0x2 grants nothing, because it is not 0x1.",
 			run:   reports(burn, failure, 0, with("receipt.status", "0x2"))})
 	for _, c := range []struct {
@@ -89,10 +89,10 @@ func receiptCases() []Case {
 		{"null-status", "whose status is null", with("receipt.status", nil)},
 	} {
 		cases = append(cases,
-			Case{ID: "mint-" + c.id, Level: Should, Section: "6", Mend: absent,
+			Case{ID: "mint-" + c.id, Level: Should, Section: "6", Fix: absent,
 				Title: "A mint's result " + c.title + " gives nothing back, and does not end the order.",
 				run:   unread(mint, failure, 0, c.bend)},
-			Case{ID: "burn-" + c.id, Level: Should, Section: "6", Mend: absent,
+			Case{ID: "burn-" + c.id, Level: Should, Section: "6", Fix: absent,
 				Title: "A burn's result " + c.title + " grants nothing, and does not end the order.",
 				run:   unread(burn, success, 1, c.bend)})
 	}
@@ -106,7 +106,7 @@ func receiptCases() []Case {
 		{"text-status", "whose status is a word", with("receipt.status", "failed")},
 	} {
 		cases = append(cases,
-			Case{ID: "mint-" + c.id, Level: Should, Section: "3", Mend: odd,
+			Case{ID: "mint-" + c.id, Level: Should, Section: "3", Fix: odd,
 				Title: "A mint's result " + c.title + " is refused, or gives the assets back once.",
 				run: func(t *trial) {
 					o := t.approve(t.mint())
@@ -116,7 +116,7 @@ func receiptCases() []Case {
 					t.confirm(o, failure)
 					t.moved(0)
 				}},
-			Case{ID: "burn-" + c.id, Level: Should, Section: "3", Mend: odd,
+			Case{ID: "burn-" + c.id, Level: Should, Section: "3", Fix: odd,
 				Title: "A burn's result " + c.title + " is refused, or ends the order as failed; it grants nothing.",
 				run: func(t *trial) {
 					o := t.approve(t.burn())

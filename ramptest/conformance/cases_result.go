@@ -33,7 +33,7 @@ func resultCases() []Case {
 			again = failure
 		}
 		cases = append(cases,
-			Case{ID: c.id + "-twice", Level: Must, Section: "6", Mend: once,
+			Case{ID: c.id + "-twice", Level: Must, Section: "6", Fix: once,
 				Title: "The result of " + c.what + " twice has one effect, and is confirmed both times.",
 				run: func(t *trial) {
 					o := t.approve(c.start(t))
@@ -41,7 +41,7 @@ func resultCases() []Case {
 					t.confirm(o, c.status)
 					t.moved(c.moved)
 				}},
-			Case{ID: c.id + "-at-once", Level: Must, Section: "6", Mend: twice,
+			Case{ID: c.id + "-at-once", Level: Must, Section: "6", Fix: twice,
 				Title: fmt.Sprintf("The result of %s %d times at once has one effect.", c.what, crowd),
 				run: func(t *trial) {
 					o := t.approve(c.start(t))
@@ -49,7 +49,7 @@ func resultCases() []Case {
 					t.confirm(o, c.status)
 					t.moved(c.moved)
 				}},
-			Case{ID: c.id + "-then-other", Level: Must, Section: "3", Mend: first,
+			Case{ID: c.id + "-then-other", Level: Must, Section: "3", Fix: first,
 				Title: "A contradicting result after that of " + c.what + " moves nothing.",
 				run: func(t *trial) {
 					o := t.approve(c.start(t))
@@ -60,7 +60,7 @@ func resultCases() []Case {
 	}
 	cases = append(cases, oddResults()...)
 	return append(cases,
-		Case{ID: "result-20-times", Level: Must, Section: "8", Mend: once,
+		Case{ID: "result-20-times", Level: Must, Section: "8", Fix: once,
 			Title: "All 21 deliveries of a failed mint give its assets back once, and are confirmed.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -69,7 +69,7 @@ func resultCases() []Case {
 				}
 				t.moved(0)
 			}},
-		Case{ID: "burn-20-times", Level: Must, Section: "8", Mend: once,
+		Case{ID: "burn-20-times", Level: Must, Section: "8", Fix: once,
 			Title: "All 21 deliveries of a successful burn grant its assets once, and are confirmed.",
 			run: func(t *trial) {
 				o := t.approve(t.burn())
@@ -79,7 +79,7 @@ func resultCases() []Case {
 				t.moved(1)
 			}},
 		Case{ID: "results-at-once", Level: Must, Section: "6",
-			Mend:  "Change a balance in one statement or under a lock: two results that read the same balance lose one of their changes.",
+			Fix:   "Change a balance in one statement or under a lock: two results that read the same balance lose one of their changes.",
 			Title: "The results of several burns at once all have their effect.",
 			run: func(t *trial) {
 				orders := t.several(crowd, t.burn)
@@ -93,7 +93,7 @@ func resultCases() []Case {
 				t.moved(int64(len(orders)))
 			}},
 		Case{ID: "results-at-once-answered", Level: Should, Section: "6",
-			Mend:  "Answer HTTP 200 to a result that is in progress or done, or HTTP 500 to request another delivery.",
+			Fix:   "Answer HTTP 200 to a result that is in progress or done, or HTTP 500 to request another delivery.",
 			Title: fmt.Sprintf("The same result %d times at once is confirmed each time, or answered with HTTP 500.", crowd),
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -103,13 +103,13 @@ func resultCases() []Case {
 					}
 				}
 			}},
-		Case{ID: "result-error-code-null", Level: Must, Section: "4.3", Mend: "Write errorCode as null on success; do not omit it.",
+		Case{ID: "result-error-code-null", Level: Must, Section: "4.3", Fix: "Write errorCode as null on success; do not omit it.",
 			Title: "The errorCode of a confirmation is present and null.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				t.errorCodeNull(t.report(o, o.result(failure)))
 			}},
-		Case{ID: "result-data-null", Level: Must, Section: "4.3", Mend: "Write data as null in the answer to a result; do not omit it.",
+		Case{ID: "result-data-null", Level: Must, Section: "4.3", Fix: "Write data as null in the answer to a result; do not omit it.",
 			Title: "The data of a confirmation is present and null.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -119,20 +119,20 @@ func resultCases() []Case {
 					t.fail("a confirmation without the field data", "data null")
 				}
 			}},
-		Case{ID: "result-content-type", Level: Should, Section: "4.3", Mend: "Set Content-Type to application/json on every answer.",
+		Case{ID: "result-content-type", Level: Should, Section: "4.3", Fix: "Set Content-Type to application/json on every answer.",
 			Title: "The Content-Type of a confirmation is application/json.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				t.saysJSON(t.report(o, o.result(failure)))
 			}},
-		Case{ID: "result-unknown-mint", Level: Must, Section: "3", Mend: unknown,
+		Case{ID: "result-unknown-mint", Level: Must, Section: "3", Fix: unknown,
 			Title: "A failed mint that was never approved gives nothing back.",
 			run: func(t *trial) {
 				o := t.mint()
 				t.answered(t.report(o, o.result(failure)))
 				t.moved(0)
 			}},
-		Case{ID: "result-unknown-burn", Level: Must, Section: "3", Mend: unknown,
+		Case{ID: "result-unknown-burn", Level: Must, Section: "3", Fix: unknown,
 			Title: "A successful burn that was never approved grants nothing.",
 			run: func(t *trial) {
 				o := t.burn()
@@ -140,7 +140,7 @@ func resultCases() []Case {
 				t.moved(0)
 			}},
 		Case{ID: "result-unknown-again", Level: Should, Section: "6",
-			Mend:  "Answer HTTP 500 to a result whose order you do not know yet: a replica or a restored database may know it at the next delivery.",
+			Fix:   "Answer HTTP 500 to a result whose order you do not know yet: a replica or a restored database may know it at the next delivery.",
 			Title: "A result for an unknown order is answered with HTTP 500.",
 			run: func(t *trial) {
 				o := t.mint()
@@ -149,7 +149,7 @@ func resultCases() []Case {
 					t.fail(a.String(), "HTTP 500")
 				}
 			}},
-		Case{ID: "result-before-validate", Level: Should, Section: "3", Mend: unknown,
+		Case{ID: "result-before-validate", Level: Should, Section: "3", Fix: unknown,
 			Title: "A result that comes before its validate call does no harm.",
 			run: func(t *trial) {
 				o := t.mint()
@@ -159,7 +159,7 @@ func resultCases() []Case {
 				t.confirm(o, success)
 				t.moved(-1)
 			}},
-		Case{ID: "result-declined-mint", Level: Must, Section: "3", Mend: unknown,
+		Case{ID: "result-declined-mint", Level: Must, Section: "3", Fix: unknown,
 			Title: "A failure result for a declined mint gives nothing back.",
 			run: func(t *trial) {
 				o := t.mint().bent(t.of(t.oneMore()))
@@ -167,7 +167,7 @@ func resultCases() []Case {
 				t.answered(t.report(o, o.result(failure)))
 				t.moved(0)
 			}},
-		Case{ID: "result-declined-burn", Level: Must, Section: "3", Mend: unknown,
+		Case{ID: "result-declined-burn", Level: Must, Section: "3", Fix: unknown,
 			Title: "A success result for a declined burn grants nothing.",
 			run: func(t *trial) {
 				o := t.burn()
@@ -175,13 +175,13 @@ func resultCases() []Case {
 				t.answered(t.report(o, o.result(success)))
 				t.moved(0)
 			}},
-		Case{ID: "result-other-owner-mint", Level: Must, Section: "3", Mend: stored,
+		Case{ID: "result-other-owner-mint", Level: Must, Section: "3", Fix: stored,
 			Title: "A failed mint that is reported for another player gives that player nothing.",
 			run:   reportedForOther(mint, failure, 0)},
-		Case{ID: "result-other-owner-burn", Level: Must, Section: "3", Mend: stored,
+		Case{ID: "result-other-owner-burn", Level: Must, Section: "3", Fix: stored,
 			Title: "A successful burn that is reported for another player grants that player nothing.",
 			run:   reportedForOther(burn, success, 1)},
-		Case{ID: "result-more-back", Level: Must, Section: "3", Mend: stored,
+		Case{ID: "result-more-back", Level: Must, Section: "3", Fix: stored,
 			Title: "A failed mint that reports 500 times its amount gives back what was taken, or nothing.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -191,7 +191,7 @@ func resultCases() []Case {
 				t.confirm(o, failure)
 				t.moved(0)
 			}},
-		Case{ID: "result-more-granted", Level: Must, Section: "3", Mend: stored,
+		Case{ID: "result-more-granted", Level: Must, Section: "3", Fix: stored,
 			Title: "A burn that reports 500 times its amount grants what was approved, or nothing.",
 			run: func(t *trial) {
 				o := t.approve(t.burn())
@@ -201,7 +201,7 @@ func resultCases() []Case {
 				t.confirm(o, success)
 				t.moved(1)
 			}},
-		Case{ID: "result-negative-back", Level: Must, Section: "3", Mend: stored,
+		Case{ID: "result-negative-back", Level: Must, Section: "3", Fix: stored,
 			Title: "A failed mint that reports a negative amount takes nothing.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -211,7 +211,7 @@ func resultCases() []Case {
 				t.confirm(o, failure)
 				t.moved(0)
 			}},
-		Case{ID: "result-mint-as-burn", Level: Must, Section: "3", Mend: stored,
+		Case{ID: "result-mint-as-burn", Level: Must, Section: "3", Fix: stored,
 			Title: "A mint that is reported as a successful burn grants nothing.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -219,7 +219,7 @@ func resultCases() []Case {
 				t.answered(t.report(o, o.result(success)))
 				t.moved(-1)
 			}},
-		Case{ID: "result-burn-as-mint", Level: Must, Section: "3", Mend: stored,
+		Case{ID: "result-burn-as-mint", Level: Must, Section: "3", Fix: stored,
 			Title: "A burn that is reported as a failed mint gives nothing back.",
 			run: func(t *trial) {
 				o := t.approve(t.burn())
@@ -227,7 +227,7 @@ func resultCases() []Case {
 				t.answered(t.report(o, o.result(failure)))
 				t.moved(0)
 			}},
-		Case{ID: "result-other-asset", Level: Must, Section: "3", Mend: stored, needs: aSecondAsset,
+		Case{ID: "result-other-asset", Level: Must, Section: "3", Fix: stored, needs: aSecondAsset,
 			Title: "A failed mint that reports another asset gives back nothing of that asset.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -277,7 +277,7 @@ func (t *trial) atMost(then snapshot, amounts int64) {
 // describe. A 4xx refuses a result permanently: it is not sent again, and the assets of a
 // failed mint stay taken.
 func oddResults() []Case {
-	const mend = "Act on the uuid and status of an authentic result, and take what moves from the stored order; answer HTTP 500, never 4xx, to what you cannot read, so that it is sent again."
+	const fix = "Act on the uuid and status of an authentic result, and take what moves from the stored order; answer HTTP 500, never 4xx, to what you cannot read, so that it is sent again."
 	var cases []Case
 	for _, c := range []struct {
 		id, title string
@@ -319,10 +319,10 @@ func oddResults() []Case {
 			}
 		}
 		cases = append(cases,
-			Case{ID: "result-mint-" + c.id, Level: Should, Section: "6", Mend: mend,
+			Case{ID: "result-mint-" + c.id, Level: Should, Section: "6", Fix: fix,
 				Title: "A failed mint's authentic result " + c.title + " gives the assets back once, or is answered with HTTP 500.",
 				run:   story(mint, failure, 0)},
-			Case{ID: "result-burn-" + c.id, Level: Should, Section: "6", Mend: mend,
+			Case{ID: "result-burn-" + c.id, Level: Should, Section: "6", Fix: fix,
 				Title: "A successful burn's authentic result " + c.title + " grants the assets once, or is answered with HTTP 500.",
 				run:   story(burn, success, 1)})
 	}

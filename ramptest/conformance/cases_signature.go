@@ -40,7 +40,7 @@ func signatureCases() []Case {
 		{"no-prefix", "whose digest lacks 0x", Should, set("digest", digestOf("ab")[2:])},
 		{"number", "whose digest is a number", Should, set("digest", number(12))},
 	} {
-		cases = append(cases, Case{ID: "digest-" + c.id, Level: c.level, Section: "5.3", Mend: exact,
+		cases = append(cases, Case{ID: "digest-" + c.id, Level: c.level, Section: "5.3", Fix: exact,
 			Title: "A mint " + c.title + " is declined, and nothing is signed.", run: declines(mint, c.edit)})
 	}
 	for _, c := range []struct{ id, title, digest string }{
@@ -49,7 +49,7 @@ func signatureCases() []Case {
 		{"trailing-zeros", "that ends with 31 bytes of zero", "0x01" + strings.Repeat("0", 62)},
 		{"known", "that is the hash of a word", crypto.Keccak256Hash([]byte("test")).Hex()},
 	} {
-		cases = append(cases, Case{ID: "sign-" + c.id, Level: Must, Section: "5.3", Mend: raw32,
+		cases = append(cases, Case{ID: "sign-" + c.id, Level: Must, Section: "5.3", Fix: raw32,
 			Title: "A digest " + c.title + " is signed unchanged.",
 			run: func(t *trial) {
 				digest, _ := ramp.ParseDigest(c.digest)
@@ -68,7 +68,7 @@ func signatureCases() []Case {
 		{"long", "of 300 bytes, as a contract wallet may create,", func(string) string { return "0x" + strings.Repeat("5a", 300) }},
 		{"short", "of 64 bytes", func(sig string) string { return sig[:130] }},
 	} {
-		cases = append(cases, Case{ID: "user-sig-" + c.id, Level: Must, Section: "2.6", Mend: echo,
+		cases = append(cases, Case{ID: "user-sig-" + c.id, Level: Must, Section: "2.6", Fix: echo,
 			Title: "A user_sig " + c.title + " is returned unchanged, or the order is declined.",
 			run: func(t *trial) {
 				o := t.mint()
@@ -82,26 +82,26 @@ func signatureCases() []Case {
 			}})
 	}
 	return append(cases,
-		Case{ID: "sign-form", Level: Must, Section: "5.3", Mend: form,
+		Case{ID: "sign-form", Level: Must, Section: "5.3", Fix: form,
 			Title: "The validatorSig of an approval is 65 bytes in hex with 0x.",
 			run: func(t *trial) {
 				if _, err := ramp.ParseSignature(t.approval(t.mint()).ValidatorSig); t.err == nil && err != nil {
 					t.fail("something else", "0x and 130 hex digits")
 				}
 			}},
-		Case{ID: "sign-recovers", Level: Must, Section: "5.3", Mend: raw32,
+		Case{ID: "sign-recovers", Level: Must, Section: "5.3", Fix: raw32,
 			Title: "The validatorSig of an approval is a signature of the digest by the registered key.",
 			run: func(t *trial) {
 				o := t.mint()
 				t.signs(o, t.approval(o))
 			}},
-		Case{ID: "sign-burn", Level: Must, Section: "5.3", Mend: raw32,
+		Case{ID: "sign-burn", Level: Must, Section: "5.3", Fix: raw32,
 			Title: "The approval of a burn is signed like that of a mint.",
 			run: func(t *trial) {
 				o := t.burn()
 				t.signs(o, t.approval(o))
 			}},
-		Case{ID: "sign-each-digest", Level: Must, Section: "5.3", Mend: raw32,
+		Case{ID: "sign-each-digest", Level: Must, Section: "5.3", Fix: raw32,
 			Title: "Two orders have different signatures, each of its own digest.",
 			run: func(t *trial) {
 				for range 2 {
@@ -110,7 +110,7 @@ func signatureCases() []Case {
 					t.confirm(o, failure)
 				}
 			}},
-		Case{ID: "sign-again", Level: Must, Section: "5.3", Mend: raw32,
+		Case{ID: "sign-again", Level: Must, Section: "5.3", Fix: raw32,
 			Title: "An order that is approved again is signed over the same digest.",
 			run: func(t *trial) {
 				o := t.mint()
@@ -119,7 +119,7 @@ func signatureCases() []Case {
 					t.signs(o, t.read(a))
 				}
 			}},
-		Case{ID: "sign-capitals", Level: Must, Section: "5.3", Mend: raw32,
+		Case{ID: "sign-capitals", Level: Must, Section: "5.3", Fix: raw32,
 			Title: "The bytes of a digest in upper-case hex are signed, or the order is declined.",
 			run: func(t *trial) {
 				o := t.mint()
@@ -130,7 +130,7 @@ func signatureCases() []Case {
 				}
 			}},
 		Case{ID: "sign-v", Level: Should, Section: "5.3",
-			Mend:  "Add 27 to a v of 0 or 1: contracts require 27 or 28.",
+			Fix:   "Add 27 to a v of 0 or 1: contracts require 27 or 28.",
 			Title: "The v of validatorSig is 27 or 28.",
 			run: func(t *trial) {
 				sig, err := ramp.ParseSignature(t.approval(t.mint()).ValidatorSig)
@@ -139,7 +139,7 @@ func signatureCases() []Case {
 				}
 			}},
 		Case{ID: "sign-low-s", Level: Should, Section: "5.3",
-			Mend:  "Replace a high s with the order of the curve minus s, and flip v: contracts reject a high s.",
+			Fix:   "Replace a high s with the order of the curve minus s, and flip v: contracts reject a high s.",
 			Title: "The s of validatorSig is in the lower half.",
 			run: func(t *trial) {
 				for range 4 { // a key service may choose either half each time
@@ -151,23 +151,23 @@ func signatureCases() []Case {
 					t.confirm(o, failure)
 				}
 			}},
-		Case{ID: "user-sig", Level: Must, Section: "2.6", Mend: echo,
+		Case{ID: "user-sig", Level: Must, Section: "2.6", Fix: echo,
 			Title: "The userSig of an approval is user_sig unchanged.",
 			run: func(t *trial) {
 				o := t.mint()
 				t.echoes(o, t.approval(o))
 			}},
 		Case{ID: "user-sig-other-hash", Level: Should, Section: "2.5",
-			Mend:  "Do not verify user_sig against digest: the interface does not say what the user signs.",
+			Fix:   "Do not verify user_sig against digest: the interface does not say what the user signs.",
 			Title: "An order is not declined because its user_sig signs another hash than the digest.",
 			run: func(t *trial) {
 				key, _ := wallet(t.player)
 				t.approve(t.mint().bent(set("user_sig", signedBy(key, ramp.Digest(crypto.Keccak256([]byte("another hash")))))))
 			}},
-		Case{ID: "validate-error-code-null", Level: Must, Section: "2.6", Mend: shaped,
+		Case{ID: "validate-error-code-null", Level: Must, Section: "2.6", Fix: shaped,
 			Title: "The errorCode of an approval is present and null.",
 			run:   func(t *trial) { t.errorCodeNull(t.validate(t.mint())) }},
-		Case{ID: "validate-decline-envelope", Level: Must, Section: "7.2", Mend: envelope,
+		Case{ID: "validate-decline-envelope", Level: Must, Section: "7.2", Fix: envelope,
 			Title: "A declined order has success false, a string as errorCode, and no signature.",
 			run: func(t *trial) {
 				a := t.validate(t.mint().bent(set("intent.from.0.id", "item_of_nobody")))
@@ -176,19 +176,19 @@ func signatureCases() []Case {
 					t.fail("a validatorSig in a decline", "data null")
 				}
 			}},
-		Case{ID: "validate-form-envelope", Level: Should, Section: "7.2", Mend: envelope,
+		Case{ID: "validate-form-envelope", Level: Should, Section: "7.2", Fix: envelope,
 			Title: "The refusal of a mint without a digest has success false, a string as errorCode, and data null.",
 			run:   func(t *trial) { t.declined(t.validate(t.mint().bent(drop("digest")))) }},
-		Case{ID: "validate-content-type", Level: Should, Section: "2.6", Mend: "Set Content-Type to application/json on every answer.",
+		Case{ID: "validate-content-type", Level: Should, Section: "2.6", Fix: "Set Content-Type to application/json on every answer.",
 			Title: "The Content-Type of an approval is application/json.",
 			run:   func(t *trial) { t.saysJSON(t.validate(t.mint())) }},
-		Case{ID: "decline-content-type", Level: Should, Section: "7.2", Mend: "Set Content-Type to application/json on every answer, including refusals.",
+		Case{ID: "decline-content-type", Level: Should, Section: "7.2", Fix: "Set Content-Type to application/json on every answer, including refusals.",
 			Title: "The Content-Type of a decline is application/json.",
 			run: func(t *trial) {
 				t.saysJSON(t.validate(t.mint().bent(set("intent.from.0.id", "item_of_nobody"))))
 			}},
 		Case{ID: "decline-status", Level: Should, Section: "7.2",
-			Mend:  "Use HTTP 500 only for internal errors: it asks for a retry.",
+			Fix:   "Use HTTP 500 only for internal errors: it asks for a retry.",
 			Title: "An order that the player cannot pay for is declined with a status below 500.",
 			run: func(t *trial) {
 				a := t.validate(t.mint().bent(t.of(t.beyond("2147483648"))))
@@ -198,7 +198,7 @@ func signatureCases() []Case {
 				}
 			}},
 		Case{ID: "decline-no-token", Level: Should, Section: "5.1",
-			Mend:  "Never put a token in an answer.",
+			Fix:   "Never put a token in an answer.",
 			Title: "No answer contains the access token.",
 			run: func(t *trial) {
 				header := t.headers(t.player)
@@ -213,7 +213,7 @@ func signatureCases() []Case {
 	)
 }
 
-// envelope is how to mend a refusal of the wrong shape.
+// envelope is how to fix a refusal of the wrong shape.
 const envelope = `Answer every refusal with {"success":false,"errorCode":"…","data":null}, even where a framework or a proxy answers for you.`
 
 // approval is the data of an approval.

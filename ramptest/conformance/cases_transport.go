@@ -27,7 +27,7 @@ func transportCases() []Case {
 	var cases []Case
 	for _, e := range []endpoint{atValidate, atResult} {
 		for _, c := range []struct{ id, method string }{{"get", http.MethodGet}, {"put", http.MethodPut}, {"delete", http.MethodDelete}} {
-			cases = append(cases, Case{ID: e.name + "-" + c.id, Level: Should, Section: "4.3", Mend: method,
+			cases = append(cases, Case{ID: e.name + "-" + c.id, Level: Should, Section: "4.3", Fix: method,
 				Title: "The " + e.name + " endpoint refuses " + c.method + ".",
 				run: func(t *trial) {
 					o, right := e.body(t)
@@ -56,23 +56,23 @@ func transportCases() []Case {
 			return t.try(call{method: http.MethodPost, path: e.path(t.target), header: header, body: body, length: length})
 		}
 		cases = append(cases,
-			Case{ID: e.name + "-charset", Level: Should, Section: "4.3", Mend: "Compare the media type of Content-Type without its parameters.",
+			Case{ID: e.name + "-charset", Level: Should, Section: "4.3", Fix: "Compare the media type of Content-Type without its parameters.",
 				Title: "A " + e.name + " call with application/json; charset=utf-8 is answered.",
 				run: answers(func(t *trial, header http.Header, body []byte) answer {
 					header.Set("Content-Type", "application/json; charset=utf-8")
 					return t.post(e.path(t.target), header, body)
 				})},
-			Case{ID: e.name + "-chunked", Level: Should, Section: "4.3", Mend: pieces,
+			Case{ID: e.name + "-chunked", Level: Should, Section: "4.3", Fix: pieces,
 				Title: "A " + e.name + " call whose body comes in chunks, without Content-Length, is answered.",
 				run: answers(func(t *trial, header http.Header, body []byte) answer {
 					return posted(t, header, io.MultiReader(bytes.NewReader(body[:10]), bytes.NewReader(body[10:])), -1)
 				})},
-			Case{ID: e.name + "-slow", Level: Should, Section: "4.3", Mend: pieces,
+			Case{ID: e.name + "-slow", Level: Should, Section: "4.3", Fix: pieces,
 				Title: "A " + e.name + " call whose body comes in pieces, over a quarter of a second, is answered.",
 				run: answers(func(t *trial, header http.Header, body []byte) answer {
 					return posted(t, header, &slow{rest: body, pause: 50 * time.Millisecond, pieces: 5}, int64(len(body)))
 				})},
-			Case{ID: e.name + "-cut-off", Level: Should, Section: "4.3", Mend: "Refuse an incomplete body.",
+			Case{ID: e.name + "-cut-off", Level: Should, Section: "4.3", Fix: "Refuse an incomplete body.",
 				Title: "A " + e.name + " call that is cut off within its body moves nothing.",
 				run: func(t *trial) {
 					o, right := e.body(t)
@@ -84,7 +84,7 @@ func transportCases() []Case {
 					e.over(t, o)
 					t.moved(0)
 				}},
-			Case{ID: e.name + "-large", Level: Should, Section: "8", Mend: bound,
+			Case{ID: e.name + "-large", Level: Should, Section: "8", Fix: bound,
 				Title: "A " + e.name + " call of 8 MiB that is not authentic is refused, and the next one is answered.",
 				run: answers(func(t *trial, header http.Header, body []byte) answer {
 					// A server may hang up before it has read everything.
@@ -93,7 +93,7 @@ func transportCases() []Case {
 						body: bytes.NewReader(large), length: int64(len(large)), alone: true})))
 					return t.post(e.path(t.target), t.signed(t.player, body), body)
 				})},
-			Case{ID: e.name + "-deep", Level: Should, Section: "8", Mend: "Limit the nesting depth of JSON, or use a parser that does.",
+			Case{ID: e.name + "-deep", Level: Should, Section: "8", Fix: "Limit the nesting depth of JSON, or use a parser that does.",
 				Title: "A " + e.name + " call of 200,000 nested lists is refused or answered, and so is the next one.",
 				run: answers(func(t *trial, header http.Header, body []byte) answer {
 					const depth = 200_000
@@ -107,7 +107,7 @@ func transportCases() []Case {
 	}
 	return append(cases,
 		Case{ID: "assets-long-header", Level: Should, Section: "8",
-			Mend:  "Limit the size of headers, and make sure that a long header cannot crash the process.",
+			Fix:   "Limit the size of headers, and make sure that a long header cannot crash the process.",
 			Title: "An assets call with a session ID of 64 KiB is refused, and the next one is answered.",
 			run: func(t *trial) {
 				header := t.headers(t.player)
@@ -116,7 +116,7 @@ func transportCases() []Case {
 				t.moved(0)
 			}},
 		Case{ID: "others-while-stalled", Level: Should, Section: "8",
-			Mend:  "Serve calls concurrently, and read a body before you take a lock or a database connection.",
+			Fix:   "Serve calls concurrently, and read a body before you take a lock or a database connection.",
 			Title: "Calls are answered while the bodies of other calls stall.",
 			run: func(t *trial) {
 				o := t.mint()
@@ -147,7 +147,7 @@ func transportCases() []Case {
 				t.confirm(t.approve(o), failure)
 				t.moved(0)
 			}},
-		Case{ID: "answers-after-all", Level: Must, Section: "4.3", Mend: "Find out which call crashed the server or left a lock held.",
+		Case{ID: "answers-after-all", Level: Must, Section: "4.3", Fix: "Find out which call crashed the server or left a lock held.",
 			Title: "After all of that, the server still answers.",
 			run:   takes(mint, failure, 0)},
 	)

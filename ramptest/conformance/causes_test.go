@@ -37,7 +37,7 @@ func outcomes(verdicts []conformance.Verdict, o conformance.Outcome) []string {
 }
 
 // One server for each ability, and one for each subject. Whatever else a defect
-// brings with it, what to mend is said first.
+// brings with it, what to fix is said first.
 func TestTheDefectIsAmongTheFirstThreeCauses(t *testing.T) {
 	t.Parallel()
 	if raceDetector {

@@ -545,7 +545,7 @@ func TestEveryCaseSaysWhatItIs(t *testing.T) {
 		seen[c.ID] = true
 		assert.Regexp(t, `^[a-z0-9-]+$`, c.ID)
 		assert.Regexp(t, `^[A-Z].*\.$`, c.Title)
-		assert.Regexp(t, `^[A-Z].*\.$`, c.Mend)
+		assert.Regexp(t, `^[A-Z].*\.$`, c.Fix)
 		assert.Regexp(t, `^[1-8](\.[1-7])?$`, c.Section)
 		assert.Contains(t, []conformance.Level{conformance.Must, conformance.Should}, c.Level)
 	}

@@ -81,8 +81,8 @@ func (v Verdict) String() string {
 	case Unproven:
 		return "not provable until " + v.Until + " passes: " + v.Case.Title
 	default:
-		return fmt.Sprintf("%s (interface %s): %s\n  saw:  %s\n  want: %s\n  mend: %s",
-			v.Level, v.Case.Section, v.Case.Title, v.Saw, v.Want, v.Case.Mend)
+		return fmt.Sprintf("%s (interface %s): %s\n  saw:  %s\n  want: %s\n  fix:  %s",
+			v.Level, v.Case.Section, v.Case.Title, v.Saw, v.Want, v.Case.Fix)
 	}
 }
 

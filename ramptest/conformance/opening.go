@@ -14,7 +14,7 @@ import (
 )
 
 // abilities are the cases on which nearly all others build, in the order in which to
-// mend them. Each shows one kind of event. What is wrong with that event is wrong in
+// fix them. Each shows one kind of event. What is wrong with that event is wrong in
 // every case that contains it.
 var abilities = []struct {
 	id   string
