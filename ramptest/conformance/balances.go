@@ -118,7 +118,7 @@ func (t *trial) nowOf(s ramp.Session) snapshot {
 // moved requires that since the case began, the player's balance has changed by a
 // number of order amounts, and no other balance has changed: moved(-1) after a mint,
 // moved(0) for no change.
-func (t *trial) moved(amounts int64) { t.movedBy(big.NewRat(amounts*t.target.Amount, 1)) }
+func (t *trial) moved(amounts int64) { t.movedBy(t.amounts(amounts)) }
 
 func (t *trial) movedBy(want *big.Rat) { t.movedSince(t.before, difference{t.asset: want}) }
 
@@ -282,7 +282,10 @@ func show(r *big.Rat) string {
 	return strings.TrimRight(r.FloatString(30), "0")
 }
 
-// times returns n times the amount of an order.
+// amounts returns n times the amount of an order.
+func (t *trial) amounts(n int64) *big.Rat { return big.NewRat(n*t.target.Amount, 1) }
+
+// times returns n times the amount of an order as a JSON number.
 func (t *trial) times(n int64) json.Number { return number(n * t.target.Amount) }
 
 // raw returns a JSON number with exactly this text.
@@ -302,15 +305,15 @@ func (t *trial) beyond(text string) json.Number {
 // alone. The tokens stay unchanged if their worth has no finite decimal form.
 func (t *trial) of(amount json.Number) edit {
 	asset, token := "intent.from.0.amount", "intent.to.0.amount"
-	return func(o order) order {
+	return func(o object) object {
 		if o.burns() {
 			asset, token = token, asset
 		}
-		o = o.bent(set(asset, amount))
+		o = o.with(asset, amount)
 		if exact, err := ramp.ParseAmount(amount.String()); err == nil {
 			worth := new(big.Rat).Mul(exact.Rat(), big.NewRat(t.target.Tokens, t.target.Amount))
 			if text := show(worth); rat(text).Cmp(worth) == 0 {
-				o = o.bent(set(token, raw(text)))
+				o = o.with(token, raw(text))
 			}
 		}
 		return o

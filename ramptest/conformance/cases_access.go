@@ -153,68 +153,55 @@ func sessionCases() []Case {
 		fix    = "Verify the access token of the X-Dapp-Authorization header before you look up anything else."
 		strict = "Refuse a call unless its X-Dapp headers name exactly one session and one bearer token of it."
 	)
-	var cases []Case
-	for _, c := range []struct {
-		id, title string
-		level     Level
-		fix       string
-		header    string
-		values    func(ramp.Session) []string
-	}{
-		{"no-token", "without an access token", Must, fix, authorization, values()},
-		{"empty-token", "with an empty access token", Must, fix, authorization, values("Bearer ")},
-		{"wrong-token", "with an unknown token", Must, fix, authorization, values("Bearer nobody-has-this-token")},
-		{"cut-token", "with a token whose last character is missing", Must, fix, authorization, func(s ramp.Session) []string {
-			token := s.Token.Reveal()
-			return []string{"Bearer " + token[:len(token)-1]}
-		}},
-		{"long-token", "with a token that has an extra character", Must, fix, authorization, func(s ramp.Session) []string {
-			return []string{"Bearer " + s.Token.Reveal() + "x"}
-		}},
-		{"no-scheme", "with a token but without the word Bearer", Should, strict, authorization, func(s ramp.Session) []string {
-			return []string{s.Token.Reveal()}
-		}},
-		{"basic", "with Basic instead of Bearer", Should, strict, authorization, func(s ramp.Session) []string {
-			return []string{"Basic " + s.Token.Reveal()}
-		}},
-		{"two-tokens", "with two tokens, of which one is wrong,", Should, strict, authorization, func(s ramp.Session) []string {
-			return []string{"Bearer " + s.Token.Reveal(), "Bearer nobody-has-this-token"}
-		}},
-		{"no-session", "without a session", Should, strict, sessionID, values()},
-		{"empty-session", "with an empty session", Should, strict, sessionID, values("")},
-		{"unknown-session", "with an unknown session", Should, strict, sessionID, values("nobody-has-this-session")},
-		{"two-sessions", "with two sessions, of which one is unknown,", Should, strict, sessionID, func(s ramp.Session) []string {
-			return []string{s.ID, "nobody-has-this-session"}
-		}},
-	} {
-		cases = append(cases,
-			Case{ID: "assets-" + c.id, Level: c.level, Section: "5.1", Fix: c.fix,
-				Title: "An assets call " + c.title + " is declined.",
-				run: func(t *trial) {
-					header := t.headers(t.player)
-					header[c.header] = c.values(t.player)
-					t.refused(t.get(header))
-				}},
-			Case{ID: "validate-" + c.id, Level: c.level, Section: "5.1", Fix: c.fix,
-				Title: "A validate call " + c.title + " is declined.",
-				run: func(t *trial) {
-					o := t.mint()
-					body := o.body.bytes()
-					header := t.signed(t.player, body)
-					header[c.header] = c.values(t.player)
-					t.refused(t.asked(o, t.post(t.target.ValidatePath, header, body)))
-					t.moved(0)
-				}})
+	tokens := func(values func(right string) []string) headerEdit {
+		return func(t *trial, header http.Header, _ []byte) { header[authorization] = values(t.player.Token.Reveal()) }
 	}
-	return append(cases,
-		Case{ID: "assets-token-envelope", Level: Must, Section: "7.2", Fix: envelope,
+	sessions := func(values func(right string) []string) headerEdit {
+		return func(t *trial, header http.Header, _ []byte) { header[sessionID] = values(t.player.ID) }
+	}
+	refused := func(fix string) []want[headerEdit] {
+		return []want[headerEdit]{
+			{"assets-%s", "An assets call %s is declined.", "5.1", fix, func(t *trial, bend headerEdit) {
+				header := t.headers(t.player)
+				bend(t, header, nil)
+				t.refused(t.get(header))
+			}},
+			{"validate-%s", "A validate call %s is declined.", "5.1", fix, func(t *trial, bend headerEdit) {
+				o := t.mint()
+				t.refused(atValidate.send(t, o, o.body, bend))
+				t.moved(0)
+			}},
+		}
+	}
+	return slices.Concat(rows[headerEdit]{
+		{"no-token", "without an access token", Must, tokens(values())},
+		{"empty-token", "with an empty access token", Must, tokens(values("Bearer "))},
+		{"wrong-token", "with an unknown token", Must, tokens(values("Bearer nobody-has-this-token"))},
+		{"cut-token", "with a token whose last character is missing", Must,
+			tokens(func(right string) []string { return []string{"Bearer " + right[:len(right)-1]} })},
+		{"long-token", "with a token that has an extra character", Must,
+			tokens(func(right string) []string { return []string{"Bearer " + right + "x"} })},
+	}.cases(refused(fix)...), rows[headerEdit]{
+		{"no-scheme", "with a token but without the word Bearer", Should,
+			tokens(func(right string) []string { return []string{right} })},
+		{"basic", "with Basic instead of Bearer", Should,
+			tokens(func(right string) []string { return []string{"Basic " + right} })},
+		{"two-tokens", "with two tokens, of which one is wrong,", Should,
+			tokens(func(right string) []string { return []string{"Bearer " + right, "Bearer nobody-has-this-token"} })},
+		{"no-session", "without a session", Should, sessions(values())},
+		{"empty-session", "with an empty session", Should, sessions(values(""))},
+		{"unknown-session", "with an unknown session", Should, sessions(values("nobody-has-this-session"))},
+		{"two-sessions", "with two sessions, of which one is unknown,", Should,
+			sessions(func(right string) []string { return []string{right, "nobody-has-this-session"} })},
+	}.cases(refused(strict)...), []Case{
+		{ID: "assets-token-envelope", Level: Must, Section: "7.2", Fix: envelope,
 			Title: "The refusal of an unknown token has success false, a string as errorCode, and data null.",
 			run: func(t *trial) {
 				header := t.headers(t.player)
 				header[authorization] = []string{"Bearer nobody-has-this-token"}
 				t.declined(t.get(header))
 			}},
-		Case{ID: "assets-foreign-token", Level: Must, Section: "5.1",
+		{ID: "assets-foreign-token", Level: Must, Section: "5.1",
 			Fix:   "Check that the access token belongs to the session, or take the player from the token alone.",
 			Title: "One player's token does not reveal another player's assets.",
 			run: func(t *trial) {
@@ -237,13 +224,13 @@ func sessionCases() []Case {
 					t.gives("the assets of the session for another player's token", "a decline, or the assets of the token's player")
 				}
 			}},
-		Case{ID: "assets-foreign-token-declined", Level: Should, Section: "5.1", Fix: strict,
+		{ID: "assets-foreign-token-declined", Level: Should, Section: "5.1", Fix: strict,
 			Title: "An assets call with another player's token is declined.",
 			run: func(t *trial) {
 				mixed, _ := t.foreign()
 				t.refused(t.assets(mixed))
 			}},
-		Case{ID: "validate-foreign-token", Level: Must, Section: "5.1",
+		{ID: "validate-foreign-token", Level: Must, Section: "5.1",
 			Fix:   "Check that the access token belongs to the session, or take the player from the token alone.",
 			Title: "One player's token does not spend another player's assets.",
 			run: func(t *trial) {
@@ -251,21 +238,21 @@ func sessionCases() []Case {
 				t.either(t.validate(t.mintOf(mixed)))
 				t.moved(0)
 			}},
-		Case{ID: "validate-foreign-token-declined", Level: Should, Section: "5.1", Fix: strict,
+		{ID: "validate-foreign-token-declined", Level: Should, Section: "5.1", Fix: strict,
 			Title: "A validate call with another player's token is declined.",
 			run: func(t *trial) {
 				mixed, _ := t.foreign()
 				t.refused(t.validate(t.mintOf(mixed)))
 				t.moved(0)
 			}},
-		Case{ID: "assets-header-case", Level: Must, Section: "5.1", Fix: namesMend,
+		{ID: "assets-header-case", Level: Must, Section: "5.1", Fix: namesMend,
 			Title: "An assets call is answered whatever the case of its header names.",
 			run: func(t *trial) {
 				for _, spell := range spellings {
 					t.approved(t.get(spelled(t.headers(t.player), spell)))
 				}
 			}},
-		Case{ID: "validate-header-case", Level: Must, Section: "5.1", Fix: namesMend,
+		{ID: "validate-header-case", Level: Must, Section: "5.1", Fix: namesMend,
 			Title: "A validate call is answered whatever the case of its header names.",
 			run: func(t *trial) {
 				for _, spell := range spellings {
@@ -276,7 +263,7 @@ func sessionCases() []Case {
 				}
 				t.moved(0)
 			}},
-		Case{ID: "result-header-case", Level: Must, Section: "5.1", Fix: namesMend,
+		{ID: "result-header-case", Level: Must, Section: "5.1", Fix: namesMend,
 			Title: "A result call is answered whatever the case of its header names.",
 			run: func(t *trial) {
 				for _, spell := range spellings {
@@ -287,7 +274,7 @@ func sessionCases() []Case {
 				}
 				t.moved(0)
 			}},
-		Case{ID: "result-other-session", Level: Must, Section: "6", Fix: signedSession,
+		{ID: "result-other-session", Level: Must, Section: "6", Fix: signedSession,
 			Title: "A result whose session header contradicts its signed body does not pay the player of the header.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -298,7 +285,7 @@ func sessionCases() []Case {
 				t.confirm(o, failure)
 				t.moved(0)
 			}},
-		Case{ID: "result-other-session-refused", Level: Should, Section: "6", Fix: signedSession,
+		{ID: "result-other-session-refused", Level: Should, Section: "6", Fix: signedSession,
 			Title: "A result whose session header contradicts its signed body is refused.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -308,7 +295,7 @@ func sessionCases() []Case {
 				t.confirm(o, failure)
 				t.moved(0)
 			}},
-	)
+	})
 }
 
 // reportAs reports the result of an order with the headers of another session.
@@ -322,8 +309,9 @@ const signedSession = "Trust the session_id of the signed body, and refuse a hea
 
 const namesMend = "Ignore case in header names."
 
-func values(all ...string) func(ramp.Session) []string {
-	return func(ramp.Session) []string { return all }
+// values returns a function that ignores the right value.
+func values(all ...string) func(right string) []string {
+	return func(string) []string { return all }
 }
 
 // spellings are the ways to write header names.

@@ -3,7 +3,6 @@ package conformance
 import (
 	"crypto/rand"
 	"fmt"
-	"math/big"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/crypto"
@@ -20,13 +19,13 @@ func orderCases() []Case {
 	)
 	return []Case{
 		{ID: "mint-succeeds", Level: Must, Section: "1", Fix: "Take intent.from of a mint, and keep it when the transaction succeeded.",
-			Title: "A mint that succeeds takes its assets.", run: takes(mint, success, -1)},
+			Title: "A mint that succeeds takes its assets.", run: func(t *trial) { t.ends(t.mint(), success, -1) }},
 		{ID: "mint-fails", Level: Must, Section: "3", Fix: "Give back what a mint took when receipt.status is not 0x1.",
-			Title: "A mint that fails gives its assets back.", run: takes(mint, failure, 0)},
+			Title: "A mint that fails gives its assets back.", run: func(t *trial) { t.ends(t.mint(), failure, 0) }},
 		{ID: "burn-succeeds", Level: Must, Section: "1", Fix: "Grant intent.to of a burn when its transaction succeeded.",
-			Title: "A burn that succeeds grants its assets.", run: takes(burn, success, 1)},
+			Title: "A burn that succeeds grants its assets.", run: func(t *trial) { t.ends(t.burn(), success, 1) }},
 		{ID: "burn-fails", Level: Must, Section: "3", Fix: "Grant nothing for a burn that failed.",
-			Title: "A burn that fails grants nothing.", run: takes(burn, failure, 0)},
+			Title: "A burn that fails grants nothing.", run: func(t *trial) { t.ends(t.burn(), failure, 0) }},
 		{ID: "mint-takes-at-validate", Level: Should, Section: "3",
 			Fix:   "Take the assets of a mint at validate, so that the player cannot spend them before the transaction ends.",
 			Title: "The assets of a mint are gone when it is approved.",
@@ -154,16 +153,16 @@ func orderCases() []Case {
 			}},
 		{ID: "validate-other-amount-declined", Level: Should, Section: "2.5", Fix: pin,
 			Title: "A second validate call under a uuid, with another amount, is declined.",
-			run:   second(func(t *trial) edit { return t.of(t.times(2)) })},
+			run:   func(t *trial) { t.declinesSecond(t.of(t.times(2))) }},
 		{ID: "validate-other-digest", Level: Must, Section: "2.5", Fix: pin,
 			Title: "A second digest under a uuid is not signed, or it is paid for: it is a second mint.",
-			run:   secondDigest(func(*trial) edit { return unbent })},
+			run:   func(t *trial) { t.secondDigest() }},
 		{ID: "validate-other-tokens", Level: Must, Section: "2.5", Fix: pin,
 			Title: "A second digest under a uuid, for more tokens, is not signed, or it is paid for.",
-			run:   secondDigest(func(t *trial) edit { return set("intent.to.0.amount", number(5*t.target.Tokens)) })},
+			run:   func(t *trial) { t.secondDigest(set("intent.to.0.amount", number(5*t.target.Tokens))) }},
 		{ID: "validate-other-direction", Level: Must, Section: "2.5", Fix: pin,
 			Title: "A burn under the uuid of a mint is not signed, or both have their effect.",
-			run:   secondDigest(func(t *trial) edit { return set("intent", t.burn().body.at("intent")) })},
+			run:   func(t *trial) { t.secondDigest(set("intent", t.burn().body.at("intent"))) }},
 		{ID: "validate-other-owner", Level: Must, Section: "2.5", Fix: pin,
 			Title: "Another player's digest under a uuid is not signed, or that player pays for it.",
 			run: func(t *trial) {
@@ -194,7 +193,7 @@ func orderCases() []Case {
 			}},
 		{ID: "validate-other-digest-declined", Level: Should, Section: "2.5", Fix: pin,
 			Title: "A second validate call under a uuid, with another digest, is declined.",
-			run:   second(func(t *trial) edit { return signedOver(t.player, randomDigest()) })},
+			run:   func(t *trial) { t.declinesSecond(signedOver(t.player, randomDigest())) }},
 		{ID: "validate-failed-other-digest", Level: Must, Section: "3", Fix: over,
 			Title: "Another digest under the uuid of a mint that failed is not signed, or it is paid for.",
 			run: func(t *trial) {
@@ -239,29 +238,24 @@ func orderCases() []Case {
 	}
 }
 
-// unbent returns an order unchanged.
-func unbent(o order) order { return o }
-
-// secondDigest tells the story of an approved mint and of another order under its uuid.
-// Only a new signature counts: repeating the first answer commits to nothing new. Two
-// orders may share a uuid if each has its effect.
-func secondDigest(bend func(*trial) edit) func(*trial) {
-	return func(t *trial) {
-		o := t.approve(t.mint())
-		other := o.bent(bend(t), signedOver(t.player, randomDigest()))
-		if a := t.validate(other); !t.either(a) || !t.commitsTo(other, a) {
-			t.confirm(o, failure)
-			t.moved(0)
-			return
-		}
-		t.answered(t.report(o, o.result(success)))
-		t.answered(t.report(other, other.result(success)))
-		if other.burns() {
-			t.committed(t.before, 0)
-			return
-		}
-		t.committed(t.before, -2)
+// secondDigest requires that after an approved mint, another order under its uuid is not
+// signed or is paid for. Only a new signature counts: repeating the first answer commits
+// to nothing new. Two orders may share a uuid if each has its effect.
+func (t *trial) secondDigest(edits ...edit) {
+	o := t.approve(t.mint())
+	other := o.bent(edits...).bent(signedOver(t.player, randomDigest()))
+	if a := t.validate(other); !t.either(a) || !t.commitsTo(other, a) {
+		t.confirm(o, failure)
+		t.moved(0)
+		return
 	}
+	t.answered(t.report(o, o.result(success)))
+	t.answered(t.report(other, other.result(success)))
+	if other.burns() {
+		t.committed(t.before, 0)
+		return
+	}
+	t.committed(t.before, -2)
 }
 
 // secondOf requests another digest under the uuid of a finished mint. By then, the
@@ -277,7 +271,7 @@ func (t *trial) secondOf(o order, moved int64) {
 
 // committed requires that everything that was signed was paid for.
 func (t *trial) committed(then snapshot, amounts int64) {
-	want := difference{t.asset: big.NewRat(amounts*t.target.Amount, 1)}
+	want := difference{t.asset: t.amounts(amounts)}
 	wrong := t.settled(then, func(now snapshot) judgement {
 		if len(t.off(then, now, want)) == 0 {
 			return rightBalance
@@ -293,17 +287,15 @@ func (t *trial) committed(then snapshot, amounts int64) {
 	}
 }
 
-// second tells the story of an approved mint and of another call under its uuid, which is
+// declinesSecond requires that after an approved mint, another call under its uuid is
 // declined and does not affect the mint.
-func second(bend func(*trial) edit) func(*trial) {
-	return func(t *trial) {
-		o := t.approve(t.mint())
-		then := t.now()
-		t.refused(t.validate(o.bent(bend(t))))
-		t.still(then)
-		t.confirm(o, failure)
-		t.moved(0)
-	}
+func (t *trial) declinesSecond(e edit) {
+	o := t.approve(t.mint())
+	then := t.now()
+	t.refused(t.validate(o.bent(e)))
+	t.still(then)
+	t.confirm(o, failure)
+	t.moved(0)
 }
 
 func randomDigest() (d ramp.Digest) {

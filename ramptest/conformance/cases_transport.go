@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,94 +20,8 @@ import (
 // transportCases returns the cases about HTTP itself: methods, headers, and bodies that
 // are large, slow or truncated (interface 4.3, 8).
 func transportCases() []Case {
-	const (
-		method = "Answer 405 to other methods than POST."
-		pieces = "Read the whole body, however it arrives."
-		bound  = "Limit the size of the body before you read it, and answer 413."
-	)
-	var cases []Case
-	for _, e := range []endpoint{atValidate, atResult} {
-		for _, c := range []struct{ id, method string }{{"get", http.MethodGet}, {"put", http.MethodPut}, {"delete", http.MethodDelete}} {
-			cases = append(cases, Case{ID: e.name + "-" + c.id, Level: Should, Section: "4.3", Fix: method,
-				Title: "The " + e.name + " endpoint refuses " + c.method + ".",
-				run: func(t *trial) {
-					o, right := e.body(t)
-					then := t.now()
-					body := right.bytes()
-					t.refused(t.try(call{method: c.method, path: e.path(t.target), header: t.signed(t.player, body),
-						body: bytes.NewReader(body), length: int64(len(body)), alone: true}))
-					t.still(then)
-					e.over(t, o)
-					t.moved(0)
-				}})
-		}
-		answers := func(send func(t *trial, header http.Header, body []byte) answer) func(*trial) {
-			return func(t *trial) {
-				o, right := e.body(t)
-				body := right.bytes()
-				a := e.noted(t, o, right, send(t, t.signed(t.player, body), body))
-				if t.answered(a) && !a.succeeded() {
-					t.mismatch(a, "success")
-				}
-				t.confirm(o, failure)
-				t.moved(0)
-			}
-		}
-		posted := func(t *trial, header http.Header, body io.Reader, length int64) answer {
-			return t.try(call{method: http.MethodPost, path: e.path(t.target), header: header, body: body, length: length})
-		}
-		cases = append(cases,
-			Case{ID: e.name + "-charset", Level: Should, Section: "4.3", Fix: "Compare the media type of Content-Type without its parameters.",
-				Title: "A " + e.name + " call with application/json; charset=utf-8 is answered.",
-				run: answers(func(t *trial, header http.Header, body []byte) answer {
-					header.Set("Content-Type", "application/json; charset=utf-8")
-					return t.post(e.path(t.target), header, body)
-				})},
-			Case{ID: e.name + "-chunked", Level: Should, Section: "4.3", Fix: pieces,
-				Title: "A " + e.name + " call whose body comes in chunks, without Content-Length, is answered.",
-				run: answers(func(t *trial, header http.Header, body []byte) answer {
-					return posted(t, header, io.MultiReader(bytes.NewReader(body[:10]), bytes.NewReader(body[10:])), -1)
-				})},
-			Case{ID: e.name + "-slow", Level: Should, Section: "4.3", Fix: pieces,
-				Title: "A " + e.name + " call whose body comes in pieces, over a quarter of a second, is answered.",
-				run: answers(func(t *trial, header http.Header, body []byte) answer {
-					return posted(t, header, &slow{rest: body, pause: 50 * time.Millisecond, pieces: 5}, int64(len(body)))
-				})},
-			Case{ID: e.name + "-cut-off", Level: Should, Section: "4.3", Fix: "Refuse an incomplete body.",
-				Title: "A " + e.name + " call that is cut off within its body moves nothing.",
-				run: func(t *trial) {
-					o, right := e.body(t)
-					then := t.now()
-					t.lenient = true // the call is authentic, so nothing is given away
-					t.breakOff(e.path(t.target), right.bytes())
-					t.still(then)
-					t.lenient = false
-					e.over(t, o)
-					t.moved(0)
-				}},
-			Case{ID: e.name + "-large", Level: Should, Section: "8", Fix: bound,
-				Title: "A " + e.name + " call of 8 MiB that is not authentic is refused, and the next one is answered.",
-				run: answers(func(t *trial, header http.Header, body []byte) answer {
-					// A server may hang up before it has read everything.
-					large := append(bytes.Repeat([]byte(" "), 8<<20), body...)
-					t.refused(readable(t.try(call{method: http.MethodPost, path: e.path(t.target), header: header,
-						body: bytes.NewReader(large), length: int64(len(large)), alone: true})))
-					return t.post(e.path(t.target), t.signed(t.player, body), body)
-				})},
-			Case{ID: e.name + "-deep", Level: Should, Section: "8", Fix: "Limit the nesting depth of JSON, or use a parser that does.",
-				Title: "A " + e.name + " call of 200,000 nested lists is refused or answered, and so is the next one.",
-				run: answers(func(t *trial, header http.Header, body []byte) answer {
-					const depth = 200_000
-					deep := []byte(`{"deep":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + "," + string(body[1:]))
-					if a := t.post(e.path(t.target), t.signed(t.player, deep), deep); t.answered(a) && a.succeeded() {
-						return a
-					}
-					return t.post(e.path(t.target), header, body)
-				})},
-		)
-	}
-	return append(cases,
-		Case{ID: "assets-long-header", Level: Should, Section: "8",
+	return slices.Concat(atValidate.transportCases(), atResult.transportCases(), []Case{
+		{ID: "assets-long-header", Level: Should, Section: "8",
 			Fix:   "Limit the size of headers, and make sure that a long header cannot crash the process.",
 			Title: "An assets call with a session ID of 64 KiB is refused, and the next one is answered.",
 			run: func(t *trial) {
@@ -115,7 +30,7 @@ func transportCases() []Case {
 				t.refused(readable(t.try(call{method: http.MethodGet, path: t.target.AssetsPath, header: header, alone: true})))
 				t.moved(0)
 			}},
-		Case{ID: "others-while-stalled", Level: Should, Section: "8",
+		{ID: "others-while-stalled", Level: Should, Section: "8",
 			Fix:   "Serve calls concurrently, and read a body before you take a lock or a database connection.",
 			Title: "Calls are answered while the bodies of other calls stall.",
 			run: func(t *trial) {
@@ -147,10 +62,89 @@ func transportCases() []Case {
 				t.confirm(t.approve(o), failure)
 				t.moved(0)
 			}},
-		Case{ID: "answers-after-all", Level: Must, Section: "4.3", Fix: "Find out which call crashed the server or left a lock held.",
+		{ID: "answers-after-all", Level: Must, Section: "4.3", Fix: "Find out which call crashed the server or left a lock held.",
 			Title: "After all of that, the server still answers.",
-			run:   takes(mint, failure, 0)},
+			run:   func(t *trial) { t.ends(t.mint(), failure, 0) }},
+	})
+}
+
+func (e endpoint) transportCases() []Case {
+	const (
+		method = "Answer 405 to other methods than POST."
+		pieces = "Read the whole body, however it arrives."
+		bound  = "Limit the size of the body before you read it, and answer 413."
 	)
+	answers := func(send func(t *trial, header http.Header, body []byte) answer) func(*trial) {
+		return func(t *trial) {
+			e.answers(t, func(o order, right object) answer {
+				body := right.bytes()
+				return e.noted(t, o, right, send(t, t.signed(t.player, body), body))
+			})
+		}
+	}
+	posted := func(t *trial, header http.Header, body io.Reader, length int64) answer {
+		return t.try(call{method: http.MethodPost, path: e.path(t.target), header: header, body: body, length: length})
+	}
+	title := "A " + e.name + " call "
+	return slices.Concat(rows[string]{
+		{"get", "GET", Should, http.MethodGet},
+		{"put", "PUT", Should, http.MethodPut},
+		{"delete", "DELETE", Should, http.MethodDelete},
+	}.cases(want[string]{e.name + "-%s", "The " + e.name + " endpoint refuses %s.", "4.3", method, func(t *trial, method string) {
+		e.refuses(t, func(_ order, right object) answer {
+			body := right.bytes()
+			return t.try(call{method: method, path: e.path(t.target), header: t.signed(t.player, body),
+				body: bytes.NewReader(body), length: int64(len(body)), alone: true})
+		})
+	}}), []Case{
+		{ID: e.name + "-charset", Level: Should, Section: "4.3", Fix: "Compare the media type of Content-Type without its parameters.",
+			Title: title + "with application/json; charset=utf-8 is answered.",
+			run: answers(func(t *trial, header http.Header, body []byte) answer {
+				header.Set("Content-Type", "application/json; charset=utf-8")
+				return t.post(e.path(t.target), header, body)
+			})},
+		{ID: e.name + "-chunked", Level: Should, Section: "4.3", Fix: pieces,
+			Title: title + "whose body comes in chunks, without Content-Length, is answered.",
+			run: answers(func(t *trial, header http.Header, body []byte) answer {
+				return posted(t, header, io.MultiReader(bytes.NewReader(body[:10]), bytes.NewReader(body[10:])), -1)
+			})},
+		{ID: e.name + "-slow", Level: Should, Section: "4.3", Fix: pieces,
+			Title: title + "whose body comes in pieces, over a quarter of a second, is answered.",
+			run: answers(func(t *trial, header http.Header, body []byte) answer {
+				return posted(t, header, &slow{rest: body, pause: 50 * time.Millisecond, pieces: 5}, int64(len(body)))
+			})},
+		{ID: e.name + "-cut-off", Level: Should, Section: "4.3", Fix: "Refuse an incomplete body.",
+			Title: title + "that is cut off within its body moves nothing.",
+			run: func(t *trial) {
+				o, right := e.body(t)
+				then := t.now()
+				t.lenient = true // the call is authentic, so nothing is given away
+				t.breakOff(e.path(t.target), right.bytes())
+				t.still(then)
+				t.lenient = false
+				e.over(t, o)
+				t.moved(0)
+			}},
+		{ID: e.name + "-large", Level: Should, Section: "8", Fix: bound,
+			Title: title + "of 8 MiB that is not authentic is refused, and the next one is answered.",
+			run: answers(func(t *trial, header http.Header, body []byte) answer {
+				// A server may hang up before it has read everything.
+				large := append(bytes.Repeat([]byte(" "), 8<<20), body...)
+				t.refused(readable(t.try(call{method: http.MethodPost, path: e.path(t.target), header: header,
+					body: bytes.NewReader(large), length: int64(len(large)), alone: true})))
+				return t.post(e.path(t.target), t.signed(t.player, body), body)
+			})},
+		{ID: e.name + "-deep", Level: Should, Section: "8", Fix: "Limit the nesting depth of JSON, or use a parser that does.",
+			Title: title + "of 200,000 nested lists is refused or answered, and so is the next one.",
+			run: answers(func(t *trial, header http.Header, body []byte) answer {
+				const depth = 200_000
+				deep := []byte(`{"deep":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + "," + string(body[1:]))
+				if a := t.post(e.path(t.target), t.signed(t.player, deep), deep); t.answered(a) && a.succeeded() {
+					return a
+				}
+				return t.post(e.path(t.target), header, body)
+			})},
+	})
 }
 
 // readable turns a closed connection into a refusal, because a server may hang up on a

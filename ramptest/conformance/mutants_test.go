@@ -235,6 +235,18 @@ func is(path, value string) func(message) bool {
 	return func(m message) bool { return m.text(path) == value }
 }
 
+func given(path string) func(message) bool {
+	return func(m message) bool { return m.at(path) != nil }
+}
+
+// inResult narrows a condition to the bodies of results.
+func inResult(when func(message) bool) func(message) bool { return all(given("tx_hash"), when) }
+
+// without is whether a result lacks something.
+func without(path string) func(message) bool {
+	return inResult(func(m message) bool { return m.at(path) == nil })
+}
+
 func all(conditions ...func(message) bool) func(message) bool {
 	return func(m message) bool {
 		return !slices.ContainsFunc(conditions, func(c func(message) bool) bool { return !c(m) })
@@ -246,7 +258,7 @@ func mutants() map[string]mutant {
 	all := make(map[string]mutant)
 	for _, some := range []map[string]mutant{
 		assetsMutants(), sessionMutants(), hmacMutants(), formMutants(), intentMutants(), amountMutants(),
-		signatureMutants(), orderMutants(), receiptMutants(), transportMutants(),
+		signatureMutants(), orderMutants(), resultMutants(), receiptMutants(), restartMutants(), transportMutants(),
 	} {
 		for id, m := range some {
 			m.waits = m.waits || slices.Contains([]bug{"looks, then takes", "reads, then writes", "looks, then settles"}, m.bug)

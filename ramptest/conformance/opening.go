@@ -206,7 +206,7 @@ func (t *trial) whyDeclined(o order, a answer) string {
 	if a.envelope != nil {
 		body := o.body.bytes()
 		header := t.signed(o.owner, body)
-		unsigned(header, body)
+		unsigned(t, header, body)
 		b := t.post(t.target.ValidatePath, header, body)
 		keyIsRight = b.err == nil && b.envelope != nil && (b.status != a.status || b.code() != a.code())
 	}
