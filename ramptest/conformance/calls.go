@@ -50,10 +50,11 @@ type answer struct {
 type call struct {
 	method, path string
 	header       http.Header // its names are sent in the case in which they are written
-	body         io.Reader
-	length       int64  // -1 sends the body in chunks
-	alone        bool   // use a separate connection, so that what a server leaves unread cannot break another call
-	hmac         string // the right HMAC, which no verdict may show
+	body         []byte
+	arriving     func() io.Reader // returns what is sent instead of body, if it is not nil
+	length       int64            // the length of the body; -1 sends it in chunks
+	alone        bool             // use a separate connection, so that what a server leaves unread cannot break another call
+	hmac         string           // the right HMAC, which no verdict may show
 }
 
 // errBusy means that a server rate-limits calls for longer than a call may take.
@@ -78,12 +79,8 @@ func (t *trial) try(c call) answer {
 			return a
 		}
 		wait := retryAfter(a.header.Get("Retry-After"))
-		again, whole := c.body.(io.Seeker)
-		if c.body != nil && !whole || time.Until(deadline) < wait || !sleep(ctx, wait) {
+		if time.Until(deadline) < wait || !sleep(ctx, wait) {
 			return answer{err: errBusy}
-		}
-		if whole {
-			_, _ = again.Seek(0, io.SeekStart)
 		}
 	}
 }
@@ -112,11 +109,14 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 func (t *trial) attempt(ctx context.Context, c call) answer {
-	request, err := http.NewRequestWithContext(ctx, c.method, t.target.URL+c.path, c.body)
+	request, err := http.NewRequestWithContext(ctx, c.method, t.target.URL+c.path, bytes.NewReader(c.body))
 	if err != nil {
 		return answer{err: err}
 	}
-	request.Header, request.ContentLength, request.Close = t.withTargetHeader(c.header), c.length, c.alone
+	request.Header, request.Close = t.withTargetHeader(c.header), c.alone
+	if c.arriving != nil {
+		request.Body, request.GetBody, request.ContentLength = io.NopCloser(c.arriving()), nil, c.length
+	}
 	secrets := []string{c.hmac}
 	for name, values := range c.header {
 		if strings.EqualFold(name, signature) { // some cases vary the case of header names
@@ -254,7 +254,7 @@ func (t *trial) assets(s ramp.Session) answer { return t.get(t.headers(s)) }
 
 func (t *trial) post(path string, header http.Header, body []byte) answer {
 	return t.try(call{method: http.MethodPost, path: path, header: header,
-		body: bytes.NewReader(body), length: int64(len(body)), hmac: t.target.Key.Sign(body)})
+		body: body, hmac: t.target.Key.Sign(body)})
 }
 
 // validate makes the validate call of an order as the service does.

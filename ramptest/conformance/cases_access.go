@@ -109,7 +109,7 @@ func assetsCases() []Case {
 			Title: "The assets endpoint accepts only GET.",
 			run: func(t *trial) {
 				t.refused(t.try(call{method: http.MethodPost, path: t.target.AssetsPath, header: t.headers(t.player),
-					body: strings.NewReader("{}"), length: 2, alone: true}))
+					body: []byte("{}"), alone: true}))
 			}},
 	}
 }

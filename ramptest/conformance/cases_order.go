@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ethereum/go-ethereum/crypto"
 	ramp "github.com/token-ramp/ramp-go"
 )
 
@@ -141,15 +140,15 @@ func orderCases() []Case {
 			Title: "A second validate call under a uuid, for more, is declined or paid for.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
-				more, taken := o.bent(t.of(t.times(3)), signedOver(t.player, ramp.Digest(crypto.Keccak256([]byte("more"))))), int64(-1)
-				// Only a new signature counts: repeating the first answer commits to nothing new.
-				if a := t.validate(more); t.either(a) {
-					if signer, err := signerOf(more, t.read(a)); err == nil && signer == t.target.Validator {
-						o, taken = more, -3
-					}
+				more := o.bent(t.of(t.times(3)), signedOver(t.player, randomDigest()))
+				if a := t.validate(more); t.either(a) && t.commitsTo(more, a) {
+					t.answered(t.report(o, o.result(success)))
+					t.answered(t.report(more, more.result(success)))
+					t.committed(t.before, -4)
+					return
 				}
 				t.confirm(o, success)
-				t.moved(taken)
+				t.moved(-1)
 			}},
 		{ID: "validate-other-amount-declined", Level: Should, Section: "2.5", Fix: pin,
 			Title: "A second validate call under a uuid, with another amount, is declined.",

@@ -47,7 +47,8 @@ func transportCases() []Case {
 					defer close(done)
 					stalled.crowd(func(int) answer {
 						return stalled.try(call{method: http.MethodPost, path: t.target.ValidatePath, header: t.signed(t.player, body),
-							body: &stall{first: bytes.Repeat([]byte(" "), 64<<10), begun: begun, ctx: ctx}, length: 1 << 20})
+							arriving: func() io.Reader { return &stall{first: bytes.Repeat([]byte(" "), 64<<10), begun: begun, ctx: ctx} },
+							length:   1 << 20})
 					})
 				}()
 				for range crowd {
@@ -82,8 +83,8 @@ func (e endpoint) transportCases() []Case {
 			})
 		}
 	}
-	posted := func(t *trial, header http.Header, body io.Reader, length int64) answer {
-		return t.try(call{method: http.MethodPost, path: e.path(t.target), header: header, body: body, length: length})
+	posted := func(t *trial, header http.Header, arriving func() io.Reader, length int) answer {
+		return t.try(call{method: http.MethodPost, path: e.path(t.target), header: header, arriving: arriving, length: int64(length)})
 	}
 	title := "A " + e.name + " call "
 	return slices.Concat(rows[string]{
@@ -94,7 +95,7 @@ func (e endpoint) transportCases() []Case {
 		e.refuses(t, func(_ order, right object) answer {
 			body := right.bytes()
 			return t.try(call{method: method, path: e.path(t.target), header: t.signed(t.player, body),
-				body: bytes.NewReader(body), length: int64(len(body)), alone: true})
+				body: body, alone: true})
 		})
 	}}), []Case{
 		{ID: e.name + "-charset", Level: Should, Section: "4.3", Fix: "Compare the media type of Content-Type without its parameters.",
@@ -106,12 +107,16 @@ func (e endpoint) transportCases() []Case {
 		{ID: e.name + "-chunked", Level: Should, Section: "4.3", Fix: pieces,
 			Title: title + "whose body comes in chunks, without Content-Length, is answered.",
 			run: answers(func(t *trial, header http.Header, body []byte) answer {
-				return posted(t, header, io.MultiReader(bytes.NewReader(body[:10]), bytes.NewReader(body[10:])), -1)
+				return posted(t, header, func() io.Reader {
+					return io.MultiReader(bytes.NewReader(body[:10]), bytes.NewReader(body[10:]))
+				}, -1)
 			})},
 		{ID: e.name + "-slow", Level: Should, Section: "4.3", Fix: pieces,
 			Title: title + "whose body comes in pieces, over a quarter of a second, is answered.",
 			run: answers(func(t *trial, header http.Header, body []byte) answer {
-				return posted(t, header, &slow{rest: body, pause: 50 * time.Millisecond, pieces: 5}, int64(len(body)))
+				return posted(t, header, func() io.Reader {
+					return &slow{rest: body, pause: 50 * time.Millisecond, pieces: 5}
+				}, len(body))
 			})},
 		{ID: e.name + "-cut-off", Level: Should, Section: "4.3", Fix: "Refuse an incomplete body.",
 			Title: title + "that is cut off within its body moves nothing.",
@@ -131,7 +136,7 @@ func (e endpoint) transportCases() []Case {
 				// A server may hang up before it has read everything.
 				large := append(bytes.Repeat([]byte(" "), 8<<20), body...)
 				t.refused(readable(t.try(call{method: http.MethodPost, path: e.path(t.target), header: header,
-					body: bytes.NewReader(large), length: int64(len(large)), alone: true})))
+					body: large, alone: true})))
 				return t.post(e.path(t.target), t.signed(t.player, body), body)
 			})},
 		{ID: e.name + "-deep", Level: Should, Section: "8", Fix: "Limit the nesting depth of JSON, or use a parser that does.",

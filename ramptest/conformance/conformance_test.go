@@ -9,13 +9,14 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
-	"slices"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -55,13 +56,9 @@ func TestARightServerPassesEveryCase(t *testing.T) {
 	assert.Empty(t, judge.Run(ctx, cases, 8, nil), "what was not tried is left out")
 }
 
-// The interface leaves open how a server does many things. Each of these does
-// one of them in its own way, and breaks no MUST.
-func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
-	t.Parallel()
-	if raceDetector {
-		t.Skip("it takes minutes with the race detector, and runs without")
-	}
+// policies are right servers, each of which does one thing in its own way. The interface
+// leaves open how a server does many things.
+func policies() map[string]mutant {
 	status := func(from, to int) mutant {
 		return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 			answer := httptest.NewRecorder()
@@ -72,7 +69,7 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 			reply(w, answer.Code, answer.Body.String())
 		})
 	}
-	for name, m := range map[string]mutant{
+	return map[string]mutant{
 		"HTTP 400 for a declined order":       status(200, 400),
 		"HTTP 403 for what is not authentic":  status(401, 403),
 		"HTTP 400 for what is not authentic":  status(401, 400),
@@ -99,16 +96,34 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 			amount, err := ramp.ParseAmount(amountText(m, "intent.from.0.amount"))
 			return when(m.text("intent.method") == "mint" && err == nil && amount.Sign() == 0, json.Number("1"), old)
 		}),
+		"a tiny amount is rounded up": edits("intent.from.0.amount", func(m message, old any) any {
+			return when(amountText(m, "intent.from.0.amount") == "1e-999999999", json.Number("1"), old)
+		}),
 		"a burn of nothing grants nothing": approves(all(is("intent.type", "disassemble"), is("intent.from.0.amount", "0"))),
 		"the method alone decides": edits("intent.type", func(m message, _ any) any {
 			return when(strings.HasPrefix(m.text("intent.method"), "burn"), "disassemble", "assemble")
 		}),
-		"the session of the signed body": byBody(),
-		"uuids of each player":           ownUUIDs(),
-		"unknown orders are confirmed":   {bug: "confirms unknown orders"},
-		"effects follow their answers":   {bug: "acts later"},
-		"one open order of a player":     {bug: "one open order"},
-		"one wallet of a player":         oneWallet(func(*http.Request) string { return "" }),
+		"the sides alone decide": reads(func(body []byte) []byte {
+			m := parse(body)
+			intent, ok := m.at("intent").(map[string]any)
+			if !ok {
+				return body
+			}
+			mint := m.text("intent.from.0.type") == "asset"
+			intent["method"], intent["type"] = when(mint, "mint", "burn-permit"), when(mint, "assemble", "disassemble")
+			return must(m)
+		}),
+		"an item is an asset": edits("intent.from.0.type", func(m message, old any) any {
+			return when(strings.HasPrefix(m.text("intent.from.0.id"), "item_"), "asset", old)
+		}),
+		"the session of the signed body":      byBody(),
+		"the owner is paid, whoever is named": {bug: "pays the owner"},
+		"each digest is an order":             ownDigests(),
+		"uuids of each player":                ownUUIDs(),
+		"unknown orders are confirmed":        {bug: "confirms unknown orders"},
+		"effects follow their answers":        {bug: "acts later"},
+		"one open order of a player":          {bug: "one open order"},
+		"one wallet of a player":              oneWallet(func(*http.Request) string { return "" }),
 		"the wallet that assets tells": oneWallet(func(r *http.Request) string {
 			return common.BytesToAddress([]byte(r.Header.Get(ramp.HeaderSession))).Hex()
 		}),
@@ -128,7 +143,15 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 			}
 			next.ServeHTTP(w, r)
 		}),
-	} {
+	}
+}
+
+func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
+	t.Parallel()
+	if raceDetector {
+		t.Skip("it takes minutes with the race detector, and runs without")
+	}
+	for name, m := range policies() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inVirtualTime(t, m, func(t *testing.T, s *studio) {
@@ -142,15 +165,91 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 					second, _ := s.target.Player(t.Context(), "")
 					s.target.Player, parallel = conformance.Pool(first, second), 1
 				}
-				must := slices.DeleteFunc(conformance.Cases(), func(c conformance.Case) bool { return c.Level != conformance.Must })
-				for _, v := range newJudge(t, s).Run(t.Context(), must, parallel, nil) {
-					if m.bug != "one open order" || !strings.HasSuffix(v.Saw, "declines a second order while one is open") {
-						assert.Equal(t, conformance.Passed, v.Outcome, "%s: %s", v.Case.ID, v)
+				for _, v := range newJudge(t, s).Run(t.Context(), conformance.Cases(), parallel, nil) {
+					// A failed SHOULD counts if something is lost, doubled or given away.
+					allowed := []conformance.Outcome{conformance.Passed, conformance.Noted}
+					if m.bug == "one open order" && strings.HasSuffix(v.Saw, "declines a second order while one is open") {
+						allowed = append(allowed, conformance.Skipped)
 					}
+					assert.Contains(t, allowed, v.Outcome, "%s: %s", v.Case.ID, v)
 				}
 			})
 		})
 	}
+}
+
+// A case that was raised to a MUST has a right server that does it differently: it gives
+// other answers than the right game, and is not accused.
+func TestEachRaisedCaseLeavesOpenWhatTheInterfaceDoes(t *testing.T) {
+	t.Parallel()
+	for id, policy := range map[string]string{
+		"result-other-session":            "the session of the signed body",
+		"intent-mint-disassemble":         "the method alone decides",
+		"intent-burn-assemble":            "the method alone decides",
+		"intent-mint-as-burn":             "the sides alone decide",
+		"intent-unknown-method":           "the sides alone decide",
+		"intent-unknown-type":             "the method alone decides",
+		"intent-mint-from-token":          "an item is an asset",
+		"mint-amount-zero":                "0 is rounded up to 1",
+		"mint-amount-minus-zero":          "0 is rounded up to 1",
+		"mint-amount-zero-point":          "0 is rounded up to 1",
+		"mint-amount-zero-exponent":       "0 is rounded up to 1",
+		"mint-amount-text":                "a text is read as a number",
+		"mint-amount-boolean":             "a text is read as a number",
+		"mint-amount-list":                "a text is read as a number",
+		"mint-amount-object":              "a text is read as a number",
+		"mint-amount-tiny-bomb":           "a tiny amount is rounded up",
+		"burn-amount-tokens-zero":         "a burn of nothing grants nothing",
+		"burn-spent-early":                "one open order of a player",
+		"validate-other-amount":           "each digest is an order",
+		"validate-other-digest":           "each digest is an order",
+		"validate-other-tokens":           "each digest is an order",
+		"validate-other-direction":        "each digest is an order",
+		"validate-other-owner":            "uuids of each player",
+		"validate-failed-other-digest":    "each digest is an order",
+		"validate-succeeded-other-digest": "the first answer again",
+		"mint-failure-then-other":         "contradictions are confirmed",
+		"mint-success-then-other":         "contradictions are confirmed",
+		"burn-success-then-other":         "contradictions are confirmed",
+		"burn-failure-then-other":         "contradictions are confirmed",
+		"result-other-owner-mint":         "the owner is paid, whoever is named",
+		"result-other-owner-burn":         "the owner is paid, whoever is named",
+		"result-more-back":                "the result's amounts are ignored",
+		"result-more-granted":             "the result's amounts are ignored",
+		"result-negative-back":            "the result's amounts are ignored",
+		"result-mint-as-burn":             "the result's amounts are ignored",
+		"result-burn-as-mint":             "the result's amounts are ignored",
+		"result-other-asset":              "the result's amounts are ignored",
+	} {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			m, known := policies()[policy]
+			require.True(t, known, policy)
+			var said [2][]string
+			for i, m := range []mutant{{}, m} {
+				inVirtualTime(t, both(records(&said[i]), m), func(t *testing.T, s *studio) {
+					v := s.unopened(t).Try(t.Context(), caseOf(t, id))
+					assert.Equal(t, conformance.Must, v.Level)
+					assert.Equal(t, conformance.Passed, v.Outcome, v.String())
+				})
+			}
+			assert.NotEqual(t, said[0], said[1], "it gives the same answers as the right game")
+		})
+	}
+}
+
+// records notes the answers of a server, without what differs from player to player.
+func records(said *[]string) mutant {
+	var mu sync.Mutex
+	part := regexp.MustCompile(`"(success|errorCode|balance)":("[^"]*"|[a-z]+)`)
+	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		answer := httptest.NewRecorder()
+		next.ServeHTTP(answer, r)
+		mu.Lock()
+		defer mu.Unlock()
+		*said = append(*said, fmt.Sprint(r.URL.Path, answer.Code, part.FindAllString(answer.Body.String(), -1)))
+		reply(w, answer.Code, answer.Body.String())
+	})
 }
 
 // oneWallet is a server that knows the wallet of each player: the one that it
@@ -206,6 +305,29 @@ func ownUUIDs() mutant {
 			return
 		}
 		m["uuid"] = uuid.NewSHA1(id, []byte(r.Header.Get(ramp.HeaderSession))).String()
+		s.pass(w, r, must(m), next)
+	})
+}
+
+// ownDigests is a server for which each digest under a uuid is an order. It finds the
+// digest of a result in the transaction.
+func ownDigests() mutant {
+	var digests sync.Map // by transaction
+	return layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		m := parse(body)
+		id, err := uuid.Parse(m.text("uuid"))
+		if m == nil || err != nil || id == uuid.Nil || !s.authentic(r, body) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		digest, known := digests.Load(m.text("tx_hash"))
+		if r.URL.Path == ramp.PathValidate {
+			digest, known = m.text("digest"), true
+			digests.Store(crypto.Keccak256Hash([]byte(m.text("uuid")+m.text("digest"))).Hex(), digest)
+		}
+		if known {
+			m["uuid"] = uuid.NewSHA1(id, []byte(digest.(string))).String()
+		}
 		s.pass(w, r, must(m), next)
 	})
 }
