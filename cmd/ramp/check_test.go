@@ -156,7 +156,7 @@ func TestCheckWritesJSON(t *testing.T) {
 
 func TestCheckTakesTheKeyFromTheEnvironment(t *testing.T) {
 	t.Setenv("RAMP_HMAC_KEY", testKey)
-	status, out := checked(t, "-url", newServer(t), "-key-encoding", "text", "-validator", testValidator, "-login", "/login", "-run", "^sign-recovers$")
+	status, out := checked(t, "-url", newServer(t), "-key-encoding", "text", "-validator", testValidator, "-login", "/login", "-settle", "1ms", "-run", "^sign-recovers$")
 	assert.Equal(t, 0, status, out)
 }
 
@@ -273,7 +273,7 @@ func TestCheckStopsWhenTheServerIsGone(t *testing.T) {
 	}))
 	defer server.Close()
 	var out, errs bytes.Buffer
-	status := check(t.Context(), flags(server.URL, "-login", "/login", "-parallel", "1", "-run", "^(assets-|sign-)"), &out, &errs)
+	status := check(t.Context(), flags(server.URL, "-login", "/login", "-parallel", "1", "-timeout", "1s", "-run", "^(assets-|sign-)"), &out, &errs)
 	assert.Equal(t, 2, status)
 	assert.Contains(t, out.String(), "failed assets-query: ")
 	assert.NotContains(t, out.String(), "failed sign-")

@@ -141,8 +141,9 @@ func (t *trial) attempt(ctx context.Context, c call) answer {
 }
 
 // Errorf formats an error for Target.Player, UUID or Restart to return. Verdicts show its
-// format unchanged, but redact the arguments. They redact the whole text of any other
-// error, even a word of it that happens to be a secret.
+// format unchanged, and redact secrets in its arguments only. The text of any other error
+// is redacted as a whole. If a secret is an ordinary word of that text, its absence
+// reveals the secret.
 func Errorf(format string, args ...any) error { return &explained{format, args} }
 
 // explained is an error whose format is known to hold no secret.
@@ -153,23 +154,30 @@ type explained struct {
 
 func (e *explained) Error() string { return fmt.Sprintf(e.format, e.args...) }
 
-// failure returns the text of an error in a form that a verdict may show. For the usual
-// errors of a call it uses words of this package, which need no redaction.
-func (t *trial) failure(err error, secrets ...string) string {
-	var own *explained
-	switch {
-	case errors.As(err, &own):
-		args := slices.Clone(own.args)
-		for i, arg := range args {
-			switch arg := arg.(type) {
-			case error:
-				args[i] = t.failure(arg, secrets...)
-			case int, int64, bool:
-			default:
-				args[i] = t.said(fmt.Sprint(arg), secrets...)
-			}
+// explain returns the text of an error of Target.Player, UUID or Restart in a form that a
+// verdict may show.
+func (t *trial) explain(err error) string {
+	own, ok := err.(*explained) // not wrapped in text that may hold a secret
+	if !ok {
+		return t.said(err.Error())
+	}
+	args := slices.Clone(own.args)
+	for i, arg := range args {
+		switch arg := arg.(type) {
+		case error:
+			args[i] = t.failure(arg)
+		case int, int64, bool:
+		default:
+			args[i] = t.said(fmt.Sprint(arg))
 		}
-		return fmt.Sprintf(own.format, args...)
+	}
+	return fmt.Sprintf(own.format, args...)
+}
+
+// failure returns the text of an error of a call in a form that a verdict may show. For
+// the usual errors it uses words of this package, which need no redaction.
+func (t *trial) failure(err error, secrets ...string) string {
+	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the connection was refused"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

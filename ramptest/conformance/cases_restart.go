@@ -67,7 +67,7 @@ func (t *trial) restart() {
 		defer held.Close()
 	}
 	if err := t.target.Restart(t.ctx); err != nil {
-		t.untried("the server could not be restarted: %s", t.failure(err))
+		t.untried("the server could not be restarted: %s", t.explain(err))
 		return
 	}
 	ctx, cancel := context.WithTimeout(t.ctx, 30*time.Second)

@@ -432,6 +432,18 @@ func TestAServerThatAsksForMuchPatienceIsUntried(t *testing.T) {
 	assert.Equal(t, "untried: the server answered HTTP 429 and asked to wait longer than Target.Timeout (-timeout) allows", v.String())
 }
 
+// A call that is rate-limited is sent again, however its body arrives.
+func TestARateLimitIsObeyed(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, patience("1"), func(t *testing.T, s *studio) {
+		judge := newJudge(t, s)
+		for _, id := range []string{"validate-twice", "validate-chunked", "validate-slow", "validate-get", "validate-body-empty"} {
+			v := judge.Try(t.Context(), caseOf(t, id))
+			assert.Equal(t, conformance.Passed, v.Outcome, v.String())
+		}
+	})
+}
+
 // Section 3 has a failure for every status other than 0x1. A server may follow
 // it to the letter, or have what it cannot read again.
 func TestAnOddStatusMayBeAFailure(t *testing.T) {
