@@ -172,24 +172,24 @@ func (t *trial) off(then, now snapshot, want difference) difference {
 // appear after their answers, the balance must still be right after one more effect
 // could have appeared.
 func (t *trial) settled(then snapshot, judged func(snapshot) judgement) (wrong *snapshot) {
-	const first, most = 5 * time.Millisecond, 25 * time.Millisecond
-	answered, wait := t.ledger.lastCall(), first
+	answered, polled := t.ledger.lastCall(), false
 	now := t.look(then.owner)
 	for ; t.err == nil; now = t.look(then.owner) {
-		found, patience := judged(now), t.target.Settle
+		found, patience, waited := judged(now), t.target.Settle, time.Since(answered)
 		if found == rightBalance {
 			break
 		}
 		if found == predictedBalance {
 			patience = min(patience, max(watchTime, 2*t.judge.lag()))
 		}
-		if time.Since(answered) >= patience {
+		if waited >= patience {
 			return &now
 		}
-		t.pause(wait)
-		wait = min(2*wait, most)
+		// Often at first, so that the measured lag exceeds the real one by little.
+		t.pause(min(max(waited/8, 5*time.Millisecond), 100*time.Millisecond))
+		polled = true
 	}
-	if wait > first {
+	if polled {
 		t.judge.measuredLag(time.Since(answered))
 	}
 	if t.judge.lag() > 0 {

@@ -17,7 +17,7 @@ import (
 type Judge struct {
 	target Target
 	client *http.Client
-	dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	dial   func(ctx context.Context, network, address string) (net.Conn, error) // for client, and for calls that are cut off
 
 	mu       sync.Mutex
 	turn     sync.Cond          // locks mu; signals that a case has ended
