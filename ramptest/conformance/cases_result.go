@@ -46,25 +46,16 @@ func resultCases() []Case {
 			t.answered(t.report(o, o.result(other)))
 			t.moved(e.moved)
 		}},
-	), oddResults(), []Case{
-		{ID: "result-20-times", Level: Must, Section: "8", Fix: once,
-			Title: "All 21 deliveries of a failed mint give its assets back once, and are confirmed.",
-			run: func(t *trial) {
-				o := t.approve(t.mint())
-				for range 21 {
-					t.confirm(o, failure)
-				}
-				t.moved(0)
-			}},
-		{ID: "burn-20-times", Level: Must, Section: "8", Fix: once,
-			Title: "All 21 deliveries of a successful burn grant its assets once, and are confirmed.",
-			run: func(t *trial) {
-				o := t.approve(t.burn())
-				for range 21 {
-					t.confirm(o, success)
-				}
-				t.moved(1)
-			}},
+	), oddResults(), rows[ending]{
+		{"result", "a failed mint give its assets back", Must, ending{(*trial).mint, failure, 0}},
+		{"burn", "a successful burn grant its assets", Must, ending{(*trial).burn, success, 1}},
+	}.cases(want[ending]{"%s-20-times", "All 21 deliveries of %s once, and are confirmed.", "8", once, func(t *trial, e ending) {
+		o := t.approve(e.order(t))
+		for range 21 {
+			t.confirm(o, e.status)
+		}
+		t.moved(e.moved)
+	}}), []Case{
 		{ID: "results-at-once", Level: Must, Section: "6",
 			Fix:   "Change a balance in one statement or under a lock: two results that read the same balance lose one of their changes.",
 			Title: "The results of several burns at once all have their effect.",
@@ -112,20 +103,14 @@ func resultCases() []Case {
 				o := t.approve(t.mint())
 				t.saysJSON(t.report(o, o.result(failure)))
 			}},
-		{ID: "result-unknown-mint", Level: Must, Section: "3", Fix: unknown,
-			Title: "A failed mint that was never approved gives nothing back.",
-			run: func(t *trial) {
-				o := t.mint()
-				t.answered(t.report(o, o.result(failure)))
-				t.moved(0)
-			}},
-		{ID: "result-unknown-burn", Level: Must, Section: "3", Fix: unknown,
-			Title: "A successful burn that was never approved grants nothing.",
-			run: func(t *trial) {
-				o := t.burn()
-				t.answered(t.report(o, o.result(success)))
-				t.moved(0)
-			}},
+	}, rows[ending]{
+		{"mint", "A failed mint that was never approved gives nothing back.", Must, ending{(*trial).mint, failure, 0}},
+		{"burn", "A successful burn that was never approved grants nothing.", Must, ending{(*trial).burn, success, 0}},
+	}.cases(want[ending]{"result-unknown-%s", "%s", "3", unknown, func(t *trial, e ending) {
+		o := e.order(t)
+		t.answered(t.report(o, o.result(e.status)))
+		t.moved(e.moved)
+	}}), []Case{
 		{ID: "result-unknown-again", Level: Should, Section: "6",
 			Fix:   "Answer HTTP 500 to a result whose order you do not know yet: a replica or a restored database may know it at the next delivery.",
 			Title: "A result for an unknown order is answered with HTTP 500.",
@@ -162,41 +147,33 @@ func resultCases() []Case {
 				t.answered(t.report(o, o.result(success)))
 				t.moved(0)
 			}},
-		{ID: "result-other-owner-mint", Level: Must, Section: "3", Fix: stored,
-			Title: "A failed mint that is reported for another player gives that player nothing.",
-			run:   func(t *trial) { t.reportedForOther(t.mint(), failure, 0) }},
-		{ID: "result-other-owner-burn", Level: Must, Section: "3", Fix: stored,
-			Title: "A successful burn that is reported for another player grants that player nothing.",
-			run:   func(t *trial) { t.reportedForOther(t.burn(), success, 1) }},
+	}, rows[ending]{
+		{"mint", "A failed mint that is reported for another player gives that player nothing.", Must, ending{(*trial).mint, failure, 0}},
+		{"burn", "A successful burn that is reported for another player grants that player nothing.", Must, ending{(*trial).burn, success, 1}},
+	}.cases(want[ending]{"result-other-owner-%s", "%s", "3", stored, func(t *trial, e ending) {
+		o := t.approve(e.order(t))
+		stolen := o
+		stolen.owner = t.otherPlayer()
+		theirs := t.look(stolen.owner)
+		t.answered(t.report(stolen, stolen.result(e.status))) // names the other player in header and body
+		t.still(theirs)
+		t.confirm(o, e.status)
+		t.moved(e.moved)
+	}}), []Case{
 		{ID: "result-more-back", Level: Must, Section: "3", Fix: stored,
 			Title: "A failed mint that reports 500 times its amount gives back what was taken, or nothing.",
 			run: func(t *trial) {
-				o := t.approve(t.mint())
-				then := t.now()
-				t.answered(t.report(o, o.result(failure).with("intent.from.0.amount", t.times(500))))
-				t.atMost(then, 1)
-				t.confirm(o, failure)
-				t.moved(0)
+				t.endsAsApproved(t.mint(), set("intent.from.0.amount", t.times(500)), failure, 0)
 			}},
 		{ID: "result-more-granted", Level: Must, Section: "3", Fix: stored,
 			Title: "A burn that reports 500 times its amount grants what was approved, or nothing.",
 			run: func(t *trial) {
-				o := t.approve(t.burn())
-				then := t.now()
-				t.answered(t.report(o, o.result(success).with("intent.to.0.amount", t.times(500))))
-				t.atMost(then, 1)
-				t.confirm(o, success)
-				t.moved(1)
+				t.endsAsApproved(t.burn(), set("intent.to.0.amount", t.times(500)), success, 1)
 			}},
 		{ID: "result-negative-back", Level: Must, Section: "3", Fix: stored,
 			Title: "A failed mint that reports a negative amount takes nothing.",
 			run: func(t *trial) {
-				o := t.approve(t.mint())
-				then := t.now()
-				t.answered(t.report(o, o.result(failure).with("intent.from.0.amount", t.times(-1))))
-				t.atMost(then, 1)
-				t.confirm(o, failure)
-				t.moved(0)
+				t.endsAsApproved(t.mint(), set("intent.from.0.amount", t.times(-1)), failure, 0)
 			}},
 		{ID: "result-mint-as-burn", Level: Must, Section: "3", Fix: stored,
 			Title: "A mint that is reported as a successful burn grants nothing.",
@@ -232,36 +209,32 @@ type ending struct {
 	moved  int64
 }
 
-// reportedForOther requires that the result of an order that names another player in
-// header and body pays the owner or nobody.
-func (t *trial) reportedForOther(o order, status string, moved int64) {
+// endsAsApproved requires that a result that reports another amount moves what was
+// approved, or nothing until the right result follows.
+func (t *trial) endsAsApproved(o order, e edit, status string, moved int64) {
 	t.approve(o)
-	other := t.otherPlayer()
-	theirs := t.look(other)
-	stolen := o
-	stolen.owner = other
-	t.answered(t.report(stolen, stolen.result(status)))
-	t.still(theirs)
+	then := t.now()
+	t.answered(t.report(o, e(o.result(status))))
+	t.nothingOrOnce(then)
 	t.confirm(o, status)
 	t.moved(moved)
 }
 
-// atMost requires that the player owns the same as in a snapshot, or exactly that many
-// order amounts more.
-func (t *trial) atMost(then snapshot, amounts int64) {
+// nothingOrOnce requires that the player owns the same as in a snapshot, or exactly one
+// order amount more.
+func (t *trial) nothingOrOnce(then snapshot) {
 	if t.err != nil {
 		return
 	}
-	most := t.amounts(amounts)
 	wrong := t.settled(then, func(now snapshot) judgement {
-		if len(t.off(then, now, nil)) == 0 || len(t.off(then, now, difference{t.asset: most})) == 0 {
+		if len(t.off(then, now, nil)) == 0 || len(t.off(then, now, difference{t.asset: t.amounts(1)})) == 0 {
 			return rightBalance
 		}
 		return wrongBalance
 	})
 	if wrong != nil {
 		by := new(big.Rat).Sub(wrong.of(t.asset), then.of(t.asset))
-		t.gives("a balance that moved by "+show(by), "a balance that moved by 0 or by "+show(most))
+		t.gives("a balance that moved by "+show(by), "a balance that moved by 0 or by "+show(t.amounts(1)))
 	}
 }
 
