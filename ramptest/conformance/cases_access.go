@@ -245,14 +245,14 @@ func sessionCases() []Case {
 				t.refused(t.validate(t.mintOf(mixed)))
 				t.moved(0)
 			}},
-		{ID: "assets-header-case", Level: Must, Section: "5.1", Fix: namesMend,
+		{ID: "assets-header-case", Level: Must, Section: "5.1", Fix: anyCase,
 			Title: "An assets call is answered whatever the case of its header names.",
 			run: func(t *trial) {
 				for _, spell := range spellings {
 					t.approved(t.get(spelled(t.headers(t.player), spell)))
 				}
 			}},
-		{ID: "validate-header-case", Level: Must, Section: "5.1", Fix: namesMend,
+		{ID: "validate-header-case", Level: Must, Section: "5.1", Fix: anyCase,
 			Title: "A validate call is answered whatever the case of its header names.",
 			run: func(t *trial) {
 				for _, spell := range spellings {
@@ -263,7 +263,7 @@ func sessionCases() []Case {
 				}
 				t.moved(0)
 			}},
-		{ID: "result-header-case", Level: Must, Section: "5.1", Fix: namesMend,
+		{ID: "result-header-case", Level: Must, Section: "5.1", Fix: anyCase,
 			Title: "A result call is answered whatever the case of its header names.",
 			run: func(t *trial) {
 				for _, spell := range spellings {
@@ -307,7 +307,7 @@ func (t *trial) reportAs(header ramp.Session, o order, status string) answer {
 
 const signedSession = "Trust the session_id of the signed body, and refuse a header that contradicts it: the HMAC does not cover the headers."
 
-const namesMend = "Ignore case in header names."
+const anyCase = "Ignore case in header names."
 
 // values returns a function that ignores the right value.
 func values(all ...string) func(right string) []string {
