@@ -275,7 +275,12 @@ func (f *checkFlags) restartServer(ctx context.Context) error {
 	command.Stderr = file
 	if err := command.Run(); err != nil {
 		said, _ := os.ReadFile(file.Name())
-		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(said[max(0, len(said)-2000):]))
+		text := string(bytes.TrimSpace(said[max(0, len(said)-2000):]))
+		var exit *exec.ExitError
+		if errors.As(err, &exit) && exit.Exited() {
+			return conformance.Errorf("exit status %d: %s", exit.ExitCode(), text)
+		}
+		return conformance.Errorf("%v: %s", err, text)
 	}
 	return nil
 }
@@ -317,13 +322,13 @@ func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session,
 		request.Header.Set("Content-Type", "application/json")
 		response, err := client.Do(request)
 		if err != nil {
-			return ramp.Session{}, err
+			return ramp.Session{}, conformance.Errorf("-login (POST %s): %v", login.Redacted(), err)
 		}
 		defer response.Body.Close()
 		var session struct{ SessionID, AccessToken string }
 		err = json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&session)
 		if err != nil || response.StatusCode/100 != 2 || session.SessionID == "" || session.AccessToken == "" {
-			return ramp.Session{}, fmt.Errorf("-login (POST %s) answered HTTP %d; want HTTP 200 with the body "+
+			return ramp.Session{}, conformance.Errorf("-login (POST %s) answered HTTP %d; want HTTP 200 with the body "+
 				`{"sessionId":"…","accessToken":"…"}, both strings`, login.Redacted(), response.StatusCode)
 		}
 		return ramp.Session{ID: session.SessionID, Token: ramp.NewAccessToken(session.AccessToken)}, nil

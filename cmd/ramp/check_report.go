@@ -35,7 +35,7 @@ type counts struct {
 // cause is a [conformance.Cause] in JSON.
 type cause struct {
 	Level   conformance.Level `json:"level"`
-	Mend    string            `json:"mend"`
+	Fix     string            `json:"fix"`
 	Cases   []string          `json:"cases"`
 	Waiting int               `json:"waiting"`
 }
@@ -56,7 +56,7 @@ type listed struct {
 	Title   string            `json:"title"`
 	Level   conformance.Level `json:"level"`
 	Section string            `json:"section"`
-	Mend    string            `json:"mend,omitempty"`
+	Fix     string            `json:"fix,omitempty"`
 }
 
 // newReport returns a report of the verdicts. It includes a basic ability that does
@@ -75,7 +75,7 @@ func newReport(target string, opening, verdicts []conformance.Verdict) *report {
 	all = append(all, verdicts...)
 	r := &report{Target: target, Causes: []cause{}, Cases: []verdict{}, causes: conformance.Causes(all), verdicts: all}
 	for _, c := range r.causes {
-		shown := cause{Level: c.Level, Mend: c.Mend, Waiting: c.Waiting}
+		shown := cause{Level: c.Level, Fix: c.Fix, Waiting: c.Waiting}
 		for _, v := range c.Failed {
 			shown.Cases = append(shown.Cases, v.Case.ID)
 		}
@@ -86,7 +86,7 @@ func newReport(target string, opening, verdicts []conformance.Verdict) *report {
 		shown := verdict{listed: listing(v.Case), Outcome: v.Outcome, Saw: v.Saw, Want: v.Want, Until: v.Until,
 			Milliseconds: v.Took.Milliseconds()}
 		if shown.Level = v.Level; v.Want == "" {
-			shown.Mend = ""
+			shown.Fix = ""
 		}
 		r.Cases = append(r.Cases, shown)
 	}
@@ -94,7 +94,7 @@ func newReport(target string, opening, verdicts []conformance.Verdict) *report {
 }
 
 func listing(c conformance.Case) listed {
-	return listed{ID: c.ID, Subject: c.Subject, Title: c.Title, Level: c.Level, Section: c.Section, Mend: c.Mend}
+	return listed{ID: c.ID, Subject: c.Subject, Title: c.Title, Level: c.Level, Section: c.Section, Fix: c.Fix}
 }
 
 func (c *counts) add(o conformance.Outcome) {
@@ -123,7 +123,7 @@ func writeJSON(out io.Writer, value any) error {
 	return e.Encode(value)
 }
 
-// writeText writes what to mend, a paragraph for each case that failed or could not be
+// writeText writes what to fix, a paragraph for each case that failed or could not be
 // tried, a table, and the verdict.
 func (r *report) writeText(out io.Writer, paint painter, verbose bool) error {
 	var b strings.Builder
@@ -148,7 +148,7 @@ func (r *report) writeText(out io.Writer, paint painter, verbose bool) error {
 	return r.writeLine(out, paint)
 }
 
-// writeCauses writes what to mend, in the order in which to mend it. Noted causes are
+// writeCauses writes what to fix, in the order in which to fix it. Noted causes are
 // left out, because each has a paragraph below.
 func (r *report) writeCauses(out io.Writer, paint painter) {
 	n := 0
@@ -158,10 +158,10 @@ func (r *report) writeCauses(out io.Writer, paint painter) {
 			continue
 		}
 		if n++; n == 1 {
-			fmt.Fprint(out, "What to mend, in this order:\n\n")
+			fmt.Fprint(out, "What to fix, in this order:\n\n")
 		}
-		fmt.Fprintf(out, "%d. %s (%s, interface %s, %s)\n   saw:  %s\n   want: %s\n   mend: %s\n",
-			n, first.Case.Title, c.Level, first.Case.Section, concerns(c), first.Saw, first.Want, c.Mend)
+		fmt.Fprintf(out, "%d. %s (%s, interface %s, %s)\n   saw:  %s\n   want: %s\n   fix:  %s\n",
+			n, first.Case.Title, c.Level, first.Case.Section, concerns(c), first.Saw, first.Want, c.Fix)
 	}
 	if n > 0 {
 		fmt.Fprintln(out)

@@ -115,10 +115,10 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 
 	status, out = checked(t, flags(url, "-session", "session-1="+testToken, "-run", "^mint-(succeeds|takes-at-validate)$")...)
 	assert.Equal(t, 1, status)
-	assert.True(t, strings.HasPrefix(out, "What to mend, in this order:\n\n"+
+	assert.True(t, strings.HasPrefix(out, "What to fix, in this order:\n\n"+
 		"1. A mint that succeeds takes its assets. (MUST, interface 1, mint-succeeds)\n   saw:  a balance that moved by 0 (1000 before, 1000 after)\n"), out)
 	assert.Contains(t, out, "failed mint-succeeds: MUST (interface 1): A mint that succeeds takes its assets.\n"+
-		"  saw:  a balance that moved by 0 (1000 before, 1000 after)\n  want: a balance that moved by -2\n  mend: ")
+		"  saw:  a balance that moved by 0 (1000 before, 1000 after)\n  want: a balance that moved by -2\n  fix:  ")
 	assert.Contains(t, out, "noted mint-takes-at-validate: SHOULD (interface 3)")
 	assert.Contains(t, out, "all      0       1       1      0         0        0\n")
 	assert.True(t, strings.HasSuffix(out, "\nfailed: 1 of 2 cases failed, first mint-succeeds; 1 noted, 0 unproven, 0 skipped, 0 untried\n"), out)
@@ -148,7 +148,7 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 	status, out = checked(t, "-list", "-json", "-run", "^mint-succeeds$")
 	assert.Equal(t, 0, status)
 	assert.JSONEq(t, `[{"id":"mint-succeeds","subject":"orders","title":"A mint that succeeds takes its assets.","level":"MUST","section":"1",
-		"mend":"Take intent.from of a mint, and keep it when the transaction succeeded."}]`, out)
+		"fix":"Take intent.from of a mint, and keep it when the transaction succeeded."}]`, out)
 
 	status, out = checked(t, "-help")
 	assert.Equal(t, 0, status)
@@ -172,7 +172,7 @@ func TestCheckWritesJSON(t *testing.T) {
 		"id": "mint-succeeds", "subject": "orders", "title": "A mint that succeeds takes its assets.",
 		"level": "MUST", "section": "1", "outcome": "failed",
 		"saw": "a balance that moved by 0 (1000 before, 1000 after)", "want": "a balance that moved by -2",
-		"mend": "Take intent.from of a mint, and keep it when the transaction succeeded.",
+		"fix": "Take intent.from of a mint, and keep it when the transaction succeeded.",
 	}, got.Cases[1])
 }
 
@@ -231,6 +231,33 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	assert.Equal(t, 2, check(ctx, flags(url, "-login", "/login"), io.Discard, io.Discard))
+}
+
+// Redacted in the command's own words, a key that is one of them would be revealed. In
+// what a login or a restart says, it is redacted.
+func TestCheckRedactsForeignTextOnly(t *testing.T) {
+	url := newServer(t)
+	for _, key := range []string{"answered", "login", "body", "want", "both", "strings", "player", "POST", "http"} {
+		_, out := checked(t, flags(url, "-login", "/nowhere", "-key", key)...)
+		out = strings.ReplaceAll(out, "[redacted]://", "http://") // the URL is foreign text
+		assert.Contains(t, out, "no player is available: -login (POST "+url+"/nowhere) answered HTTP 404; "+
+			`want HTTP 200 with the body {"sessionId":"…","accessToken":"…"}, both strings`, key)
+	}
+	for _, key := range []string{"connection", "refused", "login"} {
+		_, out := checked(t, flags(url, "-login", "http://127.0.0.1:1/", "-key", key)...)
+		assert.Contains(t, out, "no player is available: -login (POST http://127.0.0.1:1/): the connection was refused\n", key)
+	}
+	for _, key := range []string{"exit", "status", "restarted"} {
+		args := []string{"-url", url, "-key-encoding", "text", "-validator", testValidator, "-login", "/login", "-header", "X-Gateway: " + key,
+			"-key", testKey, "-settle", "1ms", "-run", "^restart-mint-fails$", "-restart", "echo the " + key + " >&2; exit 3"}
+		_, out := checked(t, args...)
+		assert.Contains(t, out, "untried restart-mint-fails: the server could not be restarted: exit status 3: the [redacted]\n", key)
+	}
+
+	_, out := checked(t, flags(url, "-login", "/nowhere/"+strings.ReplaceAll(testKey, " ", "%20"))...)
+	assert.Contains(t, out, "-login (POST "+url+"/nowhere/[redacted]) answered HTTP 404")
+	_, out = checked(t, flags(url, "-login", "http://127.0.0.1:1/"+strings.ReplaceAll(testKey, " ", "%20"))...)
+	assert.Contains(t, out, "-login (POST http://127.0.0.1:1/[redacted]): the connection was refused\n")
 }
 
 // What was found until then is not lost.

@@ -118,7 +118,7 @@ func (t *trial) nowOf(s ramp.Session) snapshot {
 // moved requires that since the case began, the player's balance has changed by a
 // number of order amounts, and no other balance has changed: moved(-1) after a mint,
 // moved(0) for no change.
-func (t *trial) moved(amounts int64) { t.movedBy(big.NewRat(amounts*t.target.Amount, 1)) }
+func (t *trial) moved(amounts int64) { t.movedBy(t.amounts(amounts)) }
 
 func (t *trial) movedBy(want *big.Rat) { t.movedSince(t.before, difference{t.asset: want}) }
 
@@ -172,25 +172,25 @@ func (t *trial) off(then, now snapshot, want difference) difference {
 // appear after their answers, the balance must still be right after one more effect
 // could have appeared.
 func (t *trial) settled(then snapshot, judged func(snapshot) judgement) (wrong *snapshot) {
-	const first, most = 5 * time.Millisecond, 100 * time.Millisecond
-	began, wait := time.Now(), first
+	answered, polled := t.ledger.lastCall(), false
 	now := t.look(then.owner)
 	for ; t.err == nil; now = t.look(then.owner) {
-		found, patience := judged(now), t.target.Settle
+		found, patience, waited := judged(now), t.target.Settle, time.Since(answered)
 		if found == rightBalance {
 			break
 		}
 		if found == predictedBalance {
 			patience = min(patience, max(watchTime, 2*t.judge.lag()))
 		}
-		if time.Since(began) >= patience {
+		if waited >= patience {
 			return &now
 		}
-		t.pause(wait)
-		wait = min(2*wait, most)
+		// Often at first, so that the measured lag exceeds the real one by little.
+		t.pause(min(max(waited/8, 5*time.Millisecond), 100*time.Millisecond))
+		polled = true
 	}
-	if wait > first {
-		t.judge.measuredLag(time.Since(began))
+	if polled {
+		t.judge.measuredLag(time.Since(answered))
 	}
 	if t.judge.lag() > 0 {
 		now = t.nowOf(then.owner)
@@ -260,11 +260,12 @@ func (t *trial) drifting(then, now snapshot, want, off difference) {
 // for its movement. Each asset is watched once.
 const watchTime = 250 * time.Millisecond
 
-// outwait waits one and a half times as long as the slowest effect took so far, but at
-// most Target.Settle.
+// outwait waits until the effect of the last call must have appeared: one and a half
+// times as long after its answer as the slowest effect took so far, but at most
+// Target.Settle.
 func (t *trial) outwait() {
 	lag := t.judge.lag()
-	t.pause(min(lag+lag/2, t.target.Settle))
+	t.pause(min(lag+lag/2, t.target.Settle) - time.Since(t.ledger.lastCall()))
 }
 
 func (t *trial) pause(d time.Duration) {
@@ -281,7 +282,10 @@ func show(r *big.Rat) string {
 	return strings.TrimRight(r.FloatString(30), "0")
 }
 
-// times returns n times the amount of an order.
+// amounts returns n times the amount of an order.
+func (t *trial) amounts(n int64) *big.Rat { return big.NewRat(n*t.target.Amount, 1) }
+
+// times returns n times the amount of an order as a JSON number.
 func (t *trial) times(n int64) json.Number { return number(n * t.target.Amount) }
 
 // raw returns a JSON number with exactly this text.
@@ -301,15 +305,15 @@ func (t *trial) beyond(text string) json.Number {
 // alone. The tokens stay unchanged if their worth has no finite decimal form.
 func (t *trial) of(amount json.Number) edit {
 	asset, token := "intent.from.0.amount", "intent.to.0.amount"
-	return func(o order) order {
+	return func(o object) object {
 		if o.burns() {
 			asset, token = token, asset
 		}
-		o = o.bent(set(asset, amount))
+		o = o.with(asset, amount)
 		if exact, err := ramp.ParseAmount(amount.String()); err == nil {
 			worth := new(big.Rat).Mul(exact.Rat(), big.NewRat(t.target.Tokens, t.target.Amount))
 			if text := show(worth); rat(text).Cmp(worth) == 0 {
-				o = o.bent(set(token, raw(text)))
+				o = o.with(token, raw(text))
 			}
 		}
 		return o

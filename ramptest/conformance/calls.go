@@ -9,7 +9,9 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -48,10 +50,11 @@ type answer struct {
 type call struct {
 	method, path string
 	header       http.Header // its names are sent in the case in which they are written
-	body         io.Reader
-	length       int64  // -1 sends the body in chunks
-	alone        bool   // use a separate connection, so that what a server leaves unread cannot break another call
-	hmac         string // the right HMAC, which no verdict may show
+	body         []byte
+	arriving     func() io.Reader // returns what is sent instead of body, if it is not nil
+	length       int64            // the length of the body; -1 sends it in chunks
+	alone        bool             // use a separate connection, so that what a server leaves unread cannot break another call
+	hmac         string           // the right HMAC, which no verdict may show
 }
 
 // errBusy means that a server rate-limits calls for longer than a call may take.
@@ -66,6 +69,9 @@ func (t *trial) try(c call) answer {
 	ctx, cancel := context.WithTimeout(t.ctx, t.target.Timeout)
 	defer cancel()
 	deadline, _ := ctx.Deadline()
+	if c.method != http.MethodGet || c.path != t.target.AssetsPath {
+		defer t.ledger.called()
+	}
 	for {
 		a := t.attempt(ctx, c)
 		a.step = c.method + " " + c.path
@@ -73,12 +79,8 @@ func (t *trial) try(c call) answer {
 			return a
 		}
 		wait := retryAfter(a.header.Get("Retry-After"))
-		again, whole := c.body.(io.Seeker)
-		if c.body != nil && !whole || time.Until(deadline) < wait || !sleep(ctx, wait) {
+		if time.Until(deadline) < wait || !sleep(ctx, wait) {
 			return answer{err: errBusy}
-		}
-		if whole {
-			_, _ = again.Seek(0, io.SeekStart)
 		}
 	}
 }
@@ -107,11 +109,14 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 func (t *trial) attempt(ctx context.Context, c call) answer {
-	request, err := http.NewRequestWithContext(ctx, c.method, t.target.URL+c.path, c.body)
+	request, err := http.NewRequestWithContext(ctx, c.method, t.target.URL+c.path, bytes.NewReader(c.body))
 	if err != nil {
 		return answer{err: err}
 	}
-	request.Header, request.ContentLength, request.Close = t.withTargetHeader(c.header), c.length, c.alone
+	request.Header, request.Close = t.withTargetHeader(c.header), c.alone
+	if c.arriving != nil {
+		request.Body, request.GetBody, request.ContentLength = io.NopCloser(c.arriving()), nil, c.length
+	}
 	secrets := []string{c.hmac}
 	for name, values := range c.header {
 		if strings.EqualFold(name, signature) { // some cases vary the case of header names
@@ -120,7 +125,7 @@ func (t *trial) attempt(ctx context.Context, c call) answer {
 	}
 	response, err := t.client.Do(request)
 	if err != nil {
-		return answer{err: err, shown: t.failure(err, secrets)}
+		return answer{err: err, shown: t.noAnswer(err, secrets...)}
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer))
@@ -130,24 +135,71 @@ func (t *trial) attempt(ctx context.Context, c call) answer {
 	}
 	a.shown = t.shown(a.code(), secrets)
 	if err != nil {
-		a.shown = t.failure(err, secrets)
+		a.shown = t.noAnswer(err, secrets...)
 	}
 	return a
 }
 
-// failure returns why there was no answer. For the usual causes it uses words of this
-// package, which need no redaction.
-func (t *trial) failure(err error, secrets []string) string {
+// Errorf formats an error for Target.Player, UUID or Restart to return. Verdicts show its
+// format unchanged, and redact secrets in its arguments only. The text of any other error
+// is redacted as a whole. If a secret is an ordinary word of that text, its absence
+// reveals the secret.
+func Errorf(format string, args ...any) error { return &explained{format, args} }
+
+// explained is an error whose format is known to hold no secret.
+type explained struct {
+	format string
+	args   []any
+}
+
+func (e *explained) Error() string { return fmt.Sprintf(e.format, e.args...) }
+
+// explain returns the text of an error of Target.Player, UUID or Restart in a form that a
+// verdict may show.
+func (t *trial) explain(err error) string {
+	own, ok := err.(*explained) // not wrapped in text that may hold a secret
+	if !ok {
+		return t.said(err.Error())
+	}
+	args := slices.Clone(own.args)
+	for i, arg := range args {
+		switch arg := arg.(type) {
+		case error:
+			args[i] = t.failure(arg)
+		case int, int64, bool:
+		default:
+			args[i] = t.said(fmt.Sprint(arg))
+		}
+	}
+	return fmt.Sprintf(own.format, args...)
+}
+
+// failure returns the text of an error of a call in a form that a verdict may show. For
+// the usual errors it uses words of this package, which need no redaction.
+func (t *trial) failure(err error, secrets ...string) string {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the connection was refused"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection was closed"
 	case errors.Is(err, context.DeadlineExceeded):
-		return "timeout after " + t.target.Timeout.String()
-	default:
-		return t.said(err.Error(), secrets...)
+		return "timeout"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
 	}
+	var call *url.Error
+	if errors.As(err, &call) {
+		err = call.Err // without the method and the URL, which the reader knows
+	}
+	return t.said(err.Error(), secrets...)
+}
+
+// noAnswer returns why a call got no answer.
+func (t *trial) noAnswer(err error, secrets ...string) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "timeout after " + t.target.Timeout.String()
+	}
+	return t.failure(err, secrets...)
 }
 
 // withTargetHeader adds Target.Header.
@@ -210,7 +262,7 @@ func (t *trial) assets(s ramp.Session) answer { return t.get(t.headers(s)) }
 
 func (t *trial) post(path string, header http.Header, body []byte) answer {
 	return t.try(call{method: http.MethodPost, path: path, header: header,
-		body: bytes.NewReader(body), length: int64(len(body)), hmac: t.target.Key.Sign(body)})
+		body: body, hmac: t.target.Key.Sign(body)})
 }
 
 // validate makes the validate call of an order as the service does.

@@ -12,9 +12,9 @@ import (
 
 // assetsCases returns the cases about the assets endpoint (interface 2.4).
 func assetsCases() []Case {
-	const mend = "Answer with exactly the envelope of section 2.4."
+	const fix = "Answer with exactly the envelope of section 2.4."
 	return []Case{
-		{ID: "assets-answer", Level: Must, Section: "2.4", Mend: mend,
+		{ID: "assets-answer", Level: Must, Section: "2.4", Fix: fix,
 			Title: "An assets call is answered with HTTP 200, success true and a list in data.v1.assets.",
 			run: func(t *trial) {
 				a := t.assets(t.player)
@@ -27,10 +27,10 @@ func assetsCases() []Case {
 					t.fail("data without a list in v1.assets", "a list, which is empty for a player without assets")
 				}
 			}},
-		{ID: "assets-error-code-null", Level: Must, Section: "2.4", Mend: "Write errorCode as null on success; do not omit it.",
+		{ID: "assets-error-code-null", Level: Must, Section: "2.4", Fix: "Write errorCode as null on success; do not omit it.",
 			Title: "The errorCode of an assets answer is present and null.",
 			run:   func(t *trial) { t.errorCodeNull(t.assets(t.player)) }},
-		{ID: "assets-balance-string", Level: Must, Section: "2.4", Mend: "Write balances as JSON strings of plain decimals, not as numbers.",
+		{ID: "assets-balance-string", Level: Must, Section: "2.4", Fix: "Write balances as JSON strings of plain decimals, not as numbers.",
 			Title: "A balance is a decimal string.",
 			run: func(t *trial) {
 				for _, h := range t.holdings(t.player) {
@@ -39,7 +39,7 @@ func assetsCases() []Case {
 					}
 				}
 			}},
-		{ID: "assets-balance-sign", Level: Should, Section: "2.4", Mend: "Let no order take more than the player owns.",
+		{ID: "assets-balance-sign", Level: Should, Section: "2.4", Fix: "Let no order take more than the player owns.",
 			Title: "No balance is below 0.",
 			run: func(t *trial) {
 				for _, h := range t.holdings(t.player) {
@@ -48,7 +48,7 @@ func assetsCases() []Case {
 					}
 				}
 			}},
-		{ID: "assets-id", Level: Must, Section: "2.4", Mend: "Give every asset its ID in the service console.",
+		{ID: "assets-id", Level: Must, Section: "2.4", Fix: "Give every asset its ID in the service console.",
 			Title: "Every asset has an ID.",
 			run: func(t *trial) {
 				for _, h := range t.holdings(t.player) {
@@ -57,7 +57,7 @@ func assetsCases() []Case {
 					}
 				}
 			}},
-		{ID: "assets-id-once", Level: Should, Section: "2.4", Mend: "Add up what the player owns of an asset and list it once.",
+		{ID: "assets-id-once", Level: Should, Section: "2.4", Fix: "Add up what the player owns of an asset and list it once.",
 			Title: "No asset is listed twice.",
 			run: func(t *trial) {
 				var seen []string
@@ -68,7 +68,7 @@ func assetsCases() []Case {
 					seen = append(seen, h.id)
 				}
 			}},
-		{ID: "assets-text-fields", Level: Must, Section: "2.4", Mend: "Write player_id, name, wallet_address and server as strings, or omit them.",
+		{ID: "assets-text-fields", Level: Must, Section: "2.4", Fix: "Write player_id, name, wallet_address and server as strings, or omit them.",
 			Title: "The player's optional fields are strings if they are present.",
 			run: func(t *trial) {
 				a := t.assets(t.player)
@@ -83,33 +83,33 @@ func assetsCases() []Case {
 					}
 				}
 			}},
-		{ID: "assets-content-type", Level: Should, Section: "2.4", Mend: "Set Content-Type to application/json on every answer.",
+		{ID: "assets-content-type", Level: Should, Section: "2.4", Fix: "Set Content-Type to application/json on every answer.",
 			Title: "The Content-Type of an assets answer is application/json.",
 			run:   func(t *trial) { t.saysJSON(t.assets(t.player)) }},
-		{ID: "assets-other-player", Level: Must, Section: "5.1", Mend: "Keep the assets of each player apart.",
+		{ID: "assets-other-player", Level: Must, Section: "5.1", Fix: "Keep the assets of each player apart.",
 			Title: "An order of one player does not change another player's assets.",
 			run: func(t *trial) {
 				o := t.approve(t.mintOf(t.otherPlayer()))
 				t.confirm(o, success)
 				t.moved(0)
 			}},
-		{ID: "assets-query", Level: Should, Section: "4.3", Mend: "Ignore unknown query parameters: older callers send language.",
+		{ID: "assets-query", Level: Should, Section: "4.3", Fix: "Ignore unknown query parameters: older callers send language.",
 			Title: "An assets call with an unknown query parameter is answered.",
 			run: func(t *trial) {
 				t.approved(t.try(call{method: http.MethodGet, path: t.target.AssetsPath + "?language=ko", header: t.headers(t.player)}))
 			}},
-		{ID: "assets-other-header", Level: Should, Section: "5.1", Mend: "Read X-Dapp-Authorization only: older callers also send an Authorization header.",
+		{ID: "assets-other-header", Level: Should, Section: "5.1", Fix: "Read X-Dapp-Authorization only: older callers also send an Authorization header.",
 			Title: "An Authorization header in addition to X-Dapp-Authorization is ignored.",
 			run: func(t *trial) {
 				header := t.headers(t.player)
 				header.Set("Authorization", "Bearer other")
 				t.approved(t.get(header))
 			}},
-		{ID: "assets-method", Level: Should, Section: "4.3", Mend: "Answer 405 to methods other than GET.",
+		{ID: "assets-method", Level: Should, Section: "4.3", Fix: "Answer 405 to methods other than GET.",
 			Title: "The assets endpoint accepts only GET.",
 			run: func(t *trial) {
 				t.refused(t.try(call{method: http.MethodPost, path: t.target.AssetsPath, header: t.headers(t.player),
-					body: strings.NewReader("{}"), length: 2, alone: true}))
+					body: []byte("{}"), alone: true}))
 			}},
 	}
 }
@@ -150,72 +150,59 @@ func (t *trial) foreign() (mixed, other ramp.Session) {
 // sessionCases returns the cases about the headers that carry a session (interface 5.1).
 func sessionCases() []Case {
 	const (
-		mend   = "Verify the access token of the X-Dapp-Authorization header before you look up anything else."
+		fix    = "Verify the access token of the X-Dapp-Authorization header before you look up anything else."
 		strict = "Refuse a call unless its X-Dapp headers name exactly one session and one bearer token of it."
 	)
-	var cases []Case
-	for _, c := range []struct {
-		id, title string
-		level     Level
-		mend      string
-		header    string
-		values    func(ramp.Session) []string
-	}{
-		{"no-token", "without an access token", Must, mend, authorization, values()},
-		{"empty-token", "with an empty access token", Must, mend, authorization, values("Bearer ")},
-		{"wrong-token", "with an unknown token", Must, mend, authorization, values("Bearer nobody-has-this-token")},
-		{"cut-token", "with a token whose last character is missing", Must, mend, authorization, func(s ramp.Session) []string {
-			token := s.Token.Reveal()
-			return []string{"Bearer " + token[:len(token)-1]}
-		}},
-		{"long-token", "with a token that has an extra character", Must, mend, authorization, func(s ramp.Session) []string {
-			return []string{"Bearer " + s.Token.Reveal() + "x"}
-		}},
-		{"no-scheme", "with a token but without the word Bearer", Should, strict, authorization, func(s ramp.Session) []string {
-			return []string{s.Token.Reveal()}
-		}},
-		{"basic", "with Basic instead of Bearer", Should, strict, authorization, func(s ramp.Session) []string {
-			return []string{"Basic " + s.Token.Reveal()}
-		}},
-		{"two-tokens", "with two tokens, of which one is wrong,", Should, strict, authorization, func(s ramp.Session) []string {
-			return []string{"Bearer " + s.Token.Reveal(), "Bearer nobody-has-this-token"}
-		}},
-		{"no-session", "without a session", Should, strict, sessionID, values()},
-		{"empty-session", "with an empty session", Should, strict, sessionID, values("")},
-		{"unknown-session", "with an unknown session", Should, strict, sessionID, values("nobody-has-this-session")},
-		{"two-sessions", "with two sessions, of which one is unknown,", Should, strict, sessionID, func(s ramp.Session) []string {
-			return []string{s.ID, "nobody-has-this-session"}
-		}},
-	} {
-		cases = append(cases,
-			Case{ID: "assets-" + c.id, Level: c.level, Section: "5.1", Mend: c.mend,
-				Title: "An assets call " + c.title + " is declined.",
-				run: func(t *trial) {
-					header := t.headers(t.player)
-					header[c.header] = c.values(t.player)
-					t.refused(t.get(header))
-				}},
-			Case{ID: "validate-" + c.id, Level: c.level, Section: "5.1", Mend: c.mend,
-				Title: "A validate call " + c.title + " is declined.",
-				run: func(t *trial) {
-					o := t.mint()
-					body := o.body.bytes()
-					header := t.signed(t.player, body)
-					header[c.header] = c.values(t.player)
-					t.refused(t.asked(o, t.post(t.target.ValidatePath, header, body)))
-					t.moved(0)
-				}})
+	tokens := func(values func(right string) []string) headerEdit {
+		return func(t *trial, header http.Header, _ []byte) { header[authorization] = values(t.player.Token.Reveal()) }
 	}
-	return append(cases,
-		Case{ID: "assets-token-envelope", Level: Must, Section: "7.2", Mend: envelope,
+	sessions := func(values func(right string) []string) headerEdit {
+		return func(t *trial, header http.Header, _ []byte) { header[sessionID] = values(t.player.ID) }
+	}
+	refused := func(fix string) []want[headerEdit] {
+		return []want[headerEdit]{
+			{"assets-%s", "An assets call %s is declined.", "5.1", fix, func(t *trial, bend headerEdit) {
+				header := t.headers(t.player)
+				bend(t, header, nil)
+				t.refused(t.get(header))
+			}},
+			{"validate-%s", "A validate call %s is declined.", "5.1", fix, func(t *trial, bend headerEdit) {
+				o := t.mint()
+				t.refused(atValidate.send(t, o, o.body, bend))
+				t.moved(0)
+			}},
+		}
+	}
+	return slices.Concat(rows[headerEdit]{
+		{"no-token", "without an access token", Must, tokens(values())},
+		{"empty-token", "with an empty access token", Must, tokens(values("Bearer "))},
+		{"wrong-token", "with an unknown token", Must, tokens(values("Bearer nobody-has-this-token"))},
+		{"cut-token", "with a token whose last character is missing", Must,
+			tokens(func(right string) []string { return []string{"Bearer " + right[:len(right)-1]} })},
+		{"long-token", "with a token that has an extra character", Must,
+			tokens(func(right string) []string { return []string{"Bearer " + right + "x"} })},
+	}.cases(refused(fix)...), rows[headerEdit]{
+		{"no-scheme", "with a token but without the word Bearer", Should,
+			tokens(func(right string) []string { return []string{right} })},
+		{"basic", "with Basic instead of Bearer", Should,
+			tokens(func(right string) []string { return []string{"Basic " + right} })},
+		{"two-tokens", "with two tokens, of which one is wrong,", Should,
+			tokens(func(right string) []string { return []string{"Bearer " + right, "Bearer nobody-has-this-token"} })},
+		{"no-session", "without a session", Should, sessions(values())},
+		{"empty-session", "with an empty session", Should, sessions(values(""))},
+		{"unknown-session", "with an unknown session", Should, sessions(values("nobody-has-this-session"))},
+		{"two-sessions", "with two sessions, of which one is unknown,", Should,
+			sessions(func(right string) []string { return []string{right, "nobody-has-this-session"} })},
+	}.cases(refused(strict)...), []Case{
+		{ID: "assets-token-envelope", Level: Must, Section: "7.2", Fix: envelope,
 			Title: "The refusal of an unknown token has success false, a string as errorCode, and data null.",
 			run: func(t *trial) {
 				header := t.headers(t.player)
 				header[authorization] = []string{"Bearer nobody-has-this-token"}
 				t.declined(t.get(header))
 			}},
-		Case{ID: "assets-foreign-token", Level: Must, Section: "5.1",
-			Mend:  "Check that the access token belongs to the session, or take the player from the token alone.",
+		{ID: "assets-foreign-token", Level: Must, Section: "5.1",
+			Fix:   "Check that the access token belongs to the session, or take the player from the token alone.",
 			Title: "One player's token does not reveal another player's assets.",
 			run: func(t *trial) {
 				mixed, other := t.foreign()
@@ -237,35 +224,35 @@ func sessionCases() []Case {
 					t.gives("the assets of the session for another player's token", "a decline, or the assets of the token's player")
 				}
 			}},
-		Case{ID: "assets-foreign-token-declined", Level: Should, Section: "5.1", Mend: strict,
+		{ID: "assets-foreign-token-declined", Level: Should, Section: "5.1", Fix: strict,
 			Title: "An assets call with another player's token is declined.",
 			run: func(t *trial) {
 				mixed, _ := t.foreign()
 				t.refused(t.assets(mixed))
 			}},
-		Case{ID: "validate-foreign-token", Level: Must, Section: "5.1",
-			Mend:  "Check that the access token belongs to the session, or take the player from the token alone.",
+		{ID: "validate-foreign-token", Level: Must, Section: "5.1",
+			Fix:   "Check that the access token belongs to the session, or take the player from the token alone.",
 			Title: "One player's token does not spend another player's assets.",
 			run: func(t *trial) {
 				mixed, _ := t.foreign()
 				t.either(t.validate(t.mintOf(mixed)))
 				t.moved(0)
 			}},
-		Case{ID: "validate-foreign-token-declined", Level: Should, Section: "5.1", Mend: strict,
+		{ID: "validate-foreign-token-declined", Level: Should, Section: "5.1", Fix: strict,
 			Title: "A validate call with another player's token is declined.",
 			run: func(t *trial) {
 				mixed, _ := t.foreign()
 				t.refused(t.validate(t.mintOf(mixed)))
 				t.moved(0)
 			}},
-		Case{ID: "assets-header-case", Level: Must, Section: "5.1", Mend: namesMend,
+		{ID: "assets-header-case", Level: Must, Section: "5.1", Fix: anyCase,
 			Title: "An assets call is answered whatever the case of its header names.",
 			run: func(t *trial) {
 				for _, spell := range spellings {
 					t.approved(t.get(spelled(t.headers(t.player), spell)))
 				}
 			}},
-		Case{ID: "validate-header-case", Level: Must, Section: "5.1", Mend: namesMend,
+		{ID: "validate-header-case", Level: Must, Section: "5.1", Fix: anyCase,
 			Title: "A validate call is answered whatever the case of its header names.",
 			run: func(t *trial) {
 				for _, spell := range spellings {
@@ -276,7 +263,7 @@ func sessionCases() []Case {
 				}
 				t.moved(0)
 			}},
-		Case{ID: "result-header-case", Level: Must, Section: "5.1", Mend: namesMend,
+		{ID: "result-header-case", Level: Must, Section: "5.1", Fix: anyCase,
 			Title: "A result call is answered whatever the case of its header names.",
 			run: func(t *trial) {
 				for _, spell := range spellings {
@@ -287,7 +274,7 @@ func sessionCases() []Case {
 				}
 				t.moved(0)
 			}},
-		Case{ID: "result-other-session", Level: Must, Section: "6", Mend: signedSession,
+		{ID: "result-other-session", Level: Must, Section: "6", Fix: signedSession,
 			Title: "A result whose session header contradicts its signed body does not pay the player of the header.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -298,7 +285,7 @@ func sessionCases() []Case {
 				t.confirm(o, failure)
 				t.moved(0)
 			}},
-		Case{ID: "result-other-session-refused", Level: Should, Section: "6", Mend: signedSession,
+		{ID: "result-other-session-refused", Level: Should, Section: "6", Fix: signedSession,
 			Title: "A result whose session header contradicts its signed body is refused.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -308,7 +295,7 @@ func sessionCases() []Case {
 				t.confirm(o, failure)
 				t.moved(0)
 			}},
-	)
+	})
 }
 
 // reportAs reports the result of an order with the headers of another session.
@@ -320,10 +307,11 @@ func (t *trial) reportAs(header ramp.Session, o order, status string) answer {
 
 const signedSession = "Trust the session_id of the signed body, and refuse a header that contradicts it: the HMAC does not cover the headers."
 
-const namesMend = "Ignore case in header names."
+const anyCase = "Ignore case in header names."
 
-func values(all ...string) func(ramp.Session) []string {
-	return func(ramp.Session) []string { return all }
+// values returns a function that ignores the right value.
+func values(all ...string) func(right string) []string {
+	return func(string) []string { return all }
 }
 
 // spellings are the ways to write header names.

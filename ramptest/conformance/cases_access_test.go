@@ -74,7 +74,7 @@ type connKey struct{}
 
 // deafTo is a server that does not find a header by the name that came.
 func deafTo(path, name string) mutant {
-	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+	m := layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 		conn := r.Context().Value(connKey{}).(*heard)
 		conn.mu.Lock()
 		deaf := bytes.Contains(conn.text, []byte("\n"+name+":"))
@@ -85,6 +85,8 @@ func deafTo(path, name string) mutant {
 		}
 		next.ServeHTTP(w, r)
 	})
+	m.hears = true
+	return m
 }
 
 // byBody is a server that takes the session of a result from its signed body.

@@ -1,19 +1,28 @@
 package conformance
 
-import "bytes"
+import (
+	"bytes"
+	"math/big"
+	"slices"
+)
 
 // formCases returns the cases about bodies that differ from sections 2.5 and 6.
 func formCases() []Case {
 	const (
 		read = "Read the body as one JSON object and refuse everything else."
-		mend = "Check that every field that section 2.5 requires is present, not null and of the right type."
+		fix  = "Check that every field that section 2.5 requires is present, not null and of the right type."
 	)
-	var cases []Case
-	for _, c := range []struct {
-		id, title string
-		level     Level
-		body      func(right []byte) []byte
-	}{
+	var bodies []want[bytesEdit]
+	for _, e := range []endpoint{atValidate, atResult} {
+		bodies = append(bodies, want[bytesEdit]{e.name + "-body-%s", "A " + e.name + " call with %s is refused and moves nothing.", e.section, read,
+			func(t *trial, change bytesEdit) {
+				e.refuses(t, func(o order, right object) answer {
+					body := change(right.bytes())
+					return t.post(e.path(t.target), t.signed(t.player, body), body)
+				})
+			}})
+	}
+	return slices.Concat(rows[bytesEdit]{
 		{"empty", "an empty body", Must, func([]byte) []byte { return nil }},
 		{"null", "the body null", Must, func([]byte) []byte { return []byte("null") }},
 		{"text", "a body that is a JSON string", Must, func([]byte) []byte { return []byte(`"text"`) }},
@@ -22,26 +31,7 @@ func formCases() []Case {
 		{"unclosed", "a JSON object without its last brace", Should, func(right []byte) []byte { return right[:len(right)-1] }},
 		{"two", "two JSON objects", Should, func(right []byte) []byte { return append(bytes.Clone(right), right...) }},
 		{"trailing", "a JSON object with text behind it", Should, func(right []byte) []byte { return append(bytes.Clone(right), "xyz"...) }},
-	} {
-		for _, e := range []endpoint{atValidate, atResult} {
-			cases = append(cases, Case{ID: e.name + "-body-" + c.id, Level: c.level, Section: bodySection[e.name], Mend: read,
-				Title: "A " + e.name + " call with " + c.title + " is refused and moves nothing.",
-				run: func(t *trial) {
-					o, right := e.body(t)
-					then := t.now()
-					body := c.body(right.bytes())
-					t.refused(t.post(e.path(t.target), t.signed(t.player, body), body))
-					t.still(then)
-					e.over(t, o)
-					t.moved(0)
-				}})
-		}
-	}
-	for _, c := range []struct {
-		id, title string
-		level     Level
-		edit      edit
-	}{
+	}.cases(bodies...), rows[edit]{
 		{"no-uuid", "without uuid", Must, drop("uuid")},
 		{"null-uuid", "whose uuid is null", Must, set("uuid", nil)},
 		{"empty-uuid", "whose uuid is empty", Must, set("uuid", "")},
@@ -72,77 +62,73 @@ func formCases() []Case {
 		{"no-entry-type", "with an entry without type", Should, drop("intent.from.0.type")},
 		{"no-entry-id", "with an entry without id", Must, drop("intent.from.0.id")},
 		{"null-entry-id", "with an entry whose id is null", Must, set("intent.from.0.id", nil)},
-	} {
-		cases = append(cases, Case{ID: "validate-" + c.id, Level: c.level, Section: "2.5", Mend: mend,
-			Title: "A mint " + c.title + " is declined.", run: declines(mint, c.edit)})
-	}
-	return append(cases,
-		Case{ID: "validate-other-project", Level: Should, Section: "2.5", needs: aProject,
-			Mend:  "Compare project_id with the one of your console.",
+	}.cases(want[edit]{"validate-%s", "A mint %s is declined.", "2.5", fix,
+		func(t *trial, e edit) { t.declines(t.mint().bent(e)) },
+	}), []Case{
+		{ID: "validate-other-project", Level: Should, Section: "2.5", needs: aProject,
+			Fix:   "Compare project_id with the one of your console.",
 			Title: "A mint for another project is declined.",
-			run:   declines(mint, set("project_id", "another-project"))},
-		Case{ID: "validate-unknown-fields", Level: Should, Section: "2.5",
-			Mend:  "Ignore fields that you do not know: the service may add some.",
+			run:   func(t *trial) { t.declines(t.mint().bent(set("project_id", "another-project"))) }},
+		{ID: "validate-unknown-fields", Level: Should, Section: "2.5",
+			Fix:   "Ignore fields that you do not know: the service may add some.",
 			Title: "A mint with unknown fields is approved.",
-			run: takes(mint, failure, 0,
-				set("new", object{"a": number(1)}), set("intent.new", list{}), set("intent.from.0.new", nil))},
-		Case{ID: "result-unknown-fields", Level: Should, Section: "6",
-			Mend:  "Ignore fields that you do not know: the service may add some.",
+			run: func(t *trial) {
+				t.ends(t.mint().bent(set("new", object{"a": number(1)}), set("intent.new", list{}), set("intent.from.0.new", nil)), failure, 0)
+			}},
+		{ID: "result-unknown-fields", Level: Should, Section: "6",
+			Fix:   "Ignore fields that you do not know: the service may add some.",
 			Title: "A result with unknown fields is confirmed.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				t.confirmed(t.report(o, o.result(failure).with("new", object{"a": number(1)}).with("receipt.new", list{}).with("intent.new", true)))
 				t.moved(0)
 			}},
-		Case{ID: "validate-no-target-candidate", Level: Must, Section: "2.5",
-			Mend:  "Treat intent.target_candidate as the optional field that it is.",
+		{ID: "validate-no-target-candidate", Level: Must, Section: "2.5",
+			Fix:   "Treat intent.target_candidate as the optional field that it is.",
 			Title: "A mint without intent.target_candidate is approved.",
-			run:   takes(mint, failure, 0, drop("intent.target_candidate"))},
-	)
+			run:   func(t *trial) { t.ends(t.mint().bent(drop("intent.target_candidate")), failure, 0) }},
+	})
 }
 
-var bodySection = map[string]string{"validate": "2.5", "result": "6"}
+// declines requires that an order is declined and moves nothing.
+func (t *trial) declines(o order) {
+	a := t.validate(o)
+	if t.answered(a) && a.succeeded() && !o.burns() && t.commitsTo(o, a) {
+		t.paid(o) // a mint for nothing counts even for a SHOULD
+	}
+	t.refused(a)
+	t.moved(0)
+}
 
-func mint(t *trial) order { return t.mint() }
-func burn(t *trial) order { return t.burn() }
-
-// declines tells the story of an order that is declined and moves nothing.
-func declines(start func(*trial) order, edits ...edit) func(*trial) {
-	return func(t *trial) {
-		o := start(t).bent(edits...)
-		a := t.validate(o)
-		if t.answered(a) && a.succeeded() && !o.burns() && t.commitsTo(o, a) {
-			t.paid(o) // a mint for nothing counts even for a SHOULD
-		}
-		t.refused(a)
+// declinesOrMoves requires that an order is declined, or approved and then moves a
+// number of amounts.
+func (t *trial) declinesOrMoves(o order, moved int64) {
+	if !t.either(t.validate(o)) {
 		t.moved(0)
+		return
 	}
+	t.answered(t.report(o, o.result(success)))
+	t.moved(moved)
 }
 
-// declinesOrMoves tells the story of an order that is declined, or approved and then
-// moves a number of amounts.
-func declinesOrMoves(start func(*trial) order, moved int64, edits ...edit) func(*trial) {
-	return func(t *trial) {
-		o := start(t).bent(edits...)
-		if !t.either(t.validate(o)) {
-			t.moved(0)
-			return
-		}
-		t.answered(t.report(o, o.result(success)))
-		t.moved(moved)
+// declinesOrEnds requires that an order is declined, or approved and then ends with the
+// expected effect.
+func (t *trial) declinesOrEnds(o order, status string, moved *big.Rat) {
+	if !t.either(t.validate(o)) {
+		t.moved(0)
+		return
 	}
+	t.confirm(o, status)
+	t.movedBy(moved)
 }
 
-// declinesOrTakes tells the story of a mint that is declined, or takes something.
-func declinesOrTakes(edits ...edit) func(*trial) {
-	return func(t *trial) {
-		o := t.mint().bent(edits...)
-		if !t.either(t.validate(o)) {
-			t.moved(0)
-			return
-		}
-		t.paid(o)
+// declinesOrTakes requires that a mint is declined, or takes something.
+func (t *trial) declinesOrTakes(o order) {
+	if !t.either(t.validate(o)) {
+		t.moved(0)
+		return
 	}
+	t.paid(o)
 }
 
 // paid requires that an approved mint has taken something by the time it succeeded.
@@ -161,11 +147,9 @@ func (t *trial) paid(o order) {
 	}
 }
 
-// takes tells the story of an order that is approved and ends with the expected effect.
-func takes(start func(*trial) order, status string, moved int64, edits ...edit) func(*trial) {
-	return func(t *trial) {
-		o := t.approve(start(t).bent(edits...))
-		t.confirm(o, status)
-		t.moved(moved)
-	}
+// ends requires that an order is approved and ends with the expected effect.
+func (t *trial) ends(o order, status string, moved int64) {
+	t.approve(o)
+	t.confirm(o, status)
+	t.moved(moved)
 }

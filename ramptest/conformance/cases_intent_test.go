@@ -1,7 +1,5 @@
 package conformance_test
 
-import ()
-
 func intentMutants() map[string]mutant {
 	const from, to = "intent.from.0.type", "intent.to.0.type"
 	method := func(method, kind string) func(message) bool {

@@ -1,18 +1,9 @@
 package conformance_test
 
-import (
-	"strings"
-)
-
 func receiptMutants() map[string]mutant {
 	const log = "receipt.logs.0."
-	given := func(path string) func(message) bool { return func(m message) bool { return m.at(path) != nil } }
-	result := func(when func(message) bool) func(message) bool { return all(given("tx_hash"), when) }
-	without := func(path string) func(message) bool {
-		return result(func(m message) bool { return m.at(path) == nil })
-	}
 	length := func(n int) func(message) bool {
-		return result(func(m message) bool { logs, _ := m.at("receipt.logs").([]any); return logs != nil && len(logs) == n })
+		return inResult(func(m message) bool { logs, _ := m.at("receipt.logs").([]any); return logs != nil && len(logs) == n })
 	}
 	m := map[string]mutant{
 		"receipt-status-2": confirms(is("receipt.status", "0x2")),
@@ -43,27 +34,6 @@ func receiptMutants() map[string]mutant {
 		"many-logs":       length(400),
 	} {
 		m["receipt-"+id], m["receipt-failed-"+id] = refuses(when), refuses(when)
-	}
-	for id, when := range map[string]func(message) bool{
-		"no-session-id":     func(m message) bool { _, given := m["session_id"]; return m["receipt"] != nil && !given },
-		"null-session-id":   without("session_id"),
-		"padded-session-id": func(m message) bool { return strings.HasPrefix(m.text("session_id"), " ") },
-		"plain-uuid":        func(m message) bool { return len(m.text("uuid")) == 32 },
-		"no-intent":         without("intent"),
-		"null-intent":       without("intent"),
-		"null-to":           without("intent.to"),
-		"empty-to": result(func(m message) bool {
-			to, ok := m.at("intent.to").([]any)
-			return ok && len(to) == 0
-		}),
-		"to-zero":      result(is("intent.to.0.amount", "0")),
-		"to-missing":   all(given("intent.to.0"), without("intent.to.0.amount")),
-		"to-text":      result(func(m message) bool { _, isText := m.at("intent.to.0.amount").(string); return isText }),
-		"to-digits":    result(func(m message) bool { return len(m.text("intent.to.0.amount")) > 1000 }),
-		"long-tx-hash": func(m message) bool { return len(m.text("tx_hash")) > 66 },
-		"no-tx-hash":   func(m message) bool { return m["receipt"] != nil && m["tx_hash"] == nil },
-	} {
-		m["result-mint-"+id], m["result-burn-"+id] = refuses(when), refuses(when)
 	}
 	// No 0x1, so it has failed; no 0x0, so it has succeeded.
 	guess := func(method, status string) mutant {

@@ -14,9 +14,9 @@ import (
 // restartCases returns the cases about a server that restarts between validate and
 // result, because a result can come 12 hours later (interface 8).
 func restartCases() []Case {
-	const mend = "Commit orders, balances and sessions to a database before you answer; a restart loses what is in memory."
+	const fix = "Commit orders, balances and sessions to a database before you answer; a restart loses what is in memory."
 	return []Case{
-		{ID: "restart-mint-fails", Level: Must, Section: "3", Mend: mend, needs: aRestart,
+		{ID: "restart-mint-fails", Level: Must, Section: "3", Fix: fix, needs: aRestart,
 			Title: "A mint that fails after a restart gives its assets back.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -24,7 +24,7 @@ func restartCases() []Case {
 				t.confirm(o, failure)
 				t.moved(0)
 			}},
-		{ID: "restart-burn-succeeds", Level: Must, Section: "1", Mend: mend, needs: aRestart,
+		{ID: "restart-burn-succeeds", Level: Must, Section: "1", Fix: fix, needs: aRestart,
 			Title: "A burn that succeeds after a restart grants its assets.",
 			run: func(t *trial) {
 				o := t.approve(t.burn())
@@ -32,7 +32,7 @@ func restartCases() []Case {
 				t.confirm(o, success)
 				t.moved(1)
 			}},
-		{ID: "restart-result-again", Level: Must, Section: "6", Mend: mend, needs: aRestart,
+		{ID: "restart-result-again", Level: Must, Section: "6", Fix: fix, needs: aRestart,
 			Title: "A result that is repeated after a restart has no second effect.",
 			run: func(t *trial) {
 				mint := t.approve(t.mint())
@@ -44,7 +44,7 @@ func restartCases() []Case {
 				t.confirm(burn, success)
 				t.moved(1)
 			}},
-		{ID: "restart-validate-again", Level: Must, Section: "2.5", Mend: mend, needs: aRestart,
+		{ID: "restart-validate-again", Level: Must, Section: "2.5", Fix: fix, needs: aRestart,
 			Title: "A validate call that is repeated after a restart does not take the assets again.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -67,7 +67,7 @@ func (t *trial) restart() {
 		defer held.Close()
 	}
 	if err := t.target.Restart(t.ctx); err != nil {
-		t.untried("the server could not be restarted: %s", t.said(err.Error()))
+		t.untried("the server could not be restarted: %s", t.explain(err))
 		return
 	}
 	ctx, cancel := context.WithTimeout(t.ctx, 30*time.Second)
@@ -100,7 +100,7 @@ func (t *trial) hold() net.Conn {
 		return nil
 	}
 	request.Header = t.withTargetHeader(t.headers(t.player))
-	conn, err := dial(ctx, request.URL)
+	conn, err := t.dial(ctx, request.URL)
 	if err != nil {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -17,69 +18,46 @@ func resultCases() []Case {
 		stored  = "Take owner, direction, assets and amounts from the order that you stored at validate, not from the result."
 		unknown = "Look the uuid up: a result for an order that you never approved moves nothing."
 	)
-	var cases []Case
-	for _, c := range []struct {
-		id, what, status string
-		start            func(*trial) order
-		moved            int64
-	}{
-		{"mint-failure", "a failed mint", failure, mint, 0},
-		{"mint-success", "a successful mint", success, mint, -1},
-		{"burn-success", "a successful burn", success, burn, 1},
-		{"burn-failure", "a failed burn", failure, burn, 0},
-	} {
-		again := success
-		if c.status == success {
-			again = failure
+	return slices.Concat(rows[ending]{
+		{"mint-failure", "a failed mint", Must, ending{(*trial).mint, failure, 0}},
+		{"mint-success", "a successful mint", Must, ending{(*trial).mint, success, -1}},
+		{"burn-success", "a successful burn", Must, ending{(*trial).burn, success, 1}},
+		{"burn-failure", "a failed burn", Must, ending{(*trial).burn, failure, 0}},
+	}.cases(
+		want[ending]{"%s-twice", "The result of %s twice has one effect, and is confirmed both times.", "6", once, func(t *trial, e ending) {
+			o := t.approve(e.order(t))
+			t.confirm(o, e.status)
+			t.confirm(o, e.status)
+			t.moved(e.moved)
+		}},
+		want[ending]{"%s-at-once", "The result of %s " + fmt.Sprint(crowd) + " times at once has one effect.", "6", twice, func(t *trial, e ending) {
+			o := t.approve(e.order(t))
+			t.crowd(func(int) answer { return t.report(o, o.result(e.status)) })
+			t.confirm(o, e.status)
+			t.moved(e.moved)
+		}},
+		want[ending]{"%s-then-other", "A contradicting result after that of %s moves nothing.", "3", first, func(t *trial, e ending) {
+			other := success
+			if e.status == success {
+				other = failure
+			}
+			o := t.approve(e.order(t))
+			t.confirm(o, e.status)
+			t.answered(t.report(o, o.result(other)))
+			t.moved(e.moved)
+		}},
+	), oddResults(), rows[ending]{
+		{"result", "a failed mint give its assets back", Must, ending{(*trial).mint, failure, 0}},
+		{"burn", "a successful burn grant its assets", Must, ending{(*trial).burn, success, 1}},
+	}.cases(want[ending]{"%s-20-times", "All 21 deliveries of %s once, and are confirmed.", "8", once, func(t *trial, e ending) {
+		o := t.approve(e.order(t))
+		for range 21 {
+			t.confirm(o, e.status)
 		}
-		cases = append(cases,
-			Case{ID: c.id + "-twice", Level: Must, Section: "6", Mend: once,
-				Title: "The result of " + c.what + " twice has one effect, and is confirmed both times.",
-				run: func(t *trial) {
-					o := t.approve(c.start(t))
-					t.confirm(o, c.status)
-					t.confirm(o, c.status)
-					t.moved(c.moved)
-				}},
-			Case{ID: c.id + "-at-once", Level: Must, Section: "6", Mend: twice,
-				Title: fmt.Sprintf("The result of %s %d times at once has one effect.", c.what, crowd),
-				run: func(t *trial) {
-					o := t.approve(c.start(t))
-					t.crowd(func(int) answer { return t.report(o, o.result(c.status)) })
-					t.confirm(o, c.status)
-					t.moved(c.moved)
-				}},
-			Case{ID: c.id + "-then-other", Level: Must, Section: "3", Mend: first,
-				Title: "A contradicting result after that of " + c.what + " moves nothing.",
-				run: func(t *trial) {
-					o := t.approve(c.start(t))
-					t.confirm(o, c.status)
-					t.answered(t.report(o, o.result(again)))
-					t.moved(c.moved)
-				}})
-	}
-	cases = append(cases, oddResults()...)
-	return append(cases,
-		Case{ID: "result-20-times", Level: Must, Section: "8", Mend: once,
-			Title: "All 21 deliveries of a failed mint give its assets back once, and are confirmed.",
-			run: func(t *trial) {
-				o := t.approve(t.mint())
-				for range 21 {
-					t.confirm(o, failure)
-				}
-				t.moved(0)
-			}},
-		Case{ID: "burn-20-times", Level: Must, Section: "8", Mend: once,
-			Title: "All 21 deliveries of a successful burn grant its assets once, and are confirmed.",
-			run: func(t *trial) {
-				o := t.approve(t.burn())
-				for range 21 {
-					t.confirm(o, success)
-				}
-				t.moved(1)
-			}},
-		Case{ID: "results-at-once", Level: Must, Section: "6",
-			Mend:  "Change a balance in one statement or under a lock: two results that read the same balance lose one of their changes.",
+		t.moved(e.moved)
+	}}), []Case{
+		{ID: "results-at-once", Level: Must, Section: "6",
+			Fix:   "Change a balance in one statement or under a lock: two results that read the same balance lose one of their changes.",
 			Title: "The results of several burns at once all have their effect.",
 			run: func(t *trial) {
 				orders := t.several(crowd, t.burn)
@@ -92,8 +70,8 @@ func resultCases() []Case {
 				}
 				t.moved(int64(len(orders)))
 			}},
-		Case{ID: "results-at-once-answered", Level: Should, Section: "6",
-			Mend:  "Answer HTTP 200 to a result that is in progress or done, or HTTP 500 to request another delivery.",
+		{ID: "results-at-once-answered", Level: Should, Section: "6",
+			Fix:   "Answer HTTP 200 to a result that is in progress or done, or HTTP 500 to request another delivery.",
 			Title: fmt.Sprintf("The same result %d times at once is confirmed each time, or answered with HTTP 500.", crowd),
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -103,13 +81,13 @@ func resultCases() []Case {
 					}
 				}
 			}},
-		Case{ID: "result-error-code-null", Level: Must, Section: "4.3", Mend: "Write errorCode as null on success; do not omit it.",
+		{ID: "result-error-code-null", Level: Must, Section: "4.3", Fix: "Write errorCode as null on success; do not omit it.",
 			Title: "The errorCode of a confirmation is present and null.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				t.errorCodeNull(t.report(o, o.result(failure)))
 			}},
-		Case{ID: "result-data-null", Level: Must, Section: "4.3", Mend: "Write data as null in the answer to a result; do not omit it.",
+		{ID: "result-data-null", Level: Must, Section: "4.3", Fix: "Write data as null in the answer to a result; do not omit it.",
 			Title: "The data of a confirmation is present and null.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -119,28 +97,22 @@ func resultCases() []Case {
 					t.fail("a confirmation without the field data", "data null")
 				}
 			}},
-		Case{ID: "result-content-type", Level: Should, Section: "4.3", Mend: "Set Content-Type to application/json on every answer.",
+		{ID: "result-content-type", Level: Should, Section: "4.3", Fix: "Set Content-Type to application/json on every answer.",
 			Title: "The Content-Type of a confirmation is application/json.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				t.saysJSON(t.report(o, o.result(failure)))
 			}},
-		Case{ID: "result-unknown-mint", Level: Must, Section: "3", Mend: unknown,
-			Title: "A failed mint that was never approved gives nothing back.",
-			run: func(t *trial) {
-				o := t.mint()
-				t.answered(t.report(o, o.result(failure)))
-				t.moved(0)
-			}},
-		Case{ID: "result-unknown-burn", Level: Must, Section: "3", Mend: unknown,
-			Title: "A successful burn that was never approved grants nothing.",
-			run: func(t *trial) {
-				o := t.burn()
-				t.answered(t.report(o, o.result(success)))
-				t.moved(0)
-			}},
-		Case{ID: "result-unknown-again", Level: Should, Section: "6",
-			Mend:  "Answer HTTP 500 to a result whose order you do not know yet: a replica or a restored database may know it at the next delivery.",
+	}, rows[ending]{
+		{"mint", "A failed mint that was never approved gives nothing back.", Must, ending{(*trial).mint, failure, 0}},
+		{"burn", "A successful burn that was never approved grants nothing.", Must, ending{(*trial).burn, success, 0}},
+	}.cases(want[ending]{"result-unknown-%s", "%s", "3", unknown, func(t *trial, e ending) {
+		o := e.order(t)
+		t.answered(t.report(o, o.result(e.status)))
+		t.moved(e.moved)
+	}}), []Case{
+		{ID: "result-unknown-again", Level: Should, Section: "6",
+			Fix:   "Answer HTTP 500 to a result whose order you do not know yet: a replica or a restored database may know it at the next delivery.",
 			Title: "A result for an unknown order is answered with HTTP 500.",
 			run: func(t *trial) {
 				o := t.mint()
@@ -149,7 +121,7 @@ func resultCases() []Case {
 					t.fail(a.String(), "HTTP 500")
 				}
 			}},
-		Case{ID: "result-before-validate", Level: Should, Section: "3", Mend: unknown,
+		{ID: "result-before-validate", Level: Should, Section: "3", Fix: unknown,
 			Title: "A result that comes before its validate call does no harm.",
 			run: func(t *trial) {
 				o := t.mint()
@@ -159,7 +131,7 @@ func resultCases() []Case {
 				t.confirm(o, success)
 				t.moved(-1)
 			}},
-		Case{ID: "result-declined-mint", Level: Must, Section: "3", Mend: unknown,
+		{ID: "result-declined-mint", Level: Must, Section: "3", Fix: unknown,
 			Title: "A failure result for a declined mint gives nothing back.",
 			run: func(t *trial) {
 				o := t.mint().bent(t.of(t.oneMore()))
@@ -167,7 +139,7 @@ func resultCases() []Case {
 				t.answered(t.report(o, o.result(failure)))
 				t.moved(0)
 			}},
-		Case{ID: "result-declined-burn", Level: Must, Section: "3", Mend: unknown,
+		{ID: "result-declined-burn", Level: Must, Section: "3", Fix: unknown,
 			Title: "A success result for a declined burn grants nothing.",
 			run: func(t *trial) {
 				o := t.burn()
@@ -175,43 +147,35 @@ func resultCases() []Case {
 				t.answered(t.report(o, o.result(success)))
 				t.moved(0)
 			}},
-		Case{ID: "result-other-owner-mint", Level: Must, Section: "3", Mend: stored,
-			Title: "A failed mint that is reported for another player gives that player nothing.",
-			run:   reportedForOther(mint, failure, 0)},
-		Case{ID: "result-other-owner-burn", Level: Must, Section: "3", Mend: stored,
-			Title: "A successful burn that is reported for another player grants that player nothing.",
-			run:   reportedForOther(burn, success, 1)},
-		Case{ID: "result-more-back", Level: Must, Section: "3", Mend: stored,
+	}, rows[ending]{
+		{"mint", "A failed mint that is reported for another player gives that player nothing.", Must, ending{(*trial).mint, failure, 0}},
+		{"burn", "A successful burn that is reported for another player grants that player nothing.", Must, ending{(*trial).burn, success, 1}},
+	}.cases(want[ending]{"result-other-owner-%s", "%s", "3", stored, func(t *trial, e ending) {
+		o := t.approve(e.order(t))
+		stolen := o
+		stolen.owner = t.otherPlayer()
+		theirs := t.look(stolen.owner)
+		t.answered(t.report(stolen, stolen.result(e.status))) // names the other player in header and body
+		t.still(theirs)
+		t.confirm(o, e.status)
+		t.moved(e.moved)
+	}}), []Case{
+		{ID: "result-more-back", Level: Must, Section: "3", Fix: stored,
 			Title: "A failed mint that reports 500 times its amount gives back what was taken, or nothing.",
 			run: func(t *trial) {
-				o := t.approve(t.mint())
-				then := t.now()
-				t.answered(t.report(o, o.result(failure).with("intent.from.0.amount", t.times(500))))
-				t.atMost(then, 1)
-				t.confirm(o, failure)
-				t.moved(0)
+				t.endsAsApproved(t.mint(), set("intent.from.0.amount", t.times(500)), failure, 0)
 			}},
-		Case{ID: "result-more-granted", Level: Must, Section: "3", Mend: stored,
+		{ID: "result-more-granted", Level: Must, Section: "3", Fix: stored,
 			Title: "A burn that reports 500 times its amount grants what was approved, or nothing.",
 			run: func(t *trial) {
-				o := t.approve(t.burn())
-				then := t.now()
-				t.answered(t.report(o, o.result(success).with("intent.to.0.amount", t.times(500))))
-				t.atMost(then, 1)
-				t.confirm(o, success)
-				t.moved(1)
+				t.endsAsApproved(t.burn(), set("intent.to.0.amount", t.times(500)), success, 1)
 			}},
-		Case{ID: "result-negative-back", Level: Must, Section: "3", Mend: stored,
+		{ID: "result-negative-back", Level: Must, Section: "3", Fix: stored,
 			Title: "A failed mint that reports a negative amount takes nothing.",
 			run: func(t *trial) {
-				o := t.approve(t.mint())
-				then := t.now()
-				t.answered(t.report(o, o.result(failure).with("intent.from.0.amount", t.times(-1))))
-				t.atMost(then, 1)
-				t.confirm(o, failure)
-				t.moved(0)
+				t.endsAsApproved(t.mint(), set("intent.from.0.amount", t.times(-1)), failure, 0)
 			}},
-		Case{ID: "result-mint-as-burn", Level: Must, Section: "3", Mend: stored,
+		{ID: "result-mint-as-burn", Level: Must, Section: "3", Fix: stored,
 			Title: "A mint that is reported as a successful burn grants nothing.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -219,7 +183,7 @@ func resultCases() []Case {
 				t.answered(t.report(o, o.result(success)))
 				t.moved(-1)
 			}},
-		Case{ID: "result-burn-as-mint", Level: Must, Section: "3", Mend: stored,
+		{ID: "result-burn-as-mint", Level: Must, Section: "3", Fix: stored,
 			Title: "A burn that is reported as a failed mint gives nothing back.",
 			run: func(t *trial) {
 				o := t.approve(t.burn())
@@ -227,7 +191,7 @@ func resultCases() []Case {
 				t.answered(t.report(o, o.result(failure)))
 				t.moved(0)
 			}},
-		Case{ID: "result-other-asset", Level: Must, Section: "3", Mend: stored, needs: aSecondAsset,
+		{ID: "result-other-asset", Level: Must, Section: "3", Fix: stored, needs: aSecondAsset,
 			Title: "A failed mint that reports another asset gives back nothing of that asset.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -235,41 +199,42 @@ func resultCases() []Case {
 				t.confirm(o, failure)
 				t.moved(0)
 			}},
-	)
+	})
 }
 
-// reportedForOther tells the story of an order whose result names another player in header
-// and body. The result must pay the owner or nobody.
-func reportedForOther(start func(*trial) order, status string, moved int64) func(*trial) {
-	return func(t *trial) {
-		o := t.approve(start(t))
-		other := t.otherPlayer()
-		theirs := t.look(other)
-		stolen := o
-		stolen.owner = other
-		t.answered(t.report(stolen, stolen.result(status)))
-		t.still(theirs)
-		t.confirm(o, status)
-		t.moved(moved)
-	}
+// ending is the status with which an order ends, and what it has moved by then.
+type ending struct {
+	order  func(*trial) order
+	status string
+	moved  int64
 }
 
-// atMost requires that the player owns the same as in a snapshot, or exactly that many
-// order amounts more.
-func (t *trial) atMost(then snapshot, amounts int64) {
+// endsAsApproved requires that a result that reports another amount moves what was
+// approved, or nothing until the right result follows.
+func (t *trial) endsAsApproved(o order, e edit, status string, moved int64) {
+	t.approve(o)
+	then := t.now()
+	t.answered(t.report(o, e(o.result(status))))
+	t.nothingOrOnce(then)
+	t.confirm(o, status)
+	t.moved(moved)
+}
+
+// nothingOrOnce requires that the player owns the same as in a snapshot, or exactly one
+// order amount more.
+func (t *trial) nothingOrOnce(then snapshot) {
 	if t.err != nil {
 		return
 	}
-	most := big.NewRat(amounts*t.target.Amount, 1)
 	wrong := t.settled(then, func(now snapshot) judgement {
-		if len(t.off(then, now, nil)) == 0 || len(t.off(then, now, difference{t.asset: most})) == 0 {
+		if len(t.off(then, now, nil)) == 0 || len(t.off(then, now, difference{t.asset: t.amounts(1)})) == 0 {
 			return rightBalance
 		}
 		return wrongBalance
 	})
 	if wrong != nil {
 		by := new(big.Rat).Sub(wrong.of(t.asset), then.of(t.asset))
-		t.gives("a balance that moved by "+show(by), "a balance that moved by 0 or by "+show(most))
+		t.gives("a balance that moved by "+show(by), "a balance that moved by 0 or by "+show(t.amounts(1)))
 	}
 }
 
@@ -277,56 +242,45 @@ func (t *trial) atMost(then snapshot, amounts int64) {
 // describe. A 4xx refuses a result permanently: it is not sent again, and the assets of a
 // failed mint stay taken.
 func oddResults() []Case {
-	const mend = "Act on the uuid and status of an authentic result, and take what moves from the stored order; answer HTTP 500, never 4xx, to what you cannot read, so that it is sent again."
-	var cases []Case
-	for _, c := range []struct {
-		id, title string
-		bend      func(object) object
-	}{
-		{"no-session-id", "without session_id", func(o object) object { return o.without("session_id") }},
-		{"null-session-id", "whose session_id is null", with("session_id", nil)},
-		{"padded-session-id", "whose session_id has blanks around it", func(o object) object {
+	const fix = "Act on the uuid and status of an authentic result, and take what moves from the stored order; answer HTTP 500, never 4xx, to what you cannot read, so that it is sent again."
+	ends := func(t *trial, o order, e edit, status string, moved int64) {
+		t.approve(o)
+		a := t.report(o, e(o.result(status)))
+		if t.answered(a) && !a.succeeded() && a.status != http.StatusInternalServerError {
+			t.mismatch(a, "a confirmation, or HTTP 500 for another delivery")
+		}
+		if a.succeeded() {
+			t.moved(moved)
+		}
+		t.confirm(o, status)
+		t.moved(moved)
+	}
+	return rows[edit]{
+		{"no-session-id", "without session_id", Should, drop("session_id")},
+		{"null-session-id", "whose session_id is null", Should, set("session_id", nil)},
+		{"padded-session-id", "whose session_id has blanks around it", Should, func(o object) object {
 			return o.with("session_id", " "+literalText(o.at("session_id"))+" ")
 		}},
-		{"plain-uuid", "whose uuid has no dashes", func(o object) object {
+		{"plain-uuid", "whose uuid has no dashes", Should, func(o object) object {
 			return o.with("uuid", strings.ReplaceAll(literalText(o.at("uuid")), "-", ""))
 		}},
-		{"no-intent", "without intent", func(o object) object { return o.without("intent") }},
-		{"null-intent", "whose intent is null", with("intent", nil)},
-		{"null-to", "whose intent.to is null", with("intent.to", nil)},
-		{"empty-to", "whose intent.to is empty", with("intent.to", list{})},
-		{"to-zero", "to an amount of 0", with("intent.to.0.amount", number(0))},
-		{"to-missing", "to something without an amount", func(o object) object { return o.without("intent.to.0.amount") }},
-		{"to-text", "to an amount that is a string", func(o object) object {
+		{"no-intent", "without intent", Should, drop("intent")},
+		{"null-intent", "whose intent is null", Should, set("intent", nil)},
+		{"null-to", "whose intent.to is null", Should, set("intent.to", nil)},
+		{"empty-to", "whose intent.to is empty", Should, set("intent.to", list{})},
+		{"to-zero", "to an amount of 0", Should, set("intent.to.0.amount", number(0))},
+		{"to-missing", "to something without an amount", Should, drop("intent.to.0.amount")},
+		{"to-text", "to an amount that is a string", Should, func(o object) object {
 			return o.with("intent.to.0.amount", literal(o.at("intent.to.0.amount")))
 		}},
-		{"to-digits", "to an amount of 2,000 digits", with("intent.to.0.amount", raw("1."+strings.Repeat("0", 1999)))},
-		{"long-tx-hash", "whose tx_hash has 64 KiB", with("tx_hash", "0x"+strings.Repeat("ab", 32<<10))},
-		{"no-tx-hash", "without tx_hash", func(o object) object { return o.without("tx_hash") }},
-	} {
-		story := func(start func(*trial) order, status string, moved int64) func(*trial) {
-			return func(t *trial) {
-				o := t.approve(start(t))
-				a := t.report(o, c.bend(o.result(status)))
-				if t.answered(a) && !a.succeeded() && a.status != http.StatusInternalServerError {
-					t.mismatch(a, "a confirmation, or HTTP 500 for another delivery")
-				}
-				if a.succeeded() {
-					t.moved(moved)
-				}
-				t.confirm(o, status)
-				t.moved(moved)
-			}
-		}
-		cases = append(cases,
-			Case{ID: "result-mint-" + c.id, Level: Should, Section: "6", Mend: mend,
-				Title: "A failed mint's authentic result " + c.title + " gives the assets back once, or is answered with HTTP 500.",
-				run:   story(mint, failure, 0)},
-			Case{ID: "result-burn-" + c.id, Level: Should, Section: "6", Mend: mend,
-				Title: "A successful burn's authentic result " + c.title + " grants the assets once, or is answered with HTTP 500.",
-				run:   story(burn, success, 1)})
-	}
-	return cases
+		{"to-digits", "to an amount of 2,000 digits", Should, set("intent.to.0.amount", raw("1."+strings.Repeat("0", 1999)))},
+		{"long-tx-hash", "whose tx_hash has 64 KiB", Should, set("tx_hash", "0x"+strings.Repeat("ab", 32<<10))},
+		{"no-tx-hash", "without tx_hash", Should, drop("tx_hash")},
+	}.cases(
+		want[edit]{"result-mint-%s", "A failed mint's authentic result %s gives the assets back once, or is answered with HTTP 500.", "6", fix,
+			func(t *trial, e edit) { ends(t, t.mint(), e, failure, 0) }},
+		want[edit]{"result-burn-%s", "A successful burn's authentic result %s grants the assets once, or is answered with HTTP 500.", "6", fix,
+			func(t *trial, e edit) { ends(t, t.burn(), e, success, 1) }})
 }
 
 // literalText returns a string of a message, or "" after the trial has ended, when there is

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -22,12 +23,7 @@ func signatureCases() []Case {
 		form   = "Write validatorSig as 0x and 130 hex digits: r, s and v."
 		shaped = "Answer with exactly the envelope of sections 2.6 and 7.2."
 	)
-	var cases []Case
-	for _, c := range []struct {
-		id, title string
-		level     Level
-		edit      edit
-	}{
+	return slices.Concat(rows[edit]{
 		{"missing", "without a digest", Must, drop("digest")},
 		{"null", "whose digest is null", Must, set("digest", nil)},
 		{"empty", "whose digest is empty", Must, set("digest", "")},
@@ -39,69 +35,55 @@ func signatureCases() []Case {
 		{"not-hex", "whose digest is not hex", Must, set("digest", digestOf("zz"))},
 		{"no-prefix", "whose digest lacks 0x", Should, set("digest", digestOf("ab")[2:])},
 		{"number", "whose digest is a number", Should, set("digest", number(12))},
-	} {
-		cases = append(cases, Case{ID: "digest-" + c.id, Level: c.level, Section: "5.3", Mend: exact,
-			Title: "A mint " + c.title + " is declined, and nothing is signed.", run: declines(mint, c.edit)})
-	}
-	for _, c := range []struct{ id, title, digest string }{
-		{"ones", "of ff bytes only", digestOf("ff")},
-		{"leading-zeros", "that begins with 31 bytes of zero", "0x" + strings.Repeat("0", 62) + "01"},
-		{"trailing-zeros", "that ends with 31 bytes of zero", "0x01" + strings.Repeat("0", 62)},
-		{"known", "that is the hash of a word", crypto.Keccak256Hash([]byte("test")).Hex()},
-	} {
-		cases = append(cases, Case{ID: "sign-" + c.id, Level: Must, Section: "5.3", Mend: raw32,
-			Title: "A digest " + c.title + " is signed unchanged.",
-			run: func(t *trial) {
-				digest, _ := ramp.ParseDigest(c.digest)
-				o := t.mint().bent(signedOver(t.player, digest))
-				t.signs(o, t.approval(o))
+	}.cases(want[edit]{"digest-%s", "A mint %s is declined, and nothing is signed.", "5.3", exact,
+		func(t *trial, e edit) { t.declines(t.mint().bent(e)) },
+	}), rows[string]{
+		{"ones", "of ff bytes only", Must, digestOf("ff")},
+		{"leading-zeros", "that begins with 31 bytes of zero", Must, "0x" + strings.Repeat("0", 62) + "01"},
+		{"trailing-zeros", "that ends with 31 bytes of zero", Must, "0x01" + strings.Repeat("0", 62)},
+		{"known", "that is the hash of a word", Must, crypto.Keccak256Hash([]byte("test")).Hex()},
+	}.cases(want[string]{"sign-%s", "A digest %s is signed unchanged.", "5.3", raw32, func(t *trial, text string) {
+		digest, _ := ramp.ParseDigest(text)
+		o := t.mint().bent(signedOver(t.player, digest))
+		t.signs(o, t.approval(o))
+		t.confirm(o, failure)
+		t.moved(0)
+	}}), rows[func(sig string) string]{
+		{"capitals", "in upper-case hex", Must, func(sig string) string { return "0x" + strings.ToUpper(sig[2:]) }},
+		{"no-prefix", "without 0x", Must, func(sig string) string { return sig[2:] }},
+		{"long", "of 300 bytes, as a contract wallet may create,", Must, func(string) string { return "0x" + strings.Repeat("5a", 300) }},
+		{"short", "of 64 bytes", Must, func(sig string) string { return sig[:130] }},
+	}.cases(want[func(sig string) string]{"user-sig-%s", "A user_sig %s is returned unchanged, or the order is declined.", "2.6", echo,
+		func(t *trial, change func(sig string) string) {
+			o := t.mint()
+			o = o.bent(set("user_sig", change(text(o.body.at("user_sig"), 132))))
+			if a := t.validate(o); t.either(a) {
+				t.echoes(o, t.read(a))
 				t.confirm(o, failure)
-				t.moved(0)
-			}})
-	}
-	for _, c := range []struct {
-		id, title string
-		bend      func(sig string) string
-	}{
-		{"capitals", "in upper-case hex", func(sig string) string { return "0x" + strings.ToUpper(sig[2:]) }},
-		{"no-prefix", "without 0x", func(sig string) string { return sig[2:] }},
-		{"long", "of 300 bytes, as a contract wallet may create,", func(string) string { return "0x" + strings.Repeat("5a", 300) }},
-		{"short", "of 64 bytes", func(sig string) string { return sig[:130] }},
-	} {
-		cases = append(cases, Case{ID: "user-sig-" + c.id, Level: Must, Section: "2.6", Mend: echo,
-			Title: "A user_sig " + c.title + " is returned unchanged, or the order is declined.",
-			run: func(t *trial) {
-				o := t.mint()
-				o = o.bent(set("user_sig", c.bend(text(o.body.at("user_sig"), 132))))
-				a := t.validate(o)
-				if t.either(a) {
-					t.echoes(o, t.read(a))
-					t.confirm(o, failure)
-				}
-				t.moved(0)
-			}})
-	}
-	return append(cases,
-		Case{ID: "sign-form", Level: Must, Section: "5.3", Mend: form,
+			}
+			t.moved(0)
+		},
+	}), []Case{
+		{ID: "sign-form", Level: Must, Section: "5.3", Fix: form,
 			Title: "The validatorSig of an approval is 65 bytes in hex with 0x.",
 			run: func(t *trial) {
 				if _, err := ramp.ParseSignature(t.approval(t.mint()).ValidatorSig); t.err == nil && err != nil {
 					t.fail("something else", "0x and 130 hex digits")
 				}
 			}},
-		Case{ID: "sign-recovers", Level: Must, Section: "5.3", Mend: raw32,
+		{ID: "sign-recovers", Level: Must, Section: "5.3", Fix: raw32,
 			Title: "The validatorSig of an approval is a signature of the digest by the registered key.",
 			run: func(t *trial) {
 				o := t.mint()
 				t.signs(o, t.approval(o))
 			}},
-		Case{ID: "sign-burn", Level: Must, Section: "5.3", Mend: raw32,
+		{ID: "sign-burn", Level: Must, Section: "5.3", Fix: raw32,
 			Title: "The approval of a burn is signed like that of a mint.",
 			run: func(t *trial) {
 				o := t.burn()
 				t.signs(o, t.approval(o))
 			}},
-		Case{ID: "sign-each-digest", Level: Must, Section: "5.3", Mend: raw32,
+		{ID: "sign-each-digest", Level: Must, Section: "5.3", Fix: raw32,
 			Title: "Two orders have different signatures, each of its own digest.",
 			run: func(t *trial) {
 				for range 2 {
@@ -110,7 +92,7 @@ func signatureCases() []Case {
 					t.confirm(o, failure)
 				}
 			}},
-		Case{ID: "sign-again", Level: Must, Section: "5.3", Mend: raw32,
+		{ID: "sign-again", Level: Must, Section: "5.3", Fix: raw32,
 			Title: "An order that is approved again is signed over the same digest.",
 			run: func(t *trial) {
 				o := t.mint()
@@ -119,7 +101,7 @@ func signatureCases() []Case {
 					t.signs(o, t.read(a))
 				}
 			}},
-		Case{ID: "sign-capitals", Level: Must, Section: "5.3", Mend: raw32,
+		{ID: "sign-capitals", Level: Must, Section: "5.3", Fix: raw32,
 			Title: "The bytes of a digest in upper-case hex are signed, or the order is declined.",
 			run: func(t *trial) {
 				o := t.mint()
@@ -129,8 +111,8 @@ func signatureCases() []Case {
 					t.signs(o, t.read(a))
 				}
 			}},
-		Case{ID: "sign-v", Level: Should, Section: "5.3",
-			Mend:  "Add 27 to a v of 0 or 1: contracts require 27 or 28.",
+		{ID: "sign-v", Level: Should, Section: "5.3",
+			Fix:   "Add 27 to a v of 0 or 1: contracts require 27 or 28.",
 			Title: "The v of validatorSig is 27 or 28.",
 			run: func(t *trial) {
 				sig, err := ramp.ParseSignature(t.approval(t.mint()).ValidatorSig)
@@ -138,8 +120,8 @@ func signatureCases() []Case {
 					t.fail("another v", "27 or 28")
 				}
 			}},
-		Case{ID: "sign-low-s", Level: Should, Section: "5.3",
-			Mend:  "Replace a high s with the order of the curve minus s, and flip v: contracts reject a high s.",
+		{ID: "sign-low-s", Level: Should, Section: "5.3",
+			Fix:   "Replace a high s with the order of the curve minus s, and flip v: contracts reject a high s.",
 			Title: "The s of validatorSig is in the lower half.",
 			run: func(t *trial) {
 				for range 4 { // a key service may choose either half each time
@@ -151,23 +133,23 @@ func signatureCases() []Case {
 					t.confirm(o, failure)
 				}
 			}},
-		Case{ID: "user-sig", Level: Must, Section: "2.6", Mend: echo,
+		{ID: "user-sig", Level: Must, Section: "2.6", Fix: echo,
 			Title: "The userSig of an approval is user_sig unchanged.",
 			run: func(t *trial) {
 				o := t.mint()
 				t.echoes(o, t.approval(o))
 			}},
-		Case{ID: "user-sig-other-hash", Level: Should, Section: "2.5",
-			Mend:  "Do not verify user_sig against digest: the interface does not say what the user signs.",
+		{ID: "user-sig-other-hash", Level: Should, Section: "2.5",
+			Fix:   "Do not verify user_sig against digest: the interface does not say what the user signs.",
 			Title: "An order is not declined because its user_sig signs another hash than the digest.",
 			run: func(t *trial) {
 				key, _ := wallet(t.player)
 				t.approve(t.mint().bent(set("user_sig", signedBy(key, ramp.Digest(crypto.Keccak256([]byte("another hash")))))))
 			}},
-		Case{ID: "validate-error-code-null", Level: Must, Section: "2.6", Mend: shaped,
+		{ID: "validate-error-code-null", Level: Must, Section: "2.6", Fix: shaped,
 			Title: "The errorCode of an approval is present and null.",
 			run:   func(t *trial) { t.errorCodeNull(t.validate(t.mint())) }},
-		Case{ID: "validate-decline-envelope", Level: Must, Section: "7.2", Mend: envelope,
+		{ID: "validate-decline-envelope", Level: Must, Section: "7.2", Fix: envelope,
 			Title: "A declined order has success false, a string as errorCode, and no signature.",
 			run: func(t *trial) {
 				a := t.validate(t.mint().bent(set("intent.from.0.id", "item_of_nobody")))
@@ -176,19 +158,19 @@ func signatureCases() []Case {
 					t.fail("a validatorSig in a decline", "data null")
 				}
 			}},
-		Case{ID: "validate-form-envelope", Level: Should, Section: "7.2", Mend: envelope,
+		{ID: "validate-form-envelope", Level: Should, Section: "7.2", Fix: envelope,
 			Title: "The refusal of a mint without a digest has success false, a string as errorCode, and data null.",
 			run:   func(t *trial) { t.declined(t.validate(t.mint().bent(drop("digest")))) }},
-		Case{ID: "validate-content-type", Level: Should, Section: "2.6", Mend: "Set Content-Type to application/json on every answer.",
+		{ID: "validate-content-type", Level: Should, Section: "2.6", Fix: "Set Content-Type to application/json on every answer.",
 			Title: "The Content-Type of an approval is application/json.",
 			run:   func(t *trial) { t.saysJSON(t.validate(t.mint())) }},
-		Case{ID: "decline-content-type", Level: Should, Section: "7.2", Mend: "Set Content-Type to application/json on every answer, including refusals.",
+		{ID: "decline-content-type", Level: Should, Section: "7.2", Fix: "Set Content-Type to application/json on every answer, including refusals.",
 			Title: "The Content-Type of a decline is application/json.",
 			run: func(t *trial) {
 				t.saysJSON(t.validate(t.mint().bent(set("intent.from.0.id", "item_of_nobody"))))
 			}},
-		Case{ID: "decline-status", Level: Should, Section: "7.2",
-			Mend:  "Use HTTP 500 only for internal errors: it asks for a retry.",
+		{ID: "decline-status", Level: Should, Section: "7.2",
+			Fix:   "Use HTTP 500 only for internal errors: it asks for a retry.",
 			Title: "An order that the player cannot pay for is declined with a status below 500.",
 			run: func(t *trial) {
 				a := t.validate(t.mint().bent(t.of(t.beyond("2147483648"))))
@@ -197,8 +179,8 @@ func signatureCases() []Case {
 					t.fail(a.String(), "a status below 500")
 				}
 			}},
-		Case{ID: "decline-no-token", Level: Should, Section: "5.1",
-			Mend:  "Never put a token in an answer.",
+		{ID: "decline-no-token", Level: Should, Section: "5.1",
+			Fix:   "Never put a token in an answer.",
 			Title: "No answer contains the access token.",
 			run: func(t *trial) {
 				header := t.headers(t.player)
@@ -210,10 +192,10 @@ func signatureCases() []Case {
 					}
 				}
 			}},
-	)
+	})
 }
 
-// envelope is how to mend a refusal of the wrong shape.
+// envelope is how to fix a refusal of the wrong shape.
 const envelope = `Answer every refusal with {"success":false,"errorCode":"…","data":null}, even where a framework or a proxy answers for you.`
 
 // approval is the data of an approval.
@@ -243,7 +225,7 @@ func (t *trial) echoes(o order, data approval) {
 // signedOver returns an edit that sets another digest, and the wallet's signature of it.
 func signedOver(s ramp.Session, d ramp.Digest) edit {
 	key, _ := wallet(s)
-	return func(o order) order { return o.bent(set("digest", d.String()), set("user_sig", signedBy(key, d))) }
+	return func(o object) object { return o.with("digest", d.String()).with("user_sig", signedBy(key, d)) }
 }
 
 // commitsTo reports whether an answer commits to the digest of an order: it holds

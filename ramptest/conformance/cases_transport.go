@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,95 +20,9 @@ import (
 // transportCases returns the cases about HTTP itself: methods, headers, and bodies that
 // are large, slow or truncated (interface 4.3, 8).
 func transportCases() []Case {
-	const (
-		method = "Answer 405 to other methods than POST."
-		pieces = "Read the whole body, however it arrives."
-		bound  = "Limit the size of the body before you read it, and answer 413."
-	)
-	var cases []Case
-	for _, e := range []endpoint{atValidate, atResult} {
-		for _, c := range []struct{ id, method string }{{"get", http.MethodGet}, {"put", http.MethodPut}, {"delete", http.MethodDelete}} {
-			cases = append(cases, Case{ID: e.name + "-" + c.id, Level: Should, Section: "4.3", Mend: method,
-				Title: "The " + e.name + " endpoint refuses " + c.method + ".",
-				run: func(t *trial) {
-					o, right := e.body(t)
-					then := t.now()
-					body := right.bytes()
-					t.refused(t.try(call{method: c.method, path: e.path(t.target), header: t.signed(t.player, body),
-						body: bytes.NewReader(body), length: int64(len(body)), alone: true}))
-					t.still(then)
-					e.over(t, o)
-					t.moved(0)
-				}})
-		}
-		answers := func(send func(t *trial, header http.Header, body []byte) answer) func(*trial) {
-			return func(t *trial) {
-				o, right := e.body(t)
-				body := right.bytes()
-				a := e.noted(t, o, right, send(t, t.signed(t.player, body), body))
-				if t.answered(a) && !a.succeeded() {
-					t.mismatch(a, "success")
-				}
-				t.confirm(o, failure)
-				t.moved(0)
-			}
-		}
-		posted := func(t *trial, header http.Header, body io.Reader, length int64) answer {
-			return t.try(call{method: http.MethodPost, path: e.path(t.target), header: header, body: body, length: length})
-		}
-		cases = append(cases,
-			Case{ID: e.name + "-charset", Level: Should, Section: "4.3", Mend: "Compare the media type of Content-Type without its parameters.",
-				Title: "A " + e.name + " call with application/json; charset=utf-8 is answered.",
-				run: answers(func(t *trial, header http.Header, body []byte) answer {
-					header.Set("Content-Type", "application/json; charset=utf-8")
-					return t.post(e.path(t.target), header, body)
-				})},
-			Case{ID: e.name + "-chunked", Level: Should, Section: "4.3", Mend: pieces,
-				Title: "A " + e.name + " call whose body comes in chunks, without Content-Length, is answered.",
-				run: answers(func(t *trial, header http.Header, body []byte) answer {
-					return posted(t, header, io.MultiReader(bytes.NewReader(body[:10]), bytes.NewReader(body[10:])), -1)
-				})},
-			Case{ID: e.name + "-slow", Level: Should, Section: "4.3", Mend: pieces,
-				Title: "A " + e.name + " call whose body comes in pieces, over a quarter of a second, is answered.",
-				run: answers(func(t *trial, header http.Header, body []byte) answer {
-					return posted(t, header, &slow{rest: body, pause: 50 * time.Millisecond, pieces: 5}, int64(len(body)))
-				})},
-			Case{ID: e.name + "-cut-off", Level: Should, Section: "4.3", Mend: "Refuse an incomplete body.",
-				Title: "A " + e.name + " call that is cut off within its body moves nothing.",
-				run: func(t *trial) {
-					o, right := e.body(t)
-					then := t.now()
-					t.lenient = true // the call is authentic, so nothing is given away
-					t.breakOff(e.path(t.target), right.bytes())
-					t.still(then)
-					t.lenient = false
-					e.over(t, o)
-					t.moved(0)
-				}},
-			Case{ID: e.name + "-large", Level: Should, Section: "8", Mend: bound,
-				Title: "A " + e.name + " call of 8 MiB that is not authentic is refused, and the next one is answered.",
-				run: answers(func(t *trial, header http.Header, body []byte) answer {
-					// A server may hang up before it has read everything.
-					large := append(bytes.Repeat([]byte(" "), 8<<20), body...)
-					t.refused(readable(t.try(call{method: http.MethodPost, path: e.path(t.target), header: header,
-						body: bytes.NewReader(large), length: int64(len(large)), alone: true})))
-					return t.post(e.path(t.target), t.signed(t.player, body), body)
-				})},
-			Case{ID: e.name + "-deep", Level: Should, Section: "8", Mend: "Limit the nesting depth of JSON, or use a parser that does.",
-				Title: "A " + e.name + " call of 200,000 nested lists is refused or answered, and so is the next one.",
-				run: answers(func(t *trial, header http.Header, body []byte) answer {
-					const depth = 200_000
-					deep := []byte(`{"deep":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + "," + string(body[1:]))
-					if a := t.post(e.path(t.target), t.signed(t.player, deep), deep); t.answered(a) && a.succeeded() {
-						return a
-					}
-					return t.post(e.path(t.target), header, body)
-				})},
-		)
-	}
-	return append(cases,
-		Case{ID: "assets-long-header", Level: Should, Section: "8",
-			Mend:  "Limit the size of headers, and make sure that a long header cannot crash the process.",
+	return slices.Concat(atValidate.transportCases(), atResult.transportCases(), []Case{
+		{ID: "assets-long-header", Level: Should, Section: "8",
+			Fix:   "Limit the size of headers, and make sure that a long header cannot crash the process.",
 			Title: "An assets call with a session ID of 64 KiB is refused, and the next one is answered.",
 			run: func(t *trial) {
 				header := t.headers(t.player)
@@ -115,8 +30,8 @@ func transportCases() []Case {
 				t.refused(readable(t.try(call{method: http.MethodGet, path: t.target.AssetsPath, header: header, alone: true})))
 				t.moved(0)
 			}},
-		Case{ID: "others-while-stalled", Level: Should, Section: "8",
-			Mend:  "Serve calls concurrently, and read a body before you take a lock or a database connection.",
+		{ID: "others-while-stalled", Level: Should, Section: "8",
+			Fix:   "Serve calls concurrently, and read a body before you take a lock or a database connection.",
 			Title: "Calls are answered while the bodies of other calls stall.",
 			run: func(t *trial) {
 				o := t.mint()
@@ -132,7 +47,8 @@ func transportCases() []Case {
 					defer close(done)
 					stalled.crowd(func(int) answer {
 						return stalled.try(call{method: http.MethodPost, path: t.target.ValidatePath, header: t.signed(t.player, body),
-							body: &stall{first: bytes.Repeat([]byte(" "), 64<<10), begun: begun, ctx: ctx}, length: 1 << 20})
+							arriving: func() io.Reader { return &stall{first: bytes.Repeat([]byte(" "), 64<<10), begun: begun, ctx: ctx} },
+							length:   1 << 20})
 					})
 				}()
 				for range crowd {
@@ -147,10 +63,93 @@ func transportCases() []Case {
 				t.confirm(t.approve(o), failure)
 				t.moved(0)
 			}},
-		Case{ID: "answers-after-all", Level: Must, Section: "4.3", Mend: "Find out which call crashed the server or left a lock held.",
+		{ID: "answers-after-all", Level: Must, Section: "4.3", Fix: "Find out which call crashed the server or left a lock held.",
 			Title: "After all of that, the server still answers.",
-			run:   takes(mint, failure, 0)},
+			run:   func(t *trial) { t.ends(t.mint(), failure, 0) }},
+	})
+}
+
+func (e endpoint) transportCases() []Case {
+	const (
+		method = "Answer 405 to other methods than POST."
+		pieces = "Read the whole body, however it arrives."
+		bound  = "Limit the size of the body before you read it, and answer 413."
 	)
+	answers := func(send func(t *trial, header http.Header, body []byte) answer) func(*trial) {
+		return func(t *trial) {
+			e.answers(t, func(o order, right object) answer {
+				body := right.bytes()
+				return e.noted(t, o, right, send(t, t.signed(t.player, body), body))
+			})
+		}
+	}
+	posted := func(t *trial, header http.Header, arriving func() io.Reader, length int) answer {
+		return t.try(call{method: http.MethodPost, path: e.path(t.target), header: header, arriving: arriving, length: int64(length)})
+	}
+	title := "A " + e.name + " call "
+	return slices.Concat(rows[string]{
+		{"get", "GET", Should, http.MethodGet},
+		{"put", "PUT", Should, http.MethodPut},
+		{"delete", "DELETE", Should, http.MethodDelete},
+	}.cases(want[string]{e.name + "-%s", "The " + e.name + " endpoint refuses %s.", "4.3", method, func(t *trial, method string) {
+		e.refuses(t, func(_ order, right object) answer {
+			body := right.bytes()
+			return t.try(call{method: method, path: e.path(t.target), header: t.signed(t.player, body),
+				body: body, alone: true})
+		})
+	}}), []Case{
+		{ID: e.name + "-charset", Level: Should, Section: "4.3", Fix: "Compare the media type of Content-Type without its parameters.",
+			Title: title + "with application/json; charset=utf-8 is answered.",
+			run: answers(func(t *trial, header http.Header, body []byte) answer {
+				header.Set("Content-Type", "application/json; charset=utf-8")
+				return t.post(e.path(t.target), header, body)
+			})},
+		{ID: e.name + "-chunked", Level: Should, Section: "4.3", Fix: pieces,
+			Title: title + "whose body comes in chunks, without Content-Length, is answered.",
+			run: answers(func(t *trial, header http.Header, body []byte) answer {
+				return posted(t, header, func() io.Reader {
+					return io.MultiReader(bytes.NewReader(body[:10]), bytes.NewReader(body[10:]))
+				}, -1)
+			})},
+		{ID: e.name + "-slow", Level: Should, Section: "4.3", Fix: pieces,
+			Title: title + "whose body comes in pieces, over a quarter of a second, is answered.",
+			run: answers(func(t *trial, header http.Header, body []byte) answer {
+				return posted(t, header, func() io.Reader {
+					return &slow{rest: body, pause: 50 * time.Millisecond, pieces: 5}
+				}, len(body))
+			})},
+		{ID: e.name + "-cut-off", Level: Should, Section: "4.3", Fix: "Refuse an incomplete body.",
+			Title: title + "that is cut off within its body moves nothing.",
+			run: func(t *trial) {
+				o, right := e.body(t)
+				then := t.now()
+				t.lenient = true // the call is authentic, so nothing is given away
+				t.breakOff(e.path(t.target), right.bytes())
+				t.still(then)
+				t.lenient = false
+				e.over(t, o)
+				t.moved(0)
+			}},
+		{ID: e.name + "-large", Level: Should, Section: "8", Fix: bound,
+			Title: title + "of 8 MiB that is not authentic is refused, and the next one is answered.",
+			run: answers(func(t *trial, header http.Header, body []byte) answer {
+				// A server may hang up before it has read everything.
+				large := append(bytes.Repeat([]byte(" "), 8<<20), body...)
+				t.refused(readable(t.try(call{method: http.MethodPost, path: e.path(t.target), header: header,
+					body: large, alone: true})))
+				return t.post(e.path(t.target), t.signed(t.player, body), body)
+			})},
+		{ID: e.name + "-deep", Level: Should, Section: "8", Fix: "Limit the nesting depth of JSON, or use a parser that does.",
+			Title: title + "of 200,000 nested lists is refused or answered, and so is the next one.",
+			run: answers(func(t *trial, header http.Header, body []byte) answer {
+				const depth = 200_000
+				deep := []byte(`{"deep":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + "," + string(body[1:]))
+				if a := t.post(e.path(t.target), t.signed(t.player, deep), deep); t.answered(a) && a.succeeded() {
+					return a
+				}
+				return t.post(e.path(t.target), header, body)
+			})},
+	})
 }
 
 // readable turns a closed connection into a refusal, because a server may hang up on a
@@ -172,12 +171,13 @@ func (t *trial) breakOff(path string, body []byte) {
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.target.URL+path, http.NoBody)
 	if err != nil {
-		t.untried("%s", t.said(err.Error()))
+		t.untried("%s", t.failure(err))
 		return
 	}
-	conn, err := dial(ctx, request.URL)
+	defer t.ledger.called()
+	conn, err := t.dial(ctx, request.URL)
 	if err != nil {
-		t.fail("no connection: "+t.said(err.Error()), "an answer")
+		t.fail("no connection: "+t.noAnswer(err), "an answer")
 		return
 	}
 	defer conn.Close()
@@ -198,20 +198,20 @@ func (t *trial) breakOff(path string, body []byte) {
 }
 
 // dial connects to the server of a URL. The connection has the deadline of ctx.
-func dial(ctx context.Context, server *url.URL) (net.Conn, error) {
-	var dialer interface {
-		DialContext(ctx context.Context, network, address string) (net.Conn, error)
-	} = &net.Dialer{}
+func (t *trial) dial(ctx context.Context, server *url.URL) (net.Conn, error) {
 	port := "80"
 	if server.Scheme == "https" {
-		dialer, port = &tls.Dialer{}, "443"
+		port = "443"
 	}
-	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(server.Hostname(), cmp.Or(server.Port(), port)))
+	conn, err := t.judge.dial(ctx, "tcp", net.JoinHostPort(server.Hostname(), cmp.Or(server.Port(), port)))
 	if err != nil {
 		return nil, err
 	}
 	deadline, _ := ctx.Deadline()
 	_ = conn.SetDeadline(deadline)
+	if server.Scheme == "https" {
+		return tls.Client(conn, &tls.Config{ServerName: server.Hostname()}), nil
+	}
 	return conn, nil
 }
 

@@ -2,15 +2,15 @@ package conformance
 
 import "slices"
 
-// Cause is one thing to mend, with the cases that failed because of it.
+// Cause is one thing to fix, with the cases that failed because of it.
 type Cause struct {
 	Level   Level
-	Mend    string
-	Failed  []Verdict // at least one; they share Mend
-	Waiting int       // the number of cases that prove nothing until this is mended
+	Fix     string
+	Failed  []Verdict // at least one; they share Fix
+	Waiting int       // the number of cases that prove nothing until this is fixed
 }
 
-// Causes groups the failed and noted verdicts by cause, in the order in which to mend
+// Causes groups the failed and noted verdicts by cause, in the order in which to fix
 // them: first the basic abilities that other cases wait for, then a failed MUST, then a
 // failed SHOULD, then what is only noted. Among equals, the cause with the most cases
 // comes first.
@@ -27,7 +27,7 @@ func Causes(verdicts []Verdict) []Cause {
 		if v.Outcome != Failed && v.Outcome != Noted {
 			continue
 		}
-		key := v.Case.Mend
+		key := v.Case.Fix
 		if ability(v.Case.ID) >= 0 {
 			key = v.Case.ID
 		}
@@ -35,7 +35,7 @@ func Causes(verdicts []Verdict) []Cause {
 		if !known {
 			i = len(causes)
 			of[key] = i
-			causes = append(causes, Cause{Level: v.Level, Mend: v.Case.Mend})
+			causes = append(causes, Cause{Level: v.Level, Fix: v.Case.Fix})
 		}
 		c := &causes[i]
 		c.Failed = append(c.Failed, v)

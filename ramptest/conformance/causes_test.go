@@ -17,9 +17,9 @@ import (
 )
 
 // judged is a whole judgement of a server, with the ends that count.
-func judged(t *testing.T, target conformance.Target) []conformance.Verdict {
+func judged(t *testing.T, s *studio) []conformance.Verdict {
 	t.Helper()
-	judge := newJudge(t, target)
+	judge := newJudge(t, s)
 	verdicts := judge.Run(t.Context(), conformance.Cases(), 8, nil)
 	require.NoError(t, judge.Err())
 	require.Len(t, verdicts, len(conformance.Cases()))
@@ -37,7 +37,7 @@ func outcomes(verdicts []conformance.Verdict, o conformance.Outcome) []string {
 }
 
 // One server for each ability, and one for each subject. Whatever else a defect
-// brings with it, what to mend is said first.
+// brings with it, what to fix is said first.
 func TestTheDefectIsAmongTheFirstThreeCauses(t *testing.T) {
 	t.Parallel()
 	if raceDetector {
@@ -52,15 +52,17 @@ func TestTheDefectIsAmongTheFirstThreeCauses(t *testing.T) {
 	} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
-			causes := conformance.Causes(judged(t, newStudio(t, all[id]).target))
-			var first []string
-			for _, c := range causes[:min(3, len(causes))] {
-				for _, v := range c.Failed {
-					first = append(first, v.Case.ID)
+			inVirtualTime(t, all[id], func(t *testing.T, s *studio) {
+				causes := conformance.Causes(judged(t, s))
+				var first []string
+				for _, c := range causes[:min(3, len(causes))] {
+					for _, v := range c.Failed {
+						first = append(first, v.Case.ID)
+					}
 				}
-			}
-			assert.Contains(t, first, id)
-			t.Logf("%d causes", len(causes))
+				assert.Contains(t, first, id)
+				t.Logf("%d causes", len(causes))
+			})
 		})
 	}
 }
@@ -157,22 +159,27 @@ func TestRightServersOfOtherStylesFailNothing(t *testing.T) {
 			mutant{bug: "holds until the result + one open order"},
 			refuses(func(m message) bool { return strings.ContainsAny(amounts(m), ".eE") }))),
 		"fractions, a replica that is behind, contradictions confirmed, 422": both(statuses(422), both(
-			behind(30*time.Millisecond),
+			behind(300*time.Millisecond),
 			mutant{bug: "confirms contradictions + ignores the result's intent"})),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			target := newStudio(t, m).target
-			target.Settle, target.Strict = time.Second, false
-			verdicts := judged(t, target)
-			for _, v := range verdicts {
-				if v.Outcome == conformance.Failed || v.Outcome == conformance.Unproven || v.Outcome == conformance.Untried {
-					assert.Fail(t, v.Case.ID, v.String())
+			inVirtualTime(t, m, func(t *testing.T, s *studio) {
+				s.target.Settle, s.target.Strict = 0, false // as they are by default
+				began := time.Now()
+				verdicts := judged(t, s)
+				for _, v := range verdicts {
+					if v.Outcome == conformance.Failed || v.Outcome == conformance.Unproven || v.Outcome == conformance.Untried {
+						assert.Fail(t, v.Case.ID, v.String())
+					}
 				}
-			}
-			if strings.HasPrefix(name, "fractions") {
-				assert.NotContains(t, outcomes(verdicts, conformance.Skipped), "assets-foreign-token")
-			}
+				if strings.HasPrefix(name, "fractions") {
+					assert.NotContains(t, outcomes(verdicts, conformance.Skipped), "assets-foreign-token")
+				}
+				// The judge waits for nothing as long as for late effects.
+				assert.Less(t, time.Since(began), 60*time.Second)
+				t.Logf("the judge waited %s", time.Since(began))
+			})
 		})
 	}
 }
@@ -204,25 +211,26 @@ func TestWrongServersAreAccusedOfWhatTheyDo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			target := newStudio(t, c.mutant).target
-			target.Strict = false
-			verdicts := judged(t, target)
-			if name == "never gives back" { // a single defect is one failed case; what waits for it is counted apart
-				causes := conformance.Causes(verdicts)
-				require.Len(t, causes, 1)
-				assert.Equal(t, "mint-fails", causes[0].Failed[0].Case.ID)
-				assert.Greater(t, causes[0].Waiting, 100)
-				assert.Len(t, outcomes(verdicts, conformance.Unproven), causes[0].Waiting)
-			}
-			failed := outcomes(verdicts, conformance.Failed)
-			for _, id := range c.must {
-				assert.Contains(t, failed, id)
-			}
-			misattributed := slices.DeleteFunc(slices.Clone(failed), func(id string) bool {
-				return slices.Contains(c.must, id) || slices.ContainsFunc(c.about, func(part string) bool { return strings.Contains(id, part) })
+			inVirtualTime(t, c.mutant, func(t *testing.T, s *studio) {
+				s.target.Strict = false
+				verdicts := judged(t, s)
+				if name == "never gives back" { // a single defect is one failed case; what waits for it is counted apart
+					causes := conformance.Causes(verdicts)
+					require.Len(t, causes, 1)
+					assert.Equal(t, "mint-fails", causes[0].Failed[0].Case.ID)
+					assert.Greater(t, causes[0].Waiting, 100)
+					assert.Len(t, outcomes(verdicts, conformance.Unproven), causes[0].Waiting)
+				}
+				failed := outcomes(verdicts, conformance.Failed)
+				for _, id := range c.must {
+					assert.Contains(t, failed, id)
+				}
+				misattributed := slices.DeleteFunc(slices.Clone(failed), func(id string) bool {
+					return slices.Contains(c.must, id) || slices.ContainsFunc(c.about, func(part string) bool { return strings.Contains(id, part) })
+				})
+				assert.LessOrEqual(t, len(misattributed), 3, "%v", misattributed)
+				t.Logf("failed %d: %v\nunproven %d\nmisattributed: %v", len(failed), failed, len(outcomes(verdicts, conformance.Unproven)), misattributed)
 			})
-			assert.LessOrEqual(t, len(misattributed), 3, "%v", misattributed)
-			t.Logf("failed %d: %v\nunproven %d\nmisattributed: %v", len(failed), failed, len(outcomes(verdicts, conformance.Unproven)), misattributed)
 		})
 	}
 }
@@ -236,7 +244,7 @@ func TestAnAssetThatMovesByItselfIsLeftOut(t *testing.T) {
 		return strings.Replace(body, `"assets":[`, `"assets":[{"id":"energy","balance":"`+ramp.NewAmount(energy).String()+`"},`, 1)
 	})
 	for _, id := range []string{"mint-succeeds", "mint-fails", "validate-hmac-missing"} {
-		v := newJudge(t, newStudio(t, m).target).Try(t.Context(), caseOf(t, id))
+		v := newJudge(t, newStudio(t, m)).Try(t.Context(), caseOf(t, id))
 		assert.Equal(t, conformance.Passed, v.Outcome, v.String())
 	}
 }
@@ -244,36 +252,37 @@ func TestAnAssetThatMovesByItselfIsLeftOut(t *testing.T) {
 // What is gone gets no verdict; which case ended it is said.
 func TestAServerThatIsGoneEndsTheJudgement(t *testing.T) {
 	t.Parallel()
-	var s *studio
-	s = newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+	inVirtualTime(t, layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 		if bytes.Contains(body, []byte("item_of_nobody")) {
 			s.server.Listener.Close()
 			s.server.CloseClientConnections()
 			return
 		}
 		next.ServeHTTP(w, r)
-	}))
-	judge := newJudge(t, s.target)
-	cases := []conformance.Case{caseOf(t, "mint-succeeds"), caseOf(t, "intent-unknown-asset"), caseOf(t, "mint-several"), caseOf(t, "sign-v")}
-	verdicts := judge.Run(t.Context(), cases, 1, nil)
-	require.Len(t, verdicts, 4)
-	assert.Equal(t, conformance.Passed, verdicts[0].Outcome)
-	assert.Equal(t, conformance.Failed, verdicts[1].Outcome)
-	assert.Equal(t, conformance.Untried, verdicts[2].Outcome)
-	assert.Equal(t, conformance.Untried, verdicts[3].Outcome)
-	assert.EqualError(t, judge.Err(), "the server stopped answering during intent-unknown-asset; the remaining cases were not tried")
+	}), func(t *testing.T, s *studio) {
+		judge := newJudge(t, s)
+		cases := []conformance.Case{caseOf(t, "mint-succeeds"), caseOf(t, "intent-unknown-asset"), caseOf(t, "mint-several"), caseOf(t, "sign-v")}
+		verdicts := judge.Run(t.Context(), cases, 1, nil)
+		require.Len(t, verdicts, 4)
+		assert.Equal(t, conformance.Passed, verdicts[0].Outcome)
+		assert.Equal(t, conformance.Failed, verdicts[1].Outcome)
+		assert.Equal(t, conformance.Untried, verdicts[2].Outcome)
+		assert.Equal(t, conformance.Untried, verdicts[3].Outcome)
+		assert.EqualError(t, judge.Err(), "the server stopped answering during intent-unknown-asset; the remaining cases were not tried")
+	})
 }
 
 // A login may hand out the same player again. Then no two cases have it at the
 // same time, and none is accused of what another one did.
 func TestCasesThatShareAPlayerDoNotMeet(t *testing.T) {
 	t.Parallel()
-	target := newStudio(t, mutant{}).target
-	first, err := target.Player(t.Context(), "")
-	require.NoError(t, err)
-	second, err := target.Player(t.Context(), "")
-	require.NoError(t, err)
-	target.Player = conformance.Pool(first, second)
-	verdicts := judged(t, target)
-	assert.Len(t, outcomes(verdicts, conformance.Passed), len(verdicts))
+	inVirtualTime(t, mutant{}, func(t *testing.T, s *studio) {
+		first, err := s.target.Player(t.Context(), "")
+		require.NoError(t, err)
+		second, err := s.target.Player(t.Context(), "")
+		require.NoError(t, err)
+		s.target.Player = conformance.Pool(first, second)
+		verdicts := judged(t, s)
+		assert.Len(t, outcomes(verdicts, conformance.Passed), len(verdicts))
+	})
 }

@@ -3,7 +3,7 @@
 // and uses the server's own assets endpoint to measure what moved.
 //
 // The judge is a table of cases; see [Cases]. Each cites the section of the
-// interface that it follows and says how to mend a failure. The Conformance function
+// interface that it follows and says how to fix a failure. The Conformance function
 // of package ramptest runs the cases as a test, and the command "ramp check" runs
 // them on a command line.
 //
@@ -29,7 +29,7 @@ type Case struct {
 	Title   string // what a correct server does, in one sentence
 	Level   Level
 	Section string // the section of the interface that the case follows or protects
-	Mend    string // what to do if the case fails, in one sentence
+	Fix     string // what to do if the case fails, in one sentence
 
 	needs need
 	alone bool // no other case may run at the same time

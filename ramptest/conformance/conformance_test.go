@@ -9,13 +9,14 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
-	"slices"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -31,18 +32,16 @@ func must(v any) []byte {
 	return b
 }
 
-func newJudge(t testing.TB, target conformance.Target) *conformance.Judge {
+func newJudge(t testing.TB, s *studio) *conformance.Judge {
 	t.Helper()
-	judge, err := conformance.New(target)
-	require.NoError(t, err)
-	t.Cleanup(judge.Close)
+	judge := s.unopened(t)
 	require.NoError(t, judge.Ready(t.Context()))
 	return judge
 }
 
 func TestARightServerPassesEveryCase(t *testing.T) {
 	t.Parallel()
-	judge := newJudge(t, newStudio(t, mutant{}).target)
+	judge := newJudge(t, newStudio(t, mutant{}))
 	cases, done := conformance.Cases(), make(map[string]bool)
 	verdicts := judge.Run(t.Context(), cases, 8, func(v conformance.Verdict) { done[v.Case.ID] = true })
 	require.Len(t, verdicts, len(cases))
@@ -57,13 +56,9 @@ func TestARightServerPassesEveryCase(t *testing.T) {
 	assert.Empty(t, judge.Run(ctx, cases, 8, nil), "what was not tried is left out")
 }
 
-// The interface leaves open how a server does many things. Each of these does
-// one of them in its own way, and breaks no MUST.
-func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
-	t.Parallel()
-	if raceDetector {
-		t.Skip("it takes minutes with the race detector, and runs without")
-	}
+// policies are right servers, each of which does one thing in its own way. The interface
+// leaves open how a server does many things.
+func policies() map[string]mutant {
 	status := func(from, to int) mutant {
 		return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 			answer := httptest.NewRecorder()
@@ -74,7 +69,7 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 			reply(w, answer.Code, answer.Body.String())
 		})
 	}
-	for name, m := range map[string]mutant{
+	return map[string]mutant{
 		"HTTP 400 for a declined order":       status(200, 400),
 		"HTTP 403 for what is not authentic":  status(401, 403),
 		"HTTP 400 for what is not authentic":  status(401, 400),
@@ -101,16 +96,34 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 			amount, err := ramp.ParseAmount(amountText(m, "intent.from.0.amount"))
 			return when(m.text("intent.method") == "mint" && err == nil && amount.Sign() == 0, json.Number("1"), old)
 		}),
+		"a tiny amount is rounded up": edits("intent.from.0.amount", func(m message, old any) any {
+			return when(amountText(m, "intent.from.0.amount") == "1e-999999999", json.Number("1"), old)
+		}),
 		"a burn of nothing grants nothing": approves(all(is("intent.type", "disassemble"), is("intent.from.0.amount", "0"))),
 		"the method alone decides": edits("intent.type", func(m message, _ any) any {
 			return when(strings.HasPrefix(m.text("intent.method"), "burn"), "disassemble", "assemble")
 		}),
-		"the session of the signed body": byBody(),
-		"uuids of each player":           ownUUIDs(),
-		"unknown orders are confirmed":   {bug: "confirms unknown orders"},
-		"effects follow their answers":   {bug: "acts later"},
-		"one open order of a player":     {bug: "one open order"},
-		"one wallet of a player":         oneWallet(func(*http.Request) string { return "" }),
+		"the sides alone decide": reads(func(body []byte) []byte {
+			m := parse(body)
+			intent, ok := m.at("intent").(map[string]any)
+			if !ok {
+				return body
+			}
+			mint := m.text("intent.from.0.type") == "asset"
+			intent["method"], intent["type"] = when(mint, "mint", "burn-permit"), when(mint, "assemble", "disassemble")
+			return must(m)
+		}),
+		"an item is an asset": edits("intent.from.0.type", func(m message, old any) any {
+			return when(strings.HasPrefix(m.text("intent.from.0.id"), "item_"), "asset", old)
+		}),
+		"the session of the signed body":      byBody(),
+		"the owner is paid, whoever is named": {bug: "pays the owner"},
+		"each digest is an order":             ownDigests(),
+		"uuids of each player":                ownUUIDs(),
+		"unknown orders are confirmed":        {bug: "confirms unknown orders"},
+		"effects follow their answers":        {bug: "acts later"},
+		"one open order of a player":          {bug: "one open order"},
+		"one wallet of a player":              oneWallet(func(*http.Request) string { return "" }),
 		"the wallet that assets tells": oneWallet(func(r *http.Request) string {
 			return common.BytesToAddress([]byte(r.Header.Get(ramp.HeaderSession))).Hex()
 		}),
@@ -130,31 +143,114 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 			}
 			next.ServeHTTP(w, r)
 		}),
-	} {
+	}
+}
+
+func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
+	t.Parallel()
+	if raceDetector {
+		t.Skip("it takes minutes with the race detector, and runs without")
+	}
+	for name, m := range policies() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			target := newStudio(t, m).target
-			target.Strict = false
-			switch m.bug {
-			case "acts later":
-				target.Settle = 0 // as it is by default
-			case "one open order": // the players' sessions come again
-				first, _ := target.Player(t.Context(), "")
-				second, _ := target.Player(t.Context(), "")
-				target.Player = conformance.Pool(first, second)
-			}
-			judge, parallel := newJudge(t, target), 8
-			if m.bug == "one open order" {
-				parallel = 1
-			}
-			must := slices.DeleteFunc(conformance.Cases(), func(c conformance.Case) bool { return c.Level != conformance.Must })
-			for _, v := range judge.Run(t.Context(), must, parallel, nil) {
-				if m.bug != "one open order" || !strings.HasSuffix(v.Saw, "declines a second order while one is open") {
-					assert.Equal(t, conformance.Passed, v.Outcome, "%s: %s", v.Case.ID, v)
+			inVirtualTime(t, m, func(t *testing.T, s *studio) {
+				parallel := 8
+				s.target.Strict = false
+				switch m.bug {
+				case "acts later":
+					s.target.Settle = 0 // as it is by default
+				case "one open order": // the players' sessions come again
+					first, _ := s.target.Player(t.Context(), "")
+					second, _ := s.target.Player(t.Context(), "")
+					s.target.Player, parallel = conformance.Pool(first, second), 1
 				}
-			}
+				for _, v := range newJudge(t, s).Run(t.Context(), conformance.Cases(), parallel, nil) {
+					// A failed SHOULD counts if something is lost, doubled or given away.
+					allowed := []conformance.Outcome{conformance.Passed, conformance.Noted}
+					if m.bug == "one open order" && strings.HasSuffix(v.Saw, "declines a second order while one is open") {
+						allowed = append(allowed, conformance.Skipped)
+					}
+					assert.Contains(t, allowed, v.Outcome, "%s: %s", v.Case.ID, v)
+				}
+			})
 		})
 	}
+}
+
+// A case that was raised to a MUST has a right server that does it differently: it gives
+// other answers than the right game, and is not accused.
+func TestEachRaisedCaseLeavesOpenWhatTheInterfaceDoes(t *testing.T) {
+	t.Parallel()
+	for id, policy := range map[string]string{
+		"result-other-session":            "the session of the signed body",
+		"intent-mint-disassemble":         "the method alone decides",
+		"intent-burn-assemble":            "the method alone decides",
+		"intent-mint-as-burn":             "the sides alone decide",
+		"intent-unknown-method":           "the sides alone decide",
+		"intent-unknown-type":             "the method alone decides",
+		"intent-mint-from-token":          "an item is an asset",
+		"mint-amount-zero":                "0 is rounded up to 1",
+		"mint-amount-minus-zero":          "0 is rounded up to 1",
+		"mint-amount-zero-point":          "0 is rounded up to 1",
+		"mint-amount-zero-exponent":       "0 is rounded up to 1",
+		"mint-amount-text":                "a text is read as a number",
+		"mint-amount-boolean":             "a text is read as a number",
+		"mint-amount-list":                "a text is read as a number",
+		"mint-amount-object":              "a text is read as a number",
+		"mint-amount-tiny-bomb":           "a tiny amount is rounded up",
+		"burn-amount-tokens-zero":         "a burn of nothing grants nothing",
+		"burn-spent-early":                "one open order of a player",
+		"validate-other-amount":           "each digest is an order",
+		"validate-other-digest":           "each digest is an order",
+		"validate-other-tokens":           "each digest is an order",
+		"validate-other-direction":        "each digest is an order",
+		"validate-other-owner":            "uuids of each player",
+		"validate-failed-other-digest":    "each digest is an order",
+		"validate-succeeded-other-digest": "the first answer again",
+		"mint-failure-then-other":         "contradictions are confirmed",
+		"mint-success-then-other":         "contradictions are confirmed",
+		"burn-success-then-other":         "contradictions are confirmed",
+		"burn-failure-then-other":         "contradictions are confirmed",
+		"result-other-owner-mint":         "the owner is paid, whoever is named",
+		"result-other-owner-burn":         "the owner is paid, whoever is named",
+		"result-more-back":                "the result's amounts are ignored",
+		"result-more-granted":             "the result's amounts are ignored",
+		"result-negative-back":            "the result's amounts are ignored",
+		"result-mint-as-burn":             "the result's amounts are ignored",
+		"result-burn-as-mint":             "the result's amounts are ignored",
+		"result-other-asset":              "the result's amounts are ignored",
+	} {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			m, known := policies()[policy]
+			require.True(t, known, policy)
+			var said [3][]string
+			for i, m := range []mutant{{}, {}, m} {
+				inVirtualTime(t, both(records(&said[i]), m), func(t *testing.T, s *studio) {
+					v := s.unopened(t).Try(t.Context(), caseOf(t, id))
+					assert.Equal(t, conformance.Must, v.Level)
+					assert.Equal(t, conformance.Passed, v.Outcome, v.String())
+				})
+			}
+			assert.Equal(t, said[0], said[1], "the right game gives the same answers each time")
+			assert.NotEqual(t, said[0], said[2], "it gives the same answers as the right game")
+		})
+	}
+}
+
+// records notes the answers of a server, without what differs from player to player.
+func records(said *[]string) mutant {
+	var mu sync.Mutex
+	part := regexp.MustCompile(`"(success|errorCode|balance)":("[^"]*"|[a-z]+)`)
+	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		answer := httptest.NewRecorder()
+		next.ServeHTTP(answer, r)
+		mu.Lock()
+		defer mu.Unlock()
+		*said = append(*said, fmt.Sprint(r.URL.Path, answer.Code, part.FindAllString(answer.Body.String(), -1)))
+		reply(w, answer.Code, answer.Body.String())
+	})
 }
 
 // oneWallet is a server that knows the wallet of each player: the one that it
@@ -210,6 +306,29 @@ func ownUUIDs() mutant {
 			return
 		}
 		m["uuid"] = uuid.NewSHA1(id, []byte(r.Header.Get(ramp.HeaderSession))).String()
+		s.pass(w, r, must(m), next)
+	})
+}
+
+// ownDigests is a server for which each digest under a uuid is an order. It finds the
+// digest of a result in the transaction.
+func ownDigests() mutant {
+	var digests sync.Map // by transaction
+	return layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		m := parse(body)
+		id, err := uuid.Parse(m.text("uuid"))
+		if m == nil || err != nil || id == uuid.Nil || !s.authentic(r, body) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		digest, known := digests.Load(m.text("tx_hash"))
+		if r.URL.Path == ramp.PathValidate {
+			digest, known = m.text("digest"), true
+			digests.Store(crypto.Keccak256Hash([]byte(m.text("uuid")+m.text("digest"))).Hex(), digest)
+		}
+		if known {
+			m["uuid"] = uuid.NewSHA1(id, []byte(digest.(string))).String()
+		}
 		s.pass(w, r, must(m), next)
 	})
 }
@@ -282,7 +401,7 @@ func TestARateHidesNothing(t *testing.T) {
 		"validate-other-amount": "approves whatever is known",
 		"intent-asset-twice":    "takes the last entry",
 	} {
-		judge := newJudge(t, newStudio(t, mutant{bug: b, wrap: rate().wrap}).target)
+		judge := newJudge(t, newStudio(t, mutant{bug: b, wrap: rate().wrap}))
 		assert.Equal(t, conformance.Failed, judge.Try(t.Context(), caseOf(t, id)).Outcome, id)
 	}
 }
@@ -290,11 +409,11 @@ func TestARateHidesNothing(t *testing.T) {
 // What a case had approved by mistake is in nobody's way afterwards.
 func TestNoCaseLeavesAnOrderOpen(t *testing.T) {
 	t.Parallel()
-	target := newStudio(t, mutant{bug: "one open order", wrap: turns(ramp.PathValidate, http.MethodPut, http.MethodPost).wrap}).target
-	only, err := target.Player(t.Context(), "")
+	s := newStudio(t, mutant{bug: "one open order", wrap: turns(ramp.PathValidate, http.MethodPut, http.MethodPost).wrap})
+	only, err := s.target.Player(t.Context(), "")
 	require.NoError(t, err)
-	target.Player = conformance.Pool(only)
-	judge := newJudge(t, target)
+	s.target.Player = conformance.Pool(only)
+	judge := newJudge(t, s)
 	assert.Equal(t, conformance.Failed, judge.Try(t.Context(), caseOf(t, "validate-put")).Outcome)
 	v := judge.Try(t.Context(), caseOf(t, "mint-succeeds"))
 	assert.Equal(t, conformance.Passed, v.Outcome, v.String())
@@ -302,18 +421,28 @@ func TestNoCaseLeavesAnOrderOpen(t *testing.T) {
 
 func TestAnIDThatIsNoStringIsNamed(t *testing.T) {
 	t.Parallel()
-	judge, err := conformance.New(newStudio(t, replaces(ramp.PathAssets, `"item_gold"`, "7")).target)
-	require.NoError(t, err)
-	defer judge.Close()
+	judge := newStudio(t, replaces(ramp.PathAssets, `"item_gold"`, "7")).unopened(t)
 	assert.Contains(t, judge.Try(t.Context(), caseOf(t, "assets-id")).String(), "saw:  assets: an id that is not a JSON string")
 }
 
 func TestAServerThatAsksForMuchPatienceIsUntried(t *testing.T) {
 	t.Parallel()
-	judge := newJudge(t, newStudio(t, patience("3600")).target)
+	judge := newJudge(t, newStudio(t, patience("3600")))
 	v := judge.Try(t.Context(), caseOf(t, "mint-succeeds"))
 	assert.Equal(t, conformance.Untried, v.Outcome)
 	assert.Equal(t, "untried: the server answered HTTP 429 and asked to wait longer than Target.Timeout (-timeout) allows", v.String())
+}
+
+// A call that is rate-limited is sent again, however its body arrives.
+func TestARateLimitIsObeyed(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, patience("1"), func(t *testing.T, s *studio) {
+		judge := newJudge(t, s)
+		for _, id := range []string{"validate-twice", "validate-chunked", "validate-slow", "validate-get", "validate-body-empty"} {
+			v := judge.Try(t.Context(), caseOf(t, id))
+			assert.Equal(t, conformance.Passed, v.Outcome, v.String())
+		}
+	})
 }
 
 // Section 3 has a failure for every status other than 0x1. A server may follow
@@ -325,7 +454,7 @@ func TestAnOddStatusMayBeAFailure(t *testing.T) {
 			return old
 		}
 		return map[string]any{"status": "0x0"}
-	})).target)
+	})))
 	for _, status := range []string{"empty-status", "0x-status", "true-status", "text-status"} {
 		for _, id := range []string{"mint-" + status, "burn-" + status} {
 			v := judge.Try(t.Context(), caseOf(t, id))
@@ -337,21 +466,22 @@ func TestAnOddStatusMayBeAFailure(t *testing.T) {
 // An effect may follow its answer, but then a second one may follow too.
 func TestASecondEffectThatFollowsItsAnswerIsSeen(t *testing.T) {
 	t.Parallel()
-	target := newStudio(t, mutant{bug: "acts later, each time"}).target
-	target.Settle = 0
-	judge := newJudge(t, target)
-	assert.Equal(t, conformance.Passed, judge.Try(t.Context(), caseOf(t, "burn-succeeds")).Outcome)
-	assert.Equal(t, conformance.Failed, judge.Try(t.Context(), caseOf(t, "mint-failure-twice")).Outcome)
-	v := judge.Try(t.Context(), caseOf(t, "burn-success-twice"))
-	assert.Equal(t, "not provable until mint-failure-twice passes: The result of a successful burn twice has one effect, and is confirmed both times.", v.String())
+	inVirtualTime(t, mutant{bug: "acts later, each time"}, func(t *testing.T, s *studio) {
+		s.target.Settle = 0 // as it is by default
+		judge := newJudge(t, s)
+		assert.Equal(t, conformance.Passed, judge.Try(t.Context(), caseOf(t, "burn-succeeds")).Outcome)
+		assert.Equal(t, conformance.Failed, judge.Try(t.Context(), caseOf(t, "mint-failure-twice")).Outcome)
+		v := judge.Try(t.Context(), caseOf(t, "burn-success-twice"))
+		assert.Equal(t, "not provable until mint-failure-twice passes: The result of a successful burn twice has one effect, and is confirmed both times.", v.String())
+	})
 }
 
 func TestAShouldCountsOnlyWhenStrict(t *testing.T) {
 	t.Parallel()
-	target := newStudio(t, mutant{bug: "declines repeats"}).target
+	s := newStudio(t, mutant{bug: "declines repeats"})
 	for strict, want := range map[bool]conformance.Outcome{true: conformance.Failed, false: conformance.Noted} {
-		target.Strict = strict
-		v := newJudge(t, target).Try(t.Context(), caseOf(t, "validate-twice-approved"))
+		s.target.Strict = strict
+		v := newJudge(t, s).Try(t.Context(), caseOf(t, "validate-twice-approved"))
 		assert.Equal(t, want, v.Outcome)
 		assert.Contains(t, v.String(), "SHOULD (interface 2.5)")
 		assert.Contains(t, v.String(), `saw:  HTTP 200, success false, errorCode "INVALID_MESSAGE", data null`)
@@ -363,7 +493,7 @@ func TestAShouldCountsOnlyWhenStrict(t *testing.T) {
 // and not in every case that wants a refusal.
 func TestTheShapeOfARefusalIsJudgedOnItsOwn(t *testing.T) {
 	t.Parallel()
-	s := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+	inVirtualTime(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 		answer := httptest.NewRecorder()
 		next.ServeHTTP(answer, r)
 		if strings.Contains(answer.Body.String(), `"success":false`) {
@@ -371,17 +501,17 @@ func TestTheShapeOfARefusalIsJudgedOnItsOwn(t *testing.T) {
 			return
 		}
 		reply(w, answer.Code, answer.Body.String())
-	}))
-	s.target.Strict = false
-	judge := newJudge(t, s.target)
-	var failed []string
-	for _, c := range conformance.Cases() {
-		if v := judge.Try(t.Context(), c); v.Outcome == conformance.Failed {
-			failed = append(failed, c.ID)
-			assert.Contains(t, v.Saw, "HTTP 400, success missing, errorCode missing, data missing")
+	}), func(t *testing.T, s *studio) {
+		s.target.Strict = false
+		var failed []string
+		for _, v := range judged(t, s) {
+			if v.Outcome == conformance.Failed {
+				failed = append(failed, v.Case.ID)
+				assert.Contains(t, v.Saw, "HTTP 400, success missing, errorCode missing, data missing")
+			}
 		}
-	}
-	assert.Equal(t, []string{"assets-token-envelope", "validate-hmac-envelope", "result-hmac-envelope", "validate-decline-envelope"}, failed)
+		assert.Equal(t, []string{"assets-token-envelope", "validate-hmac-envelope", "result-hmac-envelope", "validate-decline-envelope"}, failed)
+	})
 }
 
 // What fails on the judge's side is no fault of the server's.
@@ -407,12 +537,9 @@ func TestWhatTheJudgeCannotDoIsUntried(t *testing.T) {
 		"a poor player": {func(target *conformance.Target) { target.Asset, target.Amount = "item_gem", 1000 }, "untried: the player owns too little"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			target := newStudio(t, mutant{}).target
-			test.change(&target)
-			judge, err := conformance.New(target)
-			require.NoError(t, err)
-			defer judge.Close()
-			v := judge.Try(t.Context(), caseOf(t, "restart-mint-fails"))
+			s := newStudio(t, mutant{})
+			test.change(&s.target)
+			v := s.unopened(t).Try(t.Context(), caseOf(t, "restart-mint-fails"))
 			assert.Equal(t, conformance.Untried, v.Outcome)
 			assert.Contains(t, v.String(), test.want)
 		})
@@ -432,38 +559,47 @@ func caseOf(t *testing.T, id string) conformance.Case {
 
 func TestWhatTheTargetLacksIsSkipped(t *testing.T) {
 	t.Parallel()
-	s := newStudio(t, mutant{})
-	parallel := 8
-	skipped := func(change func(*conformance.Target)) string {
-		target := s.target
-		change(&target)
-		judge := newJudge(t, target)
-		var ids []string
-		for _, v := range judge.Run(t.Context(), conformance.Cases(), parallel, nil) {
-			if v.Outcome == conformance.Skipped {
-				ids = append(ids, v.Case.ID)
-			} else {
-				assert.Equal(t, conformance.Passed, v.Outcome, v.String())
+	few := func(players int) func(*testing.T, *studio) {
+		return func(t *testing.T, s *studio) {
+			var sessions []ramp.Session
+			for range players {
+				session, err := s.game.login(t.Context(), "")
+				require.NoError(t, err)
+				sessions = append(sessions, session)
 			}
+			s.target.Player = conformance.Pool(sessions...)
 		}
-		return strings.Join(ids, " ")
 	}
-	assert.Equal(t, "restart-mint-fails restart-burn-succeeds restart-result-again restart-validate-again",
-		skipped(func(target *conformance.Target) { target.Restart = nil }))
-	// The right game knows its project, and no other.
-	assert.Equal(t, "intent-two-assets result-other-asset",
-		skipped(func(target *conformance.Target) { target.Asset, target.Second = "item_gold", "item_silver" }))
-
-	parallel = 1 // for few players
-	first, err := s.game.login(t.Context(), "")
-	require.NoError(t, err)
-	second, err := s.game.login(t.Context(), "")
-	require.NoError(t, err)
-	assert.Empty(t, skipped(func(target *conformance.Target) { target.Player = conformance.Pool(first, second) }))
-	assert.Equal(t, "assets-other-player assets-foreign-token assets-foreign-token-declined validate-foreign-token "+
-		"validate-foreign-token-declined result-other-session result-other-session-refused validate-other-owner "+
-		"validate-other-owner-declined result-other-owner-mint result-other-owner-burn",
-		skipped(func(target *conformance.Target) { target.Player = conformance.Pool(first) }))
+	for name, test := range map[string]struct {
+		change   func(*testing.T, *studio)
+		parallel int
+		want     string
+	}{
+		"no restart": {func(_ *testing.T, s *studio) { s.target.Restart = nil }, 8,
+			"restart-mint-fails restart-burn-succeeds restart-result-again restart-validate-again"},
+		"no second asset": {func(_ *testing.T, s *studio) { s.target.Asset, s.target.Second = "item_gold", "item_silver" }, 8,
+			"intent-two-assets result-other-asset"},
+		"two players": {few(2), 1, ""},
+		"one player": {few(1), 1, "assets-other-player assets-foreign-token assets-foreign-token-declined validate-foreign-token " +
+			"validate-foreign-token-declined result-other-session result-other-session-refused validate-other-owner " +
+			"validate-other-owner-declined result-other-owner-mint result-other-owner-burn"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, mutant{}, func(t *testing.T, s *studio) {
+				test.change(t, s)
+				var skipped []string
+				for _, v := range newJudge(t, s).Run(t.Context(), conformance.Cases(), test.parallel, nil) {
+					if v.Outcome == conformance.Skipped {
+						skipped = append(skipped, v.Case.ID)
+					} else {
+						assert.Equal(t, conformance.Passed, v.Outcome, v.String())
+					}
+				}
+				assert.Equal(t, test.want, strings.Join(skipped, " "))
+			})
+		})
+	}
 }
 
 func TestAJudgeThatCannotWorkIsNotMade(t *testing.T) {
@@ -544,7 +680,7 @@ func TestEveryCaseSaysWhatItIs(t *testing.T) {
 		seen[c.ID] = true
 		assert.Regexp(t, `^[a-z0-9-]+$`, c.ID)
 		assert.Regexp(t, `^[A-Z].*\.$`, c.Title)
-		assert.Regexp(t, `^[A-Z].*\.$`, c.Mend)
+		assert.Regexp(t, `^[A-Z].*\.$`, c.Fix)
 		assert.Regexp(t, `^[1-8](\.[1-7])?$`, c.Section)
 		assert.Contains(t, []conformance.Level{conformance.Must, conformance.Should}, c.Level)
 	}

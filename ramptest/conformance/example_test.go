@@ -46,5 +46,5 @@ func ExampleJudge_Try() {
 	// MUST (interface 2.4): A balance is a decimal string.
 	//   saw:  a balance that is a JSON number
 	//   want: a JSON string such as "1000"
-	//   mend: Write balances as JSON strings of plain decimals, not as numbers.
+	//   fix:  Write balances as JSON strings of plain decimals, not as numbers.
 }

@@ -205,7 +205,7 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 		return errors.New("no such order")
 	}
 	reported, err := moves(r.Intent)
-	if err != nil {
+	if err != nil && !g.is("ignores the result's intent") {
 		return err
 	}
 	stored, err := moves(known.request.Intent)
@@ -217,6 +217,7 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 	switch {
 	case g.is("pays the session"):
 		known.owner = s.ID
+	case g.is("pays the owner"):
 	case known.owner != s.ID:
 		return contradiction
 	}
@@ -385,10 +386,12 @@ type studio struct {
 	key    ramp.HMACKey
 	signer *ramp.Signer
 	server *httptest.Server
+	wires  *wires // the network, if it is in memory
 	target conformance.Target
 }
 
-func newStudio(t testing.TB, m mutant) *studio {
+// newStudio starts one. Its network is in memory if wires are given.
+func newStudio(t testing.TB, m mutant, wires ...*wires) *studio {
 	t.Helper()
 	s := &studio{ctx: t.Context(), game: newGame()}
 	s.game.bug = m.bug
@@ -404,9 +407,15 @@ func newStudio(t testing.TB, m mutant) *studio {
 		outer = m.wrap(s, handler)
 	}
 	s.server = httptest.NewUnstartedServer(outer)
-	s.server.Listener = listener{s.server.Listener}
-	s.server.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
-		return context.WithValue(ctx, connKey{}, conn)
+	for _, w := range wires {
+		_ = s.server.Listener.Close()
+		s.server.Listener, s.wires = w, w
+	}
+	if m.hears {
+		s.server.Listener = listener{s.server.Listener}
+		s.server.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, conn)
+		}
 	}
 	s.server.Start()
 	t.Cleanup(s.server.Close)
@@ -416,6 +425,18 @@ func newStudio(t testing.TB, m mutant) *studio {
 		Settle: time.Millisecond, // nothing follows its answer here, unless a test says so
 	}
 	return s
+}
+
+// unopened returns a judge of the studio that has tried nothing.
+func (s *studio) unopened(t testing.TB) *conformance.Judge {
+	t.Helper()
+	judge, err := conformance.New(s.target)
+	require.NoError(t, err)
+	if s.wires != nil {
+		judge.DialWith(s.wires.dial)
+	}
+	t.Cleanup(judge.Close)
+	return judge
 }
 
 // restart forgets what a server keeps in memory; this one has it all stored.

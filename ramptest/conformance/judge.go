@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,12 +17,12 @@ import (
 type Judge struct {
 	target Target
 	client *http.Client
-
-	// alone is locked by a case that must run alone, because it restarts the server
-	// or sends what may crash it. The other cases lock it for reading.
-	alone sync.RWMutex
+	dial   func(ctx context.Context, network, address string) (net.Conn, error) // for client, and for calls that are cut off
 
 	mu       sync.Mutex
+	turn     sync.Cond          // locks mu; signals that a case has ended
+	running  int                // the number of cases that are being tried
+	alone    bool               // one of them must run alone: it restarts the server or sends what may crash it
 	slowest  time.Duration      // the longest known time from an answer to its effect
 	met      map[string]bool    // the players of earlier cases, by session ID
 	users    map[string]*trial  // the trial that uses a player now, by session ID
@@ -80,8 +81,8 @@ func (v Verdict) String() string {
 	case Unproven:
 		return "not provable until " + v.Until + " passes: " + v.Case.Title
 	default:
-		return fmt.Sprintf("%s (interface %s): %s\n  saw:  %s\n  want: %s\n  mend: %s",
-			v.Level, v.Case.Section, v.Case.Title, v.Saw, v.Want, v.Case.Mend)
+		return fmt.Sprintf("%s (interface %s): %s\n  saw:  %s\n  want: %s\n  fix:  %s",
+			v.Level, v.Case.Section, v.Case.Title, v.Saw, v.Want, v.Case.Fix)
 	}
 }
 
@@ -129,12 +130,18 @@ func (j *Judge) Run(ctx context.Context, cases []Case, parallel int, done func(V
 // being tried. It returns the stored verdict of a case that [Judge.Ready] has tried.
 func (j *Judge) Try(ctx context.Context, c Case) Verdict {
 	if !c.alone && !j.shares() {
-		if v, ok := j.tryBeside(ctx, c); ok {
+		// If it may share a player with others, this and all later cases run alone.
+		if v := j.try(ctx, c, false); !j.shares() || v.Outcome != Untried {
 			return v
 		}
 	}
-	j.alone.Lock()
-	defer j.alone.Unlock()
+	return j.try(ctx, c, true)
+}
+
+// try tries a case, at the same time as others unless it must run alone.
+func (j *Judge) try(ctx context.Context, c Case, alone bool) Verdict {
+	j.enter(alone)
+	defer j.leave()
 	if v, known := j.opened(c); known {
 		return v
 	}
@@ -142,16 +149,24 @@ func (j *Judge) Try(ctx context.Context, c Case) Verdict {
 	return v
 }
 
-// tryBeside tries a case at the same time as others. ok is false if the case may share
-// a player with them; then this and all later cases run alone.
-func (j *Judge) tryBeside(ctx context.Context, c Case) (v Verdict, ok bool) {
-	j.alone.RLock()
-	defer j.alone.RUnlock()
-	if v, known := j.opened(c); known {
-		return v, true
+// enter waits until a case may begin. It is a condition and not a [sync.RWMutex], because
+// the virtual clock of package synctest stands still while a goroutine waits for a lock.
+func (j *Judge) enter(alone bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for j.alone || alone && j.running > 0 {
+		j.turn.Wait()
 	}
-	v, _ = j.tried(ctx, c)
-	return v, !j.shares() || v.Outcome != Untried
+	j.running++
+	j.alone = alone
+}
+
+func (j *Judge) leave() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.running--
+	j.alone = false
+	j.turn.Broadcast()
 }
 
 func (j *Judge) shares() bool {

@@ -4,6 +4,7 @@ import (
 	"math/big"
 	"strings"
 	"sync"
+	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
 )
@@ -36,10 +37,24 @@ type ledger struct {
 	open   map[string]order  // by uuid: orders that have not ended, as last requested
 	ended  map[string]string // by uuid: the first status that was confirmed
 	known  map[string]bool   // by uuid: orders that were approved
+	last   time.Time         // when the last call that may have an effect ended
 }
 
 func newLedger() *ledger {
 	return &ledger{open: make(map[string]order), ended: make(map[string]string), known: make(map[string]bool)}
+}
+
+// called records that a call that may have an effect has ended.
+func (l *ledger) called() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = time.Now()
+}
+
+func (l *ledger) lastCall() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
 }
 
 // asks records an order that was created, or the form in which it was approved. A faulty

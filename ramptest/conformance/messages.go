@@ -95,22 +95,15 @@ type order struct {
 }
 
 // burns reports whether the order's type is that of a burn.
-func (o order) burns() bool { return o.body.at("intent.type") == "disassemble" }
+func (o order) burns() bool { return o.body.burns() }
 
-// edit returns a changed copy of an order.
-type edit func(order) order
+// burns reports whether the type of a validate body is that of a burn.
+func (o object) burns() bool { return o.at("intent.type") == "disassemble" }
 
-func set(path string, value any) edit {
-	return func(o order) order { o.body = o.body.with(path, value); return o }
-}
-
-func drop(path string) edit {
-	return func(o order) order { o.body = o.body.without(path); return o }
-}
-
+// bent returns a changed copy of an order.
 func (o order) bent(edits ...edit) order {
 	for _, e := range edits {
-		o = e(o)
+		o.body = e(o.body)
 	}
 	return o
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // abilities are the cases on which nearly all others build, in the order in which to
-// mend them. Each shows one kind of event. What is wrong with that event is wrong in
+// fix them. Each shows one kind of event. What is wrong with that event is wrong in
 // every case that contains it.
 var abilities = []struct {
 	id   string
@@ -206,7 +206,7 @@ func (t *trial) whyDeclined(o order, a answer) string {
 	if a.envelope != nil {
 		body := o.body.bytes()
 		header := t.signed(o.owner, body)
-		unsigned(header, body)
+		unsigned(t, header, body)
 		b := t.post(t.target.ValidatePath, header, body)
 		keyIsRight = b.err == nil && b.envelope != nil && (b.status != a.status || b.code() != a.code())
 	}

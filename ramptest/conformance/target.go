@@ -48,7 +48,7 @@ type Target struct {
 
 	// Player returns the session of a player who owns assets. It is required. It
 	// should create a new player with the proposed name each time. To use existing
-	// sessions, see [Pool].
+	// sessions, see [Pool]. To explain a failure, see [Errorf].
 	Player func(ctx context.Context, name string) (ramp.Session, error)
 
 	// ProjectID is the project of the console. If it is empty, the judge sends a
@@ -96,7 +96,7 @@ func Pool(sessions ...ramp.Session) func(context.Context, string) (ramp.Session,
 	turn <- 0
 	return func(ctx context.Context, _ string) (ramp.Session, error) {
 		if len(sessions) == 0 {
-			return ramp.Session{}, errors.New("the pool of sessions is empty")
+			return ramp.Session{}, Errorf("the pool of sessions is empty")
 		}
 		select {
 		case n := <-turn:
@@ -158,20 +158,26 @@ func New(target Target) (*Judge, error) {
 	if target.UUID == nil {
 		target.UUID = func(context.Context, ramp.Session) (uuid.UUID, error) { return uuid.NewRandom() }
 	}
-	return &Judge{
+	j := &Judge{
 		target:   target,
+		dial:     new(net.Dialer).DialContext,
 		met:      make(map[string]bool),
 		users:    make(map[string]*trial),
 		watched:  make(map[string]bool),
 		drifting: make(map[string]bool),
 		opening:  make(map[string]Verdict),
 		flight:   make(map[string]bool),
-		client: &http.Client{
-			Transport: &http.Transport{MaxIdleConnsPerHost: 8 * crowd, IdleConnTimeout: time.Minute},
-			// A signed call must not go to an address that the caller did not name.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	j.turn.L = &j.mu
+	j.client = &http.Client{
+		Transport: &http.Transport{
+			DialContext:         func(ctx context.Context, n, a string) (net.Conn, error) { return j.dial(ctx, n, a) },
+			MaxIdleConnsPerHost: 8 * crowd, IdleConnTimeout: time.Minute,
 		},
-	}, nil
+		// A signed call must not go to an address that the caller did not name.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return j, nil
 }
 
 // IsLoopback reports whether a host is localhost or a loopback address. Other names

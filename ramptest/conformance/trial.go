@@ -150,7 +150,7 @@ func (t *trial) newPlayer() ramp.Session {
 	s, err := t.target.Player(t.ctx, "judge-"+strings.ToLower(rand.Text()[:12]))
 	switch token := s.Token.Reveal(); {
 	case err != nil:
-		t.untried("no player is available: %s", t.said(err.Error()))
+		t.untried("no player is available: %s", t.explain(err))
 	case s.ID == "" || token == "":
 		t.untried("no player is available: the session or its token is empty")
 	default:
@@ -160,7 +160,8 @@ func (t *trial) newPlayer() ramp.Session {
 			return s
 		}
 		if t.judge.meets(s.ID) {
-			t.outwait() // for late effects of another case
+			t.ledger.called() // by another case, whose effects may be late
+			t.outwait()
 		}
 	}
 	return s
@@ -185,7 +186,7 @@ func (t *trial) newOrder(s ramp.Session, intent object) order {
 	}
 	id, err := t.target.UUID(t.ctx, s)
 	if err != nil {
-		t.untried("no UUID is available: %s", t.said(err.Error()))
+		t.untried("no UUID is available: %s", t.explain(err))
 	}
 	digest := randomDigest()
 	key, address := wallet(s)

@@ -1,0 +1,82 @@
+package conformance_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"runtime/debug"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestMain(m *testing.M) {
+	// Thousands of calls leave much garbage and keep little, so the collector would take a
+	// quarter of the time.
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
+
+// inVirtualTime runs a test with a clock that jumps ahead whenever the judge and the
+// server do nothing but wait. What the test measures is how long they wait, however fast
+// the machine is.
+func inVirtualTime(t *testing.T, m mutant, test func(t *testing.T, s *studio)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		test(t, newStudio(t, m, &wires{calls: make(chan net.Conn), done: make(chan struct{})}))
+	})
+}
+
+// wires is a network in memory, because the clock does not jump while a call waits for
+// a real one.
+type wires struct {
+	calls chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func (w *wires) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	in, answer := net.Pipe()
+	request, out := net.Pipe()
+	select {
+	case w.calls <- wire{request, answer}:
+		return wire{in, out}, nil
+	case <-w.done:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (w *wires) Accept() (net.Conn, error) {
+	select {
+	case conn := <-w.calls:
+		return conn, nil
+	case <-w.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (w *wires) Close() error {
+	w.once.Do(func() { close(w.done) })
+	return nil
+}
+
+func (w *wires) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
+
+// wire is one end of a connection. Like one of TCP, it can end what it writes and still
+// read.
+type wire struct {
+	net.Conn
+	out net.Conn
+}
+
+func (w wire) Write(p []byte) (int, error)        { return w.out.Write(p) }
+func (w wire) CloseWrite() error                  { return w.out.Close() }
+func (w wire) Close() error                       { return errors.Join(w.Conn.Close(), w.out.Close()) }
+func (w wire) SetWriteDeadline(t time.Time) error { return w.out.SetWriteDeadline(t) }
+func (w wire) SetDeadline(t time.Time) error {
+	return errors.Join(w.Conn.SetDeadline(t), w.out.SetDeadline(t))
+}
