@@ -425,7 +425,7 @@ func TestAServiceForgetsFinishedOrdersIfAsked(t *testing.T) {
 
 func TestAServiceForgetsNothingUnasked(t *testing.T) {
 	c := newCounter(t)
-	const orders = 30
+	const orders = 9
 	for range orders {
 		c.mint(t)
 		c.service.Advance(time.Minute)
