@@ -67,7 +67,15 @@ func (o *Order) String() string {
 	if o.Request.Intent.Type == ramp.Disassemble {
 		verb = "burn"
 	}
-	return fmt.Sprintf("%s %s of %s tokens (%s)", verb, shortUUID(o.UUID), o.token().Amount, o.delivery.now())
+	return fmt.Sprintf("%s %s of %s (%s)", verb, shortUUID(o.UUID), count(o.token().Amount), o.delivery.now())
+}
+
+// count returns an amount of tokens in words.
+func count(tokens ramp.Amount) string {
+	if tokens == ramp.NewAmount(1) {
+		return "1 token"
+	}
+	return tokens.String() + " tokens"
 }
 
 // Outcome is the outcome of an order's transaction.

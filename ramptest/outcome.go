@@ -139,11 +139,11 @@ func (o *Order) success(outcome Outcome, player string) string {
 		if err != nil {
 			return "Done. The game took " + items(o.Request.Intent.From) + "."
 		}
-		return fmt.Sprintf("Done. The game took %s; %s received %s tokens.", items(o.Request.Intent.From), player, received)
+		return fmt.Sprintf("Done. The game took %s; %s received %s.", items(o.Request.Intent.From), player, count(received))
 	case !burn:
 		return "The transaction failed. The game gave back " + items(o.Request.Intent.From) + "."
 	case outcome == Succeeded:
-		return fmt.Sprintf("Done. %s tokens are burned; the game granted %s.", o.token().Amount, items(o.Request.Intent.To))
+		return fmt.Sprintf("Done. The burn of %s succeeded; the game granted %s.", count(o.token().Amount), items(o.Request.Intent.To))
 	default:
 		return o.failedBurn() + " Nothing moved."
 	}
@@ -153,7 +153,7 @@ func (o *Order) success(outcome Outcome, player string) string {
 func (o *Order) failedBurn() string {
 	amount := o.token().Amount
 	if o.had != nil && amount.Rat().Cmp(o.had) > 0 {
-		return fmt.Sprintf("The burn failed: it needs %s tokens, the wallet held %s.", amount, books.Decimal(o.had))
+		return fmt.Sprintf("The burn failed: it needs %s, the wallet held %s.", count(amount), books.Decimal(o.had))
 	}
 	return "The burn failed on the chain."
 }

@@ -75,7 +75,7 @@ func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 		{"mint", "fail", "late", "1000 1000 1000", "1000 1000 1000", "✓ The transaction failed. The game gave back 100 item_gold.", 1},
 		{"mint", "fail", "never", "1000 900 900", "1000 1000 1000", "● The transaction failed. No result will come, as you chose.", 0},
 		{"mint", "never", "once", "1000 900 900", "1000 1000 1000", "● The transaction stays pending, as you chose. No result will come.", 0},
-		{"burn", "succeed", "once", "1000 1100 1100", "1000 990 990", "✓ Done. 10 tokens are burned; the game granted 100 item_gold.", 1},
+		{"burn", "succeed", "once", "1000 1100 1100", "1000 990 990", "✓ Done. The burn of 10 tokens succeeded; the game granted 100 item_gold.", 1},
 	} {
 		t.Run(test.do+" "+test.chain+" "+test.result, func(t *testing.T) {
 			c := newCounter(t)
@@ -283,6 +283,13 @@ func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
 	assert.Contains(t, said("/"), "Setup: 1 problem")
 	c.initialize(t)
 	assert.Contains(t, said("/"), "Setup: 1 of 4 work, 3 not seen yet")
+
+	gold := c.shop.gold
+	c.shop.gold = 0
+	_, err = c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
+	require.Error(t, err)
+	assert.Contains(t, said("/"), "POST /api/validate: HTTP 200, INVALID_BALANCE. No signature of the validator key was seen yet.")
+	c.shop.gold = gold
 
 	good := c.mint(t)
 	c.service.Advance(time.Minute)

@@ -39,9 +39,13 @@ func (s *pages) setup() []setupCheck {
 		c := &checks[i]
 		c.State, c.Tone = "not seen yet", ""
 		e, ok := genuine(kind)
+		if ok && isPolicy(&e) { // it proves nothing about the key; an earlier approval does
+			c.Said = refusal(&e) + ". No signature of the validator key was seen yet."
+			e, ok = s.record.last(func(e *Event) bool { return e.Kind == kind && e.Outcome == "success" })
+		}
 		switch {
 		case !ok:
-		case e.Failed && !isPolicy(&e):
+		case e.Failed:
 			c.State, c.Tone, c.Said, c.Fix = "fails", bad, refusal(&e), s.cause(&e)
 		default:
 			c.State, c.Tone = "works", good

@@ -148,7 +148,7 @@ func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
 	set.DurationVar(&f.target.Timeout, "timeout", 10*time.Second, "timeout of each call")
 	set.DurationVar(&f.target.Settle, "settle", 2*time.Second, "how long after an answer its effect may appear")
 	set.StringVar(&f.run, "run", "", "try only the cases whose ID matches the regular `expression`")
-	set.IntVar(&f.parallel, "parallel", 0, "how `many` cases to try at the same time (default 4 with -login, 1 with -session)")
+	set.IntVar(&f.parallel, "parallel", 0, "`number` of cases to try at the same time (default 4 with -login, 1 with -session)")
 	set.StringVar(&f.junit, "junit", "", "also write a JUnit report to `FILE`")
 	set.BoolVar(&f.json, "json", false, "write one JSON object; with -list, a JSON list of the cases")
 	set.BoolVar(&f.quiet, "q", false, "write only the verdict, in one line")

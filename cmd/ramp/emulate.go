@@ -328,7 +328,7 @@ func (p *printer) welcome(d *desk, service *ramptest.Service, m made) {
 	}
 	fmt.Fprintf(p.out, "Open %s (Ctrl+C stops)\n", open)
 	fmt.Fprintf(p.out, "Calls GET %s, POST %s, POST %s at %s\n", c.AssetsPath, c.ValidatePath, c.ResultPath, redactedURL(game))
-	fmt.Fprintf(p.out, "Chains %s, %s\n", s.Mainnet, s.Testnet)
+	fmt.Fprintf(p.out, "Chains %s (ID 7001), %s (ID 7002)\n", s.Mainnet, s.Testnet)
 	fmt.Fprintf(p.out, "Validator %s\n", s.Validator)
 	fmt.Fprintf(p.out, "\nFor the game's environment:\n")
 	fmt.Fprintf(p.out, "export RAMP_API_URL=%s RAMP_FRONTEND_URL=%s\n", s.API, s.Front)

@@ -41,6 +41,9 @@ func parse(set *flag.FlagSet, args []string, least, most int, std stdio) (rest [
 		err = errors.New("it takes flags only")
 	case len(rest) > most:
 		err = errors.New("there are too many arguments")
+		if set.Lookup("wait") != nil {
+			err = errors.New("there are too many arguments (-wait takes no value; -timeout limits it)")
+		}
 	default:
 		return rest, 0, true
 	}

@@ -30,7 +30,7 @@ func orders(ctx context.Context, args []string, std stdio) int {
 	at := atFlag(set)
 	session := set.String("session", "", "list only orders of this session `ID`")
 	state := set.String("state", "", "list only orders in this `state`: pending, delivering, confirmed, refused, given up")
-	limit := set.Int("n", 20, "list at most this `many` orders")
+	limit := set.Int("n", 20, "list at most this `number` of orders")
 	wait := set.Bool("wait", false, "wait until nothing more happens to the order by itself")
 	timeout := set.Duration("timeout", 30*time.Second, "how long -wait waits")
 	inJSON := set.Bool("json", false, "print JSON")
@@ -121,7 +121,11 @@ func (r *remote) showOne(ctx context.Context, id string, wait bool, timeout time
 		if err != nil {
 			return r.status(std, "orders", err)
 		}
-		fmt.Fprintf(std.out, "%s %s tokens of %s, transaction %s\n", o.Do, o.Amount, oneLine(o.player()), o.TxHash)
+		tokens := "tokens"
+		if o.Amount == "1" {
+			tokens = "token"
+		}
+		fmt.Fprintf(std.out, "%s %s %s of %s, transaction %s\n", o.Do, o.Amount, tokens, oneLine(o.player()), o.TxHash)
 		p := printer{out: std.out}
 		for _, e := range events {
 			p.event(e)

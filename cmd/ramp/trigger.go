@@ -157,7 +157,8 @@ func trigger(ctx context.Context, args []string, std stdio) int {
 
 // open sets the UUID and the session from the address of an exchange page.
 func (s *start) open(page string, in io.Reader) error {
-	if page == "-" {
+	stdin := page == "-"
+	if stdin {
 		const most = 1 << 20
 		text, err := io.ReadAll(io.LimitReader(in, most))
 		if err != nil {
@@ -176,6 +177,9 @@ func (s *start) open(page string, in io.Reader) error {
 	}
 	q := address.Query()
 	s.UUID, s.SessionID, s.AccessToken = q.Get("uuid"), q.Get("sessionId"), q.Get("accessToken")
+	if s.UUID == "" && stdin {
+		return errors.New("-page - found no exchange page on standard input: the game's own call may have failed")
+	}
 	if s.UUID == "" || s.SessionID == "" || s.AccessToken == "" {
 		return errors.New("-page must have a uuid, a sessionId and an accessToken")
 	}

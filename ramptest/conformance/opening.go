@@ -186,12 +186,14 @@ var (
 		[]string{"HMAC", "MAC", "SIGNATURE"}, []int{401, 403}}
 	wrongToken = cause{"the access token or the session is accepted at assets but not at validate",
 		[]string{"TOKEN", "SESSION", "ACCESS", "USER", "LOGIN"}, []int{401, 403}}
-	// In this order if nothing suggests any of them.
+	// In this order if nothing suggests any of them. INVALID_MESSAGE is the code of
+	// [ramp.InitializeIntent.CheckTerms].
 	otherCauses = []cause{
 		{"the project is wrong (-project)", []string{"PROJECT"}, nil},
-		{"the token contract is wrong (-token)", []string{"CONTRACT", "TOKEN", "NETWORK"}, nil},
-		{"the order does not match the game's rate (-amount, -tokens), or its asset cannot be minted (-asset)",
-			[]string{"RATE", "AMOUNT", "BALANCE", "QUANTITY", "ASSET", "ITEM", "RECIPE", "LIMIT", "MATERIAL"}, nil},
+		{"the token contract is wrong (-token)", []string{"CONTRACT", "TOKEN", "NETWORK", "MESSAGE"}, nil},
+		{"the order does not match the game's rate (-amount, -tokens), or its asset cannot be minted (-asset); " +
+			"if orders move several assets, judge a server that approves every rate",
+			[]string{"RATE", "MESSAGE", "AMOUNT", "BALANCE", "QUANTITY", "ASSET", "ITEM", "RECIPE", "LIMIT", "MATERIAL"}, nil},
 		{"the server approves only UUIDs of its own initialize calls (in Go, set Target.UUID)", []string{"UUID", "ORDER", "REQUEST", "EXPIRED"}, nil},
 		{"the server expects another wallet than the judge's, or verifies the wallet's signature", []string{"WALLET", "ADDRESS", "USER_SIG"}, nil},
 	}
@@ -201,7 +203,7 @@ var (
 // whyDeclined lists the likely causes, most likely first. It also tests the key: if a
 // wrong HMAC gets a different answer, the key is right.
 func (t *trial) whyDeclined(o order, a answer) string {
-	causes := slices.Concat([]cause{wrongPath, wrongKey, wrongToken}, otherCauses, []cause{ownFault})
+	causes := slices.Concat([]cause{wrongPath, wrongKey}, otherCauses, []cause{wrongToken, ownFault})
 	keyIsRight := false
 	if a.envelope != nil {
 		body := o.body.bytes()

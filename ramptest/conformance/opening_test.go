@@ -50,6 +50,7 @@ func TestTheCausesFollowTheAnswer(t *testing.T) {
 		"a signature":         {code(400, "BAD_SIGNATURE"), nil, "the HMAC key is wrong (-key)"},
 		"a session":           {code(403, "SESSION_EXPIRED"), nil, "the access token or the session is accepted at assets but not at validate"},
 		"a rate":              {code(200, "INVALID_RATE"), nil, "the order does not match the game's rate"},
+		"the terms":           {code(200, "INVALID_MESSAGE"), nil, "the token contract is wrong (-token)\n  the order does not match the game's rate"},
 		"a wallet":            {code(200, "WALLET_MISMATCH"), nil, "the server expects another wallet"},
 		"a UUID":              {code(200, "UNKNOWN_UUID"), nil, "the server approves only UUIDs of its own initialize calls"},
 		"a crash":             {code(500, "INTERNAL_ERROR"), nil, "the validate handler has a bug"},

@@ -152,7 +152,7 @@ func New(target Target) (*Judge, error) {
 	}
 	target.Amount = cmp.Or(target.Amount, 2)
 	target.Tokens = cmp.Or(target.Tokens, 1)
-	target.Token = cmp.Or(target.Token, "0x00000000000000000000000000000000000070c3")
+	target.Token = cmp.Or(target.Token, "0x0000000000000000000000000000000000007e57")
 	target.Timeout = cmp.Or(target.Timeout, 10*time.Second)
 	target.Settle = cmp.Or(target.Settle, 2*time.Second)
 	if target.UUID == nil {
