@@ -30,6 +30,7 @@ type command struct {
 	replace []string // old, new, …: replaces placeholders for the reader's values
 	more    string   // added at the end, such as a free port
 	until   string   // a regular expression for a line of its output; a server is then interrupted
+	serves  string   // a name that stands in other commands for the address in the output
 	skip    string   // why it is not run
 }
 
@@ -41,7 +42,9 @@ var commands = []command{
 	{begins: "go get github.com/token-ramp/ramp-go", skip: "the module is not published yet"},
 	{begins: "go run ./cmd/ramp emulate", more: "-listen 127.0.0.1:0", until: `RAMP_VALIDATOR_KEY=0x[0-9a-f]{64}`},
 	{begins: "go -C examples/gameserver run .", more: "-addr 127.0.0.1:0 -db sqlite:DATABASE", until: `^ready on http://`},
-	{begins: "RAMP_HMAC_KEY=… RAMP_VALIDATOR_KEY=0x… go -C examples/gameserver run .", until: `^ready on (http://\S+)`,
+	{begins: "RAMP_HMAC_KEY=trial RAMP_VALIDATOR_KEY=", more: "-addr 127.0.0.1:0 -db sqlite:DATABASE", until: `^ready on (http://\S+)`, serves: "TRIAL"},
+	{begins: "RAMP_HMAC_KEY=trial go run ./cmd/ramp check", replace: []string{"http://127.0.0.1:8080", "TRIAL"}, until: `^passed: 0 of `},
+	{begins: "RAMP_HMAC_KEY=… RAMP_VALIDATOR_KEY=0x… go -C examples/gameserver run .", until: `^ready on (http://\S+)`, serves: "SERVER",
 		replace: []string{"RAMP_HMAC_KEY=…", "RAMP_HMAC_KEY='" + hmacKey + "'", "RAMP_VALIDATOR_KEY=0x…", "RAMP_VALIDATOR_KEY=" + validatorKey,
 			"postgres://user@host/game", "sqlite:DATABASE", "-token 0x…", "-token " + tokenAddress, "item_gold=100,item_gem=1", "any"},
 		more: "-addr 127.0.0.1:0"},
@@ -111,28 +114,28 @@ func shellCommands(t *testing.T) map[string]command {
 func TestShellCommandsDoWhatTheDocumentsSay(t *testing.T) {
 	t.Setenv("RAMP_HMAC_KEY", "")
 	t.Setenv("RAMP_VALIDATOR_KEY", "")
-	found, server := shellCommands(t), ""
-	for line, c := range found { // the server first, because the judge needs one
-		if strings.Contains(c.until, "(http") {
-			server = run(t, line, c, "")
+	found := shellCommands(t)
+	var servers []string         // names and addresses
+	for line, c := range found { // the servers first, because the judge needs one
+		if c.serves != "" {
+			servers = append(servers, c.serves, run(t, line, c, nil))
 			delete(found, line)
 		}
 	}
-	require.NotEmpty(t, server)
 	for line, c := range found {
-		t.Run(c.begins, func(t *testing.T) { run(t, line, c, server) })
+		t.Run(c.begins, func(t *testing.T) { run(t, line, c, servers) })
 	}
 }
 
 // run runs a command until its output matches, and returns the group of the match. A
 // server keeps running until the test ends.
-func run(t *testing.T, line string, c command, server string) string {
+func run(t *testing.T, line string, c command, servers []string) string {
 	t.Helper()
 	if c.skip != "" {
 		t.Skip(c.skip)
 	}
 	line = strings.NewReplacer(c.replace...).Replace(line) + " " + c.more
-	line = strings.NewReplacer("DATABASE", filepath.Join(t.TempDir(), "game.db"), "SERVER", server).Replace(line)
+	line = strings.NewReplacer(append(servers, "DATABASE", filepath.Join(t.TempDir(), "game.db"))...).Replace(line)
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	t.Cleanup(cancel)
 	sh := exec.CommandContext(ctx, "sh", "-c", line)
