@@ -192,10 +192,10 @@ func TestInvalidMACSaysHowTheKeyWasReadAndWhatToTry(t *testing.T) {
 	defer service.Close()
 	const secret = "c2VjcmV0LWtleQ"
 	for want, read := range map[string]func(string) (ramp.HMACKey, error){
-		"the key was read as text: compare it with the console's, or try Base64URLKey": ramp.TextKey,
-		"the key was read as unpadded base64url; try TextKey":                          ramp.Base64URLKey,
-		"(the key was read as unpadded base64url; try TextKey)":                        ramp.Base64URLKey,
-		"the service answered HTTP 500, code 500: invalid mac (th":                     ramp.TextKey,
+		"the key was read as text: compare it with the console's, or try Base64URLKey":            ramp.TextKey,
+		"the key was read as unpadded base64url: compare it with the console's, or try TextKey":   ramp.Base64URLKey,
+		"(the key was read as unpadded base64url: compare it with the console's, or try TextKey)": ramp.Base64URLKey,
+		"the service answered HTTP 500, code 500: invalid mac (th":                                ramp.TextKey,
 	} {
 		key, err := read(secret)
 		require.NoError(t, err)
