@@ -315,6 +315,10 @@ func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
 	assert.Equal(t, both[1:], list("q="+strings.ToUpper(good.TxHash.Hex())))
 	assert.Equal(t, both, list("q=session-1"))
 	assert.Contains(t, said("/?q=nothing"), "No order matches.")
+
+	c.mint(t, ramptest.LostAnswer(ramptest.OnResult))
+	c.service.Advance(2 * time.Second)
+	assert.Contains(t, said("/"), "Setup: works", "an answer that is lost on purpose is no problem")
 }
 
 func TestATestOrderIsStartedFromTheFirstPage(t *testing.T) {

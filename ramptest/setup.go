@@ -22,7 +22,7 @@ type setupCheck struct {
 func (s *pages) setup() []setupCheck {
 	genuine := func(kind Kind) (Event, bool) { // ignores scripted faults
 		return s.record.last(func(e *Event) bool {
-			return e.Kind == kind && (e.Fault == "" || !e.Failed) && !isForgery(e.Fault)
+			return e.Kind == kind && (e.Fault == "" || !e.Failed) && !isForgery(e.Fault) && !strings.HasSuffix(e.Outcome, lostOnPurpose)
 		})
 	}
 	game := ""

@@ -37,6 +37,9 @@ var (
 // does when the user leaves a page. It is not a failure of the studio.
 var errCanceled = fmt.Errorf("ramptest: the call was canceled before the studio answered: %w", context.Canceled)
 
+// lostOnPurpose ends the outcome of a call whose answer was lost by a fault.
+const lostOnPurpose = ", but the answer was lost"
+
 var errNoStudio = errors.New("ramptest: the studio's server is not set: set Config.Game or Config.Handler, or call Service.SetHandler")
 
 // studio is the studio's server, as the service reaches it.
@@ -230,7 +233,7 @@ func (s *studio) send(ctx context.Context, c call, judge func(*answer) error) (*
 		event.Outcome = outcome(a)
 		if c.lost || c.slow > s.config.Timeout {
 			err = ErrLostAnswer
-			event.Outcome += ", but the answer was lost"
+			event.Outcome += lostOnPurpose
 		} else if err = judge(a); err != nil && !isDeclined(err) {
 			event.Outcome = err.Error()
 		}
