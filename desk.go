@@ -121,9 +121,10 @@ func (d *Desk) Abandon(ctx context.Context, id uuid.UUID, who, reason string) (S
 // decided that and why. Both are required, and so is [DeskConfig].Chain.
 //
 // The transaction must be one that [Desk.Show] lists for the order. If it succeeded,
-// an event of the order's token must name the user. Otherwise the error is an
-// [*InvalidError]. That the transaction belongs to this order, and to no other of
-// the same user, is the decision. If the order has ended otherwise, the error is a
+// an event of the order's token must name the user. It must not have ended another
+// order of the session, if the store can list those, as [SQLStore] does. Otherwise
+// the error is an [*InvalidError]. That the transaction belongs to this order and to
+// no other is the decision. If the order has ended otherwise, the error is a
 // [*ConflictError]. A result that comes later is a repeat.
 func (d *Desk) Finish(ctx context.Context, id uuid.UUID, transaction common.Hash, who, reason string) (Step, error) {
 	return d.decide(ctx, "ramp: order finished", "ramp: order not finished", id, who, reason, func(string, string) (Step, error) {
@@ -132,6 +133,9 @@ func (d *Desk) Finish(ctx context.Context, id uuid.UUID, transaction common.Hash
 		}
 		report, err := d.Show(ctx, id)
 		if err != nil {
+			return Step{}, err
+		}
+		if err := d.checkUnused(ctx, &report.Order, transaction); err != nil {
 			return Step{}, err
 		}
 		for _, a := range report.Activity {
@@ -147,6 +151,32 @@ func (d *Desk) Finish(ctx context.Context, id uuid.UUID, transaction common.Hash
 		}
 		return Step{}, invalid("transaction", "is not one of the user's in the blocks that were read")
 	})
+}
+
+// checkUnused returns an error if a transaction has ended another order of the
+// session.
+func (d *Desk) checkUnused(ctx context.Context, order *Order, transaction common.Hash) error {
+	store, ok := d.config.Game.config.Store.(interface {
+		SessionOrders(ctx context.Context, sessionID string, page OrderPage) ([]Order, error)
+	})
+	if !ok {
+		return nil
+	}
+	for page := (OrderPage{}); ; {
+		list, err := store.SessionOrders(ctx, order.SessionID, page)
+		if err != nil {
+			return err
+		}
+		for _, o := range list {
+			if o.UUID != order.UUID && strings.EqualFold(o.TxHash, transaction.Hex()) {
+				return invalid("transaction", "has ended another order of the session")
+			}
+		}
+		if len(list) == 0 {
+			return nil
+		}
+		page.After = list[len(list)-1]
+	}
 }
 
 // decide makes a decision and logs it as done or failed.

@@ -80,15 +80,22 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		if strings.Contains(printed, "not read") || !strings.Contains(printed, "succeeded, with an event of the token") {
 			t.Errorf("of the whole hour it showed\n%s", printed)
 		}
-		hash := regexp.MustCompile(`0x[0-9a-f]{64}`).FindString(printed)
+		own := regexp.MustCompile(`(0x[0-9a-f]{64}) .*succeeded, with`).FindStringSubmatch(printed)[1]
 		printed, _, err = desk(t, nil, "show", "-db", address, lost.String())
 		check(t, err)
 		if !strings.Contains(printed, "100 item_gold") || !strings.Contains(printed, "not asked") {
 			t.Errorf("without a node it showed\n%s", printed)
 		}
 
-		// Finish an order by its transaction.
-		printed, logged, err := desk(t, node, "finish", "-db", address, "-chain-id", "7002", "-who", "bob", "-reason", "case 16", "-tx", hash, silent.String())
+		// Finish an order by its transaction, and by no other.
+		used, _, err := desk(t, nil, "show", "-db", address, done.String())
+		check(t, err)
+		hash := regexp.MustCompile(`0x[0-9a-f]{64}`)
+		_, logged, err := desk(t, node, "finish", "-db", address, "-chain-id", "7002", "-who", "bob", "-reason", "case 15", "-tx", hash.FindString(used), silent.String())
+		if err == nil || !strings.Contains(err.Error(), "has ended another order of the session") || !strings.Contains(logged, "ramp: order not finished") {
+			t.Errorf("by the transaction of another order: %v", err)
+		}
+		printed, logged, err = desk(t, node, "finish", "-db", address, "-chain-id", "7002", "-who", "bob", "-reason", "case 16", "-tx", own, silent.String())
 		check(t, err)
 		if !strings.Contains(printed, "has succeeded: nothing was moved") || !strings.Contains(logged, `"who":"bob","reason":"case 16"`) {
 			t.Errorf("it printed %q and logged %q", printed, logged)
