@@ -36,6 +36,7 @@ and uses the server's own assets endpoint to measure what moved.
 Exit status: 0 if no case failed that counts, 1 if a case failed, 2 if nothing
 could be judged or a case could not be tried.
 
+Flags:
 `
 
 // checkFlags holds the flags of check.
@@ -130,7 +131,7 @@ func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
 	set.StringVar(&f.key, "key", "", "the console's HMAC `key` (default $RAMP_HMAC_KEY)")
 	set.StringVar(&f.encoding, "key-encoding", "", "`encoding` of the HMAC key: text or base64url")
 	set.StringVar(&f.address, "validator", "", "the validator key's `address`")
-	set.StringVar(&f.target.ProjectID, "project", "", "`project` ID of the console; without it, the case about another project is skipped")
+	set.StringVar(&f.target.ProjectID, "project", "", "`project` ID of the console, which most servers check; without it, the case about another project is skipped")
 	set.StringVar(&f.login, "login", "", "`URL`, or path below -url, that answers {\"sessionId\":…,\"accessToken\":…} to a POST of {\"player\":NAME}")
 	var sessions []string // parsed later, because an error of package flag would show the token
 	set.Func("session", "`ID=TOKEN` of a player, instead of -login; may be repeated", func(text string) error {

@@ -60,7 +60,11 @@ func orders(ctx context.Context, args []string, std stdio) int {
 	if *inJSON {
 		fmt.Fprintf(std.out, "%s\n", listed)
 	} else {
-		table(list.Orders, std)
+		if len(list.Orders) == 0 && (*session != "" || *state != "") {
+			fmt.Fprintln(std.out, "No order has this session and state.")
+		} else {
+			table(list.Orders, std)
+		}
 		if list.Total > len(list.Orders) {
 			fmt.Fprintf(std.out, "%d of %d; -n shows more\n", len(list.Orders), list.Total)
 		}
@@ -154,7 +158,7 @@ was sent.
 func resend(ctx context.Context, args []string, std stdio) int {
 	set := newFlags("resend", resendUsage)
 	at := atFlag(set)
-	outcome := set.String("outcome", "", "first end a pending transaction with this `outcome`: succeeded or failed")
+	outcome := set.String("outcome", "", "first end a pending transaction with this `outcome`: succeeded or failed. If the transaction has ended otherwise, the result contradicts it")
 	inJSON := set.Bool("json", false, "print the order as JSON")
 	rest, status, ok := parse(set, args, 1, 1, std)
 	if !ok {
