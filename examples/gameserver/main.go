@@ -9,9 +9,9 @@
 // The flags set what is traded: the token contract, its network, and how many items
 // one token is worth. Nothing that a player sends changes them.
 //
-// To inspect orders whose result does not arrive, and to abandon them, use
+// To inspect orders whose result does not arrive, and to end them, use
 //
-//	gameserver orders list|show|abandon
+//	gameserver orders list|show|finish|abandon
 //
 // The server prints one line to standard output when it is ready, and logs JSON to
 // standard error. It reads secrets and URLs from the environment:
@@ -65,6 +65,13 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}
 	flags := flag.NewFlagSet("gameserver", flag.ContinueOnError)
 	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprint(stderr, "usage: gameserver [flags]\n"+
+			"       gameserver orders list|show|finish|abandon …\n\n"+
+			"Serves a game with a token ramp. Keys and URLs come from the environment, and are\n"+
+			"listed at the top of main.go. Without RAMP_HMAC_KEY, the service is emulated.\n\nFlags:\n")
+		flags.PrintDefaults()
+	}
 	addr := flags.String("addr", "127.0.0.1:8080", "`address` to serve on")
 	address := flags.String("db", "sqlite:gameserver.db", "`database`: sqlite:PATH, postgres://… or mysql://…")
 	project := flags.String("project", "", "`ID` of the project in the console; empty accepts any")

@@ -199,7 +199,7 @@ func printReport(out io.Writer, r *ramp.OrderReport, hasActivity bool) {
 		fmt.Fprintln(out, "chain     not asked, or unreachable: set RAMP_RPC_URL and -chain-id")
 		return
 	}
-	fmt.Fprintf(out, "chain     blocks %d to %d of %d: %d transactions of this player\n", r.FirstBlock, r.LastBlock, r.NewestBlock, len(r.Activity))
+	fmt.Fprintf(out, "chain     blocks %d to %d of %d; transactions of this player: %d\n", r.FirstBlock, r.LastBlock, r.NewestBlock, len(r.Activity))
 	for _, a := range r.Activity {
 		outcome, token := "failed", "without an event of the token"
 		if a.Success {
@@ -222,8 +222,9 @@ func effectOf(s ramp.Step) string {
 		return "it had ended so before, and nothing was moved"
 	case s.Effect.Kind == ramp.Nothing:
 		return "nothing was moved"
-	default:
-		return s.Effect.Kind.String() + " " + assetsOf(ramp.Order{Assets: s.Effect.Assets})
+	default: // in the past tense, so that nobody moves it again by hand
+		did := map[ramp.EffectKind]string{ramp.GiveBack: "gave back", ramp.Grant: "granted"}[s.Effect.Kind]
+		return did + " " + assetsOf(ramp.Order{Assets: s.Effect.Assets})
 	}
 }
 

@@ -107,7 +107,7 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		}
 		printed, logged, err = desk(t, nil, "abandon", "-db", address, "-who", "bob", "-reason", "case 17", lost.String())
 		check(t, err)
-		if !strings.Contains(printed, "give back 100 item_gold") || !strings.Contains(logged, `"who":"bob","reason":"case 17"`) {
+		if !strings.Contains(printed, "gave back 100 item_gold") || !strings.Contains(logged, `"who":"bob","reason":"case 17"`) {
 			t.Errorf("it printed %q and logged %q", printed, logged)
 		}
 		printed, _, err = desk(t, nil, "abandon", "-db", address, "-who", "bob", "-reason", "case 17", lost.String())
