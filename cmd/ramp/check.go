@@ -297,7 +297,7 @@ func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session,
 	case err != nil, login.Host == "", login.Scheme != "http" && login.Scheme != "https":
 		return nil, errors.New("-login must be a URL, or a path that begins with / and lies below -url")
 	case !f.target.AllowRemote && !conformance.IsLoopback(login.Hostname()):
-		return nil, errors.New("-login is not a loopback address, and -allow-remote is not set")
+		return nil, fmt.Errorf("%s, of -login or -url, is not a loopback address, and -allow-remote is not set", login.Hostname())
 	}
 	server, err := url.Parse(f.target.URL)
 	if err != nil {

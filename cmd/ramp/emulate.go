@@ -149,7 +149,7 @@ func parseEmulate(args []string, std stdio) (d *desk, status int, ok bool) {
 	flags.IntVar(&c.FailureStatus, "failure-status", 0, "HTTP `status` of a failed initialize call (default the code of its envelope)")
 	flags.StringVar(&d.state, "state", "", "`file` in which orders, chains, clock and generated keys survive a restart; it holds secrets, and only you may read it")
 	flags.BoolVar(&d.json, "json", false, "print one JSON object per line: first the service's addresses, then each event")
-	flags.BoolVar(&d.quiet, "q", false, "print only failures")
+	flags.BoolVar(&d.quiet, "q", false, "print only failures, after the addresses and keys")
 	if _, status, ok := parse(flags, args, 0, 0, std); !ok {
 		return nil, status, false
 	}
