@@ -249,7 +249,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		printed, _, err = desk(t, node, "finish", "-db", copies.restored, "-chain-id", "7002", "-who", "bob", "-reason", "case 18",
 			"-tx", unresent.TxHash.Hex(), unresent.UUID.String())
 		check(t, err)
-		if !strings.Contains(printed, "has succeeded: grant 400000 item_gold") {
+		if !strings.Contains(printed, "has succeeded: granted 400000 item_gold") {
 			t.Errorf("it printed %q", printed)
 		}
 		check(t, service.Resend(t.Context(), unresent))
