@@ -361,7 +361,7 @@ func (a *audit) about(id uuid.UUID) []*Imbalance {
 func (a *audit) moved(id uuid.UUID) map[string]ramp.Amount {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if known := a.orders[id]; len(known) != 1 || len(known[0].order.Totals) != 1 || known[0].player.books.Last == nil {
+	if known := a.orders[id]; len(known) != 1 || len(known[0].order.Totals) != 1 || known[0].order.Disputed || known[0].player.books.Last == nil {
 		return nil
 	}
 	moved := make(map[string]ramp.Amount)

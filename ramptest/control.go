@@ -285,6 +285,9 @@ func (s *control) list(r *http.Request) (any, error) {
 		return nil, invalid("limit must be a number from 1 to 1000")
 	}
 	session, state := q.Get("session_id"), State(q.Get("state"))
+	if known := []State{"", Pending, Delivering, Confirmed, Refused, GivenUp}; !slices.Contains(known, state) {
+		return nil, invalid("state must be pending, delivering, confirmed, refused or given up")
+	}
 	listed := struct {
 		Orders []orderReport `json:"orders"`
 		Total  int           `json:"total"` // how many match; orders has at most limit of them

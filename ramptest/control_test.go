@@ -303,6 +303,7 @@ func TestControlSaysWhatIsWrong(t *testing.T) {
 		{"POST", "/control/orders", strings.Replace(`{"do":"mint",`+player+`,`+trading+`}`, `"materials"`, `"outputs"`, 1), 400, "nothing can be minted"},
 		{"POST", "/control/orders", strings.Replace(`{"do":"mint",`+player+`,`+trading+`}`, `100`, `1000000`, 1), 422, "declined: the studio declined with HTTP 200 and \"INVALID_BALANCE\"; the game may accept only UUIDs of its own"},
 		{"GET", "/control/orders?limit=0", ``, 400, "limit must be"},
+		{"GET", "/control/orders?state=done", ``, 400, "state must be"},
 		{"GET", "/control/orders/x", ``, 404, "first 4 characters"},
 		{"GET", "/control/orders/" + id, ``, 404, "no order with this UUID"},
 		{"GET", "/control/events?after=x", ``, 400, "after must be"},
@@ -421,6 +422,18 @@ func TestAServiceForgetsFinishedOrdersIfAsked(t *testing.T) {
 	assert.ErrorIs(t, err, ramp.ErrNotFound)
 	_, err = chain.Receipt(t.Context(), open.TxHash)
 	assert.NoError(t, err)
+}
+
+// Told two outcomes, a game may have moved anything.
+func TestWhatADisputedOrderMovedIsUnknown(t *testing.T) {
+	c := newCounter(t)
+	order := c.mint(t)
+	c.service.Advance(time.Minute)
+	_, told := c.control(t, "GET", "/control/orders/"+order.UUID.String(), "")
+	assert.Equal(t, map[string]json.Number{"item_gold": "-100"}, told.Moved)
+	_ = c.service.Deliver(t.Context(), order, ramptest.Failed)
+	_, told = c.control(t, "GET", "/control/orders/"+order.UUID.String(), "")
+	assert.Nil(t, told.Moved)
 }
 
 func TestAServiceForgetsNothingUnasked(t *testing.T) {

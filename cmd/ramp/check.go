@@ -55,7 +55,7 @@ type checkFlags struct {
 // and errors to errs.
 func check(ctx context.Context, args []string, out, errs io.Writer) int {
 	fail := func(err error) int {
-		fmt.Fprintln(errs, "ramp check:", err)
+		fmt.Fprintln(errs, "ramp check:", strings.TrimPrefix(err.Error(), "conformance: "))
 		return statusUnknown
 	}
 	flags, err := parseCheck(args, out)

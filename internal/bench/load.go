@@ -398,7 +398,7 @@ func (l *load) report(duration time.Duration, statements string, out io.Writer) 
 	fmt.Fprintf(out, "| most memory of the server | %s, %s for each order under way |\n", byteSize(float64(memory)), byteSize(float64(memory)/float64(l.workers)))
 	fmt.Fprintf(out, "| growth of the database, an order | %s |\n", byteSize(float64(growth)/float64(n)))
 	fmt.Fprintf(out, "| statements, an order | %s |\n", statements)
-	fmt.Fprintf(out, "| books | exact: %d players, %d orders |\n", len(l.players), l.orders.Load())
+	fmt.Fprintf(out, "| books | exact: %d players, %d orders with the warm-up |\n", len(l.players), l.orders.Load())
 	return nil
 }
 
