@@ -4,9 +4,13 @@
 package orders
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
+	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -133,12 +137,50 @@ func TestAStoreInMemory(t *testing.T) {
 	require.Equal(t, 1, applied)
 }
 
-// The recipe for pgx is compiled here; internal/dbtest runs it on PostgreSQL.
-func _(ctx context.Context, pool *pgxpool.Pool, store *ramp.SQLStore, result *ramp.Result,
+func onPgx(ctx context.Context, pool *pgxpool.Pool, store *ramp.SQLStore, result *ramp.Result,
 	move func(context.Context, *pgx.Conn, ramp.Step) error,
 ) error {
 	// block: db := stdlib.OpenDBFromPool(
 	return err
+}
+
+func TestAGameOnPgx(t *testing.T) {
+	address := os.Getenv("RAMP_TEST_POSTGRESQL")
+	if address == "" {
+		t.Skip("*** NOT TESTED: RAMP_TEST_POSTGRESQL is not set ***")
+	}
+	ctx := t.Context()
+	open := func(database string) *pgxpool.Pool {
+		config, err := pgxpool.ParseConfig(address)
+		require.NoError(t, err)
+		config.ConnConfig.Database = cmp.Or(database, config.ConnConfig.Database)
+		pool, err := pgxpool.NewWithConfig(ctx, config)
+		require.NoError(t, err)
+		t.Cleanup(pool.Close)
+		return pool
+	}
+	name := "doctest_" + strings.ToLower(rand.Text())
+	_, err := open("").Exec(ctx, "CREATE DATABASE "+name)
+	require.NoError(t, err)
+	pool := open(name)
+	_, err = pool.Exec(ctx, ramp.PostgreSQL.Schema()+"; CREATE TABLE moves (kind TEXT)")
+	require.NoError(t, err)
+	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: stdlib.OpenDBFromPool(pool), Dialect: ramp.PostgreSQL, Apply: studio.Apply})
+	require.NoError(t, err)
+	id := uuid.New()
+	_, err = store.Update(ctx, id, ramp.Accept(ramp.Session{ID: "session-1"}, &ramp.ValidateRequest{UUID: id, Intent: mint}, time.Now()))
+	require.NoError(t, err)
+
+	failed := &ramp.Result{UUID: id, Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}
+	for range 2 {
+		require.NoError(t, onPgx(ctx, pool, store, failed, func(ctx context.Context, conn *pgx.Conn, step ramp.Step) error {
+			_, err := conn.Exec(ctx, "INSERT INTO moves VALUES ($1)", step.Effect.Kind.String())
+			return err
+		}))
+	}
+	var moved string
+	require.NoError(t, pool.QueryRow(ctx, "SELECT string_agg(kind, ',') FROM moves").Scan(&moved))
+	require.Equal(t, "give back", moved)
 }
 
 // block: func (g *game) Apply(

@@ -5,7 +5,10 @@ package testing
 
 import (
 	"context"
+	"crypto/rand"
+	"maps"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -22,7 +25,7 @@ var (
 	session    = ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}
 	game       = newGame()
 	handler, _ = ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer})
-	server     = &httptest.Server{}
+	server     = httptest.NewServer(handler)
 	request    = ramp.InitializeRequest{Intent: ramp.InitializeIntent{
 		Network: ramp.Testnet, ProjectID: "project-1", Token: "0x00000000000000000000000000000000000070c3",
 		Materials: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}},
@@ -31,33 +34,49 @@ var (
 	before = int64(1000)
 )
 
-func login(context.Context, string) (ramp.Session, error) { return session, nil }
-
-// players is an in-memory game, whose only player has gold.
-type players struct {
-	mu   sync.Mutex
-	gold int64
+// login creates a player who owns plenty.
+func login(context.Context, string) (ramp.Session, error) {
+	session := ramp.Session{ID: rand.Text(), Token: ramp.NewAccessToken(rand.Text())}
+	bank.mu.Lock()
+	defer bank.mu.Unlock()
+	bank.owned[session.ID] = map[string]int64{"item_gold": 1_000_000, "item_gem": 1_000_000}
+	bank.tokens[session.ID] = session.Token
+	return session, nil
 }
 
-var bank = &players{gold: before}
+// players is an in-memory game.
+type players struct {
+	mu     sync.Mutex
+	owned  map[string]map[string]int64 // by session and asset
+	tokens map[string]ramp.AccessToken // by session
+}
+
+var bank = &players{
+	owned:  map[string]map[string]int64{session.ID: {"item_gold": before}},
+	tokens: map[string]ramp.AccessToken{session.ID: session.Token},
+}
 
 func gold() int64 {
 	bank.mu.Lock()
 	defer bank.mu.Unlock()
-	return bank.gold
+	return bank.owned[session.ID]["item_gold"]
 }
 
 func newGame() ramp.Game {
 	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(_ context.Context, step ramp.Step) error {
 		bank.mu.Lock()
 		defer bank.mu.Unlock()
+		owned := maps.Clone(bank.owned[step.Order.SessionID])
 		for _, asset := range step.Effect.Assets {
 			delta, err := step.Effect.Delta(asset).Int64()
 			if err != nil {
 				return err
 			}
-			bank.gold += delta
+			if owned[asset.ID] += delta; owned[asset.ID] < 0 {
+				return ramp.Reject("INVALID_BALANCE")
+			}
 		}
+		bank.owned[step.Order.SessionID] = owned
 		return nil
 	}})
 	if err != nil {
@@ -70,12 +89,23 @@ func newGame() ramp.Game {
 	return game
 }
 
-func (p *players) Authenticate(context.Context, ramp.Session) error { return nil }
-
-func (p *players) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
+func (p *players) Authenticate(_ context.Context, s ramp.Session) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(p.gold)}}}, nil
+	if !p.tokens[s.ID].Equal(s.Token) {
+		return ramp.Reject("INVALID_USER")
+	}
+	return nil
+}
+
+func (p *players) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	player := &ramp.Player{}
+	for _, id := range slices.Sorted(maps.Keys(p.owned[s.ID])) {
+		player.Assets = append(player.Assets, ramp.Asset{ID: id, Balance: ramp.NewAmount(p.owned[s.ID][id])})
+	}
+	return player, nil
 }
 
 // block: func TestAFailedMintGivesTheGoldBack(
