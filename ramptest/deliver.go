@@ -186,7 +186,7 @@ func (s *orders) deliver(ctx context.Context, o *Order) []Delivery {
 	case !wanted:
 		return nil
 	case !first:
-		return []Delivery{s.attempt(ctx, o, actual, "")}
+		return []Delivery{s.attempt(ctx, o, asOnChain, "")}
 	case o.script.held:
 		s.mu.Lock()
 		s.held = append(s.held, o)
@@ -218,18 +218,18 @@ func (s *orders) begin(ctx context.Context, o *Order, fault string) []Delivery {
 	}
 	var calls sync.WaitGroup
 	for i := range sent {
-		calls.Go(func() { sent[i] = s.attempt(ctx, o, actual, fault) })
+		calls.Go(func() { sent[i] = s.attempt(ctx, o, asOnChain, fault) })
 	}
 	calls.Wait()
 	for range o.script.again {
-		sent = append(sent, s.attempt(ctx, o, actual, "again"))
+		sent = append(sent, s.attempt(ctx, o, asOnChain, "again"))
 	}
 	if o.script.reorganized {
 		s.chains[o.Network].Reorganize(o.tx)
 		replaced := s.onChain(o)
 		replaced.Status = TxReplaced
 		s.record.chain(s.clock.now(), o.UUID, replaced, "block of the transaction replaced")
-		sent = append(sent, s.attempt(ctx, o, actual, "after the reorganization"))
+		sent = append(sent, s.attempt(ctx, o, asOnChain, "after the reorganization"))
 	}
 	return sent
 }
@@ -286,7 +286,7 @@ func (s *orders) byHand(ctx context.Context, o *Order, outcome func() (Outcome, 
 func (s *orders) tell(ctx context.Context, o *Order, outcome Outcome) error {
 	return s.byHand(ctx, o, func() (Outcome, error) {
 		if o.tx != nil && s.mine(o, outcome) {
-			return actual, nil // which may be another
+			return asOnChain, nil // which may be another
 		}
 		return outcome, nil
 	})
@@ -298,7 +298,7 @@ func (s *orders) resend(ctx context.Context, o *Order) error {
 		if _, ok := s.outcome(o); !ok {
 			return 0, ErrPending
 		}
-		return actual, nil
+		return asOnChain, nil
 	})
 }
 

@@ -87,8 +87,8 @@ const (
 	Failed                   // receipt.status 0x0
 )
 
-// actual stands for the outcome on the chain.
-const actual Outcome = -1
+// asOnChain stands for the outcome on the chain.
+const asOnChain Outcome = -1
 
 func (o Outcome) String() string {
 	if o == Succeeded {

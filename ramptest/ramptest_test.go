@@ -289,6 +289,7 @@ func TestAStudioThatDeclinesIsHeard(t *testing.T) {
 	assert.Equal(t, ramp.Code("INVALID_BALANCE"), declined.Code)
 	assert.Equal(t, 200, declined.Status)
 	assert.EqualError(t, err, `ramptest: the studio declined with HTTP 200 and "INVALID_BALANCE"`)
+	assert.IsType(t, declined, err, "it needs no errors.As")
 
 	d.game.decline = ramp.Reject("INVALID_MESSAGE") // of CheckTerms, which reads prices as those of one token
 	_, err = d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(2))

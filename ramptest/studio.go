@@ -94,7 +94,10 @@ func (s *studio) tell(ctx context.Context, c call, script callScript, judge func
 	}
 	c.slow = script.slow
 	a, err := s.exchange(ctx, c, judge)
-	return a, errors.Join(forged, err)
+	if forged != nil {
+		err = errors.Join(forged, err)
+	}
+	return a, err
 }
 
 // withUnknownFields adds fields to the objects of a body.

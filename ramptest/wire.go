@@ -149,7 +149,7 @@ func (s *orders) result(o *Order, told Outcome) (call, error) {
 		intent.FeeRate, intent.Actual = json.Number(o.fee.String()), actual.String()
 	}
 	onChain, _ := s.outcome(o)
-	if told == actual {
+	if told == asOnChain {
 		told = onChain
 	}
 	receipt, err := s.receipt(o, told)
