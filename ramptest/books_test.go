@@ -85,7 +85,7 @@ func (v *vault) accept(s ramp.Session, r *ramp.ValidateRequest) error {
 		}
 		return nil
 	}
-	effect, err := r.Effect()
+	effect, err := r.Intent.Effect(ramp.OrderAccepted)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (v *vault) finish(s ramp.Session, r *ramp.Result) error {
 
 // effect moves what a result moves.
 func (v *vault) effect(player string, r *ramp.Result) {
-	effect, err := r.Effect()
+	effect, err := r.Intent.Effect(r.Outcome())
 	switch {
 	case err != nil:
 	case v.hold && r.Intent.Type == ramp.Assemble && r.Succeeded():

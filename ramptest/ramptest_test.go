@@ -388,7 +388,7 @@ func TestAnAnswerThatBreaksTheInterfaceIsFound(t *testing.T) {
 // withHighS replaces the signature by the one with n-s and the other v, which
 // recovers to the same address but is not what a contract takes.
 func withHighS(t *testing.T, body string) string {
-	var answer ramp.ValidateResponse
+	var answer ramp.Response[ramp.Approval]
 	require.NoError(t, json.Unmarshal([]byte(body), &answer))
 	sig := answer.Data.ValidatorSig
 	n := crypto.S256().Params().N

@@ -206,7 +206,7 @@ func (k *storeTrial) update(ctx context.Context, id uuid.UUID, next ramp.Transit
 func (k *storeTrial) settle(id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
 	for deadline := time.Now().Add(k.patience); ; {
 		step, err := k.update(k.ctx, id, next)
-		var refusal *ramp.Refusal
+		var refusal *ramp.Rejection
 		if err == nil || errors.As(err, &refusal) || errors.Is(err, ramp.ErrOrderConflict) ||
 			errors.Is(err, ramp.ErrOrderFinished) || errors.Is(err, ramp.ErrOrderUnknown) ||
 			errors.Is(err, errStoreStuck) || errors.Is(err, errStorePanicked) || time.Now().After(deadline) {
@@ -506,7 +506,7 @@ func (k *storeTrial) nothingIsApplied() {
 	if k.timesApplied(r.UUID) == 0 {
 		k.fail("Apply did not see the validate of a burn: a game may decline it there, although its effect is nothing")
 	}
-	var refusal *ramp.Refusal
+	var refusal *ramp.Rejection
 	if !errors.As(err, &refusal) || refusal.Code != "NOT_TODAY" {
 		k.fail("Apply declined a burn with NOT_TODAY, but errors.As does not find that in Update's error: %v", err)
 	}
@@ -563,7 +563,7 @@ func (k *storeTrial) takeTooMuch() {
 	gem := ramp.AssetAmount{ID: "gem", Amount: ramp.NewAmount(2)}
 	for _, r := range []*ramp.ValidateRequest{storeMint(gold(11)), storeMint(gold(3), gem), storeMint(gem, gold(3))} {
 		err := k.refuse("a Take above the balance", r.UUID, nil, storeAccept(session, r))
-		var refusal *ramp.Refusal
+		var refusal *ramp.Rejection
 		if !errors.As(err, &refusal) {
 			k.fail("a Take above the balance was not declined with ramp.Reject: %v", err)
 		}
@@ -924,7 +924,7 @@ func (k *storeTrial) manyOrders() {
 		k.fail("the balance was %d for a moment while %d orders of one player ran", low, orders)
 	}
 	accepted := 0
-	var refusal *ramp.Refusal
+	var refusal *ramp.Rejection
 	for _, c := range calls {
 		switch {
 		case c.err == nil:

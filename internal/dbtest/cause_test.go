@@ -103,7 +103,7 @@ func TestAnErrorOfApplyNamesStepAndOrder(t *testing.T) {
 		expectCause(game.Validate(ctx, session, o.validateRequest()), ramp.OrderAccepted)
 		fails = ramp.Reject("INVALID_BALANCE")
 		err := game.Validate(ctx, session, o.validateRequest())
-		var refusal *ramp.Refusal
+		var refusal *ramp.Rejection
 		if !errors.As(err, &refusal) || refusal.Code != "INVALID_BALANCE" {
 			t.Errorf("declined with %v", err)
 		}
