@@ -414,16 +414,6 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 			},
 			required: time.Second, then: time.Minute,
 		},
-		"Resend": {
-			set: func(c *ramp.RPCConfig) { c.Resend = true },
-			see: func(t *testing.T, c ramp.RPCConfig) any {
-				return counted(t, func(t *testing.T, h *http.Client) {
-					c.HTTPClient = h
-					_, _ = makeRPC(t, c).SendRawTransaction(t.Context(), []byte{2, 0xc1, 5})
-				})
-			},
-			required: 1, then: 3,
-		},
 		"InsecureHTTP": {
 			set: func(c *ramp.RPCConfig) { c.InsecureHTTP = true },
 			see: func(t *testing.T, c ramp.RPCConfig) any {

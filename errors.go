@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Sentinels, for [errors.Is]; docs/errors.md lists every error and code. No error
-// holds a key, a token, a signature or a body.
+// Sentinels, for [errors.Is]; docs/errors.md lists every error and code, and
+// docs/security.md says what errors show.
 var (
 	// ErrHMACMissing means that a call had no X-HMAC-SIGNATURE header. A handler
 	// rejects such a call (interface 5.2). A [Client] returns it if the service
