@@ -222,8 +222,21 @@ func (c *Client) read(a *answer) (uuid.UUID, error) {
 type initializeAnswer struct {
 	code    int
 	message string
-	uuid    uuid.UUID // of a success
-	data    string    // of a failure
+	initializeData
+}
+
+// initializeData is an object in a success, and a string in a failure.
+type initializeData struct {
+	uuid uuid.UUID
+	data string
+}
+
+func (d *initializeData) read(x *reader) {
+	if x.kind() == '{' {
+		x.object(field{"uuid", (*anyUUID)(&d.uuid)})
+	} else {
+		d.data = x.loose()
+	}
 }
 
 // readInitializeAnswer reads the envelope. ok is false if body is not one; it must
@@ -232,26 +245,16 @@ func readInitializeAnswer(body []byte) (a initializeAnswer, ok bool) {
 	if !json.Valid(body) {
 		return a, false
 	}
+	var code unread
 	x := newReader(body, "answer")
-	for name := range x.members("code", "message", "data") {
-		switch name {
-		case "code":
-			n, err := strconv.Atoi(string(x.raw()))
-			a.code, ok = n, err == nil
-		case "message":
-			a.message = x.loose()
-		case "data":
-			switch x.kind() {
-			case '{':
-				for range x.members("uuid") {
-					a.uuid = x.uuid(true)
-				}
-			case '"':
-				a.data = x.loose()
-			}
-		}
-	}
-	return a, ok && len(x.wrong) == 0
+	x.object(
+		field{"code", &code},
+		field{"message", (*looseText)(&a.message)},
+		field{"data", &a.initializeData},
+	)
+	n, err := strconv.Atoi(string(code))
+	a.code = n
+	return a, err == nil && len(x.wrong) == 0
 }
 
 // retryableAPIStatus reports whether a failure with this HTTP status may pass.

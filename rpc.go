@@ -143,16 +143,16 @@ func (r *RPC) exchange(ctx context.Context, into any, method string, params []an
 		return withMethod(method, r.failure(a, nil))
 	}
 	switch {
-	case a.status/100 != 2, e.Error == nil && e.Result == nil:
-		return withMethod(method, r.failure(a, e.Error))
-	case e.ID == "" && e.Error != nil: // the node could not read the id
-	case e.ID != strconv.FormatUint(id, 10):
+	case a.status/100 != 2, e.failure.err == nil && e.result == nil:
+		return withMethod(method, r.failure(a, e.failure.err))
+	case e.id.absent() && e.failure.err != nil: // the node could not read the id
+	case string(e.id) != strconv.FormatUint(id, 10):
 		return withMethod(method, errWrongID)
 	}
-	if e.Error != nil {
-		return withMethod(method, r.markRetryable(e.Error, a))
+	if e.failure.err != nil {
+		return withMethod(method, r.markRetryable(e.failure.err, a))
 	}
-	return withMethod(method, r.read(e.Result, into, params))
+	return withMethod(method, r.read(e.result, into, params))
 }
 
 // post sends a request, or a slice of them, and reads the answer.
