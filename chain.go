@@ -233,10 +233,10 @@ func (l *transactionList) read(x *reader) {
 	for range x.elements(maxListEntries) {
 		var hash common.Hash
 		if x.kind() == '{' {
-			var t Transaction
+			l.whole = append(l.whole, Transaction{})
+			t := &l.whole[len(l.whole)-1]
 			t.read(x)
 			hash = t.Hash
-			l.whole = append(l.whole, t)
 		} else {
 			readHash(&hash, x)
 		}
