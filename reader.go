@@ -133,7 +133,7 @@ func (x *reader) path() string {
 }
 
 // field is a member of an object: its name, and a pointer to where it is read, of a
-// type that [reader.value] knows.
+// type that reader.value knows.
 type field struct {
 	name string
 	into any
