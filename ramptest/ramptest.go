@@ -46,7 +46,7 @@
 //
 // # Stores
 //
-// [TestStore] tests a [ramp.Store] of your own, without a service.
+// Package storetest tests a [ramp.Store] of your own, without a service.
 //
 // The service signs with the same code that a studio uses to verify. Where the
 // interface does not say what the service does, a documented field of [Config]
