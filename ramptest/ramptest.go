@@ -307,9 +307,6 @@ func (c *Config) setDefaults() {
 	c.Confirmations = cmp.Or(c.Confirmations, 1)
 	c.BlockTime = cmp.Or(c.BlockTime, time.Second)
 	c.Decimals = cmp.Or(c.Decimals, 18)
-	if c.Epoch.IsZero() {
-		c.Epoch = time.Now()
-	}
 	if c.Wallet == nil {
 		c.Wallet = sessionWallet
 	}
