@@ -173,7 +173,7 @@ func TestTriggerReportsALossAndADecline(t *testing.T) {
 }
 
 func TestTriggerTakesThePageOfTheGame(t *testing.T) {
-	d := newDesktop(t, "-speed", "5") // a UUID holds for a minute
+	d := newDesktop(t, "-speed", "5")              // a UUID holds for a minute
 	t.Setenv("RAMP_API_URL", "http://127.0.0.1:1") // the page says where its emulator is
 	key, err := ramp.TextKey(testKey)
 	require.NoError(t, err)
