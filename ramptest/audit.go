@@ -379,6 +379,18 @@ func (a *audit) playerOf(session string) string {
 	return id
 }
 
+// reset forgets the players, the orders and the findings.
+func (a *audit) reset() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.players)
+	clear(a.keys)
+	clear(a.orders)
+	clear(a.returned)
+	a.found = nil
+	a.changes++
+}
+
 // forget drops a finished order.
 func (a *audit) forget(id uuid.UUID) {
 	a.mu.Lock()

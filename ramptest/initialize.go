@@ -54,6 +54,13 @@ type envelope struct {
 	Data    any    `json:"data"`
 }
 
+// reset forgets the scripted failures.
+func (s *console) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failing = nil
+}
+
 // fail scripts the next calls.
 func (s *console) fail(failures []InitializeFailure) {
 	s.mu.Lock()

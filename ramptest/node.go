@@ -22,6 +22,13 @@ type node struct {
 	failing []int // failure codes of the next requests
 }
 
+// reset forgets the scripted failures.
+func (s *node) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failing = nil
+}
+
 // fail scripts the next requests.
 func (s *node) fail(codes []int) {
 	s.mu.Lock()

@@ -144,6 +144,19 @@ type issued struct {
 	lost    int  // validate answers that were lost, see [LostAnswer]
 }
 
+// reset forgets all UUIDs, orders, jobs and chains.
+func (s *orders) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.issued)
+	clear(s.placed)
+	s.queue, s.held = nil, nil
+	s.agenda.reset()
+	for _, c := range s.chains {
+		c.Reset()
+	}
+}
+
 // issue issues a UUID for terms.
 func (s *orders) issue(terms ramp.InitializeIntent, at time.Time) uuid.UUID {
 	id := uuid.New()

@@ -46,7 +46,7 @@
 //
 // # Stores
 //
-// [TestStore] tests a [ramp.Store] of your own, without a service.
+// Package storetest tests a [ramp.Store] of your own, without a service.
 //
 // The service signs with the same code that a studio uses to verify. Where the
 // interface does not say what the service does, a documented field of [Config]
@@ -307,9 +307,6 @@ func (c *Config) setDefaults() {
 	c.Confirmations = cmp.Or(c.Confirmations, 1)
 	c.BlockTime = cmp.Or(c.BlockTime, time.Second)
 	c.Decimals = cmp.Or(c.Decimals, 18)
-	if c.Epoch.IsZero() {
-		c.Epoch = time.Now()
-	}
 	if c.Wallet == nil {
 		c.Wallet = sessionWallet
 	}

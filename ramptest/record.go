@@ -113,6 +113,14 @@ func (r *record) since(number int) ([]Event, <-chan struct{}) {
 	return news, r.changed()
 }
 
+// reset forgets the events. Their numbers continue, so that a stream does too.
+func (r *record) reset(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.begun, r.events, r.calls = now, nil, nil
+	r.signal()
+}
+
 // newest returns the number of the last event.
 func (r *record) newest() int {
 	r.mu.Lock()

@@ -54,6 +54,7 @@ func New(config Config) (*Service, error) {
 		if err := s.restore(saved); err != nil {
 			return nil, err
 		}
+		s.clock.epoch = time.Time{} // it starts there only once
 	}
 	switch {
 	case config.Handler != nil:
@@ -100,8 +101,9 @@ func (s *Service) wire() {
 	s.mux.Handle("POST /api/v2/initialize", s.console)
 	s.mux.Handle("POST /rpc/{network}", s.node)
 	front.mount(s.mux)
-	remote := &control{config: c, clock: s.clock, record: s.record, guard: s.guard, life: s.life, audit: s.audit, orders: s.orders, console: s.console, node: s.node}
-	remote.mount(s.mux)
+	api := (&remote{config: c, clock: s.clock, record: s.record, guard: s.guard, life: s.life, audit: s.audit, orders: s.orders, console: s.console, node: s.node}).handler()
+	s.mux.Handle("/control", api)
+	s.mux.Handle("/control/", api)
 }
 
 // listen starts the HTTP server, unless the service is in memory.

@@ -75,7 +75,7 @@ func TestAServiceGoesOnWhereAnotherOneWas(t *testing.T) {
 	assert.Equal(t, 1, attempts[pending.UUID.String()])
 	assert.Zero(t, attempts[done.UUID.String()])
 	assert.EqualValues(t, 1000-3*100, c.shop.owns(), "two failed mints gave back, three took")
-	_, after = c.control(t, "GET", "/control/orders?state=confirmed", "")
+	_, after = c.control(t, "GET", "/control/orders?state=done", "")
 	assert.Equal(t, 5, after.Total)
 }
 

@@ -68,7 +68,7 @@ func TestAnEmulatorSurvivesARestart(t *testing.T) {
 	assert.Contains(t, out, "confirmed", "the result that was due is delivered")
 	status, out, _ = d.ramp(t, "orders", id[:8])
 	assert.Equal(t, 0, status)
-	assert.Contains(t, out, "DONE  The transaction succeeded, and the game confirmed. Moved in all: -100 item_gold.")
+	assert.Contains(t, out, "The game took 100 item_gold")
 }
 
 func TestMadeKeysSurviveEvenAKill(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
+	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
 
 // place returns two pools of connections to an empty schema, like those of two
@@ -73,10 +74,10 @@ func balance(ctx context.Context, pool *pgxpool.Pool, session, asset string) (n 
 }
 
 func TestStore(t *testing.T) {
-	ramptest.TestStore(t, func(t *testing.T, check func(ramp.Step) error) ramptest.StoreUnderTest {
+	storetest.TestStore(t, func(t *testing.T, check func(ramp.Step) error) storetest.Target {
 		one, two := place(t)
 		approve := func(_ context.Context, _ pgx.Tx, step ramp.Step) error { return check(step) }
-		s := ramptest.StoreUnderTest{
+		s := storetest.Target{
 			Stores: []ramp.Store{&Store{one, approve}, &Store{two, approve}},
 			Give: func(ctx context.Context, session, asset string, n int64) error {
 				return give(ctx, one, session, asset, n)

@@ -110,6 +110,15 @@ func New(config Config) *Chain {
 	}
 }
 
+// Reset makes the chain as New returns it.
+func (c *Chain) Reset() {
+	fresh := New(c.config)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.spans, c.forks, c.filled, c.known = fresh.spans, nil, fresh.filled, fresh.known
+	c.nonces, c.done, c.spent, c.holdings = fresh.nonces, fresh.done, fresh.spent, fresh.holdings
+}
+
 // Units converts an amount of tokens to their smallest units, rounded down.
 func Units(a ramp.Amount, decimals int) *big.Int {
 	n := new(big.Rat).Mul(a.Rat(), new(big.Rat).SetInt(unit(decimals)))
