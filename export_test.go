@@ -13,6 +13,4 @@ func ObserveNothing(ctx context.Context) {
 	op := Operation{Kind: OperationRPC, Name: "eth_blockNumber"}
 	inner := o.start(ctx, op)
 	o.end(inner, op)
-	o.step(inner, Step{})
-	noteStep(inner, Step{})
 }

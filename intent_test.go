@@ -79,12 +79,11 @@ func TestEffectOfEveryStep(t *testing.T) {
 
 func effectOf(t testing.TB, intent ramp.Intent, status string) (ramp.Effect, error) {
 	if status == "" {
-		r := ramp.ValidateRequest{UUID: uuid.New(), Intent: intent}
-		return r.Effect()
+		return intent.Effect(ramp.OrderAccepted)
 	}
 	r := ramp.Result{UUID: uuid.New(), Intent: intent}
 	r.Receipt.Status = quantity(t, status)
-	return r.Effect()
+	return r.Intent.Effect(r.Outcome())
 }
 
 // assets makes one side of an intent: "gold 5" is five of the asset gold.
@@ -137,10 +136,6 @@ func TestEffectChecksTheIntent(t *testing.T) {
 				intent = burnIntent(t)
 			}
 			tt.change(&intent)
-			r := ramp.ValidateRequest{Intent: intent}
-			moved, err := r.Assets()
-			assertFields(t, err, tt.want...)
-			assert.Empty(t, moved)
 			for _, status := range []string{"", `"0x1"`, `"0x0"`} {
 				effect, err := effectOf(t, intent, status)
 				assertFields(t, err, tt.want...)

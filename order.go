@@ -1,6 +1,7 @@
 package ramp
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,6 +43,119 @@ const (
 	OrderFailed    OrderState = "failed"    // its transaction failed
 	OrderAbandoned OrderState = "abandoned" // a person decided that no result will come
 )
+
+// EffectKind is how an [Effect] changes the game's assets.
+type EffectKind int
+
+// The kinds of effects.
+const (
+	Nothing  EffectKind = iota // the game's assets do not change
+	Take                       // a mint was approved: take the assets from the player
+	GiveBack                   // a mint failed or was abandoned: give back what was taken
+	Grant                      // a burn succeeded: give the assets to the player
+)
+
+// String returns "nothing", "take", "give back" or "grant".
+func (k EffectKind) String() string {
+	switch k {
+	case Nothing:
+		return "nothing"
+	case Take:
+		return "take"
+	case GiveBack:
+		return "give back"
+	case Grant:
+		return "grant"
+	default:
+		return "unknown effect"
+	}
+}
+
+// Effect is how a step of an order changes the game's assets.
+type Effect struct {
+	Kind   EffectKind    // which way the assets move
+	Assets []AssetAmount // one entry per asset ID, in the order of the intent; nil for Nothing
+}
+
+// AssetAmount is a quantity of a game asset.
+type AssetAmount struct {
+	ID     string // asset ID
+	Amount Amount // greater than 0
+}
+
+// String describes the effect on a player's balances, such as "take -100 item_gold".
+func (e Effect) String() string {
+	text := e.Kind.String()
+	for _, a := range e.Assets {
+		sign := "+"
+		if e.Kind == Take {
+			sign = "-"
+		}
+		text += " " + sign + a.Amount.String() + " " + a.ID
+	}
+	return text
+}
+
+// Delta returns the signed change of the player's balance of a: negative for Take,
+// positive for GiveBack and Grant, and 0 for Nothing.
+func (e Effect) Delta(a AssetAmount) Amount {
+	switch e.Kind {
+	case Take:
+		return a.Amount.neg()
+	case GiveBack, Grant:
+		return a.Amount
+	default:
+		return Amount{}
+	}
+}
+
+// Effect returns how an order with this intent changes the game's assets when it
+// enters a state: a mint takes when it is accepted, and gives back when it failed or
+// was abandoned; a burn grants when it succeeded. Use the intent that was stored at
+// validate. That of a result is only what the service reports.
+//
+// The error is an [*InvalidError] if the intent is malformed, or if state is none of
+// the four states.
+func (i *Intent) Effect(state OrderState) (Effect, error) {
+	var p problems
+	direction := i.check(&p)
+	p.requireState(state)
+	if err := p.err(); err != nil {
+		return Effect{}, err
+	}
+	kind := effectKind(direction, state)
+	if kind == Nothing {
+		return Effect{}, nil
+	}
+	game, _ := i.sides(direction)
+	assets, err := game.sum()
+	if err != nil {
+		return Effect{}, err
+	}
+	return Effect{Kind: kind, Assets: assets}, nil
+}
+
+// effectKind is the rule: when assets move, and which way.
+func effectKind(d Direction, entered OrderState) EffectKind {
+	switch {
+	case d == Mint && entered == OrderAccepted:
+		return Take
+	case d == Mint && (entered == OrderFailed || entered == OrderAbandoned):
+		return GiveBack
+	case d == Burn && entered == OrderSucceeded:
+		return Grant
+	default:
+		return Nothing
+	}
+}
+
+func (p *problems) requireState(state OrderState) {
+	switch state {
+	case OrderAccepted, OrderSucceeded, OrderFailed, OrderAbandoned:
+	default:
+		p.add("state", "must be accepted, succeeded, failed or abandoned")
+	}
+}
 
 // Step is what a call does to an order.
 type Step struct {
@@ -133,8 +247,7 @@ func Accept(s Session, r *ValidateRequest, now time.Time) Transition {
 			return Step{}, err
 		}
 		if stored == nil {
-			effect, err := opened.Intent.effect(Take, Nothing)
-			return Step{Order: opened, Effect: effect, New: true}, err
+			return opened.enter()
 		}
 		conflict := func(field string) (Step, error) {
 			return Step{}, &ConflictError{Order: *stored, Field: field}
@@ -179,12 +292,21 @@ func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {
 
 // derive sets the fields that follow from the intent.
 func (o *Order) derive() error {
-	gameEffect, err := o.Intent.effect(Take, Grant)
-	o.Assets, o.Direction = gameEffect.Assets, Mint
-	if gameEffect.Kind == Grant {
-		o.Direction = Burn
+	var p problems
+	o.Direction = o.Intent.check(&p)
+	if err := p.err(); err != nil {
+		return err
 	}
+	game, _ := o.Intent.sides(o.Direction)
+	var err error
+	o.Assets, err = game.sum()
 	return err
+}
+
+// enter returns the new step that brought the order into its state.
+func (o Order) enter() (Step, error) {
+	effect, err := o.Intent.Effect(o.State)
+	return Step{Order: o, Effect: effect, New: true}, err
 }
 
 // clone returns an order that shares no memory with o.
@@ -210,15 +332,12 @@ func inMilliseconds(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()
 // without a status is an [*InvalidError].
 func Finish(r *Result, now time.Time) Transition {
 	return func(stored *Order) (Step, error) {
-		if !r.Receipt.Status.Present() {
+		outcome := r.Outcome()
+		if outcome == "" {
 			return Step{}, invalid("receipt.status", "is required")
 		}
 		if stored == nil {
 			return Step{}, fmt.Errorf("ramp: order %s: %w", r.UUID, ErrOrderUnknown)
-		}
-		outcome := OrderFailed
-		if r.Succeeded() {
-			outcome = OrderSucceeded
 		}
 		conflict := func(field string) (Step, error) {
 			return Step{}, &ConflictError{Order: *stored, Field: field}
@@ -245,31 +364,26 @@ func (o *Order) contradicts(reported *Intent) bool {
 	if direction, err := reported.Direction(); err == nil && direction != o.Direction {
 		return true
 	}
-	game, chain := reported.From, reported.To
-	if o.Direction == Burn {
-		game, chain = chain, game
-	}
+	game, chain := reported.sides(o.Direction)
 	var p problems
-	checkIntentAssets(&p, "game", game, true, false)
-	if sum, _ := sumAssets("game", game); p == nil && !sameAssets(sum, o.Assets) { // a sum that overflows differs too
+	checkIntentAssets(&p, game.path, game.assets, true, false)
+	if sum, _ := game.sum(); p == nil && !sameAssets(sum, o.Assets) { // a sum that overflows differs too
 		return true
 	}
-	names := func(side []IntentAsset) (names []string) {
-		for _, token := range tokens(side) {
+	names := func(s side) (names []string) {
+		for _, token := range s.tokens() {
 			names = append(names, string(token.Type)+" "+token.ID)
 		}
 		return names
 	}
 	unnamed := func(a IntentAsset) bool { return a.Type == "" || a.ID == "" }
-	return len(chain) > 0 && !slices.ContainsFunc(chain, unnamed) && !slices.Equal(names(chain), names(o.chainSide()))
+	return len(chain.assets) > 0 && !slices.ContainsFunc(chain.assets, unnamed) && !slices.Equal(names(chain), names(o.chainSide()))
 }
 
 // chainSide returns the tokens of the order.
-func (o *Order) chainSide() []IntentAsset {
-	if o.Direction == Burn {
-		return o.Intent.From
-	}
-	return o.Intent.To
+func (o *Order) chainSide() side {
+	_, chain := o.Intent.sides(o.Direction)
+	return chain
 }
 
 // Abandon returns the step of a person who has decided that the result of an order
@@ -303,15 +417,9 @@ func Abandon(reason string, now time.Time) Transition {
 }
 
 // end returns the step that ends an order.
-func (o *Order) end(state OrderState, txHash, reason string, now time.Time) (Step, error) {
-	onMint, onBurn := GiveBack, Nothing
-	if state == OrderSucceeded {
-		onMint, onBurn = Nothing, Grant
-	}
-	effect, err := o.Intent.effect(onMint, onBurn)
-	ended := *o
-	ended.State, ended.TxHash, ended.Reason, ended.FinishedAt = state, txHash, reason, inMilliseconds(now)
-	return Step{Order: ended, Effect: effect, New: true}, err
+func (o Order) end(state OrderState, txHash, reason string, now time.Time) (Step, error) {
+	o.State, o.TxHash, o.Reason, o.FinishedAt = state, txHash, reason, inMilliseconds(now)
+	return o.enter()
 }
 
 // normalizeTxHash returns a transaction hash as it is stored, or "" if it is not
@@ -336,8 +444,8 @@ func sameAssets(a, b []AssetAmount) bool {
 }
 
 // sameTokens reports whether two lists have the same tokens, in any order and case.
-func sameTokens(a, b []IntentAsset) bool {
-	return slices.Equal(a, b) || slices.Equal(tokens(a), tokens(b))
+func sameTokens(a, b side) bool {
+	return slices.Equal(a.assets, b.assets) || slices.Equal(a.tokens(), b.tokens())
 }
 
 // orderVersion is the version of an order's JSON form. Orders of a newer version
@@ -383,12 +491,9 @@ func (o *Order) UnmarshalJSON(b []byte) error {
 		UserAddress: stored.UserAddress, Digest: stored.Digest, Intent: stored.Intent,
 		TxHash: stored.TxHash, Reason: stored.Reason, AcceptedAt: stored.AcceptedAt.UTC(), FinishedAt: stored.FinishedAt.UTC(),
 	}
-	switch read.State {
-	case OrderAccepted, OrderSucceeded, OrderFailed, OrderAbandoned:
-	default:
-		return errors.New("ramp: the stored order has an unknown state")
-	}
-	if err := read.derive(); err != nil { // not wrapped: it is not an error of the call
+	var p problems
+	p.requireState(read.State)
+	if err := cmp.Or(p.err(), read.derive()); err != nil { // not wrapped: it is not an error of the call
 		return fmt.Errorf("ramp: the value stored under %s is not an order: %v", read.UUID, err)
 	}
 	*o = read

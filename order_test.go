@@ -92,9 +92,6 @@ func TestAcceptOpensAnOrder(t *testing.T) {
 				UserAddress: tt.request.UserAddress, Digest: tt.request.Digest, Intent: tt.request.Intent,
 				Direction: tt.direction, Assets: gold, AcceptedAt: atValidate.Truncate(time.Millisecond),
 			}, step.Order)
-			assets, err := tt.request.Assets()
-			require.NoError(t, err)
-			assert.Equal(t, gold, assets, "the request says so too")
 		})
 	}
 }
@@ -448,14 +445,9 @@ func TestConfigsOfStoresNameAllThatIsMissing(t *testing.T) {
 	retrying := ramp.SQLStoreConfig{DB: sql.OpenDB(nil), Dialect: ramp.SQLite, Apply: applyNothing, Retries: 1}
 	_, err = ramp.NewSQLStore(retrying)
 	assertFields(t, err, "SQLStoreConfig.Retryable is required if Retries is set")
-	retrying.Retries, retrying.Retryable = 0, func(error) bool { return true }
+	retrying.Retries = -2
 	_, err = ramp.NewSQLStore(retrying)
-	assertFields(t, err, "SQLStoreConfig.Retries is required if Retryable is set")
-	retrying.Retries = -1
-	_, err = ramp.NewSQLStore(retrying)
-	assertFields(t, err, "SQLStoreConfig.Retries must not be negative")
-	_, err = ramp.NewOrderGame(ramp.OrderGameConfig{})
-	assertFields(t, err, "OrderGameConfig.Players is required", "OrderGameConfig.Store is required")
+	assertFields(t, err, "SQLStoreConfig.Retries must be at least -1")
 	_, err = ramp.NewMemoryStore(ramp.MemoryStoreConfig{})
 	assertFields(t, err, "MemoryStoreConfig.Apply is required")
 }
@@ -465,11 +457,7 @@ func TestAnSQLStoreRefusesACallBeforeItAsksTheDatabase(t *testing.T) {
 	for dialect := range dialects {
 		store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(nil), Dialect: dialect, Apply: applyNothing})
 		require.NoError(t, err)
-		texts := []string{"", strings.Repeat("x", 1025), "quoted\xff", "quoted\x00"}
-		if dialect == ramp.MySQL {
-			texts = append(texts, "quoted\U0001F600", "quoted\U00010000")
-		}
-		for _, text := range texts {
+		for _, text := range []string{"", strings.Repeat("x", 1025), "quoted\xff", "quoted\x00"} {
 			next := ramp.Accept(ramp.Session{ID: text}, mintRequest(t), atValidate)
 			step, err := store.Update(t.Context(), uuid.New(), next)
 			require.Error(t, err)

@@ -541,6 +541,25 @@ var wireOrder = []string{
 	"address", "topics", "data", "from", "to", "id", "amount", "target_candidate", "fee_rate", "actual",
 }
 
+// complete adds what a check found to what reading found, in the order of the
+// interface and once per field. A field that could not be read, or whose object
+// could not be, is not reported as missing too.
+func (p problems) complete(found problems) problems {
+	for _, f := range found {
+		if !slices.ContainsFunc(p, func(read FieldError) bool { return covers(read.Path, f.Path) }) {
+			p = append(p, f)
+		}
+	}
+	slices.SortStableFunc(p, func(a, b FieldError) int { return comparePaths(a.Path, b.Path) })
+	return p
+}
+
+// covers reports whether path is outer or lies inside it.
+func covers(outer, path string) bool {
+	rest, ok := strings.CutPrefix(path, outer)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
 // comparePaths compares two paths by the order of fields in the interface, and by
 // the indexes of array entries.
 func comparePaths(a, b string) int {

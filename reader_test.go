@@ -288,7 +288,7 @@ func TestNoArrayHidesTheFaultsOfAnother(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, r.Unreadable, ramp.FieldError{Path: "intent.from[0].id", Problem: "occurs more than once"})
 	assert.Nil(t, r.Intent.From)
-	_, err = r.Effect()
+	_, err = r.Intent.Effect(r.Outcome())
 	assert.Error(t, err)
 
 	// Nor are errors outside of arrays, whatever comes first.

@@ -3,15 +3,21 @@ package ramp
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"math/big"
 	"reflect"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
 // RPC is a JSON-RPC client for a node of the chain (interface 2.8, 4.4). Make one
@@ -20,27 +26,28 @@ import (
 // the node.
 //
 // Reads are retried after a failure that may be temporary; see [RPCConfig].Retries.
-// Sends are not, because the first attempt may have arrived; see
-// [RPCConfig].Resend. Redirects are not followed.
+// Sends are not, because the first attempt may have arrived. Redirects are not
+// followed.
 //
 // An error is an [*RPCError] if the node rejected the call, or an [*HTTPError] if
 // the answer is not that of a node. It wraps [ErrNotFound] if the node does not
 // know the block, transaction or receipt, and [ErrWrongChain] if the node is not on
 // the chain of [RPCConfig].ChainID.
 //
-// No error text, log record or String of an RPC shows a secret: the user info and
-// the query values of the URL, its path segments of 16 characters or more, and the
-// header values. If foreign text quotes one, in any common encoding, it is replaced
-// by [redacted]. Values shorter than 4 bytes are not treated as secrets. Data is
-// for programs and never redacted; see [RPCError].Data.
+// No error text, log record or String of an RPC shows a secret: the user, the
+// password and the query values of the URL, its path segments of 16 characters or
+// more, and the header values. If foreign text quotes one, as it is, percent-encoded
+// or escaped for JSON, it is replaced by [redacted]. Values shorter than 4 bytes are
+// not treated as secrets. Data is for programs and never redacted; see
+// [RPCError].Data.
 type RPC struct {
 	transport *transport
 	endpoint  *endpoint // a pointer, so that printing an RPC shows at most an address
 	limit     int64
 	batch     int
 	poll      time.Duration
-	resend    bool
-	pin       chainPin
+	chainID   uint64 // 0 accepts any chain
+	checked   atomic.Bool
 	lastID    atomic.Uint64
 }
 
@@ -58,11 +65,10 @@ func NewRPC(c RPCConfig) (*RPC, error) {
 		endpoint: newEndpoint(&p, c),
 		transport: newTransport(&p, "RPCConfig", c.HTTPClient,
 			transport{timeout: c.Timeout, retries: c.Retries, log: c.Logger, observer: c.Observer}),
-		limit:  maxAnswerBytes,
-		batch:  maxBatchCalls,
-		poll:   cmp.Or(c.PollInterval, time.Second),
-		resend: c.Resend,
-		pin:    chainPin{id: c.ChainID},
+		limit:   maxAnswerBytes,
+		batch:   maxBatchCalls,
+		poll:    cmp.Or(c.PollInterval, time.Second),
+		chainID: c.ChainID,
 	}
 	if c.PollInterval < 0 {
 		p.add("RPCConfig.PollInterval", "must not be negative")
@@ -94,20 +100,47 @@ func (r *RPC) Call(ctx context.Context, into any, method string, params ...any) 
 	return err
 }
 
-// attempts calls attempt once, or if again is true until its failure is not
-// retryable. The chain is checked first; that is always retried.
+// attempts checks the chain and calls attempt once, or if again is true until its
+// failure is not retryable. The check is always retried.
 func (r *RPC) attempts(ctx context.Context, again bool, attempt func() error) error {
-	switch {
-	case again && r.pin.unchecked():
-		return r.transport.retry(ctx, r.afterCheck(ctx, attempt))
-	case again:
-		return r.transport.retry(ctx, attempt)
-	case r.pin.unchecked():
-		if err := r.transport.retry(ctx, func() error { return r.checkChain(ctx) }); err != nil {
-			return err
-		}
+	if again {
+		return r.transport.retry(ctx, func() error {
+			if err := r.checkChain(ctx); err != nil {
+				return err
+			}
+			return attempt()
+		})
+	}
+	if err := r.transport.retry(ctx, func() error { return r.checkChain(ctx) }); err != nil {
+		return err
 	}
 	return withoutMark(attempt())
+}
+
+// ErrWrongChain means that the node is not on the chain of [RPCConfig].ChainID. The
+// error that wraps it names both chain IDs.
+var ErrWrongChain = errors.New("the node is on another chain")
+
+// checkChain returns nil if the node is on the configured chain, or none is
+// configured. It asks until one check has succeeded. The error may be marked
+// retryable.
+func (r *RPC) checkChain(ctx context.Context) error {
+	if r.chainID == 0 || r.checked.Load() {
+		return nil
+	}
+	const method = "eth_chainId"
+	var id Quantity
+	if err := r.attempt(ctx, &id, method, nil); err != nil {
+		return err
+	}
+	switch actual := id.Big(); {
+	case actual == nil:
+		return withMethod(method, errNullResult)
+	case actual.Cmp(new(big.Int).SetUint64(r.chainID)) != 0:
+		return withMethod(method, fmt.Errorf("%w: its chain ID is %s, but RPCConfig.ChainID is %d", ErrWrongChain, actual, r.chainID))
+	}
+	r.checked.Store(true)
+	return nil
 }
 
 // repeatable reports whether a method only reads. Unknown methods may send.
@@ -198,3 +231,114 @@ func (r *RPC) record(ctx context.Context, op Operation, err error) {
 	}
 	r.transport.log.LogAttrs(ctx, level, text, attrs...)
 }
+
+// request is a JSON-RPC request (interface 2.8).
+type request struct {
+	Version string `json:"jsonrpc"`
+	ID      uint64 `json:"id"`
+	Method  string `json:"method"`
+	Params  []any  `json:"params"`
+}
+
+func newRequest(id uint64, method string, params []any) request {
+	if params == nil {
+		params = []any{}
+	}
+	return request{Version: "2.0", ID: id, Method: method, Params: params}
+}
+
+// envelope is a JSON-RPC answer (interface 2.8). Result is nil if it is missing,
+// and null if the node sent null.
+type envelope struct {
+	ID     string // JSON; "" if it is missing or null
+	Result json.RawMessage
+	Error  *RPCError // nil for "error":null too
+}
+
+// readEnvelope reads one answer. ok is false unless it is an object without
+// duplicate names.
+func (r *RPC) readEnvelope(x *reader) (e envelope, ok bool) {
+	faults := x.faults
+	for name := range x.members("jsonrpc", "id", "result", "error") {
+		switch name {
+		case "id":
+			if x.kind() != 'n' {
+				e.ID = string(x.raw())
+			}
+		case "result":
+			e.Result = x.raw()
+		case "error":
+			if x.kind() != 'n' {
+				e.Error = readRPCError(x, r.endpoint.secrets)
+			}
+		}
+	}
+	return e, x.faults == faults
+}
+
+// readAnswer reads a body that is one answer.
+func (r *RPC) readAnswer(body []byte) (envelope, bool) {
+	if !json.Valid(body) {
+		return envelope{}, false
+	}
+	x := newReader(body, "answer")
+	return r.readEnvelope(&x)
+}
+
+// read calls readResult, and adds to [ErrNotFound] what was not found and on which
+// chain.
+func (r *RPC) read(raw json.RawMessage, into any, params []any) error {
+	err := readResult(raw, into, r.endpoint.secrets)
+	if err != ErrNotFound {
+		return err
+	}
+	if r.chainID != 0 {
+		err = fmt.Errorf("%w (chain ID %d)", err, r.chainID)
+	} else {
+		err = fmt.Errorf("%w; if it should exist, the node may be on another network: set RPCConfig.ChainID to detect that", err)
+	}
+	if len(params) > 0 {
+		switch subject := params[0].(type) { // other types may not be fit for a log
+		case common.Hash:
+			err = fmt.Errorf("%s: %w", subject, err)
+		case BlockRef:
+			err = fmt.Errorf("%s: %w", cmp.Or(subject, Latest), err)
+		}
+	}
+	return err
+}
+
+// readResult decodes a result, which is valid JSON, into a pointer. The error of a
+// caller's type may quote the result, and so is redacted.
+func readResult(raw json.RawMessage, into any, secrets *redact.Redactor) error {
+	var err error
+	switch into := into.(type) {
+	case nil:
+		return nil
+	case *[]Log:
+		if string(raw) == "null" {
+			return errNullResult // no logs are []
+		}
+		x := newReader(raw, "logs") // logs keep none of their bytes
+		*into = readList(&x, 1, maxListEntries, (*Log).read)
+		err = x.wrong.err()
+	case readable:
+		switch into.(type) {
+		case *Receipt, *Transaction, *Block:
+			if string(raw) == "null" {
+				return ErrNotFound
+			}
+		}
+		err = readWire(raw, "result", into)
+	default:
+		err = secrets.Error(json.Unmarshal(raw, into))
+	}
+	if err != nil {
+		return fmt.Errorf("cannot decode the result: %w", err)
+	}
+	return nil
+}
+
+var errNullResult = errors.New("the result is null")
+
+var errWrongID = errors.New("the answer has the id of another request")

@@ -6,10 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/token-ramp/ramp-go/internal/redact"
 )
@@ -67,12 +65,6 @@ type RPCConfig struct {
 	// PollInterval is how long [RPC.WaitReceipt] and [RPC.Confirm] wait between
 	// polls. The default is 1 second.
 	PollInterval time.Duration
-
-	// Resend lets [RPC.SendRawTransaction] be retried as reads are. The bytes are
-	// signed and include the nonce, so a chain executes them only once. If the node
-	// rejects them but has the transaction ("already known"), that counts as
-	// success. Off by default.
-	Resend bool
 
 	// InsecureHTTP accepts an http URL for any host. Anyone on the network path can
 	// then forge answers, such as the receipt that [RPC.Confirm] trusts. Off by
@@ -142,47 +134,25 @@ func newEndpoint(p *problems, c RPCConfig) *endpoint {
 		p.add("RPCConfig.URL", "%s", problem)
 		return nil
 	}
+	secrets := secretsOf(u)
 	if u.User != nil {
-		user := u.User.Username()
 		password, _ := u.User.Password()
-		e.header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
+		e.header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
 		u.User = nil
 	}
 	e.address = u.String()
-	e.secrets = redact.New(secretsOf(u, e.header)...)
-
+	for name, values := range e.header {
+		for _, value := range values {
+			if name != "Content-Type" {
+				secrets = append(secrets, redact.Header(value)...)
+			}
+		}
+	}
+	e.secrets = redact.New(secrets...)
 	for name, value := range map[string]string{"Content-Type": "application/json", "User-Agent": userAgent} {
 		if e.header[name] == nil {
 			e.header.Set(name, value) // once, instead of for every request
 		}
 	}
 	return e
-}
-
-// secretsOf returns the secrets of a request: header values, including user and
-// password; query values; and path segments that are long enough to be a key,
-// unlike "data" or "eth-mainnet".
-func secretsOf(u *url.URL, header http.Header) []string {
-	const minSegment = 16 // characters
-	var secrets []string
-	for name, values := range header {
-		if name != "Content-Type" {
-			for _, value := range values {
-				secrets = append(secrets, redact.Header(value)...)
-			}
-		}
-	}
-	for _, parameter := range strings.FieldsFunc(u.RawQuery, func(c rune) bool { return c == '&' || c == ';' }) {
-		_, value, named := strings.Cut(parameter, "=")
-		if !named {
-			value = parameter
-		}
-		secrets = append(secrets, value)
-	}
-	for _, segment := range strings.Split(u.EscapedPath(), "/") {
-		if decoded, _ := url.PathUnescape(segment); utf8.RuneCountInString(decoded) >= minSegment {
-			secrets = append(secrets, segment)
-		}
-	}
-	return secrets
 }

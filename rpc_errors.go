@@ -72,9 +72,9 @@ type RPCError struct {
 	// [RPCServerError] for every code of that range.
 	Code RPCCode
 
-	// Message is the text that the node sent, at most 64 KiB, with the secrets of
-	// the [RPCConfig] redacted. If the error is a string instead of an object,
-	// Message holds it.
+	// Message is the text that the node sent, up to 64 KiB, with the secrets of the
+	// [RPCConfig] replaced by [redacted]. It may quote the call. If the error is a
+	// string instead of an object, Message holds it.
 	Message string
 
 	// Data is what the node sent, unchanged, or nil. The interface specifies a
@@ -85,19 +85,16 @@ type RPCError struct {
 	reason string // of the revert, redacted; empty if the error was not read from a node
 }
 
-// Error returns the message and the reason of a revert on one line, with the
-// secrets of the [RPCConfig] redacted.
+// Error returns the message and the reason of a revert in less than 500 bytes on one
+// line.
 func (e *RPCError) Error() string {
-	text := excerpt(e.Message)
-	if text == "" {
-		text = e.Code.Error()
-	}
 	revert, _ := e.Revert()
-	if reason := cmp.Or(e.reason, revert.Reason); !strings.Contains(e.Message, reason) {
-		text += ": " + excerpt(reason)
-	}
+	text, reason := cmp.Or(excerpt(e.Message), e.Code.Error()), cmp.Or(e.reason, revert.Reason)
 	if code := revert.Panic.Big(); code != nil {
-		text += ": panic 0x" + code.Text(16)
+		reason = "panic 0x" + code.Text(16)
+	}
+	if !strings.Contains(e.Message, reason) {
+		text = excerpt(text + ": " + reason)
 	}
 	return fmt.Sprintf("JSON-RPC error %d: %s", int(e.Code), text)
 }
@@ -108,7 +105,7 @@ func (e *RPCError) Is(target error) bool {
 	return ok && (e.Code == code || code == RPCServerError && e.Code.ofServer())
 }
 
-// maxMessage limits how much foreign text is searched for secrets and kept.
+// maxMessage limits how much of a foreign text is kept in a field.
 const maxMessage = 64 << 10
 
 // readRPCError reads an error of any shape. It redacts the text but not the data.
@@ -248,8 +245,8 @@ type HTTPError struct {
 	Status     int           // HTTP status
 	RetryAfter time.Duration // the delay that the answer asked for, or 0
 
-	// Excerpt is the beginning of a body that is not JSON-RPC: at most 200 bytes on
-	// one line, with the secrets of the [RPCConfig] redacted.
+	// Excerpt is the beginning of a body that is not JSON-RPC, on one line, with the
+	// secrets of the [RPCConfig] replaced by [redacted]. It may quote the call.
 	Excerpt string
 
 	refused *RPCError
@@ -264,7 +261,7 @@ func (e *HTTPError) Error() string {
 	if e.refused != nil {
 		return text + ": " + e.refused.Error()
 	}
-	return text + ", not JSON-RPC: " + strconv.Quote(e.Excerpt)
+	return text + `, not JSON-RPC: "` + e.Excerpt + `"`
 }
 
 // Unwrap returns the [*RPCError] of the body, if it had one.
@@ -279,7 +276,7 @@ func (e *HTTPError) Unwrap() error {
 func (r *RPC) failure(a *answer, inside *RPCError) error {
 	failure := &HTTPError{Status: a.status, RetryAfter: a.retryAfter(r.transport.now()), refused: inside}
 	if inside == nil {
-		failure.Excerpt = excerpt(r.endpoint.secrets.Beginning(string(a.body), maxExcerptSource))
+		failure.Excerpt = r.endpoint.secrets.Line(string(a.body[:min(len(a.body), maxMessage)]), maxExcerpt)
 	}
 	if isRetryable(a.status, inside) {
 		return &retryableError{error: failure, after: failure.RetryAfter}
@@ -330,5 +327,5 @@ func withMethod(method string, err error) error {
 	if retryable, ok := err.(*retryableError); ok {
 		return &retryableError{error: withMethod(method, retryable.error), after: retryable.after}
 	}
-	return fmt.Errorf("ramp: %s: %w", method, err)
+	return bounded(fmt.Errorf("ramp: %s: %w", method, err))
 }

@@ -20,8 +20,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
-	"github.com/ethereum/go-ethereum/crypto"
-	"github.com/ethereum/go-ethereum/rlp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
@@ -478,83 +476,6 @@ func TestAReadIsRepeatedWhenTheNodeHangsUp(t *testing.T) {
 	assert.Equal(t, 2, <-accepted)
 }
 
-func TestAResentTransactionCountsOnce(t *testing.T) {
-	raw := []byte{2, 0xc1, 5}
-	hash := crypto.Keccak256Hash(raw)
-	known := status(200, nil, `{"id":2,"error":{"code":-32000,"message":"already known"}}`)
-	tx := status(200, nil, `{"id":3,"result":{"hash":"`+hash.Hex()+`"}}`)
-	for name, test := range map[string]struct {
-		steps steps
-		asked string // the last request
-		fails bool
-	}{
-		"when the second attempt arrives": {
-			steps: steps{disconnect, status(200, nil, `{"id":2,"result":"`+hash.Hex()+`"}`)},
-			asked: `{"jsonrpc":"2.0","id":2,"method":"eth_sendRawTransaction","params":["0x02c105"]}`},
-		"when the first had arrived": {
-			steps: steps{disconnect, known, tx},
-			asked: `{"jsonrpc":"2.0","id":3,"method":"eth_getTransactionByHash","params":["` + hash.Hex() + `"]}`},
-		"when the first is in a block": {
-			steps: steps{disconnect, status(200, nil, `{"id":2,"error":{"code":-32000,"message":"nonce too low"}}`), tx},
-			asked: `{"jsonrpc":"2.0","id":3,"method":"eth_getTransactionByHash","params":["` + hash.Hex() + `"]}`},
-		"but a refusal stays one": {
-			steps: steps{status(200, nil, `{"id":1,"error":{"code":-32000,"message":"nonce too low"}}`), status(200, nil, `{"id":2,"result":null}`)},
-			asked: `{"jsonrpc":"2.0","id":2,"method":"eth_getTransactionByHash","params":["` + hash.Hex() + `"]}`, fails: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := &script{steps: test.steps}
-				got, err := scriptedWith(t, s, ramp.RPCConfig{Resend: true}).SendRawTransaction(t.Context(), raw)
-				assert.Len(t, s.sent, len(test.steps))
-				assert.Equal(t, test.asked, string(s.sent[len(s.sent)-1]))
-				if test.fails {
-					assert.ErrorContains(t, err, "nonce too low")
-					return
-				}
-				assert.NoError(t, err)
-				assert.Equal(t, hash, got)
-			})
-		})
-	}
-}
-
-// A transaction of type 0x7 has the hash of the one of type 0x2 in it.
-func TestAResentFeeDelegatedTransactionIsFoundByTheHashOfItsSender(t *testing.T) {
-	sender := []any{uint64(1), uint64(7), []byte("signed by the sender")}
-	inner, err := rlp.EncodeToBytes(sender)
-	require.NoError(t, err)
-	outer, err := rlp.EncodeToBytes([]any{sender, common.HexToAddress("0xfee"), uint64(1), uint64(2), uint64(3)})
-	require.NoError(t, err)
-	hash := crypto.Keccak256Hash([]byte{2}, inner)
-	n := newNode(t, func(_ http.ResponseWriter, _ *http.Request, body string) string {
-		if strings.Contains(body, hash.Hex()) {
-			return result(`{"type":"0x7","hash":"` + hash.Hex() + `"}`)
-		}
-		return `{"id":ID,"error":"already known"}`
-	})
-	got, err := n.clientWith(t, ramp.RPCConfig{Retries: -1, Resend: true}).SendRawTransaction(t.Context(), append([]byte{7}, outer...))
-	require.NoError(t, err)
-	assert.Equal(t, hash, got)
-
-	// Of any other type or form, whatever is in it, it is the hash of all of its bytes.
-	for _, raw := range [][]byte{{2, 0xc3, 0xc1, 5, 6}, {7, 0xc2, 5, 6}, {7, 5}} {
-		n = newNode(t, func(_ http.ResponseWriter, _ *http.Request, body string) string {
-			if hash := crypto.Keccak256Hash(raw).Hex(); strings.Contains(body, hash) {
-				return result(`{"type":"0x2","hash":"` + hash + `"}`)
-			}
-			return `{"id":ID,"error":"already known"}`
-		})
-		got, err = n.clientWith(t, ramp.RPCConfig{Retries: -1, Resend: true}).SendRawTransaction(t.Context(), raw)
-		require.NoError(t, err)
-		assert.Equal(t, crypto.Keccak256Hash(raw), got)
-	}
-
-	for _, broken := range [][]byte{{}, {7}, {7, 0xc0}, {7, 0x80}} {
-		_, err := n.clientWith(t, ramp.RPCConfig{Retries: -1, Resend: true}).SendRawTransaction(t.Context(), broken)
-		assert.ErrorContains(t, err, "ramp: eth_sendRawTransaction: ")
-	}
-}
-
 // batchNode answers a batch with its answers in the order that a test says.
 func batchNode(t *testing.T, answer func(ids []string) string) *rpcNode {
 	t.Helper()
@@ -885,14 +806,14 @@ func TestDataOfARefusalIsAsTheNodeSentIt(t *testing.T) {
 // secrets; user info, header values and query values are.
 func TestWhatIsASecretOfAnRPC(t *testing.T) {
 	for text, want := range map[string]string{
-		"no method at /data or /v2/fifteen-letters":   "no method at /data or /v2/fifteen-letters",
-		"no method at /v2/sixteen--letters":           "no method at /v2/[redacted]",
-		"unknown user ALICE:0000":                     "unknown user [redacted]",
-		"project mainnet of apikey only-a-name-":      "project [redacted] of apikey [redacted]",
-		"key of-the-header, or Basic YWxpY2U6MDAwMA=": "key [redacted], or Basic [redacted]=",
-		"Basic YWxpY2U6MDAwMA==":                      "[redacted]",
-		"token behind-a-semicolon":                    "token [redacted]",
-		"application/json":                            "application/json",
+		"no method at /data or /v2/fifteen-letters": "no method at /data or /v2/fifteen-letters",
+		"no method at /v2/sixteen--letters":         "no method at /v2/[redacted]",
+		"unknown user alice:0000":                   "unknown user [redacted]:[redacted]",
+		"project mainnet of apikey only-a-name-":    "project [redacted] of apikey [redacted]",
+		"key of-the-header, or YWxpY2U6MDAwMA==":    "key [redacted], or [redacted]",
+		"Basic YWxpY2U6MDAwMA==":                    "[redacted]",
+		"token behind-a-semicolon":                  "token [redacted]",
+		"application/json":                          "application/json",
 	} {
 		quoted, err := json.Marshal(text)
 		require.NoError(t, err)
@@ -955,7 +876,7 @@ func TestEachCallIsLoggedOnce(t *testing.T) {
 			n := newNode(t, says(200, strings.Replace(test.answer, `"id":ID,"error"`, `"id":null,"error"`, 1)))
 			for level, logged := range map[slog.Level]bool{slog.LevelDebug: true, slog.LevelInfo: strings.HasPrefix(test.want, "ERROR")} {
 				var log bytes.Buffer
-				test.call(n.clientWith(t, ramp.RPCConfig{Resend: true, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))}))
+				test.call(n.clientWith(t, ramp.RPCConfig{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))}))
 				if !logged {
 					assert.Empty(t, log.String())
 					continue
@@ -973,8 +894,7 @@ func TestEachCallIsLoggedOnce(t *testing.T) {
 func TestNoSecretOfTheURLIsEverShown(t *testing.T) {
 	const user, password, pathKey, queryKey, headerKey = "studio-user", "pass/word=", "v3-path&key-of-<studio>", "query+key", "header/key"
 	secrets := []string{user, password, "pass%2Fword=", "pass%2Fword%3D", pathKey, queryKey, "query%2Bkey", headerKey, "c3R1ZGlvLXVzZXI6cGFzcy93b3JkPQ==",
-		`pass\/word=`, `header\/key`, `v3-path\u0026key-of-\u003cstudio\u003e`, "v3-path&amp;key-of-&lt;studio&gt;", "v3-path%26key-of-%3Cstudio%3E",
-		"v3-path%2526key-of-%253Cstudio%253E", "query%2bkey", "QUERY%2BKEY"}
+		`pass\/word=`, `header\/key`, `v3-path\u0026key-of-\u003cstudio\u003e`, "v3-path%26key-of-%3Cstudio%3E", "query%2bkey"}
 	all := strings.Join(secrets, " ")
 	quoted, err := json.Marshal(all)
 	require.NoError(t, err)
@@ -993,8 +913,7 @@ func TestNoSecretOfTheURLIsEverShown(t *testing.T) {
 		"a redirect to nowhere":       says(302, "", "Location", "http://[::1]:x/"+pathKey),
 		"a redirect":                  says(302, "", "Location", "/"+pathKey),
 		"nonsense":                    says(200, all),
-		"UTF-16":                      says(502, strings.Join(strings.Split(all, ""), "\x00")),
-		"soft hyphens":                says(200, `{"id":ID,"error":{"code":1,"message":"`+strings.ReplaceAll(strings.Trim(string(quoted), `"`), "-", "\u00ad-")+`"}}`),
+		"a long text":                 says(502, strings.Repeat("x", 390)+all),
 		"a hang-up":                   func(http.ResponseWriter, *http.Request, string) string { panic(http.ErrAbortHandler) },
 		"no HTTP": func(w http.ResponseWriter, _ *http.Request, _ string) string {
 			conn, _, _ := w.(http.Hijacker).Hijack()
@@ -1035,7 +954,7 @@ func TestNoSecretOfTheURLIsEverShown(t *testing.T) {
 			asJSON, _ := json.Marshal(map[string]any{"client": client, "failure": failure})
 			shown += string(asJSON)
 			for _, secret := range secrets {
-				assert.NotContains(t, strings.ToLower(shown), strings.ToLower(secret))
+				assert.NotContains(t, shown, secret)
 			}
 			assert.Contains(t, log.String(), "eth_blockNumber")
 			assert.Equal(t, n.URL, client.String())

@@ -10,12 +10,14 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
 // Delays between attempts; see [ClientConfig].Retries.
@@ -202,31 +204,95 @@ func backoff(n int) time.Duration {
 	return full/2 + rand.N(full/2+1)
 }
 
-const (
-	maxExcerpt       = 200            // bytes of foreign text in an error
-	maxExcerptSource = 4 * maxExcerpt // bytes that are read to make one
-)
+// maxExcerpt is how much foreign text an error shows, so that with our own words it
+// stays below [redact.MaxError] bytes.
+const maxExcerpt = 400
 
 // excerpt returns the beginning of foreign text on one line.
-func excerpt(text string) string {
-	text = text[:min(len(text), maxExcerptSource)]
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r), r == utf8.RuneError:
-			return ' '
-		case !unicode.IsPrint(r):
-			return -1
-		default:
-			return r
+func excerpt(text string) string { return redact.New().Line(text, maxExcerpt) }
+
+// boundedError is an error whose text is cut.
+type boundedError struct {
+	error
+	text string
+}
+
+func (e *boundedError) Error() string { return e.text }
+func (e *boundedError) Unwrap() error { return e.error }
+
+// bounded returns err with a text of at most [redact.MaxError] bytes on one line.
+// Foreign text in it must have been redacted.
+func bounded(err error) error {
+	if err == nil || len(err.Error()) <= redact.MaxError {
+		return err
+	}
+	return &boundedError{err, redact.New().Line(err.Error(), redact.MaxError)}
+}
+
+// checkBase returns the base URL of a service without trailing slashes.
+func checkBase(p *problems, path, base string, insecure bool) string {
+	u, problem := parseURL(base, insecure)
+	if problem == "" && (u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(base, "#")) {
+		problem = "must not have a user, a query or a fragment"
+	}
+	if problem != "" {
+		p.add(path, "%s", problem)
+		return ""
+	}
+	return strings.TrimRight(u.String(), "/")
+}
+
+// parseURL parses an absolute URL of the service or of a node. If it is unusable,
+// problem says why without quoting it, because it may contain a credential.
+// insecure accepts http for every host.
+func parseURL(text string, insecure bool) (u *url.URL, problem string) {
+	u, err := url.Parse(text)
+	switch {
+	case text == "":
+		return nil, "is required"
+	case err != nil, u.Hostname() == "", u.Scheme != "https" && u.Scheme != "http":
+		return nil, "must be an absolute https URL"
+	case u.Scheme == "http" && !insecure && !isPrivate(u.Hostname()):
+		return nil, "must be https, unless the host is on a private network"
+	default:
+		return u, ""
+	}
+}
+
+// isPrivate reports whether a host can only be on a private network.
+func isPrivate(host string) bool {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if !strings.ContainsAny(host, ".:") {
+		// Browsers and getaddrinfo read a number as an IPv4 address.
+		_, err := strconv.ParseUint(host, 0, 64)
+		return err != nil
+	}
+	return strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
+}
+
+// secretsOf returns the secrets of a URL: user, password, query values, and path
+// segments that are long enough to be a key, unlike "data" or "eth-mainnet".
+func secretsOf(u *url.URL) []string {
+	const minSegment = 16 // characters
+	password, _ := u.User.Password()
+	secrets := []string{u.User.Username(), password}
+	for _, parameter := range strings.FieldsFunc(u.RawQuery, func(c rune) bool { return c == '&' || c == ';' }) {
+		_, value, named := strings.Cut(parameter, "=")
+		if !named {
+			value = parameter
 		}
-	}, text)
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) <= maxExcerpt {
-		return text
+		if decoded, err := url.QueryUnescape(value); err == nil {
+			value = decoded
+		}
+		secrets = append(secrets, value)
 	}
-	end := maxExcerpt
-	for !utf8.RuneStart(text[end]) {
-		end--
+	for _, segment := range strings.Split(u.Path, "/") {
+		if utf8.RuneCountInString(segment) >= minSegment {
+			secrets = append(secrets, segment)
+		}
 	}
-	return text[:end] + "…"
+	return secrets
 }

@@ -235,19 +235,6 @@ func ParseValidate(body []byte) (*ValidateRequest, error) {
 	return &r, nil
 }
 
-// Effect returns how an approval changes the game's assets: Take for a mint,
-// Nothing for a burn.
-func (r *ValidateRequest) Effect() (Effect, error) {
-	return r.Intent.effect(Take, Nothing)
-}
-
-// Assets returns the game's side of the request, with one entry per asset ID: what
-// a mint takes now, or what a burn grants when it succeeds.
-func (r *ValidateRequest) Assets() ([]AssetAmount, error) {
-	gameEffect, err := r.Intent.effect(Take, Grant)
-	return gameEffect.Assets, err
-}
-
 // Result reports the outcome of a transaction (interface 6). [ParseResult] reads
 // and checks it.
 type Result struct {
@@ -356,21 +343,17 @@ func ParseResult(body []byte) (*Result, error) {
 // (interface 3).
 func (r *Result) Succeeded() bool { return r.Receipt.Succeeded() }
 
-// Effect returns how the outcome changes the game's assets: GiveBack for a failed
-// mint, Grant for a successful burn, otherwise Nothing. A result without a status
-// is an error, because giving back for a field that is merely missing would pay
-// twice.
-//
-// Effect uses the intent that the service reported. If the order was stored at
-// validate, use the stored intent instead.
-func (r *Result) Effect() (Effect, error) {
+// Outcome returns how the order ends: [OrderSucceeded] if the transaction succeeded,
+// [OrderFailed] if it failed, and "" without a status, because giving back for a
+// field that is merely missing would pay twice.
+func (r *Result) Outcome() OrderState {
 	switch {
 	case !r.Receipt.Status.Present():
-		return Effect{}, invalid("receipt.status", "is required")
+		return ""
 	case r.Succeeded():
-		return r.Intent.effect(Nothing, Grant)
+		return OrderSucceeded
 	default:
-		return r.Intent.effect(GiveBack, Nothing)
+		return OrderFailed
 	}
 }
 
@@ -382,25 +365,16 @@ type Response[T any] struct {
 	Data      *T   `json:"data"`      // the answer
 }
 
-// AssetsResponse answers an assets call (interface 2.4).
-type AssetsResponse = Response[AssetsData]
-
-// AssetsData is the data of an [AssetsResponse] (interface 2.4, 9).
-type AssetsData struct {
+// assetsData is the data of an answer to an assets call (interface 2.4, 9).
+type assetsData struct {
 	V1 Player `json:"v1"` // version 1 data
 }
 
-// ValidateResponse answers a validate call (interface 2.6).
-type ValidateResponse = Response[Approval]
-
-// Approval is the data of a [ValidateResponse] (interface 2.6).
+// Approval is the data of the answer to a validate call (interface 2.6).
 type Approval struct {
 	UserSig      string    `json:"userSig"`      // user_sig of the request, unchanged
 	ValidatorSig Signature `json:"validatorSig"` // the signature of the digest
 }
-
-// ResultResponse answers a result call (interface 4.3). It has no data.
-type ResultResponse = Response[struct{}]
 
 // marshal is json.Marshal without HTML escapes.
 func marshal(v any) ([]byte, error) {

@@ -25,7 +25,7 @@ func TestTheChainConfirmsWhatTheServiceTells(t *testing.T) {
 		block, err := chain.BlockByNumber(t.Context(), ramp.AtBlock(1), true)
 		require.NoError(t, err)
 		require.Len(t, block.Transactions, 1)
-		logs, err := chain.Logs(t.Context(), ramp.LogFilter{FromBlock: ramp.Earliest, Addresses: []common.Address{common.HexToAddress(token)}})
+		logs, err := chain.Logs(t.Context(), ramp.LogFilter{FromBlock: ramp.AtBlock(0), Addresses: []common.Address{common.HexToAddress(token)}})
 		require.NoError(t, err)
 		assert.Len(t, logs, 2)
 

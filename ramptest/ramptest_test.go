@@ -250,7 +250,7 @@ func TestAMintIsDrivenFromAssetsToResult(t *testing.T) {
 	assert.Equal(t, "0.8", got.Intent.Actual)
 	require.Len(t, got.Receipt.Logs, 2, "what the player gets, and the fee")
 	assert.Contains(t, string(got.Raw), `"blockTimestamp":0`)
-	effect, err := d.game.results[2].Effect()
+	effect, err := d.game.results[2].Intent.Effect(d.game.results[2].Outcome())
 	require.NoError(t, err)
 	assert.Equal(t, ramp.GiveBack, effect.Kind)
 }
@@ -262,7 +262,7 @@ func TestABurnHasNoFee(t *testing.T) {
 	require.NoError(t, d.service.Deliver(t.Context(), order, ramptest.Succeeded))
 	assert.Equal(t, json.Number("0"), d.game.results[0].Intent.FeeRate)
 	assert.Equal(t, "100", d.game.results[0].Intent.Actual)
-	effect, err := d.game.results[0].Effect()
+	effect, err := d.game.results[0].Intent.Effect(d.game.results[0].Outcome())
 	require.NoError(t, err)
 	assert.Equal(t, ramp.Effect{Kind: ramp.Grant, Assets: []ramp.AssetAmount{{ID: "item_gold", Amount: ramp.NewAmount(100)}}}, effect)
 }
@@ -388,7 +388,7 @@ func TestAnAnswerThatBreaksTheInterfaceIsFound(t *testing.T) {
 // withHighS replaces the signature by the one with n-s and the other v, which
 // recovers to the same address but is not what a contract takes.
 func withHighS(t *testing.T, body string) string {
-	var answer ramp.ValidateResponse
+	var answer ramp.Response[ramp.Approval]
 	require.NoError(t, json.Unmarshal([]byte(body), &answer))
 	sig := answer.Data.ValidatorSig
 	n := crypto.S256().Params().N

@@ -87,9 +87,7 @@ func newShop(t *testing.T, s *shop) string {
 	t.Helper()
 	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: s.apply})
 	require.NoError(t, err)
-	orders, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: s, Store: store})
-	require.NoError(t, err)
-	return serve(t, orders)
+	return serve(t, ramp.HandlerConfig{Players: s, Store: store})
 }
 
 // ramp runs a command with the emulator.

@@ -117,8 +117,12 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err := store.Check(ctx); err != nil {
 		return err
 	}
-	exact, err := ramp.NewOrderGame(ramp.OrderGameConfig{
-		Players: game, Store: store, ProjectID: *project,
+	chain, err := openChain(ctx, getenv("RAMP_RPC_URL"), *chainID, log)
+	if err != nil {
+		return err
+	}
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{
+		Players: game, Store: store, Key: key, Signer: signer, ProjectID: *project, Chain: chain, Logger: log,
 		OnConflict: func(ctx context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
 			// Alert a person here, or at least make sure that someone reads this log.
 			log.ErrorContext(ctx, "a result contradicts its order: check the transaction on the chain",
@@ -126,14 +130,6 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 			return nil
 		},
 	})
-	if err != nil {
-		return err
-	}
-	chain, err := openChain(ctx, getenv("RAMP_RPC_URL"), *chainID, log)
-	if err != nil {
-		return err
-	}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: exact, Key: key, Signer: signer, ProjectID: *project, Chain: chain, Logger: log})
 	if err != nil {
 		return err
 	}

@@ -466,7 +466,7 @@ func (l *load) booksAreExact() error {
 		if err != nil {
 			return err
 		}
-		var answer ramp.AssetsResponse
+		var answer ramp.Response[assetsData]
 		err = json.NewDecoder(response.Body).Decode(&answer)
 		_ = response.Body.Close()
 		if err != nil || answer.Data == nil {

@@ -118,7 +118,7 @@ func (g *shop) Validate(_ context.Context, _ ramp.Session, r *ramp.ValidateReque
 		}
 		return nil
 	}
-	effect, err := r.Effect()
+	effect, err := r.Intent.Effect(ramp.OrderAccepted)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (g *shop) Result(_ context.Context, _ ramp.Session, r *ramp.Result) error {
 	if g.answer != nil || g.keeps || g.done[r.UUID] {
 		return g.answer
 	}
-	effect, err := r.Effect()
+	effect, err := r.Intent.Effect(r.Outcome())
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 // The test compares the cost of UpdateTx with that of the same statements written by
 // hand, which neither check nor compare what they read. Both accept and finish a mint,
 // each step in one transaction. They take turns order by order, and the medians are
-// compared. OrderGame, which guards its transactions, is measured too.
+// compared. Update, which guards its transactions, is measured too.
 func TestThroughput(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector changes what code costs, and not what databases do")
@@ -38,7 +38,7 @@ func TestThroughput(t *testing.T) {
 			return err
 		}
 		hand := newByHand(p.dialect)
-		game := newGame(t, studio{db: p.db, dialect: p.dialect}, store)
+		game := newGame(studio{db: p.db, dialect: p.dialect}, store)
 		var ours, theirs, games []time.Duration
 		for range rounds {
 			ours = append(ours, p.time(t, accept, finish))
@@ -50,13 +50,13 @@ func TestThroughput(t *testing.T) {
 		slices.Sort(games)
 		ratio := float64(theirs[rounds/2]) / float64(ours[rounds/2])
 		gameRatio := float64(theirs[rounds/2]) / float64(games[rounds/2])
-		t.Logf("accept and finish: %v an order, by hand %v, throughput %.2f of it; OrderGame %v, %.2f of it", ours[rounds/2], theirs[rounds/2], ratio,
+		t.Logf("accept and finish: %v an order, by hand %v, throughput %.2f of it; Update %v, %.2f of it", ours[rounds/2], theirs[rounds/2], ratio,
 			games[rounds/2], gameRatio)
 		if ratio < least {
 			t.Errorf("the throughput is %.2f of that by hand, not %.2f", ratio, least)
 		}
 		if gameRatio < leastGame {
-			t.Errorf("the throughput of OrderGame is %.2f of that by hand, not %.2f", gameRatio, leastGame)
+			t.Errorf("the throughput of Update is %.2f of that by hand, not %.2f", gameRatio, leastGame)
 		}
 	})
 }
@@ -76,15 +76,15 @@ func (p *place) time(t *testing.T, steps ...func(context.Context, *sql.Tx, order
 	return time.Since(start)
 }
 
-// timeGame measures both steps of a new order through a game.
-func timeGame(t *testing.T, game *ramp.OrderGame) time.Duration {
+// timeGame measures both steps of a new order through Update.
+func timeGame(t *testing.T, game *game) time.Duration {
 	t.Helper()
 	ctx := context.Background()
 	o := newOrder("alice", mint("gold", 5, "gem", 1))
 	session, accept, finish := ramp.Session{ID: o.session}, o.validateRequest(), o.report(success)
 	start := time.Now()
 	check(t, game.Validate(ctx, session, accept))
-	check(t, game.Result(ctx, session, finish))
+	check(t, game.Result(ctx, finish))
 	return time.Since(start)
 }
 

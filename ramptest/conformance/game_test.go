@@ -325,10 +325,9 @@ func (g *game) meet() {
 // moves is what an intent is about for the game.
 func moves(i ramp.Intent) (ramp.Effect, error) {
 	if d, _ := i.Direction(); d == ramp.Burn {
-		one := ramp.NewQuantity(1)
-		return (&ramp.Result{Receipt: ramp.Receipt{Status: one}, Intent: i}).Effect()
+		return i.Effect(ramp.OrderSucceeded)
 	}
-	return (&ramp.ValidateRequest{Intent: i}).Effect()
+	return i.Effect(ramp.OrderAccepted)
 }
 
 // move applies an effect for the owner of an order, atomically.

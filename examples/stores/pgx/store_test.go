@@ -136,15 +136,11 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 		}
 		address = listener.Addr().String()
 		pools[0], pools[1] = pools[1], pools[0]
-		game, err := ramp.NewOrderGame(ramp.OrderGameConfig{
-			Players: players{pools[0], tokens}, Store: &Store{Pool: pools[0]}, ProjectID: "project-1",
+		handler, err := ramp.NewHandler(ramp.HandlerConfig{
+			Players: players{pools[0], tokens}, Store: &Store{Pool: pools[0]}, Key: key, Signer: signer, ProjectID: "project-1",
 			OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil },
+			Logger:     slog.New(slog.DiscardHandler),
 		})
-		if err != nil {
-			return err
-		}
-		handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer, ProjectID: "project-1",
-			Logger: slog.New(slog.DiscardHandler)})
 		server = &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 		go func(s *http.Server) { _ = s.Serve(listener) }(server)
 		return err

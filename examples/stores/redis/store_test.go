@@ -124,15 +124,11 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 		}
 		address = listener.Addr().String()
 		store := &Store{Client: client}
-		game, err := ramp.NewOrderGame(ramp.OrderGameConfig{
-			Players: players{store, tokens}, Store: store, ProjectID: "project-1",
+		handler, err := ramp.NewHandler(ramp.HandlerConfig{
+			Players: players{store, tokens}, Store: store, Key: key, Signer: signer, ProjectID: "project-1",
 			OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil },
+			Logger:     slog.New(slog.DiscardHandler),
 		})
-		if err != nil {
-			return err
-		}
-		handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer, ProjectID: "project-1",
-			Logger: slog.New(slog.DiscardHandler)})
 		server = &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 		go func(s *http.Server) { _ = s.Serve(listener) }(server)
 		return err

@@ -7,8 +7,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -114,34 +112,32 @@ func resultOf(method string) string {
 
 func TestNothingIsAskedOfTheWrongChain(t *testing.T) {
 	for name, use := range everyUse {
-		for _, resend := range []bool{false, true} {
-			t.Run(name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					id, asked := `"0x2711"`, []string{}
-					client := pinned(t, roundTrip(func(_ *http.Request, method string) (string, error) {
-						asked = append(asked, method)
-						if method == "eth_chainId" {
-							return id, nil
-						}
-						return resultOf(method), nil
-					}), ramp.RPCConfig{Resend: resend})
-					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-					defer cancel()
-					for range 2 {
-						err := use(ctx, client)
-						assert.ErrorIs(t, err, ramp.ErrWrongChain)
-						assert.ErrorContains(t, err, "ramp: eth_chainId: the node is on another chain: its chain ID is 10001, but RPCConfig.ChainID is 1112")
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				id, asked := `"0x2711"`, []string{}
+				client := pinned(t, roundTrip(func(_ *http.Request, method string) (string, error) {
+					asked = append(asked, method)
+					if method == "eth_chainId" {
+						return id, nil
 					}
-					assert.Equal(t, []string{"eth_chainId", "eth_chainId"}, asked, "and it is asked again, for the node may be replaced")
+					return resultOf(method), nil
+				}), ramp.RPCConfig{})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				for range 2 {
+					err := use(ctx, client)
+					assert.ErrorIs(t, err, ramp.ErrWrongChain)
+					assert.ErrorContains(t, err, "ramp: eth_chainId: the node is on another chain: its chain ID is 10001, but RPCConfig.ChainID is 1112")
+				}
+				assert.Equal(t, []string{"eth_chainId", "eth_chainId"}, asked, "and it is asked again, for the node may be replaced")
 
-					id, asked = `"0x458"`, nil
-					require.NoError(t, use(ctx, client))
-					require.NoError(t, use(ctx, client))
-					assert.Equal(t, "eth_chainId", asked[0])
-					assert.NotContains(t, asked[1:], "eth_chainId", "once it is known, it is not asked again")
-				})
+				id, asked = `"0x458"`, nil
+				require.NoError(t, use(ctx, client))
+				require.NoError(t, use(ctx, client))
+				assert.Equal(t, "eth_chainId", asked[0])
+				assert.NotContains(t, asked[1:], "eth_chainId", "once it is known, it is not asked again")
 			})
-		}
+		})
 	}
 }
 
@@ -250,105 +246,6 @@ func TestAWaitGoesOnUntilTheChainCanBeAskedFor(t *testing.T) {
 		_, err := client.WaitReceipt(t.Context(), common.MaxHash, 1)
 		require.NoError(t, err)
 		assert.Equal(t, time.Minute, time.Since(begun))
-	})
-}
-
-func TestManyCallsAtOnceAskForTheChainOnce(t *testing.T) {
-	for name, test := range map[string]struct {
-		id    string
-		wrong bool
-	}{"the right one": {`"0x458"`, false}, "a wrong one": {`"0x1"`, true}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var asked, others atomic.Int64
-				client := pinned(t, roundTrip(func(_ *http.Request, method string) (string, error) {
-					if method != "eth_chainId" {
-						others.Add(1)
-						return `"0x10"`, nil
-					}
-					asked.Add(1)
-					time.Sleep(time.Second) // until all of them wait
-					assert.Zero(t, others.Load())
-					return test.id, nil
-				}), ramp.RPCConfig{})
-				var all sync.WaitGroup
-				for range 64 {
-					all.Go(func() {
-						_, err := client.BlockNumber(t.Context())
-						assert.Equal(t, test.wrong, errors.Is(err, ramp.ErrWrongChain))
-						assert.Equal(t, test.wrong, err != nil, err)
-					})
-				}
-				all.Wait()
-				assert.EqualValues(t, 1, asked.Load())
-				if test.wrong {
-					assert.Zero(t, others.Load())
-				} else {
-					assert.EqualValues(t, 64, others.Load())
-				}
-			})
-		})
-	}
-}
-
-// The call that makes the check may be canceled, and its transport may panic.
-// Neither affects the calls that wait for it.
-func TestCallsThatWaitForTheChainOutliveTheOneThatAsks(t *testing.T) {
-	for name, end := range map[string]func(context.Context) error{
-		"canceled":  func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
-		"panicking": func(context.Context) error { time.Sleep(time.Second); panic("a transport") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var asked atomic.Int64
-				client := pinned(t, roundTrip(func(r *http.Request, method string) (string, error) {
-					if method == "eth_chainId" && asked.Add(1) == 1 {
-						return "", end(r.Context())
-					}
-					return `"0x458"`, nil
-				}), ramp.RPCConfig{Retries: -1})
-				first, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				var all sync.WaitGroup
-				all.Go(func() {
-					defer func() { _ = recover() }()
-					_, err := client.BlockNumber(first)
-					assert.ErrorIs(t, err, context.DeadlineExceeded)
-				})
-				synctest.Wait() // the first call asks
-				for range 5 {
-					all.Go(func() {
-						_, err := client.BlockNumber(t.Context())
-						assert.NoError(t, err)
-					})
-				}
-				all.Wait()
-				assert.EqualValues(t, 2, asked.Load())
-			})
-		})
-	}
-}
-
-func TestACallDoesNotWaitForTheChainBeyondItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := pinned(t, roundTrip(func(r *http.Request, _ string) (string, error) {
-			<-r.Context().Done()
-			return "", r.Context().Err()
-		}), ramp.RPCConfig{Timeout: time.Minute, Retries: -1})
-		var all sync.WaitGroup
-		all.Go(func() {
-			_, err := client.BlockNumber(t.Context())
-			assert.ErrorIs(t, err, context.DeadlineExceeded)
-		})
-		synctest.Wait()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		begun := time.Now()
-		_, err := client.BlockNumber(ctx)
-		assert.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.ErrorContains(t, err, "ramp: eth_chainId: ")
-		assert.Equal(t, time.Second, time.Since(begun))
-		all.Wait()
 	})
 }
 

@@ -9,18 +9,12 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 )
 
-// BlockRef refers to a block: by a tag, or by a number with [AtBlock]. The zero
-// value means [Latest].
+// BlockRef refers to a block: by a number with [AtBlock], or by a tag of the Ethereum
+// specification, such as [Latest] or "finalized". The zero value means [Latest].
 type BlockRef string
 
-// The block tags of the Ethereum specification.
-const (
-	Latest    BlockRef = "latest"    // the newest block
-	Safe      BlockRef = "safe"      // the newest block that is very unlikely to be replaced
-	Finalized BlockRef = "finalized" // the newest block that can no longer be replaced
-	Earliest  BlockRef = "earliest"  // the oldest block of the node
-	Pending   BlockRef = "pending"   // the next block, as the node would build it
-)
+// Latest refers to the newest block.
+const Latest BlockRef = "latest"
 
 // AtBlock refers to the block with number n.
 func AtBlock(n uint64) BlockRef { return BlockRef(hexutil.EncodeUint64(n)) }
