@@ -369,8 +369,11 @@ func try(t *testing.T, flaw string) map[string]string {
 			continue
 		}
 		k := newTrial(t.Context())
-		if strings.Contains(flaw, "the lock") {
+		switch {
+		case strings.Contains(flaw, "the lock"):
 			k.patience = 100 * time.Millisecond
+		case flaw != "":
+			k.patience = 5 * time.Second
 		}
 		store := newFlawed(flaw, k.check)
 		k.Target = Target{Stores: []ramp.Store{store}, Give: store.give, Balance: store.balance, Crash: store.crash}
