@@ -203,8 +203,23 @@ func (c *Client) read(a *answer, signature string) (uuid.UUID, error) {
 type initializeAnswer struct {
 	code    int
 	message string
-	uuid    uuid.UUID // in the data of a success
-	data    string    // of a failure; JSON unless it is a string
+	initializeData
+}
+
+// initializeData is an object in a success, and a string in a failure.
+type initializeData struct {
+	uuid uuid.UUID
+	data string // JSON unless it is a string
+}
+
+func (d *initializeData) read(x *reader) {
+	start := x.at
+	if x.kind() == '{' {
+		x.object(field{"uuid", (*anyUUID)(&d.uuid)})
+	} else {
+		x.skip()
+	}
+	d.data = textOf(x.since(start))
 }
 
 // readInitializeAnswer reads the envelope. ok is false if body is not one; it must
@@ -213,27 +228,16 @@ func readInitializeAnswer(body []byte) (a initializeAnswer, ok bool) {
 	if !json.Valid(body) {
 		return a, false
 	}
+	var code, message unread
 	x := newReader(body, "answer")
-	for name := range x.members("code", "message", "data") {
-		switch name {
-		case "code":
-			n, err := strconv.Atoi(string(x.raw()))
-			a.code, ok = n, err == nil
-		case "message":
-			a.message = textOf(x.raw())
-		case "data":
-			start := x.at
-			if x.kind() == '{' {
-				for range x.members("uuid") {
-					a.uuid = x.uuid(true)
-				}
-			} else {
-				x.skip()
-			}
-			a.data = textOf(x.since(start))
-		}
-	}
-	return a, ok && len(x.wrong) == 0
+	x.object(
+		field{"code", &code},
+		field{"message", &message},
+		field{"data", &a.initializeData},
+	)
+	n, err := strconv.Atoi(string(code))
+	a.code, a.message = n, textOf(message)
+	return a, err == nil && len(x.wrong) == 0
 }
 
 // retryableAPIStatus reports whether a failure with this HTTP status may pass.

@@ -26,33 +26,29 @@ type Intent struct {
 func (i *Intent) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "intent", i) }
 
 func (i *Intent) read(x *reader) {
-	for name := range x.members("method", "type", "from", "to", "target_candidate", "fee_rate", "actual") {
-		switch name {
-		case "method":
-			i.Method = Method(x.string())
-		case "type":
-			i.Type = IntentType(x.string())
-		case "from":
-			i.From = readList(x, 1, maxIntentAssets, (*IntentAsset).read)
-		case "to":
-			i.To = readList(x, 1, maxIntentAssets, (*IntentAsset).read)
-		case "target_candidate":
-			i.TargetCandidate = x.keep()
-		case "fee_rate":
-			i.FeeRate = readFeeRate(x)
-		case "actual":
-			i.Actual = x.loose()
-		}
-	}
+	x.object(
+		field{"method", (*string)(&i.Method)},
+		field{"type", (*string)(&i.Type)},
+		field{"from", (*assetList)(&i.From)},
+		field{"to", (*assetList)(&i.To)},
+		field{"target_candidate", &i.TargetCandidate},
+		field{"fee_rate", (*feeRate)(&i.FeeRate)},
+		field{"actual", (*looseText)(&i.Actual)},
+	)
 }
 
-// readFeeRate reads a number, or a string that holds one.
-func readFeeRate(x *reader) json.Number {
+type assetList []IntentAsset
+
+func (l *assetList) read(x *reader) { *l = readList(x, 1, maxIntentAssets, (*IntentAsset).read) }
+
+// feeRate is a number, or a string that holds one.
+type feeRate json.Number
+
+func (f *feeRate) read(x *reader) {
 	rate := x.loose()
-	if _, err := canonicalAmount(rate); err != nil {
-		return ""
+	if _, err := canonicalAmount(rate); err == nil {
+		*f = feeRate(rate)
 	}
-	return json.Number(rate)
 }
 
 // IntentAsset is an asset or a token that an [Intent] consumes or issues (interface
@@ -64,16 +60,11 @@ type IntentAsset struct {
 }
 
 func (a *IntentAsset) read(x *reader) {
-	for name := range x.members("type", "id", "amount") {
-		switch name {
-		case "type":
-			a.Type = AssetType(x.string())
-		case "id":
-			a.ID = x.string()
-		case "amount":
-			a.Amount.read(x)
-		}
-	}
+	x.object(
+		field{"type", (*string)(&a.Type)},
+		field{"id", &a.ID},
+		field{"amount", &a.Amount},
+	)
 }
 
 // Direction is the direction of an intent: [Mint] or [Burn].

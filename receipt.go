@@ -49,45 +49,30 @@ func (r *Receipt) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "recei
 
 func (r *Receipt) read(x *reader) {
 	start := x.at
-	for name := range x.members("type", "root", "status", "cumulativeGasUsed", "logsBloom", "logs", "transactionHash",
-		"contractAddress", "gasUsed", "effectiveGasPrice", "blockHash", "blockNumber", "transactionIndex", "from", "to", "feePayer") {
-		switch name {
-		case "type":
-			r.Type.read(x)
-		case "root":
-			r.Root = x.blob()
-		case "status":
-			r.Status.read(x)
-		case "cumulativeGasUsed":
-			r.CumulativeGasUsed.read(x)
-		case "logsBloom":
-			r.LogsBloom = x.blob()
-		case "logs":
-			r.Logs = readList(x, 1, maxReceiptLogs, (*Log).read)
-		case "transactionHash":
-			x.fixed(r.TransactionHash[:])
-		case "contractAddress":
-			x.fixed(r.ContractAddress[:])
-		case "gasUsed":
-			r.GasUsed.read(x)
-		case "effectiveGasPrice":
-			r.EffectiveGasPrice.read(x)
-		case "blockHash":
-			x.fixed(r.BlockHash[:])
-		case "blockNumber":
-			r.BlockNumber.read(x)
-		case "transactionIndex":
-			r.TransactionIndex.read(x)
-		case "from":
-			x.fixed(r.From[:])
-		case "to":
-			x.fixed(r.To[:])
-		case "feePayer":
-			x.fixed(r.FeePayer[:])
-		}
-	}
+	x.object(
+		field{"type", &r.Type},
+		field{"root", &r.Root},
+		field{"status", &r.Status},
+		field{"cumulativeGasUsed", &r.CumulativeGasUsed},
+		field{"logsBloom", &r.LogsBloom},
+		field{"logs", (*logList)(&r.Logs)},
+		field{"transactionHash", &r.TransactionHash},
+		field{"contractAddress", &r.ContractAddress},
+		field{"gasUsed", &r.GasUsed},
+		field{"effectiveGasPrice", &r.EffectiveGasPrice},
+		field{"blockHash", &r.BlockHash},
+		field{"blockNumber", &r.BlockNumber},
+		field{"transactionIndex", &r.TransactionIndex},
+		field{"from", &r.From},
+		field{"to", &r.To},
+		field{"feePayer", &r.FeePayer},
+	)
 	r.Raw = x.since(start)
 }
+
+type logList []Log
+
+func (l *logList) read(x *reader) { *l = readList(x, 1, maxReceiptLogs, (*Log).read) }
 
 // MarshalJSON writes the receipt as in the result webhook, with nil Logs as an
 // empty array.
@@ -118,32 +103,23 @@ type Log struct {
 func (l *Log) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "log", l) }
 
 func (l *Log) read(x *reader) {
-	for name := range x.members("address", "topics", "data", "blockNumber", "transactionHash", "transactionIndex",
-		"blockHash", "blockTimestamp", "logIndex", "removed") {
-		switch name {
-		case "address":
-			x.fixed(l.Address[:])
-		case "topics":
-			l.Topics = readList(x, 3, maxLogTopics, readHash)
-		case "data":
-			l.Data = x.blob()
-		case "blockNumber":
-			l.BlockNumber.read(x)
-		case "transactionHash":
-			x.fixed(l.TransactionHash[:])
-		case "transactionIndex":
-			l.TransactionIndex.read(x)
-		case "blockHash":
-			x.fixed(l.BlockHash[:])
-		case "blockTimestamp":
-			l.BlockTimestamp.read(x)
-		case "logIndex":
-			l.LogIndex.read(x)
-		case "removed":
-			l.Removed = x.bool()
-		}
-	}
+	x.object(
+		field{"address", &l.Address},
+		field{"topics", (*topicList)(&l.Topics)},
+		field{"data", &l.Data},
+		field{"blockNumber", &l.BlockNumber},
+		field{"transactionHash", &l.TransactionHash},
+		field{"transactionIndex", &l.TransactionIndex},
+		field{"blockHash", &l.BlockHash},
+		field{"blockTimestamp", &l.BlockTimestamp},
+		field{"logIndex", &l.LogIndex},
+		field{"removed", &l.Removed},
+	)
 }
+
+type topicList []common.Hash
+
+func (l *topicList) read(x *reader) { *l = readList(x, 3, maxLogTopics, readHash) }
 
 // readHash reads a hash of a list. null and "" are errors there.
 func readHash(h *common.Hash, x *reader) { x.decodeFixed(x.raw(), h[:]) }

@@ -176,16 +176,16 @@ func (r *RPC) exchange(ctx context.Context, into any, method string, params []an
 		return withMethod(method, r.failure(a, nil))
 	}
 	switch {
-	case a.status/100 != 2, e.Error == nil && e.Result == nil:
-		return withMethod(method, r.failure(a, e.Error))
-	case e.ID == "" && e.Error != nil: // the node could not read the id
-	case e.ID != strconv.FormatUint(id, 10):
+	case a.status/100 != 2, e.failure.err == nil && e.result == nil:
+		return withMethod(method, r.failure(a, e.failure.err))
+	case e.id.absent() && e.failure.err != nil: // the node could not read the id
+	case string(e.id) != strconv.FormatUint(id, 10):
 		return withMethod(method, errWrongID)
 	}
-	if e.Error != nil {
-		return withMethod(method, r.markRetryable(e.Error, a))
+	if e.failure.err != nil {
+		return withMethod(method, r.markRetryable(e.failure.err, a))
 	}
-	return withMethod(method, r.read(e.Result, into, params))
+	return withMethod(method, r.read(e.result, into, params))
 }
 
 // post sends a request, or a slice of them, and reads the answer.
@@ -247,39 +247,31 @@ func newRequest(id uint64, method string, params []any) request {
 	return request{Version: "2.0", ID: id, Method: method, Params: params}
 }
 
-// envelope is a JSON-RPC answer (interface 2.8). Result is nil if it is missing,
-// and null if the node sent null.
+// envelope is a JSON-RPC answer (interface 2.8).
 type envelope struct {
-	ID     string // JSON; "" if it is missing or null
-	Result json.RawMessage
-	Error  *RPCError // nil for "error":null too
+	version, id unread
+	result      unread // nil if it is missing, null if the node sent null
+	failure     rpcFailure
 }
 
 // readEnvelope reads one answer. ok is false unless it is an object without
 // duplicate names.
-func (r *RPC) readEnvelope(x *reader) (e envelope, ok bool) {
+func (r *RPC) readEnvelope(x *reader) (e *envelope, ok bool) {
 	faults := x.faults
-	for name := range x.members("jsonrpc", "id", "result", "error") {
-		switch name {
-		case "id":
-			if x.kind() != 'n' {
-				e.ID = string(x.raw())
-			}
-		case "result":
-			e.Result = x.raw()
-		case "error":
-			if x.kind() != 'n' {
-				e.Error = readRPCError(x, r.endpoint.secrets)
-			}
-		}
-	}
+	e = &envelope{failure: rpcFailure{secrets: r.endpoint.secrets}}
+	x.object(
+		field{"jsonrpc", &e.version},
+		field{"id", &e.id},
+		field{"result", &e.result},
+		field{"error", &e.failure},
+	)
 	return e, x.faults == faults
 }
 
 // readAnswer reads a body that is one answer.
-func (r *RPC) readAnswer(body []byte) (envelope, bool) {
+func (r *RPC) readAnswer(body []byte) (e *envelope, ok bool) {
 	if !json.Valid(body) {
-		return envelope{}, false
+		return new(envelope), false
 	}
 	x := newReader(body, "answer")
 	return r.readEnvelope(&x)
@@ -287,7 +279,7 @@ func (r *RPC) readAnswer(body []byte) (envelope, bool) {
 
 // read calls readResult, and adds to [ErrNotFound] what was not found and on which
 // chain.
-func (r *RPC) read(raw json.RawMessage, into any, params []any) error {
+func (r *RPC) read(raw []byte, into any, params []any) error {
 	err := readResult(raw, into, r.endpoint.secrets)
 	if err != ErrNotFound {
 		return err
@@ -310,7 +302,7 @@ func (r *RPC) read(raw json.RawMessage, into any, params []any) error {
 
 // readResult decodes a result, which is valid JSON, into a pointer. The error of a
 // caller's type may quote the result, and so is redacted.
-func readResult(raw json.RawMessage, into any, secrets *redact.Redactor) error {
+func readResult(raw []byte, into any, secrets *redact.Redactor) error {
 	var err error
 	switch into := into.(type) {
 	case nil:

@@ -115,7 +115,7 @@ func (r *RPC) exchangeBatch(ctx context.Context, calls []*BatchCall) ([]*BatchCa
 	answered := make([]bool, len(calls))
 	for range x.elements(maxListEntries) {
 		e, ok := r.readEnvelope(&x)
-		id, err := strconv.ParseUint(e.ID, 10, 64)
+		id, err := strconv.ParseUint(string(e.id), 10, 64)
 		at := id - first // an ID below first wraps around to a huge number
 		if !ok || err != nil || at >= uint64(len(calls)) {
 			continue // for none of the calls; the unanswered ones keep errNoAnswer
@@ -127,13 +127,13 @@ func (r *RPC) exchangeBatch(ctx context.Context, calls []*BatchCall) ([]*BatchCa
 		}
 		answered[at] = true
 		switch {
-		case e.Error != nil:
-			call.Err = withMethod(call.Method, e.Error)
-			if _, ok := r.markRetryable(e.Error, a).(*retryableError); ok {
+		case e.failure.err != nil:
+			call.Err = withMethod(call.Method, e.failure.err)
+			if _, ok := r.markRetryable(e.failure.err, a).(*retryableError); ok {
 				again = append(again, call)
 			}
-		case e.Result != nil:
-			call.Err = withMethod(call.Method, r.read(e.Result, call.Into, call.Params))
+		case e.result != nil:
+			call.Err = withMethod(call.Method, r.read(e.result, call.Into, call.Params))
 		}
 	}
 	for _, call := range calls {
@@ -152,9 +152,9 @@ func (r *RPC) wholeFailure(a *answer) error {
 	switch {
 	case !ok:
 		return r.failure(a, nil)
-	case e.Error == nil, a.status/100 != 2:
-		return r.failure(a, e.Error)
+	case e.failure.err == nil, a.status/100 != 2:
+		return r.failure(a, e.failure.err)
 	default:
-		return r.markRetryable(e.Error, a)
+		return r.markRetryable(e.failure.err, a)
 	}
 }

@@ -108,33 +108,43 @@ func (e *RPCError) Is(target error) bool {
 // maxMessage limits how much of a foreign text is kept in a field.
 const maxMessage = 64 << 10
 
-// readRPCError reads an error of any shape. It redacts the text but not the data.
-func readRPCError(x *reader, secrets *redact.Redactor) *RPCError {
-	if x.kind() != '{' {
-		return &RPCError{Message: secrets.Beginning(textOf(x.raw()), maxMessage)}
+// rpcFailure is an error of any shape, or null. Its text is redacted, but not its
+// data.
+type rpcFailure struct {
+	err     *RPCError // nil for null
+	secrets *redact.Redactor
+}
+
+func (f *rpcFailure) read(x *reader) {
+	switch x.kind() {
+	case 'n':
+		x.skip()
+		return
+	case '{':
+	default:
+		f.err = &RPCError{Message: f.secrets.Beginning(textOf(x.raw()), maxMessage)}
+		return
 	}
-	e := new(RPCError)
-	for name := range x.members("code", "message", "data") {
-		switch value := x.raw(); name {
-		case "code":
-			if code, err := strconv.Atoi(textOf(value)); err == nil {
-				e.Code = RPCCode(code)
-			}
-		case "message":
-			e.Message = secrets.Beginning(textOf(value), maxMessage)
-		case "data":
-			if value[0] != 'n' {
-				e.Data = bytes.Clone(value)
-			}
-		}
+	var code, message, data unread
+	x.object(
+		field{"code", &code},
+		field{"message", &message},
+		field{"data", &data},
+	)
+	e := &RPCError{Message: f.secrets.Beginning(textOf(message), maxMessage)}
+	if n, err := strconv.Atoi(textOf(code)); err == nil {
+		e.Code = RPCCode(n)
+	}
+	if !data.absent() {
+		e.Data = bytes.Clone(data)
 	}
 	revert, _ := e.Revert()
-	e.reason = secrets.Beginning(revert.Reason, maxMessage)
-	return e
+	e.reason = f.secrets.Beginning(revert.Reason, maxMessage)
+	f.err = e
 }
 
 // textOf returns the text of a JSON string, or any other JSON unchanged.
-func textOf(raw json.RawMessage) string {
+func textOf(raw []byte) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
 		return s

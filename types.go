@@ -151,21 +151,14 @@ func (a Asset) MarshalJSON() ([]byte, error) {
 func (a *Asset) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "asset", a) }
 
 func (a *Asset) read(x *reader) {
-	complete := false
-	for name := range x.members("id", "balance") {
-		switch name {
-		case "id":
-			a.ID = x.string()
-		case "balance":
-			balance, err := ParseAmount(x.string())
-			if err != nil {
-				x.fault("must be a decimal string")
-			}
-			a.Balance, complete = balance, true
-		}
-	}
-	if !complete {
-		x.fault("must have a balance")
+	var balance string
+	x.object(
+		field{"id", &a.ID},
+		field{"balance", &balance},
+	)
+	var err error
+	if a.Balance, err = ParseAmount(balance); err != nil {
+		x.fault("must have a balance that is a decimal string")
 	}
 }
 
@@ -189,22 +182,14 @@ func (r *ValidateRequest) UnmarshalJSON(b []byte) error { return unmarshalWire(b
 
 func (r *ValidateRequest) read(x *reader) {
 	r.Raw = x.text
-	for name := range x.members("user_sig", "user_address", "project_id", "digest", "uuid", "intent") {
-		switch name {
-		case "user_sig":
-			r.UserSig = x.string()
-		case "user_address":
-			r.UserAddress = x.string()
-		case "project_id":
-			r.ProjectID = x.string()
-		case "digest":
-			r.Digest.read(x)
-		case "uuid":
-			r.UUID = x.uuid(false)
-		case "intent":
-			r.Intent.read(x)
-		}
-	}
+	x.object(
+		field{"user_sig", &r.UserSig},
+		field{"user_address", &r.UserAddress},
+		field{"project_id", &r.ProjectID},
+		field{"digest", &r.Digest},
+		field{"uuid", &r.UUID},
+		field{"intent", &r.Intent},
+	)
 }
 
 // ParseValidate reads the body of a validate call and checks its form and
@@ -245,9 +230,9 @@ type Result struct {
 	Intent    Intent    `json:"intent"`     // what was exchanged, as the service reports it
 
 	// Unreadable lists the fields that have an unexpected form or occur more than
-	// once; they are zero here. If one is in the receipt, only Status and Raw of
-	// the receipt are kept. An authentic result is accepted all the same, because
-	// its UUID and status decide.
+	// once. They are zero here, and so is the whole list that one is in. An
+	// authentic result is accepted all the same, because its UUID and status
+	// decide.
 	Unreadable []FieldError `json:"-"`
 
 	// Raw is the unchanged body, including the fields that this type does not have.
@@ -261,20 +246,14 @@ func (r *Result) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "body",
 
 func (r *Result) read(x *reader) {
 	r.Raw = x.text
-	for name := range x.members("session_id", "uuid", "tx_hash", "receipt", "intent") {
-		switch name {
-		case "session_id":
-			r.SessionID = x.string()
-		case "uuid":
-			r.UUID = x.uuid(true)
-		case "tx_hash":
-			r.TxHash = x.loose()
-		case "receipt":
-			r.Receipt.read(x)
-		case "intent":
-			r.Intent.read(x)
-		}
-	}
+	x.zeroing = true
+	x.object(
+		field{"session_id", &r.SessionID},
+		field{"uuid", (*anyUUID)(&r.UUID)},
+		field{"tx_hash", (*looseText)(&r.TxHash)},
+		field{"receipt", &r.Receipt},
+		field{"intent", &r.Intent},
+	)
 	var decisive problems
 	for _, f := range x.wrong {
 		switch f.Path {
@@ -282,38 +261,9 @@ func (r *Result) read(x *reader) {
 			decisive = append(decisive, f)
 		default:
 			r.Unreadable = append(r.Unreadable, f)
-			r.clear(f.Path)
 		}
 	}
 	x.wrong = decisive
-}
-
-// clear zeroes the field that path is in, so that no field is half read.
-func (r *Result) clear(path string) {
-	switch {
-	case path == "session_id":
-		r.SessionID = ""
-	case path == "tx_hash":
-		r.TxHash = ""
-	case covers("receipt", path):
-		r.Receipt = Receipt{Status: r.Receipt.Status, Raw: r.Receipt.Raw}
-	case path == "intent":
-		r.Intent = Intent{}
-	case path == "intent.method":
-		r.Intent.Method = ""
-	case path == "intent.type":
-		r.Intent.Type = ""
-	case covers("intent.from", path):
-		r.Intent.From = nil
-	case covers("intent.to", path):
-		r.Intent.To = nil
-	case path == "intent.target_candidate":
-		r.Intent.TargetCandidate = nil
-	case path == "intent.fee_rate":
-		r.Intent.FeeRate = ""
-	case path == "intent.actual":
-		r.Intent.Actual = ""
-	}
 }
 
 // ParseResult reads the body of a result call (interface 6). Verify the HMAC first,

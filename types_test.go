@@ -422,7 +422,7 @@ func TestAssetBalanceIsADecimalString(t *testing.T) {
 	}
 	var response ramp.Response[assetsData]
 	err := json.Unmarshal([]byte(`{"data":{"v1":{"assets":[{"id":"gold","balance":"five"}]}}}`), &response)
-	assertFields(t, err, "balance must be a decimal string")
+	assertFields(t, err, "asset must have a balance that is a decimal string")
 }
 
 // A decoder reuses its buffer.
