@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -29,7 +30,7 @@ const ordersUsage = `usage:
 // not arrive. Nothing else in this program ends an order without a result.
 func orders(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
-		return errors.New(ordersUsage)
+		return usageError(ordersUsage)
 	}
 	flags := flag.NewFlagSet("gameserver orders "+args[0], flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -82,7 +83,7 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 			return err
 		}
 	default:
-		return fmt.Errorf("orders %s: no such command\n%s", args[0], ordersUsage)
+		return usageError(fmt.Sprintf("orders %s: no such command\n%s", args[0], ordersUsage))
 	}
 	readsChain, decides := args[0] == "show" || args[0] == "finish", args[0] == "finish" || args[0] == "abandon"
 	if readsChain {
@@ -93,17 +94,18 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 		flags.StringVar(&who, "who", "", "`name` of the person who decides; required")
 		flags.StringVar(&reason, "reason", "", "why the result cannot arrive; required")
 	}
-	if err := flags.Parse(args[1:]); err != nil {
+	count := 0
+	if wantsID {
+		count = 1
+	}
+	err := parse(flags, args[1:], count)
+	if err != nil {
 		return err
 	}
 	var id uuid.UUID
-	var err error
-	switch {
-	case wantsID && flags.NArg() != 1, !wantsID && flags.NArg() != 0:
-		return errors.New(ordersUsage)
-	case wantsID:
+	if wantsID {
 		if id, err = uuid.Parse(flags.Arg(0)); err != nil {
-			return fmt.Errorf("%q is not a UUID", flags.Arg(0))
+			return usageError(fmt.Sprintf("%q is not a UUID", flags.Arg(0)))
 		}
 	}
 
@@ -115,6 +117,11 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 	chain, err := openChain(ctx, url, chainID, log)
 	if err != nil {
 		return err
+	}
+	if path, ok := strings.CutPrefix(*address, "sqlite:"); ok {
+		if _, err := os.Stat(path); err != nil { // SQLite would create it
+			return fmt.Errorf("-db: %w", err)
+		}
 	}
 	db, dialect, err := openDatabase(*address)
 	if err != nil {

@@ -129,7 +129,8 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 }
 
 func TestADeskThatIsUsedWronglyChangesNothing(t *testing.T) {
-	empty := "sqlite:" + filepath.Join(t.TempDir(), "mistyped.db")
+	mistyped := filepath.Join(t.TempDir(), "mistyped.db")
+	empty := "sqlite:" + mistyped
 	id := uuid.NewString()
 	for name, c := range map[string]struct {
 		args []string
@@ -137,9 +138,10 @@ func TestADeskThatIsUsedWronglyChangesNothing(t *testing.T) {
 	}{
 		"nothing":             {nil, "usage"},
 		"an unknown command":  {[]string{"forget"}, "no such command"},
-		"no UUID":             {[]string{"show", "-db", empty}, "usage"},
+		"no UUID":             {[]string{"show", "-db", empty}, "an argument is missing"},
 		"not a UUID":          {[]string{"show", "-db", empty, "1"}, "not a UUID"},
-		"a mistyped database": {[]string{"list", "-db", empty}, "ramp_orders"},
+		"a mistyped database": {[]string{"list", "-db", empty}, "no such file"},
+		"too many":            {[]string{"list", "-db", ready(t), id}, "there is no command or argument \"" + id + "\""},
 		"a direction":         {[]string{"list", "-db", ready(t), "-direction", "up"}, "-direction must be"},
 		"nobody":              {[]string{"abandon", "-db", ready(t), "-reason", "x", id}, "who is required"},
 		"no reason":           {[]string{"abandon", "-db", ready(t), "-who", "bob", id}, "reason is required"},
@@ -154,6 +156,9 @@ func TestADeskThatIsUsedWronglyChangesNothing(t *testing.T) {
 				t.Errorf("%v, having printed %q", err, printed)
 			}
 		})
+	}
+	if _, err := os.Stat(mistyped); err == nil {
+		t.Error("a database was created")
 	}
 }
 

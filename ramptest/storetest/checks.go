@@ -14,9 +14,9 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// refusals makes every kind of call that a store must refuse. The other checks
-// recognize a refusal by its error.
-func (k *trial) refusals() {
+// errorsComeBack makes every kind of call that must fail. The other checks
+// recognize an outcome by its error.
+func (k *trial) errorsComeBack() {
 	session, r := k.player(10), mint(gold(4))
 	own := func(*ramp.Order) (ramp.Step, error) { return ramp.Step{}, errors.New("an error of next") }
 	k.unchanged("a result of an unknown order", r.UUID, nil, fail(session, r))
@@ -24,15 +24,15 @@ func (k *trial) refusals() {
 	k.unchanged("an error of next without an order", r.UUID, nil, own)
 
 	k.atApply(r.UUID, func(ramp.Step) error { return ramp.Reject("NOT_TODAY") })
-	if code := k.declined("a validate that Apply declined with NOT_TODAY", r.UUID, accept(session, r)); code != "NOT_TODAY" {
-		k.fail("Apply declined a validate with NOT_TODAY, but errors.As finds the code %q in the error of Update", code)
+	if code := k.rejected("a validate that Apply rejected with NOT_TODAY", r.UUID, accept(session, r)); code != "NOT_TODAY" {
+		k.fail("Apply rejected a validate with NOT_TODAY, but errors.As finds the code %q in the error of Update", code)
 	}
 	k.atApply(r.UUID, nil)
 	large := mint(gold(11))
-	k.declined("a Take of 11 above the balance of 10", large.UUID, accept(session, large))
-	k.expectGold("after calls that were refused", session, 10)
+	k.rejected("a Take of 11 above the balance of 10", large.UUID, accept(session, large))
+	k.expectGold("after calls that failed", session, 10)
 
-	order := k.take("a validate that was declined before", r.UUID, nil, accept(session, r))
+	order := k.take("a validate that was rejected before", r.UUID, nil, accept(session, r))
 	other := *r
 	other.Digest[0]++
 	k.unchanged("a validate with another digest", r.UUID, order, accept(session, &other))
@@ -76,14 +76,14 @@ func (k *trial) unchanged(what string, id uuid.UUID, stored *ramp.Order, next ra
 	k.expectStored("after "+what, id, stored)
 }
 
-// declined makes a validate call that must be declined, and returns the code.
-func (k *trial) declined(what string, id uuid.UUID, next ramp.Transition) ramp.Code {
-	err := k.refuse(what, id, nil, next)
-	var declined *ramp.Rejection
-	if !errors.As(err, &declined) {
+// rejected makes a validate call that must be rejected, and returns the code.
+func (k *trial) rejected(what string, id uuid.UUID, next ramp.Transition) ramp.Code {
+	err := k.mustFail(what, id, nil, next)
+	var rejection *ramp.Rejection
+	if !errors.As(err, &rejection) {
 		k.fail("Update must return an error that wraps that of ramp.Reject for %s, but returned %T %q", what, err, err)
 	}
-	return declined.Code
+	return rejection.Code
 }
 
 func (k *trial) stepsAndRepeats() {
@@ -167,10 +167,10 @@ func (k *trial) applying(how string, apply func(ramp.Step) error, examine func(e
 			{"validate of " + e.name, accept(session, r), 10, 10 - e.taken},
 			{"end of " + e.name, e.end(session, r), 10 - e.taken, 10 - e.taken + e.given},
 		} {
-			refused := "the " + step.name + " whose Apply " + how
+			failing := "the " + step.name + " whose Apply " + how
 			k.atApply(r.UUID, apply)
-			examine(k.refuse(refused, r.UUID, order, step.next))
-			k.expectGold("after "+refused, session, step.before)
+			examine(k.mustFail(failing, r.UUID, order, step.next))
+			k.expectGold("after "+failing, session, step.before)
 			k.atApply(r.UUID, nil)
 			order = k.take("the repeated "+step.name, r.UUID, order, step.next)
 			k.expectGold("after the repeated "+step.name, session, step.after)
@@ -183,10 +183,10 @@ func (k *trial) takeTooMuch() {
 	k.give(session, "gem", 1)
 	gem := ramp.AssetAmount{ID: "gem", Amount: ramp.NewAmount(2)}
 	for _, r := range []*ramp.ValidateRequest{mint(gold(11)), mint(gold(3), gem), mint(gem, gold(3))} {
-		err := k.refuse("a Take above the balance", r.UUID, nil, accept(session, r))
-		var refusal *ramp.Rejection
-		if !errors.As(err, &refusal) {
-			k.fail("a Take above the balance was not declined with ramp.Reject: %v", err)
+		err := k.mustFail("a Take above the balance", r.UUID, nil, accept(session, r))
+		var rejection *ramp.Rejection
+		if !errors.As(err, &rejection) {
+			k.fail("a Take above the balance was not rejected with ramp.Reject: %v", err)
 		}
 		k.expectGold("after a Take above the balance of one asset", session, 10)
 		if gems := k.balance(session, "gem"); gems != 1 {
@@ -194,7 +194,7 @@ func (k *trial) takeTooMuch() {
 		}
 		r.Intent.From = r.Intent.From[:1]
 		r.Intent.From[0].Amount = ramp.NewAmount(1)
-		order := k.take("a smaller order under a UUID that was declined", r.UUID, nil, accept(session, r))
+		order := k.take("a smaller order under a UUID that was rejected", r.UUID, nil, accept(session, r))
 		k.take("its result", r.UUID, order, fail(session, r))
 	}
 	r := mint(gold(10))
@@ -380,12 +380,12 @@ func (k *trial) manyOrders() {
 		k.fail("the balance was %d for a moment while %d orders of one player ran", low, orders)
 	}
 	accepted := 0
-	var refusal *ramp.Rejection
+	var rejection *ramp.Rejection
 	for _, c := range calls {
 		switch {
 		case c.err == nil:
 			accepted++
-		case !errors.As(c.err, &refusal):
+		case !errors.As(c.err, &rejection):
 			k.fail("one of %d concurrent orders of one player failed: %v", orders, c.err)
 		}
 	}

@@ -34,7 +34,7 @@ type Target struct {
 // first one fails, the others are not run, because they need what it tests. The
 // data may be shared, because no session and no UUID is used twice.
 //
-// The store must move balances, decline a Take above the balance with
+// The store must move balances, reject a Take above the balance with
 // [ramp.Reject], approve every other step, and call check for each step that it
 // applies. If check fails, nothing may be stored or moved, and Update must return
 // an error that wraps that of check. Call check last where a transaction rolls back
@@ -81,11 +81,11 @@ var checks = []struct {
 	run     func(*trial)
 	crashes bool
 }{
-	{name: "a refusal comes back as what it is", run: (*trial).refusals}, // first: settle goes by them
+	{name: "a call that must fail returns the right error", run: (*trial).errorsComeBack}, // first: settle goes by them
 	{name: "each step moves once, and a repeat nothing", run: (*trial).stepsAndRepeats},
 	{name: "an order comes back as it was stored", run: (*trial).roundTrip},
 	{name: "an Apply that fails or panics stores nothing", run: (*trial).failingApply},
-	{name: "a Take above the balance is declined as a whole", run: (*trial).takeTooMuch},
+	{name: "a Take above the balance is rejected as a whole", run: (*trial).takeTooMuch},
 	{name: "players and assets are kept apart", run: (*trial).keptApart},
 	{name: "large balances are exact", run: (*trial).largeBalances},
 	{name: "a canceled context moves nothing or everything", run: (*trial).canceled},

@@ -124,7 +124,7 @@ var stepFlaws = []string{
 	"believes what next makes of nil", "looks for no order after ErrOrderUnknown",
 	"hides ErrOrderUnknown", "hides an error of next", "wraps an error of next", "takes a conflict for a repeat",
 	"applies a repeat", "calls Apply for a repeat", "says that a repeat is New",
-	"stores an order before it applies it", "stores a declined order", "loses the order",
+	"stores an order before it applies it", "stores a rejected order", "loses the order",
 	"does not apply what moves nothing", "does not store what moves nothing",
 	"moves although Apply fails", "moves although the context is canceled",
 	"ignores an error of Apply", "hides an error of Apply",
@@ -263,7 +263,7 @@ func (f *flawed) apply(ctx context.Context, step ramp.Step) (ramp.Step, error) {
 		switch f.flaw {
 		case "hides an error of Apply":
 			err = errors.New(err.Error())
-		case "stores a declined order":
+		case "stores a rejected order":
 			err = errors.Join(err, f.store(step.Order))
 		}
 		return ramp.Step{}, err
@@ -369,8 +369,11 @@ func try(t *testing.T, flaw string) map[string]string {
 			continue
 		}
 		k := newTrial(t.Context())
-		if strings.Contains(flaw, "the lock") {
+		switch {
+		case strings.Contains(flaw, "the lock"):
 			k.patience = 100 * time.Millisecond
+		case flaw != "":
+			k.patience = 5 * time.Second
 		}
 		store := newFlawed(flaw, k.check)
 		k.Target = Target{Stores: []ramp.Store{store}, Give: store.give, Balance: store.balance, Crash: store.crash}

@@ -115,13 +115,13 @@ func (k *trial) update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 }
 
 // settle repeats a call until the store has decided it, as the service does. A
-// database may abort a transaction that races another. A refusal is recognized by
+// database may abort a transaction that races another. A decision is recognized by
 // its error.
 func (k *trial) settle(id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
 	for deadline := time.Now().Add(k.patience); ; {
 		step, err := k.update(k.ctx, id, next)
-		var refusal *ramp.Rejection
-		if err == nil || errors.As(err, &refusal) || errors.Is(err, ramp.ErrOrderConflict) ||
+		var rejection *ramp.Rejection
+		if err == nil || errors.As(err, &rejection) || errors.Is(err, ramp.ErrOrderConflict) ||
 			errors.Is(err, ramp.ErrOrderFinished) || errors.Is(err, ramp.ErrOrderUnknown) ||
 			errors.Is(err, errStuck) || errors.Is(err, errPanicked) || time.Now().After(deadline) {
 			return step, err
@@ -186,15 +186,15 @@ func (k *trial) take(what string, id uuid.UUID, stored *ramp.Order, next ramp.Tr
 	return &want.Order
 }
 
-// refuse makes a call that must fail and must change nothing. It returns the error.
-func (k *trial) refuse(what string, id uuid.UUID, stored *ramp.Order, next ramp.Transition) error {
+// mustFail makes a call that must fail and must change nothing. It returns the error.
+func (k *trial) mustFail(what string, id uuid.UUID, stored *ramp.Order, next ramp.Transition) error {
 	step, err := k.update(k.ctx, id, next)
 	k.expectError(what, step, err)
 	k.expectStored("after "+what, id, stored)
 	return err
 }
 
-// expectError fails unless Update refused a call.
+// expectError fails unless a call failed.
 func (k *trial) expectError(what string, step ramp.Step, err error) {
 	switch {
 	case err == nil:
