@@ -80,8 +80,8 @@ func (s *remote) Describe(context.Context) (control.Description, error) {
 	c := s.config
 	d := control.Description{Now: s.clock.now(), Speed: c.Speed, Game: c.Game, Assets: c.AssetsPath, Validate: c.ValidatePath, Result: c.ResultPath,
 		ProjectID: c.ProjectID, Validator: c.Validator, Chains: map[ramp.Network]control.Chain{}, Faults: map[string]string{}}
-	for _, network := range c.Networks {
-		d.Chains[network] = control.Chain{URL: s.guard.address + "/rpc/" + string(network), ID: c.ChainID(network)}
+	for network, id := range c.Networks {
+		d.Chains[network] = control.Chain{URL: s.guard.address + "/rpc/" + string(network), ID: id}
 	}
 	for _, form := range FaultForms() {
 		d.Faults[form[0]] = form[1]

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 
@@ -174,7 +173,7 @@ func (s *console) serves(asked *askedIntent) InitializeFailure {
 	switch project := asked.ProjectID; {
 	case project == "" || s.config.ProjectID != "" && project != s.config.ProjectID:
 		return RampNotFound
-	case !slices.Contains(s.config.Networks, asked.Network):
+	case s.config.Networks[asked.Network] == 0:
 		return RampNotExists
 	default:
 		return ""

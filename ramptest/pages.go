@@ -101,7 +101,7 @@ func (s *pages) guarded(page http.HandlerFunc) http.Handler {
 		case !s.guard.isOurs(r.Host):
 			s.failure(w, r, http.StatusForbidden, "This service accepts requests only under a name of this machine. "+
 				"To open it from a phone or an emulator, start it with -public, or with -url and the address that they use "+
-				"(AnyHost or PublicURL of ramptest.Config).")
+				"(ControlToken or PublicURL of ramptest.Config).")
 		case r.Method == http.MethodPost && !sameOrigin(r):
 			s.failure(w, r, http.StatusForbidden, "This form was not sent by a page of this service. A program must send the address of the service as Origin.")
 		default:

@@ -136,7 +136,8 @@ func (l *orderLine) matches(show, query string, o *Order) bool {
 
 // start fills the form of a test order.
 func (s *pages) start(all []*Order) startView {
-	v := startView{Networks: s.config.Networks, Network: s.config.Networks[len(s.config.Networks)-1],
+	networks := s.config.networks()
+	v := startView{Networks: networks, Network: networks[len(networks)-1],
 		Token: "0x00000000000000000000000000000000000070c3", Material: "item_gold", Output: "item_gold", MaterialAmount: "100", OutputAmount: "100"}
 	if terms, ok := s.orders.latest(); ok {
 		v.Like, v.Network, v.Token, v.MintFeeBps = true, terms.Network, terms.Token, terms.MintFeeBps

@@ -612,7 +612,7 @@ func TestAPageKeepsToItself(t *testing.T) {
 	assert.Equal(t, 403, recorder.Code, "a name that was made to point here")
 	assert.Contains(t, recorder.Body.String(), "start it with -public", "it says what helps")
 	for _, open := range []func(*ramptest.Config){
-		func(c *ramptest.Config) { c.AnyHost = true },
+		func(c *ramptest.Config) { c.ControlToken = "a token" },
 		func(c *ramptest.Config) { c.PublicURL = "https://evil.example" },
 	} {
 		c = newCounter(t, open)
@@ -645,14 +645,14 @@ func TestTheOrdersOfAllPlayersAreForTheOperator(t *testing.T) {
 		return recorder
 	}
 	const here, away = "127.0.0.1:5000", "192.0.2.1:5000"
-	c := newCounter(t, func(c *ramptest.Config) { c.AnyHost = true })
+	c := newCounter(t, func(c *ramptest.Config) { c.PublicURL = "https://phone.example" })
 	order := c.mint(t)
 	player := "/catalog?projectId=p&network=testnet&player=" + order.UUID.String()
 	another := "/orders/" + order.UUID.String() + "/another"
 	assert.Equal(t, 200, ask(c, "GET", "/", "localhost:8090", here).Code)
 	assert.Equal(t, 200, ask(c, "GET", player, "localhost:8090", here).Code)
 	assert.Equal(t, 303, ask(c, "POST", another, "localhost:8090", here).Code)
-	for _, from := range [][2]string{{"localhost:8090", away}, {"evil.example", here}, {"phone.example", away}} {
+	for _, from := range [][2]string{{"localhost:8090", away}, {"phone.example", here}, {"phone.example", away}} {
 		assert.Equal(t, 403, ask(c, "GET", "/", from[0], from[1]).Code, from)
 		assert.Equal(t, 403, ask(c, "POST", "/start", from[0], from[1]).Code, from)
 		assert.Equal(t, 403, ask(c, "POST", another, from[0], from[1]).Code, from)
@@ -663,7 +663,7 @@ func TestTheOrdersOfAllPlayersAreForTheOperator(t *testing.T) {
 	}
 
 	const token = `a token; with "all"`
-	c = newCounter(t, func(c *ramptest.Config) { c.AnyHost, c.ControlToken = true, token })
+	c = newCounter(t, func(c *ramptest.Config) { c.ControlToken = token })
 	assert.Equal(t, 403, ask(c, "GET", "/", "phone.example", away).Code)
 	assert.Equal(t, 403, ask(c, "GET", "/", "localhost", here).Code)
 	assert.Equal(t, 403, ask(c, "GET", "/?token=wrong", "phone.example", away).Code)

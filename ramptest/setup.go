@@ -161,7 +161,7 @@ func (s *pages) initializeCause(e *Event) string {
 func (s *pages) settings() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "export RAMP_API_URL=%s\nexport RAMP_FRONTEND_URL=%[1]s\n", s.guard.address)
-	for _, n := range s.config.Networks {
+	for _, n := range s.config.networks() {
 		fmt.Fprintf(&b, "# chain of %s: %s/rpc/%[1]s\n", n, s.guard.address)
 	}
 	if s.config.Validator != (common.Address{}) {
