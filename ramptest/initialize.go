@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/exact"
+	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // InitializeFailure is a scripted failure of an initialize call.
@@ -121,7 +122,12 @@ func (s *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		w.Header().Set("Content-Type", "application/json")
 	}
-	event.Failed = event.UUID == uuid.Nil
+	v := verdict.Call{Kind: verdict.Initialize, Fault: event.Fault, Status: status, Success: event.UUID != uuid.Nil, Code: event.Outcome}
+	if scripted != "" {
+		v.Trap = verdict.Scripted
+	}
+	said := verdict.OfCall(v)
+	event.Said, event.Tone, event.Failed = said.Said, string(said.Tone), said.Attention
 	event.Answer = &Message{Status: status, Body: string(text)}
 	event.Took = s.clock.now().Sub(event.Time)
 	s.record.exchange(event, secretsOf(r.Header))
