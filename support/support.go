@@ -95,7 +95,7 @@ type Activity struct {
 }
 
 // Show returns an order, and what its user did on the chain since it was accepted.
-// It changes nothing. If there is no such order, the error wraps [ErrOrderUnknown].
+// It changes nothing. If there is no such order, the error wraps [ramp.ErrOrderUnknown].
 // If the chain cannot be read, Show returns the order together with the error.
 //
 // The interface does not say who sends the transaction of an order, or how the two
