@@ -154,6 +154,15 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 			set: func(c *ramp.HandlerConfig) { c.ProjectID = "another" },
 			see: status, required: 200, then: 400,
 		},
+		"Network": {
+			set: func(c *ramp.HandlerConfig) { c.Network = ramp.Testnet },
+			see: func(t *testing.T, c ramp.HandlerConfig) any {
+				c.Game, c.Players, c.Store = nil, noPlayers{}, memory(&order)
+				validate(t, c)
+				return order.Network
+			},
+			required: ramp.Network(""), then: ramp.Testnet,
+		},
 		"Chain": {
 			set: func(c *ramp.HandlerConfig) { c.Chain = onlyNode(t) },
 			see: func(t *testing.T, c ramp.HandlerConfig) any {

@@ -150,11 +150,10 @@ func (o *Orders) Abandon(ctx context.Context, id uuid.UUID, who, reason string) 
 // decided that and why. Both are required, and so is [Config].Chain.
 //
 // The transaction must be one that [Orders.Show] lists for the order. If it succeeded,
-// an event of the order's token must name the user. It must not have ended another
-// order of the session, if the store can list those, as [ramp.SQLStore] does. Otherwise
-// the error is a [*ramp.InvalidError]. That the transaction belongs to this order and
-// to no other is the decision. If the order has ended otherwise, the error is a
-// [*ramp.ConflictError]. A result that comes later is a repeat.
+// an event of the order's token must name the user. Otherwise the error is a
+// [*ramp.InvalidError]. That the transaction belongs to this order is the decision. If
+// the order has ended otherwise, or another order has ended by the transaction, the
+// error is a [*ramp.ConflictError]. A result that comes later is a repeat.
 func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Hash, who, reason string) (ramp.Step, error) {
 	return o.decide(ctx, "finished", id, who, reason, func(string, string) (ramp.Step, error) {
 		if o.config.Chain == nil {
@@ -162,9 +161,6 @@ func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Ha
 		}
 		report, err := o.Show(ctx, id)
 		if err != nil {
-			return ramp.Step{}, err
-		}
-		if err := o.checkUnused(ctx, &report.Order, transaction); err != nil {
 			return ramp.Step{}, err
 		}
 		for _, a := range report.Activity {
@@ -182,32 +178,6 @@ func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Ha
 		}
 		return ramp.Step{}, invalid("transaction", "is not one of the user's in the blocks that were read")
 	})
-}
-
-// checkUnused returns an error if a transaction has ended another order of the
-// session.
-func (o *Orders) checkUnused(ctx context.Context, order *ramp.Order, transaction common.Hash) error {
-	store, ok := o.config.Store.(interface {
-		SessionOrders(ctx context.Context, sessionID string, page ramp.OrderPage) ([]ramp.Order, error)
-	})
-	if !ok {
-		return nil
-	}
-	for page := (ramp.OrderPage{}); ; {
-		list, err := store.SessionOrders(ctx, order.SessionID, page)
-		if err != nil {
-			return err
-		}
-		for _, other := range list {
-			if other.UUID != order.UUID && strings.EqualFold(other.TxHash, transaction.Hex()) {
-				return invalid("transaction", "has ended another order of the session")
-			}
-		}
-		if len(list) == 0 {
-			return nil
-		}
-		page.After = list[len(list)-1]
-	}
 }
 
 // decide makes a decision and logs it as done or failed.
