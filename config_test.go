@@ -399,6 +399,25 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 			},
 			required: 3, then: 1,
 		},
+		"Fallback": {
+			set: func(c *ramp.RPCConfig) { c.Fallback.URL = "https://fallback.example.com" },
+			see: func(t *testing.T, c ramp.RPCConfig) any {
+				c.Retries = -1
+				return counted(t, func(t *testing.T, h *http.Client) { c.HTTPClient = h; _ = call(t, c) })
+			},
+			required: 1, then: 2,
+		},
+		"BatchSize": {
+			set: func(c *ramp.RPCConfig) { c.BatchSize = 1 },
+			see: func(t *testing.T, c ramp.RPCConfig) any {
+				node := &chain{}
+				c.HTTPClient = &http.Client{Transport: node}
+				calls := []ramp.BatchCall{{Method: "eth_chainId"}, {Method: "eth_chainId"}}
+				require.NoError(t, makeRPC(t, c).Batch(t.Context(), calls))
+				return node.requests
+			},
+			required: 1, then: 2,
+		},
 		"ChainID": {
 			set: func(c *ramp.RPCConfig) { c.ChainID = 1 },
 			see: func(t *testing.T, c ramp.RPCConfig) any {

@@ -185,9 +185,9 @@ func TestTheContextOfAnObserverReachesWhatIsWithin(t *testing.T) {
 	require.NoError(t, err)
 	body := told().bytes()
 	require.Equal(t, 200, handler.AnswerResult(t.Context(), (&studio{key: testKey(t)}).signed(body), body).Status)
-	assert.Equal(t, []string{"/result/wait/eth_getTransactionReceipt", "/result"}, within)
-	assert.Equal(t, "start webhook result, start rpc wait, start attempt eth_getTransactionReceipt, "+
-		"end attempt eth_getTransactionReceipt, end rpc wait, end webhook result", w.take())
+	assert.Equal(t, []string{"/result/wait/batch", "/result"}, within)
+	assert.Equal(t, "start webhook result, start rpc wait, start attempt batch, "+
+		"end attempt batch, end rpc wait, end webhook result", w.take())
 }
 
 type seeingGame struct {

@@ -293,7 +293,7 @@ func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []b
 		return nil
 	}, func(ctx context.Context, c *call) (any, error) {
 		if h.config.Chain != nil {
-			receipt, err := h.confirm(ctx, r)
+			receipt, _, err := h.confirm(ctx, r)
 			if err != nil { // an internal error, whatever it wraps
 				return nil, fmt.Errorf("ramp: the result is not confirmed: %w", err)
 			}
@@ -315,7 +315,7 @@ func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []b
 const confirmationWait = 5 * time.Second
 
 // confirm verifies a result on the handler's chain.
-func (h *Handler) confirm(ctx context.Context, result *Result) (*Receipt, error) {
+func (h *Handler) confirm(ctx context.Context, result *Result) (*Receipt, *Transaction, error) {
 	ctx, cancel := context.WithTimeout(ctx, confirmationWait)
 	defer cancel()
 	return h.config.Chain.Confirm(ctx, result, h.config.Confirmations)

@@ -2,10 +2,12 @@ package ramptest
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
+	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -205,7 +207,7 @@ func (s *orders) receipt(o *Order, outcome Outcome) (ramp.Receipt, error) {
 	}
 	tx := chain.Transaction{GasUsed: chain.GasOfCall, Kind: 2, Moves: moves,
 		Hash: crypto.Keccak256Hash([]byte("transaction"), o.UUID[:], o.Request.Digest[:])}
-	return s.chains[s.config.Networks[0]].Receipt(&tx, outcome == Succeeded), nil
+	return s.chains[s.config.networks()[0]].Receipt(&tx, outcome == Succeeded), nil
 }
 
 // receiptEvent returns an event with what a receipt says about a transaction.
@@ -216,4 +218,20 @@ func receiptEvent(network ramp.Network, r *ramp.Receipt, outcome Outcome) Event 
 	}
 	e.Block, _ = r.BlockNumber.Uint64()
 	return e
+}
+
+// input returns the input of an order's transaction: a call with the digest and both
+// signatures. The interface does not say what it holds.
+func (c *Config) input(o *Order) []byte {
+	method := string(o.Request.Intent.Method)
+	if c.BareTransactions {
+		selector := chain.Selector(method + "(bytes32)")
+		return append(selector[:], o.Request.Digest[:]...)
+	}
+	user, err := hex.DecodeString(strings.TrimPrefix(o.Approval.UserSig, "0x"))
+	if err != nil { // the studio returned something else, which the record says
+		user = nil
+	}
+	selector := chain.Selector(method + "(bytes32,bytes,bytes)")
+	return chain.Arguments(selector[:], o.Request.Digest[:], user, o.Approval.ValidatorSig[:])
 }
