@@ -116,7 +116,7 @@ func policies() map[string]mutant {
 		"an item is an asset": edits("intent.from.0.type", func(m message, old any) any {
 			return when(strings.HasPrefix(m.text("intent.from.0.id"), "item_"), "asset", old)
 		}),
-		"the session of the signed body":      byBody(),
+		"the session of header and body":      wantsHeader(),
 		"the owner is paid, whoever is named": {bug: "pays the owner"},
 		"each digest is an order":             ownDigests(),
 		"uuids of each player":                ownUUIDs(),
@@ -183,7 +183,7 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 func TestEachRaisedCaseLeavesOpenWhatTheInterfaceDoes(t *testing.T) {
 	t.Parallel()
 	for id, policy := range map[string]string{
-		"result-other-session":            "the session of the signed body",
+		"result-other-session":            "the session of header and body",
 		"intent-mint-disassemble":         "the method alone decides",
 		"intent-burn-assemble":            "the method alone decides",
 		"intent-mint-as-burn":             "the sides alone decide",
@@ -581,7 +581,7 @@ func TestWhatTheTargetLacksIsSkipped(t *testing.T) {
 			"intent-two-assets result-other-asset"},
 		"two players": {few(2), 1, ""},
 		"one player": {few(1), 1, "assets-other-player assets-foreign-token assets-foreign-token-declined validate-foreign-token " +
-			"validate-foreign-token-declined result-other-session result-other-session-refused validate-other-owner " +
+			"validate-foreign-token-declined result-other-session validate-other-owner " +
 			"validate-other-owner-declined result-other-owner-mint result-other-owner-burn"},
 	} {
 		t.Run(name, func(t *testing.T) {
