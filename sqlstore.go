@@ -236,6 +236,9 @@ func wait(ctx context.Context, n int) bool {
 // still succeed. Update guards against this. UpdateTx cannot, because the
 // transaction is the caller's.
 //
+// If another order has ended by the transaction of the step, the [*ConflictError] says
+// which. On PostgreSQL, which answers nothing after an error, Other has a TxHash only.
+//
 // To avoid deadlocks, call UpdateTx first in a transaction, and then lock your own
 // rows, always in the same order. On SQLite this also makes the transaction a write
 // transaction from its start. One that has read before fails with SQLITE_BUSY if
