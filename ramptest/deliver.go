@@ -270,6 +270,7 @@ func (s *orders) attempt(ctx context.Context, o *Order, told Outcome, fault stri
 	}
 	d.Err = errors.Join(err, s.studio.audit.take(o.UUID))
 	var plan bool
+	defer s.keeper.touch(o.UUID)
 	if d.Next, plan = o.delivery.conclude(d.Status, lost, s.config, s.clock.now(), o.tx == nil); plan {
 		s.plan(o, d.Next)
 	}
@@ -297,6 +298,7 @@ func (s *orders) byHand(ctx context.Context, o *Order, outcome func() (Outcome, 
 		return err
 	}
 	defer s.record.wake()
+	defer s.keeper.touch(o.UUID)
 	return s.attempt(ctx, o, told, "by hand").Err
 }
 

@@ -69,7 +69,7 @@ func TestAContradictedOrderIsDisputed(t *testing.T) {
 			if test.game != nil {
 				options = append(options, test.game)
 			}
-			c := newCounter(t, options...)
+			c := newCounter(t, append(options, kept(t))...)
 			var faults []ramptest.Fault
 			if test.fails {
 				faults = []ramptest.Fault{ramptest.TransactionFails()}
@@ -82,9 +82,7 @@ func TestAContradictedOrderIsDisputed(t *testing.T) {
 			assert.Contains(t, list, strings.TrimPrefix(test.want, "! "), "the list says the same")
 			assert.NotContains(t, c.page(t, "/?show=done"), "Disputed")
 
-			state, err := c.service.Save()
-			require.NoError(t, err)
-			c = newCounter(t, reporting, func(c *ramptest.Config) { c.State = state })
+			c.restart(t, c.handler, reporting)
 			assert.Contains(t, c.pageOf(t, order), test.want, "after a restart too")
 		})
 	}

@@ -80,7 +80,8 @@ type Message struct {
 // The limits of the record. A service may run for weeks while a client polls its
 // chain every second. Those calls must not crowd out other events.
 const (
-	maxRecordedEvents = 10_000
+	maxRecordedEvents = 10_000   // of a service in memory, about 1,600 orders
+	maxKeptEvents     = 100_000  // of one with a state file
 	maxRecordedCalls  = 1_000    // requests to a chain, and balance readings of the books
 	maxRecordedBody   = 64 << 10 // bytes of a body
 )
@@ -92,6 +93,7 @@ type record struct {
 	events []Event // all events that are not in calls
 	calls  []Event
 	heard  func(Event)
+	file   *StateFile    // keeps the events too; may be nil
 	change chan struct{} // closed by the next event; nil if nobody waits for it
 }
 
@@ -113,7 +115,7 @@ func (r *record) since(number int) ([]Event, <-chan struct{}) {
 	}
 	news := slices.Concat(after(r.events), after(r.calls))
 	slices.SortFunc(news, func(a, b Event) int { return a.Number - b.Number })
-	return news, r.changed()
+	return r.wholes(news), r.changed()
 }
 
 // reset forgets the events. Their numbers continue, so that a stream does too.
@@ -174,10 +176,19 @@ func (r *record) add(e Event) {
 	defer r.mu.Unlock()
 	r.number++
 	e.Number = r.number
-	if e.Kind == KindRPC || e.isReading() {
-		r.calls = keep(r.calls, e, maxRecordedCalls)
-	} else {
-		r.events = keep(r.events, e, maxRecordedEvents)
+	switch {
+	case e.Kind == KindRPC || e.isReading():
+		r.calls, _ = keep(r.calls, e, maxRecordedCalls)
+	case r.file == nil:
+		r.events, _ = keep(r.events, e, maxRecordedEvents)
+	default:
+		r.file.write(e)
+		var dropped []Event
+		r.events, dropped = keep(r.events, e, maxKeptEvents)
+		r.file.drop(dropped)
+		if old := len(r.events) - keptBodies; old >= 0 {
+			r.events[old] = bodiless(r.events[old])
+		}
 	}
 	r.signal()
 	if r.heard != nil {
@@ -243,11 +254,12 @@ func redactMessage(m *Message, secrets *redact.Redactor) *Message {
 }
 
 // keep appends an event, and drops the oldest ones at the limit.
-func keep(events []Event, e Event, limit int) []Event {
+func keep(events []Event, e Event, limit int) (kept, dropped []Event) {
 	if len(events) == limit {
+		dropped = slices.Clone(events[:limit/10])
 		events = slices.Delete(events, 0, limit/10)
 	}
-	return append(events, e)
+	return append(events, e), dropped
 }
 
 // all returns the events, oldest first.
@@ -256,7 +268,7 @@ func (r *record) all() []Event {
 	defer r.mu.Unlock()
 	all := slices.Concat(r.events, r.calls)
 	slices.SortFunc(all, func(a, b Event) int { return a.Number - b.Number })
-	return all
+	return r.wholes(all)
 }
 
 // of returns up to limit events of an order, oldest first: the last ones before the
@@ -281,7 +293,7 @@ func (r *record) of(id uuid.UUID, before, limit int) (list []Event, more bool) {
 	if more = len(list) > limit; more {
 		list = list[len(list)-limit:]
 	}
-	return list, more
+	return r.wholes(list), more
 }
 
 // newestFirst returns up to limit events before the event with the number before that
@@ -323,7 +335,7 @@ func (r *record) last(match func(*Event) bool) (last Event, ok bool) {
 			}
 		}
 	}
-	return last, ok
+	return r.whole(last), ok
 }
 
 // timeline formats what happened so far.
