@@ -174,7 +174,7 @@ func (r *record) signal() {
 // exchange records an exchange without the secrets and the credentials in its headers.
 func (r *record) exchange(e Event, secrets *redact.Redactor) {
 	e.Request, e.Answer = redactMessage(e.Request, secrets), redactMessage(e.Answer, secrets)
-	e.Outcome, e.Said = secrets.Text(e.Outcome), secrets.Text(e.Said)
+	e.Outcome, e.Said, e.Session = secrets.Text(e.Outcome), secrets.Text(e.Said), secrets.Text(e.Session)
 	r.add(e)
 }
 
@@ -347,7 +347,7 @@ func (r *record) timeline() string {
 		}
 		line := strings.ReplaceAll(e.String(), "\n", "\n"+indent) // an outcome may hold a stack trace
 		fmt.Fprintf(&b, "%12s  %s\n", "+"+e.Time.Sub(r.begun).Round(time.Millisecond).String(), line)
-		if (e.Failed || e.isWrong()) && e.Request != nil {
+		if (e.Failed || e.isWrong() || e.Tone == string(verdict.Wait)) && e.Request != nil {
 			fmt.Fprintf(&b, "%sasked:    %s\n", indent, shorten(e.Request.Body))
 			if e.Answer != nil {
 				fmt.Fprintf(&b, "%sanswered: %s\n", indent, shorten(e.Answer.Body))
