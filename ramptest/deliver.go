@@ -254,6 +254,7 @@ func (s *orders) begin(ctx context.Context, o *Order, fault string) []Delivery {
 // attempt delivers once, and plans the retry if one is due.
 func (s *orders) attempt(ctx context.Context, o *Order, told Outcome, fault string) Delivery {
 	d := Delivery{Order: o, Attempt: o.delivery.begin(), Time: s.clock.now()}
+	s.record.wake() // a list shows that it is being sent
 	var a *answer
 	c, err := s.result(o, told)
 	if err == nil {

@@ -38,15 +38,16 @@ type Event struct {
 	Time    time.Time     `json:"time"`          // when it began, on the service's clock
 	Took    time.Duration `json:"took,omitzero"` // in nanoseconds, on the service's clock
 	Kind    Kind          `json:"kind"`
-	UUID    uuid.UUID     `json:"uuid,omitzero"`     // the order; zero if it concerns none
-	Attempt int           `json:"attempt,omitzero"`  // of a result: 1 is the first
-	Fault   string        `json:"fault,omitempty"`   // the scripted fault, if any
-	Request *Message      `json:"request,omitempty"` // nil for KindChain and KindBooks
-	Answer  *Message      `json:"answer,omitempty"`  // nil if there was none
-	Outcome string        `json:"outcome"`           // "success", an errorCode, or what happened
-	Said    string        `json:"said,omitempty"`    // what that means, in a sentence; "" if Outcome says it all
-	Tone    string        `json:"tone,omitempty"`    // "good", "bad", "wait", "warn" or "neutral"; "" for routine events
-	Failed  bool          `json:"failed,omitempty"`  // whether something is wrong, so that a person should look
+	UUID    uuid.UUID     `json:"uuid,omitzero"`        // the order; zero if it concerns none
+	Session string        `json:"session_id,omitempty"` // of a call to the game
+	Attempt int           `json:"attempt,omitzero"`     // of a result: 1 is the first
+	Fault   string        `json:"fault,omitempty"`      // the scripted fault, if any
+	Request *Message      `json:"request,omitempty"`    // nil for KindChain and KindBooks
+	Answer  *Message      `json:"answer,omitempty"`     // nil if there was none
+	Outcome string        `json:"outcome"`              // "success", an errorCode, or what happened
+	Said    string        `json:"said,omitempty"`       // what that means, in a sentence; "" if Outcome says it all
+	Tone    string        `json:"tone,omitempty"`       // "good", "bad", "wait", "warn" or "neutral"; "" for routine events
+	Failed  bool          `json:"failed,omitempty"`     // whether something is wrong, so that a person should look
 
 	// The transaction. Set for KindResult and KindChain.
 	Network ramp.Network `json:"network,omitempty"`
@@ -95,6 +96,7 @@ type record struct {
 	heard  func(Event)
 	file   *StateFile    // keeps the events too; may be nil
 	change chan struct{} // closed by the next event; nil if nobody waits for it
+	turns  int           // counts the events and the calls of wake
 }
 
 // chain records an event on a chain. id is the order, or zero. tx describes the
@@ -141,6 +143,13 @@ func (r *record) newest() int {
 	return r.number
 }
 
+// turn returns a number that differs after each event and each call of wake.
+func (r *record) turn() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.turns
+}
+
 // next returns a channel that is closed by the next event or by wake.
 func (r *record) next() <-chan struct{} {
 	r.mu.Lock()
@@ -165,6 +174,7 @@ func (r *record) wake() {
 }
 
 func (r *record) signal() {
+	r.turns++
 	if r.change != nil {
 		close(r.change)
 		r.change = nil
@@ -174,7 +184,7 @@ func (r *record) signal() {
 // exchange records an exchange without the secrets and the credentials in its headers.
 func (r *record) exchange(e Event, secrets *redact.Redactor) {
 	e.Request, e.Answer = redactMessage(e.Request, secrets), redactMessage(e.Answer, secrets)
-	e.Outcome, e.Said = secrets.Text(e.Outcome), secrets.Text(e.Said)
+	e.Outcome, e.Said, e.Session = secrets.Text(e.Outcome), secrets.Text(e.Said), secrets.Text(e.Session)
 	r.add(e)
 }
 
@@ -357,7 +367,7 @@ func (r *record) timeline() string {
 		}
 		line := strings.ReplaceAll(e.String(), "\n", "\n"+indent) // an outcome may hold a stack trace
 		fmt.Fprintf(&b, "%12s  %s\n", "+"+e.Time.Sub(r.begun).Round(time.Millisecond).String(), line)
-		if (e.Failed || e.isWrong()) && e.Request != nil {
+		if (e.Failed || e.isWrong() || e.Tone == string(verdict.Wait)) && e.Request != nil {
 			fmt.Fprintf(&b, "%sasked:    %s\n", indent, shorten(e.Request.Body))
 			if e.Answer != nil {
 				fmt.Fprintf(&b, "%sanswered: %s\n", indent, shorten(e.Answer.Body))
