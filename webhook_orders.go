@@ -76,6 +76,7 @@ func (h *Handler) result(ctx context.Context, c *call, r *Result) error {
 // take records the step that a store returned, or the conflict that it met.
 func (c *call) take(step Step, err error) error {
 	if err == nil {
+		step.Result = nil // it holds the body, which is not for an observer
 		c.op.Step = &step
 	} else {
 		errors.As(err, &c.op.Conflict)

@@ -84,7 +84,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: Game{}, Key: key, Signer: signer})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: Game{}, Key: key, Signer: signer})
 	if err != nil {
 		log.Fatal(err)
 	}

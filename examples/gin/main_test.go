@@ -37,7 +37,7 @@ func TestGinAnswersAllThreeCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	game := &approving{}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: game, Key: key, Signer: signer})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestGinAnswersAllThreeCalls(t *testing.T) {
 func TestGinRefusesABodyAboveTheLimit(t *testing.T) {
 	key, _ := ramp.TextKey("key of the console")
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: Game{}, Key: key, Signer: signer})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: Game{}, Key: key, Signer: signer})
 	if err != nil {
 		t.Fatal(err)
 	}

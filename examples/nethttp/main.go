@@ -77,7 +77,7 @@ func run(ctx context.Context) error {
 	slog.Info("register this address in the service console", "validator", signer.Address())
 
 	game := &Game{session: "session-1", token: sha256.Sum256([]byte("token-1"))}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer, Logger: slog.Default()})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: game, Key: key, Signer: signer, Logger: slog.Default()})
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func TestTheEndpointsAnswerOnPathsOfTheirOwn(t *testing.T) {
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &Game{session: "session-1", token: sha256.Sum256([]byte("token-1"))}, Key: key, Signer: signer})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &Game{session: "session-1", token: sha256.Sum256([]byte("token-1"))}, Key: key, Signer: signer})
 	require.NoError(t, err)
 	server := httptest.NewServer(routes(handler))
 	defer server.Close()

@@ -91,7 +91,7 @@ func main() {
 	session := ramp.Session{ID: "character-7", Token: ramp.NewAccessToken(rand.Text())}
 	studio := &Studio{session: session, balances: map[string]int64{"item_gold": 1000, "item_gem": 5}}
 	store := must(ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: studio.Apply}))
-	handler := must(ramp.NewHandler(ramp.HandlerConfig{Players: studio, Store: store, Key: key, Signer: signer, ProjectID: "quickstart"}))
+	handler := must(ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: studio, Store: store, Key: key, Signer: signer, ProjectID: "quickstart"}))
 	server := httptest.NewServer(handler)
 
 	// The emulated token ramp. In production, use the URL of the real service.
