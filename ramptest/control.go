@@ -80,8 +80,8 @@ func (s *remote) Describe(context.Context) (control.Description, error) {
 	c := s.config
 	d := control.Description{Now: s.clock.now(), Speed: c.Speed, Game: c.Game, Assets: c.AssetsPath, Validate: c.ValidatePath, Result: c.ResultPath,
 		ProjectID: c.ProjectID, Validator: c.Validator, Chains: map[ramp.Network]control.Chain{}, Faults: map[string]string{}}
-	for _, network := range c.Networks {
-		d.Chains[network] = control.Chain{URL: s.guard.address + "/rpc/" + string(network), ID: c.ChainID(network)}
+	for network, id := range c.Networks {
+		d.Chains[network] = control.Chain{URL: s.guard.address + "/rpc/" + string(network), ID: id}
 	}
 	for _, form := range FaultForms() {
 		d.Faults[form[0]] = form[1]
@@ -95,9 +95,9 @@ func (s *remote) report(o *Order) control.Order {
 	r := control.Order{UUID: o.UUID, Do: "mint", SessionID: o.Session.ID, PlayerID: s.audit.playerOf(o.Session.ID),
 		Network: o.Network, ProjectID: o.Request.ProjectID, Token: token.ID, Amount: token.Amount, Wallet: o.Request.UserAddress,
 		Assets: []control.AssetAmount{}, Faults: append([]string{}, o.script.names...), Placed: o.placed,
-		Verdict: s.verdict(o), TxHash: o.TxHash, TxStatus: string(tx.Status), Block: tx.Block,
+		Verdict: s.orders.verdict(o), TxHash: o.TxHash, TxStatus: string(tx.Status), Block: tx.Block,
 		Delivery: string(progress.state), Attempts: progress.attempts, LastStatus: progress.status, Over: progress.done,
-		Moved: s.audit.moved(o.UUID), Imbalances: []control.Imbalance{}}
+		Moved: s.audit.moved(o), Imbalances: []control.Imbalance{}}
 	assets := o.Request.Intent.From
 	if o.Request.Intent.Type == ramp.Disassemble {
 		r.Do, assets = "burn", o.Request.Intent.To
@@ -113,24 +113,6 @@ func (s *remote) report(o *Order) control.Order {
 		r.Imbalances = append(r.Imbalances, shown)
 	}
 	return r
-}
-
-// verdict returns what happened to an order.
-func (s *remote) verdict(o *Order) verdict.Verdict {
-	h := s.orders.happened(o, s.audit.account(o.UUID))
-	v := verdict.Verdict{State: verdict.Waiting, Tone: verdict.Tone(h.Tone), Said: h.Said,
-		Next: verdict.Next{What: h.Next, At: h.Due, Of: strings.Trim(h.Then, "()")}}
-	switch state := o.delivery.now(); {
-	case len(s.audit.about(o.UUID)) > 0:
-		v.State, v.Loss, v.Attention = verdict.Loss, true, true
-	case state == Refused || state == GivenUp:
-		v.State, v.Attention = verdict.Unconfirmed, true
-	case h.Tone == unknown:
-		v.State, v.Attention = verdict.Unknown, true
-	case h.Tone == good:
-		v.State = verdict.Done
-	}
-	return v
 }
 
 // states are the states of the verdict on an order.
@@ -167,7 +149,7 @@ func (s *remote) Orders(_ context.Context, q control.OrdersQuery) (list control.
 			continue
 		}
 		if state != "" || q.Attention {
-			if v := s.verdict(o); state != "" && v.State != state || q.Attention && !v.Attention {
+			if v := s.orders.verdict(o); state != "" && v.State != state || q.Attention && !v.Attention {
 				continue
 			}
 		}

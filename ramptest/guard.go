@@ -13,7 +13,6 @@ import (
 
 // guard decides who may use the service. It blocks pages of other sites.
 type guard struct {
-	anyHost bool
 	address string // of the service
 	token   string // required by the control API; empty if it requires none
 }
@@ -27,8 +26,6 @@ func (g *guard) control(r *http.Request) *control.Error {
 	switch {
 	case g.token == "" && !(fromHere(r) && isHere(r.Host)):
 		return control.Errorf(control.CodeForbidden, "without a token, the control API is for programs on this machine only")
-	case g.token != "" && !g.isOurs(r.Host):
-		return control.Errorf(control.CodeForbidden, "the request names a host that is not this service")
 	case r.Header.Get("Origin") != "" && !sameOrigin(r):
 		return control.Errorf(control.CodeForbidden, "a page of another site has no access")
 	case g.token != "" && !g.knows(r):
@@ -104,10 +101,10 @@ func (g *guard) refusal(r *http.Request) int {
 	}
 }
 
-// isOurs reports whether a host names this service: a local name, the host of its
-// address, or any name if AnyHost is set.
+// isOurs reports whether a host names this service: a local name, or the host of its
+// address. If there is a token, any name does, because no page of another site has it.
 func (g *guard) isOurs(host string) bool {
-	if own, err := url.Parse(g.address); g.anyHost || err == nil && strings.EqualFold(host, own.Host) {
+	if own, err := url.Parse(g.address); g.token != "" || err == nil && strings.EqualFold(host, own.Host) {
 		return true
 	}
 	return isHere(host)

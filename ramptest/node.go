@@ -75,7 +75,7 @@ func (s *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var text []byte
 	if status != 0 {
-		event.Outcome, event.Failed = http.StatusText(status), true
+		event.Outcome, event.Failed = http.StatusText(status), event.Fault == ""
 	} else {
 		var failure string
 		status = http.StatusOK

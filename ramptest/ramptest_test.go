@@ -73,7 +73,7 @@ func newDesk(t *testing.T, between func(http.Handler) http.Handler) *desk {
 	t.Cleanup(server.Close)
 	d.service = ramptest.Start(t, ramptest.Config{
 		Key: d.key, Validator: signer.Address(), Game: server.URL + "/",
-		ProjectID: "project-1", Networks: []ramp.Network{ramp.Testnet}, Books: ramptest.BooksOff, // this game moves nothing
+		ProjectID: "project-1", Networks: map[ramp.Network]uint64{ramp.Testnet: 7002}, Books: ramptest.BooksOff, // this game moves nothing
 	})
 	d.client, err = ramp.NewClient(ramp.ClientConfig{URL: d.service.URL(), Key: d.key})
 	require.NoError(t, err)
@@ -407,9 +407,9 @@ func TestAGameThatIsAwayIsAnError(t *testing.T) {
 func TestAServiceThatCannotWorkIsNotStarted(t *testing.T) {
 	c := newCounter(t)
 	for want, change := range map[string]func(*ramptest.Config){
-		"Key is missing":              func(c *ramptest.Config) { c.Key = ramp.HMACKey{} },
-		"Validator is missing":        func(c *ramptest.Config) { c.Validator = common.Address{} },
-		"exclude each other":          func(c *ramptest.Config) { c.Game = "http://127.0.0.1:1" },
+		"Key is required":             func(c *ramptest.Config) { c.Key = ramp.HMACKey{} },
+		"Validator is required":       func(c *ramptest.Config) { c.Validator = common.Address{} },
+		"excludes Config.Handler":     func(c *ramptest.Config) { c.Game = "http://127.0.0.1:1" },
 		"Game must be":                func(c *ramptest.Config) { c.Handler, c.Game = nil, "localhost" },
 		"PublicURL must be":           func(c *ramptest.Config) { c.PublicURL = "localhost:8090" },
 		"AssetsPath must begin with":  func(c *ramptest.Config) { c.AssetsPath = "api/assets" },

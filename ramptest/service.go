@@ -82,7 +82,7 @@ func (s *Service) wire() {
 	c := &s.config
 	s.clock = newClock(c.Epoch, c.Speed)
 	s.record = &record{begun: s.clock.now(), heard: c.OnEvent}
-	s.guard = &guard{anyHost: c.AnyHost, token: c.ControlToken}
+	s.guard = &guard{token: c.ControlToken}
 	s.audit = &audit{mode: c.Books, settle: c.Settle, clock: s.clock, record: s.record, players: make(map[string]*auditedPlayer),
 		keys: make(map[string]string), orders: make(map[uuid.UUID][]auditedOrder), returned: make(map[*Imbalance]bool)}
 	s.studio = &studio{config: c, clock: s.clock, record: s.record, audit: s.audit}
@@ -90,8 +90,8 @@ func (s *Service) wire() {
 	chains := make(map[ramp.Network]*chain.Chain)
 	s.orders = &orders{config: c, clock: s.clock, record: s.record, life: s.life, studio: s.studio, chains: chains,
 		agenda: newAgenda(), issued: make(map[uuid.UUID]*issued), placed: make(map[uuid.UUID]*Order)}
-	for _, network := range c.Networks {
-		chains[network] = chain.New(chain.Config{Name: string(network), ID: c.ChainID(network), BlockTime: c.BlockTime,
+	for network, id := range c.Networks {
+		chains[network] = chain.New(chain.Config{Name: string(network), ID: id, BlockTime: c.BlockTime,
 			Now: s.clock.now, Tokens: chain.Units(*c.Tokens, c.Decimals), Decimals: c.Decimals, Service: serviceAccount(),
 			Submitted: func(tx *chain.Transaction) { s.orders.submitted(network, tx) }})
 	}

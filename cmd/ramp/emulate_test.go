@@ -213,13 +213,13 @@ func TestEmulateRefusesWhatMakesNoSense(t *testing.T) {
 		{[]string{"emulate", "-help"}, 0, "-retry-5xx"},
 		{[]string{"emulate", "-what"}, 2, "not defined: -what (see: ramp help emulate)\n"},
 		{[]string{"emulate", "-game", game, "more"}, 2, "it takes flags only"},
-		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-key-encoding", "hex"}, 1, "text or base64url"},
-		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-key", " "}, 1, "HMAC key"},
-		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-validator", "0x1"}, 1, "20 bytes"},
-		{[]string{"emulate", "-game", game, "-listen", "0.0.0.0:0"}, 1, "add -public"},
-		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:x"}, 1, "listen"},
-		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-url", "desk"}, 1, "PublicURL must be"},
-		{[]string{"emulate", "-game", "127.0.0.1", "-listen", "127.0.0.1:0"}, 1, "absolute URL"},
+		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-key-encoding", "hex"}, 2, "text or base64url"},
+		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-key", " "}, 2, "HMAC key"},
+		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-validator", "0x1"}, 2, "-validator must be"},
+		{[]string{"emulate", "-game", game, "-listen", "0.0.0.0:0"}, 2, "add -public"},
+		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:x"}, 2, "listen"},
+		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-url", "desk", "-speed", "-1"}, 2, "ramp emulate: -url must be an absolute URL; -speed must be from 0 to 100000 (see: ramp help emulate)\n"},
+		{[]string{"emulate", "-game", "127.0.0.1", "-listen", "127.0.0.1:0"}, 2, "-game must be the absolute URL"},
 	} {
 		var out bytes.Buffer
 		assert.Equal(t, test.status, run(t.Context(), test.args, &out, &out), test.args)
@@ -277,7 +277,7 @@ func TestEmulateWritesErrorsToStderr(t *testing.T) {
 	require.NoError(t, err)
 	defer busy.Close()
 	var out, errs bytes.Buffer
-	assert.Equal(t, 1, run(t.Context(), []string{"emulate", "-game", "http://127.0.0.1:1", "-json", "-listen", busy.Addr().String()}, &out, &errs))
+	assert.Equal(t, 2, run(t.Context(), []string{"emulate", "-game", "http://127.0.0.1:1", "-json", "-listen", busy.Addr().String()}, &out, &errs))
 	assert.Empty(t, out.String(), "a program reads that")
 	assert.Contains(t, errs.String(), "address already in use")
 }

@@ -201,7 +201,7 @@ func TestAdvanceLetsTimePass(t *testing.T) {
 	d := newDesktop(t, "-speed", "0")
 	status, out, _ := d.ramp(t, onTerms("mint", "-fault", "lost-answer=result", "-wait")...)
 	assert.Equal(t, 1, status, "it is not done: the clock stands still")
-	assert.Contains(t, out, "WAITING  The game approved. The transaction waits for the next block. Next block at ")
+	assert.Contains(t, out, "The transaction waits for the next block. Next block at ")
 	status, out, _ = d.ramp(t, "advance", "1m")
 	assert.Equal(t, 0, status)
 	assert.Regexp(t, `(?s)^It is .*  result #1  the studio's answer was lost\n$`, out)

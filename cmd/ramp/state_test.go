@@ -112,7 +112,7 @@ func TestEmulateRefusesAFileOfSomethingElse(t *testing.T) {
 	for _, text := range []string{"", "{}", `{"service":{"Version":9}}`, "my thesis"} {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		var errs bytes.Buffer
-		assert.Equal(t, 1, run(t.Context(), []string{"emulate", "-game", "http://127.0.0.1:1", "-listen", "127.0.0.1:0", "-state", path}, io.Discard, &errs))
+		assert.Equal(t, 2, run(t.Context(), []string{"emulate", "-game", "http://127.0.0.1:1", "-listen", "127.0.0.1:0", "-state", path}, io.Discard, &errs))
 		assert.Regexp(t, "-state: |Config.State", errs.String())
 		left, err := os.ReadFile(path)
 		require.NoError(t, err)

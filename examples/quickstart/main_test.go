@@ -1,9 +1,6 @@
 package main
 
-import (
-	"testing"
-	"github.com/token-ramp/ramp-go/ramptest"
-)
+import "testing"
 
 // main exits with status 1 if a balance is wrong, which fails the test.
 func TestQuickstart(*testing.T) { main() }

@@ -128,6 +128,11 @@ func Units(a ramp.Amount, decimals int) *big.Int {
 // Units converts an amount of the chain's tokens to their smallest units, rounded down.
 func (c *Chain) Units(a ramp.Amount) *big.Int { return Units(a, c.config.Decimals) }
 
+// Tokens converts smallest units to an amount of tokens.
+func Tokens(units *big.Int, decimals int) *big.Rat {
+	return new(big.Rat).SetFrac(units, unit(decimals))
+}
+
 func unit(decimals int) *big.Int {
 	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
 }
@@ -323,7 +328,7 @@ func (c *Chain) hold(token, owner common.Address, units *big.Int) {
 func (c *Chain) TokenBalance(token, owner common.Address) *big.Rat {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return new(big.Rat).SetFrac(c.tokenBalance(token, owner), unit(c.config.Decimals))
+	return Tokens(c.tokenBalance(token, owner), c.config.Decimals)
 }
 
 // tokenBalance returns how much of a token an address holds, in its smallest units.

@@ -53,6 +53,10 @@ func OfCall(c Call) Verdict {
 	neutral := func(state State, format string, args ...any) Verdict {
 		return Verdict{State: state, Tone: Neutral, Said: fmt.Sprintf(format, args...)}
 	}
+	with := fmt.Sprintf("HTTP %d", c.Status)
+	if c.Code != "" {
+		with += " and " + c.Code
+	}
 	what := map[Trap]string{Digest: "another digest under the same UUID", Amount: "another amount under the same UUID",
 		Opposite: "a result that contradicts the chain or an earlier one", Forged: c.Fault}[c.Trap]
 	switch {
@@ -80,14 +84,16 @@ func OfCall(c Call) Verdict {
 		return Verdict{State: Disputed, Tone: Warn, Attention: true, Said: "The game confirmed " + what + "."}
 	case c.Success:
 		return Verdict{State: Done, Tone: Good, Said: [...]string{"", "The game listed the assets.", "Approved.", "Confirmed."}[c.Kind]}
-	case c.Problem != "":
-		return failed("HTTP %d: %s.", c.Status, c.Problem)
-	case c.Trap == Opposite, (c.Trap == Digest || c.Trap == Amount) && c.Status < 500:
-		return right("Rejected, as it must be: %s (HTTP %d, %s).", what, c.Status, c.Code)
+	case c.Trap == Opposite:
+		return right("Rejected, as it must be: %s (%s).", what, with)
 	case c.Status >= 500 && c.Retried:
-		return failed("The game failed with HTTP %d and %s. The result is sent again.", c.Status, c.Code)
+		return failed("The game failed with %s. The result is sent again.", with)
 	case c.Status >= 500:
-		return failed("The game failed with HTTP %d and %s.", c.Status, c.Code)
+		return failed("The game failed with %s.", with)
+	case c.Problem != "" && (c.Status == 200 || c.Trap != Genuine):
+		return failed("The answer breaks the interface: %s.", c.Problem)
+	case c.Trap == Digest || c.Trap == Amount:
+		return right("Rejected, as it must be: %s (%s).", what, with)
 	case c.Trap == AtOnce:
 		return neutral(Rejected, "Rejected by the game: %s. Another of the calls at once must be approved.", c.Code)
 	case c.Kind == Validate && c.Status == 200:
@@ -95,8 +101,10 @@ func OfCall(c Call) Verdict {
 	case c.Kind == Result && c.Status == 200:
 		return failed("The game confirmed with HTTP 200, but its answer says %s.", c.Code)
 	case c.Kind == Result:
-		return failed("The game rejected the result with HTTP %d and %s. It is not sent again.", c.Status, c.Code)
+		return failed("The game rejected the result with %s. It is not sent again.", with)
+	case c.Kind == Validate:
+		return failed("The game rejected the call with %s. Nothing was signed.", with)
 	default:
-		return failed("The game rejected the call with HTTP %d and %s.", c.Status, c.Code)
+		return failed("The game rejected the call with %s.", with)
 	}
 }

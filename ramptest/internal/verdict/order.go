@@ -264,7 +264,9 @@ func (o *Order) movement() movement {
 	case m.wrong != nil:
 		m.what = o.loss(end, m.wrong)
 	case o.Mint:
-		m.what = o.mint(end, m.toCome)
+		if m.what = o.mint(end, m.toCome); end == Pending {
+			m.begin = ""
+		}
 	default:
 		m.what = o.burn(end, m.toCome)
 	}
@@ -304,9 +306,13 @@ func (o *Order) mint(end End, toCome books.Assets) string {
 	b := o.Books
 	sum := amounts(b.Sum)
 	switch {
-	case end != Reverted && toCome != nil:
-		return fmt.Sprintf("It has not taken %s yet.", sum)
-	case end != Reverted:
+	case end == Pending && toCome != nil:
+		return fmt.Sprintf("The game approved and has not taken %s yet.", sum)
+	case end == Pending:
+		return fmt.Sprintf("The game approved and took %s.", sum)
+	case end == Succeeded && toCome != nil:
+		return fmt.Sprintf("The game has not taken %s yet.", sum)
+	case end == Succeeded:
 		return fmt.Sprintf("The game took %s.", sum)
 	case toCome != nil:
 		return fmt.Sprintf("The game has not given back %s yet.", amounts(toCome))

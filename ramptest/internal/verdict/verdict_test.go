@@ -68,15 +68,15 @@ func TestAnOrderIsDescribed(t *testing.T) {
 		{mint(func(o *Order) { o.Chain.End, o.Books.Moved = Succeeded, assets(-150, 1) }),
 			"✗ loss attention loss: The transaction succeeded. The game took 50 gold too much. The game did not take 1 gem. It answered HTTP 200: no further attempt."},
 		{mint(func(o *Order) { o.Chain.End, o.Calls, o.Books.Moved = Pending, Calls{}, assets(-100, 0) }),
-			"● waiting: The game approved. The game took 100 gold. The transaction waits for the next block. Next block at 12:09:21."},
+			"● waiting: The game approved and took 100 gold. The transaction waits for the next block. Next block at 12:09:21."},
 		{mint(func(o *Order) { o.Chain.End, o.Calls, o.Books.Took = Pending, Calls{}, nil }),
-			"● waiting: The game approved. It has not taken 100 gold yet. The transaction waits for the next block. Next block at 12:09:21."},
+			"● waiting: The game approved and has not taken 100 gold yet. The transaction waits for the next block. Next block at 12:09:21."},
 		{mint(func(o *Order) { o.Chain.End, o.Calls, o.Books.Moved = Pending, Calls{}, assets(-50, 0) }),
 			"✗ waiting attention loss: The game approved. The game did not take 50 gold. The transaction waits for the next block. Next block at 12:09:21."},
 		{mint(func(o *Order) { o.Calls, o.Books.Moved = failing, assets(-100, 0) }),
 			"● waiting attention: The transaction failed. The game has not given back 100 gold yet. The game answered HTTP 500. Next attempt at 12:09:21 (2 of 20)."},
 		{mint(func(o *Order) { o.Calls, o.Chain.End, o.Books.Took = failing, Succeeded, nil }),
-			"● waiting attention: The transaction succeeded. It has not taken 100 gold yet. The game answered HTTP 500. Next attempt at 12:09:21 (2 of 20)."},
+			"● waiting attention: The transaction succeeded. The game has not taken 100 gold yet. The game answered HTTP 500. Next attempt at 12:09:21 (2 of 20)."},
 
 		// What a burn moves.
 		{burn(func(o *Order) { o.Chain.Short = "1" }), "✓ done: The burn failed: it needs 3 tokens, the wallet held 1. Nothing moved."},
@@ -112,7 +112,7 @@ func TestAnOrderIsDescribed(t *testing.T) {
 		{mint(func(o *Order) { o.Calls.Sending, o.Calls.Attempts = true, 2 }), "● waiting: Sending the result now (attempt 2)."},
 		{mint(func(o *Order) {
 			o.Chain.End, o.Chain.Stays, o.Calls, o.Books.Moved = Pending, true, Calls{}, assets(-100, 0)
-		}), "● waiting: The game approved. The game took 100 gold. The transaction stays pending, as you chose. No result will come."},
+		}), "● waiting: The game approved and took 100 gold. The transaction stays pending, as you chose. No result will come."},
 
 		// What the books do not know, and what they found.
 		{mint(func(o *Order) { o.Books.Why = Off }), "? done: The transaction failed. The game confirmed. The books are off, so its assets were not checked."},
@@ -250,7 +250,7 @@ func everything(try func(Order)) {
 // No sentence may say what is not true, whatever has happened.
 func TestEveryOrderGetsATrueSentence(t *testing.T) {
 	whole := regexp.MustCompile(`^[A-Z][^%!]*\.$`)
-	claims := regexp.MustCompile(`The game (took|gave|granted|did not (take|give|grant)|has not (taken|given|granted))`)
+	claims := regexp.MustCompile(`The game (approved and |took|gave|granted|did not (take|give|grant)|has not (taken|given|granted))`)
 	tried, said := 0, map[string]bool{}
 	everything(func(o Order) {
 		tried++
@@ -347,12 +347,13 @@ func TestACallIsDescribed(t *testing.T) {
 		{Call{Kind: Assets, Canceled: true, Problem: "canceled"}, "– failed: The caller did not wait for the answer."},
 		{Call{Kind: Validate, Status: 200, Success: true}, "✓ done: Approved."},
 		{Call{Kind: Validate, Status: 200, Code: "INVALID_BALANCE"}, "– rejected: Rejected by the game: INVALID_BALANCE. Nothing was signed."},
-		{Call{Kind: Validate, Status: 401, Code: "HMAC_INVALID"}, "✗ failed attention: The game rejected the call with HTTP 401 and HMAC_INVALID."},
+		{Call{Kind: Validate, Status: 401, Code: "HMAC_INVALID"}, "✗ failed attention: The game rejected the call with HTTP 401 and HMAC_INVALID. Nothing was signed."},
 		{Call{Kind: Validate, Status: 500, Code: "INTERNAL"}, "✗ failed attention: The game failed with HTTP 500 and INTERNAL."},
-		{Call{Kind: Validate, Status: 200, Problem: "the answer breaks the interface"}, "✗ failed attention: HTTP 200: the answer breaks the interface."},
+		{Call{Kind: Validate, Status: 200, Problem: "success is no boolean"}, "✗ failed attention: The answer breaks the interface: success is no boolean."},
+		{Call{Kind: Validate, Status: 404, Problem: "no JSON object"}, "✗ failed attention: The game rejected the call with HTTP 404. Nothing was signed."},
 		{Call{Kind: Validate, Status: 200, Code: "BUSY", Trap: AtOnce}, "– rejected: Rejected by the game: BUSY. Another of the calls at once must be approved."},
 		{Call{Kind: Validate, Status: 200, Success: true, Lost: true}, "● waiting: The answer was lost on purpose: HTTP 200."},
-		{Call{Kind: Validate, Status: 200, Code: "INVALID_MESSAGE", Trap: Digest}, "✓ rejected: Rejected, as it must be: another digest under the same UUID (HTTP 200, INVALID_MESSAGE)."},
+		{Call{Kind: Validate, Status: 200, Code: "INVALID_MESSAGE", Trap: Digest}, "✓ rejected: Rejected, as it must be: another digest under the same UUID (HTTP 200 and INVALID_MESSAGE)."},
 		{Call{Kind: Validate, Status: 200, Success: true, Trap: Amount}, "✗ failed attention: The game approved another amount under the same UUID."},
 		{Call{Kind: Validate, Status: 500, Code: "INTERNAL", Trap: Digest}, "✗ failed attention: The game failed with HTTP 500 and INTERNAL."},
 		{Call{Kind: Validate, Status: 401, Code: "HMAC_INVALID", Trap: Forged, Fault: "tampered body"}, "✓ rejected: Rejected, as it must be: tampered body (HTTP 401)."},
@@ -362,7 +363,7 @@ func TestACallIsDescribed(t *testing.T) {
 		{Call{Kind: Result, Status: 200, Code: "LATER"}, "✗ failed attention: The game confirmed with HTTP 200, but its answer says LATER."},
 		{Call{Kind: Result, Status: 500, Code: "INTERNAL", Retried: true}, "✗ failed attention: The game failed with HTTP 500 and INTERNAL. The result is sent again."},
 		{Call{Kind: Result, Status: 400, Code: "REJECTED"}, "✗ failed attention: The game rejected the result with HTTP 400 and REJECTED. It is not sent again."},
-		{Call{Kind: Result, Status: 400, Code: "CONFLICT", Trap: Opposite}, "✓ rejected: Rejected, as it must be: a result that contradicts the chain or an earlier one (HTTP 400, CONFLICT)."},
+		{Call{Kind: Result, Status: 400, Code: "CONFLICT", Trap: Opposite}, "✓ rejected: Rejected, as it must be: a result that contradicts the chain or an earlier one (HTTP 400 and CONFLICT)."},
 		{Call{Kind: Result, Status: 200, Success: true, Trap: Opposite}, "! disputed attention: The game confirmed a result that contradicts the chain or an earlier one."},
 	} {
 		v := OfCall(test.call)
