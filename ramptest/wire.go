@@ -1,11 +1,13 @@
 package ramptest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -18,13 +20,17 @@ import (
 
 // intent returns what the player asks for (interface 2.5).
 func (c *Config) intent(direction ramp.Direction, asked ramp.InitializeIntent, tokens ramp.Amount) (ramp.Intent, error) {
-	token := []ramp.IntentAsset{{Type: c.TokenType, ID: asked.Token, Amount: tokens}}
-	intent := ramp.Intent{Method: asked.MintMethod, Type: ramp.Assemble, To: token, TargetCandidate: json.RawMessage("{}")}
-	items, assets := asked.Materials, &intent.From
+	intent := ramp.Intent{Method: asked.MintMethod, Type: ramp.Assemble, TargetCandidate: json.RawMessage("{}")}
+	items, assets, token := asked.Materials, &intent.From, &intent.To
 	if direction == ramp.Burn {
-		intent.Method, intent.Type, intent.From = c.BurnMethod, ramp.Disassemble, token
-		items, assets = asked.Outputs, &intent.To
+		intent.Method, intent.Type = c.BurnMethod, ramp.Disassemble
+		items, assets, token = asked.Outputs, &intent.To, &intent.From
 	}
+	kind := ramp.TypeERC20
+	if slices.ContainsFunc(items, func(item ramp.Item) bool { return item.IsNonFungible }) {
+		kind = ramp.TypeNFT
+	}
+	*token = []ramp.IntentAsset{{Type: cmp.Or(c.TokenType, kind), ID: asked.Token, Amount: tokens}}
 	if len(items) == 0 {
 		return ramp.Intent{}, fmt.Errorf("ramptest: the initialize call had nothing for a %s", direction)
 	}
