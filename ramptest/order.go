@@ -495,6 +495,7 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	if tx.Moves, err = s.config.moves(o, o.wallet.Address()); err != nil {
 		return nil, err
 	}
+	tx.Moves = s.unique(o, tx.Moves)
 	o.had = c.TokenBalance(o.token().contract(), o.wallet.Address())
 	o.tx = c.Submit(tx)
 	o.TxHash, o.placed = o.tx.Hash, s.clock.now()

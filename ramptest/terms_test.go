@@ -105,6 +105,33 @@ func TestAGameWithTermsApprovesOnlyWhatItSells(t *testing.T) {
 	}
 }
 
+// An ERC-721 event has the ID of a token as its third indexed parameter.
+func TestTheReceiptNamesNonFungibleTokens(t *testing.T) {
+	game, service, client := sells(t, func(terms *ramp.Terms) *ramp.Terms { return terms })
+	session := ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}
+	moved := func(order func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error), n int64) (ids []string) {
+		started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Product: "sword"})
+		require.NoError(t, err)
+		_, err = order(t.Context(), started.UUID, session, ramp.NewAmount(n))
+		require.NoError(t, err)
+		service.Advance(time.Minute)
+		for _, log := range game.steps[len(game.steps)-1].Result.Receipt.Logs {
+			require.Len(t, log.Topics, 4)
+			assert.Empty(t, log.Data)
+			ids = append(ids, log.Topics[3].Hex())
+		}
+		return ids
+	}
+	minted := moved(service.Mint, 2)
+	require.Len(t, minted, 2)
+	assert.NotEqual(t, minted[0], minted[1])
+	assert.Equal(t, minted[:1], moved(service.Burn, 1), "the oldest token is burned first")
+	again := moved(service.Burn, 2)
+	require.Len(t, again, 2)
+	assert.Equal(t, minted[1], again[0])
+	assert.NotContains(t, minted, again[1], "a token that the wallet had from the beginning")
+}
+
 func TestAGameThatChecksNothingIsFound(t *testing.T) {
 	for _, fault := range offTheTerms {
 		t.Run(fault.String(), func(t *testing.T) {
