@@ -187,6 +187,15 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 			set: func(c *ramp.HandlerConfig) { c.ProjectID = "another" },
 			see: status, required: 200, then: 400,
 		},
+		"Network": {
+			set: func(c *ramp.HandlerConfig) { c.Network = ramp.Testnet },
+			see: func(t *testing.T, c ramp.HandlerConfig) any {
+				c.Game, c.Players, c.Store = nil, noPlayers{}, memory(&order)
+				validate(t, c)
+				return order.Network
+			},
+			required: ramp.Network(""), then: ramp.Testnet,
+		},
 		"Chain": {
 			set: func(c *ramp.HandlerConfig) { c.Chain = onlyNode(t) },
 			see: func(t *testing.T, c ramp.HandlerConfig) any {
@@ -194,6 +203,18 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 				return c.Game.(*recorder).last.(*ramp.Result).Receipt.From != common.Address{} // as on the chain
 			},
 			required: false, then: true,
+		},
+		"Proof": {
+			set: func(c *ramp.HandlerConfig) { c.Proof = &ramp.Proof{AnyFailure: true} },
+			see: func(t *testing.T, c ramp.HandlerConfig) any {
+				c.Game, c.Players, c.Store, c.Chain = nil, noPlayers{}, memory(&order), onlyNode(t)
+				body := validateCall().with("intent", burnObject()).bytes()
+				handler := makeHandler(t, c)
+				require.Equal(t, 200, handler.AnswerValidate(t.Context(), (&studio{key: testKey(t)}).signed(body), body).Status)
+				body = told().bytes()
+				return handler.AnswerResult(t.Context(), (&studio{key: testKey(t)}).signed(body), body).Status
+			},
+			required: 200, then: 500, // no decimals
 		},
 		"Confirmations": {
 			set: func(c *ramp.HandlerConfig) { c.Confirmations = 2 },
@@ -433,6 +454,25 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 				return counted(t, func(t *testing.T, h *http.Client) { c.HTTPClient = h; _ = call(t, c) })
 			},
 			required: 3, then: 1,
+		},
+		"Fallback": {
+			set: func(c *ramp.RPCConfig) { c.Fallback.URL = "https://fallback.example.com" },
+			see: func(t *testing.T, c ramp.RPCConfig) any {
+				c.Retries = -1
+				return counted(t, func(t *testing.T, h *http.Client) { c.HTTPClient = h; _ = call(t, c) })
+			},
+			required: 1, then: 2,
+		},
+		"BatchSize": {
+			set: func(c *ramp.RPCConfig) { c.BatchSize = 1 },
+			see: func(t *testing.T, c ramp.RPCConfig) any {
+				node := &chain{}
+				c.HTTPClient = &http.Client{Transport: node}
+				calls := []ramp.BatchCall{{Method: "eth_chainId"}, {Method: "eth_chainId"}}
+				require.NoError(t, makeRPC(t, c).Batch(t.Context(), calls))
+				return node.requests
+			},
+			required: 1, then: 2,
 		},
 		"ChainID": {
 			set: func(c *ramp.RPCConfig) { c.ChainID = 1 },

@@ -245,7 +245,7 @@ func TestGoldenInitializeResponse(t *testing.T) {
 
 func TestGoldenInitializeFailures(t *testing.T) {
 	request := readGolden[ramp.InitializeRequest](t, "2.2-initialize-request.json")
-	for _, tt := range []struct {
+	failures := []struct {
 		file, message, data string
 		code                int
 		is                  error
@@ -254,7 +254,14 @@ func TestGoldenInitializeFailures(t *testing.T) {
 		{"7.1-hmac-invalid.json", "Internal Server Error", "invalid mac", 500, ramp.ErrHMACInvalid},
 		{"7.1-project-missing.json", "Internal Server Error", "ramp not found", 500, ramp.ErrRampNotFound},
 		{"7.1-network-invalid.json", "Internal Server Error", "ramp not exists", 500, ramp.ErrRampNotExists},
-	} {
+	}
+	files, err := filepath.Glob("testdata/7.1-*.json")
+	require.NoError(t, err)
+	require.Len(t, failures, len(files), "one for each golden file")
+	source, err := os.ReadFile("errors.go")
+	require.NoError(t, err)
+	require.Len(t, failures, strings.Count(string(source), "(interface 7.1"), "one for each sentinel of 7.1")
+	for _, tt := range failures {
 		for _, status := range []int{http.StatusOK, http.StatusBadRequest, http.StatusInternalServerError} { // 7.1: not shown
 			t.Run(fmt.Sprint(tt.file, " under HTTP ", status), func(t *testing.T) {
 				got, err := initializeAgainst(t, request, status, golden(t, tt.file), nil)
@@ -265,8 +272,8 @@ func TestGoldenInitializeFailures(t *testing.T) {
 				assert.Equal(t, tt.code, failure.Code)
 				assert.Equal(t, tt.message, failure.Message)
 				assert.Equal(t, tt.data, failure.Data)
-				for _, sentinel := range []error{ramp.ErrHMACMissing, ramp.ErrHMACInvalid, ramp.ErrRampNotFound, ramp.ErrRampNotExists} {
-					assert.Equal(t, sentinel == tt.is, isError(err, sentinel), "%v", sentinel)
+				for _, other := range failures {
+					assert.Equal(t, other.is == tt.is, isError(err, other.is), "%v", other.is)
 				}
 			})
 		}

@@ -32,6 +32,7 @@ const (
 // share it: it is safe for concurrent use.
 type Client struct {
 	endpoint  *endpoint // a pointer, so that printing a Client shows at most an address
+	secrets   *redact.Redactor
 	key       HMACKey
 	terms     *Terms
 	transport *transport
@@ -111,8 +112,8 @@ func NewClient(c ClientConfig) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	secrets := redact.New(append(c.Key.secrets(), secretsOf(u)...)...)
-	return &Client{endpoint: &endpoint{address: base + initializePath, secrets: secrets}, key: c.Key, terms: c.Terms, transport: t}, nil
+	return &Client{endpoint: &endpoint{address: base + initializePath}, key: c.Key, terms: c.Terms, transport: t,
+		secrets: redact.New(append(c.Key.secrets(), secretsOf(u)...)...)}, nil
 }
 
 // Initialization is the result of [Client.Initialize].
@@ -175,6 +176,8 @@ func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*In
 
 // attempt makes one HTTP request. Errors that may pass are marked retryable.
 func (c *Client) attempt(ctx context.Context, body []byte, signature string) (uuid.UUID, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.transport.timeout)
+	defer cancel()
 	answer, err := c.transport.post(ctx, c.endpoint.address, http.Header{
 		"Content-Type": {"application/json"},
 		HeaderHMAC:     {signature},
@@ -183,7 +186,7 @@ func (c *Client) attempt(ctx context.Context, body []byte, signature string) (uu
 	case errors.Is(err, errAnswerTooLarge):
 		return uuid.Nil, fmt.Errorf("ramp: initialize: %w", err)
 	case err != nil:
-		return uuid.Nil, &retryableError{error: fmt.Errorf("ramp: initialize: %w", c.endpoint.secrets.With(signature).Error(err))}
+		return uuid.Nil, &retryableError{error: fmt.Errorf("ramp: initialize: %w", c.secrets.With(signature).Error(err))}
 	}
 	return c.read(answer, signature)
 }
@@ -195,7 +198,7 @@ func (c *Client) read(a *answer, signature string) (uuid.UUID, error) {
 	if ok && a.status/100 == 2 && envelope.code == http.StatusOK && envelope.uuid != uuid.Nil {
 		return envelope.uuid, nil
 	}
-	secrets := c.endpoint.secrets.With(signature)
+	secrets := c.secrets.With(signature)
 	failure := &APIError{Status: a.status, RetryAfter: a.retryAfter(c.transport.now())}
 	failure.ContentType, _, _ = strings.Cut(secrets.Line(a.header.Get("Content-Type"), maxExcerpt), ";")
 	if ok {

@@ -99,9 +99,11 @@ func (o *Observer) end(ctx context.Context, op Operation) {
 	o.End(ctx, op)
 }
 
-// recoverHook must be deferred around each call of an observer's function.
+// recoverHook must be deferred around each call of an observer's function and of a
+// logger.
 func recoverHook(ctx context.Context, name string) {
 	if cause := recover(); cause != nil {
-		slog.Default().LogAttrs(ctx, slog.LevelError, "ramp: observer panicked", slog.String("function", name), slog.Any("panic", cause))
+		defer func() { _ = recover() }() // the default logger may be what panicked
+		slog.Default().LogAttrs(ctx, slog.LevelError, "ramp: hook panicked", slog.String("function", name), slog.Any("panic", cause))
 	}
 }

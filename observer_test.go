@@ -185,9 +185,9 @@ func TestTheContextOfAnObserverReachesWhatIsWithin(t *testing.T) {
 	require.NoError(t, err)
 	body := told().bytes()
 	require.Equal(t, 200, handler.AnswerResult(t.Context(), (&studio{key: testKey(t)}).signed(body), body).Status)
-	assert.Equal(t, []string{"/result/wait/eth_getTransactionReceipt", "/result"}, within)
-	assert.Equal(t, "start webhook result, start rpc wait, start attempt eth_getTransactionReceipt, "+
-		"end attempt eth_getTransactionReceipt, end rpc wait, end webhook result", w.take())
+	assert.Equal(t, []string{"/result/wait/batch", "/result"}, within)
+	assert.Equal(t, "start webhook result, start rpc wait, start attempt batch, "+
+		"end attempt batch, end rpc wait, end webhook result", w.take())
 }
 
 type seeingGame struct {
@@ -247,8 +247,60 @@ func TestAnObserverThatPanicsChangesNothing(t *testing.T) {
 		assert.NoError(t, err)
 	}
 	for _, name := range []string{"Start", "End"} {
-		assert.Contains(t, log.String(), `msg="ramp: observer panicked" function=`+name)
+		assert.Contains(t, log.String(), `msg="ramp: hook panicked" function=`+name)
 	}
+}
+
+// panicking is a logger's handler that panics after a call was answered.
+type panicking struct{ slog.Handler }
+
+func (panicking) Enabled(context.Context, slog.Level) bool  { return true }
+func (panicking) Handle(context.Context, slog.Record) error { panic("the disk is full") }
+
+// The order is stored when the call is logged, so a panic there must not cost the player
+// the signature.
+func TestALoggerThatPanicsCostsNobodyASignature(t *testing.T) {
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	slog.SetDefault(slog.New(panicking{slog.DiscardHandler}))
+	for _, logger := range []*slog.Logger{slog.Default(), nil} {
+		s := newWatchedStudio(t, (*watcher).observer)
+		config := inMemory(t, ramp.HandlerConfig{Key: testKey(t), Signer: testSigner(t), Logger: logger})
+		handler, err := ramp.NewHandler(config)
+		require.NoError(t, err)
+		assert.Equal(t, 200, s.call(t, handler.AnswerValidate, validateCall()).Status)
+		assert.Equal(t, 500, s.call(t, handler.AnswerResult, resultCall().without("uuid")).Status)
+	}
+}
+
+// Nobody has authenticated a body that is too large, so it must not fill the log.
+func TestBodiesThatAreTooLargeAreLoggedOnceASecond(t *testing.T) {
+	var log bytes.Buffer
+	synctest.Test(t, func(t *testing.T) {
+		handler, err := ramp.NewHandler(inMemory(t, ramp.HandlerConfig{Key: testKey(t), Signer: testSigner(t), MaxBody: 100,
+			Logger: slog.New(slog.NewTextHandler(&log, nil))}))
+		require.NoError(t, err)
+		for range 3 {
+			for range 100 {
+				handler.AnswerResult(t.Context(), nil, make([]byte, 101))
+			}
+			time.Sleep(time.Second)
+		}
+	})
+	assert.Equal(t, 3, strings.Count(log.String(), "raise HandlerConfig.MaxBody"), log.String())
+}
+
+// The session of a result's body is signed, and that of its header is not.
+func TestASessionThatContradictsTheSignedBodyIsLogged(t *testing.T) {
+	s := newWatchedStudio(t, (*watcher).observer)
+	s.call(t, s.handler.AnswerValidate, validateCall())
+	body := resultCall().bytes()
+	header := (&studio{key: s.key}).signed(body)
+	header["x-dapp-sessionid"] = []string{"session-2"}
+	assert.Equal(t, 200, s.handler.AnswerResult(t.Context(), header, body).Status)
+	record := s.record(t)
+	assert.Equal(t, []any{"WARN", "session-1", "session-2", "success"},
+		[]any{record["level"], record["session_id"], record["header_session_id"], record["outcome"]})
 }
 
 func TestAnObserverIsToldNoSecret(t *testing.T) {

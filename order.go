@@ -1,10 +1,12 @@
 package ramp
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +20,7 @@ import (
 type Order struct {
 	UUID        uuid.UUID  // identifies the order
 	State       OrderState // accepted, or how the order ended
+	Network     Network    // [HandlerConfig].Network of the validate call; empty if that was not set
 	ProjectID   string     // of the validate call, like the next four
 	SessionID   string     // the owner of the game's assets
 	UserAddress string     // the user's wallet address
@@ -27,10 +30,15 @@ type Order struct {
 	Direction Direction     // mint or burn, derived from Intent
 	Assets    []AssetAmount // what a mint takes or a burn grants, derived from Intent; one entry per ID
 
-	TxHash     string    // of the result; empty before it, or if it was not 0x and 64 hex digits
+	TxHash     string    // of the result, in lower case; empty before it, or if it was no hash
 	Reason     string    // why the order was abandoned
 	AcceptedAt time.Time // UTC, with millisecond precision
 	FinishedAt time.Time // UTC, with millisecond precision; zero while the order waits
+
+	// Members of the JSON form that this program does not know, and an intent that
+	// has some, so that nothing is lost that a newer program has written.
+	unknown    map[string]json.RawMessage
+	intentJSON json.RawMessage
 }
 
 // OrderState is the state of an order.
@@ -210,11 +218,22 @@ var (
 type ConflictError struct {
 	Order Order  // the stored order, which the call did not change
 	Field string // the field that differs, as the interface names it: "digest", "intent", "receipt.status", "tx_hash"
+
+	// Other is the order that has already ended by the transaction of the call, or
+	// nil if the conflict is another one. Field is then "tx_hash".
+	Other *Order
 }
 
 // Error names the order, its state and the field.
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("ramp: order %s (%s): %v: %s differs", e.Order.UUID, e.Order.State, ErrOrderConflict, e.Field)
+	problem := e.Field + " differs"
+	switch {
+	case e.Other != nil && e.Other.UUID == uuid.Nil:
+		problem = e.Field + " has ended another order"
+	case e.Other != nil:
+		problem = e.Field + " has ended order " + e.Other.UUID.String()
+	}
+	return fmt.Sprintf("ramp: order %s (%s): %v: %s", e.Order.UUID, e.Order.State, ErrOrderConflict, problem)
 }
 
 // Unwrap returns [ErrOrderConflict].
@@ -342,7 +361,8 @@ func inMilliseconds(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()
 // with Order.TxHash. A different outcome is a [*ConflictError], which redelivery
 // cannot solve. So is a different session, direction, quantity of game assets, or
 // token; what is missing or unreadable in the result is not compared. A result
-// without a status is an [*InvalidError].
+// without a status is an [*InvalidError]. That no other order has ended by the
+// transaction is for the [Store] to check.
 func Finish(r *Result, now time.Time) Transition {
 	return func(stored *Order) (Step, error) {
 		outcome := r.Outcome()
@@ -389,7 +409,7 @@ func (o *Order) contradicts(reported *Intent) bool {
 		for _, token := range s.tokens() {
 			names = append(names, string(token.Type)+" "+token.ID)
 		}
-		return names
+		return slices.Compact(names) // a result may list the net amount and the fee
 	}
 	unnamed := func(a IntentAsset) bool { return a.Type == "" || a.ID == "" }
 	return len(chain.assets) > 0 && !slices.ContainsFunc(chain.assets, unnamed) && !slices.Equal(names(chain), names(o.chainSide()))
@@ -438,18 +458,16 @@ func (o Order) end(state OrderState, txHash, reason string, now time.Time) (Step
 }
 
 // normalizeTxHash returns a transaction hash as it is stored, or "" if it is not
-// one. The hash decides nothing, so its length, its characters or a unique index
-// must not keep an order from being stored. 0X becomes 0x, because [RPC.Confirm]
-// accepts both and one transaction must not look like two.
+// one, because text of any other form must not keep an order from being stored. It is
+// in lower case, so that one transaction does not look like two. Zeros are not a hash:
+// two failures without a transaction would look like one.
 func normalizeTxHash(reported string) string {
-	const digits = 64
-	if len(reported) != 2+digits || !strings.EqualFold(reported[:2], "0x") || !isHex(reported[2:]) {
+	const length = 2 + 64
+	hash := strings.ToLower(reported[:min(length+1, len(reported))])
+	if len(hash) != length || hash[:2] != "0x" || !isHex(hash[2:]) || strings.Trim(hash[2:], "0") == "" {
 		return ""
 	}
-	if reported[1] == 'x' {
-		return reported
-	}
-	return "0x" + reported[2:]
+	return hash
 }
 
 // sameAssets reports whether two lists have the same assets, in any order.
@@ -467,48 +485,79 @@ func sameTokens(a, b side) bool {
 	return slices.Equal(a.assets, b.assets) || slices.Equal(a.tokens(), b.tokens())
 }
 
-// orderVersion is the version of an order's JSON form. Orders of a newer version
-// are rejected.
+// orderVersion is the version of an order's JSON form. Orders of a newer version are
+// rejected, so it is raised only when an older program must not touch an order: the
+// programs of two releases run side by side during a deployment. A new member alone
+// raises nothing, because an older program keeps it.
 const orderVersion = 1
 
 // orderJSON is the JSON form of an [Order], without the fields that follow from the
 // intent.
 type orderJSON struct {
-	Version     int        `json:"version"`
-	UUID        uuid.UUID  `json:"uuid"`
-	State       OrderState `json:"state"`
-	ProjectID   string     `json:"project_id"`
-	SessionID   string     `json:"session_id"`
-	UserAddress string     `json:"user_address"`
-	Digest      Digest     `json:"digest"`
-	Intent      Intent     `json:"intent"`
-	TxHash      string     `json:"tx_hash,omitempty"`
-	Reason      string     `json:"reason,omitempty"`
-	AcceptedAt  time.Time  `json:"accepted_at"`
-	FinishedAt  time.Time  `json:"finished_at,omitzero"`
+	Version     int             `json:"version"`
+	UUID        uuid.UUID       `json:"uuid"`
+	State       OrderState      `json:"state"`
+	Network     Network         `json:"network,omitempty"`
+	ProjectID   string          `json:"project_id"`
+	SessionID   string          `json:"session_id"`
+	UserAddress string          `json:"user_address"`
+	Digest      Digest          `json:"digest"`
+	Intent      json.RawMessage `json:"intent"`
+	TxHash      string          `json:"tx_hash,omitempty"`
+	Reason      string          `json:"reason,omitempty"`
+	AcceptedAt  time.Time       `json:"accepted_at"`
+	FinishedAt  time.Time       `json:"finished_at,omitzero"`
 }
 
-// MarshalJSON writes an order for a store that keeps documents. Amounts stay exact.
+// MarshalJSON writes an order for a store that keeps documents. Amounts stay exact, and
+// members that UnmarshalJSON did not know are kept.
 func (o Order) MarshalJSON() ([]byte, error) {
-	return marshal(orderJSON{orderVersion, o.UUID, o.State, o.ProjectID, o.SessionID, o.UserAddress, o.Digest, o.Intent,
+	var read Intent
+	if o.intentJSON == nil || read.UnmarshalJSON(o.intentJSON) != nil || !reflect.DeepEqual(read, o.Intent) {
+		intent, err := marshal(o.Intent)
+		if err != nil {
+			return nil, err
+		}
+		o.intentJSON = intent
+	}
+	text, err := marshal(orderJSON{orderVersion, o.UUID, o.State, o.Network, o.ProjectID, o.SessionID, o.UserAddress, o.Digest, o.intentJSON,
 		o.TxHash, o.Reason, o.AcceptedAt.UTC(), o.FinishedAt.UTC()})
+	if err != nil || len(o.unknown) == 0 {
+		return text, err
+	}
+	unknown, err := marshal(o.unknown)
+	return slices.Concat(text[:len(text)-1], []byte(","), unknown[1:]), err
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote. It fails for a newer version and for
 // anything that is not an order.
 func (o *Order) UnmarshalJSON(b []byte) error {
 	var stored orderJSON
-	err := json.Unmarshal(b, &stored)
+	var unknown map[string]json.RawMessage
+	err := cmp.Or(json.Unmarshal(b, &stored), json.Unmarshal(b, &unknown))
 	switch {
 	case stored.Version > orderVersion:
 		return fmt.Errorf("ramp: the stored order has version %d, but this program supports at most %d", stored.Version, orderVersion)
 	case err != nil, stored.Version != orderVersion:
 		return errors.New("ramp: the stored value is not an order")
 	}
+	for _, known := range []string{"version", "uuid", "state", "network", "project_id", "session_id", "user_address", "digest", "intent",
+		"tx_hash", "reason", "accepted_at", "finished_at"} {
+		delete(unknown, known)
+	}
 	read := Order{
-		UUID: stored.UUID, State: stored.State, ProjectID: stored.ProjectID, SessionID: stored.SessionID,
-		UserAddress: stored.UserAddress, Digest: stored.Digest, Intent: stored.Intent,
-		TxHash: stored.TxHash, Reason: stored.Reason, AcceptedAt: stored.AcceptedAt.UTC(), FinishedAt: stored.FinishedAt.UTC(),
+		UUID: stored.UUID, State: stored.State, Network: stored.Network, ProjectID: stored.ProjectID, SessionID: stored.SessionID,
+		UserAddress: stored.UserAddress, Digest: stored.Digest, TxHash: stored.TxHash, Reason: stored.Reason,
+		AcceptedAt: stored.AcceptedAt.UTC(), FinishedAt: stored.FinishedAt.UTC(),
+	}
+	if len(unknown) > 0 {
+		read.unknown = unknown
+	}
+	if read.Intent.UnmarshalJSON(stored.Intent) != nil {
+		return errors.New("ramp: the stored value is not an order")
+	}
+	if known, err := marshal(read.Intent); err != nil || !bytes.Equal(known, stored.Intent) {
+		read.intentJSON = stored.Intent
 	}
 	var p problems
 	p.requireState(read.State)

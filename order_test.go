@@ -350,7 +350,10 @@ func TestWhatOfAResultContradictsAnOrder(t *testing.T) {
 		{"another token", mint, func(r *ramp.Result) { r.Intent.To[0].ID = "0x2" }, "intent"},
 		{"another token burned", burn, func(r *ramp.Result) { r.Intent.From[0].ID = "0x2" }, "intent"},
 		{"another type of token", mint, func(r *ramp.Result) { r.Intent.To[0].Type = ramp.TypeNFT }, "intent"},
-		{"a second token", mint, func(r *ramp.Result) { r.Intent.To = append(r.Intent.To, r.Intent.To[0]) }, "intent"},
+		{"a second token", mint, func(r *ramp.Result) {
+			r.Intent.To = append(r.Intent.To, ramp.IntentAsset{Type: ramp.TypeERC20, ID: "0x2", Amount: ramp.NewAmount(1)})
+		}, "intent"},
+		{"the token twice, net and fee", mint, func(r *ramp.Result) { r.Intent.To = append(r.Intent.To, r.Intent.To[0]) }, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, status := range []uint64{0, 1} {
@@ -375,9 +378,9 @@ func TestWhatOfAResultContradictsAnOrder(t *testing.T) {
 }
 
 func TestOnlyAHashIsStoredAsOne(t *testing.T) {
-	hash := strings.Repeat("Ab", 32)
+	hash, stored := strings.Repeat("Ab", 32), "0x"+strings.Repeat("ab", 32)
 	for reported, want := range map[string]string{
-		"0x" + hash: "0x" + hash, "0X" + hash: "0x" + hash,
+		"0x" + hash: stored, "0X" + hash: stored, stored: stored, "0x" + strings.Repeat("00", 32): "", "0x" + strings.Repeat("00", 31) + "01": "0x" + strings.Repeat("00", 31) + "01",
 		"": "", hash: "", "0x": "", "0x" + hash[2:]: "", "0x" + hash + "00": "", "0x" + strings.Repeat("zz", 32): "", "1x" + hash: "", "0xg" + hash[1:]: "", "0x" + hash[1:] + "g": "",
 		"😀": "", strings.Repeat("x", 64<<10): "",
 	} {
@@ -418,6 +421,34 @@ func TestAnOrderSurvivesJSON(t *testing.T) {
 	var read ramp.Order
 	err = json.Unmarshal([]byte(strings.Replace(string(written), `"version":1`, `"version":2`, 1)), &read)
 	assert.EqualError(t, err, "ramp: the stored order has version 2, but this program supports at most 1")
+}
+
+// During a deployment, a program of the release before ends orders that a newer one has
+// opened. What the newer one has written must not be lost.
+func TestAnOrderKeepsWhatANewerProgramHasWritten(t *testing.T) {
+	written, err := json.Marshal(accepted(t, mintRequest(t)))
+	require.NoError(t, err)
+	newer := strings.NewReplacer(`"version":1,`, `"version":1,"tags":["a",1e400],`, `"intent":{`, `"intent":{"rate":{"a":0.10},`).Replace(string(written))
+	var read ramp.Order
+	require.NoError(t, json.Unmarshal([]byte(newer), &read))
+	again, err := json.Marshal(read)
+	require.NoError(t, err)
+	assert.JSONEq(t, strings.ReplaceAll(newer, "1e400", "1"), strings.ReplaceAll(string(again), "1e400", "1"))
+
+	step, err := ramp.Finish(reported(read, 0), atResult)(&read)
+	require.NoError(t, err)
+	again, err = json.Marshal(step.Order)
+	require.NoError(t, err)
+	for _, kept := range []string{`"tags":["a",1e400]`, `"rate":{"a":0.10}`, `"state":"failed"`, `"tx_hash":"0xabab`} {
+		assert.Contains(t, string(again), kept)
+	}
+	assert.Equal(t, 1, strings.Count(string(again), `"intent"`))
+
+	step.Order.Intent.From[0].ID = "item_gem" // a program that changes the intent writes what it means
+	again, err = json.Marshal(step.Order)
+	require.NoError(t, err)
+	assert.Contains(t, string(again), "item_gem")
+	assert.NotContains(t, string(again), "rate")
 }
 
 var dialects = map[ramp.Dialect]string{

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -114,6 +115,47 @@ func TestFaultsAreInTheOrderOfTheInterface(t *testing.T) {
 		"intent.from[13].id", "intent.from[13].amount")
 }
 
+// A field that is new in ValidateRequest or its intent needs a place in wireOrder.
+func TestEveryFieldHasAPlaceInTheOrder(t *testing.T) {
+	// twice writes every field of a type twice, the last one first, and returns the
+	// paths of the errors in the order of the interface.
+	var twice func(of reflect.Type, at string) (object string, paths []string)
+	twice = func(of reflect.Type, at string) (string, []string) {
+		var members, paths []string
+		for i := range of.NumField() {
+			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+			if name == "-" {
+				continue
+			}
+			value := "null"
+			paths = append(paths, at+name)
+			switch kind := of.Field(i).Type; kind {
+			case reflect.TypeFor[ramp.Intent]():
+				object, inside := twice(kind, at+name+".")
+				value, paths = object, append(paths, inside...)
+			case reflect.TypeFor[[]ramp.IntentAsset]():
+				object, inside := twice(kind.Elem(), at+name+"[0].")
+				value, paths = "["+object+"]", append(paths, inside...)
+			}
+			members = append(members, fmt.Sprintf("%q:null", name), fmt.Sprintf("%q:%s", name, value))
+		}
+		slices.Reverse(members)
+		return "{" + strings.Join(members, ",") + "}", paths
+	}
+	body, want := twice(reflect.TypeFor[ramp.ValidateRequest](), "")
+	var wrong *ramp.InvalidError
+	_, err := ramp.ParseValidate([]byte(body))
+	require.ErrorAs(t, err, &wrong)
+	var got []string
+	for _, f := range wrong.Fields {
+		if f.Problem == "occurs more than once" {
+			got = append(got, f.Path)
+		}
+	}
+	require.Greater(t, len(want), 18)
+	assert.Equal(t, want, got)
+}
+
 // Errors of reading and of checking are one list.
 func TestFaultsOfReadingAndCheckingAreInOneOrder(t *testing.T) {
 	_, err := ramp.ParseValidate(validateBody(t, `"from":[`, `"from":[{"type":"asset","amount":1},{"type":"asset","id":"x","amount":"1"},{"type":"asset","amount":1},`))
@@ -159,10 +201,21 @@ func TestReceiptLogsAreBounded(t *testing.T) {
 	receipt := func(n int) []byte {
 		return []byte(`{"status":"0x1","logs":[` + strings.TrimSuffix(strings.Repeat("{},", n), ",") + `]}`)
 	}
-	var r ramp.Receipt
-	require.NoError(t, json.Unmarshal(receipt(4096), &r))
-	assert.Len(t, r.Logs, 4096)
-	assertFields(t, json.Unmarshal(receipt(4097), &r), "logs must not have more than 4096 entries")
+	result := func(n int) []byte {
+		return bytes.Replace(resultBody(t, `"logs":[`, `"logs":[`), []byte(`"receipt":{`), []byte(`"receipt":`+string(receipt(n))+`,"rest":{`), 1)
+	}
+	r, err := ramp.ParseResult(result(4096))
+	require.NoError(t, err)
+	assert.Len(t, r.Receipt.Logs, 4096)
+	r, err = ramp.ParseResult(result(4097))
+	require.NoError(t, err)
+	assertFields(t, &ramp.InvalidError{Fields: r.Unreadable}, "receipt.logs must not have more than 4096 entries")
+
+	// A node is trusted with more.
+	var own ramp.Receipt
+	require.NoError(t, json.Unmarshal(receipt(100_000), &own))
+	assert.Len(t, own.Logs, 100_000)
+	assertFields(t, json.Unmarshal(receipt(100_001), &own), "logs must not have more than 100000 entries")
 }
 
 func TestTextIsDecodedByTheStandardLibrary(t *testing.T) {
@@ -324,7 +377,7 @@ func TestFaultsOfLogsAreBounded(t *testing.T) {
 func TestAnAnswerWithTwoIDsIsNobodysBehindAThousandFaults(t *testing.T) {
 	node := newNode(t, says(200, "["+strings.Repeat("0,", 2000)+`{"id":1,"id":1,"result":"0x1"}]`))
 	var number ramp.Quantity
-	require.NoError(t, node.client(t).Batch(t.Context(), []ramp.BatchCall{{Method: "eth_blockNumber", Into: &number}}))
+	_ = node.client(t).Batch(t.Context(), []ramp.BatchCall{{Method: "eth_blockNumber", Into: &number}, {Method: "eth_blockNumber", Into: &number}})
 	assert.False(t, number.Present())
 }
 

@@ -42,12 +42,12 @@ import (
 // [RPCError].Data.
 type RPC struct {
 	transport *transport
-	endpoint  *endpoint // a pointer, so that printing an RPC shows at most an address
+	endpoints []*endpoint // pointers, so that printing an RPC shows at most addresses
+	secrets   *redact.Redactor
 	limit     int64
-	batch     int
+	batch     atomic.Int64 // calls in one request
 	poll      time.Duration
 	chainID   uint64 // 0 accepts any chain
-	checked   atomic.Bool
 	lastID    atomic.Uint64
 }
 
@@ -62,25 +62,33 @@ const (
 func NewRPC(c RPCConfig) (*RPC, error) {
 	var p problems
 	r := &RPC{
-		endpoint: newEndpoint(&p, c),
+		endpoints: newEndpoints(&p, c),
 		transport: newTransport(&p, "RPCConfig", c.HTTPClient,
 			transport{timeout: c.Timeout, retries: c.Retries, log: c.Logger, observer: c.Observer}),
 		limit:   maxAnswerBytes,
-		batch:   maxBatchCalls,
 		poll:    cmp.Or(c.PollInterval, time.Second),
 		chainID: c.ChainID,
 	}
+	r.batch.Store(int64(cmp.Or(c.BatchSize, maxBatchCalls)))
 	if c.PollInterval < 0 {
 		p.add("RPCConfig.PollInterval", "must not be negative")
+	}
+	if c.BatchSize < 0 {
+		p.add("RPCConfig.BatchSize", "must not be negative")
 	}
 	if err := p.err(); err != nil {
 		return nil, err
 	}
+	var secrets []string
+	for _, e := range r.endpoints { // each may quote the other
+		secrets = append(secrets, e.secrets...)
+	}
+	r.secrets = redact.New(secrets...)
 	return r, nil
 }
 
 // String returns the scheme and host of the node.
-func (r *RPC) String() string { return r.endpoint.shown }
+func (r *RPC) String() string { return r.endpoints[0].shown }
 
 // Call calls any method of the node with its parameters, and decodes the result
 // into a pointer as encoding/json does. If into is nil, the result is dropped. Use
@@ -95,51 +103,131 @@ func (r *RPC) Call(ctx context.Context, into any, method string, params ...any) 
 		return withMethod(method, err)
 	}
 	ctx, op := r.transport.begin(ctx, OperationRPC, method)
-	err := r.attempts(ctx, repeatable(method), func() error { return r.attempt(ctx, into, method, params) })
+	err := r.attempts(ctx, method, repeatable(method), func(ctx context.Context, e *endpoint) error {
+		return r.exchange(ctx, e, into, method, params)
+	})
 	r.record(ctx, op, err)
 	return err
 }
 
-// attempts checks the chain and calls attempt once, or if again is true until its
-// failure is not retryable. The check is always retried.
-func (r *RPC) attempts(ctx context.Context, again bool, attempt func() error) error {
+// exchange is one request to an endpoint and its answer. Errors that may pass are
+// marked retryable.
+type exchange func(ctx context.Context, e *endpoint) error
+
+// attempts makes an exchange once, or if again is true until its failure is not
+// retryable. The chain is checked first; that is always retried.
+func (r *RPC) attempts(ctx context.Context, name string, again bool, do exchange) error {
 	if again {
-		return r.transport.retry(ctx, func() error {
-			if err := r.checkChain(ctx); err != nil {
-				return err
-			}
-			return attempt()
-		})
+		return r.transport.retry(ctx, func() error { return r.ask(ctx, name, do) })
 	}
-	if err := r.transport.retry(ctx, func() error { return r.checkChain(ctx) }); err != nil {
+	var chosen *endpoint
+	if err := r.transport.retry(ctx, func() error {
+		return r.askInOrder(ctx, func(e *endpoint) error {
+			chosen = e
+			return r.checkChain(ctx, e)
+		})
+	}); err != nil {
 		return err
 	}
-	return withoutMark(attempt())
+	err := r.attempt(ctx, chosen, name, r.transport.timeout, do)
+	if ctx.Err() == nil {
+		chosen.note(r.transport.now(), err)
+	}
+	return withoutMark(err)
+}
+
+// ask makes an exchange with the first endpoint that works and is on the chain.
+func (r *RPC) ask(ctx context.Context, name string, do exchange) error {
+	return r.askInOrder(ctx, func(e *endpoint) error {
+		if err := r.checkChain(ctx, e); err != nil {
+			return err
+		}
+		return r.attempt(ctx, e, name, r.transport.timeout, do)
+	})
+}
+
+// askInOrder calls try with the first endpoint, and with the fallback if that failed
+// as a node. If it failed a short time ago, it is asked last.
+func (r *RPC) askInOrder(ctx context.Context, try func(*endpoint) error) (err error) {
+	order := r.endpoints
+	if len(order) > 1 && order[0].resting(r.transport.now()) {
+		order = []*endpoint{order[1], order[0]}
+	}
+	for n, e := range order {
+		if err = try(e); ctx.Err() != nil { // nothing is known about the node
+			break
+		}
+		if e.note(r.transport.now(), err); !failedAsNode(err) {
+			break
+		}
+		if n < len(order)-1 {
+			r.transport.log.LogAttrs(ctx, slog.LevelWarn, "ramp: asking the other node",
+				slog.String("failed", e.shown), slog.Any("error", withoutMark(err)))
+		}
+	}
+	return err
+}
+
+// attempt makes an exchange in limited time.
+func (r *RPC) attempt(ctx context.Context, e *endpoint, name string, timeout time.Duration, do exchange) error {
+	ctx, op := r.transport.begin(ctx, OperationAttempt, name)
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err := do(limited, e)
+	r.transport.end(ctx, op, withoutMark(err))
+	return err
 }
 
 // ErrWrongChain means that the node is not on the chain of [RPCConfig].ChainID. The
 // error that wraps it names both chain IDs.
 var ErrWrongChain = errors.New("the node is on another chain")
 
-// checkChain returns nil if the node is on the configured chain, or none is
-// configured. It asks until one check has succeeded. The error may be marked
-// retryable.
-func (r *RPC) checkChain(ctx context.Context) error {
-	if r.chainID == 0 || r.checked.Load() {
+// Check asks each configured node for its chain ID. It returns an error if one
+// cannot be reached, and [ErrWrongChain] if one is not on the chain of
+// [RPCConfig].ChainID. Call it when the program starts: otherwise a wrong
+// configuration shows at the first result, after a player has paid.
+func (r *RPC) Check(ctx context.Context) (err error) {
+	ctx, op := r.transport.begin(ctx, OperationRPC, "check")
+	for _, e := range r.endpoints {
+		if err = r.transport.retry(ctx, func() error { return r.askChain(ctx, e) }); err != nil {
+			err = bounded(fmt.Errorf("ramp: check %s: %w", e.shown, err))
+			break
+		}
+	}
+	r.record(ctx, op, err)
+	return err
+}
+
+// checkChain returns nil if an endpoint is on the configured chain, or none is
+// configured. It asks until one check has succeeded.
+func (r *RPC) checkChain(ctx context.Context, e *endpoint) error {
+	if r.chainID == 0 || e.checked.Load() {
 		return nil
 	}
+	return r.askChain(ctx, e)
+}
+
+func (r *RPC) askChain(ctx context.Context, e *endpoint) error {
 	const method = "eth_chainId"
 	var id Quantity
-	if err := r.attempt(ctx, &id, method, nil); err != nil {
-		return err
+	err := r.attempt(ctx, e, method, r.transport.timeout, func(ctx context.Context, e *endpoint) error {
+		return r.exchange(ctx, e, &id, method, nil)
+	})
+	if err == nil {
+		err = withMethod(method, r.compareChain(id))
 	}
+	e.checked.Store(err == nil)
+	return err
+}
+
+// compareChain compares the chain ID of a node with the configured one.
+func (r *RPC) compareChain(id Quantity) error {
 	switch actual := id.Big(); {
 	case actual == nil:
-		return withMethod(method, errNullResult)
-	case actual.Cmp(new(big.Int).SetUint64(r.chainID)) != 0:
-		return withMethod(method, fmt.Errorf("%w: its chain ID is %s, but RPCConfig.ChainID is %d", ErrWrongChain, actual, r.chainID))
+		return errNullResult
+	case r.chainID != 0 && actual.Cmp(new(big.Int).SetUint64(r.chainID)) != 0:
+		return fmt.Errorf("%w: its chain ID is %s, but RPCConfig.ChainID is %d", ErrWrongChain, actual, r.chainID)
 	}
-	r.checked.Store(true)
 	return nil
 }
 
@@ -156,50 +244,42 @@ func repeatable(method string) bool {
 	}
 }
 
-// attempt makes one attempt. Errors that may pass are marked retryable.
-func (r *RPC) attempt(ctx context.Context, into any, method string, params []any) error {
-	ctx, op := r.transport.begin(ctx, OperationAttempt, method)
-	err := r.exchange(ctx, into, method, params)
-	r.transport.end(ctx, op, withoutMark(err))
-	return err
-}
-
-// exchange sends one request and reads its answer.
-func (r *RPC) exchange(ctx context.Context, into any, method string, params []any) error {
+// exchange sends one request to an endpoint and reads its answer.
+func (r *RPC) exchange(ctx context.Context, e *endpoint, into any, method string, params []any) error {
 	id := r.lastID.Add(1)
-	a, err := r.post(ctx, newRequest(id, method, params))
+	a, err := r.post(ctx, e, newRequest(id, method, params))
 	if err != nil {
 		return withMethod(method, err)
 	}
-	e, ok := r.readAnswer(a.body)
+	x, ok := r.readAnswer(a.body)
 	if !ok {
 		return withMethod(method, r.failure(a, nil))
 	}
 	switch {
-	case a.status/100 != 2, e.failure.err == nil && e.result == nil:
-		return withMethod(method, r.failure(a, e.failure.err))
-	case e.id.absent() && e.failure.err != nil: // the node could not read the id
-	case string(e.id) != strconv.FormatUint(id, 10):
+	case a.status/100 != 2, x.failure.err == nil && x.result == nil:
+		return withMethod(method, r.failure(a, x.failure.err))
+	case x.id.absent() && x.failure.err != nil: // the node could not read the id
+	case string(x.id) != strconv.FormatUint(id, 10):
 		return withMethod(method, errWrongID)
 	}
-	if e.failure.err != nil {
-		return withMethod(method, r.markRetryable(e.failure.err, a))
+	if x.failure.err != nil {
+		return withMethod(method, r.markRetryable(x.failure.err, a))
 	}
-	return withMethod(method, r.read(e.result, into, params))
+	return withMethod(method, r.read(x.result, into, params))
 }
 
 // post sends a request, or a slice of them, and reads the answer.
-func (r *RPC) post(ctx context.Context, message any) (*answer, error) {
+func (r *RPC) post(ctx context.Context, e *endpoint, message any) (*answer, error) {
 	body, err := marshal(message)
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode the parameters: %w", err)
 	}
-	a, err := r.transport.post(ctx, r.endpoint.address, maps.Clone(r.endpoint.header), body, r.limit)
+	a, err := r.transport.post(ctx, e.address, maps.Clone(e.header), body, r.limit)
 	switch {
 	case errors.Is(err, errAnswerTooLarge):
 		return nil, fmt.Errorf("%w: the limit is %d bytes", err, r.limit)
 	case err != nil:
-		return nil, &retryableError{error: r.endpoint.secrets.Error(err)}
+		return nil, &retryableError{error: r.secrets.Error(err)}
 	}
 	return a, nil
 }
@@ -258,7 +338,7 @@ type envelope struct {
 // duplicate names.
 func (r *RPC) readEnvelope(x *reader) (e *envelope, ok bool) {
 	faults := x.faults
-	e = &envelope{failure: rpcFailure{secrets: r.endpoint.secrets}}
+	e = &envelope{failure: rpcFailure{secrets: r.secrets}}
 	x.object(
 		field{"jsonrpc", &e.version},
 		field{"id", &e.id},
@@ -280,7 +360,7 @@ func (r *RPC) readAnswer(body []byte) (e *envelope, ok bool) {
 // read calls readResult, and adds to [ErrNotFound] what was not found and on which
 // chain.
 func (r *RPC) read(raw []byte, into any, params []any) error {
-	err := readResult(raw, into, r.endpoint.secrets)
+	err := readResult(raw, into, r.secrets)
 	if err != ErrNotFound {
 		return err
 	}

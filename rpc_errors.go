@@ -41,6 +41,7 @@ const (
 const (
 	lowestServerError RPCCode = -32099
 	rpcLimitExceeded  RPCCode = -32005
+	rpcAnswerTooLarge RPCCode = -32008 // reth
 	rpcReverted       RPCCode = 3
 )
 
@@ -286,9 +287,9 @@ func (e *HTTPError) Unwrap() error {
 func (r *RPC) failure(a *answer, inside *RPCError) error {
 	failure := &HTTPError{Status: a.status, RetryAfter: a.retryAfter(r.transport.now()), refused: inside}
 	if inside == nil {
-		failure.Excerpt = r.endpoint.secrets.Line(string(a.body[:min(len(a.body), maxMessage)]), maxExcerpt)
+		failure.Excerpt = r.secrets.Line(string(a.body[:min(len(a.body), maxMessage)]), maxExcerpt)
 	}
-	if isRetryable(a.status, inside) {
+	if tooLarge, _ := isTooLarge(failure); isRetryable(a.status, inside) && !tooLarge {
 		return &retryableError{error: failure, after: failure.RetryAfter}
 	}
 	return failure
@@ -323,10 +324,66 @@ func retryableStatus(status int) bool {
 // markRetryable marks an error of the node if it is retryable, such as a rate
 // limit.
 func (r *RPC) markRetryable(refused *RPCError, a *answer) error {
-	if isRetryable(a.status, refused) {
+	if tooLarge, _ := isTooLarge(refused); isRetryable(a.status, refused) && !tooLarge {
 		return &retryableError{error: refused, after: a.retryAfter(r.transport.now())}
 	}
 	return refused
+}
+
+// refusalText returns what a node said when it rejected a request, in lower case.
+func refusalText(err error) string {
+	var refused *RPCError
+	var status *HTTPError
+	if errors.As(err, &refused) {
+		return strings.ToLower(refused.Message + string(refused.Data[:min(len(refused.Data), maxExcerpt)]))
+	}
+	if errors.As(err, &status) {
+		return strings.ToLower(status.Excerpt)
+	}
+	return ""
+}
+
+// isTooLarge reports whether a node rejected a batch or one of its calls because of
+// its size, and whether it limits the number of calls. The text decides, because
+// nodes use many codes, some of them for rate limits too: -32003 "response too
+// large" (go-ethereum), -32008 "Response is too big" (reth), -32600 "batch too large"
+// (go-ethereum), -32000 "batch limit 100 exceeded" (Erigon), -32005 "Batch size limit
+// exceeded" (Nethermind), -32005 "Batched requests are not supported" (reth).
+func isTooLarge(err error) (refused, lasting bool) {
+	var status *HTTPError
+	text := refusalText(err)
+	switch {
+	case errors.Is(err, errAnswerTooLarge), errors.As(err, &status) && status.Status == http.StatusRequestEntityTooLarge,
+		strings.Contains(text, "response too large"), strings.Contains(text, "too big"), errors.Is(err, rpcAnswerTooLarge):
+		return true, false
+	default:
+		lasting = strings.Contains(text, "batch")
+		return lasting, lasting
+	}
+}
+
+// isNoBatch reports whether a node does not understand a batch.
+func isNoBatch(err error) bool {
+	return errors.Is(err, RPCParseError) || errors.Is(err, RPCInvalidRequest) || errors.Is(err, RPCMethodNotFound)
+}
+
+// failedAsNode reports whether another node may answer: this one could not be
+// reached, is overloaded, or is no node. An error of the call is not such a failure.
+func failedAsNode(err error) bool {
+	var status *HTTPError
+	var refused *RPCError
+	var retryable *retryableError
+	tooLarge, _ := isTooLarge(err)
+	switch {
+	case tooLarge:
+		return false
+	case errors.As(err, &status) && status.refused == nil:
+		return true
+	case !errors.As(err, &status) && errors.As(err, &refused):
+		return false
+	default:
+		return errors.As(err, &retryable)
+	}
 }
 
 // withMethod adds the method to an error, and keeps a retryable mark outermost.

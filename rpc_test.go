@@ -336,13 +336,13 @@ func TestAReadIsRepeatedAfterAFailureThatMayPass(t *testing.T) {
 
 // A final error also ends a batch of reads, and is not retried.
 func TestABatchIsNotRepeatedAfterAFinalRefusal(t *testing.T) {
-	for code, sent := range map[int]int{-32600: 1, -32005: 2} {
+	for code, sent := range map[int]int{-32602: 1, -32005: 2} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &script{steps: steps{
 				status(500, nil, fmt.Sprintf(`{"id":null,"error":{"code":%d,"message":"m"}}`, code)),
-				status(200, nil, `[{"id":2,"result":"0x1"}]`),
+				status(200, nil, `[{"id":3,"result":"0x1"},{"id":4,"result":"0x1"}]`),
 			}}
-			calls, _ := balances(1)
+			calls, _ := balances(2)
 			err := scripted(t, s).Batch(t.Context(), calls)
 			assert.Len(t, s.sent, sent)
 			assert.Equal(t, sent == 1, errors.Is(err, ramp.RPCCode(code)))
@@ -476,20 +476,30 @@ func TestAReadIsRepeatedWhenTheNodeHangsUp(t *testing.T) {
 	assert.Equal(t, 2, <-accepted)
 }
 
-// batchNode answers a batch with its answers in the order that a test says.
+// batchNode answers a batch with its answers in the order that a test says. A call
+// without brackets is a batch of one.
 func batchNode(t *testing.T, answer func(ids []string) string) *rpcNode {
 	t.Helper()
 	return newNode(t, func(_ http.ResponseWriter, _ *http.Request, body string) string {
-		var requests []struct{ ID json.Number }
-		if !assert.NoError(t, json.Unmarshal([]byte(body), &requests)) {
-			return ""
+		ids := idsOf(body)
+		text := answer(ids)
+		if body[0] != '[' {
+			text = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
 		}
-		ids := make([]string, len(requests))
-		for i, r := range requests {
-			ids[i] = r.ID.String()
-		}
-		return answer(ids)
+		return text
 	})
+}
+
+// idsOf returns the IDs of a batch, or that of a single call, which newNode sets.
+func idsOf(body string) (ids []string) {
+	var requests []struct{ ID json.Number }
+	if json.Unmarshal([]byte(body), &requests) != nil {
+		return []string{"ID"}
+	}
+	for _, r := range requests {
+		ids = append(ids, r.ID.String())
+	}
+	return ids
 }
 
 func balances(n int) ([]ramp.BatchCall, []ramp.Quantity) {
@@ -528,12 +538,12 @@ func TestABatchMatchesAnswersByID(t *testing.T) {
 			want: [2]string{"cannot decode the result", "2"}},
 		"short": {
 			answer: func(id []string) string { return `[{"id":` + id[1] + `,"result":"0x2"}]` },
-			want:   [2]string{"ramp: eth_getBalance: the answer to the batch has none for this call", "2"}},
+			want:   [2]string{"7", "2"}},
 		"with neither result nor error": {
 			answer: func(id []string) string {
 				return `[{"id":` + id[0] + `},{"id":` + id[1] + `,"result":"0x2"}]`
 			},
-			want: [2]string{"has none for this call", "2"}},
+			want: [2]string{"7", "2"}},
 		"with ids of others": {
 			answer: func(id []string) string {
 				return `[{"id":99,"result":"0x9"},{"id":0,"result":"0x9"},{"id":"` + id[0] + `","result":"0x9"},{"id":null,"result":"0x9"},7,null]`
@@ -541,22 +551,22 @@ func TestABatchMatchesAnswersByID(t *testing.T) {
 			want: [2]string{"has none for this call", "has none for this call"}},
 		"with the id that comes next": {
 			answer: func(id []string) string { return `[{"id":` + id[1] + `,"result":"0x2"},{"id":3,"result":"0x3"}]` },
-			want:   [2]string{"has none for this call", "2"}},
+			want:   [2]string{"7", "2"}},
 		"with names that occur twice": {
 			answer: func(id []string) string {
 				return `[{"id":` + id[0] + `,"result":"0x1","result":"0x9"},{"id":` + id[1] + `,"result":"0x2"}]`
 			},
-			want: [2]string{"has none for this call", "2"}},
-		"with one call answered twice": {
+			want: [2]string{"7", "2"}},
+		"with one call answered twice, once": {
 			answer: func(id []string) string {
 				return `[{"id":` + id[0] + `,"result":"0x1"},{"id":` + id[0] + `,"result":"0x3"},{"id":` + id[1] + `,"result":"0x2"}]`
 			},
 			want: [2]string{"ramp: eth_getBalance: the call was answered twice", "2"}},
 		"by one error": {
 			answer: func([]string) string {
-				return `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batch too large"}}`
+				return `{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"invalid params"}}`
 			},
-			whole: "JSON-RPC error -32600: batch too large"},
+			whole: "JSON-RPC error -32602: invalid params"},
 		"by one result": {
 			answer: func(id []string) string { return `{"id":` + id[0] + `,"result":"0x1"}` },
 			whole:  "not JSON-RPC"},
@@ -564,7 +574,12 @@ func TestABatchMatchesAnswersByID(t *testing.T) {
 		"by nothing": {answer: func([]string) string { return "" }, whole: "not JSON-RPC"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := batchNode(t, test.answer)
+			n := batchNode(t, func(ids []string) string {
+				if len(ids) == 1 && test.whole == "" { // asked for once more
+					return `{"id":` + ids[0] + `,"result":"0x7"}`
+				}
+				return test.answer(ids)
+			})
 			calls, got := balances(2)
 			calls[0].Err = errors.New("of an earlier time")
 			err := n.client(t).Batch(t.Context(), calls)
@@ -592,11 +607,10 @@ func TestABatchUnderAFailingHTTPFailsAsAWhole(t *testing.T) {
 		rpc    bool // the cause is an RPCError
 		http   bool // and is within an HTTPError
 	}{
-		`[{"id":1,"result":"0x1"},{"id":2,"result":"0x2"}]`:       {400, false, true},
-		`{"id":null,"error":{"code":-32600,"message":"m"}}`:       {400, true, true},
-		`{"id":null,"error":{"code":-32600,"message":"m"} }`:      {200, true, false},
-		`{"error":{"code":1,"message":"m"},"error":{"code":1}}`:   {200, false, true},
-		`{"error":{"code":1,"message":"m"},"result":1,"id":null}`: {413, true, true},
+		`[{"id":1,"result":"0x1"},{"id":2,"result":"0x2"}]`:     {400, false, true},
+		`{"id":null,"error":{"code":-32602,"message":"m"}}`:     {400, true, true},
+		`{"id":null,"error":{"code":-32602,"message":"m"} }`:    {200, true, false},
+		`{"error":{"code":1,"message":"m"},"error":{"code":1}}`: {200, false, true},
 	} {
 		n := newNode(t, says(test.status, body))
 		calls, got := balances(2)
@@ -610,9 +624,7 @@ func TestABatchUnderAFailingHTTPFailsAsAWhole(t *testing.T) {
 			assert.Error(t, calls[i].Err)
 			assert.False(t, got[i].Present())
 		}
-		if test.status != http.StatusRequestEntityTooLarge {
-			assert.Len(t, n.asked(), 1, "only what is too large is cut in halves")
-		}
+		assert.Len(t, n.asked(), 1, "only what is too large is cut in halves")
 	}
 }
 
@@ -683,16 +695,15 @@ func TestABatchThatIsTooLargeIsHalved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var fits int
 			n := newNode(t, func(w http.ResponseWriter, _ *http.Request, body string) string {
-				var requests []struct{ ID json.Number }
-				_ = json.Unmarshal([]byte(body), &requests)
-				if len(requests) > fits {
+				ids := idsOf(body)
+				if len(ids) > fits {
 					return large(w)
 				}
-				ids := make([]string, len(requests))
-				for i, r := range requests {
-					ids[i] = r.ID.String()
+				text := echo(ids)
+				if body[0] != '[' {
+					text = strings.Trim(text, "[]")
 				}
-				return echo(ids)
+				return text
 			})
 			calls, got := balances(5)
 			for _, fits = range []int{2, 1} {
@@ -717,7 +728,7 @@ func TestOnlyTheCallsThatWereTurnedAwayAreRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: steps{
 			status(200, nil, `[{"id":1,"result":"0x1"},{"id":2,"error":{"code":-32005,"message":"slow down"}},{"id":3,"error":{"code":-32000,"message":"no"}}]`),
-			status(200, nil, `[{"id":4,"result":"0x2"}]`),
+			status(200, nil, `{"id":4,"result":"0x2"}`),
 		}}
 		calls, got := balances(3)
 		require.NoError(t, scripted(t, s).Batch(t.Context(), calls))
@@ -728,8 +739,8 @@ func TestOnlyTheCallsThatWereTurnedAwayAreRepeated(t *testing.T) {
 		assert.ErrorContains(t, calls[2].Err, "-32000")
 
 		s = &script{steps: steps{
-			status(200, map[string]string{"Retry-After": "9"}, `[{"id":1,"error":{"code":429,"message":"slow down"}}]`),
-			status(200, nil, `[{"id":2,"error":{"code":429,"message":"slow down"}}]`),
+			status(200, map[string]string{"Retry-After": "9"}, `{"id":1,"error":{"code":429,"message":"slow down"}}`),
+			status(200, nil, `{"id":2,"error":{"code":429,"message":"slow down"}}`),
 		}}
 		calls, _ = balances(1)
 		require.NoError(t, scriptedWith(t, s, ramp.RPCConfig{Retries: 1}).Batch(t.Context(), calls), "the batch as such was answered")
@@ -743,8 +754,10 @@ func TestParametersThatCannotBeWrittenAreNotSent(t *testing.T) {
 	n := newNode(t, says(200, result(`"0x1"`)))
 	err := n.client(t).Call(t.Context(), nil, "eth_call", make(chan int))
 	assert.ErrorContains(t, err, "ramp: eth_call: cannot encode the parameters")
-	err = n.client(t).Batch(t.Context(), []ramp.BatchCall{{Method: "eth_call", Params: []any{make(chan int)}}})
-	assert.ErrorContains(t, err, "cannot encode the parameters")
+	calls := []ramp.BatchCall{{Method: "eth_call", Params: []any{make(chan int)}}, {Method: "eth_call"}}
+	assert.ErrorContains(t, n.client(t).Batch(t.Context(), calls), "cannot encode the parameters")
+	require.NoError(t, n.client(t).Batch(t.Context(), calls[:1]))
+	assert.ErrorContains(t, calls[0].Err, "cannot encode the parameters")
 	assert.Empty(t, n.asked())
 }
 
@@ -867,7 +880,9 @@ func TestEachCallIsLoggedOnce(t *testing.T) {
 		"a success":     {result(`"0x1"`), func(r *ramp.RPC) { _, _ = r.BlockNumber(t.Context()) }, `DEBUG msg="ramp: rpc" method=eth_blockNumber`, ""},
 		"a failure":     {refused, func(r *ramp.RPC) { _, _ = r.BlockNumber(t.Context()) }, `ERROR msg="ramp: rpc failed" method=eth_blockNumber`, "no such method"},
 		"nothing there": {result(`null`), func(r *ramp.RPC) { _, _ = r.Receipt(t.Context(), common.MaxHash) }, `DEBUG msg="ramp: rpc failed" method=eth_getTransactionReceipt`, "not found"},
-		"a batch": {refused, func(r *ramp.RPC) { _ = r.Batch(t.Context(), []ramp.BatchCall{{Method: "eth_blockNumber"}}) },
+		"a batch": {refused, func(r *ramp.RPC) {
+			_ = r.Batch(t.Context(), []ramp.BatchCall{{Method: "eth_sign"}, {Method: "eth_sign"}})
+		},
 			`ERROR msg="ramp: rpc failed" method=batch`, "no such method"},
 		"a wait": {refused, func(r *ramp.RPC) { _, _ = r.WaitReceipt(t.Context(), common.MaxHash, 1) }, `ERROR msg="ramp: rpc failed" method=wait`, "no such method"},
 		"a send": {result(`"` + hash32 + `"`), func(r *ramp.RPC) { _, _ = r.SendRawTransaction(t.Context(), []byte{2, 1}) }, `DEBUG msg="ramp: rpc" method=eth_sendRawTransaction`, ""},
@@ -1046,6 +1061,7 @@ func TestURLsOfANode(t *testing.T) {
 		"http://node:8545":                    true, // see TestHTTPIsForPrivateHostsOnly
 		"http://node.example.com":             false,
 		"ws://localhost:8546":                 false,
+		"wss://node.example.com":              false,
 		"/var/run/node.ipc":                   false,
 		"localhost:8545":                      false,
 		"https://":                            false,
@@ -1064,6 +1080,7 @@ func TestURLsOfANode(t *testing.T) {
 			require.ErrorAs(t, err, &wrong)
 			assert.Equal(t, "RPCConfig.URL", wrong.Fields[0].Path)
 			assert.NotContains(t, err.Error(), "secret")
+			assert.Equal(t, strings.HasPrefix(address, "ws"), strings.Contains(err.Error(), "use the node's HTTP address instead of its WebSocket address"))
 			assert.Nil(t, client)
 		})
 	}
@@ -1086,6 +1103,9 @@ func TestAnRPCThatCannotWorkIsNotMade(t *testing.T) {
 		{"RPCConfig.Timeout must not be negative", func(c *ramp.RPCConfig) { c.Timeout = -1 }},
 		{"RPCConfig.Retries must be at least -1, which means none", func(c *ramp.RPCConfig) { c.Retries = -2 }},
 		{"RPCConfig.PollInterval must not be negative", func(c *ramp.RPCConfig) { c.PollInterval = -time.Second }},
+		{"RPCConfig.BatchSize must not be negative", func(c *ramp.RPCConfig) { c.BatchSize = -1 }},
+		{"RPCConfig.Fallback.URL must be https, unless the host is on a private network", func(c *ramp.RPCConfig) { c.Fallback.URL = "http://node.example.com" }},
+		{"RPCConfig.Fallback.URL is required", func(c *ramp.RPCConfig) { c.Fallback.Header = http.Header{"X-Api-Key": {"k"}} }},
 	} {
 		config := ramp.RPCConfig{URL: "https://node.example.com"}
 		test.change(&config)

@@ -19,10 +19,16 @@ const Latest BlockRef = "latest"
 // AtBlock refers to the block with number n.
 func AtBlock(n uint64) BlockRef { return BlockRef(hexutil.EncodeUint64(n)) }
 
-// MarshalText writes the reference for a node.
+// MarshalText writes the reference for a node. It fails for an unknown tag.
 func (b BlockRef) MarshalText() ([]byte, error) {
-	if b == "" {
-		b = Latest
+	switch b {
+	case "":
+		return []byte(Latest), nil
+	case Latest, "safe", "finalized", "earliest", "pending":
+		return []byte(b), nil
+	}
+	if _, err := hexutil.DecodeUint64(string(b)); err != nil {
+		return nil, errors.New("a block must be latest, safe, finalized, earliest, pending, or a number from AtBlock")
 	}
 	return []byte(b), nil
 }

@@ -25,11 +25,13 @@ type dialect struct {
 	schema string
 
 	version  string    // asks for the version
+	schemas  string    // the schema of the table in information_schema; "" if columns have no width
 	products []product // the first whose name is in the answer, or the last
 
 	insert    string // inserts an order, unless its UUID exists
 	returning bool   // insert returns the row
 	lock      string // selects an order and locks it
+	latest    string // makes a SELECT read what was committed last, not a snapshot
 
 	// bind returns a statement and its arguments as they are sent.
 	bind func(statement string, args ...any) (string, []any)
@@ -53,7 +55,7 @@ var (
 )
 
 const (
-	insertOrder = "INSERT INTO ramp_orders (direction, " + orderColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', ?, "
+	insertOrder = "INSERT INTO ramp_orders (direction, " + orderColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '', ?, "
 	orReturn    = ") ON CONFLICT (uuid) DO UPDATE SET claim = ramp_orders.claim RETURNING " + orderColumns
 	lockOrder   = selectOrders + "WHERE uuid = ? FOR UPDATE"
 )
@@ -64,7 +66,7 @@ func (d Dialect) values() *dialect {
 	case PostgreSQL:
 		return &dialect{
 			name: "PostgreSQL", schema: schemaPostgreSQL,
-			version: "SHOW server_version", products: []product{{"PostgreSQL", 9, 5}},
+			version: "SHOW server_version", products: []product{{"PostgreSQL", 9, 5}}, schemas: "current_schema()",
 			// DEFAULT is NULL here. SQLite rejects it, so that a wrong dialect fails
 			// at the first order and not at its result.
 			insert: insertOrder + "DEFAULT" + orReturn, returning: true, lock: lockOrder,
@@ -73,11 +75,13 @@ func (d Dialect) values() *dialect {
 	case MySQL:
 		return &dialect{
 			name: "MySQL", schema: schemaMySQL,
-			version: "SELECT @@version", products: []product{{"MariaDB", 10, 5}, {"MySQL", 8, 0}},
+			version: "SELECT @@version", products: []product{{"MariaDB", 10, 5}, {"MySQL", 8, 0}}, schemas: "DATABASE()",
 			// Not INSERT IGNORE, which turns other errors into warnings, and locks
 			// an existing row so weakly that two repeats can deadlock.
 			insert: insertOrder + "NULL) ON DUPLICATE KEY UPDATE uuid = ramp_orders.uuid", lock: lockOrder,
-			bind: literally, begin: beginMySQL,
+			// Not FOR UPDATE: two that lost against one transaction would deadlock.
+			latest: " LOCK IN SHARE MODE",
+			bind:   literally, begin: beginMySQL,
 		}
 	case SQLite:
 		return &dialect{

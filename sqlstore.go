@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
@@ -76,12 +75,12 @@ type SQLStoreConfig struct {
 	// the driver and the database apply; no isolation level is required.
 	TxOptions *sql.TxOptions
 
-	// Retryable reports whether an error means that the database aborted a
-	// transaction that raced another: SQLSTATE 40001 or 40P01 of PostgreSQL, error
-	// 1213 of MySQL, SQLITE_BUSY. It must report false for every other error, above
-	// all for a broken connection, because a commit whose answer was lost may have
-	// succeeded. docs/orders.md has one to copy. By default nothing is retried, and
-	// a deadlock makes a player wait 5 minutes for the next delivery.
+	// Retryable reports whether to retry after an error, for example because the
+	// database aborted a transaction that raced another: SQLSTATE 40001 or 40P01 of
+	// PostgreSQL, error 1213 of MySQL, SQLITE_BUSY. Any answer is safe: if a commit
+	// succeeded although its answer was lost, the retry finds a repeat.
+	// docs/orders.md has one to copy. By default nothing is retried, and a deadlock
+	// makes a player wait 5 minutes for the next delivery.
 	Retryable func(err error) bool
 
 	// Retries is how often Update retries a transaction, including Apply, after an
@@ -125,14 +124,18 @@ func NewSQLStore(c SQLStoreConfig) (*SQLStore, error) {
 // orderColumns are the columns that readOrder reads. The direction, which follows
 // from the intent, is a column for lookups only.
 const (
-	orderColumns = "uuid, claim, state, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
+	orderColumns = "uuid, claim, state, network, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
 	selectOrders = "SELECT " + orderColumns + " FROM ramp_orders "
-	updateOrder  = "UPDATE ramp_orders SET claim = ?, state = ?, tx_hash = ?, reason = ?, finished_at = ? WHERE uuid = ? AND state = ?"
+	narrowColumn = "SELECT column_name FROM information_schema.columns WHERE table_schema = %s AND table_name = 'ramp_orders'" +
+		" AND character_maximum_length < CASE column_name WHEN 'uuid' THEN 36 WHEN 'claim' THEN 26 WHEN 'state' THEN 9 WHEN 'direction' THEN 4" +
+		" WHEN 'network' THEN 7 WHEN 'digest' THEN 66 WHEN 'tx_hash' THEN 66 WHEN 'reason' THEN 4096 WHEN 'intent' THEN 65535 ELSE 1024 END" +
+		" AND column_name IN ('uuid', 'claim', 'state', 'direction', 'network', 'project_id', 'session_id', 'user_address', 'digest', 'intent', 'tx_hash', 'reason')"
+	updateOrder = "UPDATE ramp_orders SET claim = ?, state = ?, tx_hash = NULLIF(?, ''), reason = ?, finished_at = ? WHERE uuid = ? AND state = ?"
 )
 
 // Check returns an error if the store cannot work: if the database is not of the
-// dialect or too old, if the table or a column is missing, or if the user may not
-// write, for example because the database is a replica. Call it when your server
+// dialect or too old, if the table or a column is missing or too narrow, or if the
+// user may not write, for example because the database is a replica. Call it when your server
 // starts. It changes nothing.
 func (s *SQLStore) Check(ctx context.Context) error {
 	db := s.config.DB
@@ -154,7 +157,18 @@ func (s *SQLStore) Check(ctx context.Context) error {
 			return fmt.Errorf("ramp: check: table ramp_orders, which Dialect.Schema creates, is unusable: %w", err)
 		}
 	}
-	return nil
+	if s.schemas == "" {
+		return nil
+	}
+	var narrow string
+	err := db.QueryRowContext(ctx, fmt.Sprintf(narrowColumn, s.schemas)).Scan(&narrow)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return fmt.Errorf("ramp: check: read the widths of the columns: %w", err)
+	}
+	return fmt.Errorf("ramp: check: column %s of table ramp_orders is narrower than Dialect.Schema creates it", narrow)
 }
 
 // Update implements [Store] with one transaction per step. After an error of the
@@ -167,7 +181,8 @@ func (s *SQLStore) Update(ctx context.Context, id uuid.UUID, next Transition) (S
 	}
 	for n := 0; ; n++ {
 		step, err := s.transact(ctx, id, opened, next)
-		if err == nil || n == s.config.Retries || !s.retryable(err) || !wait(ctx, n) {
+		err = s.explain(ctx, s.config.DB, "", err)
+		if err == nil || n == s.config.Retries || !s.config.Retryable(err) || !wait(ctx, n) {
 			return step, err
 		}
 	}
@@ -180,7 +195,7 @@ func (s *SQLStore) transact(ctx context.Context, id uuid.UUID, opened *Step, nex
 		return Step{}, fmt.Errorf("ramp: begin: %w", s.withHint(err))
 	}
 	defer t.close(ctx) // rolls back unless committed
-	step, claim, err := s.update(ctx, t.tx(), id, opened, next)
+	step, row, err := s.update(ctx, t.tx(), id, opened, next)
 	if err != nil || !step.New {
 		return step, err
 	}
@@ -192,16 +207,10 @@ func (s *SQLStore) transact(ctx context.Context, id uuid.UUID, opened *Step, nex
 	}
 	// Check only the claim, which differs for every step. The state may be the same
 	// if another delivery has finished the order meanwhile.
-	if err := t.commit(ctx, id, claim); err != nil {
-		return Step{}, fmt.Errorf("ramp: order %s: commit: %w", id, err)
+	if err := t.commit(ctx, id, row.claim); err != nil {
+		return Step{}, &storeError{row.Order, step.Order.TxHash, fmt.Errorf("ramp: order %s: commit: %w", id, err)}
 	}
 	return step, nil
-}
-
-// retryable calls Retryable, except for a broken connection: if it broke during the
-// commit, the step may be stored.
-func (s *SQLStore) retryable(err error) bool {
-	return s.config.Retryable != nil && !errors.Is(err, driver.ErrBadConn) && s.config.Retryable(err)
 }
 
 // wait waits after attempt n, and reports whether to make another.
@@ -240,7 +249,42 @@ func (s *SQLStore) UpdateTx(ctx context.Context, tx *sql.Tx, id uuid.UUID, next 
 		return Step{}, err
 	}
 	step, _, err := s.update(ctx, tx, id, opened, next)
-	return step, err
+	return step, s.explain(ctx, tx, s.latest, err)
+}
+
+// storeError is an error of a statement that stores the end of an order or commits it.
+type storeError struct {
+	stored Order  // the order, which has not ended
+	txHash string // the transaction by which it would have ended, or ""
+	error
+}
+
+// explain returns the reason for a storeError: a [*ConflictError] if another order has
+// ended by the transaction. It looks that up, because every driver has its own error
+// for a unique index, and only after an error, so that it costs no other order a round
+// trip. In a transaction, PostgreSQL answers nothing after an error, but its drivers
+// agree on a method. explain returns every other error unchanged.
+func (s *SQLStore) explain(ctx context.Context, from interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}, latest string, err error) error {
+	var failed *storeError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	if failed.txHash == "" {
+		return failed.error
+	}
+	query, args := s.bind(selectOrders+"WHERE tx_hash = ?"+latest, failed.txHash)
+	other, unread := readOrder(from.QueryRowContext(ctx, query, args...))
+	var state interface{ SQLState() string }
+	switch {
+	case other != nil && other.UUID != failed.stored.UUID: // a damaged row counts too
+	case unread != nil && errors.As(failed.error, &state) && state.SQLState() == "23505":
+		other = &orderRow{Order: Order{TxHash: failed.txHash}}
+	default:
+		return failed.error
+	}
+	return &ConflictError{Order: failed.stored, Field: "tx_hash", Other: &other.Order}
 }
 
 // openingStep returns the step that opens an order, or nil if next needs a stored
@@ -256,11 +300,10 @@ func (s *SQLStore) openingStep(next Transition) (*Step, error) {
 	return &opened, nil
 }
 
-// update takes a step in a transaction. opened is the result of openingStep. claim
-// is what a new step wrote into its row.
-func (s *SQLStore) update(ctx context.Context, tx *sql.Tx, id uuid.UUID, opened *Step, next Transition) (step Step, claim string, err error) {
-	claim = rand.Text()
-	var row *orderRow
+// update takes a step in a transaction. opened is the result of openingStep. row is
+// the order before the step, with the claim that a new step wrote.
+func (s *SQLStore) update(ctx context.Context, tx *sql.Tx, id uuid.UUID, opened *Step, next Transition) (step Step, row *orderRow, err error) {
+	claim := rand.Text()
 	if opened == nil {
 		row, err = s.selectForUpdate(ctx, tx, id)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -270,7 +313,7 @@ func (s *SQLStore) update(ctx context.Context, tx *sql.Tx, id uuid.UUID, opened 
 		row, err = s.insertOrder(ctx, tx, &opened.Order, claim)
 	}
 	if err != nil {
-		return Step{}, "", err
+		return Step{}, nil, err
 	}
 	// Compare a row that this call inserted, too: a database that is not strict may
 	// have truncated values. Tell whose row it is by its claim, because the number
@@ -278,16 +321,19 @@ func (s *SQLStore) update(ctx context.Context, tx *sql.Tx, id uuid.UUID, opened 
 	step, err = next(&row.Order)
 	switch {
 	case err != nil:
-		return Step{}, "", err
+		return Step{}, nil, err
 	case row.claim == claim:
-		return Step{Order: row.Order, Effect: opened.Effect, New: true}, claim, nil
+		return Step{Order: row.Order, Effect: opened.Effect, New: true}, row, nil
+	case strings.HasPrefix(claim, row.claim): // this call's own row would look like a repeat, and be signed
+		return Step{}, nil, fmt.Errorf("ramp: order %s: insert: the database truncated the claim: check the table with Check", id)
 	case !step.New:
-		return step, "", nil
+		return step, nil, nil
 	}
+	row.claim = claim
 	if err := s.endOrder(ctx, tx, &row.Order, &step.Order, claim); err != nil {
-		return Step{}, "", err
+		return Step{}, nil, &storeError{row.Order, step.Order.TxHash, err}
 	}
-	return step, claim, nil
+	return step, row, nil
 }
 
 // insertOrder inserts an order unless it exists, and returns its locked row. It
@@ -298,8 +344,8 @@ func (s *SQLStore) insertOrder(ctx context.Context, tx *sql.Tx, o *Order, claim 
 	if err != nil {
 		return nil, fmt.Errorf("ramp: order %s: %w", o.UUID, err)
 	}
-	insert, args := s.bind(s.insert, o.Direction.String(), o.UUID.String(), claim, string(o.State), o.ProjectID, o.SessionID,
-		o.UserAddress, o.Digest.String(), ascii(intent), o.AcceptedAt.UnixMilli())
+	insert, args := s.bind(s.insert, o.Direction.String(), o.UUID.String(), claim, string(o.State), string(o.Network), o.ProjectID,
+		o.SessionID, o.UserAddress, o.Digest.String(), ascii(intent), o.AcceptedAt.UnixMilli())
 	var row *orderRow
 	if s.returning {
 		row, err = readOrder(tx.QueryRowContext(ctx, insert, args...))
@@ -394,14 +440,16 @@ func readOrder(from interface{ Scan(...any) error }) (*orderRow, error) {
 	var (
 		row            orderRow
 		digest, intent string
+		txHash         sql.NullString
 		acceptedAt     int64
 		finishedAt     sql.NullInt64
 	)
-	err := from.Scan(&row.UUID, &row.claim, (*string)(&row.State), &row.ProjectID, &row.SessionID, &row.UserAddress,
-		&digest, &intent, &row.TxHash, &row.Reason, &acceptedAt, &finishedAt)
+	err := from.Scan(&row.UUID, &row.claim, (*string)(&row.State), (*string)(&row.Network), &row.ProjectID, &row.SessionID, &row.UserAddress,
+		&digest, &intent, &txHash, &row.Reason, &acceptedAt, &finishedAt)
 	if err != nil {
 		return nil, err
 	}
+	row.TxHash = txHash.String
 	row.AcceptedAt = time.UnixMilli(acceptedAt).UTC()
 	if finishedAt.Valid {
 		row.FinishedAt = time.UnixMilli(finishedAt.Int64).UTC()

@@ -66,20 +66,32 @@ func newTransport(p *problems, name string, client *http.Client, t transport) *t
 	return &t
 }
 
-// idleConnections is how many idle connections a client keeps to its host.
-const idleConnections = 100
+const (
+	// maxConnections is how many connections a client opens to a host, and keeps.
+	maxConnections = 100
+
+	// An HTTP/2 connection that is silent for pingAfter is pinged, and closed if the
+	// ping is not answered within pingWait.
+	pingAfter = 3 * time.Second
+	pingWait  = 2 * time.Second
+)
 
 // newPool returns a transport for many concurrent calls to one host, with the
-// proxy, dialer, TLS and HTTP/2 settings of http.DefaultTransport. That one keeps
-// two idle connections per host, so a server under load would open a new connection
-// for almost every call.
+// proxy, dialer and TLS settings of http.DefaultTransport. That one keeps two idle
+// connections per host, so a server under load would open a new connection for
+// almost every call. And it never notices that an HTTP/2 connection died without a
+// word, as behind a NAT, and would use it for every later call.
 func newPool() http.RoundTripper {
 	pool, ok := http.DefaultTransport.(*http.Transport)
 	if !ok { // the program replaced it, perhaps for tracing
 		return http.DefaultTransport
 	}
 	pool = pool.Clone()
-	pool.MaxIdleConnsPerHost = max(pool.MaxIdleConnsPerHost, idleConnections)
+	pool.MaxIdleConnsPerHost = max(pool.MaxIdleConnsPerHost, maxConnections)
+	pool.MaxConnsPerHost = cmp.Or(pool.MaxConnsPerHost, pool.MaxIdleConnsPerHost)
+	if pool.HTTP2 == nil {
+		pool.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingWait}
+	}
 	return pool
 }
 
@@ -116,10 +128,8 @@ func (a *answer) retryAfter(now time.Time) time.Duration {
 var errAnswerTooLarge = errors.New("the answer is too large")
 
 // post makes one request and reads an answer of up to limit bytes. Its errors do
-// not contain the URL, which may hold a credential.
+// not contain the URL, which may hold a credential. The caller limits the time.
 func (t *transport) post(ctx context.Context, address string, header http.Header, body []byte, limit int64) (*answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, t.timeout)
-	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return nil, withoutURL(err)
@@ -141,7 +151,8 @@ func (t *transport) post(ctx context.Context, address string, header http.Header
 	if int64(read.Len()) > limit {
 		return nil, errAnswerTooLarge
 	}
-	return &answer{status: response.StatusCode, header: response.Header, body: read.Bytes()}, nil
+	body = bytes.TrimPrefix(read.Bytes(), []byte("\ufeff")) // a byte order mark is no JSON
+	return &answer{status: response.StatusCode, header: response.Header, body: body}, nil
 }
 
 func withoutURL(err error) error {
@@ -157,6 +168,8 @@ type retryableError struct {
 	error
 	after time.Duration // the minimum delay before the next attempt, or 0
 }
+
+func (e *retryableError) Unwrap() error { return e.error }
 
 // withoutMark returns an error without its retryable mark.
 func withoutMark(err error) error {

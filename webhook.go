@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -68,8 +68,9 @@ type Game interface {
 // AnswerValidate and AnswerResult, which do all of the work.
 type Handler struct {
 	config    HandlerConfig
-	confirmed []byte   // the answer to every accepted result
-	looked    sync.Map // the assets of the terms that were looked for in a list
+	confirmed []byte       // the answer to every accepted result
+	tooLarge  atomic.Int64 // when a body that is too large was last logged, in Unix seconds
+	looked    sync.Map     // the assets of the terms that were looked for in a list
 }
 
 // HandlerConfig configures a [Handler]. Terms, Key, Signer, and either Players and
@@ -89,6 +90,10 @@ type HandlerConfig struct {
 	// OnConflict returns nil, the service is told that redelivery cannot help (HTTP
 	// 400). If it fails or is nil, the answer is HTTP 500, the cause is logged, and
 	// the service redelivers for 12 hours.
+	//
+	// A result whose transaction has ended another order also calls OnConflict, with
+	// Other set, but is always answered with HTTP 500: if the other order was ended
+	// wrongly, a person can correct that, and a later delivery succeeds.
 	//
 	// A repeat with a different tx_hash also calls OnConflict, because a player may
 	// have paid twice for one order, but is answered with 200. Without OnConflict
@@ -131,6 +136,11 @@ type HandlerConfig struct {
 	// serves several must tell them apart by Order.ProjectID.
 	ProjectID string
 
+	// Network is the network of this handler's orders, [Mainnet] or [Testnet]. It is
+	// stored with each order, and a call for an order of the other network is a
+	// conflict. No call names its network. By default orders have none.
+	Network Network
+
 	// Chain, if set, confirms every result on the chain before anything else, so
 	// that a stolen HMAC key cannot invent a transaction. The result then has the
 	// chain's receipt instead of the service's. See [RPC.Confirm] for what is
@@ -151,6 +161,13 @@ type HandlerConfig struct {
 	// chain makes blocks in 5 seconds, or accept the delay. It must be 0 without
 	// Chain.
 	Confirmations uint64
+
+	// Proof, if set, says what a confirmed transaction must show before it ends its
+	// order. Otherwise the result is answered with HTTP 500, and a person must decide.
+	// It needs Chain. By default a confirmed result ends its order, which proves that
+	// the transaction exists, and not that it is the order's own. It does not apply to
+	// Game, which calls [Proof.Check] itself.
+	Proof *Proof
 
 	// RejectStatus is the HTTP status of an order that the game rejects with
 	// [Reject]: 200, or 400 to 499. The default is 200, as in section 4.3 of the
@@ -173,8 +190,9 @@ type HandlerConfig struct {
 
 	// Logger gets one record per call, "ramp: call", with endpoint, status,
 	// duration and outcome. If known, it also has session_id, uuid, direction,
-	// tx_hash, conflict (the field that contradicts the order), unreadable, and
-	// error (the cause of a failure), and of a [Store]: state, new (false for a
+	// tx_hash, conflict (the field that contradicts the order), unreadable,
+	// header_session_id (of a result whose unsigned header names another session
+	// than its signed body, which counts), and error (the cause of a failure), and of a [Store]: state, new (false for a
 	// repeat), and effect, such as "take -100 item_gold", which lets a person
 	// correct balances after a database was lost. No record holds a token, a key, a
 	// signature or a body. By default only failures are logged, to [slog.Default].
@@ -206,8 +224,15 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	if c.SignTimeout < 0 {
 		p.add("HandlerConfig.SignTimeout", "must not be negative")
 	}
+	if c.Network != "" {
+		checkNetwork(&p, "HandlerConfig.Network", c.Network)
+	}
 	if c.Confirmations > 0 && c.Chain == nil {
 		p.add("HandlerConfig.Confirmations", "must be 0 without Chain")
+	}
+	if c.Proof != nil {
+		c.Proof.check(&p, "HandlerConfig.Proof")
+		p.require(c.Chain != nil, "HandlerConfig.Chain")
 	}
 	if s := c.RejectStatus; s != 0 && s != http.StatusOK && (s < 400 || s > 499) {
 		p.add("HandlerConfig.RejectStatus", "must be 200, or 400 to 499")
@@ -321,19 +346,23 @@ func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []b
 			return err
 		}
 		if r, err = ParseResult(body); err != nil {
-			return unreadableResult(err)
+			// An authentic result must not be lost because of its form. It is
+			// delivered again while somebody repairs the cause.
+			rejection := rejectionOf(err)
+			rejection.Status = http.StatusInternalServerError
+			return rejection
 		}
 		c.op.UUID, c.op.TxHash, c.unreadable = r.UUID, normalizeTxHash(r.TxHash), r.Unreadable
 		c.op.Direction, _ = r.Intent.Direction()
-		c.session, err = resultSession(header, r)
-		return err
+		c.session, c.unsigned = resultSession(header, r)
+		return nil
 	}, func(ctx context.Context, c *call) (any, error) {
 		if h.config.Chain != nil {
-			receipt, err := h.confirm(ctx, r)
+			receipt, transaction, err := h.confirm(ctx, r)
 			if err != nil { // an internal error, whatever it wraps
 				return nil, fmt.Errorf("ramp: the result is not confirmed: %w", err)
 			}
-			r.Receipt = *receipt
+			r.Receipt, r.Transaction = *receipt, transaction
 		}
 		if err := h.result(ctx, c, r); err != nil {
 			rejection := gameRejection(err, http.StatusInternalServerError)
@@ -351,44 +380,32 @@ func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []b
 const confirmationWait = 5 * time.Second
 
 // confirm verifies a result on the handler's chain.
-func (h *Handler) confirm(ctx context.Context, result *Result) (*Receipt, error) {
+func (h *Handler) confirm(ctx context.Context, result *Result) (*Receipt, *Transaction, error) {
 	ctx, cancel := context.WithTimeout(ctx, confirmationWait)
 	defer cancel()
 	return h.config.Chain.Confirm(ctx, result, h.config.Confirmations)
 }
 
-// unreadableResult returns the answer to an authentic result without a UUID or a
-// status. The status is 500, so that the service delivers the result again while a
-// fix is deployed. A body that is not a JSON object stays 400.
-func unreadableResult(err error) *Rejection {
-	rejection := rejectionOf(err)
-	if rejection.Code != codeInvalidBody {
-		rejection.Status = http.StatusInternalServerError
+// resultSession returns the session of a result, and that of its header if it
+// contradicts the body. The body is signed and counts. The headers are not signed, and
+// may be missing, because a result can arrive 12 hours after its validate call.
+func resultSession(header http.Header, r *Result) (s Session, contradicting string) {
+	s.ID = strings.TrimSpace(r.SessionID)
+	s.Token, _ = bearerToken(header)
+	unsigned, _ := sessionID(header)
+	if s.ID == "" {
+		s.ID = unsigned
 	}
-	return rejection
-}
-
-// resultSession returns the session of a result. The body is signed and the headers
-// are not. The headers may be missing, because a result can arrive 12 hours after
-// its validate call, but they must not contradict the body.
-func resultSession(header http.Header, r *Result) (Session, error) {
-	signed := strings.TrimSpace(r.SessionID)
-	id, _ := sessionID(header)
-	switch {
-	case id == "":
-		id = signed
-	case signed != "" && signed != id:
-		return Session{}, &Rejection{Status: http.StatusInternalServerError, Code: CodeSessionMismatch,
-			Err: errors.New("ramp: X-Dapp-SessionID contradicts the signed body")}
+	if unsigned == s.ID {
+		unsigned = ""
 	}
-	token, _ := bearerToken(header)
-	return Session{ID: id, Token: token}, nil
+	return s, unsigned
 }
 
 // authentic checks the size and the HMAC of a body before anything reads it.
 func (h *Handler) authentic(header http.Header, body []byte) error {
 	if int64(len(body)) > h.config.MaxBody {
-		return h.tooLarge()
+		return h.bodyTooLarge()
 	}
 	signature, err := hmacHeader(header)
 	if err != nil {
@@ -417,7 +434,7 @@ func hmacHeader(header http.Header) (string, error) {
 	return signature, err
 }
 
-func (h *Handler) tooLarge() error {
+func (h *Handler) bodyTooLarge() error {
 	return &Rejection{Status: http.StatusRequestEntityTooLarge, Code: CodeBodyTooLarge,
 		Err: fmt.Errorf("ramp: the body is too large: the limit is %d bytes; raise HandlerConfig.MaxBody", h.config.MaxBody)}
 }

@@ -19,7 +19,6 @@ const (
 	CodeHMACMissing      Code = "HMAC_MISSING"         // 401: no X-HMAC-SIGNATURE
 	CodeHMACInvalid      Code = "HMAC_INVALID"         // 401: the signature does not match the body
 	CodeSessionMissing   Code = "SESSION_MISSING"      // 401: no usable X-Dapp-SessionID
-	CodeSessionMismatch  Code = "SESSION_MISMATCH"     // 500: the header of a result contradicts its signed body
 	CodeTokenMissing     Code = "ACCESS_TOKEN_MISSING" // 401: no usable bearer token in X-Dapp-Authorization
 	CodeNotFound         Code = "NOT_FOUND"            // 404: unknown path, from [Handler.ServeHTTP]
 	CodeMethodNotAllowed Code = "METHOD_NOT_ALLOWED"   // 405: not GET for assets, not POST for the others
@@ -30,9 +29,6 @@ const (
 	CodePermanent        Code = "PERMANENT"            // 400: a result that must not be delivered again; see [Permanent]
 	CodeInternal         Code = "INTERNAL_ERROR"       // 500: internal error; the cause is logged
 )
-
-// codeInvalidBody is the code of the path "body".
-const codeInvalidBody Code = "INVALID_BODY"
 
 // MarshalJSON writes the empty code, which means success, as null.
 func (c Code) MarshalJSON() ([]byte, error) {
@@ -128,7 +124,7 @@ func internalError(err error) *Rejection {
 // INVALID_INTENT_FROM_AMOUNT.
 func invalidCode(e *InvalidError) Code {
 	if len(e.Fields) == 0 {
-		return codeInvalidBody
+		return "INVALID_BODY"
 	}
 	var b strings.Builder
 	b.WriteString("INVALID_")

@@ -16,6 +16,7 @@ import (
 type call struct {
 	op         Operation
 	session    Session
+	unsigned   string // the session of a result's header, if it contradicts the signed body
 	unreadable []FieldError
 	stack      []byte // of a panic; nil without one
 }
@@ -105,16 +106,22 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 		if reply.Status >= 500 || reply.Status == http.StatusRequestEntityTooLarge {
 			level = slog.LevelError // the call had no effect, and somebody must act
 		}
-	case c.unreadable != nil, op.Conflict != nil:
+	case c.unreadable != nil, c.unsigned != "", op.Conflict != nil:
 		level = slog.LevelWarn
 	}
 	h.config.Observer.end(ctx, *op)
+	if op.Code == CodeBodyTooLarge { // nobody has authenticated it, so anybody could fill the log
+		if now := time.Now().Unix(); h.tooLarge.Swap(now) == now {
+			return
+		}
+	}
+	defer recoverHook(ctx, "Logger") // so that it costs nobody the signature of a stored order
 
 	log := h.log()
 	if h.config.Logger == nil && level == slog.LevelInfo || !log.Enabled(ctx, level) {
 		return
 	}
-	attrs := append(make([]slog.Attr, 0, 16), slog.String("endpoint", op.Name), slog.Int("status", op.Status), slog.Duration("duration", op.Duration))
+	attrs := append(make([]slog.Attr, 0, 17), slog.String("endpoint", op.Name), slog.Int("status", op.Status), slog.Duration("duration", op.Duration))
 	add := func(known bool, attr slog.Attr) {
 		if known {
 			attrs = append(attrs, attr)
@@ -135,6 +142,7 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 		add(op.Step.Product != "", slog.String("product", op.Step.Product))
 	}
 	add(op.TxHash != "", slog.String("tx_hash", op.TxHash))
+	add(c.unsigned != "", slog.String("header_session_id", c.unsigned))
 	if op.Conflict != nil {
 		attrs = append(attrs, slog.String("conflict", op.Conflict.Field))
 	}

@@ -72,7 +72,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, endpoint string,
 // well-formed HMAC header, and allocates memory for a large one only as it arrives.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > h.config.MaxBody {
-		return nil, h.tooLarge()
+		return nil, h.bodyTooLarge()
 	}
 	if _, err := hmacHeader(r.Header); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, h.tooLarge()
+		return nil, h.bodyTooLarge()
 	case err != nil: // a timeout or a broken connection; a result must be delivered again
 		return nil, &Rejection{Status: http.StatusInternalServerError, Code: CodeInternal, Err: fmt.Errorf("ramp: read the body: %w", err)}
 	}

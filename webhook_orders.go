@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 )
 
 // validate accepts an order and applies its effect, or lets the Game do so. A call
@@ -22,7 +21,7 @@ func (h *Handler) validate(ctx context.Context, c *call, r *ValidateRequest) err
 	if _, err := accept(nil); err != nil { // an error of the call, not of the store
 		return rejectionOf(err)
 	}
-	err := c.take(h.config.Store.Update(ctx, r.UUID, accept))
+	err := c.take(h.config.Store.Update(ctx, r.UUID, h.own(accept)))
 	switch {
 	case err == nil:
 		return nil
@@ -42,14 +41,8 @@ func (h *Handler) result(ctx context.Context, c *call, r *Result) error {
 	if h.config.Game != nil {
 		return h.config.Game.Result(ctx, c.session, r)
 	}
-	finish := Finish(r, h.config.Now())
-	err := c.take(h.config.Store.Update(ctx, r.UUID, func(stored *Order) (Step, error) {
-		if project := h.config.ProjectID; stored != nil && project != "" && stored.ProjectID != project {
-			return Step{}, &ConflictError{Order: *stored, Field: "project_id"}
-		}
-		return finish(stored)
-	}))
-	if err == nil && differentTransaction(c.op.Step.Order.TxHash, c.op.TxHash) {
+	err := c.take(h.config.Store.Update(ctx, r.UUID, h.own(h.proven(r, Finish(r, h.config.Now())))))
+	if err == nil && c.op.TxHash != "" && c.op.Step.Order.TxHash != "" && c.op.TxHash != c.op.Step.Order.TxHash {
 		c.op.Conflict = &ConflictError{Order: c.op.Step.Order, Field: "tx_hash"} // but answered as a repeat
 	}
 	conflict := c.op.Conflict
@@ -62,14 +55,49 @@ func (h *Handler) result(ctx context.Context, c *call, r *Result) error {
 			return &Rejection{Status: http.StatusInternalServerError, Code: CodeInternal,
 				Err: fmt.Errorf("%w (OnConflict failed: %w)", conflict, failed)}
 		}
-		if err != nil {
+		if err != nil && conflict.Other == nil {
 			return Permanent(conflict)
 		}
-		return nil
+		return err // 500 if another order has the transaction, because a person can correct that
 	case err != nil:
 		return fmt.Errorf("%w (set HandlerConfig.OnConflict to hand conflicts to a person)", conflict)
 	default:
 		return nil
+	}
+}
+
+// proven lets a result end only an order whose end the transaction proves.
+func (h *Handler) proven(r *Result, finish Transition) Transition {
+	proof := h.config.Proof
+	if proof == nil {
+		return finish
+	}
+	return func(stored *Order) (Step, error) {
+		step, err := finish(stored)
+		if err == nil && step.New {
+			_, err = proof.Check(stored, r.Transaction, &r.Receipt)
+		}
+		return step, err
+	}
+}
+
+// own lets a transition see only orders of the handler's project and network. An order
+// without a network was accepted before the network was configured.
+func (h *Handler) own(next Transition) Transition {
+	project, network := h.config.ProjectID, h.config.Network
+	return func(stored *Order) (Step, error) {
+		switch {
+		case stored == nil:
+		case project != "" && stored.ProjectID != project:
+			return Step{}, &ConflictError{Order: *stored, Field: "project_id"}
+		case network != "" && stored.Network != "" && stored.Network != network:
+			return Step{}, &ConflictError{Order: *stored, Field: "network"}
+		}
+		step, err := next(stored)
+		if stored == nil {
+			step.Order.Network = network
+		}
+		return step, err
 	}
 }
 
@@ -82,10 +110,4 @@ func (c *call) take(step Step, err error) error {
 		errors.As(err, &c.op.Conflict)
 	}
 	return err
-}
-
-// differentTransaction reports whether a repeat names a different transaction than
-// the stored one.
-func differentTransaction(stored, reported string) bool {
-	return stored != "" && reported != "" && !strings.EqualFold(stored, reported)
 }

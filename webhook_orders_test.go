@@ -86,8 +86,10 @@ func TestAHandlerWithAStoreMovesEachEffectOnce(t *testing.T) {
 	burn.UUID = uuid.New()
 	require.NoError(t, game.Validate(t.Context(), player, burn))
 	assert.EqualValues(t, 1000, v.gold["session-1"])
+	result := reported(accepted(t, burn), 1)
+	result.TxHash = "0x" + strings.Repeat("cd", 32)
 	for range 3 {
-		require.NoError(t, game.Result(t.Context(), ramp.Session{}, reported(accepted(t, burn), 1)))
+		require.NoError(t, game.Result(t.Context(), ramp.Session{}, result))
 		assert.EqualValues(t, 1100, v.gold["session-1"])
 	}
 }
@@ -187,6 +189,47 @@ func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
 			if tt.hook != nil {
 				assert.ErrorIs(t, err, tt.hook)
 			}
+		})
+	}
+}
+
+// If order 1 was ended by the transaction of order 2, by a thief or by mistake, the
+// result of order 2 is not lost: it is delivered again until a person has corrected
+// order 1.
+func TestATransactionThatHasEndedAnotherOrder(t *testing.T) {
+	for name, tt := range map[string]struct {
+		noHook bool
+		hook   error
+	}{"heard": {}, "without OnConflict": {noHook: true}, "OnConflict fails": {hook: errors.New("down")}} {
+		t.Run(name, func(t *testing.T) {
+			var heard []*ramp.ConflictError
+			game, v := newVault(t, func(c *ramp.HandlerConfig) {
+				if !tt.noHook {
+					c.OnConflict = func(_ context.Context, conflict *ramp.ConflictError, _ *ramp.Result) error {
+						heard = append(heard, conflict)
+						return tt.hook
+					}
+				}
+			})
+			first, second := burnRequest(t), burnRequest(t)
+			second.UUID = uuid.New()
+			require.NoError(t, game.Validate(t.Context(), player, first))
+			require.NoError(t, game.Validate(t.Context(), player, second))
+			one, two := reported(accepted(t, first), 1), reported(accepted(t, second), 1)
+			two.TxHash = strings.ToUpper(one.TxHash)
+			require.NoError(t, game.Result(t.Context(), ramp.Session{}, one))
+			for range 2 {
+				err := game.Result(t.Context(), ramp.Session{}, two)
+				assert.Equal(t, "500", answerTo(err))
+				assert.ErrorContains(t, err, "order "+second.UUID.String()+" (accepted): the call contradicts the stored order: tx_hash has ended order "+first.UUID.String())
+			}
+			assert.EqualValues(t, 1100, v.gold["session-1"])
+			if tt.noHook {
+				return
+			}
+			require.Len(t, heard, 2, "at each delivery")
+			assert.Equal(t, []any{second.UUID, ramp.OrderAccepted, "tx_hash", first.UUID, ramp.OrderSucceeded},
+				[]any{heard[0].Order.UUID, heard[0].Order.State, heard[0].Field, heard[0].Other.UUID, heard[0].Other.State})
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -253,6 +254,37 @@ func TestAMintIsDrivenFromAssetsToResult(t *testing.T) {
 	effect, err := d.game.results[2].Intent.Effect(d.game.results[2].Outcome())
 	require.NoError(t, err)
 	assert.Equal(t, ramp.GiveBack, effect.Kind)
+}
+
+// The service sends every field that the interface has in a result.
+func TestAResultHasEveryField(t *testing.T) {
+	d := newDesk(t, nil)
+	order, err := d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1))
+	require.NoError(t, err)
+	require.NoError(t, d.service.Deliver(t.Context(), order, ramptest.Succeeded))
+	example, err := os.ReadFile("../testdata/6-result-mint.json")
+	require.NoError(t, err)
+	var fields func(text []byte, at string, found map[string]bool)
+	fields = func(text []byte, at string, found map[string]bool) {
+		var object map[string]json.RawMessage
+		var list []json.RawMessage
+		switch {
+		case json.Unmarshal(text, &object) == nil:
+			for name, value := range object {
+				found[at+name] = true
+				fields(value, at+name+".", found)
+			}
+		case json.Unmarshal(text, &list) == nil:
+			for _, entry := range list {
+				fields(entry, at, found)
+			}
+		}
+	}
+	want, got := map[string]bool{}, map[string]bool{}
+	fields(example, "", want)
+	fields(d.game.results[0].Raw, "", got)
+	assert.Greater(t, len(want), 35)
+	assert.Equal(t, want, got)
 }
 
 func TestABurnHasNoFee(t *testing.T) {

@@ -3,6 +3,7 @@ package ramptest
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -261,4 +262,20 @@ func receiptEvent(network ramp.Network, r *ramp.Receipt, outcome Outcome) Event 
 	}
 	e.Block, _ = r.BlockNumber.Uint64()
 	return e
+}
+
+// input returns the input of an order's transaction: a call with the digest and both
+// signatures. The interface does not say what it holds.
+func (c *Config) input(o *Order) []byte {
+	method := string(o.Request.Intent.Method)
+	if c.BareTransactions {
+		selector := chain.Selector(method + "(bytes32)")
+		return append(selector[:], o.Request.Digest[:]...)
+	}
+	user, err := hex.DecodeString(strings.TrimPrefix(o.Approval.UserSig, "0x"))
+	if err != nil { // the studio returned something else, which the record says
+		user = nil
+	}
+	selector := chain.Selector(method + "(bytes32,bytes,bytes)")
+	return chain.Arguments(selector[:], o.Request.Digest[:], user, o.Approval.ValidatorSig[:])
 }

@@ -8,7 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -193,6 +195,27 @@ func TestAnEmulatorKeepsAThousandFinishedOrders(t *testing.T) {
 	d, _, ok := parseEmulate([]string{"-game", "http://127.0.0.1:1"}, stdio{})
 	require.True(t, ok)
 	assert.Equal(t, 1000, d.config.KeepOrders)
+}
+
+// A new switch of the emulator has a flag, or a reason to have none.
+func TestEverySwitchHasAFlag(t *testing.T) {
+	d, _, ok := parseEmulate([]string{
+		"-game", "http://127.0.0.1:1", "-assets", "/a", "-validate", "/v", "-result", "/r", "-project", "p",
+		"-url", "http://127.0.0.1:2", "-public", "-speed", "2", "-retry-5xx", "-accept-expired", "-per-token", "-failure-status", "400",
+	}, stdio{})
+	require.True(t, ok)
+	without := []string{
+		"Key", "OtherKey", "Validator", "Listener", "ControlToken", "State", "OnEvent", // set by the command, some from flags
+		"Handler", "Client", "Wallet", "Digest", "AuthorizeRPC", // Go values
+		"Networks", "Epoch", "Settle", "MaxBody", "BurnMethod", "TokenType", "Timeout", "Schedule", // for tests in Go
+		"Confirmations", "BlockTime", "ChainID", "Decimals", "Tokens",
+	}
+	config := reflect.ValueOf(d.config)
+	for _, field := range reflect.VisibleFields(config.Type()) {
+		set := !config.FieldByIndex(field.Index).IsZero()
+		assert.NotEqual(t, set, slices.Contains(without, field.Name),
+			"ramptest.Config.%s needs either a flag in parseEmulate, set above, or a place in this list", field.Name)
+	}
 }
 
 func TestEmulateRefusesWhatMakesNoSense(t *testing.T) {

@@ -92,7 +92,7 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		check(t, err)
 		hash := regexp.MustCompile(`0x[0-9a-f]{64}`)
 		_, logged, err := desk(t, node, "finish", "-db", address, "-chain-id", "7002", "-who", "bob", "-reason", "case 15", "-tx", hash.FindString(used), silent.String())
-		if err == nil || !strings.Contains(err.Error(), "has ended another order of the session") || !strings.Contains(logged, "ramp: order not finished") {
+		if err == nil || !strings.Contains(err.Error(), "tx_hash has ended order ") || !strings.Contains(logged, "ramp: order not finished") {
 			t.Errorf("by the transaction of another order: %v", err)
 		}
 		printed, logged, err = desk(t, node, "finish", "-db", address, "-chain-id", "7002", "-who", "bob", "-reason", "case 16", "-tx", own, silent.String())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"math/big"
 	"strconv"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -117,9 +116,8 @@ func (g *game) bringBack(ctx context.Context, tx *sql.Tx, step ramp.Step, player
 	return nil
 }
 
-// tokenIDs returns the IDs of the tokens that the transaction of a step moved, in the
-// order of its events: Transfer of ERC-721 has the ID as its third indexed parameter.
-// There is no result if a person ended the order.
+// tokenIDs returns the IDs of the tokens that the transaction of a step moved. There are
+// none if a person abandoned the order.
 func tokenIDs(step ramp.Step) (ids []string) {
 	if step.Result == nil {
 		return nil
@@ -128,10 +126,9 @@ func tokenIDs(step ramp.Step) (ids []string) {
 	if step.Order.Direction == ramp.Burn {
 		token = step.Order.Intent.From[0].ID
 	}
-	transfer := crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)"))
-	for _, event := range step.Result.Receipt.Logs {
-		if event.Address == common.HexToAddress(token) && len(event.Topics) == 4 && event.Topics[0] == transfer {
-			ids = append(ids, new(big.Int).SetBytes(event.Topics[3][:]).String())
+	for _, t := range step.Result.Receipt.Transfers() {
+		if t.Token == common.HexToAddress(token) && t.TokenID != nil {
+			ids = append(ids, t.TokenID.String())
 		}
 	}
 	return ids

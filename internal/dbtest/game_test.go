@@ -276,9 +276,12 @@ func (o order) finish(status uint64) ramp.Transition {
 }
 
 func (o order) report(status uint64) *ramp.Result {
-	return &ramp.Result{SessionID: o.session, UUID: o.id, TxHash: txHash("01"),
+	return &ramp.Result{SessionID: o.session, UUID: o.id, TxHash: txHashOf(o.id),
 		Receipt: ramp.Receipt{Status: ramp.NewQuantity(status)}, Intent: o.intent}
 }
+
+// txHashOf returns the hash of an order's transaction.
+func txHashOf(id uuid.UUID) string { return fmt.Sprintf("0x%x", sha256.Sum256(id[:])) }
 
 // txHash returns a hash that repeats one byte.
 func txHash(hexByte string) string { return "0x" + strings.Repeat(hexByte, 32) }

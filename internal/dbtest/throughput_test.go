@@ -97,7 +97,7 @@ type byHand struct {
 func newByHand(d ramp.Dialect) byHand {
 	const columns = "uuid, claim, state, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
 	h := byHand{
-		insert: "INSERT INTO ramp_orders (direction, " + columns + ") VALUES ('mint', ?, ?, 'accepted', ?, ?, ?, ?, ?, '', '', ?, NULL)",
+		insert: "INSERT INTO ramp_orders (direction, " + columns + ") VALUES ('mint', ?, ?, 'accepted', ?, ?, ?, ?, ?, NULL, '', ?, NULL)",
 		reads:  d != ramp.MySQL,
 		lock:   "SELECT " + columns + " FROM ramp_orders WHERE uuid = ? FOR UPDATE",
 		update: "UPDATE ramp_orders SET state = ?, tx_hash = ?, reason = ?, finished_at = ? WHERE uuid = ? AND state = 'accepted'",
@@ -134,12 +134,12 @@ func (h byHand) finish(ctx context.Context, tx *sql.Tx, o order) error {
 	if err := h.read(tx.QueryRowContext(ctx, h.lock, o.id.String())); err != nil {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, h.update, "succeeded", "0x01", "", time.Now().UnixMilli(), o.id.String())
+	_, err := tx.ExecContext(ctx, h.update, "succeeded", txHashOf(o.id), "", time.Now().UnixMilli(), o.id.String())
 	return err
 }
 
 func (h byHand) read(row *sql.Row) error {
-	var s [10]string
+	var s [10]sql.NullString
 	var acceptedAt int64
 	var finishedAt sql.NullInt64
 	if err := row.Scan(&s[0], &s[1], &s[2], &s[3], &s[4], &s[5], &s[6], &s[7], &s[8], &s[9],
@@ -147,5 +147,5 @@ func (h byHand) read(row *sql.Row) error {
 		return err
 	}
 	var intent ramp.Intent
-	return json.NewDecoder(strings.NewReader(s[7])).Decode(&intent)
+	return json.NewDecoder(strings.NewReader(s[7].String)).Decode(&intent)
 }

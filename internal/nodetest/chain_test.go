@@ -363,7 +363,7 @@ func TestConfirm(t *testing.T) {
 			require.NoError(t, err)
 			return parsed
 		}
-		receipt, err := r.Confirm(ctx, result(string(told)), 1)
+		receipt, _, err := r.Confirm(ctx, result(string(told)), 1)
 		require.NoError(t, err)
 		assert.NotEmpty(t, receipt.Logs, "it is the chain's")
 
@@ -371,23 +371,23 @@ func TestConfirm(t *testing.T) {
 		require.NoError(t, err)
 		right, err := ramp.NewRPC(ramp.RPCConfig{URL: n.url, ChainID: id.Uint64()})
 		require.NoError(t, err)
-		_, err = right.Confirm(ctx, result(string(told)), 1)
+		_, _, err = right.Confirm(ctx, result(string(told)), 1)
 		assert.NoError(t, err)
 		wrong, err := ramp.NewRPC(ramp.RPCConfig{URL: n.url, ChainID: id.Uint64() + 1})
 		require.NoError(t, err)
-		_, err = wrong.Confirm(ctx, result(string(told)), 1)
+		_, _, err = wrong.Confirm(ctx, result(string(told)), 1)
 		assert.ErrorIs(t, err, ramp.ErrWrongChain)
 		assert.ErrorContains(t, err, fmt.Sprintf("its chain ID is %d, but RPCConfig.ChainID is %d", id, id.Uint64()+1))
 
 		lie := strings.Replace(string(told), `"status":"0x1"`, `"status":"0x0"`, 1)
 		require.NotEqual(t, string(told), lie)
 		var different *ramp.MismatchError
-		_, err = r.Confirm(ctx, result(lie), 1)
+		_, _, err = r.Confirm(ctx, result(lie), 1)
 		require.ErrorAs(t, err, &different)
 		assert.Equal(t, "receipt.status", different.Field)
 		lie = strings.Replace(string(told), `"removed":false`, `"removed":true`, 1)
 		require.NotEqual(t, string(told), lie)
-		_, err = r.Confirm(ctx, result(lie), 1)
+		_, _, err = r.Confirm(ctx, result(lie), 1)
 		require.ErrorAs(t, err, &different)
 		assert.Equal(t, "receipt.logs[0].removed", different.Field)
 	})

@@ -242,6 +242,103 @@ func (k *trial) largeBalances() {
 	k.expectGold("after a large balance was given back as a whole", session, odd)
 }
 
+// oneTransaction ends orders by a transaction that has ended another one.
+func (k *trial) oneTransaction() {
+	alice, bob := k.player(10), k.player(10)
+	r := burn(gold(4))
+	order := k.take("a validate", r.UUID, nil, accept(alice, r))
+	other := k.take("the result of a burn", r.UUID, order, succeed(alice, r))
+	r = burn(gold(4))
+	order = k.take("a validate", r.UUID, nil, accept(alice, r))
+	k.atApply(r.UUID, func(ramp.Step) error { return errors.New("an error of Apply") })
+	hash := txHash(burn(gold(4)))
+	k.mustFail("a result whose Apply failed", r.UUID, order, resultBy(hash, alice, r, 1))
+	r = burn(gold(4))
+	order = k.take("a validate", r.UUID, nil, accept(bob, r))
+	k.take("a result by the transaction of a step that failed", r.UUID, order, resultBy(hash, bob, r, 1))
+	for _, session := range []string{alice, bob} {
+		for _, e := range endings {
+			if strings.Contains(e.name, "abandoned") {
+				continue
+			}
+			r := e.request(gold(4))
+			order := k.take("a validate", r.UUID, nil, accept(session, r))
+			before := k.balance(session, "gold")
+			what := "the result of " + e.name + " by a transaction that has ended another order"
+			status := uint64(0)
+			if strings.Contains(e.name, "succeeds") {
+				status = 1
+			}
+			for range 2 {
+				err := k.mustFail(what, r.UUID, order, resultBy(other.TxHash, session, r, status))
+				k.expectTaken(what, err, order, other)
+				k.expectGold("after "+what, session, before)
+			}
+			k.take("the result of "+e.name+" by its own transaction", r.UUID, order, e.end(session, r))
+			k.expectGold("after a result by its own transaction", session, before+e.given)
+		}
+	}
+	k.take("the repeated result of the order that has ended by the transaction", r.UUID, other, succeed(alice, r))
+	for range 2 { // no transaction is not a transaction
+		r := burn(gold(4))
+		order := k.take("a validate", r.UUID, nil, accept(alice, r))
+		k.take("a result without tx_hash", r.UUID, order, resultBy("", alice, r, 1))
+	}
+}
+
+// expectTaken fails unless an error says which other order has ended by a transaction.
+func (k *trial) expectTaken(what string, err error, stored, other *ramp.Order) {
+	var conflict *ramp.ConflictError
+	switch {
+	case !errors.As(err, &conflict) || conflict.Field != "tx_hash":
+		k.fail("Update must return a *ramp.ConflictError of tx_hash for %s, but returned %T %q", what, err, err)
+	case difference(conflict.Order, *stored) != "":
+		k.fail("Order of the ConflictError is not the stored order of the call for %s: %s", what, difference(conflict.Order, *stored))
+	case conflict.Other == nil || difference(*conflict.Other, *other) != "":
+		k.fail("Other of the ConflictError must be the order that has ended by the transaction, for %s, but is %v", what, conflict.Other)
+	}
+}
+
+// oneTransactionAtOnce lets orders of several players end by one transaction.
+func (k *trial) oneTransactionAtOnce() {
+	const orders = 8
+	for range 4 {
+		calls, own := make([]*call, orders), make([]ramp.Transition, orders)
+		sessions := make([]string, orders)
+		hash := txHash(burn(gold(1)))
+		for i := range calls {
+			r := burn(gold(4))
+			sessions[i] = k.player(10)
+			k.take("a validate", r.UUID, nil, accept(sessions[i], r))
+			calls[i] = &call{id: r.UUID, next: resultBy(hash, sessions[i], r, 1)}
+			own[i] = succeed(sessions[i], r)
+		}
+		k.race(calls)
+		var winner *ramp.Order
+		for _, c := range calls {
+			if c.err == nil && winner != nil {
+				k.fail("two of %d concurrent orders have ended by one transaction", orders)
+			} else if c.err == nil {
+				winner = &c.step.Order
+			}
+		}
+		if winner == nil {
+			k.fail("none of %d concurrent orders has ended by a transaction: %v", orders, calls[0].err)
+		}
+		for i, c := range calls {
+			want := int64(14)
+			if c.err != nil {
+				want = 10
+				k.expectTaken("one of several orders that end by one transaction", c.err, k.stored(c.id), winner)
+			}
+			k.expectGold("after several orders ended by one transaction", sessions[i], want)
+			if c.err != nil {
+				k.take("the result by its own transaction", c.id, k.stored(c.id), own[i])
+			}
+		}
+	}
+}
+
 func (k *trial) canceled() {
 	for _, e := range endings {
 		for at := range 5 { // canceled before the call, at a call of next, or in Apply

@@ -2,7 +2,8 @@ package storetest
 
 import (
 	"crypto/rand"
-	"strings"
+	"crypto/sha256"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -39,15 +40,22 @@ func accept(session string, r *ramp.ValidateRequest) ramp.Transition {
 	return ramp.Accept(ramp.Session{ID: session}, r, validatedAt)
 }
 
-// result returns the transition of an order's result.
-func result(session string, r *ramp.ValidateRequest, status uint64) ramp.Transition {
-	return ramp.Finish(&ramp.Result{SessionID: session, UUID: r.UUID, TxHash: "0x" + strings.Repeat("aB", 32),
+// txHash returns the hash of the transaction of an order.
+func txHash(r *ramp.ValidateRequest) string { return fmt.Sprintf("0x%x", sha256.Sum256(r.UUID[:])) }
+
+// resultBy returns the transition of an order's result that names a transaction.
+func resultBy(txHash, session string, r *ramp.ValidateRequest, status uint64) ramp.Transition {
+	return ramp.Finish(&ramp.Result{SessionID: session, UUID: r.UUID, TxHash: txHash,
 		Receipt: ramp.Receipt{Status: ramp.NewQuantity(status)}, Intent: r.Intent}, validatedAt.Add(time.Hour))
 }
 
-func succeed(session string, r *ramp.ValidateRequest) ramp.Transition { return result(session, r, 1) }
+func succeed(session string, r *ramp.ValidateRequest) ramp.Transition {
+	return resultBy(txHash(r), session, r, 1)
+}
 
-func fail(session string, r *ramp.ValidateRequest) ramp.Transition { return result(session, r, 0) }
+func fail(session string, r *ramp.ValidateRequest) ramp.Transition {
+	return resultBy(txHash(r), session, r, 0)
+}
 
 func abandon(string, *ramp.ValidateRequest) ramp.Transition {
 	return ramp.Abandon("no transaction", validatedAt.Add(time.Hour))

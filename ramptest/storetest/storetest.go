@@ -88,9 +88,11 @@ var checks = []struct {
 	{name: "a Take above the balance is rejected as a whole", run: (*trial).takeTooMuch},
 	{name: "players and assets are kept apart", run: (*trial).keptApart},
 	{name: "large balances are exact", run: (*trial).largeBalances},
+	{name: "one transaction ends one order", run: (*trial).oneTransaction},
 	{name: "a canceled context moves nothing or everything", run: (*trial).canceled},
 	{name: "of concurrent validates one takes", run: (*trial).validatesAtOnce},
 	{name: "of concurrent outcomes one wins", run: (*trial).outcomesAtOnce},
+	{name: "of concurrent orders one ends by a transaction", run: (*trial).oneTransactionAtOnce},
 	{name: "many orders of one player add up", run: (*trial).manyOrders},
 	{name: "the books are exact after crashes", run: (*trial).afterCrashes, crashes: true},
 }

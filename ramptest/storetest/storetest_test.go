@@ -89,8 +89,9 @@ type flawed struct {
 
 	lock   chan struct{}
 	locks  sync.Map   // of orders, for a store that locks nothing else
-	mu     sync.Mutex // for orders alone
+	mu     sync.Mutex // for the maps alone
 	orders map[uuid.UUID][]byte
+	byTx   map[string]uuid.UUID // the orders that have ended by a transaction
 
 	down atomic.Int64 // calls that still find no server, or lose its answer
 }
@@ -98,7 +99,6 @@ type flawed struct {
 // documentFlaws are the flaws in how an order is stored.
 var documentFlaws = map[string]func(o ramp.Order, document string) string{
 	"loses the tx_hash":        func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, `"tx_hash"`, `"tx"`) },
-	"lowers the tx_hash":       func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, "aBaB", "abab") },
 	"loses the reason":         func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, `"reason"`, `"why"`) },
 	"keeps seconds":            func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, ".123Z", "Z") },
 	"keeps no Unicode":         func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, "玩家", "??") },
@@ -130,12 +130,14 @@ var stepFlaws = []string{
 	"ignores an error of Apply", "hides an error of Apply",
 	"gives nothing back", "goes below zero", "takes a part of an order", "returns no effect",
 	"takes Alice for alice", "keeps balances as float64",
+	"ends two orders by one transaction", "checks a transaction without a lock", "does not say which order has the transaction",
+	"keeps the transaction of a step that failed",
 	"does not crash", "forgets the end of orders in a crash",
 }
 
 func newFlawed(flaw string, check func(ramp.Step) error) *flawed {
 	return &flawed{purse: purse{gold: map[[2]string]int64{}}, flaw: flaw, check: check,
-		lock: make(chan struct{}, 1), orders: map[uuid.UUID][]byte{}}
+		lock: make(chan struct{}, 1), orders: map[uuid.UUID][]byte{}, byTx: map[string]uuid.UUID{}}
 }
 
 func (f *flawed) read(id uuid.UUID) (*ramp.Order, error) {
@@ -168,7 +170,7 @@ func (f *flawed) Update(ctx context.Context, id uuid.UUID, next ramp.Transition)
 		return f.take(ctx, id, next)
 	}
 	lock := f.lock
-	if f.flaw == "locks no balance" {
+	if f.flaw == "locks no balance" || f.flaw == "checks a transaction without a lock" {
 		of, _ := f.locks.LoadOrStore(id, make(chan struct{}, 1))
 		lock = of.(chan struct{})
 	}
@@ -212,7 +214,14 @@ func (f *flawed) take(ctx context.Context, id uuid.UUID, next ramp.Transition) (
 		return step, err
 	}
 	if step.New {
-		return f.apply(ctx, step)
+		if err := f.claim(stored, step.Order); err != nil {
+			return ramp.Step{}, err
+		}
+		done, err := f.apply(ctx, step)
+		if err != nil && f.flaw != "keeps the transaction of a step that failed" {
+			f.free(step.Order)
+		}
+		return done, err
 	}
 	switch f.flaw {
 	case "applies a repeat":
@@ -229,6 +238,39 @@ func (f *flawed) take(ctx context.Context, id uuid.UUID, next ramp.Transition) (
 		step.New = true
 	}
 	return step, nil
+}
+
+// claim takes the transaction of an end, and free gives it back.
+func (f *flawed) claim(stored *ramp.Order, ended ramp.Order) error {
+	if ended.TxHash == "" || f.flaw == "ends two orders by one transaction" {
+		return nil
+	}
+	find := func() (uuid.UUID, bool) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		id, taken := f.byTx[ended.TxHash]
+		return id, taken && id != ended.UUID
+	}
+	if id, taken := find(); taken {
+		other, err := f.read(id)
+		if f.flaw == "does not say which order has the transaction" {
+			other = nil
+		}
+		return errors.Join(err, &ramp.ConflictError{Order: *stored, Field: "tx_hash", Other: other})
+	}
+	for range 10 {
+		runtime.Gosched() // to the others, unless the lock stops them
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.byTx[ended.TxHash] = ended.UUID
+	return nil
+}
+
+func (f *flawed) free(ended ramp.Order) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.byTx, ended.TxHash)
 }
 
 // apply applies and stores a new step.

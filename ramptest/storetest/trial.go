@@ -292,6 +292,9 @@ func difference[T any](got, want T) string {
 	}
 	g, w := reflect.ValueOf(got), reflect.ValueOf(want)
 	for i := range g.NumField() {
+		if !g.Type().Field(i).IsExported() {
+			continue
+		}
 		if got, want := show(g.Field(i)), show(w.Field(i)); got != want {
 			return fmt.Sprintf("%s is %.200s instead of %.200s", g.Type().Field(i).Name, got, want)
 		}
