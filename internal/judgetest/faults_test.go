@@ -1,0 +1,199 @@
+package judgetest
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// fault is a bug of a server, and what the judge must say of it.
+type fault struct {
+	language, name string
+
+	// first matches the case that the judge must name first, and related the others
+	// that may fail. If exit is 2, no case may fail, and says matches a line of the
+	// error.
+	first, related, says string
+	exit                 int
+
+	policy string   // of the server
+	flags  []string // of ramp check
+	always bool     // it is among those that run with every go test
+}
+
+const (
+	exitRight   = 0
+	exitWrong   = 1
+	exitUnknown = 2
+)
+
+// terms tell the judge what the policy price checks.
+var terms = []string{"-token", contract, "-amount", "2", "-tokens", "1"}
+
+var faults = []fault{
+	// Who calls.
+	{language: "python", name: "no-hmac", first: "refusal", related: ".*-hmac-.*|.*-tampered|.*-body-.*", exit: exitWrong, always: true},
+	{language: "node", name: "no-hmac", first: "refusal", related: ".*-hmac-.*|.*-tampered|.*-body-.*", exit: exitWrong},
+	{language: "python", name: "no-hmac-at-result", first: "result-hmac-.*", related: "result-(hmac|tampered|body).*", exit: exitWrong, always: true},
+	{language: "node", name: "no-hmac-at-validate", first: "refusal|validate-hmac-.*", related: "validate-(hmac|tampered|body).*", exit: exitWrong},
+	{language: "python", name: "hmac-reencoded", first: "validate-raw-.*", related: "(validate|result)-(raw|hmac|tampered|body).*", exit: exitWrong},
+	{language: "node", name: "hmac-reencoded", first: "validate-raw-.*", related: "(validate|result)-(raw|hmac|tampered|body).*|.*-amount-.*", exit: exitWrong},
+	{language: "python", name: "empty-hmac-accepted", first: "validate-hmac-.*", related: "(validate|result)-hmac-.*", exit: exitWrong},
+	{language: "python", name: "hmac-echoed", first: "(validate|result)-hmac-.*", related: "(validate|result)-hmac-.*", exit: exitWrong},
+	{language: "node", name: "hmac-echoed", first: "(validate|result)-hmac-.*", related: "(validate|result)-hmac-.*", exit: exitWrong},
+	{language: "node", name: "hmac-decoded-leniently", first: "validate-hmac-.*", related: "(validate|result)-hmac-.*", exit: exitWrong},
+	{language: "node", name: "hmac-prefix", first: "validate-hmac-.*", related: "(validate|result)-hmac-.*", exit: exitWrong},
+	{language: "python", name: "hmac-after-body", says: "HMAC key", exit: exitUnknown},
+	{language: "node", name: "key-decoded", says: "HMAC key", exit: exitUnknown},
+	{language: "python", name: "no-token", first: "(assets|validate)-.*token", related: "(assets|validate)-.*(token|scheme|basic).*", exit: exitWrong, always: true},
+	{language: "python", name: "token-of-anyone", first: "(assets|validate)-foreign-token", related: "(assets|validate)-foreign-token.*", exit: exitWrong},
+	{language: "node", name: "no-token-at-validate", first: "validate-.*token", related: "validate-.*(token|scheme|basic).*", exit: exitWrong},
+	{language: "node", name: "token-prefix", first: "(assets|validate)-(cut|empty|no)-token", related: "(assets|validate)-.*(token|scheme|basic).*", exit: exitWrong},
+	{language: "node", name: "assets-of-another", first: "assets.*|mint-succeeds", related: ".*", exit: exitWrong},
+
+	// Balances.
+	{language: "python", name: "no-balance-check", first: "balance", related: ".*(amount|sum|short|early|declined).*|assets-balance.*", exit: exitWrong, always: true},
+	{language: "python", name: "balance-clamped", first: "balance", related: ".*(amount|sum|short|early|declined).*", exit: exitWrong},
+	{language: "python", name: "balance-checked-early", first: "mints-at-once-short", related: ".*at-once.*", exit: exitWrong, always: true},
+	{language: "node", name: "balance-read-early", first: ".*at-once.*", related: ".*at-once.*", exit: exitWrong},
+	{language: "python", name: "sum-unchecked", first: "intent-sum-too-much", related: "intent-sum-too-much|mints-at-once-short", exit: exitWrong},
+	{language: "python", name: "first-asset-kept", first: "intent-second-short", exit: exitWrong},
+	{language: "node", name: "first-asset-kept", first: "intent-second-short", exit: exitWrong, always: true},
+	{language: "node", name: "unknown-assets-free", first: "intent-unknown-asset", related: ".*unknown.*|.*decline.*|intent-.*", exit: exitWrong},
+	{language: "python", name: "first-entry-only", first: "intent-.*", related: "intent-.*", exit: exitWrong},
+	{language: "node", name: "last-entry-only", first: "intent-.*", related: "intent-.*", exit: exitWrong},
+
+	// Amounts.
+	{language: "python", name: "amounts-truncated", first: ".*-amount-.*", related: ".*-amount-.*", exit: exitWrong},
+	{language: "node", name: "amounts-truncated", first: ".*-amount-.*", related: ".*-amount-.*", exit: exitWrong, always: true},
+	{language: "node", name: "amounts-rounded", first: ".*-amount-.*", related: ".*-amount-.*", exit: exitWrong},
+	{language: "python", name: "negative-amounts", first: ".*-amount-.*", related: ".*-amount-.*|intent-.*", exit: exitWrong},
+	{language: "python", name: "zero-amounts", first: ".*-amount-.*", related: ".*-amount-.*", exit: exitWrong},
+	{language: "python", name: "missing-is-zero", first: ".*-amount-.*", related: ".*-amount-.*", exit: exitWrong},
+	{language: "node", name: "32-bits", first: "mint-amount-.*", related: ".*-amount-.*|.*", exit: exitWrong},
+	{language: "node", name: "64-bits", first: "mint-amount-.*", related: ".*-amount-.*", exit: exitWrong},
+	{language: "node", name: "text-added", first: ".*", related: ".*", exit: exitWrong},
+
+	// Outcomes.
+	{language: "python", name: "never-takes", first: "mint-succeeds", related: ".*", exit: exitWrong, always: true},
+	{language: "node", name: "never-takes", first: "mint-succeeds", related: ".*", exit: exitWrong},
+	{language: "python", name: "never-gives-back", first: "mint-fails", related: ".*", exit: exitWrong},
+	{language: "node", name: "never-gives-back", first: "mint-fails", related: ".*", exit: exitWrong, always: true},
+	{language: "python", name: "gives-back-on-success", first: "mint-succeeds", related: ".*", exit: exitWrong},
+	{language: "python", name: "never-grants", first: "burn-succeeds", related: ".*", exit: exitWrong},
+	{language: "python", name: "grants-at-validate", first: "burn-fails", related: ".*", exit: exitWrong},
+	{language: "python", name: "grants-early", first: "burn-spent-early", related: "burn-.*", exit: exitWrong},
+	{language: "python", name: "grants-on-failure", first: "burn-fails", related: ".*", exit: exitWrong},
+	{language: "python", name: "mint-burn-confused", first: "mint-succeeds", related: ".*", exit: exitWrong},
+	{language: "python", name: "missing-status-pays", first: "burn-(no|null)-(status|receipt)", related: "(burn|mint)-(no|null)-(status|receipt)", exit: exitWrong},
+	{language: "node", name: "not-0x0-is-success", first: "(burn|mint|receipt)-.*", related: "(burn|mint|receipt)-.*status.*|.*-receipt", exit: exitWrong},
+
+	// Repeats.
+	{language: "python", name: "takes-again", first: "repeats", related: ".*", exit: exitWrong},
+	{language: "python", name: "gives-back-again", first: "repeats", related: ".*", exit: exitWrong, always: true},
+	{language: "python", name: "grants-again", first: "repeats|burn-success-twice", related: ".*", exit: exitWrong},
+	{language: "node", name: "outcome-changes", first: ".*-then-other", related: ".*-then-other", exit: exitWrong},
+	{language: "node", name: "state-checked-early", first: ".*-at-once", related: ".*-at-once.*", exit: exitWrong},
+	{language: "node", name: "uuid-checked-early", first: "validate-at-once", related: ".*-at-once.*", exit: exitWrong},
+	{language: "node", name: "second-digest-signed", first: "validate-other-.*", related: "validate-.*other-.*", exit: exitWrong},
+	{language: "node", name: "orders-of-anyone", first: "validate-other-owner.*", related: "validate-other-owner.*", exit: exitWrong},
+	{language: "node", name: "finished-orders-approved", first: "validate-(after|other|failed|succeeded)-.*", related: "validate-(after|other|failed|succeeded)-.*", exit: exitWrong},
+	{language: "node", name: "finished-orders-forgotten", first: "repeats", related: ".*", exit: exitWrong},
+
+	// Whose order it is, and what it is about.
+	{language: "python", name: "unknown-order-pays", first: "unknown-order", related: "result-(unknown|declined|before).*", exit: exitWrong, always: true},
+	{language: "node", name: "unknown-order-pays", first: "unknown-order", related: "result-(unknown|declined|before).*", exit: exitWrong},
+	{language: "python", name: "amounts-of-result", first: "result-.*", related: "result-.*", exit: exitWrong},
+	{language: "node", name: "direction-of-result", first: "result-.*", related: "result-.*", exit: exitWrong},
+	{language: "node", name: "owner-of-result", first: "result-other-owner-.*", related: "result-.*", exit: exitWrong},
+	{language: "node", name: "owner-of-header", first: "result-other-(owner|session).*", related: "result-other-.*", exit: exitWrong},
+
+	// Terms.
+	{language: "python", name: "ignores-contract", policy: "price", flags: terms, first: ".*contract.*", exit: exitWrong},
+	{language: "node", name: "ignores-contract", policy: "price", flags: terms, first: ".*contract.*", exit: exitWrong},
+	{language: "python", name: "ignores-rate", policy: "price", flags: terms, first: ".*", related: ".*", exit: exitWrong},
+	{language: "node", name: "ignores-rate", policy: "price", flags: terms, first: ".*", related: ".*", exit: exitWrong},
+	{language: "node", name: "ignores-more-items", policy: "price", flags: terms, first: ".*", related: ".*", exit: exitWrong},
+	{language: "python", name: "double-outputs", policy: "price", flags: terms, first: ".*output.*", exit: exitWrong},
+	{language: "node", name: "double-outputs", policy: "price", flags: terms, first: ".*output.*", exit: exitWrong},
+
+	// Signatures.
+	{language: "python", name: "wrong-key", says: "is signed by", exit: exitUnknown, always: true},
+	{language: "python", name: "wrong-digest", first: "sign-.*", related: "sign-.*", exit: exitWrong},
+	{language: "node", name: "digest-prefixed", first: "sign-.*", related: "sign-.*", exit: exitWrong},
+	{language: "node", name: "digest-shared", first: ".*", related: ".*-at-once.*|sign-.*", exit: exitWrong},
+	{language: "node", name: "digest-padded", first: "digest-.*", related: "digest-.*", exit: exitWrong},
+	{language: "python", name: "v-0-1", exit: exitRight},
+	{language: "node", name: "v-always-27", first: "sign-.*", related: "sign-.*", exit: exitWrong},
+	{language: "python", name: "high-s", exit: exitRight},
+	{language: "node", name: "signature-without-0x", first: "sign-.*", related: "sign-.*", exit: exitWrong},
+	{language: "python", name: "user-sig-replaced", first: "user-sig", related: "user-sig.*", exit: exitWrong},
+	{language: "node", name: "user-sig-in-lower-case", first: "user-sig-capitals", exit: exitWrong},
+	{language: "python", name: "signed-decline", first: "balance|validate-decline-envelope", related: ".*decline.*", exit: exitWrong},
+
+	// Answers.
+	{language: "python", name: "success-in-refusals", first: "refusal", related: ".*", exit: exitWrong, always: true},
+	{language: "node", name: "success-in-refusals", first: "refusal", related: ".*", exit: exitWrong},
+	{language: "node", name: "refusals-without-code", first: "refusal|.*-envelope", related: ".*-envelope", exit: exitWrong},
+	{language: "python", name: "confirms-with-201", first: "result-answer", exit: exitWrong, always: true},
+	{language: "python", name: "confirms-with-text", first: "result-answer", related: "result-(data|error).*", exit: exitWrong},
+	{language: "python", name: "confirms-with-false", first: "result-answer", exit: exitWrong},
+	{language: "python", name: "balances-as-numbers", first: "assets|assets-balance-string", related: "assets-balance-string", exit: exitWrong},
+	{language: "node", name: "error-code-empty", first: "assets", related: ".*", exit: exitWrong},
+	{language: "node", name: "assets-flat", says: "assets", exit: exitUnknown},
+	{language: "node", name: "type-7-unknown", first: "receipt-.*type-7", related: "receipt-.*type.*|receipt-.*(numbers|status-only)", exit: exitWrong},
+	{language: "node", name: "fee-required", first: "receipt-.*no-fee", related: "receipt-.*no-fee", exit: exitWrong},
+	{language: "node", name: "receipt-pinned", exit: exitRight},
+	{language: "node", name: "orders-in-memory", exit: exitRight}, // needs -restart to be seen
+
+	// In front of the handler.
+	{language: "python", name: "not-found", says: "404", exit: exitUnknown, always: true},
+	{language: "python", name: "html-refusals", first: "refusal|.*-envelope", related: ".*-envelope", exit: exitWrong},
+	{language: "node", name: "redirects", says: "redirect|301", exit: exitUnknown},
+	{language: "node", name: "csrf", says: "403", exit: exitUnknown},
+	{language: "node", name: "proxy-limits-bodies", says: "413", exit: exitUnknown},
+	{language: "node", name: "limits-all", says: "429", exit: exitUnknown},
+	{language: "node", name: "result-unanswered", says: "no answer", exit: exitUnknown, flags: []string{"-timeout", "2s"}},
+	{language: "node", name: "headers-in-lower-case", first: ".*-header-case", related: ".*-header-case", exit: exitWrong},
+	{language: "python", name: "dies", says: "stopped answering", exit: exitUnknown, always: true},
+	{language: "node", name: "dies-of-exponents", first: "mint-amount-.*", related: ".*-amount-.*", says: "stopped answering", exit: exitUnknown},
+}
+
+func TestEveryFaultIsFoundAndNamed(t *testing.T) {
+	for _, f := range faults {
+		if !all && !f.always {
+			continue
+		}
+		t.Run(f.language+"/"+f.name, func(t *testing.T) {
+			t.Parallel()
+			url := start(t, f.language, "-fault", f.name, "-policy", f.policy)
+			v := check(t, url, append([]string{"-settle", "300ms"}, f.flags...)...)
+			t.Log(v)
+			assert.Equal(t, f.exit, v.exit, "the exit status")
+			if f.says != "" {
+				assert.Regexp(t, f.says, v.stderr)
+			}
+			if f.exit == exitWrong {
+				assert.True(t, matches(f.first, v.first()), "the first cause is %q, want %s", v.first(), f.first)
+			}
+			for _, id := range v.with("failed") {
+				assert.True(t, matches(f.first+"|"+f.related, id), "an unrelated case failed: %s", id)
+			}
+		})
+	}
+}
+
+// TestEveryFaultIsTried makes sure that no fault of a server is left out.
+func TestEveryFaultIsTried(t *testing.T) {
+	for language := range servers {
+		var tried []string
+		for _, f := range faults {
+			if f.language == language {
+				tried = append(tried, f.name)
+			}
+		}
+		slices.Sort(tried)
+		assert.Equal(t, names(t, language, "fault"), tried, language)
+	}
+}

@@ -1,0 +1,191 @@
+// Package judgetest holds ramp check against servers in Python and Node, which know
+// nothing of its code: honest ones, of which it must not fail any, and the same with one
+// bug each, of which it must name the right one first.
+//
+// go test runs a few of them. JUDGE_ALL=1 go test -timeout 2h runs all.
+package judgetest
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// What the servers have, by default, in the console.
+const (
+	consoleKey   = "the key of the console"
+	validatorKey = "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
+	contract     = "0x00000000000000000000000000000000c0ffee00"
+)
+
+var all = os.Getenv("JUDGE_ALL") != ""
+
+// command is the ramp command, which TestMain builds.
+var command string
+
+func TestMain(m *testing.M) {
+	directory, err := os.MkdirTemp("", "judgetest-")
+	if err != nil {
+		panic(err)
+	}
+	command = filepath.Join(directory, "ramp")
+	build := exec.Command("go", "build", "-C", "../..", "-o", command, "./cmd/ramp")
+	build.Stderr = os.Stderr
+	status := 1
+	if build.Run() == nil {
+		status = m.Run()
+	}
+	_ = os.RemoveAll(directory)
+	os.Exit(status)
+}
+
+// The servers, by the name of their language.
+var servers = map[string][]string{
+	"python": {"python3", "server.py"},
+	"node":   {"node", "server.mjs"},
+}
+
+// start starts a server on a port of its own and returns its URL. The test is skipped if
+// the language is not installed.
+func start(t *testing.T, language string, flags ...string) (url string) {
+	t.Helper()
+	run := append(servers[language], flags...)
+	if _, err := exec.LookPath(run[0]); err != nil {
+		t.Skip(run[0] + " is not installed")
+	}
+	server := exec.Command(run[0], run[1:]...)
+	server.Args = append(server.Args, "-data", filepath.Join(t.TempDir(), "data"))
+	var says bytes.Buffer
+	server.Stderr = &says
+	out, err := server.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, server.Start())
+	t.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+		if t.Failed() {
+			t.Log(says.String())
+		}
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		_ = server.Wait()
+		require.NoError(t, err, says.String())
+	}
+	return strings.TrimSpace(line)
+}
+
+// verdict is what ramp check says of a server.
+type verdict struct {
+	exit   int
+	stderr string
+	Causes []struct {
+		Cases   []string
+		Waiting int
+	}
+	Cases []struct {
+		ID, Outcome, Saw string
+	}
+	Passed, Failed, Noted, Unproven, Skipped, Untried int
+}
+
+func check(t *testing.T, url string, flags ...string) (v verdict) {
+	t.Helper()
+	signer, err := ramp.NewKeySigner(validatorKey)
+	require.NoError(t, err)
+	judge := exec.CommandContext(t.Context(), command, append([]string{"check", "-json", "-url", url, "-login", "/login",
+		"-key", consoleKey, "-key-encoding", "text", "-validator", signer.Address().Hex(), "-project", "project-1"}, flags...)...)
+	var out, errs bytes.Buffer
+	judge.Stdout, judge.Stderr = &out, &errs
+	_ = judge.Run()
+	v.exit, v.stderr = judge.ProcessState.ExitCode(), errs.String()
+	if out.Len() > 0 {
+		require.NoError(t, json.Unmarshal(out.Bytes(), &v), out.String())
+	}
+	return v
+}
+
+// first returns the case that the judge says to mend first, or "".
+func (v verdict) first() string {
+	for _, cause := range v.Causes {
+		if v.failed(cause.Cases[0]) {
+			return cause.Cases[0]
+		}
+	}
+	return ""
+}
+
+func (v verdict) failed(id string) bool {
+	for _, c := range v.Cases {
+		if c.ID == id && c.Outcome == "failed" {
+			return true
+		}
+	}
+	return false
+}
+
+func (v verdict) with(outcome string) (ids []string) {
+	for _, c := range v.Cases {
+		if c.Outcome == outcome {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+func (v verdict) String() string {
+	return fmt.Sprintf("exit %d, first %q, failed %v, noted %v, unproven %d, untried %d %s",
+		v.exit, v.first(), v.with("failed"), v.with("noted"), v.Unproven, v.Untried, strings.TrimSpace(v.stderr))
+}
+
+// matches reports whether a pattern matches all of the text.
+func matches(pattern, text string) bool {
+	return regexp.MustCompile("^(?:" + pattern + ")$").MatchString(text)
+}
+
+// names returns the faults or the policies of a server.
+func names(t *testing.T, language, kind string) (names []string) {
+	t.Helper()
+	run := servers[language]
+	out, err := exec.Command(run[0], append(run[1:], "-list")...).Output()
+	require.NoError(t, err)
+	for line := range strings.Lines(string(out)) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), kind+" "); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// TestTheServersSignAsWeDo compares their ECDSA with the one of the package.
+func TestTheServersSignAsWeDo(t *testing.T) {
+	signer, err := ramp.NewKeySigner(validatorKey)
+	require.NoError(t, err)
+	for _, digest := range []string{"0x9c22ff5f21f0b81b113e63f7db6da94fedef11b2119b4088b89664fb9a3cb658",
+		"0x" + strings.Repeat("00", 31) + "01", "0x" + strings.Repeat("ff", 32)} {
+		parsed, err := ramp.ParseDigest(digest)
+		require.NoError(t, err)
+		want, err := signer.Sign(t.Context(), parsed)
+		require.NoError(t, err)
+		for language, run := range servers {
+			if _, err := exec.LookPath(run[0]); err != nil {
+				t.Skip(run[0] + " is not installed")
+			}
+			got, err := exec.Command(run[0], append(run[1:], "-sign", digest)...).Output()
+			require.NoError(t, err)
+			assert.Equal(t, "0x"+hex.EncodeToString(want[:]), strings.TrimSpace(string(got)), language)
+		}
+	}
+}
