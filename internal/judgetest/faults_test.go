@@ -17,9 +17,10 @@ type fault struct {
 	first, related, says string
 	exit                 int
 
-	policy string   // of the server
-	flags  []string // of ramp check
-	always bool     // it is among those that run with every go test
+	policy   string   // of the server
+	flags    []string // of ramp check
+	restarts bool     // the judge may restart the server
+	always   bool     // it is among those that run with every go test
 }
 
 const (
@@ -145,7 +146,7 @@ var faults = []fault{
 	{language: "node", name: "type-7-unknown", first: "receipt-.*type-7", related: "receipt-.*type.*|receipt-.*(numbers|status-only)", exit: exitWrong},
 	{language: "node", name: "fee-required", first: "receipt-.*no-fee", related: "receipt-.*no-fee", exit: exitWrong},
 	{language: "node", name: "receipt-pinned", exit: exitRight},
-	{language: "node", name: "orders-in-memory", exit: exitRight}, // needs -restart to be seen
+	{language: "node", name: "orders-in-memory", first: "restart-.*", related: "restart-.*", exit: exitWrong, restarts: true},
 
 	// In front of the handler.
 	{language: "python", name: "not-found", says: "404", exit: exitUnknown, always: true},
@@ -167,8 +168,12 @@ func TestEveryFaultIsFoundAndNamed(t *testing.T) {
 		}
 		t.Run(f.language+"/"+f.name, func(t *testing.T) {
 			t.Parallel()
-			url := start(t, f.language, "-fault", f.name, "-policy", f.policy)
-			v := check(t, url, append([]string{"-settle", "300ms"}, f.flags...)...)
+			url, restart := start(t, f.language, "-fault", f.name, "-policy", f.policy)
+			flags := append([]string{"-settle", "300ms"}, f.flags...)
+			if f.restarts {
+				flags = append(flags, "-restart", restart)
+			}
+			v := check(t, url, flags...)
 			t.Log(v)
 			assert.Equal(t, f.exit, v.exit, "the exit status")
 			if f.says != "" {

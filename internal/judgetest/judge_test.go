@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,34 +58,44 @@ var servers = map[string][]string{
 	"node":   {"node", "server.mjs"},
 }
 
-// start starts a server on a port of its own and returns its URL. The test is skipped if
-// the language is not installed.
-func start(t *testing.T, language string, flags ...string) (url string) {
+// start starts a server on a port of its own. It returns its URL, and a command that
+// starts it again. The test is skipped if the language is not installed.
+func start(t *testing.T, language string, flags ...string) (url, restart string) {
 	t.Helper()
-	run := append(servers[language], flags...)
-	if _, err := exec.LookPath(run[0]); err != nil {
-		t.Skip(run[0] + " is not installed")
+	if _, err := exec.LookPath(servers[language][0]); err != nil {
+		t.Skip(servers[language][0] + " is not installed")
 	}
+	directory := t.TempDir()
+	data, process := filepath.Join(directory, "data"), filepath.Join(directory, "process")
+	run := slices.Concat(servers[language], []string{"-data", data}, flags)
 	server := exec.Command(run[0], run[1:]...)
-	server.Args = append(server.Args, "-data", filepath.Join(t.TempDir(), "data"))
 	var says bytes.Buffer
 	server.Stderr = &says
 	out, err := server.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, server.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	done := make(chan error, 1)
+	go func() { done <- server.Wait() }()
 	t.Cleanup(func() {
 		_ = server.Process.Kill()
-		_ = server.Wait()
-		if t.Failed() {
+		<-done
+		if id, err := os.ReadFile(process); err == nil {
+			_ = exec.Command("kill", "-9", strings.TrimSpace(string(id))).Run()
+		}
+		if t.Failed() && says.Len() > 0 {
 			t.Log(says.String())
 		}
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		_ = server.Wait()
-		require.NoError(t, err, says.String())
+	require.NoError(t, err, "the server did not start")
+	url = strings.TrimSpace(line)
+	require.NoError(t, os.WriteFile(process, fmt.Append(nil, server.Process.Pid), 0o600))
+	again := append(run, "-port", url[strings.LastIndex(url, ":")+1:])
+	for i := range again {
+		again[i] = "'" + again[i] + "'"
 	}
-	return strings.TrimSpace(line)
+	restart = fmt.Sprintf(`kill -9 $(cat %[1]s); sleep 0.1; %[2]s >/dev/null 2>&1 & echo $! >%[1]s`, process, strings.Join(again, " "))
+	return url, restart
 }
 
 // verdict is what ramp check says of a server.

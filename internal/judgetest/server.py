@@ -145,7 +145,11 @@ def amount_of(entry):
         amount = number("0")
     if not isinstance(amount, float if flags.numbers == "doubles" else decimal.Decimal):
         raise Refusal("INVALID_AMOUNT", 400)
-    if flags.numbers != "doubles" and not (amount.is_finite() and amount.adjusted() < 30 and amount.as_tuple().exponent >= -18):
+    if flags.numbers == "doubles":
+        fits = abs(amount) < 1e30  # not infinite
+    else:
+        fits = amount.is_finite() and amount.adjusted() < 30 and amount.as_tuple().exponent >= -18
+    if not fits:
         raise Refusal("INVALID_AMOUNT", 400)
     if flags.numbers == "whole" and amount != amount.to_integral_value():
         raise Refusal("INVALID_AMOUNT")
@@ -345,7 +349,7 @@ def validate(call):
         call.approval["userSig"] = call.approval["validatorSig"]
     if bug("balance-checked-early") or bug("sum-unchecked"):
         with transaction() as db:
-            for asset, amount in items if mint else []:
+            for asset, amount in (items if bug("sum-unchecked") else moved.items()) if mint else []:
                 if (balance_of(db, session, asset) or 0) < amount:
                     raise Refusal("INVALID_BALANCE")
         if bug("balance-checked-early"):
@@ -536,6 +540,7 @@ def answer(call):
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
+    wbufsize = -1  # write an answer at once, or the client's delayed ACK holds up its second half
     protocol_version = "HTTP/1.0" if flags.http == "single" or rule("closes") else "HTTP/1.1"
 
     def read(self):

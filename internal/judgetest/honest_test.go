@@ -1,0 +1,67 @@
+package judgetest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// honest are servers that differ in what the interface leaves open: how they store
+// orders, when a mint takes its assets, how they read numbers and which HTTP they speak.
+var honest = []struct {
+	name, language string
+	policy         string
+	flags          []string
+	restarts       bool
+}{
+	{name: "threads", language: "python", restarts: true},
+	{name: "wsgi", language: "python", policy: "takes-at-result", flags: []string{"-http", "wsgi", "-numbers", "doubles"}},
+	{name: "single", language: "python", policy: "strict", flags: []string{"-http", "single", "-numbers", "whole"}},
+	{name: "doubles", language: "node"},
+	{name: "whole", language: "node", policy: "whole,strict,takes-at-result", restarts: true},
+}
+
+// policies are the rules of real games that the interface allows.
+var policies = []struct {
+	name   string // the policies of a server, separated by commas
+	flags  []string
+	always bool // it runs with every go test
+}{
+	{name: "", always: true},
+	{name: "one-order"},
+	{name: "cooldown"},
+	{name: "login-limit,one-asset"},
+	{name: "call-limit", flags: []string{"-parallel", "8"}},
+	{name: "price,status-400", flags: terms},
+	{name: "body-limit,closes"},
+	{name: "latency", flags: []string{"-parallel", "8"}},
+	{name: "digits,wallet"},
+	{name: "late"},
+	{name: "no-repeats", flags: []string{"-parallel", "1"}},
+	{name: "literal-status,missing-fails,token-at-result,regenerates"},
+}
+
+func TestHonestServersPass(t *testing.T) {
+	for _, server := range honest {
+		for _, policy := range policies {
+			if !all && !policy.always {
+				continue
+			}
+			t.Run(server.name+"/"+policy.name, func(t *testing.T) {
+				t.Parallel()
+				rules := strings.Trim(server.policy+","+policy.name, ",")
+				url, restart := start(t, server.language, append(server.flags, "-policy", rules)...)
+				flags := policy.flags
+				if server.restarts {
+					flags = append(flags, "-restart", restart)
+				}
+				v := check(t, url, flags...)
+				t.Log(v)
+				assert.Equal(t, exitRight, v.exit, "the exit status")
+				assert.Empty(t, v.with("failed"))
+				assert.Empty(t, v.with("untried"))
+			})
+		}
+	}
+}
