@@ -199,6 +199,6 @@ func TestEveryFaultIsTried(t *testing.T) {
 			}
 		}
 		slices.Sort(tried)
-		assert.Equal(t, names(t, language, "fault"), tried, language)
+		assert.Equal(t, faultsOf(t, language), tried, language)
 	}
 }

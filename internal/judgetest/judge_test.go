@@ -8,7 +8,6 @@ package judgetest
 import (
 	"bufio"
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -58,27 +57,34 @@ var servers = map[string][]string{
 	"node":   {"node", "server.mjs"},
 }
 
-// start starts a server on a port of its own. It returns its URL, and a command that
-// starts it again. The test is skipped if the language is not installed.
-func start(t *testing.T, language string, flags ...string) (url, restart string) {
+// server returns the command that starts a server. The test is skipped if its language is
+// not installed.
+func server(t *testing.T, language string, flags ...string) []string {
 	t.Helper()
 	if _, err := exec.LookPath(servers[language][0]); err != nil {
 		t.Skip(servers[language][0] + " is not installed")
 	}
+	return slices.Concat(servers[language], flags)
+}
+
+// start starts a server on a port of its own. It returns its URL, and a shell command that
+// starts it again.
+func start(t *testing.T, language string, flags ...string) (url, restart string) {
+	t.Helper()
 	directory := t.TempDir()
 	data, process := filepath.Join(directory, "data"), filepath.Join(directory, "process")
-	run := slices.Concat(servers[language], []string{"-data", data}, flags)
-	server := exec.Command(run[0], run[1:]...)
+	run := server(t, language, append([]string{"-data", data}, flags...)...)
+	serving := exec.Command(run[0], run[1:]...)
 	var says bytes.Buffer
-	server.Stderr = &says
-	out, err := server.StdoutPipe()
+	serving.Stderr = &says
+	out, err := serving.StdoutPipe()
 	require.NoError(t, err)
-	require.NoError(t, server.Start())
+	require.NoError(t, serving.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	done := make(chan error, 1)
-	go func() { done <- server.Wait() }()
+	go func() { done <- serving.Wait() }()
 	t.Cleanup(func() {
-		_ = server.Process.Kill()
+		_ = serving.Process.Kill()
 		<-done
 		if id, err := os.ReadFile(process); err == nil {
 			_ = exec.Command("kill", "-9", strings.TrimSpace(string(id))).Run()
@@ -89,7 +95,7 @@ func start(t *testing.T, language string, flags ...string) (url, restart string)
 	})
 	require.NoError(t, err, "the server did not start")
 	url = strings.TrimSpace(line)
-	require.NoError(t, os.WriteFile(process, fmt.Append(nil, server.Process.Pid), 0o600))
+	require.NoError(t, os.WriteFile(process, fmt.Append(nil, serving.Process.Pid), 0o600))
 	again := append(run, "-port", url[strings.LastIndex(url, ":")+1:])
 	for i := range again {
 		again[i] = "'" + again[i] + "'"
@@ -166,37 +172,30 @@ func matches(pattern, text string) bool {
 	return regexp.MustCompile("^(?:" + pattern + ")$").MatchString(text)
 }
 
-// names returns the faults or the policies of a server.
-func names(t *testing.T, language, kind string) (names []string) {
+// faultsOf returns the names of all faults of a server.
+func faultsOf(t *testing.T, language string) []string {
 	t.Helper()
-	run := servers[language]
-	out, err := exec.Command(run[0], append(run[1:], "-list")...).Output()
+	run := server(t, language, "-list")
+	out, err := exec.Command(run[0], run[1:]...).Output()
 	require.NoError(t, err)
-	for line := range strings.Lines(string(out)) {
-		if name, ok := strings.CutPrefix(strings.TrimSpace(line), kind+" "); ok {
-			names = append(names, name)
-		}
-	}
-	return names
+	return strings.Fields(string(out))
 }
 
 // TestTheServersSignAsWeDo compares their ECDSA with the one of the package.
 func TestTheServersSignAsWeDo(t *testing.T) {
 	signer, err := ramp.NewKeySigner(validatorKey)
 	require.NoError(t, err)
-	for _, digest := range []string{"0x9c22ff5f21f0b81b113e63f7db6da94fedef11b2119b4088b89664fb9a3cb658",
-		"0x" + strings.Repeat("00", 31) + "01", "0x" + strings.Repeat("ff", 32)} {
-		parsed, err := ramp.ParseDigest(digest)
-		require.NoError(t, err)
-		want, err := signer.Sign(t.Context(), parsed)
-		require.NoError(t, err)
-		for language, run := range servers {
-			if _, err := exec.LookPath(run[0]); err != nil {
-				t.Skip(run[0] + " is not installed")
-			}
-			got, err := exec.Command(run[0], append(run[1:], "-sign", digest)...).Output()
+	for language := range servers {
+		for _, text := range []string{"0x9c22ff5f21f0b81b113e63f7db6da94fedef11b2119b4088b89664fb9a3cb658",
+			"0x" + strings.Repeat("00", 31) + "01", "0x" + strings.Repeat("ff", 32)} {
+			digest, err := ramp.ParseDigest(text)
 			require.NoError(t, err)
-			assert.Equal(t, "0x"+hex.EncodeToString(want[:]), strings.TrimSpace(string(got)), language)
+			want, err := signer.Sign(t.Context(), digest)
+			require.NoError(t, err)
+			run := server(t, language, "-sign", text)
+			got, err := exec.Command(run[0], run[1:]...).Output()
+			require.NoError(t, err)
+			assert.Equal(t, want.String(), strings.TrimSpace(string(got)), language)
 		}
 	}
 }

@@ -414,8 +414,7 @@ function main () {
   const source = readFileSync(new URL(import.meta.url), 'utf8')
   const names = (kind) => [...new Set([...source.matchAll(new RegExp(`\\b${kind}\\('([a-z0-9-]+)'\\)`, 'g'))].map((match) => match[1]))].sort()
   if (flags.list) {
-    for (const name of names('bug')) console.log('fault', name)
-    for (const name of names('rule')) console.log('policy', name)
+    for (const name of names('bug')) console.log(name)
     return
   }
   if (flags.sign) {
