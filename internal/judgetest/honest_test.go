@@ -1,10 +1,13 @@
 package judgetest
 
 import (
+	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // honest are servers that differ in what the interface leaves open: how they store
@@ -42,6 +45,15 @@ var policies = []struct {
 	{name: "literal-status,missing-fails,token-at-result,regenerates"},
 }
 
+// silent requires that nothing fails and everything is tried.
+func silent(t *testing.T, v verdict) {
+	t.Helper()
+	t.Log(v)
+	assert.Equal(t, exitRight, v.exit, "the exit status")
+	assert.Empty(t, v.with("failed"))
+	assert.Empty(t, v.with("untried"))
+}
+
 func TestHonestServersPass(t *testing.T) {
 	for _, server := range honest {
 		for _, policy := range policies {
@@ -56,12 +68,31 @@ func TestHonestServersPass(t *testing.T) {
 				if server.restarts {
 					flags = append(flags, "-restart", restart)
 				}
-				v := check(t, url, flags...)
-				t.Log(v)
-				assert.Equal(t, exitRight, v.exit, "the exit status")
-				assert.Empty(t, v.with("failed"))
-				assert.Empty(t, v.with("untried"))
+				silent(t, check(t, url, flags...))
 			})
 		}
+	}
+}
+
+// TestAnHonestServerPassesWithTwoPlayers gives the judge two sessions and no login.
+func TestAnHonestServerPassesWithTwoPlayers(t *testing.T) {
+	if !all {
+		t.Skip("JUDGE_ALL is not set")
+	}
+	for language := range servers {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			url, _ := start(t, language)
+			flags := []string{"-login="} // instead of the default of check
+			for _, player := range []string{"alice", "bob"} {
+				response, err := http.Post(url+"/login", "application/json", strings.NewReader(`{"player":"`+player+`"}`))
+				require.NoError(t, err)
+				var session struct{ SessionID, AccessToken string }
+				require.NoError(t, json.NewDecoder(response.Body).Decode(&session))
+				require.NoError(t, response.Body.Close())
+				flags = append(flags, "-session", session.SessionID+"="+session.AccessToken)
+			}
+			silent(t, check(t, url, flags...))
+		})
 	}
 }
