@@ -387,7 +387,7 @@ async function answer (request, response) {
     if (rule('latency') && endpoint !== login) await sleep(300)
     const body = await read(request)
     if (!body) refuse('BODY_TOO_LARGE', 413)
-    if (bug('dies-of-exponents') && /[0-9][eE][0-9]{6}/.test(body)) process.exit(1)
+    if (bug('dies-of-exponents') && /"amount":[0-9.]+[eE][0-9]{6}/.test(body)) process.exit(1)
     const header = (name) => { // two headers of the same name are none
       const all = request.headersDistinct[name] ?? []
       if (bug('headers-in-lower-case') && !request.rawHeaders.includes(name)) return ''
