@@ -87,17 +87,20 @@ func (e endpoint) transportCases() []Case {
 		return t.try(call{method: http.MethodPost, path: e.path(t.target), header: header, arriving: arriving, length: int64(length)})
 	}
 	title := "A " + e.name + " call "
-	return slices.Concat(rows[string]{
+	methods := rows[string]{
 		{"get", "GET", Should, http.MethodGet},
 		{"put", "PUT", Should, http.MethodPut},
 		{"delete", "DELETE", Should, http.MethodDelete},
-	}.cases(want[string]{e.name + "-%s", "The " + e.name + " endpoint refuses %s.", "4.3", method, func(t *trial, method string) {
+	}.inputs(func(t *trial, method string) {
 		e.refuses(t, func(_ order, right object) answer {
 			body := right.bytes()
 			return t.try(call{method: method, path: e.path(t.target), header: t.signed(t.player, body),
-				body: body, alone: true})
+				body: body, hmac: t.target.Key.Sign(body), alone: true})
 		})
-	}}), []Case{
+	})
+	return []Case{
+		{ID: e.name + "-method", Section: "4.3", Fix: method, Inputs: methods,
+			Title: "The " + e.name + " endpoint refuses other methods than POST."},
 		{ID: e.name + "-charset", Level: Should, Section: "4.3", Fix: "Compare the media type of Content-Type without its parameters.",
 			Title: title + "with application/json; charset=utf-8 is answered.",
 			run: answers(func(t *trial, header http.Header, body []byte) answer {
@@ -149,7 +152,7 @@ func (e endpoint) transportCases() []Case {
 				}
 				return t.post(e.path(t.target), header, body)
 			})},
-	})
+	}
 }
 
 // readable turns a closed connection into a refusal, because a server may hang up on a
