@@ -2,6 +2,7 @@ package judgetest
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -199,5 +200,22 @@ func TestEveryFaultIsTried(t *testing.T) {
 		}
 		slices.Sort(tried)
 		assert.Equal(t, faultsOf(t, language), tried, language)
+	}
+}
+
+// TestAServerThatStopsIsOneScreen counts what a person has to read.
+func TestAServerThatStopsIsOneScreen(t *testing.T) {
+	for _, f := range []fault{
+		{language: "python", name: "dies"},
+		{language: "python", name: "not-found"},
+		{language: "node", name: "limits-all"},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			url, _ := start(t, f.language, "-fault", f.name)
+			out, errs, exit := ramped(t, url)
+			assert.Equal(t, exitUnknown, exit)
+			assert.LessOrEqual(t, strings.Count(out+errs, "\n"), 40, out+errs)
+		})
 	}
 }

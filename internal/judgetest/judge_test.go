@@ -118,20 +118,28 @@ type verdict struct {
 	Passed, Failed, Noted, Unproven, Skipped, Untried int
 }
 
+// check judges a server.
 func check(t *testing.T, url string, flags ...string) (v verdict) {
+	t.Helper()
+	out, errs, exit := ramped(t, url, append([]string{"-json"}, flags...)...)
+	v.exit, v.stderr = exit, errs
+	if out != "" {
+		require.NoError(t, json.Unmarshal([]byte(out), &v), out)
+	}
+	return v
+}
+
+// ramped runs ramp check and returns what it writes.
+func ramped(t *testing.T, url string, flags ...string) (out, errs string, exit int) {
 	t.Helper()
 	signer, err := ramp.NewKeySigner(validatorKey)
 	require.NoError(t, err)
-	judge := exec.CommandContext(t.Context(), command, append([]string{"check", "-json", "-url", url, "-login", "/login",
+	judge := exec.CommandContext(t.Context(), command, append([]string{"check", "-url", url, "-login", "/login",
 		"-key", consoleKey, "-key-encoding", "text", "-validator", signer.Address().Hex(), "-project", "project-1"}, flags...)...)
-	var out, errs bytes.Buffer
-	judge.Stdout, judge.Stderr = &out, &errs
+	var stdout, stderr strings.Builder
+	judge.Stdout, judge.Stderr = &stdout, &stderr
 	_ = judge.Run()
-	v.exit, v.stderr = judge.ProcessState.ExitCode(), errs.String()
-	if out.Len() > 0 {
-		require.NoError(t, json.Unmarshal(out.Bytes(), &v), out.String())
-	}
-	return v
+	return stdout.String(), stderr.String(), judge.ProcessState.ExitCode()
 }
 
 // first returns the case that the judge says to mend first, or "".
