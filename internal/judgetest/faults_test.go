@@ -34,27 +34,27 @@ var terms = []string{"-token", contract, "-amount", "2", "-tokens", "1"}
 
 var faults = []fault{
 	// Who calls.
-	{language: "python", name: "no-hmac", first: "refusal", related: "(validate|result)-hmac-.*", exit: exitWrong, always: true},
-	{language: "node", name: "no-hmac", first: "refusal", related: "(validate|result)-hmac-.*", exit: exitWrong},
-	{language: "python", name: "no-hmac-at-result", first: "refusal|result-hmac-wrong", related: "result-hmac-.*", exit: exitWrong},
-	{language: "node", name: "no-hmac-at-validate", first: "refusal|validate-hmac-wrong", related: "validate-hmac-.*", exit: exitWrong},
+	{language: "python", name: "no-hmac", first: "validate-hmac-wrong", related: "(validate|result)-hmac-.*", exit: exitWrong, always: true},
+	{language: "node", name: "no-hmac", first: "validate-hmac-wrong", related: "(validate|result)-hmac-.*", exit: exitWrong},
+	{language: "python", name: "no-hmac-at-result", first: "result-hmac-wrong", related: "result-hmac-.*", exit: exitWrong},
+	{language: "node", name: "no-hmac-at-validate", first: "validate-hmac-wrong", related: "validate-hmac-.*", exit: exitWrong},
 	{language: "python", name: "hmac-reencoded", first: "validate-hmac-raw", related: "result-hmac-raw", exit: exitWrong},
 	{language: "node", name: "hmac-reencoded", first: "validate-hmac-raw", related: "result-hmac-raw", exit: exitWrong},
-	{language: "python", name: "empty-hmac-accepted", first: "refusal|validate-hmac-wrong", related: "(validate|result)-hmac-wrong", exit: exitWrong},
+	{language: "python", name: "empty-hmac-accepted", first: "validate-hmac-wrong", related: "(validate|result)-hmac-wrong", exit: exitWrong},
 	{language: "python", name: "hmac-echoed", first: "validate-hmac-kept-secret", related: "result-hmac-kept-secret", exit: exitWrong},
 	{language: "node", name: "hmac-echoed", first: "validate-hmac-kept-secret", related: "result-hmac-kept-secret", exit: exitWrong},
-	{language: "node", name: "hmac-decoded-leniently", first: "refusal|validate-hmac-wrong", related: "(validate|result)-hmac-wrong", exit: exitWrong, always: true},
-	{language: "node", name: "hmac-prefix", first: "refusal|validate-hmac-wrong", related: "(validate|result)-hmac-wrong", exit: exitWrong},
+	{language: "node", name: "hmac-decoded-leniently", first: "validate-hmac-wrong", related: "(validate|result)-hmac-wrong", exit: exitWrong},
+	{language: "node", name: "hmac-prefix", first: "validate-hmac-wrong", related: "(validate|result)-hmac-wrong", exit: exitWrong},
 	{language: "python", name: "hmac-after-body", says: "HMAC key", exit: exitUnknown},
 	{language: "node", name: "key-decoded", says: "HMAC key", exit: exitUnknown},
-	{language: "python", name: "no-token", first: "assets-token-wrong", related: "validate-token-wrong|assets-token-envelope|(assets|validate)-foreign-token", exit: exitWrong, always: true},
+	{language: "python", name: "no-token", first: "assets-token-wrong", related: "validate-token-wrong|assets-token-envelope|(assets|validate)-foreign-token", exit: exitWrong},
 	{language: "python", name: "token-of-anyone", first: "assets-foreign-token", related: "validate-foreign-token", exit: exitWrong},
 	{language: "node", name: "no-token-at-validate", first: "validate-token-wrong", related: "validate-foreign-token", exit: exitWrong},
 	{language: "node", name: "token-prefix", first: "assets-token-wrong", related: "validate-token-wrong", exit: exitWrong},
 	{language: "node", name: "assets-of-another", first: "mint-succeeds", related: ".*", exit: exitWrong},
 
 	// Balances.
-	{language: "python", name: "no-balance-check", first: "balance", related: "intent-s.*", exit: exitWrong, always: true},
+	{language: "python", name: "no-balance-check", first: "balance", related: "intent-s.*", exit: exitWrong},
 	{language: "python", name: "balance-clamped", first: "balance", related: "intent-s.*", exit: exitWrong},
 	{language: "python", name: "balance-checked-early", first: "mints-at-once-short", exit: exitWrong, always: true},
 	{language: "node", name: "balance-read-early", first: "mints-at-once", related: ".*-at-once.*", exit: exitWrong},
@@ -70,7 +70,7 @@ var faults = []fault{
 	{language: "node", name: "amounts-truncated", first: "mint-amount-exact|mint-amount-too-much", related: "(mint|burn)-amount-(exact|too-much)", exit: exitWrong, always: true},
 	{language: "node", name: "amounts-rounded", first: "mint-amount-exact", related: "burn-amount-exact", exit: exitWrong},
 	{language: "python", name: "negative-amounts", first: "mint-amount-not-positive", related: "burn-amount-not-positive", exit: exitWrong},
-	{language: "python", name: "zero-amounts", first: "mint-amount-not-positive", exit: exitWrong},
+	{language: "python", name: "zero-amounts", first: "mint-amount-not-positive", related: "burn-amount-not-positive", exit: exitWrong},
 	{language: "python", name: "missing-is-zero", first: "mint-amount-not-positive", related: "burn-amount-not-positive", exit: exitWrong},
 	{language: "node", name: "32-bits", first: "mint-amount-too-much", related: "(mint|burn)-amount-(exact|not-a-number)", exit: exitWrong},
 	{language: "node", name: "64-bits", first: "mint-amount-too-much", exit: exitWrong},
@@ -80,13 +80,13 @@ var faults = []fault{
 	{language: "python", name: "never-takes", first: "mint-succeeds", exit: exitWrong, always: true},
 	{language: "node", name: "never-takes", first: "mint-succeeds", exit: exitWrong},
 	{language: "python", name: "never-gives-back", first: "mint-fails", exit: exitWrong},
-	{language: "node", name: "never-gives-back", first: "mint-fails", exit: exitWrong, always: true},
+	{language: "node", name: "never-gives-back", first: "mint-fails", exit: exitWrong},
 	{language: "python", name: "gives-back-on-success", first: "mint-succeeds", exit: exitWrong},
 	{language: "python", name: "never-grants", first: "burn-succeeds", exit: exitWrong},
 	{language: "python", name: "grants-at-validate", first: "burn-fails", related: "burn-spent-early", exit: exitWrong},
 	{language: "python", name: "grants-early", first: "burn-spent-early", exit: exitWrong},
 	{language: "python", name: "grants-on-failure", first: "burn-fails", exit: exitWrong},
-	{language: "python", name: "mint-burn-confused", first: "mint-succeeds", related: "mint-fails|burn-.*", exit: exitWrong},
+	{language: "python", name: "mint-burn-confused", first: "mint-succeeds", related: "mint-fails|burn-.*|balance", exit: exitWrong},
 	{language: "python", name: "missing-status-pays", first: "receipt-no-status", exit: exitWrong},
 	{language: "node", name: "not-0x0-is-success", first: "receipt-.*status.*", related: "receipt-.*status.*", exit: exitWrong},
 
@@ -103,7 +103,7 @@ var faults = []fault{
 	{language: "node", name: "finished-orders-forgotten", first: "repeats", related: "validate-after-success|result-contrary|validate-(failed|succeeded)-.*", exit: exitWrong},
 
 	// Whose order it is, and what it is about.
-	{language: "python", name: "unknown-order-pays", first: "unknown-order", exit: exitWrong, always: true},
+	{language: "python", name: "unknown-order-pays", first: "unknown-order", exit: exitWrong},
 	{language: "node", name: "unknown-order-pays", first: "unknown-order", exit: exitWrong},
 	{language: "python", name: "amounts-of-result", first: "result-other-intent", exit: exitWrong},
 	{language: "node", name: "direction-of-result", first: "result-other-intent", related: "result-odd-.*", exit: exitWrong},
@@ -134,8 +134,8 @@ var faults = []fault{
 	{language: "python", name: "signed-decline", first: "validate-decline-envelope", exit: exitWrong},
 
 	// Answers.
-	{language: "python", name: "success-in-refusals", first: "refusal", exit: exitWrong, always: true},
-	{language: "node", name: "success-in-refusals", first: "refusal", exit: exitWrong},
+	{language: "python", name: "success-in-refusals", first: "refusal", related: ".*-envelope", exit: exitWrong, always: true},
+	{language: "node", name: "success-in-refusals", first: "refusal", related: ".*-envelope", exit: exitWrong},
 	{language: "node", name: "refusals-without-code", first: ".*-envelope", related: ".*-envelope", exit: exitWrong},
 	{language: "python", name: "confirms-with-201", first: "result-answer", exit: exitWrong, always: true},
 	{language: "python", name: "confirms-with-text", first: "result-answer", related: "result-(data|error-code)-null", exit: exitWrong},
@@ -149,15 +149,15 @@ var faults = []fault{
 	{language: "node", name: "orders-in-memory", first: "restart-mint-fails", related: "restart-.*", exit: exitWrong, restarts: true},
 
 	// In front of the handler.
-	{language: "python", name: "not-found", says: "404", exit: exitUnknown, always: true},
+	{language: "python", name: "not-found", says: "404", exit: exitUnknown},
 	{language: "python", name: "html-refusals", first: ".*-envelope", related: ".*-envelope", exit: exitWrong},
 	{language: "node", name: "redirects", says: "redirect|301", exit: exitUnknown},
-	{language: "node", name: "csrf", says: "403", exit: exitUnknown},
+	{language: "node", name: "csrf", says: "403", exit: exitUnknown, always: true},
 	{language: "node", name: "proxy-limits-bodies", says: "413", exit: exitUnknown},
 	{language: "node", name: "limits-all", says: "429", exit: exitUnknown},
 	{language: "node", name: "result-unanswered", says: "no answer", exit: exitUnknown, flags: []string{"-timeout", "2s"}},
 	{language: "node", name: "headers-in-lower-case", first: "assets-header-case", related: ".*-header-case", exit: exitWrong},
-	{language: "python", name: "dies", says: "stopped answering", related: ".*", exit: exitUnknown, always: true},
+	{language: "python", name: "dies", says: "stopped answering", related: ".*", exit: exitUnknown},
 	{language: "node", name: "dies-of-exponents", first: "mint-amount-.*", related: ".*-amount-.*", says: "stopped answering", exit: exitUnknown},
 }
 

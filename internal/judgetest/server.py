@@ -349,16 +349,21 @@ def validate(call):
     call.approval = {"userSig": body["user_sig"], "validatorSig": signature(bytes.fromhex(digest[2:]))}
     if bug("user-sig-replaced"):
         call.approval["userSig"] = call.approval["validatorSig"]
-    if bug("balance-checked-early") or bug("sum-unchecked"):
+    if mint and bug("balance-checked-early"):
         with transaction() as db:
-            for asset, amount in (items if bug("sum-unchecked") else moved.items()) if mint else []:
-                if (balance_of(db, session, asset) or 0) < amount:
-                    raise Refusal("INVALID_BALANCE")
-        if bug("balance-checked-early"):
-            time.sleep(0.02)
+            check_each(db, session, moved.items())
+        time.sleep(0.02)
     with transaction() as db:
+        if mint and bug("sum-unchecked"):
+            check_each(db, session, items)
         approve(db, session, id, digest, address, intent, mint, moved)
     return success(call.approval)
+
+
+def check_each(db, session, items):
+    for asset, amount in items:
+        if (balance_of(db, session, asset) or 0) < amount:
+            raise Refusal("INVALID_BALANCE")
 
 
 def approve(db, session, id, digest, address, intent, mint, moved):
@@ -383,8 +388,10 @@ def approve(db, session, id, digest, address, intent, mint, moved):
         for asset, amount in moved.items():
             if (balance_of(db, session, asset) or number("0")) - reserved(db, session, asset) < amount:
                 raise Refusal("INVALID_BALANCE")
-    elif mint and not bug("never-takes"):
+    elif mint:
         move(db, session, moved, -1)
+        if bug("never-takes"):
+            move(db, session, moved, +1)
     if not mint and (bug("grants-at-validate") or bug("grants-early")):
         move(db, session, moved, +1)
     db.execute("INSERT INTO orders VALUES (?, ?, ?, ?, ?, ?, 'open', ?)", (id, session, digest.lower(), plain(intent), mint,
