@@ -121,17 +121,17 @@ var faults = []fault{
 
 	// Signatures.
 	{language: "python", name: "wrong-key", says: "is signed by", exit: exitUnknown, always: true},
-	{language: "python", name: "wrong-digest", first: "sign-recovers", related: "sign-.*", exit: exitWrong},
-	{language: "node", name: "digest-prefixed", first: "sign-recovers", related: "sign-.*", exit: exitWrong},
+	{language: "python", name: "wrong-digest", first: "sign-(recovers|unchanged)", related: "sign-.*", exit: exitWrong},
+	{language: "node", name: "digest-prefixed", first: "sign-(recovers|unchanged)", related: "sign-.*", exit: exitWrong},
 	{language: "node", name: "digest-shared", first: "sign-every", related: "sign-.*", exit: exitWrong},
 	{language: "node", name: "digest-padded", first: "digest-wrong", exit: exitWrong},
 	{language: "python", name: "v-0-1", exit: exitRight},
 	{language: "node", name: "v-always-27", first: "sign-.*", related: "sign-.*", exit: exitWrong},
 	{language: "python", name: "high-s", exit: exitRight},
 	{language: "node", name: "signature-without-0x", first: "sign-form", related: "sign-.*", exit: exitWrong},
-	{language: "python", name: "user-sig-replaced", first: "user-sig", related: "user-sig-odd", exit: exitWrong},
+	{language: "python", name: "user-sig-replaced", first: "user-sig(-odd)?", related: "user-sig(-odd)?", exit: exitWrong},
 	{language: "node", name: "user-sig-in-lower-case", first: "user-sig-odd", exit: exitWrong},
-	{language: "python", name: "signed-decline", first: "validate-decline-envelope", exit: exitWrong},
+	{language: "python", name: "signed-decline", first: "validate-decline-envelope", related: "balance|validate-.*", exit: exitWrong},
 
 	// Answers.
 	{language: "python", name: "success-in-refusals", first: "refusal", related: ".*-envelope", exit: exitWrong, always: true},
