@@ -81,15 +81,15 @@ func (t *trial) try(c call) answer {
 		if a.status != http.StatusTooManyRequests {
 			return a
 		}
-		wait := retryAfter(a.header.Get("Retry-After"))
+		wait := RetryAfter(a.header.Get("Retry-After"))
 		if time.Until(deadline) < wait || !sleep(ctx, wait) {
 			return answer{err: errBusy, call: a.call}
 		}
 	}
 }
 
-// retryAfter parses a Retry-After header. It defaults to a second.
-func retryAfter(text string) time.Duration {
+// RetryAfter parses a Retry-After header. It defaults to a second.
+func RetryAfter(text string) time.Duration {
 	if seconds, err := strconv.ParseUint(text, 10, 16); err == nil {
 		return time.Duration(seconds) * time.Second
 	}

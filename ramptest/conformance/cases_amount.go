@@ -57,7 +57,7 @@ func amountCases() []Case {
 				{"list", "a list", Must, set(from, list{number(2)})},
 				{"object", "an object", Must, set(from, object{})},
 			}.inputs(paid, "mint-succeeds")},
-		{ID: "balance", Level: Must, Section: "2.5",
+		{ID: "balance", after: []string{"mint-succeeds"}, Level: Must, Section: "2.5",
 			Fix:   "Decline a mint of more than the player owns.",
 			Title: "A mint of more than the player owns is declined.",
 			run: func(t *trial) {

@@ -164,7 +164,7 @@ func (e endpoint) hmacCases() []Case {
 			Title: call + "that is not authentic is declined and moves nothing."},
 		{ID: e.name + "-hmac-raw", Section: "5.2", Fix: keep, Inputs: raw,
 			Title: call + "is authentic however its JSON is written, because the HMAC is over the bytes."},
-		{ID: e.name + "-hmac-envelope", Level: Must, Section: "7.2", Fix: envelope,
+		{ID: e.name + "-hmac-envelope", after: []string{"refusal"}, Level: Must, Section: "7.2", Fix: envelope,
 			Title: "The refusal of " + strings.ToLower(call) + "with a wrong HMAC has success false, a string as errorCode, and data null.",
 			run: func(t *trial) {
 				o, right := e.body(t)
@@ -176,7 +176,9 @@ func (e endpoint) hmacCases() []Case {
 			run: func(t *trial) {
 				o, right := e.body(t)
 				bad := e.send(t, o, right, unsigned)
-				t.refused(bad)
+				if bad.succeeded() {
+					t.skip("it was not refused, which is for another case")
+				}
 				text := []byte("this is not JSON")
 				header := t.signed(t.player, text)
 				header[signature] = []string{strings.Repeat("00", 32)}

@@ -104,13 +104,13 @@ func resultCases() []Case {
 					}
 				}
 			}},
-		{ID: "result-error-code-null", after: []string{"result-answer"}, Level: Must, Section: "4.3", Fix: "Write errorCode as null on success; do not omit it.",
+		{ID: "result-error-code-null", after: []string{"result-answer", "mint-fails"}, Level: Must, Section: "4.3", Fix: "Write errorCode as null on success; do not omit it.",
 			Title: "The errorCode of a confirmation is present and null.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				t.errorCodeNull(t.report(o, o.result(failure)))
 			}},
-		{ID: "result-data-null", after: []string{"result-answer"}, Level: Must, Section: "4.3", Fix: "Write data as null in the answer to a result; do not omit it.",
+		{ID: "result-data-null", after: []string{"result-answer", "mint-fails"}, Level: Must, Section: "4.3", Fix: "Write data as null in the answer to a result; do not omit it.",
 			Title: "The data of a confirmation is present and null.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -137,7 +137,7 @@ func resultCases() []Case {
 				t.answered(t.report(burn, burn.result(success)))
 				t.moved(0)
 			}},
-		{ID: "result-unknown-again", after: []string{"unknown-order"}, Level: Should, Section: "6",
+		{ID: "result-unknown-again", after: []string{"unknown-order", "mint-fails"}, Level: Should, Section: "6",
 			Fix:   "Answer HTTP 500 to a result whose order you do not know yet: a replica or a restored database may know it at the next delivery.",
 			Title: "A result for an unknown order is answered with HTTP 500.",
 			run: func(t *trial) {

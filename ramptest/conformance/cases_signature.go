@@ -188,7 +188,7 @@ func signatureCases() []Case {
 					}
 				}
 			}},
-		{ID: "validate-decline-envelope", Level: Must, Section: "7.2", Fix: envelope,
+		{ID: "validate-decline-envelope", after: []string{"refusal"}, Level: Must, Section: "7.2", Fix: envelope,
 			Title: "A declined order has success false, a string as errorCode, and no signature.",
 			run: func(t *trial) {
 				a := t.validate(t.mint().bent(set("intent.from.0.id", "item_of_nobody")))
@@ -197,7 +197,7 @@ func signatureCases() []Case {
 					t.failAt(a, "a validatorSig in a decline", "data null")
 				}
 			}},
-		{ID: "validate-form-envelope", Level: Should, Section: "7.2", Fix: envelope,
+		{ID: "validate-form-envelope", after: []string{"refusal"}, Level: Should, Section: "7.2", Fix: envelope,
 			Title: "The refusal of a mint without a digest has success false, a string as errorCode, and data null.",
 			run:   func(t *trial) { t.declined(t.validate(t.mint().bent(drop("digest")))) }},
 		{ID: "validate-content-type", Level: Should, Section: "2.6", Fix: "Set Content-Type to application/json on every answer.",

@@ -64,6 +64,9 @@ func (c Cause) order() int {
 	return len(abilities) + rank(c.Failed[0])
 }
 
+// First returns the verdict that represents the cause.
+func (c Cause) First() Verdict { return c.Failed[0] }
+
 func rank(v Verdict) int {
 	switch {
 	case v.Outcome == Failed && v.Level == Must:

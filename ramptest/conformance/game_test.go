@@ -261,8 +261,8 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 		effect = settled(intent, d == ramp.Mint) // nothing
 	case g.is("grants at validate") && d == ramp.Burn:
 		effect = flipped(intent, false)
-	case g.is("grants what failed"):
-		effect = settled(intent, d == ramp.Burn)
+	case g.is("grants what failed") && d == ramp.Burn:
+		effect = settled(intent, true)
 	}
 	if g.is("acts later") || g.is("acts later, each time") {
 		known.state = state

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"net/http"
 	"slices"
@@ -17,6 +18,11 @@ import (
 var abilities = []string{
 	"assets", "refusal", "result-answer", "mint-succeeds", "mint-fails", "burn-succeeds", "burn-fails",
 	"repeats", "balance", "unknown-order",
+}
+
+// abilityOf names the ability that a kind of event shows.
+var abilityOf = map[eventKind]string{
+	mintSucceeded: "mint-succeeds", mintFailed: "mint-fails", burnSucceeded: "burn-succeeds", burnFailed: "burn-fails",
 }
 
 // known is what the opening found out about a server. Through these faults the other
@@ -56,11 +62,17 @@ func (j *Judge) Ready(ctx context.Context) error {
 		if !ok {
 			panic("conformance: no such case: " + id) // a bug in abilities
 		}
-		v := j.ask(ctx, c)
+		v := Verdict{Case: c, Level: c.Level, Outcome: Unproven, Until: j.waits(c.after)}
+		if v.Until == "" {
+			v = j.ask(ctx, c)
+		}
 		if err := j.Err(); err != nil {
 			return fmt.Errorf("conformance: nothing to judge: %w", err)
 		}
 		j.mu.Lock()
+		if v.Outcome == Unproven {
+			j.known.broken[id] = v.Until
+		}
 		j.opening[id] = v
 		j.mu.Unlock()
 	}
@@ -110,8 +122,9 @@ func (j *Judge) learn(c Case, f *finding) (root string, more bool) {
 		}
 	}()
 	if f.confusing != "" {
+		more = !j.known.confusing[f.confusing]
 		j.known.confusing[f.confusing] = true
-		return root, true
+		return root, more
 	}
 	if f.off == nil {
 		kind, isResult := strings.CutPrefix(f.step, "result: ")
@@ -124,10 +137,19 @@ func (j *Judge) learn(c Case, f *finding) (root string, more bool) {
 		if !isResult || f.look == "" || j.known.answers[eventKind(kind)] == f.look {
 			return root, false
 		}
-		j.known.answers[eventKind(kind)] = f.look
+		for earlier, look := range j.known.answers { // it may answer other results in the same wrong way
+			if by := j.known.broken[abilityOf[earlier]]; look == f.look && by != "" && f.status != http.StatusOK {
+				root = by
+			}
+		}
+		kinds := []eventKind{eventKind(kind)}
 		if c.ID == "result-answer" { // all results are confirmed in the same wrong way
-			for _, kind := range []eventKind{mintSucceeded, mintFailed, burnSucceeded, burnFailed} {
-				j.known.answers[kind], j.known.answers[kind+" again"] = f.look, f.look
+			kinds = slices.Collect(maps.Keys(abilityOf))
+		}
+		for _, kind := range kinds {
+			j.known.answers[kind] = f.look
+			if abilityOf[kind] != "" {
+				j.known.answers[kind+" again"] = f.look
 			}
 		}
 		return root, true
