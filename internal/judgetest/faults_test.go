@@ -123,7 +123,7 @@ var faults = []fault{
 	{language: "python", name: "wrong-key", says: "is signed by", exit: exitUnknown, always: true},
 	{language: "python", name: "wrong-digest", first: "sign-(recovers|unchanged)", related: "sign-.*", exit: exitWrong},
 	{language: "node", name: "digest-prefixed", first: "sign-(recovers|unchanged)", related: "sign-.*", exit: exitWrong},
-	{language: "node", name: "digest-shared", first: "sign-every", related: "sign-.*", exit: exitWrong},
+	{language: "node", name: "digest-shared", first: "sign-.*", related: "sign-.*", exit: exitWrong},
 	{language: "node", name: "digest-padded", first: "digest-wrong", exit: exitWrong},
 	{language: "python", name: "v-0-1", exit: exitRight},
 	{language: "node", name: "v-always-27", first: "sign-.*", related: "sign-.*", exit: exitWrong},

@@ -22,7 +22,7 @@ var honest = []struct {
 }{
 	{name: "threads", language: "python", restarts: true, always: true},
 	{name: "wsgi", language: "python", policy: "takes-at-result", flags: []string{"-http", "wsgi", "-numbers", "doubles"}},
-	{name: "single", language: "python", policy: "strict", flags: []string{"-http", "single", "-numbers", "whole"}},
+	{name: "single", language: "python", policy: "strict,whole", flags: []string{"-http", "single"}},
 	{name: "doubles", language: "node", always: true},
 	{name: "whole", language: "node", policy: "whole,strict,takes-at-result", restarts: true},
 }

@@ -15,7 +15,7 @@ import { sign } from './secp256k1.mjs'
 const text = (value) => ({ type: 'string', default: value })
 const { values: flags } = parseArgs({
   options: {
-    port: text('0'), data: text(''), numbers: text('doubles'), key: text('the key of the console'),
+    port: text('0'), data: text(''), key: text('the key of the console'),
     signer: text('0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef'), project: text('project-1'),
     contract: text('0x00000000000000000000000000000000c0ffee00'), policy: text(''), fault: text(''),
     list: { type: 'boolean' }, sign: text('')

@@ -28,7 +28,7 @@ flags = argparse.ArgumentParser()
 flags.add_argument("-port", type=int, default=0)
 flags.add_argument("-data", help="the database; a server that is started again with it knows its orders")
 flags.add_argument("-http", choices=["threads", "wsgi", "single"], default="threads")
-flags.add_argument("-numbers", choices=["exact", "doubles", "whole"], default="exact")
+flags.add_argument("-numbers", choices=["exact", "doubles"], default="exact")
 flags.add_argument("-key", default="the key of the console")
 flags.add_argument("-signer", default="0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 flags.add_argument("-project", default="project-1")
@@ -153,7 +153,7 @@ def amount_of(entry):
         fits = amount.is_finite() and amount.adjusted() < 30 and amount.as_tuple().exponent >= -18
     if not fits:
         raise Refusal("INVALID_AMOUNT", 400)
-    if flags.numbers == "whole" and amount != amount.to_integral_value():
+    if rule("whole") and amount != int(amount):
         raise Refusal("INVALID_AMOUNT")
     lenient = bug("zero-amounts") or bug("missing-is-zero")
     if not bug("negative-amounts") and (amount < 0 or amount == 0 and not lenient):
