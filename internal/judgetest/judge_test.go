@@ -23,7 +23,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// What the servers have, by default, in the console.
+// What the servers have in the console.
 const (
 	consoleKey   = "the key of the console"
 	validatorKey = "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 
 // The servers, by the name of their language.
 var servers = map[string][]string{
-	"python": {"python3", "server.py"},
+	"python": {"python3", "-B", "server.py"},
 	"node":   {"node", "server.mjs"},
 }
 

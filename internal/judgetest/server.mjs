@@ -14,17 +14,16 @@ import { sign } from './secp256k1.mjs'
 
 const text = (value) => ({ type: 'string', default: value })
 const { values: flags } = parseArgs({
-  options: {
-    port: text('0'), data: text(''), key: text('the key of the console'),
-    signer: text('0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef'), project: text('project-1'),
-    contract: text('0x00000000000000000000000000000000c0ffee00'), policy: text(''), fault: text(''),
-    list: { type: 'boolean' }, sign: text('')
-  },
+  options: { port: text('0'), data: text(''), policy: text(''), fault: text(''), list: { type: 'boolean' }, sign: text('') },
   args: process.argv.slice(2).map((arg) => arg.replace(/^-(?=[a-z])/, '--'))
 })
 
-const itemsPerToken = 2
+const consoleKey = 'the key of the console'
+const signer = 0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdefn
+const project = 'project-1'
+const contract = '0x00000000000000000000000000000000c0ffee00'
 const assetIDs = ['item_gold', 'item_gem']
+const itemsPerToken = 2
 const policies = flags.policy.split(',')
 const bug = (name) => flags.fault === name
 const rule = (name) => policies.includes(name)
@@ -153,7 +152,7 @@ function entries (intent, side, types) {
 function checkTerms (items, tokens) {
   const sum = (list) => list.reduce((sum, { amount }) => sum + amount, 0)
   if (tokens.length !== 1 && !bug('double-outputs')) refuse('INVALID_MESSAGE')
-  if (tokens.some(({ id }) => id.toLowerCase() !== flags.contract) && !bug('ignores-contract')) refuse('INVALID_MESSAGE')
+  if (tokens.some(({ id }) => id.toLowerCase() !== contract) && !bug('ignores-contract')) refuse('INVALID_MESSAGE')
   const paid = tokens[0].amount * itemsPerToken
   const enough = paid === sum(items) || bug('ignores-rate') || bug('ignores-more-items') && paid < sum(items)
   if (!enough) refuse('INVALID_MESSAGE')
@@ -179,7 +178,7 @@ function checkHMAC (call, endpoint) {
   if (bug('no-hmac') || bug('no-hmac-at-validate') && endpoint === 'validate') return
   let body = call.body
   if (bug('hmac-reencoded')) try { body = JSON.stringify(JSON.parse(body)) } catch {}
-  const right = mac(bug('key-decoded') ? Buffer.from(flags.key, 'base64url') : flags.key, body)
+  const right = mac(bug('key-decoded') ? Buffer.from(consoleKey, 'base64url') : consoleKey, body)
   const header = call.header('x-hmac-signature')
   const given = Buffer.from(header, 'hex') // the bytes before the first text that is not hex
   if (bug('hmac-decoded-leniently') && timingSafeEqual(given, right.subarray(0, given.length))) return
@@ -239,7 +238,7 @@ async function validate (call) {
   const digest = string(body, 'digest', bug('digest-padded') ? /^0x[0-9a-f]{0,64}$/i : /^0x[0-9a-f]{64}$/i).toLowerCase()
   const address = string(body, 'user_address', /^0x[0-9a-f]{40}$/i)
   string(body, 'user_sig', /^(0x)?[0-9a-f]+$/i)
-  if (string(body, 'project_id') !== flags.project) refuse('INVALID_PROJECT', 400)
+  if (string(body, 'project_id') !== project) refuse('INVALID_PROJECT', 400)
   const { mint, assets } = readIntent(body.intent)
   lastDigest = digest
   if (bug('digest-shared')) await sleep(5)
@@ -334,7 +333,7 @@ async function settle (order, body, call, good) {
 function signature (digest) {
   const bytes = Buffer.from(digest.slice(2).padStart(64, '0'), 'hex')
   const prefix = '\x19Ethereum Signed Message:\n32'
-  const signed = sign(BigInt(flags.signer), bug('digest-prefixed') ? createHash('sha256').update(prefix).update(bytes).digest() : bytes)
+  const signed = sign(signer, bug('digest-prefixed') ? createHash('sha256').update(prefix).update(bytes).digest() : bytes)
   if (bug('v-always-27')) signed[64] = 27
   return (bug('signature-without-0x') ? '' : '0x') + signed.toString('hex')
 }

@@ -19,7 +19,6 @@ import sys
 import threading
 import time
 import uuid
-import wsgiref.handlers
 import wsgiref.simple_server
 
 import secp256k1
@@ -29,19 +28,18 @@ flags.add_argument("-port", type=int, default=0)
 flags.add_argument("-data", help="the database; a server that is started again with it knows its orders")
 flags.add_argument("-http", choices=["threads", "wsgi", "single"], default="threads")
 flags.add_argument("-numbers", choices=["exact", "doubles"], default="exact")
-flags.add_argument("-key", default="the key of the console")
-flags.add_argument("-signer", default="0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-flags.add_argument("-project", default="project-1")
-flags.add_argument("-contract", default="0x00000000000000000000000000000000c0ffee00")
 flags.add_argument("-policy", default="")
 flags.add_argument("-fault", default="")
 flags.add_argument("-list", action="store_true", help="print the faults")
 flags.add_argument("-sign", help="print the signature of this digest")
 flags = flags.parse_args()
 
+KEY = "the key of the console"
+SIGNER = 0x1234567890ABCDEF1234567890ABCDEF1234567890ABCDEF1234567890ABCDEF
+PROJECT = "project-1"
+CONTRACT = "0x00000000000000000000000000000000c0ffee00"
 ASSETS = ["item_gold", "item_gem"]
 ITEMS_PER_TOKEN = 2
-SIGNER = int(flags.signer, 16)
 
 
 def bug(name):
@@ -231,7 +229,7 @@ def check_terms(items, tokens):
     if len(tokens) != 1 and not bug("double-outputs"):
         raise Refusal("INVALID_MESSAGE")
     for contract, _ in tokens:
-        if contract.lower() != flags.contract and not bug("ignores-contract"):
+        if contract.lower() != CONTRACT and not bug("ignores-contract"):
             raise Refusal("INVALID_MESSAGE")
     worth = sum(amount for _, amount in items)
     if tokens[0][1] * ITEMS_PER_TOKEN != worth and not bug("ignores-rate"):
@@ -271,7 +269,7 @@ def check_hmac(call, endpoint):
             body = json.dumps(json.loads(body), separators=(",", ":")).encode()
     if bug("hmac-after-body"):
         body = b""
-    given, right = call.header("x-hmac-signature"), mac(flags.key, body)
+    given, right = call.header("x-hmac-signature"), mac(KEY, body)
     if bug("empty-hmac-accepted") and not given:
         return
     if not hmac.compare_digest(right.encode(), given.lower().encode()):
@@ -342,7 +340,7 @@ def validate(call):
     digest = field(body, "digest", form="0x[0-9a-fA-F]{64}")
     address = field(body, "user_address", form="0x[0-9a-fA-F]{40}")
     field(body, "user_sig", form="(0x)?[0-9a-fA-F]+")
-    if field(body, "project_id") != flags.project:
+    if field(body, "project_id") != PROJECT:
         raise Refusal("INVALID_PROJECT", 400)
     intent = field(body, "intent", dict)
     mint, moved, items = read_intent(intent)
