@@ -115,11 +115,11 @@ function uuidOf (body) {
 function amountOf (entry) {
   let amount = entry.amount
   if (bug('text-added')) amount = amount && Number(amount)
-  if (bug('32-bits')) amount |= 0
-  if (bug('64-bits') && Number.isInteger(amount)) amount = Number(BigInt.asIntN(64, BigInt(amount)))
   if (typeof amount !== 'number') refuse('INVALID_AMOUNT', 400)
   if (rule('whole') && !Number.isSafeInteger(amount)) refuse('INVALID_AMOUNT')
   if (!(amount > 0 && amount < Infinity)) refuse('INVALID_AMOUNT')
+  if (bug('32-bits')) amount |= 0
+  if (bug('64-bits') && Number.isInteger(amount)) amount = Number(BigInt.asIntN(64, BigInt(amount)))
   if (bug('amounts-rounded')) amount = Math.round(amount)
   if (bug('amounts-truncated')) amount = parseInt(amount)
   return amount
