@@ -19,7 +19,7 @@ test:
 	s=0; for m in $(MODULES); do \
 		fresh=; test $$m = . || fresh=-count=1; \
 		go -C $$m test $$fresh ./... || s=1; done; exit $$s
-	@PATH=$$PATH:/usr/sbin; for p in nginx haproxy sqlite3 promtool node chromium; do \
+	@PATH=$$PATH:/usr/sbin; for p in nginx haproxy sqlite3 promtool node python3 chromium; do \
 		command -v $$p >/dev/null || echo "*** NOT TESTED: what needs $$p, because it is not installed ***"; done
 	@for d in nodetest browsertest; do test -d internal/$$d/node_modules || \
 		echo "*** NOT TESTED: what internal/$$d/package.json installs: run npm install --prefix internal/$$d ***"; done
