@@ -106,7 +106,7 @@ func Cases() []Case {
 	} {
 		for _, c := range subject.cases {
 			c.Subject = subject.name
-			c.alone = c.alone || c.needs&aRestart != 0 || subject.name == "transport"
+			c.alone = c.alone || c.needs&aRestart != 0
 			for _, in := range c.Inputs {
 				if c.Level == "" || in.Level == Must {
 					c.Level = in.Level

@@ -48,46 +48,62 @@ func (j *Judge) Err() error {
 	return j.gone
 }
 
-// Run tries cases, up to parallel of them at the same time, and returns their verdicts
-// in the order of the cases. It calls done with each verdict as soon as it is known,
-// one call at a time; done may be nil. Concurrent cases need different players. Once
-// Target.Player returns a player that another case is using, Run tries one case at a
+// Run tries cases, up to parallel of them or of their inputs at the same time, and returns
+// their verdicts in the order of the cases. It calls done with each verdict as soon as it
+// is known, one call at a time; done may be nil. Concurrent cases need different players.
+// Once Target.Player returns a player that another case is using, Run tries one case at a
 // time. If ctx is canceled, the result omits the cases that were not finished.
 func (j *Judge) Run(ctx context.Context, cases []Case, parallel int, done func(Verdict)) []Verdict {
-	verdicts := make([]*Verdict, len(cases))
-	next := make(chan int)
-	var mu sync.Mutex
-	var wait sync.WaitGroup
-	try := func(i int) {
-		v := j.Try(ctx, cases[i])
+	type job struct{ c, input int }
+	var (
+		mu       sync.Mutex
+		wait     sync.WaitGroup
+		next     = make(chan job)
+		tried    = make([][]InputVerdict, len(cases))
+		missing  = make([]int, len(cases))
+		verdicts = make([]*Verdict, len(cases))
+	)
+	try := func(at job) {
+		c := cases[at.c]
+		v := j.tryInput(ctx, c, c.tries()[at.input])
+		mu.Lock()
+		defer mu.Unlock()
 		if ctx.Err() != nil {
 			return
 		}
-		verdicts[i] = &v
+		tried[at.c][at.input] = v
+		if missing[at.c]--; missing[at.c] > 0 {
+			return
+		}
+		all := j.sum(c, tried[at.c])
+		verdicts[at.c] = &all
 		if done != nil {
-			mu.Lock()
-			defer mu.Unlock()
-			done(v)
+			done(all)
 		}
 	}
 	for range max(1, parallel) {
 		wait.Go(func() {
-			for i := range next {
-				try(i)
+			for at := range next {
+				try(at)
 			}
 		})
 	}
+	var alone []job // one after the other, when the rest is done
 	for i, c := range cases {
-		if !c.last {
-			next <- i
+		n := len(c.tries())
+		tried[i], missing[i] = make([]InputVerdict, n), n
+		for k := range n {
+			if c.alone || c.last {
+				alone = append(alone, job{i, k})
+			} else {
+				next <- job{i, k}
+			}
 		}
 	}
 	close(next)
 	wait.Wait()
-	for i, c := range cases {
-		if c.last {
-			try(i)
-		}
+	for _, at := range alone {
+		try(at)
 	}
 	var all []Verdict
 	for _, v := range verdicts {
@@ -98,41 +114,58 @@ func (j *Judge) Run(ctx context.Context, cases []Case, parallel int, done func(V
 	return all
 }
 
-// Try tries one case with a fresh player. It waits while a case that must run alone is
-// being tried. It returns the stored verdict of a case that [Judge.Ready] has tried.
+// Try tries one case, each of its inputs with a fresh player. It waits while a case that
+// must run alone is being tried. It returns the stored verdict of a case that
+// [Judge.Ready] has tried.
 func (j *Judge) Try(ctx context.Context, c Case) Verdict {
-	if !c.alone && !j.shares() {
-		// If it may share a player with others, this and all later cases run alone.
-		if v := j.try(ctx, c, false); !j.shares() || v.Outcome != Untried {
-			return v
-		}
+	var all []InputVerdict
+	for _, in := range c.tries() {
+		all = append(all, j.tryInput(ctx, c, in))
 	}
-	return j.try(ctx, c, true)
+	return j.sum(c, all)
 }
 
-// try tries a case, at the same time as others unless it must run alone.
-func (j *Judge) try(ctx context.Context, c Case, alone bool) Verdict {
-	j.enter(alone)
-	defer j.leave()
+// sum returns the verdict of a case from those of its inputs.
+func (j *Judge) sum(c Case, all []InputVerdict) Verdict {
 	if v, known := j.opened(c); known {
 		return v
 	}
-	began := time.Now()
-	v := Verdict{Case: c, Level: c.Level, Outcome: Passed}
-	for i, in := range c.tries() {
-		switch waits := j.waits(in.after); {
-		case j.waives(c, in):
-			v.add(i, InputVerdict{Input: in, Level: in.Level, Outcome: Waived, Saw: "waived (-skip)"})
-		case waits != "":
-			v.add(i, InputVerdict{Input: in, Level: in.Level, Outcome: Unproven, Until: waits})
-		case j.Err() != nil:
-			v.add(i, InputVerdict{Input: in, Level: in.Level, Outcome: Untried, Saw: untriedSince})
-		default:
-			tried, _ := j.tried(ctx, c, in)
-			v.add(i, tried)
+	v := Verdict{Case: c, Level: c.Level}
+	for i, in := range all {
+		v.add(i, in)
+		v.Took += in.Took
+	}
+	return v
+}
+
+// tryInput tries one input.
+func (j *Judge) tryInput(ctx context.Context, c Case, in Input) InputVerdict {
+	if !c.alone && !j.shares() {
+		// If it may share a player with others, this and all later cases run alone.
+		if v := j.try(ctx, c, in, false); !j.shares() || v.Outcome != Untried {
+			return v
 		}
 	}
-	v.Took = time.Since(began)
+	return j.try(ctx, c, in, true)
+}
+
+// try tries an input, at the same time as others unless it must run alone.
+func (j *Judge) try(ctx context.Context, c Case, in Input, alone bool) InputVerdict {
+	j.enter(alone)
+	defer j.leave()
+	v := InputVerdict{Input: in, Level: in.Level}
+	waits := j.waits(in.after)
+	switch _, known := j.opened(c); {
+	case known: // see sum
+	case j.Err() != nil:
+		v.Outcome, v.Saw = Untried, untriedSince
+	case j.waives(c, in):
+		v.Outcome, v.Saw = Waived, "waived (-skip)"
+	case waits != "":
+		v.Outcome, v.Until = Unproven, waits
+	default:
+		v, _ = j.tried(ctx, c, in)
+	}
 	return v
 }
 
@@ -219,14 +252,11 @@ func (j *Judge) tried(ctx context.Context, c Case, in Input) (InputVerdict, *fin
 	return j.attempt(ctx, c, in)
 }
 
-// opened returns the verdict of a case that need not be tried, and whether there is
+// opened returns the verdict of a case that the opening has tried, and whether there is
 // one.
 func (j *Judge) opened(c Case) (Verdict, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.gone != nil {
-		return Verdict{Case: c, Level: c.Level, Outcome: Untried, Saw: untriedSince}, true
-	}
 	v, ok := j.opening[c.ID]
 	return v, ok
 }

@@ -116,11 +116,13 @@ func (j *Judge) learn(c Case, f *finding) (root string, more bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	root = c.ID
-	defer func() {
-		if j.known.broken[c.ID] == "" {
-			j.known.broken[c.ID] = root
-		}
-	}()
+	if _, main := f.off[f.asset]; main || f.off == nil {
+		defer func() { // what happens to other assets only is expected from then on, and hides nothing
+			if j.known.broken[c.ID] == "" {
+				j.known.broken[c.ID] = root
+			}
+		}()
+	}
 	if f.confusing != "" {
 		more = !j.known.confusing[f.confusing]
 		j.known.confusing[f.confusing] = true
