@@ -74,7 +74,7 @@ var faults = []fault{
 	{language: "python", name: "missing-is-zero", first: "mint-amount-not-positive", related: "burn-amount-not-positive", exit: exitWrong},
 	{language: "node", name: "32-bits", first: "mint-amount-too-much", related: "(mint|burn)-amount-(exact|not-a-number)", exit: exitWrong},
 	{language: "node", name: "64-bits", first: "mint-amount-too-much", exit: exitWrong},
-	{language: "node", name: "text-added", first: "mint-fails", related: "burn-.*|mint-amount-.*", exit: exitWrong},
+	{language: "node", name: "text-added", first: "mint-fails", related: "burn-.*|mint-amount-.*|mints-at-once-short", exit: exitWrong},
 
 	// Outcomes.
 	{language: "python", name: "never-takes", first: "mint-succeeds", exit: exitWrong, always: true},
