@@ -298,6 +298,13 @@ func (t *trial) sameAnswers() {
 	if t.answered(a) && t.answered(b) && a.look() == b.look() {
 		t.confirmed(a)
 	}
+	if t.err == nil && a.look() == t.judge.knownConfirmation() {
+		t.renew()
+		o := t.approve(t.mint())
+		if forged := t.post(t.target.ResultPath, t.headers(t.player), o.result(failure).bytes()); forged.look() == a.look() {
+			t.confuses(forged, "another answer than that to an authentic result") // only what moves shows the difference
+		}
+	}
 }
 
 // confirmedAgain repeats a result, which must be confirmed and move nothing.

@@ -467,6 +467,14 @@ func (j *Judge) knownAnswer(kind eventKind) string {
 	return j.known.answers[kind]
 }
 
+// knownConfirmation returns how the server answers all results, if not with a
+// confirmation.
+func (j *Judge) knownConfirmation() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.known.confirmation
+}
+
 // confusing reports whether the refusals of an endpoint are known to look like successes.
 func (j *Judge) confusing(path string) bool {
 	j.mu.Lock()

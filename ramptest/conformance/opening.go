@@ -28,11 +28,12 @@ var abilityOf = map[eventKind]string{
 // known is what the opening found out about a server. Through these faults the other
 // cases are judged: each is told once, and expected from then on.
 type known struct {
-	broken    map[string]string    // the abilities that do not work, with their root causes
-	faults    []fault              // wrong balances
-	answers   map[eventKind]string // the looks of answers to results that should be confirmations
-	confusing map[string]bool      // the endpoints whose refusals look like successes, by path
-	declines  map[string]string    // the abilities whose orders are not approved, by what was asked and answered
+	broken       map[string]string    // the abilities that do not work, with their root causes
+	faults       []fault              // wrong balances
+	answers      map[eventKind]string // the looks of answers to results that should be confirmations
+	confirmation string               // the look of all of them, if it is the same
+	confusing    map[string]bool      // the endpoints whose refusals look like successes, by path
+	declines     map[string]string    // the abilities whose orders are not approved, by what was asked and answered
 }
 
 func unknown() known {
@@ -147,6 +148,7 @@ func (j *Judge) learn(c Case, f *finding) (root string, more bool) {
 		kinds := []eventKind{eventKind(kind)}
 		if c.ID == "result-answer" { // all results are confirmed in the same wrong way
 			kinds = slices.Collect(maps.Keys(abilityOf))
+			j.known.confirmation = f.look
 		}
 		for _, kind := range kinds {
 			j.known.answers[kind] = f.look
