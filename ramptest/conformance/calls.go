@@ -141,12 +141,13 @@ func (t *trial) attempt(ctx context.Context, c call) answer {
 
 // isGiven reports whether an answer gives what was asked for. It is lenient: the form of
 // each kind of answer is judged by a case of its own. An answer with a validatorSig is an
-// approval, whatever else it says, and one without a list of assets shows none.
+// approval unless it says success false, and one without a list of assets shows none.
 func (t *trial) isGiven(path string, a answer) bool {
 	switch success := string(a.envelope["success"]) == "true"; path {
 	case t.target.ValidatePath:
 		var data approval
-		return decode(a.envelope["data"], &data) && data.ValidatorSig != "" || success && !t.judge.confusing(path)
+		signed := decode(a.envelope["data"], &data) && data.ValidatorSig != ""
+		return signed && string(a.envelope["success"]) != "false" || success && !t.judge.confusing(path)
 	case t.target.ResultPath:
 		return success || a.look() == t.judge.knownConfirmation()
 	default:

@@ -41,7 +41,7 @@ func when(condition bool, yes, no any) any {
 // does not.
 func termsMutants() map[string]mutant {
 	m := make(map[string]mutant)
-	for _, id := range []string{"terms-token/mint", "terms-token/burn", "terms-rate/mint-double", "terms-rate/mint-half", "terms-rate/mint-one-less",
+	for _, id := range []string{"terms-token/mint", "terms-token/burn", "terms-rate/mint-double", "terms-rate/mint-outputs-twice", "terms-rate/burn-outputs-twice", "terms-rate/mint-half", "terms-rate/mint-one-less",
 		"terms-rate/burn-double", "terms-rate/burn-half", "terms-rate/burn-one-more", "terms-rate/burn-item-more"} {
 		m[id] = mutant{terms: true}
 	}

@@ -31,6 +31,14 @@ func termsCases() []Case {
 			Title: "An order at another rate than that of -amount and -tokens is declined; this assumes that the game has one fixed rate.",
 			Inputs: []Input{
 				{Name: "mint-double", Title: "a mint to twice the tokens", Level: Must, run: func(t *trial) { mint(t, set(token, number(2*t.target.Tokens))) }},
+				{Name: "mint-outputs-twice", Title: "a mint that lists its tokens twice", Level: Must, run: func(t *trial) {
+					one := entry("ERC20", t.target.Token, number(t.target.Tokens))
+					mint(t, set("intent.to", list{one, one}))
+				}},
+				{Name: "burn-outputs-twice", Title: "a burn that lists its asset twice", Level: Must, run: func(t *trial) {
+					one := entry("asset", t.asset, t.times(1))
+					burn(t, set("intent.to", list{one, one}))
+				}},
 				{Name: "mint-half", Title: "a mint for half the price", Level: Must, run: func(t *trial) {
 					t.declines(half(t.mint(), asset, t.target.Amount, token, t.target.Tokens))
 				}},
