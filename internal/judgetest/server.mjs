@@ -68,13 +68,13 @@ function reserved (session, asset) {
   return sum
 }
 
-// move adds what an order is about to a player's balances, or takes it from them.
-async function move (session, assets, by) {
+// move adds what an order is about to a player's balances, or takes it from them. before
+// are the balances as they were read.
+function move (session, assets, by, before = players.get(session).balances) {
   const balances = players.get(session).balances
   const after = {}
   for (const [asset, amount] of Object.entries(assets)) {
-    const balance = Object.hasOwn(balances, asset) ? balances[asset] : undefined
-    if (bug('balance-read-early')) await sleep(20)
+    const balance = Object.hasOwn(before, asset) ? before[asset] : undefined
     if (balance === undefined && bug('unknown-assets-free')) continue
     if (balance === undefined) refuse('UNKNOWN_ASSET')
     after[asset] = bug('text-added') && by > 0 ? Number(`${balance}${amount}`) : balance + by * amount
@@ -244,15 +244,20 @@ async function validate (call) {
   if (bug('digest-shared')) await sleep(5)
   const data = { userSig: body.user_sig, validatorSig: signature(bug('digest-shared') ? lastDigest : digest) }
   if (bug('user-sig-in-lower-case')) data.userSig = data.userSig.toLowerCase()
-  await approve({ id, session, digest, address, intent: JSON.stringify(body.intent), mint, assets })
+  let known = orders.get(id)
+  let balances = { ...players.get(session).balances }
+  if (bug('uuid-checked-early') || bug('balance-read-early')) await sleep(20)
+  if (!bug('uuid-checked-early')) known = orders.get(id)
+  if (!bug('balance-read-early')) balances = undefined
+  approve({ id, session, digest, address, intent: JSON.stringify(body.intent), mint, assets, known, balances })
   return success(data)
 }
 
-async function approve ({ id, session, digest, address, intent, mint, assets }) {
+// approve takes what an order costs and stores it. It does not wait for anything, so that
+// no other call comes between.
+function approve ({ id, session, digest, address, intent, mint, assets, known, balances }) {
   const player = players.get(session)
   if (rule('wallet') && address.toLowerCase() !== player.wallet) refuse('INVALID_USER')
-  const known = orders.get(id)
-  if (bug('uuid-checked-early')) await sleep(20)
   if (known) {
     const owned = known.session === session || bug('orders-of-anyone')
     const same = known.digest === digest && known.intent === intent || bug('second-digest-signed')
@@ -269,8 +274,8 @@ async function approve ({ id, session, digest, address, intent, mint, assets }) 
       if (!(player.balances[asset] - reserved(session, asset) >= amount)) refuse('INVALID_BALANCE')
     }
   } else if (mint) {
-    await move(session, assets, -1)
-    if (bug('never-takes')) await move(session, assets, +1)
+    move(session, assets, -1, balances)
+    if (bug('never-takes')) move(session, assets, +1)
   }
   orders.set(id, { session, digest, intent, mint, assets, state: 'open', approved: Date.now() })
   save(session, id)
@@ -289,7 +294,7 @@ async function result (call) {
   if (!order) {
     if (!bug('unknown-order-pays')) refuse('UNKNOWN_ORDER', 500)
     const { mint, assets } = readIntent(body.intent)
-    if (mint !== good) await move(body.session_id, assets, +1)
+    if (mint !== good) move(body.session_id, assets, +1)
     return success(null)
   }
   if (rule('strict') || rule('digits')) {
@@ -302,24 +307,18 @@ async function result (call) {
     string(body, 'tx_hash', /^0x[0-9a-f]{64}$/)
   }
   const state = good ? 'succeeded' : 'failed'
-  if (order.state !== 'open' && order.state !== state && !bug('outcome-changes')) refuse('OTHER_OUTCOME', 400)
-  if (bug('state-checked-early')) {
-    const was = order.state
-    await sleep(20)
-    if (was === 'open') await settle(order, body, call, good)
-  } else if (order.state !== state && !rule('late')) {
-    await settle(order, body, call, good)
-  } else if (order.state !== state) {
-    setTimeout(() => settle(order, body, call, good), 100)
-  }
+  const was = order.state
+  if (bug('state-checked-early')) await sleep(20)
+  if (was !== 'open' && was !== state && !bug('outcome-changes')) refuse('OTHER_OUTCOME', 400)
   order.state = state
+  if (was !== state) settle(order, body, call, good)
   save(order.session, id)
   if (bug('finished-orders-forgotten')) orders.delete(id)
   return success(null)
 }
 
 // settle moves what the outcome of an order moves.
-async function settle (order, body, call, good) {
+function settle (order, body, call, good) {
   let { session, mint, assets } = order
   if (bug('direction-of-result')) ({ mint, assets } = readIntent(body.intent))
   if (bug('owner-of-result')) session = body.session_id
@@ -327,7 +326,8 @@ async function settle (order, body, call, good) {
   let by = mint === good ? 0 : 1
   if (mint && rule('takes-at-result')) by = good ? -1 : 0
   if (mint && !good && bug('never-gives-back')) by = 0
-  if (by) await move(session, assets, by)
+  if (by > 0 && rule('late')) setTimeout(move, 100, session, assets, by)
+  else if (by) move(session, assets, by)
 }
 
 function signature (digest) {

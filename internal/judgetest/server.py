@@ -454,7 +454,7 @@ def settle(db, session, moved, mint, good):
             sign = +1
         if bug("grants-early"):
             sign = 0 if good else -1
-    if sign and rule("late"):
+    if sign > 0 and rule("late"):
         threading.Timer(0.1, lambda: settle_later(session, moved, sign)).start()
     elif sign:
         move(db, session, moved, sign)
