@@ -62,17 +62,18 @@ func (game) Result(context.Context, ramp.Session, *ramp.Result) error           
 // newServer serves the game that moves nothing.
 func newServer(t *testing.T) string {
 	t.Helper()
-	return serve(t, game{})
+	return serve(t, ramp.HandlerConfig{Game: game{}})
 }
 
 // serve serves a game, and logins for it.
-func serve(t *testing.T, game ramp.Game) string {
+func serve(t *testing.T, c ramp.HandlerConfig) string {
 	t.Helper()
 	key, err := ramp.TextKey(testKey)
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)})
+	c.Key, c.Signer, c.Logger = key, signer, slog.New(slog.DiscardHandler)
+	handler, err := ramp.NewHandler(c)
 	require.NoError(t, err)
 	mux := http.NewServeMux()
 	mux.Handle("/api/", handler)
