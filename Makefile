@@ -9,22 +9,28 @@ FUZZTIME ?= 10s
 # the other version of encoding/json on each release that has both.
 RELEASES := go1.25.14 go1.26.8+jsonv2 go1.27.4 go1.27.4+nojsonv2
 
-.PHONY: test check releases newest fuzz bench cover
+# What make test runs, and what only make test-all does.
+CORE := . examples/gameserver internal/dbtest internal/doctest
+REST := $(filter-out $(CORE),$(MODULES))
+TESTFLAGS ?=
 
-# Run every test of every module. Nested modules are always run, because go test does
-# not see that a file of the root has changed and takes their results from its cache.
-# The end of the output lists what was not tested, because go test does not report
-# skipped tests.
+.PHONY: test test-all check releases newest fuzz bench cover
+
+# Test what a change usually touches: the package, the emulator, the judge, the example
+# server, the stores on SQLite and the documents.
 test:
-	s=0; for m in $(MODULES); do \
-		fresh=; test $$m = . || fresh=-count=1; \
-		go -C $$m test $$fresh ./... || s=1; done; exit $$s
+	go run ./internal/testrun $(TESTFLAGS) $(CORE)
+
+# Also test every other module: frameworks, metrics, more stores, nodes, browsers and
+# benchmarks. Databases are tested if internal/dbtest/databases runs it.
+test-all: test
+	go run ./internal/testrun $(TESTFLAGS) $(REST)
 	@PATH=$$PATH:/usr/sbin; for p in nginx haproxy sqlite3 promtool node python3 chromium; do \
-		command -v $$p >/dev/null || echo "*** NOT TESTED: what needs $$p, because it is not installed ***"; done
+		command -v $$p >/dev/null || echo "NOT TESTED: what needs $$p, because it is not installed"; done
 	@for d in nodetest browsertest; do test -d internal/$$d/node_modules || \
-		echo "*** NOT TESTED: what internal/$$d/package.json installs: run npm install --prefix internal/$$d ***"; done
+		echo "NOT TESTED: what internal/$$d/package.json installs: run npm install --prefix internal/$$d"; done
 	@for e in RAMP_TEST_POSTGRESQL RAMP_TEST_MYSQL RAMP_TEST_REDIS; do \
-		printenv $$e >/dev/null || echo "*** NOT TESTED, because $$e is not set: run internal/dbtest/databases make test ***"; done
+		printenv $$e >/dev/null || echo "NOT TESTED, because $$e is not set: run internal/dbtest/databases make test-all"; done
 
 # Check every file with gofmt, and every module with go mod tidy, go vet and staticcheck.
 check:

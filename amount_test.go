@@ -215,3 +215,25 @@ func TestAmountAddIsExact(t *testing.T) {
 	_, err := amount(t, strings.Repeat("9", 100)).Add(ramp.NewAmount(1))
 	assert.ErrorContains(t, err, "digits", "a sum that no amount can hold is an error, not a wrong number")
 }
+
+func TestAmountsAndTheSmallestUnitsOfATokenAreExact(t *testing.T) {
+	for _, tt := range []struct {
+		amount   string
+		decimals int
+		units    string // empty if there are none
+	}{
+		{"0", 18, "0"}, {"1", 18, "1000000000000000000"}, {"1.5", 18, "1500000000000000000"}, {"0.000000000000000001", 18, "1"},
+		{"-2.25", 6, "-2250000"}, {"7", 0, "7"}, {"1e30", 18, "1" + strings.Repeat("0", 48)}, {"0.5", 0, ""}, {"0.0000001", 6, ""},
+	} {
+		units, err := amount(t, tt.amount).Units(tt.decimals)
+		if tt.units == "" {
+			assert.ErrorContains(t, err, "decimals", tt.amount)
+			continue
+		}
+		require.NoError(t, err, tt.amount)
+		assert.Equal(t, tt.units, units.String(), tt.amount)
+		back, err := ramp.AmountOfUnits(units, tt.decimals)
+		require.NoError(t, err)
+		assert.Equal(t, amount(t, tt.amount), back)
+	}
+}

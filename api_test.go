@@ -107,6 +107,23 @@ func exportedAPI(t *testing.T) string {
 	return out.String()
 }
 
+// constantsOf returns the names of the constants of a type.
+func constantsOf(t *testing.T, name string) (names []string) {
+	t.Helper()
+	fset := token.NewFileSet()
+	pkg, err := doc.NewFromFiles(fset, sources(t, fset), module)
+	require.NoError(t, err)
+	for _, kind := range pkg.Types {
+		for _, list := range kind.Consts {
+			if kind.Name == name {
+				names = append(names, list.Names...)
+			}
+		}
+	}
+	require.NotEmpty(t, names)
+	return names
+}
+
 // spaces match the alignment of columns, which changes with a neighboring line.
 var spaces = regexp.MustCompile(`(\S)[ \t]+`)
 

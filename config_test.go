@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -80,6 +79,15 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 	onlyNode := func(t *testing.T) *ramp.RPC {
 		return (&chain{receipt: string(onChain().bytes()), head: 10, block: map[uint64]string{10: blockA}}).client(t)
 	}
+	var order ramp.Order
+	memory := func(order *ramp.Order) ramp.Store {
+		store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(_ context.Context, step ramp.Step) error {
+			*order = step.Order
+			return nil
+		}})
+		require.NoError(t, err)
+		return store
+	}
 	var log bytes.Buffer
 	var watched watcher
 
@@ -88,6 +96,46 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 			set: func(c *ramp.HandlerConfig) { c.Game = declining },
 			see: func(t *testing.T, c ramp.HandlerConfig) any {
 				return strings.Contains(string(validate(t, c).Body), "SHORT")
+			},
+			required: false, then: true,
+		},
+		"Players": {
+			set: func(c *ramp.HandlerConfig) { *c = inMemory(t, *c); c.Game, c.Players = nil, strictPlayers{} },
+			see: status, required: 200, then: 500,
+		},
+		"Store": {
+			set: func(c *ramp.HandlerConfig) { c.Game, c.Players, c.Store = nil, noPlayers{}, memory(&order) },
+			see: func(t *testing.T, c ramp.HandlerConfig) any {
+				order = ramp.Order{}
+				validate(t, c)
+				return order.State
+			},
+			required: ramp.OrderState(""), then: ramp.OrderAccepted,
+		},
+		"OnConflict": {
+			set: func(c *ramp.HandlerConfig) {
+				*c = inMemory(t, *c)
+				c.Game = nil
+				c.OnConflict = func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }
+			},
+			see: func(t *testing.T, c ramp.HandlerConfig) any {
+				if c.Game != nil {
+					c.Game, c.Players, c.Store = nil, noPlayers{}, memory(&order)
+				}
+				handler := makeHandler(t, c)
+				body := validateCall().bytes()
+				require.Equal(t, 200, handler.AnswerValidate(t.Context(), (&studio{key: testKey(t)}).signed(body), body).Status)
+				body = resultCall().with("intent", burnObject()).bytes()
+				return handler.AnswerResult(t.Context(), (&studio{key: testKey(t)}).signed(body), body).Status
+			},
+			required: 500, then: 400,
+		},
+		"Now": {
+			set: func(c *ramp.HandlerConfig) { c.Now = func() time.Time { return time.Unix(7, 0) } },
+			see: func(t *testing.T, c ramp.HandlerConfig) any {
+				c.Game, c.Players, c.Store = nil, noPlayers{}, memory(&order)
+				validate(t, c)
+				return order.AcceptedAt.Unix() == 7
 			},
 			required: false, then: true,
 		},
@@ -105,6 +153,15 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 		"ProjectID": {
 			set: func(c *ramp.HandlerConfig) { c.ProjectID = "another" },
 			see: status, required: 200, then: 400,
+		},
+		"Network": {
+			set: func(c *ramp.HandlerConfig) { c.Network = ramp.Testnet },
+			see: func(t *testing.T, c ramp.HandlerConfig) any {
+				c.Game, c.Players, c.Store = nil, noPlayers{}, memory(&order)
+				validate(t, c)
+				return order.Network
+			},
+			required: ramp.Network(""), then: ramp.Testnet,
 		},
 		"Chain": {
 			set: func(c *ramp.HandlerConfig) { c.Chain = onlyNode(t) },
@@ -125,8 +182,8 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 			},
 			required: 200, then: 500,
 		},
-		"DeclineStatus": {
-			set: func(c *ramp.HandlerConfig) { c.DeclineStatus = 499 },
+		"RejectStatus": {
+			set: func(c *ramp.HandlerConfig) { c.RejectStatus = 499 },
 			see: func(t *testing.T, c ramp.HandlerConfig) any {
 				c.Game = declining
 				return status(t, c)
@@ -342,6 +399,25 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 			},
 			required: 3, then: 1,
 		},
+		"Fallback": {
+			set: func(c *ramp.RPCConfig) { c.Fallback.URL = "https://fallback.example.com" },
+			see: func(t *testing.T, c ramp.RPCConfig) any {
+				c.Retries = -1
+				return counted(t, func(t *testing.T, h *http.Client) { c.HTTPClient = h; _ = call(t, c) })
+			},
+			required: 1, then: 2,
+		},
+		"BatchSize": {
+			set: func(c *ramp.RPCConfig) { c.BatchSize = 1 },
+			see: func(t *testing.T, c ramp.RPCConfig) any {
+				node := &chain{}
+				c.HTTPClient = &http.Client{Transport: node}
+				calls := []ramp.BatchCall{{Method: "eth_chainId"}, {Method: "eth_chainId"}}
+				require.NoError(t, makeRPC(t, c).Batch(t.Context(), calls))
+				return node.requests
+			},
+			required: 1, then: 2,
+		},
 		"ChainID": {
 			set: func(c *ramp.RPCConfig) { c.ChainID = 1 },
 			see: func(t *testing.T, c ramp.RPCConfig) any {
@@ -365,16 +441,6 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 				return got
 			},
 			required: time.Second, then: time.Minute,
-		},
-		"Resend": {
-			set: func(c *ramp.RPCConfig) { c.Resend = true },
-			see: func(t *testing.T, c ramp.RPCConfig) any {
-				return counted(t, func(t *testing.T, h *http.Client) {
-					c.HTTPClient = h
-					_, _ = makeRPC(t, c).SendRawTransaction(t.Context(), []byte{2, 0xc1, 5})
-				})
-			},
-			required: 1, then: 3,
 		},
 		"InsecureHTTP": {
 			set: func(c *ramp.RPCConfig) { c.InsecureHTTP = true },
@@ -493,150 +559,6 @@ func TestEveryFieldOfAMemoryStoreConfig(t *testing.T) {
 				return applied
 			},
 			required: 0, then: 1,
-		},
-	})
-}
-
-func TestEveryFieldOfAnOrderGameConfig(t *testing.T) {
-	memory := func(order *ramp.Order) ramp.Store {
-		store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(_ context.Context, step ramp.Step) error {
-			*order = step.Order
-			return nil
-		}})
-		require.NoError(t, err)
-		return store
-	}
-	var order, other ramp.Order
-	var watched watcher
-	required := func(*testing.T) ramp.OrderGameConfig {
-		return ramp.OrderGameConfig{Players: noPlayers{}, Store: memory(&order)}
-	}
-	validate := func(t *testing.T, c ramp.OrderGameConfig) error {
-		order, other = ramp.Order{}, ramp.Order{}
-		game, err := ramp.NewOrderGame(c)
-		require.NoError(t, err)
-		r := mintRequest(t)
-		r.UUID = uuid.New() // no repeat of another trial
-		return game.Validate(t.Context(), ramp.Session{ID: "session-1"}, r)
-	}
-	tryFields(t, required, map[string]trial[ramp.OrderGameConfig]{
-		"Players": {
-			set: func(c *ramp.OrderGameConfig) { c.Players = strictPlayers{} },
-			see: func(t *testing.T, c ramp.OrderGameConfig) any {
-				game, err := ramp.NewOrderGame(c)
-				require.NoError(t, err)
-				return game.Authenticate(t.Context(), ramp.Session{}) == nil
-			},
-			required: true, then: false,
-		},
-		"Store": {
-			set: func(c *ramp.OrderGameConfig) { c.Store = memory(&other) },
-			see: func(t *testing.T, c ramp.OrderGameConfig) any {
-				require.NoError(t, validate(t, c))
-				return [2]bool{order.State != "", other.State != ""}
-			},
-			required: [2]bool{true, false}, then: [2]bool{false, true},
-		},
-		"ProjectID": {
-			set: func(c *ramp.OrderGameConfig) { c.ProjectID = "another" },
-			see: func(t *testing.T, c ramp.OrderGameConfig) any {
-				var refusal *ramp.Refusal
-				return errors.As(validate(t, c), &refusal) && refusal.Code == "INVALID_PROJECT_ID" && order.State == ""
-			},
-			required: false, then: true,
-		},
-		"OnConflict": {
-			set: func(c *ramp.OrderGameConfig) {
-				c.OnConflict = func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }
-			},
-			see: func(t *testing.T, c ramp.OrderGameConfig) any {
-				game, err := ramp.NewOrderGame(c)
-				require.NoError(t, err)
-				r := mintRequest(t)
-				require.NoError(t, game.Validate(t.Context(), ramp.Session{ID: "session-1"}, r))
-				err = game.Result(t.Context(), ramp.Session{}, &ramp.Result{UUID: r.UUID, SessionID: "another",
-					Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}})
-				var refusal *ramp.Refusal
-				return errors.As(err, &refusal) && refusal.Code == ramp.CodePermanent
-			},
-			required: false, then: true,
-		},
-		"Observer": {
-			set: func(c *ramp.OrderGameConfig) { c.Observer = watched.observer() },
-			see: func(t *testing.T, c ramp.OrderGameConfig) any {
-				require.NoError(t, validate(t, c))
-				return watched.take()
-			},
-			required: "", then: "step accepted new",
-		},
-		"Now": {
-			set: func(c *ramp.OrderGameConfig) { c.Now = func() time.Time { return time.Unix(7, 0) } },
-			see: func(t *testing.T, c ramp.OrderGameConfig) any {
-				require.NoError(t, validate(t, c))
-				return order.AcceptedAt.Unix() == 7
-			},
-			required: false, then: true,
-		},
-	})
-}
-
-func TestEveryFieldOfADeskConfig(t *testing.T) {
-	game, _ := newOrderGame(t, nil)
-	r := mintRequest(t)
-	require.NoError(t, game.Validate(t.Context(), ramp.Session{ID: "session-1"}, r))
-	other, _ := newOrderGame(t, nil)
-	required := func(*testing.T) ramp.DeskConfig { return ramp.DeskConfig{Game: game} }
-	show := func(t *testing.T, c ramp.DeskConfig) (*ramp.OrderReport, error) {
-		desk, err := ramp.NewDesk(c)
-		require.NoError(t, err)
-		return desk.Show(t.Context(), r.UUID)
-	}
-	node := func() *ramp.RPC { // whose 5,000 blocks are all new
-		answer := func(_ *http.Request, method string) (string, error) {
-			return map[string]string{"eth_blockNumber": `"0x1388"`, "eth_getLogs": "[]",
-				"eth_getBlockByNumber": `{"timestamp":"0xffffffff","transactions":[]}`}[method], nil
-		}
-		rpc, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: &http.Client{Transport: roundTrip(answer)}})
-		require.NoError(t, err)
-		return rpc
-	}
-	newest := func(t *testing.T, c ramp.DeskConfig) any {
-		report, err := show(t, c)
-		require.NoError(t, err)
-		return report.NewestBlock
-	}
-	var log bytes.Buffer
-	tryFields(t, required, map[string]trial[ramp.DeskConfig]{
-		"Game": {
-			set: func(c *ramp.DeskConfig) { c.Game = other },
-			see: func(t *testing.T, c ramp.DeskConfig) any {
-				_, err := show(t, c)
-				return errors.Is(err, ramp.ErrOrderUnknown)
-			},
-			required: false, then: true,
-		},
-		"Chain": {
-			set: func(c *ramp.DeskConfig) { c.Chain = node() },
-			see: newest, required: uint64(0), then: uint64(5000),
-		},
-		"Blocks": {
-			set: func(c *ramp.DeskConfig) { c.Blocks = 7 },
-			see: func(t *testing.T, c ramp.DeskConfig) any {
-				c.Chain = node()
-				report, err := show(t, c)
-				require.NoError(t, err)
-				return report.LastBlock - report.FirstBlock + 1
-			},
-			required: uint64(2000), then: uint64(7),
-		},
-		"Logger": {
-			set: func(c *ramp.DeskConfig) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) },
-			see: func(t *testing.T, c ramp.DeskConfig) any {
-				desk, err := ramp.NewDesk(c)
-				require.NoError(t, err)
-				return loggedBy(t, &log, func() { _, _ = desk.Abandon(t.Context(), r.UUID, "alice", "a test") })
-			},
-			required: [2]int{1, 0}, then: [2]int{0, 1},
 		},
 	})
 }

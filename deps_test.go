@@ -23,11 +23,9 @@ const module = "github.com/token-ramp/ramp-go"
 // the modules behind them.
 var (
 	directImports = []string{
-		"github.com/ethereum/go-ethereum/accounts/abi",
 		"github.com/ethereum/go-ethereum/common",
 		"github.com/ethereum/go-ethereum/common/hexutil",
 		"github.com/ethereum/go-ethereum/crypto",
-		"github.com/ethereum/go-ethereum/rlp",
 		"github.com/google/uuid",
 		module + "/internal/redact",
 	}
@@ -42,7 +40,7 @@ var (
 		"golang.org/x/sys",                                           // go-ethereum's
 	}
 	linkedEthereum = []string{
-		"accounts/abi", "common", "common/hexutil", "common/math", "crypto", "crypto/keccak",
+		"common", "common/hexutil", "common/math", "crypto", "crypto/keccak",
 		"crypto/secp256k1", "rlp", "rlp/internal/rlpstruct",
 	}
 )

@@ -3,21 +3,20 @@ package ramp
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// Sentinels, for [errors.Is]; docs/errors.md lists every error and code. No error
-// holds a key, a token, a signature or a body.
+// Sentinels, for [errors.Is]; docs/errors.md lists every error and code, and
+// docs/security.md says what errors show.
 var (
 	// ErrHMACMissing means that a call had no X-HMAC-SIGNATURE header. A handler
-	// refuses such a call (interface 5.2). A [Client] returns it if the service
+	// rejects such a call (interface 5.2). A [Client] returns it if the service
 	// reports it (interface 7.1).
 	ErrHMACMissing = errors.New("X-HMAC-SIGNATURE is missing")
 
 	// ErrHMACInvalid means that an X-HMAC-SIGNATURE does not match the body and
-	// key. A handler refuses such a call (interface 5.2). A [Client] returns it if
+	// key. A handler rejects such a call (interface 5.2). A [Client] returns it if
 	// the service answers "invalid mac" (interface 7.1).
 	ErrHMACInvalid = errors.New("X-HMAC-SIGNATURE is not valid")
 
@@ -52,7 +51,7 @@ type InvalidError struct {
 type FieldError struct {
 	// Path names the field as the interface does, with the index of an array
 	// element if it is known: "intent.materials[1].icon_url". A config field has
-	// its Go name: "HandlerConfig.Game".
+	// its Go name: "HandlerConfig.Store".
 	Path string
 
 	// Problem completes the sentence that Path begins, such as "is required".
@@ -86,31 +85,6 @@ func (e *InvalidError) Error() string {
 		problems = append(problems, f.Path+" "+f.Problem)
 	}
 	return "ramp: " + strings.Join(problems, "; ")
-}
-
-// code names the first wrong field. For intent.from[0].amount it is
-// INVALID_INTENT_FROM_AMOUNT.
-func (e *InvalidError) code() Code {
-	if len(e.Fields) == 0 {
-		return codeInvalidBody
-	}
-	var b strings.Builder
-	b.WriteString("INVALID_")
-	index := false
-	for _, r := range e.Fields[0].Path {
-		switch {
-		case r == '[':
-			index = true
-		case r == ']':
-			index = false
-		case index:
-		case r == '.':
-			b.WriteByte('_')
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return Code(strings.ToUpper(b.String()))
 }
 
 // maxProblems bounds the work for a body with thousands of wrong elements.
@@ -147,25 +121,6 @@ func (p *problems) requireNonZero(ok bool, path string) {
 	if !ok {
 		p.add(path, "is required and must not be zero")
 	}
-}
-
-// complete adds what a check found to what reading found, in the order of the
-// interface and once per field. A field that could not be read, or whose object
-// could not be, is not reported as missing too.
-func (p problems) complete(found problems) problems {
-	for _, f := range found {
-		if !slices.ContainsFunc(p, func(read FieldError) bool { return covers(read.Path, f.Path) }) {
-			p = append(p, f)
-		}
-	}
-	slices.SortStableFunc(p, func(a, b FieldError) int { return comparePaths(a.Path, b.Path) })
-	return p
-}
-
-// covers reports whether path is outer or lies inside it.
-func covers(outer, path string) bool {
-	rest, ok := strings.CutPrefix(path, outer)
-	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // addAll adds the fields of another check's error.

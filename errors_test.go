@@ -79,12 +79,12 @@ func TestErrorFamiliesAreFoundByAs(t *testing.T) {
 	assert.ErrorIs(t, wrap(failure), ErrHMACInvalid)
 
 	cause := errors.New("cause")
-	var refusal *Refusal
+	var refusal *Rejection
 	require.ErrorAs(t, wrap(Permanent(cause)), &refusal)
-	assert.Equal(t, Refusal{Status: 400, Code: CodePermanent, Err: cause}, *refusal)
+	assert.Equal(t, Rejection{Status: 400, Code: CodePermanent, Err: cause}, *refusal)
 	assert.ErrorIs(t, wrap(Permanent(cause)), cause)
 	require.ErrorAs(t, wrap(Reject("INVALID_BALANCE")), &refusal)
-	assert.Equal(t, Refusal{Code: "INVALID_BALANCE"}, *refusal)
+	assert.Equal(t, Rejection{Code: "INVALID_BALANCE"}, *refusal)
 }
 
 func TestInvalidErrorText(t *testing.T) {
@@ -133,10 +133,10 @@ func TestCodeNamesTheFirstWrongField(t *testing.T) {
 		var wrong *InvalidError
 		require.ErrorAs(t, invalid(path, "is required"), &wrong)
 		wrong.Fields = append(wrong.Fields, FieldError{Path: "other"})
-		assert.Equal(t, want, wrong.code())
-		assert.Equal(t, want, refusalOf(wrong).Code)
+		assert.Equal(t, want, invalidCode(wrong))
+		assert.Equal(t, want, rejectionOf(wrong).Code)
 	}
-	assert.Equal(t, Code("INVALID_BODY"), (&InvalidError{}).code())
+	assert.Equal(t, Code("INVALID_BODY"), invalidCode(&InvalidError{}))
 }
 
 func TestEveryRefusalOfOursHasStatusAndCode(t *testing.T) {
@@ -153,18 +153,18 @@ func TestEveryRefusalOfOursHasStatusAndCode(t *testing.T) {
 		{errors.New("anything else"), 500, CodeInternal},
 	} {
 		wrapped := fmt.Errorf("ramp: %w", tt.err)
-		assert.Equal(t, &Refusal{Status: tt.status, Code: tt.code, Err: wrapped}, refusalOf(wrapped), "%v", tt.err)
+		assert.Equal(t, &Rejection{Status: tt.status, Code: tt.code, Err: wrapped}, rejectionOf(wrapped), "%v", tt.err)
 	}
 	for code, header := range map[Code]http.Header{
 		CodeSessionMissing: {},
 		CodeTokenMissing:   {HeaderSession: {"s"}},
 	} {
-		_, err := ParseSession(header)
-		var refusal *Refusal
+		_, err := parseSession(header)
+		var refusal *Rejection
 		require.ErrorAs(t, err, &refusal)
 		assert.Equal(t, 401, refusal.Status)
 		assert.Equal(t, code, refusal.Code)
-		assert.Same(t, refusal, refusalOf(fmt.Errorf("outer: %w", err)))
+		assert.Same(t, refusal, rejectionOf(fmt.Errorf("outer: %w", err)))
 	}
 }
 
@@ -179,27 +179,27 @@ func TestEveryErrorOfAGameHasStatusAndCode(t *testing.T) {
 		"a rejection has the endpoint's status":  {Reject("INVALID_BALANCE"), 418, "INVALID_BALANCE"},
 		"a wrapped rejection is one":             {fmt.Errorf("order: %w", Reject("INVALID_USER")), 418, "INVALID_USER"},
 		"a permanent failure is 400":             {Permanent(cause), 400, CodePermanent},
-		"custom refusal":                         {&Refusal{Status: 409, Code: "BUSY"}, 409, "BUSY"},
+		"custom refusal":                         {&Rejection{Status: 409, Code: "BUSY"}, 409, "BUSY"},
 		"a rejection without a code":             {Reject(""), 418, CodeInternal},
 		"our sentinel from a game is not ours":   {ErrHMACInvalid, 500, CodeInternal},
 		"our field error from a game is not his": {invalid("digest", "is required"), 500, CodeInternal},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, &Refusal{Status: tt.status, Code: tt.code, Err: tt.err}, gameRefusal(tt.err, 418))
+			assert.Equal(t, &Rejection{Status: tt.status, Code: tt.code, Err: tt.err}, gameRejection(tt.err, 418))
 		})
 	}
-	refusal := &Refusal{Code: "INVALID_USER"}
-	_ = gameRefusal(refusal, 418)
-	assert.Equal(t, &Refusal{Code: "INVALID_USER"}, refusal, "a refusal that a game shares is left alone")
+	refusal := &Rejection{Code: "INVALID_USER"}
+	_ = gameRejection(refusal, 418)
+	assert.Equal(t, &Rejection{Code: "INVALID_USER"}, refusal, "a refusal that a game shares is left alone")
 }
 
 func TestRefusalText(t *testing.T) {
 	cause := errors.New("database is down")
-	assert.EqualError(t, Reject("INVALID_USER"), "ramp: refused: INVALID_USER")
-	assert.EqualError(t, Permanent(cause), "ramp: refused: REFUSED: database is down")
+	assert.EqualError(t, Reject("INVALID_USER"), "ramp: rejected: INVALID_USER")
+	assert.EqualError(t, Permanent(cause), "ramp: rejected: PERMANENT: database is down")
 	assert.NoError(t, errors.Unwrap(Reject("INVALID_USER")))
 	assert.Equal(t, cause, errors.Unwrap(Permanent(cause)))
-	assert.EqualError(t, Permanent(nil), "ramp: refused: REFUSED")
+	assert.EqualError(t, Permanent(nil), "ramp: rejected: PERMANENT")
 }
 
 func TestCodeOfSuccessIsNull(t *testing.T) {

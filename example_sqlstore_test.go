@@ -81,11 +81,7 @@ func ExampleNewSQLStore() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	game, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: studio, Store: store})
-	if err != nil {
-		log.Fatal(err)
-	}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: studio, Store: store, Key: key, Signer: signer})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -219,21 +219,6 @@ OWbLWc7uAg3s3b9uABkgEWSNE7HACvdwwMG7YJ1NOlyYpDdy4OGO9A==
 	// 0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb <nil>
 }
 
-func ExampleParseSession() {
-	session, err := ramp.ParseSession(http.Header{
-		"x-dapp-sessionid":     {"session-1"},
-		"x-dapp-authorization": {"Bearer secret"},
-	})
-	fmt.Println(session, err)
-	fmt.Println(session.Token.Reveal())
-	_, err = ramp.ParseSession(http.Header{"x-dapp-sessionid": {"session-1"}})
-	fmt.Println(err)
-	// Output:
-	// {session-1 [redacted]} <nil>
-	// secret
-	// ramp: refused: ACCESS_TOKEN_MISSING: X-Dapp-Authorization with a bearer token is missing
-}
-
 func ExampleHandlerConfig_translateCode() {
 	key, _ := ramp.TextKey("key from the console")
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
@@ -258,12 +243,12 @@ func ExampleHandlerConfig_translateCode() {
 
 func ExamplePermanent() {
 	err := ramp.Permanent(errors.New("the player's account was deleted"))
-	var refusal *ramp.Refusal
+	var refusal *ramp.Rejection
 	fmt.Println(errors.As(err, &refusal), refusal.Status)
 	fmt.Println(err)
 	// Output:
 	// true 400
-	// ramp: refused: REFUSED: the player's account was deleted
+	// ramp: rejected: PERMANENT: the player's account was deleted
 }
 
 func ExampleNewHandler() {
@@ -326,7 +311,7 @@ func ExampleHandler_AnswerValidate() {
 	fmt.Println(reply.Err)
 	// Output:
 	// 401 {"success":false,"errorCode":"HMAC_INVALID","data":null}
-	// ramp: refused: HMAC_INVALID: X-HMAC-SIGNATURE is not valid: it was made for another body or with another key
+	// ramp: rejected: HMAC_INVALID: X-HMAC-SIGNATURE is not valid: it was made for another body or with another key
 }
 
 // A studio that answers from a queue verifies now and reads later.
@@ -345,7 +330,7 @@ func ExampleParseResult() {
 		fmt.Println(err)
 		return
 	}
-	effect, err := result.Effect()
+	effect, err := result.Intent.Effect(result.Outcome())
 	fmt.Println(result.Succeeded(), effect.Kind, effect.Assets[0].ID, effect.Assets[0].Amount, err)
 
 	_, err = ramp.ParseResult([]byte(`{"receipt": {"status": null}}`))
@@ -392,7 +377,7 @@ func ExampleParseAmount() {
 
 func ExampleReject() {
 	err := fmt.Errorf("inventory: %w", ramp.Reject("INVALID_BALANCE"))
-	var refusal *ramp.Refusal
+	var refusal *ramp.Rejection
 	fmt.Println(errors.As(err, &refusal), refusal.Code)
 	// Output:
 	// true INVALID_BALANCE

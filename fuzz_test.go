@@ -120,7 +120,7 @@ func FuzzParseValidate(f *testing.F) {
 		require.True(t, digits != "" && len(digits)%2 == 0 && strings.Trim(strings.ToLower(digits), "0123456789abcdef") == "")
 		direction := requireSound(t, &r.Intent)
 
-		effect, err := r.Effect()
+		effect, err := r.Intent.Effect(ramp.OrderAccepted)
 		kind := map[ramp.Direction]ramp.EffectKind{ramp.Mint: ramp.Take, ramp.Burn: ramp.Nothing}[direction]
 		requireMoved(t, effect, err, kind, r.Intent.From)
 
@@ -150,7 +150,7 @@ func FuzzParseResult(f *testing.F) {
 		require.True(t, r.Receipt.Status.Present())
 		succeeded := r.Receipt.Status.Big().Cmp(big.NewInt(1)) == 0
 		require.Equal(t, succeeded, r.Succeeded())
-		if effect, err := r.Effect(); err == nil { // else the intent is incomplete, which refuses no result
+		if effect, err := r.Intent.Effect(r.Outcome()); err == nil { // else the intent is incomplete, which refuses no result
 			kind, list := ramp.Nothing, r.Intent.From
 			switch direction := requireSound(t, &r.Intent); {
 			case direction == ramp.Mint && !succeeded:

@@ -1,7 +1,10 @@
 package ramp_test
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
+	"net/http"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -97,12 +100,57 @@ func assertFields(t *testing.T, err error, want ...string) {
 	}
 }
 
-// assertCode checks that err is a Refusal with this code.
+// caller calls a handler as the service does, and returns the Err of the reply.
+type caller struct {
+	t       testing.TB
+	handler *ramp.Handler
+}
+
+// newCaller returns a caller of a new handler.
+func newCaller(t testing.TB, c ramp.HandlerConfig) caller {
+	t.Helper()
+	if c.Key.IsZero() {
+		c.Key = testKey(t)
+	}
+	if c.Signer == nil {
+		c.Signer = testSigner(t)
+	}
+	handler, err := ramp.NewHandler(c)
+	require.NoError(t, err)
+	return caller{t, handler}
+}
+
+func (c caller) Validate(ctx context.Context, s ramp.Session, r *ramp.ValidateRequest) error {
+	body, header := c.signed(s, r)
+	return c.handler.AnswerValidate(ctx, header, body).Err
+}
+
+func (c caller) Result(ctx context.Context, s ramp.Session, r *ramp.Result) error {
+	body, header := c.signed(s, r)
+	return c.handler.AnswerResult(ctx, header, body).Err
+}
+
+func (c caller) signed(s ramp.Session, message any) ([]byte, http.Header) {
+	body, err := json.Marshal(message)
+	require.NoError(c.t, err)
+	header := http.Header{ramp.HeaderHMAC: {testKey(c.t).Sign(body)}, ramp.HeaderAuthorization: {"Bearer token-1"}}
+	if s.ID != "" {
+		header.Set(ramp.HeaderSession, s.ID)
+	}
+	return body, header
+}
+
+// assetsData is the data of the answer to an assets call.
+type assetsData struct {
+	V1 ramp.Player `json:"v1"`
+}
+
+// assertCode checks that err is a Rejection with this code.
 func assertCode(t *testing.T, err error, want ramp.Code) {
 	t.Helper()
-	var refusal *ramp.Refusal
-	require.ErrorAs(t, err, &refusal)
-	assert.Equal(t, want, refusal.Code)
+	var rejection *ramp.Rejection
+	require.ErrorAs(t, err, &rejection)
+	assert.Equal(t, want, rejection.Code)
 }
 
 func isError(err, target error) bool { return errors.Is(err, target) }

@@ -44,7 +44,7 @@ func TextKey(text string) (HMACKey, error) {
 	case trimmed != text:
 		return HMACKey{}, fmt.Errorf("ramp: %w: white space surrounds it", ErrHMACKey)
 	}
-	return newHMACKey([]byte(text), "text", "Base64URLKey"), nil
+	return newHMACKey(text, []byte(text), "text", "Base64URLKey"), nil
 }
 
 // Base64URLKey decodes the console's text as unpadded base64url and uses the
@@ -59,11 +59,11 @@ func Base64URLKey(text string) (HMACKey, error) {
 	case len(key) == 0:
 		return HMACKey{}, fmt.Errorf("ramp: %w: it is empty", ErrHMACKey)
 	}
-	return newHMACKey(key, "unpadded base64url", "TextKey"), nil
+	return newHMACKey(text, key, "unpadded base64url", "TextKey"), nil
 }
 
-func newHMACKey(key []byte, encoding, alternative string) HMACKey {
-	pool := &macPool{}
+func newHMACKey(text string, key []byte, encoding, alternative string) HMACKey {
+	pool := &macPool{secrets: func() []string { return []string{text, string(key)} }}
 	pool.New = func() any { return &macState{mac: hmac.New(sha256.New, key)} }
 	return HMACKey{ring: []*macPool{pool}, encoding: encoding, alternative: alternative}
 }
@@ -83,6 +83,14 @@ func (k HMACKey) WithPrevious(older ...HMACKey) HMACKey {
 
 // IsZero reports whether k is the zero value, which can neither sign nor verify.
 func (k HMACKey) IsZero() bool { return len(k.ring) == 0 }
+
+// secrets returns what foreign text must not show.
+func (k HMACKey) secrets() (all []string) {
+	for _, key := range k.ring {
+		all = append(all, key.secrets()...)
+	}
+	return all
+}
 
 // Sign returns the signature of body for an X-HMAC-SIGNATURE header: 64 lower-case
 // hex digits. The zero key returns "", which never verifies.
@@ -136,7 +144,10 @@ func decodeHMAC(signature string) (sum [sha256.Size]byte, err error) {
 
 // macPool holds keyed hash states, so that a call neither hashes the key again nor
 // allocates.
-type macPool struct{ sync.Pool }
+type macPool struct {
+	sync.Pool
+	secrets func() []string // the forms of the key; a function, so that nothing prints them
+}
 
 type macState struct {
 	mac hash.Hash

@@ -2,13 +2,10 @@ package ramp
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -35,7 +32,8 @@ const (
 // Client calls the service's API (interface 4.1). Make one with [NewClient] and
 // share it: it is safe for concurrent use.
 type Client struct {
-	address   string
+	endpoint  *endpoint // a pointer, so that printing a Client shows at most an address
+	secrets   *redact.Redactor
 	key       HMACKey
 	transport *transport
 }
@@ -80,9 +78,9 @@ type ClientConfig struct {
 	InsecureHTTP bool
 
 	// Logger gets one record per call with the endpoint, the duration and the cause
-	// of a failure, and one per retry. No record holds a key, a signature, or any
-	// part of the request or of an unknown answer; see [APIError]. By default
-	// nothing is logged.
+	// of a failure, and one per retry. No record holds a key or a signature; the
+	// cause of a failure may quote player data, see [APIError]. By default nothing is
+	// logged.
 	Logger *slog.Logger
 
 	// Now is the clock for [Initialization].ExpiresAt, durations and the dates of
@@ -106,7 +104,12 @@ func NewClient(c ClientConfig) (*Client, error) {
 	if err := p.err(); err != nil {
 		return nil, err
 	}
-	return &Client{address: base + initializePath, key: c.Key, transport: t}, nil
+	u, err := url.Parse(base)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{endpoint: &endpoint{address: base + initializePath}, key: c.Key, transport: t,
+		secrets: redact.New(append(c.Key.secrets(), secretsOf(u)...)...)}, nil
 }
 
 // Initialization is the result of [Client.Initialize].
@@ -125,8 +128,8 @@ type Initialization struct {
 // A request with wrong fields is not sent; the error is an [*InvalidError] that
 // lists them all. An answer other than success is an [*APIError], on which
 // [errors.Is] finds [ErrHMACMissing], [ErrHMACInvalid], [ErrRampNotFound] and
-// [ErrRampNotExists]. No error quotes the request. See [ClientConfig].Retries for
-// retries. Failures that the service reports are never retried.
+// [ErrRampNotExists]. See [ClientConfig].Retries for retries. Failures that the
+// service reports are never retried.
 func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*Initialization, error) {
 	request.Intent.setDefaults()
 	if err := request.check(); err != nil {
@@ -148,6 +151,7 @@ func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*In
 		c.transport.end(ctx, attempt, withoutMark(err))
 		return err
 	})
+	err = bounded(err)
 	took := c.transport.end(ctx, op, err)
 
 	attrs := []slog.Attr{slog.String("endpoint", op.Name), slog.Duration("duration", took)}
@@ -161,7 +165,9 @@ func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*In
 
 // attempt makes one HTTP request. Errors that may pass are marked retryable.
 func (c *Client) attempt(ctx context.Context, body []byte, signature string) (uuid.UUID, error) {
-	answer, err := c.transport.post(ctx, c.address, http.Header{
+	ctx, cancel := context.WithTimeout(ctx, c.transport.timeout)
+	defer cancel()
+	answer, err := c.transport.post(ctx, c.endpoint.address, http.Header{
 		"Content-Type": {"application/json"},
 		HeaderHMAC:     {signature},
 	}, body, maxInitializeBytes)
@@ -169,52 +175,30 @@ func (c *Client) attempt(ctx context.Context, body []byte, signature string) (uu
 	case errors.Is(err, errAnswerTooLarge):
 		return uuid.Nil, fmt.Errorf("ramp: initialize: %w", err)
 	case err != nil:
-		return uuid.Nil, &retryableError{error: fmt.Errorf("ramp: initialize: %w", safeCause(err))}
+		return uuid.Nil, &retryableError{error: fmt.Errorf("ramp: initialize: %w", c.secrets.With(signature).Error(err))}
 	}
-	return c.read(answer)
-}
-
-// safeCause returns the part of an error that holds no text of the other side.
-// net/http quotes an answer that is not HTTP, which may quote the request.
-func safeCause(err error) error {
-	var (
-		operation   *net.OpError
-		certificate *tls.CertificateVerificationError
-		record      tls.RecordHeaderError
-	)
-	for _, cause := range []error{context.Canceled, context.DeadlineExceeded, io.ErrUnexpectedEOF, io.EOF, http.ErrSchemeMismatch} {
-		if errors.Is(err, cause) {
-			return cause
-		}
-	}
-	switch {
-	case errors.As(err, &operation):
-		return operation
-	case errors.As(err, &certificate):
-		return certificate
-	case errors.As(err, &record):
-		return record
-	default:
-		return redact.Instead(err, "the call failed, or the answer is not HTTP; the cause is hidden because it may quote the request")
-	}
+	return c.read(answer, signature)
 }
 
 // read returns the UUID of an answer (interface 2.3), or an error that describes
 // the answer.
-func (c *Client) read(a *answer) (uuid.UUID, error) {
-	failure := &APIError{Status: a.status, ContentType: knownMediaType(a.header.Get("Content-Type")), RetryAfter: a.retryAfter(c.transport.now())}
+func (c *Client) read(a *answer, signature string) (uuid.UUID, error) {
 	envelope, ok := readInitializeAnswer(a.body)
-	if !ok {
-		failure.problem = "without the envelope of the interface"
-		if retryableAPIStatus(a.status) {
-			return uuid.Nil, &retryableError{error: failure, after: failure.RetryAfter}
-		}
-		return uuid.Nil, failure
-	}
-	if a.status/100 == 2 && envelope.code == http.StatusOK && envelope.uuid != uuid.Nil {
+	if ok && a.status/100 == 2 && envelope.code == http.StatusOK && envelope.uuid != uuid.Nil {
 		return envelope.uuid, nil
 	}
-	failure.classify(envelope, c.key)
+	secrets := c.secrets.With(signature)
+	failure := &APIError{Status: a.status, RetryAfter: a.retryAfter(c.transport.now())}
+	failure.ContentType, _, _ = strings.Cut(secrets.Line(a.header.Get("Content-Type"), maxExcerpt), ";")
+	if ok {
+		failure.classify(envelope, c.key, secrets)
+		return uuid.Nil, failure
+	}
+	failure.Excerpt = secrets.Line(string(a.body[:min(len(a.body), maxMessage)]), maxExcerpt)
+	failure.problem = "without the envelope of the interface"
+	if retryableAPIStatus(a.status) {
+		return uuid.Nil, &retryableError{error: failure, after: failure.RetryAfter}
+	}
 	return uuid.Nil, failure
 }
 
@@ -222,8 +206,23 @@ func (c *Client) read(a *answer) (uuid.UUID, error) {
 type initializeAnswer struct {
 	code    int
 	message string
-	uuid    uuid.UUID // of a success
-	data    string    // of a failure
+	initializeData
+}
+
+// initializeData is an object in a success, and a string in a failure.
+type initializeData struct {
+	uuid uuid.UUID
+	data string // JSON unless it is a string
+}
+
+func (d *initializeData) read(x *reader) {
+	start := x.at
+	if x.kind() == '{' {
+		x.object(field{"uuid", (*anyUUID)(&d.uuid)})
+	} else {
+		x.skip()
+	}
+	d.data = textOf(x.since(start))
 }
 
 // readInitializeAnswer reads the envelope. ok is false if body is not one; it must
@@ -232,26 +231,16 @@ func readInitializeAnswer(body []byte) (a initializeAnswer, ok bool) {
 	if !json.Valid(body) {
 		return a, false
 	}
+	var code, message unread
 	x := newReader(body, "answer")
-	for name := range x.members("code", "message", "data") {
-		switch name {
-		case "code":
-			n, err := strconv.Atoi(string(x.raw()))
-			a.code, ok = n, err == nil
-		case "message":
-			a.message = x.loose()
-		case "data":
-			switch x.kind() {
-			case '{':
-				for range x.members("uuid") {
-					a.uuid = x.uuid(true)
-				}
-			case '"':
-				a.data = x.loose()
-			}
-		}
-	}
-	return a, ok && len(x.wrong) == 0
+	x.object(
+		field{"code", &code},
+		field{"message", &message},
+		field{"data", &a.initializeData},
+	)
+	n, err := strconv.Atoi(string(code))
+	a.code, a.message = n, textOf(message)
+	return a, err == nil && len(x.wrong) == 0
 }
 
 // retryableAPIStatus reports whether a failure with this HTTP status may pass.
@@ -268,20 +257,20 @@ func retryableAPIStatus(status int) bool {
 // interface does not say which HTTP status comes with which failure, so [errors.Is]
 // uses the envelope only.
 //
-// An answer can quote the request, and so the player and the signature. Therefore
-// APIError holds nothing of it beyond these fields. To see the whole answer, set
-// [ClientConfig].HTTPClient to one whose transport records it.
+// Its texts are what the service, or a proxy in front of it, sent. The HMAC key and
+// the signature of the call are replaced by [redacted] in them. They may quote the
+// request, and so player data.
 type APIError struct {
-	Status int // HTTP status
+	Status      int    // HTTP status
+	ContentType string // media type of the answer, without its parameters
 
-	// ContentType is the media type of the answer if it is application/json,
-	// application/problem+json, application/xml, text/html, text/plain or text/xml,
-	// and otherwise empty.
-	ContentType string
+	Code    int    // code of the envelope
+	Message string // message of the envelope, up to 64 KiB; may quote player data
+	Data    string // data of the envelope, up to 64 KiB; JSON unless it is a string; may quote player data
 
-	Code    int    // code of the envelope; 0 if it is missing or not between 100 and 599
-	Message string // "OK", "Bad Request" or "Internal Server Error"; empty for any other text
-	Data    string // one of the four texts of 7.1, without details after it; empty for any other
+	// Excerpt is the beginning of a body that is not the envelope, on one line. It
+	// may quote player data.
+	Excerpt string
 
 	// RetryAfter is the delay that the answer asked for, or 0.
 	RetryAfter time.Duration
@@ -291,27 +280,30 @@ type APIError struct {
 	hint    string // what to try
 }
 
-// Error describes the answer, and what to try if that is known.
+// Error describes the answer in at most 500 bytes on one line, and what to try if
+// that is known.
 func (e *APIError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "ramp: initialize: the service answered HTTP %d", e.Status)
+	text := fmt.Sprintf("ramp: initialize: the service answered HTTP %d", e.Status)
 	if e.Code != 0 {
-		fmt.Fprintf(&b, ", code %d", e.Code)
+		text += ", code " + strconv.Itoa(e.Code)
 	} else if e.ContentType != "" {
-		b.WriteString(" with " + e.ContentType)
+		text += " with " + e.ContentType
 	}
 	for _, part := range []string{e.Message, e.Data} {
 		if part != "" {
-			b.WriteString(": " + part)
+			text += ": " + part[:min(len(part), maxExcerpt)]
 		}
 	}
 	if e.problem != "" {
-		b.WriteString(", " + e.problem)
+		text += ", " + e.problem
+	}
+	if e.Excerpt != "" {
+		text += ": " + e.Excerpt
 	}
 	if e.hint != "" {
-		b.WriteString(" (" + e.hint + ")")
+		return excerpt(text) + " (" + e.hint + ")"
 	}
-	return b.String()
+	return redact.New().Line(text, redact.MaxError)
 }
 
 // Unwrap returns the sentinel of a failure of section 7.1, otherwise nil.
@@ -319,15 +311,13 @@ func (e *APIError) Unwrap() error { return e.kind }
 
 // classify sets the fields from the envelope, and recognizes the failures of
 // section 7.1.
-func (e *APIError) classify(answer initializeAnswer, key HMACKey) {
-	if 100 <= answer.code && answer.code <= 599 {
-		e.Code = answer.code
-	}
-	e.Message = knownText(answer.message, "OK", "Bad Request", "Internal Server Error")
+func (e *APIError) classify(answer initializeAnswer, key HMACKey, secrets *redact.Redactor) {
+	e.Code = answer.code
+	e.Message = secrets.Beginning(answer.message, maxMessage)
+	e.Data = secrets.Beginning(answer.data, maxMessage)
 	reason, _, _ := strings.Cut(answer.data, ":") // a detail may follow
-	e.Data = knownText(reason, "X-HMAC-Signature is required", "invalid mac", "ramp not found", "ramp not exists")
-	switch e.Data {
-	case "X-HMAC-Signature is required":
+	switch strings.ToLower(strings.TrimSpace(reason)) {
+	case "x-hmac-signature is required":
 		e.kind = ErrHMACMissing
 		e.hint = "a proxy may have removed the header"
 	case "invalid mac":
@@ -340,32 +330,10 @@ func (e *APIError) classify(answer initializeAnswer, key HMACKey) {
 		e.kind = ErrRampNotExists
 		e.hint = "check intent.network"
 	default:
-		switch {
-		case answer.data != "", e.Message == "" && answer.message != "":
-			e.problem = "with a reason that the interface does not list; it is hidden because it may quote the request"
-		case answer.code != http.StatusOK:
-			e.problem = "without a reason"
-		case answer.uuid == uuid.Nil:
+		if answer.code == http.StatusOK && answer.uuid == uuid.Nil {
 			e.problem = "without a UUID"
 		}
 	}
-}
-
-// knownText returns the one of texts that equals text except for case and white
-// space, or "".
-func knownText(text string, texts ...string) string {
-	for _, candidate := range texts {
-		if strings.EqualFold(strings.TrimSpace(text), candidate) {
-			return candidate
-		}
-	}
-	return ""
-}
-
-// knownMediaType returns a known media type without its parameters, or "".
-func knownMediaType(header string) string {
-	media, _, _ := strings.Cut(header, ";")
-	return knownText(media, "application/json", "application/problem+json", "application/xml", "text/html", "text/plain", "text/xml")
 }
 
 // setDefaults sets the fixed fields that are empty.

@@ -26,33 +26,29 @@ type Intent struct {
 func (i *Intent) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "intent", i) }
 
 func (i *Intent) read(x *reader) {
-	for name := range x.members("method", "type", "from", "to", "target_candidate", "fee_rate", "actual") {
-		switch name {
-		case "method":
-			i.Method = Method(x.string())
-		case "type":
-			i.Type = IntentType(x.string())
-		case "from":
-			i.From = readList(x, 1, maxIntentAssets, (*IntentAsset).read)
-		case "to":
-			i.To = readList(x, 1, maxIntentAssets, (*IntentAsset).read)
-		case "target_candidate":
-			i.TargetCandidate = x.keep()
-		case "fee_rate":
-			i.FeeRate = readFeeRate(x)
-		case "actual":
-			i.Actual = x.loose()
-		}
-	}
+	x.object(
+		field{"method", (*string)(&i.Method)},
+		field{"type", (*string)(&i.Type)},
+		field{"from", (*assetList)(&i.From)},
+		field{"to", (*assetList)(&i.To)},
+		field{"target_candidate", &i.TargetCandidate},
+		field{"fee_rate", (*feeRate)(&i.FeeRate)},
+		field{"actual", (*looseText)(&i.Actual)},
+	)
 }
 
-// readFeeRate reads a number, or a string that holds one.
-func readFeeRate(x *reader) json.Number {
+type assetList []IntentAsset
+
+func (l *assetList) read(x *reader) { *l = readList(x, 1, maxIntentAssets, (*IntentAsset).read) }
+
+// feeRate is a number, or a string that holds one.
+type feeRate json.Number
+
+func (f *feeRate) read(x *reader) {
 	rate := x.loose()
-	if _, err := canonicalAmount(rate); err != nil {
-		return ""
+	if _, err := canonicalAmount(rate); err == nil {
+		*f = feeRate(rate)
 	}
-	return json.Number(rate)
 }
 
 // IntentAsset is an asset or a token that an [Intent] consumes or issues (interface
@@ -64,16 +60,11 @@ type IntentAsset struct {
 }
 
 func (a *IntentAsset) read(x *reader) {
-	for name := range x.members("type", "id", "amount") {
-		switch name {
-		case "type":
-			a.Type = AssetType(x.string())
-		case "id":
-			a.ID = x.string()
-		case "amount":
-			a.Amount.read(x)
-		}
-	}
+	x.object(
+		field{"type", (*string)(&a.Type)},
+		field{"id", &a.ID},
+		field{"amount", &a.Amount},
+	)
 }
 
 // Direction is the direction of an intent: [Mint] or [Burn].
@@ -155,64 +146,31 @@ func checkIntentAssets(p *problems, path string, list []IntentAsset, ofGame, ofC
 	}
 }
 
-// EffectKind is how an [Effect] changes the game's assets.
-type EffectKind int
+// side is one side of an intent: what the game moves, or what the chain moves.
+type side struct {
+	path   string // in the intent's message
+	assets []IntentAsset
+}
 
-// The kinds of effects.
-const (
-	Nothing  EffectKind = iota // the game's assets do not change
-	Take                       // a mint was approved: take the assets from the player
-	GiveBack                   // a mint failed or was abandoned: give back what was taken
-	Grant                      // a burn succeeded: give the assets to the player
-)
-
-// String returns "nothing", "take", "give back" or "grant".
-func (k EffectKind) String() string {
-	switch k {
-	case Nothing:
-		return "nothing"
-	case Take:
-		return "take"
-	case GiveBack:
-		return "give back"
-	case Grant:
-		return "grant"
+// sides returns the side of the game and that of the chain.
+func (i *Intent) sides(d Direction) (game, chain side) {
+	from, to := side{"intent.from", i.From}, side{"intent.to", i.To}
+	switch d {
+	case Mint:
+		return from, to
+	case Burn:
+		return to, from
 	default:
-		return "unknown effect"
+		return side{}, side{}
 	}
 }
 
-// Effect is how a step of an order changes the game's assets.
-type Effect struct {
-	Kind   EffectKind    // which way the assets move
-	Assets []AssetAmount // one entry per asset ID, in the order of the intent; nil for Nothing
-}
-
-// AssetAmount is a quantity of a game asset.
-type AssetAmount struct {
-	ID     string // asset ID
-	Amount Amount // greater than 0
-}
-
-// Delta returns the signed change of the player's balance of a: negative for Take,
-// positive for GiveBack and Grant, and 0 for Nothing.
-func (e Effect) Delta(a AssetAmount) Amount {
-	switch e.Kind {
-	case Take:
-		return a.Amount.neg()
-	case GiveBack, Grant:
-		return a.Amount
-	default:
-		return Amount{}
-	}
-}
-
-// tokens returns a copy of one side of an intent that can be compared: sorted, and
-// in lower case, because older messages write erc20 and the case of an address is
-// only a checksum.
-func tokens(side []IntentAsset) []IntentAsset {
-	list := make([]IntentAsset, len(side))
-	for n, asset := range side {
+// tokens returns a copy of the entries that can be compared: sorted, and in lower
+// case, because older messages write erc20 and the case of an address is only a
+// checksum.
+func (s side) tokens() []IntentAsset {
+	list := make([]IntentAsset, len(s.assets))
+	for n, asset := range s.assets {
 		list[n] = IntentAsset{Type: AssetType(strings.ToLower(string(asset.Type))), ID: strings.ToLower(asset.ID), Amount: asset.Amount}
 	}
 	slices.SortFunc(list, func(a, b IntentAsset) int {
@@ -221,33 +179,11 @@ func tokens(side []IntentAsset) []IntentAsset {
 	return list
 }
 
-// effect is the only place that turns a direction into an effect. onMint is the
-// kind for a mint, onBurn for a burn.
-func (i *Intent) effect(onMint, onBurn EffectKind) (Effect, error) {
-	var p problems
-	direction := i.check(&p)
-	if err := p.err(); err != nil {
-		return Effect{}, err
-	}
-	kind, list, path := onMint, i.From, "intent.from"
-	if direction == Burn {
-		kind, list, path = onBurn, i.To, "intent.to"
-	}
-	if kind == Nothing {
-		return Effect{}, nil
-	}
-	sum, err := sumAssets(path, list)
-	if err != nil {
-		return Effect{}, err
-	}
-	return Effect{Kind: kind, Assets: sum}, nil
-}
-
-// sumAssets adds up the entries of each asset ID, in the order of the intent.
-func sumAssets(path string, list []IntentAsset) ([]AssetAmount, error) {
-	sums := make([]AssetAmount, 0, len(list))
-	at := make(map[string]int, len(list))
-	for _, asset := range list {
+// sum adds up the entries of each asset ID, in the order of the intent.
+func (s side) sum() ([]AssetAmount, error) {
+	sums := make([]AssetAmount, 0, len(s.assets))
+	at := make(map[string]int, len(s.assets))
+	for _, asset := range s.assets {
 		n, seen := at[asset.ID]
 		if !seen {
 			at[asset.ID] = len(sums)
@@ -256,7 +192,7 @@ func sumAssets(path string, list []IntentAsset) ([]AssetAmount, error) {
 		}
 		sum, err := sums[n].Amount.Add(asset.Amount)
 		if err != nil {
-			return nil, invalid(path, "adds up to more digits than an amount can have")
+			return nil, invalid(s.path, "adds up to more digits than an amount can have")
 		}
 		sums[n].Amount = sum
 	}

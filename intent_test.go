@@ -79,12 +79,11 @@ func TestEffectOfEveryStep(t *testing.T) {
 
 func effectOf(t testing.TB, intent ramp.Intent, status string) (ramp.Effect, error) {
 	if status == "" {
-		r := ramp.ValidateRequest{UUID: uuid.New(), Intent: intent}
-		return r.Effect()
+		return intent.Effect(ramp.OrderAccepted)
 	}
 	r := ramp.Result{UUID: uuid.New(), Intent: intent}
 	r.Receipt.Status = quantity(t, status)
-	return r.Effect()
+	return r.Intent.Effect(r.Outcome())
 }
 
 // assets makes one side of an intent: "gold 5" is five of the asset gold.
@@ -137,10 +136,6 @@ func TestEffectChecksTheIntent(t *testing.T) {
 				intent = burnIntent(t)
 			}
 			tt.change(&intent)
-			r := ramp.ValidateRequest{Intent: intent}
-			moved, err := r.Assets()
-			assertFields(t, err, tt.want...)
-			assert.Empty(t, moved)
 			for _, status := range []string{"", `"0x1"`, `"0x0"`} {
 				effect, err := effectOf(t, intent, status)
 				assertFields(t, err, tt.want...)
@@ -268,8 +263,45 @@ func TestDelta(t *testing.T) {
 	assert.Equal(t, "5", ramp.Effect{Kind: ramp.Take}.Delta(ramp.AssetAmount{Amount: ramp.NewAmount(-5)}).String())
 }
 
-func TestDirectionsAndEffectsHaveNames(t *testing.T) {
-	assert.Equal(t, "mint burn unknown direction", fmt.Sprint(ramp.Mint, " ", ramp.Burn, " ", ramp.Direction(0)))
+// A new direction needs a row, and with it each rule that depends on the direction.
+// No switch over directions may take it for one of the others.
+func TestEveryDirectionHasItsRules(t *testing.T) {
+	states := []ramp.OrderState{ramp.OrderAccepted, ramp.OrderSucceeded, ramp.OrderFailed, ramp.OrderAbandoned}
+	require.Len(t, states, len(constantsOf(t, "OrderState")), "an order has a new state")
+	game, chain := assets(t, ramp.TypeAsset, "gold 5"), assets(t, ramp.TypeERC20, testToken+" 5")
+	gold := []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(1)}}
+
+	var names []string
+	for _, tt := range []struct {
+		name      string
+		direction ramp.Direction
+		intent    ramp.Intent
+		effects   []ramp.EffectKind // in each state
+		terms     ramp.InitializeIntent
+	}{
+		{"Mint", ramp.Mint, ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: game, To: chain},
+			[]ramp.EffectKind{ramp.Take, ramp.Nothing, ramp.GiveBack, ramp.GiveBack}, ramp.InitializeIntent{Token: testToken, Materials: gold}},
+		{"Burn", ramp.Burn, ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: chain, To: game},
+			[]ramp.EffectKind{ramp.Nothing, ramp.Grant, ramp.Nothing, ramp.Nothing}, ramp.InitializeIntent{Token: testToken, Outputs: gold}},
+	} {
+		names = append(names, tt.name)
+		assert.Equal(t, strings.ToLower(tt.name), tt.direction.String())
+		direction, err := tt.intent.Direction()
+		require.NoError(t, err)
+		assert.Equal(t, tt.direction, direction)
+		for n, state := range states {
+			effect, err := tt.intent.Effect(state)
+			require.NoError(t, err)
+			assert.Equal(t, tt.effects[n], effect.Kind, "%s, %s", tt.name, state)
+		}
+		assert.NoError(t, tt.terms.CheckTerms(tt.intent), tt.name)
+		assert.Error(t, ramp.InitializeIntent{Token: testToken}.CheckTerms(tt.intent), tt.name)
+	}
+	assert.Equal(t, constantsOf(t, "Direction"), names)
+	assert.Equal(t, "unknown direction", ramp.Direction(0).String())
+}
+
+func TestEffectsHaveNames(t *testing.T) {
 	assert.Equal(t, "nothing, take, give back, grant, unknown effect",
 		fmt.Sprintf("%v, %v, %v, %v, %v", ramp.Nothing, ramp.Take, ramp.GiveBack, ramp.Grant, ramp.EffectKind(9)))
 }

@@ -9,10 +9,9 @@ import (
 )
 
 // Observer observes what the package does, for metrics and traces. Set one as
-// [HandlerConfig].Observer, [ClientConfig].Observer, [RPCConfig].Observer and
-// [OrderGameConfig].Observer. Every field may be nil, and the zero Observer costs
-// no allocation. examples/observability has one for Prometheus and one for
-// OpenTelemetry.
+// [HandlerConfig].Observer, [ClientConfig].Observer and [RPCConfig].Observer. Every
+// field may be nil, and the zero Observer costs no allocation.
+// examples/observability has one for Prometheus and one for OpenTelemetry.
 //
 // The functions are called concurrently and synchronously, so they must be fast. A
 // panic in one is logged to [slog.Default] and otherwise ignored, so that no metric
@@ -29,11 +28,6 @@ type Observer struct {
 	// canceled. For a webhook call it is called before the answer is written. It is
 	// not called for a client's operation that panics.
 	End func(ctx context.Context, op Operation)
-
-	// Step is called by [OrderGame] after every step that the store returned: those
-	// of Validate and Result, including repeats, and of Abandon. A New step is
-	// stored and its effect applied. Step must not modify it.
-	Step func(ctx context.Context, step Step)
 }
 
 // OperationKind is the kind of an [Operation].
@@ -77,6 +71,7 @@ type Operation struct {
 	Code      Code           // errorCode of the answer before translation; empty for success
 	Direction Direction      // mint or burn; 0 if unknown
 	TxHash    string         // of a result; empty unless it is 0x and 64 hex digits
+	Step      *Step          // the step of a [Store], or nil; a New one is stored and its effect applied; must not be modified
 	Conflict  *ConflictError // how the call contradicts its order; set for a repeat with a different tx_hash too, which succeeds
 }
 
@@ -103,18 +98,11 @@ func (o *Observer) end(ctx context.Context, op Operation) {
 	o.End(ctx, op)
 }
 
-// step calls Step.
-func (o *Observer) step(ctx context.Context, step Step) {
-	if o.Step == nil {
-		return
-	}
-	defer recoverHook(ctx, "Step")
-	o.Step(ctx, step)
-}
-
-// recoverHook must be deferred around each call of an observer's function.
+// recoverHook must be deferred around each call of an observer's function and of a
+// logger.
 func recoverHook(ctx context.Context, name string) {
 	if cause := recover(); cause != nil {
-		slog.Default().LogAttrs(ctx, slog.LevelError, "ramp: observer panicked", slog.String("function", name), slog.Any("panic", cause))
+		defer func() { _ = recover() }() // the default logger may be what panicked
+		slog.Default().LogAttrs(ctx, slog.LevelError, "ramp: hook panicked", slog.String("function", name), slog.Any("panic", cause))
 	}
 }

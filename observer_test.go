@@ -26,7 +26,6 @@ type watcher struct {
 	mu     sync.Mutex
 	events []string
 	ended  []ramp.Operation
-	steps  []ramp.Step
 }
 
 // path is the key of a context value: the operations that it is within.
@@ -40,16 +39,14 @@ func (w *watcher) observer() ramp.Observer {
 			return context.WithValue(ctx, path{}, outer+"/"+op.Name)
 		},
 		End: func(_ context.Context, op ramp.Operation) {
-			w.note("end " + string(op.Kind) + " " + op.Name)
+			event := "end " + string(op.Kind) + " " + op.Name
+			if op.Step != nil {
+				event += ": " + string(op.Step.Order.State) + map[bool]string{true: " new", false: " repeat"}[op.Step.New]
+			}
+			w.note(event)
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.ended = append(w.ended, op)
-		},
-		Step: func(_ context.Context, step ramp.Step) {
-			w.note("step " + string(step.Order.State) + map[bool]string{true: " new", false: " repeat"}[step.New])
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.steps = append(w.steps, step)
 		},
 	}
 }
@@ -76,7 +73,7 @@ func (w *watcher) last() ramp.Operation {
 	return w.ended[len(w.ended)-1]
 }
 
-// watchedStudio is an order game behind a handler, both with one observer.
+// watchedStudio is a handler with a store and an observer.
 type watchedStudio struct {
 	*watcher
 	handler *ramp.Handler
@@ -84,21 +81,17 @@ type watchedStudio struct {
 	log     bytes.Buffer
 }
 
-func newWatchedStudio(t *testing.T, observer func(*watcher) ramp.Observer, wrap func(ramp.Game) ramp.Game) *watchedStudio {
+func newWatchedStudio(t *testing.T, observer func(*watcher) ramp.Observer) *watchedStudio {
 	t.Helper()
 	s := &watchedStudio{watcher: &watcher{}, key: testKey(t)}
-	game, _ := newOrderGame(t, func(c *ramp.OrderGameConfig) {
+	game, _ := newVault(t, func(c *ramp.HandlerConfig) {
 		c.Observer = observer(s.watcher)
 		c.OnConflict = func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }
+		c.Logger = slog.New(slog.NewJSONHandler(&s.log, nil))
 	})
-	var err error
-	s.handler, err = ramp.NewHandler(ramp.HandlerConfig{Game: wrap(game), Key: s.key, Signer: testSigner(t),
-		Observer: observer(s.watcher), Logger: slog.New(slog.NewJSONHandler(&s.log, nil))})
-	require.NoError(t, err)
+	s.handler = game.handler
 	return s
 }
-
-func unwrapped(g ramp.Game) ramp.Game { return g }
 
 func (s *watchedStudio) call(t *testing.T, answer func(context.Context, http.Header, []byte) ramp.Reply, body object) ramp.Reply {
 	t.Helper()
@@ -116,82 +109,65 @@ func (s *watchedStudio) record(t *testing.T) map[string]any {
 
 // The log and a metric have what a person on call needs to know.
 func TestAnObserverAndTheLogSeeEveryStepOfAnOrder(t *testing.T) {
-	type wrapper struct{ ramp.Game } // of the studio's own
-	for name, wrap := range map[string]func(ramp.Game) ramp.Game{
-		"an OrderGame": unwrapped, "one inside a game of the studio's": func(g ramp.Game) ramp.Game { return wrapper{g} },
+	s := newWatchedStudio(t, (*watcher).observer)
+	failed := resultCall().with("receipt.status", "0x0")
+	hash := resultCall()["tx_hash"]
+	for _, c := range []struct {
+		name   string
+		answer func(context.Context, http.Header, []byte) ramp.Reply
+		body   object
+		events string
+		want   map[string]any // of the record; nil is absent
+		seen   func(ramp.Operation) bool
+	}{
+		{"a mint", s.handler.AnswerValidate, validateCall(),
+			"start webhook validate, end webhook validate: accepted new",
+			map[string]any{"level": "INFO", "endpoint": "validate", "uuid": testUUID, "direction": "mint", "new": true, "tx_hash": nil, "conflict": nil, "outcome": "success"},
+			func(op ramp.Operation) bool {
+				return op.Err == nil && op.Code == "" && op.Status == 200 && op.Conflict == nil
+			}},
+		{"again", s.handler.AnswerValidate, validateCall(),
+			"start webhook validate, end webhook validate: accepted repeat",
+			map[string]any{"new": false}, nil},
+		{"with another digest", s.handler.AnswerValidate, validateCall().with("digest", hash),
+			"start webhook validate, end webhook validate",
+			map[string]any{"level": "WARN", "new": nil, "conflict": "digest", "direction": "mint", "outcome": "ORDER_CONFLICT"},
+			func(op ramp.Operation) bool {
+				return op.Code == "ORDER_CONFLICT" && op.Conflict.Field == "digest" && errors.Is(op.Err, ramp.ErrOrderConflict)
+			}},
+		{"its failure, whose intent cannot be read", s.handler.AnswerResult, failed.with("intent", 7),
+			"start webhook result, end webhook result: failed new",
+			map[string]any{"level": "WARN", "new": true, "direction": "mint", "tx_hash": hash}, nil},
+		{"again", s.handler.AnswerResult, failed,
+			"start webhook result, end webhook result: failed repeat",
+			map[string]any{"level": "INFO", "new": false, "tx_hash": hash, "conflict": nil}, nil},
+		{"under another tx_hash", s.handler.AnswerResult, failed.with("tx_hash", "0x"+strings.Repeat("ab", 32)),
+			"start webhook result, end webhook result: failed repeat",
+			map[string]any{"level": "WARN", "new": false, "conflict": "tx_hash", "outcome": "success"},
+			func(op ramp.Operation) bool {
+				return op.Err == nil && op.Status == 200 && op.Conflict.Field == "tx_hash"
+			}},
+		{"a success after it", s.handler.AnswerResult, resultCall().with("tx_hash", "a secret?"),
+			"start webhook result, end webhook result",
+			map[string]any{"level": "WARN", "new": nil, "conflict": "receipt.status", "tx_hash": nil, "outcome": string(ramp.CodePermanent)},
+			func(op ramp.Operation) bool {
+				return op.Code == ramp.CodePermanent && op.Status == 400 && op.TxHash == ""
+			}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := newWatchedStudio(t, (*watcher).observer, wrap)
-			failed := resultCall().with("receipt.status", "0x0")
-			hash := resultCall()["tx_hash"]
-			for _, c := range []struct {
-				name   string
-				answer func(context.Context, http.Header, []byte) ramp.Reply
-				body   object
-				events string
-				want   map[string]any // of the record; nil is absent
-				seen   func(ramp.Operation) bool
-			}{
-				{"a mint", s.handler.AnswerValidate, validateCall(),
-					"start webhook validate, step accepted new, end webhook validate",
-					map[string]any{"level": "INFO", "endpoint": "validate", "uuid": testUUID, "direction": "mint", "new": true, "tx_hash": nil, "conflict": nil, "outcome": "success"},
-					func(op ramp.Operation) bool {
-						return op.Err == nil && op.Code == "" && op.Status == 200 && op.Conflict == nil
-					}},
-				{"again", s.handler.AnswerValidate, validateCall(),
-					"start webhook validate, step accepted repeat, end webhook validate",
-					map[string]any{"new": false}, nil},
-				{"with another digest", s.handler.AnswerValidate, validateCall().with("digest", hash),
-					"start webhook validate, end webhook validate",
-					map[string]any{"level": "WARN", "new": nil, "conflict": "digest", "direction": "mint", "outcome": "ORDER_CONFLICT"},
-					func(op ramp.Operation) bool {
-						return op.Code == "ORDER_CONFLICT" && op.Conflict.Field == "digest" && errors.Is(op.Err, ramp.ErrOrderConflict)
-					}},
-				{"its failure, whose intent cannot be read", s.handler.AnswerResult, failed.with("intent", 7),
-					"start webhook result, step failed new, end webhook result",
-					map[string]any{"level": "WARN", "new": true, "direction": "mint", "tx_hash": hash}, nil},
-				{"again", s.handler.AnswerResult, failed,
-					"start webhook result, step failed repeat, end webhook result",
-					map[string]any{"level": "INFO", "new": false, "tx_hash": hash, "conflict": nil}, nil},
-				{"under another tx_hash", s.handler.AnswerResult, failed.with("tx_hash", "0x"+strings.Repeat("ab", 32)),
-					"start webhook result, step failed repeat, end webhook result",
-					map[string]any{"level": "WARN", "new": false, "conflict": "tx_hash", "outcome": "success"},
-					func(op ramp.Operation) bool {
-						return op.Err == nil && op.Status == 200 && op.Conflict.Field == "tx_hash"
-					}},
-				{"a success after it", s.handler.AnswerResult, resultCall().with("tx_hash", "a secret?"),
-					"start webhook result, end webhook result",
-					map[string]any{"level": "WARN", "new": nil, "conflict": "receipt.status", "tx_hash": nil, "outcome": string(ramp.CodePermanent)},
-					func(op ramp.Operation) bool {
-						return op.Code == ramp.CodePermanent && op.Status == 400 && op.TxHash == ""
-					}},
-			} {
-				s.call(t, c.answer, c.body)
-				assert.Equal(t, c.events, s.take(), c.name)
-				record := s.record(t)
-				for attribute, want := range c.want {
-					assert.Equal(t, want, record[attribute], "%s: %s", c.name, attribute)
-				}
-				op := s.last()
-				assert.Equal(t, uuid.MustParse(testUUID), op.UUID, c.name)
-				assert.Equal(t, ramp.Mint, op.Direction, c.name)
-				assert.Positive(t, op.Duration, c.name)
-				assert.True(t, c.seen == nil || c.seen(op), "%s: %+v", c.name, op)
-			}
-			assert.Equal(t, ramp.Take, s.steps[0].Effect.Kind)
-			assert.Equal(t, ramp.GiveBack, s.steps[2].Effect.Kind)
-		})
+		s.call(t, c.answer, c.body)
+		assert.Equal(t, c.events, s.take(), c.name)
+		record := s.record(t)
+		for attribute, want := range c.want {
+			assert.Equal(t, want, record[attribute], "%s: %s", c.name, attribute)
+		}
+		op := s.last()
+		assert.Equal(t, uuid.MustParse(testUUID), op.UUID, c.name)
+		assert.Equal(t, ramp.Mint, op.Direction, c.name)
+		assert.Positive(t, op.Duration, c.name)
+		assert.True(t, c.seen == nil || c.seen(op), "%s: %+v", c.name, op)
 	}
-}
-
-func TestAnAbandonedOrderIsAStep(t *testing.T) {
-	var w watcher
-	game, _ := newOrderGame(t, func(c *ramp.OrderGameConfig) { c.Observer = w.observer() })
-	r := mintRequest(t)
-	require.NoError(t, game.Validate(t.Context(), ramp.Session{ID: "session-1"}, r))
-	_, err := game.Abandon(t.Context(), r.UUID, "no transaction after a day")
-	require.NoError(t, err)
-	assert.Equal(t, "step accepted new, step abandoned new", w.take())
+	assert.Equal(t, ramp.Take, s.ended[0].Step.Effect.Kind)
+	assert.Equal(t, ramp.GiveBack, s.ended[3].Step.Effect.Kind)
 }
 
 // The span of a webhook call is the parent of everything that is done within it.
@@ -209,9 +185,9 @@ func TestTheContextOfAnObserverReachesWhatIsWithin(t *testing.T) {
 	require.NoError(t, err)
 	body := told().bytes()
 	require.Equal(t, 200, handler.AnswerResult(t.Context(), (&studio{key: testKey(t)}).signed(body), body).Status)
-	assert.Equal(t, []string{"/result/wait/eth_getTransactionReceipt", "/result"}, within)
-	assert.Equal(t, "start webhook result, start rpc wait, start attempt eth_getTransactionReceipt, "+
-		"end attempt eth_getTransactionReceipt, end rpc wait, end webhook result", w.take())
+	assert.Equal(t, []string{"/result/wait/batch", "/result"}, within)
+	assert.Equal(t, "start webhook result, start rpc wait, start attempt batch, "+
+		"end attempt batch, end rpc wait, end webhook result", w.take())
 }
 
 type seeingGame struct {
@@ -260,10 +236,9 @@ func TestAnObserverThatPanicsChangesNothing(t *testing.T) {
 	broken := ramp.Observer{
 		Start: func(context.Context, ramp.Operation) context.Context { panic("start") },
 		End:   func(context.Context, ramp.Operation) { panic("end") },
-		Step:  func(context.Context, ramp.Step) { panic("step") },
 	}
 	for _, observer := range []ramp.Observer{broken, {Start: func(context.Context, ramp.Operation) context.Context { return nil }}} {
-		s := newWatchedStudio(t, func(*watcher) ramp.Observer { return observer }, unwrapped)
+		s := newWatchedStudio(t, func(*watcher) ramp.Observer { return observer })
 		assert.Equal(t, 200, s.call(t, s.handler.AnswerValidate, validateCall()).Status)
 		assert.Equal(t, 200, s.call(t, s.handler.AnswerResult, resultCall()).Status)
 		node, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: &http.Client{Transport: &chain{head: 7}}, Observer: observer})
@@ -271,9 +246,61 @@ func TestAnObserverThatPanicsChangesNothing(t *testing.T) {
 		_, err = node.BlockNumber(t.Context())
 		assert.NoError(t, err)
 	}
-	for _, name := range []string{"Start", "End", "Step"} {
-		assert.Contains(t, log.String(), `msg="ramp: observer panicked" function=`+name)
+	for _, name := range []string{"Start", "End"} {
+		assert.Contains(t, log.String(), `msg="ramp: hook panicked" function=`+name)
 	}
+}
+
+// panicking is a logger's handler that panics after a call was answered.
+type panicking struct{ slog.Handler }
+
+func (panicking) Enabled(context.Context, slog.Level) bool  { return true }
+func (panicking) Handle(context.Context, slog.Record) error { panic("the disk is full") }
+
+// The order is stored when the call is logged, so a panic there must not cost the player
+// the signature.
+func TestALoggerThatPanicsCostsNobodyASignature(t *testing.T) {
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	slog.SetDefault(slog.New(panicking{slog.DiscardHandler}))
+	for _, logger := range []*slog.Logger{slog.Default(), nil} {
+		s := newWatchedStudio(t, (*watcher).observer)
+		config := inMemory(t, ramp.HandlerConfig{Key: testKey(t), Signer: testSigner(t), Logger: logger})
+		handler, err := ramp.NewHandler(config)
+		require.NoError(t, err)
+		assert.Equal(t, 200, s.call(t, handler.AnswerValidate, validateCall()).Status)
+		assert.Equal(t, 500, s.call(t, handler.AnswerResult, resultCall().without("uuid")).Status)
+	}
+}
+
+// Nobody has authenticated a body that is too large, so it must not fill the log.
+func TestBodiesThatAreTooLargeAreLoggedOnceASecond(t *testing.T) {
+	var log bytes.Buffer
+	synctest.Test(t, func(t *testing.T) {
+		handler, err := ramp.NewHandler(inMemory(t, ramp.HandlerConfig{Key: testKey(t), Signer: testSigner(t), MaxBody: 100,
+			Logger: slog.New(slog.NewTextHandler(&log, nil))}))
+		require.NoError(t, err)
+		for range 3 {
+			for range 100 {
+				handler.AnswerResult(t.Context(), nil, make([]byte, 101))
+			}
+			time.Sleep(time.Second)
+		}
+	})
+	assert.Equal(t, 3, strings.Count(log.String(), "raise HandlerConfig.MaxBody"), log.String())
+}
+
+// The session of a result's body is signed, and that of its header is not.
+func TestASessionThatContradictsTheSignedBodyIsLogged(t *testing.T) {
+	s := newWatchedStudio(t, (*watcher).observer)
+	s.call(t, s.handler.AnswerValidate, validateCall())
+	body := resultCall().bytes()
+	header := (&studio{key: s.key}).signed(body)
+	header["x-dapp-sessionid"] = []string{"session-2"}
+	assert.Equal(t, 200, s.handler.AnswerResult(t.Context(), header, body).Status)
+	record := s.record(t)
+	assert.Equal(t, []any{"WARN", "session-1", "session-2", "success"},
+		[]any{record["level"], record["session_id"], record["header_session_id"], record["outcome"]})
 }
 
 func TestAnObserverIsToldNoSecret(t *testing.T) {
@@ -283,10 +310,11 @@ func TestAnObserverIsToldNoSecret(t *testing.T) {
 			fmt.Fprintf(&shown, "%+v\n", op)
 			return ctx
 		},
-		End:  func(_ context.Context, op ramp.Operation) { fmt.Fprintf(&shown, "%+v %v\n", op, op.Err) },
-		Step: func(_ context.Context, step ramp.Step) { fmt.Fprintf(&shown, "%+v\n", step) },
+		End: func(_ context.Context, op ramp.Operation) {
+			fmt.Fprintf(&shown, "%+v %v %+v\n", op, op.Err, op.Step)
+		},
 	}
-	s := newWatchedStudio(t, func(*watcher) ramp.Observer { return show }, unwrapped)
+	s := newWatchedStudio(t, func(*watcher) ramp.Observer { return show })
 	header := (&studio{key: s.key}).signed(validateCall().bytes())
 	reply := s.handler.AnswerValidate(t.Context(), header, validateCall().bytes())
 	require.Equal(t, 200, reply.Status)
@@ -333,26 +361,3 @@ type recorderGame struct{ noPlayers }
 
 func (recorderGame) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error { return nil }
 func (recorderGame) Result(context.Context, ramp.Session, *ramp.Result) error            { return nil }
-
-// A game may keep using the context of a call after it has answered.
-func TestAGameMayKeepTheContextOfACall(t *testing.T) {
-	game, _ := newOrderGame(t, nil)
-	var later sync.WaitGroup
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: queueGame{game, &later}, Key: testKey(t), Signer: testSigner(t)})
-	require.NoError(t, err)
-	for range 100 {
-		body := validateCall().bytes()
-		assert.Equal(t, 200, handler.AnswerValidate(t.Context(), (&studio{key: testKey(t)}).signed(body), body).Status)
-	}
-	later.Wait()
-}
-
-type queueGame struct {
-	ramp.Game
-	later *sync.WaitGroup
-}
-
-func (g queueGame) Validate(ctx context.Context, s ramp.Session, r *ramp.ValidateRequest) error {
-	g.later.Go(func() { _ = g.Game.Validate(context.WithoutCancel(ctx), s, r) })
-	return nil
-}

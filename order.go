@@ -1,9 +1,12 @@
 package ramp
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +20,7 @@ import (
 type Order struct {
 	UUID        uuid.UUID  // identifies the order
 	State       OrderState // accepted, or how the order ended
+	Network     Network    // [HandlerConfig].Network of the validate call; empty if that was not set
 	ProjectID   string     // of the validate call, like the next four
 	SessionID   string     // the owner of the game's assets
 	UserAddress string     // the user's wallet address
@@ -26,10 +30,15 @@ type Order struct {
 	Direction Direction     // mint or burn, derived from Intent
 	Assets    []AssetAmount // what a mint takes or a burn grants, derived from Intent; one entry per ID
 
-	TxHash     string    // of the result; empty before it, or if it was not 0x and 64 hex digits
+	TxHash     string    // of the result, in lower case; empty before it, or if it was no hash
 	Reason     string    // why the order was abandoned
 	AcceptedAt time.Time // UTC, with millisecond precision
 	FinishedAt time.Time // UTC, with millisecond precision; zero while the order waits
+
+	// Members of the JSON form that this program does not know, and an intent that
+	// has some, so that nothing is lost that a newer program has written.
+	unknown    map[string]json.RawMessage
+	intentJSON json.RawMessage
 }
 
 // OrderState is the state of an order.
@@ -42,6 +51,119 @@ const (
 	OrderFailed    OrderState = "failed"    // its transaction failed
 	OrderAbandoned OrderState = "abandoned" // a person decided that no result will come
 )
+
+// EffectKind is how an [Effect] changes the game's assets.
+type EffectKind int
+
+// The kinds of effects.
+const (
+	Nothing  EffectKind = iota // the game's assets do not change
+	Take                       // a mint was approved: take the assets from the player
+	GiveBack                   // a mint failed or was abandoned: give back what was taken
+	Grant                      // a burn succeeded: give the assets to the player
+)
+
+// String returns "nothing", "take", "give back" or "grant".
+func (k EffectKind) String() string {
+	switch k {
+	case Nothing:
+		return "nothing"
+	case Take:
+		return "take"
+	case GiveBack:
+		return "give back"
+	case Grant:
+		return "grant"
+	default:
+		return "unknown effect"
+	}
+}
+
+// Effect is how a step of an order changes the game's assets.
+type Effect struct {
+	Kind   EffectKind    // which way the assets move
+	Assets []AssetAmount // one entry per asset ID, in the order of the intent; nil for Nothing
+}
+
+// AssetAmount is a quantity of a game asset.
+type AssetAmount struct {
+	ID     string // asset ID
+	Amount Amount // greater than 0
+}
+
+// String describes the effect on a player's balances, such as "take -100 item_gold".
+func (e Effect) String() string {
+	text := e.Kind.String()
+	for _, a := range e.Assets {
+		sign := "+"
+		if e.Kind == Take {
+			sign = "-"
+		}
+		text += " " + sign + a.Amount.String() + " " + a.ID
+	}
+	return text
+}
+
+// Delta returns the signed change of the player's balance of a: negative for Take,
+// positive for GiveBack and Grant, and 0 for Nothing.
+func (e Effect) Delta(a AssetAmount) Amount {
+	switch e.Kind {
+	case Take:
+		return a.Amount.neg()
+	case GiveBack, Grant:
+		return a.Amount
+	default:
+		return Amount{}
+	}
+}
+
+// Effect returns how an order with this intent changes the game's assets when it
+// enters a state: a mint takes when it is accepted, and gives back when it failed or
+// was abandoned; a burn grants when it succeeded. Use the intent that was stored at
+// validate. That of a result is only what the service reports.
+//
+// The error is an [*InvalidError] if the intent is malformed, or if state is none of
+// the four states.
+func (i *Intent) Effect(state OrderState) (Effect, error) {
+	var p problems
+	direction := i.check(&p)
+	p.requireState(state)
+	if err := p.err(); err != nil {
+		return Effect{}, err
+	}
+	kind := effectKind(direction, state)
+	if kind == Nothing {
+		return Effect{}, nil
+	}
+	game, _ := i.sides(direction)
+	assets, err := game.sum()
+	if err != nil {
+		return Effect{}, err
+	}
+	return Effect{Kind: kind, Assets: assets}, nil
+}
+
+// effectKind is the rule: when assets move, and which way.
+func effectKind(d Direction, entered OrderState) EffectKind {
+	switch {
+	case d == Mint && entered == OrderAccepted:
+		return Take
+	case d == Mint && (entered == OrderFailed || entered == OrderAbandoned):
+		return GiveBack
+	case d == Burn && entered == OrderSucceeded:
+		return Grant
+	default:
+		return Nothing
+	}
+}
+
+func (p *problems) requireState(state OrderState) {
+	switch state {
+	case OrderAccepted, OrderSucceeded, OrderFailed, OrderAbandoned:
+	default:
+		p.add("state", "must be accepted, succeeded, failed or abandoned")
+	}
+}
 
 // Step is what a call does to an order.
 type Step struct {
@@ -85,11 +207,22 @@ var (
 type ConflictError struct {
 	Order Order  // the stored order, which the call did not change
 	Field string // the field that differs, as the interface names it: "digest", "intent", "receipt.status", "tx_hash"
+
+	// Other is the order that has already ended by the transaction of the call, or
+	// nil if the conflict is another one. Field is then "tx_hash".
+	Other *Order
 }
 
 // Error names the order, its state and the field.
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("ramp: order %s (%s): %v: %s differs", e.Order.UUID, e.Order.State, ErrOrderConflict, e.Field)
+	problem := e.Field + " differs"
+	switch {
+	case e.Other != nil && e.Other.UUID == uuid.Nil:
+		problem = e.Field + " has ended another order"
+	case e.Other != nil:
+		problem = e.Field + " has ended order " + e.Other.UUID.String()
+	}
+	return fmt.Sprintf("ramp: order %s (%s): %v: %s", e.Order.UUID, e.Order.State, ErrOrderConflict, problem)
 }
 
 // Unwrap returns [ErrOrderConflict].
@@ -133,8 +266,7 @@ func Accept(s Session, r *ValidateRequest, now time.Time) Transition {
 			return Step{}, err
 		}
 		if stored == nil {
-			effect, err := opened.Intent.effect(Take, Nothing)
-			return Step{Order: opened, Effect: effect, New: true}, err
+			return opened.enter()
 		}
 		conflict := func(field string) (Step, error) {
 			return Step{}, &ConflictError{Order: *stored, Field: field}
@@ -179,12 +311,21 @@ func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {
 
 // derive sets the fields that follow from the intent.
 func (o *Order) derive() error {
-	gameEffect, err := o.Intent.effect(Take, Grant)
-	o.Assets, o.Direction = gameEffect.Assets, Mint
-	if gameEffect.Kind == Grant {
-		o.Direction = Burn
+	var p problems
+	o.Direction = o.Intent.check(&p)
+	if err := p.err(); err != nil {
+		return err
 	}
+	game, _ := o.Intent.sides(o.Direction)
+	var err error
+	o.Assets, err = game.sum()
 	return err
+}
+
+// enter returns the new step that brought the order into its state.
+func (o Order) enter() (Step, error) {
+	effect, err := o.Intent.Effect(o.State)
+	return Step{Order: o, Effect: effect, New: true}, err
 }
 
 // clone returns an order that shares no memory with o.
@@ -207,18 +348,16 @@ func inMilliseconds(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()
 // with Order.TxHash. A different outcome is a [*ConflictError], which redelivery
 // cannot solve. So is a different session, direction, quantity of game assets, or
 // token; what is missing or unreadable in the result is not compared. A result
-// without a status is an [*InvalidError].
+// without a status is an [*InvalidError]. That no other order has ended by the
+// transaction is for the [Store] to check.
 func Finish(r *Result, now time.Time) Transition {
 	return func(stored *Order) (Step, error) {
-		if !r.Receipt.Status.Present() {
+		outcome := r.Outcome()
+		if outcome == "" {
 			return Step{}, invalid("receipt.status", "is required")
 		}
 		if stored == nil {
 			return Step{}, fmt.Errorf("ramp: order %s: %w", r.UUID, ErrOrderUnknown)
-		}
-		outcome := OrderFailed
-		if r.Succeeded() {
-			outcome = OrderSucceeded
 		}
 		conflict := func(field string) (Step, error) {
 			return Step{}, &ConflictError{Order: *stored, Field: field}
@@ -245,31 +384,26 @@ func (o *Order) contradicts(reported *Intent) bool {
 	if direction, err := reported.Direction(); err == nil && direction != o.Direction {
 		return true
 	}
-	game, chain := reported.From, reported.To
-	if o.Direction == Burn {
-		game, chain = chain, game
-	}
+	game, chain := reported.sides(o.Direction)
 	var p problems
-	checkIntentAssets(&p, "game", game, true, false)
-	if sum, _ := sumAssets("game", game); p == nil && !sameAssets(sum, o.Assets) { // a sum that overflows differs too
+	checkIntentAssets(&p, game.path, game.assets, true, false)
+	if sum, _ := game.sum(); p == nil && !sameAssets(sum, o.Assets) { // a sum that overflows differs too
 		return true
 	}
-	names := func(side []IntentAsset) (names []string) {
-		for _, token := range tokens(side) {
+	names := func(s side) (names []string) {
+		for _, token := range s.tokens() {
 			names = append(names, string(token.Type)+" "+token.ID)
 		}
-		return names
+		return slices.Compact(names) // a result may list the net amount and the fee
 	}
 	unnamed := func(a IntentAsset) bool { return a.Type == "" || a.ID == "" }
-	return len(chain) > 0 && !slices.ContainsFunc(chain, unnamed) && !slices.Equal(names(chain), names(o.chainSide()))
+	return len(chain.assets) > 0 && !slices.ContainsFunc(chain.assets, unnamed) && !slices.Equal(names(chain), names(o.chainSide()))
 }
 
 // chainSide returns the tokens of the order.
-func (o *Order) chainSide() []IntentAsset {
-	if o.Direction == Burn {
-		return o.Intent.From
-	}
-	return o.Intent.To
+func (o *Order) chainSide() side {
+	_, chain := o.Intent.sides(o.Direction)
+	return chain
 }
 
 // Abandon returns the step of a person who has decided that the result of an order
@@ -303,30 +437,22 @@ func Abandon(reason string, now time.Time) Transition {
 }
 
 // end returns the step that ends an order.
-func (o *Order) end(state OrderState, txHash, reason string, now time.Time) (Step, error) {
-	onMint, onBurn := GiveBack, Nothing
-	if state == OrderSucceeded {
-		onMint, onBurn = Nothing, Grant
-	}
-	effect, err := o.Intent.effect(onMint, onBurn)
-	ended := *o
-	ended.State, ended.TxHash, ended.Reason, ended.FinishedAt = state, txHash, reason, inMilliseconds(now)
-	return Step{Order: ended, Effect: effect, New: true}, err
+func (o Order) end(state OrderState, txHash, reason string, now time.Time) (Step, error) {
+	o.State, o.TxHash, o.Reason, o.FinishedAt = state, txHash, reason, inMilliseconds(now)
+	return o.enter()
 }
 
 // normalizeTxHash returns a transaction hash as it is stored, or "" if it is not
-// one. The hash decides nothing, so its length, its characters or a unique index
-// must not keep an order from being stored. 0X becomes 0x, because [RPC.Confirm]
-// accepts both and one transaction must not look like two.
+// one, because text of any other form must not keep an order from being stored. It is
+// in lower case, so that one transaction does not look like two. Zeros are not a hash:
+// two failures without a transaction would look like one.
 func normalizeTxHash(reported string) string {
-	const digits = 64
-	if len(reported) != 2+digits || !strings.EqualFold(reported[:2], "0x") || !isHex(reported[2:]) {
+	const length = 2 + 64
+	hash := strings.ToLower(reported[:min(length+1, len(reported))])
+	if len(hash) != length || hash[:2] != "0x" || !isHex(hash[2:]) || strings.Trim(hash[2:], "0") == "" {
 		return ""
 	}
-	if reported[1] == 'x' {
-		return reported
-	}
-	return "0x" + reported[2:]
+	return hash
 }
 
 // sameAssets reports whether two lists have the same assets, in any order.
@@ -336,59 +462,87 @@ func sameAssets(a, b []AssetAmount) bool {
 }
 
 // sameTokens reports whether two lists have the same tokens, in any order and case.
-func sameTokens(a, b []IntentAsset) bool {
-	return slices.Equal(a, b) || slices.Equal(tokens(a), tokens(b))
+func sameTokens(a, b side) bool {
+	return slices.Equal(a.assets, b.assets) || slices.Equal(a.tokens(), b.tokens())
 }
 
-// orderVersion is the version of an order's JSON form. Orders of a newer version
-// are rejected.
+// orderVersion is the version of an order's JSON form. Orders of a newer version are
+// rejected, so it is raised only when an older program must not touch an order: the
+// programs of two releases run side by side during a deployment. A new member alone
+// raises nothing, because an older program keeps it.
 const orderVersion = 1
 
 // orderJSON is the JSON form of an [Order], without the fields that follow from the
 // intent.
 type orderJSON struct {
-	Version     int        `json:"version"`
-	UUID        uuid.UUID  `json:"uuid"`
-	State       OrderState `json:"state"`
-	ProjectID   string     `json:"project_id"`
-	SessionID   string     `json:"session_id"`
-	UserAddress string     `json:"user_address"`
-	Digest      Digest     `json:"digest"`
-	Intent      Intent     `json:"intent"`
-	TxHash      string     `json:"tx_hash,omitempty"`
-	Reason      string     `json:"reason,omitempty"`
-	AcceptedAt  time.Time  `json:"accepted_at"`
-	FinishedAt  time.Time  `json:"finished_at,omitzero"`
+	Version     int             `json:"version"`
+	UUID        uuid.UUID       `json:"uuid"`
+	State       OrderState      `json:"state"`
+	Network     Network         `json:"network,omitempty"`
+	ProjectID   string          `json:"project_id"`
+	SessionID   string          `json:"session_id"`
+	UserAddress string          `json:"user_address"`
+	Digest      Digest          `json:"digest"`
+	Intent      json.RawMessage `json:"intent"`
+	TxHash      string          `json:"tx_hash,omitempty"`
+	Reason      string          `json:"reason,omitempty"`
+	AcceptedAt  time.Time       `json:"accepted_at"`
+	FinishedAt  time.Time       `json:"finished_at,omitzero"`
 }
 
-// MarshalJSON writes an order for a store that keeps documents. Amounts stay exact.
+// MarshalJSON writes an order for a store that keeps documents. Amounts stay exact, and
+// members that UnmarshalJSON did not know are kept.
 func (o Order) MarshalJSON() ([]byte, error) {
-	return marshal(orderJSON{orderVersion, o.UUID, o.State, o.ProjectID, o.SessionID, o.UserAddress, o.Digest, o.Intent,
+	var read Intent
+	if o.intentJSON == nil || read.UnmarshalJSON(o.intentJSON) != nil || !reflect.DeepEqual(read, o.Intent) {
+		intent, err := marshal(o.Intent)
+		if err != nil {
+			return nil, err
+		}
+		o.intentJSON = intent
+	}
+	text, err := marshal(orderJSON{orderVersion, o.UUID, o.State, o.Network, o.ProjectID, o.SessionID, o.UserAddress, o.Digest, o.intentJSON,
 		o.TxHash, o.Reason, o.AcceptedAt.UTC(), o.FinishedAt.UTC()})
+	if err != nil || len(o.unknown) == 0 {
+		return text, err
+	}
+	unknown, err := marshal(o.unknown)
+	return slices.Concat(text[:len(text)-1], []byte(","), unknown[1:]), err
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote. It fails for a newer version and for
 // anything that is not an order.
 func (o *Order) UnmarshalJSON(b []byte) error {
 	var stored orderJSON
-	err := json.Unmarshal(b, &stored)
+	var unknown map[string]json.RawMessage
+	err := cmp.Or(json.Unmarshal(b, &stored), json.Unmarshal(b, &unknown))
 	switch {
 	case stored.Version > orderVersion:
 		return fmt.Errorf("ramp: the stored order has version %d, but this program supports at most %d", stored.Version, orderVersion)
 	case err != nil, stored.Version != orderVersion:
 		return errors.New("ramp: the stored value is not an order")
 	}
+	for _, known := range []string{"version", "uuid", "state", "network", "project_id", "session_id", "user_address", "digest", "intent",
+		"tx_hash", "reason", "accepted_at", "finished_at"} {
+		delete(unknown, known)
+	}
 	read := Order{
-		UUID: stored.UUID, State: stored.State, ProjectID: stored.ProjectID, SessionID: stored.SessionID,
-		UserAddress: stored.UserAddress, Digest: stored.Digest, Intent: stored.Intent,
-		TxHash: stored.TxHash, Reason: stored.Reason, AcceptedAt: stored.AcceptedAt.UTC(), FinishedAt: stored.FinishedAt.UTC(),
+		UUID: stored.UUID, State: stored.State, Network: stored.Network, ProjectID: stored.ProjectID, SessionID: stored.SessionID,
+		UserAddress: stored.UserAddress, Digest: stored.Digest, TxHash: stored.TxHash, Reason: stored.Reason,
+		AcceptedAt: stored.AcceptedAt.UTC(), FinishedAt: stored.FinishedAt.UTC(),
 	}
-	switch read.State {
-	case OrderAccepted, OrderSucceeded, OrderFailed, OrderAbandoned:
-	default:
-		return errors.New("ramp: the stored order has an unknown state")
+	if len(unknown) > 0 {
+		read.unknown = unknown
 	}
-	if err := read.derive(); err != nil { // not wrapped: it is not an error of the call
+	if read.Intent.UnmarshalJSON(stored.Intent) != nil {
+		return errors.New("ramp: the stored value is not an order")
+	}
+	if known, err := marshal(read.Intent); err != nil || !bytes.Equal(known, stored.Intent) {
+		read.intentJSON = stored.Intent
+	}
+	var p problems
+	p.requireState(read.State)
+	if err := cmp.Or(p.err(), read.derive()); err != nil { // not wrapped: it is not an error of the call
 		return fmt.Errorf("ramp: the value stored under %s is not an order: %v", read.UUID, err)
 	}
 	*o = read

@@ -186,7 +186,7 @@ func TestTheModelReportsWrongRules(t *testing.T) {
 			r.finish = func(result *ramp.Result, now time.Time) ramp.Transition {
 				return func(stored *ramp.Order) (ramp.Step, error) {
 					if stored == nil && !result.Succeeded() && result.Intent.Method == ramp.MethodMint {
-						gameEffect, err := result.Effect()
+						gameEffect, err := result.Intent.Effect(result.Outcome())
 						return ramp.Step{Order: ramp.Order{UUID: result.UUID, State: ramp.OrderFailed, SessionID: result.SessionID}, Effect: gameEffect, New: true}, err
 					}
 					return ramp.Finish(result, now)(stored)

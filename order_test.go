@@ -92,9 +92,6 @@ func TestAcceptOpensAnOrder(t *testing.T) {
 				UserAddress: tt.request.UserAddress, Digest: tt.request.Digest, Intent: tt.request.Intent,
 				Direction: tt.direction, Assets: gold, AcceptedAt: atValidate.Truncate(time.Millisecond),
 			}, step.Order)
-			assets, err := tt.request.Assets()
-			require.NoError(t, err)
-			assert.Equal(t, gold, assets, "the request says so too")
 		})
 	}
 }
@@ -353,7 +350,10 @@ func TestWhatOfAResultContradictsAnOrder(t *testing.T) {
 		{"another token", mint, func(r *ramp.Result) { r.Intent.To[0].ID = "0x2" }, "intent"},
 		{"another token burned", burn, func(r *ramp.Result) { r.Intent.From[0].ID = "0x2" }, "intent"},
 		{"another type of token", mint, func(r *ramp.Result) { r.Intent.To[0].Type = ramp.TypeNFT }, "intent"},
-		{"a second token", mint, func(r *ramp.Result) { r.Intent.To = append(r.Intent.To, r.Intent.To[0]) }, "intent"},
+		{"a second token", mint, func(r *ramp.Result) {
+			r.Intent.To = append(r.Intent.To, ramp.IntentAsset{Type: ramp.TypeERC20, ID: "0x2", Amount: ramp.NewAmount(1)})
+		}, "intent"},
+		{"the token twice, net and fee", mint, func(r *ramp.Result) { r.Intent.To = append(r.Intent.To, r.Intent.To[0]) }, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, status := range []uint64{0, 1} {
@@ -378,9 +378,9 @@ func TestWhatOfAResultContradictsAnOrder(t *testing.T) {
 }
 
 func TestOnlyAHashIsStoredAsOne(t *testing.T) {
-	hash := strings.Repeat("Ab", 32)
+	hash, stored := strings.Repeat("Ab", 32), "0x"+strings.Repeat("ab", 32)
 	for reported, want := range map[string]string{
-		"0x" + hash: "0x" + hash, "0X" + hash: "0x" + hash,
+		"0x" + hash: stored, "0X" + hash: stored, stored: stored, "0x" + strings.Repeat("00", 32): "", "0x" + strings.Repeat("00", 31) + "01": "0x" + strings.Repeat("00", 31) + "01",
 		"": "", hash: "", "0x": "", "0x" + hash[2:]: "", "0x" + hash + "00": "", "0x" + strings.Repeat("zz", 32): "", "1x" + hash: "", "0xg" + hash[1:]: "", "0x" + hash[1:] + "g": "",
 		"😀": "", strings.Repeat("x", 64<<10): "",
 	} {
@@ -423,6 +423,34 @@ func TestAnOrderSurvivesJSON(t *testing.T) {
 	assert.EqualError(t, err, "ramp: the stored order has version 2, but this program supports at most 1")
 }
 
+// During a deployment, a program of the release before ends orders that a newer one has
+// opened. What the newer one has written must not be lost.
+func TestAnOrderKeepsWhatANewerProgramHasWritten(t *testing.T) {
+	written, err := json.Marshal(accepted(t, mintRequest(t)))
+	require.NoError(t, err)
+	newer := strings.NewReplacer(`"version":1,`, `"version":1,"tags":["a",1e400],`, `"intent":{`, `"intent":{"rate":{"a":0.10},`).Replace(string(written))
+	var read ramp.Order
+	require.NoError(t, json.Unmarshal([]byte(newer), &read))
+	again, err := json.Marshal(read)
+	require.NoError(t, err)
+	assert.JSONEq(t, strings.ReplaceAll(newer, "1e400", "1"), strings.ReplaceAll(string(again), "1e400", "1"))
+
+	step, err := ramp.Finish(reported(read, 0), atResult)(&read)
+	require.NoError(t, err)
+	again, err = json.Marshal(step.Order)
+	require.NoError(t, err)
+	for _, kept := range []string{`"tags":["a",1e400]`, `"rate":{"a":0.10}`, `"state":"failed"`, `"tx_hash":"0xabab`} {
+		assert.Contains(t, string(again), kept)
+	}
+	assert.Equal(t, 1, strings.Count(string(again), `"intent"`))
+
+	step.Order.Intent.From[0].ID = "item_gem" // a program that changes the intent writes what it means
+	again, err = json.Marshal(step.Order)
+	require.NoError(t, err)
+	assert.Contains(t, string(again), "item_gem")
+	assert.NotContains(t, string(again), "rate")
+}
+
 var dialects = map[ramp.Dialect]string{
 	ramp.PostgreSQL: "schema/postgresql.sql",
 	ramp.MySQL:      "schema/mysql.sql",
@@ -448,14 +476,9 @@ func TestConfigsOfStoresNameAllThatIsMissing(t *testing.T) {
 	retrying := ramp.SQLStoreConfig{DB: sql.OpenDB(nil), Dialect: ramp.SQLite, Apply: applyNothing, Retries: 1}
 	_, err = ramp.NewSQLStore(retrying)
 	assertFields(t, err, "SQLStoreConfig.Retryable is required if Retries is set")
-	retrying.Retries, retrying.Retryable = 0, func(error) bool { return true }
+	retrying.Retries = -2
 	_, err = ramp.NewSQLStore(retrying)
-	assertFields(t, err, "SQLStoreConfig.Retries is required if Retryable is set")
-	retrying.Retries = -1
-	_, err = ramp.NewSQLStore(retrying)
-	assertFields(t, err, "SQLStoreConfig.Retries must not be negative")
-	_, err = ramp.NewOrderGame(ramp.OrderGameConfig{})
-	assertFields(t, err, "OrderGameConfig.Players is required", "OrderGameConfig.Store is required")
+	assertFields(t, err, "SQLStoreConfig.Retries must be at least -1")
 	_, err = ramp.NewMemoryStore(ramp.MemoryStoreConfig{})
 	assertFields(t, err, "MemoryStoreConfig.Apply is required")
 }
@@ -465,11 +488,7 @@ func TestAnSQLStoreRefusesACallBeforeItAsksTheDatabase(t *testing.T) {
 	for dialect := range dialects {
 		store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(nil), Dialect: dialect, Apply: applyNothing})
 		require.NoError(t, err)
-		texts := []string{"", strings.Repeat("x", 1025), "quoted\xff", "quoted\x00"}
-		if dialect == ramp.MySQL {
-			texts = append(texts, "quoted\U0001F600", "quoted\U00010000")
-		}
-		for _, text := range texts {
+		for _, text := range []string{"", strings.Repeat("x", 1025), "quoted\xff", "quoted\x00"} {
 			next := ramp.Accept(ramp.Session{ID: text}, mintRequest(t), atValidate)
 			step, err := store.Update(t.Context(), uuid.New(), next)
 			require.Error(t, err)

@@ -7,12 +7,12 @@
 //
 //  1. Your server asks the service for a UUID: [Client.Initialize].
 //  2. Your client opens [ExchangeURL] in the player's webview.
-//  3. The service asks your server what the player owns: [Game.Assets].
-//  4. The service asks whether the order may proceed: [Game.Validate]. You take
-//     the assets, and the [Handler] returns the digest signed by your [Signer].
+//  3. The service asks your server what the player owns: [Players].
+//  4. The service asks whether the order may proceed. The [Store] records it and
+//     takes the assets, and the [Handler] returns the digest signed by your [Signer].
 //  5. The chain executes the transaction.
-//  6. The service reports the outcome, at least once: [Game.Result]. A failed
-//     mint gives the assets back, and a successful burn grants them: [Effect].
+//  6. The service reports the outcome, at least once. A failed mint gives the assets
+//     back, and a successful burn grants them, exactly once: [Effect].
 //  7. The chain confirms the report: [RPC.Confirm]. A Handler calls it for every
 //     result if [HandlerConfig] has a Chain.
 //
@@ -21,10 +21,10 @@
 //	key, err := ramp.TextKey(os.Getenv("RAMP_HMAC_KEY")) // or Base64URLKey
 //	signer, err := ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY"))
 //
+//	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: studio.Apply})
+//	err = store.Check(ctx) // the table exists and can be written
 //	handler, err := ramp.NewHandler(ramp.HandlerConfig{
-//		Game:   game, // your implementation of four methods
-//		Key:    key,
-//		Signer: signer,
+//		Players: studio, Store: store, Key: key, Signer: signer, ProjectID: "project-1",
 //	})
 //	mux.HandleFunc("/api/assets", handler.Assets) // the paths set in the console
 //	mux.HandleFunc("/api/validate", handler.Validate)
@@ -46,9 +46,10 @@
 //		UUID: started.UUID, AccessToken: token, SessionID: "session-1", Network: ramp.Testnet,
 //	})
 //
-// [NewOrderGame] makes a Game that applies each effect exactly once, through
-// retries, races and crashes. On a SQL database, with [NewSQLStore], you write
-// three methods. For any other database, implement [Store].
+// You write three methods: Authenticate and Assets of [Players], and Apply of the
+// [SQLStore], which moves assets in the transaction that records the order. Each
+// effect is applied exactly once, through retries, races and crashes. For any other
+// database, implement [Store]. With a ledger of your own, implement [Game].
 //
 // Package [github.com/token-ramp/ramp-go/ramptest] emulates the service in tests
 // and on your desk, and tests a whole server. The examples directory has complete
@@ -65,7 +66,7 @@
 //
 // You set what the interface leaves open: how the HMAC key is read ([TextKey] or
 // [Base64URLKey]), and in [HandlerConfig] the errorCode values, the status of a
-// declined order and the maximum size of bodies.
+// rejected order and the maximum size of bodies.
 //
 // The files in [docs] describe the interface, with the section numbers cited here,
 // every error, orders, stores, operations, security and testing.

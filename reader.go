@@ -11,6 +11,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/google/uuid"
 )
 
@@ -38,6 +40,7 @@ type reader struct {
 	depth     int    // number of steps to the current value
 	steps     [8]step
 	wrong     problems
+	zeroing   bool // a field with an error is zeroed, see object
 
 	faults int // number of errors found; wrong may hold fewer
 	arrays int // number of steps into an array
@@ -129,42 +132,51 @@ func (x *reader) path() string {
 	return b.String()
 }
 
-// members iterates over the members of an object whose names are in names, with the
-// reader at each value. The loop must run to its end. Other members are skipped. A
-// duplicate name is an error, and its second value is skipped. null has no members.
-// Any other value is an error.
-func (x *reader) members(names ...string) iter.Seq[string] {
-	return func(yield func(string) bool) { x.eachMember(names, yield) }
+// field is a member of an object: its name, and a pointer to where it is read, of a
+// type that reader.value knows.
+type field struct {
+	name string
+	into any
 }
 
-func (x *reader) eachMember(names []string, yield func(string) bool) {
+// object reads the members of an object that fields name, and skips the others. A
+// duplicate name is an error. null has no members. Any other value is an error.
+//
+// With zeroing, a field with an error is zero afterwards, so that nothing is half
+// read. So is a list if one of its entries has an error, but in an object only the
+// field that has it.
+func (x *reader) object(fields ...field) {
 	if !x.enter('{', "an object") {
 		return
 	}
 	here := &x.steps[x.depth]
 	x.depth++
-	var seen, repeated uint64 // bit n is names[n]
+	var seen, repeated uint64 // bit n is fields[n]
 	for next := 0; x.more(); {
-		n := x.name(names, next)
+		n := x.name(fields, next)
 		if n < 0 {
 			x.skip()
 			continue
 		}
 		next = n + 1
-		*here = step{name: names[n]}
-		bit := uint64(1) << n
-		if seen&bit == 0 {
+		into := fields[n].into
+		*here = step{name: fields[n].name}
+		faults, whole := x.faults, x.kind() != '{'
+		switch bit := uint64(1) << n; {
+		case seen&bit == 0:
 			seen |= bit
-			if before := x.at; yield(names[n]) && x.at == before {
-				x.skip()
-			}
-			continue
-		}
-		if repeated&bit == 0 {
+			x.value(into)
+		case repeated&bit == 0:
 			repeated |= bit
+			whole = true
 			x.fault("occurs more than once")
+			x.skip()
+		default:
+			x.skip()
 		}
-		x.skip()
+		if x.zeroing && whole && x.faults > faults {
+			reflect.ValueOf(into).Elem().SetZero()
+		}
 	}
 	x.depth--
 }
@@ -251,17 +263,18 @@ func (x *reader) more() bool {
 	return true
 }
 
-// name reads the name of a member, moves to its value, and returns the index of the
-// name in names, or -1. It tries likely first, because members usually come in the
-// order of names.
-func (x *reader) name(names []string, likely int) int {
+// name reads the name of a member, moves to its value, and returns the index of its
+// field, or -1. It tries likely first, because members usually come in the order of
+// fields.
+func (x *reader) name(fields []field, likely int) int {
 	n := -1
-	if likely < len(names) && x.isName(names[likely]) {
+	if likely < len(fields) && x.isName(fields[likely].name) {
 		n = likely
-		x.at += len(names[n]) + len(`""`)
+		x.at += len(fields[n].name) + len(`""`)
 	} else {
 		var buffer [32]byte // longer than any name
-		n = slices.Index(names, string(unescapedName(x.raw(), buffer[:0])))
+		name := unescapedName(x.raw(), buffer[:0])
+		n = slices.IndexFunc(fields, func(f field) bool { return f.name == string(name) })
 	}
 	x.space()
 	x.at++ // the colon
@@ -378,6 +391,35 @@ func (x *reader) unquoted(value []byte) []byte {
 	return []byte(s)
 }
 
+// value reads any value into a pointer.
+func (x *reader) value(into any) {
+	switch into := into.(type) {
+	case *Quantity:
+		into.read(x)
+	case *string:
+		*into = x.string()
+	case *bool:
+		*into = x.bool()
+	case *hexutil.Bytes:
+		*into = x.blob()
+	case *json.RawMessage:
+		*into = x.keep()
+	case *uuid.UUID:
+		*into = x.uuid(false)
+	case *common.Hash:
+		x.fixed(into[:])
+	case *common.Address:
+		x.fixed(into[:])
+	case **common.Address:
+		if value := x.raw(); !isNothing(value) {
+			*into = new(common.Address)
+			x.decodeFixed(value, (*into)[:])
+		}
+	default:
+		into.(readable).read(x)
+	}
+}
+
 // The methods below convert one value. Unless they say otherwise, null is read as
 // the zero value, and a value of another kind is an error.
 
@@ -415,8 +457,12 @@ func word(text []byte) string {
 	}
 }
 
-// loose reads text that decides nothing: a string or a number. It reads anything
-// else as "".
+// looseText is text that decides nothing: a string or a number. Anything else is
+// read as "".
+type looseText string
+
+func (l *looseText) read(x *reader) { *l = looseText(x.loose()) }
+
 func (x *reader) loose() string {
 	switch value := x.raw(); {
 	case value[0] == '"' && utf8.Valid(value):
@@ -426,6 +472,14 @@ func (x *reader) loose() string {
 	}
 	return ""
 }
+
+// unread is the text of any value, which may not be valid UTF-8.
+type unread []byte
+
+func (u *unread) read(x *reader) { *u = x.raw() }
+
+// absent reports whether the value is missing or null.
+func (u unread) absent() bool { return len(u) == 0 || u[0] == 'n' }
 
 // keep returns the bytes of any value, which must be valid UTF-8.
 func (x *reader) keep() json.RawMessage {
@@ -444,6 +498,11 @@ func (x *reader) bool() bool {
 	}
 	return value[0] == 't'
 }
+
+// anyUUID is a UUID in any notation.
+type anyUUID uuid.UUID
+
+func (id *anyUUID) read(x *reader) { *id = anyUUID(x.uuid(true)) }
 
 // uuid reads a UUID of 36 characters, and if any is true, every other notation that
 // [uuid.Validate] accepts.
@@ -539,6 +598,25 @@ var wireOrder = []string{
 	"body", "session_id", "user_sig", "user_address", "project_id", "digest", "uuid", "tx_hash", "receipt",
 	"intent", "method", "type", "root", "status", "cumulativeGasUsed", "logsBloom", "logs",
 	"address", "topics", "data", "from", "to", "id", "amount", "target_candidate", "fee_rate", "actual",
+}
+
+// complete adds what a check found to what reading found, in the order of the
+// interface and once per field. A field that could not be read, or whose object
+// could not be, is not reported as missing too.
+func (p problems) complete(found problems) problems {
+	for _, f := range found {
+		if !slices.ContainsFunc(p, func(read FieldError) bool { return covers(read.Path, f.Path) }) {
+			p = append(p, f)
+		}
+	}
+	slices.SortStableFunc(p, func(a, b FieldError) int { return comparePaths(a.Path, b.Path) })
+	return p
+}
+
+// covers reports whether path is outer or lies inside it.
+func covers(outer, path string) bool {
+	rest, ok := strings.CutPrefix(path, outer)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // comparePaths compares two paths by the order of fields in the interface, and by

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -112,6 +113,47 @@ func TestFaultsAreInTheOrderOfTheInterface(t *testing.T) {
 	_, err = ramp.ParseValidate(validateBody(t, `"from":[`, `"from":[{"type":"asset"},{"type":"asset"},`+many.String()+`{"type":"asset"},`))
 	assertFields(t, err, "intent.from[0].id", "intent.from[0].amount", "intent.from[1].id", "intent.from[1].amount",
 		"intent.from[13].id", "intent.from[13].amount")
+}
+
+// A field that is new in ValidateRequest or its intent needs a place in wireOrder.
+func TestEveryFieldHasAPlaceInTheOrder(t *testing.T) {
+	// twice writes every field of a type twice, the last one first, and returns the
+	// paths of the errors in the order of the interface.
+	var twice func(of reflect.Type, at string) (object string, paths []string)
+	twice = func(of reflect.Type, at string) (string, []string) {
+		var members, paths []string
+		for i := range of.NumField() {
+			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+			if name == "-" {
+				continue
+			}
+			value := "null"
+			paths = append(paths, at+name)
+			switch kind := of.Field(i).Type; kind {
+			case reflect.TypeFor[ramp.Intent]():
+				object, inside := twice(kind, at+name+".")
+				value, paths = object, append(paths, inside...)
+			case reflect.TypeFor[[]ramp.IntentAsset]():
+				object, inside := twice(kind.Elem(), at+name+"[0].")
+				value, paths = "["+object+"]", append(paths, inside...)
+			}
+			members = append(members, fmt.Sprintf("%q:null", name), fmt.Sprintf("%q:%s", name, value))
+		}
+		slices.Reverse(members)
+		return "{" + strings.Join(members, ",") + "}", paths
+	}
+	body, want := twice(reflect.TypeFor[ramp.ValidateRequest](), "")
+	var wrong *ramp.InvalidError
+	_, err := ramp.ParseValidate([]byte(body))
+	require.ErrorAs(t, err, &wrong)
+	var got []string
+	for _, f := range wrong.Fields {
+		if f.Problem == "occurs more than once" {
+			got = append(got, f.Path)
+		}
+	}
+	require.Greater(t, len(want), 18)
+	assert.Equal(t, want, got)
 }
 
 // Errors of reading and of checking are one list.
@@ -288,7 +330,7 @@ func TestNoArrayHidesTheFaultsOfAnother(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, r.Unreadable, ramp.FieldError{Path: "intent.from[0].id", Problem: "occurs more than once"})
 	assert.Nil(t, r.Intent.From)
-	_, err = r.Effect()
+	_, err = r.Intent.Effect(r.Outcome())
 	assert.Error(t, err)
 
 	// Nor are errors outside of arrays, whatever comes first.
@@ -324,7 +366,7 @@ func TestFaultsOfLogsAreBounded(t *testing.T) {
 func TestAnAnswerWithTwoIDsIsNobodysBehindAThousandFaults(t *testing.T) {
 	node := newNode(t, says(200, "["+strings.Repeat("0,", 2000)+`{"id":1,"id":1,"result":"0x1"}]`))
 	var number ramp.Quantity
-	require.NoError(t, node.client(t).Batch(t.Context(), []ramp.BatchCall{{Method: "eth_blockNumber", Into: &number}}))
+	_ = node.client(t).Batch(t.Context(), []ramp.BatchCall{{Method: "eth_blockNumber", Into: &number}, {Method: "eth_blockNumber", Into: &number}})
 	assert.False(t, number.Present())
 }
 

@@ -2,6 +2,7 @@ package ramp
 
 import (
 	"encoding/json"
+	"math/big"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -43,51 +44,80 @@ func (r *Receipt) Succeeded() bool {
 	return err == nil && n == 1
 }
 
+// Transfer is a transfer of tokens, of ERC-20 or ERC-721. A mint comes from the zero
+// address, and a burn usually goes to it.
+type Transfer struct {
+	Token    common.Address // the token contract
+	From, To common.Address
+	Value    *big.Int // ERC-20: the amount in the token's smallest units; nil for ERC-721
+	TokenID  *big.Int // ERC-721: which piece; nil for ERC-20
+	LogIndex Quantity // position of the event in the block
+}
+
+// Transfers returns the transfers of tokens among the logs, in their order. Logs of
+// other events, and those that a reorganization removed, are left out.
+func (r *Receipt) Transfers() []Transfer {
+	var transfers []Transfer
+	for i := range r.Logs {
+		if t, ok := r.Logs[i].Transfer(); ok {
+			transfers = append(transfers, t)
+		}
+	}
+	return transfers
+}
+
+// transferTopic is the hash of Transfer(address,address,uint256), which ERC-20 and
+// ERC-721 share.
+var transferTopic = common.HexToHash("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
+
+// Transfer returns the transfer of tokens that the log is, and whether it is one. An
+// ERC-721 transfer has the token ID as its fourth topic.
+func (l *Log) Transfer() (t Transfer, ok bool) {
+	if l.Removed || len(l.Topics) < 3 || l.Topics[0] != transferTopic {
+		return Transfer{}, false
+	}
+	t = Transfer{Token: l.Address, From: common.BytesToAddress(l.Topics[1][:]), To: common.BytesToAddress(l.Topics[2][:]), LogIndex: l.LogIndex}
+	switch {
+	case len(l.Topics) == 3 && len(l.Data) == 32:
+		t.Value = new(big.Int).SetBytes(l.Data)
+	case len(l.Topics) == 4 && len(l.Data) == 0:
+		t.TokenID = l.Topics[3].Big()
+	default:
+		return Transfer{}, false
+	}
+	return t, true
+}
+
 // UnmarshalJSON reads either kind of receipt and keeps its bytes in Raw. The error
 // for a malformed field is an [*InvalidError].
 func (r *Receipt) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "receipt", r) }
 
 func (r *Receipt) read(x *reader) {
 	start := x.at
-	for name := range x.members("type", "root", "status", "cumulativeGasUsed", "logsBloom", "logs", "transactionHash",
-		"contractAddress", "gasUsed", "effectiveGasPrice", "blockHash", "blockNumber", "transactionIndex", "from", "to", "feePayer") {
-		switch name {
-		case "type":
-			r.Type.read(x)
-		case "root":
-			r.Root = x.blob()
-		case "status":
-			r.Status.read(x)
-		case "cumulativeGasUsed":
-			r.CumulativeGasUsed.read(x)
-		case "logsBloom":
-			r.LogsBloom = x.blob()
-		case "logs":
-			r.Logs = readList(x, 1, maxReceiptLogs, (*Log).read)
-		case "transactionHash":
-			x.fixed(r.TransactionHash[:])
-		case "contractAddress":
-			x.fixed(r.ContractAddress[:])
-		case "gasUsed":
-			r.GasUsed.read(x)
-		case "effectiveGasPrice":
-			r.EffectiveGasPrice.read(x)
-		case "blockHash":
-			x.fixed(r.BlockHash[:])
-		case "blockNumber":
-			r.BlockNumber.read(x)
-		case "transactionIndex":
-			r.TransactionIndex.read(x)
-		case "from":
-			x.fixed(r.From[:])
-		case "to":
-			x.fixed(r.To[:])
-		case "feePayer":
-			x.fixed(r.FeePayer[:])
-		}
-	}
+	x.object(
+		field{"type", &r.Type},
+		field{"root", &r.Root},
+		field{"status", &r.Status},
+		field{"cumulativeGasUsed", &r.CumulativeGasUsed},
+		field{"logsBloom", &r.LogsBloom},
+		field{"logs", (*logList)(&r.Logs)},
+		field{"transactionHash", &r.TransactionHash},
+		field{"contractAddress", &r.ContractAddress},
+		field{"gasUsed", &r.GasUsed},
+		field{"effectiveGasPrice", &r.EffectiveGasPrice},
+		field{"blockHash", &r.BlockHash},
+		field{"blockNumber", &r.BlockNumber},
+		field{"transactionIndex", &r.TransactionIndex},
+		field{"from", &r.From},
+		field{"to", &r.To},
+		field{"feePayer", &r.FeePayer},
+	)
 	r.Raw = x.since(start)
 }
+
+type logList []Log
+
+func (l *logList) read(x *reader) { *l = readList(x, 1, maxReceiptLogs, (*Log).read) }
 
 // MarshalJSON writes the receipt as in the result webhook, with nil Logs as an
 // empty array.
@@ -118,32 +148,23 @@ type Log struct {
 func (l *Log) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "log", l) }
 
 func (l *Log) read(x *reader) {
-	for name := range x.members("address", "topics", "data", "blockNumber", "transactionHash", "transactionIndex",
-		"blockHash", "blockTimestamp", "logIndex", "removed") {
-		switch name {
-		case "address":
-			x.fixed(l.Address[:])
-		case "topics":
-			l.Topics = readList(x, 3, maxLogTopics, readHash)
-		case "data":
-			l.Data = x.blob()
-		case "blockNumber":
-			l.BlockNumber.read(x)
-		case "transactionHash":
-			x.fixed(l.TransactionHash[:])
-		case "transactionIndex":
-			l.TransactionIndex.read(x)
-		case "blockHash":
-			x.fixed(l.BlockHash[:])
-		case "blockTimestamp":
-			l.BlockTimestamp.read(x)
-		case "logIndex":
-			l.LogIndex.read(x)
-		case "removed":
-			l.Removed = x.bool()
-		}
-	}
+	x.object(
+		field{"address", &l.Address},
+		field{"topics", (*topicList)(&l.Topics)},
+		field{"data", &l.Data},
+		field{"blockNumber", &l.BlockNumber},
+		field{"transactionHash", &l.TransactionHash},
+		field{"transactionIndex", &l.TransactionIndex},
+		field{"blockHash", &l.BlockHash},
+		field{"blockTimestamp", &l.BlockTimestamp},
+		field{"logIndex", &l.LogIndex},
+		field{"removed", &l.Removed},
+	)
 }
+
+type topicList []common.Hash
+
+func (l *topicList) read(x *reader) { *l = readList(x, 3, maxLogTopics, readHash) }
 
 // readHash reads a hash of a list. null and "" are errors there.
 func readHash(h *common.Hash, x *reader) { x.decodeFixed(x.raw(), h[:]) }

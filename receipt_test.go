@@ -154,8 +154,8 @@ func TestReceiptWithoutStatusIsNotAFailedTransaction(t *testing.T) {
 			require.NoError(t, json.Unmarshal(resultWith(receipt), &r))
 			assert.False(t, r.Receipt.Status.Present())
 			assert.False(t, r.Succeeded())
-			effect, err := r.Effect()
-			assertFields(t, err, "receipt.status is required")
+			effect, err := r.Intent.Effect(r.Outcome())
+			assertFields(t, err, "state must be")
 			assert.Equal(t, ramp.Effect{}, effect)
 		})
 	}
@@ -326,4 +326,24 @@ func TestReceiptOverJSONRPC(t *testing.T) {
 	assert.Equal(t, common.HexToAddress("0x9a1fc3d7b5e86240c9d1f7a3b8e4526d0f7c1a93"), r.FeePayer)
 	assert.Equal(t, common.Address{}, r.ContractAddress, "null")
 	assert.Contains(t, string(r.Raw), "feePayer")
+}
+
+func TestTransfersOfAReceipt(t *testing.T) {
+	var r ramp.Receipt
+	require.NoError(t, json.Unmarshal([]byte(`{"status":"0x1","logs":[
+		{"address":"0x00000000000000000000000000000000000070c3","logIndex":"0x5","data":"0x0000000000000000000000000000000000000000000000000000000000000064",
+		 "topics":["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef","0x0000000000000000000000000000000000000000000000000000000000000000","0x0000000000000000000000000000000000000000000000000000000000000b0b"]},
+		{"address":"0x00000000000000000000000000000000000070c4","data":"0x",
+		 "topics":["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef","0x0000000000000000000000000000000000000000000000000000000000000b0b","0x0000000000000000000000000000000000000000000000000000000000000000","0x0000000000000000000000000000000000000000000000000000000000000007"]},
+		{"address":"0x00000000000000000000000000000000000070c3","removed":true,"data":"0x0000000000000000000000000000000000000000000000000000000000000064",
+		 "topics":["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef","0x0000000000000000000000000000000000000000000000000000000000000000","0x0000000000000000000000000000000000000000000000000000000000000b0b"]},
+		{"address":"0x00000000000000000000000000000000000070c3","data":"0x64",
+		 "topics":["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef","0x0000000000000000000000000000000000000000000000000000000000000000","0x0000000000000000000000000000000000000000000000000000000000000b0b"]},
+		{"address":"0x00000000000000000000000000000000000070c3","data":"0x",
+		 "topics":["0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925","0x0000000000000000000000000000000000000000000000000000000000000000","0x0000000000000000000000000000000000000000000000000000000000000b0b"]}]}`), &r))
+	bob := common.HexToAddress("0xb0b")
+	assert.Equal(t, []ramp.Transfer{
+		{Token: common.HexToAddress("0x70c3"), To: bob, Value: big.NewInt(100), LogIndex: ramp.NewQuantity(5)},
+		{Token: common.HexToAddress("0x70c4"), From: bob, TokenID: big.NewInt(7)},
+	}, r.Transfers(), "neither a removed event, nor a malformed one, nor one of another kind")
 }

@@ -6,10 +6,9 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/token-ramp/ramp-go/internal/redact"
 )
@@ -56,23 +55,28 @@ type RPCConfig struct {
 	// and 503: they are retried, because providers report rate limits that way.
 	Retries int
 
-	// ChainID is the ID of the chain that the node must be on. It is checked with
-	// eth_chainId before the first call, and not again once it matched. If the
-	// check fails, every call fails and nothing else is sent; a different ID is
-	// [ErrWrongChain]. Set ChainID wherever money depends on the answers: otherwise
-	// the URL of a testnet would confirm transactions that cost nothing. By default
-	// any chain is accepted.
+	// Fallback is a second node, which is asked when the first one fails as a node:
+	// it cannot be reached, does not answer in time, or answers HTTP 408, 429, 5xx or
+	// what is not JSON-RPC. An error of the call is not such a failure. The first
+	// node is tried again after 30 seconds. A send goes to one node only. By default
+	// there is none.
+	Fallback RPCEndpoint
+
+	// ChainID is the ID of the chain that each node must be on. It is checked with
+	// eth_chainId before the first call to a node, and again by [RPC.Check],
+	// [RPC.WaitReceipt] and [RPC.Confirm]. If the check fails, the call fails and
+	// nothing else is sent; a different ID is [ErrWrongChain]. Set ChainID wherever
+	// money depends on the answers: otherwise the URL of a testnet would confirm
+	// transactions that cost nothing. By default any chain is accepted.
 	ChainID uint64
+
+	// BatchSize is the maximum number of calls that [RPC.Batch] puts into one
+	// request. If a node takes fewer, Batch finds that out. The default is 100.
+	BatchSize int
 
 	// PollInterval is how long [RPC.WaitReceipt] and [RPC.Confirm] wait between
 	// polls. The default is 1 second.
 	PollInterval time.Duration
-
-	// Resend lets [RPC.SendRawTransaction] be retried as reads are. The bytes are
-	// signed and include the nonce, so a chain executes them only once. If the node
-	// rejects them but has the transaction ("already known"), that counts as
-	// success. Off by default.
-	Resend bool
 
 	// InsecureHTTP accepts an http URL for any host. Anyone on the network path can
 	// then forge answers, such as the receipt that [RPC.Confirm] trusts. Off by
@@ -108,30 +112,80 @@ func (c RPCConfig) MarshalText() ([]byte, error) { return []byte(c.String()), ni
 // LogValue logs what String returns.
 func (c RPCConfig) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
+// RPCEndpoint is a node. It prints and logs as the scheme and host of its URL.
+type RPCEndpoint struct {
+	URL    string      // as [RPCConfig].URL
+	Header http.Header // as [RPCConfig].Header; headers of one node are not sent to another
+}
+
+// String returns the scheme and host of the URL.
+func (e RPCEndpoint) String() string { return RPCConfig{URL: e.URL}.String() }
+
+// Format writes what String returns under every verb.
+func (e RPCEndpoint) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.String()) }
+
+// MarshalText writes what String returns.
+func (e RPCEndpoint) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+
+// LogValue logs what String returns.
+func (e RPCEndpoint) LogValue() slog.Value { return slog.StringValue(e.String()) }
+
 // endpoint is where requests go, and which parts of it are secret.
 type endpoint struct {
 	address string // without user and password, which are in header
 	shown   string // scheme and host
 	header  http.Header
-	secrets *redact.Redactor
+	secrets []string
+
+	checked atomic.Bool  // it was on the configured chain
+	failed  atomic.Int64 // Unix time in nanoseconds when it failed as a node; 0 if it did not
 }
 
-// newEndpoint returns nil if the URL is unusable.
-func newEndpoint(p *problems, c RPCConfig) *endpoint {
+// nodeRest is how long a node that failed is asked last.
+const nodeRest = 30 * time.Second
+
+// note remembers whether the endpoint failed as a node.
+func (e *endpoint) note(now time.Time, err error) {
+	if failedAsNode(err) {
+		e.failed.Store(now.UnixNano())
+	} else {
+		e.failed.Store(0)
+	}
+}
+
+// resting reports whether the endpoint failed a short time ago.
+func (e *endpoint) resting(now time.Time) bool {
+	return now.Sub(time.Unix(0, e.failed.Load())) < nodeRest
+}
+
+// newEndpoints returns the configured endpoints.
+func newEndpoints(p *problems, c RPCConfig) []*endpoint {
+	all := []*endpoint{newEndpoint(p, "RPCConfig", RPCEndpoint{c.URL, c.Header}, c.InsecureHTTP)}
+	if c.Fallback.URL != "" || c.Fallback.Header != nil {
+		all = append(all, newEndpoint(p, "RPCConfig.Fallback", c.Fallback, c.InsecureHTTP))
+	}
+	return all
+}
+
+// newEndpoint returns nil if the URL is unusable. name is the name of the config in
+// errors.
+func newEndpoint(p *problems, name string, c RPCEndpoint, insecure bool) *endpoint {
 	e := &endpoint{shown: c.String(), header: http.Header{}}
-	for name, values := range c.Header {
-		switch name := http.CanonicalHeaderKey(strings.TrimSpace(name)); name {
+	for key, values := range c.Header {
+		switch key := http.CanonicalHeaderKey(strings.TrimSpace(key)); key {
 		case "":
-			p.add("RPCConfig.Header", "must not have an empty name")
+			p.add(name+".Header", "must not have an empty name")
 		case "Idempotency-Key", "X-Idempotency-Key":
 			// With it, net/http resends a request whose answer was lost.
-			p.add("RPCConfig.Header", "must not have %s, with which a transaction could be sent twice", name)
+			p.add(name+".Header", "must not have %s, with which a transaction could be sent twice", key)
 		default:
-			e.header[name] = append(e.header[name], values...)
+			e.header[key] = append(e.header[key], values...)
 		}
 	}
-	u, problem := parseURL(c.URL, c.InsecureHTTP)
+	u, problem := parseURL(c.URL, insecure)
 	switch {
+	case strings.HasPrefix(c.URL, "ws://"), strings.HasPrefix(c.URL, "wss://"):
+		problem = "must be an https URL; use the node's HTTP address instead of its WebSocket address"
 	case problem != "":
 	case strings.Contains(c.URL, "#"):
 		problem = "must not have a fragment"
@@ -139,50 +193,27 @@ func newEndpoint(p *problems, c RPCConfig) *endpoint {
 		problem = "must not have a user if Header has Authorization"
 	}
 	if problem != "" {
-		p.add("RPCConfig.URL", "%s", problem)
+		p.add(name+".URL", "%s", problem)
 		return nil
 	}
+	e.secrets = secretsOf(u)
 	if u.User != nil {
-		user := u.User.Username()
 		password, _ := u.User.Password()
-		e.header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
+		e.header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
 		u.User = nil
 	}
 	e.address = u.String()
-	e.secrets = redact.New(secretsOf(u, e.header)...)
-
-	for name, value := range map[string]string{"Content-Type": "application/json", "User-Agent": userAgent} {
-		if e.header[name] == nil {
-			e.header.Set(name, value) // once, instead of for every request
-		}
-	}
-	return e
-}
-
-// secretsOf returns the secrets of a request: header values, including user and
-// password; query values; and path segments that are long enough to be a key,
-// unlike "data" or "eth-mainnet".
-func secretsOf(u *url.URL, header http.Header) []string {
-	const minSegment = 16 // characters
-	var secrets []string
-	for name, values := range header {
-		if name != "Content-Type" {
-			for _, value := range values {
-				secrets = append(secrets, redact.Header(value)...)
+	for key, values := range e.header {
+		for _, value := range values {
+			if key != "Content-Type" {
+				e.secrets = append(e.secrets, redact.Header(value)...)
 			}
 		}
 	}
-	for _, parameter := range strings.FieldsFunc(u.RawQuery, func(c rune) bool { return c == '&' || c == ';' }) {
-		_, value, named := strings.Cut(parameter, "=")
-		if !named {
-			value = parameter
-		}
-		secrets = append(secrets, value)
-	}
-	for _, segment := range strings.Split(u.EscapedPath(), "/") {
-		if decoded, _ := url.PathUnescape(segment); utf8.RuneCountInString(decoded) >= minSegment {
-			secrets = append(secrets, segment)
+	for key, value := range map[string]string{"Content-Type": "application/json", "User-Agent": userAgent} {
+		if e.header[key] == nil {
+			e.header.Set(key, value) // once, instead of for every request
 		}
 	}
-	return secrets
+	return e
 }

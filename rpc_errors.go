@@ -41,6 +41,7 @@ const (
 const (
 	lowestServerError RPCCode = -32099
 	rpcLimitExceeded  RPCCode = -32005
+	rpcAnswerTooLarge RPCCode = -32008 // reth
 	rpcReverted       RPCCode = 3
 )
 
@@ -72,9 +73,9 @@ type RPCError struct {
 	// [RPCServerError] for every code of that range.
 	Code RPCCode
 
-	// Message is the text that the node sent, at most 64 KiB, with the secrets of
-	// the [RPCConfig] redacted. If the error is a string instead of an object,
-	// Message holds it.
+	// Message is the text that the node sent, up to 64 KiB, with the secrets of the
+	// [RPCConfig] replaced by [redacted]. It may quote the call. If the error is a
+	// string instead of an object, Message holds it.
 	Message string
 
 	// Data is what the node sent, unchanged, or nil. The interface specifies a
@@ -85,19 +86,16 @@ type RPCError struct {
 	reason string // of the revert, redacted; empty if the error was not read from a node
 }
 
-// Error returns the message and the reason of a revert on one line, with the
-// secrets of the [RPCConfig] redacted.
+// Error returns the message and the reason of a revert in less than 500 bytes on one
+// line.
 func (e *RPCError) Error() string {
-	text := excerpt(e.Message)
-	if text == "" {
-		text = e.Code.Error()
-	}
 	revert, _ := e.Revert()
-	if reason := cmp.Or(e.reason, revert.Reason); !strings.Contains(e.Message, reason) {
-		text += ": " + excerpt(reason)
-	}
+	text, reason := cmp.Or(excerpt(e.Message), e.Code.Error()), cmp.Or(e.reason, revert.Reason)
 	if code := revert.Panic.Big(); code != nil {
-		text += ": panic 0x" + code.Text(16)
+		reason = "panic 0x" + code.Text(16)
+	}
+	if !strings.Contains(e.Message, reason) {
+		text = excerpt(text + ": " + reason)
 	}
 	return fmt.Sprintf("JSON-RPC error %d: %s", int(e.Code), text)
 }
@@ -108,36 +106,46 @@ func (e *RPCError) Is(target error) bool {
 	return ok && (e.Code == code || code == RPCServerError && e.Code.ofServer())
 }
 
-// maxMessage limits how much foreign text is searched for secrets and kept.
+// maxMessage limits how much of a foreign text is kept in a field.
 const maxMessage = 64 << 10
 
-// readRPCError reads an error of any shape. It redacts the text but not the data.
-func readRPCError(x *reader, secrets *redact.Redactor) *RPCError {
-	if x.kind() != '{' {
-		return &RPCError{Message: secrets.Beginning(textOf(x.raw()), maxMessage)}
+// rpcFailure is an error of any shape, or null. Its text is redacted, but not its
+// data.
+type rpcFailure struct {
+	err     *RPCError // nil for null
+	secrets *redact.Redactor
+}
+
+func (f *rpcFailure) read(x *reader) {
+	switch x.kind() {
+	case 'n':
+		x.skip()
+		return
+	case '{':
+	default:
+		f.err = &RPCError{Message: f.secrets.Beginning(textOf(x.raw()), maxMessage)}
+		return
 	}
-	e := new(RPCError)
-	for name := range x.members("code", "message", "data") {
-		switch value := x.raw(); name {
-		case "code":
-			if code, err := strconv.Atoi(textOf(value)); err == nil {
-				e.Code = RPCCode(code)
-			}
-		case "message":
-			e.Message = secrets.Beginning(textOf(value), maxMessage)
-		case "data":
-			if value[0] != 'n' {
-				e.Data = bytes.Clone(value)
-			}
-		}
+	var code, message, data unread
+	x.object(
+		field{"code", &code},
+		field{"message", &message},
+		field{"data", &data},
+	)
+	e := &RPCError{Message: f.secrets.Beginning(textOf(message), maxMessage)}
+	if n, err := strconv.Atoi(textOf(code)); err == nil {
+		e.Code = RPCCode(n)
+	}
+	if !data.absent() {
+		e.Data = bytes.Clone(data)
 	}
 	revert, _ := e.Revert()
-	e.reason = secrets.Beginning(revert.Reason, maxMessage)
-	return e
+	e.reason = f.secrets.Beginning(revert.Reason, maxMessage)
+	f.err = e
 }
 
 // textOf returns the text of a JSON string, or any other JSON unchanged.
-func textOf(raw json.RawMessage) string {
+func textOf(raw []byte) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
 		return s
@@ -248,8 +256,8 @@ type HTTPError struct {
 	Status     int           // HTTP status
 	RetryAfter time.Duration // the delay that the answer asked for, or 0
 
-	// Excerpt is the beginning of a body that is not JSON-RPC: at most 200 bytes on
-	// one line, with the secrets of the [RPCConfig] redacted.
+	// Excerpt is the beginning of a body that is not JSON-RPC, on one line, with the
+	// secrets of the [RPCConfig] replaced by [redacted]. It may quote the call.
 	Excerpt string
 
 	refused *RPCError
@@ -264,7 +272,7 @@ func (e *HTTPError) Error() string {
 	if e.refused != nil {
 		return text + ": " + e.refused.Error()
 	}
-	return text + ", not JSON-RPC: " + strconv.Quote(e.Excerpt)
+	return text + `, not JSON-RPC: "` + e.Excerpt + `"`
 }
 
 // Unwrap returns the [*RPCError] of the body, if it had one.
@@ -279,9 +287,9 @@ func (e *HTTPError) Unwrap() error {
 func (r *RPC) failure(a *answer, inside *RPCError) error {
 	failure := &HTTPError{Status: a.status, RetryAfter: a.retryAfter(r.transport.now()), refused: inside}
 	if inside == nil {
-		failure.Excerpt = excerpt(r.endpoint.secrets.Beginning(string(a.body), maxExcerptSource))
+		failure.Excerpt = r.secrets.Line(string(a.body[:min(len(a.body), maxMessage)]), maxExcerpt)
 	}
-	if isRetryable(a.status, inside) {
+	if tooLarge, _ := isTooLarge(failure); isRetryable(a.status, inside) && !tooLarge {
 		return &retryableError{error: failure, after: failure.RetryAfter}
 	}
 	return failure
@@ -316,10 +324,66 @@ func retryableStatus(status int) bool {
 // markRetryable marks an error of the node if it is retryable, such as a rate
 // limit.
 func (r *RPC) markRetryable(refused *RPCError, a *answer) error {
-	if isRetryable(a.status, refused) {
+	if tooLarge, _ := isTooLarge(refused); isRetryable(a.status, refused) && !tooLarge {
 		return &retryableError{error: refused, after: a.retryAfter(r.transport.now())}
 	}
 	return refused
+}
+
+// refusalText returns what a node said when it rejected a request, in lower case.
+func refusalText(err error) string {
+	var refused *RPCError
+	var status *HTTPError
+	if errors.As(err, &refused) {
+		return strings.ToLower(refused.Message + string(refused.Data[:min(len(refused.Data), maxExcerpt)]))
+	}
+	if errors.As(err, &status) {
+		return strings.ToLower(status.Excerpt)
+	}
+	return ""
+}
+
+// isTooLarge reports whether a node rejected a batch or one of its calls because of
+// its size, and whether it limits the number of calls. The text decides, because
+// nodes use many codes, some of them for rate limits too: -32003 "response too
+// large" (go-ethereum), -32008 "Response is too big" (reth), -32600 "batch too large"
+// (go-ethereum), -32000 "batch limit 100 exceeded" (Erigon), -32005 "Batch size limit
+// exceeded" (Nethermind), -32005 "Batched requests are not supported" (reth).
+func isTooLarge(err error) (refused, lasting bool) {
+	var status *HTTPError
+	text := refusalText(err)
+	switch {
+	case errors.Is(err, errAnswerTooLarge), errors.As(err, &status) && status.Status == http.StatusRequestEntityTooLarge,
+		strings.Contains(text, "response too large"), strings.Contains(text, "too big"), errors.Is(err, rpcAnswerTooLarge):
+		return true, false
+	default:
+		lasting = strings.Contains(text, "batch")
+		return lasting, lasting
+	}
+}
+
+// isNoBatch reports whether a node does not understand a batch.
+func isNoBatch(err error) bool {
+	return errors.Is(err, RPCParseError) || errors.Is(err, RPCInvalidRequest) || errors.Is(err, RPCMethodNotFound)
+}
+
+// failedAsNode reports whether another node may answer: this one could not be
+// reached, is overloaded, or is no node. An error of the call is not such a failure.
+func failedAsNode(err error) bool {
+	var status *HTTPError
+	var refused *RPCError
+	var retryable *retryableError
+	tooLarge, _ := isTooLarge(err)
+	switch {
+	case tooLarge:
+		return false
+	case errors.As(err, &status) && status.refused == nil:
+		return true
+	case !errors.As(err, &status) && errors.As(err, &refused):
+		return false
+	default:
+		return errors.As(err, &retryable)
+	}
 }
 
 // withMethod adds the method to an error, and keeps a retryable mark outermost.
@@ -330,5 +394,5 @@ func withMethod(method string, err error) error {
 	if retryable, ok := err.(*retryableError); ok {
 		return &retryableError{error: withMethod(method, retryable.error), after: retryable.after}
 	}
-	return fmt.Errorf("ramp: %s: %w", method, err)
+	return bounded(fmt.Errorf("ramp: %s: %w", method, err))
 }

@@ -9,8 +9,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
-	"github.com/ethereum/go-ethereum/crypto"
-	"github.com/ethereum/go-ethereum/rlp"
 )
 
 // BlockNumber returns the number of the most recent block: eth_blockNumber
@@ -81,45 +79,13 @@ func (r *RPC) Receipt(ctx context.Context, hash common.Hash) (*Receipt, error) {
 }
 
 // SendRawTransaction submits a signed transaction and returns its hash from the
-// node: eth_sendRawTransaction (interface 4.4). It is sent once unless
-// [RPCConfig].Resend is set. After an error other than an [*RPCError] or
-// [ErrWrongChain], the transaction may or may not have arrived: check with
-// [RPC.Transaction].
+// node: eth_sendRawTransaction (interface 4.4). It is never retried. After an error
+// other than an [*RPCError] or [ErrWrongChain], the transaction may or may not have
+// arrived: check with [RPC.Transaction].
 func (r *RPC) SendRawTransaction(ctx context.Context, raw []byte) (common.Hash, error) {
-	const method = "eth_sendRawTransaction"
 	var hash common.Hash
-	if !r.resend {
-		err := r.Call(ctx, &hash, method, hexutil.Bytes(raw))
-		return hash, err
-	}
-	ctx, op := r.transport.begin(ctx, OperationRPC, method)
-	err := r.attempts(ctx, true, func() error { return r.attempt(ctx, &hash, method, []any{hexutil.Bytes(raw)}) })
-	var refused *RPCError
-	if errors.As(err, &refused) {
-		// Possibly because an earlier attempt arrived.
-		var known Transaction
-		if r.Call(ctx, &known, "eth_getTransactionByHash", transactionHash(raw)) == nil {
-			hash, err = known.Hash, nil
-		}
-	}
-	r.record(ctx, op, err)
+	err := r.Call(ctx, &hash, "eth_sendRawTransaction", hexutil.Bytes(raw))
 	return hash, err
-}
-
-// transactionHash returns the hash under which a node should have a raw
-// transaction. It is used for the lookup only; the result is the hash that the node
-// returns.
-func transactionHash(raw []byte) common.Hash {
-	const feeDelegated, dynamicFee = 0x7, 0x2
-	if len(raw) > 0 && raw[0] == feeDelegated {
-		// The first item of the list is the type 2 transaction that the sender
-		// signed. Its hash is that of both.
-		list, _, _ := rlp.SplitList(raw[1:]) // empty if it is not a list
-		if _, rest, err := rlp.SplitList(list); err == nil {
-			return crypto.Keccak256Hash([]byte{dynamicFee}, list[:len(list)-len(rest)])
-		}
-	}
-	return crypto.Keccak256Hash(raw)
 }
 
 // SendTransaction makes the node sign and submit a transaction from one of its own

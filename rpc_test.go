@@ -20,8 +20,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
-	"github.com/ethereum/go-ethereum/crypto"
-	"github.com/ethereum/go-ethereum/rlp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
@@ -338,13 +336,13 @@ func TestAReadIsRepeatedAfterAFailureThatMayPass(t *testing.T) {
 
 // A final error also ends a batch of reads, and is not retried.
 func TestABatchIsNotRepeatedAfterAFinalRefusal(t *testing.T) {
-	for code, sent := range map[int]int{-32600: 1, -32005: 2} {
+	for code, sent := range map[int]int{-32602: 1, -32005: 2} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &script{steps: steps{
 				status(500, nil, fmt.Sprintf(`{"id":null,"error":{"code":%d,"message":"m"}}`, code)),
-				status(200, nil, `[{"id":2,"result":"0x1"}]`),
+				status(200, nil, `[{"id":3,"result":"0x1"},{"id":4,"result":"0x1"}]`),
 			}}
-			calls, _ := balances(1)
+			calls, _ := balances(2)
 			err := scripted(t, s).Batch(t.Context(), calls)
 			assert.Len(t, s.sent, sent)
 			assert.Equal(t, sent == 1, errors.Is(err, ramp.RPCCode(code)))
@@ -478,97 +476,30 @@ func TestAReadIsRepeatedWhenTheNodeHangsUp(t *testing.T) {
 	assert.Equal(t, 2, <-accepted)
 }
 
-func TestAResentTransactionCountsOnce(t *testing.T) {
-	raw := []byte{2, 0xc1, 5}
-	hash := crypto.Keccak256Hash(raw)
-	known := status(200, nil, `{"id":2,"error":{"code":-32000,"message":"already known"}}`)
-	tx := status(200, nil, `{"id":3,"result":{"hash":"`+hash.Hex()+`"}}`)
-	for name, test := range map[string]struct {
-		steps steps
-		asked string // the last request
-		fails bool
-	}{
-		"when the second attempt arrives": {
-			steps: steps{disconnect, status(200, nil, `{"id":2,"result":"`+hash.Hex()+`"}`)},
-			asked: `{"jsonrpc":"2.0","id":2,"method":"eth_sendRawTransaction","params":["0x02c105"]}`},
-		"when the first had arrived": {
-			steps: steps{disconnect, known, tx},
-			asked: `{"jsonrpc":"2.0","id":3,"method":"eth_getTransactionByHash","params":["` + hash.Hex() + `"]}`},
-		"when the first is in a block": {
-			steps: steps{disconnect, status(200, nil, `{"id":2,"error":{"code":-32000,"message":"nonce too low"}}`), tx},
-			asked: `{"jsonrpc":"2.0","id":3,"method":"eth_getTransactionByHash","params":["` + hash.Hex() + `"]}`},
-		"but a refusal stays one": {
-			steps: steps{status(200, nil, `{"id":1,"error":{"code":-32000,"message":"nonce too low"}}`), status(200, nil, `{"id":2,"result":null}`)},
-			asked: `{"jsonrpc":"2.0","id":2,"method":"eth_getTransactionByHash","params":["` + hash.Hex() + `"]}`, fails: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := &script{steps: test.steps}
-				got, err := scriptedWith(t, s, ramp.RPCConfig{Resend: true}).SendRawTransaction(t.Context(), raw)
-				assert.Len(t, s.sent, len(test.steps))
-				assert.Equal(t, test.asked, string(s.sent[len(s.sent)-1]))
-				if test.fails {
-					assert.ErrorContains(t, err, "nonce too low")
-					return
-				}
-				assert.NoError(t, err)
-				assert.Equal(t, hash, got)
-			})
-		})
-	}
-}
-
-// A transaction of type 0x7 has the hash of the one of type 0x2 in it.
-func TestAResentFeeDelegatedTransactionIsFoundByTheHashOfItsSender(t *testing.T) {
-	sender := []any{uint64(1), uint64(7), []byte("signed by the sender")}
-	inner, err := rlp.EncodeToBytes(sender)
-	require.NoError(t, err)
-	outer, err := rlp.EncodeToBytes([]any{sender, common.HexToAddress("0xfee"), uint64(1), uint64(2), uint64(3)})
-	require.NoError(t, err)
-	hash := crypto.Keccak256Hash([]byte{2}, inner)
-	n := newNode(t, func(_ http.ResponseWriter, _ *http.Request, body string) string {
-		if strings.Contains(body, hash.Hex()) {
-			return result(`{"type":"0x7","hash":"` + hash.Hex() + `"}`)
-		}
-		return `{"id":ID,"error":"already known"}`
-	})
-	got, err := n.clientWith(t, ramp.RPCConfig{Retries: -1, Resend: true}).SendRawTransaction(t.Context(), append([]byte{7}, outer...))
-	require.NoError(t, err)
-	assert.Equal(t, hash, got)
-
-	// Of any other type or form, whatever is in it, it is the hash of all of its bytes.
-	for _, raw := range [][]byte{{2, 0xc3, 0xc1, 5, 6}, {7, 0xc2, 5, 6}, {7, 5}} {
-		n = newNode(t, func(_ http.ResponseWriter, _ *http.Request, body string) string {
-			if hash := crypto.Keccak256Hash(raw).Hex(); strings.Contains(body, hash) {
-				return result(`{"type":"0x2","hash":"` + hash + `"}`)
-			}
-			return `{"id":ID,"error":"already known"}`
-		})
-		got, err = n.clientWith(t, ramp.RPCConfig{Retries: -1, Resend: true}).SendRawTransaction(t.Context(), raw)
-		require.NoError(t, err)
-		assert.Equal(t, crypto.Keccak256Hash(raw), got)
-	}
-
-	for _, broken := range [][]byte{{}, {7}, {7, 0xc0}, {7, 0x80}} {
-		_, err := n.clientWith(t, ramp.RPCConfig{Retries: -1, Resend: true}).SendRawTransaction(t.Context(), broken)
-		assert.ErrorContains(t, err, "ramp: eth_sendRawTransaction: ")
-	}
-}
-
-// batchNode answers a batch with its answers in the order that a test says.
+// batchNode answers a batch with its answers in the order that a test says. A call
+// without brackets is a batch of one.
 func batchNode(t *testing.T, answer func(ids []string) string) *rpcNode {
 	t.Helper()
 	return newNode(t, func(_ http.ResponseWriter, _ *http.Request, body string) string {
-		var requests []struct{ ID json.Number }
-		if !assert.NoError(t, json.Unmarshal([]byte(body), &requests)) {
-			return ""
+		ids := idsOf(body)
+		text := answer(ids)
+		if body[0] != '[' {
+			text = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
 		}
-		ids := make([]string, len(requests))
-		for i, r := range requests {
-			ids[i] = r.ID.String()
-		}
-		return answer(ids)
+		return text
 	})
+}
+
+// idsOf returns the IDs of a batch, or that of a single call, which newNode sets.
+func idsOf(body string) (ids []string) {
+	var requests []struct{ ID json.Number }
+	if json.Unmarshal([]byte(body), &requests) != nil {
+		return []string{"ID"}
+	}
+	for _, r := range requests {
+		ids = append(ids, r.ID.String())
+	}
+	return ids
 }
 
 func balances(n int) ([]ramp.BatchCall, []ramp.Quantity) {
@@ -607,12 +538,12 @@ func TestABatchMatchesAnswersByID(t *testing.T) {
 			want: [2]string{"cannot decode the result", "2"}},
 		"short": {
 			answer: func(id []string) string { return `[{"id":` + id[1] + `,"result":"0x2"}]` },
-			want:   [2]string{"ramp: eth_getBalance: the answer to the batch has none for this call", "2"}},
+			want:   [2]string{"7", "2"}},
 		"with neither result nor error": {
 			answer: func(id []string) string {
 				return `[{"id":` + id[0] + `},{"id":` + id[1] + `,"result":"0x2"}]`
 			},
-			want: [2]string{"has none for this call", "2"}},
+			want: [2]string{"7", "2"}},
 		"with ids of others": {
 			answer: func(id []string) string {
 				return `[{"id":99,"result":"0x9"},{"id":0,"result":"0x9"},{"id":"` + id[0] + `","result":"0x9"},{"id":null,"result":"0x9"},7,null]`
@@ -620,22 +551,22 @@ func TestABatchMatchesAnswersByID(t *testing.T) {
 			want: [2]string{"has none for this call", "has none for this call"}},
 		"with the id that comes next": {
 			answer: func(id []string) string { return `[{"id":` + id[1] + `,"result":"0x2"},{"id":3,"result":"0x3"}]` },
-			want:   [2]string{"has none for this call", "2"}},
+			want:   [2]string{"7", "2"}},
 		"with names that occur twice": {
 			answer: func(id []string) string {
 				return `[{"id":` + id[0] + `,"result":"0x1","result":"0x9"},{"id":` + id[1] + `,"result":"0x2"}]`
 			},
-			want: [2]string{"has none for this call", "2"}},
-		"with one call answered twice": {
+			want: [2]string{"7", "2"}},
+		"with one call answered twice, once": {
 			answer: func(id []string) string {
 				return `[{"id":` + id[0] + `,"result":"0x1"},{"id":` + id[0] + `,"result":"0x3"},{"id":` + id[1] + `,"result":"0x2"}]`
 			},
 			want: [2]string{"ramp: eth_getBalance: the call was answered twice", "2"}},
 		"by one error": {
 			answer: func([]string) string {
-				return `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batch too large"}}`
+				return `{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"invalid params"}}`
 			},
-			whole: "JSON-RPC error -32600: batch too large"},
+			whole: "JSON-RPC error -32602: invalid params"},
 		"by one result": {
 			answer: func(id []string) string { return `{"id":` + id[0] + `,"result":"0x1"}` },
 			whole:  "not JSON-RPC"},
@@ -643,7 +574,12 @@ func TestABatchMatchesAnswersByID(t *testing.T) {
 		"by nothing": {answer: func([]string) string { return "" }, whole: "not JSON-RPC"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := batchNode(t, test.answer)
+			n := batchNode(t, func(ids []string) string {
+				if len(ids) == 1 && test.whole == "" { // asked for once more
+					return `{"id":` + ids[0] + `,"result":"0x7"}`
+				}
+				return test.answer(ids)
+			})
 			calls, got := balances(2)
 			calls[0].Err = errors.New("of an earlier time")
 			err := n.client(t).Batch(t.Context(), calls)
@@ -671,11 +607,10 @@ func TestABatchUnderAFailingHTTPFailsAsAWhole(t *testing.T) {
 		rpc    bool // the cause is an RPCError
 		http   bool // and is within an HTTPError
 	}{
-		`[{"id":1,"result":"0x1"},{"id":2,"result":"0x2"}]`:       {400, false, true},
-		`{"id":null,"error":{"code":-32600,"message":"m"}}`:       {400, true, true},
-		`{"id":null,"error":{"code":-32600,"message":"m"} }`:      {200, true, false},
-		`{"error":{"code":1,"message":"m"},"error":{"code":1}}`:   {200, false, true},
-		`{"error":{"code":1,"message":"m"},"result":1,"id":null}`: {413, true, true},
+		`[{"id":1,"result":"0x1"},{"id":2,"result":"0x2"}]`:     {400, false, true},
+		`{"id":null,"error":{"code":-32602,"message":"m"}}`:     {400, true, true},
+		`{"id":null,"error":{"code":-32602,"message":"m"} }`:    {200, true, false},
+		`{"error":{"code":1,"message":"m"},"error":{"code":1}}`: {200, false, true},
 	} {
 		n := newNode(t, says(test.status, body))
 		calls, got := balances(2)
@@ -689,9 +624,7 @@ func TestABatchUnderAFailingHTTPFailsAsAWhole(t *testing.T) {
 			assert.Error(t, calls[i].Err)
 			assert.False(t, got[i].Present())
 		}
-		if test.status != http.StatusRequestEntityTooLarge {
-			assert.Len(t, n.asked(), 1, "only what is too large is cut in halves")
-		}
+		assert.Len(t, n.asked(), 1, "only what is too large is cut in halves")
 	}
 }
 
@@ -762,16 +695,15 @@ func TestABatchThatIsTooLargeIsHalved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var fits int
 			n := newNode(t, func(w http.ResponseWriter, _ *http.Request, body string) string {
-				var requests []struct{ ID json.Number }
-				_ = json.Unmarshal([]byte(body), &requests)
-				if len(requests) > fits {
+				ids := idsOf(body)
+				if len(ids) > fits {
 					return large(w)
 				}
-				ids := make([]string, len(requests))
-				for i, r := range requests {
-					ids[i] = r.ID.String()
+				text := echo(ids)
+				if body[0] != '[' {
+					text = strings.Trim(text, "[]")
 				}
-				return echo(ids)
+				return text
 			})
 			calls, got := balances(5)
 			for _, fits = range []int{2, 1} {
@@ -796,7 +728,7 @@ func TestOnlyTheCallsThatWereTurnedAwayAreRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: steps{
 			status(200, nil, `[{"id":1,"result":"0x1"},{"id":2,"error":{"code":-32005,"message":"slow down"}},{"id":3,"error":{"code":-32000,"message":"no"}}]`),
-			status(200, nil, `[{"id":4,"result":"0x2"}]`),
+			status(200, nil, `{"id":4,"result":"0x2"}`),
 		}}
 		calls, got := balances(3)
 		require.NoError(t, scripted(t, s).Batch(t.Context(), calls))
@@ -807,8 +739,8 @@ func TestOnlyTheCallsThatWereTurnedAwayAreRepeated(t *testing.T) {
 		assert.ErrorContains(t, calls[2].Err, "-32000")
 
 		s = &script{steps: steps{
-			status(200, map[string]string{"Retry-After": "9"}, `[{"id":1,"error":{"code":429,"message":"slow down"}}]`),
-			status(200, nil, `[{"id":2,"error":{"code":429,"message":"slow down"}}]`),
+			status(200, map[string]string{"Retry-After": "9"}, `{"id":1,"error":{"code":429,"message":"slow down"}}`),
+			status(200, nil, `{"id":2,"error":{"code":429,"message":"slow down"}}`),
 		}}
 		calls, _ = balances(1)
 		require.NoError(t, scriptedWith(t, s, ramp.RPCConfig{Retries: 1}).Batch(t.Context(), calls), "the batch as such was answered")
@@ -822,8 +754,10 @@ func TestParametersThatCannotBeWrittenAreNotSent(t *testing.T) {
 	n := newNode(t, says(200, result(`"0x1"`)))
 	err := n.client(t).Call(t.Context(), nil, "eth_call", make(chan int))
 	assert.ErrorContains(t, err, "ramp: eth_call: cannot encode the parameters")
-	err = n.client(t).Batch(t.Context(), []ramp.BatchCall{{Method: "eth_call", Params: []any{make(chan int)}}})
-	assert.ErrorContains(t, err, "cannot encode the parameters")
+	calls := []ramp.BatchCall{{Method: "eth_call", Params: []any{make(chan int)}}, {Method: "eth_call"}}
+	assert.ErrorContains(t, n.client(t).Batch(t.Context(), calls), "cannot encode the parameters")
+	require.NoError(t, n.client(t).Batch(t.Context(), calls[:1]))
+	assert.ErrorContains(t, calls[0].Err, "cannot encode the parameters")
 	assert.Empty(t, n.asked())
 }
 
@@ -885,14 +819,14 @@ func TestDataOfARefusalIsAsTheNodeSentIt(t *testing.T) {
 // secrets; user info, header values and query values are.
 func TestWhatIsASecretOfAnRPC(t *testing.T) {
 	for text, want := range map[string]string{
-		"no method at /data or /v2/fifteen-letters":   "no method at /data or /v2/fifteen-letters",
-		"no method at /v2/sixteen--letters":           "no method at /v2/[redacted]",
-		"unknown user ALICE:0000":                     "unknown user [redacted]",
-		"project mainnet of apikey only-a-name-":      "project [redacted] of apikey [redacted]",
-		"key of-the-header, or Basic YWxpY2U6MDAwMA=": "key [redacted], or Basic [redacted]=",
-		"Basic YWxpY2U6MDAwMA==":                      "[redacted]",
-		"token behind-a-semicolon":                    "token [redacted]",
-		"application/json":                            "application/json",
+		"no method at /data or /v2/fifteen-letters": "no method at /data or /v2/fifteen-letters",
+		"no method at /v2/sixteen--letters":         "no method at /v2/[redacted]",
+		"unknown user alice:0000":                   "unknown user [redacted]:[redacted]",
+		"project mainnet of apikey only-a-name-":    "project [redacted] of apikey [redacted]",
+		"key of-the-header, or YWxpY2U6MDAwMA==":    "key [redacted], or [redacted]",
+		"Basic YWxpY2U6MDAwMA==":                    "[redacted]",
+		"token behind-a-semicolon":                  "token [redacted]",
+		"application/json":                          "application/json",
 	} {
 		quoted, err := json.Marshal(text)
 		require.NoError(t, err)
@@ -946,7 +880,9 @@ func TestEachCallIsLoggedOnce(t *testing.T) {
 		"a success":     {result(`"0x1"`), func(r *ramp.RPC) { _, _ = r.BlockNumber(t.Context()) }, `DEBUG msg="ramp: rpc" method=eth_blockNumber`, ""},
 		"a failure":     {refused, func(r *ramp.RPC) { _, _ = r.BlockNumber(t.Context()) }, `ERROR msg="ramp: rpc failed" method=eth_blockNumber`, "no such method"},
 		"nothing there": {result(`null`), func(r *ramp.RPC) { _, _ = r.Receipt(t.Context(), common.MaxHash) }, `DEBUG msg="ramp: rpc failed" method=eth_getTransactionReceipt`, "not found"},
-		"a batch": {refused, func(r *ramp.RPC) { _ = r.Batch(t.Context(), []ramp.BatchCall{{Method: "eth_blockNumber"}}) },
+		"a batch": {refused, func(r *ramp.RPC) {
+			_ = r.Batch(t.Context(), []ramp.BatchCall{{Method: "eth_sign"}, {Method: "eth_sign"}})
+		},
 			`ERROR msg="ramp: rpc failed" method=batch`, "no such method"},
 		"a wait": {refused, func(r *ramp.RPC) { _, _ = r.WaitReceipt(t.Context(), common.MaxHash, 1) }, `ERROR msg="ramp: rpc failed" method=wait`, "no such method"},
 		"a send": {result(`"` + hash32 + `"`), func(r *ramp.RPC) { _, _ = r.SendRawTransaction(t.Context(), []byte{2, 1}) }, `DEBUG msg="ramp: rpc" method=eth_sendRawTransaction`, ""},
@@ -955,7 +891,7 @@ func TestEachCallIsLoggedOnce(t *testing.T) {
 			n := newNode(t, says(200, strings.Replace(test.answer, `"id":ID,"error"`, `"id":null,"error"`, 1)))
 			for level, logged := range map[slog.Level]bool{slog.LevelDebug: true, slog.LevelInfo: strings.HasPrefix(test.want, "ERROR")} {
 				var log bytes.Buffer
-				test.call(n.clientWith(t, ramp.RPCConfig{Resend: true, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))}))
+				test.call(n.clientWith(t, ramp.RPCConfig{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))}))
 				if !logged {
 					assert.Empty(t, log.String())
 					continue
@@ -973,8 +909,7 @@ func TestEachCallIsLoggedOnce(t *testing.T) {
 func TestNoSecretOfTheURLIsEverShown(t *testing.T) {
 	const user, password, pathKey, queryKey, headerKey = "studio-user", "pass/word=", "v3-path&key-of-<studio>", "query+key", "header/key"
 	secrets := []string{user, password, "pass%2Fword=", "pass%2Fword%3D", pathKey, queryKey, "query%2Bkey", headerKey, "c3R1ZGlvLXVzZXI6cGFzcy93b3JkPQ==",
-		`pass\/word=`, `header\/key`, `v3-path\u0026key-of-\u003cstudio\u003e`, "v3-path&amp;key-of-&lt;studio&gt;", "v3-path%26key-of-%3Cstudio%3E",
-		"v3-path%2526key-of-%253Cstudio%253E", "query%2bkey", "QUERY%2BKEY"}
+		`pass\/word=`, `header\/key`, `v3-path\u0026key-of-\u003cstudio\u003e`, "v3-path%26key-of-%3Cstudio%3E", "query%2bkey"}
 	all := strings.Join(secrets, " ")
 	quoted, err := json.Marshal(all)
 	require.NoError(t, err)
@@ -993,8 +928,7 @@ func TestNoSecretOfTheURLIsEverShown(t *testing.T) {
 		"a redirect to nowhere":       says(302, "", "Location", "http://[::1]:x/"+pathKey),
 		"a redirect":                  says(302, "", "Location", "/"+pathKey),
 		"nonsense":                    says(200, all),
-		"UTF-16":                      says(502, strings.Join(strings.Split(all, ""), "\x00")),
-		"soft hyphens":                says(200, `{"id":ID,"error":{"code":1,"message":"`+strings.ReplaceAll(strings.Trim(string(quoted), `"`), "-", "\u00ad-")+`"}}`),
+		"a long text":                 says(502, strings.Repeat("x", 390)+all),
 		"a hang-up":                   func(http.ResponseWriter, *http.Request, string) string { panic(http.ErrAbortHandler) },
 		"no HTTP": func(w http.ResponseWriter, _ *http.Request, _ string) string {
 			conn, _, _ := w.(http.Hijacker).Hijack()
@@ -1035,7 +969,7 @@ func TestNoSecretOfTheURLIsEverShown(t *testing.T) {
 			asJSON, _ := json.Marshal(map[string]any{"client": client, "failure": failure})
 			shown += string(asJSON)
 			for _, secret := range secrets {
-				assert.NotContains(t, strings.ToLower(shown), strings.ToLower(secret))
+				assert.NotContains(t, shown, secret)
 			}
 			assert.Contains(t, log.String(), "eth_blockNumber")
 			assert.Equal(t, n.URL, client.String())
@@ -1127,6 +1061,7 @@ func TestURLsOfANode(t *testing.T) {
 		"http://node:8545":                    true, // see TestHTTPIsForPrivateHostsOnly
 		"http://node.example.com":             false,
 		"ws://localhost:8546":                 false,
+		"wss://node.example.com":              false,
 		"/var/run/node.ipc":                   false,
 		"localhost:8545":                      false,
 		"https://":                            false,
@@ -1145,6 +1080,7 @@ func TestURLsOfANode(t *testing.T) {
 			require.ErrorAs(t, err, &wrong)
 			assert.Equal(t, "RPCConfig.URL", wrong.Fields[0].Path)
 			assert.NotContains(t, err.Error(), "secret")
+			assert.Equal(t, strings.HasPrefix(address, "ws"), strings.Contains(err.Error(), "use the node's HTTP address instead of its WebSocket address"))
 			assert.Nil(t, client)
 		})
 	}
@@ -1167,6 +1103,9 @@ func TestAnRPCThatCannotWorkIsNotMade(t *testing.T) {
 		{"RPCConfig.Timeout must not be negative", func(c *ramp.RPCConfig) { c.Timeout = -1 }},
 		{"RPCConfig.Retries must be at least -1, which means none", func(c *ramp.RPCConfig) { c.Retries = -2 }},
 		{"RPCConfig.PollInterval must not be negative", func(c *ramp.RPCConfig) { c.PollInterval = -time.Second }},
+		{"RPCConfig.BatchSize must not be negative", func(c *ramp.RPCConfig) { c.BatchSize = -1 }},
+		{"RPCConfig.Fallback.URL must be https, unless the host is on a private network", func(c *ramp.RPCConfig) { c.Fallback.URL = "http://node.example.com" }},
+		{"RPCConfig.Fallback.URL is required", func(c *ramp.RPCConfig) { c.Fallback.Header = http.Header{"X-Api-Key": {"k"}} }},
 	} {
 		config := ramp.RPCConfig{URL: "https://node.example.com"}
 		test.change(&config)

@@ -1,116 +1,429 @@
 package ramp
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"net/http"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
-// maxWaitRetryAfter caps how long a single Retry-After can delay the wait.
-const maxWaitRetryAfter = 5 * time.Minute
+const (
+	// maxWaitRetryAfter caps how long a single Retry-After can delay the wait.
+	maxWaitRetryAfter = 5 * time.Minute
+
+	// hurriedAttempt limits an attempt when less than a whole Timeout is left, so
+	// that one answer that hangs does not use up the wait.
+	hurriedAttempt = 2 * time.Second
+)
 
 // WaitReceipt waits until a transaction has a number of confirmations, and returns
 // its receipt. Confirmations count the block of the transaction itself: 0 and 1
 // both mean that it is in a block.
 //
-// It keeps polling while the node does not know the transaction, is indexing, is
-// unreachable or rate-limiting, or returns another retryable error (see
-// [RPCConfig].Retries). If the block of the transaction is replaced, it starts
-// over. It fails if the node returns a final error, an answer that cannot be
-// decoded, or the receipt of a different transaction. If ctx ends, the error wraps
-// the error of ctx and the last reason for waiting. ctx should have a deadline.
+// It keeps polling while the node does not know the transaction, is unreachable or
+// rate-limiting, or fails in another way that may pass. If the block of the
+// transaction is replaced, it starts over. It fails at once if the node is not on
+// the chain of [RPCConfig].ChainID, returns the receipt of a different transaction,
+// denies access with HTTP 401 or 403, or rejects the call with
+// [RPCMethodNotFound] or [RPCInvalidParams]. If ctx ends, the error wraps the error
+// of ctx and the last reason for waiting. ctx should have a deadline.
 //
 // A failed transaction has a receipt too; see [Receipt.Succeeded].
 func (r *RPC) WaitReceipt(ctx context.Context, hash common.Hash, confirmations uint64) (*Receipt, error) {
-	ctx, op := r.transport.begin(ctx, OperationRPC, "wait")
-	receipt, err := r.waitReceipt(ctx, hash, confirmations)
-	if err != nil {
-		err = fmt.Errorf("ramp: wait for transaction %s: %w", hash, err)
-	}
-	r.record(ctx, op, err)
+	receipt, _, err := r.wait(ctx, hash, confirmations, false)
 	return receipt, err
 }
 
-func (r *RPC) waitReceipt(ctx context.Context, hash common.Hash, confirmations uint64) (*Receipt, error) {
+// wait waits for a receipt, and for the transaction if whole is true.
+func (r *RPC) wait(ctx context.Context, hash common.Hash, confirmations uint64, whole bool) (*Receipt, *Transaction, error) {
+	ctx, op := r.transport.begin(ctx, OperationRPC, "wait")
+	receipt, transaction, err := r.pollTransaction(ctx, hash, confirmations, whole)
+	if err != nil {
+		err = bounded(fmt.Errorf("ramp: wait for transaction %s: %w", hash, err))
+	}
+	r.record(ctx, op, err)
+	return receipt, transaction, err
+}
+
+func (r *RPC) pollTransaction(ctx context.Context, hash common.Hash, confirmations uint64, whole bool) (*Receipt, *Transaction, error) {
 	reason := errors.New("the node has not answered yet")
 	for {
-		receipt, err := r.checkReceipt(ctx, hash, confirmations)
-		var retryable *retryableError
+		receipt, transaction, after, err := r.checkTransaction(ctx, hash, confirmations, whole)
 		switch {
 		case err == nil:
-			return receipt, nil
+			return receipt, transaction, nil
 		case ctx.Err() != nil: // a canceled call's error adds nothing
-		case !errors.As(err, &retryable):
-			return nil, err
+		case endsWait(err):
+			return nil, nil, withoutMark(err)
 		default:
-			reason = retryable.error
+			reason = withoutMark(err)
 			select {
-			case <-time.After(max(r.poll, min(retryable.after, maxWaitRetryAfter))):
+			case <-time.After(max(r.poll, min(after, maxWaitRetryAfter))):
 			case <-ctx.Done():
 			}
 		}
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("%w: %w", ctx.Err(), reason)
+			return nil, nil, fmt.Errorf("%w: %w", ctx.Err(), reason)
 		}
 	}
 }
 
-// checkReceipt checks once. Errors that may pass are marked retryable.
-func (r *RPC) checkReceipt(ctx context.Context, hash common.Hash, confirmations uint64) (*Receipt, error) {
-	if err := r.checkChain(ctx); err != nil {
-		return nil, err
-	}
-	receipt := new(Receipt)
-	err := r.attempt(ctx, receipt, "eth_getTransactionReceipt", []any{hash})
-	var refused *RPCError
+// endsWait reports whether an error can only occur again.
+func endsWait(err error) bool {
+	var status *HTTPError
+	var other *wrongHashError
 	switch {
-	case errors.Is(err, ErrNotFound),
-		errors.As(err, &refused) && strings.Contains(refused.Message+string(refused.Data), "indexing is in progress"):
-		return nil, &retryableError{error: err}
-	case err != nil:
-		return nil, err
-	case receipt.TransactionHash != hash && receipt.TransactionHash != common.Hash{}:
-		return nil, &wrongReceiptError{receipt.TransactionHash}
-	case !receipt.BlockNumber.Present() || receipt.BlockHash == common.Hash{}:
-		return nil, &retryableError{error: errors.New("the transaction is in no block yet")}
-	case confirmations <= 1:
-		return receipt, nil
+	case errors.Is(err, ErrWrongChain), errors.As(err, &other):
+		return true
+	case errors.As(err, &status) && status.Status == http.StatusTooManyRequests: // with any code inside
+		return false
+	case errors.Is(err, RPCMethodNotFound), errors.Is(err, RPCInvalidParams):
+		return true
+	default:
+		return status != nil && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden)
 	}
+}
 
+// checkTransaction checks once. After an error, the next check should not come before
+// the returned delay.
+func (r *RPC) checkTransaction(ctx context.Context, hash common.Hash, confirmations uint64, whole bool) (
+	receipt *Receipt, transaction *Transaction, after time.Duration, err error,
+) {
+	receipt, transaction = new(Receipt), new(Transaction)
+	var id Quantity
+	chainCall := &BatchCall{Method: "eth_chainId", Into: &id}
+	receiptCall := &BatchCall{Method: "eth_getTransactionReceipt", Params: []any{hash}, Into: receipt}
+	transactionCall := &BatchCall{Method: "eth_getTransactionByHash", Params: []any{hash}, Into: transaction}
+	calls := []*BatchCall{chainCall, receiptCall, transactionCall}
+	switch {
+	case whole:
+	case r.chainID != 0:
+		calls = calls[:2]
+	default:
+		calls = calls[1:2]
+	}
+	if after, err = r.lookUp(ctx, calls...); err == nil {
+		err = cmp.Or(r.checkReported(chainCall.Err, id, transaction), r.checkReceipt(hash, receipt, receiptCall.Err, id))
+	}
+	switch {
+	case err != nil:
+	case transactionCall.Err != nil: // perhaps null, from another node behind the URL
+		err = transactionCall.Err
+	case whole && transaction.Hash != hash:
+		err = &wrongHashError{transactionCall.Method, transaction.Hash}
+	case confirmations > 1:
+		after, err = r.checkDepth(ctx, receipt, confirmations)
+	}
+	return receipt, transaction, after, err
+}
+
+// lookUp makes calls once, in one request if the node takes batches. Its error is
+// that of a request; each call has its own. It returns the delay that the node asked
+// for.
+func (r *RPC) lookUp(ctx context.Context, calls ...*BatchCall) (after time.Duration, err error) {
+	timeout := r.transport.timeout
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < timeout {
+		timeout = min(timeout, hurriedAttempt)
+	}
+	err = r.sendParts(ctx, calls, func(ctx context.Context, part []*BatchCall) error {
+		name := "batch"
+		if len(part) == 1 {
+			name = part[0].Method
+		}
+		err := r.askInOrder(ctx, func(e *endpoint) error {
+			return r.attempt(ctx, e, name, timeout, func(ctx context.Context, e *endpoint) (err error) {
+				_, after, err = r.exchangeBatch(ctx, e, part)
+				return err
+			})
+		})
+		for _, call := range part {
+			if err != nil {
+				call.Err = err
+			}
+		}
+		return err
+	})
+	var retryable *retryableError
+	if errors.As(err, &retryable) {
+		after = retryable.after
+	}
+	return after, err
+}
+
+// checkReported checks the chain ID in a transaction, and without one that of the
+// node, which may be another node behind the same URL.
+func (r *RPC) checkReported(err error, id Quantity, transaction *Transaction) error {
+	if own := transaction.ChainID.Big(); own != nil && own.Sign() > 0 {
+		id, err = transaction.ChainID, nil
+	}
+	if r.chainID == 0 {
+		return nil
+	}
+	if err == nil {
+		err = withMethod("eth_chainId", r.compareChain(id))
+	}
+	if errors.Is(err, ErrWrongChain) {
+		for _, e := range r.endpoints { // every other call must notice too
+			e.checked.Store(false)
+		}
+	}
+	return err
+}
+
+// checkReceipt checks that a receipt is in a block. id is the chain ID of the node,
+// if it is known.
+func (r *RPC) checkReceipt(hash common.Hash, receipt *Receipt, err error, id Quantity) error {
+	switch {
+	case errors.Is(err, ErrNotFound) && id.Present():
+		return withMethod("eth_getTransactionReceipt", fmt.Errorf("%s: %w; the node's chain ID is %s", hash, ErrNotFound, id))
+	case err != nil:
+		return err
+	case receipt.TransactionHash != hash && receipt.TransactionHash != common.Hash{}:
+		return &wrongHashError{"eth_getTransactionReceipt", receipt.TransactionHash}
+	case !receipt.BlockNumber.Present() || receipt.BlockHash == common.Hash{}:
+		return errors.New("the transaction is in no block yet")
+	}
+	return nil
+}
+
+// checkDepth checks that the block of a receipt has confirmations, and was not
+// replaced.
+func (r *RPC) checkDepth(ctx context.Context, receipt *Receipt, confirmations uint64) (time.Duration, error) {
 	number, err := receipt.BlockNumber.Uint64()
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	var newest Quantity
-	if err := r.attempt(ctx, &newest, "eth_blockNumber", nil); err != nil {
-		return nil, err
+	var block Block
+	headCall := &BatchCall{Method: "eth_blockNumber", Into: &newest}
+	blockCall := &BatchCall{Method: "eth_getBlockByNumber", Params: []any{AtBlock(number), false}, Into: &block}
+	after, err := r.lookUp(ctx, headCall, blockCall)
+	if err = cmp.Or(err, headCall.Err); err != nil {
+		return after, err
 	}
 	head, err := newest.Uint64()
 	if err != nil {
-		return nil, err
+		return after, err
 	}
-	if has := max(head+1, number) - number; has < confirmations { // another node behind the URL may lag
-		return nil, &retryableError{error: fmt.Errorf("the transaction has %d of %d confirmations", has, confirmations)}
-	}
-	var block Block
-	err = r.attempt(ctx, &block, "eth_getBlockByNumber", []any{AtBlock(number), false})
+	has := max(head+1, number) - number
 	switch {
-	case errors.Is(err, ErrNotFound), err == nil && block.Hash != receipt.BlockHash:
-		return nil, &retryableError{error: fmt.Errorf("block %d, which contained the transaction, was replaced", number)}
-	case err != nil:
-		return nil, err
+	case has < confirmations: // another node behind the URL may lag
+		return after, fmt.Errorf("the transaction has %d of %d confirmations", has, confirmations)
+	case errors.Is(blockCall.Err, ErrNotFound), blockCall.Err == nil && block.Hash != receipt.BlockHash:
+		return after, fmt.Errorf("block %d, which contained the transaction, was replaced", number)
 	}
-	return receipt, nil
+	return after, blockCall.Err
 }
 
-// wrongReceiptError means that the node returned the receipt of a different
-// transaction.
-type wrongReceiptError struct{ hash common.Hash }
+// wrongHashError means that the node returned a different transaction, or its
+// receipt.
+type wrongHashError struct {
+	method string
+	hash   common.Hash
+}
 
-func (e *wrongReceiptError) Error() string {
-	return fmt.Sprintf("ramp: eth_getTransactionReceipt: the node answered with the receipt of transaction %s", e.hash)
+func (e *wrongHashError) Error() string {
+	return fmt.Sprintf("ramp: %s: the node answered with transaction %s", e.method, e.hash)
+}
+
+// MismatchError means that the chain contradicts a result of the service.
+type MismatchError struct {
+	// Field is the first field that differs, as the interface names it, such as
+	// "receipt.logs[1].data".
+	Field string
+
+	// Webhook and Chain are the values of the result and of the chain, on one line
+	// and shortened if they are long.
+	Webhook, Chain string
+}
+
+// Error names the field and both values.
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("%s is %s in the result, but %s on the chain", e.Field, e.Webhook, e.Chain)
+}
+
+// Confirm verifies a result on the chain (interface 6, 4.4). It waits as
+// [RPC.WaitReceipt] does, and compares every field that the result reports: hash,
+// status, block, gas, price, state root, created contract, and every field of every
+// log. The hash and the status are required; other missing fields are not compared.
+// Neither are the type, which does not change what a transaction did, the logsBloom,
+// which only summarizes the logs, and the blockTimestamp of a log, which is 0 on some
+// chains. If the transaction succeeded, every token contract that the intent names
+// must have an event in it. A difference is a [*MismatchError]. A success whose
+// intent is missing or unreadable is an [*InvalidError], because without its tokens
+// any successful transaction would confirm it.
+//
+// If the block of the transaction was replaced after the service reported it, the
+// result names another block than the chain. Only hash, status and the events of the
+// intent's tokens are compared then, because positions prove nothing.
+//
+// Confirm returns the chain's receipt, with all of its events, and the transaction.
+// It proves that the transaction exists, not that it belongs to this order, because
+// the interface does not say how the two are linked. Let each transaction pay only
+// once (docs/orders.md has an index for that), and if you know the contract, compare
+// its events with the order. A result does not name its network either. Set
+// [RPCConfig].ChainID, or a transaction on a testnet can confirm an order of the
+// mainnet. It is compared with the chain ID in the transaction, and if there is none,
+// with that of the node.
+func (r *RPC) Confirm(ctx context.Context, result *Result, confirmations uint64) (*Receipt, *Transaction, error) {
+	text, err := hexutil.Decode(result.TxHash)
+	if err != nil || len(text) != common.HashLength {
+		return nil, nil, invalid("tx_hash", "must be 0x followed by 64 hex digits")
+	}
+	hash := common.Hash(text)
+	if result.Succeeded() {
+		// Without its tokens, any successful transaction would confirm it.
+		var p problems
+		if result.Intent.check(&p); p != nil {
+			return nil, nil, p.err()
+		}
+	}
+	receipt, transaction, err := r.wait(ctx, hash, confirmations, true)
+	var other *wrongHashError
+	var different *MismatchError
+	switch {
+	case errors.As(err, &other):
+		different = &MismatchError{Field: "tx_hash", Webhook: hash.String(), Chain: other.hash.String()}
+	case err != nil:
+		return nil, nil, err
+	default:
+		different = compare(result, hash, receipt)
+	}
+	if different != nil {
+		return nil, nil, fmt.Errorf("ramp: confirm transaction %s: %w", hash, different)
+	}
+	return receipt, transaction, nil
+}
+
+// compare returns the first contradiction between a result and the chain, or nil.
+func compare(result *Result, hash common.Hash, chain *Receipt) *MismatchError {
+	reported := &result.Receipt
+	var c comparison
+	c.strings("tx_hash", hash.String(), chain.TransactionHash.String())
+	c.hashes("receipt.transactionHash", reported.TransactionHash, chain.TransactionHash)
+	c.strings("receipt.status", reported.Status.String(), chain.Status.String())
+	if reported.BlockHash != (common.Hash{}) && reported.BlockHash != chain.BlockHash {
+		c.replaced(result, chain)
+	} else {
+		c.positions(result, chain)
+	}
+	if result.Succeeded() {
+		c.tokens("intent.from", result.Intent.From, chain.Logs)
+		c.tokens("intent.to", result.Intent.To, chain.Logs)
+	}
+	return c.first
+}
+
+// comparison keeps the first contradiction.
+type comparison struct{ first *MismatchError }
+
+// replaced compares what a transaction did, in whichever block it is.
+func (c *comparison) replaced(result *Result, chain *Receipt) {
+	if result.Receipt.Logs == nil {
+		return
+	}
+	var tokens []common.Address
+	for _, asset := range slices.Concat(result.Intent.From, result.Intent.To) {
+		if asset.Type != TypeAsset {
+			tokens = append(tokens, common.HexToAddress(asset.ID))
+		}
+	}
+	what := func(logs []Log) (events []Log) {
+		for _, l := range logs {
+			if slices.Contains(tokens, l.Address) {
+				events = append(events, Log{Address: l.Address, Topics: l.Topics, Data: l.Data})
+			}
+		}
+		return events
+	}
+	c.logs(what(result.Receipt.Logs), what(chain.Logs))
+}
+
+// positions compares what depends on the block.
+func (c *comparison) positions(result *Result, chain *Receipt) {
+	reported := &result.Receipt
+	c.quantities("receipt.blockNumber", reported.BlockNumber, chain.BlockNumber)
+	c.quantities("receipt.transactionIndex", reported.TransactionIndex, chain.TransactionIndex)
+	c.quantities("receipt.gasUsed", reported.GasUsed, chain.GasUsed)
+	c.quantities("receipt.cumulativeGasUsed", reported.CumulativeGasUsed, chain.CumulativeGasUsed)
+	if chain.EffectiveGasPrice.Present() { // not every node reports it
+		c.quantities("receipt.effectiveGasPrice", reported.EffectiveGasPrice, chain.EffectiveGasPrice)
+	}
+	if len(reported.Root) > 0 && len(chain.Root) > 0 { // only old transactions have it
+		c.strings("receipt.root", reported.Root.String(), chain.Root.String())
+	}
+	if reported.ContractAddress != (common.Address{}) {
+		c.strings("receipt.contractAddress", reported.ContractAddress.String(), chain.ContractAddress.String())
+	}
+	if reported.Logs != nil {
+		c.logs(reported.Logs, chain.Logs)
+	}
+}
+
+// shortened returns the beginning of a value, so that an error can show two.
+func shortened(value string) string { return redact.New().Line(value, maxExcerpt/3) }
+
+func (c *comparison) strings(field, webhook, chain string) {
+	if c.first == nil && webhook != chain {
+		c.first = &MismatchError{Field: field, Webhook: shortened(webhook), Chain: shortened(chain)}
+	}
+}
+
+func (c *comparison) hashes(field string, webhook, chain common.Hash) {
+	if webhook != (common.Hash{}) {
+		c.strings(field, webhook.String(), chain.String())
+	}
+}
+
+func (c *comparison) quantities(field string, webhook, chain Quantity) {
+	if webhook.Present() {
+		c.strings(field, webhook.String(), chain.String())
+	}
+}
+
+func (c *comparison) logs(webhook, chain []Log) {
+	c.strings("receipt.logs", fmt.Sprintf("a list of %d", len(webhook)), fmt.Sprintf("a list of %d", len(chain)))
+	for i := range webhook {
+		if c.first != nil {
+			return
+		}
+		reported, actual := &webhook[i], &chain[i]
+		at := fmt.Sprintf("receipt.logs[%d].", i)
+		c.strings(at+"address", reported.Address.String(), actual.Address.String())
+		c.strings(at+"topics", fmt.Sprint(reported.Topics), fmt.Sprint(actual.Topics))
+		if !bytes.Equal(reported.Data, actual.Data) { // formatted only if they differ, because they can be long
+			c.strings(at+"data", reported.Data.String(), actual.Data.String())
+		}
+		c.quantities(at+"blockNumber", reported.BlockNumber, actual.BlockNumber)
+		c.hashes(at+"transactionHash", reported.TransactionHash, actual.TransactionHash)
+		c.quantities(at+"transactionIndex", reported.TransactionIndex, actual.TransactionIndex)
+		c.hashes(at+"blockHash", reported.BlockHash, actual.BlockHash)
+		c.quantities(at+"logIndex", reported.LogIndex, actual.LogIndex)
+		c.strings(at+"removed", strconv.FormatBool(reported.Removed), strconv.FormatBool(actual.Removed))
+	}
+}
+
+func (c *comparison) tokens(path string, list []IntentAsset, chain []Log) {
+	for i, asset := range list {
+		if asset.Type == TypeAsset {
+			continue
+		}
+		if !common.IsHexAddress(asset.ID) { // no event could ever match it
+			c.strings(fmt.Sprintf("%s[%d].id", path, i), asset.ID, "not a contract address")
+		}
+		token := common.HexToAddress(asset.ID)
+		if !slices.ContainsFunc(chain, func(l Log) bool { return l.Address == token }) {
+			c.strings(fmt.Sprintf("%s[%d].id", path, i), asset.ID, "without an event")
+		}
+	}
 }

@@ -76,26 +76,22 @@ func (secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 // LogValue logs "[redacted]".
 func (secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// ParseSession reads the X-Dapp headers (interface 5.1). Their names may have any
-// case. The error is a [*Refusal] with the code [CodeSessionMissing] or
-// [CodeTokenMissing]. A header that occurs more than once counts as missing,
-// because its value would be ambiguous.
-func ParseSession(header http.Header) (Session, error) {
+// parseSession reads the X-Dapp headers (interface 5.1). Their names may have any
+// case. A header that occurs more than once counts as missing, because its value
+// would be ambiguous.
+func parseSession(header http.Header) (Session, error) {
 	id, err := sessionID(header)
 	if err != nil {
 		return Session{}, err
 	}
 	token, err := bearerToken(header)
-	if err != nil {
-		return Session{}, err
-	}
-	return Session{ID: id, Token: token}, nil
+	return Session{ID: id, Token: token}, err
 }
 
 func sessionID(header http.Header) (string, error) {
 	id, ok := singleHeader(header, HeaderSession)
 	if !ok || !isSessionID(id) {
-		return "", &Refusal{Status: http.StatusUnauthorized, Code: CodeSessionMissing, Err: errors.New("ramp: X-Dapp-SessionID is missing")}
+		return "", &Rejection{Status: http.StatusUnauthorized, Code: CodeSessionMissing, Err: errors.New("ramp: X-Dapp-SessionID is missing")}
 	}
 	return id, nil
 }
@@ -105,7 +101,7 @@ func bearerToken(header http.Header) (AccessToken, error) {
 	scheme, token, _ := strings.Cut(authorization, " ")
 	token = strings.TrimSpace(token)
 	if !ok || !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return AccessToken{}, &Refusal{Status: http.StatusUnauthorized, Code: CodeTokenMissing,
+		return AccessToken{}, &Rejection{Status: http.StatusUnauthorized, Code: CodeTokenMissing,
 			Err: errors.New("ramp: X-Dapp-Authorization with a bearer token is missing")}
 	}
 	return NewAccessToken(token), nil

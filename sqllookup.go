@@ -12,46 +12,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// Check returns an error if the store cannot work: if the database is not of the
-// dialect or too old, if the table or a column is missing, or if the user may not
-// write, for example because the database is a replica. Call it when your server
-// starts. It changes nothing.
-func (s *SQLStore) Check(ctx context.Context) error {
-	ask, name, major, minor := "SELECT sqlite_version()", "SQLite", 3, 37
-	switch s.config.Dialect {
-	case PostgreSQL:
-		ask, name, major, minor = "SHOW server_version", "PostgreSQL", 9, 5
-	case MySQL:
-		ask, name, major, minor = "SELECT @@version", "MySQL", 8, 0
-	}
-	db, dialect := s.config.DB, s.config.Dialect
-	if err := db.PingContext(ctx); err != nil {
-		return fmt.Errorf("ramp: check: %w", err)
-	}
-	var version string
-	if err := db.QueryRowContext(ctx, ask).Scan(&version); err != nil {
-		return fmt.Errorf("ramp: check: the dialect is %s, but the database does not answer like it: %w", dialect, err)
-	}
-	if strings.Contains(version, "MariaDB") {
-		name, major, minor = "MariaDB", 10, 5
-	}
-	var have struct{ major, minor int }
-	// A fork may format its version differently. That is not an error.
-	if n, _ := fmt.Sscanf(version, "%d.%d", &have.major, &have.minor); n > 0 &&
-		(have.major < major || have.major == major && have.minor < minor) {
-		return fmt.Errorf("ramp: check: the database is %s %d.%d, but must be %d.%d or newer", name, have.major, have.minor, major, minor)
-	}
-	for _, statement := range []string{
-		"SELECT direction, " + orderColumns + " FROM ramp_orders WHERE 1 = 0",
-		"UPDATE ramp_orders SET claim = claim WHERE uuid IS NULL", // no row has; the key is for sql_safe_updates of MySQL
-	} {
-		if _, err := db.ExecContext(ctx, statement); err != nil {
-			return fmt.Errorf("ramp: check: table ramp_orders, which Dialect.Schema creates, is unusable: %w", err)
-		}
-	}
-	return nil
-}
-
 // OrderPage selects a page of a list of orders. The zero value is the first page.
 type OrderPage struct {
 	// After is the last order of the page before; the list continues after it. Only
@@ -64,15 +24,15 @@ type OrderPage struct {
 
 // Order returns the order that is stored under a UUID. If there is none, the error
 // wraps [ErrOrderUnknown]. Like all lookups it locks nothing, so the order may
-// change a moment later; [OrderGame.Abandon] checks it again.
+// change a moment later.
 func (s *SQLStore) Order(ctx context.Context, id uuid.UUID) (Order, error) {
-	query, args := s.query(selectOrders+"WHERE uuid = ?", id.String())
+	query, args := s.bind(selectOrders+"WHERE uuid = ?", id.String())
 	row, err := readOrder(s.config.DB.QueryRowContext(ctx, query, args...))
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return Order{}, fmt.Errorf("ramp: order %s: %w", id, ErrOrderUnknown)
 	case err != nil:
-		return Order{}, fmt.Errorf("ramp: order %s: %w", id, s.withDialectHint(err))
+		return Order{}, fmt.Errorf("ramp: order %s: %w", id, s.withHint(err))
 	}
 	return row.Order, nil
 }
@@ -130,9 +90,9 @@ func (s *SQLStore) CountWaiting(ctx context.Context, d Direction, before time.Ti
 		return 0, time.Time{}, err
 	}
 	var first sql.NullInt64
-	query, args := s.query("SELECT COUNT(*), MIN(accepted_at) FROM ramp_orders "+whereWaiting, d.String(), before.UnixMilli())
+	query, args := s.bind("SELECT COUNT(*), MIN(accepted_at) FROM ramp_orders "+whereWaiting, d.String(), before.UnixMilli())
 	if err := s.config.DB.QueryRowContext(ctx, query, args...).Scan(&n, &first); err != nil {
-		return 0, time.Time{}, fmt.Errorf("ramp: count waiting orders: %w", s.withDialectHint(err))
+		return 0, time.Time{}, fmt.Errorf("ramp: count waiting orders: %w", s.withHint(err))
 	}
 	if first.Valid {
 		oldest = time.UnixMilli(first.Int64).UTC()
@@ -148,10 +108,10 @@ func (s *SQLStore) list(ctx context.Context, what string, limit int, where strin
 	case limit == 0:
 		limit = 100
 	}
-	query, args := s.query(selectOrders+where+" LIMIT ?", append(args, limit)...)
+	query, args := s.bind(selectOrders+where+" LIMIT ?", append(args, limit)...)
 	rows, err := s.config.DB.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, fmt.Errorf("ramp: %s: %w", what, s.withDialectHint(err))
+		return nil, fmt.Errorf("ramp: %s: %w", what, s.withHint(err))
 	}
 	defer rows.Close()
 	var damaged error
@@ -168,14 +128,6 @@ func (s *SQLStore) list(ctx context.Context, what string, limit int, where strin
 		return nil, fmt.Errorf("ramp: %s: %w", what, err)
 	}
 	return orders, damaged
-}
-
-// query returns a statement and its arguments for the dialect.
-func (s *SQLStore) query(statement string, args ...any) (string, []any) {
-	if s.config.Dialect == PostgreSQL {
-		statement = numberPlaceholders(statement)
-	}
-	return s.bind(statement, args...)
 }
 
 const (
@@ -205,7 +157,7 @@ func (s *SQLStore) DeleteFinished(ctx context.Context, d Direction, before time.
 	for _, state := range []OrderState{OrderSucceeded, OrderFailed, OrderAbandoned} { // one by one, so that every planner uses the index
 		var err error
 		if ids, err = s.finishedBefore(ctx, state, d, before.UnixMilli()); err != nil {
-			return 0, fmt.Errorf("ramp: delete finished orders: %w", s.withDialectHint(err))
+			return 0, fmt.Errorf("ramp: delete finished orders: %w", s.withHint(err))
 		}
 		if len(ids) > 0 {
 			break
@@ -216,7 +168,7 @@ func (s *SQLStore) DeleteFinished(ctx context.Context, d Direction, before time.
 	}
 	// By primary key, so that InnoDB does not lock the gaps where new orders are
 	// inserted.
-	query, args := s.query("DELETE FROM ramp_orders WHERE state <> 'accepted' AND uuid IN (?"+strings.Repeat(", ?", len(ids)-1)+")", ids...)
+	query, args := s.bind("DELETE FROM ramp_orders WHERE state <> 'accepted' AND uuid IN (?"+strings.Repeat(", ?", len(ids)-1)+")", ids...)
 	done, err := s.config.DB.ExecContext(ctx, query, args...)
 	if err != nil {
 		return 0, fmt.Errorf("ramp: delete finished orders: %w", err)
@@ -230,7 +182,7 @@ func (s *SQLStore) DeleteFinished(ctx context.Context, d Direction, before time.
 
 // finishedBefore returns the UUIDs to delete.
 func (s *SQLStore) finishedBefore(ctx context.Context, state OrderState, d Direction, age int64) (ids []any, err error) {
-	query, args := s.query("SELECT uuid FROM ramp_orders WHERE state = ? AND direction = ? AND accepted_at < ? AND finished_at < ?"+
+	query, args := s.bind("SELECT uuid FROM ramp_orders WHERE state = ? AND direction = ? AND accepted_at < ? AND finished_at < ?"+
 		" ORDER BY accepted_at LIMIT ?", string(state), d.String(), age, age, maxDeleted)
 	rows, err := s.config.DB.QueryContext(ctx, query, args...)
 	if err != nil {

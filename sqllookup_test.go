@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,14 +48,19 @@ func TestCheckRefusesAServerThatIsTooOld(t *testing.T) {
 	}
 }
 
-// versionDB is a database that answers every query with its version.
+// versionDB is a database that answers with its version.
 type versionDB string
 
 func (v versionDB) Connect(context.Context) (driver.Conn, error) { return v, nil }
 func (v versionDB) Driver() driver.Driver                        { return nil }
 func (v versionDB) Close() error                                 { return nil }
 func (v versionDB) Begin() (driver.Tx, error)                    { return nil, io.ErrUnexpectedEOF }
-func (v versionDB) Prepare(string) (driver.Stmt, error)          { return versionStmt(v), nil }
+func (v versionDB) Prepare(query string) (driver.Stmt, error) {
+	if strings.Contains(query, "information_schema") {
+		return versionStmt(""), nil // no column is too narrow
+	}
+	return versionStmt(v), nil
+}
 
 type versionStmt string
 

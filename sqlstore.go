@@ -1,16 +1,13 @@
 package ramp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
-	"database/sql/driver"
-	_ "embed" // for the schema files
-	"encoding/hex"
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -18,55 +15,6 @@ import (
 
 	"github.com/google/uuid"
 )
-
-// Dialect is a kind of SQL database.
-type Dialect int
-
-// The dialects.
-const (
-	PostgreSQL Dialect = iota + 1 // PostgreSQL 9.5 or newer
-	MySQL                         // MySQL 8.0 or newer, or MariaDB 10.5 or newer; with InnoDB
-	SQLite                        // SQLite 3.37 or newer
-)
-
-// String returns the name of the database, such as "MySQL".
-func (d Dialect) String() string {
-	switch d {
-	case PostgreSQL:
-		return "PostgreSQL"
-	case MySQL:
-		return "MySQL"
-	case SQLite:
-		return "SQLite"
-	default:
-		return "unknown dialect"
-	}
-}
-
-var (
-	//go:embed schema/postgresql.sql
-	schemaPostgreSQL string
-	//go:embed schema/mysql.sql
-	schemaMySQL string
-	//go:embed schema/sqlite.sql
-	schemaSQLite string
-)
-
-// Schema returns the statements that create the table of a [SQLStore], for your
-// migrations. The module's directory schema has them as files too. It is empty for
-// an unknown dialect.
-func (d Dialect) Schema() string {
-	switch d {
-	case PostgreSQL:
-		return schemaPostgreSQL
-	case MySQL:
-		return schemaMySQL
-	case SQLite:
-		return schemaSQLite
-	default:
-		return ""
-	}
-}
 
 // SQLStore is a [Store] on database/sql: it stores each step of an order and
 // applies its effect in one transaction of one database. Any number of processes on
@@ -76,25 +24,22 @@ func (d Dialect) Schema() string {
 // level works. Above READ COMMITTED, the database itself may abort a transaction
 // that raced another.
 //
-// On MySQL, a session ID, project ID, user address or reason with a character above
-// U+FFFF is rejected, because MySQL's charset utf8 cannot store it. The error is an
-// [*InvalidError], and for a validate call a [*Refusal] with HTTP 400.
-//
-// By default the store retries nothing. If the database aborts a transaction, or
-// the connection breaks, the call fails with HTTP 500, and either everything was
-// stored or nothing. A repeat of the call finds out which. [SQLStoreConfig].Retries
-// retries aborted transactions.
+// If the database aborts a transaction, or the connection breaks, the call fails
+// with HTTP 500, and either everything was stored or nothing. A repeat of the call
+// finds out which. Set [SQLStoreConfig].Retryable to retry aborted transactions at
+// once.
 type SQLStore struct {
 	config SQLStoreConfig
-
-	insert, lock, end string
+	*dialect
+	hooks commitHooks
 }
 
 // SQLStoreConfig configures a [SQLStore]. DB, Dialect and Apply are required. Every
 // other field may be zero, which means its default.
 type SQLStoreConfig struct {
 	// DB holds the orders and the game's assets, and has the table of
-	// [Dialect.Schema]. Required.
+	// [Dialect.Schema]. Use a SQLite database with one SQLStore per process, because
+	// the store sets the commit hook of its connections. Required.
 	DB *sql.DB
 
 	// Dialect is [PostgreSQL], [MySQL] (also for MariaDB) or [SQLite]. Required.
@@ -130,20 +75,20 @@ type SQLStoreConfig struct {
 	// the driver and the database apply; no isolation level is required.
 	TxOptions *sql.TxOptions
 
-	// Retries is how often Update retries a transaction, including Apply, after an
-	// error that Retryable accepts. Otherwise a deadlock makes a player wait 5
-	// minutes for the next delivery. The delays are random: up to 10 ms before the
-	// first retry, twice that before the next, and so on up to 200 ms. Update stops
-	// when the context ends. UpdateTx never retries. The default is none.
-	Retries int
-
-	// Retryable reports whether an error means that the database aborted a
-	// transaction that raced another: SQLSTATE 40001 or 40P01 of PostgreSQL, error
-	// 1213 of MySQL, SQLITE_BUSY. It must report false for every other error, above
-	// all for a broken connection, because a commit whose answer was lost may have
-	// succeeded. docs/orders.md has one to copy. Required if Retries is set, and
-	// forbidden otherwise.
+	// Retryable reports whether to retry after an error, for example because the
+	// database aborted a transaction that raced another: SQLSTATE 40001 or 40P01 of
+	// PostgreSQL, error 1213 of MySQL, SQLITE_BUSY. Any answer is safe: if a commit
+	// succeeded although its answer was lost, the retry finds a repeat.
+	// docs/orders.md has one to copy. By default nothing is retried, and a deadlock
+	// makes a player wait 5 minutes for the next delivery.
 	Retryable func(err error) bool
+
+	// Retries is how often Update retries a transaction, including Apply, after an
+	// error that Retryable accepts. The delays are random: up to 10 ms before the
+	// first retry, twice that before the next, and so on up to 200 ms. Update stops
+	// when the context ends. UpdateTx never retries. The default is 3 with
+	// Retryable; -1 means none.
+	Retries int
 }
 
 // NewSQLStore returns a store in a database. The error is an [*InvalidError] that
@@ -151,17 +96,16 @@ type SQLStoreConfig struct {
 func NewSQLStore(c SQLStoreConfig) (*SQLStore, error) {
 	var p problems
 	p.require(c.DB != nil, "SQLStoreConfig.DB")
-	if c.Dialect.Schema() == "" {
+	d := c.Dialect.values()
+	if d == nil {
 		p.add("SQLStoreConfig.Dialect", "is required and must be PostgreSQL, MySQL or SQLite")
 	}
 	p.require(c.Apply != nil, "SQLStoreConfig.Apply")
 	switch {
-	case c.Retries < 0:
-		p.add("SQLStoreConfig.Retries", "must not be negative")
+	case c.Retries < -1:
+		p.add("SQLStoreConfig.Retries", "must be at least -1, which means none")
 	case c.Retries > 0 && c.Retryable == nil:
 		p.add("SQLStoreConfig.Retryable", "is required if Retries is set")
-	case c.Retries == 0 && c.Retryable != nil:
-		p.add("SQLStoreConfig.Retries", "is required if Retryable is set")
 	}
 	if err := p.err(); err != nil {
 		return nil, err
@@ -170,52 +114,61 @@ func NewSQLStore(c SQLStoreConfig) (*SQLStore, error) {
 		begin := *c.TxOptions
 		c.TxOptions = &begin
 	}
-	const (
-		insert = "INSERT INTO ramp_orders (direction, " + orderColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', ?, "
-		upsert = ") ON CONFLICT (uuid) DO UPDATE SET claim = ramp_orders.claim RETURNING " + orderColumns
-	)
-	s := &SQLStore{
-		config: c,
-		lock:   selectOrders + "WHERE uuid = ? FOR UPDATE",
-		end:    "UPDATE ramp_orders SET claim = ?, state = ?, tx_hash = ?, reason = ?, finished_at = ? WHERE uuid = ? AND state = ?",
+	if c.Retryable == nil {
+		c.Retries = -1
 	}
-	switch c.Dialect {
-	case PostgreSQL:
-		// DEFAULT is NULL here. SQLite rejects it, so that a wrong dialect fails at
-		// the first order and not at its result.
-		s.insert = insert + "DEFAULT" + upsert
-		for _, statement := range []*string{&s.insert, &s.lock, &s.end} {
-			*statement = numberPlaceholders(*statement)
-		}
-	case MySQL:
-		// Not INSERT IGNORE, which turns other errors into warnings, and locks an
-		// existing row so weakly that two repeats can deadlock.
-		s.insert = insert + "NULL) ON DUPLICATE KEY UPDATE uuid = ramp_orders.uuid"
-	case SQLite:
-		s.insert = insert + "NULL" + upsert
-		// SQLite has no FOR UPDATE. A write takes its only lock.
-		s.lock = "UPDATE ramp_orders SET claim = claim WHERE uuid = ? RETURNING " + orderColumns
-	}
-	return s, nil
+	c.Retries = max(0, cmp.Or(c.Retries, 3))
+	return &SQLStore{config: c, dialect: d}, nil
 }
 
 // orderColumns are the columns that readOrder reads. The direction, which follows
 // from the intent, is a column for lookups only.
 const (
-	orderColumns = "uuid, claim, state, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
+	orderColumns = "uuid, claim, state, network, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
 	selectOrders = "SELECT " + orderColumns + " FROM ramp_orders "
+	narrowColumn = "SELECT column_name FROM information_schema.columns WHERE table_schema = %s AND table_name = 'ramp_orders'" +
+		" AND character_maximum_length < CASE column_name WHEN 'uuid' THEN 36 WHEN 'claim' THEN 26 WHEN 'state' THEN 9 WHEN 'direction' THEN 4" +
+		" WHEN 'network' THEN 7 WHEN 'digest' THEN 66 WHEN 'tx_hash' THEN 66 WHEN 'reason' THEN 4096 WHEN 'intent' THEN 65535 ELSE 1024 END" +
+		" AND column_name IN ('uuid', 'claim', 'state', 'direction', 'network', 'project_id', 'session_id', 'user_address', 'digest', 'intent', 'tx_hash', 'reason')"
+	updateOrder = "UPDATE ramp_orders SET claim = ?, state = ?, tx_hash = NULLIF(?, ''), reason = ?, finished_at = ? WHERE uuid = ? AND state = ?"
 )
 
-// numberPlaceholders replaces ? by $1, $2 and so on.
-func numberPlaceholders(statement string) string {
-	var b strings.Builder
-	for n, part := range strings.Split(statement, "?") {
-		if n > 0 {
-			b.WriteString("$" + strconv.Itoa(n))
-		}
-		b.WriteString(part)
+// Check returns an error if the store cannot work: if the database is not of the
+// dialect or too old, if the table or a column is missing or too narrow, or if the
+// user may not write, for example because the database is a replica. Call it when your server
+// starts. It changes nothing.
+func (s *SQLStore) Check(ctx context.Context) error {
+	db := s.config.DB
+	if err := db.PingContext(ctx); err != nil {
+		return fmt.Errorf("ramp: check: %w", err)
 	}
-	return b.String()
+	var version string
+	if err := db.QueryRowContext(ctx, s.version).Scan(&version); err != nil {
+		return fmt.Errorf("ramp: check: the dialect is %s, but the database does not answer like it: %w", s.config.Dialect, err)
+	}
+	if err := s.checkVersion(version); err != nil {
+		return fmt.Errorf("ramp: check: %w", err)
+	}
+	for _, statement := range []string{
+		"SELECT direction, " + orderColumns + " FROM ramp_orders WHERE 1 = 0",
+		"UPDATE ramp_orders SET claim = claim WHERE uuid IS NULL", // no row has; the key is for sql_safe_updates of MySQL
+	} {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("ramp: check: table ramp_orders, which Dialect.Schema creates, is unusable: %w", err)
+		}
+	}
+	if s.schemas == "" {
+		return nil
+	}
+	var narrow string
+	err := db.QueryRowContext(ctx, fmt.Sprintf(narrowColumn, s.schemas)).Scan(&narrow)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return fmt.Errorf("ramp: check: read the widths of the columns: %w", err)
+	}
+	return fmt.Errorf("ramp: check: column %s of table ramp_orders is narrower than Dialect.Schema creates it", narrow)
 }
 
 // Update implements [Store] with one transaction per step. After an error of the
@@ -228,7 +181,8 @@ func (s *SQLStore) Update(ctx context.Context, id uuid.UUID, next Transition) (S
 	}
 	for n := 0; ; n++ {
 		step, err := s.transact(ctx, id, opened, next)
-		if err == nil || n == s.config.Retries || !s.retryable(err) || !wait(ctx, n) {
+		err = s.explain(ctx, s.config.DB, "", err)
+		if err == nil || n == s.config.Retries || !s.config.Retryable(err) || !wait(ctx, n) {
 			return step, err
 		}
 	}
@@ -236,16 +190,16 @@ func (s *SQLStore) Update(ctx context.Context, id uuid.UUID, next Transition) (S
 
 // transact makes one attempt of Update. opened is the result of openingStep.
 func (s *SQLStore) transact(ctx context.Context, id uuid.UUID, opened *Step, next Transition) (Step, error) {
-	t, err := s.open(ctx)
+	t, err := s.begin(ctx, s)
 	if err != nil {
-		return Step{}, fmt.Errorf("ramp: begin: %w", s.withDialectHint(err))
+		return Step{}, fmt.Errorf("ramp: begin: %w", s.withHint(err))
 	}
 	defer t.close(ctx) // rolls back unless committed
-	step, claim, err := s.update(ctx, t.Tx, id, opened, next)
+	step, row, err := s.update(ctx, t.tx(), id, opened, next)
 	if err != nil || !step.New {
 		return step, err
 	}
-	if err := s.apply(ctx, t.Tx, step); err != nil {
+	if err := s.apply(ctx, t.tx(), step); err != nil {
 		return Step{}, err
 	}
 	if err := ctx.Err(); err != nil { // the error of tx would not name the cause
@@ -253,17 +207,10 @@ func (s *SQLStore) transact(ctx context.Context, id uuid.UUID, opened *Step, nex
 	}
 	// Check only the claim, which differs for every step. The state may be the same
 	// if another delivery has finished the order meanwhile.
-	check, _ := s.bind("(SELECT claim FROM ramp_orders WHERE uuid = ?) = ?", id.String(), claim)
-	if err := t.commit(ctx, check); err != nil {
-		return Step{}, fmt.Errorf("ramp: order %s: commit: %w", id, err)
+	if err := t.commit(ctx, id, row.claim); err != nil {
+		return Step{}, &storeError{row.Order, step.Order.TxHash, fmt.Errorf("ramp: order %s: commit: %w", id, err)}
 	}
 	return step, nil
-}
-
-// retryable calls Retryable, except for a broken connection: if it broke during the
-// commit, the step may be stored.
-func (s *SQLStore) retryable(err error) bool {
-	return s.config.Retryable != nil && !errors.Is(err, driver.ErrBadConn) && s.config.Retryable(err)
 }
 
 // wait waits after attempt n, and reports whether to make another.
@@ -302,12 +249,46 @@ func (s *SQLStore) UpdateTx(ctx context.Context, tx *sql.Tx, id uuid.UUID, next 
 		return Step{}, err
 	}
 	step, _, err := s.update(ctx, tx, id, opened, next)
-	return step, err
+	return step, s.explain(ctx, tx, s.latest, err)
+}
+
+// storeError is an error of a statement that stores the end of an order or commits it.
+type storeError struct {
+	stored Order  // the order, which has not ended
+	txHash string // the transaction by which it would have ended, or ""
+	error
+}
+
+// explain returns the reason for a storeError: a [*ConflictError] if another order has
+// ended by the transaction. It looks that up, because every driver has its own error
+// for a unique index, and only after an error, so that it costs no other order a round
+// trip. In a transaction, PostgreSQL answers nothing after an error, but its drivers
+// agree on a method. explain returns every other error unchanged.
+func (s *SQLStore) explain(ctx context.Context, from interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}, latest string, err error) error {
+	var failed *storeError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	if failed.txHash == "" {
+		return failed.error
+	}
+	query, args := s.bind(selectOrders+"WHERE tx_hash = ?"+latest, failed.txHash)
+	other, unread := readOrder(from.QueryRowContext(ctx, query, args...))
+	var state interface{ SQLState() string }
+	switch {
+	case other != nil && other.UUID != failed.stored.UUID: // a damaged row counts too
+	case unread != nil && errors.As(failed.error, &state) && state.SQLState() == "23505":
+		other = &orderRow{Order: Order{TxHash: failed.txHash}}
+	default:
+		return failed.error
+	}
+	return &ConflictError{Order: failed.stored, Field: "tx_hash", Other: &other.Order}
 }
 
 // openingStep returns the step that opens an order, or nil if next needs a stored
-// one. It rejects what the database may not be able to store, because a driver's
-// error could quote it. That is an error of the call, so it is a [*Refusal].
+// one.
 func (s *SQLStore) openingStep(next Transition) (*Step, error) {
 	opened, err := next(nil)
 	switch {
@@ -316,30 +297,13 @@ func (s *SQLStore) openingStep(next Transition) (*Step, error) {
 	case err != nil:
 		return nil, err
 	}
-	var p problems
-	if s.config.Dialect == MySQL {
-		p.requireBMP(opened.Order.SessionID, "session_id")
-		p.requireBMP(opened.Order.UserAddress, "user_address")
-		p.requireBMP(opened.Order.ProjectID, "project_id")
-	}
-	if err := p.err(); err != nil {
-		return nil, refusalOf(err)
-	}
 	return &opened, nil
 }
 
-// requireBMP rejects characters that MySQL's charset utf8 does not have.
-func (p *problems) requireBMP(text, path string) {
-	if strings.ContainsFunc(text, func(r rune) bool { return r > 0xFFFF }) {
-		p.add(path, "must not contain a character above U+FFFF, because MySQL's charset utf8 has none")
-	}
-}
-
-// update takes a step in a transaction. opened is the result of openingStep. claim
-// is what a new step wrote into its row.
-func (s *SQLStore) update(ctx context.Context, tx *sql.Tx, id uuid.UUID, opened *Step, next Transition) (step Step, claim string, err error) {
-	claim = rand.Text()
-	var row *orderRow
+// update takes a step in a transaction. opened is the result of openingStep. row is
+// the order before the step, with the claim that a new step wrote.
+func (s *SQLStore) update(ctx context.Context, tx *sql.Tx, id uuid.UUID, opened *Step, next Transition) (step Step, row *orderRow, err error) {
+	claim := rand.Text()
 	if opened == nil {
 		row, err = s.selectForUpdate(ctx, tx, id)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -349,7 +313,7 @@ func (s *SQLStore) update(ctx context.Context, tx *sql.Tx, id uuid.UUID, opened 
 		row, err = s.insertOrder(ctx, tx, &opened.Order, claim)
 	}
 	if err != nil {
-		return Step{}, "", err
+		return Step{}, nil, err
 	}
 	// Compare a row that this call inserted, too: a database that is not strict may
 	// have truncated values. Tell whose row it is by its claim, because the number
@@ -357,23 +321,19 @@ func (s *SQLStore) update(ctx context.Context, tx *sql.Tx, id uuid.UUID, opened 
 	step, err = next(&row.Order)
 	switch {
 	case err != nil:
-		return Step{}, "", err
+		return Step{}, nil, err
 	case row.claim == claim:
-		return Step{Order: row.Order, Effect: opened.Effect, New: true}, claim, nil
+		return Step{Order: row.Order, Effect: opened.Effect, New: true}, row, nil
+	case strings.HasPrefix(claim, row.claim): // this call's own row would look like a repeat, and be signed
+		return Step{}, nil, fmt.Errorf("ramp: order %s: insert: the database truncated the claim: check the table with Check", id)
 	case !step.New:
-		return step, "", nil
+		return step, nil, nil
 	}
-	if s.config.Dialect == MySQL {
-		var p problems
-		p.requireBMP(step.Order.Reason, "reason")
-		if err := p.err(); err != nil {
-			return Step{}, "", err
-		}
-	}
+	row.claim = claim
 	if err := s.endOrder(ctx, tx, &row.Order, &step.Order, claim); err != nil {
-		return Step{}, "", err
+		return Step{}, nil, &storeError{row.Order, step.Order.TxHash, err}
 	}
-	return step, claim, nil
+	return step, row, nil
 }
 
 // insertOrder inserts an order unless it exists, and returns its locked row. It
@@ -384,17 +344,17 @@ func (s *SQLStore) insertOrder(ctx context.Context, tx *sql.Tx, o *Order, claim 
 	if err != nil {
 		return nil, fmt.Errorf("ramp: order %s: %w", o.UUID, err)
 	}
-	insert, args := s.bind(s.insert, o.Direction.String(), o.UUID.String(), claim, string(o.State), o.ProjectID, o.SessionID,
-		o.UserAddress, o.Digest.String(), ascii(intent), o.AcceptedAt.UnixMilli())
+	insert, args := s.bind(s.insert, o.Direction.String(), o.UUID.String(), claim, string(o.State), string(o.Network), o.ProjectID,
+		o.SessionID, o.UserAddress, o.Digest.String(), ascii(intent), o.AcceptedAt.UnixMilli())
 	var row *orderRow
-	if s.config.Dialect == MySQL {
-		_, err = tx.ExecContext(ctx, insert, args...)
-	} else {
+	if s.returning {
 		row, err = readOrder(tx.QueryRowContext(ctx, insert, args...))
+	} else {
+		_, err = tx.ExecContext(ctx, insert, args...)
 	}
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("ramp: order %s: insert: %w", o.UUID, s.withDialectHint(err))
+		return nil, fmt.Errorf("ramp: order %s: insert: %w", o.UUID, s.withHint(err))
 	case row == nil:
 		return s.selectForUpdate(ctx, tx, o.UUID)
 	default:
@@ -404,7 +364,7 @@ func (s *SQLStore) insertOrder(ctx context.Context, tx *sql.Tx, o *Order, claim 
 
 // endOrder stores the end of an order that the transaction has locked.
 func (s *SQLStore) endOrder(ctx context.Context, tx *sql.Tx, stored, o *Order, claim string) error {
-	end, args := s.bind(s.end, claim, string(o.State), o.TxHash, o.Reason, o.FinishedAt.UnixMilli(),
+	end, args := s.bind(updateOrder, claim, string(o.State), o.TxHash, o.Reason, o.FinishedAt.UnixMilli(),
 		stored.UUID.String(), string(stored.State))
 	done, err := tx.ExecContext(ctx, end, args...)
 	if err != nil {
@@ -436,41 +396,6 @@ func (s *SQLStore) apply(ctx context.Context, tx *sql.Tx, step Step) error {
 	return err
 }
 
-var errRolledBack = errors.New("a statement in Apply failed, and the database rolled back the whole transaction, " +
-	"but Apply ignored the error; it must return every error of tx")
-
-// bind returns a statement and its arguments as they are sent. For MySQL it writes
-// the arguments into the statement, because with arguments the driver would prepare
-// the statement first, in another round trip.
-func (s *SQLStore) bind(statement string, args ...any) (string, []any) {
-	if s.config.Dialect != MySQL {
-		return statement, args
-	}
-	var b strings.Builder
-	for n, part := range strings.Split(statement, "?") {
-		if n > 0 {
-			b.WriteString(literal(args[n-1]))
-		}
-		b.WriteString(part)
-	}
-	return b.String(), nil
-}
-
-// literal writes a value for MySQL. Text with anything but letters, digits and
-// dashes is written in hex, which has the same meaning under every sql_mode and
-// character set.
-func literal(value any) string {
-	text, ok := value.(string)
-	if !ok {
-		return fmt.Sprintf("%d", value)
-	}
-	const safe = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	if strings.Trim(text, safe) != "" {
-		return "_utf8mb4 X'" + hex.EncodeToString([]byte(text)) + "'"
-	}
-	return "'" + text + "'"
-}
-
 // ascii returns JSON with every non-ASCII character escaped, so that a database can
 // store it whatever its character set. Such characters occur in strings only.
 // Invalid UTF-8 becomes U+FFFD.
@@ -491,23 +416,6 @@ func ascii(text []byte) string {
 	return b.String()
 }
 
-// withDialectHint adds the likely cause to an error of a database that does not
-// understand the statements of the dialect. It checks the text, because every
-// driver has its own error types.
-func (s *SQLStore) withDialectHint(err error) error {
-	text := strings.ToLower(err.Error())
-	for _, sign := range []string{
-		"syntax",
-		"'$1'", "variable: $", // MySQL, of PostgreSQL's placeholders
-		`"autocommit"`, // PostgreSQL, of MySQL's setting
-	} {
-		if strings.Contains(text, sign) {
-			return fmt.Errorf("%w; the dialect is %s: check that the database is too", err, s.config.Dialect)
-		}
-	}
-	return err
-}
-
 // orderRow is a row of the table.
 type orderRow struct {
 	Order
@@ -521,7 +429,7 @@ func (s *SQLStore) selectForUpdate(ctx context.Context, tx *sql.Tx, id uuid.UUID
 	query, args := s.bind(s.lock, id.String())
 	row, err := readOrder(tx.QueryRowContext(ctx, query, args...))
 	if err != nil {
-		return nil, fmt.Errorf("ramp: order %s: %w", id, s.withDialectHint(err))
+		return nil, fmt.Errorf("ramp: order %s: %w", id, s.withHint(err))
 	}
 	return row, nil
 }
@@ -532,14 +440,16 @@ func readOrder(from interface{ Scan(...any) error }) (*orderRow, error) {
 	var (
 		row            orderRow
 		digest, intent string
+		txHash         sql.NullString
 		acceptedAt     int64
 		finishedAt     sql.NullInt64
 	)
-	err := from.Scan(&row.UUID, &row.claim, (*string)(&row.State), &row.ProjectID, &row.SessionID, &row.UserAddress,
-		&digest, &intent, &row.TxHash, &row.Reason, &acceptedAt, &finishedAt)
+	err := from.Scan(&row.UUID, &row.claim, (*string)(&row.State), (*string)(&row.Network), &row.ProjectID, &row.SessionID, &row.UserAddress,
+		&digest, &intent, &txHash, &row.Reason, &acceptedAt, &finishedAt)
 	if err != nil {
 		return nil, err
 	}
+	row.TxHash = txHash.String
 	row.AcceptedAt = time.UnixMilli(acceptedAt).UTC()
 	if finishedAt.Valid {
 		row.FinishedAt = time.UnixMilli(finishedAt.Int64).UTC()

@@ -9,8 +9,8 @@ import (
 
 // Store keeps orders and applies their effects. [NewSQLStore] and [NewMemoryStore]
 // return one. Write your own for a database that can change an order and the game's
-// assets in one atomic operation. ramptest.TestStore tests it, and docs/stores.md
-// explains how to write it, with examples for pgx and Redis.
+// assets in one atomic operation. Package ramptest/storetest tests it, and
+// docs/stores.md explains how to write it, with examples for pgx and Redis.
 //
 // A Store must be safe for concurrent use.
 type Store interface {
@@ -21,6 +21,11 @@ type Store interface {
 	// atomic operation: both happen, or neither. It applies an Effect of Nothing
 	// too, because a game may decline a burn there. If applying fails or panics,
 	// nothing is stored. Update returns an error that wraps the cause of a failure.
+	//
+	// One transaction ends one order: if the step ends the order with a TxHash by
+	// which another order has ended, nothing is stored, and the error is a
+	// [*ConflictError] with Field "tx_hash" and Other set. So let the same atomic
+	// operation check the hash, for example by a unique index.
 	//
 	// Two calls for one id must not both take a step from the same stored order:
 	// lock it, or compare and swap. next may be called any number of times, also
@@ -34,9 +39,10 @@ type Store interface {
 // MemoryStore is a [Store] in memory, for tests and prototypes. Its orders are lost
 // when the process ends, including what players have paid.
 type MemoryStore struct {
-	apply  func(context.Context, Step) error
-	mu     sync.Mutex
-	orders map[uuid.UUID]Order
+	apply        func(context.Context, Step) error
+	mu           sync.Mutex
+	orders       map[uuid.UUID]Order
+	transactions map[string]uuid.UUID // the orders that have ended by a transaction
 }
 
 // MemoryStoreConfig configures a [MemoryStore].
@@ -54,7 +60,7 @@ func NewMemoryStore(c MemoryStoreConfig) (*MemoryStore, error) {
 	if c.Apply == nil {
 		return nil, invalid("MemoryStoreConfig.Apply", "is required")
 	}
-	return &MemoryStore{apply: c.Apply, orders: map[uuid.UUID]Order{}}, nil
+	return &MemoryStore{apply: c.Apply, orders: map[uuid.UUID]Order{}, transactions: map[string]uuid.UUID{}}, nil
 }
 
 // Update implements [Store].
@@ -70,9 +76,17 @@ func (s *MemoryStore) Update(ctx context.Context, id uuid.UUID, next Transition)
 	if err != nil || !step.New {
 		return step, err
 	}
+	txHash := step.Order.TxHash
+	if other, taken := s.transactions[txHash]; taken && stored != nil && other != id {
+		order := s.orders[other].clone()
+		return Step{}, &ConflictError{Order: *stored, Field: "tx_hash", Other: &order}
+	}
 	if err := s.apply(ctx, step); err != nil {
 		return Step{}, err
 	}
 	s.orders[id] = step.Order.clone()
+	if txHash != "" {
+		s.transactions[txHash] = id
+	}
 	return step, nil
 }

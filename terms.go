@@ -21,28 +21,30 @@ import (
 // initialize call are the price of one token or of the whole order (2.2, 2.5).
 // CheckTerms takes them as the price of one.
 //
-// The error is a [*Refusal] with the code INVALID_MESSAGE. It wraps an
+// The error is a [*Rejection] with the code INVALID_MESSAGE. It wraps an
 // [*InvalidError] that names what differs.
 func (i InitializeIntent) CheckTerms(order Intent) error {
-	effect, err := order.effect(Take, Grant)
-	if err == nil {
-		err = i.price(order, effect)
-	}
-	if err != nil {
-		return &Refusal{Code: "INVALID_MESSAGE", Err: err}
+	if err := i.price(order); err != nil {
+		return &Rejection{Code: "INVALID_MESSAGE", Err: err}
 	}
 	return nil
 }
 
 // price compares the assets of an order with what its tokens are worth.
-func (i InitializeIntent) price(order Intent, effect Effect) error {
-	tokens, items, chainSide, gameSide := order.To, i.Materials, "intent.to", "intent.from"
-	if effect.Kind == Grant {
-		tokens, items, chainSide, gameSide = order.From, i.Outputs, "intent.from", "intent.to"
+func (i InitializeIntent) price(intent Intent) error {
+	order := Order{Intent: intent}
+	if err := order.derive(); err != nil {
+		return err
 	}
+	game, chain := intent.sides(order.Direction)
+	items := i.Materials
+	if order.Direction == Burn {
+		items = i.Outputs
+	}
+	tokens := chain.assets
 	if len(tokens) != 1 || i.Token == "" || !strings.EqualFold(tokens[0].ID, i.Token) || // the case of an address is a checksum
 		!strings.EqualFold(string(tokens[0].Type), string(TypeERC20)) { // older messages write erc20
-		return invalid(chainSide, "must be exactly the token of the terms")
+		return invalid(chain.path, "must be exactly the token of the terms")
 	}
 	price := make(map[string]*big.Rat, len(items))
 	for _, item := range items {
@@ -55,16 +57,16 @@ func (i InitializeIntent) price(order Intent, effect Effect) error {
 		return invalid("intent", "has a direction for which the terms have no items")
 	}
 	count := tokens[0].Amount.Rat()
-	for _, asset := range effect.Assets {
+	for _, asset := range order.Assets {
 		each := price[asset.ID]
-		if each == nil || len(effect.Assets) != len(price) {
-			return invalid(gameSide, "must have exactly the items of the terms")
+		if each == nil || len(order.Assets) != len(price) {
+			return invalid(game.path, "must have exactly the items of the terms")
 		}
 		if asset.Amount.Rat().Cmp(new(big.Rat).Mul(each, count)) != 0 {
-			return invalid(gameSide, "must have %s of %q for each token", each.RatString(), asset.ID)
+			return invalid(game.path, "must have %s of %q for each token", each.RatString(), asset.ID)
 		}
 		if _, err := asset.Amount.Int64(); err != nil && each.IsInt() {
-			return invalid(gameSide, "must have whole numbers of %q that fit an int64", asset.ID)
+			return invalid(game.path, "must have whole numbers of %q that fit an int64", asset.ID)
 		}
 	}
 	return nil

@@ -74,7 +74,7 @@ func TestAnOrderIsOnTheTermsOrDeclined(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			var refusal *ramp.Refusal
+			var refusal *ramp.Rejection
 			require.ErrorAs(t, err, &refusal)
 			assert.Equal(t, ramp.Code("INVALID_MESSAGE"), refusal.Code)
 			var wrong *ramp.InvalidError

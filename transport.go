@@ -10,12 +10,14 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
 // Delays between attempts; see [ClientConfig].Retries.
@@ -64,20 +66,32 @@ func newTransport(p *problems, name string, client *http.Client, t transport) *t
 	return &t
 }
 
-// idleConnections is how many idle connections a client keeps to its host.
-const idleConnections = 100
+const (
+	// maxConnections is how many connections a client opens to a host, and keeps.
+	maxConnections = 100
+
+	// An HTTP/2 connection that is silent for pingAfter is pinged, and closed if the
+	// ping is not answered within pingWait.
+	pingAfter = 3 * time.Second
+	pingWait  = 2 * time.Second
+)
 
 // newPool returns a transport for many concurrent calls to one host, with the
-// proxy, dialer, TLS and HTTP/2 settings of http.DefaultTransport. That one keeps
-// two idle connections per host, so a server under load would open a new connection
-// for almost every call.
+// proxy, dialer and TLS settings of http.DefaultTransport. That one keeps two idle
+// connections per host, so a server under load would open a new connection for
+// almost every call. And it never notices that an HTTP/2 connection died without a
+// word, as behind a NAT, and would use it for every later call.
 func newPool() http.RoundTripper {
 	pool, ok := http.DefaultTransport.(*http.Transport)
 	if !ok { // the program replaced it, perhaps for tracing
 		return http.DefaultTransport
 	}
 	pool = pool.Clone()
-	pool.MaxIdleConnsPerHost = max(pool.MaxIdleConnsPerHost, idleConnections)
+	pool.MaxIdleConnsPerHost = max(pool.MaxIdleConnsPerHost, maxConnections)
+	pool.MaxConnsPerHost = cmp.Or(pool.MaxConnsPerHost, pool.MaxIdleConnsPerHost)
+	if pool.HTTP2 == nil {
+		pool.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingWait}
+	}
 	return pool
 }
 
@@ -114,10 +128,8 @@ func (a *answer) retryAfter(now time.Time) time.Duration {
 var errAnswerTooLarge = errors.New("the answer is too large")
 
 // post makes one request and reads an answer of up to limit bytes. Its errors do
-// not contain the URL, which may hold a credential.
+// not contain the URL, which may hold a credential. The caller limits the time.
 func (t *transport) post(ctx context.Context, address string, header http.Header, body []byte, limit int64) (*answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, t.timeout)
-	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return nil, withoutURL(err)
@@ -139,7 +151,8 @@ func (t *transport) post(ctx context.Context, address string, header http.Header
 	if int64(read.Len()) > limit {
 		return nil, errAnswerTooLarge
 	}
-	return &answer{status: response.StatusCode, header: response.Header, body: read.Bytes()}, nil
+	body = bytes.TrimPrefix(read.Bytes(), []byte("\ufeff")) // a byte order mark is no JSON
+	return &answer{status: response.StatusCode, header: response.Header, body: body}, nil
 }
 
 func withoutURL(err error) error {
@@ -155,6 +168,8 @@ type retryableError struct {
 	error
 	after time.Duration // the minimum delay before the next attempt, or 0
 }
+
+func (e *retryableError) Unwrap() error { return e.error }
 
 // withoutMark returns an error without its retryable mark.
 func withoutMark(err error) error {
@@ -202,31 +217,95 @@ func backoff(n int) time.Duration {
 	return full/2 + rand.N(full/2+1)
 }
 
-const (
-	maxExcerpt       = 200            // bytes of foreign text in an error
-	maxExcerptSource = 4 * maxExcerpt // bytes that are read to make one
-)
+// maxExcerpt is how much foreign text an error shows, so that with our own words it
+// stays below [redact.MaxError] bytes.
+const maxExcerpt = 400
 
 // excerpt returns the beginning of foreign text on one line.
-func excerpt(text string) string {
-	text = text[:min(len(text), maxExcerptSource)]
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r), r == utf8.RuneError:
-			return ' '
-		case !unicode.IsPrint(r):
-			return -1
-		default:
-			return r
+func excerpt(text string) string { return redact.New().Line(text, maxExcerpt) }
+
+// boundedError is an error whose text is cut.
+type boundedError struct {
+	error
+	text string
+}
+
+func (e *boundedError) Error() string { return e.text }
+func (e *boundedError) Unwrap() error { return e.error }
+
+// bounded returns err with a text of at most [redact.MaxError] bytes on one line.
+// Foreign text in it must have been redacted.
+func bounded(err error) error {
+	if err == nil || len(err.Error()) <= redact.MaxError {
+		return err
+	}
+	return &boundedError{err, redact.New().Line(err.Error(), redact.MaxError)}
+}
+
+// checkBase returns the base URL of a service without trailing slashes.
+func checkBase(p *problems, path, base string, insecure bool) string {
+	u, problem := parseURL(base, insecure)
+	if problem == "" && (u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(base, "#")) {
+		problem = "must not have a user, a query or a fragment"
+	}
+	if problem != "" {
+		p.add(path, "%s", problem)
+		return ""
+	}
+	return strings.TrimRight(u.String(), "/")
+}
+
+// parseURL parses an absolute URL of the service or of a node. If it is unusable,
+// problem says why without quoting it, because it may contain a credential.
+// insecure accepts http for every host.
+func parseURL(text string, insecure bool) (u *url.URL, problem string) {
+	u, err := url.Parse(text)
+	switch {
+	case text == "":
+		return nil, "is required"
+	case err != nil, u.Hostname() == "", u.Scheme != "https" && u.Scheme != "http":
+		return nil, "must be an absolute https URL"
+	case u.Scheme == "http" && !insecure && !isPrivate(u.Hostname()):
+		return nil, "must be https, unless the host is on a private network"
+	default:
+		return u, ""
+	}
+}
+
+// isPrivate reports whether a host can only be on a private network.
+func isPrivate(host string) bool {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if !strings.ContainsAny(host, ".:") {
+		// Browsers and getaddrinfo read a number as an IPv4 address.
+		_, err := strconv.ParseUint(host, 0, 64)
+		return err != nil
+	}
+	return strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
+}
+
+// secretsOf returns the secrets of a URL: user, password, query values, and path
+// segments that are long enough to be a key, unlike "data" or "eth-mainnet".
+func secretsOf(u *url.URL) []string {
+	const minSegment = 16 // characters
+	password, _ := u.User.Password()
+	secrets := []string{u.User.Username(), password}
+	for _, parameter := range strings.FieldsFunc(u.RawQuery, func(c rune) bool { return c == '&' || c == ';' }) {
+		_, value, named := strings.Cut(parameter, "=")
+		if !named {
+			value = parameter
 		}
-	}, text)
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) <= maxExcerpt {
-		return text
+		if decoded, err := url.QueryUnescape(value); err == nil {
+			value = decoded
+		}
+		secrets = append(secrets, value)
 	}
-	end := maxExcerpt
-	for !utf8.RuneStart(text[end]) {
-		end--
+	for _, segment := range strings.Split(u.Path, "/") {
+		if utf8.RuneCountInString(segment) >= minSegment {
+			secrets = append(secrets, segment)
+		}
 	}
-	return text[:end] + "…"
+	return secrets
 }

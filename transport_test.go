@@ -1,6 +1,8 @@
 package ramp_test
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,7 +16,9 @@ import (
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
+	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
@@ -104,24 +108,22 @@ func TestThePoolHasTheSettingsOfTheDefaultTransport(t *testing.T) {
 	assert.Zero(t, settings.MaxIdleConnsPerHost, "the program's transport is not changed")
 }
 
-// An excerpt fits into one line of a log.
-func TestAnExcerptIsOneLine(t *testing.T) {
+// The text of an error fits into one line of a log, and shows as much as fits.
+func TestAnErrorIsOneLineOfLimitedLength(t *testing.T) {
 	for body, want := range map[string]string{
 		"<h1>\r\n\tBad\u00a0gateway\u2028</h1>\n": "<h1> Bad gateway </h1>",
-		"\x1b[31mred\x1b[0m\u200b\x00":            "[31mred[0m",
+		"\x1b[31mred\x1b[0m\u200b\x00":            "[31mred [0m",
 		"not \xff text":                           "not text",
-		strings.Repeat("x", 200):                  strings.Repeat("x", 200),
-		strings.Repeat("x", 201):                  strings.Repeat("x", 200) + "…",
-		"a" + strings.Repeat("영", 100):            "a" + strings.Repeat("영", 66) + "…", // 199 bytes
-		"ab" + strings.Repeat("영", 100):           "ab" + strings.Repeat("영", 66) + "…",
-		strings.Repeat(" ", 790) + "far away":     "far away",
-		strings.Repeat(" ", 796) + "far away":     "far",
+		strings.Repeat("x", 400):                  strings.Repeat("x", 400),
+		strings.Repeat("x", 300_000):              strings.Repeat("x", 397) + "…",
+		strings.Repeat("영", 200):                  strings.Repeat("영", 132) + "…",
 	} {
 		n := newNode(t, says(404, body))
 		_, err := n.client(t).BlockNumber(t.Context())
 		var failure *ramp.HTTPError
 		require.ErrorAs(t, err, &failure)
 		assert.Equal(t, want, failure.Excerpt)
+		assert.EqualError(t, err, `ramp: eth_blockNumber: HTTP 404, not JSON-RPC: "`+want+`"`)
 
 		refused, err := json.Marshal(map[string]any{"id": nil, "error": map[string]any{"code": 1, "message": body}})
 		require.NoError(t, err)
@@ -129,6 +131,45 @@ func TestAnExcerptIsOneLine(t *testing.T) {
 		_, err = n.client(t).BlockNumber(t.Context())
 		assert.EqualError(t, err, "ramp: eth_blockNumber: JSON-RPC error 1: "+want)
 	}
+}
+
+// net/http quotes what is not HTTP.
+func TestThePeerCannotMakeAnErrorLong(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = http.ReadRequest(bufio.NewReader(conn))
+			_, _ = io.WriteString(conn, strings.Repeat("\t\x1b\"x ", 60_000)+"\r\n\r\n")
+			_ = conn.(*net.TCPConn).CloseWrite()
+			_, _ = io.Copy(io.Discard, conn)
+			_ = conn.Close()
+		}
+	}()
+	address := "http://" + listener.Addr().String()
+	node, err := ramp.NewRPC(ramp.RPCConfig{URL: address, Retries: -1})
+	require.NoError(t, err)
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(t), Retries: -1})
+	require.NoError(t, err)
+	_, read := node.BlockNumber(t.Context())
+	calls := []ramp.BatchCall{{Method: "eth_blockNumber"}, {Method: "eth_blockNumber"}}
+	batch := node.Batch(t.Context(), calls)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, wait := node.WaitReceipt(ctx, common.MaxHash, 1)
+	_, initialize := client.Initialize(t.Context(), testRequest())
+	for _, err := range []error{read, batch, calls[1].Err, wait, initialize} {
+		require.Error(t, err)
+		assert.LessOrEqual(t, len(err.Error()), 500)
+		assert.NotContains(t, err.Error(), "\t")
+		assert.ErrorContains(t, err, "malformed HTTP")
+	}
+	assert.ErrorIs(t, wait, context.DeadlineExceeded)
 }
 
 // A program may trace all of its calls by replacing the default transport.

@@ -151,21 +151,14 @@ func (a Asset) MarshalJSON() ([]byte, error) {
 func (a *Asset) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "asset", a) }
 
 func (a *Asset) read(x *reader) {
-	complete := false
-	for name := range x.members("id", "balance") {
-		switch name {
-		case "id":
-			a.ID = x.string()
-		case "balance":
-			balance, err := ParseAmount(x.string())
-			if err != nil {
-				x.fault("must be a decimal string")
-			}
-			a.Balance, complete = balance, true
-		}
-	}
-	if !complete {
-		x.fault("must have a balance")
+	var balance string
+	x.object(
+		field{"id", &a.ID},
+		field{"balance", &balance},
+	)
+	var err error
+	if a.Balance, err = ParseAmount(balance); err != nil {
+		x.fault("must have a balance that is a decimal string")
 	}
 }
 
@@ -189,22 +182,14 @@ func (r *ValidateRequest) UnmarshalJSON(b []byte) error { return unmarshalWire(b
 
 func (r *ValidateRequest) read(x *reader) {
 	r.Raw = x.text
-	for name := range x.members("user_sig", "user_address", "project_id", "digest", "uuid", "intent") {
-		switch name {
-		case "user_sig":
-			r.UserSig = x.string()
-		case "user_address":
-			r.UserAddress = x.string()
-		case "project_id":
-			r.ProjectID = x.string()
-		case "digest":
-			r.Digest.read(x)
-		case "uuid":
-			r.UUID = x.uuid(false)
-		case "intent":
-			r.Intent.read(x)
-		}
-	}
+	x.object(
+		field{"user_sig", &r.UserSig},
+		field{"user_address", &r.UserAddress},
+		field{"project_id", &r.ProjectID},
+		field{"digest", &r.Digest},
+		field{"uuid", &r.UUID},
+		field{"intent", &r.Intent},
+	)
 }
 
 // ParseValidate reads the body of a validate call and checks its form and
@@ -235,19 +220,6 @@ func ParseValidate(body []byte) (*ValidateRequest, error) {
 	return &r, nil
 }
 
-// Effect returns how an approval changes the game's assets: Take for a mint,
-// Nothing for a burn.
-func (r *ValidateRequest) Effect() (Effect, error) {
-	return r.Intent.effect(Take, Nothing)
-}
-
-// Assets returns the game's side of the request, with one entry per asset ID: what
-// a mint takes now, or what a burn grants when it succeeds.
-func (r *ValidateRequest) Assets() ([]AssetAmount, error) {
-	gameEffect, err := r.Intent.effect(Take, Grant)
-	return gameEffect.Assets, err
-}
-
 // Result reports the outcome of a transaction (interface 6). [ParseResult] reads
 // and checks it.
 type Result struct {
@@ -258,9 +230,9 @@ type Result struct {
 	Intent    Intent    `json:"intent"`     // what was exchanged, as the service reports it
 
 	// Unreadable lists the fields that have an unexpected form or occur more than
-	// once; they are zero here. If one is in the receipt, only Status and Raw of
-	// the receipt are kept. An authentic result is accepted all the same, because
-	// its UUID and status decide.
+	// once. They are zero here, and so is the whole list that one is in. An
+	// authentic result is accepted all the same, because its UUID and status
+	// decide.
 	Unreadable []FieldError `json:"-"`
 
 	// Raw is the unchanged body, including the fields that this type does not have.
@@ -274,20 +246,14 @@ func (r *Result) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "body",
 
 func (r *Result) read(x *reader) {
 	r.Raw = x.text
-	for name := range x.members("session_id", "uuid", "tx_hash", "receipt", "intent") {
-		switch name {
-		case "session_id":
-			r.SessionID = x.string()
-		case "uuid":
-			r.UUID = x.uuid(true)
-		case "tx_hash":
-			r.TxHash = x.loose()
-		case "receipt":
-			r.Receipt.read(x)
-		case "intent":
-			r.Intent.read(x)
-		}
-	}
+	x.zeroing = true
+	x.object(
+		field{"session_id", &r.SessionID},
+		field{"uuid", (*anyUUID)(&r.UUID)},
+		field{"tx_hash", (*looseText)(&r.TxHash)},
+		field{"receipt", &r.Receipt},
+		field{"intent", &r.Intent},
+	)
 	var decisive problems
 	for _, f := range x.wrong {
 		switch f.Path {
@@ -295,38 +261,9 @@ func (r *Result) read(x *reader) {
 			decisive = append(decisive, f)
 		default:
 			r.Unreadable = append(r.Unreadable, f)
-			r.clear(f.Path)
 		}
 	}
 	x.wrong = decisive
-}
-
-// clear zeroes the field that path is in, so that no field is half read.
-func (r *Result) clear(path string) {
-	switch {
-	case path == "session_id":
-		r.SessionID = ""
-	case path == "tx_hash":
-		r.TxHash = ""
-	case covers("receipt", path):
-		r.Receipt = Receipt{Status: r.Receipt.Status, Raw: r.Receipt.Raw}
-	case path == "intent":
-		r.Intent = Intent{}
-	case path == "intent.method":
-		r.Intent.Method = ""
-	case path == "intent.type":
-		r.Intent.Type = ""
-	case covers("intent.from", path):
-		r.Intent.From = nil
-	case covers("intent.to", path):
-		r.Intent.To = nil
-	case path == "intent.target_candidate":
-		r.Intent.TargetCandidate = nil
-	case path == "intent.fee_rate":
-		r.Intent.FeeRate = ""
-	case path == "intent.actual":
-		r.Intent.Actual = ""
-	}
 }
 
 // ParseResult reads the body of a result call (interface 6). Verify the HMAC first,
@@ -356,21 +293,17 @@ func ParseResult(body []byte) (*Result, error) {
 // (interface 3).
 func (r *Result) Succeeded() bool { return r.Receipt.Succeeded() }
 
-// Effect returns how the outcome changes the game's assets: GiveBack for a failed
-// mint, Grant for a successful burn, otherwise Nothing. A result without a status
-// is an error, because giving back for a field that is merely missing would pay
-// twice.
-//
-// Effect uses the intent that the service reported. If the order was stored at
-// validate, use the stored intent instead.
-func (r *Result) Effect() (Effect, error) {
+// Outcome returns how the order ends: [OrderSucceeded] if the transaction succeeded,
+// [OrderFailed] if it failed, and "" without a status, because giving back for a
+// field that is merely missing would pay twice.
+func (r *Result) Outcome() OrderState {
 	switch {
 	case !r.Receipt.Status.Present():
-		return Effect{}, invalid("receipt.status", "is required")
+		return ""
 	case r.Succeeded():
-		return r.Intent.effect(Nothing, Grant)
+		return OrderSucceeded
 	default:
-		return r.Intent.effect(GiveBack, Nothing)
+		return OrderFailed
 	}
 }
 
@@ -382,25 +315,16 @@ type Response[T any] struct {
 	Data      *T   `json:"data"`      // the answer
 }
 
-// AssetsResponse answers an assets call (interface 2.4).
-type AssetsResponse = Response[AssetsData]
-
-// AssetsData is the data of an [AssetsResponse] (interface 2.4, 9).
-type AssetsData struct {
+// assetsData is the data of an answer to an assets call (interface 2.4, 9).
+type assetsData struct {
 	V1 Player `json:"v1"` // version 1 data
 }
 
-// ValidateResponse answers a validate call (interface 2.6).
-type ValidateResponse = Response[Approval]
-
-// Approval is the data of a [ValidateResponse] (interface 2.6).
+// Approval is the data of the answer to a validate call (interface 2.6).
 type Approval struct {
 	UserSig      string    `json:"userSig"`      // user_sig of the request, unchanged
 	ValidatorSig Signature `json:"validatorSig"` // the signature of the digest
 }
-
-// ResultResponse answers a result call (interface 4.3). It has no data.
-type ResultResponse = Response[struct{}]
 
 // marshal is json.Marshal without HTML escapes.
 func marshal(v any) ([]byte, error) {

@@ -166,7 +166,7 @@ func TestParseRefusesEveryFaultOfAnIntent(t *testing.T) {
 				return
 			}
 			require.NoError(t, err, "an authentic result is not refused for its intent")
-			_, err = r.Effect()
+			_, err = r.Intent.Effect(r.Outcome())
 			require.Error(t, err, "but its intent moves nothing")
 		})
 	}
@@ -420,9 +420,9 @@ func TestAssetBalanceIsADecimalString(t *testing.T) {
 		var a ramp.Asset
 		require.Error(t, json.Unmarshal([]byte(wrong), &a), wrong)
 	}
-	var response ramp.AssetsResponse
+	var response ramp.Response[assetsData]
 	err := json.Unmarshal([]byte(`{"data":{"v1":{"assets":[{"id":"gold","balance":"five"}]}}}`), &response)
-	assertFields(t, err, "balance must be a decimal string")
+	assertFields(t, err, "asset must have a balance that is a decimal string")
 }
 
 // A decoder reuses its buffer.

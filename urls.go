@@ -1,9 +1,7 @@
 package ramp
 
 import (
-	"net/netip"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -132,48 +130,4 @@ func query(pairs ...string) string {
 		separator = '&'
 	}
 	return b.String()
-}
-
-// checkBase returns the base URL of a service without trailing slashes.
-func checkBase(p *problems, path, base string, insecure bool) string {
-	u, problem := parseURL(base, insecure)
-	if problem == "" && (u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(base, "#")) {
-		problem = "must not have a user, a query or a fragment"
-	}
-	if problem != "" {
-		p.add(path, "%s", problem)
-		return ""
-	}
-	return strings.TrimRight(u.String(), "/")
-}
-
-// parseURL parses an absolute URL of the service or of a node. If it is unusable,
-// problem says why without quoting it, because it may contain a credential.
-// insecure accepts http for every host.
-func parseURL(text string, insecure bool) (u *url.URL, problem string) {
-	u, err := url.Parse(text)
-	switch {
-	case text == "":
-		return nil, "is required"
-	case err != nil, u.Hostname() == "", u.Scheme != "https" && u.Scheme != "http":
-		return nil, "must be an absolute https URL"
-	case u.Scheme == "http" && !insecure && !isPrivate(u.Hostname()):
-		return nil, "must be https, unless the host is on a private network"
-	default:
-		return u, ""
-	}
-}
-
-// isPrivate reports whether a host can only be on a private network.
-func isPrivate(host string) bool {
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
-	}
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	if !strings.ContainsAny(host, ".:") {
-		// Browsers and getaddrinfo read a number as an IPv4 address.
-		_, err := strconv.ParseUint(host, 0, 64)
-		return err != nil
-	}
-	return strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
 }

@@ -4,17 +4,17 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
-// Game is the studio's side of the three endpoints. Its methods are called
-// concurrently. [NewOrderGame] makes a Game that handles orders correctly.
-type Game interface {
+// Players authenticates players and lists their assets. Its methods are called
+// concurrently.
+type Players interface {
 	// Authenticate checks that the token belongs to the session, for assets and
 	// validate calls (interface 5.1). nil accepts the call, [Reject] answers 401
 	// with its code, and any other error answers 500.
@@ -23,14 +23,21 @@ type Game interface {
 	// Assets returns what the service shows of the user (interface 2.4). It is
 	// called after Authenticate.
 	Assets(ctx context.Context, s Session) (*Player, error)
+}
 
-	// Validate approves or declines a mint or a burn (interface 2.5). It is called
+// Game handles orders with a ledger of your own, instead of [Players] and a [Store].
+// Then exactly-once is up to you; [Accept] and [Finish] are the rules. Its methods
+// are called concurrently.
+type Game interface {
+	Players
+
+	// Validate approves or rejects a mint or a burn (interface 2.5). It is called
 	// after Authenticate, with a well-formed request. The game must check the rest:
 	// that the token is its own and the rate is the one that it offers
 	// ([InitializeIntent.CheckTerms]), that the player has the assets, and its
 	// policy. For a mint it takes the assets here, durably and once per UUID;
-	// [ValidateRequest.Effect] says which. nil approves and releases the signature,
-	// [Reject] declines, and any other error answers 500.
+	// [Intent.Effect] says which. nil approves and releases the signature, [Reject]
+	// rejects, and any other error answers 500.
 	Validate(ctx context.Context, s Session, r *ValidateRequest) error
 
 	// Result reports the outcome of a transaction (interface 6). It is called at
@@ -38,10 +45,9 @@ type Game interface {
 	// and its effect must happen once. nil answers 200, [Permanent] 400, and any
 	// other error 500, so that the service delivers the result again.
 	//
-	// Use the order that was stored at validate under r.UUID, and r.Receipt.Status.
-	// The rest of r may be missing: the service does not redeliver a refused
-	// result, so one with other unreadable fields is passed on too (see
-	// [Result.Unreadable]).
+	// Use the order that was stored at validate under r.UUID, and r.Outcome. The
+	// rest of r may be missing: the service does not redeliver a rejected result, so
+	// one with other unreadable fields is passed on too (see [Result.Unreadable]).
 	//
 	// Authenticate is not called, because the token may have expired during the 12
 	// hours of redelivery. The HMAC authenticates the caller, but does not cover
@@ -59,34 +65,62 @@ type Game interface {
 // AnswerValidate and AnswerResult, which do all of the work.
 type Handler struct {
 	config    HandlerConfig
-	confirmed []byte // the answer to every accepted result
+	confirmed []byte       // the answer to every accepted result
+	tooLarge  atomic.Int64 // when a body that is too large was last logged, in Unix seconds
 }
 
-// HandlerConfig configures a [Handler]. Game, Key and Signer are required. Every
-// other field may be zero, which means its default.
+// HandlerConfig configures a [Handler]. Key, Signer, and either Players and Store or
+// Game are required. Every other field may be zero, which means its default.
 type HandlerConfig struct {
-	// Game handles the calls. [NewOrderGame] makes one that applies each order
-	// exactly once. Required.
+	// Players authenticates players and lists their assets. Required without Game.
+	Players Players
+
+	// Store keeps the orders and applies the effect of each exactly once, however
+	// often a call is repeated, on any number of machines: a [NewSQLStore], or a
+	// store of your own. Required without Game.
+	Store Store
+
+	// OnConflict is called with every result that contradicts its order, such as a
+	// success after the order was abandoned, when a player has both the tokens and
+	// what was given back. No assets have moved, and a person must decide. If
+	// OnConflict returns nil, the service is told that redelivery cannot help (HTTP
+	// 400). If it fails or is nil, the answer is HTTP 500, the cause is logged, and
+	// the service redelivers for 12 hours.
+	//
+	// A result whose transaction has ended another order also calls OnConflict, with
+	// Other set, but is always answered with HTTP 500: if the other order was ended
+	// wrongly, a person can correct that, and a later delivery succeeds.
+	//
+	// A repeat with a different tx_hash also calls OnConflict, because a player may
+	// have paid twice for one order, but is answered with 200. Without OnConflict
+	// it is only logged and observed. It must be nil with Game.
+	OnConflict func(ctx context.Context, conflict *ConflictError, r *Result) error
+
+	// Game replaces Players and Store by a ledger of your own.
 	Game Game
 
 	// Key is the HMAC key of the console, from [TextKey] or [Base64URLKey].
 	// Validate and result calls must be signed with it (interface 5.2). Required.
 	Key HMACKey
 
-	// Signer signs the orders that Game approves (interface 5.3). Required.
+	// Signer signs the orders that are approved (interface 5.3). Required.
 	Signer *Signer
 
 	// ProjectID is the project_id from the console. Validate calls for other
-	// projects are refused with HTTP 400. By default every project is accepted, and
-	// a game that serves several must tell them apart in [Game.Validate].
-	//
-	// A result does not name its project (interface 6). If projects with different
-	// HMAC keys share a database, set [OrderGameConfig].ProjectID too.
+	// projects are rejected with HTTP 400, and a result for an order of another
+	// project is a conflict, whoever signed it, because a result does not name its
+	// project (interface 6). By default every project is accepted, and a game that
+	// serves several must tell them apart by Order.ProjectID.
 	ProjectID string
 
-	// Chain, if set, confirms every result on the chain before [Game.Result] is
-	// called, so that a stolen HMAC key cannot invent a transaction. The game gets
-	// the chain's receipt instead of the service's. See [RPC.Confirm] for what is
+	// Network is the network of this handler's orders, [Mainnet] or [Testnet]. It is
+	// stored with each order, and a call for an order of the other network is a
+	// conflict. No call names its network. By default orders have none.
+	Network Network
+
+	// Chain, if set, confirms every result on the chain before anything else, so
+	// that a stolen HMAC key cannot invent a transaction. The result then has the
+	// chain's receipt instead of the service's. See [RPC.Confirm] for what is
 	// compared. By default results are not confirmed.
 	//
 	// A result that is not confirmed within 5 seconds is answered with HTTP 500,
@@ -105,10 +139,10 @@ type HandlerConfig struct {
 	// Chain.
 	Confirmations uint64
 
-	// DeclineStatus is the HTTP status of an order that the game declines with
+	// RejectStatus is the HTTP status of an order that the game rejects with
 	// [Reject]: 200, or 400 to 499. The default is 200, as in section 4.3 of the
 	// interface. The service's public guide uses 400.
-	DeclineStatus int
+	RejectStatus int
 
 	// TranslateCode translates every errorCode before it is sent, including those
 	// of [Reject], because the interface does not say which values the service
@@ -125,32 +159,45 @@ type HandlerConfig struct {
 	MaxBody int64
 
 	// Logger gets one record per call, "ramp: call", with endpoint, status,
-	// duration and outcome. If known, it also has uuid, direction, tx_hash, new
-	// (false for a repeat; set by [OrderGame]), conflict (the field that
-	// contradicts the order), unreadable, and error (the cause of a failure). No
-	// record holds a token, a key, a signature or a body. By default only failures
-	// are logged, to [slog.Default]. slog.New(slog.DiscardHandler) logs nothing.
+	// duration and outcome. If known, it also has session_id, uuid, direction,
+	// tx_hash, conflict (the field that contradicts the order), unreadable,
+	// header_session_id (of a result whose unsigned header names another session
+	// than its signed body, which counts), and error (the cause of a failure), and of a [Store]: state, new (false for a
+	// repeat), and effect, such as "take -100 item_gold", which lets a person
+	// correct balances after a database was lost. No record holds a token, a key, a
+	// signature or a body. By default only failures are logged, to [slog.Default].
+	// slog.New(slog.DiscardHandler) logs nothing.
 	Logger *slog.Logger
 
 	// Observer observes every call, for metrics and traces, except requests with
-	// the wrong method or an unknown path. Its Step is not used here; set it in
-	// [OrderGameConfig]. By default nothing is observed.
+	// the wrong method or an unknown path. By default nothing is observed.
 	Observer Observer
+
+	// Now is the clock of Order.AcceptedAt and Order.FinishedAt. The default is
+	// [time.Now].
+	Now func() time.Time
 }
 
-// NewHandler returns a handler for c.Game. The error is an [*InvalidError] that
-// lists every missing or wrong field of c. [errors.Is] finds [ErrHMACKey] if the
+// NewHandler returns a handler. The error is an [*InvalidError] that lists every
+// missing or wrong field of c. [errors.Is] finds [ErrHMACKey] if the
 // key is missing, and [ErrValidatorKey] if the signer is.
 func NewHandler(c HandlerConfig) (*Handler, error) {
 	var p problems
-	p.require(c.Game != nil, "HandlerConfig.Game")
+	p.require(c.Players != nil || c.Game != nil, "HandlerConfig.Players")
+	p.require(c.Store != nil || c.Game != nil, "HandlerConfig.Store")
+	if c.Game != nil && (c.Players != nil || c.Store != nil || c.OnConflict != nil) {
+		p.add("HandlerConfig.Game", "replaces Players, Store and OnConflict, which must be nil")
+	}
 	p.requireKey(!c.Key.IsZero(), "HandlerConfig.Key", ErrHMACKey)
 	p.requireKey(c.Signer != nil && c.Signer.sign != nil, "HandlerConfig.Signer", ErrValidatorKey)
+	if c.Network != "" {
+		checkNetwork(&p, "HandlerConfig.Network", c.Network)
+	}
 	if c.Confirmations > 0 && c.Chain == nil {
 		p.add("HandlerConfig.Confirmations", "must be 0 without Chain")
 	}
-	if s := c.DeclineStatus; s != 0 && s != http.StatusOK && (s < 400 || s > 499) {
-		p.add("HandlerConfig.DeclineStatus", "must be 200, or 400 to 499")
+	if s := c.RejectStatus; s != 0 && s != http.StatusOK && (s < 400 || s > 499) {
+		p.add("HandlerConfig.RejectStatus", "must be 200, or 400 to 499")
 	}
 	if c.MaxBody < 0 {
 		p.add("HandlerConfig.MaxBody", "must not be negative")
@@ -158,30 +205,35 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	if err := p.err(); err != nil {
 		return nil, err
 	}
-	c.DeclineStatus = cmp.Or(c.DeclineStatus, http.StatusOK)
+	c.RejectStatus = cmp.Or(c.RejectStatus, http.StatusOK)
 	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
-	confirmed, err := marshal(ResultResponse{Success: true})
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Game != nil {
+		c.Players = c.Game
+	}
+	confirmed, err := marshal(Response[struct{}]{Success: true})
 	return &Handler{config: c, confirmed: confirmed}, err
 }
 
 // AnswerAssets answers an assets call (interface 2.4) from its headers.
 func (h *Handler) AnswerAssets(ctx context.Context, header http.Header) Reply {
-	var s Session
-	return h.answer(ctx, "assets", func(*call) (err error) {
-		s, err = ParseSession(header)
+	return h.answer(ctx, "assets", func(c *call) (err error) {
+		c.session, err = parseSession(header)
 		return err
-	}, func(call *call) (any, error) {
-		if err := h.config.Game.Authenticate(call, s); err != nil {
-			return nil, gameRefusal(err, http.StatusUnauthorized)
+	}, func(ctx context.Context, c *call) (any, error) {
+		if err := h.config.Players.Authenticate(ctx, c.session); err != nil {
+			return nil, gameRejection(err, http.StatusUnauthorized)
 		}
-		player, err := h.config.Game.Assets(call, s)
+		player, err := h.config.Players.Assets(ctx, c.session)
 		if err != nil {
-			return nil, gameRefusal(err, h.config.DeclineStatus)
+			return nil, gameRejection(err, h.config.RejectStatus)
 		}
 		if err := player.check(); err != nil {
 			return nil, err
 		}
-		return AssetsResponse{Success: true, Data: &AssetsData{V1: *player}}, nil
+		return Response[assetsData]{Success: true, Data: &assetsData{V1: *player}}, nil
 	})
 }
 
@@ -189,35 +241,34 @@ func (h *Handler) AnswerAssets(ctx context.Context, header http.Header) Reply {
 // and the raw bytes of its body.
 func (h *Handler) AnswerValidate(ctx context.Context, header http.Header, body []byte) Reply {
 	var r *ValidateRequest
-	var s Session
-	return h.answer(ctx, "validate", func(call *call) (err error) {
+	return h.answer(ctx, "validate", func(c *call) (err error) {
 		if err := h.authentic(header, body); err != nil {
 			return err
 		}
 		if r, err = ParseValidate(body); err != nil {
 			return err
 		}
-		call.op.UUID = r.UUID
-		call.op.Direction, _ = r.Intent.Direction()
+		c.op.UUID = r.UUID
+		c.op.Direction, _ = r.Intent.Direction()
 		if h.config.ProjectID != "" && r.ProjectID != h.config.ProjectID {
 			return invalid("project_id", "is not the project of this handler")
 		}
-		s, err = ParseSession(header)
+		c.session, err = parseSession(header)
 		return err
-	}, func(call *call) (any, error) {
-		if err := h.config.Game.Authenticate(call, s); err != nil {
-			return nil, gameRefusal(err, http.StatusUnauthorized)
+	}, func(ctx context.Context, c *call) (any, error) {
+		if err := h.config.Players.Authenticate(ctx, c.session); err != nil {
+			return nil, gameRejection(err, http.StatusUnauthorized)
 		}
 		// Sign before the game commits, and release the signature only after it
 		// did: then a signer that is down costs no player anything.
-		signature, err := h.config.Signer.Sign(call, r.Digest)
+		signature, err := h.config.Signer.Sign(ctx, r.Digest)
 		if err != nil {
 			return nil, err
 		}
-		if err := h.config.Game.Validate(call, s, r); err != nil {
-			return nil, gameRefusal(err, h.config.DeclineStatus)
+		if err := h.validate(ctx, c, r); err != nil {
+			return nil, err
 		}
-		return ValidateResponse{Success: true, Data: &Approval{UserSig: r.UserSig, ValidatorSig: signature}}, nil
+		return Response[Approval]{Success: true, Data: &Approval{UserSig: r.UserSig, ValidatorSig: signature}}, nil
 	})
 }
 
@@ -225,32 +276,35 @@ func (h *Handler) AnswerValidate(ctx context.Context, header http.Header, body [
 // bytes of its body.
 func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []byte) Reply {
 	var r *Result
-	var s Session
-	return h.answer(ctx, "result", func(call *call) (err error) {
+	return h.answer(ctx, "result", func(c *call) (err error) {
 		if err := h.authentic(header, body); err != nil {
 			return err
 		}
 		if r, err = ParseResult(body); err != nil {
-			return unreadableResult(err)
+			// An authentic result must not be lost because of its form. It is
+			// delivered again while somebody repairs the cause.
+			rejection := rejectionOf(err)
+			rejection.Status = http.StatusInternalServerError
+			return rejection
 		}
-		call.op.UUID, call.op.TxHash, call.unreadable = r.UUID, normalizeTxHash(r.TxHash), r.Unreadable
-		call.op.Direction, _ = r.Intent.Direction()
-		s, err = resultSession(header, r)
-		return err
-	}, func(call *call) (any, error) {
+		c.op.UUID, c.op.TxHash, c.unreadable = r.UUID, normalizeTxHash(r.TxHash), r.Unreadable
+		c.op.Direction, _ = r.Intent.Direction()
+		c.session, c.unsigned = resultSession(header, r)
+		return nil
+	}, func(ctx context.Context, c *call) (any, error) {
 		if h.config.Chain != nil {
-			receipt, err := h.confirm(call, r)
+			receipt, _, err := h.confirm(ctx, r)
 			if err != nil { // an internal error, whatever it wraps
 				return nil, fmt.Errorf("ramp: the result is not confirmed: %w", err)
 			}
 			r.Receipt = *receipt
 		}
-		if err := h.config.Game.Result(call, s, r); err != nil {
-			refusal := gameRefusal(err, http.StatusInternalServerError)
-			if refusal.Status != http.StatusBadRequest || refusal.Code != CodePermanent {
-				refusal.Status = http.StatusInternalServerError // so that the service delivers it again
+		if err := h.result(ctx, c, r); err != nil {
+			rejection := gameRejection(err, http.StatusInternalServerError)
+			if rejection.Status != http.StatusBadRequest || rejection.Code != CodePermanent {
+				rejection.Status = http.StatusInternalServerError // so that the service delivers it again
 			}
-			return nil, refusal
+			return nil, rejection
 		}
 		return bytes.Clone(h.confirmed), nil
 	})
@@ -261,44 +315,32 @@ func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []b
 const confirmationWait = 5 * time.Second
 
 // confirm verifies a result on the handler's chain.
-func (h *Handler) confirm(ctx context.Context, result *Result) (*Receipt, error) {
+func (h *Handler) confirm(ctx context.Context, result *Result) (*Receipt, *Transaction, error) {
 	ctx, cancel := context.WithTimeout(ctx, confirmationWait)
 	defer cancel()
 	return h.config.Chain.Confirm(ctx, result, h.config.Confirmations)
 }
 
-// unreadableResult returns the answer to an authentic result without a UUID or a
-// status. The status is 500, so that the service delivers the result again while a
-// fix is deployed. A body that is not a JSON object stays 400.
-func unreadableResult(err error) *Refusal {
-	refusal := refusalOf(err)
-	if refusal.Code != codeInvalidBody {
-		refusal.Status = http.StatusInternalServerError
+// resultSession returns the session of a result, and that of its header if it
+// contradicts the body. The body is signed and counts. The headers are not signed, and
+// may be missing, because a result can arrive 12 hours after its validate call.
+func resultSession(header http.Header, r *Result) (s Session, contradicting string) {
+	s.ID = strings.TrimSpace(r.SessionID)
+	s.Token, _ = bearerToken(header)
+	unsigned, _ := sessionID(header)
+	if s.ID == "" {
+		s.ID = unsigned
 	}
-	return refusal
-}
-
-// resultSession returns the session of a result. The body is signed and the headers
-// are not. The headers may be missing, because a result can arrive 12 hours after
-// its validate call, but they must not contradict the body.
-func resultSession(header http.Header, r *Result) (Session, error) {
-	signed := strings.TrimSpace(r.SessionID)
-	id, _ := sessionID(header)
-	switch {
-	case id == "":
-		id = signed
-	case signed != "" && signed != id:
-		return Session{}, &Refusal{Status: http.StatusInternalServerError, Code: CodeSessionMismatch,
-			Err: errors.New("ramp: X-Dapp-SessionID contradicts the signed body")}
+	if unsigned == s.ID {
+		unsigned = ""
 	}
-	token, _ := bearerToken(header)
-	return Session{ID: id, Token: token}, nil
+	return s, unsigned
 }
 
 // authentic checks the size and the HMAC of a body before anything reads it.
 func (h *Handler) authentic(header http.Header, body []byte) error {
 	if int64(len(body)) > h.config.MaxBody {
-		return h.tooLarge()
+		return h.bodyTooLarge()
 	}
 	signature, err := hmacHeader(header)
 	if err != nil {
@@ -327,7 +369,7 @@ func hmacHeader(header http.Header) (string, error) {
 	return signature, err
 }
 
-func (h *Handler) tooLarge() error {
-	return &Refusal{Status: http.StatusRequestEntityTooLarge, Code: CodeBodyTooLarge,
+func (h *Handler) bodyTooLarge() error {
+	return &Rejection{Status: http.StatusRequestEntityTooLarge, Code: CodeBodyTooLarge,
 		Err: fmt.Errorf("ramp: the body is too large: the limit is %d bytes; raise HandlerConfig.MaxBody", h.config.MaxBody)}
 }

@@ -1,71 +1,32 @@
 package ramp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
 )
 
-// call is one call of the service, and what is logged and observed of it. It is
-// also the context of the game, so that an [OrderGame] inside any other game can
-// add the step that it took.
+// call is one call of the service, and what is logged and observed of it.
 type call struct {
-	context.Context
 	op         Operation
+	session    Session
+	unsigned   string // the session of a result's header, if it contradicts the signed body
 	unreadable []FieldError
 	stack      []byte // of a panic; nil without one
-
-	mu       sync.Mutex // a game may keep running after it has answered
-	stepped  bool       // an OrderGame took a step or found it taken
-	new      bool
-	order    Direction // of the stored order
-	conflict *ConflictError
-}
-
-type callKey struct{}
-
-// Value also returns the call itself, for callKey.
-func (c *call) Value(key any) any {
-	if key == (callKey{}) {
-		return c
-	}
-	return c.Context.Value(key)
-}
-
-// noteStep records a step in the call of ctx, if that is about the same order.
-func noteStep(ctx context.Context, step Step) {
-	note(ctx, step.Order, func(c *call) { c.stepped, c.new = true, step.New })
-}
-
-// noteConflict records a conflict in the call of ctx, if that is about the same
-// order.
-func noteConflict(ctx context.Context, conflict *ConflictError) {
-	note(ctx, conflict.Order, func(c *call) { c.conflict = conflict })
-}
-
-func note(ctx context.Context, order Order, record func(*call)) {
-	if c, ok := ctx.Value(callKey{}).(*call); ok && c.op.UUID == order.UUID {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.order = order.Direction
-		record(c)
-	}
 }
 
 // answer makes the reply to a call and logs it. read checks the call; its errors
-// are answered by [refusalOf]. run does the work; its errors are internal unless
-// they are a [Refusal], and a panic is an internal error too.
-func (h *Handler) answer(ctx context.Context, endpoint string, read func(*call) error, run func(*call) (any, error)) (reply Reply) {
+// are answered by [rejectionOf]. run does the work; its errors are internal unless
+// they are a [Rejection], and a panic is an internal error too.
+func (h *Handler) answer(ctx context.Context, endpoint string, read func(*call) error, run func(context.Context, *call) (any, error)) (reply Reply) {
 	c := &call{op: Operation{Kind: OperationWebhook, Name: endpoint, Begun: time.Now()}}
-	c.Context = h.config.Observer.start(ctx, c.op)
+	ctx = h.config.Observer.start(ctx, c.op)
 	response, err := func() (response any, err error) {
 		defer func() {
 			if cause := recover(); cause != nil {
@@ -74,9 +35,9 @@ func (h *Handler) answer(ctx context.Context, endpoint string, read func(*call) 
 			}
 		}()
 		if err := read(c); err != nil {
-			return nil, refusalOf(err)
+			return nil, rejectionOf(err)
 		}
-		return run(c)
+		return run(ctx, c)
 	}()
 	if err == nil {
 		var written bool
@@ -86,23 +47,23 @@ func (h *Handler) answer(ctx context.Context, endpoint string, read func(*call) 
 		}
 	}
 	if err != nil {
-		reply = h.refuse(err)
+		reply = h.reject(err)
 	}
-	h.record(c, reply)
+	h.record(ctx, c, reply)
 	return reply
 }
 
-// refuse returns the reply to a failure.
-func (h *Handler) refuse(err error) Reply {
-	var refusal *Refusal
-	if !errors.As(err, &refusal) || refusal.Status < 200 || refusal.Status > 599 {
-		refusal = &Refusal{Status: http.StatusInternalServerError, Code: CodeInternal, Err: err}
+// reject returns the reply to a failure.
+func (h *Handler) reject(err error) Reply {
+	var rejection *Rejection
+	if !errors.As(err, &rejection) || rejection.Status < 200 || rejection.Status > 599 {
+		rejection = internalError(err)
 	}
-	body, err := marshal(Response[struct{}]{ErrorCode: h.translate(refusal.Code)})
+	body, err := marshal(Response[struct{}]{ErrorCode: h.translate(rejection.Code)})
 	if err != nil {
 		panic(err) // impossible for a boolean and a string
 	}
-	return Reply{Status: refusal.Status, Body: body, Err: refusal}
+	return Reply{Status: rejection.Status, Body: body, Err: rejection}
 }
 
 // translate returns the code to send. A failure of TranslateCode must not turn into
@@ -121,26 +82,32 @@ func (h *Handler) translate(c Code) (translated Code) {
 
 // record observes and logs a call. slog.Default is looked up for each call, because
 // programs often set it after they made the handler.
-func (h *Handler) record(c *call, reply Reply) {
-	c.mu.Lock()
-	op, stepped, isNew := c.op, c.stepped, c.new
-	op.Direction, op.Conflict = cmp.Or(c.order, op.Direction), c.conflict
-	c.mu.Unlock()
+func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
+	op := &c.op
 	op.Duration, op.Status = time.Since(op.Begun), reply.Status
-
+	order := c.order()
+	if order != nil {
+		op.Direction = order.Direction
+	}
 	level, outcome := slog.LevelInfo, "success"
-	var refusal *Refusal
+	var rejection *Rejection
 	switch {
-	case errors.As(reply.Err, &refusal):
-		op.Err, op.Code = reply.Err, refusal.Code
-		level, outcome = slog.LevelWarn, string(refusal.Code)
+	case errors.As(reply.Err, &rejection):
+		op.Err, op.Code = reply.Err, rejection.Code
+		level, outcome = slog.LevelWarn, string(rejection.Code)
 		if reply.Status >= 500 || reply.Status == http.StatusRequestEntityTooLarge {
 			level = slog.LevelError // the call had no effect, and somebody must act
 		}
-	case c.unreadable != nil, op.Conflict != nil:
+	case c.unreadable != nil, c.unsigned != "", op.Conflict != nil:
 		level = slog.LevelWarn
 	}
-	h.config.Observer.end(c.Context, op)
+	h.config.Observer.end(ctx, *op)
+	if op.Code == CodeBodyTooLarge { // nobody has authenticated it, so anybody could fill the log
+		if now := time.Now().Unix(); h.tooLarge.Swap(now) == now {
+			return
+		}
+	}
+	defer recoverHook(ctx, "Logger") // so that it costs nobody the signature of a stored order
 
 	log := h.config.Logger
 	if log == nil {
@@ -149,33 +116,51 @@ func (h *Handler) record(c *call, reply Reply) {
 		}
 		log = slog.Default()
 	}
-	if !log.Enabled(c.Context, level) {
+	if !log.Enabled(ctx, level) {
 		return
 	}
-	attrs := []slog.Attr{slog.String("endpoint", op.Name), slog.Int("status", op.Status), slog.Duration("duration", op.Duration)}
-	if op.UUID != uuid.Nil {
-		attrs = append(attrs, slog.String("uuid", op.UUID.String()))
+	attrs := append(make([]slog.Attr, 0, 17), slog.String("endpoint", op.Name), slog.Int("status", op.Status), slog.Duration("duration", op.Duration))
+	add := func(known bool, attr slog.Attr) {
+		if known {
+			attrs = append(attrs, attr)
+		}
 	}
-	if op.Direction != 0 {
-		attrs = append(attrs, slog.String("direction", op.Direction.String()))
+	session := c.session.ID
+	if order != nil {
+		session = order.SessionID
 	}
-	if stepped {
-		attrs = append(attrs, slog.Bool("new", isNew))
+	add(session != "", slog.String("session_id", session))
+	add(op.UUID != uuid.Nil, slog.String("uuid", op.UUID.String()))
+	add(op.Direction != 0, slog.String("direction", op.Direction.String()))
+	if order != nil {
+		attrs = append(attrs, slog.String("state", string(order.State)))
 	}
-	if op.TxHash != "" {
-		attrs = append(attrs, slog.String("tx_hash", op.TxHash))
+	if op.Step != nil {
+		attrs = append(attrs, slog.Bool("new", op.Step.New), slog.String("effect", op.Step.Effect.String()))
 	}
+	add(op.TxHash != "", slog.String("tx_hash", op.TxHash))
+	add(c.unsigned != "", slog.String("header_session_id", c.unsigned))
 	if op.Conflict != nil {
 		attrs = append(attrs, slog.String("conflict", op.Conflict.Field))
 	}
-	if refusal != nil {
-		attrs = append(attrs, slog.Any("error", refusal.Err))
+	if rejection != nil {
+		attrs = append(attrs, slog.Any("error", rejection.Err))
 	}
 	if c.unreadable != nil {
 		attrs = append(attrs, slog.Any("unreadable", &InvalidError{Fields: c.unreadable}))
 	}
-	if c.stack != nil {
-		attrs = append(attrs, slog.String("stack", string(c.stack)))
+	add(c.stack != nil, slog.String("stack", string(c.stack)))
+	log.LogAttrs(ctx, level, "ramp: call", append(attrs, slog.String("outcome", outcome))...)
+}
+
+// order returns the stored order that the call is about, or nil if it is unknown.
+func (c *call) order() *Order {
+	switch {
+	case c.op.Step != nil:
+		return &c.op.Step.Order
+	case c.op.Conflict != nil:
+		return &c.op.Conflict.Order
+	default:
+		return nil
 	}
-	log.LogAttrs(c.Context, level, "ramp: call", append(attrs, slog.String("outcome", outcome))...)
 }

@@ -27,14 +27,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case PathResult:
 		h.Result(w, r)
 	default:
-		refusal := &Refusal{Status: http.StatusNotFound, Code: CodeNotFound}
+		rejection := &Rejection{Status: http.StatusNotFound, Code: CodeNotFound}
 		for _, path := range []string{PathAssets, PathValidate, PathResult} {
 			if strings.HasSuffix(r.URL.Path, path) { // the mux does not strip the prefix
-				refusal.Err = fmt.Errorf("ramp: the path of the request has a prefix before %s: use http.StripPrefix, or mount the methods of the handler", path)
-				h.answer(r.Context(), strings.TrimPrefix(path, "/api/"), func(*call) error { return refusal }, nil)
+				rejection.Err = fmt.Errorf("ramp: the path of the request has a prefix before %s: use http.StripPrefix, or mount the methods of the handler", path)
+				h.answer(r.Context(), strings.TrimPrefix(path, "/api/"), func(*call) error { return rejection }, nil)
 			}
 		}
-		h.refuse(refusal).Write(w)
+		h.reject(rejection).Write(w)
 	}
 }
 
@@ -72,7 +72,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, endpoint string,
 // well-formed HMAC header, and allocates memory for a large one only as it arrives.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > h.config.MaxBody {
-		return nil, h.tooLarge()
+		return nil, h.bodyTooLarge()
 	}
 	if _, err := hmacHeader(r.Header); err != nil {
 		return nil, err
@@ -84,9 +84,9 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, h.tooLarge()
+		return nil, h.bodyTooLarge()
 	case err != nil: // a timeout or a broken connection; a result must be delivered again
-		return nil, &Refusal{Status: http.StatusInternalServerError, Code: CodeInternal, Err: fmt.Errorf("ramp: read the body: %w", err)}
+		return nil, &Rejection{Status: http.StatusInternalServerError, Code: CodeInternal, Err: fmt.Errorf("ramp: read the body: %w", err)}
 	}
 	return body.Bytes(), nil
 }
@@ -96,7 +96,7 @@ func (h *Handler) allows(w http.ResponseWriter, r *http.Request, method string) 
 		return true
 	}
 	w.Header().Set("Allow", method)
-	h.refuse(&Refusal{Status: http.StatusMethodNotAllowed, Code: CodeMethodNotAllowed}).Write(w)
+	h.reject(&Rejection{Status: http.StatusMethodNotAllowed, Code: CodeMethodNotAllowed}).Write(w)
 	return false
 }
 
@@ -104,7 +104,7 @@ func (h *Handler) allows(w http.ResponseWriter, r *http.Request, method string) 
 type Reply struct {
 	Status int    // HTTP status
 	Body   []byte // JSON, the envelope of the interface
-	Err    error  // nil for success, otherwise a [*Refusal]
+	Err    error  // nil for success, otherwise a [*Rejection]
 }
 
 // Write writes the reply to w.

@@ -40,6 +40,13 @@ type agenda struct {
 
 func newAgenda() *agenda { return &agenda{woken: make(chan struct{}, 1)} }
 
+// reset drops all jobs.
+func (a *agenda) reset() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.jobs = nil
+}
+
 // plan adds a job. Jobs that are due at the same time run in the order in which they
 // were planned.
 func (a *agenda) plan(j job) {

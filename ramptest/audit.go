@@ -13,6 +13,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // Books sets how the service reports a game that loses assets or moves them twice.
@@ -85,7 +86,8 @@ type auditedOrder struct {
 
 type auditedPlayer struct {
 	books  books.Player
-	window *window // the open window, or nil
+	at     time.Time // when the last window was closed
+	window *window   // the open window, or nil
 }
 
 // window is the time between two readings of a player's assets. It has one call, or
@@ -101,20 +103,21 @@ type window struct {
 	calls   []books.Call
 }
 
-// open opens a window for a call about an order, or joins the open one. It returns
-// nil if the books are off.
+// open opens a window for a call about an order, or joins the open one. The window is
+// nil if the books are off: they then keep only what the results said.
 func (a *audit) open(ctx context.Context, c *call) (*window, books.Call) {
 	o := c.order
-	if a.mode == BooksOff || o.wallet == nil {
+	if o.wallet == nil {
 		return nil, books.Call{}
+	}
+	if a.mode == BooksOff {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return nil, a.begin(a.order(a.keep("session "+o.Session.ID), o), nil, c)
 	}
 	key, first, asked, at := a.player(ctx, o)
 	a.mu.Lock()
-	p := a.players[key]
-	if p == nil {
-		p = &auditedPlayer{}
-		a.players[key] = p
-	}
+	p := a.keep(key)
 	unchanged := at == a.changes
 	a.changes++
 	entry := a.order(p, o)
@@ -123,6 +126,8 @@ func (a *audit) open(ctx context.Context, c *call) (*window, books.Call) {
 		w.open, w.joined = w.open+1, w.joined+1
 		a.mu.Unlock()
 		<-w.ready
+		a.mu.Lock()
+		defer a.mu.Unlock()
 		return w, a.begin(entry, w, c)
 	}
 	w = &window{player: p, session: o.Session, id: o.UUID, ready: make(chan struct{}), open: 1, joined: 1}
@@ -132,42 +137,78 @@ func (a *audit) open(ctx context.Context, c *call) (*window, books.Call) {
 		w.before = a.read(ctx, w)
 	}
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	p.books.Begin(w.before)
-	a.mu.Unlock()
 	close(w.ready)
 	return w, a.begin(entry, w, c)
 }
 
+// keep returns the books of a player, which it creates if needed. The caller must hold
+// the lock.
+func (a *audit) keep(key string) *auditedPlayer {
+	if a.players[key] == nil {
+		a.players[key] = &auditedPlayer{}
+	}
+	return a.players[key]
+}
+
 // begin records what the player owned before an order, and the outcome that a result
-// states.
+// states. The caller must hold the lock.
 func (a *audit) begin(entry *books.Order, w *window, c *call) books.Call {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !entry.Asked {
+	if w != nil && !entry.Asked {
 		entry.Before = w.before
 	}
-	result := c.kind == KindResult
-	if result && !c.forged {
-		entry.Tell(c.told == Succeeded, c.onChain == Succeeded)
+	call := books.Call{Order: entry, Result: c.kind == KindResult, Forged: c.forged}
+	if call.Result && !c.forged {
+		call.Opposite = entry.Tell(c.told == Succeeded, c.onChain == Succeeded)
 	}
-	return books.Call{Order: entry, Result: result, Forged: c.forged}
+	return call
 }
 
 // account is what the books know about an order.
 type account struct {
 	order books.Order
 	last  books.Assets // the player's last known assets; nil if unknown
+	at    time.Time    // when they were read
+	open  bool         // a call is in progress, so that something may just be moving
+	twins bool         // the game may have approved another order under the same UUID
 }
 
 // account returns what the books know about an order, or nil if they know nothing.
-func (a *audit) account(id uuid.UUID) *account {
+func (a *audit) account(o *Order) *account {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	entries := a.orders[id]
-	if len(entries) != 1 { // two orders under one UUID cannot be distinguished
-		return nil
+	var found *account
+	approved := 0
+	mint, sum := sumOf(o)
+	for _, entry := range a.orders[o.UUID] {
+		if entry.order.Approved || len(entry.order.Took) > 0 {
+			approved++
+		}
+		if entry.order.Mint == mint && entry.order.Sum.Equal(sum) {
+			found = &account{order: *entry.order}
+			p := entry.player
+			found.last, found.at, found.open = p.books.Last, p.at, p.window != nil
+		}
 	}
-	return &account{order: *entries[0].order, last: entries[0].player.books.Last}
+	if found != nil {
+		found.twins = approved > 1
+	}
+	return found
+}
+
+// version returns a number that differs after each change of what the books know about
+// the orders under a UUID.
+func (a *audit) version(id uuid.UUID) (version int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, entry := range a.orders[id] {
+		version += 2 * (1 + entry.order.Version)
+		if entry.player.window != nil {
+			version++
+		}
+	}
+	return version
 }
 
 // player returns the key of a session's player. If it had to ask the game, asked is
@@ -195,19 +236,26 @@ func (a *audit) player(ctx context.Context, o *Order) (key string, owns books.As
 	return key, balances(player), true, at
 }
 
-// order returns the books' entry of an order, which it creates if needed. The
-// caller must hold the lock.
-func (a *audit) order(p *auditedPlayer, o *Order) *books.Order {
-	mint := o.Request.Intent.Type == ramp.Assemble
-	sum, assets, sign := books.Assets{}, o.Request.Intent.From, int64(-1)
+// sumOf returns what an order moves in total if its transaction succeeds.
+func sumOf(o *Order) (mint bool, sum books.Assets) {
+	mint = o.Request.Intent.Type == ramp.Assemble
+	assets, sign := o.Request.Intent.From, int64(-1)
 	if !mint {
 		assets, sign = o.Request.Intent.To, 1
 	}
+	sum = books.Assets{}
 	for _, asset := range assets {
 		if asset.Type == ramp.TypeAsset {
 			sum.Add(asset.ID, new(big.Rat).Mul(asset.Amount.Rat(), big.NewRat(sign, 1)))
 		}
 	}
+	return mint, sum
+}
+
+// order returns the books' entry of an order, which it creates if needed. The
+// caller must hold the lock.
+func (a *audit) order(p *auditedPlayer, o *Order) *books.Order {
+	mint, sum := sumOf(o)
 	for _, known := range a.orders[o.UUID] {
 		if known.player == p && known.order.Mint == mint && known.order.Sum.Equal(sum) {
 			return known.order
@@ -239,6 +287,15 @@ func balances(player *ramp.Player) books.Assets {
 // minReadings is how often the books read the assets, at least, before they report
 // a missing effect. It gives a slow machine enough time.
 const minReadings = 6
+
+// hear records the HTTP status with which the game answered a result; 0 is no answer.
+func (a *audit) hear(c *call, entry *books.Order, status int) {
+	if entry != nil && c.kind == KindResult && !c.forged {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		entry.Hear(c.told == Succeeded, status)
+	}
+}
 
 // close ends a call of a window. The last call closes the window with a verdict.
 func (a *audit) close(ctx context.Context, w *window, c books.Call) {
@@ -300,7 +357,7 @@ const maxFound = 1_000
 // end enters a verdict in the books and records it. The caller must hold the lock.
 func (a *audit) end(w *window, v books.Verdict) {
 	w.player.books.End(v)
-	w.player.window = nil
+	w.player.window, w.player.at = nil, a.clock.now()
 	a.changes++
 	secrets := redact.New(w.session.Token.Reveal()) // an asset ID may contain it
 	event := Event{Time: a.clock.now(), Kind: KindBooks, UUID: w.id, Outcome: secrets.Text(v.Said)}
@@ -356,16 +413,32 @@ func (a *audit) about(id uuid.UUID) []*Imbalance {
 	return slices.DeleteFunc(a.all(), func(found *Imbalance) bool { return !slices.Contains(found.Orders, id) })
 }
 
+// knows reports whether the books know what the game moved for an order, and if not,
+// why.
+func (a *account) knows(mode Books) verdict.Why {
+	switch {
+	case mode == BooksOff:
+		return verdict.Off
+	case a == nil || a.order.Unread:
+		return verdict.Unread
+	case a.twins:
+		return verdict.Twins
+	case a.order.Lost || a.order.Mixed || len(a.order.Totals) != 1:
+		return verdict.Overlap
+	default:
+		return verdict.Known
+	}
+}
+
 // moved returns what the game has moved for an order in total, by asset. It is nil
 // if unknown.
-func (a *audit) moved(id uuid.UUID) map[string]ramp.Amount {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if known := a.orders[id]; len(known) != 1 || len(known[0].order.Totals) != 1 || known[0].order.Disputed || known[0].player.books.Last == nil {
+func (a *audit) moved(o *Order) map[string]ramp.Amount {
+	acc := a.account(o)
+	if acc.knows(a.mode) != verdict.Known {
 		return nil
 	}
 	moved := make(map[string]ramp.Amount)
-	for asset, amount := range a.orders[id][0].order.Totals[0] {
+	for asset, amount := range acc.order.Totals[0] {
 		moved[asset] = amountOf(amount)
 	}
 	return moved
@@ -377,6 +450,18 @@ func (a *audit) playerOf(session string) string {
 	defer a.mu.Unlock()
 	_, id, _ := strings.Cut(a.keys[session], "\x00")
 	return id
+}
+
+// reset forgets the players, the orders and the findings.
+func (a *audit) reset() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.players)
+	clear(a.keys)
+	clear(a.orders)
+	clear(a.returned)
+	a.found = nil
+	a.changes++
 }
 
 // forget drops a finished order.

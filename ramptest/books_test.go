@@ -85,7 +85,7 @@ func (v *vault) accept(s ramp.Session, r *ramp.ValidateRequest) error {
 		}
 		return nil
 	}
-	effect, err := r.Effect()
+	effect, err := r.Intent.Effect(ramp.OrderAccepted)
 	if err != nil {
 		return err
 	}
@@ -124,11 +124,11 @@ func (v *vault) finish(s ramp.Session, r *ramp.Result) error {
 
 // effect moves what a result moves.
 func (v *vault) effect(player string, r *ramp.Result) {
-	effect, err := r.Effect()
+	effect, err := r.Intent.Effect(r.Outcome())
 	switch {
 	case err != nil:
 	case v.hold && r.Intent.Type == ramp.Assemble && r.Succeeded():
-		effect, _ = v.orders[r.UUID].request.Effect()
+		effect, _ = v.orders[r.UUID].request.Intent.Effect(ramp.OrderAccepted)
 		v.move(player, effect)
 	case v.hold && r.Intent.Type == ramp.Assemble:
 	default:
@@ -245,7 +245,7 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 	always := onResult(func(v *vault, s ramp.Session, r *ramp.Result) error { v.effect(s.ID, r); return nil })
 	never := onResult(func(*vault, ramp.Session, *ramp.Result) error { return nil })
 	takesAlways := onValidate(func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error {
-		effect, err := r.Effect()
+		effect, err := r.Intent.Effect(ramp.OrderAccepted)
 		v.orders[r.UUID] = &vaultOrder{request: r}
 		v.move(s.ID, effect)
 		return err
@@ -331,7 +331,7 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 			return err
 		}), want: "item_gold: 1000 before, 1000 after, 900 expected"},
 		{name: "a mint is taken with the approval and with the result", broken: onResult(func(v *vault, s ramp.Session, r *ramp.Result) error {
-			effect, err := v.orders[r.UUID].request.Effect()
+			effect, err := v.orders[r.UUID].request.Intent.Effect(ramp.OrderAccepted)
 			v.move(s.ID, effect)
 			return err
 		}), want: "succeeded on chain: the game must move nothing"},
@@ -342,7 +342,7 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 		}, faults: []ramptest.Fault{twice}, want: "succeeded on chain: the game must move nothing"},
 		{name: "a mint that is held is given back", faults: []ramptest.Fault{fails}, broken: func(v *vault) {
 			v.hold, v.result = true, func(v *vault, s ramp.Session, r *ramp.Result) error {
-				effect, err := r.Effect()
+				effect, err := r.Intent.Effect(r.Outcome())
 				v.move(s.ID, effect)
 				return err
 			}
@@ -388,7 +388,7 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 			v.late, v.result = 5*time.Millisecond, func(*vault, ramp.Session, *ramp.Result) error { return nil }
 		}, want: "failed on chain: the game must give back"},
 		{name: "a failed mint is given back late, and twice", faults: []ramptest.Fault{fails}, broken: onResult(func(v *vault, s ramp.Session, r *ramp.Result) error {
-			effect, err := r.Effect()
+			effect, err := r.Intent.Effect(r.Outcome())
 			effect.Assets = append(effect.Assets, effect.Assets...)
 			v.late = 5 * time.Millisecond
 			v.move(s.ID, effect)
@@ -420,7 +420,7 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 			broken: onValidate(func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error {
 				err := v.accept(s, r)
 				if err != nil {
-					effect, _ := r.Effect()
+					effect, _ := r.Intent.Effect(ramp.OrderAccepted)
 					v.move(s.ID, effect)
 				}
 				return err

@@ -75,7 +75,9 @@ func checkAssets(a *answer) (*ramp.Player, error) {
 	if err := json.Unmarshal(raw, &data); err != nil || data.V1 == nil || data.V1.Assets == nil {
 		return nil, broken("data.v1.assets is not an array of objects (2.4)")
 	}
-	var whole ramp.AssetsData
+	var whole struct {
+		V1 ramp.Player `json:"v1"`
+	}
 	if err := json.Unmarshal(raw, &whole); err != nil {
 		return nil, broken("data.v1 is not of the form of 2.4: a balance is a decimal string, the rest are strings")
 	}

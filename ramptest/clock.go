@@ -8,15 +8,29 @@ import (
 
 // clock is the clock of a service. It showed the time shown at the real time since.
 type clock struct {
-	speed float64 // 0 if it stands still
+	speed float64   // 0 if it stands still
+	epoch time.Time // where it starts; zero for the real time
 
 	mu    sync.Mutex
 	shown time.Time
 	since time.Time
 }
 
-func newClock(at time.Time, speed float64) *clock {
-	return &clock{speed: speed, shown: at.Round(0), since: time.Now()}
+func newClock(epoch time.Time, speed float64) *clock {
+	c := &clock{speed: speed, epoch: epoch}
+	c.reset()
+	return c
+}
+
+// reset moves the clock to where it starts.
+func (c *clock) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.since = time.Now()
+	c.shown = c.epoch.Round(0)
+	if c.epoch.IsZero() {
+		c.shown = c.since.Round(0)
+	}
 }
 
 func (c *clock) now() time.Time {

@@ -20,19 +20,19 @@ func TestTheChainConfirmsWhatTheServiceTells(t *testing.T) {
 		require.NoError(t, err)
 		order := c.mint(t, ramptest.TransactionType(kind))
 		c.service.Advance(20 * time.Second)
-		_, err = chain.Confirm(t.Context(), c.shop.heard[0], 10)
+		_, _, err = chain.Confirm(t.Context(), c.shop.heard[0], 10)
 		require.NoError(t, err)
 		block, err := chain.BlockByNumber(t.Context(), ramp.AtBlock(1), true)
 		require.NoError(t, err)
 		require.Len(t, block.Transactions, 1)
-		logs, err := chain.Logs(t.Context(), ramp.LogFilter{FromBlock: ramp.Earliest, Addresses: []common.Address{common.HexToAddress(token)}})
+		logs, err := chain.Logs(t.Context(), ramp.LogFilter{FromBlock: ramp.AtBlock(0), Addresses: []common.Address{common.HexToAddress(token)}})
 		require.NoError(t, err)
 		assert.Len(t, logs, 2)
 
 		// The same transaction, reported as failed.
 		require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Failed))
 		var lie *ramp.MismatchError
-		_, err = chain.Confirm(t.Context(), c.shop.heard[1], 1)
+		_, _, err = chain.Confirm(t.Context(), c.shop.heard[1], 1)
 		require.ErrorAs(t, err, &lie)
 		assert.Equal(t, "receipt.status", lie.Field)
 	}

@@ -76,6 +76,7 @@ type delivery struct {
 	next     time.Time // when the next delivery is planned; zero if none is
 	flying   int       // deliveries in progress
 	status   int       // HTTP status of the last answer; 0 if there was none
+	lost     bool      // the last answer was lost by a fault
 }
 
 // standing is a snapshot of a delivery.
@@ -83,12 +84,13 @@ type standing struct {
 	state                              State
 	attempts, retries, sending, status int
 	next                               time.Time
+	lost                               bool
 }
 
 func (d *delivery) standing() standing {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return standing{d.state, d.attempts, d.retries, d.flying, d.status, d.next}
+	return standing{d.state, d.attempts, d.retries, d.flying, d.status, d.next, d.lost}
 }
 
 func (d *delivery) now() State { return d.standing().state }
@@ -125,11 +127,11 @@ func (d *delivery) begin() (attempt int) {
 // conclude applies the status of an answer to the order (interface 6): HTTP 200
 // confirms; no answer and the statuses of Config.Retry are retried. It returns when
 // the next delivery is due, and whether the caller must plan it.
-func (d *delivery) conclude(status int, config *Config, now time.Time, byHand bool) (next time.Time, plan bool) {
+func (d *delivery) conclude(status int, lost bool, config *Config, now time.Time, byHand bool) (next time.Time, plan bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.flying--
-	d.status = status
+	d.status, d.lost = status, lost
 	switch {
 	case d.state == Confirmed || status == http.StatusOK:
 		d.state = Confirmed
@@ -154,6 +156,21 @@ func (d *delivery) conclude(status int, config *Config, now time.Time, byHand bo
 // first delivery.
 func (s *orders) settle(o *Order) {
 	s.mine(o, o.script.outcome)
+	s.planFirst(o)
+}
+
+// end mines the transaction of an order with an outcome, and reports whether it was
+// pending. The result follows as usual.
+func (s *orders) end(o *Order, outcome Outcome) bool {
+	mined := s.mine(o, outcome)
+	if mined && o.script.pending { // otherwise a job is planned for the next block
+		s.planFirst(o)
+	}
+	return mined
+}
+
+// planFirst plans the first delivery of a result.
+func (s *orders) planFirst(o *Order) {
 	if o.script.never || o.delivery.begun() { // begun by hand
 		return
 	}
@@ -247,12 +264,13 @@ func (s *orders) attempt(ctx context.Context, o *Order, told Outcome, fault stri
 		c.attempt, c.fault, c.lost = d.Attempt, fault, d.Attempt <= script.lost
 		a, err = s.studio.tell(ctx, c, script, checkResult)
 	}
-	if a != nil && !errors.Is(err, ErrLostAnswer) {
+	lost := errors.Is(err, ErrLostAnswer)
+	if a != nil && !lost {
 		d.Status = a.status
 	}
 	d.Err = errors.Join(err, s.studio.audit.take(o.UUID))
 	var plan bool
-	if d.Next, plan = o.delivery.conclude(d.Status, s.config, s.clock.now(), o.tx == nil); plan {
+	if d.Next, plan = o.delivery.conclude(d.Status, lost, s.config, s.clock.now(), o.tx == nil); plan {
 		s.plan(o, d.Next)
 	}
 	return d

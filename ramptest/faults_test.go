@@ -2,10 +2,13 @@ package ramptest_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -210,13 +213,28 @@ func TestFieldsThatNobodyKnowsArriveToo(t *testing.T) {
 
 func TestInitializeFailsInEachWay(t *testing.T) {
 	c := newCounter(t)
-	c.service.FailInitialize(ramptest.HMACRequired, ramptest.InvalidMAC, ramptest.RampNotFound, ramptest.RampNotExists, ramptest.Unavailable)
-	for _, want := range []error{ramp.ErrHMACMissing, ramp.ErrHMACInvalid, ramp.ErrRampNotFound, ramp.ErrRampNotExists} {
-		_, err := c.client.Initialize(t.Context(), request())
-		assert.ErrorIs(t, err, want)
-	}
-	_, err := c.client.Initialize(t.Context(), request())
 	var failure *ramp.APIError
+	examples, err := filepath.Glob("../testdata/7.1-*.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, examples)
+	for _, example := range examples { // a new failure of the interface is one of the service too
+		text, err := os.ReadFile(example)
+		require.NoError(t, err)
+		var want struct {
+			Code          int
+			Message, Data string
+		}
+		require.NoError(t, json.Unmarshal(text, &want))
+		c.service.FailInitialize(ramptest.InitializeFailure(want.Data))
+		_, err = c.client.Initialize(t.Context(), request())
+		require.ErrorAs(t, err, &failure)
+		assert.Equal(t, want, struct {
+			Code          int
+			Message, Data string
+		}{failure.Code, failure.Message, failure.Data}, example)
+	}
+	c.service.FailInitialize(ramptest.Unavailable)
+	_, err = c.client.Initialize(t.Context(), request())
 	require.ErrorAs(t, err, &failure)
 	assert.Equal(t, 503, failure.Status)
 	assert.Zero(t, failure.RetryAfter)

@@ -7,38 +7,31 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
 // guard decides who may use the service. It blocks pages of other sites.
 type guard struct {
-	anyHost bool
 	address string // of the service
 	token   string // required by the control API; empty if it requires none
-}
-
-// denial is the reason for rejecting a request.
-type denial struct {
-	status int
-	why    string
 }
 
 // control returns why a request may not use the control API, or nil if it may. If a
 // token is set, whoever has it may. Otherwise only programs on this machine and the
 // service's own pages may. Both the address that the request comes from and the host
 // that it names must then be local, because of DNS rebinding.
-func (g *guard) control(r *http.Request) *denial {
+func (g *guard) control(r *http.Request) *control.Error {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case g.token == "" && !(fromHere(r) && isHere(r.Host)):
-		return &denial{http.StatusForbidden, "without a token, the control API is for programs on this machine only"}
-	case g.token != "" && !g.isOurs(r.Host):
-		return &denial{http.StatusForbidden, "the request names a host that is not this service"}
+		return control.Errorf(control.CodeForbidden, "without a token, the control API is for programs on this machine only")
 	case r.Header.Get("Origin") != "" && !sameOrigin(r):
-		return &denial{http.StatusForbidden, "a page of another site has no access"}
+		return control.Errorf(control.CodeForbidden, "a page of another site has no access")
 	case g.token != "" && !g.knows(r):
-		return &denial{http.StatusUnauthorized, "the token is missing or wrong: send it as Authorization: Bearer TOKEN, or in the query as token"}
+		return control.Errorf(control.CodeUnauthorized, "the token is missing or wrong: send it as Authorization: Bearer TOKEN, or in the query as token")
 	case r.Method == http.MethodPost && (err != nil || media != "application/json"):
-		return &denial{http.StatusUnsupportedMediaType, "Content-Type must be application/json"}
+		return control.Errorf(control.CodeMediaType, "Content-Type must be application/json")
 	default:
 		return nil
 	}
@@ -108,10 +101,10 @@ func (g *guard) refusal(r *http.Request) int {
 	}
 }
 
-// isOurs reports whether a host names this service: a local name, the host of its
-// address, or any name if AnyHost is set.
+// isOurs reports whether a host names this service: a local name, or the host of its
+// address. If there is a token, any name does, because no page of another site has it.
 func (g *guard) isOurs(host string) bool {
-	if own, err := url.Parse(g.address); g.anyHost || err == nil && strings.EqualFold(host, own.Host) {
+	if own, err := url.Parse(g.address); g.token != "" || err == nil && strings.EqualFold(host, own.Host) {
 		return true
 	}
 	return isHere(host)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/exact"
+	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // InitializeFailure is a scripted failure of an initialize call.
@@ -52,6 +52,13 @@ type envelope struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 	Data    any    `json:"data"`
+}
+
+// reset forgets the scripted failures.
+func (s *console) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failing = nil
 }
 
 // fail scripts the next calls.
@@ -115,7 +122,12 @@ func (s *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		w.Header().Set("Content-Type", "application/json")
 	}
-	event.Failed = event.UUID == uuid.Nil
+	v := verdict.Call{Kind: verdict.Initialize, Fault: event.Fault, Status: status, Success: event.UUID != uuid.Nil, Code: event.Outcome}
+	if scripted != "" {
+		v.Trap = verdict.Scripted
+	}
+	said := verdict.OfCall(v)
+	event.Said, event.Tone, event.Failed = said.Said, string(said.Tone), said.Attention
 	event.Answer = &Message{Status: status, Body: string(text)}
 	event.Took = s.clock.now().Sub(event.Time)
 	s.record.exchange(event, secretsOf(r.Header))
@@ -167,7 +179,7 @@ func (s *console) serves(asked *askedIntent) InitializeFailure {
 	switch project := asked.ProjectID; {
 	case project == "" || s.config.ProjectID != "" && project != s.config.ProjectID:
 		return RampNotFound
-	case !slices.Contains(s.config.Networks, asked.Network):
+	case s.config.Networks[asked.Network] == 0:
 		return RampNotExists
 	default:
 		return ""

@@ -54,7 +54,7 @@ func (g *shop) Validate(_ context.Context, _ ramp.Session, r *ramp.ValidateReque
 		}
 		return nil
 	}
-	effect, err := r.Effect()
+	effect, err := r.Intent.Effect(ramp.OrderAccepted)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (g *shop) Result(_ context.Context, _ ramp.Session, r *ramp.Result) error {
 	if g.orders[r.UUID] == nil || g.done[r.UUID] {
 		return nil
 	}
-	effect, err := r.Effect()
+	effect, err := r.Intent.Effect(r.Outcome())
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,13 @@ type node struct {
 	failing []int // failure codes of the next requests
 }
 
+// reset forgets the scripted failures.
+func (s *node) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failing = nil
+}
+
 // fail scripts the next requests.
 func (s *node) fail(codes []int) {
 	s.mu.Lock()
@@ -68,7 +75,7 @@ func (s *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var text []byte
 	if status != 0 {
-		event.Outcome, event.Failed = http.StatusText(status), true
+		event.Outcome, event.Failed = http.StatusText(status), event.Fault == ""
 	} else {
 		var failure string
 		status = http.StatusOK

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -56,6 +57,7 @@ type Order struct {
 	had    *big.Rat           // the wallet's tokens before the order
 
 	delivery delivery
+	said     atomic.Pointer[saidVerdict] // the last verdict
 }
 
 // String returns a one-line description with the beginning of the UUID.
@@ -142,6 +144,19 @@ type issued struct {
 	expires time.Time
 	opened  bool // the exchange page was opened
 	lost    int  // validate answers that were lost, see [LostAnswer]
+}
+
+// reset forgets all UUIDs, orders, jobs and chains.
+func (s *orders) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.issued)
+	clear(s.placed)
+	s.queue, s.held = nil, nil
+	s.agenda.reset()
+	for _, c := range s.chains {
+		c.Reset()
+	}
 }
 
 // issue issues a UUID for terms.
@@ -339,7 +354,7 @@ func (s *orders) approval(ctx context.Context, o *Order) (*ramp.Approval, error)
 	errs := make([]error, len(approvals))
 	var calls sync.WaitGroup
 	for i := range approvals[1:] {
-		calls.Go(func() { approvals[1+i], errs[1+i] = s.ask(ctx, o, &o.Request, callScript{}, "at once") })
+		calls.Go(func() { approvals[1+i], errs[1+i] = s.ask(ctx, o, &o.Request, callScript{}, askedAtOnce) })
 	}
 	approvals[0], errs[0] = s.ask(ctx, o, &o.Request, o.script.validate, "")
 	calls.Wait()
@@ -366,10 +381,10 @@ func (s *orders) askAgain(ctx context.Context, o *Order, how again) error {
 	fault := "again"
 	switch how {
 	case otherDigest:
-		fault = "with another digest"
+		fault = withOtherDigest
 		r.Digest = ramp.Digest(crypto.Keccak256([]byte("another"), r.Digest[:]))
 	case otherAmount:
-		fault = "with another amount"
+		fault = withOtherAmount
 		r.Digest = ramp.Digest{}
 		for _, side := range []*[]ramp.IntentAsset{&r.Intent.From, &r.Intent.To} {
 			more := make([]ramp.IntentAsset, len(*side))

@@ -10,13 +10,14 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // files holds the templates and the files that they refer to. There is no build step.
@@ -25,8 +26,9 @@ import (
 var files embed.FS
 
 // pages serves the front end (interface 4.2) and the emulator's own pages. They are
-// in pages_front.go, pages_exchange.go, pages_order.go and pages_timeline.go, which
-// turn plain values into HTML. The texts come from outcome.go and setup.go.
+// in pages_front.go, pages_calls.go, pages_exchange.go, pages_order.go and
+// pages_timeline.go, which turn plain values into HTML. What they say about an order or
+// a call comes from package verdict.
 type pages struct {
 	config    *Config
 	clock     *clock
@@ -57,6 +59,10 @@ func (s *pages) mount(mux *http.ServeMux) {
 		"POST /orders/{uuid}/resend":         s.resendForm,
 		"POST /orders/{uuid}/advance":        s.advanceForm,
 		"POST /orders/{uuid}/read":           s.readForm,
+		"POST /orders/{uuid}/end":            s.endForm,
+		"POST /exchange/again":               s.operated(s.againForm),
+		"GET /calls":                         s.operated(s.callsPage),
+		"GET /calls/{number}":                s.operated(s.callPage),
 		"POST /orders/{uuid}/another":        s.operated(s.anotherForm),
 	} {
 		mux.Handle(pattern, s.guarded(page))
@@ -101,7 +107,7 @@ func (s *pages) guarded(page http.HandlerFunc) http.Handler {
 		case !s.guard.isOurs(r.Host):
 			s.failure(w, r, http.StatusForbidden, "This service accepts requests only under a name of this machine. "+
 				"To open it from a phone or an emulator, start it with -public, or with -url and the address that they use "+
-				"(AnyHost or PublicURL of ramptest.Config).")
+				"(ControlToken or PublicURL of ramptest.Config).")
 		case r.Method == http.MethodPost && !sameOrigin(r):
 			s.failure(w, r, http.StatusForbidden, "This form was not sent by a page of this service. A program must send the address of the service as Origin.")
 		default:
@@ -134,6 +140,7 @@ type frame struct {
 	Title   string
 	Network ramp.Network
 	Problem *problem
+	Down    string // the address of a game that does not answer
 	Clock   string // what the clock shows
 	Now     int64  // the same in milliseconds, for the script
 	Speed   float64
@@ -148,6 +155,7 @@ type problem struct {
 	Cause  string
 	Curl   curlView // the call that was refused
 	Links  []link
+	Again  url.Values // the fields of the form that starts the same order under a new UUID; nil if there is none
 }
 
 type link struct{ Href, Text string }
@@ -170,6 +178,7 @@ func (s *pages) show(w http.ResponseWriter, r *http.Request, status int, name st
 	default:
 		f.Pace = fmt.Sprintf("%g times as fast", s.config.Speed)
 	}
+	f.Down = s.down()
 	execute := func(part string, v any) []byte {
 		var b bytes.Buffer
 		if err := s.templates().ExecuteTemplate(&b, part, v); err != nil {
@@ -210,11 +219,46 @@ func say(err error) string {
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
+// down returns the address of the game if it did not answer the last call.
+func (s *pages) down() string {
+	to := s.studio.to.Load()
+	e, ok := s.record.last(func(e *Event) bool {
+		return (e.Kind == KindAssets || e.Kind == KindValidate || e.Kind == KindResult) && (e.Answer != nil || e.Tone == string(verdict.Bad))
+	})
+	if !ok || e.Answer != nil || to == nil || to.address == inMemory {
+		return ""
+	}
+	return shownAddress(to.address)
+}
+
+// stamp formats a time of the service's clock, with its date if that is not today's.
+func (s *pages) stamp(at time.Time) string {
+	if now := s.clock.now(); at.Format(time.DateOnly) != now.In(at.Location()).Format(time.DateOnly) {
+		return at.Format("Jan 2 " + clockTime)
+	}
+	return at.Format(clockTime)
+}
+
+// verdictView is a verdict as the pages show it.
+type verdictView struct {
+	verdict.Verdict
+	At     string // when the next step is due; "" if none is planned
+	Millis int64  // the same in milliseconds, for the script
+}
+
+func (s *pages) verdictView(v verdict.Verdict) verdictView {
+	if v.Next.At.IsZero() {
+		return verdictView{Verdict: v}
+	}
+	return verdictView{v, s.stamp(v.Next.At), v.Next.At.UnixMilli()}
+}
+
 // refused returns the problem of a call that the game did not answer correctly. If the
 // record has the exchange, it includes endpoint, status, body and likely cause.
 func (s *pages) refused(err error, id uuid.UUID) *problem {
 	p := &problem{Said: say(err)}
-	if e, ok := s.record.last(func(e *Event) bool { return e.UUID == id && e.Failed && e.Request != nil }); ok && !isForgery(e.Fault) {
+	if e, ok := s.record.last(func(e *Event) bool { return e.UUID == id && e.Request != nil && e.isWrong() }); ok {
+		p.Said = e.Said
 		s.explain(p, &e)
 	}
 	return p
@@ -249,11 +293,11 @@ func (s *pages) read(r *http.Request, session ramp.Session, must bool) (readingV
 		}
 		read, _ = s.studio.readings.of(session)
 	}
-	v := readingView{At: read.at.Format(clockTime)}
+	v := readingView{At: s.stamp(read.at)}
 	if v.Unknown = read.err != nil; v.Unknown {
 		p := &problem{Said: say(read.err)}
 		if e, ok := s.record.last(func(e *Event) bool {
-			return e.Kind == KindAssets && e.Failed && isOf(e, session)
+			return e.Kind == KindAssets && e.isWrong() && sessionOf(e) == session.ID
 		}); ok {
 			s.explain(p, &e)
 		}
@@ -265,14 +309,16 @@ func (s *pages) read(r *http.Request, session ramp.Session, must bool) (readingV
 	return v, nil
 }
 
-// isOf reports whether a call was made for a session.
-func isOf(e *Event, session ramp.Session) bool {
-	for name, values := range e.Request.Header {
-		if strings.EqualFold(name, ramp.HeaderSession) && slices.Contains(values, session.ID) {
-			return true
+// sessionOf returns the session ID of a call, or "" if it has none.
+func sessionOf(e *Event) string {
+	if e.Request != nil {
+		for name, values := range e.Request.Header {
+			if strings.EqualFold(name, ramp.HeaderSession) && len(values) > 0 {
+				return values[0]
+			}
 		}
 	}
-	return false
+	return ""
 }
 
 // shownAddress removes the credentials from an address.

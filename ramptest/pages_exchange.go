@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"math/big"
 	"net/http"
@@ -196,7 +195,12 @@ func (s *pages) exchangeView(w http.ResponseWriter, r *http.Request, q url.Value
 	asked, expires, err := s.orders.terms(id, false)
 	switch {
 	case errors.Is(err, ErrExpiredUUID):
-		s.failure(w, r, http.StatusGone, "The UUID has expired: it was valid for 5 minutes. "+fromGame, home)
+		p := &problem{Said: "The UUID has expired: it was valid for 5 minutes. " + fromGame, Links: []link{home}}
+		if s.guard.operates(r) {
+			p.Again = fieldsOf(q, "uuid", "network", "amount", "do", "chain", "result")
+			p.Again["fault"] = q["fault"]
+		}
+		s.show(w, r, http.StatusGone, "failure.html", &failureView{frame{Title: http.StatusText(http.StatusGone), Network: ramp.Network(q.Get("network")), Problem: p}})
 		return
 	case err != nil:
 		s.failure(w, r, http.StatusNotFound, "The service knows no such UUID. It may have been restarted. "+fromGame, home)
@@ -234,6 +238,23 @@ func (s *pages) exchangeView(w http.ResponseWriter, r *http.Request, q url.Value
 	s.show(w, r, status, "exchange.html", v)
 }
 
+// againForm starts the same order under a new UUID.
+func (s *pages) againForm(w http.ResponseWriter, r *http.Request) {
+	if err := r.ParseForm(); err != nil {
+		s.failure(w, r, http.StatusBadRequest, "The form did not come whole.")
+		return
+	}
+	to := r.PostForm
+	old, _ := uuid.Parse(to.Get("uuid"))
+	id, err := s.orders.issueLike(old, s.clock.now())
+	if err != nil {
+		s.failure(w, r, http.StatusNotFound, say(err)+" "+fromGame, link{"/", "All orders, and start a test order"})
+		return
+	}
+	to.Set("uuid", id.String())
+	http.Redirect(w, r, "/exchange?"+to.Encode(), http.StatusSeeOther)
+}
+
 // priced returns terms with the totals for an amount of tokens.
 func (s *pages) priced(asked ramp.InitializeIntent, tokens ramp.Amount, expires time.Time) terms {
 	price := func(list []ramp.Item) (shown []termItem) {
@@ -247,7 +268,7 @@ func (s *pages) priced(asked ramp.InitializeIntent, tokens ramp.Amount, expires 
 		return shown
 	}
 	return terms{Materials: price(asked.Materials), Outputs: price(asked.Outputs), PerToken: s.config.PerToken,
-		Fee: strconv.FormatFloat(float64(asked.MintFeeBps)/100, 'f', -1, 64) + "%", Expires: expires.Format(clockTime)}
+		Fee: strconv.FormatFloat(float64(asked.MintFeeBps)/100, 'f', -1, 64) + "%", Expires: s.stamp(expires)}
 }
 
 // holds returns the balance of a token in the player's wallet.
@@ -298,11 +319,10 @@ func (s *pages) exchangeForm(w http.ResponseWriter, r *http.Request) {
 	placed, err := s.orders.order(context.WithoutCancel(r.Context()), direction, id, session, tokens, faults)
 	if placed == nil && !errors.Is(err, ErrPlaced) { // ErrPlaced: the form was sent twice
 		p := s.refused(err, id)
-		var declined *Declined
-		switch {
-		case errors.As(err, &declined):
-			p.Said = fmt.Sprintf("Declined by the game with HTTP %d and %q. Nothing was signed.", declined.Status, string(declined.Code))
-		case errors.Is(err, ErrLostAnswer):
+		if s.orders.find(id) != nil { // the UUID is used
+			p.Links = append(p.Links, link{"/orders/" + id.String(), "To the order of this UUID"})
+		}
+		if errors.Is(err, ErrLostAnswer) {
 			p.Said = "The game's answer was lost, as you chose. Send the same order again: the game must approve it without taking anything twice."
 			p.Detail, p.Cause, p.Curl = "", "", curlView{}
 		}
@@ -316,7 +336,8 @@ func (s *pages) exchangeForm(w http.ResponseWriter, r *http.Request) {
 type catalogView struct {
 	frame
 	Reading readingView
-	Orders  []orderLine
+	Orders  []line
+	Calls   string // the address of the calls of the session; "" if the reader may not see it
 }
 
 // catalogPage is the catalog view (interface 2.1).
@@ -362,8 +383,11 @@ func (s *pages) catalogView(w http.ResponseWriter, r *http.Request, q url.Values
 	v.Reading.Action, v.Reading.Fields = "/catalog", fieldsOf(q, "projectId", "network")
 	for _, o := range s.orders.of(session.ID, network) {
 		if len(v.Orders) < maxLines {
-			v.Orders = append(v.Orders, s.line(o))
+			v.Orders = append(v.Orders, s.line(&entry{at: o.placed, order: o, verdict: s.orders.verdict(o)}))
 		}
+	}
+	if s.guard.operates(r) {
+		v.Calls = "/calls?" + url.Values{"session": {session.ID}}.Encode()
 	}
 	s.show(w, r, http.StatusOK, "catalog.html", v)
 }

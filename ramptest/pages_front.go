@@ -2,42 +2,54 @@ package ramptest
 
 import (
 	"cmp"
+	"fmt"
+	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
-// frontView is the front page. It shows the setup and the orders.
+// frontView is the front page. It shows the setup, the orders, and the calls that led to
+// no order.
 type frontView struct {
 	frame
 	Setup     []setupCheck
 	SetupSaid string // the setup in a few words, which is all that a phone shows at first
-	SetupTone tone
+	SetupTone verdict.Tone
 	Settings  string
 	Query     string
 	Filters   []filterView
-	Orders    []orderLine
-	More      int // how many more orders match
+	List      listView
 	Any       bool
 	Start     startView
 }
 
 type filterView struct {
 	Value, Label string
+	Count        int // how many match the search and the filter
 	Current      bool
 	Href         string
 }
 
-// orderLine is an order in a list.
-type orderLine struct {
-	UUID            uuid.UUID
+// listView is one page of a list.
+type listView struct {
+	Lines          []line
+	Newer, Older   string // the addresses of the pages beside it; "" if there is none
+	First, Last, N int    // which of how many match
+}
+
+// line is an order or a call in a list.
+type line struct {
+	ID, Href        string
 	At, Title, Name string
-	Outcome         outcomeView
-	State           State
+	Verdict         verdictView
 }
 
 // startView is the form of a test order. It has the terms of the last initialize call,
@@ -57,6 +69,7 @@ type startPlayer struct {
 	Name string
 }
 
+// maxLines is how many lines a page of a list has.
 const maxLines = 50
 
 // frontPage shows the state of the setup and the orders of all players.
@@ -66,39 +79,121 @@ func (s *pages) frontPage(w http.ResponseWriter, r *http.Request) {
 
 func (s *pages) frontView(w http.ResponseWriter, r *http.Request, status int, p *problem) {
 	q := r.URL.Query()
-	show := q.Get("show")
+	show, page := q.Get("show"), max(1, number(q.Get("page")))
 	v := &frontView{frame: frame{Title: "Orders", Live: true, Problem: p}, Setup: s.setup(), Settings: s.settings(), Query: q.Get("q")}
 	v.SetupSaid, v.SetupTone = summary(v.Setup)
-	for _, f := range []filterView{{Label: "All"}, {Value: "attention", Label: "Needs attention"}, {Value: "waiting", Label: "Waiting"}, {Value: "done", Label: "Done"}} {
-		f.Current = f.Value == show
-		f.Href = "/?" + url.Values{"q": {v.Query}, "show": {f.Value}}.Encode()
-		v.Filters = append(v.Filters, f)
+	v.Filters = []filterView{{Label: "All"}, {Value: "attention", Label: "Needs attention"}, {Value: "waiting", Label: "Waiting"}, {Value: "done", Label: "Done"}}
+	address := func(show string, page int) string {
+		to := url.Values{"q": {v.Query}, "show": {show}}
+		if page > 1 {
+			to.Set("page", strconv.Itoa(page))
+		}
+		return "/?" + to.Encode()
 	}
-	all := s.orders.all()
+	for i := range v.Filters {
+		f := &v.Filters[i]
+		f.Current, f.Href = f.Value == show, address(f.Value, 1)
+	}
+	var matching []entry
+	all := s.entries()
 	v.Any = len(all) > 0
-	for _, o := range all {
-		if full := len(v.Orders) == maxLines; full && show == "" && v.Query == "" {
-			v.More++
+	query := strings.ToLower(strings.TrimSpace(v.Query))
+	for _, e := range all {
+		if query != "" && !strings.Contains(s.text(&e), query) {
 			continue
 		}
-		line := s.line(o)
-		if !line.matches(show, v.Query, o) {
-			continue
+		for i := range v.Filters {
+			if f := &v.Filters[i]; e.isIn(f.Value) {
+				f.Count++
+				if f.Current {
+					matching = append(matching, e)
+				}
+			}
 		}
-		if len(v.Orders) == maxLines {
-			v.More++
-			continue
-		}
-		v.Orders = append(v.Orders, line)
 	}
-	v.Start = s.start(all)
+	v.List.N = len(matching)
+	v.List.First = min((page-1)*maxLines, len(matching))
+	v.List.Last = min(v.List.First+maxLines, len(matching))
+	for _, e := range matching[v.List.First:v.List.Last] {
+		v.List.Lines = append(v.List.Lines, s.line(&e))
+	}
+	if page > 1 {
+		v.List.Newer = address(show, page-1)
+	}
+	if v.List.Last < len(matching) {
+		v.List.Older = address(show, page+1)
+	}
+	v.List.First++
+	v.Start = s.start()
 	s.show(w, r, status, "front.html", v)
 }
 
-// line returns an order as a list shows it.
-func (s *pages) line(o *Order) orderLine {
-	return orderLine{UUID: o.UUID, At: o.placed.Format(clockTime), Title: o.title(), Name: s.orders.player(o),
-		Outcome: s.orders.happened(o, s.studio.audit.account(o.UUID)), State: o.delivery.now()}
+// number parses a number, and returns 0 if it is none.
+func number(text string) int {
+	n, _ := strconv.Atoi(text)
+	return n
+}
+
+// entry is an order, or a call that led to no order.
+type entry struct {
+	at      time.Time
+	order   *Order // nil for a call
+	call    *Event
+	verdict verdict.Verdict
+}
+
+// entries returns the orders, and the calls that led to none, newest first.
+func (s *pages) entries() []entry {
+	var list []entry
+	for _, o := range s.orders.all() {
+		list = append(list, entry{at: o.placed, order: o, verdict: s.orders.verdict(o)})
+	}
+	calls := s.record.newestFirst(math.MaxInt, math.MaxInt, func(e *Event) bool {
+		return e.Kind == KindInitialize && e.isWrong() || e.Kind == KindValidate && (e.isWrong() || e.Tone == string(verdict.Wait))
+	})
+	for i := range calls {
+		if e := &calls[i]; s.orders.find(e.UUID) == nil {
+			list = append(list, entry{at: e.Time, call: e, verdict: e.verdict()})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b entry) int { return b.at.Compare(a.at) })
+	return list
+}
+
+// isIn reports whether a filter shows an entry.
+func (e *entry) isIn(filter string) bool {
+	switch filter {
+	case "attention":
+		return e.verdict.Attention
+	case "waiting":
+		return e.verdict.State == verdict.Waiting
+	case "done":
+		return e.verdict.State == verdict.Done
+	default:
+		return true
+	}
+}
+
+// text returns what a search finds, in lower case.
+func (s *pages) text(e *entry) string {
+	parts := []string{e.verdict.Said, string(e.verdict.State)}
+	if o := e.order; o != nil {
+		parts = append(parts, o.UUID.String(), s.orders.player(o), o.Session.ID, o.TxHash.Hex(), o.title())
+	} else {
+		parts = append(parts, string(e.call.Kind), e.call.UUID.String(), sessionOf(e.call), e.call.Outcome)
+	}
+	return strings.ToLower(strings.Join(parts, "\x00"))
+}
+
+// line returns an entry as a list shows it.
+func (s *pages) line(e *entry) line {
+	l := line{At: s.stamp(e.at), Verdict: s.verdictView(e.verdict)}
+	if o := e.order; o != nil {
+		l.ID, l.Href, l.Title, l.Name = "order-"+o.UUID.String(), "/orders/"+o.UUID.String(), o.title(), s.orders.player(o)
+	} else {
+		l.ID, l.Href, l.Title, l.Name = fmt.Sprintf("call-%d", e.call.Number), fmt.Sprintf("/calls/%d", e.call.Number), e.call.title(), sessionOf(e.call)
+	}
+	return l
 }
 
 // title returns a title for an order.
@@ -113,37 +208,20 @@ func (o *Order) title() string {
 	return verb + "1 token"
 }
 
-// matches reports whether a line matches the search and the filter.
-func (l *orderLine) matches(show, query string, o *Order) bool {
-	t := l.Outcome.Tone
-	switch show {
-	case "attention":
-		if t != bad && t != unknown {
-			return false
-		}
-	case "waiting":
-		if t != waiting {
-			return false
-		}
-	case "done":
-		if t != good {
-			return false
-		}
-	}
-	text := strings.ToLower(strings.Join([]string{o.UUID.String(), l.Name, o.Session.ID, o.TxHash.Hex(), l.Title, l.Outcome.Said}, "\x00"))
-	return strings.Contains(text, strings.ToLower(strings.TrimSpace(query)))
-}
-
 // start fills the form of a test order.
-func (s *pages) start(all []*Order) startView {
-	v := startView{Networks: s.config.Networks, Network: s.config.Networks[len(s.config.Networks)-1],
+func (s *pages) start() startView {
+	networks := s.config.networks()
+	v := startView{Networks: networks, Network: networks[len(networks)-1],
 		Token: "0x00000000000000000000000000000000000070c3", Material: "item_gold", Output: "item_gold", MaterialAmount: "100", OutputAmount: "100"}
 	if terms, ok := s.orders.latest(); ok {
 		v.Like, v.Network, v.Token, v.MintFeeBps = true, terms.Network, terms.Token, terms.MintFeeBps
 	}
 	seen := make(map[[32]byte]bool)
-	for _, o := range all {
-		if key := readingKey(o.Session); !seen[key] && len(v.Players) < 20 {
+	for _, o := range s.orders.all() {
+		if len(v.Players) == 20 {
+			break
+		}
+		if key := readingKey(o.Session); !seen[key] {
 			seen[key] = true
 			v.Players = append(v.Players, startPlayer{o.UUID, s.orders.player(o) + " (" + o.Session.ID + ")"})
 		}

@@ -6,10 +6,13 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // orderView is the page of an order. It shows what happened and what comes next.
@@ -19,26 +22,24 @@ type orderView struct {
 	Short    string
 	Name     string // the title of the order
 	Player   string
-	Outcome  outcomeView
+	Verdict  verdictView
 	State    State
-	Final    bool // whether there is a result to send
-	TxHash   string
+	Main     string // the main button: "end", "resend" or "another"
 	Rows     []balanceRow
-	Others   []balanceRow
+	Others   []ramp.Asset
 	ReadAt   string
+	Names    []nameRow
+	Faults   []string
 	Catalog  string
-	Operator bool // whether the reader may act for all players
+	Calls    string // the address of the calls of the session
+	Operator bool   // whether the reader may act for all players
 	Timeline timelineView
 }
 
-// Millis returns when the next step is due, in milliseconds, for the script.
-func (v outcomeView) Millis() int64 { return v.Due.UnixMilli() }
+// nameRow is an identifier of an order.
+type nameRow struct{ ID, Label, Text string }
 
-// At returns when the next step is due, for the reader.
-func (v outcomeView) At() string { return v.Due.Format(clockTime) }
-
-// HasDue reports whether a next step is planned for a known time.
-func (v outcomeView) HasDue() bool { return !v.Due.IsZero() }
+type balanceRow struct{ verdict.Row }
 
 // Long reports whether the amounts are too long to stand beside each other.
 func (r balanceRow) Long() bool { return max(len(r.Before), len(r.Now), len(r.Expected)) > 12 }
@@ -73,21 +74,66 @@ func (s *pages) orderPage(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *pages) orderView(w http.ResponseWriter, r *http.Request, o *Order, status int, p *problem) {
-	acc := s.studio.audit.account(o.UUID)
-	v := &orderView{UUID: o.UUID, Short: shortUUID(o.UUID), Name: o.title(), Player: s.orders.player(o), Outcome: s.orders.happened(o, acc),
-		State: o.delivery.now(), TxHash: o.TxHash.Hex(), Timeline: s.timeline(o.UUID, math.MaxInt)}
+	said := s.orders.verdict(o)
+	v := &orderView{UUID: o.UUID, Short: shortUUID(o.UUID), Name: o.title(), Player: s.orders.player(o), Verdict: s.verdictView(said),
+		State: o.delivery.now(), Faults: o.script.names, Operator: s.guard.operates(r), Timeline: s.timeline(o.UUID, math.MaxInt)}
 	v.frame = frame{Title: v.Name + " · " + v.Player + " · " + v.Short, Network: o.Network, Problem: p, Live: true}
 	v.Catalog = "/catalog?" + url.Values{"projectId": {o.Request.ProjectID}, "player": {o.UUID.String()}, "network": {string(o.Network)}}.Encode()
-	v.Final = v.State != Pending
-	v.Rows, v.Others = s.orders.rows(o, acc)
+	v.Calls = "/calls?" + url.Values{"session": {o.Session.ID}}.Encode()
+	v.Main = mainButton(v.State, said.State)
+	v.Names = []nameRow{{"uuid", "UUID", o.UUID.String()}, {"hash", "Transaction", o.TxHash.Hex()}, {"session-id", "Session", o.Session.ID},
+		{"wallet", "Wallet", o.wallet.Address().Hex()}, {"contract", "Contract", o.token().ID}}
+	rows, others := s.orders.rows(o)
+	for _, row := range rows {
+		v.Rows = append(v.Rows, balanceRow{row})
+	}
+	v.Others = others
 	if read, ok := s.studio.readings.of(o.Session); ok {
-		v.ReadAt = read.at.Format(clockTime)
-		if read.err != nil && v.Problem == nil {
+		v.ReadAt = s.stamp(read.at)
+		if read.err == nil && read.player.PlayerID != "" {
+			v.Names = slices.Insert(v.Names, 3, nameRow{"player-id", "Player", read.player.PlayerID})
+		}
+		if read.err != nil && v.Problem == nil && s.down() == "" {
 			v.Problem = &problem{Said: "Balances unknown: " + say(read.err)}
 		}
 	}
-	v.Operator = s.guard.operates(r)
 	s.show(w, r, status, "order.html", v)
+}
+
+// mainButton returns what somebody wants to do next.
+func mainButton(delivery State, said verdict.State) string {
+	switch {
+	case delivery == Pending:
+		return "end"
+	case said == verdict.Waiting || said == verdict.Unconfirmed:
+		return "resend"
+	default:
+		return "another"
+	}
+}
+
+// endForm ends a pending transaction, and sends the result if it is due.
+func (s *pages) endForm(w http.ResponseWriter, r *http.Request) {
+	o := s.withOrder(w, r)
+	if o == nil {
+		return
+	}
+	to := "/orders/" + o.UUID.String()
+	outcome := Succeeded
+	switch r.PostFormValue("outcome") {
+	case "succeeded":
+	case "failed":
+		outcome = Failed
+	default:
+		s.failure(w, r, http.StatusBadRequest, "The outcome must be succeeded or failed.", link{to, "To the order"})
+		return
+	}
+	if !s.orders.end(o, outcome) {
+		s.orderView(w, r, o, http.StatusConflict, &problem{Said: "The transaction is already in a block."})
+		return
+	}
+	s.orders.advance(0)
+	http.Redirect(w, r, to, http.StatusSeeOther)
 }
 
 func (s *pages) resendForm(w http.ResponseWriter, r *http.Request) {

@@ -64,18 +64,20 @@ func (c *counter) exchange(t *testing.T) (address string, form url.Values) {
 func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 	for _, test := range []struct {
 		do, chain, result string
-		owns, holds       string // at the end: before, now and expected
+		owns, holds       string // at the end: the mark, before, now and expected
 		said              string
 		attempts          int
 	}{
-		{"mint", "succeed", "once", "1000 900 900", "1000 1008 1008", "✓ Done. The game took 100 item_gold; the player received 8 tokens.", 1},
-		{"mint", "fail", "once", "1000 1000 1000", "1000 1000 1000", "✓ The transaction failed. The game gave back 100 item_gold.", 1},
-		{"mint", "fail", "twice", "1000 1000 1000", "1000 1000 1000", "✓ The transaction failed. The game gave back 100 item_gold.", 2},
-		{"mint", "fail", "lost", "1000 1000 1000", "1000 1000 1000", "✓ The transaction failed. The game gave back 100 item_gold.", 2},
-		{"mint", "fail", "late", "1000 1000 1000", "1000 1000 1000", "✓ The transaction failed. The game gave back 100 item_gold.", 1},
-		{"mint", "fail", "never", "1000 900 900", "1000 1000 1000", "● The transaction failed. No result will come, as you chose.", 0},
-		{"mint", "never", "once", "1000 900 900", "1000 1000 1000", "● The transaction stays pending, as you chose. No result will come.", 0},
-		{"burn", "succeed", "once", "1000 1100 1100", "1000 990 990", "✓ Done. The burn of 10 tokens succeeded; the game granted 100 item_gold.", 1},
+		{"mint", "succeed", "once", "✓ 1000 900 900", "✓ moved +8 1000 1008 1008", "✓ Done. The game took 100 item_gold; the player received 8 tokens.", 1},
+		{"mint", "fail", "once", "✓ 1000 1000 1000", "✓ nothing moved 1000 1000 1000", "✓ The transaction failed. The game gave back 100 item_gold.", 1},
+		{"mint", "fail", "twice", "✓ 1000 1000 1000", "✓ nothing moved 1000 1000 1000", "✓ The transaction failed. The game gave back 100 item_gold.", 2},
+		{"mint", "fail", "lost", "✓ 1000 1000 1000", "✓ nothing moved 1000 1000 1000", "✓ The transaction failed. The game gave back 100 item_gold.", 2},
+		{"mint", "fail", "late", "✓ 1000 1000 1000", "✓ nothing moved 1000 1000 1000", "✓ The transaction failed. The game gave back 100 item_gold.", 1},
+		{"mint", "fail", "never", "● +100 to come 1000 900 1000", "✓ nothing moved 1000 1000 1000",
+			"● The transaction failed. The game has not given back 100 item_gold yet. No result will come, as you chose.", 0},
+		{"mint", "never", "once", "✓ 1000 900 900", "● not decided yet 1000 1000 1000",
+			"● The game approved and took 100 item_gold. The transaction stays pending, as you chose. No result will come.", 0},
+		{"burn", "succeed", "once", "✓ 1000 1100 1100", "✓ moved -10 1000 990 990", "✓ Done. The burn of 10 tokens succeeded; the game granted 100 item_gold.", 1},
 	} {
 		t.Run(test.do+" "+test.chain+" "+test.result, func(t *testing.T) {
 			c := newCounter(t)
@@ -98,15 +100,15 @@ func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 			assert.Equal(t, order, twice.Header.Get("Location"), "a click too many")
 			said = text(t, c.browse(t, http.MethodGet, order, nil))
 			if test.chain != "never" {
-				assert.Contains(t, said, "● The game approved. The transaction waits for the next block. Next block at ")
+				assert.Regexp(t, "● The game approved( and took 100 item_gold)?. The transaction waits for the next block. Next block at ", said)
 			}
 
 			passed := c.browse(t, http.MethodPost, order+"/advance", url.Values{"minutes": {"15"}})
 			assert.Equal(t, 303, passed.StatusCode)
 			said = text(t, c.browse(t, http.MethodGet, order, nil))
 			assert.Contains(t, said, test.said)
-			assert.Contains(t, said, "item_gold ✓ "+test.owns)
-			assert.Regexp(t, "tokens ✓ (nothing moved )?"+test.holds, said)
+			assert.Contains(t, said, "item_gold "+test.owns)
+			assert.Contains(t, said, "tokens "+test.holds)
 			assert.Len(t, c.shop.heard, test.attempts)
 
 			again := c.browse(t, http.MethodGet, address, nil)
@@ -161,25 +163,31 @@ func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
 		{"assets are not given back", answering(ramp.PathResult, 200, confirmed), mint, 10, []ramptest.Fault{ramptest.TransactionFails()}, time.Minute, []string{
 			"✗ The transaction failed. The game did not give back 100 item_gold. It answered HTTP 200: no further attempt.",
 			"item_gold ✗ 100 missing 1000 900 1000"}},
-		{"nothing is taken", nil, takeNothing, 10, nil, 0, []string{
-			"✗ The game approved. It did not take 100 item_gold. The transaction waits for the next block.", "item_gold ✗ 100 too many 1000 1000 900"}},
+		{"nothing is taken yet", nil, takeNothing, 10, nil, 0, []string{
+			"● The game approved and has not taken 100 item_gold yet. The transaction waits for the next block.", "item_gold ● -100 to come 1000 1000 900"}},
+		{"nothing is taken", answering(ramp.PathResult, 200, confirmed), takeNothing, 10, nil, time.Minute, []string{
+			"✗ The transaction succeeded. The game did not take 100 item_gold. It answered HTTP 200: no further attempt.", "item_gold ✗ 100 too many 1000 1000 900"}},
+		{"nothing was taken and nothing is due", answering(ramp.PathResult, 200, confirmed), takeNothing, 10, []ramptest.Fault{ramptest.TransactionFails()}, time.Minute, []string{
+			"✓ The transaction failed. The game had taken nothing, so nothing was due.", "item_gold ✓ 1000 1000 1000"}},
+		{"nothing is taken, and the game fails", answering(ramp.PathResult, 500, ""), takeNothing, 10, nil, time.Minute, []string{
+			"● The transaction succeeded. The game has not taken 100 item_gold yet. The game answered HTTP 500. Next attempt at ", "item_gold ● -100 to come 1000 1000 900"}},
 		{"nothing is granted", answering(ramp.PathResult, 200, confirmed), burn, 10, nil, time.Minute, []string{
 			"✗ The transaction succeeded. The game did not grant 100 item_gold.", "item_gold ✗ 100 missing 1000 1000 1100"}},
 		{"a burn is above the balance", nil, burn, 2000, nil, time.Minute, []string{
 			"✓ The burn failed: it needs 2000 tokens, the wallet held 1000. Nothing moved.", "item_gold ✓ 1000 1000 1000"}},
 		{"the game fails", answering(ramp.PathResult, 500, ""), mint, 10, nil, time.Minute, []string{
-			"● The game answered HTTP 500. Next attempt at ", "(2 of 20).", "The game failed. Its log says why."}},
+			"● The transaction succeeded. The game took 100 item_gold. The game answered HTTP 500. Next attempt at ", "(2 of 20).", "The game failed. Its log says why."}},
 		{"the game refuses", answering(ramp.PathResult, 400, `{"success":false,"errorCode":"REFUSED","data":null}`), mint, 10, nil, time.Minute, []string{
-			"✗ The game refused the result (HTTP 400). It will not be sent again."}},
+			"✗ The transaction succeeded. The game took 100 item_gold. The game rejected the result (HTTP 400). It will not be sent again."}},
 		{"the game never confirms", answering(ramp.PathResult, 500, ""), mint, 10, nil, 24 * time.Hour, []string{
-			"✗ Gave up after 20 attempts. The game never confirmed."}},
+			"✗ The transaction succeeded. The game took 100 item_gold. Gave up after 20 attempts. The game never confirmed."}},
 		{"the result is late", nil, mint, 10, []ramptest.Fault{ramptest.ResultLate(time.Hour)}, time.Minute, []string{
-			"● The transaction succeeded. The result is sent at "}},
+			"● The transaction succeeded. The game took 100 item_gold. The result is sent at "}},
 		{"the result waits for another", nil, mint, 10, []ramptest.Fault{ramptest.ResultAfterNext()}, time.Minute, []string{
-			"● The transaction succeeded. The result waits for the result of another order, as you chose."}},
+			"● The transaction succeeded. The game took 100 item_gold. The result waits for the result of another order, as you chose."}},
 		{"the balances are unknown", answering(ramp.PathAssets, 401, `{"success":false,"errorCode":"INVALID_USER","data":null}`), mint, 10, nil, time.Minute, []string{
-			`? The game confirmed that the mint succeeded, but what it moved is unknown. Its assets endpoint: The studio declined with HTTP 401 and "INVALID_USER".`,
-			"item_gold ? not judged ? ? ?"}},
+			`? The transaction succeeded. The game confirmed. What it moved is unknown, because it did not report what the player owns. The studio declined with HTTP 401 and "INVALID_USER".`,
+			"item_gold ? unknown ? ? ?"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			options := []func(*ramptest.Config){reporting}
@@ -314,7 +322,7 @@ func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
 	assert.Equal(t, both[:1], list("q="+both[0][:8]))
 	assert.Equal(t, both[1:], list("q="+strings.ToUpper(good.TxHash.Hex())))
 	assert.Equal(t, both, list("q=session-1"))
-	assert.Contains(t, said("/?q=nothing"), "No order matches.")
+	assert.Contains(t, said("/?q=zzz"), "No order matches.")
 
 	c.mint(t, ramptest.LostAnswer(ramptest.OnResult))
 	c.service.Advance(2 * time.Second)
@@ -531,7 +539,7 @@ func TestAPageSaysWhatIsWrong(t *testing.T) {
 	}{
 		{with("amount", "ten"), 422, "above 0"},
 		{with("amount", "-1"), 422, "above 0"},
-		{with("accessToken", "token-2"), 422, `Declined by the game with HTTP 401 and "INVALID_USER". Nothing was signed.`},
+		{with("accessToken", "token-2"), 422, `The game rejected the call with HTTP 401 and INVALID_USER. Nothing was signed.`},
 		{with("uuid", "x"), 400, "no UUID"},
 		{with("uuid", "7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10"), 404, "no such UUID"},
 	} {
@@ -612,7 +620,7 @@ func TestAPageKeepsToItself(t *testing.T) {
 	assert.Equal(t, 403, recorder.Code, "a name that was made to point here")
 	assert.Contains(t, recorder.Body.String(), "start it with -public", "it says what helps")
 	for _, open := range []func(*ramptest.Config){
-		func(c *ramptest.Config) { c.AnyHost = true },
+		func(c *ramptest.Config) { c.ControlToken = "a token" },
 		func(c *ramptest.Config) { c.PublicURL = "https://evil.example" },
 	} {
 		c = newCounter(t, open)
@@ -645,14 +653,14 @@ func TestTheOrdersOfAllPlayersAreForTheOperator(t *testing.T) {
 		return recorder
 	}
 	const here, away = "127.0.0.1:5000", "192.0.2.1:5000"
-	c := newCounter(t, func(c *ramptest.Config) { c.AnyHost = true })
+	c := newCounter(t, func(c *ramptest.Config) { c.PublicURL = "https://phone.example" })
 	order := c.mint(t)
 	player := "/catalog?projectId=p&network=testnet&player=" + order.UUID.String()
 	another := "/orders/" + order.UUID.String() + "/another"
 	assert.Equal(t, 200, ask(c, "GET", "/", "localhost:8090", here).Code)
 	assert.Equal(t, 200, ask(c, "GET", player, "localhost:8090", here).Code)
 	assert.Equal(t, 303, ask(c, "POST", another, "localhost:8090", here).Code)
-	for _, from := range [][2]string{{"localhost:8090", away}, {"evil.example", here}, {"phone.example", away}} {
+	for _, from := range [][2]string{{"localhost:8090", away}, {"phone.example", here}, {"phone.example", away}} {
 		assert.Equal(t, 403, ask(c, "GET", "/", from[0], from[1]).Code, from)
 		assert.Equal(t, 403, ask(c, "POST", "/start", from[0], from[1]).Code, from)
 		assert.Equal(t, 403, ask(c, "POST", another, from[0], from[1]).Code, from)
@@ -663,7 +671,7 @@ func TestTheOrdersOfAllPlayersAreForTheOperator(t *testing.T) {
 	}
 
 	const token = `a token; with "all"`
-	c = newCounter(t, func(c *ramptest.Config) { c.AnyHost, c.ControlToken = true, token })
+	c = newCounter(t, func(c *ramptest.Config) { c.ControlToken = token })
 	assert.Equal(t, 403, ask(c, "GET", "/", "phone.example", away).Code)
 	assert.Equal(t, 403, ask(c, "GET", "/", "localhost", here).Code)
 	assert.Equal(t, 403, ask(c, "GET", "/?token=wrong", "phone.example", away).Code)

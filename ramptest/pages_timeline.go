@@ -2,6 +2,7 @@ package ramptest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // timelineView is a part of an order's timeline. It has no bodies, because they are
@@ -27,7 +29,7 @@ type eventLine struct {
 	Number                                 int
 	Kind                                   Kind
 	At, What, Status, Attempt, Path, Cause string
-	Tone                                   tone
+	Tone                                   string
 	Whole                                  bool // whether the event has a page with more details
 }
 
@@ -45,23 +47,28 @@ func (s *pages) timeline(id uuid.UUID, before int) timelineView {
 		v.Earlier = events[0].Number
 	}
 	for _, e := range events {
-		line := eventLine{Number: e.Number, Kind: e.Kind, At: e.Time.Format(clockTime), What: strings.TrimPrefix(e.describe(), "ramptest: "),
-			Status: httpStatus(e), Attempt: ordinal(e.Attempt), Whole: e.Request != nil}
+		line := eventLine{Number: e.Number, Kind: e.Kind, At: s.stamp(e.Time), What: e.told(), Attempt: ordinal(e.Attempt), Tone: e.Tone, Whole: e.Request != nil}
+		if e.Tone == string(verdict.Good) {
+			line.Status = httpStatus(e)
+		}
 		if len(line.What) > maxWhat {
 			line.What, line.Whole = strings.ToValidUTF8(line.What[:maxWhat], "")+"…", true
 		}
-		if e.Request != nil {
-			line.Tone = good
-		}
-		if e.Failed {
-			line.Tone = bad
-			if e.Request != nil && !isForgery(e.Fault) {
-				line.Cause = s.cause(&e)
-			}
+		if e.Request != nil && e.isWrong() {
+			line.Cause = s.cause(&e)
 		}
 		v.Events = append(v.Events, line)
 	}
 	return v
+}
+
+// told returns what happened, and the scripted fault.
+func (e *Event) told() string {
+	said := cmp.Or(e.Said, strings.TrimPrefix(e.Outcome, "ramptest: "))
+	if e.Fault == "" || strings.Contains(said, e.Fault) {
+		return said
+	}
+	return said + " (" + e.Fault + ")"
 }
 
 // earlierView is a page with an earlier part of a timeline.
@@ -87,9 +94,10 @@ func (s *pages) earlierPage(w http.ResponseWriter, r *http.Request) {
 // eventView is a page with one exchange.
 type eventView struct {
 	frame
-	UUID            uuid.UUID
+	Order           string // the address of its order; "" if there is none
 	Event           Event
-	At              string
+	At, Session     string
+	Operator        bool
 	Asked, Answered string
 	Curl            curlView
 	Said            string
@@ -99,22 +107,29 @@ type eventView struct {
 // eventPage shows one exchange, with its bodies.
 func (s *pages) eventPage(w http.ResponseWriter, r *http.Request) {
 	id, err := uuid.Parse(r.PathValue("uuid"))
-	number, unread := strconv.Atoi(r.PathValue("number"))
-	e, ok := s.record.event(number)
-	if err != nil || unread != nil || !ok || e.UUID != id || id == uuid.Nil {
+	e, ok := s.record.event(number(r.PathValue("number")))
+	if err != nil || !ok || e.UUID != id || id == uuid.Nil {
 		s.failure(w, r, http.StatusNotFound, "There is no such exchange. The record keeps the last 10,000.", link{"/orders/" + id.String(), "To the order"}, link{"/", "All orders"})
 		return
 	}
-	v := &eventView{frame: frame{Title: fmt.Sprintf("%s %s · %s", e.Kind, ordinal(e.Attempt), shortUUID(id))}, UUID: id, Event: e,
-		At: e.Time.Format(clockTime), Said: strings.TrimPrefix(e.describe(), "ramptest: ")}
+	s.eventView(w, r, &e)
+}
+
+// eventView shows one event.
+func (s *pages) eventView(w http.ResponseWriter, r *http.Request, e *Event) {
+	v := &eventView{frame: frame{Title: strings.TrimSpace(e.title() + " · " + shortUUID(e.UUID))}, Event: *e, At: s.stamp(e.Time), Said: e.told(),
+		Operator: s.guard.operates(r), Session: sessionOf(e)}
+	if s.orders.find(e.UUID) != nil {
+		v.Order = "/orders/" + e.UUID.String()
+	}
 	if e.Request != nil {
-		v.Asked, v.Curl = pretty(e.Request), s.curl(&e)
+		v.Asked, v.Curl = pretty(e.Request), s.curl(e)
 	}
 	if e.Answer != nil {
 		v.Answered = pretty(e.Answer)
 	}
-	if e.Failed && e.Request != nil && !isForgery(e.Fault) {
-		v.Cause = s.cause(&e)
+	if e.Request != nil && e.isWrong() {
+		v.Cause = s.cause(e)
 	}
 	s.show(w, r, http.StatusOK, "event.html", v)
 }

@@ -46,7 +46,7 @@
 //
 // # Stores
 //
-// [TestStore] tests a [ramp.Store] of your own, without a service.
+// Package storetest tests a [ramp.Store] of your own, without a service.
 //
 // The service signs with the same code that a studio uses to verify. Where the
 // interface does not say what the service does, a documented field of [Config]
@@ -55,12 +55,11 @@ package ramptest
 
 import (
 	"cmp"
-	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -68,12 +67,30 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// Config holds what the service console knows about a project (interface 1), and
-// what the interface leaves open. Key and Validator are required, and so is one of
+// Config configures a [Service]. Key and Validator are required, and so is one of
 // Game, Handler and [Service.SetHandler].
 type Config struct {
-	// Key is the HMAC key of the console. Required.
-	Key ramp.HMACKey
+	// What the service console knows about a project (interface 1).
+
+	Key       ramp.HMACKey   // the HMAC key; required
+	Validator common.Address // the address of the validator key; required
+
+	// Game is the base URL of the studio's server.
+	Game string
+
+	// AssetsPath, ValidatePath and ResultPath are the endpoints below Game. Each
+	// begins with a slash. They default to the paths of the interface's examples
+	// (4.3): [ramp.PathAssets], [ramp.PathValidate] and [ramp.PathResult].
+	AssetsPath, ValidatePath, ResultPath string
+
+	// ProjectID is the only project that the service knows. If empty, the service
+	// accepts every nonempty project ID.
+	ProjectID string
+
+	// Networks are the networks that the service serves, each with its chain ID,
+	// which is also its net_version. They default to mainnet with 7001 and testnet
+	// with 7002.
+	Networks map[ramp.Network]uint64
 
 	// OtherKey is Key in the other encoding: [ramp.Base64URLKey] of the same text if
 	// Key is its [ramp.TextKey], or the reverse. The service rejects what is signed
@@ -81,11 +98,7 @@ type Config struct {
 	// zero, there is no such hint.
 	OtherKey ramp.HMACKey
 
-	// Validator is the address of the validator key in the console. Required.
-	Validator common.Address
-
-	// Game is the base URL of the studio's server.
-	Game string
+	// How the service and the studio's server reach each other.
 
 	// Handler is the studio's server in memory, instead of Game. The service
 	// then uses no network. Use [Service.Client] to reach it.
@@ -96,24 +109,14 @@ type Config struct {
 	// outlives the call.
 	Handler http.Handler
 
-	// AssetsPath, ValidatePath and ResultPath are the endpoints below Game, as
-	// registered in the console. Each begins with a slash. They default to the
-	// paths of the interface's examples (4.3): [ramp.PathAssets],
-	// [ramp.PathValidate] and [ramp.PathResult].
-	AssetsPath, ValidatePath, ResultPath string
-
-	// ProjectID is the only project that the service knows. If empty, the service
-	// accepts every nonempty project ID.
-	ProjectID string
-
-	// Networks are the networks that the service serves. They default to mainnet
-	// and testnet.
-	Networks []ramp.Network
-
 	// Client makes the calls to Game. The service uses a copy that follows no
 	// redirects, because a token must not reach an address that is not registered
 	// in the console. If nil, the service makes its own client.
 	Client *http.Client
+
+	// Timeout is how long the service waits for an answer from the studio. It
+	// defaults to 10 seconds.
+	Timeout time.Duration
 
 	// Listener is where the service listens. If nil, the service listens on a free
 	// port of the loopback interface, or not at all if Game is empty.
@@ -124,19 +127,13 @@ type Config struct {
 	// its host name.
 	PublicURL string
 
-	// AnyHost lets the pages be opened under any host name. Otherwise only local
-	// host names and that of PublicURL work, which blocks DNS rebinding.
-	AnyHost bool
-
-	// ControlToken is the token that a caller of the control API must send. The
-	// control API is served at the service's address; see docs/control.md. If
-	// empty, only programs on this machine may call it, whatever AnyHost and
-	// PublicURL are.
+	// ControlToken is the token that a caller of the control API and of the pages
+	// about all players must send; see docs/control.md. If empty, only programs on
+	// this machine may use them, and pages can only be opened under local host names
+	// and that of PublicURL, which blocks DNS rebinding.
 	ControlToken string
 
-	// KeepOrders is the minimum number of finished orders that the service keeps.
-	// The control API and the pages forget older ones. 0 keeps all.
-	KeepOrders int
+	// Time, and what is kept.
 
 	// Speed is how fast the clock runs: 1 is real time, 60 is a minute per second,
 	// and 100,000 is the maximum. At 0, the clock stands still, and only
@@ -154,6 +151,10 @@ type Config struct {
 	// Wallet and Decimals. If nil, the service starts empty.
 	State []byte
 
+	// KeepOrders is the minimum number of finished orders that the service keeps.
+	// The control API and the pages forget older ones. 0 keeps all.
+	KeepOrders int
+
 	// OnEvent is called with each event that is recorded, one at a time. It must
 	// not call the service.
 	OnEvent func(Event)
@@ -166,7 +167,7 @@ type Config struct {
 	// the books report it as missing. It defaults to 2 seconds; -1 is no time.
 	Settle time.Duration
 
-	// The fields below set what the interface does not say.
+	// What the interface does not say: calls.
 
 	// FailureStatus is the HTTP status of a failed initialize call (7.1). It
 	// defaults to the code of the envelope.
@@ -175,6 +176,17 @@ type Config struct {
 	// MaxBody is the maximum size of a body that the service reads, in bytes (8).
 	// It defaults to 1 MiB.
 	MaxBody int64
+
+	// Schedule is how long the service waits before each retry of a result (8). It
+	// defaults to [Schedule].
+	Schedule []time.Duration
+
+	// Retry reports whether the service retries a result after an HTTP status (6).
+	// It always retries if there was no answer. The default is to retry for 500
+	// only; the service's public guide retries for every 5xx.
+	Retry func(status int) bool
+
+	// What the interface does not say: orders.
 
 	// AcceptExpired lets a UUID be used after its 5 minutes (3). By default
 	// [Service.Mint] and [Service.Burn] fail with [ErrExpiredUUID].
@@ -193,26 +205,15 @@ type Config struct {
 	TokenType ramp.AssetType
 
 	// Wallet returns a player's key, which signs the player's orders and
-	// transactions. It defaults to a key derived from the session ID. See
-	// [Service.Wallet].
+	// transactions. It is called once for a session, and defaults to a key derived
+	// from the session ID. See [Service.Wallet].
 	Wallet func(ramp.Session) *ramp.Signer
 
 	// Digest returns the digest of a request that has none yet. The validator key
 	// signs it (5.3). It defaults to a hash of UUID, user address and intent.
 	Digest func(*ramp.ValidateRequest) ramp.Digest
 
-	// Timeout is how long the service waits for an answer from the studio. It
-	// defaults to 10 seconds.
-	Timeout time.Duration
-
-	// Schedule is how long the service waits before each retry of a result (8). It
-	// defaults to [Schedule].
-	Schedule []time.Duration
-
-	// Retry reports whether the service retries a result after an HTTP status (6).
-	// It always retries if there was no answer. The default is to retry for 500
-	// only; the service's public guide retries for every 5xx.
-	Retry func(status int) bool
+	// What the interface does not say: chains.
 
 	// Confirmations is how many blocks, including the transaction's own, the
 	// service waits for before it delivers the result. It defaults to 1. While the
@@ -223,10 +224,6 @@ type Config struct {
 
 	// BlockTime is the time between two blocks. It defaults to one second.
 	BlockTime time.Duration
-
-	// ChainID returns the chain ID of a network, which is also its net_version. It
-	// defaults to 7001 for mainnet and 7002 for testnet.
-	ChainID func(ramp.Network) uint64
 
 	// Decimals is the number of decimals of a token. It defaults to 18.
 	Decimals int
@@ -244,45 +241,36 @@ type Config struct {
 // time that a [time.Duration] can hold.
 const maxSpeed = 100_000
 
-// check returns an error if the configuration cannot work.
+// check returns an [*ramp.InvalidError] if the configuration cannot work.
 func (c *Config) check() error {
-	wrong := func(field, problem string) error { return fmt.Errorf("ramptest: Config.%s %s", field, problem) }
-	switch {
-	case c.Key.IsZero():
-		return wrong("Key", "is missing")
-	case c.Validator == common.Address{}:
-		return wrong("Validator", "is missing")
-	case c.Handler != nil && c.Game != "":
-		return wrong("Game", "and Config.Handler exclude each other")
-	case c.Game != "" && !isAbsolute(c.Game):
-		return wrong("Game", "must be the absolute URL of the studio's server")
-	case c.PublicURL != "" && !isAbsolute(c.PublicURL):
-		return wrong("PublicURL", "must be an absolute URL")
-	case !(0 <= c.Speed && c.Speed <= maxSpeed): // rejects NaN too
-		return wrong("Speed", "must be from 0 to 100000")
-	case c.FailureStatus != 0 && (c.FailureStatus < 200 || c.FailureStatus > 599):
-		return wrong("FailureStatus", "must be an HTTP status")
-	case c.Decimals < 0 || c.Decimals > 77: // the most that 256 bits hold
-		return wrong("Decimals", "must be from 0 to 77")
-	case c.Confirmations < 0:
-		return wrong("Confirmations", "must not be below 0")
-	case c.BlockTime < 0:
-		return wrong("BlockTime", "must not be below 0")
-	case c.Books < BooksFail || c.Books > BooksOff:
-		return wrong("Books", "must be BooksFail, BooksReport or BooksOff")
-	case c.Timeout < 0:
-		return wrong("Timeout", "must not be below 0")
-	case c.KeepOrders < 0:
-		return wrong("KeepOrders", "must not be below 0")
-	case c.MaxBody < 0:
-		return wrong("MaxBody", "must not be below 0")
-	}
-	for field, path := range map[string]string{"AssetsPath": c.AssetsPath, "ValidatePath": c.ValidatePath, "ResultPath": c.ResultPath} {
-		if path != "" && !strings.HasPrefix(path, "/") {
-			return wrong(field, "must begin with a slash")
+	var wrong ramp.InvalidError
+	must := func(ok bool, field, problem string) {
+		if !ok {
+			wrong.Fields = append(wrong.Fields, ramp.FieldError{Path: "Config." + field, Problem: problem})
 		}
 	}
-	return nil
+	must(!c.Key.IsZero(), "Key", "is required")
+	must(c.Validator != common.Address{}, "Validator", "is required")
+	must(c.Handler == nil || c.Game == "", "Game", "excludes Config.Handler")
+	must(c.Game == "" || isAbsolute(c.Game), "Game", "must be the absolute URL of the studio's server")
+	must(c.PublicURL == "" || isAbsolute(c.PublicURL), "PublicURL", "must be an absolute URL")
+	must(0 <= c.Speed && c.Speed <= maxSpeed, "Speed", "must be from 0 to 100000") // false for NaN too
+	must(c.FailureStatus == 0 || 200 <= c.FailureStatus && c.FailureStatus <= 599, "FailureStatus", "must be an HTTP status")
+	must(0 <= c.Decimals && c.Decimals <= 77, "Decimals", "must be from 0 to 77") // the most that 256 bits hold
+	must(BooksFail <= c.Books && c.Books <= BooksOff, "Books", "must be BooksFail, BooksReport or BooksOff")
+	const negative, relative = "must not be below 0", "must begin with a slash"
+	must(c.Confirmations >= 0, "Confirmations", negative)
+	must(c.BlockTime >= 0, "BlockTime", negative)
+	must(c.Timeout >= 0, "Timeout", negative)
+	must(c.KeepOrders >= 0, "KeepOrders", negative)
+	must(c.MaxBody >= 0, "MaxBody", negative)
+	must(c.AssetsPath == "" || c.AssetsPath[0] == '/', "AssetsPath", relative)
+	must(c.ValidatePath == "" || c.ValidatePath[0] == '/', "ValidatePath", relative)
+	must(c.ResultPath == "" || c.ResultPath[0] == '/', "ResultPath", relative)
+	if len(wrong.Fields) == 0 {
+		return nil
+	}
+	return &wrong
 }
 
 func isAbsolute(address string) bool {
@@ -293,9 +281,9 @@ func isAbsolute(address string) bool {
 // setDefaults replaces the zero fields that have a default.
 func (c *Config) setDefaults() {
 	if len(c.Networks) == 0 {
-		c.Networks = []ramp.Network{ramp.Mainnet, ramp.Testnet}
+		c.Networks = map[ramp.Network]uint64{ramp.Mainnet: 7001, ramp.Testnet: 7002}
 	}
-	c.Networks = slices.Clone(c.Networks)
+	c.Networks = maps.Clone(c.Networks)
 	c.AssetsPath = cmp.Or(c.AssetsPath, ramp.PathAssets)
 	c.ValidatePath = cmp.Or(c.ValidatePath, ramp.PathValidate)
 	c.ResultPath = cmp.Or(c.ResultPath, ramp.PathResult)
@@ -307,9 +295,6 @@ func (c *Config) setDefaults() {
 	c.Confirmations = cmp.Or(c.Confirmations, 1)
 	c.BlockTime = cmp.Or(c.BlockTime, time.Second)
 	c.Decimals = cmp.Or(c.Decimals, 18)
-	if c.Epoch.IsZero() {
-		c.Epoch = time.Now()
-	}
 	if c.Wallet == nil {
 		c.Wallet = sessionWallet
 	}
@@ -323,14 +308,6 @@ func (c *Config) setDefaults() {
 	if c.Retry == nil {
 		c.Retry = func(status int) bool { return status == http.StatusInternalServerError }
 	}
-	if c.ChainID == nil {
-		c.ChainID = func(n ramp.Network) uint64 {
-			if n == ramp.Mainnet {
-				return 7001
-			}
-			return 7002
-		}
-	}
 	if c.Tokens == nil {
 		thousand := ramp.NewAmount(1000)
 		c.Tokens = &thousand
@@ -339,6 +316,9 @@ func (c *Config) setDefaults() {
 		c.AuthorizeRPC = func(*http.Request) bool { return true }
 	}
 }
+
+// networks returns the networks in a fixed order.
+func (c *Config) networks() []ramp.Network { return slices.Sorted(maps.Keys(c.Networks)) }
 
 // Start starts a service and closes it when the test ends. It fails the test if the
 // books have found anything ([Config.Books]), and logs the timeline if the test has

@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -73,7 +74,7 @@ func newDesk(t *testing.T, between func(http.Handler) http.Handler) *desk {
 	t.Cleanup(server.Close)
 	d.service = ramptest.Start(t, ramptest.Config{
 		Key: d.key, Validator: signer.Address(), Game: server.URL + "/",
-		ProjectID: "project-1", Networks: []ramp.Network{ramp.Testnet}, Books: ramptest.BooksOff, // this game moves nothing
+		ProjectID: "project-1", Networks: map[ramp.Network]uint64{ramp.Testnet: 7002}, Books: ramptest.BooksOff, // this game moves nothing
 	})
 	d.client, err = ramp.NewClient(ramp.ClientConfig{URL: d.service.URL(), Key: d.key})
 	require.NoError(t, err)
@@ -250,9 +251,40 @@ func TestAMintIsDrivenFromAssetsToResult(t *testing.T) {
 	assert.Equal(t, "0.8", got.Intent.Actual)
 	require.Len(t, got.Receipt.Logs, 2, "what the player gets, and the fee")
 	assert.Contains(t, string(got.Raw), `"blockTimestamp":0`)
-	effect, err := d.game.results[2].Effect()
+	effect, err := d.game.results[2].Intent.Effect(d.game.results[2].Outcome())
 	require.NoError(t, err)
 	assert.Equal(t, ramp.GiveBack, effect.Kind)
+}
+
+// The service sends every field that the interface has in a result.
+func TestAResultHasEveryField(t *testing.T) {
+	d := newDesk(t, nil)
+	order, err := d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1))
+	require.NoError(t, err)
+	require.NoError(t, d.service.Deliver(t.Context(), order, ramptest.Succeeded))
+	example, err := os.ReadFile("../testdata/6-result-mint.json")
+	require.NoError(t, err)
+	var fields func(text []byte, at string, found map[string]bool)
+	fields = func(text []byte, at string, found map[string]bool) {
+		var object map[string]json.RawMessage
+		var list []json.RawMessage
+		switch {
+		case json.Unmarshal(text, &object) == nil:
+			for name, value := range object {
+				found[at+name] = true
+				fields(value, at+name+".", found)
+			}
+		case json.Unmarshal(text, &list) == nil:
+			for _, entry := range list {
+				fields(entry, at, found)
+			}
+		}
+	}
+	want, got := map[string]bool{}, map[string]bool{}
+	fields(example, "", want)
+	fields(d.game.results[0].Raw, "", got)
+	assert.Greater(t, len(want), 35)
+	assert.Equal(t, want, got)
 }
 
 func TestABurnHasNoFee(t *testing.T) {
@@ -262,7 +294,7 @@ func TestABurnHasNoFee(t *testing.T) {
 	require.NoError(t, d.service.Deliver(t.Context(), order, ramptest.Succeeded))
 	assert.Equal(t, json.Number("0"), d.game.results[0].Intent.FeeRate)
 	assert.Equal(t, "100", d.game.results[0].Intent.Actual)
-	effect, err := d.game.results[0].Effect()
+	effect, err := d.game.results[0].Intent.Effect(d.game.results[0].Outcome())
 	require.NoError(t, err)
 	assert.Equal(t, ramp.Effect{Kind: ramp.Grant, Assets: []ramp.AssetAmount{{ID: "item_gold", Amount: ramp.NewAmount(100)}}}, effect)
 }
@@ -388,7 +420,7 @@ func TestAnAnswerThatBreaksTheInterfaceIsFound(t *testing.T) {
 // withHighS replaces the signature by the one with n-s and the other v, which
 // recovers to the same address but is not what a contract takes.
 func withHighS(t *testing.T, body string) string {
-	var answer ramp.ValidateResponse
+	var answer ramp.Response[ramp.Approval]
 	require.NoError(t, json.Unmarshal([]byte(body), &answer))
 	sig := answer.Data.ValidatorSig
 	n := crypto.S256().Params().N
@@ -407,9 +439,9 @@ func TestAGameThatIsAwayIsAnError(t *testing.T) {
 func TestAServiceThatCannotWorkIsNotStarted(t *testing.T) {
 	c := newCounter(t)
 	for want, change := range map[string]func(*ramptest.Config){
-		"Key is missing":              func(c *ramptest.Config) { c.Key = ramp.HMACKey{} },
-		"Validator is missing":        func(c *ramptest.Config) { c.Validator = common.Address{} },
-		"exclude each other":          func(c *ramptest.Config) { c.Game = "http://127.0.0.1:1" },
+		"Key is required":             func(c *ramptest.Config) { c.Key = ramp.HMACKey{} },
+		"Validator is required":       func(c *ramptest.Config) { c.Validator = common.Address{} },
+		"excludes Config.Handler":     func(c *ramptest.Config) { c.Game = "http://127.0.0.1:1" },
 		"Game must be":                func(c *ramptest.Config) { c.Handler, c.Game = nil, "localhost" },
 		"PublicURL must be":           func(c *ramptest.Config) { c.PublicURL = "localhost:8090" },
 		"AssetsPath must begin with":  func(c *ramptest.Config) { c.AssetsPath = "api/assets" },

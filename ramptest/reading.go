@@ -40,6 +40,12 @@ func (r *readings) keep(s ramp.Session, read reading) {
 	r.last[readingKey(s)] = read
 }
 
+func (r *readings) reset() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last = nil
+}
+
 func (r *readings) of(s ramp.Session) (read reading, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/redact"
+	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // Kind is the kind of an [Event].
@@ -43,7 +44,9 @@ type Event struct {
 	Request *Message      `json:"request,omitempty"` // nil for KindChain and KindBooks
 	Answer  *Message      `json:"answer,omitempty"`  // nil if there was none
 	Outcome string        `json:"outcome"`           // "success", an errorCode, or what happened
-	Failed  bool          `json:"failed,omitempty"`  // whether something is wrong
+	Said    string        `json:"said,omitempty"`    // what that means, in a sentence; "" if Outcome says it all
+	Tone    string        `json:"tone,omitempty"`    // "good", "bad", "wait", "warn" or "neutral"; "" for routine events
+	Failed  bool          `json:"failed,omitempty"`  // whether something is wrong, so that a person should look
 
 	// The transaction. Set for KindResult and KindChain.
 	Network ramp.Network `json:"network,omitempty"`
@@ -113,6 +116,14 @@ func (r *record) since(number int) ([]Event, <-chan struct{}) {
 	return news, r.changed()
 }
 
+// reset forgets the events. Their numbers continue, so that a stream does too.
+func (r *record) reset(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.begun, r.events, r.calls = now, nil, nil
+	r.signal()
+}
+
 // newest returns the number of the last event.
 func (r *record) newest() int {
 	r.mu.Lock()
@@ -152,7 +163,8 @@ func (r *record) signal() {
 
 // exchange records an exchange without the secrets and the credentials in its headers.
 func (r *record) exchange(e Event, secrets *redact.Redactor) {
-	e.Request, e.Answer, e.Outcome = redactMessage(e.Request, secrets), redactMessage(e.Answer, secrets), secrets.Text(e.Outcome)
+	e.Request, e.Answer = redactMessage(e.Request, secrets), redactMessage(e.Answer, secrets)
+	e.Outcome, e.Said = secrets.Text(e.Outcome), secrets.Text(e.Said)
 	r.add(e)
 }
 
@@ -272,6 +284,26 @@ func (r *record) of(id uuid.UUID, before, limit int) (list []Event, more bool) {
 	return list, more
 }
 
+// newestFirst returns up to limit events before the event with the number before that
+// match, newest first.
+func (r *record) newestFirst(before, limit int, match func(*Event) bool) (list []Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	events, calls := r.events, r.calls
+	for len(list) < limit && len(events)+len(calls) > 0 {
+		newest := &events
+		if len(events) == 0 || len(calls) > 0 && calls[len(calls)-1].Number > events[len(events)-1].Number {
+			newest = &calls
+		}
+		e := &(*newest)[len(*newest)-1]
+		*newest = (*newest)[:len(*newest)-1]
+		if e.Number < before && match(e) {
+			list = append(list, *e)
+		}
+	}
+	return list
+}
+
 // event returns the event with a number.
 func (r *record) event(number int) (Event, bool) {
 	return r.last(func(e *Event) bool { return e.Number == number })
@@ -305,7 +337,7 @@ func (r *record) timeline() string {
 		}
 		line := strings.ReplaceAll(e.String(), "\n", "\n"+indent) // an outcome may hold a stack trace
 		fmt.Fprintf(&b, "%12s  %s\n", "+"+e.Time.Sub(r.begun).Round(time.Millisecond).String(), line)
-		if e.Failed && e.Request != nil {
+		if (e.Failed || e.isWrong()) && e.Request != nil {
 			fmt.Fprintf(&b, "%sasked:    %s\n", indent, shorten(e.Request.Body))
 			if e.Answer != nil {
 				fmt.Fprintf(&b, "%sanswered: %s\n", indent, shorten(e.Answer.Body))
@@ -313,6 +345,12 @@ func (r *record) timeline() string {
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// isWrong reports whether the game did not answer a call as it should, or as the player
+// wanted.
+func (e *Event) isWrong() bool {
+	return e.Tone == string(verdict.Bad) || e.Tone == string(verdict.Neutral)
 }
 
 // isReading reports whether the event is an assets call of the books.

@@ -54,6 +54,7 @@ func New(config Config) (*Service, error) {
 		if err := s.restore(saved); err != nil {
 			return nil, err
 		}
+		s.clock.epoch = time.Time{} // it starts there only once
 	}
 	switch {
 	case config.Handler != nil:
@@ -81,7 +82,7 @@ func (s *Service) wire() {
 	c := &s.config
 	s.clock = newClock(c.Epoch, c.Speed)
 	s.record = &record{begun: s.clock.now(), heard: c.OnEvent}
-	s.guard = &guard{anyHost: c.AnyHost, token: c.ControlToken}
+	s.guard = &guard{token: c.ControlToken}
 	s.audit = &audit{mode: c.Books, settle: c.Settle, clock: s.clock, record: s.record, players: make(map[string]*auditedPlayer),
 		keys: make(map[string]string), orders: make(map[uuid.UUID][]auditedOrder), returned: make(map[*Imbalance]bool)}
 	s.studio = &studio{config: c, clock: s.clock, record: s.record, audit: s.audit}
@@ -89,8 +90,8 @@ func (s *Service) wire() {
 	chains := make(map[ramp.Network]*chain.Chain)
 	s.orders = &orders{config: c, clock: s.clock, record: s.record, life: s.life, studio: s.studio, chains: chains,
 		agenda: newAgenda(), issued: make(map[uuid.UUID]*issued), placed: make(map[uuid.UUID]*Order)}
-	for _, network := range c.Networks {
-		chains[network] = chain.New(chain.Config{Name: string(network), ID: c.ChainID(network), BlockTime: c.BlockTime,
+	for network, id := range c.Networks {
+		chains[network] = chain.New(chain.Config{Name: string(network), ID: id, BlockTime: c.BlockTime,
 			Now: s.clock.now, Tokens: chain.Units(*c.Tokens, c.Decimals), Decimals: c.Decimals, Service: serviceAccount(),
 			Submitted: func(tx *chain.Transaction) { s.orders.submitted(network, tx) }})
 	}
@@ -100,8 +101,9 @@ func (s *Service) wire() {
 	s.mux.Handle("POST /api/v2/initialize", s.console)
 	s.mux.Handle("POST /rpc/{network}", s.node)
 	front.mount(s.mux)
-	remote := &control{config: c, clock: s.clock, record: s.record, guard: s.guard, life: s.life, audit: s.audit, orders: s.orders, console: s.console, node: s.node}
-	remote.mount(s.mux)
+	api := (&remote{config: c, clock: s.clock, record: s.record, guard: s.guard, life: s.life, audit: s.audit, orders: s.orders, console: s.console, node: s.node}).handler()
+	s.mux.Handle("/control", api)
+	s.mux.Handle("/control/", api)
 }
 
 // listen starts the HTTP server, unless the service is in memory.

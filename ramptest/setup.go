@@ -7,22 +7,24 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // setupCheck is the state of one part of a studio's setup, judged by the last exchange.
 type setupCheck struct {
 	Name  string
 	State string // "works", "fails" or "not seen yet"
-	Tone  tone
+	Tone  verdict.Tone
 	Said  string // what was seen, or how to check it
 	Fix   string // how to fix a failure
 }
 
 // setup returns the state of the setup.
 func (s *pages) setup() []setupCheck {
-	genuine := func(kind Kind) (Event, bool) { // ignores scripted faults
+	genuine := func(kind Kind) (Event, bool) { // ignores what the service did itself
 		return s.record.last(func(e *Event) bool {
-			return e.Kind == kind && (e.Fault == "" || !e.Failed) && !isForgery(e.Fault) && !strings.HasSuffix(e.Outcome, lostOnPurpose)
+			judged := e.Tone == string(verdict.Good) || e.Tone == string(verdict.Bad) || isPolicy(e)
+			return e.Kind == kind && judged && (e.Fault == "" || e.Outcome == "success")
 		})
 	}
 	game := ""
@@ -46,39 +48,39 @@ func (s *pages) setup() []setupCheck {
 		switch {
 		case !ok:
 		case e.Failed:
-			c.State, c.Tone, c.Said, c.Fix = "fails", bad, refusal(&e), s.cause(&e)
+			c.State, c.Tone, c.Said, c.Fix = "fails", verdict.Bad, refusal(&e), s.cause(&e)
 		default:
-			c.State, c.Tone = "works", good
-			c.Said = fmt.Sprintf("%s, at %s", e.Outcome, e.Time.Format(clockTime))
+			c.State, c.Tone = "works", verdict.Good
+			c.Said = fmt.Sprintf("%s, at %s", e.Outcome, s.stamp(e.Time))
 		}
 	}
 	return checks
 }
 
 // summary returns the state of a setup in a few words.
-func summary(checks []setupCheck) (said string, t tone) {
-	count := make(map[tone]int)
+func summary(checks []setupCheck) (said string, t verdict.Tone) {
+	count := make(map[verdict.Tone]int)
 	for _, c := range checks {
 		count[c.Tone]++
 	}
 	switch all := len(checks); {
-	case count[bad] == 1:
-		return "1 problem", bad
-	case count[bad] > 1:
-		return fmt.Sprintf("%d problems", count[bad]), bad
-	case count[good] == all:
-		return "works", good
-	case count[good] == 0:
+	case count[verdict.Bad] == 1:
+		return "1 problem", verdict.Bad
+	case count[verdict.Bad] > 1:
+		return fmt.Sprintf("%d problems", count[verdict.Bad]), verdict.Bad
+	case count[verdict.Good] == all:
+		return "works", verdict.Good
+	case count[verdict.Good] == 0:
 		return "not seen yet", ""
 	default:
-		return fmt.Sprintf("%d of %d work, %d not seen yet", count[good], all, all-count[good]), ""
+		return fmt.Sprintf("%d of %d work, %d not seen yet", count[verdict.Good], all, all-count[verdict.Good]), ""
 	}
 }
 
-// isPolicy reports whether a game has declined an order in the correct form, which it
+// isPolicy reports whether a game has rejected an order in the correct form, which it
 // may do.
 func isPolicy(e *Event) bool {
-	return e.Kind == KindValidate && e.Answer != nil && e.Answer.Status == http.StatusOK && !strings.Contains(e.Outcome, "interface")
+	return e.Kind == KindValidate && e.Tone == string(verdict.Neutral) && e.Answer != nil
 }
 
 // clockTime is how the pages show a time of the service's clock.
@@ -108,7 +110,7 @@ func (s *pages) cause(e *Event) string {
 	}
 	path := map[Kind]string{KindAssets: "-assets", KindValidate: "-validate", KindResult: "-result"}[e.Kind]
 	if e.Answer == nil {
-		return "The game could not be reached. Is it running, at the address of -game?"
+		return "" // the page says once that the game does not answer
 	}
 	switch code := ramp.Code(e.Outcome); {
 	case code == ramp.CodeHMACInvalid, code == ramp.CodeHMACMissing:
@@ -128,8 +130,10 @@ func (s *pages) cause(e *Event) string {
 		return "The game failed. Its log says why."
 	case e.Kind == KindValidate && e.Answer.Status == http.StatusOK && strings.Contains(string(code), "BALANCE"):
 		return "The game says that the player does not own enough."
+	case isPolicy(e) && e.Outcome == "INVALID_MESSAGE" && !s.config.PerToken:
+		return "The game rejected the order by its own rules. If its items are the price of one token, start with -per-token."
 	case isPolicy(e):
-		return "The game declined by its own rules. It may accept only UUIDs that it has asked for, and only its own prices."
+		return "The game rejected the order by its own rules. It may accept only UUIDs that it has asked for, and only its own prices."
 	case strings.Contains(e.Outcome, "envelope"), strings.Contains(e.Outcome, "breaks the interface"):
 		return "The answer must be JSON with success, errorCode and data (interface 7.2)."
 	default:
@@ -161,7 +165,7 @@ func (s *pages) initializeCause(e *Event) string {
 func (s *pages) settings() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "export RAMP_API_URL=%s\nexport RAMP_FRONTEND_URL=%[1]s\n", s.guard.address)
-	for _, n := range s.config.Networks {
+	for _, n := range s.config.networks() {
 		fmt.Fprintf(&b, "# chain of %s: %s/rpc/%[1]s\n", n, s.guard.address)
 	}
 	if s.config.Validator != (common.Address{}) {

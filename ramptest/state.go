@@ -59,6 +59,7 @@ type savedOrder struct {
 	Retries     int
 	Next        time.Time
 	Status      int
+	Lost        bool
 }
 
 type savedJob struct {
@@ -128,7 +129,7 @@ func (o *Order) save() savedOrder {
 	defer d.mu.Unlock()
 	return savedOrder{UUID: o.UUID, SessionID: o.Session.ID, AccessToken: o.Session.Token.Reveal(), Network: o.Network,
 		Request: o.Request, Approval: o.Approval, TxHash: o.TxHash, Fee: o.fee, Faults: o.script.names, Placed: o.placed, Had: o.had,
-		State: d.state, Attempts: d.attempts, Retries: d.retries, Next: d.next, Status: d.status}
+		State: d.state, Attempts: d.attempts, Retries: d.retries, Next: d.next, Status: d.status, Lost: d.lost}
 }
 
 // readState parses what Save returned.
@@ -223,7 +224,7 @@ func (s *orders) restored(saved *savedOrder) (*Order, error) {
 		return nil, err
 	}
 	o.delivery.state, o.delivery.attempts, o.delivery.retries = saved.State, saved.Attempts, saved.Retries
-	o.delivery.next, o.delivery.status = saved.Next, saved.Status
+	o.delivery.next, o.delivery.status, o.delivery.lost = saved.Next, saved.Status, saved.Lost
 	o.had = saved.Had
 	return o, nil
 }
@@ -255,17 +256,11 @@ func (a *audit) restore(saved *savedService) {
 	for _, found := range a.found {
 		a.returned[found] = true // the saved service has returned it
 	}
-	player := func(key string) *auditedPlayer {
-		if a.players[key] == nil {
-			a.players[key] = &auditedPlayer{}
-		}
-		return a.players[key]
-	}
 	for key, p := range saved.Players {
-		player(key).books = books.Player{Last: p.Last, Outside: p.Outside, Epoch: p.Epoch}
+		a.keep(key).books = books.Player{Last: p.Last, Outside: p.Outside, Epoch: p.Epoch}
 	}
 	for i := range saved.Books {
-		entry, p := &saved.Books[i], player(saved.Books[i].Player)
+		entry, p := &saved.Books[i], a.keep(saved.Books[i].Player)
 		a.orders[entry.UUID] = append(a.orders[entry.UUID], auditedOrder{p, &entry.Order})
 		if len(entry.Order.Late) > 0 {
 			p.books.Late = append(p.books.Late, &entry.Order)

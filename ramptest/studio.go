@@ -143,10 +143,11 @@ type call struct {
 	hmac    string // of the body; none for an assets call
 	body    []byte
 
-	fault  string        // the scripted fault, for the record
-	forged bool          // the studio must reject it, even by not answering
-	lost   bool          // the answer is lost
-	slow   time.Duration // the minimum time that the answer takes
+	fault    string        // the scripted fault, for the record
+	forged   bool          // the studio must reject it, even by not answering
+	opposite bool          // a result that states another outcome than the chain, or than an earlier one
+	lost     bool          // the answer is lost
+	slow     time.Duration // the minimum time that the answer takes
 }
 
 // answer is what the studio's server said.
@@ -186,7 +187,13 @@ func (s *studio) exchange(ctx context.Context, c call, judge func(*answer) error
 		return s.send(ctx, c, judge)
 	}
 	w, entry := s.audit.open(ctx, &c)
+	c.opposite = entry.Opposite
 	a, err := s.send(ctx, c, judge)
+	status := 0
+	if a != nil && !errors.Is(err, ErrLostAnswer) {
+		status = a.status
+	}
+	s.audit.hear(&c, entry.Order, status)
 	if w != nil {
 		entry.Answer = c.heard(a, err, s.config.Retry)
 		s.audit.close(ctx, w, entry)
@@ -241,7 +248,8 @@ func (s *studio) send(ctx context.Context, c call, judge func(*answer) error) (*
 			event.Outcome = err.Error()
 		}
 	}
-	event.Failed = err != nil && !errors.Is(err, errCanceled)
+	v := c.verdictOn(a, err, s.config.Retry)
+	event.Said, event.Tone, event.Failed = v.Said, string(v.Tone), v.Attention
 	secrets := redact.New(c.session.Token.Reveal(), c.hmac)
 	s.record.exchange(event, secrets)
 	return a, redactError(err, secrets)

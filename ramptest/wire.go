@@ -205,7 +205,7 @@ func (s *orders) receipt(o *Order, outcome Outcome) (ramp.Receipt, error) {
 	}
 	tx := chain.Transaction{GasUsed: chain.GasOfCall, Kind: 2, Moves: moves,
 		Hash: crypto.Keccak256Hash([]byte("transaction"), o.UUID[:], o.Request.Digest[:])}
-	return s.chains[s.config.Networks[0]].Receipt(&tx, outcome == Succeeded), nil
+	return s.chains[s.config.networks()[0]].Receipt(&tx, outcome == Succeeded), nil
 }
 
 // receiptEvent returns an event with what a receipt says about a transaction.

@@ -6,12 +6,13 @@ CREATE TABLE IF NOT EXISTS ramp_orders (
     claim        text   NOT NULL, -- random: identifies the step that last wrote the row
     state        text   NOT NULL CHECK (state IN ('accepted', 'succeeded', 'failed', 'abandoned')),
     direction    text   NOT NULL CHECK (direction IN ('mint', 'burn')),
+    network      text   NOT NULL DEFAULT '', -- mainnet, testnet or ''
     project_id   text   NOT NULL,
     session_id   text   NOT NULL, -- the session that the order belongs to
     user_address text   NOT NULL,
     digest       text   NOT NULL,
     intent       text   NOT NULL, -- JSON as text, so that amounts stay exact
-    tx_hash      text   NOT NULL, -- '' until the result arrives
+    tx_hash      text,            -- of the result, or NULL
     reason       text   NOT NULL, -- why it was abandoned, or ''
     accepted_at  bigint NOT NULL, -- milliseconds since 1970, UTC
     finished_at  bigint           -- likewise, NULL while the order waits
@@ -22,3 +23,6 @@ CREATE INDEX IF NOT EXISTS ramp_orders_state ON ramp_orders (state, direction, a
 
 -- For listing the orders of a session.
 CREATE INDEX IF NOT EXISTS ramp_orders_session ON ramp_orders (session_id, accepted_at, uuid);
+
+-- One transaction ends one order.
+CREATE UNIQUE INDEX IF NOT EXISTS ramp_orders_tx_hash ON ramp_orders (tx_hash);

@@ -5,12 +5,13 @@ CREATE TABLE IF NOT EXISTS ramp_orders (
     claim        TEXT    NOT NULL, -- random: identifies the step that last wrote the row
     state        TEXT    NOT NULL CHECK (state IN ('accepted', 'succeeded', 'failed', 'abandoned')),
     direction    TEXT    NOT NULL CHECK (direction IN ('mint', 'burn')),
+    network      TEXT    NOT NULL DEFAULT '', -- mainnet, testnet or ''
     project_id   TEXT    NOT NULL,
     session_id   TEXT    NOT NULL, -- the session that the order belongs to
     user_address TEXT    NOT NULL,
     digest       TEXT    NOT NULL,
     intent       TEXT    NOT NULL, -- JSON as text, so that amounts stay exact
-    tx_hash      TEXT    NOT NULL, -- '' until the result arrives
+    tx_hash      TEXT,             -- of the result, or NULL
     reason       TEXT    NOT NULL, -- why it was abandoned, or ''
     accepted_at  INTEGER NOT NULL, -- milliseconds since 1970, UTC
     finished_at  INTEGER           -- likewise, NULL while the order waits
@@ -21,3 +22,6 @@ CREATE INDEX IF NOT EXISTS ramp_orders_state ON ramp_orders (state, direction, a
 
 -- For listing the orders of a session.
 CREATE INDEX IF NOT EXISTS ramp_orders_session ON ramp_orders (session_id, accepted_at, uuid);
+
+-- One transaction ends one order.
+CREATE UNIQUE INDEX IF NOT EXISTS ramp_orders_tx_hash ON ramp_orders (tx_hash);

@@ -198,7 +198,7 @@ func (r *report) writeAll(out io.Writer, paint painter) {
 			writeCalls(out, v.Calls)
 		}
 		if wrong(v.Outcome) {
-			r.writeDetail(out, paint, v)
+			r.writeDetail(out, paint, v, true)
 		}
 	}
 }
@@ -223,7 +223,7 @@ func (r *report) writeDetails(out io.Writer, paint painter) {
 			fmt.Fprint(out, "The details of the other failures are in the output of -json, and with -v.\n\n")
 			return
 		}
-		r.writeDetail(out, paint, c.First())
+		r.writeDetail(out, paint, c.First(), i == 0) // commands are long
 	}
 }
 
@@ -237,14 +237,18 @@ func (r *report) failed() (causes []conformance.Cause) {
 	return causes
 }
 
-func (r *report) writeDetail(out io.Writer, paint painter, v conformance.Verdict) {
+// writeDetail writes a paragraph about a case that failed, if wanted with a command that
+// repeats the call.
+func (r *report) writeDetail(out io.Writer, paint painter, v conformance.Verdict, command bool) {
 	fmt.Fprintf(out, "%s %s: %s\n", paint(v.Outcome), v.Case.ID, v)
 	if c := v.Call; c != nil {
 		fmt.Fprintf(out, "  call: %s\n  answer: %s\n", c, cmp.Or(c.Answer, "(empty)"))
 		if c.UUID != "" || c.Session != "" {
 			fmt.Fprintf(out, "  uuid %s, session %s\n", cmp.Or(c.UUID, "-"), cmp.Or(c.Session, "-"))
 		}
-		fmt.Fprintf(out, "  repeat it with $TOKEN and $RAMP_HMAC_KEY:\n    %s\n", strings.ReplaceAll(c.Command, "\n", "\n    "))
+		if command {
+			fmt.Fprintf(out, "  repeat it with $TOKEN and $RAMP_HMAC_KEY:\n    %s\n", strings.ReplaceAll(c.Command, "\n", "\n    "))
+		}
 	}
 	fmt.Fprintln(out)
 }

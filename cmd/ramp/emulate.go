@@ -60,19 +60,15 @@ func emulate(ctx context.Context, args []string, std stdio) int {
 	if !ok {
 		return status
 	}
-	fail := func(err error) int {
-		fmt.Fprintln(std.errs, "ramp emulate:", err)
-		return 1
-	}
 	// Listening comes first: it keeps two emulators from using one state file.
 	var err error
 	if d.config.Listener, err = listen(d.listen, d.public); err != nil {
-		return fail(err)
+		return complain(std, "emulate", err)
 	}
 	service, made, err := d.begin(std)
 	if err != nil {
 		_ = d.config.Listener.Close() // it is unused
-		return fail(err)
+		return complain(std, "emulate", flagError(err))
 	}
 	d.printer.welcome(d, service, made)
 	if d.state == "" {
@@ -83,7 +79,8 @@ func emulate(ctx context.Context, args []string, std stdio) int {
 	d.file.keep(service, ctx.Done(), func(err error) { fmt.Fprintln(std.errs, "ramp emulate:", err) })
 	service.Close()
 	if err := d.file.save(service); err != nil {
-		return fail(err)
+		fmt.Fprintln(std.errs, "ramp emulate:", err)
+		return 1
 	}
 	return 0
 }
@@ -157,11 +154,26 @@ func parseEmulate(args []string, std stdio) (d *desk, status int, ok bool) {
 		return nil, complain(std, "emulate", errors.New("-game is required: the base URL of your server")), false
 	}
 	d.encoding = cmp.Or(*encoding, os.Getenv("RAMP_HMAC_KEY_ENCODING"), "text")
-	c.AnyHost, c.Books, c.KeepOrders = d.public, ramptest.BooksReport, keptOrders
+	c.Books, c.KeepOrders = ramptest.BooksReport, keptOrders
 	if d.retry5xx {
 		c.Retry = func(status int) bool { return status >= 500 }
 	}
 	return d, 0, true
+}
+
+// flagError names the flags instead of the fields that they set.
+func flagError(err error) error {
+	var wrong *ramp.InvalidError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	flags := map[string]string{"Config.Game": "-game", "Config.AssetsPath": "-assets", "Config.ValidatePath": "-validate", "Config.ResultPath": "-result",
+		"Config.PublicURL": "-url", "Config.Speed": "-speed", "Config.FailureStatus": "-failure-status"}
+	var problems []string
+	for _, f := range wrong.Fields {
+		problems = append(problems, cmp.Or(flags[f.Path], f.Path)+" "+f.Problem)
+	}
+	return errors.New(strings.Join(problems, "; "))
 }
 
 // encodingFlag adds the flag for the encoding of the HMAC key.

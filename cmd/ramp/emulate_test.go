@@ -8,7 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -195,6 +197,27 @@ func TestAnEmulatorKeepsAThousandFinishedOrders(t *testing.T) {
 	assert.Equal(t, 1000, d.config.KeepOrders)
 }
 
+// A new switch of the emulator has a flag, or a reason to have none.
+func TestEverySwitchHasAFlag(t *testing.T) {
+	d, _, ok := parseEmulate([]string{
+		"-game", "http://127.0.0.1:1", "-assets", "/a", "-validate", "/v", "-result", "/r", "-project", "p",
+		"-url", "http://127.0.0.1:2", "-public", "-speed", "2", "-retry-5xx", "-accept-expired", "-per-token", "-failure-status", "400",
+	}, stdio{})
+	require.True(t, ok)
+	without := []string{
+		"Key", "OtherKey", "Validator", "Listener", "ControlToken", "State", "OnEvent", // set by the command, some from flags
+		"Handler", "Client", "Wallet", "Digest", "AuthorizeRPC", // Go values
+		"Networks", "Epoch", "Settle", "MaxBody", "BurnMethod", "TokenType", "Timeout", "Schedule", // for tests in Go
+		"Confirmations", "BlockTime", "ChainID", "Decimals", "Tokens",
+	}
+	config := reflect.ValueOf(d.config)
+	for _, field := range reflect.VisibleFields(config.Type()) {
+		set := !config.FieldByIndex(field.Index).IsZero()
+		assert.NotEqual(t, set, slices.Contains(without, field.Name),
+			"ramptest.Config.%s needs either a flag in parseEmulate, set above, or a place in this list", field.Name)
+	}
+}
+
 func TestEmulateRefusesWhatMakesNoSense(t *testing.T) {
 	t.Setenv("RAMP_HMAC_KEY", "")
 	game := "http://127.0.0.1:1"
@@ -213,13 +236,13 @@ func TestEmulateRefusesWhatMakesNoSense(t *testing.T) {
 		{[]string{"emulate", "-help"}, 0, "-retry-5xx"},
 		{[]string{"emulate", "-what"}, 2, "not defined: -what (see: ramp help emulate)\n"},
 		{[]string{"emulate", "-game", game, "more"}, 2, "it takes flags only"},
-		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-key-encoding", "hex"}, 1, "text or base64url"},
-		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-key", " "}, 1, "HMAC key"},
-		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-validator", "0x1"}, 1, "20 bytes"},
-		{[]string{"emulate", "-game", game, "-listen", "0.0.0.0:0"}, 1, "add -public"},
-		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:x"}, 1, "listen"},
-		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-url", "desk"}, 1, "PublicURL must be"},
-		{[]string{"emulate", "-game", "127.0.0.1", "-listen", "127.0.0.1:0"}, 1, "absolute URL"},
+		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-key-encoding", "hex"}, 2, "text or base64url"},
+		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-key", " "}, 2, "HMAC key"},
+		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-validator", "0x1"}, 2, "-validator must be"},
+		{[]string{"emulate", "-game", game, "-listen", "0.0.0.0:0"}, 2, "add -public"},
+		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:x"}, 2, "listen"},
+		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-url", "desk", "-speed", "-1"}, 2, "ramp emulate: -url must be an absolute URL; -speed must be from 0 to 100000 (see: ramp help emulate)\n"},
+		{[]string{"emulate", "-game", "127.0.0.1", "-listen", "127.0.0.1:0"}, 2, "-game must be the absolute URL"},
 	} {
 		var out bytes.Buffer
 		assert.Equal(t, test.status, run(t.Context(), test.args, &out, &out), test.args)
@@ -277,7 +300,7 @@ func TestEmulateWritesErrorsToStderr(t *testing.T) {
 	require.NoError(t, err)
 	defer busy.Close()
 	var out, errs bytes.Buffer
-	assert.Equal(t, 1, run(t.Context(), []string{"emulate", "-game", "http://127.0.0.1:1", "-json", "-listen", busy.Addr().String()}, &out, &errs))
+	assert.Equal(t, 2, run(t.Context(), []string{"emulate", "-game", "http://127.0.0.1:1", "-json", "-listen", busy.Addr().String()}, &out, &errs))
 	assert.Empty(t, out.String(), "a program reads that")
 	assert.Contains(t, errs.String(), "address already in use")
 }

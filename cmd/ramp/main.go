@@ -28,8 +28,9 @@ func main() {
 // The exit statuses of the commands that drive an emulator.
 const (
 	statusDone       = 0
-	statusLoss       = 1 // the game lost assets, moved them wrongly or declined
+	statusLoss       = 1 // an order needs attention, the game rejected or failed, or -wait timed out
 	statusNotReached = 2 // nothing was done: the emulator is unreachable, or the command is invalid
+	statusDisputed   = 3 // an order is disputed, and nothing else is wrong
 )
 
 const usage = `usage: ramp COMMAND [flags]

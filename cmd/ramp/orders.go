@@ -4,8 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/url"
+	"io"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
 const ordersUsage = `usage: ramp orders [UUID] [flags]
@@ -20,17 +20,20 @@ const ordersUsage = `usage: ramp orders [UUID] [flags]
 Lists the orders of a running emulator, newest first. With a UUID, or the first
 characters of one, it shows what happened to that order.
 
-Exit status: 0 if all is well, 1 if a listed order has a loss or -wait timed out, 2 if
-the emulator is unreachable.
+Exit status: 0 if all is well, 1 if a listed order needs attention or -wait timed out, 2
+if the emulator is unreachable, 3 if a listed order is disputed and nothing else is wrong.
 `
 
 // orders lists orders, or shows one.
 func orders(ctx context.Context, args []string, std stdio) int {
 	set := newFlags("orders", ordersUsage)
 	at := atFlag(set)
-	session := set.String("session", "", "list only orders of this session `ID`")
-	state := set.String("state", "", "list only orders in this `state`: pending, delivering, confirmed, refused, given up")
-	limit := set.Int("n", 20, "list at most this `number` of orders")
+	var q control.OrdersQuery
+	set.StringVar(&q.SessionID, "session", "", "list only orders of this session `ID`")
+	set.StringVar(&q.State, "state", "", "list only orders in this `state`: waiting, done, loss, unconfirmed, disputed, unknown")
+	set.BoolVar(&q.Attention, "attention", false, "list only orders that need attention")
+	set.StringVar(&q.Before, "before", "", "list only orders before this `UUID`, the last of the list before")
+	set.IntVar(&q.Limit, "n", 20, "list at most this `number` of orders")
 	wait := set.Bool("wait", false, "wait until nothing more happens to the order by itself")
 	timeout := set.Duration("timeout", 30*time.Second, "how long -wait waits")
 	inJSON := set.Bool("json", false, "print JSON")
@@ -38,59 +41,46 @@ func orders(ctx context.Context, args []string, std stdio) int {
 	if !ok {
 		return status
 	}
-	r, err := connect(ctx, *at)
+	c, err := connect(ctx, *at)
 	if err != nil {
-		return notReached(std, "orders", err)
+		return failed(std, "orders", err)
 	}
 	if len(rest) == 1 {
-		return r.showOne(ctx, rest[0], *wait, *timeout, *inJSON, std)
+		return showOne(ctx, c, rest[0], *wait, *timeout, *inJSON, std)
 	}
-	q := url.Values{"limit": {strconv.Itoa(*limit)}, "session_id": {*session}, "state": {*state}}
-	var listed json.RawMessage
-	if err := r.call(ctx, http.MethodGet, "/control/orders?"+q.Encode(), nil, &listed); err != nil {
-		return r.status(std, "orders", err)
+	list, err := c.Orders(ctx, q)
+	switch {
+	case err != nil:
+		return failed(std, "orders", err)
+	case *inJSON:
+		printJSON(std.out, list)
+	default:
+		table(list, q, std.out)
 	}
-	var list struct {
-		Orders []order
-		Total  int
-	}
-	if err := json.Unmarshal(listed, &list); err != nil {
-		return r.status(std, "orders", err)
-	}
-	if *inJSON {
-		fmt.Fprintf(std.out, "%s\n", listed)
-	} else {
-		if len(list.Orders) == 0 && (*session != "" || *state != "") {
-			fmt.Fprintln(std.out, "No order has this session and state.")
-		} else {
-			table(list.Orders, std)
-		}
-		if list.Total > len(list.Orders) {
-			fmt.Fprintf(std.out, "%d of %d; -n shows more\n", len(list.Orders), list.Total)
-		}
-	}
-	for _, o := range list.Orders {
-		if o.Loss {
-			return statusLoss
-		}
-	}
-	return statusDone
+	return statusOf(list.Orders...)
 }
 
 // table prints orders, one a line.
-func table(list []order, std stdio) {
-	if len(list) == 0 {
-		fmt.Fprintln(std.out, "No orders yet. Open your game's exchange page, or use ramp trigger.")
+func table(list control.OrderList, q control.OrdersQuery, out io.Writer) {
+	switch {
+	case len(list.Orders) > 0:
+	case q.SessionID != "" || q.State != "" || q.Attention || q.Before != "":
+		fmt.Fprintln(out, "No order matches.")
+		return
+	default:
+		fmt.Fprintln(out, "No orders yet. Open your game's exchange page, or use ramp trigger.")
 		return
 	}
-	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "UUID\tTIME\tORDER\tPLAYER\tBOOKS\tSTATE")
-	for _, o := range list {
-		word, said := o.verdict()
-		fmt.Fprintf(w, "%.8s\t%s\t%s %s\t%s\t%s\t%s  %s\n", o.UUID, o.Placed.Format("15:04:05"), o.Do, o.Amount,
-			oneLine(o.player()), oneLine(o.books()), word, oneLine(said))
+	for _, o := range list.Orders {
+		fmt.Fprintf(w, "%.8s\t%s\t%s %s\t%s\t%s\t%s  %s\n", o.UUID, o.Placed.Format(time.TimeOnly), o.Do, o.Amount,
+			oneLine(o.Player()), oneLine(moved(&o)), strings.ToUpper(string(o.State)), oneLine(o.Verdict.String()))
 	}
 	_ = w.Flush() // if stdout is closed, nobody is reading
+	if list.More {
+		fmt.Fprintf(out, "%d of %d; -before %.8s shows the next\n", len(list.Orders), list.Total, list.Orders[len(list.Orders)-1].UUID)
+	}
 }
 
 // oneLine makes foreign text safe for one line of a terminal: printable, and of limited
@@ -110,26 +100,24 @@ func oneLine(text string) string {
 }
 
 // showOne prints an order and its events.
-func (r *remote) showOne(ctx context.Context, id string, wait bool, timeout time.Duration, inJSON bool, std stdio) int {
-	var o order
-	if err := r.call(ctx, http.MethodGet, "/control/orders/"+url.PathEscape(id), nil, &o); err != nil {
-		return r.status(std, "orders", err)
+func showOne(ctx context.Context, c *control.Client, id string, wait bool, timeout time.Duration, inJSON bool, std stdio) int {
+	o, err := c.Order(ctx, id, control.OrderQuery{})
+	if err == nil && wait {
+		o, err = waitFor(ctx, c, o, timeout, std)
 	}
-	if wait {
-		if err := r.wait(ctx, &o, timeout, std); err != nil {
-			return r.status(std, "orders", err)
-		}
+	var events []ramptest.Event
+	if err == nil && !inJSON {
+		events, err = eventsOf(ctx, c, o.UUID)
+	}
+	if err != nil {
+		return failed(std, "orders", err)
 	}
 	if !inJSON {
-		events, err := r.events(ctx, o.UUID)
-		if err != nil {
-			return r.status(std, "orders", err)
-		}
 		tokens := "tokens"
-		if o.Amount == "1" {
+		if o.Amount.String() == "1" {
 			tokens = "token"
 		}
-		fmt.Fprintf(std.out, "%s %s %s of %s, transaction %s\n", o.Do, o.Amount, tokens, oneLine(o.player()), o.TxHash)
+		fmt.Fprintf(std.out, "%s %s %s of %s, transaction %s\n", o.Do, o.Amount, tokens, oneLine(o.Player()), o.TxHash)
 		p := printer{out: std.out}
 		for _, e := range events {
 			p.event(e)
@@ -138,11 +126,26 @@ func (r *remote) showOne(ctx context.Context, id string, wait bool, timeout time
 	return finish(&o, wait, inJSON, false, std)
 }
 
-// events returns the events of an order.
-func (r *remote) events(ctx context.Context, id uuid.UUID) ([]ramptest.Event, error) {
-	var listed struct{ Events []ramptest.Event }
-	err := r.call(ctx, http.MethodGet, "/control/events?uuid="+id.String(), nil, &listed)
-	return listed.Events, err
+// eventsOf returns the events of an order.
+func eventsOf(ctx context.Context, c *control.Client, id uuid.UUID) ([]ramptest.Event, error) {
+	var events []ramptest.Event
+	q := control.EventsQuery{UUID: id.String()}
+	for {
+		list, err := c.Events(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range list.Events {
+			var event ramptest.Event
+			if err := json.Unmarshal(e.JSON, &event); err != nil {
+				return nil, err
+			}
+			events, q.After = append(events, event), e.Number
+		}
+		if !list.More {
+			return events, nil
+		}
+	}
 }
 
 const resendUsage = `usage: ramp resend UUID [flags]
@@ -150,8 +153,8 @@ const resendUsage = `usage: ramp resend UUID [flags]
 Sends the result of an order to the game again, now. The first characters of a UUID are
 enough.
 
-Exit status: 0 if the game confirmed, 1 if it did not or there is a loss, 2 if nothing
-was sent.
+Exit status: 0 if the game confirmed, 1 if it did not or the order needs attention, 2 if
+nothing was sent, 3 if the order is disputed.
 `
 
 // resend sends the result of an order again.
@@ -164,22 +167,18 @@ func resend(ctx context.Context, args []string, std stdio) int {
 	if !ok {
 		return status
 	}
-	r, err := connect(ctx, *at)
+	c, err := connect(ctx, *at)
 	if err != nil {
-		return notReached(std, "resend", err)
+		return failed(std, "resend", err)
 	}
-	var answer struct {
-		Order order
-		Error string
+	sent, err := c.Send(ctx, rest[0], control.SendRequest{Outcome: *outcome})
+	if err != nil {
+		return failed(std, "resend", err)
 	}
-	body := map[string]string{"outcome": *outcome}
-	if err := r.call(ctx, http.MethodPost, "/control/orders/"+url.PathEscape(rest[0])+"/send", body, &answer); err != nil {
-		return r.status(std, "resend", err)
+	if sent.Error != "" {
+		fmt.Fprintln(std.errs, colored(std.errs, red, "NOT CONFIRMED"), oneLine(sent.Error))
 	}
-	if answer.Error != "" {
-		fmt.Fprintln(std.errs, colored(std.errs, red, "NOT CONFIRMED"), oneLine(answer.Error))
-	}
-	if status := finish(&answer.Order, false, *inJSON, false, std); status != statusDone || answer.Error == "" {
+	if status := finish(&sent.Order, false, *inJSON, false, std); status != statusDone || sent.Error == "" {
 		return status
 	}
 	return statusLoss
@@ -190,8 +189,8 @@ const advanceUsage = `usage: ramp advance DURATION [flags]
 Advances the clock of a running emulator by a duration such as 90s, 15m or 12h. The
 emulator produces the blocks and sends the results that fall due in that time.
 
-Exit status: 0 if all is well, 1 if an order whose result was sent has a loss, 2 if the
-emulator is unreachable.
+Exit status: 0 if all is well, 1 if an order whose result was sent needs attention, 2 if
+the emulator is unreachable, 3 if one is disputed.
 `
 
 // advance advances the emulator's clock.
@@ -206,33 +205,20 @@ func advance(ctx context.Context, args []string, std stdio) int {
 	if _, err := time.ParseDuration(rest[0]); err != nil {
 		return complain(std, "advance", fmt.Errorf("%q is not a duration; write 90s, 15m or 12h", rest[0]))
 	}
-	r, err := connect(ctx, *at)
+	c, err := connect(ctx, *at)
 	if err != nil {
-		return notReached(std, "advance", err)
+		return failed(std, "advance", err)
 	}
-	var text json.RawMessage
-	if err := r.call(ctx, http.MethodPost, "/control/advance", map[string]string{"by": rest[0]}, &text); err != nil {
-		return r.status(std, "advance", err)
-	}
-	var passed struct {
-		Now        time.Time
-		Deliveries []struct {
-			UUID    uuid.UUID
-			Attempt int
-			Time    time.Time
-			Status  int
-			Error   string
-		}
-	}
-	if err := json.Unmarshal(text, &passed); err != nil {
-		return r.status(std, "advance", err)
+	passed, err := c.Advance(ctx, control.AdvanceRequest{By: rest[0]})
+	if err != nil {
+		return failed(std, "advance", err)
 	}
 	if *inJSON {
-		fmt.Fprintf(std.out, "%s\n", text)
+		printJSON(std.out, passed)
 	} else {
-		fmt.Fprintln(std.out, "It is", passed.Now.Format("2006-01-02 15:04:05"))
+		fmt.Fprintln(std.out, "It is", passed.Now.Format(time.DateTime))
 	}
-	status = statusDone
+	var sent []control.Order
 	seen := make(map[uuid.UUID]bool)
 	for _, d := range passed.Deliveries {
 		if !*inJSON {
@@ -240,19 +226,20 @@ func advance(ctx context.Context, args []string, std stdio) int {
 			if d.Error != "" {
 				said = colored(std.out, red, oneLine(d.Error))
 			}
-			fmt.Fprintf(std.out, "%s  %.8s  result #%d  %s\n", d.Time.Format("15:04:05"), d.UUID, d.Attempt, said)
+			fmt.Fprintf(std.out, "%s  %.8s  result #%d  %s\n", d.Time.Format(time.TimeOnly), d.UUID, d.Attempt, said)
 		}
 		if seen[d.UUID] {
 			continue
 		}
 		seen[d.UUID] = true
-		var o order
-		if err := r.call(ctx, http.MethodGet, "/control/orders/"+d.UUID.String(), nil, &o); err == nil && o.Loss {
-			status = statusLoss // an order that the emulator has dropped since had no loss
-			if !*inJSON {
-				o.show(std.out)
-			}
+		o, err := c.Order(ctx, d.UUID.String(), control.OrderQuery{})
+		if err != nil || !o.Attention {
+			continue // an order that the emulator has dropped since needs none
+		}
+		sent = append(sent, o)
+		if !*inJSON {
+			show(std.out, &o)
 		}
 	}
-	return status
+	return statusOf(sent...)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
 // shop is a game of one player who has gold. It moves each order once, unless it
@@ -86,9 +87,7 @@ func newShop(t *testing.T, s *shop) string {
 	t.Helper()
 	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: s.apply})
 	require.NoError(t, err)
-	orders, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: s, Store: store})
-	require.NoError(t, err)
-	return serve(t, orders)
+	return serve(t, ramp.HandlerConfig{Players: s, Store: store})
 }
 
 // ramp runs a command with the emulator.
@@ -118,15 +117,15 @@ func TestTriggerTellsHowAnOrderEnded(t *testing.T) {
 	d := newDesktop(t)
 	status, out, errs := d.ramp(t, onTerms("mint", "-amount", "3", "-wait")...)
 	require.Equal(t, 0, status, errs)
-	assert.Regexp(t, `^[0-9a-f-]{36}  DONE  The transaction succeeded, and the game confirmed. Moved in all: -100 item_gold.\n$`, out)
+	assert.Regexp(t, `^[0-9a-f-]{36}  DONE  .*The game took 100 item_gold; alice received 3 tokens\.\n$`, out)
 	id := out[:36]
 
 	status, out, _ = d.ramp(t, "trigger", "burn", "-like", id[:8], "-wait", "-json")
 	require.Equal(t, 0, status)
-	var burned order
+	var burned control.Order
 	require.NoError(t, json.Unmarshal([]byte(out), &burned))
-	assert.Equal(t, map[string]json.Number{"item_gold": "50"}, burned.Moved)
-	assert.Equal(t, json.Number("3"), burned.Amount)
+	assert.Equal(t, map[string]ramp.Amount{"item_gold": ramp.NewAmount(50)}, burned.Moved)
+	assert.Equal(t, ramp.NewAmount(3), burned.Amount)
 
 	status, out, _ = d.ramp(t, "trigger", "mint", "-like", id, "-fault", "transaction-fails", "-fault", "lost-answer=result", "-q")
 	require.Equal(t, 0, status)
@@ -138,12 +137,12 @@ func TestTriggerTellsHowAnOrderEnded(t *testing.T) {
 	assert.Equal(t, 0, status)
 	assert.Contains(t, out, "mint 3 tokens of alice, transaction 0x")
 	assert.Contains(t, out, "result      "+lost+"  #2   200  success\n")
-	assert.Contains(t, out, "The transaction failed, and the game confirmed. Moved in all: nothing.\n")
+	assert.Contains(t, out, "DONE  The transaction failed. The game gave back 100 item_gold.\n")
 
 	status, out, _ = d.ramp(t, "orders")
 	assert.Equal(t, 0, status)
 	assert.Regexp(t, `(?m)^UUID +TIME +ORDER +PLAYER +BOOKS +STATE$`, out)
-	assert.Regexp(t, `(?m)^`+id[:8]+` +\d\d:\d\d:\d\d +mint 3 +alice +-100 item_gold +DONE  The transaction succeeded, and the game confirmed.$`, out)
+	assert.Regexp(t, `(?m)^`+id[:8]+` +\d\d:\d\d:\d\d +mint 3 +alice +-100 item_gold +DONE  .*alice received 3 tokens\.$`, out)
 	status, out, _ = d.ramp(t, "orders", "-n", "1", "-json")
 	assert.Equal(t, 0, status)
 	assert.Contains(t, out, `"total":3`)
@@ -159,21 +158,21 @@ func TestTriggerReportsALossAndADecline(t *testing.T) {
 	d.shop.keeps = true
 	status, out, _ := d.ramp(t, onTerms("mint", "-fault", "transaction-fails", "-wait")...)
 	assert.Equal(t, 1, status)
-	assert.Regexp(t, `^[0-9a-f-]{36}  LOSS  .*must give back 100 item_gold`, out)
+	assert.Regexp(t, `^[0-9a-f-]{36}  LOSS  .*did not give back 100 item_gold`, out)
 	status, out, _ = d.ramp(t, "orders")
 	assert.Equal(t, 1, status, "a list with a loss says so")
 	assert.Contains(t, out, "-100 item_gold")
 	status, _, errs := d.ramp(t, onTerms("mint", "-material", "item_gold=5000")...)
 	assert.Equal(t, 1, status)
-	assert.Contains(t, errs, `DECLINED the studio declined with HTTP 200 and "INVALID_BALANCE"; the game may accept only UUIDs of its own`)
+	assert.Contains(t, errs, `REJECTED the studio declined with HTTP 200 and "INVALID_BALANCE"; the game may accept only UUIDs of its own`)
 	status, _, errs = d.ramp(t, onTerms("mint", "-fault", "lost-answer=validate")...)
 	assert.Equal(t, 1, status)
 	assert.Contains(t, errs, "FAILED the studio's answer was lost")
 }
 
 func TestTriggerTakesThePageOfTheGame(t *testing.T) {
-	d := newDesktop(t, "-speed", "5") // a UUID holds for a minute
-	t.Setenv("RAMP_API_URL", d.API)
+	d := newDesktop(t, "-speed", "5")              // a UUID holds for a minute
+	t.Setenv("RAMP_API_URL", "http://127.0.0.1:1") // the page says where its emulator is
 	key, err := ramp.TextKey(testKey)
 	require.NoError(t, err)
 	client, err := ramp.NewClient(ramp.ClientConfig{URL: d.API, Key: key})
@@ -202,12 +201,12 @@ func TestAdvanceLetsTimePass(t *testing.T) {
 	d := newDesktop(t, "-speed", "0")
 	status, out, _ := d.ramp(t, onTerms("mint", "-fault", "lost-answer=result", "-wait")...)
 	assert.Equal(t, 1, status, "it is not done: the clock stands still")
-	assert.Contains(t, out, "OPEN  Waiting for the next block.")
+	assert.Contains(t, out, "The transaction waits for the next block. Next block at ")
 	status, out, _ = d.ramp(t, "advance", "1m")
 	assert.Equal(t, 0, status)
 	assert.Regexp(t, `(?s)^It is .*  result #1  the studio's answer was lost\n$`, out)
 	_, out, _ = d.ramp(t, "orders")
-	assert.Contains(t, out, "OPEN  The game did not answer. The next attempt is at ")
+	assert.Regexp(t, `WAITING  .* lost.* Next attempt at [0-9:]+ \(2 of 20\)\.`, out)
 	status, out, _ = d.ramp(t, "advance", "5m", "-json")
 	assert.Equal(t, 0, status)
 	assert.Contains(t, out, `"status":200`)

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
 const triggerUsage = `usage: ramp trigger mint|burn [-page URL | -uuid UUID | -like UUID | -token ADDRESS …] [flags]
@@ -30,37 +30,9 @@ UUIDs of its own initialize calls declines such an order.
   -like UUID           the terms, the session and the amount of an earlier order
   -token ADDRESS -network NAME -project ID -material ITEM=AMOUNT -output ITEM=AMOUNT
 
-Exit status: 0 if all is well, 1 if there is a loss, the game declined or failed, or -wait
-timed out, 2 if the emulator is unreachable.
+Exit status: 0 if all is well, 1 if the order needs attention, the game rejected it or
+failed, or -wait timed out, 2 if the emulator is unreachable, 3 if the order is disputed.
 `
-
-// item is one material or output of the terms.
-type item struct {
-	ID     string      `json:"id"`
-	Amount json.Number `json:"amount"`
-}
-
-// terms holds the terms of an order without an initialize call.
-type terms struct {
-	Network   string `json:"network"`
-	ProjectID string `json:"project_id"`
-	Token     string `json:"token"`
-	Fee       int    `json:"mint_fee_bps"`
-	Materials []item `json:"materials"`
-	Outputs   []item `json:"outputs"`
-}
-
-// start is the request that starts an order.
-type start struct {
-	Do          string   `json:"do"`
-	UUID        string   `json:"uuid,omitempty"`
-	Like        string   `json:"like,omitempty"`
-	Terms       *terms   `json:"terms,omitempty"`
-	SessionID   string   `json:"session_id,omitempty"`
-	AccessToken string   `json:"access_token,omitempty"`
-	Amount      string   `json:"amount,omitempty"`
-	Faults      []string `json:"faults,omitempty"`
-}
 
 // trigger starts an order.
 func trigger(ctx context.Context, args []string, std stdio) int {
@@ -70,8 +42,8 @@ func trigger(ctx context.Context, args []string, std stdio) int {
 	}
 	set := newFlags("trigger", about)
 	at := atFlag(set)
-	var s start
-	var t terms
+	var s control.StartRequest
+	var t control.Terms
 	var session, page string
 	var materials, outputs, faults []string
 	list := func(into *[]string) func(string) error {
@@ -81,12 +53,12 @@ func trigger(ctx context.Context, args []string, std stdio) int {
 	set.StringVar(&s.UUID, "uuid", "", "`UUID` of the game's own initialize call")
 	set.StringVar(&s.Like, "like", "", "`UUID`, or its first characters, of an order to repeat under a new UUID")
 	set.StringVar(&session, "session", "", "`ID=TOKEN` of the player; an ID alone uses $RAMP_ACCESS_TOKEN, or else a token that the emulator has seen")
-	set.StringVar(&s.Amount, "amount", "", "`number` of tokens (default 1, or that of -like)")
+	amount := set.String("amount", "", "`number` of tokens (default 1, or that of -like)")
 	set.Func("fault", "a `fault` from the list above; may be repeated", list(&faults))
 	set.StringVar(&t.Token, "token", "", "contract `address` of the token, to set the terms by flags")
-	set.StringVar(&t.Network, "network", "testnet", "`network` of the token")
+	set.StringVar((*string)(&t.Network), "network", "testnet", "`network` of the token")
 	set.StringVar(&t.ProjectID, "project", "", "`ID` of the project")
-	set.IntVar(&t.Fee, "fee", 0, "mint fee in basis `points`")
+	set.IntVar(&t.MintFeeBps, "fee", 0, "mint fee in basis `points`")
 	set.Func("material", "`ITEM=AMOUNT` that a mint takes; may be repeated", list(&materials))
 	set.Func("output", "`ITEM=AMOUNT` that a burn grants; may be repeated", list(&outputs))
 	wait := set.Bool("wait", false, "wait until nothing more happens to the order by itself")
@@ -97,7 +69,7 @@ func trigger(ctx context.Context, args []string, std stdio) int {
 	if !ok {
 		return status
 	}
-	s.Do, s.Faults = rest[0], faults
+	s.Do, s.Faults, s.Amount = rest[0], faults, json.Number(*amount)
 	err := func() (err error) {
 		if s.Do != "mint" && s.Do != "burn" {
 			return errors.New("the argument must be mint or burn")
@@ -112,9 +84,11 @@ func trigger(ctx context.Context, args []string, std stdio) int {
 			s.AccessToken = cmp.Or(s.AccessToken, os.Getenv("RAMP_ACCESS_TOKEN"))
 		}
 		if page != "" {
-			if err := s.open(page, std.in); err != nil {
+			host, err := open(&s, page, std.in)
+			if err != nil {
 				return err
 			}
+			*at = cmp.Or(*at, host)
 		}
 		if t.Token != "" || len(materials)+len(outputs) > 0 {
 			if t.Materials, err = items("-material", materials); err != nil {
@@ -139,30 +113,29 @@ func trigger(ctx context.Context, args []string, std stdio) int {
 	if err != nil {
 		return complain(std, "trigger", err)
 	}
-	r, err := connect(ctx, *at)
+	c, err := connect(ctx, *at)
 	if err != nil {
-		return notReached(std, "trigger", err)
+		return failed(std, "trigger", err)
 	}
-	var o order
-	if err := r.call(ctx, http.MethodPost, "/control/orders", s, &o); err != nil {
-		return r.status(std, "trigger", err)
+	o, err := c.Start(ctx, s)
+	if err == nil && *wait {
+		o, err = waitFor(ctx, c, o, *timeout, std)
 	}
-	if *wait {
-		if err := r.wait(ctx, &o, *timeout, std); err != nil {
-			return r.status(std, "trigger", err)
-		}
+	if err != nil {
+		return failed(std, "trigger", err)
 	}
 	return finish(&o, *wait, *inJSON, *quiet, std)
 }
 
-// open sets the UUID and the session from the address of an exchange page.
-func (s *start) open(page string, in io.Reader) error {
+// open sets the UUID and the session from the address of an exchange page. It returns
+// the address of the emulator that serves the page.
+func open(s *control.StartRequest, page string, in io.Reader) (at string, err error) {
 	stdin := page == "-"
 	if stdin {
 		const most = 1 << 20
 		text, err := io.ReadAll(io.LimitReader(in, most))
 		if err != nil {
-			return err
+			return "", err
 		}
 		answer := struct{ URL string }{strings.TrimSpace(string(text))}
 		if json.Valid(text) {
@@ -173,66 +146,62 @@ func (s *start) open(page string, in io.Reader) error {
 	}
 	address, err := url.Parse(page)
 	if err != nil {
-		return errors.New("-page must be the address of an exchange page") // not quoted: it has a token
+		return "", errors.New("-page must be the address of an exchange page") // not quoted: it has a token
 	}
 	q := address.Query()
 	s.UUID, s.SessionID, s.AccessToken = q.Get("uuid"), q.Get("sessionId"), q.Get("accessToken")
 	if s.UUID == "" && stdin {
-		return errors.New("-page - found no exchange page on standard input: the game's own call may have failed")
+		return "", errors.New("-page - found no exchange page on standard input: the game's own call may have failed")
 	}
 	if s.UUID == "" || s.SessionID == "" || s.AccessToken == "" {
-		return errors.New("-page must have a uuid, a sessionId and an accessToken")
+		return "", errors.New("-page must have a uuid, a sessionId and an accessToken")
 	}
-	return nil
+	if address.Host == "" {
+		return "", errors.New("-page must be a whole address, with the host of the emulator")
+	}
+	return address.Scheme + "://" + address.Host, nil
 }
 
 // items parses ITEM=AMOUNT. The item itself may contain equals signs.
-func items(name string, texts []string) ([]item, error) {
-	list := []item{}
+func items(name string, texts []string) ([]control.Item, error) {
+	list := []control.Item{}
 	for _, text := range texts {
 		i := strings.LastIndexByte(text, '=')
 		if i < 1 || !json.Valid([]byte(text[i+1:])) || strings.ContainsAny(text[i+1:], "\"{}[]ntf ") {
 			return nil, fmt.Errorf("%s must be ITEM=AMOUNT", name)
 		}
-		list = append(list, item{ID: text[:i], Amount: json.Number(text[i+1:])})
+		list = append(list, control.Item{ID: text[:i], Amount: json.Number(text[i+1:])})
 	}
 	return list, nil
 }
 
-// wait waits until an order is done, for at most d.
-func (r *remote) wait(ctx context.Context, o *order, d time.Duration, std stdio) error {
-	if isTerminal(std.errs) && !o.Done {
-		_, said := o.verdict()
-		fmt.Fprintf(std.errs, "%s%s%s\r", gray, said, normal)
+// waitFor waits until an order is over, for at most d.
+func waitFor(ctx context.Context, c *control.Client, o control.Order, d time.Duration, std stdio) (control.Order, error) {
+	if isTerminal(std.errs) && !o.Over {
+		fmt.Fprintf(std.errs, "%s%s%s\r", gray, oneLine(o.Verdict.String()), normal)
 		defer fmt.Fprint(std.errs, "\x1b[K")
 	}
 	for end := time.Now().Add(d); ; {
 		rest := max(0, min(time.Until(end), time.Hour)).Round(time.Millisecond)
-		err := r.call(ctx, http.MethodGet, "/control/orders/"+o.UUID.String()+"?wait="+rest.String(), nil, o)
-		if err != nil || d <= time.Hour || o.Done || rest == 0 {
-			return err
+		o, err := c.Order(ctx, o.UUID.String(), control.OrderQuery{Wait: rest.String()})
+		if err != nil || d <= time.Hour || o.Over || rest == 0 {
+			return o, err
 		}
 	}
 }
 
 // finish prints an order, and returns the exit status.
-func finish(o *order, waited, inJSON, quiet bool, std stdio) int {
+func finish(o *control.Order, waited, inJSON, quiet bool, std stdio) int {
 	switch {
 	case inJSON:
-		fmt.Fprintf(std.out, "%s\n", strings.TrimSpace(string(o.raw)))
+		printJSON(std.out, o)
 	case quiet:
 		fmt.Fprintln(std.out, o.UUID)
 	default:
-		o.show(std.out)
+		show(std.out, o)
 	}
-	if o.Loss || waited && !o.Done {
+	if waited && !o.Over {
 		return statusLoss
 	}
-	return statusDone
-}
-
-// notReached prints why no emulator was reached, and returns the exit status.
-func notReached(std stdio, name string, err error) int {
-	fmt.Fprintf(std.errs, "ramp %s: %v\n", name, err)
-	return statusNotReached
+	return statusOf(*o)
 }

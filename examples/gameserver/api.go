@@ -139,7 +139,7 @@ func (a *api) exchange(w http.ResponseWriter, r *http.Request) {
 
 func (a *api) authenticated(w http.ResponseWriter, r *http.Request, s ramp.Session) bool {
 	err := a.game.Authenticate(r.Context(), s)
-	var refused *ramp.Refusal
+	var refused *ramp.Rejection
 	switch {
 	case errors.As(err, &refused):
 		a.fail(w, r, http.StatusUnauthorized, "unknown session, or wrong or expired token", nil)

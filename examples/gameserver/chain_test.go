@@ -27,7 +27,7 @@ func TestAResultCountsOnlyIfTheChainSaysTheSame(t *testing.T) {
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { game.Load().ServeHTTP(w, r) }))
 	defer proxy.Close()
 	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: proxy.URL,
-		ChainID: func(ramp.Network) uint64 { return 1112 }})
+		Networks: map[ramp.Network]uint64{ramp.Testnet: 1112}})
 	p := &process{t: t, args: []string{"-addr", "127.0.0.1:0", "-db", "sqlite:" + filepath.Join(t.TempDir(), "game.db"), "-chain-id", "1112",
 		"-token", token, "-network", "testnet", "-recipe", "any"},
 		env: append(real(), "RAMP_RPC_URL="+service.RPCURL(ramp.Testnet))}
@@ -65,7 +65,7 @@ func TestAChainThatCannotBeTrustedIsSaidAtOnce(t *testing.T) {
 	check(t, err)
 	signer, err := ramp.NewKeySigner(validatorKey)
 	check(t, err)
-	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: "http://127.0.0.1:1", ChainID: func(ramp.Network) uint64 { return 1112 }})
+	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: "http://127.0.0.1:1", Networks: map[ramp.Network]uint64{ramp.Testnet: 1112}})
 	for name, c := range map[string]struct {
 		args []string
 		url  string

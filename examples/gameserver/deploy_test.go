@@ -299,7 +299,7 @@ func TestAServerIsReadyWhileItsDatabaseIs(t *testing.T) {
 	db, dialect, err := openDatabase(address)
 	check(t, err)
 	defer db.Close()
-	_, store, err := newDesk(t.Context(), db, dialect, nil, 0, quiet)
+	_, store, err := newSupport(t.Context(), db, dialect, nil, 0, quiet)
 	check(t, err)
 	a := &api{game: &game{db: db, dialect: dialect}, store: store, log: quiet}
 	status := func(path string) int {

@@ -30,7 +30,7 @@ const (
 	maxAmount = 1_000_000_000_000_000 // of an item in one order
 )
 
-// game is the part that a studio writes: a [ramp.Studio] on its own tables.
+// game is the part that a studio writes: a [ramp.Players] on its own tables.
 type game struct {
 	db      *sql.DB
 	dialect ramp.Dialect

@@ -50,10 +50,36 @@ func main() {
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
+	case errors.As(err, new(usageError)):
+		fmt.Fprintln(os.Stderr, "gameserver:", err)
 		os.Exit(2)
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "gameserver:", err)
 		os.Exit(1)
+	}
+}
+
+// usageError is an error of the command line.
+type usageError string
+
+func (e usageError) Error() string { return string(e) }
+
+// parse parses the flags of a command that takes a number of arguments.
+func parse(flags *flag.FlagSet, args []string, count int) error {
+	if len(args) > 0 && args[0] == "help" {
+		args = []string{"-help"}
+	}
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return err
+	case err != nil: // it has been printed
+		return usageError("see gameserver help")
+	case flags.NArg() > count:
+		return usageError(fmt.Sprintf("there is no command or argument %q; see gameserver help", flags.Arg(count)))
+	case flags.NArg() < count:
+		return usageError("an argument is missing; see gameserver help")
+	default:
+		return nil
 	}
 }
 
@@ -82,7 +108,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	drain := flags.Duration("drain", 0, "how long to keep serving after a stop signal while /readyz fails; set a `duration`\n"+
 		"longer than a load balancer takes to notice")
 	chainID := flags.Uint64("chain-id", 0, "chain `ID` that the node at RAMP_RPC_URL must have")
-	if err := flags.Parse(args); err != nil {
+	if err := parse(flags, args, 0); err != nil {
 		return err
 	}
 	log := slog.New(slog.NewJSONHandler(stderr, nil))
@@ -117,8 +143,12 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err := store.Check(ctx); err != nil {
 		return err
 	}
-	exact, err := ramp.NewOrderGame(ramp.OrderGameConfig{
-		Players: game, Store: store, ProjectID: *project,
+	chain, err := openChain(ctx, getenv("RAMP_RPC_URL"), *chainID, log)
+	if err != nil {
+		return err
+	}
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{
+		Players: game, Store: store, Key: key, Signer: signer, ProjectID: *project, Chain: chain, Logger: log,
 		OnConflict: func(ctx context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
 			// Alert a person here, or at least make sure that someone reads this log.
 			log.ErrorContext(ctx, "a result contradicts its order: check the transaction on the chain",
@@ -126,14 +156,6 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 			return nil
 		},
 	})
-	if err != nil {
-		return err
-	}
-	chain, err := openChain(ctx, getenv("RAMP_RPC_URL"), *chainID, log)
-	if err != nil {
-		return err
-	}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: exact, Key: key, Signer: signer, ProjectID: *project, Chain: chain, Logger: log})
 	if err != nil {
 		return err
 	}

@@ -498,6 +498,9 @@ func TestWhatCannotWorkIsSaidAtOnce(t *testing.T) {
 		env  map[string]string
 		want string
 	}{
+		"a word":          {args: []string{"serve", "-addr", "127.0.0.1:1"}, want: `there is no command or argument "serve"; see gameserver help`},
+		"help":            {args: []string{"help"}, want: "help requested"},
+		"a flag":          {args: []string{"-port", "1"}, want: "see gameserver help"},
 		"database":        {args: []string{"-db", "oracle://scott:tiger@host"}, want: "-db must be"},
 		"database's form": {args: []string{"-db", "mysql://scott:tiger@host"}, want: "-db: must be mysql://"},
 		"address":         {args: []string{"-addr", "nowhere:x"}, want: "listen"},
@@ -507,7 +510,10 @@ func TestWhatCannotWorkIsSaidAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			args := append([]string{"-db", "sqlite:" + filepath.Join(dir, "game.db"), "-addr", "127.0.0.1:0"}, c.args...)
+			args := append([]string{"-db=sqlite:" + filepath.Join(dir, "game.db"), "-addr=127.0.0.1:0"}, c.args...)
+			if name == "help" {
+				args = c.args
+			}
 			err := run(t.Context(), args, func(name string) string { return c.env[name] }, &out, io.Discard)
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "tiger") || out.Len() > 0 {
 				t.Errorf("%v, having printed %q", err, &out)

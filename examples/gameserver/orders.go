@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/support"
 )
 
 const ordersUsage = `usage:
@@ -28,12 +30,12 @@ const ordersUsage = `usage:
 // not arrive. Nothing else in this program ends an order without a result.
 func orders(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
-		return errors.New(ordersUsage)
+		return usageError(ordersUsage)
 	}
 	flags := flag.NewFlagSet("gameserver orders "+args[0], flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	address := flags.String("db", "sqlite:gameserver.db", "`database` of the server")
-	var run func(ctx context.Context, d *ramp.Desk, store *ramp.SQLStore, id uuid.UUID) error
+	var run func(ctx context.Context, d *support.Orders, store *ramp.SQLStore, id uuid.UUID) error
 	wantsID := true
 	var chainID uint64
 	var blocks int
@@ -43,12 +45,12 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 		wantsID = false
 		older := flags.Duration("older", 13*time.Hour, "list only orders that have waited longer than this `duration`; the service stops delivering after 12 hours")
 		direction := flags.String("direction", "", "list only orders of this `direction`, mint or burn; a burn that waits has moved nothing")
-		run = func(ctx context.Context, _ *ramp.Desk, store *ramp.SQLStore, _ uuid.UUID) error {
+		run = func(ctx context.Context, _ *support.Orders, store *ramp.SQLStore, _ uuid.UUID) error {
 			return listOrders(ctx, store, *older, *direction, stdout)
 		}
 	case "show":
-		run = func(ctx context.Context, desk *ramp.Desk, _ *ramp.SQLStore, id uuid.UUID) error {
-			report, err := desk.Show(ctx, id)
+		run = func(ctx context.Context, ended *support.Orders, _ *ramp.SQLStore, id uuid.UUID) error {
+			report, err := ended.Show(ctx, id)
 			if report != nil {
 				printReport(stdout, report, chainID != 0 && err == nil)
 			}
@@ -56,7 +58,7 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 		}
 	case "finish":
 		tx := flags.String("tx", "", "`hash` of the transaction that the order has ended with; required")
-		run = func(ctx context.Context, desk *ramp.Desk, _ *ramp.SQLStore, id uuid.UUID) error {
+		run = func(ctx context.Context, ended *support.Orders, _ *ramp.SQLStore, id uuid.UUID) error {
 			hash, err := hexutil.Decode(*tx)
 			if err != nil || len(hash) != common.HashLength {
 				return errors.New("-tx must be 0x and 64 hex digits")
@@ -64,7 +66,7 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 			if chainID == 0 {
 				return errors.New("RAMP_RPC_URL and -chain-id are required: the order ends as its transaction did")
 			}
-			step, err := desk.Finish(ctx, id, common.Hash(hash), who, reason)
+			step, err := ended.Finish(ctx, id, common.Hash(hash), who, reason)
 			if err != nil {
 				return err
 			}
@@ -72,8 +74,8 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 			return err
 		}
 	case "abandon":
-		run = func(ctx context.Context, desk *ramp.Desk, _ *ramp.SQLStore, id uuid.UUID) error {
-			step, err := desk.Abandon(ctx, id, who, reason)
+		run = func(ctx context.Context, ended *support.Orders, _ *ramp.SQLStore, id uuid.UUID) error {
+			step, err := ended.Abandon(ctx, id, who, reason)
 			if err != nil {
 				return err
 			}
@@ -81,7 +83,7 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 			return err
 		}
 	default:
-		return fmt.Errorf("orders %s: no such command\n%s", args[0], ordersUsage)
+		return usageError(fmt.Sprintf("orders %s: no such command\n%s", args[0], ordersUsage))
 	}
 	readsChain, decides := args[0] == "show" || args[0] == "finish", args[0] == "finish" || args[0] == "abandon"
 	if readsChain {
@@ -92,17 +94,18 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 		flags.StringVar(&who, "who", "", "`name` of the person who decides; required")
 		flags.StringVar(&reason, "reason", "", "why the result cannot arrive; required")
 	}
-	if err := flags.Parse(args[1:]); err != nil {
+	count := 0
+	if wantsID {
+		count = 1
+	}
+	err := parse(flags, args[1:], count)
+	if err != nil {
 		return err
 	}
 	var id uuid.UUID
-	var err error
-	switch {
-	case wantsID && flags.NArg() != 1, !wantsID && flags.NArg() != 0:
-		return errors.New(ordersUsage)
-	case wantsID:
+	if wantsID {
 		if id, err = uuid.Parse(flags.Arg(0)); err != nil {
-			return fmt.Errorf("%q is not a UUID", flags.Arg(0))
+			return usageError(fmt.Sprintf("%q is not a UUID", flags.Arg(0)))
 		}
 	}
 
@@ -115,21 +118,26 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 	if err != nil {
 		return err
 	}
+	if path, ok := strings.CutPrefix(*address, "sqlite:"); ok {
+		if _, err := os.Stat(path); err != nil { // SQLite would create it
+			return fmt.Errorf("-db: %w", err)
+		}
+	}
 	db, dialect, err := openDatabase(*address)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	desk, store, err := newDesk(ctx, db, dialect, chain, blocks, log)
+	ended, store, err := newSupport(ctx, db, dialect, chain, blocks, log)
 	if err != nil {
 		return err
 	}
-	return run(ctx, desk, store, id)
+	return run(ctx, ended, store, id)
 }
 
-// newDesk returns a desk on the database of a server, which may be running. It creates
+// newSupport returns the orders in the database of a server, which may be running. It creates
 // no tables, so that a mistyped address does not look like an empty database.
-func newDesk(ctx context.Context, db *sql.DB, dialect ramp.Dialect, chain *ramp.RPC, blocks int, log *slog.Logger) (*ramp.Desk, *ramp.SQLStore, error) {
+func newSupport(ctx context.Context, db *sql.DB, dialect ramp.Dialect, chain *ramp.RPC, blocks int, log *slog.Logger) (*support.Orders, *ramp.SQLStore, error) {
 	game := &game{db: db, dialect: dialect} // accepts no orders here, so it needs no terms
 	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: dialect, Apply: game.Apply, Retries: 3, Retryable: raced})
 	if err != nil {
@@ -138,12 +146,8 @@ func newDesk(ctx context.Context, db *sql.DB, dialect ramp.Dialect, chain *ramp.
 	if err := game.check(ctx, store); err != nil {
 		return nil, nil, err
 	}
-	exact, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: game, Store: store})
-	if err != nil {
-		return nil, nil, err
-	}
-	desk, err := ramp.NewDesk(ramp.DeskConfig{Game: exact, Chain: chain, Blocks: blocks, Logger: log})
-	return desk, store, err
+	orders, err := support.New(support.Config{Store: store, Chain: chain, Blocks: blocks, Logger: log})
+	return orders, store, err
 }
 
 // listOrders prints the orders that wait for a result: first the mints, then the
@@ -181,7 +185,7 @@ func listOrders(ctx context.Context, store *ramp.SQLStore, older time.Duration, 
 	return table.Flush()
 }
 
-func printReport(out io.Writer, r *ramp.OrderReport, hasActivity bool) {
+func printReport(out io.Writer, r *support.Report, hasActivity bool) {
 	o := r.Order
 	fmt.Fprintf(out, "%s  %s of %s  %s\n", o.UUID, o.Direction, assetsOf(o), o.State)
 	fmt.Fprintf(out, "accepted  %s, %s ago\n", o.AcceptedAt.Format(time.RFC3339), time.Since(o.AcceptedAt).Round(time.Second))

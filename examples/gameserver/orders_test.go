@@ -92,7 +92,7 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		check(t, err)
 		hash := regexp.MustCompile(`0x[0-9a-f]{64}`)
 		_, logged, err := desk(t, node, "finish", "-db", address, "-chain-id", "7002", "-who", "bob", "-reason", "case 15", "-tx", hash.FindString(used), silent.String())
-		if err == nil || !strings.Contains(err.Error(), "has ended another order of the session") || !strings.Contains(logged, "ramp: order not finished") {
+		if err == nil || !strings.Contains(err.Error(), "tx_hash has ended order ") || !strings.Contains(logged, "ramp: order not finished") {
 			t.Errorf("by the transaction of another order: %v", err)
 		}
 		printed, logged, err = desk(t, node, "finish", "-db", address, "-chain-id", "7002", "-who", "bob", "-reason", "case 16", "-tx", own, silent.String())
@@ -129,7 +129,8 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 }
 
 func TestADeskThatIsUsedWronglyChangesNothing(t *testing.T) {
-	empty := "sqlite:" + filepath.Join(t.TempDir(), "mistyped.db")
+	mistyped := filepath.Join(t.TempDir(), "mistyped.db")
+	empty := "sqlite:" + mistyped
 	id := uuid.NewString()
 	for name, c := range map[string]struct {
 		args []string
@@ -137,9 +138,10 @@ func TestADeskThatIsUsedWronglyChangesNothing(t *testing.T) {
 	}{
 		"nothing":             {nil, "usage"},
 		"an unknown command":  {[]string{"forget"}, "no such command"},
-		"no UUID":             {[]string{"show", "-db", empty}, "usage"},
+		"no UUID":             {[]string{"show", "-db", empty}, "an argument is missing"},
 		"not a UUID":          {[]string{"show", "-db", empty, "1"}, "not a UUID"},
-		"a mistyped database": {[]string{"list", "-db", empty}, "ramp_orders"},
+		"a mistyped database": {[]string{"list", "-db", empty}, "no such file"},
+		"too many":            {[]string{"list", "-db", ready(t), id}, "there is no command or argument \"" + id + "\""},
 		"a direction":         {[]string{"list", "-db", ready(t), "-direction", "up"}, "-direction must be"},
 		"nobody":              {[]string{"abandon", "-db", ready(t), "-reason", "x", id}, "who is required"},
 		"no reason":           {[]string{"abandon", "-db", ready(t), "-who", "bob", id}, "reason is required"},
@@ -154,6 +156,9 @@ func TestADeskThatIsUsedWronglyChangesNothing(t *testing.T) {
 				t.Errorf("%v, having printed %q", err, printed)
 			}
 		})
+	}
+	if _, err := os.Stat(mistyped); err == nil {
+		t.Error("a database was created")
 	}
 }
 

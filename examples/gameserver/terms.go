@@ -110,7 +110,7 @@ func (t terms) check(o ramp.Order) error {
 	}
 	if len(tokens) != 1 || !strings.EqualFold(string(tokens[0].Type), string(ramp.TypeERC20)) ||
 		!strings.EqualFold(tokens[0].ID, t.token) { // the case of an address is only a checksum
-		return &ramp.Refusal{Code: "INVALID_MESSAGE", Err: errors.New("the order is not for the token of this game: see -token")}
+		return &ramp.Rejection{Code: "INVALID_MESSAGE", Err: errors.New("the order is not for the token of this game: see -token")}
 	}
 	return nil
 }

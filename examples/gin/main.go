@@ -64,9 +64,9 @@ func rawBody(c *gin.Context) ([]byte, bool) {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		c.JSON(http.StatusRequestEntityTooLarge, ramp.ResultResponse{ErrorCode: ramp.CodeBodyTooLarge})
+		c.JSON(http.StatusRequestEntityTooLarge, ramp.Response[struct{}]{ErrorCode: ramp.CodeBodyTooLarge})
 	case err != nil:
-		c.JSON(http.StatusBadRequest, ramp.ResultResponse{ErrorCode: "INVALID_BODY"})
+		c.JSON(http.StatusBadRequest, ramp.Response[struct{}]{ErrorCode: "INVALID_BODY"})
 	}
 	return body, err == nil
 }

@@ -51,15 +51,13 @@ func newStudio(t *testing.T, observer ramp.Observer) *studio {
 		return nil
 	}})
 	check(t, err)
-	game, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: players{}, Store: store, Observer: observer,
-		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }})
-	check(t, err)
 	// The handler needs the address of the chain, and the service that of the handler.
 	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler(),
 		Books: ramptest.BooksOff}) // the game of these tests has no balances
 	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), HTTPClient: service.Client(), Observer: observer})
 	check(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer, Chain: chain, Observer: observer})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: players{}, Store: store, Key: key, Signer: signer, Chain: chain, Observer: observer,
+		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }})
 	check(t, err)
 	service.SetHandler(handler)
 	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client(), Observer: observer})

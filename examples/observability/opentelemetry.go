@@ -48,17 +48,15 @@ func Traces(provider trace.TracerProvider) ramp.Observer {
 			if op.Conflict != nil {
 				span.SetAttributes(attribute.String("ramp.conflict", op.Conflict.Field))
 			}
-			// Declining a webhook call is not an error.
+			if step := op.Step; step != nil {
+				span.SetAttributes(attribute.String("ramp.state", string(step.Order.State)),
+					attribute.String("ramp.effect", step.Effect.Kind.String()), attribute.Bool("ramp.new", step.New))
+			}
+			// Rejecting a webhook call is not an error.
 			if op.Err != nil && (op.Kind != ramp.OperationWebhook || op.Status >= 500) {
 				span.RecordError(op.Err)
 				span.SetStatus(codes.Error, op.Err.Error())
 			}
-		},
-		Step: func(ctx context.Context, step ramp.Step) {
-			trace.SpanFromContext(ctx).AddEvent("ramp.step", trace.WithAttributes(
-				attribute.String("ramp.state", string(step.Order.State)),
-				attribute.String("ramp.effect", step.Effect.Kind.String()),
-				attribute.Bool("ramp.new", step.New)))
 		},
 	}
 }
@@ -70,10 +68,6 @@ func Both(metrics, traces ramp.Observer) ramp.Observer {
 		End: func(ctx context.Context, op ramp.Operation) {
 			metrics.End(ctx, op)
 			traces.End(ctx, op)
-		},
-		Step: func(ctx context.Context, step ramp.Step) {
-			metrics.Step(ctx, step)
-			traces.Step(ctx, step)
 		},
 	}
 }

@@ -57,16 +57,16 @@ func Metrics(registry prometheus.Registerer) ramp.Observer {
 				if op.Conflict != nil {
 					conflicts.WithLabelValues(op.Name).Inc()
 				}
+				if step := op.Step; step != nil {
+					steps.WithLabelValues(direction(step.Order.Direction), string(step.Order.State),
+						step.Effect.Kind.String(), strconv.FormatBool(step.New)).Inc()
+				}
 			case ramp.OperationAttempt:
 				attempts.WithLabelValues(op.Name, failed).Inc()
 			default:
 				calls.WithLabelValues(string(op.Kind), op.Name, failed).Inc()
 				callSeconds.WithLabelValues(string(op.Kind), op.Name).Observe(op.Duration.Seconds())
 			}
-		},
-		Step: func(_ context.Context, step ramp.Step) {
-			steps.WithLabelValues(direction(step.Order.Direction), string(step.Order.State),
-				step.Effect.Kind.String(), strconv.FormatBool(step.New)).Inc()
 		},
 	}
 }

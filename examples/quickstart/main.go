@@ -86,13 +86,12 @@ func main() {
 	key := must(ramp.TextKey(rand.Text()))
 	signer := must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 
-	// Your server: the store records orders and calls Apply, the game applies the
-	// rules of exactly-once, and the handler answers the service's three calls.
+	// Your server: the handler answers the service's three calls, and the store records
+	// orders and calls Apply, each effect exactly once.
 	session := ramp.Session{ID: "character-7", Token: ramp.NewAccessToken(rand.Text())}
 	studio := &Studio{session: session, balances: map[string]int64{"item_gold": 1000, "item_gem": 5}}
 	store := must(ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: studio.Apply}))
-	game := must(ramp.NewOrderGame(ramp.OrderGameConfig{Players: studio, Store: store}))
-	handler := must(ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer, ProjectID: "quickstart"}))
+	handler := must(ramp.NewHandler(ramp.HandlerConfig{Players: studio, Store: store, Key: key, Signer: signer, ProjectID: "quickstart"}))
 	server := httptest.NewServer(handler)
 
 	// The emulated token ramp. In production, use the URL of the real service.

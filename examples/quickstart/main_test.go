@@ -59,7 +59,7 @@ func TestTheGameApprovesItsOwnTermsOnly(t *testing.T) {
 		if err == nil {
 			err = studio.Apply(t.Context(), step)
 		}
-		var refused *ramp.Refusal
+		var refused *ramp.Rejection
 		switch {
 		case c.approve && err != nil:
 			t.Errorf("%s: %v", name, err)

@@ -71,7 +71,7 @@ func main() {
 	var chain *ramp.RPC
 	_, _ = client.Initialize(context.Background(), ramp.InitializeRequest{})
 	_, _ = chain.BlockByNumber(context.Background(), ramp.Latest, true)
-	_, _ = chain.Confirm(context.Background(), nil, 1)
+	_, _, _ = chain.Confirm(context.Background(), nil, 1)
 	_ = key
 	_ = signer
 	_ = game{}

@@ -466,7 +466,9 @@ func (l *load) booksAreExact() error {
 		if err != nil {
 			return err
 		}
-		var answer ramp.AssetsResponse
+		var answer ramp.Response[struct {
+			V1 ramp.Player `json:"v1"`
+		}]
 		err = json.NewDecoder(response.Body).Decode(&answer)
 		_ = response.Body.Close()
 		if err != nil || answer.Data == nil {

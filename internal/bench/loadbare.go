@@ -33,18 +33,17 @@ func (l *load) bareOrder() error {
 		given = goldOfOrder
 	}
 	const columns = "uuid, claim, state, direction, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
-	var read [12]string
-	var finished sql.NullString
-	into := []any{&finished}
+	var read [13]sql.NullString
+	into := make([]any, len(read))
 	for i := range read {
-		into = append([]any{&read[i]}, into...)
+		into[i] = &read[i]
 	}
 
 	if err := l.db.QueryRow(l.bind("SELECT token_hash, expires_at FROM sessions WHERE id = ?"), p.session).Scan(&read[0], &read[1]); err != nil {
 		return err
 	}
 	if err := transact(l.db, func(tx *sql.Tx) error {
-		if err := tx.QueryRow(l.bind("INSERT INTO ramp_orders ("+columns+") VALUES (?, ?, 'accepted', ?, 'bare', ?, ?, ?, ?, '', '', ?, NULL)"+
+		if err := tx.QueryRow(l.bind("INSERT INTO ramp_orders ("+columns+") VALUES (?, ?, 'accepted', ?, 'bare', ?, ?, ?, ?, NULL, '', ?, NULL)"+
 			" ON CONFLICT (uuid) DO UPDATE SET claim = ramp_orders.claim RETURNING "+columns),
 			id, claim, direction, p.session, playerAddress, hash, mintIntent, time.Now().UnixMilli()).Scan(into...); err != nil {
 			return err

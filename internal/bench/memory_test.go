@@ -154,7 +154,7 @@ func TestParseTimesStayInTheirBounds(t *testing.T) {
 	parseResult := func(body []byte) error {
 		r, err := ramp.ParseResult(body)
 		if err == nil {
-			_, err = r.Effect()
+			_, err = r.Intent.Effect(r.Outcome())
 		}
 		return err
 	}
@@ -166,7 +166,7 @@ func TestParseTimesStayInTheirBounds(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if _, err := r.Effect(); err != nil {
+		if _, err := r.Intent.Effect(ramp.OrderAccepted); err != nil {
 			return err
 		}
 		tx, err := db.Begin()

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -79,7 +81,7 @@ func steps(db *sql.DB, accept func(*sql.Tx, *ramp.ValidateRequest) error, finish
 	}
 	return transact(db, func(tx *sql.Tx) error {
 		return finish(tx, &ramp.Result{
-			SessionID: orderSession, UUID: id, TxHash: transactionHash, Intent: intent,
+			SessionID: orderSession, UUID: id, TxHash: fmt.Sprintf("0x%x", sha256.Sum256(id[:])), Intent: intent,
 			Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)},
 		})
 	})
@@ -108,7 +110,7 @@ func acceptByHand(tx *sql.Tx, r *ramp.ValidateRequest) error {
 		return err
 	}
 	return readOrderByHand(tx.QueryRow("INSERT INTO ramp_orders (direction, "+orderColumns+
-		") VALUES ('mint', ?, ?, 'accepted', ?, ?, ?, ?, ?, '', '', ?, NULL)"+
+		") VALUES ('mint', ?, ?, 'accepted', ?, ?, ?, ?, ?, NULL, '', ?, NULL)"+
 		" ON CONFLICT (uuid) DO UPDATE SET claim = ramp_orders.claim RETURNING "+orderColumns,
 		r.UUID.String(), rand.Text(), r.ProjectID, orderSession, r.UserAddress, r.Digest.String(), string(intent),
 		time.Now().UnixMilli()))
@@ -125,7 +127,8 @@ func finishByHand(tx *sql.Tx, r *ramp.Result) error {
 }
 
 func readOrderByHand(row *sql.Row) error {
-	var key, claim, state, project, session, user, digest, intent, hash, reason string
+	var key, claim, state, project, session, user, digest, intent, reason string
+	var hash sql.NullString
 	var acceptedAt int64
 	var finishedAt sql.NullInt64
 	if err := row.Scan(

@@ -22,6 +22,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/google/uuid"
@@ -118,7 +119,7 @@ func (g *shop) Validate(_ context.Context, _ ramp.Session, r *ramp.ValidateReque
 		}
 		return nil
 	}
-	effect, err := r.Effect()
+	effect, err := r.Intent.Effect(ramp.OrderAccepted)
 	if err != nil {
 		return err
 	}
@@ -141,7 +142,7 @@ func (g *shop) Result(_ context.Context, _ ramp.Session, r *ramp.Result) error {
 	if g.answer != nil || g.keeps || g.done[r.UUID] {
 		return g.answer
 	}
-	effect, err := r.Effect()
+	effect, err := r.Intent.Effect(r.Outcome())
 	if err != nil {
 		return err
 	}
@@ -203,7 +204,7 @@ func (d *desk) must(err error) {
 // an error.
 func (d *desk) newTab() context.Context {
 	d.t.Helper()
-	ctx, cancel := context.WithTimeout(browser.Context, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(browser.Context, 4*time.Minute)
 	d.t.Cleanup(cancel)
 	ctx, closeTab := chromedp.NewContext(ctx)
 	d.t.Cleanup(closeTab)
@@ -260,7 +261,7 @@ func (d *desk) mint(faults ...ramptest.Fault) *ramptest.Order {
 	return order
 }
 
-func page(o *ramptest.Order) string { return "/orders/" + o.UUID.String() }
+func pageOf(o *ramptest.Order) string { return "/orders/" + o.UUID.String() }
 
 // do runs actions in the tab, one after another, with a generous timeout. The page or the
 // next page may replace an element at the same time; do then tries again.
@@ -380,24 +381,20 @@ func (d *desk) look(name string, accessible bool) {
 			d.do(chromedp.EmulateViewport(width, map[int64]int64{375: 667, 1280: 900}[width]),
 				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
 			if !dark {
-				for what, expression := range map[string]string{"scrolls sideways": tooWide, "has letters below one another": tooNarrow} {
-					var found []string
-					if d.do(chromedp.Evaluate(expression, &found)); len(found) > 0 {
-						d.t.Errorf("%s %s at %d px:\n%s", name, what, width, strings.Join(found, "\n"))
-					}
+				d.fits(name, width, 100)
+				d.do(text(200))
+				d.fits(name, width, 200)
+				if accessible && width == 1280 {
+					d.axe(name+" with text at 200%", width, scheme, `"color-contrast", "target-size", "scrollable-region-focusable"`)
 				}
+				d.do(text(100))
 			}
 			if accessible {
-				rules := `{resultTypes: ["violations"], preload: false}`
+				rules := ""
 				if dark {
-					rules = `{resultTypes: ["violations"], preload: false, runOnly: ["color-contrast", "link-in-text-block"]}`
+					rules = `"color-contrast", "link-in-text-block"`
 				}
-				var violations []string
-				d.do(chromedp.Evaluate(`axe.run(document, `+rules+`).then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.target.join(" ") + ": " + n.failureSummary)))`, &violations,
-					func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
-				for _, v := range violations {
-					d.t.Errorf("%s at %d px, %s: %s", name, width, scheme, v)
-				}
+				d.axe(name, width, scheme, rules)
 			}
 			if folder != "" {
 				var picture []byte
@@ -408,6 +405,37 @@ func (d *desk) look(name string, accessible bool) {
 		}
 	}
 	d.do(chromedp.EmulateViewport(1280, 900))
+}
+
+// text sets the size of the text, as a user does in the browser's settings.
+func text(percent int64) chromedp.Action {
+	return page.SetFontSizes(&page.FontSizes{Standard: 16 * percent / 100, Fixed: 13 * percent / 100})
+}
+
+// fits checks that a page neither scrolls sideways nor breaks words into letters.
+func (d *desk) fits(name string, width, percent int64) {
+	d.t.Helper()
+	for what, expression := range map[string]string{"scrolls sideways": tooWide, "has letters below one another": tooNarrow} {
+		var found []string
+		if d.do(chromedp.Evaluate(expression, &found)); len(found) > 0 {
+			d.t.Errorf("%s %s at %d px with text at %d%%:\n%s", name, what, width, percent, strings.Join(found, "\n"))
+		}
+	}
+}
+
+// axe checks the rules of axe-core, or all of them if none is given.
+func (d *desk) axe(name string, width int64, scheme, rules string) {
+	d.t.Helper()
+	options := `{resultTypes: ["violations"], preload: false}`
+	if rules != "" {
+		options = `{resultTypes: ["violations"], preload: false, runOnly: [` + rules + `]}`
+	}
+	var violations []string
+	d.do(chromedp.Evaluate(`axe.run(document, `+options+`).then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.target.join(" ") + ": " + n.failureSummary)))`, &violations,
+		func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	for _, v := range violations {
+		d.t.Errorf("%s at %d px, %s: %s", name, width, scheme, v)
+	}
 }
 
 // door is an address of the service or the game that can be closed.

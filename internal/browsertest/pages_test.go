@@ -61,17 +61,25 @@ func TestAPlayerClicksThroughTheOrders(t *testing.T) {
 	d.click(`input[name="chain"][value="never"]`)
 	d.click(`#send`)
 	d.sees(said, "stays pending, as you chose")
-	d.holds(`document.querySelector("#resend").disabled`)
+	d.holds(`!document.querySelector("#resend")`)
+
+	// It is ended from the page.
+	d.click(`#fail`)
+	d.sees(said, "The transaction failed. The game gave back 100 item_gold.")
+	d.click(`#another`)
+	d.click(`input[name="chain"][value="never"]`)
+	d.click(`#send`)
+	d.sees(said, "stays pending, as you chose")
 
 	d.click(`.ways a[href^="/catalog"]`)
 	d.sees("h1", "Catalog · Ada")
-	d.holds(`document.querySelectorAll("ul.orders > li").length === 4`)
+	d.holds(`document.querySelectorAll("ul.orders > li").length === 5`)
 	d.click(`.brand a`)
 	d.sees("h1", "Orders")
-	d.holds(`document.querySelectorAll("ul.orders > li").length === 4`)
+	d.holds(`document.querySelectorAll("ul.orders > li").length === 5`)
 	d.click(`.filters a[href*="show=waiting"]`)
 	d.holds(`document.querySelectorAll("ul.orders > li").length === 1`)
-	d.do(chromedp.SendKeys(`#q`, "nothing"+kb.Enter, chromedp.ByQuery))
+	d.do(chromedp.SendKeys(`#q`, "zzz"+kb.Enter, chromedp.ByQuery))
 	d.sees(`#none`, "No order matches")
 }
 
@@ -88,12 +96,12 @@ func TestEveryPageIsForEverybody(t *testing.T) {
 	d.service.Advance(6 * time.Minute)
 	d.open(expired)
 	d.sees(".problem", "The UUID has expired")
-	d.look("exchange-expired", false)
+	d.judge("exchange-expired")
 	d.open(d.exchange())
 	d.judge("exchange")
 	d.open(d.exchange() + "&amount=1000")
 	d.click(`#send`)
-	d.sees(`.problem`, `Declined by the game with HTTP 200 and "INVALID_BALANCE". Nothing was signed.`)
+	d.sees(`.problem`, `Rejected by the game: INVALID_BALANCE. Nothing was signed.`)
 	d.click(`#faults summary`)
 	d.judge("exchange-declined")
 
@@ -106,9 +114,13 @@ func TestEveryPageIsForEverybody(t *testing.T) {
 	retried := d.mint(ramptest.WrongHMAC(ramptest.OnResult))
 	d.service.Advance(time.Minute)
 	d.answer = nil
+	purpose := d.mint(ramptest.LostAnswer(ramptest.OnResult), ramptest.ValidateOtherDigest())
+	disputed := d.mint()
+	d.service.Advance(time.Minute)
 	pending := d.mint()
-	for name, order := range map[string]*ramptest.Order{"done": done, "lost": lost, "retried": retried, "pending": pending} {
-		d.open(page(order))
+	d.must(d.service.Deliver(t.Context(), disputed, ramptest.Failed))
+	for name, order := range map[string]*ramptest.Order{"done": done, "lost": lost, "retried": retried, "pending": pending, "purpose": purpose, "disputed": disputed} {
+		d.open(pageOf(order))
 		d.sees("h1", "Mint 3 tokens · Ada · "+order.UUID.String()[:8])
 		d.holds(`document.title.startsWith(document.querySelector("h1").innerText)`)
 		if name == "lost" { // in red
@@ -124,6 +136,13 @@ func TestEveryPageIsForEverybody(t *testing.T) {
 	d.open("/")
 	d.click(`#settings summary`)
 	d.judge("front")
+	d.open("/?show=attention")
+	d.judge("front-attention")
+	d.open("/calls")
+	d.judge("calls")
+	d.click(`ul.orders > li > a`)
+	d.sees("#body", "asked: POST")
+	d.judge("call")
 	d.open("/catalog?projectId=p&sessionId=session-1&accessToken=token-1&network=testnet")
 	d.judge("catalog")
 	d.open("/catalog?projectId=p&sessionId=session-2&accessToken=token-2&network=testnet")
@@ -154,7 +173,7 @@ func TestAPageBearsAnything(t *testing.T) {
 	for range 200 {
 		d.must(d.service.Resend(t.Context(), order))
 	}
-	d.open(page(order))
+	d.open(pageOf(order))
 	d.sees(said, "The game did not give back")
 	d.holds(`document.querySelectorAll("#timeline > li").length === 50`)
 	d.judge("order-anything")
@@ -224,7 +243,7 @@ func TestAPageChangesInPlace(t *testing.T) {
 	d := newDesk(t)
 	order := d.mint()
 	d.service.Advance(time.Minute)
-	d.open(page(order))
+	d.open(pageOf(order))
 	d.click(`[data-kind="validate"] summary`)
 	d.holds(`document.querySelector('[data-kind="validate"] .bytes pre')`)
 	d.do(chromedp.Focus(`#resend`, chromedp.ByQuery), chromedp.Evaluate(`window.region = document.querySelector("#said"); window.read = document.querySelector(".bytes pre")`, nil))
@@ -255,7 +274,7 @@ func TestAPageChangesInPlace(t *testing.T) {
 	d.holds(`document.querySelector("#resend").innerText === "Sending…" && document.querySelector("#resend").getAttribute("aria-busy")`)
 	d.sees(said, "Sending the result now (attempt 3).")
 	close(d.hold)
-	d.holds(`document.querySelector("#resend").innerText === "Send result again" && !document.querySelector("#resend").getAttribute("aria-busy")`)
+	d.holds(`document.querySelector("#resend").innerText === "Send the result again" && !document.querySelector("#resend").getAttribute("aria-busy")`)
 }
 
 func TestAListChangesInPlace(t *testing.T) {
@@ -309,10 +328,10 @@ func TestManyTabsAreOpen(t *testing.T) {
 	order := d.mint()
 	for range 6 {
 		tab := d.newTab()
-		d.must(chromedp.Run(tab, chromedp.Navigate(d.address+page(order))))
+		d.must(chromedp.Run(tab, chromedp.Navigate(d.address+pageOf(order))))
 		d.holdsIn(tab, `document.querySelector("#said").innerText.includes("next block")`)
 	}
-	d.open(page(order)) // the seventh
+	d.open(pageOf(order)) // the seventh
 	d.service.Advance(time.Minute)
 	d.sees(said, "Done.")
 }
@@ -322,7 +341,7 @@ func TestAPageSaysThatTheServiceIsGone(t *testing.T) {
 	d := newDesk(t)
 	order := d.mint()
 	first := d.serve(d.service, "127.0.0.1:0")
-	d.do(chromedp.Navigate(first.address + page(order)))
+	d.do(chromedp.Navigate(first.address + pageOf(order)))
 	d.sees(said, "next block")
 	d.must(first.server.Close())
 	d.sees("#connection", "Connection lost; this page may be stale. Retrying…")
@@ -385,7 +404,7 @@ func TestAPageNeedsNoScript(t *testing.T) {
 	d.click(`#another`)
 	d.sees("#price-mint", "takes 100 item_gold")
 	d.click(`a[href="/"]`)
-	d.do(chromedp.SendKeys(`#q`, "nothing"+kb.Enter, chromedp.ByQuery))
+	d.do(chromedp.SendKeys(`#q`, "zzz"+kb.Enter, chromedp.ByQuery))
 	d.sees(`#none`, "No order matches")
 	d.click(`.filters a[href*="show=done"]`)
 	d.click(`#none a`)

@@ -88,7 +88,7 @@ func TestAnErrorOfApplyNamesStepAndOrder(t *testing.T) {
 		broken := errors.New("the table is missing")
 		var fails error
 		store := newStore(t, p, func(context.Context, *sql.Tx, ramp.Step) error { return fails })
-		game := newGame(t, studio{db: p.db, dialect: p.dialect}, store)
+		game := newGame(studio{db: p.db, dialect: p.dialect}, store)
 		o := newOrder("alice", mint("gold", 5))
 		session := ramp.Session{ID: o.session}
 		expectCause := func(err error, state ramp.OrderState) {
@@ -103,7 +103,7 @@ func TestAnErrorOfApplyNamesStepAndOrder(t *testing.T) {
 		expectCause(game.Validate(ctx, session, o.validateRequest()), ramp.OrderAccepted)
 		fails = ramp.Reject("INVALID_BALANCE")
 		err := game.Validate(ctx, session, o.validateRequest())
-		var refusal *ramp.Refusal
+		var refusal *ramp.Rejection
 		if !errors.As(err, &refusal) || refusal.Code != "INVALID_BALANCE" {
 			t.Errorf("declined with %v", err)
 		}
@@ -111,8 +111,8 @@ func TestAnErrorOfApplyNamesStepAndOrder(t *testing.T) {
 		fails = nil
 		check(t, game.Validate(ctx, session, o.validateRequest()))
 		fails = broken
-		expectCause(game.Result(ctx, session, o.report(failure)), ramp.OrderFailed)
-		expectCause(game.Result(ctx, session, o.report(success)), ramp.OrderSucceeded)
+		expectCause(game.Result(ctx, o.report(failure)), ramp.OrderFailed)
+		expectCause(game.Result(ctx, o.report(success)), ramp.OrderSucceeded)
 		_, err = game.Abandon(ctx, o.id, "case 17")
 		expectCause(err, ramp.OrderAbandoned)
 		if _, err := game.Abandon(ctx, uuid.New(), "case 17"); strings.Contains(err.Error(), "Apply") {
@@ -140,7 +140,7 @@ func TestApplyThatUsesTheDatabaseInsteadOfTx(t *testing.T) {
 			return err
 		}
 		store := newStore(t, p, func(ctx context.Context, tx *sql.Tx, step ramp.Step) error { return apply(ctx, tx, step) })
-		game := newGame(t, studio{db: p.db, dialect: p.dialect}, store)
+		game := newGame(studio{db: p.db, dialect: p.dialect}, store)
 		o := newOrder("alice", mint("gold", 5))
 		for _, cause := range []error{context.DeadlineExceeded, context.Canceled} {
 			ctx, cancel := context.WithCancel(context.Background())

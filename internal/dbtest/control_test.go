@@ -39,7 +39,7 @@ func TestStorm(t *testing.T) {
 
 func TestCheckThenActDoesNotSurviveTheStorm(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
-		w := newWorld(t, p, checkThenAct{studio{db: p.db, dialect: p.dialect}})
+		w := newWorld(t, p, &game{ramp.HandlerConfig{Game: checkThenAct{studio{db: p.db, dialect: p.dialect}}}})
 		w.give("alice", "gold", 1_000_000)
 		want := moves{}
 		for round := range 20 { // on an idle machine, one storm may find no fault
@@ -58,7 +58,7 @@ func TestCheckThenActDoesNotSurviveTheStorm(t *testing.T) {
 type checkThenAct struct{ studio }
 
 func (g checkThenAct) Validate(ctx context.Context, s ramp.Session, r *ramp.ValidateRequest) error {
-	effect, err := r.Effect()
+	effect, err := r.Intent.Effect(ramp.OrderAccepted)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (g checkThenAct) Validate(ctx context.Context, s ramp.Session, r *ramp.Vali
 }
 
 func (g checkThenAct) Result(ctx context.Context, s ramp.Session, r *ramp.Result) error {
-	effect, err := r.Effect()
+	effect, err := r.Intent.Effect(r.Outcome())
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,7 @@ type world struct {
 	*place
 	t       *testing.T
 	store   *ramp.SQLStore
-	game    *ramp.OrderGame
+	game    *game
 	client  *http.Client
 	key     ramp.HMACKey
 	address func() string
@@ -124,13 +124,12 @@ type world struct {
 type holding struct{ session, asset string }
 
 // newWorld serves a game on the place, or control if it is not nil.
-func newWorld(t *testing.T, p *place, control ramp.Game) *world {
+func newWorld(t *testing.T, p *place, control *game) *world {
 	t.Helper()
 	w := &world{place: p, t: t, started: map[holding]int64{}}
 	s := studio{p.db, p.dialect, w.awaitRivals}
 	w.store = newStore(t, p, s.Apply)
-	var err error
-	w.game, err = ramp.NewOrderGame(ramp.OrderGameConfig{
+	w.game = &game{ramp.HandlerConfig{
 		Players: s, Store: w.store,
 		OnConflict: func(_ context.Context, c *ramp.ConflictError, r *ramp.Result) error {
 			w.mu.Lock()
@@ -138,16 +137,16 @@ func newWorld(t *testing.T, p *place, control ramp.Game) *world {
 			w.conflicts = append(w.conflicts, fmt.Sprintf("%s was %s: %s", c.Order.UUID, c.Order.State, c.Field))
 			return w.hookFails
 		},
-	})
-	check(t, err)
-	var game ramp.Game = w.game
+	}}
+	served := w.game
 	if control != nil {
-		game = control
+		served = control
 	}
-	server := httptest.NewServer(newHandler(t, game))
+	server := httptest.NewServer(newHandler(t, served))
 	t.Cleanup(server.Close)
 	w.address = func() string { return server.URL }
 	w.client = newClient()
+	var err error
 	w.key, err = ramp.TextKey(hmacText)
 	check(t, err)
 	return w
@@ -166,12 +165,27 @@ func newStore(t *testing.T, p *place, apply apply) *ramp.SQLStore {
 // applyNothing is an Apply that moves nothing.
 func applyNothing(context.Context, *sql.Tx, ramp.Step) error { return nil }
 
+// game is what handles the orders of a handler. Its methods take steps as the handler
+// does, but without a call.
+type game struct{ ramp.HandlerConfig }
+
 // newGame returns a game without hooks.
-func newGame(t *testing.T, players ramp.Players, store ramp.Store) *ramp.OrderGame {
-	t.Helper()
-	game, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: players, Store: store})
-	check(t, err)
-	return game
+func newGame(players ramp.Players, store ramp.Store) *game {
+	return &game{ramp.HandlerConfig{Players: players, Store: store}}
+}
+
+func (g *game) Validate(ctx context.Context, s ramp.Session, r *ramp.ValidateRequest) error {
+	_, err := g.Store.Update(ctx, r.UUID, ramp.Accept(s, r, time.Now()))
+	return err
+}
+
+func (g *game) Result(ctx context.Context, r *ramp.Result) error {
+	_, err := g.Store.Update(ctx, r.UUID, ramp.Finish(r, time.Now()))
+	return err
+}
+
+func (g *game) Abandon(ctx context.Context, id uuid.UUID, reason string) (ramp.Step, error) {
+	return g.Store.Update(ctx, id, ramp.Abandon(reason, time.Now()))
 }
 
 func newClient() *http.Client {
@@ -183,7 +197,7 @@ type fataler interface {
 	Fatal(...any)
 }
 
-func newHandler(t fataler, game ramp.Game) *ramp.Handler {
+func newHandler(t fataler, g *game) *ramp.Handler {
 	t.Helper()
 	key, err := ramp.TextKey(hmacText)
 	if err != nil {
@@ -193,7 +207,9 @@ func newHandler(t fataler, game ramp.Game) *ramp.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer})
+	config := g.HandlerConfig
+	config.Key, config.Signer = key, signer
+	handler, err := ramp.NewHandler(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,9 +276,12 @@ func (o order) finish(status uint64) ramp.Transition {
 }
 
 func (o order) report(status uint64) *ramp.Result {
-	return &ramp.Result{SessionID: o.session, UUID: o.id, TxHash: txHash("01"),
+	return &ramp.Result{SessionID: o.session, UUID: o.id, TxHash: txHashOf(o.id),
 		Receipt: ramp.Receipt{Status: ramp.NewQuantity(status)}, Intent: o.intent}
 }
+
+// txHashOf returns the hash of an order's transaction.
+func txHashOf(id uuid.UUID) string { return fmt.Sprintf("0x%x", sha256.Sum256(id[:])) }
 
 // txHash returns a hash that repeats one byte.
 func txHash(hexByte string) string { return "0x" + strings.Repeat(hexByte, 32) }

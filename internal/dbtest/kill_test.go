@@ -47,11 +47,7 @@ func serve() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	game, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: players, Store: store})
-	if err != nil {
-		log.Fatal(err)
-	}
-	handler := newHandler(fatal{}, game)
+	handler := newHandler(fatal{}, newGame(players, store))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := httptest.NewRecorder()
 		handler.ServeHTTP(answer, r)

@@ -11,13 +11,13 @@ import (
 	"testing"
 
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
 
 // SQLStore passes the test kit for stores on every database.
 func TestSQLStoreKeepsTheContract(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
-		ramptest.TestStore(t, func(t *testing.T, approve func(ramp.Step) error) ramptest.StoreUnderTest {
+		storetest.TestStore(t, func(t *testing.T, approve func(ramp.Step) error) storetest.Target {
 			k := kitHoldings{p}
 			apply := func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 				if err := k.move(ctx, tx, step); err != nil {
@@ -25,7 +25,7 @@ func TestSQLStoreKeepsTheContract(t *testing.T) {
 				}
 				return approve(step)
 			}
-			return ramptest.StoreUnderTest{
+			return storetest.Target{
 				Stores: []ramp.Store{newStore(t, p, apply), newStore(t, p, apply)}, // like two machines
 				Give:   k.give, Balance: k.balance,
 			}

@@ -149,7 +149,7 @@ func TestARaceThatIsLost(t *testing.T) {
 				{"one race too many", twice, 3, 3, "500 INTERNAL_ERROR"},
 			} {
 				o := newOrder("alice", mint("gold", 5))
-				on := newWorld(t, p, newGame(t, s, c.store))
+				on := newWorld(t, p, newGame(s, c.store))
 				losses, calls = c.losses, 0
 				w.expect(on.validate(o), c.answer)
 				if calls != c.calls {
@@ -203,12 +203,12 @@ func TestABusySQLite(t *testing.T) {
 
 	o := newOrder("alice", mint("gold", 5))
 	lock()
-	w.expect(newWorld(t, p, newGame(t, s, never)).validate(o), "500 INTERNAL_ERROR")
+	w.expect(newWorld(t, p, newGame(s, never)).validate(o), "500 INTERNAL_ERROR")
 	check(t, rival.Rollback())
 	lock()
-	w.expect(newWorld(t, p, newGame(t, s, once)).validate(o), "200")
+	w.expect(newWorld(t, p, newGame(s, once)).validate(o), "200")
 	lock()
-	w.expect(newWorld(t, p, newGame(t, s, once)).result(o, failure), "200")
+	w.expect(newWorld(t, p, newGame(s, once)).result(o, failure), "200")
 	if asked != 2 {
 		t.Errorf("%d errors were asked about", asked)
 	}
@@ -231,7 +231,7 @@ func TestWhatIsNotRepeated(t *testing.T) {
 				return s.Apply(ctx, tx, step)
 			}})
 		check(t, err)
-		on := newWorld(t, p, newGame(t, s, store))
+		on := newWorld(t, p, newGame(s, store))
 		o := newOrder("alice", mint("gold", 5))
 		lost.Store(1)
 		w.expect(on.validate(o), "500 INTERNAL_ERROR")

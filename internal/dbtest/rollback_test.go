@@ -62,7 +62,7 @@ func newCarelessWorld(t *testing.T, d database) (*world, *careless) {
 	p := newPlace(t, d, d.modes[0], statistics)
 	s := &careless{t: t, studio: studio{db: p.db, dialect: p.dialect}}
 	store := newStore(t, p, s.Apply)
-	game := newGame(t, s, store)
+	game := newGame(s, store)
 	w := newWorld(t, p, game)
 	w.store, w.game = store, game
 	return w, s

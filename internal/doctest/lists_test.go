@@ -8,12 +8,16 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	ramp "github.com/token-ramp/ramp-go"
 )
 
 // exportedErrors returns the exported sentinels, codes and error types of the
@@ -98,6 +102,29 @@ func TestErrorsListsTheTextOfEveryCode(t *testing.T) {
 	for _, code := range codes {
 		require.Contains(t, text, "| `"+code[1]+"` | `"+code[2]+"` |")
 	}
+}
+
+// docs/interface.md has every field of a message.
+func TestInterfaceListsEveryField(t *testing.T) {
+	text := read(t, "docs/interface.md")
+	found := 0
+	for _, message := range []any{
+		ramp.InitializeRequest{}, ramp.InitializeIntent{}, ramp.Item{}, ramp.Player{}, ramp.ValidateRequest{}, ramp.Approval{},
+		ramp.Result{}, ramp.Intent{}, ramp.IntentAsset{}, ramp.Receipt{}, ramp.Log{},
+	} {
+		kind := reflect.TypeOf(message)
+		for _, field := range reflect.VisibleFields(kind) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			overRPC := kind == reflect.TypeFor[ramp.Receipt]() && (name == "from" || name == "to" || name == "feePayer")
+			if name == "-" || overRPC {
+				continue
+			}
+			found++
+			listed := regexp.MustCompile("`([\\w.\\[\\]]*\\.)?" + name + `\b`)
+			assert.True(t, listed.MatchString(text), "%s.%s (%s)", kind, field.Name, name)
+		}
+	}
+	require.Greater(t, found, 60)
 }
 
 func TestSecurityNamesTestsThatExist(t *testing.T) {

@@ -140,7 +140,7 @@ func TestTransfersAndBlocks(t *testing.T) {
 		assert.ErrorIs(t, err, ramp.ErrNotFound)
 		_, err = r.Transaction(ctx, common.MaxHash)
 		assert.ErrorIs(t, err, ramp.ErrNotFound)
-		for _, tag := range []ramp.BlockRef{ramp.Latest, ramp.Earliest, ramp.Pending} {
+		for _, tag := range []ramp.BlockRef{ramp.Latest, "earliest", "pending"} {
 			_, err = r.BlockByNumber(ctx, tag, true)
 			assert.NoError(t, err, tag)
 		}
@@ -202,10 +202,10 @@ func TestContracts(t *testing.T) {
 		require.Len(t, receipt.Logs, 1)
 		topic, from := common.BigToHash(big.NewInt(0x77)), common.BytesToHash(p.address.Bytes())
 		for name, filter := range map[string]ramp.LogFilter{
-			"all":          {FromBlock: ramp.Earliest},
-			"by address":   {FromBlock: ramp.Earliest, Addresses: []common.Address{echo, {}}},
-			"by topic":     {FromBlock: ramp.Earliest, Topics: [][]common.Hash{{topic}}},
-			"by any topic": {FromBlock: ramp.Earliest, Topics: [][]common.Hash{nil, {common.MaxHash, from}}},
+			"all":          {FromBlock: ramp.AtBlock(0)},
+			"by address":   {FromBlock: ramp.AtBlock(0), Addresses: []common.Address{echo, {}}},
+			"by topic":     {FromBlock: ramp.AtBlock(0), Topics: [][]common.Hash{{topic}}},
+			"by any topic": {FromBlock: ramp.AtBlock(0), Topics: [][]common.Hash{nil, {common.MaxHash, from}}},
 			"of a block":   {BlockHash: receipt.BlockHash},
 			"of the last":  {},
 		} {
@@ -222,7 +222,7 @@ func TestContracts(t *testing.T) {
 		}
 		assert.Equal(t, echo, receipt.Logs[0].Address)
 		assert.Equal(t, []common.Hash{topic, from}, receipt.Logs[0].Topics)
-		none, err := r.Logs(ctx, ramp.LogFilter{FromBlock: ramp.Earliest, Addresses: []common.Address{{}}})
+		none, err := r.Logs(ctx, ramp.LogFilter{FromBlock: ramp.AtBlock(0), Addresses: []common.Address{{}}})
 		require.NoError(t, err)
 		assert.Empty(t, none)
 	})
@@ -247,15 +247,7 @@ func TestRefusalsAndBatches(t *testing.T) {
 		assert.Equal(t, crypto.Keccak256Hash(signed), hash)
 		_, err = r.SendRawTransaction(ctx, signed)
 		assert.ErrorAs(t, err, &refused, "already known")
-		resending, err := ramp.NewRPC(ramp.RPCConfig{URL: n.url, Resend: true})
-		require.NoError(t, err)
-		again, err := resending.SendRawTransaction(ctx, signed)
-		assert.NoError(t, err)
-		assert.Equal(t, hash, again)
 		n.mine(t)
-		again, err = resending.SendRawTransaction(ctx, signed)
-		assert.NoError(t, err, "even when it is in a block")
-		assert.Equal(t, hash, again)
 
 		var number, balance ramp.Quantity
 		var receipt, missing ramp.Receipt
@@ -324,10 +316,7 @@ func TestAReorganization(t *testing.T) {
 		}()
 
 		n.replace(t, parent)
-		resending, err := ramp.NewRPC(ramp.RPCConfig{URL: n.url, Resend: true}) // some nodes restore the transaction by themselves
-		require.NoError(t, err)
-		_, err = resending.SendRawTransaction(t.Context(), signed)
-		require.NoError(t, err)
+		_, _ = r.SendRawTransaction(t.Context(), signed) // some nodes restore the transaction by themselves and reject it
 		n.mine(t)
 		second, err := r.WaitReceipt(ctx, hash, 1)
 		require.NoError(t, err)
@@ -374,7 +363,7 @@ func TestConfirm(t *testing.T) {
 			require.NoError(t, err)
 			return parsed
 		}
-		receipt, err := r.Confirm(ctx, result(string(told)), 1)
+		receipt, _, err := r.Confirm(ctx, result(string(told)), 1)
 		require.NoError(t, err)
 		assert.NotEmpty(t, receipt.Logs, "it is the chain's")
 
@@ -382,23 +371,23 @@ func TestConfirm(t *testing.T) {
 		require.NoError(t, err)
 		right, err := ramp.NewRPC(ramp.RPCConfig{URL: n.url, ChainID: id.Uint64()})
 		require.NoError(t, err)
-		_, err = right.Confirm(ctx, result(string(told)), 1)
+		_, _, err = right.Confirm(ctx, result(string(told)), 1)
 		assert.NoError(t, err)
 		wrong, err := ramp.NewRPC(ramp.RPCConfig{URL: n.url, ChainID: id.Uint64() + 1})
 		require.NoError(t, err)
-		_, err = wrong.Confirm(ctx, result(string(told)), 1)
+		_, _, err = wrong.Confirm(ctx, result(string(told)), 1)
 		assert.ErrorIs(t, err, ramp.ErrWrongChain)
 		assert.ErrorContains(t, err, fmt.Sprintf("its chain ID is %d, but RPCConfig.ChainID is %d", id, id.Uint64()+1))
 
 		lie := strings.Replace(string(told), `"status":"0x1"`, `"status":"0x0"`, 1)
 		require.NotEqual(t, string(told), lie)
 		var different *ramp.MismatchError
-		_, err = r.Confirm(ctx, result(lie), 1)
+		_, _, err = r.Confirm(ctx, result(lie), 1)
 		require.ErrorAs(t, err, &different)
 		assert.Equal(t, "receipt.status", different.Field)
 		lie = strings.Replace(string(told), `"removed":false`, `"removed":true`, 1)
 		require.NotEqual(t, string(told), lie)
-		_, err = r.Confirm(ctx, result(lie), 1)
+		_, _, err = r.Confirm(ctx, result(lie), 1)
 		require.ErrorAs(t, err, &different)
 		assert.Equal(t, "receipt.logs[0].removed", different.Field)
 	})

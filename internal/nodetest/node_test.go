@@ -186,7 +186,7 @@ func (p *player) sign(t *testing.T, to *common.Address, wei *big.Int, data []byt
 	t.Helper()
 	id, err := p.ChainID(t.Context())
 	require.NoError(t, err)
-	nonce, err := p.TransactionCount(t.Context(), p.address, ramp.Pending)
+	nonce, err := p.TransactionCount(t.Context(), p.address, "pending")
 	require.NoError(t, err)
 	tx, err := types.SignNewTx(p.key, types.LatestSignerForChainID(id), &types.DynamicFeeTx{
 		ChainID: id, Nonce: nonce, Gas: 500_000, GasFeeCap: big.NewInt(1e11), GasTipCap: big.NewInt(1e9), To: to, Value: wei, Data: data,

@@ -1,66 +1,43 @@
-// Package redact removes secrets from foreign text, such as the answer of a server, a
-// proxy or a driver, before the text gets into an error, a log or a record. Redact
-// only the foreign part of a text. A gap in text of our own, which the reader knows,
-// would reveal the secret.
+// Package redact makes foreign text, such as the answer of a server, a proxy or a
+// driver, fit to be shown: without secrets, and where it goes into an error, on one
+// line of limited length. Redact only the foreign part of a text. A gap in text of our
+// own, which the reader knows, would reveal the secret.
 package redact
 
 import (
-	"encoding/base64"
+	"encoding/json"
 	"errors"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Mark replaces a secret.
 const Mark = "[redacted]"
 
-const (
-	minSecret = 4 // bytes; shorter strings are not credentials and occur in any text
-	pieceSize = 8 // bytes; see Pieces
-)
+// MaxError is the maximum length of the text of an error in bytes.
+const MaxError = 500
 
-// Redactor finds secrets in texts, regardless of case, and escaped for JSON, URLs or
-// HTML, even several times. Create one with [New] or [Pieces]. It is safe for concurrent use. A nil Redactor finds nothing.
+const minSecret = 4 // bytes; shorter strings are not credentials and occur in any text
+
+// Redactor finds secrets in texts: as they are, percent-encoded, and escaped for JSON.
+// Create one with [New]. It is safe for concurrent use.
 type Redactor struct {
-	// find returns the spans to hide, in order and without overlaps. It is a
-	// function, so that printing a Redactor cannot reveal the secrets.
-	find   func(text string) []span
-	margin int // maximum length of a secret in any escaped form
+	secrets func() []string // a function, so that printing a Redactor cannot reveal them
 }
 
 // New returns a Redactor of secrets. It ignores secrets shorter than 4 bytes.
-func New(secrets ...string) *Redactor { return newRedactor(secrets, false) }
+func New(secrets ...string) *Redactor {
+	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return len(s) < minSecret })
+	return &Redactor{secrets: func() []string { return secrets }}
+}
 
-// Pieces is like [New], but the Redactor also hides every piece of a secret that has
-// at least 8 bytes, for text that may quote part of a secret.
-func Pieces(secrets ...string) *Redactor { return newRedactor(secrets, true) }
-
-func newRedactor(secrets []string, pieces bool) *Redactor {
-	var patterns []string
-	longest := 0
-	for _, secret := range secrets {
-		if len(secret) < minSecret {
-			continue
-		}
-		longest = max(longest, len(secret))
-		for l := range layers(secret) {
-			pattern := string(l.text)
-			if len(pattern) < minSecret {
-				continue // little is left of a secret like &lt; after unescaping
-			}
-			patterns = append(patterns, pattern)
-			for i := 0; pieces && i+pieceSize <= len(pattern); i++ {
-				patterns = append(patterns, pattern[i:i+pieceSize])
-			}
-		}
-	}
-	slices.Sort(patterns)
-	patterns = slices.Compact(patterns)
-	return &Redactor{
-		// The longest escape of a byte has 6 bytes, which may be escaped again.
-		margin: 16 * longest,
-		find:   func(text string) []span { return find(text, patterns) },
-	}
+// With returns a Redactor that finds more secrets too.
+func (r *Redactor) With(secrets ...string) *Redactor {
+	return New(slices.Concat(r.secrets(), secrets)...)
 }
 
 // Text returns text with each secret replaced by [Mark].
@@ -70,42 +47,43 @@ func (r *Redactor) Text(text string) string { return r.Beginning(text, len(text)
 // including a secret of which only the beginning is within the n bytes.
 func (r *Redactor) Beginning(text string, n int) string {
 	n = min(n, len(text))
-	if r == nil || r.margin == 0 {
-		return text[:n]
-	}
 	var out strings.Builder
-	at := 0
-	for _, hidden := range r.find(text[:min(len(text), n+r.margin)]) {
-		if hidden.from >= n {
-			break
+	end := 0 // of the last secret
+	for at := range n {
+		size := longest(text[at:], r.secrets())
+		if at >= end && size > 0 {
+			out.WriteString(Mark)
+		} else if at >= end {
+			out.WriteByte(text[at])
 		}
-		out.WriteString(text[at:hidden.from])
-		out.WriteString(Mark)
-		at = hidden.to
-	}
-	if at < n {
-		out.WriteString(text[at:n])
+		end = max(end, at+size)
 	}
 	return out.String()
 }
 
-// Error returns err if its text contains no secret, and otherwise [Instead] of err with
-// the redacted text.
+// Line returns the beginning of text on one line of at most n bytes, with each secret
+// replaced by [Mark] and without control characters.
+func (r *Redactor) Line(text string, n int) string {
+	text = strings.Join(strings.FieldsFunc(r.Beginning(text, 4*n), func(c rune) bool {
+		return c == ' ' || c == utf8.RuneError || !unicode.IsPrint(c)
+	}), " ")
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n-len("…")], "") + "…"
+}
+
+// Error returns err if its text is what Line returns for [MaxError], and otherwise an
+// error with that text. [errors.Is] gives the same results for it as for err, but err,
+// which holds the secret, cannot be unwrapped from it.
 func (r *Redactor) Error(err error) error {
 	if err == nil {
 		return nil
 	}
-	text := err.Error()
-	clean := r.Text(text)
-	if clean == text {
+	text := r.Line(err.Error(), MaxError)
+	if text == err.Error() {
 		return err
 	}
-	return Instead(err, clean)
-}
-
-// Instead returns an error with the given text. [errors.Is] gives the same results for
-// it as for err, but err cannot be unwrapped from it.
-func Instead(err error, text string) error {
 	return &redactedError{text: text, is: func(target error) bool { return errors.Is(err, target) }}
 }
 
@@ -117,55 +95,69 @@ type redactedError struct {
 func (e *redactedError) Error() string        { return e.text }
 func (e *redactedError) Is(target error) bool { return e.is(target) }
 
-// Header returns the secrets in the value of a header that contains a credential: the
-// value, each of its words except the name of a scheme, the values of parameters and
-// cookies, and the user and password of Basic authentication.
+// Header returns the secrets in the value of a header that holds a credential: the
+// value, and what follows the name of a scheme, such as Bearer.
 func Header(value string) []string {
-	secrets := []string{value}
-	for _, word := range strings.FieldsFunc(value, func(c rune) bool { return strings.ContainsRune(" \t,;", c) }) {
-		switch strings.ToLower(word) {
-		case "basic", "bearer", "digest", "token":
-			continue
-		}
-		_, parameter, _ := strings.Cut(word, "=")
-		secrets = append(secrets, strings.TrimRight(word, "="), parameter)
-	}
-	if scheme, credentials, _ := strings.Cut(value, " "); strings.EqualFold(scheme, "Basic") {
-		if plain, err := base64.StdEncoding.DecodeString(strings.TrimSpace(credentials)); err == nil {
-			user, password, _ := strings.Cut(string(plain), ":")
-			secrets = append(secrets, string(plain), user, password)
-		}
-	}
-	return secrets
+	_, credential, _ := strings.Cut(value, " ")
+	return []string{value, credential}
 }
 
-// span is a part of a text.
-type span struct{ from, to int }
+// longest returns the length of the longest secret that text begins with, in any form.
+func longest(text string, secrets []string) (size int) {
+	for _, secret := range secrets {
+		for _, read := range []func(string) (string, int){asIs, inPath, inQuery, inJSON} {
+			size = max(size, match(text, secret, read))
+		}
+	}
+	return size
+}
 
-// find returns the spans where patterns occur in any layer of text.
-func find(text string, patterns []string) []span {
-	var found []span
-	for l := range layers(text) {
-		in := string(l.text)
-		for _, pattern := range patterns {
-			for at := 0; ; at++ {
-				i := strings.Index(in[at:], pattern)
-				if i < 0 {
-					break
-				}
-				at += i
-				found = append(found, l.source(at, at+len(pattern)))
-			}
+// match returns how many bytes of text form secret if read reads them, or 0.
+func match(text, secret string, read func(string) (string, int)) int {
+	at := 0
+	for secret != "" {
+		if at == len(text) {
+			return 0
 		}
-	}
-	slices.SortFunc(found, func(a, b span) int { return a.from - b.from })
-	merged := found[:0]
-	for _, s := range found {
-		if last := len(merged) - 1; last >= 0 && s.from <= merged[last].to {
-			merged[last].to = max(merged[last].to, s.to)
-			continue
+		part, size := read(text[at:])
+		if !strings.HasPrefix(secret, part) {
+			return 0
 		}
-		merged = append(merged, s)
+		secret, at = secret[len(part):], at+size
 	}
-	return merged
+	return at
+}
+
+// asIs, inPath, inQuery and inJSON read one byte or one escape.
+func asIs(b string) (string, int) { return b[:1], 1 }
+
+func inPath(b string) (string, int) {
+	if part, err := url.PathUnescape(b[:min(len(b), 3)]); b[0] == '%' && err == nil {
+		return part, 3
+	}
+	return asIs(b)
+}
+
+func inQuery(b string) (string, int) {
+	if b[0] == '+' {
+		return " ", 1
+	}
+	return inPath(b)
+}
+
+func inJSON(b string) (string, int) {
+	if b[0] != '\\' {
+		return asIs(b)
+	}
+	if strings.HasPrefix(b, `\/`) {
+		return "/", 2
+	}
+	if c, _, rest, err := strconv.UnquoteChar(b, '"'); err == nil {
+		return string(c), len(b) - len(rest)
+	}
+	var pair string // of surrogates
+	if len(b) >= 12 && json.Unmarshal([]byte(`"`+b[:12]+`"`), &pair) == nil {
+		return pair, 12
+	}
+	return asIs(b)
 }

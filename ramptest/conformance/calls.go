@@ -22,17 +22,16 @@ import (
 	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
-// said returns foreign text in a form that a verdict may show: without secrets, pieces
-// of secrets, and control characters. Pieces count because whoever quotes a secret may
-// have cut it. Text of this package must not go through it: redacting a word of it would
-// reveal that the word is a secret.
+// said returns foreign text in a form that a verdict may show: without secrets and
+// control characters. Text of this package must not go through it: redacting a word of
+// it would reveal that the word is a secret.
 func (t *trial) said(text string, secrets ...string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' {
 			return '.'
 		}
 		return r
-	}, redact.Pieces(append(secrets, t.secrets...)...).Text(text))
+	}, redact.New(append(secrets, t.secrets...)...).Text(text))
 }
 
 // answer is the server's answer to a call.

@@ -251,6 +251,8 @@ func (t *trial) wrongSignature(o order, a answer) string {
 		return ""
 	}
 	switch signer, err := signerOf(o, data); {
+	case t.ledger.repeats(o, data.ValidatorSig):
+		return ""
 	case err != nil:
 		return "a validatorSig that is not 65 bytes in hex with 0x, or not a possible signature of the digest"
 	case signer != t.target.Validator:

@@ -17,7 +17,7 @@ import (
 // signs is a server that signs in another way.
 func signs(sign func(s *studio, asked message, right string) string) mutant {
 	return answers(ramp.PathValidate, func(s *studio, _ *http.Request, asked message, _ *int, body string) string {
-		var answer ramp.ValidateResponse
+		var answer ramp.Response[ramp.Approval]
 		if json.Unmarshal([]byte(body), &answer) != nil || answer.Data == nil {
 			return body
 		}

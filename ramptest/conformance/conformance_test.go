@@ -170,6 +170,9 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 				for _, v := range newJudge(t, s).Run(t.Context(), conformance.Cases(), parallel, nil) {
 					// A failed SHOULD counts if something is lost, doubled or given away.
 					allowed := []conformance.Outcome{conformance.Passed, conformance.Noted}
+					if v.Case.Subject == "terms" { // the token and the rate are not given here
+						allowed = append(allowed, conformance.Skipped)
+					}
 					if m.bug == "one open order" && strings.HasSuffix(v.Saw, "declines a second order while one is open") {
 						allowed = append(allowed, conformance.Skipped)
 					}

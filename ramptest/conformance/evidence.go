@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/token-ramp/ramp-go/internal/redact"
 )
@@ -103,13 +102,7 @@ func (t *trial) note(c call, a answer) *Call {
 func (t *trial) excerpt(body []byte, c call) string {
 	text := string(body[:min(len(body), 4*mostShown)])
 	text = signatureIn.ReplaceAllString(text, "[signature]")
-	text = redact.Pieces(append(c.secrets(), t.secrets...)...).Beginning(text, mostShown)
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, text)
+	return redact.New(append(c.secrets(), t.secrets...)...).Line(text, mostShown)
 }
 
 // secrets returns what a call sent that its answer may repeat and nobody may see.

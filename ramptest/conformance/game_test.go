@@ -123,7 +123,7 @@ func (g *game) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateReque
 	if known != nil {
 		switch {
 		case g.is("takes again"):
-			return g.move(known, r.Effect)
+			return g.move(known, entered(r.Intent, ramp.OrderAccepted))
 		case g.is("declines repeats"), g.is("remembers declined orders") && known.state == "declined":
 			return ramp.Reject("INVALID_MESSAGE")
 		case g.is("approves whatever is known"):
@@ -177,7 +177,7 @@ func (g *game) take(o *order) error {
 	case g.is("grants at validate") && d == ramp.Burn:
 		return g.move(o, settled(o.request.Intent, true))
 	default:
-		return g.move(o, o.request.Effect)
+		return g.move(o, entered(o.request.Intent, ramp.OrderAccepted))
 	}
 }
 
@@ -196,7 +196,7 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 	if known == nil {
 		switch o := (&order{owner: s.ID, state: state, request: &ramp.ValidateRequest{UUID: r.UUID, Intent: r.Intent}}); {
 		case g.is("believes in unknown orders"):
-			return g.move(o, r.Effect)
+			return g.move(o, entered(r.Intent, r.Outcome()))
 		case g.is("confirms unknown orders"):
 			return nil
 		case g.is("ends unknown orders"):
@@ -286,13 +286,17 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 	return nil
 }
 
+// entered is the effect of a state.
+func entered(intent ramp.Intent, state ramp.OrderState) func() (ramp.Effect, error) {
+	return func() (ramp.Effect, error) { return intent.Effect(state) }
+}
+
 // settled is the effect of an outcome.
 func settled(intent ramp.Intent, succeeded bool) func() (ramp.Effect, error) {
-	status := ramp.NewQuantity(0)
 	if succeeded {
-		status = ramp.NewQuantity(1)
+		return entered(intent, ramp.OrderSucceeded)
 	}
-	return (&ramp.Result{Receipt: ramp.Receipt{Status: status}, Intent: intent}).Effect
+	return entered(intent, ramp.OrderFailed)
 }
 
 // flipped is what a change of mind moves: what the other outcome did is undone.
@@ -325,10 +329,9 @@ func (g *game) meet() {
 // moves is what an intent is about for the game.
 func moves(i ramp.Intent) (ramp.Effect, error) {
 	if d, _ := i.Direction(); d == ramp.Burn {
-		one := ramp.NewQuantity(1)
-		return (&ramp.Result{Receipt: ramp.Receipt{Status: one}, Intent: i}).Effect()
+		return i.Effect(ramp.OrderSucceeded)
 	}
-	return (&ramp.ValidateRequest{Intent: i}).Effect()
+	return i.Effect(ramp.OrderAccepted)
 }
 
 // move applies an effect for the owner of an order, atomically.

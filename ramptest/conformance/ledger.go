@@ -38,11 +38,13 @@ type ledger struct {
 	ended  map[string]string // by uuid: the first status that was confirmed
 	known  map[string]bool   // by uuid: orders that were approved
 	last   time.Time         // when the last call that may have an effect ended
+	sigs   map[string]string // by uuid: the first validatorSig
 	wrong  string            // the first approval whose signature is wrong
 }
 
 func newLedger() *ledger {
-	return &ledger{open: make(map[string]order), ended: make(map[string]string), known: make(map[string]bool)}
+	return &ledger{open: make(map[string]order), ended: make(map[string]string), known: make(map[string]bool),
+		sigs: make(map[string]string)}
 }
 
 // called records that a call that may have an effect has ended.
@@ -109,6 +111,19 @@ func (l *ledger) kind(o order, status string) eventKind {
 	default:
 		return kind
 	}
+}
+
+// repeats records the validatorSig of an approval and reports whether it is that of an
+// earlier one under the same uuid, which commits to nothing new.
+func (l *ledger) repeats(o order, sig string) bool {
+	id, _ := o.body.at("uuid").(string)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	again := l.sigs[id] == sig
+	if l.sigs[id] == "" {
+		l.sigs[id] = sig
+	}
+	return again
 }
 
 // unsigned records an approval whose signature is wrong.

@@ -39,9 +39,9 @@ type Target struct {
 	Header http.Header
 
 	// Secrets are texts that no verdict may show, such as the text of Key. In text
-	// from the server, Player, UUID and Restart, every piece of 8 bytes or more of a
-	// secret is redacted, and a shorter secret if it appears whole. Secrets shorter
-	// than 4 bytes are not redacted. Tokens and HMACs need not be listed.
+	// from the server, Player, UUID and Restart, they are replaced by [redacted], as
+	// they are, percent-encoded or escaped for JSON. Secrets shorter than 4 bytes are
+	// not redacted. Tokens and HMACs need not be listed.
 	Secrets []string
 
 	// Validator is the address of the validator key. It is required.

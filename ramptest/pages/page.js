@@ -140,7 +140,7 @@ document.addEventListener("submit", async (event) => {
   const form = event.target, button = event.submitter;
   if (form.dataset.busy) { event.preventDefault(); return; }
   if (form.id === "exchange" && !check()) { event.preventDefault(); return; }
-  const inPlace = live && form.method === "post" && /\/(resend|advance|read)$/.test(form.action);
+  const inPlace = live && form.method === "post" && /\/(resend|advance|read|end)$/.test(form.action);
   const body = new URLSearchParams(new FormData(form, button));
   form.dataset.busy = "1";
   const label = button?.innerHTML;

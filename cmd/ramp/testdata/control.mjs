@@ -24,9 +24,9 @@ const terms = {
 
 async function order(name, request) {
   const o = await call('POST', '/control/orders', { ...player, terms, wait: '30s', ...request })
-  assert.equal(o.loss, false, JSON.stringify(o.imbalances))
-  assert.equal(o.done, true)
-  console.log(`${name}: ${o.state}, moved ${o.moved.item_gold ?? 0}`)
+  assert.equal(o.state, 'done', o.said)
+  assert.equal(o.over, true)
+  console.log(`${name}: ${o.delivery}, moved ${o.moved.item_gold ?? 0}`)
   return o
 }
 

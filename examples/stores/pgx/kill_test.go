@@ -48,9 +48,8 @@ func TestMain(m *testing.M) {
 // serve runs the game server. It inherits a listener that outlives it.
 func serve(address string) {
 	pool := must(pgxpool.New(context.Background(), address))
-	game := must(ramp.NewOrderGame(ramp.OrderGameConfig{Players: known{players{pool: pool}}, Store: &Store{Pool: pool}}))
 	handler := must(ramp.NewHandler(ramp.HandlerConfig{
-		Game: game, Key: must(ramp.TextKey(hmacText)), Logger: slog.New(slog.DiscardHandler),
+		Players: known{players{pool: pool}}, Store: &Store{Pool: pool}, Key: must(ramp.TextKey(hmacText)), Logger: slog.New(slog.DiscardHandler),
 		Signer: must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")),
 	}))
 	go func() {

@@ -19,6 +19,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
+	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
 
 // place returns two pools of connections to an empty schema, like those of two
@@ -73,10 +74,10 @@ func balance(ctx context.Context, pool *pgxpool.Pool, session, asset string) (n 
 }
 
 func TestStore(t *testing.T) {
-	ramptest.TestStore(t, func(t *testing.T, check func(ramp.Step) error) ramptest.StoreUnderTest {
+	storetest.TestStore(t, func(t *testing.T, check func(ramp.Step) error) storetest.Target {
 		one, two := place(t)
 		approve := func(_ context.Context, _ pgx.Tx, step ramp.Step) error { return check(step) }
-		s := ramptest.StoreUnderTest{
+		s := storetest.Target{
 			Stores: []ramp.Store{&Store{one, approve}, &Store{two, approve}},
 			Give: func(ctx context.Context, session, asset string, n int64) error {
 				return give(ctx, one, session, asset, n)
@@ -135,15 +136,11 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 		}
 		address = listener.Addr().String()
 		pools[0], pools[1] = pools[1], pools[0]
-		game, err := ramp.NewOrderGame(ramp.OrderGameConfig{
-			Players: players{pools[0], tokens}, Store: &Store{Pool: pools[0]}, ProjectID: "project-1",
+		handler, err := ramp.NewHandler(ramp.HandlerConfig{
+			Players: players{pools[0], tokens}, Store: &Store{Pool: pools[0]}, Key: key, Signer: signer, ProjectID: "project-1",
 			OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil },
+			Logger:     slog.New(slog.DiscardHandler),
 		})
-		if err != nil {
-			return err
-		}
-		handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer, ProjectID: "project-1",
-			Logger: slog.New(slog.DiscardHandler)})
 		server = &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 		go func(s *http.Server) { _ = s.Serve(listener) }(server)
 		return err

@@ -50,9 +50,8 @@ func serve() {
 	options := must(redis.ParseURL(os.Getenv("RAMP_TEST_REDIS")))
 	options.ContextTimeoutEnabled = true
 	store := &Store{Client: redis.NewClient(options)}
-	game := must(ramp.NewOrderGame(ramp.OrderGameConfig{Players: known{players{store: store}}, Store: store}))
 	handler := must(ramp.NewHandler(ramp.HandlerConfig{
-		Game: game, Key: must(ramp.TextKey(hmacText)), Logger: slog.New(slog.DiscardHandler),
+		Players: known{players{store: store}}, Store: store, Key: must(ramp.TextKey(hmacText)), Logger: slog.New(slog.DiscardHandler),
 		Signer: must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")),
 	}))
 	go func() {

@@ -2,8 +2,7 @@
 // compares the stored order, replaces it and moves the balances atomically.
 //
 //	store := &redisstore.Store{Client: client, Approve: approve}
-//	game, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: players, Store: store})
-//	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer})
+//	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: players, Store: store, Key: key, Signer: signer})
 //
 // Run a single primary with these settings. Without them, assets that players paid
 // can be lost:

@@ -17,6 +17,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
+	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
 
 // connect returns a new client, like that of another machine.
@@ -42,10 +43,10 @@ func check(t *testing.T, err error) {
 }
 
 func TestStore(t *testing.T) {
-	ramptest.TestStore(t, func(t *testing.T, check func(ramp.Step) error) ramptest.StoreUnderTest {
+	storetest.TestStore(t, func(t *testing.T, check func(ramp.Step) error) storetest.Target {
 		approve := func(_ context.Context, step ramp.Step) error { return check(step) }
 		one, two := &Store{connect(t), approve}, &Store{connect(t), approve}
-		s := ramptest.StoreUnderTest{Stores: []ramp.Store{one, two}, Give: one.SetBalance, Balance: one.Balance}
+		s := storetest.Target{Stores: []ramp.Store{one, two}, Give: one.SetBalance, Balance: one.Balance}
 		if crash := os.Getenv("RAMP_TEST_REDIS_CRASH"); crash != "" {
 			s.Crash = func() error { return exec.Command("sh", "-c", crash).Run() }
 		}
@@ -123,15 +124,11 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 		}
 		address = listener.Addr().String()
 		store := &Store{Client: client}
-		game, err := ramp.NewOrderGame(ramp.OrderGameConfig{
-			Players: players{store, tokens}, Store: store, ProjectID: "project-1",
+		handler, err := ramp.NewHandler(ramp.HandlerConfig{
+			Players: players{store, tokens}, Store: store, Key: key, Signer: signer, ProjectID: "project-1",
 			OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil },
+			Logger:     slog.New(slog.DiscardHandler),
 		})
-		if err != nil {
-			return err
-		}
-		handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer, ProjectID: "project-1",
-			Logger: slog.New(slog.DiscardHandler)})
 		server = &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 		go func(s *http.Server) { _ = s.Serve(listener) }(server)
 		return err

@@ -23,8 +23,8 @@ var (
 	key, _     = ramp.TextKey("key from the console")
 	signer, _  = ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	session    = ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}
-	game       = newGame()
-	handler, _ = ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer})
+	store      = newStore()
+	handler, _ = ramp.NewHandler(ramp.HandlerConfig{Players: bank, Store: store, Key: key, Signer: signer})
 	server     = httptest.NewServer(handler)
 	request    = ramp.InitializeRequest{Intent: ramp.InitializeIntent{
 		Network: ramp.Testnet, ProjectID: "project-1", Token: "0x00000000000000000000000000000000000070c3",
@@ -62,7 +62,7 @@ func gold() int64 {
 	return bank.owned[session.ID]["item_gold"]
 }
 
-func newGame() ramp.Game {
+func newStore() ramp.Store {
 	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(_ context.Context, step ramp.Step) error {
 		bank.mu.Lock()
 		defer bank.mu.Unlock()
@@ -82,11 +82,7 @@ func newGame() ramp.Game {
 	if err != nil {
 		panic(err)
 	}
-	game, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: bank, Store: store})
-	if err != nil {
-		panic(err)
-	}
-	return game
+	return store
 }
 
 func (p *players) Authenticate(_ context.Context, s ramp.Session) error {

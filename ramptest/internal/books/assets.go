@@ -78,6 +78,8 @@ func (a Assets) of(id string) *big.Rat {
 	return new(big.Rat)
 }
 
+func abs(n *big.Rat) *big.Rat { return new(big.Rat).Abs(n) }
+
 func (a Assets) ids() []string { return slices.Sorted(maps.Keys(a)) }
 
 // sign returns the sign of all amounts, or 0 if there are none. ok is false if the signs
@@ -102,6 +104,9 @@ func (a Assets) only(b Assets) Assets {
 	}
 	return c
 }
+
+// Covers reports whether a has exactly the amounts of b, of the assets of b.
+func (a Assets) Covers(b Assets) bool { return a.only(b).Equal(b) }
 
 // key returns a string that is equal for equal amounts.
 func (a Assets) key() string {

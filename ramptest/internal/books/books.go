@@ -8,6 +8,8 @@
 package books
 
 import (
+	"maps"
+	"net/http"
 	"slices"
 
 	"github.com/google/uuid"
@@ -21,10 +23,19 @@ type Order struct {
 
 	Before    Assets   // what the player owned before the order; nil if unknown
 	Totals    []Assets // what the game may have moved so far; more than one if that is ambiguous
+	Took      Assets   // the most that the game is known to have taken for a mint, or granted for a burn
+	Vague     bool     // it may have been more
 	Asked     bool     // a validate call was made
+	Approved  bool     // the game may have approved it
 	Told      bool     // a result was delivered
-	Succeeded bool     // the outcome that the result stated
-	Disputed  bool     // the results stated two outcomes, or the books lost track: nothing is required
+	First     bool     // the outcome that the first result stated
+	Succeeded bool     // the outcome that stands: the first that the game confirmed, or else First
+	Disputed  bool     // the results stated two outcomes, or one that is not that of the chain: nothing is required
+	Failure   Results  // the results that stated a failure
+	Success   Results  // those that stated a success
+	Lost      bool     // the books lost track: nothing is required
+	Unread    bool     // the game did not say what the player owned before and after some call
+	Mixed     bool     // what moved could not be told apart from other movements
 
 	// Effects of closed windows that may still come, because the game may act after
 	// it has answered.
@@ -33,6 +44,15 @@ type Order struct {
 
 	Outside Assets // the player's Outside when the last window was closed
 	Epoch   int
+
+	Version int // counts the changes
+}
+
+// Results are the results that stated one outcome.
+type Results struct {
+	Made      bool // there was one
+	Confirmed bool // the game answered HTTP 200 to one
+	Status    int  // the last answer; 0 if there was none
 }
 
 // Peers are the other orders that may have caused a movement between windows.
@@ -56,14 +76,43 @@ func NewOrder(id uuid.UUID, mint bool, sum Assets) *Order {
 	return &Order{UUID: id, Mint: mint, Sum: sum, Totals: []Assets{{}}}
 }
 
-// Tell records the outcome that a delivery states and the outcome on the chain. If they
-// differ, or if two deliveries do, nothing is required of the game.
-func (o *Order) Tell(succeeded, onChain bool) {
-	if succeeded != onChain || o.Told && o.Succeeded != succeeded {
-		o.Disputed = true
+// Tell records the outcome that a delivery states and the outcome on the chain. It
+// reports whether they differ, or whether an earlier delivery differs: nothing is
+// required of the game then.
+func (o *Order) Tell(succeeded, onChain bool) (opposite bool) {
+	o.Version++
+	if !o.Told {
+		o.Told, o.First, o.Succeeded = true, succeeded, succeeded
 	}
-	o.Told, o.Succeeded = true, succeeded
+	o.of(succeeded).Made = true
+	opposite = succeeded != onChain || o.of(!succeeded).Made
+	o.Disputed = o.Disputed || opposite
+	return opposite
 }
+
+// Hear records the HTTP status with which the game answered a delivery; 0 is no answer.
+func (o *Order) Hear(succeeded bool, status int) {
+	o.Version++
+	r := o.of(succeeded)
+	r.Status = status
+	if status != http.StatusOK {
+		return
+	}
+	r.Confirmed = true
+	if !o.of(!succeeded).Confirmed {
+		o.Succeeded = succeeded
+	}
+}
+
+func (o *Order) of(succeeded bool) *Results {
+	if succeeded {
+		return &o.Success
+	}
+	return &o.Failure
+}
+
+// isFree reports whether nothing is required of the game for the order.
+func (o *Order) isFree() bool { return o.Disputed || o.Lost }
 
 // Due returns what must have moved in total after the result.
 func (o *Order) Due() Assets {
@@ -89,6 +138,8 @@ type Call struct {
 	Result bool // false for a validate call
 	Forged bool
 	Answer Answer
+
+	Opposite bool // it states another outcome than the chain, or than an earlier result
 }
 
 // Player is what the books know about a player.
@@ -124,7 +175,7 @@ func (p *Player) starts(o *Order) []Step {
 	for _, total := range o.Totals {
 		// A game that watches the chain, or an operator, may end an order before its
 		// result comes. A player may also have earned just as much.
-		if rest := o.Due().Minus(total); o.Told && known && len(rest) > 0 && gap.only(rest).Equal(rest) {
+		if rest := o.Due().Minus(total); o.Told && known && len(rest) > 0 && gap.Covers(rest) {
 			starts = append(starts, Step{Move: Assets{}, Total: o.Due()})
 		}
 	}
@@ -200,25 +251,40 @@ func (p *Player) End(v Verdict) {
 
 func (p *Player) enter(v Verdict, w way) {
 	o := w.order
+	o.Version++
 	if w.calls != nil {
 		o.Outside, o.Epoch = p.Outside, p.Epoch
 	}
 	for _, c := range w.calls {
-		o.Asked = o.Asked || !c.Result && !c.Forged
+		if !c.Result && !c.Forged {
+			o.Asked, o.Approved = true, o.Approved || c.Answer != No
+		}
 	}
 	taken := w.taken
 	switch {
-	case v.free || !v.Known:
-		o.Totals, o.Late = totals(w.steps), nil
-		return
+	case !v.Known:
+		o.Unread, o.Mixed = o.Unread || v.after == nil, o.Mixed || v.after != nil
+		taken = w.steps
+	case v.free && len(v.ways) > 1:
+		o.Mixed = true
+		taken = w.steps
+	case v.free: // nothing is required, but what moved is known
+		taken = nil
+		for _, s := range w.steps {
+			taken = append(taken, Step{Move: v.Moved, Total: s.Total.Minus(s.Move).Plus(v.Moved)})
+		}
 	case taken == nil && len(v.ways) > 1: // a problem, but of which order is unknown
-		o.Disputed, o.Late = true, nil
+		o.Lost, o.Late = true, nil
 		return
 	case taken == nil: // a problem, which must be reported only once
 		start := w.steps[0].Total.Minus(w.steps[0].Move)
 		taken = []Step{{Move: v.Moved, Total: start.Plus(v.Moved)}}
 	}
-	o.Totals = totals(taken)
+	o.settle(taken)
+	if v.free || !v.Known {
+		o.Late = nil
+		return
+	}
 	still := slices.ContainsFunc(taken, func(s Step) bool { return len(s.Move) == 0 })
 	if w.calls == nil {
 		if !still {
@@ -254,10 +320,33 @@ func (p *Player) enter(v Verdict, w way) {
 	}
 }
 
-func totals(all []Step) []Assets {
-	var out []Assets
-	for _, s := range all {
-		out = append(out, s.Total)
+// settle enters what an order may have done in a window.
+func (o *Order) settle(steps []Step) {
+	var before []Assets
+	o.Totals = nil
+	for _, s := range steps {
+		before, o.Totals = append(before, s.Total.Minus(s.Move)), append(o.Totals, s.Total)
 	}
-	return distinct(out)
+	o.Totals = distinct(o.Totals)
+	for _, all := range [][]Assets{distinct(before), o.Totals} {
+		if len(all) > 1 {
+			o.Vague = true
+		} else {
+			o.take(all[0])
+		}
+	}
+}
+
+// take enters what the game has moved into Took.
+func (o *Order) take(total Assets) {
+	took := maps.Clone(o.Took)
+	for id, n := range total {
+		if o.Mint == (n.Sign() < 0) && abs(n).Cmp(abs(took.of(id))) > 0 {
+			if took == nil {
+				took = Assets{}
+			}
+			took[id] = n
+		}
+	}
+	o.Took = took
 }

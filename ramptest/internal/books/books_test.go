@@ -121,6 +121,92 @@ func TestAWindowIsJudged(t *testing.T) {
 	}
 }
 
+// The books keep the first outcome that the game confirmed, whatever comes after it.
+func TestTheFirstConfirmedOutcomeStands(t *testing.T) {
+	type result struct {
+		said, onChain bool
+		status        int
+		after         int64
+	}
+	const failed, succeeded = false, true
+	for _, test := range []struct {
+		name      string
+		results   []result
+		disputed  bool
+		stands    bool
+		confirmed bool // the outcome that stands
+		moved     Assets
+	}{
+		{"one outcome", []result{{failed, failed, 200, 900}, {failed, failed, 200, 900}}, false, failed, true, gold(0)},
+		{"one outcome after a failure", []result{{failed, failed, 500, 800}, {failed, failed, 200, 900}}, false, failed, true, gold(0)},
+		{"the second is rejected", []result{{failed, failed, 200, 900}, {succeeded, failed, 400, 900}}, true, failed, true, gold(0)},
+		{"the second is confirmed too", []result{{failed, failed, 200, 900}, {succeeded, failed, 200, 800}}, true, failed, true, gold(-100)},
+		{"only the second is confirmed", []result{{failed, succeeded, 500, 800}, {succeeded, succeeded, 200, 800}}, true, succeeded, true, gold(-100)},
+		{"neither is confirmed", []result{{failed, succeeded, 500, 800}, {succeeded, succeeded, 500, 800}}, true, failed, false, gold(-100)},
+		{"one that is not that of the chain", []result{{failed, succeeded, 200, 900}}, true, failed, true, gold(0)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p, o := &Player{}, mint()
+			window := func(c Call, before, after int64) {
+				p.Begin(gold(before))
+				p.End(p.Judge([]Call{c}, gold(before), gold(after), true))
+			}
+			window(Call{Order: o, Answer: Yes}, 900, 800)
+			now := int64(800)
+			for _, r := range test.results {
+				o.Tell(r.said, r.onChain)
+				o.Hear(r.said, r.status)
+				answer := Yes
+				if r.status == 500 {
+					answer = Open
+				}
+				window(Call{Order: o, Result: true, Answer: answer}, now, r.after)
+				now = r.after
+			}
+			assert.Equal(t, test.disputed, o.Disputed)
+			assert.Equal(t, test.stands, o.Succeeded)
+			assert.Equal(t, test.confirmed, o.of(o.Succeeded).Confirmed)
+			require.Len(t, o.Totals, 1)
+			assert.Equal(t, test.moved.String(), o.Totals[0].String(), "what moved is known")
+			assert.Equal(t, gold(-100), o.Took)
+		})
+	}
+}
+
+// A game gives back only what it took, so the books keep what that was.
+func TestWhatWasTakenIsKept(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		between [3]int64 // the balance after the approval, before and after the result; -1 is unknown
+		took    Assets
+		vague   bool
+		unread  bool
+	}{
+		{"taken and given back", [3]int64{800, 800, 900}, gold(-100), false, false},
+		{"taken late", [3]int64{900, 800, 900}, gold(-100), false, false},
+		{"never taken", [3]int64{900, 900, 900}, nil, false, false},
+		{"unknown", [3]int64{-1, -1, 900}, nil, true, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			reading := func(n int64) Assets {
+				if n < 0 {
+					return nil
+				}
+				return gold(n)
+			}
+			p, o := &Player{}, mint()
+			p.Begin(gold(900))
+			p.End(p.Judge([]Call{{Order: o, Answer: Yes}}, gold(900), reading(test.between[0]), true))
+			o.Tell(false, false)
+			p.Begin(reading(test.between[1]))
+			p.End(p.Judge([]Call{{Order: o, Result: true, Answer: Yes}}, reading(test.between[1]), reading(test.between[2]), true))
+			assert.Equal(t, test.took, o.Took)
+			assert.Equal(t, test.vague, o.Vague)
+			assert.Equal(t, test.unread, o.Unread)
+		})
+	}
+}
+
 // Calls that overlap are one window, whose orders must explain what moved
 // together.
 func TestOrdersOfOneWindowAreJudgedTogether(t *testing.T) {

@@ -55,7 +55,7 @@ func (p *Player) Judge(calls []Call, before, after Assets, last bool) Verdict {
 	}
 	for i, w := range v.ways {
 		v.ways[i].steps = p.steps(w.order, w.calls)
-		v.free = v.free || w.order.Disputed
+		v.free = v.free || w.order.isFree()
 	}
 	if !v.Known {
 		v.Said = "not judged, because what the player owns is unknown"
@@ -74,7 +74,7 @@ func (p *Player) Judge(calls []Call, before, after Assets, last bool) Verdict {
 		// It may be unknown whose effect this was: that of another order may be late.
 		all := slices.Clone(v.ways)
 		for _, o := range p.Late {
-			if !slices.ContainsFunc(v.ways, func(w way) bool { return w.order == o }) && !o.Disputed {
+			if !slices.ContainsFunc(v.ways, func(w way) bool { return w.order == o }) && !o.isFree() {
 				all = append(all, p.late(o))
 			}
 		}
@@ -325,7 +325,7 @@ func (v *Verdict) verb(move Assets, past bool) string {
 	}
 	var amounts []string
 	for _, id := range move.ids() {
-		amounts = append(amounts, Decimal(new(big.Rat).Abs(move[id]))+" "+id)
+		amounts = append(amounts, Decimal(abs(move[id]))+" "+id)
 	}
 	return now + " " + strings.Join(amounts, ", ")
 }

@@ -110,6 +110,15 @@ func New(config Config) *Chain {
 	}
 }
 
+// Reset makes the chain as New returns it.
+func (c *Chain) Reset() {
+	fresh := New(c.config)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.spans, c.forks, c.filled, c.known = fresh.spans, nil, fresh.filled, fresh.known
+	c.nonces, c.done, c.spent, c.holdings = fresh.nonces, fresh.done, fresh.spent, fresh.holdings
+}
+
 // Units converts an amount of tokens to their smallest units, rounded down.
 func Units(a ramp.Amount, decimals int) *big.Int {
 	n := new(big.Rat).Mul(a.Rat(), new(big.Rat).SetInt(unit(decimals)))
@@ -118,6 +127,11 @@ func Units(a ramp.Amount, decimals int) *big.Int {
 
 // Units converts an amount of the chain's tokens to their smallest units, rounded down.
 func (c *Chain) Units(a ramp.Amount) *big.Int { return Units(a, c.config.Decimals) }
+
+// Tokens converts smallest units to an amount of tokens.
+func Tokens(units *big.Int, decimals int) *big.Rat {
+	return new(big.Rat).SetFrac(units, unit(decimals))
+}
 
 func unit(decimals int) *big.Int {
 	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
@@ -314,7 +328,7 @@ func (c *Chain) hold(token, owner common.Address, units *big.Int) {
 func (c *Chain) TokenBalance(token, owner common.Address) *big.Rat {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return new(big.Rat).SetFrac(c.tokenBalance(token, owner), unit(c.config.Decimals))
+	return Tokens(c.tokenBalance(token, owner), c.config.Decimals)
 }
 
 // tokenBalance returns how much of a token an address holds, in its smallest units.

@@ -1,4 +1,4 @@
-package ramptest
+package storetest
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -65,7 +67,7 @@ func (p *purse) add(session, asset string, delta int64) {
 }
 
 func TestMemoryStoreKeepsTheContract(t *testing.T) {
-	TestStore(t, func(t *testing.T, check func(ramp.Step) error) StoreUnderTest {
+	TestStore(t, func(t *testing.T, check func(ramp.Step) error) Target {
 		p := &purse{gold: map[[2]string]int64{}}
 		store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(_ context.Context, step ramp.Step) error {
 			if err := check(step); err != nil {
@@ -74,7 +76,7 @@ func TestMemoryStoreKeepsTheContract(t *testing.T) {
 			return p.apply(step)
 		}})
 		require.NoError(t, err)
-		return StoreUnderTest{Stores: []ramp.Store{store}, Give: p.give, Balance: p.balance}
+		return Target{Stores: []ramp.Store{store}, Give: p.give, Balance: p.balance}
 	})
 }
 
@@ -86,8 +88,10 @@ type flawed struct {
 	check func(ramp.Step) error
 
 	lock   chan struct{}
-	mu     sync.Mutex // for orders alone
+	locks  sync.Map   // of orders, for a store that locks nothing else
+	mu     sync.Mutex // for the maps alone
 	orders map[uuid.UUID][]byte
+	byTx   map[string]uuid.UUID // the orders that have ended by a transaction
 
 	down atomic.Int64 // calls that still find no server, or lose its answer
 }
@@ -95,7 +99,6 @@ type flawed struct {
 // documentFlaws are the flaws in how an order is stored.
 var documentFlaws = map[string]func(o ramp.Order, document string) string{
 	"loses the tx_hash":        func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, `"tx_hash"`, `"tx"`) },
-	"lowers the tx_hash":       func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, "aBaB", "abab") },
 	"loses the reason":         func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, `"reason"`, `"why"`) },
 	"keeps seconds":            func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, ".123Z", "Z") },
 	"keeps no Unicode":         func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, "玩家", "??") },
@@ -117,22 +120,24 @@ func cut(text string) string { return strings.ToValidUTF8(text[:min(255, len(tex
 
 // The other flaws. Each is implemented in the code below.
 var stepFlaws = []string{
-	"has no lock", "keeps the lock after an error", "keeps the lock after a panic",
+	"has no lock", "locks no balance", "keeps the lock after an error", "keeps the lock after a panic",
 	"believes what next makes of nil", "looks for no order after ErrOrderUnknown",
-	"hides an error of next", "wraps an error of next", "takes a conflict for a repeat",
-	"applies a repeat", "calls Apply for a repeat", "stores a step that is not New", "says that a repeat is New",
-	"stores an order before it applies it", "stores a declined order", "loses the order",
+	"hides ErrOrderUnknown", "hides an error of next", "wraps an error of next", "takes a conflict for a repeat",
+	"applies a repeat", "calls Apply for a repeat", "says that a repeat is New",
+	"stores an order before it applies it", "stores a rejected order", "loses the order",
 	"does not apply what moves nothing", "does not store what moves nothing",
 	"moves although Apply fails", "moves although the context is canceled",
 	"ignores an error of Apply", "hides an error of Apply",
-	"gives nothing back", "goes below zero", "returns no effect",
+	"gives nothing back", "goes below zero", "takes a part of an order", "returns no effect",
 	"takes Alice for alice", "keeps balances as float64",
+	"ends two orders by one transaction", "checks a transaction without a lock", "does not say which order has the transaction",
+	"keeps the transaction of a step that failed",
 	"does not crash", "forgets the end of orders in a crash",
 }
 
 func newFlawed(flaw string, check func(ramp.Step) error) *flawed {
 	return &flawed{purse: purse{gold: map[[2]string]int64{}}, flaw: flaw, check: check,
-		lock: make(chan struct{}, 1), orders: map[uuid.UUID][]byte{}}
+		lock: make(chan struct{}, 1), orders: map[uuid.UUID][]byte{}, byTx: map[string]uuid.UUID{}}
 }
 
 func (f *flawed) read(id uuid.UUID) (*ramp.Order, error) {
@@ -164,14 +169,19 @@ func (f *flawed) Update(ctx context.Context, id uuid.UUID, next ramp.Transition)
 	if f.flaw == "has no lock" {
 		return f.take(ctx, id, next)
 	}
-	f.lock <- struct{}{}
+	lock := f.lock
+	if f.flaw == "locks no balance" || f.flaw == "checks a transaction without a lock" {
+		of, _ := f.locks.LoadOrStore(id, make(chan struct{}, 1))
+		lock = of.(chan struct{})
+	}
+	lock <- struct{}{}
 	panicked := true
 	defer func() {
 		if n := f.down.Add(-1); n >= 0 { // the answer is lost
 			step, err = ramp.Step{}, errors.New("the connection broke")
 		}
 		if !(f.flaw == "keeps the lock after an error" && err != nil || f.flaw == "keeps the lock after a panic" && panicked) {
-			<-f.lock
+			<-lock
 		}
 	}()
 	step, err = f.take(ctx, id, next)
@@ -194,8 +204,8 @@ func (f *flawed) take(ctx context.Context, id uuid.UUID, next ramp.Transition) (
 	}
 	if err != nil {
 		switch {
-		case f.flaw == "hides an error of next":
-			err = errors.New("update failed")
+		case f.flaw == "hides ErrOrderUnknown" && errors.Is(err, ramp.ErrOrderUnknown), f.flaw == "hides an error of next":
+			err = errors.New(err.Error())
 		case f.flaw == "wraps an error of next":
 			err = fmt.Errorf("update: %w", err)
 		case f.flaw == "takes a conflict for a repeat" && errors.Is(err, ramp.ErrOrderConflict):
@@ -204,7 +214,14 @@ func (f *flawed) take(ctx context.Context, id uuid.UUID, next ramp.Transition) (
 		return step, err
 	}
 	if step.New {
-		return f.apply(ctx, step)
+		if err := f.claim(stored, step.Order); err != nil {
+			return ramp.Step{}, err
+		}
+		done, err := f.apply(ctx, step)
+		if err != nil && f.flaw != "keeps the transaction of a step that failed" {
+			f.free(step.Order)
+		}
+		return done, err
 	}
 	switch f.flaw {
 	case "applies a repeat":
@@ -217,12 +234,43 @@ func (f *flawed) take(ctx context.Context, id uuid.UUID, next ramp.Transition) (
 		return step, f.move(again)
 	case "calls Apply for a repeat":
 		return step, f.check(step)
-	case "stores a step that is not New":
-		return step, f.store(step.Order)
 	case "says that a repeat is New":
 		step.New = true
 	}
 	return step, nil
+}
+
+// claim takes the transaction of an end, and free gives it back.
+func (f *flawed) claim(stored *ramp.Order, ended ramp.Order) error {
+	if ended.TxHash == "" || f.flaw == "ends two orders by one transaction" {
+		return nil
+	}
+	find := func() (uuid.UUID, bool) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		id, taken := f.byTx[ended.TxHash]
+		return id, taken && id != ended.UUID
+	}
+	if id, taken := find(); taken {
+		other, err := f.read(id)
+		if f.flaw == "does not say which order has the transaction" {
+			other = nil
+		}
+		return errors.Join(err, &ramp.ConflictError{Order: *stored, Field: "tx_hash", Other: other})
+	}
+	for range 10 {
+		runtime.Gosched() // to the others, unless the lock stops them
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.byTx[ended.TxHash] = ended.UUID
+	return nil
+}
+
+func (f *flawed) free(ended ramp.Order) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.byTx, ended.TxHash)
 }
 
 // apply applies and stores a new step.
@@ -257,7 +305,7 @@ func (f *flawed) apply(ctx context.Context, step ramp.Step) (ramp.Step, error) {
 		switch f.flaw {
 		case "hides an error of Apply":
 			err = errors.New(err.Error())
-		case "stores a declined order":
+		case "stores a rejected order":
 			err = errors.Join(err, f.store(step.Order))
 		}
 		return ramp.Step{}, err
@@ -283,6 +331,25 @@ func (f *flawed) move(step ramp.Step) error {
 		paid, err := step.Order.Assets[0].Amount.Int64()
 		f.add(step.Order.SessionID, step.Order.Assets[0].ID, -paid)
 		return err
+	}
+	if f.flaw == "takes a part of an order" && step.Effect.Kind == ramp.Take {
+		for _, a := range step.Effect.Assets {
+			part := step
+			part.Effect.Assets = []ramp.AssetAmount{a}
+			if err := f.purse.apply(part); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if f.flaw == "locks no balance" && step.Effect.Kind == ramp.Take && len(step.Order.Assets) == 1 {
+		paid, err := step.Order.Assets[0].Amount.Int64()
+		n, _ := f.purse.balance(context.Background(), step.Order.SessionID, step.Order.Assets[0].ID)
+		runtime.Gosched()
+		if err != nil || n < paid {
+			return errors.Join(err, ramp.Reject("INVALID_BALANCE"))
+		}
+		return f.purse.give(context.Background(), step.Order.SessionID, step.Order.Assets[0].ID, n-paid)
 	}
 	return f.purse.apply(step)
 }
@@ -339,18 +406,24 @@ func (f *flawed) crash() error {
 // check.
 func try(t *testing.T, flaw string) map[string]string {
 	failures := map[string]string{}
-	for _, c := range storeChecks {
+	for i, c := range checks {
 		if c.crashes && flaw != "" && !strings.HasSuffix(flaw, "crash") {
 			continue
 		}
-		k := newStoreTrial(t.Context())
-		if flaw != "" {
-			k.patience = 200 * time.Millisecond
+		k := newTrial(t.Context())
+		switch {
+		case strings.Contains(flaw, "the lock"):
+			k.patience = 100 * time.Millisecond
+		case flaw != "":
+			k.patience = 5 * time.Second
 		}
 		store := newFlawed(flaw, k.check)
-		k.StoreUnderTest = StoreUnderTest{Stores: []ramp.Store{store}, Give: store.give, Balance: store.balance, Crash: store.crash}
+		k.Target = Target{Stores: []ramp.Store{store}, Give: store.give, Balance: store.balance, Crash: store.crash}
 		if failure := k.try(c.run); failure != "" {
 			failures[c.name] = failure
+			if i == 0 {
+				break
+			}
 		}
 	}
 	return failures
@@ -382,7 +455,43 @@ func TestEveryFlawIsFound(t *testing.T) {
 			})
 		}
 	})
-	for _, c := range storeChecks {
+	for _, c := range checks {
 		assert.True(t, found[c.name], "no flaw is found by %q", c.name)
 	}
+}
+
+// The kit recognizes a decision of the store by its error. A store that loses such an
+// error would make every check wait and fail with the same sentence.
+func TestAStoreThatLosesADecisionStopsAtOnce(t *testing.T) {
+	for flaw, rule := range map[string]string{
+		"hides ErrOrderUnknown":         "Update must return an error of next unchanged",
+		"takes a conflict for a repeat": "Update returned no error for a validate with another digest",
+		"hides an error of Apply":       "Update must return an error that wraps that of ramp.Reject",
+		"keeps the lock after an error": "a lock may not have been released",
+	} {
+		t.Run(flaw, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			c := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestFlawedStore$")
+			c.Env = append(os.Environ(), "STORETEST_FLAW="+flaw)
+			output, err := c.CombinedOutput()
+			require.NoError(t, ctx.Err())
+			require.Error(t, err)
+			assert.Equal(t, 1, strings.Count(string(output), rule), "%s", output)
+			assert.Equal(t, 1, strings.Count(string(output), "--- FAIL: TestFlawedStore/"), "%s", output)
+		})
+	}
+}
+
+// TestFlawedStore is run by TestAStoreThatLosesADecisionStopsAtOnce.
+func TestFlawedStore(t *testing.T) {
+	flaw := os.Getenv("STORETEST_FLAW")
+	if flaw == "" {
+		t.Skip("STORETEST_FLAW is not set")
+	}
+	TestStore(t, func(t *testing.T, check func(ramp.Step) error) Target {
+		s := newFlawed(flaw, check)
+		return Target{Stores: []ramp.Store{s}, Give: s.give, Balance: s.balance, Crash: s.crash}
+	})
 }

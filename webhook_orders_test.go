@@ -2,7 +2,6 @@ package ramp_test
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -44,38 +43,36 @@ func (v *vault) Apply(_ context.Context, step ramp.Step) error {
 	return nil
 }
 
-// newOrderGame returns a game in memory, whose session-1 has 1000 gold.
-func newOrderGame(t *testing.T, change func(*ramp.OrderGameConfig)) (*ramp.OrderGame, *vault) {
+// newVault returns a handler with a store in memory, whose session-1 has 1000 gold.
+func newVault(t *testing.T, change func(*ramp.HandlerConfig)) (caller, *vault) {
 	t.Helper()
 	v := &vault{gold: map[string]int64{"session-1": 1000}}
 	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: v.Apply})
 	require.NoError(t, err)
-	config := ramp.OrderGameConfig{Players: noPlayers{}, Store: store}
+	config := ramp.HandlerConfig{Players: noPlayers{}, Store: store, Logger: slog.New(slog.DiscardHandler)}
 	if change != nil {
 		change(&config)
 	}
-	game, err := ramp.NewOrderGame(config)
-	require.NoError(t, err)
-	return game, v
+	return newCaller(t, config), v
 }
 
 // answer returns the answer of a handler to an error of a game.
 func answerTo(err error) string {
-	var refusal *ramp.Refusal
+	var rejection *ramp.Rejection
 	switch {
 	case err == nil:
 		return "200"
-	case errors.As(err, &refusal) && refusal.Code == ramp.CodePermanent:
+	case errors.As(err, &rejection) && rejection.Code == ramp.CodePermanent:
 		return "400"
-	case errors.As(err, &refusal) && refusal.Code != ramp.CodeInternal:
-		return string(refusal.Code)
+	case errors.As(err, &rejection) && rejection.Code != ramp.CodeInternal:
+		return string(rejection.Code)
 	default:
 		return "500"
 	}
 }
 
-func TestAnOrderGameMovesEachEffectOnce(t *testing.T) {
-	game, v := newOrderGame(t, nil)
+func TestAHandlerWithAStoreMovesEachEffectOnce(t *testing.T) {
+	game, v := newVault(t, nil)
 	r := mintRequest(t)
 	for range 3 {
 		require.NoError(t, game.Validate(t.Context(), player, r))
@@ -89,13 +86,15 @@ func TestAnOrderGameMovesEachEffectOnce(t *testing.T) {
 	burn.UUID = uuid.New()
 	require.NoError(t, game.Validate(t.Context(), player, burn))
 	assert.EqualValues(t, 1000, v.gold["session-1"])
+	result := reported(accepted(t, burn), 1)
+	result.TxHash = "0x" + strings.Repeat("cd", 32)
 	for range 3 {
-		require.NoError(t, game.Result(t.Context(), ramp.Session{}, reported(accepted(t, burn), 1)))
+		require.NoError(t, game.Result(t.Context(), ramp.Session{}, result))
 		assert.EqualValues(t, 1100, v.gold["session-1"])
 	}
 }
 
-func TestWhatAnOrderGameAnswersToAValidate(t *testing.T) {
+func TestWhatAHandlerWithAStoreAnswersToAValidate(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*ramp.ValidateRequest)
 		want   string
@@ -108,7 +107,7 @@ func TestWhatAnOrderGameAnswersToAValidate(t *testing.T) {
 		"an intent that is none":    {func(r *ramp.ValidateRequest) { r.UUID = uuid.New(); r.Intent.From = nil }, "INVALID_INTENT_FROM"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			game, v := newOrderGame(t, func(c *ramp.OrderGameConfig) { c.ProjectID = "project-1" })
+			game, v := newVault(t, func(c *ramp.HandlerConfig) { c.ProjectID = "project-1" })
 			require.NoError(t, game.Validate(t.Context(), player, mintRequest(t)))
 			r := mintRequest(t)
 			tt.change(r)
@@ -116,7 +115,7 @@ func TestWhatAnOrderGameAnswersToAValidate(t *testing.T) {
 			assert.EqualValues(t, 900, v.gold["session-1"])
 		})
 	}
-	game, v := newOrderGame(t, nil)
+	game, v := newVault(t, nil)
 	require.NoError(t, game.Validate(t.Context(), player, mintRequest(t)))
 	require.NoError(t, game.Result(t.Context(), ramp.Session{}, reported(accepted(t, mintRequest(t)), 0)))
 	assert.Equal(t, "ORDER_FINISHED", answerTo(game.Validate(t.Context(), player, mintRequest(t))))
@@ -131,7 +130,7 @@ func TestWhatAnOrderGameAnswersToAValidate(t *testing.T) {
 
 // A result that contradicts its order is refused permanently only after OnConflict
 // succeeded.
-func TestWhatAnOrderGameAnswersToAResult(t *testing.T) {
+func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
 	order := accepted(t, mintRequest(t))
 	another := reported(order, 1)
 	another.TxHash = "0x" + strings.Repeat("cd", 32)
@@ -165,25 +164,23 @@ func TestWhatAnOrderGameAnswersToAResult(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			heard := ""
 			var store ramp.Store
-			game, v := newOrderGame(t, func(c *ramp.OrderGameConfig) { store = c.Store })
+			game, v := newVault(t, func(c *ramp.HandlerConfig) { store = c.Store })
 			require.NoError(t, game.Validate(t.Context(), player, mintRequest(t)))
 			if tt.first != nil {
 				require.NoError(t, game.Result(t.Context(), ramp.Session{}, tt.first))
 			}
 			before := v.gold["session-1"]
-			game, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: noPlayers{}, Store: store, ProjectID: tt.project,
-				OnConflict: func(_ context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
+			config := ramp.HandlerConfig{Players: noPlayers{}, Store: store, ProjectID: tt.project, Logger: slog.New(slog.DiscardHandler)}
+			if !tt.noHook {
+				config.OnConflict = func(_ context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
 					heard = conflict.Field
 					assert.Equal(t, order.UUID, conflict.Order.UUID)
-					assert.Same(t, tt.then, r)
+					assert.Equal(t, tt.then.UUID, r.UUID)
 					return tt.hook
-				}})
-			require.NoError(t, err)
-			if tt.noHook {
-				game, err = ramp.NewOrderGame(ramp.OrderGameConfig{Players: noPlayers{}, Store: store, ProjectID: tt.project})
-				require.NoError(t, err)
+				}
 			}
-			err = game.Result(t.Context(), ramp.Session{}, tt.then)
+			game = newCaller(t, config)
+			err := game.Result(t.Context(), ramp.Session{}, tt.then)
 			assert.Equal(t, tt.want, answerTo(err))
 			assert.Equal(t, tt.heard, heard)
 			if tt.first != nil || tt.want != "200" {
@@ -196,27 +193,50 @@ func TestWhatAnOrderGameAnswersToAResult(t *testing.T) {
 	}
 }
 
-func TestAbandonGivesBackAndNamesTheOrder(t *testing.T) {
-	game, v := newOrderGame(t, nil)
-	r := mintRequest(t)
-	_, err := game.Abandon(t.Context(), r.UUID, "lost")
-	assert.ErrorIs(t, err, ramp.ErrOrderUnknown)
-	assert.ErrorContains(t, err, r.UUID.String())
-	require.NoError(t, game.Validate(t.Context(), player, r))
-	step, err := game.Abandon(t.Context(), r.UUID, "lost")
-	require.NoError(t, err)
-	assert.True(t, step.New)
-	assert.Equal(t, ramp.OrderAbandoned, step.Order.State)
-	assert.EqualValues(t, 1000, v.gold["session-1"])
-	step, err = game.Abandon(t.Context(), r.UUID, "lost")
-	require.NoError(t, err)
-	assert.False(t, step.New)
-	assert.EqualValues(t, 1000, v.gold["session-1"])
+// If order 1 was ended by the transaction of order 2, by a thief or by mistake, the
+// result of order 2 is not lost: it is delivered again until a person has corrected
+// order 1.
+func TestATransactionThatHasEndedAnotherOrder(t *testing.T) {
+	for name, tt := range map[string]struct {
+		noHook bool
+		hook   error
+	}{"heard": {}, "without OnConflict": {noHook: true}, "OnConflict fails": {hook: errors.New("down")}} {
+		t.Run(name, func(t *testing.T) {
+			var heard []*ramp.ConflictError
+			game, v := newVault(t, func(c *ramp.HandlerConfig) {
+				if !tt.noHook {
+					c.OnConflict = func(_ context.Context, conflict *ramp.ConflictError, _ *ramp.Result) error {
+						heard = append(heard, conflict)
+						return tt.hook
+					}
+				}
+			})
+			first, second := burnRequest(t), burnRequest(t)
+			second.UUID = uuid.New()
+			require.NoError(t, game.Validate(t.Context(), player, first))
+			require.NoError(t, game.Validate(t.Context(), player, second))
+			one, two := reported(accepted(t, first), 1), reported(accepted(t, second), 1)
+			two.TxHash = strings.ToUpper(one.TxHash)
+			require.NoError(t, game.Result(t.Context(), ramp.Session{}, one))
+			for range 2 {
+				err := game.Result(t.Context(), ramp.Session{}, two)
+				assert.Equal(t, "500", answerTo(err))
+				assert.ErrorContains(t, err, "order "+second.UUID.String()+" (accepted): the call contradicts the stored order: tx_hash has ended order "+first.UUID.String())
+			}
+			assert.EqualValues(t, 1100, v.gold["session-1"])
+			if tt.noHook {
+				return
+			}
+			require.Len(t, heard, 2, "at each delivery")
+			assert.Equal(t, []any{second.UUID, ramp.OrderAccepted, "tx_hash", first.UUID, ramp.OrderSucceeded},
+				[]any{heard[0].Order.UUID, heard[0].Order.State, heard[0].Field, heard[0].Other.UUID, heard[0].Other.State})
+		})
+	}
 }
 
 // Changing a request afterwards must not change the accepted order.
 func TestAMemoryStoreSharesNoMemory(t *testing.T) {
-	game, v := newOrderGame(t, nil)
+	game, v := newVault(t, nil)
 	r := mintRequest(t)
 	require.NoError(t, game.Validate(t.Context(), player, r))
 	r.Intent.From[0].Amount = ramp.NewAmount(1_000_000)
@@ -271,15 +291,14 @@ func TestAMemoryStoreAppliesNewStepsOnly(t *testing.T) {
 func TestAStoreThatFailsReportsNoConflict(t *testing.T) {
 	down := errors.New("down")
 	order := ended(t, accepted(t, mintRequest(t)), 1)
-	game, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: noPlayers{}, Store: failingStore{ramp.Step{Order: order}, down},
+	game := newCaller(t, ramp.HandlerConfig{Players: noPlayers{}, Store: failingStore{ramp.Step{Order: order}, down}, Logger: slog.New(slog.DiscardHandler),
 		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error {
 			t.Error("there is no conflict")
 			return nil
 		}})
-	require.NoError(t, err)
 	r := reported(order, 1)
 	r.TxHash = "0x" + strings.Repeat("cd", 32)
-	assert.Equal(t, down, game.Result(t.Context(), player, r))
+	assert.ErrorIs(t, game.Result(t.Context(), player, r), down)
 }
 
 type failingStore struct {
@@ -292,7 +311,7 @@ func (s failingStore) Update(context.Context, uuid.UUID, ramp.Transition) (ramp.
 }
 
 func TestAFailedApplyStoresNothing(t *testing.T) {
-	game, v := newOrderGame(t, nil)
+	game, v := newVault(t, nil)
 	v.fail = errors.New("down")
 	r := mintRequest(t)
 	require.ErrorIs(t, game.Validate(t.Context(), player, r), v.fail)
@@ -302,15 +321,13 @@ func TestAFailedApplyStoresNothing(t *testing.T) {
 	assert.EqualValues(t, 900, v.gold["session-1"])
 }
 
-// memoryGame returns a game whose orders are in memory.
-func memoryGame(t testing.TB, c ramp.OrderGameConfig) *ramp.OrderGame {
+// inMemory returns a config with a store in memory that applies nothing.
+func inMemory(t testing.TB, c ramp.HandlerConfig) ramp.HandlerConfig {
 	t.Helper()
 	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(context.Context, ramp.Step) error { return nil }})
 	require.NoError(t, err)
 	c.Players, c.Store = noPlayers{}, store
-	game, err := ramp.NewOrderGame(c)
-	require.NoError(t, err)
-	return game
+	return c
 }
 
 // The service does not redeliver a result that was answered with 400, so only a nil
@@ -330,18 +347,15 @@ func TestAConflictIsPermanentOnlyAfterItWasTaken(t *testing.T) {
 		"failed with a conflict": {func(_ context.Context, c *ramp.ConflictError, _ *ramp.Result) error { return c }, http.StatusInternalServerError},
 	} {
 		t.Run(name, func(t *testing.T) {
-			game := memoryGame(t, ramp.OrderGameConfig{OnConflict: tt.onConflict})
+			game := newCaller(t, inMemory(t, ramp.HandlerConfig{OnConflict: tt.onConflict, Logger: slog.New(slog.DiscardHandler)}))
 			request := burnRequest(t)
 			require.NoError(t, game.Validate(t.Context(), player, request))
 			order := accepted(t, request)
 			require.NoError(t, game.Result(t.Context(), player, reported(order, 1)))
 
-			handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: testKey(t), Signer: testSigner(t), Logger: slog.New(slog.DiscardHandler)})
-			require.NoError(t, err)
 			result := func(r *ramp.Result) ramp.Reply {
-				body, err := json.Marshal(r)
-				require.NoError(t, err)
-				return handler.AnswerResult(t.Context(), http.Header{ramp.HeaderHMAC: {testKey(t).Sign(body)}}, body)
+				body, header := game.signed(ramp.Session{}, r)
+				return game.handler.AnswerResult(t.Context(), header, body)
 			}
 			reply := result(reported(order, 0))
 			assert.Equal(t, tt.status, reply.Status)
@@ -357,21 +371,4 @@ func TestAConflictIsPermanentOnlyAfterItWasTaken(t *testing.T) {
 			assert.Equal(t, want, result(repeat).Status)
 		})
 	}
-}
-
-// Text that only one database cannot store is an error of the call, too: MySQL's
-// charset utf8 ends at U+FFFF.
-func TestAValidateThatTheDatabaseCannotStoreIsRefused(t *testing.T) {
-	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(nil), Dialect: ramp.MySQL,
-		Apply: func(context.Context, *sql.Tx, ramp.Step) error { return nil }})
-	require.NoError(t, err)
-	game, err := ramp.NewOrderGame(ramp.OrderGameConfig{Players: noPlayers{}, Store: store})
-	require.NoError(t, err)
-	err = game.Validate(t.Context(), ramp.Session{ID: "quoted\U0001F600"}, mintRequest(t))
-	var refusal *ramp.Refusal
-	require.ErrorAs(t, err, &refusal)
-	assert.Equal(t, http.StatusBadRequest, refusal.Status)
-	assert.Equal(t, ramp.Code("INVALID_SESSION_ID"), refusal.Code)
-	assertFields(t, err, "session_id must not contain a character above U+FFFF")
-	assert.NotContains(t, err.Error(), "quoted")
 }

@@ -1,4 +1,4 @@
-package ramp_test
+package support_test
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,47 +17,84 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/support"
 )
 
-// deskOf returns a desk for a game in memory, with the service and its chain.
-type deskOf struct {
-	*ramp.Desk
-	game    *ramp.OrderGame
+// studio is a game in memory, with the service, its chain, and support.
+type studio struct {
+	*support.Orders
+	store   ramp.Store
 	service *ramptest.Service
 	client  *ramp.Client
-	vault   *vault
 	log     bytes.Buffer
+
+	mu   sync.Mutex
+	gold int64 // of session-1
 }
 
-func newDesk(t *testing.T) *deskOf {
+func (s *studio) Authenticate(context.Context, ramp.Session) error { return nil }
+
+func (s *studio) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(s.gold)}}}, nil
+}
+
+func (s *studio) apply(_ context.Context, step ramp.Step) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, asset := range step.Effect.Assets {
+		delta, err := step.Effect.Delta(asset).Int64()
+		if err != nil {
+			return err
+		}
+		s.gold += delta
+	}
+	return nil
+}
+
+func newStudio(t *testing.T) *studio {
 	t.Helper()
-	d := &deskOf{}
-	d.service = ramptest.Start(t, ramptest.Config{Key: testKey(t), Validator: testSigner(t).Address(), Handler: http.NotFoundHandler()})
-	game, v := newOrderGame(t, func(c *ramp.OrderGameConfig) { c.Now = d.service.Now })
-	d.game, d.vault = game, v
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: testKey(t), Signer: testSigner(t)})
+	s := &studio{gold: 1000}
+	key, err := ramp.TextKey("my_secret_salt_value_!@#$%^&*")
 	require.NoError(t, err)
-	d.service.SetHandler(handler)
-	d.client, err = ramp.NewClient(ramp.ClientConfig{URL: d.service.URL(), Key: testKey(t), HTTPClient: d.service.Client()})
+	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: d.service.RPCURL(ramp.Testnet), HTTPClient: d.service.Client(), Retries: -1})
+	s.store, err = ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: s.apply})
 	require.NoError(t, err)
-	d.Desk, err = ramp.NewDesk(ramp.DeskConfig{Game: game, Chain: chain, Blocks: 300, Logger: slog.New(slog.NewJSONHandler(&d.log, nil))})
+	s.service = ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler(), Books: ramptest.BooksOff})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: s, Store: s.store, Key: key, Signer: signer, Now: s.service.Now,
+		Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	return d
+	s.service.SetHandler(handler)
+	s.client, err = ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: key, HTTPClient: s.service.Client()})
+	require.NoError(t, err)
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), HTTPClient: s.service.Client(), Retries: -1})
+	require.NoError(t, err)
+	s.Orders, err = support.New(support.Config{Store: s.store, Chain: chain, Blocks: 300, Now: s.service.Now,
+		Logger: slog.New(slog.NewJSONHandler(&s.log, nil))})
+	require.NoError(t, err)
+	return s
+}
+
+// request is an initialize call for one gold a token.
+func request() ramp.InitializeRequest {
+	item := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}}
+	return ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project-1",
+		Token: "0x00000000000000000000000000000000000070c3", Materials: item, Outputs: item}}
 }
 
 // mint starts a mint of session-1, and lets an hour pass.
-func (d *deskOf) mint(t *testing.T, faults ...ramptest.Fault) uuid.UUID {
+func (d *studio) mint(t *testing.T, faults ...ramptest.Fault) uuid.UUID {
 	t.Helper()
 	return d.order(t, d.service.Mint, faults...)
 }
 
 type placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
 
-func (d *deskOf) order(t *testing.T, place placer, faults ...ramptest.Fault) uuid.UUID {
+func (d *studio) order(t *testing.T, place placer, faults ...ramptest.Fault) uuid.UUID {
 	t.Helper()
-	started, err := d.client.Initialize(t.Context(), testRequest())
+	started, err := d.client.Initialize(t.Context(), request())
 	require.NoError(t, err)
 	_, err = place(t.Context(), started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(1), faults...)
 	require.NoError(t, err)
@@ -64,24 +102,24 @@ func (d *deskOf) order(t *testing.T, place placer, faults ...ramptest.Fault) uui
 	return started.UUID
 }
 
-func (d *deskOf) record(t *testing.T) (record map[string]any) {
+func (d *studio) record(t *testing.T) (record map[string]any) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal(d.log.Bytes(), &record))
 	d.log.Reset()
 	return record
 }
 
-func TestADeskShowsWhatTheChainHasOfAPlayer(t *testing.T) {
+func TestSupportShowsWhatTheChainHasOfAPlayer(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault ramptest.Fault
-		want  []ramp.Activity
+		want  []support.Activity
 	}{
-		"a transaction whose result never came":     {ramptest.ResultNever(), []ramp.Activity{{Success: true, Token: true}}},
-		"a failed transaction":                      {ramptest.TransactionFails(), []ramp.Activity{{}}},
+		"a transaction whose result never came":     {ramptest.ResultNever(), []support.Activity{{Success: true, Token: true}}},
+		"a failed transaction":                      {ramptest.TransactionFails(), []support.Activity{{}}},
 		"a transaction that never got into a block": {ramptest.StaysPending(), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newStudio(t)
 			d.service.Advance(3 * time.Hour)
 			before := d.mint(t) // of the same player, an hour ago
 			id := d.mint(t, c.fault)
@@ -105,8 +143,8 @@ func TestADeskShowsWhatTheChainHasOfAPlayer(t *testing.T) {
 	}
 }
 
-func TestADeskShowsTheOrderWithoutTheChain(t *testing.T) {
-	d := newDesk(t)
+func TestSupportShowsTheOrderWithoutTheChain(t *testing.T) {
+	d := newStudio(t)
 	id := d.mint(t, ramptest.ResultNever())
 	d.service.FailRPC(-32601)
 	report, err := d.Show(t.Context(), id)
@@ -119,7 +157,7 @@ func TestADeskShowsTheOrderWithoutTheChain(t *testing.T) {
 }
 
 func TestADecisionIsLoggedWithWhoAndWhy(t *testing.T) {
-	d := newDesk(t)
+	d := newStudio(t)
 	waits, over := d.mint(t, ramptest.StaysPending()), d.mint(t)
 	for _, missing := range [][2]string{{"", "why"}, {"alice", ""}, {" ", "why"}, {"alice", "\n"}} {
 		_, err := d.Abandon(t.Context(), waits, missing[0], missing[1])
@@ -127,15 +165,15 @@ func TestADecisionIsLoggedWithWhoAndWhy(t *testing.T) {
 		assert.ErrorAs(t, err, &wrong)
 	}
 	assert.Empty(t, d.log.String())
-	before := d.vault.gold["session-1"]
+	before := d.gold
 
 	step, err := d.Abandon(t.Context(), waits, "alice@studio", "case 17: nothing on the chain after a day")
 	require.NoError(t, err)
 	assert.Equal(t, ramp.GiveBack, step.Effect.Kind)
 	assert.Equal(t, "alice@studio: case 17: nothing on the chain after a day", step.Order.Reason)
-	assert.Greater(t, d.vault.gold["session-1"], before)
+	assert.Greater(t, d.gold, before)
 	record := d.record(t)
-	assert.Equal(t, []any{"WARN", "ramp: order abandoned", waits.String(), "alice@studio", "case 17: nothing on the chain after a day", "mint", "give back", true},
+	assert.Equal(t, []any{"WARN", "ramp: order abandoned", waits.String(), "alice@studio", "case 17: nothing on the chain after a day", "mint", "give back +100 item_gold", true},
 		[]any{record["level"], record["msg"], record["uuid"], record["who"], record["reason"], record["direction"], record["effect"], record["new"]})
 
 	_, err = d.Abandon(t.Context(), waits, "bob", "again")
@@ -146,12 +184,12 @@ func TestADecisionIsLoggedWithWhoAndWhy(t *testing.T) {
 	record = d.record(t)
 	assert.Equal(t, []any{"ERROR", "ramp: order not abandoned", "bob"}, []any{record["level"], record["msg"], record["who"]})
 
-	_, err = ramp.NewDesk(ramp.DeskConfig{Blocks: -1})
-	assertFields(t, err, "DeskConfig.Game is required", "DeskConfig.Blocks must not be negative")
+	_, err = support.New(support.Config{Blocks: -1})
+	assert.EqualError(t, err, "ramp: Config.Store is required; Config.Blocks must not be negative")
 }
 
 // A person ends an order by its transaction, so that nothing has to be moved by hand.
-func TestADeskFinishesAnOrderByItsTransaction(t *testing.T) {
+func TestSupportFinishesAnOrderByItsTransaction(t *testing.T) {
 	for name, c := range map[string]struct {
 		burn   bool
 		faults []ramptest.Fault
@@ -164,7 +202,7 @@ func TestADeskFinishesAnOrderByItsTransaction(t *testing.T) {
 		"a burn that failed":    {true, []ramptest.Fault{ramptest.TransactionFails()}, ramp.OrderFailed, ramp.Nothing},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newStudio(t)
 			place, direction := d.service.Mint, "mint"
 			if c.burn {
 				place, direction = d.service.Burn, "burn"
@@ -181,23 +219,23 @@ func TestADeskFinishesAnOrderByItsTransaction(t *testing.T) {
 			assert.Equal(t, c.effect, step.Effect.Kind)
 			assert.Equal(t, tx.Hex(), step.Order.TxHash)
 			record := d.record(t)
-			assert.Equal(t, []any{"WARN", "ramp: order finished", id.String(), "alice", "case 18", direction, tx.Hex(), c.effect.String(), true},
+			assert.Equal(t, []any{"WARN", "ramp: order finished", id.String(), "alice", "case 18", direction, tx.Hex(), step.Effect.String(), true},
 				[]any{record["level"], record["msg"], record["uuid"], record["who"], record["reason"], record["direction"], record["tx_hash"], record["effect"], record["new"]})
 
-			after := d.vault.gold["session-1"]
+			after := d.gold
 			step, err = d.Finish(t.Context(), id, tx, "bob", "again")
 			require.NoError(t, err)
 			assert.False(t, step.New)
-			assert.Equal(t, after, d.vault.gold["session-1"])
+			assert.Equal(t, after, d.gold)
 		})
 	}
 }
 
-func TestADeskRefusesATransactionThatCannotBeTheOrders(t *testing.T) {
-	d := newDesk(t)
+func TestSupportRefusesATransactionThatCannotBeTheOrders(t *testing.T) {
+	d := newStudio(t)
 	before := d.mint(t) // of the same player, an hour ago
 	id := d.mint(t, ramptest.ResultNever())
-	gold := d.vault.gold["session-1"]
+	gold := d.gold
 	earlier, err := d.Show(t.Context(), before)
 	require.NoError(t, err)
 	for name, c := range map[string]struct {
@@ -211,12 +249,12 @@ func TestADeskRefusesATransactionThatCannotBeTheOrders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := d.Finish(t.Context(), id, c.hash, c.who, "case 19")
-			assertFields(t, err, c.want)
+			assert.EqualError(t, err, "ramp: "+c.want)
 		})
 	}
 
-	request := testRequest()
-	request.Intent.Token = "0x00000000000000000000000000000000000070c4"
+	another := request()
+	another.Intent.Token = "0x00000000000000000000000000000000000070c4"
 	place := func(request ramp.InitializeRequest) *ramptest.Order {
 		started, err := d.client.Initialize(t.Context(), request)
 		require.NoError(t, err)
@@ -224,17 +262,17 @@ func TestADeskRefusesATransactionThatCannotBeTheOrders(t *testing.T) {
 		require.NoError(t, err)
 		return order
 	}
-	order, other := place(testRequest()), place(request)
+	order, other := place(request()), place(another)
 	d.service.Advance(time.Minute)
 	_, err = d.Finish(t.Context(), order.UUID, other.TxHash, "alice", "case 19")
-	assertFields(t, err, "transaction has no event of the order's token that names the user")
+	assert.EqualError(t, err, "ramp: transaction has no event of the order's token that names the user")
 
-	blind, err := ramp.NewDesk(ramp.DeskConfig{Game: d.game})
+	blind, err := support.New(support.Config{Store: d.store, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	_, err = blind.Finish(t.Context(), id, common.Hash{1}, "alice", "case 19")
-	assertFields(t, err, "DeskConfig.Chain is required")
+	assert.EqualError(t, err, "ramp: Config.Chain is required")
 
-	assert.Equal(t, gold-200, d.vault.gold["session-1"], "nothing moved but what the two mints took")
+	assert.Equal(t, gold-200, d.gold, "nothing moved but what the two mints took")
 
 	_, err = d.Abandon(t.Context(), id, "alice", "a mistake")
 	require.NoError(t, err)
@@ -243,5 +281,18 @@ func TestADeskRefusesATransactionThatCannotBeTheOrders(t *testing.T) {
 	_, err = d.Finish(t.Context(), id, report.Activity[0].Hash, "alice", "case 19")
 	var conflict *ramp.ConflictError
 	assert.ErrorAs(t, err, &conflict, "the mint was abandoned, and succeeded")
-	assert.Equal(t, gold-100, d.vault.gold["session-1"])
+	assert.Equal(t, gold-100, d.gold)
+}
+
+// Two projects with keys of their own can share a store.
+func TestSupportOfOneProjectLeavesTheOthersAlone(t *testing.T) {
+	d := newStudio(t)
+	id := d.mint(t, ramptest.ResultNever())
+	other, err := support.New(support.Config{Store: d.store, ProjectID: "project-2", Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	_, err = other.Show(t.Context(), id)
+	assert.ErrorIs(t, err, ramp.ErrOrderConflict)
+	_, err = other.Abandon(t.Context(), id, "alice", "case 20")
+	assert.ErrorIs(t, err, ramp.ErrOrderConflict)
+	assert.EqualValues(t, 900, d.gold)
 }

@@ -9,26 +9,26 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 )
 
-// BlockRef refers to a block: by a tag, or by a number with [AtBlock]. The zero
-// value means [Latest].
+// BlockRef refers to a block: by a number with [AtBlock], or by a tag of the Ethereum
+// specification, such as [Latest] or "finalized". The zero value means [Latest].
 type BlockRef string
 
-// The block tags of the Ethereum specification.
-const (
-	Latest    BlockRef = "latest"    // the newest block
-	Safe      BlockRef = "safe"      // the newest block that is very unlikely to be replaced
-	Finalized BlockRef = "finalized" // the newest block that can no longer be replaced
-	Earliest  BlockRef = "earliest"  // the oldest block of the node
-	Pending   BlockRef = "pending"   // the next block, as the node would build it
-)
+// Latest refers to the newest block.
+const Latest BlockRef = "latest"
 
 // AtBlock refers to the block with number n.
 func AtBlock(n uint64) BlockRef { return BlockRef(hexutil.EncodeUint64(n)) }
 
-// MarshalText writes the reference for a node.
+// MarshalText writes the reference for a node. It fails for an unknown tag.
 func (b BlockRef) MarshalText() ([]byte, error) {
-	if b == "" {
-		b = Latest
+	switch b {
+	case "":
+		return []byte(Latest), nil
+	case Latest, "safe", "finalized", "earliest", "pending":
+		return []byte(b), nil
+	}
+	if _, err := hexutil.DecodeUint64(string(b)); err != nil {
+		return nil, errors.New("a block must be latest, safe, finalized, earliest, pending, or a number from AtBlock")
 	}
 	return []byte(b), nil
 }
@@ -142,58 +142,30 @@ func (t *Transaction) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "t
 
 func (t *Transaction) read(x *reader) {
 	start := x.at
-	for name := range x.members("blockHash", "blockNumber", "from", "gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas",
-		"hash", "input", "nonce", "to", "transactionIndex", "value", "type", "chainId", "v", "r", "s", "feePayer", "fv", "fr", "fs") {
-		switch name {
-		case "blockHash":
-			x.fixed(t.BlockHash[:])
-		case "blockNumber":
-			t.BlockNumber.read(x)
-		case "from":
-			x.fixed(t.From[:])
-		case "gas":
-			t.Gas.read(x)
-		case "gasPrice":
-			t.GasPrice.read(x)
-		case "maxFeePerGas":
-			t.MaxFeePerGas.read(x)
-		case "maxPriorityFeePerGas":
-			t.MaxPriorityFeePerGas.read(x)
-		case "hash":
-			x.fixed(t.Hash[:])
-		case "input":
-			t.Input = x.blob()
-		case "nonce":
-			t.Nonce.read(x)
-		case "to":
-			if value := x.raw(); !isNothing(value) {
-				t.To = new(common.Address)
-				x.decodeFixed(value, t.To[:])
-			}
-		case "transactionIndex":
-			t.TransactionIndex.read(x)
-		case "value":
-			t.Value.read(x)
-		case "type":
-			t.Type.read(x)
-		case "chainId":
-			t.ChainID.read(x)
-		case "v":
-			t.V.read(x)
-		case "r":
-			t.R.read(x)
-		case "s":
-			t.S.read(x)
-		case "feePayer":
-			x.fixed(t.FeePayer[:])
-		case "fv":
-			t.FV.read(x)
-		case "fr":
-			t.FR.read(x)
-		case "fs":
-			t.FS.read(x)
-		}
-	}
+	x.object(
+		field{"blockHash", &t.BlockHash},
+		field{"blockNumber", &t.BlockNumber},
+		field{"from", &t.From},
+		field{"gas", &t.Gas},
+		field{"gasPrice", &t.GasPrice},
+		field{"maxFeePerGas", &t.MaxFeePerGas},
+		field{"maxPriorityFeePerGas", &t.MaxPriorityFeePerGas},
+		field{"hash", &t.Hash},
+		field{"input", &t.Input},
+		field{"nonce", &t.Nonce},
+		field{"to", &t.To},
+		field{"transactionIndex", &t.TransactionIndex},
+		field{"value", &t.Value},
+		field{"type", &t.Type},
+		field{"chainId", &t.ChainID},
+		field{"v", &t.V},
+		field{"r", &t.R},
+		field{"s", &t.S},
+		field{"feePayer", &t.FeePayer},
+		field{"fv", &t.FV},
+		field{"fr", &t.FR},
+		field{"fs", &t.FS},
+	)
 	t.Raw = x.since(start)
 }
 
@@ -230,54 +202,44 @@ func (b *Block) UnmarshalJSON(text []byte) error { return unmarshalWire(text, "b
 
 func (b *Block) read(x *reader) {
 	start := x.at
-	for name := range x.members("baseFeePerGas", "extraData", "gasLimit", "gasUsed", "hash", "miner", "number", "parentHash",
-		"receiptsRoot", "size", "stateRoot", "timestamp", "transactions", "transactionsRoot") {
-		switch name {
-		case "baseFeePerGas":
-			b.BaseFeePerGas.read(x)
-		case "extraData":
-			b.ExtraData = x.blob()
-		case "gasLimit":
-			b.GasLimit.read(x)
-		case "gasUsed":
-			b.GasUsed.read(x)
-		case "hash":
-			x.fixed(b.Hash[:])
-		case "miner":
-			x.fixed(b.Miner[:])
-		case "number":
-			b.Number.read(x)
-		case "parentHash":
-			x.fixed(b.ParentHash[:])
-		case "receiptsRoot":
-			x.fixed(b.ReceiptsRoot[:])
-		case "size":
-			b.Size.read(x)
-		case "stateRoot":
-			x.fixed(b.StateRoot[:])
-		case "timestamp":
-			b.Timestamp.read(x)
-		case "transactions":
-			b.readTransactions(x)
-		case "transactionsRoot":
-			x.fixed(b.TransactionsRoot[:])
-		}
-	}
+	var list transactionList
+	x.object(
+		field{"baseFeePerGas", &b.BaseFeePerGas},
+		field{"extraData", &b.ExtraData},
+		field{"gasLimit", &b.GasLimit},
+		field{"gasUsed", &b.GasUsed},
+		field{"hash", &b.Hash},
+		field{"miner", &b.Miner},
+		field{"number", &b.Number},
+		field{"parentHash", &b.ParentHash},
+		field{"receiptsRoot", &b.ReceiptsRoot},
+		field{"size", &b.Size},
+		field{"stateRoot", &b.StateRoot},
+		field{"timestamp", &b.Timestamp},
+		field{"transactions", &list},
+		field{"transactionsRoot", &b.TransactionsRoot},
+	)
+	b.TransactionHashes, b.Transactions = list.hashes, list.whole
 	b.Raw = x.since(start)
 }
 
-// readTransactions reads a list of hashes or of whole transactions.
-func (b *Block) readTransactions(x *reader) {
+// transactionList is a list of hashes or of whole transactions.
+type transactionList struct {
+	hashes []common.Hash
+	whole  []Transaction
+}
+
+func (l *transactionList) read(x *reader) {
 	for range x.elements(maxListEntries) {
 		var hash common.Hash
 		if x.kind() == '{' {
-			var t Transaction
+			l.whole = append(l.whole, Transaction{})
+			t := &l.whole[len(l.whole)-1]
 			t.read(x)
 			hash = t.Hash
-			b.Transactions = append(b.Transactions, t)
 		} else {
 			readHash(&hash, x)
 		}
-		b.TransactionHashes = append(b.TransactionHashes, hash)
+		l.hashes = append(l.hashes, hash)
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,17 +85,6 @@ var everyUse = map[string]func(context.Context, *ramp.RPC) error{
 		err := r.Batch(ctx, calls)
 		return errors.Join(err, calls[0].Err)
 	},
-	"a wait": func(ctx context.Context, r *ramp.RPC) error {
-		_, err := r.WaitReceipt(ctx, common.MaxHash, 1)
-		return err
-	},
-	"a confirmation": func(ctx context.Context, r *ramp.RPC) error {
-		result, err := ramp.ParseResult(told().bytes())
-		if err == nil {
-			_, err = r.Confirm(ctx, result, 1)
-		}
-		return err
-	},
 }
 
 // resultOf returns the answer of a node that has the reported transaction.
@@ -114,34 +101,32 @@ func resultOf(method string) string {
 
 func TestNothingIsAskedOfTheWrongChain(t *testing.T) {
 	for name, use := range everyUse {
-		for _, resend := range []bool{false, true} {
-			t.Run(name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					id, asked := `"0x2711"`, []string{}
-					client := pinned(t, roundTrip(func(_ *http.Request, method string) (string, error) {
-						asked = append(asked, method)
-						if method == "eth_chainId" {
-							return id, nil
-						}
-						return resultOf(method), nil
-					}), ramp.RPCConfig{Resend: resend})
-					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-					defer cancel()
-					for range 2 {
-						err := use(ctx, client)
-						assert.ErrorIs(t, err, ramp.ErrWrongChain)
-						assert.ErrorContains(t, err, "ramp: eth_chainId: the node is on another chain: its chain ID is 10001, but RPCConfig.ChainID is 1112")
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				id, asked := `"0x2711"`, []string{}
+				client := pinned(t, roundTrip(func(_ *http.Request, method string) (string, error) {
+					asked = append(asked, method)
+					if method == "eth_chainId" {
+						return id, nil
 					}
-					assert.Equal(t, []string{"eth_chainId", "eth_chainId"}, asked, "and it is asked again, for the node may be replaced")
+					return resultOf(method), nil
+				}), ramp.RPCConfig{})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				for range 2 {
+					err := use(ctx, client)
+					assert.ErrorIs(t, err, ramp.ErrWrongChain)
+					assert.ErrorContains(t, err, "ramp: eth_chainId: the node is on another chain: its chain ID is 10001, but RPCConfig.ChainID is 1112")
+				}
+				assert.Equal(t, []string{"eth_chainId", "eth_chainId"}, asked, "and it is asked again, for the node may be replaced")
 
-					id, asked = `"0x458"`, nil
-					require.NoError(t, use(ctx, client))
-					require.NoError(t, use(ctx, client))
-					assert.Equal(t, "eth_chainId", asked[0])
-					assert.NotContains(t, asked[1:], "eth_chainId", "once it is known, it is not asked again")
-				})
+				id, asked = `"0x458"`, nil
+				require.NoError(t, use(ctx, client))
+				require.NoError(t, use(ctx, client))
+				assert.Equal(t, "eth_chainId", asked[0])
+				assert.NotContains(t, asked[1:], "eth_chainId", "once it is known, it is not asked again")
 			})
-		}
+		})
 	}
 }
 
@@ -157,6 +142,94 @@ func TestAChainThatIsNotPinnedIsNotAskedFor(t *testing.T) {
 			assert.NoError(t, use(t.Context(), client))
 		})
 	}
+}
+
+// The node behind an unchanged URL may be switched to another chain.
+func TestEveryConfirmationChecksTheChain(t *testing.T) {
+	own := func(id string) string { return `{"hash":"` + common.MaxHash.Hex() + `","chainId":` + id + `}` }
+	for name, test := range map[string]struct {
+		node, transaction string
+		wrong             string // the ID in the error
+		waits             string // why it waits, if it does
+	}{
+		"the right one":                        {`"result":"0x458"`, own(`"0x458"`), "", ""},
+		"a node and a transaction of another":  {`"result":"0x1"`, own(`"0x1"`), "1", ""},
+		"a node of another without an ID":      {`"result":"0x1"`, own(`null`), "1", ""},
+		"a node of another with a zero ID":     {`"result":"0x1"`, own(`"0x0"`), "1", ""},
+		"a transaction of another":             {`"result":"0x458"`, own(`"0x1"`), "1", ""},
+		"another node behind a load balancer":  {`"result":"0x1"`, own(`"0x458"`), "", ""},
+		"a node that does not know, but an ID": {`"error":{"code":-32601,"message":"m"}`, own(`"0x458"`), "", ""},
+		"a node that is busy, without an ID":   {`"error":{"code":-32005,"message":"busy"}`, own(`null`), "", "busy"},
+		"a node without the transaction":       {`"result":"0x458"`, "null", "", "eth_getTransactionByHash: " + common.MaxHash.Hex() + ": not found"},
+	} {
+		for _, noBatches := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					result, err := ramp.ParseResult(told().bytes())
+					require.NoError(t, err)
+					c := &chain{receipt: string(onChain().bytes()), noBatches: noBatches}
+					client := pinned(t, c, ramp.RPCConfig{})
+					receipt, transaction, err := client.Confirm(t.Context(), result, 1)
+					require.ErrorIs(t, err, nil, "the right chain, before it is switched")
+					assert.Equal(t, common.MaxHash, receipt.TransactionHash)
+					assert.Equal(t, common.MaxHash, transaction.Hash)
+					if !noBatches {
+						assert.Equal(t, 1, c.requests)
+						assert.Equal(t, []string{"eth_chainId", "eth_getTransactionReceipt", "eth_getTransactionByHash"}, c.asked)
+					}
+
+					c.say, c.transaction = map[string]string{"eth_chainId": test.node}, test.transaction
+					ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+					defer cancel()
+					_, _, err = client.Confirm(ctx, result, 1)
+					switch {
+					case test.wrong != "":
+						assert.ErrorIs(t, err, ramp.ErrWrongChain)
+						assert.ErrorContains(t, err, "its chain ID is "+test.wrong+", but RPCConfig.ChainID is 1112")
+						if strings.Contains(test.node, `"0x1"`) {
+							_, err = client.BlockNumber(ctx)
+							assert.ErrorIs(t, err, ramp.ErrWrongChain, "every other call notices too")
+						}
+					case test.waits != "":
+						assert.ErrorIs(t, err, context.DeadlineExceeded)
+						assert.ErrorContains(t, err, test.waits)
+					default:
+						assert.NoError(t, err)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestNotFoundNamesTheChainThatTheNodeHas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		result, err := ramp.ParseResult(told().bytes())
+		require.NoError(t, err)
+		c := &chain{receipt: "null", say: map[string]string{"eth_chainId": `"result":"0x2a"`}}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		_, _, err = c.client(t).Confirm(ctx, result, 1)
+		assert.ErrorIs(t, err, ramp.ErrNotFound)
+		assert.ErrorContains(t, err, "; the node's chain ID is 42")
+	})
+}
+
+func TestCheckReportsAWrongChainOrAnUnreachableNodeAtStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &chain{}
+		assert.NoError(t, pinned(t, c, ramp.RPCConfig{}).Check(t.Context()))
+		assert.NoError(t, c.client(t).Check(t.Context()), "any chain")
+		c.say = map[string]string{"eth_chainId": `"result":"0x1"`}
+		assert.EqualError(t, pinned(t, c, ramp.RPCConfig{}).Check(t.Context()), "ramp: check https://node.example.com: ramp: eth_chainId: "+
+			"the node is on another chain: its chain ID is 1, but RPCConfig.ChainID is 1112")
+		c.say = map[string]string{"eth_chainId": `"result":null`}
+		assert.ErrorContains(t, pinned(t, c, ramp.RPCConfig{}).Check(t.Context()), "the result is null")
+		c.fail = func(string) (*http.Response, error) { return nil, errors.New("connection refused") }
+		assert.EqualError(t, c.client(t).Check(t.Context()), "ramp: check https://node.example.com: ramp: eth_chainId: connection refused")
+		_, err := c.client(t).BlockNumber(t.Context())
+		assert.Error(t, err)
+	})
 }
 
 // A chain that could not be checked does not count as correct.
@@ -232,124 +305,6 @@ func TestASendAfterTheCheckIsSentOnce(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestAWaitGoesOnUntilTheChainCanBeAskedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		begun := time.Now()
-		client := pinned(t, roundTrip(func(_ *http.Request, method string) (string, error) {
-			switch {
-			case method != "eth_chainId":
-				return resultOf(method), nil
-			case time.Since(begun) < time.Minute:
-				return "", errors.New("connection refused")
-			default:
-				return `"0x458"`, nil
-			}
-		}), ramp.RPCConfig{})
-		_, err := client.WaitReceipt(t.Context(), common.MaxHash, 1)
-		require.NoError(t, err)
-		assert.Equal(t, time.Minute, time.Since(begun))
-	})
-}
-
-func TestManyCallsAtOnceAskForTheChainOnce(t *testing.T) {
-	for name, test := range map[string]struct {
-		id    string
-		wrong bool
-	}{"the right one": {`"0x458"`, false}, "a wrong one": {`"0x1"`, true}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var asked, others atomic.Int64
-				client := pinned(t, roundTrip(func(_ *http.Request, method string) (string, error) {
-					if method != "eth_chainId" {
-						others.Add(1)
-						return `"0x10"`, nil
-					}
-					asked.Add(1)
-					time.Sleep(time.Second) // until all of them wait
-					assert.Zero(t, others.Load())
-					return test.id, nil
-				}), ramp.RPCConfig{})
-				var all sync.WaitGroup
-				for range 64 {
-					all.Go(func() {
-						_, err := client.BlockNumber(t.Context())
-						assert.Equal(t, test.wrong, errors.Is(err, ramp.ErrWrongChain))
-						assert.Equal(t, test.wrong, err != nil, err)
-					})
-				}
-				all.Wait()
-				assert.EqualValues(t, 1, asked.Load())
-				if test.wrong {
-					assert.Zero(t, others.Load())
-				} else {
-					assert.EqualValues(t, 64, others.Load())
-				}
-			})
-		})
-	}
-}
-
-// The call that makes the check may be canceled, and its transport may panic.
-// Neither affects the calls that wait for it.
-func TestCallsThatWaitForTheChainOutliveTheOneThatAsks(t *testing.T) {
-	for name, end := range map[string]func(context.Context) error{
-		"canceled":  func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
-		"panicking": func(context.Context) error { time.Sleep(time.Second); panic("a transport") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var asked atomic.Int64
-				client := pinned(t, roundTrip(func(r *http.Request, method string) (string, error) {
-					if method == "eth_chainId" && asked.Add(1) == 1 {
-						return "", end(r.Context())
-					}
-					return `"0x458"`, nil
-				}), ramp.RPCConfig{Retries: -1})
-				first, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				var all sync.WaitGroup
-				all.Go(func() {
-					defer func() { _ = recover() }()
-					_, err := client.BlockNumber(first)
-					assert.ErrorIs(t, err, context.DeadlineExceeded)
-				})
-				synctest.Wait() // the first call asks
-				for range 5 {
-					all.Go(func() {
-						_, err := client.BlockNumber(t.Context())
-						assert.NoError(t, err)
-					})
-				}
-				all.Wait()
-				assert.EqualValues(t, 2, asked.Load())
-			})
-		})
-	}
-}
-
-func TestACallDoesNotWaitForTheChainBeyondItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := pinned(t, roundTrip(func(r *http.Request, _ string) (string, error) {
-			<-r.Context().Done()
-			return "", r.Context().Err()
-		}), ramp.RPCConfig{Timeout: time.Minute, Retries: -1})
-		var all sync.WaitGroup
-		all.Go(func() {
-			_, err := client.BlockNumber(t.Context())
-			assert.ErrorIs(t, err, context.DeadlineExceeded)
-		})
-		synctest.Wait()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		begun := time.Now()
-		_, err := client.BlockNumber(ctx)
-		assert.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.ErrorContains(t, err, "ramp: eth_chainId: ")
-		assert.Equal(t, time.Second, time.Since(begun))
-		all.Wait()
-	})
 }
 
 // The error rules out the network as the cause.

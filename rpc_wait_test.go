@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -22,12 +21,16 @@ import (
 
 // chain is a node in memory whose answers a test can change over time.
 type chain struct {
-	mu      sync.Mutex
-	head    uint64
-	receipt string            // JSON of the only receipt, "null" for none
-	block   map[uint64]string // hash by number
-	fail    func(method string) (*http.Response, error)
-	asked   []string // methods
+	mu          sync.Mutex
+	head        uint64
+	receipt     string                                      // JSON of the only receipt, "null" for none
+	transaction string                                      // JSON of its transaction; "" for one that says little
+	block       map[uint64]string                           // hash by number
+	fail        func(method string) (*http.Response, error) // answers a whole request instead, if it returns something
+	say         map[string]string                           // a method's answer after the id, instead of the chain's
+	noBatches   bool
+	asked       []string // methods
+	requests    int
 }
 
 // after changes the chain when some time has passed.
@@ -39,26 +42,50 @@ func (c *chain) after(d time.Duration, change func()) {
 	})
 }
 
+type chainRequest struct {
+	ID     uint64
+	Method string
+	Params []json.RawMessage
+}
+
 func (c *chain) RoundTrip(r *http.Request) (*http.Response, error) {
-	var request struct {
-		ID     uint64
-		Method string
-		Params []json.RawMessage
-	}
 	body, err := io.ReadAll(r.Body)
-	if err == nil {
-		err = json.Unmarshal(body, &request)
-	}
 	if err != nil {
+		return nil, err
+	}
+	batch := body[0] == '['
+	if !batch {
+		body = []byte("[" + string(body) + "]")
+	}
+	var requests []chainRequest
+	if err := json.Unmarshal(body, &requests); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.asked = append(c.asked, request.Method)
-	if c.fail != nil {
-		if response, err := c.fail(request.Method); response != nil || err != nil {
-			return response, err
+	c.requests++
+	if batch && c.noBatches {
+		return status(200, nil, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}`)(r)
+	}
+	var answers []string
+	for _, request := range requests {
+		c.asked = append(c.asked, request.Method)
+		if c.fail != nil {
+			if response, err := c.fail(request.Method); response != nil || err != nil {
+				return response, err
+			}
 		}
+		answers = append(answers, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s}`, request.ID, c.answer(request)))
+	}
+	if batch {
+		return status(200, nil, "["+strings.Join(answers, ",")+"]")(r)
+	}
+	return status(200, nil, answers[0])(r)
+}
+
+func (c *chain) answer(request chainRequest) string {
+	if said, ok := c.say[request.Method]; ok {
+		return said
 	}
 	answer := "null"
 	switch request.Method {
@@ -68,19 +95,21 @@ func (c *chain) RoundTrip(r *http.Request) (*http.Response, error) {
 		answer = fmt.Sprintf(`"0x%x"`, c.head)
 	case "eth_getTransactionReceipt":
 		answer = c.receipt
+	case "eth_getTransactionByHash":
+		if answer = c.transaction; answer == "" {
+			answer = `{"hash":` + string(request.Params[0]) + `}`
+		}
 	case "eth_getBlockByNumber":
 		var number ramp.Quantity
 		if err := json.Unmarshal(request.Params[0], &number); err != nil {
-			return nil, err
+			panic(err)
 		}
 		n, _ := number.Uint64()
 		if hash, ok := c.block[n]; ok {
 			answer = `{"hash":"` + hash + `"}`
 		}
 	}
-	recorder := httptest.NewRecorder()
-	_, _ = fmt.Fprintf(recorder, `{"jsonrpc":"2.0","id":%d,"result":%s}`, request.ID, answer)
-	return recorder.Result(), nil
+	return `"result":` + answer
 }
 
 func (c *chain) client(t *testing.T) *ramp.RPC { return c.clientEvery(t, 0) }
@@ -126,7 +155,7 @@ func TestWaitReceiptRefusesTheReceiptOfAnotherTransaction(t *testing.T) {
 		asked := common.HexToHash("0xbad")
 		receipt, err := c.client(t).WaitReceipt(t.Context(), asked, 1)
 		assert.Nil(t, receipt)
-		assert.ErrorContains(t, err, "ramp: wait for transaction "+asked.Hex()+": ramp: eth_getTransactionReceipt: the node answered with the receipt of transaction "+common.MaxHash.Hex())
+		assert.ErrorContains(t, err, "ramp: wait for transaction "+asked.Hex()+": ramp: eth_getTransactionReceipt: the node answered with transaction "+common.MaxHash.Hex())
 		assert.Equal(t, []string{"eth_getTransactionReceipt"}, c.asked)
 	})
 }
@@ -156,7 +185,7 @@ func TestWaitReceiptCountsNoConfirmationsOfANodeThatIsBehind(t *testing.T) {
 			defer cancel()
 			_, err := c.client(t).WaitReceipt(ctx, common.MaxHash, 2)
 			assert.ErrorContains(t, err, "the transaction has "+has+" confirmations")
-			assert.Equal(t, []string{"eth_getTransactionReceipt", "eth_blockNumber"}, c.asked)
+			assert.Equal(t, []string{"eth_getTransactionReceipt", "eth_blockNumber", "eth_getBlockByNumber"}, c.asked)
 		})
 	}
 }
@@ -207,24 +236,45 @@ func TestWaitReceiptStartsOverWhenTheBlockWasReplaced(t *testing.T) {
 }
 
 func TestWaitReceiptGoesOnOverWhatMayPass(t *testing.T) {
-	rpcError := func(code int, message, data string) func(string) (*http.Response, error) {
-		return func(string) (*http.Response, error) {
-			recorder := httptest.NewRecorder()
-			_, _ = fmt.Fprintf(recorder, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%q,"data":%q}}`, code, message, data)
-			return recorder.Result(), nil
+	refusal := func(http, code int, message, data string) func(string) (*http.Response, error) {
+		return always(http, fmt.Sprintf(`{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%q,"data":%q}}`, code, message, data))
+	}
+	saying := func(method, answer string) func(string) (*http.Response, error) {
+		return func(asked string) (*http.Response, error) {
+			if asked != method {
+				return nil, nil
+			}
+			return status(200, nil, answer)(nil)
 		}
 	}
 	for name, fail := range map[string]func(string) (*http.Response, error){
-		"an unreachable node":  func(string) (*http.Response, error) { return nil, errors.New("connection refused") },
-		"a node that is busy":  rpcError(-32005, "limit exceeded", ""),
-		"a node that indexes":  rpcError(-32000, "transaction indexing is in progress", ""),
-		"a node that says why": rpcError(-32000, "not ready", "transaction indexing is in progress"),
-		"a node that indexes, in 500": func(string) (*http.Response, error) {
-			return status(500, nil, `{"id":null,"error":{"code":-32000,"message":"transaction indexing is in progress"}}`)(nil)
-		},
-		"a proxy without a node":  func(string) (*http.Response, error) { return status(502, nil, "<html>")(nil) },
-		"a node without a number": func(method string) (*http.Response, error) { return failFor(method, "eth_blockNumber") },
-		"a node without a block":  func(method string) (*http.Response, error) { return failFor(method, "eth_getBlockByNumber") },
+		"an unreachable node":            func(string) (*http.Response, error) { return nil, errors.New("connection refused") },
+		"a node that is busy":            refusal(200, -32005, "limit exceeded", ""),
+		"a rate limit of QuickNode":      refusal(200, -32007, "50/second request limit reached", ""),
+		"a rate limit of Base":           refusal(200, -32016, "over rate limit", ""),
+		"a rate limit of TheRPC":         refusal(200, -32029, "Too many requests", ""),
+		"a rate limit in 429":            refusal(429, 15, "Too many connections", ""),
+		"an invalid request in 429":      refusal(429, -32600, "rate limited", ""),
+		"no such method in 429":          refusal(429, -32601, "rate limited", ""),
+		"an internal error":              refusal(200, -32603, "Internal error", ""),
+		"a header that is not there yet": refusal(200, -32000, "header not found", ""),
+		"a resource that is not there":   refusal(200, -32002, "resource unavailable", ""),
+		"an unknown block":               refusal(200, -39001, "Unknown block", ""),
+		"a block that is not final":      refusal(200, -32000, "cannot query unfinalized data", ""),
+		"a node that indexes":            refusal(200, -32000, "transaction indexing is in progress", ""),
+		"a node that says why":           refusal(200, -32000, "not ready", "transaction indexing is in progress"),
+		"a node that indexes, in 500":    refusal(500, -32000, "transaction indexing is in progress", ""),
+		"a proxy without a node":         always(502, "<html>"),
+		"a page":                         always(200, "<html>"),
+		"an empty answer":                always(200, ""),
+		"an answer that is cut off":      always(200, `{"jsonrpc":"2.0","id":1,"res`),
+		"a page that is not there":       always(404, "<html>"),
+		"a receipt that cannot be read":  saying("eth_getTransactionReceipt", `{"id":1,"result":{"blockNumber":-1}}`),
+		"the answer to another request":  saying("eth_getTransactionReceipt", `{"id":77,"result":null}`),
+		"a node without a number":        func(method string) (*http.Response, error) { return failFor(method, "eth_blockNumber") },
+		"a node without a block":         func(method string) (*http.Response, error) { return failFor(method, "eth_getBlockByNumber") },
+		"a head that cannot be read":     saying("eth_blockNumber", `[{"id":2,"result":{}}]`),
+		"a block that cannot be read":    saying("eth_blockNumber", `[{"id":2,"result":"0x20"},{"id":3,"result":{"hash":1}}]`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -267,20 +317,22 @@ func TestWaitReceiptEndsAtWhatWillNotPass(t *testing.T) {
 		change func(*chain)
 		text   string
 	}{
-		"a receipt that cannot be read": {func(c *chain) { c.receipt = `{"blockNumber":-1}` }, "cannot decode the result"},
-		"a block number above all":      {func(c *chain) { c.receipt = strings.Replace(mined(10, blockA), `"0xa"`, `"0x10000000000000000"`, 1) }, "more than 64 bits"},
-		"a refusal":                     {func(c *chain) { c.fail = refusing(-32601) }, "-32601"},
-		"a refusal inside a 500": {func(c *chain) {
-			c.fail = func(string) (*http.Response, error) {
-				return status(500, nil, `{"id":null,"error":{"code":-32601,"message":"m"}}`)(nil)
-			}
+		"no such method":  {func(c *chain) { c.fail = refusing(-32601) }, "-32601"},
+		"invalid params":  {func(c *chain) { c.fail = refusing(-32602) }, "-32602"},
+		"another receipt": {func(c *chain) { c.receipt = strings.Replace(c.receipt, common.MaxHash.Hex(), hash32, 1) }, "the node answered with transaction " + hash32},
+		"no such method inside a 500": {func(c *chain) {
+			c.fail = always(500, `{"id":null,"error":{"code":-32601,"message":"m"}}`)
 		}, "HTTP 500: JSON-RPC error -32601"},
-		"a login": {func(c *chain) {
-			c.fail = func(string) (*http.Response, error) { return status(401, nil, "")(nil) }
+		"a login": {func(c *chain) { c.fail = always(401, "") }, "HTTP 401"},
+		"a ban":   {func(c *chain) { c.fail = always(403, "<html>") }, "HTTP 403"},
+		"a login late": {func(c *chain) {
+			c.fail = func(method string) (*http.Response, error) {
+				if method == "eth_blockNumber" {
+					return always(401, "")(method)
+				}
+				return nil, nil
+			}
 		}, "HTTP 401"},
-		"a head that cannot be read":  {func(c *chain) { c.fail = answering7("eth_blockNumber", `{}`) }, "cannot decode the result"},
-		"a head that is null":         {func(c *chain) { c.fail = answering7("eth_blockNumber", `null`) }, "absent"},
-		"a block that cannot be read": {func(c *chain) { c.fail = answering7("eth_getBlockByNumber", `{"hash":1}`) }, "cannot decode the result"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -299,20 +351,12 @@ func TestWaitReceiptEndsAtWhatWillNotPass(t *testing.T) {
 }
 
 func refusing(code int) func(string) (*http.Response, error) {
-	return func(string) (*http.Response, error) {
-		return status(200, nil, fmt.Sprintf(`{"id":null,"error":{"code":%d,"message":"m"}}`, code))(nil)
-	}
+	return always(200, fmt.Sprintf(`{"id":null,"error":{"code":%d,"message":"m"}}`, code))
 }
 
-// answering7 answers a method with a result, for the next id.
-func answering7(method, result string) func(string) (*http.Response, error) {
-	id := 0
-	return func(asked string) (*http.Response, error) {
-		if id++; asked != method {
-			return nil, nil
-		}
-		return status(200, nil, fmt.Sprintf(`{"id":%d,"result":%s}`, id, result))(nil)
-	}
+// always gives every request the same answer.
+func always(code int, body string) func(string) (*http.Response, error) {
+	return func(string) (*http.Response, error) { return status(code, nil, body)(nil) }
 }
 
 func TestWaitReceiptSaysWhatWasMissingWhenTheContextEnds(t *testing.T) {
@@ -386,7 +430,7 @@ func confirm(t *testing.T, result, is object) error {
 	c := &chain{receipt: string(is.bytes()), head: 10, block: map[uint64]string{10: blockA}}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	_, err = c.client(t).Confirm(ctx, parsed, 1)
+	_, _, err = c.client(t).Confirm(ctx, parsed, 1)
 	return err
 }
 
@@ -428,15 +472,15 @@ func TestASuccessWithoutItsIntentConfirmsNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, err := ramp.ParseResult(body.bytes())
 			require.NoError(t, err)
-			n := newNode(t, says(200, result(string(onChain().bytes()))))
-			_, err = n.client(t).Confirm(t.Context(), r, 1)
+			c := &chain{receipt: string(onChain().bytes())}
+			_, _, err = c.client(t).Confirm(t.Context(), r, 1)
 			var wrong *ramp.InvalidError
 			require.ErrorAs(t, err, &wrong)
 
 			failed, err := ramp.ParseResult(body.with("receipt.status", "0x0").bytes())
 			require.NoError(t, err)
-			n = newNode(t, says(200, result(string(onChain().with("status", "0x0").bytes()))))
-			_, err = n.client(t).Confirm(t.Context(), failed, 1)
+			c = &chain{receipt: string(onChain().with("status", "0x0").bytes())}
+			_, _, err = c.client(t).Confirm(t.Context(), failed, 1)
 			assert.NoError(t, err, "a failed transaction has no events to look at")
 		})
 	}
@@ -456,7 +500,6 @@ func TestConfirmNamesTheFieldThatTheChainContradicts(t *testing.T) {
 		"a node that names none":      {told(), onChain().without("transactionHash"), "tx_hash"},
 		"a token no event can have": {told().with("intent.from.0.id", "token-7").without("receipt.logs"),
 			onChain().with("logs.0.address", common.HexToAddress("token-7").Hex()), "intent.from[0].id"},
-		"another block":                {told().with("receipt.blockHash", other), onChain(), "receipt.blockHash"},
 		"another number":               {told().with("receipt.blockNumber", "0xb"), onChain(), "receipt.blockNumber"},
 		"another place":                {told().with("receipt.transactionIndex", "0x1"), onChain(), "receipt.transactionIndex"},
 		"other gas":                    {told().with("receipt.gasUsed", "0x1"), onChain(), "receipt.gasUsed"},
@@ -516,7 +559,7 @@ func TestOnlyAConfirmedResultReachesTheGame(t *testing.T) {
 		"confirmed":       {func(*chain) {}, http.StatusOK, ""},
 		"a lie":           {func(c *chain) { c.receipt = string(onChain().with("status", "0x0").bytes()) }, http.StatusInternalServerError, "receipt.status"},
 		"another branch":  {func(c *chain) { c.receipt = string(onChain().with("blockHash", blockB).bytes()) }, http.StatusInternalServerError, "block 10, which contained the transaction, was replaced"},
-		"made up":         {func(c *chain) { c.receipt = "null" }, http.StatusInternalServerError, "the node may be on another network"},
+		"made up":         {func(c *chain) { c.receipt = "null" }, http.StatusInternalServerError, "the node's chain ID is 1112"},
 		"not deep enough": {func(c *chain) { c.head = 10 }, http.StatusInternalServerError, "has 1 of 2 confirmations"},
 		"the chain being away": {func(c *chain) {
 			c.fail = func(string) (*http.Response, error) { return nil, errors.New("unreachable") }

@@ -38,17 +38,17 @@ func TestEachMethodAsksAndReadsAsTheInterfaceHasIt(t *testing.T) {
 			`"eth_getBalance","params":["` + a + `","latest"]`, `"0x152d02c7e14af6800000"`, big.NewInt(0).Mul(big.NewInt(1e5), big.NewInt(1e18))},
 		"balance at a block": {func(r *ramp.RPC) (any, error) { return any2(r.Balance(t.Context(), address, ramp.AtBlock(255))) },
 			`"eth_getBalance","params":["` + a + `","0xff"]`, `"0x0"`, new(big.Int)},
-		"transaction count": {func(r *ramp.RPC) (any, error) { return any2(r.TransactionCount(t.Context(), address, ramp.Pending)) },
+		"transaction count": {func(r *ramp.RPC) (any, error) { return any2(r.TransactionCount(t.Context(), address, "pending")) },
 			`"eth_getTransactionCount","params":["` + a + `","pending"]`, `"0x7"`, uint64(7)},
 		"raw send": {func(r *ramp.RPC) (any, error) { return any2(r.SendRawTransaction(t.Context(), []byte{2, 1})) },
 			`"eth_sendRawTransaction","params":["0x0201"]`, `"` + hash32 + `"`, hash},
 		"send": {func(r *ramp.RPC) (any, error) { return any2(r.SendTransaction(t.Context(), everything)) },
 			`"eth_sendTransaction","params":[` + everythingJSON + `]`, `"` + hash32 + `"`, hash},
 		"call": {func(r *ramp.RPC) (any, error) {
-			return any2(r.CallContract(t.Context(), ramp.TransactionRequest{To: &to, Data: []byte{1}}, ramp.Safe))
+			return any2(r.CallContract(t.Context(), ramp.TransactionRequest{To: &to, Data: []byte{1}}, "safe"))
 		}, `"eth_call","params":[{"to":"0x000000000000000000000000000000000000007b","data":"0x01"},"safe"]`, `"0xbeef"`, []byte{0xbe, 0xef}},
 		"estimate": {func(r *ramp.RPC) (any, error) {
-			return any2(r.EstimateGas(t.Context(), ramp.TransactionRequest{}, ramp.Earliest))
+			return any2(r.EstimateGas(t.Context(), ramp.TransactionRequest{}, "earliest"))
 		}, `"eth_estimateGas","params":[{},"earliest"]`, `"0x5208"`, uint64(21000)},
 		"logs": {func(r *ramp.RPC) (any, error) {
 			return any2(r.Logs(t.Context(), ramp.LogFilter{FromBlock: ramp.AtBlock(1), Addresses: []common.Address{address}, Topics: [][]common.Hash{{hash}, nil, {hash, {}}}}))
@@ -76,7 +76,7 @@ func TestEachMethodAsksAndReadsAsTheInterfaceHasIt(t *testing.T) {
 func TestWhatMayBeMissingIsNotFound(t *testing.T) {
 	hash := common.HexToHash(hash32)
 	for asked, call := range map[string]func(*ramp.RPC) (any, error){
-		`"eth_getBlockByNumber","params":["finalized",true]`:     func(r *ramp.RPC) (any, error) { return r.BlockByNumber(t.Context(), ramp.Finalized, true) },
+		`"eth_getBlockByNumber","params":["finalized",true]`:     func(r *ramp.RPC) (any, error) { return r.BlockByNumber(t.Context(), "finalized", true) },
 		`"eth_getBlockByHash","params":["` + hash32 + `",false]`: func(r *ramp.RPC) (any, error) { return r.BlockByHash(t.Context(), hash, false) },
 		`"eth_getTransactionByHash","params":["` + hash32 + `"]`: func(r *ramp.RPC) (any, error) { return r.Transaction(t.Context(), hash) },
 		`"eth_getTransactionReceipt","params":["` + hash32 + `"]`: func(r *ramp.RPC) (any, error) {
@@ -251,7 +251,7 @@ func TestBlocksAreRead(t *testing.T) {
 	}
 	t.Run("pending", func(t *testing.T) {
 		n := newNode(t, says(200, result(`{"number":null,"hash":null,"miner":null,"transactions":[]}`)))
-		b, err := n.client(t).BlockByNumber(t.Context(), ramp.Pending, false)
+		b, err := n.client(t).BlockByNumber(t.Context(), "pending", false)
 		require.NoError(t, err)
 		assert.False(t, b.Number.Present())
 		assert.Zero(t, b.Hash)
@@ -259,7 +259,7 @@ func TestBlocksAreRead(t *testing.T) {
 	t.Run("with an entry that is neither", func(t *testing.T) {
 		for _, entry := range []string{"7", "null", `"0x1"`, `{"hash":7}`} {
 			n := newNode(t, says(200, result(`{"transactions":[`+entry+`]}`)))
-			_, err := n.client(t).BlockByNumber(t.Context(), ramp.Pending, false)
+			_, err := n.client(t).BlockByNumber(t.Context(), "pending", false)
 			assert.ErrorContains(t, err, "cannot decode the result")
 		}
 	})

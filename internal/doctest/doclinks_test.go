@@ -1,0 +1,190 @@
+package doctest
+
+import (
+	"go/ast"
+	"go/build"
+	"go/doc/comment"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// goPackage is what doc links of one package can lead to.
+type goPackage struct {
+	names   map[string]bool   // "Name", or "Type.Name" for a method or a field
+	imports map[string]string // paths by name
+}
+
+// goPackages are packages by folder and name.
+type goPackages map[string]*goPackage
+
+func (all goPackages) add(folder string, file *ast.File) *goPackage {
+	key := folder + " " + file.Name.Name
+	p := all[key]
+	if p == nil {
+		p = &goPackage{names: map[string]bool{}, imports: map[string]string{}}
+		all[key] = p
+	}
+	for _, spec := range file.Imports {
+		at, _ := strconv.Unquote(spec.Path.Value) // the parser has accepted it
+		if spec.Name != nil {
+			p.imports[spec.Name.Name] = at
+			continue
+		}
+		name := path.Base(at)
+		if strings.Trim(name, "v0123456789") == "" { // a major version
+			name = path.Base(path.Dir(at))
+		}
+		p.imports[strings.TrimSuffix(name, "-go")] = at
+	}
+	for _, declaration := range file.Decls {
+		p.declare(declaration)
+	}
+	return p
+}
+
+func (p *goPackage) declare(declaration ast.Decl) {
+	switch d := declaration.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil {
+			p.names[d.Name.Name] = true
+			return
+		}
+		receiver := d.Recv.List[0].Type
+		if pointer, ok := receiver.(*ast.StarExpr); ok {
+			receiver = pointer.X
+		}
+		if generic, ok := receiver.(*ast.IndexExpr); ok {
+			receiver = generic.X
+		}
+		if name, ok := receiver.(*ast.Ident); ok {
+			p.names[name.Name+"."+d.Name.Name] = true
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch s := spec.(type) {
+			case *ast.TypeSpec:
+				p.names[s.Name.Name] = true
+				p.declareMembers(s)
+			case *ast.ValueSpec:
+				for _, name := range s.Names {
+					p.names[name.Name] = true
+				}
+			}
+		}
+	}
+}
+
+func (p *goPackage) declareMembers(s *ast.TypeSpec) {
+	var members []*ast.Field
+	switch t := s.Type.(type) {
+	case *ast.StructType:
+		members = t.Fields.List
+	case *ast.InterfaceType:
+		members = t.Methods.List
+	}
+	for _, member := range members {
+		for _, name := range member.Names {
+			p.names[s.Name.Name+"."+name.Name] = true
+		}
+	}
+}
+
+// imported returns the package that an importer's folder imports under a path.
+func (all goPackages) imported(t *testing.T, folder, at string) *goPackage {
+	t.Helper()
+	if p := all[at]; p != nil {
+		return p
+	}
+	folder, err := filepath.Abs(folder)
+	require.NoError(t, err)
+	found, err := build.Import(at, folder, 0)
+	require.NoError(t, err)
+	for _, name := range found.GoFiles {
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(found.Dir, name), nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		all[at] = all.add(at, file)
+	}
+	return all[at]
+}
+
+// docLink matches a link to an exported name, as package go/doc/comment describes it.
+var docLink = regexp.MustCompile(`(?m)(?:^|[\s("])\[\*?(?:([a-z]\w*)\.)?([A-Z]\w*(?:\.[A-Z]\w*)?)\](?:$|[\s[:punct:]])`)
+
+// brokenDocLinks returns the doc links in the comments of a file that lead nowhere.
+func (all goPackages) brokenDocLinks(t *testing.T, folder string, file *ast.File) (checked int, broken []string) {
+	t.Helper()
+	own := all[folder+" "+file.Name.Name]
+	for _, group := range file.Comments {
+		for _, m := range docLink.FindAllStringSubmatch(group.Text(), -1) {
+			checked++
+			target, from := own, m[1]
+			if from != "" {
+				at, ok := own.imports[from]
+				if !ok {
+					at, ok = comment.DefaultLookupPackage(from)
+				}
+				if !ok {
+					broken = append(broken, strings.TrimSpace(m[0]))
+					continue
+				}
+				target = all.imported(t, folder, at)
+			}
+			if !target.names[m[2]] {
+				broken = append(broken, strings.TrimSpace(m[0]))
+			}
+		}
+	}
+	return checked, broken
+}
+
+func TestEveryDocLinkLeadsSomewhere(t *testing.T) {
+	all, files := goPackages{}, map[string]*ast.File{}
+	require.NoError(t, filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if entry.IsDir() && entry.Name() == "node_modules" {
+			return filepath.SkipDir
+		}
+		if path.Ext(name) != ".go" {
+			return err
+		}
+		files[name], err = parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err == nil {
+			all.add(filepath.Dir(name), files[name])
+		}
+		return err
+	}))
+	found := 0
+	for name, file := range files {
+		checked, broken := all.brokenDocLinks(t, filepath.Dir(name), file)
+		assert.Empty(t, broken, name)
+		found += checked
+	}
+	require.Greater(t, found, 300)
+}
+
+func TestABrokenDocLinkIsFound(t *testing.T) {
+	const text = `package x
+
+import "log/slog"
+
+// A is like [A], [A.B], [*A], [slog.Default], [errors.Is] and [http.Get], see [A.C] and
+// [D], but a[B] and [b] are no links.
+type A struct{ B slog.Level } // [errors.Isnt]
+`
+	file, err := parser.ParseFile(token.NewFileSet(), "x.go", text, parser.ParseComments)
+	require.NoError(t, err)
+	all := goPackages{}
+	all.add(".", file)
+	checked, broken := all.brokenDocLinks(t, ".", file)
+	assert.Equal(t, 9, checked)
+	assert.Equal(t, []string{"[http.Get],", "[A.C]", "[D],", "[errors.Isnt]"}, broken)
+}

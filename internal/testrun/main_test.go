@@ -1,0 +1,40 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestTheReportCountsAndExplains(t *testing.T) {
+	events := `{"Action":"start","Package":"p"}
+{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Test":"TestB","Output":"=== RUN   TestB\n"}
+{"Action":"output","Package":"p","Test":"TestB","Output":"    b_test.go:7: needs nginx, which is not installed\n"}
+{"Action":"output","Package":"p","Test":"TestB","Output":"--- SKIP: TestB (0.00s)\n"}
+{"Action":"skip","Package":"p","Test":"TestB"}
+{"Action":"output","Package":"p","Test":"TestC","Output":"    c_test.go:9: got 1, want 2\n"}
+{"Action":"fail","Package":"p","Test":"TestC"}
+{"Action":"fail","Package":"p"}
+{"Action":"build-output","ImportPath":"q [q.test]","Output":"q.go:1: undefined: x\n"}
+{"Action":"build-fail","ImportPath":"q [q.test]"}
+{"Action":"fail","Package":"q","FailedBuild":"q [q.test]"}
+`
+	var out strings.Builder
+	r := run{out: &out, skips: map[string]int{}}
+	r.begin(1, 2, ".")
+	r.read(strings.NewReader(events))
+	r.end(".", false, 3_400_000_000)
+	r.summarize()
+	assert.Equal(t, `[1/2] .
+FAILED p TestC
+        c_test.go:9: got 1, want 2
+    q.go:1: undefined: x
+FAILED q 
+      FAILED in 3 s
+skipped 1: needs nginx, which is not installed
+1 passed, 2 failed, 1 skipped
+`, out.String())
+}

@@ -1,0 +1,291 @@
+// Package control is the API with which a program drives an emulated token ramp: its
+// requests and answers, a [Client], and the [Handler] that serves it. A service of
+// package ramptest serves the API below /control, and the ramp command is a client of
+// it. Programs in other languages use the API over HTTP; see docs/control.md.
+package control
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
+)
+
+// Emulator is an emulated service. Each method is one request of the API. A [Client]
+// implements it over HTTP. An error of the API is an [*Error].
+//
+// An id is the UUID of an order, or at least its first 4 characters.
+type Emulator interface {
+	Describe(ctx context.Context) (Description, error)
+	Start(ctx context.Context, r StartRequest) (Order, error)
+	Orders(ctx context.Context, q OrdersQuery) (OrderList, error)
+	Order(ctx context.Context, id string, q OrderQuery) (Order, error)
+	Send(ctx context.Context, id string, r SendRequest) (Sent, error)
+	Advance(ctx context.Context, r AdvanceRequest) (Advanced, error)
+	Fail(ctx context.Context, r FailRequest) (Done, error)
+	Events(ctx context.Context, q EventsQuery) (EventList, error)
+	Reset(ctx context.Context, r ResetRequest) (Done, error)
+}
+
+// Description is the answer of GET /control.
+type Description struct {
+	Now       time.Time              `json:"now"` // on the emulator's clock
+	Speed     float64                `json:"speed"`
+	Game      string                 `json:"game,omitempty"`
+	Assets    string                 `json:"assets_path"`
+	Validate  string                 `json:"validate_path"`
+	Result    string                 `json:"result_path"`
+	ProjectID string                 `json:"project_id,omitempty"`
+	Validator common.Address         `json:"validator"`
+	Chains    map[ramp.Network]Chain `json:"chains"`
+	Faults    map[string]string      `json:"faults"` // what each fault does, by its form
+}
+
+// Chain is the chain of a network.
+type Chain struct {
+	URL string `json:"url"`
+	ID  uint64 `json:"id"`
+}
+
+// StartRequest is the body of POST /control/orders. Exactly one of UUID, Like and
+// Terms is required.
+type StartRequest struct {
+	Do          string      `json:"do"`                     // "mint" or "burn"
+	UUID        string      `json:"uuid,omitempty"`         // of the game's own initialize call
+	Like        string      `json:"like,omitempty"`         // an order whose terms, session and amount are copied
+	Terms       *Terms      `json:"terms,omitempty"`        // for which a UUID is issued
+	SessionID   string      `json:"session_id,omitempty"`   // of the player; defaults to that of Like
+	AccessToken string      `json:"access_token,omitempty"` // defaults to that of the session's last order
+	Amount      json.Number `json:"amount,omitempty"`       // of the token; defaults to 1, or to that of Like
+	Faults      []string    `json:"faults,omitempty"`       // in the forms of Description.Faults
+	Wait        string      `json:"wait,omitempty"`         // as in OrderQuery
+}
+
+// Terms are the terms of an order without an initialize call.
+type Terms struct {
+	Network    ramp.Network `json:"network"`
+	ProjectID  string       `json:"project_id"`
+	Token      string       `json:"token"`
+	MintFeeBps int          `json:"mint_fee_bps,omitempty"`
+	Materials  []Item       `json:"materials,omitempty"` // what a mint takes
+	Outputs    []Item       `json:"outputs,omitempty"`   // what a burn grants
+}
+
+// Item is an amount of a game asset.
+type Item struct {
+	ID     string      `json:"id"`
+	Amount json.Number `json:"amount"`
+}
+
+// Order is an order. It holds no access token.
+type Order struct {
+	UUID      uuid.UUID     `json:"uuid"`
+	Do        string        `json:"do"` // "mint" or "burn"
+	SessionID string        `json:"session_id"`
+	PlayerID  string        `json:"player_id,omitempty"` // the game's ID of the player
+	Network   ramp.Network  `json:"network"`
+	ProjectID string        `json:"project_id"`
+	Token     string        `json:"token"`
+	Amount    ramp.Amount   `json:"amount"` // of the token
+	Wallet    string        `json:"wallet"`
+	Assets    []AssetAmount `json:"assets"` // what a mint takes or a burn grants
+	Faults    []string      `json:"faults"`
+	Placed    time.Time     `json:"placed"`
+
+	// State, Tone, Attention, Loss, Said and Next say what happened to the order.
+	verdict.Verdict
+
+	TxHash     common.Hash `json:"tx_hash"`
+	TxStatus   string      `json:"tx_status"` // "submitted", "succeeded" or "failed"
+	Block      uint64      `json:"block,omitzero"`
+	Delivery   string      `json:"delivery"`              // the state of the result's delivery
+	Attempts   int         `json:"attempts"`              // how often the result was sent
+	LastStatus int         `json:"last_status,omitempty"` // HTTP status of the last answer to a result
+	Over       bool        `json:"over"`                  // whether nothing more happens by itself
+
+	Moved      map[string]ramp.Amount `json:"moved"`      // what the game moved in total, by asset; null if unknown
+	Imbalances []Imbalance            `json:"imbalances"` // the findings of the books
+}
+
+// Player returns the game's ID of the order's player, or else the session ID.
+func (o *Order) Player() string {
+	if o.PlayerID != "" {
+		return o.PlayerID
+	}
+	return o.SessionID
+}
+
+// AssetAmount is an amount of a game asset.
+type AssetAmount struct {
+	ID     string      `json:"id"`
+	Amount ramp.Amount `json:"amount"`
+}
+
+// Imbalance is a finding of the books.
+type Imbalance struct {
+	Problem string         `json:"problem"`
+	Assets  []AssetBalance `json:"assets"`
+}
+
+// AssetBalance is a player's balance of an asset before and after a call, and the
+// balance expected after it.
+type AssetBalance struct {
+	ID       string      `json:"id"`
+	Before   ramp.Amount `json:"before"`
+	After    ramp.Amount `json:"after"`
+	Expected ramp.Amount `json:"expected"`
+}
+
+// OrdersQuery is the query of GET /control/orders. Empty fields do not filter.
+type OrdersQuery struct {
+	SessionID string `json:"session_id,omitempty"`
+	State     string `json:"state,omitempty"`     // such as "waiting"
+	Attention bool   `json:"attention,omitempty"` // only orders that need attention
+	Before    string `json:"before,omitempty"`    // only orders before this one, the last of the page before
+	Limit     int    `json:"limit,omitempty"`     // from 1 to 1000; 0 is 100
+}
+
+// OrderList is the answer of GET /control/orders.
+type OrderList struct {
+	Orders []Order `json:"orders"` // newest first
+	Total  int     `json:"total"`  // how many match, on all pages
+	More   bool    `json:"more"`   // whether there is another page
+}
+
+// OrderQuery is the query of GET /control/orders/{uuid}.
+type OrderQuery struct {
+	// Wait is how long to wait until the order is over, in the form "30s" and at
+	// most "1h". The wait ends early if nothing can happen to the order in that time.
+	Wait string `json:"wait,omitempty"`
+}
+
+// SendRequest is the body of POST /control/orders/{uuid}/send.
+type SendRequest struct {
+	// Outcome, "succeeded" or "failed", first ends a pending transaction, or
+	// contradicts one that has ended otherwise.
+	Outcome string `json:"outcome,omitempty"`
+}
+
+// Sent is the answer of POST /control/orders/{uuid}/send.
+type Sent struct {
+	Order Order  `json:"order"`
+	Error string `json:"error,omitempty"` // why the game has not confirmed
+}
+
+// AdvanceRequest is the body of POST /control/advance.
+type AdvanceRequest struct {
+	By string `json:"by"` // such as "90s", "15m" or "12h"
+}
+
+// Advanced is the answer of POST /control/advance.
+type Advanced struct {
+	Now        time.Time  `json:"now"`
+	Deliveries []Delivery `json:"deliveries"`
+}
+
+// Delivery is one attempt to deliver a result.
+type Delivery struct {
+	UUID    uuid.UUID `json:"uuid"`
+	Attempt int       `json:"attempt"`
+	Time    time.Time `json:"time"`
+	Status  int       `json:"status,omitempty"` // HTTP status; absent if there was no answer
+	Next    time.Time `json:"next,omitzero"`
+	Error   string    `json:"error,omitempty"` // why the game has not confirmed
+}
+
+// FailRequest is the body of POST /control/failures. It scripts failures of the
+// game's next calls.
+type FailRequest struct {
+	Initialize []string `json:"initialize,omitempty"` // such as "invalid mac"
+	RPC        []int    `json:"rpc,omitempty"`        // HTTP statuses, or JSON-RPC error codes below 100
+}
+
+// ResetRequest is the body of POST /control/reset. It has no fields.
+type ResetRequest struct{}
+
+// Done is an answer without content.
+type Done struct{}
+
+// EventsQuery is the query of GET /control/events.
+type EventsQuery struct {
+	After   int    `json:"after,omitempty"`   // only events with a higher number
+	UUID    string `json:"uuid,omitempty"`    // only events of this order
+	Routine bool   `json:"routine,omitempty"` // also calls to the chains and readings of the books
+	Limit   int    `json:"limit,omitempty"`   // from 1 to 1000; 0 is 1000
+	Wait    string `json:"wait,omitempty"`    // how long to wait for an event if there is none, as in OrderQuery
+}
+
+// EventList is the answer of GET /control/events.
+type EventList struct {
+	Events []Event `json:"events"` // oldest first
+	More   bool    `json:"more"`   // whether there are more: continue after the last one
+}
+
+// Event is one thing that happened. Its JSON is that of an Event of package ramptest.
+type Event struct {
+	Number int
+	Kind   string
+	JSON   json.RawMessage
+}
+
+// MarshalJSON returns the JSON of the event.
+func (e Event) MarshalJSON() ([]byte, error) { return e.JSON, nil }
+
+// UnmarshalJSON keeps the JSON of an event.
+func (e *Event) UnmarshalJSON(text []byte) error {
+	var named struct {
+		Number int
+		Kind   string
+	}
+	err := json.Unmarshal(text, &named)
+	*e = Event{named.Number, named.Kind, bytes.Clone(text)}
+	return err
+}
+
+// Error is an error that the API reports. In an answer it is the member "error".
+type Error struct {
+	Code       ErrorCode `json:"code"`
+	Message    string    `json:"message"`
+	GameStatus int       `json:"game_status,omitempty"` // for CodeRejected: the HTTP status of the game's answer
+	ErrorCode  ramp.Code `json:"error_code,omitempty"`  // for CodeRejected: the game's errorCode
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Errorf returns an error of the API.
+func Errorf(code ErrorCode, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// ErrorCode says what kind of error it is. Each has an HTTP status.
+type ErrorCode string
+
+// The codes of an [Error].
+const (
+	CodeInvalid      ErrorCode = "invalid"      // 400: the request is invalid; the message names what
+	CodeUnauthorized ErrorCode = "unauthorized" // 401: the token is missing or wrong
+	CodeForbidden    ErrorCode = "forbidden"    // 403: the caller may not use the API
+	CodeNotFound     ErrorCode = "not_found"    // 404: unknown path, order or UUID
+	CodeMethod       ErrorCode = "method"       // 405: the path has other methods
+	CodePlaced       ErrorCode = "placed"       // 409: the transaction was already sent, so faults come too late
+	CodePending      ErrorCode = "pending"      // 409: the order has no result yet
+	CodeExpired      ErrorCode = "expired"      // 410: the UUID has expired
+	CodeMediaType    ErrorCode = "media_type"   // 415: a POST must be JSON
+	CodeRejected     ErrorCode = "rejected"     // 422: the game rejected the order
+	CodeGame         ErrorCode = "game"         // 502: the game did not answer, or violated the interface
+	CodeLostAnswer   ErrorCode = "lost_answer"  // 502: the game's answer was lost on purpose
+	CodeClosed       ErrorCode = "closed"       // 503: the emulator is stopping
+)
+
+// Status returns the HTTP status of the code.
+func (c ErrorCode) Status() int {
+	return map[ErrorCode]int{CodeInvalid: 400, CodeUnauthorized: 401, CodeForbidden: 403, CodeNotFound: 404, CodeMethod: 405,
+		CodePlaced: 409, CodePending: 409, CodeExpired: 410, CodeMediaType: 415, CodeRejected: 422,
+		CodeGame: 502, CodeLostAnswer: 502, CodeClosed: 503}[c]
+}

@@ -1,0 +1,166 @@
+package control_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/control"
+)
+
+// emulator notes what it is asked, and gives set answers.
+type emulator struct {
+	asked  []any
+	answer any
+	err    error
+}
+
+func answered[A any](e *emulator, asked ...any) (answer A, err error) {
+	e.asked = asked
+	if e.err == nil {
+		answer = e.answer.(A)
+	}
+	return answer, e.err
+}
+
+func (e *emulator) Describe(context.Context) (control.Description, error) {
+	return answered[control.Description](e)
+}
+
+func (e *emulator) Start(_ context.Context, r control.StartRequest) (control.Order, error) {
+	return answered[control.Order](e, r)
+}
+
+func (e *emulator) Orders(_ context.Context, q control.OrdersQuery) (control.OrderList, error) {
+	return answered[control.OrderList](e, q)
+}
+
+func (e *emulator) Order(_ context.Context, id string, q control.OrderQuery) (control.Order, error) {
+	return answered[control.Order](e, id, q)
+}
+
+func (e *emulator) Send(_ context.Context, id string, r control.SendRequest) (control.Sent, error) {
+	return answered[control.Sent](e, id, r)
+}
+
+func (e *emulator) Advance(_ context.Context, r control.AdvanceRequest) (control.Advanced, error) {
+	return answered[control.Advanced](e, r)
+}
+
+func (e *emulator) Fail(_ context.Context, r control.FailRequest) (control.Done, error) {
+	return answered[control.Done](e, r)
+}
+
+func (e *emulator) Events(_ context.Context, q control.EventsQuery) (control.EventList, error) {
+	return answered[control.EventList](e, q)
+}
+
+func (e *emulator) Reset(_ context.Context, r control.ResetRequest) (control.Done, error) {
+	return answered[control.Done](e, r)
+}
+
+// dial returns a client of an emulator.
+func dial(t *testing.T, e *emulator) *control.Client {
+	server := httptest.NewServer(control.Handler(e, func(r *http.Request) *control.Error {
+		if r.Header.Get("Authorization") != "Bearer a token" {
+			return control.Errorf(control.CodeUnauthorized, "who is it?")
+		}
+		return nil
+	}))
+	t.Cleanup(server.Close)
+	return &control.Client{URL: server.URL, Token: "a token"}
+}
+
+func anOrder() control.Order {
+	o := control.Order{UUID: uuid.New(), Do: "burn", SessionID: "session-1", Amount: ramp.NewAmount(3), Network: ramp.Testnet,
+		Assets: []control.AssetAmount{{ID: "gold", Amount: ramp.NewAmount(7)}}, Faults: []string{"result-twice"},
+		Placed: time.Date(2030, 1, 2, 3, 4, 5, 6, time.UTC), TxHash: common.Hash{1}, Delivery: "confirmed", Attempts: 2, Over: true,
+		Moved: map[string]ramp.Amount{"gold": ramp.NewAmount(-7)}, Imbalances: []control.Imbalance{}}
+	o.State, o.Attention, o.Said, o.Next.At = "waiting", true, "It <waits>.", o.Placed
+	return o
+}
+
+// A client is the emulator that it calls: each request and each answer arrives whole.
+func TestAClientIsTheEmulator(t *testing.T) {
+	id := uuid.NewString()
+	order := anOrder()
+	for name, test := range map[string]struct {
+		call   func(context.Context, control.Emulator) (any, error)
+		asked  []any
+		answer any
+	}{
+		"describe": {func(ctx context.Context, e control.Emulator) (any, error) { return e.Describe(ctx) }, nil,
+			control.Description{Speed: 60, Validator: common.Address{2}, Chains: map[ramp.Network]control.Chain{ramp.Testnet: {URL: "u", ID: 7002}}}},
+		"start": {func(ctx context.Context, e control.Emulator) (any, error) {
+			return e.Start(ctx, control.StartRequest{Do: "mint", SessionID: "s", Amount: "0.1", Faults: []string{"f"}, Wait: "1s",
+				Terms: &control.Terms{Network: ramp.Mainnet, MintFeeBps: 5, Outputs: []control.Item{{ID: "i", Amount: "9007199254740993"}}}})
+		}, []any{control.StartRequest{Do: "mint", SessionID: "s", Amount: "0.1", Faults: []string{"f"}, Wait: "1s",
+			Terms: &control.Terms{Network: ramp.Mainnet, MintFeeBps: 5, Outputs: []control.Item{{ID: "i", Amount: "9007199254740993"}}}}}, order},
+		"orders": {func(ctx context.Context, e control.Emulator) (any, error) {
+			return e.Orders(ctx, control.OrdersQuery{SessionID: "a b&c", State: "done", Attention: true, Before: id, Limit: 7})
+		}, []any{control.OrdersQuery{SessionID: "a b&c", State: "done", Attention: true, Before: id, Limit: 7}},
+			control.OrderList{Orders: []control.Order{order}, Total: 2, More: true}},
+		"order": {func(ctx context.Context, e control.Emulator) (any, error) {
+			return e.Order(ctx, "58db", control.OrderQuery{Wait: "30s"})
+		}, []any{"58db", control.OrderQuery{Wait: "30s"}}, order},
+		"send": {func(ctx context.Context, e control.Emulator) (any, error) {
+			return e.Send(ctx, id, control.SendRequest{Outcome: "failed"})
+		}, []any{id, control.SendRequest{Outcome: "failed"}}, control.Sent{Order: order, Error: "no"}},
+		"advance": {func(ctx context.Context, e control.Emulator) (any, error) {
+			return e.Advance(ctx, control.AdvanceRequest{By: "15m"})
+		}, []any{control.AdvanceRequest{By: "15m"}}, control.Advanced{Now: order.Placed, Deliveries: []control.Delivery{{UUID: order.UUID, Status: 200}}}},
+		"fail": {func(ctx context.Context, e control.Emulator) (any, error) {
+			return e.Fail(ctx, control.FailRequest{Initialize: []string{"invalid mac"}, RPC: []int{429, -32005}})
+		}, []any{control.FailRequest{Initialize: []string{"invalid mac"}, RPC: []int{429, -32005}}}, control.Done{}},
+		"events": {func(ctx context.Context, e control.Emulator) (any, error) {
+			return e.Events(ctx, control.EventsQuery{After: 10_000_000, UUID: id, Routine: true, Limit: 3, Wait: "1s"})
+		}, []any{control.EventsQuery{After: 10_000_000, UUID: id, Routine: true, Limit: 3, Wait: "1s"}},
+			control.EventList{Events: []control.Event{{Number: 12, Kind: "chain", JSON: json.RawMessage(`{"number":12,"kind":"chain","more":"<a>"}`)}}}},
+		"reset": {func(ctx context.Context, e control.Emulator) (any, error) {
+			return e.Reset(ctx, control.ResetRequest{})
+		}, []any{control.ResetRequest{}}, control.Done{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &emulator{answer: test.answer}
+			c := dial(t, e)
+			answer, err := test.call(t.Context(), c)
+			require.NoError(t, err)
+			assert.Equal(t, test.asked, e.asked)
+			assert.Equal(t, test.answer, answer)
+
+			want := &control.Error{Code: control.CodeRejected, Message: "no", GameStatus: 200, ErrorCode: "INVALID_BALANCE"}
+			e.err = errors.Join(want)
+			_, err = test.call(t.Context(), c)
+			assert.Equal(t, want, err)
+
+			c.Token = ""
+			_, err = test.call(t.Context(), c)
+			assert.Equal(t, control.Errorf(control.CodeUnauthorized, "who is it?"), err)
+		})
+	}
+}
+
+func TestAServerOfSomethingElseIsNoEmulator(t *testing.T) {
+	for name, answer := range map[string]func(http.ResponseWriter){
+		"an object":        func(w http.ResponseWriter) { _, _ = w.Write([]byte(`{}`)) },
+		"a page":           func(w http.ResponseWriter) { _, _ = w.Write([]byte(`<html>`)) },
+		"a page not found": func(w http.ResponseWriter) { w.WriteHeader(404) },
+		"another error":    func(w http.ResponseWriter) { w.WriteHeader(404); _, _ = w.Write([]byte(`{"error":{"code":"gone"}}`)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer(w) }))
+			defer server.Close()
+			_, err := (&control.Client{URL: server.URL}).Describe(t.Context())
+			assert.ErrorIs(t, err, control.ErrNoEmulator)
+		})
+	}
+}

@@ -1,0 +1,190 @@
+package control
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A request that is not understood exactly is an error, so that a typo cannot change
+// what is tested. encoding/json alone accepts a member twice, and in another case.
+
+// readBody reads a JSON object into the struct to which into points.
+func readBody(text []byte, into any) error {
+	if !bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")) || !json.Valid(text) {
+		return Errorf(CodeInvalid, "the body must be a JSON object")
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := checkValue(d, "", reflect.TypeOf(into).Elem()); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return Errorf(CodeInvalid, "the body cannot be read: %v", err)
+	}
+	return nil
+}
+
+// readQuery reads a query into the struct to which into points. Its fields are strings,
+// booleans and whole numbers. The token is for whoever decides about access.
+func readQuery(given url.Values, into any) error {
+	known := fields(reflect.TypeOf(into).Elem())
+	object := map[string]any{}
+	for name, texts := range given {
+		t := known[name]
+		switch {
+		case name == "token" || t != nil && texts[0] == "": // an empty parameter is none
+			continue
+		case t == nil:
+			return Errorf(CodeInvalid, "there is no parameter %q; there are %s", name, names(known))
+		case len(texts) > 1:
+			return Errorf(CodeInvalid, "the parameter %s is given twice", name)
+		}
+		switch t.Kind() {
+		case reflect.Bool:
+			if texts[0] != "true" && texts[0] != "false" {
+				return Errorf(CodeInvalid, "%s must be true or false", name)
+			}
+			object[name] = texts[0] == "true"
+		case reflect.Int:
+			n, err := strconv.Atoi(texts[0])
+			if err != nil {
+				return Errorf(CodeInvalid, "%s must be a whole number", name)
+			}
+			object[name] = n
+		default:
+			object[name] = texts[0]
+		}
+	}
+	text, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, into)
+}
+
+// query returns a struct in the form that readQuery reads.
+func query(from any) (url.Values, error) {
+	text, err := json.Marshal(from)
+	if err != nil {
+		return nil, err
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(text, &object); err != nil {
+		return nil, err
+	}
+	values := url.Values{}
+	for name, value := range object {
+		var quoted string
+		if json.Unmarshal(value, &quoted) != nil {
+			quoted = string(value)
+		}
+		values.Set(name, quoted)
+	}
+	return values, nil
+}
+
+// checkValue reads one value of a valid JSON text and compares it with its type. A
+// value of null is the same as none.
+func checkValue(d *json.Decoder, path string, t reflect.Type) error {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	token, err := d.Token()
+	if err != nil {
+		return err
+	}
+	wanted := ""
+	switch _, isText := token.(string); {
+	case token == nil:
+	case t == reflect.TypeFor[json.Number]():
+		text, _ := token.(string)
+		number, isNumber := token.(json.Number)
+		if isText {
+			number = json.Number(text)
+		}
+		if _, err := number.Float64(); err != nil && !isNumber {
+			wanted = "a number"
+		}
+	case t.Kind() == reflect.String && !isText:
+		wanted = "a string"
+	case t.Kind() == reflect.Int:
+		number, _ := token.(json.Number)
+		if _, err := strconv.Atoi(number.String()); err != nil {
+			wanted = "a whole number"
+		}
+	case t.Kind() == reflect.Slice && token != json.Delim('['):
+		wanted = "a list"
+	case t.Kind() == reflect.Slice:
+		return checkList(d, path, t.Elem())
+	case t.Kind() == reflect.Struct && token != json.Delim('{'):
+		wanted = "an object"
+	case t.Kind() == reflect.Struct:
+		return checkObject(d, path, fields(t))
+	}
+	if wanted != "" {
+		return Errorf(CodeInvalid, "%s must be %s", path, wanted)
+	}
+	return nil
+}
+
+func checkList(d *json.Decoder, path string, t reflect.Type) error {
+	for i := 0; d.More(); i++ {
+		if err := checkValue(d, path+"["+strconv.Itoa(i)+"]", t); err != nil {
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
+}
+
+func checkObject(d *json.Decoder, path string, known map[string]reflect.Type) error {
+	seen := map[string]bool{}
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return err
+		}
+		name, _ := token.(string)
+		member := strings.TrimPrefix(path+"."+name, ".")
+		switch {
+		case known[name] == nil:
+			return Errorf(CodeInvalid, "there is no member %q; there are %s", member, names(known))
+		case seen[name]:
+			return Errorf(CodeInvalid, "the member %s is given twice", member)
+		}
+		seen[name] = true
+		if err := checkValue(d, member, known[name]); err != nil {
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
+}
+
+// fields returns the types of the fields of a struct by their JSON names.
+func fields(t reflect.Type) map[string]reflect.Type {
+	known := map[string]reflect.Type{}
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		known[name] = t.Field(i).Type
+	}
+	return known
+}
+
+// names lists what a request may have.
+func names(known map[string]reflect.Type) string {
+	var sorted []string
+	for name := range known {
+		sorted = append(sorted, name)
+	}
+	slices.Sort(sorted)
+	if sorted == nil {
+		return "none"
+	}
+	return strings.Join(sorted, ", ")
+}

@@ -1,0 +1,110 @@
+package verdict
+
+import "fmt"
+
+// Call is what is known about one call: of the game to the service, if it is an
+// initialize call, and otherwise of the service to the game.
+type Call struct {
+	Kind     Kind
+	Trap     Trap
+	Fault    string // what was wrong with a forged call, or which failure was scripted
+	Status   int    // the HTTP status of the answer; 0 if there was none
+	Success  bool   // the answer states success, and is correct
+	Code     string // the errorCode of an answer that states none; of an initialize call, its data
+	Problem  string // what is wrong with the answer, or why there is none; "" if it has the right form
+	Lost     bool   // the answer was lost on purpose
+	Canceled bool   // the caller did not wait for the answer
+	Retried  bool   // the service sends a result again after such an answer
+}
+
+// Kind is the kind of a call.
+type Kind int
+
+// The kinds of calls.
+const (
+	Initialize Kind = iota
+	Assets
+	Validate
+	Result
+)
+
+// Trap is what is wrong with a call on purpose.
+type Trap int
+
+// The traps.
+const (
+	Genuine  Trap = iota
+	Scripted      // an initialize call that the service fails
+	Forged        // the game must not accept it
+	Digest        // a validate call with another digest under the same UUID
+	Amount        // a validate call with another amount under the same UUID
+	AtOnce        // one of several validate calls at the same time, of which one must be approved
+	Opposite      // a result that states another outcome than the chain, or than an earlier one
+)
+
+// OfCall returns the verdict on a call.
+func OfCall(c Call) Verdict {
+	failed := func(format string, args ...any) Verdict {
+		return Verdict{State: Failed, Tone: Bad, Attention: true, Said: fmt.Sprintf(format, args...)}
+	}
+	right := func(format string, args ...any) Verdict {
+		return Verdict{State: Rejected, Tone: Good, Said: fmt.Sprintf(format, args...)}
+	}
+	neutral := func(state State, format string, args ...any) Verdict {
+		return Verdict{State: state, Tone: Neutral, Said: fmt.Sprintf(format, args...)}
+	}
+	with := fmt.Sprintf("HTTP %d", c.Status)
+	if c.Code != "" {
+		with += " and " + c.Code
+	}
+	what := map[Trap]string{Digest: "another digest under the same UUID", Amount: "another amount under the same UUID",
+		Opposite: "a result that contradicts the chain or an earlier one", Forged: c.Fault}[c.Trap]
+	switch {
+	case c.Canceled:
+		return neutral(Failed, "The caller did not wait for the answer.")
+	case c.Lost && c.Status != 0:
+		return Verdict{State: Waiting, Tone: Wait, Said: fmt.Sprintf("The answer was lost on purpose: HTTP %d.", c.Status)}
+	case c.Trap == Scripted:
+		return neutral(Failed, "Failed on purpose: %s.", c.Fault)
+	case c.Kind == Initialize && c.Success:
+		return Verdict{State: Done, Tone: Good, Said: "A UUID was issued."}
+	case c.Kind == Initialize:
+		return failed("No UUID was issued: %s.", c.Code)
+	case c.Trap == Forged && c.Success:
+		return failed("The game accepted a forged call: %s.", c.Fault)
+	case c.Trap == Forged && c.Status == 0:
+		return right("Not accepted, as it must be: %s.", what)
+	case c.Trap == Forged:
+		return right("Rejected, as it must be: %s (HTTP %d).", what, c.Status)
+	case c.Status == 0:
+		return failed("The game did not answer: %s.", c.Problem)
+	case (c.Trap == Digest || c.Trap == Amount) && c.Success:
+		return failed("The game approved %s.", what)
+	case c.Trap == Opposite && c.Success:
+		return Verdict{State: Disputed, Tone: Warn, Attention: true, Said: "The game confirmed " + what + "."}
+	case c.Success:
+		return Verdict{State: Done, Tone: Good, Said: [...]string{"", "The game listed the assets.", "Approved.", "Confirmed."}[c.Kind]}
+	case c.Trap == Opposite:
+		return right("Rejected, as it must be: %s (%s).", what, with)
+	case c.Status >= 500 && c.Retried:
+		return failed("The game failed with %s. The result is sent again.", with)
+	case c.Status >= 500:
+		return failed("The game failed with %s.", with)
+	case c.Problem != "" && (c.Status == 200 || c.Trap != Genuine):
+		return failed("The answer breaks the interface: %s.", c.Problem)
+	case c.Trap == Digest || c.Trap == Amount:
+		return right("Rejected, as it must be: %s (%s).", what, with)
+	case c.Trap == AtOnce:
+		return neutral(Rejected, "Rejected by the game: %s. Another of the calls at once must be approved.", c.Code)
+	case c.Kind == Validate && c.Status == 200:
+		return neutral(Rejected, "Rejected by the game: %s. Nothing was signed.", c.Code)
+	case c.Kind == Result && c.Status == 200:
+		return failed("The game confirmed with HTTP 200, but its answer says %s.", c.Code)
+	case c.Kind == Result:
+		return failed("The game rejected the result with %s. It is not sent again.", with)
+	case c.Kind == Validate:
+		return failed("The game rejected the call with %s. Nothing was signed.", with)
+	default:
+		return failed("The game rejected the call with %s.", with)
+	}
+}

@@ -1,0 +1,482 @@
+package verdict
+
+import (
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+)
+
+// Order is what is known about an order.
+type Order struct {
+	Mint     bool   // false for a burn
+	Tokens   string // what is minted or burned, such as "3 tokens"
+	Received string // what the wallet receives if a mint succeeds, such as "2.94 tokens"
+	Player   string // the name of the player
+	Chain    Chain
+	Calls    Calls
+	Books    Books
+}
+
+// Chain is what the chain knows about the transaction of an order.
+type Chain struct {
+	End   End
+	Stays bool      // it is pending on purpose
+	Block time.Time // when the next block comes
+	Short string    // the tokens that the wallet held, if a burn failed because it needs more; otherwise ""
+}
+
+// End is how a transaction ended.
+type End int
+
+// The ends of a transaction.
+const (
+	Pending End = iota
+	Succeeded
+	Reverted
+)
+
+func (e End) String() string { return [...]string{"pending", "succeeded", "failed"}[e] }
+
+// Calls is how the game answered the results of an order.
+type Calls struct {
+	Progress Progress
+	Attempts int       // how many results were sent
+	Sending  bool      // a result is being sent
+	Status   int       // the HTTP status of the last answer; 0 if there was none
+	Lost     bool      // the last answer was lost on purpose
+	Next     time.Time // when the next result is sent; zero if none is planned
+	Of       string    // which attempt that is, such as "2 of 20"
+	Never    bool      // no result comes, on purpose
+	Held     bool      // the result waits for that of another order, on purpose
+}
+
+// Progress is how far the delivery of a result is.
+type Progress int
+
+// The progress of a delivery.
+const (
+	Open       Progress = iota
+	Confirmed           // the game answered HTTP 200
+	TurnedDown          // the game answered with a status after which it is not sent again
+	GivenUp             // no attempt is left
+)
+
+// Books is what the books know about an order.
+type Books struct {
+	Why      Why
+	Problem  string       // for Unread: why the game's answer could not be read
+	Sum      books.Assets // what the order moves if the transaction succeeds
+	Moved    books.Assets // what the game has moved so far
+	Took     books.Assets // what it had moved at some time, if that was not nothing
+	Vague    bool         // it may have moved more than Took says
+	Findings []string     // what the books have found about the order
+	Dispute  *Dispute     // nil if there is none
+}
+
+// Why is why the books do not know what the game moved.
+type Why int
+
+// The reasons. Known means that the books know.
+const (
+	Known   Why = iota
+	Off         // the books are off
+	Unread      // the game did not report what the player owns
+	Overlap     // calls overlapped, so it is unknown which order moved what
+	Twins       // the game approved two orders under one UUID
+)
+
+// Dispute describes results that stated another outcome than the chain, or two outcomes.
+type Dispute struct {
+	First  End       // the outcome that the first result stated
+	Stands End       // the first outcome that the game confirmed; Pending if it confirmed none
+	Other  Statement // the answer to the results that stated the outcome that does not stand; if none stands, to those after the first
+}
+
+// Statement is how the game answered the results that stated one outcome.
+type Statement struct {
+	Made      bool // there was such a result
+	Confirmed bool // the game answered HTTP 200 at least once
+	Status    int  // of the last answer; 0 if there was none
+}
+
+// Of returns the verdict on an order.
+func Of(o Order) Verdict {
+	m := o.movement()
+	var v Verdict
+	switch said, next := o.calls(m); {
+	case o.Books.Dispute != nil:
+		v = o.disputed(m, said, next)
+	case o.Calls.Sending:
+		v = Verdict{State: Waiting, Tone: Wait, Said: join(said, m.begin, m.what)}
+		if m.wrong == nil {
+			v.Said = said
+		}
+	case !o.over():
+		v = Verdict{State: Waiting, Tone: Wait, Said: join(m.begin, m.what, said), Next: next}
+	case m.wrong != nil:
+		v = Verdict{State: Loss, Said: join(m.begin, m.what, said)}
+	case o.Calls.Progress != Confirmed:
+		v = Verdict{State: Unconfirmed, Tone: Bad, Attention: true, Said: join(m.begin, m.what, said)}
+	case o.Books.Why == Off: // somebody has chosen not to know
+		v = Verdict{State: Done, Tone: Unclear, Said: join(m.begin, said)}
+	case o.Books.Why != Known:
+		v = Verdict{State: Unknown, Tone: Unclear, Attention: true, Said: join(m.begin, said)}
+	case o.failing():
+		v = Verdict{State: Done, Tone: Warn, Said: join(m.begin, m.what, said)}
+	default:
+		v = Verdict{State: Done, Tone: Good, Said: o.done(m)}
+	}
+	v.Attention = v.Attention || o.failing()
+	if m.wrong == nil && len(o.Books.Findings) > 0 {
+		v.Said = join(v.Said, "The books found: "+o.Books.Findings[len(o.Books.Findings)-1]+".")
+	}
+	if m.wrong != nil || len(o.Books.Findings) > 0 {
+		v.Loss, v.Attention, v.Tone = true, true, Bad
+		if v.State != Waiting && v.State != Disputed {
+			v.State = Loss
+		}
+	}
+	return v
+}
+
+// over reports whether no result is sent any more by itself.
+func (o *Order) over() bool { return o.Calls.Progress != Open }
+
+// failing reports whether the game did not confirm the last result, and whether that is
+// its own doing.
+func (o *Order) failing() bool {
+	c := o.Calls
+	return c.Attempts > 0 && !c.Sending && !c.Lost && c.Status != 200
+}
+
+// calls describes the transaction, if it is pending, or how the game answered the
+// results.
+func (o *Order) calls(m movement) (said string, next Next) {
+	c := o.Calls
+	switch {
+	case c.Sending:
+		return fmt.Sprintf("Sending the result now (attempt %d).", c.Attempts), next
+	case o.Chain.End == Pending && o.Chain.Stays:
+		return "The transaction stays pending, as you chose. No result will come.", next
+	case o.Chain.End == Pending:
+		return "The transaction waits for the next block.", Next{What: "Next block", At: o.Chain.Block}
+	case c.Progress == TurnedDown:
+		return fmt.Sprintf("The game rejected the result (HTTP %d). It will not be sent again.", c.Status), next
+	case c.Progress == GivenUp:
+		return fmt.Sprintf("Gave up after %d attempts. The game never confirmed.", c.Attempts), next
+	case c.Progress == Confirmed:
+		said = o.unknown()
+		if m.wrong != nil {
+			said = "It answered HTTP 200: no further attempt."
+		}
+		return join(said, o.repeated()), next
+	case c.Attempts == 0 && !c.Next.IsZero():
+		return "", Next{What: "The result is sent", At: c.Next}
+	case c.Attempts == 0 && c.Never:
+		return "No result will come, as you chose.", next
+	case c.Attempts == 0 && c.Held:
+		return "The result waits for the result of another order, as you chose.", next
+	case c.Attempts == 0:
+		return "The result is sent next.", next
+	}
+	said = fmt.Sprintf("The game answered HTTP %d.", c.Status)
+	switch {
+	case c.Lost:
+		said = "The answer was lost on purpose."
+	case c.Status == 0:
+		said = "The game did not answer."
+	}
+	if c.Next.IsZero() {
+		return said + " The result is not sent again by itself.", next
+	}
+	return said, Next{What: "Next attempt", At: c.Next, Of: c.Of}
+}
+
+// repeated describes the answer to a result that was sent again after the game had
+// confirmed it, if that answer is no confirmation.
+func (o *Order) repeated() string {
+	switch {
+	case !o.failing():
+		return ""
+	case o.Calls.Status == 0:
+		return "The game did not answer when the result was sent again."
+	default:
+		return fmt.Sprintf("When the result was sent again, the game answered HTTP %d.", o.Calls.Status)
+	}
+}
+
+// unknown describes why it is unknown what the game moved.
+func (o *Order) unknown() string {
+	switch o.Books.Why {
+	case Off:
+		return "The game confirmed. The books are off, so its assets were not checked."
+	case Overlap:
+		return "The game confirmed. What it moved is unknown, because calls for this player overlapped."
+	case Twins:
+		return "The game confirmed. What it moved is unknown, because it approved two orders under one UUID."
+	case Unread:
+		return join("The game confirmed. What it moved is unknown, because it did not report what the player owns.", o.Books.Problem)
+	default:
+		return ""
+	}
+}
+
+// movement is what the game has moved, compared with what is due by now.
+type movement struct {
+	begin  string       // how the transaction ended
+	what   string       // what moved
+	wrong  books.Assets // what it moved wrongly: negative where the player lacks something; nil if nothing is wrong
+	toCome books.Assets // what may still move; nil if nothing may
+}
+
+// end returns the outcome that decides what is due, and whether it is known.
+func (o *Order) end() (end End, ok bool) {
+	if d := o.Books.Dispute; d != nil {
+		return d.Stands, d.Stands != Pending
+	}
+	return o.Chain.End, true
+}
+
+// movement compares what the game moved with what is due by now.
+func (o *Order) movement() movement {
+	end, ok := o.end()
+	m := movement{begin: o.begin(end)}
+	b := o.Books
+	if b.Why != Known || !ok {
+		return m
+	}
+	due := books.Assets{}
+	if end == Succeeded || end == Pending && o.Mint {
+		due = b.Sum
+	}
+	switch rest := due.Minus(b.Moved); {
+	case len(rest) == 0:
+	case end == Pending && len(b.Moved) == 0: // a game may take the assets with the result
+		m.toCome = rest
+	case end != Pending && !o.over() && (len(b.Moved) == 0 || b.Moved.Equal(b.Sum)):
+		m.toCome = rest
+	default:
+		m.wrong = b.Moved.Minus(due)
+	}
+	switch {
+	case m.wrong != nil:
+		m.what = o.loss(end, m.wrong)
+	case o.Mint:
+		if m.what = o.mint(end, m.toCome); end == Pending {
+			m.begin = ""
+		}
+	default:
+		m.what = o.burn(end, m.toCome)
+	}
+	return m
+}
+
+// begin describes how the transaction ended.
+func (o *Order) begin(end End) string {
+	switch {
+	case o.Books.Dispute != nil:
+		return ""
+	case end == Pending:
+		return "The game approved."
+	case !o.Mint && end == Reverted && o.Chain.Short != "":
+		return fmt.Sprintf("The burn failed: it needs %s, the wallet held %s.", o.Tokens, o.Chain.Short)
+	case !o.Mint && end == Reverted:
+		return "The burn failed on the chain."
+	default:
+		return fmt.Sprintf("The transaction %s.", end)
+	}
+}
+
+// done describes an order that has ended as it must.
+func (o *Order) done(m movement) string {
+	switch {
+	case o.Chain.End == Succeeded && o.Mint:
+		return fmt.Sprintf("Done. The game took %s; %s received %s.", amounts(o.Books.Sum), o.Player, o.Received)
+	case o.Chain.End == Succeeded:
+		return fmt.Sprintf("Done. The burn of %s succeeded; the game granted %s.", o.Tokens, amounts(o.Books.Sum))
+	default:
+		return join(m.begin, m.what)
+	}
+}
+
+// mint describes a mint for which nothing is wrong.
+func (o *Order) mint(end End, toCome books.Assets) string {
+	b := o.Books
+	sum := amounts(b.Sum)
+	switch {
+	case end == Pending && toCome != nil:
+		return fmt.Sprintf("The game approved and has not taken %s yet.", sum)
+	case end == Pending:
+		return fmt.Sprintf("The game approved and took %s.", sum)
+	case end == Succeeded && toCome != nil:
+		return fmt.Sprintf("The game has not taken %s yet.", sum)
+	case end == Succeeded:
+		return fmt.Sprintf("The game took %s.", sum)
+	case toCome != nil:
+		return fmt.Sprintf("The game has not given back %s yet.", amounts(toCome))
+	case len(b.Took) > 0:
+		return fmt.Sprintf("The game gave back %s.", amounts(b.Took))
+	case b.Vague:
+		return "The game keeps nothing of the player's."
+	default:
+		return "The game had taken nothing, so nothing was due."
+	}
+}
+
+// burn describes a burn for which nothing is wrong.
+func (o *Order) burn(end End, toCome books.Assets) string {
+	switch {
+	case toCome != nil:
+		return fmt.Sprintf("The game has not granted %s yet.", amounts(toCome))
+	case end == Succeeded:
+		return fmt.Sprintf("The game granted %s.", amounts(o.Books.Sum))
+	case end == Pending || len(o.Books.Took) > 0 || o.Books.Vague:
+		return ""
+	default:
+		return "Nothing moved."
+	}
+}
+
+// loss describes what is wrong with what the game moved.
+func (o *Order) loss(end End, wrong books.Assets) string {
+	missing, extra := books.Assets{}, books.Assets{}
+	for id, n := range wrong {
+		if n.Sign() < 0 {
+			missing[id] = n
+		} else {
+			extra[id] = n
+		}
+	}
+	type texts struct{ missing, extra string }
+	var t texts
+	switch {
+	case o.Mint && end == Reverted && o.Books.Vague:
+		t = texts{"The game took %s.", "The game gave %s too much."}
+	case o.Mint && end == Reverted && len(o.Books.Took) == 0:
+		t = texts{"The game took %s.", "The game gave %s, although it had taken nothing."}
+	case o.Mint && end == Reverted:
+		t = texts{"The game did not give back %s.", "The game gave back %s too much."}
+	case o.Mint:
+		t = texts{"The game took %s too much.", "The game did not take %s."}
+	case end == Succeeded:
+		t = texts{"The game did not grant %s.", "The game granted %s too much."}
+	case end == Reverted:
+		t = texts{"The game took %s.", "The game granted %s nevertheless."}
+	default:
+		t = texts{"The game took %s.", "The game granted %s before the tokens were burned."}
+	}
+	var said []string
+	if len(missing) > 0 {
+		said = append(said, fmt.Sprintf(t.missing, amounts(missing)))
+	}
+	if len(extra) > 0 {
+		said = append(said, fmt.Sprintf(t.extra, amounts(extra)))
+	}
+	return join(said...)
+}
+
+// disputed describes an order whose results contradict each other or the chain.
+func (o *Order) disputed(m movement, call string, next Next) Verdict {
+	d := o.Books.Dispute
+	v := Verdict{State: Disputed, Tone: Warn, Attention: true, Next: next}
+	stands, other := "first", "second"
+	if d.Stands != d.First {
+		stands, other = other, stands
+	}
+	answer := fmt.Sprintf("The game answered the %s result with HTTP %d", other, d.Other.Status)
+	switch {
+	case d.Other.Status == 0:
+		answer = fmt.Sprintf("The game did not answer the %s result", other)
+	case d.Other.Status < 500:
+		answer = fmt.Sprintf("The game rejected the %s result (HTTP %d)", other, d.Other.Status)
+	}
+	switch {
+	case !d.Other.Made && d.Stands != Pending:
+		v.Said = fmt.Sprintf("The game confirmed a result that said %s, but the transaction %s.", d.Stands, o.Chain.End)
+	case !d.Other.Made:
+		v.Said = fmt.Sprintf("The result said %s, but the transaction %s. The game has not confirmed it.", d.First, o.Chain.End)
+	case d.Stands == Pending:
+		v.Said = "Results stated two outcomes, and the game has confirmed neither."
+	case d.Other.Confirmed:
+		v.Said = fmt.Sprintf("The game confirmed two outcomes; the first of them stands: %s.", d.Stands)
+	default:
+		v.Said = fmt.Sprintf("%s; the %s stands: %s.", answer, stands, d.Stands)
+	}
+	if o.over() && !o.Calls.Sending {
+		call = ""
+	}
+	v.Said = join("Disputed.", v.Said, m.what, call)
+	return v
+}
+
+// Row is the balance of one asset, or of the tokens.
+type Row struct {
+	ID                    string
+	Before, Now, Expected string // "" if unknown
+	Tone                  Tone
+	Note                  string
+	Aside                 string // what moved outside of the order
+}
+
+// Rows compares the balances of the assets of an order with what is expected: the
+// balance before, plus what is due by now, plus what moved outside of the order. before
+// and now are nil if unknown.
+func Rows(o Order, before, now books.Assets) []Row {
+	m := o.movement()
+	_, ok := o.end()
+	judged := ok && o.Books.Why == Known && before != nil && now != nil
+	var outside books.Assets
+	if judged {
+		outside = now.Minus(before).Minus(o.Books.Moved)
+	}
+	var rows []Row
+	for _, id := range ids(o.Books.Sum, m.wrong) {
+		r := Row{ID: id, Before: decimal(before, id), Now: decimal(now, id)}
+		switch {
+		case !judged:
+			r.Tone, r.Note = Unclear, "unknown"
+		case m.wrong[id] != nil:
+			r.Tone, r.Note = Bad, books.Decimal(new(big.Rat).Abs(m.wrong[id]))+" missing"
+			if m.wrong[id].Sign() > 0 {
+				r.Note = books.Decimal(m.wrong[id]) + " too many"
+			}
+		case m.toCome[id] != nil:
+			r.Tone, r.Note = Wait, signed(m.toCome[id])+" to come"
+		default:
+			r.Tone = Good
+		}
+		if judged {
+			r.Expected = decimal(now.Minus(m.wrong).Plus(m.toCome), id)
+			if n := outside[id]; n != nil {
+				r.Aside = "outside of this order: " + signed(n)
+			}
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// Tokens returns the row of the tokens. moved is what the transaction moved in the
+// player's wallet; before is nil if unknown.
+func Tokens(end End, before, now, moved *big.Rat) Row {
+	r := Row{ID: "tokens", Now: books.Decimal(now), Tone: Good}
+	if before == nil {
+		r.Tone, r.Note = Unclear, "unknown"
+		return r
+	}
+	r.Before, r.Expected = books.Decimal(before), r.Now // the chain is exact
+	switch {
+	case end == Pending:
+		r.Tone, r.Note = Wait, "not decided yet"
+	case moved.Sign() == 0:
+		r.Note = "nothing moved"
+	default:
+		r.Note = "moved " + signed(moved)
+	}
+	if outside := new(big.Rat).Sub(new(big.Rat).Sub(now, before), moved); outside.Sign() != 0 {
+		r.Aside = "outside of this order: " + signed(outside)
+	}
+	return r
+}

@@ -1,0 +1,131 @@
+// Package verdict says what happened to an order, and to a call. It turns what the books,
+// the chain and the calls know into a state, a tone and a sentence. The pages, the
+// control API and the commands show its result and add nothing.
+//
+// It has only plain values: it makes no calls and has no clock.
+package verdict
+
+import (
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+)
+
+// Verdict is what there is to say about an order or a call.
+type Verdict struct {
+	State     State  `json:"state"`
+	Tone      Tone   `json:"tone"`
+	Attention bool   `json:"attention"` // whether a person should look; an order that waits can need it too
+	Loss      bool   `json:"loss"`      // whether the game lost assets, or moved them twice or wrongly
+	Said      string `json:"said"`      // one or more sentences
+	Next      Next   `json:"next,omitzero"`
+}
+
+// Next is the next step that happens by itself. It completes [Verdict.Said].
+type Next struct {
+	What string    `json:"what,omitempty"` // such as "Next attempt"
+	At   time.Time `json:"at,omitzero"`
+	Of   string    `json:"of,omitempty"` // such as "2 of 20"
+}
+
+// State is the state of an order or a call in one word.
+type State string
+
+// The states. A call is Done, Rejected or Failed.
+const (
+	Waiting     State = "waiting"     // more happens by itself, or a fault keeps it from happening
+	Done        State = "done"        // it has ended, and nothing is wrong
+	Loss        State = "loss"        // it has ended, and the game moved something wrongly
+	Unconfirmed State = "unconfirmed" // the game never confirmed the result, and it is not sent again
+	Disputed    State = "disputed"    // results stated two outcomes, or one that is not that of the chain
+	Unknown     State = "unknown"     // it has ended, and what the game moved is unknown
+	Rejected    State = "rejected"    // the game answered no, as it may or must
+	Failed      State = "failed"      // the call failed, or its answer is wrong
+)
+
+// Tone tells a reader whether something is good.
+type Tone string
+
+// The tones.
+const (
+	Good    Tone = "good"
+	Bad     Tone = "bad"
+	Wait    Tone = "wait"
+	Warn    Tone = "warn"
+	Unclear Tone = "unknown"
+	Neutral Tone = "neutral"
+)
+
+// Sign returns the mark that precedes a text. Each tone has its own, so that a reader
+// does not depend on color.
+func (t Tone) Sign() string {
+	return map[Tone]string{Good: "✓", Bad: "✗", Wait: "●", Warn: "!", Unclear: "?", Neutral: "–"}[t]
+}
+
+// String returns the sentences, with the next step.
+func (v Verdict) String() string {
+	if v.Next.At.IsZero() {
+		return v.Said
+	}
+	said := v.Said + " " + v.Next.What + " at " + v.Next.At.Format(time.TimeOnly)
+	if v.Next.Of != "" {
+		said += " (" + v.Next.Of + ")"
+	}
+	return said + "."
+}
+
+// maxItems is how many assets a sentence lists.
+const maxItems = 3
+
+// amounts lists assets with their absolute amounts.
+func amounts(a books.Assets) string {
+	ids := slices.Sorted(maps.Keys(a))
+	var parts []string
+	for i, id := range ids {
+		if i == maxItems && len(ids) > maxItems+1 {
+			parts = append(parts, big.NewInt(int64(len(ids)-maxItems)).String()+" other assets")
+			break
+		}
+		parts = append(parts, books.Decimal(new(big.Rat).Abs(a[id]))+" "+id)
+	}
+	if parts == nil {
+		return "nothing"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// join joins sentences.
+func join(sentences ...string) string {
+	return strings.Join(slices.DeleteFunc(sentences, func(s string) bool { return s == "" }), " ")
+}
+
+// ids returns the assets of both, sorted.
+func ids(a, b books.Assets) []string {
+	all := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// signed formats an amount with its sign.
+func signed(n *big.Rat) string {
+	if n.Sign() > 0 {
+		return "+" + books.Decimal(n)
+	}
+	return books.Decimal(n)
+}
+
+// decimal formats the amount of an asset; "" means that it is unknown.
+func decimal(a books.Assets, id string) string {
+	switch {
+	case a == nil:
+		return ""
+	case a[id] == nil:
+		return "0"
+	default:
+		return books.Decimal(a[id])
+	}
+}

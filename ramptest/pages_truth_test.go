@@ -1,0 +1,414 @@
+package ramptest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+func (c *counter) page(t *testing.T, address string) string {
+	t.Helper()
+	return text(t, c.browse(t, http.MethodGet, address, nil))
+}
+
+func (c *counter) pageOf(t *testing.T, o *ramptest.Order) string {
+	t.Helper()
+	return c.page(t, "/orders/"+o.UUID.String())
+}
+
+// What moved elsewhere is expected too, and shown apart.
+func TestMovementsOutsideOfAnOrderAreShownApart(t *testing.T) {
+	c := newCounter(t)
+	minted := c.mint(t) // 8 tokens for 100 gold
+	c.service.Advance(time.Minute)
+	burned, err := c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10))
+	require.NoError(t, err)
+	c.service.Advance(time.Minute)
+	said := c.pageOf(t, minted)
+	assert.Contains(t, said, "✓ Done. The game took 100 item_gold; the player received 8 tokens.")
+	assert.Contains(t, said, "tokens ✓ moved +8 outside of this order: -10 1000 998 998")
+	assert.Contains(t, said, "item_gold ✓ outside of this order: +100 1000 1000 1000")
+	said = c.pageOf(t, burned)
+	assert.Contains(t, said, "tokens ✓ moved -10 1008 998 998")
+	assert.Contains(t, said, "item_gold ✓ 900 1000 1000")
+	c.shop.gold += 7 // outside of every order
+	c.browse(t, http.MethodPost, "/orders/"+burned.UUID.String()+"/read", url.Values{})
+	assert.Contains(t, c.pageOf(t, burned), "item_gold ✓ outside of this order: +7 900 1007 1007")
+}
+
+// A contradicted order says so, and which outcome stands.
+func TestAContradictedOrderIsDisputed(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		game   func(*ramptest.Config)
+		fails  bool
+		second ramptest.Outcome
+		want   string
+	}{
+		{"the game rejects the second result", rejectingTheSecond(), true, ramptest.Succeeded,
+			"! Disputed. The game rejected the second result (HTTP 400); the first stands: failed. The game gave back 100 item_gold."},
+		{"the game confirms both", nil, false, ramptest.Failed,
+			"! Disputed. The game confirmed two outcomes; the first of them stands: succeeded. The game took 100 item_gold."},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			options := []func(*ramptest.Config){reporting}
+			if test.game != nil {
+				options = append(options, test.game)
+			}
+			c := newCounter(t, options...)
+			var faults []ramptest.Fault
+			if test.fails {
+				faults = []ramptest.Fault{ramptest.TransactionFails()}
+			}
+			order := c.mint(t, faults...)
+			c.service.Advance(time.Minute)
+			_ = c.service.Deliver(t.Context(), order, test.second)
+			assert.Contains(t, c.pageOf(t, order), test.want)
+			list := c.page(t, "/?show=attention")
+			assert.Contains(t, list, strings.TrimPrefix(test.want, "! "), "the list says the same")
+			assert.NotContains(t, c.page(t, "/?show=done"), "Disputed")
+
+			state, err := c.service.Save()
+			require.NoError(t, err)
+			c = newCounter(t, reporting, func(c *ramptest.Config) { c.State = state })
+			assert.Contains(t, c.pageOf(t, order), test.want, "after a restart too")
+		})
+	}
+}
+
+// rejectingTheSecond is a game that answers HTTP 400 to all but the first result.
+func rejectingTheSecond() func(*ramptest.Config) {
+	heard := false
+	return before(func(game http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == ramp.PathResult && heard {
+				w.WriteHeader(http.StatusBadRequest)
+				fmt.Fprint(w, `{"success":false,"errorCode":"CONFLICT","data":null}`)
+				return
+			}
+			heard = heard || r.URL.Path == ramp.PathResult
+			game.ServeHTTP(w, r)
+		})
+	})
+}
+
+// With the books off, a contradiction is still seen.
+func TestADisputeNeedsNoBooks(t *testing.T) {
+	c := newCounter(t, booksOff, rejectingTheSecond())
+	order := c.mint(t)
+	c.service.Advance(time.Minute)
+	assert.Contains(t, c.pageOf(t, order), "? The transaction succeeded. The game confirmed. The books are off, so its assets were not checked.")
+	_ = c.service.Deliver(t.Context(), order, ramptest.Failed)
+	assert.Contains(t, c.pageOf(t, order), "! Disputed. The game rejected the second result (HTTP 400); the first stands: succeeded.")
+}
+
+// A game that rejects what it must reject is right, and what the service did itself is
+// nobody's failure.
+func TestARejectionThatIsRightIsShownAsRight(t *testing.T) {
+	c := newCounter(t)
+	order := c.mint(t, ramptest.ValidateOtherDigest(), ramptest.ValidateOtherAmount(), ramptest.WrongHMAC(ramptest.OnValidate), ramptest.LostAnswer(ramptest.OnResult))
+	c.service.Advance(time.Minute)
+	said := c.pageOf(t, order)
+	for _, want := range []string{
+		"Rejected, as it must be: another digest under the same UUID (HTTP 200 and INVALID_MESSAGE).",
+		"Rejected, as it must be: another amount under the same UUID (HTTP 200 and INVALID_MESSAGE).",
+		"Rejected, as it must be: wrong HMAC (HTTP 401).",
+		"● The transaction succeeded. The game took 100 item_gold. The answer was lost on purpose. Next attempt at ",
+	} {
+		assert.Contains(t, said, want)
+	}
+	assert.NotContains(t, said, "different HMAC key", "no cause is made up")
+	for _, e := range c.service.Events() {
+		assert.False(t, e.Failed, e.String())
+	}
+	assert.Contains(t, c.page(t, "/"), "Needs attention 0")
+}
+
+// An HTTP 500 needs attention until it is confirmed.
+func TestAFailureNeedsAttentionUntilItIsConfirmed(t *testing.T) {
+	c := newCounter(t)
+	c.shop.answers = []error{errors.New("the database is unreachable")}
+	c.mint(t)
+	c.service.Advance(time.Minute)
+	said := c.page(t, "/?show=attention")
+	assert.Contains(t, said, "All 1 Needs attention 1 Waiting 1 Done 0")
+	assert.Contains(t, said, "The game answered HTTP 500.")
+	c.service.Advance(time.Hour)
+	assert.Contains(t, c.page(t, "/"), "All 1 Needs attention 0 Waiting 0 Done 1")
+}
+
+// Whatever happened can be found, with its reason, also if it led to no order.
+func TestCallsWithoutAnOrderAreListed(t *testing.T) {
+	c := newCounter(t, func(c *ramptest.Config) { c.Books = ramptest.BooksOff })
+	wrong, err := ramp.TextKey("no key of ours")
+	require.NoError(t, err)
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: c.service.URL(), Key: wrong, HTTPClient: c.service.Client(), Retries: -1})
+	require.NoError(t, err)
+	_, err = client.Initialize(t.Context(), request())
+	require.Error(t, err)
+	c.shop.gold = 5
+	rejected := c.initialize(t)
+	_, err = c.service.Mint(t.Context(), rejected, c.session, ramp.NewAmount(1))
+	require.Error(t, err)
+
+	said := c.page(t, "/")
+	assert.Contains(t, said, "– ")
+	assert.Contains(t, said, "Validate session-1 Rejected by the game: INVALID_BALANCE. Nothing was signed.")
+	assert.Contains(t, said, "Initialize No UUID was issued: invalid mac.")
+	assert.Contains(t, said, "All 2 Needs attention 1 Waiting 0 Done 0")
+	for query, want := range map[string]string{rejected.String(): "INVALID_BALANCE", "invalid_balance": "INVALID_BALANCE", "mac": "invalid mac", "session-1": "INVALID_BALANCE"} {
+		assert.Contains(t, c.page(t, "/?q="+query), want, query)
+	}
+	page := c.browse(t, http.MethodGet, "/", nil)
+	body := whole(t, page)
+	link := regexp.MustCompile(`href="(/calls/\d+)"`).FindAllStringSubmatch(body, -1)
+	require.Len(t, link, 2)
+	call := c.page(t, link[0][1])
+	assert.Contains(t, call, "Rejected by the game: INVALID_BALANCE.")
+	assert.Contains(t, call, "The game says that the player does not own enough.")
+	assert.Contains(t, call, "asked: POST "+ramp.PathValidate)
+	assert.NotContains(t, call, "token-1")
+	assert.Contains(t, c.page(t, link[1][1]), "Compare RAMP_HMAC_KEY with -key.")
+	for _, wrong := range []string{"/calls/x", "/calls/0", "/calls/999"} {
+		assert.Equal(t, 404, c.browse(t, http.MethodGet, wrong, nil).StatusCode, wrong)
+	}
+}
+
+// whole returns a page with its tags.
+func whole(t *testing.T, answer *http.Response) string {
+	t.Helper()
+	body, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	return string(body)
+}
+
+// The page of all calls has every call, newest first, in pieces.
+func TestAllCallsAreListed(t *testing.T) {
+	c := newCounter(t)
+	order := c.mint(t)
+	c.service.Advance(time.Minute)
+	for range 60 {
+		require.NoError(t, c.service.Resend(t.Context(), order))
+	}
+	seen := map[string]bool{}
+	older := regexp.MustCompile(`<a href="([^"]*)">Older</a>`)
+	last := 1 << 30
+	for next := "/calls"; next != ""; {
+		body := whole(t, c.browse(t, http.MethodGet, next, nil))
+		for _, m := range regexp.MustCompile(`<li id="call-(\d+)"`).FindAllStringSubmatch(body, -1) {
+			var n int
+			_, err := fmt.Sscan(m[1], &n)
+			require.NoError(t, err)
+			require.Less(t, n, last, "newest first")
+			last, seen[m[1]] = n, true
+		}
+		next = ""
+		if found := older.FindStringSubmatch(body); found != nil {
+			next = strings.ReplaceAll(found[1], "&amp;", "&")
+		}
+	}
+	assert.Len(t, seen, 1+1+1+60, "initialize, validate, the result, and those again")
+	assert.Contains(t, c.page(t, "/calls?session=session-1"), "Result #61")
+	assert.Contains(t, c.page(t, "/calls?session=session-2"), "No calls match.")
+	assert.Contains(t, c.page(t, "/calls?q=initialize&session=session-1"), "A UUID was issued.", "those of its orders")
+	assert.Contains(t, c.page(t, "/calls?routine=1"), "Assets session-1 The game listed the assets.")
+	assert.NotContains(t, c.page(t, "/calls"), "The game listed the assets.")
+}
+
+// Everything that is kept can be reached.
+func TestTheListHasPages(t *testing.T) {
+	c := newCounter(t, booksOff)
+	for range 120 {
+		c.shop.gold = 1000
+		c.mint(t)
+	}
+	c.service.Advance(time.Minute)
+	seen := map[string]bool{}
+	for n, address := range []string{"/", "/?page=2", "/?page=3"} {
+		body := whole(t, c.browse(t, http.MethodGet, address, nil))
+		for _, m := range regexp.MustCompile(`<li id="order-([^"]*)"`).FindAllStringSubmatch(body, -1) {
+			seen[m[1]] = true
+		}
+		assert.Equal(t, n > 0, strings.Contains(body, ">Newer</a>"))
+		assert.Equal(t, n < 2, strings.Contains(body, ">Older</a>"))
+	}
+	assert.Len(t, seen, 120)
+	assert.Contains(t, c.page(t, "/?page=3"), "101 to 120 of 120")
+	assert.Contains(t, c.page(t, "/?page=9"), "This page is empty.")
+	assert.Contains(t, c.page(t, "/?page=x"), "1 to 50 of 120")
+}
+
+// After a day, a time has a date.
+func TestADayThatHasPassedIsShown(t *testing.T) {
+	c := newCounter(t, func(c *ramptest.Config) { c.Epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) })
+	order := c.mint(t, ramptest.ResultLate(48*time.Hour))
+	said := c.pageOf(t, order)
+	assert.NotContains(t, said, "Nov 21")
+	c.service.Advance(time.Minute)
+	assert.Contains(t, c.pageOf(t, order), "The result is sent at Nov 23 12:00:01")
+	c.service.Advance(24 * time.Hour)
+	assert.Contains(t, c.pageOf(t, order), "Nov 21 12:00:00")
+	assert.Contains(t, c.page(t, "/"), "Nov 21 12:00:00 Mint 10 tokens")
+}
+
+func TestThePageOfAnOrderNamesEverything(t *testing.T) {
+	c := newCounter(t)
+	order := c.mint(t, ramptest.TransactionFails(), ramptest.ResultLate(time.Minute))
+	said := c.pageOf(t, order)
+	for _, want := range []string{"UUID " + order.UUID.String(), "Transaction " + order.TxHash.Hex(), "Session session-1", "Wallet " + order.Request.UserAddress,
+		"Contract " + request().Intent.Token, "Faults transaction-fails, result-late=1m0s"} {
+		assert.Contains(t, said, want)
+	}
+	assert.Contains(t, c.pageOf(t, c.mint(t)), "Faults none")
+}
+
+// A pending transaction is ended from the page, and its result comes.
+func TestAPendingTransactionIsEndedFromThePage(t *testing.T) {
+	for _, test := range []struct {
+		outcome string
+		faults  []ramptest.Fault
+		want    string
+	}{
+		{"succeeded", []ramptest.Fault{ramptest.StaysPending()}, "✓ Done. The game took 100 item_gold; the player received 8 tokens."},
+		{"failed", []ramptest.Fault{ramptest.StaysPending()}, "✓ The transaction failed. The game gave back 100 item_gold."},
+		{"failed", nil, "✓ The transaction failed. The game gave back 100 item_gold."},
+		{"failed", []ramptest.Fault{ramptest.StaysPending(), ramptest.ResultNever()}, "The game has not given back 100 item_gold yet. No result will come, as you chose."},
+	} {
+		c := newCounter(t)
+		order := c.mint(t, test.faults...)
+		address := "/orders/" + order.UUID.String()
+		assert.Contains(t, c.page(t, address), "Mine the transaction Let it fail")
+		assert.Equal(t, 400, c.browse(t, http.MethodPost, address+"/end", url.Values{"outcome": {"x"}}).StatusCode)
+		ended := c.browse(t, http.MethodPost, address+"/end", url.Values{"outcome": {test.outcome}})
+		assert.Equal(t, 303, ended.StatusCode)
+		c.service.Advance(time.Minute)
+		said := c.page(t, address)
+		assert.Contains(t, said, test.want)
+		assert.NotContains(t, said, "Mine the transaction")
+		if !strings.Contains(test.want, "No result") {
+			assert.Len(t, c.shop.heard, 1)
+		}
+		assert.Equal(t, 409, c.browse(t, http.MethodPost, address+"/end", url.Values{"outcome": {"failed"}}).StatusCode)
+	}
+}
+
+// The first button is what somebody wants next.
+func TestTheMainButtonOfAFinishedOrderStartsAnother(t *testing.T) {
+	main := regexp.MustCompile(`<button id="(\w+)" class="main"`)
+	button := func(c *counter, o *ramptest.Order) string {
+		found := main.FindAllStringSubmatch(whole(t, c.browse(t, http.MethodGet, "/orders/"+o.UUID.String(), nil)), -1)
+		require.Len(t, found, 1)
+		return found[0][1]
+	}
+	c := newCounter(t, reporting, rejectingTheSecond())
+	order := c.mint(t)
+	assert.Equal(t, "mine", button(c, order))
+	c.service.Advance(time.Minute)
+	assert.Equal(t, "another", button(c, order))
+	never := c.mint(t, ramptest.ResultNever())
+	c.service.Advance(time.Minute)
+	assert.Equal(t, "resend", button(c, never))
+	rejected := c.mint(t)
+	c.service.Advance(time.Minute)
+	assert.Equal(t, "resend", button(c, rejected), "the game never confirmed it")
+}
+
+// An expired UUID offers the same order under a new one.
+func TestAnExpiredUUIDLeadsToANewOne(t *testing.T) {
+	c := newCounter(t)
+	address, form := c.exchange(t)
+	c.service.Advance(6 * time.Minute)
+	form["fault"] = []string{"validate-twice", "reorganized"}
+	form.Set("amount", "7")
+	form.Set("chain", "fail")
+	for _, expired := range []*http.Response{c.browse(t, http.MethodGet, address, nil), c.browse(t, http.MethodPost, "/exchange", form)} {
+		assert.Equal(t, 410, expired.StatusCode)
+		assert.Contains(t, whole(t, expired), `action="/exchange/again"`)
+	}
+	again := c.browse(t, http.MethodPost, "/exchange/again", form)
+	require.Equal(t, 303, again.StatusCode)
+	next := whole(t, c.browse(t, http.MethodGet, again.Header.Get("Location"), nil))
+	assert.NotContains(t, next, form.Get("uuid"))
+	assert.Contains(t, next, `name="amount" inputmode="decimal" autocomplete="off" required value="7"`)
+	assert.Equal(t, 5, strings.Count(next, " checked"), "mint, fail, once and two faults")
+	form.Set("uuid", uuid.NewString())
+	assert.Equal(t, 404, c.browse(t, http.MethodPost, "/exchange/again", form).StatusCode)
+}
+
+// A UUID that is used leads to its order.
+func TestAUsedUUIDLeadsToItsOrder(t *testing.T) {
+	c := newCounter(t)
+	address, form := c.exchange(t)
+	placed := c.browse(t, http.MethodPost, "/exchange", form).Header.Get("Location")
+	require.NotEmpty(t, placed)
+	assert.Equal(t, placed, c.browse(t, http.MethodGet, address, nil).Header.Get("Location"))
+	form.Set("amount", "11")
+	other := c.browse(t, http.MethodPost, "/exchange", form)
+	assert.Contains(t, whole(t, other), `<a href="`+placed+`">To the order of this UUID</a>`)
+}
+
+// A game that does not answer is said once, with its address.
+func TestAGameThatDoesNotAnswerIsSaidOnce(t *testing.T) {
+	var game *httptest.Server
+	c := newCounter(t, booksOff, func(c *ramptest.Config) {
+		game = httptest.NewServer(c.Handler)
+		t.Cleanup(game.Close)
+		c.Game, c.Handler = game.URL, nil
+	})
+	order := c.mint(t)
+	_, form := c.exchange(t)
+	assert.NotContains(t, c.page(t, "/"), "does not answer")
+	game.Close()
+	c.service.Advance(time.Minute)
+	c.browse(t, http.MethodPost, "/orders/"+order.UUID.String()+"/read", url.Values{})
+	want := "The game does not answer at " + game.URL + "."
+	for _, said := range []string{c.page(t, "/"), c.pageOf(t, order), text(t, c.browse(t, http.MethodPost, "/exchange", form))} {
+		assert.Equal(t, 1, strings.Count(said, want), said)
+		assert.NotContains(t, said, "Is it running, at", "nor its cause again")
+	}
+	assert.Contains(t, c.pageOf(t, order), "The game did not answer. Next attempt at ")
+}
+
+// What is unknown is not claimed.
+func TestOverlappingOrdersAreUnknown(t *testing.T) {
+	var c *counter
+	c = newCounter(t, reporting, before(func(game http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			game.ServeHTTP(w, r)
+			if r.URL.Path == ramp.PathResult {
+				c.shop.mu.Lock()
+				c.shop.gold++ // whose is it?
+				c.shop.mu.Unlock()
+			}
+		})
+	}))
+	first, second := c.mint(t), c.mint(t)
+	done := make(chan error)
+	for _, o := range []*ramptest.Order{first, second} {
+		go func() { done <- c.service.Deliver(context.WithoutCancel(t.Context()), o, ramptest.Failed) }()
+	}
+	<-done
+	<-done
+	for _, o := range []*ramptest.Order{first, second} {
+		said := c.pageOf(t, o)
+		if strings.Contains(said, "What it moved is unknown") {
+			assert.NotContains(t, said, "item_gold ✓")
+			continue
+		}
+		assert.Contains(t, said, "✗ ", "the calls did not overlap, so each is judged")
+	}
+}

@@ -1,0 +1,98 @@
+// Package storetest tests a [ramp.Store].
+package storetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// Target is the store to test, with the balances that it moves. Balances are whole
+// numbers below 2^54.
+type Target struct {
+	// Stores holds the store. To test several machines, open the store several
+	// times over the same data; calls are spread over all of them. At least one is
+	// required.
+	Stores []ramp.Store
+
+	// Give sets the balance of an asset of a session. Required.
+	Give func(ctx context.Context, session, asset string, balance int64) error
+
+	// Balance reads the balance of an asset of a session. Required.
+	Balance func(ctx context.Context, session, asset string) (int64, error)
+
+	// Crash stops the database server as a crash does and starts it again. If set,
+	// the balances must be exact after crashes under load. Use it for a store whose
+	// server outlives its process.
+	Crash func() error
+}
+
+// TestStore tests that a store keeps the contract of [ramp.Store]. Each subtest
+// calls open for a store and names in one sentence what the store did wrong. If the
+// first one fails, the others are not run, because they need what it tests. The
+// data may be shared, because no session and no UUID is used twice.
+//
+// The store must move balances, reject a Take above the balance with
+// [ramp.Reject], approve every other step, and call check for each step that it
+// applies. If check fails, nothing may be stored or moved, and Update must return
+// an error that wraps that of check. Call check last where a transaction rolls back
+// what was done before it.
+//
+//	func TestMyStore(t *testing.T) {
+//		storetest.TestStore(t, func(t *testing.T, check func(ramp.Step) error) storetest.Target {
+//			store := NewMyStore(func(ctx context.Context, tx Tx, step ramp.Step) error {
+//				if err := move(ctx, tx, step); err != nil {
+//					return err
+//				}
+//				return check(step)
+//			})
+//			return storetest.Target{Stores: []ramp.Store{store}, Give: give, Balance: balance}
+//		})
+//	}
+func TestStore(t *testing.T, open func(t *testing.T, check func(ramp.Step) error) Target) {
+	t.Helper()
+	for i, c := range checks {
+		passed := t.Run(c.name, func(t *testing.T) {
+			k := newTrial(t.Context())
+			if i == 0 {
+				k.patience = 2 * time.Second // nothing else runs that could delay a call
+			}
+			k.Target = open(t, k.check)
+			if len(k.Stores) == 0 || k.Give == nil || k.Balance == nil {
+				t.Fatal("the Target must have Stores, Give and Balance")
+			}
+			if c.crashes && k.Crash == nil {
+				t.Skip("the Target has no Crash")
+			}
+			if failure := k.try(c.run); failure != "" {
+				t.Error(failure)
+			}
+		})
+		if i == 0 && !passed {
+			t.Fatal("fix this first: the other checks were not run, because they need it")
+		}
+	}
+}
+
+var checks = []struct {
+	name    string
+	run     func(*trial)
+	crashes bool
+}{
+	{name: "a call that must fail returns the right error", run: (*trial).errorsComeBack}, // first: settle goes by them
+	{name: "each step moves once, and a repeat nothing", run: (*trial).stepsAndRepeats},
+	{name: "an order comes back as it was stored", run: (*trial).roundTrip},
+	{name: "an Apply that fails or panics stores nothing", run: (*trial).failingApply},
+	{name: "a Take above the balance is rejected as a whole", run: (*trial).takeTooMuch},
+	{name: "players and assets are kept apart", run: (*trial).keptApart},
+	{name: "large balances are exact", run: (*trial).largeBalances},
+	{name: "one transaction ends one order", run: (*trial).oneTransaction},
+	{name: "a canceled context moves nothing or everything", run: (*trial).canceled},
+	{name: "of concurrent validates one takes", run: (*trial).validatesAtOnce},
+	{name: "of concurrent outcomes one wins", run: (*trial).outcomesAtOnce},
+	{name: "of concurrent orders one ends by a transaction", run: (*trial).oneTransactionAtOnce},
+	{name: "many orders of one player add up", run: (*trial).manyOrders},
+	{name: "the books are exact after crashes", run: (*trial).afterCrashes, crashes: true},
+}

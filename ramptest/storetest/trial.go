@@ -1,0 +1,303 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// trial is one check of a store.
+type trial struct {
+	Target
+	ctx      context.Context
+	patience time.Duration // for one call
+
+	turn   atomic.Int64 // for spreading calls over the stores
+	failed atomic.Int64 // calls that were repeated
+
+	mu      sync.Mutex
+	applied map[uuid.UUID]int
+	onApply map[uuid.UUID]func(ramp.Step) error
+}
+
+func newTrial(ctx context.Context) *trial {
+	return &trial{ctx: ctx, patience: 30 * time.Second,
+		applied: map[uuid.UUID]int{}, onApply: map[uuid.UUID]func(ramp.Step) error{}}
+}
+
+// violation is what a store did wrong. It ends the check.
+type violation string
+
+// try runs a check and returns what the store did wrong, "" if nothing.
+func (k *trial) try(run func(*trial)) (failure string) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			text, ok := cause.(violation)
+			if !ok {
+				panic(cause)
+			}
+			failure = string(text)
+		}
+	}()
+	run(k)
+	return ""
+}
+
+func (k *trial) fail(format string, args ...any) {
+	panic(violation(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; "))) // joined errors have lines
+}
+
+// check is called by the store's Apply.
+func (k *trial) check(step ramp.Step) error {
+	k.mu.Lock()
+	k.applied[step.Order.UUID]++
+	f := k.onApply[step.Order.UUID]
+	k.mu.Unlock()
+	if f == nil {
+		return nil
+	}
+	return f(step)
+}
+
+// atApply sets what check does with the steps of an order; nil approves them.
+func (k *trial) atApply(id uuid.UUID, f func(ramp.Step) error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.onApply[id] = f
+}
+
+func (k *trial) timesApplied(id uuid.UUID) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.applied[id]
+}
+
+var (
+	errStuck    = errors.New("the call of Update did not return")
+	errPanicked = errors.New("the call of Update panicked")
+)
+
+// update calls Update of one of the stores.
+func (k *trial) update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
+	type answer struct {
+		step ramp.Step
+		err  error
+	}
+	store := k.Stores[int(k.turn.Add(1))%len(k.Stores)]
+	done := make(chan answer, 1)
+	go func() {
+		defer func() {
+			if cause := recover(); cause != nil {
+				done <- answer{err: fmt.Errorf("%w: %v", errPanicked, cause)}
+			}
+		}()
+		step, err := store.Update(ctx, id, next)
+		done <- answer{step, err}
+	}()
+	select {
+	case a := <-done:
+		return a.step, a.err
+	case <-time.After(k.patience):
+		return ramp.Step{}, fmt.Errorf("%w within %v, so a lock may not have been released", errStuck, k.patience)
+	}
+}
+
+// settle repeats a call until the store has decided it, as the service does. A
+// database may abort a transaction that races another. A decision is recognized by
+// its error.
+func (k *trial) settle(id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
+	for deadline := time.Now().Add(k.patience); ; {
+		step, err := k.update(k.ctx, id, next)
+		var rejection *ramp.Rejection
+		if err == nil || errors.As(err, &rejection) || errors.Is(err, ramp.ErrOrderConflict) ||
+			errors.Is(err, ramp.ErrOrderFinished) || errors.Is(err, ramp.ErrOrderUnknown) ||
+			errors.Is(err, errStuck) || errors.Is(err, errPanicked) || time.Now().After(deadline) {
+			return step, err
+		}
+		k.failed.Add(1)
+		time.Sleep(time.Millisecond) // the server may be starting
+	}
+}
+
+// call is a call of a race.
+type call struct {
+	id   uuid.UUID
+	next ramp.Transition
+
+	step ramp.Step // the answer
+	err  error
+}
+
+// race makes calls at once and returns when all are settled.
+func (k *trial) race(calls []*call) {
+	var wg sync.WaitGroup
+	begin := make(chan struct{})
+	for _, c := range calls {
+		wg.Go(func() {
+			<-begin
+			c.step, c.err = k.settle(c.id, func(stored *ramp.Order) (ramp.Step, error) {
+				for range 10 {
+					runtime.Gosched() // let the others read the same order, if the store lets them
+				}
+				return c.next(stored)
+			})
+		})
+	}
+	close(begin)
+	wg.Wait()
+}
+
+// take calls Update and compares the step with that of next. It returns the order
+// after the step, which is stored for a repeat.
+func (k *trial) take(what string, id uuid.UUID, stored *ramp.Order, next ramp.Transition) *ramp.Order {
+	want, err := next(stored)
+	if err != nil {
+		panic(err) // a bug in the check
+	}
+	before := k.timesApplied(id)
+	got, err := k.update(k.ctx, id, next)
+	switch applied := k.timesApplied(id) - before; {
+	case err != nil:
+		k.fail("Update failed for %s: %v", what, err)
+	case got.New != want.New:
+		k.fail("Update returned a step with New %v for %s, but next returned one with New %v", got.New, what, want.New)
+	case difference(got.Effect, want.Effect) != "":
+		k.fail("Update returned another effect than next for %s: %s", what, difference(got.Effect, want.Effect))
+	case difference(got.Order, want.Order) != "":
+		k.fail("Update returned another order than next for %s: %s", what, difference(got.Order, want.Order))
+	case want.New && applied == 0:
+		k.fail("%s was not applied: Apply must see each new step, also one whose effect is %v", what, want.Effect.Kind)
+	case !want.New && applied != 0:
+		k.fail("%s was applied, although its step is not New", what)
+	}
+	k.expectStored("after "+what, id, &want.Order)
+	return &want.Order
+}
+
+// mustFail makes a call that must fail and must change nothing. It returns the error.
+func (k *trial) mustFail(what string, id uuid.UUID, stored *ramp.Order, next ramp.Transition) error {
+	step, err := k.update(k.ctx, id, next)
+	k.expectError(what, step, err)
+	k.expectStored("after "+what, id, stored)
+	return err
+}
+
+// expectError fails unless a call failed.
+func (k *trial) expectError(what string, step ramp.Step, err error) {
+	switch {
+	case err == nil:
+		k.fail("Update returned no error for %s", what)
+	case errors.Is(err, errStuck):
+		k.fail("%v for %s", err, what)
+	case step.New:
+		k.fail("Update returned a new step together with an error for %s", what)
+	}
+}
+
+// stored reads an order with a step that is not New. It returns nil if there is none.
+func (k *trial) stored(id uuid.UUID) *ramp.Order {
+	step, err := k.update(k.ctx, id, func(stored *ramp.Order) (ramp.Step, error) {
+		if stored == nil {
+			return ramp.Step{}, ramp.ErrOrderUnknown
+		}
+		return ramp.Step{Order: *stored}, nil
+	})
+	switch {
+	case errors.Is(err, ramp.ErrOrderUnknown):
+		return nil
+	case err != nil:
+		k.fail("Update failed to read order %s with a step that is not New: %v", id, err)
+	case step.New:
+		k.fail("Update returned a new step, but next returned one that is not New")
+	}
+	return &step.Order
+}
+
+func (k *trial) expectStored(when string, id uuid.UUID, want *ramp.Order) {
+	got := k.stored(id)
+	switch {
+	case got == nil && want != nil:
+		k.fail("no order is stored %s: the store lost it", when)
+	case got != nil && want == nil:
+		k.fail("an order is stored %s, but there must be none", when)
+	case got != nil && difference(*got, *want) != "":
+		k.fail("the stored order is not the right one %s: %s", when, difference(*got, *want))
+	}
+}
+
+func (k *trial) give(session, asset string, balance int64) {
+	if err := k.Give(k.ctx, session, asset, balance); err != nil {
+		k.fail("Give failed: %v", err)
+	}
+}
+
+func (k *trial) balance(session, asset string) int64 {
+	for deadline := time.Now().Add(k.patience); ; {
+		n, err := k.Balance(k.ctx, session, asset)
+		if err == nil {
+			return n
+		}
+		if time.Now().After(deadline) {
+			k.fail("Balance failed: %v", err)
+		}
+		time.Sleep(time.Millisecond) // the server may be starting
+	}
+}
+
+func (k *trial) expectGold(when, session string, want int64) {
+	if got := k.balance(session, "gold"); got != want {
+		k.fail("the balance is %d instead of %d %s", got, want, when)
+	}
+}
+
+// player returns a session with gold.
+func (k *trial) player(gold int64) string {
+	session := "player-" + rand.Text()
+	k.give(session, "gold", gold)
+	return session
+}
+
+// difference returns the name of the first field in which two structs differ, or "" if
+// there is none. It compares meanings: an empty list equals nil, and an escaped
+// character equals the character itself.
+func difference[T any](got, want T) string {
+	show := func(field reflect.Value) string {
+		text, err := json.Marshal(field.Interface())
+		if err != nil {
+			return err.Error()
+		}
+		var value any
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber() // keeps numbers exact
+		if err := d.Decode(&value); err != nil {
+			return err.Error()
+		}
+		if list, ok := value.([]any); value == nil || ok && len(list) == 0 {
+			return "empty"
+		}
+		text, _ = json.Marshal(value) // as it was read
+		return string(text)
+	}
+	g, w := reflect.ValueOf(got), reflect.ValueOf(want)
+	for i := range g.NumField() {
+		if !g.Type().Field(i).IsExported() {
+			continue
+		}
+		if got, want := show(g.Field(i)), show(w.Field(i)); got != want {
+			return fmt.Sprintf("%s is %.200s instead of %.200s", g.Type().Field(i).Name, got, want)
+		}
+	}
+	return ""
+}
