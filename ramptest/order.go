@@ -454,8 +454,7 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 		return known, nil
 	}
 	c := s.chains[o.Network]
-	method := chain.Selector(string(o.Request.Intent.Method) + "(bytes32)")
-	tx, err := c.Sign(ctx, o.wallet, o.token().contract(), append(method[:], o.Request.Digest[:]...), o.script.kind)
+	tx, err := c.Sign(ctx, o.wallet, o.token().contract(), s.config.input(o), o.script.kind)
 	if err != nil {
 		return nil, fmt.Errorf("ramptest: %w", err)
 	}

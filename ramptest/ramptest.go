@@ -98,6 +98,11 @@ type Config struct {
 	// zero, there is no such hint.
 	OtherKey ramp.HMACKey
 
+	// BareTransactions makes transactions hold the digest only. By default they hold the
+	// user's and the validator's signature too, as a contract that checks them would
+	// need. The interface does not say what they hold.
+	BareTransactions bool
+
 	// How the service and the studio's server reach each other.
 
 	// Handler is the studio's server in memory, instead of Game. The service

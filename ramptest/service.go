@@ -173,6 +173,10 @@ func (s *Service) Client() *http.Client {
 // server of your own.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
+// Payer returns the account with which the service pays for transactions of type 0x7;
+// see [TransactionType] and [ramp.Proof].
+func (s *Service) Payer() common.Address { return serviceAccount() }
+
 // Wallet returns the address of a player's wallet, which is the user_address of the
 // player's orders (interface 2.5). It is zero if [Config.Wallet] returns nil.
 func (s *Service) Wallet(session ramp.Session) common.Address {

@@ -2,10 +2,12 @@ package ramptest
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
+	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -216,4 +218,20 @@ func receiptEvent(network ramp.Network, r *ramp.Receipt, outcome Outcome) Event 
 	}
 	e.Block, _ = r.BlockNumber.Uint64()
 	return e
+}
+
+// input returns the input of an order's transaction: a call with the digest and both
+// signatures. The interface does not say what it holds.
+func (c *Config) input(o *Order) []byte {
+	method := string(o.Request.Intent.Method)
+	if c.BareTransactions {
+		selector := chain.Selector(method + "(bytes32)")
+		return append(selector[:], o.Request.Digest[:]...)
+	}
+	user, err := hex.DecodeString(strings.TrimPrefix(o.Approval.UserSig, "0x"))
+	if err != nil { // the studio returned something else, which the record says
+		user = nil
+	}
+	selector := chain.Selector(method + "(bytes32,bytes,bytes)")
+	return chain.Arguments(selector[:], o.Request.Digest[:], user, o.Approval.ValidatorSig[:])
 }

@@ -24,6 +24,8 @@ import (
 type studio struct {
 	*support.Orders
 	store   ramp.Store
+	chain   *ramp.RPC
+	proof   ramp.Proof
 	service *ramptest.Service
 	client  *ramp.Client
 	log     bytes.Buffer
@@ -71,11 +73,15 @@ func newStudio(t *testing.T) *studio {
 	require.NoError(t, err)
 	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), HTTPClient: s.service.Client(), Retries: -1})
 	require.NoError(t, err)
-	s.Orders, err = support.New(support.Config{Store: s.store, Chain: chain, Blocks: 300, Now: s.service.Now,
-		Logger: slog.New(slog.NewJSONHandler(&s.log, nil))})
+	s.chain = chain
+	s.proof = ramp.Proof{Contracts: []common.Address{token}, Payers: []common.Address{s.service.Payer()}, Decimals: map[common.Address]int{token: 18}}
+	s.Orders, err = support.New(support.Config{Store: s.store, Chain: chain, Proof: &s.proof, Validators: []common.Address{signer.Address()},
+		Now: s.service.Now, Logger: slog.New(slog.NewJSONHandler(&s.log, nil))})
 	require.NoError(t, err)
 	return s
 }
+
+var token = common.HexToAddress("0x70c3")
 
 // request is an initialize call for one gold a token.
 func request() ramp.InitializeRequest {
@@ -96,7 +102,8 @@ func (d *studio) order(t *testing.T, place placer, faults ...ramptest.Fault) uui
 	t.Helper()
 	started, err := d.client.Initialize(t.Context(), request())
 	require.NoError(t, err)
-	_, err = place(t.Context(), started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(1), faults...)
+	_, err = place(t.Context(), started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(1),
+		append(faults, ramptest.TransactionType(7))...)
 	require.NoError(t, err)
 	d.service.Advance(time.Hour)
 	return started.UUID
@@ -109,13 +116,14 @@ func (d *studio) record(t *testing.T) (record map[string]any) {
 	return record
 }
 
-func TestSupportShowsWhatTheChainHasOfAPlayer(t *testing.T) {
+func TestSupportShowsTheTransactionsThatMayBeTheOrders(t *testing.T) {
+	type seen struct{ succeeded, proven, signed bool }
 	for name, c := range map[string]struct {
 		fault ramptest.Fault
-		want  []support.Activity
+		want  []seen
 	}{
-		"a transaction whose result never came":     {ramptest.ResultNever(), []support.Activity{{Success: true, Token: true}}},
-		"a failed transaction":                      {ramptest.TransactionFails(), []support.Activity{{}}},
+		"a transaction whose result never came":     {ramptest.ResultNever(), []seen{{true, true, true}}},
+		"a failed transaction":                      {ramptest.TransactionFails(), []seen{{false, true, true}}},
 		"a transaction that never got into a block": {ramptest.StaysPending(), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,22 +131,28 @@ func TestSupportShowsWhatTheChainHasOfAPlayer(t *testing.T) {
 			d.service.Advance(3 * time.Hour)
 			before := d.mint(t) // of the same player, an hour ago
 			id := d.mint(t, c.fault)
+			d.service.Advance(2 * time.Hour)
 			report, err := d.Show(t.Context(), id)
 			require.NoError(t, err)
 			assert.Equal(t, id, report.Order.UUID)
-			require.Len(t, report.Activity, len(c.want))
+			require.Len(t, report.Candidates, len(c.want))
 			for i, want := range c.want {
-				got := report.Activity[i]
-				assert.Equal(t, []bool{want.Success, want.Token}, []bool{got.Success, got.Token})
+				got := report.Candidates[i]
+				assert.Equal(t, want, seen{got.Evidence.Succeeded, got.Unproven == nil, got.Signed})
 				assert.WithinDuration(t, report.Order.AcceptedAt, got.Time, time.Minute)
 				assert.True(t, report.FirstBlock <= got.Block && got.Block <= report.LastBlock)
+				assert.Equal(t, d.service.Payer(), got.Evidence.FeePayer)
 			}
-			assert.LessOrEqual(t, report.LastBlock-report.FirstBlock, uint64(299))
-			assert.Greater(t, report.NewestBlock, report.LastBlock, "an hour of blocks is more than it reads")
+			assert.Greater(t, report.NewestBlock, report.LastBlock, "two hours of blocks are more than it reads")
 
 			report, err = d.Show(t.Context(), before)
 			require.NoError(t, err)
-			assert.Len(t, report.Activity, 1, "an hour before the other")
+			require.NotEmpty(t, report.Candidates)
+			assert.Equal(t, report.Order.TxHash, report.Candidates[0].Hash.Hex(), "its own comes first")
+			text, err := json.Marshal(report)
+			require.NoError(t, err)
+			assert.Contains(t, string(text), `"direction":"mint","assets":[{"id":"item_gold","amount":"100"}]`)
+			assert.Contains(t, string(text), `"proven":true`)
 		})
 	}
 }
@@ -160,14 +174,14 @@ func TestADecisionIsLoggedWithWhoAndWhy(t *testing.T) {
 	d := newStudio(t)
 	waits, over := d.mint(t, ramptest.StaysPending()), d.mint(t)
 	for _, missing := range [][2]string{{"", "why"}, {"alice", ""}, {" ", "why"}, {"alice", "\n"}} {
-		_, err := d.Abandon(t.Context(), waits, missing[0], missing[1])
+		_, err := d.Abandon(t.Context(), waits, support.Decision{Who: missing[0], Reason: missing[1]})
 		var wrong *ramp.InvalidError
 		assert.ErrorAs(t, err, &wrong)
 	}
 	assert.Empty(t, d.log.String())
 	before := d.gold
 
-	step, err := d.Abandon(t.Context(), waits, "alice@studio", "case 17: nothing on the chain after a day")
+	step, err := d.Abandon(t.Context(), waits, support.Decision{Who: "alice@studio", Reason: "case 17: nothing on the chain after a day"})
 	require.NoError(t, err)
 	assert.Equal(t, ramp.GiveBack, step.Effect.Kind)
 	assert.Equal(t, "alice@studio: case 17: nothing on the chain after a day", step.Order.Reason)
@@ -176,16 +190,16 @@ func TestADecisionIsLoggedWithWhoAndWhy(t *testing.T) {
 	assert.Equal(t, []any{"WARN", "ramp: order abandoned", waits.String(), "alice@studio", "case 17: nothing on the chain after a day", "mint", "give back +100 item_gold", true},
 		[]any{record["level"], record["msg"], record["uuid"], record["who"], record["reason"], record["direction"], record["effect"], record["new"]})
 
-	_, err = d.Abandon(t.Context(), waits, "bob", "again")
+	_, err = d.Abandon(t.Context(), waits, support.Decision{Who: "bob", Reason: "again"})
 	require.NoError(t, err)
 	assert.Equal(t, false, d.record(t)["new"])
-	_, err = d.Abandon(t.Context(), over, "bob", "a mistake")
+	_, err = d.Abandon(t.Context(), over, support.Decision{Who: "bob", Reason: "a mistake"})
 	assert.ErrorIs(t, err, ramp.ErrOrderFinished)
 	record = d.record(t)
 	assert.Equal(t, []any{"ERROR", "ramp: order not abandoned", "bob"}, []any{record["level"], record["msg"], record["who"]})
 
-	_, err = support.New(support.Config{Blocks: -1})
-	assert.EqualError(t, err, "ramp: Config.Store is required; Config.Blocks must not be negative")
+	_, err = support.New(support.Config{Before: -1})
+	assert.EqualError(t, err, "ramp: Config.Store is required; Config.Before must not be negative")
 }
 
 // A person ends an order by its transaction, so that nothing has to be moved by hand.
@@ -210,10 +224,10 @@ func TestSupportFinishesAnOrderByItsTransaction(t *testing.T) {
 			id := d.order(t, place, append(c.faults, ramptest.ResultNever())...)
 			report, err := d.Show(t.Context(), id)
 			require.NoError(t, err)
-			require.Len(t, report.Activity, 1)
-			tx := report.Activity[0].Hash
+			require.Len(t, report.Candidates, 1)
+			tx := report.Candidates[0].Hash
 
-			step, err := d.Finish(t.Context(), id, tx, "alice", "case 18")
+			step, err := d.Finish(t.Context(), id, tx, support.Decision{Who: "alice", Reason: "case 18"})
 			require.NoError(t, err)
 			assert.Equal(t, c.want, step.Order.State)
 			assert.Equal(t, c.effect, step.Effect.Kind)
@@ -223,7 +237,7 @@ func TestSupportFinishesAnOrderByItsTransaction(t *testing.T) {
 				[]any{record["level"], record["msg"], record["uuid"], record["who"], record["reason"], record["direction"], record["tx_hash"], record["effect"], record["new"]})
 
 			after := d.gold
-			step, err = d.Finish(t.Context(), id, tx, "bob", "again")
+			step, err = d.Finish(t.Context(), id, tx, support.Decision{Who: "bob", Reason: "again"})
 			require.NoError(t, err)
 			assert.False(t, step.New)
 			assert.Equal(t, after, d.gold)
@@ -231,57 +245,71 @@ func TestSupportFinishesAnOrderByItsTransaction(t *testing.T) {
 	}
 }
 
-func TestSupportRefusesATransactionThatCannotBeTheOrders(t *testing.T) {
+// What Proof does not accept ends no order, whoever decides.
+func TestSupportRejectsATransactionThatProvesNothing(t *testing.T) {
 	d := newStudio(t)
-	before := d.mint(t) // of the same player, an hour ago
+	before := d.mint(t) // of the same player
 	id := d.mint(t, ramptest.ResultNever())
+	burn := d.order(t, d.service.Burn, ramptest.ResultNever())
 	gold := d.gold
 	earlier, err := d.Show(t.Context(), before)
 	require.NoError(t, err)
-	for name, c := range map[string]struct {
-		hash common.Hash
-		who  string
-		want string
-	}{
-		"no such transaction":        {common.Hash{1}, "alice", "transaction is not one of the user's in the blocks that were read"},
-		"of an order an hour before": {earlier.Activity[0].Hash, "alice", "transaction is not one of the user's in the blocks that were read"},
-		"nobody decides":             {common.Hash{1}, " ", "who is required"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := d.Finish(t.Context(), id, c.hash, c.who, "case 19")
-			assert.EqualError(t, err, "ramp: "+c.want)
-		})
-	}
+	decided := support.Decision{Who: "alice", Reason: "case 19"}
 
-	another := request()
-	another.Intent.Token = "0x00000000000000000000000000000000000070c4"
-	place := func(request ramp.InitializeRequest) *ramptest.Order {
-		started, err := d.client.Initialize(t.Context(), request)
-		require.NoError(t, err)
-		order, err := d.service.Mint(t.Context(), started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(1))
-		require.NoError(t, err)
-		return order
-	}
-	order, other := place(request()), place(another)
-	d.service.Advance(time.Minute)
-	_, err = d.Finish(t.Context(), order.UUID, other.TxHash, "alice", "case 19")
-	assert.EqualError(t, err, "ramp: transaction has no event of the order's token that names the user")
+	_, err = d.Finish(t.Context(), id, common.Hash{1}, support.Decision{Who: " ", Reason: "case 19"})
+	assert.EqualError(t, err, "ramp: Decision.Who is required")
+	_, err = d.Finish(t.Context(), burn, earlier.Candidates[0].Hash, decided)
+	assert.ErrorIs(t, err, ramp.ErrNotProven, "a mint for a burn")
+
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err = d.Finish(ctx, id, common.Hash{1}, decided)
+	assert.ErrorIs(t, err, ramp.ErrNotFound, "no such transaction")
 
 	blind, err := support.New(support.Config{Store: d.store, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	_, err = blind.Finish(t.Context(), id, common.Hash{1}, "alice", "case 19")
+	_, err = blind.Finish(t.Context(), id, common.Hash{1}, decided)
 	assert.EqualError(t, err, "ramp: Config.Chain is required")
+	_, err = support.New(support.Config{Store: d.store, Chain: d.chain})
+	assert.EqualError(t, err, "ramp: Config.Proof is required")
+	assert.Equal(t, gold, d.gold, "nothing moved")
+}
 
-	assert.Equal(t, gold-200, d.gold, "nothing moved but what the two mints took")
-
-	_, err = d.Abandon(t.Context(), id, "alice", "a mistake")
-	require.NoError(t, err)
+// Giving back what became tokens pays twice.
+func TestSupportAbandonsNoOrderWhoseTransactionIsOnTheChain(t *testing.T) {
+	d := newStudio(t)
+	id := d.mint(t, ramptest.ResultNever())
+	decided := support.Decision{Who: "alice", Reason: "case 21"}
+	_, err := d.Abandon(t.Context(), id, decided)
+	var candidate *support.CandidateError
+	require.ErrorAs(t, err, &candidate)
 	report, err := d.Show(t.Context(), id)
 	require.NoError(t, err)
-	_, err = d.Finish(t.Context(), id, report.Activity[0].Hash, "alice", "case 19")
+	assert.Equal(t, report.Candidates[0].Hash, candidate.Candidate.Hash)
+	assert.EqualValues(t, 900, d.gold)
+
+	decided.Anyway = true
+	step, err := d.Abandon(t.Context(), id, decided)
+	require.NoError(t, err)
+	assert.Equal(t, ramp.GiveBack, step.Effect.Kind)
+	_, err = d.Finish(t.Context(), id, candidate.Candidate.Hash, decided)
 	var conflict *ramp.ConflictError
 	assert.ErrorAs(t, err, &conflict, "the mint was abandoned, and succeeded")
-	assert.Equal(t, gold-100, d.gold)
+	assert.EqualValues(t, 1000, d.gold)
+}
+
+func TestFinishDemandsTheConfirmations(t *testing.T) {
+	d := newStudio(t)
+	id := d.mint(t, ramptest.ResultNever())
+	report, err := d.Show(t.Context(), id)
+	require.NoError(t, err)
+	strict, err := support.New(support.Config{Store: d.store, Chain: d.chain, Proof: &d.proof, Confirmations: 1_000_000, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err = strict.Finish(ctx, id, report.Candidates[0].Hash, support.Decision{Who: "alice", Reason: "case 22"})
+	assert.ErrorContains(t, err, "of 1000000 confirmations")
+	assert.EqualValues(t, 900, d.gold)
 }
 
 // Two projects with keys of their own can share a store.
@@ -292,7 +320,7 @@ func TestSupportOfOneProjectLeavesTheOthersAlone(t *testing.T) {
 	require.NoError(t, err)
 	_, err = other.Show(t.Context(), id)
 	assert.ErrorIs(t, err, ramp.ErrOrderConflict)
-	_, err = other.Abandon(t.Context(), id, "alice", "case 20")
+	_, err = other.Abandon(t.Context(), id, support.Decision{Who: "alice", Reason: "case 20"})
 	assert.ErrorIs(t, err, ramp.ErrOrderConflict)
 	assert.EqualValues(t, 900, d.gold)
 }
