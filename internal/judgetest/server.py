@@ -359,12 +359,14 @@ def validate(call):
 
 
 def check_each(db, session, items):
+    """Check that the player owns each of some amounts, which may not mean all of them."""
     for asset, amount in items:
         if (balance_of(db, session, asset) or 0) < amount:
             raise Refusal("INVALID_BALANCE")
 
 
 def approve(db, session, id, digest, address, intent, mint, moved):
+    """Take what an order costs and store it, in the caller's transaction."""
     if rule("wallet"):
         wallet, = db.execute("SELECT wallet FROM players WHERE session = ?", (session,)).fetchone()
         if address.lower() != wallet:
@@ -431,17 +433,19 @@ def result(call):
         again = bug("gives-back-again") and mint or bug("grants-again") and not mint
         if state not in ("open", now):
             raise Refusal("OTHER_OUTCOME", 400)
+        db.execute("UPDATE orders SET state = ? WHERE uuid = ?", (now, id))
         if state == "open" or again:
             settle(db, session, moved, mint, good)
-        db.execute("UPDATE orders SET state = ? WHERE uuid = ?", (now, id))
     return success(None)
 
 
 def settle(db, session, moved, mint, good):
     """Move what the outcome of an order moves."""
-    sign = 0
     if mint:
-        sign = -1 if good and rule("takes-at-result") else +1 if not good and not rule("takes-at-result") else 0
+        if rule("takes-at-result"):
+            sign = -1 if good else 0
+        else:
+            sign = 0 if good else +1
         if bug("never-gives-back"):
             sign = 0
         if bug("gives-back-on-success"):
