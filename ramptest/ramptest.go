@@ -203,6 +203,7 @@ type Config struct {
 	BurnMethod ramp.Method
 
 	// TokenType is the type of the token in an intent (2.5). It defaults to
+	// [ramp.TypeNFT] for an order with a non-fungible item, and otherwise to
 	// [ramp.TypeERC20].
 	TokenType ramp.AssetType
 
@@ -296,7 +297,6 @@ func (c *Config) setDefaults() {
 	c.ResultPath = cmp.Or(c.ResultPath, ramp.PathResult)
 	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
 	c.BurnMethod = cmp.Or(c.BurnMethod, ramp.MethodBurnPermit)
-	c.TokenType = cmp.Or(c.TokenType, ramp.TypeERC20)
 	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
 	c.Settle = cmp.Or(c.Settle, 2*time.Second)
 	c.Confirmations = cmp.Or(c.Confirmations, 1)
