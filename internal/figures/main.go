@@ -1,4 +1,4 @@
-// Command figures prints how large the house is: files, code lines and exported names
+// Command figures prints figures of the size of the project: files, code lines and exported names
 // of the package, code lines of internal/redact, and words of the documents. Run it in
 // the root of the repository:
 //
