@@ -48,10 +48,11 @@ func (r *Receipt) Succeeded() bool {
 // address, and a burn usually goes to it.
 type Transfer struct {
 	Token    common.Address // the token contract
-	From, To common.Address
-	Value    *big.Int // ERC-20: the amount in the token's smallest units; nil for ERC-721
-	TokenID  *big.Int // ERC-721: which piece; nil for ERC-20
-	LogIndex Quantity // position of the event in the block
+	From     common.Address // who had the tokens
+	To       common.Address // who has them now
+	Value    *big.Int       // ERC-20: the amount in the token's smallest units; nil for ERC-721
+	TokenID  *big.Int       // ERC-721: which piece; nil for ERC-20
+	LogIndex Quantity       // position of the event in the block
 }
 
 // Transfers returns the transfers of tokens among the logs, in their order. Logs of
