@@ -164,7 +164,6 @@ func sessionMutants() map[string]mutant {
 			}
 			next.ServeHTTP(w, r)
 		}).wrap},
-		"result-other-session-refused":    byBody(),
 		"assets-foreign-token-declined":   byToken(ramp.PathAssets),
 		"validate-foreign-token-declined": byToken(ramp.PathValidate),
 	}

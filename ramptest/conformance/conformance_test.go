@@ -586,7 +586,7 @@ func TestWhatTheTargetLacksIsSkipped(t *testing.T) {
 			"intent-two-assets " + terms},
 		"two players": {few(2), 1, terms},
 		"one player": {few(1), 1, "assets-other-player assets-foreign-token assets-foreign-token-declined validate-foreign-token " +
-			"validate-foreign-token-declined result-other-session result-other-session-refused " + terms + " validate-other-owner " +
+			"validate-foreign-token-declined result-other-session " + terms + " validate-other-owner " +
 			"validate-other-owner-declined result-other-owner"},
 	} {
 		t.Run(name, func(t *testing.T) {
