@@ -181,7 +181,7 @@ func TestTheContextOfAnObserverReachesWhatIsWithin(t *testing.T) {
 			return (&chain{receipt: string(onChain().bytes()), head: 10}).RoundTrip(r)
 		})}})
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: seeingGame{see: see}, Key: testKey(t), Signer: testSigner(t), Chain: node, Observer: w.observer()})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: seeingGame{see: see}, Key: testKey(t), Signer: testSigner(t), Chain: node, Observer: w.observer()})
 	require.NoError(t, err)
 	body := told().bytes()
 	require.Equal(t, 200, handler.AnswerResult(t.Context(), (&studio{key: testKey(t)}).signed(body), body).Status)
@@ -340,7 +340,7 @@ func TestTheZeroObserverAllocatesNothing(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(1000, func() { ramp.ObserveNothing(t.Context()) }))
 
 	handler := func(observer ramp.Observer) *ramp.Handler {
-		h, err := ramp.NewHandler(ramp.HandlerConfig{Game: recorderGame{}, Key: testKey(t), Signer: testSigner(t), Observer: observer})
+		h, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: recorderGame{}, Key: testKey(t), Signer: testSigner(t), Observer: observer})
 		require.NoError(t, err)
 		return h
 	}
