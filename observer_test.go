@@ -265,7 +265,7 @@ func TestALoggerThatPanicsCostsNobodyASignature(t *testing.T) {
 	slog.SetDefault(slog.New(panicking{slog.DiscardHandler}))
 	for _, logger := range []*slog.Logger{slog.Default(), nil} {
 		s := newWatchedStudio(t, (*watcher).observer)
-		config := inMemory(t, ramp.HandlerConfig{Key: testKey(t), Signer: testSigner(t), Logger: logger})
+		config := inMemory(t, ramp.HandlerConfig{Terms: ramp.AnyTerms, Key: testKey(t), Signer: testSigner(t), Logger: logger})
 		handler, err := ramp.NewHandler(config)
 		require.NoError(t, err)
 		assert.Equal(t, 200, s.call(t, handler.AnswerValidate, validateCall()).Status)
@@ -277,7 +277,7 @@ func TestALoggerThatPanicsCostsNobodyASignature(t *testing.T) {
 func TestBodiesThatAreTooLargeAreLoggedOnceASecond(t *testing.T) {
 	var log bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
-		handler, err := ramp.NewHandler(inMemory(t, ramp.HandlerConfig{Key: testKey(t), Signer: testSigner(t), MaxBody: 100,
+		handler, err := ramp.NewHandler(inMemory(t, ramp.HandlerConfig{Terms: ramp.AnyTerms, Key: testKey(t), Signer: testSigner(t), MaxBody: 100,
 			Logger: slog.New(slog.NewTextHandler(&log, nil))}))
 		require.NoError(t, err)
 		for range 3 {
