@@ -171,6 +171,18 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 			},
 			required: false, then: true,
 		},
+		"Proof": {
+			set: func(c *ramp.HandlerConfig) { c.Proof = &ramp.Proof{AnyFailure: true} },
+			see: func(t *testing.T, c ramp.HandlerConfig) any {
+				c.Game, c.Players, c.Store, c.Chain = nil, noPlayers{}, memory(&order), onlyNode(t)
+				body := validateCall().with("intent", burnObject()).bytes()
+				handler := makeHandler(t, c)
+				require.Equal(t, 200, handler.AnswerValidate(t.Context(), (&studio{key: testKey(t)}).signed(body), body).Status)
+				body = told().bytes()
+				return handler.AnswerResult(t.Context(), (&studio{key: testKey(t)}).signed(body), body).Status
+			},
+			required: 200, then: 500, // no decimals
+		},
 		"Confirmations": {
 			set: func(c *ramp.HandlerConfig) { c.Confirmations = 2 },
 			see: func(t *testing.T, c ramp.HandlerConfig) (got any) {

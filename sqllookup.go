@@ -41,7 +41,7 @@ func (s *SQLStore) Order(ctx context.Context, id uuid.UUID) (Order, error) {
 //
 // A row that is not a valid order, because it was changed by hand, does not hide
 // the others. It is listed without digest, intent, direction and assets, and the
-// returned error names it.
+// returned error names it. Other pages may follow.
 func (s *SQLStore) SessionOrders(ctx context.Context, sessionID string, page OrderPage) ([]Order, error) {
 	sessionID = strings.TrimSpace(sessionID)
 	var p problems

@@ -235,6 +235,10 @@ type Result struct {
 	// decide.
 	Unreadable []FieldError `json:"-"`
 
+	// Transaction is the transaction as the chain has it, if the handler confirmed the
+	// result; see [HandlerConfig].Chain.
+	Transaction *Transaction `json:"-"`
+
 	// Raw is the unchanged body, including the fields that this type does not have.
 	Raw json.RawMessage `json:"-"`
 }

@@ -139,6 +139,13 @@ type HandlerConfig struct {
 	// Chain.
 	Confirmations uint64
 
+	// Proof, if set, says what a confirmed transaction must show before it ends its
+	// order. Otherwise the result is answered with HTTP 500, and a person must decide.
+	// It needs Chain. By default a confirmed result ends its order, which proves that
+	// the transaction exists, and not that it is the order's own. It does not apply to
+	// Game, which calls [Proof.Check] itself.
+	Proof *Proof
+
 	// RejectStatus is the HTTP status of an order that the game rejects with
 	// [Reject]: 200, or 400 to 499. The default is 200, as in section 4.3 of the
 	// interface. The service's public guide uses 400.
@@ -195,6 +202,10 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	}
 	if c.Confirmations > 0 && c.Chain == nil {
 		p.add("HandlerConfig.Confirmations", "must be 0 without Chain")
+	}
+	if c.Proof != nil {
+		c.Proof.check(&p, "HandlerConfig.Proof")
+		p.require(c.Chain != nil, "HandlerConfig.Chain")
 	}
 	if s := c.RejectStatus; s != 0 && s != http.StatusOK && (s < 400 || s > 499) {
 		p.add("HandlerConfig.RejectStatus", "must be 200, or 400 to 499")
@@ -293,11 +304,11 @@ func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []b
 		return nil
 	}, func(ctx context.Context, c *call) (any, error) {
 		if h.config.Chain != nil {
-			receipt, _, err := h.confirm(ctx, r)
+			receipt, transaction, err := h.confirm(ctx, r)
 			if err != nil { // an internal error, whatever it wraps
 				return nil, fmt.Errorf("ramp: the result is not confirmed: %w", err)
 			}
-			r.Receipt = *receipt
+			r.Receipt, r.Transaction = *receipt, transaction
 		}
 		if err := h.result(ctx, c, r); err != nil {
 			rejection := gameRejection(err, http.StatusInternalServerError)

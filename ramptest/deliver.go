@@ -254,6 +254,7 @@ func (s *orders) begin(ctx context.Context, o *Order, fault string) []Delivery {
 // attempt delivers once, and plans the retry if one is due.
 func (s *orders) attempt(ctx context.Context, o *Order, told Outcome, fault string) Delivery {
 	d := Delivery{Order: o, Attempt: o.delivery.begin(), Time: s.clock.now()}
+	s.record.wake() // a list shows that it is being sent
 	var a *answer
 	c, err := s.result(o, told)
 	if err == nil {
@@ -270,6 +271,7 @@ func (s *orders) attempt(ctx context.Context, o *Order, told Outcome, fault stri
 	}
 	d.Err = errors.Join(err, s.studio.audit.take(o.UUID))
 	var plan bool
+	defer s.keeper.touch(o.UUID)
 	if d.Next, plan = o.delivery.conclude(d.Status, lost, s.config, s.clock.now(), o.tx == nil); plan {
 		s.plan(o, d.Next)
 	}
@@ -297,6 +299,7 @@ func (s *orders) byHand(ctx context.Context, o *Order, outcome func() (Outcome, 
 		return err
 	}
 	defer s.record.wake()
+	defer s.keeper.touch(o.UUID)
 	return s.attempt(ctx, o, told, "by hand").Err
 }
 

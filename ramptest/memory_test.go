@@ -106,6 +106,7 @@ type counter struct {
 	client  *ramp.Client
 	session ramp.Session
 
+	config    ramptest.Config
 	handler   http.Handler // the shop
 	validator common.Address
 }
@@ -133,6 +134,7 @@ func newCounterOf(t testing.TB, game ramp.Game, options ...func(*ramptest.Config
 	for _, o := range options {
 		o(&config)
 	}
+	c.config = config
 	c.service = ramptest.Start(t, config)
 	c.client, err = ramp.NewClient(ramp.ClientConfig{URL: c.service.URL(), Key: c.key, HTTPClient: c.service.Client(), Retries: -1})
 	require.NoError(t, err)

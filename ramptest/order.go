@@ -49,12 +49,14 @@ type Order struct {
 	Approval ramp.Approval        // the studio's answer
 	TxHash   common.Hash          // the transaction on the chain, see [Service.RPCURL]
 
-	wallet *ramp.Signer
-	fee    ramp.Amount // basis points
-	script script
-	tx     *chain.Transaction // nil if the service has not placed the order
-	placed time.Time          // when it was submitted to the chain
-	had    *big.Rat           // the wallet's tokens before the order
+	wallet   *ramp.Signer // of an order that is being placed
+	composed bool         // false for an order that was made by hand
+	number   int          // counts the orders
+	fee      ramp.Amount  // basis points
+	script   script
+	tx       *chain.Transaction // nil if the service has not placed the order
+	placed   time.Time          // when it was submitted to the chain
+	had      *big.Rat           // the wallet's tokens before the order
 
 	delivery delivery
 	said     atomic.Pointer[saidVerdict] // the last verdict
@@ -125,6 +127,7 @@ type orders struct {
 	clock  *clock
 	record *record
 	life   *lifetime
+	keeper *keeper
 	studio *studio
 	chains map[ramp.Network]*chain.Chain
 	agenda *agenda
@@ -135,6 +138,7 @@ type orders struct {
 	issued map[uuid.UUID]*issued
 	placed map[uuid.UUID]*Order
 	queue  []*Order // the placed orders, oldest first
+	count  int      // how many were placed
 	held   []*Order // orders whose result waits for that of another order
 }
 
@@ -152,8 +156,9 @@ func (s *orders) reset() {
 	defer s.mu.Unlock()
 	clear(s.issued)
 	clear(s.placed)
-	s.queue, s.held = nil, nil
+	s.queue, s.held, s.count = nil, nil, 0
 	s.agenda.reset()
+	s.keeper.clear()
 	for _, c := range s.chains {
 		c.Reset()
 	}
@@ -165,6 +170,7 @@ func (s *orders) issue(terms ramp.InitializeIntent, at time.Time) uuid.UUID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.issued[id] = &issued{terms: terms, expires: at.Add(ramp.UUIDValidity)}
+	s.keeper.touch(id)
 	s.forget()
 	return id
 }
@@ -218,13 +224,18 @@ func (s *orders) forget() {
 		finished--
 		delete(s.placed, o.UUID)
 		delete(s.issued, o.UUID)
+		s.keeper.touch(o.UUID)
 		s.studio.audit.forget(o.UUID)
 		s.chains[o.Network].Forget(o.tx)
 		return true
 	})
 	old := s.clock.now().Add(-24 * time.Hour)
 	maps.DeleteFunc(s.issued, func(id uuid.UUID, known *issued) bool {
-		return s.placed[id] == nil && known.expires.Before(old)
+		unused := s.placed[id] == nil && known.expires.Before(old)
+		if unused {
+			s.keeper.touch(id)
+		}
+		return unused
 	})
 }
 
@@ -242,6 +253,7 @@ func (s *orders) opens(id uuid.UUID) bool {
 	first := known != nil && !known.opened
 	if first {
 		known.opened = true
+		s.keeper.touch(id)
 	}
 	return first
 }
@@ -329,7 +341,7 @@ func (s *orders) compose(ctx context.Context, direction ramp.Direction, id uuid.
 	if err != nil {
 		return nil, err
 	}
-	o := &Order{UUID: id, Session: session, Network: terms.Network, script: script}
+	o := &Order{UUID: id, Session: session, Network: terms.Network, script: script, composed: true}
 	o.delivery.state = Pending
 	bps := terms.MintFeeBps
 	if direction == ramp.Burn {
@@ -439,6 +451,7 @@ func (s *orders) loses(id uuid.UUID, limit int) bool {
 		return false
 	}
 	known.lost++
+	s.keeper.touch(id)
 	return true
 }
 
@@ -465,13 +478,19 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	o.tx = c.Submit(tx)
 	o.TxHash, o.placed = o.tx.Hash, s.clock.now()
 	s.placed[o.UUID] = o
+	s.count++
+	o.number = s.count
 	s.queue = append(s.queue, o)
 	s.record.chain(o.placed, o.UUID, Event{Network: o.Network, TxHash: o.TxHash, Status: TxSubmitted}, "transaction submitted")
 	if !o.script.pending {
 		s.agenda.plan(job{due: c.NextBlock(), task: mineOrder, order: o})
 	}
+	s.keeper.touch(o.UUID)
 	return o, nil
 }
+
+// address returns the address of the player's wallet.
+func (o *Order) address() common.Address { return common.HexToAddress(o.Request.UserAddress) }
 
 // same reports whether two orders are the same request of the same player. It
 // ignores the user signature, because signing is not always deterministic.

@@ -69,7 +69,7 @@ func TestAContradictedOrderIsDisputed(t *testing.T) {
 			if test.game != nil {
 				options = append(options, test.game)
 			}
-			c := newCounter(t, options...)
+			c := newCounter(t, append(options, kept(t))...)
 			var faults []ramptest.Fault
 			if test.fails {
 				faults = []ramptest.Fault{ramptest.TransactionFails()}
@@ -82,9 +82,7 @@ func TestAContradictedOrderIsDisputed(t *testing.T) {
 			assert.Contains(t, list, strings.TrimPrefix(test.want, "! "), "the list says the same")
 			assert.NotContains(t, c.page(t, "/?show=done"), "Disputed")
 
-			state, err := c.service.Save()
-			require.NoError(t, err)
-			c = newCounter(t, reporting, func(c *ramptest.Config) { c.State = state })
+			c.restart(t, c.handler, reporting)
 			assert.Contains(t, c.pageOf(t, order), test.want, "after a restart too")
 		})
 	}
@@ -410,5 +408,52 @@ func TestOverlappingOrdersAreUnknown(t *testing.T) {
 			continue
 		}
 		assert.Contains(t, said, "✗ ", "the calls did not overlap, so each is judged")
+	}
+}
+
+// Against a correct game, no fault may be called a failure of the game at any time.
+func TestNoFaultIsAFailureOfACorrectGame(t *testing.T) {
+	arguments := strings.NewReplacer("NUMBER", "0x7", "COUNT", "3", "DURATION", "11s", "CALL", "result")
+	for _, form := range ramptest.FaultForms() {
+		for _, text := range []string{arguments.Replace(form[0]), strings.ReplaceAll(arguments.Replace(form[0]), "result:", "validate:")} {
+			if text == "expired-uuid" {
+				continue // there is no order
+			}
+			for _, burn := range []bool{false, true} {
+				for _, fails := range []bool{false, true} {
+					c := newCounter(t)
+					fault, err := ramptest.ParseFault(text)
+					require.NoError(t, err)
+					faults := []ramptest.Fault{fault}
+					if fails {
+						faults = append(faults, ramptest.TransactionFails())
+					}
+					play := c.service.Mint
+					if burn {
+						play = c.service.Burn
+					}
+					name := fmt.Sprintf("%s, burn %v, fails %v", text, burn, fails)
+					order, err := play(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10), faults...)
+					if errors.Is(err, ramptest.ErrLostAnswer) {
+						assert.Contains(t, c.page(t, "/"), "All 1 Needs attention 0 Waiting 1 Done 0", name)
+						continue
+					}
+					require.NoError(t, err, name)
+					for _, pass := range []time.Duration{0, time.Second, time.Second, time.Minute, 5 * time.Minute, time.Hour, 24 * time.Hour} {
+						c.service.Advance(pass)
+						_, told := c.control(t, "GET", "/control/orders/"+order.UUID.String(), "")
+						require.False(t, told.Attention || told.Loss, "%s after %s: %s", name, pass, told.Said)
+						require.Contains(t, []string{"waiting", "done"}, told.State, name)
+						said := c.pageOf(t, order)
+						require.Contains(t, said, told.Said, "the page says the same")
+						require.NotContains(t, said, "✗", name)
+						require.Contains(t, c.page(t, "/"), "All 1 Needs attention 0", name)
+					}
+					for _, e := range c.service.Events() {
+						require.False(t, e.Failed, "%s: %s", name, e)
+					}
+				}
+			}
+		}
 	}
 }

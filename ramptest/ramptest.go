@@ -151,10 +151,12 @@ type Config struct {
 	// To use one clock, set [ramp.ClientConfig].Now to service.Now.
 	Epoch time.Time
 
-	// State is what [Service.Save] of another service returned. This service
-	// continues from there and ignores Epoch. Both must have the same Networks,
-	// Wallet and Decimals. If nil, the service starts empty.
-	State []byte
+	// State keeps the service in a file, and continues where another service with
+	// that file was, ignoring Epoch; see [OpenState]. Both must have the same
+	// Networks, Wallet and Decimals. Close the service before the file. If nil, the
+	// service starts empty and keeps its last 10,000 events, which is about 1,600
+	// orders. With a file it keeps 100,000.
+	State *StateFile
 
 	// KeepOrders is the minimum number of finished orders that the service keeps.
 	// The control API and the pages forget older ones. 0 keeps all.
@@ -303,6 +305,7 @@ func (c *Config) setDefaults() {
 	if c.Wallet == nil {
 		c.Wallet = sessionWallet
 	}
+	c.Wallet = oncePerSession(c.Wallet)
 	if c.Digest == nil {
 		c.Digest = hashDigest
 	}

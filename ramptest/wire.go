@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
+	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -87,6 +88,19 @@ func (c *Config) wallet(session ramp.Session) (*ramp.Signer, error) {
 		return nil, errors.New("ramptest: Config.Wallet returned nil for the session")
 	}
 	return signer, nil
+}
+
+// oncePerSession returns a function that computes the wallet of a session once.
+func oncePerSession(wallet func(ramp.Session) *ramp.Signer) func(ramp.Session) *ramp.Signer {
+	var known sync.Map
+	return func(session ramp.Session) *ramp.Signer {
+		if signer, ok := known.Load(session.ID); ok {
+			return signer.(*ramp.Signer)
+		}
+		signer := wallet(session)
+		known.Store(session.ID, signer)
+		return signer
+	}
 }
 
 // sessionWallet is the default of [Config.Wallet].

@@ -191,10 +191,10 @@ func TestEmulatePrintsTheTokenOfAPublicDesk(t *testing.T) {
 	}
 }
 
-func TestAnEmulatorKeepsAThousandFinishedOrders(t *testing.T) {
+func TestAnEmulatorKeepsTenThousandFinishedOrders(t *testing.T) {
 	d, _, ok := parseEmulate([]string{"-game", "http://127.0.0.1:1"}, stdio{})
 	require.True(t, ok)
-	assert.Equal(t, 1000, d.config.KeepOrders)
+	assert.Equal(t, 10_000, d.config.KeepOrders)
 }
 
 // A new switch of the emulator has a flag, or a reason to have none.

@@ -166,6 +166,7 @@ func listOrders(ctx context.Context, store *ramp.SQLStore, older time.Duration, 
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "UUID\tORDER\tASSETS\tWAITS\tSESSION\tADDRESS")
 	now := time.Now()
+	var damaged error // rows that are no orders; they do not hide the others
 	for _, d := range directions {
 		for page := (ramp.OrderPage{}); ; {
 			list, err := store.Waiting(ctx, d, now.Add(-older), page)
@@ -173,16 +174,14 @@ func listOrders(ctx context.Context, store *ramp.SQLStore, older time.Duration, 
 				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", o.UUID, d, assetsOf(o), now.Sub(o.AcceptedAt).Round(time.Second),
 					shown(o.SessionID), shown(o.UserAddress))
 			}
-			if err != nil {
-				return errors.Join(table.Flush(), err)
-			}
+			damaged = errors.Join(damaged, err)
 			if len(list) == 0 {
 				break
 			}
 			page.After = list[len(list)-1]
 		}
 	}
-	return table.Flush()
+	return errors.Join(table.Flush(), damaged)
 }
 
 func printReport(out io.Writer, r *support.Report, hasActivity bool) {

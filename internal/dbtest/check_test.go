@@ -80,3 +80,36 @@ func TestCheckOfADatabaseThatIsDown(t *testing.T) {
 		}
 	})
 }
+
+// A database that is not strict truncates what a narrow column cannot hold. The claim
+// of a new order would then look like that of another call, and a mint would be signed
+// as a repeat, but neither stored nor taken.
+func TestAColumnThatIsTooNarrow(t *testing.T) {
+	for _, c := range []struct {
+		dialect ramp.Dialect
+		column  string
+		narrow  string // the migration
+		mode    mode
+	}{
+		{ramp.MySQL, "claim", "ALTER TABLE ramp_orders MODIFY claim VARCHAR(25) NOT NULL;", mode{params: "&sql_mode=''"}},
+		{ramp.MySQL, "session_id", "ALTER TABLE ramp_orders MODIFY session_id VARCHAR(255) NOT NULL;", mode{}},
+		{ramp.MySQL, "intent", "ALTER TABLE ramp_orders MODIFY intent VARCHAR(4000) NOT NULL;", mode{}},
+		{ramp.PostgreSQL, "claim", "ALTER TABLE ramp_orders ALTER claim TYPE varchar(25);", mode{}},
+	} {
+		d := databaseOf(t, c.dialect)
+		t.Run(d.name+"/"+c.column, func(t *testing.T) {
+			w := newWorld(t, newPlace(t, d, c.mode, c.narrow), nil)
+			err := w.store.Check(t.Context())
+			expectText(t, err, "ramp: check: column "+c.column+" of table ramp_orders is narrower than Dialect.Schema creates it")
+			if c.column != "claim" {
+				return
+			}
+			w.give("alice", "gold", 100)
+			o := newOrder("alice", mint("gold", 5))
+			for range 2 {
+				w.expect(w.validate(o), "500 INTERNAL_ERROR")
+			}
+			w.books(moves{})
+		})
+	}
+}

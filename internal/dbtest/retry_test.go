@@ -266,3 +266,29 @@ func TestRepeatsEndWithTheContext(t *testing.T) {
 		}
 	})
 }
+
+// A studio may retry after every error. If a commit succeeded and only its answer was
+// lost, the retry finds a repeat.
+func TestALostCommitMayBeRetried(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		var lost atomic.Int64
+		p.db = lossy(t, p, &lost)
+		w := newWorld(t, p, nil)
+		w.give("alice", "gold", 100)
+		s := studio{db: p.db, dialect: p.dialect}
+		store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Apply: s.Apply, Retryable: func(error) bool { return true }})
+		check(t, err)
+		on := newWorld(t, p, newGame(s, store))
+		want := moves{}
+		for range 5 {
+			o := newOrder("alice", mint("gold", 5))
+			lost.Store(1)
+			w.expect(on.validate(o), "200")
+			lost.Store(2)
+			w.expect(on.result(o, failure), "200")
+			want[o.id] = []string{"take alice -5 gold", "give back alice +5 gold"}
+			lost.Store(0)
+		}
+		w.books(want)
+	})
+}

@@ -30,7 +30,9 @@ func TestOneTransactionPaysOneOrder(t *testing.T) {
 		first, second := newOrder("alice", burn("gold", 5)), newOrder("bob", burn("gold", 7)) // one wallet, two sessions
 		w.expect(w.validate(first), "200")
 		w.expect(w.validate(second), "200")
-		paidBy := func(o order, txHash string) answer { return w.post(ramp.PathResult, o.session, o.reportBy(txHash, success)) }
+		paidBy := func(o order, txHash string) answer {
+			return w.post(ramp.PathResult, o.session, o.reportBy(txHash, success))
+		}
 		w.expect(paidBy(first, txHash("ab")), "200")
 		for _, same := range []string{txHash("ab"), "0X" + strings.ToUpper(txHash("ab")[2:])} {
 			w.expect(paidBy(second, same), "500 INTERNAL_ERROR")

@@ -245,10 +245,10 @@ func (k *trial) largeBalances() {
 // oneTransaction ends orders by a transaction that has ended another one.
 func (k *trial) oneTransaction() {
 	alice, bob := k.player(10), k.player(10)
+	first := burn(gold(4))
+	order := k.take("a validate", first.UUID, nil, accept(alice, first))
+	other := k.take("the result of a burn", first.UUID, order, succeed(alice, first))
 	r := burn(gold(4))
-	order := k.take("a validate", r.UUID, nil, accept(alice, r))
-	other := k.take("the result of a burn", r.UUID, order, succeed(alice, r))
-	r = burn(gold(4))
 	order = k.take("a validate", r.UUID, nil, accept(alice, r))
 	k.atApply(r.UUID, func(ramp.Step) error { return errors.New("an error of Apply") })
 	hash := txHash(burn(gold(4)))
@@ -278,7 +278,7 @@ func (k *trial) oneTransaction() {
 			k.expectGold("after a result by its own transaction", session, before+e.given)
 		}
 	}
-	k.take("the repeated result of the order that has ended by the transaction", r.UUID, other, succeed(alice, r))
+	k.take("the repeated result of the order that has ended by the transaction", first.UUID, other, succeed(alice, first))
 	for range 2 { // no transaction is not a transaction
 		r := burn(gold(4))
 		order := k.take("a validate", r.UUID, nil, accept(alice, r))

@@ -5,6 +5,9 @@ CREATE TABLE IF NOT EXISTS orders (
 	document json NOT NULL
 );
 
+-- One transaction ends one order. The store recognizes the index by its name.
+CREATE UNIQUE INDEX IF NOT EXISTS orders_tx_hash ON orders ((document->>'tx_hash'));
+
 -- To find orders that wait for a result:
 -- SELECT document FROM orders WHERE document->>'state' = 'accepted' AND document->>'accepted_at' < '2026-11-21T08:00:00Z'
 CREATE INDEX IF NOT EXISTS orders_waiting ON orders ((document->>'accepted_at')) WHERE document->>'state' = 'accepted';

@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	ramp "github.com/token-ramp/ramp-go"
 )
@@ -33,7 +34,7 @@ var Schema string
 type Store struct {
 	Pool *pgxpool.Pool
 	// Approve applies the rules of the game; it may be nil. It is called for each
-	// new step and may use tx. It may decline an order in the state OrderAccepted
+	// new step and may use tx. It may reject an order in the state OrderAccepted
 	// with ramp.Reject.
 	Approve func(ctx context.Context, tx pgx.Tx, step ramp.Step) error
 }
@@ -46,6 +47,7 @@ func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 	if err != nil && !errors.Is(err, ramp.ErrOrderUnknown) {
 		return ramp.Step{}, err
 	}
+	var stored *ramp.Order
 	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
 		inserted := false
 		if opens {
@@ -55,8 +57,7 @@ func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 			}
 		}
 		if !inserted {
-			stored, err := locked(ctx, tx, id)
-			if err != nil {
+			if stored, err = read(tx.QueryRow(ctx, selectOrder+"uuid = $1 FOR UPDATE", id.String())); err != nil {
 				return err
 			}
 			if step, err = next(stored); err != nil || !step.New {
@@ -72,6 +73,14 @@ func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 		}
 		return s.Approve(ctx, tx, step)
 	})
+	var broken *pgconn.PgError
+	if errors.As(err, &broken) && broken.ConstraintName == "orders_tx_hash" { // another order has ended by the transaction
+		other, failed := read(s.Pool.QueryRow(ctx, selectOrder+"document->>'tx_hash' = $1", step.Order.TxHash))
+		if failed != nil || other == nil {
+			return ramp.Step{}, errors.Join(err, failed)
+		}
+		return ramp.Step{}, &ramp.ConflictError{Order: *stored, Field: "tx_hash", Other: other}
+	}
 	if err != nil {
 		return ramp.Step{}, err
 	}
@@ -88,11 +97,13 @@ func write(ctx context.Context, tx pgx.Tx, statement string, id uuid.UUID, o ram
 	return done.RowsAffected() == 1, err
 }
 
-// locked locks and returns an order, or returns nil if there is none.
-func locked(ctx context.Context, tx pgx.Tx, id uuid.UUID) (*ramp.Order, error) {
+const selectOrder = "SELECT document FROM orders WHERE "
+
+// read returns the order of a row, or nil if there is none.
+func read(row pgx.Row) (*ramp.Order, error) {
 	var document []byte
 	var o ramp.Order
-	switch err := tx.QueryRow(ctx, "SELECT document FROM orders WHERE uuid = $1 FOR UPDATE", id.String()).Scan(&document); {
+	switch err := row.Scan(&document); {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, nil
 	case err != nil:
@@ -103,7 +114,7 @@ func locked(ctx context.Context, tx pgx.Tx, id uuid.UUID) (*ramp.Order, error) {
 
 const maxAmount = 100_000_000_000_000_000 // of an asset in one order, so that a balance does not overflow
 
-// move moves the balances of a step. It declines an order that it could not move
+// move moves the balances of a step. It rejects an order that it could not move
 // exactly or could not grant later.
 func move(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
 	assets, accepted := step.Effect.Assets, step.Order.State == ramp.OrderAccepted

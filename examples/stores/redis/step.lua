@@ -2,11 +2,19 @@
 -- runs nothing else, and it writes the changes of the script to the append-only file
 -- as one transaction.
 --
--- KEYS: the order, and the balances of its player.
--- ARGV: the document that the step replaces ("" for none), the new document, and for
--- each asset its ID, the quantity, and the sign of the change.
+-- KEYS: the order, the balances of its player, and the transaction by which the order
+-- ends, which has the UUID of the order that has ended by it.
+-- ARGV: the document that the step replaces ("" for none), the new document, the UUID
+-- of the order ("" for a step without a transaction), and for each asset its ID, the
+-- quantity, and the sign of the change.
 if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then
 	return 'LOST'
+end
+if ARGV[3] ~= '' then
+	local other = redis.call('GET', KEYS[3])
+	if other and other ~= ARGV[3] then
+		return 'TAKEN ' .. other
+	end
 end
 -- HINCRBY adds exactly, but Lua rounds numbers above 2^53. This script uses only the
 -- sign of a balance, which rounding does not change.
@@ -14,13 +22,13 @@ local function add(i, sign)
 	return redis.pcall('HINCRBY', KEYS[2], ARGV[i], (sign == '-' and '-' or '') .. ARGV[i + 1])
 end
 local function undo(last) -- because Redis does not roll back a script that fails
-	for i = last, 3, -3 do
+	for i = last, 4, -3 do
 		if ARGV[i + 2] ~= '0' then
 			add(i, ARGV[i + 2] == '-' and '+' or '-')
 		end
 	end
 end
-for i = 3, #ARGV, 3 do
+for i = 4, #ARGV, 3 do
 	if redis.call('HEXISTS', KEYS[2], ARGV[i]) == 0 then
 		undo(i - 3)
 		return 'BALANCE'
@@ -33,6 +41,9 @@ for i = 3, #ARGV, 3 do
 		undo(i)
 		return 'BALANCE'
 	end
+end
+if ARGV[3] ~= '' then
+	redis.call('SET', KEYS[3], ARGV[3])
 end
 redis.call('SET', KEYS[1], ARGV[2])
 return 'STORED'

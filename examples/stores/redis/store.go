@@ -27,6 +27,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
@@ -37,16 +38,17 @@ import (
 type Store struct {
 	Client *redis.Client
 	// Approve applies the rules of the game; it may be nil. It is called for each
-	// new step, and may decline an order in the state OrderAccepted with
+	// new step, and may reject an order in the state OrderAccepted with
 	// ramp.Reject. It must not change anything, because it may be called again for
 	// the same step.
 	Approve func(ctx context.Context, step ramp.Step) error
 }
 
-// Orders are never deleted and do not expire. The hash of a player's balances has a
-// field for each asset of the game.
+// Orders and transactions are never deleted and do not expire. The hash of a player's
+// balances has a field for each asset of the game.
 func orderKey(id uuid.UUID) string        { return "order:" + id.String() }
 func balancesKey(sessionID string) string { return "balances:" + sessionID }
+func transactionKey(txHash string) string { return "transaction:" + txHash }
 
 //go:embed step.lua
 var stepSource string
@@ -74,9 +76,13 @@ func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 				return ramp.Step{}, err
 			}
 		}
-		if won, err := s.apply(ctx, id, document, step); err != nil {
+		other, won, err := s.apply(ctx, id, document, step)
+		switch {
+		case err != nil:
 			return ramp.Step{}, err
-		} else if won {
+		case other != nil:
+			return ramp.Step{}, &ramp.ConflictError{Order: *stored, Field: "tx_hash", Other: other}
+		case won:
 			return step, nil
 		}
 	}
@@ -99,33 +105,43 @@ func (s *Store) read(ctx context.Context, id uuid.UUID) (document string, stored
 const maxAmount = 100_000_000_000_000_000 // of an asset in one order, so that a balance does not overflow
 
 // apply stores the order of a step and moves its assets. It reports whether the order
-// still had the document; if not, it changes nothing. It declines an order that it
-// could not move exactly or could not grant later.
-func (s *Store) apply(ctx context.Context, id uuid.UUID, document string, step ramp.Step) (bool, error) {
+// still had the document, and returns the other order that has ended by its
+// transaction; in both cases it changes nothing. It rejects an order that it could not
+// move exactly or could not grant later.
+func (s *Store) apply(ctx context.Context, id uuid.UUID, document string, step ramp.Step) (other *ramp.Order, won bool, err error) {
 	replacement, err := json.Marshal(step.Order)
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 	assets, accepted := step.Effect.Assets, step.Order.State == ramp.OrderAccepted
 	if accepted {
 		assets = step.Order.Assets // includes those of a burn, which do not move yet
 	}
-	args := []any{document, replacement}
+	args := []any{document, replacement, ""}
+	if step.Order.TxHash != "" {
+		args[2] = id.String()
+	}
 	for _, a := range assets {
 		if n, err := a.Amount.Int64(); accepted && (err != nil || n > maxAmount) {
-			return false, ramp.Reject("INVALID_AMOUNT")
+			return nil, false, ramp.Reject("INVALID_AMOUNT")
 		}
 		args = append(args, a.ID, a.Amount.String(), sign(step.Effect.Kind))
 	}
-	switch outcome, err := stepScript.Run(ctx, s.Client, []string{orderKey(id), balancesKey(step.Order.SessionID)}, args...).Text(); {
+	keys := []string{orderKey(id), balancesKey(step.Order.SessionID), transactionKey(step.Order.TxHash)}
+	outcome, err := stepScript.Run(ctx, s.Client, keys, args...).Text()
+	taken, found := strings.CutPrefix(outcome, "TAKEN ")
+	switch {
 	case err != nil:
-		return false, err
+		return nil, false, err
+	case found:
+		_, other, err = s.read(ctx, uuid.MustParse(taken))
+		return other, false, err
 	case outcome != "BALANCE":
-		return outcome == "STORED", nil
+		return nil, outcome == "STORED", nil
 	case accepted:
-		return false, ramp.Reject("INVALID_BALANCE")
+		return nil, false, ramp.Reject("INVALID_BALANCE")
 	default:
-		return false, fmt.Errorf("order %s: session %q has no balance of an asset", id, step.Order.SessionID)
+		return nil, false, fmt.Errorf("order %s: session %q has no balance of an asset", id, step.Order.SessionID)
 	}
 }
 
