@@ -269,7 +269,10 @@ func TestEveryDirectionHasItsRules(t *testing.T) {
 	states := []ramp.OrderState{ramp.OrderAccepted, ramp.OrderSucceeded, ramp.OrderFailed, ramp.OrderAbandoned}
 	require.Len(t, states, len(constantsOf(t, "OrderState")), "an order has a new state")
 	game, chain := assets(t, ramp.TypeAsset, "gold 5"), assets(t, ramp.TypeERC20, testToken+" 5")
-	gold := []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(1)}}
+	gold := []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(1), IconURL: "gold.png"}}
+	product := ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project-1", Token: testToken}
+	mintsOnly, burnsOnly := product, product
+	mintsOnly.Materials, burnsOnly.Outputs = gold, gold
 
 	var names []string
 	for _, tt := range []struct {
@@ -277,12 +280,13 @@ func TestEveryDirectionHasItsRules(t *testing.T) {
 		direction ramp.Direction
 		intent    ramp.Intent
 		effects   []ramp.EffectKind // in each state
-		terms     ramp.InitializeIntent
+		offered   ramp.InitializeIntent
+		other     ramp.InitializeIntent // offers the other direction only
 	}{
 		{"Mint", ramp.Mint, ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: game, To: chain},
-			[]ramp.EffectKind{ramp.Take, ramp.Nothing, ramp.GiveBack, ramp.GiveBack}, ramp.InitializeIntent{Token: testToken, Materials: gold}},
+			[]ramp.EffectKind{ramp.Take, ramp.Nothing, ramp.GiveBack, ramp.GiveBack}, mintsOnly, burnsOnly},
 		{"Burn", ramp.Burn, ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: chain, To: game},
-			[]ramp.EffectKind{ramp.Nothing, ramp.Grant, ramp.Nothing, ramp.Nothing}, ramp.InitializeIntent{Token: testToken, Outputs: gold}},
+			[]ramp.EffectKind{ramp.Nothing, ramp.Grant, ramp.Nothing, ramp.Nothing}, burnsOnly, mintsOnly},
 	} {
 		names = append(names, tt.name)
 		assert.Equal(t, strings.ToLower(tt.name), tt.direction.String())
@@ -294,8 +298,10 @@ func TestEveryDirectionHasItsRules(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, tt.effects[n], effect.Kind, "%s, %s", tt.name, state)
 		}
-		assert.NoError(t, tt.terms.CheckTerms(tt.intent), tt.name)
-		assert.Error(t, ramp.InitializeIntent{Token: testToken}.CheckTerms(tt.intent), tt.name)
+		_, _, err = newTerms(t, ramp.Product{Name: "gold", Intent: tt.offered}).Match(tt.intent)
+		assert.NoError(t, err, tt.name)
+		_, _, err = newTerms(t, ramp.Product{Name: "gold", Intent: tt.other}).Match(tt.intent)
+		assert.Error(t, err, tt.name)
 	}
 	assert.Equal(t, constantsOf(t, "Direction"), names)
 	assert.Equal(t, "unknown direction", ramp.Direction(0).String())

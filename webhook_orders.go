@@ -104,6 +104,7 @@ func (h *Handler) own(next Transition) Transition {
 // take records the step that a store returned, or the conflict that it met.
 func (c *call) take(step Step, err error) error {
 	if err == nil {
+		step.Result = nil // it holds the body, which is not for an observer
 		c.op.Step = &step
 	} else {
 		errors.As(err, &c.op.Conflict)

@@ -38,7 +38,7 @@ func TestConformanceFailsTheTestOfAWrongServer(t *testing.T) {
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: rich{}, Key: key, Signer: signer})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: rich{}, Key: key, Signer: signer})
 	require.NoError(t, err)
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)

@@ -1,6 +1,7 @@
 package ramptest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,6 +35,11 @@ var (
 	// UUID, such as orders of two players or of two amounts. A UUID identifies one
 	// request (interface 2.5).
 	ErrTwoOrders = errors.New("ramptest: the studio approved two orders under one UUID")
+
+	// ErrOffTerms means that the studio approved an order for another token, at
+	// another rate or with an item more than it offers. See [ValidateOtherToken],
+	// [ValidateOtherRate] and [ValidateExtraItem].
+	ErrOffTerms = errors.New("ramptest: the studio approved an order that it does not offer: set HandlerConfig.Terms")
 
 	// ErrPlaced means that faults were given for an order that is already on the
 	// chain.
@@ -318,6 +324,11 @@ func (s *orders) order(ctx context.Context, direction ramp.Direction, id uuid.UU
 }
 
 func (s *orders) approved(ctx context.Context, o *Order, faults bool) (*Order, error) {
+	for _, bend := range o.script.offTerms {
+		if err := s.askOffTerms(ctx, o, bend); err != nil {
+			return nil, err
+		}
+	}
 	approval, err := s.approval(ctx, o)
 	if err != nil {
 		return nil, err
@@ -398,16 +409,9 @@ func (s *orders) askAgain(ctx context.Context, o *Order, how again) error {
 	case otherAmount:
 		fault = withOtherAmount
 		r.Digest = ramp.Digest{}
-		for _, side := range []*[]ramp.IntentAsset{&r.Intent.From, &r.Intent.To} {
-			more := make([]ramp.IntentAsset, len(*side))
-			for i, asset := range *side {
-				more[i] = asset
-				var err error
-				if more[i].Amount, err = asset.Amount.Add(asset.Amount); err != nil {
-					return fmt.Errorf("ramptest: %w", err)
-				}
-			}
-			*side = more
+		r.Intent = copied(r.Intent)
+		if err := cmp.Or(double(r.Intent.From), double(r.Intent.To)); err != nil {
+			return err
 		}
 	}
 	if err := s.seal(ctx, o, &r); err != nil {
@@ -424,6 +428,35 @@ func (s *orders) askAgain(ctx context.Context, o *Order, how again) error {
 	default:
 		return err
 	}
+}
+
+// askOffTerms asks for an order like o that the game does not offer, under a UUID of its
+// own. It is never placed.
+func (s *orders) askOffTerms(ctx context.Context, o *Order, bend bend) (err error) {
+	other := &Order{Session: o.Session, Network: o.Network, wallet: o.wallet, fee: o.fee, Request: o.Request}
+	if other.UUID, err = s.issueLike(o.UUID, s.clock.now()); err != nil {
+		return err
+	}
+	r := &other.Request
+	r.UUID, r.Digest, r.Intent = other.UUID, ramp.Digest{}, copied(r.Intent)
+	if err := cmp.Or(bend(&r.Intent), s.seal(ctx, other, r)); err != nil {
+		return err
+	}
+	_, err = s.ask(ctx, other, r, callScript{}, "off the terms")
+	switch {
+	case err == nil:
+		return ErrOffTerms
+	case isDeclined(err):
+		return nil
+	default:
+		return err
+	}
+}
+
+// copied returns an intent that shares no assets with the given one.
+func copied(i ramp.Intent) ramp.Intent {
+	i.From, i.To = slices.Clone(i.From), slices.Clone(i.To)
+	return i
 }
 
 // ask makes one validate call.
@@ -474,6 +507,7 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	if tx.Moves, err = s.config.moves(o, o.wallet.Address()); err != nil {
 		return nil, err
 	}
+	tx.Moves = s.unique(o, tx.Moves)
 	o.had = c.TokenBalance(o.token().contract(), o.wallet.Address())
 	o.tx = c.Submit(tx)
 	o.TxHash, o.placed = o.tx.Hash, s.clock.now()

@@ -98,11 +98,6 @@ type Config struct {
 	// zero, there is no such hint.
 	OtherKey ramp.HMACKey
 
-	// BareTransactions makes transactions hold the digest only. By default they hold the
-	// user's and the validator's signature too, as a contract that checks them would
-	// need. The interface does not say what they hold.
-	BareTransactions bool
-
 	// How the service and the studio's server reach each other.
 
 	// Handler is the studio's server in memory, instead of Game. The service
@@ -208,6 +203,7 @@ type Config struct {
 	BurnMethod ramp.Method
 
 	// TokenType is the type of the token in an intent (2.5). It defaults to
+	// [ramp.TypeNFT] for an order with a non-fungible item, and otherwise to
 	// [ramp.TypeERC20].
 	TokenType ramp.AssetType
 
@@ -221,6 +217,11 @@ type Config struct {
 	Digest func(*ramp.ValidateRequest) ramp.Digest
 
 	// What the interface does not say: chains.
+
+	// BareTransactions makes transactions hold the digest only. By default they hold the
+	// user's and the validator's signature too, as a contract that checks them would
+	// need. The interface does not say what they hold.
+	BareTransactions bool
 
 	// Confirmations is how many blocks, including the transaction's own, the
 	// service waits for before it delivers the result. It defaults to 1. While the
@@ -296,7 +297,6 @@ func (c *Config) setDefaults() {
 	c.ResultPath = cmp.Or(c.ResultPath, ramp.PathResult)
 	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
 	c.BurnMethod = cmp.Or(c.BurnMethod, ramp.MethodBurnPermit)
-	c.TokenType = cmp.Or(c.TokenType, ramp.TypeERC20)
 	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
 	c.Settle = cmp.Or(c.Settle, 2*time.Second)
 	c.Confirmations = cmp.Or(c.Confirmations, 1)

@@ -63,7 +63,7 @@ func (game) Result(context.Context, ramp.Session, *ramp.Result) error           
 // newServer serves the game that moves nothing.
 func newServer(t *testing.T) string {
 	t.Helper()
-	return serve(t, ramp.HandlerConfig{Game: game{}})
+	return serve(t, ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: game{}})
 }
 
 // serve serves a game, and logins for it.

@@ -406,7 +406,7 @@ func newStudio(t testing.TB, m mutant, wires ...*wires) *studio {
 	require.NoError(t, err)
 	s.signer, err = ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: s.game, Key: s.key, Signer: s.signer, ProjectID: "project-1", Logger: slog.New(slog.DiscardHandler)})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: s.game, Key: s.key, Signer: s.signer, ProjectID: "project-1", Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	var outer http.Handler = handler
 	if m.wrap != nil {

@@ -94,6 +94,7 @@ type Transaction struct {
 type Move struct {
 	Token, From, To common.Address
 	Amount          *big.Int
+	ID              *big.Int `json:",omitempty"` // of a non-fungible token (ERC-721), whose Amount is 1 token; otherwise nil
 }
 
 // New returns a chain whose block 0 is mined now.
@@ -427,10 +428,15 @@ func (c *Chain) receipt(t *Transaction) ramp.Receipt {
 func transfers(t *Transaction, r *ramp.Receipt, index int) []ramp.Log {
 	var logs []ramp.Log
 	for i, m := range t.Moves {
+		topics := []common.Hash{transferEvent(), common.BytesToHash(m.From[:]), common.BytesToHash(m.To[:])}
+		data := common.BigToHash(m.Amount).Bytes()
+		if m.ID != nil {
+			topics, data = append(topics, common.BigToHash(m.ID)), nil
+		}
 		logs = append(logs, ramp.Log{
 			Address:          m.Token,
-			Topics:           []common.Hash{transferEvent(), common.BytesToHash(m.From[:]), common.BytesToHash(m.To[:])},
-			Data:             common.BigToHash(m.Amount).Bytes(),
+			Topics:           topics,
+			Data:             data,
 			BlockNumber:      r.BlockNumber,
 			TransactionHash:  r.TransactionHash,
 			TransactionIndex: r.TransactionIndex,
