@@ -50,6 +50,18 @@ func TestMovementsOutsideOfAnOrderAreShownApart(t *testing.T) {
 	assert.Contains(t, c.pageOf(t, burned), "item_gold ✓ outside of this order: +7 900 1007 1007")
 }
 
+// The chain has the last word on what a wallet received.
+func TestTheTokensAreThoseOfTheChain(t *testing.T) {
+	c := newCounter(t, func(c *ramptest.Config) { c.Decimals = 1 })
+	amount, err := ramp.ParseAmount("1.19") // 0.952 after the fee
+	require.NoError(t, err)
+	order, err := c.service.Mint(t.Context(), c.initialize(t), c.session, amount)
+	require.NoError(t, err)
+	c.service.Advance(time.Minute)
+	assert.Contains(t, c.pageOf(t, order), "✓ Done. The game took 100 item_gold; the player received 0.9 tokens.")
+	assert.Contains(t, c.pageOf(t, order), "tokens ✓ moved +0.9 1000 1000.9 1000.9")
+}
+
 // A contradicted order says so, and which outcome stands.
 func TestAContradictedOrderIsDisputed(t *testing.T) {
 	for _, test := range []struct {

@@ -114,10 +114,12 @@ func TestAnOrderIsDescribed(t *testing.T) {
 			o.Chain.End, o.Chain.Stays, o.Calls, o.Books.Moved = Pending, true, Calls{}, assets(-100, 0)
 		}), "● waiting: The game approved and took 100 gold. The transaction stays pending, as you chose. No result will come."},
 
+		{mint(func(o *Order) { o.Calls = Calls{Sending: true, Attempts: 2, Status: 500} }), "● waiting attention: Sending the result now (attempt 2)."},
+
 		// What the books do not know, and what they found.
 		{mint(func(o *Order) { o.Books.Why = Off }), "? done: The transaction failed. The game confirmed. The books are off, so its assets were not checked."},
 		{mint(func(o *Order) { o.Books.Why = Overlap }),
-			"? unknown attention: The transaction failed. The game confirmed. What it moved is unknown, because calls for this player overlapped."},
+			"? unknown attention: The transaction failed. The game confirmed. What it moved is unknown, because it cannot be told apart from other movements of this player's assets."},
 		{mint(func(o *Order) { o.Books.Why = Twins }),
 			"? unknown attention: The transaction failed. The game confirmed. What it moved is unknown, because it approved two orders under one UUID."},
 		{mint(func(o *Order) { o.Books.Why, o.Books.Problem = Unread, "HTTP 401." }),
@@ -280,7 +282,7 @@ func TestEveryOrderGetsATrueSentence(t *testing.T) {
 			settled && o.Calls.Progress == Confirmed && d == nil && len(b.Findings) == 0 && !v.Attention && !v.Loss)
 		holds("a loss is said", !(owed || len(b.Findings) > 0) || v.Loss && v.Attention && v.Tone == Bad)
 		holds("no loss is made up", !v.Loss || known && !settled || len(b.Findings) > 0)
-		holds("HTTP 500 needs attention", o.Calls.Status < 500 || o.Calls.Sending || v.Attention)
+		holds("HTTP 500 needs attention", o.Calls.Status < 500 || v.Attention)
 		holds("a dispute needs attention", d == nil || v.State == Disputed && v.Attention)
 		holds("what was done on purpose is nobody's failure",
 			!(o.Calls.Lost && !o.Calls.Sending && settled && d == nil && len(b.Findings) == 0) || !v.Attention)
