@@ -356,6 +356,7 @@ func TestACallIsDescribed(t *testing.T) {
 		{Call{Kind: Validate, Status: 200, Success: true, Lost: true}, "● waiting: The answer was lost on purpose: HTTP 200."},
 		{Call{Kind: Validate, Status: 200, Code: "INVALID_MESSAGE", Trap: Digest}, "✓ rejected: Rejected, as it must be: another digest under the same UUID (HTTP 200 and INVALID_MESSAGE)."},
 		{Call{Kind: Validate, Status: 200, Success: true, Trap: Amount}, "✗ failed attention: The game approved another amount under the same UUID."},
+		{Call{Kind: Validate, Status: 200, Code: "INVALID_TOKEN", Trap: OffTerms}, "✓ rejected: Rejected, as it must be: an order that is not on offer (HTTP 200 and INVALID_TOKEN)."},
 		{Call{Kind: Validate, Status: 500, Code: "INTERNAL", Trap: Digest}, "✗ failed attention: The game failed with HTTP 500 and INTERNAL."},
 		{Call{Kind: Validate, Status: 401, Code: "HMAC_INVALID", Trap: Forged, Fault: "tampered body"}, "✓ rejected: Rejected, as it must be: tampered body (HTTP 401)."},
 		{Call{Kind: Result, Trap: Forged, Fault: "missing HMAC", Problem: "EOF"}, "✓ rejected: Not accepted, as it must be: missing HMAC."},
@@ -378,7 +379,7 @@ func TestACallIsDescribed(t *testing.T) {
 
 // Whatever is wrong is red and needs attention; whatever is right is not.
 func TestEveryCallGetsATrueSentence(t *testing.T) {
-	for kind, traps := range [][]Trap{{Genuine, Scripted}, {Genuine}, {Genuine, Forged, Digest, Amount, AtOnce}, {Genuine, Forged, Opposite}} {
+	for kind, traps := range [][]Trap{{Genuine, Scripted}, {Genuine}, {Genuine, Forged, Digest, Amount, OffTerms, AtOnce}, {Genuine, Forged, Opposite}} {
 		for _, trap := range traps {
 			for _, status := range []int{0, 200, 400, 401, 500} {
 				for i, answer := range []Call{{Success: true}, {Code: "NO"}, {Problem: "it breaks the interface"}, {Code: "NO", Lost: true}} {
@@ -392,7 +393,7 @@ func TestEveryCallGetsATrueSentence(t *testing.T) {
 					require.NotEmpty(t, v.Said, name)
 					require.NotContains(t, v.Said, "%!", name)
 					require.Equal(t, v.Tone == Bad || v.Tone == Warn, v.Attention, name)
-					if slices.Contains([]Trap{Forged, Digest, Amount, Opposite}, trap) && c.Success {
+					if slices.Contains([]Trap{Forged, Digest, Amount, OffTerms, Opposite}, trap) && c.Success {
 						require.True(t, v.Attention, "a trap worked: %s", name)
 					}
 					if v.Tone == Good {
