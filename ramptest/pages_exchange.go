@@ -203,7 +203,7 @@ func (s *pages) exchangeView(w http.ResponseWriter, r *http.Request, q url.Value
 			p.Again = fieldsOf(q, "uuid", "network", "amount", "do", "chain", "result")
 			p.Again["fault"] = q["fault"]
 		}
-		s.show(w, r, http.StatusGone, "failure.html", &failureView{frame{Title: http.StatusText(http.StatusGone), Network: ramp.Network(q.Get("network")), Problem: p}})
+		s.show(w, r, http.StatusGone, "failure.html", &failureView{frame{Title: "Expired UUID", Network: ramp.Network(q.Get("network")), Problem: p}})
 		return
 	case err != nil:
 		s.failure(w, r, http.StatusNotFound, "The service knows no such UUID. It may have been restarted. "+fromGame, home)
