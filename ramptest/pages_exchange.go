@@ -115,6 +115,7 @@ func rare(chosen url.Values) (groups []faultGroup, count int) {
 			{Value: "transaction-type=0x7", Label: "Sponsored gas", Hint: "type 0x7"},
 			{Value: "transaction-type=0x63", Label: "Unknown type", Hint: "type 0x63"},
 			{Value: "reorganized", Label: "Block replaced", Hint: "after the result"},
+			{Value: "reorganized-unnoticed", Label: "Block replaced, same result again"},
 		}},
 		{"Result call", []option{
 			{Value: "result-at-once=3", Label: "3 times at once"},
