@@ -55,7 +55,7 @@ func tryFields[Config any](t *testing.T, required func(*testing.T) Config, trial
 
 func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 	required := func(t *testing.T) ramp.HandlerConfig {
-		return ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)}
+		return ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)}
 	}
 	makeHandler := func(t *testing.T, c ramp.HandlerConfig) *ramp.Handler {
 		handler, err := ramp.NewHandler(c)
@@ -130,6 +130,39 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 			},
 			required: 500, then: 400,
 		},
+		"Terms": {
+			set: func(c *ramp.HandlerConfig) { c.Terms = newTerms(t, goldProduct()) },
+			see: func(t *testing.T, c ramp.HandlerConfig) any {
+				return strings.Contains(string(validate(t, c).Body), string(ramp.CodeTerms))
+			},
+			required: false, then: true,
+		},
+		"Policy": {
+			set: func(c *ramp.HandlerConfig) {
+				c.Policy = func(context.Context, ramp.Session, *ramp.ValidateRequest) error { return ramp.Reject("SHORT") }
+			},
+			see: func(t *testing.T, c ramp.HandlerConfig) any {
+				return strings.Contains(string(validate(t, c).Body), "SHORT")
+			},
+			required: false, then: true,
+		},
+		"SignTimeout": {
+			set: func(c *ramp.HandlerConfig) { c.SignTimeout = time.Minute },
+			see: func(t *testing.T, c ramp.HandlerConfig) any {
+				var left time.Duration
+				synctest.Test(t, func(t *testing.T) {
+					c.Signer, err = ramp.NewFuncSigner(vectorAddress, func(ctx context.Context, _ []byte) ([]byte, error) {
+						end, _ := ctx.Deadline()
+						left = time.Until(end)
+						return nil, errors.New("no")
+					})
+					require.NoError(t, err)
+					validate(t, c)
+				})
+				return left
+			},
+			required: 3 * time.Second, then: time.Minute,
+		},
 		"Now": {
 			set: func(c *ramp.HandlerConfig) { c.Now = func() time.Time { return time.Unix(7, 0) } },
 			see: func(t *testing.T, c ramp.HandlerConfig) any {
@@ -170,6 +203,18 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 				return c.Game.(*recorder).last.(*ramp.Result).Receipt.From != common.Address{} // as on the chain
 			},
 			required: false, then: true,
+		},
+		"Proof": {
+			set: func(c *ramp.HandlerConfig) { c.Proof = &ramp.Proof{AnyFailure: true} },
+			see: func(t *testing.T, c ramp.HandlerConfig) any {
+				c.Game, c.Players, c.Store, c.Chain = nil, noPlayers{}, memory(&order), onlyNode(t)
+				body := validateCall().with("intent", burnObject()).bytes()
+				handler := makeHandler(t, c)
+				require.Equal(t, 200, handler.AnswerValidate(t.Context(), (&studio{key: testKey(t)}).signed(body), body).Status)
+				body = told().bytes()
+				return handler.AnswerResult(t.Context(), (&studio{key: testKey(t)}).signed(body), body).Status
+			},
+			required: 200, then: 500, // no decimals
 		},
 		"Confirmations": {
 			set: func(c *ramp.HandlerConfig) { c.Confirmations = 2 },
@@ -311,6 +356,17 @@ func TestEveryFieldOfAClientConfig(t *testing.T) {
 				return loggedBy(t, &log, func() { _, _ = call(t, c) })
 			},
 			required: [2]int{0, 0}, then: [2]int{0, 1},
+		},
+		"Terms": {
+			set: func(c *ramp.ClientConfig) { c.Terms = newTerms(t, goldProduct()) },
+			see: func(t *testing.T, c ramp.ClientConfig) any {
+				c.HTTPClient = &http.Client{Transport: wire}
+				client, err := ramp.NewClient(c)
+				require.NoError(t, err)
+				_, err = client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"})
+				return err == nil
+			},
+			required: false, then: true,
 		},
 		"Now": {
 			set: func(c *ramp.ClientConfig) { c.Now = func() time.Time { return past } },
@@ -607,7 +663,7 @@ func TestConfigsShowNoKey(t *testing.T) {
 	require.NoError(t, err)
 	var shown strings.Builder
 	for _, config := range []any{
-		ramp.HandlerConfig{Game: playerGame{}, Key: key, Signer: signer, Chain: node},
+		ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: playerGame{}, Key: key, Signer: signer, Chain: node},
 		ramp.ClientConfig{URL: "https://api.example.com", Key: key},
 	} {
 		for _, verb := range "vdbcoOqxXUeEfFgGst" {

@@ -12,12 +12,12 @@ import (
 
 const tokenContract = "0x00000000000000000000000000000000000070c3"
 
-// The terms: 100 gold for each token, both ways.
-var terms = ramp.InitializeIntent{
+// A token costs 100 gold and is worth 80.
+var products = []ramp.Product{{Name: "gold", Intent: ramp.InitializeIntent{
 	Network: ramp.Testnet, ProjectID: "project-1", Token: tokenContract, MintFeeBps: 100, // 1%
 	Materials: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}},
-	Outputs:   []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}},
-}
+	Outputs:   []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: "https://example.com/gold.png"}},
+}}}
 
 // SQLStudio is the whole of an integration on SQL: who is this, what do they
 // hold, and move it.
@@ -41,11 +41,6 @@ func (g *SQLStudio) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, e
 }
 
 func (g *SQLStudio) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
-	if step.Order.State == ramp.OrderAccepted { // nothing is signed yet
-		if err := terms.CheckTerms(step.Order.Intent); err != nil {
-			return err
-		}
-	}
 	for _, asset := range step.Effect.Assets { // one transaction: all of it or nothing
 		delta, err := step.Effect.Delta(asset).Int64()
 		if err != nil {
@@ -81,7 +76,11 @@ func ExampleNewSQLStore() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: studio, Store: store, Key: key, Signer: signer})
+	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: products})
+	if err != nil {
+		log.Fatal(err)
+	}
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: studio, Store: store, Terms: terms, Key: key, Signer: signer})
 	if err != nil {
 		log.Fatal(err)
 	}

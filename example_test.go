@@ -122,7 +122,7 @@ func ExampleClient_Initialize() {
 	fmt.Println(err)
 	fmt.Println(errors.Is(err, ramp.ErrHMACInvalid))
 	// Output:
-	// ramp: intent.network must be mainnet or testnet; intent.project_id is required; intent.token is required and must be 0x followed by 40 hex digits; intent.materials is required; use an empty slice if there are none; intent.outputs is required; use an empty slice if there are none
+	// ramp: intent.network must be mainnet or testnet; intent.project_id is required; intent.token is required and must be 0x followed by 40 hex digits
 	// ramp: initialize: the service answered HTTP 200, code 500: Internal Server Error: invalid mac (the key was read as text: compare it with the console's, or try Base64URLKey)
 	// true
 }
@@ -223,7 +223,7 @@ func ExampleHandlerConfig_translateCode() {
 	key, _ := ramp.TextKey("key from the console")
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{
-		Game: &game{}, Key: key, Signer: signer,
+		Terms: ramp.AnyTerms, Game: &game{}, Key: key, Signer: signer,
 		TranslateCode: func(c ramp.Code) ramp.Code {
 			if strings.HasPrefix(string(c), "HMAC_") {
 				return "INVALID_MESSAGE"
@@ -254,7 +254,7 @@ func ExamplePermanent() {
 func ExampleNewHandler() {
 	key, _ := ramp.TextKey("key from the console")
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &game{gold: 1000}, Key: key, Signer: signer, ProjectID: "project-1"})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &game{gold: 1000}, Key: key, Signer: signer, ProjectID: "project-1"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -303,7 +303,7 @@ func (g *game) Result(context.Context, ramp.Session, *ramp.Result) error { retur
 func ExampleHandler_AnswerValidate() {
 	key, _ := ramp.TextKey("key from the console")
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	handler, _ := ramp.NewHandler(ramp.HandlerConfig{Game: &game{}, Key: key, Signer: signer})
+	handler, _ := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &game{}, Key: key, Signer: signer})
 
 	header := http.Header{"x-hmac-signature": {strings.Repeat("00", 32)}}
 	reply := handler.AnswerValidate(context.Background(), header, []byte("{}"))

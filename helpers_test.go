@@ -109,6 +109,9 @@ type caller struct {
 // newCaller returns a caller of a new handler.
 func newCaller(t testing.TB, c ramp.HandlerConfig) caller {
 	t.Helper()
+	if c.Terms == nil {
+		c.Terms = ramp.AnyTerms
+	}
 	if c.Key.IsZero() {
 		c.Key = testKey(t)
 	}

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
@@ -35,6 +34,7 @@ type Client struct {
 	endpoint  *endpoint // a pointer, so that printing a Client shows at most an address
 	secrets   *redact.Redactor
 	key       HMACKey
+	terms     *Terms
 	transport *transport
 }
 
@@ -49,6 +49,10 @@ type ClientConfig struct {
 	// Key is the HMAC key of the console, from [TextKey] or [Base64URLKey].
 	// Calls are signed with it (interface 5.2). Required.
 	Key HMACKey
+
+	// Terms are the products that [InitializeRequest].Product names: those of
+	// [HandlerConfig]. By default each request must have an intent.
+	Terms *Terms
 
 	// HTTPClient supplies the transport, the cookies and the timeout. It is copied
 	// and not modified. Redirects are not followed, so that a signed call cannot
@@ -108,7 +112,7 @@ func NewClient(c ClientConfig) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{endpoint: &endpoint{address: base + initializePath}, key: c.Key, transport: t,
+	return &Client{endpoint: &endpoint{address: base + initializePath}, key: c.Key, terms: c.Terms, transport: t,
 		secrets: redact.New(append(c.Key.secrets(), secretsOf(u)...)...)}, nil
 }
 
@@ -122,8 +126,9 @@ type Initialization struct {
 	ExpiresAt time.Time
 }
 
-// Initialize asks the service for a UUID (interface 2.2, 2.3, 4.1). The fixed
-// fields of the request may be left zero. The request is not modified.
+// Initialize asks the service for a UUID (interface 2.2, 2.3, 4.1). The request names
+// a product of [ClientConfig].Terms or has an intent, whose fixed fields may be left
+// zero. It is not modified.
 //
 // A request with wrong fields is not sent; the error is an [*InvalidError] that
 // lists them all. An answer other than success is an [*APIError], on which
@@ -131,6 +136,12 @@ type Initialization struct {
 // [ErrRampNotExists]. See [ClientConfig].Retries for retries. Failures that the
 // service reports are never retried.
 func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*Initialization, error) {
+	if request.Product != "" {
+		var err error
+		if request.Intent, err = c.terms.intent(request.Product); err != nil {
+			return nil, err
+		}
+	}
 	request.Intent.setDefaults()
 	if err := request.check(); err != nil {
 		return nil, err
@@ -336,7 +347,8 @@ func (e *APIError) classify(answer initializeAnswer, key HMACKey, secrets *redac
 	}
 }
 
-// setDefaults sets the fixed fields that are empty.
+// setDefaults sets the fixed fields that are empty, and copies the lists, of which none
+// is nil then.
 func (i *InitializeIntent) setDefaults() {
 	if i.MintMethod == "" {
 		i.MintMethod = MethodMint
@@ -344,6 +356,7 @@ func (i *InitializeIntent) setDefaults() {
 	if i.BurnMethod == "" {
 		i.BurnMethod = MethodBurnPermit
 	}
+	i.Materials, i.Outputs = append([]Item{}, i.Materials...), append([]Item{}, i.Outputs...)
 }
 
 // check returns an [*InvalidError] that lists everything that is wrong.
@@ -352,48 +365,48 @@ func (r *InitializeRequest) check() error {
 	p.requireText(r.PlayerID, "player_id")
 	p.requireText(r.Name, "name")
 	p.requireText(r.Server, "server")
-	if r.WalletAddress != "" && !isAddress(r.WalletAddress) {
-		p.add("wallet_address", "must be 0x followed by 40 hex digits")
-	}
-	i := &r.Intent
-	checkNetwork(&p, "intent.network", i.Network)
-	p.require(i.ProjectID != "", "intent.project_id")
-	p.requireText(i.ProjectID, "intent.project_id")
-	if !isAddress(i.Token) {
-		p.add("intent.token", "is required and must be 0x followed by 40 hex digits")
-	}
-	if i.MintFeeBps < 0 || i.MintFeeBps > 10_000 {
-		p.add("intent.mint_fee_bps", "must be 0 to 10000 basis points")
-	}
-	if i.BurnFeeBps != 0 {
-		p.add("intent.burn_fee_bps", "is fixed to 0")
-	}
-	if i.MintMethod != MethodMint {
-		p.add("intent.mint_method", "is fixed to %s", MethodMint)
-	}
-	if i.BurnMethod != MethodBurnPermit {
-		p.add("intent.burn_method", "is fixed to %s", MethodBurnPermit)
-	}
-	checkItems(&p, "intent.materials", i.Materials)
-	checkItems(&p, "intent.outputs", i.Outputs)
+	p.requireText(r.WalletAddress, "wallet_address")
+	r.Intent.check(&p, "intent.")
 	return p.err()
 }
 
-func checkItems(p *problems, path string, items []Item) {
-	if items == nil {
-		p.add(path, "is required; use an empty slice if there are none")
+// check adds what is wrong to p. Each path begins with at.
+func (i *InitializeIntent) check(p *problems, at string) {
+	checkNetwork(p, at+"network", i.Network)
+	p.require(i.ProjectID != "", at+"project_id")
+	p.requireText(i.ProjectID, at+"project_id")
+	if !isAddress(i.Token) {
+		p.add(at+"token", "is required and must be 0x followed by 40 hex digits")
 	}
+	if i.MintFeeBps < 0 || i.MintFeeBps > 10_000 {
+		p.add(at+"mint_fee_bps", "must be 0 to 10000 basis points")
+	}
+	if i.BurnFeeBps != 0 {
+		p.add(at+"burn_fee_bps", "is fixed to 0")
+	}
+	if i.MintMethod != MethodMint {
+		p.add(at+"mint_method", "is fixed to %s", MethodMint)
+	}
+	if i.BurnMethod != MethodBurnPermit {
+		p.add(at+"burn_method", "is fixed to %s", MethodBurnPermit)
+	}
+	checkItems(p, at+"materials", i.Materials)
+	checkItems(p, at+"outputs", i.Outputs)
+}
+
+func checkItems(p *problems, path string, items []Item) {
 	for n, item := range items {
 		at := fmt.Sprintf("%s[%d]", path, n)
 		p.require(item.ID != "", at+".id")
 		p.requireText(item.ID, at+".id")
-		if item.Amount.Sign() <= 0 {
-			p.add(at+".amount", "is required and must be greater than 0")
+		if slices.ContainsFunc(items[:n], func(other Item) bool { return other.ID == item.ID }) {
+			p.add(at+".id", "occurs twice")
 		}
-		icon, err := url.Parse(item.IconURL)
-		if err != nil || !utf8.ValidString(item.IconURL) || icon.Host == "" || !slices.Contains([]string{"http", "https"}, icon.Scheme) {
-			p.add(at+".icon_url", "is required and must be an absolute http or https URL")
+		if item.Amount.Sign() <= 0 || item.IsNonFungible && !item.Amount.Rat().IsInt() {
+			p.add(at+".amount", "is required and must be greater than 0, and whole for a non-fungible item")
 		}
+		p.require(item.IconURL != "", at+".icon_url")
+		p.requireText(item.IconURL, at+".icon_url")
 	}
 }
 

@@ -176,6 +176,17 @@ type Step struct {
 	// New reports whether the step changes the order. It is false for a repeat,
 	// whose step was stored before.
 	New bool
+
+	// Product and Quantity are those of the [ValidateRequest] that was accepted.
+	// They are not stored, because prices change: at the end of an order, its
+	// assets decide.
+	Product  string
+	Quantity Amount
+
+	// Result is what ended the order: its receipt names non-fungible tokens, which
+	// an intent cannot. It is nil for an order that was accepted or abandoned, and
+	// for a repeat.
+	Result *Result `json:"-"`
 }
 
 // Transition is a rule of exactly-once: it takes the order that is stored under a
@@ -266,7 +277,9 @@ func Accept(s Session, r *ValidateRequest, now time.Time) Transition {
 			return Step{}, err
 		}
 		if stored == nil {
-			return opened.enter()
+			step, err := opened.enter()
+			step.Product, step.Quantity = r.Product, r.Quantity
+			return step, err
 		}
 		conflict := func(field string) (Step, error) {
 			return Step{}, &ConflictError{Order: *stored, Field: field}
@@ -286,7 +299,7 @@ func Accept(s Session, r *ValidateRequest, now time.Time) Transition {
 		case stored.State != OrderAccepted:
 			return Step{}, fmt.Errorf("ramp: order %s (%s): %w", stored.UUID, stored.State, ErrOrderFinished)
 		}
-		return Step{Order: *stored}, nil
+		return Step{Order: *stored, Product: r.Product, Quantity: r.Quantity}, nil
 	}
 }
 
@@ -369,7 +382,9 @@ func Finish(r *Result, now time.Time) Transition {
 		case stored.contradicts(&r.Intent):
 			return conflict("intent")
 		case stored.State == OrderAccepted:
-			return stored.end(outcome, normalizeTxHash(r.TxHash), "", now)
+			step, err := stored.end(outcome, normalizeTxHash(r.TxHash), "", now)
+			step.Result = r
+			return step, err
 		case stored.State == outcome, stored.State == OrderAbandoned && outcome == OrderFailed:
 			return Step{Order: *stored}, nil
 		default:
@@ -457,8 +472,12 @@ func normalizeTxHash(reported string) string {
 
 // sameAssets reports whether two lists have the same assets, in any order.
 func sameAssets(a, b []AssetAmount) bool {
-	byID := func(x, y AssetAmount) int { return strings.Compare(x.ID, y.ID) }
-	return slices.Equal(a, b) || slices.Equal(slices.SortedFunc(slices.Values(a), byID), slices.SortedFunc(slices.Values(b), byID))
+	return slices.Equal(a, b) || slices.Equal(byID(a), byID(b))
+}
+
+// byID returns a list sorted by asset ID.
+func byID(list []AssetAmount) []AssetAmount {
+	return slices.SortedFunc(slices.Values(list), func(x, y AssetAmount) int { return strings.Compare(x.ID, y.ID) })
 }
 
 // sameTokens reports whether two lists have the same tokens, in any order and case.

@@ -8,8 +8,9 @@
 //  1. Your server asks the service for a UUID: [Client.Initialize].
 //  2. Your client opens [ExchangeURL] in the player's webview.
 //  3. The service asks your server what the player owns: [Players].
-//  4. The service asks whether the order may proceed. The [Store] records it and
-//     takes the assets, and the [Handler] returns the digest signed by your [Signer].
+//  4. The service asks whether the order may proceed. If it is for a product of your
+//     [Terms], the [Store] records it and takes the assets, and the [Handler] returns
+//     the digest signed by your [Signer].
 //  5. The chain executes the transaction.
 //  6. The service reports the outcome, at least once. A failed mint gives the assets
 //     back, and a successful burn grants them, exactly once: [Effect].
@@ -23,25 +24,23 @@
 //
 //	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: studio.Apply})
 //	err = store.Check(ctx) // the table exists and can be written
+//	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: []ramp.Product{{Name: "gold", Intent: ramp.InitializeIntent{
+//		Network:    ramp.Testnet,
+//		ProjectID:  "project-1",
+//		Token:      "0x00000000000000000000000000000000000070c3",
+//		MintFeeBps: 100, // 1%
+//		Materials:  []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: icon}},
+//		Outputs:    []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: icon}},
+//	}}}})
 //	handler, err := ramp.NewHandler(ramp.HandlerConfig{
-//		Players: studio, Store: store, Key: key, Signer: signer, ProjectID: "project-1",
+//		Players: studio, Store: store, Terms: terms, Key: key, Signer: signer, ProjectID: "project-1",
 //	})
 //	mux.HandleFunc("/api/assets", handler.Assets) // the paths set in the console
 //	mux.HandleFunc("/api/validate", handler.Validate)
 //	mux.HandleFunc("/api/result", handler.Result)
 //
-//	client, err := ramp.NewClient(ramp.ClientConfig{URL: apiURL, Key: key})
-//	started, err := client.Initialize(ctx, ramp.InitializeRequest{
-//		PlayerID: "player-1",
-//		Intent: ramp.InitializeIntent{
-//			Network:    ramp.Testnet,
-//			ProjectID:  "project-1",
-//			Token:      "0x00000000000000000000000000000000000070c3",
-//			MintFeeBps: 100, // 1%
-//			Materials:  []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: icon}},
-//			Outputs:    []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: icon}},
-//		},
-//	})
+//	client, err := ramp.NewClient(ramp.ClientConfig{URL: apiURL, Key: key, Terms: terms})
+//	started, err := client.Initialize(ctx, ramp.InitializeRequest{PlayerID: "player-1", Product: "gold"})
 //	page, err := ramp.ExchangeURL(rampURL, ramp.ExchangeParams{
 //		UUID: started.UUID, AccessToken: token, SessionID: "session-1", Network: ramp.Testnet,
 //	})
@@ -61,7 +60,7 @@
 // game, and no signature is released before the game approves. Amounts are
 // exact decimals. Unknown fields and values are read and kept. No error and no
 // log record holds a key, a token, a signature or a body. The package reads no
-// environment variables, starts no goroutines and has no global state. Everything
+// environment variables, keeps no goroutine running and has no global state. Everything
 // that its constructors return is safe for concurrent use.
 //
 // You set what the interface leaves open: how the HMAC key is read ([TextKey] or

@@ -20,9 +20,9 @@ import (
 // small message from becoming a large value.
 const (
 	maxIntentAssets = 1_000   // entries on each side of an intent
-	maxReceiptLogs  = 4_096   // logs of one receipt
+	maxReceiptLogs  = 4_096   // logs of the receipt in a result
 	maxLogTopics    = 16      // topics of one log; the EVM allows 4
-	maxListEntries  = 100_000 // transactions of a block, logs of eth_getLogs, answers of a batch
+	maxListEntries  = 100_000 // over JSON-RPC: transactions of a block, logs, answers of a batch
 )
 
 // reader walks over JSON that [json.Valid] has accepted, and converts its values.
@@ -409,9 +409,11 @@ func (x *reader) value(into any) {
 	case *common.Hash:
 		x.fixed(into[:])
 	case *common.Address:
-		x.fixed(into[:])
+		if value := x.raw(); !isNoAddress(value) {
+			x.decodeFixed(value, into[:])
+		}
 	case **common.Address:
-		if value := x.raw(); !isNothing(value) {
+		if value := x.raw(); !isNoAddress(value) {
 			*into = new(common.Address)
 			x.decodeFixed(value, (*into)[:])
 		}
@@ -570,6 +572,9 @@ func (x *reader) hexDigits(value []byte) []byte {
 // isNothing reports whether a value is null or "", which nodes use for a missing
 // value.
 func isNothing(value []byte) bool { return value[0] == 'n' || string(value) == `""` }
+
+// isNoAddress also knows what some nodes write for the receiver of a creation.
+func isNoAddress(value []byte) bool { return isNothing(value) || string(value) == `"0x"` }
 
 // isNumber reports whether a value is a number.
 func isNumber(value []byte) bool { return value[0] == '-' || '0' <= value[0] && value[0] <= '9' }

@@ -201,10 +201,21 @@ func TestReceiptLogsAreBounded(t *testing.T) {
 	receipt := func(n int) []byte {
 		return []byte(`{"status":"0x1","logs":[` + strings.TrimSuffix(strings.Repeat("{},", n), ",") + `]}`)
 	}
-	var r ramp.Receipt
-	require.NoError(t, json.Unmarshal(receipt(4096), &r))
-	assert.Len(t, r.Logs, 4096)
-	assertFields(t, json.Unmarshal(receipt(4097), &r), "logs must not have more than 4096 entries")
+	result := func(n int) []byte {
+		return bytes.Replace(resultBody(t, `"logs":[`, `"logs":[`), []byte(`"receipt":{`), []byte(`"receipt":`+string(receipt(n))+`,"rest":{`), 1)
+	}
+	r, err := ramp.ParseResult(result(4096))
+	require.NoError(t, err)
+	assert.Len(t, r.Receipt.Logs, 4096)
+	r, err = ramp.ParseResult(result(4097))
+	require.NoError(t, err)
+	assertFields(t, &ramp.InvalidError{Fields: r.Unreadable}, "receipt.logs must not have more than 4096 entries")
+
+	// A node is trusted with more.
+	var own ramp.Receipt
+	require.NoError(t, json.Unmarshal(receipt(100_000), &own))
+	assert.Len(t, own.Logs, 100_000)
+	assertFields(t, json.Unmarshal(receipt(100_001), &own), "logs must not have more than 100000 entries")
 }
 
 func TestTextIsDecodedByTheStandardLibrary(t *testing.T) {

@@ -114,15 +114,6 @@ func (r *RPC) EstimateGas(ctx context.Context, t TransactionRequest, at BlockRef
 	return r.callUint64(ctx, "eth_estimateGas", t, at)
 }
 
-// Logs returns the logs that match a filter, oldest first: eth_getLogs (interface
-// 4.4). The slice is empty if none match. A null answer is an error, because it
-// does not say whether there are logs.
-func (r *RPC) Logs(ctx context.Context, f LogFilter) ([]Log, error) {
-	var logs []Log
-	err := r.Call(ctx, &logs, "eth_getLogs", f)
-	return logs, err
-}
-
 // fetch calls a method whose result may be null.
 func fetch[T Block | Transaction | Receipt](ctx context.Context, r *RPC, method string, params ...any) (*T, error) {
 	result := new(T)

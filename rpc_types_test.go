@@ -361,3 +361,59 @@ func FuzzBlock(f *testing.F) {
 		require.NoError(t, err)
 	})
 }
+
+// Some nodes write the receiver of a creation so.
+func TestAnEmptyAddressIsNone(t *testing.T) {
+	n := newNode(t, says(200, result(`{"hash":"`+hash32+`","to":"0x"}`)))
+	tx, err := n.client(t).Transaction(t.Context(), common.MaxHash)
+	require.NoError(t, err)
+	assert.Nil(t, tx.To)
+	n = newNode(t, says(200, result(`{"status":"0x1","to":"0x","contractAddress":"0x"}`)))
+	receipt, err := n.client(t).Receipt(t.Context(), common.MaxHash)
+	require.NoError(t, err)
+	assert.Zero(t, receipt.To)
+	assert.Zero(t, receipt.ContractAddress)
+}
+
+func TestAByteOrderMarkIsSkipped(t *testing.T) {
+	n := newNode(t, says(200, "\ufeff"+result(`"0x10"`)))
+	number, err := n.client(t).BlockNumber(t.Context())
+	require.NoError(t, err)
+	assert.EqualValues(t, 16, number)
+}
+
+func TestTokensAreRead(t *testing.T) {
+	token, account := common.HexToAddress("0x70c3"), common.HexToAddress("0x7a")
+	word := func(n int64) string { return common.BigToHash(big.NewInt(n)).Hex() }
+	n := newNode(t, func(_ http.ResponseWriter, _ *http.Request, body string) string {
+		switch {
+		case strings.Contains(body, `"data":"0x313ce567"`):
+			return result(`"` + word(18) + `"`)
+		case strings.Contains(body, `"data":"0x70a08231`+strings.Repeat("0", 62)+`7a"},"0x5"`):
+			return result(`"` + word(1_500_000_000_000_000_000) + `"`)
+		}
+		return "unexpected"
+	})
+	decimals, err := n.client(t).TokenDecimals(t.Context(), token)
+	require.NoError(t, err)
+	assert.Equal(t, 18, decimals)
+	units, err := n.client(t).TokenBalance(t.Context(), token, account, ramp.AtBlock(5))
+	require.NoError(t, err)
+	amount, err := ramp.AmountOfUnits(units, decimals)
+	require.NoError(t, err)
+	assert.Equal(t, "1.5", amount.String())
+
+	for answer, text := range map[string]string{
+		`"0x"`:                                "answered with 0 bytes instead of a number; it may be no token contract on this chain",
+		`"` + word(256) + `"`:                 "is not the number of decimals of a token",
+		`"` + word(-1) + `00"`:                "answered with 33 bytes",
+		`"0x` + strings.Repeat("f", 64) + `"`: "is not the number of decimals of a token",
+	} {
+		n := newNode(t, says(200, result(answer)))
+		_, err := n.client(t).TokenDecimals(t.Context(), token)
+		assert.ErrorContains(t, err, text)
+	}
+	n = newNode(t, says(200, `{"id":ID,"error":{"code":3,"message":"execution reverted"}}`))
+	_, err = n.client(t).TokenBalance(t.Context(), token, account, ramp.Latest)
+	assert.ErrorContains(t, err, "execution reverted")
+}

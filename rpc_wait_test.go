@@ -571,7 +571,7 @@ func TestOnlyAConfirmedResultReachesTheGame(t *testing.T) {
 				c := &chain{receipt: string(onChain().bytes()), head: 11, block: map[uint64]string{10: blockA}}
 				test.change(c)
 				game := &recorder{}
-				handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: testKey(t), Signer: testSigner(t), Chain: c.client(t), Confirmations: 2})
+				handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: game, Key: testKey(t), Signer: testSigner(t), Chain: c.client(t), Confirmations: 2})
 				require.NoError(t, err)
 				body := told().bytes()
 				start := time.Now()
@@ -598,7 +598,7 @@ func TestATransactionOfAnotherNetworkConfirmsNothing(t *testing.T) {
 	mainnet, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://testnet.example.com", ChainID: 1111, HTTPClient: &http.Client{Transport: c}})
 	require.NoError(t, err)
 	game := &recorder{}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: testKey(t), Signer: testSigner(t), Chain: mainnet})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: game, Key: testKey(t), Signer: testSigner(t), Chain: mainnet})
 	require.NoError(t, err)
 	body := told().bytes()
 	reply := handler.AnswerResult(t.Context(), http.Header{"X-Dapp-Authorization": {"Bearer x"}, "X-Dapp-Sessionid": {"session-1"},
@@ -611,9 +611,78 @@ func TestATransactionOfAnotherNetworkConfirmsNothing(t *testing.T) {
 
 func TestAForgedResultDoesNotEvenReachTheChain(t *testing.T) {
 	c := &chain{receipt: string(onChain().bytes())}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), Chain: c.client(t)})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), Chain: c.client(t)})
 	require.NoError(t, err)
 	reply := handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {strings.Repeat("0", 64)}}, told().bytes())
 	assert.Equal(t, http.StatusUnauthorized, reply.Status)
 	assert.Empty(t, c.asked)
+}
+
+// One answer that hangs must not use up a delivery of 5 seconds.
+func TestAConfirmationOutlivesAnAnswerThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &chain{receipt: string(onChain().bytes()), head: 11, block: map[uint64]string{10: blockA}}
+		hung := 0
+		client, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			if hung++; hung == 1 {
+				return hang(r)
+			}
+			return c.RoundTrip(r)
+		})}})
+		require.NoError(t, err)
+		handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), Chain: client, Confirmations: 2})
+		require.NoError(t, err)
+		body := told().bytes()
+		start := time.Now()
+		reply := handler.AnswerResult(t.Context(), (&studio{key: testKey(t)}).signed(body), body)
+		assert.Equal(t, http.StatusOK, reply.Status)
+		assert.Equal(t, 3*time.Second, time.Since(start), "cut at 2 seconds, and asked again after 1")
+
+		hung = 0 // with time for a whole attempt, it is not cut
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		start = time.Now()
+		_, err = client.WaitReceipt(ctx, common.MaxHash, 1)
+		require.NoError(t, err)
+		assert.Equal(t, 11*time.Second, time.Since(start))
+	})
+}
+
+// A service may deliver the same body after the block of its transaction was
+// replaced. Positions prove nothing then.
+func TestConfirmOfABlockThatWasReplaced(t *testing.T) {
+	moved := onChain().with("blockHash", blockB).with("blockNumber", "0xb").with("transactionIndex", "0x0").with("gasUsed", "0x9").
+		with("cumulativeGasUsed", "0x9").with("logs.0.blockHash", blockB).with("logs.0.blockNumber", "0xb").with("logs.0.logIndex", "0x0").with("logs.0.transactionIndex", "0x0")
+	foreign := map[string]any{"address": "0x000000000000000000000000000000000000dead", "topics": []any{}, "data": "0x"}
+	event := func(data string) map[string]any {
+		return map[string]any{"address": testToken, "topics": []any{hash32}, "data": data}
+	}
+	for name, test := range map[string]struct {
+		told, is object
+		field    string // "" if it is confirmed
+	}{
+		"the same events":               {told(), moved, ""},
+		"a failure":                     {told().with("receipt.status", "0x0").with("receipt.logs", []any{}), moved.with("status", "0x0").with("logs", []any{}), ""},
+		"no logs reported":              {told().without("receipt.logs"), moved, ""},
+		"another event of a foreigner":  {told(), moved.with("logs", []any{foreign, event("0x01")}), ""},
+		"a failure told as a success":   {told(), moved.with("status", "0x0"), "receipt.status"},
+		"a receipt of another":          {told().with("receipt.transactionHash", hash32), moved, "receipt.transactionHash"},
+		"another event of the token":    {told(), moved.with("logs", []any{event("0x02")}), "receipt.logs[0].data"},
+		"one event of the token less":   {told(), moved.with("logs", []any{event("0x01"), event("0x01")}), "receipt.logs"},
+		"events of a foreigner instead": {told(), moved.with("logs", []any{foreign}), "receipt.logs"},
+		"a token without an event":      {told().with("receipt.logs", []any{}), moved.with("logs", []any{foreign}), "intent.from[0].id"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				err := confirm(t, test.told, test.is)
+				if test.field == "" {
+					assert.NoError(t, err)
+					return
+				}
+				var different *ramp.MismatchError
+				require.ErrorAs(t, err, &different)
+				assert.Equal(t, test.field, different.Field)
+			})
+		})
+	}
 }

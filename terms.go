@@ -1,73 +1,215 @@
 package ramp
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
 	"math/big"
+	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 )
 
-// CheckTerms returns an error unless an order follows the terms of i: it must trade
-// i.Token and nothing else, and for each token it must take exactly i.Materials if
-// it is a mint, or grant exactly i.Outputs if it is a burn. The player then chooses
-// only the number of tokens. Call it before an order is approved, in
-// [Game.Validate] or where a [Store] applies the step of an accepted order.
-// Otherwise a player could choose the token, and burn a worthless one for your
-// assets.
-//
-// The amounts are those before the fee of a mint, which the service deducts from
-// the tokens. A fraction of a token is worth that fraction of the items. If the
-// amount of an item is a whole number, the amount of the asset must be one too, and
-// must fit an int64, so that a signed burn can always be granted. A direction
-// without items is not offered. The interface does not say whether the items of an
-// initialize call are the price of one token or of the whole order (2.2, 2.5).
-// CheckTerms takes them as the price of one.
-//
-// The error is a [*Rejection] with the code INVALID_MESSAGE. It wraps an
-// [*InvalidError] that names what differs.
-func (i InitializeIntent) CheckTerms(order Intent) error {
-	if err := i.price(order); err != nil {
-		return &Rejection{Code: "INVALID_MESSAGE", Err: err}
+// Product is something that the game exchanges for one token.
+type Product struct {
+	// Name identifies the product in this program: for [InitializeRequest].Product,
+	// in [Step].Product and in the log. It is not sent. Required.
+	Name string
+
+	// Intent has the token, and what one token costs and is worth: a mint takes the
+	// Materials for each token, and a burn grants the Outputs. Without Materials
+	// there are no mints, and without Outputs no burns. The interface does not say
+	// whether the items of an initialize call are the price of one token or of the
+	// whole order (2.2, 2.5). Here they are the price of one. Required.
+	Intent InitializeIntent
+}
+
+// Terms are the products that a game offers. A [Handler] rejects every order that is
+// for none of them before it authenticates, signs or stores anything. Otherwise a
+// player could choose the token, and burn a worthless one for your assets. Make Terms
+// with [NewTerms], or use [AnyTerms]. Terms are safe for concurrent use.
+type Terms struct {
+	decimals map[string]int
+	offers   atomic.Pointer[[]offer] // the current ones first
+}
+
+// offer is a product that is offered, or was until a short time ago.
+type offer struct {
+	Product
+	until time.Time // when it expires; zero for a current one
+}
+
+// AnyTerms accepts every well-formed order, for a game that decides alone:
+// [HandlerConfig].Policy, the Apply of a store or [Game.Validate] must then check the
+// token and the price.
+var AnyTerms = new(Terms)
+
+// TermsConfig configures [Terms]. Products is required.
+type TermsConfig struct {
+	// Products are what the game offers. Two of them may have the same token, but not
+	// also the same items in one direction, because an order could then be for
+	// either. Required.
+	Products []Product
+
+	// Decimals says, for an asset ID, how many digits after the point the game
+	// stores. An order that moves a fraction of the smallest unit, or more units than
+	// an int64 holds, is rejected, because the game could not grant it after the
+	// tokens are burned. By default every asset is stored in whole units.
+	Decimals map[string]int
+}
+
+// NewTerms returns terms. The error is an [*InvalidError] that lists every missing or
+// wrong field of c.
+func NewTerms(c TermsConfig) (*Terms, error) {
+	t := &Terms{decimals: maps.Clone(c.Decimals)}
+	if err := t.Replace(c.Products, 0); err != nil {
+		return nil, err
 	}
+	return t, nil
+}
+
+// Replace exchanges the products while the program runs. Call it in every process that
+// answers the service. The service does not say which price a player saw, so orders for
+// the former products are accepted until grace has passed: by default [UUIDValidity],
+// because a player cannot use an older UUID. -1 ends them at once. After an error, an
+// [*InvalidError], nothing has changed.
+func (t *Terms) Replace(products []Product, grace time.Duration) error {
+	var p problems
+	offers := newOffers(&p, products)
+	if err := p.err(); err != nil {
+		return err
+	}
+	for _, former := range t.valid() {
+		if former.until.IsZero() {
+			former.until = time.Now().Add(cmp.Or(grace, UUIDValidity))
+		}
+		offers = append(offers, former)
+	}
+	t.offers.Store(&offers)
 	return nil
 }
 
-// price compares the assets of an order with what its tokens are worth.
-func (i InitializeIntent) price(intent Intent) error {
-	order := Order{Intent: intent}
-	if err := order.derive(); err != nil {
-		return err
+// newOffers returns products with their defaults, and adds what is wrong to p.
+func newOffers(p *problems, products []Product) (offers []offer) {
+	p.require(len(products) > 0, "TermsConfig.Products")
+	for n, product := range products {
+		at := fmt.Sprintf("TermsConfig.Products[%d].", n)
+		intent := &product.Intent
+		intent.setDefaults()
+		intent.check(p, at+"Intent.")
+		p.require(product.Name != "", at+"Name")
+		for _, other := range offers {
+			if other.Name == product.Name {
+				p.add(at+"Name", "is also the name of another product")
+			}
+			if intent.overlaps(&other.Intent, Mint) || intent.overlaps(&other.Intent, Burn) {
+				p.add(at+"Intent", "has the same token and the same items as %q", other.Name)
+			}
+		}
+		offers = append(offers, offer{Product: product})
 	}
-	game, chain := intent.sides(order.Direction)
+	return offers
+}
+
+// overlaps reports whether an order could be for either of two products.
+func (i *InitializeIntent) overlaps(other *InitializeIntent, d Direction) bool {
+	each, _ := i.price(d)
+	others, _ := other.price(d)
+	return each != nil && strings.EqualFold(i.Token, other.Token) &&
+		slices.EqualFunc(each, others, func(a, b AssetAmount) bool { return a.ID == b.ID })
+}
+
+// price returns what one token costs or is worth, sorted by ID, and whether any of it
+// is non-fungible.
+func (i *InitializeIntent) price(d Direction) (each []AssetAmount, unique bool) {
 	items := i.Materials
-	if order.Direction == Burn {
+	if d == Burn {
 		items = i.Outputs
 	}
-	tokens := chain.assets
-	if len(tokens) != 1 || i.Token == "" || !strings.EqualFold(tokens[0].ID, i.Token) || // the case of an address is a checksum
-		!strings.EqualFold(string(tokens[0].Type), string(TypeERC20)) { // older messages write erc20
-		return invalid(chain.path, "must be exactly the token of the terms")
-	}
-	price := make(map[string]*big.Rat, len(items))
 	for _, item := range items {
-		if price[item.ID] == nil {
-			price[item.ID] = new(big.Rat)
-		}
-		price[item.ID].Add(price[item.ID], item.Amount.Rat())
+		each = append(each, AssetAmount{ID: item.ID, Amount: item.Amount})
+		unique = unique || item.IsNonFungible
 	}
-	if len(price) == 0 {
-		return invalid("intent", "has a direction for which the terms have no items")
+	return byID(each), unique
+}
+
+// valid returns the offers that count now, the current ones first.
+func (t *Terms) valid() []offer {
+	if t == nil || t.offers.Load() == nil {
+		return nil
 	}
-	count := tokens[0].Amount.Rat()
-	for _, asset := range order.Assets {
-		each := price[asset.ID]
-		if each == nil || len(order.Assets) != len(price) {
-			return invalid(game.path, "must have exactly the items of the terms")
-		}
-		if asset.Amount.Rat().Cmp(new(big.Rat).Mul(each, count)) != 0 {
-			return invalid(game.path, "must have %s of %q for each token", each.RatString(), asset.ID)
-		}
-		if _, err := asset.Amount.Int64(); err != nil && each.IsInt() {
-			return invalid(game.path, "must have whole numbers of %q that fit an int64", asset.ID)
+	return slices.DeleteFunc(slices.Clone(*t.offers.Load()), func(o offer) bool { return !o.until.IsZero() && !time.Now().Before(o.until) })
+}
+
+// intent returns the intent of a current product.
+func (t *Terms) intent(name string) (InitializeIntent, error) {
+	for _, o := range t.valid() {
+		if o.Name == name && o.until.IsZero() {
+			return o.Intent, nil
 		}
 	}
-	return nil
+	return InitializeIntent{}, invalid("product", "must be the name of a product in ClientConfig.Terms")
+}
+
+// Match returns the name of the product that an order is for, and the number of
+// tokens. The order must trade the token of the product and nothing else. It must
+// move exactly the items of the product, in their exact amounts for each token and in
+// units that the game can store ([TermsConfig].Decimals). The type of the token must
+// be ERC20, or NFT if an item is non-fungible; the number of tokens must then be
+// whole. The amounts are those before the fee of a mint, which the service deducts
+// from the tokens.
+//
+// The error is a [*Rejection] with [CodeTerms]. It wraps an [*InvalidError] that says
+// what differs. For [AnyTerms], all results are zero.
+func (t *Terms) Match(order Intent) (product string, quantity Amount, err error) {
+	if t == AnyTerms {
+		return "", Amount{}, nil
+	}
+	o := Order{Intent: order}
+	if err := o.derive(); err != nil {
+		return "", Amount{}, &Rejection{Code: CodeTerms, Err: err}
+	}
+	chain := o.chainSide()
+	var reason error
+	for _, offer := range t.valid() {
+		if len(chain.assets) == 1 && strings.EqualFold(chain.assets[0].ID, offer.Intent.Token) { // the case of an address is a checksum
+			differs := t.compare(&o, &offer.Product)
+			if differs == nil {
+				return offer.Name, chain.assets[0].Amount, nil
+			}
+			reason = cmp.Or(reason, differs) // the current product comes first
+		}
+	}
+	reason = cmp.Or(reason, invalid(chain.path, "must be exactly one token, that of a product"))
+	return "", Amount{}, &Rejection{Code: CodeTerms, Err: reason}
+}
+
+// compare returns why an order with the token of a product is not for the product.
+func (t *Terms) compare(o *Order, product *Product) error {
+	game, chain := o.Intent.sides(o.Direction)
+	token := chain.assets[0]
+	count := token.Amount.Rat()
+	each, unique := product.Intent.price(o.Direction)
+	switch {
+	case each == nil:
+		return invalid("intent", "is a %s, but product %q has no items for one", o.Direction, product.Name)
+	case !strings.EqualFold(string(token.Type), string(TypeERC20)) && // older messages have erc20
+		!(unique && strings.EqualFold(string(token.Type), string(TypeNFT))):
+		return invalid(chain.path+"[0].type", "must be ERC20, or NFT for a non-fungible item")
+	case unique && !count.IsInt():
+		return invalid(chain.path+"[0].amount", "must be a whole number, because an item is non-fungible")
+	case !slices.EqualFunc(each, byID(o.Assets), func(a, b AssetAmount) bool {
+		return a.ID == b.ID && b.Amount.Rat().Cmp(new(big.Rat).Mul(a.Amount.Rat(), count)) == 0
+	}):
+		return invalid(game.path, "must be %v for each token, as for product %q", each, product.Name)
+	case slices.ContainsFunc(o.Assets, func(a AssetAmount) bool {
+		unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(t.decimals[a.ID])), nil)
+		units := new(big.Rat).Mul(a.Amount.Rat(), new(big.Rat).SetInt(unit))
+		return !units.IsInt() || !units.Num().IsInt64()
+	}):
+		return invalid(game.path, "must be whole units (TermsConfig.Decimals) that fit an int64")
+	default:
+		return nil
+	}
 }

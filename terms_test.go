@@ -1,85 +1,486 @@
 package ramp_test
 
 import (
-	"errors"
+	"context"
+	"crypto/ecdsa"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	ethcrypto "github.com/ethereum/go-ethereum/crypto"
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-func TestAnOrderIsOnTheTermsOrDeclined(t *testing.T) {
-	const token, other = "0x00000000000000000000000000000000000070C3", "0x0000000000000000000000000000000000000bad"
-	asset := func(id, n string) ramp.IntentAsset {
-		return ramp.IntentAsset{Type: ramp.TypeAsset, ID: id, Amount: amount(t, n)}
+// The tokens of the test's products, and one of nobody's.
+const (
+	goldToken    = "0x00000000000000000000000000000000000070C3"
+	swordToken   = "0x0000000000000000000000000000000000005b0d"
+	foreignToken = "0x0000000000000000000000000000000000000bad"
+)
+
+func priced(id string, n ramp.Amount) ramp.Item {
+	return ramp.Item{ID: id, Amount: n, IconURL: "gold.png"}
+}
+
+// goldProduct costs 100 gold and a gem, and is worth 80 gold.
+func goldProduct() ramp.Product {
+	return ramp.Product{Name: "gold", Intent: ramp.InitializeIntent{
+		Network: ramp.Testnet, ProjectID: "project-1", Token: goldToken, MintFeeBps: 100,
+		Materials: []ramp.Item{priced("gold", ramp.NewAmount(100)), priced("gem", ramp.NewAmount(1))},
+		Outputs:   []ramp.Item{priced("gold", ramp.NewAmount(80))},
+	}}
+}
+
+// swordProduct is a sword for a token, both ways.
+func swordProduct() ramp.Product {
+	sword := priced("sword", ramp.NewAmount(1))
+	sword.IsNonFungible = true
+	return ramp.Product{Name: "sword", Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project-1",
+		Token: swordToken, Materials: []ramp.Item{sword}, Outputs: []ramp.Item{sword}}}
+}
+
+func changed(p ramp.Product, change func(*ramp.InitializeIntent)) ramp.Product {
+	p.Intent.Materials, p.Intent.Outputs = append([]ramp.Item{}, p.Intent.Materials...), append([]ramp.Item{}, p.Intent.Outputs...)
+	change(&p.Intent)
+	return p
+}
+
+func newTerms(t testing.TB, products ...ramp.Product) *ramp.Terms {
+	t.Helper()
+	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: products})
+	require.NoError(t, err)
+	return terms
+}
+
+// entries reads a list such as "gold 100, gem 1".
+func entries(t testing.TB, kind ramp.AssetType, text string) (list []ramp.IntentAsset) {
+	for part := range strings.SplitSeq(text, ", ") {
+		id, n, _ := strings.Cut(part, " ")
+		list = append(list, ramp.IntentAsset{Type: kind, ID: id, Amount: amount(t, n)})
 	}
-	tokens := func(contract, n string) ramp.IntentAsset {
-		return ramp.IntentAsset{Type: ramp.TypeERC20, ID: contract, Amount: amount(t, n)}
+	return list
+}
+
+func mintOf(t testing.TB, tokens, gives string) ramp.Intent {
+	return ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: entries(t, ramp.TypeAsset, gives), To: entries(t, ramp.TypeERC20, tokens)}
+}
+
+func burnOf(t testing.TB, tokens, grants string) ramp.Intent {
+	return ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: entries(t, ramp.TypeERC20, tokens), To: entries(t, ramp.TypeAsset, grants)}
+}
+
+func TestAnOrderIsForAProductOrRejected(t *testing.T) {
+	const lower = "0x00000000000000000000000000000000000070c3"
+	nft := func(order ramp.Intent) ramp.Intent {
+		for _, side := range [][]ramp.IntentAsset{order.From, order.To} {
+			if side[0].Type == ramp.TypeERC20 {
+				side[0].Type = ramp.TypeNFT
+			}
+		}
+		return order
 	}
-	side := func(entries ...ramp.IntentAsset) []ramp.IntentAsset { return entries }
-	mint := func(from, to []ramp.IntentAsset) ramp.Intent {
-		return ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: from, To: to}
-	}
-	burn := func(from, to []ramp.IntentAsset) ramp.Intent {
-		return ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: from, To: to}
-	}
-	item := func(id string, amount int64) ramp.Item { return ramp.Item{ID: id, Amount: ramp.NewAmount(amount)} }
-	terms := ramp.InitializeIntent{Token: token, Materials: []ramp.Item{item("gold", 100), item("gem", 1)}, Outputs: []ramp.Item{item("gold", 50)}}
-	mintsOnly, twice, halves := terms, terms, terms
-	halves.Outputs = []ramp.Item{{ID: "gold", Amount: amount(t, "0.5")}}
-	mintsOnly.Outputs = []ramp.Item{}
-	twice.Materials = []ramp.Item{item("gold", 60), item("gem", 1), item("gold", 40)}
+	older := burnOf(t, goldToken+" 1", "gold 80")
+	older.From[0].Type = "erc20"
+	unknown := burnOf(t, goldToken+" 1", "gold 80")
+	unknown.From[0].Type = "ERC1155"
+	halves := changed(goldProduct(), func(i *ramp.InitializeIntent) { i.Outputs[0].Amount = amount(t, "0.5") })
+	gems := changed(goldProduct(), func(i *ramp.InitializeIntent) {
+		i.Materials, i.Outputs = []ramp.Item{priced("gem", ramp.NewAmount(50))}, nil
+	})
+	gems.Name = "gems"
+	mixed := swordProduct()
+	mixed.Intent.Materials = append(mixed.Intent.Materials, priced("gold", ramp.NewAmount(5)))
+	both := []ramp.Product{goldProduct(), swordProduct()}
 
 	for _, test := range []struct {
-		name  string
-		terms ramp.InitializeIntent
-		order ramp.Intent
-		wrong string // empty: on the terms
+		name     string
+		products []ramp.Product
+		order    ramp.Intent
+		product  string // empty: rejected
+		want     string // the number of tokens, or why it is rejected
 	}{
-		{"a mint of one", terms, mint(side(asset("gold", "100"), asset("gem", "1")), side(tokens(token, "1"))), ""},
-		{"a mint of three, in another order and case", terms, mint(side(asset("gem", "3.0"), asset("gold", "3e2")), side(tokens("0x00000000000000000000000000000000000070c3", "3"))), ""},
-		{"a mint that splits an item", terms, mint(side(asset("gold", "30"), asset("gem", "1"), asset("gold", "70")), side(tokens(token, "1"))), ""},
-		{"an older name of the token type", terms, burn(side(ramp.IntentAsset{Type: "erc20", ID: token, Amount: ramp.NewAmount(1)}), side(asset("gold", "50"))), ""},
-		{"terms that split an item", twice, mint(side(asset("gold", "100"), asset("gem", "1")), side(tokens(token, "1"))), ""},
-		{"a fraction of a token", terms, burn(side(tokens(token, "0.5")), side(asset("gold", "25"))), ""},
-		{"terms with a fraction", halves, burn(side(tokens(token, "3")), side(asset("gold", "1.5"))), ""},
-		{"a burn of two", terms, burn(side(tokens(token, "2")), side(asset("gold", "100"))), ""},
-		{"more digits than a float has", terms, burn(side(tokens(token, "90071992547409931")), side(asset("gold", "4503599627370496550"))), ""},
+		{"a mint of one", both, mintOf(t, goldToken+" 1", "gold 100, gem 1"), "gold", "1"},
+		{"a mint of three in another order, notation and case", both, mintOf(t, lower+" 3", "gem 3.0, gold 3e2"), "gold", "3"},
+		{"a mint that splits an item", both, mintOf(t, goldToken+" 1", "gold 30, gem 1, gold 70"), "gold", "1"},
+		{"a burn, at its own rate", both, burnOf(t, goldToken+" 2", "gold 160"), "gold", "2"},
+		{"an older name of the token type", both, older, "gold", "1"},
+		{"a fraction of a token that is worth whole units", both, burnOf(t, goldToken+" 0.5", "gold 40"), "gold", "0.5"},
+		{"more digits than a float has", both, burnOf(t, goldToken+" 90071992547409931", "gold 7205759403792794480"), "gold", "90071992547409931"},
+		{"half a gold each, for two", []ramp.Product{halves}, burnOf(t, goldToken+" 2", "gold 1"), "gold", "2"},
+		{"a sword", both, nft(mintOf(t, swordToken+" 1", "sword 1")), "sword", "1"},
+		{"two swords", both, nft(burnOf(t, swordToken+" 2", "sword 2")), "sword", "2"},
+		{"a sword whose token is called ERC20", both, burnOf(t, swordToken+" 1", "sword 1"), "sword", "1"},
+		{"a sword and gold for an NFT", []ramp.Product{mixed}, nft(mintOf(t, swordToken+" 1", "gold 5, sword 1")), "sword", "1"},
+		{"another way to pay for a token", []ramp.Product{goldProduct(), gems}, mintOf(t, goldToken+" 2", "gem 100"), "gems", "2"},
 
-		{"a worthless token", terms, burn(side(tokens(other, "2")), side(asset("gold", "100"))), "intent.from must be exactly the token of the terms"},
-		{"a worthless token beside ours", terms, burn(side(tokens(token, "1"), tokens(other, "1")), side(asset("gold", "100"))), "intent.from must be exactly the token of the terms"},
-		{"an NFT of our contract", terms, burn(side(ramp.IntentAsset{Type: "NFT", ID: token, Amount: ramp.NewAmount(1)}), side(asset("gold", "50"))), "intent.from must be exactly the token of the terms"},
-		{"our token twice", terms, mint(side(asset("gold", "200"), asset("gem", "2")), side(tokens(token, "1"), tokens(token, "1"))), "intent.to must be exactly the token of the terms"},
-		{"terms without a token", ramp.InitializeIntent{Outputs: terms.Outputs}, burn(side(tokens(token, "1")), side(asset("gold", "50"))), "intent.from must be exactly the token of the terms"},
-		{"too cheap", terms, mint(side(asset("gold", "99"), asset("gem", "1")), side(tokens(token, "1"))), `intent.from must have 100 of "gold" for each token`},
-		{"too dear for the player", terms, mint(side(asset("gold", "100"), asset("gem", "2")), side(tokens(token, "1"))), `intent.from must have 1 of "gem" for each token`},
-		{"more tokens than paid", terms, mint(side(asset("gold", "100"), asset("gem", "1")), side(tokens(token, "2"))), `intent.from must have 100 of "gold" for each token`},
-		{"off by the last digit", terms, burn(side(tokens(token, "90071992547409931")), side(asset("gold", "4503599627370496551"))), `intent.to must have 50 of "gold" for each token`},
-		{"a fraction of an item that has none", terms, burn(side(tokens(token, "0.01")), side(asset("gold", "0.5"))), `intent.to must have whole numbers of "gold" that fit an int64`},
-		{"more than an int64 holds", terms, burn(side(tokens(token, "1e18")), side(asset("gold", "50e18"))), `intent.to must have whole numbers of "gold" that fit an int64`},
-		{"an item missing", terms, mint(side(asset("gold", "100")), side(tokens(token, "1"))), "intent.from must have exactly the items of the terms"},
-		{"an item too many", terms, burn(side(tokens(token, "1")), side(asset("gold", "50"), asset("gem", "1"))), "intent.to must have exactly the items of the terms"},
-		{"another item", terms, burn(side(tokens(token, "1")), side(asset("gem", "50"))), "intent.to must have exactly the items of the terms"},
-		{"the case of an item", terms, burn(side(tokens(token, "1")), side(asset("GOLD", "50"))), "intent.to must have exactly the items of the terms"},
-		{"a direction that is not offered", mintsOnly, burn(side(tokens(token, "1")), side(asset("gold", "50"))), "intent has a direction for which the terms have no items"},
-		{"a mint called a burn", terms, ramp.Intent{Method: ramp.MethodMint, Type: ramp.Disassemble, From: side(tokens(token, "1")), To: side(asset("gold", "50"))}, "intent"},
-		{"an amount below 0", terms, burn(side(tokens(token, "-1")), side(asset("gold", "-50"))), "intent.from[0].amount"},
-		{"nothing", terms, ramp.Intent{}, "intent.method is required"},
+		{"a worthless token", both, burnOf(t, foreignToken+" 2", "gold 160"), "", "intent.from must be exactly one token, that of a product"},
+		{"a worthless token beside ours", both, burnOf(t, goldToken+" 1, "+foreignToken+" 1", "gold 80"), "", "intent.from must be exactly one token"},
+		{"our token twice", both, mintOf(t, goldToken+" 1, "+goldToken+" 1", "gold 200, gem 2"), "", "intent.to must be exactly one token"},
+		{"an NFT of a fungible product", both, nft(burnOf(t, goldToken+" 1", "gold 80")), "", "intent.from[0].type must be ERC20, or NFT"},
+		{"an unknown type of token", both, unknown, "", "intent.from[0].type must be ERC20, or NFT"},
+		{"the items of one with the token of the other", both, burnOf(t, goldToken+" 1", "sword 1"), "", `intent.to must be [{gold 80}] for each token, as for product "gold"`},
+		{"the other way around", both, burnOf(t, swordToken+" 1", "gold 80"), "", `intent.to must be [{sword 1}] for each token`},
+		{"the rate of a burn for a mint", both, mintOf(t, goldToken+" 1", "gold 80, gem 1"), "", `intent.from must be [{gem 1} {gold 100}] for each token`},
+		{"the rate of a mint for a burn", both, burnOf(t, goldToken+" 1", "gold 100"), "", `intent.to must be [{gold 80}] for each token`},
+		{"too cheap", both, mintOf(t, goldToken+" 1", "gold 99, gem 1"), "", "intent.from must be"},
+		{"too dear for the player", both, mintOf(t, goldToken+" 1", "gold 100, gem 2"), "", "intent.from must be"},
+		{"more tokens than paid", both, mintOf(t, goldToken+" 2", "gold 100, gem 1"), "", "intent.from must be"},
+		{"off by the last digit", both, burnOf(t, goldToken+" 90071992547409931", "gold 7205759403792794481"), "", "intent.to must be"},
+		{"an item missing", both, mintOf(t, goldToken+" 1", "gold 100"), "", "intent.from must be"},
+		{"an item more than the terms have", both, burnOf(t, goldToken+" 1", "gold 80, gem 1"), "", "intent.to must be"},
+		{"a duplicated item", both, burnOf(t, goldToken+" 1", "gold 80, gold 80"), "", "intent.to must be"},
+		{"the case of an item", both, burnOf(t, goldToken+" 1", "GOLD 80"), "", "intent.to must be"},
+		{"a fraction of an item", both, burnOf(t, goldToken+" 0.01", "gold 0.8"), "", "intent.to must be whole units"},
+		{"half a gold each, for one", []ramp.Product{halves}, burnOf(t, goldToken+" 1", "gold 0.5"), "", "intent.to must be whole units"},
+		{"half a sword", both, nft(burnOf(t, swordToken+" 0.5", "sword 0.5")), "", "intent.from[0].amount must be a whole number"},
+		{"2^63", both, burnOf(t, goldToken+" 115292150460684697.6", "gold 9223372036854775808"), "", "intent.to must be whole units (TermsConfig.Decimals) that fit an int64"},
+		{"10^40", both, burnOf(t, goldToken+" 1e40", "gold 80e40"), "", "intent.to must be whole units (TermsConfig.Decimals) that fit an int64"},
+		{"a direction that is not offered", []ramp.Product{gems}, burnOf(t, goldToken+" 1", "gold 80"), "", `intent is a burn, but product "gems" has no items for one`},
+		{"a mint called a burn", both, ramp.Intent{Method: ramp.MethodMint, Type: ramp.Disassemble, From: older.From, To: older.To}, "", "intent.method"},
+		{"a quantity of 0", both, burnOf(t, goldToken+" 0", "gold 0"), "", "intent.from[0].amount is required and must be greater than 0"},
+		{"a negative quantity", both, burnOf(t, goldToken+" -1", "gold -80"), "", "intent.from[0].amount is required and must be greater than 0"},
+		{"nothing", both, ramp.Intent{}, "", "intent.method is required"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			err := test.terms.CheckTerms(test.order)
-			if test.wrong == "" {
+			product, quantity, err := newTerms(t, test.products...).Match(test.order)
+			if test.product != "" {
 				require.NoError(t, err)
+				assert.Equal(t, test.product, product)
+				assert.Equal(t, test.want, quantity.String())
 				return
 			}
-			var refusal *ramp.Rejection
-			require.ErrorAs(t, err, &refusal)
-			assert.Equal(t, ramp.Code("INVALID_MESSAGE"), refusal.Code)
+			assertCode(t, err, ramp.CodeTerms)
 			var wrong *ramp.InvalidError
-			require.True(t, errors.As(err, &wrong), "the cause says what differs")
-			assert.Contains(t, err.Error(), test.wrong)
+			require.ErrorAs(t, err, &wrong, "the cause says what differs")
+			assert.Contains(t, err.Error(), test.want)
+			assert.Empty(t, product)
+			assert.Zero(t, quantity)
 		})
 	}
+}
+
+func TestDecimalsAreThoseThatTheGameStores(t *testing.T) {
+	product := changed(goldProduct(), func(i *ramp.InitializeIntent) { i.Outputs[0].Amount = amount(t, "0.5") })
+	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: []ramp.Product{product}, Decimals: map[string]int{"gold": 2}})
+	require.NoError(t, err)
+	for tokens, grants := range map[string]string{"1": "0.5", "0.02": "0.01", "184467440737095516.14": "92233720368547758.07"} {
+		_, _, err := terms.Match(burnOf(t, goldToken+" "+tokens, "gold "+grants))
+		assert.NoError(t, err, tokens)
+	}
+	for tokens, grants := range map[string]string{"0.01": "0.005", "184467440737095516.16": "92233720368547758.08"} {
+		_, _, err := terms.Match(burnOf(t, goldToken+" "+tokens, "gold "+grants))
+		assertCode(t, err, ramp.CodeTerms)
+	}
+}
+
+func TestTermsThatCannotWorkAreReportedAtOnce(t *testing.T) {
+	bad := func(change func(*ramp.InitializeIntent)) []ramp.Product {
+		return []ramp.Product{changed(goldProduct(), change)}
+	}
+	other := func(p ramp.Product, change func(*ramp.InitializeIntent)) ramp.Product {
+		p = changed(p, change)
+		p.Name = "other"
+		return p
+	}
+	for _, test := range []struct {
+		name     string
+		products []ramp.Product
+		want     []string
+	}{
+		{"nothing", nil, []string{"TermsConfig.Products is required"}},
+		{"an empty product", []ramp.Product{{}}, []string{"TermsConfig.Products[0].Intent.network", "TermsConfig.Products[0].Intent.project_id is required",
+			"TermsConfig.Products[0].Intent.token is required", "TermsConfig.Products[0].Name is required"}},
+		{"one token at two rates", []ramp.Product{goldProduct(), other(goldProduct(), func(i *ramp.InitializeIntent) { i.Outputs[0].Amount = ramp.NewAmount(81) })},
+			[]string{`TermsConfig.Products[1].Intent has the same token and the same items as "gold"`}},
+		{"one token at two rates, written in another case and order", []ramp.Product{goldProduct(), other(goldProduct(), func(i *ramp.InitializeIntent) {
+			i.Token, i.Outputs = strings.ToLower(i.Token), nil
+			i.Materials[0], i.Materials[1] = i.Materials[1], i.Materials[0]
+		})}, []string{`TermsConfig.Products[1].Intent has the same token and the same items as "gold"`}},
+		{"one name", []ramp.Product{goldProduct(), changed(goldProduct(), func(i *ramp.InitializeIntent) { i.Token = swordToken })},
+			[]string{"TermsConfig.Products[1].Name is also the name of another product"}},
+		{"a duplicated item", bad(func(i *ramp.InitializeIntent) { i.Materials[1].ID = "gold" }), []string{"TermsConfig.Products[0].Intent.materials[1].id occurs twice"}},
+		{"a price of 0", bad(func(i *ramp.InitializeIntent) { i.Outputs[0].Amount = ramp.Amount{} }), []string{"TermsConfig.Products[0].Intent.outputs[0].amount is required"}},
+		{"half a sword", bad(func(i *ramp.InitializeIntent) {
+			i.Outputs[0].Amount, i.Outputs[0].IsNonFungible = amount(t, "0.5"), true
+		}), []string{"TermsConfig.Products[0].Intent.outputs[0].amount is required and must be greater than 0, and whole for a non-fungible item"}},
+		{"a token that is no address", bad(func(i *ramp.InitializeIntent) { i.Token = "gold" }), []string{"TermsConfig.Products[0].Intent.token"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			terms, err := ramp.NewTerms(ramp.TermsConfig{Products: test.products})
+			assertFields(t, err, test.want...)
+			assert.Nil(t, terms)
+
+			valid := newTerms(t, goldProduct())
+			assertFields(t, valid.Replace(test.products, -1), test.want...)
+			_, _, err = valid.Match(burnOf(t, goldToken+" 1", "gold 80"))
+			assert.NoError(t, err, "nothing has changed")
+		})
+	}
+}
+
+func TestTermsDoNotShareMemoryWithTheCaller(t *testing.T) {
+	products := []ramp.Product{goldProduct()}
+	terms := newTerms(t, products...)
+	products[0].Intent.Outputs[0].Amount = ramp.NewAmount(8000)
+	_, _, err := terms.Match(burnOf(t, goldToken+" 1", "gold 80"))
+	assert.NoError(t, err)
+}
+
+func TestFormerPricesCountUntilAPlayerCannotUseThem(t *testing.T) {
+	at := func(n int64) ramp.Product {
+		return changed(goldProduct(), func(i *ramp.InitializeIntent) { i.Outputs[0].Amount = ramp.NewAmount(n) })
+	}
+	accepts := func(t *testing.T, terms *ramp.Terms, want ...string) {
+		t.Helper()
+		var got []string
+		for _, n := range []string{"80", "70", "60"} {
+			if _, _, err := terms.Match(burnOf(t, goldToken+" 1", "gold "+n)); err == nil {
+				got = append(got, n)
+			}
+		}
+		assert.Equal(t, want, got)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		terms := newTerms(t, at(80))
+		require.NoError(t, terms.Replace([]ramp.Product{at(70)}, 0))
+		accepts(t, terms, "80", "70")
+		_, _, err := terms.Match(burnOf(t, goldToken+" 1", "gold 75"))
+		assert.ErrorContains(t, err, "must be [{gold 70}]", "the current price is named")
+		time.Sleep(2 * time.Minute)
+		require.NoError(t, terms.Replace([]ramp.Product{at(60)}, 0))
+		accepts(t, terms, "80", "70", "60")
+		time.Sleep(3 * time.Minute)
+		accepts(t, terms, "70", "60")
+		time.Sleep(2 * time.Minute)
+		accepts(t, terms, "60")
+
+		require.NoError(t, terms.Replace([]ramp.Product{at(70)}, time.Hour))
+		time.Sleep(time.Hour - 1)
+		accepts(t, terms, "70", "60")
+		time.Sleep(1)
+		accepts(t, terms, "70")
+		require.NoError(t, terms.Replace([]ramp.Product{at(80)}, -1))
+		accepts(t, terms, "80")
+	})
+}
+
+func TestAnyTermsAcceptEveryOrder(t *testing.T) {
+	product, quantity, err := ramp.AnyTerms.Match(burnOf(t, foreignToken+" 1e-18", "gold 1e18"))
+	assert.NoError(t, err)
+	assert.Empty(t, product)
+	assert.Zero(t, quantity)
+	_, _, err = new(ramp.Terms).Match(burnOf(t, goldToken+" 1", "gold 80"))
+	assertCode(t, err, ramp.CodeTerms) // the zero value is not AnyTerms
+}
+
+// counting is a validator key in a key service that counts its signatures.
+type counting struct {
+	key    *ecdsa.PrivateKey
+	signed atomic.Int64
+}
+
+func newCounting(t testing.TB) (*counting, *ramp.Signer) {
+	key, err := ethcrypto.HexToECDSA(vectorKey[2:])
+	require.NoError(t, err)
+	c := &counting{key: key}
+	signer, err := ramp.NewFuncSigner(vectorAddress, func(_ context.Context, digest []byte) ([]byte, error) {
+		c.signed.Add(1)
+		return ethcrypto.Sign(digest, c.key)
+	})
+	require.NoError(t, err)
+	return c, signer
+}
+
+// placed returns a validate request with a UUID of its own.
+func placed(intent ramp.Intent) *ramp.ValidateRequest {
+	return &ramp.ValidateRequest{UserSig: "0xaa55", UserAddress: vectorAddress.Hex(), ProjectID: "project-1", Digest: ramp.Digest{1}, UUID: uuid.New(), Intent: intent}
+}
+
+func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
+	key, signer := newCounting(t)
+	var applied []ramp.Step
+	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(_ context.Context, step ramp.Step) error {
+		applied = append(applied, step)
+		return nil
+	}})
+	require.NoError(t, err)
+	players := &recorder{}
+	var ended []ramp.Operation
+	service := newCaller(t, ramp.HandlerConfig{
+		Players: players, Store: store, Terms: newTerms(t, goldProduct(), swordProduct()), Signer: signer, Logger: slog.New(slog.DiscardHandler),
+		Policy: func(_ context.Context, s ramp.Session, r *ramp.ValidateRequest) error {
+			if r.Product == "sword" && r.Quantity != ramp.NewAmount(1) {
+				return ramp.Reject("ONE_SWORD_ONLY")
+			}
+			return nil
+		},
+		Observer: ramp.Observer{End: func(_ context.Context, op ramp.Operation) { ended = append(ended, op) }},
+	})
+	session := ramp.Session{ID: "session-1"}
+
+	for range 100 {
+		assertCode(t, service.Validate(t.Context(), session, placed(mintOf(t, goldToken+" 1", "gold 99, gem 1"))), ramp.CodeTerms)
+	}
+	assert.Empty(t, players.calls, "the terms come first")
+	assertCode(t, service.Validate(t.Context(), session, placed(mintOf(t, swordToken+" 2", "sword 2"))), "ONE_SWORD_ONLY")
+	players.authenticate = func() error { return ramp.Reject("INVALID_USER") }
+	assertCode(t, service.Validate(t.Context(), session, placed(mintOf(t, swordToken+" 1", "sword 1"))), "INVALID_USER")
+	assert.Zero(t, key.signed.Load())
+	assert.Empty(t, applied)
+	for _, op := range ended {
+		assert.False(t, op.Signed)
+	}
+
+	players.authenticate, ended = nil, nil
+	sword := placed(mintOf(t, swordToken+" 1", "sword 1"))
+	require.NoError(t, service.Validate(t.Context(), session, sword))
+	require.NoError(t, service.Validate(t.Context(), session, sword), "a repeat is signed again")
+	assert.EqualValues(t, 2, key.signed.Load())
+	require.Len(t, applied, 1)
+	assert.Equal(t, "sword", applied[0].Product)
+	assert.Equal(t, "1", applied[0].Quantity.String())
+	for _, op := range ended {
+		assert.True(t, op.Signed)
+		assert.Equal(t, "sword", op.Step.Product)
+	}
+
+	ended = nil
+	other := *sword
+	other.Digest = ramp.Digest{2}
+	assertCode(t, service.Validate(t.Context(), session, &other), ramp.CodeOrderConflict)
+	require.Len(t, ended, 1)
+	assert.True(t, ended[0].Signed && ended[0].Err != nil, "signed, and not released")
+}
+
+func TestAnOrderOutsideTheTermsIsAnsweredAsTheGameRejects(t *testing.T) {
+	s := newStudioWith(t, ramp.HandlerConfig{RejectStatus: 400, Terms: newTerms(t, goldProduct())})
+	body, err := json.Marshal(placed(burnOf(t, foreignToken+" 1", "gold 80")))
+	require.NoError(t, err)
+	status, answer := s.post(t, ramp.PathValidate, body)
+	assert.Equal(t, http.StatusBadRequest, status)
+	assert.JSONEq(t, `{"success":false,"errorCode":"INVALID_MESSAGE","data":null}`, answer)
+	assert.Contains(t, s.log.String(), "intent.from must be exactly one token, that of a product", "the log has the field and the reason")
+	assert.Empty(t, s.game.calls)
+}
+
+// The interface has item IDs, and the receipt has the IDs of tokens (2.5, 6).
+func TestTheEndOfAnOrderHasItsResult(t *testing.T) {
+	var steps []ramp.Step
+	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(_ context.Context, step ramp.Step) error {
+		steps = append(steps, step)
+		return nil
+	}})
+	require.NoError(t, err)
+	var ended []ramp.Operation
+	service := newCaller(t, ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: newTerms(t, goldProduct()),
+		Observer: ramp.Observer{End: func(_ context.Context, op ramp.Operation) { ended = append(ended, op) }}})
+	session := ramp.Session{ID: "session-1"}
+	o := placed(mintOf(t, goldToken+" 1", "gold 100, gem 1"))
+	require.NoError(t, service.Validate(t.Context(), session, o))
+
+	// The result of a mint may be net of fees: 0.99 of 1 token at 1%. Only the game's
+	// side is compared with the order.
+	r := &ramp.Result{SessionID: session.ID, UUID: o.UUID, TxHash: "0x" + strings.Repeat("1", 64),
+		Receipt: ramp.Receipt{Status: ramp.NewQuantity(1), GasUsed: ramp.NewQuantity(21000)}, Intent: mintOf(t, goldToken+" 0.99", "gold 100, gem 1")}
+	r.Intent.FeeRate, r.Intent.Actual = "100", "0.99"
+	require.NoError(t, service.Result(t.Context(), session, r))
+	require.NoError(t, service.Result(t.Context(), session, r))
+
+	require.Len(t, steps, 2, "a repeat is not applied")
+	assert.Nil(t, steps[0].Result)
+	require.NotNil(t, steps[1].Result)
+	assert.Equal(t, "21000", steps[1].Result.Receipt.GasUsed.String())
+	assert.Empty(t, steps[1].Product, "prices are not stored")
+	for _, op := range ended {
+		assert.Nil(t, op.Step.Result, "no body reaches an observer")
+	}
+}
+
+func TestASlowSignerCostsNothing(t *testing.T) {
+	blocked := func(block func(context.Context)) *ramp.Signer {
+		signer, err := ramp.NewFuncSigner(vectorAddress, func(ctx context.Context, _ []byte) ([]byte, error) {
+			block(ctx)
+			return nil, ctx.Err()
+		})
+		require.NoError(t, err)
+		return signer
+	}
+	for name, block := range map[string]func(context.Context){
+		"that obeys its context":   func(ctx context.Context) { <-ctx.Done() },
+		"that ignores its context": func(context.Context) { time.Sleep(time.Hour) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, limit := range []time.Duration{0, time.Second} {
+				synctest.Test(t, func(t *testing.T) {
+					game := &recorder{}
+					service := newCaller(t, ramp.HandlerConfig{Game: game, Signer: blocked(block), SignTimeout: limit, Logger: slog.New(slog.DiscardHandler)})
+					began := time.Now()
+					err := service.Validate(t.Context(), ramp.Session{ID: "session-1"}, placed(mintOf(t, goldToken+" 1", "gold 1")))
+					assert.ErrorIs(t, err, context.DeadlineExceeded)
+					assertCode(t, err, ramp.CodeInternal)
+					want := 3 * time.Second
+					if limit != 0 {
+						want = limit
+					}
+					assert.Equal(t, want, time.Since(began))
+					assert.NotContains(t, game.calls, "validate")
+					time.Sleep(time.Hour) // until the function returns
+				})
+			}
+		})
+	}
+	panicking := blocked(func(context.Context) { panic("the key service's client") })
+	service := newCaller(t, ramp.HandlerConfig{Game: &recorder{}, Signer: panicking, Logger: slog.New(slog.DiscardHandler)})
+	assertCode(t, service.Validate(t.Context(), ramp.Session{ID: "session-1"}, placed(mintOf(t, goldToken+" 1", "gold 1"))), ramp.CodeInternal)
+}
+
+// listing is a game that lists some assets.
+type listing struct {
+	noPlayers
+	assets []ramp.Asset
+}
+
+func (l *listing) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
+	return &ramp.Player{Assets: l.assets}, nil
+}
+
+func TestAnAssetThatNoListHasIsReportedOnce(t *testing.T) {
+	var log strings.Builder
+	players := &listing{assets: []ramp.Asset{{ID: "gold"}, {ID: "Sword", Balance: ramp.NewAmount(1)}}}
+	config := inMemory(t, ramp.HandlerConfig{Terms: newTerms(t, goldProduct(), swordProduct()), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	config.Players = players
+	service := newCaller(t, config)
+	header := http.Header{ramp.HeaderSession: {"session-1"}, ramp.HeaderAuthorization: {"Bearer token-1"}}
+	require.NoError(t, service.handler.AnswerAssets(t.Context(), header).Err)
+	players.assets = nil
+	require.NoError(t, service.handler.AnswerAssets(t.Context(), header).Err)
+	assert.Equal(t, 1, strings.Count(log.String(), `level=WARN msg="ramp: an asset of the terms is not in a player's list" asset=sword`), log.String())
+	assert.Equal(t, 1, strings.Count(log.String(), "asset=gem"))
+	assert.NotContains(t, log.String(), "asset=gold", "the first list had it")
+}
+
+func TestInitializeTakesAProductByName(t *testing.T) {
+	service := &answering{status: 200, body: okAnswer}
+	client := newClientWith(t, service, ramp.ClientConfig{Terms: newTerms(t, goldProduct(), swordProduct())})
+	_, err := client.Initialize(t.Context(), ramp.InitializeRequest{PlayerID: "player-1", Product: "sword"})
+	require.NoError(t, err)
+	assert.Equal(t, `{"player_id":"player-1","intent":{"network":"testnet","project_id":"project-1","token":"`+swordToken+`",`+
+		`"mint_fee_bps":0,"burn_fee_bps":0,"mint_method":"mint","burn_method":"burn-permit",`+
+		`"materials":[{"id":"sword","amount":1,"icon_url":"gold.png","is_non_fungible":true}],`+
+		`"outputs":[{"id":"sword","amount":1,"icon_url":"gold.png","is_non_fungible":true}]}}`, string(service.bytes))
+
+	_, err = client.Initialize(t.Context(), ramp.InitializeRequest{Product: "shield"})
+	assertFields(t, err, "product must be the name of a product in ClientConfig.Terms")
+	_, err = newClient(t, service).Initialize(t.Context(), ramp.InitializeRequest{Product: "sword"})
+	assertFields(t, err, "product must be the name of a product in ClientConfig.Terms")
+	assert.Equal(t, 1, service.served)
 }

@@ -57,14 +57,18 @@ const (
 type InitializeRequest struct {
 	PlayerID      string `json:"player_id,omitempty"`      // player ID in the game
 	Name          string `json:"name,omitempty"`           // character name
-	WalletAddress string `json:"wallet_address,omitempty"` // player wallet address, 0x and 40 hex digits
+	WalletAddress string `json:"wallet_address,omitempty"` // player wallet address
 	Server        string `json:"server,omitempty"`         // game server identifier
 
-	Intent InitializeIntent `json:"intent"` // required
+	Intent InitializeIntent `json:"intent"` // required, unless Product is set
+
+	// Product is the name of a product of [ClientConfig].Terms, whose intent is sent
+	// instead of Intent.
+	Product string `json:"-"`
 }
 
 // InitializeIntent says what a player may mint and burn (interface 2.2). Every
-// field is required, but the fixed ones may be left zero.
+// field is required, but the fixed ones and a list without items may be left zero.
 type InitializeIntent struct {
 	Network    Network `json:"network"`      // Mainnet or Testnet
 	ProjectID  string  `json:"project_id"`   // from the console
@@ -82,7 +86,7 @@ type InitializeIntent struct {
 type Item struct {
 	ID            string `json:"id"`              // item ID
 	Amount        Amount `json:"amount"`          // quantity consumed or provided, greater than 0
-	IconURL       string `json:"icon_url"`        // image, an absolute http or https URL
+	IconURL       string `json:"icon_url"`        // image
 	IsNonFungible bool   `json:"is_non_fungible"` // true for an NFT, false for an FT
 }
 
@@ -172,6 +176,11 @@ type ValidateRequest struct {
 	UUID        uuid.UUID `json:"uuid"`         // identifies the order
 	Intent      Intent    `json:"intent"`       // what the user wants to exchange
 
+	// Product and Quantity are what [HandlerConfig].Terms match: the name of the
+	// product, and the number of tokens. They are zero with [AnyTerms].
+	Product  string `json:"-"`
+	Quantity Amount `json:"-"`
+
 	// Raw is the unchanged body, including the fields that this type does not have.
 	Raw json.RawMessage `json:"-"`
 }
@@ -234,6 +243,10 @@ type Result struct {
 	// authentic result is accepted all the same, because its UUID and status
 	// decide.
 	Unreadable []FieldError `json:"-"`
+
+	// Transaction is the transaction as the chain has it, if the handler confirmed the
+	// result; see [HandlerConfig].Chain.
+	Transaction *Transaction `json:"-"`
 
 	// Raw is the unchanged body, including the fields that this type does not have.
 	Raw json.RawMessage `json:"-"`

@@ -75,8 +75,8 @@ func NewECDSASigner(key *ecdsa.PrivateKey) (*Signer, error) {
 // a key service. It is called with the digest itself, and with [crypto.SHA256] as
 // its options to name the length. The signature may be DER or r||s, with any s.
 //
-// A crypto.Signer takes no context. Use [NewFuncSigner] to cancel calls with
-// theirs.
+// A crypto.Signer takes no context, so a call that takes too long is abandoned but not
+// stopped. Use [NewFuncSigner] to cancel calls with theirs.
 func NewCryptoSigner(signer crypto.Signer) (*Signer, error) {
 	if signer == nil {
 		return nil, fmt.Errorf("ramp: %w: the crypto.Signer is nil", ErrValidatorKey)
@@ -138,12 +138,35 @@ func NewFuncSigner(address common.Address, sign func(ctx context.Context, digest
 	}
 	return &Signer{address: address, sign: func(ctx context.Context, d Digest) (Signature, error) {
 		theirs := d // a copy, so that sign cannot change what is checked
-		raw, err := sign(ctx, theirs[:])
+		raw, err := untilDone(ctx, func() ([]byte, error) { return sign(ctx, theirs[:]) })
 		if err != nil {
 			return Signature{}, fmt.Errorf("ramp: sign: %w", err)
 		}
 		return normalize(raw, d, address)
 	}}, nil
+}
+
+// untilDone returns what call returns, or the error of ctx if that ends first, because
+// the client of a key may ignore its context. A panic of call is passed on.
+func untilDone(ctx context.Context, call func() ([]byte, error)) ([]byte, error) {
+	var raw []byte
+	var err error
+	var panicked any
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { panicked = recover() }()
+		raw, err = call()
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-done:
+	}
+	if panicked != nil {
+		panic(panicked)
+	}
+	return raw, err
 }
 
 // Address returns the address of the validator key. Register it in the service

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -21,7 +23,9 @@ type Players interface {
 	Authenticate(ctx context.Context, s Session) error
 
 	// Assets returns what the service shows of the user (interface 2.4). It is
-	// called after Authenticate.
+	// called after Authenticate. List every asset of the terms, with balance 0 if
+	// the player has none: a player who does not see an asset cannot trade it, and
+	// the handler logs one warning for an asset that is missing.
 	Assets(ctx context.Context, s Session) (*Player, error)
 }
 
@@ -32,12 +36,11 @@ type Game interface {
 	Players
 
 	// Validate approves or rejects a mint or a burn (interface 2.5). It is called
-	// after Authenticate, with a well-formed request. The game must check the rest:
-	// that the token is its own and the rate is the one that it offers
-	// ([InitializeIntent.CheckTerms]), that the player has the assets, and its
-	// policy. For a mint it takes the assets here, durably and once per UUID;
-	// [Intent.Effect] says which. nil approves and releases the signature, [Reject]
-	// rejects, and any other error answers 500.
+	// after Authenticate, with a well-formed request for r.Product. The game must
+	// check the rest: that the player has the assets, and its policy. For a mint it
+	// takes the assets here, durably and once per UUID; [Intent.Effect] says which.
+	// nil approves and releases the signature, [Reject] rejects, and any other
+	// error answers 500.
 	Validate(ctx context.Context, s Session, r *ValidateRequest) error
 
 	// Result reports the outcome of a transaction (interface 6). It is called at
@@ -67,10 +70,11 @@ type Handler struct {
 	config    HandlerConfig
 	confirmed []byte       // the answer to every accepted result
 	tooLarge  atomic.Int64 // when a body that is too large was last logged, in Unix seconds
+	looked    sync.Map     // the assets of the terms that were looked for in a list
 }
 
-// HandlerConfig configures a [Handler]. Key, Signer, and either Players and Store or
-// Game are required. Every other field may be zero, which means its default.
+// HandlerConfig configures a [Handler]. Terms, Key, Signer, and either Players and
+// Store or Game are required. Every other field may be zero, which means its default.
 type HandlerConfig struct {
 	// Players authenticates players and lists their assets. Required without Game.
 	Players Players
@@ -99,12 +103,31 @@ type HandlerConfig struct {
 	// Game replaces Players and Store by a ledger of your own.
 	Game Game
 
+	// Terms are the products that the game offers. A validate call that is for none
+	// of them is rejected with [CodeTerms] and RejectStatus. Use [AnyTerms] if the
+	// game checks token and price by itself. Required.
+	Terms *Terms
+
+	// Policy, if set, is asked about every validate call after Authenticate and
+	// before anything is signed or stored: may this player trade r.Quantity of
+	// r.Product? nil goes on, [Reject] rejects, and any other error answers 500. It
+	// must change nothing and must not look at balances, because a repeat of an
+	// accepted call is asked about too. By default the store or Game decides alone.
+	Policy func(ctx context.Context, s Session, r *ValidateRequest) error
+
 	// Key is the HMAC key of the console, from [TextKey] or [Base64URLKey].
 	// Validate and result calls must be signed with it (interface 5.2). Required.
 	Key HMACKey
 
-	// Signer signs the orders that are approved (interface 5.3). Required.
+	// Signer signs the orders that are approved (interface 5.3). It signs before
+	// the store or Game decides, so that a signer that fails costs no player
+	// anything; the signature of an order that these reject is discarded. What
+	// Terms, Authenticate or Policy reject is never signed. Required.
 	Signer *Signer
+
+	// SignTimeout limits how long a signature may take. After it, the call is
+	// answered with HTTP 500, and nothing has changed. The default is 3 seconds.
+	SignTimeout time.Duration
 
 	// ProjectID is the project_id from the console. Validate calls for other
 	// projects are rejected with HTTP 400, and a result for an order of another
@@ -138,6 +161,13 @@ type HandlerConfig struct {
 	// chain makes blocks in 5 seconds, or accept the delay. It must be 0 without
 	// Chain.
 	Confirmations uint64
+
+	// Proof, if set, says what a confirmed transaction must show before it ends its
+	// order. Otherwise the result is answered with HTTP 500, and a person must decide.
+	// It needs Chain. By default a confirmed result ends its order, which proves that
+	// the transaction exists, and not that it is the order's own. It does not apply to
+	// Game, which calls [Proof.Check] itself.
+	Proof *Proof
 
 	// RejectStatus is the HTTP status of an order that the game rejects with
 	// [Reject]: 200, or 400 to 499. The default is 200, as in section 4.3 of the
@@ -188,13 +218,21 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	if c.Game != nil && (c.Players != nil || c.Store != nil || c.OnConflict != nil) {
 		p.add("HandlerConfig.Game", "replaces Players, Store and OnConflict, which must be nil")
 	}
+	p.require(c.Terms != nil, "HandlerConfig.Terms")
 	p.requireKey(!c.Key.IsZero(), "HandlerConfig.Key", ErrHMACKey)
 	p.requireKey(c.Signer != nil && c.Signer.sign != nil, "HandlerConfig.Signer", ErrValidatorKey)
+	if c.SignTimeout < 0 {
+		p.add("HandlerConfig.SignTimeout", "must not be negative")
+	}
 	if c.Network != "" {
 		checkNetwork(&p, "HandlerConfig.Network", c.Network)
 	}
 	if c.Confirmations > 0 && c.Chain == nil {
 		p.add("HandlerConfig.Confirmations", "must be 0 without Chain")
+	}
+	if c.Proof != nil {
+		c.Proof.check(&p, "HandlerConfig.Proof")
+		p.require(c.Chain != nil, "HandlerConfig.Chain")
 	}
 	if s := c.RejectStatus; s != 0 && s != http.StatusOK && (s < 400 || s > 499) {
 		p.add("HandlerConfig.RejectStatus", "must be 200, or 400 to 499")
@@ -207,6 +245,7 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	}
 	c.RejectStatus = cmp.Or(c.RejectStatus, http.StatusOK)
 	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
+	c.SignTimeout = cmp.Or(c.SignTimeout, 3*time.Second)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -233,6 +272,7 @@ func (h *Handler) AnswerAssets(ctx context.Context, header http.Header) Reply {
 		if err := player.check(); err != nil {
 			return nil, err
 		}
+		h.warnUnlisted(ctx, player)
 		return Response[assetsData]{Success: true, Data: &assetsData{V1: *player}}, nil
 	})
 }
@@ -253,15 +293,26 @@ func (h *Handler) AnswerValidate(ctx context.Context, header http.Header, body [
 		if h.config.ProjectID != "" && r.ProjectID != h.config.ProjectID {
 			return invalid("project_id", "is not the project of this handler")
 		}
+		if r.Product, r.Quantity, err = h.config.Terms.Match(r.Intent); err != nil {
+			return gameRejection(err, h.config.RejectStatus)
+		}
 		c.session, err = parseSession(header)
 		return err
 	}, func(ctx context.Context, c *call) (any, error) {
 		if err := h.config.Players.Authenticate(ctx, c.session); err != nil {
 			return nil, gameRejection(err, http.StatusUnauthorized)
 		}
+		if h.config.Policy != nil {
+			if err := h.config.Policy(ctx, c.session, r); err != nil {
+				return nil, gameRejection(err, h.config.RejectStatus)
+			}
+		}
 		// Sign before the game commits, and release the signature only after it
 		// did: then a signer that is down costs no player anything.
-		signature, err := h.config.Signer.Sign(ctx, r.Digest)
+		signing, cancel := context.WithTimeout(ctx, h.config.SignTimeout)
+		defer cancel()
+		c.op.Signed = true
+		signature, err := h.config.Signer.Sign(signing, r.Digest)
 		if err != nil {
 			return nil, err
 		}
@@ -270,6 +321,20 @@ func (h *Handler) AnswerValidate(ctx context.Context, header http.Header, body [
 		}
 		return Response[Approval]{Success: true, Data: &Approval{UserSig: r.UserSig, ValidatorSig: signature}}, nil
 	})
+}
+
+// warnUnlisted logs, once for each asset of the terms, that a list does not have it.
+// The service then shows no balance, for example because of a wrong ID, and nobody can
+// trade it.
+func (h *Handler) warnUnlisted(ctx context.Context, player *Player) {
+	for _, offer := range h.config.Terms.valid() {
+		for _, item := range slices.Concat(offer.Intent.Materials, offer.Intent.Outputs) {
+			_, looked := h.looked.LoadOrStore(item.ID, true)
+			if !looked && !slices.ContainsFunc(player.Assets, func(a Asset) bool { return a.ID == item.ID }) {
+				h.log().LogAttrs(ctx, slog.LevelWarn, "ramp: an asset of the terms is not in a player's list", slog.String("asset", item.ID))
+			}
+		}
+	}
 }
 
 // AnswerResult answers a result call (interface 6) from its headers and the raw
@@ -293,11 +358,11 @@ func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []b
 		return nil
 	}, func(ctx context.Context, c *call) (any, error) {
 		if h.config.Chain != nil {
-			receipt, _, err := h.confirm(ctx, r)
+			receipt, transaction, err := h.confirm(ctx, r)
 			if err != nil { // an internal error, whatever it wraps
 				return nil, fmt.Errorf("ramp: the result is not confirmed: %w", err)
 			}
-			r.Receipt = *receipt
+			r.Receipt, r.Transaction = *receipt, transaction
 		}
 		if err := h.result(ctx, c, r); err != nil {
 			rejection := gameRejection(err, http.StatusInternalServerError)

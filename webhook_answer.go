@@ -23,6 +23,7 @@ const (
 	CodeNotFound         Code = "NOT_FOUND"            // 404: unknown path, from [Handler.ServeHTTP]
 	CodeMethodNotAllowed Code = "METHOD_NOT_ALLOWED"   // 405: not GET for assets, not POST for the others
 	CodeBodyTooLarge     Code = "BODY_TOO_LARGE"       // 413: larger than [HandlerConfig].MaxBody
+	CodeTerms            Code = "INVALID_MESSAGE"      // a validate call is for none of the products of [HandlerConfig].Terms
 	CodeOrderConflict    Code = "ORDER_CONFLICT"       // a validate call contradicts the order stored under its UUID
 	CodeOrderFinished    Code = "ORDER_FINISHED"       // a validate call is for an order that has ended
 	CodePermanent        Code = "PERMANENT"            // 400: a result that must not be delivered again; see [Permanent]

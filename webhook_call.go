@@ -80,8 +80,16 @@ func (h *Handler) translate(c Code) (translated Code) {
 	return h.config.TranslateCode(c)
 }
 
-// record observes and logs a call. slog.Default is looked up for each call, because
+// log returns the logger of failures. slog.Default is looked up for each call, because
 // programs often set it after they made the handler.
+func (h *Handler) log() *slog.Logger {
+	if h.config.Logger != nil {
+		return h.config.Logger
+	}
+	return slog.Default()
+}
+
+// record observes and logs a call.
 func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	op := &c.op
 	op.Duration, op.Status = time.Since(op.Begun), reply.Status
@@ -107,14 +115,8 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	}
 	defer recoverHook(ctx, "Logger") // so that it costs nobody the signature of a stored order
 
-	log := h.config.Logger
-	if log == nil {
-		if level == slog.LevelInfo {
-			return
-		}
-		log = slog.Default()
-	}
-	if !log.Enabled(ctx, level) {
+	log := h.log()
+	if h.config.Logger == nil && level == slog.LevelInfo || !log.Enabled(ctx, level) {
 		return
 	}
 	attrs := append(make([]slog.Attr, 0, 17), slog.String("endpoint", op.Name), slog.Int("status", op.Status), slog.Duration("duration", op.Duration))
@@ -135,6 +137,7 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	}
 	if op.Step != nil {
 		attrs = append(attrs, slog.Bool("new", op.Step.New), slog.String("effect", op.Step.Effect.String()))
+		add(op.Step.Product != "", slog.String("product", op.Step.Product))
 	}
 	add(op.TxHash != "", slog.String("tx_hash", op.TxHash))
 	add(c.unsigned != "", slog.String("header_session_id", c.unsigned))

@@ -41,7 +41,7 @@ func (h *Handler) result(ctx context.Context, c *call, r *Result) error {
 	if h.config.Game != nil {
 		return h.config.Game.Result(ctx, c.session, r)
 	}
-	err := c.take(h.config.Store.Update(ctx, r.UUID, h.own(Finish(r, h.config.Now()))))
+	err := c.take(h.config.Store.Update(ctx, r.UUID, h.own(h.proven(r, Finish(r, h.config.Now())))))
 	if err == nil && c.op.TxHash != "" && c.op.Step.Order.TxHash != "" && c.op.TxHash != c.op.Step.Order.TxHash {
 		c.op.Conflict = &ConflictError{Order: c.op.Step.Order, Field: "tx_hash"} // but answered as a repeat
 	}
@@ -61,6 +61,21 @@ func (h *Handler) result(ctx context.Context, c *call, r *Result) error {
 		return Permanent(conflict)
 	}
 	return err // 500 if another order has the transaction, because a person can correct that
+}
+
+// proven lets a result end only an order whose end the transaction proves.
+func (h *Handler) proven(r *Result, finish Transition) Transition {
+	proof := h.config.Proof
+	if proof == nil {
+		return finish
+	}
+	return func(stored *Order) (Step, error) {
+		step, err := finish(stored)
+		if err == nil && step.New {
+			_, err = proof.Check(stored, r.Transaction, &r.Receipt)
+		}
+		return step, err
+	}
 }
 
 // own lets a transition see only orders of the handler's project and network. An order
@@ -86,6 +101,7 @@ func (h *Handler) own(next Transition) Transition {
 // take records the step that a store returned, or the conflict that it met.
 func (c *call) take(step Step, err error) error {
 	if err == nil {
+		step.Result = nil // it holds the body, which is not for an observer
 		c.op.Step = &step
 	} else {
 		errors.As(err, &c.op.Conflict)

@@ -49,7 +49,7 @@ func newVault(t *testing.T, change func(*ramp.HandlerConfig)) (caller, *vault) {
 	v := &vault{gold: map[string]int64{"session-1": 1000}}
 	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: v.Apply})
 	require.NoError(t, err)
-	config := ramp.HandlerConfig{Players: noPlayers{}, Store: store, Logger: slog.New(slog.DiscardHandler)}
+	config := ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: noPlayers{}, Store: store, Logger: slog.New(slog.DiscardHandler)}
 	if change != nil {
 		change(&config)
 	}
@@ -170,7 +170,7 @@ func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
 				require.NoError(t, game.Result(t.Context(), ramp.Session{}, tt.first))
 			}
 			before := v.gold["session-1"]
-			config := ramp.HandlerConfig{Players: noPlayers{}, Store: store, ProjectID: tt.project, Logger: slog.New(slog.DiscardHandler)}
+			config := ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: noPlayers{}, Store: store, ProjectID: tt.project, Logger: slog.New(slog.DiscardHandler)}
 			if !tt.noHook {
 				config.OnConflict = func(_ context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
 					heard = conflict.Field
@@ -328,7 +328,7 @@ func TestAMemoryStoreAppliesNewStepsOnly(t *testing.T) {
 func TestAStoreThatFailsReportsNoConflict(t *testing.T) {
 	down := errors.New("down")
 	order := ended(t, accepted(t, mintRequest(t)), 1)
-	game := newCaller(t, ramp.HandlerConfig{Players: noPlayers{}, Store: failingStore{ramp.Step{Order: order}, down}, Logger: slog.New(slog.DiscardHandler),
+	game := newCaller(t, ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: noPlayers{}, Store: failingStore{ramp.Step{Order: order}, down}, Logger: slog.New(slog.DiscardHandler),
 		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error {
 			t.Error("there is no conflict")
 			return nil

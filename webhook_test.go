@@ -181,6 +181,9 @@ func newStudioWith(t *testing.T, c ramp.HandlerConfig) *studio {
 	t.Helper()
 	s := &studio{game: &recorder{}, key: testKey(t), log: &bytes.Buffer{}}
 	c.Game, c.Key, c.Signer, c.Logger = s.game, s.key, testSigner(t), slog.New(slog.NewJSONHandler(s.log, nil))
+	if c.Terms == nil {
+		c.Terms = ramp.AnyTerms
+	}
 	handler, err := ramp.NewHandler(c)
 	require.NoError(t, err)
 	s.Server = httptest.NewServer(handler)
@@ -598,7 +601,7 @@ func TestABodyAboveTheLimitIsRefusedUnread(t *testing.T) {
 	}
 	assert.Empty(t, s.game.calls)
 
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: s.game, Key: s.key, Signer: testSigner(t), MaxBody: 4096})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: s.game, Key: s.key, Signer: testSigner(t), MaxBody: 4096})
 	require.NoError(t, err)
 	rest := &countingReader{from: strings.NewReader(strings.Repeat(" ", 1<<20))}
 	request := httptest.NewRequest(http.MethodPost, ramp.PathResult, io.MultiReader(bytes.NewReader(body), rest))
@@ -800,7 +803,7 @@ func TestWhatMustBeAccepted(t *testing.T) {
 		})
 	}
 	t.Run("header names in any case", func(t *testing.T) {
-		handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
+		handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
 		require.NoError(t, err)
 		body := validateCall().bytes()
 		for _, name := range []func(string) string{strings.ToLower, strings.ToUpper, http.CanonicalHeaderKey} {
@@ -915,7 +918,7 @@ func TestASignerThatIsDownCostsThePlayerNothing(t *testing.T) {
 		return nil, errors.New("the key service is down")
 	})
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: testKey(t), Signer: signer})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: game, Key: testKey(t), Signer: signer})
 	require.NoError(t, err)
 	body := validateCall().bytes()
 	reply := handler.AnswerValidate(t.Context(), (&studio{key: testKey(t)}).signed(body), body)
@@ -943,7 +946,7 @@ func TestAGameThatReturnsNonsenseIsOursToBlame(t *testing.T) {
 			if tt.player != nil {
 				tt.want = "ramp: player returned by Game.Assets: ramp: " + tt.want
 			}
-			handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: playerGame{player: tt.player}, Key: testKey(t), Signer: testSigner(t)})
+			handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: playerGame{player: tt.player}, Key: testKey(t), Signer: testSigner(t)})
 			require.NoError(t, err)
 			reply := handler.AnswerAssets(t.Context(), (&studio{key: testKey(t)}).signed(nil))
 			assert.Equal(t, http.StatusInternalServerError, reply.Status)
@@ -1019,15 +1022,15 @@ func TestAHandlerThatCannotWorkIsNotMade(t *testing.T) {
 		{"HandlerConfig.RejectStatus must be 200, or 400 to 499", func(c *ramp.HandlerConfig) { c.RejectStatus = -1 }},
 		{"HandlerConfig.Confirmations must be 0 without Chain", func(c *ramp.HandlerConfig) { c.Confirmations = 1 }},
 	} {
-		config := ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)}
+		config := ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)}
 		test.change(&config)
 		handler, err := ramp.NewHandler(config)
 		assert.EqualError(t, err, "ramp: "+test.want)
 		assert.Nil(t, handler)
 	}
-	_, err := ramp.NewHandler(ramp.HandlerConfig{Signer: &ramp.Signer{}, MaxBody: -1})
-	assertFields(t, err, "HandlerConfig.Players is required", "HandlerConfig.Store is required", "HandlerConfig.Key is required", "HandlerConfig.Signer is required",
-		"HandlerConfig.MaxBody must not be negative")
+	_, err := ramp.NewHandler(ramp.HandlerConfig{Signer: &ramp.Signer{}, MaxBody: -1, SignTimeout: -1})
+	assertFields(t, err, "HandlerConfig.Players is required", "HandlerConfig.Store is required", "HandlerConfig.Terms is required", "HandlerConfig.Key is required",
+		"HandlerConfig.Signer is required", "HandlerConfig.SignTimeout must not be negative", "HandlerConfig.MaxBody must not be negative")
 	assert.ErrorIs(t, err, ramp.ErrHMACKey)
 	assert.ErrorIs(t, err, ramp.ErrValidatorKey)
 }
@@ -1041,7 +1044,7 @@ func hmacUnderEmptyKey(body []byte) string {
 // A failure that nobody hears of is found by nobody. Programs set their logger
 // late, so it is looked up at each record.
 func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
 	require.NoError(t, err)
 	var log bytes.Buffer
 	before := slog.Default()
@@ -1065,7 +1068,7 @@ func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
 }
 
 func TestAReplyBelongsToItsCaller(t *testing.T) {
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
 	require.NoError(t, err)
 	body := resultCall().bytes()
 	header := http.Header{"X-Hmac-Signature": {testKey(t).Sign(body)}}
@@ -1147,7 +1150,7 @@ func TestEveryAnswerIsFreshAndLoggedByItsUUID(t *testing.T) {
 // of the reply.
 func answerAssets(t *testing.T, seen *ramp.Session, header http.Header) error {
 	t.Helper()
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: sessionGame{seen: seen}, Key: testKey(t), Signer: testSigner(t), Logger: slog.New(slog.DiscardHandler)})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: sessionGame{seen: seen}, Key: testKey(t), Signer: testSigner(t), Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	return handler.AnswerAssets(t.Context(), header).Err
 }
@@ -1168,7 +1171,7 @@ func TestHeadersAreTrimmed(t *testing.T) {
 	assert.Equal(t, "alice", session.ID)
 	assert.Equal(t, "token-1", session.Token.Reveal())
 	body := resultCall().bytes()
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
 	require.NoError(t, err)
 	assert.Equal(t, 200, handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {" " + testKey(t).Sign(body) + "\t"}}, body).Status)
 }
@@ -1180,7 +1183,7 @@ func TestHeadersThatNetHTTPDoesNotMake(t *testing.T) {
 	err = answerAssets(t, nil, http.Header{"X-Dapp-\u017fe\u017f\u017fionid": {"a"}, "X-Dapp-Authorization": {"Bearer x"}})
 	assertCode(t, err, ramp.CodeSessionMissing) // a letter that folds to s is not one
 
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), Logger: slog.New(slog.DiscardHandler)})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	body := resultCall().bytes()
 	signature := testKey(t).Sign(body)
@@ -1212,7 +1215,7 @@ func TestOnlyPermanentEndsTheDeliveryOfAResult(t *testing.T) {
 
 func TestTheDeclineStatusHasItsBounds(t *testing.T) {
 	for status, ok := range map[int]bool{0: true, 199: false, 200: true, 201: false, 399: false, 400: true, 499: true, 500: false, -1: false} {
-		_, err := ramp.NewHandler(ramp.HandlerConfig{Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), RejectStatus: status})
+		_, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), RejectStatus: status})
 		assert.Equal(t, ok, err == nil, status)
 	}
 }

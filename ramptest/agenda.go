@@ -35,7 +35,7 @@ type agenda struct {
 
 	mu   sync.Mutex
 	jobs []job
-	busy *Order // the order of the job in progress, or nil
+	busy *job // the job in progress, or nil
 }
 
 func newAgenda() *agenda { return &agenda{woken: make(chan struct{}, 1)} }
@@ -74,7 +74,7 @@ func (a *agenda) next(by time.Time) (j job, ok bool) {
 	}
 	j = a.jobs[0]
 	a.jobs = slices.Delete(a.jobs, 0, 1)
-	a.busy = j.order
+	a.busy = &j
 	return j, true
 }
 
@@ -90,7 +90,7 @@ func (a *agenda) finished() {
 func (a *agenda) of(o *Order) (at time.Time, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.busy == o {
+	if a.busy != nil && a.busy.order == o {
 		return time.Time{}, true
 	}
 	for _, j := range a.jobs {
@@ -101,11 +101,21 @@ func (a *agenda) of(o *Order) (at time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// all returns the jobs, next one first.
-func (a *agenda) all() []job {
+// jobsOf returns the jobs of an order, or with nil those of no order. The one in progress is
+// among them, because it may be cut off.
+func (a *agenda) jobsOf(o *Order) (jobs []job) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.Clone(a.jobs)
+	all := a.jobs
+	if a.busy != nil {
+		all = append([]job{*a.busy}, all...)
+	}
+	for _, j := range all {
+		if j.order == o {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
 }
 
 // due returns when the first job is due, if there is one.
@@ -146,9 +156,13 @@ func (s *orders) advance(d time.Duration) []Delivery {
 			sent = append(sent, s.deliver(s.life.alive, j.order)...)
 		}
 		s.agenda.finished()
+		if s.keeper.touch(uuid.Nil); j.order != nil {
+			s.keeper.touch(j.order.UUID)
+		}
 		s.record.wake()
 	}
 	s.clock.jump(end)
+	s.keeper.touch(uuid.Nil)
 	return sent
 }
 
@@ -180,4 +194,5 @@ func (s *orders) submitted(network ramp.Network, tx *chain.Transaction) {
 	s.record.chain(s.clock.now(), uuid.Nil, Event{Network: network, TxHash: tx.Hash, Status: TxSubmitted},
 		fmt.Sprintf("transaction %s submitted", tx.Hash))
 	s.agenda.plan(job{due: s.chains[network].NextBlock(), task: mineForeign, network: network, tx: tx})
+	s.keeper.touch(uuid.Nil)
 }

@@ -66,6 +66,7 @@ type audit struct {
 	settle time.Duration // real time
 	clock  *clock
 	record *record
+	keeper *keeper
 	assets func(context.Context, ramp.Session, uuid.UUID) (*ramp.Player, error)
 
 	mu       sync.Mutex
@@ -85,6 +86,7 @@ type auditedOrder struct {
 }
 
 type auditedPlayer struct {
+	name   string
 	books  books.Player
 	at     time.Time // when the last window was closed
 	window *window   // the open window, or nil
@@ -107,7 +109,7 @@ type window struct {
 // nil if the books are off: they then keep only what the results said.
 func (a *audit) open(ctx context.Context, c *call) (*window, books.Call) {
 	o := c.order
-	if o.wallet == nil {
+	if !o.composed {
 		return nil, books.Call{}
 	}
 	if a.mode == BooksOff {
@@ -147,7 +149,7 @@ func (a *audit) open(ctx context.Context, c *call) (*window, books.Call) {
 // the lock.
 func (a *audit) keep(key string) *auditedPlayer {
 	if a.players[key] == nil {
-		a.players[key] = &auditedPlayer{}
+		a.players[key] = &auditedPlayer{name: key}
 	}
 	return a.players[key]
 }
@@ -374,6 +376,9 @@ func (a *audit) end(w *window, v books.Verdict) {
 		a.found = append(a.found, found)
 	}
 	a.record.add(event)
+	for _, c := range w.calls {
+		a.keeper.touch(c.Order.UUID)
+	}
 }
 
 // amountOf converts an exact decimal to an amount. A sum may have more digits than

@@ -33,7 +33,7 @@ func Conformance(t *testing.T, target conformance.Target) {
 				t.Error(v)
 			case conformance.Noted:
 				t.Log(v)
-			case conformance.Skipped, conformance.Unproven:
+			case conformance.Skipped, conformance.Unproven, conformance.Waived:
 				t.Skip(v)
 			}
 		})

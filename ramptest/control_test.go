@@ -517,6 +517,10 @@ func TestWhatADisputedOrderMovedIsKnown(t *testing.T) {
 	_ = c.service.Deliver(t.Context(), order, ramptest.Failed)
 	_, told = c.control(t, "GET", "/control/orders/"+order.UUID.String(), "")
 	assert.Equal(t, map[string]json.Number{"item_gold": "-100"}, told.Moved)
+	assert.Equal(t, "disputed", told.State)
+	assert.True(t, told.Attention)
+	assert.False(t, told.Loss)
+	assert.Equal(t, "Disputed. The game confirmed two outcomes; the first of them stands: succeeded. The game took 100 item_gold.", told.Said)
 }
 
 func TestAServiceForgetsNothingUnasked(t *testing.T) {

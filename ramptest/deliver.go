@@ -77,6 +77,17 @@ type delivery struct {
 	flying   int       // deliveries in progress
 	status   int       // HTTP status of the last answer; 0 if there was none
 	lost     bool      // the last answer was lost by a fault
+	body     []byte    // of the first delivery
+}
+
+// first returns the body of the first delivery.
+func (d *delivery) first(body []byte) []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.body == nil {
+		d.body = body
+	}
+	return d.body
 }
 
 // standing is a snapshot of a delivery.
@@ -254,9 +265,13 @@ func (s *orders) begin(ctx context.Context, o *Order, fault string) []Delivery {
 // attempt delivers once, and plans the retry if one is due.
 func (s *orders) attempt(ctx context.Context, o *Order, told Outcome, fault string) Delivery {
 	d := Delivery{Order: o, Attempt: o.delivery.begin(), Time: s.clock.now()}
+	s.record.wake() // a list shows that it is being sent
 	var a *answer
 	c, err := s.result(o, told)
 	if err == nil {
+		if o.script.stale {
+			c.body = o.delivery.first(c.body)
+		}
 		script := o.script.result
 		if d.Attempt > 1 { // the other faults are for the first attempt
 			script = callScript{lost: script.lost, unknown: script.unknown}
@@ -270,6 +285,7 @@ func (s *orders) attempt(ctx context.Context, o *Order, told Outcome, fault stri
 	}
 	d.Err = errors.Join(err, s.studio.audit.take(o.UUID))
 	var plan bool
+	defer s.keeper.touch(o.UUID)
 	if d.Next, plan = o.delivery.conclude(d.Status, lost, s.config, s.clock.now(), o.tx == nil); plan {
 		s.plan(o, d.Next)
 	}
@@ -297,6 +313,7 @@ func (s *orders) byHand(ctx context.Context, o *Order, outcome func() (Outcome, 
 		return err
 	}
 	defer s.record.wake()
+	defer s.keeper.touch(o.UUID)
 	return s.attempt(ctx, o, told, "by hand").Err
 }
 

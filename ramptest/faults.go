@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+	ramp "github.com/token-ramp/ramp-go"
 )
 
 // A Fault is a scripted deviation for one order. Pass any number of faults to
@@ -37,10 +41,12 @@ type script struct {
 	atOnce      int // how many first deliveries are made at the same time
 	again       int // how many more follow, one after the other
 	reorganized bool
+	stale       bool // every delivery has the body of the first
 	withoutFee  bool
 	expired     bool
 	calls       int     // further validate calls at the same time
 	asked       []again // further validate calls, one after the other
+	offTerms    []bend  // orders that come first and that the game does not offer
 	validate    callScript
 	result      callScript
 	names       []string // of the faults
@@ -63,6 +69,9 @@ const (
 	otherDigest
 	otherAmount
 )
+
+// bend turns an intent into one that the game does not offer.
+type bend func(intent *ramp.Intent) error
 
 // newScript combines faults.
 func newScript(faults []Fault) (script, error) {
@@ -117,9 +126,15 @@ func TransactionType(n uint64) Fault {
 // delivery of its result, including the deliveries of [ResultTwice] and
 // [ResultAtOnce]. The transaction moves to another block, and the result is
 // delivered again with the receipt from there. The interface does not say what the
-// service does in this case.
+// service does in this case; see [ReorganizedUnnoticed].
 func Reorganized() Fault {
 	return Fault{"reorganized", func(s *script) { s.reorganized = true }}
+}
+
+// ReorganizedUnnoticed is [Reorganized] for a service that delivers the same body
+// again, with the receipt from the block that was replaced.
+func ReorganizedUnnoticed() Fault {
+	return Fault{"reorganized-unnoticed", func(s *script) { s.reorganized, s.stale = true, true }}
 }
 
 // ResultTwice delivers the result again as soon as the first delivery is answered.
@@ -205,6 +220,27 @@ func ValidateOtherAmount() Fault {
 	return Fault{"validate-other-amount", func(s *script) { s.asked = append(s.asked, otherAmount) }}
 }
 
+// ValidateOtherToken asks for another order first: the same under a UUID of its own,
+// but with the token of another contract, which may be worthless. If the studio
+// approves it, the error is [ErrOffTerms].
+func ValidateOtherToken() Fault {
+	return Fault{"validate-other-token", func(s *script) { s.offTerms = append(s.offTerms, otherToken) }}
+}
+
+// ValidateOtherRate asks for another order first: the same under a UUID of its own, but
+// the player receives twice as much. If the studio approves it, the error is
+// [ErrOffTerms].
+func ValidateOtherRate() Fault {
+	return Fault{"validate-other-rate", func(s *script) { s.offTerms = append(s.offTerms, otherRate) }}
+}
+
+// ValidateExtraItem asks for another order first: the same under a UUID of its own, but
+// with an item more on the game's side. If the studio approves it, the error is
+// [ErrOffTerms].
+func ValidateExtraItem() Fault {
+	return Fault{"validate-extra-item", func(s *script) { s.offTerms = append(s.offTerms, extraItem) }}
+}
+
 // TamperedBody sends a call whose amounts were changed in transit before the
 // genuine call (interface 5.2). If the studio accepts it, the error is [ErrForged].
 func TamperedBody(call On) Fault {
@@ -273,4 +309,34 @@ func wrongHMAC(c *call) {
 func missingHMAC(c *call) {
 	c.fault = "missing HMAC"
 	c.hmac = ""
+}
+
+func otherToken(intent *ramp.Intent) error {
+	for _, side := range [][]ramp.IntentAsset{intent.From, intent.To} {
+		if side[0].Type != ramp.TypeAsset {
+			side[0].ID = common.BytesToAddress(crypto.Keccak256([]byte("another token"), []byte(side[0].ID))).Hex()
+		}
+	}
+	return nil
+}
+
+func otherRate(intent *ramp.Intent) error { return double(intent.To) }
+
+func extraItem(intent *ramp.Intent) error {
+	side := &intent.From
+	if intent.Type == ramp.Disassemble {
+		side = &intent.To
+	}
+	*side = append(*side, ramp.IntentAsset{Type: ramp.TypeAsset, ID: "extra_item", Amount: ramp.NewAmount(1)})
+	return nil
+}
+
+// double doubles the amounts of one side of an intent.
+func double(side []ramp.IntentAsset) (err error) {
+	for i := range side {
+		if side[i].Amount, err = side[i].Amount.Add(side[i].Amount); err != nil {
+			return fmt.Errorf("ramptest: %w", err)
+		}
+	}
+	return nil
 }

@@ -106,6 +106,7 @@ type counter struct {
 	client  *ramp.Client
 	session ramp.Session
 
+	config    ramptest.Config
 	handler   http.Handler // the shop
 	validator common.Address
 }
@@ -126,13 +127,14 @@ func newCounterOf(t testing.TB, game ramp.Game, options ...func(*ramptest.Config
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	c.handler, err = ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: c.key, Signer: signer})
+	c.handler, err = ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: game, Key: c.key, Signer: signer})
 	require.NoError(t, err)
 	c.validator = signer.Address()
 	config := ramptest.Config{Key: c.key, Validator: c.validator, Handler: c.handler}
 	for _, o := range options {
 		o(&config)
 	}
+	c.config = config
 	c.service = ramptest.Start(t, config)
 	c.client, err = ramp.NewClient(ramp.ClientConfig{URL: c.service.URL(), Key: c.key, HTTPClient: c.service.Client(), Retries: -1})
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package ramptest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,6 +36,11 @@ var (
 	// request (interface 2.5).
 	ErrTwoOrders = errors.New("ramptest: the studio approved two orders under one UUID")
 
+	// ErrOffTerms means that the studio approved an order for another token, at
+	// another rate or with an item more than it offers. See [ValidateOtherToken],
+	// [ValidateOtherRate] and [ValidateExtraItem].
+	ErrOffTerms = errors.New("ramptest: the studio approved an order that it does not offer: set HandlerConfig.Terms")
+
 	// ErrPlaced means that faults were given for an order that is already on the
 	// chain.
 	ErrPlaced = errors.New("ramptest: the order is already placed, so faults cannot be added")
@@ -49,12 +55,14 @@ type Order struct {
 	Approval ramp.Approval        // the studio's answer
 	TxHash   common.Hash          // the transaction on the chain, see [Service.RPCURL]
 
-	wallet *ramp.Signer
-	fee    ramp.Amount // basis points
-	script script
-	tx     *chain.Transaction // nil if the service has not placed the order
-	placed time.Time          // when it was submitted to the chain
-	had    *big.Rat           // the wallet's tokens before the order
+	wallet   *ramp.Signer // of an order that is being placed
+	composed bool         // false for an order that was made by hand
+	number   int          // counts the orders
+	fee      ramp.Amount  // basis points
+	script   script
+	tx       *chain.Transaction // nil if the service has not placed the order
+	placed   time.Time          // when it was submitted to the chain
+	had      *big.Rat           // the wallet's tokens before the order
 
 	delivery delivery
 	said     atomic.Pointer[saidVerdict] // the last verdict
@@ -125,6 +133,7 @@ type orders struct {
 	clock  *clock
 	record *record
 	life   *lifetime
+	keeper *keeper
 	studio *studio
 	chains map[ramp.Network]*chain.Chain
 	agenda *agenda
@@ -135,6 +144,7 @@ type orders struct {
 	issued map[uuid.UUID]*issued
 	placed map[uuid.UUID]*Order
 	queue  []*Order // the placed orders, oldest first
+	count  int      // how many were placed
 	held   []*Order // orders whose result waits for that of another order
 }
 
@@ -152,8 +162,9 @@ func (s *orders) reset() {
 	defer s.mu.Unlock()
 	clear(s.issued)
 	clear(s.placed)
-	s.queue, s.held = nil, nil
+	s.queue, s.held, s.count = nil, nil, 0
 	s.agenda.reset()
+	s.keeper.clear()
 	for _, c := range s.chains {
 		c.Reset()
 	}
@@ -165,6 +176,7 @@ func (s *orders) issue(terms ramp.InitializeIntent, at time.Time) uuid.UUID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.issued[id] = &issued{terms: terms, expires: at.Add(ramp.UUIDValidity)}
+	s.keeper.touch(id)
 	s.forget()
 	return id
 }
@@ -218,13 +230,18 @@ func (s *orders) forget() {
 		finished--
 		delete(s.placed, o.UUID)
 		delete(s.issued, o.UUID)
+		s.keeper.touch(o.UUID)
 		s.studio.audit.forget(o.UUID)
 		s.chains[o.Network].Forget(o.tx)
 		return true
 	})
 	old := s.clock.now().Add(-24 * time.Hour)
 	maps.DeleteFunc(s.issued, func(id uuid.UUID, known *issued) bool {
-		return s.placed[id] == nil && known.expires.Before(old)
+		unused := s.placed[id] == nil && known.expires.Before(old)
+		if unused {
+			s.keeper.touch(id)
+		}
+		return unused
 	})
 }
 
@@ -242,6 +259,7 @@ func (s *orders) opens(id uuid.UUID) bool {
 	first := known != nil && !known.opened
 	if first {
 		known.opened = true
+		s.keeper.touch(id)
 	}
 	return first
 }
@@ -306,6 +324,11 @@ func (s *orders) order(ctx context.Context, direction ramp.Direction, id uuid.UU
 }
 
 func (s *orders) approved(ctx context.Context, o *Order, faults bool) (*Order, error) {
+	for _, bend := range o.script.offTerms {
+		if err := s.askOffTerms(ctx, o, bend); err != nil {
+			return nil, err
+		}
+	}
 	approval, err := s.approval(ctx, o)
 	if err != nil {
 		return nil, err
@@ -329,7 +352,7 @@ func (s *orders) compose(ctx context.Context, direction ramp.Direction, id uuid.
 	if err != nil {
 		return nil, err
 	}
-	o := &Order{UUID: id, Session: session, Network: terms.Network, script: script}
+	o := &Order{UUID: id, Session: session, Network: terms.Network, script: script, composed: true}
 	o.delivery.state = Pending
 	bps := terms.MintFeeBps
 	if direction == ramp.Burn {
@@ -386,16 +409,9 @@ func (s *orders) askAgain(ctx context.Context, o *Order, how again) error {
 	case otherAmount:
 		fault = withOtherAmount
 		r.Digest = ramp.Digest{}
-		for _, side := range []*[]ramp.IntentAsset{&r.Intent.From, &r.Intent.To} {
-			more := make([]ramp.IntentAsset, len(*side))
-			for i, asset := range *side {
-				more[i] = asset
-				var err error
-				if more[i].Amount, err = asset.Amount.Add(asset.Amount); err != nil {
-					return fmt.Errorf("ramptest: %w", err)
-				}
-			}
-			*side = more
+		r.Intent = copied(r.Intent)
+		if err := cmp.Or(double(r.Intent.From), double(r.Intent.To)); err != nil {
+			return err
 		}
 	}
 	if err := s.seal(ctx, o, &r); err != nil {
@@ -412,6 +428,35 @@ func (s *orders) askAgain(ctx context.Context, o *Order, how again) error {
 	default:
 		return err
 	}
+}
+
+// askOffTerms asks for an order like o that the game does not offer, under a UUID of its
+// own. It is never placed.
+func (s *orders) askOffTerms(ctx context.Context, o *Order, bend bend) (err error) {
+	other := &Order{Session: o.Session, Network: o.Network, wallet: o.wallet, fee: o.fee, Request: o.Request}
+	if other.UUID, err = s.issueLike(o.UUID, s.clock.now()); err != nil {
+		return err
+	}
+	r := &other.Request
+	r.UUID, r.Digest, r.Intent = other.UUID, ramp.Digest{}, copied(r.Intent)
+	if err := cmp.Or(bend(&r.Intent), s.seal(ctx, other, r)); err != nil {
+		return err
+	}
+	_, err = s.ask(ctx, other, r, callScript{}, offTheTerms)
+	switch {
+	case err == nil:
+		return ErrOffTerms
+	case isDeclined(err):
+		return nil
+	default:
+		return err
+	}
+}
+
+// copied returns an intent that shares no assets with the given one.
+func copied(i ramp.Intent) ramp.Intent {
+	i.From, i.To = slices.Clone(i.From), slices.Clone(i.To)
+	return i
 }
 
 // ask makes one validate call.
@@ -439,6 +484,7 @@ func (s *orders) loses(id uuid.UUID, limit int) bool {
 		return false
 	}
 	known.lost++
+	s.keeper.touch(id)
 	return true
 }
 
@@ -461,17 +507,24 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	if tx.Moves, err = s.config.moves(o, o.wallet.Address()); err != nil {
 		return nil, err
 	}
+	tx.Moves = s.unique(o, tx.Moves)
 	o.had = c.TokenBalance(o.token().contract(), o.wallet.Address())
 	o.tx = c.Submit(tx)
 	o.TxHash, o.placed = o.tx.Hash, s.clock.now()
 	s.placed[o.UUID] = o
+	s.count++
+	o.number = s.count
 	s.queue = append(s.queue, o)
 	s.record.chain(o.placed, o.UUID, Event{Network: o.Network, TxHash: o.TxHash, Status: TxSubmitted}, "transaction submitted")
 	if !o.script.pending {
 		s.agenda.plan(job{due: c.NextBlock(), task: mineOrder, order: o})
 	}
+	s.keeper.touch(o.UUID)
 	return o, nil
 }
+
+// address returns the address of the player's wallet.
+func (o *Order) address() common.Address { return common.HexToAddress(o.Request.UserAddress) }
 
 // same reports whether two orders are the same request of the same player. It
 // ignores the user signature, because signing is not always deterministic.

@@ -165,10 +165,10 @@ func (s *orders) received(o *Order) *big.Rat {
 	sum := new(big.Int)
 	if o.tx != nil {
 		for _, m := range o.tx.Moves {
-			if m.To == o.wallet.Address() {
+			if m.To == o.address() {
 				sum.Add(sum, m.Amount)
 			}
-			if m.From == o.wallet.Address() {
+			if m.From == o.address() {
 				sum.Sub(sum, m.Amount)
 			}
 		}
@@ -192,7 +192,7 @@ func (s *orders) rows(o *Order) (rows []verdict.Row, others []ramp.Asset) {
 	if k.Chain.End == verdict.Succeeded {
 		moved = s.received(o)
 	}
-	held := s.chains[o.Network].TokenBalance(o.token().contract(), o.wallet.Address())
+	held := s.chains[o.Network].TokenBalance(o.token().contract(), o.address())
 	rows = verdict.Rows(k.Order, k.before, k.now)
 	for _, id := range slices.Sorted(maps.Keys(k.now)) {
 		if !slices.ContainsFunc(rows, func(r verdict.Row) bool { return r.ID == id }) {
@@ -213,6 +213,7 @@ const (
 	askedAtOnce     = "at once"
 	withOtherDigest = "with another digest"
 	withOtherAmount = "with another amount"
+	offTheTerms     = "off the terms"
 )
 
 // verdictOn returns what there is to say about a call to the game.
@@ -225,7 +226,7 @@ func (c *call) verdictOn(a *answer, err error, retry func(int) bool) verdict.Ver
 	case c.opposite:
 		v.Trap = verdict.Opposite
 	case c.kind == KindValidate:
-		v.Trap = map[string]verdict.Trap{askedAtOnce: verdict.AtOnce, withOtherDigest: verdict.Digest, withOtherAmount: verdict.Amount}[c.fault]
+		v.Trap = map[string]verdict.Trap{askedAtOnce: verdict.AtOnce, withOtherDigest: verdict.Digest, withOtherAmount: verdict.Amount, offTheTerms: verdict.OffTerms}[c.fault]
 	}
 	if a != nil {
 		v.Status = a.status

@@ -37,6 +37,7 @@ type pages struct {
 	studio    *studio
 	orders    *orders
 	templates func() *template.Template
+	listed    entries
 }
 
 func (s *pages) mount(mux *http.ServeMux) {
@@ -297,7 +298,7 @@ func (s *pages) read(r *http.Request, session ramp.Session, must bool) (readingV
 	if v.Unknown = read.err != nil; v.Unknown {
 		p := &problem{Said: say(read.err)}
 		if e, ok := s.record.last(func(e *Event) bool {
-			return e.Kind == KindAssets && e.isWrong() && sessionOf(e) == session.ID
+			return e.Kind == KindAssets && e.isWrong() && e.Session == session.ID
 		}); ok {
 			s.explain(p, &e)
 		}
@@ -307,18 +308,6 @@ func (s *pages) read(r *http.Request, session ramp.Session, must bool) (readingV
 		v.Name, v.Assets = read.player.Name, read.player.Assets
 	}
 	return v, nil
-}
-
-// sessionOf returns the session ID of a call, or "" if it has none.
-func sessionOf(e *Event) string {
-	if e.Request != nil {
-		for name, values := range e.Request.Header {
-			if strings.EqualFold(name, ramp.HeaderSession) && len(values) > 0 {
-				return values[0]
-			}
-		}
-	}
-	return ""
 }
 
 // shownAddress removes the credentials from an address.

@@ -41,10 +41,10 @@ func (s *pages) callsPage(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case e.Request == nil || e.Routine() && !v.Routine:
 			return false
-		case v.Session != "" && sessionOf(e) != v.Session && !(e.Kind == KindInitialize && ids[e.UUID]):
+		case v.Session != "" && e.Session != v.Session && !(e.Kind == KindInitialize && ids[e.UUID]):
 			return false
 		default:
-			return query == "" || strings.Contains(strings.ToLower(e.String()+e.Said+e.UUID.String()+sessionOf(e)), query)
+			return query == "" || strings.Contains(strings.ToLower(e.String()+e.Said+e.UUID.String()+e.Session), query)
 		}
 	})
 	address := func(before string, routine bool) string {

@@ -100,6 +100,9 @@ func rare(chosen url.Values) (groups []faultGroup, count int) {
 			{Value: "validate-at-once=3", Label: "3 times at once"},
 			{Value: "validate-other-digest", Label: "Again, other digest"},
 			{Value: "validate-other-amount", Label: "Again, other amount"},
+			{Value: "validate-other-token", Label: "Other token first"},
+			{Value: "validate-other-rate", Label: "Other rate first"},
+			{Value: "validate-extra-item", Label: "An item more first"},
 			{Value: "lost-answer=validate", Label: "Answer lost"},
 			{Value: "slow-answer=validate:15s", Label: "Answer takes 15 s"},
 			{Value: "unknown-fields=validate", Label: "Unknown fields"},
@@ -112,6 +115,7 @@ func rare(chosen url.Values) (groups []faultGroup, count int) {
 			{Value: "transaction-type=0x7", Label: "Sponsored gas", Hint: "type 0x7"},
 			{Value: "transaction-type=0x63", Label: "Unknown type", Hint: "type 0x63"},
 			{Value: "reorganized", Label: "Block replaced", Hint: "after the result"},
+			{Value: "reorganized-unnoticed", Label: "Block replaced, same result again"},
 		}},
 		{"Result call", []option{
 			{Value: "result-at-once=3", Label: "3 times at once"},
@@ -200,7 +204,7 @@ func (s *pages) exchangeView(w http.ResponseWriter, r *http.Request, q url.Value
 			p.Again = fieldsOf(q, "uuid", "network", "amount", "do", "chain", "result")
 			p.Again["fault"] = q["fault"]
 		}
-		s.show(w, r, http.StatusGone, "failure.html", &failureView{frame{Title: http.StatusText(http.StatusGone), Network: ramp.Network(q.Get("network")), Problem: p}})
+		s.show(w, r, http.StatusGone, "failure.html", &failureView{frame{Title: "Expired UUID", Network: ramp.Network(q.Get("network")), Problem: p}})
 		return
 	case err != nil:
 		s.failure(w, r, http.StatusNotFound, "The service knows no such UUID. It may have been restarted. "+fromGame, home)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -94,12 +95,13 @@ func (s *pages) frontView(w http.ResponseWriter, r *http.Request, status int, p 
 		f := &v.Filters[i]
 		f.Current, f.Href = f.Value == show, address(f.Value, 1)
 	}
-	var matching []entry
-	all := s.entries()
+	var matching []*entry
+	all, players := s.entries()
 	v.Any = len(all) > 0
 	query := strings.ToLower(strings.TrimSpace(v.Query))
-	for _, e := range all {
-		if query != "" && !strings.Contains(s.text(&e), query) {
+	for i := range all {
+		e := &all[i]
+		if query != "" && !strings.Contains(s.text(e), query) {
 			continue
 		}
 		for i := range v.Filters {
@@ -115,7 +117,7 @@ func (s *pages) frontView(w http.ResponseWriter, r *http.Request, status int, p 
 	v.List.First = min((page-1)*maxLines, len(matching))
 	v.List.Last = min(v.List.First+maxLines, len(matching))
 	for _, e := range matching[v.List.First:v.List.Last] {
-		v.List.Lines = append(v.List.Lines, s.line(&e))
+		v.List.Lines = append(v.List.Lines, s.line(e))
 	}
 	if page > 1 {
 		v.List.Newer = address(show, page-1)
@@ -124,7 +126,7 @@ func (s *pages) frontView(w http.ResponseWriter, r *http.Request, status int, p 
 		v.List.Older = address(show, page+1)
 	}
 	v.List.First++
-	v.Start = s.start()
+	v.Start = s.start(players)
 	s.show(w, r, status, "front.html", v)
 }
 
@@ -142,15 +144,46 @@ type entry struct {
 	verdict verdict.Verdict
 }
 
-// entries returns the orders, and the calls that led to none, newest first.
-func (s *pages) entries() []entry {
-	var list []entry
-	for _, o := range s.orders.all() {
-		list = append(list, entry{at: o.placed, order: o, verdict: s.orders.verdict(o)})
+// entries are the entries of the list, which are kept until something happens.
+type entries struct {
+	mu      sync.Mutex
+	turn    int // of the record
+	list    []entry
+	players []*Order // the newest order of each of the last players
+}
+
+// entries returns the orders, and the calls that led to none, newest first, and the
+// newest order of each of the last players. The caller must not change them.
+func (s *pages) entries() ([]entry, []*Order) {
+	l := &s.listed
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if turn := s.record.turn(); l.list == nil || l.turn != turn {
+		l.turn, l.list, l.players = turn, s.collect(), nil
+		const most = 20
+		seen := make(map[[32]byte]bool)
+		for _, o := range s.orders.all() {
+			if len(seen) == most {
+				break
+			}
+			if key := readingKey(o.Session); !seen[key] {
+				seen[key] = true
+				l.players = append(l.players, o)
+			}
+		}
 	}
+	return l.list, l.players
+}
+
+func (s *pages) collect() []entry {
+	orders := s.orders.all()
 	calls := s.record.newestFirst(math.MaxInt, math.MaxInt, func(e *Event) bool {
 		return e.Kind == KindInitialize && e.isWrong() || e.Kind == KindValidate && (e.isWrong() || e.Tone == string(verdict.Wait))
 	})
+	list := make([]entry, 0, len(orders)+len(calls))
+	for _, o := range orders {
+		list = append(list, entry{at: o.placed, order: o, verdict: s.orders.verdict(o)})
+	}
 	for i := range calls {
 		if e := &calls[i]; s.orders.find(e.UUID) == nil {
 			list = append(list, entry{at: e.Time, call: e, verdict: e.verdict()})
@@ -180,7 +213,7 @@ func (s *pages) text(e *entry) string {
 	if o := e.order; o != nil {
 		parts = append(parts, o.UUID.String(), s.orders.player(o), o.Session.ID, o.TxHash.Hex(), o.title())
 	} else {
-		parts = append(parts, string(e.call.Kind), e.call.UUID.String(), sessionOf(e.call), e.call.Outcome)
+		parts = append(parts, string(e.call.Kind), e.call.UUID.String(), e.call.Session, e.call.Outcome)
 	}
 	return strings.ToLower(strings.Join(parts, "\x00"))
 }
@@ -189,9 +222,10 @@ func (s *pages) text(e *entry) string {
 func (s *pages) line(e *entry) line {
 	l := line{At: s.stamp(e.at), Verdict: s.verdictView(e.verdict)}
 	if o := e.order; o != nil {
+		l.Verdict = s.verdictView(s.orders.verdict(o)) // the next block may have moved on
 		l.ID, l.Href, l.Title, l.Name = "order-"+o.UUID.String(), "/orders/"+o.UUID.String(), o.title(), s.orders.player(o)
 	} else {
-		l.ID, l.Href, l.Title, l.Name = fmt.Sprintf("call-%d", e.call.Number), fmt.Sprintf("/calls/%d", e.call.Number), e.call.title(), sessionOf(e.call)
+		l.ID, l.Href, l.Title, l.Name = fmt.Sprintf("call-%d", e.call.Number), fmt.Sprintf("/calls/%d", e.call.Number), e.call.title(), e.call.Session
 	}
 	return l
 }
@@ -209,22 +243,15 @@ func (o *Order) title() string {
 }
 
 // start fills the form of a test order.
-func (s *pages) start() startView {
+func (s *pages) start(players []*Order) startView {
 	networks := s.config.networks()
 	v := startView{Networks: networks, Network: networks[len(networks)-1],
 		Token: "0x00000000000000000000000000000000000070c3", Material: "item_gold", Output: "item_gold", MaterialAmount: "100", OutputAmount: "100"}
 	if terms, ok := s.orders.latest(); ok {
 		v.Like, v.Network, v.Token, v.MintFeeBps = true, terms.Network, terms.Token, terms.MintFeeBps
 	}
-	seen := make(map[[32]byte]bool)
-	for _, o := range s.orders.all() {
-		if len(v.Players) == 20 {
-			break
-		}
-		if key := readingKey(o.Session); !seen[key] {
-			seen[key] = true
-			v.Players = append(v.Players, startPlayer{o.UUID, s.orders.player(o) + " (" + o.Session.ID + ")"})
-		}
+	for _, o := range players {
+		v.Players = append(v.Players, startPlayer{o.UUID, s.orders.player(o) + " (" + o.Session.ID + ")"})
 	}
 	return v
 }

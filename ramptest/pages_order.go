@@ -82,7 +82,7 @@ func (s *pages) orderView(w http.ResponseWriter, r *http.Request, o *Order, stat
 	v.Calls = "/calls?" + url.Values{"session": {o.Session.ID}}.Encode()
 	v.Main = mainButton(v.State, said.State)
 	v.Names = []nameRow{{"uuid", "UUID", o.UUID.String()}, {"hash", "Transaction", o.TxHash.Hex()}, {"session-id", "Session", o.Session.ID},
-		{"wallet", "Wallet", o.wallet.Address().Hex()}, {"contract", "Contract", o.token().ID}}
+		{"wallet", "Wallet", o.address().Hex()}, {"contract", "Contract", o.token().ID}}
 	rows, others := s.orders.rows(o)
 	for _, row := range rows {
 		v.Rows = append(v.Rows, balanceRow{row})

@@ -50,6 +50,18 @@ func TestMovementsOutsideOfAnOrderAreShownApart(t *testing.T) {
 	assert.Contains(t, c.pageOf(t, burned), "item_gold ✓ outside of this order: +7 900 1007 1007")
 }
 
+// The chain has the last word on what a wallet received.
+func TestTheTokensAreThoseOfTheChain(t *testing.T) {
+	c := newCounter(t, func(c *ramptest.Config) { c.Decimals = 1 })
+	amount, err := ramp.ParseAmount("1.19") // 0.952 after the fee
+	require.NoError(t, err)
+	order, err := c.service.Mint(t.Context(), c.initialize(t), c.session, amount)
+	require.NoError(t, err)
+	c.service.Advance(time.Minute)
+	assert.Contains(t, c.pageOf(t, order), "✓ Done. The game took 100 item_gold; the player received 0.9 tokens.")
+	assert.Contains(t, c.pageOf(t, order), "tokens ✓ moved +0.9 1000 1000.9 1000.9")
+}
+
 // A contradicted order says so, and which outcome stands.
 func TestAContradictedOrderIsDisputed(t *testing.T) {
 	for _, test := range []struct {
@@ -69,7 +81,7 @@ func TestAContradictedOrderIsDisputed(t *testing.T) {
 			if test.game != nil {
 				options = append(options, test.game)
 			}
-			c := newCounter(t, options...)
+			c := newCounter(t, append(options, kept(t))...)
 			var faults []ramptest.Fault
 			if test.fails {
 				faults = []ramptest.Fault{ramptest.TransactionFails()}
@@ -82,9 +94,7 @@ func TestAContradictedOrderIsDisputed(t *testing.T) {
 			assert.Contains(t, list, strings.TrimPrefix(test.want, "! "), "the list says the same")
 			assert.NotContains(t, c.page(t, "/?show=done"), "Disputed")
 
-			state, err := c.service.Save()
-			require.NoError(t, err)
-			c = newCounter(t, reporting, func(c *ramptest.Config) { c.State = state })
+			c.restart(t, c.handler, reporting)
 			assert.Contains(t, c.pageOf(t, order), test.want, "after a restart too")
 		})
 	}
@@ -153,7 +163,7 @@ func TestAFailureNeedsAttentionUntilItIsConfirmed(t *testing.T) {
 
 // Whatever happened can be found, with its reason, also if it led to no order.
 func TestCallsWithoutAnOrderAreListed(t *testing.T) {
-	c := newCounter(t, func(c *ramptest.Config) { c.Books = ramptest.BooksOff })
+	c := newCounter(t, booksOff, kept(t))
 	wrong, err := ramp.TextKey("no key of ours")
 	require.NoError(t, err)
 	client, err := ramp.NewClient(ramp.ClientConfig{URL: c.service.URL(), Key: wrong, HTTPClient: c.service.Client(), Retries: -1})
@@ -186,6 +196,11 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 	for _, wrong := range []string{"/calls/x", "/calls/0", "/calls/999"} {
 		assert.Equal(t, 404, c.browse(t, http.MethodGet, wrong, nil).StatusCode, wrong)
 	}
+
+	c.restart(t, c.handler)
+	assert.Contains(t, c.page(t, "/"), "All 2 Needs attention 1 Waiting 0 Done 0", "after a restart too")
+	assert.Contains(t, c.page(t, "/calls?session=session-1"), "Rejected by the game: INVALID_BALANCE.")
+	assert.Contains(t, c.page(t, link[0][1]), "asked: POST "+ramp.PathValidate)
 }
 
 // whole returns a page with its tags.
@@ -410,5 +425,56 @@ func TestOverlappingOrdersAreUnknown(t *testing.T) {
 			continue
 		}
 		assert.Contains(t, said, "✗ ", "the calls did not overlap, so each is judged")
+	}
+}
+
+// Against a correct game, no fault may be called a failure of the game at any time.
+func TestNoFaultIsAFailureOfACorrectGame(t *testing.T) {
+	arguments := strings.NewReplacer("NUMBER", "0x7", "COUNT", "3", "DURATION", "11s", "CALL", "result")
+	for _, form := range ramptest.FaultForms() {
+		for _, text := range []string{arguments.Replace(form[0]), strings.ReplaceAll(arguments.Replace(form[0]), "result:", "validate:")} {
+			if text == "expired-uuid" {
+				continue // there is no order
+			}
+			for _, burn := range []bool{false, true} {
+				for _, fails := range []bool{false, true} {
+					c := newCounter(t)
+					fault, err := ramptest.ParseFault(text)
+					require.NoError(t, err)
+					faults := []ramptest.Fault{fault}
+					if fails {
+						faults = append(faults, ramptest.TransactionFails())
+					}
+					play := c.service.Mint
+					if burn {
+						play = c.service.Burn
+					}
+					name := fmt.Sprintf("%s, burn %v, fails %v", text, burn, fails)
+					order, err := play(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10), faults...)
+					if errors.Is(err, ramptest.ErrLostAnswer) {
+						assert.Contains(t, c.page(t, "/"), "All 1 Needs attention 0 Waiting 1 Done 0", name)
+						continue
+					}
+					if errors.Is(err, ramptest.ErrOffTerms) { // this game offers everything
+						assert.Contains(t, c.page(t, "/?show=attention"), "The game approved an order that is not on offer.", name)
+						continue
+					}
+					require.NoError(t, err, name)
+					for _, pass := range []time.Duration{0, time.Second, time.Second, time.Minute, 5 * time.Minute, time.Hour, 24 * time.Hour} {
+						c.service.Advance(pass)
+						_, told := c.control(t, "GET", "/control/orders/"+order.UUID.String(), "")
+						require.False(t, told.Attention || told.Loss, "%s after %s: %s", name, pass, told.Said)
+						require.Contains(t, []string{"waiting", "done"}, told.State, name)
+						said := c.pageOf(t, order)
+						require.Contains(t, said, told.Said, "the page says the same")
+						require.NotContains(t, said, "✗", name)
+						require.Contains(t, c.page(t, "/"), "All 1 Needs attention 0", name)
+					}
+					for _, e := range c.service.Events() {
+						require.False(t, e.Failed, "%s: %s", name, e)
+					}
+				}
+			}
+		}
 	}
 }

@@ -98,11 +98,6 @@ type Config struct {
 	// zero, there is no such hint.
 	OtherKey ramp.HMACKey
 
-	// BareTransactions makes transactions hold the digest only. By default they hold the
-	// user's and the validator's signature too, as a contract that checks them would
-	// need. The interface does not say what they hold.
-	BareTransactions bool
-
 	// How the service and the studio's server reach each other.
 
 	// Handler is the studio's server in memory, instead of Game. The service
@@ -151,10 +146,12 @@ type Config struct {
 	// To use one clock, set [ramp.ClientConfig].Now to service.Now.
 	Epoch time.Time
 
-	// State is what [Service.Save] of another service returned. This service
-	// continues from there and ignores Epoch. Both must have the same Networks,
-	// Wallet and Decimals. If nil, the service starts empty.
-	State []byte
+	// State keeps the service in a file, and continues where another service with
+	// that file was, ignoring Epoch; see [OpenState]. Both must have the same
+	// Networks, Wallet and Decimals. Close the service before the file. If nil, the
+	// service starts empty and keeps its last 10,000 events, which is about 1,600
+	// orders. With a file it keeps 100,000.
+	State *StateFile
 
 	// KeepOrders is the minimum number of finished orders that the service keeps.
 	// The control API and the pages forget older ones. 0 keeps all.
@@ -206,6 +203,7 @@ type Config struct {
 	BurnMethod ramp.Method
 
 	// TokenType is the type of the token in an intent (2.5). It defaults to
+	// [ramp.TypeNFT] for an order with a non-fungible item, and otherwise to
 	// [ramp.TypeERC20].
 	TokenType ramp.AssetType
 
@@ -219,6 +217,11 @@ type Config struct {
 	Digest func(*ramp.ValidateRequest) ramp.Digest
 
 	// What the interface does not say: chains.
+
+	// BareTransactions makes transactions hold the digest only. By default they hold the
+	// user's and the validator's signature too, as a contract that checks them would
+	// need. The interface does not say what they hold.
+	BareTransactions bool
 
 	// Confirmations is how many blocks, including the transaction's own, the
 	// service waits for before it delivers the result. It defaults to 1. While the
@@ -294,7 +297,6 @@ func (c *Config) setDefaults() {
 	c.ResultPath = cmp.Or(c.ResultPath, ramp.PathResult)
 	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
 	c.BurnMethod = cmp.Or(c.BurnMethod, ramp.MethodBurnPermit)
-	c.TokenType = cmp.Or(c.TokenType, ramp.TypeERC20)
 	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
 	c.Settle = cmp.Or(c.Settle, 2*time.Second)
 	c.Confirmations = cmp.Or(c.Confirmations, 1)
@@ -303,6 +305,7 @@ func (c *Config) setDefaults() {
 	if c.Wallet == nil {
 		c.Wallet = sessionWallet
 	}
+	c.Wallet = oncePerSession(c.Wallet)
 	if c.Digest == nil {
 		c.Digest = hashDigest
 	}

@@ -64,7 +64,7 @@ func newDesk(t *testing.T, between func(http.Handler) http.Handler) *desk {
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: d.game, Key: d.key, Signer: signer})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: d.game, Key: d.key, Signer: signer})
 	require.NoError(t, err)
 	var outer http.Handler = handler
 	if between != nil {

@@ -38,15 +38,16 @@ type Event struct {
 	Time    time.Time     `json:"time"`          // when it began, on the service's clock
 	Took    time.Duration `json:"took,omitzero"` // in nanoseconds, on the service's clock
 	Kind    Kind          `json:"kind"`
-	UUID    uuid.UUID     `json:"uuid,omitzero"`     // the order; zero if it concerns none
-	Attempt int           `json:"attempt,omitzero"`  // of a result: 1 is the first
-	Fault   string        `json:"fault,omitempty"`   // the scripted fault, if any
-	Request *Message      `json:"request,omitempty"` // nil for KindChain and KindBooks
-	Answer  *Message      `json:"answer,omitempty"`  // nil if there was none
-	Outcome string        `json:"outcome"`           // "success", an errorCode, or what happened
-	Said    string        `json:"said,omitempty"`    // what that means, in a sentence; "" if Outcome says it all
-	Tone    string        `json:"tone,omitempty"`    // "good", "bad", "wait", "warn" or "neutral"; "" for routine events
-	Failed  bool          `json:"failed,omitempty"`  // whether something is wrong, so that a person should look
+	UUID    uuid.UUID     `json:"uuid,omitzero"`        // the order; zero if it concerns none
+	Session string        `json:"session_id,omitempty"` // of a call to the game
+	Attempt int           `json:"attempt,omitzero"`     // of a result: 1 is the first
+	Fault   string        `json:"fault,omitempty"`      // the scripted fault, if any
+	Request *Message      `json:"request,omitempty"`    // nil for KindChain and KindBooks
+	Answer  *Message      `json:"answer,omitempty"`     // nil if there was none
+	Outcome string        `json:"outcome"`              // "success", an errorCode, or what happened
+	Said    string        `json:"said,omitempty"`       // what that means, in a sentence; "" if Outcome says it all
+	Tone    string        `json:"tone,omitempty"`       // "good", "bad", "wait", "warn" or "neutral"; "" for routine events
+	Failed  bool          `json:"failed,omitempty"`     // whether something is wrong, so that a person should look
 
 	// The transaction. Set for KindResult and KindChain.
 	Network ramp.Network `json:"network,omitempty"`
@@ -80,7 +81,8 @@ type Message struct {
 // The limits of the record. A service may run for weeks while a client polls its
 // chain every second. Those calls must not crowd out other events.
 const (
-	maxRecordedEvents = 10_000
+	maxRecordedEvents = 10_000   // of a service in memory, about 1,600 orders
+	maxKeptEvents     = 100_000  // of one with a state file
 	maxRecordedCalls  = 1_000    // requests to a chain, and balance readings of the books
 	maxRecordedBody   = 64 << 10 // bytes of a body
 )
@@ -92,7 +94,9 @@ type record struct {
 	events []Event // all events that are not in calls
 	calls  []Event
 	heard  func(Event)
+	file   *StateFile    // keeps the events too; may be nil
 	change chan struct{} // closed by the next event; nil if nobody waits for it
+	turns  int           // counts the events and the calls of wake
 }
 
 // chain records an event on a chain. id is the order, or zero. tx describes the
@@ -102,18 +106,26 @@ func (r *record) chain(at time.Time, id uuid.UUID, tx Event, what string) {
 	r.add(tx)
 }
 
-// since returns the events after a number, oldest first, and a channel that the next
-// event closes.
-func (r *record) since(number int) ([]Event, <-chan struct{}) {
+// since returns up to limit events after a number that match, oldest first, whether there
+// are more, and a channel that the next event closes.
+func (r *record) since(number, limit int, match func(*Event) bool) (list []Event, more bool, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	after := func(events []Event) []Event {
+	for _, events := range [][]Event{r.events, r.calls} {
 		at, _ := slices.BinarySearchFunc(events, number+1, func(e Event, n int) int { return e.Number - n })
-		return events[at:]
+		found := 0
+		for i := at; i < len(events) && found <= limit; i++ { // one more than needed, to set more
+			if match(&events[i]) {
+				list = append(list, events[i])
+				found++
+			}
+		}
 	}
-	news := slices.Concat(after(r.events), after(r.calls))
-	slices.SortFunc(news, func(a, b Event) int { return a.Number - b.Number })
-	return news, r.changed()
+	slices.SortFunc(list, func(a, b Event) int { return a.Number - b.Number })
+	if more = len(list) > limit; more {
+		list = list[:limit]
+	}
+	return r.wholes(list), more, r.changed()
 }
 
 // reset forgets the events. Their numbers continue, so that a stream does too.
@@ -129,6 +141,13 @@ func (r *record) newest() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.number
+}
+
+// turn returns a number that differs after each event and each call of wake.
+func (r *record) turn() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.turns
 }
 
 // next returns a channel that is closed by the next event or by wake.
@@ -155,6 +174,7 @@ func (r *record) wake() {
 }
 
 func (r *record) signal() {
+	r.turns++
 	if r.change != nil {
 		close(r.change)
 		r.change = nil
@@ -164,7 +184,7 @@ func (r *record) signal() {
 // exchange records an exchange without the secrets and the credentials in its headers.
 func (r *record) exchange(e Event, secrets *redact.Redactor) {
 	e.Request, e.Answer = redactMessage(e.Request, secrets), redactMessage(e.Answer, secrets)
-	e.Outcome, e.Said = secrets.Text(e.Outcome), secrets.Text(e.Said)
+	e.Outcome, e.Said, e.Session = secrets.Text(e.Outcome), secrets.Text(e.Said), secrets.Text(e.Session)
 	r.add(e)
 }
 
@@ -174,10 +194,19 @@ func (r *record) add(e Event) {
 	defer r.mu.Unlock()
 	r.number++
 	e.Number = r.number
-	if e.Kind == KindRPC || e.isReading() {
-		r.calls = keep(r.calls, e, maxRecordedCalls)
-	} else {
-		r.events = keep(r.events, e, maxRecordedEvents)
+	switch {
+	case e.Kind == KindRPC || e.isReading():
+		r.calls, _ = keep(r.calls, e, maxRecordedCalls)
+	case r.file == nil:
+		r.events, _ = keep(r.events, e, maxRecordedEvents)
+	default:
+		r.file.write(e)
+		var dropped []Event
+		r.events, dropped = keep(r.events, e, maxKeptEvents)
+		r.file.drop(dropped)
+		if old := len(r.events) - keptBodies; old >= 0 {
+			r.events[old] = bodiless(r.events[old])
+		}
 	}
 	r.signal()
 	if r.heard != nil {
@@ -243,11 +272,12 @@ func redactMessage(m *Message, secrets *redact.Redactor) *Message {
 }
 
 // keep appends an event, and drops the oldest ones at the limit.
-func keep(events []Event, e Event, limit int) []Event {
+func keep(events []Event, e Event, limit int) (kept, dropped []Event) {
 	if len(events) == limit {
+		dropped = slices.Clone(events[:limit/10])
 		events = slices.Delete(events, 0, limit/10)
 	}
-	return append(events, e)
+	return append(events, e), dropped
 }
 
 // all returns the events, oldest first.
@@ -256,7 +286,7 @@ func (r *record) all() []Event {
 	defer r.mu.Unlock()
 	all := slices.Concat(r.events, r.calls)
 	slices.SortFunc(all, func(a, b Event) int { return a.Number - b.Number })
-	return all
+	return r.wholes(all)
 }
 
 // of returns up to limit events of an order, oldest first: the last ones before the
@@ -281,7 +311,7 @@ func (r *record) of(id uuid.UUID, before, limit int) (list []Event, more bool) {
 	if more = len(list) > limit; more {
 		list = list[len(list)-limit:]
 	}
-	return list, more
+	return r.wholes(list), more
 }
 
 // newestFirst returns up to limit events before the event with the number before that
@@ -323,7 +353,7 @@ func (r *record) last(match func(*Event) bool) (last Event, ok bool) {
 			}
 		}
 	}
-	return last, ok
+	return r.whole(last), ok
 }
 
 // timeline formats what happened so far.
@@ -337,7 +367,7 @@ func (r *record) timeline() string {
 		}
 		line := strings.ReplaceAll(e.String(), "\n", "\n"+indent) // an outcome may hold a stack trace
 		fmt.Fprintf(&b, "%12s  %s\n", "+"+e.Time.Sub(r.begun).Round(time.Millisecond).String(), line)
-		if (e.Failed || e.isWrong()) && e.Request != nil {
+		if (e.Failed || e.isWrong() || e.Tone == string(verdict.Wait)) && e.Request != nil {
 			fmt.Fprintf(&b, "%sasked:    %s\n", indent, shorten(e.Request.Body))
 			if e.Answer != nil {
 				fmt.Fprintf(&b, "%sanswered: %s\n", indent, shorten(e.Answer.Body))

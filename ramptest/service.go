@@ -28,6 +28,7 @@ type Service struct {
 	orders  *orders
 	console *console
 	node    *node
+	keeper  *keeper
 	mux     *http.ServeMux
 
 	transport *http.Transport // to the studio; nil if the caller supplied a client
@@ -39,22 +40,21 @@ func New(config Config) (*Service, error) {
 	if err := config.check(); err != nil {
 		return nil, err
 	}
-	var saved *savedService
+	epoch := config.Epoch
 	if config.State != nil {
 		var err error
-		if saved, err = readState(config.State); err != nil {
-			return nil, err
+		if config.Epoch, err = config.State.epoch(config.Speed, epoch); err != nil {
+			return nil, fmt.Errorf("ramptest: state: %w", err)
 		}
-		config.Epoch = saved.epoch(config.Speed)
 	}
 	config.setDefaults()
 	s := &Service{config: config, life: newLifetime(), mux: http.NewServeMux()}
 	s.wire()
-	if saved != nil {
-		if err := s.restore(saved); err != nil {
+	if config.State != nil {
+		if err := s.restore(config.State); err != nil {
 			return nil, err
 		}
-		s.clock.epoch = time.Time{} // it starts there only once
+		s.clock.epoch = epoch // it starts where the other one was only once
 	}
 	switch {
 	case config.Handler != nil:
@@ -71,6 +71,10 @@ func New(config Config) (*Service, error) {
 		s.life.close()
 		return nil, err
 	}
+	if s.keeper != nil {
+		s.keeper.flush()
+		s.life.busy.run(s.keeper.run)
+	}
 	if config.Speed > 0 {
 		s.life.busy.run(s.orders.run)
 	}
@@ -81,18 +85,19 @@ func New(config Config) (*Service, error) {
 func (s *Service) wire() {
 	c := &s.config
 	s.clock = newClock(c.Epoch, c.Speed)
-	s.record = &record{begun: s.clock.now(), heard: c.OnEvent}
+	s.record = &record{begun: s.clock.now(), heard: c.OnEvent, file: c.State}
+	s.keeper = newKeeper(c.State, s)
 	s.guard = &guard{token: c.ControlToken}
-	s.audit = &audit{mode: c.Books, settle: c.Settle, clock: s.clock, record: s.record, players: make(map[string]*auditedPlayer),
+	s.audit = &audit{keeper: s.keeper, mode: c.Books, settle: c.Settle, clock: s.clock, record: s.record, players: make(map[string]*auditedPlayer),
 		keys: make(map[string]string), orders: make(map[uuid.UUID][]auditedOrder), returned: make(map[*Imbalance]bool)}
 	s.studio = &studio{config: c, clock: s.clock, record: s.record, audit: s.audit}
 	s.audit.assets = s.studio.assets
 	chains := make(map[ramp.Network]*chain.Chain)
-	s.orders = &orders{config: c, clock: s.clock, record: s.record, life: s.life, studio: s.studio, chains: chains,
+	s.orders = &orders{config: c, keeper: s.keeper, clock: s.clock, record: s.record, life: s.life, studio: s.studio, chains: chains,
 		agenda: newAgenda(), issued: make(map[uuid.UUID]*issued), placed: make(map[uuid.UUID]*Order)}
 	for network, id := range c.Networks {
 		chains[network] = chain.New(chain.Config{Name: string(network), ID: id, BlockTime: c.BlockTime,
-			Now: s.clock.now, Tokens: chain.Units(*c.Tokens, c.Decimals), Decimals: c.Decimals, Service: serviceAccount(),
+			Now: s.clock.now, Tokens: chain.Units(*c.Tokens, c.Decimals), Decimals: c.Decimals, Service: serviceAccount(), Tracked: c.State != nil,
 			Submitted: func(tx *chain.Transaction) { s.orders.submitted(network, tx) }})
 	}
 	s.console = &console{config: c, clock: s.clock, record: s.record, guard: s.guard, orders: s.orders}
@@ -298,4 +303,5 @@ func (s *Service) Close() {
 	if s.transport != nil {
 		s.transport.CloseIdleConnections()
 	}
+	s.keeper.flush()
 }

@@ -1,11 +1,15 @@
 package ramptest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math/big"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -13,37 +17,102 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
+	"github.com/token-ramp/ramp-go/ramptest/internal/journal"
 )
 
-// savedService is the form of [Service.Save]. It may change with any version.
-type savedService struct {
-	Version    int
-	Now        time.Time // on the service's clock
-	Wall       time.Time // the real time
-	Events     int       // the number of the last event
-	Chains     map[ramp.Network]chain.State
-	Issued     []savedUUID
-	Orders     []savedOrder // oldest first
-	Held       []uuid.UUID
-	Jobs       []savedJob
-	Keys       map[string]string // of the players, by session
-	Players    map[string]savedPlayer
-	Books      []savedBooks
-	Imbalances []*Imbalance
+// StateFile keeps a service in a file: its orders, chains, clock, books and events. A
+// service with the same file continues from there; see [Config.State]. The file contains
+// the access tokens of players, so only its owner may read it.
+type StateFile struct {
+	journal *journal.Journal
+
+	mu  sync.Mutex
+	err error // the first failure to write
 }
 
-const stateVersion = 1
+// OpenState opens a state file, or begins one. The error is about a file that another
+// service uses, or that is no state file.
+func OpenState(path string) (*StateFile, error) {
+	j, err := journal.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("ramptest: state: %w", err)
+	}
+	f := &StateFile{journal: j}
+	version, err := f.Note("version")
+	if err == nil && version == "" {
+		err = f.SetNote("version", stateVersion)
+	} else if err == nil && version != stateVersion {
+		err = fmt.Errorf("ramptest: state: the file has version %s, but must have version %s", version, stateVersion)
+	}
+	if err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	return f, nil
+}
 
+// stateVersion is the version of the lines. A file of another version is not read.
+const stateVersion = "1"
+
+// Note returns a text that [StateFile.SetNote] has kept in the file, such as a key that
+// a program generated. It is empty if there is none.
+func (f *StateFile) Note(name string) (text string, err error) {
+	value, err := f.journal.Get("note/" + url.QueryEscape(name))
+	if err == nil && value != nil {
+		err = json.Unmarshal(value, &text)
+	}
+	return text, err
+}
+
+// SetNote keeps a text in the file; see [StateFile.Note].
+func (f *StateFile) SetNote(name, text string) error {
+	return f.put("note/"+url.QueryEscape(name), text)
+}
+
+// Err returns the first error of writing the file; nil if everything was written.
+func (f *StateFile) Err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
+
+// Close closes the file. Close the service before. The error is that of [StateFile.Err],
+// too.
+func (f *StateFile) Close() error { return errors.Join(f.Err(), f.journal.Close()) }
+
+// put sets a key to a value in JSON; nil deletes it.
+func (f *StateFile) put(key string, value any) error {
+	var text []byte
+	var err error
+	if value != nil {
+		text, err = json.Marshal(value)
+	}
+	if err == nil {
+		err = f.journal.Put(key, text)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err != nil && f.err == nil {
+		f.err = fmt.Errorf("ramptest: state: %w", err)
+	}
+	return err
+}
+
+// savedClock is what the clock showed at a real time.
+type savedClock struct {
+	Now, Wall time.Time
+	Events    int // the number of the last event
+}
+
+// savedUUID is a line of the file: a UUID with everything about it.
 type savedUUID struct {
-	UUID    uuid.UUID
 	Terms   ramp.InitializeIntent
 	Expires time.Time
-	Opened  bool
-	Lost    int
+	Opened  bool        `json:",omitzero"`
+	Lost    int         `json:",omitzero"`
+	Order   *savedOrder `json:",omitempty"` // nil if none was placed
 }
 
 type savedOrder struct {
-	UUID        uuid.UUID
 	SessionID   string
 	AccessToken string
 	Network     ramp.Network
@@ -51,167 +120,370 @@ type savedOrder struct {
 	Approval    ramp.Approval
 	TxHash      common.Hash
 	Fee         ramp.Amount
-	Faults      []string
+	Faults      []string `json:",omitempty"`
 	Placed      time.Time
+	Number      int      // counts the orders
 	Had         *big.Rat // the wallet's tokens before the order
 	State       State
-	Attempts    int
-	Retries     int
-	Next        time.Time
-	Status      int
-	Lost        bool
+	Attempts    int       `json:",omitzero"`
+	Retries     int       `json:",omitzero"`
+	Next        time.Time `json:",omitzero"`
+	Status      int       `json:",omitzero"`
+	Lost        bool      `json:",omitzero"`
+	Held        bool      `json:",omitzero"`
+	Jobs        []savedJob
+	Books       []savedBooks
 }
 
 type savedJob struct {
+	Due  time.Time
+	Task task
+}
+
+// savedForeign is a line about a pending transaction that belongs to no order.
+type savedForeign struct {
 	Due     time.Time
-	Task    task
-	Order   uuid.UUID    // zero for a transaction that belongs to no order
-	Network ramp.Network // set for such a transaction
+	Network ramp.Network
 	TxHash  common.Hash
 }
 
 type savedPlayer struct {
 	Last, Outside books.Assets
 	Epoch         int
+	At            time.Time
 }
 
 type savedBooks struct {
-	UUID   uuid.UUID
 	Player string
 	Order  books.Order
 }
 
-// Save returns the orders, the chains, the clock and the books for [Config.State], so
-// that another service can continue from there. It does not include the record of
-// events. The bytes contain the access tokens of players, so keep them secret. Save
-// waits for jobs in progress. It may be called after [Service.Close].
-func (s *Service) Save() ([]byte, error) {
-	o := s.orders
-	o.turn.Lock() // waits for jobs in progress
-	defer o.turn.Unlock()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	saved := savedService{Version: stateVersion, Now: s.clock.now(), Wall: time.Now(), Events: s.record.newest(), Chains: make(map[ramp.Network]chain.State)}
-	for network, c := range o.chains {
-		saved.Chains[network] = c.Save()
-	}
-	for id, known := range o.issued {
-		saved.Issued = append(saved.Issued, savedUUID{id, known.terms, known.expires, known.opened, known.lost})
-	}
-	for _, order := range o.queue {
-		saved.Orders = append(saved.Orders, order.save())
-	}
-	for _, held := range o.held {
-		saved.Held = append(saved.Held, held.UUID)
-	}
-	for _, j := range o.agenda.all() {
-		job := savedJob{Due: j.due, Task: j.task, Network: j.network}
-		switch {
-		case j.order != nil && o.placed[j.order.UUID] == j.order:
-			job.Order = j.order.UUID
-		case j.tx != nil:
-			job.TxHash = j.tx.Hash
-		default: // the order was made by hand
-			continue
-		}
-		saved.Jobs = append(saved.Jobs, job)
-	}
-	text, err := s.audit.save(&saved)
-	if err != nil {
-		return nil, fmt.Errorf("ramptest: save: %w", err)
-	}
-	return text, nil
+// keeper writes what changes to a state file. A nil keeper writes nothing.
+type keeper struct {
+	file    *StateFile
+	service *Service
+	woken   chan struct{} // receives when something has changed
+
+	mu      sync.Mutex
+	changed map[uuid.UUID]bool
+
+	writing sync.Mutex
+	found   *Imbalance // the last finding that was written
 }
 
-func (o *Order) save() savedOrder {
+func newKeeper(file *StateFile, s *Service) *keeper {
+	if file == nil {
+		return nil
+	}
+	return &keeper{file: file, service: s, woken: make(chan struct{}, 1), changed: make(map[uuid.UUID]bool)}
+}
+
+// touch notes that something about a UUID has changed; the zero UUID is for whatever
+// belongs to none.
+func (k *keeper) touch(ids ...uuid.UUID) {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	for _, id := range ids {
+		k.changed[id] = true
+	}
+	k.mu.Unlock()
+	select {
+	case k.woken <- struct{}{}:
+	default: // already woken
+	}
+}
+
+// clear forgets everything but the notes.
+func (k *keeper) clear() {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	clear(k.changed)
+	k.mu.Unlock()
+	k.writing.Lock()
+	_ = k.file.clear()
+	k.found = nil
+	k.writing.Unlock()
+	k.touch(uuid.Nil)
+}
+
+// run writes the changes of a tenth of a second together, until the service ends.
+func (k *keeper) run() {
+	for {
+		select {
+		case <-k.woken:
+		case <-k.service.life.alive.Done():
+			return
+		}
+		wait(k.service.life.alive, 100*time.Millisecond)
+		k.flush()
+	}
+}
+
+// flush writes what has changed. An error is kept for StateFile.Err.
+func (k *keeper) flush() {
+	if k == nil {
+		return
+	}
+	k.writing.Lock()
+	defer k.writing.Unlock()
+	k.mu.Lock()
+	changed := k.changed
+	k.changed = make(map[uuid.UUID]bool)
+	k.mu.Unlock()
+	s := k.service
+	lines := make(map[uuid.UUID]*savedUUID)
+	players := make(map[string]savedPlayer)
+	for id := range changed {
+		if id != uuid.Nil {
+			lines[id] = k.uuid(id, players)
+		}
+	}
+	for network, c := range s.orders.chains { // after the orders, whose transactions it then has
+		k.chain(string(network), c.Changes())
+	}
+	for name, player := range players {
+		_ = k.file.put("player/"+url.QueryEscape(name), player)
+	}
+	for id, line := range lines {
+		if key := "uuid/" + id.String(); line == nil { // it was forgotten
+			_ = k.file.put(key, nil)
+		} else {
+			_ = k.file.put(key, line)
+		}
+	}
+	k.foreign()
+	if all := s.audit.all(); len(all) > 0 && all[len(all)-1] != k.found {
+		k.found = all[len(all)-1]
+		_ = k.file.put("findings", all)
+	}
+	_ = k.file.put("clock", savedClock{Now: s.clock.now(), Wall: time.Now(), Events: s.record.newest()})
+}
+
+// clear deletes everything but the notes.
+func (f *StateFile) clear() error {
+	var notes []string
+	err := f.journal.Each("", func(key string, _ []byte) error {
+		if !strings.HasPrefix(key, "note/") {
+			notes = append(notes, key)
+		}
+		return nil
+	})
+	for _, key := range notes {
+		err = errors.Join(err, f.put(key, nil))
+	}
+	return err
+}
+
+func (k *keeper) chain(network string, s chain.State) {
+	for _, span := range s.Spans {
+		_ = k.file.put(fmt.Sprintf("span/%s/%d", network, span.First), span)
+	}
+	if s.Forks != nil {
+		_ = k.file.put("forks/"+network, s.Forks)
+	}
+	for _, t := range s.Transactions {
+		_ = k.file.put("tx/"+network+"/"+t.Hash.Hex(), t)
+	}
+	for _, hash := range s.Forgotten {
+		_ = k.file.put("tx/"+network+"/"+hash.Hex(), nil)
+	}
+	for _, a := range s.Accounts {
+		_ = k.file.put("account/"+network+"/"+a.Owner.Hex(), a)
+	}
+}
+
+// uuid returns the line of a UUID, or nil if there is none, and adds its players.
+func (k *keeper) uuid(id uuid.UUID, players map[string]savedPlayer) *savedUUID {
+	o := k.service.orders
+	o.mu.Lock()
+	known, order := o.issued[id], o.placed[id]
+	if known == nil {
+		o.mu.Unlock()
+		return nil
+	}
+	line := &savedUUID{Terms: known.terms, Expires: known.expires, Opened: known.opened, Lost: known.lost}
+	held := slices.Contains(o.held, order)
+	o.mu.Unlock()
+	entries := k.service.audit.save(id, players)
+	if order != nil {
+		line.Order = order.save()
+		line.Order.Held, line.Order.Books = held, entries
+		for _, j := range o.agenda.jobsOf(order) {
+			line.Order.Jobs = append(line.Order.Jobs, savedJob{j.due, j.task})
+		}
+	}
+	return line
+}
+
+// foreign writes the pending transactions that belong to no order.
+func (k *keeper) foreign() {
+	pending := []savedForeign{}
+	for _, j := range k.service.orders.agenda.jobsOf(nil) {
+		pending = append(pending, savedForeign{j.due, j.network, j.tx.Hash})
+	}
+	if old, err := k.file.journal.Get("pending"); err == nil && (len(pending) > 0 || len(old) > len("[]")) {
+		_ = k.file.put("pending", pending)
+	}
+}
+
+func (o *Order) save() *savedOrder {
 	d := &o.delivery
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return savedOrder{UUID: o.UUID, SessionID: o.Session.ID, AccessToken: o.Session.Token.Reveal(), Network: o.Network,
-		Request: o.Request, Approval: o.Approval, TxHash: o.TxHash, Fee: o.fee, Faults: o.script.names, Placed: o.placed, Had: o.had,
+	return &savedOrder{SessionID: o.Session.ID, AccessToken: o.Session.Token.Reveal(), Network: o.Network,
+		Request: o.Request, Approval: o.Approval, TxHash: o.TxHash, Fee: o.fee, Faults: o.script.names, Placed: o.placed, Number: o.number, Had: o.had,
 		State: d.state, Attempts: d.attempts, Retries: d.retries, Next: d.next, Status: d.status, Lost: d.lost}
 }
 
-// readState parses what Save returned.
-func readState(text []byte) (*savedService, error) {
-	var saved savedService
-	if err := json.Unmarshal(text, &saved); err != nil {
-		return nil, errors.New("ramptest: Config.State is not what Service.Save has returned") // err could quote a token
+// save returns the books of an order, and adds those of its players. It treats an open
+// window as not yet opened.
+func (a *audit) save(id uuid.UUID, players map[string]savedPlayer) (entries []savedBooks) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, entry := range a.orders[id] {
+		p := entry.player
+		entries = append(entries, savedBooks{p.name, *entry.order})
+		players[p.name] = savedPlayer{p.books.Last, p.books.Outside, p.books.Epoch, p.at}
 	}
-	if saved.Version != stateVersion {
-		return nil, fmt.Errorf("ramptest: Config.State has version %d, but must have version %d", saved.Version, stateVersion)
-	}
-	return &saved, nil
+	return entries
+}
+
+// each decodes the values of the keys that begin with prefix.
+func each[T any](f *StateFile, prefix string, do func(key string, value T) error) error {
+	return f.journal.Each(prefix, func(key string, text []byte) error {
+		var value T
+		if err := json.Unmarshal(text, &value); err != nil {
+			return errors.New("a line is not one of a service") // err could quote a token
+		}
+		return do(strings.TrimPrefix(key, prefix), value)
+	})
 }
 
 // epoch returns the time at which a restored clock starts. A clock in real time
 // includes the time that has passed since it was saved.
-func (s *savedService) epoch(speed float64) time.Time {
-	if passed := time.Since(s.Wall); speed == 1 && passed > 0 {
-		return s.Now.Add(passed)
-	}
-	return s.Now
+func (f *StateFile) epoch(speed float64, byDefault time.Time) (time.Time, error) {
+	at := byDefault
+	err := each(f, "clock", func(_ string, c savedClock) error {
+		at = c.Now
+		if passed := time.Since(c.Wall); speed == 1 && passed > 0 {
+			at = at.Add(passed)
+		}
+		return nil
+	})
+	return at, err
 }
 
-// restore loads a saved state into a new service.
-func (s *Service) restore(saved *savedService) error {
-	wrong := func(format string, args ...any) error {
-		return fmt.Errorf("ramptest: Config.State: "+format, args...)
+// restore loads the file into a new service.
+func (s *Service) restore(f *StateFile) error {
+	events := make(chan error, 1)
+	go func() { events <- s.record.restore(f) }() // at the same time, as both take long
+	err := s.restoreChains(f)
+	if err == nil {
+		err = s.restoreOrders(f)
 	}
-	for network, state := range saved.Chains {
-		c := s.orders.chains[network]
-		if c == nil {
-			return wrong("the service does not have the network %q", string(network))
-		}
-		if err := c.Restore(state); err != nil {
-			return wrong("%w", err)
-		}
+	if err == nil {
+		err = s.restoreBooks(f)
 	}
-	o := s.orders
-	for _, known := range saved.Issued {
-		o.issued[known.UUID] = &issued{terms: known.Terms, expires: known.Expires, opened: known.Opened, lost: known.Lost}
+	if err := errors.Join(err, <-events); err != nil {
+		return fmt.Errorf("ramptest: state: %w", err)
 	}
-	for i := range saved.Orders {
-		order, err := o.restored(&saved.Orders[i])
-		if err != nil {
-			return wrong("%w", err)
-		}
-		o.placed[order.UUID] = order
-		o.queue = append(o.queue, order)
-	}
-	for _, id := range saved.Held {
-		if order := o.placed[id]; order != nil {
-			o.held = append(o.held, order)
-		}
-	}
-	for _, j := range saved.Jobs {
-		planned := job{due: j.Due, task: j.Task, order: o.placed[j.Order], network: j.Network}
-		if c := o.chains[j.Network]; c != nil {
-			planned.tx = c.Transaction(j.TxHash)
-		}
-		if (planned.task == mineForeign && planned.tx == nil) || (planned.task != mineForeign && planned.order == nil) {
-			return wrong("a job belongs to no order")
-		}
-		o.agenda.plan(planned)
-	}
-	s.audit.restore(saved)
-	s.record.number = saved.Events
 	return nil
 }
 
+func (s *Service) restoreChains(f *StateFile) error {
+	for network, c := range s.orders.chains {
+		var state chain.State
+		name := string(network)
+		err := errors.Join(
+			each(f, "span/"+name+"/", func(_ string, span chain.SpanState) error {
+				state.Spans = append(state.Spans, span)
+				return nil
+			}),
+			each(f, "forks/"+name, func(_ string, forks []uint64) error {
+				state.Forks = forks
+				return nil
+			}),
+			each(f, "tx/"+name+"/", func(_ string, t chain.TransactionState) error {
+				state.Transactions = append(state.Transactions, t)
+				return nil
+			}),
+			each(f, "account/"+name+"/", func(_ string, a chain.AccountState) error {
+				state.Accounts = append(state.Accounts, a)
+				return nil
+			}))
+		if err == nil && len(state.Spans) > 0 {
+			err = c.Restore(state)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) restoreOrders(f *StateFile) error {
+	o := s.orders
+	err := each(f, "uuid/", func(key string, line savedUUID) error {
+		id, err := uuid.Parse(key)
+		if err != nil {
+			return errors.New("a line has no UUID")
+		}
+		o.issued[id] = &issued{terms: line.Terms, expires: line.Expires, opened: line.Opened, lost: line.Lost}
+		if line.Order == nil {
+			return nil
+		}
+		order, err := o.restored(id, line.Order)
+		if err != nil {
+			return err
+		}
+		o.placed[id] = order
+		o.queue = append(o.queue, order)
+		if line.Order.Held {
+			o.held = append(o.held, order)
+		}
+		for _, j := range line.Order.Jobs {
+			o.agenda.plan(job{due: j.Due, task: j.Task, order: order})
+		}
+		for _, b := range line.Order.Books {
+			s.audit.restore(id, line.Order.SessionID, b)
+		}
+		return nil
+	})
+	slices.SortFunc(o.queue, func(a, b *Order) int { return a.number - b.number })
+	if n := len(o.queue); n > 0 {
+		o.count = o.queue[n-1].number
+	}
+	return errors.Join(err, each(f, "pending", func(_ string, pending []savedForeign) error {
+		for _, p := range pending {
+			c := o.chains[p.Network]
+			if c == nil || c.Transaction(p.TxHash) == nil {
+				return errors.New("a pending transaction is unknown")
+			}
+			o.agenda.plan(job{due: p.Due, task: mineForeign, network: p.Network, tx: c.Transaction(p.TxHash)})
+		}
+		return nil
+	}))
+}
+
 // restored returns a saved order.
-func (s *orders) restored(saved *savedOrder) (*Order, error) {
-	o := &Order{UUID: saved.UUID, Session: ramp.Session{ID: saved.SessionID, Token: ramp.NewAccessToken(saved.AccessToken)},
-		Network: saved.Network, Request: saved.Request, Approval: saved.Approval, TxHash: saved.TxHash, fee: saved.Fee, placed: saved.Placed}
+func (s *orders) restored(id uuid.UUID, saved *savedOrder) (*Order, error) {
+	o := &Order{UUID: id, Session: ramp.Session{ID: saved.SessionID, Token: ramp.NewAccessToken(saved.AccessToken)}, composed: true,
+		Network: saved.Network, Request: saved.Request, Approval: saved.Approval, TxHash: saved.TxHash, fee: saved.Fee, placed: saved.Placed,
+		number: saved.Number, had: saved.Had}
 	o.Request.Raw = nil
 	if len(o.Request.Intent.From) == 0 || len(o.Request.Intent.To) == 0 {
 		return nil, errors.New("an order has no intent")
 	}
-	if c := s.chains[saved.Network]; c != nil {
-		o.tx = c.Transaction(saved.TxHash)
+	c := s.chains[saved.Network]
+	if c == nil {
+		return nil, fmt.Errorf("the service does not have the network %q", string(saved.Network))
 	}
-	if o.tx == nil || s.issued[o.UUID] == nil {
-		return nil, errors.New("an order has no transaction, or no UUID")
+	if o.tx = c.Transaction(saved.TxHash); o.tx == nil {
+		return nil, errors.New("an order has no transaction")
 	}
 	faults, err := parseFaults(saved.Faults)
 	if err != nil {
@@ -220,50 +492,113 @@ func (s *orders) restored(saved *savedOrder) (*Order, error) {
 	if o.script, err = newScript(faults); err != nil {
 		return nil, err
 	}
-	if o.wallet, err = s.config.wallet(o.Session); err != nil {
-		return nil, err
-	}
 	o.delivery.state, o.delivery.attempts, o.delivery.retries = saved.State, saved.Attempts, saved.Retries
 	o.delivery.next, o.delivery.status, o.delivery.lost = saved.Next, saved.Status, saved.Lost
-	o.had = saved.Had
 	return o, nil
 }
 
-// save adds the books to the saved state and encodes it while they cannot change. It
-// treats an open window as not yet opened.
-func (a *audit) save(saved *savedService) ([]byte, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	saved.Keys, saved.Players, saved.Imbalances = a.keys, make(map[string]savedPlayer), a.found
-	names := make(map[*auditedPlayer]string)
-	for key, p := range a.players {
-		names[p] = key
-		saved.Players[key] = savedPlayer{p.books.Last, p.books.Outside, p.books.Epoch}
+// restore enters what the books know about an order of a session.
+func (a *audit) restore(id uuid.UUID, session string, saved savedBooks) {
+	p := a.keep(saved.Player)
+	a.keys[session] = saved.Player
+	a.orders[id] = append(a.orders[id], auditedOrder{p, &saved.Order})
+	if len(saved.Order.Late) > 0 {
+		p.books.Late = append(p.books.Late, &saved.Order)
 	}
-	for id, entries := range a.orders {
-		for _, entry := range entries {
-			saved.Books = append(saved.Books, savedBooks{id, names[entry.player], *entry.order})
-		}
-	}
-	return json.Marshal(saved)
 }
 
-func (a *audit) restore(saved *savedService) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	maps.Copy(a.keys, saved.Keys)
-	a.found = saved.Imbalances
-	for _, found := range a.found {
-		a.returned[found] = true // the saved service has returned it
+func (s *Service) restoreBooks(f *StateFile) error {
+	a := s.audit
+	return errors.Join(
+		each(f, "player/", func(key string, saved savedPlayer) error {
+			name, err := url.QueryUnescape(key)
+			p := a.keep(name)
+			p.books.Last, p.books.Outside, p.books.Epoch, p.at = saved.Last, saved.Outside, saved.Epoch, saved.At
+			return err
+		}),
+		each(f, "findings", func(_ string, found []*Imbalance) error {
+			a.found = found
+			for _, f := range found {
+				a.returned[f] = true // an earlier service has returned it
+			}
+			return nil
+		}))
+}
+
+// savedMessages is both sides of an exchange, whose bodies are in the state file only.
+type savedMessages struct {
+	Request, Answer *Message
+}
+
+// keptBodies is how many events keep their headers and bodies in memory if there is a
+// state file.
+const keptBodies = 1_000
+
+// write writes an event to the state file.
+func (f *StateFile) write(e Event) {
+	if e.Request != nil || e.Answer != nil {
+		_ = f.put(fmt.Sprintf("body/%d", e.Number), savedMessages{e.Request, e.Answer})
 	}
-	for key, p := range saved.Players {
-		a.keep(key).books = books.Player{Last: p.Last, Outside: p.Outside, Epoch: p.Epoch}
+	_ = f.put(fmt.Sprintf("event/%d", e.Number), bodiless(e))
+}
+
+// drop deletes events from the state file.
+func (f *StateFile) drop(events []Event) {
+	for _, e := range events {
+		_ = f.put(fmt.Sprintf("body/%d", e.Number), nil)
+		_ = f.put(fmt.Sprintf("event/%d", e.Number), nil)
 	}
-	for i := range saved.Books {
-		entry, p := &saved.Books[i], a.keep(saved.Books[i].Player)
-		a.orders[entry.UUID] = append(a.orders[entry.UUID], auditedOrder{p, &entry.Order})
-		if len(entry.Order.Late) > 0 {
-			p.books.Late = append(p.books.Late, &entry.Order)
+}
+
+// bodiless returns an event without headers and bodies.
+func bodiless(e Event) Event {
+	for _, side := range []**Message{&e.Request, &e.Answer} {
+		if m := *side; m != nil {
+			*side = &Message{Method: m.Method, Path: m.Path, Status: m.Status}
 		}
 	}
+	return e
+}
+
+// wholes replaces events by what whole returns.
+func (r *record) wholes(events []Event) []Event {
+	if r.file != nil {
+		for i := range events {
+			events[i] = r.whole(events[i])
+		}
+	}
+	return events
+}
+
+// whole returns an event with its headers and bodies.
+func (r *record) whole(e Event) Event {
+	if r.file == nil || e.Request == nil || e.Request.Header != nil || e.Request.Body != "" {
+		return e
+	}
+	var saved savedMessages
+	text, err := r.file.journal.Get(fmt.Sprintf("body/%d", e.Number))
+	if err != nil || text == nil || json.NewDecoder(bytes.NewReader(text)).Decode(&saved) != nil {
+		return e // it is shown without them
+	}
+	e.Request, e.Answer = saved.Request, saved.Answer
+	return e
+}
+
+// restore loads the events, without their bodies.
+func (r *record) restore(f *StateFile) error {
+	err := each(f, "event/", func(_ string, e Event) error {
+		r.events = append(r.events, e)
+		return nil
+	})
+	slices.SortFunc(r.events, func(a, b Event) int { return a.Number - b.Number })
+	if len(r.events) > 0 {
+		r.begun = r.events[0].Time
+	}
+	return errors.Join(err, each(f, "clock", func(_ string, c savedClock) error {
+		r.number = c.Events
+		if n := len(r.events); n > 0 {
+			r.number = max(r.number, r.events[n-1].Number)
+		}
+		return nil
+	}))
 }

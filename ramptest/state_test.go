@@ -2,7 +2,12 @@ package ramptest_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,23 +17,38 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// restart closes a service and starts another one from its saved state.
+// kept keeps a service in a file.
+func kept(t testing.TB) func(*ramptest.Config) {
+	file := openState(t, filepath.Join(t.TempDir(), "state"))
+	return func(c *ramptest.Config) { c.State = file }
+}
+
+func openState(t testing.TB, path string) *ramptest.StateFile {
+	t.Helper()
+	file, err := ramptest.OpenState(path)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = file.Close() })
+	return file
+}
+
+// restart closes a service that is kept in a file, and starts another one from there.
 func (c *counter) restart(t *testing.T, handler http.Handler, options ...func(*ramptest.Config)) {
 	t.Helper()
 	c.service.Close()
-	state, err := c.service.Save()
-	require.NoError(t, err)
-	config := ramptest.Config{Key: c.key, Validator: c.validator, Handler: handler, State: state}
+	require.NotNil(t, c.config.State)
+	require.NoError(t, c.config.State.Err())
+	config := ramptest.Config{Key: c.key, Validator: c.validator, Handler: handler, State: c.config.State}
 	for _, o := range options {
 		o(&config)
 	}
 	c.service = ramptest.Start(t, config)
+	var err error
 	c.client, err = ramp.NewClient(ramp.ClientConfig{URL: c.service.URL(), Key: c.key, HTTPClient: c.service.Client(), Retries: -1})
 	require.NoError(t, err)
 }
 
 func TestAServiceGoesOnWhereAnotherOneWas(t *testing.T) {
-	c := newCounter(t)
+	c := newCounter(t, kept(t))
 	done := c.mint(t)
 	failing := c.mint(t, ramptest.TransactionFails(), ramptest.LostAnswer(ramptest.OnResult), ramptest.LostAnswer(ramptest.OnResult))
 	c.service.Advance(time.Minute)
@@ -80,7 +100,7 @@ func TestAServiceGoesOnWhereAnotherOneWas(t *testing.T) {
 }
 
 func TestTheBooksGoOnWithTheService(t *testing.T) {
-	c := newCounter(t)
+	c := newCounter(t, kept(t))
 	order := c.mint(t, ramptest.TransactionFails())
 	deaf := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == ramp.PathResult {
@@ -101,33 +121,125 @@ func TestTheBooksGoOnWithTheService(t *testing.T) {
 }
 
 func TestAClockThatRunsAsOnTheWallGoesOnMeanwhile(t *testing.T) {
-	c := newCounter(t, func(c *ramptest.Config) { c.Speed = 1 })
+	c := newCounter(t, kept(t), func(c *ramptest.Config) { c.Speed = 1 })
 	c.service.Advance(time.Hour)
 	before, wall := c.service.Now(), time.Now()
 	c.restart(t, c.handler, func(c *ramptest.Config) { c.Speed = 1 })
 	assert.InDelta(t, time.Since(wall).Seconds(), c.service.Now().Sub(before).Seconds(), 0.5)
 }
 
-func TestAStateThatIsNoneIsRefused(t *testing.T) {
-	c := newCounter(t)
-	c.mint(t)
-	state, err := c.service.Save()
+// A service may be killed at any byte that it writes. Whatever the file then holds is a
+// service that goes on.
+func TestAServiceSurvivesAKillAtAnyTime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	file := openState(t, path)
+	c := newCounter(t, func(c *ramptest.Config) { c.State = file })
+	order := c.mint(t, ramptest.TransactionFails(), ramptest.LostAnswer(ramptest.OnResult))
+	c.service.Advance(time.Minute)
+	c.service.Close()
+	require.NoError(t, file.Close())
+	whole, err := os.ReadFile(path)
 	require.NoError(t, err)
-	assert.Contains(t, string(state), "token-1", "the next service must call for the player too")
+	assert.Contains(t, string(whole), "token-1", "the next service must call for the player too")
+	begins := bytes.Index(whole, []byte("\nspan/")) // before it, no service has started
+	require.Positive(t, begins)
+	cuts := 0
+	for cut := len(whole); cut > begins; cut -= 997 { // a prime number
+		cuts++
+		killed := filepath.Join(t.TempDir(), "killed")
+		require.NoError(t, os.WriteFile(killed, whole[:cut], 0o600))
+		file := openState(t, killed)
+		service, err := ramptest.New(ramptest.Config{Key: c.key, Validator: c.validator, Handler: c.handler, State: file, Books: ramptest.BooksOff})
+		require.NoError(t, err, "cut at %d of %d", cut, len(whole))
+		sent := service.Advance(24 * time.Hour)
+		if lines := whole[:bytes.LastIndexByte(whole[:cut], '\n')]; bytes.Contains(lines, []byte(`"State":"delivering"`)) {
+			require.NotEmpty(t, sent)
+			assert.Equal(t, order.UUID, sent[0].Order.UUID)
+		}
+		service.Close()
+		require.NoError(t, file.Close())
+	}
+	assert.Greater(t, cuts, 10)
+}
+
+func TestWhatHappenedIsThereAfterARestart(t *testing.T) {
+	c := newCounter(t, kept(t))
+	var minted []*ramptest.Order
+	for range 300 { // more events than keep their bodies in memory
+		minted = append(minted, c.mint(t, ramptest.TransactionFails()))
+		c.service.Advance(time.Minute)
+	}
+	before, timeline := c.service.Events(), c.service.Timeline()
+	require.Greater(t, len(before), 1000)
+	assert.NotEmpty(t, before[0].Request.Body, "an old body comes from the file")
+	history := func() string {
+		said := text(t, c.browse(t, "GET", "/orders/"+minted[0].UUID.String(), nil))
+		return said[strings.LastIndex(said, "What happened "):]
+	}
+	shown := history()
+	require.Contains(t, shown, "gave back 100 item_gold")
+	c.restart(t, c.handler)
+	after := c.service.Events()
+	routine := func(e ramptest.Event) bool { return e.Routine() }
+	want, err := json.Marshal(slices.DeleteFunc(before, routine))
+	require.NoError(t, err)
+	got, err := json.Marshal(slices.DeleteFunc(after, routine))
+	require.NoError(t, err)
+	assert.JSONEq(t, string(want), string(got))
+	assert.Equal(t, shown, history())
+	assert.True(t, strings.HasPrefix(c.service.Timeline(), strings.SplitAfter(timeline, "\n")[0]))
+}
+
+func TestAResetServiceIsEmptyAfterARestart(t *testing.T) {
+	c := newCounter(t, kept(t))
+	c.mint(t)
+	c.service.Advance(time.Minute)
+	status, _ := c.control(t, "POST", "/control/reset", `{}`)
+	require.Equal(t, 200, status)
+	c.restart(t, c.handler)
+	_, listed := c.control(t, "GET", "/control/orders", "")
+	assert.Zero(t, listed.Total)
+	assert.Empty(t, c.service.Events())
+	c.mint(t)
+	assert.Len(t, c.service.Advance(time.Minute), 1)
+}
+
+func TestAStateFileHasOneService(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	file := openState(t, path)
+	require.NoError(t, file.SetNote("a key", "a value\n"))
+	_, err := ramptest.OpenState(path)
+	require.ErrorContains(t, err, "another program uses the file")
+	require.NoError(t, file.Close())
+	note, err := openState(t, path).Note("a key")
+	require.NoError(t, err)
+	assert.Equal(t, "a value\n", note)
+}
+
+func TestAStateThatIsNoneIsRejected(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	file := openState(t, path)
+	c := newCounter(t, func(c *ramptest.Config) { c.State = file })
+	c.mint(t)
+	c.service.Close()
+	require.NoError(t, file.Close())
+	state, err := os.ReadFile(path)
+	require.NoError(t, err)
 	for name, broken := range map[string][]byte{
-		"empty":       {},
-		"not JSON":    []byte("secret"),
-		"null":        []byte("null"),
-		"cut":         state[:len(state)/2],
-		"a version":   bytes.Replace(state, []byte(`"Version":1`), []byte(`"Version":2`), 1),
-		"another net": bytes.Replace(state, []byte(`"testnet":{`), []byte(`"moon":{`), 1),
-		"no intent":   bytes.Replace(state, []byte(`"from":[`), []byte(`"from_":[`), 1),
-		"no chains":   bytes.Replace(state, []byte(`"Chains":`), []byte(`"Chains_":`), 1),
-		"no UUIDs":    bytes.Replace(state, []byte(`"Issued":`), []byte(`"Issued_":`), 1),
-		"no orders":   bytes.Replace(state, []byte(`"Orders":`), []byte(`"Orders_":`), 1),
+		"not a journal": []byte("secret"),
+		"a version":     bytes.Replace(state, []byte(`note/version "1"`), []byte(`note/version "2"`), 1),
+		"not JSON":      bytes.ReplaceAll(state, []byte(`{"Terms"`), []byte(`{secret`)),
+		"another net":   bytes.ReplaceAll(state, []byte(`"Network":"testnet"`), []byte(`"Network":"moon"`)),
+		"no intent":     bytes.ReplaceAll(state, []byte(`"from":[`), []byte(`"from_":[`)),
+		"no blocks":     bytes.ReplaceAll(state, []byte("\ntx/testnet/"), []byte("\ntx/mainnet/")),
 	} {
-		_, err := ramptest.New(ramptest.Config{Key: c.key, Validator: c.validator, Handler: c.handler, State: append([]byte{}, broken...)})
-		require.ErrorContains(t, err, "Config.State", name)
+		require.NoError(t, os.WriteFile(path, broken, 0o600))
+		file, err := ramptest.OpenState(path)
+		if err == nil {
+			_, err = ramptest.New(ramptest.Config{Key: c.key, Validator: c.validator, Handler: c.handler, State: file})
+			require.NoError(t, file.Close())
+		}
+		require.ErrorContains(t, err, "ramptest: state: ", name)
 		assert.NotContains(t, err.Error(), "secret", name)
 		assert.NotContains(t, err.Error(), "token-1", name)
 	}

@@ -226,6 +226,7 @@ func (c *call) heard(a *answer, err error, retry func(int) bool) books.Answer {
 func (s *studio) send(ctx context.Context, c call, judge func(*answer) error) (*answer, error) {
 	event := c.tx
 	event.Time, event.Kind, event.UUID, event.Attempt, event.Fault = s.clock.now(), c.kind, c.id, c.attempt, c.fault
+	event.Session = c.session.ID
 	event.Request = &Message{Method: c.method, Path: c.path, Header: c.header(), Body: string(c.body)}
 
 	a, header, err := s.do(ctx, c)

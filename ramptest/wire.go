@@ -1,13 +1,16 @@
 package ramptest
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -20,13 +23,17 @@ import (
 
 // intent returns what the player asks for (interface 2.5).
 func (c *Config) intent(direction ramp.Direction, asked ramp.InitializeIntent, tokens ramp.Amount) (ramp.Intent, error) {
-	token := []ramp.IntentAsset{{Type: c.TokenType, ID: asked.Token, Amount: tokens}}
-	intent := ramp.Intent{Method: asked.MintMethod, Type: ramp.Assemble, To: token, TargetCandidate: json.RawMessage("{}")}
-	items, assets := asked.Materials, &intent.From
+	intent := ramp.Intent{Method: asked.MintMethod, Type: ramp.Assemble, TargetCandidate: json.RawMessage("{}")}
+	items, assets, token := asked.Materials, &intent.From, &intent.To
 	if direction == ramp.Burn {
-		intent.Method, intent.Type, intent.From = c.BurnMethod, ramp.Disassemble, token
-		items, assets = asked.Outputs, &intent.To
+		intent.Method, intent.Type = c.BurnMethod, ramp.Disassemble
+		items, assets, token = asked.Outputs, &intent.To, &intent.From
 	}
+	kind := ramp.TypeERC20
+	if slices.ContainsFunc(items, func(item ramp.Item) bool { return item.IsNonFungible }) {
+		kind = ramp.TypeNFT
+	}
+	*token = []ramp.IntentAsset{{Type: cmp.Or(c.TokenType, kind), ID: asked.Token, Amount: tokens}}
 	if len(items) == 0 {
 		return ramp.Intent{}, fmt.Errorf("ramptest: the initialize call had nothing for a %s", direction)
 	}
@@ -89,6 +96,19 @@ func (c *Config) wallet(session ramp.Session) (*ramp.Signer, error) {
 	return signer, nil
 }
 
+// oncePerSession returns a function that computes the wallet of a session once.
+func oncePerSession(wallet func(ramp.Session) *ramp.Signer) func(ramp.Session) *ramp.Signer {
+	var known sync.Map
+	return func(session ramp.Session) *ramp.Signer {
+		if signer, ok := known.Load(session.ID); ok {
+			return signer.(*ramp.Signer)
+		}
+		signer := wallet(session)
+		known.Store(session.ID, signer)
+		return signer
+	}
+}
+
 // sessionWallet is the default of [Config.Wallet].
 func sessionWallet(session ramp.Session) *ramp.Signer {
 	key, err := crypto.ToECDSA(crypto.Keccak256([]byte("wallet"), []byte(session.ID)))
@@ -137,6 +157,44 @@ func (c *Config) moves(o *Order, player common.Address) ([]chain.Move, error) {
 		made = append(made, chain.Move{Token: contract, To: serviceAccount(), Amount: fee})
 	}
 	return made, nil
+}
+
+// unique returns the moves of an order of non-fungible tokens, one for each, or moves
+// if the tokens have no IDs. A mint makes new IDs. A burn takes those that earlier mints
+// gave to the wallet, oldest first; the wallet holds others from the beginning. The
+// caller must hold the lock.
+func (s *orders) unique(o *Order, moves []chain.Move) (single []chain.Move) {
+	token := o.token()
+	n, err := token.Amount.Int64()
+	if err != nil || n > 1000 || !strings.EqualFold(string(token.Type), string(ramp.TypeNFT)) {
+		return moves
+	}
+	wallet := o.wallet.Address()
+	var held []*big.Int
+	for _, other := range s.queue {
+		if outcome, mined := s.outcome(other); !mined || outcome != Succeeded {
+			continue
+		}
+		for _, m := range other.tx.Moves {
+			switch {
+			case m.ID == nil || m.Token != token.contract():
+			case m.To == wallet:
+				held = append(held, m.ID)
+			case m.From == wallet:
+				held = slices.DeleteFunc(held, func(id *big.Int) bool { return id.Cmp(m.ID) == 0 })
+			}
+		}
+	}
+	for i := range n {
+		m := moves[0]
+		m.Amount = chain.Units(ramp.NewAmount(1), s.config.Decimals)
+		m.ID = new(big.Int).SetBytes(crypto.Keccak256([]byte("token"), o.UUID[:], big.NewInt(i).Bytes())[:8])
+		if m.From == wallet && len(held) > 0 {
+			m.ID, held = held[0], held[1:]
+		}
+		single = append(single, m)
+	}
+	return single
 }
 
 // result returns the call that tells the studio an outcome (interface 6). Its body

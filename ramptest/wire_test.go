@@ -114,7 +114,7 @@ func TestTheHandlerCanComeLater(t *testing.T) {
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: newShop(), Key: c.key, Signer: signer, Chain: chain})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: newShop(), Key: c.key, Signer: signer, Chain: chain})
 	require.NoError(t, err)
 	service.SetHandler(handler)
 

@@ -65,7 +65,7 @@ func newStudio(t *testing.T) *studio {
 	s.store, err = ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: s.apply})
 	require.NoError(t, err)
 	s.service = ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler(), Books: ramptest.BooksOff})
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: s, Store: s.store, Key: key, Signer: signer, Now: s.service.Now,
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: s, Store: s.store, Key: key, Signer: signer, Now: s.service.Now,
 		Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	s.service.SetHandler(handler)

@@ -140,15 +140,20 @@ func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
 	})
 	set.StringVar(&f.target.Asset, "asset", "", "`ID` of the game asset to move (default the first one of which the player owns enough)")
 	set.StringVar(&f.target.Second, "second-asset", "", "`ID` of another game asset (default the next one)")
-	set.Int64Var(&f.target.Amount, "amount", 2, "how much of the asset an order moves")
-	set.Int64Var(&f.target.Tokens, "tokens", 1, "how many tokens that amount is worth in the game")
-	set.StringVar(&f.target.Token, "token", "", "`address` of the token contract (default a placeholder)")
+	set.Int64Var(&f.target.Amount, "amount", 0, "how much of the asset an order moves (default 2)")
+	set.Int64Var(&f.target.Tokens, "tokens", 0, "how many tokens that amount is worth in the game (default 1); with -token and -amount, orders at other rates must be declined")
+	set.StringVar(&f.target.Token, "token", "", "`address` of the token contract (default a placeholder); orders about other contracts must be declined")
 	set.StringVar(&f.restart, "restart", "", "shell `command` that stops the server and starts it again in the background; without it, the cases that need a restart are skipped")
 	set.BoolVar(&f.target.AllowRemote, "allow-remote", false, "judge a server that is not on a loopback address")
 	set.BoolVar(&f.target.Strict, "strict", false, "count a failed SHOULD as a failure")
 	set.DurationVar(&f.target.Timeout, "timeout", 10*time.Second, "timeout of each call")
 	set.DurationVar(&f.target.Settle, "settle", 2*time.Second, "how long after an answer its effect may appear")
 	set.StringVar(&f.run, "run", "", "try only the cases whose ID matches the regular `expression`")
+	set.Func("skip", "waive the cases whose ID, or the inputs whose ID/NAME, matches the regular `expression`; they are counted", func(text string) error {
+		var err error
+		f.target.Waive, err = regexp.Compile(text)
+		return err
+	})
 	set.IntVar(&f.parallel, "parallel", 0, "`number` of cases to try at the same time (default 4 with -login, 1 with -session)")
 	set.StringVar(&f.junit, "junit", "", "also write a JUnit report to `FILE`")
 	set.BoolVar(&f.json, "json", false, "write one JSON object; with -list, a JSON list of the cases")
@@ -286,6 +291,31 @@ func (f *checkFlags) restartServer(ctx context.Context) error {
 	return nil
 }
 
+// limited makes a request, and repeats it while the server rate-limits it, for at most
+// timeout.
+func limited(ctx context.Context, client *http.Client, request *http.Request, timeout time.Duration) (*http.Response, error) {
+	deadline := time.Now().Add(timeout)
+	for {
+		response, err := client.Do(request)
+		if err != nil || response.StatusCode != http.StatusTooManyRequests {
+			return response, err
+		}
+		wait := conformance.RetryAfter(response.Header.Get("Retry-After"))
+		if time.Until(deadline) < wait {
+			return response, nil
+		}
+		_ = response.Body.Close()
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if request.Body, err = request.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+}
+
 // loginPlayer returns a function that gets players from the -login endpoint.
 func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session, error), error) {
 	address := f.login
@@ -321,7 +351,7 @@ func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session,
 			request.Header = f.target.Header.Clone()
 		}
 		request.Header.Set("Content-Type", "application/json")
-		response, err := client.Do(request)
+		response, err := limited(ctx, client, request, f.target.Timeout)
 		if err != nil {
 			return ramp.Session{}, conformance.Errorf("-login (POST %s): %v", login.Redacted(), err)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
@@ -28,6 +29,7 @@ type counts struct {
 	Failed   int `json:"failed"`
 	Noted    int `json:"noted"`
 	Unproven int `json:"unproven"`
+	Waived   int `json:"waived"`
 	Skipped  int `json:"skipped"`
 	Untried  int `json:"untried"`
 }
@@ -36,17 +38,36 @@ type counts struct {
 type cause struct {
 	Level   conformance.Level `json:"level"`
 	Fix     string            `json:"fix"`
-	Cases   []string          `json:"cases"`
+	Cases   []string          `json:"cases"` // the first one represents the cause
 	Waiting int               `json:"waiting"`
 }
 
 type verdict struct {
 	listed
 	Outcome      conformance.Outcome `json:"outcome"`
+	Input        string              `json:"input,omitempty"`
 	Saw          string              `json:"saw,omitempty"`
 	Want         string              `json:"want,omitempty"`
+	Note         string              `json:"note,omitempty"`
 	Until        string              `json:"until,omitempty"`
 	Milliseconds int64               `json:"milliseconds"`
+	Call         *conformance.Call   `json:"call,omitempty"`
+	Calls        []conformance.Call  `json:"calls,omitempty"`
+	Inputs       []input             `json:"inputs,omitempty"`
+}
+
+// input is a [conformance.InputVerdict] in JSON.
+type input struct {
+	Name    string              `json:"name"`
+	Title   string              `json:"title"`
+	Level   conformance.Level   `json:"level"`
+	Outcome conformance.Outcome `json:"outcome"`
+	Saw     string              `json:"saw,omitempty"`
+	Want    string              `json:"want,omitempty"`
+	Note    string              `json:"note,omitempty"`
+	Until   string              `json:"until,omitempty"`
+	Call    *conformance.Call   `json:"call,omitempty"`
+	Calls   []conformance.Call  `json:"calls,omitempty"`
 }
 
 // listed is a case as -list -json writes it.
@@ -57,6 +78,7 @@ type listed struct {
 	Level   conformance.Level `json:"level"`
 	Section string            `json:"section"`
 	Fix     string            `json:"fix,omitempty"`
+	Names   []string          `json:"names,omitempty"` // of its inputs
 }
 
 // newReport returns a report of the verdicts. It includes a basic ability that does
@@ -83,18 +105,40 @@ func newReport(target string, opening, verdicts []conformance.Verdict) *report {
 	}
 	for _, v := range all {
 		r.counts.add(v.Outcome)
-		shown := verdict{listed: listing(v.Case), Outcome: v.Outcome, Saw: v.Saw, Want: v.Want, Until: v.Until,
-			Milliseconds: v.Took.Milliseconds()}
+		shown := verdict{listed: listing(v.Case), Outcome: v.Outcome, Input: v.Input, Saw: v.Saw, Want: v.Want, Note: v.Note, Until: v.Until,
+			Milliseconds: v.Took.Milliseconds(), Call: v.Call}
+		shown.Names = nil
 		if shown.Level = v.Level; v.Want == "" {
 			shown.Fix = ""
+		}
+		if len(v.Inputs) == 0 && wrong(v.Outcome) {
+			shown.Calls = v.Calls
+		}
+		for _, in := range v.Inputs {
+			one := input{Name: in.Input.Name, Title: in.Input.Title, Level: in.Level, Outcome: in.Outcome,
+				Saw: in.Saw, Want: in.Want, Note: in.Note, Until: in.Until, Call: in.Call}
+			if wrong(in.Outcome) {
+				one.Calls = in.Calls
+			}
+			if in.Outcome == conformance.Waived && v.Outcome != conformance.Waived {
+				r.Waived++
+			}
+			shown.Inputs = append(shown.Inputs, one)
 		}
 		r.Cases = append(r.Cases, shown)
 	}
 	return r
 }
 
+// wrong reports whether an outcome says that the server did something wrong.
+func wrong(o conformance.Outcome) bool { return o == conformance.Failed || o == conformance.Noted }
+
 func listing(c conformance.Case) listed {
-	return listed{ID: c.ID, Subject: c.Subject, Title: c.Title, Level: c.Level, Section: c.Section, Fix: c.Fix}
+	l := listed{ID: c.ID, Subject: c.Subject, Title: c.Title, Level: c.Level, Section: c.Section, Fix: c.Fix}
+	for _, in := range c.Inputs {
+		l.Names = append(l.Names, in.Name)
+	}
+	return l
 }
 
 func (c *counts) add(o conformance.Outcome) {
@@ -107,6 +151,8 @@ func (c *counts) add(o conformance.Outcome) {
 		c.Noted++
 	case conformance.Unproven:
 		c.Unproven++
+	case conformance.Waived:
+		c.Waived++
 	case conformance.Skipped:
 		c.Skipped++
 	case conformance.Untried:
@@ -123,54 +169,159 @@ func writeJSON(out io.Writer, value any) error {
 	return e.Encode(value)
 }
 
-// writeText writes what to fix, a paragraph for each case that failed or could not be
-// tried, a table, and the verdict.
+// writeText writes the details of what failed, then what was not tried, and last, on one
+// screen, what to fix.
 func (r *report) writeText(out io.Writer, paint painter, verbose bool) error {
 	var b strings.Builder
-	r.writeCauses(&b, paint)
-	for _, v := range r.verdicts {
-		if verbose {
-			fmt.Fprintf(&b, "%-8s %-6s %-4s %s\n", v.Outcome, v.Level, v.Case.Section, v.Case.ID)
-		}
-		switch v.Outcome {
-		case conformance.Failed, conformance.Noted:
-			fmt.Fprintf(&b, "%s %s: %s\n\n", paint(v.Outcome), v.Case.ID, v)
-		case conformance.Skipped, conformance.Untried:
-			fmt.Fprintf(&b, "%s %s: %s\n", paint(v.Outcome), v.Case.ID, v.Saw)
-		}
+	if verbose {
+		r.writeAll(&b, paint)
+	} else {
+		r.writeDetails(&b, paint)
 	}
+	r.writeOthers(&b, paint, verbose)
+	r.writeCauses(&b)
 	if _, err := io.WriteString(out, b.String()); err != nil {
-		return err
-	}
-	if err := r.writeTable(out); err != nil {
 		return err
 	}
 	return r.writeLine(out, paint)
 }
 
-// writeCauses writes what to fix, in the order in which to fix it. Noted causes are
-// left out, because each has a paragraph below.
-func (r *report) writeCauses(out io.Writer, paint painter) {
-	n := 0
-	for _, c := range r.causes {
-		first := c.Failed[0]
-		if first.Outcome != conformance.Failed {
-			continue
+// writeAll writes each case with its inputs and all their calls.
+func (r *report) writeAll(out io.Writer, paint painter) {
+	for _, v := range r.verdicts {
+		fmt.Fprintf(out, "%-8s %-6s %-4s %s\n", v.Outcome, v.Level, v.Case.Section, v.Case.ID)
+		for _, in := range v.Inputs {
+			fmt.Fprintf(out, "         %s: %s (%s)\n", in.Input.Name, in.Outcome, in.Input.Title)
+			writeCalls(out, in.Calls)
 		}
-		if n++; n == 1 {
+		if len(v.Inputs) == 0 {
+			writeCalls(out, v.Calls)
+		}
+		if wrong(v.Outcome) {
+			r.writeDetail(out, paint, v, true)
+		}
+	}
+}
+
+func writeCalls(out io.Writer, calls []conformance.Call) {
+	for _, c := range calls {
+		fmt.Fprintf(out, "           %s\n             %s\n", c, c.Answer)
+	}
+}
+
+// mostDetails is the number of causes that are shown in detail, and mostFixes that of the
+// causes whose fix is shown, so that they fit on one screen.
+const (
+	mostDetails = 10
+	mostFixes   = 5
+)
+
+// writeDetails writes a paragraph for each of the first causes that count.
+func (r *report) writeDetails(out io.Writer, paint painter) {
+	for i, c := range r.failed() {
+		if i == mostDetails {
+			fmt.Fprint(out, "The details of the other failures are in the output of -json, and with -v.\n\n")
+			return
+		}
+		r.writeDetail(out, paint, c.First(), i == 0) // commands are long
+	}
+}
+
+// failed returns the causes that count.
+func (r *report) failed() (causes []conformance.Cause) {
+	for _, c := range r.causes {
+		if c.First().Outcome == conformance.Failed {
+			causes = append(causes, c)
+		}
+	}
+	return causes
+}
+
+// writeDetail writes a paragraph about a case that failed, if wanted with a command that
+// repeats the call.
+func (r *report) writeDetail(out io.Writer, paint painter, v conformance.Verdict, command bool) {
+	fmt.Fprintf(out, "%s %s: %s\n", paint(v.Outcome), v.Case.ID, v)
+	if c := v.Call; c != nil {
+		fmt.Fprintf(out, "  call: %s\n  answer: %s\n", c, cmp.Or(c.Answer, "(empty)"))
+		if c.UUID != "" || c.Session != "" {
+			fmt.Fprintf(out, "  uuid %s, session %s\n", cmp.Or(c.UUID, "-"), cmp.Or(c.Session, "-"))
+		}
+		if command {
+			fmt.Fprintf(out, "  repeat it with $TOKEN and $RAMP_HMAC_KEY:\n    %s\n", strings.ReplaceAll(c.Command, "\n", "\n    "))
+		}
+	}
+	fmt.Fprintln(out)
+}
+
+// writeOthers writes which cases were noted, waived, skipped or not tried, by reason.
+func (r *report) writeOthers(out io.Writer, paint painter, verbose bool) {
+	type group struct {
+		outcome conformance.Outcome
+		why     string
+	}
+	var order []group
+	ids := make(map[group][]string)
+	add := func(o conformance.Outcome, why, id string) {
+		g := group{o, why}
+		if ids[g] == nil {
+			order = append(order, g)
+		}
+		ids[g] = append(ids[g], id)
+	}
+	for _, v := range r.verdicts {
+		switch v.Outcome {
+		case conformance.Noted:
+			add(v.Outcome, "a SHOULD, which counts with -strict; -v shows it", v.Case.ID)
+		case conformance.Waived, conformance.Skipped, conformance.Untried:
+			add(v.Outcome, v.Saw, v.Case.ID)
+		default:
+			for _, in := range v.Inputs {
+				if in.Outcome == conformance.Waived || in.Outcome == conformance.Skipped && verbose {
+					add(in.Outcome, in.Saw, v.Case.ID+"/"+in.Input.Name)
+				}
+			}
+		}
+	}
+	for _, g := range order {
+		shown := ids[g]
+		const most = 6
+		text := strings.Join(shown[:min(len(shown), most)], ", ")
+		if more := len(shown) - most; more > 0 && !verbose {
+			text += fmt.Sprintf(" and %d more", more)
+		} else if verbose {
+			text = strings.Join(shown, ", ")
+		}
+		fmt.Fprintf(out, "%s %s: %s\n", paint(g.outcome), text, g.why)
+	}
+	if len(order) > 0 {
+		fmt.Fprintln(out)
+	}
+}
+
+// writeCauses writes what to fix, in the order in which to fix it.
+func (r *report) writeCauses(out io.Writer) {
+	for i, c := range r.failed() {
+		v := c.First()
+		if i == 0 {
 			fmt.Fprint(out, "What to fix, in this order:\n\n")
 		}
-		fmt.Fprintf(out, "%d. %s (%s, interface %s, %s)\n   saw:  %s\n   want: %s\n   fix:  %s\n",
-			n, first.Case.Title, c.Level, first.Case.Section, concerns(c), first.Saw, first.Want, c.Fix)
+		fmt.Fprintf(out, "%d. %s (%s, interface %s, %s)\n", i+1, v.Case.Title, c.Level, v.Case.Section, concerns(c))
+		if i < mostFixes {
+			call := ""
+			if v.Call != nil {
+				call = v.Call.Method + " " + v.Call.Path + ": "
+			}
+			fmt.Fprintf(out, "   saw:  %s%s\n   want: %s\n   fix:  %s\n", call, v.Saw, v.Want, c.Fix)
+		}
 	}
-	if n > 0 {
+	if len(r.failed()) > 0 {
 		fmt.Fprintln(out)
 	}
 }
 
 // concerns describes the cases that a cause affects.
 func concerns(c conformance.Cause) string {
-	text := c.Failed[0].Case.ID
+	text := c.First().Case.ID
 	if more := len(c.Failed) - 1; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
@@ -182,46 +333,18 @@ func concerns(c conformance.Cause) string {
 	return text
 }
 
-// writeTable writes a table with one row per subject.
-func (r *report) writeTable(out io.Writer) error {
-	var subjects []string
-	of := make(map[string]*counts)
-	for _, v := range r.verdicts {
-		subject := v.Case.Subject
-		if of[subject] == nil {
-			subjects, of[subject] = append(subjects, subject), &counts{}
-		}
-		of[subject].add(v.Outcome)
-	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "subject\tpassed\tfailed\tnoted\tunproven\tskipped\tuntried")
-	row := func(name string, c counts) {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", name, c.Passed, c.Failed, c.Noted, c.Unproven, c.Skipped, c.Untried)
-	}
-	for _, subject := range subjects {
-		row(subject, *of[subject])
-	}
-	row("all", r.counts)
-	return table.Flush()
-}
-
 // writeLine writes the verdict on one line.
 func (r *report) writeLine(out io.Writer, paint painter) error {
 	outcome, rest := conformance.Passed, ""
 	switch {
 	case r.Failed > 0:
 		outcome = conformance.Failed
-		for _, c := range r.causes {
-			if c.Failed[0].Outcome == conformance.Failed {
-				rest = ", first " + c.Failed[0].Case.ID
-				break
-			}
-		}
+		rest = ", first " + r.failed()[0].First().Case.ID
 	case r.Untried > 0:
 		outcome = conformance.Untried
 	}
-	_, err := fmt.Fprintf(out, "%s: %d of %d cases failed%s; %d noted, %d unproven, %d skipped, %d untried\n",
-		paint(outcome), r.Failed, len(r.verdicts), rest, r.Noted, r.Unproven, r.Skipped, r.Untried)
+	_, err := fmt.Fprintf(out, "%s: %d of %d cases failed%s; %d noted, %d unproven, %d waived, %d skipped, %d untried\n",
+		paint(outcome), r.Failed, len(r.verdicts), rest, r.Noted, r.Unproven, r.Waived, r.Skipped, r.Untried)
 	return err
 }
 
@@ -269,7 +392,7 @@ type (
 )
 
 func (r *report) writeJUnit(name string) error {
-	suite := junitSuite{Name: "ramp check", Tests: len(r.verdicts), Failures: r.Failed, Errors: r.Untried, Skipped: r.Skipped + r.Unproven}
+	suite := junitSuite{Name: "ramp check", Tests: len(r.verdicts), Failures: r.Failed, Errors: r.Untried}
 	for _, v := range r.verdicts {
 		c := junitCase{Class: v.Case.Subject, Name: v.Case.ID, Seconds: fmt.Sprintf("%.3f", v.Took.Seconds())}
 		switch v.Outcome {
@@ -277,8 +400,9 @@ func (r *report) writeJUnit(name string) error {
 			c.Failure = &junitText{v.Saw, v.String()}
 		case conformance.Untried:
 			c.Error = &junitText{v.Saw, v.String()}
-		case conformance.Skipped, conformance.Unproven:
+		case conformance.Skipped, conformance.Unproven, conformance.Waived:
 			c.Skipped = &junitText{v.String(), ""}
+			suite.Skipped++
 		case conformance.Noted:
 			c.Output = v.String()
 		}

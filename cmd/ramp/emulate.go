@@ -38,7 +38,7 @@ type desk struct {
 	retry5xx  bool
 	state     string // path
 
-	file    *stateFile // nil without -state
+	file    *ramptest.StateFile // nil without -state
 	printer *printer
 }
 
@@ -52,7 +52,7 @@ docs/control.md describes the API that they use.
 
 // keptOrders is how many finished orders an emulator keeps. It is limited because an
 // emulator may run for weeks.
-const keptOrders = 1000
+const keptOrders = 10_000
 
 // emulate runs the service until ctx is done, and returns the exit status.
 func emulate(ctx context.Context, args []string, std stdio) int {
@@ -60,7 +60,6 @@ func emulate(ctx context.Context, args []string, std stdio) int {
 	if !ok {
 		return status
 	}
-	// Listening comes first: it keeps two emulators from using one state file.
 	var err error
 	if d.config.Listener, err = listen(d.listen, d.public); err != nil {
 		return complain(std, "emulate", err)
@@ -71,16 +70,13 @@ func emulate(ctx context.Context, args []string, std stdio) int {
 		return complain(std, "emulate", flagError(err))
 	}
 	d.printer.welcome(d, service, made)
-	if d.state == "" {
-		<-ctx.Done()
-		service.Close()
-		return 0
-	}
-	d.file.keep(service, ctx.Done(), func(err error) { fmt.Fprintln(std.errs, "ramp emulate:", err) })
+	<-ctx.Done()
 	service.Close()
-	if err := d.file.save(service); err != nil {
-		fmt.Fprintln(std.errs, "ramp emulate:", err)
-		return 1
+	if d.file != nil {
+		if err := d.file.Close(); err != nil {
+			fmt.Fprintln(std.errs, "ramp emulate: -state:", err)
+			return 1
+		}
 	}
 	return 0
 }
@@ -88,10 +84,15 @@ func emulate(ctx context.Context, args []string, std stdio) int {
 // begin starts the service. It restores the state from the file if there is one.
 func (d *desk) begin(std stdio) (service *ramptest.Service, m made, err error) {
 	if d.state != "" {
-		if d.file, err = openState(d.state); err != nil {
-			return nil, m, err
+		if d.file, err = ramptest.OpenState(d.state); err != nil {
+			return nil, m, fmt.Errorf("-state %s: %s", d.state, strings.TrimPrefix(err.Error(), "ramptest: state: "))
 		}
-		d.config.State = d.file.kept.Service
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, d.file.Close())
+			}
+		}()
+		d.config.State = d.file
 	}
 	if m, err = d.keys(); err != nil {
 		return nil, m, err
@@ -100,24 +101,11 @@ func (d *desk) begin(std stdio) (service *ramptest.Service, m made, err error) {
 		d.config.ControlToken = cmp.Or(os.Getenv("RAMP_CONTROL_TOKEN"), rand.Text())
 	}
 	d.printer = &printer{out: std.out, json: json.NewEncoder(std.out), quiet: d.quiet}
-	show := d.printer.event
+	d.config.OnEvent = d.printer.event
 	if d.json {
-		show = d.printer.eventJSON
+		d.config.OnEvent = d.printer.eventJSON
 	}
-	d.config.OnEvent = func(e ramptest.Event) {
-		if d.file != nil && e.Kind != ramptest.KindRPC {
-			d.file.changed.Store(true)
-		}
-		show(e)
-	}
-	if service, err = ramptest.New(d.config); err != nil {
-		return nil, m, err
-	}
-	if d.file != nil { // save now, so that the next run has the same keys even if this one crashes
-		if err = d.file.save(service); err != nil {
-			service.Close()
-		}
-	}
+	service, err = ramptest.New(d.config)
 	return service, m, err
 }
 
@@ -184,27 +172,14 @@ func encodingFlag(set *flag.FlagSet) *string {
 // made holds the keys that were generated because none were given.
 type made struct{ hmac, validator string }
 
-// keys reads the keys, or generates them.
-func (d *desk) keys() (made, error) {
-	var m made
-	if d.key == "" {
-		d.key = os.Getenv("RAMP_HMAC_KEY")
-	}
-	reused := d.file != nil && d.file.kept.HMACKey != "" && d.file.kept.HMACEncoding == d.encoding
-	if d.key == "" && reused {
-		d.key = d.file.kept.HMACKey
-		m.hmac = d.key
-	}
-	if d.key == "" {
-		d.key = rand.Text()
-		if d.encoding == "base64url" {
-			var random [32]byte
-			_, _ = rand.Read(random[:]) // never fails
-			d.key = base64.RawURLEncoding.EncodeToString(random[:])
+// keys reads the keys, or generates them. Generated ones are kept in the state file.
+func (d *desk) keys() (m made, err error) {
+	if d.key = cmp.Or(d.key, os.Getenv("RAMP_HMAC_KEY")); d.key == "" {
+		if m.hmac, err = d.kept("HMAC key in "+d.encoding, randomKey(d.encoding)); err != nil {
+			return m, err
 		}
-		m.hmac = d.key
+		d.key = m.hmac
 	}
-	var err error
 	if d.config.Key, err = readKey(d.key, d.encoding); err != nil {
 		return m, err
 	}
@@ -214,35 +189,49 @@ func (d *desk) keys() (made, error) {
 	}
 	inHex := os.Getenv("RAMP_VALIDATOR_KEY")
 	switch {
-	case d.validator == "" && inHex != "":
-		signer, err := ramp.NewKeySigner(inHex)
-		if err != nil {
-			return m, fmt.Errorf("RAMP_VALIDATOR_KEY: %w", err)
-		}
-		d.config.Validator = signer.Address()
-	case d.validator == "" && d.file != nil && d.file.kept.ValidatorKey != "":
-		m.validator = d.file.kept.ValidatorKey
-		signer, err := ramp.NewKeySigner(m.validator)
-		if err != nil {
-			return m, fmt.Errorf("-state: %w", err)
-		}
-		d.config.Validator = signer.Address()
-	case d.validator == "":
+	case d.validator != "" && !common.IsHexAddress(d.validator):
+		return m, errors.New("-validator must be an address of 20 bytes in hex")
+	case d.validator != "":
+		d.config.Validator = common.HexToAddress(d.validator)
+		return m, nil
+	case inHex == "":
 		key, err := crypto.GenerateKey()
 		if err != nil {
 			return m, err
 		}
-		m.validator = hexutil.Encode(crypto.FromECDSA(key))
-		d.config.Validator = crypto.PubkeyToAddress(key.PublicKey)
-	case !common.IsHexAddress(d.validator):
-		return m, errors.New("-validator must be an address of 20 bytes in hex")
-	default:
-		d.config.Validator = common.HexToAddress(d.validator)
+		if m.validator, err = d.kept("validator key", hexutil.Encode(crypto.FromECDSA(key))); err != nil {
+			return m, err
+		}
+		inHex = m.validator
 	}
-	if d.file != nil {
-		d.file.kept.HMACKey, d.file.kept.HMACEncoding, d.file.kept.ValidatorKey = m.hmac, d.encoding, m.validator
+	signer, err := ramp.NewKeySigner(inHex)
+	if err != nil {
+		return m, fmt.Errorf("RAMP_VALIDATOR_KEY: %w", err)
 	}
+	d.config.Validator = signer.Address()
 	return m, nil
+}
+
+// kept returns a text from the state file. If there is none, it keeps fresh there. Without
+// a file it returns fresh.
+func (d *desk) kept(name, fresh string) (string, error) {
+	if d.file == nil {
+		return fresh, nil
+	}
+	text, err := d.file.Note(name)
+	if err == nil && text == "" {
+		text, err = fresh, d.file.SetNote(name, fresh)
+	}
+	return text, err
+}
+
+func randomKey(encoding string) string {
+	if encoding != "base64url" {
+		return rand.Text()
+	}
+	var random [32]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(random[:])
 }
 
 // listen opens a listener. An address that other machines can reach requires -public,

@@ -191,10 +191,10 @@ func TestEmulatePrintsTheTokenOfAPublicDesk(t *testing.T) {
 	}
 }
 
-func TestAnEmulatorKeepsAThousandFinishedOrders(t *testing.T) {
+func TestAnEmulatorKeepsTenThousandFinishedOrders(t *testing.T) {
 	d, _, ok := parseEmulate([]string{"-game", "http://127.0.0.1:1"}, stdio{})
 	require.True(t, ok)
-	assert.Equal(t, 1000, d.config.KeepOrders)
+	assert.Equal(t, 10_000, d.config.KeepOrders)
 }
 
 // A new switch of the emulator has a flag, or a reason to have none.
@@ -208,7 +208,7 @@ func TestEverySwitchHasAFlag(t *testing.T) {
 		"Key", "OtherKey", "Validator", "Listener", "ControlToken", "State", "OnEvent", // set by the command, some from flags
 		"Handler", "Client", "Wallet", "Digest", "AuthorizeRPC", // Go values
 		"Networks", "Epoch", "Settle", "MaxBody", "BurnMethod", "TokenType", "Timeout", "Schedule", // for tests in Go
-		"Confirmations", "BlockTime", "ChainID", "Decimals", "Tokens",
+		"BareTransactions", "Confirmations", "BlockTime", "Decimals", "Tokens",
 	}
 	config := reflect.ValueOf(d.config)
 	for _, field := range reflect.VisibleFields(config.Type()) {

@@ -87,7 +87,7 @@ func newShop(t *testing.T, s *shop) string {
 	t.Helper()
 	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: s.apply})
 	require.NoError(t, err)
-	return serve(t, ramp.HandlerConfig{Players: s, Store: store})
+	return serve(t, ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: s, Store: store})
 }
 
 // ramp runs a command with the emulator.

@@ -1,9 +1,9 @@
-// Chain reads a balance, a block and the receipt of a transaction from the node at
-// -url. Without -url, it runs a chain in its own process. It exits with status 1 if
-// any of this fails. It handles no input from players.
+// Chain reads a balance, a block, and a transaction with its token transfers from the
+// node at -url. Without -url, it runs a chain in its own process. It exits with status
+// 1 if any of this fails. It handles no input from players.
 //
 //	go run .
-//	go run . -url https://node.example.com -chain-id 1112 -address 0x… -tx 0x…
+//	go run . -url https://node.example.com -chain-id 1112 -address 0x… -token 0x… -tx 0x…
 package main
 
 import (
@@ -24,13 +24,14 @@ func main() {
 	url := flag.String("url", "", "the node, such as {rpc_testnet_url}; if empty, runs a chain in this process")
 	chainID := flag.Uint64("chain-id", 0, "the chain ID that the node must have; 0 accepts any")
 	address := flag.String("address", "0x0000000000000000000000000000000000000000", "the address whose balance to show")
+	token := flag.String("token", "", "an ERC-20 token whose balance to show")
 	hash := flag.String("tx", "", "a transaction to wait for")
 	flag.Parse()
 
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if *url != "" {
-		if err := show(ctx, *url, *chainID, common.HexToAddress(*address), *hash); err != nil {
+		if err := show(ctx, *url, *chainID, common.HexToAddress(*address), *token, *hash); err != nil {
 			log.Fatal(err)
 		}
 		return
@@ -39,7 +40,7 @@ func main() {
 	defer local.close()
 	tx, err := local.transfer(ctx)
 	if err == nil {
-		err = show(ctx, local.url, *chainID, local.player, tx.Hex())
+		err = show(ctx, local.url, *chainID, local.player, "", tx.Hex())
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -47,9 +48,12 @@ func main() {
 }
 
 // show is the part to copy into your program.
-func show(ctx context.Context, url string, chainID uint64, address common.Address, hash string) error {
+func show(ctx context.Context, url string, chainID uint64, address common.Address, token, hash string) error {
 	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: url, ChainID: chainID})
 	if err != nil {
+		return err
+	}
+	if err := chain.Check(ctx); err != nil { // before anything depends on it
 		return err
 	}
 	id, err := chain.ChainID(ctx)
@@ -63,6 +67,9 @@ func show(ctx context.Context, url string, chainID uint64, address common.Addres
 			return err
 		}
 		fmt.Printf("transaction  %s\n  succeeded  %t, in block %s, for %s gas\n", receipt.TransactionHash, receipt.Succeeded(), receipt.BlockNumber, receipt.GasUsed)
+		for _, t := range receipt.Transfers() { // of an ERC-721 token, TokenID is set instead of Value
+			fmt.Printf("  transfer   %v of %s from %s to %s\n", t.Value, t.Token, t.From, t.To)
+		}
 	}
 	block, err := chain.BlockByNumber(ctx, ramp.Latest, true)
 	if err != nil {
@@ -75,6 +82,11 @@ func show(ctx context.Context, url string, chainID uint64, address common.Addres
 	}
 	coins := new(big.Rat).SetFrac(wei, big.NewInt(1e18))
 	fmt.Printf("balance      %s of %s\n", coins.FloatString(4), address)
+	if token != "" {
+		if err := showToken(ctx, chain, common.HexToAddress(token), address); err != nil {
+			return err
+		}
+	}
 
 	// A missing block is reported as ErrNotFound.
 	_, err = chain.BlockByNumber(ctx, ramp.AtBlock(math.MaxInt64), false)
@@ -82,5 +94,23 @@ func show(ctx context.Context, url string, chainID uint64, address common.Addres
 		return fmt.Errorf("a block that cannot exist: %w", err)
 	}
 	fmt.Println("not found    a block that cannot exist")
+	return nil
+}
+
+// showToken prints a balance of tokens as an exact decimal.
+func showToken(ctx context.Context, chain *ramp.RPC, token, account common.Address) error {
+	decimals, err := chain.TokenDecimals(ctx, token)
+	if err != nil {
+		return err
+	}
+	units, err := chain.TokenBalance(ctx, token, account, ramp.Latest)
+	if err != nil {
+		return err
+	}
+	amount, err := ramp.AmountOfUnits(units, decimals)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("tokens       %s of %s\n", amount, token)
 	return nil
 }

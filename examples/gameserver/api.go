@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ type api struct {
 	store    *ramp.SQLStore
 	stopping atomic.Bool
 	log      *slog.Logger
+	network  ramp.Network
 	project  string
 	frontend string
 	client   *ramp.Client // nil if RAMP_API_URL is not set
@@ -95,24 +97,25 @@ type opened struct {
 }
 
 // open asks the service for a UUID and makes the URL that the player's webview
-// opens: steps 1 and 2 of a mint.
-func (a *api) open(ctx context.Context, s ramp.Session) (opened, error) {
-	started, err := a.client.Initialize(ctx, ramp.InitializeRequest{Intent: a.game.terms.offer(a.project)})
+// opens: steps 1 and 2 of a mint. The product is gold unless the player named one.
+func (a *api) open(ctx context.Context, s ramp.Session, product string) (opened, error) {
+	started, err := a.client.Initialize(ctx, ramp.InitializeRequest{Product: cmp.Or(product, gold)})
 	if err != nil {
 		return opened{}, err
 	}
 	page, err := ramp.ExchangeURL(a.frontend, ramp.ExchangeParams{
-		UUID: started.UUID, AccessToken: s.Token, SessionID: s.ID, Network: a.game.terms.network})
+		UUID: started.UUID, AccessToken: s.Token, SessionID: s.ID, Network: a.network})
 	return opened{URL: page, UUID: started.UUID, ExpiresAt: started.ExpiresAt.UTC()}, err
 }
 
 // exchange opens the exchange view for a player who is logged in. It reads only the
-// session and ignores all other fields, because the game sets the terms, not the
-// player.
+// session and the name of a product and ignores all other fields, because the game sets
+// the terms, not the player.
 func (a *api) exchange(w http.ResponseWriter, r *http.Request) {
 	var asked struct {
 		SessionID   string `json:"sessionId"`
 		AccessToken string `json:"accessToken"`
+		Product     string `json:"product"`
 	}
 	if !a.read(w, r, &asked) {
 		return
@@ -125,7 +128,7 @@ func (a *api) exchange(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, http.StatusServiceUnavailable, "RAMP_API_URL, RAMP_FRONTEND_URL and -project must all be set", nil)
 		return
 	}
-	view, err := a.open(r.Context(), s)
+	view, err := a.open(r.Context(), s, asked.Product)
 	var wrong *ramp.InvalidError
 	switch {
 	case errors.As(err, &wrong):

@@ -136,6 +136,13 @@ CREATE TABLE IF NOT EXISTS inventory (
     balance BIGINT      NOT NULL CHECK (balance >= 0),
     PRIMARY KEY (player, item)
 );
+CREATE TABLE IF NOT EXISTS swords (
+    id       VARCHAR(64) NOT NULL PRIMARY KEY,
+    player   VARCHAR(64) NOT NULL,
+    order_id VARCHAR(64) NOT NULL DEFAULT '', -- the mint that it is set aside for, or that took it to the chain
+    token_id VARCHAR(80) NOT NULL DEFAULT '', -- the token that it is on the chain
+    UNIQUE (player, id), UNIQUE (order_id, id), UNIQUE (token_id, id) -- for lookups
+);
 `
 
 func createTables(ctx context.Context, db *sql.DB, dialect ramp.Dialect) error {

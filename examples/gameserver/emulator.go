@@ -8,11 +8,12 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// The game trades this token on this network unless the flags name others. The
+// The game trades these tokens on this network unless the flags name others. The
 // emulated service accepts every token on both networks.
 const (
-	emulatedToken   = "0x00000000000000000000000000000000000070c3"
-	emulatedNetwork = ramp.Testnet
+	emulatedToken      = "0x00000000000000000000000000000000000070c3"
+	emulatedSwordToken = "0x0000000000000000000000000000000000005b0d"
+	emulatedNetwork    = ramp.Testnet
 )
 
 // startEmulator starts an emulated token ramp in this process, for trying the game
@@ -39,7 +40,7 @@ func (a *api) play(w http.ResponseWriter, r *http.Request) {
 		}
 		a.played.Store(player, s)
 	}
-	opened, err := a.open(r.Context(), s)
+	opened, err := a.open(r.Context(), s, r.FormValue("product"))
 	if err != nil {
 		a.fail(w, r, http.StatusBadGateway, "the emulated service did not open an exchange", err)
 		return

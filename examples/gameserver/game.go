@@ -19,7 +19,8 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// starting lists all items of the game and how many of each a new player owns.
+// starting lists the items that are counted, and how many of each a new player owns.
+// Swords are kept in a table of their own.
 var starting = []ramp.AssetAmount{
 	{ID: "item_gold", Amount: ramp.NewAmount(1_000_000)},
 	{ID: "item_gem", Amount: ramp.NewAmount(10_000)},
@@ -34,7 +35,6 @@ const (
 type game struct {
 	db      *sql.DB
 	dialect ramp.Dialect
-	terms   terms
 }
 
 // check returns an error unless the database answers and has the tables.
@@ -42,7 +42,7 @@ func (g *game) check(ctx context.Context, store *ramp.SQLStore) error {
 	if err := store.Check(ctx); err != nil {
 		return err
 	}
-	for _, table := range []string{"sessions", "inventory"} {
+	for _, table := range []string{"sessions", "inventory", "swords"} {
 		rows, err := g.db.QueryContext(ctx, "SELECT 1 FROM "+table+" WHERE 1 = 0")
 		if err != nil {
 			return err
@@ -87,21 +87,21 @@ func (g *game) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error)
 		player.Name = player.PlayerID
 		player.Assets = append(player.Assets, ramp.Asset{ID: item, Balance: ramp.NewAmount(balance)})
 	}
-	return &player, rows.Err()
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return nil, err
+	}
+	swords, err := g.countSwords(ctx, player.PlayerID)
+	player.Assets = append(player.Assets, ramp.Asset{ID: itemSword, Balance: ramp.NewAmount(swords)})
+	return &player, err
 }
 
 // Apply moves the items of one step of an order. It runs once for each step, in the
 // transaction that records the step.
 //
-// The rules are checked when an order is accepted: here the terms, and in a larger
-// game also who may trade and how much per day. A declined order leaves no row.
-// Apply is not called for a repeat, so new terms cannot break an order that is
-// already paid.
+// The handler has checked that an order is for a product at its price. A larger game
+// also checks here who may trade and how much per day. A rejected order leaves no row.
 func (g *game) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 	if step.Order.State == ramp.OrderAccepted {
-		if err := g.terms.check(step.Order); err != nil {
-			return err
-		}
 		if err := acceptable(step.Order); err != nil {
 			return err
 		}
@@ -114,7 +114,13 @@ func (g *game) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 	// Update the items in a fixed order, so that two orders of a player cannot
 	// deadlock.
 	items := slices.SortedFunc(slices.Values(step.Effect.Assets), func(a, b ramp.AssetAmount) int { return cmp.Compare(a.ID, b.ID) })
+	if err := g.applySwords(ctx, tx, step, player); err != nil {
+		return err
+	}
 	for _, item := range items {
+		if item.ID == itemSword {
+			continue
+		}
 		delta, err := step.Effect.Delta(item).Int64()
 		if err != nil {
 			return err
@@ -143,7 +149,7 @@ func (g *game) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 // not grant later.
 func acceptable(o ramp.Order) error {
 	for _, asset := range o.Assets {
-		if !exists(asset.ID) {
+		if !exists(asset.ID) && asset.ID != itemSword {
 			return ramp.Reject("INVALID_ITEM")
 		}
 		if _, err := asset.Amount.Int(); err != nil { // items cannot be divided
@@ -182,6 +188,9 @@ func (g *game) login(ctx context.Context, player string) (ramp.Session, error) {
 	insert := "INSERT INTO inventory (player, item, balance) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 	if g.dialect == ramp.MySQL {
 		insert = "INSERT INTO inventory (player, item, balance) VALUES (?, ?, ?) ON DUPLICATE KEY UPDATE balance = inventory.balance"
+	}
+	if err := g.createSwords(ctx, tx, player); err != nil {
+		return ramp.Session{}, err
 	}
 	for _, item := range starting {
 		if _, err := tx.ExecContext(ctx, g.bind(insert), player, item.ID, item.Amount.String()); err != nil {

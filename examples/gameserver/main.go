@@ -6,8 +6,9 @@
 //	RAMP_HMAC_KEY=… RAMP_VALIDATOR_KEY=0x… go -C examples/gameserver run . \
 //		-db postgres://user@host/game -project … -token 0x… -network testnet
 //
-// The flags set what is traded: the token contract, its network, and how many items
-// one token is worth. Nothing that a player sends changes them.
+// The flags set what is sold: the token contracts, their network, and how many items one
+// token is worth. A player chooses a product, and nothing else that a player sends
+// matters.
 //
 // To inspect orders whose result does not arrive, and to end them, use
 //
@@ -103,6 +104,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	project := flags.String("project", "", "`ID` of the project in the console; empty accepts any")
 	token := flags.String("token", "", "contract `address` of the token; required unless the service is emulated")
 	network := flags.String("network", "", "`network` of the token, mainnet or testnet; required unless the service is emulated")
+	swordToken := flags.String("sword-token", "", "contract `address` of the token of swords; without it, swords are not sold unless\n"+
+		"the service is emulated")
 	recipe := flags.String("recipe", defaultRecipe, "the `items` that one token is worth; an order must be for a whole number of tokens.\n"+
 		"\"any\" approves every rate, for the judge and for load tests")
 	drain := flags.Duration("drain", 0, "how long to keep serving after a stop signal while /readyz fails; set a `duration`\n"+
@@ -120,8 +123,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}
 	if emulated {
 		*token, *network = cmp.Or(*token, emulatedToken), cmp.Or(*network, string(emulatedNetwork))
+		*swordToken = cmp.Or(*swordToken, emulatedSwordToken)
 	}
-	terms, err := newTerms(*token, *network, *recipe)
+	terms, err := newTerms(*token, *network, *recipe, *swordToken, *project)
 	if err != nil {
 		return err
 	}
@@ -135,7 +139,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return err
 	}
 
-	game := &game{db: db, dialect: dialect, terms: terms}
+	game := &game{db: db, dialect: dialect}
 	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: dialect, Apply: game.Apply, Retries: 3, Retryable: raced})
 	if err != nil {
 		return err
@@ -148,7 +152,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return err
 	}
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{
-		Players: game, Store: store, Key: key, Signer: signer, ProjectID: *project, Chain: chain, Logger: log,
+		Players: game, Store: store, Terms: terms.accepted(), Policy: terms.policy, Key: key, Signer: signer, ProjectID: *project, Chain: chain, Logger: log,
 		OnConflict: func(ctx context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
 			// Alert a person here, or at least make sure that someone reads this log.
 			log.ErrorContext(ctx, "a result contradicts its order: check the transaction on the chain",
@@ -165,7 +169,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return err
 	}
 	defer listener.Close()
-	server := &api{game: game, store: store, log: log, project: *project, frontend: getenv("RAMP_FRONTEND_URL")}
+	server := &api{game: game, network: terms.network, store: store, log: log, project: *project, frontend: getenv("RAMP_FRONTEND_URL")}
 	apiURL := getenv("RAMP_API_URL")
 	if emulated {
 		emulator, err := startEmulator(key, signer, "http://"+reachable(listener.Addr()), *project)
@@ -178,7 +182,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		server.frontend, apiURL = cmp.Or(server.frontend, emulator.URL()), emulator.URL()
 	}
 	if apiURL != "" {
-		if server.client, err = ramp.NewClient(ramp.ClientConfig{URL: apiURL, Key: key, Logger: log}); err != nil {
+		if server.client, err = ramp.NewClient(ramp.ClientConfig{URL: apiURL, Key: key, Terms: terms.sold, Logger: log}); err != nil {
 			return err
 		}
 	}
@@ -203,6 +207,7 @@ RAMP_HMAC_KEY is not set, so a token ramp is emulated at %[2]s. Open
   http://%[1]s/play?player=alice
 
 to mint and burn as a player. %[3]s are worth one token.
+With &product=sword, a sword is worth one token of another contract.
 Or make the calls of a game's client:
 
   curl -s http://%[1]s/login -d '{"player":"alice"}'

@@ -470,7 +470,7 @@ func TestADeadlineInsteadOfATimeoutHandler(t *testing.T) {
 		"a deadline":          {func(h http.Handler) http.Handler { return withDeadline(h, limit) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: slowGame{}, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)})
+			handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: slowGame{}, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)})
 			check(t, err)
 			service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Handler: c.wrap(handler)})
 			api, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()})

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -10,15 +12,22 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// terms are what this game trades: one token, on one network, at one rate. They come
-// from flags. A player chooses only the number of tokens: a player who could choose
-// the token would burn a worthless one.
+// terms are what this game sells: gold and gems for one token, and swords for another.
+// They come from flags. A player chooses only a product and the number of tokens: a
+// player who could choose the token would burn a worthless one.
 type terms struct {
 	network ramp.Network
-	token   string // contract address
+	tokens  []string // contract addresses
 	recipe  recipe
-	anyRate bool // approve every rate; only /exchange uses recipe
+	anyRate bool        // approve every rate; only /exchange uses recipe
+	sold    *ramp.Terms // names the products for /exchange
 }
+
+// The products. The names are what a client may send to /exchange.
+const (
+	gold  = "gold"
+	sword = "sword"
+)
 
 // recipe lists the items that one token is worth.
 type recipe []ramp.AssetAmount
@@ -30,9 +39,10 @@ const (
 
 var contractAddress = regexp.MustCompile(`^0x[0-9a-fA-F]{40}$`)
 
-// newTerms reads the flags -token, -network and -recipe.
-func newTerms(token, network, text string) (terms, error) {
-	t := terms{token: token, network: ramp.Network(network), anyRate: text == anyRecipe}
+// newTerms reads the flags -token, -network, -recipe, -sword-token and -project. Swords
+// are sold only if their token is set.
+func newTerms(token, network, text, swordToken, project string) (terms, error) {
+	t := terms{tokens: []string{token}, network: ramp.Network(network), anyRate: text == anyRecipe}
 	const why = ", because RAMP_HMAC_KEY is set"
 	switch {
 	case token == "" && network == "":
@@ -43,6 +53,8 @@ func newTerms(token, network, text string) (terms, error) {
 		return terms{}, errors.New("-network is required" + why)
 	case !contractAddress.MatchString(token):
 		return terms{}, errors.New("-token must be a contract address: 0x and 40 hex digits")
+	case swordToken != "" && !contractAddress.MatchString(swordToken):
+		return terms{}, errors.New("-sword-token must be a contract address: 0x and 40 hex digits")
 	case t.network != ramp.Mainnet && t.network != ramp.Testnet:
 		return terms{}, fmt.Errorf("-network must be %s or %s", ramp.Mainnet, ramp.Testnet)
 	}
@@ -50,8 +62,48 @@ func newTerms(token, network, text string) (terms, error) {
 		text = defaultRecipe
 	}
 	var err error
-	t.recipe, err = parseRecipe(text)
+	if t.recipe, err = parseRecipe(text); err != nil {
+		return terms{}, err
+	}
+	offer := func(name, token string, feeBps int, items ...ramp.Item) ramp.Product {
+		return ramp.Product{Name: name, Intent: ramp.InitializeIntent{Network: t.network, ProjectID: cmp.Or(project, "gameserver"),
+			Token: token, MintFeeBps: feeBps, Materials: items, Outputs: items}}
+	}
+	var items []ramp.Item
+	for _, one := range t.recipe {
+		items = append(items, ramp.Item{ID: one.ID, Amount: one.Amount, IconURL: icon(one.ID)})
+	}
+	products := []ramp.Product{offer(gold, token, 100, items...)}
+	if swordToken != "" {
+		t.tokens = append(t.tokens, swordToken)
+		products = append(products, offer(sword, swordToken, 0,
+			ramp.Item{ID: itemSword, Amount: ramp.NewAmount(1), IconURL: icon(itemSword), IsNonFungible: true}))
+	}
+	t.sold, err = ramp.NewTerms(ramp.TermsConfig{Products: products})
 	return t, err
+}
+
+func icon(item string) string {
+	return "https://example.com/icons/" + strings.TrimPrefix(item, "item_") + ".png"
+}
+
+// accepted returns what the handler accepts.
+func (t terms) accepted() *ramp.Terms {
+	if t.anyRate {
+		return ramp.AnyTerms
+	}
+	return t.sold
+}
+
+// policy rejects an order for a token that is not sold, at whatever rate. Only
+// -recipe any needs it, because otherwise the terms do.
+func (t terms) policy(_ context.Context, _ ramp.Session, r *ramp.ValidateRequest) error {
+	for _, asset := range slices.Concat(r.Intent.From, r.Intent.To) {
+		if asset.Type != ramp.TypeAsset && !slices.ContainsFunc(t.tokens, func(token string) bool { return strings.EqualFold(token, asset.ID) }) {
+			return &ramp.Rejection{Code: ramp.CodeTerms, Err: errors.New("the order is not for a token of this game: see -token")}
+		}
+	}
+	return nil
 }
 
 // parseRecipe reads ID=AMOUNT,ID=AMOUNT,….
@@ -86,33 +138,6 @@ func (r recipe) String() string {
 		parts = append(parts, a.Amount.String()+" "+a.ID)
 	}
 	return strings.Join(parts, " and ")
-}
-
-// offer returns the intent of an initialize call.
-func (t terms) offer(project string) ramp.InitializeIntent {
-	items := make([]ramp.Item, len(t.recipe))
-	for i, one := range t.recipe {
-		icon := "https://example.com/icons/" + strings.TrimPrefix(one.ID, "item_") + ".png"
-		items[i] = ramp.Item{ID: one.ID, Amount: one.Amount, IconURL: icon}
-	}
-	return ramp.InitializeIntent{Network: t.network, ProjectID: project, Token: t.token, MintFeeBps: 100, Materials: items, Outputs: items}
-}
-
-// check declines an order that does not match the terms. It does not rely on the
-// initialize call, because only the approved order decides what moves.
-func (t terms) check(o ramp.Order) error {
-	if !t.anyRate {
-		return t.offer("").CheckTerms(o.Intent)
-	}
-	tokens := o.Intent.To
-	if o.Direction == ramp.Burn {
-		tokens = o.Intent.From
-	}
-	if len(tokens) != 1 || !strings.EqualFold(string(tokens[0].Type), string(ramp.TypeERC20)) ||
-		!strings.EqualFold(tokens[0].ID, t.token) { // the case of an address is only a checksum
-		return &ramp.Rejection{Code: "INVALID_MESSAGE", Err: errors.New("the order is not for the token of this game: see -token")}
-	}
-	return nil
 }
 
 // amountOf returns the amount of an item in a list, or 0 if it is not there.

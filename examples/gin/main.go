@@ -7,33 +7,91 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/subtle"
 	"errors"
 	"log"
+	"log/slog"
 	"net/http"
 	"os"
+	"sync"
 
 	"github.com/gin-gonic/gin"
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// Game is where your code goes; see examples/quickstart for one that works.
-type Game struct{}
+// products are what the game sells: a token costs 100 gold, with a fee of 1%, and is
+// worth 80.
+var products = []ramp.Product{{Name: "gold", Intent: ramp.InitializeIntent{
+	Network: ramp.Testnet, ProjectID: "project-1", Token: "0x00000000000000000000000000000000000070c3", MintFeeBps: 100,
+	Materials: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}},
+	Outputs:   []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: "https://example.com/gold.png"}},
+}}}
 
-// Authenticate rejects every player.
-func (Game) Authenticate(context.Context, ramp.Session) error { return ramp.Reject("INVALID_USER") }
-
-// Assets is never called, because Authenticate rejects every player.
-func (Game) Assets(context.Context, ramp.Session) (*ramp.Player, error) { return &ramp.Player{}, nil }
-
-// Validate declines every order. Yours must first check the token contract and the
-// rate, as in examples/quickstart, because players must not choose them.
-func (Game) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error {
-	return ramp.Reject("INVALID_BALANCE")
+// Studio is where your code goes. This one keeps everything in memory; the README has
+// the same on a database.
+type Studio struct {
+	mu     sync.Mutex
+	hashes map[string][sha256.Size]byte // of the token of each session, so that a leak reveals no token
+	gold   map[string]int64             // of each session
 }
 
-// Result returns an error, because no order was approved.
-func (Game) Result(context.Context, ramp.Session, *ramp.Result) error {
-	return errors.New("no order was ever approved")
+// NewStudio returns a studio with one player, who owns 1,000 gold.
+func NewStudio() *Studio {
+	return &Studio{
+		hashes: map[string][sha256.Size]byte{"session-1": sha256.Sum256([]byte("token-1"))},
+		gold:   map[string]int64{"session-1": 1000},
+	}
+}
+
+// Authenticate compares the hash of the token with the one that was stored at login.
+func (g *Studio) Authenticate(_ context.Context, s ramp.Session) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	hash, known := g.hashes[s.ID]
+	claimed := sha256.Sum256([]byte(s.Token.Reveal()))
+	if !known || subtle.ConstantTimeCompare(hash[:], claimed[:]) != 1 {
+		return ramp.Reject("INVALID_USER")
+	}
+	return nil
+}
+
+// Assets returns the player's balances, under the IDs of the service console.
+func (g *Studio) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(g.gold[s.ID])}}}, nil
+}
+
+// Apply moves the assets of a step. The store calls it once for each step of an order.
+func (g *Studio) Apply(_ context.Context, step ramp.Step) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, asset := range step.Effect.Assets { // one, because the only product has one item
+		delta, err := step.Effect.Delta(asset).Int64()
+		if err != nil {
+			return err
+		}
+		if g.gold[step.Order.SessionID]+delta < 0 {
+			return ramp.Reject("INVALID_BALANCE")
+		}
+		g.gold[step.Order.SessionID] += delta
+	}
+	return nil
+}
+
+// newHandler wires the studio to the service's three calls.
+func newHandler(studio *Studio, key ramp.HMACKey, signer *ramp.Signer) (*ramp.Handler, error) {
+	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: products})
+	if err != nil {
+		return nil, err
+	}
+	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: studio.Apply})
+	if err != nil {
+		return nil, err
+	}
+	return ramp.NewHandler(ramp.HandlerConfig{
+		Players: studio, Store: store, Terms: terms, Key: key, Signer: signer, ProjectID: "project-1", Logger: slog.Default()})
 }
 
 const maxBody = 1 << 20
@@ -84,7 +142,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: Game{}, Key: key, Signer: signer})
+	handler, err := newHandler(NewStudio(), key, signer)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -7,25 +7,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
-
-// approving is a game that approves every order.
-type approving struct {
-	Game
-	results int
-}
-
-func (*approving) Authenticate(context.Context, ramp.Session) error { return nil }
-
-func (*approving) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error { return nil }
-
-func (g *approving) Result(context.Context, ramp.Session, *ramp.Result) error {
-	g.results++
-	return nil
-}
 
 func TestGinAnswersAllThreeCalls(t *testing.T) {
 	key, err := ramp.TextKey("key of the console")
@@ -36,48 +23,48 @@ func TestGinAnswersAllThreeCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	game := &approving{}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer})
+	studio := NewStudio()
+	handler, err := newHandler(studio, key, signer)
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(routes(handler))
 	defer server.Close()
-	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: server.URL,
-		Books: ramptest.BooksOff}) // the game moves nothing
+	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: server.URL, PerToken: true})
 	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key})
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	session := ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}
-	if _, err := service.Assets(t.Context(), session); err != nil {
-		t.Error(err)
-	}
-	item := ramp.Item{ID: "item_gold", Amount: ramp.NewAmount(1), IconURL: "https://example.com/gold.png"}
-	started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
-		Network: ramp.Testnet, ProjectID: "project-1", Token: "0x00000000000000000000000000000000000070c3",
-		Materials: []ramp.Item{item}, Outputs: []ramp.Item{item},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	order, err := service.Mint(t.Context(), started.UUID, session, ramp.NewAmount(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := service.Deliver(t.Context(), order, ramptest.Succeeded); err != nil {
-		t.Error(err)
-	}
-	if game.results != 1 {
-		t.Errorf("the game heard of %d results, not of 1", game.results)
+	for _, step := range []struct {
+		order func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
+		fault ramptest.Fault
+		gold  int64
+	}{
+		{service.Mint, ramptest.ResultTwice(), 800},
+		{service.Mint, ramptest.TransactionFails(), 800},
+		{service.Burn, ramptest.ResultTwice(), 960},
+	} {
+		started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Intent: products[0].Intent})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := step.order(t.Context(), started.UUID, session, ramp.NewAmount(2), step.fault,
+			ramptest.ValidateOtherToken(), ramptest.ValidateOtherRate(), ramptest.ValidateExtraItem()); err != nil {
+			t.Fatal(err)
+		}
+		service.Advance(time.Minute)
+		if got := studio.gold[session.ID]; got != step.gold {
+			t.Errorf("after %s, the player owns %d gold instead of %d", step.fault, got, step.gold)
+		}
 	}
 }
 
 func TestGinRefusesABodyAboveTheLimit(t *testing.T) {
 	key, _ := ramp.TextKey("key of the console")
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: Game{}, Key: key, Signer: signer})
+	handler, err := newHandler(NewStudio(), key, signer)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func main() {
 		log.Fatal(err)
 	}
 	// A handler does this for every order that it validates:
-	// ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: hmacKey, Signer: signer}).
+	// ramp.NewHandler(ramp.HandlerConfig{Game: game, Terms: terms, Key: hmacKey, Signer: signer}).
 	signature, err := signer.Sign(context.Background(), digest)
 	if err != nil {
 		log.Fatal(err)

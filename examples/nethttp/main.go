@@ -8,50 +8,89 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"errors"
 	"log/slog"
 	"net/http"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// Game is where your code goes. This one has a single player, who owns a
-// thousand gold and may not trade.
-type Game struct {
-	session string
-	token   [sha256.Size]byte // hashed, so that a leaked store does not reveal tokens
+// products are what the game sells: a token costs 100 gold, with a fee of 1%, and is
+// worth 80.
+var products = []ramp.Product{{Name: "gold", Intent: ramp.InitializeIntent{
+	Network: ramp.Testnet, ProjectID: "project-1", Token: "0x00000000000000000000000000000000000070c3", MintFeeBps: 100,
+	Materials: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}},
+	Outputs:   []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: "https://example.com/gold.png"}},
+}}}
+
+// Studio is where your code goes. This one keeps everything in memory; the README has
+// the same on a database.
+type Studio struct {
+	mu     sync.Mutex
+	hashes map[string][sha256.Size]byte // of the token of each session, so that a leak reveals no token
+	gold   map[string]int64             // of each session
 }
 
-// Authenticate compares the hash of the token with the hash stored at login.
-func (g *Game) Authenticate(_ context.Context, s ramp.Session) error {
-	sum := sha256.Sum256([]byte(s.Token.Reveal()))
-	if s.ID != g.session || subtle.ConstantTimeCompare(sum[:], g.token[:]) != 1 {
+// NewStudio returns a studio with one player, who owns 1,000 gold.
+func NewStudio() *Studio {
+	return &Studio{
+		hashes: map[string][sha256.Size]byte{"session-1": sha256.Sum256([]byte("token-1"))},
+		gold:   map[string]int64{"session-1": 1000},
+	}
+}
+
+// Authenticate compares the hash of the token with the one that was stored at login.
+func (g *Studio) Authenticate(_ context.Context, s ramp.Session) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	hash, known := g.hashes[s.ID]
+	claimed := sha256.Sum256([]byte(s.Token.Reveal()))
+	if !known || subtle.ConstantTimeCompare(hash[:], claimed[:]) != 1 {
 		return ramp.Reject("INVALID_USER")
 	}
 	return nil
 }
 
-// Assets returns the player's balances. The IDs are the ones in the service console.
-func (g *Game) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
-	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(1000)}}}, nil
+// Assets returns the player's balances, under the IDs of the service console.
+func (g *Studio) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(g.gold[s.ID])}}}, nil
 }
 
-// Validate checks your policy and takes the assets of a mint, durably and once for
-// each r.UUID. Return nil only after the change is committed. Check the token
-// contract and the rate first, as in examples/quickstart, because players must not
-// choose them. This game declines every order.
-func (g *Game) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error {
-	return ramp.Reject("INVALID_BALANCE")
+// Apply moves the assets of a step. The store calls it once for each step of an order.
+func (g *Studio) Apply(_ context.Context, step ramp.Step) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, asset := range step.Effect.Assets { // one, because the only product has one item
+		delta, err := step.Effect.Delta(asset).Int64()
+		if err != nil {
+			return err
+		}
+		if g.gold[step.Order.SessionID]+delta < 0 {
+			return ramp.Reject("INVALID_BALANCE")
+		}
+		g.gold[step.Order.SessionID] += delta
+	}
+	return nil
 }
 
-// Result gives back the assets of a failed mint or grants the assets of a burn, once
-// for each r.UUID. If it returns an error, the service delivers the result again.
-func (g *Game) Result(context.Context, ramp.Session, *ramp.Result) error {
-	return errors.New("no order was ever approved")
+// newHandler wires the studio to the service's three calls.
+func newHandler(studio *Studio, key ramp.HMACKey, signer *ramp.Signer) (*ramp.Handler, error) {
+	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: products})
+	if err != nil {
+		return nil, err
+	}
+	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: studio.Apply})
+	if err != nil {
+		return nil, err
+	}
+	return ramp.NewHandler(ramp.HandlerConfig{
+		Players: studio, Store: store, Terms: terms, Key: key, Signer: signer, ProjectID: "project-1", Logger: slog.Default()})
 }
 
 func main() {
@@ -76,8 +115,7 @@ func run(ctx context.Context) error {
 	}
 	slog.Info("register this address in the service console", "validator", signer.Address())
 
-	game := &Game{session: "session-1", token: sha256.Sum256([]byte("token-1"))}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Key: key, Signer: signer, Logger: slog.Default()})
+	handler, err := newHandler(NewStudio(), key, signer)
 	if err != nil {
 		return err
 	}

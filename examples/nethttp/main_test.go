@@ -1,10 +1,12 @@
 package main
 
 import (
-	"crypto/sha256"
+	"context"
 	"net/http/httptest"
 	"testing"
+	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
@@ -16,16 +18,34 @@ func TestTheEndpointsAnswerOnPathsOfTheirOwn(t *testing.T) {
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: &Game{session: "session-1", token: sha256.Sum256([]byte("token-1"))}, Key: key, Signer: signer})
+	studio := NewStudio()
+	handler, err := newHandler(studio, key, signer)
 	require.NoError(t, err)
 	server := httptest.NewServer(routes(handler))
 	defer server.Close()
-	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: server.URL,
+	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: server.URL, PerToken: true,
 		AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate", ResultPath: "/ramp/result"})
-
-	player, err := service.Assets(t.Context(), ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")})
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key})
 	require.NoError(t, err)
-	assert.Equal(t, "1000", player.Assets[0].Balance.String())
+
+	session := ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}
+	for _, step := range []struct {
+		order func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
+		fault ramptest.Fault
+		gold  int64
+	}{
+		{service.Mint, ramptest.ResultTwice(), 800},
+		{service.Mint, ramptest.TransactionFails(), 800},
+		{service.Burn, ramptest.ResultTwice(), 960},
+	} {
+		started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Intent: products[0].Intent})
+		require.NoError(t, err)
+		_, err = step.order(t.Context(), started.UUID, session, ramp.NewAmount(2), step.fault,
+			ramptest.ValidateOtherToken(), ramptest.ValidateOtherRate(), ramptest.ValidateExtraItem())
+		require.NoError(t, err)
+		service.Advance(time.Minute)
+		assert.Equal(t, step.gold, studio.gold[session.ID])
+	}
 
 	_, err = service.Assets(t.Context(), ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-2")})
 	var declined *ramptest.Declined

@@ -56,7 +56,7 @@ func newStudio(t *testing.T, observer ramp.Observer) *studio {
 		Books: ramptest.BooksOff}) // the game of these tests has no balances
 	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), HTTPClient: service.Client(), Observer: observer})
 	check(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: players{}, Store: store, Key: key, Signer: signer, Chain: chain, Observer: observer,
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: players{}, Store: store, Key: key, Signer: signer, Chain: chain, Observer: observer,
 		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }})
 	check(t, err)
 	service.SetHandler(handler)

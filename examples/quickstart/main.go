@@ -1,7 +1,7 @@
-// Quickstart is a complete integration in one file: a game with two assets, its
-// server, and an emulated token ramp, connected over HTTP. It mints, mints again
-// with a transaction that fails, and burns, and it delivers each result three times.
-// It exits with status 1 if a balance is wrong.
+// Quickstart is a complete integration in one file: a game that sells gold and a
+// sword, its server, and an emulated token ramp, connected over HTTP. It mints, mints
+// again with a transaction that fails, and burns, and it delivers each result three
+// times. It exits with status 1 if a balance is wrong.
 package main
 
 import (
@@ -9,7 +9,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log"
-	"maps"
 	"net/http/httptest"
 	"sync"
 
@@ -18,25 +17,30 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// terms are the game's token and the assets that one token is worth. A mint takes the
-// materials and costs a fee of 1%. A burn grants the outputs.
-var terms = ramp.InitializeIntent{
-	Network: ramp.Testnet, ProjectID: "quickstart", Token: "0x00000000000000000000000000000000000070c3", MintFeeBps: 100,
-	Materials: []ramp.Item{
-		{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"},
-		{ID: "item_gem", Amount: ramp.NewAmount(1), IconURL: "https://example.com/gem.png"},
-	},
-	Outputs: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(50), IconURL: "https://example.com/gold.png"}},
+// products are what the game offers. A token of gold costs 100 gold, with a fee of 1%,
+// and is worth 80. A token of swords is one sword.
+var products = []ramp.Product{
+	{Name: "gold", Intent: ramp.InitializeIntent{
+		Network: ramp.Testnet, ProjectID: "quickstart", Token: "0x00000000000000000000000000000000000070c3", MintFeeBps: 100,
+		Materials: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}},
+		Outputs:   []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: "https://example.com/gold.png"}},
+	}},
+	{Name: "sword", Intent: ramp.InitializeIntent{
+		Network: ramp.Testnet, ProjectID: "quickstart", Token: "0x0000000000000000000000000000000000005b0d",
+		Materials: []ramp.Item{{ID: "item_sword", Amount: ramp.NewAmount(1), IconURL: "https://example.com/sword.png", IsNonFungible: true}},
+		Outputs:   []ramp.Item{{ID: "item_sword", Amount: ramp.NewAmount(1), IconURL: "https://example.com/sword.png", IsNonFungible: true}},
+	}},
 }
 
 // Studio is the game: it authenticates players, lists their assets and moves them.
 // It keeps everything in memory. A real game keeps balances and orders in one
-// database.
+// database. examples/gameserver tells swords apart.
 type Studio struct {
 	session ramp.Session
 
-	mu       sync.Mutex
-	balances map[string]int64
+	mu     sync.Mutex
+	gold   int64
+	swords int64
 }
 
 // Authenticate checks that the game issued the token to this session.
@@ -52,30 +56,32 @@ func (s *Studio) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return &ramp.Player{Assets: []ramp.Asset{
-		{ID: "item_gold", Balance: ramp.NewAmount(s.balances["item_gold"])},
-		{ID: "item_gem", Balance: ramp.NewAmount(s.balances["item_gem"])},
+		{ID: "item_gold", Balance: ramp.NewAmount(s.gold)},
+		{ID: "item_sword", Balance: ramp.NewAmount(s.swords)},
 	}}, nil
 }
 
 // Apply moves all assets of a step or none. It is called once for each step of an
-// order. When an order is accepted, before it is signed, Apply declines one that does
-// not match the terms.
+// order. Every order is for a product at its price, because the handler checks that.
 func (s *Studio) Apply(_ context.Context, step ramp.Step) error {
-	if step.Order.State == ramp.OrderAccepted {
-		if err := terms.CheckTerms(step.Order.Intent); err != nil {
-			return err
-		}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	after := maps.Clone(s.balances)
+	gold, swords := s.gold, s.swords
 	for _, asset := range step.Effect.Assets {
 		delta, err := step.Effect.Delta(asset).Int64()
-		if after[asset.ID] += delta; err != nil || after[asset.ID] < 0 {
-			return ramp.Reject("INVALID_BALANCE")
+		if err != nil {
+			return err
+		}
+		if asset.ID == "item_sword" {
+			swords += delta
+		} else {
+			gold += delta
 		}
 	}
-	s.balances = after
+	if gold < 0 || swords < 0 {
+		return ramp.Reject("INVALID_BALANCE")
+	}
+	s.gold, s.swords = gold, swords
 	return nil
 }
 
@@ -89,32 +95,36 @@ func main() {
 	// Your server: the handler answers the service's three calls, and the store records
 	// orders and calls Apply, each effect exactly once.
 	session := ramp.Session{ID: "character-7", Token: ramp.NewAccessToken(rand.Text())}
-	studio := &Studio{session: session, balances: map[string]int64{"item_gold": 1000, "item_gem": 5}}
+	studio := &Studio{session: session, gold: 1000, swords: 1}
 	store := must(ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: studio.Apply}))
-	handler := must(ramp.NewHandler(ramp.HandlerConfig{Players: studio, Store: store, Key: key, Signer: signer, ProjectID: "quickstart"}))
+	terms := must(ramp.NewTerms(ramp.TermsConfig{Products: products}))
+	handler := must(ramp.NewHandler(ramp.HandlerConfig{Players: studio, Store: store, Terms: terms, Key: key, Signer: signer, ProjectID: "quickstart"}))
 	server := httptest.NewServer(handler)
 
 	// The emulated token ramp. In production, use the URL of the real service.
 	service := must(ramptest.New(ramptest.Config{
 		Key: key, Validator: signer.Address(), Game: server.URL, ProjectID: "quickstart", PerToken: true}))
-	client := must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key}))
+	client := must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, Terms: terms}))
 
 	table := "step                     before   validated  result   again    again\n"
 	for _, step := range []struct {
 		name      string
+		product   string
 		order     func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
 		outcome   ramptest.Outcome
-		before    string // gold and gems
+		before    string // gold and swords
 		validated string // after the game approved the order
 		finished  string // after each of three deliveries of the result
 	}{
-		{"mint", service.Mint, ramptest.Succeeded, "1000/5", "900/4", "900/4"},
-		{"mint, transaction fails", service.Mint, ramptest.Failed, "900/4", "800/3", "900/4"},
-		{"burn", service.Burn, ramptest.Succeeded, "900/4", "900/4", "950/4"},
+		{"mint", "gold", service.Mint, ramptest.Succeeded, "1000/1", "900/1", "900/1"},
+		{"mint, transaction fails", "gold", service.Mint, ramptest.Failed, "900/1", "800/1", "900/1"},
+		{"burn", "gold", service.Burn, ramptest.Succeeded, "900/1", "900/1", "980/1"},
+		{"mint a sword", "sword", service.Mint, ramptest.Succeeded, "980/1", "980/0", "980/0"},
+		{"burn it", "sword", service.Burn, ramptest.Succeeded, "980/0", "980/0", "980/1"},
 	} {
 		table += fmt.Sprintf("%-24s %-8s", step.name, owns(ctx, service, session, step.before))
 
-		started := must(client.Initialize(ctx, ramp.InitializeRequest{Intent: terms}))
+		started := must(client.Initialize(ctx, ramp.InitializeRequest{Product: step.product}))
 
 		// The player's webview opens this page. The URL contains the access token, so
 		// never print or log it in a real game.
@@ -131,7 +141,7 @@ func main() {
 		}
 		table += "\n"
 	}
-	fmt.Print("\nThe player's gold and gems, as the service reads them:\n\n", table)
+	fmt.Print("\nThe player's gold and swords, as the service reads them:\n\n", table)
 }
 
 // owns asks the game for the player's assets, as the service does, and exits unless

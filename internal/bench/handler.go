@@ -36,6 +36,7 @@ func handlerComparisons() []comparison {
 
 func newHandler(game ramp.Game) *ramp.Handler {
 	return must(ramp.NewHandler(ramp.HandlerConfig{
+		Terms:  ramp.AnyTerms,
 		Game:   game,
 		Key:    must(ramp.TextKey(hmacSecret)),
 		Signer: must(ramp.NewKeySigner("0x" + validatorKey)),

@@ -175,7 +175,7 @@ func newDesk(t *testing.T, change ...func(*ramptest.Config)) *desk {
 	d.must(err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	d.must(err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: d.shop, Key: key, Signer: signer})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: d.shop, Key: key, Signer: signer})
 	d.must(err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	d.must(err)

@@ -39,7 +39,7 @@ func TestStorm(t *testing.T) {
 
 func TestCheckThenActDoesNotSurviveTheStorm(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
-		w := newWorld(t, p, &game{ramp.HandlerConfig{Game: checkThenAct{studio{db: p.db, dialect: p.dialect}}}})
+		w := newWorld(t, p, &game{ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: checkThenAct{studio{db: p.db, dialect: p.dialect}}}})
 		w.give("alice", "gold", 1_000_000)
 		want := moves{}
 		for round := range 20 { // on an idle machine, one storm may find no fault

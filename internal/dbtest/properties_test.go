@@ -497,7 +497,7 @@ func TestAResultOfAnotherProjectMovesNothing(t *testing.T) {
 		ours := newWorld(t, p, nil)
 		ours.give("alice", "gold", 100)
 		theirs := &game{ramp.HandlerConfig{
-			Players: studio{db: p.db, dialect: p.dialect}, Store: ours.store, ProjectID: "another",
+			Terms: ramp.AnyTerms, Players: studio{db: p.db, dialect: p.dialect}, Store: ours.store, ProjectID: "another",
 			OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil },
 		}}
 		another := newWorld(t, p, theirs)

@@ -41,7 +41,9 @@ type answer struct {
 	body     []byte
 	envelope map[string]json.RawMessage // nil if the body is not a JSON object
 	shown    string                     // the errorCode or the text of err, in a form that a verdict may show
+	given    bool                       // what was asked for was given, or confirmed
 	step     string                     // what was asked
+	call     *Call                      // the call, as a verdict shows it
 	err      error                      // why there was no answer
 }
 
@@ -57,7 +59,7 @@ type call struct {
 }
 
 // errBusy means that a server rate-limits calls for longer than a call may take.
-var errBusy = errors.New("the server answered HTTP 429 and asked to wait longer than Target.Timeout (-timeout) allows")
+var errBusy = errors.New("the server answered HTTP 429 and asked to wait longer than -timeout allows")
 
 // try makes a call, and repeats it while the server rate-limits it. It does not change
 // the trial, so that it is safe for concurrent use.
@@ -74,18 +76,19 @@ func (t *trial) try(c call) answer {
 	for {
 		a := t.attempt(ctx, c)
 		a.step = c.method + " " + c.path
+		a.call = t.note(c, a)
 		if a.status != http.StatusTooManyRequests {
 			return a
 		}
-		wait := retryAfter(a.header.Get("Retry-After"))
+		wait := RetryAfter(a.header.Get("Retry-After"))
 		if time.Until(deadline) < wait || !sleep(ctx, wait) {
-			return answer{err: errBusy}
+			return answer{err: errBusy, call: a.call}
 		}
 	}
 }
 
-// retryAfter parses a Retry-After header. It defaults to a second.
-func retryAfter(text string) time.Duration {
+// RetryAfter parses a Retry-After header. It defaults to a second.
+func RetryAfter(text string) time.Duration {
 	if seconds, err := strconv.ParseUint(text, 10, 16); err == nil {
 		return time.Duration(seconds) * time.Second
 	}
@@ -116,12 +119,7 @@ func (t *trial) attempt(ctx context.Context, c call) answer {
 	if c.arriving != nil {
 		request.Body, request.GetBody, request.ContentLength = io.NopCloser(c.arriving()), nil, c.length
 	}
-	secrets := []string{c.hmac}
-	for name, values := range c.header {
-		if strings.EqualFold(name, signature) { // some cases vary the case of header names
-			secrets = append(secrets, values...)
-		}
-	}
+	secrets := c.secrets()
 	response, err := t.client.Do(request)
 	if err != nil {
 		return answer{err: err, shown: t.noAnswer(err, secrets...)}
@@ -132,11 +130,31 @@ func (t *trial) attempt(ctx context.Context, c call) answer {
 	if json.Unmarshal(body, &a.envelope) != nil {
 		a.envelope = nil
 	}
+	a.given = t.isGiven(c.path, a)
 	a.shown = t.shown(a.code(), secrets)
 	if err != nil {
 		a.shown = t.noAnswer(err, secrets...)
 	}
 	return a
+}
+
+// isGiven reports whether an answer gives what was asked for. It is lenient: the form of
+// each kind of answer is judged by a case of its own. An answer with a validatorSig is an
+// approval unless it says success false, and one without a list of assets shows none.
+func (t *trial) isGiven(path string, a answer) bool {
+	switch success := string(a.envelope["success"]) == "true"; path {
+	case t.target.ValidatePath:
+		var data approval
+		signed := decode(a.envelope["data"], &data) && data.ValidatorSig != ""
+		return signed && string(a.envelope["success"]) != "false" || success && !t.judge.confusing(path)
+	case t.target.ResultPath:
+		return success || a.look() == t.judge.knownConfirmation()
+	default:
+		var data struct {
+			V1 struct{ Assets *[]json.RawMessage }
+		}
+		return decode(a.envelope["data"], &data) && data.V1.Assets != nil
+	}
 }
 
 // Errorf formats an error for Target.Player, UUID or Restart to return. Verdicts show its
@@ -279,6 +297,9 @@ func (t *trial) asked(o order, a answer) answer {
 	}
 	if a.err == nil && a.succeeded() {
 		t.ledger.approved(o)
+		if text := t.wrongSignature(o, a); text != "" {
+			t.ledger.unsigned(text)
+		}
 	}
 	return a
 }
@@ -293,15 +314,39 @@ func (t *trial) report(o order, result object) answer {
 // unusual way.
 func (t *trial) told(o order, result object, a answer) answer {
 	status := statusOf(result)
-	a.step = "result: " + string(kindOf(o, status))
-	if a.err == nil && a.succeeded() {
+	kind := t.ledger.kind(o, status)
+	a.step = "result: " + string(kind)
+	if a.err == nil && (a.succeeded() || a.look() == t.judge.knownAnswer(kind)) {
 		t.ledger.confirmed(o, status)
 	}
 	return a
 }
 
-func (a answer) succeeded() bool { return string(a.envelope["success"]) == "true" }
+// succeeded reports whether the server gave what it was asked for.
+func (a answer) succeeded() bool { return a.given }
 
+// strictly reports whether an answer has the envelope of a success with HTTP 200.
+func (a answer) strictly() bool {
+	return string(a.envelope["success"]) == "true" && a.status == http.StatusOK && a.null("errorCode")
+}
+
+// look returns what the answers to calls of the same kind have in common: everything but
+// numbers and identifiers.
+func (a answer) look() string {
+	if a.err != nil {
+		return ""
+	}
+	text := string(a.body[:min(len(a.body), 200)])
+	if a.envelope != nil {
+		text = fmt.Sprint(string(a.envelope["success"]), a.code(), kind(a.envelope["data"]))
+	}
+	return fmt.Sprint(a.status, a.envelope != nil, varying.ReplaceAllString(text, "#"))
+}
+
+// varying matches the parts of an answer that differ from order to order.
+var varying = regexp.MustCompile(`(0x)?[0-9a-fA-F]{8,}|[0-9]+`)
+
+// declined reports whether an answer has the envelope of a failed check.
 func (a answer) declined() bool {
 	return string(a.envelope["success"]) == "false" && a.code() != "" && a.null("data")
 }
@@ -333,6 +378,31 @@ func (a answer) String() string {
 		code = a.shown
 	}
 	return fmt.Sprintf("HTTP %d, success %s, errorCode %s, data %s", a.status, success, code, kind(a.envelope["data"]))
+}
+
+// strange explains an answer that the game's handler cannot have written. It returns ""
+// for any other.
+func (t *trial) strange(a answer) string {
+	if a.err != nil || a.call == nil || a.envelope != nil && (a.envelope["success"] != nil || a.status < 300) {
+		return ""
+	}
+	text := a.call.Method + " " + a.call.URL + " was not answered by the game's handler, because the answer has no envelope ("
+	switch {
+	case a.status == http.StatusNotFound:
+		return text + "HTTP 404: there is no such path, or another program listens on this port)"
+	case a.status == http.StatusMethodNotAllowed:
+		return text + "HTTP 405: the path belongs to another method)"
+	case a.status >= 300 && a.status < 400:
+		return text + fmt.Sprintf("HTTP %d, a redirect; the service does not follow it)", a.status)
+	case a.status == http.StatusRequestEntityTooLarge:
+		return text + "HTTP 413: something before it limits the size of a body)"
+	case a.status == http.StatusForbidden, a.status == 419:
+		return text + fmt.Sprintf("HTTP %d: a framework's protection, for example against CSRF, or a proxy)", a.status)
+	case strings.Contains(a.header.Get("Content-Type"), "html"):
+		return text + fmt.Sprintf("HTTP %d, a page of HTML)", a.status)
+	default:
+		return text + fmt.Sprintf("HTTP %d)", a.status)
+	}
 }
 
 func kind(b json.RawMessage) string {

@@ -105,7 +105,7 @@ func assetsMutants() map[string]mutant {
 	const path = ramp.PathAssets
 	entry := func(more string) mutant { return replaces(path, `"assets":[`, `"assets":[`+more+",") }
 	return map[string]mutant{
-		"assets-answer": answers(path, func(_ *studio, _ *http.Request, _ message, status *int, body string) string {
+		"assets": answers(path, func(_ *studio, _ *http.Request, _ message, status *int, body string) string {
 			*status = 203
 			return body
 		}),
@@ -169,24 +169,24 @@ func sessionMutants() map[string]mutant {
 		"assets-foreign-token-declined":   byToken(ramp.PathAssets),
 		"validate-foreign-token-declined": byToken(ramp.PathValidate),
 	}
-	for path, name := range map[string]string{ramp.PathAssets: "assets-", ramp.PathValidate: "validate-"} {
+	for path, name := range map[string]string{ramp.PathAssets: "assets", ramp.PathValidate: "validate"} {
 		for id, when := range map[string]func(session, authorization []string, right string) bool{
-			"no-token":    func(_, a []string, _ string) bool { return len(a) == 0 },
-			"empty-token": func(_, a []string, _ string) bool { return len(a) == 1 && a[0] == "Bearer" },
-			"wrong-token": anyToken,
-			"cut-token":   func(_, a []string, right string) bool { return len(a) == 1 && strings.HasPrefix(right, a[0]) },
-			"long-token":  func(_, a []string, right string) bool { return len(a) == 1 && strings.HasPrefix(a[0], right) },
-			"no-scheme":   func(_, a []string, right string) bool { return len(a) == 1 && "Bearer "+a[0] == right },
-			"basic": func(_, a []string, right string) bool {
+			"token-wrong/missing":   func(_, a []string, _ string) bool { return len(a) == 0 },
+			"token-wrong/empty":     func(_, a []string, _ string) bool { return len(a) == 1 && a[0] == "Bearer" },
+			"token-wrong/unknown":   anyToken,
+			"token-wrong/cut":       func(_, a []string, right string) bool { return len(a) == 1 && strings.HasPrefix(right, a[0]) },
+			"token-wrong/long":      func(_, a []string, right string) bool { return len(a) == 1 && strings.HasPrefix(a[0], right) },
+			"session-odd/no-scheme": func(_, a []string, right string) bool { return len(a) == 1 && "Bearer "+a[0] == right },
+			"session-odd/basic": func(_, a []string, right string) bool {
 				return len(a) == 1 && strings.Replace(a[0], "Basic", "Bearer", 1) == right
 			},
-			"two-tokens":      func(_, a []string, right string) bool { return slices.Contains(a, right) },
-			"no-session":      func(s, _ []string, _ string) bool { return len(s) == 0 },
-			"empty-session":   func(s, _ []string, _ string) bool { return len(s) == 1 && s[0] == "" },
-			"unknown-session": func(_, a []string, right string) bool { return slices.Contains(a, right) },
-			"two-sessions":    func(s, _ []string, _ string) bool { return len(s) == 2 },
+			"session-odd/two-tokens":      func(_, a []string, right string) bool { return slices.Contains(a, right) },
+			"session-odd/no-session":      func(s, _ []string, _ string) bool { return len(s) == 0 },
+			"session-odd/empty-session":   func(s, _ []string, _ string) bool { return len(s) == 1 && s[0] == "" },
+			"session-odd/unknown-session": func(_, a []string, right string) bool { return slices.Contains(a, right) },
+			"session-odd/two-sessions":    func(s, _ []string, _ string) bool { return len(s) == 2 },
 		} {
-			m[name+id] = admits(path, when)
+			m[name+"-"+id] = admits(path, when)
 		}
 	}
 	return m

@@ -106,71 +106,76 @@ func amountMutants() map[string]mutant {
 		}
 	}
 	m := map[string]mutant{
-		"mint-amount-tokens-negative": approves(sign(to, -1)),
-		"mint-amount-tokens-zero":     approves(sign(to, 0)),
-		"mint-amount-tokens-missing":  approves(missing(to)),
-		"burn-amount-negative":        approves(sign(to, -1)),
-		"burn-amount-zero":            approves(sign(to, 0)),
-		"burn-amount-missing":         approves(missing(to)),
-		"burn-amount-null":            approves(missing(to)),
-		"burn-amount-text":            loose(to),
-		"burn-amount-tokens-negative": approves(sign(from, -1)),
-		"burn-amount-tokens-zero":     edits(from, func(m message, old any) any { return when(sign(from, 0)(m), json.Number("1"), old) }),
-		"burn-amount-bomb":            approves(infinite(to)),
+		"mint-amount-not-positive/tokens-negative": approves(sign(to, -1)),
+		"mint-amount-not-positive/tokens-zero":     approves(sign(to, 0)),
+		"mint-amount-not-positive/tokens-missing":  approves(missing(to)),
+		"burn-amount-not-positive/negative":        approves(sign(to, -1)),
+		"burn-amount-not-positive/zero":            approves(sign(to, 0)),
+		"burn-amount-not-positive/missing":         approves(missing(to)),
+		"burn-amount-not-positive/null":            approves(missing(to)),
+		"burn-amount-odd/text":                     loose(to),
+		"burn-amount-not-positive/tokens-negative": approves(sign(from, -1)),
+		"burn-amount-not-positive/tokens-zero":     edits(from, func(m message, old any) any { return when(sign(from, 0)(m), json.Number("1"), old) }),
+		"burn-amount-odd/bomb":                     approves(infinite(to)),
 
-		"mint-amount-2-31":      computes(cut(32, true)),
-		"mint-amount-2-32":      computes(cut(32, false)),
-		"mint-amount-2-32-more": computes(cut(32, false)),
-		"mint-amount-2-53": approves(func(m message) bool { // what is no safe integer is not compared
+		"mint-amount-too-much/2-31":      computes(cut(32, true)),
+		"mint-amount-too-much/2-32":      computes(cut(32, false)),
+		"mint-amount-too-much/2-32-more": computes(cut(32, false)),
+		"mint-amount-too-much/2-53": approves(func(m message) bool { // what is no safe integer is not compared
 			amount, err := ramp.ParseAmount(amountText(m, from))
 			return err == nil && amount.Cmp(ramp.NewAmount(1<<53)) > 0
 		}),
-		"mint-amount-2-63":      computes(cut(64, true)),
-		"mint-amount-2-64":      computes(cut(64, false)),
-		"mint-amount-2-64-more": computes(cut(64, false)),
-		"mint-amount-10-30": computes(func(text string) string { // what does not fit counts as nothing
+		"mint-amount-too-much/2-63":      computes(cut(64, true)),
+		"mint-amount-too-much/2-64":      computes(cut(64, false)),
+		"mint-amount-too-much/2-64-more": computes(cut(64, false)),
+		"mint-amount-too-much/10-30": computes(func(text string) string { // what does not fit counts as nothing
 			n, err := strconv.ParseInt(text, 10, 64)
 			if err != nil {
 				return "0"
 			}
 			return strconv.FormatInt(n, 10)
 		}),
-		"mint-amount-1e30":              computes(prefix),
-		"mint-amount-2-256-more":        computes(cut(256, false)),
-		"mint-amount-1e400":             computes(prefix),
-		"mint-amount-bomb":              computes(prefix),
-		"mint-amount-exponent-overflow": computes(prefix),
-		"mint-amount-digits":            approves(infinite(from)),
+		"mint-amount-too-much/1e30":          computes(prefix),
+		"mint-amount-too-much/2-256-more":    computes(cut(256, false)),
+		"mint-amount-bomb/1e400":             computes(prefix),
+		"mint-amount-bomb/exponent":          computes(prefix),
+		"mint-amount-bomb/exponent-overflow": computes(prefix),
+		"mint-amount-bomb/digits":            approves(infinite(from)),
 
-		"mint-amount-one-more":  {bug: "takes more than there is"},
-		"mint-amount-netted":    approves(func(m message) bool { return strings.HasPrefix(amountText(m, "intent.from.1.amount"), "-") }),
-		"mint-amount-tiny-bomb": approves(infinite(from)),
+		"balance":                         {bug: "takes more than there is"},
+		"mint-amount-not-positive/netted": approves(func(m message) bool { return strings.HasPrefix(amountText(m, "intent.from.1.amount"), "-") }),
+		"mint-amount-bomb/tiny":           approves(infinite(from)),
 	}
 	for _, id := range []string{"negative", "minus-one", "minus-half"} {
-		m["mint-amount-"+id] = approves(sign(from, -1))
+		m["mint-amount-not-positive/"+id] = approves(sign(from, -1))
 	}
 	for _, id := range []string{"zero", "minus-zero", "zero-point", "zero-exponent"} {
-		m["mint-amount-"+id] = approves(sign(from, 0))
+		m["mint-amount-not-positive/"+id] = approves(sign(from, 0))
 	}
 	for _, id := range []string{"missing", "null"} {
-		m["mint-amount-"+id] = approves(missing(from))
+		m["mint-amount-not-positive/"+id] = approves(missing(from))
 	}
 	for _, id := range []string{"text", "boolean", "list", "object"} {
-		m["mint-amount-"+id] = approves(func(m message) bool {
+		m["mint-amount-not-a-number/"+id] = approves(func(m message) bool {
 			_, isNumber := m.at(from).(json.Number)
 			return !isNumber && m.at(from) != nil
 		})
 	}
-	for _, id := range []string{"half", "more-than-one", "tiny"} {
-		m["mint-amount-"+id] = computes(rounded)
-		m["burn-amount-"+id] = computes(rounded)
-		m["mint-amount-"+id+"-back"] = mutant{bug: "gives back whole numbers"}
+	for _, id := range []string{"half", "one-and-half", "quarters", "more-than-one", "tiny"} {
+		fraction := computes(rounded)
+		if id == "more-than-one" {
+			fraction = computes(prefix) // rounded up, it is what a double makes of it
+		}
+		m["mint-amount-exact/"+id], m["burn-amount-exact/"+id] = fraction, fraction
+		m["mint-amount-exact-back/"+id] = mutant{bug: "gives back whole numbers"}
 	}
+	// That a tiny amount is kept cannot be told from how a double rounds.
+	m["mint-amount-exact-back/tiny"] = mutant{bug: "gives back rounded up"}
 	for _, id := range []string{"point", "exponent", "exponent-minus"} {
-		m["mint-amount-"+id] = computes(digitsOnly)
-		m["burn-amount-"+id] = computes(digitsOnly)
+		m["mint-amount-exact/"+id] = computes(digitsOnly)
+		m["burn-amount-exact/"+id] = computes(digitsOnly)
 		// What is not written as digits alone counts as nothing when it comes back.
-		m["mint-amount-"+id+"-back"] = confirms(func(m message) bool {
+		m["mint-amount-exact-back/"+id] = confirms(func(m message) bool {
 			return strings.Trim(amountText(m, from), "0123456789") != ""
 		})
 	}

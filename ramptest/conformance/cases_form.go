@@ -3,7 +3,6 @@ package conformance
 import (
 	"bytes"
 	"math/big"
-	"slices"
 )
 
 // formCases returns the cases about bodies that differ from sections 2.5 and 6.
@@ -12,17 +11,7 @@ func formCases() []Case {
 		read = "Read the body as one JSON object and refuse everything else."
 		fix  = "Check that every field that section 2.5 requires is present, not null and of the right type."
 	)
-	var bodies []want[bytesEdit]
-	for _, e := range []endpoint{atValidate, atResult} {
-		bodies = append(bodies, want[bytesEdit]{e.name + "-body-%s", "A " + e.name + " call with %s is refused and moves nothing.", e.section, read,
-			func(t *trial, change bytesEdit) {
-				e.refuses(t, func(o order, right object) answer {
-					body := change(right.bytes())
-					return t.post(e.path(t.target), t.signed(t.player, body), body)
-				})
-			}})
-	}
-	return slices.Concat(rows[bytesEdit]{
+	bodies := rows[bytesEdit]{
 		{"empty", "an empty body", Must, func([]byte) []byte { return nil }},
 		{"null", "the body null", Must, func([]byte) []byte { return []byte("null") }},
 		{"text", "a body that is a JSON string", Must, func([]byte) []byte { return []byte(`"text"`) }},
@@ -31,13 +20,25 @@ func formCases() []Case {
 		{"unclosed", "a JSON object without its last brace", Should, func(right []byte) []byte { return right[:len(right)-1] }},
 		{"two", "two JSON objects", Should, func(right []byte) []byte { return append(bytes.Clone(right), right...) }},
 		{"trailing", "a JSON object with text behind it", Should, func(right []byte) []byte { return append(bytes.Clone(right), "xyz"...) }},
-	}.cases(bodies...), rows[edit]{
-		{"no-uuid", "without uuid", Must, drop("uuid")},
-		{"null-uuid", "whose uuid is null", Must, set("uuid", nil)},
-		{"empty-uuid", "whose uuid is empty", Must, set("uuid", "")},
-		{"bad-uuid", "whose uuid is not a UUID", Should, set("uuid", "seven")},
-		{"number-uuid", "whose uuid is a number", Should, set("uuid", number(7))},
-		{"nil-uuid", "whose uuid is all zeros", Should, set("uuid", "00000000-0000-0000-0000-000000000000")},
+	}
+	refused := func(e endpoint) []Input {
+		return bodies.inputs(func(t *trial, change bytesEdit) {
+			e.refuses(t, func(_ order, right object) answer {
+				body := change(right.bytes())
+				return t.post(e.path(t.target), t.signed(t.player, body), body)
+			})
+		})
+	}
+	declined := func(t *trial, e edit) { t.declines(t.mint().bent(e)) }
+	uuids := rows[edit]{
+		{"missing", "without uuid", Must, drop("uuid")},
+		{"null", "whose uuid is null", Must, set("uuid", nil)},
+		{"empty", "whose uuid is empty", Must, set("uuid", "")},
+		{"bad", "whose uuid is not a UUID", Should, set("uuid", "seven")},
+		{"number", "whose uuid is a number", Should, set("uuid", number(7))},
+		{"nil", "whose uuid is all zeros", Should, set("uuid", "00000000-0000-0000-0000-000000000000")},
+	}
+	fields := rows[edit]{
 		{"no-user-sig", "without user_sig", Should, drop("user_sig")},
 		{"null-user-sig", "whose user_sig is null", Should, set("user_sig", nil)},
 		{"empty-user-sig", "whose user_sig is empty", Should, set("user_sig", "")},
@@ -46,6 +47,8 @@ func formCases() []Case {
 		{"null-user-address", "whose user_address is null", Should, set("user_address", nil)},
 		{"no-project", "without project_id", Should, drop("project_id")},
 		{"null-project", "whose project_id is null", Should, set("project_id", nil)},
+	}
+	intents := rows[edit]{
 		{"no-intent", "without intent", Must, drop("intent")},
 		{"null-intent", "whose intent is null", Must, set("intent", nil)},
 		{"text-intent", "whose intent is a string", Should, set("intent", "mint")},
@@ -62,9 +65,18 @@ func formCases() []Case {
 		{"no-entry-type", "with an entry without type", Should, drop("intent.from.0.type")},
 		{"no-entry-id", "with an entry without id", Must, drop("intent.from.0.id")},
 		{"null-entry-id", "with an entry whose id is null", Must, set("intent.from.0.id", nil)},
-	}.cases(want[edit]{"validate-%s", "A mint %s is declined.", "2.5", fix,
-		func(t *trial, e edit) { t.declines(t.mint().bent(e)) },
-	}), []Case{
+	}
+	return []Case{
+		{ID: "validate-body", Section: "2.5", Fix: read, Inputs: refused(atValidate),
+			Title: "A validate call whose body is not one JSON object is refused and moves nothing."},
+		{ID: "result-body", Section: "6", Fix: read, Inputs: refused(atResult),
+			Title: "A result call whose body is not one JSON object is refused and moves nothing."},
+		{ID: "validate-uuid", Section: "2.5", Fix: fix, Inputs: uuids.inputs(declined),
+			Title: "A mint whose uuid is missing or malformed is declined."},
+		{ID: "validate-fields", Section: "2.5", Fix: fix, Inputs: fields.inputs(declined),
+			Title: "A mint whose user_sig, user_address or project_id is missing or malformed is declined."},
+		{ID: "validate-intent", Section: "2.5", Fix: fix, Inputs: intents.inputs(declined),
+			Title: "A mint whose intent is missing or incomplete is declined."},
 		{ID: "validate-other-project", Level: Should, Section: "2.5", needs: aProject,
 			Fix:   "Compare project_id with the one of your console.",
 			Title: "A mint for another project is declined.",
@@ -87,7 +99,7 @@ func formCases() []Case {
 			Fix:   "Treat intent.target_candidate as the optional field that it is.",
 			Title: "A mint without intent.target_candidate is approved.",
 			run:   func(t *trial) { t.ends(t.mint().bent(drop("intent.target_candidate")), failure, 0) }},
-	})
+	}
 }
 
 // declines requires that an order is declined and moves nothing.
@@ -119,7 +131,7 @@ func (t *trial) declinesOrEnds(o order, status string, moved *big.Rat) {
 		return
 	}
 	t.confirm(o, status)
-	t.movedBy(moved)
+	t.movedAbout(moved)
 }
 
 // declinesOrTakes requires that a mint is declined, or takes something.
@@ -136,12 +148,7 @@ func (t *trial) paid(o order) {
 	if t.err == nil {
 		t.answered(t.report(o, o.result(success)))
 	}
-	wrong := t.settled(t.before, func(now snapshot) judgement {
-		if now.of(t.asset).Cmp(t.before.of(t.asset)) < 0 {
-			return rightBalance
-		}
-		return wrongBalance
-	})
+	wrong := t.settled(t.before, func(now snapshot) bool { return now.of(t.asset).Cmp(t.before.of(t.asset)) < 0 })
 	if wrong != nil {
 		t.gives("an approved mint for which nothing was taken", "a refusal, or a lower balance")
 	}

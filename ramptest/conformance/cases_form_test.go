@@ -54,7 +54,7 @@ func formMutants() map[string]mutant {
 			return m.at("intent.target_candidate") == nil
 		}),
 	}
-	for path, name := range map[string]string{ramp.PathValidate: "validate-body-", ramp.PathResult: "result-body-"} {
+	for path, name := range map[string]string{ramp.PathValidate: "validate-body/", ramp.PathResult: "result-body/"} {
 		// A server that is content with a body that it cannot read.
 		content := layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if r.URL.Path == path && s.authentic(r, body) && parse(body) == nil {
@@ -83,17 +83,17 @@ func formMutants() map[string]mutant {
 		m[name+"two"], m[name+"trailing"] = first, first
 	}
 	for path, ids := range map[string][]string{
-		"uuid":               {"no-uuid", "null-uuid", "empty-uuid", "bad-uuid", "number-uuid", "nil-uuid"},
-		"user_sig":           {"no-user-sig", "null-user-sig", "empty-user-sig", "text-user-sig"},
-		"user_address":       {"no-user-address", "null-user-address"},
-		"project_id":         {"no-project", "null-project"},
-		"intent":             {"no-intent", "null-intent", "text-intent"},
-		"intent.method":      {"no-method", "null-method"},
-		"intent.type":        {"no-type", "null-type"},
-		"intent.from":        {"no-from", "null-from", "empty-from", "object-from"},
-		"intent.to":          {"no-to", "empty-to"},
-		"intent.from.0.type": {"no-entry-type"},
-		"intent.from.0.id":   {"no-entry-id", "null-entry-id"},
+		"uuid":               {"uuid/missing", "uuid/null", "uuid/empty", "uuid/bad", "uuid/number", "uuid/nil"},
+		"user_sig":           {"fields/no-user-sig", "fields/null-user-sig", "fields/empty-user-sig", "fields/text-user-sig"},
+		"user_address":       {"fields/no-user-address", "fields/null-user-address"},
+		"project_id":         {"fields/no-project", "fields/null-project"},
+		"intent":             {"intent/no-intent", "intent/null-intent", "intent/text-intent"},
+		"intent.method":      {"intent/no-method", "intent/null-method"},
+		"intent.type":        {"intent/no-type", "intent/null-type"},
+		"intent.from":        {"intent/no-from", "intent/null-from", "intent/empty-from", "intent/object-from"},
+		"intent.to":          {"intent/no-to", "intent/empty-to"},
+		"intent.from.0.type": {"intent/no-entry-type"},
+		"intent.from.0.id":   {"intent/no-entry-id", "intent/null-entry-id"},
 	} {
 		for _, id := range ids {
 			m["validate-"+id] = approves(bad(path))

@@ -34,35 +34,35 @@ func hmacMutants() map[string]mutant {
 	first := func(header []string) string { return strings.Join(header[:min(1, len(header))], "") }
 	for path, name := range map[string]string{ramp.PathValidate: "validate-", ramp.PathResult: "result-"} {
 		for id, when := range map[string]func(s *studio, header []string, body []byte) bool{
-			"hmac-missing": func(_ *studio, header []string, _ []byte) bool { return len(header) == 0 },
-			"hmac-empty":   func(_ *studio, header []string, _ []byte) bool { return first(header) == "" },
-			"hmac-short": func(s *studio, header []string, body []byte) bool {
+			"hmac-wrong/missing": func(_ *studio, header []string, _ []byte) bool { return len(header) == 0 },
+			"hmac-wrong/empty":   func(_ *studio, header []string, _ []byte) bool { return first(header) == "" },
+			"hmac-wrong/short": func(s *studio, header []string, body []byte) bool {
 				return strings.HasPrefix(s.key.Sign(body), first(header))
 			},
-			"hmac-long": func(s *studio, header []string, body []byte) bool {
+			"hmac-wrong/long": func(s *studio, header []string, body []byte) bool {
 				return strings.HasPrefix(first(header), s.key.Sign(body))
 			},
-			"hmac-not-hex": func(_ *studio, header []string, _ []byte) bool {
+			"hmac-wrong/not-hex": func(_ *studio, header []string, _ []byte) bool {
 				_, err := hex.DecodeString(first(header))
 				return err != nil
 			},
-			"hmac-zero": func(_ *studio, header []string, _ []byte) bool { return strings.Trim(first(header), "0") == "" },
-			"hmac-last-digit": func(s *studio, header []string, body []byte) bool {
+			"hmac-wrong/zero": func(_ *studio, header []string, _ []byte) bool { return strings.Trim(first(header), "0") == "" },
+			"hmac-wrong/last-digit": func(s *studio, header []string, body []byte) bool {
 				return len(header) == 1 && strings.HasPrefix(header[0], s.key.Sign(body)[:63])
 			},
-			"hmac-other-key": func(_ *studio, header []string, _ []byte) bool { return len(first(header)) == 64 },
-			"hmac-empty-key": func(_ *studio, header []string, body []byte) bool { return first(header) == plainMAC(nil, body) },
-			"hmac-other-body": func(_ *studio, header []string, _ []byte) bool {
+			"hmac-wrong/other-key": func(_ *studio, header []string, _ []byte) bool { return len(first(header)) == 64 },
+			"hmac-wrong/empty-key": func(_ *studio, header []string, body []byte) bool { return first(header) == plainMAC(nil, body) },
+			"hmac-wrong/other-body": func(_ *studio, header []string, _ []byte) bool {
 				_, err := hex.DecodeString(first(header))
 				return err == nil
 			},
-			"hmac-no-body": func(s *studio, header []string, _ []byte) bool { return first(header) == s.key.Sign(nil) },
-			"hmac-digest": func(_ *studio, header []string, body []byte) bool {
+			"hmac-wrong/no-body": func(s *studio, header []string, _ []byte) bool { return first(header) == s.key.Sign(nil) },
+			"hmac-wrong/digest": func(_ *studio, header []string, body []byte) bool {
 				sum := sha256.Sum256(body)
 				return first(header) == hex.EncodeToString(sum[:])
 			},
-			"hmac-two": func(s *studio, header []string, body []byte) bool { return slices.Contains(header, s.key.Sign(body)) },
-			"tampered": func(_ *studio, header []string, _ []byte) bool { return len(header) == 1 },
+			"hmac-wrong/two":      func(s *studio, header []string, body []byte) bool { return slices.Contains(header, s.key.Sign(body)) },
+			"hmac-wrong/tampered": func(_ *studio, header []string, _ []byte) bool { return len(header) == 1 },
 		} {
 			m[name+id] = trusts(path, when)
 		}
@@ -101,7 +101,7 @@ func hmacMutants() map[string]mutant {
 			}
 			next.ServeHTTP(w, r)
 		})
-		for _, id := range []string{"raw-indented", "raw-escapes", "raw-order", "raw-unicode"} {
+		for _, id := range []string{"hmac-raw/indented", "hmac-raw/escapes", "hmac-raw/order", "hmac-raw/unicode"} {
 			m[name+id] = rewritten
 		}
 	}

@@ -7,25 +7,26 @@ func intentMutants() map[string]mutant {
 	}
 	aMint, aBurn := method("mint", "assemble"), method("burn-permit", "disassemble")
 	return map[string]mutant{
-		"intent-mint-disassemble":   approves(method("mint", "disassemble")),
-		"intent-burn-assemble":      approves(method("burn-permit", "assemble")),
-		"intent-mint-as-burn":       approves(all(aBurn, is(from, "asset"))),
-		"intent-unknown-method":     approves(is("intent.method", "steal")),
-		"intent-unknown-type":       approves(is("intent.type", "reassemble")),
-		"intent-mint-from-token":    approves(all(aMint, is(from, "ERC20"))),
-		"intent-mint-to-asset":      edits(to, func(m message, old any) any { return when(aMint(m), "ERC20", old) }),
-		"intent-burn-from-asset":    edits(from, func(m message, old any) any { return when(aBurn(m), "ERC20", old) }),
-		"intent-burn-to-token":      edits(to, func(m message, old any) any { return when(aBurn(m), "asset", old) }),
-		"intent-method-burn":        refuses(is("intent.method", "burn")),
-		"intent-small-erc20":        refuses(is(to, "erc20")),
-		"intent-unknown-asset":      approves(is("intent.from.0.id", "item_of_nobody")),
-		"intent-burn-unknown-asset": approves(is("intent.to.0.id", "item_of_nobody")),
-		"intent-second-short":       {bug: "takes one asset after the other"},
-		"intent-asset-twice":        {bug: "takes the last entry"},
-		"intent-asset-twice-back":   {bug: "gives back the last entry"},
-		"intent-burn-asset-twice":   {bug: "grants the last entry"},
-		"intent-sum-too-much":       {bug: "takes more than there is"},
-		"intent-two-assets":         {bug: "takes the last entry"},
+		"intent-mixed/mint-disassemble": approves(method("mint", "disassemble")),
+		"intent-mixed/burn-assemble":    approves(method("burn-permit", "assemble")),
+		"intent-mixed/mint-as-burn":     approves(all(aBurn, is(from, "asset"))),
+		"intent-mixed/unknown-method":   approves(is("intent.method", "steal")),
+		"intent-mixed/unknown-type":     approves(is("intent.type", "reassemble")),
+		"intent-sides/mint-from-token":  approves(all(aMint, is(from, "ERC20"))),
+		"intent-sides/mint-to-asset":    edits(to, func(m message, old any) any { return when(aMint(m), "ERC20", old) }),
+		"intent-sides/burn-from-asset":  edits(from, func(m message, old any) any { return when(aBurn(m), "ERC20", old) }),
+		"intent-sides/burn-to-token":    edits(to, func(m message, old any) any { return when(aBurn(m), "asset", old) }),
+		"intent-method-burn":            refuses(is("intent.method", "burn")),
+		"intent-small-erc20":            refuses(is(to, "erc20")),
+		"intent-unknown-asset":          approves(is("intent.from.0.id", "item_of_nobody")),
+		"intent-burn-unknown-asset":     approves(is("intent.to.0.id", "item_of_nobody")),
+		"intent-second-short/unknown":   {bug: "takes one asset after the other"},
+		"intent-second-short/too-much":  {bug: "takes one asset after the other"},
+		"intent-asset-twice/mint":       {bug: "takes the last entry"},
+		"intent-asset-twice/mint-back":  {bug: "gives back the last entry"},
+		"intent-asset-twice/burn":       {bug: "grants the last entry"},
+		"intent-sum-too-much":           {bug: "takes more than there is"},
+		"intent-two-assets":             {bug: "takes the last entry"},
 	}
 }
 
@@ -34,4 +35,15 @@ func when(condition bool, yes, no any) any {
 		return yes
 	}
 	return no
+}
+
+// termsMutants is a game that looks at neither the token nor the rate, as the right one
+// does not.
+func termsMutants() map[string]mutant {
+	m := make(map[string]mutant)
+	for _, id := range []string{"terms-token/mint", "terms-token/burn", "terms-rate/mint-double", "terms-rate/mint-outputs-twice", "terms-rate/burn-outputs-twice", "terms-rate/mint-half", "terms-rate/mint-one-less",
+		"terms-rate/burn-double", "terms-rate/burn-half", "terms-rate/burn-one-more", "terms-rate/burn-item-more"} {
+		m[id] = mutant{terms: true}
+	}
+	return m
 }

@@ -6,8 +6,8 @@ func receiptMutants() map[string]mutant {
 		return inResult(func(m message) bool { logs, _ := m.at("receipt.logs").([]any); return logs != nil && len(logs) == n })
 	}
 	m := map[string]mutant{
-		"receipt-status-2": confirms(is("receipt.status", "0x2")),
-		"receipt-burn-status-2": edits("receipt.status", func(_ message, old any) any {
+		"receipt-status-2/mint": confirms(is("receipt.status", "0x2")),
+		"receipt-status-2/burn": edits("receipt.status", func(_ message, old any) any {
 			return when(old == "0x2", "0x1", old)
 		}),
 	}
@@ -33,7 +33,14 @@ func receiptMutants() map[string]mutant {
 		"padded-status":   func(m message) bool { return len(m.text("receipt.status")) == 4 },
 		"many-logs":       length(400),
 	} {
-		m["receipt-"+id], m["receipt-failed-"+id] = refuses(when), refuses(when)
+		mint, burn := "receipt-odd-mint/", "receipt-odd-burn/"
+		switch id {
+		case "type-7", "no-fee", "fee", "block-timestamp", "removed", "no-logs", "no-topics":
+			mint, burn = "receipt-mint/", "receipt-burn/"
+		case "many-logs":
+			mint, burn = "receipt-large/mint-", "receipt-large/burn-"
+		}
+		m[mint+id], m[burn+id] = refuses(when), refuses(when)
 	}
 	// No 0x1, so it has failed; no 0x0, so it has succeeded.
 	guess := func(method, status string) mutant {
@@ -45,10 +52,10 @@ func receiptMutants() map[string]mutant {
 		})
 	}
 	for _, id := range []string{"no-receipt", "null-receipt", "no-status", "null-status"} {
-		m["mint-"+id], m["burn-"+id] = guess("mint", "0x0"), guess("burn-permit", "0x1")
+		m["receipt-no-status/mint-"+id], m["receipt-no-status/burn-"+id] = guess("mint", "0x0"), guess("burn-permit", "0x1")
 	}
-	for _, id := range []string{"empty-status", "0x-status", "true-status", "text-status"} {
-		m["mint-"+id], m["burn-"+id] = guess("mint", "0x1"), guess("burn-permit", "0x1")
+	for _, id := range []string{"empty", "0x", "true", "text"} {
+		m["receipt-odd-status/mint-"+id], m["receipt-odd-status/burn-"+id] = guess("mint", "0x1"), guess("burn-permit", "0x1")
 	}
 	return m
 }

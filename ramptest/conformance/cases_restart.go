@@ -16,7 +16,7 @@ import (
 func restartCases() []Case {
 	const fix = "Commit orders, balances and sessions to a database before you answer; a restart loses what is in memory."
 	return []Case{
-		{ID: "restart-mint-fails", Level: Must, Section: "3", Fix: fix, needs: aRestart,
+		{ID: "restart-mint-fails", after: []string{"mint-fails"}, Level: Must, Section: "3", Fix: fix, needs: aRestart,
 			Title: "A mint that fails after a restart gives its assets back.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
@@ -24,7 +24,7 @@ func restartCases() []Case {
 				t.confirm(o, failure)
 				t.moved(0)
 			}},
-		{ID: "restart-burn-succeeds", Level: Must, Section: "1", Fix: fix, needs: aRestart,
+		{ID: "restart-burn-succeeds", after: []string{"burn-succeeds"}, Level: Must, Section: "1", Fix: fix, needs: aRestart,
 			Title: "A burn that succeeds after a restart grants its assets.",
 			run: func(t *trial) {
 				o := t.approve(t.burn())
@@ -32,19 +32,24 @@ func restartCases() []Case {
 				t.confirm(o, success)
 				t.moved(1)
 			}},
-		{ID: "restart-result-again", Level: Must, Section: "6", Fix: fix, needs: aRestart,
+		{ID: "restart-result-again", after: []string{"repeats", "mint-fails", "burn-succeeds"}, Level: Must, Section: "6", Fix: fix, needs: aRestart,
 			Title: "A result that is repeated after a restart has no second effect.",
 			run: func(t *trial) {
 				mint := t.approve(t.mint())
 				t.confirm(mint, failure)
+				first := t.before
+				t.renew()
 				burn := t.approve(t.burn())
 				t.confirm(burn, success)
 				t.restart()
 				t.confirm(mint, failure)
 				t.confirm(burn, success)
 				t.moved(1)
+				if first.owner.ID != t.player.ID {
+					t.still(first)
+				}
 			}},
-		{ID: "restart-validate-again", Level: Must, Section: "2.5", Fix: fix, needs: aRestart,
+		{ID: "restart-validate-again", after: []string{"repeats", "mint-succeeds"}, Level: Must, Section: "2.5", Fix: fix, needs: aRestart,
 			Title: "A validate call that is repeated after a restart does not take the assets again.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())

@@ -9,36 +9,41 @@ import (
 
 func resultMutants() map[string]mutant {
 	m := map[string]mutant{
-		"mint-failure-twice":       {bug: "settles each time"},
-		"mint-failure-at-once":     {bug: "looks, then settles"},
-		"mint-failure-then-other":  {bug: "the last outcome counts"},
-		"mint-success-twice":       {bug: "a repeat is an error"},
-		"mint-success-at-once":     {bug: "a repeat is an error"},
-		"mint-success-then-other":  {bug: "the last outcome counts"},
-		"burn-success-twice":       {bug: "settles each time"},
-		"burn-success-at-once":     {bug: "looks, then settles"},
-		"burn-success-then-other":  {bug: "the last outcome counts"},
-		"burn-failure-twice":       {bug: "a repeat is an error"},
-		"burn-failure-at-once":     {bug: "a repeat is an error"},
-		"burn-failure-then-other":  {bug: "the last outcome counts"},
-		"result-20-times":          {bug: "forgets after ten"},
-		"burn-20-times":            {bug: "forgets after ten"},
-		"results-at-once":          {bug: "reads, then writes"},
-		"results-at-once-answered": {bug: "a repeat is an error"},
-		"result-error-code-null":   replaces(ramp.PathResult, `"errorCode":null,`, ""),
-		"result-data-null":         replaces(ramp.PathResult, `,"data":null`, ""),
-		"result-content-type":      plainText(ramp.PathResult, 200),
-		"result-unknown-mint":      {bug: "believes in unknown orders"},
-		"result-unknown-burn":      {bug: "believes in unknown orders"},
-		"result-unknown-again":     {bug: "confirms unknown orders"},
-		"result-before-validate":   {bug: "ends unknown orders"},
-		"result-declined-mint":     {bug: "believes in unknown orders"},
-		"result-declined-burn":     {bug: "believes in unknown orders"},
-		"result-other-owner-mint":  {bug: "pays the session"},
-		"result-other-owner-burn":  {bug: "pays the session"},
-		"result-more-back":         {bug: "believes the result"},
-		"result-more-granted":      {bug: "believes the result"},
-		"result-negative-back": layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		"result-twice/mint-failure":    {bug: "settles each time"},
+		"result-at-once/mint-failure":  {bug: "looks, then settles"},
+		"result-contrary/mint-failure": {bug: "the last outcome counts"},
+		"result-twice/mint-success":    {bug: "a repeat is an error"},
+		"result-at-once/mint-success":  {bug: "a repeat is an error"},
+		"result-contrary/mint-success": {bug: "the last outcome counts"},
+		"result-twice/burn-success":    {bug: "settles each time"},
+		"result-at-once/burn-success":  {bug: "looks, then settles"},
+		"result-contrary/burn-success": {bug: "the last outcome counts"},
+		"result-twice/burn-failure":    {bug: "a repeat is an error"},
+		"result-at-once/burn-failure":  {bug: "a repeat is an error"},
+		"result-contrary/burn-failure": {bug: "the last outcome counts"},
+		"result-20-times/mint-failure": {bug: "forgets after ten"},
+		"result-20-times/burn-success": {bug: "forgets after ten"},
+		"result-20-times/mint-success": {bug: "a repeat is an error"},
+		"result-20-times/burn-failure": {bug: "a repeat is an error"},
+		"results-at-once":              {bug: "reads, then writes"},
+		"results-at-once-answered":     {bug: "a repeat is an error"},
+		"result-answer": answers(ramp.PathResult, func(_ *studio, _ *http.Request, _ message, status *int, body string) string {
+			*status = when(*status == 200, 201, *status).(int)
+			return body
+		}),
+		"result-error-code-null":           replaces(ramp.PathResult, `"errorCode":null,`, ""),
+		"result-data-null":                 replaces(ramp.PathResult, `,"data":null`, ""),
+		"result-content-type":              plainText(ramp.PathResult, 200),
+		"unknown-order":                    {bug: "believes in unknown orders"},
+		"result-unknown-again":             {bug: "confirms unknown orders"},
+		"result-before-validate":           {bug: "ends unknown orders"},
+		"result-declined-mint":             {bug: "believes in unknown orders"},
+		"result-declined-burn":             {bug: "believes in unknown orders"},
+		"result-other-owner/mint":          {bug: "pays the session"},
+		"result-other-owner/burn":          {bug: "pays the session"},
+		"result-other-intent/more-back":    {bug: "believes the result"},
+		"result-other-intent/more-granted": {bug: "believes the result"},
+		"result-other-intent/negative": layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if m := parse(body); r.URL.Path == ramp.PathResult && strings.HasPrefix(amountText(m, "intent.from.0.amount"), "-") {
 				s.game.mu.Lock()
 				balances := s.game.players[r.Header.Get(ramp.HeaderSession)].balances
@@ -50,9 +55,9 @@ func resultMutants() map[string]mutant {
 			}
 			next.ServeHTTP(w, r)
 		}),
-		"result-mint-as-burn": {bug: "believes the result"},
-		"result-burn-as-mint": {bug: "believes the result"},
-		"result-other-asset":  {bug: "believes the result"},
+		"result-other-intent/mint-as-burn": {bug: "believes the result"},
+		"result-other-intent/burn-as-mint": {bug: "believes the result"},
+		"result-other-intent/asset":        {bug: "believes the result"},
 	}
 	for id, when := range map[string]func(message) bool{
 		"no-session-id":     func(m message) bool { _, given := m["session_id"]; return m["receipt"] != nil && !given },
@@ -73,7 +78,7 @@ func resultMutants() map[string]mutant {
 		"long-tx-hash": func(m message) bool { return len(m.text("tx_hash")) > 66 },
 		"no-tx-hash":   func(m message) bool { return m["receipt"] != nil && m["tx_hash"] == nil },
 	} {
-		m["result-mint-"+id], m["result-burn-"+id] = refuses(when), refuses(when)
+		m["result-odd-mint/"+id], m["result-odd-burn/"+id] = refuses(when), refuses(when)
 	}
 	return m
 }

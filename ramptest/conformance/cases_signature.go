@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math/big"
-	"slices"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -23,7 +22,7 @@ func signatureCases() []Case {
 		form   = "Write validatorSig as 0x and 130 hex digits: r, s and v."
 		shaped = "Answer with exactly the envelope of sections 2.6 and 7.2."
 	)
-	return slices.Concat(rows[edit]{
+	digests := rows[edit]{
 		{"missing", "without a digest", Must, drop("digest")},
 		{"null", "whose digest is null", Must, set("digest", nil)},
 		{"empty", "whose digest is empty", Must, set("digest", "")},
@@ -35,35 +34,41 @@ func signatureCases() []Case {
 		{"not-hex", "whose digest is not hex", Must, set("digest", digestOf("zz"))},
 		{"no-prefix", "whose digest lacks 0x", Should, set("digest", digestOf("ab")[2:])},
 		{"number", "whose digest is a number", Should, set("digest", number(12))},
-	}.cases(want[edit]{"digest-%s", "A mint %s is declined, and nothing is signed.", "5.3", exact,
-		func(t *trial, e edit) { t.declines(t.mint().bent(e)) },
-	}), rows[string]{
-		{"ones", "of ff bytes only", Must, digestOf("ff")},
-		{"leading-zeros", "that begins with 31 bytes of zero", Must, "0x" + strings.Repeat("0", 62) + "01"},
-		{"trailing-zeros", "that ends with 31 bytes of zero", Must, "0x01" + strings.Repeat("0", 62)},
-		{"known", "that is the hash of a word", Must, crypto.Keccak256Hash([]byte("test")).Hex()},
-	}.cases(want[string]{"sign-%s", "A digest %s is signed unchanged.", "5.3", raw32, func(t *trial, text string) {
+	}.inputs(func(t *trial, e edit) { t.declines(t.mint().bent(e)) })
+	unchanged := rows[string]{
+		{"ones", "ff bytes only", Must, digestOf("ff")},
+		{"leading-zeros", "31 bytes of zero at the beginning", Must, "0x" + strings.Repeat("0", 62) + "01"},
+		{"trailing-zeros", "31 bytes of zero at the end", Must, "0x01" + strings.Repeat("0", 62)},
+		{"known", "the hash of a word", Must, crypto.Keccak256Hash([]byte("test")).Hex()},
+	}.inputs(func(t *trial, text string) {
 		digest, _ := ramp.ParseDigest(text)
 		o := t.mint().bent(signedOver(t.player, digest))
 		t.signs(o, t.approval(o))
 		t.confirm(o, failure)
 		t.moved(0)
-	}}), rows[func(sig string) string]{
+	})
+	userSigs := rows[func(sig string) string]{
 		{"capitals", "in upper-case hex", Must, func(sig string) string { return "0x" + strings.ToUpper(sig[2:]) }},
 		{"no-prefix", "without 0x", Must, func(sig string) string { return sig[2:] }},
 		{"long", "of 300 bytes, as a contract wallet may create,", Must, func(string) string { return "0x" + strings.Repeat("5a", 300) }},
 		{"short", "of 64 bytes", Must, func(sig string) string { return sig[:130] }},
-	}.cases(want[func(sig string) string]{"user-sig-%s", "A user_sig %s is returned unchanged, or the order is declined.", "2.6", echo,
-		func(t *trial, change func(sig string) string) {
-			o := t.mint()
-			o = o.bent(set("user_sig", change(text(o.body.at("user_sig"), 132))))
-			if a := t.validate(o); t.either(a) {
-				t.echoes(o, t.read(a))
-				t.confirm(o, failure)
-			}
-			t.moved(0)
-		},
-	}), []Case{
+	}.inputs(func(t *trial, change func(string) string) {
+		o := t.mint()
+		o = o.bent(set("user_sig", change(text(o.body.at("user_sig"), 132))))
+		if a := t.validate(o); t.either(a) {
+			t.echoes(o, t.read(a))
+			t.confirm(o, failure)
+		}
+		t.moved(0)
+	},
+	)
+	return []Case{
+		{ID: "digest-wrong", Section: "5.3", Fix: exact, Inputs: digests,
+			Title: "A mint whose digest is not 0x and 64 hex digits is declined, and nothing is signed."},
+		{ID: "sign-unchanged", Section: "5.3", Fix: raw32, Inputs: unchanged,
+			Title: "Any digest of 32 bytes is signed as it is."},
+		{ID: "user-sig-odd", Section: "2.6", Fix: echo, Inputs: userSigs,
+			Title: "A user_sig in another form is returned unchanged, or the order is declined."},
 		{ID: "sign-form", Level: Must, Section: "5.3", Fix: form,
 			Title: "The validatorSig of an approval is 65 bytes in hex with 0x.",
 			run: func(t *trial) {
@@ -87,9 +92,9 @@ func signatureCases() []Case {
 			Title: "Two orders have different signatures, each of its own digest.",
 			run: func(t *trial) {
 				for range 2 {
+					t.renew()
 					o := t.mint()
 					t.signs(o, t.approval(o))
-					t.confirm(o, failure)
 				}
 			}},
 		{ID: "sign-again", Level: Must, Section: "5.3", Fix: raw32,
@@ -125,12 +130,12 @@ func signatureCases() []Case {
 			Title: "The s of validatorSig is in the lower half.",
 			run: func(t *trial) {
 				for range 4 { // a key service may choose either half each time
+					t.renew()
 					o := t.mint()
 					sig, err := ramp.ParseSignature(t.approval(o).ValidatorSig)
 					if t.err == nil && (err != nil || highS(sig)) {
 						t.fail("a high s", "an s of at most half the order of the curve")
 					}
-					t.confirm(o, failure)
 				}
 			}},
 		{ID: "user-sig", Level: Must, Section: "2.6", Fix: echo,
@@ -146,19 +151,53 @@ func signatureCases() []Case {
 				key, _ := wallet(t.player)
 				t.approve(t.mint().bent(set("user_sig", signedBy(key, ramp.Digest(crypto.Keccak256([]byte("another hash")))))))
 			}},
-		{ID: "validate-error-code-null", Level: Must, Section: "2.6", Fix: shaped,
-			Title: "The errorCode of an approval is present and null.",
+		{ID: "sign-every", Level: Must, Section: "5.3", Fix: raw32, last: true,
+			Title: "Every approval that the judge got is signed by the registered key over the digest of its order.",
+			run: func(t *trial) {
+				if wrong := t.judge.wrongSignature(); wrong != "" {
+					t.fail(wrong, "the signature of "+t.target.Validator.Hex()+" over the digest")
+				}
+			}},
+		{ID: "validate-answer", Level: Must, Section: "2.6", Fix: "Answer an approval with HTTP 200, success true and errorCode null; do not omit errorCode.",
+			Title: "An approval is answered with HTTP 200, success true and errorCode null.",
 			run:   func(t *trial) { t.errorCodeNull(t.validate(t.mint())) }},
-		{ID: "validate-decline-envelope", Level: Must, Section: "7.2", Fix: envelope,
+		{ID: "refusal", Level: Must, Section: "7.2", Fix: "Answer a call that is not authentic with success false, for example with HTTP 401.",
+			Title: "A refusal is a refusal: a call without an HMAC is not answered like an approved or confirmed one.",
+			run: func(t *trial) {
+				o := t.mint()
+				body := o.body.bytes()
+				a := t.post(t.target.ValidatePath, t.headers(t.player), body)
+				var data approval
+				signed := decode(a.envelope["data"], &data) && data.ValidatorSig != ""
+				if t.answered(a) && a.succeeded() && !signed {
+					t.confuses(a, "a refusal") // a signature is for the cases about the HMAC
+				}
+				// Where a mint takes its assets at validate, a forged result that gives
+				// nothing back was not believed.
+				t.renew()
+				o = t.approve(t.mint())
+				taken := t.now()
+				if t.err != nil || taken.of(t.asset).Cmp(t.before.of(t.asset)) >= 0 {
+					return
+				}
+				a = t.post(t.target.ResultPath, t.headers(t.player), o.result(failure).bytes())
+				if t.answered(a) && a.succeeded() {
+					t.pause(min(t.target.Settle, watchTime))
+					if t.look(t.player).of(t.asset).Cmp(taken.of(t.asset)) == 0 {
+						t.confuses(a, "a refusal")
+					}
+				}
+			}},
+		{ID: "validate-decline-envelope", after: []string{"refusal"}, Level: Must, Section: "7.2", Fix: envelope,
 			Title: "A declined order has success false, a string as errorCode, and no signature.",
 			run: func(t *trial) {
 				a := t.validate(t.mint().bent(set("intent.from.0.id", "item_of_nobody")))
 				t.declined(a)
 				if t.err == nil && strings.Contains(string(a.body), "validatorSig") {
-					t.fail("a validatorSig in a decline", "data null")
+					t.failAt(a, "a validatorSig in a decline", "data null")
 				}
 			}},
-		{ID: "validate-form-envelope", Level: Should, Section: "7.2", Fix: envelope,
+		{ID: "validate-form-envelope", after: []string{"refusal"}, Level: Should, Section: "7.2", Fix: envelope,
 			Title: "The refusal of a mint without a digest has success false, a string as errorCode, and data null.",
 			run:   func(t *trial) { t.declined(t.validate(t.mint().bent(drop("digest")))) }},
 		{ID: "validate-content-type", Level: Should, Section: "2.6", Fix: "Set Content-Type to application/json on every answer.",
@@ -169,14 +208,14 @@ func signatureCases() []Case {
 			run: func(t *trial) {
 				t.saysJSON(t.validate(t.mint().bent(set("intent.from.0.id", "item_of_nobody"))))
 			}},
-		{ID: "decline-status", Level: Should, Section: "7.2",
+		{ID: "decline-status", after: []string{"balance"}, Level: Should, Section: "7.2",
 			Fix:   "Use HTTP 500 only for internal errors: it asks for a retry.",
 			Title: "An order that the player cannot pay for is declined with a status below 500.",
 			run: func(t *trial) {
 				a := t.validate(t.mint().bent(t.of(t.beyond("2147483648"))))
 				t.refused(a)
 				if t.err == nil && a.status >= 500 {
-					t.fail(a.String(), "a status below 500")
+					t.mismatch(a, "a status below 500")
 				}
 			}},
 		{ID: "decline-no-token", Level: Should, Section: "5.1",
@@ -188,11 +227,39 @@ func signatureCases() []Case {
 				for _, a := range []answer{t.assets(t.player), t.get(header), t.validate(t.mint()),
 					t.validate(t.mint().bent(set("intent.from.0.id", "item_of_nobody")))} {
 					if t.answered(a) && strings.Contains(string(a.body), t.player.Token.Reveal()) {
-						t.fail("the access token in an answer", "an answer without it")
+						t.failAt(a, "the access token in an answer", "an answer without it")
 					}
 				}
 			}},
-	})
+	}
+}
+
+// confuses records that a refusal looks like a success.
+func (t *trial) confuses(a answer, want string) {
+	t.mismatch(a, want)
+	var f *finding
+	if errors.As(t.err, &f) {
+		f.confusing = a.call.Path
+	}
+}
+
+// wrongSignature returns what is wrong with the signature of an approval of an order, or
+// "". An approval without one is for the cases about its form.
+func (t *trial) wrongSignature(o order, a answer) string {
+	var data approval
+	if _, err := ramp.ParseDigest(text(o.body.at("digest"), 66)); err != nil || !decode(a.envelope["data"], &data) || data.ValidatorSig == "" {
+		return ""
+	}
+	switch signer, err := signerOf(o, data); {
+	case t.ledger.repeats(o, data.ValidatorSig):
+		return ""
+	case err != nil:
+		return "a validatorSig that is not 65 bytes in hex with 0x, or not a possible signature of the digest"
+	case signer != t.target.Validator:
+		return "a validatorSig that recovers to " + signer.Hex()
+	default:
+		return ""
+	}
 }
 
 // envelope is how to fix a refusal of the wrong shape.

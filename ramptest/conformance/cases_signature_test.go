@@ -47,7 +47,7 @@ func echoes(change func(string) string) mutant {
 func signatureMutants() map[string]mutant {
 	m := make(map[string]mutant)
 	for _, id := range []string{"missing", "null", "empty", "0x", "31-bytes", "33-bytes", "64-bytes", "odd", "not-hex", "no-prefix", "number"} {
-		m["digest-"+id] = approves(bad("digest"))
+		m["digest-wrong/"+id] = approves(bad("digest"))
 	}
 	digest := func(m message) []byte { return common.FromHex(m.text("digest")) }
 	prefixed := signs(func(s *studio, asked message, _ string) string {
@@ -56,12 +56,12 @@ func signatureMutants() map[string]mutant {
 	seen := make(map[string]bool)
 	var kept string
 	for id, mutant := range map[string]mutant{
-		"sign-ones":  prefixed,
-		"sign-known": prefixed,
-		"sign-leading-zeros": signs(func(s *studio, asked message, _ string) string {
+		"sign-unchanged/ones":  prefixed,
+		"sign-unchanged/known": prefixed,
+		"sign-unchanged/leading-zeros": signs(func(s *studio, asked message, _ string) string {
 			return s.signature(new(big.Int).SetBytes(digest(asked)).Bytes()) // moved to the front
 		}),
-		"sign-trailing-zeros": signs(func(s *studio, asked message, _ string) string {
+		"sign-unchanged/trailing-zeros": signs(func(s *studio, asked message, _ string) string {
 			return s.signature(common.LeftPadBytes(bytes.TrimRight(digest(asked), "\x00"), 32))
 		}),
 		"sign-form": signs(func(_ *studio, _ message, right string) string { return right[:130] }),
@@ -77,6 +77,13 @@ func signatureMutants() map[string]mutant {
 			}
 			return s.signature(crypto.Keccak256(digest(asked)))
 		}),
+		"sign-every": signs(func(s *studio, asked message, right string) string { // of any amount but the plain one
+			if amountText(asked, "intent.from.0.amount") == "2" {
+				return right
+			}
+			return s.signature(crypto.Keccak256(digest(asked)))
+		}),
+		"refusal": replaces(ramp.PathValidate, `"success":false`, `"success":true`),
 		"sign-each-digest": signs(func(_ *studio, _ message, right string) string {
 			kept = cmp.Or(kept, right)
 			return kept
@@ -104,11 +111,11 @@ func signatureMutants() map[string]mutant {
 			sig[64] ^= 27 ^ 28
 			return sig.String()
 		}),
-		"user-sig":           echoes(func(string) string { return "0x" }),
-		"user-sig-capitals":  echoes(strings.ToLower),
-		"user-sig-no-prefix": echoes(func(sig string) string { return "0x" + sig }),
-		"user-sig-long":      echoes(func(sig string) string { return sig[:132] }),
-		"user-sig-short":     echoes(func(sig string) string { return sig + "1b" }),
+		"user-sig":               echoes(func(string) string { return "0x" }),
+		"user-sig-odd/capitals":  echoes(strings.ToLower),
+		"user-sig-odd/no-prefix": echoes(func(sig string) string { return "0x" + sig }),
+		"user-sig-odd/long":      echoes(func(sig string) string { return sig[:132] }),
+		"user-sig-odd/short":     echoes(func(sig string) string { return sig + "1b" }),
 		"user-sig-other-hash": refuses(func(m message) bool {
 			sig := common.FromHex(m.text("user_sig"))
 			if m["receipt"] != nil || len(sig) != 65 {
@@ -118,7 +125,7 @@ func signatureMutants() map[string]mutant {
 			key, err := crypto.SigToPub(digest(m), sig)
 			return err != nil || crypto.PubkeyToAddress(*key) != common.HexToAddress(m.text("user_address"))
 		}),
-		"validate-error-code-null": replaces(ramp.PathValidate, `"errorCode":null,`, ""),
+		"validate-answer": replaces(ramp.PathValidate, `"errorCode":null,`, ""),
 		"validate-decline-envelope": answers(ramp.PathValidate, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
 			return strings.Replace(body, `"data":null`, `"data":{"validatorSig":""}`, 1)
 		}),

@@ -21,7 +21,7 @@ import (
 // are large, slow or truncated (interface 4.3, 8).
 func transportCases() []Case {
 	return slices.Concat(atValidate.transportCases(), atResult.transportCases(), []Case{
-		{ID: "assets-long-header", Level: Should, Section: "8",
+		{ID: "assets-long-header", alone: true, Level: Should, Section: "8",
 			Fix:   "Limit the size of headers, and make sure that a long header cannot crash the process.",
 			Title: "An assets call with a session ID of 64 KiB is refused, and the next one is answered.",
 			run: func(t *trial) {
@@ -30,7 +30,7 @@ func transportCases() []Case {
 				t.refused(readable(t.try(call{method: http.MethodGet, path: t.target.AssetsPath, header: header, alone: true})))
 				t.moved(0)
 			}},
-		{ID: "others-while-stalled", Level: Should, Section: "8",
+		{ID: "others-while-stalled", alone: true, Level: Should, Section: "8",
 			Fix:   "Serve calls concurrently, and read a body before you take a lock or a database connection.",
 			Title: "Calls are answered while the bodies of other calls stall.",
 			run: func(t *trial) {
@@ -63,7 +63,7 @@ func transportCases() []Case {
 				t.confirm(t.approve(o), failure)
 				t.moved(0)
 			}},
-		{ID: "answers-after-all", Level: Must, Section: "4.3", Fix: "Find out which call crashed the server or left a lock held.",
+		{ID: "answers-after-all", alone: true, Level: Must, Section: "4.3", Fix: "Find out which call crashed the server or left a lock held.",
 			Title: "After all of that, the server still answers.",
 			run:   func(t *trial) { t.ends(t.mint(), failure, 0) }},
 	})
@@ -87,17 +87,20 @@ func (e endpoint) transportCases() []Case {
 		return t.try(call{method: http.MethodPost, path: e.path(t.target), header: header, arriving: arriving, length: int64(length)})
 	}
 	title := "A " + e.name + " call "
-	return slices.Concat(rows[string]{
+	methods := rows[string]{
 		{"get", "GET", Should, http.MethodGet},
 		{"put", "PUT", Should, http.MethodPut},
 		{"delete", "DELETE", Should, http.MethodDelete},
-	}.cases(want[string]{e.name + "-%s", "The " + e.name + " endpoint refuses %s.", "4.3", method, func(t *trial, method string) {
+	}.inputs(func(t *trial, method string) {
 		e.refuses(t, func(_ order, right object) answer {
 			body := right.bytes()
 			return t.try(call{method: method, path: e.path(t.target), header: t.signed(t.player, body),
-				body: body, alone: true})
+				body: body, hmac: t.target.Key.Sign(body), alone: true})
 		})
-	}}), []Case{
+	})
+	return []Case{
+		{ID: e.name + "-method", Section: "4.3", Fix: method, Inputs: methods,
+			Title: "The " + e.name + " endpoint refuses other methods than POST."},
 		{ID: e.name + "-charset", Level: Should, Section: "4.3", Fix: "Compare the media type of Content-Type without its parameters.",
 			Title: title + "with application/json; charset=utf-8 is answered.",
 			run: answers(func(t *trial, header http.Header, body []byte) answer {
@@ -130,7 +133,7 @@ func (e endpoint) transportCases() []Case {
 				e.over(t, o)
 				t.moved(0)
 			}},
-		{ID: e.name + "-large", Level: Should, Section: "8", Fix: bound,
+		{ID: e.name + "-large", alone: true, Level: Should, Section: "8", Fix: bound,
 			Title: title + "of 8 MiB that is not authentic is refused, and the next one is answered.",
 			run: answers(func(t *trial, header http.Header, body []byte) answer {
 				// A server may hang up before it has read everything.
@@ -139,7 +142,7 @@ func (e endpoint) transportCases() []Case {
 					body: large, alone: true})))
 				return t.post(e.path(t.target), t.signed(t.player, body), body)
 			})},
-		{ID: e.name + "-deep", Level: Should, Section: "8", Fix: "Limit the nesting depth of JSON, or use a parser that does.",
+		{ID: e.name + "-deep", alone: true, Level: Should, Section: "8", Fix: "Limit the nesting depth of JSON, or use a parser that does.",
 			Title: title + "of 200,000 nested lists is refused or answered, and so is the next one.",
 			run: answers(func(t *trial, header http.Header, body []byte) answer {
 				const depth = 200_000
@@ -149,7 +152,7 @@ func (e endpoint) transportCases() []Case {
 				}
 				return t.post(e.path(t.target), header, body)
 			})},
-	})
+	}
 }
 
 // readable turns a closed connection into a refusal, because a server may hang up on a

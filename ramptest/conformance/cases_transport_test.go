@@ -45,11 +45,11 @@ func transportMutants() map[string]mutant {
 	m := map[string]mutant{
 		"assets-long-header":   dies(func(r *http.Request, _ []byte) bool { return len(r.Header.Get(ramp.HeaderSession)) > 1000 }),
 		"others-while-stalled": {wrap: oneAtATime, patience: time.Second, waits: true},
-		"answers-after-all":    {bug: "keeps what failed"},
+		"answers-after-all":    says(ramp.PathResult, given("receipt"), 500, `{}`),
 	}
 	for path, name := range map[string]string{ramp.PathValidate: "validate-", ramp.PathResult: "result-"} {
 		for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodDelete} {
-			m[name+strings.ToLower(method)] = turns(path, method, http.MethodPost)
+			m[name+"method/"+strings.ToLower(method)] = turns(path, method, http.MethodPost)
 		}
 		picky := func(refuse func(r *http.Request) bool) mutant {
 			return mutant{wrap: func(_ *studio, next http.Handler) http.Handler {

@@ -64,6 +64,9 @@ func (c Cause) order() int {
 	return len(abilities) + rank(c.Failed[0])
 }
 
+// First returns the verdict that represents the cause.
+func (c Cause) First() Verdict { return c.Failed[0] }
+
 func rank(v Verdict) int {
 	switch {
 	case v.Outcome == Failed && v.Level == Must:
@@ -77,12 +80,7 @@ func rank(v Verdict) int {
 
 // ability returns the index of a case in abilities, or -1.
 func ability(id string) int {
-	for i, a := range abilities {
-		if a.id == id {
-			return i
-		}
-	}
-	return -1
+	return slices.Index(abilities, id)
 }
 
 // Opening returns the verdicts of the basic abilities that failed in [Judge.Ready].
@@ -91,8 +89,8 @@ func (j *Judge) Opening() []Verdict {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var failed []Verdict
-	for _, a := range abilities {
-		if v, ok := j.opening[a.id]; ok && v.Outcome == Failed {
+	for _, id := range abilities {
+		if v, ok := j.opening[id]; ok && v.Outcome == Failed {
 			failed = append(failed, v)
 		}
 	}

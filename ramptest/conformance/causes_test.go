@@ -36,32 +36,33 @@ func outcomes(verdicts []conformance.Verdict, o conformance.Outcome) []string {
 	return ids
 }
 
-// One server for each ability, and one for each subject. Whatever else a defect
-// brings with it, what to fix is said first.
-func TestTheDefectIsAmongTheFirstThreeCauses(t *testing.T) {
+// One server for each ability, and one for each subject. Whatever else a defect brings
+// with it, what to fix is said first.
+func TestTheDefectIsTheFirstCause(t *testing.T) {
 	t.Parallel()
 	if raceDetector {
 		t.Skip("it takes minutes with the race detector, and runs without")
 	}
 	all := mutants()
 	for _, id := range []string{
-		"mint-succeeds", "mint-fails", "burn-succeeds", "burn-fails", "validate-twice-back", "mint-failure-twice",
-		"assets-error-code-null", "validate-wrong-token", "validate-hmac-other-key", "validate-no-from",
-		"intent-asset-twice", "mint-amount-2-32", "sign-known", "validate-other-digest", "result-more-back",
-		"receipt-no-logs", "restart-mint-fails", "validate-slow",
+		"assets", "refusal", "result-answer", "mint-succeeds", "mint-fails", "burn-succeeds", "burn-fails", "repeats", "balance", "unknown-order",
+		"assets-error-code-null", "validate-token-wrong/unknown", "validate-hmac-wrong/other-key", "validate-intent/no-from",
+		"intent-asset-twice/mint", "mint-amount-too-much/2-32", "sign-unchanged/known", "validate-other-order/digest", "result-other-intent/more-back",
+		"receipt-mint/type-7", "restart-mint-fails", "validate-slow",
 	} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
 			inVirtualTime(t, all[id], func(t *testing.T, s *studio) {
-				causes := conformance.Causes(judged(t, s))
+				verdicts := judged(t, s)
+				causes := conformance.Causes(verdicts)
+				require.NotEmpty(t, causes)
 				var first []string
-				for _, c := range causes[:min(3, len(causes))] {
-					for _, v := range c.Failed {
-						first = append(first, v.Case.ID)
-					}
+				for _, v := range causes[0].Failed {
+					first = append(first, v.Case.ID)
 				}
-				assert.Contains(t, first, id)
-				t.Logf("%d causes", len(causes))
+				family, _, _ := strings.Cut(id, "/")
+				assert.Contains(t, first, family)
+				t.Logf("%d causes; failed: %v; waiting: %v", len(causes), outcomes(verdicts, conformance.Failed), outcomes(verdicts, conformance.Unproven))
 			})
 		})
 	}
@@ -202,12 +203,12 @@ func TestWrongServersAreAccusedOfWhatTheyDo(t *testing.T) {
 			nil},
 		"believes, signs twice, shows and adds": {
 			both(admits(ramp.PathAssets, anyToken), both(pairs, mutant{bug: "believes the result + approves whatever is known + adds a third asset"})),
-			[]string{"mint-succeeds", "assets-foreign-token", "validate-other-digest", "validate-other-owner", "intent-mint-disassemble", "result-more-granted"},
-			[]string{"-token", "-session", "validate-", "result-", "then-other", "intent-mint-disassemble", "no-scheme", "-basic"}},
+			[]string{"mint-succeeds", "assets-foreign-token", "validate-other-order", "validate-other-owner", "intent-mixed", "result-other-intent"},
+			[]string{"-token", "-session", "validate-", "result-"}},
 		"32 bits, never grants, no errorCode": {
 			both(replaces(ramp.PathResult, `"errorCode":null,`, ""), both(computes(cut(32, false)), mutant{bug: "never grants"})),
-			[]string{"burn-succeeds", "result-error-code-null", "mint-amount-2-32"},
-			[]string{"amount", "validate-no-", "validate-null-", "validate-empty-", "result-error-code-null", "burn-succeeds"}},
+			[]string{"burn-succeeds", "result-error-code-null", "mint-amount-too-much"},
+			[]string{"amount", "validate-intent"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -218,7 +219,7 @@ func TestWrongServersAreAccusedOfWhatTheyDo(t *testing.T) {
 					causes := conformance.Causes(verdicts)
 					require.Len(t, causes, 1)
 					assert.Equal(t, "mint-fails", causes[0].Failed[0].Case.ID)
-					assert.Greater(t, causes[0].Waiting, 100)
+					assert.Less(t, causes[0].Waiting, 30, "the rest is judged through it")
 					assert.Len(t, outcomes(verdicts, conformance.Unproven), causes[0].Waiting)
 				}
 				failed := outcomes(verdicts, conformance.Failed)
@@ -243,7 +244,7 @@ func TestAnAssetThatMovesByItselfIsLeftOut(t *testing.T) {
 		energy := time.Since(began).Milliseconds() / 20 % 30 // too little for an order
 		return strings.Replace(body, `"assets":[`, `"assets":[{"id":"energy","balance":"`+ramp.NewAmount(energy).String()+`"},`, 1)
 	})
-	for _, id := range []string{"mint-succeeds", "mint-fails", "validate-hmac-missing"} {
+	for _, id := range []string{"mint-succeeds", "mint-fails", "validate-hmac-wrong"} {
 		v := newJudge(t, newStudio(t, m)).Try(t.Context(), caseOf(t, id))
 		assert.Equal(t, conformance.Passed, v.Outcome, v.String())
 	}
@@ -283,6 +284,7 @@ func TestCasesThatShareAPlayerDoNotMeet(t *testing.T) {
 		require.NoError(t, err)
 		s.target.Player = conformance.Pool(first, second)
 		verdicts := judged(t, s)
-		assert.Len(t, outcomes(verdicts, conformance.Passed), len(verdicts))
+		assert.Equal(t, []string{"terms-token", "terms-rate"}, outcomes(verdicts, conformance.Skipped))
+		assert.Len(t, outcomes(verdicts, conformance.Passed), len(verdicts)-2)
 	})
 }

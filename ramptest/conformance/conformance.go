@@ -3,14 +3,20 @@
 // and uses the server's own assets endpoint to measure what moved.
 //
 // The judge is a table of cases; see [Cases]. Each cites the section of the
-// interface that it follows and says how to fix a failure. The Conformance function
-// of package ramptest runs the cases as a test, and the command "ramp check" runs
-// them on a command line.
+// interface that it follows and says how to fix a failure. A case may be a family: the
+// same question with several inputs. The Conformance function of package ramptest runs
+// the cases as a test, and the command "ramp check" runs them on a command line.
 //
 // What the interface leaves open, the cases leave open too. An order may be declined
 // with any errorCode and any HTTP status. A fraction may be taken or refused. Assets
 // may be taken at validate or held until the result.
 package conformance
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
 // Level is the strength of a case's requirement.
 type Level string
@@ -24,16 +30,46 @@ const (
 
 // Case is one thing that a correct server does.
 type Case struct {
-	ID      string // stable, in lower case with hyphens
-	Subject string // what the case is about, in one word
-	Title   string // what a correct server does, in one sentence
-	Level   Level
-	Section string // the section of the interface that the case follows or protects
-	Fix     string // what to do if the case fails, in one sentence
+	ID      string  // stable, in lower case with hyphens
+	Subject string  // what the case is about, in one word
+	Title   string  // what a correct server does, in one sentence
+	Level   Level   // the strongest level of its inputs
+	Section string  // the section of the interface that the case follows or protects
+	Fix     string  // what to do if the case fails, in one sentence
+	Inputs  []Input // what a family tries, each with a new player; none for a case that is no family
 
 	needs need
-	alone bool // no other case may run at the same time
+	after []string // the abilities without which the case proves nothing
+	mild  bool     // a failure of a SHOULD never counts as a MUST
+	alone bool     // no other case may run at the same time
+	last  bool     // it is about all other cases
 	run   func(*trial)
+}
+
+// Input is one input of a family.
+type Input struct {
+	Name  string // unique in its family, in lower case with hyphens
+	Title string // what is sent, such as "without an HMAC"
+	Level Level
+
+	needs need
+	after []string // the abilities without which the input proves nothing
+	mild  bool     // a failure of a SHOULD never counts as a MUST
+	run   func(*trial)
+}
+
+// tries returns what to try for a case: its inputs, or one without a name.
+func (c Case) tries() []Input {
+	if len(c.Inputs) == 0 {
+		return []Input{{Level: c.Level, needs: c.needs, after: c.after, mild: c.mild, run: c.run}}
+	}
+	all := slices.Clone(c.Inputs)
+	for i := range all {
+		all[i].needs |= c.needs
+		all[i].mild = all[i].mild || c.mild
+		all[i].after = slices.Concat(c.after, all[i].after)
+	}
+	return all
 }
 
 // need is a set of the things that a case needs and that a target may lack.
@@ -43,6 +79,8 @@ const (
 	aSecondAsset need = 1 << iota
 	aProject
 	aRestart
+	aToken
+	aRate
 )
 
 // Cases returns all cases in the order in which to try them.
@@ -57,6 +95,7 @@ func Cases() []Case {
 		{"hmac", hmacCases()},
 		{"form", formCases()},
 		{"intents", intentCases()},
+		{"terms", termsCases()},
 		{"amounts", amountCases()},
 		{"signatures", signatureCases()},
 		{"orders", orderCases()},
@@ -67,9 +106,15 @@ func Cases() []Case {
 	} {
 		for _, c := range subject.cases {
 			c.Subject = subject.name
-			c.alone = c.alone || c.needs&aRestart != 0 || subject.name == "transport"
+			c.alone = c.alone || c.needs&aRestart != 0
+			for _, in := range c.Inputs {
+				if c.Level == "" || in.Level == Must {
+					c.Level = in.Level
+				}
+			}
 			all = append(all, c)
 		}
 	}
+	slices.SortStableFunc(all, func(a, b Case) int { return cmp.Compare(fmt.Sprint(a.last), fmt.Sprint(b.last)) })
 	return all
 }

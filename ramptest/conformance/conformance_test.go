@@ -41,7 +41,9 @@ func newJudge(t testing.TB, s *studio) *conformance.Judge {
 
 func TestARightServerPassesEveryCase(t *testing.T) {
 	t.Parallel()
-	judge := newJudge(t, newStudio(t, mutant{}))
+	s := newStudio(t, rate())
+	s.target.Token, s.target.Amount, s.target.Tokens = "0x0000000000000000000000000000000000007e57", 2, 1
+	judge := newJudge(t, s)
 	cases, done := conformance.Cases(), make(map[string]bool)
 	verdicts := judge.Run(t.Context(), cases, 8, func(v conformance.Verdict) { done[v.Case.ID] = true })
 	require.Len(t, verdicts, len(cases))
@@ -168,6 +170,9 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 				for _, v := range newJudge(t, s).Run(t.Context(), conformance.Cases(), parallel, nil) {
 					// A failed SHOULD counts if something is lost, doubled or given away.
 					allowed := []conformance.Outcome{conformance.Passed, conformance.Noted}
+					if v.Case.Subject == "terms" { // the token and the rate are not given here
+						allowed = append(allowed, conformance.Skipped)
+					}
 					if m.bug == "one open order" && strings.HasSuffix(v.Saw, "declines a second order while one is open") {
 						allowed = append(allowed, conformance.Skipped)
 					}
@@ -183,43 +188,35 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 func TestEachRaisedCaseLeavesOpenWhatTheInterfaceDoes(t *testing.T) {
 	t.Parallel()
 	for id, policy := range map[string]string{
-		"result-other-session":            "the session of header and body",
-		"intent-mint-disassemble":         "the method alone decides",
-		"intent-burn-assemble":            "the method alone decides",
-		"intent-mint-as-burn":             "the sides alone decide",
-		"intent-unknown-method":           "the sides alone decide",
-		"intent-unknown-type":             "the method alone decides",
-		"intent-mint-from-token":          "an item is an asset",
-		"mint-amount-zero":                "0 is rounded up to 1",
-		"mint-amount-minus-zero":          "0 is rounded up to 1",
-		"mint-amount-zero-point":          "0 is rounded up to 1",
-		"mint-amount-zero-exponent":       "0 is rounded up to 1",
-		"mint-amount-text":                "a text is read as a number",
-		"mint-amount-boolean":             "a text is read as a number",
-		"mint-amount-list":                "a text is read as a number",
-		"mint-amount-object":              "a text is read as a number",
-		"mint-amount-tiny-bomb":           "a tiny amount is rounded up",
-		"burn-amount-tokens-zero":         "a burn of nothing grants nothing",
-		"burn-spent-early":                "one open order of a player",
-		"validate-other-amount":           "each digest is an order",
-		"validate-other-digest":           "each digest is an order",
-		"validate-other-tokens":           "each digest is an order",
-		"validate-other-direction":        "each digest is an order",
-		"validate-other-owner":            "uuids of each player",
-		"validate-failed-other-digest":    "each digest is an order",
-		"validate-succeeded-other-digest": "the first answer again",
-		"mint-failure-then-other":         "contradictions are confirmed",
-		"mint-success-then-other":         "contradictions are confirmed",
-		"burn-success-then-other":         "contradictions are confirmed",
-		"burn-failure-then-other":         "contradictions are confirmed",
-		"result-other-owner-mint":         "the owner is paid, whoever is named",
-		"result-other-owner-burn":         "the owner is paid, whoever is named",
-		"result-more-back":                "the result's amounts are ignored",
-		"result-more-granted":             "the result's amounts are ignored",
-		"result-negative-back":            "the result's amounts are ignored",
-		"result-mint-as-burn":             "the result's amounts are ignored",
-		"result-burn-as-mint":             "the result's amounts are ignored",
-		"result-other-asset":              "the result's amounts are ignored",
+		"result-other-session":                   "the session of header and body",
+		"intent-mixed/mint-disassemble":          "the method alone decides",
+		"intent-mixed/burn-assemble":             "the method alone decides",
+		"intent-mixed/mint-as-burn":              "the sides alone decide",
+		"intent-mixed/unknown-method":            "the sides alone decide",
+		"intent-mixed/unknown-type":              "the method alone decides",
+		"intent-sides/mint-from-token":           "an item is an asset",
+		"mint-amount-not-positive/zero":          "0 is rounded up to 1",
+		"mint-amount-not-positive/minus-zero":    "0 is rounded up to 1",
+		"mint-amount-not-positive/zero-point":    "0 is rounded up to 1",
+		"mint-amount-not-positive/zero-exponent": "0 is rounded up to 1",
+		"mint-amount-not-a-number/text":          "a text is read as a number",
+		"mint-amount-not-a-number/boolean":       "a text is read as a number",
+		"mint-amount-not-a-number/list":          "a text is read as a number",
+		"mint-amount-not-a-number/object":        "a text is read as a number",
+		"mint-amount-bomb/tiny":                  "a tiny amount is rounded up",
+		"burn-amount-not-positive/tokens-zero":   "a burn of nothing grants nothing",
+		"burn-spent-early":                       "one open order of a player",
+		"validate-other-amount":                  "each digest is an order",
+		"validate-other-order/digest":            "each digest is an order",
+		"validate-other-order/tokens":            "each digest is an order",
+		"validate-other-order/direction":         "each digest is an order",
+		"validate-other-owner":                   "uuids of each player",
+		"validate-failed-other-digest":           "each digest is an order",
+		"validate-succeeded-other-digest":        "the first answer again",
+		"result-contrary":                        "contradictions are confirmed",
+		"result-other-owner/mint":                "the owner is paid, whoever is named",
+		"result-other-owner/burn":                "the owner is paid, whoever is named",
+		"result-other-intent":                    "the result's amounts are ignored",
 	} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
@@ -228,7 +225,12 @@ func TestEachRaisedCaseLeavesOpenWhatTheInterfaceDoes(t *testing.T) {
 			var said [3][]string
 			for i, m := range []mutant{{}, {}, m} {
 				inVirtualTime(t, both(records(&said[i]), m), func(t *testing.T, s *studio) {
-					v := s.unopened(t).Try(t.Context(), caseOf(t, id))
+					family, name, _ := strings.Cut(id, "/")
+					c := caseOf(t, family)
+					if name != "" {
+						c = only(c, name)
+					}
+					v := s.unopened(t).Try(t.Context(), c)
 					assert.Equal(t, conformance.Must, v.Level)
 					assert.Equal(t, conformance.Passed, v.Outcome, v.String())
 				})
@@ -333,6 +335,8 @@ func ownDigests() mutant {
 	})
 }
 
+const foreignToken = "0x000000000000000000000000000000000000dead"
+
 // rate is a server that mints and burns at 2 of an asset for a token.
 func rate() mutant {
 	sum := func(m message, side string) *big.Rat {
@@ -349,6 +353,9 @@ func rate() mutant {
 	}
 	return says(ramp.PathValidate, func(m message) bool {
 		assets, tokens := sum(m, "from"), sum(m, "to")
+		if m.text("intent.from.0.id") == foreignToken || m.text("intent.to.0.id") == foreignToken {
+			return true
+		}
 		if m.text("intent.type") == "disassemble" {
 			assets, tokens = tokens, assets
 		}
@@ -396,12 +403,12 @@ func amounts(m message) string {
 func TestARateHidesNothing(t *testing.T) {
 	t.Parallel()
 	for id, b := range map[string]bug{
-		"mint-amount-one-more":  "takes more than there is",
+		"balance":               "takes more than there is",
 		"intent-sum-too-much":   "takes more than there is",
 		"validate-other-amount": "approves whatever is known",
 		"intent-asset-twice":    "takes the last entry",
 	} {
-		judge := newJudge(t, newStudio(t, mutant{bug: b, wrap: rate().wrap}))
+		judge := newStudio(t, mutant{bug: b, wrap: rate().wrap}).unopened(t)
 		assert.Equal(t, conformance.Failed, judge.Try(t.Context(), caseOf(t, id)).Outcome, id)
 	}
 }
@@ -414,7 +421,7 @@ func TestNoCaseLeavesAnOrderOpen(t *testing.T) {
 	require.NoError(t, err)
 	s.target.Player = conformance.Pool(only)
 	judge := newJudge(t, s)
-	assert.Equal(t, conformance.Failed, judge.Try(t.Context(), caseOf(t, "validate-put")).Outcome)
+	assert.Equal(t, conformance.Failed, judge.Try(t.Context(), caseOf(t, "validate-method")).Outcome)
 	v := judge.Try(t.Context(), caseOf(t, "mint-succeeds"))
 	assert.Equal(t, conformance.Passed, v.Outcome, v.String())
 }
@@ -427,10 +434,11 @@ func TestAnIDThatIsNoStringIsNamed(t *testing.T) {
 
 func TestAServerThatAsksForMuchPatienceIsUntried(t *testing.T) {
 	t.Parallel()
-	judge := newJudge(t, newStudio(t, patience("3600")))
+	judge := newStudio(t, patience("3600")).unopened(t)
+	assert.Equal(t, conformance.Passed, judge.Try(t.Context(), caseOf(t, "mint-fails")).Outcome)
 	v := judge.Try(t.Context(), caseOf(t, "mint-succeeds"))
 	assert.Equal(t, conformance.Untried, v.Outcome)
-	assert.Equal(t, "untried: the server answered HTTP 429 and asked to wait longer than Target.Timeout (-timeout) allows", v.String())
+	assert.Equal(t, "untried: the server answered HTTP 429 and asked to wait longer than -timeout allows", v.String())
 }
 
 // A call that is rate-limited is sent again, however its body arrives.
@@ -438,7 +446,7 @@ func TestARateLimitIsObeyed(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, patience("1"), func(t *testing.T, s *studio) {
 		judge := newJudge(t, s)
-		for _, id := range []string{"validate-twice", "validate-chunked", "validate-slow", "validate-get", "validate-body-empty"} {
+		for _, id := range []string{"validate-twice", "validate-chunked", "validate-slow", "validate-method", "validate-body"} {
 			v := judge.Try(t.Context(), caseOf(t, id))
 			assert.Equal(t, conformance.Passed, v.Outcome, v.String())
 		}
@@ -455,12 +463,8 @@ func TestAnOddStatusMayBeAFailure(t *testing.T) {
 		}
 		return map[string]any{"status": "0x0"}
 	})))
-	for _, status := range []string{"empty-status", "0x-status", "true-status", "text-status"} {
-		for _, id := range []string{"mint-" + status, "burn-" + status} {
-			v := judge.Try(t.Context(), caseOf(t, id))
-			assert.Equal(t, conformance.Passed, v.Outcome, v.String())
-		}
-	}
+	v := judge.Try(t.Context(), caseOf(t, "receipt-odd-status"))
+	assert.Equal(t, conformance.Passed, v.Outcome, v.String())
 }
 
 // An effect may follow its answer, but then a second one may follow too.
@@ -470,9 +474,9 @@ func TestASecondEffectThatFollowsItsAnswerIsSeen(t *testing.T) {
 		s.target.Settle = 0 // as it is by default
 		judge := newJudge(t, s)
 		assert.Equal(t, conformance.Passed, judge.Try(t.Context(), caseOf(t, "burn-succeeds")).Outcome)
-		assert.Equal(t, conformance.Failed, judge.Try(t.Context(), caseOf(t, "mint-failure-twice")).Outcome)
-		v := judge.Try(t.Context(), caseOf(t, "burn-success-twice"))
-		assert.Equal(t, "not provable until mint-failure-twice passes: The result of a successful burn twice has one effect, and is confirmed both times.", v.String())
+		assert.Equal(t, conformance.Failed, judge.Try(t.Context(), caseOf(t, "repeats")).Outcome)
+		v := judge.Try(t.Context(), caseOf(t, "result-twice"))
+		assert.Equal(t, "not provable until repeats passes: A result that comes twice has one effect, and is confirmed both times.", v.String())
 	})
 }
 
@@ -559,6 +563,7 @@ func caseOf(t *testing.T, id string) conformance.Case {
 
 func TestWhatTheTargetLacksIsSkipped(t *testing.T) {
 	t.Parallel()
+	const terms = "terms-token terms-rate" // the token and the rate are not given here
 	few := func(players int) func(*testing.T, *studio) {
 		return func(t *testing.T, s *studio) {
 			var sessions []ramp.Session
@@ -576,13 +581,13 @@ func TestWhatTheTargetLacksIsSkipped(t *testing.T) {
 		want     string
 	}{
 		"no restart": {func(_ *testing.T, s *studio) { s.target.Restart = nil }, 8,
-			"restart-mint-fails restart-burn-succeeds restart-result-again restart-validate-again"},
+			terms + " restart-mint-fails restart-burn-succeeds restart-result-again restart-validate-again"},
 		"no second asset": {func(_ *testing.T, s *studio) { s.target.Asset, s.target.Second = "item_gold", "item_silver" }, 8,
-			"intent-two-assets result-other-asset"},
-		"two players": {few(2), 1, ""},
+			"intent-two-assets " + terms},
+		"two players": {few(2), 1, terms},
 		"one player": {few(1), 1, "assets-other-player assets-foreign-token assets-foreign-token-declined validate-foreign-token " +
-			"validate-foreign-token-declined result-other-session validate-other-owner " +
-			"validate-other-owner-declined result-other-owner-mint result-other-owner-burn"},
+			"validate-foreign-token-declined result-other-session " + terms + " validate-other-owner " +
+			"validate-other-owner-declined result-other-owner"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -683,6 +688,14 @@ func TestEveryCaseSaysWhatItIs(t *testing.T) {
 		assert.Regexp(t, `^[A-Z].*\.$`, c.Fix)
 		assert.Regexp(t, `^[1-8](\.[1-7])?$`, c.Section)
 		assert.Contains(t, []conformance.Level{conformance.Must, conformance.Should}, c.Level)
+		names := map[string]bool{}
+		for _, in := range c.Inputs {
+			assert.False(t, names[in.Name], "%s/%s is there twice", c.ID, in.Name)
+			names[in.Name] = true
+			assert.Regexp(t, `^[a-z0-9-]+$`, in.Name)
+			assert.NotEmpty(t, in.Title)
+			assert.Contains(t, []conformance.Level{conformance.Must, conformance.Should}, in.Level)
+		}
 	}
-	assert.GreaterOrEqual(t, len(seen), 120)
+	assert.LessOrEqual(t, len(seen), 180)
 }

@@ -30,8 +30,9 @@ type Judge struct {
 	watched  map[string]bool    // the assets that were checked for moving without an order
 	drifting map[string]bool    // the assets that move without an order
 	opening  map[string]Verdict // the verdicts of the abilities, by case ID
-	faults   []fault            // wrong balances that the opening found
-	wrong    []finding          // wrong answers that the opening found, in the order of abilities
+	known    known              // the faults that the opening found
+	unsigned string             // the first approval whose signature is wrong
+	limited  int                // how many cases in a row ended by a rate limit
 	flight   map[string]bool    // the cases that are being tried, by ID
 	gone     error              // why nothing more can be tried
 }
@@ -47,76 +48,63 @@ func (j *Judge) Err() error {
 	return j.gone
 }
 
-// Outcome is the outcome of a case.
-type Outcome string
-
-// The outcomes.
-const (
-	Passed   Outcome = "passed"
-	Failed   Outcome = "failed"
-	Noted    Outcome = "noted"    // a SHOULD that failed but does not count
-	Unproven Outcome = "unproven" // the case proves nothing until a basic ability works; see Verdict.Until
-	Skipped  Outcome = "skipped"  // the target lacks what the case needs
-	Untried  Outcome = "untried"  // the judge could not try it: the login or the restart failed, or the server was unreachable
-)
-
-// Verdict is the judge's finding about a case. It never shows a token or a key.
-type Verdict struct {
-	Case    Case
-	Level   Level // of the case, or Must if the failure of a SHOULD lost, doubled or gave away something
-	Outcome Outcome
-	Saw     string // what the server did, or why the case was skipped or not tried
-	Want    string // what was expected instead
-	Until   string // the ID of the case that must pass before this one proves anything
-	Took    time.Duration
-}
-
-// String describes the verdict in one or more lines.
-func (v Verdict) String() string {
-	switch v.Outcome {
-	case Passed:
-		return "passed: " + v.Case.Title
-	case Skipped, Untried:
-		return string(v.Outcome) + ": " + v.Saw
-	case Unproven:
-		return "not provable until " + v.Until + " passes: " + v.Case.Title
-	default:
-		return fmt.Sprintf("%s (interface %s): %s\n  saw:  %s\n  want: %s\n  fix:  %s",
-			v.Level, v.Case.Section, v.Case.Title, v.Saw, v.Want, v.Case.Fix)
-	}
-}
-
-// Run tries cases, up to parallel of them at the same time, and returns their verdicts
-// in the order of the cases. It calls done with each verdict as soon as it is known,
-// one call at a time; done may be nil. Concurrent cases need different players. Once
-// Target.Player returns a player that another case is using, Run tries one case at a
+// Run tries cases, up to parallel of them or of their inputs at the same time, and returns
+// their verdicts in the order of the cases. It calls done with each verdict as soon as it
+// is known, one call at a time; done may be nil. Concurrent cases need different players.
+// Once Target.Player returns a player that another case is using, Run tries one case at a
 // time. If ctx is canceled, the result omits the cases that were not finished.
 func (j *Judge) Run(ctx context.Context, cases []Case, parallel int, done func(Verdict)) []Verdict {
-	verdicts := make([]*Verdict, len(cases))
-	next := make(chan int)
-	var mu sync.Mutex
-	var wait sync.WaitGroup
+	type job struct{ c, input int }
+	var (
+		mu       sync.Mutex
+		wait     sync.WaitGroup
+		next     = make(chan job)
+		tried    = make([][]InputVerdict, len(cases))
+		missing  = make([]int, len(cases))
+		verdicts = make([]*Verdict, len(cases))
+	)
+	try := func(at job) {
+		c := cases[at.c]
+		v := j.tryInput(ctx, c, c.tries()[at.input])
+		mu.Lock()
+		defer mu.Unlock()
+		if ctx.Err() != nil {
+			return
+		}
+		tried[at.c][at.input] = v
+		if missing[at.c]--; missing[at.c] > 0 {
+			return
+		}
+		all := j.sum(c, tried[at.c])
+		verdicts[at.c] = &all
+		if done != nil {
+			done(all)
+		}
+	}
 	for range max(1, parallel) {
 		wait.Go(func() {
-			for i := range next {
-				v := j.Try(ctx, cases[i])
-				if ctx.Err() != nil {
-					continue
-				}
-				verdicts[i] = &v
-				if done != nil {
-					mu.Lock()
-					done(v)
-					mu.Unlock()
-				}
+			for at := range next {
+				try(at)
 			}
 		})
 	}
-	for i := range cases {
-		next <- i
+	var alone []job // one after the other, when the rest is done
+	for i, c := range cases {
+		n := len(c.tries())
+		tried[i], missing[i] = make([]InputVerdict, n), n
+		for k := range n {
+			if c.alone || c.last {
+				alone = append(alone, job{i, k})
+			} else {
+				next <- job{i, k}
+			}
+		}
 	}
 	close(next)
 	wait.Wait()
+	for _, at := range alone {
+		try(at)
+	}
 	var all []Verdict
 	for _, v := range verdicts {
 		if v != nil {
@@ -126,27 +114,79 @@ func (j *Judge) Run(ctx context.Context, cases []Case, parallel int, done func(V
 	return all
 }
 
-// Try tries one case with a fresh player. It waits while a case that must run alone is
-// being tried. It returns the stored verdict of a case that [Judge.Ready] has tried.
+// Try tries one case, each of its inputs with a fresh player. It waits while a case that
+// must run alone is being tried. It returns the stored verdict of a case that
+// [Judge.Ready] has tried.
 func (j *Judge) Try(ctx context.Context, c Case) Verdict {
-	if !c.alone && !j.shares() {
-		// If it may share a player with others, this and all later cases run alone.
-		if v := j.try(ctx, c, false); !j.shares() || v.Outcome != Untried {
-			return v
-		}
+	var all []InputVerdict
+	for _, in := range c.tries() {
+		all = append(all, j.tryInput(ctx, c, in))
 	}
-	return j.try(ctx, c, true)
+	return j.sum(c, all)
 }
 
-// try tries a case, at the same time as others unless it must run alone.
-func (j *Judge) try(ctx context.Context, c Case, alone bool) Verdict {
-	j.enter(alone)
-	defer j.leave()
+// sum returns the verdict of a case from those of its inputs.
+func (j *Judge) sum(c Case, all []InputVerdict) Verdict {
 	if v, known := j.opened(c); known {
 		return v
 	}
-	v, _ := j.tried(ctx, c)
+	v := Verdict{Case: c, Level: c.Level}
+	for i, in := range all {
+		v.add(i, in)
+		v.Took += in.Took
+	}
 	return v
+}
+
+// tryInput tries one input.
+func (j *Judge) tryInput(ctx context.Context, c Case, in Input) InputVerdict {
+	if !c.alone && !j.shares() {
+		// If it may share a player with others, this and all later cases run alone.
+		if v := j.try(ctx, c, in, false); !j.shares() || v.Outcome != Untried {
+			return v
+		}
+	}
+	return j.try(ctx, c, in, true)
+}
+
+// try tries an input, at the same time as others unless it must run alone.
+func (j *Judge) try(ctx context.Context, c Case, in Input, alone bool) InputVerdict {
+	j.enter(alone)
+	defer j.leave()
+	v := InputVerdict{Input: in, Level: in.Level}
+	waits := j.waits(in.after)
+	switch _, known := j.opened(c); {
+	case known: // see sum
+	case j.Err() != nil:
+		v.Outcome, v.Saw = Untried, untriedSince
+	case j.waives(c, in):
+		v.Outcome, v.Saw = Waived, "waived (-skip)"
+	case waits != "":
+		v.Outcome, v.Until = Unproven, waits
+	default:
+		v, _ = j.tried(ctx, c, in)
+	}
+	return v
+}
+
+const untriedSince = "the server stopped answering before this was tried"
+
+// waives reports whether the target waives an input, by the ID of its case or by ID/NAME.
+func (j *Judge) waives(c Case, in Input) bool {
+	waive := j.target.Waive
+	return waive != nil && (waive.MatchString(c.ID) || in.Name != "" && waive.MatchString(c.ID+"/"+in.Name))
+}
+
+// waits returns the first of some abilities that is broken, or "".
+func (j *Judge) waits(abilities []string) string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, id := range abilities {
+		if root := j.known.broken[id]; root != "" {
+			return root
+		}
+	}
+	return ""
 }
 
 // enter waits until a case may begin. It is a condition and not a [sync.RWMutex], because
@@ -194,59 +234,98 @@ func (j *Judge) release(t *trial) {
 	maps.DeleteFunc(j.users, func(_ string, user *trial) bool { return user == t })
 }
 
-// tried tries a case and returns its verdict and finding. A movement of an asset that
+// tried tries an input and returns its verdict and finding. A movement of an asset that
 // no order is about counts only if it occurs twice, because the asset may move without
 // an order.
-func (j *Judge) tried(ctx context.Context, c Case) (Verdict, *finding) {
-	v, found := j.attempt(ctx, c)
-	if found == nil || !found.side || v.Outcome == Unproven {
+func (j *Judge) tried(ctx context.Context, c Case, in Input) (InputVerdict, *finding) {
+	v, found := j.attempt(ctx, c, in)
+	if found == nil || !found.side {
 		return v, found
 	}
 	off := found.off
-	if v, found = j.attempt(ctx, c); found != nil && found.side && found.off.equal(off) {
+	if v, found = j.attempt(ctx, c, in); found != nil && found.side && found.off.equal(off) {
 		return v, found
 	}
 	for id := range off {
 		j.driftsAlone(id)
 	}
-	return j.attempt(ctx, c)
+	return j.attempt(ctx, c, in)
 }
 
-// opened returns the verdict of a case that need not be tried, and whether there is
+// opened returns the verdict of a case that the opening has tried, and whether there is
 // one.
 func (j *Judge) opened(c Case) (Verdict, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.gone != nil {
-		return Verdict{Case: c, Level: c.Level, Outcome: Untried, Saw: "the server stopped answering before this case was tried"}, true
-	}
 	v, ok := j.opening[c.ID]
 	return v, ok
 }
 
-func (j *Judge) attempt(ctx context.Context, c Case) (Verdict, *finding) {
+func (j *Judge) attempt(ctx context.Context, c Case, in Input) (InputVerdict, *finding) {
 	began := time.Now()
 	j.fly(c, true)
 	defer j.fly(c, false)
-	t := j.trial(ctx, c)
+	t := j.trial(ctx, in)
 	defer j.release(t)
 	t.begin()
 	if t.err == nil {
-		c.run(t)
+		in.run(t)
 	}
 	var found *finding
 	if errors.As(t.err, &found) && found.unreachable() && ctx.Err() == nil {
 		j.lookFor(ctx, c)
 	}
+	j.limits(t.err)
+	calls := t.calls.all()
+	if wrong := t.ledger.wrongSignature(); wrong != "" {
+		j.saw(c, in, wrong)
+	}
 	if j.Err() == nil {
 		t.finish()
 	}
-	return j.verdict(c, t.err, time.Since(began)), found
+	v := j.verdict(c, in, t.err)
+	v.Calls, v.Took = calls, time.Since(began)
+	if found != nil {
+		if v.Call = found.call; v.Call == nil {
+			v.Call = lastMove(calls)
+		}
+	}
+	return v, found
 }
 
-// verdict returns the verdict of an attempt at a case that ended with err.
-func (j *Judge) verdict(c Case, err error, took time.Duration) Verdict {
-	v := Verdict{Case: c, Level: c.Level, Outcome: Passed, Took: took}
+func (j *Judge) wrongSignature() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.unsigned
+}
+
+// saw records the first approval that has a wrong signature.
+func (j *Judge) saw(c Case, in Input, wrong string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.unsigned == "" {
+		j.unsigned = wrong + ", in the case " + c.ID
+		if in.Name != "" {
+			j.unsigned += "/" + in.Name
+		}
+	}
+}
+
+// limits ends the run if a rate limit ends everything that is tried.
+func (j *Judge) limits(err error) {
+	const most = 3
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !errors.Is(err, errBusy) {
+		j.limited = 0
+	} else if j.limited++; j.limited == most && j.gone == nil {
+		j.gone = fmt.Errorf("%w; %d cases in a row ended by it, so the remaining ones were not tried: raise the server's limit for the judge", errBusy, most)
+	}
+}
+
+// verdict returns the verdict of an attempt at an input that ended with err.
+func (j *Judge) verdict(c Case, in Input, err error) InputVerdict {
+	v := InputVerdict{Input: in, Level: in.Level, Outcome: Passed}
 	var found *finding
 	var why skip
 	switch {
@@ -259,34 +338,16 @@ func (j *Judge) verdict(c Case, err error, took time.Duration) Verdict {
 		v.Outcome, v.Saw = Untried, err.Error()
 		return v
 	}
-	v.Saw, v.Want, v.Outcome, v.Until = found.saw, found.want, Failed, j.until(found)
+	v.Saw, v.Want, v.Note, v.Outcome = found.saw, found.want, found.note, Failed
 	switch {
-	case v.Until != "":
-		v.Outcome = Unproven
 	case found.unreachable() && j.left(c):
 		v.Outcome, v.Saw, v.Want = Untried, "the server stopped answering while this case and others were tried", ""
-	case found.grave, found.unreachable() && j.Err() != nil:
+	case found.grave && !in.mild, found.unreachable() && j.Err() != nil:
 		v.Level = Must // it gives something away, or crashed the server
-	case c.Level == Should && !j.target.Strict:
+	case in.Level == Should && !j.target.Strict:
 		v.Outcome = Noted
 	}
 	return v
-}
-
-// until returns the ability that failed in the opening in exactly the same way, or "".
-// The case proves nothing until that ability works.
-func (j *Judge) until(f *finding) string {
-	if f.waits != "" || f.step == "" {
-		return f.waits
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, known := range j.wrong {
-		if known.step == f.step && known.saw == f.saw {
-			return known.waits
-		}
-	}
-	return ""
 }
 
 // fly records that the attempt at a case begins or ends.
@@ -337,7 +398,7 @@ func (j *Judge) lookFor(ctx context.Context, c Case) {
 func (j *Judge) answers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, min(j.target.Timeout, 3*time.Second))
 	defer cancel()
-	t := j.trial(ctx, Case{})
+	t := j.trial(ctx, Input{})
 	a := t.attempt(ctx, call{method: http.MethodGet, path: j.target.AssetsPath, header: make(http.Header), alone: true})
 	return a.err == nil && !isUnavailable(a.status)
 }
@@ -396,5 +457,27 @@ func (j *Judge) driftsAlone(asset string) {
 func (j *Judge) knownFaults() []fault {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.Clone(j.faults)
+	return slices.Clone(j.known.faults)
+}
+
+// knownAnswer returns how the server answers an event, if not with a confirmation.
+func (j *Judge) knownAnswer(kind eventKind) string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.known.answers[kind]
+}
+
+// knownConfirmation returns how the server answers all results, if not with a
+// confirmation.
+func (j *Judge) knownConfirmation() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.known.confirmation
+}
+
+// confusing reports whether the refusals of an endpoint are known to look like successes.
+func (j *Judge) confusing(path string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.known.confusing[path]
 }

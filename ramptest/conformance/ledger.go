@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"math/big"
 	"strings"
 	"sync"
@@ -24,7 +25,6 @@ const (
 	mintFailed      eventKind = "mint failed"
 	burnSucceeded   eventKind = "burn succeeded"
 	burnFailed      eventKind = "burn failed"
-	resultAgain     eventKind = "result again"
 	validateAgain   eventKind = "validate again"
 	resultContrary  eventKind = "another outcome"
 	resultOfUnknown eventKind = "result of an unknown order"
@@ -38,10 +38,13 @@ type ledger struct {
 	ended  map[string]string // by uuid: the first status that was confirmed
 	known  map[string]bool   // by uuid: orders that were approved
 	last   time.Time         // when the last call that may have an effect ended
+	sigs   map[string]string // by uuid: the first validatorSig
+	wrong  string            // the first approval whose signature is wrong
 }
 
 func newLedger() *ledger {
-	return &ledger{open: make(map[string]order), ended: make(map[string]string), known: make(map[string]bool)}
+	return &ledger{open: make(map[string]order), ended: make(map[string]string), known: make(map[string]bool),
+		sigs: make(map[string]string)}
 }
 
 // called records that a call that may have an effect has ended.
@@ -81,24 +84,59 @@ func (l *ledger) approved(o order) {
 
 // confirmed records that the server confirmed a result.
 func (l *ledger) confirmed(o order, status string) {
+	kind := l.kind(o, status)
+	id, _ := o.body.at("uuid").(string)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = append(l.events, event{kind, o})
+	if _, again := l.ended[id]; !again {
+		l.ended[id] = status
+	}
+	delete(l.open, id)
+}
+
+// kind returns the kind of event that the confirmation of a result would be.
+func (l *ledger) kind(o order, status string) eventKind {
 	id, _ := o.body.at("uuid").(string)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	first, again := l.ended[id]
-	kind := kindOf(o, status)
-	switch {
+	switch kind := kindOf(o, status); {
 	case !l.known[id]:
-		kind = resultOfUnknown
+		return resultOfUnknown
 	case again && first != status:
-		kind = resultContrary
+		return resultContrary
 	case again:
-		kind = resultAgain
+		return kind + " again"
+	default:
+		return kind
 	}
-	l.events = append(l.events, event{kind, o})
-	if !again {
-		l.ended[id] = status
+}
+
+// repeats records the validatorSig of an approval and reports whether it is that of an
+// earlier one under the same uuid, which commits to nothing new.
+func (l *ledger) repeats(o order, sig string) bool {
+	id, _ := o.body.at("uuid").(string)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	again := l.sigs[id] == sig
+	if l.sigs[id] == "" {
+		l.sigs[id] = sig
 	}
-	delete(l.open, id)
+	return again
+}
+
+// unsigned records an approval whose signature is wrong.
+func (l *ledger) unsigned(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wrong = cmp.Or(l.wrong, text)
+}
+
+func (l *ledger) wrongSignature() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.wrong
 }
 
 func kindOf(o order, status string) eventKind {
@@ -159,6 +197,14 @@ func (l *ledger) since(s ramp.Session, n int) []event {
 	return events
 }
 
+// lastKind returns the kind of the last event of a player's orders, or "".
+func (l *ledger) lastKind(s ramp.Session) eventKind {
+	if events := l.since(s, 0); len(events) > 0 {
+		return events[len(events)-1].kind
+	}
+	return ""
+}
+
 // assets returns the sums of the game assets that an order is about.
 func (o order) assets() map[string]*big.Rat {
 	side := "from"
@@ -214,10 +260,17 @@ func (d difference) equal(other difference) bool {
 
 // fault is the effect of a broken ability on balances.
 type fault struct {
-	ability  string // the ID of its case
+	ability  string // the ID of its case, or of that at its root
 	kind     eventKind
 	perUnit  *big.Rat   // for each unit of an asset that the order is about
 	perEvent difference // for each event, of assets that the order is not about
+}
+
+// like reports whether two faults have the same effect on different events, as one bug
+// has: on every event, or on both outcomes of the same sort of order.
+func (f fault) like(other fault) bool {
+	oneSort := f.kind[:4] == other.kind[:4] && !strings.HasSuffix(string(other.kind), "again")
+	return (f.perUnit.Sign() == 0 || oneSort) && f.perUnit.Cmp(other.perUnit) == 0 && f.perEvent.equal(other.perEvent)
 }
 
 // predicts returns the effect of a fault on an event.
@@ -238,21 +291,17 @@ func (f fault) predicts(e event) difference {
 	return d
 }
 
-// predict returns the total effect of the known faults on events, and the ability of the
-// first fault that has an effect.
-func predict(faults []fault, events []event) (d difference, ability string) {
-	d = make(difference)
+// predict returns the total effect of the known faults on events.
+func predict(faults []fault, events []event) difference {
+	d := make(difference)
 	for _, f := range faults {
 		for _, e := range events {
 			for id, by := range f.predicts(e) {
 				d.add(id, by)
-				if ability == "" {
-					ability = f.ability
-				}
 			}
 		}
 	}
-	return d, ability
+	return d
 }
 
 func literal(value any) string {

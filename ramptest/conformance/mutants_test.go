@@ -19,54 +19,79 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
-// TestNoCaseIsBlind breaks the right game in one point for each case, and wants
-// the case to see it.
+// TestNoCaseIsBlind breaks the right game in one point for each case and each input of a
+// family, and wants the case to see it.
 func TestNoCaseIsBlind(t *testing.T) {
 	t.Parallel()
 	mutants := mutants()
 	for _, c := range conformance.Cases() {
-		m, ok := mutants[c.ID]
-		if !assert.True(t, ok, "no broken server shows that the case %s can fail", c.ID) {
-			continue
-		}
-		delete(mutants, c.ID)
-		t.Run(c.ID, func(t *testing.T) {
-			t.Parallel()
-			run := inVirtualTime
-			if c.Subject == "transport" { // what TCP does is seen on TCP only
-				run = func(t *testing.T, m mutant, test func(*testing.T, *studio)) { test(t, newStudio(t, m)) }
+		for _, name := range inputs(c) {
+			id := strings.TrimSuffix(c.ID+"/"+name, "/")
+			m, ok := mutants[id]
+			if !assert.True(t, ok, "no broken server shows that the case %s can fail", id) {
+				continue
 			}
-			decided := false
-			if !m.waits {
-				run(t, m, func(t *testing.T, s *studio) {
-					s.target.Timeout = m.patience
-					judge := s.unopened(t)
-					if judge.Ready(t.Context()) != nil {
-						return
-					}
-					v := judge.Try(t.Context(), c)
-					if decided = v.Outcome != conformance.Unproven; decided {
-						assert.Equal(t, conformance.Failed, v.Outcome, v.String())
-						return
-					}
-					named := func(ability conformance.Verdict) bool { return ability.Case.ID == v.Until }
-					assert.True(t, slices.ContainsFunc(judge.Opening(), named), v.String())
-				})
-			}
-			if decided {
-				return
-			}
-			// Where the opening stops or names an ability, the case is no less sharp.
-			run(t, mutantOf(c.ID), func(t *testing.T, s *studio) {
-				s.target.Timeout = m.patience
-				v := s.unopened(t).Try(t.Context(), c)
-				assert.Equal(t, conformance.Failed, v.Outcome, v.String())
+			delete(mutants, id)
+			t.Run(id, func(t *testing.T) {
+				t.Parallel()
+				noCaseIsBlind(t, c, name, id, m)
 			})
-		})
+		}
 	}
 	for id := range mutants {
 		assert.Fail(t, "there is no such case", id)
 	}
+}
+
+func noCaseIsBlind(t *testing.T, c conformance.Case, name, id string, m mutant) {
+	run := inVirtualTime
+	if c.Subject == "transport" { // what TCP does is seen on TCP only
+		run = func(t *testing.T, m mutant, test func(*testing.T, *studio)) { test(t, newStudio(t, m)) }
+	}
+	decided := false
+	if !m.waits {
+		run(t, m, func(t *testing.T, s *studio) {
+			s.target.Timeout = m.patience
+			judge := s.unopened(t)
+			if judge.Ready(t.Context()) != nil {
+				return
+			}
+			v := judge.Try(t.Context(), only(c, name))
+			if decided = v.Outcome != conformance.Unproven; decided {
+				assert.Equal(t, conformance.Failed, v.Outcome, v.String())
+				return
+			}
+			named := func(ability conformance.Verdict) bool { return ability.Case.ID == v.Until }
+			assert.True(t, slices.ContainsFunc(judge.Opening(), named), v.String())
+		})
+	}
+	if decided {
+		return
+	}
+	// Where the opening stops or names an ability, the case is no less sharp.
+	run(t, mutantOf(id), func(t *testing.T, s *studio) {
+		s.target.Timeout = m.patience
+		v := s.unopened(t).Try(t.Context(), only(c, name))
+		assert.Equal(t, conformance.Failed, v.Outcome, v.String())
+	})
+}
+
+// inputs returns the names of the inputs of a case, or one empty name.
+func inputs(c conformance.Case) []string {
+	var names []string
+	for _, in := range c.Inputs {
+		names = append(names, in.Name)
+	}
+	if names == nil {
+		return []string{""}
+	}
+	return names
+}
+
+// only returns a family with one of its inputs, or the case itself.
+func only(c conformance.Case, name string) conformance.Case {
+	c.Inputs = slices.DeleteFunc(slices.Clone(c.Inputs), func(in conformance.Input) bool { return in.Name != name })
+	return c
 }
 
 type bug string
@@ -79,6 +104,7 @@ type mutant struct {
 	patience time.Duration // of the judge, for a server that does not answer
 	hears    bool          // the names of headers as they came
 	waits    bool          // for calls that only its own case makes, so that it cannot be opened
+	terms    bool          // the judge is told the token and the rate
 }
 
 // message is a body as a mutant reads it.
@@ -257,7 +283,7 @@ func all(conditions ...func(message) bool) func(message) bool {
 func mutants() map[string]mutant {
 	all := make(map[string]mutant)
 	for _, some := range []map[string]mutant{
-		assetsMutants(), sessionMutants(), hmacMutants(), formMutants(), intentMutants(), amountMutants(),
+		assetsMutants(), sessionMutants(), hmacMutants(), formMutants(), intentMutants(), termsMutants(), amountMutants(),
 		signatureMutants(), orderMutants(), resultMutants(), receiptMutants(), restartMutants(), transportMutants(),
 	} {
 		for id, m := range some {

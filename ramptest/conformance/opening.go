@@ -1,10 +1,12 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"net/http"
 	"slices"
@@ -13,20 +15,31 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// abilities are the cases on which nearly all others build, in the order in which to
-// fix them. Each shows one kind of event. What is wrong with that event is wrong in
-// every case that contains it.
-var abilities = []struct {
-	id   string
-	kind eventKind
-}{
-	{"assets-answer", ""},
-	{"mint-succeeds", mintSucceeded},
-	{"mint-fails", mintFailed},
-	{"burn-succeeds", burnSucceeded},
-	{"burn-fails", burnFailed},
-	{"validate-twice-back", validateAgain},
-	{"mint-failure-twice", resultAgain},
+// abilities are the cases on which others build, in the order in which to fix them.
+var abilities = []string{
+	"assets", "refusal", "result-answer", "mint-succeeds", "mint-fails", "burn-succeeds", "burn-fails",
+	"repeats", "balance", "unknown-order",
+}
+
+// abilityOf names the ability that a kind of event shows.
+var abilityOf = map[eventKind]string{
+	mintSucceeded: "mint-succeeds", mintFailed: "mint-fails", burnSucceeded: "burn-succeeds", burnFailed: "burn-fails",
+}
+
+// known is what the opening found out about a server. Through these faults the other
+// cases are judged: each is told once, and expected from then on.
+type known struct {
+	broken       map[string]string    // the abilities that do not work, with their root causes
+	faults       []fault              // wrong balances
+	answers      map[eventKind]string // the looks of answers to results that should be confirmations
+	confirmation string               // the look of all of them, if it is the same
+	confusing    map[string]bool      // the endpoints whose refusals look like successes, by path
+	declines     map[string]string    // the abilities whose orders are not approved, by what was asked and answered
+}
+
+func unknown() known {
+	return known{broken: make(map[string]string), answers: make(map[eventKind]string), confusing: make(map[string]bool),
+		declines: make(map[string]string)}
 }
 
 // Ready checks that the server can be judged: a player is available who owns enough, a
@@ -34,34 +47,35 @@ var abilities = []struct {
 // If not, every case would fail in the same way, so the error says what the server
 // answered and lists likely causes.
 //
-// Ready then tries each basic ability once and remembers how it fails. A case that fails
-// in the same way is unproven until the ability works. Ready also measures how long
-// effects take, and which assets move without an order.
+// Ready then tries each basic ability. The other cases are judged through the faults that
+// it finds. A case that proves nothing without an ability is unproven until the ability
+// works. Ready also measures how long effects take, and which assets move without an
+// order.
 func (j *Judge) Ready(ctx context.Context) error {
 	j.mu.Lock()
 	clear(j.opening)
-	j.faults, j.wrong = nil, nil
+	j.known = unknown()
 	j.mu.Unlock()
 	if err := j.begin(ctx); err != nil {
 		return fmt.Errorf("conformance: nothing to judge: %w", err)
 	}
-	for _, ability := range abilities {
-		c, ok := caseOf(ability.id)
+	for _, id := range abilities {
+		c, ok := caseOf(id)
 		if !ok {
-			panic("conformance: no such case: " + ability.id) // a bug in abilities
+			panic("conformance: no such case: " + id) // a bug in abilities
 		}
-		v, found := j.tried(ctx, c)
+		v := Verdict{Case: c, Level: c.Level, Outcome: Unproven, Until: j.waits(c.after)}
+		if v.Until == "" {
+			v = j.ask(ctx, c)
+		}
 		if err := j.Err(); err != nil {
 			return fmt.Errorf("conformance: nothing to judge: %w", err)
 		}
-		if found != nil {
-			if found.status == http.StatusInternalServerError && strings.HasPrefix(found.step, "result") && ability.kind != resultAgain {
-				return fmt.Errorf("conformance: nothing to judge: the opening's result (%s) was answered with HTTP 500%s", c.ID, whyNoResult)
-			}
-			v = j.learn(c, ability.kind, found, v)
-		}
 		j.mu.Lock()
-		j.opening[c.ID] = v
+		if v.Outcome == Unproven {
+			j.known.broken[id] = v.Until
+		}
+		j.opening[id] = v
 		j.mu.Unlock()
 	}
 	if err := ctx.Err(); err != nil {
@@ -70,59 +84,126 @@ func (j *Judge) Ready(ctx context.Context) error {
 	return nil
 }
 
-// learn remembers how an ability fails. If an earlier ability fails in the same way, it
-// is the root cause, and this one is unproven.
-func (j *Judge) learn(c Case, kind eventKind, f *finding, v Verdict) Verdict {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if v.Outcome != Failed && v.Outcome != Noted {
-		return v
+// ask tries an ability, learns what is wrong, and tries it again with that knowledge, until
+// it learns nothing more. The verdict is that of the first time.
+func (j *Judge) ask(ctx context.Context, c Case) Verdict {
+	v := Verdict{Case: c, Level: c.Level, Outcome: Passed}
+	in := c.tries()[0]
+	const most = 6 // things to learn of an ability
+	for round := range most {
+		tried, found := j.tried(ctx, c, in)
+		if round == 0 {
+			v.add(0, tried)
+		}
+		if found == nil || j.Err() != nil {
+			break
+		}
+		root, more := j.learn(c, found)
+		if round == 0 && root != c.ID {
+			v.Outcome, v.Until = Unproven, root
+		}
+		if !more {
+			break
+		}
 	}
-	root := c.ID
-	if f.off == nil {
-		endpoint, _, _ := strings.Cut(f.step, ":")
-		for _, known := range j.wrong {
-			if earlier, _, _ := strings.Cut(known.step, ":"); endpoint != "" && earlier == endpoint && known.saw == f.saw {
-				root = known.waits
-			}
-		}
-		if f.step != "" {
-			j.wrong = append(j.wrong, finding{step: f.step, saw: f.saw, waits: root})
-		}
-	} else {
-		// Subtract the effect of the faults that are already known.
-		rest := make(difference)
-		for id, by := range f.off {
-			rest.add(id, by)
-		}
-		for id, by := range f.predicted {
-			rest.add(id, new(big.Rat).Neg(by))
-		}
-		found := fault{ability: root, kind: kind, perUnit: new(big.Rat), perEvent: make(difference)}
-		for id, by := range rest {
-			if id == f.asset {
-				found.perUnit.Quo(by, big.NewRat(j.target.Amount, 1))
-			} else {
-				found.perEvent[id] = by
-			}
-		}
-		for _, known := range j.faults {
-			if len(rest) > 0 && found.perUnit.Sign() == 0 && known.perUnit.Sign() == 0 && known.perEvent.equal(found.perEvent) {
-				root = known.ability
-			}
-		}
-		found.ability = root
-		j.faults = append(j.faults, found)
-	}
-	if root != c.ID {
-		v.Outcome, v.Until = Unproven, root
+	if j.waives(c, in) && (v.Outcome == Failed || v.Outcome == Noted) {
+		v.Outcome = Waived
 	}
 	return v
 }
 
+// learn remembers how an ability fails. It returns the ability at the root, which is an
+// earlier one if that fails in the same way, and whether something new was learned.
+func (j *Judge) learn(c Case, f *finding) (root string, more bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	root = c.ID
+	if _, main := f.off[f.asset]; main || f.off == nil {
+		defer func() { // what happens to other assets only is expected from then on, and hides nothing
+			if j.known.broken[c.ID] == "" {
+				j.known.broken[c.ID] = root
+			}
+		}()
+	}
+	if f.confusing != "" {
+		more = !j.known.confusing[f.confusing]
+		j.known.confusing[f.confusing] = true
+		return root, more
+	}
+	if f.off == nil {
+		return j.known.answer(c, f)
+	}
+	return j.known.balance(c, f, j.target.Amount)
+}
+
+// answer remembers a wrong answer.
+func (k *known) answer(c Case, f *finding) (root string, more bool) {
+	root = c.ID
+	text, isResult := strings.CutPrefix(f.step, "result: ")
+	kind := eventKind(text)
+	switch {
+	case !isResult && f.step != "":
+		root = cmp.Or(k.declines[f.step+f.look], root)
+		k.declines[f.step+f.look] = root
+		return root, false
+	case !isResult, f.look == "", k.answers[kind] == f.look:
+		return root, false
+	}
+	for earlier, look := range k.answers { // it may answer other results in the same wrong way
+		if by := k.broken[abilityOf[earlier]]; look == f.look && by != "" && f.status != http.StatusOK {
+			root = by
+		}
+	}
+	kinds := []eventKind{kind}
+	if c.ID == "result-answer" { // all results are confirmed in the same wrong way
+		kinds = slices.Collect(maps.Keys(abilityOf))
+		k.confirmation = f.look
+	}
+	for _, kind := range kinds {
+		k.answers[kind] = f.look
+		if abilityOf[kind] != "" {
+			k.answers[kind+" again"] = f.look
+		}
+	}
+	return root, true
+}
+
+// balance remembers a wrong balance, without the effect of the faults that are already
+// known.
+func (k *known) balance(c Case, f *finding, amount int64) (root string, more bool) {
+	rest := make(difference)
+	for id, by := range f.off {
+		rest.add(id, by)
+	}
+	for id, by := range f.predicted {
+		rest.add(id, new(big.Rat).Neg(by))
+	}
+	if len(rest) == 0 || f.kind == "" {
+		return c.ID, false
+	}
+	found := fault{ability: c.ID, kind: f.kind, perUnit: new(big.Rat), perEvent: make(difference)}
+	for id, by := range rest {
+		if id == f.asset {
+			found.perUnit.Quo(by, big.NewRat(amount, 1))
+		} else {
+			found.perEvent[id] = by
+		}
+	}
+	for _, earlier := range k.faults {
+		if earlier.kind == found.kind {
+			return c.ID, false // it does not fail in the same way each time
+		}
+		if earlier.like(found) {
+			found.ability = earlier.ability
+		}
+	}
+	k.faults = append(k.faults, found)
+	return found.ability, true
+}
+
 // begin has one plain mint approved, checks who signed it, and ends it.
 func (j *Judge) begin(ctx context.Context) error {
-	t := j.trial(ctx, Case{})
+	t := j.trial(ctx, Input{})
 	defer j.release(t)
 	t.begin()
 	signer, err := t.firstMint()
@@ -132,6 +213,7 @@ func (j *Judge) begin(ctx context.Context) error {
 	if t.err == nil && signer != (common.Address{}) && signer != t.target.Validator {
 		// A second mint tells a wrong key, which signs again, from a wrong digest,
 		// which recovers to a random signer.
+		t.renew()
 		if again, failed := t.firstMint(); failed == nil && t.err == nil && again == signer {
 			t.untried("the approval of a plain mint is signed by %s, but -validator is %s; one of them is not the key in the console",
 				signer.Hex(), t.target.Validator.Hex())
@@ -147,7 +229,7 @@ func (t *trial) firstMint() (signer common.Address, err error) {
 	a := t.validate(o)
 	if t.answered(a) && !a.succeeded() {
 		t.untried("a plain mint of %d %s for %d of the token was not approved: %s%s",
-			t.target.Amount, t.said(t.asset), t.target.Tokens, a, t.whyDeclined(o, a))
+			t.target.Amount, t.said(t.asset), t.target.Tokens, t.describe(a), t.whyDeclined(o, a))
 	}
 	if t.err != nil {
 		return signer, t.err
@@ -156,16 +238,29 @@ func (t *trial) firstMint() (signer common.Address, err error) {
 	if decode(a.envelope["data"], &data) {
 		signer, _ = signerOf(o, data)
 	}
-	switch a := t.report(o, o.result(failure)); {
+	a = t.report(o, o.result(failure))
+	switch strange := t.strange(a); {
 	case a.err != nil && !errors.Is(a.err, errBusy) && t.judge.answers(t.ctx):
-		return signer, fmt.Errorf("the opening's result got no answer (%s)%s", a.shown, whyNoResult)
+		return signer, fmt.Errorf("the result of a plain mint got no answer (%s)%s", a.shown, whyNoResult)
 	case a.err == nil && a.status == http.StatusInternalServerError:
-		return signer, fmt.Errorf("the opening's result was answered with %s%s", a, whyNoResult)
+		return signer, fmt.Errorf("the result of a plain mint was answered with %s%s", t.describe(a), whyNoResult)
+	case a.status >= 300 && strange != "":
+		return signer, fmt.Errorf("the result of a plain mint was not confirmed: %s%s\n%s", t.describe(a), whyNoHandler, strange)
 	default:
 		t.answered(a)
 	}
 	return signer, t.err
 }
+
+// describe returns an answer as the opening shows it.
+func (t *trial) describe(a answer) string {
+	if a.envelope != nil || a.call == nil || a.call.Answer == "" {
+		return a.String()
+	}
+	return a.String() + ", which begins " + quote(a.call.Answer[:min(len(a.call.Answer), 100)])
+}
+
+const whyNoHandler = "\nThe path of the endpoint (-result) or the address (-url) is wrong, or something before the handler answers:"
 
 const whyNoResult = `
 There are two likely causes:
@@ -186,8 +281,8 @@ var (
 		[]string{"HMAC", "MAC", "SIGNATURE"}, []int{401, 403}}
 	wrongToken = cause{"the access token or the session is accepted at assets but not at validate",
 		[]string{"TOKEN", "SESSION", "ACCESS", "USER", "LOGIN"}, []int{401, 403}}
-	// In this order if nothing suggests any of them. INVALID_MESSAGE is the code of
-	// [ramp.InitializeIntent.CheckTerms].
+	// In this order if nothing suggests any of them. INVALID_MESSAGE is
+	// [ramp.CodeTerms].
 	otherCauses = []cause{
 		{"the project is wrong (-project)", []string{"PROJECT"}, nil},
 		{"the token contract is wrong (-token)", []string{"CONTRACT", "TOKEN", "NETWORK", "MESSAGE"}, nil},
@@ -203,6 +298,9 @@ var (
 // whyDeclined lists the likely causes, most likely first. It also tests the key: if a
 // wrong HMAC gets a different answer, the key is right.
 func (t *trial) whyDeclined(o order, a answer) string {
+	if strange := t.strange(a); strange != "" && a.status < 500 {
+		return "\n" + strange + "\nLikely causes, most likely first:\n  " + wrongPath.text
+	}
 	causes := slices.Concat([]cause{wrongPath, wrongKey}, otherCauses, []cause{wrongToken, ownFault})
 	keyIsRight := false
 	if a.envelope != nil {

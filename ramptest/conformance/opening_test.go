@@ -95,14 +95,18 @@ func TestAResultWithoutAnAnswerEndsTheRunToo(t *testing.T) {
 		next.ServeHTTP(w, r)
 	})).target
 	target.Timeout = 200 * time.Millisecond
-	assert.ErrorContains(t, opened(t, target), "the opening's result got no answer (timeout after 200ms)\nThere are two likely causes:")
+	assert.ErrorContains(t, opened(t, target), "the result of a plain mint got no answer (timeout after 200ms)\nThere are two likely causes:")
 }
 
-// A result handler may have its fault in one sort of order only.
-func TestA500ToTheFirstResultOfABurnEndsTheRun(t *testing.T) {
+// A result handler may have its fault in one sort of order only. The rest is judged.
+func TestA500ToTheResultsOfBurnsIsOneCause(t *testing.T) {
 	t.Parallel()
-	target := newStudio(t, says(ramp.PathResult, is("intent.type", "disassemble"), 500, `{"success":false,"errorCode":"X","data":null}`)).target
-	assert.ErrorContains(t, opened(t, target), "the opening's result (burn-succeeds) was answered with HTTP 500")
+	inVirtualTime(t, says(ramp.PathResult, is("intent.type", "disassemble"), 500, `{"success":false,"errorCode":"X","data":null}`), func(t *testing.T, s *studio) {
+		causes := conformance.Causes(judged(t, s))
+		require.NotEmpty(t, causes)
+		assert.Equal(t, "burn-succeeds", causes[0].First().Case.ID)
+		assert.Len(t, causes, 1)
+	})
 }
 
 func TestAnotherValidatorIsFoundAtTheFirstSignature(t *testing.T) {

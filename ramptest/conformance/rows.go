@@ -1,37 +1,40 @@
 package conformance
 
-import (
-	"fmt"
-	"net/http"
-)
+import "net/http"
 
-// row is a case that is one edit of a call. What the edit changes is its type: an order
-// or a result (edit), the bytes of a body, the headers, or a single value.
+// row is an input that is one edit of a call. What the edit changes is its type: an
+// order or a result (edit), the bytes of a body, the headers, or a single value.
 type row[E any] struct {
-	id, title string // what is edited, for the %s of a want
-	level     Level
-	edit      E
+	name, title string
+	level       Level
+	edit        E
 }
 
 type rows[E any] []row[E]
 
-// want is what must be answered to the edited calls of a table.
-type want[E any] struct {
-	id, title    string // of the cases; %s stands for that of the row
-	section, fix string
-	run          func(*trial, E)
+// inputs returns an input for each row. They wait for the abilities in after.
+func (rs rows[E]) inputs(run func(*trial, E), after ...string) []Input {
+	all := make([]Input, len(rs))
+	for i, r := range rs {
+		all[i] = Input{Name: r.name, Title: r.title, Level: r.level, after: after, run: func(t *trial) { run(t, r.edit) }}
+	}
+	return all
 }
 
-// cases returns a case for each row and each want: first all cases of the first row.
-func (rs rows[E]) cases(wants ...want[E]) []Case {
-	var cases []Case
-	for _, r := range rs {
-		for _, w := range wants {
-			cases = append(cases, Case{ID: fmt.Sprintf(w.id, r.id), Title: fmt.Sprintf(w.title, r.title),
-				Level: r.level, Section: w.section, Fix: w.fix, run: func(t *trial) { w.run(t, r.edit) }})
-		}
+// prefixed returns inputs whose names begin with prefix.
+func prefixed(prefix string, all []Input) []Input {
+	for i := range all {
+		all[i].Name = prefix + all[i].Name
 	}
-	return cases
+	return all
+}
+
+// mild returns inputs whose failure never counts as a MUST.
+func mild(all []Input) []Input {
+	for i := range all {
+		all[i].mild = true
+	}
+	return all
 }
 
 // edit changes a copy of a message.

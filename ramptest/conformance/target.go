@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -62,10 +63,12 @@ type Target struct {
 
 	// Amount is how much of an asset an order moves, and Tokens how many tokens that
 	// is worth at the game's rate. They default to 2 and 1, and must be at most
-	// 1000. A player should own at least 20 times Amount, and less than 2^31.
+	// 1000. A player should own at least 20 times Amount, and less than 2^31. If both
+	// and Token are set, orders at other rates must be declined.
 	Amount, Tokens int64
 
-	// Token is the address of the token contract. It defaults to a placeholder.
+	// Token is the address of the token contract. It defaults to a placeholder. If it
+	// is set, orders about other contracts must be declined.
 	Token string
 
 	// UUID returns the UUID of a new order. It is for a server that approves only
@@ -79,6 +82,11 @@ type Target struct {
 	// Strict makes a failed SHOULD count like a failed MUST.
 	Strict bool
 
+	// Waive matches the IDs of cases that are waived: they are not tried, and do not
+	// count. An input of a family is matched by ID/NAME. An ability is still tried,
+	// because other cases depend on it.
+	Waive *regexp.Regexp
+
 	// Timeout is the timeout of each call. It defaults to 10 seconds.
 	Timeout time.Duration
 
@@ -86,6 +94,8 @@ type Target struct {
 	// HTTP 200 only confirms that a result arrived (interface 6). It defaults
 	// to 2 seconds.
 	Settle time.Duration
+
+	given struct{ token, rate bool } // what was set by the caller
 }
 
 // Pool returns a Target.Player that returns the sessions in turn, again and again.
@@ -115,28 +125,28 @@ func New(target Target) (*Judge, error) {
 	base, err := url.Parse(target.URL)
 	switch {
 	case err != nil, base.Host == "", base.Scheme != "http" && base.Scheme != "https":
-		return nil, errors.New("conformance: Target.URL must be the absolute http or https URL of a server")
+		return nil, errors.New("conformance: Target.URL (-url) must be the absolute http or https URL of a server")
 	case strings.ContainsAny(target.URL, "?#"):
-		return nil, errors.New("conformance: Target.URL must have no query and no fragment, because paths are appended to it")
+		return nil, errors.New("conformance: Target.URL (-url) must have no query and no fragment, because paths are appended to it")
 	case base.User != nil:
-		return nil, errors.New("conformance: Target.URL must not contain a user name or a password")
+		return nil, errors.New("conformance: Target.URL (-url) must not contain a user name or a password")
 	case !target.AllowRemote && !IsLoopback(base.Hostname()):
-		return nil, errors.New("conformance: Target.URL is not a loopback address, and AllowRemote is not set")
+		return nil, errors.New("conformance: Target.URL (-url) is not a loopback address, and AllowRemote (-allow-remote) is not set")
 	case target.Key.IsZero():
-		return nil, errors.New("conformance: Target.Key is missing")
+		return nil, errors.New("conformance: Target.Key (-key) is missing")
 	case target.Validator == common.Address{}:
-		return nil, errors.New("conformance: Target.Validator is missing")
+		return nil, errors.New("conformance: Target.Validator (-validator) is missing")
 	case target.Player == nil:
 		return nil, errors.New("conformance: Target.Player is missing")
 	case target.Amount < 0, target.Amount > mostAmount, target.Tokens < 0, target.Tokens > mostAmount:
-		return nil, fmt.Errorf("conformance: Target.Amount and Tokens must be 1 to %d", mostAmount)
+		return nil, fmt.Errorf("conformance: Target.Amount (-amount) and Tokens (-tokens) must be 1 to %d", mostAmount)
 	case target.Asset != "" && target.Asset == target.Second:
-		return nil, errors.New("conformance: Target.Second must be another asset than Target.Asset")
+		return nil, errors.New("conformance: Target.Second (-second-asset) must be another asset than Target.Asset (-asset)")
 	}
 	for name, values := range target.Header {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
 		if strings.HasPrefix(canonical, "X-Dapp-") || slices.Contains([]string{"X-Hmac-Signature", "Content-Type", "Content-Length", "Host"}, canonical) {
-			return nil, fmt.Errorf("conformance: Target.Header must not contain %s, because the judge sets it", canonical)
+			return nil, fmt.Errorf("conformance: Target.Header (-header) must not contain %s, because the judge sets it", canonical)
 		}
 		target.Secrets = append(slices.Clone(target.Secrets), values...)
 	}
@@ -150,6 +160,7 @@ func New(target Target) (*Judge, error) {
 			return nil, errors.New("conformance: an endpoint must be a path that begins with /, such as /api/assets; the server's address belongs in Target.URL (-url)")
 		}
 	}
+	target.given.token, target.given.rate = target.Token != "", target.Amount != 0 && target.Tokens != 0
 	target.Amount = cmp.Or(target.Amount, 2)
 	target.Tokens = cmp.Or(target.Tokens, 1)
 	target.Token = cmp.Or(target.Token, "0x0000000000000000000000000000000000007e57")
@@ -167,6 +178,7 @@ func New(target Target) (*Judge, error) {
 		drifting: make(map[string]bool),
 		opening:  make(map[string]Verdict),
 		flight:   make(map[string]bool),
+		known:    unknown(),
 	}
 	j.turn.L = &j.mu
 	j.client = &http.Client{

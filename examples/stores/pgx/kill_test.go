@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 func serve(address string) {
 	pool := must(pgxpool.New(context.Background(), address))
 	handler := must(ramp.NewHandler(ramp.HandlerConfig{
-		Players: known{players{pool: pool}}, Store: &Store{Pool: pool}, Key: must(ramp.TextKey(hmacText)), Logger: slog.New(slog.DiscardHandler),
+		Terms: ramp.AnyTerms, Players: known{players{pool: pool}}, Store: &Store{Pool: pool}, Key: must(ramp.TextKey(hmacText)), Logger: slog.New(slog.DiscardHandler),
 		Signer: must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")),
 	}))
 	go func() {

@@ -3,7 +3,7 @@
 // Any number of processes may share the database.
 //
 //	store := &pgxstore.Store{Pool: pool, Approve: approve}
-//	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: players, Store: store, Key: key, Signer: signer})
+//	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: players, Store: store, Terms: terms, Key: key, Signer: signer})
 //
 // Store returns database errors, and the service then repeats the call. This covers
 // serialization failures, deadlocks and commits whose answer was lost.

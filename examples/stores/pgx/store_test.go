@@ -137,7 +137,7 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 		address = listener.Addr().String()
 		pools[0], pools[1] = pools[1], pools[0]
 		handler, err := ramp.NewHandler(ramp.HandlerConfig{
-			Players: players{pools[0], tokens}, Store: &Store{Pool: pools[0]}, Key: key, Signer: signer, ProjectID: "project-1",
+			Terms: ramp.AnyTerms, Players: players{pools[0], tokens}, Store: &Store{Pool: pools[0]}, Key: key, Signer: signer, ProjectID: "project-1",
 			OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil },
 			Logger:     slog.New(slog.DiscardHandler),
 		})

@@ -51,7 +51,7 @@ func serve() {
 	options.ContextTimeoutEnabled = true
 	store := &Store{Client: redis.NewClient(options)}
 	handler := must(ramp.NewHandler(ramp.HandlerConfig{
-		Players: known{players{store: store}}, Store: store, Key: must(ramp.TextKey(hmacText)), Logger: slog.New(slog.DiscardHandler),
+		Terms: ramp.AnyTerms, Players: known{players{store: store}}, Store: store, Key: must(ramp.TextKey(hmacText)), Logger: slog.New(slog.DiscardHandler),
 		Signer: must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")),
 	}))
 	go func() {

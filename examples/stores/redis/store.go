@@ -2,7 +2,7 @@
 // compares the stored order, replaces it and moves the balances atomically.
 //
 //	store := &redisstore.Store{Client: client, Approve: approve}
-//	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: players, Store: store, Key: key, Signer: signer})
+//	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: players, Store: store, Terms: terms, Key: key, Signer: signer})
 //
 // Run a single primary with these settings. Without them, assets that players paid
 // can be lost:

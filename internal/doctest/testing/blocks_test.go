@@ -24,7 +24,7 @@ var (
 	signer, _  = ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	session    = ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}
 	store      = newStore()
-	handler, _ = ramp.NewHandler(ramp.HandlerConfig{Players: bank, Store: store, Key: key, Signer: signer})
+	handler, _ = ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: bank, Store: store, Key: key, Signer: signer})
 	server     = httptest.NewServer(handler)
 	request    = ramp.InitializeRequest{Intent: ramp.InitializeIntent{
 		Network: ramp.Testnet, ProjectID: "project-1", Token: "0x00000000000000000000000000000000000070c3",

@@ -24,7 +24,7 @@ const (
 	gasPrice      = 101_000_000_000 // wei
 )
 
-// Config configures a [Chain]. Every field but Submitted is required.
+// Config configures a [Chain]. Every field but Tracked and Submitted is required.
 type Config struct {
 	Name      string           // makes the block hashes of two chains differ
 	ID        uint64           // chain ID and net_version
@@ -33,6 +33,8 @@ type Config struct {
 	Tokens    *big.Int         // what every account holds of every token at first, in the smallest units
 	Decimals  int              // of every token
 	Service   common.Address   // the account that mines, and that pays the gas of type 0x7
+
+	Tracked bool // whether [Chain.Changes] is called
 
 	// Submitted, if not nil, is called with each transaction that comes through
 	// JSON-RPC. The transaction is pending until [Chain.Mine] is called.
@@ -49,10 +51,11 @@ type Chain struct {
 	forks    []uint64 // the first block of each branch that replaced another
 	filled   map[uint64][]*Transaction
 	known    map[common.Hash]*Transaction
-	nonces   map[common.Address]uint64   // the nonce of the next transaction
-	done     map[common.Address]uint64   // how many transactions are in blocks
-	spent    map[common.Address]*big.Int // wei spent
-	holdings map[holding]*big.Int        // changes of the initial token balances
+	nonces   map[common.Address]uint64                      // the nonce of the next transaction
+	done     map[common.Address]uint64                      // how many transactions are in blocks
+	spent    map[common.Address]*big.Int                    // wei spent
+	holdings map[common.Address]map[common.Address]*big.Int // changes of the initial token balances, by owner and token
+	changed  changes                                        // unless nothing is tracked
 }
 
 // span is a run of blocks at equal intervals. The last span has no end.
@@ -60,8 +63,6 @@ type span struct {
 	first uint64
 	at    time.Time
 }
-
-type holding struct{ token, owner common.Address }
 
 // Transaction is one transaction. Its position in a block is looked up on demand,
 // because a reorganization changes it.
@@ -93,6 +94,7 @@ type Transaction struct {
 type Move struct {
 	Token, From, To common.Address
 	Amount          *big.Int
+	ID              *big.Int `json:",omitempty"` // of a non-fungible token (ERC-721), whose Amount is 1 token; otherwise nil
 }
 
 // New returns a chain whose block 0 is mined now.
@@ -106,7 +108,8 @@ func New(config Config) *Chain {
 		nonces:   make(map[common.Address]uint64),
 		done:     make(map[common.Address]uint64),
 		spent:    make(map[common.Address]*big.Int),
-		holdings: make(map[holding]*big.Int),
+		holdings: make(map[common.Address]map[common.Address]*big.Int),
+		changed:  newChanges(),
 	}
 }
 
@@ -116,6 +119,7 @@ func (c *Chain) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.spans, c.forks, c.filled, c.known = fresh.spans, nil, fresh.filled, fresh.known
+	c.changed = newChanges()
 	c.nonces, c.done, c.spent, c.holdings = fresh.nonces, fresh.done, fresh.spent, fresh.holdings
 }
 
@@ -208,6 +212,8 @@ func (c *Chain) add(t *Transaction) *Transaction {
 	}
 	c.known[t.Hash] = t
 	c.nonces[t.From] = max(c.nonces[t.From], t.Nonce+1)
+	c.touch(t)
+	c.touchAccount(t.From)
 	return t
 }
 
@@ -244,6 +250,7 @@ func (c *Chain) Forget(t *Transaction) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t.gone = true
+	c.touch(t)
 	for _, other := range c.filled[t.block] {
 		if !other.gone {
 			return
@@ -251,6 +258,7 @@ func (c *Chain) Forget(t *Transaction) {
 	}
 	for _, other := range c.filled[t.block] {
 		delete(c.known, other.Hash)
+		c.touch(other)
 	}
 	delete(c.filled, t.block)
 }
@@ -265,10 +273,12 @@ func (c *Chain) Outcome(t *Transaction) (succeeded, mined bool) {
 func (c *Chain) put(t *Transaction, block uint64) {
 	t.mined, t.block = true, block
 	c.filled[block] = append(c.filled[block], t)
+	c.touch(t)
 }
 
 func (c *Chain) execute(t *Transaction, fails bool) {
 	c.done[t.From]++
+	c.touchAccount(t.From)
 	payer := t.From
 	if t.FeePayer != (common.Address{}) {
 		payer = t.FeePayer
@@ -298,6 +308,7 @@ func (c *Chain) spend(owner common.Address, wei *big.Int) {
 		c.spent[owner] = new(big.Int)
 	}
 	c.spent[owner].Add(c.spent[owner], wei)
+	c.touchAccount(owner)
 }
 
 // balance returns the balance of an address in wei. It is never negative, although gas
@@ -317,11 +328,14 @@ func (c *Chain) hold(token, owner common.Address, units *big.Int) {
 	if owner == (common.Address{}) {
 		return
 	}
-	h := holding{token, owner}
-	if c.holdings[h] == nil {
-		c.holdings[h] = new(big.Int)
+	if c.holdings[owner] == nil {
+		c.holdings[owner] = make(map[common.Address]*big.Int)
 	}
-	c.holdings[h].Add(c.holdings[h], units)
+	if c.holdings[owner][token] == nil {
+		c.holdings[owner][token] = new(big.Int)
+	}
+	c.holdings[owner][token].Add(c.holdings[owner][token], units)
+	c.touchAccount(owner)
 }
 
 // TokenBalance returns how much of a token an address holds.
@@ -334,7 +348,7 @@ func (c *Chain) TokenBalance(token, owner common.Address) *big.Rat {
 // tokenBalance returns how much of a token an address holds, in its smallest units.
 func (c *Chain) tokenBalance(token, owner common.Address) *big.Int {
 	has := new(big.Int).Set(c.config.Tokens)
-	if came := c.holdings[holding{token, owner}]; came != nil {
+	if came := c.holdings[owner][token]; came != nil {
 		has.Add(has, came)
 	}
 	return has
@@ -414,10 +428,15 @@ func (c *Chain) receipt(t *Transaction) ramp.Receipt {
 func transfers(t *Transaction, r *ramp.Receipt, index int) []ramp.Log {
 	var logs []ramp.Log
 	for i, m := range t.Moves {
+		topics := []common.Hash{transferEvent(), common.BytesToHash(m.From[:]), common.BytesToHash(m.To[:])}
+		data := common.BigToHash(m.Amount).Bytes()
+		if m.ID != nil {
+			topics, data = append(topics, common.BigToHash(m.ID)), nil
+		}
 		logs = append(logs, ramp.Log{
 			Address:          m.Token,
-			Topics:           []common.Hash{transferEvent(), common.BytesToHash(m.From[:]), common.BytesToHash(m.To[:])},
-			Data:             common.BigToHash(m.Amount).Bytes(),
+			Topics:           topics,
+			Data:             data,
 			BlockNumber:      r.BlockNumber,
 			TransactionHash:  r.TransactionHash,
 			TransactionIndex: r.TransactionIndex,

@@ -379,9 +379,9 @@ func (c *Chain) callContract(p params) (any, error) {
 		return word(big.NewInt(int64(c.config.Decimals)))
 	case function == Selector("totalSupply()"):
 		supply := new(big.Int)
-		for h := range c.holdings {
-			if h.token == *request.To {
-				supply.Add(supply, c.tokenBalance(h.token, h.owner))
+		for owner, tokens := range c.holdings {
+			if tokens[*request.To] != nil {
+				supply.Add(supply, c.tokenBalance(*request.To, owner))
 			}
 		}
 		return word(supply)

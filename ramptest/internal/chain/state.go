@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/big"
@@ -10,16 +11,14 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// State is the state of a chain in a form that can be encoded. It does not include the
-// clock and the configuration.
+// State is the state of a chain, or a part of it, in a form that can be encoded. It does
+// not include the clock and the configuration.
 type State struct {
-	Spans        []SpanState
-	Forks        []uint64
-	Transactions []TransactionState // all known ones; those of a block in order
-	Nonces       map[common.Address]uint64
-	Done         map[common.Address]uint64
-	Spent        map[common.Address]*big.Int
-	Holdings     []HoldingState
+	Spans        []SpanState // oldest first
+	Forks        []uint64    // all of them; nil if they have not changed
+	Transactions []TransactionState
+	Forgotten    []common.Hash // transactions that are no longer known
+	Accounts     []AccountState
 }
 
 // SpanState is a run of blocks at equal intervals.
@@ -33,61 +32,97 @@ type TransactionState struct {
 	Transaction
 	Mined  bool
 	Block  uint64
+	Index  int // in the block
 	Status uint64
 	Gone   bool
 }
 
-// HoldingState is the change of an owner's initial token balance.
-type HoldingState struct {
-	Token, Owner common.Address
-	Units        *big.Int
+// AccountState is the state of an account.
+type AccountState struct {
+	Owner    common.Address
+	Nonce    uint64                      // of the next transaction
+	Done     uint64                      // how many transactions are in blocks
+	Spent    *big.Int                    `json:",omitempty"` // wei
+	Holdings map[common.Address]*big.Int `json:",omitempty"` // changes of the initial balances, by token
 }
 
-// Save returns the state of a chain. Later changes of the chain do not affect it.
-func (c *Chain) Save() State {
+// changes notes what has changed since [Chain.Changes] was called.
+type changes struct {
+	spans, forks int // how many have been returned
+	transactions map[common.Hash]bool
+	accounts     map[common.Address]bool
+}
+
+// touch notes a change of a transaction, if any is tracked. The caller must hold the lock.
+func (c *Chain) touch(t *Transaction) {
+	if c.config.Tracked {
+		c.changed.transactions[t.Hash] = true
+	}
+}
+
+func (c *Chain) touchAccount(owner common.Address) {
+	if c.config.Tracked {
+		c.changed.accounts[owner] = true
+	}
+}
+
+func newChanges() changes {
+	return changes{transactions: make(map[common.Hash]bool), accounts: make(map[common.Address]bool)}
+}
+
+// Changes returns the part of the state that has changed since the last call. It
+// requires [Config.Tracked].
+func (c *Chain) Changes() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := State{Forks: slices.Clone(c.forks), Nonces: maps.Clone(c.nonces), Done: maps.Clone(c.done), Spent: make(map[common.Address]*big.Int)}
-	for _, span := range c.spans {
+	var s State
+	for _, span := range c.spans[c.changed.spans:] {
 		s.Spans = append(s.Spans, SpanState{span.first, span.at})
 	}
-	write := func(t *Transaction) {
-		s.Transactions = append(s.Transactions, TransactionState{*t, t.mined, t.block, t.status, t.gone})
+	if len(c.forks) > c.changed.forks {
+		s.Forks = slices.Clone(c.forks)
 	}
-	for _, block := range slices.Sorted(maps.Keys(c.filled)) {
-		for _, t := range c.filled[block] {
-			write(t)
+	for hash := range c.changed.transactions {
+		if t := c.known[hash]; t == nil {
+			s.Forgotten = append(s.Forgotten, hash)
+		} else {
+			index := slices.Index(c.filled[t.block], t)
+			s.Transactions = append(s.Transactions, TransactionState{*t, t.mined, t.block, index, t.status, t.gone})
 		}
 	}
-	for _, t := range c.known {
-		if !t.mined {
-			write(t)
+	for owner := range c.changed.accounts {
+		a := AccountState{Owner: owner, Nonce: c.nonces[owner], Done: c.done[owner], Holdings: make(map[common.Address]*big.Int)}
+		if wei := c.spent[owner]; wei != nil {
+			a.Spent = new(big.Int).Set(wei)
 		}
+		for token, units := range c.holdings[owner] {
+			a.Holdings[token] = new(big.Int).Set(units)
+		}
+		s.Accounts = append(s.Accounts, a)
 	}
-	for owner, wei := range c.spent {
-		s.Spent[owner] = new(big.Int).Set(wei)
-	}
-	for h, units := range c.holdings {
-		s.Holdings = append(s.Holdings, HoldingState{h.token, h.owner, new(big.Int).Set(units)})
-	}
+	c.changed = newChanges()
+	c.changed.spans, c.changed.forks = len(c.spans), len(c.forks)
 	return s
 }
 
-// Restore sets a chain to the state that [Chain.Save] returned. The clock must not be
-// earlier than it was then.
+// Restore sets a new chain to a state, which has all changes of another chain. The clock
+// must not be earlier than it was then.
 func (c *Chain) Restore(s State) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(s.Spans) == 0 {
 		return fmt.Errorf("the chain %s has no blocks", c.config.Name)
 	}
-	c.spans, c.forks = nil, slices.Clone(s.Forks)
+	c.spans, c.forks = nil, s.Forks
 	for i, span := range s.Spans {
 		if i > 0 && span.First <= s.Spans[i-1].First || span.At.After(c.config.Now()) {
 			return fmt.Errorf("the chain %s has blocks out of order", c.config.Name)
 		}
 		c.spans = append(c.spans, spanOf(span))
 	}
+	slices.SortFunc(s.Transactions, func(a, b TransactionState) int {
+		return cmp.Or(cmp.Compare(a.Block, b.Block), cmp.Compare(a.Index, b.Index))
+	})
 	for _, saved := range s.Transactions {
 		t := saved.Transaction
 		t.mined, t.status, t.gone = false, saved.Status, saved.Gone
@@ -96,12 +131,15 @@ func (c *Chain) Restore(s State) error {
 			c.put(&t, saved.Block)
 		}
 	}
-	maps.Copy(c.nonces, s.Nonces)
-	maps.Copy(c.done, s.Done)
-	maps.Copy(c.spent, s.Spent)
-	for _, h := range s.Holdings {
-		c.holdings[holding{h.Token, h.Owner}] = h.Units
+	for _, a := range s.Accounts {
+		c.nonces[a.Owner], c.done[a.Owner] = a.Nonce, a.Done
+		if a.Spent != nil {
+			c.spent[a.Owner] = a.Spent
+		}
+		c.holdings[a.Owner] = maps.Clone(a.Holdings)
 	}
+	c.changed = newChanges()
+	c.changed.spans, c.changed.forks = len(c.spans), len(c.forks)
 	return nil
 }
 

@@ -1,0 +1,61 @@
+package conformance
+
+// termsCases returns the cases about what the game sells: the token contract that the
+// target names, and the one rate at which it is traded (interface 2.5, 4.3). Without
+// them, a worthless token buys assets, and assets cost nothing.
+func termsCases() []Case {
+	const (
+		contract = "Compare the token of an order with the contract of your game, for mints and for burns."
+		price    = "Compare what an order takes and gives with your game's rate, for mints and for burns."
+		asset    = "intent.from.0.amount"
+		token    = "intent.to.0.amount"
+		foreign  = "0x000000000000000000000000000000000000dead"
+	)
+	mint := func(t *trial, e edit) { t.declines(t.mint().bent(e)) }
+	burn := func(t *trial, e edit) { t.declines(t.burn().bent(e)) }
+	// half makes an order whose price is half of what it should be.
+	half := func(o order, price string, whole int64, goods string, other int64) order {
+		if whole%2 == 0 {
+			return o.bent(set(price, number(whole/2)))
+		}
+		return o.bent(set(goods, number(4*other)), set(price, number(2*whole)))
+	}
+	return []Case{
+		{ID: "terms-token", Section: "2.5", Fix: contract, needs: aToken,
+			Title: "An order for another token contract than that of -token is declined.",
+			Inputs: []Input{
+				{Name: "mint", Title: "a mint to it", Level: Must, run: func(t *trial) { mint(t, set("intent.to.0.id", foreign)) }},
+				{Name: "burn", Title: "a burn of it", Level: Must, run: func(t *trial) { burn(t, set("intent.from.0.id", foreign)) }},
+			}},
+		{ID: "terms-rate", Section: "2.5", Fix: price, needs: aRate,
+			Title: "An order at another rate than that of -amount and -tokens is declined; this assumes that the game has one fixed rate.",
+			Inputs: []Input{
+				{Name: "mint-double", Title: "a mint to twice the tokens", Level: Must, run: func(t *trial) { mint(t, set(token, number(2*t.target.Tokens))) }},
+				{Name: "mint-outputs-twice", Title: "a mint that lists its tokens twice", Level: Must, run: func(t *trial) {
+					one := entry("ERC20", t.target.Token, number(t.target.Tokens))
+					mint(t, set("intent.to", list{one, one}))
+				}},
+				{Name: "burn-outputs-twice", Title: "a burn that lists its asset twice", Level: Must, run: func(t *trial) {
+					one := entry("asset", t.asset, t.times(1))
+					burn(t, set("intent.to", list{one, one}))
+				}},
+				{Name: "mint-half", Title: "a mint for half the price", Level: Must, run: func(t *trial) {
+					t.declines(half(t.mint(), asset, t.target.Amount, token, t.target.Tokens))
+				}},
+				{Name: "burn-double", Title: "a burn to twice the asset", Level: Must, run: func(t *trial) { burn(t, set(token, t.times(2))) }},
+				{Name: "burn-half", Title: "a burn of half the tokens", Level: Must, run: func(t *trial) {
+					t.declines(half(t.burn(), asset, t.target.Tokens, token, t.target.Amount))
+				}},
+				{Name: "burn-one-more", Title: "a burn to one more of the asset", Level: Must, run: func(t *trial) { burn(t, set(token, number(t.target.Amount+1))) }},
+				{Name: "burn-item-more", Title: "a burn to a second asset as well", Level: Must, needs: aSecondAsset, run: func(t *trial) {
+					burn(t, set("intent.to", list{entry("asset", t.asset, t.times(1)), entry("asset", t.second, number(1))}))
+				}},
+				{Name: "mint-one-less", Title: "a mint for one less of the asset", Level: Must, run: func(t *trial) {
+					if t.target.Amount == 1 {
+						t.skip("an order moves only one of the asset (-amount)")
+					}
+					mint(t, set(asset, number(t.target.Amount-1)))
+				}},
+			}},
+	}
+}

@@ -1,0 +1,184 @@
+package conformance
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/token-ramp/ramp-go/internal/redact"
+)
+
+// Call is a call that the judge made, in a form that may be shown: without tokens, keys
+// and signatures.
+type Call struct {
+	Method  string `json:"method"`
+	Path    string `json:"path"` // with the query
+	URL     string `json:"url"`
+	UUID    string `json:"uuid,omitempty"`
+	Session string `json:"session,omitempty"`
+	Status  int    `json:"status,omitempty"` // 0 if there was no answer
+	Header  string `json:"header,omitempty"` // the headers of the answer that matter
+	Answer  string `json:"answer"`           // the beginning of its body, or why there was none
+	Command string `json:"command"`          // for a shell: repeats the call
+}
+
+// String describes the call and its answer on one line.
+func (c Call) String() string {
+	if c.Status == 0 {
+		return fmt.Sprintf("%s %s: no answer: %s", c.Method, c.Path, c.Answer)
+	}
+	return strings.TrimRight(fmt.Sprintf("%s %s: HTTP %d %s", c.Method, c.Path, c.Status, c.Header), " ")
+}
+
+const (
+	mostShown = 500     // bytes of an answer
+	mostBody  = 4 << 10 // bytes of a body in a command
+	mostCalls = 60      // of a trial; the last ones are kept
+)
+
+// calls records the calls of a trial. It is safe for concurrent use.
+type calls struct {
+	mu  sync.Mutex
+	got []Call
+}
+
+// add records a call. Of several assets calls in a row, it keeps the last.
+func (c *calls) add(made Call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := len(c.got) - 1
+	if last >= 0 && made.Method == http.MethodGet && c.got[last].Command == made.Command {
+		c.got = c.got[:last]
+	}
+	if c.got = append(c.got, made); len(c.got) > mostCalls {
+		c.got = c.got[1:]
+	}
+}
+
+func (c *calls) all() []Call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]Call(nil), c.got...)
+}
+
+// lastMove returns the last call that may have moved something.
+func lastMove(all []Call) *Call {
+	for i := len(all) - 1; i >= 0; i-- {
+		if all[i].Method != http.MethodGet || i == 0 {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// note records a call and its answer, and returns the record.
+func (t *trial) note(c call, a answer) *Call {
+	made := Call{Method: c.method, Path: c.path, URL: t.target.URL + c.path, Status: a.status, Command: t.command(c)}
+	if id, ok := first(c.header, sessionID); ok && len(id) <= 100 {
+		made.Session = t.said(id)
+	}
+	if id := uuidIn.FindSubmatch(c.body[:min(len(c.body), mostBody)]); id != nil {
+		made.UUID = string(id[1])
+	}
+	if a.err != nil {
+		made.Answer = a.shown
+	} else {
+		made.Answer = t.excerpt(a.body, c)
+		var header []string
+		for _, name := range []string{"Content-Type", "Location", "Retry-After", "Server"} {
+			if value := a.header.Get(name); value != "" {
+				header = append(header, name+": "+t.said(value, c.secrets()...))
+			}
+		}
+		made.Header = strings.Join(header, ", ")
+	}
+	t.calls.add(made)
+	return &made
+}
+
+// excerpt returns the beginning of an answer on one line, without secrets and signatures.
+func (t *trial) excerpt(body []byte, c call) string {
+	text := string(body[:min(len(body), 4*mostShown)])
+	text = signatureIn.ReplaceAllString(text, "[signature]")
+	return redact.New(append(c.secrets(), t.secrets...)...).Line(text, mostShown)
+}
+
+// secrets returns what a call sent that its answer may repeat and nobody may see.
+func (c call) secrets() []string {
+	secrets := []string{c.hmac}
+	for name, values := range c.header {
+		if strings.EqualFold(name, signature) { // some cases vary the case of header names
+			secrets = append(secrets, values...)
+		}
+	}
+	return secrets
+}
+
+// command returns a shell command that repeats a call. It takes the access token from
+// $TOKEN, and the HMAC from "ramp sign", which reads $RAMP_HMAC_KEY.
+func (t *trial) command(c call) string {
+	var b strings.Builder
+	body := c.body
+	signed := c.method != http.MethodGet && c.arriving == nil
+	switch {
+	case signed && len(body) > mostBody:
+		fmt.Fprintf(&b, "BODY=… # %d bytes\n", len(body))
+	case signed:
+		text := userSigIn.ReplaceAllString(string(body), `"user_sig":"0x`+strings.Repeat("5a", 65)+`"`)
+		fmt.Fprintf(&b, "BODY=%s\n", quote(t.said(text)))
+	}
+	fmt.Fprintf(&b, "curl -i -X %s %s", c.method, quote(t.target.URL+c.path))
+	for _, name := range []string{"Content-Type", authorization, sessionID, signature} {
+		for got, values := range c.header {
+			if !strings.EqualFold(got, name) {
+				continue
+			}
+			for _, value := range values {
+				fmt.Fprintf(&b, " \\\n  -H %s", t.shellHeader(got, value[:min(len(value), 200)], c))
+			}
+		}
+	}
+	if signed {
+		b.WriteString(" \\\n  --data-raw \"$BODY\"")
+	}
+	return b.String()
+}
+
+// shellHeader quotes a header for a command.
+func (t *trial) shellHeader(name, value string, c call) string {
+	switch {
+	case strings.EqualFold(name, signature) && value == c.hmac:
+		return `"` + name + `: $(printf %s "$BODY" | ramp sign)"`
+	case strings.EqualFold(name, authorization):
+		for i, token := range t.tokens {
+			variable := "$TOKEN"
+			if i > 0 {
+				variable = fmt.Sprintf("$TOKEN%d", i+1)
+			}
+			if value == "Bearer "+token {
+				return `"` + name + ": Bearer " + variable + `"`
+			}
+		}
+	}
+	return quote(name + ": " + t.said(value, c.hmac))
+}
+
+func first(header http.Header, name string) (string, bool) {
+	for got, values := range header {
+		if strings.EqualFold(got, name) && len(values) > 0 {
+			return values[0], true
+		}
+	}
+	return "", false
+}
+
+// quote quotes a text as one word for a shell.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+var (
+	uuidIn      = regexp.MustCompile(`"uuid":"([^"]{1,100})"`)
+	userSigIn   = regexp.MustCompile(`"user_sig":"[^"]*"`)
+	signatureIn = regexp.MustCompile(`(0x)?[0-9a-fA-F]{128,132}`)
+)

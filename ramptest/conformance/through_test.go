@@ -1,0 +1,230 @@
+package conformance_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/conformance"
+)
+
+// confirmations replaces the confirmation of every result.
+func confirmations(status int, contentType, body string) mutant {
+	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		answer := httptest.NewRecorder()
+		next.ServeHTTP(answer, r)
+		if r.URL.Path == ramp.PathResult && strings.Contains(answer.Body.String(), `"success":true`) {
+			w.Header().Set("Content-Type", contentType)
+			w.WriteHeader(status)
+			_, _ = w.Write([]byte(body))
+			return
+		}
+		reply(w, answer.Code, answer.Body.String())
+	})
+}
+
+func TestAServerThatConfirmsInItsOwnWayIsToldOnce(t *testing.T) {
+	t.Parallel()
+	if raceDetector {
+		t.Skip("it takes minutes with the race detector, and runs without")
+	}
+	for name, m := range map[string]mutant{
+		"HTTP 201":      confirmations(201, "application/json", yes),
+		"text":          confirmations(200, "text/plain", "OK"),
+		"success false": confirmations(200, "application/json", `{"success":false,"errorCode":null,"data":null}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, m, func(t *testing.T, s *studio) {
+				s.target.Strict = false
+				verdicts := judged(t, s)
+				assert.Equal(t, []string{"result-answer"}, outcomes(verdicts, conformance.Failed))
+				assert.Equal(t, []string{"result-error-code-null", "result-data-null"}, outcomes(verdicts, conformance.Unproven))
+			})
+		})
+	}
+}
+
+// What another program answered says nothing about keys.
+func TestWhatTheHandlerDidNotAnswerIsSaid(t *testing.T) {
+	t.Parallel()
+	for status, says := range map[int]string{
+		404: "HTTP 404: there is no such path, or another program listens on this port",
+		302: "HTTP 302, a redirect; the service does not follow it",
+		413: "HTTP 413: something before it limits the size of a body",
+		403: "HTTP 403: a framework's protection, for example against CSRF, or a proxy",
+		200: "HTTP 200, a page of HTML",
+	} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			t.Parallel()
+			s := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+				if r.URL.Path != ramp.PathValidate {
+					next.ServeHTTP(w, r)
+					return
+				}
+				w.Header().Set("Content-Type", "text/html")
+				w.WriteHeader(status)
+				_, _ = w.Write([]byte("<html>no</html>"))
+			}))
+			err := opened(t, s.target)
+			require.ErrorContains(t, err, "which begins '<html>no</html>'")
+			assert.ErrorContains(t, err, "POST "+s.target.URL+"/api/validate was not answered by the game's handler, because the answer has no envelope ("+says+")")
+			assert.NotContains(t, err.Error(), "(-key)")
+		})
+	}
+}
+
+func TestAnAssetThatThePlayerDoesNotListIsSaid(t *testing.T) {
+	t.Parallel()
+	target := newStudio(t, mutant{}).target
+	target.Asset = "item_silver"
+	assert.ErrorContains(t, opened(t, target), "the player does not list the asset item_silver of the order (-asset); it lists 1000000 item_gold, 10000 item_gem, 0 item_third")
+}
+
+func TestARateLimitOfEverythingEndsTheRun(t *testing.T) {
+	t.Parallel()
+	var limited atomic.Bool
+	s := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		if limited.Load() {
+			w.Header().Set("Retry-After", "3600")
+			reply(w, 429, `{}`)
+			return
+		}
+		next.ServeHTTP(w, r)
+	}))
+	judge := newJudge(t, s)
+	limited.Store(true)
+	verdicts := judge.Run(t.Context(), conformance.Cases(), 1, nil)
+	assert.ErrorContains(t, judge.Err(), "3 cases in a row ended by it, so the remaining ones were not tried")
+	untried := outcomes(verdicts, conformance.Untried)
+	assert.Equal(t, len(verdicts)-len(outcomes(verdicts, conformance.Passed)), len(untried), "only the abilities were tried before")
+}
+
+// literal is a server for which only the text 0x1 is a success, and which wants section 6
+// in the rest of a result.
+func literal() mutant {
+	digits := regexp.MustCompile(`^[0-9.]+$`)
+	return both(edits("receipt", func(m message, old any) any {
+		status := m.at("receipt.status")
+		if m["tx_hash"] == nil || status == nil || status == "" || status == "0x1" {
+			return old
+		}
+		return map[string]any{"status": "0x0"}
+	}), refuses(func(m message) bool {
+		_, isText := m.at("intent.to.0.amount").(string)
+		return m["tx_hash"] != nil && (isText && digits.MatchString(m.text("intent.to.0.amount")) || m["session_id"] == nil || strings.HasPrefix(m.text("session_id"), " "))
+	}))
+}
+
+func TestAFormThatSection6DoesNotHaveIsOnlyNoted(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, literal(), func(t *testing.T, s *studio) {
+		s.target.Strict = false
+		judge := newJudge(t, s)
+		for _, id := range []string{"receipt-odd-mint", "receipt-odd-burn", "result-odd-mint", "result-odd-burn"} {
+			v := judge.Try(t.Context(), caseOf(t, id))
+			assert.Contains(t, []conformance.Outcome{conformance.Passed, conformance.Noted}, v.Outcome, v.String())
+		}
+	})
+}
+
+// A burn that is paid without a status counts, though the case is a SHOULD.
+func TestPayingWithoutAStatusCounts(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, mutantOf("receipt-no-status/burn-no-status"), func(t *testing.T, s *studio) {
+		s.target.Strict = false
+		v := newJudge(t, s).Try(t.Context(), caseOf(t, "receipt-no-status"))
+		assert.Equal(t, conformance.Failed, v.Outcome, v.String())
+		assert.Equal(t, conformance.Must, v.Level)
+		assert.Equal(t, "burn-no-receipt", v.Input)
+	})
+}
+
+// cooldown is a server that declines an order of a player who had one a moment ago.
+func cooldown(d time.Duration) mutant {
+	var mu sync.Mutex
+	last := make(map[string]struct {
+		uuid string
+		at   time.Time
+	})
+	return layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		id := parse(body).text("uuid")
+		if r.URL.Path != ramp.PathValidate || !s.authentic(r, body) || len(id) != 36 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		mu.Lock()
+		session := r.Header.Get(ramp.HeaderSession)
+		order, known := last[session]
+		mu.Unlock()
+		if known && order.uuid != id && time.Since(order.at) < d {
+			reply(w, 400, `{"success":false,"errorCode":"TOO_SOON","data":null}`)
+			return
+		}
+		answer := httptest.NewRecorder()
+		next.ServeHTTP(answer, r)
+		if strings.Contains(answer.Body.String(), `"success":true`) {
+			mu.Lock()
+			order.uuid, order.at = id, time.Now()
+			last[session] = order
+			mu.Unlock()
+		}
+		reply(w, answer.Code, answer.Body.String())
+	})
+}
+
+func TestACooldownFailsNothing(t *testing.T) {
+	t.Parallel()
+	if raceDetector {
+		t.Skip("it takes minutes with the race detector, and runs without")
+	}
+	inVirtualTime(t, cooldown(time.Minute), func(t *testing.T, s *studio) {
+		s.target.Strict = false
+		verdicts := judged(t, s)
+		assert.Empty(t, outcomes(verdicts, conformance.Failed))
+		assert.Empty(t, outcomes(verdicts, conformance.Untried))
+	})
+}
+
+// A call is shown with what repeats it, and without what it proves itself with.
+func TestACallShowsNoSecret(t *testing.T) {
+	t.Parallel()
+	var tokens, sigs, hmacs sync.Map
+	s := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		tokens.Store(strings.TrimPrefix(r.Header.Get(ramp.HeaderAuthorization), "Bearer "), nil)
+		hmacs.Store(r.Header.Get(ramp.HeaderHMAC), nil)
+		sigs.Store(parse(body).text("user_sig"), nil)
+		answer := httptest.NewRecorder()
+		next.ServeHTTP(answer, r)
+		if sig, ok := parse(answer.Body.Bytes()).at("data.validatorSig").(string); ok {
+			sigs.Store(sig, nil)
+		}
+		// It repeats what it was sent.
+		text := strings.Replace(answer.Body.String(), `"data":null`, `"said":"`+r.Header.Get(ramp.HeaderAuthorization)+" "+r.Header.Get(ramp.HeaderHMAC)+`","data":null`, 1)
+		reply(w, answer.Code, text)
+	}))
+	judge := newJudge(t, s)
+	for _, id := range []string{"mint-succeeds", "sign-recovers", "validate-twice-approved", "assets-foreign-token", "validate-form-envelope"} {
+		v := judge.Try(t.Context(), caseOf(t, id))
+		if v.Calls == nil {
+			v = s.unopened(t).Try(t.Context(), caseOf(t, id))
+		}
+		require.NotEmpty(t, v.Calls, id)
+		shown := string(must(v.Calls))
+		for _, secrets := range []*sync.Map{&tokens, &sigs, &hmacs} {
+			secrets.Range(func(secret, _ any) bool {
+				assert.True(t, len(secret.(string)) < 20 || !strings.Contains(shown, secret.(string)), "%s shows %s", id, secret)
+				return true
+			})
+		}
+		assert.Contains(t, shown, "Bearer $TOKEN")
+	}
+}

@@ -1,0 +1,110 @@
+package conformance
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Outcome is the outcome of a case, or of one input of a family.
+type Outcome string
+
+// The outcomes.
+const (
+	Passed   Outcome = "passed"
+	Failed   Outcome = "failed"
+	Noted    Outcome = "noted"    // a SHOULD that failed but does not count
+	Unproven Outcome = "unproven" // it proves nothing until a basic ability works; see Verdict.Until
+	Waived   Outcome = "waived"   // Target.Waive matches it
+	Skipped  Outcome = "skipped"  // the target lacks what it needs
+	Untried  Outcome = "untried"  // the judge could not try it: the login or the restart failed, or the server was unreachable
+)
+
+// weight orders outcomes: the outcome of a family is the heaviest of its inputs.
+var weight = map[Outcome]int{Failed: 6, Noted: 5, Untried: 4, Unproven: 3, Passed: 2, Waived: 1, Skipped: 0}
+
+// Verdict is the judge's finding about a case. It never shows a token, a key or a
+// signature. The verdict of a family is that of its worst input.
+type Verdict struct {
+	Case    Case
+	Level   Level // of the case, or Must if the failure of a SHOULD lost, doubled or gave away something
+	Outcome Outcome
+	Input   string // the name of the input of a family that the fields below are about
+	Saw     string // what the server did, or why the case was not tried
+	Want    string // what was expected instead
+	Note    string // an explanation of what was seen, if there is one
+	Until   string // the ID of the case that must pass before this one proves anything
+	Call    *Call  // the call that failed
+	Calls   []Call // all calls
+	Took    time.Duration
+
+	Inputs []InputVerdict // of all inputs of a family
+}
+
+// InputVerdict is the judge's finding about one input of a family. Its fields are those
+// of [Verdict].
+type InputVerdict struct {
+	Input           Input
+	Level           Level
+	Outcome         Outcome
+	Saw, Want, Note string
+	Until           string
+	Call            *Call
+	Calls           []Call
+	Took            time.Duration
+}
+
+// add adds the verdict of the input with index i.
+func (v *Verdict) add(i int, in InputVerdict) {
+	if in.Input.Name != "" {
+		v.Inputs = append(v.Inputs, in)
+	}
+	heavier := weight[in.Outcome] > weight[v.Outcome] || in.Outcome == v.Outcome && in.Outcome == Failed && in.Level == Must && v.Level == Should
+	if i > 0 && !heavier {
+		return
+	}
+	v.Level, v.Outcome, v.Input = v.Case.Level, in.Outcome, in.Input.Name
+	if in.Outcome == Failed || in.Outcome == Noted {
+		v.Level = in.Level
+	}
+	v.Saw, v.Want, v.Note, v.Until, v.Call, v.Calls = in.Saw, in.Want, in.Note, in.Until, in.Call, in.Calls
+}
+
+// with returns the names of the inputs with an outcome.
+func (v Verdict) with(o Outcome) []string {
+	var names []string
+	for _, in := range v.Inputs {
+		if in.Outcome == o {
+			names = append(names, in.Input.Name)
+		}
+	}
+	return names
+}
+
+// String describes the verdict in one or more lines.
+func (v Verdict) String() string {
+	switch v.Outcome {
+	case Passed:
+		return "passed: " + v.Case.Title
+	case Skipped, Untried, Waived:
+		return string(v.Outcome) + ": " + v.Saw
+	case Unproven:
+		return "not provable until " + v.Until + " passes: " + v.Case.Title
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (interface %s): %s\n", v.Level, v.Case.Section, v.Case.Title)
+	for _, in := range v.Inputs {
+		if in.Input.Name == v.Input {
+			fmt.Fprintf(&b, "  with: %s (%s)\n", v.Input, in.Input.Title)
+		}
+	}
+	fmt.Fprintf(&b, "  saw:  %s\n  want: %s\n", v.Saw, v.Want)
+	if v.Note != "" {
+		fmt.Fprintf(&b, "  note: %s\n", v.Note)
+	}
+	if others := v.with(v.Outcome); len(others) > 1 {
+		fmt.Fprintf(&b, "  all:  %d of %d inputs: %s\n", len(others), len(v.Inputs), strings.Join(others, ", "))
+	}
+	fmt.Fprintf(&b, "  fix:  %s", v.Case.Fix)
+	return b.String()
+}

@@ -1,0 +1,254 @@
+// Package journal keeps values in a file to which it only appends: one line for each
+// change, and the last line of a key wins. A program that is killed loses at most the
+// line that it was writing.
+package journal
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// ErrLocked means that another journal, perhaps in another process, uses the file.
+var ErrLocked = errors.New("another program uses the file")
+
+// Journal is an open journal. It is safe for concurrent use.
+type Journal struct {
+	path string
+	lock *os.File
+
+	mu   sync.Mutex
+	file *os.File
+	size int64          // of the file
+	live int64          // of the lines that count
+	at   map[string]ref // the lines that count, by key
+}
+
+// ref is the place of a line in the file.
+type ref struct {
+	offset int64
+	length int // with its newline
+}
+
+// header is the first line of every journal.
+const header = "ramp-journal 1\n"
+
+// slack lets a small journal grow without being compacted all the time.
+const slack = 1 << 20
+
+// Open opens the journal in a file, or begins one. Only its owner may read the file. It
+// drops a last line that is not whole.
+func Open(path string) (j *Journal, err error) {
+	j = &Journal{path: path}
+	if j.lock, err = lock(path + ".lock"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, j.Close())
+		}
+	}()
+	if j.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return nil, err
+	}
+	return j, j.load()
+}
+
+// load reads the file.
+func (j *Journal) load() error {
+	j.at = make(map[string]ref)
+	lines := bufio.NewReaderSize(j.file, 1<<20)
+	for {
+		line, err := readLine(lines)
+		if err == io.EOF { // a line without a newline was cut off
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if j.size == 0 && string(line) != header {
+			return fmt.Errorf("%s is not a state file", j.path)
+		}
+		if j.size > 0 {
+			key, value, _ := bytes.Cut(line, []byte(" "))
+			j.note(string(key), ref{j.size, len(line)}, len(value) == 1)
+		}
+		j.size += int64(len(line))
+	}
+	if j.size == 0 {
+		if rest, err := j.file.Stat(); err != nil || rest.Size() > 0 {
+			return errors.Join(err, fmt.Errorf("%s is not a state file", j.path))
+		}
+		if _, err := j.file.WriteString(header); err != nil {
+			return err
+		}
+		j.size = int64(len(header))
+	}
+	return j.file.Truncate(j.size)
+}
+
+// readLine returns a line with its newline, which is valid until the next call.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	line, err := r.ReadSlice('\n')
+	if err != bufio.ErrBufferFull {
+		return line, err
+	}
+	whole := bytes.Clone(line)
+	for err == bufio.ErrBufferFull {
+		line, err = r.ReadSlice('\n')
+		whole = append(whole, line...)
+	}
+	return whole, err
+}
+
+// note enters a line in the index.
+func (j *Journal) note(key string, r ref, deleted bool) {
+	j.live -= int64(j.at[key].length)
+	if deleted {
+		delete(j.at, key)
+		return
+	}
+	j.at[key] = r
+	j.live += int64(r.length)
+}
+
+// Put sets the value of a key. Neither may contain a newline, and the key no space. An
+// empty value deletes the key.
+func (j *Journal) Put(key string, value []byte) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if _, known := j.at[key]; !known && len(value) == 0 {
+		return nil
+	}
+	line := slices.Concat([]byte(key), []byte(" "), value, []byte("\n"))
+	if bytes.Count(line, []byte("\n")) != 1 || strings.Contains(key, " ") {
+		return fmt.Errorf("the journal cannot hold %q", key)
+	}
+	if _, err := j.file.WriteAt(line, j.size); err != nil {
+		return err // what was written is overwritten by the next line
+	}
+	j.note(key, ref{j.size, len(line)}, len(value) == 0)
+	j.size += int64(len(line))
+	if j.size > 2*j.live+slack {
+		return j.compact()
+	}
+	return nil
+}
+
+// Get returns the value of a key; nil if it has none.
+func (j *Journal) Get(key string) ([]byte, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r, ok := j.at[key]
+	if !ok {
+		return nil, nil
+	}
+	return j.read(key, r)
+}
+
+func (j *Journal) read(key string, r ref) ([]byte, error) {
+	line := make([]byte, r.length)
+	if _, err := j.file.ReadAt(line, r.offset); err != nil {
+		return nil, err
+	}
+	return line[len(key)+1 : len(line)-1], nil
+}
+
+// Each calls do with every key that begins with prefix, in the order in which the keys
+// were last set. Meanwhile, no key may be set.
+func (j *Journal) Each(prefix string, do func(key string, value []byte) error) error {
+	j.mu.Lock()
+	lines := j.inOrder(prefix)
+	j.mu.Unlock()
+	for _, l := range lines {
+		value, err := j.read(l.key, l.ref)
+		if err == nil {
+			err = do(l.key, value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// line is a key with its place.
+type line struct {
+	key string
+	ref
+}
+
+// inOrder returns the lines whose key begins with prefix.
+func (j *Journal) inOrder(prefix string) []line {
+	var lines []line
+	for key, r := range j.at {
+		if strings.HasPrefix(key, prefix) {
+			lines = append(lines, line{key, r})
+		}
+	}
+	slices.SortFunc(lines, func(a, b line) int { return cmp.Compare(a.offset, b.offset) })
+	return lines
+}
+
+// Clear deletes all keys.
+func (j *Journal) Clear() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	clear(j.at)
+	j.live = 0
+	return j.compact()
+}
+
+// compact replaces the file by one with only the lines that count.
+func (j *Journal) compact() (err error) {
+	next, err := os.CreateTemp(filepath.Dir(j.path), filepath.Base(j.path)+".*.tmp") // of mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, next.Close(), os.Remove(next.Name()))
+		}
+	}()
+	moved := make(map[string]ref, len(j.at))
+	size := int64(len(header))
+	w := bufio.NewWriterSize(next, 1<<20)
+	if _, err = w.WriteString(header); err != nil {
+		return err
+	}
+	for _, l := range j.inOrder("") {
+		if _, err = io.Copy(w, io.NewSectionReader(j.file, l.offset, int64(l.length))); err != nil {
+			return err
+		}
+		moved[l.key] = ref{size, l.length}
+		size += int64(l.length)
+	}
+	if err = errors.Join(w.Flush(), next.Sync()); err != nil {
+		return err
+	}
+	if err = os.Rename(next.Name(), j.path); err != nil {
+		return err
+	}
+	_ = j.file.Close() // it has been replaced
+	j.file, j.size, j.at = next, size, moved
+	return nil
+}
+
+// Close closes the file and releases its lock.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var err error
+	if j.file != nil {
+		err = errors.Join(j.file.Sync(), j.file.Close())
+	}
+	return errors.Join(err, j.lock.Close()) // closing releases the lock
+}

@@ -1,0 +1,133 @@
+package journal
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// open opens a journal, and closes it when the test ends.
+func open(t *testing.T, path string) *Journal {
+	t.Helper()
+	j, err := Open(path)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = j.Close() })
+	return j
+}
+
+// all returns the keys and values, in the order in which they were last set.
+func all(t *testing.T, j *Journal) (list []string) {
+	t.Helper()
+	require.NoError(t, j.Each("", func(key string, value []byte) error {
+		list = append(list, key+"="+string(value))
+		return nil
+	}))
+	return list
+}
+
+func TestTheLastLineOfAKeyWins(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	j := open(t, path)
+	for _, set := range [][2]string{{"a", "1"}, {"b", "2"}, {"c", "3"}, {"a", "4 5"}, {"c", ""}, {"d", ""}} {
+		require.NoError(t, j.Put(set[0], []byte(set[1])))
+	}
+	want := []string{"b=2", "a=4 5"}
+	assert.Equal(t, want, all(t, j))
+	require.NoError(t, j.Close())
+	written, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, "ramp-journal 1\na 1\nb 2\nc 3\na 4 5\nc \n", string(written))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "it holds secrets")
+
+	j = open(t, path)
+	assert.Equal(t, want, all(t, j))
+	value, err := j.Get("a")
+	require.NoError(t, err)
+	assert.Equal(t, "4 5", string(value))
+	value, err = j.Get("c")
+	require.NoError(t, err)
+	assert.Nil(t, value)
+	require.NoError(t, j.Clear())
+	assert.Empty(t, all(t, j))
+	require.NoError(t, j.Put("e", []byte("6")))
+	assert.Equal(t, []string{"e=6"}, all(t, open2(t, j)))
+}
+
+// open2 closes a journal and opens it again.
+func open2(t *testing.T, j *Journal) *Journal {
+	require.NoError(t, j.Close())
+	return open(t, j.path)
+}
+
+// A process may be killed at any byte of a line.
+func TestATornLastLineIsDropped(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	j := open(t, path)
+	require.NoError(t, j.Put("a", []byte("1")))
+	require.NoError(t, j.Put("b", []byte("2")))
+	require.NoError(t, j.Put("a", []byte("longer")))
+	require.NoError(t, j.Close())
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for cut := len(whole) - 1; cut >= len(header); cut-- {
+		require.NoError(t, os.WriteFile(path, whole[:cut], 0o600))
+		j := open(t, path)
+		want := [][]string{nil, {"a=1"}, {"a=1", "b=2"}}[strings.Count(string(whole[len(header):cut]), "\n")]
+		assert.Equal(t, want, all(t, j), "cut at %d", cut)
+		require.NoError(t, j.Put("c", []byte("3")), "it goes on")
+		j = open2(t, j)
+		assert.Equal(t, append(want, "c=3"), all(t, j))
+		require.NoError(t, j.Close())
+	}
+}
+
+func TestAJournalStaysSmall(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	j := open(t, path)
+	value := bytes.Repeat([]byte("x"), 10_000)
+	for i := range 2_000 {
+		require.NoError(t, j.Put(fmt.Sprint("key-", i%50), append(value, fmt.Sprint(i)...)))
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.LessOrEqual(t, info.Size(), 2*j.live+slack+int64(len(value))+100)
+	}
+	j = open2(t, j)
+	assert.Len(t, all(t, j), 50)
+	for i := range 50 {
+		value, err := j.Get(fmt.Sprint("key-", i))
+		require.NoError(t, err)
+		assert.True(t, bytes.HasSuffix(value, fmt.Append(nil, "x", 1_950+i)))
+	}
+	files, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	assert.Len(t, files, 2, "the journal and its lock")
+}
+
+func TestAJournalHasOneUser(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	j := open(t, path)
+	_, err := Open(path)
+	assert.ErrorIs(t, err, ErrLocked)
+	require.NoError(t, j.Close())
+	open(t, path)
+}
+
+func TestAnotherFileIsLeftAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "thesis")
+	for _, text := range []string{"my thesis", "my thesis\n", "{}\n"} {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		_, err := Open(path)
+		assert.ErrorContains(t, err, "is not a state file")
+		left, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.Equal(t, text, string(left))
+	}
+}

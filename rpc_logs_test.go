@@ -1,0 +1,184 @@
+package ramp_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// logNode has one log in each block. It rejects ranges as a test says.
+type logNode struct {
+	reject func(from, to uint64) string // the error member of the answer, "" to answer
+	asked  [][2]uint64
+}
+
+func (n *logNode) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	var request struct {
+		ID     uint64
+		Params []struct{ FromBlock, ToBlock ramp.Quantity }
+	}
+	if err := json.Unmarshal(body, &request); err != nil {
+		return nil, err
+	}
+	from, _ := request.Params[0].FromBlock.Uint64()
+	to, _ := request.Params[0].ToBlock.Uint64()
+	n.asked = append(n.asked, [2]uint64{from, to})
+	if rejected := n.reject(from, to); rejected != "" {
+		return status(200, nil, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":%s}`, request.ID, rejected))(r)
+	}
+	var logs []string
+	for at := from; at <= to; at++ {
+		logs = append(logs, fmt.Sprintf(`{"blockNumber":"0x%x","topics":[],"data":"0x"}`, at))
+	}
+	return status(200, nil, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":[%s]}`, request.ID, strings.Join(logs, ",")))(r)
+}
+
+func (n *logNode) client(t *testing.T) *ramp.RPC {
+	t.Helper()
+	client, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: &http.Client{Transport: n}})
+	require.NoError(t, err)
+	return client
+}
+
+// rangeRefusals are what nodes and providers say, from their public sources.
+var rangeRefusals = map[string]string{
+	"Infura, results":      `{"code":-32005,"message":"query returned more than 10000 results"}`,
+	"Infura, time":         `{"code":-32005,"message":"query timeout exceeded"}`,
+	"Infura, blocks":       `{"code":-32602,"message":"range 1000000 exceeds limit of 10000"}`,
+	"Alchemy, results":     `{"code":-32602,"message":"Log response size exceeded. You can make eth_getLogs requests with up to a 2K block range and no limit on the response size, or you can request any block range with a cap of 10K logs in the response."}`,
+	"Alchemy, blocks":      `{"code":-32600,"message":"You can make eth_getLogs requests with up to a 500 block range. Based on your parameters, this block range should work: [0x1a30dfd, 0x1a30ff0]"}`,
+	"Ankr":                 `{"code":-32600,"message":"block range is too wide"}`,
+	"QuickNode":            `{"code":-32614,"message":"eth_getLogs is limited to a 10,000 range"}`,
+	"QuickNode, earlier":   `{"code":-32602,"message":"eth_getLogs and eth_newFilter are limited to a 10,000 blocks range"}`,
+	"Tenderly":             `{"code":-32602,"message":"invalid params","data":{"error_id":"4ed9","payload":"range 9009594 is bigger than range limit 2000"}}`,
+	"Cloudflare":           `{"code":-32047,"message":"Invalid eth_getLogs request. 'fromBlock'-'toBlock' range too large. Max range: 800"}`,
+	"Chainstack":           `{"code":-32602,"message":"Block range limit exceeded."}`,
+	"Erigon, results":      `{"code":-32000,"message":"logs matched by query exceeds limit of 10000"}`,
+	"Erigon, blocks":       `{"code":-32005,"message":"block range too large, max range: 1000"}`,
+	"reth, results":        `{"code":-32602,"message":"query exceeds max results 20000, retry with the range 24383075-24383096"}`,
+	"reth, blocks":         `{"code":-32602,"message":"query exceeds max block range 100000"}`,
+	"Blast":                `{"code":-32000,"message":"log query timed out"}`,
+	"BNB chain":            `{"code":-32000,"message":"exceed maximum block range: 50000"}`,
+	"Arbitrum":             `{"code":-32000,"message":"Exceeded max range limit for eth_getLogs: 10000"}`,
+	"Scroll":               `{"code":-32000,"message":"block range is bigger than maxBlockRange"}`,
+	"Morph":                `{"code":-32000,"message":"block range is larger than max block range, block range = 5120, max block range = 5000"}`,
+	"Optimism":             `{"code":-32600,"message":"Block range is too large"}`,
+	"Avalanche":            `{"code":-32000,"message":"requested too many blocks from 1 to 5000, maximum is set to 2048"}`,
+	"thirdweb":             `{"code":-32005,"message":"Maximum allowed number of requested blocks is 3500"}`,
+	"Harmony":              `{"code":-32000,"message":"query must be smaller than size 1024"}`,
+	"GetBlock":             `{"code":-32000,"message":"maximum [from, to] blocks distance: 2000"}`,
+	"dRPC":                 `{"code":35,"message":"ranges over 10000 blocks are not supported on freetier"}`,
+	"a gateway, size":      `{"code":-32603,"message":"backend response too large"}`,
+	"reth, size of answer": `{"code":-32008,"message":"Response is too big","data":"Exceeded max limit of 167772160"}`,
+}
+
+func TestLogsBetweenSplitsWhereTheNodeRejectsARange(t *testing.T) {
+	for name, refusal := range rangeRefusals {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := &logNode{reject: func(from, to uint64) string {
+					if to-from >= 100 {
+						return refusal
+					}
+					return ""
+				}}
+				next, start := uint64(1000), time.Now()
+				for log, err := range n.client(t).LogsBetween(t.Context(), ramp.LogFilter{}, 1000, 1999) {
+					require.NoError(t, err)
+					require.Equal(t, ramp.NewQuantity(next), log.BlockNumber, "in order, and each once")
+					next++
+				}
+				assert.EqualValues(t, 2000, next)
+				assert.Zero(t, time.Since(start), "no refusal is repeated after a pause")
+				seen := map[[2]uint64]bool{}
+				for _, asked := range n.asked {
+					assert.False(t, seen[asked], "%v is asked for twice", asked)
+					seen[asked] = true
+				}
+				assert.LessOrEqual(t, len(n.asked), 31)
+			})
+		})
+	}
+}
+
+// A limit on blocks is met once for each halving; then the node is asked for what it
+// takes.
+func TestLogsBetweenRemembersALimitOnBlocks(t *testing.T) {
+	rejected := 0
+	n := &logNode{reject: func(from, to uint64) string {
+		if to-from >= 100 {
+			rejected++
+			return rangeRefusals["Infura, blocks"]
+		}
+		return ""
+	}}
+	blocks := 0
+	for _, err := range n.client(t).LogsBetween(t.Context(), ramp.LogFilter{}, 0, 86_399) {
+		require.NoError(t, err)
+		blocks++
+	}
+	assert.Equal(t, 86_400, blocks)
+	assert.Equal(t, 10, rejected)
+}
+
+func TestLogsBetweenEndsAtAnError(t *testing.T) {
+	for name, test := range map[string]struct {
+		reject string
+		text   string
+	}{
+		"one block that is too large": {rangeRefusals["Infura, results"], "query returned more than"},
+		"another refusal":             {`{"code":-32000,"message":"block range extends beyond current head block"}`, "beyond current head"},
+		"a rate limit":                {`{"code":-32005,"message":"daily request count exceeded, request rate limited"}`, "rate limited"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := &logNode{reject: func(from, to uint64) string {
+					if from <= 7 && 7 <= to {
+						return test.reject
+					}
+					return ""
+				}}
+				var failed error
+				for _, err := range n.client(t).LogsBetween(t.Context(), ramp.LogFilter{}, 0, 15) {
+					if err != nil {
+						require.NoError(t, failed, "one error")
+						failed = err
+					}
+				}
+				assert.ErrorContains(t, failed, test.text)
+				assert.NotContains(t, n.asked, [2]uint64{8, 15}, "nothing after it is asked for")
+			})
+		})
+	}
+	n := &logNode{reject: func(uint64, uint64) string { return "" }}
+	for range n.client(t).LogsBetween(t.Context(), ramp.LogFilter{}, 0, 15) {
+		break
+	}
+	assert.Len(t, n.asked, 1)
+	for range n.client(t).LogsBetween(t.Context(), ramp.LogFilter{}, 16, 15) {
+		t.Error("there are no blocks")
+	}
+	assert.Len(t, n.asked, 1)
+	for _, err := range n.client(t).LogsBetween(t.Context(), ramp.LogFilter{BlockHash: [32]byte{1}}, 0, 15) {
+		assert.ErrorContains(t, err, "either BlockHash, or FromBlock and ToBlock")
+	}
+	_, err := n.client(t).Logs(t.Context(), ramp.LogFilter{FromBlock: "newest"})
+	assert.ErrorContains(t, err, "a block must be latest, safe, finalized, earliest, pending, or a number")
+	assert.Len(t, n.asked, 1, "an unknown tag is not sent")
+	var refused *ramp.RPCError
+	assert.False(t, errors.As(err, &refused))
+}
