@@ -472,14 +472,11 @@ func (s *remote) Events(ctx context.Context, q control.EventsQuery) (list contro
 	defer timer.Stop()
 	list.Events = []control.Event{}
 	for {
-		happened, changed := s.record.since(q.After)
+		happened, more, changed := s.record.since(q.After, q.Limit, func(e *Event) bool {
+			return (id == uuid.Nil || e.UUID == id) && (q.Routine || !e.Routine())
+		})
+		list.More = more
 		for _, e := range happened {
-			if id != uuid.Nil && e.UUID != id || !q.Routine && e.Routine() {
-				continue
-			}
-			if list.More = len(list.Events) == q.Limit; list.More {
-				break
-			}
 			text, err := json.Marshal(e)
 			if err != nil {
 				panic(err) // cannot happen: strings, numbers and times can be encoded

@@ -98,11 +98,6 @@ type Config struct {
 	// zero, there is no such hint.
 	OtherKey ramp.HMACKey
 
-	// BareTransactions makes transactions hold the digest only. By default they hold the
-	// user's and the validator's signature too, as a contract that checks them would
-	// need. The interface does not say what they hold.
-	BareTransactions bool
-
 	// How the service and the studio's server reach each other.
 
 	// Handler is the studio's server in memory, instead of Game. The service
@@ -222,6 +217,11 @@ type Config struct {
 	Digest func(*ramp.ValidateRequest) ramp.Digest
 
 	// What the interface does not say: chains.
+
+	// BareTransactions makes transactions hold the digest only. By default they hold the
+	// user's and the validator's signature too, as a contract that checks them would
+	// need. The interface does not say what they hold.
+	BareTransactions bool
 
 	// Confirmations is how many blocks, including the transaction's own, the
 	// service waits for before it delivers the result. It defaults to 1. While the

@@ -106,18 +106,26 @@ func (r *record) chain(at time.Time, id uuid.UUID, tx Event, what string) {
 	r.add(tx)
 }
 
-// since returns the events after a number, oldest first, and a channel that the next
-// event closes.
-func (r *record) since(number int) ([]Event, <-chan struct{}) {
+// since returns up to limit events after a number that match, oldest first, whether there
+// are more, and a channel that the next event closes.
+func (r *record) since(number, limit int, match func(*Event) bool) (list []Event, more bool, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	after := func(events []Event) []Event {
+	for _, events := range [][]Event{r.events, r.calls} {
 		at, _ := slices.BinarySearchFunc(events, number+1, func(e Event, n int) int { return e.Number - n })
-		return events[at:]
+		found := 0
+		for i := at; i < len(events) && found <= limit; i++ { // one more than needed, to set more
+			if match(&events[i]) {
+				list = append(list, events[i])
+				found++
+			}
+		}
 	}
-	news := slices.Concat(after(r.events), after(r.calls))
-	slices.SortFunc(news, func(a, b Event) int { return a.Number - b.Number })
-	return r.wholes(news), r.changed()
+	slices.SortFunc(list, func(a, b Event) int { return a.Number - b.Number })
+	if more = len(list) > limit; more {
+		list = list[:limit]
+	}
+	return r.wholes(list), more, r.changed()
 }
 
 // reset forgets the events. Their numbers continue, so that a stream does too.

@@ -379,6 +379,8 @@ func (f *StateFile) epoch(speed float64, byDefault time.Time) (time.Time, error)
 
 // restore loads the file into a new service.
 func (s *Service) restore(f *StateFile) error {
+	events := make(chan error, 1)
+	go func() { events <- s.record.restore(f) }() // at the same time, as both take long
 	err := s.restoreChains(f)
 	if err == nil {
 		err = s.restoreOrders(f)
@@ -386,10 +388,7 @@ func (s *Service) restore(f *StateFile) error {
 	if err == nil {
 		err = s.restoreBooks(f)
 	}
-	if err == nil {
-		err = s.record.restore(f)
-	}
-	if err != nil {
+	if err := errors.Join(err, <-events); err != nil {
 		return fmt.Errorf("ramptest: state: %w", err)
 	}
 	return nil

@@ -292,16 +292,6 @@ func sessionCases() []Case {
 				t.confirm(o, failure)
 				t.moved(0)
 			}},
-		{ID: "result-other-session-refused", mild: true, Level: Should, Section: "6", Fix: signedSession,
-			Title: "A result whose session header contradicts its signed body is refused.",
-			run: func(t *trial) {
-				o := t.approve(t.mint())
-				then, other := t.now(), t.otherPlayer()
-				t.refused(t.reportAs(other, o, failure))
-				t.still(then)
-				t.confirm(o, failure)
-				t.moved(0)
-			}},
 	}
 }
 
@@ -312,7 +302,7 @@ func (t *trial) reportAs(header ramp.Session, o order, status string) answer {
 	return t.told(o, result, t.post(t.target.ResultPath, t.signed(header, body), body))
 }
 
-const signedSession = "Trust the session_id of the signed body, and refuse a header that contradicts it: the HMAC does not cover the headers."
+const signedSession = "Trust the session_id of the signed body, whatever the header says: the HMAC does not cover the headers."
 
 const anyCase = "Ignore case in header names."
 

@@ -89,11 +89,13 @@ func deafTo(path, name string) mutant {
 	return m
 }
 
-// byBody is a server that takes the session of a result from its signed body.
-func byBody() mutant {
+// wantsHeader is a server that refuses a result whose header contradicts its body.
+func wantsHeader() mutant {
 	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-		if id, ok := parse(body).at("session_id").(string); ok && r.URL.Path == ramp.PathResult {
-			r.Header.Set(ramp.HeaderSession, strings.TrimSpace(id))
+		header := r.Header.Get(ramp.HeaderSession)
+		if id, ok := parse(body).at("session_id").(string); ok && r.URL.Path == ramp.PathResult && header != "" && header != strings.TrimSpace(id) {
+			reply(w, 500, `{"success":false,"errorCode":"SESSION_MISMATCH","data":null}`)
+			return
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -164,7 +166,6 @@ func sessionMutants() map[string]mutant {
 			}
 			next.ServeHTTP(w, r)
 		}).wrap},
-		"result-other-session-refused":    byBody(),
 		"assets-foreign-token-declined":   byToken(ramp.PathAssets),
 		"validate-foreign-token-declined": byToken(ramp.PathValidate),
 	}

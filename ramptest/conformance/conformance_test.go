@@ -118,7 +118,7 @@ func policies() map[string]mutant {
 		"an item is an asset": edits("intent.from.0.type", func(m message, old any) any {
 			return when(strings.HasPrefix(m.text("intent.from.0.id"), "item_"), "asset", old)
 		}),
-		"the session of the signed body":      byBody(),
+		"the session of header and body":      wantsHeader(),
 		"the owner is paid, whoever is named": {bug: "pays the owner"},
 		"each digest is an order":             ownDigests(),
 		"uuids of each player":                ownUUIDs(),
@@ -188,7 +188,7 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 func TestEachRaisedCaseLeavesOpenWhatTheInterfaceDoes(t *testing.T) {
 	t.Parallel()
 	for id, policy := range map[string]string{
-		"result-other-session":                   "the session of the signed body",
+		"result-other-session":                   "the session of header and body",
 		"intent-mixed/mint-disassemble":          "the method alone decides",
 		"intent-mixed/burn-assemble":             "the method alone decides",
 		"intent-mixed/mint-as-burn":              "the sides alone decide",
@@ -586,7 +586,7 @@ func TestWhatTheTargetLacksIsSkipped(t *testing.T) {
 			"intent-two-assets " + terms},
 		"two players": {few(2), 1, terms},
 		"one player": {few(1), 1, "assets-other-player assets-foreign-token assets-foreign-token-declined validate-foreign-token " +
-			"validate-foreign-token-declined result-other-session result-other-session-refused " + terms + " validate-other-owner " +
+			"validate-foreign-token-declined result-other-session " + terms + " validate-other-owner " +
 			"validate-other-owner-declined result-other-owner"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -164,17 +163,15 @@ func (j *Journal) read(key string, r ref) ([]byte, error) {
 }
 
 // Each calls do with every key that begins with prefix, in the order in which the keys
-// were last set.
+// were last set. Meanwhile, no key may be set.
 func (j *Journal) Each(prefix string, do func(key string, value []byte) error) error {
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, key := range j.inOrder() {
-		if !strings.HasPrefix(key, prefix) {
-			continue
-		}
-		value, err := j.read(key, j.at[key])
+	lines := j.inOrder(prefix)
+	j.mu.Unlock()
+	for _, l := range lines {
+		value, err := j.read(l.key, l.ref)
 		if err == nil {
-			err = do(key, value)
+			err = do(l.key, value)
 		}
 		if err != nil {
 			return err
@@ -183,8 +180,22 @@ func (j *Journal) Each(prefix string, do func(key string, value []byte) error) e
 	return nil
 }
 
-func (j *Journal) inOrder() []string {
-	return slices.SortedFunc(maps.Keys(j.at), func(a, b string) int { return cmp.Compare(j.at[a].offset, j.at[b].offset) })
+// line is a key with its place.
+type line struct {
+	key string
+	ref
+}
+
+// inOrder returns the lines whose key begins with prefix.
+func (j *Journal) inOrder(prefix string) []line {
+	var lines []line
+	for key, r := range j.at {
+		if strings.HasPrefix(key, prefix) {
+			lines = append(lines, line{key, r})
+		}
+	}
+	slices.SortFunc(lines, func(a, b line) int { return cmp.Compare(a.offset, b.offset) })
+	return lines
 }
 
 // Clear deletes all keys.
@@ -213,13 +224,12 @@ func (j *Journal) compact() (err error) {
 	if _, err = w.WriteString(header); err != nil {
 		return err
 	}
-	for _, key := range j.inOrder() {
-		r := j.at[key]
-		if _, err = io.Copy(w, io.NewSectionReader(j.file, r.offset, int64(r.length))); err != nil {
+	for _, l := range j.inOrder("") {
+		if _, err = io.Copy(w, io.NewSectionReader(j.file, l.offset, int64(l.length))); err != nil {
 			return err
 		}
-		moved[key] = ref{size, r.length}
-		size += int64(r.length)
+		moved[l.key] = ref{size, l.length}
+		size += int64(l.length)
 	}
 	if err = errors.Join(w.Flush(), next.Sync()); err != nil {
 		return err
