@@ -89,11 +89,13 @@ func deafTo(path, name string) mutant {
 	return m
 }
 
-// byBody is a server that takes the session of a result from its signed body.
-func byBody() mutant {
+// oneSession is a server that refuses a result whose header contradicts its signed body.
+func oneSession() mutant {
 	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-		if id, ok := parse(body).at("session_id").(string); ok && r.URL.Path == ramp.PathResult {
-			r.Header.Set(ramp.HeaderSession, strings.TrimSpace(id))
+		id, named := parse(body).at("session_id").(string)
+		if r.URL.Path == ramp.PathResult && named && strings.TrimSpace(id) != r.Header.Get(ramp.HeaderSession) {
+			reply(w, 400, `{"success":false,"errorCode":"SESSION","data":null}`)
+			return
 		}
 		next.ServeHTTP(w, r)
 	})
