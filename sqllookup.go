@@ -2,6 +2,7 @@ package ramp
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -169,13 +170,42 @@ func (s *SQLStore) DeleteFinished(ctx context.Context, d Direction, before time.
 	// By primary key, so that InnoDB does not lock the gaps where new orders are
 	// inserted.
 	query, args := s.bind("DELETE FROM ramp_orders WHERE state <> 'accepted' AND uuid IN (?"+strings.Repeat(", ?", len(ids)-1)+")", ids...)
+	return s.change(ctx, "delete finished orders", query, args)
+}
+
+// EraseSession replaces the session and the user address of every order of a session
+// that was finished before a time, which must be at least 7 days ago, and returns how
+// many it changed. The replacement is random, and the same for all of them, so the
+// books stay complete but lead to no player. Amounts and transaction hashes are kept;
+// on the chain, the hash leads to the user's wallet. A later delivery for such an order
+// is a conflict. Waiting orders keep their session, because their result needs it: call
+// EraseSession again after they have ended.
+func (s *SQLStore) EraseSession(ctx context.Context, sessionID string, before time.Time) (int, error) {
+	sessionID = strings.TrimSpace(sessionID)
+	var p problems
+	p.require(sessionID != "", "session_id")
+	p.requireStorable(sessionID, "session_id", maxOrderText)
+	if time.Since(before) < minDeletedAge {
+		p.add("before", "must be at least 7 days ago")
+	}
+	if err := p.err(); err != nil {
+		return 0, err
+	}
+	erased := "erased-" + rand.Text()
+	query, args := s.bind("UPDATE ramp_orders SET session_id = ?, user_address = ? WHERE session_id = ? AND state <> 'accepted' AND finished_at < ?",
+		erased, erased, sessionID, before.UnixMilli())
+	return s.change(ctx, "erase a session", query, args)
+}
+
+// change runs a statement and returns the number of its rows.
+func (s *SQLStore) change(ctx context.Context, what, query string, args []any) (int, error) {
 	done, err := s.config.DB.ExecContext(ctx, query, args...)
 	if err != nil {
-		return 0, fmt.Errorf("ramp: delete finished orders: %w", err)
+		return 0, fmt.Errorf("ramp: %s: %w", what, s.withHint(err))
 	}
 	n, err := done.RowsAffected()
 	if err != nil {
-		return 0, fmt.Errorf("ramp: delete finished orders: %w", err)
+		return 0, fmt.Errorf("ramp: %s: %w", what, err)
 	}
 	return int(n), nil
 }

@@ -193,6 +193,43 @@ func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
 	}
 }
 
+// Two networks can share a store. A call of one must not touch an order of the other.
+func TestAnOrderOfAnotherNetwork(t *testing.T) {
+	for name, tt := range map[string]struct {
+		opened, called ramp.Network
+		validate       string
+		result         string
+	}{
+		"the same":             {ramp.Testnet, ramp.Testnet, "200", "200"},
+		"another":              {ramp.Testnet, ramp.Mainnet, "ORDER_CONFLICT", "400"},
+		"none configured":      {ramp.Testnet, "", "200", "200"},
+		"accepted before then": {"", ramp.Mainnet, "200", "200"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var heard []string
+			var store ramp.Store
+			opened, v := newVault(t, func(c *ramp.HandlerConfig) { store, c.Network = c.Store, tt.opened })
+			require.NoError(t, opened.Validate(t.Context(), player, mintRequest(t)))
+			called := newCaller(t, ramp.HandlerConfig{Players: noPlayers{}, Store: store, Network: tt.called, Logger: slog.New(slog.DiscardHandler),
+				OnConflict: func(_ context.Context, c *ramp.ConflictError, _ *ramp.Result) error {
+					heard = append(heard, c.Field)
+					return nil
+				}})
+			assert.Equal(t, tt.validate, answerTo(called.Validate(t.Context(), player, mintRequest(t))))
+			order := accepted(t, mintRequest(t))
+			assert.Equal(t, tt.result, answerTo(called.Result(t.Context(), ramp.Session{}, reported(order, 0))))
+			if tt.result == "400" {
+				assert.Equal(t, []string{"network"}, heard)
+				assert.EqualValues(t, 900, v.gold["session-1"])
+				return
+			}
+			step, err := store.Update(t.Context(), order.UUID, func(stored *ramp.Order) (ramp.Step, error) { return ramp.Step{Order: *stored}, nil })
+			require.NoError(t, err)
+			assert.Equal(t, tt.opened, step.Order.Network)
+		})
+	}
+}
+
 // If order 1 was ended by the transaction of order 2, by a thief or by mistake, the
 // result of order 2 is not lost: it is delivered again until a person has corrected
 // order 1.

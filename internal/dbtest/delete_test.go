@@ -147,3 +147,51 @@ func TestCallsForADeletedOrder(t *testing.T) {
 		holds("104")
 	})
 }
+
+// A player is erased, and the books stay complete. What still waits keeps its session.
+func TestErasingASession(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		store := newStore(t, p, applyNothing)
+		const long = 14 * 24 * time.Hour
+		placed := func(session string, age time.Duration, ends bool) order {
+			o := newOrder(session, mint("gold", 5))
+			at := time.Now().Add(-age)
+			take(t, store, o.id, acceptAt(o, at))
+			if ends {
+				take(t, store, o.id, ramp.Finish(o.report(failure), at.Add(time.Minute)))
+			}
+			return o
+		}
+		old, older := placed("alice", long, true), placed("alice", 2*long, true)
+		kept := []order{placed("alice", time.Hour, true), placed("alice", long, false), placed("bob", long, true), placed("Alice", long, true)}
+		n, err := store.EraseSession(t.Context(), " alice ", time.Now().Add(-7*24*time.Hour))
+		check(t, err)
+		if n != 2 {
+			t.Errorf("%d orders were erased", n)
+		}
+		first, err := store.Order(t.Context(), old.id)
+		check(t, err)
+		second, err := store.Order(t.Context(), older.id)
+		check(t, err)
+		if !strings.HasPrefix(first.SessionID, "erased-") || first.UserAddress != first.SessionID || second.SessionID != first.SessionID {
+			t.Errorf("the session is %q at %q, and %q", first.SessionID, first.UserAddress, second.SessionID)
+		}
+		if first.TxHash != txHashOf(old.id) || len(first.Assets) != 1 || first.State != ramp.OrderFailed {
+			t.Errorf("the order is %+v", first)
+		}
+		for _, o := range kept {
+			if got, err := store.Order(t.Context(), o.id); err != nil || got.SessionID != o.session || got.UserAddress != o.user {
+				t.Errorf("the order of another is %+v, %v", got, err)
+			}
+		}
+		for _, session := range []string{"", " ", "a\x00"} {
+			var wrong *ramp.InvalidError
+			if _, err := store.EraseSession(t.Context(), session, time.Now().Add(-long)); !errors.As(err, &wrong) {
+				t.Errorf("erased %q: %v", session, err)
+			}
+		}
+		if _, err := store.EraseSession(t.Context(), "alice", time.Now()); err == nil {
+			t.Error("erased orders that may still be delivered")
+		}
+	})
+}

@@ -2,6 +2,7 @@ package dbtest
 
 import (
 	"bufio"
+	"cmp"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -68,13 +69,14 @@ func (fatal) Fatal(v ...any) { log.Fatal(v...) }
 type child struct {
 	t       *testing.T
 	p       *place
+	program string // the test binary that serves; this one if empty
 	command *exec.Cmd
 	url     atomic.Value // string
 }
 
 func (c *child) start() {
 	c.t.Helper()
-	c.command = exec.Command(os.Args[0])
+	c.command = exec.Command(cmp.Or(c.program, os.Args[0]))
 	c.command.Env = append(os.Environ(), envServe+"="+c.p.driver, envDSN+"="+c.p.dsn, envDialect+"="+strconv.Itoa(int(c.p.dialect)))
 	c.command.Stderr = os.Stderr
 	out, err := c.command.StdoutPipe()

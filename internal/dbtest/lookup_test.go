@@ -40,11 +40,15 @@ func TestAnOrderByItsUUID(t *testing.T) {
 		if _, err := store.Order(t.Context(), o.id); !errors.Is(err, ramp.ErrOrderUnknown) {
 			t.Errorf("an unknown order: %v", err)
 		}
-		take(t, store, o.id, acceptAt(o, day0))
+		take(t, store, o.id, func(stored *ramp.Order) (ramp.Step, error) {
+			step, err := acceptAt(o, day0)(stored)
+			step.Order.Network = ramp.Testnet
+			return step, err
+		})
 		take(t, store, o.id, ramp.Finish(o.report(success), day0.Add(time.Minute)))
 		got, err := store.Order(t.Context(), o.id)
 		check(t, err)
-		if got.UUID != o.id || got.State != ramp.OrderSucceeded || got.Direction != ramp.Burn || len(got.Assets) != 1 ||
+		if got.UUID != o.id || got.Network != ramp.Testnet || got.State != ramp.OrderSucceeded || got.Direction != ramp.Burn || len(got.Assets) != 1 ||
 			got.TxHash != txHashOf(got.UUID) || !got.AcceptedAt.Equal(day0) || !got.FinishedAt.Equal(day0.Add(time.Minute)) {
 			t.Errorf("the order is %+v", got)
 		}

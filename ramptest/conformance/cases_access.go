@@ -302,7 +302,7 @@ func (t *trial) reportAs(header ramp.Session, o order, status string) answer {
 	return t.told(o, result, t.post(t.target.ResultPath, t.signed(header, body), body))
 }
 
-const signedSession = "Trust the session_id of the signed body, not the header: the HMAC does not cover the headers."
+const signedSession = "Trust the session_id of the signed body, whatever the header says: the HMAC does not cover the headers."
 
 const anyCase = "Ignore case in header names."
 

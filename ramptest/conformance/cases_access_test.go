@@ -89,12 +89,12 @@ func deafTo(path, name string) mutant {
 	return m
 }
 
-// oneSession is a server that refuses a result whose header contradicts its signed body.
-func oneSession() mutant {
+// wantsHeader is a server that refuses a result whose header contradicts its body.
+func wantsHeader() mutant {
 	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-		id, named := parse(body).at("session_id").(string)
-		if r.URL.Path == ramp.PathResult && named && strings.TrimSpace(id) != r.Header.Get(ramp.HeaderSession) {
-			reply(w, 400, `{"success":false,"errorCode":"SESSION","data":null}`)
+		header := r.Header.Get(ramp.HeaderSession)
+		if id, ok := parse(body).at("session_id").(string); ok && r.URL.Path == ramp.PathResult && header != "" && header != strings.TrimSpace(id) {
+			reply(w, 500, `{"success":false,"errorCode":"SESSION_MISMATCH","data":null}`)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -118,7 +118,7 @@ func policies() map[string]mutant {
 		"an item is an asset": edits("intent.from.0.type", func(m message, old any) any {
 			return when(strings.HasPrefix(m.text("intent.from.0.id"), "item_"), "asset", old)
 		}),
-		"a contradicting header is refused":   oneSession(),
+		"the session of header and body":      wantsHeader(),
 		"the owner is paid, whoever is named": {bug: "pays the owner"},
 		"each digest is an order":             ownDigests(),
 		"uuids of each player":                ownUUIDs(),
@@ -188,7 +188,7 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 func TestEachRaisedCaseLeavesOpenWhatTheInterfaceDoes(t *testing.T) {
 	t.Parallel()
 	for id, policy := range map[string]string{
-		"result-other-session":                   "a contradicting header is refused",
+		"result-other-session":                   "the session of header and body",
 		"intent-mixed/mint-disassemble":          "the method alone decides",
 		"intent-mixed/burn-assemble":             "the method alone decides",
 		"intent-mixed/mint-as-burn":              "the sides alone decide",

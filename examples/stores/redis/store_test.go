@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -148,4 +149,32 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 			return s, nil
 		},
 	})
+}
+
+// During a deployment, this program ends orders that a program of the next release has
+// opened. It must not drop what that one has written.
+func TestWhatANewerProgramHasWrittenIsKept(t *testing.T) {
+	store := &Store{Client: connect(t)}
+	session := uuid.NewString()
+	check(t, store.SetBalance(t.Context(), session, "gold", 10))
+	mint := &ramp.ValidateRequest{UserAddress: "0xaa", ProjectID: "project-1", UUID: uuid.New(),
+		Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
+			From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(1)}},
+			To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x70c3", Amount: ramp.NewAmount(1)}}}}
+	_, err := store.Update(t.Context(), mint.UUID, ramp.Accept(ramp.Session{ID: session}, mint, time.Now()))
+	check(t, err)
+	key := orderKey(mint.UUID)
+	document, err := store.Client.Get(t.Context(), key).Result()
+	check(t, err)
+	newer := strings.NewReplacer(`{"version":1`, `{"version":1,"tags":["a"]`, `"intent":{`, `"intent":{"rate":0.10,`).Replace(document)
+	check(t, store.Client.Set(t.Context(), key, newer, 0).Err())
+	_, err = store.Update(t.Context(), mint.UUID, ramp.Finish(&ramp.Result{UUID: mint.UUID, Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}, time.Now()))
+	check(t, err)
+	document, err = store.Client.Get(t.Context(), key).Result()
+	check(t, err)
+	for _, kept := range []string{`"state":"failed"`, `"tags":["a"]`, `"rate":0.10`} {
+		if !strings.Contains(document, kept) {
+			t.Errorf("%s is not in %s", kept, document)
+		}
+	}
 }

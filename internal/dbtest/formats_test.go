@@ -1,0 +1,162 @@
+package dbtest
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// Property 12: servers of two releases run on one table during a deployment, and a
+// release reads what every earlier one has stored.
+
+const formats = "../../testdata/formats/"
+
+// orderOf reads an order in its JSON form.
+func orderOf(t *testing.T, file string) (o ramp.Order) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	check(t, err)
+	check(t, json.Unmarshal(text, &o))
+	return o
+}
+
+// contents returns the rows of the orders without their random claims.
+func contents(t *testing.T, p *place) (rows []string) {
+	t.Helper()
+	list, err := p.db.Query("SELECT uuid, state, direction, network, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at FROM ramp_orders ORDER BY uuid")
+	check(t, err)
+	defer list.Close()
+	for list.Next() {
+		values := make([]sql.NullString, 13)
+		into := make([]any, len(values))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		check(t, list.Scan(into...))
+		rows = append(rows, fmt.Sprint(values))
+	}
+	check(t, list.Err())
+	return rows
+}
+
+// The tables of every release are read and written by this one. It writes the same rows
+// as the newest.
+func TestThisReleaseReadsTheTablesOfEveryRelease(t *testing.T) {
+	const newest = "1"
+	directories, err := os.ReadDir(formats)
+	check(t, err)
+	for _, d := range databases {
+		for _, directory := range directories {
+			t.Run(d.name+"/"+directory.Name(), func(t *testing.T) {
+				file := strings.ToLower(d.name) + ".sql"
+				text, err := os.ReadFile(filepath.Join(formats, directory.Name(), file))
+				check(t, err)
+				// A release with another table has its migrations here, after the text.
+				p := newPlace(t, d, d.modes[0], "DROP TABLE ramp_orders;", string(text))
+				store := newStore(t, p, applyNothing)
+				check(t, store.Check(t.Context()))
+				before := contents(t, p)
+				documents, err := filepath.Glob(filepath.Join(formats, directory.Name(), "order-*.json"))
+				check(t, err)
+				if len(before) != len(documents) {
+					t.Fatalf("%d rows and %d documents", len(before), len(documents))
+				}
+				fresh := newPlace(t, d, d.modes[0])
+				for _, document := range documents {
+					want := orderOf(t, document)
+					got, err := store.Order(t.Context(), want.UUID)
+					check(t, err)
+					text, err := json.Marshal(got)
+					check(t, err)
+					wanted, err := json.Marshal(want)
+					check(t, err)
+					if string(text) != string(wanted) {
+						t.Errorf("%s is read as %s, not %s", want.UUID, text, wanted)
+					}
+					replay(t, newStore(t, fresh, applyNothing), want)
+					if want.State == ramp.OrderAccepted {
+						take(t, store, want.UUID, ramp.Finish(&ramp.Result{UUID: want.UUID, TxHash: txHashOf(want.UUID),
+							Receipt: ramp.Receipt{Status: ramp.NewQuantity(failure)}}, day0))
+					}
+				}
+				if rewritten := contents(t, fresh); directory.Name() == newest && !slices.Equal(rewritten, before) {
+					t.Errorf("this release writes\n%s\nnot\n%s", strings.Join(rewritten, "\n"), strings.Join(before, "\n"))
+				}
+			})
+		}
+	}
+}
+
+// replay takes the steps that lead to an order.
+func replay(t *testing.T, store *ramp.SQLStore, o ramp.Order) {
+	t.Helper()
+	accept := ramp.Accept(ramp.Session{ID: o.SessionID}, &ramp.ValidateRequest{UserAddress: o.UserAddress, ProjectID: o.ProjectID,
+		Digest: o.Digest, UUID: o.UUID, Intent: o.Intent}, o.AcceptedAt)
+	take(t, store, o.UUID, func(stored *ramp.Order) (ramp.Step, error) {
+		step, err := accept(stored)
+		step.Order.Network = o.Network
+		return step, err
+	})
+	status := map[ramp.OrderState]uint64{ramp.OrderSucceeded: success, ramp.OrderFailed: failure}
+	switch o.State {
+	case ramp.OrderAccepted:
+	case ramp.OrderAbandoned:
+		take(t, store, o.UUID, ramp.Abandon(o.Reason, o.FinishedAt))
+	default:
+		take(t, store, o.UUID, ramp.Finish(&ramp.Result{UUID: o.UUID, TxHash: o.TxHash,
+			Receipt: ramp.Receipt{Status: ramp.NewQuantity(status[o.State])}}, o.FinishedAt))
+	}
+}
+
+// envRelease is the path of the test binary of this package that the release before has
+// built, with go test -c. By default the release before is this one.
+const envRelease = "RAMP_TEST_RELEASE"
+
+// A deployment: a canary, half of the servers, all of them, and the way back. Calls go to
+// servers of both releases, so orders are begun by either and ended by the other, on a
+// table that the newer release has migrated.
+func TestADeploymentAndTheWayBack(t *testing.T) {
+	for _, d := range databases {
+		t.Run(d.name, func(t *testing.T) {
+			p := newPlace(t, d, d.modes[0], "ALTER TABLE ramp_orders ADD COLUMN of_the_next_release INTEGER DEFAULT 7;")
+			before, after := &child{t: t, p: p, program: os.Getenv(envRelease)}, &child{t: t, p: p}
+			for _, c := range []*child{before, after} {
+				c.start()
+				t.Cleanup(c.kill)
+			}
+			w := newWorld(t, p, nil)
+			var share atomic.Int64 // of the calls, in percent, that go to the newer release
+			var calls [2]atomic.Int64
+			w.address = func() string {
+				if rand.Int64N(100) < share.Load() {
+					calls[1].Add(1)
+					return after.url.Load().(string)
+				}
+				calls[0].Add(1)
+				return before.url.Load().(string)
+			}
+			f := w.traffic(8)
+			for _, percent := range []int64{0, 10, 50, 100, 50, 0} {
+				share.Store(percent)
+				f.wait(60)
+			}
+			share.Store(50)
+			f.finish()
+			if n := f.cut.Load(); n != 0 && p.dialect != ramp.MySQL { // which may end a deadlock
+				t.Errorf("%d calls failed", n)
+			}
+			if calls[0].Load() == 0 || calls[1].Load() == 0 {
+				t.Error("one of the releases was not called")
+			}
+		})
+	}
+}
