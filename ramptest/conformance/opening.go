@@ -281,8 +281,8 @@ var (
 		[]string{"HMAC", "MAC", "SIGNATURE"}, []int{401, 403}}
 	wrongToken = cause{"the access token or the session is accepted at assets but not at validate",
 		[]string{"TOKEN", "SESSION", "ACCESS", "USER", "LOGIN"}, []int{401, 403}}
-	// In this order if nothing suggests any of them. INVALID_MESSAGE is the code of
-	// [ramp.InitializeIntent.CheckTerms].
+	// In this order if nothing suggests any of them. INVALID_MESSAGE is
+	// [ramp.CodeTerms].
 	otherCauses = []cause{
 		{"the project is wrong (-project)", []string{"PROJECT"}, nil},
 		{"the token contract is wrong (-token)", []string{"CONTRACT", "TOKEN", "NETWORK", "MESSAGE"}, nil},
