@@ -166,9 +166,6 @@ func TestGoldenInitializeRequest(t *testing.T) {
 			ProjectID:  goldenProject,
 			Token:      goldenToken,
 			MintFeeBps: 2000,
-			BurnFeeBps: 0,
-			MintMethod: ramp.MethodMint,
-			BurnMethod: ramp.MethodBurnPermit,
 			Materials: []ramp.Item{
 				goldenItem(t, "gold", "100", "https://cdn.studio.example/icons/gold.png", false),
 				goldenItem(t, "dragon_egg", "1", "https://cdn.studio.example/icons/egg.png?v=2&size=64", true),
@@ -184,13 +181,11 @@ func TestGoldenInitializeRequest(t *testing.T) {
 	assertWrittenBack(t, all, want)
 
 	want = ramp.InitializeRequest{Intent: ramp.InitializeIntent{
-		Network:    ramp.Mainnet,
-		ProjectID:  goldenProject,
-		Token:      goldenToken,
-		MintMethod: ramp.MethodMint,
-		BurnMethod: ramp.MethodBurnPermit,
-		Materials:  []ramp.Item{},
-		Outputs:    []ramp.Item{goldenItem(t, "gold", "0.5", "https://cdn.studio.example/icons/gold.png", false)},
+		Network:   ramp.Mainnet,
+		ProjectID: goldenProject,
+		Token:     goldenToken,
+		Materials: []ramp.Item{},
+		Outputs:   []ramp.Item{goldenItem(t, "gold", "0.5", "https://cdn.studio.example/icons/gold.png", false)},
 	}}
 	const required = "2.2-initialize-request-required.json"
 	assert.Equal(t, want, readGolden[ramp.InitializeRequest](t, required))
@@ -203,7 +198,6 @@ func TestGoldenInitializeRequestOnTheWire(t *testing.T) {
 	for _, name := range []string{"2.2-initialize-request.json", "2.2-initialize-request-required.json"} {
 		t.Run(name, func(t *testing.T) {
 			request := readGolden[ramp.InitializeRequest](t, name)
-			request.Intent.MintMethod, request.Intent.BurnMethod = "", ""
 
 			var body []byte
 			var header http.Header

@@ -127,8 +127,7 @@ type Initialization struct {
 }
 
 // Initialize asks the service for a UUID (interface 2.2, 2.3, 4.1). The request names
-// a product of [ClientConfig].Terms or has an intent, whose fixed fields may be left
-// zero. It is not modified.
+// a product of [ClientConfig].Terms or has an intent. It is not modified.
 //
 // A request with wrong fields is not sent; the error is an [*InvalidError] that
 // lists them all. An answer other than success is an [*APIError], on which
@@ -142,7 +141,6 @@ func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*In
 			return nil, err
 		}
 	}
-	request.Intent.setDefaults()
 	if err := request.check(); err != nil {
 		return nil, err
 	}
@@ -347,18 +345,6 @@ func (e *APIError) classify(answer initializeAnswer, key HMACKey, secrets *redac
 	}
 }
 
-// setDefaults sets the fixed fields that are empty, and copies the lists, of which none
-// is nil then.
-func (i *InitializeIntent) setDefaults() {
-	if i.MintMethod == "" {
-		i.MintMethod = MethodMint
-	}
-	if i.BurnMethod == "" {
-		i.BurnMethod = MethodBurnPermit
-	}
-	i.Materials, i.Outputs = append([]Item{}, i.Materials...), append([]Item{}, i.Outputs...)
-}
-
 // check returns an [*InvalidError] that lists everything that is wrong.
 func (r *InitializeRequest) check() error {
 	var p problems
@@ -380,15 +366,6 @@ func (i *InitializeIntent) check(p *problems, at string) {
 	}
 	if i.MintFeeBps < 0 || i.MintFeeBps > 10_000 {
 		p.add(at+"mint_fee_bps", "must be 0 to 10000 basis points")
-	}
-	if i.BurnFeeBps != 0 {
-		p.add(at+"burn_fee_bps", "is fixed to 0")
-	}
-	if i.MintMethod != MethodMint {
-		p.add(at+"mint_method", "is fixed to %s", MethodMint)
-	}
-	if i.BurnMethod != MethodBurnPermit {
-		p.add(at+"burn_method", "is fixed to %s", MethodBurnPermit)
 	}
 	checkItems(p, at+"materials", i.Materials)
 	checkItems(p, at+"outputs", i.Outputs)

@@ -142,15 +142,11 @@ func TestEveryProblemOfARequestIsReportedAtOnceAndNothingIsSent(t *testing.T) {
 	request.Intent.Network = "mainnet2"
 	request.Intent.Token = "0x12"
 	request.Intent.MintFeeBps = 10_001
-	request.Intent.BurnFeeBps = 1
-	request.Intent.MintMethod = ramp.MethodBurn
-	request.Intent.BurnMethod = ramp.MethodBurn
 	request.Intent.Materials = append(request.Intent.Materials,
 		ramp.Item{ID: "item_gold", Amount: ramp.NewAmount(-1)})
 	request.Intent.Outputs[0] = ramp.Item{}
 	assert.Equal(t, []string{
-		"intent.network", "intent.token", "intent.mint_fee_bps", "intent.burn_fee_bps",
-		"intent.mint_method", "intent.burn_method", "intent.materials[1].id", "intent.materials[1].amount", "intent.materials[1].icon_url",
+		"intent.network", "intent.token", "intent.mint_fee_bps", "intent.materials[1].id", "intent.materials[1].amount", "intent.materials[1].icon_url",
 		"intent.outputs[0].id", "intent.outputs[0].amount", "intent.outputs[0].icon_url",
 	}, paths(request))
 

@@ -99,8 +99,8 @@ func (o *Observer) end(ctx context.Context, op Operation) {
 	o.End(ctx, op)
 }
 
-// recoverHook must be deferred around each call of an observer's function and of a
-// logger.
+// recoverHook must be deferred around each call of an observer's function, of a logger,
+// and of a key's function in a goroutine of its own.
 func recoverHook(ctx context.Context, name string) {
 	if cause := recover(); cause != nil {
 		defer func() { _ = recover() }() // the default logger may be what panicked

@@ -90,13 +90,13 @@ func (t *Terms) Replace(products []Product, grace time.Duration) error {
 	return nil
 }
 
-// newOffers returns products with their defaults, and adds what is wrong to p.
+// newOffers returns copies of products, and adds what is wrong to p.
 func newOffers(p *problems, products []Product) (offers []offer) {
 	p.require(len(products) > 0, "TermsConfig.Products")
 	for n, product := range products {
 		at := fmt.Sprintf("TermsConfig.Products[%d].", n)
 		intent := &product.Intent
-		intent.setDefaults()
+		intent.Materials, intent.Outputs = slices.Clone(intent.Materials), slices.Clone(intent.Outputs)
 		intent.check(p, at+"Intent.")
 		p.require(product.Name != "", at+"Name")
 		for _, other := range offers {

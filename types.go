@@ -67,18 +67,28 @@ type InitializeRequest struct {
 	Product string `json:"-"`
 }
 
-// InitializeIntent says what a player may mint and burn (interface 2.2). Every
-// field is required, but the fixed ones and a list without items may be left zero.
+// InitializeIntent says what a player may mint and burn (interface 2.2). Its JSON also
+// has the fields that the interface fixes: burn_fee_bps, mint_method and burn_method.
 type InitializeIntent struct {
 	Network    Network `json:"network"`      // Mainnet or Testnet
 	ProjectID  string  `json:"project_id"`   // from the console
 	Token      string  `json:"token"`        // token contract address, 0x and 40 hex digits
 	MintFeeBps int     `json:"mint_fee_bps"` // basis points, 0 to 10000: 100 is 1%
-	BurnFeeBps int     `json:"burn_fee_bps"` // basis points; fixed: 0
-	MintMethod Method  `json:"mint_method"`  // fixed: MethodMint, the default
-	BurnMethod Method  `json:"burn_method"`  // fixed: MethodBurnPermit, the default
-	Materials  []Item  `json:"materials"`    // game currency consumed in minting
-	Outputs    []Item  `json:"outputs"`      // game currency provided in burning
+	Materials  []Item  `json:"materials"`    // game currency consumed in minting; nil is written as []
+	Outputs    []Item  `json:"outputs"`      // game currency provided in burning; nil is written as []
+}
+
+// MarshalJSON writes all fields of the interface.
+func (i InitializeIntent) MarshalJSON() ([]byte, error) {
+	type plain InitializeIntent
+	return marshal(struct {
+		plain
+		BurnFeeBps int    `json:"burn_fee_bps"`
+		MintMethod Method `json:"mint_method"`
+		BurnMethod Method `json:"burn_method"`
+		Materials  []Item `json:"materials"`
+		Outputs    []Item `json:"outputs"`
+	}{plain(i), 0, MethodMint, MethodBurnPermit, append([]Item{}, i.Materials...), append([]Item{}, i.Outputs...)})
 }
 
 // Item is a game asset that an [InitializeIntent] consumes or provides (interface

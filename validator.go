@@ -147,26 +147,22 @@ func NewFuncSigner(address common.Address, sign func(ctx context.Context, digest
 }
 
 // untilDone returns what call returns, or the error of ctx if that ends first, because
-// the client of a key may ignore its context. A panic of call is passed on.
+// the client of a key may ignore its context. A panic of call is logged.
 func untilDone(ctx context.Context, call func() ([]byte, error)) ([]byte, error) {
 	var raw []byte
-	var err error
-	var panicked any
+	err := errors.New("it panicked") // unless call returns
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer func() { panicked = recover() }()
+		defer recoverHook(ctx, "sign")
 		raw, err = call()
 	}()
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-done:
+		return raw, err
 	}
-	if panicked != nil {
-		panic(panicked)
-	}
-	return raw, err
 }
 
 // Address returns the address of the validator key. Register it in the service

@@ -235,8 +235,7 @@ func readInitialize(body []byte) (intent askedIntent, problem string) {
 // check validates and converts an intent. problem describes the first wrong field, or
 // is "" if there is none.
 func (a *askedIntent) check() (intent ramp.InitializeIntent, problem string) {
-	intent = ramp.InitializeIntent{Network: a.Network, ProjectID: a.ProjectID, Token: a.Token,
-		MintMethod: a.MintMethod, BurnMethod: a.BurnMethod}
+	intent = ramp.InitializeIntent{Network: a.Network, ProjectID: a.ProjectID, Token: a.Token}
 	fee, ok := basisPoints(a.MintFeeBps)
 	burn, free := basisPoints(a.BurnFeeBps)
 	intent.MintFeeBps = fee

@@ -354,11 +354,9 @@ func (s *orders) compose(ctx context.Context, direction ramp.Direction, id uuid.
 	}
 	o := &Order{UUID: id, Session: session, Network: terms.Network, script: script, composed: true}
 	o.delivery.state = Pending
-	bps := terms.MintFeeBps
-	if direction == ramp.Burn {
-		bps = terms.BurnFeeBps
+	if direction == ramp.Mint { // a burn is free
+		o.fee = ramp.NewAmount(int64(terms.MintFeeBps))
 	}
-	o.fee = ramp.NewAmount(int64(bps))
 	if o.wallet, err = s.config.wallet(session); err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ import (
 
 // intent returns what the player asks for (interface 2.5).
 func (c *Config) intent(direction ramp.Direction, asked ramp.InitializeIntent, tokens ramp.Amount) (ramp.Intent, error) {
-	intent := ramp.Intent{Method: asked.MintMethod, Type: ramp.Assemble, TargetCandidate: json.RawMessage("{}")}
+	intent := ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, TargetCandidate: json.RawMessage("{}")}
 	items, assets, token := asked.Materials, &intent.From, &intent.To
 	if direction == ramp.Burn {
 		intent.Method, intent.Type = c.BurnMethod, ramp.Disassemble
