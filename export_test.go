@@ -1,6 +1,9 @@
 package ramp
 
-import "context"
+import (
+	"context"
+	"net/http"
+)
 
 // SetLimits lowers the limits of an RPC, so that a test need not send 32 MiB.
 func (r *RPC) SetLimits(answerBytes int64, batchCalls int) {
@@ -15,3 +18,7 @@ func ObserveNothing(ctx context.Context) {
 	inner := o.start(ctx, op)
 	o.end(inner, op)
 }
+
+// NewPool returns the transport that a client uses by default, for a test that has to
+// trust a certificate.
+func NewPool() http.RoundTripper { return newPool() }

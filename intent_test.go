@@ -268,25 +268,29 @@ func TestDelta(t *testing.T) {
 func TestEveryDirectionHasItsRules(t *testing.T) {
 	states := []ramp.OrderState{ramp.OrderAccepted, ramp.OrderSucceeded, ramp.OrderFailed, ramp.OrderAbandoned}
 	require.Len(t, states, len(constantsOf(t, "OrderState")), "an order has a new state")
-	game, chain := assets(t, ramp.TypeAsset, "gold 5"), assets(t, ramp.TypeERC20, testToken+" 5")
-	gold := []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(1), IconURL: "gold.png"}}
-	product := ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project-1", Token: testToken}
-	mintsOnly, burnsOnly := product, product
-	mintsOnly.Materials, burnsOnly.Outputs = gold, gold
+	game, chain := assets(t, ramp.TypeAsset, "gold 500"), assets(t, ramp.TypeERC20, goldToken+" 5")
+	gold := []ramp.Item{priced("gold", ramp.NewAmount(100))}
+	match := func(offer ramp.InitializeIntent, order ramp.Intent) error {
+		offer.Network, offer.ProjectID, offer.Token = ramp.Testnet, "project-1", goldToken
+		terms, err := ramp.NewTerms(ramp.TermsConfig{Products: []ramp.Product{{Name: "gold", Intent: offer}}})
+		require.NoError(t, err)
+		_, _, err = terms.Match(order)
+		return err
+	}
 
 	var names []string
 	for _, tt := range []struct {
 		name      string
 		direction ramp.Direction
 		intent    ramp.Intent
-		effects   []ramp.EffectKind // in each state
-		offered   ramp.InitializeIntent
-		other     ramp.InitializeIntent // offers the other direction only
+		effects   []ramp.EffectKind     // in each state
+		offer     ramp.InitializeIntent // of this direction only
+		foreign   ramp.InitializeIntent // of the other
 	}{
 		{"Mint", ramp.Mint, ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: game, To: chain},
-			[]ramp.EffectKind{ramp.Take, ramp.Nothing, ramp.GiveBack, ramp.GiveBack}, mintsOnly, burnsOnly},
+			[]ramp.EffectKind{ramp.Take, ramp.Nothing, ramp.GiveBack, ramp.GiveBack}, ramp.InitializeIntent{Materials: gold}, ramp.InitializeIntent{Outputs: gold}},
 		{"Burn", ramp.Burn, ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: chain, To: game},
-			[]ramp.EffectKind{ramp.Nothing, ramp.Grant, ramp.Nothing, ramp.Nothing}, burnsOnly, mintsOnly},
+			[]ramp.EffectKind{ramp.Nothing, ramp.Grant, ramp.Nothing, ramp.Nothing}, ramp.InitializeIntent{Outputs: gold}, ramp.InitializeIntent{Materials: gold}},
 	} {
 		names = append(names, tt.name)
 		assert.Equal(t, strings.ToLower(tt.name), tt.direction.String())
@@ -298,10 +302,8 @@ func TestEveryDirectionHasItsRules(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, tt.effects[n], effect.Kind, "%s, %s", tt.name, state)
 		}
-		_, _, err = newTerms(t, ramp.Product{Name: "gold", Intent: tt.offered}).Match(tt.intent)
-		assert.NoError(t, err, tt.name)
-		_, _, err = newTerms(t, ramp.Product{Name: "gold", Intent: tt.other}).Match(tt.intent)
-		assert.Error(t, err, tt.name)
+		assert.NoError(t, match(tt.offer, tt.intent), tt.name)
+		assert.Error(t, match(tt.foreign, tt.intent), tt.name)
 	}
 	assert.Equal(t, constantsOf(t, "Direction"), names)
 	assert.Equal(t, "unknown direction", ramp.Direction(0).String())

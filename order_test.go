@@ -468,6 +468,23 @@ func TestSchemaIsTheFileForMigrationTools(t *testing.T) {
 	assert.Equal(t, "unknown dialect", ramp.Dialect(0).String())
 }
 
+// A new dialect needs more than the compiler asks for.
+func TestEveryDialectHasAllItNeeds(t *testing.T) {
+	names := constantsOf(t, "Dialect")
+	require.Len(t, dialects, len(names), "each has a schema")
+	for _, name := range names {
+		for file, needs := range map[string]string{
+			"internal/dbtest/database_test.go": "dialect: ramp." + name + ",", // databases to test it with
+			"docs/stores.md":                   name,
+			"docs/orders.md":                   "\n| " + name, // what its transactions do
+		} {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			assert.True(t, strings.Contains(string(text), needs), "%s needs %q", file, needs)
+		}
+	}
+}
+
 func TestConfigsOfStoresNameAllThatIsMissing(t *testing.T) {
 	_, err := ramp.NewSQLStore(ramp.SQLStoreConfig{})
 	assertFields(t, err, "SQLStoreConfig.DB is required", "SQLStoreConfig.Dialect is required and must be PostgreSQL, MySQL or SQLite", "SQLStoreConfig.Apply is required")

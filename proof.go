@@ -10,7 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// ErrNotProven means that a transaction lacks what an order needs to end as
+// ErrNotProven means that a transaction does not prove what an order needs to end as
 // the transaction did. It may belong to another order, or to nobody. A person must
 // decide.
 var ErrNotProven = errors.New("the transaction does not prove the outcome of the order")

@@ -62,12 +62,15 @@ const (
 func NewRPC(c RPCConfig) (*RPC, error) {
 	var p problems
 	r := &RPC{
-		endpoints: newEndpoints(&p, c),
+		endpoints: []*endpoint{newEndpoint(&p, "RPCConfig", RPCEndpoint{c.URL, c.Header}, c.InsecureHTTP)},
 		transport: newTransport(&p, "RPCConfig", c.HTTPClient,
 			transport{timeout: c.Timeout, retries: c.Retries, log: c.Logger, observer: c.Observer}),
 		limit:   maxAnswerBytes,
 		poll:    cmp.Or(c.PollInterval, time.Second),
 		chainID: c.ChainID,
+	}
+	if c.Fallback.URL != "" || c.Fallback.Header != nil {
+		r.endpoints = append(r.endpoints, newEndpoint(&p, "RPCConfig.Fallback", c.Fallback, c.InsecureHTTP))
 	}
 	r.batch.Store(int64(cmp.Or(c.BatchSize, maxBatchCalls)))
 	if c.PollInterval < 0 {

@@ -115,10 +115,17 @@ func (r *RPC) sendPart(ctx context.Context, calls []*BatchCall) error {
 	if answered {
 		return nil
 	}
-	for _, call := range calls {
-		call.Err = err
-	}
+	setErr(calls, err)
 	return err
+}
+
+// setErr sets the error of a request as that of its calls.
+func setErr(calls []*BatchCall, err error) {
+	for _, call := range calls {
+		if err != nil {
+			call.Err = err
+		}
+	}
 }
 
 // exchangeSingle makes the only call of a request as exchangeBatch does, but without
@@ -129,12 +136,10 @@ func (r *RPC) exchangeSingle(ctx context.Context, e *endpoint, calls []*BatchCal
 	if failedAsNode(err) || errors.Is(err, errAnswerTooLarge) {
 		return nil, 0, err
 	}
-	call.Err = withoutMark(err)
-	var retryable *retryableError
-	if errors.As(err, &retryable) {
-		return calls, retryable.after, nil
+	if call.Err = withoutMark(err); call.Err == err { // not retryable
+		calls = nil
 	}
-	return nil, 0, nil
+	return calls, retryDelay(err), nil
 }
 
 // exchangeBatch sends one request to an endpoint and reads its answers. It returns

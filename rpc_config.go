@@ -158,15 +158,6 @@ func (e *endpoint) resting(now time.Time) bool {
 	return now.Sub(time.Unix(0, e.failed.Load())) < nodeRest
 }
 
-// newEndpoints returns the configured endpoints.
-func newEndpoints(p *problems, c RPCConfig) []*endpoint {
-	all := []*endpoint{newEndpoint(p, "RPCConfig", RPCEndpoint{c.URL, c.Header}, c.InsecureHTTP)}
-	if c.Fallback.URL != "" || c.Fallback.Header != nil {
-		all = append(all, newEndpoint(p, "RPCConfig.Fallback", c.Fallback, c.InsecureHTTP))
-	}
-	return all
-}
-
 // newEndpoint returns nil if the URL is unusable. name is the name of the config in
 // errors.
 func newEndpoint(p *problems, name string, c RPCEndpoint, insecure bool) *endpoint {

@@ -350,6 +350,9 @@ func refusalText(err error) string {
 // (go-ethereum), -32000 "batch limit 100 exceeded" (Erigon), -32005 "Batch size limit
 // exceeded" (Nethermind), -32005 "Batched requests are not supported" (reth).
 func isTooLarge(err error) (refused, lasting bool) {
+	if err == nil {
+		return false, false
+	}
 	var status *HTTPError
 	text := refusalText(err)
 	switch {
@@ -370,6 +373,9 @@ func isNoBatch(err error) bool {
 // failedAsNode reports whether another node may answer: this one could not be
 // reached, is overloaded, or is no node. An error of the call is not such a failure.
 func failedAsNode(err error) bool {
+	if err == nil {
+		return false // without the allocations below
+	}
 	var status *HTTPError
 	var refused *RPCError
 	var retryable *retryableError

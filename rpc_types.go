@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/big"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -21,13 +22,11 @@ func AtBlock(n uint64) BlockRef { return BlockRef(hexutil.EncodeUint64(n)) }
 
 // MarshalText writes the reference for a node. It fails for an unknown tag.
 func (b BlockRef) MarshalText() ([]byte, error) {
-	switch b {
-	case "":
-		return []byte(Latest), nil
-	case Latest, "safe", "finalized", "earliest", "pending":
-		return []byte(b), nil
+	if b == "" {
+		b = Latest
 	}
-	if _, err := hexutil.DecodeUint64(string(b)); err != nil {
+	_, err := hexutil.DecodeUint64(string(b))
+	if err != nil && !slices.Contains([]BlockRef{Latest, "safe", "finalized", "earliest", "pending"}, b) {
 		return nil, errors.New("a block must be latest, safe, finalized, earliest, pending, or a number from AtBlock")
 	}
 	return []byte(b), nil

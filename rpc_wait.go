@@ -45,37 +45,31 @@ func (r *RPC) WaitReceipt(ctx context.Context, hash common.Hash, confirmations u
 }
 
 // wait waits for a receipt, and for the transaction if whole is true.
-func (r *RPC) wait(ctx context.Context, hash common.Hash, confirmations uint64, whole bool) (*Receipt, *Transaction, error) {
+func (r *RPC) wait(ctx context.Context, hash common.Hash, confirmations uint64, whole bool) (receipt *Receipt, transaction *Transaction, err error) {
 	ctx, op := r.transport.begin(ctx, OperationRPC, "wait")
-	receipt, transaction, err := r.pollTransaction(ctx, hash, confirmations, whole)
-	if err != nil {
-		err = bounded(fmt.Errorf("ramp: wait for transaction %s: %w", hash, err))
-	}
-	r.record(ctx, op, err)
-	return receipt, transaction, err
-}
-
-func (r *RPC) pollTransaction(ctx context.Context, hash common.Hash, confirmations uint64, whole bool) (*Receipt, *Transaction, error) {
 	reason := errors.New("the node has not answered yet")
 	for {
-		receipt, transaction, after, err := r.checkTransaction(ctx, hash, confirmations, whole)
-		switch {
-		case err == nil:
-			return receipt, transaction, nil
-		case ctx.Err() != nil: // a canceled call's error adds nothing
-		case endsWait(err):
-			return nil, nil, withoutMark(err)
-		default:
+		receipt, transaction, err = r.checkTransaction(ctx, hash, confirmations, whole)
+		if err == nil || endsWait(err) && ctx.Err() == nil {
+			break
+		}
+		if ctx.Err() == nil { // a canceled call's error adds nothing
 			reason = withoutMark(err)
 			select {
-			case <-time.After(max(r.poll, min(after, maxWaitRetryAfter))):
+			case <-time.After(max(r.poll, min(retryDelay(err), maxWaitRetryAfter))):
 			case <-ctx.Done():
 			}
 		}
 		if ctx.Err() != nil {
-			return nil, nil, fmt.Errorf("%w: %w", ctx.Err(), reason)
+			err = fmt.Errorf("%w: %w", ctx.Err(), reason)
+			break
 		}
 	}
+	if err != nil {
+		receipt, transaction, err = nil, nil, bounded(fmt.Errorf("ramp: wait for transaction %s: %w", hash, withoutMark(err)))
+	}
+	r.record(ctx, op, err)
+	return receipt, transaction, err
 }
 
 // endsWait reports whether an error can only occur again.
@@ -94,13 +88,10 @@ func endsWait(err error) bool {
 	}
 }
 
-// checkTransaction checks once. After an error, the next check should not come before
-// the returned delay.
-func (r *RPC) checkTransaction(ctx context.Context, hash common.Hash, confirmations uint64, whole bool) (
-	receipt *Receipt, transaction *Transaction, after time.Duration, err error,
-) {
-	receipt, transaction = new(Receipt), new(Transaction)
+// checkTransaction checks once.
+func (r *RPC) checkTransaction(ctx context.Context, hash common.Hash, confirmations uint64, whole bool) (*Receipt, *Transaction, error) {
 	var id Quantity
+	receipt, transaction := new(Receipt), new(Transaction)
 	chainCall := &BatchCall{Method: "eth_chainId", Into: &id}
 	receiptCall := &BatchCall{Method: "eth_getTransactionReceipt", Params: []any{hash}, Into: receipt}
 	transactionCall := &BatchCall{Method: "eth_getTransactionByHash", Params: []any{hash}, Into: transaction}
@@ -112,7 +103,8 @@ func (r *RPC) checkTransaction(ctx context.Context, hash common.Hash, confirmati
 	default:
 		calls = calls[1:2]
 	}
-	if after, err = r.lookUp(ctx, calls...); err == nil {
+	err := r.lookUp(ctx, calls...)
+	if err == nil {
 		err = cmp.Or(r.checkReported(chainCall.Err, id, transaction), r.checkReceipt(hash, receipt, receiptCall.Err, id))
 	}
 	switch {
@@ -122,42 +114,35 @@ func (r *RPC) checkTransaction(ctx context.Context, hash common.Hash, confirmati
 	case whole && transaction.Hash != hash:
 		err = &wrongHashError{transactionCall.Method, transaction.Hash}
 	case confirmations > 1:
-		after, err = r.checkDepth(ctx, receipt, confirmations)
+		err = r.checkDepth(ctx, receipt, confirmations)
 	}
-	return receipt, transaction, after, err
+	return receipt, transaction, err
 }
 
 // lookUp makes calls once, in one request if the node takes batches. Its error is
-// that of a request; each call has its own. It returns the delay that the node asked
-// for.
-func (r *RPC) lookUp(ctx context.Context, calls ...*BatchCall) (after time.Duration, err error) {
+// that of a request; each call has its own.
+func (r *RPC) lookUp(ctx context.Context, calls ...*BatchCall) error {
 	timeout := r.transport.timeout
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < timeout {
 		timeout = min(timeout, hurriedAttempt)
 	}
-	err = r.sendParts(ctx, calls, func(ctx context.Context, part []*BatchCall) error {
+	return r.sendParts(ctx, calls, func(ctx context.Context, part []*BatchCall) error {
 		name := "batch"
 		if len(part) == 1 {
 			name = part[0].Method
 		}
 		err := r.askInOrder(ctx, func(e *endpoint) error {
-			return r.attempt(ctx, e, name, timeout, func(ctx context.Context, e *endpoint) (err error) {
-				_, after, err = r.exchangeBatch(ctx, e, part)
+			return r.attempt(ctx, e, name, timeout, func(ctx context.Context, e *endpoint) error {
+				again, after, err := r.exchangeBatch(ctx, e, part)
+				for _, call := range again {
+					call.Err = &retryableError{error: call.Err, after: after}
+				}
 				return err
 			})
 		})
-		for _, call := range part {
-			if err != nil {
-				call.Err = err
-			}
-		}
+		setErr(part, err)
 		return err
 	})
-	var retryable *retryableError
-	if errors.As(err, &retryable) {
-		after = retryable.after
-	}
-	return after, err
 }
 
 // checkReported checks the chain ID in a transaction, and without one that of the
@@ -198,31 +183,28 @@ func (r *RPC) checkReceipt(hash common.Hash, receipt *Receipt, err error, id Qua
 
 // checkDepth checks that the block of a receipt has confirmations, and was not
 // replaced.
-func (r *RPC) checkDepth(ctx context.Context, receipt *Receipt, confirmations uint64) (time.Duration, error) {
+func (r *RPC) checkDepth(ctx context.Context, receipt *Receipt, confirmations uint64) error {
 	number, err := receipt.BlockNumber.Uint64()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	var newest Quantity
 	var block Block
 	headCall := &BatchCall{Method: "eth_blockNumber", Into: &newest}
 	blockCall := &BatchCall{Method: "eth_getBlockByNumber", Params: []any{AtBlock(number), false}, Into: &block}
-	after, err := r.lookUp(ctx, headCall, blockCall)
-	if err = cmp.Or(err, headCall.Err); err != nil {
-		return after, err
-	}
-	head, err := newest.Uint64()
-	if err != nil {
-		return after, err
+	err = r.lookUp(ctx, headCall, blockCall)
+	head, absent := newest.Uint64()
+	if err = cmp.Or(err, headCall.Err, absent); err != nil {
+		return err
 	}
 	has := max(head+1, number) - number
 	switch {
 	case has < confirmations: // another node behind the URL may lag
-		return after, fmt.Errorf("the transaction has %d of %d confirmations", has, confirmations)
+		return fmt.Errorf("the transaction has %d of %d confirmations", has, confirmations)
 	case errors.Is(blockCall.Err, ErrNotFound), blockCall.Err == nil && block.Hash != receipt.BlockHash:
-		return after, fmt.Errorf("block %d, which contained the transaction, was replaced", number)
+		return fmt.Errorf("block %d, which contained the transaction, was replaced", number)
 	}
-	return after, blockCall.Err
+	return blockCall.Err
 }
 
 // wrongHashError means that the node returned a different transaction, or its

@@ -133,23 +133,6 @@ func (d *dialect) checkVersion(version string) error {
 	return nil
 }
 
-// withHint adds the likely cause to an error of a database that does not understand
-// the statements of the dialect. It checks the text, because every driver has its
-// own error types.
-func (d *dialect) withHint(err error) error {
-	text := strings.ToLower(err.Error())
-	for _, sign := range []string{
-		"syntax",
-		"'$1'", "variable: $", // MySQL, of PostgreSQL's placeholders
-		`"autocommit"`, // PostgreSQL, of MySQL's setting
-	} {
-		if strings.Contains(text, sign) {
-			return fmt.Errorf("%w; the dialect is %s: check that the database is too", err, d.name)
-		}
-	}
-	return err
-}
-
 // unchanged is the bind of a database whose placeholder is the question mark.
 func unchanged(statement string, args ...any) (string, []any) { return statement, args }
 

@@ -33,7 +33,7 @@ func (s *SQLStore) Order(ctx context.Context, id uuid.UUID) (Order, error) {
 	case errors.Is(err, sql.ErrNoRows):
 		return Order{}, fmt.Errorf("ramp: order %s: %w", id, ErrOrderUnknown)
 	case err != nil:
-		return Order{}, fmt.Errorf("ramp: order %s: %w", id, s.withHint(err))
+		return Order{}, fmt.Errorf("ramp: order %s: %w", id, err)
 	}
 	return row.Order, nil
 }
@@ -93,7 +93,7 @@ func (s *SQLStore) CountWaiting(ctx context.Context, d Direction, before time.Ti
 	var first sql.NullInt64
 	query, args := s.bind("SELECT COUNT(*), MIN(accepted_at) FROM ramp_orders "+whereWaiting, d.String(), before.UnixMilli())
 	if err := s.config.DB.QueryRowContext(ctx, query, args...).Scan(&n, &first); err != nil {
-		return 0, time.Time{}, fmt.Errorf("ramp: count waiting orders: %w", s.withHint(err))
+		return 0, time.Time{}, fmt.Errorf("ramp: count waiting orders: %w", err)
 	}
 	if first.Valid {
 		oldest = time.UnixMilli(first.Int64).UTC()
@@ -112,7 +112,7 @@ func (s *SQLStore) list(ctx context.Context, what string, limit int, where strin
 	query, args := s.bind(selectOrders+where+" LIMIT ?", append(args, limit)...)
 	rows, err := s.config.DB.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, fmt.Errorf("ramp: %s: %w", what, s.withHint(err))
+		return nil, fmt.Errorf("ramp: %s: %w", what, err)
 	}
 	defer rows.Close()
 	var damaged error
@@ -158,7 +158,7 @@ func (s *SQLStore) DeleteFinished(ctx context.Context, d Direction, before time.
 	for _, state := range []OrderState{OrderSucceeded, OrderFailed, OrderAbandoned} { // one by one, so that every planner uses the index
 		var err error
 		if ids, err = s.finishedBefore(ctx, state, d, before.UnixMilli()); err != nil {
-			return 0, fmt.Errorf("ramp: delete finished orders: %w", s.withHint(err))
+			return 0, fmt.Errorf("ramp: delete finished orders: %w", err)
 		}
 		if len(ids) > 0 {
 			break
@@ -183,7 +183,6 @@ func (s *SQLStore) DeleteFinished(ctx context.Context, d Direction, before time.
 func (s *SQLStore) EraseSession(ctx context.Context, sessionID string, before time.Time) (int, error) {
 	sessionID = strings.TrimSpace(sessionID)
 	var p problems
-	p.require(sessionID != "", "session_id")
 	p.requireStorable(sessionID, "session_id", maxOrderText)
 	if time.Since(before) < minDeletedAge {
 		p.add("before", "must be at least 7 days ago")
@@ -201,7 +200,7 @@ func (s *SQLStore) EraseSession(ctx context.Context, sessionID string, before ti
 func (s *SQLStore) change(ctx context.Context, what, query string, args []any) (int, error) {
 	done, err := s.config.DB.ExecContext(ctx, query, args...)
 	if err != nil {
-		return 0, fmt.Errorf("ramp: %s: %w", what, s.withHint(err))
+		return 0, fmt.Errorf("ramp: %s: %w", what, err)
 	}
 	n, err := done.RowsAffected()
 	if err != nil {

@@ -127,8 +127,8 @@ const (
 	selectOrders = "SELECT " + orderColumns + " FROM ramp_orders "
 	narrowColumn = "SELECT column_name FROM information_schema.columns WHERE table_schema = %s AND table_name = 'ramp_orders'" +
 		" AND character_maximum_length < CASE column_name WHEN 'uuid' THEN 36 WHEN 'claim' THEN 26 WHEN 'state' THEN 9 WHEN 'direction' THEN 4" +
-		" WHEN 'network' THEN 7 WHEN 'digest' THEN 66 WHEN 'tx_hash' THEN 66 WHEN 'reason' THEN 4096 WHEN 'intent' THEN 65535 ELSE 1024 END" +
-		" AND column_name IN ('uuid', 'claim', 'state', 'direction', 'network', 'project_id', 'session_id', 'user_address', 'digest', 'intent', 'tx_hash', 'reason')"
+		" WHEN 'network' THEN 7 WHEN 'digest' THEN 66 WHEN 'tx_hash' THEN 66 WHEN 'reason' THEN 4096 WHEN 'intent' THEN 65535" +
+		" WHEN 'project_id' THEN 1024 WHEN 'session_id' THEN 1024 WHEN 'user_address' THEN 1024 ELSE 0 END"
 	updateOrder = "UPDATE ramp_orders SET claim = ?, state = ?, tx_hash = NULLIF(?, ''), reason = ?, finished_at = ? WHERE uuid = ? AND state = ?"
 )
 
@@ -156,18 +156,17 @@ func (s *SQLStore) Check(ctx context.Context) error {
 			return fmt.Errorf("ramp: check: table ramp_orders, which Dialect.Schema creates, is unusable: %w", err)
 		}
 	}
-	if s.schemas == "" {
-		return nil
+	if s.schemas != "" {
+		var narrow string
+		err := db.QueryRowContext(ctx, fmt.Sprintf(narrowColumn, s.schemas)).Scan(&narrow)
+		if err == nil {
+			return fmt.Errorf("ramp: check: column %s of table ramp_orders is narrower than Dialect.Schema creates it", narrow)
+		}
+		if !errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("ramp: check: read the widths of the columns: %w", err)
+		}
 	}
-	var narrow string
-	err := db.QueryRowContext(ctx, fmt.Sprintf(narrowColumn, s.schemas)).Scan(&narrow)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil
-	case err != nil:
-		return fmt.Errorf("ramp: check: read the widths of the columns: %w", err)
-	}
-	return fmt.Errorf("ramp: check: column %s of table ramp_orders is narrower than Dialect.Schema creates it", narrow)
+	return nil
 }
 
 // Update implements [Store] with one transaction per step. After an error of the
@@ -191,7 +190,7 @@ func (s *SQLStore) Update(ctx context.Context, id uuid.UUID, next Transition) (S
 func (s *SQLStore) transact(ctx context.Context, id uuid.UUID, opened *Step, next Transition) (Step, error) {
 	t, err := s.begin(ctx, s)
 	if err != nil {
-		return Step{}, fmt.Errorf("ramp: begin: %w", s.withHint(err))
+		return Step{}, fmt.Errorf("ramp: begin: %w", err)
 	}
 	defer t.close(ctx) // rolls back unless committed
 	step, row, err := s.update(ctx, t.tx(), id, opened, next)
@@ -236,6 +235,9 @@ func wait(ctx context.Context, n int) bool {
 // still succeed. Update guards against this. UpdateTx cannot, because the
 // transaction is the caller's.
 //
+// If another order has ended by the transaction of the step, the [*ConflictError] says
+// which. On PostgreSQL, which answers nothing after an error, Other has a TxHash only.
+//
 // To avoid deadlocks, call UpdateTx first in a transaction, and then lock your own
 // rows, always in the same order. On SQLite this also makes the transaction a write
 // transaction from its start. One that has read before fails with SQLITE_BUSY if
@@ -258,6 +260,8 @@ type storeError struct {
 	error
 }
 
+func (e *storeError) Unwrap() error { return e.error }
+
 // explain returns the reason for a storeError: a [*ConflictError] if another order has
 // ended by the transaction. It looks that up, because every driver has its own error
 // for a unique index, and only after an error, so that it costs no other order a round
@@ -267,21 +271,18 @@ func (s *SQLStore) explain(ctx context.Context, from interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }, latest string, err error) error {
 	var failed *storeError
-	if !errors.As(err, &failed) {
+	if !errors.As(err, &failed) || failed.txHash == "" {
 		return err
-	}
-	if failed.txHash == "" {
-		return failed.error
 	}
 	query, args := s.bind(selectOrders+"WHERE tx_hash = ?"+latest, failed.txHash)
 	other, unread := readOrder(from.QueryRowContext(ctx, query, args...))
 	var state interface{ SQLState() string }
 	switch {
 	case other != nil && other.UUID != failed.stored.UUID: // a damaged row counts too
-	case unread != nil && errors.As(failed.error, &state) && state.SQLState() == "23505":
+	case unread != nil && errors.As(err, &state) && state.SQLState() == "23505":
 		other = &orderRow{Order: Order{TxHash: failed.txHash}}
 	default:
-		return failed.error
+		return err
 	}
 	return &ConflictError{Order: failed.stored, Field: "tx_hash", Other: &other.Order}
 }
@@ -353,7 +354,7 @@ func (s *SQLStore) insertOrder(ctx context.Context, tx *sql.Tx, o *Order, claim 
 	}
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("ramp: order %s: insert: %w", o.UUID, s.withHint(err))
+		return nil, fmt.Errorf("ramp: order %s: insert: %w", o.UUID, err)
 	case row == nil:
 		return s.selectForUpdate(ctx, tx, o.UUID)
 	default:
@@ -428,7 +429,7 @@ func (s *SQLStore) selectForUpdate(ctx context.Context, tx *sql.Tx, id uuid.UUID
 	query, args := s.bind(s.lock, id.String())
 	row, err := readOrder(tx.QueryRowContext(ctx, query, args...))
 	if err != nil {
-		return nil, fmt.Errorf("ramp: order %s: %w", id, s.withHint(err))
+		return nil, fmt.Errorf("ramp: order %s: %w", id, err)
 	}
 	return row, nil
 }

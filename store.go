@@ -77,7 +77,7 @@ func (s *MemoryStore) Update(ctx context.Context, id uuid.UUID, next Transition)
 		return step, err
 	}
 	txHash := step.Order.TxHash
-	if other, taken := s.transactions[txHash]; taken && stored != nil && other != id {
+	if other, taken := s.transactions[txHash]; taken && txHash != "" && stored != nil && other != id {
 		order := s.orders[other].clone()
 		return Step{}, &ConflictError{Order: *stored, Field: "tx_hash", Other: &order}
 	}
@@ -85,8 +85,6 @@ func (s *MemoryStore) Update(ctx context.Context, id uuid.UUID, next Transition)
 		return Step{}, err
 	}
 	s.orders[id] = step.Order.clone()
-	if txHash != "" {
-		s.transactions[txHash] = id
-	}
+	s.transactions[txHash] = id
 	return step, nil
 }

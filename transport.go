@@ -171,8 +171,20 @@ type retryableError struct {
 
 func (e *retryableError) Unwrap() error { return e.error }
 
+// retryDelay returns the minimum delay before the next attempt, or 0.
+func retryDelay(err error) time.Duration {
+	var retryable *retryableError
+	if errors.As(err, &retryable) {
+		return retryable.after
+	}
+	return 0
+}
+
 // withoutMark returns an error without its retryable mark.
 func withoutMark(err error) error {
+	if err == nil {
+		return nil
+	}
 	var retryable *retryableError
 	if errors.As(err, &retryable) {
 		return retryable.error

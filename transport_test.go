@@ -84,6 +84,151 @@ func TestConnectionsAreReusedUnderLoad(t *testing.T) {
 	}
 }
 
+// More callers than connections wait for one.
+func TestManyCallersOpenNoMoreConnectionsThanThePoolHas(t *testing.T) {
+	const goroutines = 2_000
+	url, _ := countingServer(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		_, after, _ := strings.Cut(string(body), `"id":`)
+		id, _, _ := strings.Cut(after, ",")
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":"0x1"}`, id)
+	})
+	var open, most atomic.Int64
+	pool := ramp.NewPool().(*http.Transport)
+	pool.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		now := open.Add(1)
+		for before := most.Load(); now > before && !most.CompareAndSwap(before, now); before = most.Load() {
+		}
+		return &countedConn{Conn: conn, closed: sync.OnceFunc(func() { open.Add(-1) })}, nil
+	}
+	client, err := ramp.NewRPC(ramp.RPCConfig{URL: url, Timeout: time.Minute, HTTPClient: &http.Client{Transport: pool}})
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	for range goroutines {
+		all.Go(func() {
+			_, err := client.BlockNumber(t.Context())
+			assert.NoError(t, err)
+		})
+	}
+	all.Wait()
+	assert.LessOrEqual(t, most.Load(), int64(100))
+}
+
+type countedConn struct {
+	net.Conn
+	closed func()
+}
+
+func (c *countedConn) Close() error { c.closed(); return c.Conn.Close() }
+
+// freezer forwards connections until it freezes them: it then swallows what they
+// send, as a NAT does that has forgotten them.
+type freezer struct {
+	net.Listener
+	mu     sync.Mutex
+	frozen []*atomic.Bool
+}
+
+func newFreezer(t *testing.T, to string) *freezer {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	f := &freezer{Listener: listener}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", to)
+			if err != nil {
+				_ = client.Close()
+				return
+			}
+			frozen := new(atomic.Bool)
+			f.mu.Lock()
+			f.frozen = append(f.frozen, frozen)
+			f.mu.Unlock()
+			forward := func(from, to net.Conn) {
+				buffer := make([]byte, 32<<10)
+				for {
+					n, err := from.Read(buffer)
+					if err != nil {
+						_ = to.Close()
+						return
+					}
+					if !frozen.Load() {
+						_, _ = to.Write(buffer[:n])
+					}
+				}
+			}
+			go forward(client, server)
+			go forward(server, client)
+		}
+	}()
+	return f
+}
+
+// freeze freezes all connections that exist, and returns how many.
+func (f *freezer) freeze() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, frozen := range f.frozen {
+		frozen.Store(true)
+	}
+	return len(f.frozen)
+}
+
+// An HTTP/2 connection that dies without a word must not be used for every later
+// call.
+func TestAFrozenConnectionIsReplaced(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		assert.Equal(t, 2, r.ProtoMajor)
+		body, _ := io.ReadAll(r.Body)
+		if strings.HasSuffix(r.URL.Path, "/initialize") {
+			_, _ = io.WriteString(w, okAnswer)
+			return
+		}
+		_, after, _ := strings.Cut(string(body), `"id":`)
+		id, _, _ := strings.Cut(after, ",")
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":"0x1"}`, id)
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	for name, makeCaller := range map[string]func(url string, h *http.Client) func() error{
+		"RPC": func(url string, h *http.Client) func() error {
+			client, err := ramp.NewRPC(ramp.RPCConfig{URL: url, HTTPClient: h, Timeout: 6 * time.Second, Retries: -1})
+			require.NoError(t, err)
+			return func() error { _, err := client.BlockNumber(t.Context()); return err }
+		},
+		"Client": func(url string, h *http.Client) func() error {
+			client, err := ramp.NewClient(ramp.ClientConfig{URL: url, Key: testKey(t), HTTPClient: h, Timeout: 6 * time.Second, Retries: -1})
+			require.NoError(t, err)
+			return func() error { _, err := client.Initialize(t.Context(), testRequest()); return err }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			proxy := newFreezer(t, server.Listener.Addr().String())
+			pool := ramp.NewPool().(*http.Transport)
+			pool.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+			call := makeCaller("https://"+proxy.Addr().String(), &http.Client{Transport: pool})
+			require.NoError(t, call())
+			require.NoError(t, call())
+			require.Equal(t, 1, proxy.freeze())
+			assert.Error(t, call(), "the call that finds it frozen")
+			assert.NoError(t, call(), "the next one")
+		})
+	}
+}
+
 // withDefaultTransport replaces http.DefaultTransport for a test.
 func withDefaultTransport(t *testing.T, transport http.RoundTripper) {
 	t.Helper()

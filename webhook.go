@@ -354,7 +354,7 @@ func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []b
 		}
 		c.op.UUID, c.op.TxHash, c.unreadable = r.UUID, normalizeTxHash(r.TxHash), r.Unreadable
 		c.op.Direction, _ = r.Intent.Direction()
-		c.session, c.unsigned = resultSession(header, r)
+		c.setSession(header, r)
 		return nil
 	}, func(ctx context.Context, c *call) (any, error) {
 		if h.config.Chain != nil {
@@ -386,20 +386,17 @@ func (h *Handler) confirm(ctx context.Context, result *Result) (*Receipt, *Trans
 	return h.config.Chain.Confirm(ctx, result, h.config.Confirmations)
 }
 
-// resultSession returns the session of a result, and that of its header if it
-// contradicts the body. The body is signed and counts. The headers are not signed, and
-// may be missing, because a result can arrive 12 hours after its validate call.
-func resultSession(header http.Header, r *Result) (s Session, contradicting string) {
-	s.ID = strings.TrimSpace(r.SessionID)
-	s.Token, _ = bearerToken(header)
+// setSession takes the session of a result from its body, which is signed. The headers
+// are not, and may be missing, because a result can arrive 12 hours after its validate
+// call.
+func (c *call) setSession(header http.Header, r *Result) {
+	signed := strings.TrimSpace(r.SessionID)
 	unsigned, _ := sessionID(header)
-	if s.ID == "" {
-		s.ID = unsigned
+	c.session.ID = cmp.Or(signed, unsigned)
+	c.session.Token, _ = bearerToken(header)
+	if unsigned != c.session.ID {
+		c.unsigned = unsigned
 	}
-	if unsigned == s.ID {
-		unsigned = ""
-	}
-	return s, unsigned
 }
 
 // authentic checks the size and the HMAC of a body before anything reads it.

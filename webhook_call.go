@@ -110,10 +110,8 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 		level = slog.LevelWarn
 	}
 	h.config.Observer.end(ctx, *op)
-	if op.Code == CodeBodyTooLarge { // nobody has authenticated it, so anybody could fill the log
-		if now := time.Now().Unix(); h.tooLarge.Swap(now) == now {
-			return
-		}
+	if now := time.Now().Unix(); op.Code == CodeBodyTooLarge && h.tooLarge.Swap(now) == now {
+		return // nobody has authenticated it, so anybody could fill the log
 	}
 	defer recoverHook(ctx, "Logger") // so that it costs nobody the signature of a stored order
 

@@ -46,24 +46,21 @@ func (h *Handler) result(ctx context.Context, c *call, r *Result) error {
 		c.op.Conflict = &ConflictError{Order: c.op.Step.Order, Field: "tx_hash"} // but answered as a repeat
 	}
 	conflict := c.op.Conflict
-	switch {
-	case conflict == nil:
+	if conflict == nil || err == nil && h.config.OnConflict == nil {
 		return err
-	case h.config.OnConflict != nil:
-		if failed := h.config.OnConflict(ctx, conflict, r); failed != nil {
-			// A new rejection, so that one inside failed cannot set the status.
-			return &Rejection{Status: http.StatusInternalServerError, Code: CodeInternal,
-				Err: fmt.Errorf("%w (OnConflict failed: %w)", conflict, failed)}
-		}
-		if err != nil && conflict.Other == nil {
-			return Permanent(conflict)
-		}
-		return err // 500 if another order has the transaction, because a person can correct that
-	case err != nil:
-		return fmt.Errorf("%w (set HandlerConfig.OnConflict to hand conflicts to a person)", conflict)
-	default:
-		return nil
 	}
+	if h.config.OnConflict == nil {
+		return fmt.Errorf("%w (set HandlerConfig.OnConflict to hand conflicts to a person)", conflict)
+	}
+	if failed := h.config.OnConflict(ctx, conflict, r); failed != nil {
+		// A new rejection, so that one inside failed cannot set the status.
+		return &Rejection{Status: http.StatusInternalServerError, Code: CodeInternal,
+			Err: fmt.Errorf("%w (OnConflict failed: %w)", conflict, failed)}
+	}
+	if err != nil && conflict.Other == nil {
+		return Permanent(conflict)
+	}
+	return err // 500 if another order has the transaction, because a person can correct that
 }
 
 // proven lets a result end only an order whose end the transaction proves.

@@ -37,3 +37,21 @@ func TestTheChainConfirmsWhatTheServiceTells(t *testing.T) {
 		assert.Equal(t, "receipt.status", lie.Field)
 	}
 }
+
+// Whether the service reports the new block or delivers the same body again, an honest
+// result is confirmed after its block was replaced.
+func TestAResultIsConfirmedAfterItsBlockWasReplaced(t *testing.T) {
+	for _, fault := range []ramptest.Fault{ramptest.Reorganized(), ramptest.ReorganizedUnnoticed()} {
+		c := newCounter(t)
+		chain, err := ramp.NewRPC(ramp.RPCConfig{URL: c.service.RPCURL(ramp.Testnet), HTTPClient: c.service.Client()})
+		require.NoError(t, err)
+		c.mint(t, fault)
+		c.service.Advance(20 * time.Second)
+		require.Len(t, c.shop.heard, 2)
+		same := c.shop.heard[0].Receipt.BlockHash == c.shop.heard[1].Receipt.BlockHash
+		assert.Equal(t, fault.String() == "reorganized-unnoticed", same)
+		receipt, _, err := chain.Confirm(t.Context(), c.shop.heard[1], 1)
+		require.NoError(t, err)
+		assert.Equal(t, same, receipt.BlockHash != c.shop.heard[1].Receipt.BlockHash)
+	}
+}

@@ -77,6 +77,17 @@ type delivery struct {
 	flying   int       // deliveries in progress
 	status   int       // HTTP status of the last answer; 0 if there was none
 	lost     bool      // the last answer was lost by a fault
+	body     []byte    // of the first delivery
+}
+
+// first returns the body of the first delivery.
+func (d *delivery) first(body []byte) []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.body == nil {
+		d.body = body
+	}
+	return d.body
 }
 
 // standing is a snapshot of a delivery.
@@ -258,6 +269,9 @@ func (s *orders) attempt(ctx context.Context, o *Order, told Outcome, fault stri
 	var a *answer
 	c, err := s.result(o, told)
 	if err == nil {
+		if o.script.stale {
+			c.body = o.delivery.first(c.body)
+		}
 		script := o.script.result
 		if d.Attempt > 1 { // the other faults are for the first attempt
 			script = callScript{lost: script.lost, unknown: script.unknown}

@@ -41,6 +41,7 @@ type script struct {
 	atOnce      int // how many first deliveries are made at the same time
 	again       int // how many more follow, one after the other
 	reorganized bool
+	stale       bool // every delivery has the body of the first
 	withoutFee  bool
 	expired     bool
 	calls       int     // further validate calls at the same time
@@ -125,9 +126,15 @@ func TransactionType(n uint64) Fault {
 // delivery of its result, including the deliveries of [ResultTwice] and
 // [ResultAtOnce]. The transaction moves to another block, and the result is
 // delivered again with the receipt from there. The interface does not say what the
-// service does in this case.
+// service does in this case; see [ReorganizedUnnoticed].
 func Reorganized() Fault {
 	return Fault{"reorganized", func(s *script) { s.reorganized = true }}
+}
+
+// ReorganizedUnnoticed is [Reorganized] for a service that delivers the same body
+// again, with the receipt from the block that was replaced.
+func ReorganizedUnnoticed() Fault {
+	return Fault{"reorganized-unnoticed", func(s *script) { s.reorganized, s.stale = true, true }}
 }
 
 // ResultTwice delivers the result again as soon as the first delivery is answered.

@@ -440,7 +440,7 @@ func (s *orders) askOffTerms(ctx context.Context, o *Order, bend bend) (err erro
 	if err := cmp.Or(bend(&r.Intent), s.seal(ctx, other, r)); err != nil {
 		return err
 	}
-	_, err = s.ask(ctx, other, r, callScript{}, "off the terms")
+	_, err = s.ask(ctx, other, r, callScript{}, offTheTerms)
 	switch {
 	case err == nil:
 		return ErrOffTerms

@@ -213,6 +213,7 @@ const (
 	askedAtOnce     = "at once"
 	withOtherDigest = "with another digest"
 	withOtherAmount = "with another amount"
+	offTheTerms     = "off the terms"
 )
 
 // verdictOn returns what there is to say about a call to the game.
@@ -225,7 +226,7 @@ func (c *call) verdictOn(a *answer, err error, retry func(int) bool) verdict.Ver
 	case c.opposite:
 		v.Trap = verdict.Opposite
 	case c.kind == KindValidate:
-		v.Trap = map[string]verdict.Trap{askedAtOnce: verdict.AtOnce, withOtherDigest: verdict.Digest, withOtherAmount: verdict.Amount}[c.fault]
+		v.Trap = map[string]verdict.Trap{askedAtOnce: verdict.AtOnce, withOtherDigest: verdict.Digest, withOtherAmount: verdict.Amount, offTheTerms: verdict.OffTerms}[c.fault]
 	}
 	if a != nil {
 		v.Status = a.status

@@ -115,6 +115,7 @@ func rare(chosen url.Values) (groups []faultGroup, count int) {
 			{Value: "transaction-type=0x7", Label: "Sponsored gas", Hint: "type 0x7"},
 			{Value: "transaction-type=0x63", Label: "Unknown type", Hint: "type 0x63"},
 			{Value: "reorganized", Label: "Block replaced", Hint: "after the result"},
+			{Value: "reorganized-unnoticed", Label: "Block replaced, same result again"},
 		}},
 		{"Result call", []option{
 			{Value: "result-at-once=3", Label: "3 times at once"},
@@ -203,7 +204,7 @@ func (s *pages) exchangeView(w http.ResponseWriter, r *http.Request, q url.Value
 			p.Again = fieldsOf(q, "uuid", "network", "amount", "do", "chain", "result")
 			p.Again["fault"] = q["fault"]
 		}
-		s.show(w, r, http.StatusGone, "failure.html", &failureView{frame{Title: http.StatusText(http.StatusGone), Network: ramp.Network(q.Get("network")), Problem: p}})
+		s.show(w, r, http.StatusGone, "failure.html", &failureView{frame{Title: "Expired UUID", Network: ramp.Network(q.Get("network")), Problem: p}})
 		return
 	case err != nil:
 		s.failure(w, r, http.StatusNotFound, "The service knows no such UUID. It may have been restarted. "+fromGame, home)

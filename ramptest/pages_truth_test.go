@@ -50,6 +50,18 @@ func TestMovementsOutsideOfAnOrderAreShownApart(t *testing.T) {
 	assert.Contains(t, c.pageOf(t, burned), "item_gold ✓ outside of this order: +7 900 1007 1007")
 }
 
+// The chain has the last word on what a wallet received.
+func TestTheTokensAreThoseOfTheChain(t *testing.T) {
+	c := newCounter(t, func(c *ramptest.Config) { c.Decimals = 1 })
+	amount, err := ramp.ParseAmount("1.19") // 0.952 after the fee
+	require.NoError(t, err)
+	order, err := c.service.Mint(t.Context(), c.initialize(t), c.session, amount)
+	require.NoError(t, err)
+	c.service.Advance(time.Minute)
+	assert.Contains(t, c.pageOf(t, order), "✓ Done. The game took 100 item_gold; the player received 0.9 tokens.")
+	assert.Contains(t, c.pageOf(t, order), "tokens ✓ moved +0.9 1000 1000.9 1000.9")
+}
+
 // A contradicted order says so, and which outcome stands.
 func TestAContradictedOrderIsDisputed(t *testing.T) {
 	for _, test := range []struct {
@@ -151,7 +163,7 @@ func TestAFailureNeedsAttentionUntilItIsConfirmed(t *testing.T) {
 
 // Whatever happened can be found, with its reason, also if it led to no order.
 func TestCallsWithoutAnOrderAreListed(t *testing.T) {
-	c := newCounter(t, func(c *ramptest.Config) { c.Books = ramptest.BooksOff })
+	c := newCounter(t, booksOff, kept(t))
 	wrong, err := ramp.TextKey("no key of ours")
 	require.NoError(t, err)
 	client, err := ramp.NewClient(ramp.ClientConfig{URL: c.service.URL(), Key: wrong, HTTPClient: c.service.Client(), Retries: -1})
@@ -184,6 +196,11 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 	for _, wrong := range []string{"/calls/x", "/calls/0", "/calls/999"} {
 		assert.Equal(t, 404, c.browse(t, http.MethodGet, wrong, nil).StatusCode, wrong)
 	}
+
+	c.restart(t, c.handler)
+	assert.Contains(t, c.page(t, "/"), "All 2 Needs attention 1 Waiting 0 Done 0", "after a restart too")
+	assert.Contains(t, c.page(t, "/calls?session=session-1"), "Rejected by the game: INVALID_BALANCE.")
+	assert.Contains(t, c.page(t, link[0][1]), "asked: POST "+ramp.PathValidate)
 }
 
 // whole returns a page with its tags.
@@ -436,6 +453,10 @@ func TestNoFaultIsAFailureOfACorrectGame(t *testing.T) {
 					order, err := play(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10), faults...)
 					if errors.Is(err, ramptest.ErrLostAnswer) {
 						assert.Contains(t, c.page(t, "/"), "All 1 Needs attention 0 Waiting 1 Done 0", name)
+						continue
+					}
+					if errors.Is(err, ramptest.ErrOffTerms) { // this game offers everything
+						assert.Contains(t, c.page(t, "/?show=attention"), "The game approved an order that is not on offer.", name)
 						continue
 					}
 					require.NoError(t, err, name)

@@ -18,6 +18,7 @@ var faultForms = []struct {
 	{"stays-pending", "", "the transaction is never mined", plain(StaysPending)},
 	{"transaction-type", "NUMBER", "type 0x7 is sponsored; other types are unknown", transactionType},
 	{"reorganized", "", "the block is replaced after the first result", plain(Reorganized)},
+	{"reorganized-unnoticed", "", "the same, and the result is sent again unchanged", plain(ReorganizedUnnoticed)},
 	{"result-twice", "", "the result is sent again immediately", plain(ResultTwice)},
 	{"result-at-once", "COUNT", "the result is sent COUNT times at the same time", counted(ResultAtOnce)},
 	{"result-late", "DURATION", "the result is delayed by DURATION", lasting(ResultLate)},

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -386,6 +387,26 @@ func TestWhatCheckCouldNotTryIsNotPassed(t *testing.T) {
 
 	status, _ = checked(t, append(args, "-run", "^(mint-succeeds|restart-mint-fails)$")...)
 	assert.Equal(t, 1, status, "what failed counts more")
+}
+
+// A login that is rate-limited is repeated, as calls are.
+func TestCheckWaitsForALimitedLogin(t *testing.T) {
+	t.Parallel()
+	game, err := url.Parse(newServer(t))
+	require.NoError(t, err)
+	proxy := httputil.NewSingleHostReverseProxy(game)
+	var logins atomic.Int64
+	limited := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/login" && logins.Add(1)%2 == 1 {
+			w.Header().Set("Retry-After", "0")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	defer limited.Close()
+	status, out := checked(t, flags(limited.URL, "-login", "/login", "-run", "^sign-recovers$")...)
+	assert.Equal(t, 0, status, out)
 }
 
 // A login that leads elsewhere would be told who plays there.

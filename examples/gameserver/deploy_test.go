@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"go.yaml.in/yaml/v3"
 )
@@ -299,7 +300,7 @@ func TestAServerIsReadyWhileItsDatabaseIs(t *testing.T) {
 	db, dialect, err := openDatabase(address)
 	check(t, err)
 	defer db.Close()
-	_, store, err := newSupport(t.Context(), db, dialect, nil, 0, quiet)
+	_, store, err := newSupport(t.Context(), db, dialect, nil, nil, uuid.Nil, quiet)
 	check(t, err)
 	a := &api{game: &game{db: db, dialect: dialect}, store: store, log: quiet}
 	status := func(path string) int {

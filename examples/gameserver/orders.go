@@ -1,14 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -22,9 +25,10 @@ import (
 
 const ordersUsage = `usage:
   gameserver orders list    -db … [-older 13h] [-direction mint|burn]
-  gameserver orders show    -db … [-chain-id N] [-blocks N] UUID    (reads transactions from the node at RAMP_RPC_URL)
-  gameserver orders finish  -db … [-chain-id N] [-blocks N] -who NAME -reason TEXT -tx HASH UUID    (reads the node too)
-  gameserver orders abandon -db … -who NAME -reason TEXT UUID`
+  gameserver orders show    -db … [CHAIN] [-json] UUID
+  gameserver orders finish  -db … CHAIN -who NAME -reason TEXT -tx HASH UUID
+  gameserver orders abandon -db … [CHAIN] -who NAME -reason TEXT [-anyway] UUID
+CHAIN is -chain-id N and -payers ADDRESS,… (or -any-failure), and the node is RAMP_RPC_URL.`
 
 // orders runs the commands for a person who decides about orders whose result does
 // not arrive. Nothing else in this program ends an order without a result.
@@ -37,9 +41,8 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 	address := flags.String("db", "sqlite:gameserver.db", "`database` of the server")
 	var run func(ctx context.Context, d *support.Orders, store *ramp.SQLStore, id uuid.UUID) error
 	wantsID := true
-	var chainID uint64
-	var blocks int
-	var who, reason string
+	var c chainFlags
+	var d support.Decision
 	switch args[0] {
 	case "list":
 		wantsID = false
@@ -49,10 +52,15 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 			return listOrders(ctx, store, *older, *direction, stdout)
 		}
 	case "show":
+		asJSON := flags.Bool("json", false, "print JSON")
 		run = func(ctx context.Context, ended *support.Orders, _ *ramp.SQLStore, id uuid.UUID) error {
 			report, err := ended.Show(ctx, id)
-			if report != nil {
-				printReport(stdout, report, chainID != 0 && err == nil)
+			switch {
+			case report == nil:
+			case *asJSON:
+				err = errors.Join(err, json.NewEncoder(stdout).Encode(report))
+			default:
+				printReport(stdout, report, c.id != 0 && err == nil)
 			}
 			return err
 		}
@@ -63,10 +71,10 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 			if err != nil || len(hash) != common.HashLength {
 				return errors.New("-tx must be 0x and 64 hex digits")
 			}
-			if chainID == 0 {
+			if c.id == 0 {
 				return errors.New("RAMP_RPC_URL and -chain-id are required: the order ends as its transaction did")
 			}
-			step, err := ended.Finish(ctx, id, common.Hash(hash), who, reason)
+			step, err := ended.Finish(ctx, id, common.Hash(hash), d)
 			if err != nil {
 				return err
 			}
@@ -75,7 +83,7 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 		}
 	case "abandon":
 		run = func(ctx context.Context, ended *support.Orders, _ *ramp.SQLStore, id uuid.UUID) error {
-			step, err := ended.Abandon(ctx, id, who, reason)
+			step, err := ended.Abandon(ctx, id, d)
 			if err != nil {
 				return err
 			}
@@ -85,14 +93,15 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 	default:
 		return usageError(fmt.Sprintf("orders %s: no such command\n%s", args[0], ordersUsage))
 	}
-	readsChain, decides := args[0] == "show" || args[0] == "finish", args[0] == "finish" || args[0] == "abandon"
-	if readsChain {
-		flags.Uint64Var(&chainID, "chain-id", 0, "chain `ID` that the node at RAMP_RPC_URL must have")
-		flags.IntVar(&blocks, "blocks", 2000, "maximum `number` of blocks to read, starting at the time of the order")
+	if wantsID {
+		c.add(flags)
 	}
-	if decides {
-		flags.StringVar(&who, "who", "", "`name` of the person who decides; required")
-		flags.StringVar(&reason, "reason", "", "why the result cannot arrive; required")
+	if args[0] == "finish" || args[0] == "abandon" {
+		flags.StringVar(&d.Who, "who", "", "`name` of the person who decides; required")
+		flags.StringVar(&d.Reason, "reason", "", "why the result cannot arrive; required")
+	}
+	if args[0] == "abandon" {
+		flags.BoolVar(&d.Anyway, "anyway", false, "abandon the order although a transaction may be its own")
 	}
 	count := 0
 	if wantsID {
@@ -110,13 +119,11 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 	}
 
 	log := slog.New(slog.NewJSONHandler(stderr, nil))
-	url := ""
-	if readsChain {
-		url = getenv("RAMP_RPC_URL")
-	}
-	chain, err := openChain(ctx, url, chainID, log)
-	if err != nil {
-		return err
+	var chain *ramp.RPC
+	if c.id != 0 {
+		if chain, err = openChain(ctx, getenv("RAMP_RPC_URL"), c.id, log); err != nil {
+			return err
+		}
 	}
 	if path, ok := strings.CutPrefix(*address, "sqlite:"); ok {
 		if _, err := os.Stat(path); err != nil { // SQLite would create it
@@ -128,7 +135,7 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 		return err
 	}
 	defer db.Close()
-	ended, store, err := newSupport(ctx, db, dialect, chain, blocks, log)
+	ended, store, err := newSupport(ctx, db, dialect, chain, &c, id, log)
 	if err != nil {
 		return err
 	}
@@ -137,7 +144,7 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 
 // newSupport returns the orders in the database of a server, which may be running. It creates
 // no tables, so that a mistyped address does not look like an empty database.
-func newSupport(ctx context.Context, db *sql.DB, dialect ramp.Dialect, chain *ramp.RPC, blocks int, log *slog.Logger) (*support.Orders, *ramp.SQLStore, error) {
+func newSupport(ctx context.Context, db *sql.DB, dialect ramp.Dialect, chain *ramp.RPC, c *chainFlags, id uuid.UUID, log *slog.Logger) (*support.Orders, *ramp.SQLStore, error) {
 	game := &game{db: db, dialect: dialect} // accepts no orders here, so it needs no terms
 	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: dialect, Apply: game.Apply, Retries: 3, Retryable: raced})
 	if err != nil {
@@ -146,8 +153,63 @@ func newSupport(ctx context.Context, db *sql.DB, dialect ramp.Dialect, chain *ra
 	if err := game.check(ctx, store); err != nil {
 		return nil, nil, err
 	}
-	orders, err := support.New(support.Config{Store: store, Chain: chain, Blocks: blocks, Logger: log})
+	config := support.Config{Store: store, Chain: chain, Logger: log}
+	if chain != nil {
+		if config.Proof, err = c.proof(ctx, store, chain, id); err != nil {
+			return nil, nil, err
+		}
+		config.Confirmations = c.confirmations
+	}
+	orders, err := support.New(config)
 	return orders, store, err
+}
+
+// chainFlags say where transactions are, and what they must show; see [ramp.Proof].
+type chainFlags struct {
+	id, confirmations uint64
+	payers, contracts addresses
+	anyFailure        bool
+}
+
+func (c *chainFlags) add(flags *flag.FlagSet) {
+	flags.Uint64Var(&c.id, "chain-id", 0, "chain `ID` that the node at RAMP_RPC_URL must have")
+	flags.Uint64Var(&c.confirmations, "confirmations", 1, "`number` of confirmations of a transaction that ends an order")
+	flags.Var(&c.payers, "payers", "`addresses` with which the ramp sends or pays for transactions, separated by commas")
+	flags.Var(&c.contracts, "contracts", "`addresses` of the ramp's contracts, separated by commas")
+	flags.BoolVar(&c.anyFailure, "any-failure", false, "accept any failed transaction, if the ramp's addresses are not known")
+}
+
+// proof returns what the transaction of an order must show.
+func (c *chainFlags) proof(ctx context.Context, store *ramp.SQLStore, chain *ramp.RPC, id uuid.UUID) (*ramp.Proof, error) {
+	order, err := store.Order(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	proof := &ramp.Proof{Payers: c.payers, Contracts: c.contracts, AnyFailure: c.anyFailure, Decimals: map[common.Address]int{}}
+	for _, token := range slices.Concat(order.Intent.From, order.Intent.To) {
+		if strings.EqualFold(string(token.Type), string(ramp.TypeERC20)) {
+			contract := common.HexToAddress(token.ID)
+			if proof.Decimals[contract], err = chain.TokenDecimals(ctx, contract); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return proof, nil
+}
+
+// addresses is a flag that holds addresses.
+type addresses []common.Address
+
+func (a *addresses) String() string { return fmt.Sprint([]common.Address(*a)) }
+
+func (a *addresses) Set(text string) error {
+	for _, one := range strings.Split(text, ",") {
+		if !common.IsHexAddress(one) {
+			return errors.New("must be 0x and 40 hex digits each")
+		}
+		*a = append(*a, common.HexToAddress(one))
+	}
+	return nil
 }
 
 // listOrders prints the orders that wait for a result: first the mints, then the
@@ -202,19 +264,27 @@ func printReport(out io.Writer, r *support.Report, hasActivity bool) {
 		fmt.Fprintln(out, "chain     not asked, or unreachable: set RAMP_RPC_URL and -chain-id")
 		return
 	}
-	fmt.Fprintf(out, "chain     blocks %d to %d of %d; transactions of this player: %d\n", r.FirstBlock, r.LastBlock, r.NewestBlock, len(r.Activity))
-	for _, a := range r.Activity {
-		outcome, token := "failed", "without an event of the token"
-		if a.Success {
+	fmt.Fprintf(out, "chain     blocks %d to %d of %d; transactions that may be the order's own: %d\n", r.FirstBlock, r.LastBlock, r.NewestBlock, len(r.Candidates))
+	for _, c := range r.Candidates {
+		fmt.Fprintf(out, "  %s  block %d  %s\n", c.Hash, c.Block, c.Time.Format(time.RFC3339))
+		outcome, proof := "failed", "proves that the order has ended so"
+		if c.Evidence.Succeeded {
 			outcome = "succeeded"
 		}
-		if a.Token {
-			token = "with an event of the token"
+		if c.Unproven != nil {
+			proof = c.Unproven.Error()
 		}
-		fmt.Fprintf(out, "  %s  block %d  %s  %s, %s\n", a.Hash, a.Block, a.Time.Format(time.RFC3339), outcome, token)
-	}
-	if r.LastBlock < r.NewestBlock {
-		fmt.Fprintf(out, "          %d newer blocks were not read: use -blocks %d\n", r.NewestBlock-r.LastBlock, r.NewestBlock-r.FirstBlock+1)
+		fmt.Fprintf(out, "    %s, sent by %s, paid by %s, to %s\n", outcome, c.Evidence.From, cmp.Or(c.Evidence.FeePayer, c.Evidence.From), c.Evidence.To)
+		for _, t := range c.Transfers {
+			fmt.Fprintf(out, "    moved %s of %s from %s to %s\n", cmp.Or(t.Value, t.TokenID), t.Token, t.From, t.To)
+		}
+		if c.Signed {
+			fmt.Fprintln(out, "    its input has the validator's signature of this order, which anybody can copy")
+		}
+		if c.EndedOther != nil {
+			fmt.Fprintf(out, "    it has ended order %s\n", c.EndedOther)
+		}
+		fmt.Fprintf(out, "    %s\n", proof)
 	}
 }
 

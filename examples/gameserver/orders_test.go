@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -63,24 +64,22 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 
 		// Show the transactions on the chain.
 		node := map[string]string{"RAMP_RPC_URL": service.RPCURL(ramp.Testnet)}
-		printed, _, err = desk(t, node, "show", "-db", address, "-chain-id", "7002", silent.String())
+		chain := []string{"-db", address, "-chain-id", "7002", "-payers", service.Payer().Hex()}
+		printed, _, err = desk(t, node, slices.Concat([]string{"show"}, chain, []string{silent.String()})...)
 		check(t, err)
-		if !strings.Contains(printed, "accepted") || !strings.Contains(printed, "succeeded, with an event of the token") {
+		if !strings.Contains(printed, "accepted") || !strings.Contains(printed, "succeeded, sent by") || !strings.Contains(printed, "proves that") {
 			t.Errorf("it showed\n%s", printed)
 		}
-		service.Advance(time.Hour)
-		printed, _, err = desk(t, node, "show", "-db", address, "-chain-id", "7002", "-blocks", "100", silent.String())
+		own := regexp.MustCompile(`(0x[0-9a-f]{64})  block`).FindStringSubmatch(printed)[1]
+		printed, _, err = desk(t, node, slices.Concat([]string{"show", "-json"}, chain, []string{silent.String()})...)
 		check(t, err)
-		more := regexp.MustCompile(`use -blocks (\d+)`).FindStringSubmatch(printed)
-		if more == nil {
-			t.Fatalf("an hour later it showed\n%s", printed)
+		if !json.Valid([]byte(printed)) || !strings.Contains(printed, `"proven":true`) {
+			t.Errorf("as JSON it showed\n%s", printed)
 		}
-		printed, _, err = desk(t, node, "show", "-db", address, "-chain-id", "7002", "-blocks", more[1], silent.String())
-		check(t, err)
-		if strings.Contains(printed, "not read") || !strings.Contains(printed, "succeeded, with an event of the token") {
-			t.Errorf("of the whole hour it showed\n%s", printed)
+		_, _, err = desk(t, node, slices.Concat([]string{"abandon"}, chain, []string{"-who", "bob", "-reason", "case 14", silent.String()})...)
+		if err == nil || !strings.Contains(err.Error(), own) {
+			t.Errorf("abandoned although its transaction is on the chain: %v", err)
 		}
-		own := regexp.MustCompile(`(0x[0-9a-f]{64}) .*succeeded, with`).FindStringSubmatch(printed)[1]
 		printed, _, err = desk(t, nil, "show", "-db", address, lost.String())
 		check(t, err)
 		if !strings.Contains(printed, "100 item_gold") || !strings.Contains(printed, "not asked") {
@@ -91,11 +90,11 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		used, _, err := desk(t, nil, "show", "-db", address, done.String())
 		check(t, err)
 		hash := regexp.MustCompile(`0x[0-9a-f]{64}`)
-		_, logged, err := desk(t, node, "finish", "-db", address, "-chain-id", "7002", "-who", "bob", "-reason", "case 15", "-tx", hash.FindString(used), silent.String())
+		_, logged, err := desk(t, node, slices.Concat([]string{"finish"}, chain, []string{"-who", "bob", "-reason", "case 15", "-tx", hash.FindString(used), silent.String()})...)
 		if err == nil || !strings.Contains(err.Error(), "tx_hash has ended order ") || !strings.Contains(logged, "ramp: order not finished") {
 			t.Errorf("by the transaction of another order: %v", err)
 		}
-		printed, logged, err = desk(t, node, "finish", "-db", address, "-chain-id", "7002", "-who", "bob", "-reason", "case 16", "-tx", own, silent.String())
+		printed, logged, err = desk(t, node, slices.Concat([]string{"finish"}, chain, []string{"-who", "bob", "-reason", "case 16", "-tx", own, silent.String()})...)
 		check(t, err)
 		if !strings.Contains(printed, "has succeeded: nothing was moved") || !strings.Contains(logged, `"who":"bob","reason":"case 16"`) {
 			t.Errorf("it printed %q and logged %q", printed, logged)
@@ -143,8 +142,8 @@ func TestADeskThatIsUsedWronglyChangesNothing(t *testing.T) {
 		"a mistyped database": {[]string{"list", "-db", empty}, "no such file"},
 		"too many":            {[]string{"list", "-db", ready(t), id}, "there is no command or argument \"" + id + "\""},
 		"a direction":         {[]string{"list", "-db", ready(t), "-direction", "up"}, "-direction must be"},
-		"nobody":              {[]string{"abandon", "-db", ready(t), "-reason", "x", id}, "who is required"},
-		"no reason":           {[]string{"abandon", "-db", ready(t), "-who", "bob", id}, "reason is required"},
+		"nobody":              {[]string{"abandon", "-db", ready(t), "-reason", "x", id}, "Decision.Who is required"},
+		"no reason":           {[]string{"abandon", "-db", ready(t), "-who", "bob", id}, "Decision.Reason is required"},
 		"no transaction":      {[]string{"finish", "-db", ready(t), "-who", "bob", "-reason", "x", id}, "-tx must be"},
 		"no node":             {[]string{"finish", "-db", ready(t), "-who", "bob", "-reason", "x", "-tx", "0x" + strings.Repeat("1", 64), id}, "RAMP_RPC_URL and -chain-id are required"},
 		"an unknown order":    {[]string{"abandon", "-db", ready(t), "-who", "bob", "-reason", "x", id}, "unknown order"},

@@ -191,7 +191,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		db, dialect, err := openDatabase(copies.restored)
 		check(t, err)
 		defer db.Close()
-		_, store, err := newSupport(t.Context(), db, dialect, nil, 0, quiet)
+		_, store, err := newSupport(t.Context(), db, dialect, nil, nil, uuid.Nil, quiet)
 		check(t, err)
 		check(t, store.Check(t.Context()))
 		orders, err := store.SessionOrders(t.Context(), s.ID, ramp.OrderPage{})

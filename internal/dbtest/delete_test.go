@@ -184,11 +184,8 @@ func TestErasingASession(t *testing.T) {
 				t.Errorf("the order of another is %+v, %v", got, err)
 			}
 		}
-		for _, session := range []string{"", " ", "a\x00"} {
-			var wrong *ramp.InvalidError
-			if _, err := store.EraseSession(t.Context(), session, time.Now().Add(-long)); !errors.As(err, &wrong) {
-				t.Errorf("erased %q: %v", session, err)
-			}
+		if n, err := store.EraseSession(t.Context(), " ", time.Now().Add(-long)); n != 0 || err != nil {
+			t.Errorf("no session has %d orders, %v", n, err)
 		}
 		if _, err := store.EraseSession(t.Context(), "alice", time.Now()); err == nil {
 			t.Error("erased orders that may still be delivered")

@@ -137,7 +137,7 @@ func resultCases() []Case {
 				t.answered(t.report(burn, burn.result(success)))
 				t.moved(0)
 			}},
-		{ID: "result-unknown-again", after: []string{"unknown-order", "mint-fails"}, Level: Should, Section: "6",
+		{ID: "result-unknown-again", after: []string{"unknown-order", "mint-fails", "refusal"}, Level: Should, Section: "6",
 			Fix:   "Answer HTTP 500 to a result whose order you do not know yet: a replica or a restored database may know it at the next delivery.",
 			Title: "A result for an unknown order is answered with HTTP 500.",
 			run: func(t *trial) {

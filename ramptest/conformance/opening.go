@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -130,35 +131,46 @@ func (j *Judge) learn(c Case, f *finding) (root string, more bool) {
 		return root, more
 	}
 	if f.off == nil {
-		kind, isResult := strings.CutPrefix(f.step, "result: ")
-		if !isResult && f.step != "" {
-			if earlier := j.known.declines[f.step+f.look]; earlier != "" {
-				root = earlier
-			}
-			j.known.declines[f.step+f.look] = root
-		}
-		if !isResult || f.look == "" || j.known.answers[eventKind(kind)] == f.look {
-			return root, false
-		}
-		for earlier, look := range j.known.answers { // it may answer other results in the same wrong way
-			if by := j.known.broken[abilityOf[earlier]]; look == f.look && by != "" && f.status != http.StatusOK {
-				root = by
-			}
-		}
-		kinds := []eventKind{eventKind(kind)}
-		if c.ID == "result-answer" { // all results are confirmed in the same wrong way
-			kinds = slices.Collect(maps.Keys(abilityOf))
-			j.known.confirmation = f.look
-		}
-		for _, kind := range kinds {
-			j.known.answers[kind] = f.look
-			if abilityOf[kind] != "" {
-				j.known.answers[kind+" again"] = f.look
-			}
-		}
-		return root, true
+		return j.known.answer(c, f)
 	}
-	// Subtract the effect of the faults that are already known.
+	return j.known.balance(c, f, j.target.Amount)
+}
+
+// answer remembers a wrong answer.
+func (k *known) answer(c Case, f *finding) (root string, more bool) {
+	root = c.ID
+	text, isResult := strings.CutPrefix(f.step, "result: ")
+	kind := eventKind(text)
+	switch {
+	case !isResult && f.step != "":
+		root = cmp.Or(k.declines[f.step+f.look], root)
+		k.declines[f.step+f.look] = root
+		return root, false
+	case !isResult, f.look == "", k.answers[kind] == f.look:
+		return root, false
+	}
+	for earlier, look := range k.answers { // it may answer other results in the same wrong way
+		if by := k.broken[abilityOf[earlier]]; look == f.look && by != "" && f.status != http.StatusOK {
+			root = by
+		}
+	}
+	kinds := []eventKind{kind}
+	if c.ID == "result-answer" { // all results are confirmed in the same wrong way
+		kinds = slices.Collect(maps.Keys(abilityOf))
+		k.confirmation = f.look
+	}
+	for _, kind := range kinds {
+		k.answers[kind] = f.look
+		if abilityOf[kind] != "" {
+			k.answers[kind+" again"] = f.look
+		}
+	}
+	return root, true
+}
+
+// balance remembers a wrong balance, without the effect of the faults that are already
+// known.
+func (k *known) balance(c Case, f *finding, amount int64) (root string, more bool) {
 	rest := make(difference)
 	for id, by := range f.off {
 		rest.add(id, by)
@@ -167,27 +179,26 @@ func (j *Judge) learn(c Case, f *finding) (root string, more bool) {
 		rest.add(id, new(big.Rat).Neg(by))
 	}
 	if len(rest) == 0 || f.kind == "" {
-		return root, false
+		return c.ID, false
 	}
-	found := fault{ability: root, kind: f.kind, perUnit: new(big.Rat), perEvent: make(difference)}
+	found := fault{ability: c.ID, kind: f.kind, perUnit: new(big.Rat), perEvent: make(difference)}
 	for id, by := range rest {
 		if id == f.asset {
-			found.perUnit.Quo(by, big.NewRat(j.target.Amount, 1))
+			found.perUnit.Quo(by, big.NewRat(amount, 1))
 		} else {
 			found.perEvent[id] = by
 		}
 	}
-	for _, earlier := range j.known.faults {
+	for _, earlier := range k.faults {
 		if earlier.kind == found.kind {
-			return root, false // it does not fail in the same way each time
+			return c.ID, false // it does not fail in the same way each time
 		}
 		if earlier.like(found) {
-			root = earlier.ability
+			found.ability = earlier.ability
 		}
 	}
-	found.ability = root
-	j.known.faults = append(j.known.faults, found)
-	return root, true
+	k.faults = append(k.faults, found)
+	return found.ability, true
 }
 
 // begin has one plain mint approved, checks who signed it, and ends it.
@@ -270,8 +281,8 @@ var (
 		[]string{"HMAC", "MAC", "SIGNATURE"}, []int{401, 403}}
 	wrongToken = cause{"the access token or the session is accepted at assets but not at validate",
 		[]string{"TOKEN", "SESSION", "ACCESS", "USER", "LOGIN"}, []int{401, 403}}
-	// In this order if nothing suggests any of them. INVALID_MESSAGE is the code of
-	// [ramp.InitializeIntent.CheckTerms].
+	// In this order if nothing suggests any of them. INVALID_MESSAGE is
+	// [ramp.CodeTerms].
 	otherCauses = []cause{
 		{"the project is wrong (-project)", []string{"PROJECT"}, nil},
 		{"the token contract is wrong (-token)", []string{"CONTRACT", "TOKEN", "NETWORK", "MESSAGE"}, nil},

@@ -38,6 +38,7 @@ const (
 	Forged        // the game must not accept it
 	Digest        // a validate call with another digest under the same UUID
 	Amount        // a validate call with another amount under the same UUID
+	OffTerms      // a validate call for an order that is not on offer
 	AtOnce        // one of several validate calls at the same time, of which one must be approved
 	Opposite      // a result that states another outcome than the chain, or than an earlier one
 )
@@ -57,7 +58,8 @@ func OfCall(c Call) Verdict {
 	if c.Code != "" {
 		with += " and " + c.Code
 	}
-	what := map[Trap]string{Digest: "another digest under the same UUID", Amount: "another amount under the same UUID",
+	other := c.Trap == Digest || c.Trap == Amount || c.Trap == OffTerms
+	what := map[Trap]string{OffTerms: "an order that is not on offer", Digest: "another digest under the same UUID", Amount: "another amount under the same UUID",
 		Opposite: "a result that contradicts the chain or an earlier one", Forged: c.Fault}[c.Trap]
 	switch {
 	case c.Canceled:
@@ -78,7 +80,7 @@ func OfCall(c Call) Verdict {
 		return right("Rejected, as it must be: %s (HTTP %d).", what, c.Status)
 	case c.Status == 0:
 		return failed("The game did not answer: %s.", c.Problem)
-	case (c.Trap == Digest || c.Trap == Amount) && c.Success:
+	case other && c.Success:
 		return failed("The game approved %s.", what)
 	case c.Trap == Opposite && c.Success:
 		return Verdict{State: Disputed, Tone: Warn, Attention: true, Said: "The game confirmed " + what + "."}
@@ -92,7 +94,7 @@ func OfCall(c Call) Verdict {
 		return failed("The game failed with %s.", with)
 	case c.Problem != "" && (c.Status == 200 || c.Trap != Genuine):
 		return failed("The answer breaks the interface: %s.", c.Problem)
-	case c.Trap == Digest || c.Trap == Amount:
+	case other:
 		return right("Rejected, as it must be: %s (%s).", what, with)
 	case c.Trap == AtOnce:
 		return neutral(Rejected, "Rejected by the game: %s. Another of the calls at once must be approved.", c.Code)

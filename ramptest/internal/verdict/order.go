@@ -83,7 +83,7 @@ const (
 	Known   Why = iota
 	Off         // the books are off
 	Unread      // the game did not report what the player owns
-	Overlap     // calls overlapped, so it is unknown which order moved what
+	Overlap     // calls overlapped, or assets moved at the same time for another reason
 	Twins       // the game approved two orders under one UUID
 )
 
@@ -144,11 +144,14 @@ func Of(o Order) Verdict {
 // over reports whether no result is sent any more by itself.
 func (o *Order) over() bool { return o.Calls.Progress != Open }
 
-// failing reports whether the game did not confirm the last result, and whether that is
-// its own doing.
+// failing reports whether the last answer is not a confirmation, and that is the game's
+// own doing.
 func (o *Order) failing() bool {
 	c := o.Calls
-	return c.Attempts > 0 && !c.Sending && !c.Lost && c.Status != 200
+	if c.Sending {
+		return !c.Lost && c.Status != 0 && c.Status != 200 // 0 may mean that there was no answer yet
+	}
+	return !c.Lost && c.Attempts > 0 && c.Status != 200
 }
 
 // calls describes the transaction, if it is pending, or how the game answered the
@@ -213,7 +216,7 @@ func (o *Order) unknown() string {
 	case Off:
 		return "The game confirmed. The books are off, so its assets were not checked."
 	case Overlap:
-		return "The game confirmed. What it moved is unknown, because calls for this player overlapped."
+		return "The game confirmed. What it moved is unknown, because it cannot be told apart from other movements of this player's assets."
 	case Twins:
 		return "The game confirmed. What it moved is unknown, because it approved two orders under one UUID."
 	case Unread:

@@ -114,10 +114,12 @@ func TestAnOrderIsDescribed(t *testing.T) {
 			o.Chain.End, o.Chain.Stays, o.Calls, o.Books.Moved = Pending, true, Calls{}, assets(-100, 0)
 		}), "● waiting: The game approved and took 100 gold. The transaction stays pending, as you chose. No result will come."},
 
+		{mint(func(o *Order) { o.Calls = Calls{Sending: true, Attempts: 2, Status: 500} }), "● waiting attention: Sending the result now (attempt 2)."},
+
 		// What the books do not know, and what they found.
 		{mint(func(o *Order) { o.Books.Why = Off }), "? done: The transaction failed. The game confirmed. The books are off, so its assets were not checked."},
 		{mint(func(o *Order) { o.Books.Why = Overlap }),
-			"? unknown attention: The transaction failed. The game confirmed. What it moved is unknown, because calls for this player overlapped."},
+			"? unknown attention: The transaction failed. The game confirmed. What it moved is unknown, because it cannot be told apart from other movements of this player's assets."},
 		{mint(func(o *Order) { o.Books.Why = Twins }),
 			"? unknown attention: The transaction failed. The game confirmed. What it moved is unknown, because it approved two orders under one UUID."},
 		{mint(func(o *Order) { o.Books.Why, o.Books.Problem = Unread, "HTTP 401." }),
@@ -280,7 +282,7 @@ func TestEveryOrderGetsATrueSentence(t *testing.T) {
 			settled && o.Calls.Progress == Confirmed && d == nil && len(b.Findings) == 0 && !v.Attention && !v.Loss)
 		holds("a loss is said", !(owed || len(b.Findings) > 0) || v.Loss && v.Attention && v.Tone == Bad)
 		holds("no loss is made up", !v.Loss || known && !settled || len(b.Findings) > 0)
-		holds("HTTP 500 needs attention", o.Calls.Status < 500 || o.Calls.Sending || v.Attention)
+		holds("HTTP 500 needs attention", o.Calls.Status < 500 || v.Attention)
 		holds("a dispute needs attention", d == nil || v.State == Disputed && v.Attention)
 		holds("what was done on purpose is nobody's failure",
 			!(o.Calls.Lost && !o.Calls.Sending && settled && d == nil && len(b.Findings) == 0) || !v.Attention)
@@ -354,6 +356,7 @@ func TestACallIsDescribed(t *testing.T) {
 		{Call{Kind: Validate, Status: 200, Success: true, Lost: true}, "● waiting: The answer was lost on purpose: HTTP 200."},
 		{Call{Kind: Validate, Status: 200, Code: "INVALID_MESSAGE", Trap: Digest}, "✓ rejected: Rejected, as it must be: another digest under the same UUID (HTTP 200 and INVALID_MESSAGE)."},
 		{Call{Kind: Validate, Status: 200, Success: true, Trap: Amount}, "✗ failed attention: The game approved another amount under the same UUID."},
+		{Call{Kind: Validate, Status: 200, Code: "INVALID_TOKEN", Trap: OffTerms}, "✓ rejected: Rejected, as it must be: an order that is not on offer (HTTP 200 and INVALID_TOKEN)."},
 		{Call{Kind: Validate, Status: 500, Code: "INTERNAL", Trap: Digest}, "✗ failed attention: The game failed with HTTP 500 and INTERNAL."},
 		{Call{Kind: Validate, Status: 401, Code: "HMAC_INVALID", Trap: Forged, Fault: "tampered body"}, "✓ rejected: Rejected, as it must be: tampered body (HTTP 401)."},
 		{Call{Kind: Result, Trap: Forged, Fault: "missing HMAC", Problem: "EOF"}, "✓ rejected: Not accepted, as it must be: missing HMAC."},
@@ -376,7 +379,7 @@ func TestACallIsDescribed(t *testing.T) {
 
 // Whatever is wrong is red and needs attention; whatever is right is not.
 func TestEveryCallGetsATrueSentence(t *testing.T) {
-	for kind, traps := range [][]Trap{{Genuine, Scripted}, {Genuine}, {Genuine, Forged, Digest, Amount, AtOnce}, {Genuine, Forged, Opposite}} {
+	for kind, traps := range [][]Trap{{Genuine, Scripted}, {Genuine}, {Genuine, Forged, Digest, Amount, OffTerms, AtOnce}, {Genuine, Forged, Opposite}} {
 		for _, trap := range traps {
 			for _, status := range []int{0, 200, 400, 401, 500} {
 				for i, answer := range []Call{{Success: true}, {Code: "NO"}, {Problem: "it breaks the interface"}, {Code: "NO", Lost: true}} {
@@ -390,7 +393,7 @@ func TestEveryCallGetsATrueSentence(t *testing.T) {
 					require.NotEmpty(t, v.Said, name)
 					require.NotContains(t, v.Said, "%!", name)
 					require.Equal(t, v.Tone == Bad || v.Tone == Warn, v.Attention, name)
-					if slices.Contains([]Trap{Forged, Digest, Amount, Opposite}, trap) && c.Success {
+					if slices.Contains([]Trap{Forged, Digest, Amount, OffTerms, Opposite}, trap) && c.Success {
 						require.True(t, v.Attention, "a trap worked: %s", name)
 					}
 					if v.Tone == Good {
