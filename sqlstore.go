@@ -59,11 +59,10 @@ type SQLStoreConfig struct {
 	// always lock rows in the same order, such as by asset ID.
 	//
 	// The state of step.Order tells the steps apart. When an order was just
-	// accepted, Apply may decline it with [Reject]. It must check what nothing else
-	// checks: that the intent names the game's own token at the rate that the game
-	// offers, that a mint takes no more than the player has, and that a burn, whose
+	// accepted, Apply may reject it with [Reject]. It must check what nothing else
+	// checks: that a mint takes no more than the player has, and that a burn, whose
 	// effect is Nothing here, can be granted later. When an order ends, nothing can
-	// be declined: after an error the order stays unchanged, and the service
+	// be rejected: after an error the order stays unchanged, and the service
 	// redelivers unless the error is [Permanent].
 	//
 	// step.Order.SessionID says whose assets change. A result can come 12 hours

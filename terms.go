@@ -204,9 +204,8 @@ func (t *Terms) compare(o *Order, product *Product) error {
 	}):
 		return invalid(game.path, "must be %v for each token, as for product %q", each, product.Name)
 	case slices.ContainsFunc(o.Assets, func(a AssetAmount) bool {
-		unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(t.decimals[a.ID])), nil)
-		units := new(big.Rat).Mul(a.Amount.Rat(), new(big.Rat).SetInt(unit))
-		return !units.IsInt() || !units.Num().IsInt64()
+		units, err := a.Amount.Units(t.decimals[a.ID])
+		return err != nil || !units.IsInt64()
 	}):
 		return invalid(game.path, "must be whole units (TermsConfig.Decimals) that fit an int64")
 	default:

@@ -189,7 +189,7 @@ type HandlerConfig struct {
 	MaxBody int64
 
 	// Logger gets one record per call, "ramp: call", with endpoint, status,
-	// duration and outcome. If known, it also has session_id, uuid, direction,
+	// duration and outcome. If known, it also has session_id, uuid, direction, product,
 	// tx_hash, conflict (the field that contradicts the order), unreadable,
 	// header_session_id (of a result whose unsigned header names another session
 	// than its signed body, which counts), and error (the cause of a failure), and of a [Store]: state, new (false for a

@@ -22,6 +22,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
 	"modernc.org/sqlite"
 )
 
@@ -63,6 +64,7 @@ func key(t *testing.T) (ramp.HMACKey, *ramp.Signer) {
 func TestOnSQL(t *testing.T) {
 	db := database(t)
 	key, signer := key(t)
+	terms := ramp.AnyTerms
 	// block: store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: studio.Apply})
 	require.NoError(t, err)
 	require.NotNil(t, handler)
@@ -221,4 +223,59 @@ func TestDeletingFinishedOrders(t *testing.T) {
 	require.NoError(t, func() error {
 		// block: for {
 	}())
+}
+
+// block: func (g *game) swords(
+
+// A sword comes back from a mint that failed, and from the chain.
+func TestUniqueItems(t *testing.T) {
+	db := database(t)
+	db.SetMaxOpenConns(1)
+	for _, statement := range []string{
+		"CREATE TABLE swords (id TEXT, owner TEXT, order_id TEXT, token_id TEXT)",
+		"INSERT INTO swords VALUES ('a', 'session-1', '', ''), ('b', 'session-1', '', '')",
+	} {
+		_, err := db.Exec(statement)
+		require.NoError(t, err)
+	}
+	g := &game{}
+	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.SQLite, Apply: g.swords})
+	require.NoError(t, err)
+	key, signer := key(t)
+	sword := []ramp.Item{{ID: "item_sword", Amount: ramp.NewAmount(1), IconURL: "sword.png", IsNonFungible: true}}
+	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: []ramp.Product{{Name: "sword", Intent: ramp.InitializeIntent{
+		Network: ramp.Testnet, ProjectID: "project-1", Token: "0x0000000000000000000000000000000000005b0d", Materials: sword, Outputs: sword}}}})
+	require.NoError(t, err)
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: owners{db}, Store: store, Terms: terms, Key: key, Signer: signer})
+	require.NoError(t, err)
+	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Handler: handler, PerToken: true})
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, Terms: terms, HTTPClient: service.Client()})
+	require.NoError(t, err)
+	trade := func(order func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error), want string, faults ...ramptest.Fault) {
+		t.Helper()
+		started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Product: "sword"})
+		require.NoError(t, err)
+		_, err = order(t.Context(), started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(1), faults...)
+		require.NoError(t, err)
+		service.Advance(time.Minute)
+		var free string
+		require.NoError(t, db.QueryRow("SELECT coalesce(group_concat(id, ''), '') FROM swords WHERE order_id = ''").Scan(&free))
+		require.Equal(t, want, free)
+	}
+	trade(service.Mint, "ab", ramptest.TransactionFails())
+	trade(service.Mint, "b", ramptest.ResultTwice())
+	trade(service.Mint, "")
+	trade(service.Burn, "a", ramptest.ResultTwice())
+	trade(service.Burn, "ab")
+}
+
+// owners counts the swords of players.
+type owners struct{ db *sql.DB }
+
+func (owners) Authenticate(context.Context, ramp.Session) error { return nil }
+
+func (o owners) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error) {
+	var n int64
+	err := o.db.QueryRowContext(ctx, "SELECT count(*) FROM swords WHERE owner = $1 AND order_id = ''", s.ID).Scan(&n)
+	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_sword", Balance: ramp.NewAmount(n)}}}, err
 }

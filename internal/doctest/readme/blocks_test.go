@@ -23,7 +23,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// block: // One token costs 100 gold
+// block: // A token of gold costs 100 gold
 
 const (
 	hmacKey      = "key from the console"
@@ -36,7 +36,7 @@ var session = ramp.Session{ID: sessionID, Token: ramp.NewAccessToken(token)}
 
 func notify(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }
 
-// open returns a database with one character, who has 1000 gold.
+// open returns a database with one character, who has 1000 gold and a sword.
 func open(t *testing.T) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "game.db")+"?_txlock=immediate")
@@ -47,8 +47,8 @@ func open(t *testing.T) *sql.DB {
 	for _, statement := range []string{
 		ramp.SQLite.Schema(),
 		"CREATE TABLE sessions (id TEXT, token_hash BLOB)",
-		"CREATE TABLE characters (id TEXT, gold INTEGER)",
-		"INSERT INTO characters VALUES ('" + sessionID + "', 1000)",
+		"CREATE TABLE characters (id TEXT, gold INTEGER, swords INTEGER)",
+		"INSERT INTO characters VALUES ('" + sessionID + "', 1000, 1)",
 	} {
 		_, err := db.Exec(statement)
 		require.NoError(t, err)
@@ -58,7 +58,7 @@ func open(t *testing.T) *sql.DB {
 	return db
 }
 
-func mount(t *testing.T, mux *http.ServeMux, db *sql.DB, chain *ramp.RPC, key ramp.HMACKey, signer *ramp.Signer, logger *slog.Logger) *ramp.Handler {
+func mount(t *testing.T, mux *http.ServeMux, db *sql.DB, chain *ramp.RPC, terms *ramp.Terms, key ramp.HMACKey, signer *ramp.Signer, logger *slog.Logger) *ramp.Handler {
 	t.Helper()
 	ctx := t.Context()
 	// block: g := &studio{db}
@@ -86,7 +86,7 @@ func TestTheWiringTradesWithTheService(t *testing.T) {
 
 	// block: logger := slog.New(
 	require.NoError(t, err)
-	mount(t, mux, db, chain, key, signer, logger)
+	mount(t, mux, db, chain, terms, key, signer, logger)
 	// block: client, err := ramp.NewClient(
 	require.NoError(t, err)
 	require.Contains(t, page, started.UUID.String())
@@ -105,8 +105,10 @@ func TestTheTestOfTheREADME(t *testing.T) {
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner(validatorKey)
 	require.NoError(t, err)
+	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: products})
+	require.NoError(t, err)
 	newHandler := func(chain *ramp.RPC) http.Handler {
-		return mount(t, http.NewServeMux(), db, chain, key, signer, logger)
+		return mount(t, http.NewServeMux(), db, chain, terms, key, signer, logger)
 	}
 	before, gold := 1000, func() int { return goldIn(t, db) }
 	// block: service := ramptest.Start(
