@@ -142,6 +142,7 @@ func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
 	set.StringVar(&f.target.Second, "second-asset", "", "`ID` of another game asset (default the next one)")
 	set.Int64Var(&f.target.Amount, "amount", 0, "how much of the asset an order moves (default 2)")
 	set.Int64Var(&f.target.Tokens, "tokens", 0, "how many tokens that amount is worth in the game (default 1); with -token and -amount, orders at other rates must be declined")
+	set.Int64Var(&f.target.BurnTokens, "burn-tokens", 0, "how many tokens must be burned for that amount, if burns have a rate of their own (default -tokens)")
 	set.StringVar(&f.target.Token, "token", "", "`address` of the token contract (default a placeholder); orders about other contracts must be declined")
 	set.StringVar(&f.restart, "restart", "", "shell `command` that stops the server and starts it again in the background; without it, the cases that need a restart are skipped")
 	set.BoolVar(&f.target.AllowRemote, "allow-remote", false, "judge a server that is not on a loopback address")

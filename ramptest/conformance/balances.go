@@ -304,14 +304,14 @@ func (t *trial) beyond(text string) json.Number {
 // that is worth. Otherwise, a game that checks its rate would decline the order for that
 // alone. The tokens stay unchanged if their worth has no finite decimal form.
 func (t *trial) of(amount json.Number) edit {
-	asset, token := "intent.from.0.amount", "intent.to.0.amount"
 	return func(o object) object {
+		asset, token, tokens := "intent.from.0.amount", "intent.to.0.amount", t.target.Tokens
 		if o.burns() {
-			asset, token = token, asset
+			asset, token, tokens = "intent.to.0.amount", "intent.from.0.amount", t.target.BurnTokens
 		}
 		o = o.with(asset, amount)
 		if exact, err := ramp.ParseAmount(amount.String()); err == nil {
-			worth := new(big.Rat).Mul(exact.Rat(), big.NewRat(t.target.Tokens, t.target.Amount))
+			worth := new(big.Rat).Mul(exact.Rat(), big.NewRat(tokens, t.target.Amount))
 			if text := show(worth); rat(text).Cmp(worth) == 0 {
 				o = o.with(token, raw(text))
 			}

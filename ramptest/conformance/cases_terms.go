@@ -44,7 +44,7 @@ func termsCases() []Case {
 				}},
 				{Name: "burn-double", Title: "a burn to twice the asset", Level: Must, run: func(t *trial) { burn(t, set(token, t.times(2))) }},
 				{Name: "burn-half", Title: "a burn of half the tokens", Level: Must, run: func(t *trial) {
-					t.declines(half(t.burn(), asset, t.target.Tokens, token, t.target.Amount))
+					t.declines(half(t.burn(), asset, t.target.BurnTokens, token, t.target.Amount))
 				}},
 				{Name: "burn-one-more", Title: "a burn to one more of the asset", Level: Must, run: func(t *trial) { burn(t, set(token, number(t.target.Amount+1))) }},
 				{Name: "burn-item-more", Title: "a burn to a second asset as well", Level: Must, needs: aSecondAsset, run: func(t *trial) {

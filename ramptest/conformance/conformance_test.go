@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -56,6 +57,23 @@ func TestARightServerPassesEveryCase(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	assert.Empty(t, judge.Run(ctx, cases, 8, nil), "what was not tried is left out")
+}
+
+// A token often costs more than it is worth.
+func TestABurnMayHaveARateOfItsOwn(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t, rates(4, 2))
+	s.target.Token, s.target.Amount, s.target.Tokens, s.target.BurnTokens = "0x0000000000000000000000000000000000007e57", 4, 1, 2
+	judge := newJudge(t, s)
+	burns := slices.DeleteFunc(conformance.Cases(), func(c conformance.Case) bool {
+		return c.Subject != "terms" && c.Subject != "amount" && !strings.Contains(c.ID, "burn")
+	})
+	require.Greater(t, len(burns), 5)
+	for _, v := range judge.Run(t.Context(), burns, 8, nil) {
+		assert.Equal(t, conformance.Passed, v.Outcome, v.String())
+	}
+	s.target.BurnTokens = 1
+	assert.Equal(t, conformance.Failed, s.unopened(t).Try(t.Context(), caseOf(t, "burn-succeeds")).Outcome, "at the rate of a mint")
 }
 
 // policies are right servers, each of which does one thing in its own way. The interface
@@ -338,7 +356,10 @@ func ownDigests() mutant {
 const foreignToken = "0x000000000000000000000000000000000000dead"
 
 // rate is a server that mints and burns at 2 of an asset for a token.
-func rate() mutant {
+func rate() mutant { return rates(2, 2) }
+
+// rates is a server that mints at a number of an asset for a token, and burns at another.
+func rates(mint, burn int64) mutant {
 	sum := func(m message, side string) *big.Rat {
 		total := new(big.Rat)
 		entries, _ := m.at("intent." + side).([]any)
@@ -352,14 +373,14 @@ func rate() mutant {
 		return total
 	}
 	return says(ramp.PathValidate, func(m message) bool {
-		assets, tokens := sum(m, "from"), sum(m, "to")
+		assets, tokens, each := sum(m, "from"), sum(m, "to"), mint
 		if m.text("intent.from.0.id") == foreignToken || m.text("intent.to.0.id") == foreignToken {
 			return true
 		}
 		if m.text("intent.type") == "disassemble" {
-			assets, tokens = tokens, assets
+			assets, tokens, each = tokens, assets, burn
 		}
-		return assets != nil && tokens != nil && assets.Cmp(tokens.Add(tokens, tokens)) != 0
+		return assets != nil && tokens != nil && assets.Cmp(tokens.Mul(tokens, big.NewRat(each, 1))) != 0
 	}, 400, `{"success":false,"errorCode":"RATE","data":null}`)
 }
 

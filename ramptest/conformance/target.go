@@ -67,6 +67,10 @@ type Target struct {
 	// and Token are set, orders at other rates must be declined.
 	Amount, Tokens int64
 
+	// BurnTokens is how many tokens must be burned for that amount, if burns have a
+	// rate of their own. It defaults to Tokens.
+	BurnTokens int64
+
 	// Token is the address of the token contract. It defaults to a placeholder. If it
 	// is set, orders about other contracts must be declined.
 	Token string
@@ -138,8 +142,8 @@ func New(target Target) (*Judge, error) {
 		return nil, errors.New("conformance: Target.Validator (-validator) is missing")
 	case target.Player == nil:
 		return nil, errors.New("conformance: Target.Player is missing")
-	case target.Amount < 0, target.Amount > mostAmount, target.Tokens < 0, target.Tokens > mostAmount:
-		return nil, fmt.Errorf("conformance: Target.Amount (-amount) and Tokens (-tokens) must be 1 to %d", mostAmount)
+	case target.Amount < 0, target.Amount > mostAmount, target.Tokens < 0, target.Tokens > mostAmount, target.BurnTokens < 0, target.BurnTokens > mostAmount:
+		return nil, fmt.Errorf("conformance: Target.Amount (-amount), Tokens (-tokens) and BurnTokens (-burn-tokens) must be 1 to %d", mostAmount)
 	case target.Asset != "" && target.Asset == target.Second:
 		return nil, errors.New("conformance: Target.Second (-second-asset) must be another asset than Target.Asset (-asset)")
 	}
@@ -163,6 +167,7 @@ func New(target Target) (*Judge, error) {
 	target.given.token, target.given.rate = target.Token != "", target.Amount != 0 && target.Tokens != 0
 	target.Amount = cmp.Or(target.Amount, 2)
 	target.Tokens = cmp.Or(target.Tokens, 1)
+	target.BurnTokens = cmp.Or(target.BurnTokens, target.Tokens)
 	target.Token = cmp.Or(target.Token, "0x0000000000000000000000000000000000007e57")
 	target.Timeout = cmp.Or(target.Timeout, 10*time.Second)
 	target.Settle = cmp.Or(target.Settle, 2*time.Second)

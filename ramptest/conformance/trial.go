@@ -277,7 +277,7 @@ func (t *trial) mintOf(s ramp.Session) order {
 func (t *trial) burn() order {
 	return t.newOrder(t.player, object{
 		"method": "burn-permit", "type": "disassemble", "target_candidate": object{},
-		"from": list{entry("ERC20", t.target.Token, number(t.target.Tokens))},
+		"from": list{entry("ERC20", t.target.Token, number(t.target.BurnTokens))},
 		"to":   list{entry("asset", t.asset, number(t.target.Amount))},
 	})
 }
