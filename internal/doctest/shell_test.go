@@ -37,7 +37,7 @@ type command struct {
 const backups = "examples/gameserver runs it"
 
 var commands = []command{
-	{begins: "go run ./examples/quickstart", until: `^burn +900/4 +900/4 +950/4 +950/4 +950/4 *$`},
+	{begins: "go run ./examples/quickstart", until: `^burn it +980/0 +980/0 +980/1 +980/1 +980/1 *$`},
 	{begins: "make test", skip: "it runs this test"},
 	{begins: "go get github.com/token-ramp/ramp-go", skip: "the module is not published yet"},
 	{begins: "go run ./cmd/ramp emulate -json", until: `"validator_key":"0x[0-9a-f]{64}"`},
@@ -49,13 +49,13 @@ var commands = []command{
 		replace: []string{"RAMP_HMAC_KEY=…", "RAMP_HMAC_KEY='" + hmacKey + "'", "RAMP_VALIDATOR_KEY=0x…", "RAMP_VALIDATOR_KEY=" + validatorKey,
 			"postgres://user@host/game", "sqlite:DATABASE", "-token 0x…", "-token " + tokenAddress, "item_gold=100,item_gem=1", "any"},
 		more: "-addr 127.0.0.1:0"},
-	{begins: "RAMP_HMAC_KEY=… go run ./cmd/ramp check", until: `^all +1 +0 `,
+	{begins: "RAMP_HMAC_KEY=… go run ./cmd/ramp check", until: `^passed: 0 of 1 `,
 		replace: []string{"RAMP_HMAC_KEY=…", "RAMP_HMAC_KEY='" + hmacKey + "'", "http://127.0.0.1:8080", "SERVER", "-validator 0x…", "-validator " + validator,
 			"-token 0x…", "-token " + tokenAddress},
 		more: "-run '^mint-succeeds$'"},
 	{begins: "go run github.com/token-ramp/ramp-go/cmd/ramp emulate", more: "-listen 127.0.0.1:0", until: `RAMP_VALIDATOR_KEY=0x[0-9a-f]{64}`},
 	{begins: "go install github.com/token-ramp/ramp-go/cmd/ramp@latest", skip: "the module is not published yet"},
-	{begins: "RAMP_HMAC_KEY=… ramp check", until: `^all +1 +0 `,
+	{begins: "RAMP_HMAC_KEY=… ramp check", until: `^passed: 0 of 1 `,
 		replace: []string{"RAMP_HMAC_KEY=… ramp", "RAMP_HMAC_KEY='" + hmacKey + "' go run ./cmd/ramp", "http://127.0.0.1:8080", "SERVER"},
 		more:    "-token " + tokenAddress + " -run '^mint-succeeds$'"},
 	{begins: "export RAMP_HMAC_KEY=$(openssl", skip: "the test server is the reader's"},
