@@ -37,7 +37,7 @@ type command struct {
 const backups = "examples/gameserver runs it"
 
 var commands = []command{
-	{begins: "go run ./examples/quickstart", until: `^burn +900/4 +900/4 +950/4 +950/4 +950/4 *$`},
+	{begins: "go run ./examples/quickstart", until: `^burn it +980/0 +980/0 +980/1 +980/1 +980/1 *$`},
 	{begins: "make test", skip: "it runs this test"},
 	{begins: "go get github.com/token-ramp/ramp-go", skip: "the module is not published yet"},
 	{begins: "go run ./cmd/ramp emulate -json", until: `"validator_key":"0x[0-9a-f]{64}"`},
