@@ -123,6 +123,7 @@ var _ Store = ramp.Store(nil)
 type store struct {
 	mu     sync.Mutex
 	orders map[uuid.UUID]ramp.Order
+	byTx   map[string]uuid.UUID
 	apply  func(context.Context, ramp.Step) error
 }
 
@@ -130,7 +131,7 @@ type store struct {
 
 func TestAStoreInMemory(t *testing.T) {
 	applied := 0
-	s := &store{orders: map[uuid.UUID]ramp.Order{}, apply: func(context.Context, ramp.Step) error { applied++; return nil }}
+	s := &store{orders: map[uuid.UUID]ramp.Order{}, byTx: map[string]uuid.UUID{}, apply: func(context.Context, ramp.Step) error { applied++; return nil }}
 	next := ramp.Accept(ramp.Session{ID: "session-1"}, &ramp.ValidateRequest{UUID: uuid.New(), Intent: mint}, time.Now())
 	for range 2 {
 		_, err := s.Update(t.Context(), uuid.Nil, next)

@@ -33,11 +33,12 @@ type balanceKey struct{ session, asset string }
 type memory struct {
 	mu       sync.Mutex
 	orders   map[uuid.UUID]ramp.Order
+	byTx     map[string]uuid.UUID
 	balances map[balanceKey]int64
 }
 
 var (
-	shared       = &memory{orders: map[uuid.UUID]ramp.Order{}, balances: map[balanceKey]int64{}}
+	shared       = &memory{orders: map[uuid.UUID]ramp.Order{}, byTx: map[string]uuid.UUID{}, balances: map[balanceKey]int64{}}
 	poolA, poolB = shared, shared
 	crash        func() error
 )
@@ -66,6 +67,11 @@ func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 	if err != nil || !step.New {
 		return step, err
 	}
+	txHash := step.Order.TxHash
+	if other, taken := s.memory.byTx[txHash]; taken && txHash != "" && other != id {
+		order := s.memory.orders[other]
+		return ramp.Step{}, &ramp.ConflictError{Order: *stored, Field: "tx_hash", Other: &order}
+	}
 	moved := map[balanceKey]int64{}
 	for _, asset := range step.Effect.Assets {
 		delta, err := step.Effect.Delta(asset).Int64()
@@ -86,6 +92,6 @@ func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 	for key, n := range moved {
 		s.memory.balances[key] = n
 	}
-	s.memory.orders[id] = step.Order
+	s.memory.orders[id], s.memory.byTx[txHash] = step.Order, id
 	return step, nil
 }
