@@ -306,7 +306,7 @@ func TestWhatCannotBeKeptExactlyIsRefused(t *testing.T) {
 			{"1000001", "item_gold", "INVALID_BALANCE", ""},
 			{"9223372036854775807", "item_gold", "INVALID_BALANCE", "INVALID_AMOUNT"},
 			{"1e30", "item_gold", "INVALID_BALANCE", "INVALID_AMOUNT"},
-			{"1", "item_axe", "INVALID_ITEM", "INVALID_ITEM"},
+			{"1", "item_shield", "INVALID_ITEM", "INVALID_ITEM"},
 		} {
 			expect := func(want ramp.Code, place func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)) {
 				t.Helper()

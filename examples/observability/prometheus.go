@@ -29,6 +29,8 @@ func Metrics(registry prometheus.Registerer) ramp.Observer {
 			Help: "Calls that contradicted their order. Investigate each: the log names the order and the field."}, []string{"endpoint"})
 		steps = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_order_steps_total",
 			Help: "Steps of orders. new is false for a repeat, which moved no assets."}, []string{"direction", "state", "effect", "new"})
+		signatures = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_signatures_total",
+			Help: "Signatures that were asked of the validator key. Compare with those that the key service counts."}, []string{"released"})
 		calls = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_client_calls_total",
 			Help: "Calls to the service and the node. One call may need several attempts."}, []string{"kind", "name", "failed"})
 		callSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "ramp_client_duration_seconds",
@@ -36,7 +38,7 @@ func Metrics(registry prometheus.Registerer) ramp.Observer {
 		attempts = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_client_attempts_total",
 			Help: "HTTP requests to the service and to the node."}, []string{"name", "failed"})
 	)
-	registry.MustRegister(webhooks, webhookSeconds, conflicts, steps, calls, callSeconds, attempts)
+	registry.MustRegister(webhooks, webhookSeconds, conflicts, steps, signatures, calls, callSeconds, attempts)
 
 	// Prometheus does not see the first increment of a series that was not there
 	// before. So create the series whose first increment is an alert.
@@ -56,6 +58,9 @@ func Metrics(registry prometheus.Registerer) ramp.Observer {
 				webhookSeconds.WithLabelValues(op.Name).Observe(op.Duration.Seconds())
 				if op.Conflict != nil {
 					conflicts.WithLabelValues(op.Name).Inc()
+				}
+				if op.Signed {
+					signatures.WithLabelValues(strconv.FormatBool(op.Err == nil)).Inc()
 				}
 				if step := op.Step; step != nil {
 					steps.WithLabelValues(direction(step.Order.Direction), string(step.Order.State),
