@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -235,19 +234,13 @@ func (e *MismatchError) Error() string {
 }
 
 // Confirm verifies a result on the chain (interface 6, 4.4). It waits as
-// [RPC.WaitReceipt] does, and compares every field that the result reports: hash,
-// status, block, gas, price, state root, created contract, and every field of every
-// log. The hash and the status are required; other missing fields are not compared.
-// Neither are the type, which does not change what a transaction did, the logsBloom,
-// which only summarizes the logs, and the blockTimestamp of a log, which is 0 on some
-// chains. If the transaction succeeded, every token contract that the intent names
-// must have an event in it. A difference is a [*MismatchError]. A success whose
-// intent is missing or unreadable is an [*InvalidError], because without its tokens
-// any successful transaction would confirm it.
-//
-// If the block of the transaction was replaced after the service reported it, the
-// result names another block than the chain. Only hash, status and the events of the
-// intent's tokens are compared then, because positions prove nothing.
+// [RPC.WaitReceipt] does, and compares what can move assets: the hash, the status, and
+// the events of the tokens that the intent names, if the result has logs. If the
+// transaction succeeded, each of these tokens must have an event. A difference is a
+// [*MismatchError]. A success whose intent is missing or unreadable is an
+// [*InvalidError], because without its tokens any successful transaction would confirm
+// it. Everything else, such as gas and positions in a block that may have been
+// replaced, is not compared: use the chain's receipt, which Confirm returns.
 //
 // Confirm returns the chain's receipt, with all of its events, and the transaction.
 // It proves that the transaction exists, not that it belongs to this order, because
@@ -287,17 +280,25 @@ func (r *RPC) Confirm(ctx context.Context, result *Result, confirmations uint64)
 	return receipt, transaction, nil
 }
 
-// compare returns the first contradiction between a result and the chain, or nil.
+// compare returns the first contradiction between a result and the chain, or nil. It
+// compares what can move assets. Whoever forges anything else gains nothing, because
+// the chain's receipt replaces the reported one.
 func compare(result *Result, hash common.Hash, chain *Receipt) *MismatchError {
 	reported := &result.Receipt
 	var c comparison
 	c.strings("tx_hash", hash.String(), chain.TransactionHash.String())
-	c.hashes("receipt.transactionHash", reported.TransactionHash, chain.TransactionHash)
+	if reported.TransactionHash != (common.Hash{}) {
+		c.strings("receipt.transactionHash", reported.TransactionHash.String(), chain.TransactionHash.String())
+	}
 	c.strings("receipt.status", reported.Status.String(), chain.Status.String())
-	if reported.BlockHash != (common.Hash{}) && reported.BlockHash != chain.BlockHash {
-		c.replaced(result, chain)
-	} else {
-		c.positions(result, chain)
+	var tokens []common.Address
+	for _, asset := range slices.Concat(result.Intent.From, result.Intent.To) {
+		if asset.Type != TypeAsset {
+			tokens = append(tokens, common.HexToAddress(asset.ID))
+		}
+	}
+	if reported.Logs != nil {
+		c.events(eventsOf(tokens, reported.Logs), eventsOf(tokens, chain.Logs))
 	}
 	if result.Succeeded() {
 		c.tokens("intent.from", result.Intent.From, chain.Logs)
@@ -306,51 +307,13 @@ func compare(result *Result, hash common.Hash, chain *Receipt) *MismatchError {
 	return c.first
 }
 
+// eventsOf returns the logs of tokens.
+func eventsOf(tokens []common.Address, logs []Log) []Log {
+	return slices.DeleteFunc(slices.Clone(logs), func(l Log) bool { return !slices.Contains(tokens, l.Address) })
+}
+
 // comparison keeps the first contradiction.
 type comparison struct{ first *MismatchError }
-
-// replaced compares what a transaction did, in whichever block it is.
-func (c *comparison) replaced(result *Result, chain *Receipt) {
-	if result.Receipt.Logs == nil {
-		return
-	}
-	var tokens []common.Address
-	for _, asset := range slices.Concat(result.Intent.From, result.Intent.To) {
-		if asset.Type != TypeAsset {
-			tokens = append(tokens, common.HexToAddress(asset.ID))
-		}
-	}
-	what := func(logs []Log) (events []Log) {
-		for _, l := range logs {
-			if slices.Contains(tokens, l.Address) {
-				events = append(events, Log{Address: l.Address, Topics: l.Topics, Data: l.Data})
-			}
-		}
-		return events
-	}
-	c.logs(what(result.Receipt.Logs), what(chain.Logs))
-}
-
-// positions compares what depends on the block.
-func (c *comparison) positions(result *Result, chain *Receipt) {
-	reported := &result.Receipt
-	c.quantities("receipt.blockNumber", reported.BlockNumber, chain.BlockNumber)
-	c.quantities("receipt.transactionIndex", reported.TransactionIndex, chain.TransactionIndex)
-	c.quantities("receipt.gasUsed", reported.GasUsed, chain.GasUsed)
-	c.quantities("receipt.cumulativeGasUsed", reported.CumulativeGasUsed, chain.CumulativeGasUsed)
-	if chain.EffectiveGasPrice.Present() { // not every node reports it
-		c.quantities("receipt.effectiveGasPrice", reported.EffectiveGasPrice, chain.EffectiveGasPrice)
-	}
-	if len(reported.Root) > 0 && len(chain.Root) > 0 { // only old transactions have it
-		c.strings("receipt.root", reported.Root.String(), chain.Root.String())
-	}
-	if reported.ContractAddress != (common.Address{}) {
-		c.strings("receipt.contractAddress", reported.ContractAddress.String(), chain.ContractAddress.String())
-	}
-	if reported.Logs != nil {
-		c.logs(reported.Logs, chain.Logs)
-	}
-}
 
 // shortened returns the beginning of a value, so that an error can show two.
 func shortened(value string) string { return redact.New().Line(value, maxExcerpt/3) }
@@ -361,37 +324,19 @@ func (c *comparison) strings(field, webhook, chain string) {
 	}
 }
 
-func (c *comparison) hashes(field string, webhook, chain common.Hash) {
-	if webhook != (common.Hash{}) {
-		c.strings(field, webhook.String(), chain.String())
-	}
-}
-
-func (c *comparison) quantities(field string, webhook, chain Quantity) {
-	if webhook.Present() {
-		c.strings(field, webhook.String(), chain.String())
-	}
-}
-
-func (c *comparison) logs(webhook, chain []Log) {
-	c.strings("receipt.logs", fmt.Sprintf("a list of %d", len(webhook)), fmt.Sprintf("a list of %d", len(chain)))
+// events compares the events of the order's tokens, wherever in the block they are.
+func (c *comparison) events(webhook, chain []Log) {
+	const field = "receipt.logs"
+	c.strings(field, fmt.Sprintf("a list of %d", len(webhook)), fmt.Sprintf("a list of %d", len(chain)))
 	for i := range webhook {
 		if c.first != nil {
 			return
 		}
 		reported, actual := &webhook[i], &chain[i]
-		at := fmt.Sprintf("receipt.logs[%d].", i)
-		c.strings(at+"address", reported.Address.String(), actual.Address.String())
-		c.strings(at+"topics", fmt.Sprint(reported.Topics), fmt.Sprint(actual.Topics))
+		c.strings(field, fmt.Sprint(reported.Address, reported.Topics), fmt.Sprint(actual.Address, actual.Topics))
 		if !bytes.Equal(reported.Data, actual.Data) { // formatted only if they differ, because they can be long
-			c.strings(at+"data", reported.Data.String(), actual.Data.String())
+			c.strings(field, reported.Data.String(), actual.Data.String())
 		}
-		c.quantities(at+"blockNumber", reported.BlockNumber, actual.BlockNumber)
-		c.hashes(at+"transactionHash", reported.TransactionHash, actual.TransactionHash)
-		c.quantities(at+"transactionIndex", reported.TransactionIndex, actual.TransactionIndex)
-		c.hashes(at+"blockHash", reported.BlockHash, actual.BlockHash)
-		c.quantities(at+"logIndex", reported.LogIndex, actual.LogIndex)
-		c.strings(at+"removed", strconv.FormatBool(reported.Removed), strconv.FormatBool(actual.Removed))
 	}
 }
 
