@@ -132,7 +132,7 @@ func (o *Orders) Show(ctx context.Context, id uuid.UUID) (*Report, error) {
 // If the order has ended otherwise, or another order has ended by the transaction, the
 // error is a [*ramp.ConflictError]. A result that comes later is a repeat.
 func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Hash, d Decision) (ramp.Step, error) {
-	return o.decide(ctx, "finished", id, d, func(string) (ramp.Step, error) {
+	return o.decide(ctx, "ramp: order finished", "ramp: order not finished", id, d, func(string) (ramp.Step, error) {
 		if o.config.Chain == nil {
 			return ramp.Step{}, invalid("Config.Chain", "is required")
 		}
@@ -173,7 +173,7 @@ func (o *Orders) confirmed(ctx context.Context, transaction common.Hash) (*ramp.
 // order's own, the error is a [*CandidateError], unless [Decision].Anyway is set: giving
 // back what became tokens pays twice.
 func (o *Orders) Abandon(ctx context.Context, id uuid.UUID, d Decision) (ramp.Step, error) {
-	return o.decide(ctx, "abandoned", id, d, func(reason string) (ramp.Step, error) {
+	return o.decide(ctx, "ramp: order abandoned", "ramp: order not abandoned", id, d, func(reason string) (ramp.Step, error) {
 		if o.config.Chain != nil && !d.Anyway {
 			report, err := o.Show(ctx, id)
 			if err != nil {
@@ -217,7 +217,7 @@ func (o *Orders) mine(next ramp.Transition) ramp.Transition {
 }
 
 // decide makes a decision and logs it as done or failed.
-func (o *Orders) decide(ctx context.Context, decision string, id uuid.UUID, d Decision, do func(reason string) (ramp.Step, error)) (ramp.Step, error) {
+func (o *Orders) decide(ctx context.Context, done, failed string, id uuid.UUID, d Decision, do func(reason string) (ramp.Step, error)) (ramp.Step, error) {
 	who, reason := strings.TrimSpace(d.Who), strings.TrimSpace(d.Reason)
 	var wrong problems
 	wrong.require(who != "", "Decision.Who")
@@ -229,10 +229,10 @@ func (o *Orders) decide(ctx context.Context, decision string, id uuid.UUID, d De
 	log := cmp.Or(o.config.Logger, slog.Default())
 	attrs := []slog.Attr{slog.String("uuid", id.String()), slog.String("who", who), slog.String("reason", reason)}
 	if err != nil {
-		log.LogAttrs(ctx, slog.LevelError, "ramp: order not "+decision, append(attrs, slog.Any("error", err))...)
+		log.LogAttrs(ctx, slog.LevelError, failed, append(attrs, slog.Any("error", err))...)
 		return ramp.Step{}, err
 	}
-	log.LogAttrs(ctx, slog.LevelWarn, "ramp: order "+decision, append(attrs, slog.String("session_id", step.Order.SessionID),
+	log.LogAttrs(ctx, slog.LevelWarn, done, append(attrs, slog.String("session_id", step.Order.SessionID),
 		slog.String("direction", step.Order.Direction.String()), slog.String("state", string(step.Order.State)),
 		slog.String("tx_hash", step.Order.TxHash), slog.String("effect", step.Effect.String()), slog.Bool("new", step.New))...)
 	return step, nil

@@ -188,8 +188,8 @@ func TestOnlyTheDeskDecides(t *testing.T) {
 			found = append(found, file+": "+strings.TrimSpace(line))
 		}
 	}
-	want := []string{"orders.go: step, err := desk.Finish(ctx, id, common.Hash(hash), who, reason)",
-		"orders.go: step, err := desk.Abandon(ctx, id, who, reason)"}
+	want := []string{"orders.go: step, err := ended.Finish(ctx, id, common.Hash(hash), d)",
+		"orders.go: step, err := ended.Abandon(ctx, id, d)"}
 	if !slices.Equal(found, want) {
 		t.Errorf("these lines may end an order: %q", found)
 	}
