@@ -167,11 +167,8 @@ func (t *Terms) Match(order Intent) (product string, quantity Amount, err error)
 		return "", Amount{}, nil
 	}
 	o := Order{Intent: order}
-	if err := o.derive(); err != nil {
-		return "", Amount{}, &Rejection{Code: CodeTerms, Err: err}
-	}
+	reason := o.derive() // if it fails, there are no assets to match
 	chain := o.chainSide()
-	var reason error
 	for _, offer := range t.valid() {
 		if len(chain.assets) == 1 && strings.EqualFold(chain.assets[0].ID, offer.Intent.Token) { // the case of an address is a checksum
 			differs := t.compare(&o, &offer.Product)
@@ -181,8 +178,7 @@ func (t *Terms) Match(order Intent) (product string, quantity Amount, err error)
 			reason = cmp.Or(reason, differs) // the current product comes first
 		}
 	}
-	reason = cmp.Or(reason, invalid(chain.path, "must be exactly one token, that of a product"))
-	return "", Amount{}, &Rejection{Code: CodeTerms, Err: reason}
+	return "", Amount{}, &Rejection{Code: CodeTerms, Err: cmp.Or(reason, invalid(chain.path, "must be exactly one token, that of a product"))}
 }
 
 // compare returns why an order with the token of a product is not for the product.
@@ -208,7 +204,6 @@ func (t *Terms) compare(o *Order, product *Product) error {
 		return err != nil || !units.IsInt64()
 	}):
 		return invalid(game.path, "must be whole units (TermsConfig.Decimals) that fit an int64")
-	default:
-		return nil
 	}
+	return nil
 }

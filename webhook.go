@@ -327,11 +327,13 @@ func (h *Handler) AnswerValidate(ctx context.Context, header http.Header, body [
 // The service then shows no balance, for example because of a wrong ID, and nobody can
 // trade it.
 func (h *Handler) warnUnlisted(ctx context.Context, player *Player) {
+	defer recoverHook(ctx, "Logger")
+	log := cmp.Or(h.config.Logger, slog.Default())
 	for _, offer := range h.config.Terms.valid() {
 		for _, item := range slices.Concat(offer.Intent.Materials, offer.Intent.Outputs) {
 			_, looked := h.looked.LoadOrStore(item.ID, true)
 			if !looked && !slices.ContainsFunc(player.Assets, func(a Asset) bool { return a.ID == item.ID }) {
-				h.log().LogAttrs(ctx, slog.LevelWarn, "ramp: an asset of the terms is not in a player's list", slog.String("asset", item.ID))
+				log.LogAttrs(ctx, slog.LevelWarn, "ramp: an asset of the terms is not in a player's list", slog.String("asset", item.ID))
 			}
 		}
 	}

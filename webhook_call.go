@@ -1,6 +1,7 @@
 package ramp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,16 +81,8 @@ func (h *Handler) translate(c Code) (translated Code) {
 	return h.config.TranslateCode(c)
 }
 
-// log returns the logger of failures. slog.Default is looked up for each call, because
+// record observes and logs a call. slog.Default is looked up for each call, because
 // programs often set it after they made the handler.
-func (h *Handler) log() *slog.Logger {
-	if h.config.Logger != nil {
-		return h.config.Logger
-	}
-	return slog.Default()
-}
-
-// record observes and logs a call.
 func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	op := &c.op
 	op.Duration, op.Status = time.Since(op.Begun), reply.Status
@@ -115,7 +108,7 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	}
 	defer recoverHook(ctx, "Logger") // so that it costs nobody the signature of a stored order
 
-	log := h.log()
+	log := cmp.Or(h.config.Logger, slog.Default())
 	if h.config.Logger == nil && level == slog.LevelInfo || !log.Enabled(ctx, level) {
 		return
 	}
