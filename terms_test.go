@@ -266,7 +266,7 @@ func TestFormerPricesCountUntilAPlayerCannotUseThem(t *testing.T) {
 		require.NoError(t, terms.Replace([]ramp.Product{at(70)}, time.Hour))
 		time.Sleep(time.Hour - 1)
 		accepts(t, terms, "70", "60")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		accepts(t, terms, "70")
 		require.NoError(t, terms.Replace([]ramp.Product{at(80)}, -1))
 		accepts(t, terms, "80")

@@ -144,7 +144,7 @@ func TestMetricsTellAStory(t *testing.T) {
 		`ramp_order_steps_total{direction="mint",effect="give back",new="true",state="failed"}`:              "1",
 		`ramp_client_calls_total{failed="false",kind="initialize",name="initialize"}`:                        "4",
 		`ramp_client_calls_total{failed="false",kind="rpc",name="wait"}`:                                     "3",
-		`ramp_client_attempts_total{failed="false",name="eth_getTransactionReceipt"}`:                        "3",
+		`ramp_client_attempts_total{failed="false",name="batch"}`:                                            "3",
 		`ramp_client_duration_seconds_count{kind="rpc",name="wait"}`:                                         "3",
 	} {
 		if got[series] != want {
@@ -181,7 +181,7 @@ func TestTheQueriesOfTheDocumentationFindSomething(t *testing.T) {
 	Waiting(registry, waiting)
 	s := newStudio(t, Metrics(registry))
 	s.story()
-	s.service.FailRPC(-32601)
+	s.service.FailRPC(503, -32601)
 	s.mint(100)
 	exposed := strings.Builder{}
 	for series := range scrape(t, registry) {
@@ -241,27 +241,27 @@ func TestSpansNestAsTheCallsDo(t *testing.T) {
 		if span.Status.Code == codes.Error {
 			failed[span.Name]++
 		}
-		for _, event := range span.Events {
-			if event.Name == "ramp.step" {
+		for _, attribute := range span.Attributes {
+			if attribute.Key == "ramp.effect" {
 				got[span.Name+" steps"]++
 			}
 		}
 	}
 	for path, want := range map[string]int{
-		" > ramp.initialize initialize":                          2,
-		"ramp.initialize initialize > ramp.attempt initialize":   2,
-		" > ramp.webhook validate":                               2,
-		" > ramp.webhook result":                                 2,
-		"ramp.webhook validate steps":                            2,
-		"ramp.webhook result steps":                              1, // the other result was not confirmed
-		"ramp.webhook result > ramp.rpc wait":                    2,
-		"ramp.rpc wait > ramp.attempt eth_getTransactionReceipt": 2,
+		" > ramp.initialize initialize":                        2,
+		"ramp.initialize initialize > ramp.attempt initialize": 2,
+		" > ramp.webhook validate":                             2,
+		" > ramp.webhook result":                               2,
+		"ramp.webhook validate steps":                          2,
+		"ramp.webhook result steps":                            1, // the other result was not confirmed
+		"ramp.webhook result > ramp.rpc wait":                  2,
+		"ramp.rpc wait > ramp.attempt batch":                   2,
 	} {
 		if got[path] != want {
 			t.Errorf("%s: %d, not %d", path, got[path], want)
 		}
 	}
-	for _, name := range []string{"ramp.webhook result", "ramp.rpc wait", "ramp.attempt eth_getTransactionReceipt"} {
+	for _, name := range []string{"ramp.webhook result", "ramp.rpc wait"} {
 		if failed[name] != 1 {
 			t.Errorf("%s failed %d times, not once", name, failed[name])
 		}
