@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 )
 
@@ -27,13 +28,24 @@ type OrderPage struct {
 // wraps [ErrOrderUnknown]. Like all lookups it locks nothing, so the order may
 // change a moment later.
 func (s *SQLStore) Order(ctx context.Context, id uuid.UUID) (Order, error) {
-	query, args := s.bind(selectOrders+"WHERE uuid = ?", id.String())
+	return s.one(ctx, "order "+id.String(), "WHERE uuid = ?", id.String())
+}
+
+// OrderByTransaction returns the order that has ended by a transaction. If there is
+// none, the error wraps [ErrOrderUnknown].
+func (s *SQLStore) OrderByTransaction(ctx context.Context, hash common.Hash) (Order, error) {
+	return s.one(ctx, "order of transaction "+hash.String(), "WHERE tx_hash = ?", hash.String())
+}
+
+// one returns the only order that matches.
+func (s *SQLStore) one(ctx context.Context, what, where, arg string) (Order, error) {
+	query, args := s.bind(selectOrders+where, arg)
 	row, err := readOrder(s.config.DB.QueryRowContext(ctx, query, args...))
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return Order{}, fmt.Errorf("ramp: order %s: %w", id, ErrOrderUnknown)
+		return Order{}, fmt.Errorf("ramp: %s: %w", what, ErrOrderUnknown)
 	case err != nil:
-		return Order{}, fmt.Errorf("ramp: order %s: %w", id, err)
+		return Order{}, fmt.Errorf("ramp: %s: %w", what, err)
 	}
 	return row.Order, nil
 }

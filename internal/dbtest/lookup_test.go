@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 )
@@ -51,6 +52,14 @@ func TestAnOrderByItsUUID(t *testing.T) {
 		if got.UUID != o.id || got.Network != ramp.Testnet || got.State != ramp.OrderSucceeded || got.Direction != ramp.Burn || len(got.Assets) != 1 ||
 			got.TxHash != txHashOf(got.UUID) || !got.AcceptedAt.Equal(day0) || !got.FinishedAt.Equal(day0.Add(time.Minute)) {
 			t.Errorf("the order is %+v", got)
+		}
+		by, err := store.OrderByTransaction(t.Context(), common.HexToHash(txHashOf(o.id)))
+		check(t, err)
+		if by.UUID != o.id {
+			t.Errorf("by its transaction, it is %s", by.UUID)
+		}
+		if _, err := store.OrderByTransaction(t.Context(), common.Hash{1}); !errors.Is(err, ramp.ErrOrderUnknown) {
+			t.Errorf("of an unknown transaction: %v", err)
 		}
 	})
 }
