@@ -19,7 +19,7 @@ type Store interface {
 	//
 	// If the step is New, Update stores its Order and applies its Effect in one
 	// atomic operation: both happen, or neither. It applies an Effect of Nothing
-	// too, because a game may decline a burn there. If applying fails or panics,
+	// too, because a game may reject a burn there. If applying fails or panics,
 	// nothing is stored. Update returns an error that wraps the cause of a failure.
 	//
 	// One transaction ends one order: if the step ends the order with a TxHash by
@@ -48,7 +48,7 @@ type MemoryStore struct {
 // MemoryStoreConfig configures a [MemoryStore].
 type MemoryStoreConfig struct {
 	// Apply applies the effect of a step completely or not at all. Steps are
-	// applied one at a time. It may decline a step that opens an order with
+	// applied one at a time. It may reject a step that opens an order with
 	// [Reject]; see [SQLStoreConfig].Apply for what to check. It must not call the
 	// store. Required.
 	Apply func(ctx context.Context, step Step) error

@@ -294,7 +294,7 @@ func (r *Result) read(x *reader) {
 // object, or if uuid or receipt.status cannot be read.
 //
 // Nothing else is required (see [Result.Unreadable]): the service does not
-// redeliver a refused result, and the player's assets would be stranded. What the
+// redeliver a rejected result, and the player's assets would be stranded. What the
 // result changes is decided by the order that was stored at validate.
 func ParseResult(body []byte) (*Result, error) {
 	if err := checkObject(body); err != nil {

@@ -145,7 +145,7 @@ func (g *game) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 	return nil
 }
 
-// acceptable declines an order whose assets this game cannot store exactly or could
+// acceptable rejects an order whose assets this game cannot store exactly or could
 // not grant later.
 func acceptable(o ramp.Order) error {
 	for _, asset := range o.Assets {
