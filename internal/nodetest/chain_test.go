@@ -385,10 +385,15 @@ func TestConfirm(t *testing.T) {
 		_, _, err = r.Confirm(ctx, result(lie), 1)
 		require.ErrorAs(t, err, &different)
 		assert.Equal(t, "receipt.status", different.Field)
-		lie = strings.Replace(string(told), `"removed":false`, `"removed":true`, 1)
+		// What the event says is compared, but not where it is.
+		lie = strings.Replace(string(told), `"data":"0x`, `"data":"0xff`, 1)
 		require.NotEqual(t, string(told), lie)
 		_, _, err = r.Confirm(ctx, result(lie), 1)
 		require.ErrorAs(t, err, &different)
-		assert.Equal(t, "receipt.logs[0].removed", different.Field)
+		assert.Equal(t, "receipt.logs", different.Field)
+		moved := strings.Replace(string(told), `"removed":false`, `"removed":true`, 1)
+		require.NotEqual(t, string(told), moved)
+		_, _, err = r.Confirm(ctx, result(moved), 1)
+		assert.NoError(t, err)
 	})
 }
