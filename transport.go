@@ -89,9 +89,13 @@ func newPool() http.RoundTripper {
 	pool = pool.Clone()
 	pool.MaxIdleConnsPerHost = max(pool.MaxIdleConnsPerHost, maxConnections)
 	pool.MaxConnsPerHost = cmp.Or(pool.MaxConnsPerHost, pool.MaxIdleConnsPerHost)
-	if pool.HTTP2 == nil {
-		pool.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingWait}
+	var http2 http.HTTP2Config
+	if pool.HTTP2 != nil { // since Go 1.27, a clone always has one
+		http2 = *pool.HTTP2
 	}
+	http2.SendPingTimeout = cmp.Or(http2.SendPingTimeout, pingAfter)
+	http2.PingTimeout = cmp.Or(http2.PingTimeout, pingWait)
+	pool.HTTP2 = &http2
 	return pool
 }
 
