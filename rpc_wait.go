@@ -244,9 +244,9 @@ func (e *MismatchError) Error() string {
 //
 // Confirm returns the chain's receipt, with all of its events, and the transaction.
 // It proves that the transaction exists, not that it belongs to this order, because
-// the interface does not say how the two are linked. Let each transaction pay only
-// once (docs/orders.md has an index for that), and if you know the contract, compare
-// its events with the order. A result does not name its network either. Set
+// the interface does not say how the two are linked. A [Store] lets each transaction
+// end only one order, and [Proof] compares it with the order. A result does not name
+// its network either. Set
 // [RPCConfig].ChainID, or a transaction on a testnet can confirm an order of the
 // mainnet. It is compared with the chain ID in the transaction, and if there is none,
 // with that of the node.
