@@ -17,7 +17,8 @@ import (
 // OrderPage selects a page of a list of orders. The zero value is the first page.
 type OrderPage struct {
 	// After is the last order of the page before; the list continues after it. Only
-	// its UUID and AcceptedAt are used. The zero Order means the beginning.
+	// its UUID and AcceptedAt are used, or FinishedAt if the list is sorted by it. The
+	// zero Order means the beginning.
 	After Order
 
 	// Limit is the maximum number of orders on the page. The default is 100.
@@ -57,8 +58,24 @@ func (s *SQLStore) one(ctx context.Context, what, where, arg string) (Order, err
 // returned error names it. Other pages may follow.
 func (s *SQLStore) SessionOrders(ctx context.Context, sessionID string, page OrderPage) ([]Order, error) {
 	sessionID = strings.TrimSpace(sessionID)
+	return s.newest(ctx, "session_id", page, sessionID, sessionID, sessionID)
+}
+
+// UserOrders lists the orders of a wallet, newest first. It finds an address in lower
+// case and with its checksum, whichever is given, and any other text as it is given. A
+// row that is not a valid order is listed as by [SQLStore.SessionOrders].
+func (s *SQLStore) UserOrders(ctx context.Context, address string, page OrderPage) ([]Order, error) {
+	other := address
+	if common.IsHexAddress(address) {
+		other = common.HexToAddress(address).Hex()
+	}
+	return s.newest(ctx, "user_address", page, address, strings.ToLower(address), other)
+}
+
+// newest lists the orders with one of three values in a column, newest first.
+func (s *SQLStore) newest(ctx context.Context, column string, page OrderPage, values ...string) ([]Order, error) {
 	var p problems
-	p.requireStorable(sessionID, "session_id", maxOrderText)
+	p.requireStorable(values[0], column, maxOrderText)
 	if err := p.err(); err != nil {
 		return nil, err
 	}
@@ -66,9 +83,19 @@ func (s *SQLStore) SessionOrders(ctx context.Context, sessionID string, page Ord
 	if !page.After.AcceptedAt.IsZero() {
 		from = page.After.AcceptedAt.UnixMilli()
 	}
-	return s.list(ctx, "orders of a session", page.Limit,
-		"WHERE session_id = ? AND accepted_at <= ? AND (accepted_at < ? OR uuid < ?) ORDER BY accepted_at DESC, uuid DESC",
-		sessionID, from, from, page.After.UUID.String())
+	return s.list(ctx, "orders by "+column, page.Limit,
+		"WHERE "+column+" IN (?, ?, ?) AND accepted_at <= ? AND (accepted_at < ? OR uuid < ?) ORDER BY accepted_at DESC, uuid DESC",
+		values[0], values[1], values[2], from, from, page.After.UUID.String())
+}
+
+// Ended lists the orders that ended, by a result or by hand, from one time up to but
+// without another, in the order of their ends. Only UUID and FinishedAt of page.After
+// are used. A row that is not a valid order is listed as by [SQLStore.SessionOrders].
+func (s *SQLStore) Ended(ctx context.Context, from, to time.Time, page OrderPage) ([]Order, error) {
+	first := max(from.UnixMilli(), page.After.FinishedAt.UnixMilli())
+	return s.list(ctx, "ended orders", page.Limit,
+		"WHERE finished_at >= ? AND finished_at < ? AND (finished_at <> ? OR uuid > ?) ORDER BY finished_at, uuid",
+		first, to.UnixMilli(), page.After.FinishedAt.UnixMilli(), page.After.UUID.String())
 }
 
 // Waiting lists the orders of a direction that were accepted before a time and have

@@ -165,6 +165,74 @@ func TestOrdersOfASession(t *testing.T) {
 	})
 }
 
+func TestOrdersOfAWallet(t *testing.T) {
+	const address = "0x52908400098527886E0F7030069857D2E4169EE7"
+	eachDatabase(t, func(t *testing.T, p *place) {
+		store := newStore(t, p, applyNothing)
+		var want []uuid.UUID
+		for n, user := range []string{address, strings.ToLower(address), "0x0000000000000000000000000000000000000001", address, "tom"} {
+			o := newOrder("alice"+strconv.Itoa(n), mint("gold", 5))
+			o.user = user
+			take(t, store, o.id, acceptAt(o, day0.Add(time.Duration(n)*time.Second)))
+			want = append(want, o.id)
+		}
+		for given, want := range map[string][]uuid.UUID{
+			address:                  {want[3], want[1], want[0]},
+			strings.ToLower(address): {want[3], want[1], want[0]},
+			"tom":                    {want[4]},
+			"nobody":                 nil,
+			"' OR 1 = 1 --":          nil,
+		} {
+			for _, size := range []int{1, 100} {
+				got := pages(t, size, func(page ramp.OrderPage) ([]ramp.Order, error) {
+					return store.UserOrders(t.Context(), given, page)
+				})
+				if !slices.Equal(got, want) {
+					t.Errorf("in pages of %d, the orders of %q are %v, not %v", size, given, got, want)
+				}
+			}
+		}
+	})
+}
+
+func TestOrdersThatEndedBetweenTwoTimes(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		store := newStore(t, p, applyNothing)
+		var ended [5][]uuid.UUID // by the second of the end
+		for n := range 20 {
+			o := newOrder("alice"+strconv.Itoa(n), mint("gold", 5))
+			take(t, store, o.id, acceptAt(o, day0.Add(-time.Duration(n)*time.Hour)))
+			if second := n % 6; second < 5 { // the others wait
+				take(t, store, o.id, ramp.Abandon("closed the page", day0.Add(time.Duration(second)*time.Second)))
+				ended[second] = append(ended[second], o.id)
+			}
+		}
+		for _, ids := range ended {
+			slices.SortFunc(ids, func(a, b uuid.UUID) int { return strings.Compare(a.String(), b.String()) })
+		}
+		for _, c := range []struct {
+			name     string
+			from, to time.Time
+			want     []uuid.UUID
+		}{
+			{"all", time.Time{}, day0.AddDate(1, 0, 0), slices.Concat(ended[:]...)},
+			{"with the first time, without the last", day0.Add(time.Second), day0.Add(3 * time.Second), slices.Concat(ended[1:3]...)},
+			{"none", day0.Add(3 * time.Second), day0.Add(3 * time.Second), nil},
+			{"reversed", day0.Add(3 * time.Second), day0, nil},
+			{"later", day0.Add(time.Minute), day0.Add(time.Hour), nil},
+		} {
+			for _, size := range []int{1, 3, 100} {
+				got := pages(t, size, func(page ramp.OrderPage) ([]ramp.Order, error) {
+					return store.Ended(t.Context(), c.from, c.to, page)
+				})
+				if !slices.Equal(got, c.want) {
+					t.Errorf("%s, in pages of %d: %v, not %v", c.name, size, got, c.want)
+				}
+			}
+		}
+	})
+}
+
 // A lookup reads only the rows that it lists, not the whole table. To test with more
 // rows, set RAMP_TEST_ROWS.
 func TestLookUpsUseTheirIndexes(t *testing.T) {
@@ -199,6 +267,14 @@ func TestLookUpsUseTheirIndexes(t *testing.T) {
 			}},
 			{"session", "ramp_orders_session", func() (int, error) {
 				orders, err := store.SessionOrders(ctx, "session7", ramp.OrderPage{Limit: 10})
+				return len(orders), err
+			}},
+			{"wallet", "ramp_orders_user", func() (int, error) {
+				orders, err := store.UserOrders(ctx, "user7", ramp.OrderPage{Limit: 10})
+				return len(orders), err
+			}},
+			{"ended", "ramp_orders_ended", func() (int, error) {
+				orders, err := store.Ended(ctx, day0, all, ramp.OrderPage{Limit: 10})
 				return len(orders), err
 			}},
 			{"delete", "ramp_orders_state", func() (int, error) {
@@ -316,8 +392,8 @@ func fill(t *testing.T, p *place, n int) {
 			if i%2 == 0 {
 				direction, intent = "burn", toBurn
 			}
-			values = append(values, fmt.Sprintf("('%s', 'c', '%s', '%s', 'project', 'session%d', '0xbb', '%s', '%s', NULL, '', %d, %s)",
-				uuid.New(), state, direction, i/50, digest, intent, at, finished))
+			values = append(values, fmt.Sprintf("('%s', 'c', '%s', '%s', 'project', 'session%d', 'user%d', '%s', '%s', NULL, '', %d, %s)",
+				uuid.New(), state, direction, i/50, i/50, digest, intent, at, finished))
 		}
 		run(t, p.db, "INSERT INTO ramp_orders (uuid, claim, state, direction, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at) VALUES "+
 			strings.Join(values, ", "))

@@ -18,7 +18,9 @@ CREATE TABLE IF NOT EXISTS ramp_orders (
     finished_at  BIGINT      NULL,     -- likewise, NULL while the order waits
     UNIQUE KEY ramp_orders_tx_hash (tx_hash), -- one transaction ends one order
     KEY ramp_orders_state (state, direction, accepted_at, uuid), -- for listing waiting orders and deleting old ones
-    KEY ramp_orders_session (session_id(255))                    -- for listing the orders of a session
+    KEY ramp_orders_session (session_id(255)),                   -- for listing the orders of a session
+    KEY ramp_orders_user (user_address(255)),                    -- for listing the orders of a wallet
+    KEY ramp_orders_ended (finished_at, uuid)                    -- for listing the orders that ended between two times
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- Rows that this release has written.

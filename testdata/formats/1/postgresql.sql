@@ -24,6 +24,12 @@ CREATE INDEX IF NOT EXISTS ramp_orders_state ON ramp_orders (state, direction, a
 -- For listing the orders of a session.
 CREATE INDEX IF NOT EXISTS ramp_orders_session ON ramp_orders (session_id, accepted_at, uuid);
 
+-- For listing the orders of a wallet.
+CREATE INDEX IF NOT EXISTS ramp_orders_user ON ramp_orders (user_address, accepted_at, uuid);
+
+-- For listing the orders that ended between two times.
+CREATE INDEX IF NOT EXISTS ramp_orders_ended ON ramp_orders (finished_at, uuid);
+
 -- One transaction ends one order.
 CREATE UNIQUE INDEX IF NOT EXISTS ramp_orders_tx_hash ON ramp_orders (tx_hash);
 
