@@ -2,6 +2,7 @@ package ramp
 
 import (
 	"encoding/json"
+	"math/big"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -137,4 +138,48 @@ func (l Log) MarshalJSON() ([]byte, error) {
 		l.Topics = []common.Hash{}
 	}
 	return marshal(plain(l))
+}
+
+// Transfer is a transfer of tokens, of ERC-20 or ERC-721. A mint comes from the zero
+// address, and a burn usually goes to it.
+type Transfer struct {
+	Token    common.Address // the token contract
+	From, To common.Address // the zero address for a mint or a burn
+	Value    *big.Int       // ERC-20: the amount in the token's smallest units; nil for ERC-721
+	TokenID  *big.Int       // ERC-721: which piece; nil for ERC-20
+	LogIndex Quantity       // position of the event in the block
+}
+
+// Transfers returns the transfers of tokens among the logs, in their order. Logs of
+// other events, and those that a reorganization removed, are left out.
+func (r *Receipt) Transfers() []Transfer {
+	var transfers []Transfer
+	for i := range r.Logs {
+		if t, ok := r.Logs[i].Transfer(); ok {
+			transfers = append(transfers, t)
+		}
+	}
+	return transfers
+}
+
+// transferTopic is the hash of Transfer(address,address,uint256), which ERC-20 and
+// ERC-721 share.
+var transferTopic = common.HexToHash("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
+
+// Transfer returns the transfer of tokens that the log is, and whether it is one. An
+// ERC-721 transfer has the token ID as its fourth topic.
+func (l *Log) Transfer() (t Transfer, ok bool) {
+	if l.Removed || len(l.Topics) < 3 || l.Topics[0] != transferTopic {
+		return Transfer{}, false
+	}
+	t = Transfer{Token: l.Address, From: common.BytesToAddress(l.Topics[1][:]), To: common.BytesToAddress(l.Topics[2][:]), LogIndex: l.LogIndex}
+	switch {
+	case len(l.Topics) == 3 && len(l.Data) == 32:
+		t.Value = new(big.Int).SetBytes(l.Data)
+	case len(l.Topics) == 4 && len(l.Data) == 0:
+		t.TokenID = l.Topics[3].Big()
+	default:
+		return Transfer{}, false
+	}
+	return t, true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"strconv"
 
@@ -112,6 +113,41 @@ func (r *RPC) CallContract(ctx context.Context, t TransactionRequest, at BlockRe
 // [*RPCError]; see [RPCError.Revert].
 func (r *RPC) EstimateGas(ctx context.Context, t TransactionRequest, at BlockRef) (uint64, error) {
 	return r.callUint64(ctx, "eth_estimateGas", t, at)
+}
+
+// TokenBalance returns how much an account has of an ERC-20 token, in its smallest
+// units, or how many pieces of an ERC-721 token: eth_call of balanceOf. See
+// [AmountOfUnits].
+func (r *RPC) TokenBalance(ctx context.Context, token, account common.Address, at BlockRef) (*big.Int, error) {
+	return r.callToken(ctx, token, at, []byte{0x70, 0xa0, 0x82, 0x31}, account)
+}
+
+// TokenDecimals returns the number of decimals of an ERC-20 token: eth_call of
+// decimals. It never changes.
+func (r *RPC) TokenDecimals(ctx context.Context, token common.Address) (int, error) {
+	n, err := r.callToken(ctx, token, Latest, []byte{0x31, 0x3c, 0xe5, 0x67})
+	if err != nil {
+		return 0, err
+	}
+	if !n.IsInt64() || n.Int64() > math.MaxUint8 {
+		return 0, fmt.Errorf("ramp: eth_call: %s is not the number of decimals of a token", token)
+	}
+	return int(n.Int64()), nil
+}
+
+// callToken calls a function that returns one number.
+func (r *RPC) callToken(ctx context.Context, token common.Address, at BlockRef, selector []byte, account ...common.Address) (*big.Int, error) {
+	for _, a := range account {
+		selector = append(selector, common.LeftPadBytes(a[:], 32)...)
+	}
+	returned, err := r.CallContract(ctx, TransactionRequest{To: &token, Data: selector}, at)
+	if err != nil {
+		return nil, err
+	}
+	if len(returned) != 32 { // an address without a contract returns nothing
+		return nil, fmt.Errorf("ramp: eth_call: %s answered with %d bytes instead of a number; it may be no token contract on this chain", token, len(returned))
+	}
+	return new(big.Int).SetBytes(returned), nil
 }
 
 // fetch calls a method whose result may be null.
