@@ -356,7 +356,7 @@ func ExampleParseValidate() {
 	// uuid is required and must not be zero
 	// intent.method is required
 	// intent.type is required
-	// intent.from[0].amount must be a number, not a string
+	// intent.from[0].amount must be a number, not a string of 3 characters
 	// intent.to is required and must not be empty
 }
 

@@ -18,22 +18,22 @@ import (
 // Order is a mint or a burn as it was validated, and its outcome. It is a plain
 // value: [Accept], [Finish] and [Abandon] are its rules, and a [Store] keeps it.
 type Order struct {
-	UUID        uuid.UUID  // identifies the order
-	State       OrderState // accepted, or how the order ended
-	Network     Network    // [HandlerConfig].Network of the validate call; empty if that was not set
-	ProjectID   string     // of the validate call, like the next four
-	SessionID   string     // the owner of the game's assets
-	UserAddress string     // the user's wallet address
-	Digest      Digest     // what was signed
-	Intent      Intent     // what is exchanged
+	UUID        uuid.UUID  `json:"uuid"`              // identifies the order
+	State       OrderState `json:"state"`             // accepted, or how the order ended
+	Network     Network    `json:"network,omitempty"` // [HandlerConfig].Network of the validate call; empty if that was not set
+	ProjectID   string     `json:"project_id"`        // of the validate call, like the next four
+	SessionID   string     `json:"session_id"`        // the owner of the game's assets
+	UserAddress string     `json:"user_address"`      // the user's wallet address
+	Digest      Digest     `json:"digest"`            // what was signed
+	Intent      Intent     `json:"-"`                 // what is exchanged; in JSON it is "intent"
 
-	Direction Direction     // mint or burn, derived from Intent
-	Assets    []AssetAmount // what a mint takes or a burn grants, derived from Intent; one entry per ID
+	Direction Direction     `json:"-"` // mint or burn, derived from Intent
+	Assets    []AssetAmount `json:"-"` // what a mint takes or a burn grants, derived from Intent; one entry per ID
 
-	TxHash     string    // of the result, in lower case; empty before it, or if it was no hash
-	Reason     string    // why the order was abandoned
-	AcceptedAt time.Time // UTC, with millisecond precision
-	FinishedAt time.Time // UTC, with millisecond precision; zero while the order waits
+	TxHash     string    `json:"tx_hash,omitempty"`    // of the result, in lower case; empty before it, or if it was no hash
+	Reason     string    `json:"reason,omitempty"`     // why the order was abandoned
+	AcceptedAt time.Time `json:"accepted_at"`          // UTC, with millisecond precision
+	FinishedAt time.Time `json:"finished_at,omitzero"` // UTC, with millisecond precision; zero while the order waits
 
 	// Members of the JSON form that this program does not know, and an intent that
 	// has some, so that nothing is lost that a newer program has written.
@@ -491,23 +491,14 @@ func sameTokens(a, b side) bool {
 // raises nothing, because an older program keeps it.
 const orderVersion = 1
 
-// orderJSON is the JSON form of an [Order], without the fields that follow from the
-// intent.
+// orderJSON is the JSON form of an [Order]. The intent is as it was read.
 type orderJSON struct {
-	Version     int             `json:"version"`
-	UUID        uuid.UUID       `json:"uuid"`
-	State       OrderState      `json:"state"`
-	Network     Network         `json:"network,omitempty"`
-	ProjectID   string          `json:"project_id"`
-	SessionID   string          `json:"session_id"`
-	UserAddress string          `json:"user_address"`
-	Digest      Digest          `json:"digest"`
-	Intent      json.RawMessage `json:"intent"`
-	TxHash      string          `json:"tx_hash,omitempty"`
-	Reason      string          `json:"reason,omitempty"`
-	AcceptedAt  time.Time       `json:"accepted_at"`
-	FinishedAt  time.Time       `json:"finished_at,omitzero"`
+	Version int `json:"version"`
+	plainOrder
+	Intent json.RawMessage `json:"intent"`
 }
+
+type plainOrder Order // without its methods
 
 // MarshalJSON writes an order for a store that keeps documents. Amounts stay exact, and
 // members that UnmarshalJSON did not know are kept.
@@ -520,8 +511,8 @@ func (o Order) MarshalJSON() ([]byte, error) {
 		}
 		o.intentJSON = intent
 	}
-	text, err := marshal(orderJSON{orderVersion, o.UUID, o.State, o.Network, o.ProjectID, o.SessionID, o.UserAddress, o.Digest, o.intentJSON,
-		o.TxHash, o.Reason, o.AcceptedAt.UTC(), o.FinishedAt.UTC()})
+	o.AcceptedAt, o.FinishedAt = o.AcceptedAt.UTC(), o.FinishedAt.UTC()
+	text, err := marshal(orderJSON{orderVersion, plainOrder(o), o.intentJSON})
 	if err != nil || len(o.unknown) == 0 {
 		return text, err
 	}
@@ -545,11 +536,8 @@ func (o *Order) UnmarshalJSON(b []byte) error {
 		"tx_hash", "reason", "accepted_at", "finished_at"} {
 		delete(unknown, known)
 	}
-	read := Order{
-		UUID: stored.UUID, State: stored.State, Network: stored.Network, ProjectID: stored.ProjectID, SessionID: stored.SessionID,
-		UserAddress: stored.UserAddress, Digest: stored.Digest, TxHash: stored.TxHash, Reason: stored.Reason,
-		AcceptedAt: stored.AcceptedAt.UTC(), FinishedAt: stored.FinishedAt.UTC(),
-	}
+	read := Order(stored.plainOrder)
+	read.AcceptedAt, read.FinishedAt = read.AcceptedAt.UTC(), read.FinishedAt.UTC()
 	if len(unknown) > 0 {
 		read.unknown = unknown
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"reflect"
 	"slices"
@@ -109,7 +110,7 @@ func (x *reader) fault(format string, args ...any) {
 // mismatch records that the value is not of the wanted kind. It describes the
 // value, but does not quote it.
 func (x *reader) mismatch(want string, value []byte) {
-	x.fault("must be %s, not %s", want, describe(value))
+	x.fault("must be %s, not %s", want, x.describe(value))
 }
 
 // path returns the current path as the interface writes it, such as
@@ -441,22 +442,12 @@ func (x *reader) string() string {
 // word returns text as a string, without an allocation for common words of the
 // interface.
 func word(text []byte) string {
-	switch string(text) {
-	case string(TypeAsset):
-		return string(TypeAsset)
-	case string(TypeERC20):
-		return string(TypeERC20)
-	case string(MethodMint):
-		return string(MethodMint)
-	case string(MethodBurnPermit):
-		return string(MethodBurnPermit)
-	case string(Assemble):
-		return string(Assemble)
-	case string(Disassemble):
-		return string(Disassemble)
-	default:
-		return string(text)
+	for _, w := range [...]string{string(TypeAsset), string(TypeERC20), string(MethodMint), string(MethodBurnPermit), string(Assemble), string(Disassemble)} {
+		if string(text) == w {
+			return w
+		}
 	}
+	return string(text)
 }
 
 // looseText is text that decides nothing: a string or a number. Anything else is
@@ -510,19 +501,18 @@ func (id *anyUUID) read(x *reader) { *id = anyUUID(x.uuid(true)) }
 // [uuid.Validate] accepts.
 func (x *reader) uuid(any bool) uuid.UUID {
 	value := x.raw()
-	if value[0] != '"' {
-		if value[0] != 'n' {
-			x.mismatch("a UUID", value)
+	if value[0] == 'n' {
+		return uuid.Nil
+	}
+	if value[0] == '"' {
+		text := x.unquoted(value)
+		id, err := uuid.ParseBytes(text)
+		if err == nil && (len(text) == 36 || any && uuid.Validate(string(text)) == nil) {
+			return id
 		}
-		return uuid.Nil
 	}
-	text := x.unquoted(value)
-	id, err := uuid.ParseBytes(text)
-	if err != nil || len(text) != 36 && (!any || uuid.Validate(string(text)) != nil) {
-		x.fault("must be a UUID, not a string of %d characters", utf8.RuneCount(text))
-		return uuid.Nil
-	}
-	return id
+	x.mismatch("a UUID", value)
+	return uuid.Nil
 }
 
 // fixed reads hex with 0x that fills into. null and "" leave it unchanged.
@@ -538,7 +528,7 @@ func (x *reader) decodeFixed(value, into []byte) {
 			return
 		}
 	}
-	x.fault("must be 0x followed by %d hex digits, not %s", 2*len(into), describe(value))
+	x.fault("must be 0x followed by %d hex digits, not %s", 2*len(into), x.describe(value))
 }
 
 // blob reads hex with 0x of any length. null and "" are read as nil.
@@ -580,14 +570,14 @@ func isNoAddress(value []byte) bool { return isNothing(value) || string(value) =
 func isNumber(value []byte) bool { return value[0] == '-' || '0' <= value[0] && value[0] <= '9' }
 
 // describe names the kind of a JSON value.
-func describe(value []byte) string {
+func (x *reader) describe(value []byte) string {
 	switch value[0] {
 	case '{':
 		return "an object"
 	case '[':
 		return "an array"
 	case '"':
-		return "a string"
+		return fmt.Sprintf("a string of %d characters", utf8.RuneCount(x.unquoted(value)))
 	case 't', 'f':
 		return "a boolean"
 	case 'n':
@@ -614,42 +604,31 @@ func (p problems) complete(found problems) problems {
 			p = append(p, f)
 		}
 	}
-	slices.SortStableFunc(p, func(a, b FieldError) int { return comparePaths(a.Path, b.Path) })
+	slices.SortStableFunc(p, func(a, b FieldError) int { return slices.Compare(wirePosition(a.Path), wirePosition(b.Path)) })
 	return p
+}
+
+// wirePosition returns where a path is in the message.
+func wirePosition(path string) (position []int) {
+	for _, step := range pathSteps(path) {
+		n, err := strconv.Atoi(step)
+		if err != nil {
+			n = slices.Index(wireOrder, step)
+		}
+		position = append(position, n)
+	}
+	return position
+}
+
+// pathSteps splits a path into its names and indexes.
+func pathSteps(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune(".[]", r) })
 }
 
 // covers reports whether path is outer or lies inside it.
 func covers(outer, path string) bool {
 	rest, ok := strings.CutPrefix(path, outer)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
-}
-
-// comparePaths compares two paths by the order of fields in the interface, and by
-// the indexes of array entries.
-func comparePaths(a, b string) int {
-	for a != "" && b != "" {
-		var first, second string
-		first, a = cutStep(a)
-		second, b = cutStep(b)
-		if first == second {
-			continue
-		}
-		if n, err := strconv.Atoi(first); err == nil {
-			m, _ := strconv.Atoi(second) // an index of the same array
-			return n - m
-		}
-		return slices.Index(wireOrder, first) - slices.Index(wireOrder, second)
-	}
-	return len(a) - len(b)
-}
-
-// cutStep splits off the first name or index of a path.
-func cutStep(path string) (first, rest string) {
-	end := strings.IndexAny(path, ".[")
-	if end < 0 {
-		return strings.TrimSuffix(path, "]"), ""
-	}
-	return strings.TrimSuffix(path[:end], "]"), path[end+1:]
 }
 
 // isHex reports whether s consists of one or more hex digits.

@@ -3,14 +3,10 @@ package ramp
 import (
 	"bytes"
 	"cmp"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"math/big"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,27 +38,18 @@ const (
 	lowestServerError RPCCode = -32099
 	rpcLimitExceeded  RPCCode = -32005
 	rpcAnswerTooLarge RPCCode = -32008 // reth
-	rpcReverted       RPCCode = 3
 )
 
 // Error returns the meaning of the code, such as "method not found".
 func (c RPCCode) Error() string {
-	switch {
-	case c == RPCParseError:
-		return "parse error"
-	case c == RPCInvalidRequest:
-		return "invalid request"
-	case c == RPCMethodNotFound:
-		return "method not found"
-	case c == RPCInvalidParams:
-		return "invalid params"
-	case c == RPCInternalError:
-		return "internal error"
-	case c.ofServer():
-		return "server error"
-	default:
-		return "error " + strconv.Itoa(int(c))
+	meaning := map[RPCCode]string{
+		RPCParseError: "parse error", RPCInvalidRequest: "invalid request", RPCMethodNotFound: "method not found",
+		RPCInvalidParams: "invalid params", RPCInternalError: "internal error",
+	}[c]
+	if c.ofServer() {
+		meaning = "server error"
 	}
+	return cmp.Or(meaning, "error "+strconv.Itoa(int(c)))
 }
 
 func (c RPCCode) ofServer() bool { return lowestServerError <= c && c <= RPCServerError }
@@ -79,25 +66,16 @@ type RPCError struct {
 	Message string
 
 	// Data is what the node sent, unchanged, or nil. The interface specifies a
-	// string; nodes also send objects. See Revert. Data can quote a credential of
-	// the request, so do not log it. The text of the error is safe to log.
+	// string; nodes also send objects. If a contract reverted a call, it has what the
+	// contract returned, which abi.UnpackRevert of go-ethereum decodes. Data can
+	// quote a credential of the request, so do not log it. The text of the error is
+	// safe to log.
 	Data json.RawMessage
-
-	reason string // of the revert, redacted; empty if the error was not read from a node
 }
 
-// Error returns the message and the reason of a revert in less than 500 bytes on one
-// line.
+// Error returns the code and the message in less than 500 bytes on one line.
 func (e *RPCError) Error() string {
-	revert, _ := e.Revert()
-	text, reason := cmp.Or(excerpt(e.Message), e.Code.Error()), cmp.Or(e.reason, revert.Reason)
-	if code := revert.Panic.Big(); code != nil {
-		reason = "panic 0x" + code.Text(16)
-	}
-	if !strings.Contains(e.Message, reason) {
-		text = excerpt(text + ": " + reason)
-	}
-	return fmt.Sprintf("JSON-RPC error %d: %s", int(e.Code), text)
+	return fmt.Sprintf("JSON-RPC error %d: %s", int(e.Code), cmp.Or(excerpt(e.Message), e.Code.Error()))
 }
 
 // Is reports whether target is the [RPCCode] of e.
@@ -139,8 +117,6 @@ func (f *rpcFailure) read(x *reader) {
 	if !data.absent() {
 		e.Data = bytes.Clone(data)
 	}
-	revert, _ := e.Revert()
-	e.reason = f.secrets.Beginning(revert.Reason, maxMessage)
 	f.err = e
 }
 
@@ -151,102 +127,6 @@ func textOf(raw []byte) string {
 		return s
 	}
 	return string(raw)
-}
-
-// Revert describes how a contract reverted a call.
-type Revert struct {
-	// Data is what the contract returned, nil if the node did not say. Decode a
-	// custom error with the ABI of the contract.
-	Data []byte
-
-	// Reason is the text of Solidity's revert("…") or require(…, "…"). It is
-	// unchanged, so that programs can compare it. Only the text of the [RPCError]
-	// has it redacted.
-	Reason string
-
-	// Panic is the code of Solidity's Panic(uint256), such as 0x11 for an overflow.
-	// It is absent for any other revert.
-	Panic Quantity
-}
-
-// Revert returns how a contract reverted the call. ok is false if the error is not
-// a revert. The data may be nested, as development nodes and wallets send it.
-func (e *RPCError) Revert() (revert Revert, ok bool) {
-	revert.Data = revertData(e.Data, 4)
-	if len(revert.Data) >= 4 {
-		selector, arguments := [4]byte(revert.Data), revert.Data[4:]
-		switch selector {
-		case [4]byte{0x08, 0xc3, 0x79, 0xa0}: // Error(string)
-			revert.Reason, ok = abiString(arguments)
-		case [4]byte{0x4e, 0x48, 0x7b, 0x71}: // Panic(uint256)
-			if ok = len(arguments) == 32; ok {
-				revert.Panic.set(formHex, []byte(hex.EncodeToString(arguments)), 16) // 256 bits fit
-			}
-		}
-	}
-	if revert.Data == nil {
-		_, revert.Reason, _ = strings.Cut(e.Message, "execution reverted: ")
-	}
-	ok = ok || e.Code == rpcReverted || strings.Contains(strings.ToLower(e.Message+string(e.Data)), "revert")
-	if !ok {
-		return Revert{}, false
-	}
-	return revert, true
-}
-
-// revertData finds the bytes of a revert in the data of an error: a hex string,
-// perhaps after "Reverted ", or one inside nested objects.
-func revertData(raw json.RawMessage, depth int) []byte {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		digits, prefixed := strings.CutPrefix(strings.TrimPrefix(text, "Reverted "), "0x")
-		if data, err := hex.DecodeString(digits); prefixed && err == nil {
-			return data
-		}
-		return nil
-	}
-	var object map[string]json.RawMessage
-	if depth == 0 || json.Unmarshal(raw, &object) != nil {
-		return nil
-	}
-	for _, name := range []string{"data", "return", "result", "output"} {
-		if data := revertData(object[name], depth-1); data != nil {
-			return data
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(object)) { // so that the order is always the same
-		if object[name][0] != '{' {
-			continue // such as a hash
-		}
-		if data := revertData(object[name], depth-1); data != nil {
-			return data
-		}
-	}
-	return nil
-}
-
-// abiString decodes a call's only argument, a string: its offset, its length, its
-// bytes.
-func abiString(b []byte) (string, bool) {
-	start := abiLength(b, 0)
-	length := abiLength(b, start)
-	if length > len(b)-start-32 {
-		return "", false
-	}
-	return strings.ToValidUTF8(string(b[start+32:start+32+length]), "�"), true
-}
-
-// abiLength reads the word at an offset as a length. It returns len(b), which is
-// too long for any value in b, if there is no such word or the number is larger.
-func abiLength(b []byte, at int) int {
-	if at > len(b)-32 {
-		return len(b)
-	}
-	n := new(big.Int).SetBytes(b[at : at+32])
-	if !n.IsInt64() {
-		return len(b)
-	}
-	return int(min(n.Int64(), int64(len(b))))
 }
 
 // HTTPError is an answer without HTTP success, or one that is not JSON-RPC, such as

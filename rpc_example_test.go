@@ -68,10 +68,7 @@ func ExampleRPC_Balance() {
 }
 
 func ExampleRPC_CallContract() {
-	node := exampleNode(`{"jsonrpc":"2.0","id":%d,"error":{"code":3,"message":"execution reverted","data":"0x08c379a0` +
-		`0000000000000000000000000000000000000000000000000000000000000020` +
-		`000000000000000000000000000000000000000000000000000000000000000f` +
-		`6e6f7420656e6f75676820676f6c640000000000000000000000000000000000"}}`)
+	node := exampleNode(`{"jsonrpc":"2.0","id":%d,"error":{"code":3,"message":"execution reverted: not enough gold","data":"0x"}}`)
 	defer node.Close()
 
 	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: node.URL})
@@ -80,12 +77,11 @@ func ExampleRPC_CallContract() {
 	}
 	token := common.HexToAddress("0x70c3")
 	_, err = chain.CallContract(context.Background(), ramp.TransactionRequest{To: &token, Data: hexutil.MustDecode("0x18160ddd")}, ramp.Latest)
-	var refused *ramp.RPCError
-	if errors.As(err, &refused) {
-		revert, _ := refused.Revert()
-		fmt.Println("code", int(refused.Code), "because of:", revert.Reason)
+	var failed *ramp.RPCError
+	if errors.As(err, &failed) {
+		fmt.Println("code", int(failed.Code), "because of:", failed.Message)
 	}
-	// Output: code 3 because of: not enough gold
+	// Output: code 3 because of: execution reverted: not enough gold
 }
 
 func ExampleRPC_WaitReceipt() {

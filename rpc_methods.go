@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"strconv"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -27,18 +26,12 @@ func (r *RPC) ChainID(ctx context.Context) (*big.Int, error) {
 // NetVersion returns the network ID, usually a decimal number: net_version
 // (interface 4.4).
 func (r *RPC) NetVersion(ctx context.Context) (string, error) {
-	var id any
-	if err := r.Call(ctx, &id, "net_version"); err != nil {
-		return "", err
+	var id looseText // some nodes send a number
+	err := r.Call(ctx, &id, "net_version")
+	if err == nil && id == "" {
+		err = errors.New("ramp: net_version: the result is neither a string nor a number")
 	}
-	switch id := id.(type) {
-	case string:
-		return id, nil
-	case float64:
-		return strconv.FormatFloat(id, 'f', -1, 64), nil
-	default:
-		return "", errors.New("ramp: net_version: the result is neither a string nor a number")
-	}
+	return string(id), err
 }
 
 // Balance returns the balance of an address in wei: eth_getBalance (interface 4.4).
@@ -101,7 +94,7 @@ func (r *RPC) SendTransaction(ctx context.Context, t TransactionRequest) (common
 
 // CallContract calls a function of a contract without a transaction, and returns
 // its result: eth_call (interface 4.4). If the contract reverts, the error is an
-// [*RPCError]; see [RPCError.Revert].
+// [*RPCError].
 func (r *RPC) CallContract(ctx context.Context, t TransactionRequest, at BlockRef) ([]byte, error) {
 	var returned hexutil.Bytes
 	err := r.Call(ctx, &returned, "eth_call", t, at)
@@ -110,7 +103,7 @@ func (r *RPC) CallContract(ctx context.Context, t TransactionRequest, at BlockRe
 
 // EstimateGas returns how much gas a transaction would need on top of a block:
 // eth_estimateGas (interface 4.4). If the contract would revert, the error is an
-// [*RPCError]; see [RPCError.Revert].
+// [*RPCError].
 func (r *RPC) EstimateGas(ctx context.Context, t TransactionRequest, at BlockRef) (uint64, error) {
 	return r.callUint64(ctx, "eth_estimateGas", t, at)
 }

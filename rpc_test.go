@@ -800,12 +800,6 @@ func TestDataOfARefusalIsAsTheNodeSentIt(t *testing.T) {
 			var refused *ramp.RPCError
 			require.ErrorAs(t, err, &refused)
 			assert.Equal(t, test.data, string(refused.Data))
-			if strings.Contains(test.data, reason) {
-				revert, ok := refused.Revert()
-				assert.True(t, ok)
-				assert.Equal(t, "not enough gold", revert.Reason)
-				assert.Equal(t, reason, hexutil.Encode(revert.Data))
-			}
 
 			batch := []ramp.BatchCall{{Method: "eth_blockNumber"}}
 			require.NoError(t, client.Batch(t.Context(), batch))

@@ -10,8 +10,6 @@ import (
 	mathrand "math/rand/v2"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf16"
 
 	"github.com/google/uuid"
 )
@@ -345,7 +343,7 @@ func (s *SQLStore) insertOrder(ctx context.Context, tx *sql.Tx, o *Order, claim 
 		return nil, fmt.Errorf("ramp: order %s: %w", o.UUID, err)
 	}
 	insert, args := s.bind(s.insert, o.Direction.String(), o.UUID.String(), claim, string(o.State), string(o.Network), o.ProjectID,
-		o.SessionID, o.UserAddress, o.Digest.String(), ascii(intent), o.AcceptedAt.UnixMilli())
+		o.SessionID, o.UserAddress, o.Digest.String(), string(intent), o.AcceptedAt.UnixMilli())
 	var row *orderRow
 	if s.returning {
 		row, err = readOrder(tx.QueryRowContext(ctx, insert, args...))
@@ -394,26 +392,6 @@ func (s *SQLStore) apply(ctx context.Context, tx *sql.Tx, step Step) error {
 		err = fmt.Errorf("%w; meanwhile all %d connection(s) of the pool were in use: Apply must use tx, because the database handle may wait for the connection of tx", err, pool.MaxOpenConnections)
 	}
 	return err
-}
-
-// ascii returns JSON with every non-ASCII character escaped, so that a database can
-// store it whatever its character set. Such characters occur in strings only.
-// Invalid UTF-8 becomes U+FFFD.
-func ascii(text []byte) string {
-	var b strings.Builder
-	b.Grow(len(text))
-	for _, r := range string(text) {
-		switch {
-		case r <= unicode.MaxASCII:
-			b.WriteByte(byte(r))
-		case r <= 0xFFFF:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		}
-	}
-	return b.String()
 }
 
 // orderRow is a row of the table.

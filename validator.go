@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/ethereum/go-ethereum/common"
 	ethcrypto "github.com/ethereum/go-ethereum/crypto"
@@ -261,11 +260,9 @@ type Digest [32]byte
 
 // ParseDigest reads a digest: 0x and 64 hex digits.
 func ParseDigest(s string) (Digest, error) {
-	var d Digest
-	if digits, ok := strings.CutPrefix(s, "0x"); ok && len(digits) == 2*len(d) {
-		if _, err := hex.Decode(d[:], []byte(digits)); err == nil {
-			return d, nil
-		}
+	digits, ok := strings.CutPrefix(s, "0x")
+	if b, err := hex.DecodeString(digits); ok && err == nil && len(b) == len(Digest{}) {
+		return Digest(b), nil
 	}
 	return Digest{}, invalid("digest", "must be 0x followed by 64 hex digits")
 }
@@ -291,17 +288,9 @@ func (d *Digest) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "digest
 
 func (d *Digest) read(x *reader) {
 	value := x.raw()
-	if value[0] != '"' {
+	if value[0] != '"' || d.UnmarshalText(x.unquoted(value)) != nil {
 		x.mismatch("0x followed by 64 hex digits", value)
-		return
 	}
-	text := string(x.unquoted(value))
-	digest, err := ParseDigest(text)
-	if err != nil {
-		x.fault("must be 0x followed by 64 hex digits, not a string of %d characters", utf8.RuneCountInString(text))
-		return
-	}
-	*d = digest
 }
 
 // Signature is an ECDSA signature on secp256k1 (interface 5.3): r and s of 32 bytes
@@ -312,11 +301,9 @@ type Signature [65]byte
 // ParseSignature reads a signature: 0x and 130 hex digits. It checks the form only;
 // [Recover] checks the values. The error wraps [ErrSignature].
 func ParseSignature(s string) (Signature, error) {
-	var sig Signature
-	if digits, ok := strings.CutPrefix(s, "0x"); ok && len(digits) == 2*len(sig) {
-		if _, err := hex.Decode(sig[:], []byte(digits)); err == nil {
-			return sig, nil
-		}
+	digits, ok := strings.CutPrefix(s, "0x")
+	if b, err := hex.DecodeString(digits); ok && err == nil && len(b) == len(Signature{}) {
+		return Signature(b), nil
 	}
 	return Signature{}, fmt.Errorf("ramp: %w: it must be 0x followed by 130 hex digits", ErrSignature)
 }

@@ -131,26 +131,17 @@ func internalError(err error) *Rejection {
 // invalidCode names the first wrong field. For intent.from[0].amount it is
 // INVALID_INTENT_FROM_AMOUNT.
 func invalidCode(e *InvalidError) Code {
-	if len(e.Fields) == 0 {
-		return "INVALID_BODY"
+	path := "body"
+	if len(e.Fields) > 0 {
+		path = e.Fields[0].Path
 	}
-	var b strings.Builder
-	b.WriteString("INVALID_")
-	index := false
-	for _, r := range e.Fields[0].Path {
-		switch {
-		case r == '[':
-			index = true
-		case r == ']':
-			index = false
-		case index:
-		case r == '.':
-			b.WriteByte('_')
-		default:
-			b.WriteRune(r)
+	code := "INVALID"
+	for _, step := range pathSteps(path) {
+		if !isDigits(step) { // not an index
+			code += "_" + strings.ToUpper(step)
 		}
 	}
-	return Code(strings.ToUpper(b.String()))
+	return Code(code)
 }
 
 // call is one call of the service, and what is logged and observed of it.
