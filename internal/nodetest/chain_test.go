@@ -164,26 +164,17 @@ func TestContracts(t *testing.T) {
 			common.BigToHash(big.NewInt(15)).Bytes(), common.RightPadBytes([]byte("not enough gold"), 32)}, nil)...)
 		overflow := append(common.FromHex("0x4e487b71"), common.BigToHash(big.NewInt(0x11)).Bytes()...)
 		custom := common.FromHex("0xdeadbeef01")
-		for name, test := range map[string]struct {
-			data   []byte
-			reason string
-			panics string
-		}{
-			"a reason":       {reason, "not enough gold", "absent"},
-			"a panic":        {overflow, "", "17"},
-			"a custom error": {custom, "", "absent"},
-		} {
+		for name, data := range map[string][]byte{"a reason": reason, "a panic": overflow, "a custom error": custom} {
 			for method, call := range map[string]func(ramp.TransactionRequest) error{
 				"eth_call":        func(c ramp.TransactionRequest) error { _, err := r.CallContract(ctx, c, ramp.Latest); return err },
 				"eth_estimateGas": func(c ramp.TransactionRequest) error { _, err := r.EstimateGas(ctx, c, ramp.Latest); return err },
 			} {
-				var refused *ramp.RPCError
-				require.ErrorAs(t, call(ramp.TransactionRequest{To: &echo, Data: append([]byte{0}, test.data...)}), &refused, name, method)
-				revert, ok := refused.Revert()
-				assert.True(t, ok)
-				assert.Equal(t, test.reason, revert.Reason, name, method)
-				assert.Equal(t, test.panics, revert.Panic.String())
-				assert.Equal(t, hexutil.Bytes(test.data), hexutil.Bytes(revert.Data))
+				var failed *ramp.RPCError
+				require.ErrorAs(t, call(ramp.TransactionRequest{To: &echo, Data: append([]byte{0}, data...)}), &failed, name, method)
+				assert.Contains(t, string(failed.Data), hexutil.Encode(data), name, method)
+				if name == "a reason" {
+					assert.Contains(t, failed.Message, "not enough gold", "the node says the reason itself: %s", method)
+				}
 			}
 		}
 
