@@ -67,7 +67,7 @@ func TestAmountKeepsEveryDigit(t *testing.T) {
 	}
 }
 
-func TestAmountRefusesWhatIsNoDecimalNumber(t *testing.T) {
+func TestAmountRejectsWhatIsNoDecimalNumber(t *testing.T) {
 	for _, text := range []string{
 		"", " ", "-", "+5", "--5", ".5", "5.", "-.5", "05", "-05", "00", "1,5", "1 000", " 5", "5 ", "5\n",
 		"1e", "1e+", "1e-", "1e+-5", "1e-+5", "1e--5", "1e5.5", "e5", "1e5e5", "1.2.3",
@@ -83,7 +83,7 @@ func TestAmountRefusesWhatIsNoDecimalNumber(t *testing.T) {
 
 // The size of an amount must be checked before it is built, because an exponent can
 // name any size.
-func TestAmountRefusesWhatNoQuantityNeeds(t *testing.T) {
+func TestAmountRejectsWhatNoQuantityNeeds(t *testing.T) {
 	for _, text := range []string{
 		"1e100",
 		"1e-101",

@@ -71,7 +71,7 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 		return makeHandler(t, c).AnswerResult(t.Context(), (&studio{key: testKey(t)}).signed(body), body)
 	}
 	status := func(t *testing.T, c ramp.HandlerConfig) any { return validate(t, c).Status }
-	declining := &recorder{validate: func() error { return ramp.Reject("SHORT") }}
+	rejecting := &recorder{validate: func() error { return ramp.Reject("SHORT") }}
 	otherKey, err := ramp.TextKey("another key")
 	require.NoError(t, err)
 	otherSigner, err := ramp.NewKeySigner(strings.Repeat("12", 32))
@@ -93,7 +93,7 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 
 	tryFields(t, required, map[string]trial[ramp.HandlerConfig]{
 		"Game": {
-			set: func(c *ramp.HandlerConfig) { c.Game = declining },
+			set: func(c *ramp.HandlerConfig) { c.Game = rejecting },
 			see: func(t *testing.T, c ramp.HandlerConfig) any {
 				return strings.Contains(string(validate(t, c).Body), "SHORT")
 			},
@@ -230,7 +230,7 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 		"RejectStatus": {
 			set: func(c *ramp.HandlerConfig) { c.RejectStatus = 499 },
 			see: func(t *testing.T, c ramp.HandlerConfig) any {
-				c.Game = declining
+				c.Game = rejecting
 				return status(t, c)
 			},
 			required: 200, then: 499,
@@ -238,10 +238,10 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 		"TranslateCode": {
 			set: func(c *ramp.HandlerConfig) { c.TranslateCode = func(code ramp.Code) ramp.Code { return "E_" + code } },
 			see: func(t *testing.T, c ramp.HandlerConfig) any {
-				c.Game = declining
+				c.Game = rejecting
 				return string(validate(t, c).Body)
 			},
-			required: refusal("SHORT"), then: refusal("E_SHORT"),
+			required: rejection("SHORT"), then: rejection("E_SHORT"),
 		},
 		"MaxBody": {
 			set: func(c *ramp.HandlerConfig) { c.MaxBody = 100 },

@@ -79,12 +79,12 @@ func TestErrorFamiliesAreFoundByAs(t *testing.T) {
 	assert.ErrorIs(t, wrap(failure), ErrHMACInvalid)
 
 	cause := errors.New("cause")
-	var refusal *Rejection
-	require.ErrorAs(t, wrap(Permanent(cause)), &refusal)
-	assert.Equal(t, Rejection{Status: 400, Code: CodePermanent, Err: cause}, *refusal)
+	var rejection *Rejection
+	require.ErrorAs(t, wrap(Permanent(cause)), &rejection)
+	assert.Equal(t, Rejection{Status: 400, Code: CodePermanent, Err: cause}, *rejection)
 	assert.ErrorIs(t, wrap(Permanent(cause)), cause)
-	require.ErrorAs(t, wrap(Reject("INVALID_BALANCE")), &refusal)
-	assert.Equal(t, Rejection{Code: "INVALID_BALANCE"}, *refusal)
+	require.ErrorAs(t, wrap(Reject("INVALID_BALANCE")), &rejection)
+	assert.Equal(t, Rejection{Code: "INVALID_BALANCE"}, *rejection)
 }
 
 func TestInvalidErrorText(t *testing.T) {
@@ -139,7 +139,7 @@ func TestCodeNamesTheFirstWrongField(t *testing.T) {
 	assert.Equal(t, Code("INVALID_BODY"), invalidCode(&InvalidError{}))
 }
 
-func TestEveryRefusalOfOursHasStatusAndCode(t *testing.T) {
+func TestEveryRejectionOfOursHasStatusAndCode(t *testing.T) {
 	for _, tt := range []struct {
 		err    error
 		status int
@@ -160,11 +160,11 @@ func TestEveryRefusalOfOursHasStatusAndCode(t *testing.T) {
 		CodeTokenMissing:   {HeaderSession: {"s"}},
 	} {
 		_, err := parseSession(header)
-		var refusal *Rejection
-		require.ErrorAs(t, err, &refusal)
-		assert.Equal(t, 401, refusal.Status)
-		assert.Equal(t, code, refusal.Code)
-		assert.Same(t, refusal, rejectionOf(fmt.Errorf("outer: %w", err)))
+		var rejection *Rejection
+		require.ErrorAs(t, err, &rejection)
+		assert.Equal(t, 401, rejection.Status)
+		assert.Equal(t, code, rejection.Code)
+		assert.Same(t, rejection, rejectionOf(fmt.Errorf("outer: %w", err)))
 	}
 }
 
@@ -179,7 +179,7 @@ func TestEveryErrorOfAGameHasStatusAndCode(t *testing.T) {
 		"a rejection has the endpoint's status":  {Reject("INVALID_BALANCE"), 418, "INVALID_BALANCE"},
 		"a wrapped rejection is one":             {fmt.Errorf("order: %w", Reject("INVALID_USER")), 418, "INVALID_USER"},
 		"a permanent failure is 400":             {Permanent(cause), 400, CodePermanent},
-		"custom refusal":                         {&Rejection{Status: 409, Code: "BUSY"}, 409, "BUSY"},
+		"custom rejection":                       {&Rejection{Status: 409, Code: "BUSY"}, 409, "BUSY"},
 		"a rejection without a code":             {Reject(""), 418, CodeInternal},
 		"our sentinel from a game is not ours":   {ErrHMACInvalid, 500, CodeInternal},
 		"our field error from a game is not his": {invalid("digest", "is required"), 500, CodeInternal},
@@ -188,12 +188,12 @@ func TestEveryErrorOfAGameHasStatusAndCode(t *testing.T) {
 			assert.Equal(t, &Rejection{Status: tt.status, Code: tt.code, Err: tt.err}, gameRejection(tt.err, 418))
 		})
 	}
-	refusal := &Rejection{Code: "INVALID_USER"}
-	_ = gameRejection(refusal, 418)
-	assert.Equal(t, &Rejection{Code: "INVALID_USER"}, refusal, "a refusal that a game shares is left alone")
+	rejection := &Rejection{Code: "INVALID_USER"}
+	_ = gameRejection(rejection, 418)
+	assert.Equal(t, &Rejection{Code: "INVALID_USER"}, rejection, "a rejection that a game shares is left alone")
 }
 
-func TestRefusalText(t *testing.T) {
+func TestRejectionText(t *testing.T) {
 	cause := errors.New("database is down")
 	assert.EqualError(t, Reject("INVALID_USER"), "ramp: rejected: INVALID_USER")
 	assert.EqualError(t, Permanent(cause), "ramp: rejected: PERMANENT: database is down")

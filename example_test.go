@@ -243,8 +243,8 @@ func ExampleHandlerConfig_translateCode() {
 
 func ExamplePermanent() {
 	err := ramp.Permanent(errors.New("the player's account was deleted"))
-	var refusal *ramp.Rejection
-	fmt.Println(errors.As(err, &refusal), refusal.Status)
+	var rejection *ramp.Rejection
+	fmt.Println(errors.As(err, &rejection), rejection.Status)
 	fmt.Println(err)
 	// Output:
 	// true 400
@@ -377,8 +377,8 @@ func ExampleParseAmount() {
 
 func ExampleReject() {
 	err := fmt.Errorf("inventory: %w", ramp.Reject("INVALID_BALANCE"))
-	var refusal *ramp.Rejection
-	fmt.Println(errors.As(err, &refusal), refusal.Code)
+	var rejection *ramp.Rejection
+	fmt.Println(errors.As(err, &rejection), rejection.Code)
 	// Output:
 	// true INVALID_BALANCE
 }

@@ -150,7 +150,7 @@ func FuzzParseResult(f *testing.F) {
 		require.True(t, r.Receipt.Status.Present())
 		succeeded := r.Receipt.Status.Big().Cmp(big.NewInt(1)) == 0
 		require.Equal(t, succeeded, r.Succeeded())
-		if effect, err := r.Intent.Effect(r.Outcome()); err == nil { // else the intent is incomplete, which refuses no result
+		if effect, err := r.Intent.Effect(r.Outcome()); err == nil { // else the intent is incomplete, which rejects no result
 			kind, list := ramp.Nothing, r.Intent.From
 			switch direction := requireSound(t, &r.Intent); {
 			case direction == ramp.Mint && !succeeded:
@@ -223,7 +223,7 @@ func FuzzAmount(f *testing.F) {
 			require.False(t, small && number(text), "%q is a number of a game", text)
 			if text == strings.Trim(text, " \t\r\n") { // JSON allows blanks around a number
 				var read ramp.Amount
-				require.Error(t, json.Unmarshal([]byte(text), &read), "JSON accepts what ParseAmount refuses")
+				require.Error(t, json.Unmarshal([]byte(text), &read), "JSON accepts what ParseAmount rejects")
 			}
 			return
 		}

@@ -117,7 +117,7 @@ var fieldTables = []struct {
 		receipt.logs[].data receipt.logs[].blockNumber receipt.logs[].transactionHash receipt.logs[].transactionIndex
 		receipt.logs[].blockHash receipt.logs[].blockTimestamp receipt.logs[].logIndex receipt.logs[].removed`},
 	{"7.1", []string{"7.1-hmac-missing.json", "7.1-hmac-invalid.json", "7.1-project-missing.json", "7.1-network-invalid.json"}, `code message data`},
-	{"7.2", []string{"7.2-refusal.json"}, `success errorCode data`},
+	{"7.2", []string{"7.2-rejection.json"}, `success errorCode data`},
 }
 
 func TestGoldenFilesShowEveryFieldOfTheInterface(t *testing.T) {
@@ -439,8 +439,8 @@ func TestGoldenResultResponse(t *testing.T) {
 	assertWrittenBack(t, name, want)
 }
 
-func TestGoldenRefusal(t *testing.T) {
-	const name = "7.2-refusal.json"
+func TestGoldenRejection(t *testing.T) {
+	const name = "7.2-rejection.json"
 	want := ramp.Response[ramp.Approval]{ErrorCode: "INVALID_BALANCE"}
 	assert.Equal(t, want, readGolden[ramp.Response[ramp.Approval]](t, name))
 	assertWrittenBack(t, name, want)

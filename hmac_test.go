@@ -39,7 +39,7 @@ func TestHMACVectors(t *testing.T) {
 	assert.ErrorIs(t, vectorBase64Key(t).Verify([]byte(hmacBody), hmacTextSignature), ramp.ErrHMACInvalid)
 }
 
-func TestTextKeyRefuses(t *testing.T) {
+func TestTextKeyRejects(t *testing.T) {
 	for name, text := range map[string]string{
 		"an empty text":             "",
 		"a blank":                   " ",
@@ -51,7 +51,7 @@ func TestTextKeyRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			key, err := ramp.TextKey(text)
-			assertKeyRefused(t, key, err)
+			assertKeyRejected(t, key, err)
 		})
 	}
 	inner, err := ramp.TextKey("two words")
@@ -77,7 +77,7 @@ func TestBase64URLKeyIsStrict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			key, err := ramp.Base64URLKey(text)
-			assertKeyRefused(t, key, err)
+			assertKeyRejected(t, key, err)
 		})
 	}
 	key, err := ramp.Base64URLKey("_w")
@@ -85,7 +85,7 @@ func TestBase64URLKeyIsStrict(t *testing.T) {
 	assert.Equal(t, reference([]byte{0xff}, []byte("x")), key.Sign([]byte("x")))
 }
 
-func assertKeyRefused(t *testing.T, key ramp.HMACKey, err error) {
+func assertKeyRejected(t *testing.T, key ramp.HMACKey, err error) {
 	t.Helper()
 	require.ErrorIs(t, err, ramp.ErrHMACKey)
 	assert.NotContains(t, err.Error(), "salt", "no error holds a key")
@@ -109,7 +109,7 @@ func TestHMACKeysOfEveryLength(t *testing.T) {
 	}
 }
 
-func TestVerifyRefuses(t *testing.T) {
+func TestVerifyRejects(t *testing.T) {
 	key, body := vectorTextKey(t), []byte(hmacBody)
 	good := key.Sign(body)
 	for _, tt := range []struct {

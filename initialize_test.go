@@ -520,7 +520,7 @@ func FuzzInitializeAnswer(f *testing.F) {
 
 // Invalid UTF-8 would be signed as different bytes under each version of
 // encoding/json.
-func TestInitializeRefusesInvalidUTF8(t *testing.T) {
+func TestInitializeRejectsInvalidUTF8(t *testing.T) {
 	request := testRequest()
 	request.PlayerID, request.Name, request.Server, request.WalletAddress, request.Intent.ProjectID = "\xff", "\xff", "\xff", "\xff", "\xff"
 	request.Intent.Materials = []ramp.Item{{ID: "\xff", Amount: ramp.NewAmount(1), IconURL: "https://example.com/\xff"}}

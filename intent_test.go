@@ -126,7 +126,7 @@ func TestEffectFailsWhenAnAssetAddsUpToMoreThanAnyQuantity(t *testing.T) {
 
 // An effect of an intent that nobody checked is an error, never a guess.
 func TestEffectChecksTheIntent(t *testing.T) {
-	for _, tt := range intentRefusals {
+	for _, tt := range intentRejections {
 		if tt.change == nil {
 			continue // what is wrong is the text, which an Intent cannot hold
 		}
@@ -145,10 +145,10 @@ func TestEffectChecksTheIntent(t *testing.T) {
 	}
 }
 
-// intentRefusals lists everything that can be wrong with an intent of 2.5 and 6.
+// intentRejections lists everything that can be wrong with an intent of 2.5 and 6.
 // change makes an Intent wrong; json does so in the text, for errors that only text
 // can have.
-var intentRefusals = []struct {
+var intentRejections = []struct {
 	name   string
 	burn   bool
 	change func(*ramp.Intent)
@@ -231,9 +231,9 @@ var intentRefusals = []struct {
 	{name: "amount of the target text", json: [2]string{`"amount":10}`, `"amount":"10"}`}, want: []string{"intent.to[0].amount must be a number, not a string"}},
 }
 
-// refused returns the text of an intent with one error of intentRefusals.
-func refused(t testing.TB, n int) string {
-	tt := intentRefusals[n]
+// rejected returns the text of an intent with one error of intentRejections.
+func rejected(t testing.TB, n int) string {
+	tt := intentRejections[n]
 	intent := mintIntent(t)
 	if tt.burn {
 		intent = burnIntent(t)
@@ -314,7 +314,7 @@ func TestEffectsHaveNames(t *testing.T) {
 		fmt.Sprintf("%v, %v, %v, %v, %v", ramp.Nothing, ramp.Take, ramp.GiveBack, ramp.Grant, ramp.EffectKind(9)))
 }
 
-// A fee and a net amount decide nothing, so an unknown form of them does not refuse
+// A fee and a net amount decide nothing, so an unknown form of them does not reject
 // an order.
 func TestWhatDecidesNothingIsReadLeniently(t *testing.T) {
 	for _, tt := range []struct {

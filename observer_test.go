@@ -210,9 +210,9 @@ func TestAnObserverSeesEveryAttemptOfAClient(t *testing.T) {
 		require.NoError(t, err)
 		const attempt = "start attempt initialize, end attempt initialize, "
 		assert.Equal(t, "start initialize initialize, "+attempt+attempt+attempt+"end initialize initialize", w.take())
-		var refused *ramp.APIError
+		var rejected *ramp.APIError
 		assert.Error(t, w.ended[0].Err)
-		assert.ErrorAs(t, w.ended[1].Err, &refused)
+		assert.ErrorAs(t, w.ended[1].Err, &rejected)
 		assert.NoError(t, w.ended[2].Err)
 		assert.NotZero(t, w.ended[3].UUID)
 		assert.Greater(t, w.ended[3].Duration, 250*time.Millisecond, "with its delays")

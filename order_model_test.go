@@ -32,7 +32,7 @@ func TestRandomSchedulesLoseAndDoubleNothing(t *testing.T) {
 	for _, seed := range []uint64{1, 2, 3, random} {
 		m := newModel(seed)
 		require.NoError(t, m.run(steps), "seed %d", seed)
-		for _, kind := range []string{"opened", "declined", "finished", "abandoned", "repeated", "conflict", "over", "unknown", "crashed before", "crashed after", "raced"} {
+		for _, kind := range []string{"opened", "rejected", "finished", "abandoned", "repeated", "conflict", "over", "unknown", "crashed before", "crashed after", "raced"} {
 			assert.Greater(t, m.seen[kind], steps/1000, "%s, of %v", kind, m.seen)
 		}
 		t.Logf("seed %d: %v", seed, m.seen)
@@ -641,7 +641,7 @@ func (m *model) store(o *modelOrder, step ramp.Step) error {
 		if step.Effect.Kind != ramp.Take {
 			return fmt.Errorf("%s makes a balance negative", step.Effect.Kind)
 		}
-		m.seen["declined"]++
+		m.seen["rejected"]++
 		return nil
 	}
 	for a := range after {

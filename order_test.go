@@ -172,7 +172,7 @@ func TestAnotherValidateUnderTheUUIDIsAConflict(t *testing.T) {
 	}
 }
 
-func TestAValidateForAnOrderThatIsOverIsRefused(t *testing.T) {
+func TestAValidateForAnOrderThatIsOverIsRejected(t *testing.T) {
 	stored := accepted(t, mintRequest(t))
 	abandoned, err := ramp.Abandon("lost", atResult)(&stored)
 	require.NoError(t, err)
@@ -182,7 +182,7 @@ func TestAValidateForAnOrderThatIsOverIsRefused(t *testing.T) {
 	}
 }
 
-func TestAcceptRefusesWhatCannotBeStored(t *testing.T) {
+func TestAcceptRejectsWhatCannotBeStored(t *testing.T) {
 	for path, change := range map[string]func(string) ramp.Transition{
 		"session_id": func(text string) ramp.Transition {
 			return ramp.Accept(ramp.Session{ID: text}, mintRequest(t), atValidate)
@@ -501,7 +501,7 @@ func TestConfigsOfStoresNameAllThatIsMissing(t *testing.T) {
 }
 
 // Errors of a call are found before the database is used: there is none here.
-func TestAnSQLStoreRefusesACallBeforeItAsksTheDatabase(t *testing.T) {
+func TestAnSQLStoreRejectsACallBeforeItAsksTheDatabase(t *testing.T) {
 	for dialect := range dialects {
 		store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(nil), Dialect: dialect, Apply: applyNothing})
 		require.NoError(t, err)

@@ -89,7 +89,7 @@ func (r *repository) publish() {
 	r.git("push", "-q", "origin", "main")
 }
 
-func TestReleaseRefuses(t *testing.T) {
+func TestReleaseRejects(t *testing.T) {
 	replaced := func(old, with string) func(*repository) {
 		return func(r *repository) {
 			require.Contains(r.t, changelog, old)

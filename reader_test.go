@@ -19,7 +19,7 @@ import (
 
 // A signed body can have a duplicate name, or one in another case. Readers disagree
 // about which one counts, so it is an error.
-func TestANameThatOccursTwiceIsRefused(t *testing.T) {
+func TestANameThatOccursTwiceIsRejected(t *testing.T) {
 	for old, tt := range map[string]struct{ new, want string }{
 		`"user_sig":"`:       {`"user_sig":"0xab","user_sig":"`, "user_sig"},
 		`"user_address":"`:   {`"user_address":"0x1","user_address":"`, "user_address"},
@@ -240,7 +240,7 @@ func TestTextIsDecodedByTheStandardLibrary(t *testing.T) {
 
 // Stored text must be valid UTF-8: databases reject anything else, and
 // encoding/json writes it differently under each of its versions.
-func TestInvalidUTF8IsRefused(t *testing.T) {
+func TestInvalidUTF8IsRejected(t *testing.T) {
 	for field, old := range map[string]string{
 		"user_address":            `"user_address":"`,
 		"project_id":              `"project_id":"`,

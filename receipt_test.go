@@ -80,7 +80,7 @@ func TestQuantityReadsEveryFormThatChainsWrite(t *testing.T) {
 	}
 }
 
-func TestQuantityRefusesWhatIsNoQuantity(t *testing.T) {
+func TestQuantityRejectsWhatIsNoQuantity(t *testing.T) {
 	for _, tt := range []struct{ name, json string }{
 		{"a negative number", `-1`},
 		{"a negative decimal string", `"-1"`},
@@ -177,7 +177,7 @@ func TestReceiptStatusInEveryForm(t *testing.T) {
 	}
 }
 
-func TestReceiptStatusOfAnotherTypeIsRefused(t *testing.T) {
+func TestReceiptStatusOfAnotherTypeIsRejected(t *testing.T) {
 	for _, status := range []string{`true`, `false`, `"success"`, `-1`, `0.5`, `{}`, `[]`} {
 		t.Run(status, func(t *testing.T) {
 			_, err := ramp.ParseResult(resultWith(`{"status":` + status + `}`))

@@ -51,7 +51,7 @@ func (r *RPC) sendParts(ctx context.Context, rest []*BatchCall, send func(contex
 		part := rest[:min(size, len(rest))]
 		rest = rest[len(part):]
 		err := send(ctx, part)
-		again, tooLarge := r.refusedForSize(part, err)
+		again, tooLarge := r.tooLargeCalls(part, err)
 		if err != nil && len(again) == 0 {
 			for _, call := range rest {
 				call.Err = withMethod(call.Method, fmt.Errorf("not sent: %w", err))
@@ -74,19 +74,19 @@ func (r *RPC) sendParts(ctx context.Context, rest []*BatchCall, send func(contex
 	return nil
 }
 
-// refusedForSize returns the calls of a request, which failed with err or not, that
+// tooLargeCalls returns the calls of a request, which failed with err or not, that
 // were rejected because the request or its answer was too large. If the node limits
 // the number of calls, the next batch will be smaller.
-func (r *RPC) refusedForSize(part []*BatchCall, err error) (again []*BatchCall, any bool) {
+func (r *RPC) tooLargeCalls(part []*BatchCall, err error) (again []*BatchCall, any bool) {
 	if len(part) == 1 || err != nil && !onlyReads(part) {
 		return nil, false
 	}
 	for _, call := range part {
-		refused, lasting := isTooLarge(call.Err)
+		tooLarge, lasting := isTooLarge(call.Err)
 		if err != nil && isNoBatch(err) {
-			refused, lasting = call.Err == err, true
+			tooLarge, lasting = call.Err == err, true
 		}
-		if refused && repeatable(call.Method) {
+		if tooLarge && repeatable(call.Method) {
 			again = append(again, call)
 		}
 		if lasting {

@@ -73,7 +73,7 @@ func (n *batchLimit) askAll(t *testing.T, client *ramp.RPC, calls int) []int {
 	batch, got := balances(calls)
 	start := time.Now()
 	require.NoError(t, client.Batch(t.Context(), batch))
-	assert.Zero(t, time.Since(start), "no refusal is repeated after a pause")
+	assert.Zero(t, time.Since(start), "no rejection is repeated after a pause")
 	for i := range batch {
 		assert.NoError(t, batch[i].Err)
 		assert.Equal(t, "7", got[i].String())
@@ -83,7 +83,7 @@ func (n *batchLimit) askAll(t *testing.T, client *ramp.RPC, calls int) []int {
 
 // The node limits how many calls a request may have. What worked is remembered.
 func TestABatchFitsTheLimitOfTheNode(t *testing.T) {
-	for name, refusal := range map[string]struct {
+	for name, rejection := range map[string]struct {
 		code int
 		body string
 	}{
@@ -99,13 +99,13 @@ func TestABatchFitsTheLimitOfTheNode(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := &batchLimit{answer: func(n int) (int, string) {
 					if n > 10 {
-						return refusal.code, refusal.body
+						return rejection.code, rejection.body
 					}
 					return 0, ""
 				}}
 				client := n.client(t)
 				assert.Equal(t, []int{25, 12, 6, 6, 6, 6, 0}, n.askAll(t, client, 25))
-				assert.Equal(t, []int{6, 6, 6, 6, 0}, n.askAll(t, client, 25), "the next batch is not refused")
+				assert.Equal(t, []int{6, 6, 6, 6, 0}, n.askAll(t, client, 25), "the next batch is not rejected")
 			})
 		})
 	}

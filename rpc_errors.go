@@ -140,7 +140,7 @@ type HTTPError struct {
 	// secrets of the [RPCConfig] replaced by [redacted]. It may quote the call.
 	Excerpt string
 
-	refused *RPCError
+	inside *RPCError
 }
 
 // Error returns the status, and the node's error or the excerpt.
@@ -149,23 +149,23 @@ func (e *HTTPError) Error() string {
 	if e.RetryAfter > 0 {
 		text += " (retry after " + e.RetryAfter.String() + ")"
 	}
-	if e.refused != nil {
-		return text + ": " + e.refused.Error()
+	if e.inside != nil {
+		return text + ": " + e.inside.Error()
 	}
 	return text + `, not JSON-RPC: "` + e.Excerpt + `"`
 }
 
 // Unwrap returns the [*RPCError] of the body, if it had one.
 func (e *HTTPError) Unwrap() error {
-	if e.refused == nil {
+	if e.inside == nil {
 		return nil
 	}
-	return e.refused
+	return e.inside
 }
 
 // failure returns the error of an answer without HTTP success or JSON-RPC.
 func (r *RPC) failure(a *answer, inside *RPCError) error {
-	failure := &HTTPError{Status: a.status, RetryAfter: a.retryAfter(r.transport.now()), refused: inside}
+	failure := &HTTPError{Status: a.status, RetryAfter: a.retryAfter(r.transport.now()), inside: inside}
 	if inside == nil {
 		failure.Excerpt = r.secrets.Line(string(a.body[:min(len(a.body), maxMessage)]), maxExcerpt)
 	}
@@ -177,11 +177,11 @@ func (r *RPC) failure(a *answer, inside *RPCError) error {
 
 // isRetryable reports whether a failed call may succeed later. The error of the
 // node decides, whatever the HTTP status: some nodes send a revert with HTTP 500.
-func isRetryable(status int, refused *RPCError) bool {
-	if refused == nil || refused.Code == 0 {
+func isRetryable(status int, failed *RPCError) bool {
+	if failed == nil || failed.Code == 0 {
 		return retryableStatus(status)
 	}
-	switch code := refused.Code; {
+	switch code := failed.Code; {
 	case code == rpcLimitExceeded, retryableStatus(int(code)): // proxies put the HTTP status there
 		return true
 	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
@@ -203,19 +203,19 @@ func retryableStatus(status int) bool {
 
 // markRetryable marks an error of the node if it is retryable, such as a rate
 // limit.
-func (r *RPC) markRetryable(refused *RPCError, a *answer) error {
-	if tooLarge, _ := isTooLarge(refused); isRetryable(a.status, refused) && !tooLarge {
-		return &retryableError{error: refused, after: a.retryAfter(r.transport.now())}
+func (r *RPC) markRetryable(failed *RPCError, a *answer) error {
+	if tooLarge, _ := isTooLarge(failed); isRetryable(a.status, failed) && !tooLarge {
+		return &retryableError{error: failed, after: a.retryAfter(r.transport.now())}
 	}
-	return refused
+	return failed
 }
 
-// refusalText returns what a node said when it rejected a request, in lower case.
-func refusalText(err error) string {
-	var refused *RPCError
+// errorText returns what a node said when it rejected a request, in lower case.
+func errorText(err error) string {
+	var failed *RPCError
 	var status *HTTPError
-	if errors.As(err, &refused) {
-		return strings.ToLower(refused.Message + string(refused.Data[:min(len(refused.Data), maxExcerpt)]))
+	if errors.As(err, &failed) {
+		return strings.ToLower(failed.Message + string(failed.Data[:min(len(failed.Data), maxExcerpt)]))
 	}
 	if errors.As(err, &status) {
 		return strings.ToLower(status.Excerpt)
@@ -229,12 +229,12 @@ func refusalText(err error) string {
 // large" (go-ethereum), -32008 "Response is too big" (reth), -32600 "batch too large"
 // (go-ethereum), -32000 "batch limit 100 exceeded" (Erigon), -32005 "Batch size limit
 // exceeded" (Nethermind), -32005 "Batched requests are not supported" (reth).
-func isTooLarge(err error) (refused, lasting bool) {
+func isTooLarge(err error) (tooLarge, lasting bool) {
 	if err == nil {
 		return false, false
 	}
 	var status *HTTPError
-	text := refusalText(err)
+	text := errorText(err)
 	switch {
 	case errors.Is(err, errAnswerTooLarge), errors.As(err, &status) && status.Status == http.StatusRequestEntityTooLarge,
 		strings.Contains(text, "response too large"), strings.Contains(text, "too big"), errors.Is(err, rpcAnswerTooLarge):
@@ -257,15 +257,15 @@ func failedAsNode(err error) bool {
 		return false // without the allocations below
 	}
 	var status *HTTPError
-	var refused *RPCError
+	var failed *RPCError
 	var retryable *retryableError
 	tooLarge, _ := isTooLarge(err)
 	switch {
 	case tooLarge:
 		return false
-	case errors.As(err, &status) && status.refused == nil:
+	case errors.As(err, &status) && status.inside == nil:
 		return true
-	case !errors.As(err, &status) && errors.As(err, &refused):
+	case !errors.As(err, &status) && errors.As(err, &failed):
 		return false
 	default:
 		return errors.As(err, &retryable)

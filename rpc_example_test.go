@@ -33,7 +33,7 @@ func ExampleNewRPC() {
 
 	chain, err := ramp.NewRPC(ramp.RPCConfig{
 		URL:     node.URL + "/v3/the-key-of-a-provider",
-		ChainID: 1112, // a node of another network is refused with ErrWrongChain
+		ChainID: 1112, // a node of another network is rejected with ErrWrongChain
 	})
 	if err != nil {
 		log.Fatal(err)

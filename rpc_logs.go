@@ -76,8 +76,8 @@ func (r *RPC) LogsBetween(ctx context.Context, filter LogFilter, from, to uint64
 // whether it would reject every range of that length: a limit on blocks is lasting,
 // one on logs or time is not. The text decides, because nodes use many codes, some of
 // them for rate limits too.
-func isLargeRange(err error) (refused, lasting bool) {
-	text := refusalText(err)
+func isLargeRange(err error) (tooLarge, lasting bool) {
+	text := errorText(err)
 	says := func(part string) bool { return strings.Contains(text, part) }
 	switch {
 	case err == nil:

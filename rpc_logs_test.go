@@ -54,8 +54,8 @@ func (n *logNode) client(t *testing.T) *ramp.RPC {
 	return client
 }
 
-// rangeRefusals are what nodes and providers say, from their public sources.
-var rangeRefusals = map[string]string{
+// rangeRejections are what nodes and providers say, from their public sources.
+var rangeRejections = map[string]string{
 	"Infura, results":      `{"code":-32005,"message":"query returned more than 10000 results"}`,
 	"Infura, time":         `{"code":-32005,"message":"query timeout exceeded"}`,
 	"Infura, blocks":       `{"code":-32602,"message":"range 1000000 exceeds limit of 10000"}`,
@@ -87,12 +87,12 @@ var rangeRefusals = map[string]string{
 }
 
 func TestLogsBetweenSplitsWhereTheNodeRejectsARange(t *testing.T) {
-	for name, refusal := range rangeRefusals {
+	for name, rejection := range rangeRejections {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := &logNode{reject: func(from, to uint64) string {
 					if to-from >= 100 {
-						return refusal
+						return rejection
 					}
 					return ""
 				}}
@@ -103,7 +103,7 @@ func TestLogsBetweenSplitsWhereTheNodeRejectsARange(t *testing.T) {
 					next++
 				}
 				assert.EqualValues(t, 2000, next)
-				assert.Zero(t, time.Since(start), "no refusal is repeated after a pause")
+				assert.Zero(t, time.Since(start), "no rejection is repeated after a pause")
 				seen := map[[2]uint64]bool{}
 				for _, asked := range n.asked {
 					assert.False(t, seen[asked], "%v is asked for twice", asked)
@@ -122,7 +122,7 @@ func TestLogsBetweenRemembersALimitOnBlocks(t *testing.T) {
 	n := &logNode{reject: func(from, to uint64) string {
 		if to-from >= 100 {
 			rejected++
-			return rangeRefusals["Infura, blocks"]
+			return rangeRejections["Infura, blocks"]
 		}
 		return ""
 	}}
@@ -140,8 +140,8 @@ func TestLogsBetweenEndsAtAnError(t *testing.T) {
 		reject string
 		text   string
 	}{
-		"one block that is too large": {rangeRefusals["Infura, results"], "query returned more than"},
-		"another refusal":             {`{"code":-32000,"message":"block range extends beyond current head block"}`, "beyond current head"},
+		"one block that is too large": {rangeRejections["Infura, results"], "query returned more than"},
+		"another rejection":           {`{"code":-32000,"message":"block range extends beyond current head block"}`, "beyond current head"},
 		"a rate limit":                {`{"code":-32005,"message":"daily request count exceeded, request rate limited"}`, "rate limited"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -179,6 +179,6 @@ func TestLogsBetweenEndsAtAnError(t *testing.T) {
 	_, err := n.client(t).Logs(t.Context(), ramp.LogFilter{FromBlock: "newest"})
 	assert.ErrorContains(t, err, "a block must be latest, safe, finalized, earliest, pending, or a number")
 	assert.Len(t, n.asked, 1, "an unknown tag is not sent")
-	var refused *ramp.RPCError
-	assert.False(t, errors.As(err, &refused))
+	var rejected *ramp.RPCError
+	assert.False(t, errors.As(err, &rejected))
 }

@@ -139,9 +139,9 @@ func TestEveryRequestHasAnIDOfItsOwn(t *testing.T) {
 // Answers that other clients misread, or that are not answers at all.
 func TestAnswersThatNodesAndProxiesGive(t *testing.T) {
 	rpcError := func(err error) *ramp.RPCError {
-		var refused *ramp.RPCError
-		if errors.As(err, &refused) {
-			return refused
+		var rejected *ramp.RPCError
+		if errors.As(err, &rejected) {
+			return rejected
 		}
 		return nil
 	}
@@ -312,7 +312,7 @@ func TestAReadIsRepeatedAfterAFailureThatMayPass(t *testing.T) {
 		"no such method in a 429":  {status(429, nil, `{"id":1,"error":{"code":-32601,"message":"m"}}`), 1},
 		"-32005 inside a 200":      {status(200, nil, `{"id":1,"error":{"code":-32005,"message":"m"}}`), 2},
 		"429 inside a 200":         {status(200, nil, `{"id":1,"error":{"code":429,"message":"m"}}`), 2},
-		"a refusal":                {status(200, nil, `{"id":1,"error":{"code":-32000,"message":"m"}}`), 1},
+		"a rejection":              {status(200, nil, `{"id":1,"error":{"code":-32000,"message":"m"}}`), 1},
 		"400":                      {status(400, nil, ""), 1},
 		"404":                      {status(404, nil, ""), 1},
 		"a redirect":               {status(302, nil, ""), 1},
@@ -335,7 +335,7 @@ func TestAReadIsRepeatedAfterAFailureThatMayPass(t *testing.T) {
 }
 
 // A final error also ends a batch of reads, and is not retried.
-func TestABatchIsNotRepeatedAfterAFinalRefusal(t *testing.T) {
+func TestABatchIsNotRepeatedAfterAFinalRejection(t *testing.T) {
 	for code, sent := range map[int]int{-32602: 1, -32005: 2} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &script{steps: steps{
@@ -616,8 +616,8 @@ func TestABatchUnderAFailingHTTPFailsAsAWhole(t *testing.T) {
 		calls, got := balances(2)
 		err := n.client(t).Batch(t.Context(), calls)
 		require.Error(t, err, body)
-		var refused *ramp.RPCError
-		assert.Equal(t, test.rpc, errors.As(err, &refused), body)
+		var rejected *ramp.RPCError
+		assert.Equal(t, test.rpc, errors.As(err, &rejected), body)
 		var failure *ramp.HTTPError
 		assert.Equal(t, test.http, errors.As(err, &failure), body)
 		for i := range calls {
@@ -775,7 +775,7 @@ func TestAnyMethodCanBeCalled(t *testing.T) {
 
 // The data of an error is for programs: redacting it would change amounts, rename
 // fields or break the JSON.
-func TestDataOfARefusalIsAsTheNodeSentIt(t *testing.T) {
+func TestDataOfARejectionIsAsTheNodeSentIt(t *testing.T) {
 	reason := encoded(t, "0x08c379a0", "string", "not enough gold")
 	for name, test := range map[string]struct{ user, path, data string }{
 		"a password among the bytes of a revert": {user: "user:0000@", data: `"` + reason + `"`},
@@ -787,24 +787,24 @@ func TestDataOfARefusalIsAsTheNodeSentIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, func(_ http.ResponseWriter, _ *http.Request, body string) string {
-				refusal := `{"id":ID,"error":{"code":3,"message":"execution reverted","data":` + test.data + `}}`
+				rejection := `{"id":ID,"error":{"code":3,"message":"execution reverted","data":` + test.data + `}}`
 				var batch []struct{ ID json.Number }
 				if json.Unmarshal([]byte(body), &batch) == nil {
-					refusal = "[" + strings.Replace(refusal, "ID", batch[0].ID.String(), 1) + "]"
+					rejection = "[" + strings.Replace(rejection, "ID", batch[0].ID.String(), 1) + "]"
 				}
-				return refusal
+				return rejection
 			})
 			client, err := ramp.NewRPC(ramp.RPCConfig{URL: strings.Replace(n.URL, "//", "//"+test.user, 1) + test.path, Retries: -1})
 			require.NoError(t, err)
 			_, err = client.BlockNumber(t.Context())
-			var refused *ramp.RPCError
-			require.ErrorAs(t, err, &refused)
-			assert.Equal(t, test.data, string(refused.Data))
+			var rejected *ramp.RPCError
+			require.ErrorAs(t, err, &rejected)
+			assert.Equal(t, test.data, string(rejected.Data))
 
 			batch := []ramp.BatchCall{{Method: "eth_blockNumber"}}
 			require.NoError(t, client.Batch(t.Context(), batch))
-			require.ErrorAs(t, batch[0].Err, &refused)
-			assert.Equal(t, test.data, string(refused.Data))
+			require.ErrorAs(t, batch[0].Err, &rejected)
+			assert.Equal(t, test.data, string(rejected.Data))
 		})
 	}
 }
@@ -829,10 +829,10 @@ func TestWhatIsASecretOfAnRPC(t *testing.T) {
 			URL:    strings.Replace(n.URL, "//", "//alice:0000@", 1) + "/data/v2/fifteen-letters/sixteen--letters?project=mainnet&v=2;token=behind-a-semicolon&only-a-name-",
 			Header: http.Header{"X-Api-Key": {"of-the-header"}, "Content-Type": {"application/json"}}, Retries: -1})
 		require.NoError(t, err)
-		var refused *ramp.RPCError
+		var rejected *ramp.RPCError
 		_, err = client.BlockNumber(t.Context())
-		require.ErrorAs(t, err, &refused)
-		assert.Equal(t, want, refused.Message)
+		require.ErrorAs(t, err, &rejected)
+		assert.Equal(t, want, rejected.Message)
 		assert.ErrorContains(t, err, want)
 	}
 }
@@ -864,7 +864,7 @@ func TestAResultNeedsSomewhereToGo(t *testing.T) {
 }
 
 func TestEachCallIsLoggedOnce(t *testing.T) {
-	refused := `{"id":ID,"error":{"code":-32601,"message":"no such method"}}`
+	rejected := `{"id":ID,"error":{"code":-32601,"message":"no such method"}}`
 	for name, test := range map[string]struct {
 		answer string
 		call   func(*ramp.RPC)
@@ -872,13 +872,13 @@ func TestEachCallIsLoggedOnce(t *testing.T) {
 		err    string
 	}{
 		"a success":     {result(`"0x1"`), func(r *ramp.RPC) { _, _ = r.BlockNumber(t.Context()) }, `DEBUG msg="ramp: rpc" method=eth_blockNumber`, ""},
-		"a failure":     {refused, func(r *ramp.RPC) { _, _ = r.BlockNumber(t.Context()) }, `ERROR msg="ramp: rpc failed" method=eth_blockNumber`, "no such method"},
+		"a failure":     {rejected, func(r *ramp.RPC) { _, _ = r.BlockNumber(t.Context()) }, `ERROR msg="ramp: rpc failed" method=eth_blockNumber`, "no such method"},
 		"nothing there": {result(`null`), func(r *ramp.RPC) { _, _ = r.Receipt(t.Context(), common.MaxHash) }, `DEBUG msg="ramp: rpc failed" method=eth_getTransactionReceipt`, "not found"},
-		"a batch": {refused, func(r *ramp.RPC) {
+		"a batch": {rejected, func(r *ramp.RPC) {
 			_ = r.Batch(t.Context(), []ramp.BatchCall{{Method: "eth_sign"}, {Method: "eth_sign"}})
 		},
 			`ERROR msg="ramp: rpc failed" method=batch`, "no such method"},
-		"a wait": {refused, func(r *ramp.RPC) { _, _ = r.WaitReceipt(t.Context(), common.MaxHash, 1) }, `ERROR msg="ramp: rpc failed" method=wait`, "no such method"},
+		"a wait": {rejected, func(r *ramp.RPC) { _, _ = r.WaitReceipt(t.Context(), common.MaxHash, 1) }, `ERROR msg="ramp: rpc failed" method=wait`, "no such method"},
 		"a send": {result(`"` + hash32 + `"`), func(r *ramp.RPC) { _, _ = r.SendRawTransaction(t.Context(), []byte{2, 1}) }, `DEBUG msg="ramp: rpc" method=eth_sendRawTransaction`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -912,8 +912,8 @@ func TestNoSecretOfTheURLIsEverShown(t *testing.T) {
 		"a proxy that echoes":         says(404, "<html>Cannot POST "+all),
 		"a proxy that echoes, busy":   says(503, all),
 		"a proxy that echoes in JSON": says(404, `{"error_description":`+string(quoted)+`}`),
-		"a refusal that echoes":       says(200, `{"id":ID,"error":{"code":1,"message":`+string(quoted)+`,"data":`+string(quoted)+`}}`),
-		"a refusal under HTTP 500":    says(500, `{"id":ID,"error":{"code":1,"message":`+string(quoted)+`,"data":`+string(quoted)+`}}`),
+		"a rejection that echoes":     says(200, `{"id":ID,"error":{"code":1,"message":`+string(quoted)+`,"data":`+string(quoted)+`}}`),
+		"a rejection under HTTP 500":  says(500, `{"id":ID,"error":{"code":1,"message":`+string(quoted)+`,"data":`+string(quoted)+`}}`),
 		"a message that is an object": says(200, `{"id":ID,"error":{"code":1,"message":{"text":`+string(quoted)+`}}}`),
 		"a reason that echoes":        says(200, `{"id":ID,"error":{"code":3,"message":"execution reverted","data":"`+reason+`"}}`),
 		"a reason under HTTP 500":     says(500, `{"id":ID,"error":{"code":3,"message":"execution reverted","data":"`+reason+`"}}`),
@@ -951,11 +951,11 @@ func TestNoSecretOfTheURLIsEverShown(t *testing.T) {
 			assert.Equal(t, queryKey, arrived.URL.Query().Get("apikey"))
 			assert.Equal(t, headerKey, arrived.Header.Get("X-Api-Key"))
 
-			var refused *ramp.RPCError
+			var rejected *ramp.RPCError
 			var failure *ramp.HTTPError
 			shown := fmt.Sprintf("%v|%+v|%#v|%s|%s|%v|%v|%v|%#v", client, client, client, err, log.String(), batchErr, batch[0].Err, custom, err)
-			if errors.As(err, &refused) {
-				shown += fmt.Sprintf("%s|%+v|%#v", refused.Message, refused, refused)
+			if errors.As(err, &rejected) {
+				shown += fmt.Sprintf("%s|%+v|%#v", rejected.Message, rejected, rejected)
 			}
 			if errors.As(err, &failure) {
 				shown += fmt.Sprintf("%s|%+v|%#v", failure.Excerpt, failure, failure)

@@ -128,7 +128,7 @@ func TestTheLargestAmountIsSent(t *testing.T) {
 }
 
 // The node chooses the form of the network version, but an error is not a version.
-func TestNetVersionThatIsRefused(t *testing.T) {
+func TestNetVersionThatIsRejected(t *testing.T) {
 	n := newNode(t, says(200, `{"id":ID,"error":{"code":-32601,"message":"no such method"}}`))
 	id, err := n.client(t).NetVersion(t.Context())
 	assert.ErrorIs(t, err, ramp.RPCMethodNotFound)

@@ -149,7 +149,7 @@ func TestWaitReceiptWaitsForATransactionToBeInABlock(t *testing.T) {
 }
 
 // A cache or a proxy that mixes up answers must not settle an order.
-func TestWaitReceiptRefusesTheReceiptOfAnotherTransaction(t *testing.T) {
+func TestWaitReceiptRejectsTheReceiptOfAnotherTransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &chain{receipt: mined(10, blockA), head: 10}
 		asked := common.HexToHash("0xbad")
@@ -236,7 +236,7 @@ func TestWaitReceiptStartsOverWhenTheBlockWasReplaced(t *testing.T) {
 }
 
 func TestWaitReceiptGoesOnOverWhatMayPass(t *testing.T) {
-	refusal := func(http, code int, message, data string) func(string) (*http.Response, error) {
+	rejection := func(http, code int, message, data string) func(string) (*http.Response, error) {
 		return always(http, fmt.Sprintf(`{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%q,"data":%q}}`, code, message, data))
 	}
 	saying := func(method, answer string) func(string) (*http.Response, error) {
@@ -249,21 +249,21 @@ func TestWaitReceiptGoesOnOverWhatMayPass(t *testing.T) {
 	}
 	for name, fail := range map[string]func(string) (*http.Response, error){
 		"an unreachable node":            func(string) (*http.Response, error) { return nil, errors.New("connection refused") },
-		"a node that is busy":            refusal(200, -32005, "limit exceeded", ""),
-		"a rate limit of QuickNode":      refusal(200, -32007, "50/second request limit reached", ""),
-		"a rate limit of Base":           refusal(200, -32016, "over rate limit", ""),
-		"a rate limit of TheRPC":         refusal(200, -32029, "Too many requests", ""),
-		"a rate limit in 429":            refusal(429, 15, "Too many connections", ""),
-		"an invalid request in 429":      refusal(429, -32600, "rate limited", ""),
-		"no such method in 429":          refusal(429, -32601, "rate limited", ""),
-		"an internal error":              refusal(200, -32603, "Internal error", ""),
-		"a header that is not there yet": refusal(200, -32000, "header not found", ""),
-		"a resource that is not there":   refusal(200, -32002, "resource unavailable", ""),
-		"an unknown block":               refusal(200, -39001, "Unknown block", ""),
-		"a block that is not final":      refusal(200, -32000, "cannot query unfinalized data", ""),
-		"a node that indexes":            refusal(200, -32000, "transaction indexing is in progress", ""),
-		"a node that says why":           refusal(200, -32000, "not ready", "transaction indexing is in progress"),
-		"a node that indexes, in 500":    refusal(500, -32000, "transaction indexing is in progress", ""),
+		"a node that is busy":            rejection(200, -32005, "limit exceeded", ""),
+		"a rate limit of QuickNode":      rejection(200, -32007, "50/second request limit reached", ""),
+		"a rate limit of Base":           rejection(200, -32016, "over rate limit", ""),
+		"a rate limit of TheRPC":         rejection(200, -32029, "Too many requests", ""),
+		"a rate limit in 429":            rejection(429, 15, "Too many connections", ""),
+		"an invalid request in 429":      rejection(429, -32600, "rate limited", ""),
+		"no such method in 429":          rejection(429, -32601, "rate limited", ""),
+		"an internal error":              rejection(200, -32603, "Internal error", ""),
+		"a header that is not there yet": rejection(200, -32000, "header not found", ""),
+		"a resource that is not there":   rejection(200, -32002, "resource unavailable", ""),
+		"an unknown block":               rejection(200, -39001, "Unknown block", ""),
+		"a block that is not final":      rejection(200, -32000, "cannot query unfinalized data", ""),
+		"a node that indexes":            rejection(200, -32000, "transaction indexing is in progress", ""),
+		"a node that says why":           rejection(200, -32000, "not ready", "transaction indexing is in progress"),
+		"a node that indexes, in 500":    rejection(500, -32000, "transaction indexing is in progress", ""),
 		"a proxy without a node":         always(502, "<html>"),
 		"a page":                         always(200, "<html>"),
 		"an empty answer":                always(200, ""),
@@ -317,8 +317,8 @@ func TestWaitReceiptEndsAtWhatWillNotPass(t *testing.T) {
 		change func(*chain)
 		text   string
 	}{
-		"no such method":  {func(c *chain) { c.fail = refusing(-32601) }, "-32601"},
-		"invalid params":  {func(c *chain) { c.fail = refusing(-32602) }, "-32602"},
+		"no such method":  {func(c *chain) { c.fail = rejecting(-32601) }, "-32601"},
+		"invalid params":  {func(c *chain) { c.fail = rejecting(-32602) }, "-32602"},
 		"another receipt": {func(c *chain) { c.receipt = strings.Replace(c.receipt, common.MaxHash.Hex(), hash32, 1) }, "the node answered with transaction " + hash32},
 		"no such method inside a 500": {func(c *chain) {
 			c.fail = always(500, `{"id":null,"error":{"code":-32601,"message":"m"}}`)
@@ -350,7 +350,7 @@ func TestWaitReceiptEndsAtWhatWillNotPass(t *testing.T) {
 	}
 }
 
-func refusing(code int) func(string) (*http.Response, error) {
+func rejecting(code int) func(string) (*http.Response, error) {
 	return always(200, fmt.Sprintf(`{"id":null,"error":{"code":%d,"message":"m"}}`, code))
 }
 
@@ -369,7 +369,7 @@ func TestWaitReceiptSaysWhatWasMissingWhenTheContextEnds(t *testing.T) {
 		"its block":           {func(c *chain) { c.receipt = `{"status":"0x1"}` }, "is in no block yet", nil},
 		"confirmations":       {func(c *chain) { c.head = 12 }, "has 3 of 5 confirmations", nil},
 		"a block that stands": {func(c *chain) { c.block[10] = blockB }, "block 10, which contained the transaction, was replaced", nil},
-		"a node":              {func(c *chain) { c.fail = func(string) (*http.Response, error) { return nil, errors.New("refused") } }, "refused", nil},
+		"a node":              {func(c *chain) { c.fail = func(string) (*http.Response, error) { return nil, errors.New("rejected") } }, "rejected", nil},
 		"an index": {func(c *chain) {
 			c.fail = func(string) (*http.Response, error) {
 				return status(200, nil, `{"id":null,"error":"transaction indexing is in progress"}`)(nil)
@@ -572,7 +572,7 @@ func TestOnlyAConfirmedResultReachesTheGame(t *testing.T) {
 					return
 				}
 				assert.Empty(t, game.calls, "nothing is paid")
-				assert.Equal(t, refusal("INTERNAL_ERROR"), string(reply.Body), "the wire has no detail")
+				assert.Equal(t, rejection("INTERNAL_ERROR"), string(reply.Body), "the wire has no detail")
 				assert.ErrorContains(t, reply.Err, test.cause)
 			})
 		})

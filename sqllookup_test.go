@@ -15,7 +15,7 @@ import (
 )
 
 // internal/dbtest tests Check on real databases.
-func TestCheckRefusesAServerThatIsTooOld(t *testing.T) {
+func TestCheckRejectsAServerThatIsTooOld(t *testing.T) {
 	for _, c := range []struct {
 		dialect ramp.Dialect
 		version string

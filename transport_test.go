@@ -270,9 +270,9 @@ func TestAnErrorIsOneLineOfLimitedLength(t *testing.T) {
 		assert.Equal(t, want, failure.Excerpt)
 		assert.EqualError(t, err, `ramp: eth_blockNumber: HTTP 404, not JSON-RPC: "`+want+`"`)
 
-		refused, err := json.Marshal(map[string]any{"id": nil, "error": map[string]any{"code": 1, "message": body}})
+		rejected, err := json.Marshal(map[string]any{"id": nil, "error": map[string]any{"code": 1, "message": body}})
 		require.NoError(t, err)
-		n = newNode(t, says(200, string(refused)))
+		n = newNode(t, says(200, string(rejected)))
 		_, err = n.client(t).BlockNumber(t.Context())
 		assert.EqualError(t, err, "ramp: eth_blockNumber: JSON-RPC error 1: "+want)
 	}

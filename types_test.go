@@ -70,7 +70,7 @@ func TestBodyMustBeOneJSONObject(t *testing.T) {
 	}
 }
 
-func TestParseValidateRefuses(t *testing.T) {
+func TestParseValidateRejects(t *testing.T) {
 	const (
 		digest = `"digest":"0xd91c81e564e4f69229a9224943fa9a79ff21b60fcef5096bfb79e1ce28591a85"`
 		bytes1 = "d91c81e564e4f69229a9224943fa9a79ff21b60fcef5096bfb79e1ce28591a85"
@@ -151,10 +151,10 @@ func TestParseValidateRefuses(t *testing.T) {
 	}
 }
 
-func TestParseRefusesEveryFaultOfAnIntent(t *testing.T) {
-	for n, tt := range intentRefusals {
+func TestParseRejectsEveryFaultOfAnIntent(t *testing.T) {
+	for n, tt := range intentRejections {
 		t.Run(tt.name, func(t *testing.T) {
-			intent := refused(t, n)
+			intent := rejected(t, n)
 			v, err := ramp.ParseValidate([]byte(`{"user_sig":"0xab","user_address":"0x1","project_id":"p",
 				"digest":"` + vectors[0].digestText + `","uuid":"` + goldenMint + `","intent":` + intent + `}`))
 			assertFields(t, err, tt.want...)
@@ -165,7 +165,7 @@ func TestParseRefusesEveryFaultOfAnIntent(t *testing.T) {
 				assertFields(t, err, tt.want...)
 				return
 			}
-			require.NoError(t, err, "an authentic result is not refused for its intent")
+			require.NoError(t, err, "an authentic result is not rejected for its intent")
 			_, err = r.Intent.Effect(r.Outcome())
 			require.Error(t, err, "but its intent moves nothing")
 		})
@@ -181,7 +181,7 @@ func TestParseValidateReportsAllThatIsWrong(t *testing.T) {
 	assertFields(t, err, "uuid is required", "receipt.status is required")
 }
 
-func TestParseResultRefuses(t *testing.T) {
+func TestParseResultRejects(t *testing.T) {
 	const id = `"uuid":"` + goldenMint + `"`
 	for _, tt := range []struct{ name, old, new, want string }{
 		{"uuid missing", id + ",", "", "uuid is required"},
@@ -205,8 +205,8 @@ func TestParseResultRefuses(t *testing.T) {
 	}
 }
 
-// A refused result is not redelivered, so a malformed field that decides nothing
-// does not refuse it. The field is left out and listed.
+// A rejected result is not redelivered, so a malformed field that decides nothing
+// does not reject it. The field is left out and listed.
 func TestParseResultLeavesOutWhatItCannotRead(t *testing.T) {
 	whole, err := ramp.ParseResult(resultBody(t, "", ""))
 	require.NoError(t, err)

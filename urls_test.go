@@ -151,7 +151,7 @@ func TestURLsStandBelowTheirBase(t *testing.T) {
 	}
 }
 
-func TestURLsRefuseABase(t *testing.T) {
+func TestURLsRejectABase(t *testing.T) {
 	const form, parts = "rampURL must be an absolute https URL", "rampURL must not have a user"
 	for base, want := range map[string]string{
 		"":                                 "rampURL is required",
@@ -273,7 +273,7 @@ func TestURLErrorsHoldNoToken(t *testing.T) {
 
 // A header is trimmed in transit and the signed body is not, so the order of such a
 // session would be stranded.
-func TestASessionIDThatDoesNotSurviveAHeaderIsRefused(t *testing.T) {
+func TestASessionIDThatDoesNotSurviveAHeaderIsRejected(t *testing.T) {
 	for _, id := range []string{" alice", "alice ", "alice\t", "\nalice", "alice\u00a0", "\u2003alice", "alice\u3000", "alice\u0085", "al\x00ice", "alice\xff", "al\nice"} {
 		_, err := ramp.ExchangeURL("https://ramp.example", ramp.ExchangeParams{
 			UUID: uuid.New(), AccessToken: ramp.NewAccessToken("t"), SessionID: id, Network: ramp.Testnet})

@@ -208,7 +208,7 @@ func TestTenThousandKeysRecover(t *testing.T) {
 	}
 }
 
-func TestNewKeySignerRefuses(t *testing.T) {
+func TestNewKeySignerRejects(t *testing.T) {
 	digits := vectorKey[2:]
 	for name, key := range map[string]string{
 		"nothing":             "",
@@ -244,7 +244,7 @@ func assertNoKey(t *testing.T, err error) {
 	}
 }
 
-func TestNewECDSASignerRefuses(t *testing.T) {
+func TestNewECDSASignerRejects(t *testing.T) {
 	p256, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	p521, err := ecdsa.GenerateKey(elliptic.P521(), rand.Reader)
@@ -298,7 +298,7 @@ func TestSignerKeepsItsOwnCopyOfTheKey(t *testing.T) {
 	assert.Equal(t, vectors[0].signature(t), got)
 }
 
-func TestNewCryptoSignerRefuses(t *testing.T) {
+func TestNewCryptoSignerRejects(t *testing.T) {
 	p256, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	_, edwards, err := ed25519.GenerateKey(rand.Reader)
@@ -346,7 +346,7 @@ func TestCryptoSignerIsAskedForTheDigestAsItIs(t *testing.T) {
 	assert.Equal(t, 1, calls, "nobody waits for a call that ended")
 }
 
-func TestNewFuncSignerRefuses(t *testing.T) {
+func TestNewFuncSignerRejects(t *testing.T) {
 	s, err := ramp.NewFuncSigner(vectorAddress, nil)
 	assert.Nil(t, s)
 	assertNoKey(t, err)
@@ -381,7 +381,7 @@ func TestFuncSignerGetsContextAndDigest(t *testing.T) {
 
 // Whatever a key service returns, what leaves the signer is a signature of its
 // address over the digest, or an error.
-func TestSignerRefusesWhatAKeyServiceReturns(t *testing.T) {
+func TestSignerRejectsWhatAKeyServiceReturns(t *testing.T) {
 	key, digest := vectorECDSA(t), vectors[0].digest(t)
 	stranger, err := ethcrypto.GenerateKey()
 	require.NoError(t, err)
@@ -553,7 +553,7 @@ func TestPublicKeyAddress(t *testing.T) {
 	}
 }
 
-func TestPublicKeyAddressRefuses(t *testing.T) {
+func TestPublicKeyAddressRejects(t *testing.T) {
 	key := vectorECDSA(t)
 	point := ethcrypto.FromECDSAPub(&key.PublicKey)
 	good := spki(t, ecPublicKey, secp256k1, point)

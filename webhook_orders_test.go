@@ -128,7 +128,7 @@ func TestWhatAHandlerWithAStoreAnswersToAValidate(t *testing.T) {
 	assert.Equal(t, "500", answerTo(game.Validate(t.Context(), player, r)))
 }
 
-// A result that contradicts its order is refused permanently only after OnConflict
+// A result that contradicts its order is rejected permanently only after OnConflict
 // succeeded.
 func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
 	order := accepted(t, mintRequest(t))
@@ -380,7 +380,7 @@ func TestAConflictIsPermanentOnlyAfterItWasTaken(t *testing.T) {
 		"failed with Permanent": {func(context.Context, *ramp.ConflictError, *ramp.Result) error {
 			return ramp.Permanent(errors.New("down"))
 		}, http.StatusInternalServerError},
-		"failed with a decline":  {func(context.Context, *ramp.ConflictError, *ramp.Result) error { return ramp.Reject("DOWN") }, http.StatusInternalServerError},
+		"failed with a reject":   {func(context.Context, *ramp.ConflictError, *ramp.Result) error { return ramp.Reject("DOWN") }, http.StatusInternalServerError},
 		"failed with a conflict": {func(_ context.Context, c *ramp.ConflictError, _ *ramp.Result) error { return c }, http.StatusInternalServerError},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -219,7 +219,7 @@ func (s *studio) post(t *testing.T, path string, body []byte) (int, string) {
 	return s.call(t, http.MethodPost, path, s.signed(body), body)
 }
 
-func refusal(code string) string {
+func rejection(code string) string {
 	return fmt.Sprintf(`{"success":false,"errorCode":%q,"data":null}`, code)
 }
 
@@ -349,16 +349,16 @@ func TestABodyWithAWrongFieldReachesNoGame(t *testing.T) {
 			t.Run(endpoint.path+"/"+test.name, func(t *testing.T) {
 				status, body := s.post(t, endpoint.path, test.body(endpoint.body))
 				assert.Equal(t, endpoint.status, status)
-				assert.Equal(t, refusal(test.code), body)
+				assert.Equal(t, rejection(test.code), body)
 				assert.Empty(t, s.game.calls, "nothing is passed to the game")
 			})
 		}
 	}
 }
 
-// The service delivers a refused result never again, and what the player paid
+// The service delivers a rejected result never again, and what the player paid
 // would be lost. So the game hears of every result with a UUID and a status.
-func TestAnAuthenticResultIsNotRefusedForItsForm(t *testing.T) {
+func TestAnAuthenticResultIsNotRejectedForItsForm(t *testing.T) {
 	for _, test := range slices.Concat(wrongIntents, []wrongBody{
 		{"a token amount of text", "", func(o object) []byte { return o.with("intent.to.0.amount", "10").bytes() }},
 		{"a uuid without dashes", "", func(o object) []byte { return o.with("uuid", strings.ReplaceAll(testUUID, "-", "")).bytes() }},
@@ -411,7 +411,7 @@ func TestAValidateBodyWithAWrongFieldReachesNoGame(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			status, body := s.post(t, ramp.PathValidate, validateCall().with(test.field, test.value).bytes())
 			assert.Equal(t, http.StatusBadRequest, status)
-			assert.Equal(t, refusal(test.code), body)
+			assert.Equal(t, rejection(test.code), body)
 			assert.Empty(t, s.game.calls)
 		})
 	}
@@ -419,7 +419,7 @@ func TestAValidateBodyWithAWrongFieldReachesNoGame(t *testing.T) {
 		t.Run("no "+field, func(t *testing.T) {
 			status, body := s.post(t, ramp.PathValidate, validateCall().without(field).bytes())
 			assert.Equal(t, http.StatusBadRequest, status)
-			assert.Equal(t, refusal("INVALID_"+strings.ToUpper(field)), body)
+			assert.Equal(t, rejection("INVALID_"+strings.ToUpper(field)), body)
 			assert.Empty(t, s.game.calls)
 		})
 	}
@@ -443,14 +443,14 @@ func TestAResultWithoutAStatusIsNotAFailedOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			status, answer := s.post(t, ramp.PathResult, body.bytes())
 			assert.Equal(t, http.StatusInternalServerError, status, "it must come again, with a status")
-			assert.Equal(t, refusal("INVALID_RECEIPT_STATUS"), answer)
+			assert.Equal(t, rejection("INVALID_RECEIPT_STATUS"), answer)
 			assert.Empty(t, s.game.calls)
 		})
 	}
 	t.Run("a receipt that is text", func(t *testing.T) {
 		status, answer := s.post(t, ramp.PathResult, resultCall().with("receipt", "0x1").bytes())
 		assert.Equal(t, http.StatusInternalServerError, status)
-		assert.Equal(t, refusal("INVALID_RECEIPT"), answer)
+		assert.Equal(t, rejection("INVALID_RECEIPT"), answer)
 		assert.Empty(t, s.game.calls)
 	})
 }
@@ -486,7 +486,7 @@ func TestACallThatIsNotAuthenticReachesNoGame(t *testing.T) {
 				header["x-hmac-signature"] = test.values
 				status, answer := s.call(t, http.MethodPost, path, header, body)
 				assert.Equal(t, http.StatusUnauthorized, status)
-				assert.Equal(t, refusal(test.code), answer)
+				assert.Equal(t, rejection(test.code), answer)
 				assert.Empty(t, s.game.calls)
 			})
 		}
@@ -495,13 +495,13 @@ func TestACallThatIsNotAuthenticReachesNoGame(t *testing.T) {
 			require.NotEqual(t, body, tampered)
 			status, answer := s.call(t, http.MethodPost, path, s.signed(body), tampered)
 			assert.Equal(t, http.StatusUnauthorized, status)
-			assert.Equal(t, refusal("HMAC_INVALID"), answer)
+			assert.Equal(t, rejection("HMAC_INVALID"), answer)
 			assert.Empty(t, s.game.calls)
 		})
 		t.Run(path+"/nothing of the body is looked at before its HMAC holds", func(t *testing.T) {
 			status, answer := s.call(t, http.MethodPost, path, s.signed(body), []byte("not JSON"))
 			assert.Equal(t, http.StatusUnauthorized, status)
-			assert.Equal(t, refusal("HMAC_INVALID"), answer)
+			assert.Equal(t, rejection("HMAC_INVALID"), answer)
 		})
 	}
 }
@@ -537,7 +537,7 @@ func TestACallWithoutASessionReachesNoGame(t *testing.T) {
 				header[test.header] = test.values
 				status, answer := s.call(t, endpoint.method, endpoint.path, header, endpoint.body)
 				assert.Equal(t, http.StatusUnauthorized, status)
-				assert.Equal(t, refusal(test.code), answer)
+				assert.Equal(t, rejection(test.code), answer)
 				assert.Empty(t, s.game.calls)
 			})
 		}
@@ -556,7 +556,7 @@ func TestAResultIsForTheSessionOfItsSignedBody(t *testing.T) {
 }
 
 // A result is authenticated by its HMAC. What its headers lack, or hold in
-// another form, refuses nothing.
+// another form, rejects nothing.
 func TestAResultNeedsNoHeadersOfASession(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -591,13 +591,13 @@ func TestAResultNeedsNoHeadersOfASession(t *testing.T) {
 	}
 }
 
-func TestABodyAboveTheLimitIsRefusedUnread(t *testing.T) {
+func TestABodyAboveTheLimitIsRejectedUnread(t *testing.T) {
 	body := validateCall().with("padding", strings.Repeat("x", 4096)).bytes()
 	s := newStudioWith(t, ramp.HandlerConfig{MaxBody: 4096})
 	for _, path := range []string{ramp.PathValidate, ramp.PathResult} {
 		status, answer := s.post(t, path, body)
 		assert.Equal(t, http.StatusRequestEntityTooLarge, status)
-		assert.Equal(t, refusal("BODY_TOO_LARGE"), answer)
+		assert.Equal(t, rejection("BODY_TOO_LARGE"), answer)
 	}
 	assert.Empty(t, s.game.calls)
 
@@ -610,7 +610,7 @@ func TestABodyAboveTheLimitIsRefusedUnread(t *testing.T) {
 	recorder := httptest.NewRecorder()
 	handler.ServeHTTP(recorder, request)
 	assert.Equal(t, http.StatusRequestEntityTooLarge, recorder.Code)
-	assert.Equal(t, refusal("BODY_TOO_LARGE"), recorder.Body.String())
+	assert.Equal(t, rejection("BODY_TOO_LARGE"), recorder.Body.String())
 	assert.Less(t, rest.read, 64<<10, "what is behind the limit is not read")
 
 	reply := handler.AnswerValidate(t.Context(), s.signed(body), body)
@@ -642,7 +642,7 @@ func TestABodyOfExactlyTheLimitIsRead(t *testing.T) {
 }
 
 // Who has no HMAC must not make the server hold bodies.
-func TestABodyWithoutAnHMACIsRefusedUnread(t *testing.T) {
+func TestABodyWithoutAnHMACIsRejectedUnread(t *testing.T) {
 	s := newStudio(t)
 	for name, test := range map[string]struct {
 		headers string
@@ -668,7 +668,7 @@ func TestABodyWithoutAnHMACIsRefusedUnread(t *testing.T) {
 			body, err := io.ReadAll(response.Body)
 			require.NoError(t, err)
 			assert.Equal(t, test.status, response.StatusCode)
-			assert.Equal(t, refusal(test.code), string(body))
+			assert.Equal(t, rejection(test.code), string(body))
 		})
 	}
 	assert.Empty(t, s.game.calls)
@@ -716,7 +716,7 @@ func TestABodyThatDoesNotComeWholeIsAskedForAgain(t *testing.T) {
 	answer, err := io.ReadAll(conn)
 	require.NoError(t, err)
 	assert.Contains(t, string(answer), "HTTP/1.1 500 ", "a result must come again")
-	assert.Contains(t, string(answer), refusal("INTERNAL_ERROR"))
+	assert.Contains(t, string(answer), rejection("INTERNAL_ERROR"))
 	assert.Empty(t, s.game.calls)
 }
 
@@ -731,12 +731,12 @@ func TestABodyThatDoesNotComeInTimeIsAskedForAgain(t *testing.T) {
 		answer := httptest.NewRecorder()
 		s.Config.Handler.ServeHTTP(answer, request)
 		assert.Equal(t, http.StatusInternalServerError, answer.Code)
-		assert.Equal(t, refusal("INTERNAL_ERROR"), answer.Body.String())
+		assert.Equal(t, rejection("INTERNAL_ERROR"), answer.Body.String())
 		assert.Empty(t, s.game.calls)
 	}
 }
 
-func TestOtherMethodsAndPathsAreRefused(t *testing.T) {
+func TestOtherMethodsAndPathsAreRejected(t *testing.T) {
 	s := newStudio(t)
 	for path, allowed := range map[string]string{
 		ramp.PathAssets: http.MethodGet, ramp.PathValidate: http.MethodPost, ramp.PathResult: http.MethodPost,
@@ -754,12 +754,12 @@ func TestOtherMethodsAndPathsAreRefused(t *testing.T) {
 			response.Body.Close()
 			assert.Equal(t, http.StatusMethodNotAllowed, response.StatusCode)
 			assert.Equal(t, allowed, response.Header.Get("Allow"))
-			assert.Equal(t, refusal("METHOD_NOT_ALLOWED"), string(answer))
+			assert.Equal(t, rejection("METHOD_NOT_ALLOWED"), string(answer))
 		}
 	}
 	status, answer := s.call(t, http.MethodGet, "/api/other", nil, nil)
 	assert.Equal(t, http.StatusNotFound, status)
-	assert.Equal(t, refusal("NOT_FOUND"), answer)
+	assert.Equal(t, rejection("NOT_FOUND"), answer)
 	assert.Empty(t, s.game.calls)
 }
 
@@ -864,11 +864,11 @@ func TestTheGameDecides(t *testing.T) {
 			&recorder{assets: say(ramp.Reject("BANNED"))}, ramp.PathAssets, 200, "BANNED"},
 		{"assets that are broken", ramp.HandlerConfig{},
 			&recorder{assets: say(broken)}, ramp.PathAssets, 500, "INTERNAL_ERROR"},
-		{"an order that is declined", ramp.HandlerConfig{},
+		{"an order that is rejected", ramp.HandlerConfig{},
 			&recorder{validate: say(ramp.Reject("INVALID_BALANCE"))}, ramp.PathValidate, 200, "INVALID_BALANCE"},
-		{"an order that is declined deep inside", ramp.HandlerConfig{},
+		{"an order that is rejected deep inside", ramp.HandlerConfig{},
 			&recorder{validate: say(fmt.Errorf("inventory: %w", ramp.Reject("INVALID_BALANCE")))}, ramp.PathValidate, 200, "INVALID_BALANCE"},
-		{"an order that is declined, as the guide has it", ramp.HandlerConfig{RejectStatus: 400},
+		{"an order that is rejected, as the guide has it", ramp.HandlerConfig{RejectStatus: 400},
 			&recorder{validate: say(ramp.Reject("INVALID_BALANCE"))}, ramp.PathValidate, 400, "INVALID_BALANCE"},
 		{"custom codes", ramp.HandlerConfig{TranslateCode: func(c ramp.Code) ramp.Code { return "E_" + c }},
 			&recorder{validate: say(ramp.Reject("SHORT"))}, ramp.PathValidate, 200, "E_SHORT"},
@@ -882,9 +882,9 @@ func TestTheGameDecides(t *testing.T) {
 			&recorder{result: func() error { panic("secret") }}, ramp.PathResult, 500, "INTERNAL_ERROR"},
 		{"a result that no redelivery can help", ramp.HandlerConfig{},
 			&recorder{result: say(ramp.Permanent(broken))}, ramp.PathResult, 400, "PERMANENT"},
-		{"a result cannot be declined, it comes again", ramp.HandlerConfig{},
+		{"a result cannot be rejected, it comes again", ramp.HandlerConfig{},
 			&recorder{result: say(ramp.Reject("INVALID_BALANCE"))}, ramp.PathResult, 500, "INVALID_BALANCE"},
-		{"a result that is declined deep inside, with a status", ramp.HandlerConfig{},
+		{"a result that is rejected deep inside, with a status", ramp.HandlerConfig{},
 			&recorder{result: say(fmt.Errorf("bank: %w", &ramp.Rejection{Status: 200, Code: "SHORT"}))}, ramp.PathResult, 500, "SHORT"},
 		{"codes that nobody has translated", ramp.HandlerConfig{TranslateCode: func(ramp.Code) ramp.Code { return "" }},
 			&recorder{validate: say(ramp.Reject("SHORT"))}, ramp.PathValidate, 200, "SHORT"},
@@ -907,7 +907,7 @@ func TestTheGameDecides(t *testing.T) {
 			}
 			status, answer := s.call(t, method, test.path, s.signed(body), body)
 			assert.Equal(t, test.status, status)
-			assert.Equal(t, refusal(test.code), answer, "and no signature, no data, no detail")
+			assert.Equal(t, rejection(test.code), answer, "and no signature, no data, no detail")
 		})
 	}
 }
@@ -923,7 +923,7 @@ func TestASignerThatIsDownCostsThePlayerNothing(t *testing.T) {
 	body := validateCall().bytes()
 	reply := handler.AnswerValidate(t.Context(), (&studio{key: testKey(t)}).signed(body), body)
 	assert.Equal(t, http.StatusInternalServerError, reply.Status)
-	assert.Equal(t, refusal("INTERNAL_ERROR"), string(reply.Body))
+	assert.Equal(t, rejection("INTERNAL_ERROR"), string(reply.Body))
 	assert.Equal(t, []string{"authenticate"}, game.calls, "Validate, which takes the assets, is not reached")
 }
 
@@ -951,7 +951,7 @@ func TestAGameThatReturnsNonsenseIsOursToBlame(t *testing.T) {
 			reply := handler.AnswerAssets(t.Context(), (&studio{key: testKey(t)}).signed(nil))
 			assert.Equal(t, http.StatusInternalServerError, reply.Status)
 			assert.EqualError(t, errors.Unwrap(reply.Err), tt.want)
-			assert.Equal(t, refusal("INTERNAL_ERROR"), string(reply.Body))
+			assert.Equal(t, rejection("INTERNAL_ERROR"), string(reply.Body))
 		})
 	}
 }
@@ -1099,7 +1099,7 @@ func TestTheLogNamesTheCause(t *testing.T) {
 			body := validateCall().bytes()
 			status, answer := s.call(t, http.MethodPost, "/ramp"+ramp.PathValidate, s.signed(body), body)
 			assert.Equal(t, 404, status)
-			assert.Equal(t, refusal("NOT_FOUND"), answer)
+			assert.Equal(t, rejection("NOT_FOUND"), answer)
 		}, "the path of the request has a prefix before /api/validate: use http.StripPrefix"},
 		"a body above the limit": {func(t *testing.T, s *studio) {
 			s.post(t, ramp.PathResult, resultCall().with("padding", strings.Repeat("x", 1<<20)).bytes())
@@ -1193,7 +1193,7 @@ func TestHeadersThatNetHTTPDoesNotMake(t *testing.T) {
 }
 
 // A status of the game's own is answered as long as HTTP has it.
-func TestTheStatusOfARefusalHasItsBounds(t *testing.T) {
+func TestTheStatusOfARejectionHasItsBounds(t *testing.T) {
 	for status, want := range map[int]int{-1: 500, 1: 500, 199: 500, 200: 200, 409: 409, 599: 599, 600: 500} {
 		s := newStudio(t)
 		s.game.validate = func() error { return &ramp.Rejection{Status: status, Code: "OWN"} }
@@ -1205,15 +1205,15 @@ func TestTheStatusOfARefusalHasItsBounds(t *testing.T) {
 // The service does not deliver a result again that was answered with 400, so
 // nothing but Permanent leads there.
 func TestOnlyPermanentEndsTheDeliveryOfAResult(t *testing.T) {
-	for _, refusal := range []*ramp.Rejection{{Status: 400, Code: "OWN"}, {Status: 409, Code: ramp.CodePermanent}, {Status: 200, Code: ramp.CodePermanent}} {
+	for _, rejection := range []*ramp.Rejection{{Status: 400, Code: "OWN"}, {Status: 409, Code: ramp.CodePermanent}, {Status: 200, Code: ramp.CodePermanent}} {
 		s := newStudio(t)
-		s.game.result = func() error { return refusal }
+		s.game.result = func() error { return rejection }
 		got, _ := s.post(t, ramp.PathResult, resultCall().bytes())
-		assert.Equal(t, 500, got, refusal)
+		assert.Equal(t, 500, got, rejection)
 	}
 }
 
-func TestTheDeclineStatusHasItsBounds(t *testing.T) {
+func TestTheRejectStatusHasItsBounds(t *testing.T) {
 	for status, ok := range map[int]bool{0: true, 199: false, 200: true, 201: false, 399: false, 400: true, 499: true, 500: false, -1: false} {
 		_, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), RejectStatus: status})
 		assert.Equal(t, ok, err == nil, status)

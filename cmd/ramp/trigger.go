@@ -26,7 +26,7 @@ If the game called initialize, the terms of the order come from that call:
                        "url" of a JSON object
   -uuid UUID -session  the UUID that the game received, and the player's session
 Otherwise they come from an earlier order or from flags. A game that accepts only the
-UUIDs of its own initialize calls declines such an order.
+UUIDs of its own initialize calls rejects such an order.
   -like UUID           the terms, the session and the amount of an earlier order
   -token ADDRESS -network NAME -project ID -material ITEM=AMOUNT -output ITEM=AMOUNT
 
