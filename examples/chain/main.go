@@ -1,5 +1,5 @@
 // Chain reads a balance, a block, and a transaction with its token transfers from the
-// node at -url. Without -url, it runs a chain in its own process. It exits with status
+// node at -url. Without -url, it runs an emulated chain in its own process. It exits with status
 // 1 if any of this fails. It handles no input from players.
 //
 //	go run .
@@ -30,21 +30,34 @@ func main() {
 
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+	var err error
 	if *url != "" {
-		if err := show(ctx, *url, *chainID, common.HexToAddress(*address), *token, *hash); err != nil {
-			log.Fatal(err)
-		}
-		return
-	}
-	local := startLocal()
-	defer local.close()
-	tx, err := local.transfer(ctx)
-	if err == nil {
-		err = show(ctx, local.url, *chainID, local.player, "", tx.Hex())
+		err = show(ctx, *url, *chainID, common.HexToAddress(*address), *token, *hash)
+	} else {
+		err = showLocal(ctx)
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
+}
+
+// showLocal shows a transfer of tokens on a chain in this process.
+func showLocal(ctx context.Context) error {
+	service, err := startLocal()
+	if err != nil {
+		return err
+	}
+	defer service.Close()
+	url := service.RPCURL(ramp.Testnet)
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: url})
+	if err != nil {
+		return err
+	}
+	hash, err := transfer(ctx, service, chain)
+	if err != nil {
+		return err
+	}
+	return show(ctx, url, 0, player, gold.Hex(), hash.Hex())
 }
 
 // show is the part to copy into your program.

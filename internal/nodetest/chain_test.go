@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,20 @@ func same(t *testing.T, typed any, answer json.RawMessage) map[string]bool {
 		compared[name] = true
 	}
 	return compared
+}
+
+// The example reads a chain of its own, and here that of a real node.
+func TestTheExampleReadsARealNode(t *testing.T) {
+	onEveryNode(t, func(t *testing.T, n *node, r *ramp.RPC) {
+		p := newPlayer(t, r)
+		player := common.HexToAddress("0x7b")
+		hash := p.send(t, &player, big.NewInt(1e18), nil)
+		n.mine(t)
+		out, err := exec.Command("go", "run", "github.com/token-ramp/ramp-go/examples/chain",
+			"-url", n.url, "-address", player.Hex(), "-tx", hash.Hex()).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		assert.Contains(t, string(out), "balance      1.0000 of "+player.Hex())
+	})
 }
 
 func TestTransfersAndBlocks(t *testing.T) {
