@@ -128,7 +128,7 @@ var faults = []fault{
 	{language: "python", name: "v-0-1", exit: exitRight},
 	{language: "node", name: "v-always-27", first: "sign-.*", related: "sign-.*", exit: exitWrong},
 	{language: "python", name: "high-s", exit: exitRight},
-	{language: "node", name: "signature-without-0x", first: "sign-form", related: "sign-.*", exit: exitWrong},
+	{language: "node", name: "signature-without-0x", first: "sign-form", exit: exitWrong},
 	{language: "python", name: "user-sig-replaced", first: "user-sig(-odd)?", related: "user-sig(-odd)?", exit: exitWrong},
 	{language: "node", name: "user-sig-in-lower-case", first: "user-sig-odd", exit: exitWrong},
 	{language: "python", name: "signed-decline", first: "validate-decline-envelope", related: "balance|validate-.*", exit: exitWrong},

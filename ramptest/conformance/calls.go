@@ -297,8 +297,8 @@ func (t *trial) asked(o order, a answer) answer {
 	}
 	if a.err == nil && a.succeeded() {
 		t.ledger.approved(o)
-		if text := t.wrongSignature(o, a); text != "" {
-			t.ledger.unsigned(text)
+		if how, text := t.wrongSignature(o, a); text != "" {
+			t.ledger.unsigned(how, text)
 		}
 	}
 	return a

@@ -65,17 +65,21 @@ func signatureCases() []Case {
 	return []Case{
 		{ID: "digest-wrong", Section: "5.3", Fix: exact, Inputs: digests,
 			Title: "A mint whose digest is not 0x and 64 hex digits is declined, and nothing is signed."},
+		{ID: "sign-form", Level: Must, Section: "5.3", Fix: form, last: true,
+			Title: "The validatorSig of every approval that the judge got is 65 bytes in hex with 0x.",
+			run: func(t *trial) {
+				const want = "0x and 130 hex digits"
+				if _, err := ramp.ParseSignature(t.approval(t.mint()).ValidatorSig); err != nil {
+					t.fail("something else", want)
+				}
+				if wrong := t.judge.wrongSignature(otherForm); wrong != "" {
+					t.fail(wrong, want)
+				}
+			}},
 		{ID: "sign-unchanged", Section: "5.3", Fix: raw32, Inputs: unchanged,
 			Title: "Any digest of 32 bytes is signed as it is."},
 		{ID: "user-sig-odd", Section: "2.6", Fix: echo, Inputs: userSigs,
 			Title: "A user_sig in another form is returned unchanged, or the order is declined."},
-		{ID: "sign-form", Level: Must, Section: "5.3", Fix: form,
-			Title: "The validatorSig of an approval is 65 bytes in hex with 0x.",
-			run: func(t *trial) {
-				if _, err := ramp.ParseSignature(t.approval(t.mint()).ValidatorSig); t.err == nil && err != nil {
-					t.fail("something else", "0x and 130 hex digits")
-				}
-			}},
 		{ID: "sign-recovers", Level: Must, Section: "5.3", Fix: raw32,
 			Title: "The validatorSig of an approval is a signature of the digest by the registered key.",
 			run: func(t *trial) {
@@ -120,8 +124,7 @@ func signatureCases() []Case {
 			Fix:   "Add 27 to a v of 0 or 1: contracts require 27 or 28.",
 			Title: "The v of validatorSig is 27 or 28.",
 			run: func(t *trial) {
-				sig, err := ramp.ParseSignature(t.approval(t.mint()).ValidatorSig)
-				if t.err == nil && (err != nil || sig[64] != 27 && sig[64] != 28) {
+				if sig := t.signature(t.approval(t.mint())); t.err == nil && sig[64] != 27 && sig[64] != 28 {
 					t.fail("another v", "27 or 28")
 				}
 			}},
@@ -131,9 +134,7 @@ func signatureCases() []Case {
 			run: func(t *trial) {
 				for range 4 { // a key service may choose either half each time
 					t.renew()
-					o := t.mint()
-					sig, err := ramp.ParseSignature(t.approval(o).ValidatorSig)
-					if t.err == nil && (err != nil || highS(sig)) {
+					if sig := t.signature(t.approval(t.mint())); t.err == nil && highS(sig) {
 						t.fail("a high s", "an s of at most half the order of the curve")
 					}
 				}
@@ -154,7 +155,7 @@ func signatureCases() []Case {
 		{ID: "sign-every", Level: Must, Section: "5.3", Fix: raw32, last: true,
 			Title: "Every approval that the judge got is signed by the registered key over the digest of its order.",
 			run: func(t *trial) {
-				if wrong := t.judge.wrongSignature(); wrong != "" {
+				if wrong := t.judge.wrongSignature(otherSigner); wrong != "" {
 					t.fail(wrong, "the signature of "+t.target.Validator.Hex()+" over the digest")
 				}
 			}},
@@ -243,24 +244,37 @@ func (t *trial) confuses(a answer, want string) {
 	}
 }
 
+// signatureFault is a way in which a validatorSig is wrong.
+type signatureFault int
+
+const (
+	otherForm   signatureFault = iota // it is not 0x and 130 hex digits: judged by sign-form alone
+	otherSigner                       // it is not the registered key's signature of the digest
+)
+
 // wrongSignature returns what is wrong with the signature of an approval of an order, or
-// "". An approval without one is for the cases about its form.
-func (t *trial) wrongSignature(o order, a answer) string {
+// "".
+func (t *trial) wrongSignature(o order, a answer) (signatureFault, string) {
 	var data approval
 	if _, err := ramp.ParseDigest(text(o.body.at("digest"), 66)); err != nil || !decode(a.envelope["data"], &data) || data.ValidatorSig == "" {
-		return ""
+		return 0, ""
+	}
+	if _, err := ramp.ParseSignature(data.ValidatorSig); err != nil {
+		return otherForm, "a validatorSig of another form"
 	}
 	switch signer, err := signerOf(o, data); {
 	case t.ledger.repeats(o, data.ValidatorSig):
-		return ""
+		return 0, ""
 	case err != nil:
-		return "a validatorSig that is not 65 bytes in hex with 0x, or not a possible signature of the digest"
+		return otherSigner, impossible
 	case signer != t.target.Validator:
-		return "a validatorSig that recovers to " + signer.Hex()
+		return otherSigner, "a validatorSig that recovers to " + signer.Hex()
 	default:
-		return ""
+		return 0, ""
 	}
 }
+
+const impossible = "a validatorSig that is not a possible signature of the digest"
 
 // envelope is how to fix a refusal of the wrong shape.
 const envelope = `Answer every refusal with {"success":false,"errorCode":"…","data":null}, even where a framework or a proxy answers for you.`
@@ -309,15 +323,25 @@ func (t *trial) commitsTo(o order, a answer) bool {
 // signs requires a signature of the order's digest by the validator key. It accepts either
 // v and either s, because the interface does not restrict them.
 func (t *trial) signs(o order, data approval) {
+	t.signature(data)
 	if t.err != nil {
 		return
 	}
 	switch signer, err := signerOf(o, data); {
 	case err != nil:
-		t.fail("a validatorSig that is not 65 bytes in hex with 0x, or not a possible signature of the digest", "the signature of "+t.target.Validator.Hex())
+		t.fail(impossible, "the signature of "+t.target.Validator.Hex())
 	case signer != t.target.Validator:
 		t.fail("a validatorSig that recovers to "+signer.Hex(), "the registered "+t.target.Validator.Hex())
 	}
+}
+
+// signature reads a validatorSig.
+func (t *trial) signature(data approval) ramp.Signature {
+	sig, err := ramp.ParseSignature(data.ValidatorSig)
+	if err != nil {
+		t.skip("the validatorSig has another form, which is for the case sign-form")
+	}
+	return sig
 }
 
 // signerOf returns the address that signed the digest of an order.

@@ -183,6 +183,7 @@ func New(target Target) (*Judge, error) {
 		drifting: make(map[string]bool),
 		opening:  make(map[string]Verdict),
 		flight:   make(map[string]bool),
+		unsigned: make(map[signatureFault]string),
 		known:    unknown(),
 	}
 	j.turn.L = &j.mu
