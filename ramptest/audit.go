@@ -78,7 +78,7 @@ type audit struct {
 	changes  int                 // how often a window was opened, joined or closed
 }
 
-// auditedOrder is an order of one player. A UUID has one, unless the studio was
+// auditedOrder is an order of one player. A UUID has one, unless the game was
 // asked to approve two.
 type auditedOrder struct {
 	player *auditedPlayer

@@ -55,7 +55,7 @@ func reported(err error) error {
 		return known
 	}
 	e := control.Errorf(control.CodeGame, "%s", said(err)) // the game did not answer, or violated the interface
-	var rejected *Declined
+	var rejected *Rejection
 	switch {
 	case errors.As(err, &rejected):
 		e.Code, e.GameStatus, e.ErrorCode = control.CodeRejected, rejected.Status, rejected.Code
@@ -511,7 +511,7 @@ func (s *remote) Reset(context.Context, control.ResetRequest) (done control.Done
 	s.clock.reset()
 	s.orders.reset()
 	s.audit.reset()
-	s.orders.studio.readings.reset()
+	s.orders.game.readings.reset()
 	s.record.reset(s.clock.now())
 	return done, nil
 }

@@ -325,7 +325,7 @@ func TestControlSaysWhatIsWrong(t *testing.T) {
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"terms":{"network":"testnet"}}`, 400, "terms.project_id"},
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"terms":{"network":"testnet","project_id":"p","token":"0x1"}}`, 400, "terms.token"},
 		{"POST", "/control/orders", strings.Replace(`{"do":"mint",`+player+`,`+trading+`}`, `"materials":[{"id":"item_gold","amount":100}],`, ``, 1), 400, "nothing can be minted"},
-		{"POST", "/control/orders", strings.Replace(`{"do":"mint",`+player+`,`+trading+`}`, `100`, `1000000`, 1), 422, "rejected: the studio declined with HTTP 200 and \"INVALID_BALANCE\"; the game may accept only UUIDs of its own"},
+		{"POST", "/control/orders", strings.Replace(`{"do":"mint",`+player+`,`+trading+`}`, `100`, `1000000`, 1), 422, "rejected: the game rejected the call with HTTP 200 and \"INVALID_BALANCE\"; the game may accept only UUIDs of its own"},
 		{"GET", "/control/orders?limit=1001", ``, 400, "limit must be"},
 		{"GET", "/control/orders?state=confirmed", ``, 400, "state must be"},
 		{"GET", "/control/orders/x", ``, 404, "first 4 characters"},
@@ -569,7 +569,7 @@ func TestACallThatItsCallerCancelsIsNoFailureOfTheGame(t *testing.T) {
 	events := c.service.Events()
 	require.Len(t, events, 1)
 	assert.False(t, events[0].Failed)
-	assert.Contains(t, events[0].Outcome, "canceled before the studio answered")
+	assert.Contains(t, events[0].Outcome, "canceled before the game answered")
 }
 
 // A caller who disconnects in the middle of an order has nevertheless placed it.

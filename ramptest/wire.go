@@ -197,7 +197,7 @@ func (s *orders) unique(o *Order, moves []chain.Move) (single []chain.Move) {
 	return single
 }
 
-// result returns the call that tells the studio an outcome (interface 6). Its body
+// result returns the call that tells the game an outcome (interface 6). Its body
 // is always the same bytes for the same outcome on the same branch of the chain.
 func (s *orders) result(o *Order, told Outcome) (call, error) {
 	intent := o.Request.Intent
@@ -287,7 +287,7 @@ func (c *Config) input(o *Order) []byte {
 		return append(selector[:], o.Request.Digest[:]...)
 	}
 	user, err := hex.DecodeString(strings.TrimPrefix(o.Approval.UserSig, "0x"))
-	if err != nil { // the studio returned something else, which the record says
+	if err != nil { // the game returned something else, which the record says
 		user = nil
 	}
 	selector := chain.Selector(method + "(bytes32,bytes,bytes)")

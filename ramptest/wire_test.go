@@ -59,7 +59,7 @@ func TestAHandlerInMemorySeesWhatAServerSees(t *testing.T) {
 	assert.Equal(t, got[:2], got[2:])
 }
 
-func TestAStudioThatTakesTooLongIsNotWaitedFor(t *testing.T) {
+func TestAGameThatTakesTooLongIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCounter(t, before(func(inner http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

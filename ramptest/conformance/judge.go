@@ -394,7 +394,7 @@ func (j *Judge) lookFor(ctx context.Context, c Case) {
 	}
 }
 
-// answers reports whether the server answers at all, even with a refusal.
+// answers reports whether the server answers at all, even with a rejection.
 func (j *Judge) answers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, min(j.target.Timeout, 3*time.Second))
 	defer cancel()
@@ -475,7 +475,7 @@ func (j *Judge) knownConfirmation() string {
 	return j.known.confirmation
 }
 
-// confusing reports whether the refusals of an endpoint are known to look like successes.
+// confusing reports whether the rejections of an endpoint are known to look like successes.
 func (j *Judge) confusing(path string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

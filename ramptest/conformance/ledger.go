@@ -62,7 +62,7 @@ func (l *ledger) lastCall() time.Time {
 }
 
 // asks records an order that was created, or the form in which it was approved. A faulty
-// server may keep an order open even if it declined it.
+// server may keep an order open even if it rejected it.
 func (l *ledger) asks(o order) {
 	if id, _ := o.body.at("uuid").(string); id != "" {
 		l.mu.Lock()
