@@ -75,6 +75,16 @@ func reported(err error) error {
 	return e
 }
 
+// undelivered says how the game has not confirmed a result: whether the answer was lost on
+// purpose, and what the game did wrong.
+func undelivered(err error) (lost bool, problem string) {
+	if err == nil {
+		return false, ""
+	}
+	problems := slices.DeleteFunc(strings.Split(err.Error(), "\n"), func(line string) bool { return line == ErrLostAnswer.Error() })
+	return errors.Is(err, ErrLostAnswer), strings.TrimPrefix(strings.Join(problems, "\n"), "ramptest: ")
+}
+
 // Describe implements [control.Emulator], as the other methods do.
 func (s *remote) Describe(context.Context) (control.Description, error) {
 	c := s.config
@@ -290,9 +300,13 @@ func (s *remote) Start(ctx context.Context, asked control.StartRequest) (started
 	o, err := s.orders.order(context.WithoutCancel(ctx), direction, id, session, amount, faults)
 	if o == nil {
 		err := reported(err)
-		var rejected *control.Error
-		if errors.As(err, &rejected) && rejected.Code == control.CodeRejected && asked.UUID == "" {
-			rejected.Message += "; the game may accept only UUIDs of its own: give the uuid of one of its initialize calls"
+		var e *control.Error
+		switch errors.As(err, &e); {
+		case e.Code == control.CodeRejected && asked.UUID == "":
+			e.Message += "; the game may accept only UUIDs of its own: give the uuid of one of its initialize calls"
+		case e.Code == control.CodeLostAnswer:
+			e.UUID = id
+			e.Message += ": start the same order again under this UUID, which the game must approve without taking anything twice"
 		}
 		return started, err
 	} // otherwise err holds findings of the books, which are in the report
@@ -403,9 +417,7 @@ func (s *remote) Send(ctx context.Context, id string, asked control.SendRequest)
 		return sent, reported(err)
 	}
 	sent.Order = s.report(o)
-	if err != nil {
-		sent.Error = said(err)
-	}
+	sent.Lost, sent.Error = undelivered(err)
 	return sent, nil
 }
 
@@ -420,9 +432,7 @@ func (s *remote) Advance(_ context.Context, asked control.AdvanceRequest) (advan
 	advanced.Deliveries = []control.Delivery{}
 	for _, d := range s.orders.advance(by) {
 		shown := control.Delivery{UUID: d.Order.UUID, Attempt: d.Attempt, Time: d.Time, Status: d.Status, Next: d.Next}
-		if d.Err != nil {
-			shown.Error = said(d.Err)
-		}
+		shown.Lost, shown.Error = undelivered(d.Err)
 		advanced.Deliveries = append(advanced.Deliveries, shown)
 	}
 	advanced.Now = s.clock.now()

@@ -65,8 +65,8 @@ func ExampleService_Advance() {
 		fmt.Printf("%v: attempt %d, %v\n", d.Time.Sub(begun), d.Attempt, d.Err)
 	}
 	// Output:
-	// 1m1s: attempt 1, ramptest: the game's answer was lost
-	// 6m1s: attempt 2, ramptest: the game's answer was lost
+	// 1m1s: attempt 1, ramptest: the answer was lost on purpose
+	// 6m1s: attempt 2, ramptest: the answer was lost on purpose
 	// 11m1s: attempt 3, <nil>
 }
 

@@ -22,9 +22,9 @@ import (
 )
 
 var (
-	// ErrLostAnswer means that the game may have acted, but its answer did not
-	// arrive. See [LostAnswer] and [SlowAnswer].
-	ErrLostAnswer = errors.New("ramptest: the game's answer was lost")
+	// ErrLostAnswer means that the game has answered, but a fault lost its answer: see
+	// [LostAnswer] and [SlowAnswer]. It is not a failure of the game.
+	ErrLostAnswer = errors.New("ramptest: the answer was lost on purpose")
 
 	// ErrForged means that the game accepted a call that the service has not
 	// signed (interface 5.2). For a validate call, [Service.Mint] and
