@@ -102,17 +102,14 @@ func (s *remote) Describe(context.Context) (control.Description, error) {
 // report returns an order as the API shows it.
 func (s *remote) report(o *Order) control.Order {
 	token, tx, progress := o.token(), s.orders.onChain(o), s.orders.progress(o)
-	r := control.Order{UUID: o.UUID, Do: "mint", SessionID: o.Session.ID, PlayerID: s.audit.playerOf(o.Session.ID),
+	r := control.Order{UUID: o.UUID, Do: o.trade().direction.String(), SessionID: o.Session.ID, PlayerID: s.audit.playerOf(o.Session.ID),
 		Network: o.Network, ProjectID: o.Request.ProjectID, Token: token.ID, Amount: token.Amount, Wallet: o.Request.UserAddress,
 		Assets: []control.AssetAmount{}, Faults: append([]string{}, o.script.names...), Placed: o.placed,
 		Verdict: s.orders.verdict(o), TxHash: o.TxHash, TxStatus: string(tx.Status), Block: tx.Block,
 		Delivery: string(progress.state), Attempts: progress.attempts, LastStatus: progress.status, Over: progress.done,
 		Moved: s.audit.moved(o), Imbalances: []control.Imbalance{}}
-	assets := o.Request.Intent.From
-	if o.Request.Intent.Type == ramp.Disassemble {
-		r.Do, assets = "burn", o.Request.Intent.To
-	}
-	for _, asset := range assets {
+	assets, _ := o.trade().sides(&o.Request.Intent)
+	for _, asset := range *assets {
 		r.Assets = append(r.Assets, control.AssetAmount{ID: asset.ID, Amount: asset.Amount})
 	}
 	for _, found := range s.audit.about(o.UUID) {
@@ -253,13 +250,9 @@ func (s *remote) comes(at time.Time, within time.Duration) bool {
 }
 
 func (s *remote) Start(ctx context.Context, asked control.StartRequest) (started control.Order, err error) {
-	direction := ramp.Mint
-	switch asked.Do {
-	case "mint":
-	case "burn":
-		direction = ramp.Burn
-	default:
-		return started, invalid("do must be mint or burn")
+	t := tradeNamed(asked.Do)
+	if t == nil {
+		return started, invalid("do must be %s", tradeNames())
 	}
 	faults, err := parseFaults(asked.Faults)
 	if err != nil {
@@ -292,12 +285,12 @@ func (s *remote) Start(ctx context.Context, asked control.StartRequest) (started
 	if err != nil {
 		return started, reported(err)
 	}
-	if err := s.canDo(direction, id); err != nil {
+	if err := s.canDo(t, id); err != nil {
 		return started, reported(err)
 	}
 	// The order continues if the caller disconnects. A validate call that is cut off
 	// would be an additional fault.
-	o, err := s.orders.order(context.WithoutCancel(ctx), direction, id, session, amount, faults)
+	o, err := s.orders.order(context.WithoutCancel(ctx), t, id, session, amount, faults)
 	if o == nil {
 		err := reported(err)
 		var e *control.Error
@@ -313,19 +306,13 @@ func (s *remote) Start(ctx context.Context, asked control.StartRequest) (started
 	return s.wait(ctx, o, wait), nil
 }
 
-// canDo returns an error if the terms of a UUID cannot be minted or burned.
-func (s *remote) canDo(direction ramp.Direction, id uuid.UUID) error {
+// canDo returns an error if the terms of a UUID have nothing for a trade.
+func (s *remote) canDo(t *trade, id uuid.UUID) error {
 	terms, _, err := s.orders.terms(id, false)
-	switch {
-	case err != nil:
-		return err
-	case direction == ramp.Mint && len(terms.Materials) == 0:
-		return invalid("the terms have no materials, so nothing can be minted")
-	case direction == ramp.Burn && len(terms.Outputs) == 0:
-		return invalid("the terms have no outputs, so nothing can be burned")
-	default:
-		return nil
+	if err == nil && len(t.items(&terms)) == 0 {
+		err = invalid("the terms have nothing for a %s: a mint needs materials, a burn needs outputs", t.direction)
 	}
+	return err
 }
 
 // session returns the session of a new order.

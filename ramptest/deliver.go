@@ -300,8 +300,8 @@ func (s *orders) byHand(ctx context.Context, o *Order, outcome func() (Outcome, 
 	switch {
 	case foreign:
 		return errors.New("ramptest: the order belongs to another service")
-	case len(o.Request.Intent.From) == 0 || len(o.Request.Intent.To) == 0:
-		return errors.New("ramptest: the order has no intent")
+	case o.trade() == nil:
+		return fmt.Errorf("ramptest: the order has no intent of a %s", tradeNames())
 	}
 	leave, err := s.life.enter()
 	if err != nil {

@@ -323,11 +323,8 @@ func otherToken(intent *ramp.Intent) error {
 func otherRate(intent *ramp.Intent) error { return double(intent.To) }
 
 func extraItem(intent *ramp.Intent) error {
-	side := &intent.From
-	if intent.Type == ramp.Disassemble {
-		side = &intent.To
-	}
-	*side = append(*side, ramp.IntentAsset{Type: ramp.TypeAsset, ID: "extra_item", Amount: ramp.NewAmount(1)})
+	assets, _ := tradeIn(intent).sides(intent)
+	*assets = append(*assets, ramp.IntentAsset{Type: ramp.TypeAsset, ID: "extra_item", Amount: ramp.NewAmount(1)})
 	return nil
 }
 

@@ -70,14 +70,11 @@ type Order struct {
 
 // String returns a one-line description with the beginning of the UUID.
 func (o *Order) String() string {
-	if len(o.Request.Intent.From) == 0 || len(o.Request.Intent.To) == 0 {
+	t := o.trade()
+	if t == nil {
 		return "an order without an intent"
 	}
-	verb := "mint"
-	if o.Request.Intent.Type == ramp.Disassemble {
-		verb = "burn"
-	}
-	return fmt.Sprintf("%s %s of %s (%s)", verb, shortUUID(o.UUID), count(o.token().Amount), o.delivery.now())
+	return fmt.Sprintf("%s %s of %s (%s)", t.direction, shortUUID(o.UUID), count(o.token().Amount), o.delivery.now())
 }
 
 // count returns an amount of tokens in words.
@@ -301,14 +298,14 @@ func (s *orders) of(session string, network ramp.Network) []*Order {
 // order plays a player: it asks the game for approval and then submits the
 // transaction. Findings of the books are returned as an error together with the
 // order.
-func (s *orders) order(ctx context.Context, direction ramp.Direction, id uuid.UUID, session ramp.Session,
+func (s *orders) order(ctx context.Context, t *trade, id uuid.UUID, session ramp.Session,
 	tokens ramp.Amount, faults []Fault) (*Order, error) {
 	leave, err := s.life.enter()
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	o, err := s.compose(ctx, direction, id, session, tokens, faults)
+	o, err := s.compose(ctx, t, id, session, tokens, faults)
 	if err != nil {
 		return nil, err
 	}
@@ -342,7 +339,7 @@ func (s *orders) approved(ctx context.Context, o *Order, faults bool) (*Order, e
 }
 
 // compose returns the order that a player signs.
-func (s *orders) compose(ctx context.Context, direction ramp.Direction, id uuid.UUID, session ramp.Session,
+func (s *orders) compose(ctx context.Context, t *trade, id uuid.UUID, session ramp.Session,
 	tokens ramp.Amount, faults []Fault) (*Order, error) {
 	script, err := newScript(faults)
 	if err != nil {
@@ -354,13 +351,11 @@ func (s *orders) compose(ctx context.Context, direction ramp.Direction, id uuid.
 	}
 	o := &Order{UUID: id, Session: session, Network: terms.Network, script: script, composed: true}
 	o.delivery.state = Pending
-	if direction == ramp.Mint { // a burn is free
-		o.fee = ramp.NewAmount(int64(terms.MintFeeBps))
-	}
+	o.fee = ramp.NewAmount(int64(t.fee(&terms)))
 	if o.wallet, err = s.config.wallet(session); err != nil {
 		return nil, err
 	}
-	intent, err := s.config.intent(direction, terms, tokens)
+	intent, err := s.config.intent(t, terms, tokens)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ type known struct {
 // known collects what is known about an order.
 func (s *orders) known(o *Order) known {
 	k := known{Order: verdict.Order{
-		Mint:     o.Request.Intent.Type == ramp.Assemble,
+		Mint:     o.trade().mint,
 		Tokens:   count(o.token().Amount),
 		Received: tokens(s.received(o)),
 		Player:   s.player(o),
@@ -115,7 +115,7 @@ func (s *orders) chainOf(o *Order) verdict.Chain {
 		c.End = verdict.Succeeded
 	default:
 		c.End = verdict.Reverted
-		if amount := o.token().Amount.Rat(); o.Request.Intent.Type == ramp.Disassemble && o.had != nil && amount.Cmp(o.had) > 0 {
+		if amount := o.token().Amount.Rat(); !o.trade().mint && o.had != nil && amount.Cmp(o.had) > 0 {
 			c.Short = books.Decimal(o.had)
 		}
 	}

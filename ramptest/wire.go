@@ -22,20 +22,17 @@ import (
 // tokens its transaction moves, and the body of its result.
 
 // intent returns what the player asks for (interface 2.5).
-func (c *Config) intent(direction ramp.Direction, asked ramp.InitializeIntent, tokens ramp.Amount) (ramp.Intent, error) {
-	intent := ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, TargetCandidate: json.RawMessage("{}")}
-	items, assets, token := asked.Materials, &intent.From, &intent.To
-	if direction == ramp.Burn {
-		intent.Method, intent.Type = c.BurnMethod, ramp.Disassemble
-		items, assets, token = asked.Outputs, &intent.To, &intent.From
-	}
+func (c *Config) intent(t *trade, asked ramp.InitializeIntent, tokens ramp.Amount) (ramp.Intent, error) {
+	intent := ramp.Intent{Method: t.method(c), Type: t.kind, TargetCandidate: json.RawMessage("{}")}
+	items := t.items(&asked)
+	assets, token := t.sides(&intent)
 	kind := ramp.TypeERC20
 	if slices.ContainsFunc(items, func(item ramp.Item) bool { return item.IsNonFungible }) {
 		kind = ramp.TypeNFT
 	}
 	*token = []ramp.IntentAsset{{Type: cmp.Or(c.TokenType, kind), ID: asked.Token, Amount: tokens}}
 	if len(items) == 0 {
-		return ramp.Intent{}, fmt.Errorf("ramptest: the initialize call had nothing for a %s", direction)
+		return ramp.Intent{}, fmt.Errorf("ramptest: the initialize call had nothing for a %s", t.direction)
 	}
 	*assets = make([]ramp.IntentAsset, len(items))
 	for i, item := range items {
@@ -134,10 +131,8 @@ type orderToken ramp.IntentAsset
 func (t orderToken) contract() common.Address { return common.HexToAddress(t.ID) }
 
 func (o *Order) token() orderToken {
-	if o.Request.Intent.Type == ramp.Disassemble {
-		return orderToken(o.Request.Intent.From[0])
-	}
-	return orderToken(o.Request.Intent.To[0])
+	_, tokens := o.trade().sides(&o.Request.Intent)
+	return orderToken((*tokens)[0])
 }
 
 // moves returns the token transfers of an order: mints, burns and fees.
@@ -149,7 +144,7 @@ func (c *Config) moves(o *Order, player common.Address) ([]chain.Move, error) {
 		return nil, err
 	}
 	amount, net := chain.Units(token.Amount, c.Decimals), chain.Units(actual, c.Decimals)
-	if o.Request.Intent.Type == ramp.Disassemble {
+	if !o.trade().mint {
 		return []chain.Move{{Token: contract, From: player, Amount: amount}}, nil
 	}
 	made := []chain.Move{{Token: contract, To: player, Amount: net}}
