@@ -172,10 +172,20 @@ func (s *orders) issue(terms ramp.InitializeIntent, at time.Time) uuid.UUID {
 	id := uuid.New()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.issued[id] = &issued{terms: terms, expires: at.Add(ramp.UUIDValidity)}
+	s.enter(id, &issued{terms: terms, expires: at.Add(ramp.UUIDValidity)})
 	s.keeper.touch(id)
 	s.forget()
 	return id
+}
+
+// enter adds an issued UUID. The caller must hold the lock.
+func (s *orders) enter(id uuid.UUID, known *issued) {
+	s.issued[id] = known
+	for _, t := range trades {
+		if c := s.chains[known.terms.Network]; c != nil && s.config.tokenType(t.items(&known.terms)) == ramp.TypeNFT {
+			c.SetNonFungible(common.HexToAddress(known.terms.Token))
+		}
+	}
 }
 
 // terms returns the terms of a UUID and when they expire.

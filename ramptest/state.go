@@ -432,7 +432,7 @@ func (s *Service) restoreOrders(f *StateFile) error {
 		if err != nil {
 			return errors.New("a line has no UUID")
 		}
-		o.issued[id] = &issued{terms: line.Terms, expires: line.Expires, opened: line.Opened, lost: line.Lost}
+		o.enter(id, &issued{terms: line.Terms, expires: line.Expires, opened: line.Opened, lost: line.Lost})
 		if line.Order == nil {
 			return nil
 		}

@@ -1,7 +1,6 @@
 package ramptest
 
 import (
-	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -26,11 +25,7 @@ func (c *Config) intent(t *trade, asked ramp.InitializeIntent, tokens ramp.Amoun
 	intent := ramp.Intent{Method: t.method(c), Type: t.kind, TargetCandidate: json.RawMessage("{}")}
 	items := t.items(&asked)
 	assets, token := t.sides(&intent)
-	kind := ramp.TypeERC20
-	if slices.ContainsFunc(items, func(item ramp.Item) bool { return item.IsNonFungible }) {
-		kind = ramp.TypeNFT
-	}
-	*token = []ramp.IntentAsset{{Type: cmp.Or(c.TokenType, kind), ID: asked.Token, Amount: tokens}}
+	*token = []ramp.IntentAsset{{Type: c.tokenType(items), ID: asked.Token, Amount: tokens}}
 	if len(items) == 0 {
 		return ramp.Intent{}, fmt.Errorf("ramptest: the initialize call had nothing for a %s", t.direction)
 	}
@@ -46,6 +41,18 @@ func (c *Config) intent(t *trade, asked ramp.InitializeIntent, tokens ramp.Amoun
 		(*assets)[i] = ramp.IntentAsset{Type: ramp.TypeAsset, ID: item.ID, Amount: amount}
 	}
 	return intent, nil
+}
+
+// tokenType returns the type of the token that is traded for items.
+func (c *Config) tokenType(items []ramp.Item) ramp.AssetType {
+	switch {
+	case c.TokenType != "":
+		return c.TokenType
+	case slices.ContainsFunc(items, func(item ramp.Item) bool { return item.IsNonFungible }):
+		return ramp.TypeNFT
+	default:
+		return ramp.TypeERC20
+	}
 }
 
 // rounded converts a fraction to an amount, rounded to the 100 decimals that an
