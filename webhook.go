@@ -71,7 +71,7 @@ type Handler struct {
 	config    HandlerConfig
 	confirmed []byte       // the answer to every accepted result
 	tooLarge  atomic.Int64 // when a body that is too large was last logged, in Unix seconds
-	looked    sync.Map     // the assets of the terms that were looked for in a list
+	warned    sync.Map     // the assets of the terms that some list did not have
 }
 
 // HandlerConfig configures a [Handler]. Terms, Key, Signer, and either Players and
@@ -324,7 +324,7 @@ func (h *Handler) AnswerValidate(ctx context.Context, header http.Header, body [
 	})
 }
 
-// warnUnlisted logs, once for each asset of the terms, that a list does not have it.
+// warnUnlisted logs, for each asset of the terms, the first list that does not have it.
 // The service then shows no balance, for example because of a wrong ID, and nobody can
 // trade it.
 func (h *Handler) warnUnlisted(ctx context.Context, player *Player) {
@@ -332,8 +332,10 @@ func (h *Handler) warnUnlisted(ctx context.Context, player *Player) {
 	log := cmp.Or(h.config.Logger, slog.Default())
 	for _, offer := range h.config.Terms.valid() {
 		for _, item := range slices.Concat(offer.Intent.Materials, offer.Intent.Outputs) {
-			_, looked := h.looked.LoadOrStore(item.ID, true)
-			if !looked && !slices.ContainsFunc(player.Assets, func(a Asset) bool { return a.ID == item.ID }) {
+			if slices.ContainsFunc(player.Assets, func(a Asset) bool { return a.ID == item.ID }) {
+				continue
+			}
+			if _, again := h.warned.LoadOrStore(item.ID, true); !again {
 				log.LogAttrs(ctx, slog.LevelWarn, "ramp: an asset of the terms is not in a player's list", slog.String("asset", item.ID))
 			}
 		}

@@ -78,7 +78,7 @@ type audit struct {
 	changes  int                 // how often a window was opened, joined or closed
 }
 
-// auditedOrder is an order of one player. A UUID has one, unless the studio was
+// auditedOrder is an order of one player. A UUID has one, unless the game was
 // asked to approve two.
 type auditedOrder struct {
 	player *auditedPlayer
@@ -240,18 +240,18 @@ func (a *audit) player(ctx context.Context, o *Order) (key string, owns books.As
 
 // sumOf returns what an order moves in total if its transaction succeeds.
 func sumOf(o *Order) (mint bool, sum books.Assets) {
-	mint = o.Request.Intent.Type == ramp.Assemble
-	assets, sign := o.Request.Intent.From, int64(-1)
-	if !mint {
-		assets, sign = o.Request.Intent.To, 1
+	t, sign := o.trade(), int64(1)
+	if t.mint {
+		sign = -1
 	}
+	assets, _ := t.sides(&o.Request.Intent)
 	sum = books.Assets{}
-	for _, asset := range assets {
+	for _, asset := range *assets {
 		if asset.Type == ramp.TypeAsset {
 			sum.Add(asset.ID, new(big.Rat).Mul(asset.Amount.Rat(), big.NewRat(sign, 1)))
 		}
 	}
-	return mint, sum
+	return t.mint, sum
 }
 
 // order returns the books' entry of an order, which it creates if needed. The

@@ -250,7 +250,7 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 		v.move(s.ID, effect)
 		return err
 	})
-	refuse := func(code int) func(*counter) func(http.Handler) http.Handler {
+	reject := func(code int) func(*counter) func(http.Handler) http.Handler {
 		return func(*counter) func(http.Handler) http.Handler {
 			return func(inner http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -308,10 +308,10 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 			v.orders[r.UUID] = &vaultOrder{request: r}
 			return nil
 		}), want: "approved, but costs"},
-		{name: "a mint is taken at a validate that is declined", broken: onValidate(func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error {
+		{name: "a mint is taken at a validate that is rejected", broken: onValidate(func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error {
 			_ = v.accept(s, r)
 			return ramp.Reject("MAINTENANCE")
-		}), want: "was declined: the game must move nothing"},
+		}), want: "was rejected: the game must move nothing"},
 		{name: "a mint takes another asset", broken: onValidate(func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error {
 			v.orders[r.UUID] = &vaultOrder{request: r}
 			v.owns[s.ID]["item_gem"] -= 101
@@ -376,8 +376,8 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 			v.owns[s.ID]["item_gem"] += 101
 			return nil
 		}), want: "the game must give back"},
-		{name: "a failed mint is refused for good", faults: []ramptest.Fault{fails}, wrap: refuse(400), want: "failed on chain: the game must give back"},
-		{name: "a failed mint is declined with HTTP 200", faults: []ramptest.Fault{fails}, wrap: refuse(200), want: "failed on chain: the game must give back"},
+		{name: "a failed mint is rejected for good", faults: []ramptest.Fault{fails}, wrap: reject(400), want: "failed on chain: the game must give back"},
+		{name: "a failed mint is rejected with HTTP 200", faults: []ramptest.Fault{fails}, wrap: reject(200), want: "failed on chain: the game must give back"},
 		{name: "a failed mint is given back with the second delivery only", faults: []ramptest.Fault{fails, twice}, broken: onResult(func(v *vault, s ramp.Session, r *ramp.Result) error {
 			if v.calls[r.UUID] == 2 {
 				v.effect(s.ID, r)
@@ -415,8 +415,8 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 			}
 			return nil
 		}), want: "must grant"},
-		{name: "a burn is refused for good", burn: true, wrap: refuse(404), want: "must grant"},
-		{name: "another order under the UUID is refused, but taken", faults: []ramptest.Fault{ramptest.ValidateOtherAmount()},
+		{name: "a burn is rejected for good", burn: true, wrap: reject(404), want: "must grant"},
+		{name: "another order under the UUID is rejected, but taken", faults: []ramptest.Fault{ramptest.ValidateOtherAmount()},
 			broken: onValidate(func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error {
 				err := v.accept(s, r)
 				if err != nil {
@@ -425,9 +425,9 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 				}
 				return err
 			}), want: "the game must move nothing"},
-		{name: "a forged validate is refused, but taken", wrap: act(ramp.PathValidate), faults: []ramptest.Fault{ramptest.MissingHMAC(ramptest.OnValidate)},
+		{name: "a forged validate is rejected, but taken", wrap: act(ramp.PathValidate), faults: []ramptest.Fault{ramptest.MissingHMAC(ramptest.OnValidate)},
 			want: "got a forged validate: the game must move nothing"},
-		{name: "a forged result is refused, but given back", wrap: act(ramp.PathResult), faults: []ramptest.Fault{fails, ramptest.MissingHMAC(ramptest.OnResult)},
+		{name: "a forged result is rejected, but given back", wrap: act(ramp.PathResult), faults: []ramptest.Fault{fails, ramptest.MissingHMAC(ramptest.OnResult)},
 			want: "got a forged result: the game must move nothing"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

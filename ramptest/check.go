@@ -12,7 +12,7 @@ import (
 )
 
 // fieldNames returns the names of the fields that the service reads: in the
-// studio's answers (interface 2.4, 2.6, 7.2) and in initialize calls (2.2).
+// game's answers (interface 2.4, 2.6, 7.2) and in initialize calls (2.2).
 func fieldNames() []string {
 	return strings.Fields(`success errorCode data v1 player_id name wallet_address server assets id balance
 		userSig validatorSig intent network project_id token mint_fee_bps burn_fee_bps mint_method burn_method
@@ -21,11 +21,11 @@ func fieldNames() []string {
 
 // broken returns an error that describes how an answer breaks the interface.
 func broken(format string, args ...any) error {
-	return fmt.Errorf("ramptest: the studio's answer breaks the interface: "+format, args...)
+	return fmt.Errorf("ramptest: the game's answer breaks the interface: "+format, args...)
 }
 
 // open checks the envelope (interface 7.2) and returns its data as JSON. For a
-// well-formed failure, the error is a [*Declined].
+// well-formed failure, the error is a [*Rejection].
 func open(a *answer) (json.RawMessage, error) {
 	var envelope map[string]json.RawMessage
 	if body, err := a.exact(); err != nil || json.Unmarshal(body, &envelope) != nil {
@@ -48,7 +48,7 @@ func open(a *answer) (json.RawMessage, error) {
 		if !isNull(envelope["data"]) {
 			return nil, broken("a failure whose data is not null (7.2)")
 		}
-		return nil, &Declined{Status: a.status, Code: ramp.Code(code)}
+		return nil, &Rejection{Status: a.status, Code: ramp.Code(code)}
 	}
 	if a.status != http.StatusOK {
 		return nil, broken("success with HTTP %d instead of 200 (4.3)", a.status)

@@ -97,13 +97,13 @@ func TestWhichAnswersAreRepeatedIsASwitch(t *testing.T) {
 		want   ramptest.State
 	}{
 		{"500", 500, nil, ramptest.Delivering},
-		{"503", 503, nil, ramptest.Refused},
+		{"503", 503, nil, ramptest.Rejected},
 		{"503, any 5xx", 503, func(status int) bool { return status >= 500 }, ramptest.Delivering},
-		{"400", 400, nil, ramptest.Refused},
+		{"400", 400, nil, ramptest.Rejected},
 		{"200 without success", 200, nil, ramptest.Confirmed},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			declines := before(func(shop http.Handler) http.Handler {
+			rejects := before(func(shop http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.URL.Path != ramp.PathResult {
 						shop.ServeHTTP(w, r)
@@ -113,7 +113,7 @@ func TestWhichAnswersAreRepeatedIsASwitch(t *testing.T) {
 					_, _ = io.WriteString(w, `{"success":false,"errorCode":"NO","data":null}`)
 				})
 			})
-			c := newCounter(t, declines, func(c *ramptest.Config) { c.Retry = test.retry })
+			c := newCounter(t, rejects, func(c *ramptest.Config) { c.Retry = test.retry })
 			order := c.mint(t)
 			sent := c.service.Advance(time.Minute)
 			require.Len(t, sent, 1)

@@ -55,7 +55,7 @@ func reported(err error) error {
 		return known
 	}
 	e := control.Errorf(control.CodeGame, "%s", said(err)) // the game did not answer, or violated the interface
-	var rejected *Declined
+	var rejected *Rejection
 	switch {
 	case errors.As(err, &rejected):
 		e.Code, e.GameStatus, e.ErrorCode = control.CodeRejected, rejected.Status, rejected.Code
@@ -75,6 +75,16 @@ func reported(err error) error {
 	return e
 }
 
+// undelivered says how the game has not confirmed a result: whether the answer was lost on
+// purpose, and what the game did wrong.
+func undelivered(err error) (lost bool, problem string) {
+	if err == nil {
+		return false, ""
+	}
+	problems := slices.DeleteFunc(strings.Split(err.Error(), "\n"), func(line string) bool { return line == ErrLostAnswer.Error() })
+	return errors.Is(err, ErrLostAnswer), strings.TrimPrefix(strings.Join(problems, "\n"), "ramptest: ")
+}
+
 // Describe implements [control.Emulator], as the other methods do.
 func (s *remote) Describe(context.Context) (control.Description, error) {
 	c := s.config
@@ -92,17 +102,14 @@ func (s *remote) Describe(context.Context) (control.Description, error) {
 // report returns an order as the API shows it.
 func (s *remote) report(o *Order) control.Order {
 	token, tx, progress := o.token(), s.orders.onChain(o), s.orders.progress(o)
-	r := control.Order{UUID: o.UUID, Do: "mint", SessionID: o.Session.ID, PlayerID: s.audit.playerOf(o.Session.ID),
+	r := control.Order{UUID: o.UUID, Do: o.trade().direction.String(), SessionID: o.Session.ID, PlayerID: s.audit.playerOf(o.Session.ID),
 		Network: o.Network, ProjectID: o.Request.ProjectID, Token: token.ID, Amount: token.Amount, Wallet: o.Request.UserAddress,
 		Assets: []control.AssetAmount{}, Faults: append([]string{}, o.script.names...), Placed: o.placed,
 		Verdict: s.orders.verdict(o), TxHash: o.TxHash, TxStatus: string(tx.Status), Block: tx.Block,
 		Delivery: string(progress.state), Attempts: progress.attempts, LastStatus: progress.status, Over: progress.done,
 		Moved: s.audit.moved(o), Imbalances: []control.Imbalance{}}
-	assets := o.Request.Intent.From
-	if o.Request.Intent.Type == ramp.Disassemble {
-		r.Do, assets = "burn", o.Request.Intent.To
-	}
-	for _, asset := range assets {
+	assets, _ := o.trade().sides(&o.Request.Intent)
+	for _, asset := range *assets {
 		r.Assets = append(r.Assets, control.AssetAmount{ID: asset.ID, Amount: asset.Amount})
 	}
 	for _, found := range s.audit.about(o.UUID) {
@@ -243,13 +250,9 @@ func (s *remote) comes(at time.Time, within time.Duration) bool {
 }
 
 func (s *remote) Start(ctx context.Context, asked control.StartRequest) (started control.Order, err error) {
-	direction := ramp.Mint
-	switch asked.Do {
-	case "mint":
-	case "burn":
-		direction = ramp.Burn
-	default:
-		return started, invalid("do must be mint or burn")
+	t := tradeNamed(asked.Do)
+	if t == nil {
+		return started, invalid("do must be %s", tradeNames())
 	}
 	faults, err := parseFaults(asked.Faults)
 	if err != nil {
@@ -282,36 +285,34 @@ func (s *remote) Start(ctx context.Context, asked control.StartRequest) (started
 	if err != nil {
 		return started, reported(err)
 	}
-	if err := s.canDo(direction, id); err != nil {
+	if err := s.canDo(t, id); err != nil {
 		return started, reported(err)
 	}
 	// The order continues if the caller disconnects. A validate call that is cut off
 	// would be an additional fault.
-	o, err := s.orders.order(context.WithoutCancel(ctx), direction, id, session, amount, faults)
+	o, err := s.orders.order(context.WithoutCancel(ctx), t, id, session, amount, faults)
 	if o == nil {
 		err := reported(err)
-		var rejected *control.Error
-		if errors.As(err, &rejected) && rejected.Code == control.CodeRejected && asked.UUID == "" {
-			rejected.Message += "; the game may accept only UUIDs of its own: give the uuid of one of its initialize calls"
+		var e *control.Error
+		switch errors.As(err, &e); {
+		case e.Code == control.CodeRejected && asked.UUID == "":
+			e.Message += "; the game may accept only UUIDs of its own: give the uuid of one of its initialize calls"
+		case e.Code == control.CodeLostAnswer:
+			e.UUID = id
+			e.Message += ": start the same order again under this UUID, which the game must approve without taking anything twice"
 		}
 		return started, err
 	} // otherwise err holds findings of the books, which are in the report
 	return s.wait(ctx, o, wait), nil
 }
 
-// canDo returns an error if the terms of a UUID cannot be minted or burned.
-func (s *remote) canDo(direction ramp.Direction, id uuid.UUID) error {
+// canDo returns an error if the terms of a UUID have nothing for a trade.
+func (s *remote) canDo(t *trade, id uuid.UUID) error {
 	terms, _, err := s.orders.terms(id, false)
-	switch {
-	case err != nil:
-		return err
-	case direction == ramp.Mint && len(terms.Materials) == 0:
-		return invalid("the terms have no materials, so nothing can be minted")
-	case direction == ramp.Burn && len(terms.Outputs) == 0:
-		return invalid("the terms have no outputs, so nothing can be burned")
-	default:
-		return nil
+	if err == nil && len(t.items(&terms)) == 0 {
+		err = invalid("the terms have nothing for a %s: a mint needs materials, a burn needs outputs", t.direction)
 	}
+	return err
 }
 
 // session returns the session of a new order.
@@ -403,9 +404,7 @@ func (s *remote) Send(ctx context.Context, id string, asked control.SendRequest)
 		return sent, reported(err)
 	}
 	sent.Order = s.report(o)
-	if err != nil {
-		sent.Error = said(err)
-	}
+	sent.Lost, sent.Error = undelivered(err)
 	return sent, nil
 }
 
@@ -420,9 +419,7 @@ func (s *remote) Advance(_ context.Context, asked control.AdvanceRequest) (advan
 	advanced.Deliveries = []control.Delivery{}
 	for _, d := range s.orders.advance(by) {
 		shown := control.Delivery{UUID: d.Order.UUID, Attempt: d.Attempt, Time: d.Time, Status: d.Status, Next: d.Next}
-		if d.Err != nil {
-			shown.Error = said(d.Err)
-		}
+		shown.Lost, shown.Error = undelivered(d.Err)
 		advanced.Deliveries = append(advanced.Deliveries, shown)
 	}
 	advanced.Now = s.clock.now()
@@ -511,7 +508,7 @@ func (s *remote) Reset(context.Context, control.ResetRequest) (done control.Done
 	s.clock.reset()
 	s.orders.reset()
 	s.audit.reset()
-	s.orders.studio.readings.reset()
+	s.orders.game.readings.reset()
 	s.record.reset(s.clock.now())
 	return done, nil
 }

@@ -53,6 +53,7 @@ type answer struct {
 	Deliveries []struct {
 		UUID   uuid.UUID
 		Status int
+		Lost   bool
 		Error  string
 	}
 	Events []ramptest.Event
@@ -161,6 +162,34 @@ func TestControlTakesTheUUIDOfTheGame(t *testing.T) {
 	assert.Equal(t, 200, status, "the token of a session that was seen need not be given: %s", known.problem())
 }
 
+// An answer that is lost on purpose is no failure of the game, but a failure beside it is.
+func TestControlTellsWhatTheEmulatorDid(t *testing.T) {
+	c := newCounter(t, func(c *ramptest.Config) { c.Books = ramptest.BooksReport })
+	status, lost := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,"faults":["lost-answer=validate"],`+trading+`}`)
+	assert.Equal(t, 409, status)
+	assert.Contains(t, lost.problem(), "lost_answer: the answer was lost on purpose: start the same order again")
+	var e struct{ UUID string }
+	require.NoError(t, json.Unmarshal(lost.Error, &e))
+	status, order := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,"uuid":"`+e.UUID+`"}`)
+	assert.Equal(t, 200, status)
+	assert.Equal(t, "waiting", order.State)
+
+	c = newCounter(t, before(func(inner http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == ramp.PathResult && r.Header.Get("X-Hmac-Signature") == "" {
+				_, _ = io.WriteString(w, `{"success":true,"errorCode":null,"data":null}`)
+				return
+			}
+			inner.ServeHTTP(w, r)
+		})
+	}))
+	_, order = c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,"faults":["lost-answer=result","missing-hmac=result"],`+trading+`}`)
+	_, passed := c.control(t, "POST", "/control/advance", `{"by":"1m"}`)
+	require.Len(t, passed.Deliveries, 1)
+	assert.True(t, passed.Deliveries[0].Lost)
+	assert.Contains(t, passed.Deliveries[0].Error, "accepted a call whose HMAC")
+}
+
 func TestControlLetsTimePass(t *testing.T) {
 	c := newCounter(t)
 	_, order := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,"faults":["lost-answer=result"],"wait":"1h",`+trading+`}`)
@@ -175,7 +204,8 @@ func TestControlLetsTimePass(t *testing.T) {
 	assert.Equal(t, 200, status)
 	require.Len(t, passed.Deliveries, 1)
 	assert.Equal(t, order.UUID, passed.Deliveries[0].UUID)
-	assert.Contains(t, passed.Deliveries[0].Error, "lost")
+	assert.True(t, passed.Deliveries[0].Lost)
+	assert.Empty(t, passed.Deliveries[0].Error, "it was lost on purpose")
 	assert.Equal(t, c.service.Now().UTC(), passed.Now.UTC())
 	_, order = c.control(t, "GET", path, "")
 	assert.Equal(t, ramptest.Delivering, order.Delivery)
@@ -324,8 +354,8 @@ func TestControlSaysWhatIsWrong(t *testing.T) {
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"terms":{"network":"moon","project_id":"p"}}`, 400, "terms.network"},
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"terms":{"network":"testnet"}}`, 400, "terms.project_id"},
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"terms":{"network":"testnet","project_id":"p","token":"0x1"}}`, 400, "terms.token"},
-		{"POST", "/control/orders", strings.Replace(`{"do":"mint",`+player+`,`+trading+`}`, `"materials":[{"id":"item_gold","amount":100}],`, ``, 1), 400, "nothing can be minted"},
-		{"POST", "/control/orders", strings.Replace(`{"do":"mint",`+player+`,`+trading+`}`, `100`, `1000000`, 1), 422, "rejected: the studio declined with HTTP 200 and \"INVALID_BALANCE\"; the game may accept only UUIDs of its own"},
+		{"POST", "/control/orders", strings.Replace(`{"do":"mint",`+player+`,`+trading+`}`, `"materials":[{"id":"item_gold","amount":100}],`, ``, 1), 400, "the terms have nothing for a mint"},
+		{"POST", "/control/orders", strings.Replace(`{"do":"mint",`+player+`,`+trading+`}`, `100`, `1000000`, 1), 422, "rejected: the game rejected the call with HTTP 200 and \"INVALID_BALANCE\"; the game may accept only UUIDs of its own"},
 		{"GET", "/control/orders?limit=1001", ``, 400, "limit must be"},
 		{"GET", "/control/orders?state=confirmed", ``, 400, "state must be"},
 		{"GET", "/control/orders/x", ``, 404, "first 4 characters"},
@@ -569,7 +599,7 @@ func TestACallThatItsCallerCancelsIsNoFailureOfTheGame(t *testing.T) {
 	events := c.service.Events()
 	require.Len(t, events, 1)
 	assert.False(t, events[0].Failed)
-	assert.Contains(t, events[0].Outcome, "canceled before the studio answered")
+	assert.Contains(t, events[0].Outcome, "canceled before the game answered")
 }
 
 // A caller who disconnects in the middle of an order has nevertheless placed it.

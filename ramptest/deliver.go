@@ -28,22 +28,22 @@ type State string
 // The states of an order. The interface has no names for them (3).
 const (
 	Pending    State = "pending"    // its transaction is not in a block
-	Delivering State = "delivering" // the studio has not confirmed the result
-	Confirmed  State = "confirmed"  // the studio answered HTTP 200 (interface 6), even with success false
-	Refused    State = "refused"    // the studio answered with another status, and the service does not retry it
+	Delivering State = "delivering" // the game has not confirmed the result
+	Confirmed  State = "confirmed"  // the game answered HTTP 200 (interface 6), even with success false
+	Rejected   State = "rejected"   // the game answered with another status, and the service does not retry it
 	GivenUp    State = "given up"   // the schedule has ended without a confirmation
 )
 
 // over reports whether the schedule of deliveries has ended.
-func (s State) over() bool { return s == Confirmed || s == Refused || s == GivenUp }
+func (s State) over() bool { return s == Confirmed || s == Rejected || s == GivenUp }
 
-// Delivery is one attempt to tell the studio how an order ended (interface 6).
+// Delivery is one attempt to tell the game how an order ended (interface 6).
 type Delivery struct {
 	Order   *Order
 	Attempt int       // 1 is the first
 	Time    time.Time // on the service's clock
 	Status  int       // HTTP status of the answer; 0 if there was none
-	Err     error     // nil if the studio confirmed, with the envelope of 4.3, and the books are right
+	Err     error     // nil if the game confirmed, with the envelope of 4.3, and the books are right
 	Next    time.Time // when the service retries; zero if it does not
 }
 
@@ -147,7 +147,7 @@ func (d *delivery) conclude(status int, lost bool, config *Config, now time.Time
 	case d.state == Confirmed || status == http.StatusOK:
 		d.state = Confirmed
 	case status != 0 && !config.Retry(status):
-		d.state = Refused
+		d.state = Rejected
 	case byHand, !d.next.IsZero(): // never retried, or already planned
 	case d.retries >= len(config.Schedule):
 		d.state = GivenUp
@@ -277,13 +277,13 @@ func (s *orders) attempt(ctx context.Context, o *Order, told Outcome, fault stri
 			script = callScript{lost: script.lost, unknown: script.unknown}
 		}
 		c.attempt, c.fault, c.lost = d.Attempt, fault, d.Attempt <= script.lost
-		a, err = s.studio.tell(ctx, c, script, checkResult)
+		a, err = s.game.tell(ctx, c, script, checkResult)
 	}
 	lost := errors.Is(err, ErrLostAnswer)
 	if a != nil && !lost {
 		d.Status = a.status
 	}
-	d.Err = errors.Join(err, s.studio.audit.take(o.UUID))
+	d.Err = errors.Join(err, s.game.audit.take(o.UUID))
 	var plan bool
 	defer s.keeper.touch(o.UUID)
 	if d.Next, plan = o.delivery.conclude(d.Status, lost, s.config, s.clock.now(), o.tx == nil); plan {
@@ -300,8 +300,8 @@ func (s *orders) byHand(ctx context.Context, o *Order, outcome func() (Outcome, 
 	switch {
 	case foreign:
 		return errors.New("ramptest: the order belongs to another service")
-	case len(o.Request.Intent.From) == 0 || len(o.Request.Intent.To) == 0:
-		return errors.New("ramptest: the order has no intent")
+	case o.trade() == nil:
+		return fmt.Errorf("ramptest: the order has no intent of a %s", tradeNames())
 	}
 	leave, err := s.life.enter()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// A studio whose database is unreachable when the first result comes.
+// A game whose database is unreachable when the first result comes.
 func Example() {
 	ctx := context.Background()
 	key, _ := ramp.TextKey("key from the console")
@@ -54,7 +54,7 @@ func Example() {
 	// gold in the end: 1000
 }
 
-// Faults can be combined: here the result is a minute late, and the studio's first two
+// Faults can be combined: here the result is a minute late, and the game's first two
 // answers to it are lost.
 func ExampleService_Advance() {
 	service, mint := exampleService()
@@ -65,8 +65,8 @@ func ExampleService_Advance() {
 		fmt.Printf("%v: attempt %d, %v\n", d.Time.Sub(begun), d.Attempt, d.Err)
 	}
 	// Output:
-	// 1m1s: attempt 1, ramptest: the studio's answer was lost
-	// 6m1s: attempt 2, ramptest: the studio's answer was lost
+	// 1m1s: attempt 1, ramptest: the answer was lost on purpose
+	// 6m1s: attempt 2, ramptest: the answer was lost on purpose
 	// 11m1s: attempt 3, <nil>
 }
 
@@ -129,7 +129,7 @@ func ExampleService_SetHandler() {
 	player, _ := service.Assets(ctx, session)
 	fmt.Println(player.Assets[0].ID, player.Assets[0].Balance)
 	// Output:
-	// ramptest: the studio's server is not set: set Config.Game or Config.Handler, or call Service.SetHandler
+	// ramptest: the game's server is not set: set Config.Game or Config.Handler, or call Service.SetHandler
 	// item_gold 1000
 }
 

@@ -91,13 +91,13 @@ func (s *script) on(call On) *callScript {
 		return &s.result
 	case OnValidate:
 	default:
-		s.refuse("a fault can be on validate or result, not on %q", string(call))
+		s.invalid("a fault can be on validate or result, not on %q", string(call))
 	}
 	return &s.validate
 }
 
-// refuse records an invalid fault, unless there is one already.
-func (s *script) refuse(format string, args ...any) {
+// invalid records an invalid fault, unless there is one already.
+func (s *script) invalid(format string, args ...any) {
 	if s.err == nil {
 		s.err = fmt.Errorf("ramptest: "+format, args...)
 	}
@@ -148,7 +148,7 @@ func ResultTwice() Fault {
 func ResultAtOnce(n int) Fault {
 	return Fault{fmt.Sprintf("result-at-once=%d", n), func(s *script) {
 		if s.atOnce = n; n < 1 {
-			s.refuse("ResultAtOnce(%d) delivers nothing: give it 1 or more, or use ResultNever", n)
+			s.invalid("ResultAtOnce(%d) delivers nothing: give it 1 or more, or use ResultNever", n)
 		}
 	}}
 }
@@ -157,7 +157,7 @@ func ResultAtOnce(n int) Fault {
 func ResultLate(d time.Duration) Fault {
 	return Fault{"result-late=" + d.String(), func(s *script) {
 		if s.late += d; d < 0 {
-			s.refuse("ResultLate(%s) is in the past", d)
+			s.invalid("ResultLate(%s) is in the past", d)
 		}
 	}}
 }
@@ -188,78 +188,78 @@ func ExpiredUUID() Fault {
 	return Fault{"expired-uuid", func(s *script) { s.expired = true }}
 }
 
-// ValidateTwice makes the validate call again after it was approved. The studio
+// ValidateTwice makes the validate call again after it was approved. The game
 // must approve again and must not take the assets again.
 func ValidateTwice() Fault {
 	return Fault{"validate-twice", func(s *script) { s.asked = append(s.asked, sameAgain) }}
 }
 
-// ValidateAtOnce makes the validate call n times at the same time. The studio must
+// ValidateAtOnce makes the validate call n times at the same time. The game must
 // approve at least one of them and take the assets once. If any answer breaks the
 // interface, that is the error of [Service.Mint] or [Service.Burn]. If n is below
 // 1, the order is rejected.
 func ValidateAtOnce(n int) Fault {
 	return Fault{fmt.Sprintf("validate-at-once=%d", n), func(s *script) {
 		if s.calls = n - 1; n < 1 {
-			s.refuse("ValidateAtOnce(%d) asks for nothing: give it 1 or more", n)
+			s.invalid("ValidateAtOnce(%d) asks for nothing: give it 1 or more", n)
 		}
 	}}
 }
 
 // ValidateOtherDigest makes another validate call after the approval, with a
-// different digest under the same UUID. If the studio approves that too, the error
+// different digest under the same UUID. If the game approves that too, the error
 // is [ErrTwoOrders].
 func ValidateOtherDigest() Fault {
 	return Fault{"validate-other-digest", func(s *script) { s.asked = append(s.asked, otherDigest) }}
 }
 
 // ValidateOtherAmount makes another validate call after the approval, with
-// different amounts under the same UUID. If the studio approves that too, the error
+// different amounts under the same UUID. If the game approves that too, the error
 // is [ErrTwoOrders].
 func ValidateOtherAmount() Fault {
 	return Fault{"validate-other-amount", func(s *script) { s.asked = append(s.asked, otherAmount) }}
 }
 
 // ValidateOtherToken asks for another order first: the same under a UUID of its own,
-// but with the token of another contract, which may be worthless. If the studio
+// but with the token of another contract, which may be worthless. If the game
 // approves it, the error is [ErrOffTerms].
 func ValidateOtherToken() Fault {
 	return Fault{"validate-other-token", func(s *script) { s.offTerms = append(s.offTerms, otherToken) }}
 }
 
 // ValidateOtherRate asks for another order first: the same under a UUID of its own, but
-// the player receives twice as much. If the studio approves it, the error is
+// the player receives twice as much. If the game approves it, the error is
 // [ErrOffTerms].
 func ValidateOtherRate() Fault {
 	return Fault{"validate-other-rate", func(s *script) { s.offTerms = append(s.offTerms, otherRate) }}
 }
 
 // ValidateExtraItem asks for another order first: the same under a UUID of its own, but
-// with an item more on the game's side. If the studio approves it, the error is
+// with an item more on the game's side. If the game approves it, the error is
 // [ErrOffTerms].
 func ValidateExtraItem() Fault {
 	return Fault{"validate-extra-item", func(s *script) { s.offTerms = append(s.offTerms, extraItem) }}
 }
 
 // TamperedBody sends a call whose amounts were changed in transit before the
-// genuine call (interface 5.2). If the studio accepts it, the error is [ErrForged].
+// genuine call (interface 5.2). If the game accepts it, the error is [ErrForged].
 func TamperedBody(call On) Fault {
 	return Fault{"tampered-body=" + string(call), func(s *script) { s.on(call).forge(tamperedBody) }}
 }
 
 // WrongHMAC sends a call with a wrong signature before the genuine call (interface
-// 5.2). If the studio accepts it, the error is [ErrForged].
+// 5.2). If the game accepts it, the error is [ErrForged].
 func WrongHMAC(call On) Fault {
 	return Fault{"wrong-hmac=" + string(call), func(s *script) { s.on(call).forge(wrongHMAC) }}
 }
 
 // MissingHMAC sends a call without a signature before the genuine call (interface
-// 5.2). If the studio accepts it, the error is [ErrForged].
+// 5.2). If the game accepts it, the error is [ErrForged].
 func MissingHMAC(call On) Fault {
 	return Fault{"missing-hmac=" + string(call), func(s *script) { s.on(call).forge(missingHMAC) }}
 }
 
-// LostAnswer lets the studio act but loses its answer. The service then retries a
+// LostAnswer lets the game act but loses its answer. The service then retries a
 // result as [Config.Schedule] says. A validate call fails with [ErrLostAnswer], and
 // no transaction is submitted. Pass it twice to lose two answers.
 //
@@ -269,19 +269,19 @@ func LostAnswer(call On) Fault {
 	return Fault{"lost-answer=" + string(call), func(s *script) { s.on(call).lost++ }}
 }
 
-// SlowAnswer makes the studio's answer take the time d. If that exceeds
+// SlowAnswer makes the game's answer take the time d. If that exceeds
 // [Config.Timeout], the service stops waiting and the answer is lost. If the clock
 // stands still, the wait moves it, so [Service.Advance] may end that much later.
 func SlowAnswer(call On, d time.Duration) Fault {
 	return Fault{fmt.Sprintf("slow-answer=%s:%s", string(call), d), func(s *script) {
 		if s.on(call).slow = d; d < 0 {
-			s.refuse("SlowAnswer(%s) is in the past", d)
+			s.invalid("SlowAnswer(%s) is in the past", d)
 		}
 	}}
 }
 
 // UnknownFields adds fields to the call that the interface does not have. Any
-// version of the service may add fields, and the studio must ignore them.
+// version of the service may add fields, and the game must ignore them.
 func UnknownFields(call On) Fault {
 	return Fault{"unknown-fields=" + string(call), func(s *script) { s.on(call).unknown = true }}
 }
@@ -323,11 +323,8 @@ func otherToken(intent *ramp.Intent) error {
 func otherRate(intent *ramp.Intent) error { return double(intent.To) }
 
 func extraItem(intent *ramp.Intent) error {
-	side := &intent.From
-	if intent.Type == ramp.Disassemble {
-		side = &intent.To
-	}
-	*side = append(*side, ramp.IntentAsset{Type: ramp.TypeAsset, ID: "extra_item", Amount: ramp.NewAmount(1)})
+	assets, _ := tradeIn(intent).sides(intent)
+	*assets = append(*assets, ramp.IntentAsset{Type: ramp.TypeAsset, ID: "extra_item", Amount: ramp.NewAmount(1)})
 	return nil
 }
 

@@ -112,7 +112,7 @@ func TestALostApprovalCanBeAskedForAgain(t *testing.T) {
 		for range test.calls {
 			_, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10), test.faults...)
 			assert.ErrorIs(t, err, ramptest.ErrLostAnswer)
-			assert.Equal(t, int64(900), c.shop.owns(), "the studio has acted")
+			assert.Equal(t, int64(900), c.shop.owns(), "the game has acted")
 			assert.Empty(t, c.service.Advance(time.Minute), "but nothing is on the chain")
 		}
 		_, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10), test.again...)
@@ -131,8 +131,8 @@ func TestTheSameMintIsTheSameOrder(t *testing.T) {
 	require.NoError(t, err)
 	assert.Same(t, first, second)
 	_, err = c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(11))
-	var declined *ramptest.Declined
-	assert.ErrorAs(t, err, &declined)
+	var rejected *ramptest.Rejection
+	assert.ErrorAs(t, err, &rejected)
 	assert.Len(t, c.service.Advance(time.Hour), 1)
 }
 
@@ -271,12 +271,12 @@ func TestTheGenuineCallFollowsTheForgedOne(t *testing.T) {
 	const approved = `{"success":true,"errorCode":null,"data":null}`
 	for _, test := range []struct {
 		name   string
-		forged http.HandlerFunc // what the studio does with a call without an HMAC
+		forged http.HandlerFunc // what the game does with a call without an HMAC
 		want   error            // of the first delivery
 	}{
 		{"it accepts them", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, approved) }, ramptest.ErrForged},
 		{"it drops them", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, nil},
-		{"it refuses them", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "who are you?", http.StatusUnauthorized) }, nil},
+		{"it rejects them", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "who are you?", http.StatusUnauthorized) }, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := newCounter(t, before(func(inner http.Handler) http.Handler {
@@ -300,12 +300,12 @@ func TestTheGenuineCallFollowsTheForgedOne(t *testing.T) {
 				}
 			}
 			assert.Equal(t, ramptest.Confirmed, c.service.State(order))
-			assert.True(t, c.shop.done[order.UUID], "the studio has heard the genuine result")
+			assert.True(t, c.shop.done[order.UUID], "the game has heard the genuine result")
 		})
 	}
 }
 
-// A UUID identifies one request (interface 2.5). A studio that approves
+// A UUID identifies one request (interface 2.5). A game that approves
 // everything approves two under one.
 func TestTwoRequestsUnderOneUUIDAreTwoOrders(t *testing.T) {
 	same := func(c *ramptest.Config) { c.Digest = func(*ramp.ValidateRequest) ramp.Digest { return ramp.Digest{1} } }
@@ -361,7 +361,7 @@ func TestEachAnswerAtOnceIsJudged(t *testing.T) {
 		others string // what all calls but one are answered with
 		want   string
 	}{
-		{"the others decline", `{"success":false,"errorCode":"BUSY","data":null}`, ""},
+		{"the others reject", `{"success":false,"errorCode":"BUSY","data":null}`, ""},
 		{"the others break the interface", `<html>`, "no JSON object"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -385,7 +385,7 @@ func TestEachAnswerAtOnceIsJudged(t *testing.T) {
 	}
 }
 
-// How many results a studio receives, for faults that can be combined in either order.
+// How many results a game receives, for faults that can be combined in either order.
 func TestFaultsOfAResultGoTogether(t *testing.T) {
 	afterNext, twice, atOnce := ramptest.ResultAfterNext(), ramptest.ResultTwice(), ramptest.ResultAtOnce(4)
 	reorganized := ramptest.Reorganized()
@@ -423,8 +423,8 @@ func TestFaultsOfAResultGoTogether(t *testing.T) {
 	}
 }
 
-// Invalid faults make no call to the studio.
-func TestAFaultThatMakesNoSenseIsRefused(t *testing.T) {
+// Invalid faults make no call to the game.
+func TestAFaultThatMakesNoSenseIsRejected(t *testing.T) {
 	c := newCounter(t)
 	id := c.initialize(t)
 	for want, fault := range map[string]ramptest.Fault{
@@ -449,7 +449,7 @@ func TestWhatAdvanceReturnsCanBePrinted(t *testing.T) {
 	id := order.UUID.String()[:8]
 	assert.Equal(t, "mint "+id+" of 10 tokens (pending)", fmt.Sprint(order))
 	assert.Equal(t, "[result #1 of mint "+id+" of 10 tokens (delivering) at 03:04:06: HTTP 500, next at 03:09:06: "+
-		`ramptest: the studio answered HTTP 500 and "INTERNAL_ERROR": its log may say why]`, fmt.Sprint(c.service.Advance(time.Minute)))
+		`ramptest: the game answered HTTP 500 and "INTERNAL_ERROR": its log may say why]`, fmt.Sprint(c.service.Advance(time.Minute)))
 	assert.Equal(t, "an order without an intent", fmt.Sprint(&ramptest.Order{}))
 }
 

@@ -86,10 +86,10 @@ func isHere(host string) bool {
 	return ip != nil && ip.IsLoopback() || strings.EqualFold(name, "localhost") || host == memoryHost
 }
 
-// refusal returns the HTTP status with which pages of other sites are rejected, or 0.
+// rejection returns the HTTP status with which pages of other sites are rejected, or 0.
 // Their requests have an Origin header or a content type other than JSON. Programs
 // are accepted under any host name.
-func (g *guard) refusal(r *http.Request) int {
+func (g *guard) rejection(r *http.Request) int {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case r.Header.Get("Origin") != "" && !(g.isOurs(r.Host) && sameOrigin(r)):

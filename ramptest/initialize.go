@@ -92,7 +92,7 @@ func (f InitializeFailure) status() int {
 	}
 }
 
-// ServeHTTP answers the one call that a studio makes (interface 4.1).
+// ServeHTTP answers the one call that a game makes (interface 4.1).
 func (s *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	event := Event{Time: s.clock.now(), Kind: KindInitialize}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
@@ -142,28 +142,28 @@ func (s *console) answer(r *http.Request, body []byte, unread error, scripted In
 	fail := func(code int, data string) (uuid.UUID, envelope) {
 		return uuid.Nil, envelope{Code: code, Message: http.StatusText(code), Data: data}
 	}
-	refuse := func(f InitializeFailure) (uuid.UUID, envelope) { return fail(f.status(), string(f)) }
+	reject := func(f InitializeFailure) (uuid.UUID, envelope) { return fail(f.status(), string(f)) }
 	signature := r.Header.Get(ramp.HeaderHMAC)
-	switch refusal := s.guard.refusal(r); {
-	case refusal == http.StatusForbidden:
-		return fail(refusal, "a page of another site has no access")
-	case refusal == http.StatusUnsupportedMediaType:
-		return fail(refusal, "Content-Type must be application/json")
+	switch status := s.guard.rejection(r); {
+	case status == http.StatusForbidden:
+		return fail(status, "a page of another site has no access")
+	case status == http.StatusUnsupportedMediaType:
+		return fail(status, "Content-Type must be application/json")
 	case scripted != "":
-		return refuse(scripted)
+		return reject(scripted)
 	case unread != nil:
 		return fail(http.StatusBadRequest, "the body is too large or was cut off")
 	case signature == "":
-		return refuse(HMACRequired)
+		return reject(HMACRequired)
 	case s.config.Key.Verify(body, signature) != nil:
-		return refuse(InvalidMAC)
+		return reject(InvalidMAC)
 	}
 	asked, problem := readInitialize(body)
 	if problem != "" {
 		return fail(http.StatusBadRequest, problem)
 	}
 	if unknown := s.serves(&asked); unknown != "" {
-		return refuse(unknown)
+		return reject(unknown)
 	}
 	terms, problem := asked.check()
 	if problem != "" {

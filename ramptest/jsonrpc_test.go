@@ -193,7 +193,7 @@ func TestTheNetworksAreApart(t *testing.T) {
 	assert.Equal(t, 404, status)
 }
 
-func TestTheChainRefusesAsTheInterfaceSays(t *testing.T) {
+func TestTheChainRejectsAsTheInterfaceSays(t *testing.T) {
 	c := newCounter(t)
 	failure := func(id, code string) string {
 		return `{"error":{"code":` + code + `"},"id":` + id + `,"jsonrpc":"2.0"}`
@@ -271,7 +271,7 @@ func TestTheAPIIsForPrograms(t *testing.T) {
 		{"a program that does not say what it sends", "127.0.0.1:8090", "", "", 415},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			for path, refused := range map[string]int{"/rpc/testnet": test.status, "/api/v2/initialize": max(test.status, 400)} {
+			for path, rejected := range map[string]int{"/rpc/testnet": test.status, "/api/v2/initialize": max(test.status, 400)} {
 				r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(`{}`))
 				r.Host = test.host
 				for name, value := range map[string]string{"Origin": test.origin, "Content-Type": test.media} {
@@ -281,7 +281,7 @@ func TestTheAPIIsForPrograms(t *testing.T) {
 				}
 				w := httptest.NewRecorder()
 				c.service.ServeHTTP(w, r)
-				assert.Equal(t, refused, w.Code, path) // without a signature, initialize says 400
+				assert.Equal(t, rejected, w.Code, path) // without a signature, initialize says 400
 			}
 		})
 	}

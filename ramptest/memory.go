@@ -11,7 +11,7 @@ import (
 	"runtime/debug"
 )
 
-// inMemory is the address of a service or studio that is in memory.
+// inMemory is the address of a service or game that is in memory.
 const (
 	memoryHost   = "memory.invalid"
 	inMemory     = "https://" + memoryHost

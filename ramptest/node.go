@@ -53,7 +53,7 @@ func (s *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	event := Event{Time: s.clock.now(), Kind: KindRPC, Outcome: "success"}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
 	event.Request = &Message{Method: r.Method, Path: r.URL.Path, Header: r.Header, Body: string(body)}
-	status := s.guard.refusal(r)
+	status := s.guard.rejection(r)
 	scripted := 0
 	if status == 0 {
 		var ok bool

@@ -31,28 +31,28 @@ var (
 	// [Config.AcceptExpired].
 	ErrExpiredUUID = errors.New("ramptest: the UUID has expired")
 
-	// ErrTwoOrders means that the studio approved two different orders under one
+	// ErrTwoOrders means that the game approved two different orders under one
 	// UUID, such as orders of two players or of two amounts. A UUID identifies one
 	// request (interface 2.5).
-	ErrTwoOrders = errors.New("ramptest: the studio approved two orders under one UUID")
+	ErrTwoOrders = errors.New("ramptest: the game approved two orders under one UUID")
 
-	// ErrOffTerms means that the studio approved an order for another token, at
+	// ErrOffTerms means that the game approved an order for another token, at
 	// another rate or with an item more than it offers. See [ValidateOtherToken],
 	// [ValidateOtherRate] and [ValidateExtraItem].
-	ErrOffTerms = errors.New("ramptest: the studio approved an order that it does not offer: set HandlerConfig.Terms")
+	ErrOffTerms = errors.New("ramptest: the game approved an order that it does not offer: set HandlerConfig.Terms")
 
 	// ErrPlaced means that faults were given for an order that is already on the
 	// chain.
 	ErrPlaced = errors.New("ramptest: the order is already placed, so faults cannot be added")
 )
 
-// Order is a mint or a burn that the studio has approved.
+// Order is a mint or a burn that the game has approved.
 type Order struct {
 	UUID     uuid.UUID
 	Session  ramp.Session
 	Network  ramp.Network
-	Request  ramp.ValidateRequest // the validate request that the studio received
-	Approval ramp.Approval        // the studio's answer
+	Request  ramp.ValidateRequest // the validate request that the game received
+	Approval ramp.Approval        // the game's answer
 	TxHash   common.Hash          // the transaction on the chain, see [Service.RPCURL]
 
 	wallet   *ramp.Signer // of an order that is being placed
@@ -70,14 +70,11 @@ type Order struct {
 
 // String returns a one-line description with the beginning of the UUID.
 func (o *Order) String() string {
-	if len(o.Request.Intent.From) == 0 || len(o.Request.Intent.To) == 0 {
+	t := o.trade()
+	if t == nil {
 		return "an order without an intent"
 	}
-	verb := "mint"
-	if o.Request.Intent.Type == ramp.Disassemble {
-		verb = "burn"
-	}
-	return fmt.Sprintf("%s %s of %s (%s)", verb, shortUUID(o.UUID), count(o.token().Amount), o.delivery.now())
+	return fmt.Sprintf("%s %s of %s (%s)", t.direction, shortUUID(o.UUID), count(o.token().Amount), o.delivery.now())
 }
 
 // count returns an amount of tokens in words.
@@ -107,22 +104,22 @@ func (o Outcome) String() string {
 	return "failed"
 }
 
-// Declined is a studio's answer with success false (interface 7.2).
-type Declined struct {
+// Rejection is the game's answer with success false (interface 7.2).
+type Rejection struct {
 	Status int       // HTTP status
 	Code   ramp.Code // errorCode
 }
 
-func (d *Declined) Error() string {
-	if d.Status >= http.StatusInternalServerError {
-		return fmt.Sprintf("ramptest: the studio answered HTTP %d and %q: its log may say why", d.Status, string(d.Code))
+func (r *Rejection) Error() string {
+	if r.Status >= http.StatusInternalServerError {
+		return fmt.Sprintf("ramptest: the game answered HTTP %d and %q: its log may say why", r.Status, string(r.Code))
 	}
-	return fmt.Sprintf("ramptest: the studio declined with HTTP %d and %q", d.Status, string(d.Code))
+	return fmt.Sprintf("ramptest: the game rejected the call with HTTP %d and %q", r.Status, string(r.Code))
 }
 
-func isDeclined(err error) bool {
-	var declined *Declined
-	return errors.As(err, &declined)
+func isRejection(err error) bool {
+	var rejected *Rejection
+	return errors.As(err, &rejected)
 }
 
 // orders holds the UUIDs that a service has issued, the orders that it has placed,
@@ -134,7 +131,7 @@ type orders struct {
 	record *record
 	life   *lifetime
 	keeper *keeper
-	studio *studio
+	game   *game
 	chains map[ramp.Network]*chain.Chain
 	agenda *agenda
 
@@ -175,10 +172,20 @@ func (s *orders) issue(terms ramp.InitializeIntent, at time.Time) uuid.UUID {
 	id := uuid.New()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.issued[id] = &issued{terms: terms, expires: at.Add(ramp.UUIDValidity)}
+	s.enter(id, &issued{terms: terms, expires: at.Add(ramp.UUIDValidity)})
 	s.keeper.touch(id)
 	s.forget()
 	return id
+}
+
+// enter adds an issued UUID. The caller must hold the lock.
+func (s *orders) enter(id uuid.UUID, known *issued) {
+	s.issued[id] = known
+	for _, t := range trades {
+		if c := s.chains[known.terms.Network]; c != nil && s.config.tokenType(t.items(&known.terms)) == ramp.TypeNFT {
+			c.SetNonFungible(common.HexToAddress(known.terms.Token))
+		}
+	}
 }
 
 // terms returns the terms of a UUID and when they expire.
@@ -231,7 +238,7 @@ func (s *orders) forget() {
 		delete(s.placed, o.UUID)
 		delete(s.issued, o.UUID)
 		s.keeper.touch(o.UUID)
-		s.studio.audit.forget(o.UUID)
+		s.game.audit.forget(o.UUID)
 		s.chains[o.Network].Forget(o.tx)
 		return true
 	})
@@ -298,26 +305,26 @@ func (s *orders) of(session string, network ramp.Network) []*Order {
 	return slices.DeleteFunc(s.all(), func(o *Order) bool { return o.Session.ID != session || o.Network != network })
 }
 
-// order plays a player: it asks the studio for approval and then submits the
+// order plays a player: it asks the game for approval and then submits the
 // transaction. Findings of the books are returned as an error together with the
 // order.
-func (s *orders) order(ctx context.Context, direction ramp.Direction, id uuid.UUID, session ramp.Session,
+func (s *orders) order(ctx context.Context, t *trade, id uuid.UUID, session ramp.Session,
 	tokens ramp.Amount, faults []Fault) (*Order, error) {
 	leave, err := s.life.enter()
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	o, err := s.compose(ctx, direction, id, session, tokens, faults)
+	o, err := s.compose(ctx, t, id, session, tokens, faults)
 	if err != nil {
 		return nil, err
 	}
 	placed, err := s.approved(ctx, o, len(faults) > 0)
-	var declined *Declined
-	if errors.As(err, &declined) && declined.Code == "INVALID_MESSAGE" && !s.config.PerToken && tokens.Cmp(ramp.NewAmount(1)) != 0 {
+	var rejected *Rejection
+	if errors.As(err, &rejected) && rejected.Code == "INVALID_MESSAGE" && !s.config.PerToken && tokens.Cmp(ramp.NewAmount(1)) != 0 {
 		err = fmt.Errorf("%w (if the game's items are the price of one token, set Config.PerToken, which is -per-token of ramp emulate)", err)
 	}
-	if found := s.studio.audit.take(id); found != nil {
+	if found := s.game.audit.take(id); found != nil {
 		err = errors.Join(err, found)
 	}
 	return placed, err
@@ -342,7 +349,7 @@ func (s *orders) approved(ctx context.Context, o *Order, faults bool) (*Order, e
 }
 
 // compose returns the order that a player signs.
-func (s *orders) compose(ctx context.Context, direction ramp.Direction, id uuid.UUID, session ramp.Session,
+func (s *orders) compose(ctx context.Context, t *trade, id uuid.UUID, session ramp.Session,
 	tokens ramp.Amount, faults []Fault) (*Order, error) {
 	script, err := newScript(faults)
 	if err != nil {
@@ -354,13 +361,11 @@ func (s *orders) compose(ctx context.Context, direction ramp.Direction, id uuid.
 	}
 	o := &Order{UUID: id, Session: session, Network: terms.Network, script: script, composed: true}
 	o.delivery.state = Pending
-	if direction == ramp.Mint { // a burn is free
-		o.fee = ramp.NewAmount(int64(terms.MintFeeBps))
-	}
+	o.fee = ramp.NewAmount(int64(t.fee(&terms)))
 	if o.wallet, err = s.config.wallet(session); err != nil {
 		return nil, err
 	}
-	intent, err := s.config.intent(direction, terms, tokens)
+	intent, err := s.config.intent(t, terms, tokens)
 	if err != nil {
 		return nil, err
 	}
@@ -368,7 +373,7 @@ func (s *orders) compose(ctx context.Context, direction ramp.Direction, id uuid.
 	return o, s.seal(ctx, o, &o.Request)
 }
 
-// approval makes all validate calls of the script, and returns the studio's
+// approval makes all validate calls of the script, and returns the game's
 // approval of the order itself.
 func (s *orders) approval(ctx context.Context, o *Order) (*ramp.Approval, error) {
 	approvals := make([]*ramp.Approval, 1+max(0, o.script.calls))
@@ -380,7 +385,7 @@ func (s *orders) approval(ctx context.Context, o *Order) (*ramp.Approval, error)
 	approvals[0], errs[0] = s.ask(ctx, o, &o.Request, o.script.validate, "")
 	calls.Wait()
 	for _, err := range errs {
-		if err != nil && !isDeclined(err) {
+		if err != nil && !isRejection(err) {
 			return nil, err
 		}
 	}
@@ -421,7 +426,7 @@ func (s *orders) askAgain(ctx context.Context, o *Order, how again) error {
 		return err
 	case err == nil:
 		return ErrTwoOrders
-	case isDeclined(err):
+	case isRejection(err):
 		return nil
 	default:
 		return err
@@ -444,7 +449,7 @@ func (s *orders) askOffTerms(ctx context.Context, o *Order, bend bend) (err erro
 	switch {
 	case err == nil:
 		return ErrOffTerms
-	case isDeclined(err):
+	case isRejection(err):
 		return nil
 	default:
 		return err
@@ -465,7 +470,7 @@ func (s *orders) ask(ctx context.Context, o *Order, r *ramp.ValidateRequest, scr
 	}
 	c := call{kind: KindValidate, order: o, body: body, fault: fault, lost: s.loses(o.UUID, script.lost)}
 	var approval *ramp.Approval
-	_, err = s.studio.tell(ctx, c, script, func(a *answer) (err error) {
+	_, err = s.game.tell(ctx, c, script, func(a *answer) (err error) {
 		approval, err = checkApproval(a, r, s.config.Validator)
 		return err
 	})

@@ -22,8 +22,8 @@ import (
 // something has changed, because a list shows thousands.
 func (s *orders) verdict(o *Order) verdict.Verdict {
 	_, mined := s.outcome(o)
-	r, _ := s.studio.readings.of(o.Session)
-	now := saidVerdict{standing: o.delivery.standing(), version: s.studio.audit.version(o.UUID), read: r.at, player: r.player}
+	r, _ := s.game.readings.of(o.Session)
+	now := saidVerdict{standing: o.delivery.standing(), version: s.game.audit.version(o.UUID), read: r.at, player: r.player}
 	if last := o.said.Load(); last != nil && mined {
 		if now.Verdict = last.Verdict; now == *last {
 			return last.Verdict
@@ -54,20 +54,20 @@ type known struct {
 // known collects what is known about an order.
 func (s *orders) known(o *Order) known {
 	k := known{Order: verdict.Order{
-		Mint:     o.Request.Intent.Type == ramp.Assemble,
+		Mint:     o.trade().mint,
 		Tokens:   count(o.token().Amount),
 		Received: tokens(s.received(o)),
 		Player:   s.player(o),
 		Chain:    s.chainOf(o),
 		Calls:    s.callsOf(o),
 	}}
-	acc := s.studio.audit.account(o)
-	k.Books.Why = acc.knows(s.studio.audit.mode)
-	for _, found := range s.studio.audit.about(o.UUID) {
+	acc := s.game.audit.account(o)
+	k.Books.Why = acc.knows(s.game.audit.mode)
+	for _, found := range s.game.audit.about(o.UUID) {
 		k.Books.Findings = append(k.Books.Findings, found.Problem)
 	}
 	if k.Books.Why == verdict.Unread {
-		if r, ok := s.studio.readings.of(o.Session); ok && r.err != nil {
+		if r, ok := s.game.readings.of(o.Session); ok && r.err != nil {
 			k.Books.Problem = say(r.err)
 		}
 	}
@@ -81,7 +81,7 @@ func (s *orders) known(o *Order) known {
 		return k
 	}
 	k.Books.Moved = acc.order.Totals[0]
-	if r, ok := s.studio.readings.of(o.Session); ok && !acc.open && !r.at.Before(acc.at) { // another session may have been read since
+	if r, ok := s.game.readings.of(o.Session); ok && !acc.open && !r.at.Before(acc.at) { // another session may have been read since
 		if k.now = nil; r.err == nil {
 			k.now = balances(r.player)
 			k.arrive(k.now.Minus(acc.last))
@@ -115,7 +115,7 @@ func (s *orders) chainOf(o *Order) verdict.Chain {
 		c.End = verdict.Succeeded
 	default:
 		c.End = verdict.Reverted
-		if amount := o.token().Amount.Rat(); o.Request.Intent.Type == ramp.Disassemble && o.had != nil && amount.Cmp(o.had) > 0 {
+		if amount := o.token().Amount.Rat(); !o.trade().mint && o.had != nil && amount.Cmp(o.had) > 0 {
 			c.Short = books.Decimal(o.had)
 		}
 	}
@@ -126,7 +126,7 @@ func (s *orders) chainOf(o *Order) verdict.Chain {
 func (s *orders) callsOf(o *Order) verdict.Calls {
 	d := o.delivery.standing()
 	return verdict.Calls{
-		Progress: map[State]verdict.Progress{Confirmed: verdict.Confirmed, Refused: verdict.TurnedDown, GivenUp: verdict.GivenUp}[d.state],
+		Progress: map[State]verdict.Progress{Confirmed: verdict.Confirmed, Rejected: verdict.TurnedDown, GivenUp: verdict.GivenUp}[d.state],
 		Attempts: d.attempts, Sending: d.sending > 0, Status: d.status, Lost: d.lost,
 		Next: d.next, Of: fmt.Sprintf("%d of %d", d.retries+1, len(s.config.Schedule)+1),
 		Never: o.script.never, Held: o.script.held,
@@ -153,7 +153,7 @@ func disputeOf(o *books.Order) *verdict.Dispute {
 
 // player returns the name of an order's player, as the game last reported it.
 func (s *orders) player(o *Order) string {
-	if r, ok := s.studio.readings.of(o.Session); ok && r.err == nil {
+	if r, ok := s.game.readings.of(o.Session); ok && r.err == nil {
 		return cmp.Or(r.player.Name, r.player.PlayerID, "the player")
 	}
 	return "the player"
@@ -232,19 +232,19 @@ func (c *call) verdictOn(a *answer, err error, retry func(int) bool) verdict.Ver
 		v.Status = a.status
 		v.Retried = retry(a.status)
 	}
-	var declined *Declined
+	var rejected *Rejection
 	switch {
 	case errors.Is(err, errCanceled):
 		v.Canceled = true
 	case errors.Is(err, ErrLostAnswer):
 		v.Lost = true
-	case errors.As(err, &declined):
-		v.Code = string(declined.Code)
+	case errors.As(err, &rejected):
+		v.Code = string(rejected.Code)
 	case c.forged:
 		v.Success = errors.Is(err, ErrForged)
 	case err != nil:
 		v.Problem = strings.TrimPrefix(err.Error(), "ramptest: ")
-		for _, prefix := range []string{"the studio did not answer: ", "the studio's answer breaks the interface: "} {
+		for _, prefix := range []string{"the game did not answer: ", "the game's answer breaks the interface: "} {
 			v.Problem = strings.TrimPrefix(v.Problem, prefix)
 		}
 	default:

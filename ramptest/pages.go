@@ -34,7 +34,7 @@ type pages struct {
 	clock     *clock
 	record    *record
 	guard     *guard
-	studio    *studio
+	game      *game
 	orders    *orders
 	templates func() *template.Template
 	listed    entries
@@ -154,7 +154,7 @@ type problem struct {
 	Said   string
 	Detail string // the endpoint, the status and the body
 	Cause  string
-	Curl   curlView // the call that was refused
+	Curl   curlView // the call that was rejected
 	Links  []link
 	Again  url.Values // the fields of the form that starts the same order under a new UUID; nil if there is none
 }
@@ -222,7 +222,7 @@ func say(err error) string {
 
 // down returns the address of the game if it did not answer the last call.
 func (s *pages) down() string {
-	to := s.studio.to.Load()
+	to := s.game.to.Load()
 	e, ok := s.record.last(func(e *Event) bool {
 		return (e.Kind == KindAssets || e.Kind == KindValidate || e.Kind == KindResult) && (e.Answer != nil || e.Tone == string(verdict.Bad))
 	})
@@ -254,9 +254,9 @@ func (s *pages) verdictView(v verdict.Verdict) verdictView {
 	return verdictView{v, s.stamp(v.Next.At), v.Next.At.UnixMilli()}
 }
 
-// refused returns the problem of a call that the game did not answer correctly. If the
+// problemOf returns the problem of a call that the game did not answer correctly. If the
 // record has the exchange, it includes endpoint, status, body and likely cause.
-func (s *pages) refused(err error, id uuid.UUID) *problem {
+func (s *pages) problemOf(err error, id uuid.UUID) *problem {
 	p := &problem{Said: say(err)}
 	if e, ok := s.record.last(func(e *Event) bool { return e.UUID == id && e.Request != nil && e.isWrong() }); ok {
 		p.Said = e.Said
@@ -266,7 +266,7 @@ func (s *pages) refused(err error, id uuid.UUID) *problem {
 }
 
 func (s *pages) explain(p *problem, e *Event) {
-	p.Detail, p.Cause, p.Curl = refusal(e), s.cause(e), s.curl(e)
+	p.Detail, p.Cause, p.Curl = ended(e), s.cause(e), s.curl(e)
 	if e.Answer != nil && e.Answer.Body != "" {
 		p.Detail += "\n" + shorten(e.Answer.Body)
 	}
@@ -287,12 +287,12 @@ type readingView struct {
 // read returns what a player owns, as the game last reported it. It calls the game
 // only for the first reading, or if must is true.
 func (s *pages) read(r *http.Request, session ramp.Session, must bool) (readingView, *problem) {
-	read, known := s.studio.readings.of(session)
+	read, known := s.game.readings.of(session)
 	if must || !known {
-		if _, err := s.studio.assets(r.Context(), session, uuid.Nil); err != nil && r.Context().Err() != nil {
+		if _, err := s.game.assets(r.Context(), session, uuid.Nil); err != nil && r.Context().Err() != nil {
 			return readingView{}, &problem{Said: say(err)} // the reader is gone
 		}
-		read, _ = s.studio.readings.of(session)
+		read, _ = s.game.readings.of(session)
 	}
 	v := readingView{At: s.stamp(read.at)}
 	if v.Unknown = read.err != nil; v.Unknown {

@@ -59,6 +59,7 @@ type choice struct {
 type option struct {
 	Value, Label, Hint string
 	Checked            bool
+	Mints              bool   // of a direction
 	fault              string // as ParseFault reads it; a checkbox has it in Value
 }
 
@@ -69,10 +70,10 @@ type faultGroup struct {
 
 // usual returns the common choices.
 func usual(chosen url.Values) (direction, chain, result choice) {
-	direction = choice{"What the player does", "do", []option{
-		{Value: "mint", Label: "Mint"},
-		{Value: "burn", Label: "Burn"},
-	}}
+	direction = choice{Legend: "What the player does", Name: "do"}
+	for _, t := range trades {
+		direction.Options = append(direction.Options, option{Value: t.direction.String(), Label: t.option, Mints: t.mint})
+	}
 	chain = choice{"What the chain does", "chain", []option{
 		{Value: "succeed", Label: "Succeed"},
 		{Value: "fail", Label: "Fail", Hint: "status 0x0", fault: "transaction-fails"},
@@ -310,19 +311,16 @@ func (s *pages) exchangeForm(w http.ResponseWriter, r *http.Request) {
 		s.failure(w, r, http.StatusBadRequest, "The form has no UUID. "+fromGame, link{"/", "All orders"})
 		return
 	}
-	direction := ramp.Mint
-	if q.Get("do") == "burn" {
-		direction = ramp.Burn
-	}
+	t := cmp.Or(tradeNamed(q.Get("do")), trades[0])
 	session := s.session(r, q)
 	faults, err := chosenFaults(q)
 	if err != nil {
 		s.failure(w, r, http.StatusBadRequest, say(err))
 		return
 	}
-	placed, err := s.orders.order(context.WithoutCancel(r.Context()), direction, id, session, tokens, faults)
+	placed, err := s.orders.order(context.WithoutCancel(r.Context()), t, id, session, tokens, faults)
 	if placed == nil && !errors.Is(err, ErrPlaced) { // ErrPlaced: the form was sent twice
-		p := s.refused(err, id)
+		p := s.problemOf(err, id)
 		if s.orders.find(id) != nil { // the UUID is used
 			p.Links = append(p.Links, link{"/orders/" + id.String(), "To the order of this UUID"})
 		}

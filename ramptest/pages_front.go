@@ -232,14 +232,7 @@ func (s *pages) line(e *entry) line {
 
 // title returns a title for an order.
 func (o *Order) title() string {
-	verb := "Mint "
-	if o.Request.Intent.Type == ramp.Disassemble {
-		verb = "Burn "
-	}
-	if amount := o.token().Amount.String(); amount != "1" {
-		return verb + amount + " tokens"
-	}
-	return verb + "1 token"
+	return o.trade().option + " " + count(o.token().Amount)
 }
 
 // start fills the form of a test order.

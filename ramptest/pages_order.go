@@ -88,7 +88,7 @@ func (s *pages) orderView(w http.ResponseWriter, r *http.Request, o *Order, stat
 		v.Rows = append(v.Rows, balanceRow{row})
 	}
 	v.Others = others
-	if read, ok := s.studio.readings.of(o.Session); ok {
+	if read, ok := s.game.readings.of(o.Session); ok {
 		v.ReadAt = s.stamp(read.at)
 		if read.err == nil && read.player.PlayerID != "" {
 			v.Names = slices.Insert(v.Names, 3, nameRow{"player-id", "Player", read.player.PlayerID})
@@ -168,7 +168,7 @@ func (s *pages) readForm(w http.ResponseWriter, r *http.Request) {
 	if o == nil {
 		return
 	}
-	_, _ = s.studio.assets(r.Context(), o.Session, uuid.Nil) // the page shows the result
+	_, _ = s.game.assets(r.Context(), o.Session, uuid.Nil) // the page shows the result
 	http.Redirect(w, r, "/orders/"+o.UUID.String(), http.StatusSeeOther)
 }
 

@@ -177,7 +177,7 @@ func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
 			"✓ The burn failed: it needs 2000 tokens, the wallet held 1000. Nothing moved.", "item_gold ✓ 1000 1000 1000"}},
 		{"the game fails", answering(ramp.PathResult, 500, ""), mint, 10, nil, time.Minute, []string{
 			"● The transaction succeeded. The game took 100 item_gold. The game answered HTTP 500. Next attempt at ", "(2 of 20).", "The game failed. Its log says why."}},
-		{"the game refuses", answering(ramp.PathResult, 400, `{"success":false,"errorCode":"REFUSED","data":null}`), mint, 10, nil, time.Minute, []string{
+		{"the game rejects", answering(ramp.PathResult, 400, `{"success":false,"errorCode":"REJECTED","data":null}`), mint, 10, nil, time.Minute, []string{
 			"✗ The transaction succeeded. The game took 100 item_gold. The game rejected the result (HTTP 400). It will not be sent again."}},
 		{"the game never confirms", answering(ramp.PathResult, 500, ""), mint, 10, nil, 24 * time.Hour, []string{
 			"✗ The transaction succeeded. The game took 100 item_gold. Gave up after 20 attempts. The game never confirmed."}},
@@ -186,7 +186,7 @@ func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
 		{"the result waits for another", nil, mint, 10, []ramptest.Fault{ramptest.ResultAfterNext()}, time.Minute, []string{
 			"● The transaction succeeded. The game took 100 item_gold. The result waits for the result of another order, as you chose."}},
 		{"the balances are unknown", answering(ramp.PathAssets, 401, `{"success":false,"errorCode":"INVALID_USER","data":null}`), mint, 10, nil, time.Minute, []string{
-			`? The transaction succeeded. The game confirmed. What it moved is unknown, because it did not report what the player owns. The studio declined with HTTP 401 and "INVALID_USER".`,
+			`? The transaction succeeded. The game confirmed. What it moved is unknown, because it did not report what the player owns. The game rejected the call with HTTP 401 and "INVALID_USER".`,
 			"item_gold ? unknown ? ? ?"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -356,9 +356,9 @@ func TestATestOrderIsStartedFromTheFirstPage(t *testing.T) {
 			wrong[k] = v
 		}
 		wrong.Set(name, value)
-		refused := c.browse(t, http.MethodPost, "/start", wrong)
-		assert.Equal(t, 422, refused.StatusCode, name)
-		assert.Contains(t, text(t, refused), "Start a test order", "the form is still there")
+		rejected := c.browse(t, http.MethodPost, "/start", wrong)
+		assert.Equal(t, 422, rejected.StatusCode, name)
+		assert.Contains(t, text(t, rejected), "Start a test order", "the form is still there")
 	}
 }
 
@@ -546,13 +546,13 @@ func TestAPageSaysWhatIsWrong(t *testing.T) {
 		assert.Equal(t, test.status, answer.StatusCode)
 		assert.Contains(t, text(t, answer), test.want)
 	}
-	// A refusal names the endpoint, the status, the body and the cause, and how to repeat it.
-	refused := text(t, c.browse(t, http.MethodPost, "/exchange", with("accessToken", "token-2")))
+	// A rejection names the endpoint, the status, the body and the cause, and how to repeat it.
+	rejected := text(t, c.browse(t, http.MethodPost, "/exchange", with("accessToken", "token-2")))
 	for _, want := range []string{"POST /api/validate: HTTP 401, INVALID_USER", `{"success":false,"errorCode":"INVALID_USER","data":null}`,
 		"The game does not accept the HMAC, the access token or the session.", "Bearer $RAMP_ACCESS_TOKEN", "| ramp sign)"} {
-		assert.Contains(t, refused, want)
+		assert.Contains(t, rejected, want)
 	}
-	assert.NotContains(t, refused, "token-2")
+	assert.NotContains(t, rejected, "token-2")
 
 	for address, want := range map[string]int{
 		"/exchange?uuid=x":  400,
@@ -607,8 +607,8 @@ func TestAPageKeepsToItself(t *testing.T) {
 		{"Origin", "null"},
 		{"Origin", ""},
 	} {
-		refused := c.browse(t, http.MethodPost, "/exchange", form, headers...)
-		assert.Equal(t, 403, refused.StatusCode)
+		rejected := c.browse(t, http.MethodPost, "/exchange", form, headers...)
+		assert.Equal(t, 403, rejected.StatusCode)
 	}
 	assert.Equal(t, int64(1000), c.shop.owns())
 

@@ -159,7 +159,7 @@ type curlView struct {
 // HMAC key, so the command takes them from the environment.
 func (s *pages) curl(e *Event) curlView {
 	address := s.guard.address
-	if to := s.studio.to.Load(); e.Kind != KindInitialize && to != nil {
+	if to := s.game.to.Load(); e.Kind != KindInitialize && to != nil {
 		address = shownAddress(to.address)
 	}
 	if address == inMemory || e.Kind == KindRPC {

@@ -1,13 +1,13 @@
 // Package ramptest plays the token ramp's side of the interface, so that a
 // studio can test its integration offline: it answers initialize calls, makes
-// the three calls to the studio's server, keeps a chain behind JSON-RPC, and
+// the three calls to the game's server, keeps a chain behind JSON-RPC, and
 // delivers results as often as the interface says. Everything that the
-// interface says of the studio's answers is checked.
+// interface says of the game's answers is checked.
 //
 //	service := ramptest.Start(t, ramptest.Config{
 //		Key:       key,              // the console's HMAC key
 //		Validator: signer.Address(), // the console's validator address
-//		Handler:   handler,          // the studio's server, or its URL as Game
+//		Handler:   handler,          // the game's server, or its URL as Game
 //	})
 //	client, _ := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()})
 //	started, _ := client.Initialize(ctx, request)
@@ -48,7 +48,7 @@
 //
 // Package storetest tests a [ramp.Store] of your own, without a service.
 //
-// The service signs with the same code that a studio uses to verify. Where the
+// The service signs with the same code that a game uses to verify. Where the
 // interface does not say what the service does, a documented field of [Config]
 // sets it.
 package ramptest
@@ -75,7 +75,7 @@ type Config struct {
 	Key       ramp.HMACKey   // the HMAC key; required
 	Validator common.Address // the address of the validator key; required
 
-	// Game is the base URL of the studio's server.
+	// Game is the base URL of the game's server.
 	Game string
 
 	// AssetsPath, ValidatePath and ResultPath are the endpoints below Game. Each
@@ -98,9 +98,9 @@ type Config struct {
 	// zero, there is no such hint.
 	OtherKey ramp.HMACKey
 
-	// How the service and the studio's server reach each other.
+	// How the service and the game's server reach each other.
 
-	// Handler is the studio's server in memory, instead of Game. The service
+	// Handler is the game's server in memory, instead of Game. The service
 	// then uses no network. Use [Service.Client] to reach it.
 	//
 	// As on a server, each call runs in its own goroutine, which ends with the
@@ -114,7 +114,7 @@ type Config struct {
 	// in the console. If nil, the service makes its own client.
 	Client *http.Client
 
-	// Timeout is how long the service waits for an answer from the studio. It
+	// Timeout is how long the service waits for an answer from the game. It
 	// defaults to 10 seconds.
 	Timeout time.Duration
 
@@ -260,7 +260,7 @@ func (c *Config) check() error {
 	must(!c.Key.IsZero(), "Key", "is required")
 	must(c.Validator != common.Address{}, "Validator", "is required")
 	must(c.Handler == nil || c.Game == "", "Game", "excludes Config.Handler")
-	must(c.Game == "" || isAbsolute(c.Game), "Game", "must be the absolute URL of the studio's server")
+	must(c.Game == "" || isAbsolute(c.Game), "Game", "must be the absolute URL of the game's server")
 	must(c.PublicURL == "" || isAbsolute(c.PublicURL), "PublicURL", "must be an absolute URL")
 	must(0 <= c.Speed && c.Speed <= maxSpeed, "Speed", "must be from 0 to 100000") // false for NaN too
 	must(c.FailureStatus == 0 || 200 <= c.FailureStatus && c.FailureStatus <= 599, "FailureStatus", "must be an HTTP status")

@@ -27,7 +27,7 @@ import (
 // game approves everything and counts.
 type game struct {
 	mu      sync.Mutex
-	decline error
+	reject  error
 	results []*ramp.Result
 }
 
@@ -37,7 +37,7 @@ func (g *game) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 	return &ramp.Player{PlayerID: "player-1", Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(7)}}}, nil
 }
 
-func (g *game) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error { return g.decline }
+func (g *game) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error { return g.reject }
 
 func (g *game) Result(_ context.Context, _ ramp.Session, r *ramp.Result) error {
 	g.mu.Lock()
@@ -312,27 +312,27 @@ func TestAUUIDIsGoodForFiveMinutes(t *testing.T) {
 	assert.ErrorIs(t, err, ramptest.ErrUnknownUUID)
 }
 
-func TestAStudioThatDeclinesIsHeard(t *testing.T) {
+func TestAGameThatRejectsIsHeard(t *testing.T) {
 	d := newDesk(t, nil)
-	d.game.decline = ramp.Reject("INVALID_BALANCE")
+	d.game.reject = ramp.Reject("INVALID_BALANCE")
 	_, err := d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1))
-	var declined *ramptest.Declined
-	require.ErrorAs(t, err, &declined)
-	assert.Equal(t, ramp.Code("INVALID_BALANCE"), declined.Code)
-	assert.Equal(t, 200, declined.Status)
-	assert.EqualError(t, err, `ramptest: the studio declined with HTTP 200 and "INVALID_BALANCE"`)
-	assert.IsType(t, declined, err, "it needs no errors.As")
+	var rejected *ramptest.Rejection
+	require.ErrorAs(t, err, &rejected)
+	assert.Equal(t, ramp.Code("INVALID_BALANCE"), rejected.Code)
+	assert.Equal(t, 200, rejected.Status)
+	assert.EqualError(t, err, `ramptest: the game rejected the call with HTTP 200 and "INVALID_BALANCE"`)
+	assert.IsType(t, rejected, err, "it needs no errors.As")
 
-	d.game.decline = ramp.Reject("INVALID_MESSAGE") // of CheckTerms, which reads prices as those of one token
+	d.game.reject = ramp.Reject("INVALID_MESSAGE") // of CheckTerms, which reads prices as those of one token
 	_, err = d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(2))
-	assert.ErrorAs(t, err, &declined)
+	assert.ErrorAs(t, err, &rejected)
 	assert.ErrorContains(t, err, "set Config.PerToken")
 	_, err = d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1))
 	assert.NotContains(t, err.Error(), "PerToken")
 
-	d.game.decline = errors.New("no database")
+	d.game.reject = errors.New("no database")
 	_, err = d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1))
-	assert.EqualError(t, err, `ramptest: the studio answered HTTP 500 and "INTERNAL_ERROR": its log may say why`)
+	assert.EqualError(t, err, `ramptest: the game answered HTTP 500 and "INTERNAL_ERROR": its log may say why`)
 }
 
 // TestAnAnswerThatBreaksTheInterfaceIsFound breaks a correct answer in one place each
@@ -391,7 +391,7 @@ func TestAnAnswerThatBreaksTheInterfaceIsFound(t *testing.T) {
 		{"a high s", mint, highS, highS, 0, "low s"},
 		{"the signature of another digest", mint, `"validatorSig":"0x`, `"validatorSig":"0x` + strings.Repeat("11", 64) + `1b","y":"`, 0, "data.validatorSig"},
 		{"data on a result", result, `"data":null`, `"data":{}`, 0, "data of a result"},
-		{"a result that is refused", result, `"success":true,"errorCode":null`, `"success":false,"errorCode":"NO"`, 500, `HTTP 500 and "NO"`},
+		{"a result that is rejected", result, `"success":true,"errorCode":null`, `"success":false,"errorCode":"NO"`, 500, `HTTP 500 and "NO"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := newDesk(t, func(inner http.Handler) http.Handler {

@@ -22,7 +22,7 @@ type Kind string
 
 // The kinds of an event.
 const (
-	KindInitialize Kind = "initialize" // the studio asked for a UUID (interface 4.1)
+	KindInitialize Kind = "initialize" // the game asked for a UUID (interface 4.1)
 	KindAssets     Kind = "assets"     // the service asked what a player owns (4.3)
 	KindValidate   Kind = "validate"   // the service asked for an approval (4.3)
 	KindResult     Kind = "result"     // the service delivered a result (4.3)
@@ -436,7 +436,7 @@ func shorten(body string) string {
 	return strings.ToValidUTF8(body[:limit], "") + "…"
 }
 
-// outcome returns the outcome that an answer of the studio states.
+// outcome returns the outcome that an answer of the game states.
 func outcome(a *answer) string {
 	var said struct {
 		Success   bool `json:"success"`

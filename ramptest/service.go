@@ -24,14 +24,14 @@ type Service struct {
 	life    *lifetime
 	guard   *guard
 	audit   *audit
-	studio  *studio
+	game    *game
 	orders  *orders
 	console *console
 	node    *node
 	keeper  *keeper
 	mux     *http.ServeMux
 
-	transport *http.Transport // to the studio; nil if the caller supplied a client
+	transport *http.Transport // to the game; nil if the caller supplied a client
 	server    *http.Server    // nil without a listener
 }
 
@@ -65,7 +65,7 @@ func New(config Config) (*Service, error) {
 			s.transport = &http.Transport{Proxy: http.ProxyFromEnvironment}
 			client = &http.Client{Transport: s.transport}
 		}
-		s.studio.reach(config.Game, *client)
+		s.game.reach(config.Game, *client)
 	}
 	if err := s.listen(); err != nil {
 		s.life.close()
@@ -90,10 +90,10 @@ func (s *Service) wire() {
 	s.guard = &guard{token: c.ControlToken}
 	s.audit = &audit{keeper: s.keeper, mode: c.Books, settle: c.Settle, clock: s.clock, record: s.record, players: make(map[string]*auditedPlayer),
 		keys: make(map[string]string), orders: make(map[uuid.UUID][]auditedOrder), returned: make(map[*Imbalance]bool)}
-	s.studio = &studio{config: c, clock: s.clock, record: s.record, audit: s.audit}
-	s.audit.assets = s.studio.assets
+	s.game = &game{config: c, clock: s.clock, record: s.record, audit: s.audit}
+	s.audit.assets = s.game.assets
 	chains := make(map[ramp.Network]*chain.Chain)
-	s.orders = &orders{config: c, keeper: s.keeper, clock: s.clock, record: s.record, life: s.life, studio: s.studio, chains: chains,
+	s.orders = &orders{config: c, keeper: s.keeper, clock: s.clock, record: s.record, life: s.life, game: s.game, chains: chains,
 		agenda: newAgenda(), issued: make(map[uuid.UUID]*issued), placed: make(map[uuid.UUID]*Order)}
 	for network, id := range c.Networks {
 		chains[network] = chain.New(chain.Config{Name: string(network), ID: id, BlockTime: c.BlockTime,
@@ -102,7 +102,7 @@ func (s *Service) wire() {
 	}
 	s.console = &console{config: c, clock: s.clock, record: s.record, guard: s.guard, orders: s.orders}
 	s.node = &node{config: c, clock: s.clock, record: s.record, guard: s.guard, chains: chains}
-	front := &pages{config: c, clock: s.clock, record: s.record, guard: s.guard, studio: s.studio, orders: s.orders}
+	front := &pages{config: c, clock: s.clock, record: s.record, guard: s.guard, game: s.game, orders: s.orders}
 	s.mux.Handle("POST /api/v2/initialize", s.console)
 	s.mux.Handle("POST /rpc/{network}", s.node)
 	front.mount(s.mux)
@@ -149,11 +149,11 @@ func (s *Service) listen() error {
 	return nil
 }
 
-// SetHandler makes handler the studio's server from now on, as [Config.Handler]
+// SetHandler makes handler the game's server from now on, as [Config.Handler]
 // does. Use it for a server that needs the address of the service, or its
 // [Service.Client], to be built. Leave Game and Handler of the [Config] empty then.
 func (s *Service) SetHandler(handler http.Handler) {
-	s.studio.reach(inMemory, http.Client{Transport: memory{handler, &s.life.busy}})
+	s.game.reach(inMemory, http.Client{Transport: memory{handler, &s.life.busy}})
 }
 
 // URL is the base address of the service: {ramp_api_url} and {ramp_url} of the
@@ -192,8 +192,8 @@ func (s *Service) Wallet(session ramp.Session) common.Address {
 	return signer.Address()
 }
 
-// Assets asks the studio for a user's assets (interface 2.4). If the studio
-// declines, the error is a [*Declined]. If its answer breaks the interface, it is
+// Assets asks the game for a user's assets (interface 2.4). If the game
+// rejects, the error is a [*Rejection]. If its answer breaks the interface, it is
 // another error.
 func (s *Service) Assets(ctx context.Context, session ramp.Session) (*ramp.Player, error) {
 	leave, err := s.life.enter()
@@ -201,32 +201,32 @@ func (s *Service) Assets(ctx context.Context, session ramp.Session) (*ramp.Playe
 		return nil, err
 	}
 	defer leave()
-	return s.studio.assets(ctx, session, uuid.Nil)
+	return s.game.assets(ctx, session, uuid.Nil)
 }
 
-// Mint plays a player who mints. It asks the studio to approve turning the
-// materials of the initialize call into tokens (interface 2.5). The studio's
+// Mint plays a player who mints. It asks the game to approve turning the
+// materials of the initialize call into tokens (interface 2.5). The game's
 // answer must pass every check of sections 2.6 and 5.3. The transaction then goes
 // to the chain, the next block includes it, and the service delivers the result.
 // Call [Service.Advance] to make that happen.
 //
-// If the studio declines, the error is a [*Declined]. If its answer breaks the
+// If the game rejects, the error is a [*Rejection]. If its answer breaks the
 // interface, it is another error. The same call again repeats the same request and
 // returns the same order. It cannot add faults; see [ErrPlaced].
 func (s *Service) Mint(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount, faults ...Fault) (*Order, error) {
-	return s.orders.order(ctx, ramp.Mint, id, session, tokens, faults)
+	return s.orders.order(ctx, tradeNamed(ramp.Mint.String()), id, session, tokens, faults)
 }
 
-// Burn plays a player who burns. It asks the studio to approve turning tokens into
+// Burn plays a player who burns. It asks the game to approve turning tokens into
 // the outputs of the initialize call. In all else it works like [Service.Mint].
 func (s *Service) Burn(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount, faults ...Fault) (*Order, error) {
-	return s.orders.order(ctx, ramp.Burn, id, session, tokens, faults)
+	return s.orders.order(ctx, tradeNamed(ramp.Burn.String()), id, session, tokens, faults)
 }
 
 // State returns the state of an order.
 func (s *Service) State(o *Order) State { return o.delivery.now() }
 
-// Deliver sends the studio a result with the outcome, now and once (interface 6).
+// Deliver sends the game a result with the outcome, now and once (interface 6).
 // If the transaction is still pending, Deliver first mines it with that outcome.
 // Where the chain cannot produce the outcome, such as the success of a burn of more
 // tokens than the wallet holds, the result has the chain's outcome instead. A
@@ -234,7 +234,7 @@ func (s *Service) State(o *Order) State { return o.delivery.now() }
 // the result contradicts the chain.
 //
 // Call it again for a redelivery, or from several goroutines at once. It returns
-// nil if the studio confirmed with HTTP 200 and the envelope of 4.3. Otherwise the
+// nil if the game confirmed with HTTP 200 and the envelope of 4.3. Otherwise the
 // service continues with its schedule.
 //
 // Deliver also accepts an [Order] that you made by hand from a Session, a UUID and
@@ -244,7 +244,7 @@ func (s *Service) Deliver(ctx context.Context, o *Order, outcome Outcome) error 
 	return s.orders.tell(ctx, o, outcome)
 }
 
-// Resend sends the studio the result again, now and once, with the outcome on the
+// Resend sends the game the result again, now and once, with the outcome on the
 // chain (interface 6). The error is [ErrPending] if the transaction is pending.
 func (s *Service) Resend(ctx context.Context, o *Order) error { return s.orders.resend(ctx, o) }
 
@@ -287,7 +287,7 @@ func (s *Service) Imbalances() []*Imbalance { return s.audit.all() }
 
 // Close stops the service. It waits for calls in progress, and for the
 // [Config.Handler] to return from them, but no longer than [Config.Timeout].
-// Afterwards the methods that call the studio fail with [ErrClosed], and
+// Afterwards the methods that call the game fail with [ErrClosed], and
 // [Service.Advance] does nothing.
 func (s *Service) Close() {
 	s.life.close()

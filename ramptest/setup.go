@@ -28,7 +28,7 @@ func (s *pages) setup() []setupCheck {
 		})
 	}
 	game := ""
-	if to := s.studio.to.Load(); to != nil && to.address != inMemory {
+	if to := s.game.to.Load(); to != nil && to.address != inMemory {
 		game = shownAddress(to.address)
 	}
 	checks := []setupCheck{
@@ -42,13 +42,13 @@ func (s *pages) setup() []setupCheck {
 		c.State, c.Tone = "not seen yet", ""
 		e, ok := genuine(kind)
 		if ok && isPolicy(&e) { // it proves nothing about the key; an earlier approval does
-			c.Said = refusal(&e) + ". No signature of the validator key was seen yet."
+			c.Said = ended(&e) + ". No signature of the validator key was seen yet."
 			e, ok = s.record.last(func(e *Event) bool { return e.Kind == kind && e.Outcome == "success" })
 		}
 		switch {
 		case !ok:
 		case e.Failed:
-			c.State, c.Tone, c.Said, c.Fix = "fails", verdict.Bad, refusal(&e), s.cause(&e)
+			c.State, c.Tone, c.Said, c.Fix = "fails", verdict.Bad, ended(&e), s.cause(&e)
 		default:
 			c.State, c.Tone = "works", verdict.Good
 			c.Said = fmt.Sprintf("%s, at %s", e.Outcome, s.stamp(e.Time))
@@ -90,8 +90,8 @@ func isForgery(fault string) bool {
 	return fault == "tampered body" || fault == "wrong HMAC" || fault == "missing HMAC"
 }
 
-// refusal describes the end of an exchange on one line: endpoint, status and outcome.
-func refusal(e *Event) string {
+// ended describes the end of an exchange on one line: endpoint, status and outcome.
+func ended(e *Event) string {
 	if e.Request == nil {
 		return e.Outcome
 	}

@@ -432,7 +432,7 @@ func (s *Service) restoreOrders(f *StateFile) error {
 		if err != nil {
 			return errors.New("a line has no UUID")
 		}
-		o.issued[id] = &issued{terms: line.Terms, expires: line.Expires, opened: line.Opened, lost: line.Lost}
+		o.enter(id, &issued{terms: line.Terms, expires: line.Expires, opened: line.Opened, lost: line.Lost})
 		if line.Order == nil {
 			return nil
 		}
@@ -475,8 +475,8 @@ func (s *orders) restored(id uuid.UUID, saved *savedOrder) (*Order, error) {
 		Network: saved.Network, Request: saved.Request, Approval: saved.Approval, TxHash: saved.TxHash, fee: saved.Fee, placed: saved.Placed,
 		number: saved.Number, had: saved.Had}
 	o.Request.Raw = nil
-	if len(o.Request.Intent.From) == 0 || len(o.Request.Intent.To) == 0 {
-		return nil, errors.New("an order has no intent")
+	if o.trade() == nil {
+		return nil, fmt.Errorf("an order has no intent of a %s", tradeNames())
 	}
 	c := s.chains[saved.Network]
 	if c == nil {

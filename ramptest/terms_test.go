@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -43,6 +44,8 @@ func (s *seller) Apply(_ context.Context, step ramp.Step) error {
 	return nil
 }
 
+const swordToken = "0x0000000000000000000000000000000000005b0d"
+
 // sells starts a service for a game that sells gold and swords, and checks only as
 // much as terms do.
 func sells(t *testing.T, choose func(*ramp.Terms) *ramp.Terms) (*seller, *ramptest.Service, *ramp.Client) {
@@ -56,7 +59,7 @@ func sells(t *testing.T, choose func(*ramp.Terms) *ramp.Terms) (*seller, *rampte
 	}
 	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: []ramp.Product{
 		product("gold", "0x00000000000000000000000000000000000070c3", "gold", 100, 80, false),
-		product("sword", "0x0000000000000000000000000000000000005b0d", "sword", 1, 1, true),
+		product("sword", swordToken, "sword", 1, 1, true),
 	}})
 	require.NoError(t, err)
 	game := &seller{owns: map[string]int64{"gold": 1000, "sword": 2, "extra_item": 9}}
@@ -122,8 +125,22 @@ func TestTheReceiptNamesNonFungibleTokens(t *testing.T) {
 		}
 		return ids
 	}
+	_, err := client.Initialize(t.Context(), ramp.InitializeRequest{Product: "sword"}) // names the token
+	require.NoError(t, err)
+	node, err := ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), HTTPClient: service.Client()})
+	require.NoError(t, err)
+	holds := func() int64 {
+		n, err := node.TokenBalance(t.Context(), common.HexToAddress(swordToken), service.Wallet(session), ramp.Latest)
+		require.NoError(t, err)
+		return n.Int64()
+	}
+	assert.Equal(t, int64(1000), holds(), "swords, not fractions of them")
+	_, err = node.TokenDecimals(t.Context(), common.HexToAddress(swordToken))
+	assert.Error(t, err, "ERC-721 has no decimals")
+
 	minted := moved(service.Mint, 2)
 	require.Len(t, minted, 2)
+	assert.Equal(t, int64(1002), holds())
 	assert.NotEqual(t, minted[0], minted[1])
 	assert.Equal(t, minted[:1], moved(service.Burn, 1), "the oldest token is burned first")
 	again := moved(service.Burn, 2)

@@ -1,7 +1,6 @@
 package ramptest
 
 import (
-	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -22,20 +21,13 @@ import (
 // tokens its transaction moves, and the body of its result.
 
 // intent returns what the player asks for (interface 2.5).
-func (c *Config) intent(direction ramp.Direction, asked ramp.InitializeIntent, tokens ramp.Amount) (ramp.Intent, error) {
-	intent := ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, TargetCandidate: json.RawMessage("{}")}
-	items, assets, token := asked.Materials, &intent.From, &intent.To
-	if direction == ramp.Burn {
-		intent.Method, intent.Type = c.BurnMethod, ramp.Disassemble
-		items, assets, token = asked.Outputs, &intent.To, &intent.From
-	}
-	kind := ramp.TypeERC20
-	if slices.ContainsFunc(items, func(item ramp.Item) bool { return item.IsNonFungible }) {
-		kind = ramp.TypeNFT
-	}
-	*token = []ramp.IntentAsset{{Type: cmp.Or(c.TokenType, kind), ID: asked.Token, Amount: tokens}}
+func (c *Config) intent(t *trade, asked ramp.InitializeIntent, tokens ramp.Amount) (ramp.Intent, error) {
+	intent := ramp.Intent{Method: t.method(c), Type: t.kind, TargetCandidate: json.RawMessage("{}")}
+	items := t.items(&asked)
+	assets, token := t.sides(&intent)
+	*token = []ramp.IntentAsset{{Type: c.tokenType(items), ID: asked.Token, Amount: tokens}}
 	if len(items) == 0 {
-		return ramp.Intent{}, fmt.Errorf("ramptest: the initialize call had nothing for a %s", direction)
+		return ramp.Intent{}, fmt.Errorf("ramptest: the initialize call had nothing for a %s", t.direction)
 	}
 	*assets = make([]ramp.IntentAsset, len(items))
 	for i, item := range items {
@@ -49,6 +41,18 @@ func (c *Config) intent(direction ramp.Direction, asked ramp.InitializeIntent, t
 		(*assets)[i] = ramp.IntentAsset{Type: ramp.TypeAsset, ID: item.ID, Amount: amount}
 	}
 	return intent, nil
+}
+
+// tokenType returns the type of the token that is traded for items.
+func (c *Config) tokenType(items []ramp.Item) ramp.AssetType {
+	switch {
+	case c.TokenType != "":
+		return c.TokenType
+	case slices.ContainsFunc(items, func(item ramp.Item) bool { return item.IsNonFungible }):
+		return ramp.TypeNFT
+	default:
+		return ramp.TypeERC20
+	}
 }
 
 // rounded converts a fraction to an amount, rounded to the 100 decimals that an
@@ -134,10 +138,8 @@ type orderToken ramp.IntentAsset
 func (t orderToken) contract() common.Address { return common.HexToAddress(t.ID) }
 
 func (o *Order) token() orderToken {
-	if o.Request.Intent.Type == ramp.Disassemble {
-		return orderToken(o.Request.Intent.From[0])
-	}
-	return orderToken(o.Request.Intent.To[0])
+	_, tokens := o.trade().sides(&o.Request.Intent)
+	return orderToken((*tokens)[0])
 }
 
 // moves returns the token transfers of an order: mints, burns and fees.
@@ -149,7 +151,7 @@ func (c *Config) moves(o *Order, player common.Address) ([]chain.Move, error) {
 		return nil, err
 	}
 	amount, net := chain.Units(token.Amount, c.Decimals), chain.Units(actual, c.Decimals)
-	if o.Request.Intent.Type == ramp.Disassemble {
+	if !o.trade().mint {
 		return []chain.Move{{Token: contract, From: player, Amount: amount}}, nil
 	}
 	made := []chain.Move{{Token: contract, To: player, Amount: net}}
@@ -197,7 +199,7 @@ func (s *orders) unique(o *Order, moves []chain.Move) (single []chain.Move) {
 	return single
 }
 
-// result returns the call that tells the studio an outcome (interface 6). Its body
+// result returns the call that tells the game an outcome (interface 6). Its body
 // is always the same bytes for the same outcome on the same branch of the chain.
 func (s *orders) result(o *Order, told Outcome) (call, error) {
 	intent := o.Request.Intent
@@ -287,7 +289,7 @@ func (c *Config) input(o *Order) []byte {
 		return append(selector[:], o.Request.Digest[:]...)
 	}
 	user, err := hex.DecodeString(strings.TrimPrefix(o.Approval.UserSig, "0x"))
-	if err != nil { // the studio returned something else, which the record says
+	if err != nil { // the game returned something else, which the record says
 		user = nil
 	}
 	selector := chain.Selector(method + "(bytes32,bytes,bytes)")

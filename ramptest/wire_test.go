@@ -59,7 +59,7 @@ func TestAHandlerInMemorySeesWhatAServerSees(t *testing.T) {
 	assert.Equal(t, got[:2], got[2:])
 }
 
-func TestAStudioThatTakesTooLongIsNotWaitedFor(t *testing.T) {
+func TestAGameThatTakesTooLongIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCounter(t, before(func(inner http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -210,6 +210,26 @@ func TestAServiceIsAHandler(t *testing.T) {
 	require.NoError(t, err)
 	_, err = client.Initialize(t.Context(), request())
 	assert.NoError(t, err)
+}
+
+// A direction that is new in package ramp begins with a row of trades. No code of the
+// service may take it for a mint or a burn before.
+func TestEveryDirectionCanBeOrdered(t *testing.T) {
+	for d := ramp.Mint; d.String() != ramp.Direction(0).String(); d++ {
+		c := newCounter(t)
+		status, order := c.control(t, "POST", "/control/orders", `{"do":"`+d.String()+`",`+player+`,`+trading+`}`)
+		require.Equal(t, 200, status, "trade.go has no row for a %s: %s", d, order.problem())
+		assert.Equal(t, d.String(), order.Do)
+		c.service.Advance(time.Minute)
+		_, order = c.control(t, "GET", "/control/orders/"+order.UUID.String(), "")
+		assert.Equal(t, "done", order.State, d.String())
+		assert.Len(t, order.Moved, 1, d.String())
+	}
+	c := newCounter(t)
+	order := c.mint(t)
+	order.Request.Intent.Type = "swap"
+	assert.EqualError(t, c.service.Resend(t.Context(), order), "ramptest: the order has no intent of a mint or burn")
+	assert.Equal(t, "an order without an intent", order.String())
 }
 
 func TestSwitchesOfTheIntent(t *testing.T) {

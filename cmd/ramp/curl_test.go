@@ -114,7 +114,7 @@ func TestTheCurlCommandsOfThePagesWork(t *testing.T) {
 	repeat("result", 401, 200)
 	assert.Equal(t, int64(900), d.shop.gold, "a repeat moves nothing")
 
-	// A refusal offers its call too.
+	// A rejection offers its call too.
 	page := d.page(t, "/catalog?"+url.Values{"projectId": {"project-1"}, "network": {"testnet"}, "sessionId": {d.shop.session}, "accessToken": {"stale"}}.Encode())
 	code, body := d.shell(t, part(t, page, `id="curl-`), "stale")
 	assert.Equal(t, 401, code)

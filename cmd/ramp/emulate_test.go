@@ -153,7 +153,7 @@ func TestEmulateTakesKeys(t *testing.T) {
 		called <- nil
 	}()
 	require.True(t, lines.Scan())
-	assert.Contains(t, lines.Text(), "-32601 Method not found: eth_mine", "what the chain refuses is shown, what it answers is not")
+	assert.Contains(t, lines.Text(), "-32601 Method not found: eth_mine", "what the chain rejects is shown, what it answers is not")
 	assert.NoError(t, <-called)
 }
 
@@ -218,7 +218,7 @@ func TestEverySwitchHasAFlag(t *testing.T) {
 	}
 }
 
-func TestEmulateRefusesWhatMakesNoSense(t *testing.T) {
+func TestEmulateRejectsWhatMakesNoSense(t *testing.T) {
 	t.Setenv("RAMP_HMAC_KEY", "")
 	game := "http://127.0.0.1:1"
 	for _, test := range []struct {

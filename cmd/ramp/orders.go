@@ -223,8 +223,11 @@ func advance(ctx context.Context, args []string, std stdio) int {
 	for _, d := range passed.Deliveries {
 		if !*inJSON {
 			said := "confirmed"
-			if d.Error != "" {
+			switch {
+			case d.Error != "":
 				said = colored(std.out, red, oneLine(d.Error))
+			case d.Lost:
+				said = "the answer was lost on purpose"
 			}
 			fmt.Fprintf(std.out, "%s  %.8s  result #%d  %s\n", d.Time.Format(time.TimeOnly), d.UUID, d.Attempt, said)
 		}

@@ -52,7 +52,7 @@ func failed(std stdio, name string, err error) int {
 	var reported *control.Error
 	word := ""
 	if errors.As(err, &reported) {
-		word = map[control.ErrorCode]string{control.CodeRejected: "REJECTED", control.CodeGame: "FAILED", control.CodeLostAnswer: "FAILED"}[reported.Code]
+		word = map[control.ErrorCode]string{control.CodeRejected: "REJECTED", control.CodeGame: "FAILED"}[reported.Code]
 	}
 	if word == "" {
 		fmt.Fprintf(std.errs, "ramp %s: %s\n", name, oneLine(err.Error()))

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -152,7 +153,7 @@ func TestTriggerTellsHowAnOrderEnded(t *testing.T) {
 	assert.Contains(t, out, "DONE")
 }
 
-func TestTriggerReportsALossAndADecline(t *testing.T) {
+func TestTriggerReportsALossAndARejection(t *testing.T) {
 	t.Parallel()
 	d := newDesktop(t)
 	d.shop.keeps = true
@@ -164,10 +165,22 @@ func TestTriggerReportsALossAndADecline(t *testing.T) {
 	assert.Contains(t, out, "-100 item_gold")
 	status, _, errs := d.ramp(t, onTerms("mint", "-material", "item_gold=5000")...)
 	assert.Equal(t, 1, status)
-	assert.Contains(t, errs, `REJECTED the studio declined with HTTP 200 and "INVALID_BALANCE"; the game may accept only UUIDs of its own`)
-	status, _, errs = d.ramp(t, onTerms("mint", "-fault", "lost-answer=validate")...)
-	assert.Equal(t, 1, status)
-	assert.Contains(t, errs, "FAILED the studio's answer was lost")
+	assert.Contains(t, errs, `REJECTED the game rejected the call with HTTP 200 and "INVALID_BALANCE"; the game may accept only UUIDs of its own`)
+}
+
+// What the emulator does on purpose is nobody's failure, and has a way on.
+func TestALostAnswerIsNoFailure(t *testing.T) {
+	t.Parallel()
+	d := newDesktop(t)
+	for _, format := range []string{"-q", "-json"} {
+		status, out, errs := d.ramp(t, onTerms("mint", "-fault", "lost-answer=validate", format)...)
+		assert.Equal(t, 0, status)
+		assert.Contains(t, errs, "WAITING the answer was lost on purpose: start the same order again")
+		id := regexp.MustCompile("[0-9a-f-]{36}").FindString(out)
+		status, out, errs = d.ramp(t, "trigger", "mint", "-uuid", id, "-session", "session-1="+testToken, format)
+		assert.Equal(t, 0, status, errs)
+		assert.Contains(t, out, id)
+	}
 }
 
 func TestTriggerTakesThePageOfTheGame(t *testing.T) {
@@ -204,7 +217,7 @@ func TestAdvanceLetsTimePass(t *testing.T) {
 	assert.Contains(t, out, "The transaction waits for the next block. Next block at ")
 	status, out, _ = d.ramp(t, "advance", "1m")
 	assert.Equal(t, 0, status)
-	assert.Regexp(t, `(?s)^It is .*  result #1  the studio's answer was lost\n$`, out)
+	assert.Regexp(t, `(?s)^It is .*  result #1  the answer was lost on purpose\n$`, out)
 	_, out, _ = d.ramp(t, "orders")
 	assert.Regexp(t, `WAITING  .* lost.* Next attempt at [0-9:]+ \(2 of 20\)\.`, out)
 	status, out, _ = d.ramp(t, "advance", "5m", "-json")
@@ -250,7 +263,7 @@ func TestCommandsFindTheEmulator(t *testing.T) {
 	assert.Contains(t, errs, "there is no emulator")
 }
 
-func TestCommandsRefuseWhatMakesNoSense(t *testing.T) {
+func TestCommandsRejectWhatMakesNoSense(t *testing.T) {
 	t.Setenv("RAMP_API_URL", "http://127.0.0.1:1")
 	for _, test := range []struct {
 		args []string

@@ -109,7 +109,7 @@ func TestAnEmulatorSavesWhileItRuns(t *testing.T) {
 	}, 20*time.Second, 10*time.Millisecond)
 }
 
-func TestEmulateRefusesAFileOfSomethingElse(t *testing.T) {
+func TestEmulateRejectsAFileOfSomethingElse(t *testing.T) {
 	t.Setenv("RAMP_HMAC_KEY", testKey)
 	path := filepath.Join(t.TempDir(), "desk.json")
 	for _, text := range []string{"{}", "my thesis", "my thesis\n"} {

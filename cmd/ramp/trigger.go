@@ -121,6 +121,16 @@ func trigger(ctx context.Context, args []string, std stdio) int {
 	if err == nil && *wait {
 		o, err = waitFor(ctx, c, o, *timeout, std)
 	}
+	var lost *control.Error
+	if errors.As(err, &lost) && lost.Code == control.CodeLostAnswer {
+		fmt.Fprintln(std.errs, "WAITING", oneLine(lost.Message))
+		if *inJSON {
+			printJSON(std.out, lost)
+		} else {
+			fmt.Fprintln(std.out, lost.UUID)
+		}
+		return statusDone
+	}
 	if err != nil {
 		return failed(std, "trigger", err)
 	}

@@ -142,9 +142,9 @@ func (a *api) exchange(w http.ResponseWriter, r *http.Request) {
 
 func (a *api) authenticated(w http.ResponseWriter, r *http.Request, s ramp.Session) bool {
 	err := a.game.Authenticate(r.Context(), s)
-	var refused *ramp.Rejection
+	var rejected *ramp.Rejection
 	switch {
-	case errors.As(err, &refused):
+	case errors.As(err, &rejected):
 		a.fail(w, r, http.StatusUnauthorized, "unknown session, or wrong or expired token", nil)
 	case err != nil:
 		a.fail(w, r, http.StatusInternalServerError, "try again", err)

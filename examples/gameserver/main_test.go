@@ -265,8 +265,8 @@ func TestATokenIsGoodForItsOwnSessionOnly(t *testing.T) {
 			{ID: "nobody", Token: alice.Token},
 		} {
 			_, err := service.Assets(t.Context(), s)
-			var declined *ramptest.Declined
-			if !errors.As(err, &declined) || declined.Status != 401 || declined.Code != "INVALID_USER" {
+			var rejected *ramptest.Rejection
+			if !errors.As(err, &rejected) || rejected.Status != 401 || rejected.Code != "INVALID_USER" {
 				t.Errorf("assets: %v", err)
 			}
 			if _, err := service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "1")), s, ramp.NewAmount(1)); err == nil {
@@ -292,7 +292,7 @@ func TestATokenIsGoodForItsOwnSessionOnly(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeKeptExactlyIsRefused(t *testing.T) {
+func TestWhatCannotBeKeptExactlyIsRejected(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		p := deploy(t, address, "-recipe", "any")
 		service, client := serviceOf(t, p.url)
@@ -311,11 +311,11 @@ func TestWhatCannotBeKeptExactlyIsRefused(t *testing.T) {
 			expect := func(want ramp.Code, place func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)) {
 				t.Helper()
 				_, err := place(t.Context(), initialize(t, client, item(t, c.id, c.amount)), s, ramp.NewAmount(1))
-				var declined *ramptest.Declined
+				var rejected *ramptest.Rejection
 				switch {
 				case want == "" && err != nil:
 					t.Errorf("%s of %s: %v", c.amount, c.id, err)
-				case want != "" && (!errors.As(err, &declined) || declined.Code != want):
+				case want != "" && (!errors.As(err, &rejected) || rejected.Code != want):
 					t.Errorf("%s of %s: %v, not %s", c.amount, c.id, err, want)
 				}
 			}
@@ -400,8 +400,8 @@ func TestTwoProcessesServeOnePlayer(t *testing.T) {
 							answered <- struct{}{}
 							return
 						}
-						var declined *ramptest.Declined
-						if errors.As(err, &declined) && declined.Status < 500 {
+						var rejected *ramptest.Rejection
+						if errors.As(err, &rejected) && rejected.Status < 500 {
 							break
 						}
 					}

@@ -295,7 +295,7 @@ func TestAProxyNeverEndsAResult(t *testing.T) {
 		first.mode.Store("400")
 		second.mode.Store("400")
 		if got := seen(client, url); got != "400" {
-			t.Errorf("the refusal of a handler arrives as %s", got)
+			t.Errorf("the rejection of a handler arrives as %s", got)
 		}
 		for _, path := range []string{"/healthz", "/readyz"} {
 			response, err := client.Get(url + path)

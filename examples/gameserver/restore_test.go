@@ -209,8 +209,8 @@ func TestARestoreIsRepaired(t *testing.T) {
 		if len(logged) != 4 || !logged[newMint.UUID] || !logged[newFailed.UUID] || !logged[newBurn.UUID] || !logged[signed.UUID] {
 			t.Errorf("according to the log, the missing orders are %v", logged)
 		}
-		var declined *ramptest.Declined
-		if _, err := service.Assets(t.Context(), late); !errors.As(err, &declined) || declined.Status != http.StatusUnauthorized {
+		var rejected *ramptest.Rejection
+		if _, err := service.Assets(t.Context(), late); !errors.As(err, &rejected) || rejected.Status != http.StatusUnauthorized {
 			t.Errorf("a session that began after the backup: %v", err)
 		}
 		printed, _, err := desk(t, nil, "list", "-db", copies.restored, "-older", "-1s")

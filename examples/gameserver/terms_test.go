@@ -54,8 +54,8 @@ func TestAnOrderOutsideTheTermsMovesNothing(t *testing.T) {
 			place := func(kind string, order func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)) {
 				t.Helper()
 				placed, err := order(t.Context(), initializeFor(t, client, c.token, c.items...), s, amount(t, c.tokens))
-				var declined *ramptest.Declined
-				if !errors.As(err, &declined) || declined.Code != c.want || declined.Status != http.StatusOK {
+				var rejected *ramptest.Rejection
+				if !errors.As(err, &rejected) || rejected.Code != c.want || rejected.Status != http.StatusOK {
 					t.Errorf("%s, a %s: %v instead of %s", name, kind, err, c.want)
 				}
 				if err == nil {
@@ -69,7 +69,7 @@ func TestAnOrderOutsideTheTermsMovesNothing(t *testing.T) {
 			}
 		}
 		if n := countOrders(t, address); n != 0 {
-			t.Errorf("%d orders are stored, but every one was declined", n)
+			t.Errorf("%d orders are stored, but every one was rejected", n)
 		}
 	})
 }
@@ -102,8 +102,8 @@ func TestAnotherRecipe(t *testing.T) {
 	service, client := serviceOf(t, p.url)
 	s := login(t, p.url, "alice")
 	_, err := service.Mint(t.Context(), initialize(t, client, one(t)...), s, ramp.NewAmount(1))
-	var declined *ramptest.Declined
-	if !errors.As(err, &declined) || declined.Code != "INVALID_MESSAGE" {
+	var rejected *ramptest.Rejection
+	if !errors.As(err, &rejected) || rejected.Code != "INVALID_MESSAGE" {
 		t.Errorf("the default recipe: %v", err)
 	}
 	_, err = service.Mint(t.Context(), initialize(t, client, item(t, "item_gem", "6")), s, ramp.NewAmount(2))
@@ -124,8 +124,8 @@ func TestAnyRecipeWarnsAndStillKnowsItsToken(t *testing.T) {
 		t.Errorf("the player owns %s", got)
 	}
 	_, err = service.Burn(t.Context(), initializeFor(t, client, foreignToken, item(t, "item_gold", "300")), s, amount(t, "1e-18"))
-	var declined *ramptest.Declined
-	if !errors.As(err, &declined) || declined.Code != "INVALID_MESSAGE" {
+	var rejected *ramptest.Rejection
+	if !errors.As(err, &rejected) || rejected.Code != "INVALID_MESSAGE" {
 		t.Errorf("a foreign token: %v", err)
 	}
 	p.kill()

@@ -61,7 +61,7 @@ func TestGinAnswersAllThreeCalls(t *testing.T) {
 	}
 }
 
-func TestGinRefusesABodyAboveTheLimit(t *testing.T) {
+func TestGinRejectsABodyAboveTheLimit(t *testing.T) {
 	key, _ := ramp.TextKey("key of the console")
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	handler, err := newHandler(NewStudio(), key, signer)

@@ -48,7 +48,7 @@ func TestTheEndpointsAnswerOnPathsOfTheirOwn(t *testing.T) {
 	}
 
 	_, err = service.Assets(t.Context(), ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-2")})
-	var declined *ramptest.Declined
-	require.ErrorAs(t, err, &declined)
-	assert.Equal(t, ramp.Code("INVALID_USER"), declined.Code)
+	var rejected *ramptest.Rejection
+	require.ErrorAs(t, err, &rejected)
+	assert.Equal(t, ramp.Code("INVALID_USER"), rejected.Code)
 }

@@ -89,7 +89,7 @@ func (s *studio) mint(gold int64, faults ...ramptest.Fault) *ramptest.Order {
 	return order
 }
 
-// story is a mint, a failed mint, one that is declined, a repeat and a conflict.
+// story is a mint, a failed mint, one that is rejected, a repeat and a conflict.
 func (s *studio) story() {
 	s.Helper()
 	_, err := s.service.Assets(s.Context(), session)
@@ -97,12 +97,12 @@ func (s *studio) story() {
 	minted := s.mint(100)
 	s.mint(100, ramptest.TransactionFails())
 	check(s.T, s.service.Resend(s.Context(), minted))
-	var declined *ramptest.Declined
-	if _, err := s.service.Mint(s.Context(), s.initialize(2000), session, ramp.NewAmount(1)); !errors.As(err, &declined) {
+	var rejected *ramptest.Rejection
+	if _, err := s.service.Mint(s.Context(), s.initialize(2000), session, ramp.NewAmount(1)); !errors.As(err, &rejected) {
 		s.Fatalf("a mint beyond the balance: %v", err)
 	}
 	_, err = s.service.Mint(s.Context(), s.initialize(100), session, ramp.NewAmount(1), ramptest.ValidateOtherDigest())
-	check(s.T, err) // the first validate was approved, and its repeat with another digest declined
+	check(s.T, err) // the first validate was approved, and its repeat with another digest rejected
 }
 
 // scrape reads /metrics as Prometheus does: the value of each series.

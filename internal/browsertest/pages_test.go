@@ -105,7 +105,7 @@ func TestEveryPageIsForEverybody(t *testing.T) {
 	d.click(`#send`)
 	d.sees(`.problem`, `Rejected by the game: INVALID_BALANCE. Nothing was signed.`)
 	d.click(`#faults summary`)
-	d.judge("exchange-declined")
+	d.judge("exchange-rejected")
 
 	done := d.mint()
 	d.service.Advance(time.Minute)
@@ -150,7 +150,7 @@ func TestEveryPageIsForEverybody(t *testing.T) {
 	d.open("/catalog?projectId=p&sessionId=session-2&accessToken=token-2&network=testnet")
 	d.sees(".problem", "Log in to the game again")
 	d.sees("main", "Unknown. The game was asked at ")
-	d.judge("catalog-refused")
+	d.judge("catalog-rejected")
 }
 
 // Large numbers, long texts and many elements fit too.

@@ -61,7 +61,7 @@ var faults = []fault{
 	{language: "python", name: "sum-unchecked", first: "intent-sum-too-much", exit: exitWrong},
 	{language: "python", name: "first-asset-kept", first: "intent-second-short", exit: exitWrong},
 	{language: "node", name: "first-asset-kept", first: "intent-second-short", exit: exitWrong, always: true},
-	{language: "node", name: "unknown-assets-free", first: "intent-unknown-asset", related: "intent-second-short|validate-decline-envelope", exit: exitWrong},
+	{language: "node", name: "unknown-assets-free", first: "intent-unknown-asset", related: "intent-second-short|validate-rejection-envelope", exit: exitWrong},
 	{language: "python", name: "first-entry-only", first: "intent-.*", related: "intent-.*", exit: exitWrong},
 	{language: "node", name: "last-entry-only", first: "intent-.*", related: "intent-.*", exit: exitWrong},
 
@@ -128,15 +128,15 @@ var faults = []fault{
 	{language: "python", name: "v-0-1", exit: exitRight},
 	{language: "node", name: "v-always-27", first: "sign-.*", related: "sign-.*", exit: exitWrong},
 	{language: "python", name: "high-s", exit: exitRight},
-	{language: "node", name: "signature-without-0x", first: "sign-form", related: "sign-.*", exit: exitWrong},
+	{language: "node", name: "signature-without-0x", first: "sign-form", exit: exitWrong},
 	{language: "python", name: "user-sig-replaced", first: "user-sig(-odd)?", related: "user-sig(-odd)?", exit: exitWrong},
 	{language: "node", name: "user-sig-in-lower-case", first: "user-sig-odd", exit: exitWrong},
-	{language: "python", name: "signed-decline", first: "validate-decline-envelope", related: "balance|validate-.*", exit: exitWrong},
+	{language: "python", name: "signed-rejection", first: "validate-rejection-envelope", related: "balance|validate-.*", exit: exitWrong},
 
 	// Answers.
-	{language: "python", name: "success-in-refusals", first: "refusal", related: ".*-envelope", exit: exitWrong, always: true},
-	{language: "node", name: "success-in-refusals", first: "refusal", related: ".*-envelope", exit: exitWrong},
-	{language: "node", name: "refusals-without-code", first: ".*-envelope", related: ".*-envelope", exit: exitWrong},
+	{language: "python", name: "success-in-rejections", first: "refusal", related: ".*-envelope", exit: exitWrong, always: true},
+	{language: "node", name: "success-in-rejections", first: "refusal", related: ".*-envelope", exit: exitWrong},
+	{language: "node", name: "rejections-without-code", first: ".*-envelope", related: ".*-envelope", exit: exitWrong},
 	{language: "python", name: "confirms-with-201", first: "result-answer", exit: exitWrong, always: true},
 	{language: "python", name: "confirms-with-text", first: "result-answer", related: "result-(data|error-code)-null", exit: exitWrong},
 	{language: "python", name: "confirms-with-false", first: "result-answer", exit: exitWrong},
@@ -150,7 +150,7 @@ var faults = []fault{
 
 	// In front of the handler.
 	{language: "python", name: "not-found", says: "404", exit: exitUnknown},
-	{language: "python", name: "html-refusals", first: ".*-envelope", related: ".*-envelope", exit: exitWrong},
+	{language: "python", name: "html-rejections", first: ".*-envelope", related: ".*-envelope", exit: exitWrong},
 	{language: "node", name: "redirects", says: "redirect|301", exit: exitUnknown},
 	{language: "node", name: "csrf", says: "403", exit: exitUnknown, always: true},
 	{language: "node", name: "proxy-limits-bodies", says: "413", exit: exitUnknown},

@@ -28,15 +28,15 @@ const policies = flags.policy.split(',')
 const bug = (name) => flags.fault === name
 const rule = (name) => policies.includes(name)
 
-// A Refusal is an answer other than a success.
-class Refusal extends Error {
+// A Rejection is an answer other than a success.
+class Rejection extends Error {
   constructor (code, status) {
     super(code)
     this.status = status ?? (rule('status-400') ? 400 : 200)
   }
 }
 
-function refuse (code, status) { throw new Refusal(code, status) }
+function reject (code, status) { throw new Rejection(code, status) }
 
 // The state.
 
@@ -76,9 +76,9 @@ function move (session, assets, by, before = players.get(session).balances) {
   for (const [asset, amount] of Object.entries(assets)) {
     const balance = Object.hasOwn(before, asset) ? before[asset] : undefined
     if (balance === undefined && bug('unknown-assets-free')) continue
-    if (balance === undefined) refuse('UNKNOWN_ASSET')
+    if (balance === undefined) reject('UNKNOWN_ASSET')
     after[asset] = bug('text-added') && by > 0 ? Number(`${balance}${amount}`) : balance + by * amount
-    if (by < 0 && after[asset] < reserved(session, asset)) refuse('INVALID_BALANCE')
+    if (by < 0 && after[asset] < reserved(session, asset)) reject('INVALID_BALANCE')
     if (bug('first-asset-kept')) balances[asset] = after[asset]
   }
   Object.assign(balances, after)
@@ -93,14 +93,14 @@ function parse (body) {
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
   } catch {
-    refuse('INVALID_JSON', 400)
+    reject('INVALID_JSON', 400)
   }
-  if (!isObject(value)) refuse('INVALID_JSON', 400)
+  if (!isObject(value)) reject('INVALID_JSON', 400)
   return value
 }
 
 function string (parent, name, form = /./) {
-  if (typeof parent[name] !== 'string' || !form.test(parent[name])) refuse('INVALID_' + name.toUpperCase(), 400)
+  if (typeof parent[name] !== 'string' || !form.test(parent[name])) reject('INVALID_' + name.toUpperCase(), 400)
   return parent[name]
 }
 
@@ -108,16 +108,16 @@ const uuidForm = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 
 function uuidOf (body) {
   const id = string(body, 'uuid', uuidForm)
-  if (/^[0-]*$/.test(id)) refuse('INVALID_UUID', 400)
+  if (/^[0-]*$/.test(id)) reject('INVALID_UUID', 400)
   return id.toLowerCase()
 }
 
 function amountOf (entry) {
   let amount = entry.amount
   if (bug('text-added')) amount = amount && Number(amount)
-  if (typeof amount !== 'number') refuse('INVALID_AMOUNT', 400)
-  if (rule('whole') && !Number.isSafeInteger(amount)) refuse('INVALID_AMOUNT')
-  if (!(amount > 0 && amount < Infinity)) refuse('INVALID_AMOUNT')
+  if (typeof amount !== 'number') reject('INVALID_AMOUNT', 400)
+  if (rule('whole') && !Number.isSafeInteger(amount)) reject('INVALID_AMOUNT')
+  if (!(amount > 0 && amount < Infinity)) reject('INVALID_AMOUNT')
   if (bug('32-bits')) amount |= 0
   if (bug('64-bits') && Number.isInteger(amount)) amount = Number(BigInt.asIntN(64, BigInt(amount)))
   if (bug('amounts-rounded')) amount = Math.round(amount)
@@ -126,11 +126,11 @@ function amountOf (entry) {
 }
 
 function readIntent (intent) {
-  if (!isObject(intent)) refuse('INVALID_INTENT', 400)
+  if (!isObject(intent)) reject('INVALID_INTENT', 400)
   const method = string(intent, 'method')
   const type = string(intent, 'type')
   const mint = method === 'mint' && type === 'assemble'
-  if (!mint && !(/^burn(-permit)?$/.test(method) && type === 'disassemble')) refuse('INVALID_METHOD', 400)
+  if (!mint && !(/^burn(-permit)?$/.test(method) && type === 'disassemble')) reject('INVALID_METHOD', 400)
   const items = entries(intent, mint ? 'from' : 'to', /^asset$/)
   const tokens = entries(intent, mint ? 'to' : 'from', /^(erc20|nft)$/i)
   if (rule('price')) checkTerms(items, tokens)
@@ -140,9 +140,9 @@ function readIntent (intent) {
 }
 
 function entries (intent, side, types) {
-  if (!Array.isArray(intent[side]) || intent[side].length === 0) refuse('INVALID_' + side.toUpperCase(), 400)
+  if (!Array.isArray(intent[side]) || intent[side].length === 0) reject('INVALID_' + side.toUpperCase(), 400)
   return intent[side].map((entry) => {
-    if (!isObject(entry)) refuse('INVALID_ENTRY', 400)
+    if (!isObject(entry)) reject('INVALID_ENTRY', 400)
     string(entry, 'type', types)
     return { id: string(entry, 'id'), amount: amountOf(entry) }
   })
@@ -151,11 +151,11 @@ function entries (intent, side, types) {
 // checkTerms checks that the tokens are the game's, and worth the items.
 function checkTerms (items, tokens) {
   const sum = (list) => list.reduce((sum, { amount }) => sum + amount, 0)
-  if (tokens.length !== 1 && !bug('double-outputs')) refuse('INVALID_MESSAGE')
-  if (tokens.some(({ id }) => id.toLowerCase() !== contract) && !bug('ignores-contract')) refuse('INVALID_MESSAGE')
+  if (tokens.length !== 1 && !bug('double-outputs')) reject('INVALID_MESSAGE')
+  if (tokens.some(({ id }) => id.toLowerCase() !== contract) && !bug('ignores-contract')) reject('INVALID_MESSAGE')
   const paid = tokens[0].amount * itemsPerToken
   const enough = paid === sum(items) || bug('ignores-rate') || bug('ignores-more-items') && paid < sum(items)
-  if (!enough) refuse('INVALID_MESSAGE')
+  if (!enough) reject('INVALID_MESSAGE')
 }
 
 // succeeded returns what the receipt of a result says.
@@ -164,7 +164,7 @@ function succeeded (body) {
   if (bug('not-0x0-is-success')) return status !== '0x0'
   if (status === undefined || status === null) {
     if (rule('missing-fails')) return false
-    refuse('NO_STATUS', 500)
+    reject('NO_STATUS', 500)
   }
   if (rule('literal-status')) return status === '0x1'
   return status === 1 || typeof status === 'string' && /^0x0*1$/.test(status)
@@ -184,7 +184,7 @@ function checkHMAC (call, endpoint) {
   if (bug('hmac-decoded-leniently') && timingSafeEqual(given, right.subarray(0, given.length))) return
   if (bug('hmac-prefix') && right.toString('hex').startsWith(header)) return
   if (header.length !== 64 || given.length !== 32 || !timingSafeEqual(given, right)) {
-    refuse(bug('hmac-echoed') ? 'WANT_' + right.toString('hex') : 'INVALID_HMAC', 401)
+    reject(bug('hmac-echoed') ? 'WANT_' + right.toString('hex') : 'INVALID_HMAC', 401)
   }
 }
 
@@ -194,11 +194,11 @@ function authenticate (call, endpoint) {
   let session = call.header('x-dapp-sessionid')
   if (rule('digits')) session = String(Number.parseInt(session, 10))
   const player = players.get(session)
-  if (!player) refuse('INVALID_SESSION', 401)
+  if (!player) reject('INVALID_SESSION', 401)
   let right = scheme === 'Bearer' && token === player.token
   if (bug('token-prefix')) right = player.token.startsWith(token)
   if (bug('no-token-at-validate') && endpoint === 'validate') right = true
-  if (!right) refuse('INVALID_TOKEN', 401)
+  if (!right) reject('INVALID_TOKEN', 401)
   return session
 }
 
@@ -238,7 +238,7 @@ async function validate (call) {
   const digest = string(body, 'digest', bug('digest-padded') ? /^0x[0-9a-f]{0,64}$/i : /^0x[0-9a-f]{64}$/i).toLowerCase()
   const address = string(body, 'user_address', /^0x[0-9a-f]{40}$/i)
   string(body, 'user_sig', /^(0x)?[0-9a-f]+$/i)
-  if (string(body, 'project_id') !== project) refuse('INVALID_PROJECT', 400)
+  if (string(body, 'project_id') !== project) reject('INVALID_PROJECT', 400)
   const { mint, assets } = readIntent(body.intent)
   lastDigest = digest
   if (bug('digest-shared')) await sleep(5)
@@ -257,21 +257,21 @@ async function validate (call) {
 // no other call comes between.
 function approve ({ id, session, digest, address, intent, mint, assets, known, balances }) {
   const player = players.get(session)
-  if (rule('wallet') && address.toLowerCase() !== player.wallet) refuse('INVALID_USER')
+  if (rule('wallet') && address.toLowerCase() !== player.wallet) reject('INVALID_USER')
   if (known) {
     const owned = known.session === session || bug('orders-of-anyone')
     const same = known.digest === digest && known.intent === intent || bug('second-digest-signed')
     const open = known.state === 'open' || bug('finished-orders-approved')
-    if (!owned || !same || !open || rule('no-repeats')) refuse('KNOWN_ORDER')
+    if (!owned || !same || !open || rule('no-repeats')) reject('KNOWN_ORDER')
     return
   }
   const own = [...orders.values()].filter((order) => order.session === session)
-  if (rule('one-order') && own.some((order) => order.state === 'open')) refuse('ORDER_OPEN', 400)
-  if (rule('cooldown') && own.some((order) => order.approved > Date.now() - 1000)) refuse('COOLDOWN', 400)
-  if (!mint && !Object.keys(assets).every((asset) => Object.hasOwn(player.balances, asset))) refuse('UNKNOWN_ASSET')
+  if (rule('one-order') && own.some((order) => order.state === 'open')) reject('ORDER_OPEN', 400)
+  if (rule('cooldown') && own.some((order) => order.approved > Date.now() - 1000)) reject('COOLDOWN', 400)
+  if (!mint && !Object.keys(assets).every((asset) => Object.hasOwn(player.balances, asset))) reject('UNKNOWN_ASSET')
   if (mint && rule('takes-at-result')) {
     for (const [asset, amount] of Object.entries(assets)) {
-      if (!(player.balances[asset] - reserved(session, asset) >= amount)) refuse('INVALID_BALANCE')
+      if (!(player.balances[asset] - reserved(session, asset) >= amount)) reject('INVALID_BALANCE')
     }
   } else if (mint) {
     move(session, assets, -1, balances)
@@ -287,29 +287,29 @@ async function result (call) {
   if (rule('token-at-result')) authenticate(call, 'result')
   const id = uuidOf(body)
   const good = succeeded(body)
-  if (bug('type-7-unknown') && body.receipt.type !== '0x2') refuse('INVALID_RECEIPT', 400)
-  if (bug('fee-required') && typeof body.intent.fee_rate !== 'number') refuse('INVALID_INTENT', 400)
-  if (bug('receipt-pinned') && Object.keys(body.receipt).length !== 13) refuse('INVALID_RECEIPT', 400)
+  if (bug('type-7-unknown') && body.receipt.type !== '0x2') reject('INVALID_RECEIPT', 400)
+  if (bug('fee-required') && typeof body.intent.fee_rate !== 'number') reject('INVALID_INTENT', 400)
+  if (bug('receipt-pinned') && Object.keys(body.receipt).length !== 13) reject('INVALID_RECEIPT', 400)
   const order = orders.get(id)
   if (!order) {
-    if (!bug('unknown-order-pays')) refuse('UNKNOWN_ORDER', 500)
+    if (!bug('unknown-order-pays')) reject('UNKNOWN_ORDER', 500)
     const { mint, assets } = readIntent(body.intent)
     if (mint !== good) move(body.session_id, assets, +1)
     return success(null)
   }
   if (rule('strict') || rule('digits')) {
     const told = rule('digits') ? String(parseInt(body.session_id, 10)) : body.session_id
-    if (told !== order.session) refuse('INVALID_SESSION', 400)
+    if (told !== order.session) reject('INVALID_SESSION', 400)
   }
   if (rule('strict')) {
     const { fee_rate: _, actual: __, ...told } = body.intent ?? {}
-    if (JSON.stringify(told) !== order.intent) refuse('INVALID_INTENT', 400)
+    if (JSON.stringify(told) !== order.intent) reject('INVALID_INTENT', 400)
     string(body, 'tx_hash', /^0x[0-9a-f]{64}$/)
   }
   const state = good ? 'succeeded' : 'failed'
   const was = order.state
   if (bug('state-checked-early')) await sleep(20)
-  if (was !== 'open' && was !== state && !bug('outcome-changes')) refuse('OTHER_OUTCOME', 400)
+  if (was !== 'open' && was !== state && !bug('outcome-changes')) reject('OTHER_OUTCOME', 400)
   order.state = state
   if (was !== state) settle(order, body, call, good)
   save(order.session, id)
@@ -351,7 +351,7 @@ let seen = {}
 function limit (what, most) {
   if (second !== Math.floor(Date.now() / 1000)) [second, seen] = [Math.floor(Date.now() / 1000), {}]
   seen[what] = (seen[what] ?? 0) + 1
-  if (seen[what] > most) refuse('TOO_MANY_CALLS', 429)
+  if (seen[what] > most) reject('TOO_MANY_CALLS', 429)
 }
 
 // read returns the body, or undefined if it is too large. It reads all of it, because a
@@ -380,13 +380,13 @@ async function answer (request, response) {
   let status = 200
   let value
   try {
-    if (request.method !== (endpoint === assets ? 'GET' : 'POST')) refuse('METHOD_NOT_ALLOWED', 405)
+    if (request.method !== (endpoint === assets ? 'GET' : 'POST')) reject('METHOD_NOT_ALLOWED', 405)
     if (rule('login-limit') && endpoint === login) limit('logins', 5)
     if (rule('call-limit') && endpoint !== login) limit('calls', 100)
-    if (bug('limits-all') && endpoint !== login) refuse('TOO_MANY_CALLS', 429)
+    if (bug('limits-all') && endpoint !== login) reject('TOO_MANY_CALLS', 429)
     if (rule('latency') && endpoint !== login) await sleep(300)
     const body = await read(request)
-    if (!body) refuse('BODY_TOO_LARGE', 413)
+    if (!body) reject('BODY_TOO_LARGE', 413)
     if (bug('dies-of-exponents') && /"amount":[0-9.]+[eE][0-9]{6}/.test(body)) process.exit(1)
     const header = (name) => { // two headers of the same name are none
       const all = request.headersDistinct[name] ?? []
@@ -396,10 +396,10 @@ async function answer (request, response) {
     value = await endpoint({ body, header })
   } catch (error) {
     if (request.destroyed && !request.complete) return
-    status = error instanceof Refusal ? error.status : 500
-    value = { success: false, errorCode: error instanceof Refusal ? error.message : 'INTERNAL', data: null }
-    if (bug('refusals-without-code')) delete value.errorCode
-    if (bug('success-in-refusals')) [status, value.success] = [200, true]
+    status = error instanceof Rejection ? error.status : 500
+    value = { success: false, errorCode: error instanceof Rejection ? error.message : 'INTERNAL', data: null }
+    if (bug('rejections-without-code')) delete value.errorCode
+    if (bug('success-in-rejections')) [status, value.success] = [200, true]
     if (process.env.VERBOSE && status === 500) console.error(error)
   }
   response.writeHead(status, {

@@ -53,7 +53,7 @@ def rule(name):
 LARGEST = 16 << 10 if rule("body-limit") else 1 << 20
 
 
-class Refusal(Exception):
+class Rejection(Exception):
     """An answer other than a success."""
 
     def __init__(self, code, status=0):
@@ -111,13 +111,13 @@ def move(db, session, assets, sign):
     for asset, amount in assets.items():
         balance = balance_of(db, session, asset)
         if balance is None:
-            raise Refusal("UNKNOWN_ASSET")
+            raise Rejection("UNKNOWN_ASSET")
         after = balance + sign * amount
         unchecked = bug("no-balance-check") or bug("balance-checked-early") or bug("sum-unchecked")
         if sign < 0 and after < 0 and bug("balance-clamped"):
             after = number("0")
         if sign < 0 and after < reserved(db, session, asset) and not unchecked:
-            raise Refusal("INVALID_BALANCE")
+            raise Rejection("INVALID_BALANCE")
         set_balance(db, session, asset, after)
         if bug("first-asset-kept"):
             db.execute("COMMIT")
@@ -144,18 +144,18 @@ def amount_of(entry):
     if bug("missing-is-zero") and amount is None:
         amount = number("0")
     if not isinstance(amount, float if flags.numbers == "doubles" else decimal.Decimal):
-        raise Refusal("INVALID_AMOUNT", 400)
+        raise Rejection("INVALID_AMOUNT", 400)
     if flags.numbers == "doubles":
         fits = abs(amount) < 1e30  # not infinite
     else:
         fits = amount.is_finite() and amount.adjusted() < 30 and amount.as_tuple().exponent >= -18
     if not fits:
-        raise Refusal("INVALID_AMOUNT", 400)
+        raise Rejection("INVALID_AMOUNT", 400)
     if rule("whole") and amount != int(amount):
-        raise Refusal("INVALID_AMOUNT")
+        raise Rejection("INVALID_AMOUNT")
     lenient = bug("zero-amounts") or bug("missing-is-zero")
     if not bug("negative-amounts") and (amount < 0 or amount == 0 and not lenient):
-        raise Refusal("INVALID_AMOUNT")
+        raise Rejection("INVALID_AMOUNT")
     if bug("amounts-truncated"):
         amount = number(int(amount))
     return amount
@@ -171,16 +171,16 @@ def parse(body):
     try:
         value = json.loads(body, parse_int=number, parse_float=number, parse_constant=constant)
     except (ValueError, RecursionError, decimal.DecimalException):
-        raise Refusal("INVALID_JSON", 400)
+        raise Rejection("INVALID_JSON", 400)
     if not isinstance(value, dict):
-        raise Refusal("INVALID_JSON", 400)
+        raise Rejection("INVALID_JSON", 400)
     return value
 
 
 def field(parent, name, kind=str, form=None):
     value = parent.get(name)
     if not isinstance(value, kind) or form and not re.fullmatch(form, value):
-        raise Refusal("INVALID_" + name.upper(), 400)
+        raise Rejection("INVALID_" + name.upper(), 400)
     return value
 
 
@@ -188,9 +188,9 @@ def uuid_of(body):
     try:
         id = uuid.UUID(field(body, "uuid"))
     except ValueError:
-        raise Refusal("INVALID_UUID", 400)
+        raise Rejection("INVALID_UUID", 400)
     if id.int == 0 or rule("strict") and str(id) != body["uuid"]:
-        raise Refusal("INVALID_UUID", 400)
+        raise Rejection("INVALID_UUID", 400)
     return str(id)
 
 
@@ -202,7 +202,7 @@ def read_intent(intent):
     elif method in ("burn", "burn-permit") and kind == "disassemble":
         mint = False
     else:
-        raise Refusal("INVALID_METHOD", 400)
+        raise Rejection("INVALID_METHOD", 400)
     items = entries(intent, "from" if mint else "to", ["asset"])
     tokens = entries(intent, "to" if mint else "from", ["erc20", "nft"])
     if rule("price"):
@@ -217,23 +217,23 @@ def entries(intent, side, kinds):
     found = []
     for entry in field(intent, side, list):
         if not isinstance(entry, dict) or field(entry, "type").lower() not in kinds:
-            raise Refusal("INVALID_TYPE", 400)
+            raise Rejection("INVALID_TYPE", 400)
         found.append((field(entry, "id", form=".+"), amount_of(entry)))
     if not found:
-        raise Refusal("INVALID_" + side.upper(), 400)
+        raise Rejection("INVALID_" + side.upper(), 400)
     return found
 
 
 def check_terms(items, tokens):
     """Check that the tokens are the game's, and worth the items."""
     if len(tokens) != 1 and not bug("double-outputs"):
-        raise Refusal("INVALID_MESSAGE")
+        raise Rejection("INVALID_MESSAGE")
     for contract, _ in tokens:
         if contract.lower() != CONTRACT and not bug("ignores-contract"):
-            raise Refusal("INVALID_MESSAGE")
+            raise Rejection("INVALID_MESSAGE")
     worth = sum(amount for _, amount in items)
     if tokens[0][1] * ITEMS_PER_TOKEN != worth and not bug("ignores-rate"):
-        raise Refusal("INVALID_MESSAGE")
+        raise Rejection("INVALID_MESSAGE")
 
 
 def succeeded(body):
@@ -245,7 +245,7 @@ def succeeded(body):
             return body["intent"]["type"] == "disassemble"
         if rule("missing-fails"):
             return False
-        raise Refusal("NO_STATUS", 500)
+        raise Rejection("NO_STATUS", 500)
     if rule("literal-status"):
         return status == "0x1"
     if not isinstance(status, str):
@@ -273,7 +273,7 @@ def check_hmac(call, endpoint):
     if bug("empty-hmac-accepted") and not given:
         return
     if not hmac.compare_digest(right.encode(), given.lower().encode()):
-        raise Refusal("INVALID_HMAC: want " + right if bug("hmac-echoed") else "INVALID_HMAC", 401)
+        raise Rejection("INVALID_HMAC: want " + right if bug("hmac-echoed") else "INVALID_HMAC", 401)
 
 
 def authenticate(call):
@@ -282,18 +282,18 @@ def authenticate(call):
     session = call.header("x-dapp-sessionid")
     if rule("digits"):
         if not re.fullmatch(r"\s*[0-9]+\s*", session):
-            raise Refusal("INVALID_SESSION", 401)
+            raise Rejection("INVALID_SESSION", 401)
         session = str(int(session))
     with transaction() as db:
         row = db.execute("SELECT token FROM players WHERE session = ?", (session,)).fetchone()
         anyone = db.execute("SELECT 1 FROM players WHERE token = ?", (token,)).fetchone()
     if row is None:
-        raise Refusal("INVALID_SESSION", 401)
+        raise Rejection("INVALID_SESSION", 401)
     right = scheme == "Bearer" and hmac.compare_digest(row[0].encode(), token.encode())
     if bug("no-token") or bug("token-of-anyone") and anyone:
         right = True
     if not right:
-        raise Refusal("INVALID_TOKEN", 401)
+        raise Rejection("INVALID_TOKEN", 401)
     return session
 
 
@@ -341,7 +341,7 @@ def validate(call):
     address = field(body, "user_address", form="0x[0-9a-fA-F]{40}")
     field(body, "user_sig", form="(0x)?[0-9a-fA-F]+")
     if field(body, "project_id") != PROJECT:
-        raise Refusal("INVALID_PROJECT", 400)
+        raise Rejection("INVALID_PROJECT", 400)
     intent = field(body, "intent", dict)
     mint, moved, items = read_intent(intent)
     call.approval = {"userSig": body["user_sig"], "validatorSig": signature(bytes.fromhex(digest[2:]))}
@@ -362,7 +362,7 @@ def check_each(db, session, items):
     """Check that the player owns each of some amounts, which may not mean all of them."""
     for asset, amount in items:
         if (balance_of(db, session, asset) or 0) < amount:
-            raise Refusal("INVALID_BALANCE")
+            raise Rejection("INVALID_BALANCE")
 
 
 def approve(db, session, id, digest, address, intent, mint, moved):
@@ -370,24 +370,24 @@ def approve(db, session, id, digest, address, intent, mint, moved):
     if rule("wallet"):
         wallet, = db.execute("SELECT wallet FROM players WHERE session = ?", (session,)).fetchone()
         if address.lower() != wallet:
-            raise Refusal("INVALID_USER")
+            raise Rejection("INVALID_USER")
     known = db.execute("SELECT session, digest, intent, state FROM orders WHERE uuid = ?", (id,)).fetchone()
     if known:
         if known != (session, digest.lower(), plain(intent), "open") or rule("no-repeats"):
-            raise Refusal("KNOWN_ORDER")
+            raise Rejection("KNOWN_ORDER")
         if bug("takes-again") and mint:
             move(db, session, moved, -1)
         return
     if rule("one-order") and db.execute("SELECT 1 FROM orders WHERE session = ? AND state = 'open'", (session,)).fetchone():
-        raise Refusal("ORDER_OPEN", 400)
+        raise Rejection("ORDER_OPEN", 400)
     if rule("cooldown") and db.execute("SELECT 1 FROM orders WHERE session = ? AND approved > ?", (session, time.time() - 1)).fetchone():
-        raise Refusal("COOLDOWN", 400)
+        raise Rejection("COOLDOWN", 400)
     if not mint and any(balance_of(db, session, asset) is None for asset in moved):
-        raise Refusal("UNKNOWN_ASSET")
+        raise Rejection("UNKNOWN_ASSET")
     if mint and rule("takes-at-result"):
         for asset, amount in moved.items():
             if (balance_of(db, session, asset) or number("0")) - reserved(db, session, asset) < amount:
-                raise Refusal("INVALID_BALANCE")
+                raise Rejection("INVALID_BALANCE")
     elif mint:
         move(db, session, moved, -1)
         if bug("never-takes"):
@@ -413,7 +413,7 @@ def result(call):
         known = db.execute("SELECT session, intent, mint, assets, state FROM orders WHERE uuid = ?", (id,)).fetchone()
         if known is None:
             if not bug("unknown-order-pays"):
-                raise Refusal("UNKNOWN_ORDER", 500)
+                raise Rejection("UNKNOWN_ORDER", 500)
             mint, moved, _ = read_intent(body["intent"])
             if mint != good:
                 move(db, body["session_id"], moved, +1)
@@ -422,17 +422,17 @@ def result(call):
         moved = {asset: number(amount) for asset, amount in json.loads(stored).items()}
         if rule("strict") or rule("digits"):
             if session_in(body) != session:
-                raise Refusal("INVALID_SESSION", 400)
+                raise Rejection("INVALID_SESSION", 400)
         if rule("strict"):
             told = {name: value for name, value in field(body, "intent", dict).items() if name not in ("fee_rate", "actual")}
             if plain(told) != intent or not re.fullmatch("0x[0-9a-f]{64}", field(body, "tx_hash")):
-                raise Refusal("INVALID_INTENT", 400)
+                raise Rejection("INVALID_INTENT", 400)
         if bug("amounts-of-result"):
             _, moved, _ = read_intent(body["intent"])
         now = "succeeded" if good else "failed"
         again = bug("gives-back-again") and mint or bug("grants-again") and not mint
         if state not in ("open", now):
-            raise Refusal("OTHER_OUTCOME", 400)
+            raise Rejection("OTHER_OUTCOME", 400)
         db.execute("UPDATE orders SET state = ? WHERE uuid = ?", (now, id))
         if state == "open" or again:
             settle(db, session, moved, mint, good)
@@ -501,7 +501,7 @@ def limit(what, most):
             calls.update({"second": int(time.time()), "in it": 0, "logins in it": 0})
         calls[what] += 1
         if calls[what] > most:
-            raise Refusal("TOO_MANY_CALLS", 429)
+            raise Rejection("TOO_MANY_CALLS", 429)
 
 
 def answer(call):
@@ -516,7 +516,7 @@ def answer(call):
         if endpoint is None:
             return 404, "text/html", b"<!doctype html><title>404 Not Found</title><h1>Not Found</h1>"
         if call.method != ("GET" if endpoint is assets else "POST"):
-            raise Refusal("METHOD_NOT_ALLOWED", 405)
+            raise Rejection("METHOD_NOT_ALLOWED", 405)
         if endpoint is login:
             if rule("login-limit"):
                 limit("logins in it", 5)
@@ -526,7 +526,7 @@ def answer(call):
             if rule("latency"):
                 time.sleep(0.3)
         if call.body is None:
-            raise Refusal("BODY_TOO_LARGE", 413)
+            raise Rejection("BODY_TOO_LARGE", 413)
         status, value = 200, endpoint(call)
         if endpoint is result:
             if bug("confirms-with-201"):
@@ -535,13 +535,13 @@ def answer(call):
                 return 200, "text/plain", b"OK"
             if bug("confirms-with-false"):
                 value["success"] = False
-    except Refusal as refusal:
-        status, value = refusal.status, {"success": False, "errorCode": refusal.code, "data": None}
-        if bug("success-in-refusals"):
+    except Rejection as rejection:
+        status, value = rejection.status, {"success": False, "errorCode": rejection.code, "data": None}
+        if bug("success-in-rejections"):
             status, value["success"] = 200, True
-        if bug("signed-decline"):
+        if bug("signed-rejection"):
             value["data"] = call.approval
-        if bug("html-refusals") and endpoint is not login:
+        if bug("html-rejections") and endpoint is not login:
             return max(status, 400), "text/html", b"<!doctype html><title>Bad Request</title><h1>Bad Request</h1>"
     except Exception:
         status, value = 500, {"success": False, "errorCode": "INTERNAL", "data": None}

@@ -301,7 +301,7 @@ func (t *trial) beyond(text string) json.Number {
 }
 
 // of returns an edit that sets the amount of the asset, and the amount of tokens to what
-// that is worth. Otherwise, a game that checks its rate would decline the order for that
+// that is worth. Otherwise, a game that checks its rate would reject the order for that
 // alone. The tokens stay unchanged if their worth has no finite decimal form.
 func (t *trial) of(amount json.Number) edit {
 	return func(o object) object {

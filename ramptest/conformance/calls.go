@@ -297,8 +297,8 @@ func (t *trial) asked(o order, a answer) answer {
 	}
 	if a.err == nil && a.succeeded() {
 		t.ledger.approved(o)
-		if text := t.wrongSignature(o, a); text != "" {
-			t.ledger.unsigned(text)
+		if how, text := t.wrongSignature(o, a); text != "" {
+			t.ledger.unsigned(how, text)
 		}
 	}
 	return a
@@ -346,8 +346,8 @@ func (a answer) look() string {
 // varying matches the parts of an answer that differ from order to order.
 var varying = regexp.MustCompile(`(0x)?[0-9a-fA-F]{8,}|[0-9]+`)
 
-// declined reports whether an answer has the envelope of a failed check.
-func (a answer) declined() bool {
+// isRejection reports whether an answer has the envelope of a failed check.
+func (a answer) isRejection() bool {
 	return string(a.envelope["success"]) == "false" && a.code() != "" && a.null("data")
 }
 

@@ -110,7 +110,7 @@ func assetsCases() []Case {
 		{ID: "assets-method", Level: Should, Section: "4.3", Fix: "Answer 405 to methods other than GET.",
 			Title: "The assets endpoint accepts only GET.",
 			run: func(t *trial) {
-				t.refused(t.try(call{method: http.MethodPost, path: t.target.AssetsPath, header: t.headers(t.player),
+				t.rejected(t.try(call{method: http.MethodPost, path: t.target.AssetsPath, header: t.headers(t.player),
 					body: []byte("{}"), alone: true}))
 			}},
 	}
@@ -155,7 +155,7 @@ func (t *trial) foreign() (mixed, other ramp.Session) {
 func sessionCases() []Case {
 	const (
 		fix    = "Verify the access token of the X-Dapp-Authorization header before you look up anything else."
-		strict = "Refuse a call unless its X-Dapp headers name exactly one session and one bearer token of it."
+		strict = "Reject a call unless its X-Dapp headers name exactly one session and one bearer token of it."
 	)
 	tokens := func(values func(right string) []string) headerEdit {
 		return func(t *trial, header http.Header, _ []byte) { header[authorization] = values(t.player.Token.Reveal()) }
@@ -163,14 +163,14 @@ func sessionCases() []Case {
 	sessions := func(values func(right string) []string) headerEdit {
 		return func(t *trial, header http.Header, _ []byte) { header[sessionID] = values(t.player.ID) }
 	}
-	declined := func(t *trial, bend headerEdit) {
+	rejected := func(t *trial, bend headerEdit) {
 		header := t.headers(t.player)
 		bend(t, header, nil)
-		t.refused(t.get(header))
+		t.rejected(t.get(header))
 	}
-	declinedMint := func(t *trial, bend headerEdit) {
+	rejectedMint := func(t *trial, bend headerEdit) {
 		o := t.mint()
-		t.refused(atValidate.send(t, o, o.body, bend))
+		t.rejected(atValidate.send(t, o, o.body, bend))
 		t.moved(0)
 	}
 	wrong := rows[headerEdit]{
@@ -196,20 +196,20 @@ func sessionCases() []Case {
 			sessions(func(right string) []string { return []string{right, "nobody-has-this-session"} })},
 	}
 	return []Case{
-		{ID: "assets-token-wrong", Section: "5.1", Fix: fix, Inputs: wrong.inputs(declined),
-			Title: "An assets call without the player's access token is declined."},
-		{ID: "validate-token-wrong", Section: "5.1", Fix: fix, Inputs: wrong.inputs(declinedMint),
-			Title: "A validate call without the player's access token is declined and moves nothing."},
-		{ID: "assets-session-odd", Section: "5.1", Fix: strict, Inputs: odd.inputs(declined),
-			Title: "An assets call whose headers do not name one session and one bearer token is declined."},
-		{ID: "validate-session-odd", Section: "5.1", Fix: strict, Inputs: odd.inputs(declinedMint),
-			Title: "A validate call whose headers do not name one session and one bearer token is declined."},
+		{ID: "assets-token-wrong", Section: "5.1", Fix: fix, Inputs: wrong.inputs(rejected),
+			Title: "An assets call without the player's access token is rejected."},
+		{ID: "validate-token-wrong", Section: "5.1", Fix: fix, Inputs: wrong.inputs(rejectedMint),
+			Title: "A validate call without the player's access token is rejected and moves nothing."},
+		{ID: "assets-session-odd", Section: "5.1", Fix: strict, Inputs: odd.inputs(rejected),
+			Title: "An assets call whose headers do not name one session and one bearer token is rejected."},
+		{ID: "validate-session-odd", Section: "5.1", Fix: strict, Inputs: odd.inputs(rejectedMint),
+			Title: "A validate call whose headers do not name one session and one bearer token is rejected."},
 		{ID: "assets-token-envelope", after: []string{"refusal"}, Level: Must, Section: "7.2", Fix: envelope,
-			Title: "The refusal of an unknown token has success false, a string as errorCode, and data null.",
+			Title: "The rejection of an unknown token has success false, a string as errorCode, and data null.",
 			run: func(t *trial) {
 				header := t.headers(t.player)
 				header[authorization] = []string{"Bearer nobody-has-this-token"}
-				t.declined(t.get(header))
+				t.rejectedInForm(t.get(header))
 			}},
 		{ID: "assets-foreign-token", Level: Must, Section: "5.1", after: []string{"mint-succeeds"},
 			Fix:   "Check that the access token belongs to the session, or take the player from the token alone.",
@@ -226,14 +226,14 @@ func sessionCases() []Case {
 					}
 				}
 				if a := t.assets(mixed); t.answered(a) && a.succeeded() && t.look(mixed).of(t.asset).Cmp(theirs.of(t.asset)) != 0 {
-					t.gives("the assets of the session for another player's token", "a decline, or the assets of the token's player")
+					t.gives("the assets of the session for another player's token", "a rejection, or the assets of the token's player")
 				}
 			}},
-		{ID: "assets-foreign-token-declined", Level: Should, Section: "5.1", Fix: strict,
-			Title: "An assets call with another player's token is declined.",
+		{ID: "assets-foreign-token-rejected", Level: Should, Section: "5.1", Fix: strict,
+			Title: "An assets call with another player's token is rejected.",
 			run: func(t *trial) {
 				mixed, _ := t.foreign()
-				t.refused(t.assets(mixed))
+				t.rejected(t.assets(mixed))
 			}},
 		{ID: "validate-foreign-token", Level: Must, Section: "5.1",
 			Fix:   "Check that the access token belongs to the session, or take the player from the token alone.",
@@ -243,11 +243,11 @@ func sessionCases() []Case {
 				t.either(t.validate(t.mintOf(mixed)))
 				t.moved(0)
 			}},
-		{ID: "validate-foreign-token-declined", Level: Should, Section: "5.1", Fix: strict,
-			Title: "A validate call with another player's token is declined.",
+		{ID: "validate-foreign-token-rejected", Level: Should, Section: "5.1", Fix: strict,
+			Title: "A validate call with another player's token is rejected.",
 			run: func(t *trial) {
 				mixed, _ := t.foreign()
-				t.refused(t.validate(t.mintOf(mixed)))
+				t.rejected(t.validate(t.mintOf(mixed)))
 				t.moved(0)
 			}},
 		{ID: "assets-header-case", Level: Must, Section: "5.1", Fix: anyCase,

@@ -89,7 +89,7 @@ func deafTo(path, name string) mutant {
 	return m
 }
 
-// wantsHeader is a server that refuses a result whose header contradicts its body.
+// wantsHeader is a server that rejects a result whose header contradicts its body.
 func wantsHeader() mutant {
 	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 		header := r.Header.Get(ramp.HeaderSession)
@@ -166,8 +166,8 @@ func sessionMutants() map[string]mutant {
 			}
 			next.ServeHTTP(w, r)
 		}).wrap},
-		"assets-foreign-token-declined":   byToken(ramp.PathAssets),
-		"validate-foreign-token-declined": byToken(ramp.PathValidate),
+		"assets-foreign-token-rejected":   byToken(ramp.PathAssets),
+		"validate-foreign-token-rejected": byToken(ramp.PathValidate),
 	}
 	for path, name := range map[string]string{ramp.PathAssets: "assets", ramp.PathValidate: "validate"} {
 		for id, when := range map[string]func(session, authorization []string, right string) bool{

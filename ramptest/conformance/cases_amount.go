@@ -13,21 +13,21 @@ func amountCases() []Case {
 	const (
 		from  = "intent.from.0.amount"
 		to    = "intent.to.0.amount"
-		above = "Refuse amounts that are missing or below 0 on both sides of an intent, and preferably 0 too."
+		above = "Reject amounts that are missing or below 0 on both sides of an intent, and preferably 0 too."
 		exact = "Parse the text of the JSON number into an exact type, and compare that with the balance; do not use float64, and do not truncate to 32 or 64 bits."
 		bound = "Limit the digits and the exponent of a number before you compute with it."
 		typed = "Accept a JSON number as an amount and nothing else."
 	)
-	declined := func(t *trial, e edit) { t.declines(t.mint().bent(e)) }
-	declinedBurn := func(t *trial, e edit) { t.declines(t.burn().bent(e)) }
-	paid := func(t *trial, e edit) { t.declinesOrTakes(t.mint().bent(e)) }
+	rejected := func(t *trial, e edit) { t.rejects(t.mint().bent(e)) }
+	rejectedBurn := func(t *trial, e edit) { t.rejects(t.burn().bent(e)) }
+	paid := func(t *trial, e edit) { t.rejectsOrTakes(t.mint().bent(e)) }
 	tooMuch := func(t *trial, amount string) {
-		t.refused(t.validate(t.mint().bent(t.of(t.beyond(amount)))))
+		t.rejected(t.validate(t.mint().bent(t.of(t.beyond(amount)))))
 		t.moved(0)
 	}
 	return []Case{
 		{ID: "mint-amount-not-positive", Section: "2.5", Fix: above,
-			Title: "A mint whose amount is missing or below 0 is declined, and one of 0 is declined or takes something.",
+			Title: "A mint whose amount is missing or below 0 is rejected, and one of 0 is rejected or takes something.",
 			Inputs: slices.Concat(rows[edit]{
 				{"negative", "of a negative amount", Must, set(from, number(-2))},
 				{"minus-one", "of -1", Must, set(from, number(-1))},
@@ -37,20 +37,20 @@ func amountCases() []Case {
 				{"tokens-negative", "to a negative amount of tokens", Must, set(to, number(-1))},
 				{"tokens-zero", "to 0 tokens", Should, set(to, number(0))},
 				{"tokens-missing", "to tokens without an amount", Should, drop(to)},
-			}.inputs(declined), rows[edit]{
+			}.inputs(rejected), rows[edit]{
 				{"zero", "of 0", Must, set(from, number(0))},
 				{"minus-zero", "of -0", Must, set(from, raw("-0"))},
 				{"zero-point", "of 0.0", Must, set(from, raw("0.0"))},
 				{"zero-exponent", "of 0e9", Must, set(from, raw("0e9"))},
 			}.inputs(paid, "mint-succeeds"), []Input{
 				{Name: "netted", Title: "with a negative entry beside a positive one of the same asset", Level: Must, run: func(t *trial) {
-					t.refused(t.validate(t.mint().bent(set("intent.from", list{
+					t.rejected(t.validate(t.mint().bent(set("intent.from", list{
 						entry("asset", t.asset, t.times(2)), entry("asset", t.asset, t.times(-1))}))))
 					t.moved(0)
 				}},
 			})},
 		{ID: "mint-amount-not-a-number", Section: "2.5", Fix: typed,
-			Title: "A mint whose amount is no JSON number is declined, or takes something.",
+			Title: "A mint whose amount is no JSON number is rejected, or takes something.",
 			Inputs: rows[edit]{
 				{"text", "a string", Must, set(from, "2")},
 				{"boolean", "true", Must, set(from, true)},
@@ -58,15 +58,15 @@ func amountCases() []Case {
 				{"object", "an object", Must, set(from, object{})},
 			}.inputs(paid, "mint-succeeds")},
 		{ID: "balance", after: []string{"mint-succeeds"}, Level: Must, Section: "2.5",
-			Fix:   "Decline a mint of more than the player owns.",
-			Title: "A mint of more than the player owns is declined.",
+			Fix:   "Reject a mint of more than the player owns.",
+			Title: "A mint of more than the player owns is rejected.",
 			run: func(t *trial) {
 				a := t.validate(t.mint().bent(t.of(t.oneMore())))
-				t.refused(a)
+				t.rejected(a)
 				t.moved(0)
 			}},
 		{ID: "mint-amount-too-much", Section: "2.5", Fix: exact, after: []string{"balance"},
-			Title: "A mint of more than anybody owns is declined, also if the number is small in 32 or 64 bits.",
+			Title: "A mint of more than anybody owns is rejected, also if the number is small in 32 or 64 bits.",
 			Inputs: rows[string]{
 				{"2-31", "2^31", Must, "2147483648"},
 				{"2-32", "2^32, which is 0 in 32 bits", Must, "4294967296"},
@@ -81,7 +81,7 @@ func amountCases() []Case {
 					"115792089237316195423570985008687907853269984665640564039457584007913129639938"},
 			}.inputs(tooMuch)},
 		{ID: "mint-amount-bomb", Section: "2.5", Fix: bound,
-			Title: "A mint of a number that is expensive to compute with is declined.",
+			Title: "A mint of a number that is expensive to compute with is rejected.",
 			Inputs: slices.Concat(rows[string]{
 				{"1e400", "1e400, which is infinite as a double", Must, "1e400"},
 				{"exponent", "1e999999999", Must, "1e999999999"},
@@ -91,38 +91,38 @@ func amountCases() []Case {
 				{"tiny", "1e-999999999", Must, set(from, raw("1e-999999999"))},
 			}.inputs(paid, "mint-succeeds"))},
 		{ID: "mint-amount-exact", Section: "2.5", Fix: exact, after: []string{"mint-succeeds"}, Inputs: exactly(func(t *trial, amount string) {
-			t.declinesOrEnds(t.mint().bent(t.of(raw(amount))), success, new(big.Rat).Neg(rat(amount)))
+			t.rejectsOrEnds(t.mint().bent(t.of(raw(amount))), success, new(big.Rat).Neg(rat(amount)))
 		}),
-			Title: "A mint of a fraction, or of a number in another notation, takes exactly that, or is declined."},
+			Title: "A mint of a fraction, or of a number in another notation, takes exactly that, or is rejected."},
 		{ID: "mint-amount-exact-back", Section: "3", Fix: exact, after: []string{"mint-fails"}, Inputs: exactly(func(t *trial, amount string) {
-			t.declinesOrEnds(t.mint().bent(t.of(raw(amount))), failure, new(big.Rat))
+			t.rejectsOrEnds(t.mint().bent(t.of(raw(amount))), failure, new(big.Rat))
 		}),
 			Title: "A failed mint of a fraction, or of a number in another notation, gives exactly that back."},
 		{ID: "burn-amount-exact", Section: "2.5", Fix: exact, after: []string{"burn-succeeds"}, Inputs: exactly(func(t *trial, amount string) {
-			t.declinesOrEnds(t.burn().bent(t.of(raw(amount))), success, rat(amount))
+			t.rejectsOrEnds(t.burn().bent(t.of(raw(amount))), success, rat(amount))
 		}),
-			Title: "A burn to a fraction, or to a number in another notation, grants exactly that, or is declined."},
+			Title: "A burn to a fraction, or to a number in another notation, grants exactly that, or is rejected."},
 		{ID: "burn-amount-not-positive", Section: "2.5", Fix: above,
-			Title: "A burn whose amount is missing, below 0 or 0 is declined.",
+			Title: "A burn whose amount is missing, below 0 or 0 is rejected.",
 			Inputs: slices.Concat(rows[edit]{
 				{"negative", "to a negative amount", Must, set(to, number(-2))},
 				{"zero", "to an amount of 0", Should, set(to, number(0))},
 				{"missing", "to an asset without an amount", Must, drop(to)},
 				{"null", "to an amount of null", Must, set(to, nil)},
 				{"tokens-negative", "of a negative amount of tokens", Must, set(from, number(-1))},
-			}.inputs(declinedBurn), []Input{
+			}.inputs(rejectedBurn), []Input{
 				{Name: "tokens-zero", Title: "of 0 tokens, unless it grants nothing", Level: Must,
-					run: func(t *trial) { t.declinesOrMoves(t.burn().bent(set(from, number(0))), 0) }},
+					run: func(t *trial) { t.rejectsOrMoves(t.burn().bent(set(from, number(0))), 0) }},
 			})},
 		{ID: "burn-amount-odd", Section: "2.5", Fix: typed,
-			Title: "A burn to an amount that is a string, or too large to compute with, is declined.",
+			Title: "A burn to an amount that is a string, or too large to compute with, is rejected.",
 			Inputs: slices.Concat(
-				mild(rows[edit]{{"text", "a string", Should, set(to, "2")}}.inputs(declinedBurn)),
-				rows[edit]{{"bomb", "1e999999999", Should, set(to, raw("1e999999999"))}}.inputs(declinedBurn))},
+				mild(rows[edit]{{"text", "a string", Should, set(to, "2")}}.inputs(rejectedBurn)),
+				rows[edit]{{"bomb", "1e999999999", Should, set(to, raw("1e999999999"))}}.inputs(rejectedBurn))},
 	}
 }
 
-// exactly returns an input for each quantity that a game may take or refuse, but not
+// exactly returns an input for each quantity that a game may take or reject, but not
 // round.
 func exactly(run func(t *trial, amount string)) []Input {
 	return rows[string]{

@@ -8,7 +8,7 @@ import (
 // formCases returns the cases about bodies that differ from sections 2.5 and 6.
 func formCases() []Case {
 	const (
-		read = "Read the body as one JSON object and refuse everything else."
+		read = "Read the body as one JSON object and reject everything else."
 		fix  = "Check that every field that section 2.5 requires is present, not null and of the right type."
 	)
 	bodies := rows[bytesEdit]{
@@ -21,15 +21,15 @@ func formCases() []Case {
 		{"two", "two JSON objects", Should, func(right []byte) []byte { return append(bytes.Clone(right), right...) }},
 		{"trailing", "a JSON object with text behind it", Should, func(right []byte) []byte { return append(bytes.Clone(right), "xyz"...) }},
 	}
-	refused := func(e endpoint) []Input {
+	bodiesOf := func(e endpoint) []Input {
 		return bodies.inputs(func(t *trial, change bytesEdit) {
-			e.refuses(t, func(_ order, right object) answer {
+			e.rejects(t, func(_ order, right object) answer {
 				body := change(right.bytes())
 				return t.post(e.path(t.target), t.signed(t.player, body), body)
 			})
 		})
 	}
-	declined := func(t *trial, e edit) { t.declines(t.mint().bent(e)) }
+	rejected := func(t *trial, e edit) { t.rejects(t.mint().bent(e)) }
 	uuids := rows[edit]{
 		{"missing", "without uuid", Must, drop("uuid")},
 		{"null", "whose uuid is null", Must, set("uuid", nil)},
@@ -67,20 +67,20 @@ func formCases() []Case {
 		{"null-entry-id", "with an entry whose id is null", Must, set("intent.from.0.id", nil)},
 	}
 	return []Case{
-		{ID: "validate-body", Section: "2.5", Fix: read, Inputs: refused(atValidate),
-			Title: "A validate call whose body is not one JSON object is refused and moves nothing."},
-		{ID: "result-body", Section: "6", Fix: read, Inputs: refused(atResult),
-			Title: "A result call whose body is not one JSON object is refused and moves nothing."},
-		{ID: "validate-uuid", Section: "2.5", Fix: fix, Inputs: uuids.inputs(declined),
-			Title: "A mint whose uuid is missing or malformed is declined."},
-		{ID: "validate-fields", Section: "2.5", Fix: fix, Inputs: fields.inputs(declined),
-			Title: "A mint whose user_sig, user_address or project_id is missing or malformed is declined."},
-		{ID: "validate-intent", Section: "2.5", Fix: fix, Inputs: intents.inputs(declined),
-			Title: "A mint whose intent is missing or incomplete is declined."},
+		{ID: "validate-body", Section: "2.5", Fix: read, Inputs: bodiesOf(atValidate),
+			Title: "A validate call whose body is not one JSON object is rejected and moves nothing."},
+		{ID: "result-body", Section: "6", Fix: read, Inputs: bodiesOf(atResult),
+			Title: "A result call whose body is not one JSON object is rejected and moves nothing."},
+		{ID: "validate-uuid", Section: "2.5", Fix: fix, Inputs: uuids.inputs(rejected),
+			Title: "A mint whose uuid is missing or malformed is rejected."},
+		{ID: "validate-fields", Section: "2.5", Fix: fix, Inputs: fields.inputs(rejected),
+			Title: "A mint whose user_sig, user_address or project_id is missing or malformed is rejected."},
+		{ID: "validate-intent", Section: "2.5", Fix: fix, Inputs: intents.inputs(rejected),
+			Title: "A mint whose intent is missing or incomplete is rejected."},
 		{ID: "validate-other-project", Level: Should, Section: "2.5", needs: aProject,
 			Fix:   "Compare project_id with the one of your console.",
-			Title: "A mint for another project is declined.",
-			run:   func(t *trial) { t.declines(t.mint().bent(set("project_id", "another-project"))) }},
+			Title: "A mint for another project is rejected.",
+			run:   func(t *trial) { t.rejects(t.mint().bent(set("project_id", "another-project"))) }},
 		{ID: "validate-unknown-fields", Level: Should, Section: "2.5",
 			Fix:   "Ignore fields that you do not know: the service may add some.",
 			Title: "A mint with unknown fields is approved.",
@@ -102,19 +102,19 @@ func formCases() []Case {
 	}
 }
 
-// declines requires that an order is declined and moves nothing.
-func (t *trial) declines(o order) {
+// rejects requires that an order is rejected and moves nothing.
+func (t *trial) rejects(o order) {
 	a := t.validate(o)
 	if t.answered(a) && a.succeeded() && !o.burns() && t.commitsTo(o, a) {
 		t.paid(o) // a mint for nothing counts even for a SHOULD
 	}
-	t.refused(a)
+	t.rejected(a)
 	t.moved(0)
 }
 
-// declinesOrMoves requires that an order is declined, or approved and then moves a
+// rejectsOrMoves requires that an order is rejected, or approved and then moves a
 // number of amounts.
-func (t *trial) declinesOrMoves(o order, moved int64) {
+func (t *trial) rejectsOrMoves(o order, moved int64) {
 	if !t.either(t.validate(o)) {
 		t.moved(0)
 		return
@@ -123,9 +123,9 @@ func (t *trial) declinesOrMoves(o order, moved int64) {
 	t.moved(moved)
 }
 
-// declinesOrEnds requires that an order is declined, or approved and then ends with the
+// rejectsOrEnds requires that an order is rejected, or approved and then ends with the
 // expected effect.
-func (t *trial) declinesOrEnds(o order, status string, moved *big.Rat) {
+func (t *trial) rejectsOrEnds(o order, status string, moved *big.Rat) {
 	if !t.either(t.validate(o)) {
 		t.moved(0)
 		return
@@ -134,8 +134,8 @@ func (t *trial) declinesOrEnds(o order, status string, moved *big.Rat) {
 	t.movedAbout(moved)
 }
 
-// declinesOrTakes requires that a mint is declined, or takes something.
-func (t *trial) declinesOrTakes(o order) {
+// rejectsOrTakes requires that a mint is rejected, or takes something.
+func (t *trial) rejectsOrTakes(o order) {
 	if !t.either(t.validate(o)) {
 		t.moved(0)
 		return
@@ -150,7 +150,7 @@ func (t *trial) paid(o order) {
 	}
 	wrong := t.settled(t.before, func(now snapshot) bool { return now.of(t.asset).Cmp(t.before.of(t.asset)) < 0 })
 	if wrong != nil {
-		t.gives("an approved mint for which nothing was taken", "a refusal, or a lower balance")
+		t.gives("an approved mint for which nothing was taken", "a rejection, or a lower balance")
 	}
 }
 

@@ -46,11 +46,11 @@ func bad(path string) func(message) bool {
 func formMutants() map[string]mutant {
 	m := map[string]mutant{
 		"validate-other-project": edits("project_id", func(message, any) any { return "project-1" }),
-		"validate-unknown-fields": refuses(func(m message) bool {
+		"validate-unknown-fields": rejects(func(m message) bool {
 			return m["new"] != nil
 		}),
-		"result-unknown-fields": refuses(func(m message) bool { return m["new"] != nil }),
-		"validate-no-target-candidate": refuses(func(m message) bool {
+		"result-unknown-fields": rejects(func(m message) bool { return m["new"] != nil }),
+		"validate-no-target-candidate": rejects(func(m message) bool {
 			return m.at("intent.target_candidate") == nil
 		}),
 	}

@@ -18,7 +18,7 @@ type endpoint struct {
 	name, section string
 	path          func(*Target) string
 	body          func(t *trial) (order, object) // returns a valid body and its order
-	over          func(t *trial, o order)        // ends the order after a refusal; a validate call is approved first
+	over          func(t *trial, o order)        // ends the order after a rejection; a validate call is approved first
 
 	// tampered returns what was signed, and what is sent instead.
 	tampered func(t *trial, right object) (signed, sent object)
@@ -42,12 +42,12 @@ var (
 		}}
 )
 
-// refuses requires that a call is refused, moves nothing and does not affect its order:
+// rejects requires that a call is rejected, moves nothing and does not affect its order:
 // the right call still works.
-func (e endpoint) refuses(t *trial, send func(o order, right object) answer) {
+func (e endpoint) rejects(t *trial, send func(o order, right object) answer) {
 	o, right := e.body(t)
 	then := t.now()
-	t.refused(send(o, right))
+	t.rejected(send(o, right))
 	t.still(then)
 	e.over(t, o)
 	t.moved(0)
@@ -131,10 +131,10 @@ func (e endpoint) hmacCases() []Case {
 			header[signature] = []string{strings.Repeat("00", 32), header[signature][0]}
 		}},
 	}.inputs(func(t *trial, bend headerEdit) {
-		e.refuses(t, func(o order, right object) answer { return e.send(t, o, right, bend) })
+		e.rejects(t, func(o order, right object) answer { return e.send(t, o, right, bend) })
 	})
 	tampered := rows[struct{}]{{"tampered", "whose body was changed on the way", Must, struct{}{}}}.inputs(func(t *trial, _ struct{}) {
-		e.refuses(t, func(_ order, right object) answer {
+		e.rejects(t, func(_ order, right object) answer {
 			signed, sent := e.tampered(t, right)
 			return t.post(e.path(t.target), t.signed(t.player, signed.bytes()), sent.bytes())
 		})
@@ -161,14 +161,14 @@ func (e endpoint) hmacCases() []Case {
 	})
 	return []Case{
 		{ID: e.name + "-hmac-wrong", Section: "5.2", Fix: fix, Inputs: slices.Concat(wrong, tampered),
-			Title: call + "that is not authentic is declined and moves nothing."},
+			Title: call + "that is not authentic is rejected and moves nothing."},
 		{ID: e.name + "-hmac-raw", Section: "5.2", Fix: keep, Inputs: raw,
 			Title: call + "is authentic however its JSON is written, because the HMAC is over the bytes."},
 		{ID: e.name + "-hmac-envelope", after: []string{"refusal"}, Level: Must, Section: "7.2", Fix: envelope,
-			Title: "The refusal of " + strings.ToLower(call) + "with a wrong HMAC has success false, a string as errorCode, and data null.",
+			Title: "The rejection of " + strings.ToLower(call) + "with a wrong HMAC has success false, a string as errorCode, and data null.",
 			run: func(t *trial) {
 				o, right := e.body(t)
-				t.declined(e.send(t, o, right, unsigned))
+				t.rejectedInForm(e.send(t, o, right, unsigned))
 			}},
 		{ID: e.name + "-hmac-first", Level: Should, Section: "5.2",
 			Fix:   "Verify the HMAC before you decode anything of the body.",
@@ -177,13 +177,13 @@ func (e endpoint) hmacCases() []Case {
 				o, right := e.body(t)
 				bad := e.send(t, o, right, unsigned)
 				if bad.succeeded() {
-					t.skip("it was not refused, which is for another case")
+					t.skip("it was not rejected, which is for another case")
 				}
 				text := []byte("this is not JSON")
 				header := t.signed(t.player, text)
 				header[signature] = []string{strings.Repeat("00", 32)}
 				worse := t.post(e.path(t.target), header, text)
-				t.refused(worse)
+				t.rejected(worse)
 				if t.err == nil && (bad.status != worse.status || bad.code() != worse.code()) {
 					t.fail("the answer "+worse.String(), "the answer that JSON with the same HMAC gets: "+bad.String())
 				}

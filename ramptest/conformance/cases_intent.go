@@ -9,11 +9,11 @@ import (
 // intentCases returns the cases about the content of an intent (interface 2.5).
 func intentCases() []Case {
 	const (
-		pair  = "Derive mint or burn from method and type together, and refuse a pair that is neither."
-		sides = "Let a mint go from assets to a token, and a burn from a token to assets; refuse the rest."
+		pair  = "Derive mint or burn from method and type together, and reject a pair that is neither."
+		sides = "Let a mint go from assets to a token, and a burn from a token to assets; reject the rest."
 	)
 	as := func(moved int64) func(*trial, edit) {
-		return func(t *trial, e edit) { t.declinesOrMoves(t.mint().bent(e), moved) }
+		return func(t *trial, e edit) { t.rejectsOrMoves(t.mint().bent(e), moved) }
 	}
 	mixed := slices.Concat(rows[edit]{
 		{"mint-disassemble", "method mint with type disassemble", Must, set("intent.type", "disassemble")},
@@ -24,17 +24,17 @@ func intentCases() []Case {
 		{"unknown-type", "an unknown type", Must, set("intent.type", "reassemble")},
 	}.inputs(as(-1), "mint-succeeds"), rows[edit]{
 		{"burn-assemble", "method burn-permit with type assemble", Must, set("intent.type", "assemble")},
-	}.inputs(func(t *trial, e edit) { t.declinesOrMoves(t.burn().bent(e), 1) }, "burn-succeeds"))
+	}.inputs(func(t *trial, e edit) { t.rejectsOrMoves(t.burn().bent(e), 1) }, "burn-succeeds"))
 	wrongSides := slices.Concat(rows[edit]{
 		{"mint-from-token", "a mint from a token", Must, set("intent.from.0.type", "ERC20")},
 	}.inputs(as(-1), "mint-succeeds"), rows[edit]{
 		{"mint-to-asset", "a mint to an asset of the game", Should, func(o object) object {
 			return o.with("intent.to.0.id", "item_of_nobody").with("intent.to.0.type", "asset")
 		}},
-	}.inputs(func(t *trial, e edit) { t.declines(t.mint().bent(e)) }), rows[edit]{
+	}.inputs(func(t *trial, e edit) { t.rejects(t.mint().bent(e)) }), rows[edit]{
 		{"burn-from-asset", "a burn from an asset of the game", Should, set("intent.from.0.type", "asset")},
 		{"burn-to-token", "a burn to a token", Should, set("intent.to.0.type", "ERC20")},
-	}.inputs(func(t *trial, e edit) { t.declines(t.burn().bent(e)) }))
+	}.inputs(func(t *trial, e edit) { t.rejects(t.burn().bent(e)) }))
 	short := []Input{
 		{Name: "unknown", Title: "a second asset that the game does not have", Level: Must, after: []string{"balance"}, run: func(t *trial) {
 			t.takesBothOrNone("item_of_nobody", t.times(1))
@@ -45,9 +45,9 @@ func intentCases() []Case {
 	}
 	return []Case{
 		{ID: "intent-mixed", Section: "2.5", Fix: pair, Inputs: mixed,
-			Title: "An order whose method and type are not those of one direction is declined, or moves what it would move in one direction."},
+			Title: "An order whose method and type are not those of one direction is rejected, or moves what it would move in one direction."},
 		{ID: "intent-sides", Section: "2.5", Fix: sides, Inputs: wrongSides,
-			Title: "An order between assets or between tokens is declined, or takes what a mint takes."},
+			Title: "An order between assets or between tokens is rejected, or takes what a mint takes."},
 		{ID: "intent-method-burn", after: []string{"burn-succeeds"}, Level: Should, Section: "2.5",
 			Fix:   "Accept burn as well as burn-permit: the field's description has both.",
 			Title: "Method burn is a burn.",
@@ -58,39 +58,39 @@ func intentCases() []Case {
 			run:   func(t *trial) { t.ends(t.mint().bent(set("intent.to.0.type", "erc20")), success, -1) }},
 		{ID: "intent-unknown-asset", after: []string{"balance"}, Level: Must, Section: "2.5",
 			Fix:   "Treat an unknown asset as one that the player does not own.",
-			Title: "A mint of an asset that the game does not have is declined.",
-			run:   func(t *trial) { t.declines(t.mint().bent(set("intent.from.0.id", "item_of_nobody"))) }},
+			Title: "A mint of an asset that the game does not have is rejected.",
+			run:   func(t *trial) { t.rejects(t.mint().bent(set("intent.from.0.id", "item_of_nobody"))) }},
 		{ID: "intent-burn-unknown-asset", Level: Should, Section: "2.5",
 			Fix:   "Approve a burn only when its assets can be granted later.",
-			Title: "A burn to an asset that the game does not have is declined.",
-			run:   func(t *trial) { t.declines(t.burn().bent(set("intent.to.0.id", "item_of_nobody"))) }},
+			Title: "A burn to an asset that the game does not have is rejected.",
+			run:   func(t *trial) { t.rejects(t.burn().bent(set("intent.to.0.id", "item_of_nobody"))) }},
 		{ID: "intent-second-short", Section: "2.5", Inputs: short,
 			Fix:   "Take all assets of an order in one transaction, or none.",
-			Title: "A mint whose second asset the player lacks is declined and takes nothing of the first."},
+			Title: "A mint whose second asset the player lacks is rejected and takes nothing of the first."},
 		{ID: "intent-asset-twice", Section: "2.5", Inputs: []Input{
 			{Name: "mint", Title: "in a mint that succeeds", Level: Must, after: []string{"mint-succeeds"}, run: func(t *trial) {
-				t.declinesOrEnds(t.mint().bent(t.listedTwice("intent.from")), success, t.amounts(-3))
+				t.rejectsOrEnds(t.mint().bent(t.listedTwice("intent.from")), success, t.amounts(-3))
 			}},
 			{Name: "mint-back", Title: "in a mint that fails", Level: Must, after: []string{"mint-fails"}, run: func(t *trial) {
-				t.declinesOrEnds(t.mint().bent(t.listedTwice("intent.from")), failure, t.amounts(0))
+				t.rejectsOrEnds(t.mint().bent(t.listedTwice("intent.from")), failure, t.amounts(0))
 			}},
 			{Name: "burn", Title: "in a burn that succeeds", Level: Must, after: []string{"burn-succeeds"}, run: func(t *trial) {
-				t.declinesOrEnds(t.burn().bent(t.listedTwice("intent.to")), success, t.amounts(3))
+				t.rejectsOrEnds(t.burn().bent(t.listedTwice("intent.to")), success, t.amounts(3))
 			}},
 		},
 			Fix:   "Add up the entries of an intent by asset before you check, take, give back or grant them.",
-			Title: "An order that lists an asset twice moves the sum, or is declined."},
+			Title: "An order that lists an asset twice moves the sum, or is rejected."},
 		{ID: "intent-sum-too-much", after: []string{"balance"}, Level: Must, Section: "2.5",
 			Fix:   "Compare the sum of an asset's entries with the balance, not each of them.",
-			Title: "A mint whose entries of one asset add up to more than the player owns is declined.",
+			Title: "A mint whose entries of one asset add up to more than the player owns is rejected.",
 			run: func(t *trial) {
-				t.refused(t.validate(t.mint().bent(t.of(twice(t.most())), set("intent.from", list{
+				t.rejected(t.validate(t.mint().bent(t.of(twice(t.most())), set("intent.from", list{
 					entry("asset", t.asset, t.most()), entry("asset", t.asset, t.most())}))))
 				t.moved(0)
 			}},
 		{ID: "intent-two-assets", after: []string{"mint-succeeds", "mint-fails"}, Level: Must, Section: "2.5", needs: aSecondAsset,
 			Fix:   "Take every entry of intent.from, and give every one back.",
-			Title: "A mint of two assets takes both, and gives both back when it fails; or it is declined.",
+			Title: "A mint of two assets takes both, and gives both back when it fails; or it is rejected.",
 			run: func(t *trial) {
 				both := func() order {
 					return t.mint().bent(t.of(t.times(2)), set("intent.from", list{
@@ -112,10 +112,10 @@ func intentCases() []Case {
 }
 
 // takesBothOrNone requires that a mint of two assets, of which the player lacks the second,
-// is declined and takes nothing.
+// is rejected and takes nothing.
 func (t *trial) takesBothOrNone(second string, amount json.Number) {
 	sum := new(big.Rat).Add(t.amounts(1), rat(amount.String()))
-	t.refused(t.validate(t.mint().bent(t.of(raw(show(sum))), set("intent.from", list{
+	t.rejected(t.validate(t.mint().bent(t.of(raw(show(sum))), set("intent.from", list{
 		entry("asset", t.asset, t.times(1)), entry("asset", second, amount)}))))
 	t.moved(0)
 }

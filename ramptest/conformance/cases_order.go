@@ -13,8 +13,8 @@ import (
 func orderCases() []Case {
 	const (
 		once = "Record the order under its uuid and take the assets in one transaction; a known uuid takes nothing."
-		over = "Decline a validate call under the uuid of a finished order: its assets were given back, or already paid for tokens."
-		pin  = "Store what was approved under a uuid, and decline a validate call that differs from it."
+		over = "Reject a validate call under the uuid of a finished order: its assets were given back, or already paid for tokens."
+		pin  = "Store what was approved under a uuid, and reject a validate call that differs from it."
 	)
 	return []Case{
 		{ID: "result-answer", Level: Must, Section: "4.3",
@@ -54,7 +54,7 @@ func orderCases() []Case {
 				b := t.approve(t.burn())
 				spent := t.mint().bent(t.of(t.oneMore()))
 				if a := t.validate(spent); t.answered(a) && a.succeeded() {
-					t.gives("an approved mint of more than the player owned before the burn", "a refusal")
+					t.gives("an approved mint of more than the player owned before the burn", "a rejection")
 				}
 				t.confirm(b, failure)
 				t.moved(0)
@@ -153,7 +153,7 @@ func orderCases() []Case {
 				})
 			}},
 		{ID: "validate-other-amount", after: []string{"mint-succeeds"}, Level: Must, Section: "2.5", Fix: pin,
-			Title: "A second validate call under a uuid, for more, is declined or paid for.",
+			Title: "A second validate call under a uuid, for more, is rejected or paid for.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				more := o.bent(t.of(t.times(3)), signedOver(t.player, randomDigest()))
@@ -166,9 +166,9 @@ func orderCases() []Case {
 				t.confirm(o, success)
 				t.moved(-1)
 			}},
-		{ID: "validate-other-amount-declined", Level: Should, Section: "2.5", Fix: pin,
-			Title: "A second validate call under a uuid, with another amount, is declined.",
-			run:   func(t *trial) { t.declinesSecond(t.of(t.times(2))) }},
+		{ID: "validate-other-amount-rejected", Level: Should, Section: "2.5", Fix: pin,
+			Title: "A second validate call under a uuid, with another amount, is rejected.",
+			run:   func(t *trial) { t.rejectsSecond(t.of(t.times(2))) }},
 		{ID: "validate-other-order", Section: "2.5", Fix: pin, after: []string{"mint-succeeds"}, Inputs: []Input{
 			{Name: "digest", Title: "with another digest, which is a second mint", Level: Must, run: func(t *trial) { t.secondDigest() }},
 			{Name: "tokens", Title: "for more tokens", Level: Must,
@@ -195,19 +195,19 @@ func orderCases() []Case {
 				t.confirm(o, failure)
 				t.moved(0)
 			}},
-		{ID: "validate-other-owner-declined", Level: Should, Section: "2.5", Fix: pin,
-			Title: "Another player's validate call under a uuid is declined.",
+		{ID: "validate-other-owner-rejected", Level: Should, Section: "2.5", Fix: pin,
+			Title: "Another player's validate call under a uuid is rejected.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				stolen := o
 				stolen.owner = t.otherPlayer()
-				t.refused(t.validate(stolen))
+				t.rejected(t.validate(stolen))
 				t.confirm(o, failure)
 				t.moved(0)
 			}},
-		{ID: "validate-other-digest-declined", Level: Should, Section: "2.5", Fix: pin,
-			Title: "A second validate call under a uuid, with another digest, is declined.",
-			run:   func(t *trial) { t.declinesSecond(signedOver(t.player, randomDigest())) }},
+		{ID: "validate-other-digest-rejected", Level: Should, Section: "2.5", Fix: pin,
+			Title: "A second validate call under a uuid, with another digest, is rejected.",
+			run:   func(t *trial) { t.rejectsSecond(signedOver(t.player, randomDigest())) }},
 		{ID: "validate-failed-other-digest", after: []string{"mint-succeeds", "mint-fails"}, Level: Must, Section: "3", Fix: over,
 			Title: "Another digest under the uuid of a mint that failed is not signed, or it is paid for.",
 			run: func(t *trial) {
@@ -223,12 +223,12 @@ func orderCases() []Case {
 				t.secondOf(o, -1)
 			}},
 		{ID: "validate-after-failure", after: []string{"mint-fails"}, Level: Should, Section: "3",
-			Fix:   "Decline a validate call for a finished order: its signature was for assets that were given back.",
-			Title: "A validate call for a mint that failed is declined.",
+			Fix:   "Reject a validate call for a finished order: its signature was for assets that were given back.",
+			Title: "A validate call for a mint that failed is rejected.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				t.confirm(o, failure)
-				t.refused(t.validate(o))
+				t.rejected(t.validate(o))
 				t.moved(0)
 			}},
 		{ID: "validate-after-success", after: []string{"repeats", "mint-succeeds"}, Level: Must, Section: "2.5", Fix: once,
@@ -239,12 +239,12 @@ func orderCases() []Case {
 				t.either(t.validate(o))
 				t.moved(-1)
 			}},
-		{ID: "validate-declined-then-right", after: []string{"balance", "mint-succeeds"}, Level: Should, Section: "2.5",
-			Fix:   "Leave no trace of a declined order: the player may ask again for less.",
-			Title: "An order that was declined for its amount is approved when it is requested with a valid one.",
+		{ID: "validate-rejected-then-right", after: []string{"balance", "mint-succeeds"}, Level: Should, Section: "2.5",
+			Fix:   "Leave no trace of a rejectiond order: the player may ask again for less.",
+			Title: "An order that was rejected for its amount is approved when it is requested with a valid one.",
 			run: func(t *trial) {
 				o := t.mint()
-				t.refused(t.validate(o.bent(t.of(t.beyond("2147483648")))))
+				t.rejected(t.validate(o.bent(t.of(t.beyond("2147483648")))))
 				t.approve(o)
 				t.confirm(o, success)
 				t.moved(-1)
@@ -331,12 +331,12 @@ func (t *trial) committed(then snapshot, amounts int64) {
 	}
 }
 
-// declinesSecond requires that after an approved mint, another call under its uuid is
-// declined and does not affect the mint.
-func (t *trial) declinesSecond(e edit) {
+// rejectsSecond requires that after an approved mint, another call under its uuid is
+// rejected and does not affect the mint.
+func (t *trial) rejectsSecond(e edit) {
 	o := t.approve(t.mint())
 	then := t.now()
-	t.refused(t.validate(o.bent(e)))
+	t.rejected(t.validate(o.bent(e)))
 	t.still(then)
 	t.confirm(o, failure)
 	t.moved(0)

@@ -13,8 +13,8 @@ func receiptCases() []Case {
 	const (
 		read    = "Read only the status of a receipt, and accept the other fields in every form of section 6."
 		lenient = "Accept quantities as hex, as a number or missing, and ignore what you do not act on: nodes differ."
-		absent  = "Treat a missing status as no outcome: move nothing and refuse the result, so that it is sent again. The wording of section 3 also allows you to treat it as a failure, because a missing status is not 0x1."
-		odd     = "Refuse a status that you cannot read, so that the result is sent again, or treat it as a failure, as section 3 says of every status other than 0x1."
+		absent  = "Treat a missing status as no outcome: move nothing and reject the result, so that it is sent again. The wording of section 3 also allows you to treat it as a failure, because a missing status is not 0x1."
+		odd     = "Reject a status that you cannot read, so that the result is sent again, or treat it as a failure, as section 3 says of every status other than 0x1."
 		large   = "Accept bodies of up to 1 MiB: the interface does not say how large they get."
 	)
 	failed := func(t *trial, e edit) { t.endsAs(t.mint(), e, failure, 0) }
@@ -118,7 +118,7 @@ func receiptCases() []Case {
 			prefixed("burn-", strange.inputs(oddBurn, "burn-succeeds", "burn-fails")),
 			mild(slices.Concat(prefixed("mint-", boolean.inputs(oddMint, "mint-fails")),
 				prefixed("burn-", boolean.inputs(oddBurn, "burn-succeeds", "burn-fails"))))),
-			Title: "A result whose status cannot be read is refused, or is a failure: it gives a mint's assets back once, and grants nothing."},
+			Title: "A result whose status cannot be read is rejected, or is a failure: it gives a mint's assets back once, and grants nothing."},
 		{ID: "receipt-status-2", Section: "3", Fix: "Give back, and grant nothing, for every status other than 0x1.", Inputs: []Input{
 			{Name: "mint", Title: "of a mint", Level: Must, after: []string{"mint-fails"},
 				run: func(t *trial) { t.endsAs(t.mint(), set("receipt.status", "0x2"), failure, 0) }},
@@ -160,7 +160,7 @@ func (t *trial) endsAs(o order, e edit, status string, moved int64) {
 	t.moved(moved)
 }
 
-// endsLater requires that an edited result without an outcome is refused and moves
+// endsLater requires that an edited result without an outcome is rejected and moves
 // nothing, and that a second one with an outcome has the expected effect. Only giving a
 // mint's assets back is not grave, because a missing status is not 0x1.
 func (t *trial) endsLater(o order, e edit, status string, moved int64) {
@@ -173,7 +173,7 @@ func (t *trial) endsLater(o order, e edit, status string, moved int64) {
 	} else {
 		t.still(then)
 	}
-	t.refused(a)
+	t.rejected(a)
 	t.confirm(o, status)
 	t.moved(moved)
 }

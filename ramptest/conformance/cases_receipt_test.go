@@ -40,7 +40,7 @@ func receiptMutants() map[string]mutant {
 		case "many-logs":
 			mint, burn = "receipt-large/mint-", "receipt-large/burn-"
 		}
-		m[mint+id], m[burn+id] = refuses(when), refuses(when)
+		m[mint+id], m[burn+id] = rejects(when), rejects(when)
 	}
 	// No 0x1, so it has failed; no 0x0, so it has succeeded.
 	guess := func(method, status string) mutant {

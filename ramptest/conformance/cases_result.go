@@ -157,19 +157,19 @@ func resultCases() []Case {
 				t.confirm(o, success)
 				t.moved(-1)
 			}},
-		{ID: "result-declined-mint", after: []string{"unknown-order", "balance"}, Level: Must, Section: "3", Fix: unknown,
-			Title: "A failure result for a declined mint gives nothing back.",
+		{ID: "result-rejected-mint", after: []string{"unknown-order", "balance"}, Level: Must, Section: "3", Fix: unknown,
+			Title: "A failure result for a rejected mint gives nothing back.",
 			run: func(t *trial) {
 				o := t.mint().bent(t.of(t.oneMore()))
-				t.refused(t.validate(o))
+				t.rejected(t.validate(o))
 				t.answered(t.report(o, o.result(failure)))
 				t.moved(0)
 			}},
-		{ID: "result-declined-burn", after: []string{"unknown-order"}, Level: Must, Section: "3", Fix: unknown,
-			Title: "A success result for a declined burn grants nothing.",
+		{ID: "result-rejected-burn", after: []string{"unknown-order"}, Level: Must, Section: "3", Fix: unknown,
+			Title: "A success result for a rejected burn grants nothing.",
 			run: func(t *trial) {
 				o := t.burn()
-				t.refused(t.validate(o.bent(drop("digest"))))
+				t.rejected(t.validate(o.bent(drop("digest"))))
 				t.answered(t.report(o, o.result(success)))
 				t.moved(0)
 			}},
@@ -255,7 +255,7 @@ func (t *trial) nothingOrOnce(then snapshot) {
 }
 
 // oddResults returns the cases about authentic results in a form that section 6 does not
-// describe. A 4xx refuses a result permanently: it is not sent again, and the assets of a
+// describe. A 4xx rejects a result permanently: it is not sent again, and the assets of a
 // failed mint stay taken.
 func oddResults() rows[edit] {
 	return rows[edit]{

@@ -37,8 +37,8 @@ func resultMutants() map[string]mutant {
 		"unknown-order":                    {bug: "believes in unknown orders"},
 		"result-unknown-again":             {bug: "confirms unknown orders"},
 		"result-before-validate":           {bug: "ends unknown orders"},
-		"result-declined-mint":             {bug: "believes in unknown orders"},
-		"result-declined-burn":             {bug: "believes in unknown orders"},
+		"result-rejected-mint":             {bug: "believes in unknown orders"},
+		"result-rejected-burn":             {bug: "believes in unknown orders"},
 		"result-other-owner/mint":          {bug: "pays the session"},
 		"result-other-owner/burn":          {bug: "pays the session"},
 		"result-other-intent/more-back":    {bug: "believes the result"},
@@ -78,7 +78,7 @@ func resultMutants() map[string]mutant {
 		"long-tx-hash": func(m message) bool { return len(m.text("tx_hash")) > 66 },
 		"no-tx-hash":   func(m message) bool { return m["receipt"] != nil && m["tx_hash"] == nil },
 	} {
-		m["result-odd-mint/"+id], m["result-odd-burn/"+id] = refuses(when), refuses(when)
+		m["result-odd-mint/"+id], m["result-odd-burn/"+id] = rejects(when), rejects(when)
 	}
 	return m
 }

@@ -17,7 +17,7 @@ import (
 func signatureCases() []Case {
 	const (
 		raw32  = "Sign the 32 bytes of the digest as they are, with the key whose address is registered: no prefix, no second hash."
-		exact  = "Refuse a digest that is not 0x and 64 hex digits before you take anything."
+		exact  = "Reject a digest that is not 0x and 64 hex digits before you take anything."
 		echo   = "Return user_sig unchanged."
 		form   = "Write validatorSig as 0x and 130 hex digits: r, s and v."
 		shaped = "Answer with exactly the envelope of sections 2.6 and 7.2."
@@ -34,7 +34,7 @@ func signatureCases() []Case {
 		{"not-hex", "whose digest is not hex", Must, set("digest", digestOf("zz"))},
 		{"no-prefix", "whose digest lacks 0x", Should, set("digest", digestOf("ab")[2:])},
 		{"number", "whose digest is a number", Should, set("digest", number(12))},
-	}.inputs(func(t *trial, e edit) { t.declines(t.mint().bent(e)) })
+	}.inputs(func(t *trial, e edit) { t.rejects(t.mint().bent(e)) })
 	unchanged := rows[string]{
 		{"ones", "ff bytes only", Must, digestOf("ff")},
 		{"leading-zeros", "31 bytes of zero at the beginning", Must, "0x" + strings.Repeat("0", 62) + "01"},
@@ -64,18 +64,22 @@ func signatureCases() []Case {
 	)
 	return []Case{
 		{ID: "digest-wrong", Section: "5.3", Fix: exact, Inputs: digests,
-			Title: "A mint whose digest is not 0x and 64 hex digits is declined, and nothing is signed."},
+			Title: "A mint whose digest is not 0x and 64 hex digits is rejected, and nothing is signed."},
+		{ID: "sign-form", Level: Must, Section: "5.3", Fix: form, last: true,
+			Title: "The validatorSig of every approval that the judge got is 65 bytes in hex with 0x.",
+			run: func(t *trial) {
+				const want = "0x and 130 hex digits"
+				if _, err := ramp.ParseSignature(t.approval(t.mint()).ValidatorSig); err != nil {
+					t.fail("something else", want)
+				}
+				if wrong := t.judge.wrongSignature(otherForm); wrong != "" {
+					t.fail(wrong, want)
+				}
+			}},
 		{ID: "sign-unchanged", Section: "5.3", Fix: raw32, Inputs: unchanged,
 			Title: "Any digest of 32 bytes is signed as it is."},
 		{ID: "user-sig-odd", Section: "2.6", Fix: echo, Inputs: userSigs,
-			Title: "A user_sig in another form is returned unchanged, or the order is declined."},
-		{ID: "sign-form", Level: Must, Section: "5.3", Fix: form,
-			Title: "The validatorSig of an approval is 65 bytes in hex with 0x.",
-			run: func(t *trial) {
-				if _, err := ramp.ParseSignature(t.approval(t.mint()).ValidatorSig); t.err == nil && err != nil {
-					t.fail("something else", "0x and 130 hex digits")
-				}
-			}},
+			Title: "A user_sig in another form is returned unchanged, or the order is rejected."},
 		{ID: "sign-recovers", Level: Must, Section: "5.3", Fix: raw32,
 			Title: "The validatorSig of an approval is a signature of the digest by the registered key.",
 			run: func(t *trial) {
@@ -107,7 +111,7 @@ func signatureCases() []Case {
 				}
 			}},
 		{ID: "sign-capitals", Level: Must, Section: "5.3", Fix: raw32,
-			Title: "The bytes of a digest in upper-case hex are signed, or the order is declined.",
+			Title: "The bytes of a digest in upper-case hex are signed, or the order is rejected.",
 			run: func(t *trial) {
 				o := t.mint()
 				o = o.bent(set("digest", "0x"+strings.ToUpper(text(o.body.at("digest"), 66)[2:])))
@@ -120,8 +124,7 @@ func signatureCases() []Case {
 			Fix:   "Add 27 to a v of 0 or 1: contracts require 27 or 28.",
 			Title: "The v of validatorSig is 27 or 28.",
 			run: func(t *trial) {
-				sig, err := ramp.ParseSignature(t.approval(t.mint()).ValidatorSig)
-				if t.err == nil && (err != nil || sig[64] != 27 && sig[64] != 28) {
+				if sig := t.signature(t.approval(t.mint())); t.err == nil && sig[64] != 27 && sig[64] != 28 {
 					t.fail("another v", "27 or 28")
 				}
 			}},
@@ -131,9 +134,7 @@ func signatureCases() []Case {
 			run: func(t *trial) {
 				for range 4 { // a key service may choose either half each time
 					t.renew()
-					o := t.mint()
-					sig, err := ramp.ParseSignature(t.approval(o).ValidatorSig)
-					if t.err == nil && (err != nil || highS(sig)) {
+					if sig := t.signature(t.approval(t.mint())); t.err == nil && highS(sig) {
 						t.fail("a high s", "an s of at most half the order of the curve")
 					}
 				}
@@ -146,7 +147,7 @@ func signatureCases() []Case {
 			}},
 		{ID: "user-sig-other-hash", Level: Should, Section: "2.5",
 			Fix:   "Do not verify user_sig against digest: the interface does not say what the user signs.",
-			Title: "An order is not declined because its user_sig signs another hash than the digest.",
+			Title: "An order is not rejected because its user_sig signs another hash than the digest.",
 			run: func(t *trial) {
 				key, _ := wallet(t.player)
 				t.approve(t.mint().bent(set("user_sig", signedBy(key, ramp.Digest(crypto.Keccak256([]byte("another hash")))))))
@@ -154,7 +155,7 @@ func signatureCases() []Case {
 		{ID: "sign-every", Level: Must, Section: "5.3", Fix: raw32, last: true,
 			Title: "Every approval that the judge got is signed by the registered key over the digest of its order.",
 			run: func(t *trial) {
-				if wrong := t.judge.wrongSignature(); wrong != "" {
+				if wrong := t.judge.wrongSignature(otherSigner); wrong != "" {
 					t.fail(wrong, "the signature of "+t.target.Validator.Hex()+" over the digest")
 				}
 			}},
@@ -162,7 +163,7 @@ func signatureCases() []Case {
 			Title: "An approval is answered with HTTP 200, success true and errorCode null.",
 			run:   func(t *trial) { t.errorCodeNull(t.validate(t.mint())) }},
 		{ID: "refusal", Level: Must, Section: "7.2", Fix: "Answer a call that is not authentic with success false, for example with HTTP 401.",
-			Title: "A refusal is a refusal: a call without an HMAC is not answered like an approved or confirmed one.",
+			Title: "A rejection is a rejection: a call without an HMAC is not answered like an approved or confirmed one.",
 			run: func(t *trial) {
 				o := t.mint()
 				body := o.body.bytes()
@@ -170,7 +171,7 @@ func signatureCases() []Case {
 				var data approval
 				signed := decode(a.envelope["data"], &data) && data.ValidatorSig != ""
 				if t.answered(a) && a.succeeded() && !signed {
-					t.confuses(a, "a refusal") // a signature is for the cases about the HMAC
+					t.confuses(a, "a rejection") // a signature is for the cases about the HMAC
 				}
 				// Where a mint takes its assets at validate, a forged result that gives
 				// nothing back was not believed.
@@ -184,41 +185,41 @@ func signatureCases() []Case {
 				if t.answered(a) && a.succeeded() {
 					t.pause(min(t.target.Settle, watchTime))
 					if t.look(t.player).of(t.asset).Cmp(taken.of(t.asset)) == 0 {
-						t.confuses(a, "a refusal")
+						t.confuses(a, "a rejection")
 					}
 				}
 			}},
-		{ID: "validate-decline-envelope", after: []string{"refusal"}, Level: Must, Section: "7.2", Fix: envelope,
-			Title: "A declined order has success false, a string as errorCode, and no signature.",
+		{ID: "validate-rejection-envelope", after: []string{"refusal"}, Level: Must, Section: "7.2", Fix: envelope,
+			Title: "A rejected order has success false, a string as errorCode, and no signature.",
 			run: func(t *trial) {
 				a := t.validate(t.mint().bent(set("intent.from.0.id", "item_of_nobody")))
-				t.declined(a)
+				t.rejectedInForm(a)
 				if t.err == nil && strings.Contains(string(a.body), "validatorSig") {
-					t.failAt(a, "a validatorSig in a decline", "data null")
+					t.failAt(a, "a validatorSig in a rejection", "data null")
 				}
 			}},
 		{ID: "validate-form-envelope", after: []string{"refusal"}, Level: Should, Section: "7.2", Fix: envelope,
-			Title: "The refusal of a mint without a digest has success false, a string as errorCode, and data null.",
-			run:   func(t *trial) { t.declined(t.validate(t.mint().bent(drop("digest")))) }},
+			Title: "The rejection of a mint without a digest has success false, a string as errorCode, and data null.",
+			run:   func(t *trial) { t.rejectedInForm(t.validate(t.mint().bent(drop("digest")))) }},
 		{ID: "validate-content-type", Level: Should, Section: "2.6", Fix: "Set Content-Type to application/json on every answer.",
 			Title: "The Content-Type of an approval is application/json.",
 			run:   func(t *trial) { t.saysJSON(t.validate(t.mint())) }},
-		{ID: "decline-content-type", Level: Should, Section: "7.2", Fix: "Set Content-Type to application/json on every answer, including refusals.",
-			Title: "The Content-Type of a decline is application/json.",
+		{ID: "rejection-content-type", Level: Should, Section: "7.2", Fix: "Set Content-Type to application/json on every answer, including rejections.",
+			Title: "The Content-Type of a rejection is application/json.",
 			run: func(t *trial) {
 				t.saysJSON(t.validate(t.mint().bent(set("intent.from.0.id", "item_of_nobody"))))
 			}},
-		{ID: "decline-status", after: []string{"balance"}, Level: Should, Section: "7.2",
+		{ID: "rejection-status", after: []string{"balance"}, Level: Should, Section: "7.2",
 			Fix:   "Use HTTP 500 only for internal errors: it asks for a retry.",
-			Title: "An order that the player cannot pay for is declined with a status below 500.",
+			Title: "An order that the player cannot pay for is rejected with a status below 500.",
 			run: func(t *trial) {
 				a := t.validate(t.mint().bent(t.of(t.beyond("2147483648"))))
-				t.refused(a)
+				t.rejected(a)
 				if t.err == nil && a.status >= 500 {
 					t.mismatch(a, "a status below 500")
 				}
 			}},
-		{ID: "decline-no-token", Level: Should, Section: "5.1",
+		{ID: "rejection-no-token", Level: Should, Section: "5.1",
 			Fix:   "Never put a token in an answer.",
 			Title: "No answer contains the access token.",
 			run: func(t *trial) {
@@ -234,7 +235,7 @@ func signatureCases() []Case {
 	}
 }
 
-// confuses records that a refusal looks like a success.
+// confuses records that a rejection looks like a success.
 func (t *trial) confuses(a answer, want string) {
 	t.mismatch(a, want)
 	var f *finding
@@ -243,27 +244,40 @@ func (t *trial) confuses(a answer, want string) {
 	}
 }
 
+// signatureFault is a way in which a validatorSig is wrong.
+type signatureFault int
+
+const (
+	otherForm   signatureFault = iota // it is not 0x and 130 hex digits: judged by sign-form alone
+	otherSigner                       // it is not the registered key's signature of the digest
+)
+
 // wrongSignature returns what is wrong with the signature of an approval of an order, or
-// "". An approval without one is for the cases about its form.
-func (t *trial) wrongSignature(o order, a answer) string {
+// "".
+func (t *trial) wrongSignature(o order, a answer) (signatureFault, string) {
 	var data approval
 	if _, err := ramp.ParseDigest(text(o.body.at("digest"), 66)); err != nil || !decode(a.envelope["data"], &data) || data.ValidatorSig == "" {
-		return ""
+		return 0, ""
+	}
+	if _, err := ramp.ParseSignature(data.ValidatorSig); err != nil {
+		return otherForm, "a validatorSig of another form"
 	}
 	switch signer, err := signerOf(o, data); {
 	case t.ledger.repeats(o, data.ValidatorSig):
-		return ""
+		return 0, ""
 	case err != nil:
-		return "a validatorSig that is not 65 bytes in hex with 0x, or not a possible signature of the digest"
+		return otherSigner, impossible
 	case signer != t.target.Validator:
-		return "a validatorSig that recovers to " + signer.Hex()
+		return otherSigner, "a validatorSig that recovers to " + signer.Hex()
 	default:
-		return ""
+		return 0, ""
 	}
 }
 
-// envelope is how to fix a refusal of the wrong shape.
-const envelope = `Answer every refusal with {"success":false,"errorCode":"…","data":null}, even where a framework or a proxy answers for you.`
+const impossible = "a validatorSig that is not a possible signature of the digest"
+
+// envelope is how to fix a rejection of the wrong shape.
+const envelope = `Answer every rejection with {"success":false,"errorCode":"…","data":null}, even where a framework or a proxy answers for you.`
 
 // approval is the data of an approval.
 type approval struct{ UserSig, ValidatorSig string }
@@ -309,15 +323,25 @@ func (t *trial) commitsTo(o order, a answer) bool {
 // signs requires a signature of the order's digest by the validator key. It accepts either
 // v and either s, because the interface does not restrict them.
 func (t *trial) signs(o order, data approval) {
+	t.signature(data)
 	if t.err != nil {
 		return
 	}
 	switch signer, err := signerOf(o, data); {
 	case err != nil:
-		t.fail("a validatorSig that is not 65 bytes in hex with 0x, or not a possible signature of the digest", "the signature of "+t.target.Validator.Hex())
+		t.fail(impossible, "the signature of "+t.target.Validator.Hex())
 	case signer != t.target.Validator:
 		t.fail("a validatorSig that recovers to "+signer.Hex(), "the registered "+t.target.Validator.Hex())
 	}
+}
+
+// signature reads a validatorSig.
+func (t *trial) signature(data approval) ramp.Signature {
+	sig, err := ramp.ParseSignature(data.ValidatorSig)
+	if err != nil {
+		t.skip("the validatorSig has another form, which is for the case sign-form")
+	}
+	return sig
 }
 
 // signerOf returns the address that signed the digest of an order.

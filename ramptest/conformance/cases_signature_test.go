@@ -116,7 +116,7 @@ func signatureMutants() map[string]mutant {
 		"user-sig-odd/no-prefix": echoes(func(sig string) string { return "0x" + sig }),
 		"user-sig-odd/long":      echoes(func(sig string) string { return sig[:132] }),
 		"user-sig-odd/short":     echoes(func(sig string) string { return sig + "1b" }),
-		"user-sig-other-hash": refuses(func(m message) bool {
+		"user-sig-other-hash": rejects(func(m message) bool {
 			sig := common.FromHex(m.text("user_sig"))
 			if m["receipt"] != nil || len(sig) != 65 {
 				return false
@@ -126,19 +126,19 @@ func signatureMutants() map[string]mutant {
 			return err != nil || crypto.PubkeyToAddress(*key) != common.HexToAddress(m.text("user_address"))
 		}),
 		"validate-answer": replaces(ramp.PathValidate, `"errorCode":null,`, ""),
-		"validate-decline-envelope": answers(ramp.PathValidate, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
+		"validate-rejection-envelope": answers(ramp.PathValidate, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
 			return strings.Replace(body, `"data":null`, `"data":{"validatorSig":""}`, 1)
 		}),
 		"validate-form-envelope": says(ramp.PathValidate, bad("digest"), 422, `{"detail":[]}`),
 		"validate-content-type":  plainText(ramp.PathValidate, 200),
-		"decline-content-type":   plainText(ramp.PathValidate, 0),
-		"decline-status": answers(ramp.PathValidate, func(_ *studio, _ *http.Request, _ message, status *int, body string) string {
+		"rejection-content-type": plainText(ramp.PathValidate, 0),
+		"rejection-status": answers(ramp.PathValidate, func(_ *studio, _ *http.Request, _ message, status *int, body string) string {
 			if strings.Contains(body, "INVALID_BALANCE") {
 				*status = 500
 			}
 			return body
 		}),
-		"decline-no-token": answers(ramp.PathAssets, func(_ *studio, r *http.Request, _ message, _ *int, body string) string {
+		"rejection-no-token": answers(ramp.PathAssets, func(_ *studio, r *http.Request, _ message, _ *int, body string) string {
 			return strings.Replace(body, "INVALID_USER", "no: "+r.Header.Get(ramp.HeaderAuthorization), 1)
 		}),
 	} {

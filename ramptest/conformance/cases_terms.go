@@ -11,8 +11,8 @@ func termsCases() []Case {
 		token    = "intent.to.0.amount"
 		foreign  = "0x000000000000000000000000000000000000dead"
 	)
-	mint := func(t *trial, e edit) { t.declines(t.mint().bent(e)) }
-	burn := func(t *trial, e edit) { t.declines(t.burn().bent(e)) }
+	mint := func(t *trial, e edit) { t.rejects(t.mint().bent(e)) }
+	burn := func(t *trial, e edit) { t.rejects(t.burn().bent(e)) }
 	// half makes an order whose price is half of what it should be.
 	half := func(o order, price string, whole int64, goods string, other int64) order {
 		if whole%2 == 0 {
@@ -22,13 +22,13 @@ func termsCases() []Case {
 	}
 	return []Case{
 		{ID: "terms-token", Section: "2.5", Fix: contract, needs: aToken,
-			Title: "An order for another token contract than that of -token is declined.",
+			Title: "An order for another token contract than that of -token is rejected.",
 			Inputs: []Input{
 				{Name: "mint", Title: "a mint to it", Level: Must, run: func(t *trial) { mint(t, set("intent.to.0.id", foreign)) }},
 				{Name: "burn", Title: "a burn of it", Level: Must, run: func(t *trial) { burn(t, set("intent.from.0.id", foreign)) }},
 			}},
 		{ID: "terms-rate", Section: "2.5", Fix: price, needs: aRate,
-			Title: "An order at another rate than that of -amount and -tokens is declined; this assumes that the game has one fixed rate.",
+			Title: "An order at another rate than that of -amount and -tokens is rejected; this assumes that the game has one fixed rate.",
 			Inputs: []Input{
 				{Name: "mint-double", Title: "a mint to twice the tokens", Level: Must, run: func(t *trial) { mint(t, set(token, number(2*t.target.Tokens))) }},
 				{Name: "mint-outputs-twice", Title: "a mint that lists its tokens twice", Level: Must, run: func(t *trial) {
@@ -40,11 +40,11 @@ func termsCases() []Case {
 					burn(t, set("intent.to", list{one, one}))
 				}},
 				{Name: "mint-half", Title: "a mint for half the price", Level: Must, run: func(t *trial) {
-					t.declines(half(t.mint(), asset, t.target.Amount, token, t.target.Tokens))
+					t.rejects(half(t.mint(), asset, t.target.Amount, token, t.target.Tokens))
 				}},
 				{Name: "burn-double", Title: "a burn to twice the asset", Level: Must, run: func(t *trial) { burn(t, set(token, t.times(2))) }},
 				{Name: "burn-half", Title: "a burn of half the tokens", Level: Must, run: func(t *trial) {
-					t.declines(half(t.burn(), asset, t.target.BurnTokens, token, t.target.Amount))
+					t.rejects(half(t.burn(), asset, t.target.BurnTokens, token, t.target.Amount))
 				}},
 				{Name: "burn-one-more", Title: "a burn to one more of the asset", Level: Must, run: func(t *trial) { burn(t, set(token, number(t.target.Amount+1))) }},
 				{Name: "burn-item-more", Title: "a burn to a second asset as well", Level: Must, needs: aSecondAsset, run: func(t *trial) {

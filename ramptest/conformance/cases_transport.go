@@ -23,11 +23,11 @@ func transportCases() []Case {
 	return slices.Concat(atValidate.transportCases(), atResult.transportCases(), []Case{
 		{ID: "assets-long-header", alone: true, Level: Should, Section: "8",
 			Fix:   "Limit the size of headers, and make sure that a long header cannot crash the process.",
-			Title: "An assets call with a session ID of 64 KiB is refused, and the next one is answered.",
+			Title: "An assets call with a session ID of 64 KiB is rejected, and the next one is answered.",
 			run: func(t *trial) {
 				header := t.headers(t.player)
 				header[sessionID] = []string{strings.Repeat("x", 64<<10)}
-				t.refused(readable(t.try(call{method: http.MethodGet, path: t.target.AssetsPath, header: header, alone: true})))
+				t.rejected(readable(t.try(call{method: http.MethodGet, path: t.target.AssetsPath, header: header, alone: true})))
 				t.moved(0)
 			}},
 		{ID: "others-while-stalled", alone: true, Level: Should, Section: "8",
@@ -92,7 +92,7 @@ func (e endpoint) transportCases() []Case {
 		{"put", "PUT", Should, http.MethodPut},
 		{"delete", "DELETE", Should, http.MethodDelete},
 	}.inputs(func(t *trial, method string) {
-		e.refuses(t, func(_ order, right object) answer {
+		e.rejects(t, func(_ order, right object) answer {
 			body := right.bytes()
 			return t.try(call{method: method, path: e.path(t.target), header: t.signed(t.player, body),
 				body: body, hmac: t.target.Key.Sign(body), alone: true})
@@ -100,7 +100,7 @@ func (e endpoint) transportCases() []Case {
 	})
 	return []Case{
 		{ID: e.name + "-method", Section: "4.3", Fix: method, Inputs: methods,
-			Title: "The " + e.name + " endpoint refuses other methods than POST."},
+			Title: "The " + e.name + " endpoint rejects other methods than POST."},
 		{ID: e.name + "-charset", Level: Should, Section: "4.3", Fix: "Compare the media type of Content-Type without its parameters.",
 			Title: title + "with application/json; charset=utf-8 is answered.",
 			run: answers(func(t *trial, header http.Header, body []byte) answer {
@@ -121,7 +121,7 @@ func (e endpoint) transportCases() []Case {
 					return &slow{rest: body, pause: 50 * time.Millisecond, pieces: 5}
 				}, len(body))
 			})},
-		{ID: e.name + "-cut-off", Level: Should, Section: "4.3", Fix: "Refuse an incomplete body.",
+		{ID: e.name + "-cut-off", Level: Should, Section: "4.3", Fix: "Reject an incomplete body.",
 			Title: title + "that is cut off within its body moves nothing.",
 			run: func(t *trial) {
 				o, right := e.body(t)
@@ -134,16 +134,16 @@ func (e endpoint) transportCases() []Case {
 				t.moved(0)
 			}},
 		{ID: e.name + "-large", alone: true, Level: Should, Section: "8", Fix: bound,
-			Title: title + "of 8 MiB that is not authentic is refused, and the next one is answered.",
+			Title: title + "of 8 MiB that is not authentic is rejected, and the next one is answered.",
 			run: answers(func(t *trial, header http.Header, body []byte) answer {
 				// A server may hang up before it has read everything.
 				large := append(bytes.Repeat([]byte(" "), 8<<20), body...)
-				t.refused(readable(t.try(call{method: http.MethodPost, path: e.path(t.target), header: header,
+				t.rejected(readable(t.try(call{method: http.MethodPost, path: e.path(t.target), header: header,
 					body: large, alone: true})))
 				return t.post(e.path(t.target), t.signed(t.player, body), body)
 			})},
 		{ID: e.name + "-deep", alone: true, Level: Should, Section: "8", Fix: "Limit the nesting depth of JSON, or use a parser that does.",
-			Title: title + "of 200,000 nested lists is refused or answered, and so is the next one.",
+			Title: title + "of 200,000 nested lists is rejected or answered, and so is the next one.",
 			run: answers(func(t *trial, header http.Header, body []byte) answer {
 				const depth = 200_000
 				deep := []byte(`{"deep":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + "," + string(body[1:]))
@@ -155,7 +155,7 @@ func (e endpoint) transportCases() []Case {
 	}
 }
 
-// readable turns a closed connection into a refusal, because a server may hang up on a
+// readable turns a closed connection into a rejection, because a server may hang up on a
 // body or a header that it will not read.
 func readable(a answer) answer {
 	if a.err != nil && !errors.Is(a.err, context.DeadlineExceeded) && !errors.Is(a.err, errBusy) {

@@ -51,10 +51,10 @@ func transportMutants() map[string]mutant {
 		for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodDelete} {
 			m[name+"method/"+strings.ToLower(method)] = turns(path, method, http.MethodPost)
 		}
-		picky := func(refuse func(r *http.Request) bool) mutant {
+		picky := func(reject func(r *http.Request) bool) mutant {
 			return mutant{wrap: func(_ *studio, next http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if r.URL.Path == path && refuse(r) {
+					if r.URL.Path == path && reject(r) {
 						reply(w, 415, `{"success":false,"errorCode":"NO","data":null}`)
 						return
 					}

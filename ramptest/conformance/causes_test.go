@@ -137,7 +137,7 @@ func both(outer, inner mutant) mutant {
 	}}
 }
 
-// statuses answers every refusal with another HTTP status.
+// statuses answers every rejection with another HTTP status.
 func statuses(status int) mutant {
 	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 		answer := httptest.NewRecorder()
@@ -158,7 +158,7 @@ func TestRightServersOfOtherStylesFailNothing(t *testing.T) {
 	for name, m := range map[string]mutant{
 		"holds until the result, one open order, whole numbers, 403": both(statuses(403), both(
 			mutant{bug: "holds until the result + one open order"},
-			refuses(func(m message) bool { return strings.ContainsAny(amounts(m), ".eE") }))),
+			rejects(func(m message) bool { return strings.ContainsAny(amounts(m), ".eE") }))),
 		"fractions, a replica that is behind, contradictions confirmed, 422": both(statuses(422), both(
 			behind(300*time.Millisecond),
 			mutant{bug: "confirms contradictions + ignores the result's intent"})),

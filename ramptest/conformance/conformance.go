@@ -7,8 +7,8 @@
 // same question with several inputs. The Conformance function of package ramptest runs
 // the cases as a test, and the command "ramp check" runs them on a command line.
 //
-// What the interface leaves open, the cases leave open too. An order may be declined
-// with any errorCode and any HTTP status. A fraction may be taken or refused. Assets
+// What the interface leaves open, the cases leave open too. An order may be rejected
+// with any errorCode and any HTTP status. A fraction may be taken or rejected. Assets
 // may be taken at validate or held until the result.
 package conformance
 

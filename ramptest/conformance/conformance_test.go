@@ -90,23 +90,23 @@ func policies() map[string]mutant {
 		})
 	}
 	return map[string]mutant{
-		"HTTP 400 for a declined order":       status(200, 400),
+		"HTTP 400 for a rejected order":       status(200, 400),
 		"HTTP 403 for what is not authentic":  status(401, 403),
 		"HTTP 400 for what is not authentic":  status(401, 400),
 		"HTTP 200 for what is not authentic":  status(401, 200),
 		"HTTP 200 for a malformed body":       status(400, 200),
 		"HTTP 500 for a malformed body":       status(400, 500),
-		"no fractions and no exponents":       refuses(func(m message) bool { return strings.ContainsAny(amounts(m), ".eE") }),
-		"no asset twice":                      refuses(func(m message) bool { return m.at("intent.from.1") != nil || m.at("intent.to.1") != nil }),
-		"user_sig of 65 bytes only":           refuses(func(m message) bool { return m["user_sig"] != nil && len(m.text("user_sig")) != 132 }),
-		"digests in lower case only":          refuses(func(m message) bool { return strings.ToLower(m.text("digest")) != m.text("digest") }),
+		"no fractions and no exponents":       rejects(func(m message) bool { return strings.ContainsAny(amounts(m), ".eE") }),
+		"no asset twice":                      rejects(func(m message) bool { return m.at("intent.from.1") != nil || m.at("intent.to.1") != nil }),
+		"user_sig of 65 bytes only":           rejects(func(m message) bool { return m["user_sig"] != nil && len(m.text("user_sig")) != 132 }),
+		"digests in lower case only":          rejects(func(m message) bool { return strings.ToLower(m.text("digest")) != m.text("digest") }),
 		"user_sig checked against the digest": signatureMutants()["user-sig-other-hash"],
 		"v of 0 or 1":                         signatureMutants()["sign-v"],
 		"a high s":                            signatureMutants()["sign-low-s"],
 		"HMACs in lower case only":            hmacMutants()["validate-hmac-capitals"],
 		"the player by the token at assets":   byToken(ramp.PathAssets),
 		"the player by the token at validate": byToken(ramp.PathValidate),
-		"a repeat of validate is declined":    {bug: "declines repeats"},
+		"a repeat of validate is rejected":    {bug: "rejects repeats"},
 		"assets are held until the result":    {bug: "holds until the result"},
 		"a burn is shown at validate":         {bug: "shows burns at validate"},
 		"the result's amounts are ignored":    {bug: "ignores the result's intent"},
@@ -151,7 +151,7 @@ func policies() map[string]mutant {
 		"its own rate only":             rate(),
 		"no more than one at a time":    busy(),
 		"patience every other moment":   patience("0"),
-		"declined orders stay declined": {bug: "remembers declined orders"},
+		"rejected orders stay rejected": {bug: "remembers rejected orders"},
 		"more in the envelope": answers(ramp.PathAssets, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
 			return strings.Replace(body, "{", `{"message":"OK",`, 1)
 		}),
@@ -191,7 +191,7 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 					if v.Case.Subject == "terms" { // the token and the rate are not given here
 						allowed = append(allowed, conformance.Skipped)
 					}
-					if m.bug == "one open order" && strings.HasSuffix(v.Saw, "declines a second order while one is open") {
+					if m.bug == "one open order" && strings.HasSuffix(v.Saw, "rejects a second order while one is open") {
 						allowed = append(allowed, conformance.Skipped)
 					}
 					assert.Contains(t, allowed, v.Outcome, "%s: %s", v.Case.ID, v)
@@ -503,7 +503,7 @@ func TestASecondEffectThatFollowsItsAnswerIsSeen(t *testing.T) {
 
 func TestAShouldCountsOnlyWhenStrict(t *testing.T) {
 	t.Parallel()
-	s := newStudio(t, mutant{bug: "declines repeats"})
+	s := newStudio(t, mutant{bug: "rejects repeats"})
 	for strict, want := range map[bool]conformance.Outcome{true: conformance.Failed, false: conformance.Noted} {
 		s.target.Strict = strict
 		v := newJudge(t, s).Try(t.Context(), caseOf(t, "validate-twice-approved"))
@@ -514,9 +514,9 @@ func TestAShouldCountsOnlyWhenStrict(t *testing.T) {
 	}
 }
 
-// A studio whose refusals have another shape is told so where they are judged,
-// and not in every case that wants a refusal.
-func TestTheShapeOfARefusalIsJudgedOnItsOwn(t *testing.T) {
+// A studio whose rejections have another shape is told so where they are judged,
+// and not in every case that wants a rejection.
+func TestTheShapeOfARejectionIsJudgedOnItsOwn(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 		answer := httptest.NewRecorder()
@@ -535,7 +535,7 @@ func TestTheShapeOfARefusalIsJudgedOnItsOwn(t *testing.T) {
 				assert.Contains(t, v.Saw, "HTTP 400, success missing, errorCode missing, data missing")
 			}
 		}
-		assert.Equal(t, []string{"assets-token-envelope", "validate-hmac-envelope", "result-hmac-envelope", "validate-decline-envelope"}, failed)
+		assert.Equal(t, []string{"assets-token-envelope", "validate-hmac-envelope", "result-hmac-envelope", "validate-rejection-envelope"}, failed)
 	})
 }
 
@@ -606,9 +606,9 @@ func TestWhatTheTargetLacksIsSkipped(t *testing.T) {
 		"no second asset": {func(_ *testing.T, s *studio) { s.target.Asset, s.target.Second = "item_gold", "item_silver" }, 8,
 			"intent-two-assets " + terms},
 		"two players": {few(2), 1, terms},
-		"one player": {few(1), 1, "assets-other-player assets-foreign-token assets-foreign-token-declined validate-foreign-token " +
-			"validate-foreign-token-declined result-other-session " + terms + " validate-other-owner " +
-			"validate-other-owner-declined result-other-owner"},
+		"one player": {few(1), 1, "assets-other-player assets-foreign-token assets-foreign-token-rejected validate-foreign-token " +
+			"validate-foreign-token-rejected result-other-session " + terms + " validate-other-owner " +
+			"validate-other-owner-rejected result-other-owner"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -682,8 +682,8 @@ func TestWhereThereIsNothingThereIsNothingToJudge(t *testing.T) {
 	}
 }
 
-// Where the plainest of mints is declined, no case could say more than that.
-func TestADeclinedMintIsNothingToJudge(t *testing.T) {
+// Where the plainest of mints is rejected, no case could say more than that.
+func TestARejectedMintIsNothingToJudge(t *testing.T) {
 	t.Parallel()
 	target := newStudio(t, mutant{}).target
 	target.ProjectID = "project-2"

@@ -124,7 +124,7 @@ func (g *game) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateReque
 		switch {
 		case g.is("takes again"):
 			return g.move(known, entered(r.Intent, ramp.OrderAccepted))
-		case g.is("declines repeats"), g.is("remembers declined orders") && known.state == "declined":
+		case g.is("rejects repeats"), g.is("remembers rejected orders") && known.state == "rejected":
 			return ramp.Reject("INVALID_MESSAGE")
 		case g.is("approves whatever is known"):
 		case g.is("pins no amount") && known.owner == s.ID && known.state == "":
@@ -149,8 +149,8 @@ func (g *game) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateReque
 	}
 	o := &order{owner: s.ID, request: r}
 	switch err := g.take(o); {
-	case err != nil && g.is("remembers declined orders"):
-		o.state = "declined"
+	case err != nil && g.is("remembers rejected orders"):
+		o.state = "rejected"
 	case err != nil:
 		return err
 	}
@@ -162,7 +162,7 @@ func (g *game) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateReque
 		}
 	}
 	g.orders[r.UUID] = o
-	if o.state == "declined" {
+	if o.state == "rejected" {
 		return ramp.Reject("INVALID_BALANCE")
 	}
 	return nil

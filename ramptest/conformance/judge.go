@@ -20,21 +20,21 @@ type Judge struct {
 	dial   func(ctx context.Context, network, address string) (net.Conn, error) // for client, and for calls that are cut off
 
 	mu       sync.Mutex
-	turn     sync.Cond          // locks mu; signals that a case has ended
-	running  int                // the number of cases that are being tried
-	alone    bool               // one of them must run alone: it restarts the server or sends what may crash it
-	slowest  time.Duration      // the longest known time from an answer to its effect
-	met      map[string]bool    // the players of earlier cases, by session ID
-	users    map[string]*trial  // the trial that uses a player now, by session ID
-	shared   bool               // Player returned a player that another case was using: one case at a time
-	watched  map[string]bool    // the assets that were checked for moving without an order
-	drifting map[string]bool    // the assets that move without an order
-	opening  map[string]Verdict // the verdicts of the abilities, by case ID
-	known    known              // the faults that the opening found
-	unsigned string             // the first approval whose signature is wrong
-	limited  int                // how many cases in a row ended by a rate limit
-	flight   map[string]bool    // the cases that are being tried, by ID
-	gone     error              // why nothing more can be tried
+	turn     sync.Cond                 // locks mu; signals that a case has ended
+	running  int                       // the number of cases that are being tried
+	alone    bool                      // one of them must run alone: it restarts the server or sends what may crash it
+	slowest  time.Duration             // the longest known time from an answer to its effect
+	met      map[string]bool           // the players of earlier cases, by session ID
+	users    map[string]*trial         // the trial that uses a player now, by session ID
+	shared   bool                      // Player returned a player that another case was using: one case at a time
+	watched  map[string]bool           // the assets that were checked for moving without an order
+	drifting map[string]bool           // the assets that move without an order
+	opening  map[string]Verdict        // the verdicts of the abilities, by case ID
+	known    known                     // the faults that the opening found
+	unsigned map[signatureFault]string // the first approval whose signature is wrong in this way
+	limited  int                       // how many cases in a row ended by a rate limit
+	flight   map[string]bool           // the cases that are being tried, by ID
+	gone     error                     // why nothing more can be tried
 }
 
 // Close closes idle connections.
@@ -277,8 +277,8 @@ func (j *Judge) attempt(ctx context.Context, c Case, in Input) (InputVerdict, *f
 	}
 	j.limits(t.err)
 	calls := t.calls.all()
-	if wrong := t.ledger.wrongSignature(); wrong != "" {
-		j.saw(c, in, wrong)
+	for how, wrong := range t.ledger.wrongSignatures() {
+		j.saw(c, in, how, wrong)
 	}
 	if j.Err() == nil {
 		t.finish()
@@ -293,20 +293,20 @@ func (j *Judge) attempt(ctx context.Context, c Case, in Input) (InputVerdict, *f
 	return v, found
 }
 
-func (j *Judge) wrongSignature() string {
+func (j *Judge) wrongSignature(how signatureFault) string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.unsigned
+	return j.unsigned[how]
 }
 
-// saw records the first approval that has a wrong signature.
-func (j *Judge) saw(c Case, in Input, wrong string) {
+// saw records the first approval whose signature is wrong in a way.
+func (j *Judge) saw(c Case, in Input, how signatureFault, wrong string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.unsigned == "" {
-		j.unsigned = wrong + ", in the case " + c.ID
+	if j.unsigned[how] == "" {
+		j.unsigned[how] = wrong + ", in the case " + c.ID
 		if in.Name != "" {
-			j.unsigned += "/" + in.Name
+			j.unsigned[how] += "/" + in.Name
 		}
 	}
 }
@@ -394,7 +394,7 @@ func (j *Judge) lookFor(ctx context.Context, c Case) {
 	}
 }
 
-// answers reports whether the server answers at all, even with a refusal.
+// answers reports whether the server answers at all, even with a rejection.
 func (j *Judge) answers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, min(j.target.Timeout, 3*time.Second))
 	defer cancel()
@@ -475,7 +475,7 @@ func (j *Judge) knownConfirmation() string {
 	return j.known.confirmation
 }
 
-// confusing reports whether the refusals of an endpoint are known to look like successes.
+// confusing reports whether the rejections of an endpoint are known to look like successes.
 func (j *Judge) confusing(path string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"cmp"
+	"maps"
 	"math/big"
 	"strings"
 	"sync"
@@ -34,17 +35,17 @@ const (
 type ledger struct {
 	mu     sync.Mutex
 	events []event
-	open   map[string]order  // by uuid: orders that have not ended, as last requested
-	ended  map[string]string // by uuid: the first status that was confirmed
-	known  map[string]bool   // by uuid: orders that were approved
-	last   time.Time         // when the last call that may have an effect ended
-	sigs   map[string]string // by uuid: the first validatorSig
-	wrong  string            // the first approval whose signature is wrong
+	open   map[string]order          // by uuid: orders that have not ended, as last requested
+	ended  map[string]string         // by uuid: the first status that was confirmed
+	known  map[string]bool           // by uuid: orders that were approved
+	last   time.Time                 // when the last call that may have an effect ended
+	sigs   map[string]string         // by uuid: the first validatorSig
+	wrong  map[signatureFault]string // the first approval whose signature is wrong in this way
 }
 
 func newLedger() *ledger {
 	return &ledger{open: make(map[string]order), ended: make(map[string]string), known: make(map[string]bool),
-		sigs: make(map[string]string)}
+		sigs: make(map[string]string), wrong: make(map[signatureFault]string)}
 }
 
 // called records that a call that may have an effect has ended.
@@ -61,7 +62,7 @@ func (l *ledger) lastCall() time.Time {
 }
 
 // asks records an order that was created, or the form in which it was approved. A faulty
-// server may keep an order open even if it declined it.
+// server may keep an order open even if it rejected it.
 func (l *ledger) asks(o order) {
 	if id, _ := o.body.at("uuid").(string); id != "" {
 		l.mu.Lock()
@@ -127,16 +128,16 @@ func (l *ledger) repeats(o order, sig string) bool {
 }
 
 // unsigned records an approval whose signature is wrong.
-func (l *ledger) unsigned(text string) {
+func (l *ledger) unsigned(how signatureFault, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.wrong = cmp.Or(l.wrong, text)
+	l.wrong[how] = cmp.Or(l.wrong[how], text)
 }
 
-func (l *ledger) wrongSignature() string {
+func (l *ledger) wrongSignatures() map[signatureFault]string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.wrong
+	return maps.Clone(l.wrong)
 }
 
 func kindOf(o order, status string) eventKind {

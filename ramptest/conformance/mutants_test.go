@@ -185,8 +185,8 @@ func approves(when func(message) bool) mutant { return says(ramp.PathValidate, w
 // confirms is a server that says yes to such a result, and does nothing.
 func confirms(when func(message) bool) mutant { return says(ramp.PathResult, when, 200, yes) }
 
-// refuses is a server that says no to calls that it should understand.
-func refuses(when func(message) bool) mutant {
+// rejects is a server that says no to calls that it should understand.
+func rejects(when func(message) bool) mutant {
 	return says("", when, 400, `{"success":false,"errorCode":"NO","data":null}`)
 }
 

@@ -33,13 +33,13 @@ type known struct {
 	faults       []fault              // wrong balances
 	answers      map[eventKind]string // the looks of answers to results that should be confirmations
 	confirmation string               // the look of all of them, if it is the same
-	confusing    map[string]bool      // the endpoints whose refusals look like successes, by path
-	declines     map[string]string    // the abilities whose orders are not approved, by what was asked and answered
+	confusing    map[string]bool      // the endpoints whose rejections look like successes, by path
+	rejects      map[string]string    // the abilities whose orders are not approved, by what was asked and answered
 }
 
 func unknown() known {
 	return known{broken: make(map[string]string), answers: make(map[eventKind]string), confusing: make(map[string]bool),
-		declines: make(map[string]string)}
+		rejects: make(map[string]string)}
 }
 
 // Ready checks that the server can be judged: a player is available who owns enough, a
@@ -143,8 +143,8 @@ func (k *known) answer(c Case, f *finding) (root string, more bool) {
 	kind := eventKind(text)
 	switch {
 	case !isResult && f.step != "":
-		root = cmp.Or(k.declines[f.step+f.look], root)
-		k.declines[f.step+f.look] = root
+		root = cmp.Or(k.rejects[f.step+f.look], root)
+		k.rejects[f.step+f.look] = root
 		return root, false
 	case !isResult, f.look == "", k.answers[kind] == f.look:
 		return root, false
@@ -229,7 +229,7 @@ func (t *trial) firstMint() (signer common.Address, err error) {
 	a := t.validate(o)
 	if t.answered(a) && !a.succeeded() {
 		t.untried("a plain mint of %d %s for %d of the token was not approved: %s%s",
-			t.target.Amount, t.said(t.asset), t.target.Tokens, t.describe(a), t.whyDeclined(o, a))
+			t.target.Amount, t.said(t.asset), t.target.Tokens, t.describe(a), t.whyRejected(o, a))
 	}
 	if t.err != nil {
 		return signer, t.err
@@ -267,7 +267,7 @@ There are two likely causes:
   the server confirms results on a chain, which does not have the judge's transactions: switch off only that for the judge
   the result handler has a bug: see the server's log`
 
-// A cause is a reason why a plain mint may have been declined.
+// A cause is a reason why a plain mint may have been rejected.
 type cause struct {
 	text string
 	hint []string // parts of an errorCode that suggest it
@@ -295,9 +295,9 @@ var (
 	ownFault = cause{"the validate handler has a bug: see the server's log", []string{"INTERNAL"}, []int{500, 502, 503, 504}}
 )
 
-// whyDeclined lists the likely causes, most likely first. It also tests the key: if a
+// whyRejected lists the likely causes, most likely first. It also tests the key: if a
 // wrong HMAC gets a different answer, the key is right.
-func (t *trial) whyDeclined(o order, a answer) string {
+func (t *trial) whyRejected(o order, a answer) string {
 	if strange := t.strange(a); strange != "" && a.status < 500 {
 		return "\n" + strange + "\nLikely causes, most likely first:\n  " + wrongPath.text
 	}

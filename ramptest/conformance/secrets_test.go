@@ -128,6 +128,6 @@ func TestAVerdictHoldsNoSecret(t *testing.T) {
 	assert.Contains(t, said, "[redacted]")
 	assert.NotContains(t, said, "\x1b")
 
-	v := newJudge(t, newStudio(t, mutant{bug: "declines repeats"})).Try(t.Context(), caseOf(t, "validate-twice-approved"))
+	v := newJudge(t, newStudio(t, mutant{bug: "rejects repeats"})).Try(t.Context(), caseOf(t, "validate-twice-approved"))
 	assert.Contains(t, v.String(), `errorCode "INVALID_MESSAGE"`, "what is plainly a code is shown")
 }

@@ -64,7 +64,7 @@ type Target struct {
 	// Amount is how much of an asset an order moves, and Tokens how many tokens that
 	// is worth at the game's rate. They default to 2 and 1, and must be at most
 	// 1000. A player should own at least 20 times Amount, and less than 2^31. If both
-	// and Token are set, orders at other rates must be declined.
+	// and Token are set, orders at other rates must be rejected.
 	Amount, Tokens int64
 
 	// BurnTokens is how many tokens must be burned for that amount, if burns have a
@@ -72,7 +72,7 @@ type Target struct {
 	BurnTokens int64
 
 	// Token is the address of the token contract. It defaults to a placeholder. If it
-	// is set, orders about other contracts must be declined.
+	// is set, orders about other contracts must be rejected.
 	Token string
 
 	// UUID returns the UUID of a new order. It is for a server that approves only
@@ -183,6 +183,7 @@ func New(target Target) (*Judge, error) {
 		drifting: make(map[string]bool),
 		opening:  make(map[string]Verdict),
 		flight:   make(map[string]bool),
+		unsigned: make(map[signatureFault]string),
 		known:    unknown(),
 	}
 	j.turn.L = &j.mu

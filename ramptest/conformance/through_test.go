@@ -118,7 +118,7 @@ func literal() mutant {
 			return old
 		}
 		return map[string]any{"status": "0x0"}
-	}), refuses(func(m message) bool {
+	}), rejects(func(m message) bool {
 		_, isText := m.at("intent.to.0.amount").(string)
 		return m["tx_hash"] != nil && (isText && digits.MatchString(m.text("intent.to.0.amount")) || m["session_id"] == nil || strings.HasPrefix(m.text("session_id"), " "))
 	}))
@@ -148,7 +148,7 @@ func TestPayingWithoutAStatusCounts(t *testing.T) {
 	})
 }
 
-// cooldown is a server that declines an order of a player who had one a moment ago.
+// cooldown is a server that rejects an order of a player who had one a moment ago.
 func cooldown(d time.Duration) mutant {
 	var mu sync.Mutex
 	last := make(map[string]struct {

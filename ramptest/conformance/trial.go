@@ -62,7 +62,7 @@ type finding struct {
 	kind           eventKind // the last event before it
 
 	note      string // an explanation
-	confusing string // the path of the endpoint whose refusals look like successes
+	confusing string // the path of the endpoint whose rejections look like successes
 	look      string // of a wrong answer
 	call      *Call  // the call that failed, if it is not the last one
 }
@@ -135,7 +135,7 @@ func (t *trial) listed(all []holding) string {
 }
 
 // renew continues with a new player, because the order before could be a reason to
-// decline the next one.
+// reject the next one.
 func (t *trial) renew() {
 	t.player = t.newPlayer()
 	t.before = t.look(t.player)
@@ -205,7 +205,7 @@ func (t *trial) newPlayer() ramp.Session {
 }
 
 // finish reports every unfinished order as failed, because a game may allow a player only
-// one open order. It includes declined orders, because a faulty server may keep them
+// one open order. It includes rejected orders, because a faulty server may keep them
 // open.
 func (t *trial) finish() {
 	after := *t
@@ -325,26 +325,26 @@ func (a answer) kind() eventKind {
 	return eventKind(kind)
 }
 
-// declined requires the envelope of a failed check with any HTTP status (interface
-// 7.2). Only cases about the envelope use it; the others use refused.
-func (t *trial) declined(a answer) {
+// rejectedInForm requires the envelope of a failed check with any HTTP status (interface
+// 7.2). Only cases about the envelope use it; the others use rejected.
+func (t *trial) rejectedInForm(a answer) {
 	if a.succeeded() {
-		t.skip("it was not refused, which is for another case")
+		t.skip("it was not rejected, which is for another case")
 	}
-	if t.answered(a) && !a.declined() {
+	if t.answered(a) && !a.isRejection() {
 		t.mismatch(a, "success false, a string as errorCode and data null")
 	}
 }
 
-// refused requires any answer but a success, because a framework or a JSON parser may
+// rejected requires any answer but a success, because a framework or a JSON parser may
 // answer before the game does.
-func (t *trial) refused(a answer) {
+func (t *trial) rejected(a answer) {
 	if t.answered(a) && a.succeeded() && !(a.call != nil && a.call.Path == t.target.ResultPath && t.judge.confusing(a.call.Path)) {
-		t.mismatch(a, "a refusal")
+		t.mismatch(a, "a rejection")
 	}
 }
 
-// either requires an approval or a refusal, and reports whether it was an approval.
+// either requires an approval or a rejection, and reports whether it was an approval.
 func (t *trial) either(a answer) (approved bool) {
 	if !t.answered(a) {
 		return false
@@ -353,7 +353,7 @@ func (t *trial) either(a answer) (approved bool) {
 }
 
 // several has up to n orders approved that are open at the same time. A game may
-// decline all but the first; then the case is skipped.
+// reject all but the first; then the case is skipped.
 func (t *trial) several(n int, start func() order) []order {
 	orders := []order{t.approve(start())}
 	for len(orders) < n {
@@ -364,7 +364,7 @@ func (t *trial) several(n int, start func() order) []order {
 		orders = append(orders, o)
 	}
 	if len(orders) == 1 {
-		t.skip("the server declines a second order while one is open")
+		t.skip("the server rejects a second order while one is open")
 	}
 	return orders
 }

@@ -175,7 +175,8 @@ type SendRequest struct {
 // Sent is the answer of POST /control/orders/{uuid}/send.
 type Sent struct {
 	Order Order  `json:"order"`
-	Error string `json:"error,omitempty"` // why the game has not confirmed
+	Lost  bool   `json:"lost,omitempty"`  // the answer was lost on purpose
+	Error string `json:"error,omitempty"` // why the game has not confirmed, unless that was on purpose
 }
 
 // AdvanceRequest is the body of POST /control/advance.
@@ -196,7 +197,8 @@ type Delivery struct {
 	Time    time.Time `json:"time"`
 	Status  int       `json:"status,omitempty"` // HTTP status; absent if there was no answer
 	Next    time.Time `json:"next,omitzero"`
-	Error   string    `json:"error,omitempty"` // why the game has not confirmed
+	Lost    bool      `json:"lost,omitempty"`  // the answer was lost on purpose
+	Error   string    `json:"error,omitempty"` // why the game has not confirmed, unless that was on purpose
 }
 
 // FailRequest is the body of POST /control/failures. It scripts failures of the
@@ -254,6 +256,7 @@ type Error struct {
 	Message    string    `json:"message"`
 	GameStatus int       `json:"game_status,omitempty"` // for CodeRejected: the HTTP status of the game's answer
 	ErrorCode  ramp.Code `json:"error_code,omitempty"`  // for CodeRejected: the game's errorCode
+	UUID       uuid.UUID `json:"uuid,omitzero"`         // for CodeLostAnswer: the UUID of the order, to start it again
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -275,17 +278,17 @@ const (
 	CodeMethod       ErrorCode = "method"       // 405: the path has other methods
 	CodePlaced       ErrorCode = "placed"       // 409: the transaction was already sent, so faults come too late
 	CodePending      ErrorCode = "pending"      // 409: the order has no result yet
+	CodeLostAnswer   ErrorCode = "lost_answer"  // 409: the answer was lost on purpose; start the order again
 	CodeExpired      ErrorCode = "expired"      // 410: the UUID has expired
 	CodeMediaType    ErrorCode = "media_type"   // 415: a POST must be JSON
 	CodeRejected     ErrorCode = "rejected"     // 422: the game rejected the order
 	CodeGame         ErrorCode = "game"         // 502: the game did not answer, or violated the interface
-	CodeLostAnswer   ErrorCode = "lost_answer"  // 502: the game's answer was lost on purpose
 	CodeClosed       ErrorCode = "closed"       // 503: the emulator is stopping
 )
 
 // Status returns the HTTP status of the code.
 func (c ErrorCode) Status() int {
 	return map[ErrorCode]int{CodeInvalid: 400, CodeUnauthorized: 401, CodeForbidden: 403, CodeNotFound: 404, CodeMethod: 405,
-		CodePlaced: 409, CodePending: 409, CodeExpired: 410, CodeMediaType: 415, CodeRejected: 422,
-		CodeGame: 502, CodeLostAnswer: 502, CodeClosed: 503}[c]
+		CodePlaced: 409, CodePending: 409, CodeLostAnswer: 409, CodeExpired: 410, CodeMediaType: 415, CodeRejected: 422,
+		CodeGame: 502, CodeClosed: 503}[c]
 }

@@ -54,6 +54,6 @@ for await (const chunk of stream.body.pipeThrough(new TextDecoderStream())) {
 }
 console.log('streamed:', [...text.matchAll(/^event: (.*)$/gm)].map(m => m[1]).join(' '))
 
-const refused = await fetch(at + '/control/advance', { method: 'POST', body: '{"by":"1h"}' })
-assert.equal(refused.status, 415, 'what a page of another site could send is refused')
+const rejected = await fetch(at + '/control/advance', { method: 'POST', body: '{"by":"1h"}' })
+assert.equal(rejected.status, 415, 'what a page of another site could send is rejected')
 process.exit(0)

@@ -127,7 +127,7 @@ type Answer int
 
 // The answers to a call.
 const (
-	No   Answer = iota // a declined validate call or a forged call: nothing may move
+	No   Answer = iota // a rejected validate call or a forged call: nothing may move
 	Yes                // an approved validate call or a result that is not retried: what is due must move
 	Open               // no answer, or one after which the call is retried: what is due may move
 )

@@ -272,7 +272,7 @@ func (v *Verdict) story() string {
 	case last.Answer == Yes:
 		return name + " was approved"
 	case last.Answer == No:
-		return name + " was declined"
+		return name + " was rejected"
 	default:
 		return name + " got no answer to validate"
 	}

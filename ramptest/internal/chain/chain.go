@@ -55,6 +55,7 @@ type Chain struct {
 	done     map[common.Address]uint64                      // how many transactions are in blocks
 	spent    map[common.Address]*big.Int                    // wei spent
 	holdings map[common.Address]map[common.Address]*big.Int // changes of the initial token balances, by owner and token
+	single   map[common.Address]bool                        // the contracts of non-fungible tokens
 	changed  changes                                        // unless nothing is tracked
 }
 
@@ -109,8 +110,17 @@ func New(config Config) *Chain {
 		done:     make(map[common.Address]uint64),
 		spent:    make(map[common.Address]*big.Int),
 		holdings: make(map[common.Address]map[common.Address]*big.Int),
+		single:   make(map[common.Address]bool),
 		changed:  newChanges(),
 	}
+}
+
+// SetNonFungible makes a contract one of non-fungible tokens (ERC-721): it counts them, and
+// has no decimals. It is not part of the state.
+func (c *Chain) SetNonFungible(token common.Address) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.single[token] = true
 }
 
 // Reset makes the chain as New returns it.
@@ -120,7 +130,7 @@ func (c *Chain) Reset() {
 	defer c.mu.Unlock()
 	c.spans, c.forks, c.filled, c.known = fresh.spans, nil, fresh.filled, fresh.known
 	c.changed = newChanges()
-	c.nonces, c.done, c.spent, c.holdings = fresh.nonces, fresh.done, fresh.spent, fresh.holdings
+	c.nonces, c.done, c.spent, c.holdings, c.single = fresh.nonces, fresh.done, fresh.spent, fresh.holdings, fresh.single
 }
 
 // Units converts an amount of tokens to their smallest units, rounded down.

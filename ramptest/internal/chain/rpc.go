@@ -372,10 +372,17 @@ func (c *Chain) callContract(p params) (any, error) {
 		return hexutil.Bytes{}, nil
 	}
 	word := func(n *big.Int) (any, error) { return hexutil.Bytes(common.BigToHash(n).Bytes()), nil }
+	single := c.single[*request.To]
+	count := func(units *big.Int) (any, error) {
+		if single {
+			units = new(big.Int).Quo(units, unit(c.config.Decimals))
+		}
+		return word(units)
+	}
 	switch function := [4]byte(data); {
 	case function == Selector("balanceOf(address)") && len(data) == 36:
-		return word(c.tokenBalance(*request.To, common.BytesToAddress(data[4:])))
-	case function == Selector("decimals()"):
+		return count(c.tokenBalance(*request.To, common.BytesToAddress(data[4:])))
+	case function == Selector("decimals()") && !single:
 		return word(big.NewInt(int64(c.config.Decimals)))
 	case function == Selector("totalSupply()"):
 		supply := new(big.Int)
@@ -384,7 +391,7 @@ func (c *Chain) callContract(p params) (any, error) {
 				supply.Add(supply, c.tokenBalance(*request.To, owner))
 			}
 		}
-		return word(supply)
+		return count(supply)
 	case function == Selector("symbol()"):
 		symbol := append(common.BigToHash(big.NewInt(32)).Bytes(), common.BigToHash(big.NewInt(5)).Bytes()...)
 		return hexutil.Bytes(append(symbol, common.RightPadBytes([]byte("TOKEN"), 32)...)), nil

@@ -22,28 +22,28 @@ import (
 )
 
 var (
-	// ErrLostAnswer means that the studio may have acted, but its answer did not
-	// arrive. See [LostAnswer] and [SlowAnswer].
-	ErrLostAnswer = errors.New("ramptest: the studio's answer was lost")
+	// ErrLostAnswer means that the game has answered, but a fault lost its answer: see
+	// [LostAnswer] and [SlowAnswer]. It is not a failure of the game.
+	ErrLostAnswer = errors.New("ramptest: the answer was lost on purpose")
 
-	// ErrForged means that the studio accepted a call that the service has not
+	// ErrForged means that the game accepted a call that the service has not
 	// signed (interface 5.2). For a validate call, [Service.Mint] and
 	// [Service.Burn] return it. For a result, it is in the [Delivery].Err of the
 	// first delivery, and the genuine call is made nevertheless.
-	ErrForged = errors.New("ramptest: the studio accepted a call whose HMAC is not that of its body")
+	ErrForged = errors.New("ramptest: the game accepted a call whose HMAC is not that of its body")
 )
 
 // errCanceled means that the caller has stopped waiting for the answer, as a browser
-// does when the user leaves a page. It is not a failure of the studio.
-var errCanceled = fmt.Errorf("ramptest: the call was canceled before the studio answered: %w", context.Canceled)
+// does when the user leaves a page. It is not a failure of the game.
+var errCanceled = fmt.Errorf("ramptest: the call was canceled before the game answered: %w", context.Canceled)
 
 // lostOnPurpose ends the outcome of a call whose answer was lost by a fault.
 const lostOnPurpose = ", but the answer was lost"
 
-var errNoStudio = errors.New("ramptest: the studio's server is not set: set Config.Game or Config.Handler, or call Service.SetHandler")
+var errNoGame = errors.New("ramptest: the game's server is not set: set Config.Game or Config.Handler, or call Service.SetHandler")
 
-// studio is the studio's server, as the service reaches it.
-type studio struct {
+// game is the game's server, as the service reaches it.
+type game struct {
 	config *Config
 	clock  *clock
 	record *record
@@ -59,15 +59,15 @@ type destination struct {
 	client  *http.Client
 }
 
-// reach sets the address of the studio's server. It follows no redirects, because a
+// reach sets the address of the game's server. It follows no redirects, because a
 // token must not reach another address.
-func (s *studio) reach(address string, client http.Client) {
+func (s *game) reach(address string, client http.Client) {
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	s.to.Store(&destination{strings.TrimRight(address, "/"), &client})
 }
 
 // assets asks for a user's assets (interface 2.4).
-func (s *studio) assets(ctx context.Context, session ramp.Session, id uuid.UUID) (player *ramp.Player, err error) {
+func (s *game) assets(ctx context.Context, session ramp.Session, id uuid.UUID) (player *ramp.Player, err error) {
 	c := call{kind: KindAssets, id: id, method: http.MethodGet, path: s.config.AssetsPath, session: session}
 	_, err = s.exchange(ctx, c, func(a *answer) (err error) {
 		player, err = checkAssets(a)
@@ -78,8 +78,8 @@ func (s *studio) assets(ctx context.Context, session ramp.Session, id uuid.UUID)
 }
 
 // tell makes a call about an order, as its script says, after the forged versions of
-// it. A validate call is not made if the studio accepts a forged one.
-func (s *studio) tell(ctx context.Context, c call, script callScript, judge func(*answer) error) (*answer, error) {
+// it. A validate call is not made if the game accepts a forged one.
+func (s *game) tell(ctx context.Context, c call, script callScript, judge func(*answer) error) (*answer, error) {
 	c.id, c.session, c.method, c.path = c.order.UUID, c.order.Session, http.MethodPost, s.config.ValidatePath
 	if c.kind == KindResult {
 		c.path = s.config.ResultPath
@@ -110,9 +110,9 @@ func withUnknownFields(body []byte) []byte {
 	return append([]byte("{"+field), body[1:]...)
 }
 
-// forged makes forged versions of c, which the studio must reject. The error is
+// forged makes forged versions of c, which the game must reject. The error is
 // [ErrForged] if it does not.
-func (s *studio) forged(ctx context.Context, c call, forgeries []forgery) (err error) {
+func (s *game) forged(ctx context.Context, c call, forgeries []forgery) (err error) {
 	for _, forge := range forgeries {
 		c := c
 		c.forged, c.fault, c.lost = true, "", false
@@ -128,7 +128,7 @@ func (s *studio) forged(ctx context.Context, c call, forgeries []forgery) (err e
 	return err
 }
 
-// call is one request of the service to the studio.
+// call is one request of the service to the game.
 type call struct {
 	kind    Kind
 	id      uuid.UUID
@@ -144,13 +144,13 @@ type call struct {
 	body    []byte
 
 	fault    string        // the scripted fault, for the record
-	forged   bool          // the studio must reject it, even by not answering
+	forged   bool          // the game must reject it, even by not answering
 	opposite bool          // a result that states another outcome than the chain, or than an earlier one
 	lost     bool          // the answer is lost
 	slow     time.Duration // the minimum time that the answer takes
 }
 
-// answer is what the studio's server said.
+// answer is what the game's server said.
 type answer struct {
 	status int
 	body   []byte
@@ -182,7 +182,7 @@ func (c *call) header() http.Header {
 // exchange makes a call, passes the answer to judge, records both, and lets the
 // books compare the player's assets before and after. If there was an answer, the
 // error is that of judge. A lost answer is returned too, with [ErrLostAnswer].
-func (s *studio) exchange(ctx context.Context, c call, judge func(*answer) error) (*answer, error) {
+func (s *game) exchange(ctx context.Context, c call, judge func(*answer) error) (*answer, error) {
 	if c.order == nil {
 		return s.send(ctx, c, judge)
 	}
@@ -215,7 +215,7 @@ func (c *call) heard(a *answer, err error, retry func(int) bool) books.Answer {
 		return books.Yes
 	case err == nil:
 		return books.Yes
-	case isDeclined(err), a.status >= 400:
+	case isRejection(err), a.status >= 400:
 		return books.No
 	default: // an answer that breaks the interface may be meant as an approval
 		return books.Open
@@ -223,7 +223,7 @@ func (c *call) heard(a *answer, err error, retry func(int) bool) books.Answer {
 }
 
 // send makes a call, passes the answer to judge, and records both.
-func (s *studio) send(ctx context.Context, c call, judge func(*answer) error) (*answer, error) {
+func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*answer, error) {
 	event := c.tx
 	event.Time, event.Kind, event.UUID, event.Attempt, event.Fault = s.clock.now(), c.kind, c.id, c.attempt, c.fault
 	event.Session = c.session.ID
@@ -245,7 +245,7 @@ func (s *studio) send(ctx context.Context, c call, judge func(*answer) error) (*
 		if c.lost || c.slow > s.config.Timeout {
 			err = ErrLostAnswer
 			event.Outcome += lostOnPurpose
-		} else if err = judge(a); err != nil && !isDeclined(err) {
+		} else if err = judge(a); err != nil && !isRejection(err) {
 			event.Outcome = err.Error()
 		}
 	}
@@ -257,10 +257,10 @@ func (s *studio) send(ctx context.Context, c call, judge func(*answer) error) (*
 }
 
 // do makes a call and reads the whole answer.
-func (s *studio) do(caller context.Context, c call) (*answer, http.Header, error) {
+func (s *game) do(caller context.Context, c call) (*answer, http.Header, error) {
 	to := s.to.Load()
 	if to == nil {
-		return nil, nil, errNoStudio
+		return nil, nil, errNoGame
 	}
 	ctx, cancel := context.WithTimeout(caller, s.config.Timeout)
 	defer cancel()
@@ -274,7 +274,7 @@ func (s *studio) do(caller context.Context, c call) (*answer, http.Header, error
 		return nil, nil, errCanceled
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("ramptest: the studio did not answer: %w", err)
+		return nil, nil, fmt.Errorf("ramptest: the game did not answer: %w", err)
 	}
 	defer response.Body.Close()
 	read, err := io.ReadAll(io.LimitReader(response.Body, s.config.MaxBody))
@@ -282,7 +282,7 @@ func (s *studio) do(caller context.Context, c call) (*answer, http.Header, error
 		return nil, nil, errCanceled
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("ramptest: the studio's answer was cut off: %w", err)
+		return nil, nil, fmt.Errorf("ramptest: the game's answer was cut off: %w", err)
 	}
 	exactly := func() (json.RawMessage, error) { return exact.JSON(read, fieldNames()...) }
 	return &answer{status: response.StatusCode, body: read, exact: sync.OnceValues(exactly)}, response.Header, nil
@@ -290,9 +290,9 @@ func (s *studio) do(caller context.Context, c call) (*answer, http.Header, error
 
 // redactError removes credentials from an error.
 func redactError(err error, secrets *redact.Redactor) error {
-	var declined *Declined
-	if errors.As(err, &declined) {
-		declined.Code = ramp.Code(secrets.Text(string(declined.Code)))
+	var rejected *Rejection
+	if errors.As(err, &rejected) {
+		rejected.Code = ramp.Code(secrets.Text(string(rejected.Code)))
 		return err
 	}
 	return secrets.Error(err)

@@ -1,0 +1,79 @@
+package ramptest
+
+import (
+	"slices"
+	"strings"
+
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// trade is what a direction of the interface means to the service.
+type trade struct {
+	direction ramp.Direction
+	kind      ramp.IntentType
+	method    func(*Config) ramp.Method
+	items     func(*ramp.InitializeIntent) []ramp.Item                // what the game gives or receives
+	sides     func(*ramp.Intent) (assets, tokens *[]ramp.IntentAsset) // the game's side, and that of the wallet
+	fee       func(*ramp.InitializeIntent) int                        // in basis points
+	option    string                                                  // its label on the exchange page
+
+	// mint means that the game takes assets when it approves and gives them back after a
+	// failure, and that the wallet receives tokens. Otherwise the wallet loses tokens, and
+	// the game grants assets after a success. The chain, the books and the verdicts know
+	// only these two.
+	mint bool
+}
+
+// trades are all trades, in the order of the exchange page. Whatever depends on the
+// direction of an order asks its trade.
+var trades = []*trade{
+	{
+		direction: ramp.Mint,
+		kind:      ramp.Assemble,
+		method:    func(*Config) ramp.Method { return ramp.MethodMint },
+		items:     func(asked *ramp.InitializeIntent) []ramp.Item { return asked.Materials },
+		sides:     func(i *ramp.Intent) (assets, tokens *[]ramp.IntentAsset) { return &i.From, &i.To },
+		fee:       func(asked *ramp.InitializeIntent) int { return asked.MintFeeBps },
+		option:    "Mint",
+		mint:      true,
+	},
+	{
+		direction: ramp.Burn,
+		kind:      ramp.Disassemble,
+		method:    func(c *Config) ramp.Method { return c.BurnMethod },
+		items:     func(asked *ramp.InitializeIntent) []ramp.Item { return asked.Outputs },
+		sides:     func(i *ramp.Intent) (assets, tokens *[]ramp.IntentAsset) { return &i.To, &i.From },
+		fee:       func(*ramp.InitializeIntent) int { return 0 }, // a burn is free (interface 2.2)
+		option:    "Burn",
+	},
+}
+
+// tradeOf returns the first trade that matches, or nil.
+func tradeOf(match func(*trade) bool) *trade {
+	if i := slices.IndexFunc(trades, match); i >= 0 {
+		return trades[i]
+	}
+	return nil
+}
+
+// tradeNamed returns the trade with the name of a direction, or nil.
+func tradeNamed(name string) *trade {
+	return tradeOf(func(t *trade) bool { return t.direction.String() == name })
+}
+
+// tradeNames returns the names of all directions, as "mint or burn".
+func tradeNames() string {
+	var names []string
+	for _, t := range trades {
+		names = append(names, t.direction.String())
+	}
+	return strings.Join(names, " or ")
+}
+
+// tradeIn returns the trade of an intent, or nil if it has none.
+func tradeIn(i *ramp.Intent) *trade {
+	return tradeOf(func(t *trade) bool { return t.kind == i.Type && len(i.From) > 0 && len(i.To) > 0 })
+}
+
+// trade returns the trade of an order that is composed, placed or checked.
+func (o *Order) trade() *trade { return tradeIn(&o.Request.Intent) }
