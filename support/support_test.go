@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -23,12 +26,13 @@ import (
 // studio is a game in memory, with the service, its chain, and support.
 type studio struct {
 	*support.Orders
-	store   ramp.Store
-	chain   *ramp.RPC
-	proof   ramp.Proof
-	service *ramptest.Service
-	client  *ramp.Client
-	log     bytes.Buffer
+	store     ramp.Store
+	chain     *ramp.RPC
+	proof     ramp.Proof
+	service   *ramptest.Service
+	validator common.Address
+	client    *ramp.Client
+	log       bytes.Buffer
 
 	mu   sync.Mutex
 	gold int64 // of session-1
@@ -62,9 +66,10 @@ func newStudio(t *testing.T) *studio {
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
+	s.validator = signer.Address()
 	s.store, err = ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: s.apply})
 	require.NoError(t, err)
-	s.service = ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler(), Books: ramptest.BooksOff})
+	s.service = ramptest.Start(t, ramptest.Config{Key: key, Validator: s.validator, Handler: http.NotFoundHandler(), Books: ramptest.BooksOff})
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: s, Store: s.store, Key: key, Signer: signer, Now: s.service.Now,
 		Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
@@ -75,7 +80,7 @@ func newStudio(t *testing.T) *studio {
 	require.NoError(t, err)
 	s.chain = chain
 	s.proof = ramp.Proof{Contracts: []common.Address{token}, Payers: []common.Address{s.service.Payer()}, Decimals: map[common.Address]int{token: 18}}
-	s.Orders, err = support.New(support.Config{Store: s.store, Chain: chain, Proof: &s.proof, Validators: []common.Address{signer.Address()},
+	s.Orders, err = support.New(support.Config{Store: s.store, Chain: chain, Proof: &s.proof, Validators: []common.Address{s.validator},
 		Now: s.service.Now, Logger: slog.New(slog.NewJSONHandler(&s.log, nil))})
 	require.NoError(t, err)
 	return s
@@ -168,6 +173,56 @@ func TestSupportShowsTheOrderWithoutTheChain(t *testing.T) {
 
 	_, err = d.Show(t.Context(), uuid.New())
 	assert.ErrorIs(t, err, ramp.ErrOrderUnknown)
+}
+
+// limited is a node that takes few blocks in a query of logs, and few calls in a batch.
+type limited struct {
+	http.RoundTripper
+	rejected map[string]int
+}
+
+func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var query struct {
+		ID     json.Number
+		Params []struct{ FromBlock, ToBlock hexutil.Uint64 }
+	}
+	var batch []json.RawMessage
+	var answer string
+	switch {
+	case json.Unmarshal(body, &batch) == nil && len(batch) > 7:
+		l.rejected["batch"]++
+		answer = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batch too large"}}`
+	case bytes.Contains(body, []byte("eth_getLogs")) && json.Unmarshal(body, &query) == nil && query.Params[0].ToBlock-query.Params[0].FromBlock >= 100:
+		l.rejected["range"]++
+		answer = `{"jsonrpc":"2.0","id":` + query.ID.String() + `,"error":{"code":-32602,"message":"Block range limit exceeded"}}`
+	default:
+		return l.RoundTripper.RoundTrip(r)
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(answer)), Request: r}, nil
+}
+
+func TestSupportShowsTheSameOnANodeWithSmallLimits(t *testing.T) {
+	d := newStudio(t)
+	d.service.Advance(time.Hour)
+	id := d.mint(t, ramptest.ResultNever())
+	want, err := d.Show(t.Context(), id)
+	require.NoError(t, err)
+	require.Len(t, want.Candidates, 1)
+
+	node := limited{d.service.Client().Transport, map[string]int{}}
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: d.service.RPCURL(ramp.Testnet), HTTPClient: &http.Client{Transport: node}, Retries: -1})
+	require.NoError(t, err)
+	orders, err := support.New(support.Config{Store: d.store, Chain: chain, Proof: &d.proof, Validators: []common.Address{d.validator}})
+	require.NoError(t, err)
+	got, err := orders.Show(t.Context(), id)
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+	assert.Equal(t, []bool{true, true}, []bool{node.rejected["batch"] > 0, node.rejected["range"] > 0}, "the limits were met")
 }
 
 func TestADecisionIsLoggedWithWhoAndWhy(t *testing.T) {
