@@ -34,8 +34,9 @@ type studio struct {
 	client    *ramp.Client
 	log       bytes.Buffer
 
-	mu   sync.Mutex
-	gold int64 // of session-1
+	mu        sync.Mutex
+	gold      int64 // of session-1
+	conflicts []*ramp.ConflictError
 }
 
 func (s *studio) Authenticate(context.Context, ramp.Session) error { return nil }
@@ -59,7 +60,14 @@ func (s *studio) apply(_ context.Context, step ramp.Step) error {
 	return nil
 }
 
-func newStudio(t *testing.T) *studio {
+func (s *studio) conflict(_ context.Context, c *ramp.ConflictError, _ *ramp.Result) error {
+	s.conflicts = append(s.conflicts, c)
+	return nil
+}
+
+// newStudio returns a studio that searches ten minutes around an order. Options change
+// how.
+func newStudio(t *testing.T, options ...func(*support.Config)) *studio {
 	t.Helper()
 	s := &studio{gold: 1000}
 	key, err := ramp.TextKey("my_secret_salt_value_!@#$%^&*")
@@ -70,7 +78,7 @@ func newStudio(t *testing.T) *studio {
 	s.store, err = ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: s.apply})
 	require.NoError(t, err)
 	s.service = ramptest.Start(t, ramptest.Config{Key: key, Validator: s.validator, Handler: http.NotFoundHandler(), Books: ramptest.BooksOff})
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: s, Store: s.store, Key: key, Signer: signer, Now: s.service.Now,
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: s, Store: s.store, Key: key, Signer: signer, OnConflict: s.conflict, Now: s.service.Now,
 		Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	s.service.SetHandler(handler)
@@ -80,8 +88,12 @@ func newStudio(t *testing.T) *studio {
 	require.NoError(t, err)
 	s.chain = chain
 	s.proof = ramp.Proof{Contracts: []common.Address{token}, Payers: []common.Address{s.service.Payer()}, Decimals: map[common.Address]int{token: 18}}
-	s.Orders, err = support.New(support.Config{Store: s.store, Chain: chain, Proof: &s.proof, Validators: []common.Address{s.validator},
-		Now: s.service.Now, Logger: slog.New(slog.NewJSONHandler(&s.log, nil))})
+	config := support.Config{Store: s.store, Chain: chain, Proof: &s.proof, Validators: []common.Address{s.validator},
+		Before: 5 * time.Minute, After: 5 * time.Minute, Now: s.service.Now, Logger: slog.New(slog.NewJSONHandler(&s.log, nil))}
+	for _, o := range options {
+		o(&config)
+	}
+	s.Orders, err = support.New(config)
 	require.NoError(t, err)
 	return s
 }
@@ -98,20 +110,23 @@ func request() ramp.InitializeRequest {
 // mint starts a mint of session-1, and lets an hour pass.
 func (d *studio) mint(t *testing.T, faults ...ramptest.Fault) uuid.UUID {
 	t.Helper()
-	return d.order(t, d.service.Mint, faults...)
+	order := d.place(t, d.service.Mint, faults...)
+	d.service.Advance(time.Hour)
+	return order.UUID
 }
 
 type placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
 
-func (d *studio) order(t *testing.T, place placer, faults ...ramptest.Fault) uuid.UUID {
+// place starts an order of session-1, and lets its transaction end.
+func (d *studio) place(t *testing.T, by placer, faults ...ramptest.Fault) *ramptest.Order {
 	t.Helper()
 	started, err := d.client.Initialize(t.Context(), request())
 	require.NoError(t, err)
-	_, err = place(t.Context(), started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(1),
+	order, err := by(t.Context(), started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(1),
 		append(faults, ramptest.TransactionType(7))...)
 	require.NoError(t, err)
-	d.service.Advance(time.Hour)
-	return started.UUID
+	d.service.Advance(time.Minute)
+	return order
 }
 
 func (d *studio) record(t *testing.T) (record map[string]any) {
@@ -207,7 +222,8 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func TestSupportShowsTheSameOnANodeWithSmallLimits(t *testing.T) {
-	d := newStudio(t)
+	search := func(c *support.Config) { c.Before, c.After = 5*time.Minute, 30*time.Minute }
+	d := newStudio(t, search)
 	d.service.Advance(time.Hour)
 	id := d.mint(t, ramptest.ResultNever())
 	want, err := d.Show(t.Context(), id)
@@ -217,7 +233,9 @@ func TestSupportShowsTheSameOnANodeWithSmallLimits(t *testing.T) {
 	node := limited{d.service.Client().Transport, map[string]int{}}
 	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: d.service.RPCURL(ramp.Testnet), HTTPClient: &http.Client{Transport: node}, Retries: -1})
 	require.NoError(t, err)
-	orders, err := support.New(support.Config{Store: d.store, Chain: chain, Proof: &d.proof, Validators: []common.Address{d.validator}})
+	config := support.Config{Store: d.store, Chain: chain, Proof: &d.proof, Validators: []common.Address{d.validator}}
+	search(&config)
+	orders, err := support.New(config)
 	require.NoError(t, err)
 	got, err := orders.Show(t.Context(), id)
 	require.NoError(t, err)
@@ -257,55 +275,12 @@ func TestADecisionIsLoggedWithWhoAndWhy(t *testing.T) {
 	assert.EqualError(t, err, "ramp: Config.Store is required; Config.Before must not be negative")
 }
 
-// A person ends an order by its transaction, so that nothing has to be moved by hand.
-func TestSupportFinishesAnOrderByItsTransaction(t *testing.T) {
-	for name, c := range map[string]struct {
-		burn   bool
-		faults []ramptest.Fault
-		want   ramp.OrderState
-		effect ramp.EffectKind
-	}{
-		"a mint that succeeded": {false, nil, ramp.OrderSucceeded, ramp.Nothing},
-		"a mint that failed":    {false, []ramptest.Fault{ramptest.TransactionFails()}, ramp.OrderFailed, ramp.GiveBack},
-		"a burn that succeeded": {true, nil, ramp.OrderSucceeded, ramp.Grant},
-		"a burn that failed":    {true, []ramptest.Fault{ramptest.TransactionFails()}, ramp.OrderFailed, ramp.Nothing},
-	} {
-		t.Run(name, func(t *testing.T) {
-			d := newStudio(t)
-			place, direction := d.service.Mint, "mint"
-			if c.burn {
-				place, direction = d.service.Burn, "burn"
-			}
-			id := d.order(t, place, append(c.faults, ramptest.ResultNever())...)
-			report, err := d.Show(t.Context(), id)
-			require.NoError(t, err)
-			require.Len(t, report.Candidates, 1)
-			tx := report.Candidates[0].Hash
-
-			step, err := d.Finish(t.Context(), id, tx, support.Decision{Who: "alice", Reason: "case 18"})
-			require.NoError(t, err)
-			assert.Equal(t, c.want, step.Order.State)
-			assert.Equal(t, c.effect, step.Effect.Kind)
-			assert.Equal(t, tx.Hex(), step.Order.TxHash)
-			record := d.record(t)
-			assert.Equal(t, []any{"WARN", "ramp: order finished", id.String(), "alice", "case 18", direction, tx.Hex(), step.Effect.String(), true},
-				[]any{record["level"], record["msg"], record["uuid"], record["who"], record["reason"], record["direction"], record["tx_hash"], record["effect"], record["new"]})
-
-			after := d.gold
-			step, err = d.Finish(t.Context(), id, tx, support.Decision{Who: "bob", Reason: "again"})
-			require.NoError(t, err)
-			assert.False(t, step.New)
-			assert.Equal(t, after, d.gold)
-		})
-	}
-}
-
 // What Proof does not accept ends no order, whoever decides.
 func TestSupportRejectsATransactionThatProvesNothing(t *testing.T) {
 	d := newStudio(t)
 	before := d.mint(t) // of the same player
 	id := d.mint(t, ramptest.ResultNever())
-	burn := d.order(t, d.service.Burn, ramptest.ResultNever())
+	burn := d.place(t, d.service.Burn, ramptest.ResultNever()).UUID
 	gold := d.gold
 	earlier, err := d.Show(t.Context(), before)
 	require.NoError(t, err)
