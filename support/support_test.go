@@ -34,6 +34,8 @@ type studio struct {
 	client    *ramp.Client
 	log       bytes.Buffer
 
+	skew time.Duration // of the game's clock
+
 	mu        sync.Mutex
 	gold      int64 // of session-1
 	conflicts []*ramp.ConflictError
@@ -78,7 +80,7 @@ func newStudio(t *testing.T, options ...func(*support.Config)) *studio {
 	s.store, err = ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: s.apply})
 	require.NoError(t, err)
 	s.service = ramptest.Start(t, ramptest.Config{Key: key, Validator: s.validator, Handler: http.NotFoundHandler(), Books: ramptest.BooksOff})
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: s, Store: s.store, Key: key, Signer: signer, OnConflict: s.conflict, Now: s.service.Now,
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: s, Store: s.store, Key: key, Signer: signer, OnConflict: s.conflict, Now: func() time.Time { return s.service.Now().Add(s.skew) },
 		Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	s.service.SetHandler(handler)
@@ -173,6 +175,21 @@ func TestSupportShowsTheTransactionsThatMayBeTheOrders(t *testing.T) {
 			require.NoError(t, err)
 			assert.Contains(t, string(text), `"direction":"mint","assets":[{"id":"item_gold","amount":"100"}]`)
 			assert.Contains(t, string(text), `"proven":true`)
+		})
+	}
+}
+
+func TestSupportFindsTheTransactionAlthoughTheClocksDiffer(t *testing.T) {
+	for _, skew := range []time.Duration{-2 * time.Minute, 2 * time.Minute} {
+		t.Run(skew.String(), func(t *testing.T) {
+			d := newStudio(t)
+			d.service.Advance(time.Hour)
+			d.skew = skew
+			id := d.mint(t, ramptest.ResultNever())
+			report, err := d.Show(t.Context(), id)
+			require.NoError(t, err)
+			assert.Len(t, report.Candidates, 1)
+			assert.WithinDuration(t, d.service.Now().Add(skew-time.Hour-time.Minute), report.Order.AcceptedAt, time.Second)
 		})
 	}
 }
@@ -302,6 +319,8 @@ func TestSupportRejectsATransactionThatProvesNothing(t *testing.T) {
 	assert.EqualError(t, err, "ramp: Config.Chain is required")
 	_, err = support.New(support.Config{Store: d.store, Chain: d.chain})
 	assert.EqualError(t, err, "ramp: Config.Proof is required")
+	_, err = support.New(support.Config{Store: d.store, Chain: d.chain, Proof: &ramp.Proof{}})
+	assert.ErrorContains(t, err, "Config.Proof.Payers is required, unless AnyFailure is set")
 	assert.Equal(t, gold, d.gold, "nothing moved")
 }
 

@@ -2,9 +2,11 @@ package dbtest
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
+	"regexp"
 	"strconv"
 	"sync"
 	"testing"
@@ -68,6 +70,47 @@ func TestAnOrderIsFinishedByHandOnce(t *testing.T) {
 		d.books(want)
 		t.Logf("paid once each: %v", paid)
 	})
+}
+
+// docs/operations.md says what to do if an order was ended by the transaction of another
+// one: here of two sessions with one wallet, which is why Proof accepted it.
+func TestAnOrderThatEndedByAnothersTransactionIsRepaired(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/operations.md")
+	check(t, err)
+	statement := regexp.MustCompile("`(UPDATE ramp_orders SET tx_hash = )'0x…'( WHERE uuid = )'<order 1>'`").FindSubmatch(guide)
+	if statement == nil {
+		t.Fatal("the guide has no statement that frees a transaction")
+	}
+	for _, own := range []bool{false, true} {
+		t.Run(map[bool]string{false: "it has none", true: "it has one of its own"}[own], func(t *testing.T) {
+			eachDatabase(t, func(t *testing.T, p *place) {
+				d := newSupportDesk(t, p)
+				first, second := d.burn("alice", ramptest.StaysPending()), d.burn("bob", ramptest.ResultNever())
+				check(t, d.finish(first, second)())
+				if err := d.resend(second)(); err == nil {
+					t.Fatal("one transaction has ended two orders")
+				}
+				hash := "NULL"
+				if own {
+					hash = "'" + first.TxHash.Hex() + "'"
+				} else { // by hand
+					run(t, p.db, "UPDATE holdings SET amount = amount - 5 WHERE session_id = 'alice'")
+				}
+				run(t, p.db, string(statement[1])+hash+string(statement[2])+"'"+first.UUID.String()+"'")
+				check(t, d.resend(second)())
+				want := map[bool]string{false: "0 5", true: "5 5"}[own]
+				if own {
+					check(t, d.service.Deliver(t.Context(), first, ramptest.Succeeded)) // which moves nothing more
+				}
+				var alice, bob int64
+				check(t, p.db.QueryRow("SELECT amount FROM holdings WHERE session_id = 'alice'").Scan(&alice))
+				check(t, p.db.QueryRow("SELECT amount FROM holdings WHERE session_id = 'bob'").Scan(&bob))
+				if got := fmt.Sprint(alice, bob); got != want {
+					t.Errorf("they hold %s, not %s", got, want)
+				}
+			})
+		})
+	}
 }
 
 // supportDesk is a world whose service has a chain, and the people who end its orders.
