@@ -84,6 +84,26 @@ func (h *heist) forge(order *ramptest.Order, transaction common.Hash, status uin
 	return reply.Status == http.StatusOK
 }
 
+// burnBy reports a burn that did not happen, with a trick.
+func burnBy(trick ramptest.Trick) func(*heist) {
+	return func(h *heist) {
+		burn := h.order(h.service.Burn, "thief", ramptest.StaysPending())
+		transaction, err := h.service.Cheat(h.t.Context(), burn, trick)
+		require.NoError(h.t, err)
+		h.forge(burn, transaction, 1)
+	}
+}
+
+// failureBy reports a mint that succeeded as failed, with a trick.
+func failureBy(trick ramptest.Trick) func(*heist) {
+	return func(h *heist) {
+		mint := h.order(h.service.Mint, "thief", ramptest.ResultNever())
+		transaction, err := h.service.Cheat(h.t.Context(), mint, trick)
+		require.NoError(h.t, err)
+		h.forge(mint, transaction, 0)
+	}
+}
+
 type placer = func(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount, faults ...ramptest.Fault) (*ramptest.Order, error)
 
 // docs/security.md has this table: what somebody with the HMAC key can do.
@@ -116,6 +136,12 @@ func TestWhatAThiefWithTheHMACKeyCanDo(t *testing.T) {
 			mint := h.order(h.service.Mint, "thief", silent)
 			h.forge(mint, failed.TxHash, 0)
 		}, [3]int64{0, 0, -100}},
+		"a mint that succeeded, given back by a failed call of the thief's": {failureBy(ramptest.FailedCall), [3]int64{0, 0, -100}},
+		"a mint that succeeded, given back by a failed creation":            {failureBy(ramptest.FailedCreation), [3]int64{0, 0, -100}},
+		"a burn with a transfer to a friend":                                {burnBy(ramptest.SignedTransfer), [3]int64{100, 100, 0}},
+		"a burn with a transfer from a friend":                              {burnBy(ramptest.FriendsTransfer), [3]int64{100, 100, 0}},
+		"a burn with a transfer to oneself":                                 {burnBy(ramptest.SelfTransfer), [3]int64{100, 100, 0}},
+		"a burn with an approval":                                           {burnBy(ramptest.Approval), [3]int64{100, 100, 0}},
 		"two burns with one transaction": {func(h *heist) {
 			genuine := h.order(h.service.Burn, "thief")
 			again := h.order(h.service.Burn, "thief", ramptest.StaysPending())

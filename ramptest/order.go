@@ -503,7 +503,8 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 		return known, nil
 	}
 	c := s.chains[o.Network]
-	tx, err := c.Sign(ctx, o.wallet, o.token().contract(), s.config.input(o), o.script.kind)
+	to := o.token().contract()
+	tx, err := c.Sign(ctx, o.wallet, &to, s.config.input(o), o.script.kind)
 	if err != nil {
 		return nil, fmt.Errorf("ramptest: %w", err)
 	}

@@ -283,15 +283,19 @@ func receiptEvent(network ramp.Network, r *ramp.Receipt, outcome Outcome) Event 
 // input returns the input of an order's transaction: a call with the digest and both
 // signatures. The interface does not say what it holds.
 func (c *Config) input(o *Order) []byte {
-	method := string(o.Request.Intent.Method)
 	if c.BareTransactions {
-		selector := chain.Selector(method + "(bytes32)")
+		selector := chain.Selector(string(o.Request.Intent.Method) + "(bytes32)")
 		return append(selector[:], o.Request.Digest[:]...)
 	}
+	return signedInput(o)
+}
+
+// signedInput returns the input of a call with the digest and both signatures.
+func signedInput(o *Order) []byte {
 	user, err := hex.DecodeString(strings.TrimPrefix(o.Approval.UserSig, "0x"))
 	if err != nil { // the game returned something else, which the record says
 		user = nil
 	}
-	selector := chain.Selector(method + "(bytes32,bytes,bytes)")
+	selector := chain.Selector(string(o.Request.Intent.Method) + "(bytes32,bytes,bytes)")
 	return chain.Arguments(selector[:], o.Request.Digest[:], user, o.Approval.ValidatorSig[:])
 }

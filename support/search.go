@@ -167,19 +167,17 @@ func (o *Orders) transactions(ctx context.Context, order *ramp.Order, moved map[
 // the user.
 func (o *Orders) moves(ctx context.Context, order *ramp.Order, first, last uint64) (map[common.Hash]bool, error) {
 	moved := map[common.Hash]bool{}
-	tokens, user := tokensOf(order), common.BytesToHash(common.HexToAddress(order.UserAddress).Bytes())
+	tokens, user := tokensOf(order), []common.Hash{common.BytesToHash(common.HexToAddress(order.UserAddress).Bytes())}
 	if len(tokens) == 0 {
 		return moved, nil
 	}
-	const maxRange = 1000 // blocks per request; many nodes accept no more
-	for from := first; from <= last; from += maxRange {
-		logs, err := o.config.Chain.Logs(ctx, ramp.LogFilter{FromBlock: ramp.AtBlock(from), ToBlock: ramp.AtBlock(min(last, from+maxRange-1)), Addresses: tokens})
-		if err != nil {
-			return nil, err
-		}
-		for i := range logs {
-			if transfer, ok := logs[i].Transfer(); ok && (common.BytesToHash(transfer.From[:]) == user || common.BytesToHash(transfer.To[:]) == user) {
-				moved[logs[i].TransactionHash] = true
+	for _, topics := range [][][]common.Hash{{nil, user}, {nil, nil, user}} { // from, and then to the user
+		for log, err := range o.config.Chain.LogsBetween(ctx, ramp.LogFilter{Addresses: tokens, Topics: topics}, first, last) {
+			if err != nil {
+				return nil, err
+			}
+			if _, ok := log.Transfer(); ok {
+				moved[log.TransactionHash] = true
 			}
 		}
 	}

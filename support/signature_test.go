@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,6 +78,7 @@ func TestAHostileInputCostsLittle(t *testing.T) {
 		"only v":       bytes.Repeat([]byte{27}, 100_000),
 		"lengths":      bytes.Repeat(length(65), 3125),
 		"almost right": bytes.Repeat(append(bytes.Repeat([]byte{0x5a}, 64), 27), 1538),
+		"signatures":   foreign(t),
 	} {
 		begun := time.Now()
 		assert.False(t, signedBy([]common.Address{validator.Address()}, ramp.Digest{1}, input), name)
@@ -86,8 +88,21 @@ func TestAHostileInputCostsLittle(t *testing.T) {
 	}
 }
 
+// foreign returns 100 kB of signatures by somebody else, each of which must be recovered.
+func foreign(t testing.TB) []byte {
+	key, err := ramp.NewKeySigner("0x" + strings.Repeat("17", 32))
+	require.NoError(t, err)
+	var all []byte
+	for n := range 1538 {
+		s, err := key.Sign(t.Context(), ramp.Digest{byte(n), byte(n >> 8)})
+		require.NoError(t, err)
+		all = append(all, s[:]...)
+	}
+	return all
+}
+
 func BenchmarkHostileInput(b *testing.B) {
-	input := bytes.Repeat(append(bytes.Repeat([]byte{0x5a}, 64), 27), 1538)
+	input := foreign(b)
 	for b.Loop() {
 		signedBy([]common.Address{{1}}, ramp.Digest{1}, input)
 	}

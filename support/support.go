@@ -68,6 +68,9 @@ func New(c Config) (*Orders, error) {
 	var wrong problems
 	wrong.require(c.Store != nil, "Config.Store")
 	wrong.require(c.Chain == nil || c.Proof != nil, "Config.Proof")
+	if c.Proof != nil && len(c.Proof.Payers) == 0 && !c.Proof.AnyFailure {
+		wrong.add("Config.Proof.Payers", "is required, unless AnyFailure is set: no failure would be proven")
+	}
 	if c.Before < 0 {
 		wrong.add("Config.Before", "must not be negative")
 	}

@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -23,15 +26,19 @@ import (
 // studio is a game in memory, with the service, its chain, and support.
 type studio struct {
 	*support.Orders
-	store   ramp.Store
-	chain   *ramp.RPC
-	proof   ramp.Proof
-	service *ramptest.Service
-	client  *ramp.Client
-	log     bytes.Buffer
+	store     ramp.Store
+	chain     *ramp.RPC
+	proof     ramp.Proof
+	service   *ramptest.Service
+	validator common.Address
+	client    *ramp.Client
+	log       bytes.Buffer
 
-	mu   sync.Mutex
-	gold int64 // of session-1
+	skew time.Duration // of the game's clock
+
+	mu        sync.Mutex
+	gold      int64 // of session-1
+	conflicts []*ramp.ConflictError
 }
 
 func (s *studio) Authenticate(context.Context, ramp.Session) error { return nil }
@@ -55,17 +62,25 @@ func (s *studio) apply(_ context.Context, step ramp.Step) error {
 	return nil
 }
 
-func newStudio(t *testing.T) *studio {
+func (s *studio) conflict(_ context.Context, c *ramp.ConflictError, _ *ramp.Result) error {
+	s.conflicts = append(s.conflicts, c)
+	return nil
+}
+
+// newStudio returns a studio that searches ten minutes around an order. Options change
+// how.
+func newStudio(t *testing.T, options ...func(*support.Config)) *studio {
 	t.Helper()
 	s := &studio{gold: 1000}
 	key, err := ramp.TextKey("my_secret_salt_value_!@#$%^&*")
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
+	s.validator = signer.Address()
 	s.store, err = ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: s.apply})
 	require.NoError(t, err)
-	s.service = ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler(), Books: ramptest.BooksOff})
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: s, Store: s.store, Key: key, Signer: signer, Now: s.service.Now,
+	s.service = ramptest.Start(t, ramptest.Config{Key: key, Validator: s.validator, Handler: http.NotFoundHandler(), Books: ramptest.BooksOff})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: s, Store: s.store, Key: key, Signer: signer, OnConflict: s.conflict, Now: func() time.Time { return s.service.Now().Add(s.skew) },
 		Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	s.service.SetHandler(handler)
@@ -75,8 +90,12 @@ func newStudio(t *testing.T) *studio {
 	require.NoError(t, err)
 	s.chain = chain
 	s.proof = ramp.Proof{Contracts: []common.Address{token}, Payers: []common.Address{s.service.Payer()}, Decimals: map[common.Address]int{token: 18}}
-	s.Orders, err = support.New(support.Config{Store: s.store, Chain: chain, Proof: &s.proof, Validators: []common.Address{signer.Address()},
-		Now: s.service.Now, Logger: slog.New(slog.NewJSONHandler(&s.log, nil))})
+	config := support.Config{Store: s.store, Chain: chain, Proof: &s.proof, Validators: []common.Address{s.validator},
+		Before: 5 * time.Minute, After: 5 * time.Minute, Now: s.service.Now, Logger: slog.New(slog.NewJSONHandler(&s.log, nil))}
+	for _, o := range options {
+		o(&config)
+	}
+	s.Orders, err = support.New(config)
 	require.NoError(t, err)
 	return s
 }
@@ -93,20 +112,23 @@ func request() ramp.InitializeRequest {
 // mint starts a mint of session-1, and lets an hour pass.
 func (d *studio) mint(t *testing.T, faults ...ramptest.Fault) uuid.UUID {
 	t.Helper()
-	return d.order(t, d.service.Mint, faults...)
+	order := d.place(t, d.service.Mint, faults...)
+	d.service.Advance(time.Hour)
+	return order.UUID
 }
 
 type placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
 
-func (d *studio) order(t *testing.T, place placer, faults ...ramptest.Fault) uuid.UUID {
+// place starts an order of session-1, and lets its transaction end.
+func (d *studio) place(t *testing.T, by placer, faults ...ramptest.Fault) *ramptest.Order {
 	t.Helper()
 	started, err := d.client.Initialize(t.Context(), request())
 	require.NoError(t, err)
-	_, err = place(t.Context(), started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(1),
+	order, err := by(t.Context(), started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(1),
 		append(faults, ramptest.TransactionType(7))...)
 	require.NoError(t, err)
-	d.service.Advance(time.Hour)
-	return started.UUID
+	d.service.Advance(time.Minute)
+	return order
 }
 
 func (d *studio) record(t *testing.T) (record map[string]any) {
@@ -157,6 +179,21 @@ func TestSupportShowsTheTransactionsThatMayBeTheOrders(t *testing.T) {
 	}
 }
 
+func TestSupportFindsTheTransactionAlthoughTheClocksDiffer(t *testing.T) {
+	for _, skew := range []time.Duration{-2 * time.Minute, 2 * time.Minute} {
+		t.Run(skew.String(), func(t *testing.T) {
+			d := newStudio(t)
+			d.service.Advance(time.Hour)
+			d.skew = skew
+			id := d.mint(t, ramptest.ResultNever())
+			report, err := d.Show(t.Context(), id)
+			require.NoError(t, err)
+			assert.Len(t, report.Candidates, 1)
+			assert.WithinDuration(t, d.service.Now().Add(skew-time.Hour-time.Minute), report.Order.AcceptedAt, time.Second)
+		})
+	}
+}
+
 func TestSupportShowsTheOrderWithoutTheChain(t *testing.T) {
 	d := newStudio(t)
 	id := d.mint(t, ramptest.ResultNever())
@@ -168,6 +205,59 @@ func TestSupportShowsTheOrderWithoutTheChain(t *testing.T) {
 
 	_, err = d.Show(t.Context(), uuid.New())
 	assert.ErrorIs(t, err, ramp.ErrOrderUnknown)
+}
+
+// limited is a node that takes few blocks in a query of logs, and few calls in a batch.
+type limited struct {
+	http.RoundTripper
+	rejected map[string]int
+}
+
+func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var query struct {
+		ID     json.Number
+		Params []struct{ FromBlock, ToBlock hexutil.Uint64 }
+	}
+	var batch []json.RawMessage
+	var answer string
+	switch {
+	case json.Unmarshal(body, &batch) == nil && len(batch) > 7:
+		l.rejected["batch"]++
+		answer = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batch too large"}}`
+	case bytes.Contains(body, []byte("eth_getLogs")) && json.Unmarshal(body, &query) == nil && query.Params[0].ToBlock-query.Params[0].FromBlock >= 100:
+		l.rejected["range"]++
+		answer = `{"jsonrpc":"2.0","id":` + query.ID.String() + `,"error":{"code":-32602,"message":"Block range limit exceeded"}}`
+	default:
+		return l.RoundTripper.RoundTrip(r)
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(answer)), Request: r}, nil
+}
+
+func TestSupportShowsTheSameOnANodeWithSmallLimits(t *testing.T) {
+	search := func(c *support.Config) { c.Before, c.After = 5*time.Minute, 30*time.Minute }
+	d := newStudio(t, search)
+	d.service.Advance(time.Hour)
+	id := d.mint(t, ramptest.ResultNever())
+	want, err := d.Show(t.Context(), id)
+	require.NoError(t, err)
+	require.Len(t, want.Candidates, 1)
+
+	node := limited{d.service.Client().Transport, map[string]int{}}
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: d.service.RPCURL(ramp.Testnet), HTTPClient: &http.Client{Transport: node}, Retries: -1})
+	require.NoError(t, err)
+	config := support.Config{Store: d.store, Chain: chain, Proof: &d.proof, Validators: []common.Address{d.validator}}
+	search(&config)
+	orders, err := support.New(config)
+	require.NoError(t, err)
+	got, err := orders.Show(t.Context(), id)
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+	assert.Equal(t, []bool{true, true}, []bool{node.rejected["batch"] > 0, node.rejected["range"] > 0}, "the limits were met")
 }
 
 func TestADecisionIsLoggedWithWhoAndWhy(t *testing.T) {
@@ -202,55 +292,12 @@ func TestADecisionIsLoggedWithWhoAndWhy(t *testing.T) {
 	assert.EqualError(t, err, "ramp: Config.Store is required; Config.Before must not be negative")
 }
 
-// A person ends an order by its transaction, so that nothing has to be moved by hand.
-func TestSupportFinishesAnOrderByItsTransaction(t *testing.T) {
-	for name, c := range map[string]struct {
-		burn   bool
-		faults []ramptest.Fault
-		want   ramp.OrderState
-		effect ramp.EffectKind
-	}{
-		"a mint that succeeded": {false, nil, ramp.OrderSucceeded, ramp.Nothing},
-		"a mint that failed":    {false, []ramptest.Fault{ramptest.TransactionFails()}, ramp.OrderFailed, ramp.GiveBack},
-		"a burn that succeeded": {true, nil, ramp.OrderSucceeded, ramp.Grant},
-		"a burn that failed":    {true, []ramptest.Fault{ramptest.TransactionFails()}, ramp.OrderFailed, ramp.Nothing},
-	} {
-		t.Run(name, func(t *testing.T) {
-			d := newStudio(t)
-			place, direction := d.service.Mint, "mint"
-			if c.burn {
-				place, direction = d.service.Burn, "burn"
-			}
-			id := d.order(t, place, append(c.faults, ramptest.ResultNever())...)
-			report, err := d.Show(t.Context(), id)
-			require.NoError(t, err)
-			require.Len(t, report.Candidates, 1)
-			tx := report.Candidates[0].Hash
-
-			step, err := d.Finish(t.Context(), id, tx, support.Decision{Who: "alice", Reason: "case 18"})
-			require.NoError(t, err)
-			assert.Equal(t, c.want, step.Order.State)
-			assert.Equal(t, c.effect, step.Effect.Kind)
-			assert.Equal(t, tx.Hex(), step.Order.TxHash)
-			record := d.record(t)
-			assert.Equal(t, []any{"WARN", "ramp: order finished", id.String(), "alice", "case 18", direction, tx.Hex(), step.Effect.String(), true},
-				[]any{record["level"], record["msg"], record["uuid"], record["who"], record["reason"], record["direction"], record["tx_hash"], record["effect"], record["new"]})
-
-			after := d.gold
-			step, err = d.Finish(t.Context(), id, tx, support.Decision{Who: "bob", Reason: "again"})
-			require.NoError(t, err)
-			assert.False(t, step.New)
-			assert.Equal(t, after, d.gold)
-		})
-	}
-}
-
 // What Proof does not accept ends no order, whoever decides.
 func TestSupportRejectsATransactionThatProvesNothing(t *testing.T) {
 	d := newStudio(t)
 	before := d.mint(t) // of the same player
 	id := d.mint(t, ramptest.ResultNever())
-	burn := d.order(t, d.service.Burn, ramptest.ResultNever())
+	burn := d.place(t, d.service.Burn, ramptest.ResultNever()).UUID
 	gold := d.gold
 	earlier, err := d.Show(t.Context(), before)
 	require.NoError(t, err)
@@ -272,6 +319,8 @@ func TestSupportRejectsATransactionThatProvesNothing(t *testing.T) {
 	assert.EqualError(t, err, "ramp: Config.Chain is required")
 	_, err = support.New(support.Config{Store: d.store, Chain: d.chain})
 	assert.EqualError(t, err, "ramp: Config.Proof is required")
+	_, err = support.New(support.Config{Store: d.store, Chain: d.chain, Proof: &ramp.Proof{}})
+	assert.ErrorContains(t, err, "Config.Proof.Payers is required, unless AnyFailure is set")
 	assert.Equal(t, gold, d.gold, "nothing moved")
 }
 

@@ -29,7 +29,7 @@ func TestAResultCountsOnlyIfTheChainSaysTheSame(t *testing.T) {
 	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: proxy.URL,
 		Networks: map[ramp.Network]uint64{ramp.Testnet: 1112}})
 	p := &process{t: t, args: []string{"-addr", "127.0.0.1:0", "-db", "sqlite:" + filepath.Join(t.TempDir(), "game.db"), "-chain-id", "1112",
-		"-token", token, "-network", "testnet", "-recipe", "any"},
+		"-payers", service.Payer().Hex(), "-token", token, "-network", "testnet", "-recipe", "any"},
 		env: append(real(), "RAMP_RPC_URL="+service.RPCURL(ramp.Testnet))}
 	p.start()
 	t.Cleanup(p.kill)
@@ -40,7 +40,8 @@ func TestAResultCountsOnlyIfTheChainSaysTheSame(t *testing.T) {
 	check(t, err)
 
 	s := login(t, p.url, "alice")
-	_, err = service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "100")), s, ramp.NewAmount(1), ramptest.TransactionFails())
+	sponsored := ramptest.TransactionType(7)
+	_, err = service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "100")), s, ramp.NewAmount(1), ramptest.TransactionFails(), sponsored)
 	check(t, err)
 	if got := owned(t, service, s); got != "999900/10000" {
 		t.Errorf("after validate the player owns %s", got)
@@ -54,7 +55,20 @@ func TestAResultCountsOnlyIfTheChainSaysTheSame(t *testing.T) {
 	if got := owned(t, service, s); got != "1000000/10000" {
 		t.Errorf("after the result the player owns %s", got)
 	}
+
+	// A failure that the ramp did not pay for waits for a person, and a burn is paid.
+	_, err = service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "100")), s, ramp.NewAmount(1), ramptest.TransactionFails())
+	check(t, err)
+	_, err = service.Burn(t.Context(), initialize(t, client, item(t, "item_gem", "5")), s, ramp.NewAmount(1), sponsored)
+	check(t, err)
+	service.Advance(time.Hour)
+	if got := owned(t, service, s); got != "999900/10005" {
+		t.Errorf("after a failure without proof and a burn the player owns %s", got)
+	}
 	p.kill()
+	if !strings.Contains(p.log.String(), ramp.ErrNotProven.Error()) {
+		t.Error("the log does not say that the failure proves nothing")
+	}
 	if strings.Contains(p.log.String(), "unreachable") {
 		t.Error(p.log)
 	}
@@ -71,10 +85,14 @@ func TestAChainThatCannotBeTrustedIsSaidAtOnce(t *testing.T) {
 		url  string
 		want string
 	}{
-		"no chain ID":   {url: service.RPCURL(ramp.Testnet), want: "-chain-id is required"},
-		"no node":       {args: []string{"-chain-id", "1112"}, want: "RAMP_RPC_URL is required"},
-		"not a URL":     {args: []string{"-chain-id", "1112"}, url: "tiger", want: "RPCConfig.URL"},
-		"wrong network": {args: []string{"-chain-id", "1111"}, url: service.RPCURL(ramp.Testnet), want: "its chain ID is 1112, but RPCConfig.ChainID is 1111"},
+		"no payers":      {args: []string{"-chain-id", "1112"}, url: service.RPCURL(ramp.Testnet), want: "-payers is required"},
+		"wrong decimals": {args: []string{"-chain-id", "1112", "-any-failure", "-decimals", "6"}, url: service.RPCURL(ramp.Testnet), want: "-decimals is 6, but the token " + token + " has 18"},
+		"nobody to ask":  {args: []string{"-chain-id", "1112", "-any-failure"}, url: "http://127.0.0.1:1", want: "set -decimals"},
+		"not an address": {args: []string{"-payers", "0x1"}, want: "see gameserver help"},
+		"no chain ID":    {url: service.RPCURL(ramp.Testnet), want: "-chain-id is required"},
+		"no node":        {args: []string{"-chain-id", "1112"}, want: "RAMP_RPC_URL is required"},
+		"not a URL":      {args: []string{"-chain-id", "1112"}, url: "tiger", want: "RPCConfig.URL"},
+		"wrong network":  {args: []string{"-chain-id", "1111"}, url: service.RPCURL(ramp.Testnet), want: "its chain ID is 1112, but RPCConfig.ChainID is 1111"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer

@@ -18,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"go.yaml.in/yaml/v3"
 )
@@ -83,6 +82,7 @@ func TestTheImageServes(t *testing.T) {
 			t.Skip("the compose file has PostgreSQL")
 		}
 		read := map[string]string{"RAMP_PROJECT": "project", "RAMP_TOKEN": token, "RAMP_NETWORK": "testnet", "RAMP_CHAIN_ID": "1112",
+			"RAMP_PAYERS": "0x00000000000000000000000000000000000a11ce", "RAMP_DECIMALS": "18",
 			"RAMP_HMAC_KEY": hmacKey, "RAMP_VALIDATOR_KEY": validatorKey, "RAMP_API_URL": "https://api.example.com",
 			"RAMP_FRONTEND_URL": "https://ramp.example.com", "RAMP_RPC_URL": "http://127.0.0.1:1"}
 		listen := freeAddress(t)
@@ -300,7 +300,7 @@ func TestAServerIsReadyWhileItsDatabaseIs(t *testing.T) {
 	db, dialect, err := openDatabase(address)
 	check(t, err)
 	defer db.Close()
-	_, store, err := newSupport(t.Context(), db, dialect, nil, nil, uuid.Nil, quiet)
+	store, err := openStore(t.Context(), db, dialect)
 	check(t, err)
 	a := &api{game: &game{db: db, dialect: dialect}, store: store, log: quiet}
 	status := func(path string) int {

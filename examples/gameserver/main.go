@@ -23,7 +23,7 @@
 //	RAMP_VALIDATOR_KEY      the validator key, in hex
 //	RAMP_API_URL            URL of the service's API, which issues UUIDs for /exchange
 //	RAMP_FRONTEND_URL       URL of the service's pages
-//	RAMP_RPC_URL            URL of a node that confirms every result; requires -chain-id
+//	RAMP_RPC_URL            URL of a node that confirms every result; requires -chain-id and -payers
 package main
 
 import (
@@ -41,6 +41,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
 )
 
@@ -110,7 +111,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		"\"any\" approves every rate, for the judge and for load tests")
 	drain := flags.Duration("drain", 0, "how long to keep serving after a stop signal while /readyz fails; set a `duration`\n"+
 		"longer than a load balancer takes to notice")
-	chainID := flags.Uint64("chain-id", 0, "chain `ID` that the node at RAMP_RPC_URL must have")
+	var c chainFlags
+	c.add(flags)
 	if err := parse(flags, args, 0); err != nil {
 		return err
 	}
@@ -147,19 +149,26 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err := store.Check(ctx); err != nil {
 		return err
 	}
-	chain, err := openChain(ctx, getenv("RAMP_RPC_URL"), *chainID, log)
-	if err != nil {
-		return err
-	}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{
-		Players: game, Store: store, Terms: terms.accepted(), Policy: terms.policy, Key: key, Signer: signer, ProjectID: *project, Chain: chain, Logger: log,
+	config := ramp.HandlerConfig{
+		Players: game, Store: store, Terms: terms.accepted(), Policy: terms.policy, Key: key, Signer: signer, ProjectID: *project, Logger: log,
 		OnConflict: func(ctx context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
 			// Alert a person here, or at least make sure that someone reads this log.
 			log.ErrorContext(ctx, "a result contradicts its order: check the transaction on the chain",
 				"uuid", r.UUID, "state", conflict.Order.State, "differs", conflict.Field, "tx_hash", r.TxHash)
 			return nil
 		},
-	})
+	}
+	if config.Chain, err = openChain(ctx, getenv("RAMP_RPC_URL"), c.id, log); err != nil {
+		return err
+	}
+	if config.Chain != nil {
+		config.Confirmations = c.confirmations
+		erc20 := common.HexToAddress(*token) // that of swords is an NFT, and has no decimals
+		if config.Proof, err = c.proof(ctx, config.Chain, &erc20); err != nil {
+			return err
+		}
+	}
+	handler, err := ramp.NewHandler(config)
 	if err != nil {
 		return err
 	}
@@ -189,7 +198,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 
 	log.Info("serving", "address", listener.Addr().String(), "database", dialect.String(), "emulated", emulated,
 		"validator", signer.Address()) // the address to register in the console
-	for _, text := range warnings(listener.Addr(), *address, *project, terms, chain, emulated) {
+	for _, text := range warnings(listener.Addr(), *address, *project, terms, config.Proof, emulated) {
 		log.Warn("unsafe: " + text)
 	}
 	if emulated {

@@ -28,7 +28,8 @@ const ordersUsage = `usage:
   gameserver orders show    -db … [CHAIN] [-json] UUID
   gameserver orders finish  -db … CHAIN -who NAME -reason TEXT -tx HASH UUID
   gameserver orders abandon -db … [CHAIN] -who NAME -reason TEXT [-anyway] UUID
-CHAIN is -chain-id N and -payers ADDRESS,… (or -any-failure), and the node is RAMP_RPC_URL.`
+CHAIN is -chain-id, -payers and what else the server has of these flags, -validators with
+the addresses of its keys, and RAMP_RPC_URL.`
 
 // orders runs the commands for a person who decides about orders whose result does
 // not arrive. Nothing else in this program ends an order without a result.
@@ -42,6 +43,7 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 	var run func(ctx context.Context, d *support.Orders, store *ramp.SQLStore, id uuid.UUID) error
 	wantsID := true
 	var c chainFlags
+	var validators addresses
 	var d support.Decision
 	switch args[0] {
 	case "list":
@@ -95,6 +97,8 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 	}
 	if wantsID {
 		c.add(flags)
+		flags.Var(&validators, "validators", "`addresses` of your validator keys, past ones too: a transaction that holds a signature\n"+
+			"of theirs is marked")
 	}
 	if args[0] == "finish" || args[0] == "abandon" {
 		flags.StringVar(&d.Who, "who", "", "`name` of the person who decides; required")
@@ -135,79 +139,50 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 		return err
 	}
 	defer db.Close()
-	ended, store, err := newSupport(ctx, db, dialect, chain, &c, id, log)
+	store, err := openStore(ctx, db, dialect)
+	if err != nil {
+		return err
+	}
+	config := support.Config{Store: store, Chain: chain, Validators: validators, Logger: log}
+	if chain != nil {
+		order, err := store.Order(ctx, id)
+		if err != nil {
+			return err
+		}
+		config.Proof, err = c.proof(ctx, chain, tokenOf(order))
+		if config.Proof == nil {
+			return err
+		}
+		if err != nil { // it can still show the order, but not finish a burn
+			log.WarnContext(ctx, "the decimals of the token are not known", "error", err)
+		}
+		config.Confirmations = c.confirmations
+	}
+	ended, err := support.New(config)
 	if err != nil {
 		return err
 	}
 	return run(ctx, ended, store, id)
 }
 
-// newSupport returns the orders in the database of a server, which may be running. It creates
-// no tables, so that a mistyped address does not look like an empty database.
-func newSupport(ctx context.Context, db *sql.DB, dialect ramp.Dialect, chain *ramp.RPC, c *chainFlags, id uuid.UUID, log *slog.Logger) (*support.Orders, *ramp.SQLStore, error) {
+// openStore returns the orders in the database of a server, which may be running. It
+// creates no tables, so that a mistyped address does not look like an empty database.
+func openStore(ctx context.Context, db *sql.DB, dialect ramp.Dialect) (*ramp.SQLStore, error) {
 	game := &game{db: db, dialect: dialect} // accepts no orders here, so it needs no terms
 	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: dialect, Apply: game.Apply, Retries: 3, Retryable: raced})
 	if err != nil {
-		return nil, nil, err
-	}
-	if err := game.check(ctx, store); err != nil {
-		return nil, nil, err
-	}
-	config := support.Config{Store: store, Chain: chain, Logger: log}
-	if chain != nil {
-		if config.Proof, err = c.proof(ctx, store, chain, id); err != nil {
-			return nil, nil, err
-		}
-		config.Confirmations = c.confirmations
-	}
-	orders, err := support.New(config)
-	return orders, store, err
-}
-
-// chainFlags say where transactions are, and what they must show; see [ramp.Proof].
-type chainFlags struct {
-	id, confirmations uint64
-	payers, contracts addresses
-	anyFailure        bool
-}
-
-func (c *chainFlags) add(flags *flag.FlagSet) {
-	flags.Uint64Var(&c.id, "chain-id", 0, "chain `ID` that the node at RAMP_RPC_URL must have")
-	flags.Uint64Var(&c.confirmations, "confirmations", 1, "`number` of confirmations of a transaction that ends an order")
-	flags.Var(&c.payers, "payers", "`addresses` with which the ramp sends or pays for transactions, separated by commas")
-	flags.Var(&c.contracts, "contracts", "`addresses` of the ramp's contracts, separated by commas")
-	flags.BoolVar(&c.anyFailure, "any-failure", false, "accept any failed transaction, if the ramp's addresses are not known")
-}
-
-// proof returns what the transaction of an order must show.
-func (c *chainFlags) proof(ctx context.Context, store *ramp.SQLStore, chain *ramp.RPC, id uuid.UUID) (*ramp.Proof, error) {
-	order, err := store.Order(ctx, id)
-	if err != nil {
 		return nil, err
 	}
-	proof := &ramp.Proof{Payers: c.payers, Contracts: c.contracts, AnyFailure: c.anyFailure, Decimals: map[common.Address]int{}}
-	for _, token := range slices.Concat(order.Intent.From, order.Intent.To) {
-		if strings.EqualFold(string(token.Type), string(ramp.TypeERC20)) {
-			contract := common.HexToAddress(token.ID)
-			if proof.Decimals[contract], err = chain.TokenDecimals(ctx, contract); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return proof, nil
+	return store, game.check(ctx, store)
 }
 
-// addresses is a flag that holds addresses.
-type addresses []common.Address
-
-func (a *addresses) String() string { return fmt.Sprint([]common.Address(*a)) }
-
-func (a *addresses) Set(text string) error {
-	for _, one := range strings.Split(text, ",") {
-		if !common.IsHexAddress(one) {
-			return errors.New("must be 0x and 40 hex digits each")
+// tokenOf returns the contract of an order's ERC-20 token, or nil if it has none.
+func tokenOf(o ramp.Order) *common.Address {
+	for _, token := range slices.Concat(o.Intent.From, o.Intent.To) {
+		if strings.EqualFold(string(token.Type), string(ramp.TypeERC20)) {
+			contract := common.HexToAddress(token.ID)
+			return &contract
 		}
-		*a = append(*a, common.HexToAddress(one))
 	}
 	return nil
 }

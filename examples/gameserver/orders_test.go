@@ -71,6 +71,16 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 			t.Errorf("it showed\n%s", printed)
 		}
 		own := regexp.MustCompile(`(0x[0-9a-f]{64})  block`).FindStringSubmatch(printed)[1]
+		validator := regexp.MustCompile(`"validator":"(0x\w+)"`).FindStringSubmatch(p.log.String())[1]
+		printed, _, err = desk(t, node, slices.Concat([]string{"show"}, chain, []string{"-validators", validator, silent.String()})...)
+		check(t, err)
+		if !strings.Contains(printed, "its input has the validator's signature") {
+			t.Errorf("with the address of the validator it showed\n%s", printed)
+		}
+		printed, logged, err := desk(t, map[string]string{"RAMP_RPC_URL": "http://127.0.0.1:1"}, slices.Concat([]string{"show"}, chain, []string{silent.String()})...)
+		if err == nil || !strings.Contains(printed, "accepted") || !strings.Contains(printed, "unreachable") {
+			t.Errorf("without the node: %v; it showed\n%s\nand logged\n%s", err, printed, logged)
+		}
 		printed, _, err = desk(t, node, slices.Concat([]string{"show", "-json"}, chain, []string{silent.String()})...)
 		check(t, err)
 		if !json.Valid([]byte(printed)) || !strings.Contains(printed, `"proven":true`) {
@@ -90,7 +100,7 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		used, _, err := desk(t, nil, "show", "-db", address, done.String())
 		check(t, err)
 		hash := regexp.MustCompile(`0x[0-9a-f]{64}`)
-		_, logged, err := desk(t, node, slices.Concat([]string{"finish"}, chain, []string{"-who", "bob", "-reason", "case 15", "-tx", hash.FindString(used), silent.String()})...)
+		_, logged, err = desk(t, node, slices.Concat([]string{"finish"}, chain, []string{"-who", "bob", "-reason", "case 15", "-tx", hash.FindString(used), silent.String()})...)
 		if err == nil || !strings.Contains(err.Error(), "tx_hash has ended order ") || !strings.Contains(logged, "ramp: order not finished") {
 			t.Errorf("by the transaction of another order: %v", err)
 		}

@@ -191,7 +191,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		db, dialect, err := openDatabase(copies.restored)
 		check(t, err)
 		defer db.Close()
-		_, store, err := newSupport(t.Context(), db, dialect, nil, nil, uuid.Nil, quiet)
+		store, err := openStore(t.Context(), db, dialect)
 		check(t, err)
 		check(t, store.Check(t.Context()))
 		orders, err := store.SessionOrders(t.Context(), s.ID, ramp.OrderPage{})
@@ -246,7 +246,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		// A person ends an order by the transaction that the log has, and a late result
 		// moves nothing more.
 		node := map[string]string{"RAMP_RPC_URL": service.RPCURL(ramp.Testnet)}
-		printed, _, err = desk(t, node, "finish", "-db", copies.restored, "-chain-id", "7002", "-who", "bob", "-reason", "case 18",
+		printed, _, err = desk(t, node, "finish", "-db", copies.restored, "-chain-id", "7002", "-payers", service.Payer().Hex(), "-who", "bob", "-reason", "case 18",
 			"-tx", unresent.TxHash.Hex(), unresent.UUID.String())
 		check(t, err)
 		if !strings.Contains(printed, "has succeeded: granted 400000 item_gold") {

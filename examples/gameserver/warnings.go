@@ -10,7 +10,7 @@ import (
 
 // warnings lists the unsafe settings of a server. The server starts despite them, but
 // should not be used by players.
-func warnings(address net.Addr, database, project string, terms terms, chain *ramp.RPC, emulated bool) []string {
+func warnings(address net.Addr, database, project string, terms terms, proof *ramp.Proof, emulated bool) []string {
 	var list []string
 	warn := func(unsafe bool, text string) {
 		if unsafe {
@@ -19,7 +19,8 @@ func warnings(address net.Addr, database, project string, terms terms, chain *ra
 	}
 	warn(emulated, "the service is emulated with generated keys: set RAMP_HMAC_KEY and RAMP_VALIDATOR_KEY")
 	warn(terms.anyRate, "-recipe any approves every rate")
-	warn(!emulated && chain == nil, "results are not confirmed on the chain: set RAMP_RPC_URL and -chain-id")
+	warn(!emulated && proof == nil, "results are not confirmed on the chain: set RAMP_RPC_URL, -chain-id and -payers")
+	warn(proof != nil && proof.AnyFailure, "-any-failure lets any failed transaction give back a mint: set -payers")
 	warn(!emulated && project == "", "every project is accepted: set -project")
 	warn(!emulated, "anyone can log in as any player, without a password: replace login")
 	warn(!isLoopback(address), "HTTP without TLS on an address that other machines can reach: allow access only through a TLS proxy")

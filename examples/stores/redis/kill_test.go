@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -50,8 +51,12 @@ func serve() {
 	options := must(redis.ParseURL(os.Getenv("RAMP_TEST_REDIS")))
 	options.ContextTimeoutEnabled = true
 	store := &Store{Client: redis.NewClient(options)}
+	var orders ramp.Store = store
+	if os.Getenv(envNext) != "" {
+		orders = next{store}
+	}
 	handler := must(ramp.NewHandler(ramp.HandlerConfig{
-		Terms: ramp.AnyTerms, Players: known{players{store: store}}, Store: store, Key: must(ramp.TextKey(hmacText)), Logger: slog.New(slog.DiscardHandler),
+		Terms: ramp.AnyTerms, Players: known{players{store: store}}, Store: orders, Key: must(ramp.TextKey(hmacText)), Logger: slog.New(slog.DiscardHandler),
 		Signer: must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")),
 	}))
 	go func() {
@@ -85,16 +90,15 @@ type load struct {
 	client *http.Client
 	key    ramp.HMACKey
 
-	listener *os.File
-	address  string
-	server   *exec.Cmd
+	server *server
+	route  func() *server // which server gets the next call; by default, there is only one
 
 	quit           func()        // lets the orders in progress end
 	answers        chan struct{} // one for each answer
 	cut, committed atomic.Int64  // calls without an answer, and how many of them had stored their step
 
 	mu     sync.Mutex
-	orders []order
+	orders []*order
 }
 
 // order is an order of the service, and what must happen to it.
@@ -105,23 +109,25 @@ type order struct {
 	accepted int64 // what it must have moved before its result
 	moved    int64 // what it must have moved after its result
 	state    ramp.OrderState
+
+	begun, ended *server // which answered the first validate call and the first result
 }
 
-func start(t *testing.T, transport *http.Transport) *load {
+func start(t *testing.T, transport *http.Transport, options ...func(*load)) *load {
 	t.Helper()
 	store := &Store{Client: connect(t)}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
-	t.Cleanup(func() { check(t, listener.Close()) })
 	l := &load{t: t, store: store, client: &http.Client{Transport: transport, Timeout: 20 * time.Second},
-		address: listener.Addr().String(), answers: make(chan struct{})}
+		answers: make(chan struct{})}
+	for _, o := range options {
+		o(l)
+	}
+	if l.route == nil {
+		l.server = newServer(t, "")
+		l.route = func() *server { return l.server }
+	}
+	var err error
 	l.key, err = ramp.TextKey(hmacText)
 	check(t, err)
-	l.listener, err = listener.(*net.TCPListener).File()
-	check(t, err)
-	t.Cleanup(func() { check(t, l.listener.Close()) })
-	l.serve()
-	t.Cleanup(l.kill)
 	t.Cleanup(transport.CloseIdleConnections)
 
 	var wg sync.WaitGroup
@@ -145,23 +151,46 @@ func start(t *testing.T, transport *http.Transport) *load {
 	return l
 }
 
-// serve starts the game server.
-func (l *load) serve() {
-	l.server = exec.Command(os.Args[0])
-	l.server.Env = append(os.Environ(), "GORACE=halt_on_error=1", envServe+"=1")
-	l.server.Stderr = os.Stderr
-	l.server.ExtraFiles = []*os.File{l.listener}
-	_, err := l.server.StdinPipe() // ends with this process
-	check(l.t, err)
-	check(l.t, l.server.Start())
+// server is a game server in a process of its own. Its listener outlives it.
+type server struct {
+	t        *testing.T
+	program  string // the test binary that serves; this one if empty
+	env      []string
+	listener *os.File
+	address  string
+	process  *exec.Cmd
+}
+
+func newServer(t *testing.T, program string, env ...string) *server {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	t.Cleanup(func() { check(t, listener.Close()) })
+	s := &server{t: t, program: program, env: env, address: listener.Addr().String()}
+	s.listener, err = listener.(*net.TCPListener).File()
+	check(t, err)
+	t.Cleanup(func() { check(t, s.listener.Close()) })
+	s.start()
+	t.Cleanup(s.kill)
+	return s
+}
+
+func (s *server) start() {
+	s.process = exec.Command(cmp.Or(s.program, os.Args[0]))
+	s.process.Env = append(os.Environ(), append(s.env, "GORACE=halt_on_error=1", envServe+"=1")...)
+	s.process.Stderr = os.Stderr
+	s.process.ExtraFiles = []*os.File{s.listener}
+	_, err := s.process.StdinPipe() // ends with this process
+	check(s.t, err)
+	check(s.t, s.process.Start())
 }
 
 // kill sends SIGKILL.
-func (l *load) kill() {
-	_ = l.server.Process.Kill()
-	_ = l.server.Wait()
-	if l.server.ProcessState.Exited() {
-		l.t.Error("the game server ended before it was killed")
+func (s *server) kill() {
+	_ = s.process.Process.Kill()
+	_ = s.process.Wait()
+	if s.process.ProcessState.Exited() {
+		s.t.Error("the game server ended before it was killed")
 	}
 }
 
@@ -185,7 +214,7 @@ func (l *load) order(session string) error {
 		{Type: ramp.TypeAsset, ID: id.String(), Amount: ramp.NewAmount(n)}}
 	tokens := []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x00000000000000000000000000000000000000aa", Amount: ramp.NewAmount(1)}}
 	intent := ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: assets, To: tokens}
-	o := order{session: session, accepted: -n, state: ramp.OrderFailed}
+	o := &order{session: session, accepted: -n, state: ramp.OrderFailed}
 	if rand.IntN(2) == 0 {
 		intent = ramp.Intent{Method: ramp.MethodBurn, Type: ramp.Disassemble, From: tokens, To: assets}
 		o.accepted = 0
@@ -217,14 +246,20 @@ func (l *load) order(session string) error {
 }
 
 // call repeats a call until it is answered. The answer must be success.
-func (l *load) call(path string, o order, message any, state ramp.OrderState) error {
+func (l *load) call(path string, o *order, message any, state ramp.OrderState) error {
 	body, err := json.Marshal(message)
 	if err != nil {
 		return err
 	}
 	for deadline := time.Now().Add(time.Minute); ; {
-		answer, err := l.post(path, o.session, body)
+		by := l.route()
+		answer, err := l.post(by.address+path, o.session, body)
 		if err == nil {
+			if o.begun == nil {
+				o.begun = by
+			} else if path == ramp.PathResult && o.ended == nil {
+				o.ended = by
+			}
 			select {
 			case l.answers <- struct{}{}:
 			default: // nobody waits
@@ -244,8 +279,8 @@ func (l *load) call(path string, o order, message any, state ramp.OrderState) er
 	}
 }
 
-func (l *load) post(path, session string, body []byte) (answer string, err error) {
-	request, err := http.NewRequest(http.MethodPost, "http://"+l.address+path, bytes.NewReader(body))
+func (l *load) post(url, session string, body []byte) (answer string, err error) {
+	request, err := http.NewRequest(http.MethodPost, "http://"+url, bytes.NewReader(body))
 	if err != nil {
 		return "", err
 	}
@@ -263,7 +298,7 @@ func (l *load) post(path, session string, body []byte) (answer string, err error
 }
 
 // state returns the state of a stored order.
-func (l *load) state(o order) (ramp.OrderState, error) {
+func (l *load) state(o *order) (ramp.OrderState, error) {
 	step, err := l.store.Update(context.Background(), o.request.UUID, func(stored *ramp.Order) (ramp.Step, error) {
 		if stored == nil {
 			return ramp.Step{}, ramp.ErrOrderUnknown
@@ -274,7 +309,7 @@ func (l *load) state(o order) (ramp.OrderState, error) {
 }
 
 // expect checks the state of an order and what it has moved.
-func (l *load) expect(o order, state ramp.OrderState, moved int64) error {
+func (l *load) expect(o *order, state ramp.OrderState, moved int64) error {
 	stored, err := l.state(o)
 	n, err2 := l.store.Balance(context.Background(), o.session, o.request.UUID.String())
 	if err := errors.Join(err, err2); err != nil || stored != state || n-own != moved {
@@ -305,6 +340,11 @@ func (l *load) finish() {
 		}
 	}
 	l.t.Logf("%d orders, %d calls without an answer, %d of which had stored their step", len(l.orders), l.cut.Load(), l.committed.Load())
+}
+
+// proves fails the test unless an answer was lost after its step was stored.
+func (l *load) proves() {
+	l.t.Helper()
 	if l.committed.Load() == 0 {
 		l.t.Error("no call lost its answer after its step was stored, so the test proves nothing")
 	}
@@ -315,11 +355,12 @@ func TestKill(t *testing.T) {
 	n := 0 // exceeds *kills until some step was stored without an answer
 	for ; n < *kills || l.committed.Load() == 0 && n < *kills+100; n++ {
 		l.wait(1 + rand.IntN(20))
-		l.kill()
-		l.serve()
+		l.server.kill()
+		l.server.start()
 	}
 	l.wait(1)
 	l.finish()
+	l.proves()
 	t.Logf("%d kills", n)
 }
 
@@ -334,6 +375,7 @@ func TestLostAnswers(t *testing.T) {
 	l.quit()
 	l.client = &http.Client{Timeout: time.Minute}
 	l.finish()
+	l.proves()
 }
 
 // lossy is a connection that loses its answer: if how is 0, before it arrives, and if

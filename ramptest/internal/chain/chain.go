@@ -81,7 +81,7 @@ type Transaction struct {
 	Signature ramp.Signature // of the sender
 	Sponsor   ramp.Signature // of the fee payer
 
-	Moves   []Move // the token transfers, if it succeeds
+	Moves   []Move // its effects on tokens, if it succeeds
 	GasUsed uint64
 
 	mined  bool
@@ -96,6 +96,7 @@ type Move struct {
 	Token, From, To common.Address
 	Amount          *big.Int
 	ID              *big.Int `json:",omitempty"` // of a non-fungible token (ERC-721), whose Amount is 1 token; otherwise nil
+	Approval        bool     `json:",omitempty"` // To may spend the tokens, and nothing moves
 }
 
 // New returns a chain whose block 0 is mined now.
@@ -298,7 +299,7 @@ func (c *Chain) execute(t *Transaction, fails bool) {
 		return
 	}
 	for _, m := range t.Moves {
-		if m.From != (common.Address{}) && c.tokenBalance(m.Token, m.From).Cmp(m.Amount) < 0 {
+		if !m.Approval && m.From != (common.Address{}) && c.tokenBalance(m.Token, m.From).Cmp(m.Amount) < 0 {
 			return
 		}
 	}
@@ -308,6 +309,9 @@ func (c *Chain) execute(t *Transaction, fails bool) {
 		c.spend(*t.To, new(big.Int).Neg(t.Value))
 	}
 	for _, m := range t.Moves {
+		if m.Approval {
+			continue
+		}
 		c.hold(m.Token, m.From, new(big.Int).Neg(m.Amount))
 		c.hold(m.Token, m.To, m.Amount)
 	}
@@ -433,12 +437,16 @@ func (c *Chain) receipt(t *Transaction) ramp.Receipt {
 	return r
 }
 
-// transfers returns the events of token transfers. index is the position of the first
+// transfers returns the events of token transfers and approvals. index is the position of the first
 // one in the block.
 func transfers(t *Transaction, r *ramp.Receipt, index int) []ramp.Log {
 	var logs []ramp.Log
 	for i, m := range t.Moves {
-		topics := []common.Hash{transferEvent(), common.BytesToHash(m.From[:]), common.BytesToHash(m.To[:])}
+		event := "Transfer(address,address,uint256)"
+		if m.Approval {
+			event = "Approval(address,address,uint256)"
+		}
+		topics := []common.Hash{crypto.Keccak256Hash([]byte(event)), common.BytesToHash(m.From[:]), common.BytesToHash(m.To[:])}
 		data := common.BigToHash(m.Amount).Bytes()
 		if m.ID != nil {
 			topics, data = append(topics, common.BigToHash(m.ID)), nil
@@ -456,10 +464,6 @@ func transfers(t *Transaction, r *ramp.Receipt, index int) []ramp.Log {
 		})
 	}
 	return logs
-}
-
-func transferEvent() common.Hash {
-	return crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)"))
 }
 
 // bloom returns the filter of all addresses and topics: three bits of 2048 for each.

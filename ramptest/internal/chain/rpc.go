@@ -553,8 +553,6 @@ func (c *Chain) unsigned(from common.Address, r *callRequest) *Transaction {
 	text := fmt.Sprint(c.config.ID, t.From, t.To, t.Nonce, t.Value, hex.EncodeToString(t.Input))
 	t.Hash = crypto.Keccak256Hash([]byte(text))
 	t.Signature[64] = 27 // a node's own
-	if t.To != nil {
-		c.readTransfer(t)
-	}
+	c.readCall(t)
 	return t
 }

@@ -74,15 +74,18 @@ func hashList(kind byte, list any) (common.Hash, error) {
 	return crypto.Keccak256Hash(raw), err
 }
 
-// Sign returns a signed transaction from a wallet to a contract. The service pays for
-// it if its type is 0x7. Whatever the type, the hash is that of type 0x2, because only
+// Sign returns a signed transaction from a wallet to a contract, or one that creates a
+// contract if to is nil. The service pays for it if its type is 0x7. Whatever the type, the hash is that of type 0x2, because only
 // a real node knows how other types are hashed.
-func (c *Chain) Sign(ctx context.Context, wallet *ramp.Signer, to common.Address, input []byte, kind uint64) (*Transaction, error) {
+func (c *Chain) Sign(ctx context.Context, wallet *ramp.Signer, to *common.Address, input []byte, kind uint64) (*Transaction, error) {
 	c.mu.Lock()
 	nonce := c.nonces[wallet.Address()]
 	c.mu.Unlock()
 	d := dynamicFee{ChainID: new(big.Int).SetUint64(c.config.ID), Nonce: nonce, TipCap: big.NewInt(1e9), FeeCap: big.NewInt(gasPrice),
-		Gas: 2 * GasOfCall, To: to[:], Value: new(big.Int), Data: input}
+		Gas: 2 * GasOfCall, Value: new(big.Int), Data: input}
+	if to != nil {
+		d.To = to[:]
+	}
 	unsigned, err := hashList(dynamicFeeType, d)
 	if err != nil {
 		return nil, err
@@ -96,11 +99,12 @@ func (c *Chain) Sign(ctx context.Context, wallet *ramp.Signer, to common.Address
 	if err != nil {
 		return nil, err
 	}
-	t := &Transaction{Hash: hash, Kind: kind, From: wallet.Address(), To: &to, Nonce: nonce, Value: new(big.Int),
+	t := &Transaction{Hash: hash, Kind: kind, From: wallet.Address(), To: to, Nonce: nonce, Value: new(big.Int),
 		Gas: d.Gas, Input: input, Signature: signature, GasUsed: GasOfCall}
 	if kind == feeDelegatedType {
 		t.FeePayer, t.Sponsor = c.config.Service, signature // a placeholder: only a real node knows what a fee payer signs
 	}
+	c.readCall(t)
 	return t, nil
 }
 
@@ -194,8 +198,8 @@ func (c *Chain) recover(kind byte, d *dynamicFee, whole, unsigned any) (*Transac
 	if len(d.To) > 0 {
 		to := common.BytesToAddress(d.To)
 		t.To = &to
-		c.readTransfer(t)
 	}
+	c.readCall(t)
 	return t, nil
 }
 
@@ -210,12 +214,21 @@ func joinSignature(v, r, s *big.Int) (ramp.Signature, error) {
 	return joined, nil
 }
 
-// readTransfer sets the moves of a transaction that calls transfer(address,uint256).
-func (c *Chain) readTransfer(t *Transaction) {
-	if len(t.Input) == 68 && [4]byte(t.Input) == Selector("transfer(address,uint256)") {
-		t.Moves = []Move{{Token: *t.To, From: t.From, To: common.BytesToAddress(t.Input[4:36]), Amount: new(big.Int).SetBytes(t.Input[36:])}}
-		t.GasUsed = GasOfCall
+// readCall sets the moves of a transaction that calls transfer or approve of a token. As
+// in a real contract, what follows the arguments is ignored.
+func (c *Chain) readCall(t *Transaction) {
+	if t.To == nil || len(t.Input) < 68 {
+		return
 	}
+	m := Move{Token: *t.To, From: t.From, To: common.BytesToAddress(t.Input[4:36]), Amount: new(big.Int).SetBytes(t.Input[36:68])}
+	switch [4]byte(t.Input) {
+	case Selector("transfer(address,uint256)"):
+	case Selector("approve(address,uint256)"):
+		m.Approval = true
+	default:
+		return
+	}
+	t.Moves, t.GasUsed = []Move{m}, GasOfCall
 }
 
 // Selector returns the selector of a contract function.

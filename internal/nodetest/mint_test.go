@@ -1,0 +1,207 @@
+package nodetest
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"log/slog"
+	"math/big"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/support"
+)
+
+// mintCode returns the code of a token with mint(bytes32 digest, bytes userSig, bytes
+// validatorSig). If the validator has signed the digest, it mints one token of 18
+// decimals for whoever made the user's signature, and otherwise it reverts.
+func mintCode(validator common.Address) []byte {
+	recovered := func(r, v, result string) string { // r, s and v are in the call data
+		return v + "35 6000 1a 6020 52" + // v, the first byte of its word, to memory at 0x20
+			"6040" + r + "6040 37" + // r and s to 0x40
+			"6020" + result + "6080 6000 6001 5a fa 50" // ecrecover, which is contract 1, to result
+	}
+	return common.FromHex(strings.ReplaceAll(strings.Join([]string{
+		"60a4 80 600b 6000 39 6000 f3", // to deploy the 164 bytes that follow
+		"6004 35 6000 52",              // the digest to memory at 0
+		recovered("610104", "610144", "6080"),
+		"6080 51 73", hex.EncodeToString(validator[:]), "14 6045 57 6000 80 fd", // revert unless it is the validator
+		"5b", recovered("6084", "60c4", "60a0"),
+		"60a0 51 80 606e 57 6000 80 fd",                                    // revert unless somebody signed
+		"5b 67 0de0b6b3a7640000 6000 52",                                   // 10^18 to memory at 0
+		"6000 7f", hex.EncodeToString(transferTopic[:]), "6020 6000 a3 00", // Transfer from 0 to the user
+	}, ""), " ", ""))
+}
+
+var transferTopic = crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)"))
+
+// mintCall returns the input of the call.
+func mintCall(t *testing.T, digest ramp.Digest, userSig string, validatorSig ramp.Signature) []byte {
+	t.Helper()
+	user, err := hexutil.Decode(userSig)
+	require.NoError(t, err)
+	word := func(n int64) []byte { return common.BigToHash(big.NewInt(n)).Bytes() }
+	bytes := func(b []byte) []byte { return slices.Concat(word(int64(len(b))), b, make([]byte, 96-len(b))) }
+	return slices.Concat(crypto.Keccak256([]byte("mint(bytes32,bytes,bytes)"))[:4], digest[:], word(0x60), word(0xe0), bytes(user), bytes(validatorSig[:]))
+}
+
+// A contract on a real node checks the signatures that the handler hands out. What its
+// transaction shows ends the order, by a result and by hand.
+func TestAContractThatChecksBothSignatures(t *testing.T) {
+	onEveryNode(t, func(t *testing.T, n *node, r *ramp.RPC) {
+		p := newPlayer(t, r) // plays the ramp, which sends the transactions
+		validator, user := newSigner(t), newSigner(t)
+		deployed := p.send(t, nil, nil, mintCode(validator.Address()))
+		n.mine(t)
+		receipt, err := r.WaitReceipt(t.Context(), deployed, 1)
+		require.NoError(t, err)
+		require.True(t, receipt.Succeeded())
+		token := receipt.ContractAddress
+
+		proof := &ramp.Proof{Contracts: []common.Address{token}, Payers: []common.Address{p.address}, Decimals: map[common.Address]int{token: 18}}
+		g := newMintingGame(t, r, proof, validator)
+		mint := func() (*ramp.ValidateRequest, *ramp.Approval) { return g.validate(t, token, user) }
+
+		request, approval := mint()
+		minted := p.send(t, &token, nil, mintCall(t, request.Digest, approval.UserSig, approval.ValidatorSig))
+		n.mine(t)
+		report, err := g.desk.Show(t.Context(), request.UUID)
+		require.NoError(t, err)
+		require.Len(t, report.Candidates, 1)
+		c := report.Candidates[0]
+		assert.Equal(t, minted, c.Hash)
+		assert.NoError(t, c.Unproven)
+		assert.True(t, c.Signed)
+		assert.Equal(t, ramp.Evidence{Succeeded: true, From: p.address, To: &token, Received: big.NewInt(1e18), Burned: big.NewInt(-1e18)}, c.Evidence)
+		assert.Equal(t, http.StatusOK, g.result(t, request, minted))
+		assert.Equal(t, ramp.OrderSucceeded, g.state(t, request.UUID))
+
+		// The contract reverts if somebody else signed as the validator.
+		request, approval = mint()
+		forged, err := newSigner(t).Sign(t.Context(), request.Digest)
+		require.NoError(t, err)
+		failed := p.send(t, &token, nil, mintCall(t, request.Digest, approval.UserSig, forged))
+		n.mine(t)
+		report, err = g.desk.Show(t.Context(), request.UUID)
+		require.NoError(t, err)
+		at := slices.IndexFunc(report.Candidates, func(c support.Candidate) bool { return c.Hash == failed })
+		require.GreaterOrEqual(t, at, 0)
+		c = report.Candidates[at]
+		assert.NoError(t, c.Unproven)
+		assert.False(t, c.Signed)
+		assert.Equal(t, ramp.Evidence{From: p.address, To: &token}, c.Evidence)
+		step, err := g.desk.Finish(t.Context(), request.UUID, failed, support.Decision{Who: "alice", Reason: "case 1"})
+		require.NoError(t, err)
+		assert.Equal(t, ramp.GiveBack, step.Effect.Kind)
+
+		// It also reverts without the user's signature, and the mint of somebody else proves
+		// nothing.
+		request, approval = mint()
+		failed = p.send(t, &token, nil, mintCall(t, request.Digest, hexutil.Encode(make([]byte, 65)), approval.ValidatorSig))
+		other, signed := g.validate(t, token, newSigner(t))
+		minted = p.send(t, &token, nil, mintCall(t, other.Digest, signed.UserSig, signed.ValidatorSig))
+		n.mine(t)
+		receipt, err = r.WaitReceipt(t.Context(), failed, 1)
+		require.NoError(t, err)
+		assert.False(t, receipt.Succeeded())
+		_, err = g.desk.Finish(t.Context(), request.UUID, minted, support.Decision{Who: "alice", Reason: "case 2"})
+		assert.ErrorIs(t, err, ramp.ErrNotProven)
+		assert.Equal(t, http.StatusInternalServerError, g.result(t, request, minted))
+		assert.Equal(t, http.StatusOK, g.result(t, other, minted))
+	})
+}
+
+func newSigner(t *testing.T) *ramp.Signer {
+	t.Helper()
+	key, err := crypto.GenerateKey()
+	require.NoError(t, err)
+	signer, err := ramp.NewECDSASigner(key)
+	require.NoError(t, err)
+	return signer
+}
+
+// mintingGame is a game in memory that sells one gold for one token.
+type mintingGame struct {
+	*ramp.Handler
+	chain *ramp.RPC
+	store ramp.Store
+	key   ramp.HMACKey
+	desk  *support.Orders
+}
+
+func newMintingGame(t *testing.T, chain *ramp.RPC, proof *ramp.Proof, validator *ramp.Signer) *mintingGame {
+	t.Helper()
+	key, err := ramp.TextKey("a key of these tests")
+	require.NoError(t, err)
+	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(context.Context, ramp.Step) error { return nil }})
+	require.NoError(t, err)
+	head, err := chain.BlockByNumber(t.Context(), ramp.Latest, false)
+	require.NoError(t, err)
+	seconds, err := head.Timestamp.Uint64()
+	require.NoError(t, err)
+	now := func() time.Time { return time.Unix(int64(seconds), 0) } // a node in process has a clock of its own
+	quiet := slog.New(slog.DiscardHandler)
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: everybody{}, Store: store, Terms: ramp.AnyTerms, Key: key, Signer: validator,
+		Chain: chain, Proof: proof, Now: now, Logger: quiet})
+	require.NoError(t, err)
+	desk, err := support.New(support.Config{Store: store, Chain: chain, Proof: proof, Validators: []common.Address{validator.Address()}, Now: now, Logger: quiet})
+	require.NoError(t, err)
+	return &mintingGame{handler, chain, store, key, desk}
+}
+
+// everybody may play.
+type everybody struct{}
+
+func (everybody) Authenticate(context.Context, ramp.Session) error { return nil }
+
+func (everybody) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
+	return &ramp.Player{}, nil
+}
+
+// validate makes the validate call of a mint.
+func (g *mintingGame) validate(t *testing.T, token common.Address, user *ramp.Signer) (*ramp.ValidateRequest, *ramp.Approval) {
+	t.Helper()
+	r := &ramp.ValidateRequest{UserAddress: user.Address().Hex(), ProjectID: "project", UUID: uuid.New(), Intent: ramp.Intent{
+		Method: ramp.MethodMint, Type: ramp.Assemble, From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(1)}},
+		To: []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: token.Hex(), Amount: ramp.NewAmount(1)}}}}
+	r.Digest = ramp.Digest(crypto.Keccak256(r.UUID[:]))
+	signature, err := user.Sign(t.Context(), r.Digest)
+	require.NoError(t, err)
+	r.UserSig = signature.String()
+	body, err := json.Marshal(r)
+	require.NoError(t, err)
+	reply := g.AnswerValidate(t.Context(), http.Header{ramp.HeaderHMAC: {g.key.Sign(body)}, ramp.HeaderSession: {"session"},
+		ramp.HeaderAuthorization: {"Bearer token"}}, body)
+	require.Equal(t, http.StatusOK, reply.Status, string(reply.Body))
+	var answer ramp.Response[ramp.Approval]
+	require.NoError(t, json.Unmarshal(reply.Body, &answer))
+	require.NotNil(t, answer.Data)
+	return r, answer.Data
+}
+
+// result delivers the result of an order, with the node's receipt of a transaction.
+func (g *mintingGame) result(t *testing.T, r *ramp.ValidateRequest, transaction common.Hash) (status int) {
+	t.Helper()
+	receipt, err := g.chain.Receipt(t.Context(), transaction)
+	require.NoError(t, err)
+	body, err := json.Marshal(ramp.Result{SessionID: "session", UUID: r.UUID, TxHash: transaction.Hex(), Receipt: *receipt, Intent: r.Intent})
+	require.NoError(t, err)
+	return g.AnswerResult(t.Context(), http.Header{ramp.HeaderHMAC: {g.key.Sign(body)}, ramp.HeaderSession: {"session"}}, body).Status
+}
+
+func (g *mintingGame) state(t *testing.T, id uuid.UUID) ramp.OrderState {
+	t.Helper()
+	report, err := g.desk.Show(t.Context(), id)
+	require.NoError(t, err)
+	return report.Order.State
+}
