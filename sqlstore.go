@@ -131,11 +131,39 @@ const (
 )
 
 // Check returns an error if the store cannot work: if the database is not of the
-// dialect or too old, if the table or a column is missing or too narrow, or if the
-// user may not write, for example because the database is a replica. Call it when your server
-// starts. It changes nothing.
+// dialect or too old, if the table or a column is missing or too narrow, if the user
+// may not write, for example because the database is a replica, or if a pooler loses
+// prepared statements, which shows if the pool has a second connection. Call it when
+// your server starts. It changes nothing.
 func (s *SQLStore) Check(ctx context.Context) error {
 	db := s.config.DB
+	err := s.check(ctx, db)
+	cause := err
+	if err == nil && db.Stats().MaxOpenConnections != 1 {
+		cause = s.onSecondConnection(ctx, db)
+	}
+	var state interface{ SQLState() string }
+	if errors.As(cause, &state) && (state.SQLState() == "42P05" || state.SQLState() == "26000") {
+		return fmt.Errorf("ramp: check: a pooler loses the driver's prepared statements; docs/databases.md has settings for it: %w", cause)
+	}
+	return err
+}
+
+// onSecondConnection repeats a statement that another connection has prepared. Behind a
+// pooler, both may be one connection of the server, which knows the name already.
+func (s *SQLStore) onSecondConnection(ctx context.Context, db *sql.DB) error {
+	first, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer first.Close()
+	ctx, cancel := context.WithTimeout(ctx, time.Second) // the others may be in use
+	defer cancel()
+	var version string
+	return db.QueryRowContext(ctx, s.version).Scan(&version)
+}
+
+func (s *SQLStore) check(ctx context.Context, db *sql.DB) error {
 	if err := db.PingContext(ctx); err != nil {
 		return fmt.Errorf("ramp: check: %w", err)
 	}
