@@ -25,7 +25,7 @@ test:
 # benchmarks. Databases are tested if internal/dbtest/databases runs it.
 test-all: test
 	go run ./internal/testrun $(TESTFLAGS) $(REST)
-	@PATH=$$PATH:/usr/sbin; for p in nginx haproxy sqlite3 promtool node python3 chromium; do \
+	@PATH=$$PATH:/usr/sbin; for p in nginx haproxy sqlite3 promtool pgbouncer node python3 chromium; do \
 		command -v $$p >/dev/null || echo "NOT TESTED: what needs $$p, because it is not installed"; done
 	@for d in nodetest browsertest; do test -d internal/$$d/node_modules || \
 		echo "NOT TESTED: what internal/$$d/package.json installs: run npm install --prefix internal/$$d"; done

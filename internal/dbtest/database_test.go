@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -32,6 +33,9 @@ func TestMain(m *testing.M) {
 		if os.Getenv(env) == "" {
 			fmt.Fprintf(os.Stderr, "\n*** NOT TESTED, because %s is not set: run internal/dbtest/databases go test ***\n", env)
 		}
+	}
+	if _, err := exec.LookPath("pgbouncer"); err != nil {
+		fmt.Fprintf(os.Stderr, "\n*** NOT TESTED behind PgBouncer: %v ***\n", err)
 	}
 	os.Exit(code)
 }

@@ -238,28 +238,28 @@ func (f *traffic) finish() {
 	f.w.t.Logf("%d orders, %d calls cut off", len(f.results), f.cut.Load())
 }
 
-func TestKill(t *testing.T) {
+func TestKill(t *testing.T) { eachDatabase(t, testKill) }
+
+func testKill(t *testing.T, p *place) {
 	const kills = 20 // at least; more, if none of them came after a commit
-	eachDatabase(t, func(t *testing.T, p *place) {
-		c := &child{t: t, p: p}
+	c := &child{t: t, p: p}
+	c.start()
+	t.Cleanup(c.kill)
+	w := newWorld(t, p, nil)
+	w.address = func() string { return c.url.Load().(string) }
+	f := w.traffic(8)
+	n, untold := 0, 0
+	for ; n < kills || untold == 0 && n < 5*kills; n++ {
+		f.wait(1 + rand.N(20))
+		c.kill()
+		untold += f.untold()
 		c.start()
-		t.Cleanup(c.kill)
-		w := newWorld(t, p, nil)
-		w.address = func() string { return c.url.Load().(string) }
-		f := w.traffic(8)
-		n, untold := 0, 0
-		for ; n < kills || untold == 0 && n < 5*kills; n++ {
-			f.wait(1 + rand.N(20))
-			c.kill()
-			untold += f.untold()
-			c.start()
-		}
-		f.finish()
-		t.Logf("%d kills, %d steps committed and not answered", n, untold)
-		if f.cut.Load() < kills || untold == 0 {
-			t.Errorf("%d kills cut off %d calls, %d of them after their commit: the moments prove nothing", n, f.cut.Load(), untold)
-		}
-	})
+	}
+	f.finish()
+	t.Logf("%d kills, %d steps committed and not answered", n, untold)
+	if f.cut.Load() < kills || untold == 0 {
+		t.Errorf("%d kills cut off %d calls, %d of them after their commit: the moments prove nothing", n, f.cut.Load(), untold)
+	}
 }
 
 // PostgreSQL itself crashes and recovers.

@@ -16,20 +16,22 @@ import (
 
 // SQLStore passes the test kit for stores on every database.
 func TestSQLStoreKeepsTheContract(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, p *place) {
-		storetest.TestStore(t, func(t *testing.T, approve func(ramp.Step) error) storetest.Target {
-			k := kitHoldings{p}
-			apply := func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
-				if err := k.move(ctx, tx, step); err != nil {
-					return err
-				}
-				return approve(step)
+	eachDatabase(t, testKit)
+}
+
+func testKit(t *testing.T, p *place) {
+	storetest.TestStore(t, func(t *testing.T, approve func(ramp.Step) error) storetest.Target {
+		k := kitHoldings{p}
+		apply := func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+			if err := k.move(ctx, tx, step); err != nil {
+				return err
 			}
-			return storetest.Target{
-				Stores: []ramp.Store{newStore(t, p, apply), newStore(t, p, apply)}, // like two machines
-				Give:   k.give, Balance: k.balance,
-			}
-		})
+			return approve(step)
+		}
+		return storetest.Target{
+			Stores: []ramp.Store{newStore(t, p, apply), newStore(t, p, apply)}, // like two machines
+			Give:   k.give, Balance: k.balance,
+		}
 	})
 }
 

@@ -96,43 +96,43 @@ func TestEqualResultsHaveOneEffect(t *testing.T) {
 
 // Many concurrent orders of one player never make a balance negative. The isolation level
 // affects only how many calls must be repeated.
-func TestOrdersOfOnePlayer(t *testing.T) {
-	eachMode(t, func(t *testing.T, p *place) {
-		w := newWorld(t, p, nil)
-		w.give("alice", "gold", 100)
-		w.give("alice", "gem", 100)
-		want := moves{}
-		orders := make([]order, 25) // the gold is enough for 20 of them
-		for i := range orders {
-			if orders[i] = newOrder("alice", mint("gold", 5, "gem", 1)); i%2 == 0 {
-				orders[i] = newOrder("alice", mint("gem", 1, "gold", 5))
-			}
-			want[orders[i].id] = nil
+func TestOrdersOfOnePlayer(t *testing.T) { eachMode(t, testOrdersOfOnePlayer) }
+
+func testOrdersOfOnePlayer(t *testing.T, p *place) {
+	w := newWorld(t, p, nil)
+	w.give("alice", "gold", 100)
+	w.give("alice", "gem", 100)
+	want := moves{}
+	orders := make([]order, 25) // the gold is enough for 20 of them
+	for i := range orders {
+		if orders[i] = newOrder("alice", mint("gold", 5, "gem", 1)); i%2 == 0 {
+			orders[i] = newOrder("alice", mint("gem", 1, "gold", 5))
 		}
-		next := make(chan order, len(orders))
-		for _, o := range orders {
-			next <- o
+		want[orders[i].id] = nil
+	}
+	next := make(chan order, len(orders))
+	for _, o := range orders {
+		next <- o
+	}
+	accepted := make(chan order, len(orders))
+	atOnce(len(orders), func() answer {
+		o := <-next
+		a := w.validate(o)
+		if a.status == 200 && a.code == "" {
+			accepted <- o
 		}
-		accepted := make(chan order, len(orders))
-		atOnce(len(orders), func() answer {
-			o := <-next
-			a := w.validate(o)
-			if a.status == 200 && a.code == "" {
-				accepted <- o
-			}
-			return a
-		})
-		close(accepted)
-		n := 0
-		for o := range accepted {
-			want[o.id] = []string{"take alice -5 gold", "take alice -1 gem"}
-			n++
-		}
-		w.books(want)
-		if n == 0 || n > 20 || !p.mode.races && n != 20 {
-			t.Errorf("%d orders were accepted", n)
-		}
+		return a
 	})
+	close(accepted)
+	n := 0
+	for o := range accepted {
+		want[o.id] = []string{"take alice -5 gold", "take alice -1 gem"}
+		n++
+	}
+	w.books(want)
+	if n == 0 || n > 20 || !p.mode.races && n != 20 {
+		t.Errorf("%d orders were accepted", n)
+	}
 }
 
 // Property 2: a call that differs from the order with its UUID is rejected.
