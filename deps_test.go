@@ -27,9 +27,9 @@ var (
 		"github.com/ethereum/go-ethereum/common/hexutil",
 		"github.com/ethereum/go-ethereum/crypto",
 		"github.com/google/uuid",
-		module + "/internal/redact",
+		module + "/internal/redact", module + "/internal/rollback",
 	}
-	ourPackages   = []string{module, module + "/internal/redact"}
+	ourPackages   = []string{module, module + "/internal/redact", module + "/internal/rollback"}
 	linkedModules = []string{
 		module,
 		"github.com/ethereum/go-ethereum",

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/token-ramp/ramp-go/internal/rollback"
 )
 
 // SQLStore is a [Store] on database/sql: it stores each step of an order and
@@ -203,8 +204,11 @@ func (s *SQLStore) Update(ctx context.Context, id uuid.UUID, next Transition) (S
 	if err != nil {
 		return Step{}, err
 	}
+	if rollback.Asked(ctx) { // by a test
+		_, _ = s.transact(ctx, id, opened, next, false)
+	}
 	for n := 0; ; n++ {
-		step, err := s.transact(ctx, id, opened, next)
+		step, err := s.transact(ctx, id, opened, next, true)
 		err = s.explain(ctx, s.config.DB, "", err)
 		if err == nil || n == s.config.Retries || !s.config.Retryable(err) || !wait(ctx, n) {
 			return step, err
@@ -212,8 +216,9 @@ func (s *SQLStore) Update(ctx context.Context, id uuid.UUID, next Transition) (S
 	}
 }
 
-// transact makes one attempt of Update. opened is the result of openingStep.
-func (s *SQLStore) transact(ctx context.Context, id uuid.UUID, opened *Step, next Transition) (Step, error) {
+// transact makes one attempt of Update, and rolls it back unless commit is set. opened is
+// the result of openingStep.
+func (s *SQLStore) transact(ctx context.Context, id uuid.UUID, opened *Step, next Transition, commit bool) (Step, error) {
 	t, err := s.begin(ctx, s)
 	if err != nil {
 		return Step{}, fmt.Errorf("ramp: begin: %w", err)
@@ -223,7 +228,7 @@ func (s *SQLStore) transact(ctx context.Context, id uuid.UUID, opened *Step, nex
 	if err != nil || !step.New {
 		return step, err
 	}
-	if err := s.apply(ctx, t.tx(), step); err != nil {
+	if err := s.apply(ctx, t.tx(), step); err != nil || !commit {
 		return Step{}, err
 	}
 	if err := ctx.Err(); err != nil { // the error of tx would not name the cause

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime/debug"
+
+	"github.com/token-ramp/ramp-go/internal/rollback"
 )
 
 // inMemory is the address of a service or game that is in memory.
@@ -35,7 +37,8 @@ func (m memory) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	served := httptest.NewRequestWithContext(r.Context(), r.Method, r.URL.RequestURI(), bytes.NewReader(body))
+	// A store of the game rolls back its first attempt at each step.
+	served := httptest.NewRequestWithContext(rollback.Ask(r.Context()), r.Method, r.URL.RequestURI(), bytes.NewReader(body))
 	served.Host = cmp.Or(r.Host, r.URL.Host)
 	for name, values := range r.Header {
 		for _, value := range values {

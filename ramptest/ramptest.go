@@ -107,6 +107,10 @@ type Config struct {
 	// call, so it works inside testing/synctest. The service waits for a call no
 	// longer than Timeout. A handler that ignores the context of its request
 	// outlives the call.
+	//
+	// A [ramp.SQLStore] behind Handler rolls back its first attempt at each step, as a
+	// database may at any time, and makes another. So the books find an Apply that
+	// changes anything outside of its transaction.
 	Handler http.Handler
 
 	// Client makes the calls to Game. The service uses a copy that follows no
@@ -342,7 +346,7 @@ func Start(t testing.TB, config Config) *Service {
 		switch found := s.Imbalances(); {
 		case len(found) == 0:
 		case config.Books == BooksFail:
-			t.Error(report(found))
+			t.Error(report(found) + "\nIf Apply moved assets twice: each step was rolled back once, so Apply must use tx for every statement.")
 		default:
 			t.Log(report(found))
 		}

@@ -1,0 +1,89 @@
+package dbtest
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+// An Apply that writes through the database handle instead of tx works until a
+// transaction is rolled back. The emulator has the store roll back its first attempt at
+// each step, so its books find it. SQLite needs no such test: its lock keeps the handle out.
+func TestTheEmulatorFindsAnApplyOnTheDatabaseHandle(t *testing.T) {
+	for _, dialect := range []ramp.Dialect{ramp.PostgreSQL, ramp.MySQL} {
+		d := databaseOf(t, dialect)
+		t.Run(d.name, func(t *testing.T) {
+			p := newPlace(t, d, d.modes[0])
+			s := studio{db: p.db, dialect: p.dialect}
+			onHandle := func(ctx context.Context, _ *sql.Tx, step ramp.Step) error {
+				for _, a := range step.Effect.Assets {
+					delta, err := step.Effect.Delta(a).Int64()
+					check(t, err)
+					check(t, s.move(ctx, p.db, step.Order.UUID, step.Order.SessionID, step.Effect.Kind, a.ID, delta))
+				}
+				return nil
+			}
+			for _, c := range []struct {
+				name  string
+				apply apply
+				mint  bool
+				gold  int64 // of a player with 1000, who mints with 100 or burns for 80
+				found bool
+			}{
+				{"mint_on_tx", s.Apply, true, 900, false},
+				{"burn_on_tx", s.Apply, false, 1080, false},
+				{"mint_on_handle", onHandle, true, 800, true},
+				{"burn_on_handle", onHandle, false, 1160, true},
+			} {
+				t.Run(c.name, func(t *testing.T) {
+					run(t, p.db, "INSERT INTO holdings (session_id, asset, amount) VALUES ('"+c.name+"', 'gold', 1000)")
+					found := play(t, newGame(s, newStore(t, p, c.apply)), c.name, c.mint)
+					for _, f := range found {
+						t.Log(f)
+					}
+					if (len(found) > 0) != c.found {
+						t.Errorf("the books found %d imbalances", len(found))
+					}
+					var gold int64
+					check(t, p.db.QueryRow("SELECT amount FROM holdings WHERE session_id = '"+c.name+"'").Scan(&gold))
+					if gold != c.gold {
+						t.Errorf("the player has %d gold, not %d", gold, c.gold)
+					}
+				})
+			}
+		})
+	}
+}
+
+// play plays one order of a player against a game, and returns what the books found.
+func play(t *testing.T, g *game, player string, mint bool) []*ramptest.Imbalance {
+	t.Helper()
+	key, err := ramp.TextKey(hmacText)
+	check(t, err)
+	signer, err := ramp.NewKeySigner(validatorKey)
+	check(t, err)
+	service, err := ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Handler: newHandler(t, g), Books: ramptest.BooksReport, Settle: -1})
+	check(t, err)
+	defer service.Close()
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()})
+	check(t, err)
+	session := ramp.Session{ID: player, Token: ramp.NewAccessToken("token of " + player)}
+	item := func(amount int64) []ramp.Item {
+		return []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(amount), IconURL: "https://example.com/gold.png"}}
+	}
+	started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
+		Network: ramp.Testnet, ProjectID: "project", Token: token, Materials: item(100), Outputs: item(80)}})
+	check(t, err)
+	order := service.Burn
+	if mint {
+		order = service.Mint
+	}
+	_, err = order(t.Context(), started.UUID, session, ramp.NewAmount(1))
+	check(t, err)
+	service.Advance(time.Minute)
+	return service.Imbalances()
+}

@@ -1,0 +1,14 @@
+// Package rollback lets the emulator of ramptest ask a ramp.SQLStore in the same process
+// to roll back its first attempt at each step, as a database may do at any time. What
+// Apply did outside of its transaction is then done twice, and the books show it.
+package rollback
+
+import "context"
+
+type key struct{}
+
+// Ask returns a context that asks a store to roll back its first attempt at a step.
+func Ask(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, true) }
+
+// Asked reports whether ctx asks for it.
+func Asked(ctx context.Context) bool { return ctx.Value(key{}) != nil }
