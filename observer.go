@@ -11,7 +11,7 @@ import (
 // Observer observes what the package does, for metrics and traces. Set one as
 // [HandlerConfig].Observer, [ClientConfig].Observer and [RPCConfig].Observer. Every
 // field may be nil, and the zero Observer costs no allocation.
-// examples/observability has one for Prometheus and one for OpenTelemetry.
+// examples/gameserver has one for Prometheus, examples/observability one for OpenTelemetry.
 //
 // The functions are called concurrently and synchronously, so they must be fast. A
 // panic in one is logged to [slog.Default] and otherwise ignored, so that no metric

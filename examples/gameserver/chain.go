@@ -15,7 +15,7 @@ import (
 
 // openChain returns the node that confirms results, or nil if neither url nor chainID
 // is set.
-func openChain(ctx context.Context, url string, chainID uint64, log *slog.Logger) (*ramp.RPC, error) {
+func openChain(ctx context.Context, url string, chainID uint64, log *slog.Logger, observer ramp.Observer) (*ramp.RPC, error) {
 	switch {
 	case url == "" && chainID == 0:
 		return nil, nil
@@ -24,7 +24,7 @@ func openChain(ctx context.Context, url string, chainID uint64, log *slog.Logger
 	case chainID == 0:
 		return nil, errors.New("-chain-id is required, because RAMP_RPC_URL is set: without it, a testnet node could confirm mainnet orders")
 	}
-	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: url, ChainID: chainID, Logger: log})
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: url, ChainID: chainID, Logger: log, Observer: observer})
 	if err != nil {
 		return nil, err
 	}

@@ -91,6 +91,8 @@ func TestTheImageServes(t *testing.T) {
 			switch {
 			case strings.HasPrefix(arg, "-addr="):
 				arg = "-addr=" + listen
+			case strings.HasPrefix(arg, "-metrics="):
+				arg = "-metrics=" + freeAddress(t)
 			case strings.HasPrefix(arg, "-db=postgres://"):
 				arg = "-db=" + address
 			}

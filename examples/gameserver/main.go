@@ -42,6 +42,7 @@ import (
 	"syscall"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/prometheus/client_golang/prometheus"
 	ramp "github.com/token-ramp/ramp-go"
 )
 
@@ -111,6 +112,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		"\"any\" approves every rate, for the judge and for load tests")
 	drain := flags.Duration("drain", 0, "how long to keep serving after a stop signal while /readyz fails; set a `duration`\n"+
 		"longer than a load balancer takes to notice")
+	scraped := flags.String("metrics", "", "`address` to serve metrics for Prometheus on, apart from -addr; empty means none")
 	var c chainFlags
 	c.add(flags)
 	if err := parse(flags, args, 0); err != nil {
@@ -149,8 +151,18 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err := store.Check(ctx); err != nil {
 		return err
 	}
+	registry := prometheus.NewRegistry()
+	observer := newMetrics(registry)
+	countWaiting(registry, store.CountWaiting)
+	if *scraped != "" {
+		metrics, err := serveMetrics(*scraped, registry)
+		if err != nil {
+			return err
+		}
+		defer metrics.Close()
+	}
 	config := ramp.HandlerConfig{
-		Players: game, Store: store, Terms: terms.accepted(), Policy: terms.policy, Key: key, Signer: signer, ProjectID: *project, Logger: log,
+		Players: game, Store: store, Terms: terms.accepted(), Policy: terms.policy, Key: key, Signer: signer, ProjectID: *project, Logger: log, Observer: observer,
 		OnConflict: func(ctx context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
 			// Alert a person here, or at least make sure that someone reads this log.
 			log.ErrorContext(ctx, "a result contradicts its order: check the transaction on the chain",
@@ -158,7 +170,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 			return nil
 		},
 	}
-	if config.Chain, err = openChain(ctx, getenv("RAMP_RPC_URL"), c.id, log); err != nil {
+	if config.Chain, err = openChain(ctx, getenv("RAMP_RPC_URL"), c.id, log, observer); err != nil {
 		return err
 	}
 	if config.Chain != nil {
@@ -191,7 +203,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		server.frontend, apiURL = cmp.Or(server.frontend, emulator.URL()), emulator.URL()
 	}
 	if apiURL != "" {
-		if server.client, err = ramp.NewClient(ramp.ClientConfig{URL: apiURL, Key: key, Terms: terms.sold, Logger: log}); err != nil {
+		if server.client, err = ramp.NewClient(ramp.ClientConfig{URL: apiURL, Key: key, Terms: terms.sold, Logger: log, Observer: observer}); err != nil {
 			return err
 		}
 	}

@@ -125,7 +125,7 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 	log := slog.New(slog.NewJSONHandler(stderr, nil))
 	var chain *ramp.RPC
 	if c.id != 0 {
-		if chain, err = openChain(ctx, getenv("RAMP_RPC_URL"), c.id, log); err != nil {
+		if chain, err = openChain(ctx, getenv("RAMP_RPC_URL"), c.id, log, ramp.Observer{}); err != nil {
 			return err
 		}
 	}

@@ -1,21 +1,12 @@
 package observability
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"regexp"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"go.opentelemetry.io/otel/codes"
@@ -89,6 +80,7 @@ func (s *studio) mint(gold int64, faults ...ramptest.Fault) *ramptest.Order {
 	return order
 }
 
+<<<<<<< HEAD
 // story is a mint, a failed mint, one that is rejected, a repeat and a conflict.
 func (s *studio) story() {
 	s.Helper()
@@ -217,15 +209,22 @@ func TestTheQueriesOfTheDocumentationFindSomething(t *testing.T) {
 	}
 }
 
+=======
+>>>>>>> cd09f36 (Serve metrics in the game server, with alerts and a dashboard as files)
 func TestSpansNestAsTheCallsDo(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	provider := trace.NewTracerProvider(trace.WithSyncer(exporter))
-	s := newStudio(t, Both(Metrics(prometheus.NewRegistry()), Traces(provider)))
+	ended := 0
+	counter := ramp.Observer{End: func(context.Context, ramp.Operation) { ended++ }}
+	s := newStudio(t, Both(counter, Traces(provider)))
 	s.mint(100)
 	s.service.FailRPC(-32601)
 	s.mint(100, ramptest.TransactionFails())
 
 	spans := exporter.GetSpans()
+	if ended != len(spans) {
+		t.Errorf("%d operations have %d spans", ended, len(spans))
+	}
 	parent := func(span tracetest.SpanStub) string {
 		for _, other := range spans {
 			if other.SpanContext.SpanID() == span.Parent.SpanID() {

@@ -1,3 +1,5 @@
+// Package observability provides an observer with spans for OpenTelemetry, to copy into
+// your server. examples/gameserver has one with metrics for Prometheus.
 package observability
 
 import (

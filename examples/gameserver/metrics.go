@@ -1,25 +1,40 @@
-// Package observability provides two observers to copy into your server: metrics for
-// Prometheus, and spans for OpenTelemetry. docs/operations.md has the queries and
-// alerts that go with the metrics.
-package observability
+package main
 
 import (
 	"context"
+	"io"
 	"math"
+	"net"
+	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// Metrics registers its metrics with registry and returns an observer that updates
-// them. Call it once, and set the same observer in every config of the program.
+// serveMetrics serves the metrics on an address of their own, which the proxy in front
+// of the server does not know.
+func serveMetrics(address string, registry *prometheus.Registry) (io.Closer, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = server.Serve(listener) }()
+	return server, nil
+}
+
+// newMetrics registers metrics with registry and returns an observer that updates
+// them, to set in every config of the program.
 //
 // No label contains anything that a player chooses, so the number of series is
 // bounded: the codes are those of the package and of your calls of Reject, and the
 // JSON-RPC methods are those that your program calls.
-func Metrics(registry prometheus.Registerer) ramp.Observer {
+func newMetrics(registry prometheus.Registerer) ramp.Observer {
 	var (
 		webhooks = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_webhook_calls_total",
 			Help: "Webhook calls. code is empty for success."}, []string{"endpoint", "direction", "status", "code"})
@@ -45,7 +60,7 @@ func Metrics(registry prometheus.Registerer) ramp.Observer {
 	conflicts.WithLabelValues("validate")
 	conflicts.WithLabelValues("result")
 	for _, d := range []ramp.Direction{0, ramp.Mint, ramp.Burn} {
-		webhooks.WithLabelValues("result", direction(d), "500", string(ramp.CodeInternal))
+		webhooks.WithLabelValues("result", directionLabel(d), "500", string(ramp.CodeInternal))
 	}
 	calls.WithLabelValues(string(ramp.OperationInitialize), "initialize", "true")
 
@@ -54,7 +69,7 @@ func Metrics(registry prometheus.Registerer) ramp.Observer {
 			failed := strconv.FormatBool(op.Err != nil)
 			switch op.Kind {
 			case ramp.OperationWebhook:
-				webhooks.WithLabelValues(op.Name, direction(op.Direction), strconv.Itoa(op.Status), string(op.Code)).Inc()
+				webhooks.WithLabelValues(op.Name, directionLabel(op.Direction), strconv.Itoa(op.Status), string(op.Code)).Inc()
 				webhookSeconds.WithLabelValues(op.Name).Observe(op.Duration.Seconds())
 				if op.Conflict != nil {
 					conflicts.WithLabelValues(op.Name).Inc()
@@ -63,7 +78,7 @@ func Metrics(registry prometheus.Registerer) ramp.Observer {
 					signatures.WithLabelValues(strconv.FormatBool(op.Err == nil)).Inc()
 				}
 				if step := op.Step; step != nil {
-					steps.WithLabelValues(direction(step.Order.Direction), string(step.Order.State),
+					steps.WithLabelValues(directionLabel(step.Order.Direction), string(step.Order.State),
 						step.Effect.Kind.String(), strconv.FormatBool(step.New)).Inc()
 				}
 			case ramp.OperationAttempt:
@@ -76,14 +91,14 @@ func Metrics(registry prometheus.Registerer) ramp.Observer {
 	}
 }
 
-// Waiting registers gauges of the mints and burns that have waited for a result for
+// countWaiting registers gauges of the mints and burns that have waited for a result for
 // longer than the service delivers results. The gauges query the database at each
-// scrape, so register them on one machine only. count is the CountWaiting method of a
-// [ramp.SQLStore]. A gauge is NaN while the database is unavailable.
-func Waiting(registry prometheus.Registerer, count func(context.Context, ramp.Direction, time.Time) (int, time.Time, error)) {
+// scrape. A gauge is NaN while the database is unavailable. count is the CountWaiting
+// method of a [ramp.SQLStore].
+func countWaiting(registry prometheus.Registerer, count func(context.Context, ramp.Direction, time.Time) (int, time.Time, error)) {
 	for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
 		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ramp_orders_waiting",
-			Help: "Orders without a result after 13 hours. Investigate each mint.", ConstLabels: prometheus.Labels{"direction": d.String()}},
+			Help: "Orders without a result after 13 hours, the same on every server. Investigate each mint.", ConstLabels: prometheus.Labels{"direction": d.String()}},
 			func() float64 {
 				ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 				defer cancel()
@@ -100,8 +115,8 @@ func Waiting(registry prometheus.Registerer, count func(context.Context, ramp.Di
 // wait for a chain.
 var seconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
-// direction returns the value of the label, which is empty for an assets call.
-func direction(d ramp.Direction) string {
+// directionLabel returns the value of the label, which is empty for an assets call.
+func directionLabel(d ramp.Direction) string {
 	if d == 0 {
 		return ""
 	}

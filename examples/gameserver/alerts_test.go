@@ -1,7 +1,8 @@
-package observability
+package main
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.yaml.in/yaml/v3"
 )
 
 // In these stories a sample comes every minute for an hour, and the queries are
@@ -47,17 +51,17 @@ var stories = []struct {
 			"Calls a second, by endpoint and answer": {`{endpoint="validate",status="200"}`: 1.1, `{endpoint="result",status="500"}`: 0.017},
 			"Orders a second, opened and ended": {`{direction="mint",state="accepted"}`: 1, `{direction="mint",state="succeeded"}`: 0.8,
 				`{direction="mint",state="failed"}`: 0.2},
-			"Share of mints that end in failure, and give back":                                    {`{}`: 0.2},
-			"99th percentile of a call":                                                            {`{endpoint="validate"}`: 0.995},
-			"Rejected orders, by reason":                                                           {`{code="INVALID_BALANCE"}`: 0.1},
-			"Signatures in an hour: compare with what the key service counts":                      {`{}`: 3600},
-			"Repeats: the service did not get an answer in time":                                   {`{}`: 0.1},
-			"Share of the HTTP requests to the service and the node that fail, and may be retried": {`{name="batch"}`: 0.25},
-			"Time that a result waits for the chain":                                               {`{}`: 2.425},
-			"A call contradicts its order: look at each":                                           {`{endpoint="result"}`: 1},
-			"Results are answered with 500":                                                        {`{}`: 10},
-			"Most players cannot start":                                                            {`{}`: 0.75},
-			`Mints that waited for 13 hours: see "An order that never ends"`:                       {`{direction="mint"}`: 2},
+			"Share of mints that end in failure, and give back":      {`{}`: 0.2},
+			"99th percentile of a call":                              {`{endpoint="validate"}`: 0.995},
+			"Rejected orders, by reason":                             {`{code="INVALID_BALANCE"}`: 0.1},
+			"Signatures in an hour, to compare with the key service": {`{}`: 3600},
+			"Repeats, whose answer did not arrive in time":           {`{}`: 0.1},
+			"Requests to the service and the node that fail":         {`{name="batch"}`: 0.25},
+			"Time that a result waits for the chain":                 {`{}`: 2.425},
+			"RampConflict":                                           {`{endpoint="result"}`: 1},
+			"RampResultsFail":                                        {`{}`: 10},
+			"RampPlayersCannotStart":                                 {`{}`: 0.75},
+			"RampMintsWait":                                          {`{}`: 2},
 		},
 	},
 	{
@@ -67,7 +71,7 @@ var stories = []struct {
 		},
 		want: map[string]map[string]float64{
 			"Orders a second, opened and ended": {`{direction="mint",state="accepted"}`: 0.017},
-			"Calls arrive, and no order ends":   {`{}`: 60},
+			"RampNothingEnds":                   {`{}`: 60},
 		},
 	},
 	{
@@ -88,20 +92,88 @@ var stories = []struct {
 	},
 }
 
-// Prometheus itself evaluates the queries of the documentation.
+// queries returns the queries of the dashboard by their panels, and those of the alerts by
+// their names.
+func queries(t *testing.T) map[string]string {
+	t.Helper()
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			GridPos struct{ X, Y, W, H int }
+			Targets []struct{ Expr string }
+		}
+	}
+	var alerts struct {
+		Groups []struct {
+			Rules []struct {
+				Alert, Expr string
+				Annotations map[string]string
+			}
+		}
+	}
+	text, err := os.ReadFile("deploy/dashboard.json")
+	check(t, err)
+	check(t, json.Unmarshal(text, &dashboard))
+	text, err = os.ReadFile("deploy/alerts.yaml")
+	check(t, err)
+	check(t, yaml.Unmarshal(text, &alerts))
+	found := map[string]string{}
+	for _, panel := range dashboard.Panels {
+		found[panel.Title] = panel.Targets[0].Expr
+		if at := panel.GridPos; at.X+at.W > 24 || at.Y+at.H > 24 {
+			t.Errorf("panel %q is not on the first screen", panel.Title)
+		}
+	}
+	for _, rule := range alerts.Groups[0].Rules {
+		found[rule.Alert] = rule.Expr
+		if rule.Annotations["summary"] == "" {
+			t.Errorf("alert %s has no summary", rule.Alert)
+		}
+	}
+	return found
+}
+
+// Every metric and label in the queries exists, so no alert is silent forever.
+func TestTheQueriesFindSomething(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	countWaiting(registry, waiting)
+	s := observe(t, newMetrics(registry))
+	s.story()
+	s.service.FailRPC(503, -32601)
+	s.mint(100)
+	series := slices.Collect(maps.Keys(scrape(t, served(t, registry))))
+	exported := strings.Join(series, "\n")
+	names := regexp.MustCompile(`ramp_[a-z_]+`)
+	selectors := regexp.MustCompile(`(ramp_[a-z_]+)\{([^}]*)\}`)
+	pairs := regexp.MustCompile(`([a-z]+)="([^"]*)"`)
+	for title, query := range queries(t) {
+		for _, name := range names.FindAllString(query, -1) {
+			if !strings.Contains(exported, name) {
+				t.Errorf("%s: no metric %s", title, name)
+			}
+		}
+		for _, selector := range selectors.FindAllStringSubmatch(query, -1) {
+			for _, pair := range pairs.FindAllStringSubmatch(selector[2], -1) {
+				if !slices.ContainsFunc(series, func(one string) bool {
+					return strings.HasPrefix(one, selector[1]+"{") && strings.Contains(one, pair[0])
+				}) {
+					t.Errorf("%s: no series %s{%s}", title, selector[1], pair[0])
+				}
+			}
+		}
+	}
+}
+
+// Prometheus itself evaluates the queries.
 func TestPrometheusUnderstandsTheQueries(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
 		t.Skip("*** NOT TESTED: promtool is not installed ***")
 	}
-	text, err := os.ReadFile("../../docs/operations.md")
-	check(t, err)
-	queries := map[string]string{}
-	for _, block := range regexp.MustCompile("(?s)```promql\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
-		for _, query := range regexp.MustCompile(`# (.+)\n(.+)\n`).FindAllStringSubmatch(block[1], -1) {
-			queries[query[1]] = query[2]
-		}
+	if out, err := exec.Command(promtool, "check", "rules", "deploy/alerts.yaml").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
+	queries := queries(t)
 	type sample struct {
 		Labels string  `json:"labels"`
 		Value  float64 `json:"value"`
@@ -138,7 +210,7 @@ func TestPrometheusUnderstandsTheQueries(t *testing.T) {
 		for title := range s.want {
 			tested[title] = true
 			if queries[title] == "" {
-				t.Errorf("the documentation has no query %q", title)
+				t.Errorf("no panel or alert is called %q", title)
 			}
 		}
 		tests = append(tests, test)
