@@ -108,21 +108,27 @@ func (k HMACKey) Sign(body []byte) string {
 // comparison takes constant time. The error is [ErrHMACMissing] for an empty
 // signature, [ErrHMACKey] for the zero key, and [ErrHMACInvalid] otherwise.
 func (k HMACKey) Verify(body []byte, signature string) error {
+	_, err := k.verify(body, signature)
+	return err
+}
+
+// verify also returns which key verified: 0 is the newest.
+func (k HMACKey) verify(body []byte, signature string) (int, error) {
 	if k.IsZero() {
-		return fmt.Errorf("ramp: %w: it is the zero value", ErrHMACKey)
+		return 0, fmt.Errorf("ramp: %w: it is the zero value", ErrHMACKey)
 	}
 	want, err := decodeHMAC(signature)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var sum [sha256.Size]byte
-	for _, key := range k.ring {
+	for n, key := range k.ring {
 		key.sum(body, &sum)
 		if subtle.ConstantTimeCompare(sum[:], want[:]) == 1 {
-			return nil
+			return n, nil
 		}
 	}
-	return fmt.Errorf("ramp: %w: it was made for another body or with another key", ErrHMACInvalid)
+	return 0, fmt.Errorf("ramp: %w: it was made for another body or with another key", ErrHMACInvalid)
 }
 
 // decodeHMAC checks the form of a signature before any hashing.

@@ -303,6 +303,32 @@ func TestASessionThatContradictsTheSignedBodyIsLogged(t *testing.T) {
 		[]any{record["level"], record["session_id"], record["header_session_id"], record["outcome"]})
 }
 
+// During a rotation, the log tells when the last call with an older key came.
+func TestACallWithAPreviousKeyIsLogged(t *testing.T) {
+	newest, err := ramp.TextKey("the newest key")
+	require.NoError(t, err)
+	other, err := ramp.TextKey("another older key")
+	require.NoError(t, err)
+	for _, c := range []struct {
+		key  ramp.HMACKey
+		want any
+	}{
+		{testKey(t), nil},
+		{newest.WithPrevious(testKey(t)), 1.0},
+		{newest.WithPrevious(other, testKey(t)), 2.0},
+	} {
+		var log bytes.Buffer
+		handler, err := ramp.NewHandler(inMemory(t, ramp.HandlerConfig{Terms: ramp.AnyTerms, Key: c.key, Signer: testSigner(t),
+			Logger: slog.New(slog.NewJSONHandler(&log, nil))}))
+		require.NoError(t, err)
+		body := validateCall().bytes()
+		handler.AnswerValidate(t.Context(), (&studio{key: testKey(t)}).signed(body), body)
+		var record map[string]any
+		require.NoError(t, json.Unmarshal(log.Bytes(), &record))
+		assert.Equal(t, c.want, record["previous_key"], log.String())
+	}
+}
+
 func TestAnObserverIsToldNoSecret(t *testing.T) {
 	var shown strings.Builder
 	show := ramp.Observer{

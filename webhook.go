@@ -193,11 +193,13 @@ type HandlerConfig struct {
 	// duration and outcome. If known, it also has session_id, uuid, direction, product,
 	// tx_hash, conflict (the field that contradicts the order), unreadable,
 	// header_session_id (of a result whose unsigned header names another session
-	// than its signed body, which counts), and error (the cause of a failure), and of a [Store]: state, new (false for a
-	// repeat), and effect, such as "take -100 item_gold", which lets a person
-	// correct balances after a database was lost. No record holds a token, a key, a
-	// signature or a body. By default only failures are logged, to [slog.Default].
-	// slog.New(slog.DiscardHandler) logs nothing.
+	// than its signed body, which counts), previous_key (which older key of
+	// [HMACKey.WithPrevious] verified the call, from 1), and error (the cause of a
+	// failure), and of a [Store]: state, new (false for a repeat), and effect, such
+	// as "take -100 item_gold", which lets a person correct balances after a database
+	// was lost. No record holds a token, a key, a signature or a body. By default only
+	// failures are logged, to [slog.Default]. slog.New(slog.DiscardHandler) logs
+	// nothing.
 	Logger *slog.Logger
 
 	// Observer observes every call, for metrics and traces, except requests with
@@ -283,7 +285,7 @@ func (h *Handler) AnswerAssets(ctx context.Context, header http.Header) Reply {
 func (h *Handler) AnswerValidate(ctx context.Context, header http.Header, body []byte) Reply {
 	var r *ValidateRequest
 	return h.answer(ctx, "validate", func(c *call) (err error) {
-		if err := h.authentic(header, body); err != nil {
+		if err := h.authentic(c, header, body); err != nil {
 			return err
 		}
 		if r, err = ParseValidate(body); err != nil {
@@ -347,7 +349,7 @@ func (h *Handler) warnUnlisted(ctx context.Context, player *Player) {
 func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []byte) Reply {
 	var r *Result
 	return h.answer(ctx, "result", func(c *call) (err error) {
-		if err := h.authentic(header, body); err != nil {
+		if err := h.authentic(c, header, body); err != nil {
 			return err
 		}
 		if r, err = ParseResult(body); err != nil {
@@ -405,7 +407,7 @@ func (c *call) setSession(header http.Header, r *Result) {
 }
 
 // authentic checks the size and the HMAC of a body before anything reads it.
-func (h *Handler) authentic(header http.Header, body []byte) error {
+func (h *Handler) authentic(c *call, header http.Header, body []byte) error {
 	if int64(len(body)) > h.config.MaxBody {
 		return h.bodyTooLarge()
 	}
@@ -413,7 +415,7 @@ func (h *Handler) authentic(header http.Header, body []byte) error {
 	if err != nil {
 		return err
 	}
-	err = h.config.Key.Verify(body, signature)
+	c.previousKey, err = h.config.Key.verify(body, signature)
 	encoding, _ := singleHeader(header, "Content-Encoding")
 	switch {
 	case err == nil:

@@ -146,11 +146,12 @@ func invalidCode(e *InvalidError) Code {
 
 // call is one call of the service, and what is logged and observed of it.
 type call struct {
-	op         Operation
-	session    Session
-	unsigned   string // the session of a result's header, if it contradicts the signed body
-	unreadable []FieldError
-	stack      []byte // of a panic; nil without one
+	op          Operation
+	session     Session
+	unsigned    string // the session of a result's header, if it contradicts the signed body
+	previousKey int    // which older key verified the call; 0 is none
+	unreadable  []FieldError
+	stack       []byte // of a panic; nil without one
 }
 
 // answer makes the reply to a call and logs it. read checks the call; its errors
@@ -243,7 +244,7 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	if h.config.Logger == nil && level == slog.LevelInfo || !log.Enabled(ctx, level) {
 		return
 	}
-	attrs := append(make([]slog.Attr, 0, 17), slog.String("endpoint", op.Name), slog.Int("status", op.Status), slog.Duration("duration", op.Duration))
+	attrs := append(make([]slog.Attr, 0, 18), slog.String("endpoint", op.Name), slog.Int("status", op.Status), slog.Duration("duration", op.Duration))
 	add := func(known bool, attr slog.Attr) {
 		if known {
 			attrs = append(attrs, attr)
@@ -265,6 +266,7 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	}
 	add(op.TxHash != "", slog.String("tx_hash", op.TxHash))
 	add(c.unsigned != "", slog.String("header_session_id", c.unsigned))
+	add(c.previousKey > 0, slog.Int("previous_key", c.previousKey))
 	if op.Conflict != nil {
 		attrs = append(attrs, slog.String("conflict", op.Conflict.Field))
 	}
