@@ -120,7 +120,7 @@ func (o *Orders) Show(ctx context.Context, id uuid.UUID) (*Report, error) {
 	report := &Report{Order: order}
 	if o.config.Chain != nil {
 		if err := o.search(ctx, report); err != nil {
-			return report, fmt.Errorf("ramp: order %s: read the chain: %w", id, err)
+			return &Report{Order: order}, fmt.Errorf("ramp: order %s: read the chain: %w", id, err)
 		}
 	}
 	return report, nil

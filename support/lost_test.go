@@ -1,0 +1,45 @@
+package support_test
+
+import (
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/support"
+)
+
+// After a restore, the logs are the only list of what the database has lost.
+func TestTheLogSaysWhichOrdersAreLost(t *testing.T) {
+	var log strings.Builder
+	now := newStudio(t)
+	waits, abandoned := now.mint(t, ramptest.ResultNever()), now.mint(t, ramptest.ResultNever())
+	record := slog.New(slog.NewJSONHandler(&log, nil))
+	for _, id := range []any{waits, abandoned} {
+		record.Info("ramp: call", "uuid", id, "session_id", "alice", "state", "accepted", "new", true, "effect", "take -100 item_gold")
+	}
+	io.WriteString(&log, "a line of another program {\n\n")
+	record.Warn("ramp: order abandoned", "uuid", abandoned, "session_id", "alice", "state", "abandoned", "new", true, "effect", "give back +100 item_gold")
+	record.Info("ramp: call", "uuid", abandoned, "session_id", "alice", "state", "abandoned", "new", false, "effect", "nothing")
+	text := "game-1  | " + strings.TrimSuffix(log.String(), "\n") // a line may end with the file
+
+	lost := func(d *studio) []support.Logged {
+		orders, err := support.New(support.Config{Store: d.store})
+		require.NoError(t, err)
+		lost, err := orders.Lost(t.Context(), strings.NewReader(text))
+		require.NoError(t, err)
+		return lost
+	}
+	assert.Equal(t, []support.Logged{{UUID: abandoned, SessionID: "alice", State: ramp.OrderAbandoned,
+		Effects: []string{"take -100 item_gold", "give back +100 item_gold"}}}, lost(now))
+	assert.Equal(t, []support.Logged{
+		{UUID: waits, SessionID: "alice", State: ramp.OrderAccepted, Effects: []string{"take -100 item_gold"}, Missing: true},
+		{UUID: abandoned, SessionID: "alice", State: ramp.OrderAbandoned,
+			Effects: []string{"take -100 item_gold", "give back +100 item_gold"}, Missing: true},
+	}, lost(newStudio(t)))
+}

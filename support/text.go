@@ -1,0 +1,89 @@
+package support
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+// Text writes the report for a person, as several lines.
+func (r *Report) Text() string {
+	out := new(strings.Builder)
+	o := r.Order
+	fmt.Fprintf(out, "%s  %s of %s  %s\n", o.UUID, o.Direction, assetsOf(o), o.State)
+	fmt.Fprintf(out, "accepted  %s, %s ago\n", o.AcceptedAt.Format(time.RFC3339), time.Since(o.AcceptedAt).Round(time.Second))
+	if !o.FinishedAt.IsZero() {
+		fmt.Fprintf(out, "finished  %s\n", o.FinishedAt.Format(time.RFC3339))
+	}
+	fmt.Fprintf(out, "session   %s\naddress   %s\nproject   %s\n", shown(o.SessionID), shown(o.UserAddress), shown(o.ProjectID))
+	if o.TxHash != "" {
+		fmt.Fprintf(out, "tx_hash   %s\n", o.TxHash)
+	}
+	if o.Reason != "" {
+		fmt.Fprintf(out, "reason    %s\n", shown(o.Reason))
+	}
+	if r.NewestBlock == 0 {
+		fmt.Fprintln(out, "chain     not asked, or unreachable")
+		return out.String()
+	}
+	fmt.Fprintf(out, "chain     blocks %d to %d of %d; transactions that may be the order's own: %d\n", r.FirstBlock, r.LastBlock, r.NewestBlock, len(r.Candidates))
+	for _, c := range r.Candidates {
+		fmt.Fprintf(out, "  %s  block %d  %s\n", c.Hash, c.Block, c.Time.Format(time.RFC3339))
+		outcome, proof := "failed", "proves that the order has ended so"
+		if c.Evidence.Succeeded {
+			outcome = "succeeded"
+		}
+		if c.Unproven != nil {
+			proof = c.Unproven.Error()
+		}
+		fmt.Fprintf(out, "    %s, sent by %s, paid by %s, to %s\n", outcome, c.Evidence.From, cmp.Or(c.Evidence.FeePayer, c.Evidence.From), c.Evidence.To)
+		for _, t := range c.Transfers {
+			fmt.Fprintf(out, "    moved %s of %s from %s to %s\n", cmp.Or(t.Value, t.TokenID), t.Token, t.From, t.To)
+		}
+		if c.Signed {
+			fmt.Fprintln(out, "    its input has the validator's signature of this order, which anybody can copy")
+		}
+		if c.EndedOther != nil {
+			fmt.Fprintf(out, "    it has ended order %s\n", c.EndedOther)
+		}
+		fmt.Fprintf(out, "    %s\n", proof)
+	}
+	return out.String()
+}
+
+// Table writes orders for a person, one a line below a heading.
+func Table(orders []ramp.Order) string {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "UUID\tORDER\tASSETS\tSTATE\tACCEPTED\tSESSION\tADDRESS")
+	for _, o := range orders {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", o.UUID, o.Direction, assetsOf(o), o.State,
+			o.AcceptedAt.Format(time.RFC3339), shown(o.SessionID), shown(o.UserAddress))
+	}
+	_ = table.Flush() // into memory
+	return text.String()
+}
+
+func assetsOf(o ramp.Order) string {
+	if len(o.Assets) == 0 {
+		return "-"
+	}
+	var list []string
+	for _, a := range o.Assets {
+		list = append(list, a.Amount.String()+" "+shown(a.ID))
+	}
+	return strings.Join(list, ", ")
+}
+
+// shown quotes foreign text, so that it cannot move the cursor or fake a line.
+func shown(text string) string {
+	if text == "" {
+		return "-"
+	}
+	quoted := fmt.Sprintf("%+q", text)
+	return quoted[1 : len(quoted)-1]
+}
