@@ -143,6 +143,14 @@ CREATE TABLE IF NOT EXISTS swords (
     token_id VARCHAR(80) NOT NULL DEFAULT '', -- the token that it is on the chain
     UNIQUE (player, id), UNIQUE (order_id, id), UNIQUE (token_id, id) -- for lookups
 );
+CREATE TABLE IF NOT EXISTS conflicts (
+    uuid    VARCHAR(36) NOT NULL, -- of the order that a result contradicted
+    field   VARCHAR(64) NOT NULL,
+    tx_hash VARCHAR(66) NOT NULL, -- of the result
+    state   VARCHAR(16) NOT NULL, -- of the order
+    at      BIGINT      NOT NULL,
+    PRIMARY KEY (uuid, field, tx_hash)
+);
 `
 
 func createTables(ctx context.Context, db *sql.DB, dialect ramp.Dialect) error {

@@ -241,6 +241,11 @@ func TestWhatIsUnsafeIsSaidAtTheStart(t *testing.T) {
 	if !strings.Contains(p.log.String(), "unsafe: the service is emulated") {
 		t.Errorf("it logged %s", p.log)
 	}
+	p = newProcess(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), append(real(), "RAMP_HMAC_KEY_PREVIOUS=an older key"), []string{"-token", token, "-network", "testnet"})
+	p.kill()
+	if !strings.Contains(p.log.String(), "RAMP_HMAC_KEY_PREVIOUS is accepted too") {
+		t.Errorf("during a rotation it logged %s", p.log)
+	}
 }
 
 // A server that is stopping fails its health check first, and lets a call in
@@ -298,13 +303,11 @@ func TestAServerThatStopsCutsNothingOff(t *testing.T) {
 }
 
 func TestAServerIsReadyWhileItsDatabaseIs(t *testing.T) {
-	address := ready(t)
-	db, dialect, err := openDatabase(address)
+	game, store, err := openOrders(t.Context(), ready(t))
 	check(t, err)
+	db := game.db
 	defer db.Close()
-	store, err := openStore(t.Context(), db, dialect)
-	check(t, err)
-	a := &api{game: &game{db: db, dialect: dialect}, store: store, log: quiet}
+	a := &api{game: game, store: store, log: quiet}
 	status := func(path string) int {
 		recorder := httptest.NewRecorder()
 		a.routes(&ramp.Handler{}).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))

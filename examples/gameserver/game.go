@@ -42,7 +42,7 @@ func (g *game) check(ctx context.Context, store *ramp.SQLStore) error {
 	if err := store.Check(ctx); err != nil {
 		return err
 	}
-	for _, table := range []string{"sessions", "inventory", "swords"} {
+	for _, table := range []string{"sessions", "inventory", "swords", "conflicts"} {
 		rows, err := g.db.QueryContext(ctx, "SELECT 1 FROM "+table+" WHERE 1 = 0")
 		if err != nil {
 			return err

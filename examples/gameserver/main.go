@@ -12,7 +12,7 @@
 //
 // To inspect orders whose result does not arrive, and to end them, use
 //
-//	gameserver orders list|show|finish|abandon
+//	gameserver orders list|conflicts|missing|show|finish|abandon
 //
 // The server prints one line to standard output when it is ready, and logs JSON to
 // standard error. It reads secrets and URLs from the environment:
@@ -96,7 +96,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	flags.SetOutput(stderr)
 	flags.Usage = func() {
 		fmt.Fprint(stderr, "usage: gameserver [flags]\n"+
-			"       gameserver orders list|show|finish|abandon …\n\n"+
+			"       gameserver orders list|conflicts|missing|show|finish|abandon …\n\n"+
 			"Serves a game with a token ramp. Keys and URLs come from the environment, and are\n"+
 			"listed at the top of main.go. Without RAMP_HMAC_KEY, the service is emulated.\n\nFlags:\n")
 		flags.PrintDefaults()
@@ -167,7 +167,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 			// Alert a person here, or at least make sure that someone reads this log.
 			log.ErrorContext(ctx, "a result contradicts its order: check the transaction on the chain",
 				"uuid", r.UUID, "state", conflict.Order.State, "differs", conflict.Field, "tx_hash", r.TxHash)
-			return nil
+			return game.keep(ctx, conflict, r) // gameserver orders conflicts lists it
 		},
 	}
 	if config.Chain, err = openChain(ctx, getenv("RAMP_RPC_URL"), c.id, log, observer); err != nil {
@@ -212,6 +212,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		"validator", signer.Address()) // the address to register in the console
 	for _, text := range warnings(listener.Addr(), *address, *project, terms, config.Proof, emulated) {
 		log.Warn("unsafe: " + text)
+	}
+	if getenv("RAMP_HMAC_KEY_PREVIOUS") != "" && !emulated {
+		log.Warn("the key in RAMP_HMAC_KEY_PREVIOUS is accepted too: remove it when the rotation is over")
 	}
 	if emulated {
 		fmt.Fprintf(stderr, usage, reachable(listener.Addr()), apiURL, terms.recipe)

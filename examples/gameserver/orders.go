@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -13,8 +11,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -24,10 +20,13 @@ import (
 )
 
 const ordersUsage = `usage:
-  gameserver orders list    -db … [-older 13h] [-direction mint|burn]
-  gameserver orders show    -db … [CHAIN] [-json] UUID
-  gameserver orders finish  -db … CHAIN -who NAME -reason TEXT -tx HASH UUID
-  gameserver orders abandon -db … [CHAIN] -who NAME -reason TEXT [-anyway] UUID
+  gameserver orders list      -db … [-older 13h] [-direction mint|burn]
+  gameserver orders list      -db … -player NAME | -session ID | -address 0x… | -ended FROM,TO
+  gameserver orders conflicts -db …
+  gameserver orders missing   -db … LOG
+  gameserver orders show      -db … [CHAIN] [-json] UUID
+  gameserver orders finish    -db … CHAIN -who NAME -reason TEXT -tx HASH UUID
+  gameserver orders abandon   -db … [CHAIN] -who NAME -reason TEXT [-anyway] UUID
 CHAIN is -chain-id, -payers and what else the server has of these flags, -validators with
 the addresses of its keys, and RAMP_RPC_URL.`
 
@@ -40,35 +39,29 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 	flags := flag.NewFlagSet("gameserver orders "+args[0], flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	address := flags.String("db", "sqlite:gameserver.db", "`database` of the server")
-	var run func(ctx context.Context, d *support.Orders, store *ramp.SQLStore, id uuid.UUID) error
-	wantsID := true
+	var run func(ctx context.Context, orders *support.Orders, id uuid.UUID) error
 	var c chainFlags
 	var validators addresses
 	var d support.Decision
 	switch args[0] {
-	case "list":
-		wantsID = false
-		older := flags.Duration("older", 13*time.Hour, "list only orders that have waited longer than this `duration`; the service stops delivering after 12 hours")
-		direction := flags.String("direction", "", "list only orders of this `direction`, mint or burn; a burn that waits has moved nothing")
-		run = func(ctx context.Context, _ *support.Orders, store *ramp.SQLStore, _ uuid.UUID) error {
-			return listOrders(ctx, store, *older, *direction, stdout)
-		}
+	case "list", "conflicts", "missing":
+		return lists(ctx, args, stdout, stderr)
 	case "show":
 		asJSON := flags.Bool("json", false, "print JSON")
-		run = func(ctx context.Context, ended *support.Orders, _ *ramp.SQLStore, id uuid.UUID) error {
+		run = func(ctx context.Context, ended *support.Orders, id uuid.UUID) error {
 			report, err := ended.Show(ctx, id)
 			switch {
 			case report == nil:
 			case *asJSON:
 				err = errors.Join(err, json.NewEncoder(stdout).Encode(report))
 			default:
-				printReport(stdout, report, c.id != 0 && err == nil)
+				fmt.Fprint(stdout, report.Text())
 			}
 			return err
 		}
 	case "finish":
 		tx := flags.String("tx", "", "`hash` of the transaction that the order has ended with; required")
-		run = func(ctx context.Context, ended *support.Orders, _ *ramp.SQLStore, id uuid.UUID) error {
+		run = func(ctx context.Context, ended *support.Orders, id uuid.UUID) error {
 			hash, err := hexutil.Decode(*tx)
 			if err != nil || len(hash) != common.HashLength {
 				return errors.New("-tx must be 0x and 64 hex digits")
@@ -84,7 +77,7 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 			return err
 		}
 	case "abandon":
-		run = func(ctx context.Context, ended *support.Orders, _ *ramp.SQLStore, id uuid.UUID) error {
+		run = func(ctx context.Context, ended *support.Orders, id uuid.UUID) error {
 			step, err := ended.Abandon(ctx, id, d)
 			if err != nil {
 				return err
@@ -95,11 +88,9 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 	default:
 		return usageError(fmt.Sprintf("orders %s: no such command\n%s", args[0], ordersUsage))
 	}
-	if wantsID {
-		c.add(flags)
-		flags.Var(&validators, "validators", "`addresses` of your validator keys, past ones too: a transaction that holds a signature\n"+
-			"of theirs is marked")
-	}
+	c.add(flags)
+	flags.Var(&validators, "validators", "`addresses` of your validator keys, past ones too: a transaction that holds a signature\n"+
+		"of theirs is marked")
 	if args[0] == "finish" || args[0] == "abandon" {
 		flags.StringVar(&d.Who, "who", "", "`name` of the person who decides; required")
 		flags.StringVar(&d.Reason, "reason", "", "why the result cannot arrive; required")
@@ -107,19 +98,12 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 	if args[0] == "abandon" {
 		flags.BoolVar(&d.Anyway, "anyway", false, "abandon the order although a transaction may be its own")
 	}
-	count := 0
-	if wantsID {
-		count = 1
-	}
-	err := parse(flags, args[1:], count)
-	if err != nil {
+	if err := parse(flags, args[1:], 1); err != nil {
 		return err
 	}
-	var id uuid.UUID
-	if wantsID {
-		if id, err = uuid.Parse(flags.Arg(0)); err != nil {
-			return usageError(fmt.Sprintf("%q is not a UUID", flags.Arg(0)))
-		}
+	id, err := uuid.Parse(flags.Arg(0))
+	if err != nil {
+		return usageError(fmt.Sprintf("%q is not a UUID", flags.Arg(0)))
 	}
 
 	log := slog.New(slog.NewJSONHandler(stderr, nil))
@@ -129,20 +113,11 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 			return err
 		}
 	}
-	if path, ok := strings.CutPrefix(*address, "sqlite:"); ok {
-		if _, err := os.Stat(path); err != nil { // SQLite would create it
-			return fmt.Errorf("-db: %w", err)
-		}
-	}
-	db, dialect, err := openDatabase(*address)
+	game, store, err := openOrders(ctx, *address)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	store, err := openStore(ctx, db, dialect)
-	if err != nil {
-		return err
-	}
+	defer game.db.Close()
 	config := support.Config{Store: store, Chain: chain, Validators: validators, Logger: log}
 	if chain != nil {
 		order, err := store.Order(ctx, id)
@@ -162,18 +137,30 @@ func orders(ctx context.Context, args []string, getenv func(string) string, stdo
 	if err != nil {
 		return err
 	}
-	return run(ctx, ended, store, id)
+	return run(ctx, ended, id)
 }
 
-// openStore returns the orders in the database of a server, which may be running. It
-// creates no tables, so that a mistyped address does not look like an empty database.
-func openStore(ctx context.Context, db *sql.DB, dialect ramp.Dialect) (*ramp.SQLStore, error) {
+// openOrders opens the database of a server, which may be running. It creates no tables,
+// so that a mistyped address does not look like an empty database.
+func openOrders(ctx context.Context, address string) (*game, *ramp.SQLStore, error) {
+	if path, ok := strings.CutPrefix(address, "sqlite:"); ok {
+		if _, err := os.Stat(path); err != nil { // SQLite would create it
+			return nil, nil, fmt.Errorf("-db: %w", err)
+		}
+	}
+	db, dialect, err := openDatabase(address)
+	if err != nil {
+		return nil, nil, err
+	}
 	game := &game{db: db, dialect: dialect} // accepts no orders here, so it needs no terms
 	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: dialect, Apply: game.Apply, Retries: 3, Retryable: raced})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = game.check(ctx, store)
 	}
-	return store, game.check(ctx, store)
+	if err != nil {
+		return nil, nil, errors.Join(err, db.Close())
+	}
+	return game, store, nil
 }
 
 // tokenOf returns the contract of an order's ERC-20 token, or nil if it has none.
@@ -187,82 +174,6 @@ func tokenOf(o ramp.Order) *common.Address {
 	return nil
 }
 
-// listOrders prints the orders that wait for a result: first the mints, then the
-// burns, each with the oldest first.
-func listOrders(ctx context.Context, store *ramp.SQLStore, older time.Duration, direction string, out io.Writer) error {
-	directions := []ramp.Direction{ramp.Mint, ramp.Burn}
-	switch direction {
-	case "":
-	case ramp.Mint.String():
-		directions = directions[:1]
-	case ramp.Burn.String():
-		directions = directions[1:]
-	default:
-		return errors.New("-direction must be mint or burn")
-	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "UUID\tORDER\tASSETS\tWAITS\tSESSION\tADDRESS")
-	now := time.Now()
-	var damaged error // rows that are no orders; they do not hide the others
-	for _, d := range directions {
-		for page := (ramp.OrderPage{}); ; {
-			list, err := store.Waiting(ctx, d, now.Add(-older), page)
-			for _, o := range list {
-				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", o.UUID, d, assetsOf(o), now.Sub(o.AcceptedAt).Round(time.Second),
-					shown(o.SessionID), shown(o.UserAddress))
-			}
-			damaged = errors.Join(damaged, err)
-			if len(list) == 0 {
-				break
-			}
-			page.After = list[len(list)-1]
-		}
-	}
-	return errors.Join(table.Flush(), damaged)
-}
-
-func printReport(out io.Writer, r *support.Report, hasActivity bool) {
-	o := r.Order
-	fmt.Fprintf(out, "%s  %s of %s  %s\n", o.UUID, o.Direction, assetsOf(o), o.State)
-	fmt.Fprintf(out, "accepted  %s, %s ago\n", o.AcceptedAt.Format(time.RFC3339), time.Since(o.AcceptedAt).Round(time.Second))
-	if !o.FinishedAt.IsZero() {
-		fmt.Fprintf(out, "finished  %s\n", o.FinishedAt.Format(time.RFC3339))
-	}
-	fmt.Fprintf(out, "session   %s\naddress   %s\nproject   %s\n", shown(o.SessionID), shown(o.UserAddress), shown(o.ProjectID))
-	if o.TxHash != "" {
-		fmt.Fprintf(out, "tx_hash   %s\n", o.TxHash)
-	}
-	if o.Reason != "" {
-		fmt.Fprintf(out, "reason    %s\n", shown(o.Reason))
-	}
-	if !hasActivity {
-		fmt.Fprintln(out, "chain     not asked, or unreachable: set RAMP_RPC_URL and -chain-id")
-		return
-	}
-	fmt.Fprintf(out, "chain     blocks %d to %d of %d; transactions that may be the order's own: %d\n", r.FirstBlock, r.LastBlock, r.NewestBlock, len(r.Candidates))
-	for _, c := range r.Candidates {
-		fmt.Fprintf(out, "  %s  block %d  %s\n", c.Hash, c.Block, c.Time.Format(time.RFC3339))
-		outcome, proof := "failed", "proves that the order has ended so"
-		if c.Evidence.Succeeded {
-			outcome = "succeeded"
-		}
-		if c.Unproven != nil {
-			proof = c.Unproven.Error()
-		}
-		fmt.Fprintf(out, "    %s, sent by %s, paid by %s, to %s\n", outcome, c.Evidence.From, cmp.Or(c.Evidence.FeePayer, c.Evidence.From), c.Evidence.To)
-		for _, t := range c.Transfers {
-			fmt.Fprintf(out, "    moved %s of %s from %s to %s\n", cmp.Or(t.Value, t.TokenID), t.Token, t.From, t.To)
-		}
-		if c.Signed {
-			fmt.Fprintln(out, "    its input has the validator's signature of this order, which anybody can copy")
-		}
-		if c.EndedOther != nil {
-			fmt.Fprintf(out, "    it has ended order %s\n", c.EndedOther)
-		}
-		fmt.Fprintf(out, "    %s\n", proof)
-	}
-}
-
 // effectOf describes the effect of a step.
 func effectOf(s ramp.Step) string {
 	switch {
@@ -272,26 +183,10 @@ func effectOf(s ramp.Step) string {
 		return "nothing was moved"
 	default: // in the past tense, so that nobody moves it again by hand
 		did := map[ramp.EffectKind]string{ramp.GiveBack: "gave back", ramp.Grant: "granted"}[s.Effect.Kind]
-		return did + " " + assetsOf(ramp.Order{Assets: s.Effect.Assets})
+		var list []string
+		for _, a := range s.Effect.Assets {
+			list = append(list, a.Amount.String()+" "+a.ID)
+		}
+		return did + " " + strings.Join(list, ", ")
 	}
-}
-
-func assetsOf(o ramp.Order) string {
-	if len(o.Assets) == 0 {
-		return "-"
-	}
-	var list []string
-	for _, a := range o.Assets {
-		list = append(list, a.Amount.String()+" "+shown(a.ID))
-	}
-	return strings.Join(list, ", ")
-}
-
-// shown quotes foreign text, so that it cannot move the cursor or fake a line.
-func shown(text string) string {
-	if text == "" {
-		return "-"
-	}
-	quoted := fmt.Sprintf("%+q", text)
-	return quoted[1 : len(quoted)-1]
 }

@@ -137,6 +137,77 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 	})
 }
 
+// Support finds the orders of a player who complains, and those of an incident, whether
+// they have ended or not.
+func TestADeskFindsTheOrdersOfAPlayerAndOfATime(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, address string) {
+		p := deploy(t, address, "-recipe", "any")
+		service, client := serviceOf(t, p.url)
+		begun := time.Now().Add(-time.Second)
+		mint := func(s ramp.Session) string {
+			id := initialize(t, client, item(t, "item_gold", "1"))
+			_, err := service.Mint(t.Context(), id, s, ramp.NewAmount(1))
+			check(t, err)
+			return id.String()
+		}
+		alice, again, bob := login(t, p.url, "alice"), login(t, p.url, "alice"), login(t, p.url, "bob")
+		first, other := mint(alice), mint(bob)
+		service.Advance(time.Minute)
+		second := mint(again) // waits
+		now := time.Now().Add(time.Second)
+		between := func(from, to time.Time) string {
+			return from.UTC().Format(time.RFC3339) + "," + to.UTC().Format(time.RFC3339)
+		}
+		for name, c := range map[string]struct {
+			args []string
+			want []string
+		}{
+			"player":  {[]string{"-player", "alice"}, []string{first, second}},
+			"session": {[]string{"-session", again.ID}, []string{second}},
+			"wallet":  {[]string{"-address", service.Wallet(bob).Hex()}, []string{other}},
+			"ended":   {[]string{"-ended", between(begun, now)}, []string{first, other}},
+			"before":  {[]string{"-ended", between(begun.Add(-time.Hour), begun)}, nil},
+			"waiting": {[]string{"-older", "-1s"}, []string{second}},
+			"nobody":  {[]string{"-player", "carol"}, nil},
+		} {
+			printed, _, err := desk(t, nil, append([]string{"list", "-db", address}, c.args...)...)
+			check(t, err)
+			if strings.Count(printed, "\n") != 1+len(c.want) {
+				t.Errorf("%s: it listed\n%s", name, printed)
+			}
+			for _, id := range c.want {
+				if !strings.Contains(printed, id) {
+					t.Errorf("%s: %s is not in\n%s", name, id, printed)
+				}
+			}
+		}
+	})
+}
+
+// A conflict is stored once, however often the result is delivered, and listed.
+func TestADeskListsTheConflicts(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, address string) {
+		p := deploy(t, address, "-recipe", "any")
+		service, client := serviceOf(t, p.url)
+		alice := login(t, p.url, "alice")
+		order, err := service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "1")), alice, ramp.NewAmount(1), ramptest.ResultNever())
+		check(t, err)
+		service.Advance(time.Minute)
+		check(t, service.Deliver(t.Context(), order, ramptest.Succeeded))
+		for range 2 {
+			if err := service.Deliver(t.Context(), order, ramptest.Failed); err == nil {
+				t.Fatal("the second outcome was accepted")
+			}
+		}
+		printed, _, err := desk(t, nil, "conflicts", "-db", address)
+		check(t, err)
+		if strings.Count(printed, "\n") != 2 || !strings.Contains(printed, order.UUID.String()) || !strings.Contains(printed, order.TxHash.Hex()) ||
+			!strings.Contains(printed, "succeeded") {
+			t.Errorf("it listed\n%s", printed)
+		}
+	})
+}
+
 func TestADeskThatIsUsedWronglyChangesNothing(t *testing.T) {
 	mistyped := filepath.Join(t.TempDir(), "mistyped.db")
 	empty := "sqlite:" + mistyped
@@ -152,6 +223,8 @@ func TestADeskThatIsUsedWronglyChangesNothing(t *testing.T) {
 		"a mistyped database": {[]string{"list", "-db", empty}, "no such file"},
 		"too many":            {[]string{"list", "-db", ready(t), id}, "there is no command or argument \"" + id + "\""},
 		"a direction":         {[]string{"list", "-db", ready(t), "-direction", "up"}, "-direction must be"},
+		"no times":            {[]string{"list", "-db", ready(t), "-ended", "yesterday"}, "-ended must be two times"},
+		"no log":              {[]string{"missing", "-db", ready(t), "/no/log"}, "no such file"},
 		"nobody":              {[]string{"abandon", "-db", ready(t), "-reason", "x", id}, "Decision.Who is required"},
 		"no reason":           {[]string{"abandon", "-db", ready(t), "-who", "bob", id}, "Decision.Reason is required"},
 		"no transaction":      {[]string{"finish", "-db", ready(t), "-who", "bob", "-reason", "x", id}, "-tx must be"},

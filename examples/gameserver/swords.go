@@ -134,8 +134,13 @@ func tokenIDs(step ramp.Step) (ids []string) {
 	return ids
 }
 
-func (g *game) ids(ctx context.Context, tx *sql.Tx, query, argument string) (ids []string, err error) {
-	rows, err := tx.QueryContext(ctx, g.bind(query), argument)
+// querier is a *sql.DB or *sql.Tx.
+type querier interface {
+	QueryContext(ctx context.Context, query string, arguments ...any) (*sql.Rows, error)
+}
+
+func (g *game) ids(ctx context.Context, from querier, query, argument string) (ids []string, err error) {
+	rows, err := from.QueryContext(ctx, g.bind(query), argument)
 	if err != nil {
 		return nil, err
 	}
