@@ -341,7 +341,7 @@ func TestATxHashThatIsNoneIsNotStored(t *testing.T) {
 	}
 }
 
-func TestARefusedOrderLeavesNoRow(t *testing.T) {
+func TestARejectedOrderLeavesNoRow(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		w := newWorld(t, p, nil)
 		w.give("alice", "gold", 4)

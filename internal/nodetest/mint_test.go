@@ -118,6 +118,17 @@ func TestAContractThatChecksBothSignatures(t *testing.T) {
 		assert.ErrorIs(t, err, ramp.ErrNotProven)
 		assert.Equal(t, http.StatusInternalServerError, g.result(t, request, minted))
 		assert.Equal(t, http.StatusOK, g.result(t, other, minted))
+
+		// Whoever has the validator's key needs no order.
+		stolen, err := validator.Sign(t.Context(), ramp.Digest{1})
+		require.NoError(t, err)
+		theirs, err := user.Sign(t.Context(), ramp.Digest{1})
+		require.NoError(t, err)
+		minted = p.send(t, &token, nil, mintCall(t, ramp.Digest{1}, theirs.String(), stolen))
+		n.mine(t)
+		receipt, err = r.WaitReceipt(t.Context(), minted, 1)
+		require.NoError(t, err)
+		assert.Len(t, receipt.Transfers(), 1)
 	})
 }
 
