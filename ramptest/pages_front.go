@@ -96,12 +96,12 @@ func (s *pages) frontView(w http.ResponseWriter, r *http.Request, status int, p 
 		f.Current, f.Href = f.Value == show, address(f.Value, 1)
 	}
 	var matching []*entry
-	all, players := s.entries()
+	all, texts, players := s.entries()
 	v.Any = len(all) > 0
 	query := strings.ToLower(strings.TrimSpace(v.Query))
 	for i := range all {
 		e := &all[i]
-		if query != "" && !strings.Contains(s.text(e), query) {
+		if query != "" && !strings.Contains(texts()[i], query) {
 			continue
 		}
 		for i := range v.Filters {
@@ -149,17 +149,27 @@ type entries struct {
 	mu      sync.Mutex
 	turn    int // of the record
 	list    []entry
-	players []*Order // the newest order of each of the last players
+	texts   func() []string // what a search finds
+	players []*Order        // the newest order of each of the last players
 }
 
-// entries returns the orders, and the calls that led to none, newest first, and the
-// newest order of each of the last players. The caller must not change them.
-func (s *pages) entries() ([]entry, []*Order) {
+// entries returns the orders, and the calls that led to none, newest first, with what a
+// search finds, and the newest order of each of the last players. The caller must not
+// change them.
+func (s *pages) entries() (list []entry, texts func() []string, players []*Order) {
 	l := &s.listed
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if turn := s.record.turn(); l.list == nil || l.turn != turn {
-		l.turn, l.list, l.players = turn, s.collect(), nil
+		list := s.collect()
+		l.turn, l.list, l.players = turn, list, nil
+		l.texts = sync.OnceValue(func() []string {
+			texts := make([]string, len(list))
+			for i := range list {
+				texts[i] = s.text(&list[i])
+			}
+			return texts
+		})
 		const most = 20
 		seen := make(map[[32]byte]bool)
 		for _, o := range s.orders.all() {
@@ -172,7 +182,7 @@ func (s *pages) entries() ([]entry, []*Order) {
 			}
 		}
 	}
-	return l.list, l.players
+	return l.list, l.texts, l.players
 }
 
 func (s *pages) collect() []entry {

@@ -20,7 +20,7 @@ import (
 )
 
 // browse gets a page, or sends a form to it, as a browser does.
-func (c *counter) browse(t *testing.T, method, address string, form url.Values, headers ...string) *http.Response {
+func (c *counter) browse(t testing.TB, method, address string, form url.Values, headers ...string) *http.Response {
 	t.Helper()
 	if !strings.HasPrefix(address, "http") {
 		address = c.service.URL() + address

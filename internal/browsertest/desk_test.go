@@ -357,7 +357,8 @@ const tooNarrow = `(() => {
 	return found;
 })()`
 
-// judge checks the requirements for every page, at each width and in each color scheme.
+// judge checks the requirements for every page, at each width, in each color scheme, with
+// text of the usual size and of twice that.
 // It also saves screenshots, if a directory for them is set.
 func (d *desk) judge(name string) {
 	d.t.Helper()
@@ -373,34 +374,24 @@ func (d *desk) look(name string, accessible bool) {
 	d.t.Helper()
 	folder := os.Getenv("RAMP_SCREENSHOTS")
 	for _, width := range widths {
+		viewport := chromedp.EmulateViewport(width, map[int64]int64{375: 667, 1280: 900}[width])
 		for _, scheme := range schemes {
-			dark := scheme == "dark" // which changes only colors
-			if dark && !accessible && folder == "" {
-				continue
-			}
-			d.do(chromedp.EmulateViewport(width, map[int64]int64{375: 667, 1280: 900}[width]),
-				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
-			if !dark {
-				d.fits(name, width, 100)
-				d.do(text(200))
-				d.fits(name, width, 200)
-				if accessible && width == 1280 {
-					d.axe(name+" with text at 200%", width, scheme, `"color-contrast", "target-size", "scrollable-region-focusable"`)
+			d.do(viewport, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+			for _, percent := range []int64{200, 100} {
+				d.do(text(percent))
+				where := fmt.Sprintf("%s at %d px, %s, with text at %d%%", name, width, scheme, percent)
+				if scheme == "light" { // the other changes only colors
+					d.fits(where)
 				}
-				d.do(text(100))
-			}
-			if accessible {
-				rules := ""
-				if dark {
-					rules = `"color-contrast", "link-in-text-block"`
+				if accessible {
+					d.axe(where)
 				}
-				d.axe(name, width, scheme, rules)
 			}
 			if folder != "" {
 				var picture []byte
 				d.do(chromedp.FullScreenshot(&picture, 100))
 				d.must(os.WriteFile(filepath.Join(folder, fmt.Sprintf("%s-%d-%s.png", name, width, scheme)), picture, 0o600))
-				d.do(chromedp.EmulateViewport(width, map[int64]int64{375: 667, 1280: 900}[width]))
+				d.do(viewport)
 			}
 		}
 	}
@@ -413,28 +404,25 @@ func text(percent int64) chromedp.Action {
 }
 
 // fits checks that a page neither scrolls sideways nor breaks words into letters.
-func (d *desk) fits(name string, width, percent int64) {
+func (d *desk) fits(where string) {
 	d.t.Helper()
 	for what, expression := range map[string]string{"scrolls sideways": tooWide, "has letters below one another": tooNarrow} {
 		var found []string
 		if d.do(chromedp.Evaluate(expression, &found)); len(found) > 0 {
-			d.t.Errorf("%s %s at %d px with text at %d%%:\n%s", name, what, width, percent, strings.Join(found, "\n"))
+			d.t.Errorf("%s %s:\n%s", where, what, strings.Join(found, "\n"))
 		}
 	}
 }
 
-// axe checks the rules of axe-core, or all of them if none is given.
-func (d *desk) axe(name string, width int64, scheme, rules string) {
+// axe checks all rules of axe-core.
+func (d *desk) axe(where string) {
 	d.t.Helper()
-	options := `{resultTypes: ["violations"], preload: false}`
-	if rules != "" {
-		options = `{resultTypes: ["violations"], preload: false, runOnly: [` + rules + `]}`
-	}
 	var violations []string
-	d.do(chromedp.Evaluate(`axe.run(document, `+options+`).then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.target.join(" ") + ": " + n.failureSummary)))`, &violations,
+	d.do(chromedp.Evaluate(`axe.run(document, {resultTypes: ["violations"], preload: false}).then((r) =>
+		r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.target.join(" ") + ": " + n.failureSummary)))`, &violations,
 		func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
 	for _, v := range violations {
-		d.t.Errorf("%s at %d px, %s: %s", name, width, scheme, v)
+		d.t.Errorf("%s: %s", where, v)
 	}
 }
 
