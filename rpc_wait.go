@@ -285,26 +285,41 @@ func (r *RPC) Confirm(ctx context.Context, result *Result, confirmations uint64)
 // the chain's receipt replaces the reported one.
 func compare(result *Result, hash common.Hash, chain *Receipt) *MismatchError {
 	reported := &result.Receipt
-	var c comparison
-	c.strings("tx_hash", hash.String(), chain.TransactionHash.String())
-	if reported.TransactionHash != (common.Hash{}) {
-		c.strings("receipt.transactionHash", reported.TransactionHash.String(), chain.TransactionHash.String())
-	}
-	c.strings("receipt.status", reported.Status.String(), chain.Status.String())
+	first := cmp.Or(
+		mismatch("tx_hash", hash.String(), chain.TransactionHash.String()),
+		mismatch("receipt.transactionHash", cmp.Or(reported.TransactionHash, hash).String(), chain.TransactionHash.String()),
+		mismatch("receipt.status", reported.Status.String(), chain.Status.String()))
 	var tokens []common.Address
-	for _, asset := range slices.Concat(result.Intent.From, result.Intent.To) {
-		if asset.Type != TypeAsset {
-			tokens = append(tokens, common.HexToAddress(asset.ID))
+	var unmoved *MismatchError // the first token without an event
+	for _, s := range []side{{"intent.from", result.Intent.From}, {"intent.to", result.Intent.To}} {
+		for i, asset := range s.assets {
+			if asset.Type == TypeAsset {
+				continue
+			}
+			token := common.HexToAddress(asset.ID)
+			tokens = append(tokens, token)
+			emitted := slices.ContainsFunc(chain.Logs, func(l Log) bool { return l.Address == token })
+			if unmoved == nil && !(common.IsHexAddress(asset.ID) && emitted) {
+				unmoved = mismatch(fmt.Sprintf("%s[%d].id", s.path, i), asset.ID, "without an event")
+			}
 		}
 	}
-	if reported.Logs != nil {
-		c.events(eventsOf(tokens, reported.Logs), eventsOf(tokens, chain.Logs))
+	if first == nil && reported.Logs != nil {
+		first = compareEvents(eventsOf(tokens, reported.Logs), eventsOf(tokens, chain.Logs))
 	}
-	if result.Succeeded() {
-		c.tokens("intent.from", result.Intent.From, chain.Logs)
-		c.tokens("intent.to", result.Intent.To, chain.Logs)
+	if first == nil && result.Succeeded() {
+		first = unmoved
 	}
-	return c.first
+	return first
+}
+
+// mismatch returns nil for equal values. It shows the beginnings of others.
+func mismatch(field, webhook, chain string) *MismatchError {
+	if webhook == chain {
+		return nil
+	}
+	shown := func(value string) string { return redact.New().Line(value, maxExcerpt/3) }
+	return &MismatchError{Field: field, Webhook: shown(webhook), Chain: shown(chain)}
 }
 
 // eventsOf returns the logs of tokens.
@@ -312,45 +327,20 @@ func eventsOf(tokens []common.Address, logs []Log) []Log {
 	return slices.DeleteFunc(slices.Clone(logs), func(l Log) bool { return !slices.Contains(tokens, l.Address) })
 }
 
-// comparison keeps the first contradiction.
-type comparison struct{ first *MismatchError }
-
-// shortened returns the beginning of a value, so that an error can show two.
-func shortened(value string) string { return redact.New().Line(value, maxExcerpt/3) }
-
-func (c *comparison) strings(field, webhook, chain string) {
-	if c.first == nil && webhook != chain {
-		c.first = &MismatchError{Field: field, Webhook: shortened(webhook), Chain: shortened(chain)}
-	}
-}
-
-// events compares the events of the order's tokens, wherever in the block they are.
-func (c *comparison) events(webhook, chain []Log) {
+// compareEvents compares the events of the order's tokens, wherever in the block they
+// are.
+func compareEvents(webhook, chain []Log) *MismatchError {
 	const field = "receipt.logs"
-	c.strings(field, fmt.Sprintf("a list of %d", len(webhook)), fmt.Sprintf("a list of %d", len(chain)))
-	for i := range webhook {
-		if c.first != nil {
-			return
-		}
-		reported, actual := &webhook[i], &chain[i]
-		c.strings(field, fmt.Sprint(reported.Address, reported.Topics), fmt.Sprint(actual.Address, actual.Topics))
-		if !bytes.Equal(reported.Data, actual.Data) { // formatted only if they differ, because they can be long
-			c.strings(field, reported.Data.String(), actual.Data.String())
+	if len(webhook) != len(chain) {
+		return mismatch(field, fmt.Sprintf("a list of %d", len(webhook)), fmt.Sprintf("a list of %d", len(chain)))
+	}
+	for i, l := range webhook {
+		switch c := chain[i]; {
+		case l.Address != c.Address, !slices.Equal(l.Topics, c.Topics):
+			return mismatch(field, fmt.Sprint(l.Address, l.Topics), fmt.Sprint(c.Address, c.Topics))
+		case !bytes.Equal(l.Data, c.Data):
+			return mismatch(field, l.Data.String(), c.Data.String())
 		}
 	}
-}
-
-func (c *comparison) tokens(path string, list []IntentAsset, chain []Log) {
-	for i, asset := range list {
-		if asset.Type == TypeAsset {
-			continue
-		}
-		if !common.IsHexAddress(asset.ID) { // no event could ever match it
-			c.strings(fmt.Sprintf("%s[%d].id", path, i), asset.ID, "not a contract address")
-		}
-		token := common.HexToAddress(asset.ID)
-		if !slices.ContainsFunc(chain, func(l Log) bool { return l.Address == token }) {
-			c.strings(fmt.Sprintf("%s[%d].id", path, i), asset.ID, "without an event")
-		}
-	}
+	return nil
 }

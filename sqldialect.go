@@ -68,7 +68,7 @@ const (
 	lockOrder   = selectOrders + "WHERE uuid = ? FOR UPDATE"
 )
 
-// values returns the dialect's values, or nil for an unknown dialect.
+// values returns the dialect's values. Those of an unknown dialect have no schema.
 func (d Dialect) values() *dialect {
 	switch d {
 	case PostgreSQL:
@@ -101,26 +101,20 @@ func (d Dialect) values() *dialect {
 			bind: unchanged, begin: beginSQLite,
 		}
 	default:
-		return nil
+		return &dialect{name: "unknown dialect"}
 	}
 }
 
 // String returns the name of the database, such as "MySQL".
 func (d Dialect) String() string {
-	if v := d.values(); v != nil {
-		return v.name
-	}
-	return "unknown dialect"
+	return d.values().name
 }
 
 // Schema returns the statements that create the table of a [SQLStore], for your
 // migrations. The module's directory schema has them as files too. It is empty for
 // an unknown dialect.
 func (d Dialect) Schema() string {
-	if v := d.values(); v != nil {
-		return v.schema
-	}
-	return ""
+	return d.values().schema
 }
 
 // checkVersion returns an error if the database is too old. A fork may format its

@@ -193,18 +193,25 @@ func (s *SQLStore) DeleteFinished(ctx context.Context, d Direction, before time.
 	if time.Since(before) < minDeletedAge {
 		return 0, invalid("before", "must be at least 7 days ago")
 	}
-	var ids []any
+	var old []Order
+	var err error
 	for _, state := range []OrderState{OrderSucceeded, OrderFailed, OrderAbandoned} { // one by one, so that every planner uses the index
-		var err error
-		if ids, err = s.finishedBefore(ctx, state, d, before.UnixMilli()); err != nil {
-			return 0, fmt.Errorf("ramp: delete finished orders: %w", err)
+		old, err = s.list(ctx, "delete finished orders", maxDeleted,
+			"WHERE state = ? AND direction = ? AND accepted_at < ? AND finished_at < ? ORDER BY accepted_at",
+			string(state), d.String(), before.UnixMilli(), before.UnixMilli())
+		if len(old) > 0 {
+			break // a damaged row is deleted too
 		}
-		if len(ids) > 0 {
-			break
+		if err != nil {
+			return 0, err
 		}
 	}
-	if len(ids) == 0 {
+	if len(old) == 0 {
 		return 0, nil
+	}
+	var ids []any
+	for _, o := range old {
+		ids = append(ids, o.UUID.String())
 	}
 	// By primary key, so that InnoDB does not lock the gaps where new orders are
 	// inserted.
@@ -246,23 +253,4 @@ func (s *SQLStore) change(ctx context.Context, what, query string, args []any) (
 		return 0, fmt.Errorf("ramp: %s: %w", what, err)
 	}
 	return int(n), nil
-}
-
-// finishedBefore returns the UUIDs to delete.
-func (s *SQLStore) finishedBefore(ctx context.Context, state OrderState, d Direction, age int64) (ids []any, err error) {
-	query, args := s.bind("SELECT uuid FROM ramp_orders WHERE state = ? AND direction = ? AND accepted_at < ? AND finished_at < ?"+
-		" ORDER BY accepted_at LIMIT ?", string(state), d.String(), age, age, maxDeleted)
-	rows, err := s.config.DB.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
 }

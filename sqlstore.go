@@ -95,7 +95,7 @@ func NewSQLStore(c SQLStoreConfig) (*SQLStore, error) {
 	var p problems
 	p.require(c.DB != nil, "SQLStoreConfig.DB")
 	d := c.Dialect.values()
-	if d == nil {
+	if d.schema == "" {
 		p.add("SQLStoreConfig.Dialect", "is required and must be PostgreSQL, MySQL or SQLite")
 	}
 	p.require(c.Apply != nil, "SQLStoreConfig.Apply")
