@@ -81,11 +81,12 @@ func (o *Orders) Reconcile(ctx context.Context, p Period) (*Books, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &reconciliation{chain: o.config.Chain, ledger: ledger, assets: newAssets(&p), project: o.config.ProjectID, network: p.Network, outside: []common.Hash{{}}, searched: map[common.Hash]bool{}}
+	r := &reconciliation{matcher: newMatcher(newAssets(&p), p.From, p.To), chain: o.config.Chain, ledger: ledger, project: o.config.ProjectID,
+		network: p.Network, outside: []common.Hash{{}}, searched: map[common.Hash]bool{}}
 	for _, contract := range o.config.Proof.Contracts {
 		r.outside = append(r.outside, common.BytesToHash(contract[:]))
 	}
-	books, err := r.run(ctx, o, p)
+	books, err := r.run(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("ramp: reconcile: %w", err)
 	}
@@ -97,7 +98,6 @@ type reconciliation struct {
 	*matcher
 	chain    *ramp.RPC
 	ledger   Ledger
-	assets   *assets
 	outside  []common.Hash // where tokens come from when they are minted, and go to when they are burned
 	project  string
 	network  ramp.Network
@@ -106,7 +106,7 @@ type reconciliation struct {
 	last     uint64               // block that is final
 }
 
-func (r *reconciliation) run(ctx context.Context, o *Orders, p Period) (*Books, error) {
+func (r *reconciliation) run(ctx context.Context, o *Orders) (*Books, error) {
 	if err := r.askDecimals(ctx, o.config.Proof.Decimals); err != nil {
 		return nil, err
 	}
@@ -115,22 +115,19 @@ func (r *reconciliation) run(ctx context.Context, o *Orders, p Period) (*Books, 
 		return nil, err
 	}
 	r.last, _ = final.Number.Uint64()
-	to := timeOf(final).Add(time.Second) // after the block
-	if !p.To.IsZero() && p.To.Before(to) {
-		to = p.To
-		if r.last, err = o.lastBefore(ctx, to, r.last); err != nil {
-			return nil, err
-		}
+	if end := timeOf(final).Add(time.Second); r.to.IsZero() || r.to.After(end) { // what ends later is judged later
+		r.to = end
+	} else if r.last, err = o.lastBefore(ctx, r.to, r.last); err != nil {
+		return nil, err
 	}
-	if to.Before(p.From) {
-		to = p.From
+	if r.to.Before(r.from) {
+		r.to = r.from
 	}
-	begin := p.From.Add(-patience)
+	begin := r.from.Add(-patience)
 	if r.first, err = o.lastBefore(ctx, begin, r.last); err != nil {
 		return nil, err
 	}
-	r.matcher = newMatcher(r.assets, p.From, to)
-	books := &Books{From: p.From.UTC(), To: to.UTC(), FirstBlock: r.first, LastBlock: r.last}
+	books := &Books{From: r.from.UTC(), To: r.to.UTC(), FirstBlock: r.first, LastBlock: r.last}
 	if err := r.compare(ctx, begin); err != nil {
 		return nil, err
 	}

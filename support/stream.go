@@ -222,20 +222,19 @@ func (r *reconciliation) ended(ctx context.Context, from, to time.Time) iter.Seq
 // pages reads a list of orders page by page, without those of other projects and networks.
 // A damaged row comes with an error, but is listed.
 func (r *reconciliation) pages(list func(ramp.OrderPage) ([]ramp.Order, error)) iter.Seq2[[]ramp.Order, error] {
-	const perPage = 1000
+	damaged := func(o ramp.Order) bool { return o.Direction == 0 }
 	return func(yield func([]ramp.Order, error) bool) {
-		for page := (ramp.OrderPage{Limit: perPage}); ; {
+		for page := (ramp.OrderPage{Limit: 1000}); ; {
 			orders, err := list(page)
-			if err != nil && len(orders) == 0 {
+			if err != nil && !slices.ContainsFunc(orders, damaged) {
 				yield(nil, err)
 				return
 			}
 			if len(orders) == 0 {
 				return
 			}
-			full := len(orders) == perPage
 			page.After = orders[len(orders)-1]
-			if !yield(slices.DeleteFunc(orders, func(o ramp.Order) bool { return !r.mine(&o) }), nil) || !full {
+			if !yield(slices.DeleteFunc(orders, func(o ramp.Order) bool { return !r.mine(&o) }), nil) {
 				return
 			}
 		}
