@@ -1,7 +1,6 @@
 package support
 
 import (
-	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -269,15 +268,16 @@ func (b *Books) MarshalJSON() ([]byte, error) {
 	return json.Marshal(shown)
 }
 
-// WriteText writes the books for a person. Text of others is quoted, so that it cannot
-// fake a line.
-func (b *Books) WriteText(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+// Text writes the books for a person, as several lines. Text of others is quoted, so that
+// it cannot fake a line.
+func (b *Books) Text() string {
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "books from %s to %s, blocks %d to %d\n\n", b.From.Format(time.RFC3339), b.To.Format(time.RFC3339), b.FirstBlock, b.LastBlock)
 	fmt.Fprintln(w, "PRODUCT\tDIRECTION\tSUCCEEDED\tFAILED\tABANDONED\tTAKEN\tGIVEN BACK\tGRANTED\tORDERED\tMOVED\tFEES")
 	for _, t := range b.Totals {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", quoted(t.Product), t.Direction, t.Succeeded, t.Failed, t.Abandoned,
-			quoted(listOf(t.Taken)), quoted(listOf(t.GivenBack)), quoted(listOf(t.Granted)), t.Ordered, t.Moved, t.Fees)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", shown(t.Product), t.Direction, t.Succeeded, t.Failed, t.Abandoned,
+			shown(listOf(t.Taken)), shown(listOf(t.GivenBack)), shown(listOf(t.Granted)), t.Ordered, t.Moved, t.Fees)
 	}
 	fmt.Fprintln(w, "\nTOKEN\tDIRECTION\tEVENTS\tTOKENS")
 	for _, c := range b.Chain {
@@ -286,30 +286,25 @@ func (b *Books) WriteText(out io.Writer) error {
 	fmt.Fprintf(w, "\nnot judged yet: %d\nfindings: %d\n", b.Open, len(b.Findings))
 	for i := range b.Findings {
 		f := b.Findings[i].reported()
-		fmt.Fprintf(w, "\n%s  %s: %s\n", f.Time.Format(time.RFC3339), f.Kind, quoted(f.Detail))
+		fmt.Fprintf(w, "\n%s  %s: %s\n", f.Time.Format(time.RFC3339), f.Kind, shown(f.Detail))
 		if f.By != "" {
 			fmt.Fprintf(w, "  matched by %s\n", f.By)
 		}
 		for _, o := range f.Orders {
-			fmt.Fprintf(w, "  order %s (%s) %s of %s for %s tokens of %s, session %s, user %s, accepted %s", o.UUID, o.State, o.Direction, quoted(o.Assets),
-				o.Tokens, quoted(o.Product), quoted(o.SessionID), quoted(o.User), o.AcceptedAt.Format(time.RFC3339))
+			fmt.Fprintf(w, "  order %s (%s) %s of %s for %s tokens of %s, session %s, user %s, accepted %s", o.UUID, o.State, o.Direction, shown(o.Assets),
+				o.Tokens, shown(o.Product), shown(o.SessionID), shown(o.User), o.AcceptedAt.Format(time.RFC3339))
 			if !o.FinishedAt.IsZero() {
 				fmt.Fprintf(w, ", ended %s", o.FinishedAt.Format(time.RFC3339))
 			}
-			fmt.Fprintf(w, ", tx_hash %s\n", quoted(o.TxHash))
+			fmt.Fprintf(w, ", tx_hash %s\n", shown(o.TxHash))
 		}
 		for _, e := range f.Events {
 			fmt.Fprintf(w, "  event %s of %s tokens of %s, user %s, block %d, log %d, %s, tx_hash %s\n", e.Direction, e.Tokens, e.Token, e.User, e.Block, e.LogIndex,
 				e.Time.Format(time.RFC3339), e.TxHash)
 		}
 	}
-	return w.Flush()
-}
-
-// quoted returns foreign text on one line, or "-".
-func quoted(text string) string {
-	q := fmt.Sprintf("%+q", text)
-	return cmp.Or(q[1:len(q)-1], "-")
+	_ = w.Flush() // into memory
+	return text.String()
 }
 
 // WriteTotalsCSV writes each figure of Totals and Chain as a row, for accounting: from,

@@ -34,7 +34,7 @@ func ExampleOrders_Reconcile() {
 	for _, finding := range books.Findings {
 		fmt.Println(finding.Time(), finding.Kind, finding.Detail)
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(books); err != nil { // or WriteText, WriteCSV, WriteTotalsCSV
+	if err := json.NewEncoder(os.Stdout).Encode(books); err != nil { // or Text, WriteCSV, WriteTotalsCSV
 		log.Fatal(err)
 	}
 	last = books.To // keep it once the report is written

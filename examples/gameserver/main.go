@@ -193,6 +193,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		if err != nil {
 			return err
 		}
+		countFindings(registry, keeper.findings)
 		keeping, stop := context.WithCancel(ctx)
 		kept := make(chan struct{})
 		go func() { defer close(kept); keeper.keep(keeping) }()

@@ -41,7 +41,7 @@ func newBookkeeper(ctx context.Context, store *ramp.SQLStore, chain *ramp.RPC, c
 		return nil, err
 	}
 	orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: proof, Confirmations: c.confirmations, ProjectID: project, Logger: log})
-	return &bookkeeper{orders: orders, period: support.Period{Products: t.products, Network: t.network}, position: position, log: log}, err
+	return &bookkeeper{orders: orders, period: support.Period{Products: t.products, Network: t.network}, position: position, log: log, to: time.Now()}, err
 }
 
 // keep looks every hour until ctx is done.
@@ -145,7 +145,7 @@ func reconcile(ctx context.Context, args []string, getenv func(string) string, s
 		return err
 	}
 	write := map[string]func(*support.Books) error{
-		"text":   func(b *support.Books) error { return b.WriteText(stdout) },
+		"text":   func(b *support.Books) error { _, err := io.WriteString(stdout, b.Text()); return err },
 		"json":   func(b *support.Books) error { return json.NewEncoder(stdout).Encode(b) },
 		"csv":    func(b *support.Books) error { return b.WriteCSV(stdout) },
 		"totals": func(b *support.Books) error { return b.WriteTotalsCSV(stdout) },
