@@ -386,17 +386,27 @@ func TestReconcileWaitsForResultsAndFinalBlocks(t *testing.T) {
 	assert.Equal(t, []support.FindingKind{support.EventWithoutOrder}, kindsOf(s.books(t, s.begin, time.Time{})))
 }
 
-// Between two runs, the chain replaces a block, and the event moves to another one.
+// Between two runs, the chain replaces every block since an event, and all events move
+// to a new one. What was right stays right, and what was found is found again.
 func TestAReorganizationBetweenTwoRuns(t *testing.T) {
 	s := newShop(t)
-	s.place(t, s.service.Mint, 2, ramptest.Reorganized())
+	s.place(t, s.service.Mint, 2, ramptest.Reorganized(), ramptest.ResultLate(5*time.Hour))
+	s.place(t, s.service.Mint, 3)
+	s.place(t, s.service.Mint, 4, ramptest.MintedByStranger())
 	first := s.books(t, s.begin, time.Time{})
-	assert.Empty(t, first.Findings)
-	assert.Equal(t, 2, first.Chain[0].Events)
-	s.place(t, s.service.Mint, 2, ramptest.StaysPending()) // whose reorganization replaces the blocks since
-	s.service.Advance(time.Hour)
+	require.Equal(t, []support.FindingKind{support.EventWithoutOrder}, kindsOf(first))
+	assert.Equal(t, 1, first.Open)
+
+	s.service.Advance(4 * time.Hour)
 	second := s.books(t, first.To.Add(-support.Overlap), time.Time{})
-	assert.Empty(t, second.Findings)
+	require.Equal(t, []support.FindingKind{support.EventWithoutOrder}, kindsOf(second))
+	assert.Zero(t, second.Open)
+	before, now := first.Findings[0].Events[0], second.Findings[0].Events[0]
+	assert.Equal(t, before.TxHash, now.TxHash)
+	assert.Greater(t, now.Block, before.Block)
+	whole := s.books(t, s.begin, time.Time{})
+	assert.Equal(t, kindsOf(second), kindsOf(whole))
+	assert.Equal(t, first.Chain[0].Tokens, whole.Chain[0].Tokens)
 }
 
 func TestErasedPlayersKeepTheBooksClosed(t *testing.T) {
