@@ -45,7 +45,7 @@ type matcher struct {
 	extra  []Event      // moved by the transaction of an order for somebody else
 
 	totals   map[totalKey]*running
-	chain    map[chainKey]*runningChain
+	supply   map[chainKey]*runningChain
 	open     int
 	findings []Finding
 }
@@ -75,7 +75,7 @@ type runningChain struct {
 
 func newMatcher(a *assets, from, to time.Time) *matcher {
 	return &matcher{assets: a, from: from, to: to, events: map[common.Hash][]Event{}, orders: map[common.Hash]ramp.Order{},
-		totals: map[totalKey]*running{}, chain: map[chainKey]*runningChain{}}
+		totals: map[totalKey]*running{}, supply: map[chainKey]*runningChain{}}
 }
 
 // within reports whether a time is in the period, and not in the 13 hours before it.
@@ -113,11 +113,11 @@ func (m *matcher) transaction(events []Event) {
 	for i := range events {
 		if e := &events[i]; m.within(e.Time) {
 			key := chainKey{e.Token, e.Direction}
-			if m.chain[key] == nil {
-				m.chain[key] = new(runningChain)
+			if m.supply[key] == nil {
+				m.supply[key] = new(runningChain)
 			}
-			m.chain[key].events++
-			m.chain[key].units.Add(&m.chain[key].units, e.Units)
+			m.supply[key].events++
+			m.supply[key].units.Add(&m.supply[key].units, e.Units)
 		}
 	}
 	hash := events[0].TxHash
@@ -441,12 +441,13 @@ func (m *matcher) report(b *Books) {
 	slices.SortFunc(b.Totals, func(x, y Total) int {
 		return cmp.Or(strings.Compare(x.Product, y.Product), cmp.Compare(x.Direction, y.Direction))
 	})
-	for _, key := range slices.SortedFunc(maps.Keys(m.chain), func(x, y chainKey) int {
+	for _, key := range slices.SortedFunc(maps.Keys(m.supply), func(x, y chainKey) int {
 		return cmp.Or(x.token.Cmp(y.token), cmp.Compare(x.direction, y.direction))
 	}) {
-		c := m.chain[key]
+		c := m.supply[key]
 		b.Chain = append(b.Chain, ChainTotal{key.token, key.direction, c.events, m.assets.amount(key.token, &c.units)})
 	}
 	b.Open, b.Findings = m.open, m.findings
 	slices.SortFunc(b.Findings, func(x, y Finding) int { return strings.Compare(x.key(), y.key()) })
+	b.Findings = slices.CompactFunc(b.Findings, func(x, y Finding) bool { return x.key() == y.key() }) // found from both sides
 }

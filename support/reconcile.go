@@ -304,20 +304,32 @@ func (r *reconciliation) second(ctx context.Context, o *Orders, begin time.Time)
 		r.loose = append(r.loose, event)
 	}
 	var events []candidate
-	for _, e := range r.extra {
-		c, err := r.candidate(ctx, e)
-		if err != nil {
-			return err
+	for rest := r.loose; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].TxHash == rest[0].TxHash {
+			n++
 		}
-		events = append(events, c)
-	}
-	for _, e := range r.loose {
-		switch _, err := r.ledger.OrderByTransaction(ctx, e.TxHash); {
-		case err == nil: // it is of another project, or is judged with the order, now or later
+		transaction := rest[:n]
+		rest = rest[n:]
+		stored, err := r.ledger.OrderByTransaction(ctx, transaction[0].TxHash)
+		switch {
+		case err == nil && r.mine(&stored) && stored.State != ramp.OrderSucceeded && stored.FinishedAt.Before(transaction[0].Time.Add(-patience)):
+			r.pair(&stored, transaction) // the order was forgotten before its transaction came
+			continue
+		case err == nil: // of another project, or judged with the order, now or later
 			continue
 		case !errors.Is(err, ramp.ErrOrderUnknown):
 			return err
 		}
+		for _, e := range transaction {
+			c, err := r.candidate(ctx, e)
+			if err != nil {
+				return err
+			}
+			events = append(events, c)
+		}
+	}
+	for _, e := range r.extra {
 		c, err := r.candidate(ctx, e)
 		if err != nil {
 			return err

@@ -227,6 +227,15 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 			o := s.place(t, s.service.Mint, 2, ramptest.ResultNever())
 			_ = s.service.Deliver(t.Context(), o, ramptest.Failed)
 		}, support.EndedOtherwise, support.ByTransaction, "the mint was given back, and its tokens were minted: paid twice"},
+		"a failure is invented before the transaction is mined": {func(t *testing.T, s *shop) {
+			o := s.place(t, s.service.Mint, 2, ramptest.StaysPending())
+			forged := &ramptest.Order{UUID: o.UUID, Session: o.Session, Network: o.Network, Request: o.Request, TxHash: o.TxHash}
+			_ = s.service.Deliver(t.Context(), forged, ramptest.Failed)
+			s.change(o.UUID, func(stored *ramp.Order) { stored.TxHash = o.TxHash.Hex() }) // the emulator made one up
+			s.service.Advance(20 * time.Hour)
+			s.begin = s.service.Now().Add(-time.Minute)
+			_ = s.service.Deliver(t.Context(), o, ramptest.Succeeded)
+		}, support.EndedOtherwise, support.ByTransaction, "the mint was given back, and its tokens were minted: paid twice"},
 		"an abandoned mint succeeds later": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Mint, 2, ramptest.StaysPending())
 			s.service.Advance(20 * time.Hour)
@@ -291,7 +300,8 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 			assert.Equal(t, c.detail, found.Detail)
 			assert.Equal(t, 1, whole.Counts()[c.want])
 
-			// Later books do not forget what waits, and add nothing else.
+			// So do the books of the last hours alone, if it happened then. Later books do not
+			// forget what waits, and add nothing else.
 			later := s.books(t, whole.To, time.Time{})
 			if c.want != support.WaitsWithEvent && c.want != support.WaitsWithoutEvent && c.want != support.Ambiguous {
 				assert.Empty(t, later.Findings)
