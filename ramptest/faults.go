@@ -38,8 +38,9 @@ type script struct {
 	late        time.Duration
 	never       bool
 	held        bool
-	atOnce      int // how many first deliveries are made at the same time
-	again       int // how many more follow, one after the other
+	stranger    bool // somebody else mints the same
+	atOnce      int  // how many first deliveries are made at the same time
+	again       int  // how many more follow, one after the other
 	reorganized bool
 	stale       bool // every delivery has the body of the first
 	withoutFee  bool
@@ -165,6 +166,12 @@ func ResultLate(d time.Duration) Fault {
 // ResultNever keeps the result from being delivered.
 func ResultNever() Fault {
 	return Fault{"result-never", func(s *script) { s.never = true }}
+}
+
+// MintedByStranger mints the tokens of the order once more, for the wallet of somebody
+// who has the validator key, without an order.
+func MintedByStranger() Fault {
+	return Fault{"minted-by-stranger", func(s *script) { s.stranger = true }}
 }
 
 // ResultAfterNext holds the result back until the first result of another order,

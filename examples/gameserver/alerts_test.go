@@ -46,6 +46,8 @@ var stories = []struct {
 			`ramp_client_duration_seconds_bucket{kind="rpc",name="wait",le="+Inf"}`:                              "0+60x60",
 			`ramp_orders_waiting{direction="mint"}`:                                                              "2x60",
 			`ramp_signatures_total`:                                                                              "0+60x60",
+			`ramp_books_findings{kind="differs"}`:                                                                "0x30 1x10 0x18",
+			`ramp_books_end_seconds`:                                                                             "-10000x60",
 		},
 		want: map[string]map[string]float64{
 			"Calls a second, by endpoint and answer": {`{endpoint="validate",status="200"}`: 1.1, `{endpoint="result",status="500"}`: 0.017},
@@ -62,6 +64,8 @@ var stories = []struct {
 			"RampResultsFail":                                        {`{}`: 10},
 			"RampPlayersCannotStart":                                 {`{}`: 0.75},
 			"RampMintsWait":                                          {`{}`: 2},
+			"RampBooksDoNotClose":                                    {`{kind="differs"}`: 1},
+			"RampBooksNotRead":                                       {`{}`: 13_600},
 		},
 	},
 	{
@@ -84,6 +88,9 @@ var stories = []struct {
 			`ramp_client_calls_total{kind="initialize",name="initialize",failed="true"}`:                      "0+3x60",
 			`ramp_client_calls_total{kind="initialize",name="initialize",failed="false"}`:                     "0+60x60",
 			`ramp_orders_waiting{direction="mint"}`:                                                           "0x60",
+			`ramp_books_findings{kind="differs"}`:                                                             "0x60",
+			`ramp_books_findings{kind="waits_without_event"}`:                                                 "1x60",
+			`ramp_books_end_seconds`: "3000x60",
 		},
 		want: map[string]map[string]float64{
 			"Calls a second, by endpoint and answer": {`{endpoint="result",status="500"}`: 0},
@@ -137,6 +144,7 @@ func queries(t *testing.T) map[string]string {
 func TestTheQueriesFindSomething(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	countWaiting(registry, waiting)
+	countFindings(registry, new(bookkeeper).findings)
 	s := observe(t, newMetrics(registry))
 	s.story()
 	s.service.FailRPC(503, -32601)

@@ -14,6 +14,10 @@
 //
 //	gameserver orders list|conflicts|missing|show|finish|abandon
 //
+// To compare the books with the chain, use
+//
+//	gameserver reconcile
+//
 // The server prints one line to standard output when it is ready, and logs JSON to
 // standard error. It reads secrets and URLs from the environment:
 //
@@ -87,32 +91,33 @@ func parse(flags *flag.FlagSet, args []string, count int) error {
 }
 
 // run serves until ctx is done and then lets the calls in progress finish. If the
-// first argument is "orders", it runs the orders command instead.
+// first argument is "orders" or "reconcile", it runs that command instead.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
 	if len(args) > 0 && args[0] == "orders" {
 		return orders(ctx, args[1:], getenv, stdout, stderr)
+	}
+	if len(args) > 0 && args[0] == "reconcile" {
+		return reconcile(ctx, args[1:], getenv, stdout, stderr)
 	}
 	flags := flag.NewFlagSet("gameserver", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() {
 		fmt.Fprint(stderr, "usage: gameserver [flags]\n"+
-			"       gameserver orders list|conflicts|missing|show|finish|abandon …\n\n"+
+			"       gameserver orders list|conflicts|missing|show|finish|abandon …\n"+
+			"       gameserver reconcile [flags]\n\n"+
 			"Serves a game with a token ramp. Keys and URLs come from the environment, and are\n"+
 			"listed at the top of main.go. Without RAMP_HMAC_KEY, the service is emulated.\n\nFlags:\n")
 		flags.PrintDefaults()
 	}
 	addr := flags.String("addr", "127.0.0.1:8080", "`address` to serve on")
 	address := flags.String("db", "sqlite:gameserver.db", "`database`: sqlite:PATH, postgres://… or mysql://…")
-	project := flags.String("project", "", "`ID` of the project in the console; empty accepts any")
-	token := flags.String("token", "", "contract `address` of the token; required unless the service is emulated")
-	network := flags.String("network", "", "`network` of the token, mainnet or testnet; required unless the service is emulated")
-	swordToken := flags.String("sword-token", "", "contract `address` of the token of swords; without it, swords are not sold unless\n"+
-		"the service is emulated")
-	recipe := flags.String("recipe", defaultRecipe, "the `items` that one token is worth; an order must be for a whole number of tokens.\n"+
-		"\"any\" approves every rate, for the judge and for load tests")
+	var s sold
+	s.add(flags)
 	drain := flags.Duration("drain", 0, "how long to keep serving after a stop signal while /readyz fails; set a `duration`\n"+
 		"longer than a load balancer takes to notice")
 	scraped := flags.String("metrics", "", "`address` to serve metrics for Prometheus on, apart from -addr; empty means none")
+	books := flags.String("books", "", "`file` with the position of the books, which are then compared with the chain every hour;\n"+
+		"set it on one server only")
 	var c chainFlags
 	c.add(flags)
 	if err := parse(flags, args, 0); err != nil {
@@ -126,10 +131,10 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return err
 	}
 	if emulated {
-		*token, *network = cmp.Or(*token, emulatedToken), cmp.Or(*network, string(emulatedNetwork))
-		*swordToken = cmp.Or(*swordToken, emulatedSwordToken)
+		s.token, s.network = cmp.Or(s.token, emulatedToken), cmp.Or(s.network, string(emulatedNetwork))
+		s.swordToken = cmp.Or(s.swordToken, emulatedSwordToken)
 	}
-	terms, err := newTerms(*token, *network, *recipe, *swordToken, *project)
+	terms, err := s.terms()
 	if err != nil {
 		return err
 	}
@@ -162,7 +167,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		defer metrics.Close()
 	}
 	config := ramp.HandlerConfig{
-		Players: game, Store: store, Terms: terms.accepted(), Policy: terms.policy, Key: key, Signer: signer, ProjectID: *project, Logger: log, Observer: observer,
+		Players: game, Store: store, Terms: terms.accepted(), Policy: terms.policy, Key: key, Signer: signer, ProjectID: s.project, Logger: log, Observer: observer,
 		OnConflict: func(ctx context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
 			// Alert a person here, or at least make sure that someone reads this log.
 			log.ErrorContext(ctx, "a result contradicts its order: check the transaction on the chain",
@@ -175,10 +180,24 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}
 	if config.Chain != nil {
 		config.Confirmations = c.confirmations
-		erc20 := common.HexToAddress(*token) // that of swords is an NFT, and has no decimals
+		erc20 := common.HexToAddress(s.token) // that of swords is an NFT, and has no decimals
 		if config.Proof, err = c.proof(ctx, config.Chain, &erc20); err != nil {
 			return err
 		}
+	}
+	if *books != "" {
+		if config.Chain == nil {
+			return usageError("-books needs RAMP_RPC_URL and -chain-id")
+		}
+		keeper, err := newBookkeeper(ctx, store, config.Chain, c, terms, s.project, *books, log)
+		if err != nil {
+			return err
+		}
+		countFindings(registry, keeper.findings)
+		keeping, stop := context.WithCancel(ctx)
+		kept := make(chan struct{})
+		go func() { defer close(kept); keeper.keep(keeping) }()
+		defer func() { stop(); <-kept }()
 	}
 	handler, err := ramp.NewHandler(config)
 	if err != nil {
@@ -190,16 +209,16 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return err
 	}
 	defer listener.Close()
-	server := &api{game: game, network: terms.network, store: store, log: log, project: *project, frontend: getenv("RAMP_FRONTEND_URL")}
+	server := &api{game: game, network: terms.network, store: store, log: log, project: s.project, frontend: getenv("RAMP_FRONTEND_URL")}
 	apiURL := getenv("RAMP_API_URL")
 	if emulated {
-		emulator, err := startEmulator(key, signer, "http://"+reachable(listener.Addr()), *project)
+		emulator, err := startEmulator(key, signer, "http://"+reachable(listener.Addr()), s.project)
 		if err != nil {
 			return err
 		}
 		defer emulator.Close()
 		server.emulated = true
-		server.project = cmp.Or(*project, "gameserver")
+		server.project = cmp.Or(s.project, "gameserver")
 		server.frontend, apiURL = cmp.Or(server.frontend, emulator.URL()), emulator.URL()
 	}
 	if apiURL != "" {
@@ -210,7 +229,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 
 	log.Info("serving", "address", listener.Addr().String(), "database", dialect.String(), "emulated", emulated,
 		"validator", signer.Address()) // the address to register in the console
-	for _, text := range warnings(listener.Addr(), *address, *project, terms, config.Proof, emulated) {
+	for _, text := range warnings(listener.Addr(), *address, s.project, terms, config.Proof, emulated) {
 		log.Warn("unsafe: " + text)
 	}
 	if getenv("RAMP_HMAC_KEY_PREVIOUS") != "" && !emulated {

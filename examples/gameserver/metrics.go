@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/support"
 )
 
 // serveMetrics serves the metrics on an address of their own, which the proxy in front
@@ -109,6 +110,19 @@ func countWaiting(registry prometheus.Registerer, count func(context.Context, ra
 				return float64(n)
 			}))
 	}
+}
+
+// countFindings registers gauges of what does not fit in the last books of a bookkeeper,
+// and of their end.
+func countFindings(registry prometheus.Registerer, last func() (map[support.FindingKind]int, time.Time)) {
+	for _, kind := range support.FindingKinds() {
+		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ramp_books_findings",
+			Help: "Findings in the last books.", ConstLabels: prometheus.Labels{"kind": string(kind)}},
+			func() float64 { counts, _ := last(); return float64(counts[kind]) }))
+	}
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ramp_books_end_seconds",
+		Help: "The time until which orders and events were compared, in seconds since 1970."},
+		func() float64 { _, to := last(); return float64(to.Unix()) }))
 }
 
 // seconds are the histogram buckets, from a handler without a database to the longest

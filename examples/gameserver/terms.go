@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"regexp"
 	"slices"
@@ -21,6 +22,25 @@ type terms struct {
 	recipe  recipe
 	anyRate bool        // approve every rate; only /exchange uses recipe
 	sold    *ramp.Terms // names the products for /exchange
+
+	products []ramp.Product
+}
+
+// sold are the flags that say what is sold.
+type sold struct{ token, network, swordToken, recipe, project string }
+
+func (s *sold) add(flags *flag.FlagSet) {
+	flags.StringVar(&s.project, "project", "", "`ID` of the project in the console; empty accepts any")
+	flags.StringVar(&s.token, "token", "", "contract `address` of the token; required unless the service is emulated")
+	flags.StringVar(&s.network, "network", "", "`network` of the token, mainnet or testnet; required unless the service is emulated")
+	flags.StringVar(&s.swordToken, "sword-token", "", "contract `address` of the token of swords; without it, swords are not sold unless\n"+
+		"the service is emulated")
+	flags.StringVar(&s.recipe, "recipe", defaultRecipe, "the `items` that one token is worth; an order must be for a whole number of tokens.\n"+
+		"\"any\" approves every rate, for the judge and for load tests")
+}
+
+func (s *sold) terms() (terms, error) {
+	return newTerms(s.token, s.network, s.recipe, s.swordToken, s.project)
 }
 
 // The products. The names are what a client may send to /exchange.
@@ -79,6 +99,7 @@ func newTerms(token, network, text, swordToken, project string) (terms, error) {
 		products = append(products, offer(sword, swordToken, 0,
 			ramp.Item{ID: itemSword, Amount: ramp.NewAmount(1), IconURL: icon(itemSword), IsNonFungible: true}))
 	}
+	t.products = products
 	t.sold, err = ramp.NewTerms(ramp.TermsConfig{Products: products})
 	return t, err
 }

@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(envServe) != "" {
 		serve() // this process is a game server that a test will kill
 	}
+	if setting := os.Getenv(envClerk); setting != "" {
+		compareBooks(setting) // likewise
+	}
 	code := m.Run()
 	for _, env := range []string{envPostgreSQL, envBin, envMySQL} {
 		if os.Getenv(env) == "" {

@@ -71,6 +71,7 @@ var commands = []command{
 	{begins: "mariadb ", skip: backups},
 	{begins: "sqlite3 ", skip: backups},
 	{begins: "cp game.backup.db ", skip: backups},
+	{begins: "RAMP_RPC_URL=… gameserver reconcile", skip: backups},
 }
 
 var (

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+// The server and the command compare the same books: those of the day until now, and
+// later those since the last ones.
+func TestTheBooksAreComparedWithTheChain(t *testing.T) {
+	key, err := ramp.TextKey(hmacKey)
+	check(t, err)
+	signer, err := ramp.NewKeySigner(validatorKey)
+	check(t, err)
+	var game atomic.Pointer[httputil.ReverseProxy] // set below, because the game needs the chain's URL first
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { game.Load().ServeHTTP(w, r) }))
+	defer proxy.Close()
+	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: proxy.URL, PerToken: true, BlockTime: time.Second / 2,
+		Networks: map[ramp.Network]uint64{ramp.Testnet: 1112}})
+	dir := t.TempDir()
+	address, position := "sqlite:"+filepath.Join(dir, "game.db"), filepath.Join(dir, "position")
+	sells := []string{"-db", address, "-chain-id", "1112", "-any-failure", "-token", token, "-network", "testnet"}
+	env := append(real(), "RAMP_RPC_URL="+service.RPCURL(ramp.Testnet))
+	p := &process{t: t, args: append([]string{"-addr", "127.0.0.1:0"}, sells...), env: env}
+	p.start()
+	t.Cleanup(p.kill)
+	to, err := url.Parse(p.url)
+	check(t, err)
+	game.Store(httputil.NewSingleHostReverseProxy(to))
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key})
+	check(t, err)
+	terms, err := newTerms(token, "testnet", defaultRecipe, "", "")
+	check(t, err)
+	s := login(t, p.url, "alice")
+	mint := func(faults ...ramptest.Fault) {
+		started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Intent: terms.products[0].Intent})
+		check(t, err)
+		_, err = service.Mint(t.Context(), started.UUID, s, ramp.NewAmount(1), faults...)
+		check(t, err)
+		service.Advance(time.Minute)
+	}
+	books := func(args ...string) (string, error) {
+		var out, log bytes.Buffer
+		err := run(t.Context(), append(append([]string{"reconcile"}, sells...), args...), func(name string) string {
+			return map[string]string{"RAMP_RPC_URL": service.RPCURL(ramp.Testnet)}[name]
+		}, &out, &log)
+		return out.String(), err
+	}
+
+	mint()
+	printed, err := books("-position", position, "-format", "totals")
+	check(t, err)
+	rows, err := csv.NewReader(strings.NewReader(printed)).ReadAll()
+	check(t, err)
+	if !strings.Contains(printed, "orders,gold,mint,taken,item_gold,100\n") || !strings.Contains(printed, "chain,"+token+",mint,moved,tokens,1\n") {
+		t.Errorf("the totals are\n%v", rows)
+	}
+
+	mint(ramptest.MintedByStranger())
+	for _, format := range []string{"text", "json", "csv"} {
+		printed, err = books("-format", format)
+		if err == nil || err.Error() != "the books do not close: 1 findings" || !strings.Contains(printed, "event_without_order") {
+			t.Errorf("as %s: %v\n%s", format, err, printed)
+		}
+	}
+	var last struct{ To time.Time }
+	text, err := os.ReadFile(position)
+	check(t, err)
+	check(t, json.Unmarshal(text, &last))
+	if _, err := books("-position", position); err == nil || !strings.Contains(err.Error(), "1 findings") {
+		t.Errorf("since the last books: %v", err)
+	}
+	p.kill()
+	p.args = append(p.args, "-books", position)
+	p.start()
+	deadline := time.Now().Add(20 * time.Second)
+	for !strings.Contains(p.log.String(), `"the books do not close","kind":"event_without_order"`) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the server logged\n%s", p.log)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	for _, wrong := range [][]string{{"-format", "xml"}, {"-from", "yesterday"}} {
+		if _, err := books(wrong...); err == nil {
+			t.Errorf("%v was accepted", wrong)
+		}
+	}
+}

@@ -1,0 +1,581 @@
+package dbtest
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/support"
+)
+
+// The books of a month are compared with a chain. RAMP_TEST_BOOKS is the number of
+// orders, 10,000 by default; with 1,000,000 it takes minutes and reports what it cost.
+// The comparison runs in a process of its own, so that its memory can be measured and it
+// can be killed.
+
+const (
+	envBooks = "RAMP_TEST_BOOKS"
+	envClerk = "RAMP_TEST_CLERK" // if set, the process compares the books; it is a clerk in JSON
+)
+
+// clerk says what a child process does.
+type clerk struct {
+	Driver, DSN, URL string
+	Dialect          ramp.Dialect
+	Task             string    // events, books, or periods
+	From, To         time.Time // of the books
+	Dir              string    // where the books of each period, and the position, are written
+}
+
+var (
+	bookToken = common.HexToAddress("0x70c3")
+	fees      = common.HexToAddress("0xfee5") // receives the fee of each mint
+	transfer  = common.HexToHash("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
+	month     = time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)
+)
+
+const (
+	monthLasts = 30 * 24 * time.Hour
+	periodsOf  = 10 // periods in a month
+	mintFee    = 250
+	planted    = 200
+)
+
+// compareBooks is the clerk's process.
+func compareBooks(setting string) {
+	must := func(err error) {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	var c clerk
+	must(json.Unmarshal([]byte(setting), &c))
+	db, err := sql.Open(c.Driver, c.DSN)
+	must(err)
+	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: c.Dialect, Apply: func(context.Context, *sql.Tx, ramp.Step) error { return nil }})
+	must(err)
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: c.URL})
+	must(err)
+	orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: &ramp.Proof{AnyFailure: true, Decimals: map[common.Address]int{bookToken: 18}}, Confirmations: 2})
+	must(err)
+	ctx := context.Background()
+	read := func(from, to time.Time) *support.Books {
+		books, err := orders.Reconcile(ctx, support.Period{From: from, To: to, Products: []ramp.Product{product()}})
+		must(err)
+		return books
+	}
+	begun := time.Now()
+	switch c.Task {
+	case "events": // alone, with the client's iterator
+		zero := []common.Hash{{}}
+		n := 0
+		for _, topics := range [][][]common.Hash{{{transfer}, zero}, {{transfer}, nil, zero}} {
+			filter := ramp.LogFilter{Addresses: []common.Address{bookToken}, Topics: topics}
+			for log, err := range chain.LogsBetween(ctx, filter, 0, blockAt(c.To)) {
+				must(err)
+				if _, ok := log.Transfer(); ok {
+					n++
+				}
+			}
+		}
+		fmt.Println(n)
+	case "books":
+		must(json.NewEncoder(os.Stdout).Encode(read(c.From, c.To)))
+	case "periods":
+		// First the report, then the position; both appear as a whole.
+		write := func(name string, content any) {
+			text, err := json.Marshal(content)
+			must(err)
+			must(os.WriteFile(filepath.Join(c.Dir, name+".new"), text, 0o600))
+			must(os.Rename(filepath.Join(c.Dir, name+".new"), filepath.Join(c.Dir, name)))
+		}
+		for {
+			position := c.From
+			if text, err := os.ReadFile(filepath.Join(c.Dir, "position")); err == nil {
+				must(json.Unmarshal(text, &position))
+			}
+			if !position.Before(c.To) {
+				break
+			}
+			from := position
+			if position.After(c.From) {
+				from = position.Add(-support.Overlap)
+			}
+			books := read(from, position.Add(c.To.Sub(c.From)/periodsOf))
+			write(position.Format("books-02T15.json"), books)
+			write("position", books.To)
+		}
+	}
+	status, _ := os.ReadFile("/proc/self/status")
+	_, peak, _ := strings.Cut(string(status), "VmHWM:")
+	peak, _, _ = strings.Cut(peak, "kB")
+	fmt.Fprintf(os.Stderr, "%d %s\n", time.Since(begun).Milliseconds(), strings.TrimSpace(peak))
+	os.Exit(0)
+}
+
+func (c clerk) command(t *testing.T) *exec.Cmd {
+	t.Helper()
+	setting, err := json.Marshal(c)
+	check(t, err)
+	command := exec.Command(os.Args[0])
+	command.Env = append(os.Environ(), envClerk+"="+string(setting))
+	return command
+}
+
+// run returns the output of a clerk, how long it took, and the peak of its memory in MB.
+func (c clerk) run(t *testing.T) (out []byte, took time.Duration, peak int) {
+	t.Helper()
+	command := c.command(t)
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	if err := command.Run(); err != nil {
+		t.Fatalf("%v: %s", err, stderr.String())
+	}
+	var milliseconds, kilobytes int
+	_, err := fmt.Sscan(stderr.String(), &milliseconds, &kilobytes)
+	check(t, err)
+	return stdout.Bytes(), time.Duration(milliseconds) * time.Millisecond, kilobytes >> 10
+}
+
+func product() ramp.Product {
+	items := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}}
+	return ramp.Product{Name: "gold", Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project-1", Token: bookToken.Hex(), MintFeeBps: mintFee,
+		Materials: items, Outputs: items}}
+}
+
+// deal is the n-th order of the month, and its event. It follows from n, so that the node
+// keeps nothing.
+type deal struct {
+	n          int
+	kind       support.FindingKind // what is planted, or ""
+	by         string
+	burn       bool
+	tokens     int64
+	user       common.Address
+	state      ramp.OrderState
+	hash       string // of the order, or ""
+	accepted   time.Time
+	finished   time.Time
+	mined      time.Time // of the event; zero if there is none
+	moved      int64     // tokens of the event
+	receiver   common.Address
+	hasNoOrder bool
+}
+
+// books are the deals of a month.
+type books struct {
+	count int
+	every int // the distance of two planted deals
+}
+
+func newBooks(count int) books { return books{count, count / (planted + 1)} }
+
+var plants = []struct {
+	kind support.FindingKind
+	by   string
+}{
+	{support.EventWithoutOrder, ""}, {support.OrderWithoutEvent, ""}, {support.EndedOtherwise, support.ByTransaction}, {support.EndedOtherwise, support.ByAmount},
+	{support.WaitsWithEvent, support.ByAmount}, {support.WaitsWithoutEvent, ""}, {support.Differs, "amount"}, {support.Differs, "user"}, {support.Ambiguous, support.ByAmount},
+}
+
+// planted returns the number of the plant at a place, or -1.
+func (b books) plantAt(n int) int {
+	if n > 0 && n%b.every == 0 && n/b.every <= planted {
+		return n/b.every - 1
+	}
+	return -1
+}
+
+func txOf(n int) common.Hash {
+	var hash common.Hash
+	hash[0] = 1
+	binary.BigEndian.PutUint64(hash[24:], uint64(n))
+	return hash
+}
+
+// accepted returns when the n-th order was accepted. The last ones end before the month.
+func (b books) accepted(n int) time.Time {
+	const lasts = monthLasts - 48*time.Hour
+	return month.Add(14 * time.Hour).Add(lasts / time.Duration(b.count) * time.Duration(n)).Truncate(time.Second)
+}
+
+func (b books) deal(n int) deal {
+	random := rand.New(rand.NewPCG(7, uint64(n)))
+	d := deal{n: n, burn: n%2 == 1, tokens: 1 + random.Int64N(50), state: ramp.OrderSucceeded}
+	d.accepted = b.accepted(n)
+	binary.BigEndian.PutUint32(d.user[4:], 1+random.Uint32N(50_000))
+	d.mined = d.accepted.Add(10 * time.Second) // the events are in the order of n
+	d.finished = d.mined.Add(time.Duration(1+random.Int64N(60)) * time.Second)
+	if random.IntN(200) == 0 { // most deliveries arrive soon
+		d.finished = d.mined.Add(time.Duration(random.Int64N(int64(12 * time.Hour)))).Truncate(time.Millisecond)
+	}
+	d.hash = txOf(n).Hex()
+	switch random.IntN(100) {
+	case 0, 1, 2, 3, 4:
+		d.state, d.mined = ramp.OrderFailed, time.Time{}
+	case 5:
+		d.state, d.mined, d.hash, d.finished = ramp.OrderAbandoned, time.Time{}, "", d.accepted.Add(14*time.Hour)
+	}
+	if b.plantAt(n-1) >= 0 && plants[b.plantAt(n-1)%len(plants)].kind == support.Ambiguous { // the other order that fits
+		first := b.deal(n - 1)
+		d.burn, d.tokens, d.user, d.state, d.hash, d.mined = first.burn, first.tokens, first.user, ramp.OrderAbandoned, "", time.Time{}
+		d.finished = d.accepted.Add(20 * time.Hour)
+	}
+	if at := b.plantAt(n); at >= 0 {
+		b.plant(&d, plants[at%len(plants)].kind, plants[at%len(plants)].by)
+	}
+	d.moved, d.receiver = d.tokens, d.user
+	if d.by == "amount" {
+		d.moved++
+	}
+	if d.by == "user" {
+		d.receiver[0]++
+	}
+	return d
+}
+
+// plant makes a deal wrong. Its user has no other deals.
+func (b books) plant(d *deal, kind support.FindingKind, by string) {
+	d.kind, d.by = kind, by
+	d.user = common.BigToAddress(big.NewInt(int64(d.n)))
+	d.user[0] = 0x99
+	d.state, d.hash = ramp.OrderSucceeded, txOf(d.n).Hex()
+	d.mined = d.accepted.Add(10 * time.Second)
+	d.finished = d.mined.Add(time.Minute)
+	switch {
+	case kind == support.EventWithoutOrder:
+		d.hasNoOrder = true
+	case kind == support.OrderWithoutEvent:
+		d.mined = time.Time{}
+	case kind == support.EndedOtherwise && by == support.ByTransaction:
+		d.state = ramp.OrderFailed
+	case kind == support.EndedOtherwise, kind == support.Ambiguous:
+		d.state, d.hash, d.finished = ramp.OrderAbandoned, "", d.accepted.Add(15*time.Hour)
+	case kind == support.WaitsWithEvent:
+		d.state, d.hash, d.finished = ramp.OrderAccepted, "", time.Time{}
+	case kind == support.WaitsWithoutEvent:
+		d.state, d.hash, d.finished, d.mined = ramp.OrderAccepted, "", time.Time{}, time.Time{}
+	}
+}
+
+// logs returns the logs of a deal: a mint has a second one, of the fee.
+func (d *deal) logs(mints, burns bool) (logs []ramp.Log) {
+	if d.mined.IsZero() || d.burn && !burns || !d.burn && !mints {
+		return nil
+	}
+	user := common.BytesToHash(d.receiver[:])
+	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(14), nil) // of which a token has 10,000
+	add := func(from, to common.Hash, units int64, index uint64) {
+		logs = append(logs, ramp.Log{Address: bookToken, Topics: []common.Hash{transfer, from, to}, Data: common.BigToHash(new(big.Int).Mul(unit, big.NewInt(units))).Bytes(),
+			BlockNumber: ramp.NewQuantity(blockAt(d.mined)), TransactionHash: txOf(d.n), BlockTimestamp: ramp.NewQuantity(uint64(d.mined.Unix())),
+			LogIndex: ramp.NewQuantity(uint64(4*(d.n%1000)) + index)})
+	}
+	if d.burn {
+		add(user, common.Hash{}, d.moved*10_000, 0)
+	} else {
+		add(common.Hash{}, user, d.moved*(10_000-mintFee), 0)
+		add(common.Hash{}, common.BytesToHash(fees[:]), d.moved*mintFee, 1)
+	}
+	return logs
+}
+
+// One block a second.
+func blockAt(t time.Time) uint64 { return uint64(t.Sub(month)/time.Second) + 1 }
+
+// from returns the first deal whose event is not before a block.
+func (b books) from(block uint64) int {
+	at := month.Add(time.Duration(block-min(block, 1)) * time.Second)
+	return sort.Search(b.count, func(n int) bool { return !b.accepted(n).Add(10 * time.Second).Before(at) })
+}
+
+// ServeHTTP is a node that takes at most 10,000 blocks and 10,000 logs at once.
+func (b books) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	type request struct {
+		ID     json.RawMessage
+		Method string
+		Params []json.RawMessage
+	}
+	var body json.RawMessage
+	_ = json.NewDecoder(r.Body).Decode(&body)
+	var many []request
+	batch := json.Unmarshal(body, &many) == nil
+	if !batch {
+		many = make([]request, 1)
+		_ = json.Unmarshal(body, &many[0])
+	}
+	var answers []map[string]any
+	for _, one := range many {
+		result, err := b.answer(one.Method, one.Params)
+		a := map[string]any{"jsonrpc": "2.0", "id": one.ID, "result": result}
+		if err != nil {
+			delete(a, "result")
+			a["error"] = map[string]any{"code": -32005, "message": err.Error()}
+		}
+		answers = append(answers, a)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if batch {
+		_ = json.NewEncoder(w).Encode(answers)
+	} else {
+		_ = json.NewEncoder(w).Encode(answers[0])
+	}
+}
+
+func (b books) answer(method string, params []json.RawMessage) (any, error) {
+	const limit = 10_000
+	newest := blockAt(month.Add(monthLasts))
+	switch method {
+	case "eth_blockNumber":
+		return hexutil.Uint64(newest), nil
+	case "eth_getBlockByNumber":
+		var n hexutil.Uint64
+		if err := json.Unmarshal(params[0], &n); err != nil || uint64(n) > newest {
+			return nil, err
+		}
+		return map[string]any{"number": n, "timestamp": hexutil.Uint64(uint64(month.Unix()) + uint64(n) - 1)}, nil
+	case "eth_getLogs":
+		var filter struct {
+			FromBlock, ToBlock hexutil.Uint64
+			Topics             [][]common.Hash
+		}
+		if err := json.Unmarshal(params[0], &filter); err != nil {
+			return nil, err
+		}
+		if filter.ToBlock-filter.FromBlock >= limit {
+			return nil, errors.New("block range is too wide")
+		}
+		zero := func(i int) bool { return len(filter.Topics) > i && slices.Equal(filter.Topics[i], []common.Hash{{}}) }
+		logs := []ramp.Log{}
+		for n := b.from(uint64(filter.FromBlock)); n < b.count; n++ {
+			d := b.deal(n)
+			if blockAt(d.accepted.Add(10*time.Second)) > uint64(filter.ToBlock) {
+				break
+			}
+			for _, log := range d.logs(zero(1), zero(2)) {
+				user := log.Topics[2]
+				if zero(2) {
+					user = log.Topics[1]
+				}
+				if wanted := slices.Concat(filter.Topics[1:]...); len(wanted) <= 1 || slices.Contains(wanted, user) {
+					logs = append(logs, log)
+				}
+			}
+			if len(logs) > limit {
+				return nil, errors.New("query returned more than 10000 results")
+			}
+		}
+		return logs, nil
+	case "eth_getTransactionReceipt":
+		return nil, nil // the transactions of the orders without events do not exist
+	default:
+		return nil, fmt.Errorf("the method %s does not exist", method)
+	}
+}
+
+// store inserts the orders of the month.
+func (b books) store(t *testing.T, p *place) {
+	t.Helper()
+	const perInsert = 500
+	tx, err := p.db.Begin()
+	check(t, err)
+	defer tx.Rollback()
+	var args []any
+	insert := func() {
+		if len(args) == 0 {
+			return
+		}
+		row := "(" + strings.TrimSuffix(strings.Repeat("?,", 14), ",") + "),"
+		rows := strings.TrimSuffix(strings.Repeat(row, len(args)/14), ",")
+		_, err := tx.Exec(numbered(p.dialect, "INSERT INTO ramp_orders (uuid, claim, state, direction, network, project_id, session_id, user_address, digest, intent,"+
+			" tx_hash, reason, accepted_at, finished_at) VALUES "+rows), args...)
+		check(t, err)
+		args = args[:0]
+	}
+	for n := range b.count {
+		d := b.deal(n)
+		if d.hasNoOrder {
+			continue
+		}
+		var id uuid.UUID
+		binary.BigEndian.PutUint64(id[8:], uint64(n)*0x9E3779B97F4A7C15) // not in the order of time
+		items := ramp.IntentAsset{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(100 * d.tokens)}
+		tokens := ramp.IntentAsset{Type: ramp.TypeERC20, ID: bookToken.Hex(), Amount: ramp.NewAmount(d.tokens)}
+		intent, direction := ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: []ramp.IntentAsset{items}, To: []ramp.IntentAsset{tokens}}, ramp.Mint
+		if d.burn {
+			intent, direction = ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: []ramp.IntentAsset{tokens}, To: []ramp.IntentAsset{items}}, ramp.Burn
+		}
+		text, err := json.Marshal(intent)
+		check(t, err)
+		var hash, finished any
+		if d.hash != "" {
+			hash = d.hash
+		}
+		if !d.finished.IsZero() {
+			finished = d.finished.UnixMilli()
+		}
+		args = append(args, id.String(), "claim", string(d.state), direction.String(), "testnet", "project-1", "session-"+strconv.Itoa(n%50_000), d.user.Hex(),
+			ramp.Digest{1}.String(), string(text), hash, "", d.accepted.UnixMilli(), finished)
+		if len(args) == 14*perInsert {
+			insert()
+		}
+	}
+	insert()
+	check(t, tx.Commit())
+	p.analyze(t)
+}
+
+// numbered is bind for long statements.
+func numbered(d ramp.Dialect, statement string) string {
+	if d != ramp.PostgreSQL {
+		return statement
+	}
+	var b strings.Builder
+	n := 0
+	for part := range strings.SplitSeq(statement, "?") {
+		if n > 0 {
+			b.WriteString("$" + strconv.Itoa(n))
+		}
+		b.WriteString(part)
+		n++
+	}
+	return b.String()
+}
+
+// want returns the findings that are planted: kind and transaction or user.
+func (b books) want() (want []string) {
+	for n := range b.count {
+		if d := b.deal(n); d.kind != "" {
+			want = append(want, string(d.kind)+" "+d.user.Hex())
+		}
+	}
+	slices.Sort(want)
+	return want
+}
+
+// reported is the JSON of books.
+type reported struct {
+	Totals   []map[string]any
+	Findings []struct {
+		Kind, Detail string
+		Orders       []struct {
+			User string `json:"user_address"`
+		}
+		Events []struct{ User string }
+	}
+}
+
+func (r *reported) found() (found []string) {
+	for _, f := range r.Findings {
+		user := ""
+		if len(f.Orders) > 0 {
+			user = f.Orders[0].User
+		} else {
+			user = f.Events[0].User
+		}
+		found = append(found, f.Kind+" "+user)
+	}
+	slices.Sort(found)
+	return found
+}
+
+func TestTheBooksOfAMonth(t *testing.T) {
+	count := 10_000
+	if text := os.Getenv(envBooks); text != "" {
+		var err error
+		count, err = strconv.Atoi(text)
+		check(t, err)
+	}
+	b := newBooks(count)
+	node := httptest.NewServer(b)
+	defer node.Close()
+	eachDatabase(t, func(t *testing.T, p *place) {
+		b.store(t, p)
+		c := clerk{Driver: p.driver, DSN: p.dsn, Dialect: p.dialect, URL: node.URL, From: month.Add(13 * time.Hour), To: month.Add(monthLasts)}
+		c.Task = "events"
+		out, alone, _ := c.run(t)
+		c.Task = "books"
+		text, took, peak := c.run(t)
+		var got reported
+		check(t, json.Unmarshal(text, &got))
+		if found, want := got.found(), b.want(); len(want) != planted || !slices.Equal(found, want) {
+			t.Errorf("of %d planted findings, these differ: found %v, want %v", len(want), minus(found, want), minus(want, found))
+		}
+		t.Logf("%d orders, %s events: %v for the events alone, %v for the books (%.2f times), %d MB", count, strings.TrimSpace(string(out)), alone, took,
+			float64(took)/float64(alone), peak)
+		if peak > 100 {
+			t.Errorf("the books took %d MB", peak)
+		}
+		c.killed(t)
+	})
+}
+
+func minus(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
+}
+
+// killed compares the month in ten periods, once without a stop, and once with ten kills.
+func (c clerk) killed(t *testing.T) {
+	t.Helper()
+	c.Task, c.Dir = "periods", t.TempDir()
+	_, took, _ := c.run(t)
+	want := booksIn(t, c.Dir)
+	if len(want) != periodsOf {
+		t.Fatalf("%d books were written", len(want))
+	}
+	c.Dir = t.TempDir()
+	kills, most := 0, 2
+	if os.Getenv(envBooks) != "" {
+		most = 10
+	}
+	for kills < most {
+		command := c.command(t)
+		check(t, command.Start())
+		time.Sleep(time.Duration(rand.Int64N(int64(took)/5 + int64(50*time.Millisecond))))
+		check(t, command.Process.Signal(syscall.SIGKILL))
+		if err := command.Wait(); err != nil {
+			kills++
+			continue
+		}
+		check(t, os.Remove(filepath.Join(c.Dir, "position"))) // it was done: begin again over the same files
+	}
+	c.run(t)
+	if got := booksIn(t, c.Dir); !slices.Equal(got, want) {
+		t.Errorf("after %d kills, the books differ", kills)
+	}
+}
+
+// booksIn returns the files with books.
+func booksIn(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "books-*.json"))
+	check(t, err)
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		check(t, err)
+		all = append(all, filepath.Base(name)+string(text))
+	}
+	return all
+}

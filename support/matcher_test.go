@@ -1,0 +1,235 @@
+package support
+
+import (
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+var (
+	gold  = common.HexToAddress("0x70c3")
+	alice = common.HexToAddress("0xa11ce")
+	noon  = time.Date(2026, 11, 2, 12, 0, 0, 0, time.UTC)
+)
+
+func after(d time.Duration) time.Time { return noon.Add(d) }
+
+func tx(n byte) common.Hash { return common.Hash{1, n} }
+
+// sells is a game that sells gold for 100 basis points.
+func sells() *assets {
+	items := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100)}}
+	a := newAssets(&Period{Products: []ramp.Product{{Name: "gold", Intent: ramp.InitializeIntent{Token: gold.Hex(), MintFeeBps: 100, Materials: items, Outputs: items}}}})
+	a.decimals[gold] = 2
+	return a
+}
+
+// mintOf is an order of alice that ended in the state a minute after it was accepted.
+func mintOf(n byte, tokens int64, at time.Time, state ramp.OrderState) ramp.Order {
+	o := ramp.Order{UUID: uuid.UUID{n}, State: state, UserAddress: alice.Hex(), Direction: ramp.Mint, AcceptedAt: at, FinishedAt: at.Add(time.Minute),
+		Assets: []ramp.AssetAmount{{ID: "item_gold", Amount: ramp.NewAmount(100 * tokens)}},
+		Intent: ramp.Intent{To: []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: gold.Hex(), Amount: ramp.NewAmount(tokens)}}}}
+	switch state {
+	case ramp.OrderAccepted:
+		o.FinishedAt = time.Time{}
+	case ramp.OrderAbandoned:
+	default:
+		o.TxHash = tx(n).Hex()
+	}
+	return o
+}
+
+// minted is an event of alice, in hundredths of a token.
+func minted(n byte, units int64, at time.Time) Event {
+	return Event{TxHash: tx(n), Block: uint64(at.Unix()), Time: at, Token: gold, User: alice, Direction: ramp.Mint, Units: big.NewInt(units)}
+}
+
+func kinds(m *matcher) (kinds []FindingKind) {
+	for _, f := range m.findings {
+		kinds = append(kinds, f.Kind)
+	}
+	return kinds
+}
+
+// read feeds a period of two hours, and looks the orders of each event up as they are then.
+func read(from time.Time, orders []ramp.Order, events ...Event) *matcher {
+	m := newMatcher(sells(), from, from.Add(2*time.Hour))
+	for _, e := range events {
+		if e.Time.Before(m.to) {
+			m.transaction([]Event{e})
+		}
+	}
+	for _, o := range orders {
+		if !o.FinishedAt.IsZero() && o.FinishedAt.Before(m.to) && !o.FinishedAt.Before(from.Add(-patience)) {
+			m.order(o)
+		}
+	}
+	m.settle(time.Time{})
+	var candidates []candidate
+	for _, e := range m.loose {
+		c := candidate{Event: e}
+		for _, o := range orders {
+			may, late := m.belongs(&e, &o)
+			c.late = c.late || late
+			if may {
+				c.orders = append(c.orders, o)
+			}
+		}
+		candidates = append(candidates, c)
+	}
+	m.resolve(candidates, nil)
+	return m
+}
+
+// Somebody with the validator key mints once more for a player whose order still waits.
+// Whichever event comes first, one of them is found, in one period or the other.
+func TestASecondMintBesideAWaitingOrderIsFound(t *testing.T) {
+	order := mintOf(1, 2, noon, ramp.OrderAccepted)
+	own, forged := minted(1, 198, after(30*time.Second)), minted(9, 198, after(20*time.Second))
+	assert.Equal(t, []FindingKind{Ambiguous}, kinds(read(noon.Add(-time.Hour), []ramp.Order{order}, forged, own)), "two events, one order")
+
+	// The forged one is alone at first: it may be that of the order.
+	first := read(noon.Add(-time.Hour), []ramp.Order{order}, forged)
+	assert.Empty(t, kinds(first))
+	assert.Equal(t, 1, first.open)
+	own.Time, own.Block = after(3*time.Hour), own.Block+10_000
+	order = mintOf(1, 2, noon, ramp.OrderSucceeded)
+	order.FinishedAt = after(3*time.Hour + time.Minute)
+	assert.Equal(t, []FindingKind{EventWithoutOrder}, kinds(read(after(2*time.Hour), []ramp.Order{order}, forged, own)))
+	assert.Empty(t, kinds(read(after(8*time.Hour), []ramp.Order{order}, forged, own)), "it was found before")
+
+	// Read again later, the first period is as it was.
+	assert.Empty(t, kinds(read(noon.Add(-time.Hour), []ramp.Order{order}, forged, own)))
+}
+
+func TestWhatOneTransactionMints(t *testing.T) {
+	to := func(user string, e Event) Event {
+		e.User = common.HexToAddress(user)
+		e.LogIndex++
+		return e
+	}
+	for name, c := range map[string]struct {
+		events []Event
+		want   []FindingKind
+		extra  int
+	}{
+		"the order's tokens":                       {[]Event{minted(1, 198, noon)}, nil, 0},
+		"the tokens and the fee":                   {[]Event{minted(1, 198, noon), to("0xfee", minted(1, 2, noon))}, nil, 0},
+		"more for somebody else than the fee":      {[]Event{minted(1, 198, noon), to("0xbad", minted(1, 3, noon))}, nil, 1},
+		"less than the fee leaves":                 {[]Event{minted(1, 190, noon)}, []FindingKind{Differs}, 0},
+		"more than was ordered":                    {[]Event{minted(1, 201, noon)}, []FindingKind{Differs}, 0},
+		"nothing for the user":                     {[]Event{to("0xbad", minted(1, 198, noon))}, []FindingKind{Differs}, 0},
+		"the tokens, and another's burn beside it": {[]Event{minted(1, 198, noon), func() Event { e := minted(1, 5, noon); e.Direction = ramp.Burn; return e }()}, nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, orderFirst := range []bool{false, true} {
+				m := newMatcher(sells(), noon.Add(-time.Hour), noon.Add(time.Hour))
+				if orderFirst {
+					m.order(mintOf(1, 2, noon, ramp.OrderSucceeded))
+				}
+				m.transaction(c.events)
+				if !orderFirst {
+					m.order(mintOf(1, 2, noon, ramp.OrderSucceeded))
+				}
+				m.settle(time.Time{})
+				assert.Equal(t, c.want, kinds(m))
+				assert.Len(t, m.extra, c.extra)
+				assert.Empty(t, m.loose)
+				assert.Empty(t, m.unseen)
+			}
+		})
+	}
+}
+
+func TestPiecesOfOneTransactionAreOneEvent(t *testing.T) {
+	piece := minted(1, 1, noon)
+	other := piece
+	other.User = common.HexToAddress("0xb0b")
+	assert.Equal(t, []Event{minted(1, 3, noon), other}, added([]Event{piece, piece, other, piece}))
+}
+
+func TestTheFeeThatIsKnownDecidesWhatFits(t *testing.T) {
+	a := sells()
+	o := mintOf(1, 3, noon, ramp.OrderSucceeded)
+	fits := func(units int64) bool { return a.fits(&o, a.ordered(&o), big.NewInt(units)) }
+	assert.True(t, fits(297))
+	assert.False(t, fits(296) || fits(298) || fits(300))
+	o.Intent.To[0].Amount = mustAmount("0.05") // 5 units, and a fee of 0.05 of one
+	assert.True(t, fits(4) && fits(5))
+	o.Assets[0].ID = "item_gem" // no product: any fee
+	assert.True(t, fits(1) && fits(5))
+	assert.False(t, fits(0) || fits(6))
+}
+
+func mustAmount(text string) ramp.Amount {
+	a, err := ramp.ParseAmount(text)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+// The same orders and events give the same findings, wherever the chunks end.
+func TestTheBooksDoNotDependOnTheChunks(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 3))
+	type fed struct {
+		at    time.Time
+		order *ramp.Order
+		event *Event
+	}
+	var feed []fed
+	for n := range 200 {
+		at := noon.Add(time.Duration(n) * 17 * time.Minute)
+		o := mintOf(byte(n), 2, at, ramp.OrderSucceeded)
+		e := minted(byte(n), 198+int64(n%40/39), at.Add(time.Second)) // one in forty is wrong
+		o.FinishedAt = at.Add(time.Duration(random.Int64N(int64(12 * time.Hour))))
+		if n%30 != 7 {
+			feed = append(feed, fed{o.FinishedAt, &o, nil})
+		}
+		if n%30 != 9 {
+			feed = append(feed, fed{e.Time, nil, &e})
+		}
+	}
+	slices.SortStableFunc(feed, func(a, b fed) int { return a.at.Compare(b.at) })
+	books := func(often float64) (b Books, loose []Event, unseen []ramp.Order) {
+		m := newMatcher(sells(), noon, after(90*time.Hour))
+		most := 0
+		for _, f := range feed {
+			if f.order != nil {
+				m.order(*f.order)
+			} else {
+				m.transaction([]Event{*f.event})
+			}
+			if random.Float64() < often {
+				m.settle(f.at)
+				most = max(most, len(m.events)+len(m.orders))
+			}
+		}
+		assert.Less(t, most, 70, "only what has no partner yet is kept")
+		m.settle(time.Time{})
+		m.report(&b)
+		return b, m.loose, m.unseen
+	}
+	want, loose, unseen := books(0)
+	assert.Len(t, want.Findings, 3)
+	assert.Len(t, loose, 7)
+	assert.Len(t, unseen, 7)
+	for range 50 {
+		got, gotLoose, gotUnseen := books(random.Float64())
+		want.Findings, got.Findings = slices.Clone(want.Findings), slices.Clone(got.Findings)
+		for i := range got.Findings {
+			got.Findings[i].assets, want.Findings[i].assets = nil, nil
+		}
+		assert.Equal(t, want, got)
+		assert.Equal(t, loose, gotLoose)
+		assert.Equal(t, unseen, gotUnseen)
+	}
+}

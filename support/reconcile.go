@@ -1,0 +1,410 @@
+package support
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+// Ledger is a [ramp.Store] that lists its orders, such as [ramp.SQLStore], whose methods
+// say what these do. [Orders.Reconcile] needs one.
+type Ledger interface {
+	Ended(ctx context.Context, from, to time.Time, page ramp.OrderPage) ([]ramp.Order, error)
+	Waiting(ctx context.Context, d ramp.Direction, before time.Time, page ramp.OrderPage) ([]ramp.Order, error)
+	UserOrders(ctx context.Context, address string, page ramp.OrderPage) ([]ramp.Order, error)
+	OrderByTransaction(ctx context.Context, hash common.Hash) (ramp.Order, error)
+}
+
+// Overlap is how much earlier than the end of the last books the next ones begin, for
+// what was stored or reorganized late.
+const Overlap = 2 * time.Hour
+
+// Period says what [Orders.Reconcile] compares. From is required, and so are Tokens or
+// Products.
+type Period struct {
+	// From and To bound the period; To is not part of it. By default To is now. To begin
+	// where earlier books ended, set From to their To minus [Overlap]. Required: From.
+	From, To time.Time
+
+	// Products are what the game sells and has sold, under each of its prices. They name
+	// the totals, and say what the fee of a mint is. Without a product, every fee is
+	// accepted.
+	Products []ramp.Product
+
+	// Tokens are the token contracts of the game, besides those of Products.
+	Tokens []common.Address
+
+	// Network, if set, leaves out orders of another network.
+	Network ramp.Network
+}
+
+// ErrTooManyFindings means that nothing seems to fit.
+var ErrTooManyFindings = errors.New("too many findings: check that the store, the chain and the tokens belong together")
+
+const (
+	maxFindings  = 10_000
+	maxUnmatched = 100_000
+)
+
+// Reconcile compares the orders of a period with the events of their tokens: the mints
+// and burns in the blocks of the period, and the orders that ended in it. It also reports
+// the orders that have waited for 13 hours. It changes nothing.
+//
+// An order and an event belong together by their transaction, or else by user, token,
+// direction, amount and time. If that leaves a choice, it is a finding. Both are read once
+// and in order; what has found its partner is forgotten. Blocks that are not final are not
+// judged: those with fewer than [Config].Confirmations, if that is above 1, or else those
+// after the node's "finalized" block. [Books].To says how far they were judged.
+//
+// The store must be a [Ledger], and [Config].Chain is required. Tokens come from and go to
+// the zero address or Contracts of [Config].Proof, whose Decimals count too; other
+// decimals are asked of the chain. If more than 10,000 findings or 100,000 unmatched
+// events come up, the error is [ErrTooManyFindings].
+func (o *Orders) Reconcile(ctx context.Context, p Period) (*Books, error) {
+	ledger, lists := o.config.Store.(Ledger)
+	var wrong problems
+	wrong.require(o.config.Chain != nil, "Config.Chain")
+	if !lists {
+		wrong.add("Config.Store", "must be a Ledger")
+	}
+	wrong.require(!p.From.IsZero(), "Period.From")
+	wrong.require(len(p.Tokens)+len(p.Products) > 0, "Period.Products")
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r := &reconciliation{matcher: newMatcher(newAssets(&p), p.From, p.To), chain: o.config.Chain, ledger: ledger, project: o.config.ProjectID,
+		network: p.Network, outside: []common.Hash{{}}, searched: map[common.Hash]bool{}}
+	for _, contract := range o.config.Proof.Contracts {
+		r.outside = append(r.outside, common.BytesToHash(contract[:]))
+	}
+	books, err := r.run(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("ramp: reconcile: %w", err)
+	}
+	return books, nil
+}
+
+// reconciliation is one run of [Orders.Reconcile].
+type reconciliation struct {
+	*matcher
+	chain    *ramp.RPC
+	ledger   Ledger
+	outside  []common.Hash // where tokens come from when they are minted, and go to when they are burned
+	project  string
+	network  ramp.Network
+	searched map[common.Hash]bool // users whose older events were read
+	first    uint64               // block
+	last     uint64               // block that is final
+}
+
+func (r *reconciliation) run(ctx context.Context, o *Orders) (*Books, error) {
+	if err := r.askDecimals(ctx, o.config.Proof.Decimals); err != nil {
+		return nil, err
+	}
+	final, err := r.finalBlock(ctx, o.config.Confirmations)
+	if err != nil {
+		return nil, err
+	}
+	r.last, _ = final.Number.Uint64()
+	if end := timeOf(final).Add(time.Second); r.to.IsZero() || r.to.After(end) { // what ends later is judged later
+		r.to = end
+	} else if r.last, err = o.lastBefore(ctx, r.to, r.last); err != nil {
+		return nil, err
+	}
+	if r.to.Before(r.from) {
+		r.to = r.from
+	}
+	begin := r.from.Add(-patience)
+	if r.first, err = o.lastBefore(ctx, begin, r.last); err != nil {
+		return nil, err
+	}
+	books := &Books{From: r.from.UTC(), To: r.to.UTC(), FirstBlock: r.first, LastBlock: r.last}
+	if err := r.compare(ctx, begin); err != nil {
+		return nil, err
+	}
+	if err := r.second(ctx, o, begin); err != nil {
+		return nil, err
+	}
+	r.report(books)
+	return books, r.enough()
+}
+
+// finalBlock returns the newest block that is judged.
+func (r *reconciliation) finalBlock(ctx context.Context, confirmations uint64) (*ramp.Block, error) {
+	if confirmations <= 1 {
+		return r.chain.BlockByNumber(ctx, "finalized", false)
+	}
+	newest, err := r.chain.BlockNumber(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.chain.BlockByNumber(ctx, ramp.AtBlock(newest-min(newest, confirmations-1)), false)
+}
+
+func (r *reconciliation) askDecimals(ctx context.Context, known map[common.Address]int) (err error) {
+	for _, token := range r.assets.tokens {
+		decimals, found := known[token]
+		if _, piece := r.assets.decimals[token]; piece {
+			continue
+		}
+		if !found {
+			if decimals, err = r.chain.TokenDecimals(ctx, token); err != nil {
+				return err
+			}
+		}
+		r.assets.decimals[token] = decimals
+	}
+	return nil
+}
+
+// enough returns an error if there are too many findings.
+func (r *reconciliation) enough() error {
+	if len(r.findings) > maxFindings || len(r.loose)+len(r.extra)+len(r.noHash) > maxUnmatched {
+		return ErrTooManyFindings
+	}
+	return nil
+}
+
+// compare reads both sides once, and pairs them by their transactions.
+func (r *reconciliation) compare(ctx context.Context, begin time.Time) error {
+	events := ahead(ctx, r.events(ctx, nil, r.first, r.last))
+	orders := ahead(ctx, r.ended(ctx, begin, r.to))
+	for n := 1; ; n++ {
+		e, err := events.peek()
+		if err != nil {
+			return err
+		}
+		o, err := orders.peek()
+		if err != nil {
+			return err
+		}
+		var now time.Time
+		switch {
+		case e == nil && o == nil:
+			r.settle(time.Time{})
+			return r.checkUnseen(ctx)
+		case o == nil, e != nil && !o.FinishedAt.Before((*e)[0].Time):
+			if now = (*e)[0].Time; !now.Before(begin) && now.Before(r.to) {
+				r.transaction(*e)
+			}
+			events.skip()
+		default:
+			now = o.FinishedAt
+			r.order(*o)
+			orders.skip()
+		}
+		if n%5000 == 0 {
+			r.settle(now)
+			if err := r.enough(); err != nil {
+				return err
+			}
+			if len(r.unseen) >= 100 {
+				if err := r.checkUnseen(ctx); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+// checkUnseen reads the receipts of orders that ended by a transaction without events in
+// what was read. A failed order has none, unless its event is much older.
+func (r *reconciliation) checkUnseen(ctx context.Context) error {
+	var orders []ramp.Order
+	for _, o := range r.unseen {
+		slow := o.FinishedAt.Sub(o.AcceptedAt) > patience-skew
+		if o.State == ramp.OrderSucceeded || slow {
+			orders = append(orders, o)
+		}
+		if o.State != ramp.OrderSucceeded && slow {
+			r.sought = append(r.sought, o)
+		}
+	}
+	r.unseen = nil
+	receipts := make([]ramp.Receipt, len(orders))
+	calls := make([]ramp.BatchCall, len(orders))
+	for i, o := range orders {
+		calls[i] = ramp.BatchCall{Method: "eth_getTransactionReceipt", Params: []any{o.TxHash}, Into: &receipts[i]}
+	}
+	if len(calls) == 0 {
+		return nil
+	}
+	if err := r.chain.Batch(ctx, calls); err != nil {
+		return err
+	}
+	for i := range orders {
+		if err := calls[i].Err; err != nil && !errors.Is(err, ramp.ErrNotFound) {
+			return err
+		}
+		if err := r.checkReceipt(ctx, &orders[i], &receipts[i], calls[i].Err == nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkReceipt judges an order by the receipt of its transaction.
+func (r *reconciliation) checkReceipt(ctx context.Context, o *ramp.Order, receipt *ramp.Receipt, found bool) error {
+	why := "its transaction moved none of the tokens"
+	block, err := receipt.BlockNumber.Uint64()
+	switch {
+	case !found, err != nil:
+		why = "there is no such transaction on this chain"
+	case block > r.last:
+		r.open++
+		return nil
+	case !receipt.Succeeded():
+		why = "its transaction failed"
+	default:
+		events, err := r.transactions(ctx, receipt.Logs)
+		if err != nil {
+			return err
+		}
+		if len(events) > 0 {
+			r.pair(o, slices.Concat(events...))
+			return nil
+		}
+	}
+	if o.State == ramp.OrderSucceeded {
+		r.find(OrderWithoutEvent, "", []ramp.Order{*o}, nil, "%s", why)
+	}
+	return nil
+}
+
+// second looks up what has no partner by its transaction: the orders of the user of each
+// event, and the older events of the user of each order.
+func (r *reconciliation) second(ctx context.Context, o *Orders, begin time.Time) error {
+	var waiting []ramp.Order
+	for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
+		list := func(page ramp.OrderPage) ([]ramp.Order, error) {
+			return r.ledger.Waiting(ctx, d, r.to.Add(-patience), page)
+		}
+		for page, err := range r.pages(list) {
+			if err != nil {
+				return err
+			}
+			if waiting = append(waiting, page...); len(waiting) > maxFindings {
+				return ErrTooManyFindings
+			}
+		}
+	}
+	for event, err := range r.older(ctx, o, slices.Concat(waiting, r.noHash, r.sought), begin) {
+		if err != nil {
+			return err
+		}
+		r.loose = append(r.loose, event)
+	}
+	var events []candidate
+	for rest := r.loose; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].TxHash == rest[0].TxHash {
+			n++
+		}
+		transaction := rest[:n]
+		rest = rest[n:]
+		stored, err := r.ledger.OrderByTransaction(ctx, transaction[0].TxHash)
+		switch {
+		case err == nil && r.mine(&stored) && stored.State != ramp.OrderSucceeded && stored.FinishedAt.Before(transaction[0].Time.Add(-patience)):
+			r.pair(&stored, transaction) // the order was forgotten before its transaction came
+			continue
+		case err == nil: // of another project, or judged with the order, now or later
+			continue
+		case !errors.Is(err, ramp.ErrOrderUnknown):
+			return err
+		}
+		for _, e := range transaction {
+			c, err := r.candidate(ctx, e)
+			if err != nil {
+				return err
+			}
+			events = append(events, c)
+		}
+	}
+	for _, e := range r.extra {
+		c, err := r.candidate(ctx, e)
+		if err != nil {
+			return err
+		}
+		events = append(events, c)
+	}
+	r.resolve(events, waiting)
+	return nil
+}
+
+// candidate returns an event and the orders that it may belong to. If some were accepted
+// in the day before the event, the older ones are left out.
+func (r *reconciliation) candidate(ctx context.Context, e Event) (candidate, error) {
+	const near = 24 * time.Hour
+	c := candidate{Event: e}
+	list := func(page ramp.OrderPage) ([]ramp.Order, error) { return r.ledger.UserOrders(ctx, e.User.Hex(), page) }
+	for page, err := range r.pages(list) {
+		if err != nil {
+			return c, err
+		}
+		for _, o := range page { // newest first
+			if len(c.orders) > 0 && o.AcceptedAt.Before(e.Time.Add(-near)) {
+				return c, nil
+			}
+			may, late := r.belongs(&e, &o)
+			if may {
+				c.orders = append(c.orders, o)
+			}
+			c.late = c.late || late
+		}
+	}
+	return c, nil
+}
+
+// older reads the events of the users of orders that were accepted before the events that
+// were read.
+func (r *reconciliation) older(ctx context.Context, o *Orders, orders []ramp.Order, begin time.Time) iter.Seq2[Event, error] {
+	const perFilter = 100
+	orders = slices.DeleteFunc(orders, func(o ramp.Order) bool {
+		return !o.AcceptedAt.Add(-skew).Before(begin) || !common.IsHexAddress(o.UserAddress)
+	})
+	slices.SortFunc(orders, func(a, b ramp.Order) int { return a.AcceptedAt.Compare(b.AcceptedAt) })
+	return func(yield func(Event, error) bool) {
+		for part := range slices.Chunk(orders, perFilter) {
+			users := map[common.Hash]bool{}
+			var list []common.Hash
+			for _, o := range part {
+				user := common.BytesToHash(common.HexToAddress(o.UserAddress).Bytes())
+				if !users[user] && !r.searched[user] {
+					list = append(list, user)
+				}
+				users[user] = true
+			}
+			first, err := o.lastBefore(ctx, part[0].AcceptedAt.Add(-skew), r.last)
+			if err != nil {
+				yield(Event{}, err)
+				return
+			}
+			if len(list) == 0 {
+				continue
+			}
+			for transactions, err := range r.events(ctx, list, first, r.first) {
+				if err != nil {
+					yield(Event{}, err)
+					return
+				}
+				for _, e := range slices.Concat(transactions...) {
+					if e.Time.Before(begin) && !yield(e, nil) {
+						return
+					}
+				}
+			}
+			for user := range users {
+				r.searched[user] = true
+			}
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package support
+
+import (
+	"context"
+	"iter"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+// stream is a sequence that is read one chunk ahead, by a goroutine of its own.
+type stream[T any] struct {
+	chunks <-chan []T
+	failed func() error
+	head   []T
+}
+
+// ahead begins to read a sequence of chunks. The goroutine ends with the context.
+func ahead[T any](ctx context.Context, seq iter.Seq2[[]T, error]) *stream[T] {
+	chunks := make(chan []T, 1)
+	var failed error // read only after chunks is closed
+	go func() {
+		defer close(chunks)
+		for chunk, err := range seq {
+			if failed = err; err != nil {
+				return
+			}
+			select {
+			case chunks <- chunk:
+			case <-ctx.Done():
+				failed = ctx.Err()
+				return
+			}
+		}
+	}()
+	return &stream[T]{chunks: chunks, failed: func() error { return failed }}
+}
+
+// peek returns the next element, or nil at the end.
+func (s *stream[T]) peek() (*T, error) {
+	for len(s.head) == 0 {
+		chunk, more := <-s.chunks
+		if !more {
+			return nil, s.failed()
+		}
+		s.head = chunk
+	}
+	return &s.head[0], nil
+}
+
+// skip removes the element that peek returned.
+func (s *stream[T]) skip() { s.head = s.head[1:] }
+
+// transferTopic is the hash of Transfer(address,address,uint256).
+var transferTopic = common.HexToHash("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
+
+// The number of blocks for which logs are asked at once grows and shrinks with the number
+// of their logs, so that few logs need few requests, and many logs little memory.
+const (
+	firstBlocks, maxBlocks = 1 << 10, 1 << 14
+	fewLogs, manyLogs      = 1 << 11, 1 << 13
+)
+
+// events reads the mints and burns in a range of blocks, of some users or of all, in the
+// order of the chain. An element has those of one transaction.
+func (r *reconciliation) events(ctx context.Context, users []common.Hash, first, last uint64) iter.Seq2[[][]Event, error] {
+	return func(yield func([][]Event, error) bool) {
+		blocks := uint64(firstBlocks)
+		for from := first; from <= last; {
+			to := min(last, from+blocks-1)
+			logs, err := r.logs(ctx, users, from, to)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			transactions, err := r.transactions(ctx, logs)
+			if err != nil || len(transactions) > 0 {
+				if !yield(transactions, err) || err != nil {
+					return
+				}
+			}
+			switch {
+			case len(logs) < fewLogs:
+				blocks = min(maxBlocks, 2*blocks)
+			case len(logs) > manyLogs:
+				blocks = max(1, blocks/2)
+			}
+			from = to + 1
+		}
+	}
+}
+
+// logs returns the logs of mints and burns.
+func (r *reconciliation) logs(ctx context.Context, users []common.Hash, from, to uint64) ([]ramp.Log, error) {
+	var all []ramp.Log
+	for _, topics := range [][][]common.Hash{{{transferTopic}, r.outside, users}, {{transferTopic}, users, r.outside}} { // mints, burns
+		for log, err := range r.chain.LogsBetween(ctx, ramp.LogFilter{Addresses: r.assets.tokens, Topics: topics}, from, to) {
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, log)
+		}
+	}
+	return all, nil
+}
+
+// transactions returns the events that logs are, by transaction.
+func (r *reconciliation) transactions(ctx context.Context, logs []ramp.Log) ([][]Event, error) {
+	var list []Event
+	var untimed []uint64
+	for i := range logs {
+		e, timed, ok := r.event(&logs[i])
+		if !ok {
+			continue
+		}
+		list = append(list, e)
+		if !timed {
+			untimed = append(untimed, e.Block)
+		}
+	}
+	slices.SortFunc(list, inChainOrder)
+	if err := r.addTimes(ctx, list, untimed); err != nil {
+		return nil, err
+	}
+	var grouped [][]Event
+	for len(list) > 0 {
+		n := 1
+		for n < len(list) && list[n].TxHash == list[0].TxHash {
+			n++
+		}
+		grouped = append(grouped, added(list[:n:n]))
+		list = list[n:]
+	}
+	return grouped, nil
+}
+
+// event returns the mint or burn that a log is. Tokens also come from and go to the
+// contracts of the ramp; see [ramp.Proof].
+func (r *reconciliation) event(log *ramp.Log) (e Event, timed, ok bool) {
+	transfer, ok := log.Transfer()
+	from, to := r.isOutside(transfer.From), r.isOutside(transfer.To)
+	if !ok || from == to || !slices.Contains(r.assets.tokens, transfer.Token) {
+		return e, false, false
+	}
+	e = Event{TxHash: log.TransactionHash, Token: transfer.Token, User: transfer.To, Direction: ramp.Mint, Units: transfer.Value}
+	if to {
+		e.User, e.Direction = transfer.From, ramp.Burn
+	}
+	if transfer.TokenID != nil {
+		e.Units = big.NewInt(1)
+	}
+	e.Block, _ = log.BlockNumber.Uint64()
+	e.LogIndex, _ = log.LogIndex.Uint64()
+	seconds, err := log.BlockTimestamp.Uint64()
+	if err != nil || seconds == 0 {
+		return e, false, true
+	}
+	e.Time = time.Unix(int64(min(seconds, 1<<40)), 0).UTC()
+	return e, true, true
+}
+
+func (r *reconciliation) isOutside(a common.Address) bool {
+	return slices.Contains(r.outside, common.BytesToHash(a[:]))
+}
+
+// added adds up the events of one transaction that have the same token, user and
+// direction, such as the pieces of a non-fungible token.
+func added(events []Event) []Event {
+	if len(events) == 1 {
+		return events
+	}
+	var sums []Event
+	for _, e := range events {
+		n := slices.IndexFunc(sums, func(s Event) bool { return s.Token == e.Token && s.User == e.User && s.Direction == e.Direction })
+		if n < 0 {
+			sums = append(sums, e)
+			continue
+		}
+		sums[n].Units = new(big.Int).Add(sums[n].Units, e.Units)
+	}
+	return sums
+}
+
+// addTimes sets the times of events whose logs have none, as on some chains, from the
+// headers of their blocks.
+func (r *reconciliation) addTimes(ctx context.Context, events []Event, untimed []uint64) error {
+	slices.Sort(untimed)
+	untimed = slices.Compact(untimed)
+	blocks := make([]ramp.Block, len(untimed))
+	calls := make([]ramp.BatchCall, len(untimed))
+	for i, n := range untimed {
+		calls[i] = ramp.BatchCall{Method: "eth_getBlockByNumber", Params: []any{ramp.AtBlock(n), false}, Into: &blocks[i]}
+	}
+	if len(calls) > 0 {
+		if err := r.chain.Batch(ctx, calls); err != nil {
+			return err
+		}
+	}
+	for i := range calls {
+		if calls[i].Err != nil {
+			return calls[i].Err
+		}
+		blocks[i].Raw = nil
+	}
+	for i := range events {
+		if n, found := slices.BinarySearch(untimed, events[i].Block); found {
+			events[i].Time = timeOf(&blocks[n])
+		}
+	}
+	return nil
+}
+
+// ended reads the orders that ended in a time, in the order of their ends.
+func (r *reconciliation) ended(ctx context.Context, from, to time.Time) iter.Seq2[[]ramp.Order, error] {
+	return r.pages(func(page ramp.OrderPage) ([]ramp.Order, error) { return r.ledger.Ended(ctx, from, to, page) })
+}
+
+// pages reads a list of orders page by page, without those of other projects and networks.
+// A damaged row comes with an error, but is listed.
+func (r *reconciliation) pages(list func(ramp.OrderPage) ([]ramp.Order, error)) iter.Seq2[[]ramp.Order, error] {
+	damaged := func(o ramp.Order) bool { return o.Direction == 0 }
+	return func(yield func([]ramp.Order, error) bool) {
+		for page := (ramp.OrderPage{Limit: 1000}); ; {
+			orders, err := list(page)
+			if err != nil && !slices.ContainsFunc(orders, damaged) {
+				yield(nil, err)
+				return
+			}
+			if len(orders) == 0 {
+				return
+			}
+			page.After = orders[len(orders)-1]
+			if !yield(slices.DeleteFunc(orders, func(o ramp.Order) bool { return !r.mine(&o) }), nil) {
+				return
+			}
+		}
+	}
+}
+
+// mine reports whether an order is of the project and the network.
+func (r *reconciliation) mine(o *ramp.Order) bool {
+	return (r.project == "" || o.ProjectID == r.project) && (r.network == "" || o.Network == "" || o.Network == r.network)
+}
