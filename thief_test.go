@@ -136,6 +136,11 @@ func TestWhatAThiefWithTheHMACKeyCanDo(t *testing.T) {
 			mint := h.order(h.service.Mint, "thief", silent)
 			h.forge(mint, failed.TxHash, 0)
 		}, [3]int64{0, 0, -100}},
+		"a mint that succeeded, given back by a failed burn that the ramp paid for": {func(h *heist) {
+			failed := h.order(h.service.Burn, "thief", silent, ramptest.TransactionFails()) // its result has not arrived yet
+			mint := h.order(h.service.Mint, "thief", silent)
+			h.forge(mint, failed.TxHash, 0)
+		}, [3]int64{0, 0, 0}},
 		"a mint that succeeded, given back by a failed call of the thief's": {failureBy(ramptest.FailedCall), [3]int64{0, 0, -100}},
 		"a mint that succeeded, given back by a failed creation":            {failureBy(ramptest.FailedCreation), [3]int64{0, 0, -100}},
 		"a burn with a transfer to a friend":                                {burnBy(ramptest.SignedTransfer), [3]int64{100, 100, 0}},

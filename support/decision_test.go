@@ -67,6 +67,23 @@ var decisions = map[string]func(t *testing.T){
 			})
 		}
 	},
+	`one "proves", but it failed, the player did not send it, and its input lacks the validator's signature`: func(t *testing.T) {
+		d := newStudio(t)
+		order := d.place(t, d.service.Mint, ramptest.StaysPending())
+		d.session = "session-2"
+		other := d.place(t, d.service.Mint, ramptest.TransactionFails(), ramptest.ResultNever())
+		report, err := d.Show(t.Context(), order.UUID)
+		require.NoError(t, err)
+		require.Len(t, report.Candidates, 1)
+		c := report.Candidates[0]
+		assert.Equal(t, other.TxHash, c.Hash)
+		assert.NoError(t, c.Unproven)
+		assert.False(t, c.Signed)
+		assert.NotEqual(t, report.Order.UserAddress, c.Evidence.From.Hex())
+		step, err := d.Finish(t.Context(), order.UUID, other.TxHash, alice)
+		require.NoError(t, err)
+		assert.Equal(t, ramp.GiveBack, step.Effect.Kind)
+	},
 	"one has ended another order": func(t *testing.T) {
 		d := newStudio(t)
 		other := d.place(t, d.service.Mint)

@@ -34,10 +34,11 @@ type studio struct {
 	client    *ramp.Client
 	log       bytes.Buffer
 
-	skew time.Duration // of the game's clock
+	skew    time.Duration // of the game's clock
+	session string        // of the next order
 
 	mu        sync.Mutex
-	gold      int64 // of session-1
+	gold      int64 // of all sessions
 	conflicts []*ramp.ConflictError
 }
 
@@ -71,7 +72,7 @@ func (s *studio) conflict(_ context.Context, c *ramp.ConflictError, _ *ramp.Resu
 // how.
 func newStudio(t *testing.T, options ...func(*support.Config)) *studio {
 	t.Helper()
-	s := &studio{gold: 1000}
+	s := &studio{gold: 1000, session: "session-1"}
 	key, err := ramp.TextKey("my_secret_salt_value_!@#$%^&*")
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
@@ -109,7 +110,7 @@ func request() ramp.InitializeRequest {
 		Token: "0x00000000000000000000000000000000000070c3", Materials: item, Outputs: item}}
 }
 
-// mint starts a mint of session-1, and lets an hour pass.
+// mint starts a mint, and lets an hour pass.
 func (d *studio) mint(t *testing.T, faults ...ramptest.Fault) uuid.UUID {
 	t.Helper()
 	order := d.place(t, d.service.Mint, faults...)
@@ -119,12 +120,12 @@ func (d *studio) mint(t *testing.T, faults ...ramptest.Fault) uuid.UUID {
 
 type placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
 
-// place starts an order of session-1, and lets its transaction end.
+// place starts an order, and lets its transaction end.
 func (d *studio) place(t *testing.T, by placer, faults ...ramptest.Fault) *ramptest.Order {
 	t.Helper()
 	started, err := d.client.Initialize(t.Context(), request())
 	require.NoError(t, err)
-	order, err := by(t.Context(), started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(1),
+	order, err := by(t.Context(), started.UUID, ramp.Session{ID: d.session, Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(1),
 		append(faults, ramptest.TransactionType(7))...)
 	require.NoError(t, err)
 	d.service.Advance(time.Minute)
