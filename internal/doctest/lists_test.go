@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
 // exportedErrors returns the exported sentinels, codes and error types of the
@@ -127,7 +128,8 @@ func TestInterfaceListsEveryField(t *testing.T) {
 	require.Greater(t, found, 60)
 }
 
-func TestSecurityNamesTestsThatExist(t *testing.T) {
+// What a document says a test or a case of the judge shows, that test or case exists for.
+func TestDocumentsNameTestsThatExist(t *testing.T) {
 	exists := map[string]bool{}
 	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -140,11 +142,35 @@ func TestSecurityNamesTestsThatExist(t *testing.T) {
 		}
 		return err
 	}))
-	named := regexp.MustCompile("`((?:Test|Fuzz)\\w+)`").FindAllStringSubmatch(read(t, "docs/security.md"), -1)
-	require.Greater(t, len(named), 30)
-	for _, m := range named {
-		require.True(t, exists[m[1]], "docs/security.md names %s, which does not exist", m[1])
+	found := 0
+	for _, document := range documents(t) {
+		for _, m := range regexp.MustCompile("`((?:Test|Fuzz)\\w+)`").FindAllStringSubmatch(read(t, document), -1) {
+			require.True(t, exists[m[1]], "%s names %s, which does not exist", document, m[1])
+			found++
+		}
 	}
+	require.Greater(t, found, 60)
+}
+
+// The third column of docs/by-hand.md has cases of the judge, and the fourth a test.
+func TestEveryMistakeHasATest(t *testing.T) {
+	cases := map[string]bool{}
+	for _, c := range conformance.Cases() {
+		cases[c.ID] = true
+	}
+	code, rows := regexp.MustCompile("`([^`]+)`"), 0
+	for _, line := range strings.Split(read(t, "docs/by-hand.md"), "\n") {
+		columns := strings.Split(line, "|")
+		if len(columns) != 6 || strings.Trim(columns[1], "- ") == "" || strings.TrimSpace(columns[1]) == "mistake" {
+			continue
+		}
+		rows++
+		for _, m := range code.FindAllStringSubmatch(columns[3], -1) {
+			assert.True(t, cases[m[1]], "%s is no case of the judge", m[1])
+		}
+		assert.Contains(t, columns[4], "`Test", line)
+	}
+	require.Greater(t, rows, 20)
 }
 
 // Every exported name that the documents mention is in the golden file of the package's
@@ -191,7 +217,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 		require.True(t, names[m[1]], "README.md names %s, which does not exist", m[1])
 		found++
 	}
-	require.Greater(t, found, 150)
+	require.Greater(t, found, 100)
 }
 
 // The package, and support, log every record that docs/operations.md explains.

@@ -1,6 +1,6 @@
 //go:build docs
 
-// The blocks of README.md: a studio on SQL whose wiring is tested as shown.
+// The blocks of README.md: a game on SQL whose wiring is tested as shown.
 package readme
 
 import (
@@ -23,7 +23,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// block: // A token of gold costs 100 gold
+// block: // A token costs 100 gold
 
 const (
 	hmacKey      = "key from the console"
@@ -34,9 +34,9 @@ const (
 
 var session = ramp.Session{ID: sessionID, Token: ramp.NewAccessToken(token)}
 
-func notify(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }
+func page(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }
 
-// open returns a database with one character, who has 1000 gold and a sword.
+// open returns a database with one character, who has 1000 gold.
 func open(t *testing.T) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "game.db")+"?_txlock=immediate")
@@ -47,8 +47,8 @@ func open(t *testing.T) *sql.DB {
 	for _, statement := range []string{
 		ramp.SQLite.Schema(),
 		"CREATE TABLE sessions (id TEXT, token_hash BLOB)",
-		"CREATE TABLE characters (id TEXT, gold INTEGER, swords INTEGER)",
-		"INSERT INTO characters VALUES ('" + sessionID + "', 1000, 1)",
+		"CREATE TABLE characters (id TEXT, gold INTEGER)",
+		"INSERT INTO characters VALUES ('" + sessionID + "', 1000)",
 	} {
 		_, err := db.Exec(statement)
 		require.NoError(t, err)
@@ -61,7 +61,7 @@ func open(t *testing.T) *sql.DB {
 func mount(t *testing.T, mux *http.ServeMux, db *sql.DB, chain *ramp.RPC, terms *ramp.Terms, key ramp.HMACKey, signer *ramp.Signer, logger *slog.Logger) *ramp.Handler {
 	t.Helper()
 	ctx := t.Context()
-	// block: g := &studio{db}
+	// block: g := &game{db}
 	require.NoError(t, err)
 	return handler
 }
@@ -70,13 +70,13 @@ func TestTheWiringTradesWithTheService(t *testing.T) {
 	ctx, db, mux := t.Context(), open(t), http.NewServeMux()
 	t.Setenv("RAMP_HMAC_KEY", hmacKey)
 	t.Setenv("RAMP_VALIDATOR_KEY", validatorKey)
-	game := httptest.NewServer(mux)
-	t.Cleanup(game.Close)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
 	consoleKey, err := ramp.TextKey(hmacKey)
 	require.NoError(t, err)
 	registered, err := ramp.NewKeySigner(validatorKey)
 	require.NoError(t, err)
-	emulated, err := ramptest.New(ramptest.Config{Key: consoleKey, Validator: registered.Address(), Game: game.URL, PerToken: true})
+	emulated, err := ramptest.New(ramptest.Config{Key: consoleKey, Validator: registered.Address(), Game: server.URL, PerToken: true})
 	require.NoError(t, err)
 	t.Cleanup(emulated.Close)
 	t.Setenv("RAMP_RPC_URL", emulated.RPCURL(ramp.Testnet))
@@ -89,7 +89,7 @@ func TestTheWiringTradesWithTheService(t *testing.T) {
 	mount(t, mux, db, chain, terms, key, signer, logger)
 	// block: client, err := ramp.NewClient(
 	require.NoError(t, err)
-	require.Contains(t, page, started.UUID.String())
+	require.Contains(t, address, started.UUID.String())
 
 	_, err = emulated.Mint(ctx, started.UUID, session, ramp.NewAmount(2))
 	require.NoError(t, err)

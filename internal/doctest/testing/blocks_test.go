@@ -107,11 +107,3 @@ func (p *players) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error
 // block: func TestAFailedMintGivesTheGoldBack(
 
 // block: func TestOurServer(
-
-func TestAHandlerAfterItsService(t *testing.T) {
-	players, terms := bank, ramp.AnyTerms
-	// block: service := ramptest.Start(
-	require.NoError(t, err)
-	_, err = service.Assets(t.Context(), session)
-	require.NoError(t, err)
-}
