@@ -10,8 +10,8 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// This is the recipe of docs/orders.md for a game that uses pgx directly: the game and
-// database/sql share a pool, a connection and a transaction.
+// This is the recipe for a game that uses pgx directly, which docs/orders.md links to: the
+// game and database/sql share a pool, a connection and a transaction.
 func TestOrdersBesidePgx(t *testing.T) {
 	ctx := context.Background()
 	for _, d := range databases {
