@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log"
+	"net/http"
 	"net/http/httptest"
 	"sync"
 
@@ -32,10 +33,10 @@ var products = []ramp.Product{
 	}},
 }
 
-// Studio is the game: it authenticates players, lists their assets and moves them.
-// It keeps everything in memory. A real game keeps balances and orders in one
-// database. examples/gameserver tells swords apart.
-type Studio struct {
+// Game authenticates players, lists their assets and moves them. It keeps everything in
+// memory. A real game keeps balances and orders in one database. examples/gameserver
+// tells swords apart.
+type Game struct {
 	session ramp.Session
 
 	mu     sync.Mutex
@@ -44,29 +45,29 @@ type Studio struct {
 }
 
 // Authenticate checks that the game issued the token to this session.
-func (s *Studio) Authenticate(_ context.Context, claimed ramp.Session) error {
-	if claimed.ID != s.session.ID || !claimed.Token.Equal(s.session.Token) {
+func (g *Game) Authenticate(_ context.Context, claimed ramp.Session) error {
+	if claimed.ID != g.session.ID || !claimed.Token.Equal(g.session.Token) {
 		return ramp.Reject("INVALID_USER")
 	}
 	return nil
 }
 
 // Assets lists what the player owns.
-func (s *Studio) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (g *Game) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	return &ramp.Player{Assets: []ramp.Asset{
-		{ID: "item_gold", Balance: ramp.NewAmount(s.gold)},
-		{ID: "item_sword", Balance: ramp.NewAmount(s.swords)},
+		{ID: "item_gold", Balance: ramp.NewAmount(g.gold)},
+		{ID: "item_sword", Balance: ramp.NewAmount(g.swords)},
 	}}, nil
 }
 
 // Apply moves all assets of a step or none. It is called once for each step of an
 // order. Every order is for a product at its price, because the handler checks that.
-func (s *Studio) Apply(_ context.Context, step ramp.Step) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	gold, swords := s.gold, s.swords
+func (g *Game) Apply(_ context.Context, step ramp.Step) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	gold, swords := g.gold, g.swords
 	for _, asset := range step.Effect.Assets {
 		delta, err := step.Effect.Delta(asset).Int64()
 		if err != nil {
@@ -81,7 +82,7 @@ func (s *Studio) Apply(_ context.Context, step ramp.Step) error {
 	if gold < 0 || swords < 0 {
 		return ramp.Reject("INVALID_BALANCE")
 	}
-	s.gold, s.swords = gold, swords
+	g.gold, g.swords = gold, swords
 	return nil
 }
 
@@ -95,10 +96,10 @@ func main() {
 	// Your server: the handler answers the service's three calls, and the store records
 	// orders and calls Apply, each effect exactly once.
 	session := ramp.Session{ID: "character-7", Token: ramp.NewAccessToken(rand.Text())}
-	studio := &Studio{session: session, gold: 1000, swords: 1}
-	store := must(ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: studio.Apply}))
+	game := &Game{session: session, gold: 1000, swords: 1}
+	store := must(ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: game.Apply}))
 	terms := must(ramp.NewTerms(ramp.TermsConfig{Products: products}))
-	handler := must(ramp.NewHandler(ramp.HandlerConfig{Players: studio, Store: store, Terms: terms, Key: key, Signer: signer, ProjectID: "quickstart"}))
+	handler := must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: store, Terms: terms, Key: key, Signer: signer, ProjectID: "quickstart"}))
 	server := httptest.NewServer(handler)
 
 	// The emulated token ramp. In production, use the URL of the real service.
@@ -126,10 +127,13 @@ func main() {
 
 		started := must(client.Initialize(ctx, ramp.InitializeRequest{Product: step.product}))
 
-		// The player's webview opens this page. The URL contains the access token, so
-		// never print or log it in a real game.
-		fmt.Println(step.name+":", must(ramp.ExchangeURL(service.URL(), ramp.ExchangeParams{
-			UUID: started.UUID, AccessToken: session.Token, SessionID: session.ID, Network: ramp.Testnet})))
+		// The player's webview opens this page. Never log its URL, which contains the
+		// access token.
+		page := must(http.Get(must(ramp.ExchangeURL(service.URL(), ramp.ExchangeParams{
+			UUID: started.UUID, AccessToken: session.Token, SessionID: session.ID, Network: ramp.Testnet}))))
+		if _ = page.Body.Close(); page.StatusCode != http.StatusOK {
+			log.Fatal("the page of the order: ", page.Status)
+		}
 
 		order := must(step.order(ctx, started.UUID, session, ramp.NewAmount(1)))
 		table += fmt.Sprintf(" %-10s", owns(ctx, service, session, step.validated))
@@ -141,7 +145,8 @@ func main() {
 		}
 		table += "\n"
 	}
-	fmt.Print("\nThe player's gold and swords, as the service reads them:\n\n", table)
+	fmt.Print("The player's gold and swords, as the service reads them:\n\n", table,
+		"\nTo click through orders in a browser: go -C examples/gameserver run .\n")
 }
 
 // owns asks the game for the player's assets, as the service does, and exits unless
