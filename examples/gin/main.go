@@ -1,23 +1,29 @@
-// Gin shows the three endpoints in a web framework. The HMAC covers the raw bytes
-// of a body, so the body is read once, with a limit, and passed on unchanged.
-// Nothing may bind or decode it first.
+// Gin is a game server on Gin that is wired as in production: the service's three calls,
+// a route of the game that starts an order, a database, and a server that stops gracefully.
 //
-//	RAMP_HMAC_KEY=… RAMP_VALIDATOR_KEY=0x… go run .
+// The HMAC covers the raw bytes of a body. So the service's calls are in a group of their
+// own: no middleware that binds a body, limits rates, demands a CSRF token or a login of the
+// game may run there.
+//
+//	RAMP_HMAC_KEY=… RAMP_VALIDATOR_KEY=0x… RAMP_API_URL=… RAMP_FRONTEND_URL=… go run .
 package main
 
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/subtle"
+	"database/sql"
 	"errors"
 	"log"
 	"log/slog"
 	"net/http"
 	"os"
-	"sync"
+	"os/signal"
+	"syscall"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	ramp "github.com/token-ramp/ramp-go"
+	_ "modernc.org/sqlite"
 )
 
 // products are what the game sells: a token costs 100 gold, with a fee of 1%, and is
@@ -28,123 +34,186 @@ var products = []ramp.Product{{Name: "gold", Intent: ramp.InitializeIntent{
 	Outputs:   []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: "https://example.com/gold.png"}},
 }}}
 
-// Studio is where your code goes. This one keeps everything in memory; the README has
-// the same on a database.
-type Studio struct {
-	mu     sync.Mutex
-	hashes map[string][sha256.Size]byte // of the token of each session, so that a leak reveals no token
-	gold   map[string]int64             // of each session
-}
+const table = `CREATE TABLE IF NOT EXISTS characters (session TEXT PRIMARY KEY, token_hash BLOB NOT NULL, gold INTEGER NOT NULL)`
 
-// NewStudio returns a studio with one player, who owns 1,000 gold.
-func NewStudio() *Studio {
-	return &Studio{
-		hashes: map[string][sha256.Size]byte{"session-1": sha256.Sum256([]byte("token-1"))},
-		gold:   map[string]int64{"session-1": 1000},
-	}
-}
+// Game authenticates players, lists what they own and moves it. A session is a character.
+type Game struct{ db *sql.DB }
 
 // Authenticate compares the hash of the token with the one that was stored at login.
-func (g *Studio) Authenticate(_ context.Context, s ramp.Session) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	hash, known := g.hashes[s.ID]
-	claimed := sha256.Sum256([]byte(s.Token.Reveal()))
-	if !known || subtle.ConstantTimeCompare(hash[:], claimed[:]) != 1 {
-		return ramp.Reject("INVALID_USER")
+func (g *Game) Authenticate(ctx context.Context, s ramp.Session) error {
+	hash := sha256.Sum256([]byte(s.Token.Reveal()))
+	var known bool
+	err := g.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM characters WHERE session = $1 AND token_hash = $2)",
+		s.ID, hash[:]).Scan(&known)
+	if err == nil && !known {
+		err = ramp.Reject("INVALID_USER")
 	}
-	return nil
+	return err
 }
 
 // Assets returns the player's balances, under the IDs of the service console.
-func (g *Studio) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(g.gold[s.ID])}}}, nil
+func (g *Game) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error) {
+	var gold int64
+	err := g.db.QueryRowContext(ctx, "SELECT gold FROM characters WHERE session = $1", s.ID).Scan(&gold)
+	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(gold)}}}, err
 }
 
-// Apply moves the assets of a step. The store calls it once for each step of an order.
-func (g *Studio) Apply(_ context.Context, step ramp.Step) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+// Apply moves the assets of a step in the transaction that records the order.
+func (g *Game) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 	for _, asset := range step.Effect.Assets { // one, because the only product has one item
 		delta, err := step.Effect.Delta(asset).Int64()
 		if err != nil {
 			return err
 		}
-		if g.gold[step.Order.SessionID]+delta < 0 {
-			return ramp.Reject("INVALID_BALANCE")
+		done, err := tx.ExecContext(ctx, "UPDATE characters SET gold = gold + $1 WHERE session = $2 AND gold + $1 >= 0", delta, step.Order.SessionID)
+		if err != nil {
+			return err
 		}
-		g.gold[step.Order.SessionID] += delta
+		switch n, err := done.RowsAffected(); {
+		case err != nil:
+			return err
+		case n == 1:
+		case step.Effect.Kind == ramp.Take:
+			return ramp.Reject("INVALID_BALANCE")
+		default:
+			return errors.New("the character no longer exists")
+		}
 	}
 	return nil
 }
 
-// newHandler wires the studio to the service's three calls.
-func newHandler(studio *Studio, key ramp.HMACKey, signer *ramp.Signer) (*ramp.Handler, error) {
+// server is the game with what it needs to trade.
+type server struct {
+	game     *Game
+	handler  *ramp.Handler
+	client   *ramp.Client
+	frontend string // URL of the service's pages
+}
+
+// newServer wires the game to the service.
+func newServer(ctx context.Context, db *sql.DB, key ramp.HMACKey, signer *ramp.Signer, api, frontend string) (*server, error) {
+	game := &Game{db}
 	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: products})
 	if err != nil {
 		return nil, err
 	}
-	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: studio.Apply})
+	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.SQLite, Apply: game.Apply})
 	if err != nil {
 		return nil, err
 	}
-	return ramp.NewHandler(ramp.HandlerConfig{
-		Players: studio, Store: store, Terms: terms, Key: key, Signer: signer, ProjectID: "project-1", Logger: slog.Default()})
+	if err := store.Check(ctx); err != nil {
+		return nil, err
+	}
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{
+		Players: game, Store: store, Terms: terms, Key: key, Signer: signer, ProjectID: "project-1", Logger: slog.Default()})
+	if err != nil {
+		return nil, err
+	}
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: api, Key: key, Terms: terms, Logger: slog.Default()})
+	if err != nil {
+		return nil, err
+	}
+	return &server{game, handler, client, frontend}, nil
 }
 
-const maxBody = 1 << 20
-
-// routes mounts the endpoints. With Gin, gin.WrapF(handler.Assets) would also work;
-// this way also works in frameworks that are not built on net/http.
-func routes(handler *ramp.Handler) *gin.Engine {
+// routes mounts the three calls on the paths that are registered in the service console,
+// and the routes of the game.
+func (s *server) routes() *gin.Engine {
 	engine := gin.New()
-	engine.GET("/api/assets", func(c *gin.Context) {
-		send(c, handler.AnswerAssets(c.Request.Context(), c.Request.Header))
-	})
-	engine.POST("/api/validate", func(c *gin.Context) {
-		if body, ok := rawBody(c); ok {
-			send(c, handler.AnswerValidate(c.Request.Context(), c.Request.Header, body))
-		}
-	})
-	engine.POST("/api/result", func(c *gin.Context) {
-		if body, ok := rawBody(c); ok {
-			send(c, handler.AnswerResult(c.Request.Context(), c.Request.Header, body))
-		}
-	})
+	service := engine.Group("/ramp", deadline)
+	service.GET("/assets", gin.WrapF(s.handler.Assets))
+	service.POST("/validate", gin.WrapF(s.handler.Validate))
+	service.POST("/result", gin.WrapF(s.handler.Result))
+
+	players := engine.Group("/", gin.Recovery(), s.login)
+	players.POST("/exchange/:product", s.exchange)
 	return engine
 }
 
-func rawBody(c *gin.Context) ([]byte, bool) {
-	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxBody)
-	body, err := c.GetRawData()
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		c.JSON(http.StatusRequestEntityTooLarge, ramp.Response[struct{}]{ErrorCode: ramp.CodeBodyTooLarge})
-	case err != nil:
-		c.JSON(http.StatusBadRequest, ramp.Response[struct{}]{ErrorCode: "INVALID_BODY"})
-	}
-	return body, err == nil
+// deadline ends the context of a call, so that the handler answers 500, which the service
+// repeats. A middleware that answers 503 would end the deliveries of a result for good.
+func deadline(c *gin.Context) {
+	ctx, cancel := context.WithTimeout(c.Request.Context(), 20*time.Second)
+	defer cancel()
+	c.Request = c.Request.WithContext(ctx)
+	c.Next()
 }
 
-func send(c *gin.Context, reply ramp.Reply) {
-	c.Data(reply.Status, "application/json", reply.Body)
+// login is the middleware of the game: it knows the player by session and token.
+func (s *server) login(c *gin.Context) {
+	session := ramp.Session{ID: c.GetHeader("X-Session"), Token: ramp.NewAccessToken(c.GetHeader("X-Token"))}
+	if err := s.game.Authenticate(c.Request.Context(), session); err != nil {
+		c.AbortWithStatus(http.StatusUnauthorized)
+		return
+	}
+	c.Set("session", session)
+}
+
+// exchange starts an order for a product, and returns the page for the player's webview.
+func (s *server) exchange(c *gin.Context) {
+	session := c.MustGet("session").(ramp.Session)
+	started, err := s.client.Initialize(c.Request.Context(), ramp.InitializeRequest{Product: c.Param("product")})
+	if err != nil {
+		c.AbortWithStatus(http.StatusBadGateway) // the client has logged it
+		return
+	}
+	page, err := ramp.ExchangeURL(s.frontend, ramp.ExchangeParams{
+		UUID: started.UUID, AccessToken: session.Token, SessionID: session.ID, Network: ramp.Testnet})
+	if err != nil {
+		c.AbortWithStatus(http.StatusInternalServerError)
+		return
+	}
+	c.JSON(http.StatusOK, gin.H{"url": page}) // it contains the access token: do not log it
+}
+
+// open opens the database and creates its tables, which a real game does in its migrations.
+func open(ctx context.Context, file string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", "file:"+file+"?_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)")
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	_, err = db.ExecContext(ctx, ramp.SQLite.Schema()+";"+table)
+	return db, err
 }
 
 func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context) error {
 	key, err := ramp.TextKey(os.Getenv("RAMP_HMAC_KEY"))
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	signer, err := ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY"))
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	handler, err := newHandler(NewStudio(), key, signer)
+	db, err := open(ctx, "game.db")
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	log.Fatal(routes(handler).Run("127.0.0.1:8080"))
+	defer db.Close()
+	s, err := newServer(ctx, db, key, signer, os.Getenv("RAMP_API_URL"), os.Getenv("RAMP_FRONTEND_URL"))
+	if err != nil {
+		return err
+	}
+	listening := &http.Server{Addr: "127.0.0.1:8080", Handler: s.routes(),
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second}
+	ended := make(chan error, 1)
+	go func() { ended <- listening.ListenAndServe() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	// Let the calls in progress finish: each may be moving a player's assets.
+	ending, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	return listening.Shutdown(ending)
 }

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
-	"io"
+	"crypto/sha256"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,29 +17,59 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-func TestGinAnswersAllThreeCalls(t *testing.T) {
-	key, err := ramp.TextKey("key of the console")
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	if err != nil {
-		t.Fatal(err)
-	}
-	studio := NewStudio()
-	handler, err := newHandler(studio, key, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(routes(handler))
-	defer server.Close()
-	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: server.URL, PerToken: true})
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key})
-	if err != nil {
-		t.Fatal(err)
-	}
+var session = ramp.Session{ID: "character-1", Token: ramp.NewAccessToken("token-1")}
 
-	session := ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}
+// newGame starts the server with one player, who owns 1,000 gold, and the service.
+func newGame(t *testing.T) (*server, *httptest.Server, *ramptest.Service) {
+	t.Helper()
+	key, err := ramp.TextKey("key of the console")
+	check(t, err)
+	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	check(t, err)
+	db, err := open(t.Context(), filepath.Join(t.TempDir(), "game.db"))
+	check(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	hash := sha256.Sum256([]byte(session.Token.Reveal()))
+	_, err = db.Exec("INSERT INTO characters VALUES ($1, $2, 1000)", session.ID, hash[:])
+	check(t, err)
+	game := httptest.NewUnstartedServer(nil) // its address is known, and the service needs it
+	t.Cleanup(game.Close)
+	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: "http://" + game.Listener.Addr().String(), PerToken: true,
+		AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate", ResultPath: "/ramp/result"})
+	s, err := newServer(t.Context(), db, key, signer, service.URL(), service.URL())
+	check(t, err)
+	game.Config.Handler = s.routes()
+	game.Start()
+	return s, game, service
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// exchange asks the game for the page of a new order.
+func exchange(t *testing.T, game *httptest.Server, token string) (page *url.URL, status int) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, game.URL+"/exchange/gold", nil)
+	check(t, err)
+	request.Header = http.Header{"X-Session": {session.ID}, "X-Token": {token}}
+	response, err := http.DefaultClient.Do(request)
+	check(t, err)
+	defer response.Body.Close()
+	var answer struct{ URL string }
+	if response.StatusCode == http.StatusOK {
+		check(t, json.NewDecoder(response.Body).Decode(&answer))
+	}
+	page, err = url.Parse(answer.URL)
+	check(t, err)
+	return page, response.StatusCode
+}
+
+func TestAPlayerTradesThroughGin(t *testing.T) {
+	s, game, service := newGame(t)
 	for _, step := range []struct {
 		order func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
 		fault ramptest.Fault
@@ -46,32 +79,39 @@ func TestGinAnswersAllThreeCalls(t *testing.T) {
 		{service.Mint, ramptest.TransactionFails(), 800},
 		{service.Burn, ramptest.ResultTwice(), 960},
 	} {
-		started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Intent: products[0].Intent})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := step.order(t.Context(), started.UUID, session, ramp.NewAmount(2), step.fault,
-			ramptest.ValidateOtherToken(), ramptest.ValidateOtherRate(), ramptest.ValidateExtraItem()); err != nil {
-			t.Fatal(err)
-		}
+		page, _ := exchange(t, game, session.Token.Reveal())
+		id, err := uuid.Parse(page.Query().Get("uuid"))
+		check(t, err)
+		_, err = step.order(t.Context(), id, session, ramp.NewAmount(2), step.fault,
+			ramptest.ValidateOtherToken(), ramptest.ValidateOtherRate(), ramptest.ValidateExtraItem())
+		check(t, err)
 		service.Advance(time.Minute)
-		if got := studio.gold[session.ID]; got != step.gold {
-			t.Errorf("after %s, the player owns %d gold instead of %d", step.fault, got, step.gold)
+		var gold int64
+		check(t, s.game.db.QueryRow("SELECT gold FROM characters").Scan(&gold))
+		if gold != step.gold {
+			t.Errorf("after %s, the player owns %d gold instead of %d", step.fault, gold, step.gold)
 		}
 	}
 }
 
-func TestGinRejectsABodyAboveTheLimit(t *testing.T) {
-	key, _ := ramp.TextKey("key of the console")
-	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	handler, err := newHandler(NewStudio(), key, signer)
-	if err != nil {
-		t.Fatal(err)
+func TestOnlyAPlayerStartsAnOrder(t *testing.T) {
+	_, game, _ := newGame(t)
+	if _, status := exchange(t, game, "another token"); status != http.StatusUnauthorized {
+		t.Errorf("HTTP %d", status)
 	}
-	answer := httptest.NewRecorder()
-	routes(handler).ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/api/result", strings.NewReader(strings.Repeat("x", maxBody+1))))
-	body, _ := io.ReadAll(answer.Body)
-	if answer.Code != http.StatusRequestEntityTooLarge || !strings.Contains(string(body), `"BODY_TOO_LARGE"`) {
-		t.Errorf("HTTP %d: %s", answer.Code, body)
+}
+
+// The raw body reaches the handler, which has its own limit.
+func TestGinLeavesTheBodyToTheHandler(t *testing.T) {
+	s, _, _ := newGame(t)
+	for body, status := range map[string]int{
+		`{"uuid":1}`:                   http.StatusUnauthorized, // no HMAC
+		strings.Repeat("x", 1+(1<<20)): http.StatusRequestEntityTooLarge,
+	} {
+		answer := httptest.NewRecorder()
+		s.routes().ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/ramp/result", strings.NewReader(body)))
+		if answer.Code != status || !strings.Contains(answer.Body.String(), `"success":false`) {
+			t.Errorf("HTTP %d: %s", answer.Code, answer.Body)
+		}
 	}
 }

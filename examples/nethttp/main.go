@@ -27,24 +27,24 @@ var products = []ramp.Product{{Name: "gold", Intent: ramp.InitializeIntent{
 	Outputs:   []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: "https://example.com/gold.png"}},
 }}}
 
-// Studio is where your code goes. This one keeps everything in memory; the README has
+// Game is where your code goes. This one keeps everything in memory; the README has
 // the same on a database.
-type Studio struct {
+type Game struct {
 	mu     sync.Mutex
 	hashes map[string][sha256.Size]byte // of the token of each session, so that a leak reveals no token
 	gold   map[string]int64             // of each session
 }
 
-// NewStudio returns a studio with one player, who owns 1,000 gold.
-func NewStudio() *Studio {
-	return &Studio{
+// NewGame returns a game with one player, who owns 1,000 gold.
+func NewGame() *Game {
+	return &Game{
 		hashes: map[string][sha256.Size]byte{"session-1": sha256.Sum256([]byte("token-1"))},
 		gold:   map[string]int64{"session-1": 1000},
 	}
 }
 
 // Authenticate compares the hash of the token with the one that was stored at login.
-func (g *Studio) Authenticate(_ context.Context, s ramp.Session) error {
+func (g *Game) Authenticate(_ context.Context, s ramp.Session) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	hash, known := g.hashes[s.ID]
@@ -56,14 +56,14 @@ func (g *Studio) Authenticate(_ context.Context, s ramp.Session) error {
 }
 
 // Assets returns the player's balances, under the IDs of the service console.
-func (g *Studio) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
+func (g *Game) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(g.gold[s.ID])}}}, nil
 }
 
 // Apply moves the assets of a step. The store calls it once for each step of an order.
-func (g *Studio) Apply(_ context.Context, step ramp.Step) error {
+func (g *Game) Apply(_ context.Context, step ramp.Step) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, asset := range step.Effect.Assets { // one, because the only product has one item
@@ -79,18 +79,18 @@ func (g *Studio) Apply(_ context.Context, step ramp.Step) error {
 	return nil
 }
 
-// newHandler wires the studio to the service's three calls.
-func newHandler(studio *Studio, key ramp.HMACKey, signer *ramp.Signer) (*ramp.Handler, error) {
+// newHandler wires the game to the service's three calls.
+func newHandler(game *Game, key ramp.HMACKey, signer *ramp.Signer) (*ramp.Handler, error) {
 	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: products})
 	if err != nil {
 		return nil, err
 	}
-	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: studio.Apply})
+	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: game.Apply})
 	if err != nil {
 		return nil, err
 	}
 	return ramp.NewHandler(ramp.HandlerConfig{
-		Players: studio, Store: store, Terms: terms, Key: key, Signer: signer, ProjectID: "project-1", Logger: slog.Default()})
+		Players: game, Store: store, Terms: terms, Key: key, Signer: signer, ProjectID: "project-1", Logger: slog.Default()})
 }
 
 func main() {
@@ -115,7 +115,7 @@ func run(ctx context.Context) error {
 	}
 	slog.Info("register this address in the service console", "validator", signer.Address())
 
-	handler, err := newHandler(NewStudio(), key, signer)
+	handler, err := newHandler(NewGame(), key, signer)
 	if err != nil {
 		return err
 	}

@@ -18,8 +18,8 @@ func TestTheEndpointsAnswerOnPathsOfTheirOwn(t *testing.T) {
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	studio := NewStudio()
-	handler, err := newHandler(studio, key, signer)
+	game := NewGame()
+	handler, err := newHandler(game, key, signer)
 	require.NoError(t, err)
 	server := httptest.NewServer(routes(handler))
 	defer server.Close()
@@ -44,7 +44,7 @@ func TestTheEndpointsAnswerOnPathsOfTheirOwn(t *testing.T) {
 			ramptest.ValidateOtherToken(), ramptest.ValidateOtherRate(), ramptest.ValidateExtraItem())
 		require.NoError(t, err)
 		service.Advance(time.Minute)
-		assert.Equal(t, step.gold, studio.gold[session.ID])
+		assert.Equal(t, step.gold, game.gold[session.ID])
 	}
 
 	_, err = service.Assets(t.Context(), ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-2")})
