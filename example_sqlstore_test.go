@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"log"
+	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
 )
@@ -19,11 +20,11 @@ var products = []ramp.Product{{Name: "gold", Intent: ramp.InitializeIntent{
 	Outputs:   []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: "https://example.com/gold.png"}},
 }}}
 
-// SQLStudio is the whole of an integration on SQL: who is this, what do they
-// hold, and move it.
-type SQLStudio struct{ db *sql.DB }
+// SQLGame is the whole of an integration on SQL: who is this, what do they own, and
+// move it.
+type SQLGame struct{ db *sql.DB }
 
-func (g *SQLStudio) Authenticate(ctx context.Context, s ramp.Session) error {
+func (g *SQLGame) Authenticate(ctx context.Context, s ramp.Session) error {
 	hash := sha256.Sum256([]byte(s.Token.Reveal()))
 	var known bool
 	err := g.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sessions WHERE id = $1 AND token_hash = $2)",
@@ -34,13 +35,13 @@ func (g *SQLStudio) Authenticate(ctx context.Context, s ramp.Session) error {
 	return err
 }
 
-func (g *SQLStudio) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error) {
+func (g *SQLGame) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error) {
 	var gold int64
 	err := g.db.QueryRowContext(ctx, "SELECT gold FROM characters WHERE id = $1", s.ID).Scan(&gold)
 	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(gold)}}}, err
 }
 
-func (g *SQLStudio) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+func (g *SQLGame) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 	for _, asset := range step.Effect.Assets { // one transaction: all of it or nothing
 		delta, err := step.Effect.Delta(asset).Int64()
 		if err != nil {
@@ -64,15 +65,15 @@ func (g *SQLStudio) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error
 	return nil
 }
 
-// A studio on PostgreSQL, whose characters have gold.
+// A game on PostgreSQL, whose characters have gold.
 func ExampleNewSQLStore() {
 	var (
 		db     *sql.DB      // yours, with the table of ramp.PostgreSQL.Schema
 		key    ramp.HMACKey // as for any game
 		signer *ramp.Signer
 	)
-	studio := &SQLStudio{db}
-	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: studio.Apply})
+	game := &SQLGame{db}
+	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: game.Apply})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -80,9 +81,38 @@ func ExampleNewSQLStore() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: studio, Store: store, Terms: terms, Key: key, Signer: signer})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: store, Terms: terms, Key: key, Signer: signer})
 	if err != nil {
 		log.Fatal(err)
 	}
 	_ = handler // mount it
+}
+
+// A game that runs its transactions itself, such as one with a repository layer.
+func ExampleSQLStore_UpdateTx() {
+	var (
+		db      *sql.DB
+		store   *ramp.SQLStore
+		session ramp.Session
+		request *ramp.ValidateRequest
+	)
+	game := &SQLGame{db}
+	accept := func(ctx context.Context) error {
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback() // after any error, and without an effect after the commit
+		step, err := store.UpdateTx(ctx, tx, request.UUID, ramp.Accept(session, request, time.Now()))
+		if err != nil {
+			return err
+		}
+		if step.New { // a repeat moves nothing
+			if err := game.Apply(ctx, tx, step); err != nil {
+				return err
+			}
+		}
+		return tx.Commit()
+	}
+	_ = accept // Finish and Abandon are taken in the same way
 }

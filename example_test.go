@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"time"
 
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/uuid"
@@ -279,7 +281,74 @@ func ExampleNewHandler() {
 	// item_gold 1000 <nil>
 }
 
-// game is the studio's side, in its smallest form.
+// A handler with a store and terms, and the service that calls it. A failed mint gives
+// back, and an order at another price is rejected.
+func ExampleNewHandler_store() {
+	key, _ := ramp.TextKey("key from the console")
+	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	bank := &game{gold: 1000}
+	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: bank.apply}) // on a database: NewSQLStore
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: products}) // a token costs 100 gold
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{
+		Players: bank, Store: store, Terms: terms, Key: key, Signer: signer, ProjectID: "project-1", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	service, err := ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Handler: handler, PerToken: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer service.Close()
+	ctx, session := context.Background(), ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token")}
+	client, _ := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, Terms: terms, HTTPClient: service.Client()})
+	for _, fault := range []ramptest.Fault{ramptest.ResultTwice(), ramptest.TransactionFails(), ramptest.ValidateOtherRate()} {
+		started, err := client.Initialize(ctx, ramp.InitializeRequest{Product: "gold"})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		_, err = service.Mint(ctx, started.UUID, session, ramp.NewAmount(3), fault)
+		service.Advance(time.Hour)
+		fmt.Println(fault, bank.gold, err)
+	}
+	// Output:
+	// result-twice 700 <nil>
+	// transaction-fails 700 <nil>
+	// validate-other-rate 400 <nil>
+}
+
+// A token of gold costs 100 gold and is worth 80, so an order of three tokens must take 300.
+func ExampleTerms_Match() {
+	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: products})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	order := func(gold, tokens int64) ramp.Intent {
+		return ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
+			From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(gold)}},
+			To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: tokenContract, Amount: ramp.NewAmount(tokens)}}}
+	}
+	fmt.Println(terms.Match(order(300, 3)))
+	_, _, err = terms.Match(order(1, 3))
+	fmt.Println(err)
+	// Output:
+	// gold 3 <nil>
+	// ramp: rejected: INVALID_MESSAGE: intent.from must be [{item_gold 100}] for each token, as for product "gold"
+}
+
+// game is a Game in its smallest form.
 type game struct{ gold int64 }
 
 func (g *game) Authenticate(_ context.Context, s ramp.Session) error {
@@ -291,6 +360,21 @@ func (g *game) Authenticate(_ context.Context, s ramp.Session) error {
 
 func (g *game) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(g.gold)}}}, nil
+}
+
+// apply moves the assets of a step, for a store.
+func (g *game) apply(_ context.Context, step ramp.Step) error {
+	for _, asset := range step.Effect.Assets { // one, because the only product has one item
+		delta, err := step.Effect.Delta(asset).Int64()
+		if err != nil {
+			return err
+		}
+		if g.gold+delta < 0 {
+			return ramp.Reject("INVALID_BALANCE")
+		}
+		g.gold += delta
+	}
+	return nil
 }
 
 func (g *game) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error {
@@ -314,7 +398,7 @@ func ExampleHandler_AnswerValidate() {
 	// ramp: rejected: HMAC_INVALID: X-HMAC-SIGNATURE is not valid: it was made for another body or with another key
 }
 
-// A studio that answers from a queue verifies now and reads later.
+// A game that answers from a queue verifies now and reads later.
 func ExampleParseResult() {
 	body := []byte(`{
 		"session_id": "session-1", "uuid": "7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10", "tx_hash": "0x51",
