@@ -125,7 +125,7 @@ func TestInterfaceListsEveryField(t *testing.T) {
 			assert.True(t, listed.MatchString(text), "%s.%s (%s)", kind, field.Name, name)
 		}
 	}
-	require.Greater(t, found, 60)
+	require.Greater(t, found, 50)
 }
 
 // What a document says a test or a case of the judge shows, that test or case exists for.
@@ -149,7 +149,7 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 			found++
 		}
 	}
-	require.Greater(t, found, 60)
+	require.Greater(t, found, 50)
 }
 
 // The third column of docs/by-hand.md has cases of the judge, and the fourth a test.
