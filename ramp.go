@@ -1,6 +1,6 @@
 // Package ramp connects a game to a token ramp: a service that turns in-game
 // assets into on-chain tokens (mint, "assemble") and tokens back into assets
-// (burn, "disassemble"). It implements the studio's side of the service's
+// (burn, "disassemble"). It implements the game's side of the service's
 // interface, which docs/interface.md describes; section numbers refer to it.
 //
 // # The journey of a mint
@@ -22,7 +22,7 @@
 //	key, err := ramp.TextKey(os.Getenv("RAMP_HMAC_KEY")) // or Base64URLKey
 //	signer, err := ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY"))
 //
-//	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: studio.Apply})
+//	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: game.Apply})
 //	err = store.Check(ctx) // the table exists and can be written
 //	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: []ramp.Product{{Name: "gold", Intent: ramp.InitializeIntent{
 //		Network:    ramp.Testnet,
@@ -33,7 +33,7 @@
 //		Outputs:    []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: icon}},
 //	}}}})
 //	handler, err := ramp.NewHandler(ramp.HandlerConfig{
-//		Players: studio, Store: store, Terms: terms, Key: key, Signer: signer, ProjectID: "project-1",
+//		Players: game, Store: store, Terms: terms, Key: key, Signer: signer, ProjectID: "project-1",
 //	})
 //	mux.HandleFunc("/api/assets", handler.Assets) // the paths set in the console
 //	mux.HandleFunc("/api/validate", handler.Validate)

@@ -77,8 +77,8 @@ type SQLStoreConfig struct {
 	// database aborted a transaction that raced another: SQLSTATE 40001 or 40P01 of
 	// PostgreSQL, error 1213 of MySQL, SQLITE_BUSY. Any answer is safe: if a commit
 	// succeeded although its answer was lost, the retry finds a repeat.
-	// docs/orders.md has one to copy. By default nothing is retried, and a deadlock
-	// makes a player wait 5 minutes for the next delivery.
+	// examples/gameserver/database.go has one to copy. By default nothing is retried,
+	// and a deadlock makes a player wait 5 minutes for the next delivery.
 	Retryable func(err error) bool
 
 	// Retries is how often Update retries a transaction, including Apply, after an

@@ -60,7 +60,7 @@ type Game interface {
 	Result(ctx context.Context, s Session, r *Result) error
 }
 
-// Handler serves the three endpoints of the studio (interface 4.3). Make one with
+// Handler serves the three endpoints of the game (interface 4.3). Make one with
 // [NewHandler] and share it: it is safe for concurrent use.
 //
 // Mount Assets, Validate and Result on the paths that are set in the console, or

@@ -19,7 +19,7 @@ var (
 		"is no news", "be it away", "said there", "trying again",
 		"behaviour", "colour", "favour", "honour", "neighbour", "recognis", "organis", "cancelled", "cancelling", "whilst",
 		"does not show", "as it came", "is away", "says whether", "what became of", "what becomes of", "person has to look",
-		"goes otherwise", "brings about", "one's own"}
+		"goes otherwise", "brings about", "one's own", "lets its owner", "no order is about", "written at once"}
 	avoidedInThePackage = []string{"as received", "look-up"}
 )
 

@@ -56,12 +56,12 @@ func main() {
 			continue
 		}
 		if printed++; printed == 1 {
-			fmt.Println("| subject | beside | ours | theirs | ratio | quartiles |")
+			fmt.Println("| subject | compared with | ours | theirs | ratio | quartiles |")
 			fmt.Println("|---|---|---|---|---|---|")
 		}
 		s, err := c.run(*rounds)
 		if err != nil {
-			fmt.Fprintf(os.Stderr, "%s beside %s: %v\n", c.subject, c.rival, err)
+			fmt.Fprintf(os.Stderr, "%s compared with %s: %v\n", c.subject, c.rival, err)
 			os.Exit(1)
 		}
 		fmt.Printf("| %s | %s | %s | %s | %.2f | %.2f to %.2f |\n", c.subject, c.rival, s.ours, s.theirs, s.ratio, s.low, s.high)

@@ -234,9 +234,9 @@ func (j *Judge) release(t *trial) {
 	maps.DeleteFunc(j.users, func(_ string, user *trial) bool { return user == t })
 }
 
-// tried tries an input and returns its verdict and finding. A movement of an asset that
-// no order is about counts only if it occurs twice, because the asset may move without
-// an order.
+// tried tries an input and returns its verdict and finding. If an asset moves that is not
+// part of the order, that counts only if it occurs twice, because the asset may move by
+// itself.
 func (j *Judge) tried(ctx context.Context, c Case, in Input) (InputVerdict, *finding) {
 	v, found := j.attempt(ctx, c, in)
 	if found == nil || !found.side {
