@@ -104,6 +104,7 @@ type load struct {
 
 	bareOrders                                 atomic.Int64
 	orders, mints, burns, failures, duplicates atomic.Int64
+	signatures                                 atomic.Int64 // in answers
 	mu                                         sync.Mutex
 	validates, results, whole                  []time.Duration
 }
@@ -294,6 +295,9 @@ func (l *load) call(p *loadPlayer, path string, body []byte) (time.Duration, err
 	if err == nil && (response.StatusCode != 200 || !bytes.Contains(answer, []byte(`"success":true`))) {
 		err = fmt.Errorf("%s: HTTP %d %s", path, response.StatusCode, answer)
 	}
+	if bytes.Contains(answer, []byte(`"validatorSig":"0x`)) {
+		l.signatures.Add(1)
+	}
 	return took, err
 }
 
@@ -335,7 +339,7 @@ func (l *load) report(duration time.Duration, statements string, out io.Writer) 
 		return err
 	}
 	l.validates, l.results, l.whole = nil, nil, nil
-	counted := []*atomic.Int64{&l.orders, &l.mints, &l.burns, &l.failures, &l.duplicates}
+	counted := []*atomic.Int64{&l.orders, &l.mints, &l.burns, &l.failures, &l.duplicates, &l.signatures}
 	before := make([]int64, len(counted))
 	for i, c := range counted {
 		before[i] = c.Load()
@@ -395,9 +399,10 @@ func (l *load) report(duration time.Duration, statements string, out io.Writer) 
 	fmt.Fprintf(out, "| result | %s |\n", percentiles(l.results))
 	fmt.Fprintf(out, "| an order, both calls | %s |\n", percentiles(l.whole))
 	fmt.Fprintf(out, "| CPU of the server, an order | %v |\n", (cpu / time.Duration(n)).Round(time.Microsecond))
-	fmt.Fprintf(out, "| most memory of the server | %s, %s for each order under way |\n", byteSize(float64(memory)), byteSize(float64(memory)/float64(l.workers)))
+	fmt.Fprintf(out, "| most memory of the server | %s |\n", byteSize(float64(memory)))
 	fmt.Fprintf(out, "| growth of the database, an order | %s |\n", byteSize(float64(growth)/float64(n)))
 	fmt.Fprintf(out, "| statements, an order | %s |\n", statements)
+	fmt.Fprintf(out, "| signatures, an order | %.1f |\n", float64(l.signatures.Load()-before[5])/float64(n))
 	fmt.Fprintf(out, "| books | exact: %d players, %d orders with the warm-up |\n", len(l.players), l.orders.Load())
 	return nil
 }
