@@ -15,7 +15,8 @@ import (
 type assets struct {
 	tokens   []common.Address // sorted
 	decimals map[common.Address]int
-	offers   map[string]*offer // by their token, direction and items
+	units    map[common.Address]*big.Int // of one token; see setDecimals
+	offers   map[string]*offer           // by their token, direction and items
 }
 
 // offer is a product in one direction, under each of its prices.
@@ -26,13 +27,13 @@ type offer struct {
 
 // newAssets returns the tokens and products of a period, without decimals.
 func newAssets(p *Period) *assets {
-	a := &assets{tokens: slices.Clone(p.Tokens), decimals: map[common.Address]int{}, offers: map[string]*offer{}}
+	a := &assets{tokens: slices.Clone(p.Tokens), decimals: map[common.Address]int{}, units: map[common.Address]*big.Int{}, offers: map[string]*offer{}}
 	add := func(product *ramp.Product, d ramp.Direction, items []ramp.Item) {
 		var ids []string
 		for _, item := range items {
 			ids = append(ids, item.ID)
 			if item.IsNonFungible {
-				a.decimals[common.HexToAddress(product.Intent.Token)] = 0
+				a.setDecimals(common.HexToAddress(product.Intent.Token), 0)
 			}
 		}
 		key := offerKey(common.HexToAddress(product.Intent.Token), d, ids)
@@ -54,27 +55,14 @@ func newAssets(p *Period) *assets {
 	return a
 }
 
+func (a *assets) setDecimals(token common.Address, n int) {
+	a.decimals[token] = n
+	a.units[token] = new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil)
+}
+
 func offerKey(token common.Address, d ramp.Direction, ids []string) string {
 	slices.Sort(ids)
 	return string(token[:]) + d.String() + strings.Join(ids, "\x00")
-}
-
-// offer returns the product of an order, or nil.
-func (a *assets) offer(o *ramp.Order, token common.Address) *offer {
-	ids := make([]string, len(o.Assets), max(1, len(o.Assets)))
-	for i := range o.Assets {
-		ids[i] = o.Assets[i].ID
-	}
-	return a.offers[offerKey(token, o.Direction, ids)]
-}
-
-// product returns the name of the product of an order, or else its token.
-func (a *assets) product(o *ramp.Order) string {
-	traded := a.ordered(o)
-	if found := a.offer(o, traded.token); found != nil {
-		return found.name
-	}
-	return traded.token.Hex()
 }
 
 // amount returns units of a token as an amount.
@@ -86,81 +74,92 @@ func (a *assets) amount(token common.Address, units *big.Int) ramp.Amount {
 	return amount
 }
 
-// ordered is what an order trades on the chain.
-type ordered struct {
+// traded is an order, and what it trades on the chain.
+type traded struct {
+	ramp.Order
 	token common.Address
 	user  common.Address // zero if the player was erased
 	units *big.Int       // nil if the order cannot be compared
+	offer *offer         // nil if it is for no product
 }
 
-func (o ordered) amount(a *assets) ramp.Amount { return a.amount(o.token, o.units) }
+// product returns the name of the product, or else the token.
+func (t *traded) product() string {
+	if t.offer != nil {
+		return t.offer.name
+	}
+	return t.token.Hex()
+}
 
-// ordered returns what an order trades on the chain: some amount of one token.
-func (a *assets) ordered(o *ramp.Order) ordered {
+// traded returns what an order trades on the chain: some amount of one token.
+func (a *assets) traded(o ramp.Order) *traded {
 	side := o.Intent.To
 	if o.Direction == ramp.Burn {
 		side = o.Intent.From
 	}
-	var traded ordered
+	t := &traded{Order: o}
 	if common.IsHexAddress(o.UserAddress) {
-		traded.user = common.HexToAddress(o.UserAddress)
+		t.user = common.HexToAddress(o.UserAddress)
 	}
 	if len(side) == 0 || !common.IsHexAddress(side[0].ID) {
-		return traded
+		return t
 	}
-	traded.token = common.HexToAddress(side[0].ID)
-	decimals, known := a.decimals[traded.token]
-	if !known {
-		return traded
+	t.token = common.HexToAddress(side[0].ID)
+	ids := make([]string, len(o.Assets))
+	for i := range o.Assets {
+		ids[i] = o.Assets[i].ID
 	}
+	t.offer = a.offers[offerKey(t.token, o.Direction, ids)]
 	sum := new(big.Int)
 	for i := range side {
-		if i > 0 && !strings.EqualFold(side[i].ID, side[0].ID) {
-			return traded
-		}
-		units, err := unitsOf(side[i].Amount, decimals)
-		if err != nil {
-			return traded
+		units := a.unitsOf(t.token, side[i].Amount)
+		if units == nil || !strings.EqualFold(side[i].ID, side[0].ID) {
+			return t
 		}
 		sum.Add(sum, units)
 	}
-	traded.units = sum
-	return traded
+	t.units = sum
+	return t
 }
 
-// unitsOf is [ramp.Amount.Units], which is slow for the whole numbers that most orders
-// have.
-func unitsOf(amount ramp.Amount, decimals int) (*big.Int, error) {
-	n, err := amount.Int64()
+// unitsOf returns an amount in units, or nil if that is not possible. Most orders have
+// whole amounts, for which [ramp.Amount.Units] is slow.
+func (a *assets) unitsOf(token common.Address, amount ramp.Amount) *big.Int {
+	one, known := a.units[token]
+	if !known {
+		return nil
+	}
+	if n, err := amount.Int64(); err == nil {
+		return new(big.Int).Mul(one, big.NewInt(n))
+	}
+	units, err := amount.Units(a.decimals[token])
 	if err != nil {
-		return amount.Units(decimals)
+		return nil
 	}
-	units := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
-	return units.Mul(units, big.NewInt(n)), nil
+	return units
 }
 
-// fits reports whether an event can be that of an order by its amount. A mint is net of
+// fits reports whether an event can be that of the order by its amount. A mint is net of
 // the fee: of one of the product's fees, or of any if the product is not known.
-func (a *assets) fits(o *ramp.Order, traded ordered, moved *big.Int) bool {
-	if traded.units == nil || o.Direction == ramp.Burn {
-		return traded.units != nil && traded.units.Cmp(moved) == 0
+func (t *traded) fits(moved *big.Int) bool {
+	if t.units == nil || t.Direction == ramp.Burn {
+		return t.units != nil && t.units.Cmp(moved) == 0
 	}
-	if moved.Sign() <= 0 || moved.Cmp(traded.units) > 0 {
+	if moved.Sign() <= 0 || moved.Cmp(t.units) > 0 {
 		return false
 	}
-	found := a.offer(o, traded.token)
-	return found == nil || slices.ContainsFunc(found.fees, func(bps int) bool {
+	return t.offer == nil || slices.ContainsFunc(t.offer.fees, func(bps int) bool {
 		const all = 10_000
-		net := new(big.Int).Mul(traded.units, big.NewInt(int64(all-bps)))
+		net := new(big.Int).Mul(t.units, big.NewInt(int64(all-bps)))
 		net.Sub(net, new(big.Int).Mul(moved, big.NewInt(all)))
 		return net.CmpAbs(big.NewInt(all)) < 0 // less than one unit, which is rounded either way
 	})
 }
 
-// feeOf says which fees a mint may have, for a finding.
-func (a *assets) feeOf(o *ramp.Order, traded ordered) string {
-	if found := a.offer(o, traded.token); o.Direction == ramp.Mint && found != nil {
-		return fmt.Sprintf("; the fee of %s is %v basis points", found.name, found.fees)
+// fee says which fees a mint may have, for a finding.
+func (t *traded) fee() string {
+	if t.Direction == ramp.Mint && t.offer != nil {
+		return fmt.Sprintf("; the fee of %s is %v basis points", t.offer.name, t.offer.fees)
 	}
 	return ""
 }

@@ -202,8 +202,8 @@ type reportedFinding struct {
 func (f *Finding) reported() reportedFinding {
 	r := reportedFinding{f.Kind, f.Time(), f.Detail, f.By, []reportedOrder{}, []reportedEvent{}}
 	for i := range f.Orders {
-		o := &f.Orders[i]
-		r.Orders = append(r.Orders, reportedOrder{o.UUID, o.State, o.Direction.String(), f.assets.product(o), f.assets.ordered(o).amount(f.assets).String(),
+		o := f.assets.traded(f.Orders[i])
+		r.Orders = append(r.Orders, reportedOrder{o.UUID, o.State, o.Direction.String(), o.product(), f.assets.amount(o.token, o.units).String(),
 			listOf(o.Assets), o.SessionID, o.UserAddress, o.TxHash, o.AcceptedAt, o.FinishedAt})
 	}
 	for _, e := range f.Events {

@@ -35,11 +35,11 @@ type matcher struct {
 	assets   *assets
 	from, to time.Time
 
-	events map[common.Hash][]Event    // by transaction, without an order yet
-	orders map[common.Hash]ramp.Order // by transaction, without events yet
+	events map[common.Hash][]Event // by transaction, without an order yet
+	orders map[common.Hash]*traded // by transaction, without events yet
 
 	unseen []ramp.Order // ended in the period, by a transaction without events
-	noHash []ramp.Order // ended in the period, without a transaction
+	noHash []ramp.Order // ended in the period without a transaction, and need an event or an older look
 	sought []ramp.Order // failed long after they were accepted, by a transaction without events
 	loose  []Event      // have no order by their transaction
 	extra  []Event      // moved by the transaction of an order for somebody else
@@ -52,6 +52,7 @@ type matcher struct {
 
 type totalKey struct {
 	product   string
+	token     common.Address
 	direction ramp.Direction
 }
 
@@ -64,7 +65,6 @@ type chainKey struct {
 type running struct {
 	Total
 	taken, givenBack, granted sums
-	token                     common.Address
 	ordered, moved            big.Int
 }
 
@@ -74,7 +74,7 @@ type runningChain struct {
 }
 
 func newMatcher(a *assets, from, to time.Time) *matcher {
-	return &matcher{assets: a, from: from, to: to, events: map[common.Hash][]Event{}, orders: map[common.Hash]ramp.Order{},
+	return &matcher{assets: a, from: from, to: to, events: map[common.Hash][]Event{}, orders: map[common.Hash]*traded{},
 		totals: map[totalKey]*running{}, supply: map[chainKey]*runningChain{}}
 }
 
@@ -87,8 +87,9 @@ func (m *matcher) find(kind FindingKind, by string, orders []ramp.Order, events 
 
 // order feeds an order that has ended.
 func (m *matcher) order(o ramp.Order) {
+	t := m.assets.traded(o)
 	if m.within(o.FinishedAt) {
-		m.count(&o)
+		m.count(t)
 		if o.Direction == 0 {
 			m.find(Differs, "", []ramp.Order{o}, nil, "the row is not a valid order: it was changed by hand")
 		}
@@ -97,15 +98,21 @@ func (m *matcher) order(o ramp.Order) {
 	events, seen := m.events[hash]
 	switch {
 	case o.TxHash == "":
-		if m.within(o.FinishedAt) {
+		// Events ask for the order, except those before what is read.
+		if m.within(o.FinishedAt) && (o.State == ramp.OrderSucceeded || m.isOld(&o)) {
 			m.noHash = append(m.noHash, o)
 		}
 	case seen:
 		delete(m.events, hash)
-		m.pair(&o, events)
+		m.pair(t, events)
 	default:
-		m.orders[hash] = o
+		m.orders[hash] = t
 	}
+}
+
+// isOld reports whether the event of an order may be older than the events that are read.
+func (m *matcher) isOld(o *ramp.Order) bool {
+	return o.AcceptedAt.Add(-skew).Before(m.from.Add(-patience))
 }
 
 // transaction feeds the events of one transaction.
@@ -123,7 +130,7 @@ func (m *matcher) transaction(events []Event) {
 	hash := events[0].TxHash
 	if o, seen := m.orders[hash]; seen {
 		delete(m.orders, hash)
-		m.pair(&o, events)
+		m.pair(o, events)
 	} else {
 		m.events[hash] = events
 	}
@@ -146,7 +153,7 @@ func (m *matcher) settle(now time.Time) {
 		if now.IsZero() || o.FinishedAt.Before(now.Add(-patience)) {
 			delete(m.orders, hash)
 			if m.within(o.FinishedAt) && o.Direction != 0 {
-				orders = append(orders, o)
+				orders = append(orders, o.Order)
 			}
 		}
 	}
@@ -161,16 +168,16 @@ func inChainOrder(a, b Event) int {
 }
 
 // count adds an order that ended in the period to the totals.
-func (m *matcher) count(o *ramp.Order) {
+func (m *matcher) count(o *traded) {
 	if o.Direction == 0 {
 		return
 	}
-	t, traded := m.total(o)
+	t := m.total(o)
 	switch o.State {
 	case ramp.OrderSucceeded:
 		t.Succeeded++
-		if traded.units != nil {
-			t.ordered.Add(&t.ordered, traded.units)
+		if o.units != nil {
+			t.ordered.Add(&t.ordered, o.units)
 		}
 	case ramp.OrderFailed:
 		t.Failed++
@@ -188,62 +195,55 @@ func (m *matcher) count(o *ramp.Order) {
 	}
 }
 
-func (m *matcher) total(o *ramp.Order) (*running, ordered) {
-	traded := m.assets.ordered(o)
-	product := traded.token.Hex()
-	if found := m.assets.offer(o, traded.token); found != nil {
-		product = found.name
-	}
-	key := totalKey{product, o.Direction}
+func (m *matcher) total(o *traded) *running {
+	key := totalKey{o.product(), o.token, o.Direction}
 	if m.totals[key] == nil {
-		m.totals[key] = &running{Total: Total{Product: product, Direction: o.Direction}, taken: sums{}, givenBack: sums{}, granted: sums{}, token: traded.token}
+		m.totals[key] = &running{Total: Total{Product: key.product, Direction: o.Direction}, taken: sums{}, givenBack: sums{}, granted: sums{}}
 	}
-	return m.totals[key], traded
+	return m.totals[key]
 }
 
 // moved adds what the event of an order moved to the totals.
-func (m *matcher) moved(o *ramp.Order, units *big.Int) {
+func (m *matcher) moved(o *traded, units *big.Int) {
 	if m.within(o.FinishedAt) {
-		t, _ := m.total(o)
+		t := m.total(o)
 		t.moved.Add(&t.moved, units)
 	}
 }
 
 // pair judges an order and the events of its transaction.
-func (m *matcher) pair(o *ramp.Order, events []Event) {
+func (m *matcher) pair(o *traded, events []Event) {
 	if o.Direction == 0 {
 		return // it is a finding already
 	}
 	judged := m.within(o.FinishedAt) || m.within(events[0].Time)
-	traded := m.assets.ordered(o)
 	own := -1 // the largest, for an erased player: the others are fees
 	for i, e := range events {
-		if e.Token == traded.token && e.Direction == o.Direction && (e.User == traded.user || traded.user == common.Address{}) &&
+		if e.Token == o.token && e.Direction == o.Direction && (e.User == o.user || o.user == common.Address{}) &&
 			(own < 0 || e.Units.Cmp(events[own].Units) > 0) {
 			own = i
 		}
 	}
-	pairOf := []ramp.Order{*o}
 	switch {
 	case o.State != ramp.OrderSucceeded && own < 0:
 		m.extra = append(m.extra, events...)
 		return
 	case o.State != ramp.OrderSucceeded:
 		if judged {
-			m.find(EndedOtherwise, ByTransaction, pairOf, events, "%s", otherwise(o))
+			m.find(EndedOtherwise, ByTransaction, []ramp.Order{o.Order}, events, "%s", otherwise(&o.Order))
 		}
 		return
 	case own < 0:
 		if judged {
-			m.find(Differs, ByTransaction, pairOf, events, "%s", difference(o, traded, events))
+			m.find(Differs, ByTransaction, []ramp.Order{o.Order}, events, "%s", difference(o, events))
 		}
 		return
 	default:
 		m.moved(o, events[own].Units)
-		if !m.assets.fits(o, traded, events[own].Units) {
+		if !o.fits(events[own].Units) {
 			if judged {
-				m.find(Differs, ByTransaction, pairOf, events, "the order is about %s tokens, and the event moved %s%s",
-					traded.amount(m.assets), m.assets.amount(traded.token, events[own].Units), m.assets.feeOf(o, traded))
+				m.find(Differs, ByTransaction, []ramp.Order{o.Order}, events, "the order is about %s tokens, and the event moved %s%s",
+					m.assets.amount(o.token, o.units), m.assets.amount(o.token, events[own].Units), o.fee())
 			}
 			return
 		}
@@ -253,8 +253,8 @@ func (m *matcher) pair(o *ramp.Order, events []Event) {
 		if i == own {
 			continue
 		}
-		if o.Direction == ramp.Mint && e.Direction == ramp.Mint && e.Token == traded.token {
-			if minted.Add(minted, e.Units); minted.Cmp(traded.units) <= 0 {
+		if o.Direction == ramp.Mint && e.Direction == ramp.Mint && e.Token == o.token {
+			if minted.Add(minted, e.Units); minted.Cmp(o.units) <= 0 {
 				continue // the fee: no more is minted than was ordered
 			}
 		}
@@ -271,15 +271,15 @@ func otherwise(o *ramp.Order) string {
 }
 
 // difference describes the events of a transaction that moved nothing for its order.
-func difference(o *ramp.Order, traded ordered, events []Event) string {
+func difference(o *traded, events []Event) string {
 	has := func(same func(e Event) bool) bool { return slices.ContainsFunc(events, same) }
 	switch {
-	case !has(func(e Event) bool { return e.Token == traded.token }):
-		return fmt.Sprintf("the transaction moved another token than %s", traded.token)
-	case !has(func(e Event) bool { return e.Token == traded.token && e.Direction == o.Direction }):
+	case !has(func(e Event) bool { return e.Token == o.token }):
+		return fmt.Sprintf("the transaction moved another token than %s", o.token)
+	case !has(func(e Event) bool { return e.Token == o.token && e.Direction == o.Direction }):
 		return fmt.Sprintf("the order is a %s, and the transaction did the opposite", o.Direction)
 	default:
-		return fmt.Sprintf("the transaction moved nothing for the user %s", traded.user)
+		return fmt.Sprintf("the transaction moved nothing for the user %s", o.user)
 	}
 }
 
@@ -297,9 +297,8 @@ type candidate struct {
 // belongs reports whether an event may belong to an order, and whether it seemed to
 // before the order ended by another transaction.
 func (m *matcher) belongs(e *Event, o *ramp.Order) (may, seemed bool) {
-	traded := m.assets.ordered(o)
-	if o.Direction != e.Direction || traded.token != e.Token || traded.user != e.User || o.AcceptedAt.After(e.Time.Add(skew)) ||
-		!m.assets.fits(o, traded, e.Units) {
+	t := m.assets.traded(*o)
+	if o.Direction != e.Direction || t.token != e.Token || t.user != e.User || o.AcceptedAt.After(e.Time.Add(skew)) || !t.fits(e.Units) {
 		return false, false
 	}
 	if o.State == ramp.OrderSucceeded && o.TxHash != "" && o.FinishedAt.Before(m.to) {
@@ -395,8 +394,8 @@ func (m *matcher) unordered(events []candidate) {
 func (m *matcher) isFee(e *Event, main *candidate) bool {
 	both := new(big.Int).Add(e.Units, main.Units)
 	return e.Direction == ramp.Mint && main.Direction == ramp.Mint && e.Token == main.Token && slices.ContainsFunc(main.orders, func(o ramp.Order) bool {
-		traded := m.assets.ordered(&o)
-		return traded.units != nil && both.Cmp(traded.units) <= 0
+		t := m.assets.traded(o)
+		return t.units != nil && both.Cmp(t.units) <= 0
 	})
 }
 
@@ -416,7 +415,7 @@ func (m *matcher) group(events []Event, orders []ramp.Order, late bool) {
 	case o.State == ramp.OrderAccepted:
 		m.find(WaitsWithEvent, ByAmount, orders, events, "its result never came: finish it with the transaction")
 	case o.State == ramp.OrderSucceeded:
-		m.moved(o, events[0].Units)
+		m.moved(m.assets.traded(*o), events[0].Units)
 	default:
 		m.find(EndedOtherwise, ByAmount, orders, events, "%s", otherwise(o))
 	}
@@ -429,18 +428,18 @@ func (m *matcher) waitsTooLong(o *ramp.Order) bool {
 
 // report adds what was found to the books.
 func (m *matcher) report(b *Books) {
-	for _, t := range m.totals {
+	for _, key := range slices.SortedFunc(maps.Keys(m.totals), func(x, y totalKey) int {
+		return cmp.Or(strings.Compare(x.product, y.product), x.token.Cmp(y.token), cmp.Compare(x.direction, y.direction))
+	}) {
+		t := m.totals[key]
 		total := t.Total
 		total.Taken, total.GivenBack, total.Granted = t.taken.amounts(), t.givenBack.amounts(), t.granted.amounts()
-		total.Ordered, total.Moved = m.assets.amount(t.token, &t.ordered), m.assets.amount(t.token, &t.moved)
+		total.Ordered, total.Moved = m.assets.amount(key.token, &t.ordered), m.assets.amount(key.token, &t.moved)
 		if total.Direction == ramp.Mint {
-			total.Fees = m.assets.amount(t.token, new(big.Int).Sub(&t.ordered, &t.moved))
+			total.Fees = m.assets.amount(key.token, new(big.Int).Sub(&t.ordered, &t.moved))
 		}
 		b.Totals = append(b.Totals, total)
 	}
-	slices.SortFunc(b.Totals, func(x, y Total) int {
-		return cmp.Or(strings.Compare(x.Product, y.Product), cmp.Compare(x.Direction, y.Direction))
-	})
 	for _, key := range slices.SortedFunc(maps.Keys(m.supply), func(x, y chainKey) int {
 		return cmp.Or(x.token.Cmp(y.token), cmp.Compare(x.direction, y.direction))
 	}) {

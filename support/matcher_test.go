@@ -28,7 +28,7 @@ func tx(n byte) common.Hash { return common.Hash{1, n} }
 func sells() *assets {
 	items := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100)}}
 	a := newAssets(&Period{Products: []ramp.Product{{Name: "gold", Intent: ramp.InitializeIntent{Token: gold.Hex(), MintFeeBps: 100, Materials: items, Outputs: items}}}})
-	a.decimals[gold] = 2
+	a.setDecimals(gold, 2)
 	return a
 }
 
@@ -159,7 +159,7 @@ func TestPiecesOfOneTransactionAreOneEvent(t *testing.T) {
 func TestTheFeeThatIsKnownDecidesWhatFits(t *testing.T) {
 	a := sells()
 	o := mintOf(1, 3, noon, ramp.OrderSucceeded)
-	fits := func(units int64) bool { return a.fits(&o, a.ordered(&o), big.NewInt(units)) }
+	fits := func(units int64) bool { return a.traded(o).fits(big.NewInt(units)) }
 	assert.True(t, fits(297))
 	assert.False(t, fits(296) || fits(298) || fits(300))
 	o.Intent.To[0].Amount = mustAmount("0.05") // 5 units, and a fee of 0.05 of one

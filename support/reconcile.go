@@ -161,7 +161,7 @@ func (r *reconciliation) askDecimals(ctx context.Context, known map[common.Addre
 				return err
 			}
 		}
-		r.assets.decimals[token] = decimals
+		r.assets.setDecimals(token, decimals)
 	}
 	return nil
 }
@@ -270,7 +270,7 @@ func (r *reconciliation) checkReceipt(ctx context.Context, o *ramp.Order, receip
 			return err
 		}
 		if len(events) > 0 {
-			r.pair(o, slices.Concat(events...))
+			r.pair(r.assets.traded(*o), slices.Concat(events...))
 			return nil
 		}
 	}
@@ -314,7 +314,7 @@ func (r *reconciliation) second(ctx context.Context, o *Orders, begin time.Time)
 		stored, err := r.ledger.OrderByTransaction(ctx, transaction[0].TxHash)
 		switch {
 		case err == nil && r.mine(&stored) && stored.State != ramp.OrderSucceeded && stored.FinishedAt.Before(transaction[0].Time.Add(-patience)):
-			r.pair(&stored, transaction) // the order was forgotten before its transaction came
+			r.pair(r.assets.traded(stored), transaction) // the order was forgotten before its transaction came
 			continue
 		case err == nil: // of another project, or judged with the order, now or later
 			continue
@@ -369,7 +369,7 @@ func (r *reconciliation) candidate(ctx context.Context, e Event) (candidate, err
 func (r *reconciliation) older(ctx context.Context, o *Orders, orders []ramp.Order, begin time.Time) iter.Seq2[Event, error] {
 	const perFilter = 100
 	orders = slices.DeleteFunc(orders, func(o ramp.Order) bool {
-		return !o.AcceptedAt.Add(-skew).Before(begin) || !common.IsHexAddress(o.UserAddress)
+		return !r.isOld(&o) || !common.IsHexAddress(o.UserAddress)
 	})
 	slices.SortFunc(orders, func(a, b ramp.Order) int { return a.AcceptedAt.Compare(b.AcceptedAt) })
 	return func(yield func(Event, error) bool) {

@@ -62,7 +62,7 @@ var transferTopic = common.HexToHash("0xddf252ad1be2c89b69c2b068fc378daa952ba7f1
 // of their logs, so that few logs need few requests, and many logs little memory.
 const (
 	firstBlocks, maxBlocks = 1 << 10, 1 << 14
-	fewLogs, manyLogs      = 1 << 11, 1 << 13
+	fewLogs, manyLogs      = 1 << 9, 1 << 11
 )
 
 // events reads the mints and burns in a range of blocks, of some users or of all, in the

@@ -501,7 +501,9 @@ func (r *reported) found() (found []string) {
 	return found
 }
 
-func TestTheBooksOfAMonth(t *testing.T) {
+// monthOf returns the deals of a month, and a node that knows their events.
+func monthOf(t *testing.T) (books, *httptest.Server) {
+	t.Helper()
 	count := 10_000
 	if text := os.Getenv(envBooks); text != "" {
 		var err error
@@ -510,10 +512,19 @@ func TestTheBooksOfAMonth(t *testing.T) {
 	}
 	b := newBooks(count)
 	node := httptest.NewServer(b)
-	defer node.Close()
+	t.Cleanup(node.Close)
+	return b, node
+}
+
+func (p *place) clerk(node *httptest.Server) clerk {
+	return clerk{Driver: p.driver, DSN: p.dsn, Dialect: p.dialect, URL: node.URL, From: month.Add(13 * time.Hour), To: month.Add(monthLasts)}
+}
+
+func TestTheBooksOfAMonth(t *testing.T) {
+	b, node := monthOf(t)
 	eachDatabase(t, func(t *testing.T, p *place) {
 		b.store(t, p)
-		c := clerk{Driver: p.driver, DSN: p.dsn, Dialect: p.dialect, URL: node.URL, From: month.Add(13 * time.Hour), To: month.Add(monthLasts)}
+		c := p.clerk(node)
 		c.Task = "events"
 		out, alone, _ := c.run(t)
 		c.Task = "books"
@@ -523,12 +534,11 @@ func TestTheBooksOfAMonth(t *testing.T) {
 		if found, want := got.found(), b.want(); len(want) != planted || !slices.Equal(found, want) {
 			t.Errorf("of %d planted findings, these differ: found %v, want %v", len(want), minus(found, want), minus(want, found))
 		}
-		t.Logf("%d orders, %s events: %v for the events alone, %v for the books (%.2f times), %d MB", count, strings.TrimSpace(string(out)), alone, took,
+		t.Logf("%d orders, %s events: %v for the events alone, %v for the books (%.2f times), %d MB", b.count, strings.TrimSpace(string(out)), alone, took,
 			float64(took)/float64(alone), peak)
 		if peak > 100 {
 			t.Errorf("the books took %d MB", peak)
 		}
-		c.killed(t)
 	})
 }
 
@@ -536,35 +546,39 @@ func minus(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 }
 
-// killed compares the month in ten periods, once without a stop, and once with ten kills.
-func (c clerk) killed(t *testing.T) {
-	t.Helper()
-	c.Task, c.Dir = "periods", t.TempDir()
-	_, took, _ := c.run(t)
-	want := booksIn(t, c.Dir)
-	if len(want) != periodsOf {
-		t.Fatalf("%d books were written", len(want))
-	}
-	c.Dir = t.TempDir()
-	kills, most := 0, 2
+// The month is compared in ten periods, once without a stop, and once with kills.
+func TestBooksThatAreKilledAreTheSameInTheEnd(t *testing.T) {
+	b, node := monthOf(t)
+	most := 2
 	if os.Getenv(envBooks) != "" {
 		most = 10
 	}
-	for kills < most {
-		command := c.command(t)
-		check(t, command.Start())
-		time.Sleep(time.Duration(rand.Int64N(int64(took)/5 + int64(50*time.Millisecond))))
-		check(t, command.Process.Signal(syscall.SIGKILL))
-		if err := command.Wait(); err != nil {
-			kills++
-			continue
+	eachDatabase(t, func(t *testing.T, p *place) {
+		b.store(t, p)
+		c := p.clerk(node)
+		c.Task, c.Dir = "periods", t.TempDir()
+		_, took, _ := c.run(t)
+		want := booksIn(t, c.Dir)
+		if len(want) != periodsOf {
+			t.Fatalf("%d books were written", len(want))
 		}
-		check(t, os.Remove(filepath.Join(c.Dir, "position"))) // it was done: begin again over the same files
-	}
-	c.run(t)
-	if got := booksIn(t, c.Dir); !slices.Equal(got, want) {
-		t.Errorf("after %d kills, the books differ", kills)
-	}
+		c.Dir = t.TempDir()
+		for kills := 0; kills < most; {
+			command := c.command(t)
+			check(t, command.Start())
+			time.Sleep(time.Duration(rand.Int64N(int64(took)/5 + int64(50*time.Millisecond))))
+			check(t, command.Process.Signal(syscall.SIGKILL))
+			if command.Wait() != nil {
+				kills++
+				continue
+			}
+			check(t, os.Remove(filepath.Join(c.Dir, "position"))) // it was done: begin again over the same files
+		}
+		c.run(t)
+		if got := booksIn(t, c.Dir); !slices.Equal(got, want) {
+			t.Errorf("after %d kills, the books differ", most)
+		}
+	})
 }
 
 // booksIn returns the files with books.
