@@ -501,10 +501,9 @@ func (slowGame) Result(ctx context.Context, _ ramp.Session, _ *ramp.Result) erro
 
 // The documentation shows the tested settings.
 func TestTheDocumentationShowsTheseSettings(t *testing.T) {
-	text, err := os.ReadFile("../../docs/operations.md")
-	check(t, err)
+	text := document(t, "operations.md")
 	for name, p := range proxies {
-		_, block, found := strings.Cut(string(text), "```"+p.binary+"\n")
+		_, block, found := strings.Cut(text, "```"+p.binary+"\n")
 		block, _, _ = strings.Cut(block, "```")
 		if !found || strings.TrimSpace(block) == "" || !strings.Contains(configOf(t, name), block) {
 			t.Errorf("what docs/operations.md shows for %s is not in %s", name, p.config)
