@@ -34,6 +34,11 @@ const changelog = `# Changelog
 [0.1.0]: https://example.com/releases/tag/v0.1.0
 `
 
+// example returns the go.mod of an example that requires a version of the package.
+func example(version string) string {
+	return "module " + module + "/examples/gin\n\ngo 1.25.0\n\nrequire " + module + " " + version + "\n\nreplace " + module + " => ../..\n"
+}
+
 // repository is a clone of a repository with the release script, a changelog and
 // a .ci/run that passes.
 type repository struct {
@@ -49,6 +54,7 @@ func newRepository(t *testing.T) *repository {
 	r.write(".ci/release", string(script))
 	r.write(".ci/run", "#!/bin/sh\n")
 	r.write("CHANGELOG.md", changelog)
+	r.write("examples/gin/go.mod", example("v0.2.0"))
 	r.git("init", "-q", "--bare", origin)
 	r.git("init", "-q", "-b", "main")
 	r.git("remote", "add", "origin", origin)
@@ -131,7 +137,11 @@ func TestReleaseRejects(t *testing.T) {
 		"an empty section":               {before: replaced("- Something.", ""), want: "says nothing about 0.2.0"},
 		"entries left under Unreleased":  {before: replaced("[Unreleased]\n", "[Unreleased]\n\n- More.\n"), want: "entries under Unreleased"},
 		"a heading without a link":       {before: replaced("[0.2.0]: https", "[0.2.1]: https"), want: "no link for [0.2.0]"},
-		"tests that fail":                {before: func(r *repository) { r.write(".ci/run", "#!/bin/sh\nexit 1\n"); r.publish() }, want: ".ci/run failed"},
+		"examples of another version": {before: func(r *repository) {
+			r.write("examples/gin/go.mod", example("v0.1.0"))
+			r.publish()
+		}, want: "the examples now require v0.2.0; commit and push that"},
+		"tests that fail": {before: func(r *repository) { r.write(".ci/run", "#!/bin/sh\nexit 1\n"); r.publish() }, want: ".ci/run failed"},
 		"tests that change the tree": {before: func(r *repository) {
 			r.write(".ci/run", "#!/bin/sh\necho >left\n")
 			r.publish()

@@ -6,6 +6,10 @@
 //	RAMP_HMAC_KEY=… RAMP_VALIDATOR_KEY=0x… go -C examples/gameserver run . \
 //		-db postgres://user@host/game -project … -token 0x… -network testnet
 //
+// To make it your own, copy the folder out of the repository, and run there
+//
+//	go mod edit -dropreplace github.com/token-ramp/ramp-go && go mod tidy
+//
 // The flags set what is sold: the token contracts, their network, and how many items one
 // token is worth. A player chooses a product, and nothing else that a player sends
 // matters.

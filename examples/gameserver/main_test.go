@@ -64,6 +64,16 @@ func eachDatabase(t *testing.T, test func(t *testing.T, address string)) {
 	})
 }
 
+// document reads a document of the package. A copy of this example has none.
+func document(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/" + name)
+	if err != nil {
+		t.Skip("*** NOT TESTED: this is a copy without the documents of the package ***")
+	}
+	return string(text)
+}
+
 func needs(t *testing.T, env string) string {
 	t.Helper()
 	value := os.Getenv(env)

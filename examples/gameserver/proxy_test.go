@@ -502,9 +502,7 @@ func (slowGame) Result(ctx context.Context, _ ramp.Session, _ *ramp.Result) erro
 
 // The settings that the documentation names are in the files.
 func TestTheDocumentationNamesTheseSettings(t *testing.T) {
-	text, err := os.ReadFile("../../docs/operations.md")
-	check(t, err)
-	_, table, _ := strings.Cut(string(text), "\n| | nginx | HAProxy |\n")
+	_, table, _ := strings.Cut(document(t, "operations.md"), "\n| | nginx | HAProxy |\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	named := map[string]int{}
 	for _, row := range strings.Split(table, "\n")[1:] {

@@ -73,9 +73,7 @@ func backupOf(t *testing.T, address string) backup {
 	if find.Run() != nil {
 		t.Skip("*** NOT TESTED: " + program + " is not installed ***")
 	}
-	text, err := os.ReadFile("../../docs/operations.md")
-	check(t, err)
-	commands := regexp.MustCompile("```sh\n(" + program + " .+)\n(.+)\n```").FindStringSubmatch(string(text))
+	commands := regexp.MustCompile("```sh\n(" + program + " .+)\n(.+)\n```").FindStringSubmatch(document(t, "operations.md"))
 	if commands == nil {
 		t.Fatalf("docs/operations.md does not say how to back up with %s", program)
 	}

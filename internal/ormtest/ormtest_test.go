@@ -1,0 +1,148 @@
+package ormtest
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/storetest"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+)
+
+const envPostgreSQL = "RAMP_TEST_POSTGRESQL"
+
+// Holding is a balance, as GORM, bun and the others map it.
+type Holding struct {
+	SessionID string
+	Asset     string
+	Amount    int64
+}
+
+// apply is the Apply of a game.
+type apply = func(context.Context, *sql.Tx, ramp.Step) error
+
+// each moves the assets of a step, always in the same order. change reports how many rows
+// it changed.
+func each(step ramp.Step, change func(h Holding, delta int64) (int64, error), insert func(Holding) error) error {
+	inOrder := slices.SortedFunc(slices.Values(step.Effect.Assets), func(a, b ramp.AssetAmount) int { return cmp.Compare(a.ID, b.ID) })
+	for _, asset := range inOrder {
+		delta, err := step.Effect.Delta(asset).Int64()
+		if err != nil {
+			return err
+		}
+		h := Holding{SessionID: step.Order.SessionID, Asset: asset.ID, Amount: delta}
+		switch n, err := change(h, delta); {
+		case err != nil:
+			return err
+		case n == 1:
+		case step.Effect.Kind == ramp.Take:
+			return ramp.Reject("INVALID_BALANCE")
+		default:
+			if err := insert(h); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func affected(done sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return done.RowsAffected()
+}
+
+// Each library keeps the contract of the store: what it moves is committed or rolled back
+// with the order.
+func TestLibrariesMoveAssetsInTheTransactionOfTheStore(t *testing.T) {
+	quiet := logger.Default.LogMode(logger.Silent)
+	for name, open := range map[string]func(*sql.DB) (apply, error){
+		"GORM":             newGORM(&gorm.Config{Logger: quiet}),
+		"GORM PrepareStmt": newGORM(&gorm.Config{Logger: quiet, PrepareStmt: true}),
+		"sqlc":             newSQLC,
+		"sqlx":             newSQLX,
+		"bun":              newBun,
+		"ent":              newEnt,
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := newDatabase(t)
+			move, err := open(db)
+			check(t, err)
+			storetest.TestStore(t, func(t *testing.T, approve func(ramp.Step) error) storetest.Target {
+				store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL,
+					Apply: func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+						if err := move(ctx, tx, step); err != nil {
+							return err
+						}
+						return approve(step)
+					}})
+				check(t, err)
+				return storetest.Target{Stores: []ramp.Store{store},
+					Give: func(ctx context.Context, session, asset string, balance int64) error {
+						_, err := db.ExecContext(ctx, `INSERT INTO holdings VALUES ($1, $2, $3)
+							ON CONFLICT (session_id, asset) DO UPDATE SET amount = $3`, session, asset, balance)
+						return err
+					},
+					Balance: func(ctx context.Context, session, asset string) (n int64, err error) {
+						err = db.QueryRowContext(ctx, "SELECT coalesce(max(amount), 0) FROM holdings WHERE session_id = $1 AND asset = $2", session, asset).Scan(&n)
+						return n, err
+					}}
+			})
+		})
+	}
+}
+
+// newDatabase returns a new schema of PostgreSQL with the tables.
+func newDatabase(t *testing.T) *sql.DB {
+	t.Helper()
+	address := os.Getenv(envPostgreSQL)
+	if address == "" {
+		t.Skip("*** NOT TESTED: " + envPostgreSQL + " is not set ***")
+	}
+	name := "ramp_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
+	u, err := url.Parse(address)
+	check(t, err)
+	query := u.Query()
+	query.Set("search_path", name)
+	u.RawQuery = query.Encode()
+	db, err := sql.Open("pgx", u.String())
+	check(t, err)
+	db.SetMaxOpenConns(20)
+	_, err = db.Exec("CREATE SCHEMA " + name)
+	check(t, err)
+	t.Cleanup(func() {
+		_, err := db.Exec("DROP SCHEMA " + name + " CASCADE")
+		check(t, err)
+		check(t, db.Close())
+	})
+	_, err = db.Exec(ramp.PostgreSQL.Schema() + `CREATE TABLE holdings (
+		session_id TEXT, asset TEXT, amount BIGINT NOT NULL CHECK (amount >= 0), PRIMARY KEY (session_id, asset))`)
+	check(t, err)
+	return db
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if os.Getenv(envPostgreSQL) == "" {
+		fmt.Fprintf(os.Stderr, "\n*** NOT TESTED, because %s is not set: run internal/dbtest/databases go test ***\n", envPostgreSQL)
+	}
+	os.Exit(code)
+}
