@@ -394,6 +394,7 @@ func TestAGameThatDoesNotAnswerIsSaidOnce(t *testing.T) {
 	for _, said := range []string{c.page(t, "/"), c.pageOf(t, order), text(t, c.browse(t, http.MethodPost, "/exchange", form))} {
 		assert.Equal(t, 1, strings.Count(said, want), said)
 		assert.NotContains(t, said, "Is it running, at", "nor its cause again")
+		assert.NotContains(t, said, "no answer, the game did not answer")
 	}
 	assert.Contains(t, c.pageOf(t, order), "The game did not answer. Next attempt at ")
 }

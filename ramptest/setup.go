@@ -90,16 +90,17 @@ func isForgery(fault string) bool {
 	return fault == "tampered body" || fault == "wrong HMAC" || fault == "missing HMAC"
 }
 
-// ended describes the end of an exchange on one line: endpoint, status and outcome.
+// ended describes the end of an exchange on one line: endpoint, status and outcome. Why
+// there is no answer is said elsewhere.
 func ended(e *Event) string {
 	if e.Request == nil {
 		return e.Outcome
 	}
-	answer := "no answer"
-	if e.Answer != nil {
-		answer = fmt.Sprintf("HTTP %d", e.Answer.Status)
+	endpoint := e.Request.Method + " " + e.Request.Path
+	if e.Answer == nil {
+		return endpoint + ": no answer"
 	}
-	return fmt.Sprintf("%s %s: %s, %s", e.Request.Method, e.Request.Path, answer, strings.TrimPrefix(e.Outcome, "ramptest: "))
+	return fmt.Sprintf("%s: HTTP %d, %s", endpoint, e.Answer.Status, strings.TrimPrefix(e.Outcome, "ramptest: "))
 }
 
 // cause returns the likely cause of a failed exchange and how to fix it, or "" if it is

@@ -239,7 +239,7 @@ func randomKey(encoding string) string {
 func listen(address string, public bool) (net.Listener, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("-listen: %w", err)
 	}
 	if at, ok := listener.Addr().(*net.TCPAddr); !public && (!ok || !at.IP.IsLoopback()) {
 		_ = listener.Close() // it is unused

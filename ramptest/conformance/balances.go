@@ -141,14 +141,19 @@ func (t *trial) still(then snapshot) { t.movedSince(then, nil) }
 // movedSince requires that a player's balances differ from a snapshot by exactly want, or
 // by that and what the known faults of the opening account for.
 func (t *trial) movedSince(then snapshot, want difference) {
+	if now := t.reaches(then, want); now != nil {
+		t.misplaced(then, *now, want)
+	}
+}
+
+// reaches waits until a player's balances are as [trial.movedSince] requires. It returns
+// the last snapshot if they still are not.
+func (t *trial) reaches(then snapshot, want difference) (wrong *snapshot) {
 	predicted := predict(t.judge.knownFaults(), t.ledger.since(then.owner, then.events))
-	now := t.settled(then, func(now snapshot) bool {
+	return t.settled(then, func(now snapshot) bool {
 		off := t.off(then, now, want)
 		return len(off) == 0 || off.equal(predicted)
 	})
-	if now != nil {
-		t.misplaced(then, *now, want)
-	}
 }
 
 // off returns how much more a player owns than wanted. It ignores assets that move

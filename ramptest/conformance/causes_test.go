@@ -70,13 +70,18 @@ func TestTheDefectIsTheFirstCause(t *testing.T) {
 
 // behind is a server whose assets endpoint asks a replica that is behind.
 func behind(lag time.Duration) mutant {
+	return behindBy(func([]byte) time.Duration { return lag })
+}
+
+// behindBy is like behind. The lag depends on the call that has the effect.
+func behindBy(lag func(call []byte) time.Duration) mutant {
 	type state struct {
-		since time.Time
+		since time.Time // when the replica shows it
 		body  string
 	}
 	var mu sync.Mutex
 	states := make(map[string][]state)
-	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, call []byte, next http.Handler) {
 		session := r.Header.Get(ramp.HeaderSession)
 		now := func() string {
 			get := r.Clone(r.Context())
@@ -104,13 +109,13 @@ func behind(lag time.Duration) mutant {
 				remember(time.Time{})
 			}
 			next.ServeHTTP(w, r)
-			remember(time.Now())
+			remember(time.Now().Add(lag(call)))
 		case r.URL.Path == ramp.PathAssets && r.Method == http.MethodGet && now() != "":
 			mu.Lock()
 			defer mu.Unlock()
 			body := ""
 			for _, s := range states[session] {
-				if time.Since(s.since) >= lag {
+				if !time.Now().Before(s.since) {
 					body = s.body
 				}
 			}

@@ -153,3 +153,25 @@ func TestNothingIsTakenOutOfOurOwnWords(t *testing.T) {
 		assert.False(t, strings.Contains(err.Error(), "[redacted]"), err)
 	}
 }
+
+// On a busy machine, an effect may take much longer than all before it. What is due must
+// then not look like an effect of what comes again.
+func TestALateEffectIsNotADoubleOne(t *testing.T) {
+	t.Parallel()
+	burns := make(map[string]bool)
+	slower := func(call []byte) time.Duration {
+		if m := parse(call); m.text("receipt.status") == "0x1" && m.text("intent.type") == "disassemble" {
+			burns[m.text("uuid")] = true
+		}
+		if len(burns) > 2 { // the first two are of the abilities before
+			return 250 * time.Millisecond
+		}
+		return 100 * time.Millisecond
+	}
+	inVirtualTime(t, behindBy(slower), func(t *testing.T, s *studio) {
+		s.target.Settle = 0 // as it is by default
+		for _, v := range newJudge(t, s).Opening() {
+			assert.Equal(t, conformance.Passed, v.Outcome, v.String())
+		}
+	})
+}
