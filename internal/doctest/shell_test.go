@@ -54,7 +54,6 @@ var commands = []command{
 	{begins: "until curl -sf", skip: "the test server is the reader's"},
 	{begins: "go -C internal/bench run . -run ParseResult", replace: []string{"-rounds 201", "-rounds 1"}, until: `^\| ParseResult, 20 logs `},
 	{begins: "go -C internal/bench run .", skip: "it measures for a minute or more"},
-	{begins: "go -C internal/bench test -v -run StayIn .", skip: "CI runs it, on its own and without the race detector"},
 	{begins: "ramp check -url", skip: "the test server is the reader's"},
 	{begins: "pg_dump ", skip: backups},
 	{begins: "pg_restore ", skip: backups},
