@@ -39,7 +39,6 @@ var commands = []command{
 	{begins: "make test", skip: "it runs this test"},
 	{begins: "go get github.com/token-ramp/ramp-go", skip: "the module is not published yet"},
 	{begins: "go run ./cmd/ramp emulate -json", until: `"validator_key":"0x[0-9a-f]{64}"`},
-	{begins: "go run ./cmd/ramp emulate", more: "-listen 127.0.0.1:0", until: `RAMP_VALIDATOR_KEY=0x[0-9a-f]{64}`},
 	{begins: "go -C examples/gameserver run .", more: "-addr 127.0.0.1:0 -db sqlite:DATABASE", until: `^ready on http://`},
 	{begins: "RAMP_HMAC_KEY=trial RAMP_VALIDATOR_KEY=", more: "-addr 127.0.0.1:0 -db sqlite:DATABASE", until: `^ready on (http://\S+)`, serves: "TRIAL"},
 	{begins: "RAMP_HMAC_KEY=trial go run ./cmd/ramp check", replace: []string{"http://127.0.0.1:8080", "TRIAL"}, until: `^passed: 0 of `},

@@ -23,7 +23,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// block: // A token costs 100 gold
+// block: // A token of gold costs 100 gold
 
 const (
 	hmacKey      = "key from the console"
@@ -47,8 +47,8 @@ func open(t *testing.T) *sql.DB {
 	for _, statement := range []string{
 		ramp.SQLite.Schema(),
 		"CREATE TABLE sessions (id TEXT, token_hash BLOB)",
-		"CREATE TABLE characters (id TEXT, gold INTEGER)",
-		"INSERT INTO characters VALUES ('" + sessionID + "', 1000)",
+		"CREATE TABLE characters (id TEXT, gold INTEGER, gems INTEGER)",
+		"INSERT INTO characters VALUES ('" + sessionID + "', 1000, 0)",
 	} {
 		_, err := db.Exec(statement)
 		require.NoError(t, err)
