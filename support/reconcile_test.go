@@ -22,6 +22,7 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/support"
 )
 
@@ -306,6 +307,45 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 			if c.want != support.WaitsWithEvent && c.want != support.WaitsWithoutEvent && c.want != support.Ambiguous {
 				assert.Empty(t, later.Findings)
 			}
+		})
+	}
+}
+
+// What docs/books.md tells a test in another language to do.
+func TestTheControlAPIMakesTheFindings(t *testing.T) {
+	for _, c := range []struct {
+		do      string
+		faults  []string
+		abandon bool
+		send    string
+		want    support.FindingKind
+	}{
+		{"mint", []string{"minted-by-stranger"}, false, "", support.EventWithoutOrder},
+		{"mint", []string{"transaction-fails", "result-never"}, false, "succeeded", support.OrderWithoutEvent},
+		{"mint", []string{"result-never"}, false, "failed", support.EndedOtherwise},
+		{"burn", []string{"result-never"}, false, "", support.WaitsWithEvent},
+		{"mint", []string{"stays-pending"}, true, "succeeded", support.EndedOtherwise},
+		{"burn", []string{"stays-pending"}, false, "", support.WaitsWithoutEvent},
+	} {
+		t.Run(strings.Join(append(c.faults, c.send), " "), func(t *testing.T) {
+			s := newShop(t)
+			api := &control.Client{URL: s.service.URL(), HTTPClient: s.service.Client()}
+			items := []control.Item{{ID: "item_gold", Amount: "100"}}
+			order, err := api.Start(t.Context(), control.StartRequest{Do: c.do, SessionID: "session-1", AccessToken: "token-1", Faults: c.faults,
+				Terms: &control.Terms{Network: ramp.Testnet, ProjectID: "project-1", Token: token.Hex(), MintFeeBps: 250, Materials: items, Outputs: items}})
+			require.NoError(t, err)
+			_, err = api.Advance(t.Context(), control.AdvanceRequest{By: "14h"})
+			require.NoError(t, err)
+			if c.abandon {
+				_, err := s.Abandon(t.Context(), order.UUID, support.Decision{Who: "alice", Reason: "case 30"})
+				require.NoError(t, err)
+			}
+			if c.send != "" {
+				_, err := api.Send(t.Context(), order.UUID.String(), control.SendRequest{Outcome: c.send})
+				require.NoError(t, err)
+			}
+			s.service.Advance(time.Hour)
+			assert.Equal(t, []support.FindingKind{c.want}, kindsOf(s.books(t, s.begin, time.Time{})))
 		})
 	}
 }
