@@ -3,6 +3,7 @@
 MODULES := $(patsubst %/,%,$(sort $(dir $(wildcard go.mod */go.mod */*/go.mod */*/*/go.mod))))
 PACKAGE := github.com/token-ramp/ramp-go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 FUZZTIME ?= 10s
 
 # The releases of Go, besides the installed one, with which the package is tested, and
@@ -14,7 +15,7 @@ CORE := . examples/gameserver internal/dbtest internal/doctest
 REST := $(filter-out $(CORE),$(MODULES))
 TESTFLAGS ?=
 
-.PHONY: test test-all check releases newest fuzz bench cover
+.PHONY: test test-all check vuln releases newest fuzz bench cover
 
 # Test what a change usually touches: the package, the emulator, the judge, the example
 # server, the stores on SQLite and the documents.
@@ -38,6 +39,13 @@ check:
 	set -e; for m in $(MODULES); do \
 		go -C $$m mod tidy -diff || { echo "*** $$m/go.mod or go.sum is not tidy: run go -C $$m mod tidy ***" >&2; exit 1; }; \
 		go -C $$m vet ./...; (cd $$m && go run $(STATICCHECK) ./...); done
+
+# Look for known vulnerabilities in what importers and copies get, if the database of
+# vulnerabilities can be reached.
+vuln:
+	@curl -sf -m 20 -o /dev/null https://vuln.go.dev/index/db.json || \
+		{ echo "NOT CHECKED for known vulnerabilities: vuln.go.dev cannot be reached"; exit 0; }; \
+	set -ex; for m in . examples/gameserver; do (cd $$m && go run $(GOVULNCHECK) ./...); done
 
 # Test the package with every release of Go. All must read and write the same. The go
 # command downloads missing releases through the module proxy.

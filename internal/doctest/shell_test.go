@@ -54,6 +54,8 @@ var commands = []command{
 	{begins: "go -C internal/bench run . -run ParseResult", replace: []string{"-rounds 201", "-rounds 1"}, until: `^\| ParseResult, 20 logs `},
 	{begins: "go -C internal/bench run .", skip: "it measures for a minute or more"},
 	{begins: "ramp check -url", skip: "the test server is the reader's"},
+	{begins: "RAMP_TEST_MYSQL=", skip: "the cluster is the reader's"},
+	{begins: "RAMP_TEST_POSTGRESQL=", skip: "the cluster is the reader's"},
 	{begins: "pg_dump ", skip: backups},
 	{begins: "pg_restore ", skip: backups},
 	{begins: "mariadb-dump ", skip: backups},
