@@ -100,7 +100,7 @@ func ExampleService_Events() {
 	// books took 100 item_gold
 	// chain testnet transaction submitted
 	// chain testnet transaction failed in block 1
-	// result success, but the answer was lost
+	// result success, but the answer was lost on purpose
 	// books gave back 100 item_gold
 	// result success
 	// books nothing moved

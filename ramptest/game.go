@@ -37,9 +37,6 @@ var (
 // does when the user leaves a page. It is not a failure of the game.
 var errCanceled = fmt.Errorf("ramptest: the call was canceled before the game answered: %w", context.Canceled)
 
-// lostOnPurpose ends the outcome of a call whose answer was lost by a fault.
-const lostOnPurpose = ", but the answer was lost"
-
 var errNoGame = errors.New("ramptest: the game's server is not set: set Config.Game or Config.Handler, or call Service.SetHandler")
 
 // game is the game's server, as the service reaches it.
@@ -244,7 +241,7 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 		event.Outcome = outcome(a)
 		if c.lost || c.slow > s.config.Timeout {
 			err = ErrLostAnswer
-			event.Outcome += lostOnPurpose
+			event.Outcome += ", but the answer was lost on purpose"
 		} else if err = judge(a); err != nil && !isRejection(err) {
 			event.Outcome = err.Error()
 		}

@@ -23,13 +23,18 @@ import (
 func (s *orders) verdict(o *Order) verdict.Verdict {
 	_, mined := s.outcome(o)
 	r, _ := s.game.readings.of(o.Session)
-	now := saidVerdict{standing: o.delivery.standing(), version: s.game.audit.version(o.UUID), read: r.at, player: r.player}
+	now := saidVerdict{standing: o.delivery.standing(), version: s.game.audit.version(o.UUID), name: r.name(), read: r.at, player: r.player}
 	if last := o.said.Load(); last != nil && mined {
-		if now.Verdict = last.Verdict; now == *last {
+		now.Verdict, now.settled = last.Verdict, last.settled
+		if last.settled {
+			now.read, now.player = last.read, last.player
+		}
+		if now == *last {
 			return last.Verdict
 		}
 	}
-	now.Verdict = verdict.Of(s.known(o).Order)
+	k := s.known(o)
+	now.Verdict, now.settled = verdict.Of(k.Order), k.settled
 	if mined { // otherwise the next block moves on
 		o.said.Store(&now)
 	}
@@ -41,14 +46,17 @@ type saidVerdict struct {
 	verdict.Verdict
 	standing standing
 	version  int // of the books
+	name     string
 	read     time.Time
 	player   *ramp.Player
+	settled  bool // later readings of the player's assets do not change it
 }
 
 // known is what is known about an order, with the balances of its player.
 type known struct {
 	verdict.Order
 	before, now books.Assets // nil if unknown
+	settled     bool         // later readings do not change what the books know
 }
 
 // known collects what is known about an order.
@@ -72,6 +80,7 @@ func (s *orders) known(o *Order) known {
 		}
 	}
 	_, k.Books.Sum = sumOf(o)
+	k.settled = k.Books.Why != verdict.Unread && k.Books.Why != verdict.Known
 	if acc == nil {
 		return k
 	}
@@ -81,6 +90,7 @@ func (s *orders) known(o *Order) known {
 		return k
 	}
 	k.Books.Moved = acc.order.Totals[0]
+	k.settled = k.Books.Dispute != nil || len(k.due().Minus(k.Books.Moved)) == 0
 	if r, ok := s.game.readings.of(o.Session); ok && !acc.open && !r.at.Before(acc.at) { // another session may have been read since
 		if k.now = nil; r.err == nil {
 			k.now = balances(r.player)
@@ -93,16 +103,21 @@ func (s *orders) known(o *Order) known {
 // arrive adds the missing effect of the order to what has moved, if exactly that has
 // come since the last call.
 func (k *known) arrive(since books.Assets) {
-	due := books.Assets{}
-	if k.Chain.End == verdict.Succeeded || k.Chain.End == verdict.Pending && k.Mint {
-		due = k.Books.Sum
-	}
+	due := k.due()
 	if rest := due.Minus(k.Books.Moved); k.Books.Dispute == nil && len(rest) > 0 && since.Covers(rest) {
 		if len(k.Books.Moved) == 0 {
 			k.Books.Took = due
 		}
 		k.Books.Moved = due
 	}
+}
+
+// due is what must have moved by now.
+func (k *known) due() books.Assets {
+	if k.Chain.End == verdict.Succeeded || k.Chain.End == verdict.Pending && k.Mint {
+		return k.Books.Sum
+	}
+	return books.Assets{}
 }
 
 // chainOf returns what the chain knows about the transaction of an order.
@@ -153,10 +168,8 @@ func disputeOf(o *books.Order) *verdict.Dispute {
 
 // player returns the name of an order's player, as the game last reported it.
 func (s *orders) player(o *Order) string {
-	if r, ok := s.game.readings.of(o.Session); ok && r.err == nil {
-		return cmp.Or(r.player.Name, r.player.PlayerID, "the player")
-	}
-	return "the player"
+	r, _ := s.game.readings.of(o.Session)
+	return r.name()
 }
 
 // received returns what the wallet receives if the transaction of an order succeeds. It

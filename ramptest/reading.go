@@ -1,6 +1,7 @@
 package ramptest
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"sync"
 	"time"
@@ -14,6 +15,14 @@ type reading struct {
 	player *ramp.Player
 	err    error // of the call; player is then nil
 	at     time.Time
+}
+
+// name returns the name of the player.
+func (r reading) name() string {
+	if r.player == nil {
+		return "the player"
+	}
+	return cmp.Or(r.player.Name, r.player.PlayerID, "the player")
 }
 
 // maxReadings bounds the readings of a service that runs for weeks.

@@ -43,6 +43,13 @@ func BenchmarkTenThousandOrders(b *testing.B) {
 			}
 		})
 	}
+	b.Run("page=front after an event", func(b *testing.B) {
+		for b.Loop() {
+			_, err := c.service.Assets(b.Context(), c.session)
+			require.NoError(b, err)
+			require.Equal(b, 200, c.browse(b, http.MethodGet, "/", nil).StatusCode)
+		}
+	})
 	b.Run("restart", func(b *testing.B) {
 		c.service.Close()
 		require.NoError(b, file.Close())
