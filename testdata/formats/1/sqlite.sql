@@ -35,7 +35,7 @@ CREATE UNIQUE INDEX IF NOT EXISTS ramp_orders_tx_hash ON ramp_orders (tx_hash);
 -- Rows that this release has written.
 INSERT INTO ramp_orders (uuid, claim, state, direction, network, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at) VALUES
     ('6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a01', 'CLAIMa1', 'accepted', 'mint', 'testnet', 'project-1', 'игрок-1', '0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb', '0xa1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1',
-        '{"method":"mint","type":"assemble","from":[{"type":"asset","id":"item_gold","amount":100},{"type":"asset","id":"\u043c\u0435\u0447","amount":0.5}],"to":[{"type":"ERC20","id":"0x00000000000000000000000000000000000070c3","amount":1}],"target_candidate":{}}',
+        '{"method":"mint","type":"assemble","from":[{"type":"asset","id":"item_gold","amount":100},{"type":"asset","id":"меч","amount":0.5}],"to":[{"type":"ERC20","id":"0x00000000000000000000000000000000000070c3","amount":1}],"target_candidate":{}}',
         NULL, '', 1795000000123, NULL),
     ('6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a02', 'CLAIMa2', 'failed', 'mint', 'testnet', 'project-1', 'session-2', '0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb', '0xa2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2',
         '{"method":"mint","type":"assemble","from":[{"type":"asset","id":"item_gold","amount":100}],"to":[{"type":"ERC20","id":"0x00000000000000000000000000000000000070c3","amount":1}],"target_candidate":{}}',
