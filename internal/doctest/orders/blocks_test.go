@@ -7,9 +7,7 @@ import (
 	"context"
 	"database/sql"
 	"testing"
-	"time"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	_ "modernc.org/sqlite"
@@ -62,27 +60,4 @@ var mint = ramp.Intent{
 	Method: ramp.MethodMint, Type: ramp.Assemble,
 	From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(100)}},
 	To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x00000000000000000000000000000000000070c3", Amount: ramp.NewAmount(1)}},
-}
-
-// block: func (g *game) Apply(
-
-type game struct{ moved int }
-
-func (g *game) move(context.Context, *sql.Tx, ramp.Step) error { g.moved++; return nil }
-
-func TestAnOutbox(t *testing.T) {
-	db, g := database(t), new(game)
-	_, err := db.Exec("CREATE TABLE outbox (message_key TEXT PRIMARY KEY, player TEXT)")
-	require.NoError(t, err)
-	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.SQLite, Apply: g.Apply})
-	require.NoError(t, err)
-	id := uuid.New()
-	for range 2 {
-		_, err = store.Update(t.Context(), id, ramp.Accept(ramp.Session{ID: "session-1"}, &ramp.ValidateRequest{UUID: id, Intent: mint}, time.Now()))
-		require.NoError(t, err)
-	}
-	var message string
-	require.NoError(t, db.QueryRow("SELECT message_key FROM outbox").Scan(&message))
-	require.Equal(t, id.String()+"/accepted", message)
-	require.Equal(t, 1, g.moved)
 }
