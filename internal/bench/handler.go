@@ -76,17 +76,17 @@ func validateByHand() http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var request plainValidate
 		if err := readByHand(w, r, &request); err != nil {
-			refuseByHand(w, err)
+			rejectByHand(w, err)
 			return
 		}
 		digest, err := hexutil.Decode(request.Digest)
 		if err != nil {
-			refuseByHand(w, err)
+			rejectByHand(w, err)
 			return
 		}
 		signature, err := crypto.Sign(digest, key) // fails unless digest has 32 bytes
 		if err != nil {
-			refuseByHand(w, err)
+			rejectByHand(w, err)
 			return
 		}
 		signature[crypto.RecoveryIDOffset] += 27
@@ -97,7 +97,7 @@ func validateByHand() http.HandlerFunc {
 func resultByHand(w http.ResponseWriter, r *http.Request) {
 	var result plainResult
 	if err := readByHand(w, r, &result); err != nil {
-		refuseByHand(w, err)
+		rejectByHand(w, err)
 		return
 	}
 	answerByHand(w, http.StatusOK, envelope{Success: true})
@@ -114,7 +114,7 @@ func readByHand(w http.ResponseWriter, r *http.Request, into any) error {
 	return json.Unmarshal(body, into)
 }
 
-func refuseByHand(w http.ResponseWriter, err error) {
+func rejectByHand(w http.ResponseWriter, err error) {
 	status, code := http.StatusBadRequest, "INVALID_BODY"
 	if errors.Is(err, errNotAuthentic) {
 		status, code = http.StatusUnauthorized, "HMAC_INVALID"

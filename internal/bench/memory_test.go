@@ -229,14 +229,14 @@ func TestConcurrentResultsStayInTheirHeap(t *testing.T) {
 					answers <- answer.Code
 				}()
 			}
-			refused := map[int]int{}
+			rejected := map[int]int{}
 			held := 0
-			for held+sum(refused) < concurrent {
+			for held+sum(rejected) < concurrent {
 				select {
 				case <-game.arrived:
 					held++
 				case code := <-answers:
-					refused[code]++
+					rejected[code]++
 				}
 			}
 			close(game.release)
@@ -245,8 +245,8 @@ func TestConcurrentResultsStayInTheirHeap(t *testing.T) {
 			}
 
 			heap := peak()
-			t.Logf("%d MiB, %d accepted, refused: %v", heap>>20, held, refused)
-			assert.Zero(t, refused[http.StatusUnauthorized], "the HMAC is right")
+			t.Logf("%d MiB, %d accepted, rejected: %v", heap>>20, held, rejected)
+			assert.Zero(t, rejected[http.StatusUnauthorized], "the HMAC is right")
 			assert.LessOrEqual(t, heap>>20, uint64(mostHeap)>>20, "MiB of heap")
 		})
 	}

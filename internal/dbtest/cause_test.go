@@ -70,9 +70,9 @@ func TestAnErrorOfApplyNamesStepAndOrder(t *testing.T) {
 		expectCause(game.Validate(ctx, session, o.validateRequest()), ramp.OrderAccepted)
 		fails = ramp.Reject("INVALID_BALANCE")
 		err := game.Validate(ctx, session, o.validateRequest())
-		var refusal *ramp.Rejection
-		if !errors.As(err, &refusal) || refusal.Code != "INVALID_BALANCE" {
-			t.Errorf("declined with %v", err)
+		var rejection *ramp.Rejection
+		if !errors.As(err, &rejection) || rejection.Code != "INVALID_BALANCE" {
+			t.Errorf("rejected with %v", err)
 		}
 		expectText(t, err, o.id.String(), "Apply (accepted)")
 		fails = nil

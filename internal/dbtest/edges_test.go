@@ -129,18 +129,18 @@ func TestAStoredIntentIsReadStrictly(t *testing.T) {
 func TestAnErrorOfApplyAfterAWaitIsNotBlamedOnThePool(t *testing.T) {
 	p := on(t, ramp.SQLite)
 	p.db.SetMaxOpenConns(1)
-	declined := errors.New("declined")
+	rejected := errors.New("rejected")
 	store := newStore(t, p, func(ctx context.Context, _ *sql.Tx, _ ramp.Step) error {
 		ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
 		defer cancel()
 		if err := p.db.PingContext(ctx); err == nil {
 			return errors.New("there was a free connection")
 		}
-		return declined
+		return rejected
 	})
 	o := newOrder("alice", mint("gold", 5))
 	_, err := store.Update(context.Background(), o.id, o.accept())
-	if !errors.Is(err, declined) || strings.Contains(err.Error(), "pool") {
+	if !errors.Is(err, rejected) || strings.Contains(err.Error(), "pool") {
 		t.Errorf("ended with %v", err)
 	}
 }
@@ -271,7 +271,7 @@ func TestBadConnectionsAreReplacedTwice(t *testing.T) {
 // committed. So if it cannot be turned off, the transaction does not begin.
 func TestMySQLThatKeepsAutocommitBeginsNothing(t *testing.T) {
 	p := on(t, ramp.MySQL)
-	p.db = sql.OpenDB(refusing{p.db.Driver(), p.dsn})
+	p.db = sql.OpenDB(rejecting{p.db.Driver(), p.dsn})
 	t.Cleanup(func() { check(t, p.db.Close()) })
 	store := newStore(t, p, func(context.Context, *sql.Tx, ramp.Step) error {
 		t.Error("applied")
@@ -279,42 +279,42 @@ func TestMySQLThatKeepsAutocommitBeginsNothing(t *testing.T) {
 	})
 	o := newOrder("alice", mint("gold", 5))
 	_, err := store.Update(context.Background(), o.id, o.accept())
-	if !errors.Is(err, errRefused) {
+	if !errors.Is(err, errRejected) {
 		t.Errorf("ended with %v", err)
 	}
 	expectText(t, err, "ramp: begin: ")
 }
 
-var errRefused = errors.New("the proxy does not know this setting")
+var errRejected = errors.New("the proxy does not know this setting")
 
-// refusing is a connector whose connections do not turn autocommit off.
-type refusing struct {
+// rejecting is a connector whose connections do not turn autocommit off.
+type rejecting struct {
 	driver driver.Driver
 	dsn    string
 }
 
-func (c refusing) Driver() driver.Driver { return c.driver }
+func (c rejecting) Driver() driver.Driver { return c.driver }
 
-func (c refusing) Connect(context.Context) (driver.Conn, error) {
+func (c rejecting) Connect(context.Context) (driver.Conn, error) {
 	conn, err := c.driver.Open(c.dsn)
-	return refusingConn{conn}, err
+	return rejectingConn{conn}, err
 }
 
-type refusingConn struct{ driver.Conn }
+type rejectingConn struct{ driver.Conn }
 
-func (c refusingConn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
+func (c rejectingConn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
 	return c.Conn.(driver.ConnBeginTx).BeginTx(ctx, options)
 }
 
-func (c refusingConn) Prepare(query string) (driver.Stmt, error) {
+func (c rejectingConn) Prepare(query string) (driver.Stmt, error) {
 	if query == "SET autocommit = 0" {
-		return nil, errRefused
+		return nil, errRejected
 	}
 	return c.Conn.Prepare(query)
 }
 
 // A commit that fails for another reason is not blamed on Apply.
-func TestACommitThatSQLiteRefusesIsNotBlamedOnApply(t *testing.T) {
+func TestACommitThatSQLiteRejectsIsNotBlamedOnApply(t *testing.T) {
 	p := on(t, ramp.SQLite, "CREATE TABLE a (id PRIMARY KEY); CREATE TABLE b (id REFERENCES a DEFERRABLE INITIALLY DEFERRED);")
 	p.db = open(t, p.driver, p.dsn+"&_pragma=foreign_keys(1)")
 	store := newStore(t, p, func(ctx context.Context, tx *sql.Tx, _ ramp.Step) error {

@@ -204,16 +204,16 @@ func TestAKnownOrderInOtherWords(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeStoredIsRefused(t *testing.T) {
+func TestWhatCannotBeStoredIsRejected(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		w := newWorld(t, p, nil)
 		w.give("alice", "gold", 100)
 		o := newOrder("alice", mint("gold", 5))
-		refused := map[string]func(*order){
+		rejected := map[string]func(*order){
 			"400 INVALID_PROJECT_ID":   func(o *order) { o.project = "a\x00" },
 			"400 INVALID_USER_ADDRESS": func(o *order) { o.user = "a\x00" },
 		}
-		for want, change := range refused {
+		for want, change := range rejected {
 			other := o
 			change(&other)
 			w.expect(w.validate(other), want)
@@ -234,7 +234,7 @@ func TestWhatCannotBeStoredIsRefused(t *testing.T) {
 
 // The longest texts and all allowed characters are stored and read back unchanged on
 // every database, and on a connection that cannot send every character, those that it can.
-func TestWhatIsNotRefusedIsStored(t *testing.T) {
+func TestWhatIsNotRejectedIsStored(t *testing.T) {
 	ctx := context.Background()
 	for _, d := range databases {
 		modes := []mode{d.modes[0]}
@@ -359,21 +359,21 @@ func TestARejectedOrderLeavesNoRow(t *testing.T) {
 
 // Many equal validate calls exceed the player's balance. The first one rolls back while
 // the others wait for its row.
-func TestEqualValidatesAreRefused(t *testing.T) {
+func TestEqualValidatesAreRejected(t *testing.T) {
 	eachMode(t, func(t *testing.T, p *place) {
 		w := newWorld(t, p, nil)
 		w.give("alice", "gold", 4)
 		o := newOrder("alice", mint("gold", 5))
-		refused := 0
+		rejected := 0
 		for _, a := range w.contend(50, func() answer { return w.validate(o) }) {
 			if a.status != 500 {
 				w.expect(a, "200 INVALID_BALANCE")
-				refused++
+				rejected++
 			}
 		}
-		t.Logf("%d of 50 refused, the others are to be repeated", refused)
-		if refused == 0 {
-			t.Error("not one of the calls was refused")
+		t.Logf("%d of 50 rejected, the others are to be repeated", rejected)
+		if rejected == 0 {
+			t.Error("not one of the calls was rejected")
 		}
 		w.expect(w.validate(o), "200 INVALID_BALANCE")
 		w.books(moves{})

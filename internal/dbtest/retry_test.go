@@ -214,7 +214,7 @@ func TestABusySQLite(t *testing.T) {
 }
 
 // A commit whose answer was lost may have succeeded, so it is not a lost race. Neither is
-// a call that Apply declines or that contradicts its order.
+// a call that Apply rejects or that contradicts its order.
 func TestWhatIsNotRepeated(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		var lost atomic.Int64

@@ -234,7 +234,7 @@ func TestContracts(t *testing.T) {
 	})
 }
 
-func TestRefusalsAndBatches(t *testing.T) {
+func TestRejectionsAndBatches(t *testing.T) {
 	onEveryNode(t, func(t *testing.T, n *node, r *ramp.RPC) {
 		ctx, p := t.Context(), newPlayer(t, r)
 		to := common.HexToAddress("0x7b")
@@ -244,15 +244,15 @@ func TestRefusalsAndBatches(t *testing.T) {
 		err = r.Call(ctx, nil, "eth_getBalance", "no address", "latest")
 		assert.ErrorIs(t, err, ramp.RPCInvalidParams)
 		_, err = r.SendRawTransaction(ctx, []byte{2, 0xc0})
-		var refused *ramp.RPCError
-		assert.ErrorAs(t, err, &refused)
+		var rejected *ramp.RPCError
+		assert.ErrorAs(t, err, &rejected)
 
 		signed := p.sign(t, &to, big.NewInt(1), nil)
 		hash, err := r.SendRawTransaction(ctx, signed)
 		require.NoError(t, err)
 		assert.Equal(t, crypto.Keccak256Hash(signed), hash)
 		_, err = r.SendRawTransaction(ctx, signed)
-		assert.ErrorAs(t, err, &refused, "already known")
+		assert.ErrorAs(t, err, &rejected, "already known")
 		n.mine(t)
 
 		var number, balance ramp.Quantity
@@ -284,8 +284,8 @@ func TestTheNodeSigns(t *testing.T) {
 		request := ramp.TransactionRequest{From: n.signs, To: &to, Gas: 21000, GasPrice: big.NewInt(1e10), Value: big.NewInt(7)}
 		hash, err := r.SendTransaction(t.Context(), request)
 		if n.signs == (common.Address{}) {
-			var refused *ramp.RPCError
-			assert.ErrorAs(t, err, &refused, "a node without accounts says so")
+			var rejected *ramp.RPCError
+			assert.ErrorAs(t, err, &rejected, "a node without accounts says so")
 			return
 		}
 		require.NoError(t, err)
