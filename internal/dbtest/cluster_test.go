@@ -105,7 +105,7 @@ func newCluster(t *testing.T, synchronous bool) *cluster {
 	port := 10_000 + rand.N(10_000)
 	primary := &server{t: t, bin: bin, dir: filepath.Join(dir, "primary"), port: port}
 	standby := &server{t: t, bin: bin, dir: filepath.Join(dir, "standby"), port: port + 1}
-	if os.Geteuid() == 0 { // PostgreSQL rejects to run as root
+	if os.Geteuid() == 0 { // PostgreSQL does not run as root
 		nobody, err := user.Lookup("nobody")
 		check(t, err)
 		uid, err := strconv.Atoi(nobody.Uid)
