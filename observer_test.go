@@ -287,7 +287,7 @@ func TestBodiesThatAreTooLargeAreLoggedOnceASecond(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 	})
-	assert.Equal(t, 3, strings.Count(log.String(), "raise HandlerConfig.MaxBody"), log.String())
+	assert.Equal(t, 3, strings.Count(log.String(), "raise that limit"), log.String())
 }
 
 // The session of a result's body is signed, and that of its header is not.

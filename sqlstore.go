@@ -419,10 +419,10 @@ func (s *SQLStore) apply(ctx context.Context, tx *sql.Tx, step Step) error {
 		return nil
 	}
 	err = fmt.Errorf("ramp: order %s: Apply (%s): %w", step.Order.UUID, step.Order.State, err)
-	pool := s.config.DB.Stats()
 	gaveUp := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-	if gaveUp && pool.WaitCount > waits {
-		err = fmt.Errorf("%w; meanwhile all %d connection(s) of the pool were in use: Apply must use tx, because the database handle may wait for the connection of tx", err, pool.MaxOpenConnections)
+	locked := s.config.Dialect == SQLite && strings.Contains(err.Error(), "database is locked") // which tx holds
+	if locked || gaveUp && s.config.DB.Stats().WaitCount > waits {
+		err = fmt.Errorf("%w: Apply must use tx for every statement, because the database handle may wait for tx, or for its connection", err)
 	}
 	return err
 }

@@ -409,7 +409,7 @@ func (c *call) setSession(header http.Header, r *Result) {
 // authentic checks the size and the HMAC of a body before anything reads it.
 func (h *Handler) authentic(c *call, header http.Header, body []byte) error {
 	if int64(len(body)) > h.config.MaxBody {
-		return h.bodyTooLarge()
+		return h.bodyTooLarge(h.config.MaxBody)
 	}
 	signature, err := hmacHeader(header)
 	if err != nil {
@@ -420,8 +420,8 @@ func (h *Handler) authentic(c *call, header http.Header, body []byte) error {
 	switch {
 	case err == nil:
 		return nil
-	case len(body) == 0:
-		return fmt.Errorf("%w (the body is empty: middleware may have consumed it)", err)
+	case len(body) == 0, !slices.Contains([]string{"", fmt.Sprint(len(body))}, header.Get("Content-Length")):
+		return fmt.Errorf("%w (the body has %d bytes, and Content-Length is %.20q: middleware may have read or changed it)", err, len(body), header.Get("Content-Length"))
 	case encoding != "" && !strings.EqualFold(encoding, "identity"):
 		return fmt.Errorf("%w (the body has a Content-Encoding, but the HMAC covers the body that the service sent)", err)
 	}
@@ -438,9 +438,9 @@ func hmacHeader(header http.Header) (string, error) {
 	return signature, err
 }
 
-func (h *Handler) bodyTooLarge() error {
+func (h *Handler) bodyTooLarge(limit int64) error {
 	return &Rejection{Status: http.StatusRequestEntityTooLarge, Code: CodeBodyTooLarge,
-		Err: fmt.Errorf("ramp: the body is too large: the limit is %d bytes; raise HandlerConfig.MaxBody", h.config.MaxBody)}
+		Err: fmt.Errorf("ramp: the body is larger than %d bytes: raise that limit (HandlerConfig.MaxBody is %d)", limit, h.config.MaxBody)}
 }
 
 // validate accepts an order and applies its effect, or lets the Game do so. A call

@@ -29,8 +29,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		rejection := &Rejection{Status: http.StatusNotFound, Code: CodeNotFound}
 		for _, path := range []string{PathAssets, PathValidate, PathResult} {
-			if strings.HasSuffix(r.URL.Path, path) { // the mux does not strip the prefix
-				rejection.Err = fmt.Errorf("ramp: the path of the request has a prefix before %s: use http.StripPrefix, or mount the methods of the handler", path)
+			if strings.HasSuffix(r.URL.Path, path[len("/api"):]) { // the mux strips too little, or too much
+				rejection.Err = fmt.Errorf("ramp: the handler got the path %.100q, but answers %q: correct http.StripPrefix, or mount the methods of the handler", r.URL.Path, path)
 				h.answer(r.Context(), strings.TrimPrefix(path, "/api/"), func(*call) error { return rejection }, nil)
 			}
 		}
@@ -72,7 +72,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, endpoint string,
 // well-formed HMAC header, and allocates memory for a large one only as it arrives.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > h.config.MaxBody {
-		return nil, h.bodyTooLarge()
+		return nil, h.bodyTooLarge(h.config.MaxBody)
 	}
 	if _, err := hmacHeader(r.Header); err != nil {
 		return nil, err
@@ -83,8 +83,8 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, h.config.MaxBody))
 	var large *http.MaxBytesError
 	switch {
-	case errors.As(err, &large):
-		return nil, h.bodyTooLarge()
+	case errors.As(err, &large): // whose limit may be that of middleware
+		return nil, h.bodyTooLarge(large.Limit)
 	case err != nil: // a timeout or a broken connection; a result must be delivered again
 		return nil, &Rejection{Status: http.StatusInternalServerError, Code: CodeInternal, Err: fmt.Errorf("ramp: read the body: %w", err)}
 	}

@@ -214,6 +214,15 @@ func (s *studio) call(t *testing.T, method, path string, header http.Header, bod
 	return response.StatusCode, string(answer)
 }
 
+// behind puts a middleware before the handler.
+func (s *studio) behind(middleware http.HandlerFunc) {
+	next := s.Config.Handler
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		middleware(w, r)
+		next.ServeHTTP(w, r)
+	})
+}
+
 func (s *studio) post(t *testing.T, path string, body []byte) (int, string) {
 	t.Helper()
 	return s.call(t, http.MethodPost, path, s.signed(body), body)
@@ -1085,8 +1094,17 @@ func TestTheLogNamesTheCause(t *testing.T) {
 		want string
 	}{
 		"a middleware consumed the body": {func(t *testing.T, s *studio) {
-			s.call(t, http.MethodPost, ramp.PathValidate, s.signed(validateCall().bytes()), nil)
-		}, "the body is empty: middleware may have consumed it"},
+			s.behind(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+			s.post(t, ramp.PathValidate, validateCall().bytes())
+		}, "the body has 0 bytes, and Content-Length is "},
+		"a middleware cut the body": {func(t *testing.T, s *studio) {
+			s.behind(func(_ http.ResponseWriter, r *http.Request) { r.Body = io.NopCloser(io.LimitReader(r.Body, 300)) })
+			s.post(t, ramp.PathResult, resultCall().with("padding", strings.Repeat("x", 1000)).bytes())
+		}, "the body has 300 bytes, and Content-Length is "},
+		"a middleware has a limit of its own": {func(t *testing.T, s *studio) {
+			s.behind(func(w http.ResponseWriter, r *http.Request) { r.Body = http.MaxBytesReader(w, r.Body, 300) })
+			s.post(t, ramp.PathResult, resultCall().with("padding", strings.Repeat("x", 1000)).bytes())
+		}, "the body is larger than 300 bytes: raise that limit (HandlerConfig.MaxBody is 1048576)"},
 		"an empty body with an HMAC of its own": {func(t *testing.T, s *studio) {
 			s.post(t, ramp.PathValidate, nil)
 		}, "body must be one JSON object, but is empty"},
@@ -1100,13 +1118,16 @@ func TestTheLogNamesTheCause(t *testing.T) {
 			status, answer := s.call(t, http.MethodPost, "/ramp"+ramp.PathValidate, s.signed(body), body)
 			assert.Equal(t, 404, status)
 			assert.Equal(t, rejection("NOT_FOUND"), answer)
-		}, "the path of the request has a prefix before /api/validate: use http.StripPrefix"},
+		}, `the handler got the path \"/ramp/api/validate\", but answers \"/api/validate\": correct http.StripPrefix`},
+		"a handler without its prefix": {func(t *testing.T, s *studio) {
+			s.call(t, http.MethodGet, "/assets", nil, nil)
+		}, `the handler got the path \"/assets\", but answers \"/api/assets\"`},
 		"a body above the limit": {func(t *testing.T, s *studio) {
 			s.post(t, ramp.PathResult, resultCall().with("padding", strings.Repeat("x", 1<<20)).bytes())
 		}, `"level":"ERROR"`},
 		"a limit that is too low": {func(t *testing.T, s *studio) {
 			s.post(t, ramp.PathResult, resultCall().with("padding", strings.Repeat("x", 1<<20)).bytes())
-		}, "raise HandlerConfig.MaxBody"},
+		}, "the body is larger than 1048576 bytes: raise that limit (HandlerConfig.MaxBody is 1048576)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStudio(t)

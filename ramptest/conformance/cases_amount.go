@@ -58,7 +58,7 @@ func amountCases() []Case {
 				{"object", "an object", Must, set(from, object{})},
 			}.inputs(paid, "mint-succeeds")},
 		{ID: "balance", after: []string{"mint-succeeds"}, Level: Must, Section: "2.5",
-			Fix:   "Reject a mint of more than the player owns.",
+			Fix:   "Reject a mint of more than the player owns. If an UPDATE checks the balance, look at how many rows it changed.",
 			Title: "A mint of more than the player owns is rejected.",
 			run: func(t *trial) {
 				a := t.validate(t.mint().bent(t.of(t.oneMore())))

@@ -65,7 +65,7 @@ func intentCases() []Case {
 			Title: "A burn to an asset that the game does not have is rejected.",
 			run:   func(t *trial) { t.rejects(t.burn().bent(set("intent.to.0.id", "item_of_nobody"))) }},
 		{ID: "intent-second-short", Section: "2.5", Inputs: short,
-			Fix:   "Take all assets of an order in one transaction, or none.",
+			Fix:   "Reject an order with an asset that the game does not trade, and take all assets of an order in one transaction, or none.",
 			Title: "A mint whose second asset the player lacks is rejected and takes nothing of the first."},
 		{ID: "intent-asset-twice", Section: "2.5", Inputs: []Input{
 			{Name: "mint", Title: "in a mint that succeeds", Level: Must, after: []string{"mint-succeeds"}, run: func(t *trial) {

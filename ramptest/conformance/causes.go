@@ -1,6 +1,9 @@
 package conformance
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Cause is one thing to fix, with the cases that failed because of it.
 type Cause struct {
@@ -11,9 +14,9 @@ type Cause struct {
 }
 
 // Causes groups the failed and noted verdicts by cause, in the order in which to fix
-// them: first the basic abilities that other cases wait for, then a failed MUST, then a
-// failed SHOULD, then what is only noted. Among equals, the cause with the most cases
-// comes first.
+// them: first the basic abilities that other cases wait for, then the terms, then a
+// failed MUST, then a failed SHOULD, then what is only noted. Among equals, the cause with
+// the most cases comes first.
 func Causes(verdicts []Verdict) []Cause {
 	waiting := make(map[string]int)
 	for _, v := range verdicts {
@@ -61,7 +64,10 @@ func (c Cause) order() int {
 	if i := ability(c.Failed[0].Case.ID); i >= 0 {
 		return i
 	}
-	return len(abilities) + rank(c.Failed[0])
+	if strings.HasPrefix(c.Failed[0].Case.ID, "terms-") { // other bad orders are approved too
+		return len(abilities)
+	}
+	return len(abilities) + 1 + rank(c.Failed[0])
 }
 
 // First returns the verdict that represents the cause.

@@ -206,6 +206,9 @@ func (j *Judge) begin(ctx context.Context) error {
 	t := j.trial(ctx, Input{})
 	defer j.release(t)
 	t.begin()
+	if f, ok := t.err.(*finding); ok && f.call != nil {
+		return fmt.Errorf("%s %s: %w%s", f.call.Method, f.call.URL, f, whyNoAssets(f))
+	}
 	signer, err := t.firstMint()
 	if err != nil {
 		return err
@@ -254,13 +257,37 @@ func (t *trial) firstMint() (signer common.Address, err error) {
 
 // describe returns an answer as the opening shows it.
 func (t *trial) describe(a answer) string {
-	if a.envelope != nil || a.call == nil || a.call.Answer == "" {
+	if a.envelope != nil && t.strange(a) == "" || a.call == nil || a.call.Answer == "" {
 		return a.String()
 	}
-	return a.String() + ", which begins " + quote(a.call.Answer[:min(len(a.call.Answer), 100)])
+	return a.String() + ", which begins " + beginning(a.call)
+}
+
+func beginning(c *Call) string { return quote(c.Answer[:min(len(c.Answer), 100)]) }
+
+// whyNoAssets explains an assets call of the opening that failed.
+func whyNoAssets(f *finding) string {
+	text := ""
+	if f.note != "" {
+		text = "; the answer begins " + beginning(f.call) + "\n" + f.note
+	}
+	switch {
+	case f.status >= 300 && f.status < 400, f.status == http.StatusNotFound, f.status == http.StatusMethodNotAllowed:
+		return text + "\nThe path of the endpoint (-assets) or the address (-url) is wrong, or the server's router strips or adds a prefix."
+	case f.note != "":
+		return text + whyLayer
+	case f.status == http.StatusUnauthorized || f.status == http.StatusForbidden:
+		return text + "\nThe server does not accept the access token or the session (-login, -session)."
+	case f.status >= 500:
+		return text + "\nThe assets handler has a bug: see the server's log."
+	default:
+		return text
+	}
 }
 
 const whyNoHandler = "\nThe path of the endpoint (-result) or the address (-url) is wrong, or something before the handler answers:"
+
+const whyLayer = "\nMiddleware or a proxy before the handler answers, such as a login, a CSRF check or a limit: exempt the service's endpoints from it."
 
 const whyNoResult = `
 There are two likely causes:
@@ -275,10 +302,14 @@ type cause struct {
 }
 
 var (
-	wrongPath = cause{"the path of the endpoint is wrong (-validate), or a proxy in front of the server answers (-url)",
+	wrongPath = cause{"the path of the endpoint is wrong (-validate), the server's router strips or adds a prefix, or a proxy answers (-url)",
 		[]string{"NOT_FOUND", "NO_ROUTE"}, []int{404, 405, 301, 302, 307, 308}}
 	wrongKey = cause{"the HMAC key is wrong (-key), or the server decodes it differently (-key-encoding)",
 		[]string{"HMAC", "MAC", "SIGNATURE"}, []int{401, 403}}
+	changedBody = cause{"middleware or a proxy before the handler reads, cuts or changes the body, or removes the HMAC header",
+		[]string{"HMAC", "MAC", "SIGNATURE", "HMAC_MISSING"}, []int{401, 403}}
+	limitedBody = cause{"the server, or a proxy before it, limits the size of a body: raise the limit",
+		[]string{"BODY_TOO_LARGE", "TOO_LARGE"}, []int{http.StatusRequestEntityTooLarge}}
 	wrongToken = cause{"the access token or the session is accepted at assets but not at validate",
 		[]string{"TOKEN", "SESSION", "ACCESS", "USER", "LOGIN"}, []int{401, 403}}
 	// In this order if nothing suggests any of them. INVALID_MESSAGE is
@@ -299,9 +330,12 @@ var (
 // wrong HMAC gets a different answer, the key is right.
 func (t *trial) whyRejected(o order, a answer) string {
 	if strange := t.strange(a); strange != "" && a.status < 500 {
+		if a.status >= 400 && !slices.Contains(wrongPath.at, a.status) {
+			return "\n" + strange + whyLayer
+		}
 		return "\n" + strange + "\nLikely causes, most likely first:\n  " + wrongPath.text
 	}
-	causes := slices.Concat([]cause{wrongPath, wrongKey}, otherCauses, []cause{wrongToken, ownFault})
+	causes := slices.Concat([]cause{wrongPath, wrongKey, changedBody, limitedBody}, otherCauses, []cause{wrongToken, ownFault})
 	keyIsRight := false
 	if a.envelope != nil {
 		body := o.body.bytes()
@@ -321,7 +355,7 @@ func (t *trial) whyRejected(o order, a answer) string {
 			n += 3
 		}
 		switch {
-		case c.text == wrongKey.text && keyIsRight:
+		case keyIsRight && (c.text == wrongKey.text || c.text == changedBody.text), n == 0 && c.text == limitedBody.text:
 			n = -1
 		case c.text == wrongPath.text && a.envelope == nil:
 			n += 2
@@ -333,8 +367,9 @@ func (t *trial) whyRejected(o order, a answer) string {
 	}
 	slices.SortStableFunc(causes, func(x, y cause) int { return score(y) - score(x) })
 	text := "\nLikely causes, most likely first:"
+	least := min(max(score(causes[0]), 0), 1) // if something suggests a cause, the others are not listed
 	for _, c := range causes {
-		if score(c) >= 0 {
+		if score(c) >= least {
 			text += "\n  " + c.text
 		}
 	}

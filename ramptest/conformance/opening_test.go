@@ -48,6 +48,9 @@ func TestTheCausesFollowTheAnswer(t *testing.T) {
 		"a page":              {always(200, "<html>"), nil, "the path of the endpoint is wrong (-validate)"},
 		"another key":         {code(401, "UNAUTHORIZED"), nil, "the HMAC key is wrong (-key)"},
 		"a signature":         {code(400, "BAD_SIGNATURE"), nil, "the HMAC key is wrong (-key)"},
+		"an HMAC":             {code(401, "HMAC_INVALID"), nil, "the HMAC key is wrong (-key), or the server decodes it differently (-key-encoding)\n  middleware or a proxy before the handler reads, cuts or changes the body"},
+		"no HMAC":             {code(401, "HMAC_MISSING"), nil, "middleware or a proxy before the handler reads, cuts or changes the body, or removes the HMAC header"},
+		"a large body":        {code(413, "BODY_TOO_LARGE"), nil, "the server, or a proxy before it, limits the size of a body"},
 		"a session":           {code(403, "SESSION_EXPIRED"), nil, "the access token or the session is accepted at assets but not at validate"},
 		"a rate":              {code(200, "INVALID_RATE"), nil, "the order does not match the game's rate"},
 		"the terms":           {code(200, "INVALID_MESSAGE"), nil, "the token contract is wrong (-token)\n  the order does not match the game's rate"},
@@ -61,7 +64,11 @@ func TestTheCausesFollowTheAnswer(t *testing.T) {
 			if c.change != nil {
 				c.change(&target)
 			}
-			assert.ErrorContains(t, opened(t, target), "Likely causes, most likely first:\n  "+c.first)
+			err := opened(t, target)
+			assert.ErrorContains(t, err, "Likely causes, most likely first:\n  "+c.first)
+			if name == "a large body" {
+				assert.NotContains(t, err.Error(), "(-key)", "nothing suggests the other causes")
+			}
 		})
 	}
 }
@@ -130,6 +137,33 @@ func TestAssetsWithoutDataSayWhatIsMissing(t *testing.T) {
 		next.ServeHTTP(w, r)
 	})).target
 	assert.ErrorContains(t, opened(t, target), "data null, in which data.v1.assets is missing")
+}
+
+// Nothing but the path, a layer before the handler or the session explains that the first
+// call fails.
+func TestAnAssetsCallThatFailsIsExplained(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		says   []string
+	}{
+		"a prefix": {404, `{"success":false,"errorCode":"NOT_FOUND","data":null}`, []string{"The path of the endpoint (-assets) or the address (-url) is wrong, or the server's router strips or adds a prefix."}},
+		"a layer":  {401, `{"error":"missing jwt"}`, []string{`the answer begins '{"error":"missing jwt"}'`, "was not answered by the game's handler", "Middleware or a proxy before the handler answers"}},
+		"a token":  {401, `{"success":false,"errorCode":"INVALID_USER","data":null}`, []string{"The server does not accept the access token or the session (-login, -session)."}},
+		"a bug":    {500, `{"success":false,"errorCode":"X","data":null}`, []string{"The assets handler has a bug: see the server's log."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			target := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, _ *http.Request, _ []byte, _ http.Handler) {
+				reply(w, c.status, c.body)
+			})).target
+			err := opened(t, target)
+			for _, text := range append(c.says, "GET "+target.URL+"/api/assets: saw HTTP") {
+				assert.ErrorContains(t, err, text)
+			}
+		})
+	}
 }
 
 // The opening measures how long effects take, so that no case is skipped for it.
