@@ -78,7 +78,8 @@ func (secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 
 // parseSession reads the X-Dapp headers (interface 5.1). Their names may have any
 // case. A header that occurs more than once counts as missing, because its value
-// would be ambiguous.
+// would be ambiguous. It copies the values, because a server on fasthttp reuses
+// their memory after the call, when the session is the owner of a stored order.
 func parseSession(header http.Header) (Session, error) {
 	id, err := sessionID(header)
 	if err != nil {
@@ -93,7 +94,7 @@ func sessionID(header http.Header) (string, error) {
 	if !ok || !isSessionID(id) {
 		return "", &Rejection{Status: http.StatusUnauthorized, Code: CodeSessionMissing, Err: errors.New("ramp: X-Dapp-SessionID is missing")}
 	}
-	return id, nil
+	return strings.Clone(id), nil
 }
 
 func bearerToken(header http.Header) (AccessToken, error) {
@@ -104,7 +105,7 @@ func bearerToken(header http.Header) (AccessToken, error) {
 		return AccessToken{}, &Rejection{Status: http.StatusUnauthorized, Code: CodeTokenMissing,
 			Err: errors.New("ramp: X-Dapp-Authorization with a bearer token is missing")}
 	}
-	return NewAccessToken(token), nil
+	return NewAccessToken(strings.Clone(token)), nil
 }
 
 // singleHeader returns the value of a header whose name may have any case. ok is

@@ -66,7 +66,7 @@ type Game interface {
 // Mount Assets, Validate and Result on the paths that are set in the console, or
 // the Handler itself for the paths of the interface's examples. With another
 // framework, or without HTTP, pass headers and bytes to AnswerAssets,
-// AnswerValidate and AnswerResult, which do all of the work.
+// AnswerValidate and AnswerResult, which do all of the work and keep neither.
 type Handler struct {
 	config    HandlerConfig
 	confirmed []byte       // the answer to every accepted result

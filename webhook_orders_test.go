@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
@@ -279,6 +280,38 @@ func TestAMemoryStoreSharesNoMemory(t *testing.T) {
 	r.Intent.From[0].Amount = ramp.NewAmount(1_000_000)
 	require.NoError(t, game.Result(t.Context(), ramp.Session{}, &ramp.Result{UUID: r.UUID, Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}))
 	assert.EqualValues(t, 1000, v.gold["session-1"])
+}
+
+// A server on fasthttp reads the next request into the memory of the last one, header
+// values and body included.
+func TestNothingOfACallIsKept(t *testing.T) {
+	var players []ramp.Session
+	game, v := newVault(t, func(c *ramp.HandlerConfig) {
+		c.Policy = func(_ context.Context, s ramp.Session, _ *ramp.ValidateRequest) error {
+			players = append(players, s)
+			return nil
+		}
+	})
+	body := validateCall().with("intent.target_candidate", map[string]any{"a": 1}).bytes()
+	header := (&studio{key: testKey(t)}).signed(body)
+	var memory [][]byte
+	for name, values := range header {
+		memory = append(memory, []byte(values[0]))
+		header[name] = []string{unsafe.String(&memory[len(memory)-1][0], len(values[0]))}
+	}
+	first, err := ramp.ParseValidate(body)
+	require.NoError(t, err)
+	require.NoError(t, game.handler.AnswerValidate(t.Context(), header, body).Err)
+	for _, used := range append(memory, body) {
+		clear(used)
+	}
+
+	require.Len(t, players, 1)
+	assert.Equal(t, "session-1", players[0].ID)
+	assert.Equal(t, "secret-token", players[0].Token.Reveal())
+	require.NoError(t, game.Validate(t.Context(), player, first), "a repeat of the stored order")
+	require.NoError(t, game.Result(t.Context(), ramp.Session{}, &ramp.Result{UUID: first.UUID, Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}))
+	assert.Equal(t, map[string]int64{"session-1": 1000}, v.gold)
 }
 
 func TestAMemoryStoreHandsOutCopies(t *testing.T) {
