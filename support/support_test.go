@@ -374,3 +374,18 @@ func TestSupportOfOneProjectLeavesTheOthersAlone(t *testing.T) {
 	assert.ErrorIs(t, err, ramp.ErrOrderConflict)
 	assert.EqualValues(t, 900, d.gold)
 }
+
+func TestATableOfOrders(t *testing.T) {
+	at := time.Date(2026, 11, 1, 8, 0, 0, 0, time.UTC)
+	gold := []ramp.AssetAmount{{ID: "item_gold", Amount: ramp.NewAmount(100)}}
+	assert.Equal(t, ""+
+		"UUID                                  ORDER  ASSETS         STATE     ACCEPTED              ENDED                 TRANSACTION  SESSION    ADDRESS\n"+
+		"58dbfbe4-5e32-4743-a76b-9355914db260  mint   100 item_gold  accepted  2026-11-01T08:00:00Z  -                     -            session-1  0x51\n"+
+		"58dbfbe4-5e32-4743-a76b-9355914db260  mint   100 item_gold  failed    2026-11-01T08:00:00Z  2026-11-01T08:01:00Z  0x7a         a\\nb       0x51\n",
+		support.Table([]ramp.Order{
+			{UUID: uuid.MustParse("58dbfbe4-5e32-4743-a76b-9355914db260"), Direction: ramp.Mint, Assets: gold, State: ramp.OrderAccepted,
+				SessionID: "session-1", UserAddress: "0x51", AcceptedAt: at},
+			{UUID: uuid.MustParse("58dbfbe4-5e32-4743-a76b-9355914db260"), Direction: ramp.Mint, Assets: gold, State: ramp.OrderFailed,
+				SessionID: "a\nb", UserAddress: "0x51", AcceptedAt: at, FinishedAt: at.Add(time.Minute), TxHash: "0x7a"},
+		}))
+}

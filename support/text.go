@@ -59,10 +59,14 @@ func (r *Report) Text() string {
 func Table(orders []ramp.Order) string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "UUID\tORDER\tASSETS\tSTATE\tACCEPTED\tSESSION\tADDRESS")
+	fmt.Fprintln(table, "UUID\tORDER\tASSETS\tSTATE\tACCEPTED\tENDED\tTRANSACTION\tSESSION\tADDRESS")
 	for _, o := range orders {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", o.UUID, o.Direction, assetsOf(o), o.State,
-			o.AcceptedAt.Format(time.RFC3339), shown(o.SessionID), shown(o.UserAddress))
+		ended := "-"
+		if !o.FinishedAt.IsZero() {
+			ended = o.FinishedAt.Format(time.RFC3339)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", o.UUID, o.Direction, assetsOf(o), o.State,
+			o.AcceptedAt.Format(time.RFC3339), ended, shown(o.TxHash), shown(o.SessionID), shown(o.UserAddress))
 	}
 	_ = table.Flush() // into memory
 	return text.String()

@@ -305,6 +305,7 @@ type started struct {
 	Validate     string         `json:"validate_url"`
 	Result       string         `json:"result_url"`
 	Validator    common.Address `json:"validator"`
+	Payer        common.Address `json:"payer"`
 	HMACKey      string         `json:"hmac_key,omitempty"`      // only if it was generated
 	ValidatorKey string         `json:"validator_key,omitempty"` // only if it was generated
 	ControlToken string         `json:"control_token,omitempty"` // only with -public
@@ -316,7 +317,7 @@ func (p *printer) welcome(d *desk, service *ramptest.Service, m made) {
 	c, address, game := &d.config, service.URL(), strings.TrimRight(d.config.Game, "/")
 	s := started{API: address, Front: address, Mainnet: service.RPCURL(ramp.Mainnet), Testnet: service.RPCURL(ramp.Testnet),
 		Assets: game + c.AssetsPath, Validate: game + c.ValidatePath, Result: game + c.ResultPath,
-		Validator: c.Validator, HMACKey: m.hmac, ValidatorKey: m.validator, ControlToken: c.ControlToken}
+		Validator: c.Validator, Payer: service.Payer(), HMACKey: m.hmac, ValidatorKey: m.validator, ControlToken: c.ControlToken}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if d.json {
@@ -330,7 +331,7 @@ func (p *printer) welcome(d *desk, service *ramptest.Service, m made) {
 	fmt.Fprintf(p.out, "Open %s (Ctrl+C stops)\n", open)
 	fmt.Fprintf(p.out, "Calls GET %s, POST %s, POST %s at %s\n", c.AssetsPath, c.ValidatePath, c.ResultPath, redactedURL(game))
 	fmt.Fprintf(p.out, "Chains %s (ID 7001), %s (ID 7002)\n", s.Mainnet, s.Testnet)
-	fmt.Fprintf(p.out, "Validator %s\n", s.Validator)
+	fmt.Fprintf(p.out, "Validator %s, payer of sponsored transactions %s\n", s.Validator, s.Payer)
 	fmt.Fprintf(p.out, "\nFor the game's environment:\n")
 	fmt.Fprintf(p.out, "export RAMP_API_URL=%s RAMP_FRONTEND_URL=%s\n", s.API, s.Front)
 	if s.ControlToken != "" {

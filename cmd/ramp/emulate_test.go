@@ -55,6 +55,7 @@ func TestEmulateTakesTheKeysOfTheEnvironment(t *testing.T) {
 	var s started
 	require.NoError(t, json.Unmarshal(lines.Bytes(), &s))
 	assert.Equal(t, "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb", s.Validator.Hex())
+	assert.NotZero(t, s.Payer, "for the -payers of a game")
 	assert.Empty(t, s.HMACKey, "what was given is not shown")
 	assert.Empty(t, s.ValidatorKey)
 }

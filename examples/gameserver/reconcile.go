@@ -181,8 +181,11 @@ func reconcile(ctx context.Context, args []string, getenv func(string) string, s
 	if err := cmp.Or(write(books), keeper.done(books)); err != nil {
 		return err
 	}
+	if books.To.Before(time.Time(to)) {
+		log.WarnContext(ctx, "the books end before -to: later blocks are not final yet", "end", books.To)
+	}
 	if n := len(books.Findings); n > 0 {
-		return fmt.Errorf("the books do not close: %d findings", n)
+		return fmt.Errorf("the books do not close; findings: %d", n)
 	}
 	return nil
 }

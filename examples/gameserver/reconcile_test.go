@@ -53,8 +53,10 @@ func TestTheBooksAreComparedWithTheChain(t *testing.T) {
 		check(t, err)
 		service.Advance(time.Minute)
 	}
+	var log bytes.Buffer
 	books := func(args ...string) (string, error) {
-		var out, log bytes.Buffer
+		var out bytes.Buffer
+		log.Reset()
 		err := run(t.Context(), append(append([]string{"reconcile"}, sells...), args...), func(name string) string {
 			return map[string]string{"RAMP_RPC_URL": service.RPCURL(ramp.Testnet)}[name]
 		}, &out, &log)
@@ -70,10 +72,17 @@ func TestTheBooksAreComparedWithTheChain(t *testing.T) {
 		t.Errorf("the totals are\n%v", rows)
 	}
 
+	if _, err = books("-to", "2100-01-01"); err != nil || !strings.Contains(log.String(), "the books end before -to") {
+		t.Errorf("books of a time that is not over: %v, logged\n%s", err, &log)
+	}
+	if _, err = books("-to", rows[1][1]); err != nil || log.Len() > 0 {
+		t.Errorf("books of a time that is over: %v, logged\n%s", err, &log)
+	}
+
 	mint(ramptest.MintedByStranger())
 	for _, format := range []string{"text", "json", "csv"} {
 		printed, err = books("-format", format)
-		if err == nil || err.Error() != "the books do not close: 1 findings" || !strings.Contains(printed, "event_without_order") {
+		if err == nil || err.Error() != "the books do not close; findings: 1" || !strings.Contains(printed, "event_without_order") {
 			t.Errorf("as %s: %v\n%s", format, err, printed)
 		}
 	}
@@ -81,7 +90,7 @@ func TestTheBooksAreComparedWithTheChain(t *testing.T) {
 	text, err := os.ReadFile(position)
 	check(t, err)
 	check(t, json.Unmarshal(text, &last))
-	if _, err := books("-position", position); err == nil || !strings.Contains(err.Error(), "1 findings") {
+	if _, err := books("-position", position); err == nil || !strings.Contains(err.Error(), "findings: 1") {
 		t.Errorf("since the last books: %v", err)
 	}
 	p.kill()
