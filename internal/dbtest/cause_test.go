@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/rollback"
 )
 
 // Property 10: an error names its cause.
@@ -123,6 +124,10 @@ func TestApplyThatUsesTheDatabaseInsteadOfTx(t *testing.T) {
 			}
 			expectText(t, err, advice)
 		}
+		cancelWait = func() {}
+		ctx, cancel := context.WithTimeout(rollback.Ask(context.Background()), 100*time.Millisecond) // as in a test with ramptest
+		defer cancel()
+		expectText(t, game.Validate(ctx, ramp.Session{ID: o.session}, o.validateRequest()), advice)
 
 		// A deadline with another cause does not give this advice.
 		apply = func(context.Context, *sql.Tx, ramp.Step) error { return context.DeadlineExceeded }
