@@ -100,7 +100,8 @@ func (h *Handler) allows(w http.ResponseWriter, r *http.Request, method string) 
 	return false
 }
 
-// Reply is the answer to a call of the service.
+// Reply is the answer to a call of the service. Write sends it; with another framework,
+// send Status and Body as application/json, also if Err is set.
 type Reply struct {
 	Status int    // HTTP status
 	Body   []byte // JSON, the envelope of the interface
