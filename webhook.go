@@ -137,9 +137,10 @@ type HandlerConfig struct {
 	// serves several must tell them apart by Order.ProjectID.
 	ProjectID string
 
-	// Network is the network of this handler's orders, [Mainnet] or [Testnet]. It is
-	// stored with each order, and a call for an order of the other network is a
-	// conflict. No call names its network. By default orders have none.
+	// Network is the network of this handler's orders, [Mainnet] or [Testnet]. Terms
+	// must have products of no other. It is stored with each order, and a call for an
+	// order of the other network is a conflict. No call names its network. By default
+	// orders have none.
 	Network Network
 
 	// Chain, if set, confirms every result on the chain before anything else, so
@@ -227,8 +228,9 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	if c.SignTimeout < 0 {
 		p.add("HandlerConfig.SignTimeout", "must not be negative")
 	}
-	if c.Network != "" {
-		checkNetwork(&p, "HandlerConfig.Network", c.Network)
+	checkNetwork(&p, "HandlerConfig.Network", cmp.Or(c.Network, Testnet))
+	if slices.ContainsFunc(c.Terms.valid(), func(o offer) bool { return o.Intent.Network != cmp.Or(c.Network, o.Intent.Network) }) {
+		p.add("HandlerConfig.Terms", "has a product of another network than HandlerConfig.Network")
 	}
 	if c.Confirmations > 0 && c.Chain == nil {
 		p.add("HandlerConfig.Confirmations", "must be 0 without Chain")

@@ -1029,6 +1029,12 @@ func TestAHandlerThatCannotWorkIsNotMade(t *testing.T) {
 		{"HandlerConfig.RejectStatus must be 200, or 400 to 499", func(c *ramp.HandlerConfig) { c.RejectStatus = 399 }},
 		{"HandlerConfig.RejectStatus must be 200, or 400 to 499", func(c *ramp.HandlerConfig) { c.RejectStatus = 204 }},
 		{"HandlerConfig.RejectStatus must be 200, or 400 to 499", func(c *ramp.HandlerConfig) { c.RejectStatus = -1 }},
+		{"HandlerConfig.Network must be mainnet or testnet", func(c *ramp.HandlerConfig) { c.Network = "main" }},
+		{"HandlerConfig.Terms has a product of another network than HandlerConfig.Network", func(c *ramp.HandlerConfig) {
+			terms, err := ramp.NewTerms(ramp.TermsConfig{Products: products})
+			require.NoError(t, err)
+			c.Terms, c.Network = terms, ramp.Mainnet // the products are of the testnet
+		}},
 		{"HandlerConfig.Confirmations must be 0 without Chain", func(c *ramp.HandlerConfig) { c.Confirmations = 1 }},
 	} {
 		config := ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)}

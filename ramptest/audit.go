@@ -476,6 +476,21 @@ func (a *audit) forget(id uuid.UUID) {
 	delete(a.orders, id)
 }
 
+// applyHint explains assets that moved exactly twice, because a [ramp.SQLStore] behind
+// [Config.Handler] rolls back the first attempt at each step.
+func applyHint(found []*Imbalance) string {
+	for _, f := range found {
+		for _, a := range f.Assets {
+			moved := new(big.Rat).Sub(a.After.Rat(), a.Before.Rat())
+			due := new(big.Rat).Sub(a.Expected.Rat(), a.Before.Rat())
+			if due.Sign() != 0 && moved.Cmp(due.Add(due, due)) == 0 {
+				return "\nAssets moved twice. Each step was rolled back once, so Apply must use tx for every statement."
+			}
+		}
+	}
+	return ""
+}
+
 // report formats the findings, one per line.
 func report(found []*Imbalance) string {
 	lines := make([]string, len(found))

@@ -346,7 +346,7 @@ func Start(t testing.TB, config Config) *Service {
 		switch found := s.Imbalances(); {
 		case len(found) == 0:
 		case config.Books == BooksFail:
-			t.Error(report(found) + "\nIf Apply moved assets twice: each step was rolled back once, so Apply must use tx for every statement.")
+			t.Error(report(found) + applyHint(found))
 		default:
 			t.Log(report(found))
 		}

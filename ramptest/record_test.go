@@ -2,6 +2,7 @@ package ramptest_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -187,6 +188,7 @@ func (f *failing) Helper()           {}
 func (f *failing) Cleanup(do func()) { f.cleanup = append(f.cleanup, do) }
 func (f *failing) Failed() bool      { return f.failed }
 func (f *failing) Log(args ...any)   { fmt.Fprintln(&f.log, args...) }
+func (f *failing) Error(args ...any) { f.failed = true; f.Log(args...) }
 func (f *failing) Fatal(args ...any) { f.failed = true; f.Log(args...) }
 func (f *failing) end()              { f.cleanup[0]() }
 
@@ -200,6 +202,31 @@ func TestATestThatFailsShowsTheTimeline(t *testing.T) {
 		assert.Error(t, err)
 		f.end()
 		assert.Equal(t, failed, strings.Contains(f.log.String(), "404 page not found"))
+	}
+}
+
+// careless moves more than the shop does.
+type careless struct {
+	*shop
+	by int64
+}
+
+func (g careless) Validate(ctx context.Context, s ramp.Session, r *ramp.ValidateRequest) error {
+	err := g.shop.Validate(ctx, s, r)
+	g.shop.gold += g.by
+	return err
+}
+
+// An Apply on the database handle is suspected only if assets moved exactly twice.
+func TestAssetsThatMovedTwiceAreExplained(t *testing.T) {
+	for by, twice := range map[int64]bool{-100: true, -50: false, 200: false} { // a mint takes 100
+		f := &failing{TB: t}
+		c := newCounterOf(f, careless{newShop(), by}, func(c *ramptest.Config) { c.Settle = -1 })
+		_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10))
+		assert.ErrorContains(t, err, "the game must take 100 item_gold", by)
+		f.end()
+		assert.True(t, f.failed, by)
+		assert.Equal(t, twice, strings.Contains(f.log.String(), "Apply must use tx"), f.log.String())
 	}
 }
 

@@ -459,7 +459,7 @@ func TestAServerThatAsksForMuchPatienceIsUntried(t *testing.T) {
 	assert.Equal(t, conformance.Passed, judge.Try(t.Context(), caseOf(t, "mint-fails")).Outcome)
 	v := judge.Try(t.Context(), caseOf(t, "mint-succeeds"))
 	assert.Equal(t, conformance.Untried, v.Outcome)
-	assert.Equal(t, "untried: the server answered HTTP 429 and asked to wait longer than -timeout allows", v.String())
+	assert.Equal(t, "untried: the server, or a proxy before it, limits the rate of calls, and answered HTTP 429 for longer than -timeout allows: exempt the service's endpoints from the limit", v.String())
 }
 
 // A call that is rate-limited is sent again, however its body arrives.
