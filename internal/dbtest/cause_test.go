@@ -129,9 +129,18 @@ func TestApplyThatUsesTheDatabaseInsteadOfTx(t *testing.T) {
 		defer cancel()
 		expectText(t, game.Validate(ctx, ramp.Session{ID: o.session}, o.validateRequest()), advice)
 
+		// On SQLite, tx has the only lock.
+		apply = func(context.Context, *sql.Tx, ramp.Step) error {
+			return errors.New("database is locked (5) (SQLITE_BUSY)")
+		}
+		err := game.Validate(context.Background(), ramp.Session{ID: o.session}, o.validateRequest())
+		if err == nil || strings.Contains(err.Error(), advice) != (p.dialect == ramp.SQLite) {
+			t.Errorf("ended with %v", err)
+		}
+
 		// A deadline with another cause does not give this advice.
 		apply = func(context.Context, *sql.Tx, ramp.Step) error { return context.DeadlineExceeded }
-		err := game.Validate(context.Background(), ramp.Session{ID: o.session}, o.validateRequest())
+		err = game.Validate(context.Background(), ramp.Session{ID: o.session}, o.validateRequest())
 		if err == nil || strings.Contains(err.Error(), advice) {
 			t.Errorf("ended with %v", err)
 		}

@@ -210,6 +210,9 @@ func (j *Judge) begin(ctx context.Context) error {
 		return fmt.Errorf("%s %s: %w%s", f.call.Method, f.call.URL, f, whyNoAssets(f))
 	}
 	signer, err := t.firstMint()
+	if f, ok := err.(*finding); ok && f.call != nil {
+		return fmt.Errorf("%s %s: %w", f.call.Method, f.call.URL, f)
+	}
 	if err != nil {
 		return err
 	}

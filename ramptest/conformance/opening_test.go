@@ -92,6 +92,19 @@ func TestA500ToTheOpeningResultEndsTheRun(t *testing.T) {
 	assert.Equal(t, 1, results, "it is not asked again")
 }
 
+func TestAValidateCallWithoutAnAnswerIsNamed(t *testing.T) {
+	t.Parallel()
+	target := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		if r.URL.Path == ramp.PathValidate {
+			<-r.Context().Done()
+			return
+		}
+		next.ServeHTTP(w, r)
+	})).target
+	target.Timeout = 200 * time.Millisecond
+	assert.ErrorContains(t, opened(t, target), "POST "+target.URL+"/api/validate: saw no answer: timeout after 200ms")
+}
+
 func TestAResultWithoutAnAnswerEndsTheRunToo(t *testing.T) {
 	t.Parallel()
 	target := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
