@@ -17,42 +17,42 @@ import (
 
 // Order is what the books know about an order.
 type Order struct {
-	UUID uuid.UUID
-	Mint bool   // false for a burn
-	Sum  Assets // what the game must move in total if the transaction succeeds: minus the materials, or plus the outputs
+	UUID uuid.UUID `json:",omitzero"`
+	Mint bool      `json:",omitzero"` // false for a burn
+	Sum  Assets    `json:",omitzero"` // what the game must move in total if the transaction succeeds: minus the materials, or plus the outputs
 
-	Before    Assets   // what the player owned before the order; nil if unknown
-	Totals    []Assets // what the game may have moved so far; more than one if that is ambiguous
-	Took      Assets   // the most that the game is known to have taken for a mint, or granted for a burn
-	Vague     bool     // it may have been more
-	Asked     bool     // a validate call was made
-	Approved  bool     // the game may have approved it
-	Told      bool     // a result was delivered
-	First     bool     // the outcome that the first result stated
-	Succeeded bool     // the outcome that stands: the first that the game confirmed, or else First
-	Disputed  bool     // the results stated two outcomes, or one that is not that of the chain: nothing is required
-	Failure   Results  // the results that stated a failure
-	Success   Results  // those that stated a success
-	Lost      bool     // the books lost track: nothing is required
-	Unread    bool     // the game did not say what the player owned before and after some call
-	Mixed     bool     // what moved could not be told apart from other movements
+	Before    Assets   `json:",omitzero"` // what the player owned before the order; nil if unknown
+	Totals    []Assets `json:",omitzero"` // what the game may have moved so far; more than one if that is ambiguous
+	Took      Assets   `json:",omitzero"` // the most that the game is known to have taken for a mint, or granted for a burn
+	Vague     bool     `json:",omitzero"` // it may have been more
+	Asked     bool     `json:",omitzero"` // a validate call was made
+	Approved  bool     `json:",omitzero"` // the game may have approved it
+	Told      bool     `json:",omitzero"` // a result was delivered
+	First     bool     `json:",omitzero"` // the outcome that the first result stated
+	Succeeded bool     `json:",omitzero"` // the outcome that stands: the first that the game confirmed, or else First
+	Disputed  bool     `json:",omitzero"` // the results stated two outcomes, or one that is not that of the chain: nothing is required
+	Failure   Results  `json:",omitzero"` // the results that stated a failure
+	Success   Results  `json:",omitzero"` // those that stated a success
+	Lost      bool     `json:",omitzero"` // the books lost track: nothing is required
+	Unread    bool     `json:",omitzero"` // the game did not say what the player owned before and after some call
+	Mixed     bool     `json:",omitzero"` // what moved could not be told apart from other movements
 
 	// Effects of closed windows that may still come, because the game may act after
 	// it has answered.
-	Late  []Step
-	Peers Peers // other orders of the player that may be late at the same time
+	Late  []Step `json:",omitzero"`
+	Peers Peers  `json:",omitzero"` // other orders of the player that may be late at the same time
 
-	Outside Assets // the player's Outside when the last window was closed
-	Epoch   int
+	Outside Assets `json:",omitzero"` // the player's Outside when the last window was closed
+	Epoch   int    `json:",omitzero"`
 
-	Version int // counts the changes
+	Version int `json:",omitzero"` // counts the changes
 }
 
 // Results are the results that stated one outcome.
 type Results struct {
-	Made      bool // there was one
-	Confirmed bool // the game answered HTTP 200 to one
-	Status    int  // the last answer; 0 if there was none
+	Made      bool `json:",omitzero"` // there was one
+	Confirmed bool `json:",omitzero"` // the game answered HTTP 200 to one
+	Status    int  `json:",omitzero"` // the last answer; 0 if there was none
 }
 
 // Peers are the other orders that may have caused a movement between windows.

@@ -72,14 +72,14 @@ type Transaction struct {
 	Kind     uint64 // type
 	From     common.Address
 	To       *common.Address // nil creates a contract
-	FeePayer common.Address  // for type 0x7
+	FeePayer common.Address  `json:",omitzero"` // for type 0x7
 	Nonce    uint64
 	Value    *big.Int // wei
 	Gas      uint64
 	Input    []byte
 
 	Signature ramp.Signature // of the sender
-	Sponsor   ramp.Signature // of the fee payer
+	Sponsor   ramp.Signature `json:",omitzero"` // of the fee payer
 
 	Moves   []Move // its effects on tokens, if it succeeds
 	GasUsed uint64

@@ -25,17 +25,23 @@ type Journal struct {
 	path string
 	lock *os.File
 
-	mu   sync.Mutex
+	mu   sync.RWMutex
 	file *os.File
-	size int64          // of the file
-	live int64          // of the lines that count
-	at   map[string]ref // the lines that count, by key
+	size int64                     // of the file
+	live int64                     // of the lines that count
+	at   map[string]map[string]ref // the lines that count, by the kind of their key and by key
 }
 
 // ref is the place of a line in the file.
 type ref struct {
 	offset int64
 	length int // with its newline
+}
+
+// kind returns the part of a key before its first slash.
+func kind(key string) string {
+	kind, _, _ := strings.Cut(key, "/")
+	return kind
 }
 
 // header is the first line of every journal.
@@ -64,7 +70,7 @@ func Open(path string) (j *Journal, err error) {
 
 // load reads the file.
 func (j *Journal) load() error {
-	j.at = make(map[string]ref)
+	j.at = make(map[string]map[string]ref)
 	lines := bufio.NewReaderSize(j.file, 1<<20)
 	for {
 		line, err := readLine(lines)
@@ -111,12 +117,16 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 
 // note enters a line in the index.
 func (j *Journal) note(key string, r ref, deleted bool) {
-	j.live -= int64(j.at[key].length)
+	kind := kind(key)
+	j.live -= int64(j.at[kind][key].length)
 	if deleted {
-		delete(j.at, key)
+		delete(j.at[kind], key)
 		return
 	}
-	j.at[key] = r
+	if j.at[kind] == nil {
+		j.at[kind] = make(map[string]ref)
+	}
+	j.at[kind][key] = r
 	j.live += int64(r.length)
 }
 
@@ -125,7 +135,7 @@ func (j *Journal) note(key string, r ref, deleted bool) {
 func (j *Journal) Put(key string, value []byte) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if _, known := j.at[key]; !known && len(value) == 0 {
+	if _, known := j.at[kind(key)][key]; !known && len(value) == 0 {
 		return nil
 	}
 	line := slices.Concat([]byte(key), []byte(" "), value, []byte("\n"))
@@ -145,16 +155,12 @@ func (j *Journal) Put(key string, value []byte) error {
 
 // Get returns the value of a key; nil if it has none.
 func (j *Journal) Get(key string) ([]byte, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	r, ok := j.at[key]
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	r, ok := j.at[kind(key)][key]
 	if !ok {
 		return nil, nil
 	}
-	return j.read(key, r)
-}
-
-func (j *Journal) read(key string, r ref) ([]byte, error) {
 	line := make([]byte, r.length)
 	if _, err := j.file.ReadAt(line, r.offset); err != nil {
 		return nil, err
@@ -162,22 +168,16 @@ func (j *Journal) read(key string, r ref) ([]byte, error) {
 	return line[len(key)+1 : len(line)-1], nil
 }
 
-// Each calls do with every key that begins with prefix, in the order in which the keys
-// were last set. Meanwhile, no key may be set.
-func (j *Journal) Each(prefix string, do func(key string, value []byte) error) error {
-	j.mu.Lock()
+// Keys returns the keys that begin with prefix, in the order in which they were last set.
+func (j *Journal) Keys(prefix string) []string {
+	j.mu.RLock()
+	defer j.mu.RUnlock()
 	lines := j.inOrder(prefix)
-	j.mu.Unlock()
-	for _, l := range lines {
-		value, err := j.read(l.key, l.ref)
-		if err == nil {
-			err = do(l.key, value)
-		}
-		if err != nil {
-			return err
-		}
+	keys := make([]string, len(lines))
+	for i, l := range lines {
+		keys[i] = l.key
 	}
-	return nil
+	return keys
 }
 
 // line is a key with its place.
@@ -189,9 +189,14 @@ type line struct {
 // inOrder returns the lines whose key begins with prefix.
 func (j *Journal) inOrder(prefix string) []line {
 	var lines []line
-	for key, r := range j.at {
-		if strings.HasPrefix(key, prefix) {
-			lines = append(lines, line{key, r})
+	for kind, refs := range j.at {
+		if !strings.HasPrefix(prefix, kind) && !strings.HasPrefix(kind, prefix) {
+			continue // a file has many lines of other kinds
+		}
+		for key, r := range refs {
+			if strings.HasPrefix(key, prefix) {
+				lines = append(lines, line{key, r})
+			}
 		}
 	}
 	slices.SortFunc(lines, func(a, b line) int { return cmp.Compare(a.offset, b.offset) })
@@ -209,6 +214,7 @@ func (j *Journal) Clear() error {
 
 // compact replaces the file by one with only the lines that count.
 func (j *Journal) compact() (err error) {
+	lines := j.inOrder("")
 	next, err := os.CreateTemp(filepath.Dir(j.path), filepath.Base(j.path)+".*.tmp") // of mode 0600
 	if err != nil {
 		return err
@@ -218,17 +224,17 @@ func (j *Journal) compact() (err error) {
 			err = errors.Join(err, next.Close(), os.Remove(next.Name()))
 		}
 	}()
-	moved := make(map[string]ref, len(j.at))
+	moved := make([]ref, 0, len(lines))
 	size := int64(len(header))
 	w := bufio.NewWriterSize(next, 1<<20)
 	if _, err = w.WriteString(header); err != nil {
 		return err
 	}
-	for _, l := range j.inOrder("") {
+	for _, l := range lines {
 		if _, err = io.Copy(w, io.NewSectionReader(j.file, l.offset, int64(l.length))); err != nil {
 			return err
 		}
-		moved[l.key] = ref{size, l.length}
+		moved = append(moved, ref{size, l.length})
 		size += int64(l.length)
 	}
 	if err = errors.Join(w.Flush(), next.Sync()); err != nil {
@@ -238,7 +244,10 @@ func (j *Journal) compact() (err error) {
 		return err
 	}
 	_ = j.file.Close() // it has been replaced
-	j.file, j.size, j.at = next, size, moved
+	j.file, j.size = next, size
+	for i, l := range lines {
+		j.at[kind(l.key)][l.key] = moved[i]
+	}
 	return nil
 }
 

@@ -24,10 +24,11 @@ func open(t *testing.T, path string) *Journal {
 // all returns the keys and values, in the order in which they were last set.
 func all(t *testing.T, j *Journal) (list []string) {
 	t.Helper()
-	require.NoError(t, j.Each("", func(key string, value []byte) error {
+	for _, key := range j.Keys("") {
+		value, err := j.Get(key)
+		require.NoError(t, err)
 		list = append(list, key+"="+string(value))
-		return nil
-	}))
+	}
 	return list
 }
 
@@ -129,5 +130,21 @@ func TestAnotherFileIsLeftAlone(t *testing.T) {
 		left, err := os.ReadFile(path)
 		require.NoError(t, err)
 		assert.Equal(t, text, string(left))
+	}
+}
+
+func TestKeysBeginWithAPrefix(t *testing.T) {
+	j := open(t, filepath.Join(t.TempDir(), "journal"))
+	for _, key := range []string{"b/x/1", "a/1", "b/y/1", "ab", "b/x/2", "a/1", "b"} {
+		require.NoError(t, j.Put(key, []byte("1")))
+	}
+	for prefix, want := range map[string][]string{
+		"":     {"b/x/1", "b/y/1", "ab", "b/x/2", "a/1", "b"},
+		"a":    {"ab", "a/1"},
+		"a/":   {"a/1"},
+		"b/x/": {"b/x/1", "b/x/2"},
+		"c/":   {},
+	} {
+		assert.Equal(t, want, j.Keys(prefix), prefix)
 	}
 }
