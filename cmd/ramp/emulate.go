@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -54,6 +55,10 @@ docs/control.md describes the API that they use.
 // emulator may run for weeks.
 const keptOrders = 10_000
 
+// memoryPercent is how much memory an emulator may use beyond what it keeps, before it
+// collects garbage. It runs beside a game's server for days, mostly idle.
+const memoryPercent = 25
+
 // emulate runs the service until ctx is done, and returns the exit status.
 func emulate(ctx context.Context, args []string, std stdio) int {
 	d, status, ok := parseEmulate(args, std)
@@ -69,6 +74,8 @@ func emulate(ctx context.Context, args []string, std stdio) int {
 		_ = d.config.Listener.Close() // it is unused
 		return complain(std, "emulate", flagError(err))
 	}
+	debug.SetGCPercent(memoryPercent)
+	debug.FreeOSMemory() // what reading the state file has left
 	d.printer.welcome(d, service, made)
 	<-ctx.Done()
 	service.Close()
