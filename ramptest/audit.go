@@ -200,17 +200,15 @@ func (a *audit) account(o *Order) *account {
 }
 
 // version returns a number that differs after each change of what the books know about
-// the orders under a UUID.
-func (a *audit) version(id uuid.UUID) (version int) {
+// the orders under a UUID, and whether a call about their players is in progress.
+func (a *audit) version(id uuid.UUID) (version int, open bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, entry := range a.orders[id] {
-		version += 2 * (1 + entry.order.Version)
-		if entry.player.window != nil {
-			version++
-		}
+		version += 1 + entry.order.Version
+		open = open || entry.player.window != nil
 	}
-	return version
+	return version, open
 }
 
 // player returns the key of a session's player. If it had to ask the game, asked is

@@ -139,6 +139,7 @@ type orders struct {
 
 	mu     sync.Mutex
 	issued map[uuid.UUID]*issued
+	newest *issued // by the last initialize call; nil if there was none
 	placed map[uuid.UUID]*Order
 	queue  []*Order // the placed orders, oldest first
 	count  int      // how many were placed
@@ -159,7 +160,7 @@ func (s *orders) reset() {
 	defer s.mu.Unlock()
 	clear(s.issued)
 	clear(s.placed)
-	s.queue, s.held, s.count = nil, nil, 0
+	s.queue, s.held, s.count, s.newest = nil, nil, 0, nil
 	s.agenda.reset()
 	s.keeper.clear()
 	for _, c := range s.chains {
@@ -181,6 +182,9 @@ func (s *orders) issue(terms ramp.InitializeIntent, at time.Time) uuid.UUID {
 // enter adds an issued UUID. The caller must hold the lock.
 func (s *orders) enter(id uuid.UUID, known *issued) {
 	s.issued[id] = known
+	if s.newest == nil || known.expires.After(s.newest.expires) {
+		s.newest = known
+	}
 	for _, t := range trades {
 		if c := s.chains[known.terms.Network]; c != nil && s.config.tokenType(t.items(&known.terms)) == ramp.TypeNFT {
 			c.SetNonFungible(common.HexToAddress(known.terms.Token))
@@ -284,13 +288,10 @@ func (s *orders) all() []*Order {
 func (s *orders) latest() (terms ramp.InitializeIntent, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var last time.Time
-	for _, known := range s.issued {
-		if known.expires.After(last) {
-			terms, last, ok = known.terms, known.expires, true
-		}
+	if s.newest == nil {
+		return terms, false
 	}
-	return terms, ok
+	return s.newest.terms, true
 }
 
 // find returns the order that was placed under a UUID, or nil.

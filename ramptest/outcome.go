@@ -21,13 +21,18 @@ import (
 // verdict returns what there is to say about an order. It is computed again only if
 // something has changed, because a list shows thousands.
 func (s *orders) verdict(o *Order) verdict.Verdict {
-	_, mined := s.outcome(o)
+	last := o.said.Load()
+	mined := last != nil // it is kept only then
+	if !mined {
+		_, mined = s.outcome(o)
+	}
 	r, _ := s.game.readings.of(o.Session)
-	now := saidVerdict{standing: o.delivery.standing(), version: s.game.audit.version(o.UUID), name: r.name(), read: r.at, player: r.player}
-	if last := o.said.Load(); last != nil && mined {
+	now := saidVerdict{standing: o.delivery.standing(), name: r.name(), read: r.at, player: r.player}
+	now.version, now.open = s.game.audit.version(o.UUID)
+	if last != nil {
 		now.Verdict, now.settled = last.Verdict, last.settled
 		if last.settled {
-			now.read, now.player = last.read, last.player
+			now.read, now.player, now.open = last.read, last.player, last.open
 		}
 		if now == *last {
 			return last.Verdict
@@ -49,6 +54,7 @@ type saidVerdict struct {
 	name     string
 	read     time.Time
 	player   *ramp.Player
+	open     bool // a call about the player is in progress
 	settled  bool // later readings of the player's assets do not change it
 }
 

@@ -171,13 +171,13 @@ func (s *pages) entries() (list []entry, texts func() []string, players []*Order
 			return texts
 		})
 		const most = 20
-		seen := make(map[[32]byte]bool)
+		seen := make(map[string]bool)
 		for _, o := range s.orders.all() {
 			if len(seen) == most {
 				break
 			}
-			if key := readingKey(o.Session); !seen[key] {
-				seen[key] = true
+			if !seen[o.Session.ID] {
+				seen[o.Session.ID] = true
 				l.players = append(l.players, o)
 			}
 		}

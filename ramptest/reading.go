@@ -2,7 +2,6 @@ package ramptest
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"sync"
 	"time"
 
@@ -31,22 +30,22 @@ const maxReadings = 1_000
 // readings holds the last reading of each session.
 type readings struct {
 	mu   sync.Mutex
-	last map[[sha256.Size]byte]reading
+	last map[readingKey]reading
 }
 
-// readingKey returns the key of a session. It includes the token, so that a caller
-// with a wrong token does not see what was read with the right one.
-func readingKey(s ramp.Session) [sha256.Size]byte {
-	return sha256.Sum256([]byte(s.ID + "\x00" + s.Token.Reveal()))
-}
+// readingKey is the key of a session. It includes the token, so that a caller with a
+// wrong token does not see what was read with the right one.
+type readingKey struct{ id, token string }
+
+func keyOf(s ramp.Session) readingKey { return readingKey{s.ID, s.Token.Reveal()} }
 
 func (r *readings) keep(s ramp.Session, read reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.last == nil || len(r.last) >= maxReadings {
-		r.last = make(map[[sha256.Size]byte]reading)
+		r.last = make(map[readingKey]reading)
 	}
-	r.last[readingKey(s)] = read
+	r.last[keyOf(s)] = read
 }
 
 func (r *readings) reset() {
@@ -58,6 +57,6 @@ func (r *readings) reset() {
 func (r *readings) of(s ramp.Session) (read reading, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	read, ok = r.last[readingKey(s)]
+	read, ok = r.last[keyOf(s)]
 	return read, ok
 }

@@ -3,6 +3,7 @@ package ramptest
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"regexp"
 	"slices"
@@ -341,19 +342,11 @@ func (r *record) event(number int) (Event, bool) {
 
 // last returns the last event that matches.
 func (r *record) last(match func(*Event) bool) (last Event, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, events := range [][]Event{r.events, r.calls} {
-		for i := range slices.Backward(events) {
-			if match(&events[i]) {
-				if events[i].Number > last.Number {
-					last, ok = events[i], true
-				}
-				break
-			}
-		}
+	list := r.newestFirst(math.MaxInt, 1, match)
+	if len(list) == 0 {
+		return last, false
 	}
-	return r.whole(last), ok
+	return r.whole(list[0]), true
 }
 
 // timeline formats what happened so far.
