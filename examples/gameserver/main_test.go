@@ -15,10 +15,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/google/uuid"
@@ -111,7 +113,40 @@ type process struct {
 	command *exec.Cmd
 	url     string
 	printed *bufio.Reader
-	log     *bytes.Buffer
+	log     *logBuffer
+}
+
+// logBuffer holds what a process has logged. A test may read it while the process runs.
+type logBuffer struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (b *logBuffer) Write(text []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text = append(b.text, text...)
+	return len(text), nil
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return string(b.text)
+}
+
+// find waits for a match of a pattern, and returns its first group.
+func (b *logBuffer) find(t *testing.T, pattern string) string {
+	t.Helper()
+	match, end := regexp.MustCompile(pattern), time.Now().Add(20*time.Second)
+	for ; ; time.Sleep(time.Millisecond) {
+		if found := match.FindStringSubmatch(b.String()); found != nil {
+			return found[1]
+		}
+		if time.Now().After(end) {
+			t.Fatalf("no %s in\n%s", pattern, b)
+		}
+	}
 }
 
 // start runs a server that emulates the service.
@@ -138,7 +173,7 @@ func (p *process) start() {
 	p.t.Helper()
 	p.command = exec.Command(os.Args[0], p.args...)
 	p.command.Env = append(os.Environ(), append(p.env, asMain+"=1")...)
-	p.log = &bytes.Buffer{}
+	p.log = &logBuffer{}
 	p.command.Stderr = p.log
 	out, err := p.command.StdoutPipe()
 	check(p.t, err)

@@ -71,7 +71,7 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 			t.Errorf("it showed\n%s", printed)
 		}
 		own := regexp.MustCompile(`(0x[0-9a-f]{64})  block`).FindStringSubmatch(printed)[1]
-		validator := regexp.MustCompile(`"validator":"(0x\w+)"`).FindStringSubmatch(p.log.String())[1]
+		validator := p.log.find(t, `"validator":"(0x\w+)"`)
 		printed, _, err = desk(t, node, slices.Concat([]string{"show"}, chain, []string{"-validators", validator, silent.String()})...)
 		check(t, err)
 		if !strings.Contains(printed, "its input has the validator's signature") {
