@@ -154,22 +154,19 @@ func (a Amount) Rat() *big.Rat {
 // Units returns the amount in the smallest units of a token with so many decimals: 1.5
 // with 18 decimals is 1.5·10^18. It fails if a fraction of a unit would be left.
 func (a Amount) Units(decimals int) (*big.Int, error) {
-	units := new(big.Rat).Mul(a.Rat(), new(big.Rat).SetInt(tenTo(decimals)))
-	if !units.IsInt() {
+	whole, fraction, _ := strings.Cut(a.String(), ".")
+	zeros := max(0, decimals) - len(fraction)
+	if zeros < 0 {
 		return nil, fmt.Errorf("ramp: the amount %s has more than %d decimals", a, decimals)
 	}
-	return units.Num(), nil
+	units, _ := new(big.Int).SetString(whole+fraction+strings.Repeat("0", zeros), 10) // cannot fail: digits only
+	return units, nil
 }
 
 // AmountOfUnits returns so many of the smallest units of a token as an amount. It fails
 // if the amount has too many digits.
 func AmountOfUnits(units *big.Int, decimals int) (Amount, error) {
-	return ParseAmount(new(big.Rat).SetFrac(units, tenTo(decimals)).FloatString(max(0, decimals)))
-}
-
-// tenTo returns 10^n, or 1 for a negative n.
-func tenTo(n int) *big.Int {
-	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(0, n))), nil)
+	return ParseAmount(units.String() + "e-" + strconv.Itoa(max(0, decimals)))
 }
 
 func (a Amount) neg() Amount {

@@ -199,15 +199,12 @@ func (s *SQLStore) DeleteFinished(ctx context.Context, d Direction, before time.
 		old, err = s.list(ctx, "delete finished orders", maxDeleted,
 			"WHERE state = ? AND direction = ? AND accepted_at < ? AND finished_at < ? ORDER BY accepted_at",
 			string(state), d.String(), before.UnixMilli(), before.UnixMilli())
-		if len(old) > 0 {
-			break // a damaged row is deleted too
-		}
-		if err != nil {
-			return 0, err
+		if len(old) > 0 || err != nil {
+			break
 		}
 	}
-	if len(old) == 0 {
-		return 0, nil
+	if len(old) == 0 { // otherwise err names damaged rows, which are deleted too
+		return 0, err
 	}
 	var ids []any
 	for _, o := range old {

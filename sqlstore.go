@@ -421,7 +421,7 @@ func (s *SQLStore) apply(ctx context.Context, tx *sql.Tx, step Step) error {
 	err = fmt.Errorf("ramp: order %s: Apply (%s): %w", step.Order.UUID, step.Order.State, err)
 	gaveUp := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 	if gaveUp && s.config.DB.Stats().WaitCount > waits || s.config.Dialect == SQLite && (ctx.Err() != nil || strings.Contains(err.Error(), "database is locked")) {
-		err = fmt.Errorf("%w: Apply must use tx for every statement, because the database handle may wait for tx, or for its connection", err)
+		err = fmt.Errorf("%w (Apply must use tx for every statement: one on the database handle waits for tx, or for its connection)", err)
 	}
 	return err
 }

@@ -228,9 +228,11 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	if c.SignTimeout < 0 {
 		p.add("HandlerConfig.SignTimeout", "must not be negative")
 	}
-	checkNetwork(&p, "HandlerConfig.Network", cmp.Or(c.Network, Testnet))
-	if slices.ContainsFunc(c.Terms.valid(), func(o offer) bool { return o.Intent.Network != cmp.Or(c.Network, o.Intent.Network) }) {
-		p.add("HandlerConfig.Terms", "has a product of another network than HandlerConfig.Network")
+	if c.Network != "" {
+		checkNetwork(&p, "HandlerConfig.Network", c.Network)
+		if slices.ContainsFunc(c.Terms.valid(), func(o offer) bool { return o.Intent.Network != c.Network }) {
+			p.add("HandlerConfig.Terms", "has a product of another network than HandlerConfig.Network")
+		}
 	}
 	if c.Confirmations > 0 && c.Chain == nil {
 		p.add("HandlerConfig.Confirmations", "must be 0 without Chain")

@@ -15,8 +15,7 @@ import (
 type assets struct {
 	tokens   []common.Address // sorted
 	decimals map[common.Address]int
-	units    map[common.Address]*big.Int // of one token; see setDecimals
-	offers   map[string]*offer           // by their token, direction and items
+	offers   map[string]*offer // by their token, direction and items
 }
 
 // offer is a product in one direction, under each of its prices.
@@ -27,13 +26,13 @@ type offer struct {
 
 // newAssets returns the tokens and products of a period, without decimals.
 func newAssets(p *Period) *assets {
-	a := &assets{tokens: slices.Clone(p.Tokens), decimals: map[common.Address]int{}, units: map[common.Address]*big.Int{}, offers: map[string]*offer{}}
+	a := &assets{tokens: slices.Clone(p.Tokens), decimals: map[common.Address]int{}, offers: map[string]*offer{}}
 	add := func(product *ramp.Product, d ramp.Direction, items []ramp.Item) {
 		var ids []string
 		for _, item := range items {
 			ids = append(ids, item.ID)
 			if item.IsNonFungible {
-				a.setDecimals(common.HexToAddress(product.Intent.Token), 0)
+				a.decimals[common.HexToAddress(product.Intent.Token)] = 0
 			}
 		}
 		key := offerKey(common.HexToAddress(product.Intent.Token), d, ids)
@@ -53,11 +52,6 @@ func newAssets(p *Period) *assets {
 	slices.SortFunc(a.tokens, common.Address.Cmp)
 	a.tokens = slices.Compact(a.tokens)
 	return a
-}
-
-func (a *assets) setDecimals(token common.Address, n int) {
-	a.decimals[token] = n
-	a.units[token] = new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil)
 }
 
 func offerKey(token common.Address, d ramp.Direction, ids []string) string {
@@ -110,33 +104,17 @@ func (a *assets) traded(o ramp.Order) *traded {
 		ids[i] = o.Assets[i].ID
 	}
 	t.offer = a.offers[offerKey(t.token, o.Direction, ids)]
+	decimals, known := a.decimals[t.token]
 	sum := new(big.Int)
 	for i := range side {
-		units := a.unitsOf(t.token, side[i].Amount)
-		if units == nil || !strings.EqualFold(side[i].ID, side[0].ID) {
+		units, err := side[i].Amount.Units(decimals)
+		if !known || err != nil || !strings.EqualFold(side[i].ID, side[0].ID) {
 			return t
 		}
 		sum.Add(sum, units)
 	}
 	t.units = sum
 	return t
-}
-
-// unitsOf returns an amount in units, or nil if that is not possible. Most orders have
-// whole amounts, for which [ramp.Amount.Units] is slow.
-func (a *assets) unitsOf(token common.Address, amount ramp.Amount) *big.Int {
-	one, known := a.units[token]
-	if !known {
-		return nil
-	}
-	if n, err := amount.Int64(); err == nil {
-		return new(big.Int).Mul(one, big.NewInt(n))
-	}
-	units, err := amount.Units(a.decimals[token])
-	if err != nil {
-		return nil
-	}
-	return units
 }
 
 // fits reports whether an event can be that of the order by its amount. A mint is net of

@@ -161,7 +161,7 @@ func (r *reconciliation) askDecimals(ctx context.Context, known map[common.Addre
 				return err
 			}
 		}
-		r.assets.setDecimals(token, decimals)
+		r.assets.decimals[token] = decimals
 	}
 	return nil
 }
