@@ -165,6 +165,26 @@ func (i *Intent) sides(d Direction) (game, chain side) {
 	}
 }
 
+// trade is what an intent exchanges.
+type trade struct {
+	direction   Direction
+	game, chain side
+	assets      []AssetAmount // what the game moves: the sum of its side, one entry per ID
+}
+
+// trade returns what the intent exchanges. The error is an [*InvalidError] if the
+// intent is malformed.
+func (i *Intent) trade() (t trade, err error) {
+	var p problems
+	t.direction = i.check(&p)
+	if err := p.err(); err != nil {
+		return trade{}, err
+	}
+	t.game, t.chain = i.sides(t.direction)
+	t.assets, err = t.game.sum()
+	return t, err
+}
+
 // tokens returns a copy of the entries that can be compared: sorted, and in lower
 // case, because older messages write erc20 and the case of an address is only a
 // checksum.

@@ -125,22 +125,14 @@ func (e Effect) Delta(a AssetAmount) Amount {
 // The error is an [*InvalidError] if the intent is malformed, or if state is none of
 // the four states.
 func (i *Intent) Effect(state OrderState) (Effect, error) {
+	o := Order{Intent: *i, State: state}
 	var p problems
-	direction := i.check(&p)
+	p.addAll(o.derive())
 	p.requireState(state)
 	if err := p.err(); err != nil {
 		return Effect{}, err
 	}
-	kind := effectKind(direction, state)
-	if kind == Nothing {
-		return Effect{}, nil
-	}
-	game, _ := i.sides(direction)
-	assets, err := game.sum()
-	if err != nil {
-		return Effect{}, err
-	}
-	return Effect{Kind: kind, Assets: assets}, nil
+	return o.effect(), nil
 }
 
 // effectKind is the rule: when assets move, and which way.
@@ -277,9 +269,7 @@ func Accept(s Session, r *ValidateRequest, now time.Time) Transition {
 			return Step{}, err
 		}
 		if stored == nil {
-			step, err := opened.enter()
-			step.Product, step.Quantity = r.Product, r.Quantity
-			return step, err
+			return Step{Order: opened, Effect: opened.effect(), New: true, Product: r.Product, Quantity: r.Quantity}, nil
 		}
 		conflict := func(field string) (Step, error) {
 			return Step{}, &ConflictError{Order: *stored, Field: field}
@@ -324,21 +314,18 @@ func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {
 
 // derive sets the fields that follow from the intent.
 func (o *Order) derive() error {
-	var p problems
-	o.Direction = o.Intent.check(&p)
-	if err := p.err(); err != nil {
-		return err
-	}
-	game, _ := o.Intent.sides(o.Direction)
-	var err error
-	o.Assets, err = game.sum()
+	t, err := o.Intent.trade()
+	o.Direction, o.Assets = t.direction, t.assets
 	return err
 }
 
-// enter returns the new step that brought the order into its state.
-func (o Order) enter() (Step, error) {
-	effect, err := o.Intent.Effect(o.State)
-	return Step{Order: o, Effect: effect, New: true}, err
+// effect returns how the order changes the game's assets when it enters its state.
+func (o *Order) effect() Effect {
+	kind := effectKind(o.Direction, o.State)
+	if kind == Nothing {
+		return Effect{}
+	}
+	return Effect{Kind: kind, Assets: slices.Clone(o.Assets)}
 }
 
 // clone returns an order that shares no memory with o.
@@ -454,7 +441,8 @@ func Abandon(reason string, now time.Time) Transition {
 // end returns the step that ends an order.
 func (o Order) end(state OrderState, txHash, reason string, now time.Time) (Step, error) {
 	o.State, o.TxHash, o.Reason, o.FinishedAt = state, txHash, reason, inMilliseconds(now)
-	return o.enter()
+	err := o.derive() // so that the effect follows from the intent, whatever a store returned
+	return Step{Order: o, Effect: o.effect(), New: true}, err
 }
 
 // normalizeTxHash returns a transaction hash as it is stored, or "" if it is not

@@ -83,15 +83,17 @@ func unmarshalWire(text []byte, root string, into readable) error {
 	return readWire(text, root, into)
 }
 
-// checkObject checks that a body is exactly one JSON object.
-func checkObject(body []byte) error {
+// bodyReader returns a reader of a copy of a body, which must be exactly one JSON
+// object.
+func bodyReader(body []byte) (reader, error) {
 	switch trimmed := bytes.TrimLeft(body, " \t\r\n"); {
+	case len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(body):
+		return newReader(bytes.Clone(body), "body"), nil
 	case len(trimmed) == 0:
-		return invalid("body", "must be one JSON object, but is empty")
-	case trimmed[0] != '{', !json.Valid(body):
-		return invalid("body", "must be one JSON object")
+		return reader{}, invalid("body", "must be one JSON object, but is empty")
+	default:
+		return reader{}, invalid("body", "must be one JSON object")
 	}
-	return nil
 }
 
 // fault records an error in the value at the current path. Each outermost array has

@@ -166,44 +166,41 @@ func (t *Terms) Match(order Intent) (product string, quantity Amount, err error)
 	if t == AnyTerms {
 		return "", Amount{}, nil
 	}
-	o := Order{Intent: order}
-	reason := o.derive() // if it fails, there are no assets to match
-	chain := o.chainSide()
+	o, reason := order.trade() // if it fails, there is nothing to match
 	for _, offer := range t.valid() {
-		if len(chain.assets) == 1 && strings.EqualFold(chain.assets[0].ID, offer.Intent.Token) { // the case of an address is a checksum
+		if len(o.chain.assets) == 1 && strings.EqualFold(o.chain.assets[0].ID, offer.Intent.Token) { // the case of an address is a checksum
 			differs := t.compare(&o, &offer.Product)
 			if differs == nil {
-				return offer.Name, chain.assets[0].Amount, nil
+				return offer.Name, o.chain.assets[0].Amount, nil
 			}
 			reason = cmp.Or(reason, differs) // the current product comes first
 		}
 	}
-	return "", Amount{}, &Rejection{Code: CodeTerms, Err: cmp.Or(reason, invalid(chain.path, "must be exactly one token, that of a product"))}
+	return "", Amount{}, &Rejection{Code: CodeTerms, Err: cmp.Or(reason, invalid(o.chain.path, "must be exactly one token, that of a product"))}
 }
 
 // compare returns why an order with the token of a product is not for the product.
-func (t *Terms) compare(o *Order, product *Product) error {
-	game, chain := o.Intent.sides(o.Direction)
-	token := chain.assets[0]
+func (t *Terms) compare(o *trade, product *Product) error {
+	token := o.chain.assets[0]
 	count := token.Amount.Rat()
-	each, unique := product.Intent.price(o.Direction)
+	each, unique := product.Intent.price(o.direction)
 	switch {
 	case each == nil:
-		return invalid("intent", "is a %s, but product %q has no items for one", o.Direction, product.Name)
+		return invalid("intent", "is a %s, but product %q has no items for one", o.direction, product.Name)
 	case !strings.EqualFold(string(token.Type), string(TypeERC20)) && // older messages have erc20
 		!(unique && strings.EqualFold(string(token.Type), string(TypeNFT))):
-		return invalid(chain.path+"[0].type", "must be ERC20, or NFT for a non-fungible item")
+		return invalid(o.chain.path+"[0].type", "must be ERC20, or NFT for a non-fungible item")
 	case unique && !count.IsInt():
-		return invalid(chain.path+"[0].amount", "must be a whole number, because an item is non-fungible")
-	case !slices.EqualFunc(each, byID(o.Assets), func(a, b AssetAmount) bool {
+		return invalid(o.chain.path+"[0].amount", "must be a whole number, because an item is non-fungible")
+	case !slices.EqualFunc(each, byID(o.assets), func(a, b AssetAmount) bool {
 		return a.ID == b.ID && b.Amount.Rat().Cmp(new(big.Rat).Mul(a.Amount.Rat(), count)) == 0
 	}):
-		return invalid(game.path, "must be %v for each token, as for product %q", each, product.Name)
-	case slices.ContainsFunc(o.Assets, func(a AssetAmount) bool {
+		return invalid(o.game.path, "must be %v for each token, as for product %q", each, product.Name)
+	case slices.ContainsFunc(o.assets, func(a AssetAmount) bool {
 		units, err := a.Amount.Units(t.decimals[a.ID])
 		return err != nil || !units.IsInt64()
 	}):
-		return invalid(game.path, "must be whole units (TermsConfig.Decimals) that fit an int64")
+		return invalid(o.game.path, "must be whole units (TermsConfig.Decimals) that fit an int64")
 	}
 	return nil
 }

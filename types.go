@@ -217,11 +217,11 @@ func (r *ValidateRequest) read(x *reader) {
 // the interface. Duplicate names in an object are an error, as are more than 1,000
 // entries on one side of the intent.
 func ParseValidate(body []byte) (*ValidateRequest, error) {
-	if err := checkObject(body); err != nil {
+	x, err := bodyReader(body)
+	if err != nil {
 		return nil, err
 	}
 	var r ValidateRequest
-	x := newReader(bytes.Clone(body), "body")
 	r.read(&x)
 	var p problems
 	p.require(r.UserSig != "", "user_sig")
@@ -297,11 +297,11 @@ func (r *Result) read(x *reader) {
 // redeliver a rejected result, and the player's assets would be stranded. What the
 // result changes is decided by the order that was stored at validate.
 func ParseResult(body []byte) (*Result, error) {
-	if err := checkObject(body); err != nil {
+	x, err := bodyReader(body)
+	if err != nil {
 		return nil, err
 	}
 	var r Result
-	x := newReader(bytes.Clone(body), "body")
 	r.read(&x)
 	var p problems
 	p.requireNonZero(r.UUID != uuid.Nil, "uuid")

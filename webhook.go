@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -397,56 +396,6 @@ func (h *Handler) confirm(ctx context.Context, result *Result) (*Receipt, *Trans
 	return h.config.Chain.Confirm(ctx, result, h.config.Confirmations)
 }
 
-// setSession takes the session of a result from its body, which is signed. The headers
-// are not, and may be missing, because a result can arrive 12 hours after its validate
-// call.
-func (c *call) setSession(header http.Header, r *Result) {
-	signed := strings.TrimSpace(r.SessionID)
-	unsigned, _ := sessionID(header)
-	c.session.ID = cmp.Or(signed, unsigned)
-	c.session.Token, _ = bearerToken(header)
-	if unsigned != c.session.ID {
-		c.unsigned = unsigned
-	}
-}
-
-// authentic checks the size and the HMAC of a body before anything reads it.
-func (h *Handler) authentic(c *call, header http.Header, body []byte) error {
-	if int64(len(body)) > h.config.MaxBody {
-		return h.bodyTooLarge(h.config.MaxBody)
-	}
-	signature, err := hmacHeader(header)
-	if err != nil {
-		return err
-	}
-	c.previousKey, err = h.config.Key.verify(body, signature)
-	encoding, _ := singleHeader(header, "Content-Encoding")
-	switch {
-	case err == nil:
-		return nil
-	case len(body) == 0, !slices.Contains([]string{"", fmt.Sprint(len(body))}, header.Get("Content-Length")):
-		return fmt.Errorf("%w (the body has %d bytes, and Content-Length is %.20q: middleware may have read or changed it)", err, len(body), header.Get("Content-Length"))
-	case encoding != "" && !strings.EqualFold(encoding, "identity"):
-		return fmt.Errorf("%w (the body has a Content-Encoding, but the HMAC covers the body that the service sent)", err)
-	}
-	return err
-}
-
-// hmacHeader returns a well-formed signature.
-func hmacHeader(header http.Header) (string, error) {
-	signature, ok := singleHeader(header, HeaderHMAC)
-	if !ok {
-		return "", fmt.Errorf("ramp: %w: it occurs more than once", ErrHMACInvalid)
-	}
-	_, err := decodeHMAC(signature)
-	return signature, err
-}
-
-func (h *Handler) bodyTooLarge(limit int64) error {
-	return &Rejection{Status: http.StatusRequestEntityTooLarge, Code: CodeBodyTooLarge,
-		Err: fmt.Errorf("ramp: the body is larger than %d bytes: raise that limit (HandlerConfig.MaxBody is %d)", limit, h.config.MaxBody)}
-}
-
 // validate accepts an order and applies its effect, or lets the Game do so. A call
 // that contradicts the order stored under its UUID is rejected with
 // [CodeOrderConflict], and one for a finished order with [CodeOrderFinished].
@@ -536,15 +485,4 @@ func (h *Handler) own(next Transition) Transition {
 		}
 		return step, err
 	}
-}
-
-// take records the step that a store returned, or the conflict that it met.
-func (c *call) take(step Step, err error) error {
-	if err == nil {
-		step.Result = nil // it holds the body, which is not for an observer
-		c.op.Step = &step
-	} else {
-		errors.As(err, &c.op.Conflict)
-	}
-	return err
 }
