@@ -80,11 +80,10 @@ func (r *Redactor) Error(err error) error {
 	if err == nil {
 		return nil
 	}
-	text := r.Line(err.Error(), MaxError)
-	if text == err.Error() {
-		return err
+	if text := r.Line(err.Error(), MaxError); text != err.Error() {
+		return &redactedError{text: text, is: func(target error) bool { return errors.Is(err, target) }}
 	}
-	return &redactedError{text: text, is: func(target error) bool { return errors.Is(err, target) }}
+	return err
 }
 
 type redactedError struct {
@@ -105,6 +104,9 @@ func Header(value string) []string {
 // longest returns the length of the longest secret that text begins with, in any form.
 func longest(text string, secrets []string) (size int) {
 	for _, secret := range secrets {
+		if text[0] != secret[0] && !strings.ContainsAny(text[:1], `%+\`) {
+			continue // no form of the secret begins like this
+		}
 		for _, read := range []func(string) (string, int){asIs, inPath, inQuery, inJSON} {
 			size = max(size, match(text, secret, read))
 		}
@@ -146,9 +148,6 @@ func inQuery(b string) (string, int) {
 }
 
 func inJSON(b string) (string, int) {
-	if b[0] != '\\' {
-		return asIs(b)
-	}
 	if strings.HasPrefix(b, `\/`) {
 		return "/", 2
 	}
