@@ -211,8 +211,8 @@ type ConflictError struct {
 	Order Order  // the stored order, which the call did not change
 	Field string // the field that differs, as the interface names it: "digest", "intent", "receipt.status", "tx_hash"
 
-	// Other is the order that has already ended by the transaction of the call, or
-	// nil if the conflict is another one. Field is then "tx_hash".
+	// Other is another order, which the transaction of the call has ended; Field is
+	// then "tx_hash". It is nil for every other conflict.
 	Other *Order
 }
 

@@ -10,12 +10,12 @@
 //  3. The service asks your server what the player owns: [Players].
 //  4. The service asks whether the order may proceed. If it is for a product of your
 //     [Terms], the [Store] records it and takes the assets, and the [Handler] returns
-//     the digest signed by your [Signer].
+//     your [Signer]'s signature of the digest.
 //  5. The chain executes the transaction.
 //  6. The service reports the outcome, at least once. A failed mint gives the assets
 //     back, and a successful burn grants them, exactly once: [Effect].
-//  7. The chain confirms the report: [RPC.Confirm]. A Handler calls it for every
-//     result if [HandlerConfig] has a Chain.
+//  7. If [HandlerConfig] has a Chain, the chain must confirm each report before it has
+//     its effect: [RPC.Confirm].
 //
 // # The integration
 //
@@ -56,7 +56,7 @@
 //
 // # What the package guarantees
 //
-// No body is parsed before its HMAC is verified, nothing malformed reaches the
+// No body is parsed before its HMAC is verified, no malformed order reaches the
 // game, and no signature is released before the game approves. Amounts are
 // exact decimals. Unknown fields and values are read and kept. No error and no
 // log record holds a key, a token, a signature or a body. The package reads no

@@ -54,7 +54,7 @@ type SQLStoreConfig struct {
 	//
 	// Apply is never called for a repeat. Exactly one of its calls for a step is
 	// committed. After a rollback it is called again, by a later delivery or at
-	// once if Retries is set, so it must change nothing outside of tx. It should
+	// once if Retryable is set, so it must change nothing outside of tx. It should
 	// always lock rows in the same order, such as by asset ID.
 	//
 	// The state of step.Order tells the steps apart. When an order was just

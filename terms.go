@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Product is something that the game exchanges for one token.
+// Product is a token and the items of the game that it is exchanged for.
 type Product struct {
 	// Name identifies the product in this program: for [InitializeRequest].Product,
 	// in [Step].Product and in the log. It is not sent. Required.
@@ -47,9 +47,9 @@ var AnyTerms = new(Terms)
 
 // TermsConfig configures [Terms]. Products is required.
 type TermsConfig struct {
-	// Products are what the game offers. Two of them may have the same token, but not
-	// also the same items in one direction, because an order could then be for
-	// either. Required.
+	// Products are what the game offers. Two of them may have the same token, unless
+	// they also have the same items in one direction, because an order could then be
+	// for either. Required.
 	Products []Product
 
 	// Decimals says, for an asset ID, how many digits after the point the game
@@ -69,7 +69,7 @@ func NewTerms(c TermsConfig) (*Terms, error) {
 	return t, nil
 }
 
-// Replace exchanges the products while the program runs. Call it in every process that
+// Replace replaces the products while the program runs. Call it in every process that
 // answers the service. The service does not say which price a player saw, so orders for
 // the former products are accepted until grace has passed: by default [UUIDValidity],
 // because a player cannot use an older UUID. -1 ends them at once. After an error, an

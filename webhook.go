@@ -97,7 +97,7 @@ type HandlerConfig struct {
 	//
 	// A repeat with a different tx_hash also calls OnConflict, because a player may
 	// have paid twice for one order, but is answered with 200. Without OnConflict
-	// it is only logged and observed. It must be nil with Game.
+	// it is only logged and observed. OnConflict must be nil with Game.
 	OnConflict func(ctx context.Context, conflict *ConflictError, r *Result) error
 
 	// Game replaces Players and Store by a ledger of your own.
@@ -136,9 +136,9 @@ type HandlerConfig struct {
 	// serves several must tell them apart by Order.ProjectID.
 	ProjectID string
 
-	// Network is the network of this handler's orders, [Mainnet] or [Testnet]. Terms
-	// must have products of no other. It is stored with each order, and a call for an
-	// order of the other network is a conflict. No call names its network. By default
+	// Network is the network of this handler's orders, [Mainnet] or [Testnet], and of
+	// all products of Terms. No call names its network, so it is stored with each
+	// order, and a call for an order of the other network is a conflict. By default
 	// orders have none.
 	Network Network
 
@@ -164,8 +164,8 @@ type HandlerConfig struct {
 	Confirmations uint64
 
 	// Proof, if set, says what a confirmed transaction must show before it ends its
-	// order. Otherwise the result is answered with HTTP 500, and a person must decide.
-	// It needs Chain. By default a confirmed result ends its order, which proves that
+	// order. If it does not, the result is answered with HTTP 500, and a person must
+	// decide. It needs Chain. By default a confirmed result ends its order, which proves that
 	// the transaction exists, and not that it is the order's own. It does not apply to
 	// Game, which calls [Proof.Check] itself.
 	Proof *Proof

@@ -50,8 +50,7 @@ func (c Code) MarshalJSON() ([]byte, error) {
 // Rejection is an answer other than success: the status and code that the service
 // sees, and the cause, which is only logged.
 type Rejection struct {
-	// Status is the HTTP status. Zero means the default for a rejected order,
-	// [HandlerConfig].RejectStatus.
+	// Status is the HTTP status. Zero means that of [Reject].
 	Status int
 
 	// Code is the errorCode of the envelope.
@@ -74,9 +73,10 @@ func (r *Rejection) Unwrap() error { return r.Err }
 
 // Reject returns an error with which the game says no: the service gets success
 // false with code as its errorCode. The HTTP status is 401 from
-// [Players.Authenticate], and [HandlerConfig].RejectStatus from [Players.Assets], from
-// the Apply of a store, and from [Game.Validate]. To set the status or a cause, return
-// a [*Rejection]. A result cannot be rejected: there, it counts as any other error.
+// [Players.Authenticate], and [HandlerConfig].RejectStatus from [Players.Assets],
+// [HandlerConfig].Policy, the Apply of a store, and [Game.Validate]. To set the status
+// or a cause, return a [*Rejection]. A result cannot be rejected: there, it counts as
+// any other error.
 //
 // The interface does not list the codes (7.2). The service's public guide uses
 // INVALID_USER, INVALID_BALANCE and INVALID_MESSAGE.
