@@ -11,7 +11,7 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// assets are the tokens of a period, and the products that orders trade them for.
+// assets are the tokens of a game, and the products that orders trade them for.
 type assets struct {
 	tokens   []common.Address // sorted
 	decimals map[common.Address]int
@@ -24,9 +24,9 @@ type offer struct {
 	fees []int // in basis points
 }
 
-// newAssets returns the tokens and products of a period, without decimals.
-func newAssets(p *Period) *assets {
-	a := &assets{tokens: slices.Clone(p.Tokens), decimals: map[common.Address]int{}, offers: map[string]*offer{}}
+// newAssets returns the tokens and products of a game, without decimals.
+func newAssets(c *Config) *assets {
+	a := &assets{tokens: slices.Clone(c.Tokens), decimals: map[common.Address]int{}, offers: map[string]*offer{}}
 	add := func(product *ramp.Product, d ramp.Direction, items []ramp.Item) {
 		var ids []string
 		for _, item := range items {
@@ -43,8 +43,8 @@ func newAssets(p *Period) *assets {
 			*fees = append(*fees, product.Intent.MintFeeBps)
 		}
 	}
-	for i := range p.Products {
-		product := &p.Products[i]
+	for i := range c.Products {
+		product := &c.Products[i]
 		a.tokens = append(a.tokens, common.HexToAddress(product.Intent.Token))
 		add(product, ramp.Mint, product.Intent.Materials)
 		add(product, ramp.Burn, product.Intent.Outputs)

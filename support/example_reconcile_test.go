@@ -3,6 +3,7 @@ package support_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"log"
 	"os"
@@ -23,11 +24,11 @@ func ExampleOrders_Reconcile() {
 		products []ramp.Product // those of ramp.TermsConfig, and former ones
 		last     time.Time      // To of the last books
 	)
-	orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: proof})
+	orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: proof, Products: products})
 	if err != nil {
 		log.Fatal(err)
 	}
-	books, err := orders.Reconcile(ctx, support.Period{From: last.Add(-support.Overlap), Products: products})
+	books, err := orders.Reconcile(ctx, last.Add(-support.Overlap), time.Time{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -39,3 +40,26 @@ func ExampleOrders_Reconcile() {
 	}
 	last = books.To // keep it once the report is written
 }
+
+// A server gets a command that reads its flags and its settings: server orders show -db … UUID.
+func ExampleNewCommand() {
+	name, args := os.Args[2], os.Args[3:]
+	flags := flag.NewFlagSet("server orders "+name, flag.ExitOnError)
+	address := flags.String("db", "", "database")
+	command, err := support.NewCommand(name, flags)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := flags.Parse(args); err != nil {
+		log.Fatal(err)
+	}
+	orders, err := support.New(support.Config{Store: openStore(*address)}) // and Chain, Proof, Products …
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := command(context.Background(), orders, flags.Args(), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func openStore(string) ramp.Store { return nil } // as the server does

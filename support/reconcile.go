@@ -14,10 +14,11 @@ import (
 )
 
 // Ledger is a [ramp.Store] that lists its orders, such as [ramp.SQLStore], whose methods
-// say what these do. [Orders.Reconcile] needs one.
+// say what these do. [Orders.Reconcile] and the command list need one.
 type Ledger interface {
 	Ended(ctx context.Context, from, to time.Time, page ramp.OrderPage) ([]ramp.Order, error)
 	Waiting(ctx context.Context, d ramp.Direction, before time.Time, page ramp.OrderPage) ([]ramp.Order, error)
+	SessionOrders(ctx context.Context, sessionID string, page ramp.OrderPage) ([]ramp.Order, error)
 	UserOrders(ctx context.Context, address string, page ramp.OrderPage) ([]ramp.Order, error)
 	OrderByTransaction(ctx context.Context, hash common.Hash) (ramp.Order, error)
 }
@@ -25,25 +26,6 @@ type Ledger interface {
 // Overlap is how much earlier than the end of the last books the next ones begin, for
 // what was stored or reorganized late.
 const Overlap = 2 * time.Hour
-
-// Period says what [Orders.Reconcile] compares. From is required, and so are Tokens or
-// Products.
-type Period struct {
-	// From and To bound the period; To is not part of it. By default To is now. To begin
-	// where earlier books ended, set From to their To minus [Overlap]. Required: From.
-	From, To time.Time
-
-	// Products are what the game sells and has sold, under each of its prices. They name
-	// the totals, and say what the fee of a mint is. Without a product, every fee is
-	// accepted.
-	Products []ramp.Product
-
-	// Tokens are the token contracts of the game, besides those of Products.
-	Tokens []common.Address
-
-	// Network, if set, leaves out orders of another network.
-	Network ramp.Network
-}
 
 // ErrTooManyFindings means that nothing seems to fit.
 var ErrTooManyFindings = errors.New("too many findings: check that the store, the chain and the tokens belong together")
@@ -55,7 +37,9 @@ const (
 
 // Reconcile compares the orders of a period with the events of their tokens: the mints
 // and burns in the blocks of the period, and the orders that ended in it. It also reports
-// the orders that have waited for 13 hours. It changes nothing.
+// the orders that have waited for 13 hours. It changes nothing. The period ends without
+// to, or now if to is zero. To begin where earlier books ended, set from to their To minus
+// [Overlap].
 //
 // An order and an event belong together by their transaction, or else by user, token,
 // direction, amount and time. If that leaves a choice, it is a finding. Both are read once
@@ -63,30 +47,30 @@ const (
 // judged: those with fewer than [Config].Confirmations, if that is above 1, or else those
 // after the node's "finalized" block. [Books].To says how far they were judged.
 //
-// The store must be a [Ledger], and [Config].Chain is required. Tokens come from and go to
+// The store must be a [Ledger], and [Config] needs Chain, and Products or Tokens. Tokens come from and go to
 // the zero address or Contracts of [Config].Proof, whose Decimals count too; other
 // decimals are asked of the chain. If more than 10,000 findings or 100,000 unmatched
 // events come up, the error is [ErrTooManyFindings].
-func (o *Orders) Reconcile(ctx context.Context, p Period) (*Books, error) {
+func (o *Orders) Reconcile(ctx context.Context, from, to time.Time) (*Books, error) {
 	ledger, lists := o.config.Store.(Ledger)
 	var wrong problems
 	wrong.require(o.config.Chain != nil, "Config.Chain")
 	if !lists {
 		wrong.add("Config.Store", "must be a Ledger")
 	}
-	wrong.require(!p.From.IsZero(), "Period.From")
-	wrong.require(len(p.Tokens)+len(p.Products) > 0, "Period.Products")
+	wrong.require(len(o.config.Tokens)+len(o.config.Products) > 0, "Config.Products")
+	wrong.require(!from.IsZero(), "from")
 	if err := wrong.err(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &reconciliation{matcher: newMatcher(newAssets(&p), p.From, p.To), chain: o.config.Chain, ledger: ledger, project: o.config.ProjectID,
-		network: p.Network, outside: []common.Hash{{}}, searched: map[common.Hash]bool{}}
+	r := &reconciliation{matcher: newMatcher(newAssets(&o.config), from, to), o: o, chain: o.config.Chain, ledger: ledger,
+		outside: []common.Hash{{}}, searched: map[common.Hash]bool{}}
 	for _, contract := range o.config.Proof.Contracts {
 		r.outside = append(r.outside, common.BytesToHash(contract[:]))
 	}
-	books, err := r.run(ctx, o)
+	books, err := r.run(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("ramp: reconcile: %w", err)
 	}
@@ -96,42 +80,41 @@ func (o *Orders) Reconcile(ctx context.Context, p Period) (*Books, error) {
 // reconciliation is one run of [Orders.Reconcile].
 type reconciliation struct {
 	*matcher
+	o        *Orders
 	chain    *ramp.RPC
 	ledger   Ledger
-	outside  []common.Hash // where tokens come from when they are minted, and go to when they are burned
-	project  string
-	network  ramp.Network
+	outside  []common.Hash        // where tokens come from when they are minted, and go to when they are burned
 	searched map[common.Hash]bool // users whose older events were read
 	first    uint64               // block
 	last     uint64               // block that is final
 }
 
-func (r *reconciliation) run(ctx context.Context, o *Orders) (*Books, error) {
-	if err := r.askDecimals(ctx, o.config.Proof.Decimals); err != nil {
+func (r *reconciliation) run(ctx context.Context) (*Books, error) {
+	if err := r.askDecimals(ctx, r.o.config.Proof.Decimals); err != nil {
 		return nil, err
 	}
-	final, err := r.finalBlock(ctx, o.config.Confirmations)
+	final, err := r.finalBlock(ctx, r.o.config.Confirmations)
 	if err != nil {
 		return nil, err
 	}
 	r.last, _ = final.Number.Uint64()
 	if end := timeOf(final).Add(time.Second); r.to.IsZero() || r.to.After(end) { // what ends later is judged later
 		r.to = end
-	} else if r.last, err = o.lastBefore(ctx, r.to, r.last); err != nil {
+	} else if r.last, err = r.o.lastBefore(ctx, r.to, r.last); err != nil {
 		return nil, err
 	}
 	if r.to.Before(r.from) {
 		r.to = r.from
 	}
 	begin := r.from.Add(-patience)
-	if r.first, err = o.lastBefore(ctx, begin, r.last); err != nil {
+	if r.first, err = r.o.lastBefore(ctx, begin, r.last); err != nil {
 		return nil, err
 	}
 	books := &Books{From: r.from.UTC(), To: r.to.UTC(), FirstBlock: r.first, LastBlock: r.last}
 	if err := r.compare(ctx, begin); err != nil {
 		return nil, err
 	}
-	if err := r.second(ctx, o, begin); err != nil {
+	if err := r.second(ctx, begin); err != nil {
 		return nil, err
 	}
 	r.report(books)
@@ -282,13 +265,13 @@ func (r *reconciliation) checkReceipt(ctx context.Context, o *ramp.Order, receip
 
 // second looks up what has no partner by its transaction: the orders of the user of each
 // event, and the older events of the user of each order.
-func (r *reconciliation) second(ctx context.Context, o *Orders, begin time.Time) error {
+func (r *reconciliation) second(ctx context.Context, begin time.Time) error {
 	var waiting []ramp.Order
 	for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
 		list := func(page ramp.OrderPage) ([]ramp.Order, error) {
 			return r.ledger.Waiting(ctx, d, r.to.Add(-patience), page)
 		}
-		for page, err := range r.pages(list) {
+		for page, err := range r.o.pages(list) {
 			if err != nil {
 				return err
 			}
@@ -297,7 +280,7 @@ func (r *reconciliation) second(ctx context.Context, o *Orders, begin time.Time)
 			}
 		}
 	}
-	for event, err := range r.older(ctx, o, slices.Concat(waiting, r.noHash, r.sought), begin) {
+	for event, err := range r.older(ctx, slices.Concat(waiting, r.noHash, r.sought), begin) {
 		if err != nil {
 			return err
 		}
@@ -313,7 +296,7 @@ func (r *reconciliation) second(ctx context.Context, o *Orders, begin time.Time)
 		rest = rest[n:]
 		stored, err := r.ledger.OrderByTransaction(ctx, transaction[0].TxHash)
 		switch {
-		case err == nil && r.mine(&stored) && stored.State != ramp.OrderSucceeded && stored.FinishedAt.Before(transaction[0].Time.Add(-patience)):
+		case err == nil && r.o.foreign(&stored) == "" && stored.State != ramp.OrderSucceeded && stored.FinishedAt.Before(transaction[0].Time.Add(-patience)):
 			r.pair(r.assets.traded(stored), transaction) // the order was forgotten before its transaction came
 			continue
 		case err == nil: // of another project, or judged with the order, now or later
@@ -346,7 +329,7 @@ func (r *reconciliation) candidate(ctx context.Context, e Event) (candidate, err
 	const near = 24 * time.Hour
 	c := candidate{Event: e}
 	list := func(page ramp.OrderPage) ([]ramp.Order, error) { return r.ledger.UserOrders(ctx, e.User.Hex(), page) }
-	for page, err := range r.pages(list) {
+	for page, err := range r.o.pages(list) {
 		if err != nil {
 			return c, err
 		}
@@ -366,7 +349,7 @@ func (r *reconciliation) candidate(ctx context.Context, e Event) (candidate, err
 
 // older reads the events of the users of orders that were accepted before the events that
 // were read.
-func (r *reconciliation) older(ctx context.Context, o *Orders, orders []ramp.Order, begin time.Time) iter.Seq2[Event, error] {
+func (r *reconciliation) older(ctx context.Context, orders []ramp.Order, begin time.Time) iter.Seq2[Event, error] {
 	const perFilter = 100
 	orders = slices.DeleteFunc(orders, func(o ramp.Order) bool {
 		return !r.isOld(&o) || !common.IsHexAddress(o.UserAddress)
@@ -383,7 +366,7 @@ func (r *reconciliation) older(ctx context.Context, o *Orders, orders []ramp.Ord
 				}
 				users[user] = true
 			}
-			first, err := o.lastBefore(ctx, part[0].AcceptedAt.Add(-skew), r.last)
+			first, err := r.o.lastBefore(ctx, part[0].AcceptedAt.Add(-skew), r.last)
 			if err != nil {
 				yield(Event{}, err)
 				return

@@ -83,10 +83,18 @@ func (l *ledger) Waiting(_ context.Context, d ramp.Direction, before time.Time, 
 }
 
 func (l *ledger) UserOrders(_ context.Context, address string, page ramp.OrderPage) ([]ramp.Order, error) {
+	return l.newest(page, func(o ramp.Order) bool { return strings.EqualFold(o.UserAddress, address) })
+}
+
+func (l *ledger) SessionOrders(_ context.Context, id string, page ramp.OrderPage) ([]ramp.Order, error) {
+	return l.newest(page, func(o ramp.Order) bool { return o.SessionID == id })
+}
+
+func (l *ledger) newest(page ramp.OrderPage, want func(ramp.Order) bool) ([]ramp.Order, error) {
 	if page.After.UUID != uuid.Nil {
 		return nil, nil
 	}
-	list, err := l.list(ramp.OrderPage{Limit: 1000}, acceptedAt, func(o ramp.Order) bool { return strings.EqualFold(o.UserAddress, address) })
+	list, err := l.list(ramp.OrderPage{Limit: 1000}, acceptedAt, want)
 	slices.Reverse(list)
 	return list, err
 }
@@ -133,8 +141,8 @@ func newShop(t *testing.T) *shop {
 	require.NoError(t, err)
 	s.chain, err = ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), HTTPClient: s.service.Client(), Retries: -1})
 	require.NoError(t, err)
-	s.Orders, err = support.New(support.Config{Store: s.store, Chain: s.chain, Proof: &ramp.Proof{AnyFailure: true}, Now: s.service.Now,
-		Logger: slog.New(slog.DiscardHandler)})
+	s.Orders, err = support.New(support.Config{Store: s.store, Chain: s.chain, Proof: &ramp.Proof{AnyFailure: true}, Products: []ramp.Product{product},
+		Sessions: sessions, Now: s.service.Now, Logger: slog.New(slog.NewJSONHandler(&s.log, nil))})
 	require.NoError(t, err)
 	s.begin = s.service.Now()
 	s.service.Advance(time.Hour)
@@ -154,7 +162,7 @@ func (s *shop) place(t *testing.T, place placer, tokens int64, faults ...ramptes
 
 func (s *shop) books(t *testing.T, from, to time.Time) *support.Books {
 	t.Helper()
-	books, err := s.Reconcile(t.Context(), support.Period{From: from, To: to, Products: []ramp.Product{product}})
+	books, err := s.Reconcile(t.Context(), from, to)
 	require.NoError(t, err)
 	return books
 }
@@ -428,9 +436,9 @@ func TestReconcileWaitsForResultsAndFinalBlocks(t *testing.T) {
 	s.place(t, s.service.Mint, 3, ramptest.MintedByStranger())
 	before := s.books(t, s.begin, s.service.Now().Add(-time.Hour))
 	assert.Empty(t, before.Findings)
-	strict, err := support.New(support.Config{Store: s.store, Chain: s.chain, Proof: &ramp.Proof{AnyFailure: true}, Confirmations: 2000})
+	strict, err := support.New(support.Config{Store: s.store, Chain: s.chain, Proof: &ramp.Proof{AnyFailure: true}, Confirmations: 2000, Products: []ramp.Product{product}})
 	require.NoError(t, err)
-	final, err := strict.Reconcile(t.Context(), support.Period{From: s.begin, Products: []ramp.Product{product}})
+	final, err := strict.Reconcile(t.Context(), s.begin, time.Time{})
 	require.NoError(t, err)
 	assert.Empty(t, final.Findings, "its block has 720 confirmations")
 	assert.Equal(t, []support.FindingKind{support.EventWithoutOrder}, kindsOf(s.books(t, s.begin, time.Time{})))
@@ -503,9 +511,9 @@ func TestNodesWithSmallRangesAndRateLimits(t *testing.T) {
 		return inner.RoundTrip(r)
 	})}})
 	require.NoError(t, err)
-	slow, err := support.New(support.Config{Store: s.store, Chain: chain, Proof: &ramp.Proof{AnyFailure: true}})
+	slow, err := support.New(support.Config{Store: s.store, Chain: chain, Proof: &ramp.Proof{AnyFailure: true}, Products: []ramp.Product{product}})
 	require.NoError(t, err)
-	got, err := slow.Reconcile(t.Context(), support.Period{From: s.begin, To: want.To, Products: []ramp.Product{product}})
+	got, err := slow.Reconcile(t.Context(), s.begin, want.To)
 	require.NoError(t, err)
 	assert.Equal(t, want.Findings[0].Events, got.Findings[0].Events)
 	assert.Equal(t, want.Totals, got.Totals)
@@ -577,9 +585,9 @@ func TestReconcileNamesWhatIsMissing(t *testing.T) {
 	s := newShop(t)
 	blind, err := support.New(support.Config{Store: newStudio(t).store})
 	require.NoError(t, err)
-	_, err = blind.Reconcile(t.Context(), support.Period{})
-	assert.EqualError(t, err, "ramp: Config.Chain is required; Config.Store must be a Ledger; Period.From is required; Period.Products is required")
+	_, err = blind.Reconcile(t.Context(), time.Time{}, time.Time{})
+	assert.EqualError(t, err, "ramp: Config.Chain is required; Config.Store must be a Ledger; Config.Products is required; from is required")
 	s.service.FailRPC(-32601)
-	_, err = s.Reconcile(t.Context(), support.Period{From: s.begin, Tokens: []common.Address{token}})
+	_, err = s.Reconcile(t.Context(), s.begin, time.Time{})
 	assert.ErrorIs(t, err, ramp.RPCMethodNotFound)
 }

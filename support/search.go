@@ -78,8 +78,9 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 	if err != nil {
 		return err
 	}
+	proof := o.proof(ctx, order)
 	for i := range found {
-		candidate, err := o.judge(ctx, order, &found[i], moved)
+		candidate, err := o.judge(ctx, order, proof, &found[i], moved)
 		if err != nil {
 			return err
 		}
@@ -110,7 +111,7 @@ type sent struct {
 }
 
 // judge returns what is known of a transaction, or nil if it cannot be the order's own.
-func (o *Orders) judge(ctx context.Context, order *ramp.Order, t *sent, moved map[common.Hash]bool) (*Candidate, error) {
+func (o *Orders) judge(ctx context.Context, order *ramp.Order, proof *ramp.Proof, t *sent, moved map[common.Hash]bool) (*Candidate, error) {
 	receipt, err := o.config.Chain.Receipt(ctx, t.Hash)
 	if err != nil {
 		return nil, err
@@ -121,7 +122,7 @@ func (o *Orders) judge(ctx context.Context, order *ramp.Order, t *sent, moved ma
 	}
 	c := &Candidate{Hash: t.Hash, Time: t.time, Signed: signedBy(o.config.Validators, order.Digest, t.Input)}
 	c.Block, _ = t.BlockNumber.Uint64()
-	c.Evidence, c.Unproven = o.config.Proof.Check(order, &t.Transaction, receipt)
+	c.Evidence, c.Unproven = proof.Check(order, &t.Transaction, receipt)
 	tokens := tokensOf(order)
 	for _, transfer := range receipt.Transfers() {
 		if slices.Contains(tokens, transfer.Token) {

@@ -216,13 +216,13 @@ func (r *reconciliation) addTimes(ctx context.Context, events []Event, untimed [
 
 // ended reads the orders that ended in a time, in the order of their ends.
 func (r *reconciliation) ended(ctx context.Context, from, to time.Time) iter.Seq2[[]ramp.Order, error] {
-	return r.pages(func(page ramp.OrderPage) ([]ramp.Order, error) { return r.ledger.Ended(ctx, from, to, page) })
+	return r.o.pages(func(page ramp.OrderPage) ([]ramp.Order, error) { return r.ledger.Ended(ctx, from, to, page) })
 }
 
 // pages reads a list of orders page by page, without those of other projects and networks.
 // A damaged row comes with an error, but is listed.
-func (r *reconciliation) pages(list func(ramp.OrderPage) ([]ramp.Order, error)) iter.Seq2[[]ramp.Order, error] {
-	damaged := func(o ramp.Order) bool { return o.Direction == 0 }
+func (o *Orders) pages(list func(ramp.OrderPage) ([]ramp.Order, error)) iter.Seq2[[]ramp.Order, error] {
+	damaged := func(order ramp.Order) bool { return order.Direction == 0 }
 	return func(yield func([]ramp.Order, error) bool) {
 		for page := (ramp.OrderPage{Limit: 1000}); ; {
 			orders, err := list(page)
@@ -234,14 +234,9 @@ func (r *reconciliation) pages(list func(ramp.OrderPage) ([]ramp.Order, error)) 
 				return
 			}
 			page.After = orders[len(orders)-1]
-			if !yield(slices.DeleteFunc(orders, func(o ramp.Order) bool { return !r.mine(&o) }), nil) {
+			if !yield(slices.DeleteFunc(orders, func(order ramp.Order) bool { return o.foreign(&order) != "" }), nil) {
 				return
 			}
 		}
 	}
-}
-
-// mine reports whether an order is of the project and the network.
-func (r *reconciliation) mine(o *ramp.Order) bool {
-	return (r.project == "" || o.ProjectID == r.project) && (r.network == "" || o.Network == "" || o.Network == r.network)
 }

@@ -1,6 +1,7 @@
 // Package support helps a person with an order whose result does not come: it shows the
-// order and the transactions that may be its own, and ends it by hand. Use it in an admin
-// tool of your own. docs/operations.md has the table by which to decide.
+// order and the transactions that may be its own, and ends it by hand. It also compares the
+// orders with the chain. Use it in an admin tool of your own, or give your server its
+// commands with [NewCommand]. docs/operations.md has the table by which to decide.
 package support
 
 import (
@@ -19,7 +20,7 @@ import (
 )
 
 // Orders shows and ends the orders of a store. Make one with [New]. It is safe for
-// concurrent use. The store itself lists orders, such as [ramp.SQLStore.Waiting].
+// concurrent use.
 type Orders struct{ config Config }
 
 // Config configures an [Orders]. Store is required. Every other field may be zero,
@@ -33,7 +34,7 @@ type Config struct {
 	Chain *ramp.RPC
 
 	// Proof says what a transaction must show before it ends an order. Use that of the
-	// handler. Required if Chain is set.
+	// handler. Decimals that it lacks are asked of the chain. Required if Chain is set.
 	Proof *ramp.Proof
 
 	// Validators are the addresses of your validator keys, past ones included. If set,
@@ -52,10 +53,25 @@ type Config struct {
 	// ProjectID, if set, hides the orders of other projects.
 	ProjectID string
 
+	// Network, if set, hides the orders of the other network.
+	Network ramp.Network
+
+	// Products are what the game sells and has sold, under each of its prices, for
+	// [Orders.Reconcile]. They name the totals, and say what the fee of a mint is. Without
+	// a product, every fee is accepted.
+	Products []ramp.Product
+
+	// Tokens are the token contracts of the game, besides those of Products.
+	Tokens []common.Address
+
+	// Sessions returns the sessions of a player. Without it, the command list finds no
+	// orders by the player's name.
+	Sessions func(ctx context.Context, player string) ([]string, error)
+
 	// Logger gets one record per decision: "ramp: order abandoned" or "ramp: order
 	// finished" with uuid, who, reason, session_id, direction, state, tx_hash, effect
 	// and new, or "ramp: order not abandoned" or "ramp: order not finished" with the
-	// cause. The default is [slog.Default].
+	// cause. [Orders.KeepBooks] logs what it finds. The default is [slog.Default].
 	Logger *slog.Logger
 
 	// Now is the clock of Order.FinishedAt. The default is [time.Now].
@@ -139,16 +155,21 @@ func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Ha
 		if o.config.Chain == nil {
 			return ramp.Step{}, invalid("Config.Chain", "is required")
 		}
+		order, err := o.order(ctx, id)
+		if err != nil {
+			return ramp.Step{}, err
+		}
 		receipt, sent, err := o.confirmed(ctx, transaction)
 		if err != nil {
 			return ramp.Step{}, err
 		}
+		proof := o.proof(ctx, &order)
 		result := &ramp.Result{UUID: id, TxHash: transaction.Hex(), Receipt: *receipt}
 		finish := ramp.Finish(result, o.config.Now())
 		return o.config.Store.Update(ctx, id, o.mine(func(stored *ramp.Order) (ramp.Step, error) {
 			step, err := finish(stored)
 			if err == nil && step.New {
-				_, err = o.config.Proof.Check(stored, sent, receipt)
+				_, err = proof.Check(stored, sent, receipt)
 			}
 			return step, err
 		}))
@@ -209,14 +230,43 @@ func (o *Orders) order(ctx context.Context, id uuid.UUID) (ramp.Order, error) {
 	return step.Order, err
 }
 
-// mine makes a transition see only orders of the project.
+// mine makes a transition see only orders of the project and the network.
 func (o *Orders) mine(next ramp.Transition) ramp.Transition {
 	return func(stored *ramp.Order) (ramp.Step, error) {
-		if project := o.config.ProjectID; stored != nil && project != "" && stored.ProjectID != project {
-			return ramp.Step{}, &ramp.ConflictError{Order: *stored, Field: "project_id"}
+		if stored != nil {
+			if field := o.foreign(stored); field != "" {
+				return ramp.Step{}, &ramp.ConflictError{Order: *stored, Field: field}
+			}
 		}
 		return next(stored)
 	}
+}
+
+// foreign returns by which field an order is of another project or network, or "".
+func (o *Orders) foreign(order *ramp.Order) string {
+	switch c := &o.config; {
+	case c.ProjectID != "" && order.ProjectID != c.ProjectID:
+		return "project_id"
+	case c.Network != "" && order.Network != "" && order.Network != c.Network:
+		return "network"
+	default:
+		return ""
+	}
+}
+
+// proof returns what the transaction of an order must show. A burn needs the decimals of
+// its token.
+func (o *Orders) proof(ctx context.Context, order *ramp.Order) *ramp.Proof {
+	proof := *o.config.Proof
+	for _, token := range tokensOf(order) {
+		if _, known := proof.Decimals[token]; known || order.Direction != ramp.Burn {
+			continue
+		}
+		if decimals, err := o.config.Chain.TokenDecimals(ctx, token); err == nil { // otherwise Check says what is missing
+			proof.Decimals = map[common.Address]int{token: decimals}
+		}
+	}
+	return &proof
 }
 
 // decide makes a decision and logs it as done or failed.

@@ -372,7 +372,22 @@ func TestSupportOfOneProjectLeavesTheOthersAlone(t *testing.T) {
 	assert.ErrorIs(t, err, ramp.ErrOrderConflict)
 	_, err = other.Abandon(t.Context(), id, support.Decision{Who: "alice", Reason: "case 20"})
 	assert.ErrorIs(t, err, ramp.ErrOrderConflict)
+	live, err := support.New(support.Config{Store: networked{d.store}, Network: ramp.Mainnet})
+	require.NoError(t, err)
+	_, err = live.Show(t.Context(), id)
+	assert.ErrorContains(t, err, "network")
 	assert.EqualValues(t, 900, d.gold)
+}
+
+// networked is a store whose orders are of the testnet.
+type networked struct{ ramp.Store }
+
+func (s networked) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
+	return s.Store.Update(ctx, id, func(stored *ramp.Order) (ramp.Step, error) {
+		order := *stored
+		order.Network = ramp.Testnet
+		return next(&order)
+	})
 }
 
 func TestATableOfOrders(t *testing.T) {

@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/token-ramp/ramp-go/support"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -144,7 +146,7 @@ func queries(t *testing.T) map[string]string {
 func TestTheQueriesFindSomething(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	countWaiting(registry, waiting)
-	countFindings(registry, new(bookkeeper).findings)
+	countFindings(registry)(&support.Books{To: time.Now()})
 	s := observe(t, newMetrics(registry))
 	s.story()
 	s.service.FailRPC(503, -32601)

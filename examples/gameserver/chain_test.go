@@ -29,7 +29,7 @@ func TestAResultCountsOnlyIfTheChainSaysTheSame(t *testing.T) {
 	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: proxy.URL,
 		Networks: map[ramp.Network]uint64{ramp.Testnet: 1112}})
 	p := &process{t: t, args: []string{"-addr", "127.0.0.1:0", "-db", "sqlite:" + filepath.Join(t.TempDir(), "game.db"), "-chain-id", "1112",
-		"-payers", service.Payer().Hex(), "-token", token, "-network", "testnet", "-recipe", "any"},
+		"-payers", service.Payer().Hex(), "-token", token, "-network", "testnet", "-any-rate"},
 		env: append(real(), "RAMP_RPC_URL="+service.RPCURL(ramp.Testnet))}
 	p.start()
 	t.Cleanup(p.kill)
@@ -85,12 +85,12 @@ func TestAChainThatCannotBeTrustedIsSaidAtOnce(t *testing.T) {
 		url  string
 		want string
 	}{
-		"no payers":      {args: []string{"-chain-id", "1112"}, url: service.RPCURL(ramp.Testnet), want: "-payers is required"},
+		"no payers":      {args: []string{"-chain-id", "1112"}, url: service.RPCURL(ramp.Testnet), want: "Proof.Payers is required"},
 		"wrong decimals": {args: []string{"-chain-id", "1112", "-any-failure", "-decimals", "6"}, url: service.RPCURL(ramp.Testnet), want: "-decimals is 6, but the token " + token + " has 18"},
 		"nobody to ask":  {args: []string{"-chain-id", "1112", "-any-failure"}, url: "http://127.0.0.1:1", want: "set -decimals"},
-		"not an address": {args: []string{"-payers", "0x1"}, want: "see gameserver help"},
-		"no chain ID":    {url: service.RPCURL(ramp.Testnet), want: "-chain-id is required"},
-		"no node":        {args: []string{"-chain-id", "1112"}, want: "RAMP_RPC_URL is required"},
+		"not an address": {args: []string{"-payers", "0x1"}, want: `invalid value "0x1" for flag -payers`},
+		"no chain ID":    {url: service.RPCURL(ramp.Testnet), want: "RAMP_RPC_URL and -chain-id need each other"},
+		"no node":        {args: []string{"-chain-id", "1112"}, want: "RAMP_RPC_URL and -chain-id need each other"},
 		"not a URL":      {args: []string{"-chain-id", "1112"}, url: "tiger", want: "RPCConfig.URL"},
 		"wrong network":  {args: []string{"-chain-id", "1111"}, url: service.RPCURL(ramp.Testnet), want: "its chain ID is 1112, but RPCConfig.ChainID is 1111"},
 	} {

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,107 +16,44 @@ import (
 	"modernc.org/sqlite"
 )
 
-// openDatabase opens sqlite:PATH, postgres://… or mysql://….
-func openDatabase(address string) (*sql.DB, ramp.Dialect, error) {
-	scheme, rest, _ := strings.Cut(address, ":")
-	var db *sql.DB
-	var dialect ramp.Dialect
-	var err error
-	switch scheme {
+// openDatabase opens sqlite:PATH, postgres://…, or mysql: and a DSN of
+// github.com/go-sql-driver/mysql, such as mysql:user:password@tcp(host:3306)/game.
+func openDatabase(address string) (db *sql.DB, dialect ramp.Dialect, err error) {
+	connections := 20
+	switch scheme, rest, _ := strings.Cut(address, ":"); scheme {
 	case "sqlite":
-		path, e := filepath.Abs(rest)
-		if rest == "" || e != nil {
-			return nil, 0, errors.New("-db: sqlite: needs a path")
-		}
-		// SQLite allows one writer at a time. With one connection, callers in
-		// this process wait their turn fairly. The timeout applies to other
-		// processes.
-		dialect = ramp.SQLite
+		// SQLite allows one writer at a time. With one connection, callers in this
+		// process wait their turn fairly. The timeout applies to other processes.
+		dialect, connections = ramp.SQLite, 1
 		query := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "journal_mode(wal)", "synchronous(full)"}}
-		file := url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}
-		if db, err = sql.Open("sqlite", file.String()); err == nil {
-			db.SetMaxOpenConns(1)
-		}
+		db, err = sql.Open("sqlite", "file:"+url.PathEscape(rest)+"?"+query.Encode())
 	case "postgres", "postgresql":
 		dialect = ramp.PostgreSQL
-		if db, err = sql.Open("pgx", address); err == nil {
-			db.SetMaxOpenConns(20)
-		}
+		db, err = sql.Open("pgx", address)
 	case "mysql":
 		dialect = ramp.MySQL
-		var dsn string
-		if dsn, err = mysqlDSN(address); err != nil {
-			return nil, 0, err
-		}
-		if db, err = sql.Open("mysql", dsn); err == nil {
-			db.SetMaxOpenConns(20)
-			db.SetConnMaxLifetime(3 * time.Minute)
-		}
+		db, err = sql.Open("mysql", rest)
 	default:
-		return nil, 0, errors.New("-db must be sqlite:PATH, postgres://… or mysql://…")
+		return nil, 0, errors.New("-db must be sqlite:PATH, postgres://… or mysql:DSN")
 	}
 	if err != nil { // err may contain the address, which has a password
 		return nil, 0, fmt.Errorf("-db: the %s driver rejects this address", dialect)
 	}
-	db.SetMaxIdleConns(20)
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	db.SetConnMaxIdleTime(3 * time.Minute) // sooner than a server or a proxy closes it
 	return db, dialect, nil
-}
-
-// mysqlDSN converts mysql://user:password@host:port/name?param=value into the
-// driver's format.
-func mysqlDSN(address string) (string, error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || len(u.Path) < 2 {
-		return "", errors.New("-db: must be mysql://user:password@host:port/name")
-	}
-	config := mysql.NewConfig()
-	config.Net, config.Addr, config.DBName = "tcp", u.Host, u.Path[1:]
-	if u.Port() == "" {
-		config.Addr += ":3306"
-	}
-	config.User = u.User.Username()
-	config.Passwd, _ = u.User.Password()
-	dsn := config.FormatDSN()
-	if u.RawQuery != "" {
-		separator := "?"
-		if strings.Contains(dsn, "?") {
-			separator = "&"
-		}
-		dsn += separator + u.RawQuery
-	}
-	return dsn, nil
-}
-
-// describe returns where the data is, without the password.
-func describe(address string) string {
-	if path, ok := strings.CutPrefix(address, "sqlite:"); ok {
-		if absolute, err := filepath.Abs(path); err == nil {
-			path = absolute
-		}
-		return "SQLite in " + path
-	}
-	u, err := url.Parse(address)
-	if err != nil {
-		return "a database"
-	}
-	return u.Scheme + " on " + u.Host
 }
 
 // migrate creates missing tables. It retries, because two processes may start at the
 // same time. A larger game uses a migration tool and a separate database user for
 // this.
 func migrate(ctx context.Context, db *sql.DB, dialect ramp.Dialect) (err error) {
-	for attempt := range 10 {
-		if attempt > 0 {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(time.Duration(attempt) * 100 * time.Millisecond):
-			}
-		}
+	for range 10 {
 		if err = createTables(ctx, db, dialect); err == nil {
 			return nil
 		}
+		time.Sleep(200 * time.Millisecond)
 	}
 	return fmt.Errorf("create the tables: %w", err)
 }
@@ -183,4 +120,63 @@ func raced(err error) bool {
 		return lite.Code()&0xff == 5 // SQLITE_BUSY
 	}
 	return false
+}
+
+// bind converts the placeholders of a statement to those of the database.
+func (g *game) bind(statement string) string {
+	if g.dialect != ramp.PostgreSQL {
+		return statement
+	}
+	for n := 1; strings.Contains(statement, "?"); n++ {
+		statement = strings.Replace(statement, "?", "$"+strconv.Itoa(n), 1)
+	}
+	return statement
+}
+
+// database is a *sql.DB or *sql.Tx.
+type database interface {
+	QueryContext(ctx context.Context, query string, arguments ...any) (*sql.Rows, error)
+	ExecContext(ctx context.Context, statement string, arguments ...any) (sql.Result, error)
+}
+
+// insertNew inserts a row unless its key exists.
+func (g *game) insertNew(ctx context.Context, db database, table, columns string, values ...any) error {
+	unless := " ON CONFLICT DO NOTHING"
+	if g.dialect == ramp.MySQL { // whose INSERT IGNORE also ignores other errors
+		first, _, _ := strings.Cut(columns, ",")
+		unless = fmt.Sprintf(" ON DUPLICATE KEY UPDATE %[1]s = %[2]s.%[1]s", first, table)
+	}
+	places := strings.TrimSuffix(strings.Repeat("?, ", len(values)), ", ")
+	_, err := db.ExecContext(ctx, g.bind("INSERT INTO "+table+" ("+columns+") VALUES ("+places+")"+unless), values...)
+	return err
+}
+
+// column returns the first column of each row.
+func (g *game) column(ctx context.Context, db database, query, argument string) (list []string, err error) {
+	rows, err := db.QueryContext(ctx, g.bind(query), argument)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		list = append(list, text)
+	}
+	return list, rows.Err()
+}
+
+// change runs a statement that must change n rows.
+func (g *game) change(ctx context.Context, tx *sql.Tx, n int64, statement string, arguments ...any) error {
+	done, err := tx.ExecContext(ctx, g.bind(statement), arguments...)
+	if err != nil {
+		return err
+	}
+	changed, err := done.RowsAffected()
+	if err == nil && changed != n {
+		err = fmt.Errorf("%d rows were changed instead of %d", changed, n)
+	}
+	return err
 }

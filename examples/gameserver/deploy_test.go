@@ -218,26 +218,22 @@ func TestTheComposeFileIsSound(t *testing.T) {
 }
 
 func TestWhatIsUnsafeIsSaidAtTheStart(t *testing.T) {
-	loopback, open := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &net.TCPAddr{IP: net.IPv4zero}
-	const database = "postgres://db.example.com/game"
 	for name, c := range map[string]struct {
-		list []string
-		want string
-		not  bool
+		settings settings
+		emulated bool
+		want     string
 	}{
-		"emulated":         {warnings(loopback, "sqlite:x", "", terms{}, nil, true), "the service is emulated", false},
-		"any rate":         {warnings(loopback, "sqlite:x", "", terms{anyRate: true}, nil, true), "-recipe any", false},
-		"no chain":         {warnings(loopback, "sqlite:x", "p", terms{}, nil, false), "not confirmed on the chain", false},
-		"no project":       {warnings(loopback, "sqlite:x", "", terms{}, nil, false), "every project", false},
-		"login":            {warnings(loopback, "sqlite:x", "p", terms{}, nil, false), "without a password", false},
-		"reachable":        {warnings(open, "sqlite:x", "p", terms{}, nil, false), "without TLS", false},
-		"not reachable":    {warnings(loopback, "sqlite:x", "p", terms{}, nil, false), "without TLS", true},
-		"database":         {warnings(loopback, database, "p", terms{}, nil, false), "certificate", false},
-		"verified":         {warnings(loopback, database+"?sslmode=verify-full", "p", terms{}, nil, false), "certificate", true},
-		"database at home": {warnings(loopback, "postgres://localhost/game", "p", terms{}, nil, false), "certificate", true},
+		"emulated":    {settings{}, true, "the service is emulated"},
+		"any rate":    {settings{anyRate: true}, true, "-any-rate"},
+		"any failure": {settings{anyFailure: true}, true, "-any-failure"},
+		"no chain":    {settings{project: "p"}, false, "not confirmed on the chain"},
+		"no project":  {settings{chainID: 1}, false, "every project"},
+		"login":       {settings{chainID: 1, project: "p"}, false, "without a password"},
 	} {
-		if got := strings.Contains(strings.Join(c.list, "\n"), c.want); got == c.not {
-			t.Errorf("%s: %q", name, c.list)
+		var log strings.Builder
+		warn(slog.New(slog.NewTextHandler(&log, nil)), &c.settings, c.emulated, false)
+		if !strings.Contains(log.String(), c.want) || strings.Count(log.String(), "\n") > 2 {
+			t.Errorf("%s: %s", name, &log)
 		}
 	}
 	p := start(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"))
@@ -307,7 +303,7 @@ func TestAServerThatStopsCutsNothingOff(t *testing.T) {
 }
 
 func TestAServerIsReadyWhileItsDatabaseIs(t *testing.T) {
-	game, store, err := openOrders(t.Context(), ready(t))
+	game, store, err := (&settings{database: ready(t)}).open(t.Context(), false)
 	check(t, err)
 	db := game.db
 	defer db.Close()
@@ -324,15 +320,9 @@ func TestAServerIsReadyWhileItsDatabaseIs(t *testing.T) {
 		}
 	}
 	want("at first", 200, 200)
-	a.stop()
+	a.stopping.Store(true)
 	want("stopping", 200, 503)
 	a.stopping.Store(false)
-	_, err = db.Exec("ALTER TABLE inventory RENAME TO lost")
-	check(t, err)
-	want("a table is missing", 200, 503)
-	_, err = db.Exec("ALTER TABLE lost RENAME TO inventory")
-	check(t, err)
-	want("it is back", 200, 200)
 	_, err = db.Exec("DROP TABLE ramp_orders")
 	check(t, err)
 	want("the orders are missing", 200, 503)

@@ -2,25 +2,55 @@ package main
 
 import (
 	"cmp"
+	"crypto/rand"
+	"encoding/hex"
 	"net/http"
 
+	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// The game trades these tokens on this network unless the flags name others. The
-// emulated service accepts every token on both networks.
-const (
-	emulatedToken      = "0x00000000000000000000000000000000000070c3"
-	emulatedSwordToken = "0x0000000000000000000000000000000000005b0d"
-	emulatedNetwork    = ramp.Testnet
-)
+// This file is for trying the game without the service. Remove it from a server that you
+// deploy.
 
-// startEmulator starts an emulated token ramp in this process, for trying the game
-// without the service. Remove this file from a server that you deploy.
+// usage explains what to do with the emulated service.
+const usage = `
+RAMP_HMAC_KEY is not set, so a token ramp is emulated at %[2]s. Open
+
+  http://%[1]s/play?player=alice
+
+to mint and burn as a player. One token is worth 100 item_gold and 1 item_gem, with
+&product=gems 10 item_gem, and with &product=sword a sword, for a token of its own.
+Or make the calls of a game's client:
+
+  curl -s http://%[1]s/login -d '{"player":"alice"}'
+  curl -s http://%[1]s/exchange -d '{"sessionId":"…","accessToken":"…"}'
+
+`
+
+// emulate sets what is not set, and returns an environment with generated keys. The
+// emulated service accepts every token on both networks.
+func (s *settings) emulate(getenv func(string) string) func(string) string {
+	s.network = cmp.Or(s.network, string(ramp.Testnet))
+	s.token = cmp.Or(s.token, common.HexToAddress("0x70c3"))
+	s.swordToken = cmp.Or(s.swordToken, common.HexToAddress("0x5b0d"))
+	var validator [32]byte
+	_, _ = rand.Read(validator[:]) // never fails
+	generated := map[string]string{"RAMP_HMAC_KEY": rand.Text(), "RAMP_HMAC_KEY_ENCODING": "text", "RAMP_HMAC_KEY_PREVIOUS": "",
+		"RAMP_VALIDATOR_KEY": cmp.Or(getenv("RAMP_VALIDATOR_KEY"), hex.EncodeToString(validator[:]))}
+	return func(name string) string {
+		if value, ok := generated[name]; ok {
+			return value
+		}
+		return getenv(name)
+	}
+}
+
+// startEmulator starts an emulated token ramp in this process.
 func startEmulator(key ramp.HMACKey, signer *ramp.Signer, game, project string) (*ramptest.Service, error) {
 	return ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Game: game, ProjectID: project, Speed: 1,
-		PerToken: true, // the recipe is for one token
+		PerToken: true, // the prices are for one token
 		Books:    ramptest.BooksReport})
 }
 
@@ -32,18 +62,18 @@ func (a *api) play(w http.ResponseWriter, r *http.Request) {
 	// keeps the wallet.
 	kept, _ := a.played.Load(player)
 	s, _ := kept.(ramp.Session)
+	var err error
 	if a.game.Authenticate(r.Context(), s) != nil { // unknown, or expired
-		var err error
 		if s, err = a.game.login(r.Context(), player); err != nil {
-			a.fail(w, r, http.StatusBadRequest, "login failed for this player name", err)
+			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
 		}
 		a.played.Store(player, s)
 	}
-	opened, err := a.open(r.Context(), s, r.FormValue("product"))
+	view, err := a.open(r.Context(), s, r.FormValue("product"))
 	if err != nil {
-		a.fail(w, r, http.StatusBadGateway, "the emulated service did not open an exchange", err)
+		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
 	}
-	http.Redirect(w, r, opened.URL, http.StatusSeeOther)
+	http.Redirect(w, r, view.URL, http.StatusSeeOther)
 }

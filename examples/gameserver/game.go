@@ -11,47 +11,69 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// starting lists the items that are counted, and how many of each a new player owns.
-// Swords are kept in a table of their own.
-var starting = []ramp.AssetAmount{
-	{ID: "item_gold", Amount: ramp.NewAmount(1_000_000)},
-	{ID: "item_gem", Amount: ramp.NewAmount(10_000)},
-}
+// The items. Gold and gems are counted, and swords are kept in a table of their own.
+const (
+	itemGold  = "item_gold"
+	itemGem   = "item_gem"
+	itemSword = "item_sword"
+)
+
+// starting is how many of each counted item a new player owns.
+var starting = map[string]int64{itemGold: 1_000_000, itemGem: 10_000}
 
 const (
 	tokenLife = 24 * time.Hour
 	maxAmount = 1_000_000_000_000_000 // of an item in one order
 )
 
+// products are what this game sells, each for one token. A player chooses only a product,
+// by its name, and the number of tokens: a player who could choose the token would burn a
+// worthless one.
+func (s *settings) products() []ramp.Product {
+	if s.token == (common.Address{}) {
+		return nil
+	}
+	product := func(name string, token common.Address, feeBps int, items ...ramp.Item) ramp.Product {
+		return ramp.Product{Name: name, Intent: ramp.InitializeIntent{Network: ramp.Network(s.network), ProjectID: cmp.Or(s.project, "gameserver"),
+			Token: token.Hex(), MintFeeBps: feeBps, Materials: items, Outputs: items}}
+	}
+	item := func(id string, amount int64) ramp.Item {
+		return ramp.Item{ID: id, Amount: ramp.NewAmount(amount), IconURL: "https://example.com/icons/" + id + ".png", IsNonFungible: id == itemSword}
+	}
+	list := []ramp.Product{
+		product("gold", s.token, 100, item(itemGold, 100), item(itemGem, 1)),
+		product("gems", s.token, 100, item(itemGem, 10)),
+	}
+	if s.swordToken != (common.Address{}) {
+		list = append(list, product("sword", s.swordToken, 0, item(itemSword, 1)))
+	}
+	return list
+}
+
+// policy rejects an order for a token that is not sold. Only -any-rate needs it, because
+// otherwise the terms do.
+func (s *settings) policy(_ context.Context, _ ramp.Session, r *ramp.ValidateRequest) error {
+	for _, asset := range slices.Concat(r.Intent.From, r.Intent.To) {
+		if token := common.HexToAddress(asset.ID); asset.Type != ramp.TypeAsset && token != s.token && token != s.swordToken {
+			return &ramp.Rejection{Code: ramp.CodeTerms, Err: errors.New("the order is not for a token of this game: see -token")}
+		}
+	}
+	return nil
+}
+
 // game is the part that a studio writes: a [ramp.Players] on its own tables.
 type game struct {
 	db      *sql.DB
 	dialect ramp.Dialect
-}
-
-// check returns an error unless the database answers and has the tables.
-func (g *game) check(ctx context.Context, store *ramp.SQLStore) error {
-	if err := store.Check(ctx); err != nil {
-		return err
-	}
-	for _, table := range []string{"sessions", "inventory", "swords", "conflicts"} {
-		rows, err := g.db.QueryContext(ctx, "SELECT 1 FROM "+table+" WHERE 1 = 0")
-		if err != nil {
-			return err
-		}
-		if err := rows.Close(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Authenticate compares the token with the hash that login stored for the session.
@@ -149,35 +171,23 @@ func (g *game) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 // not grant later.
 func acceptable(o ramp.Order) error {
 	for _, asset := range o.Assets {
-		if !exists(asset.ID) && asset.ID != itemSword {
+		n, err := asset.Amount.Int64() // items cannot be divided
+		switch {
+		case starting[asset.ID] == 0 && asset.ID != itemSword:
 			return ramp.Reject("INVALID_ITEM")
-		}
-		if _, err := asset.Amount.Int(); err != nil { // items cannot be divided
-			return ramp.Reject("INVALID_AMOUNT")
-		}
-		if asset.Amount.Cmp(ramp.NewAmount(maxAmount)) > 0 {
-			if o.Direction == ramp.Mint {
-				return ramp.Reject("INVALID_BALANCE")
-			}
+		case err != nil || n > maxAmount:
 			return ramp.Reject("INVALID_AMOUNT")
 		}
 	}
 	return nil
 }
 
-// exists reports whether the game has the item.
-func exists(id string) bool {
-	return slices.ContainsFunc(starting, func(known ramp.AssetAmount) bool { return known.ID == id })
-}
-
-var errPlayerName = errors.New("player must be 1 to 64 characters")
-
 // login starts a session for a player, and creates the player if the name is unknown.
 // Replace it before you deploy: it asks for no password, and every new player owns
 // the starting items, which can be minted.
 func (g *game) login(ctx context.Context, player string) (ramp.Session, error) {
 	if n := len([]rune(player)); n == 0 || n > 64 || strings.ContainsRune(player, 0) || strings.TrimSpace(player) != player {
-		return ramp.Session{}, errPlayerName
+		return ramp.Session{}, &failure{status: http.StatusBadRequest, text: "player must be 1 to 64 characters"}
 	}
 	s := ramp.Session{ID: rand.Text(), Token: ramp.NewAccessToken(rand.Text())}
 	tx, err := g.db.BeginTx(ctx, nil)
@@ -185,23 +195,23 @@ func (g *game) login(ctx context.Context, player string) (ramp.Session, error) {
 		return ramp.Session{}, err
 	}
 	defer func() { _ = tx.Rollback() }()
-	insert := "INSERT INTO inventory (player, item, balance) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-	if g.dialect == ramp.MySQL {
-		insert = "INSERT INTO inventory (player, item, balance) VALUES (?, ?, ?) ON DUPLICATE KEY UPDATE balance = inventory.balance"
-	}
 	if err := g.createSwords(ctx, tx, player); err != nil {
 		return ramp.Session{}, err
 	}
-	for _, item := range starting {
-		if _, err := tx.ExecContext(ctx, g.bind(insert), player, item.ID, item.Amount.String()); err != nil {
+	for _, item := range []string{itemGem, itemGold} { // in the order of Apply, so that they cannot deadlock
+		if err := g.insertNew(ctx, tx, "inventory", "player, item, balance", player, item, starting[item]); err != nil {
 			return ramp.Session{}, err
 		}
 	}
-	if _, err := tx.ExecContext(ctx, g.bind("INSERT INTO sessions (id, player, token_hash, expires_at) VALUES (?, ?, ?, ?)"),
-		s.ID, player, hash(s.Token.Reveal()), time.Now().Add(tokenLife).Unix()); err != nil {
+	if err := g.insertNew(ctx, tx, "sessions", "id, player, token_hash, expires_at", s.ID, player, hash(s.Token.Reveal()), time.Now().Add(tokenLife).Unix()); err != nil {
 		return ramp.Session{}, err
 	}
 	return s, tx.Commit()
+}
+
+// sessions returns the IDs of a player's sessions.
+func (g *game) sessions(ctx context.Context, player string) ([]string, error) {
+	return g.column(ctx, g.db, "SELECT id FROM sessions WHERE player = ?", player)
 }
 
 // hash returns the hash under which a token is stored. The token is random, so a
@@ -209,15 +219,4 @@ func (g *game) login(ctx context.Context, player string) (ramp.Session, error) {
 func hash(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
-}
-
-// bind converts the placeholders of a statement to those of the database.
-func (g *game) bind(statement string) string {
-	if g.dialect != ramp.PostgreSQL {
-		return statement
-	}
-	for n := 1; strings.Contains(statement, "?"); n++ {
-		statement = strings.Replace(statement, "?", "$"+strconv.Itoa(n), 1)
-	}
-	return statement
 }

@@ -17,7 +17,7 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
 		// The judge does not know a rate of two items.
-		p := deploy(t, address, "-recipe", "any", "-project", "project")
+		p := deploy(t, address, "-any-rate", "-project", "project")
 		p.args = append(p.args, "-addr", strings.TrimPrefix(p.url, "http://"))
 		restart := func(context.Context) error {
 			p.kill()
@@ -33,9 +33,9 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 
 func TestTheJudgeFindsNothingAtARate(t *testing.T) {
 	t.Parallel()
-	p := deploy(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), "-recipe", "item_gold=10", "-project", "project")
+	p := deploy(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), "-project", "project")
 	target := targetOf(t, p)
-	target.Asset, target.Amount, target.Tokens = "item_gold", 20, 2
+	target.Asset, target.Amount, target.Tokens = "item_gem", 20, 2
 	ramptest.Conformance(t, target)
 }
 

@@ -112,17 +112,20 @@ func countWaiting(registry prometheus.Registerer, count func(context.Context, ra
 	}
 }
 
-// countFindings registers gauges of what does not fit in the last books of a bookkeeper,
-// and of their end.
-func countFindings(registry prometheus.Registerer, last func() (map[support.FindingKind]int, time.Time)) {
-	for _, kind := range support.FindingKinds() {
-		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ramp_books_findings",
-			Help: "Findings in the last books.", ConstLabels: prometheus.Labels{"kind": string(kind)}},
-			func() float64 { counts, _ := last(); return float64(counts[kind]) }))
+// countFindings registers gauges of what does not fit in the last books, and of their
+// end, and returns a function that sets them.
+func countFindings(registry prometheus.Registerer) func(*support.Books) {
+	findings := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "ramp_books_findings", Help: "Findings in the last books."}, []string{"kind"})
+	end := prometheus.NewGauge(prometheus.GaugeOpts{Name: "ramp_books_end_seconds",
+		Help: "The time until which orders and events were compared, in seconds since 1970."})
+	registry.MustRegister(findings, end)
+	end.SetToCurrentTime() // so that there is an alert if the books are never read
+	return func(books *support.Books) {
+		for kind, n := range books.Counts() {
+			findings.WithLabelValues(string(kind)).Set(float64(n))
+		}
+		end.Set(float64(books.To.Unix()))
 	}
-	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ramp_books_end_seconds",
-		Help: "The time until which orders and events were compared, in seconds since 1970."},
-		func() float64 { _, to := last(); return float64(to.Unix()) }))
 }
 
 // seconds are the histogram buckets, from a handler without a database to the longest

@@ -26,7 +26,7 @@ func desk(t *testing.T, env map[string]string, args ...string) (printed, logged 
 
 func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
-		p := deploy(t, address, "-recipe", "any")
+		p := deploy(t, address, "-any-rate")
 		service, client := serviceOf(t, p.url)
 		alice := login(t, p.url, "alice")
 		gold := item(t, "item_gold", "100")
@@ -106,7 +106,7 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		}
 		printed, logged, err = desk(t, node, slices.Concat([]string{"finish"}, chain, []string{"-who", "bob", "-reason", "case 16", "-tx", own, silent.String()})...)
 		check(t, err)
-		if !strings.Contains(printed, "has succeeded: nothing was moved") || !strings.Contains(logged, `"who":"bob","reason":"case 16"`) {
+		if !strings.Contains(printed, "is succeeded; the game has moved: nothing") || !strings.Contains(logged, `"who":"bob","reason":"case 16"`) {
 			t.Errorf("it printed %q and logged %q", printed, logged)
 		}
 
@@ -116,7 +116,7 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		}
 		printed, logged, err = desk(t, nil, "abandon", "-db", address, "-who", "bob", "-reason", "case 17", lost.String())
 		check(t, err)
-		if !strings.Contains(printed, "gave back 100 item_gold") || !strings.Contains(logged, `"who":"bob","reason":"case 17"`) {
+		if !strings.Contains(printed, "give back +100 item_gold") || !strings.Contains(logged, `"who":"bob","reason":"case 17"`) {
 			t.Errorf("it printed %q and logged %q", printed, logged)
 		}
 		printed, _, err = desk(t, nil, "abandon", "-db", address, "-who", "bob", "-reason", "case 17", lost.String())
@@ -141,7 +141,7 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 // they have ended or not.
 func TestADeskFindsTheOrdersOfAPlayerAndOfATime(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
-		p := deploy(t, address, "-recipe", "any")
+		p := deploy(t, address, "-any-rate")
 		service, client := serviceOf(t, p.url)
 		begun := time.Now().Add(-time.Second)
 		mint := func(s ramp.Session) string {
@@ -155,8 +155,8 @@ func TestADeskFindsTheOrdersOfAPlayerAndOfATime(t *testing.T) {
 		service.Advance(time.Minute)
 		second := mint(again) // waits
 		now := time.Now().Add(time.Second)
-		between := func(from, to time.Time) string {
-			return from.UTC().Format(time.RFC3339) + "," + to.UTC().Format(time.RFC3339)
+		between := func(from, to time.Time) []string {
+			return []string{"-from", from.UTC().Format(time.RFC3339), "-to", to.UTC().Format(time.RFC3339)}
 		}
 		for name, c := range map[string]struct {
 			args []string
@@ -165,10 +165,12 @@ func TestADeskFindsTheOrdersOfAPlayerAndOfATime(t *testing.T) {
 			"player":  {[]string{"-player", "alice"}, []string{first, second}},
 			"session": {[]string{"-session", again.ID}, []string{second}},
 			"wallet":  {[]string{"-address", service.Wallet(bob).Hex()}, []string{other}},
-			"ended":   {[]string{"-ended", between(begun, now)}, []string{first, other}},
-			"before":  {[]string{"-ended", between(begun.Add(-time.Hour), begun)}, nil},
+			"ended":   {between(begun, now), []string{first, other}},
+			"before":  {between(begun.Add(-time.Hour), begun), nil},
 			"waiting": {[]string{"-older", "-1s"}, []string{second}},
 			"nobody":  {[]string{"-player", "carol"}, nil},
+			"network": {[]string{"-player", "alice", "-network", "testnet"}, []string{first, second}},
+			"other":   {[]string{"-player", "alice", "-network", "mainnet"}, nil},
 		} {
 			printed, _, err := desk(t, nil, append([]string{"list", "-db", address}, c.args...)...)
 			check(t, err)
@@ -187,7 +189,7 @@ func TestADeskFindsTheOrdersOfAPlayerAndOfATime(t *testing.T) {
 // A conflict is stored once, however often the result is delivered, and listed.
 func TestADeskListsTheConflicts(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
-		p := deploy(t, address, "-recipe", "any")
+		p := deploy(t, address, "-any-rate")
 		service, client := serviceOf(t, p.url)
 		alice := login(t, p.url, "alice")
 		order, err := service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "1")), alice, ramp.NewAmount(1), ramptest.ResultNever())
@@ -216,21 +218,14 @@ func TestADeskThatIsUsedWronglyChangesNothing(t *testing.T) {
 		args []string
 		want string
 	}{
-		"nothing":             {nil, "usage"},
-		"an unknown command":  {[]string{"forget"}, "no such command"},
-		"no UUID":             {[]string{"show", "-db", empty}, "an argument is missing"},
-		"not a UUID":          {[]string{"show", "-db", empty, "1"}, "not a UUID"},
+		"nothing":             {nil, "there is no command"},
+		"an unknown command":  {[]string{"forget"}, "there is no command"},
+		"no UUID":             {[]string{"show", "-db", ready(t)}, "one argument is required"},
 		"a mistyped database": {[]string{"list", "-db", empty}, "no such file"},
-		"too many":            {[]string{"list", "-db", ready(t), id}, "there is no command or argument \"" + id + "\""},
-		"a direction":         {[]string{"list", "-db", ready(t), "-direction", "up"}, "-direction must be"},
-		"no times":            {[]string{"list", "-db", ready(t), "-ended", "yesterday"}, "-ended must be two times"},
-		"no log":              {[]string{"missing", "-db", ready(t), "/no/log"}, "no such file"},
-		"nobody":              {[]string{"abandon", "-db", ready(t), "-reason", "x", id}, "Decision.Who is required"},
-		"no reason":           {[]string{"abandon", "-db", ready(t), "-who", "bob", id}, "Decision.Reason is required"},
-		"no transaction":      {[]string{"finish", "-db", ready(t), "-who", "bob", "-reason", "x", id}, "-tx must be"},
 		"no node":             {[]string{"finish", "-db", ready(t), "-who", "bob", "-reason", "x", "-tx", "0x" + strings.Repeat("1", 64), id}, "RAMP_RPC_URL and -chain-id are required"},
 		"an unknown order":    {[]string{"abandon", "-db", ready(t), "-who", "bob", "-reason", "x", id}, "unknown order"},
-		"an order not there":  {[]string{"show", "-db", ready(t), id}, "unknown order"},
+		"books without node":  {[]string{"reconcile", "-db", ready(t), "-token", token}, "RAMP_RPC_URL and -chain-id are required"},
+		"books of no token":   {[]string{"reconcile", "-db", ready(t)}, "-token is required"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			printed, _, err := desk(t, nil, c.args...)
@@ -271,9 +266,7 @@ func TestOnlyTheDeskDecides(t *testing.T) {
 			found = append(found, file+": "+strings.TrimSpace(line))
 		}
 	}
-	want := []string{"orders.go: step, err := ended.Finish(ctx, id, common.Hash(hash), d)",
-		"orders.go: step, err := ended.Abandon(ctx, id, d)"}
-	if !slices.Equal(found, want) {
+	if len(found) > 0 { // the commands are in package support
 		t.Errorf("these lines may end an order: %q", found)
 	}
 }

@@ -386,8 +386,8 @@ func TestARollingDeployLosesNoResult(t *testing.T) {
 	eachProxy(t, func(t *testing.T, name string) {
 		database := "sqlite:" + filepath.Join(t.TempDir(), "game.db")
 		first, second := freeAddress(t), freeAddress(t)
-		one := deploy(t, database, "-recipe", "any", "-addr", first)
-		two := deploy(t, database, "-recipe", "any", "-addr", second)
+		one := deploy(t, database, "-any-rate", "-addr", first)
+		two := deploy(t, database, "-any-rate", "-addr", second)
 		url, client := startProxy(t, name, configOf(t, name), first, second)
 		key, err := ramp.TextKey(hmacKey)
 		check(t, err)

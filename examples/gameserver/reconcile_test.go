@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
@@ -43,11 +44,10 @@ func TestTheBooksAreComparedWithTheChain(t *testing.T) {
 	game.Store(httputil.NewSingleHostReverseProxy(to))
 	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key})
 	check(t, err)
-	terms, err := newTerms(token, "testnet", defaultRecipe, "", "")
-	check(t, err)
+	sold := &settings{network: "testnet", token: common.HexToAddress(token)}
 	s := login(t, p.url, "alice")
 	mint := func(faults ...ramptest.Fault) {
-		started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Intent: terms.products[0].Intent})
+		started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Intent: sold.products()[0].Intent})
 		check(t, err)
 		_, err = service.Mint(t.Context(), started.UUID, s, ramp.NewAmount(1), faults...)
 		check(t, err)
@@ -96,10 +96,5 @@ func TestTheBooksAreComparedWithTheChain(t *testing.T) {
 	p.kill()
 	p.args = append(p.args, "-books", position)
 	p.start()
-	p.log.find(t, `"(the books do not close)","kind":"event_without_order"`)
-	for _, wrong := range [][]string{{"-format", "xml"}, {"-from", "yesterday"}} {
-		if _, err := books(wrong...); err == nil {
-			t.Errorf("%v was accepted", wrong)
-		}
-	}
+	p.log.find(t, `"(ramp: the books do not close)","kind":"event_without_order"`)
 }

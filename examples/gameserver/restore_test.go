@@ -57,15 +57,13 @@ func backupOf(t *testing.T, address string) backup {
 		program = "mariadb-dump"
 		admin := os.Getenv("RAMP_TEST_MYSQL")
 		create(t, "mysql", admin, name)
-		config, err := mysql.ParseDSN(admin)
+		config, err := mysql.ParseDSN(rest)
 		check(t, err)
 		host, port, _ := strings.Cut(config.Addr, ":")
 		options := fmt.Sprintf("[client]\nhost=%s\nport=%s\nuser=%s\npassword=%s\n", host, port, config.User, config.Passwd)
 		check(t, os.WriteFile(filepath.Join(b.dir, ".my.cnf"), []byte(options), 0o600))
-		u, err := url.Parse(address)
-		check(t, err)
-		database, u.Path = u.Path[1:], "/"+name
-		restored, b.restored = name, u.String()
+		database, config.DBName = config.DBName, name
+		restored, b.restored = name, "mysql:"+config.FormatDSN()
 	}
 	b.env = append(os.Environ(), "PATH="+path, "HOME="+b.dir, "DATABASE="+database, "RESTORED="+restored)
 	find := exec.Command("sh", "-c", "command -v "+program)
@@ -96,7 +94,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
 		copies := backupOf(t, address)
-		p := deploy(t, address, "-recipe", "any")
+		p := deploy(t, address, "-any-rate")
 		var current atomic.Pointer[httputil.ReverseProxy]
 		point := func(p *process) {
 			u, err := url.Parse(p.url)
@@ -165,10 +163,10 @@ func TestARestoreIsRepaired(t *testing.T) {
 		check(t, os.WriteFile(file, []byte("a line of another program\ngame-1  | "+strings.ReplaceAll(p.log.String(), "\n", "\npanic: {not JSON}\n")), 0o600))
 
 		copies.run(t, copies.restore)
-		p = deploy(t, copies.restored, "-recipe", "any")
+		p = deploy(t, copies.restored, "-any-rate")
 		point(p)
 		want("after the restore", "989889") // 1000000 - 1 - 10 - 100 - 10000
-		game, store, err := openOrders(t.Context(), copies.restored)
+		game, store, err := (&settings{database: copies.restored}).open(t.Context(), false)
 		check(t, err)
 		defer game.db.Close()
 		orders, err := store.SessionOrders(t.Context(), s.ID, ramp.OrderPage{})
@@ -241,7 +239,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		printed, _, err = desk(t, node, "finish", "-db", copies.restored, "-chain-id", "7002", "-payers", service.Payer().Hex(), "-who", "bob", "-reason", "case 18",
 			"-tx", unresent.TxHash.Hex(), unresent.UUID.String())
 		check(t, err)
-		if !strings.Contains(printed, "has succeeded: granted 400000 item_gold") {
+		if !strings.Contains(printed, "is succeeded; the game has moved: grant +400000 item_gold") {
 			t.Errorf("it printed %q", printed)
 		}
 		check(t, service.Resend(t.Context(), unresent))

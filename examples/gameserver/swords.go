@@ -4,18 +4,17 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/crypto"
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// itemSword is an item of which no two are the same, so its product is non-fungible. The
-// interface has the ID of the item only, not of the sword or of its token. So the game
-// chooses a sword when a mint is accepted, sets it aside under the UUID of the order, and
-// learns from the receipt which token the sword became, or which token was burned.
-const itemSword = "item_sword"
+// Of item_sword no two are the same, so its product is non-fungible. The interface has the
+// ID of the item only, not of the sword or of its token. So the game chooses a sword when a
+// mint is accepted, sets it aside under the UUID of the order, and learns from the receipt
+// which token the sword became, or which token was burned.
 
 const startingSwords = 2 // of a new player
 
@@ -27,14 +26,9 @@ func (g *game) countSwords(ctx context.Context, player string) (n int64, err err
 
 // createSwords creates the swords of a new player.
 func (g *game) createSwords(ctx context.Context, tx *sql.Tx, player string) error {
-	insert := "INSERT INTO swords (id, player) VALUES (?, ?) ON CONFLICT DO NOTHING"
-	if g.dialect == ramp.MySQL {
-		insert = "INSERT INTO swords (id, player) VALUES (?, ?) ON DUPLICATE KEY UPDATE id = swords.id"
-	}
 	for n := range startingSwords {
 		// The ID must be the same at every login. A hash also has room for the longest name.
-		id := common.Bytes2Hex(crypto.Keccak256([]byte(player + "/" + strconv.Itoa(n))))
-		if _, err := tx.ExecContext(ctx, g.bind(insert), id, player); err != nil {
+		if err := g.insertNew(ctx, tx, "swords", "id, player", hash(player+"/"+strconv.Itoa(n)), player); err != nil {
 			return err
 		}
 	}
@@ -44,8 +38,12 @@ func (g *game) createSwords(ctx context.Context, tx *sql.Tx, player string) erro
 // applySwords moves the swords of one step of an order.
 func (g *game) applySwords(ctx context.Context, tx *sql.Tx, step ramp.Step, player string) error {
 	o := step.Order
-	n, err := amountOf(o.Assets, itemSword).Int64()
-	if err != nil || n == 0 {
+	i := slices.IndexFunc(o.Assets, func(a ramp.AssetAmount) bool { return a.ID == itemSword })
+	if i < 0 {
+		return nil
+	}
+	n, err := o.Assets[i].Amount.Int64()
+	if err != nil {
 		return err
 	}
 	switch {
@@ -68,7 +66,7 @@ func (g *game) setAside(ctx context.Context, tx *sql.Tx, o ramp.Order, player st
 	if g.dialect != ramp.SQLite { // which has one writer at a time
 		query += " FOR UPDATE"
 	}
-	chosen, err := g.ids(ctx, tx, query, player)
+	chosen, err := g.column(ctx, tx, query, player)
 	if err == nil && int64(len(chosen)) < n {
 		err = ramp.Reject("INVALID_BALANCE")
 	}
@@ -82,7 +80,7 @@ func (g *game) setAside(ctx context.Context, tx *sql.Tx, o ramp.Order, player st
 
 // remember stores which tokens the swords of a mint became.
 func (g *game) remember(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
-	minted, err := g.ids(ctx, tx, "SELECT id FROM swords WHERE order_id = ? ORDER BY id", step.Order.UUID.String())
+	minted, err := g.column(ctx, tx, "SELECT id FROM swords WHERE order_id = ? ORDER BY id", step.Order.UUID.String())
 	for n, token := range tokenIDs(step) {
 		if err == nil && n < len(minted) {
 			err = g.change(ctx, tx, 1, "UPDATE swords SET token_id = ? WHERE id = ?", token, minted[n])
@@ -116,54 +114,21 @@ func (g *game) bringBack(ctx context.Context, tx *sql.Tx, step ramp.Step, player
 	return nil
 }
 
-// tokenIDs returns the IDs of the tokens that the transaction of a step moved. There are
-// none if a person abandoned the order.
+// tokenIDs returns the IDs of the tokens that the transaction of a step moved to its user,
+// or from them for a burn. There are none if a person abandoned the order.
 func tokenIDs(step ramp.Step) (ids []string) {
 	if step.Result == nil {
 		return nil
 	}
-	token := step.Order.Intent.To[0].ID
-	if step.Order.Direction == ramp.Burn {
+	burn, token := step.Order.Direction == ramp.Burn, step.Order.Intent.To[0].ID
+	if burn {
 		token = step.Order.Intent.From[0].ID
 	}
+	user := common.HexToAddress(step.Order.UserAddress)
 	for _, t := range step.Result.Receipt.Transfers() {
-		if t.Token == common.HexToAddress(token) && t.TokenID != nil {
+		if t.Token == common.HexToAddress(token) && t.TokenID != nil && (burn && t.From == user || !burn && t.To == user) {
 			ids = append(ids, t.TokenID.String())
 		}
 	}
 	return ids
-}
-
-// querier is a *sql.DB or *sql.Tx.
-type querier interface {
-	QueryContext(ctx context.Context, query string, arguments ...any) (*sql.Rows, error)
-}
-
-func (g *game) ids(ctx context.Context, from querier, query, argument string) (ids []string, err error) {
-	rows, err := from.QueryContext(ctx, g.bind(query), argument)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
-}
-
-// change runs a statement that must change n rows.
-func (g *game) change(ctx context.Context, tx *sql.Tx, n int64, statement string, arguments ...any) error {
-	done, err := tx.ExecContext(ctx, g.bind(statement), arguments...)
-	if err != nil {
-		return err
-	}
-	changed, err := done.RowsAffected()
-	if err == nil && changed != n {
-		err = fmt.Errorf("changed %d swords instead of %d", changed, n)
-	}
-	return err
 }

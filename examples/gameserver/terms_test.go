@@ -97,25 +97,20 @@ func TestAnOrderOnTheTermsIsExact(t *testing.T) {
 	})
 }
 
-func TestAnotherRecipe(t *testing.T) {
-	p := deploy(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), "-recipe", "item_gem=3")
+func TestAnotherProduct(t *testing.T) {
+	p := deploy(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"))
 	service, client := serviceOf(t, p.url)
 	s := login(t, p.url, "alice")
-	_, err := service.Mint(t.Context(), initialize(t, client, one(t)...), s, ramp.NewAmount(1))
-	var rejected *ramptest.Rejection
-	if !errors.As(err, &rejected) || rejected.Code != "INVALID_MESSAGE" {
-		t.Errorf("the default recipe: %v", err)
-	}
-	_, err = service.Mint(t.Context(), initialize(t, client, item(t, "item_gem", "6")), s, ramp.NewAmount(2))
+	_, err := service.Mint(t.Context(), initialize(t, client, item(t, "item_gem", "20")), s, ramp.NewAmount(2))
 	check(t, err)
-	if got := owned(t, service, s); got != "1000000/9994" {
+	if got := owned(t, service, s); got != "1000000/9980" {
 		t.Errorf("the player owns %s", got)
 	}
 }
 
-// -recipe any approves every rate, but not every token.
-func TestAnyRecipeWarnsAndStillKnowsItsToken(t *testing.T) {
-	p := deploy(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), "-recipe", "any")
+// -any-rate approves every rate, but not every token.
+func TestAnyRateWarnsAndStillKnowsItsToken(t *testing.T) {
+	p := deploy(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), "-any-rate")
 	service, client := serviceOf(t, p.url)
 	s := login(t, p.url, "alice")
 	_, err := service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "3")), s, amount(t, "0.5"))
@@ -129,13 +124,13 @@ func TestAnyRecipeWarnsAndStillKnowsItsToken(t *testing.T) {
 		t.Errorf("a foreign token: %v", err)
 	}
 	p.kill()
-	if !strings.Contains(p.log.String(), `"level":"WARN"`) || !strings.Contains(p.log.String(), "-recipe any") {
+	if !strings.Contains(p.log.String(), `"level":"WARN"`) || !strings.Contains(p.log.String(), "-any-rate") {
 		t.Errorf("no warning in %s", p.log)
 	}
 
 	p = deploy(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"))
 	p.kill()
-	if strings.Contains(p.log.String(), "-recipe any") {
+	if strings.Contains(p.log.String(), "-any-rate") {
 		t.Errorf("a warning in %s", p.log)
 	}
 }
@@ -199,23 +194,14 @@ func TestAPlayerDecidesNothing(t *testing.T) {
 func TestTermsThatCannotBeAreSaidAtOnce(t *testing.T) {
 	const ours = "0x00000000000000000000000000000000000070c3"
 	for _, c := range []struct{ args, want string }{
-		{"", "-token and -network are required"},
-		{"-token " + ours, "-network is required"},
+		{"", "-token is required"},
 		{"-network testnet", "-token is required"},
-		{"-network testnet -token 70c3", "-token must be"},
-		{"-network testnet -token " + ours[2:] + "00", "-token must be"},
-		{"-network testnet -token " + ours[:40] + "zz", "-token must be"},
-		{"-network Testnet -token " + ours, "-network must be mainnet or testnet"},
-		{"-network testnet -token " + ours + " -recipe=", "-recipe must be"},
-		{"-network testnet -token " + ours + " -recipe gold", "-recipe must be"},
-		{"-network testnet -token " + ours + " -recipe item_gold=100,", "-recipe must be"},
-		{"-network testnet -token " + ours + " -recipe item_gold=1e2x", "-recipe must be"},
-		{"-network testnet -token " + ours + " -recipe item_sword=1", `no item "item_sword"`},
-		{"-network testnet -token " + ours + " -recipe item_gold=1,item_gold=2", `"item_gold" twice`},
-		{"-network testnet -token " + ours + " -recipe item_gold=0", "whole number above 0"},
-		{"-network testnet -token " + ours + " -recipe item_gold=-1", "whole number above 0"},
-		{"-network testnet -token " + ours + " -recipe item_gold=0.5", "whole number above 0"},
-		{"-network testnet -token " + ours + " -recipe item_gold=1e16", "at most 1000000000000000"},
+		{"-token " + ours, "network must be mainnet or testnet"},
+		{"-network Testnet -token " + ours, "network must be mainnet or testnet"},
+		{"-network testnet -token 70c3", `invalid value "70c3" for flag -token`},
+		{"-network testnet -token " + ours + "00", "for flag -token"},
+		{"-network testnet -token " + ours[:40] + "zz", "for flag -token"},
+		{"-network testnet -token " + ours + " -sword-token " + ours[:40], "for flag -sword-token"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			var out bytes.Buffer

@@ -145,7 +145,7 @@ func (l *load) start(address string, counted *os.File, buildFlags ...string) err
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the server: %w\n%s", err, out)
 	}
-	l.command = exec.Command(binary, "-addr", "127.0.0.1:0", "-db", address, "-token", tokenAddress, "-network", "testnet", "-recipe", "any")
+	l.command = exec.Command(binary, "-addr", "127.0.0.1:0", "-db", address, "-token", tokenAddress, "-network", "testnet", "-any-rate")
 	l.command.Env = append(os.Environ(), "RAMP_HMAC_KEY="+loadKey, "RAMP_VALIDATOR_KEY="+loadValidator)
 	if counted != nil {
 		l.command.ExtraFiles = []*os.File{counted} // as sqlitecount.FD

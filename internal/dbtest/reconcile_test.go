@@ -79,11 +79,11 @@ func compareBooks(setting string) {
 	must(err)
 	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: c.URL})
 	must(err)
-	orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: &ramp.Proof{AnyFailure: true, Decimals: map[common.Address]int{bookToken: 18}}, Confirmations: 2})
+	orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: &ramp.Proof{AnyFailure: true, Decimals: map[common.Address]int{bookToken: 18}}, Confirmations: 2, Products: []ramp.Product{product()}})
 	must(err)
 	ctx := context.Background()
 	read := func(from, to time.Time) *support.Books {
-		books, err := orders.Reconcile(ctx, support.Period{From: from, To: to, Products: []ramp.Product{product()}})
+		books, err := orders.Reconcile(ctx, from, to)
 		must(err)
 		return books
 	}

@@ -222,7 +222,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 
 // The package, and support, log every record that docs/operations.md explains.
 func TestOperationsNamesTheLogRecords(t *testing.T) {
-	source := packageSource(t) + read(t, "support/support.go")
+	source := packageSource(t) + read(t, "support/support.go") + read(t, "support/keep.go")
 	records := regexp.MustCompile("`(ramp: [a-z ]+)`").FindAllStringSubmatch(read(t, "docs/operations.md"), -1)
 	require.Greater(t, len(records), 8)
 	for _, m := range records {

@@ -46,7 +46,7 @@ var commands = []command{
 	{begins: "go install github.com/token-ramp/ramp-go/cmd/ramp@latest", skip: "the module is not published yet"},
 	{begins: "RAMP_HMAC_KEY=… ramp check", until: `^passed: 0 of 1 `,
 		replace: []string{"RAMP_HMAC_KEY=… ramp", "RAMP_HMAC_KEY=trial go run ./cmd/ramp", "http://127.0.0.1:8080", "TRIAL",
-			"-validator 0x…", "-validator " + validator, "-token 0x…", "-token " + tokenAddress},
+			"-validator 0x…", "-validator " + validator, "-token 0x…", "-token " + tokenAddress, "item_gold -amount 400", "item_gem -amount 40"},
 		more: "-run '^mint-succeeds$'"},
 	{begins: "export RAMP_HMAC_KEY=$(openssl", skip: "the test server is the reader's"},
 	{begins: "./start-test-server", skip: "the test server is the reader's"},

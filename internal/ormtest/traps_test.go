@@ -8,6 +8,8 @@ import (
 	entsql "entgo.io/ent/dialect/sql"
 	"github.com/jmoiron/sqlx"
 	"github.com/jmoiron/sqlx/reflectx"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
 	"gorm.io/driver/postgres"
 	"gorm.io/gorm"
 )
@@ -30,6 +32,15 @@ func TestTraps(t *testing.T) {
 			check(t, err)
 			inTx(t.Context(), handle, tx)
 			check(t, handle.WithContext(t.Context()).Exec(insert).Error)
+		}, true},
+		"sqlc, the queries that WithTx was called on": {func(t *testing.T, db *sql.DB, tx *sql.Tx) {
+			queries := &Queries{db: db}
+			queries.WithTx(tx)
+			check(t, queries.Insert(t.Context(), Holding{"alice", "gold", 1}))
+		}, true},
+		"bun, a query without Conn": {func(t *testing.T, db *sql.DB, _ *sql.Tx) {
+			_, err := bun.NewDB(db, pgdialect.New()).NewInsert().Model(&Holding{"alice", "gold", 1}).Exec(t.Context())
+			check(t, err)
 		}, true},
 		"sqlx, NamedExec": {func(t *testing.T, _ *sql.DB, tx *sql.Tx) {
 			game := &sqlx.Tx{Tx: tx, Mapper: reflectx.NewMapperFunc("db", sqlx.NameMapper)}

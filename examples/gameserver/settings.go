@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/support"
+)
+
+// settings are the flags that every command has: where the orders are, which tokens are
+// sold, and what a transaction must show before it ends an order.
+type settings struct {
+	database                      string
+	project, network              string
+	token, swordToken             common.Address
+	anyRate                       bool
+	chainID, confirmations        uint64
+	payers, contracts, validators []common.Address
+	anyFailure                    bool
+	decimals                      int
+}
+
+func newSettings(flags *flag.FlagSet) *settings {
+	s := new(settings)
+	flags.StringVar(&s.database, "db", "sqlite:gameserver.db", "`database`: sqlite:PATH, postgres://…, or mysql: and a DSN of go-sql-driver/mysql")
+	flags.StringVar(&s.project, "project", "", "`ID` of the project in the console; empty accepts any")
+	flags.StringVar(&s.network, "network", "", "`network` of the token, mainnet or testnet; required unless the service is emulated")
+	flags.Func("token", "contract `address` of the token; required unless the service is emulated", address(&s.token))
+	flags.Func("sword-token", "contract `address` of the token of swords; without it, swords are not sold unless\nthe service is emulated", address(&s.swordToken))
+	flags.BoolVar(&s.anyRate, "any-rate", false, "approve orders at every rate, for the judge and for load tests")
+	flags.Uint64Var(&s.chainID, "chain-id", 0, "chain `ID` that the node at RAMP_RPC_URL must have")
+	flags.Uint64Var(&s.confirmations, "confirmations", 1, "`number` of confirmations of a transaction that ends an order")
+	flags.Func("payers", "`addresses` with which the ramp sends or pays for transactions, separated by commas", addresses(&s.payers))
+	flags.Func("contracts", "`addresses` of the ramp's contracts, separated by commas", addresses(&s.contracts))
+	flags.Func("validators", "`addresses` of your validator keys, past ones too: orders show marks a transaction\nthat holds a signature of theirs", addresses(&s.validators))
+	flags.BoolVar(&s.anyFailure, "any-failure", false, "accept any failed transaction, if the ramp's addresses are not known")
+	flags.IntVar(&s.decimals, "decimals", -1, "decimals of the token, a `number`; by default the node is asked, which must then be reachable")
+	return s
+}
+
+// address reads a flag that is an address.
+func address(a *common.Address) func(string) error {
+	return func(text string) error { return a.UnmarshalText([]byte(text)) }
+}
+
+// addresses reads a flag that lists addresses.
+func addresses(list *[]common.Address) func(string) error {
+	return func(text string) error {
+		for one := range strings.SplitSeq(text, ",") {
+			var a common.Address
+			if err := a.UnmarshalText([]byte(one)); err != nil {
+				return err
+			}
+			*list = append(*list, a)
+		}
+		return nil
+	}
+}
+
+// open opens the database of the game. Only the server creates the tables, so that a
+// mistyped address does not look like an empty database.
+func (s *settings) open(ctx context.Context, create bool) (*game, *ramp.SQLStore, error) {
+	if path, ok := strings.CutPrefix(s.database, "sqlite:"); ok && !create {
+		if _, err := os.Stat(path); err != nil { // SQLite would create it
+			return nil, nil, fmt.Errorf("-db: %w", err)
+		}
+	}
+	db, dialect, err := openDatabase(s.database)
+	if err != nil {
+		return nil, nil, err
+	}
+	game := &game{db: db, dialect: dialect}
+	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: dialect, Apply: game.Apply, Retries: 3, Retryable: raced})
+	if err == nil && create {
+		err = migrate(ctx, db, dialect)
+	}
+	if err == nil {
+		err = store.Check(ctx)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, db.Close())
+	}
+	return game, store, nil
+}
+
+// chain returns the node that confirms results, or nil if there is none.
+func (s *settings) chain(ctx context.Context, url string, log *slog.Logger, observer ramp.Observer) (*ramp.RPC, error) {
+	switch {
+	case url == "" && s.chainID == 0:
+		return nil, nil
+	case url == "" || s.chainID == 0:
+		return nil, errors.New("RAMP_RPC_URL and -chain-id need each other: without -chain-id, a testnet node could confirm mainnet orders")
+	}
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: url, ChainID: s.chainID, Logger: log, Observer: observer})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, err = chain.ChainID(ctx)
+	if errors.Is(err, ramp.ErrWrongChain) {
+		return nil, err
+	}
+	if err != nil { // only results have to wait for it
+		log.WarnContext(ctx, "the node is unreachable", "error", err)
+	}
+	return chain, nil
+}
+
+// proof returns what a transaction must show before it ends an order.
+func (s *settings) proof() *ramp.Proof {
+	proof := &ramp.Proof{Payers: s.payers, Contracts: s.contracts, AnyFailure: s.anyFailure, Decimals: map[common.Address]int{}}
+	if s.decimals >= 0 {
+		proof.Decimals[s.token] = s.decimals
+	}
+	return proof
+}
+
+// askDecimals completes a proof with the decimals of the token. Those of -decimals must not
+// be wrong: burns would be paid for with too few tokens.
+func (s *settings) askDecimals(ctx context.Context, proof *ramp.Proof, chain *ramp.RPC) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	decimals, err := chain.TokenDecimals(ctx, s.token)
+	switch {
+	case err != nil && s.decimals < 0:
+		return fmt.Errorf("the node does not say the decimals of the token, so set -decimals: %w", err)
+	case err == nil && s.decimals >= 0 && decimals != s.decimals:
+		return fmt.Errorf("-decimals is %d, but the token %s has %d", s.decimals, s.token, decimals)
+	case err == nil:
+		proof.Decimals[s.token] = decimals
+	}
+	return nil
+}
+
+// desk returns what shows and ends orders by hand, and compares the books.
+func (s *settings) desk(game *game, store *ramp.SQLStore, chain *ramp.RPC, proof *ramp.Proof, log *slog.Logger) (*support.Orders, error) {
+	return support.New(support.Config{Store: store, Chain: chain, Proof: proof, Confirmations: s.confirmations, Validators: s.validators,
+		ProjectID: s.project, Network: ramp.Network(s.network), Products: s.products(), Sessions: game.sessions, Logger: log})
+}

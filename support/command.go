@@ -1,0 +1,279 @@
+package support
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+// Command is a command line for the people who decide about orders; see [NewCommand].
+type Command func(ctx context.Context, o *Orders, args []string, out io.Writer) error
+
+// NewCommand returns a command of this package for a program of yours, and adds the flags
+// of the command to those of the program. Parse them, make an [Orders], and run the command
+// with the arguments that are left. It prints to out.
+//
+//	list            lists the orders that have waited for 13 hours, or those of a player, a
+//	                session, a wallet or a time
+//	missing LOG     lists what a log has and the store lacks: [Orders.Lost]
+//	show UUID       shows an order and the transactions that may be its own: [Orders.Show]
+//	finish UUID     ends an order as its transaction ended: [Orders.Finish]
+//	abandon UUID    ends an order whose result will never come: [Orders.Abandon]
+//	reconcile       compares the books with the chain, and fails if they do not close:
+//	                [Orders.Reconcile]
+//
+// Ask each for its flags with -help.
+func NewCommand(name string, flags *flag.FlagSet) (Command, error) {
+	var run action
+	takes := "" // what its argument is
+	switch name {
+	case "list":
+		run = newList(flags)
+	case "missing":
+		run, takes = missing, "the file of a log"
+	case "show":
+		run, takes = newShow(flags), "the UUID of an order"
+	case "finish":
+		run, takes = newFinish(flags), "the UUID of an order"
+	case "abandon":
+		run, takes = newAbandon(flags), "the UUID of an order"
+	case "reconcile":
+		run = newReconcile(flags)
+	default:
+		return nil, fmt.Errorf("there is no command %q: use list, missing, show, finish, abandon or reconcile", name)
+	}
+	return func(ctx context.Context, o *Orders, args []string, out io.Writer) error {
+		switch {
+		case takes == "" && len(args) > 0:
+			return fmt.Errorf("the argument %q is one too many", args[0])
+		case takes != "" && len(args) != 1:
+			return fmt.Errorf("one argument is required, after the flags: %s", takes)
+		}
+		return run(ctx, o, strings.Join(args, ""), out)
+	}, nil
+}
+
+// action is a command with its argument, or "".
+type action func(ctx context.Context, o *Orders, argument string, out io.Writer) error
+
+// withOrder returns an action whose argument is the UUID of an order.
+func withOrder(run func(ctx context.Context, o *Orders, id uuid.UUID, out io.Writer) error) action {
+	return func(ctx context.Context, o *Orders, argument string, out io.Writer) error {
+		id, err := uuid.Parse(argument)
+		if err != nil {
+			return fmt.Errorf("%q is not a UUID", argument)
+		}
+		return run(ctx, o, id, out)
+	}
+}
+
+// period adds the flags -from and -to.
+func period(flags *flag.FlagSet, from, to *time.Time, usage string) {
+	add := func(name string, at *time.Time, usage string) {
+		flags.Func(name, usage, func(text string) (err error) {
+			if *at, err = time.Parse(time.DateOnly, text); err != nil {
+				*at, err = time.Parse(time.RFC3339, text)
+			}
+			return err
+		})
+	}
+	add("from", from, usage)
+	add("to", to, "`end`, likewise, and not included; by default now")
+}
+
+// selection says which orders to list.
+type selection struct {
+	older                               time.Duration
+	direction, player, session, address string
+	from, to                            time.Time
+}
+
+func newList(flags *flag.FlagSet) action {
+	var s selection
+	flags.DurationVar(&s.older, "older", patience, "list orders that have waited longer than this `duration`; the service stops delivering after 12 hours")
+	flags.StringVar(&s.direction, "direction", "", "list only waiting orders of this `direction`, mint or burn; a burn that waits has moved nothing")
+	flags.StringVar(&s.player, "player", "", "list all orders of a player's `name` instead")
+	flags.StringVar(&s.session, "session", "", "list all orders of a session `ID` instead")
+	flags.StringVar(&s.address, "address", "", "list all orders of a wallet's `address` instead")
+	period(flags, &s.from, &s.to, "list the orders that ended since this `time` instead, a date or a time in RFC 3339")
+	return func(ctx context.Context, o *Orders, _ string, out io.Writer) error {
+		orders, err := o.selected(ctx, &s)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(out, Table(orders))
+		return err
+	}
+}
+
+// selected returns the orders of a selection.
+func (o *Orders) selected(ctx context.Context, s *selection) (all []ramp.Order, err error) {
+	store, ok := o.config.Store.(Ledger)
+	if !ok {
+		return nil, invalid("Config.Store", "must be a Ledger")
+	}
+	read := func(list func(ramp.OrderPage) ([]ramp.Order, error)) {
+		for page, failed := range o.pages(list) {
+			all, err = append(all, page...), cmp.Or(err, failed)
+		}
+	}
+	now := o.config.Now()
+	switch {
+	case s.player != "" && o.config.Sessions == nil:
+		return nil, invalid("Config.Sessions", "is required to list the orders of a player")
+	case s.player != "":
+		sessions, err := o.config.Sessions(ctx, s.player)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range sessions {
+			read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.SessionOrders(ctx, id, p) })
+		}
+	case s.session != "":
+		read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.SessionOrders(ctx, s.session, p) })
+	case s.address != "":
+		read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.UserOrders(ctx, s.address, p) })
+	case !s.from.IsZero() || !s.to.IsZero():
+		if s.to.IsZero() {
+			s.to = now
+		}
+		read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.Ended(ctx, s.from, s.to, p) })
+	case !slices.Contains([]string{"", "mint", "burn"}, s.direction):
+		return nil, errors.New("-direction must be mint or burn")
+	default:
+		for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
+			if s.direction == "" || s.direction == d.String() {
+				read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.Waiting(ctx, d, now.Add(-s.older), p) })
+			}
+		}
+	}
+	return all, err
+}
+
+func missing(ctx context.Context, o *Orders, file string, out io.Writer) error {
+	log, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	lost, err := o.Lost(ctx, log)
+	for _, l := range lost {
+		what := "waits again"
+		if l.Missing {
+			what = "is missing"
+		}
+		fmt.Fprintf(out, "%s %s; it was %s\t%s\t%s\t%s\n", l.UUID, what, shown(string(l.State)), shown(l.SessionID), shown(strings.Join(l.Effects, ", then ")), shown(l.TxHash))
+	}
+	return err
+}
+
+func newShow(flags *flag.FlagSet) action {
+	asJSON := flags.Bool("json", false, "print JSON")
+	return withOrder(func(ctx context.Context, o *Orders, id uuid.UUID, out io.Writer) error {
+		report, err := o.Show(ctx, id)
+		switch {
+		case report == nil:
+			return err
+		case *asJSON:
+			return cmp.Or(err, json.NewEncoder(out).Encode(report))
+		default:
+			_, failed := io.WriteString(out, report.Text())
+			return cmp.Or(err, failed)
+		}
+	})
+}
+
+func newFinish(flags *flag.FlagSet) action {
+	d := newDecision(flags)
+	var transaction common.Hash
+	flags.Func("tx", "`hash` of the transaction that the order has ended with; required",
+		func(text string) error { return transaction.UnmarshalText([]byte(text)) })
+	return withOrder(func(ctx context.Context, o *Orders, id uuid.UUID, out io.Writer) error {
+		if transaction == (common.Hash{}) {
+			return errors.New("-tx is required: the order ends as its transaction did")
+		}
+		step, err := o.Finish(ctx, id, transaction, *d)
+		if err != nil {
+			return err
+		}
+		return printStep(out, step)
+	})
+}
+
+func newAbandon(flags *flag.FlagSet) action {
+	d := newDecision(flags)
+	flags.BoolVar(&d.Anyway, "anyway", false, "abandon the order although a transaction may be its own")
+	return withOrder(func(ctx context.Context, o *Orders, id uuid.UUID, out io.Writer) error {
+		step, err := o.Abandon(ctx, id, *d)
+		if err != nil {
+			return err
+		}
+		return printStep(out, step)
+	})
+}
+
+func newDecision(flags *flag.FlagSet) *Decision {
+	d := new(Decision)
+	flags.StringVar(&d.Who, "who", "", "`name` of the person who decides; required")
+	flags.StringVar(&d.Reason, "reason", "", "why the result cannot arrive; required")
+	return d
+}
+
+// printStep says what was moved, so that nobody moves it again by hand.
+func printStep(out io.Writer, step ramp.Step) error {
+	moved := "the game has moved: " + step.Effect.String()
+	if !step.New {
+		moved = "it had ended so before, and nothing was moved"
+	}
+	_, err := fmt.Fprintf(out, "%s is %s; %s\n", step.Order.UUID, step.Order.State, shown(moved))
+	return err
+}
+
+func newReconcile(flags *flag.FlagSet) action {
+	var from, to time.Time
+	period(flags, &from, &to, "`beginning`, a date or a time in RFC 3339; by default where the last books ended, or a day ago")
+	file := flags.String("position", "", "`file` that says where the last books ended, and then where these did")
+	format := flags.String("format", "text", "`form` of the books: text, json, csv (the findings) or totals (as CSV)")
+	return func(ctx context.Context, o *Orders, _ string, out io.Writer) error {
+		write := map[string]func(*Books) error{
+			"text":   func(b *Books) error { _, err := io.WriteString(out, b.Text()); return err },
+			"json":   func(b *Books) error { return json.NewEncoder(out).Encode(b) },
+			"csv":    func(b *Books) error { return b.WriteCSV(out) },
+			"totals": func(b *Books) error { return b.WriteTotalsCSV(out) },
+		}[*format]
+		if write == nil {
+			return errors.New("-format must be text, json, csv or totals")
+		}
+		books, err := o.since(ctx, position(*file), from, to)
+		if err != nil {
+			return err
+		}
+		if err := write(books); err != nil {
+			return err
+		}
+		if err := position(*file).keep(books); err != nil {
+			return err
+		}
+		if books.To.Before(to) {
+			cmp.Or(o.config.Logger, slog.Default()).WarnContext(ctx, "ramp: the books end before -to: later blocks are not final yet", "end", books.To)
+		}
+		if n := len(books.Findings); n > 0 {
+			return fmt.Errorf("the books do not close; findings: %d", n)
+		}
+		return nil
+	}
+}

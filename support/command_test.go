@@ -1,0 +1,201 @@
+package support_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/support"
+)
+
+// sessions are the sessions of the shop's only player.
+func sessions(_ context.Context, player string) ([]string, error) {
+	if player != "alice" {
+		return nil, nil
+	}
+	return []string{"session-1"}, nil
+}
+
+// command runs a command as a program does.
+func command(t *testing.T, o *support.Orders, name string, args ...string) (string, error) {
+	t.Helper()
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	run, err := support.NewCommand(name, flags)
+	if err != nil {
+		return "", err
+	}
+	if err := flags.Parse(args); err != nil {
+		return "", err
+	}
+	var out bytes.Buffer
+	err = run(t.Context(), o, flags.Args(), &out)
+	return out.String(), err
+}
+
+func TestTheListIsOfAPlayerAWalletATimeOrWaits(t *testing.T) {
+	s := newShop(t)
+	done := s.place(t, s.service.Mint, 1)
+	wallet := s.service.Wallet(ramp.Session{ID: "session-1"}).Hex()
+	middle := s.service.Now()
+	mint, burn := s.place(t, s.service.Mint, 1, ramptest.ResultNever()), s.place(t, s.service.Burn, 1, ramptest.ResultNever())
+	day := func(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+	for name, c := range map[string]struct {
+		args []string
+		want []*ramptest.Order
+	}{
+		"waiting for 13 hours":   {nil, nil},
+		"waiting for an hour":    {[]string{"-older", "30m"}, []*ramptest.Order{mint, burn}},
+		"waiting mints":          {[]string{"-older", "30m", "-direction", "mint"}, []*ramptest.Order{mint}},
+		"of a player":            {[]string{"-player", "alice"}, []*ramptest.Order{burn, mint, done}},
+		"of another player":      {[]string{"-player", "bob"}, nil},
+		"of a session":           {[]string{"-session", "session-1"}, []*ramptest.Order{burn, mint, done}},
+		"of a wallet":            {[]string{"-address", wallet}, []*ramptest.Order{burn, mint, done}},
+		"ended since a day":      {[]string{"-from", s.begin.UTC().Format(time.DateOnly)}, []*ramptest.Order{done}},
+		"ended since a time":     {[]string{"-from", day(middle)}, nil},
+		"ended between":          {[]string{"-from", day(s.begin), "-to", day(middle)}, []*ramptest.Order{done}},
+		"ended before":           {[]string{"-to", day(middle)}, []*ramptest.Order{done}},
+		"ended between too soon": {[]string{"-from", day(s.begin), "-to", day(s.begin.Add(time.Minute))}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			printed, err := command(t, s.Orders, "list", c.args...)
+			require.NoError(t, err)
+			rows := strings.Split(strings.TrimSpace(printed), "\n")[1:]
+			require.Len(t, rows, len(c.want), printed)
+			for i, o := range c.want {
+				assert.Contains(t, rows[i], o.UUID.String())
+			}
+		})
+	}
+
+	s.change(mint.UUID, func(o *ramp.Order) { o.Direction, o.Intent, o.Assets = 0, ramp.Intent{}, nil })
+	printed, err := command(t, s.Orders, "list", "-player", "alice")
+	require.NoError(t, err)
+	assert.Regexp(t, mint.UUID.String()+"  unknown direction", printed, "a damaged row hides no other")
+	assert.Equal(t, 4, strings.Count(printed, "\n"))
+}
+
+func TestAPersonShowsFinishesAndAbandonsOrders(t *testing.T) {
+	s := newShop(t)
+	burn, stays := s.place(t, s.service.Burn, 1, ramptest.ResultNever()), s.place(t, s.service.Mint, 1, ramptest.StaysPending())
+	who := []string{"-who", "alice", "-reason", "case 17"}
+	printed, err := command(t, s.Orders, "show", burn.UUID.String())
+	require.NoError(t, err)
+	assert.Contains(t, printed, "proves that the order has ended so", "the decimals of the token are those of the chain")
+	printed, err = command(t, s.Orders, "show", "-json", burn.UUID.String())
+	require.NoError(t, err)
+	assert.True(t, json.Valid([]byte(printed)))
+
+	_, err = command(t, s.Orders, "abandon", append(who, burn.UUID.String())...)
+	assert.ErrorContains(t, err, "transaction "+burn.TxHash.Hex()+" may be its own")
+	finish := append(who, "-tx", burn.TxHash.Hex(), burn.UUID.String())
+	for _, want := range []string{"is succeeded; the game has moved: grant +100 item_gold\n", "is succeeded; it had ended so before, and nothing was moved\n"} {
+		printed, err = command(t, s.Orders, "finish", finish...)
+		require.NoError(t, err)
+		assert.Equal(t, burn.UUID.String()+" "+want, printed)
+	}
+	printed, err = command(t, s.Orders, "abandon", append(who, stays.UUID.String())...)
+	require.NoError(t, err)
+	assert.Equal(t, stays.UUID.String()+" is abandoned; the game has moved: give back +100 item_gold\n", printed)
+
+	for _, form := range [][]string{{burn.UUID.String()}, {"-json", burn.UUID.String()}} {
+		s.service.FailRPC(-32601)
+		printed, err = command(t, s.Orders, "show", form...)
+		assert.ErrorIs(t, err, ramp.RPCMethodNotFound)
+		assert.Contains(t, printed, "succeeded", "it shows the order all the same")
+	}
+}
+
+func TestTheCommandSaysWhatALogHasAndTheStoreLacks(t *testing.T) {
+	s := newShop(t)
+	file := filepath.Join(t.TempDir(), "game.log")
+	require.NoError(t, os.WriteFile(file, []byte(`{"msg":"ramp: call","uuid":"58dbfbe4-5e32-4743-a76b-9355914db260","session_id":"alice",`+
+		`"state":"accepted","new":true,"effect":"take -100 item_gold"}`), 0o600))
+	printed, err := command(t, s.Orders, "missing", file)
+	require.NoError(t, err)
+	assert.Equal(t, "58dbfbe4-5e32-4743-a76b-9355914db260 is missing; it was accepted\talice\ttake -100 item_gold\t-\n", printed)
+}
+
+// Each run begins where the last one ended, once its report is written.
+func TestTheBooksBeginWhereTheLastOnesEnded(t *testing.T) {
+	s := newShop(t)
+	position := filepath.Join(t.TempDir(), "position")
+	s.place(t, s.service.Mint, 4)
+	printed, err := command(t, s.Orders, "reconcile", "-position", position, "-format", "totals")
+	require.NoError(t, err)
+	assert.Contains(t, printed, "orders,gold,mint,taken,item_gold,100\n")
+	end := s.service.Now()
+	s.service.Advance(5 * time.Hour)
+
+	s.place(t, s.service.Mint, 2, ramptest.MintedByStranger())
+	for format, want := range map[string]string{"text": "books from ", "json": `"event_without_order":1`, "csv": "\n1,event_without_order,"} {
+		printed, err = command(t, s.Orders, "reconcile", "-position", position+".of "+format, "-format", format)
+		assert.EqualError(t, err, "the books do not close; findings: 1")
+		assert.Contains(t, printed, want)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s.KeepBooks(ctx, position, func(books *support.Books) {
+		assert.Len(t, books.Findings, 1)
+		assert.WithinDuration(t, end.Add(-support.Overlap), books.From, 10*time.Minute)
+		cancel()
+	})
+	assert.Contains(t, s.log.String(), `"msg":"ramp: the books do not close","kind":"event_without_order"`)
+	printed, err = command(t, s.Orders, "reconcile", "-position", position, "-format", "totals")
+	assert.Error(t, err, "the overlap has the finding again")
+	assert.Contains(t, printed, ",ordered,tokens,2\n", "the first order was in earlier books")
+
+	assert.NotContains(t, s.log.String(), "end before -to")
+	_, err = command(t, s.Orders, "reconcile", "-from", "2026-01-01", "-to", "2100-01-01")
+	assert.Error(t, err)
+	assert.Contains(t, s.log.String(), "the books end before -to")
+
+	require.NoError(t, os.WriteFile(position, []byte("{}"), 0o600))
+	_, err = command(t, s.Orders, "reconcile", "-position", position)
+	assert.ErrorContains(t, err, "is not a position of the books")
+}
+
+func TestACommandThatIsUsedWronglySaysHow(t *testing.T) {
+	s := newShop(t)
+	id, tx := uuid.NewString(), "0x"+strings.Repeat("1", 64)
+	for want, args := range map[string][]string{
+		`there is no command "forget": use list, missing,`:                {"forget"},
+		"one argument is required, after the flags: the UUID of an order": {"show"},
+		"one argument is required, after the flags: the file of a log":    {"missing"},
+		`"1" is not a UUID`:                          {"show", "1"},
+		`the argument "` + id + `" is one too many`:  {"list", id},
+		"-direction must be mint or burn":            {"list", "-direction", "up"},
+		"invalid value \"yesterday\" for flag -from": {"list", "-from", "yesterday"},
+		"no such file":                               {"missing", "/no/log"},
+		"Decision.Who is required":                   {"abandon", "-reason", "x", id},
+		"Decision.Reason is required":                {"abandon", "-who", "bob", id},
+		"-tx is required":                            {"finish", "-who", "bob", "-reason", "x", id},
+		"invalid value \"0x1\" for flag -tx":         {"finish", "-tx", "0x1", id},
+		"unknown order":                              {"finish", "-who", "bob", "-reason", "x", "-tx", tx, id},
+		"-format must be":                            {"reconcile", "-format", "xml"},
+	} {
+		printed, err := command(t, s.Orders, args[0], args[1:]...)
+		assert.ErrorContains(t, err, want)
+		assert.Empty(t, printed)
+	}
+	poor, err := support.New(support.Config{Store: newStudio(t).store})
+	require.NoError(t, err)
+	_, err = command(t, poor, "list")
+	assert.EqualError(t, err, "ramp: Config.Store must be a Ledger")
+	poor, err = support.New(support.Config{Store: s.store})
+	require.NoError(t, err)
+	_, err = command(t, poor, "list", "-player", "alice")
+	assert.EqualError(t, err, "ramp: Config.Sessions is required to list the orders of a player")
+}
