@@ -177,12 +177,14 @@ type trade struct {
 func (i *Intent) trade() (t trade, err error) {
 	var p problems
 	t.direction = i.check(&p)
-	if err := p.err(); err != nil {
+	t.game, t.chain = i.sides(t.direction)
+	if err = p.err(); err == nil {
+		t.assets, err = t.game.sum()
+	}
+	if err != nil {
 		return trade{}, err
 	}
-	t.game, t.chain = i.sides(t.direction)
-	t.assets, err = t.game.sum()
-	return t, err
+	return t, nil
 }
 
 // tokens returns a copy of the entries that can be compared: sorted, and in lower

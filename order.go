@@ -129,10 +129,7 @@ func (i *Intent) Effect(state OrderState) (Effect, error) {
 	var p problems
 	p.addAll(o.derive())
 	p.requireState(state)
-	if err := p.err(); err != nil {
-		return Effect{}, err
-	}
-	return o.effect(), nil
+	return o.effect(), p.err()
 }
 
 // effectKind is the rule: when assets move, and which way.
@@ -321,11 +318,10 @@ func (o *Order) derive() error {
 
 // effect returns how the order changes the game's assets when it enters its state.
 func (o *Order) effect() Effect {
-	kind := effectKind(o.Direction, o.State)
-	if kind == Nothing {
-		return Effect{}
+	if kind := effectKind(o.Direction, o.State); kind != Nothing {
+		return Effect{Kind: kind, Assets: slices.Clone(o.Assets)}
 	}
-	return Effect{Kind: kind, Assets: slices.Clone(o.Assets)}
+	return Effect{}
 }
 
 // clone returns an order that shares no memory with o.

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	ethcrypto "github.com/ethereum/go-ethereum/crypto"
@@ -23,7 +24,7 @@ import (
 // function that it was made from is.
 type Signer struct {
 	address common.Address
-	sign    func(context.Context, Digest) (Signature, error)
+	sign    func(context.Context, time.Duration, Digest) (Signature, error) // within a time, if the key is elsewhere
 }
 
 // NewKeySigner returns a signer for a private key in hex, 64 digits with or
@@ -51,7 +52,7 @@ func NewECDSASigner(key *ecdsa.PrivateKey) (*Signer, error) {
 	case own.X.Cmp(key.X) != 0, own.Y.Cmp(key.Y) != 0:
 		return nil, fmt.Errorf("ramp: %w: its public half belongs to a different key", ErrValidatorKey)
 	}
-	sign := func(_ context.Context, d Digest) (Signature, error) {
+	sign := func(_ context.Context, _ time.Duration, d Digest) (Signature, error) {
 		var s Signature
 		// RFC 6979 reduces the digest modulo the order. go-ethereum does so with
 		// cgo only, so do it here to get the same bytes without cgo.
@@ -135,9 +136,9 @@ func NewFuncSigner(address common.Address, sign func(ctx context.Context, digest
 	case address == common.Address{}:
 		return nil, fmt.Errorf("ramp: %w: the address is zero", ErrValidatorKey)
 	}
-	return &Signer{address: address, sign: func(ctx context.Context, d Digest) (Signature, error) {
+	return &Signer{address: address, sign: func(ctx context.Context, limit time.Duration, d Digest) (Signature, error) {
 		theirs := d // a copy, so that sign cannot change what is checked
-		raw, err := untilDone(ctx, func() ([]byte, error) { return sign(ctx, theirs[:]) })
+		raw, err := untilDone(ctx, limit, func(ctx context.Context) ([]byte, error) { return sign(ctx, theirs[:]) })
 		if err != nil {
 			return Signature{}, fmt.Errorf("ramp: sign: %w", err)
 		}
@@ -145,16 +146,18 @@ func NewFuncSigner(address common.Address, sign func(ctx context.Context, digest
 	}}, nil
 }
 
-// untilDone returns what call returns, or the error of ctx if that ends first, because
-// the client of a key may ignore its context. A panic of call is logged.
-func untilDone(ctx context.Context, call func() ([]byte, error)) ([]byte, error) {
+// untilDone returns what call returns, or the error of ctx if that ends first or the time
+// is over, because the client of a key may ignore its context. A panic of call is logged.
+func untilDone(ctx context.Context, limit time.Duration, call func(context.Context) ([]byte, error)) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	var raw []byte
 	err := errors.New("it panicked") // unless call returns
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		defer recoverHook(ctx, "sign")
-		raw, err = call()
+		raw, err = call(ctx)
 	}()
 	select {
 	case <-ctx.Done():
@@ -169,7 +172,9 @@ func untilDone(ctx context.Context, call func() ([]byte, error)) ([]byte, error)
 func (s *Signer) Address() common.Address { return s.address }
 
 // Sign returns the signature of the digest.
-func (s *Signer) Sign(ctx context.Context, d Digest) (Signature, error) { return s.sign(ctx, d) }
+func (s *Signer) Sign(ctx context.Context, d Digest) (Signature, error) {
+	return s.sign(ctx, 1<<63-1, d)
+}
 
 // PublicKeyAddress returns the address of a secp256k1 public key in the form that
 // key services return: a SubjectPublicKeyInfo in DER or PEM, which crypto/x509 does

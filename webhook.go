@@ -315,10 +315,8 @@ func (h *Handler) AnswerValidate(ctx context.Context, header http.Header, body [
 		}
 		// Sign before the game commits, and release the signature only after it
 		// did: then a signer that is down costs no player anything.
-		signing, cancel := context.WithTimeout(ctx, h.config.SignTimeout)
-		defer cancel()
 		c.op.Signed = true
-		signature, err := h.config.Signer.Sign(signing, r.Digest)
+		signature, err := h.config.Signer.sign(ctx, h.config.SignTimeout, r.Digest)
 		if err != nil {
 			return nil, err
 		}
