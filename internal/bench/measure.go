@@ -24,7 +24,7 @@ type sides struct {
 
 // roundTime is approximately how long each side works in one round: long enough for the
 // clock, and short enough that a disturbance affects few rounds.
-const roundTime = 20 * time.Millisecond
+const roundTime = 4 * time.Millisecond
 
 // cost is the cost of one call. Allocations are counted for the whole process, so they
 // include the goroutines of a server.
