@@ -14,16 +14,20 @@ RELEASES := go1.25.14 go1.26.8+jsonv2 go1.27.4 go1.27.4+nojsonv2
 CORE := . examples/gameserver internal/dbtest internal/doctest
 REST := $(filter-out $(CORE),$(MODULES))
 TESTFLAGS ?=
+SHORT := -short
 
 .PHONY: test test-all check vuln releases newest fuzz bench cover
 
 # Test what a change usually touches: the package, the emulator, the judge, the example
-# server, the stores on SQLite and the documents.
+# server, the stores on SQLite and the documents. The few tests that take longest are
+# left to test-all.
 test:
-	go run ./internal/testrun $(TESTFLAGS) $(CORE)
+	go run ./internal/testrun $(SHORT) $(TESTFLAGS) $(CORE)
 
-# Also test every other module: frameworks, metrics, more stores, nodes, browsers and
-# benchmarks. Databases are tested if internal/dbtest/databases runs it.
+# Also run the longest tests, and test every other module: frameworks, metrics, more
+# stores, nodes, browsers and benchmarks. Databases are tested if internal/dbtest/databases
+# runs it.
+test-all: SHORT =
 test-all: test
 	go run ./internal/testrun $(TESTFLAGS) $(REST)
 	@PATH=$$PATH:/usr/sbin; for p in nginx haproxy sqlite3 promtool pgbouncer node python3 chromium; do \

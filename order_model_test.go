@@ -24,7 +24,7 @@ import (
 
 func TestRandomSchedulesLoseAndDoubleNothing(t *testing.T) {
 	steps := 250_000
-	if raceDetector {
+	if raceDetector || testing.Short() {
 		steps /= 10
 	}
 	random := rand.Uint64()

@@ -54,6 +54,9 @@ func readCompose(t *testing.T) (c compose, text string) {
 // cannot write to, as another user, with the arguments of the compose file.
 func TestTheImageServes(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows")
+	}
 	dockerfile, err := os.ReadFile("deploy/Dockerfile")
 	check(t, err)
 	root := t.TempDir()

@@ -1,14 +1,15 @@
-// Command testrun runs the tests of modules, one after the other:
+// Command testrun runs the tests of modules, two modules at a time:
 //
-//	go run ./internal/testrun [-race] MODULE...
+//	go run ./internal/testrun [-race] [-short] MODULE...
 //
-// It prints a line when a module begins and when it ends, the output of each test that
-// fails, and at the end how many tests passed, failed and were skipped, and why. The
+// It prints a line when a module begins and when it ends, with the output of each test
+// that failed, and at the end how many tests passed, failed and were skipped, and why. The
 // exit status is 1 if a test failed.
 package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -19,63 +20,97 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
 func main() {
 	log.SetFlags(0)
 	race := flag.Bool("race", false, "run the tests with the race detector")
+	short := flag.Bool("short", false, "skip tests that take long")
 	flag.Parse()
 	if flag.NArg() == 0 {
 		log.Fatal("testrun: which modules?")
 	}
-	r := run{out: os.Stdout, skips: map[string]int{}}
-	for n, module := range flag.Args() {
-		r.begin(n+1, flag.NArg(), module)
-		begun := time.Now()
-		ok := r.test(module, *race)
-		r.end(module, ok, time.Since(begun))
+	var flags []string
+	if *race {
+		flags = append(flags, "-race")
 	}
+	if *short {
+		flags = append(flags, "-short")
+	}
+	r := report{out: os.Stdout, modules: flag.NArg(), skips: map[string]int{}}
+	// Many tests wait for a clock, a server or a process, so one module does not keep
+	// the processors busy.
+	var running sync.WaitGroup
+	free := make(chan bool, 2)
+	for _, module := range flag.Args() {
+		free <- true
+		r.begin(module)
+		running.Go(func() {
+			begun := time.Now()
+			r.end(module, test(module, flags), time.Since(begun))
+			<-free
+		})
+	}
+	running.Wait()
 	r.summarize()
 	if r.failed > 0 {
 		os.Exit(1)
 	}
 }
 
-// run is what the tests have said so far.
-type run struct {
-	out                     io.Writer
+// report is what has been said about all modules. It is safe for concurrent use.
+type report struct {
+	out     io.Writer
+	modules int
+
+	mu                      sync.Mutex
+	begun                   int
 	passed, failed, skipped int
 	skips                   map[string]int // tests by the reason for which they were skipped
 }
 
-func (r *run) begin(n, of int, module string) {
-	fmt.Fprintf(r.out, "[%d/%d] %s\n", n, of, module)
+func (r *report) begin(module string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.begun++
+	fmt.Fprintf(r.out, "[%d/%d] %s begins\n", r.begun, r.modules, module)
 }
 
-func (r *run) end(module string, ok bool, took time.Duration) {
+func (r *report) end(module string, m *results, took time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	result := "ok"
-	if !ok {
+	if m.failed > 0 {
 		result = "FAILED"
 	}
-	fmt.Fprintf(r.out, "      %s in %.0f s\n", result, took.Seconds())
+	fmt.Fprintf(r.out, "%s      %s: %s in %.0f s\n", m.output.String(), module, result, took.Seconds())
+	r.passed, r.failed, r.skipped = r.passed+m.passed, r.failed+m.failed, r.skipped+m.skipped
+	for reason, n := range m.skips {
+		r.skips[reason] += n
+	}
 }
 
-func (r *run) summarize() {
+func (r *report) summarize() {
 	for _, reason := range slices.Sorted(maps.Keys(r.skips)) {
 		fmt.Fprintf(r.out, "skipped %d: %s\n", r.skips[reason], reason)
 	}
 	fmt.Fprintf(r.out, "%d passed, %d failed, %d skipped\n", r.passed, r.failed, r.skipped)
 }
 
+// results are those of one module.
+type results struct {
+	output                  bytes.Buffer // of tests that failed
+	passed, failed, skipped int
+	skips                   map[string]int
+}
+
 // test runs the tests of a module. The go command does not see that a nested module's
 // test depends on a file outside of the module, such as a document, so only the results
 // of the root module may come from its cache.
-func (r *run) test(module string, race bool) bool {
-	args := []string{"-C", module, "test", "-json"}
-	if race {
-		args = append(args, "-race")
-	}
+func test(module string, flags []string) *results {
+	args := append([]string{"-C", module, "test", "-json"}, flags...)
 	if module != "." {
 		args = append(args, "-count=1")
 	}
@@ -88,13 +123,13 @@ func (r *run) test(module string, race bool) bool {
 	if err != nil {
 		log.Fatal("testrun: ", err)
 	}
-	failed := r.failed
+	r := &results{skips: map[string]int{}}
 	r.read(events)
-	if err := command.Wait(); err != nil && r.failed == failed {
-		fmt.Fprintln(r.out, "go test:", err)
+	if err := command.Wait(); err != nil && r.failed == 0 {
+		fmt.Fprintln(&r.output, "go test:", err)
 		r.failed++
 	}
-	return r.failed == failed
+	return r
 }
 
 // event is an event of go test -json.
@@ -104,7 +139,7 @@ type event struct {
 
 // read counts the tests of a stream of events. A package that fails by itself, because
 // it does not compile or panics, counts as a test.
-func (r *run) read(events io.Reader) {
+func (r *results) read(events io.Reader) {
 	output := map[event][]string{} // by Package and Test
 	lines := bufio.NewScanner(events)
 	lines.Buffer(nil, 16<<20)
@@ -112,7 +147,7 @@ func (r *run) read(events io.Reader) {
 	for lines.Scan() {
 		var e event
 		if json.Unmarshal(lines.Bytes(), &e) != nil {
-			fmt.Fprintln(r.out, lines.Text())
+			fmt.Fprintln(&r.output, lines.Text())
 			continue
 		}
 		key := event{Package: e.Package, Test: e.Test}
@@ -136,7 +171,7 @@ func (r *run) read(events io.Reader) {
 		case "fail":
 			if e.Test != "" || !failedIn[e.Package] {
 				r.failed++
-				fmt.Fprintf(r.out, "FAILED %s %s\n", e.Package, e.Test)
+				fmt.Fprintf(&r.output, "FAILED %s %s\n", e.Package, e.Test)
 				r.print(output[key])
 			}
 			failedIn[e.Package] = true
@@ -144,9 +179,9 @@ func (r *run) read(events io.Reader) {
 	}
 }
 
-func (r *run) print(lines []string) {
+func (r *results) print(lines []string) {
 	for _, line := range lines {
-		fmt.Fprint(r.out, "    ", line)
+		fmt.Fprint(&r.output, "    ", line)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -23,18 +24,23 @@ func TestTheReportCountsAndExplains(t *testing.T) {
 {"Action":"fail","Package":"q","FailedBuild":"q [q.test]"}
 `
 	var out strings.Builder
-	r := run{out: &out, skips: map[string]int{}}
-	r.begin(1, 2, ".")
-	r.read(strings.NewReader(events))
-	r.end(".", false, 3_400_000_000)
+	m := results{skips: map[string]int{}}
+	m.read(strings.NewReader(events))
+	r := report{out: &out, modules: 2, skips: map[string]int{}}
+	r.begin(".")
+	r.begin("a")
+	r.end("a", &results{passed: 1}, time.Second)
+	r.end(".", &m, 3_400_000_000)
 	r.summarize()
-	assert.Equal(t, `[1/2] .
+	assert.Equal(t, `[1/2] . begins
+[2/2] a begins
+      a: ok in 1 s
 FAILED p TestC
         c_test.go:9: got 1, want 2
     q.go:1: undefined: x
 FAILED q 
-      FAILED in 3 s
+      .: FAILED in 3 s
 skipped 1: needs nginx, which is not installed
-1 passed, 2 failed, 1 skipped
+2 passed, 2 failed, 1 skipped
 `, out.String())
 }

@@ -40,6 +40,9 @@ func outcomes(verdicts []conformance.Verdict, o conformance.Outcome) []string {
 // with it, what to fix is said first.
 func TestTheDefectIsTheFirstCause(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows")
+	}
 	if raceDetector {
 		t.Skip("it takes minutes with the race detector, and runs without")
 	}

@@ -168,6 +168,9 @@ func policies() map[string]mutant {
 
 func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows")
+	}
 	if raceDetector {
 		t.Skip("it takes minutes with the race detector, and runs without")
 	}
