@@ -55,10 +55,26 @@ func main() {
 	// The first signal stops the server gracefully. A second one kills it.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	if err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "gameserver:", err)
-		os.Exit(1)
+	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return
 	}
+	fmt.Fprintln(os.Stderr, "gameserver:", err)
+	if errors.Is(err, errUsage) {
+		os.Exit(2)
+	}
+	os.Exit(1)
+}
+
+// errUsage is wrapped by errors in the arguments.
+var errUsage = errors.New("see -help")
+
+func parse(flags *flag.FlagSet, args []string) error {
+	err := flags.Parse(args)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		err = fmt.Errorf("%w: %w", err, errUsage)
+	}
+	return err
 }
 
 // run serves until ctx is done and then lets the calls in progress finish. If the
@@ -79,11 +95,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	scraped := flags.String("metrics", "", "`address` to serve metrics for Prometheus on, apart from -addr; empty means none")
 	books := flags.String("books", "", "`file` with the position of the books, which are then compared with the chain every hour;\n"+
 		"set it on one server only")
-	if err := flags.Parse(args); err != nil {
+	if err := parse(flags, args); err != nil {
 		return err
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("there is no command %q: use orders list|conflicts|missing|show|finish|abandon, or reconcile", flags.Arg(0))
+		return fmt.Errorf("there is no command %q: use orders list|conflicts|missing|show|finish|abandon, or reconcile: %w", flags.Arg(0), errUsage)
 	}
 	log := slog.New(slog.NewJSONHandler(stderr, nil))
 

@@ -23,10 +23,13 @@ func orders(ctx context.Context, name string, args []string, getenv func(string)
 	s := newSettings(flags)
 	command, err := support.NewCommand(name, flags)
 	if err != nil && name != "conflicts" {
+		return fmt.Errorf("%w: %w", err, errUsage)
+	}
+	if err := parse(flags, args); err != nil {
 		return err
 	}
-	if err := flags.Parse(args); err != nil {
-		return err
+	if name == "conflicts" && flags.NArg() > 0 {
+		return fmt.Errorf("the argument %q is one too many: %w", flags.Arg(0), errUsage)
 	}
 	game, store, err := s.open(ctx, false)
 	if err != nil {
