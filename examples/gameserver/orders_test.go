@@ -220,6 +220,7 @@ func TestADeskThatIsUsedWronglyChangesNothing(t *testing.T) {
 	}{
 		"nothing":             {nil, "there is no command"},
 		"an unknown command":  {[]string{"forget"}, "there is no command"},
+		"a second word":       {[]string{"conflicts", "-db", empty, "again"}, `"again" is one too many`},
 		"no UUID":             {[]string{"show", "-db", ready(t)}, "one argument is required"},
 		"a mistyped database": {[]string{"list", "-db", empty}, "no such file"},
 		"no node":             {[]string{"finish", "-db", ready(t), "-who", "bob", "-reason", "x", "-tx", "0x" + strings.Repeat("1", 64), id}, "RAMP_RPC_URL and -chain-id are required"},
