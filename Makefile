@@ -66,9 +66,9 @@ newest:
 	go -C internal/nodetest list -m -f '{{.Path}} {{.Version}}' github.com/ethereum/go-ethereum
 	go -C internal/nodetest test $(PACKAGE) $(PACKAGE)/ramptest
 
-# Run every fuzz target of the package, ramptest and internal/redact for FUZZTIME each.
+# Run every fuzz target of the root module for FUZZTIME each.
 fuzz:
-	set -e; for p in . ./ramptest ./internal/redact; do for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+	set -e; for p in . ./ramptest ./support ./internal/redact; do for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
 		go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x $$p; done; done
 
 # Run what takes too long for .ci/run, and write into CONTRIBUTING.md when, and the result.
