@@ -16,7 +16,7 @@ REST := $(filter-out $(CORE),$(MODULES))
 TESTFLAGS ?=
 SHORT := -short
 
-.PHONY: test test-all check vuln releases newest fuzz bench cover
+.PHONY: test test-all check vuln releases newest fuzz long bench cover
 
 # Test what a change usually touches: the package, the emulator, the judge, the example
 # server, the stores on SQLite and the documents. The few tests that take longest are
@@ -66,10 +66,16 @@ newest:
 	go -C internal/nodetest list -m -f '{{.Path}} {{.Version}}' github.com/ethereum/go-ethereum
 	go -C internal/nodetest test $(PACKAGE) $(PACKAGE)/ramptest
 
-# Run every fuzz target of the package, ramptest and internal/redact for FUZZTIME each.
+# Run every fuzz target of the root module for FUZZTIME each.
 fuzz:
-	set -e; for p in . ./ramptest ./internal/redact; do for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+	set -e; for p in . ./ramptest ./support ./internal/redact; do for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
 		go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x $$p; done; done
+
+# Run what takes too long for .ci/run, and write into CONTRIBUTING.md when, and the result.
+long:
+	internal/dbtest/tidb
+	JUDGE_ALL=1 go -C internal/judgetest test -count 1 -timeout 2h .
+	$(MAKE) fuzz FUZZTIME=80s
 
 # Run the benchmarks of the package.
 bench:

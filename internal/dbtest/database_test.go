@@ -56,7 +56,7 @@ type mode struct {
 	isolation sql.IsolationLevel
 	params    string // for the address of the database
 	races     bool   // whether the database aborts transactions that race with another
-	mariaDB   bool   // whether only MariaDB knows the params
+	only      string // part of the only version that knows the params; "" if all do
 }
 
 var databases = []database{
@@ -74,7 +74,8 @@ var databases = []database{
 		{name: "repeatable read"},
 		{name: "read committed", isolation: sql.LevelReadCommitted},
 		{name: "serializable", isolation: sql.LevelSerializable},
-		{name: "snapshot isolation", params: "&innodb_snapshot_isolation=ON", mariaDB: true}, // MariaDB's default since 11.6
+		{name: "snapshot isolation", params: "&innodb_snapshot_isolation=ON", only: "MariaDB"}, // its default since 11.6
+		{name: "optimistic", params: "&tidb_txn_mode=optimistic", only: "TiDB", races: true},
 		{name: "found rows", params: "&clientFoundRows=true"},
 		{name: "local times", params: "&parseTime=true&loc=America%2FNew_York&interpolateParams=true"},
 	}},
@@ -106,6 +107,7 @@ type place struct {
 	db     *sql.DB
 	admin  *sql.DB // of a server
 	schema string  // where the tables are, on a server
+	tidb   bool    // whether the server is TiDB
 }
 
 const tables = `
@@ -175,8 +177,12 @@ func newPlace(t *testing.T, d database, m mode, migrations ...string) *place {
 		p.admin, p.schema = admin, name
 		var version string
 		check(t, admin.QueryRow("SELECT @@version").Scan(&version))
-		if m.mariaDB && !strings.Contains(version, "MariaDB") {
-			t.Skip("only MariaDB has this mode, and this is MySQL " + version)
+		if !strings.Contains(version, m.only) {
+			t.Skip("only " + m.only + " has this mode, and this is " + version)
+		}
+		p.tidb = strings.Contains(version, "TiDB")
+		if p.tidb && m.isolation == sql.LevelSerializable {
+			t.Skip("TiDB has no SERIALIZABLE: error 8048")
 		}
 		run(t, admin, "CREATE DATABASE "+name+"; CREATE USER "+name+"@'%' IDENTIFIED BY 'test'; CREATE USER "+name+"@localhost IDENTIFIED BY 'test'")
 		t.Cleanup(func() {

@@ -390,7 +390,11 @@ func (p *place) waiting() (n int64, err error) {
 	case ramp.PostgreSQL:
 		err = p.db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE usename = current_user AND wait_event_type = 'Lock'").Scan(&n)
 	case ramp.MySQL:
-		err = p.db.QueryRow("SELECT count(*) FROM information_schema.processlist WHERE info LIKE '%ramp_orders%' AND id <> connection_id()").Scan(&n)
+		query := "SELECT count(*) FROM information_schema.processlist WHERE info LIKE '%ramp_orders%' AND id <> connection_id()"
+		if p.tidb { // the victim of a deadlock is the one that waits last, and what is in that list may not wait yet
+			query = "SELECT count(*) FROM information_schema.tidb_trx WHERE state = 'LockWaiting'"
+		}
+		err = p.db.QueryRow(query).Scan(&n)
 	case ramp.SQLite:
 		n = int64(p.db.Stats().InUse) - 1 // which retry in a loop
 	}

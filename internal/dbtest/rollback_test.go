@@ -375,6 +375,9 @@ func TestAStatementThatCommitsByItselfOnMySQL(t *testing.T) {
 	for _, statement := range []string{"ANALYZE TABLE statistics", "START TRANSACTION", "COMMIT"} {
 		t.Run(statement, func(t *testing.T) {
 			w, s := newCarelessWorld(t, databaseOf(t, ramp.MySQL))
+			if w.tidb && strings.HasPrefix(statement, "ANALYZE") {
+				t.Skip("TiDB does not commit at ANALYZE")
+			}
 			w.give("alice", "gold", 5)
 			first, second := newOrder("alice", mint("gold", 5)), newOrder("alice", mint("gold", 5))
 			s.count = ends(statement)

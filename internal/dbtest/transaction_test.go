@@ -176,7 +176,7 @@ func TestAnOrdinaryIndexLetsATransactionEndSeveralOrders(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			migration := "DROP INDEX ramp_orders_tx_hash; CREATE INDEX ramp_orders_tx_hash ON ramp_orders (tx_hash);"
 			if d.dialect == ramp.MySQL {
-				migration = "ALTER TABLE ramp_orders DROP KEY ramp_orders_tx_hash, ADD KEY ramp_orders_tx_hash (tx_hash);"
+				migration = "DROP INDEX ramp_orders_tx_hash ON ramp_orders; CREATE INDEX ramp_orders_tx_hash ON ramp_orders (tx_hash);"
 			}
 			w := newWorld(t, newPlace(t, d, d.modes[0], migration), nil)
 			w.give("alice", "gold", 100)
