@@ -23,7 +23,7 @@ type Dialect int
 // The dialects.
 const (
 	PostgreSQL Dialect = iota + 1 // PostgreSQL 9.5 or newer
-	MySQL                         // MySQL 8.0 or newer, or MariaDB 10.5 or newer; with InnoDB
+	MySQL                         // MySQL 8.0, MariaDB 10.5 (both with InnoDB) or TiDB 8.5, or newer
 	SQLite                        // SQLite 3.37 or newer
 )
 

@@ -41,7 +41,7 @@ type SQLStoreConfig struct {
 	// the store sets the commit hook of its connections. Required.
 	DB *sql.DB
 
-	// Dialect is [PostgreSQL], [MySQL] (also for MariaDB) or [SQLite]. Required.
+	// Dialect is [PostgreSQL], [MySQL] (also for MariaDB and TiDB) or [SQLite]. Required.
 	Dialect Dialect
 
 	// Apply applies the effect of a step in the transaction that records the step:

@@ -1,4 +1,4 @@
--- Orders of the token ramp, for MySQL 8.0 and MariaDB 10.5 or newer. Create the
+-- Orders of the token ramp, for MySQL 8.0, MariaDB 10.5 and TiDB 8.5 or newer. Create the
 -- table in your migrations. At run time, the database user needs SELECT, INSERT and
 -- UPDATE on it.
 CREATE TABLE IF NOT EXISTS ramp_orders (
