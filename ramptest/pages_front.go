@@ -96,12 +96,12 @@ func (s *pages) frontView(w http.ResponseWriter, r *http.Request, status int, p 
 		f.Current, f.Href = f.Value == show, address(f.Value, 1)
 	}
 	var matching []*entry
-	all, texts, players := s.entries()
+	all, players := s.entries()
 	v.Any = len(all) > 0
 	query := strings.ToLower(strings.TrimSpace(v.Query))
 	for i := range all {
 		e := &all[i]
-		if query != "" && !strings.Contains(texts()[i], query) {
+		if query != "" && !strings.Contains(s.text(e), query) {
 			continue
 		}
 		for i := range v.Filters {
@@ -149,30 +149,23 @@ type entries struct {
 	mu      sync.Mutex
 	turn    int // of the record
 	list    []entry
-	texts   func() []string // what a search finds
-	players []*Order        // the newest order of each of the last players
+	players []*Order // the newest order of each of the last players
+	calls   []Event  // that led to no order, newest first
+	looked  int      // the number of the last event among which they were looked for
 }
 
-// entries returns the orders, and the calls that led to none, newest first, with what a
-// search finds, and the newest order of each of the last players. The caller must not
-// change them.
-func (s *pages) entries() (list []entry, texts func() []string, players []*Order) {
+// entries returns the orders, and the calls that led to none, newest first, and the newest
+// order of each of the last players. The caller must not change them.
+func (s *pages) entries() (list []entry, players []*Order) {
 	l := &s.listed
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if turn := s.record.turn(); l.list == nil || l.turn != turn {
-		list := s.collect()
-		l.turn, l.list, l.players = turn, list, nil
-		l.texts = sync.OnceValue(func() []string {
-			texts := make([]string, len(list))
-			for i := range list {
-				texts[i] = s.text(&list[i])
-			}
-			return texts
-		})
+		orders := s.orders.all()
+		l.turn, l.list, l.players = turn, s.merge(orders, s.calls()), nil
 		const most = 20
 		seen := make(map[string]bool)
-		for _, o := range s.orders.all() {
+		for _, o := range orders {
 			if len(seen) == most {
 				break
 			}
@@ -182,24 +175,36 @@ func (s *pages) entries() (list []entry, texts func() []string, players []*Order
 			}
 		}
 	}
-	return l.list, l.texts, l.players
+	return l.list, l.players
 }
 
-func (s *pages) collect() []entry {
-	orders := s.orders.all()
-	calls := s.record.newestFirst(math.MaxInt, math.MaxInt, func(e *Event) bool {
+// calls returns the calls that led to no order, newest first. It looks only at events that
+// it has not seen. The caller must hold the lock of the entries.
+func (s *pages) calls() []Event {
+	l := &s.listed
+	newest, oldest := s.record.newest(), s.record.oldest()
+	l.calls = append(s.record.newestFirst(l.looked, newest+1, math.MaxInt, func(e *Event) bool {
 		return e.Kind == KindInitialize && e.isWrong() || e.Kind == KindValidate && (e.isWrong() || e.Tone == string(verdict.Wait))
-	})
+	}), l.calls...)
+	l.looked = newest
+	l.calls = slices.DeleteFunc(l.calls, func(e Event) bool { return e.Number < oldest || s.orders.has(e.UUID) })
+	slices.SortStableFunc(l.calls, func(a, b Event) int { return b.Time.Compare(a.Time) }) // by when they began
+	return l.calls
+}
+
+// merge returns the entries of orders and calls, newest first, as both are.
+func (s *pages) merge(orders []*Order, calls []Event) []entry {
 	list := make([]entry, 0, len(orders)+len(calls))
-	for _, o := range orders {
-		list = append(list, entry{at: o.placed, order: o, verdict: s.orders.verdict(o)})
-	}
-	for i := range calls {
-		if e := &calls[i]; s.orders.find(e.UUID) == nil {
-			list = append(list, entry{at: e.Time, call: e, verdict: e.verdict()})
+	calls = slices.Clone(calls) // the next list reuses them
+	for len(orders)+len(calls) > 0 {
+		if len(calls) == 0 || len(orders) > 0 && !calls[0].Time.After(orders[0].placed) {
+			o := orders[0]
+			list, orders = append(list, entry{at: o.placed, order: o, verdict: s.orders.verdict(o)}), orders[1:]
+		} else {
+			e := &calls[0]
+			list, calls = append(list, entry{at: e.Time, call: e, verdict: e.verdict()}), calls[1:]
 		}
 	}
-	slices.SortStableFunc(list, func(a, b entry) int { return b.at.Compare(a.at) })
 	return list
 }
 
@@ -219,13 +224,24 @@ func (e *entry) isIn(filter string) bool {
 
 // text returns what a search finds, in lower case.
 func (s *pages) text(e *entry) string {
-	parts := []string{e.verdict.Said, string(e.verdict.State)}
-	if o := e.order; o != nil {
-		parts = append(parts, o.UUID.String(), s.orders.player(o), o.Session.ID, o.TxHash.Hex(), o.title())
-	} else {
-		parts = append(parts, string(e.call.Kind), e.call.UUID.String(), e.call.Session, e.call.Outcome)
+	join := func(parts ...string) string {
+		return strings.ToLower(strings.Join(append(parts, e.verdict.Said, string(e.verdict.State)), "\x00"))
 	}
-	return strings.ToLower(strings.Join(parts, "\x00"))
+	o := e.order
+	if o == nil {
+		return join(string(e.call.Kind), e.call.UUID.String(), e.call.Session, e.call.Outcome)
+	}
+	said := o.said.Load() // which has the same verdict, or that of the next turn
+	if said != nil {
+		if text := said.text.Load(); text != nil {
+			return *text
+		}
+	}
+	text := join(o.UUID.String(), s.orders.player(o), o.Session.ID, o.TxHash.Hex(), o.title())
+	if said != nil && said.Verdict == e.verdict {
+		said.text.Store(&text)
+	}
+	return text
 }
 
 // line returns an entry as a list shows it.
@@ -242,6 +258,9 @@ func (s *pages) line(e *entry) line {
 
 // title returns a title for an order.
 func (o *Order) title() string {
+	if o.titled != "" {
+		return o.titled
+	}
 	return o.trade().option + " " + count(o.token().Amount)
 }
 

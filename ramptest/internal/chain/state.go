@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/token-ramp/ramp-go/ramptest/internal/fields"
 )
 
 // State is the state of a chain, or a part of it, in a form that can be encoded. It does
@@ -35,6 +36,47 @@ type TransactionState struct {
 	Index  int // in the block
 	Status uint64
 	Gone   bool
+}
+
+// Fields implements [fields.Lister].
+func (t *TransactionState) Fields(f *fields.Fields) {
+	f.Bytes(t.Hash[:])
+	fields.Number(f, &t.Kind)
+	f.Bytes(t.From[:])
+	to := t.To != nil
+	if f.Bool(&to); to && f.Reading() {
+		t.To = new(common.Address)
+	}
+	if to {
+		f.Bytes(t.To[:])
+	}
+	f.Bytes(t.FeePayer[:])
+	fields.Number(f, &t.Nonce)
+	f.Big(&t.Value)
+	fields.Number(f, &t.Gas)
+	f.Data(&t.Input)
+	f.Bytes(t.Signature[:])
+	f.Bytes(t.Sponsor[:])
+	fields.Number(f, &t.GasUsed)
+	f.Bool(&t.Mined)
+	fields.Number(f, &t.Block)
+	fields.Number(f, &t.Index)
+	fields.Number(f, &t.Status)
+	f.Bool(&t.Gone)
+	moves := len(t.Moves)
+	fields.Number(f, &moves)
+	for i := range moves {
+		if f.Reading() {
+			t.Moves = append(t.Moves, Move{})
+		}
+		m := &t.Moves[i]
+		f.Bytes(m.Token[:])
+		f.Bytes(m.From[:])
+		f.Bytes(m.To[:])
+		f.Big(&m.Amount)
+		f.Big(&m.ID)
+		f.Bool(&m.Approval)
+	}
 }
 
 // AccountState is the state of an account.
