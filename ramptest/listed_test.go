@@ -3,6 +3,7 @@ package ramptest_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -128,6 +129,35 @@ func TestTheVerdictOnAnEndedOrderIsNotStale(t *testing.T) {
 	}
 }
 
+// An effect that comes during a call about another order is not forgotten by a restart.
+func TestALateEffectIsKept(t *testing.T) {
+	var failed *ramptest.Order
+	c := newCounter(t, kept(t))
+	game := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == ramp.PathResult && failed != nil {
+			c.shop.mu.Lock()
+			if !c.shop.done[failed.UUID] {
+				c.shop.done[failed.UUID] = true
+				c.shop.gold += 100
+			}
+			c.shop.mu.Unlock()
+		}
+		c.handler.ServeHTTP(w, r)
+	})
+	c.restart(t, game)
+	c.shop.answers = []error{errors.New("the database is unreachable")}
+	order := c.mint(t, ramptest.TransactionFails())
+	c.service.Advance(time.Minute)
+	c.mint(t)
+	failed = order
+	c.service.Advance(2 * time.Second)
+	require.Equal(t, int64(900), c.shop.owns())
+	c.restart(t, game)
+	c.service.Advance(time.Hour)
+	assert.Empty(t, c.service.Imbalances())
+	assert.Contains(t, c.pageOf(t, order), "The transaction failed. The game gave back 100 item_gold.")
+}
+
 // The terms of an ended order are there after a restart: for the same order again, for
 // another like it, and for its contract.
 func TestTheTermsOfAnEndedOrderAreKept(t *testing.T) {
@@ -139,8 +169,8 @@ func TestTheTermsOfAnEndedOrderAreKept(t *testing.T) {
 	require.NoError(t, err)
 	order, err := c.service.Mint(t.Context(), started.UUID, c.session, ramp.NewAmount(2))
 	require.NoError(t, err)
-	c.initialize(t) // the newest UUID
 	c.service.Advance(2 * time.Second)
+	c.initialize(t) // the newest UUID
 	holds := func() int64 {
 		node, err := ramp.NewRPC(ramp.RPCConfig{URL: c.service.RPCURL(ramp.Testnet), HTTPClient: c.service.Client()})
 		require.NoError(t, err)

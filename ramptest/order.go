@@ -70,7 +70,7 @@ type Order struct {
 	// After a restart, the fields Request, Approval, fee, script and had of an order that has
 	// ended are read when somebody opens the order; see [orders.read].
 	listed atomic.Bool // they are not read yet
-	titled string      // its title; "" if it was read at once
+	titled string      // its title, once it is placed
 }
 
 // String returns a one-line description with the beginning of the UUID.
@@ -543,6 +543,7 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	o.had = c.TokenBalance(o.token().contract(), o.wallet.Address())
 	o.tx = c.Submit(tx)
 	o.TxHash, o.placed = o.tx.Hash, s.clock.now()
+	o.titled = o.title()
 	s.placed[o.UUID] = o
 	s.count++
 	o.number = s.count

@@ -8,7 +8,6 @@ import (
 	"math/big"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
@@ -22,7 +21,9 @@ import (
 // verdict returns what there is to say about an order. It is computed again only if
 // something has changed, because a list shows thousands.
 func (s *orders) verdict(o *Order) verdict.Verdict {
-	last, name := o.said.Load(), s.player(o)
+	last := o.said.Load()
+	r, _ := s.game.readings.of(o.Session)
+	name := r.nameFor(last)
 	if o.listed.Load() && (last.name == name || !s.read(o)) {
 		return last.Verdict
 	}
@@ -30,7 +31,6 @@ func (s *orders) verdict(o *Order) verdict.Verdict {
 	if !mined {
 		_, mined = s.outcome(o)
 	}
-	r, _ := s.game.readings.of(o.Session)
 	now := basis{standing: o.delivery.standing(), name: name, read: r.at, player: r.player}
 	now.version, now.open = s.game.audit.version(o.UUID)
 	if last != nil {
@@ -54,7 +54,6 @@ func (s *orders) verdict(o *Order) verdict.Verdict {
 type saidVerdict struct {
 	verdict.Verdict
 	basis
-	text atomic.Pointer[string] // what a search finds; nil if nobody has searched
 }
 
 type basis struct {
@@ -184,10 +183,7 @@ func disputeOf(o *books.Order) *verdict.Dispute {
 // player returns the name of an order's player, as the game last reported it.
 func (s *orders) player(o *Order) string {
 	r, _ := s.game.readings.of(o.Session)
-	if last := o.said.Load(); r.player == nil && last != nil {
-		return last.name
-	}
-	return r.name()
+	return r.nameFor(o.said.Load())
 }
 
 // received returns what the wallet receives if the transaction of an order succeeds. It

@@ -1,7 +1,9 @@
 package ramptest
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"net/http"
@@ -12,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
@@ -98,10 +101,10 @@ func (s *pages) frontView(w http.ResponseWriter, r *http.Request, status int, p 
 	var matching []*entry
 	all, players := s.entries()
 	v.Any = len(all) > 0
-	query := strings.ToLower(strings.TrimSpace(v.Query))
+	found := s.finder(v.Query)
 	for i := range all {
 		e := &all[i]
-		if query != "" && !strings.Contains(s.text(e), query) {
+		if !found(e) {
 			continue
 		}
 		for i := range v.Filters {
@@ -222,26 +225,47 @@ func (e *entry) isIn(filter string) bool {
 	}
 }
 
-// text returns what a search finds, in lower case.
-func (s *pages) text(e *entry) string {
-	join := func(parts ...string) string {
-		return strings.ToLower(strings.Join(append(parts, e.verdict.Said, string(e.verdict.State)), "\x00"))
+// finder returns a function that reports whether a search finds an entry.
+func (s *pages) finder(query string) func(*entry) bool {
+	query = strings.ToLower(strings.TrimSpace(query))
+	if query == "" {
+		return func(*entry) bool { return true }
 	}
-	o := e.order
-	if o == nil {
-		return join(string(e.call.Kind), e.call.UUID.String(), e.call.Session, e.call.Outcome)
+	known := make(map[string]bool) // most entries have the same texts as others
+	has := func(texts ...string) bool {
+		return slices.ContainsFunc(texts, func(text string) bool {
+			found, ok := known[text]
+			if !ok {
+				found = strings.Contains(strings.ToLower(text), query)
+				known[text] = found
+			}
+			return found
+		})
 	}
-	said := o.said.Load() // which has the same verdict, or that of the next turn
-	if said != nil {
-		if text := said.text.Load(); text != nil {
-			return *text
+	digits := []byte(strings.ReplaceAll(query, "-", ""))
+	if len(digits) == 0 || strings.Trim(query, "0123456789abcdefx-") != "" { // no part of a UUID or of a hash
+		digits = nil
+	}
+	numbers := func(parts ...[]byte) bool {
+		if digits == nil {
+			return false
+		}
+		text := make([]byte, 0, 2*(len("0x")+common.HashLength+16))
+		for _, part := range parts {
+			text = hex.AppendEncode(append(text, "0x"...), part)
+		}
+		return bytes.Contains(text, digits)
+	}
+	return func(e *entry) bool {
+		switch o := e.order; {
+		case has(e.verdict.Said, string(e.verdict.State)):
+			return true
+		case o == nil:
+			return has(string(e.call.Kind), e.call.Session, e.call.Outcome) || numbers(e.call.UUID[:])
+		default:
+			return has(s.orders.player(o), o.Session.ID, o.title()) || numbers(o.UUID[:], o.TxHash[:])
 		}
 	}
-	text := join(o.UUID.String(), s.orders.player(o), o.Session.ID, o.TxHash.Hex(), o.title())
-	if said != nil && said.Verdict == e.verdict {
-		said.text.Store(&text)
-	}
-	return text
 }
 
 // line returns an entry as a list shows it.

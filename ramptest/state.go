@@ -47,7 +47,7 @@ func OpenState(path string) (*StateFile, error) {
 	if err == nil && version == "" {
 		err = f.SetNote("version", stateVersion)
 	} else if err == nil && version != stateVersion {
-		err = fmt.Errorf("ramptest: state: the file has version %s, but must have version %s", version, stateVersion)
+		err = fmt.Errorf("ramptest: state: another release wrote the file: its version is %s, but must be %s. Delete it, or use another", version, stateVersion)
 	}
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
