@@ -46,6 +46,7 @@ func TestAnEndedOrderIsReadWhenItIsOpened(t *testing.T) {
 	list, page := c.page(t, "/"), c.pageOf(t, minted)
 	_, reported := c.control(t, "GET", "/control/orders", "")
 	require.Len(t, reported.Orders, 2)
+	require.Equal(t, "player-1", reported.Orders[0].PlayerID)
 	orders := list[strings.Index(list, "All 2"):]
 	require.Contains(t, orders, "Mint 10 tokens alice Done. The game took 100 item_gold; alice received 8 tokens.")
 

@@ -162,16 +162,17 @@ type issued struct {
 
 // reset forgets all UUIDs, orders, jobs and chains.
 func (s *orders) reset() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	clear(s.issued)
-	clear(s.placed)
-	s.queue, s.held, s.count, s.newest = nil, nil, 0, nil
-	s.agenda.reset()
-	s.keeper.clear()
-	for _, c := range s.chains {
-		c.Reset()
-	}
+	s.keeper.clear(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		clear(s.issued)
+		clear(s.placed)
+		s.queue, s.held, s.count, s.newest = nil, nil, 0, nil
+		s.agenda.reset()
+		for _, c := range s.chains {
+			c.Reset()
+		}
+	})
 }
 
 // issue issues a UUID for terms.

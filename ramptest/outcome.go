@@ -20,12 +20,15 @@ import (
 
 // verdict returns what there is to say about an order. It is computed again only if
 // something has changed, because a list shows thousands.
-func (s *orders) verdict(o *Order) verdict.Verdict {
+func (s *orders) verdict(o *Order) verdict.Verdict { return s.said(o).Verdict }
+
+// said is verdict with what it depends on.
+func (s *orders) said(o *Order) *saidVerdict {
 	last := o.said.Load()
 	r, _ := s.game.readings.of(o.Session)
 	name := r.nameFor(last)
 	if o.listed.Load() && (last.name == name || !s.read(o)) {
-		return last.Verdict
+		return last
 	}
 	mined := last != nil // it is kept only then
 	if !mined {
@@ -38,7 +41,7 @@ func (s *orders) verdict(o *Order) verdict.Verdict {
 			now.read, now.player, now.open = last.read, last.player, last.open
 		}
 		if now == last.basis {
-			return last.Verdict
+			return last
 		}
 	}
 	k := s.known(o)
@@ -47,7 +50,7 @@ func (s *orders) verdict(o *Order) verdict.Verdict {
 	if mined { // otherwise the next block moves on
 		o.said.Store(said)
 	}
-	return said.Verdict
+	return said
 }
 
 // saidVerdict is a verdict, and what it depends on.

@@ -145,6 +145,7 @@ type entry struct {
 	order   *Order // nil for a call
 	call    *Event
 	verdict verdict.Verdict
+	player  string // the name of the player of an order
 }
 
 // entries are the entries of the list, which are kept until something happens.
@@ -202,7 +203,8 @@ func (s *pages) merge(orders []*Order, calls []Event) []entry {
 	for len(orders)+len(calls) > 0 {
 		if len(calls) == 0 || len(orders) > 0 && !calls[0].Time.After(orders[0].placed) {
 			o := orders[0]
-			list, orders = append(list, entry{at: o.placed, order: o, verdict: s.orders.verdict(o)}), orders[1:]
+			said := s.orders.said(o)
+			list, orders = append(list, entry{at: o.placed, order: o, verdict: said.Verdict, player: said.name}), orders[1:]
 		} else {
 			e := &calls[0]
 			list, calls = append(list, entry{at: e.Time, call: e, verdict: e.verdict()}), calls[1:]
@@ -263,7 +265,7 @@ func (s *pages) finder(query string) func(*entry) bool {
 		case o == nil:
 			return has(string(e.call.Kind), e.call.Session, e.call.Outcome) || numbers(e.call.UUID[:])
 		default:
-			return has(s.orders.player(o), o.Session.ID, o.title()) || numbers(o.UUID[:], o.TxHash[:])
+			return has(e.player, o.Session.ID, o.title()) || numbers(o.UUID[:], o.TxHash[:])
 		}
 	}
 }

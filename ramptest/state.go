@@ -160,6 +160,7 @@ type savedUUID struct {
 type savedOrder struct {
 	SessionID   string
 	AccessToken string
+	Player      string // as the books name the player of the session; "" if they have none
 	Network     ramp.Network
 	TxHash      common.Hash
 	Placed      time.Time
@@ -192,6 +193,7 @@ func (u *savedUUID) Fields(f *fields.Fields) {
 func (o *savedOrder) fields(f *fields.Fields) {
 	fields.Word(f, &o.SessionID)
 	fields.Word(f, &o.AccessToken)
+	fields.Word(f, &o.Player)
 	fields.Word(f, &o.Network)
 	f.Bytes(o.TxHash[:])
 	f.Time(&o.Placed)
@@ -292,17 +294,19 @@ func (k *keeper) touch(ids ...uuid.UUID) {
 	}
 }
 
-// clear forgets everything but the notes.
-func (k *keeper) clear() {
+// clear forgets everything but the notes, while reset resets what is kept.
+func (k *keeper) clear(reset func()) {
 	if k == nil {
+		reset()
 		return
 	}
+	k.writing.Lock() // as flush does, before it locks the orders
 	k.mu.Lock()
 	clear(k.changed)
 	k.mu.Unlock()
-	k.writing.Lock()
 	_ = k.file.clear()
 	k.found = nil
+	reset()
 	k.writing.Unlock()
 	k.touch(uuid.Nil)
 }
@@ -422,6 +426,9 @@ func (k *keeper) uuid(id uuid.UUID, players map[string]savedPlayer) (line []any,
 	begin.Placed = true
 	begin.Order = savedOrder{SessionID: order.Session.ID, AccessToken: order.Session.Token.Reveal(), Network: order.Network, TxHash: order.TxHash,
 		Placed: order.placed, Number: order.number, State: d.state, Attempts: d.attempts, Retries: d.retries, Next: d.next, Status: d.status, Lost: d.lost}
+	for _, b := range books {
+		begin.Order.Player = b.Player
+	}
 	if said != nil && said.settled && said.standing == d && said.version == version &&
 		o.isFinished(order) && rest.Order.Jobs == nil && !held && !late {
 		ended := &begin.Order
@@ -587,6 +594,9 @@ func (s *Service) restoreOrders(f *StateFile) error {
 		if line.Single != "" {
 			o.chains[order.Network].SetNonFungible(common.HexToAddress(line.Single))
 		}
+		if line.Order.Player != "" {
+			s.audit.keys[line.Order.SessionID] = line.Order.Player
+		}
 		o.placed[id] = order
 		o.queue = append(o.queue, order)
 		return nil
@@ -674,7 +684,7 @@ func (s *orders) complete(id uuid.UUID, o *Order, rest *savedRest) error {
 			return err
 		}
 		for _, b := range rest.Order.Books {
-			s.game.audit.restore(id, o.Session.ID, b)
+			s.game.audit.restore(id, b)
 		}
 		for _, j := range rest.Order.Jobs {
 			s.agenda.plan(job{due: j.Due, task: j.Task, order: o})
@@ -712,12 +722,11 @@ func (o *Order) complete(saved *savedDetails) error {
 	return err
 }
 
-// restore enters what the books know about an order of a session.
-func (a *audit) restore(id uuid.UUID, session string, saved savedBooks) {
+// restore enters what the books know about an order.
+func (a *audit) restore(id uuid.UUID, saved savedBooks) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p := a.keep(saved.Player)
-	a.keys[session] = saved.Player
 	a.orders[id] = append(a.orders[id], auditedOrder{p, &saved.Order})
 	if len(saved.Order.Late) > 0 {
 		p.books.Late = append(p.books.Late, &saved.Order)
