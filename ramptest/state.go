@@ -181,39 +181,14 @@ type savedOrder struct {
 }
 
 func (u *savedUUID) Fields(f *fields.Fields) {
-	f.Time(&u.Expires)
-	f.Bool(&u.Opened)
-	fields.Number(f, &u.Lost)
-	fields.Word(f, &u.Single)
-	if f.Bool(&u.Placed); u.Placed {
-		u.Order.fields(f)
+	if f.Values(&u.Expires, &u.Opened, &u.Lost, &u.Single, &u.Placed); !u.Placed {
+		return
 	}
-}
-
-func (o *savedOrder) fields(f *fields.Fields) {
-	fields.Word(f, &o.SessionID)
-	fields.Word(f, &o.AccessToken)
-	fields.Word(f, &o.Player)
-	fields.Word(f, &o.Network)
-	f.Bytes(o.TxHash[:])
-	f.Time(&o.Placed)
-	fields.Number(f, &o.Number)
-	fields.Word(f, &o.State)
-	fields.Number(f, &o.Attempts)
-	fields.Number(f, &o.Retries)
-	f.Time(&o.Next)
-	fields.Number(f, &o.Status)
-	f.Bool(&o.Lost)
-	if f.Bool(&o.Ended); o.Ended {
-		fields.Word(f, &o.Title)
-		fields.Word(f, &o.Name)
-		fields.Number(f, &o.Version)
-		v := &o.Verdict
-		fields.Word(f, &v.State)
-		fields.Word(f, &v.Tone)
-		f.Bool(&v.Attention)
-		f.Bool(&v.Loss)
-		fields.Word(f, &v.Said)
+	o := &u.Order
+	f.Values(&o.SessionID, &o.AccessToken, &o.Player, (*string)(&o.Network), o.TxHash[:], &o.Placed, &o.Number,
+		(*string)(&o.State), &o.Attempts, &o.Retries, &o.Next, &o.Status, &o.Lost, &o.Ended)
+	if v := &o.Verdict; o.Ended {
+		f.Values(&o.Title, &o.Name, &o.Version, (*string)(&v.State), (*string)(&v.Tone), &v.Attention, &v.Loss, &v.Said)
 	}
 }
 
@@ -783,33 +758,16 @@ func (f *StateFile) drop(events []Event) {
 type savedEvent Event
 
 func (e *savedEvent) Fields(f *fields.Fields) {
-	fields.Number(f, &e.Number)
-	f.Time(&e.Time)
-	fields.Number(f, &e.Took)
-	fields.Word(f, &e.Kind)
-	f.Bytes(e.UUID[:])
-	fields.Word(f, &e.Session)
-	fields.Number(f, &e.Attempt)
-	fields.Word(f, &e.Fault)
-	fields.Text(f, &e.Outcome)
-	fields.Word(f, &e.Said)
-	fields.Word(f, &e.Tone)
-	f.Bool(&e.Failed)
-	fields.Word(f, &e.Network)
-	f.Bytes(e.TxHash[:])
-	fields.Number(f, &e.Block)
-	fields.Word(f, &e.Status)
+	f.Values(&e.Number, &e.Time, (*int64)(&e.Took), (*string)(&e.Kind), e.UUID[:], &e.Session, &e.Attempt, &e.Fault, &e.Outcome, &e.Said,
+		&e.Tone, &e.Failed, (*string)(&e.Network), e.TxHash[:], &e.Block, (*string)(&e.Status))
 	for _, side := range []**Message{&e.Request, &e.Answer} {
 		exists := *side != nil
-		if f.Bool(&exists); !exists {
-			continue
-		}
-		if f.Reading() {
+		if f.Values(&exists); exists && f.Reading() {
 			*side = &Message{}
 		}
-		fields.Word(f, &(*side).Method)
-		fields.Word(f, &(*side).Path)
-		fields.Number(f, &(*side).Status)
+		if m := *side; exists {
+			f.Values(&m.Method, &m.Path, &m.Status)
+		}
 	}
 }
 

@@ -40,42 +40,22 @@ type TransactionState struct {
 
 // Fields implements [fields.Lister].
 func (t *TransactionState) Fields(f *fields.Fields) {
-	f.Bytes(t.Hash[:])
-	fields.Number(f, &t.Kind)
-	f.Bytes(t.From[:])
 	to := t.To != nil
-	if f.Bool(&to); to && f.Reading() {
+	if f.Values(&to); to && f.Reading() {
 		t.To = new(common.Address)
 	}
 	if to {
-		f.Bytes(t.To[:])
+		f.Values(t.To[:])
 	}
-	f.Bytes(t.FeePayer[:])
-	fields.Number(f, &t.Nonce)
-	f.Big(&t.Value)
-	fields.Number(f, &t.Gas)
-	f.Data(&t.Input)
-	f.Bytes(t.Signature[:])
-	f.Bytes(t.Sponsor[:])
-	fields.Number(f, &t.GasUsed)
-	f.Bool(&t.Mined)
-	fields.Number(f, &t.Block)
-	fields.Number(f, &t.Index)
-	fields.Number(f, &t.Status)
-	f.Bool(&t.Gone)
 	moves := len(t.Moves)
-	fields.Number(f, &moves)
+	f.Values(t.Hash[:], &t.Kind, t.From[:], t.FeePayer[:], &t.Nonce, &t.Value, &t.Gas, &t.Input, t.Signature[:], t.Sponsor[:], &t.GasUsed,
+		&t.Mined, &t.Block, &t.Index, &t.Status, &t.Gone, &moves)
 	for i := range moves {
 		if f.Reading() {
 			t.Moves = append(t.Moves, Move{})
 		}
 		m := &t.Moves[i]
-		f.Bytes(m.Token[:])
-		f.Bytes(m.From[:])
-		f.Bytes(m.To[:])
-		f.Big(&m.Amount)
-		f.Big(&m.ID)
-		f.Bool(&m.Approval)
+		f.Values(m.Token[:], m.From[:], m.To[:], &m.Amount, &m.ID, &m.Approval)
 	}
 }
 

@@ -5,6 +5,7 @@ package fields
 import (
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"math/big"
 	"strconv"
 	"strings"
@@ -14,13 +15,13 @@ import (
 
 // Lister is a value that consists of fields.
 type Lister interface {
-	// Fields calls a function of f for each field, always in the same order.
+	// Fields passes pointers to all fields to f, always in the same order.
 	Fields(f *Fields)
 }
 
 // Fields is a line that is being written or read. It contains no tab and no newline.
 type Fields struct {
-	line    strings.Builder
+	line    []byte
 	rest    string // what is not read yet
 	reading bool
 	wrong   bool // a field is missing, or has another form
@@ -32,7 +33,7 @@ const separator = "|"
 func Write(value Lister) []byte {
 	var f Fields
 	value.Fields(&f)
-	return []byte(f.line.String())
+	return f.line
 }
 
 // Read reads a value from its line.
@@ -48,107 +49,81 @@ func Read(line []byte, value Lister) error {
 // Reading reports whether the fields are being read.
 func (f *Fields) Reading() bool { return f.reading }
 
-// field reads a field with parse, or writes text.
-func (f *Fields) field(text func() string, parse func(string) error) {
-	if !f.reading {
-		f.line.WriteString(text())
-		f.line.WriteString(separator)
-		return
+// Values writes or reads fields. Each is a pointer, or a slice of bytes to fill.
+func (f *Fields) Values(fields ...any) {
+	for _, field := range fields {
+		if f.reading {
+			f.read(field)
+		} else {
+			f.line = append(append(f.line, text(field)...), separator...)
+		}
 	}
-	field, rest, found := strings.Cut(f.rest, separator)
+}
+
+func text(field any) string {
+	switch v := field.(type) {
+	case *string:
+		if !strings.ContainsAny(*v, "\\\t\n"+separator) {
+			return *v
+		}
+		return strings.NewReplacer(`\`, `\\`, separator, `\p`, "\t", `\t`, "\n", `\n`).Replace(*v)
+	case *bool:
+		return strconv.FormatBool(*v)[:1]
+	case *int:
+		return strconv.Itoa(*v)
+	case *int64:
+		return strconv.FormatInt(*v, 10)
+	case *uint64:
+		return strconv.FormatUint(*v, 10)
+	case *time.Time:
+		return v.Format(time.RFC3339Nano)
+	case []byte:
+		return base64.RawStdEncoding.EncodeToString(v)
+	case *[]byte:
+		return base64.RawStdEncoding.EncodeToString(*v)
+	case **big.Int:
+		if *v == nil {
+			return ""
+		}
+		return (*v).String()
+	default:
+		panic(fmt.Sprintf("fields: a field cannot be a %T", field))
+	}
+}
+
+func (f *Fields) read(field any) {
+	text, rest, ok := strings.Cut(f.rest, separator)
 	f.rest = rest
-	f.wrong = f.wrong || !found || parse(field) != nil
-}
-
-// Text is a field with any text.
-func Text[T ~string](f *Fields, s *T) {
-	f.field(func() string { return escape(string(*s)) }, func(field string) error {
-		*s = T(strings.Clone(unescape(field))) // it would keep the whole line
-		return nil
-	})
-}
-
-// Word is a field with a text that many lines share, which is kept once.
-func Word[T ~string](f *Fields, s *T) {
-	f.field(func() string { return escape(string(*s)) }, func(field string) error {
-		*s = T(unique.Make(unescape(field)).Value())
-		return nil
-	})
-}
-
-func escape(text string) string {
-	if !strings.ContainsAny(text, "\\\t\n"+separator) {
-		return text
+	var err error
+	switch v := field.(type) {
+	case *string:
+		if strings.Contains(text, `\`) {
+			text = strings.NewReplacer(`\\`, `\`, `\p`, separator, `\t`, "\t", `\n`, "\n").Replace(text)
+		}
+		*v = unique.Make(text).Value() // many lines have the same
+	case *bool:
+		*v, err = strconv.ParseBool(text)
+	case *int:
+		*v, err = strconv.Atoi(text)
+	case *int64:
+		*v, err = strconv.ParseInt(text, 10, 64)
+	case *uint64:
+		*v, err = strconv.ParseUint(text, 10, 64)
+	case *time.Time:
+		*v, err = time.Parse(time.RFC3339Nano, text)
+	case []byte:
+		var data []byte
+		data, err = base64.RawStdEncoding.DecodeString(text)
+		copy(v, data)
+		ok = ok && len(data) == len(v)
+	case *[]byte:
+		*v, err = base64.RawStdEncoding.DecodeString(text)
+	case **big.Int:
+		if text != "" {
+			var valid bool
+			*v, valid = new(big.Int).SetString(text, 10)
+			ok = ok && valid
+		}
 	}
-	return strings.NewReplacer(`\`, `\\`, separator, `\p`, "\t", `\t`, "\n", `\n`).Replace(text)
-}
-
-func unescape(field string) string {
-	if !strings.Contains(field, `\`) {
-		return field
-	}
-	return strings.NewReplacer(`\\`, `\`, `\p`, separator, `\t`, "\t", `\n`, "\n").Replace(field)
-}
-
-// Number is a field with an integer.
-func Number[T ~int | ~int64 | ~uint64](f *Fields, n *T) {
-	f.field(func() string {
-		return strconv.FormatInt(int64(*n), 10)
-	}, func(field string) error {
-		value, err := strconv.ParseInt(field, 10, 64)
-		*n = T(value)
-		return err
-	})
-}
-
-// Bool is a field that is true or false.
-func (f *Fields) Bool(b *bool) {
-	n := 0
-	if *b {
-		n = 1
-	}
-	Number(f, &n)
-	*b = n == 1
-}
-
-// Bytes is a field that fills b.
-func (f *Fields) Bytes(b []byte) {
-	data := b
-	f.Data(&data)
-	f.wrong = f.wrong || len(data) != len(b)
-	copy(b, data)
-}
-
-// Data is a field with any number of bytes.
-func (f *Fields) Data(b *[]byte) {
-	f.field(func() string {
-		return base64.RawStdEncoding.EncodeToString(*b)
-	}, func(field string) (err error) {
-		*b, err = base64.RawStdEncoding.DecodeString(field)
-		return err
-	})
-}
-
-// Big is a field with an integer of any size, or nil.
-func (f *Fields) Big(n **big.Int) {
-	text := ""
-	if *n != nil {
-		text = (*n).String()
-	}
-	if Text(f, &text); !f.reading || text == "" {
-		return
-	}
-	var ok bool
-	*n, ok = new(big.Int).SetString(text, 10)
-	f.wrong = f.wrong || !ok
-}
-
-// Time is a field with a time.
-func (f *Fields) Time(t *time.Time) {
-	f.field(func() string {
-		return t.Format(time.RFC3339Nano)
-	}, func(field string) (err error) {
-		*t, err = time.Parse(time.RFC3339Nano, field)
-		return err
-	})
+	f.wrong = f.wrong || !ok || err != nil
 }

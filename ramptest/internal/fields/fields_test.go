@@ -18,6 +18,7 @@ type every struct {
 	Text   string
 	Word   word
 	Int    int
+	Long   int64
 	Uint   uint64
 	Bool   bool
 	Fixed  [3]byte
@@ -28,22 +29,13 @@ type every struct {
 }
 
 func (e *every) Fields(f *Fields) {
-	Text(f, &e.Text)
-	Word(f, &e.Word)
-	Number(f, &e.Int)
-	Number(f, &e.Uint)
-	f.Bool(&e.Bool)
-	f.Bytes(e.Fixed[:])
-	f.Data(&e.Data)
-	f.Big(&e.Big)
-	f.Big(&e.Absent)
-	f.Time(&e.Time)
+	f.Values(&e.Text, (*string)(&e.Word), &e.Int, &e.Long, &e.Uint, &e.Bool, e.Fixed[:], &e.Data, &e.Big, &e.Absent, &e.Time)
 }
 
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	for _, text := range []string{"", "plain", "a|b\\c\td\ne", `\`, `\p\\t\n`, "|", "한글", "\xff\x00"} {
 		big, _ := new(big.Int).SetString("-123456789012345678901234567890", 10)
-		want := every{text, word(text), -5, math.MaxUint64, true, [3]byte{1, 0, 255}, []byte{7, 8, 9, 10}, big, nil,
+		want := every{text, word(text), -5, math.MinInt64, math.MaxUint64, true, [3]byte{1, 0, 255}, []byte{7, 8, 9, 10}, big, nil,
 			time.Date(2026, 11, 22, 16, 0, 0, 123456789, time.UTC)}
 		line := Write(&want)
 		assert.NotContains(t, string(line), "\n")
