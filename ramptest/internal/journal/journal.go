@@ -157,7 +157,7 @@ func (j *Journal) Put(key string, value []byte) error {
 // Get returns the value of a key; nil if it has none.
 func (j *Journal) Get(key string) ([]byte, error) { return j.get(key, math.MaxInt) }
 
-// Begin returns the value of a key up to its first tab, and avoids to read the rest.
+// Begin returns the value of a key up to its first tab. It reads little more than that.
 func (j *Journal) Begin(key string) ([]byte, error) {
 	const usual = 1 << 10
 	value, err := j.get(key, usual)
