@@ -204,6 +204,11 @@ func (a *audit) account(o *Order) *account {
 func (a *audit) version(id uuid.UUID) (version int, open bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	return a.versionOf(id)
+}
+
+// versionOf is version. The caller must hold the lock.
+func (a *audit) versionOf(id uuid.UUID) (version int, open bool) {
 	for _, entry := range a.orders[id] {
 		version += 1 + entry.order.Version
 		open = open || entry.player.window != nil
@@ -356,6 +361,9 @@ const maxFound = 1_000
 
 // end enters a verdict in the books and records it. The caller must hold the lock.
 func (a *audit) end(w *window, v books.Verdict) {
+	for _, late := range w.player.books.Late { // their effects may have come now
+		a.keeper.touch(late.UUID)
+	}
 	w.player.books.End(v)
 	w.player.window, w.player.at = nil, a.clock.now()
 	a.changes++

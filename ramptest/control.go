@@ -165,7 +165,9 @@ func (s *remote) Orders(_ context.Context, q control.OrdersQuery) (list control.
 		case len(list.Orders) == q.Limit:
 			list.More = true
 		default:
-			list.Orders = append(list.Orders, s.report(o))
+			if o := s.orders.find(o.UUID); o != nil {
+				list.Orders = append(list.Orders, s.report(o))
+			}
 		}
 	}
 	return list, nil
@@ -193,7 +195,7 @@ func (s *remote) order(text string) (*Order, error) {
 	if found == nil {
 		return nil, control.Errorf(control.CodeNotFound, "there is no such order: give its UUID, or at least the first 4 characters")
 	}
-	return found, nil
+	return s.order(found.UUID.String())
 }
 
 func (s *remote) Order(ctx context.Context, id string, q control.OrderQuery) (control.Order, error) {

@@ -27,6 +27,7 @@ type answer struct {
 	UUID       uuid.UUID
 	Do         string
 	SessionID  string `json:"session_id"`
+	PlayerID   string `json:"player_id"`
 	Amount     json.Number
 	Faults     []string
 	State      string

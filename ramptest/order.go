@@ -66,6 +66,11 @@ type Order struct {
 
 	delivery delivery
 	said     atomic.Pointer[saidVerdict] // the last verdict
+
+	// After a restart, the fields Request, Approval, fee, script and had of an order that has
+	// ended are read when somebody opens the order; see [orders.read].
+	listed atomic.Bool // they are not read yet
+	titled string      // its title, once it is placed
 }
 
 // String returns a one-line description with the beginning of the UUID.
@@ -135,7 +140,8 @@ type orders struct {
 	chains map[ramp.Network]*chain.Chain
 	agenda *agenda
 
-	turn sync.Mutex // held while jobs that are due are run
+	turn    sync.Mutex // held while jobs that are due are run
+	reading sync.Mutex // held while the rest of an order is read
 
 	mu     sync.Mutex
 	issued map[uuid.UUID]*issued
@@ -156,16 +162,17 @@ type issued struct {
 
 // reset forgets all UUIDs, orders, jobs and chains.
 func (s *orders) reset() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	clear(s.issued)
-	clear(s.placed)
-	s.queue, s.held, s.count, s.newest = nil, nil, 0, nil
-	s.agenda.reset()
-	s.keeper.clear()
-	for _, c := range s.chains {
-		c.Reset()
-	}
+	s.keeper.clear(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		clear(s.issued)
+		clear(s.placed)
+		s.queue, s.held, s.count, s.newest = nil, nil, 0, nil
+		s.agenda.reset()
+		for _, c := range s.chains {
+			c.Reset()
+		}
+	})
 }
 
 // issue issues a UUID for terms.
@@ -185,16 +192,25 @@ func (s *orders) enter(id uuid.UUID, known *issued) {
 	if s.newest == nil || known.expires.After(s.newest.expires) {
 		s.newest = known
 	}
-	for _, t := range trades {
-		if c := s.chains[known.terms.Network]; c != nil && s.config.tokenType(t.items(&known.terms)) == ramp.TypeNFT {
-			c.SetNonFungible(common.HexToAddress(known.terms.Token))
-		}
+	s.mark(&known.terms)
+}
+
+// mark marks the contract of non-fungible tokens.
+func (s *orders) mark(terms *ramp.InitializeIntent) {
+	if c := s.chains[terms.Network]; c != nil && s.config.isSingle(terms) {
+		c.SetNonFungible(common.HexToAddress(terms.Token))
 	}
+}
+
+// isSingle reports whether the tokens of terms are non-fungible.
+func (c *Config) isSingle(terms *ramp.InitializeIntent) bool {
+	return slices.ContainsFunc(trades, func(t *trade) bool { return c.tokenType(t.items(terms)) == ramp.TypeNFT })
 }
 
 // terms returns the terms of a UUID and when they expire.
 func (s *orders) terms(id uuid.UUID, expired bool) (terms ramp.InitializeIntent, until time.Time, err error) {
 	now := s.clock.now()
+	s.find(id) // reads the terms, too
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known, ok := s.issued[id]
@@ -210,6 +226,7 @@ func (s *orders) terms(id uuid.UUID, expired bool) (terms ramp.InitializeIntent,
 
 // issueLike issues another UUID for the terms of a UUID.
 func (s *orders) issueLike(id uuid.UUID, at time.Time) (uuid.UUID, error) {
+	s.find(id) // reads the terms, too
 	s.mu.Lock()
 	known := s.issued[id]
 	s.mu.Unlock()
@@ -275,7 +292,7 @@ func (s *orders) opens(id uuid.UUID) bool {
 	return first
 }
 
-// all returns the orders, newest first.
+// all returns the orders, newest first. Lists may show them; see [orders.read].
 func (s *orders) all() []*Order {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -297,8 +314,19 @@ func (s *orders) latest() (terms ramp.InitializeIntent, ok bool) {
 // find returns the order that was placed under a UUID, or nil.
 func (s *orders) find(id uuid.UUID) *Order {
 	s.mu.Lock()
+	o := s.placed[id]
+	s.mu.Unlock()
+	if o != nil && !s.read(o) {
+		return nil
+	}
+	return o
+}
+
+// has reports whether an order was placed under a UUID.
+func (s *orders) has(id uuid.UUID) bool {
+	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.placed[id]
+	return s.placed[id] != nil
 }
 
 // of returns the orders of a session on a network, newest first.
@@ -516,6 +544,7 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	o.had = c.TokenBalance(o.token().contract(), o.wallet.Address())
 	o.tx = c.Submit(tx)
 	o.TxHash, o.placed = o.tx.Hash, s.clock.now()
+	o.titled = o.title()
 	s.placed[o.UUID] = o
 	s.count++
 	o.number = s.count

@@ -20,42 +20,53 @@ import (
 
 // verdict returns what there is to say about an order. It is computed again only if
 // something has changed, because a list shows thousands.
-func (s *orders) verdict(o *Order) verdict.Verdict {
+func (s *orders) verdict(o *Order) verdict.Verdict { return s.said(o).Verdict }
+
+// said is verdict with what it depends on.
+func (s *orders) said(o *Order) *saidVerdict {
 	last := o.said.Load()
+	r, _ := s.game.readings.of(o.Session)
+	name := r.nameFor(last)
+	if o.listed.Load() && (last.name == name || !s.read(o)) {
+		return last
+	}
 	mined := last != nil // it is kept only then
 	if !mined {
 		_, mined = s.outcome(o)
 	}
-	r, _ := s.game.readings.of(o.Session)
-	now := saidVerdict{standing: o.delivery.standing(), name: r.name(), read: r.at, player: r.player}
+	now := basis{standing: o.delivery.standing(), name: name, read: r.at, player: r.player}
 	now.version, now.open = s.game.audit.version(o.UUID)
 	if last != nil {
-		now.Verdict, now.settled = last.Verdict, last.settled
-		if last.settled {
+		if now.settled = last.settled; now.settled {
 			now.read, now.player, now.open = last.read, last.player, last.open
 		}
-		if now == *last {
-			return last.Verdict
+		if now == last.basis {
+			return last
 		}
 	}
 	k := s.known(o)
-	now.Verdict, now.settled = verdict.Of(k.Order), k.settled
+	now.settled = k.settled
+	said := &saidVerdict{Verdict: verdict.Of(k.Order), basis: now}
 	if mined { // otherwise the next block moves on
-		o.said.Store(&now)
+		o.said.Store(said)
 	}
-	return now.Verdict
+	return said
 }
 
 // saidVerdict is a verdict, and what it depends on.
 type saidVerdict struct {
 	verdict.Verdict
+	basis
+}
+
+type basis struct {
 	standing standing
 	version  int // of the books
 	name     string
 	read     time.Time
 	player   *ramp.Player
 	open     bool // a call about the player is in progress
-	settled  bool // later readings of the player's assets do not change it
+	settled  bool // later readings of the player's assets do not change the verdict
 }
 
 // known is what is known about an order, with the balances of its player.
@@ -175,7 +186,7 @@ func disputeOf(o *books.Order) *verdict.Dispute {
 // player returns the name of an order's player, as the game last reported it.
 func (s *orders) player(o *Order) string {
 	r, _ := s.game.readings.of(o.Session)
-	return r.name()
+	return r.nameFor(o.said.Load())
 }
 
 // received returns what the wallet receives if the transaction of an order succeeds. It

@@ -37,7 +37,7 @@ func (s *pages) callsPage(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	query := strings.ToLower(strings.TrimSpace(v.Query))
-	calls := s.record.newestFirst(before, maxLines+1, func(e *Event) bool {
+	calls := s.record.newestFirst(0, before, maxLines+1, func(e *Event) bool {
 		switch {
 		case e.Request == nil || e.Routine() && !v.Routine:
 			return false

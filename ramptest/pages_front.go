@@ -1,7 +1,9 @@
 package ramptest
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"net/http"
@@ -12,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
@@ -96,12 +99,12 @@ func (s *pages) frontView(w http.ResponseWriter, r *http.Request, status int, p 
 		f.Current, f.Href = f.Value == show, address(f.Value, 1)
 	}
 	var matching []*entry
-	all, texts, players := s.entries()
+	all, players := s.entries()
 	v.Any = len(all) > 0
-	query := strings.ToLower(strings.TrimSpace(v.Query))
+	found := s.finder(v.Query)
 	for i := range all {
 		e := &all[i]
-		if query != "" && !strings.Contains(texts()[i], query) {
+		if !found(e) {
 			continue
 		}
 		for i := range v.Filters {
@@ -142,6 +145,7 @@ type entry struct {
 	order   *Order // nil for a call
 	call    *Event
 	verdict verdict.Verdict
+	player  string // the name of the player of an order
 }
 
 // entries are the entries of the list, which are kept until something happens.
@@ -149,30 +153,23 @@ type entries struct {
 	mu      sync.Mutex
 	turn    int // of the record
 	list    []entry
-	texts   func() []string // what a search finds
-	players []*Order        // the newest order of each of the last players
+	players []*Order // the newest order of each of the last players
+	calls   []Event  // that led to no order, newest first
+	looked  int      // the number of the last event among which they were looked for
 }
 
-// entries returns the orders, and the calls that led to none, newest first, with what a
-// search finds, and the newest order of each of the last players. The caller must not
-// change them.
-func (s *pages) entries() (list []entry, texts func() []string, players []*Order) {
+// entries returns the orders, and the calls that led to none, newest first, and the newest
+// order of each of the last players. The caller must not change them.
+func (s *pages) entries() (list []entry, players []*Order) {
 	l := &s.listed
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if turn := s.record.turn(); l.list == nil || l.turn != turn {
-		list := s.collect()
-		l.turn, l.list, l.players = turn, list, nil
-		l.texts = sync.OnceValue(func() []string {
-			texts := make([]string, len(list))
-			for i := range list {
-				texts[i] = s.text(&list[i])
-			}
-			return texts
-		})
+		orders := s.orders.all()
+		l.turn, l.list, l.players = turn, s.merge(orders, s.calls()), nil
 		const most = 20
 		seen := make(map[string]bool)
-		for _, o := range s.orders.all() {
+		for _, o := range orders {
 			if len(seen) == most {
 				break
 			}
@@ -182,24 +179,37 @@ func (s *pages) entries() (list []entry, texts func() []string, players []*Order
 			}
 		}
 	}
-	return l.list, l.texts, l.players
+	return l.list, l.players
 }
 
-func (s *pages) collect() []entry {
-	orders := s.orders.all()
-	calls := s.record.newestFirst(math.MaxInt, math.MaxInt, func(e *Event) bool {
+// calls returns the calls that led to no order, newest first. It looks only at events that
+// it has not seen. The caller must hold the lock of the entries.
+func (s *pages) calls() []Event {
+	l := &s.listed
+	newest, oldest := s.record.newest(), s.record.oldest()
+	l.calls = append(s.record.newestFirst(l.looked, newest+1, math.MaxInt, func(e *Event) bool {
 		return e.Kind == KindInitialize && e.isWrong() || e.Kind == KindValidate && (e.isWrong() || e.Tone == string(verdict.Wait))
-	})
+	}), l.calls...)
+	l.looked = newest
+	l.calls = slices.DeleteFunc(l.calls, func(e Event) bool { return e.Number < oldest || s.orders.has(e.UUID) })
+	slices.SortStableFunc(l.calls, func(a, b Event) int { return b.Time.Compare(a.Time) }) // by when they began
+	return l.calls
+}
+
+// merge returns the entries of orders and calls, newest first, as both are.
+func (s *pages) merge(orders []*Order, calls []Event) []entry {
 	list := make([]entry, 0, len(orders)+len(calls))
-	for _, o := range orders {
-		list = append(list, entry{at: o.placed, order: o, verdict: s.orders.verdict(o)})
-	}
-	for i := range calls {
-		if e := &calls[i]; s.orders.find(e.UUID) == nil {
-			list = append(list, entry{at: e.Time, call: e, verdict: e.verdict()})
+	calls = slices.Clone(calls) // the next list reuses them
+	for len(orders)+len(calls) > 0 {
+		if len(calls) == 0 || len(orders) > 0 && !calls[0].Time.After(orders[0].placed) {
+			o := orders[0]
+			said := s.orders.said(o)
+			list, orders = append(list, entry{at: o.placed, order: o, verdict: said.Verdict, player: said.name}), orders[1:]
+		} else {
+			e := &calls[0]
+			list, calls = append(list, entry{at: e.Time, call: e, verdict: e.verdict()}), calls[1:]
 		}
 	}
-	slices.SortStableFunc(list, func(a, b entry) int { return b.at.Compare(a.at) })
 	return list
 }
 
@@ -217,15 +227,47 @@ func (e *entry) isIn(filter string) bool {
 	}
 }
 
-// text returns what a search finds, in lower case.
-func (s *pages) text(e *entry) string {
-	parts := []string{e.verdict.Said, string(e.verdict.State)}
-	if o := e.order; o != nil {
-		parts = append(parts, o.UUID.String(), s.orders.player(o), o.Session.ID, o.TxHash.Hex(), o.title())
-	} else {
-		parts = append(parts, string(e.call.Kind), e.call.UUID.String(), e.call.Session, e.call.Outcome)
+// finder returns a function that reports whether a search finds an entry.
+func (s *pages) finder(query string) func(*entry) bool {
+	query = strings.ToLower(strings.TrimSpace(query))
+	if query == "" {
+		return func(*entry) bool { return true }
 	}
-	return strings.ToLower(strings.Join(parts, "\x00"))
+	known := make(map[string]bool) // most entries have the same texts as others
+	has := func(texts ...string) bool {
+		return slices.ContainsFunc(texts, func(text string) bool {
+			found, ok := known[text]
+			if !ok {
+				found = strings.Contains(strings.ToLower(text), query)
+				known[text] = found
+			}
+			return found
+		})
+	}
+	digits := []byte(strings.ReplaceAll(query, "-", ""))
+	if len(digits) == 0 || strings.Trim(query, "0123456789abcdefx-") != "" { // no part of a UUID or of a hash
+		digits = nil
+	}
+	numbers := func(parts ...[]byte) bool {
+		if digits == nil {
+			return false
+		}
+		text := make([]byte, 0, 2*(len("0x")+common.HashLength+16))
+		for _, part := range parts {
+			text = hex.AppendEncode(append(text, "0x"...), part)
+		}
+		return bytes.Contains(text, digits)
+	}
+	return func(e *entry) bool {
+		switch o := e.order; {
+		case has(e.verdict.Said, string(e.verdict.State)):
+			return true
+		case o == nil:
+			return has(string(e.call.Kind), e.call.Session, e.call.Outcome) || numbers(e.call.UUID[:])
+		default:
+			return has(e.player, o.Session.ID, o.title()) || numbers(o.UUID[:], o.TxHash[:])
+		}
+	}
 }
 
 // line returns an entry as a list shows it.
@@ -242,6 +284,9 @@ func (s *pages) line(e *entry) line {
 
 // title returns a title for an order.
 func (o *Order) title() string {
+	if o.titled != "" {
+		return o.titled
+	}
 	return o.trade().option + " " + count(o.token().Amount)
 }
 

@@ -144,6 +144,17 @@ func (r *record) newest() int {
 	return r.number
 }
 
+// oldest returns the number of the first event that is kept, without requests to a chain and
+// balance readings.
+func (r *record) oldest() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.events) == 0 {
+		return math.MaxInt
+	}
+	return r.events[0].Number
+}
+
 // turn returns a number that differs after each event and each call of wake.
 func (r *record) turn() int {
 	r.mu.Lock()
@@ -315,9 +326,9 @@ func (r *record) of(id uuid.UUID, before, limit int) (list []Event, more bool) {
 	return r.wholes(list), more
 }
 
-// newestFirst returns up to limit events before the event with the number before that
-// match, newest first.
-func (r *record) newestFirst(before, limit int, match func(*Event) bool) (list []Event) {
+// newestFirst returns up to limit events that match, newest first: those after the event
+// with the number after, and before that with the number before.
+func (r *record) newestFirst(after, before, limit int, match func(*Event) bool) (list []Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	events, calls := r.events, r.calls
@@ -327,6 +338,9 @@ func (r *record) newestFirst(before, limit int, match func(*Event) bool) (list [
 			newest = &calls
 		}
 		e := &(*newest)[len(*newest)-1]
+		if e.Number <= after {
+			break
+		}
 		*newest = (*newest)[:len(*newest)-1]
 		if e.Number < before && match(e) {
 			list = append(list, *e)
@@ -342,7 +356,7 @@ func (r *record) event(number int) (Event, bool) {
 
 // last returns the last event that matches.
 func (r *record) last(match func(*Event) bool) (last Event, ok bool) {
-	list := r.newestFirst(math.MaxInt, 1, match)
+	list := r.newestFirst(0, math.MaxInt, 1, match)
 	if len(list) == 0 {
 		return last, false
 	}

@@ -2,6 +2,7 @@ package ramptest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +20,9 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
+	"github.com/token-ramp/ramp-go/ramptest/internal/fields"
 	"github.com/token-ramp/ramp-go/ramptest/internal/journal"
+	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // StateFile keeps a service in a file: its orders, chains, clock, books and events. A
@@ -44,7 +47,7 @@ func OpenState(path string) (*StateFile, error) {
 	if err == nil && version == "" {
 		err = f.SetNote("version", stateVersion)
 	} else if err == nil && version != stateVersion {
-		err = fmt.Errorf("ramptest: state: the file has version %s, but must have version %s", version, stateVersion)
+		err = fmt.Errorf("ramptest: state: another release wrote the file: its version is %s, but must be %s. Delete it, or use another", version, stateVersion)
 	}
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
@@ -53,7 +56,7 @@ func OpenState(path string) (*StateFile, error) {
 }
 
 // stateVersion is the version of the lines. A file of another version is not read.
-const stateVersion = "1"
+const stateVersion = "2"
 
 // Note returns a text that [StateFile.SetNote] has kept in the file, such as a key that
 // a program generated. It is empty if there is none.
@@ -81,16 +84,55 @@ func (f *StateFile) Err() error {
 // too.
 func (f *StateFile) Close() error { return errors.Join(f.Err(), f.journal.Close()) }
 
-// put sets a key to a value in JSON; nil deletes it.
-func (f *StateFile) put(key string, value any) error {
-	var text []byte
+// put sets a key to values, with a tab between them; none deletes it.
+func (f *StateFile) put(key string, values ...any) error {
+	var texts [][]byte
+	for _, value := range values {
+		text, err := encode(value)
+		if err != nil {
+			return f.failed(err)
+		}
+		texts = append(texts, text)
+	}
+	return f.failed(f.journal.Put(key, bytes.Join(texts, []byte("\t"))))
+}
+
+// rest decodes what a line has after its first tab.
+func (f *StateFile) rest(key string, value any) error {
+	text, err := f.journal.Get(key)
+	if err != nil {
+		return err
+	}
+	_, text, _ = bytes.Cut(text, []byte("\t"))
+	return decode(text, value)
+}
+
+func encode(value any) ([]byte, error) {
+	if list, ok := value.(fields.Lister); ok {
+		return fields.Write(list), nil
+	}
+	return json.Marshal(value)
+}
+
+var errLine = errors.New("a line is not one of a service")
+
+// decode decodes what encode has encoded. Its error quotes nothing, because that could be a
+// token.
+func decode(text []byte, value any) error {
 	var err error
-	if value != nil {
-		text, err = json.Marshal(value)
+	if list, ok := value.(fields.Lister); ok {
+		err = fields.Read(text, list)
+	} else {
+		err = json.Unmarshal(text, value)
 	}
-	if err == nil {
-		err = f.journal.Put(key, text)
+	if err != nil {
+		return errLine
 	}
+	return nil
+}
+
+// failed keeps the first error, and returns err.
+func (f *StateFile) failed(err error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err != nil && f.err == nil {
@@ -105,36 +147,66 @@ type savedClock struct {
 	Events    int // the number of the last event
 }
 
-// savedUUID is a line of the file: a UUID with everything about it.
+// savedUUID begins the line of a UUID. It is what lists show.
 type savedUUID struct {
-	Terms   ramp.InitializeIntent
 	Expires time.Time
-	Opened  bool        `json:",omitzero"`
-	Lost    int         `json:",omitzero"`
-	Order   *savedOrder `json:",omitempty"` // nil if none was placed
+	Opened  bool
+	Lost    int
+	Single  string // the contract, if its tokens are non-fungible
+	Placed  bool   // there is an order
+	Order   savedOrder
 }
 
 type savedOrder struct {
 	SessionID   string
 	AccessToken string
+	Player      string // as the books name the player of the session; "" if they have none
 	Network     ramp.Network
-	Request     ramp.ValidateRequest
-	Approval    ramp.Approval
 	TxHash      common.Hash
-	Fee         ramp.Amount
-	Faults      []string `json:",omitempty"`
 	Placed      time.Time
-	Number      int      // counts the orders
-	Had         *big.Rat // the wallet's tokens before the order
+	Number      int // counts the orders
 	State       State
-	Attempts    int        `json:",omitzero"`
-	Retries     int        `json:",omitzero"`
-	Next        time.Time  `json:",omitzero"`
-	Status      int        `json:",omitzero"`
-	Lost        bool       `json:",omitzero"`
-	Held        bool       `json:",omitzero"`
-	Jobs        []savedJob `json:",omitempty"`
-	Books       []savedBooks
+	Attempts    int
+	Retries     int
+	Next        time.Time
+	Status      int
+	Lost        bool
+
+	// If nothing more happens by itself, the rest of the line is read when somebody opens the
+	// order, and these are what lists show.
+	Ended       bool
+	Title, Name string
+	Verdict     verdict.Verdict
+	Version     int // of the books
+}
+
+func (u *savedUUID) Fields(f *fields.Fields) {
+	if f.Values(&u.Expires, &u.Opened, &u.Lost, &u.Single, &u.Placed); !u.Placed {
+		return
+	}
+	o := &u.Order
+	f.Values(&o.SessionID, &o.AccessToken, &o.Player, (*string)(&o.Network), o.TxHash[:], &o.Placed, &o.Number,
+		(*string)(&o.State), &o.Attempts, &o.Retries, &o.Next, &o.Status, &o.Lost, &o.Ended)
+	if v := &o.Verdict; o.Ended {
+		f.Values(&o.Title, &o.Name, &o.Version, (*string)(&v.State), (*string)(&v.Tone), &v.Attention, &v.Loss, &v.Said)
+	}
+}
+
+// savedRest ends the line of a UUID.
+type savedRest struct {
+	Terms ramp.InitializeIntent
+	Order *savedDetails `json:",omitempty"`
+}
+
+type savedDetails struct {
+	Request  ramp.ValidateRequest
+	Approval ramp.Approval
+	Fee      ramp.Amount
+	Faults   []string `json:",omitempty"`
+	Had      *big.Rat // the wallet's tokens before the order
+	Books    []savedBooks
+	Held     bool       `json:",omitzero"`
+	Jobs     []savedJob `json:",omitempty"`
 }
 
 type savedJob struct {
@@ -197,17 +269,19 @@ func (k *keeper) touch(ids ...uuid.UUID) {
 	}
 }
 
-// clear forgets everything but the notes.
-func (k *keeper) clear() {
+// clear forgets everything but the notes, while reset resets what is kept.
+func (k *keeper) clear(reset func()) {
 	if k == nil {
+		reset()
 		return
 	}
+	k.writing.Lock() // as flush does, before it locks the orders
 	k.mu.Lock()
 	clear(k.changed)
 	k.mu.Unlock()
-	k.writing.Lock()
 	_ = k.file.clear()
 	k.found = nil
+	reset()
 	k.writing.Unlock()
 	k.touch(uuid.Nil)
 }
@@ -237,11 +311,13 @@ func (k *keeper) flush() {
 	k.changed = make(map[uuid.UUID]bool)
 	k.mu.Unlock()
 	s := k.service
-	lines := make(map[uuid.UUID]*savedUUID)
+	lines := make(map[uuid.UUID][]any)
 	players := make(map[string]savedPlayer)
 	for id := range changed {
 		if id != uuid.Nil {
-			lines[id] = k.uuid(id, players)
+			if line, ok := k.uuid(id, players); ok {
+				lines[id] = line
+			}
 		}
 	}
 	for network, c := range s.orders.chains { // after the orders, whose transactions it then has
@@ -251,11 +327,7 @@ func (k *keeper) flush() {
 		_ = k.file.put("player/"+url.QueryEscape(name), player)
 	}
 	for id, line := range lines {
-		if key := "uuid/" + id.String(); line == nil { // it was forgotten
-			_ = k.file.put(key, nil)
-		} else {
-			_ = k.file.put(key, line)
-		}
+		_ = k.file.put(keyOfUUID(id), line...)
 	}
 	k.foreign()
 	if all := s.audit.all(); len(all) > 0 && all[len(all)-1] != k.found {
@@ -270,7 +342,7 @@ func (f *StateFile) clear() error {
 	var err error
 	for _, key := range f.journal.Keys("") {
 		if !strings.HasPrefix(key, "note/") {
-			err = errors.Join(err, f.put(key, nil))
+			err = errors.Join(err, f.put(key))
 		}
 	}
 	return err
@@ -284,37 +356,60 @@ func (k *keeper) chain(network string, s chain.State) {
 		_ = k.file.put("forks/"+network, s.Forks)
 	}
 	for _, t := range s.Transactions {
-		_ = k.file.put("tx/"+network+"/"+t.Hash.Hex(), t)
+		_ = k.file.put("tx/"+network+"/"+t.Hash.Hex(), &t)
 	}
 	for _, hash := range s.Forgotten {
-		_ = k.file.put("tx/"+network+"/"+hash.Hex(), nil)
+		_ = k.file.put("tx/" + network + "/" + hash.Hex())
 	}
 	for _, a := range s.Accounts {
 		_ = k.file.put("account/"+network+"/"+a.Owner.Hex(), a)
 	}
 }
 
-// uuid returns the line of a UUID, or nil if there is none, and adds its players.
-func (k *keeper) uuid(id uuid.UUID, players map[string]savedPlayer) *savedUUID {
+func keyOfUUID(id uuid.UUID) string { return "uuid/" + id.String() }
+
+// uuid returns the line of a UUID, which is empty if the UUID was forgotten, and adds its
+// players. ok is false if the line must stay as it is, because it could not be read.
+func (k *keeper) uuid(id uuid.UUID, players map[string]savedPlayer) (line []any, ok bool) {
 	o := k.service.orders
+	o.find(id) // reads the rest of its line
 	o.mu.Lock()
 	known, order := o.issued[id], o.placed[id]
-	if known == nil {
+	if known == nil || order != nil && order.listed.Load() {
 		o.mu.Unlock()
-		return nil
+		return nil, known == nil
 	}
-	line := &savedUUID{Terms: known.terms, Expires: known.expires, Opened: known.opened, Lost: known.lost}
+	begin := &savedUUID{Expires: known.expires, Opened: known.opened, Lost: known.lost}
+	rest := &savedRest{Terms: known.terms}
+	if o.config.isSingle(&known.terms) {
+		begin.Single = known.terms.Token
+	}
 	held := slices.Contains(o.held, order)
 	o.mu.Unlock()
-	entries := k.service.audit.save(id, players)
-	if order != nil {
-		line.Order = order.save()
-		line.Order.Held, line.Order.Books = held, entries
-		for _, j := range o.agenda.jobsOf(order) {
-			line.Order.Jobs = append(line.Order.Jobs, savedJob{j.due, j.task})
-		}
+	if order == nil {
+		return []any{begin, rest}, true
 	}
-	return line
+	o.verdict(order)
+	said := order.said.Load() // before what it depends on
+	books, version, late := k.service.audit.save(id, players)
+	rest.Order = &savedDetails{Request: order.Request, Approval: order.Approval, Fee: order.fee, Faults: order.script.names, Had: order.had,
+		Books: books, Held: held}
+	for _, j := range o.agenda.jobsOf(order) {
+		rest.Order.Jobs = append(rest.Order.Jobs, savedJob{j.due, j.task})
+	}
+	d := order.delivery.standing()
+	begin.Placed = true
+	begin.Order = savedOrder{SessionID: order.Session.ID, AccessToken: order.Session.Token.Reveal(), Network: order.Network, TxHash: order.TxHash,
+		Placed: order.placed, Number: order.number, State: d.state, Attempts: d.attempts, Retries: d.retries, Next: d.next, Status: d.status, Lost: d.lost}
+	for _, b := range books {
+		begin.Order.Player = b.Player
+	}
+	if said != nil && said.settled && said.standing == d && said.version == version &&
+		o.isFinished(order) && rest.Order.Jobs == nil && !held && !late {
+		ended := &begin.Order
+		ended.Ended, ended.Title, ended.Name, ended.Verdict, ended.Version = true, order.title(), said.name, said.Verdict, version
+	}
+	return []any{begin, rest}, true
 }
 
 // foreign writes the pending transactions that belong to no order.
@@ -328,48 +423,54 @@ func (k *keeper) foreign() {
 	}
 }
 
-func (o *Order) save() *savedOrder {
-	d := &o.delivery
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return &savedOrder{SessionID: o.Session.ID, AccessToken: o.Session.Token.Reveal(), Network: o.Network,
-		Request: o.Request, Approval: o.Approval, TxHash: o.TxHash, Fee: o.fee, Faults: o.script.names, Placed: o.placed, Number: o.number, Had: o.had,
-		State: d.state, Attempts: d.attempts, Retries: d.retries, Next: d.next, Status: d.status, Lost: d.lost}
-}
-
-// save returns the books of an order, and adds those of its players. It treats an open
-// window as not yet opened.
-func (a *audit) save(id uuid.UUID, players map[string]savedPlayer) (entries []savedBooks) {
+// save returns the books of an order, their version and whether an effect may still come
+// late, and adds those of its players. It treats an open window as not yet opened.
+func (a *audit) save(id uuid.UUID, players map[string]savedPlayer) (entries []savedBooks, version int, late bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, entry := range a.orders[id] {
 		p := entry.player
 		entries = append(entries, savedBooks{p.name, *entry.order})
 		players[p.name] = savedPlayer{p.books.Last, p.books.Outside, p.books.Epoch, p.at}
+		late = late || len(entry.order.Late) > 0
 	}
-	return entries
+	version, _ = a.versionOf(id)
+	return entries, version, late
 }
 
-// each decodes the values of the keys that begin with prefix, on all CPUs, because that
-// is most of what a restart takes. It calls do for one after the other.
+// onAllCPUs calls do for the numbers below n, on all CPUs, because decoding is most of
+// what a restart takes. It returns one of the errors.
+func onAllCPUs(n int, do func(i int) error) error {
+	var failed atomic.Pointer[error]
+	var working sync.WaitGroup
+	cpus := runtime.GOMAXPROCS(0)
+	for first := range cpus {
+		working.Go(func() {
+			for i := first; i < n; i += cpus {
+				if err := do(i); err != nil {
+					failed.Store(&err)
+				}
+			}
+		})
+	}
+	working.Wait()
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// each decodes the values of the keys that begin with prefix, up to their first tab. It
+// calls do for one after the other.
 func each[T any](f *StateFile, prefix string, do func(key string, value T) error) error {
 	for keys := range slices.Chunk(f.journal.Keys(prefix), 1_000) {
 		values := make([]T, len(keys))
-		var valid atomic.Int64
-		var decoding sync.WaitGroup
-		cpus := runtime.GOMAXPROCS(0)
-		for first := range cpus {
-			decoding.Go(func() {
-				for i := first; i < len(keys); i += cpus {
-					if text, err := f.journal.Get(keys[i]); err == nil && json.Unmarshal(text, &values[i]) == nil {
-						valid.Add(1)
-					}
-				}
-			})
-		}
-		decoding.Wait()
-		if int(valid.Load()) < len(keys) {
-			return errors.New("a line is not one of a service") // the error of JSON could quote a token
+		err := onAllCPUs(len(keys), func(i int) error {
+			text, err := f.journal.Begin(keys[i])
+			return cmp.Or(err, decode(text, &values[i]))
+		})
+		if err != nil {
+			return err
 		}
 		for i, key := range keys {
 			if err := do(strings.TrimPrefix(key, prefix), values[i]); err != nil {
@@ -444,37 +545,58 @@ func (s *Service) restoreChains(f *StateFile) error {
 
 func (s *Service) restoreOrders(f *StateFile) error {
 	o := s.orders
+	var open []uuid.UUID // those whose lines are read to their end
+	var newest uuid.UUID
 	err := each(f, "uuid/", func(key string, line savedUUID) error {
 		id, err := uuid.Parse(key)
 		if err != nil {
 			return errors.New("a line has no UUID")
 		}
-		o.enter(id, &issued{terms: line.Terms, expires: line.Expires, opened: line.Opened, lost: line.Lost})
-		if line.Order == nil {
+		known := &issued{expires: line.Expires, opened: line.Opened, lost: line.Lost}
+		if o.issued[id] = known; o.newest == nil || known.expires.After(o.newest.expires) {
+			o.newest, newest = known, id
+		}
+		if !line.Placed || !line.Order.Ended {
+			open = append(open, id)
+		}
+		if !line.Placed {
 			return nil
 		}
-		order, err := o.restored(id, line.Order)
+		order, err := o.restored(id, &line.Order)
 		if err != nil {
 			return err
 		}
+		if line.Single != "" {
+			o.chains[order.Network].SetNonFungible(common.HexToAddress(line.Single))
+		}
+		if line.Order.Player != "" {
+			s.audit.keys[line.Order.SessionID] = line.Order.Player
+		}
 		o.placed[id] = order
 		o.queue = append(o.queue, order)
-		if line.Order.Held {
-			o.held = append(o.held, order)
-		}
-		for _, j := range line.Order.Jobs {
-			o.agenda.plan(job{due: j.Due, task: j.Task, order: order})
-		}
-		for _, b := range line.Order.Books {
-			s.audit.restore(id, line.Order.SessionID, b)
-		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
 	slices.SortFunc(o.queue, func(a, b *Order) int { return a.number - b.number })
 	if n := len(o.queue); n > 0 {
 		o.count = o.queue[n-1].number
 	}
-	return errors.Join(err, each(f, "pending", func(_ string, pending []savedForeign) error {
+	if !slices.Contains(open, newest) && newest != uuid.Nil {
+		open = append(open, newest)
+	}
+	rests := make([]savedRest, len(open))
+	err = onAllCPUs(len(open), func(i int) error { return f.rest(keyOfUUID(open[i]), &rests[i]) })
+	for i, id := range open {
+		if err == nil {
+			err = o.complete(id, o.placed[id], &rests[i])
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return each(f, "pending", func(_ string, pending []savedForeign) error {
 		for _, p := range pending {
 			c := o.chains[p.Network]
 			if c == nil || c.Transaction(p.TxHash) == nil {
@@ -483,19 +605,13 @@ func (s *Service) restoreOrders(f *StateFile) error {
 			o.agenda.plan(job{due: p.Due, task: mineForeign, network: p.Network, tx: c.Transaction(p.TxHash)})
 		}
 		return nil
-	}))
+	})
 }
 
-// restored returns a saved order.
+// restored returns a saved order as far as lists show it; see [orders.read].
 func (s *orders) restored(id uuid.UUID, saved *savedOrder) (*Order, error) {
 	o := &Order{UUID: id, Session: ramp.Session{ID: saved.SessionID, Token: ramp.NewAccessToken(saved.AccessToken)}, composed: true,
-		Network: saved.Network, Request: saved.Request, Approval: saved.Approval, TxHash: saved.TxHash, fee: saved.Fee, placed: saved.Placed,
-		number: saved.Number, had: saved.Had}
-	o.Request.Raw = nil
-	o.Request.Intent.TargetCandidate = bytes.Clone(o.Request.Intent.TargetCandidate) // it would keep the whole body
-	if o.trade() == nil {
-		return nil, fmt.Errorf("an order has no intent of a %s", tradeNames())
-	}
+		Network: saved.Network, TxHash: saved.TxHash, placed: saved.Placed, number: saved.Number}
 	c := s.chains[saved.Network]
 	if c == nil {
 		return nil, fmt.Errorf("the service does not have the network %q", string(saved.Network))
@@ -503,22 +619,89 @@ func (s *orders) restored(id uuid.UUID, saved *savedOrder) (*Order, error) {
 	if o.tx = c.Transaction(saved.TxHash); o.tx == nil {
 		return nil, errors.New("an order has no transaction")
 	}
-	faults, err := parseFaults(saved.Faults)
-	if err != nil {
-		return nil, err
-	}
-	if o.script, err = newScript(faults); err != nil {
-		return nil, err
-	}
 	o.delivery.state, o.delivery.attempts, o.delivery.retries = saved.State, saved.Attempts, saved.Retries
 	o.delivery.next, o.delivery.status, o.delivery.lost = saved.Next, saved.Status, saved.Lost
+	o.listed.Store(true)
+	if saved.Ended {
+		o.titled = saved.Title
+		o.said.Store(&saidVerdict{Verdict: saved.Verdict,
+			basis: basis{standing: o.delivery.standing(), version: saved.Version, name: saved.Name, settled: true}})
+	}
 	return o, nil
 }
 
-// restore enters what the books know about an order of a session.
-func (a *audit) restore(id uuid.UUID, session string, saved savedBooks) {
+// read reads the rest of an order of which a restart has read only what lists show. It
+// reports whether there is one; the service may have just forgotten the order.
+func (s *orders) read(o *Order) bool {
+	if !o.listed.Load() {
+		return true
+	}
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if !o.listed.Load() {
+		return true
+	}
+	var rest savedRest
+	err := s.keeper.file.rest(keyOfUUID(o.UUID), &rest)
+	if err == nil {
+		err = s.complete(o.UUID, o, &rest)
+	}
+	if err != nil && s.has(o.UUID) {
+		_ = s.keeper.file.failed(err)
+	}
+	return err == nil
+}
+
+// complete enters the rest of the line of a UUID, with its order, if there is one.
+func (s *orders) complete(id uuid.UUID, o *Order, rest *savedRest) error {
+	if o != nil {
+		if err := o.complete(rest.Order); err != nil {
+			return err
+		}
+		for _, b := range rest.Order.Books {
+			s.game.audit.restore(id, b)
+		}
+		for _, j := range rest.Order.Jobs {
+			s.agenda.plan(job{due: j.Due, task: j.Task, order: o})
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o != nil && rest.Order.Held {
+		s.held = append(s.held, o)
+	}
+	if known := s.issued[id]; known != nil {
+		known.terms = rest.Terms
+		s.mark(&known.terms)
+	}
+	if o != nil {
+		o.listed.Store(false)
+	}
+	return nil
+}
+
+func (o *Order) complete(saved *savedDetails) error {
+	if saved == nil {
+		return errors.New("an order has no end")
+	}
+	if o.Request = saved.Request; o.trade() == nil {
+		return fmt.Errorf("an order has no intent of a %s", tradeNames())
+	}
+	o.Approval, o.fee, o.had = saved.Approval, saved.Fee, saved.Had
+	o.Request.Raw = nil
+	o.Request.Intent.TargetCandidate = bytes.Clone(o.Request.Intent.TargetCandidate) // it would keep the whole body
+	faults, err := parseFaults(saved.Faults)
+	if err == nil {
+		o.script, err = newScript(faults)
+	}
+	return err
+}
+
+// restore enters what the books know about an order.
+func (a *audit) restore(id uuid.UUID, saved savedBooks) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	p := a.keep(saved.Player)
-	a.keys[session] = saved.Player
 	a.orders[id] = append(a.orders[id], auditedOrder{p, &saved.Order})
 	if len(saved.Order.Late) > 0 {
 		p.books.Late = append(p.books.Late, &saved.Order)
@@ -543,7 +726,8 @@ func (s *Service) restoreBooks(f *StateFile) error {
 		}))
 }
 
-// savedMessages is both sides of an exchange, whose bodies are in the state file only.
+// savedMessages is both sides of an exchange, whose bodies are in the state file only. It
+// ends the line of an event.
 type savedMessages struct {
 	Request, Answer *Message
 }
@@ -552,19 +736,38 @@ type savedMessages struct {
 // state file.
 const keptBodies = 1_000
 
+func keyOfEvent(e *Event) string { return fmt.Sprintf("event/%d", e.Number) }
+
 // write writes an event to the state file.
 func (f *StateFile) write(e Event) {
+	line := []any{(*savedEvent)(&e)}
 	if e.Request != nil || e.Answer != nil {
-		_ = f.put(fmt.Sprintf("body/%d", e.Number), savedMessages{e.Request, e.Answer})
+		line = append(line, savedMessages{e.Request, e.Answer})
 	}
-	_ = f.put(fmt.Sprintf("event/%d", e.Number), bodiless(e))
+	_ = f.put(keyOfEvent(&e), line...)
 }
 
 // drop deletes events from the state file.
 func (f *StateFile) drop(events []Event) {
 	for _, e := range events {
-		_ = f.put(fmt.Sprintf("body/%d", e.Number), nil)
-		_ = f.put(fmt.Sprintf("event/%d", e.Number), nil)
+		_ = f.put(keyOfEvent(&e))
+	}
+}
+
+// savedEvent is an event without headers and bodies. It begins the line of an event.
+type savedEvent Event
+
+func (e *savedEvent) Fields(f *fields.Fields) {
+	f.Values(&e.Number, &e.Time, (*int64)(&e.Took), (*string)(&e.Kind), e.UUID[:], &e.Session, &e.Attempt, &e.Fault, &e.Outcome, &e.Said,
+		&e.Tone, &e.Failed, (*string)(&e.Network), e.TxHash[:], &e.Block, (*string)(&e.Status))
+	for _, side := range []**Message{&e.Request, &e.Answer} {
+		exists := *side != nil
+		if f.Values(&exists); exists && f.Reading() {
+			*side = &Message{}
+		}
+		if m := *side; exists {
+			f.Values(&m.Method, &m.Path, &m.Status)
+		}
 	}
 }
 
@@ -594,37 +797,30 @@ func (r *record) whole(e Event) Event {
 		return e
 	}
 	var saved savedMessages
-	text, err := r.file.journal.Get(fmt.Sprintf("body/%d", e.Number))
-	if err != nil || text == nil || json.NewDecoder(bytes.NewReader(text)).Decode(&saved) != nil {
-		return e // it is shown without them
+	if r.file.rest(keyOfEvent(&e), &saved) == nil { // otherwise it is shown without them
+		e.Request, e.Answer = saved.Request, saved.Answer
 	}
-	e.Request, e.Answer = saved.Request, saved.Answer
 	return e
-}
-
-// same returns the value that a key had first.
-func same[T any](known map[string]T, key string, value T) T {
-	if first, ok := known[key]; ok {
-		return first
-	}
-	known[key] = value
-	return value
 }
 
 // restore loads the events, without their bodies.
 func (r *record) restore(f *StateFile) error {
-	texts, messages := make(map[string]string), make(map[string]*Message)
-	err := each(f, "event/", func(_ string, e Event) error {
-		// Most events say the same as others: it is kept once.
-		for _, text := range []*string{(*string)(&e.Kind), &e.Session, &e.Fault, &e.Outcome, &e.Said, &e.Tone, (*string)(&e.Network), (*string)(&e.Status)} {
-			*text = same(texts, *text, *text)
-		}
+	type message struct {
+		method, path string
+		status       int
+	}
+	messages := make(map[message]*Message) // most events have the same: they are kept once
+	err := each(f, "event/", func(_ string, e savedEvent) error {
 		for _, side := range []**Message{&e.Request, &e.Answer} {
 			if m := *side; m != nil {
-				*side = same(messages, fmt.Sprint(m.Method, " ", m.Path, " ", m.Status), m)
+				key := message{m.Method, m.Path, m.Status}
+				if messages[key] == nil {
+					messages[key] = m
+				}
+				*side = messages[key]
 			}
 		}
-		r.events = append(r.events, e)
+		r.events = append(r.events, Event(e))
 		return nil
 	})
 	slices.SortFunc(r.events, func(a, b Event) int { return a.Number - b.Number })

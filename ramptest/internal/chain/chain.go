@@ -72,14 +72,14 @@ type Transaction struct {
 	Kind     uint64 // type
 	From     common.Address
 	To       *common.Address // nil creates a contract
-	FeePayer common.Address  `json:",omitzero"` // for type 0x7
+	FeePayer common.Address  // for type 0x7
 	Nonce    uint64
 	Value    *big.Int // wei
 	Gas      uint64
 	Input    []byte
 
 	Signature ramp.Signature // of the sender
-	Sponsor   ramp.Signature `json:",omitzero"` // of the fee payer
+	Sponsor   ramp.Signature // of the fee payer
 
 	Moves   []Move // its effects on tokens, if it succeeds
 	GasUsed uint64
@@ -95,8 +95,8 @@ type Transaction struct {
 type Move struct {
 	Token, From, To common.Address
 	Amount          *big.Int
-	ID              *big.Int `json:",omitempty"` // of a non-fungible token (ERC-721), whose Amount is 1 token; otherwise nil
-	Approval        bool     `json:",omitempty"` // To may spend the tokens, and nothing moves
+	ID              *big.Int // of a non-fungible token (ERC-721), whose Amount is 1 token; otherwise nil
+	Approval        bool     // To may spend the tokens, and nothing moves
 }
 
 // New returns a chain whose block 0 is mined now.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -154,18 +155,32 @@ func (j *Journal) Put(key string, value []byte) error {
 }
 
 // Get returns the value of a key; nil if it has none.
-func (j *Journal) Get(key string) ([]byte, error) {
+func (j *Journal) Get(key string) ([]byte, error) { return j.get(key, math.MaxInt) }
+
+// Begin returns the value of a key up to its first tab. It reads little more than that.
+func (j *Journal) Begin(key string) ([]byte, error) {
+	const usual = 1 << 10
+	value, err := j.get(key, usual)
+	begin, _, found := bytes.Cut(value, []byte("\t"))
+	if err != nil || found || len(value) < usual {
+		return begin, err
+	}
+	value, err = j.Get(key)
+	begin, _, _ = bytes.Cut(value, []byte("\t"))
+	return begin, err
+}
+
+// get returns the value of a key, or its first bytes.
+func (j *Journal) get(key string, limit int) ([]byte, error) {
 	j.mu.RLock()
 	defer j.mu.RUnlock()
 	r, ok := j.at[kind(key)][key]
 	if !ok {
 		return nil, nil
 	}
-	line := make([]byte, r.length)
-	if _, err := j.file.ReadAt(line, r.offset); err != nil {
-		return nil, err
-	}
-	return line[len(key)+1 : len(line)-1], nil
+	value := make([]byte, min(limit, r.length-len(key)-len(" \n")))
+	_, err := j.file.ReadAt(value, r.offset+int64(len(key)+1))
+	return value, err
 }
 
 // Keys returns the keys that begin with prefix, in the order in which they were last set.

@@ -148,3 +148,27 @@ func TestKeysBeginWithAPrefix(t *testing.T) {
 		assert.Equal(t, want, j.Keys(prefix), prefix)
 	}
 }
+
+func TestTheBeginningOfAValueEndsAtATab(t *testing.T) {
+	j := open(t, filepath.Join(t.TempDir(), "journal"))
+	long := strings.Repeat("x", 5_000)
+	for value, want := range map[string]string{
+		"a":                         "a",
+		"a\tb\tc":                   "a",
+		"\tb":                       "",
+		"a\t" + long:                "a",
+		long:                        long,
+		long + "\t" + long:          long,
+		long[:1<<10]:                long[:1<<10],
+		long[:1<<10] + "\tb":        long[:1<<10],
+		long[:1<<10-1] + "\t" + "b": long[:1<<10-1],
+	} {
+		require.NoError(t, j.Put("key", []byte(value)))
+		begin, err := j.Begin("key")
+		require.NoError(t, err)
+		assert.Equal(t, want, string(begin))
+	}
+	begin, err := j.Begin("none")
+	require.NoError(t, err)
+	assert.Empty(t, begin)
+}

@@ -1,0 +1,247 @@
+package ramptest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+// named is a shop that knows its player by name.
+type named struct {
+	*shop
+	name string
+}
+
+func (n *named) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error) {
+	player, err := n.shop.Assets(ctx, s)
+	player.Name, player.PlayerID = n.name, "player-1"
+	return player, err
+}
+
+// After a restart, a list shows of an ended order what it showed before, without the rest
+// of its line, which is read when somebody opens the order.
+func TestAnEndedOrderIsReadWhenItIsOpened(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	game := &named{newShop(), "alice"}
+	c := newCounterOf(t, game, func(c *ramptest.Config) { c.State = openState(t, path) })
+	c.shop = game.shop
+	minted := c.mint(t)
+	c.service.Advance(time.Second)
+	failed := c.mint(t, ramptest.TransactionFails())
+	c.service.Advance(time.Minute)
+	list, page := c.page(t, "/"), c.pageOf(t, minted)
+	_, reported := c.control(t, "GET", "/control/orders", "")
+	require.Len(t, reported.Orders, 2)
+	require.Equal(t, "player-1", reported.Orders[0].PlayerID)
+	orders := list[strings.Index(list, "All 2"):]
+	require.Contains(t, orders, "Mint 10 tokens alice Done. The game took 100 item_gold; alice received 8 tokens.")
+
+	c.restart(t, c.handler)
+	assert.Contains(t, c.page(t, "/"), orders)
+	assert.Contains(t, c.page(t, "/?q=alice+received"), "All 1 ")
+	before, after, _ := strings.Cut(page, "As reported by the game at") // the game was not asked since
+	assert.True(t, strings.HasPrefix(c.pageOf(t, minted), before))
+	_, after, _ = strings.Cut(after, "Faults")
+	assert.True(t, strings.HasSuffix(c.pageOf(t, minted), after))
+	_, again := c.control(t, "GET", "/control/orders", "")
+	assert.Equal(t, reported.Orders, again.Orders)
+
+	c.service.Close()
+	require.NoError(t, c.config.State.Close())
+	state, err := os.ReadFile(path)
+	require.NoError(t, err)
+	lines := bytes.SplitAfter(state, []byte("\n"))
+	for i, line := range lines {
+		if bytes.HasPrefix(line, []byte("uuid/"+minted.UUID.String())) {
+			lines[i] = bytes.Replace(line, []byte(`"from":[`), []byte(`"from_":[`), 1)
+		}
+	}
+	require.NoError(t, os.WriteFile(path, bytes.Join(lines, nil), 0o600))
+	c.config.State, err = ramptest.OpenState(path)
+	require.NoError(t, err)
+	c.restart(t, c.handler)
+	assert.Contains(t, c.page(t, "/"), orders, "a list needs no more")
+	require.NoError(t, c.config.State.Err())
+	assert.Equal(t, 200, c.browse(t, http.MethodGet, "/orders/"+failed.UUID.String(), nil).StatusCode)
+	assert.Equal(t, 404, c.browse(t, http.MethodGet, "/orders/"+minted.UUID.String(), nil).StatusCode)
+	assert.ErrorContains(t, c.config.State.Err(), "an order has no intent of a mint or burn")
+	assert.ErrorContains(t, c.config.State.Close(), "an order has no intent of a mint or burn")
+}
+
+// What happens after a restart changes the verdict on an order that had ended before.
+func TestTheVerdictOnAnEndedOrderIsNotStale(t *testing.T) {
+	game := &named{newShop(), "alice"}
+	c := newCounterOf(t, game, kept(t), reporting)
+	c.shop = game.shop
+	order := c.mint(t)
+	other := c.mint(t)
+	c.service.Advance(time.Minute)
+	done := func(name string) string {
+		return "Done. The game took 100 item_gold; " + name + " received 8 tokens."
+	}
+	require.Equal(t, 2, strings.Count(c.page(t, "/"), done("alice")))
+
+	c.restart(t, c.handler, reporting)
+	game.name = "bob"
+	_, err := c.service.Assets(t.Context(), c.session)
+	require.NoError(t, err)
+	assert.Equal(t, 2, strings.Count(c.page(t, "/"), done("bob")), "the player has another name")
+	assert.Contains(t, c.page(t, "/?q=bob+received"), "All 2 ")
+
+	c.restart(t, c.handler, reporting)
+	require.NotContains(t, c.page(t, "/"), "Disputed.")
+	status, _ := c.control(t, "POST", "/control/orders/"+order.UUID.String()+"/send", `{"outcome":"failed"}`)
+	require.Equal(t, 200, status)
+	for range 2 {
+		list := c.page(t, "/")
+		assert.Contains(t, list, "Disputed. The game confirmed two outcomes; the first of them stands: succeeded.")
+		assert.Equal(t, 1, strings.Count(list, "Done. The game took"), "of the other order")
+		c.restart(t, c.handler, reporting)
+	}
+
+	// A game that takes the assets of an ended order again.
+	c.restart(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == ramp.PathResult {
+			c.shop.mu.Lock()
+			c.shop.gold -= 100
+			c.shop.mu.Unlock()
+		}
+		c.handler.ServeHTTP(w, r)
+	}), reporting, func(c *ramptest.Config) { c.Settle = -1 })
+	status, _ = c.control(t, "POST", "/control/orders/"+other.UUID.String()[:8]+"/send", `{}`)
+	require.Equal(t, 200, status)
+	for range 2 {
+		assert.Contains(t, c.page(t, "/?show=attention"), "The game took 100 item_gold too much.")
+		c.restart(t, c.handler, reporting)
+	}
+}
+
+// An effect that comes during a call about another order is not forgotten by a restart.
+func TestALateEffectIsKept(t *testing.T) {
+	var failed *ramptest.Order
+	c := newCounter(t, kept(t))
+	game := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == ramp.PathResult && failed != nil {
+			c.shop.mu.Lock()
+			if !c.shop.done[failed.UUID] {
+				c.shop.done[failed.UUID] = true
+				c.shop.gold += 100
+			}
+			c.shop.mu.Unlock()
+		}
+		c.handler.ServeHTTP(w, r)
+	})
+	c.restart(t, game)
+	c.shop.answers = []error{errors.New("the database is unreachable")}
+	order := c.mint(t, ramptest.TransactionFails())
+	c.service.Advance(time.Minute)
+	c.mint(t)
+	failed = order
+	c.service.Advance(2 * time.Second)
+	require.Equal(t, int64(900), c.shop.owns())
+	c.restart(t, game)
+	c.service.Advance(time.Hour)
+	assert.Empty(t, c.service.Imbalances())
+	assert.Contains(t, c.pageOf(t, order), "The transaction failed. The game gave back 100 item_gold.")
+}
+
+// The terms of an ended order are there after a restart: for the same order again, for
+// another like it, and for its contract.
+func TestTheTermsOfAnEndedOrderAreKept(t *testing.T) {
+	c := newCounter(t, kept(t))
+	asked := request()
+	asked.Intent.Token = swordToken
+	asked.Intent.Materials[0].IsNonFungible = true
+	started, err := c.client.Initialize(t.Context(), asked)
+	require.NoError(t, err)
+	order, err := c.service.Mint(t.Context(), started.UUID, c.session, ramp.NewAmount(2))
+	require.NoError(t, err)
+	c.service.Advance(2 * time.Second)
+	c.initialize(t) // the newest UUID
+	holds := func() int64 {
+		node, err := ramp.NewRPC(ramp.RPCConfig{URL: c.service.RPCURL(ramp.Testnet), HTTPClient: c.service.Client()})
+		require.NoError(t, err)
+		n, err := node.TokenBalance(t.Context(), common.HexToAddress(swordToken), c.service.Wallet(c.session), ramp.Latest)
+		require.NoError(t, err)
+		return n.Int64()
+	}
+	require.Equal(t, int64(1002), holds(), "swords, and not fractions of them")
+
+	c.restart(t, c.handler)
+	assert.Equal(t, int64(1002), holds())
+	same, err := c.service.Mint(t.Context(), order.UUID, c.session, ramp.NewAmount(2))
+	require.NoError(t, err, "the same request is the same order")
+	assert.Equal(t, order.TxHash, same.TxHash)
+
+	c.restart(t, c.handler)
+	c.shop.gold = 1000
+	status, _ := c.control(t, "POST", "/control/orders", fmt.Sprintf(`{"do":"mint","like":%q}`, order.UUID))
+	require.Equal(t, 200, status)
+	c.service.Advance(2 * time.Second)
+	assert.Greater(t, holds(), int64(1002))
+}
+
+func TestEndedOrdersAreForgottenAfterARestart(t *testing.T) {
+	three := func(c *ramptest.Config) { c.KeepOrders = 3 }
+	c := newCounter(t, kept(t), three)
+	for range 2 {
+		for range 3 {
+			c.shop.gold = 1000
+			c.mint(t)
+			c.service.Advance(time.Minute)
+		}
+		c.restart(t, c.handler, three)
+	}
+	c.mint(t)
+	c.service.Advance(time.Minute)
+	c.initialize(t) // forgets
+	_, before := c.control(t, "GET", "/control/orders", "")
+	assert.LessOrEqual(t, before.Total, 4)
+	c.restart(t, c.handler, three)
+	_, after := c.control(t, "GET", "/control/orders", "")
+	assert.Equal(t, before.Orders, after.Orders)
+}
+
+// Many readers open an order at the same time, while calls about it are made.
+func TestManyOpenAnEndedOrderAtOnce(t *testing.T) {
+	c := newCounter(t, kept(t))
+	var orders []*ramptest.Order
+	for range 5 {
+		orders = append(orders, c.mint(t))
+		c.service.Advance(2 * time.Second)
+	}
+	c.restart(t, c.handler)
+	var readers sync.WaitGroup
+	for _, o := range orders {
+		for _, path := range []string{"/", "/?q=done", "/orders/" + o.UUID.String(), "/control/orders", "/control/orders/" + o.UUID.String()[:8], "/calls?session=session-1"} {
+			readers.Go(func() {
+				answer, err := c.service.Client().Get(c.service.URL() + path)
+				if assert.NoError(t, err) {
+					assert.Equal(t, 200, answer.StatusCode, path)
+				}
+			})
+		}
+		readers.Go(func() {
+			same, err := c.service.Mint(t.Context(), o.UUID, c.session, ramp.NewAmount(10))
+			if assert.NoError(t, err) {
+				assert.NoError(t, c.service.Resend(t.Context(), same))
+			}
+		})
+	}
+	readers.Wait()
+	assert.Equal(t, 5, strings.Count(c.page(t, "/"), "Done. The game took 100 item_gold"))
+}
