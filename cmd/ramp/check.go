@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -292,17 +293,38 @@ func (f *checkFlags) restartServer(ctx context.Context) error {
 	return nil
 }
 
-// limited makes a request, and repeats it while the server rate-limits it, for at most
-// timeout.
-func limited(ctx context.Context, client *http.Client, request *http.Request, timeout time.Duration) (*http.Response, error) {
-	deadline := time.Now().Add(timeout)
+// A limit repeats requests that a server rate-limits. From the first of these on it makes
+// one request at a time: if all were repeated at once, one could lose every time.
+type limit struct {
+	client  *http.Client
+	timeout time.Duration
+	turn    chan bool // holds a value during a turn
+	met     atomic.Bool
+}
+
+// do makes a request, and repeats it for at most the timeout, in which the turns of others
+// do not count.
+func (l *limit) do(request *http.Request) (*http.Response, error) {
+	ctx := request.Context()
+	var deadline time.Time // zero until it is our turn
 	for {
-		response, err := client.Do(request)
+		if l.met.Load() && deadline.IsZero() {
+			select {
+			case l.turn <- true:
+				defer func() { <-l.turn }()
+				deadline = time.Now().Add(l.timeout)
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		response, err := l.client.Do(request)
 		if err != nil || response.StatusCode != http.StatusTooManyRequests {
 			return response, err
 		}
 		wait := conformance.RetryAfter(response.Header.Get("Retry-After"))
-		if time.Until(deadline) < wait {
+		if l.met.Store(true); deadline.IsZero() {
+			wait = 0 // its turn comes first
+		} else if time.Until(deadline) < wait {
 			return response, nil
 		}
 		_ = response.Body.Close()
@@ -339,6 +361,7 @@ func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session,
 		Transport:     &http.Transport{}, // without the environment's proxy, so that local calls stay local
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+	limit := &limit{client: client, timeout: f.target.Timeout, turn: make(chan bool, 1)}
 	return func(ctx context.Context, name string) (ramp.Session, error) {
 		body, err := json.Marshal(map[string]string{"player": name})
 		if err != nil {
@@ -352,7 +375,7 @@ func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session,
 			request.Header = f.target.Header.Clone()
 		}
 		request.Header.Set("Content-Type", "application/json")
-		response, err := limited(ctx, client, request, f.target.Timeout)
+		response, err := limit.do(request)
 		if err != nil {
 			return ramp.Session{}, conformance.Errorf("-login (POST %s): %v", login.Redacted(), err)
 		}

@@ -16,8 +16,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -407,6 +409,44 @@ func TestCheckWaitsForALimitedLogin(t *testing.T) {
 	defer limited.Close()
 	status, out := checked(t, flags(limited.URL, "-login", "/login", "-run", "^sign-recovers$")...)
 	assert.Equal(t, 0, status, out)
+}
+
+// If all repeated their login at once, one of them could lose every time.
+func TestALimitedLoginIsRepeatedOneAtATime(t *testing.T) {
+	t.Parallel()
+	const players = 8
+	var requests, inFlight, most atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		n := inFlight.Add(1)
+		defer inFlight.Add(-1)
+		if requests.Add(1)%2 == 1 {
+			w.Header().Set("Retry-After", "0")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		most.Store(max(most.Load(), n))
+		time.Sleep(5 * time.Millisecond) // long enough for another one to come
+	}))
+	defer server.Close()
+	l := &limit{client: server.Client(), timeout: time.Minute, turn: make(chan bool, 1)}
+	login := func() {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader("{}"))
+		if !assert.NoError(t, err) {
+			return
+		}
+		response, err := l.do(request)
+		if assert.NoError(t, err) {
+			assert.Equal(t, http.StatusOK, response.StatusCode)
+			_ = response.Body.Close()
+		}
+	}
+	login() // meets the limit
+	var all sync.WaitGroup
+	for range players {
+		all.Go(login)
+	}
+	all.Wait()
+	assert.EqualValues(t, 1, most.Load(), "logins at the same time")
 }
 
 // A login that leads elsewhere would be told who plays there.
