@@ -73,7 +73,8 @@ func orderCases() []Case {
 				t.confirm(orders[0], failure)
 				t.moved(-int64(len(orders) - 1))
 			}},
-		{ID: "repeats", Level: Must, Section: "6", Fix: once,
+		{ID: "repeats", Level: Must, Section: "6",
+			Fix:   "Record the order under its uuid in the transaction that takes or grants assets: a known uuid takes nothing again, and a finished one gives back or grants nothing again.",
 			Title: "What comes again changes nothing: a validate call, the result of a failed mint, the result of a successful burn.",
 			run: func(t *trial) {
 				mint := t.approve(t.mint())

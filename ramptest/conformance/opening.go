@@ -94,6 +94,8 @@ func (j *Judge) ask(ctx context.Context, c Case) Verdict {
 		tried, found := j.tried(ctx, c, in)
 		if round == 0 {
 			v.add(0, tried)
+		} else if found != nil && found.off != nil && v.Outcome == Failed && tried.Call.Path != v.Call.Path {
+			v.Saw += "; later (" + string(found.kind) + ") " + tried.Saw // another fault, which the first one hid
 		}
 		if found == nil || j.Err() != nil {
 			break
@@ -283,7 +285,8 @@ func whyNoAssets(f *finding) string {
 	case f.note != "":
 		return text + whyLayer
 	case f.status == http.StatusUnauthorized || f.status == http.StatusForbidden:
-		return text + "\nThe server does not accept the access token or the session (-login, -session)."
+		return "; the answer begins " + beginning(f.call) + "\nThe server does not accept the access token or the session (-login, -session), " +
+			"or wants a header that the service does not send; it sends X-Dapp-Authorization, not Authorization."
 	case f.status >= 500:
 		return text + "\nThe assets handler has a bug: see the server's log."
 	default:
@@ -328,6 +331,7 @@ var (
 			[]string{"RATE", "MESSAGE", "AMOUNT", "BALANCE", "QUANTITY", "ASSET", "ITEM", "RECIPE", "LIMIT", "MATERIAL"}, nil},
 		{"the server approves only UUIDs of its own initialize calls (in Go, set Target.UUID)", []string{"UUID", "ORDER", "REQUEST", "EXPIRED"}, nil},
 		{"the server expects another wallet than the judge's, or verifies the wallet's signature", []string{"WALLET", "ADDRESS", "USER_SIG"}, nil},
+		{"validate looks at another balance than the one that the assets endpoint lists", []string{"INSUFFICIENT", "NOT_ENOUGH", "BALANCE"}, nil},
 	}
 	ownFault = cause{"the validate handler has a bug: see the server's log", []string{"INTERNAL"}, []int{500, 502, 503, 504}}
 )

@@ -122,6 +122,28 @@ func perSession() mutant {
 	})
 }
 
+// A game of whole tokens rejects an order for a fraction of one, whatever else is wrong.
+func TestAnAmountThatIsTooLargeIsAtTheRate(t *testing.T) {
+	t.Parallel()
+	whole := rejects(func(m message) bool { return strings.Contains(amountText(m, "intent.to.0.amount"), ".") })
+	inVirtualTime(t, both(whole, mutantOf("mint-amount-too-much/2-63")), func(t *testing.T, s *studio) {
+		s.target.Amount, s.target.Tokens, s.target.BurnTokens = 400, 4, 5
+		v := newJudge(t, s).Try(t.Context(), only(caseOf(t, "mint-amount-too-much"), "2-63"))
+		assert.Equal(t, conformance.Failed, v.Outcome, v.String())
+	})
+}
+
+// A burn that is granted again is told beside the mint that is taken again.
+func TestASecondFaultOfAnAbilityIsTold(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, both(mutant{bug: "takes again"}, mutant{bug: "settles each time"}), func(t *testing.T, s *studio) {
+		opening := newJudge(t, s).Opening()
+		require.Len(t, opening, 1)
+		assert.Equal(t, "repeats", opening[0].Case.ID)
+		assert.Regexp(t, `^a balance that moved by -2 \(.*\); later \(mint failed again\) a balance that moved by 2 \(.*\); later \(burn succeeded again\) a balance that moved by 2 \(.*\)$`, opening[0].Saw)
+	})
+}
+
 // That failed mints keep their assets is not told again as a theft under a known uuid.
 func TestAKeptFailedMintIsNotATheft(t *testing.T) {
 	t.Parallel()
