@@ -296,13 +296,21 @@ func (t *trial) times(n int64) json.Number { return number(n * t.target.Amount) 
 // raw returns a JSON number with exactly this text.
 func raw(text string) json.Number { return json.Number(text) }
 
-// beyond returns a quantity as a JSON number. It skips the case if the player owns that
+// beyond returns a quantity as a JSON number, rounded up to a multiple of an order's amount,
+// because a game of whole tokens rejects others. It skips the case if the player owns that
 // much.
 func (t *trial) beyond(text string) json.Number {
-	if amount, err := ramp.ParseAmount(text); err == nil && t.err == nil && amount.Rat().Cmp(t.before.of(t.asset)) <= 0 {
+	amount, err := ramp.ParseAmount(text)
+	if err != nil || t.err != nil {
+		return raw(text)
+	}
+	if amount.Rat().Cmp(t.before.of(t.asset)) <= 0 {
 		t.skip("the player owns " + text + " or more")
 	}
-	return raw(text)
+	if new(big.Rat).Quo(amount.Rat(), big.NewRat(t.target.Amount, 1)).IsInt() {
+		return raw(text)
+	}
+	return t.multiple(amount.Rat(), 1)
 }
 
 // of returns an edit that sets the amount of the asset, and the amount of tokens to what

@@ -306,6 +306,7 @@ func (t *trial) asked(o order, a answer) answer {
 
 // report makes the result call of an order as the service does.
 func (t *trial) report(o order, result object) answer {
+	result = o.readable(result)
 	body := result.bytes()
 	return t.told(o, result, t.post(t.target.ResultPath, t.signed(o.owner, body), body))
 }
@@ -400,6 +401,8 @@ func (t *trial) strange(a answer) string {
 		return text + fmt.Sprintf("HTTP %d: a framework's protection, for example against CSRF, or a proxy)", a.status)
 	case strings.Contains(a.header.Get("Content-Type"), "html"):
 		return text + fmt.Sprintf("HTTP %d, a page of HTML)", a.status)
+	case a.envelope != nil && a.status != http.StatusUnauthorized: // the handler may have errors of its own form
+		return fmt.Sprintf("%s %s: the answer has no envelope (HTTP %d)", a.call.Method, a.call.URL, a.status)
 	default:
 		return text + fmt.Sprintf("HTTP %d)", a.status)
 	}

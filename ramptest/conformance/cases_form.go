@@ -9,7 +9,7 @@ import (
 func formCases() []Case {
 	const (
 		read = "Read the body as one JSON object and reject everything else."
-		fix  = "Check that every field that section 2.5 requires is present, not null and of the right type."
+		fix  = "Check that every field that section 2.5 requires is present, not null and of the right type, before you take anything."
 	)
 	bodies := rows[bytesEdit]{
 		{"empty", "an empty body", Must, func([]byte) []byte { return nil }},

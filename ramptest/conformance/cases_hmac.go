@@ -36,8 +36,14 @@ var (
 		}}
 	atResult = endpoint{"result", "6", func(t *Target) string { return t.ResultPath },
 		func(t *trial) (order, object) { o := t.approve(t.mint()); return o, o.result(failure) },
-		func(t *trial, o order) { t.confirm(o, failure) },
+		func(t *trial, o order) {
+			status, _ := o.proof()
+			t.confirm(o, status)
+		},
 		func(_ *trial, right object) (signed, sent object) {
+			if statusOf(right) == success {
+				return right.with("receipt.status", failure), right
+			}
 			return right.with("receipt.status", success), right
 		}}
 )
@@ -45,12 +51,33 @@ var (
 // rejects requires that a call is rejected, moves nothing and does not affect its order:
 // the right call still works.
 func (e endpoint) rejects(t *trial, send func(o order, right object) answer) {
-	o, right := e.body(t)
+	o, right := e.forged(t)
 	then := t.now()
 	t.rejected(send(o, right))
 	t.still(then)
 	e.over(t, o)
-	t.moved(0)
+	_, moved := o.proof()
+	t.moved(moved)
+}
+
+// forged returns an order and a call that would gain something if it were believed. If
+// the server gives nothing back when a mint fails, that is the result of a burn.
+func (e endpoint) forged(t *trial) (order, object) {
+	if e.name == atValidate.name || t.judge.waits([]string{"mint-fails"}) == "" || t.judge.waits([]string{"burn-succeeds"}) != "" {
+		return e.body(t)
+	}
+	o := t.approve(t.burn())
+	status, _ := o.proof()
+	return o, o.result(status)
+}
+
+// proof returns the status with which the result of an order gives the player something,
+// and how many order amounts the whole order then moved.
+func (o order) proof() (status string, moved int64) {
+	if o.burns() {
+		return success, 1
+	}
+	return failure, 0
 }
 
 // answers requires a success.

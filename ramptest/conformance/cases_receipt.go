@@ -28,11 +28,11 @@ func receiptCases() []Case {
 			actual := rat(o.at("intent.actual").(string))
 			return o.with("intent.fee_rate", number(2000)).with("intent.actual", show(actual.Mul(actual, big.NewRat(4, 5))))
 		}},
-		{"block-timestamp", "whose log has a blockTimestamp that is not 0", Must, withLog("blockTimestamp", number(1763690000))},
 		{"removed", "whose log is marked as removed", Should, withLog("removed", true)},
 		{"no-logs", "without a log", Must, set("receipt.logs", list{})},
 		{"no-topics", "whose log has no topics", Must, withLog("topics", list{})},
 	}
+	timed := rows[edit]{{"block-timestamp", "whose log has a blockTimestamp that is not 0", Must, withLog("blockTimestamp", number(1763690000))}}
 	other := rows[edit]{
 		{"status-only", "with only its status", Should, func(o object) object {
 			return o.with("receipt", object{"status": o.at("receipt.status")})
@@ -98,9 +98,9 @@ func receiptCases() []Case {
 		t.moved(1)
 	}
 	return []Case{
-		{ID: "receipt-mint", Section: "6", Fix: read, after: []string{"mint-fails"}, Inputs: described.inputs(failed),
+		{ID: "receipt-mint", Section: "6", Fix: read, after: []string{"mint-fails"}, Inputs: append(described.inputs(failed), timed.inputs(failed, "result-log")...),
 			Title: "The failed receipt of a mint gives the assets back, whatever else section 6 allows in it."},
-		{ID: "receipt-burn", Section: "6", Fix: read, after: []string{"burn-succeeds"}, Inputs: described.inputs(granted),
+		{ID: "receipt-burn", Section: "6", Fix: read, after: []string{"burn-succeeds"}, Inputs: append(described.inputs(granted), timed.inputs(granted, "result-log")...),
 			Title: "The successful receipt of a burn grants the assets, whatever else section 6 allows in it."},
 		{ID: "receipt-odd-mint", Section: "6", Fix: lenient, after: []string{"mint-fails"}, mild: true, Inputs: other.inputs(failed),
 			Title: "The failed receipt of a mint in a form that section 6 does not have gives the assets back."},

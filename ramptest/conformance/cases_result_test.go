@@ -31,6 +31,7 @@ func resultMutants() map[string]mutant {
 			*status = when(*status == 200, 201, *status).(int)
 			return body
 		}),
+		"result-log":                       hexTimes(),
 		"result-error-code-null":           replaces(ramp.PathResult, `"errorCode":null,`, ""),
 		"result-data-null":                 replaces(ramp.PathResult, `,"data":null`, ""),
 		"result-content-type":              plainText(ramp.PathResult, 200),

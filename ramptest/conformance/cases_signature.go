@@ -18,7 +18,7 @@ func signatureCases() []Case {
 	const (
 		raw32  = "Sign the 32 bytes of the digest as they are, with the key whose address is registered: no prefix, no second hash."
 		exact  = "Reject a digest that is not 0x and 64 hex digits before you take anything."
-		echo   = "Return user_sig unchanged."
+		echo   = "Return user_sig unchanged, or reject it before you take anything: an answer of HTTP 500 gives nothing back."
 		form   = "Write validatorSig as 0x and 130 hex digits: r, s and v."
 		shaped = "Answer with exactly the envelope of sections 2.6 and 7.2."
 	)
@@ -162,7 +162,7 @@ func signatureCases() []Case {
 		{ID: "validate-answer", Level: Must, Section: "2.6", Fix: "Answer an approval with HTTP 200, success true and errorCode null; do not omit errorCode.",
 			Title: "An approval is answered with HTTP 200, success true and errorCode null.",
 			run:   func(t *trial) { t.errorCodeNull(t.validate(t.mint())) }},
-		{ID: "refusal", Level: Must, Section: "7.2", Fix: "Answer a call that is not authentic with success false, for example with HTTP 401.",
+		{ID: "refusal", Level: Must, Section: "7.2", Fix: "Verify the HMAC of every call, and answer one that is not authentic with success false, for example with HTTP 401.",
 			Title: "A rejection is a rejection: a call without an HMAC is not answered like an approved or confirmed one.",
 			run: func(t *trial) {
 				o := t.mint()
@@ -173,8 +173,8 @@ func signatureCases() []Case {
 				if t.answered(a) && a.succeeded() && !signed {
 					t.confuses(a, "a rejection") // a signature is for the cases about the HMAC
 				}
-				// Where a mint takes its assets at validate, a forged result that gives
-				// nothing back was not believed.
+				// Where a mint takes its assets at validate and an authentic result gives
+				// them back, a forged one that gives nothing back was not believed.
 				t.renew()
 				o = t.approve(t.mint())
 				taken := t.now()
@@ -184,7 +184,10 @@ func signatureCases() []Case {
 				a = t.post(t.target.ResultPath, t.headers(t.player), o.result(failure).bytes())
 				if t.answered(a) && a.succeeded() {
 					t.pause(min(t.target.Settle, watchTime))
-					if t.look(t.player).of(t.asset).Cmp(taken.of(t.asset)) == 0 {
+					forged := t.look(t.player)
+					t.report(o, o.result(failure))
+					t.pause(min(t.target.Settle, watchTime))
+					if forged.of(t.asset).Cmp(taken.of(t.asset)) == 0 && t.look(t.player).of(t.asset).Cmp(taken.of(t.asset)) > 0 {
 						t.confuses(a, "a rejection")
 					}
 				}

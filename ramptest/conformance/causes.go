@@ -64,7 +64,7 @@ func (c Cause) order() int {
 	if i := ability(c.Failed[0].Case.ID); i >= 0 {
 		return i
 	}
-	if strings.HasPrefix(c.Failed[0].Case.ID, "terms-") { // other bad orders are approved too
+	if id := c.Failed[0].Case.ID; strings.HasPrefix(id, "terms-") || strings.HasSuffix(id, "-hmac-wrong") { // other bad orders are approved too
 		return len(abilities)
 	}
 	return len(abilities) + 1 + rank(c.Failed[0])

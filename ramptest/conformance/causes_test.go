@@ -48,7 +48,7 @@ func TestTheDefectIsTheFirstCause(t *testing.T) {
 	}
 	all := mutants()
 	for _, id := range []string{
-		"assets", "refusal", "result-answer", "mint-succeeds", "mint-fails", "burn-succeeds", "burn-fails", "repeats", "balance", "unknown-order",
+		"assets", "refusal", "result-log", "result-answer", "mint-succeeds", "mint-fails", "burn-succeeds", "burn-fails", "repeats", "balance", "unknown-order",
 		"assets-error-code-null", "validate-token-wrong/unknown", "validate-hmac-wrong/other-key", "validate-intent/no-from",
 		"intent-asset-twice/mint", "mint-amount-too-much/2-32", "sign-unchanged/known", "validate-other-order/digest", "result-other-intent/more-back",
 		"receipt-mint/type-7", "restart-mint-fails", "validate-slow",

@@ -92,6 +92,7 @@ type order struct {
 	owner         ramp.Session
 	token, wallet string // the addresses of the contract and of the owner
 	body          object // of its validate call
+	timeless      bool   // the logs of its results have no blockTimestamp, because the server cannot read it
 }
 
 // burns reports whether the order's type is that of a burn.
@@ -137,7 +138,7 @@ func (o order) result(status string) object {
 		}}
 	}
 	intent := o.body.at("intent").(object)
-	return object{
+	return o.readable(object{
 		"session_id": o.owner.ID, "uuid": o.body.at("uuid"), "tx_hash": tx,
 		"receipt": object{
 			"type": "0x2", "root": "0x", "status": status, "cumulativeGasUsed": "0x16742",
@@ -146,7 +147,18 @@ func (o order) result(status string) object {
 			"blockHash": block, "blockNumber": "0x10", "transactionIndex": "0x0",
 		},
 		"intent": intent.with("fee_rate", number(0)).with("actual", show(tokens)),
+	})
+}
+
+// readable leaves out of a result what the server is known not to read.
+func (o order) readable(result object) object {
+	logs, _ := result.at("receipt.logs").(list)
+	for i, log := range logs {
+		if log, ok := log.(object); ok && o.timeless && log["blockTimestamp"] == number(0) {
+			result = result.without(fmt.Sprintf("receipt.logs.%d.blockTimestamp", i))
+		}
 	}
+	return result
 }
 
 // tokens returns how many tokens an order is about, or 1 if its intent does not say.

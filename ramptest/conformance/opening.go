@@ -17,7 +17,7 @@ import (
 
 // abilities are the cases on which others build, in the order in which to fix them.
 var abilities = []string{
-	"assets", "refusal", "result-answer", "mint-succeeds", "mint-fails", "burn-succeeds", "burn-fails",
+	"assets", "refusal", "result-log", "result-answer", "mint-succeeds", "mint-fails", "burn-succeeds", "burn-fails",
 	"repeats", "balance", "unknown-order",
 }
 
@@ -94,6 +94,8 @@ func (j *Judge) ask(ctx context.Context, c Case) Verdict {
 		tried, found := j.tried(ctx, c, in)
 		if round == 0 {
 			v.add(0, tried)
+		} else if found != nil && found.off != nil && v.Outcome == Failed && tried.Call.Path != v.Call.Path {
+			v.Saw += "; later (" + string(found.kind) + ") " + tried.Saw // another fault, which the first one hid
 		}
 		if found == nil || j.Err() != nil {
 			break
@@ -129,6 +131,9 @@ func (j *Judge) learn(c Case, f *finding) (root string, more bool) {
 		more = !j.known.confusing[f.confusing]
 		j.known.confusing[f.confusing] = true
 		return root, more
+	}
+	if c.ID == "result-log" { // the others are judged without a blockTimestamp
+		return root, false
 	}
 	if f.off == nil {
 		return j.known.answer(c, f)
@@ -280,7 +285,8 @@ func whyNoAssets(f *finding) string {
 	case f.note != "":
 		return text + whyLayer
 	case f.status == http.StatusUnauthorized || f.status == http.StatusForbidden:
-		return text + "\nThe server does not accept the access token or the session (-login, -session)."
+		return "; the answer begins " + beginning(f.call) + "\nThe server does not accept the access token or the session (-login, -session), " +
+			"or wants a header that the service does not send; it sends X-Dapp-Authorization, not Authorization."
 	case f.status >= 500:
 		return text + "\nThe assets handler has a bug: see the server's log."
 	default:
@@ -325,6 +331,7 @@ var (
 			[]string{"RATE", "MESSAGE", "AMOUNT", "BALANCE", "QUANTITY", "ASSET", "ITEM", "RECIPE", "LIMIT", "MATERIAL"}, nil},
 		{"the server approves only UUIDs of its own initialize calls (in Go, set Target.UUID)", []string{"UUID", "ORDER", "REQUEST", "EXPIRED"}, nil},
 		{"the server expects another wallet than the judge's, or verifies the wallet's signature", []string{"WALLET", "ADDRESS", "USER_SIG"}, nil},
+		{"validate looks at another balance than the one that the assets endpoint lists", []string{"INSUFFICIENT", "NOT_ENOUGH", "BALANCE"}, nil},
 	}
 	ownFault = cause{"the validate handler has a bug: see the server's log", []string{"INTERNAL"}, []int{500, 502, 503, 504}}
 )

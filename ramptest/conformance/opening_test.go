@@ -55,6 +55,7 @@ func TestTheCausesFollowTheAnswer(t *testing.T) {
 		"a rate":              {code(200, "INVALID_RATE"), nil, "the order does not match the game's rate"},
 		"the terms":           {code(200, "INVALID_MESSAGE"), nil, "the token contract is wrong (-token)\n  the order does not match the game's rate"},
 		"a wallet":            {code(200, "WALLET_MISMATCH"), nil, "the server expects another wallet"},
+		"a balance":           {code(400, "INSUFFICIENT_BALANCE"), nil, "validate looks at another balance than the one that the assets endpoint lists"},
 		"a UUID":              {code(200, "UNKNOWN_UUID"), nil, "the server approves only UUIDs of its own initialize calls"},
 		"a crash":             {code(500, "INTERNAL_ERROR"), nil, "the validate handler has a bug"},
 	} {
@@ -163,7 +164,7 @@ func TestAnAssetsCallThatFailsIsExplained(t *testing.T) {
 	}{
 		"a prefix": {404, `{"success":false,"errorCode":"NOT_FOUND","data":null}`, []string{"The path of the endpoint (-assets) or the address (-url) is wrong, or the server's router strips or adds a prefix."}},
 		"a layer":  {401, `{"error":"missing jwt"}`, []string{`the answer begins '{"error":"missing jwt"}'`, "was not answered by the game's handler", "Middleware or a proxy before the handler answers"}},
-		"a token":  {401, `{"success":false,"errorCode":"INVALID_USER","data":null}`, []string{"The server does not accept the access token or the session (-login, -session)."}},
+		"a token":  {401, `{"success":false,"errorCode":"INVALID_USER","data":null}`, []string{`the answer begins '{"success":false,"errorCode":"INVALID_USER"`, "The server does not accept the access token or the session (-login, -session), or wants a header that the service does not send; it sends X-Dapp-Authorization, not Authorization."}},
 		"a bug":    {500, `{"success":false,"errorCode":"X","data":null}`, []string{"The assets handler has a bug: see the server's log."}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,15 +1,19 @@
 package conformance_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
@@ -51,6 +55,102 @@ func TestAServerThatConfirmsInItsOwnWayIsToldOnce(t *testing.T) {
 			})
 		})
 	}
+}
+
+// hexTimes is a server whose receipts are those of a library that wants every quantity in
+// hex, and which says so in a form of its own.
+func hexTimes() mutant {
+	return says(ramp.PathResult, func(m message) bool {
+		logs, _ := m.at("receipt.logs").([]any)
+		if len(logs) == 0 {
+			return false
+		}
+		_, isNumber := logs[0].(map[string]any)["blockTimestamp"].(json.Number)
+		return isNumber
+	}, 400, `{"error":"cannot read the body"}`)
+}
+
+// What else is wrong with such a server is found behind it.
+func TestAServerThatCannotReadALogIsToldOnce(t *testing.T) {
+	t.Parallel()
+	if raceDetector {
+		t.Skip("it takes minutes with the race detector, and runs without")
+	}
+	for id, m := range map[string]mutant{"result-log": {}, "burn-succeeds": {bug: "never grants"}, "repeats": {bug: "takes again"}} {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, both(hexTimes(), m), func(t *testing.T, s *studio) {
+				s.target.Strict = false
+				judge := newJudge(t, s)
+				var failed []string
+				for _, v := range judge.Opening() {
+					failed = append(failed, v.Case.ID)
+				}
+				assert.Equal(t, slices.Compact([]string{"result-log", id}), failed)
+				v := judge.Try(t.Context(), caseOf(t, "result-contrary"))
+				assert.NotEqual(t, conformance.Failed, v.Outcome, v.String())
+			})
+		})
+	}
+}
+
+// A server that never gives back what a mint took shows only with burns whether it
+// believes a forged result.
+func TestAForgedResultIsFoundWhereFailedMintsKeepTheirAssets(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, both(trusts(ramp.PathResult, func(*studio, []string, []byte) bool { return true }), mutant{bug: "keeps what failed"}), func(t *testing.T, s *studio) {
+		judge := newJudge(t, s)
+		require.Len(t, judge.Opening(), 1)
+		assert.Equal(t, "mint-fails", judge.Opening()[0].Case.ID)
+		v := judge.Try(t.Context(), caseOf(t, "result-hmac-wrong"))
+		assert.Equal(t, conformance.Failed, v.Outcome, v.String())
+		assert.Equal(t, "missing", v.Input)
+	})
+}
+
+// perSession is a server that knows an order by its uuid and session, so that another
+// player may use the same uuid and pays for it.
+func perSession() mutant {
+	return layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		id, err := uuid.Parse(parse(body).text("uuid"))
+		if err != nil || !s.authentic(r, body) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		own := uuid.NewSHA1(id, []byte(r.Header.Get(ramp.HeaderSession)))
+		s.pass(w, r, bytes.ReplaceAll(body, []byte(id.String()), []byte(own.String())), next)
+	})
+}
+
+// A game of whole tokens rejects an order for a fraction of one, whatever else is wrong.
+func TestAnAmountThatIsTooLargeIsAtTheRate(t *testing.T) {
+	t.Parallel()
+	whole := rejects(func(m message) bool { return strings.Contains(amountText(m, "intent.to.0.amount"), ".") })
+	inVirtualTime(t, both(whole, mutantOf("mint-amount-too-much/2-63")), func(t *testing.T, s *studio) {
+		s.target.Amount, s.target.Tokens, s.target.BurnTokens = 400, 4, 5
+		v := newJudge(t, s).Try(t.Context(), only(caseOf(t, "mint-amount-too-much"), "2-63"))
+		assert.Equal(t, conformance.Failed, v.Outcome, v.String())
+	})
+}
+
+// A burn that is granted again is told beside the mint that is taken again.
+func TestASecondFaultOfAnAbilityIsTold(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, both(mutant{bug: "takes again"}, mutant{bug: "settles each time"}), func(t *testing.T, s *studio) {
+		opening := newJudge(t, s).Opening()
+		require.Len(t, opening, 1)
+		assert.Equal(t, "repeats", opening[0].Case.ID)
+		assert.Regexp(t, `^a balance that moved by -2 \(.*\); later \(mint failed again\) a balance that moved by 2 \(.*\); later \(burn succeeded again\) a balance that moved by 2 \(.*\)$`, opening[0].Saw)
+	})
+}
+
+// That failed mints keep their assets is not told again as a theft under a known uuid.
+func TestAKeptFailedMintIsNotATheft(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, both(perSession(), mutant{bug: "keeps what failed"}), func(t *testing.T, s *studio) {
+		v := newJudge(t, s).Try(t.Context(), caseOf(t, "validate-other-owner"))
+		assert.Equal(t, conformance.Passed, v.Outcome, v.String())
+	})
 }
 
 // What another program answered says nothing about keys.

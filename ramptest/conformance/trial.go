@@ -234,7 +234,7 @@ func (t *trial) newOrder(s ramp.Session, intent object) order {
 	if project == "" {
 		project = "judge"
 	}
-	o := order{owner: s, token: t.target.Token, wallet: address, body: object{
+	o := order{owner: s, token: t.target.Token, wallet: address, timeless: t.judge.waits([]string{"result-log"}) != "", body: object{
 		"user_sig": signedBy(key, digest), "user_address": address, "project_id": project,
 		"digest": digest.String(), "uuid": id.String(), "intent": intent,
 	}}
