@@ -361,7 +361,7 @@ func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session,
 		Transport:     &http.Transport{}, // without the environment's proxy, so that local calls stay local
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	limit := &limit{client: client, timeout: f.target.Timeout, turn: make(chan bool, 1)}
+	logins := &limit{client: client, timeout: f.target.Timeout, turn: make(chan bool, 1)}
 	return func(ctx context.Context, name string) (ramp.Session, error) {
 		body, err := json.Marshal(map[string]string{"player": name})
 		if err != nil {
@@ -375,7 +375,7 @@ func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session,
 			request.Header = f.target.Header.Clone()
 		}
 		request.Header.Set("Content-Type", "application/json")
-		response, err := limit.do(request)
+		response, err := logins.do(request)
 		if err != nil {
 			return ramp.Session{}, conformance.Errorf("-login (POST %s): %v", login.Redacted(), err)
 		}

@@ -209,10 +209,11 @@ func writeCalls(out io.Writer, calls []conformance.Call) {
 	}
 }
 
-// mostDetails is the number of causes that are shown in detail, and mostFixes that of the
-// causes whose fix is shown, so that they fit on one screen.
+// mostDetails is the number of causes that are shown in detail before what to fix. What
+// to fix fits on one screen: mostCauses, with the fixes of the first mostFixes.
 const (
 	mostDetails = 10
+	mostCauses  = 15
 	mostFixes   = 5
 )
 
@@ -300,10 +301,14 @@ func (r *report) writeOthers(out io.Writer, paint painter, verbose bool) {
 
 // writeCauses writes what to fix, in the order in which to fix it.
 func (r *report) writeCauses(out io.Writer) {
-	for i, c := range r.failed() {
+	causes := r.failed()
+	for i, c := range causes {
 		v := c.First()
 		if i == 0 {
 			fmt.Fprint(out, "What to fix, in this order:\n\n")
+		} else if i == mostCauses {
+			fmt.Fprintf(out, "%d more are in the output of -json.\n", len(causes)-i)
+			break
 		}
 		fmt.Fprintf(out, "%d. %s (%s, interface %s, %s)\n", i+1, v.Case.Title, c.Level, v.Case.Section, concerns(c))
 		if i < mostFixes {
@@ -314,7 +319,7 @@ func (r *report) writeCauses(out io.Writer) {
 			fmt.Fprintf(out, "   saw:  %s%s\n   want: %s\n   fix:  %s\n", call, v.Saw, v.Want, c.Fix)
 		}
 	}
-	if len(r.failed()) > 0 {
+	if len(causes) > 0 {
 		fmt.Fprintln(out)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"flag"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -24,6 +25,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
 const (
@@ -166,6 +168,21 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 	status, out = checked(t, "-help")
 	assert.Equal(t, 0, status)
 	assert.Contains(t, out, "usage: ramp check")
+}
+
+func TestWhatToFixFitsOnOneScreen(t *testing.T) {
+	t.Parallel()
+	var verdicts []conformance.Verdict
+	for i := range 40 {
+		verdicts = append(verdicts, conformance.Verdict{Outcome: conformance.Failed, Level: conformance.Must, Saw: "this", Want: "that",
+			Case: conformance.Case{ID: fmt.Sprint("case-", i), Title: "A title.", Fix: fmt.Sprint("Fix ", i, "."), Section: "6"}})
+	}
+	var out strings.Builder
+	require.NoError(t, newReport("", nil, verdicts).writeText(&out, paint(&out), false))
+	_, fixes, _ := strings.Cut(out.String(), "What to fix, in this order:\n")
+	assert.Contains(t, fixes, "\n5. A title. (MUST, interface 6, case-4)\n   saw:  this\n   want: that\n   fix:  Fix 4.\n6. A title. (MUST, interface 6, case-5)\n7. ")
+	assert.Contains(t, fixes, "\n15. A title. (MUST, interface 6, case-14)\n25 more are in the output of -json.\n\nfailed: 40 of 40 cases failed, first case-0;")
+	assert.LessOrEqual(t, strings.Count(fixes, "\n"), 36)
 }
 
 func TestCheckWritesJSON(t *testing.T) {

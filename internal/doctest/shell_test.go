@@ -30,6 +30,7 @@ type command struct {
 	until   string   // a regular expression for a line of its output; a server is then interrupted
 	serves  string   // a name that stands in other commands for the address in the output
 	skip    string   // why it is not run
+	long    bool     // it compiles what no other test of make test needs, so -short skips it
 }
 
 const backups = "examples/gameserver runs it"
@@ -51,7 +52,7 @@ var commands = []command{
 	{begins: "export RAMP_HMAC_KEY=$(openssl", skip: "the test server is the reader's"},
 	{begins: "./start-test-server", skip: "the test server is the reader's"},
 	{begins: "until curl -sf", skip: "the test server is the reader's"},
-	{begins: "go -C internal/bench run . -run ParseResult", replace: []string{"-rounds 201", "-rounds 1"}, until: `^\| ParseResult, 20 logs `},
+	{begins: "go -C internal/bench run . -run ParseResult", long: true, replace: []string{"-rounds 201", "-rounds 1"}, until: `^\| ParseResult, 20 logs `},
 	{begins: "go -C internal/bench run .", skip: "it measures for a minute or more"},
 	{begins: "ramp check -url", skip: "the test server is the reader's"},
 	{begins: "RAMP_TEST_MYSQL=", skip: "the cluster is the reader's"},
@@ -126,6 +127,9 @@ func run(t *testing.T, line string, c command, servers []string) string {
 	t.Helper()
 	if c.skip != "" {
 		t.Skip(c.skip)
+	}
+	if c.long && testing.Short() {
+		t.Skip("it takes longer than -short allows")
 	}
 	line = strings.NewReplacer(c.replace...).Replace(line) + " " + c.more
 	line = strings.NewReplacer(append(servers, "DATABASE", filepath.Join(t.TempDir(), "game.db"))...).Replace(line)
