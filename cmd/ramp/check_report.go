@@ -213,7 +213,7 @@ func writeCalls(out io.Writer, calls []conformance.Call) {
 // to fix fits on one screen: mostCauses, with the fixes of the first mostFixes.
 const (
 	mostDetails = 10
-	mostCauses  = 15
+	mostCauses  = 12
 	mostFixes   = 5
 )
 
@@ -312,6 +312,11 @@ func (r *report) writeCauses(out io.Writer) {
 		}
 		fmt.Fprintf(out, "%d. %s (%s, interface %s, %s)\n", i+1, v.Case.Title, c.Level, v.Case.Section, concerns(c))
 		if i < mostFixes {
+			for _, in := range v.Inputs {
+				if in.Input.Name == v.Input {
+					fmt.Fprintf(out, "   with: %s (%s)\n", v.Input, in.Input.Title)
+				}
+			}
 			call := ""
 			if v.Call != nil {
 				call = v.Call.Method + " " + v.Call.Path + ": "

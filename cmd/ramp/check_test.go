@@ -173,16 +173,17 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 func TestWhatToFixFitsOnOneScreen(t *testing.T) {
 	t.Parallel()
 	var verdicts []conformance.Verdict
+	inputs := []conformance.InputVerdict{{Input: conformance.Input{Name: "null", Title: "that is null"}}}
 	for i := range 40 {
-		verdicts = append(verdicts, conformance.Verdict{Outcome: conformance.Failed, Level: conformance.Must, Saw: "this", Want: "that",
+		verdicts = append(verdicts, conformance.Verdict{Outcome: conformance.Failed, Level: conformance.Must, Input: "null", Inputs: inputs, Saw: "this", Want: "that",
 			Case: conformance.Case{ID: fmt.Sprint("case-", i), Title: "A title.", Fix: fmt.Sprint("Fix ", i, "."), Section: "6"}})
 	}
 	var out strings.Builder
 	require.NoError(t, newReport("", nil, verdicts).writeText(&out, paint(&out), false))
 	_, fixes, _ := strings.Cut(out.String(), "What to fix, in this order:\n")
-	assert.Contains(t, fixes, "\n5. A title. (MUST, interface 6, case-4)\n   saw:  this\n   want: that\n   fix:  Fix 4.\n6. A title. (MUST, interface 6, case-5)\n7. ")
-	assert.Contains(t, fixes, "\n15. A title. (MUST, interface 6, case-14)\n25 more are in the output of -json.\n\nfailed: 40 of 40 cases failed, first case-0;")
-	assert.LessOrEqual(t, strings.Count(fixes, "\n"), 36)
+	assert.Contains(t, fixes, "\n5. A title. (MUST, interface 6, case-4)\n   with: null (that is null)\n   saw:  this\n   want: that\n   fix:  Fix 4.\n6. A title. (MUST, interface 6, case-5)\n7. ")
+	assert.Contains(t, fixes, "\n12. A title. (MUST, interface 6, case-11)\n28 more are in the output of -json.\n\nfailed: 40 of 40 cases failed, first case-0;")
+	assert.LessOrEqual(t, strings.Count(fixes, "\n"), 40)
 }
 
 func TestCheckWritesJSON(t *testing.T) {

@@ -277,9 +277,15 @@ func (t *trial) get(header http.Header) answer {
 
 func (t *trial) assets(s ramp.Session) answer { return t.get(t.headers(s)) }
 
+// post makes a validate or result call. Like the service, it delivers a result again after
+// HTTP 500 (interface 6).
 func (t *trial) post(path string, header http.Header, body []byte) answer {
-	return t.try(call{method: http.MethodPost, path: path, header: header,
-		body: body, hmac: t.target.Key.Sign(body)})
+	c := call{method: http.MethodPost, path: path, header: header, body: body, hmac: t.target.Key.Sign(body)}
+	a := t.try(c)
+	if a.status == http.StatusInternalServerError && path == t.target.ResultPath {
+		a = t.try(c)
+	}
+	return a
 }
 
 // validate makes the validate call of an order as the service does.
@@ -300,6 +306,8 @@ func (t *trial) asked(o order, a answer) answer {
 		if how, text := t.wrongSignature(o, a); text != "" {
 			t.ledger.unsigned(how, text)
 		}
+	} else if a.err == nil && t.leaks(o, a) {
+		t.ledger.unsigned(leaked, "the validator's signature in a rejection")
 	}
 	return a
 }

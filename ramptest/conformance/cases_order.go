@@ -247,7 +247,7 @@ func orderCases() []Case {
 				t.moved(-1)
 			}},
 		{ID: "validate-rejected-then-right", after: []string{"balance", "mint-succeeds"}, Level: Should, Section: "2.5",
-			Fix:   "Leave no trace of a rejectiond order: the player may ask again for less.",
+			Fix:   "Leave no trace of a rejected order: the player may ask again for less.",
 			Title: "An order that was rejected for its amount is approved when it is requested with a valid one.",
 			run: func(t *trial) {
 				o := t.mint()

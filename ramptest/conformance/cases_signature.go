@@ -1,10 +1,13 @@
 package conformance
 
 import (
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"math/big"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -159,6 +162,13 @@ func signatureCases() []Case {
 					t.fail(wrong, "the signature of "+t.target.Validator.Hex()+" over the digest")
 				}
 			}},
+		{ID: "sign-rejected", Level: Must, Section: "5.3", Fix: "Sign only what you approve: who has the signature of a rejected order can make the transaction without paying.", last: true,
+			Title: "No rejection that the judge got holds a signature of the digest.",
+			run: func(t *trial) {
+				if wrong := t.judge.wrongSignature(leaked); wrong != "" {
+					t.fail(wrong, "a rejection without a signature")
+				}
+			}},
 		{ID: "validate-answer", Level: Must, Section: "2.6", Fix: "Answer an approval with HTTP 200, success true and errorCode null; do not omit errorCode.",
 			Title: "An approval is answered with HTTP 200, success true and errorCode null.",
 			run:   func(t *trial) { t.errorCodeNull(t.validate(t.mint())) }},
@@ -253,6 +263,7 @@ type signatureFault int
 const (
 	otherForm   signatureFault = iota // it is not 0x and 130 hex digits: judged by sign-form alone
 	otherSigner                       // it is not the registered key's signature of the digest
+	leaked                            // the answer is a rejection
 )
 
 // wrongSignature returns what is wrong with the signature of an approval of an order, or
@@ -275,6 +286,32 @@ func (t *trial) wrongSignature(o order, a answer) (signatureFault, string) {
 	default:
 		return 0, ""
 	}
+}
+
+// What may be 65 bytes in hex and in base64.
+var (
+	hexSignature    = regexp.MustCompile(`[0-9a-fA-F]{130}`)
+	base64Signature = regexp.MustCompile(`[A-Za-z0-9+/_-]{87}`)
+)
+
+// leaks reports whether the rejection of an order holds a signature of its digest by the
+// validator key, in a header or anywhere in the body. A signature that an approval gave
+// before is not a leak.
+func (t *trial) leaks(o order, a answer) bool {
+	text := string(a.body)
+	for _, values := range a.header {
+		text += "\n" + strings.Join(values, "\n")
+	}
+	found := hexSignature.FindAllString(text, -1)
+	for _, encoded := range base64Signature.FindAllString(text, -1) {
+		if b, err := base64.RawURLEncoding.DecodeString(strings.NewReplacer("+", "-", "/", "_").Replace(encoded)); err == nil {
+			found = append(found, hex.EncodeToString(b))
+		}
+	}
+	return !t.ledger.isKnown(o) && slices.ContainsFunc(found, func(sig string) bool {
+		signer, err := signerOf(o, approval{ValidatorSig: "0x" + sig})
+		return err == nil && signer == t.target.Validator
+	})
 }
 
 const impossible = "a validatorSig that is not a possible signature of the digest"

@@ -3,15 +3,20 @@ package conformance_test
 import (
 	"bytes"
 	"cmp"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"math/big"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/stretchr/testify/assert"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
 // signs is a server that signs in another way.
@@ -42,6 +47,49 @@ func echoes(change func(string) string) mutant {
 	return answers(ramp.PathValidate, func(_ *studio, _ *http.Request, asked message, _ *int, body string) string {
 		return strings.Replace(body, `"userSig":"`+asked.text("user_sig"), `"userSig":"`+change(asked.text("user_sig")), 1)
 	})
+}
+
+// leaks is a server that shows the signature of an order that the player cannot pay for.
+func leaks(show func(header http.Header, body, sig string) string) mutant {
+	return layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		answer := httptest.NewRecorder()
+		next.ServeHTTP(answer, r)
+		text := answer.Body.String()
+		if strings.Contains(text, "INVALID_BALANCE") {
+			text = show(w.Header(), text, s.signature(common.FromHex(parse(body).text("digest"))))
+		}
+		reply(w, answer.Code, text)
+	})
+}
+
+func TestASignatureIsFoundWhereverARejectionHasIt(t *testing.T) {
+	t.Parallel()
+	encoded := func(e *base64.Encoding, sig string) string { return e.EncodeToString(common.FromHex(sig)) }
+	for name, show := range map[string]func(header http.Header, body, sig string) string{
+		"text": func(_ http.Header, body, sig string) string {
+			return strings.Replace(body, "INVALID_BALANCE", "too little for "+sig[2:], 1)
+		},
+		"data": func(_ http.Header, body, sig string) string {
+			return strings.Replace(body, `"data":null`, `"data":{"userSig":"0x","validatorSig":"`+sig+`"}`, 1)
+		},
+		"base64": func(_ http.Header, body, sig string) string {
+			return strings.Replace(body, "null", `["`+encoded(base64.StdEncoding, sig)+`"]`, 1)
+		},
+		"header": func(header http.Header, body, sig string) string {
+			header.Set("X-Signature", encoded(base64.RawURLEncoding, sig))
+			return body
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, leaks(show), func(t *testing.T, s *studio) {
+				judge := newJudge(t, s)
+				v := judge.Try(t.Context(), caseOf(t, "sign-rejected"))
+				assert.Equal(t, conformance.Failed, v.Outcome, v.String())
+				assert.Contains(t, v.Saw, "the validator's signature in a rejection, in the case balance")
+			})
+		})
+	}
 }
 
 func signatureMutants() map[string]mutant {
@@ -82,6 +130,9 @@ func signatureMutants() map[string]mutant {
 				return right
 			}
 			return s.signature(crypto.Keccak256(digest(asked)))
+		}),
+		"sign-rejected": leaks(func(_ http.Header, body, sig string) string {
+			return strings.TrimSuffix(body, "}") + `,"debug":"` + sig + `"}`
 		}),
 		"refusal": replaces(ramp.PathValidate, `"success":false`, `"success":true`),
 		"sign-each-digest": signs(func(_ *studio, _ message, right string) string {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -277,6 +278,32 @@ func TestAServerThatIsGoneEndsTheJudgement(t *testing.T) {
 		assert.Equal(t, conformance.Failed, verdicts[1].Outcome)
 		assert.Equal(t, conformance.Untried, verdicts[2].Outcome)
 		assert.Equal(t, conformance.Untried, verdicts[3].Outcome)
+		assert.EqualError(t, judge.Err(), "the server stopped answering during intent-unknown-asset; the remaining cases were not tried")
+	})
+}
+
+// A server whose connections to its database are used up still answers what it rejects
+// before it needs one.
+func TestAServerThatHangsEndsTheJudgement(t *testing.T) {
+	t.Parallel()
+	var stuck atomic.Bool
+	inVirtualTime(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		if bytes.Contains(body, []byte("item_of_nobody")) {
+			stuck.Store(true)
+		}
+		if stuck.Load() && r.Header.Get(ramp.HeaderSession) != "" {
+			<-r.Context().Done()
+			return
+		}
+		next.ServeHTTP(w, r)
+	}), func(t *testing.T, s *studio) {
+		judge := newJudge(t, s)
+		cases := []conformance.Case{caseOf(t, "mint-succeeds"), caseOf(t, "intent-unknown-asset"), caseOf(t, "mint-several")}
+		verdicts := judge.Run(t.Context(), cases, 1, nil)
+		require.Len(t, verdicts, 3)
+		assert.Equal(t, conformance.Failed, verdicts[1].Outcome)
+		assert.Contains(t, verdicts[1].Saw, "timeout")
+		assert.Equal(t, conformance.Untried, verdicts[2].Outcome)
 		assert.EqualError(t, judge.Err(), "the server stopped answering during intent-unknown-asset; the remaining cases were not tried")
 	})
 }

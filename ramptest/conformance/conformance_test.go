@@ -97,6 +97,7 @@ func policies() map[string]mutant {
 		"HTTP 200 for a malformed body":       status(400, 200),
 		"HTTP 500 for a malformed body":       status(400, 500),
 		"no fractions and no exponents":       rejects(func(m message) bool { return strings.ContainsAny(amounts(m), ".eE") }),
+		"HTTP 500 to many a first delivery":   busyResults(),
 		"no asset twice":                      rejects(func(m message) bool { return m.at("intent.from.1") != nil || m.at("intent.to.1") != nil }),
 		"user_sig of 65 bytes only":           rejects(func(m message) bool { return m["user_sig"] != nil && len(m.text("user_sig")) != 132 }),
 		"digests in lower case only":          rejects(func(m message) bool { return strings.ToLower(m.text("digest")) != m.text("digest") }),
@@ -396,6 +397,20 @@ func busy() mutant {
 			return
 		}
 		defer working.Delete(string(body))
+		next.ServeHTTP(w, r)
+	})
+}
+
+// busyResults is a server whose database is busy at the first delivery of every third
+// result, before anything moved. The service would deliver the result again.
+func busyResults() mutant {
+	var results atomic.Int64
+	var known sync.Map
+	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		if _, again := known.LoadOrStore(string(body), true); r.URL.Path == ramp.PathResult && !again && results.Add(1)%3 == 0 {
+			reply(w, 500, `{"success":false,"errorCode":"INTERNAL_ERROR","data":null}`)
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	ramp "github.com/token-ramp/ramp-go"
 )
 
 // Judge tries cases on a target. It is safe for concurrent use.
@@ -273,7 +275,7 @@ func (j *Judge) attempt(ctx context.Context, c Case, in Input) (InputVerdict, *f
 	}
 	var found *finding
 	if errors.As(t.err, &found) && found.unreachable() && ctx.Err() == nil {
-		j.lookFor(ctx, c)
+		j.lookFor(ctx, c, t.player)
 	}
 	j.limits(t.err)
 	calls := t.calls.all()
@@ -375,14 +377,14 @@ func (e *goneError) Error() string {
 	return "the server stopped answering during " + strings.Join(e.flight, ", ") + "; the remaining cases were not tried"
 }
 
-// lookFor checks whether a server that did not answer is still reachable. A supervisor
-// has a few seconds to restart it, or fewer if Target.Timeout is short.
-func (j *Judge) lookFor(ctx context.Context, c Case) {
+// lookFor checks whether a server that did not answer a case about a player still answers.
+// A supervisor has a few seconds to restart it, or fewer if Target.Timeout is short.
+func (j *Judge) lookFor(ctx context.Context, c Case, player ramp.Session) {
 	if j.Err() != nil {
 		return
 	}
 	for wait := 50 * time.Millisecond; wait < min(2*time.Second, j.target.Timeout/5); wait *= 2 {
-		if j.answers(ctx) || !sleep(ctx, wait) {
+		if j.answers(ctx, player) || !sleep(ctx, wait) {
 			return
 		}
 	}
@@ -394,12 +396,13 @@ func (j *Judge) lookFor(ctx context.Context, c Case) {
 	}
 }
 
-// answers reports whether the server answers at all, even with a rejection.
-func (j *Judge) answers(ctx context.Context) bool {
+// answers reports whether the server answers at all, even with a rejection. The call is
+// authentic, because a server whose database hangs may still reject others.
+func (j *Judge) answers(ctx context.Context, player ramp.Session) bool {
 	ctx, cancel := context.WithTimeout(ctx, min(j.target.Timeout, 3*time.Second))
 	defer cancel()
 	t := j.trial(ctx, Input{})
-	a := t.attempt(ctx, call{method: http.MethodGet, path: j.target.AssetsPath, header: make(http.Header), alone: true})
+	a := t.attempt(ctx, call{method: http.MethodGet, path: j.target.AssetsPath, header: t.headers(player), alone: true})
 	return a.err == nil && !isUnavailable(a.status)
 }
 

@@ -83,6 +83,14 @@ func (l *ledger) approved(o order) {
 	l.known[id] = true
 }
 
+// isKnown reports whether an order was approved.
+func (l *ledger) isKnown(o order) bool {
+	id, _ := o.body.at("uuid").(string)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.known[id]
+}
+
 // confirmed records that the server confirmed a result.
 func (l *ledger) confirmed(o order, status string) {
 	kind := l.kind(o, status)

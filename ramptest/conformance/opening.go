@@ -251,7 +251,7 @@ func (t *trial) firstMint() (signer common.Address, err error) {
 	}
 	a = t.report(o, o.result(failure))
 	switch strange := t.strange(a); {
-	case a.err != nil && !errors.Is(a.err, errBusy) && t.judge.answers(t.ctx):
+	case a.err != nil && !errors.Is(a.err, errBusy) && t.judge.answers(t.ctx, t.player):
 		return signer, fmt.Errorf("the result of a plain mint got no answer (%s)%s", a.shown, whyNoResult)
 	case a.err == nil && a.status == http.StatusInternalServerError:
 		return signer, fmt.Errorf("the result of a plain mint was answered with %s%s", t.describe(a), whyNoResult)
