@@ -293,6 +293,10 @@ func tolerance(amount, balance *big.Rat) *big.Rat {
 // times returns n times the amount of an order as a JSON number.
 func (t *trial) times(n int64) json.Number { return number(n * t.target.Amount) }
 
+// timesText returns n times the amount of an order, for an n that may need any number of
+// bits.
+func (t *trial) timesText(n string) string { return show(new(big.Rat).Mul(rat(n), t.amounts(1))) }
+
 // raw returns a JSON number with exactly this text.
 func raw(text string) json.Number { return json.Number(text) }
 

@@ -42,6 +42,7 @@ func when(condition bool, yes, no any) any {
 func termsMutants() map[string]mutant {
 	m := make(map[string]mutant)
 	for _, id := range []string{"terms-token/mint", "terms-token/burn", "terms-rate/mint-double", "terms-rate/mint-outputs-twice", "terms-rate/burn-outputs-twice", "terms-rate/mint-half", "terms-rate/mint-one-less",
+		"terms-rate/mint-one-token-more", "terms-rate/mint-tokens-2-32", "terms-rate/mint-tokens-2-64", "terms-rate/mint-tokens-2-256", "terms-rate/mint-tokens-smallest-unit", "terms-rate/burn-one-token-less",
 		"terms-rate/burn-double", "terms-rate/burn-half", "terms-rate/burn-one-more", "terms-rate/burn-item-more"} {
 		m[id] = mutant{terms: true}
 	}

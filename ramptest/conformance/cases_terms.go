@@ -1,5 +1,10 @@
 package conformance
 
+import (
+	"math/big"
+	"strings"
+)
+
 // termsCases returns the cases about what the game sells: the token contract that the
 // target names, and the one rate at which it is traded (interface 2.5, 4.3). Without
 // them, a worthless token buys assets, and assets cost nothing.
@@ -20,6 +25,10 @@ func termsCases() []Case {
 		}
 		return o.bent(set(goods, number(4*other)), set(price, number(2*whole)))
 	}
+	// more asks for more tokens than the mint is worth.
+	more := func(t *trial, by string) edit {
+		return set(token, raw(show(new(big.Rat).Add(rat(by), big.NewRat(t.target.Tokens, 1)))))
+	}
 	return []Case{
 		{ID: "terms-token", Section: "2.5", Fix: contract, needs: aToken,
 			Title: "An order for another token contract than that of -token is rejected.",
@@ -39,12 +48,22 @@ func termsCases() []Case {
 					one := entry("asset", t.asset, t.times(1))
 					burn(t, set("intent.to", list{one, one}))
 				}},
+				{Name: "mint-one-token-more", Title: "a mint to one more of the tokens", Level: Must, run: func(t *trial) { mint(t, set(token, number(t.target.Tokens+1))) }},
+				{Name: "mint-tokens-2-32", Title: "a mint to 2^32 more of the tokens, which is the right number in 32 bits", Level: Must, run: func(t *trial) { mint(t, more(t, power(32, 0))) }},
+				{Name: "mint-tokens-2-64", Title: "a mint to 2^64 more of the tokens, which is the right number in 64 bits", Level: Must, run: func(t *trial) { mint(t, more(t, power(64, 0))) }},
+				{Name: "mint-tokens-2-256", Title: "a mint to 2^256 more of the tokens, which is the right number in 256 bits", Level: Must, run: func(t *trial) { mint(t, more(t, power(256, 0))) }},
+				{Name: "mint-tokens-smallest-unit", Title: "a mint to 10^18 times the tokens, as if they were counted in their smallest unit", Level: Must, run: func(t *trial) {
+					mint(t, set(token, raw(number(t.target.Tokens).String()+strings.Repeat("0", 18))))
+				}},
 				{Name: "mint-half", Title: "a mint for half the price", Level: Must, run: func(t *trial) {
 					t.rejects(half(t.mint(), asset, t.target.Amount, token, t.target.Tokens))
 				}},
 				{Name: "burn-double", Title: "a burn to twice the asset", Level: Must, run: func(t *trial) { burn(t, set(token, t.times(2))) }},
 				{Name: "burn-half", Title: "a burn of half the tokens", Level: Must, run: func(t *trial) {
 					t.rejects(half(t.burn(), asset, t.target.BurnTokens, token, t.target.Amount))
+				}},
+				{Name: "burn-one-token-less", Title: "a burn to twice the asset, of one less than twice the tokens", Level: Must, run: func(t *trial) {
+					t.rejects(t.burn().bent(set(asset, number(2*t.target.BurnTokens-1)), set(token, t.times(2))))
 				}},
 				{Name: "burn-one-more", Title: "a burn to one more of the asset", Level: Must, run: func(t *trial) { burn(t, set(token, number(t.target.Amount+1))) }},
 				{Name: "burn-item-more", Title: "a burn to a second asset as well", Level: Must, needs: aSecondAsset, run: func(t *trial) {
