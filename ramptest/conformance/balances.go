@@ -355,6 +355,17 @@ func (t *trial) multiple(of *big.Rat, later int64) json.Number {
 	return raw(n.Add(n, big.NewInt(later)).Mul(n, amount).String())
 }
 
+// all returns as much as the player owns, or almost: at the rate of the order, it is worth a
+// whole number of tokens.
+func (t *trial) all() json.Number {
+	var step big.Int
+	step.GCD(nil, nil, big.NewInt(t.target.Amount), big.NewInt(t.target.Tokens))
+	step.Quo(big.NewInt(t.target.Amount), &step)
+	n := t.before.of(t.asset)
+	whole := new(big.Int).Quo(n.Num(), new(big.Int).Mul(n.Denom(), &step))
+	return raw(whole.Mul(whole, &step).String())
+}
+
 func twice(n json.Number) json.Number {
 	r := rat(n.String())
 	return raw(show(r.Add(r, r)))

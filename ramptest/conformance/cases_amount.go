@@ -93,6 +93,12 @@ func amountCases() []Case {
 			}.inputs(tooMuch, "balance"), rows[edit]{
 				{"tiny", "1e-999999999", Must, set(from, raw("1e-999999999"))},
 			}.inputs(paid, "mint-succeeds"))},
+		{ID: "mint-amount-all-back", after: []string{"mint-fails"}, Level: Must, Section: "3",
+			Fix:   "Give assets back to a player who owns none, too: add the row of the balance if it does not exist, or keep it at 0.",
+			Title: "A failed mint of all that the player owns gives it back, or is rejected.",
+			run: func(t *trial) {
+				t.rejectsOrEnds(t.mint().bent(t.of(t.all())), failure, new(big.Rat))
+			}},
 		{ID: "mint-amount-exact", Section: "2.5", Fix: exact, after: []string{"mint-succeeds"}, Inputs: exactly(func(t *trial, amount string) {
 			t.rejectsOrEnds(t.mint().bent(t.of(raw(amount))), success, new(big.Rat).Neg(rat(amount)))
 		}),

@@ -142,6 +142,7 @@ func amountMutants() map[string]mutant {
 		"mint-amount-bomb/exponent-overflow": computes(prefix),
 		"mint-amount-bomb/digits":            approves(infinite(from)),
 
+		"mint-amount-all-back":            {bug: "gives nothing back to who has nothing"},
 		"balance":                         {bug: "takes more than there is"},
 		"mint-amount-not-positive/netted": approves(func(m message) bool { return strings.HasPrefix(amountText(m, "intent.from.1.amount"), "-") }),
 		"mint-amount-bomb/tiny":           approves(infinite(from)),

@@ -40,7 +40,13 @@ func intentCases() []Case {
 			t.takesBothOrNone("item_of_nobody", t.times(1))
 		}},
 		{Name: "too-much", Title: "more of a second asset than the player owns", Level: Must, needs: aSecondAsset, after: []string{"balance"}, run: func(t *trial) {
+			t.spendSecond()
 			t.takesBothOrNone(t.second, t.multiple(t.before.of(t.second), 1))
+		}},
+		{Name: "alone", Title: "only the second asset, of which the player owns less than of the first", Level: Must, needs: aSecondAsset, after: []string{"balance"}, run: func(t *trial) {
+			t.spendSecond()
+			t.rejected(t.validate(t.mintOfSecond(t.multiple(t.before.of(t.second), 1))))
+			t.moved(0)
 		}},
 	}
 	return []Case{
@@ -118,6 +124,25 @@ func (t *trial) takesBothOrNone(second string, amount json.Number) {
 	t.rejected(t.validate(t.mint().bent(t.of(raw(show(sum))), set("intent.from", list{
 		entry("asset", t.asset, t.times(1)), entry("asset", second, amount)}))))
 	t.moved(0)
+}
+
+// mintOfSecond returns a mint of the second asset.
+func (t *trial) mintOfSecond(amount json.Number) order {
+	return t.mint().bent(t.of(amount), set("intent.from.0.id", t.second))
+}
+
+// spendSecond leaves the player less of the second asset than of the first, if it can: a game
+// may not mint the second one, or not at the rate of the first one.
+func (t *trial) spendSecond() {
+	most := new(big.Rat).Mul(t.before.of(t.asset), big.NewRat(2, 5))
+	spent := t.multiple(new(big.Rat).Sub(t.before.of(t.second), most), 0)
+	if rat(spent.String()).Sign() <= 0 {
+		return
+	}
+	if o := t.mintOfSecond(spent); t.either(t.validate(o)) {
+		t.answered(t.report(o, o.result(success)))
+		t.before = t.now()
+	}
 }
 
 // listedTwice returns an edit to an order of 3 amounts of the asset, in two entries.

@@ -22,6 +22,7 @@ func intentMutants() map[string]mutant {
 		"intent-burn-unknown-asset":     approves(is("intent.to.0.id", "item_of_nobody")),
 		"intent-second-short/unknown":   {bug: "takes one asset after the other"},
 		"intent-second-short/too-much":  {bug: "takes one asset after the other"},
+		"intent-second-short/alone":     {bug: "looks at the first asset's balance"},
 		"intent-asset-twice/mint":       {bug: "takes the last entry"},
 		"intent-asset-twice/mint-back":  {bug: "gives back the last entry"},
 		"intent-asset-twice/burn":       {bug: "grants the last entry"},

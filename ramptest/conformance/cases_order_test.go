@@ -1,5 +1,12 @@
 package conformance_test
 
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/token-ramp/ramp-go/ramptest/conformance"
+)
+
 func orderMutants() map[string]mutant {
 	return map[string]mutant{
 		"mint-succeeds":                   {bug: "takes nothing"},
@@ -9,7 +16,7 @@ func orderMutants() map[string]mutant {
 		"mint-takes-at-validate":          {bug: "holds until the result"},
 		"burn-grants-at-result":           {bug: "shows burns at validate"},
 		"burn-spent-early":                {bug: "grants at validate"},
-		"mint-several":                    {bug: "one order a player"},
+		"mint-several":                    both(mutant{bug: "ends the latest order"}, mutant{bug: "ignores the result's intent"}),
 		"validate-twice":                  {bug: "takes again"},
 		"repeats":                         {bug: "takes again"},
 		"validate-twice-approved":         {bug: "rejects repeats"},
@@ -30,4 +37,17 @@ func orderMutants() map[string]mutant {
 		"validate-after-success":          {bug: "forgets settled orders"},
 		"validate-rejected-then-right":    {bug: "remembers rejected orders"},
 	}
+}
+
+// A server may take one open mint of a player for another, or forget all but one.
+func TestOpenMintsAreToldApart(t *testing.T) {
+	t.Parallel()
+	for _, b := range []bug{"one order a player", "ends the latest order + ignores the result's intent"} {
+		v := newStudio(t, mutant{bug: b}).unopened(t).Try(t.Context(), caseOf(t, "mint-several"))
+		assert.Equal(t, conformance.Failed, v.Outcome, b)
+	}
+	// A game may approve orders of one size only.
+	v := newStudio(t, rejects(func(m message) bool { return !is("intent.from.0.amount", "2")(m) && m.at("intent.from") != nil })).
+		unopened(t).Try(t.Context(), caseOf(t, "mint-several"))
+	assert.Equal(t, conformance.Passed, v.Outcome, v.String())
 }

@@ -1,5 +1,15 @@
 package conformance_test
 
+// flips reads some receipts of a method as those of another status.
+func flips(method, status string, when func(message) bool) func(message, any) any {
+	return func(m message, old any) any {
+		if m.text("intent.method") == method && given("receipt.status")(m) && when(m) {
+			return status
+		}
+		return old
+	}
+}
+
 func receiptMutants() map[string]mutant {
 	const log = "receipt.logs.0."
 	length := func(n int) func(message) bool {
@@ -41,6 +51,10 @@ func receiptMutants() map[string]mutant {
 			mint, burn = "receipt-large/mint-", "receipt-large/burn-"
 		}
 		m[mint+id], m[burn+id] = rejects(when), rejects(when)
+		if mint == "receipt-mint/" {
+			m[mint+"success-"+id] = edits("receipt.status", flips("mint", "0x0", when))
+			m[burn+"failure-"+id] = edits("receipt.status", flips("burn-permit", "0x1", when))
+		}
 	}
 	// No 0x1, so it has failed; no 0x0, so it has succeeded.
 	guess := func(method, status string) mutant {

@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/big"
 	"net/http"
@@ -42,6 +44,12 @@ func resultCases() []Case {
 			t.moved(e.moved)
 		}, "repeats"),
 			Title: "A result that comes twice has one effect, and is confirmed both times."},
+		{ID: "result-again-changed", Section: "6", after: []string{"repeats"}, Inputs: slices.Concat(
+			changedRepeats("mint-failure", "a failed mint", ending{(*trial).mint, failure, 0}, "mint-fails"),
+			changedRepeats("mint-success", "a successful mint", ending{(*trial).mint, success, -1}, "mint-succeeds"),
+			changedRepeats("burn-success", "a successful burn", ending{(*trial).burn, success, 1}, "burn-succeeds")),
+			Fix:   "Recognize a repeated result by its uuid alone, not by tx_hash and not by the bytes of the body.",
+			Title: "A result that comes again with another tx_hash or with its JSON written differently has no second effect."},
 		{ID: "result-at-once", Section: "6", Fix: twice, alone: true, Inputs: each(func(t *trial, e ending) {
 			t.rounds(func() {
 				o := t.approve(e.order(t))
@@ -77,6 +85,18 @@ func resultCases() []Case {
 				t.moved(e.moved)
 			}, "repeats")),
 			Title: "All 21 deliveries of a result have one effect, and are confirmed."},
+		{ID: "result-again-late", after: []string{"repeats"}, Level: Must, Section: "8", last: true,
+			Fix:   "Keep the state of every finished order in the database, without a limit and for longer than a day: a result can come again 12 hours later, after many others.",
+			Title: "The first results of the run, which come again after all others, have no second effect.",
+			run: func(t *trial) {
+				ended := t.judge.remembered()
+				if len(ended) == 0 {
+					t.skip("no order was finished before")
+				}
+				for _, e := range ended {
+					t.comesAgain(e.order, e.status)
+				}
+			}},
 		{ID: "results-at-once", after: []string{"burn-succeeds"}, Level: Must, Section: "6",
 			Fix:   "Change a balance in one statement or under a lock: two results that read the same balance lose one of their changes.",
 			Title: "The results of several burns at once all have their effect.", alone: true,
@@ -157,22 +177,18 @@ func resultCases() []Case {
 				t.confirm(o, success)
 				t.moved(-1)
 			}},
-		{ID: "result-rejected-mint", after: []string{"unknown-order", "balance"}, Level: Must, Section: "3", Fix: unknown,
-			Title: "A failure result for a rejected mint gives nothing back.",
-			run: func(t *trial) {
+		{ID: "result-rejected-mint", Section: "3", Fix: unknown, after: []string{"unknown-order"}, Inputs: append([]Input{
+			{Name: "balance", Title: "for more than the player owns", Level: Must, after: []string{"balance"}, run: func(t *trial) {
 				o := t.mint().bent(t.of(t.oneMore()))
 				t.rejected(t.validate(o))
 				t.answered(t.report(o, o.result(failure)))
 				t.moved(0)
 			}},
-		{ID: "result-rejected-burn", after: []string{"unknown-order"}, Level: Must, Section: "3", Fix: unknown,
-			Title: "A success result for a rejected burn grants nothing.",
-			run: func(t *trial) {
-				o := t.burn()
-				t.rejected(t.validate(o.bent(drop("digest"))))
-				t.answered(t.report(o, o.result(success)))
-				t.moved(0)
-			}},
+		}, rejectedOrders(func(t *trial) order { return t.mint() }, failure, "intent.to.0")...),
+			Title: "A failure result for a rejected mint gives nothing back."},
+		{ID: "result-rejected-burn", Section: "3", Fix: unknown, after: []string{"unknown-order"},
+			Inputs: rejectedOrders(func(t *trial) order { return t.burn() }, success, "intent.from.0"),
+			Title:  "A success result for a rejected burn grants nothing."},
 		{ID: "result-other-owner", Section: "3", Fix: stored, Inputs: slices.Concat(
 			rows[ending]{{"mint", "a failed mint", Must, ending{(*trial).mint, failure, 0}}}.inputs(reportedForAnother, "mint-fails"),
 			rows[ending]{{"burn", "a successful burn", Must, ending{(*trial).burn, success, 1}}}.inputs(reportedForAnother, "burn-succeeds")),
@@ -208,6 +224,80 @@ func resultCases() []Case {
 		},
 			Title: "A result whose intent differs from the approved order moves what was approved, or nothing."},
 	}
+}
+
+// rejectedOrders returns an input for each reason to reject an order, except that the
+// player owns too little. The result of the order must move nothing. An order that is
+// approved is for another case. The entry of the tokens is at a path.
+func rejectedOrders(start func(*trial) order, status, tokens string) []Input {
+	input := func(name, title string, needs need, e edit, bend headerEdit) Input {
+		return Input{Name: name, Title: title, Level: Must, needs: needs, run: func(t *trial) {
+			o := start(t).bent(e)
+			body := o.body.bytes()
+			header := t.signed(o.owner, body)
+			bend(t, header, body)
+			if a := t.post(t.target.ValidatePath, header, body); t.answered(a) && a.succeeded() {
+				t.asked(o, a)
+				t.skip("it was not rejected, which is for another case")
+			}
+			t.answered(t.report(o, o.result(status)))
+			t.moved(0)
+		}}
+	}
+	same := func(o object) object { return o }
+	right := func(*trial, http.Header, []byte) {}
+	return []Input{
+		input("digest", "with a digest that is too short", 0, set("digest", "0x12"), right),
+		input("hmac", "with a wrong HMAC", 0, same, unsigned),
+		input("access-token", "with an unknown access token", 0, same, func(_ *trial, header http.Header, _ []byte) {
+			header[authorization] = []string{"Bearer nobody-has-this-token"}
+		}),
+		input("contract", "for another token contract", aToken, set(tokens+".id", foreignToken), right),
+		input("rate", "at another rate", aRate, func(o object) object {
+			if status == success { // a burn to too much
+				return o.with("intent.to.0.amount", twice(raw(literal(o.at("intent.to.0.amount")))))
+			}
+			return o.with(tokens+".amount", twice(raw(literal(o.at(tokens+".amount")))))
+		}, right),
+	}
+}
+
+// changedRepeats returns an input for each way in which the second delivery of a result
+// may differ from the first one.
+func changedRepeats(prefix, title string, e ending, ability string) []Input {
+	run := func(t *trial, change func(body []byte, o order) []byte) {
+		o := t.approve(e.order(t))
+		t.confirm(o, e.status)
+		result := o.readable(o.result(e.status))
+		body := change(result.bytes(), o)
+		t.answered(t.told(o, result, t.post(t.target.ResultPath, t.signed(o.owner, body), body)))
+		t.moved(e.moved)
+	}
+	return prefixed(prefix+"-", rows[func([]byte, order) []byte]{
+		{"tx-hash", title + " with another tx_hash", Must, func(body []byte, o order) []byte {
+			hash, _ := o.result(e.status)["tx_hash"].(string)
+			return bytes.ReplaceAll(body, []byte(hash), []byte(randomDigest().String()))
+		}},
+		{"indented", title + " in pretty-printed JSON", Must, func(body []byte, _ order) []byte {
+			var b bytes.Buffer
+			_ = json.Indent(&b, body, "", "  ")
+			return b.Bytes()
+		}},
+	}.inputs(run, ability))
+}
+
+// comesAgain requires that a result of an earlier trial, which was confirmed, moves nothing
+// when it comes again.
+func (t *trial) comesAgain(o order, status string) {
+	if a := t.assets(o.owner); t.answered(a) && !a.succeeded() {
+		t.skip("the session of an earlier player is not valid anymore")
+	}
+	t.ledger.approved(o)
+	t.ledger.confirmed(o, status)
+	t.ledger.called() // by an earlier case, whose effects may be late
+	then := t.nowOf(o.owner)
+	t.answered(t.report(o, o.result(status)))
+	t.still(then)
 }
 
 func reportedForAnother(t *trial, e ending) {

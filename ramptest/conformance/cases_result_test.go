@@ -2,9 +2,14 @@ package conformance_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
+	"testing"
 
+	"github.com/stretchr/testify/assert"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
 func resultMutants() map[string]mutant {
@@ -38,8 +43,7 @@ func resultMutants() map[string]mutant {
 		"unknown-order":                    {bug: "believes in unknown orders"},
 		"result-unknown-again":             {bug: "confirms unknown orders"},
 		"result-before-validate":           {bug: "ends unknown orders"},
-		"result-rejected-mint":             {bug: "believes in unknown orders"},
-		"result-rejected-burn":             {bug: "believes in unknown orders"},
+		"result-again-late":                {bug: "remembers the last order only"},
 		"result-other-owner/mint":          {bug: "pays the session"},
 		"result-other-owner/burn":          {bug: "pays the session"},
 		"result-other-intent/more-back":    {bug: "believes the result"},
@@ -59,6 +63,15 @@ func resultMutants() map[string]mutant {
 		"result-other-intent/mint-as-burn": {bug: "believes the result"},
 		"result-other-intent/burn-as-mint": {bug: "believes the result"},
 		"result-other-intent/asset":        {bug: "believes the result"},
+	}
+	for _, id := range []string{"digest", "hmac", "access-token", "contract", "rate"} {
+		m["result-rejected-mint/"+id] = storesRejected(id)
+		m["result-rejected-burn/"+id] = storesRejected(id)
+	}
+	m["result-rejected-mint/balance"] = mutant{bug: "believes in unknown orders"}
+	for _, prefix := range []string{"mint-failure-", "mint-success-", "burn-success-"} {
+		m["result-again-changed/"+prefix+"tx-hash"] = movesForEach(func(m message, _ []byte) string { return m.text("tx_hash") })
+		m["result-again-changed/"+prefix+"indented"] = movesForEach(func(_ message, body []byte) string { return string(body) })
 	}
 	for id, when := range map[string]func(message) bool{
 		"no-session-id":     func(m message) bool { _, given := m["session_id"]; return m["receipt"] != nil && !given },
@@ -82,4 +95,89 @@ func resultMutants() map[string]mutant {
 		m["result-odd-mint/"+id], m["result-odd-burn/"+id] = rejects(when), rejects(when)
 	}
 	return m
+}
+
+// movesForEach is a server that tells repeated results by another key than the uuid. For
+// another one it moves something.
+func movesForEach(key func(m message, body []byte) string) mutant {
+	var first sync.Map // by uuid
+	return layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		m := parse(body)
+		if r.URL.Path != ramp.PathResult || m == nil || !s.authentic(r, body) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		status := m.text("receipt.status") // another outcome is not a repeat
+		if known, again := first.LoadOrStore(m.text("uuid")+status, key(m, body)); again && known != key(m, body) {
+			s.game.adds(r.Header.Get(ramp.HeaderSession), 2)
+			reply(w, 200, yes)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// adds gives a player some gold for nothing.
+func (g *game) adds(session string, gold int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	balances := g.players[session].balances
+	balances["item_gold"], _ = balances["item_gold"].Add(ramp.NewAmount(gold))
+}
+
+// storesRejected is a server that rejects an order for one reason, but keeps it, and pays for
+// its result.
+func storesRejected(reason string) mutant {
+	var kept sync.Map // by uuid
+	wrong := map[string]func(*studio, *http.Request, message, []byte) bool{
+		"digest": func(_ *studio, _ *http.Request, m message, _ []byte) bool { return len(m.text("digest")) < 66 },
+		"hmac":   func(s *studio, r *http.Request, _ message, body []byte) bool { return !s.authentic(r, body) },
+		"access-token": func(_ *studio, r *http.Request, _ message, _ []byte) bool {
+			return strings.Contains(r.Header.Get(ramp.HeaderAuthorization), "nobody")
+		},
+		"contract": func(_ *studio, _ *http.Request, m message, _ []byte) bool {
+			return m.text("intent.from.0.id") == foreignToken || m.text("intent.to.0.id") == foreignToken
+		},
+	}[reason]
+	return mutant{terms: true, wrap: func(s *studio, next http.Handler) http.Handler {
+		return layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			m := parse(body)
+			if _, pays := kept.Load(m.text("uuid")); pays && r.URL.Path == ramp.PathResult && s.authentic(r, body) {
+				s.game.adds(r.Header.Get(ramp.HeaderSession), 2)
+				reply(w, 200, yes)
+				return
+			}
+			answer := httptest.NewRecorder()
+			next.ServeHTTP(answer, r)
+			rejected := strings.Contains(answer.Body.String(), `"success":false`)
+			if r.URL.Path == ramp.PathValidate && rejected && (wrong == nil && strings.Contains(answer.Body.String(), "RATE") || wrong != nil && wrong(s, r, m, body)) {
+				if wrong != nil || m.text("intent.from.0.id") != foreignToken && m.text("intent.to.0.id") != foreignToken {
+					kept.Store(m.text("uuid"), true)
+				}
+			}
+			reply(w, answer.Code, answer.Body.String())
+		}).wrap(s, rate().wrap(s, next))
+	}}
+}
+
+// An order that is rejected for one reason and kept is found by one input only.
+func TestARejectedOrderIsTriedForEachReason(t *testing.T) {
+	t.Parallel()
+	for _, family := range []string{"result-rejected-mint", "result-rejected-burn"} {
+		for _, name := range []string{"digest", "hmac", "access-token", "contract", "rate"} {
+			t.Run(family+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				inVirtualTime(t, storesRejected(name), func(t *testing.T, s *studio) {
+					v := s.unopened(t).Try(t.Context(), caseOf(t, family))
+					for _, in := range v.Inputs {
+						want := conformance.Passed
+						if in.Input.Name == name {
+							want = conformance.Failed
+						}
+						assert.Equal(t, want, in.Outcome, "%s: %s", in.Input.Name, in.Saw)
+					}
+				})
+			})
+		}
+	}
 }

@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// foreignToken is a token contract that no game trades.
+const foreignToken = "0x000000000000000000000000000000000000dead"
+
 // termsCases returns the cases about what the game sells: the token contract that the
 // target names, and the one rate at which it is traded (interface 2.5, 4.3). Without
 // them, a worthless token buys assets, and assets cost nothing.
@@ -14,7 +17,6 @@ func termsCases() []Case {
 		price    = "Compare what an order takes and gives with your game's rate, for mints and for burns."
 		asset    = "intent.from.0.amount"
 		token    = "intent.to.0.amount"
-		foreign  = "0x000000000000000000000000000000000000dead"
 	)
 	mint := func(t *trial, e edit) { t.rejects(t.mint().bent(e)) }
 	burn := func(t *trial, e edit) { t.rejects(t.burn().bent(e)) }
@@ -33,8 +35,8 @@ func termsCases() []Case {
 		{ID: "terms-token", Section: "2.5", Fix: contract, needs: aToken,
 			Title: "An order for another token contract than that of -token is rejected.",
 			Inputs: []Input{
-				{Name: "mint", Title: "a mint to it", Level: Must, run: func(t *trial) { mint(t, set("intent.to.0.id", foreign)) }},
-				{Name: "burn", Title: "a burn of it", Level: Must, run: func(t *trial) { burn(t, set("intent.from.0.id", foreign)) }},
+				{Name: "mint", Title: "a mint to it", Level: Must, run: func(t *trial) { mint(t, set("intent.to.0.id", foreignToken)) }},
+				{Name: "burn", Title: "a burn of it", Level: Must, run: func(t *trial) { burn(t, set("intent.from.0.id", foreignToken)) }},
 			}},
 		{ID: "terms-rate", Section: "2.5", Fix: price, needs: aRate,
 			Title: "An order at another rate than that of -amount and -tokens is rejected; this assumes that the game has one fixed rate.",

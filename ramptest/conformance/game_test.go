@@ -33,6 +33,7 @@ type game struct {
 	orders  map[uuid.UUID]*order
 	purse   map[string]ramp.Amount // of everybody, for one bug
 
+	last    *uuid.UUID    // the order that ended last
 	waiting int           // calls that have come to the meeting
 	meeting chan struct{} // where racing calls wait for each other, for some bugs
 }
@@ -51,6 +52,7 @@ type order struct {
 	owner   string
 	request *ramp.ValidateRequest
 	state   string // "", success or failure
+	number  int    // of orders before it
 	seen    int    // results since it was settled
 }
 
@@ -147,7 +149,7 @@ func (g *game) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateReque
 			}
 		}
 	}
-	o := &order{owner: s.ID, request: r}
+	o := &order{owner: s.ID, request: r, number: len(g.orders)}
 	switch err := g.take(o); {
 	case err != nil && g.is("remembers rejected orders"):
 		o.state = "rejected"
@@ -189,6 +191,13 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	known := g.orders[r.UUID]
+	if g.is("ends the latest order") && known != nil {
+		for _, other := range g.orders {
+			if other.owner == known.owner && other.state == "" && other.number > known.number {
+				known = other
+			}
+		}
+	}
 	state := "failure"
 	if r.Succeeded() {
 		state = "success"
@@ -234,6 +243,7 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 	}
 	d, _ := intent.Direction()
 	switch {
+	case g.is("remembers the last order only") && g.last != nil && *g.last != r.UUID && was == state:
 	case g.is("settles each time"), g.is("forgets after ten") && known.seen == 10:
 		known.seen = 0
 	case g.is("the last outcome counts") && was != "" && was != state:
@@ -249,6 +259,7 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 		return nil
 	}
 	known.seen++
+	g.last = &r.UUID
 	if g.is("adds a third asset") {
 		p := g.players[known.owner]
 		p.balances["item_third"], _ = p.balances["item_third"].Add(ramp.NewAmount(1000))
@@ -367,6 +378,14 @@ func (g *game) move(o *order, what func() (ramp.Effect, error)) error {
 		}
 		if g.is("gives back rounded up") && effect.Kind == ramp.GiveBack && asset.Amount.Cmp(ramp.NewAmount(1)) < 0 {
 			sum, err = balance.Add(ramp.NewAmount(1))
+		}
+		if g.is("gives nothing back to who has nothing") && effect.Kind == ramp.GiveBack && balance.Sign() == 0 {
+			sum = balance
+		}
+		if g.is("looks at the first asset's balance") && effect.Kind == ramp.Take {
+			if gold := p.balances["item_gold"]; gold.Cmp(asset.Amount) >= 0 && sum.Sign() < 0 {
+				sum = ramp.Amount{}
+			}
 		}
 		if g.is("takes more than there is") && sum.Sign() < 0 {
 			sum = ramp.Amount{}

@@ -34,6 +34,7 @@ type Judge struct {
 	opening  map[string]Verdict        // the verdicts of the abilities, by case ID
 	known    known                     // the faults that the opening found
 	unsigned map[signatureFault]string // the first approval whose signature is wrong in this way
+	ended    []endedOrder              // the orders that the opening ended
 	limited  int                       // how many cases in a row ended by a rate limit
 	flight   map[string]bool           // the cases that are being tried, by ID
 	gone     error                     // why nothing more can be tried
@@ -461,6 +462,25 @@ func (j *Judge) knownFaults() []fault {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.known.faults)
+}
+
+// endedOrder is an order and the status of its result, which was confirmed.
+type endedOrder struct {
+	order  order
+	status string
+}
+
+// remember keeps ended orders for the case that repeats their results at the end.
+func (j *Judge) remember(ended []endedOrder) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.ended = ended
+}
+
+func (j *Judge) remembered() []endedOrder {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.ended)
 }
 
 // knownAnswer returns how the server answers an event, if not with a confirmation.

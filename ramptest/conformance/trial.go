@@ -352,13 +352,21 @@ func (t *trial) either(a answer) (approved bool) {
 	return t.err == nil && a.succeeded()
 }
 
-// several has up to n orders approved that are open at the same time. A game may
-// reject all but the first; then the case is skipped.
-func (t *trial) several(n int, start func() order) []order {
+// several has up to n orders approved that are open at the same time. Where an order is
+// rejected, it tries the others instead. A game may reject all but the first; then the case
+// is skipped.
+func (t *trial) several(n int, start func() order, others ...func() order) []order {
 	orders := []order{t.approve(start())}
 	for len(orders) < n {
 		o := start()
-		if !t.either(t.validate(o)) {
+		approved := t.either(t.validate(o))
+		for _, other := range others {
+			if !approved {
+				o = other()
+				approved = t.either(t.validate(o))
+			}
+		}
+		if !approved {
 			break
 		}
 		orders = append(orders, o)
@@ -367,6 +375,19 @@ func (t *trial) several(n int, start func() order) []order {
 		t.skip("the server rejects a second order while one is open")
 	}
 	return orders
+}
+
+// severalSizes has up to 3 mints approved that are open at the same time. They differ in
+// their amounts, so that one cannot be taken for another, unless the game approves one
+// amount only.
+func (t *trial) severalSizes() []order {
+	sizes := int64(0)
+	return t.several(3, func() order {
+		if sizes++; sizes == 1 || t.err != nil {
+			return t.mint()
+		}
+		return t.mint().bent(t.of(t.times(sizes)))
+	}, t.mint)
 }
 
 // atOnce validates orders at the same time and returns those that were approved. An
