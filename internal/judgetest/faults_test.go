@@ -59,6 +59,8 @@ var faults = []fault{
 	{language: "python", name: "balance-checked-early", first: "mints-at-once-short", exit: exitWrong, always: true},
 	{language: "node", name: "balance-read-early", first: "mints-at-once", related: ".*-at-once.*", exit: exitWrong},
 	{language: "python", name: "sum-unchecked", first: "intent-sum-too-much", exit: exitWrong},
+	{language: "python", name: "first-balance-compared", first: "intent-second-short", exit: exitWrong},
+	{language: "python", name: "empty-balances-deleted", first: "mint-amount-all-back", exit: exitWrong},
 	{language: "python", name: "first-asset-kept", first: "intent-second-short", exit: exitWrong},
 	{language: "node", name: "first-asset-kept", first: "intent-second-short", exit: exitWrong, always: true},
 	{language: "node", name: "unknown-assets-free", first: "intent-unknown-asset", related: "intent-second-short|validate-rejection-envelope", exit: exitWrong},
@@ -89,11 +91,16 @@ var faults = []fault{
 	{language: "python", name: "mint-burn-confused", first: "mint-succeeds", related: "mint-fails|burn-.*|balance", exit: exitWrong},
 	{language: "python", name: "missing-status-pays", first: "receipt-no-status", exit: exitWrong},
 	{language: "node", name: "not-0x0-is-success", first: "receipt-.*status.*", related: "receipt-.*status.*", exit: exitWrong},
+	{language: "python", name: "type-7-is-failure", first: "receipt-mint", exit: exitWrong},
+	{language: "node", name: "type-7-is-success", first: "receipt-burn", exit: exitWrong},
 
 	// Repeats.
 	{language: "python", name: "takes-again", first: "repeats", related: "validate-twice", exit: exitWrong},
 	{language: "python", name: "gives-back-again", first: "repeats", exit: exitWrong, always: true},
 	{language: "python", name: "grants-again", first: "repeats", exit: exitWrong},
+	{language: "python", name: "repeats-by-transaction", first: "result-again-changed", related: "result-odd-.*", exit: exitWrong},
+	{language: "node", name: "repeats-by-body", first: "result-again-changed", related: "(result|receipt)-.*", exit: exitWrong},
+	{language: "python", name: "repeats-forgotten", first: "result-again-late", exit: exitWrong},
 	{language: "node", name: "outcome-changes", first: "result-contrary", exit: exitWrong},
 	{language: "node", name: "state-checked-early", first: "result-at-once", related: "results-at-once.*", exit: exitWrong},
 	{language: "node", name: "uuid-checked-early", first: "validate-at-once", related: ".*-at-once.*", exit: exitWrong},
@@ -109,6 +116,8 @@ var faults = []fault{
 	{language: "node", name: "direction-of-result", first: "result-other-intent", related: "result-odd-.*", exit: exitWrong},
 	{language: "node", name: "owner-of-result", first: "result-other-owner", related: "result-odd-.*", exit: exitWrong},
 	{language: "node", name: "owner-of-header", first: "result-other-(owner|session)", related: "result-other-.*", exit: exitWrong},
+	{language: "python", name: "latest-order-ended", first: "mint-several", exit: exitWrong},
+	{language: "python", name: "rejected-orders-kept", policy: "price", flags: terms, first: "result-rejected-mint", related: "result-rejected-burn", exit: exitWrong},
 
 	// Terms.
 	{language: "python", name: "ignores-contract", policy: "price", flags: terms, first: "terms-token", exit: exitWrong},
@@ -116,6 +125,8 @@ var faults = []fault{
 	{language: "python", name: "ignores-rate", policy: "price", flags: terms, first: "terms-rate", exit: exitWrong},
 	{language: "node", name: "ignores-rate", policy: "price", flags: terms, first: "terms-rate", exit: exitWrong, always: true},
 	{language: "node", name: "ignores-more-items", policy: "price", flags: terms, first: "terms-rate", exit: exitWrong},
+	{language: "node", name: "tokens-32-bits", policy: "price", flags: terms, first: "terms-rate", exit: exitWrong},
+	{language: "node", name: "one-token-free", policy: "price", flags: terms, first: "terms-rate", exit: exitWrong},
 	{language: "python", name: "double-outputs", policy: "price", flags: terms, first: "terms-rate", exit: exitWrong},
 	{language: "node", name: "double-outputs", policy: "price", flags: terms, first: "terms-rate", exit: exitWrong},
 

@@ -110,15 +110,21 @@ def move(db, session, assets, sign):
     """Add what an order is about to a player's balances, or take it from them."""
     for asset, amount in assets.items():
         balance = balance_of(db, session, asset)
+        if balance is None and sign > 0 and bug("empty-balances-deleted"):
+            continue
         if balance is None:
             raise Rejection("UNKNOWN_ASSET")
         after = balance + sign * amount
         unchecked = bug("no-balance-check") or bug("balance-checked-early") or bug("sum-unchecked")
+        if bug("first-balance-compared") and balance_of(db, session, ASSETS[0]) >= amount:
+            unchecked = True
         if sign < 0 and after < 0 and bug("balance-clamped"):
             after = number("0")
         if sign < 0 and after < reserved(db, session, asset) and not unchecked:
             raise Rejection("INVALID_BALANCE")
         set_balance(db, session, asset, after)
+        if bug("empty-balances-deleted") and after == 0:
+            db.execute("DELETE FROM balances WHERE session = ? AND asset = ?", (session, asset))
         if bug("first-asset-kept"):
             db.execute("COMMIT")
             db.execute("BEGIN IMMEDIATE")
@@ -343,7 +349,12 @@ def validate(call):
     if field(body, "project_id") != PROJECT:
         raise Rejection("INVALID_PROJECT", 400)
     intent = field(body, "intent", dict)
-    mint, moved, items = read_intent(intent)
+    try:
+        mint, moved, items = read_intent(intent)
+    except Rejection as rejection:
+        if bug("rejected-orders-kept") and rejection.code == "INVALID_MESSAGE":
+            keep(session, id, digest, intent)
+        raise
     call.approval = {"userSig": body["user_sig"], "validatorSig": signature(bytes.fromhex(digest[2:]))}
     if bug("user-sig-replaced"):
         call.approval["userSig"] = call.approval["validatorSig"]
@@ -356,6 +367,15 @@ def validate(call):
             check_each(db, session, items)
         approve(db, session, id, digest, address, intent, mint, moved)
     return success(call.approval)
+
+
+def keep(session, id, digest, intent):
+    """Store an order that is rejected for its terms."""
+    mint = intent["type"] == "assemble"
+    kept = {entry["id"]: text(entry["amount"]) for entry in intent["from" if mint else "to"]}
+    with transaction() as db:
+        db.execute("INSERT OR IGNORE INTO orders VALUES (?, ?, ?, ?, ?, ?, 'open', ?)",
+                   (id, session, digest.lower(), plain(intent), mint, json.dumps(kept), time.time()))
 
 
 def check_each(db, session, items):
@@ -403,6 +423,9 @@ def plain(intent):
     return json.dumps(intent, sort_keys=True, default=str)
 
 
+delivered = []  # what some faults remember
+
+
 def result(call):
     check_hmac(call, "result")
     body = parse(call.body)
@@ -418,7 +441,14 @@ def result(call):
             if mint != good:
                 move(db, body["session_id"], moved, +1)
             return success(None)
+        if bug("latest-order-ended"):
+            latest = db.execute("""SELECT uuid, session, intent, mint, assets, state FROM orders
+                WHERE session = ? AND mint = ? AND state = 'open' ORDER BY rowid DESC""", (known[0], known[2])).fetchone()
+            if latest:
+                id, *known = latest
         session, intent, mint, stored, state = known
+        if bug("type-7-is-failure") and mint and body["receipt"].get("type") == "0x7":
+            good = False
         moved = {asset: number(amount) for asset, amount in json.loads(stored).items()}
         if rule("strict") or rule("digits"):
             if session_in(body) != session:
@@ -433,6 +463,13 @@ def result(call):
         again = bug("gives-back-again") and mint or bug("grants-again") and not mint
         if state not in ("open", now):
             raise Rejection("OTHER_OUTCOME", 400)
+        if bug("repeats-by-transaction"):
+            again = (id, body.get("tx_hash")) not in delivered
+            delivered.append((id, body.get("tx_hash")))
+        if bug("repeats-forgotten"):
+            again = id not in delivered
+            delivered.append(id)
+            del delivered[:-50]
         db.execute("UPDATE orders SET state = ? WHERE uuid = ?", (now, id))
         if state == "open" or again:
             settle(db, session, moved, mint, good)

@@ -14,9 +14,9 @@ type Cause struct {
 }
 
 // Causes groups the failed and noted verdicts by cause, in the order in which to fix
-// them: first the basic abilities that other cases wait for, then the terms, then a
-// failed MUST, then a failed SHOULD, then what is only noted. Among equals, the cause with
-// the most cases comes first.
+// them: first the basic abilities that other cases wait for, then the terms and other
+// checks without which many cases fail, then a failed MUST, then a failed SHOULD, then what
+// is only noted. Among equals, the cause with the most cases comes first.
 func Causes(verdicts []Verdict) []Cause {
 	waiting := make(map[string]int)
 	for _, v := range verdicts {
@@ -64,7 +64,10 @@ func (c Cause) order() int {
 	if i := ability(c.Failed[0].Case.ID); i >= 0 {
 		return i
 	}
-	if id := c.Failed[0].Case.ID; strings.HasPrefix(id, "terms-") || strings.HasSuffix(id, "-hmac-wrong") { // other bad orders are approved too
+	switch id := c.Failed[0].Case.ID; {
+	case strings.HasPrefix(id, "terms-"), strings.HasSuffix(id, "-hmac-wrong"): // other bad orders are approved too
+		return len(abilities)
+	case id == "result-again-changed": // what else is different in a second result moves assets too
 		return len(abilities)
 	}
 	return len(abilities) + 1 + rank(c.Failed[0])
