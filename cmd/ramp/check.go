@@ -358,7 +358,7 @@ func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session,
 	}
 	client := &http.Client{
 		Timeout:       f.target.Timeout,
-		Transport:     &http.Transport{}, // without the environment's proxy, so that local calls stay local
+		Transport:     &http.Transport{DisableKeepAlives: true}, // without the environment's proxy, so that local calls stay local
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	logins := &limit{client: client, timeout: f.target.Timeout, turn: make(chan bool, 1)}

@@ -188,7 +188,7 @@ func (t *trial) settled(then snapshot, right func(snapshot) bool) (wrong *snapsh
 		t.pause(min(max(waited/8, 5*time.Millisecond), 100*time.Millisecond))
 		polled = true
 	}
-	if polled {
+	if polled && !t.drifted(then, now) { // which may have become right because it does not count anymore
 		t.judge.measuredLag(time.Since(answered))
 	}
 	if t.judge.lag() > 0 {
@@ -198,6 +198,16 @@ func (t *trial) settled(then snapshot, right func(snapshot) bool) (wrong *snapsh
 		return &now
 	}
 	return nil
+}
+
+// drifted reports whether an asset that moves without an order has moved.
+func (t *trial) drifted(then, now snapshot) bool {
+	for id := range now.assets {
+		if t.judge.drifts(id) && now.of(id).Cmp(then.of(id)) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // misplaced records a wrong balance.
@@ -237,16 +247,24 @@ func (t *trial) drifting(then, now snapshot, want, off difference) {
 		if !t.judge.watches(id) {
 			continue
 		}
-		t.pause(max(t.target.Settle, watchTime))
-		if again := t.look(now.owner); t.err != nil || again.of(id).Cmp(now.of(id)) == 0 {
+		watch := func() snapshot {
+			t.pause(max(t.target.Settle, watchTime))
+			return t.look(now.owner)
+		}
+		again := watch()
+		if t.err != nil || t.judge.drifts(id) || again.of(id).Cmp(now.of(id)) == 0 {
 			continue
 		}
-		if again := t.look(now.owner); len(t.off(then, again, want)) == 0 {
+		if len(t.off(then, again, want)) == 0 {
 			t.untried("an effect appeared more than %s after its answer; allow more time (-settle)", t.target.Settle)
 			return
 		}
 		if id == t.asset {
+			still := watch().of(id).Cmp(again.of(id)) != 0
 			t.untried("the player's %s moves without an order; name an asset that does not (-asset)", t.said(id))
+			if still { // it is no late effect, and every other case would blame the server for it
+				t.judge.stop(t.err)
+			}
 			return
 		}
 		t.judge.driftsAlone(id)

@@ -77,14 +77,29 @@ func (t *trial) try(c call) answer {
 		a := t.attempt(ctx, c)
 		a.step = c.method + " " + c.path
 		a.call = t.note(c, a)
-		if a.status != http.StatusTooManyRequests {
+		if a.status != http.StatusTooManyRequests || t.judge.declines(c.path, a) {
 			return a
 		}
 		wait := RetryAfter(a.header.Get("Retry-After"))
-		if time.Until(deadline) < wait || !sleep(ctx, wait) {
+		if time.Until(deadline) <= wait || !sleep(ctx, wait) {
+			if t.isDecline(c, a) {
+				t.judge.knowsDecline(a.code())
+				return a
+			}
 			return answer{err: errBusy, call: a.call}
 		}
 	}
+}
+
+// isDecline reports whether a validate call that gets HTTP 429 however often it is made is
+// rejected by a policy of the game, such as one open order for each player, and not by a
+// rate limit: it is the handler that answers, and it does not ask for patience.
+func (t *trial) isDecline(c call, a answer) bool {
+	if c.path != t.target.ValidatePath || !a.isRejection() || a.header.Get("Retry-After") != "" {
+		return false
+	}
+	assets := t.attempt(t.ctx, call{method: http.MethodGet, path: t.target.AssetsPath, header: c.header})
+	return assets.err == nil && assets.status != http.StatusTooManyRequests
 }
 
 // RetryAfter parses a Retry-After header. It defaults to a second.

@@ -102,6 +102,7 @@ func signatureCases() []Case {
 					t.renew()
 					o := t.mint()
 					t.signs(o, t.approval(o))
+					t.report(o, o.result(failure)) // a player may have one open order only
 				}
 			}},
 		{ID: "sign-again", Level: Must, Section: "5.3", Fix: raw32,
@@ -137,9 +138,11 @@ func signatureCases() []Case {
 			run: func(t *trial) {
 				for range 4 { // a key service may choose either half each time
 					t.renew()
-					if sig := t.signature(t.approval(t.mint())); t.err == nil && highS(sig) {
+					o := t.mint()
+					if sig := t.signature(t.approval(o)); t.err == nil && highS(sig) {
 						t.fail("a high s", "an s of at most half the order of the curve")
 					}
+					t.report(o, o.result(failure)) // a player may have one open order only
 				}
 			}},
 		{ID: "user-sig", Level: Must, Section: "2.6", Fix: echo,

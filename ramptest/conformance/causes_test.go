@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -280,6 +282,36 @@ func TestAServerThatIsGoneEndsTheJudgement(t *testing.T) {
 		assert.Equal(t, conformance.Untried, verdicts[3].Outcome)
 		assert.EqualError(t, judge.Err(), "the server stopped answering during intent-unknown-asset; the remaining cases were not tried")
 	})
+}
+
+// An asset of the orders that moves by itself ends the run: every case would blame the
+// server for it.
+func TestAnAssetOfTheOrdersThatMovesEndsTheJudgement(t *testing.T) {
+	t.Parallel()
+	gold := regexp.MustCompile(`("id":"item_gold",[^}]*"balance":")[0-9]+`)
+	inVirtualTime(t, answers(ramp.PathAssets, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
+		return gold.ReplaceAllString(body, "${1}"+strconv.FormatInt(time.Now().UnixMilli()/20, 10))
+	}), func(t *testing.T, s *studio) {
+		s.target.Asset = "item_gold"
+		judge := s.unopened(t)
+		judge.Run(t.Context(), []conformance.Case{caseOf(t, "mint-succeeds"), caseOf(t, "validate-large"), caseOf(t, "mints-at-once")}, 1, nil)
+		assert.EqualError(t, judge.Err(), "the player's item_gold moves without an order; name an asset that does not (-asset)")
+	})
+}
+
+// A server may close an idle connection whenever it likes, also when the next call has
+// just been sent.
+func TestEachCallHasAConnectionOfItsOwn(t *testing.T) {
+	t.Parallel()
+	var reused atomic.Int64
+	s := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		if !r.Close {
+			reused.Add(1)
+		}
+		next.ServeHTTP(w, r)
+	}))
+	assert.Equal(t, conformance.Passed, s.unopened(t).Try(t.Context(), caseOf(t, "mint-succeeds")).Outcome)
+	assert.Zero(t, reused.Load())
 }
 
 // A server whose connections to its database are used up still answers what it rejects

@@ -144,6 +144,7 @@ func policies() map[string]mutant {
 		"unknown orders are confirmed":        {bug: "confirms unknown orders"},
 		"effects follow their answers":        {bug: "acts later"},
 		"one open order of a player":          {bug: "one open order"},
+		"HTTP 429 for a rejected order":       {bug: "one open order", wrap: status(200, 429).wrap},
 		"one wallet of a player":              oneWallet(func(*http.Request) string { return "" }),
 		"the wallet that assets tells": oneWallet(func(r *http.Request) string {
 			return common.BytesToAddress([]byte(r.Header.Get(ramp.HeaderSession))).Hex()

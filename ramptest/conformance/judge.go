@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ type Judge struct {
 	known    known                     // the faults that the opening found
 	unsigned map[signatureFault]string // the first approval whose signature is wrong in this way
 	ended    []endedOrder              // the orders that the opening ended
+	declined map[string]bool           // the errorCodes with which validate calls are rejected, though with HTTP 429
 	limited  int                       // how many cases in a row ended by a rate limit
 	flight   map[string]bool           // the cases that are being tried, by ID
 	gone     error                     // why nothing more can be tried
@@ -324,6 +326,26 @@ func (j *Judge) limits(err error) {
 	} else if j.limited++; j.limited == most && j.gone == nil {
 		j.gone = fmt.Errorf("%w; %d cases in a row ended by it, so the remaining ones were not tried: raise the server's limit for the judge", errBusy, most)
 	}
+}
+
+// declines reports whether an answer with HTTP 429 is known to be a rejection.
+func (j *Judge) declines(path string, a answer) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return path == j.target.ValidatePath && a.isRejection() && j.declined[a.code()]
+}
+
+func (j *Judge) knowsDecline(code string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.declined[code] = true
+}
+
+// stop ends the run: nothing more can be tried.
+func (j *Judge) stop(why error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.gone = cmp.Or(j.gone, why)
 }
 
 // verdict returns the verdict of an attempt at an input that ended with err.

@@ -184,13 +184,14 @@ func New(target Target) (*Judge, error) {
 		opening:  make(map[string]Verdict),
 		flight:   make(map[string]bool),
 		unsigned: make(map[signatureFault]string),
+		declined: make(map[string]bool),
 		known:    unknown(),
 	}
 	j.turn.L = &j.mu
 	j.client = &http.Client{
 		Transport: &http.Transport{
-			DialContext:         func(ctx context.Context, n, a string) (net.Conn, error) { return j.dial(ctx, n, a) },
-			MaxIdleConnsPerHost: 8 * crowd, IdleConnTimeout: time.Minute,
+			DialContext:       func(ctx context.Context, n, a string) (net.Conn, error) { return j.dial(ctx, n, a) },
+			DisableKeepAlives: true, // a server may close an idle connection at the moment of the next call
 		},
 		// A signed call must not go to an address that the caller did not name.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
