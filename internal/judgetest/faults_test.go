@@ -94,6 +94,13 @@ var faults = []fault{
 	{language: "python", name: "type-7-is-failure", first: "receipt-mint", exit: exitWrong},
 	{language: "node", name: "type-7-is-success", first: "receipt-burn", exit: exitWrong},
 
+	// Several at once.
+	{language: "python", name: "session-shared", first: "players-at-once", exit: exitWrong, always: true},
+	{language: "node", name: "session-shared", first: "players-at-once", exit: exitWrong},
+	{language: "node", name: "result-shared", first: "players-at-once", related: "(results|orders)-at-once", exit: exitWrong},
+	{language: "node", name: "endpoints-locked-apart", first: "orders-at-once", exit: exitWrong},
+	{language: "python", name: "assets-locked-as-listed", first: "orders-at-once", flags: []string{"-timeout", "2s"}, exit: exitWrong},
+
 	// Repeats.
 	{language: "python", name: "takes-again", first: "repeats", related: "validate-twice", exit: exitWrong},
 	{language: "python", name: "gives-back-again", first: "repeats", exit: exitWrong, always: true},
@@ -134,7 +141,7 @@ var faults = []fault{
 	{language: "python", name: "wrong-key", says: "is signed by", exit: exitUnknown, always: true},
 	{language: "python", name: "wrong-digest", first: "sign-(recovers|unchanged)", related: "sign-.*", exit: exitWrong},
 	{language: "node", name: "digest-prefixed", first: "sign-(recovers|unchanged)", related: "sign-.*", exit: exitWrong},
-	{language: "node", name: "digest-shared", first: "sign-.*", related: "sign-.*", exit: exitWrong},
+	{language: "node", name: "digest-shared", first: "players-at-once", related: "sign-every", exit: exitWrong},
 	{language: "node", name: "digest-padded", first: "digest-wrong", exit: exitWrong},
 	{language: "python", name: "v-0-1", exit: exitRight},
 	{language: "node", name: "v-always-27", first: "sign-.*", related: "sign-.*", exit: exitWrong},

@@ -231,11 +231,22 @@ function assets (call) {
 }
 
 let lastDigest // of the latest call
+let lastSession // of the latest call
+let lastResult // the latest result
+
+const waiting = new Map() // by what they wait for: the calls that wait
+
+// oneByOne makes calls of the same kind wait for each other.
+function oneByOne (kind, call) {
+  const made = (waiting.get(kind) ?? Promise.resolve()).then(call)
+  waiting.set(kind, made.catch(() => {}))
+  return made
+}
 
 async function validate (call) {
   checkHMAC(call, 'validate')
   const body = parse(call.body)
-  const session = authenticate(call, 'validate')
+  let session = authenticate(call, 'validate')
   const id = uuidOf(body)
   const digest = string(body, 'digest', bug('digest-padded') ? /^0x[0-9a-f]{0,64}$/i : /^0x[0-9a-f]{64}$/i).toLowerCase()
   const address = string(body, 'user_address', /^0x[0-9a-f]{40}$/i)
@@ -243,14 +254,17 @@ async function validate (call) {
   if (string(body, 'project_id') !== project) reject('INVALID_PROJECT', 400)
   const { mint, assets } = readIntent(body.intent)
   lastDigest = digest
+  lastSession = session
+  if (bug('session-shared')) await sleep(5)
+  if (bug('session-shared')) session = lastSession
   if (bug('digest-shared')) await sleep(5)
   const data = { userSig: body.user_sig, validatorSig: signature(bug('digest-shared') ? lastDigest : digest) }
   if (bug('user-sig-in-lower-case')) data.userSig = data.userSig.toLowerCase()
   let known = orders.get(id)
   let balances = { ...players.get(session).balances }
-  if (bug('uuid-checked-early') || bug('balance-read-early')) await sleep(20)
+  if (bug('uuid-checked-early') || bug('balance-read-early') || bug('endpoints-locked-apart')) await sleep(20)
   if (!bug('uuid-checked-early')) known = orders.get(id)
-  if (!bug('balance-read-early')) balances = undefined
+  if (!bug('balance-read-early') && !bug('endpoints-locked-apart')) balances = undefined
   approve({ id, session, digest, address, intent: JSON.stringify(body.intent), mint, assets, known, balances })
   return success(data)
 }
@@ -285,7 +299,10 @@ function approve ({ id, session, digest, address, intent, mint, assets, known, b
 
 async function result (call) {
   checkHMAC(call, 'result')
-  const body = parse(call.body)
+  let body = parse(call.body)
+  lastResult = body
+  if (bug('result-shared')) await sleep(5)
+  if (bug('result-shared')) body = lastResult
   if (rule('token-at-result')) authenticate(call, 'result')
   const id = uuidOf(body)
   let good = succeeded(body)
@@ -400,7 +417,8 @@ async function answer (request, response) {
       if (bug('headers-in-lower-case') && !request.rawHeaders.includes(name)) return ''
       return all.length === 1 ? all[0] : ''
     }
-    value = await endpoint({ body, header })
+    const call = () => endpoint({ body, header })
+    value = await (bug('endpoints-locked-apart') ? oneByOne(path + header('x-dapp-sessionid'), call) : call())
   } catch (error) {
     if (request.destroyed && !request.complete) return
     status = error instanceof Rejection ? error.status : 500

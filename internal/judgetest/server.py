@@ -4,6 +4,7 @@ it rules that real games have, which are honest too. -fault gives it one bug.
 It prints its URL once it serves. A player who logs in owns 1000 of each asset."""
 
 import argparse
+import collections
 import contextlib
 import decimal
 import hashlib
@@ -338,10 +339,18 @@ def assets(call):
     return success({"v1": v1})
 
 
+latest = {}  # what the latest call was about
+locks = collections.defaultdict(threading.Lock)
+
+
 def validate(call):
     check_hmac(call, "validate")
     body = parse(call.body)
     session = authenticate(call)
+    if bug("session-shared"):
+        latest["session"] = session
+        time.sleep(0.005)
+        session = latest["session"]
     id = uuid_of(body)
     digest = field(body, "digest", form="0x[0-9a-fA-F]{64}")
     address = field(body, "user_address", form="0x[0-9a-fA-F]{40}")
@@ -362,7 +371,12 @@ def validate(call):
         with transaction() as db:
             check_each(db, session, moved.items())
         time.sleep(0.02)
-    with transaction() as db:
+    with contextlib.ExitStack() as held:
+        if bug("assets-locked-as-listed"):
+            for asset in moved:
+                held.enter_context(locks[session, asset])
+                time.sleep(0.005)
+        db = held.enter_context(transaction())
         if mint and bug("sum-unchecked"):
             check_each(db, session, items)
         approve(db, session, id, digest, address, intent, mint, moved)

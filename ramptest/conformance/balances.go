@@ -26,8 +26,10 @@ var decimal = regexp.MustCompile(`^-?[0-9]{1,100}(\.[0-9]{1,100})?$`)
 
 // holdings gets a player's assets. It reads them leniently; the cases of section 2.4
 // are strict.
-func (t *trial) holdings(s ramp.Session) []holding {
-	a := t.assets(s)
+func (t *trial) holdings(s ramp.Session) []holding { return t.held(s, t.assets(s)) }
+
+// held reads the assets of a player from an answer.
+func (t *trial) held(s ramp.Session, a answer) []holding {
 	if !t.answered(a) {
 		return nil
 	}

@@ -305,6 +305,7 @@ func (t *trial) post(path string, header http.Header, body []byte) answer {
 
 // validate makes the validate call of an order as the service does.
 func (t *trial) validate(o order) answer {
+	t.judge.sends(o)
 	body := o.body.bytes()
 	return t.asked(o, t.post(t.target.ValidatePath, t.signed(o.owner, body), body))
 }

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -279,16 +280,42 @@ func (t *trial) wrongSignature(o order, a answer) (signatureFault, string) {
 	if _, err := ramp.ParseSignature(data.ValidatorSig); err != nil {
 		return otherForm, "a validatorSig of another form"
 	}
-	switch signer, err := signerOf(o, data); {
-	case t.ledger.repeats(o, data.ValidatorSig):
+	if t.ledger.repeats(o, data.ValidatorSig) {
 		return 0, ""
+	}
+	wrong := ""
+	switch signer, err := signerOf(o, data); {
 	case err != nil:
-		return otherSigner, impossible
+		wrong = impossible
 	case signer != t.target.Validator:
-		return otherSigner, "a validatorSig that recovers to " + signer.Hex()
+		wrong = "a validatorSig that recovers to " + signer.Hex()
 	default:
 		return 0, ""
 	}
+	if t.judge.wrongSignature(otherSigner) == "" { // only the first one is shown
+		wrong = cmp.Or(t.mixed(o, data), wrong)
+	}
+	return otherSigner, wrong
+}
+
+// mixed returns what of an approval belongs to another order that the judge has sent, or
+// "".
+func (t *trial) mixed(o order, data approval) string {
+	own := func(o order) bool {
+		signer, err := signerOf(o, data)
+		return err == nil && signer == t.target.Validator
+	}
+	sigIsOwn := own(o)
+	for _, other := range t.judge.latest() {
+		switch {
+		case other.body.at("digest") == o.body.at("digest"):
+		case data.UserSig != "" && data.UserSig != o.body.at("user_sig") && data.UserSig == other.body.at("user_sig"):
+			return "the userSig of another order, which was sent at about the same time"
+		case !sigIsOwn && own(other):
+			return "a validatorSig over the digest of another order, which was sent at about the same time"
+		}
+	}
+	return ""
 }
 
 // What may be 65 bytes in hex and in base64.
@@ -342,7 +369,7 @@ func (t *trial) read(a answer) (data approval) {
 
 func (t *trial) echoes(o order, data approval) {
 	if t.err == nil && data.UserSig != o.body.at("user_sig") {
-		t.fail("another userSig than the user_sig that was sent", "the same string")
+		t.fail(cmp.Or(t.mixed(o, data), "another userSig than the user_sig that was sent"), "the same string")
 	}
 }
 
@@ -372,9 +399,9 @@ func (t *trial) signs(o order, data approval) {
 	}
 	switch signer, err := signerOf(o, data); {
 	case err != nil:
-		t.fail(impossible, "the signature of "+t.target.Validator.Hex())
+		t.fail(cmp.Or(t.mixed(o, data), impossible), "the signature of "+t.target.Validator.Hex())
 	case signer != t.target.Validator:
-		t.fail("a validatorSig that recovers to "+signer.Hex(), "the registered "+t.target.Validator.Hex())
+		t.fail(cmp.Or(t.mixed(o, data), "a validatorSig that recovers to "+signer.Hex()), "the registered "+t.target.Validator.Hex())
 	}
 }
 

@@ -14,9 +14,10 @@ type Cause struct {
 }
 
 // Causes groups the failed and noted verdicts by cause, in the order in which to fix
-// them: first the basic abilities that other cases wait for, then the terms and other
-// checks without which many cases fail, then a failed MUST, then a failed SHOULD, then what
-// is only noted. Among equals, the cause with the most cases comes first.
+// them: first the basic abilities that other cases wait for, then what mixes up players,
+// then the terms and other checks without which many cases fail, then a failed MUST, then a
+// failed SHOULD, then what is only noted. Among equals, the cause with the most cases comes
+// first.
 func Causes(verdicts []Verdict) []Cause {
 	waiting := make(map[string]int)
 	for _, v := range verdicts {
@@ -65,12 +66,14 @@ func (c Cause) order() int {
 		return i
 	}
 	switch id := c.Failed[0].Case.ID; {
+	case c.Failed[0].Case.first: // calls of several players at once are everywhere
+		return len(abilities)
 	case strings.HasPrefix(id, "terms-"), strings.HasSuffix(id, "-hmac-wrong"): // other bad orders are approved too
-		return len(abilities)
+		return len(abilities) + 1
 	case id == "result-again-changed": // what else is different in a second result moves assets too
-		return len(abilities)
+		return len(abilities) + 1
 	}
-	return len(abilities) + 1 + rank(c.Failed[0])
+	return len(abilities) + 2 + rank(c.Failed[0])
 }
 
 // First returns the verdict that represents the cause.

@@ -42,6 +42,7 @@ type Case struct {
 	after []string // the abilities without which the case proves nothing
 	mild  bool     // a failure of a SHOULD never counts as a MUST
 	alone bool     // no other case may run at the same time
+	first bool     // it is tried before the others, and alone
 	last  bool     // it is about all other cases
 	run   func(*trial)
 }
@@ -101,12 +102,13 @@ func Cases() []Case {
 		{"orders", orderCases()},
 		{"results", resultCases()},
 		{"receipts", receiptCases()},
+		{"races", raceCases()},
 		{"restart", restartCases()},
 		{"transport", transportCases()}, // last, because it ends by checking that the server still answers
 	} {
 		for _, c := range subject.cases {
 			c.Subject = subject.name
-			c.alone = c.alone || c.needs&aRestart != 0
+			c.alone = c.alone || c.first || c.needs&aRestart != 0
 			for _, in := range c.Inputs {
 				if c.Level == "" || in.Level == Must {
 					c.Level = in.Level

@@ -627,7 +627,7 @@ func TestWhatTheTargetLacksIsSkipped(t *testing.T) {
 		"two players": {few(2), 1, terms},
 		"one player": {few(1), 1, "assets-other-player assets-foreign-token assets-foreign-token-rejected validate-foreign-token " +
 			"validate-foreign-token-rejected result-other-session " + terms + " validate-other-owner " +
-			"validate-other-owner-rejected result-other-owner"},
+			"validate-other-owner-rejected result-other-owner players-at-once"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"math/big"
@@ -36,6 +37,11 @@ type game struct {
 	last    *uuid.UUID    // the order that ended last
 	waiting int           // calls that have come to the meeting
 	meeting chan struct{} // where racing calls wait for each other, for some bugs
+
+	caller ramp.Session             // of the latest call, for some bugs
+	result *ramp.Result             // the latest, for some bugs
+	locks  map[string]chan struct{} // by name, for some bugs
+	closed chan struct{}            // when it is, nobody waits for a lock
 }
 
 // is reports whether the game has a bug; it may have several, joined by " + ".
@@ -57,7 +63,8 @@ type order struct {
 }
 
 func newGame() *game {
-	return &game{players: map[string]*player{}, orders: map[uuid.UUID]*order{}, meeting: make(chan struct{})}
+	return &game{players: map[string]*player{}, orders: map[uuid.UUID]*order{}, meeting: make(chan struct{}),
+		locks: map[string]chan struct{}{}, closed: make(chan struct{})}
 }
 
 func (g *game) login(_ context.Context, _ string) (ramp.Session, error) {
@@ -88,6 +95,9 @@ func (g *game) Authenticate(_ context.Context, s ramp.Session) error {
 func (g *game) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.is("lists for the latest caller") {
+		s = g.latest(s)
+	}
 	p := g.players[s.ID]
 	switch {
 	case g.is("holds until the result"):
@@ -118,6 +128,19 @@ func (g *game) withHeld(id string, direction ramp.Direction) *player {
 func (g *game) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateRequest) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	switch {
+	case g.is("approves for the latest caller"):
+		s = g.latest(s)
+	case g.is("locks in another order"):
+		defer g.lock("player " + s.ID)()
+		g.rest()
+		defer g.lock("order " + r.UUID.String())()
+	case g.is("locks assets as they are listed"):
+		for _, from := range r.Intent.From {
+			defer g.lock(s.ID + from.ID)()
+			g.rest()
+		}
+	}
 	known := g.orders[r.UUID]
 	if g.is("looks, then takes") {
 		g.meet()
@@ -190,6 +213,16 @@ func same(a, b *ramp.ValidateRequest) bool {
 func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	switch {
+	case g.is("ends the latest order"):
+		g.result = r
+		s = g.latest(s)
+		r = g.result
+	case g.is("locks in another order"):
+		defer g.lock("order " + r.UUID.String())()
+		g.rest()
+		defer g.lock("player " + s.ID)()
+	}
 	known := g.orders[r.UUID]
 	if g.is("ends the latest order") && known != nil {
 		for _, other := range g.orders {
@@ -337,6 +370,51 @@ func (g *game) meet() {
 	<-g.meeting
 }
 
+// latest returns who called last, after other calls had time to.
+func (g *game) latest(s ramp.Session) ramp.Session {
+	g.caller = s
+	g.rest()
+	return g.caller
+}
+
+// rest lets other calls run.
+func (g *game) rest() {
+	g.mu.Unlock()
+	defer g.mu.Lock()
+	time.Sleep(time.Millisecond)
+}
+
+// lock takes a lock with a name. It is a channel, because the virtual clock of package
+// synctest stands still while a goroutine waits for a mutex.
+func (g *game) lock(name string) (unlock func()) {
+	if g.locks[name] == nil {
+		g.locks[name] = make(chan struct{}, 1)
+	}
+	lock := g.locks[name]
+	g.mu.Unlock()
+	defer g.mu.Lock()
+	select {
+	case lock <- struct{}{}:
+		return func() { <-lock }
+	case <-g.closed:
+		return func() {}
+	}
+}
+
+// saves takes a lock of its own for some calls of a player, and then saves the balances as
+// it read them.
+func (g *game) saves(owner string, effect ramp.Effect) (unlock func()) {
+	name := owner + effect.Assets[0].ID
+	if g.is("locks validate and result apart") {
+		name = fmt.Sprint(owner, effect.Kind == ramp.Take)
+	}
+	unlock = g.lock(name)
+	read := maps.Clone(g.players[owner].balances)
+	g.rest()
+	g.players[owner].balances = read
+	return unlock
+}
+
 // moves is what an intent is about for the game.
 func moves(i ramp.Intent) (ramp.Effect, error) {
 	if d, _ := i.Direction(); d == ramp.Burn {
@@ -350,6 +428,9 @@ func (g *game) move(o *order, what func() (ramp.Effect, error)) error {
 	effect, err := what()
 	if err != nil {
 		return err
+	}
+	if len(effect.Assets) > 0 && (g.is("locks validate and result apart") || g.is("locks each asset apart")) {
+		defer g.saves(o.owner, effect)()
 	}
 	p := g.players[o.owner]
 	after := map[string]ramp.Amount{}
@@ -444,6 +525,7 @@ func newStudio(t testing.TB, m mutant, wires ...*wires) *studio {
 	}
 	s.server.Start()
 	t.Cleanup(s.server.Close)
+	t.Cleanup(func() { close(s.game.closed) })
 	s.target = conformance.Target{
 		URL: s.server.URL, Key: s.key, Validator: s.signer.Address(), ProjectID: "project-1",
 		Player: s.game.login, Restart: s.restart, Strict: true,

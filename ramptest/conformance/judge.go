@@ -37,6 +37,7 @@ type Judge struct {
 	unsigned map[signatureFault]string // the first approval whose signature is wrong in this way
 	ended    []endedOrder              // the orders that the opening ended
 	declined map[string]bool           // the errorCodes with which validate calls are rejected, though with HTTP 429
+	sent     []order                   // the latest validate calls
 	limited  int                       // how many cases in a row ended by a rate limit
 	flight   map[string]bool           // the cases that are being tried, by ID
 	gone     error                     // why nothing more can be tried
@@ -57,7 +58,9 @@ func (j *Judge) Err() error {
 // their verdicts in the order of the cases. It calls done with each verdict as soon as it
 // is known, one call at a time; done may be nil. Concurrent cases need different players.
 // Once Target.Player returns a player that another case is using, Run tries one case at a
-// time. If ctx is canceled, the result omits the cases that were not finished.
+// time. What several players do at once is tried first. If it mixes, the rest is tried one
+// case at a time, because anything could fail otherwise. If ctx is canceled, the result
+// omits the cases that were not finished.
 func (j *Judge) Run(ctx context.Context, cases []Case, parallel int, done func(Verdict)) []Verdict {
 	type job struct{ c, input int }
 	var (
@@ -86,6 +89,24 @@ func (j *Judge) Run(ctx context.Context, cases []Case, parallel int, done func(V
 			done(all)
 		}
 	}
+	var rest, alone []job // alone: one after the other, when the rest is done
+	for i, c := range cases {
+		n := len(c.tries())
+		tried[i], missing[i] = make([]InputVerdict, n), n
+		for k := range n {
+			switch {
+			case c.first:
+				try(job{i, k})
+			case c.alone || c.last:
+				alone = append(alone, job{i, k})
+			default:
+				rest = append(rest, job{i, k})
+			}
+		}
+		if c.first && verdicts[i] != nil && verdicts[i].Outcome == Failed {
+			parallel = 1
+		}
+	}
 	for range max(1, parallel) {
 		wait.Go(func() {
 			for at := range next {
@@ -93,17 +114,8 @@ func (j *Judge) Run(ctx context.Context, cases []Case, parallel int, done func(V
 			}
 		})
 	}
-	var alone []job // one after the other, when the rest is done
-	for i, c := range cases {
-		n := len(c.tries())
-		tried[i], missing[i] = make([]InputVerdict, n), n
-		for k := range n {
-			if c.alone || c.last {
-				alone = append(alone, job{i, k})
-			} else {
-				next <- job{i, k}
-			}
-		}
+	for _, at := range rest {
+		next <- at
 	}
 	close(next)
 	wait.Wait()
@@ -302,6 +314,23 @@ func (j *Judge) wrongSignature(how signatureFault) string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.unsigned[how]
+}
+
+// sends records a validate call. The latest are kept, because an answer that is mixed up
+// is that to another call at the same time.
+func (j *Judge) sends(o order) {
+	const most = 64
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.sent = append(j.sent, o); len(j.sent) > most {
+		j.sent = j.sent[1:]
+	}
+}
+
+func (j *Judge) latest() []order {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.sent)
 }
 
 // saw records the first approval whose signature is wrong in a way.

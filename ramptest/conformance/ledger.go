@@ -122,6 +122,14 @@ func (l *ledger) kind(o order, status string) eventKind {
 	}
 }
 
+// ends reports whether the server confirmed a result of an order.
+func (l *ledger) ends(o order) bool {
+	id, _ := o.body.at("uuid").(string)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ended[id] != ""
+}
+
 // repeats records the validatorSig of an approval and reports whether it is that of an
 // earlier one under the same uuid, which commits to nothing new.
 func (l *ledger) repeats(o order, sig string) bool {

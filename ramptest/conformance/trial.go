@@ -211,7 +211,9 @@ func (t *trial) finish() {
 	after := *t
 	after.err = nil
 	for _, o := range t.ledger.unfinished() {
-		after.report(o, o.result(failure))
+		if a := after.report(o, o.result(failure)); a.err != nil {
+			return // each of the others could take as long as the timeout
+		}
 	}
 }
 
@@ -274,8 +276,10 @@ func (t *trial) mintOf(s ramp.Session) order {
 }
 
 // burn returns an order of the case's player that turns tokens into assets.
-func (t *trial) burn() order {
-	return t.newOrder(t.player, object{
+func (t *trial) burn() order { return t.burnOf(t.player) }
+
+func (t *trial) burnOf(s ramp.Session) order {
+	return t.newOrder(s, object{
 		"method": "burn-permit", "type": "disassemble", "target_candidate": object{},
 		"from": list{entry("ERC20", t.target.Token, number(t.target.BurnTokens))},
 		"to":   list{entry("asset", t.asset, number(t.target.Amount))},
@@ -405,10 +409,13 @@ func (t *trial) atOnce(orders []order) (approved []order) {
 	return approved
 }
 
-// crowd makes calls at the same time and returns their answers. All begin when the last
-// one is ready.
-func (t *trial) crowd(call func(i int) answer) []answer {
-	answers := make([]answer, crowd)
+// crowd makes as many calls as a case makes at the same time.
+func (t *trial) crowd(call func(i int) answer) []answer { return t.together(crowd, call) }
+
+// together makes n calls at the same time and returns their answers. All begin when the
+// last one is ready.
+func (t *trial) together(n int, call func(i int) answer) []answer {
+	answers := make([]answer, n)
 	start := make(chan struct{})
 	var ready, wait sync.WaitGroup
 	for i := range answers {

@@ -1,0 +1,320 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// raceCases returns the cases about different calls at the same time: of several players,
+// and of one player (interface 2.5, 3, 5).
+func raceCases() []Case {
+	return []Case{
+		{ID: "players-at-once", first: true, Section: "5",
+			Fix: "Keep nothing of a call where a call of another player sees it, such as in a global variable, " +
+				"and confirm a result only when its own effect is stored.",
+			Inputs: []Input{
+				{Name: "approvals", Title: "their mints are approved at once", Level: Must, after: []string{"mint-succeeds", "mint-fails"}, run: approvesAtOnce},
+				{Name: "results", Title: "their orders end at once, with both outcomes", Level: Must,
+					after: []string{"mint-succeeds", "mint-fails", "burn-succeeds", "burn-fails"}, run: endsAtOnce},
+				{Name: "assets", Title: "they ask for their assets at once", Level: Must, after: []string{"mint-succeeds"}, run: listsAtOnce},
+			},
+			Title: "The calls of several players at once do not mix: each order gets its own answer, and each player's balance moves by what they ordered."},
+		{ID: "orders-at-once", alone: true, Section: "3",
+			Fix: "Change balances in one statement, or under one lock for all calls of a player and all their assets: two calls that read the same " +
+				"balances lose one of their changes. Where there are several locks, every call must take them in the same order.",
+			Inputs: []Input{
+				{Name: "one-asset", Title: "mints that fail, and new mints of the same asset", Level: Must, after: []string{"mint-succeeds", "mint-fails"},
+					run: func(t *trial) { t.failsAndMints(t.asset) }},
+				{Name: "two-assets", Title: "mints that fail, and new mints of a second asset", Level: Must, needs: aSecondAsset, after: []string{"mint-succeeds", "mint-fails"},
+					run: func(t *trial) { t.failsAndMints(t.second) }},
+				{Name: "same-order", Title: "the failed result of a mint, and its validate call again", Level: Must, after: []string{"mint-fails", "repeats"}, run: endsAndRepeats},
+				{Name: "crossed", Title: "mints of two assets, which half of them list in the other order", Level: Must, needs: aSecondAsset, after: []string{"mint-fails"}, run: mintsCrossed},
+			},
+			Title: "Validate and result calls of one player at once are all answered, and lose no change of a balance."},
+	}
+}
+
+// party returns several players, with what they own. There are fewer than a crowd if
+// Target.Player returns them again.
+func (t *trial) party() []snapshot {
+	all := []snapshot{t.look(t.player)}
+	met := map[string]bool{t.player.ID: true}
+	for len(all) < crowd && t.err == nil {
+		s := t.newPlayer()
+		if met[s.ID] {
+			break
+		}
+		met[s.ID] = true
+		all = append(all, t.look(s))
+	}
+	if len(all) == 1 {
+		t.skip("there is only one player")
+	}
+	return all
+}
+
+// due is by how much the balances of a player must have moved since a snapshot.
+type due struct {
+	then snapshot
+	want difference
+}
+
+// dues are the balances of several players. They are judged at the end, because an effect
+// may be late.
+type dues []due
+
+// add adds a movement to a player's. A player who comes again keeps the first snapshot.
+func (d *dues) add(then snapshot, asset string, by *big.Rat) {
+	i := slices.IndexFunc(*d, func(of due) bool { return of.then.owner.ID == then.owner.ID })
+	if i < 0 {
+		i = len(*d)
+		*d = append(*d, due{then, make(difference)})
+	}
+	(*d)[i].want.add(asset, by)
+}
+
+// settle requires that all balances have moved as they must.
+func (t *trial) settle(all dues) {
+	for _, d := range all {
+		t.movedSince(d.then, d.want)
+	}
+}
+
+// approvedAtOnce reports whether the answer to a validate call is an approval. A call that
+// got no answer at the same time as others is made again alone, and must then be answered.
+// If it is rejected, the first one may have been approved, so the order ends.
+func (t *trial) approvedAtOnce(o order, a answer) bool {
+	if t.err != nil || a.err == nil || errors.Is(a.err, errBusy) {
+		return t.either(a)
+	}
+	again := t.either(t.validate(o))
+	if t.err == nil && !again {
+		t.report(o, o.result(failure))
+	}
+	return again
+}
+
+// confirmedAtOnce requires that a result was confirmed at the same time as others, or is
+// when it is reported again alone.
+func (t *trial) confirmedAtOnce(o order, status string) {
+	if !t.ledger.ends(o) {
+		t.confirm(o, status)
+	}
+}
+
+// parties repeats a race of several players, with the same ones while that is quick and
+// something is approved, because a window may be as narrow as a few instructions. If the
+// server is slow, its windows are wide, and one party is enough.
+func (t *trial) parties(race func(round int, players []snapshot) (approved int)) {
+	const (
+		most  = 8
+		quick = 200 * time.Millisecond
+		slow  = 3 * time.Second
+	)
+	first := time.Now()
+	t.rounds(func() {
+		if time.Since(first) > slow {
+			return
+		}
+		players, began := t.party(), time.Now()
+		for round := range most {
+			if race(round, players) == 0 || t.err != nil || time.Since(began) > quick {
+				return
+			}
+		}
+	})
+}
+
+func approvesAtOnce(t *trial) {
+	var all dues
+	t.parties(func(round int, players []snapshot) (count int) {
+		orders := make([]order, len(players))
+		for i, p := range players {
+			orders[i] = t.mintOf(p.owner)
+		}
+		answers := t.together(len(orders), func(i int) answer { return t.validate(orders[i]) })
+		for i, a := range answers {
+			var data approval
+			if t.err == nil && a.succeeded() && decode(a.envelope["data"], &data) {
+				if mixed := t.mixed(orders[i], data); mixed != "" {
+					t.failAt(a, mixed, "the userSig and the validatorSig of this order")
+				}
+			}
+		}
+		for i, o := range orders {
+			moved := int64(0)
+			if t.approvedAtOnce(o, answers[i]) {
+				count++
+				if (i+round)%2 == 0 {
+					t.confirm(o, success)
+					moved = -1
+				} else {
+					t.confirm(o, failure)
+				}
+			}
+			all.add(players[i], t.asset, t.amounts(moved))
+		}
+		return count
+	})
+	t.settle(all)
+}
+
+func endsAtOnce(t *trial) {
+	mint, burn := (*trial).mintOf, (*trial).burnOf
+	ways := []struct {
+		order  func(*trial, ramp.Session) order
+		status string
+		moved  int64
+	}{{mint, failure, 0}, {burn, success, 1}, {mint, success, -1}, {burn, failure, 0}}
+	var all dues
+	t.parties(func(round int, players []snapshot) int {
+		var orders []order
+		var ends []string
+		for i, p := range players {
+			way, moved := ways[(i+round)%len(ways)], int64(0)
+			if o := way.order(t, p.owner); t.either(t.validate(o)) {
+				orders, ends, moved = append(orders, o), append(ends, way.status), way.moved
+			}
+			all.add(p, t.asset, t.amounts(moved))
+		}
+		t.together(len(orders), func(i int) answer { return t.report(orders[i], orders[i].result(ends[i])) })
+		for i, o := range orders {
+			t.confirmedAtOnce(o, ends[i])
+		}
+		return len(orders)
+	})
+	t.settle(all)
+}
+
+func listsAtOnce(t *trial) {
+	players := t.party()
+	for i, p := range players { // who would all own the same otherwise
+		if i%2 == 0 {
+			o := t.mintOf(p.owner)
+			if t.either(t.validate(o)) {
+				t.confirm(o, success)
+			}
+		}
+	}
+	t.outwait()
+	for i, p := range players {
+		players[i] = t.look(p.owner)
+	}
+	for range 3 {
+		for i, a := range t.together(len(players), func(i int) answer { return t.assets(players[i].owner) }) {
+			then, now := players[i].of(t.asset), owned(t.held(players[i].owner, a), t.asset)
+			if t.err == nil && now.Cmp(then) != 0 {
+				t.failAt(a, fmt.Sprintf("a balance of %s, asked at once with other players", show(now)), fmt.Sprintf("%s, as when asked alone", show(then)))
+			}
+		}
+	}
+}
+
+// failsAndMints reports open mints as failed while new ones of an asset are requested. A
+// game may reject all but one open order of a player, so only the sums are judged.
+func (t *trial) failsAndMints(asset string) {
+	const most = crowd / 2
+	var all dues
+	t.rounds(func() {
+		var open []order
+		for len(open) < most {
+			o := t.mint()
+			if !t.either(t.validate(o)) {
+				break
+			}
+			open = append(open, o)
+		}
+		orders := make([]order, most)
+		for i := range orders {
+			orders[i] = t.mint().bent(set("intent.from.0.id", asset))
+		}
+		answers := t.together(len(open)+most, func(i int) answer {
+			if i < len(open) {
+				return t.report(open[i], open[i].result(failure))
+			}
+			return t.validate(orders[i-len(open)])
+		})
+		for _, o := range open {
+			t.confirmedAtOnce(o, failure)
+		}
+		all.add(t.before, asset, t.amounts(0))
+		for i, o := range orders {
+			if t.approvedAtOnce(o, answers[len(open)+i]) {
+				t.confirm(o, success)
+				all.add(t.before, asset, t.amounts(-1))
+			}
+		}
+	})
+	t.settle(all)
+}
+
+// endsAndRepeats reports a mint as failed while its validate call is repeated. Locks that
+// the two take in different order never become free.
+func endsAndRepeats(t *trial) {
+	var all dues
+	t.rounds(func() {
+		o := t.approve(t.mint())
+		answers := t.crowd(func(i int) answer {
+			if i == 0 {
+				return t.report(o, o.result(failure))
+			}
+			return t.validate(o)
+		})
+		t.confirmedAtOnce(o, failure)
+		for i, a := range answers {
+			if i > 0 && t.err == nil && a.err != nil && !errors.Is(a.err, errBusy) {
+				t.answered(t.validate(o))
+				break
+			}
+		}
+		all.add(t.before, t.asset, t.amounts(0))
+	})
+	t.settle(all)
+}
+
+// mintsCrossed requests mints of two assets at the same time. The locks of two assets that
+// are taken in the order of the intent never become free. A game may want the tokens that
+// both assets are worth together, or those of each.
+func mintsCrossed(t *trial) {
+	both := func(worth edit, ids ...string) order {
+		from := list{entry("asset", ids[0], t.times(1)), entry("asset", ids[1], t.times(1))}
+		return t.mint().bent(worth, set("intent.from", from))
+	}
+	var worth edit
+	for _, amounts := range []int64{2, 1} {
+		of := t.of(t.times(amounts))
+		if o := both(of, t.asset, t.second); worth == nil && t.either(t.validate(o)) {
+			t.confirm(o, failure)
+			worth = of
+		}
+	}
+	if worth == nil {
+		t.skip("the server rejects a mint of two assets")
+		return
+	}
+	t.renew()
+	var all dues
+	t.rounds(func() {
+		orders := make([]order, crowd)
+		for i := range orders {
+			ids := []string{t.asset, t.second}
+			if i%2 == 1 {
+				slices.Reverse(ids)
+			}
+			orders[i] = both(worth, ids...)
+		}
+		answers := t.crowd(func(i int) answer { return t.validate(orders[i]) })
+		for i, o := range orders {
+			if t.approvedAtOnce(o, answers[i]) {
+				t.confirm(o, failure)
+			}
+		}
+		all.add(t.before, t.asset, t.amounts(0))
+	})
+	t.settle(all)
+}
