@@ -11,7 +11,7 @@ import (
 func raceMutants() map[string]mutant {
 	return map[string]mutant{
 		"players-at-once/approvals": {bug: "approves for the latest caller"},
-		"players-at-once/results":   {bug: "ends the latest order"},
+		"players-at-once/results":   {bug: "ends what the latest caller ends"},
 		"players-at-once/assets":    {bug: "lists for the latest caller"},
 		"orders-at-once/one-asset":  {bug: "locks validate and result apart"},
 		"orders-at-once/two-assets": {bug: "locks each asset apart"},

@@ -214,7 +214,7 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case g.is("ends the latest order"):
+	case g.is("ends what the latest caller ends"):
 		g.result = r
 		s = g.latest(s)
 		r = g.result
