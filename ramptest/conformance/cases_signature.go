@@ -166,7 +166,7 @@ func signatureCases() []Case {
 					t.fail(wrong, "the signature of "+t.target.Validator.Hex()+" over the digest")
 				}
 			}},
-		{ID: "sign-rejected", Level: Must, Section: "5.3", Fix: "Sign only what you approve: who has the signature of a rejected order can make the transaction without paying.", last: true,
+		{ID: "sign-rejected", Level: Must, Section: "5.3", Fix: "Sign only what you approve: with the signature of a rejected order, a player makes the transaction without paying for it.", last: true,
 			Title: "No rejection that the judge got holds a signature of the digest.",
 			run: func(t *trial) {
 				if wrong := t.judge.wrongSignature(leaked); wrong != "" {
