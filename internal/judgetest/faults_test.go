@@ -123,7 +123,7 @@ var faults = []fault{
 	{language: "node", name: "direction-of-result", first: "result-other-intent", related: "result-odd-.*", exit: exitWrong},
 	{language: "node", name: "owner-of-result", first: "result-other-owner", related: "result-odd-.*", exit: exitWrong},
 	{language: "node", name: "owner-of-header", first: "result-other-(owner|session)", related: "result-other-.*", exit: exitWrong},
-	{language: "python", name: "latest-order-ended", first: "mint-several", exit: exitWrong},
+	{language: "python", name: "latest-order-ended", first: "mint-several", related: "orders-at-once", exit: exitWrong},
 	{language: "python", name: "rejected-orders-kept", policy: "price", flags: terms, first: "result-rejected-mint", related: "result-rejected-burn", exit: exitWrong},
 
 	// Terms.
@@ -149,7 +149,7 @@ var faults = []fault{
 	{language: "node", name: "signature-without-0x", first: "sign-form", exit: exitWrong},
 	{language: "python", name: "user-sig-replaced", first: "user-sig(-odd)?", related: "user-sig(-odd)?", exit: exitWrong},
 	{language: "node", name: "user-sig-in-lower-case", first: "user-sig-odd", exit: exitWrong},
-	{language: "python", name: "signed-rejection", first: "validate-rejection-envelope", related: "balance|validate-.*", exit: exitWrong},
+	{language: "python", name: "signed-rejection", first: "validate-rejection-envelope", related: "balance|validate-.*|sign-rejected", exit: exitWrong},
 
 	// Answers.
 	{language: "python", name: "success-in-rejections", first: "refusal", related: ".*-envelope", exit: exitWrong, always: true},
