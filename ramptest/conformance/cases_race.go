@@ -29,9 +29,9 @@ func raceCases() []Case {
 				"balances lose one of their changes. Where there are several locks, every call must take them in the same order.",
 			Inputs: []Input{
 				{Name: "one-asset", Title: "mints that fail, and new mints of the same asset", Level: Must, after: []string{"mint-succeeds", "mint-fails"},
-					run: func(t *trial) { t.failsAndMints(t.asset) }},
+					run: func(t *trial) { t.failsAndMints(t.asset, t.unequal(crowd/2)) }},
 				{Name: "two-assets", Title: "mints that fail, and new mints of a second asset", Level: Must, needs: aSecondAsset, after: []string{"mint-succeeds", "mint-fails"},
-					run: func(t *trial) { t.failsAndMints(t.second) }},
+					run: func(t *trial) { t.failsAndMints(t.second, 1) }},
 				{Name: "same-order", Title: "the failed result of a mint, and its validate call again", Level: Must, after: []string{"mint-fails", "repeats"}, run: endsAndRepeats},
 				{Name: "crossed", Title: "mints of two assets, which half of them list in the other order", Level: Must, needs: aSecondAsset, after: []string{"mint-fails"}, run: mintsCrossed},
 			},
@@ -215,9 +215,27 @@ func listsAtOnce(t *trial) {
 	}
 }
 
-// failsAndMints reports open mints as failed while new ones of an asset are requested. A
-// game may reject all but one open order of a player, so only the sums are judged.
-func (t *trial) failsAndMints(asset string) {
+// unequal returns how many times the amount of an order a mint is about, so that changes
+// by n such mints and by n of the usual amount never cancel each other when they are lost.
+// It is 1 if the player owns too little or the server rejects it.
+func (t *trial) unequal(n int64) (times int64) {
+	times = n + 1
+	if t.before.of(t.asset).Cmp(t.amounts(n+n*times)) < 0 {
+		return 1
+	}
+	o := t.mint().bent(t.of(t.times(times)))
+	if !t.either(t.validate(o)) {
+		return 1
+	}
+	t.confirm(o, failure)
+	t.renew()
+	return times
+}
+
+// failsAndMints reports open mints as failed while new ones are requested, of an asset and
+// so many times the amount of an order. A game may reject all but one open order of a
+// player, so only the sums are judged.
+func (t *trial) failsAndMints(asset string, times int64) {
 	const most = crowd / 2
 	var all dues
 	t.rounds(func() {
@@ -231,7 +249,7 @@ func (t *trial) failsAndMints(asset string) {
 		}
 		orders := make([]order, most)
 		for i := range orders {
-			orders[i] = t.mint().bent(set("intent.from.0.id", asset))
+			orders[i] = t.mint().bent(t.of(t.times(times)), set("intent.from.0.id", asset))
 		}
 		answers := t.together(len(open)+most, func(i int) answer {
 			if i < len(open) {
@@ -246,7 +264,7 @@ func (t *trial) failsAndMints(asset string) {
 		for i, o := range orders {
 			if t.approvedAtOnce(o, answers[len(open)+i]) {
 				t.confirm(o, success)
-				all.add(t.before, asset, t.amounts(-1))
+				all.add(t.before, asset, t.amounts(-times))
 			}
 		}
 	})
