@@ -103,8 +103,9 @@ func Header(value string) []string {
 
 // longest returns the length of the longest secret that text begins with, in any form.
 func longest(text string, secrets []string) (size int) {
+	escaped := strings.IndexByte(`%+\`, text[0]) >= 0
 	for _, secret := range secrets {
-		if text[0] != secret[0] && !strings.ContainsAny(text[:1], `%+\`) {
+		if text[0] != secret[0] && !escaped {
 			continue // no form of the secret begins like this
 		}
 		for _, read := range []func(string) (string, int){asIs, inPath, inQuery, inJSON} {

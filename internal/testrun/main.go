@@ -106,11 +106,11 @@ type results struct {
 	skips                   map[string]int
 }
 
-// test runs the tests of a module. The go command does not see that a nested module's
-// test depends on a file outside of the module, such as a document, so only the results
-// of the root module may come from its cache.
+// test runs the tests of a module, without go vet, which make check runs. The go command
+// does not see that a nested module's test depends on a file outside of the module, such as
+// a document, so only the results of the root module may come from its cache.
 func test(module string, flags []string) *results {
-	args := append([]string{"-C", module, "test", "-json"}, flags...)
+	args := append([]string{"-C", module, "test", "-json", "-vet=off"}, flags...)
 	if module != "." {
 		args = append(args, "-count=1")
 	}
