@@ -24,8 +24,13 @@ func (s *orders) verdict(o *Order) verdict.Verdict { return s.said(o).Verdict }
 
 // said is verdict with what it depends on.
 func (s *orders) said(o *Order) *saidVerdict {
-	last := o.said.Load()
 	r, _ := s.game.readings.of(o.Session)
+	return s.saidWith(o, r)
+}
+
+// saidWith is said with the last reading of the order's session.
+func (s *orders) saidWith(o *Order, r reading) *saidVerdict {
+	last := o.said.Load()
 	name := r.nameFor(last)
 	if o.listed.Load() && (last.name == name || !s.read(o)) {
 		return last

@@ -161,6 +161,29 @@ func TestAFailureNeedsAttentionUntilItIsConfirmed(t *testing.T) {
 	assert.Contains(t, c.page(t, "/"), "All 1 Needs attention 0 Waiting 0 Done 1")
 }
 
+// A part of a UUID or of a hash finds its order, wherever it begins.
+func TestPartsOfAUUIDAndOfAHashFindTheOrder(t *testing.T) {
+	c := newCounter(t)
+	o := c.mint(t)
+	id, hash := o.UUID.String(), o.TxHash.Hex()
+	queries := []string{strings.ReplaceAll(id, "-", ""), strings.ToUpper(id), hash, hash[:4], "0x" + id[:2]}
+	for _, text := range []string{id, hash[2:]} {
+		for from := range text {
+			for _, size := range []int{1, 2, 3, 4, 7, len(text)} {
+				if part := text[from:min(from+size, len(text))]; strings.Trim(part, "-") != "" {
+					queries = append(queries, part)
+				}
+			}
+		}
+	}
+	for _, query := range queries {
+		assert.Contains(t, c.page(t, "/?q="+query), "All 1 ", query)
+	}
+	for _, query := range []string{id[:35] + "x", hash[:65] + "g", strings.Repeat("0", 40)} {
+		assert.Contains(t, c.page(t, "/?q="+query), "All 0 ", query)
+	}
+}
+
 // Whatever happened can be found, with its reason, also if it led to no order.
 func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 	c := newCounter(t, booksOff, kept(t))
