@@ -241,15 +241,23 @@ func (s *pages) finder(query string) func(*entry) bool {
 		return func(*entry) bool { return true }
 	}
 	known := make(map[string]bool) // most entries have the same texts as others
+	var lacks [5]string            // what the entry before had in each place, without the query
 	has := func(texts ...string) bool {
-		return slices.ContainsFunc(texts, func(text string) bool {
+		for i, text := range texts {
+			if text == lacks[i] {
+				continue
+			}
 			found, ok := known[text]
 			if !ok {
 				found = strings.Contains(strings.ToLower(text), query)
 				known[text] = found
 			}
-			return found
-		})
+			if found {
+				return true
+			}
+			lacks[i] = text
+		}
+		return false
 	}
 	digits := []byte(strings.ReplaceAll(query, "-", ""))
 	if len(digits) == 0 || strings.Trim(query, "0123456789abcdefx-") != "" { // no part of a UUID or of a hash
@@ -274,14 +282,11 @@ func (s *pages) finder(query string) func(*entry) bool {
 		return bytes.Contains(text, digits)
 	}
 	return func(e *entry) bool {
-		switch o := e.order; {
-		case has(e.verdict.Said, string(e.verdict.State)):
-			return true
-		case o == nil:
-			return has(string(e.call.Kind), e.call.Session, e.call.Outcome) || numbers(e.call.UUID[:])
-		default:
-			return has(e.player, o.Session.ID, o.title()) || numbers(o.UUID[:], o.TxHash[:])
+		said, state := e.verdict.Said, string(e.verdict.State)
+		if o := e.order; o != nil {
+			return has(said, state, e.player, o.Session.ID, o.title()) || numbers(o.UUID[:], o.TxHash[:])
 		}
+		return has(said, state, string(e.call.Kind), e.call.Session, e.call.Outcome) || numbers(e.call.UUID[:])
 	}
 }
 
