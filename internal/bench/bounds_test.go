@@ -20,9 +20,9 @@ var allocationBounds = map[string]float64{
 var timeBounds = map[string]struct{ v1, v2 float64 }{
 	"ParseResult, 1 log":                    {0.90, 1.00},
 	"ParseResult, 20 logs":                  {0.90, 1.60},
-	"validate over HTTP":                    {1.05, 1.05},
-	"result over HTTP, 1 log":               {1.00, 1.00},
-	"JSON-RPC, one receipt":                 {0.65, 0.70}, // mostly the sockets of the machine: 0.46 to 0.70 for the same code
+	"validate over HTTP":                    {1.05, 1.10}, // version 2: 0.93 to 1.09 for the same code
+	"result over HTTP, 1 log":               {1.00, 1.05}, // version 2: 0.92 to 1.08
+	"JSON-RPC, one receipt":                 {0.65, 0.80}, // mostly the sockets of the machine: 0.46 to 0.70; version 2: 0.66 to 0.86
 	"JSON-RPC, batch of 100 receipts":       {0.35, 0.42}, // version 2 halved the rival's time, but not the time of the sockets
 	"JSON-RPC, block with 200 transactions": {0.35, 0.35},
 	"JSON-RPC, eth_getLogs, 1,000 logs":     {0.45, 0.45},
