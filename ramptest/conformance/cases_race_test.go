@@ -24,6 +24,9 @@ func raceMutants() map[string]mutant {
 // accident, however many cases were to be tried at the same time.
 func TestWhatMixesUpPlayersIsTheOnlyCause(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows")
+	}
 	for id, m := range raceMutants() {
 		family, input, _ := strings.Cut(id, "/")
 		if family != "players-at-once" {

@@ -603,6 +603,9 @@ func caseOf(t *testing.T, id string) conformance.Case {
 
 func TestWhatTheTargetLacksIsSkipped(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows")
+	}
 	const terms = "terms-token terms-rate" // the token and the rate are not given here
 	few := func(players int) func(*testing.T, *studio) {
 		return func(t *testing.T, s *studio) {
