@@ -11,7 +11,7 @@ FUZZTIME ?= 10s
 RELEASES := go1.25.14 go1.26.8+jsonv2 go1.27.4 go1.27.4+nojsonv2
 
 # What make test runs, and what only make test-all does.
-CORE := . examples/gameserver internal/dbtest internal/doctest
+CORE := . internal/dbtest examples/gameserver internal/doctest
 REST := $(filter-out $(CORE),$(MODULES))
 TESTFLAGS ?=
 SHORT := -short

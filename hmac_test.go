@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 )
 
 func TestHMACVectors(t *testing.T) {
@@ -230,7 +231,7 @@ func TestHMACKeyIsSafeForConcurrentUse(t *testing.T) {
 }
 
 func TestVerifyDoesNotAllocate(t *testing.T) {
-	if raceDetector {
+	if racedetector.On {
 		t.Skip("allocations cannot be counted under the race detector")
 	}
 	body := bytes.Repeat([]byte("b"), 10<<10)

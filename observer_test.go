@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 )
 
 // watcher records what an observer is called with, one text per event.
@@ -360,7 +361,7 @@ func TestAnObserverIsToldNoSecret(t *testing.T) {
 
 // No observer, no cost.
 func TestTheZeroObserverAllocatesNothing(t *testing.T) {
-	if raceDetector {
+	if racedetector.On {
 		t.Skip("the race detector allocates")
 	}
 	assert.Zero(t, testing.AllocsPerRun(1000, func() { ramp.ObserveNothing(t.Context()) }))

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 )
 
 // The rules of orders under random schedules: calls of all kinds, repeated,
@@ -24,7 +25,7 @@ import (
 
 func TestRandomSchedulesLoseAndDoubleNothing(t *testing.T) {
 	steps := 250_000
-	if raceDetector || testing.Short() {
+	if racedetector.On || testing.Short() {
 		steps /= 10
 	}
 	random := rand.Uint64()

@@ -28,6 +28,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 )
 
 const (
@@ -684,7 +685,7 @@ func TestABodyWithoutAnHMACIsRejectedUnread(t *testing.T) {
 }
 
 func TestConnectionsWithoutAnHMACHoldLittleMemory(t *testing.T) {
-	if raceDetector {
+	if racedetector.On {
 		t.Skip("the race detector needs memory of its own")
 	}
 	const connections = 300

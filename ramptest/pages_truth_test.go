@@ -166,10 +166,10 @@ func TestPartsOfAUUIDAndOfAHashFindTheOrder(t *testing.T) {
 	c := newCounter(t)
 	o := c.mint(t)
 	id, hash := o.UUID.String(), o.TxHash.Hex()
-	queries := []string{strings.ReplaceAll(id, "-", ""), strings.ToUpper(id), hash, hash[:4], "0x" + id[:2]}
-	for _, text := range []string{id, hash[2:]} {
+	queries := []string{id, strings.ReplaceAll(id, "-", ""), strings.ToUpper(id), hash, hash[2:], hash[:4], "0x" + id[:2]}
+	for _, text := range []string{id, hash[2:20]} {
 		for from := range text {
-			for _, size := range []int{1, 2, 3, 4, 7, len(text)} {
+			for _, size := range []int{1, 2, 3, 7} {
 				if part := text[from:min(from+size, len(text))]; strings.Trim(part, "-") != "" {
 					queries = append(queries, part)
 				}

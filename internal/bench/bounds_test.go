@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 )
 
 // allocationBounds are the maximum numbers of allocations of one call of this SDK.
@@ -50,7 +51,7 @@ func TestEveryComparisonWorks(t *testing.T) {
 }
 
 func TestAllocationsStayInTheirBounds(t *testing.T) {
-	if raceDetector {
+	if racedetector.On {
 		t.Skip("the race detector allocates too; run this without it")
 	}
 	for _, c := range comparisons() {
@@ -73,7 +74,7 @@ func TestAllocationsStayInTheirBounds(t *testing.T) {
 // more precise. It starts again twice, because the machine favors one side or the other
 // by up to a tenth for seconds.
 func TestTimesStayInTheirBounds(t *testing.T) {
-	if raceDetector {
+	if racedetector.On {
 		t.Skip("the race detector slows what it watches; run this without it")
 	}
 	const fewest, most = 50, 150

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 )
 
 // The maximum cost of a body of 1 MiB of any shape, from a caller who has the key.
@@ -148,7 +149,7 @@ func commonShapes(message, withoutIntent string) []shape {
 // Each shape is read and checked in bounded time, whether it is accepted or rejected.
 // This includes the step to the database, during which a row may be locked.
 func TestParseTimesStayInTheirBounds(t *testing.T) {
-	if raceDetector {
+	if racedetector.On {
 		t.Skip("the race detector slows what it watches; run this without it")
 	}
 	parseResult := func(body []byte) error {
@@ -206,7 +207,7 @@ func TestParseTimesStayInTheirBounds(t *testing.T) {
 
 // The game holds every result until all have been read.
 func TestConcurrentResultsStayInTheirHeap(t *testing.T) {
-	if raceDetector {
+	if racedetector.On {
 		t.Skip("the race detector needs memory too; run this without it")
 	}
 	for _, s := range resultShapes() {

@@ -27,6 +27,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 	"github.com/token-ramp/ramp-go/support"
 )
 
@@ -536,7 +537,7 @@ func (p *place) clerk(node *httptest.Server) clerk {
 }
 
 func TestTheBooksOfAMonth(t *testing.T) {
-	if raceDetector {
+	if racedetector.On {
 		t.Skip("it takes minutes with the race detector, and runs without")
 	}
 	b, node := monthOf(t)
@@ -566,7 +567,7 @@ func minus(a, b []string) []string {
 
 // The month is compared in ten periods, once without a stop, and once with kills.
 func TestBooksThatAreKilledAreTheSameInTheEnd(t *testing.T) {
-	if raceDetector || os.Getenv(envBooks) == "" {
+	if racedetector.On || os.Getenv(envBooks) == "" {
 		t.Skipf("it takes a minute, and runs without the race detector if %s is set", envBooks)
 	}
 	b, node := monthOf(t)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 )
 
 // The test compares the cost of UpdateTx with that of the same statements written by
@@ -18,7 +19,7 @@ import (
 // each step in one transaction. They take turns order by order, and the medians are
 // compared. Update, which guards its transactions, is measured too.
 func TestThroughput(t *testing.T) {
-	if raceDetector {
+	if racedetector.On {
 		t.Skip("the race detector changes what code costs, and not what databases do")
 	}
 	const (

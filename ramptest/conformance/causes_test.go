@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
@@ -46,7 +47,7 @@ func TestTheDefectIsTheFirstCause(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes longer than -short allows")
 	}
-	if raceDetector {
+	if racedetector.On {
 		t.Skip("it takes minutes with the race detector, and runs without")
 	}
 	all := mutants()
@@ -163,7 +164,7 @@ func statuses(status int) mutant {
 // Two servers of other styles, which do nothing wrong.
 func TestRightServersOfOtherStylesFailNothing(t *testing.T) {
 	t.Parallel()
-	if raceDetector {
+	if racedetector.On {
 		t.Skip("it takes minutes with the race detector, and runs without")
 	}
 	for name, m := range map[string]mutant{
@@ -199,7 +200,7 @@ func TestRightServersOfOtherStylesFailNothing(t *testing.T) {
 // Three servers that do several things wrong. What they do right is not accused.
 func TestWrongServersAreAccusedOfWhatTheyDo(t *testing.T) {
 	t.Parallel()
-	if raceDetector {
+	if racedetector.On {
 		t.Skip("it takes minutes with the race detector, and runs without")
 	}
 	pairs := approves(func(m message) bool {

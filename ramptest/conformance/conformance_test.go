@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
@@ -173,7 +174,7 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes longer than -short allows")
 	}
-	if raceDetector {
+	if racedetector.On {
 		t.Skip("it takes minutes with the race detector, and runs without")
 	}
 	for name, m := range policies() {
@@ -603,6 +604,9 @@ func caseOf(t *testing.T, id string) conformance.Case {
 
 func TestWhatTheTargetLacksIsSkipped(t *testing.T) {
 	t.Parallel()
+	if racedetector.On {
+		t.Skip("it takes minutes with the race detector, and runs without")
+	}
 	if testing.Short() {
 		t.Skip("it takes longer than -short allows")
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
@@ -23,6 +24,9 @@ import (
 // family, and wants the case to see it.
 func TestNoCaseIsBlind(t *testing.T) {
 	t.Parallel()
+	if racedetector.On {
+		t.Skip("it takes minutes with the race detector, and runs without")
+	}
 	mutants := mutants()
 	for _, c := range conformance.Cases() {
 		for _, name := range inputs(c) {

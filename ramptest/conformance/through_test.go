@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
@@ -37,7 +38,7 @@ func confirmations(status int, contentType, body string) mutant {
 
 func TestAServerThatConfirmsInItsOwnWayIsToldOnce(t *testing.T) {
 	t.Parallel()
-	if raceDetector {
+	if racedetector.On {
 		t.Skip("it takes minutes with the race detector, and runs without")
 	}
 	for name, m := range map[string]mutant{
@@ -73,7 +74,7 @@ func hexTimes() mutant {
 // What else is wrong with such a server is found behind it.
 func TestAServerThatCannotReadALogIsToldOnce(t *testing.T) {
 	t.Parallel()
-	if raceDetector {
+	if racedetector.On {
 		t.Skip("it takes minutes with the race detector, and runs without")
 	}
 	for id, m := range map[string]mutant{"result-log": {}, "burn-succeeds": {bug: "never grants"}, "repeats": {bug: "takes again"}} {
@@ -286,7 +287,7 @@ func cooldown(d time.Duration) mutant {
 
 func TestACooldownFailsNothing(t *testing.T) {
 	t.Parallel()
-	if raceDetector {
+	if racedetector.On {
 		t.Skip("it takes minutes with the race detector, and runs without")
 	}
 	inVirtualTime(t, cooldown(time.Minute), func(t *testing.T, s *studio) {

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 )
 
 // purse holds balances in memory, and moves them whole or not at all.
@@ -434,6 +435,9 @@ func TestAStoreWithoutFlawPasses(t *testing.T) {
 }
 
 func TestEveryFlawIsFound(t *testing.T) {
+	if racedetector.On {
+		t.Skip("it takes a minute with the race detector, and runs without")
+	}
 	if testing.Short() {
 		t.Skip("it takes longer than -short allows")
 	}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package ramp_test
-
-const raceDetector = false
