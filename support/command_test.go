@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"io"
 	"os"
@@ -165,6 +166,36 @@ func TestTheBooksBeginWhereTheLastOnesEnded(t *testing.T) {
 	require.NoError(t, os.WriteFile(position, []byte("{}"), 0o600))
 	_, err = command(t, s.Orders, "reconcile", "-position", position)
 	assert.ErrorContains(t, err, "is not a position of the books")
+}
+
+// full is a disk without space.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// What nobody could read is in the next books again.
+func TestAReportThatCannotBeWrittenKeepsThePosition(t *testing.T) {
+	s := newShop(t)
+	s.place(t, s.service.Mint, 2, ramptest.MintedByStranger())
+	position := filepath.Join(t.TempDir(), "position")
+	for _, format := range []string{"text", "json", "csv", "totals"} {
+		flags := flag.NewFlagSet("reconcile", flag.ContinueOnError)
+		run, err := support.NewCommand("reconcile", flags)
+		require.NoError(t, err)
+		require.NoError(t, flags.Parse([]string{"-position", position, "-format", format}))
+		assert.ErrorContains(t, run(t.Context(), s.Orders, nil, full{}), "no space left on device")
+		assert.NoFileExists(t, position)
+	}
+}
+
+func TestThePositionOfTheBooksThatCannotBeKeptIsLogged(t *testing.T) {
+	s := newShop(t)
+	position := filepath.Join(t.TempDir(), "position")
+	require.NoError(t, os.Mkdir(position+".new", 0o700)) // what is written before the rename
+	ctx, cancel := context.WithCancel(t.Context())
+	s.KeepBooks(ctx, position, func(*support.Books) { cancel() })
+	assert.Contains(t, s.log.String(), `"msg":"ramp: the position of the books was not kept"`)
+	assert.NoFileExists(t, position)
 }
 
 func TestACommandThatIsUsedWronglySaysHow(t *testing.T) {
