@@ -149,9 +149,7 @@ func commonShapes(message, withoutIntent string) []shape {
 // Each shape is read and checked in bounded time, whether it is accepted or rejected.
 // This includes the step to the database, during which a row may be locked.
 func TestParseTimesStayInTheirBounds(t *testing.T) {
-	if racedetector.On {
-		t.Skip("the race detector slows what it watches; run this without it")
-	}
+	needQuietMachine(t)
 	parseResult := func(body []byte) error {
 		r, err := ramp.ParseResult(body)
 		if err == nil {
