@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"debug/elf"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -92,14 +93,13 @@ func TestTheImageServes(t *testing.T) {
 			"RAMP_PAYERS": "0x00000000000000000000000000000000000a11ce", "RAMP_DECIMALS": "18",
 			"RAMP_HMAC_KEY": hmacKey, "RAMP_VALIDATOR_KEY": validatorKey, "RAMP_API_URL": "https://api.example.com",
 			"RAMP_FRONTEND_URL": "https://ramp.example.com", "RAMP_RPC_URL": "http://127.0.0.1:1"}
-		listen := freeAddress(t)
 		var args, env []string
 		for _, arg := range c.Services["game-1"].Command {
 			switch {
 			case strings.HasPrefix(arg, "-addr="):
-				arg = "-addr=" + listen
+				arg = "-addr=127.0.0.1:0"
 			case strings.HasPrefix(arg, "-metrics="):
-				arg = "-metrics=" + freeAddress(t)
+				arg = "-metrics=127.0.0.1:0"
 			case strings.HasPrefix(arg, "-db=postgres://"):
 				arg = "-db=" + address
 			}
@@ -127,13 +127,13 @@ func TestTheImageServes(t *testing.T) {
 		out, err := command.StdoutPipe()
 		check(t, err)
 		check(t, command.Start())
-		ready := make([]byte, 6)
-		if _, err := io.ReadFull(out, ready); err != nil || string(ready) != "ready " {
+		var listen string
+		if _, err := fmt.Fscanf(out, "ready on %s", &listen); err != nil {
 			_ = command.Wait()
 			t.Fatalf("it does not start: %v\n%s", err, &log)
 		}
 		for _, path := range []string{"/healthz", "/readyz"} {
-			response, err := http.Get("http://" + listen + path)
+			response, err := http.Get(listen + path)
 			check(t, err)
 			response.Body.Close()
 			if response.StatusCode != 200 {
