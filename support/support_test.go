@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -295,34 +296,36 @@ func TestADecisionIsLoggedWithWhoAndWhy(t *testing.T) {
 
 // What Proof does not accept ends no order, whoever decides.
 func TestSupportRejectsATransactionThatProvesNothing(t *testing.T) {
-	d := newStudio(t)
-	before := d.mint(t) // of the same player
-	id := d.mint(t, ramptest.ResultNever())
-	burn := d.place(t, d.service.Burn, ramptest.ResultNever()).UUID
-	gold := d.gold
-	earlier, err := d.Show(t.Context(), before)
-	require.NoError(t, err)
-	decided := support.Decision{Who: "alice", Reason: "case 19"}
+	synctest.Test(t, func(t *testing.T) {
+		d := newStudio(t)
+		before := d.mint(t) // of the same player
+		id := d.mint(t, ramptest.ResultNever())
+		burn := d.place(t, d.service.Burn, ramptest.ResultNever()).UUID
+		gold := d.gold
+		earlier, err := d.Show(t.Context(), before)
+		require.NoError(t, err)
+		decided := support.Decision{Who: "alice", Reason: "case 19"}
 
-	_, err = d.Finish(t.Context(), id, common.Hash{1}, support.Decision{Who: " ", Reason: "case 19"})
-	assert.EqualError(t, err, "ramp: Decision.Who is required")
-	_, err = d.Finish(t.Context(), burn, earlier.Candidates[0].Hash, decided)
-	assert.ErrorIs(t, err, ramp.ErrNotProven, "a mint for a burn")
+		_, err = d.Finish(t.Context(), id, common.Hash{1}, support.Decision{Who: " ", Reason: "case 19"})
+		assert.EqualError(t, err, "ramp: Decision.Who is required")
+		_, err = d.Finish(t.Context(), burn, earlier.Candidates[0].Hash, decided)
+		assert.ErrorIs(t, err, ramp.ErrNotProven, "a mint for a burn")
 
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	_, err = d.Finish(ctx, id, common.Hash{1}, decided)
-	assert.ErrorIs(t, err, ramp.ErrNotFound, "no such transaction")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err = d.Finish(ctx, id, common.Hash{1}, decided)
+		assert.ErrorIs(t, err, ramp.ErrNotFound, "no such transaction")
 
-	blind, err := support.New(support.Config{Store: d.store, Logger: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	_, err = blind.Finish(t.Context(), id, common.Hash{1}, decided)
-	assert.EqualError(t, err, "ramp: Config.Chain is required")
-	_, err = support.New(support.Config{Store: d.store, Chain: d.chain})
-	assert.EqualError(t, err, "ramp: Config.Proof is required")
-	_, err = support.New(support.Config{Store: d.store, Chain: d.chain, Proof: &ramp.Proof{}})
-	assert.ErrorContains(t, err, "Config.Proof.Payers is required, unless AnyFailure is set")
-	assert.Equal(t, gold, d.gold, "nothing moved")
+		blind, err := support.New(support.Config{Store: d.store, Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		_, err = blind.Finish(t.Context(), id, common.Hash{1}, decided)
+		assert.EqualError(t, err, "ramp: Config.Chain is required")
+		_, err = support.New(support.Config{Store: d.store, Chain: d.chain})
+		assert.EqualError(t, err, "ramp: Config.Proof is required")
+		_, err = support.New(support.Config{Store: d.store, Chain: d.chain, Proof: &ramp.Proof{}})
+		assert.ErrorContains(t, err, "Config.Proof.Payers is required, unless AnyFailure is set")
+		assert.Equal(t, gold, d.gold, "nothing moved")
+	})
 }
 
 // Giving back what became tokens pays twice.
@@ -349,17 +352,19 @@ func TestSupportAbandonsNoOrderWhoseTransactionIsOnTheChain(t *testing.T) {
 }
 
 func TestFinishDemandsTheConfirmations(t *testing.T) {
-	d := newStudio(t)
-	id := d.mint(t, ramptest.ResultNever())
-	report, err := d.Show(t.Context(), id)
-	require.NoError(t, err)
-	strict, err := support.New(support.Config{Store: d.store, Chain: d.chain, Proof: &d.proof, Confirmations: 1_000_000, Logger: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	_, err = strict.Finish(ctx, id, report.Candidates[0].Hash, support.Decision{Who: "alice", Reason: "case 22"})
-	assert.ErrorContains(t, err, "of 1000000 confirmations")
-	assert.EqualValues(t, 900, d.gold)
+	synctest.Test(t, func(t *testing.T) {
+		d := newStudio(t)
+		id := d.mint(t, ramptest.ResultNever())
+		report, err := d.Show(t.Context(), id)
+		require.NoError(t, err)
+		strict, err := support.New(support.Config{Store: d.store, Chain: d.chain, Proof: &d.proof, Confirmations: 1_000_000, Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err = strict.Finish(ctx, id, report.Candidates[0].Hash, support.Decision{Who: "alice", Reason: "case 22"})
+		assert.ErrorContains(t, err, "of 1000000 confirmations")
+		assert.EqualValues(t, 900, d.gold)
+	})
 }
 
 // Two projects with keys of their own can share a store.
