@@ -14,6 +14,7 @@ import (
 	"io"
 	"log/slog"
 	"math/big"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -91,13 +92,19 @@ func lookUp(binary string) (string, error) {
 	return exec.LookPath("/usr/sbin/" + binary)
 }
 
-// freeAddress returns an address on which nothing listens.
+// freeAddress returns an address on which nothing listens. Its port is below those that
+// Linux and macOS give to whoever asks for any, so nobody takes it before the test does.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+mathrand.IntN(20_000)))
+		if err == nil {
+			check(t, l.Close())
+			return l.Addr().String()
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
 }
 
 // unused is an address on which nothing listens.
