@@ -33,6 +33,9 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 
 func TestTheJudgeFindsNothingAtARate(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows")
+	}
 	p := deploy(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), "-project", "project")
 	target := targetOf(t, p)
 	target.Asset, target.Amount, target.Tokens = "item_gem", 20, 2

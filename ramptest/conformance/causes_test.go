@@ -167,6 +167,9 @@ func TestRightServersOfOtherStylesFailNothing(t *testing.T) {
 	if racedetector.On {
 		t.Skip("it takes minutes with the race detector, and runs without")
 	}
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows")
+	}
 	for name, m := range map[string]mutant{
 		"holds until the result, one open order, whole numbers, 403": both(statuses(403), both(
 			mutant{bug: "holds until the result + one open order"},

@@ -59,8 +59,12 @@ func (j *Judge) Ready(ctx context.Context) error {
 	if err := j.begin(ctx); err != nil {
 		return fmt.Errorf("conformance: nothing to judge: %w", err)
 	}
+	cases := map[string]Case{}
+	for _, c := range Cases() {
+		cases[c.ID] = c
+	}
 	for _, id := range abilities {
-		c, ok := caseOf(id)
+		c, ok := cases[id]
 		if !ok {
 			panic("conformance: no such case: " + id) // a bug in abilities
 		}
@@ -387,16 +391,6 @@ func (t *trial) whyRejected(o order, a answer) string {
 		text += "\nThe HMAC key is right: a wrong HMAC gets a different answer."
 	}
 	return text
-}
-
-// caseOf returns the case with an ID.
-func caseOf(id string) (Case, bool) {
-	for _, c := range Cases() {
-		if c.ID == id {
-			return c, true
-		}
-	}
-	return Case{}, false
 }
 
 // decode unmarshals JSON into a value and reports whether it succeeded.
