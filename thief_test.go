@@ -79,9 +79,7 @@ func (h *heist) forge(order *ramptest.Order, transaction common.Hash, status uin
 	intent, err := json.Marshal(order.Request.Intent)
 	require.NoError(h.t, err)
 	body := fmt.Appendf(nil, `{"uuid":"%s","tx_hash":"%s","receipt":{"status":"0x%x"},"intent":%s}`, order.UUID, transaction, status, intent)
-	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute) // for a transaction that will never be there
-	defer cancel()
-	reply := h.handler.AnswerResult(ctx, http.Header{ramp.HeaderHMAC: {testKey(h.t).Sign(body)}}, body)
+	reply := h.handler.AnswerResult(h.t.Context(), http.Header{ramp.HeaderHMAC: {testKey(h.t).Sign(body)}}, body)
 	return reply.Status == http.StatusOK
 }
 
