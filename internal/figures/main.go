@@ -1,105 +1,116 @@
-// Command figures prints how large the project is: files, code lines and exported names
-// of the package, code lines of internal/redact, and words of the documents. Run it in
-// the root of the repository:
+// Command figures prints how large the project is. Run it in the root of the repository:
 //
 //	go run ./internal/figures
 //
-// A code line is one that holds more than a comment. Tests are not counted. An exported
-// name is a type, function, constant or variable, but not a method or a field.
+// It counts the files that git has. A code line is one that is neither blank nor only a
+// comment, and the characters are those of the code lines, with their ends. An exported name
+// is a type, function, constant or variable, but not a method or a field.
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
-	"go/scanner"
 	"go/token"
 	"log"
+	"maps"
 	"os"
-	"path/filepath"
+	"os/exec"
+	"path"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
+
+// size is how much Go there is.
+type size struct{ files, lines, chars, tests, testChars int }
 
 func main() {
 	log.SetFlags(0)
-	files := sources(".")
-	names := 0
-	for _, file := range files {
-		names += exportedNames(file)
+	out, err := exec.Command("git", "ls-files", "-z").Output()
+	if err != nil {
+		log.Fatalf("git ls-files: %v", err)
 	}
-	fmt.Printf("%6d files of the package\n", len(files))
-	fmt.Printf("%6d code lines of the package\n", codeLines(files))
-	fmt.Printf("%6d exported names of the package\n", names)
-	fmt.Printf("%6d code lines of internal/redact\n", codeLines(sources("internal/redact")))
-
-	documents := append([]string{"README.md"}, matches("docs/*.md")...)
-	all := 0
-	for _, document := range documents {
-		n := len(strings.Fields(string(read(document))))
-		fmt.Printf("%6d words of %s\n", n, document)
-		all += n
-	}
-	fmt.Printf("%6d words of the documents\n", all)
-}
-
-// sources returns the Go files of a folder that are not tests.
-func sources(folder string) []string {
-	var files []string
-	for _, file := range matches(filepath.Join(folder, "*.go")) {
-		if !strings.HasSuffix(file, "_test.go") {
-			files = append(files, file)
+	entries := map[string]bool{}
+	folders := map[string]*size{}
+	var all size
+	names, modules, words, long, rootLines := 0, 0, 0, 0, 0
+	for file := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		entry, _, _ := strings.Cut(file, "/")
+		entries[entry] = true
+		folder := path.Dir(file)
+		if path.Base(file) == "go.mod" {
+			modules++
+		}
+		if document, _ := path.Match("docs/*.md", file); document || file == "README.md" {
+			n := len(strings.Fields(read(file)))
+			fmt.Printf("%9d words of %s\n", n, file)
+			words += n
+		}
+		if path.Ext(file) != ".go" {
+			continue
+		}
+		text := read(file)
+		test := strings.HasSuffix(file, "_test.go")
+		if folders[folder] == nil {
+			folders[folder] = new(size)
+		}
+		folders[folder].add(text, test)
+		all.add(text, test)
+		if folder == "." && !test {
+			names += exportedNames(file, text)
+			for line := range strings.Lines(text) {
+				rootLines++
+				if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 100 {
+					long++
+				}
+			}
 		}
 	}
-	return files
-}
-
-// matches returns the files that match a pattern, of which there must be some.
-func matches(pattern string) []string {
-	files, err := filepath.Glob(pattern)
-	if err != nil || len(files) == 0 {
-		log.Fatalf("no file matches %s; run this in the root of the repository", pattern)
+	fmt.Printf("\n%9s %9s %9s %9s %9s\n", "files", "code", "chars", "tests", "chars")
+	for _, folder := range slices.Sorted(maps.Keys(folders)) {
+		folders[folder].print(folder)
 	}
-	return files
+	all.print("all modules")
+	fmt.Printf("\n%9d exported names of the package\n", names)
+	fmt.Printf("%9d lines of the package above 100 characters: %.1f%% of %d\n", long, 100*float64(long)/float64(rootLines), rootLines)
+	fmt.Printf("%9d modules\n", modules)
+	fmt.Printf("%9d entries in the root directory\n", len(entries))
+	fmt.Printf("%9d words of the documents\n", words)
 }
 
-func read(file string) []byte {
+// add counts a file.
+func (s *size) add(text string, test bool) {
+	lines, chars := 0, 0
+	for line := range strings.Lines(text) {
+		if code := strings.TrimSpace(line); code != "" && !strings.HasPrefix(code, "//") {
+			lines++
+			chars += utf8.RuneCountInString(line)
+		}
+	}
+	if test {
+		s.tests, s.testChars = s.tests+lines, s.testChars+chars
+		return
+	}
+	s.files, s.lines, s.chars = s.files+1, s.lines+lines, s.chars+chars
+}
+
+func (s *size) print(folder string) {
+	fmt.Printf("%9d %9d %9d %9d %9d  %s\n", s.files, s.lines, s.chars, s.tests, s.testChars, cmp.Or(strings.TrimPrefix(folder, "."), "the package"))
+}
+
+func read(file string) string {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		log.Fatal(err)
 	}
-	return text
-}
-
-// codeLines counts the lines that have a token other than a comment. A text of several
-// lines counts with each of them.
-func codeLines(files []string) int {
-	all := 0
-	for _, name := range files {
-		text := read(name)
-		file := token.NewFileSet().AddFile(name, -1, len(text))
-		var s scanner.Scanner
-		s.Init(file, text, nil, 0) // skips comments
-		lines := map[int]bool{}
-		for {
-			pos, tok, literal := s.Scan()
-			if tok == token.EOF {
-				break
-			}
-			if tok == token.SEMICOLON && literal == "\n" { // not written, but at the end of a line
-				continue
-			}
-			for n := range 1 + strings.Count(literal, "\n") {
-				lines[file.Line(pos)+n] = true
-			}
-		}
-		all += len(lines)
-	}
-	return all
+	return string(text)
 }
 
 // exportedNames counts the exported names that a file declares for the package.
-func exportedNames(file string) int {
-	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+func exportedNames(file, text string) int {
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, text, parser.SkipObjectResolution)
 	if err != nil {
 		log.Fatal(err)
 	}
