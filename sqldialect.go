@@ -111,8 +111,10 @@ func (d Dialect) String() string {
 }
 
 // Schema returns the statements that create the table of a [SQLStore], for your
-// migrations. The module's directory schema has them as files too. It is empty for
-// an unknown dialect.
+// migrations. The module's directory schema has them as files too. Servers that start
+// together may all run them: run the whole text at once, or in one transaction, because on
+// PostgreSQL its first statement makes other servers wait until the transaction ends. The
+// text is empty for an unknown dialect.
 func (d Dialect) Schema() string {
 	return d.values().schema
 }

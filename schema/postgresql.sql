@@ -1,6 +1,11 @@
 -- Orders of the token ramp, for PostgreSQL 9.5 or newer. Create the table in
 -- your migrations. At run time, the database user needs SELECT, INSERT and UPDATE
 -- on it.
+
+-- Servers that start together take turns, if each runs this whole text at once or in one
+-- transaction.
+SELECT pg_advisory_xact_lock(7242163);
+
 CREATE TABLE IF NOT EXISTS ramp_orders (
     uuid         uuid   PRIMARY KEY,
     claim        text   NOT NULL, -- random: identifies the step that last wrote the row

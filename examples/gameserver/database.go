@@ -45,19 +45,6 @@ func openDatabase(address string) (db *sql.DB, dialect ramp.Dialect, err error) 
 	return db, dialect, nil
 }
 
-// migrate creates missing tables. It retries, because two processes may start at the
-// same time. A larger game uses a migration tool and a separate database user for
-// this.
-func migrate(ctx context.Context, db *sql.DB, dialect ramp.Dialect) (err error) {
-	for range 10 {
-		if err = createTables(ctx, db, dialect); err == nil {
-			return nil
-		}
-		time.Sleep(200 * time.Millisecond)
-	}
-	return fmt.Errorf("create the tables: %w", err)
-}
-
 // schema creates the game's own tables. Balances are whole numbers. The game rejects
 // fractions, so nothing is rounded, and the database rejects negative balances.
 const schema = `
@@ -90,20 +77,27 @@ CREATE TABLE IF NOT EXISTS conflicts (
 );
 `
 
-func createTables(ctx context.Context, db *sql.DB, dialect ramp.Dialect) error {
+// migrate creates missing tables, in one transaction, so that servers that start together
+// take turns. A larger game uses a migration tool and a separate database user for this.
+func migrate(ctx context.Context, db *sql.DB, dialect ramp.Dialect) error {
 	own := schema
 	if dialect == ramp.MySQL { // whose text is not case-sensitive by default
 		own = strings.ReplaceAll(own, ") NOT NULL", ") CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL")
 	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
 	for statement := range strings.SplitSeq(dialect.Schema()+own, ";\n") {
 		if strings.TrimSpace(statement) == "" {
 			continue
 		}
-		if _, err := db.ExecContext(ctx, statement); err != nil {
-			return err
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("create the tables: %w", err)
 		}
 	}
-	return nil
+	return tx.Commit()
 }
 
 // raced reports whether the database ended a transaction for racing another one.

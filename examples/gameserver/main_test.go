@@ -67,6 +67,29 @@ func eachDatabase(t *testing.T, test func(t *testing.T, address string)) {
 	})
 }
 
+// The first servers of a game start together, and each creates the tables.
+func TestServersThatStartTogetherCreateTheTables(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, address string) {
+		const servers = 6
+		ended := make(chan error, servers)
+		for range servers {
+			go func() {
+				s := &settings{database: address}
+				game, _, err := s.open(t.Context(), true)
+				if err == nil {
+					err = game.db.Close()
+				}
+				ended <- err
+			}()
+		}
+		for range servers {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
 // document reads a document of the package. A copy of this example has none.
 func document(t *testing.T, name string) string {
 	t.Helper()

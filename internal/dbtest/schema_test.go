@@ -1,0 +1,90 @@
+package dbtest
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// Several servers create the tables of a new database at once.
+func TestTheSchemaIsCreatedByServersThatStartTogether(t *testing.T) {
+	const servers, rounds = 6, 5
+	for _, d := range databases {
+		t.Run(d.name, func(t *testing.T) {
+			for range rounds {
+				starts := make([]chan error, servers)
+				connect := newEmpty(t, d.dialect)
+				for n := range starts {
+					db := connect(t)
+					starts[n] = make(chan error, 1)
+					go func() { starts[n] <- create(t.Context(), db, d.dialect) }()
+				}
+				for _, ended := range starts {
+					check(t, <-ended)
+				}
+				store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: connect(t), Dialect: d.dialect,
+					Apply: func(context.Context, *sql.Tx, ramp.Step) error { return nil }})
+				check(t, err)
+				check(t, store.Check(t.Context()))
+			}
+		})
+	}
+}
+
+// create runs the schema and a table of the game as one text.
+func create(ctx context.Context, db *sql.DB, dialect ramp.Dialect) error {
+	_, err := db.ExecContext(ctx, dialect.Schema()+"CREATE TABLE IF NOT EXISTS game (id VARCHAR(64) PRIMARY KEY);")
+	return err
+}
+
+// While one server creates the tables, another one waits for it and then finds them.
+func TestTheSchemaWaitsForTheServerThatCreatesIt(t *testing.T) {
+	connect := newEmpty(t, ramp.PostgreSQL)
+	db := connect(t)
+	first, err := db.Begin()
+	check(t, err)
+	defer func() { _ = first.Rollback() }()
+	_, err = first.Exec(ramp.PostgreSQL.Schema())
+	check(t, err)
+	second := make(chan error, 1)
+	go func() { second <- create(t.Context(), connect(t), ramp.PostgreSQL) }()
+	for waiting := 0; waiting == 0; time.Sleep(time.Millisecond) {
+		check(t, db.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+			WHERE NOT l.granted AND a.query LIKE '%ramp_orders%'`).Scan(&waiting))
+		select {
+		case err := <-second:
+			t.Fatalf("it did not wait: %v", err)
+		default:
+		}
+	}
+	check(t, first.Commit())
+	check(t, <-second)
+}
+
+// newEmpty creates a database without tables, and returns how to connect to it.
+func newEmpty(t *testing.T, dialect ramp.Dialect) func(t *testing.T) *sql.DB {
+	t.Helper()
+	name := "ramp_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
+	driver, dsn := "sqlite", "file:"+filepath.Join(t.TempDir(), "new.db")+"?_pragma=busy_timeout(20000)"
+	switch dialect {
+	case ramp.PostgreSQL:
+		address := addressOf(t, envPostgreSQL)
+		admin := open(t, "pgx", address)
+		run(t, admin, "CREATE SCHEMA "+name)
+		t.Cleanup(func() { run(t, admin, "DROP SCHEMA "+name+" CASCADE") })
+		driver, dsn = "pgx", address+"&search_path="+name
+	case ramp.MySQL:
+		address := addressOf(t, envMySQL)
+		admin := open(t, "mysql", address)
+		run(t, admin, "CREATE DATABASE "+name)
+		t.Cleanup(func() { run(t, admin, "DROP DATABASE "+name) })
+		driver, dsn = "mysql", address+name+"?multiStatements=true"
+	}
+	return func(t *testing.T) *sql.DB { t.Helper(); return open(t, driver, dsn) }
+}
