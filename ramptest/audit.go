@@ -86,7 +86,8 @@ type auditedOrder struct {
 }
 
 type auditedPlayer struct {
-	name   string
+	name   string // its key
+	title  string // its name, as the game last reported it
 	books  books.Player
 	at     time.Time // when the last window was closed
 	window *window   // the open window, or nil
@@ -204,11 +205,6 @@ func (a *audit) account(o *Order) *account {
 func (a *audit) version(id uuid.UUID) (version int, open bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.versionOf(id)
-}
-
-// versionOf is version. The caller must hold the lock.
-func (a *audit) versionOf(id uuid.UUID) (version int, open bool) {
 	for _, entry := range a.orders[id] {
 		version += 1 + entry.order.Version
 		open = open || entry.player.window != nil
@@ -238,6 +234,7 @@ func (a *audit) player(ctx context.Context, o *Order) (key string, owns books.As
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.keys[o.Session.ID] = key
+	a.keep(key).title = reading{player: player}.name()
 	return key, balances(player), true, at
 }
 
@@ -278,6 +275,9 @@ func (a *audit) read(ctx context.Context, w *window) books.Assets {
 	if err != nil {
 		return nil
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w.player.title = reading{player: asked}.name()
 	return balances(asked)
 }
 
@@ -461,6 +461,16 @@ func (a *audit) playerOf(session string) string {
 	defer a.mu.Unlock()
 	_, id, _ := strings.Cut(a.keys[session], "\x00")
 	return id
+}
+
+// nameOf returns the name of the player of a session, or "" if it is unknown.
+func (a *audit) nameOf(session string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if p := a.players[a.keys[session]]; p != nil {
+		return p.title
+	}
+	return ""
 }
 
 // reset forgets the players, the orders and the findings.

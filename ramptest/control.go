@@ -165,9 +165,7 @@ func (s *remote) Orders(_ context.Context, q control.OrdersQuery) (list control.
 		case len(list.Orders) == q.Limit:
 			list.More = true
 		default:
-			if o := s.orders.find(o.UUID); o != nil {
-				list.Orders = append(list.Orders, s.report(o))
-			}
+			list.Orders = append(list.Orders, s.report(o))
 		}
 	}
 	return list, nil

@@ -66,11 +66,6 @@ type Order struct {
 
 	delivery delivery
 	said     atomic.Pointer[saidVerdict] // the last verdict
-
-	// After a restart, the fields Request, Approval, fee, script and had of an order that has
-	// ended are read when somebody opens the order; see [orders.read].
-	listed atomic.Bool // they are not read yet
-	titled string      // its title, once it is placed
 }
 
 // String returns a one-line description with the beginning of the UUID.
@@ -140,8 +135,7 @@ type orders struct {
 	chains map[ramp.Network]*chain.Chain
 	agenda *agenda
 
-	turn    sync.Mutex // held while jobs that are due are run
-	reading sync.Mutex // held while the rest of an order is read
+	turn sync.Mutex // held while jobs that are due are run
 
 	mu     sync.Mutex
 	issued map[uuid.UUID]*issued
@@ -210,7 +204,6 @@ func (c *Config) isSingle(terms *ramp.InitializeIntent) bool {
 // terms returns the terms of a UUID and when they expire.
 func (s *orders) terms(id uuid.UUID, expired bool) (terms ramp.InitializeIntent, until time.Time, err error) {
 	now := s.clock.now()
-	s.find(id) // reads the terms, too
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known, ok := s.issued[id]
@@ -226,7 +219,6 @@ func (s *orders) terms(id uuid.UUID, expired bool) (terms ramp.InitializeIntent,
 
 // issueLike issues another UUID for the terms of a UUID.
 func (s *orders) issueLike(id uuid.UUID, at time.Time) (uuid.UUID, error) {
-	s.find(id) // reads the terms, too
 	s.mu.Lock()
 	known := s.issued[id]
 	s.mu.Unlock()
@@ -292,7 +284,7 @@ func (s *orders) opens(id uuid.UUID) bool {
 	return first
 }
 
-// all returns the orders, newest first. Lists may show them; see [orders.read].
+// all returns the orders, newest first.
 func (s *orders) all() []*Order {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -314,19 +306,8 @@ func (s *orders) latest() (terms ramp.InitializeIntent, ok bool) {
 // find returns the order that was placed under a UUID, or nil.
 func (s *orders) find(id uuid.UUID) *Order {
 	s.mu.Lock()
-	o := s.placed[id]
-	s.mu.Unlock()
-	if o != nil && !s.read(o) {
-		return nil
-	}
-	return o
-}
-
-// has reports whether an order was placed under a UUID.
-func (s *orders) has(id uuid.UUID) bool {
-	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.placed[id] != nil
+	return s.placed[id]
 }
 
 // of returns the orders of a session on a network, newest first.
@@ -544,7 +525,6 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	o.had = c.TokenBalance(o.token().contract(), o.wallet.Address())
 	o.tx = c.Submit(tx)
 	o.TxHash, o.placed = o.tx.Hash, s.clock.now()
-	o.titled = o.title()
 	s.placed[o.UUID] = o
 	s.count++
 	o.number = s.count

@@ -20,38 +20,21 @@ import (
 
 // verdict returns what there is to say about an order. It is computed again only if
 // something has changed, because a list shows thousands.
-func (s *orders) verdict(o *Order) verdict.Verdict { return s.said(o).Verdict }
-
-// said is verdict with what it depends on.
-func (s *orders) said(o *Order) *saidVerdict {
+func (s *orders) verdict(o *Order) verdict.Verdict {
 	r, _ := s.game.readings.of(o.Session)
-	return s.saidWith(o, r)
+	return s.said(o, r).Verdict
 }
 
-// saidWith is said with the last reading of the order's session.
-func (s *orders) saidWith(o *Order, r reading) *saidVerdict {
+// said is verdict with the last reading of the order's session, and with what it depends on.
+func (s *orders) said(o *Order, r reading) *saidVerdict {
+	now := basis{standing: o.delivery.standing(), name: s.nameOf(o, r), read: r.at, player: r.player}
+	now.version, now.open = s.game.audit.version(o.UUID)
 	last := o.said.Load()
-	name := r.nameFor(last)
-	if o.listed.Load() && (last.name == name || !s.read(o)) {
+	if last != nil && now == last.basis {
 		return last
 	}
-	mined := last != nil // it is kept only then
-	if !mined {
-		_, mined = s.outcome(o)
-	}
-	now := basis{standing: o.delivery.standing(), name: name, read: r.at, player: r.player}
-	now.version, now.open = s.game.audit.version(o.UUID)
-	if last != nil {
-		if now.settled = last.settled; now.settled {
-			now.read, now.player, now.open = last.read, last.player, last.open
-		}
-		if now == last.basis {
-			return last
-		}
-	}
-	k := s.known(o)
-	now.settled = k.settled
-	said := &saidVerdict{Verdict: verdict.Of(k.Order), basis: now}
+	_, mined := s.outcome(o)
+	said := &saidVerdict{Verdict: verdict.Of(s.known(o).Order), basis: now}
 	if mined { // otherwise the next block moves on
 		o.said.Store(said)
 	}
@@ -71,14 +54,12 @@ type basis struct {
 	read     time.Time
 	player   *ramp.Player
 	open     bool // a call about the player is in progress
-	settled  bool // later readings of the player's assets do not change the verdict
 }
 
 // known is what is known about an order, with the balances of its player.
 type known struct {
 	verdict.Order
 	before, now books.Assets // nil if unknown
-	settled     bool         // later readings do not change what the books know
 }
 
 // known collects what is known about an order.
@@ -102,7 +83,6 @@ func (s *orders) known(o *Order) known {
 		}
 	}
 	_, k.Books.Sum = sumOf(o)
-	k.settled = k.Books.Why != verdict.Unread && k.Books.Why != verdict.Known
 	if acc == nil {
 		return k
 	}
@@ -112,7 +92,6 @@ func (s *orders) known(o *Order) known {
 		return k
 	}
 	k.Books.Moved = acc.order.Totals[0]
-	k.settled = k.Books.Dispute != nil || len(k.due().Minus(k.Books.Moved)) == 0
 	if r, ok := s.game.readings.of(o.Session); ok && !acc.open && !r.at.Before(acc.at) { // another session may have been read since
 		if k.now = nil; r.err == nil {
 			k.now = balances(r.player)
@@ -191,7 +170,15 @@ func disputeOf(o *books.Order) *verdict.Dispute {
 // player returns the name of an order's player, as the game last reported it.
 func (s *orders) player(o *Order) string {
 	r, _ := s.game.readings.of(o.Session)
-	return r.nameFor(o.said.Load())
+	return s.nameOf(o, r)
+}
+
+// nameOf is player with the last reading of the order's session.
+func (s *orders) nameOf(o *Order, r reading) string {
+	if r.player == nil {
+		return cmp.Or(s.game.audit.nameOf(o.Session.ID), r.name())
+	}
+	return r.name()
 }
 
 // received returns what the wallet receives if the transaction of an order succeeds. It

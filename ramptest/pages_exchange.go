@@ -322,7 +322,7 @@ func (s *pages) exchangeForm(w http.ResponseWriter, r *http.Request) {
 	placed, err := s.orders.order(context.WithoutCancel(r.Context()), t, id, session, tokens, faults)
 	if placed == nil && !errors.Is(err, ErrPlaced) { // ErrPlaced: the form was sent twice
 		p := s.problemOf(err, id)
-		if s.orders.has(id) { // the UUID is used
+		if s.orders.find(id) != nil { // the UUID is used
 			p.Links = append(p.Links, link{"/orders/" + id.String(), "To the order of this UUID"})
 		}
 		if errors.Is(err, ErrLostAnswer) {

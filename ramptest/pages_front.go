@@ -192,7 +192,7 @@ func (s *pages) calls() []Event {
 		return e.Kind == KindInitialize && e.isWrong() || e.Kind == KindValidate && (e.isWrong() || e.Tone == string(verdict.Wait))
 	}), l.calls...)
 	l.looked = newest
-	l.calls = slices.DeleteFunc(l.calls, func(e Event) bool { return e.Number < oldest || s.orders.has(e.UUID) })
+	l.calls = slices.DeleteFunc(l.calls, func(e Event) bool { return e.Number < oldest || s.orders.find(e.UUID) != nil })
 	slices.SortStableFunc(l.calls, func(a, b Event) int { return b.Time.Compare(a.Time) }) // by when they began
 	return l.calls
 }
@@ -210,7 +210,7 @@ func (s *pages) merge(orders []*Order, calls []Event) []entry {
 				read, _ = s.orders.game.readings.of(o.Session)
 				last = o
 			}
-			said := s.orders.saidWith(o, read)
+			said := s.orders.said(o, read)
 			list, orders = append(list, entry{at: o.placed, order: o, verdict: said.Verdict, player: said.name}), orders[1:]
 		} else {
 			e := &calls[0]
@@ -304,9 +304,6 @@ func (s *pages) line(e *entry) line {
 
 // title returns a title for an order.
 func (o *Order) title() string {
-	if o.titled != "" {
-		return o.titled
-	}
 	return o.trade().option + " " + count(o.token().Amount)
 }
 

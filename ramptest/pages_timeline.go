@@ -119,7 +119,7 @@ func (s *pages) eventPage(w http.ResponseWriter, r *http.Request) {
 func (s *pages) eventView(w http.ResponseWriter, r *http.Request, e *Event) {
 	v := &eventView{frame: frame{Title: strings.TrimSpace(e.title() + " · " + shortUUID(e.UUID))}, Event: *e, At: s.stamp(e.Time), Said: e.told(),
 		Operator: s.guard.operates(r), Session: e.Session}
-	if s.orders.has(e.UUID) {
+	if s.orders.find(e.UUID) != nil {
 		v.Order = "/orders/" + e.UUID.String()
 	}
 	if e.Request != nil {

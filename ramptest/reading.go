@@ -24,15 +24,6 @@ func (r reading) name() string {
 	return cmp.Or(r.player.Name, r.player.PlayerID, "the player")
 }
 
-// nameFor returns the name of the player of an order with its last verdict, which knows
-// the name if it has not been read since.
-func (r reading) nameFor(last *saidVerdict) string {
-	if r.player == nil && last != nil {
-		return last.name
-	}
-	return r.name()
-}
-
 // maxReadings bounds the readings of a service that runs for weeks.
 const maxReadings = 1_000
 

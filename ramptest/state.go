@@ -20,9 +20,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
-	"github.com/token-ramp/ramp-go/ramptest/internal/fields"
 	"github.com/token-ramp/ramp-go/ramptest/internal/journal"
-	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // StateFile keeps a service in a file: its orders, chains, clock, books and events. A
@@ -56,7 +54,7 @@ func OpenState(path string) (*StateFile, error) {
 }
 
 // stateVersion is the version of the lines. A file of another version is not read.
-const stateVersion = "2"
+const stateVersion = "3"
 
 // Note returns a text that [StateFile.SetNote] has kept in the file, such as a key that
 // a program generated. It is empty if there is none.
@@ -88,7 +86,7 @@ func (f *StateFile) Close() error { return errors.Join(f.Err(), f.journal.Close(
 func (f *StateFile) put(key string, values ...any) error {
 	var texts [][]byte
 	for _, value := range values {
-		text, err := encode(value)
+		text, err := json.Marshal(value)
 		if err != nil {
 			return f.failed(err)
 		}
@@ -107,25 +105,11 @@ func (f *StateFile) rest(key string, value any) error {
 	return decode(text, value)
 }
 
-func encode(value any) ([]byte, error) {
-	if list, ok := value.(fields.Lister); ok {
-		return fields.Write(list), nil
-	}
-	return json.Marshal(value)
-}
-
 var errLine = errors.New("a line is not one of a service")
 
-// decode decodes what encode has encoded. Its error quotes nothing, because that could be a
-// token.
+// decode decodes a part of a line. Its error quotes nothing, because that could be a token.
 func decode(text []byte, value any) error {
-	var err error
-	if list, ok := value.(fields.Lister); ok {
-		err = fields.Read(text, list)
-	} else {
-		err = json.Unmarshal(text, value)
-	}
-	if err != nil {
+	if json.Unmarshal(text, value) != nil {
 		return errLine
 	}
 	return nil
@@ -147,66 +131,37 @@ type savedClock struct {
 	Events    int // the number of the last event
 }
 
-// savedUUID begins the line of a UUID. It is what lists show.
+// savedUUID is the line of a UUID.
 type savedUUID struct {
 	Expires time.Time
-	Opened  bool
-	Lost    int
-	Single  string // the contract, if its tokens are non-fungible
-	Placed  bool   // there is an order
-	Order   savedOrder
+	Opened  bool `json:",omitzero"`
+	Lost    int  `json:",omitzero"`
+	Terms   ramp.InitializeIntent
+	Order   *savedOrder `json:",omitempty"` // nil if none was placed
 }
 
 type savedOrder struct {
 	SessionID   string
 	AccessToken string
-	Player      string // as the books name the player of the session; "" if they have none
+	Player      string `json:",omitempty"` // as the books name the player of the session; "" if they have none
 	Network     ramp.Network
 	TxHash      common.Hash
 	Placed      time.Time
 	Number      int // counts the orders
 	State       State
 	Attempts    int
-	Retries     int
-	Next        time.Time
-	Status      int
-	Lost        bool
-
-	// If nothing more happens by itself, the rest of the line is read when somebody opens the
-	// order, and these are what lists show.
-	Ended       bool
-	Title, Name string
-	Verdict     verdict.Verdict
-	Version     int // of the books
-}
-
-func (u *savedUUID) Fields(f *fields.Fields) {
-	if f.Values(&u.Expires, &u.Opened, &u.Lost, &u.Single, &u.Placed); !u.Placed {
-		return
-	}
-	o := &u.Order
-	f.Values(&o.SessionID, &o.AccessToken, &o.Player, (*string)(&o.Network), o.TxHash[:], &o.Placed, &o.Number,
-		(*string)(&o.State), &o.Attempts, &o.Retries, &o.Next, &o.Status, &o.Lost, &o.Ended)
-	if v := &o.Verdict; o.Ended {
-		f.Values(&o.Title, &o.Name, &o.Version, (*string)(&v.State), (*string)(&v.Tone), &v.Attention, &v.Loss, &v.Said)
-	}
-}
-
-// savedRest ends the line of a UUID.
-type savedRest struct {
-	Terms ramp.InitializeIntent
-	Order *savedDetails `json:",omitempty"`
-}
-
-type savedDetails struct {
-	Request  ramp.ValidateRequest
-	Approval ramp.Approval
-	Fee      ramp.Amount
-	Faults   []string `json:",omitempty"`
-	Had      *big.Rat // the wallet's tokens before the order
-	Books    []savedBooks
-	Held     bool       `json:",omitzero"`
-	Jobs     []savedJob `json:",omitempty"`
+	Retries     int       `json:",omitzero"`
+	Next        time.Time `json:",omitzero"`
+	Status      int       `json:",omitzero"`
+	Lost        bool      `json:",omitzero"`
+	Request     ramp.ValidateRequest
+	Approval    ramp.Approval
+	Fee         ramp.Amount
+	Faults      []string `json:",omitempty"`
+	Had         *big.Rat // the wallet's tokens before the order
+	Books       []savedBooks
+	Held        bool       `json:",omitzero"`
+	Jobs        []savedJob `json:",omitempty"`
 }
 
 type savedJob struct {
@@ -222,6 +177,7 @@ type savedForeign struct {
 }
 
 type savedPlayer struct {
+	Title         string `json:",omitempty"`
 	Last, Outside books.Assets
 	Epoch         int
 	At            time.Time
@@ -311,13 +267,11 @@ func (k *keeper) flush() {
 	k.changed = make(map[uuid.UUID]bool)
 	k.mu.Unlock()
 	s := k.service
-	lines := make(map[uuid.UUID][]any)
+	lines := make(map[uuid.UUID]*savedUUID)
 	players := make(map[string]savedPlayer)
 	for id := range changed {
 		if id != uuid.Nil {
-			if line, ok := k.uuid(id, players); ok {
-				lines[id] = line
-			}
+			lines[id] = k.uuid(id, players)
 		}
 	}
 	for network, c := range s.orders.chains { // after the orders, whose transactions it then has
@@ -327,7 +281,11 @@ func (k *keeper) flush() {
 		_ = k.file.put("player/"+url.QueryEscape(name), player)
 	}
 	for id, line := range lines {
-		_ = k.file.put(keyOfUUID(id), line...)
+		if line == nil {
+			_ = k.file.put(keyOfUUID(id))
+		} else {
+			_ = k.file.put(keyOfUUID(id), line)
+		}
 	}
 	k.foreign()
 	if all := s.audit.all(); len(all) > 0 && all[len(all)-1] != k.found {
@@ -368,48 +326,34 @@ func (k *keeper) chain(network string, s chain.State) {
 
 func keyOfUUID(id uuid.UUID) string { return "uuid/" + id.String() }
 
-// uuid returns the line of a UUID, which is empty if the UUID was forgotten, and adds its
-// players. ok is false if the line must stay as it is, because it could not be read.
-func (k *keeper) uuid(id uuid.UUID, players map[string]savedPlayer) (line []any, ok bool) {
+// uuid returns the line of a UUID, which is nil if the UUID was forgotten, and adds its
+// players.
+func (k *keeper) uuid(id uuid.UUID, players map[string]savedPlayer) *savedUUID {
 	o := k.service.orders
-	o.find(id) // reads the rest of its line
 	o.mu.Lock()
 	known, order := o.issued[id], o.placed[id]
-	if known == nil || order != nil && order.listed.Load() {
+	if known == nil {
 		o.mu.Unlock()
-		return nil, known == nil
+		return nil
 	}
-	begin := &savedUUID{Expires: known.expires, Opened: known.opened, Lost: known.lost}
-	rest := &savedRest{Terms: known.terms}
-	if o.config.isSingle(&known.terms) {
-		begin.Single = known.terms.Token
-	}
+	line := &savedUUID{Expires: known.expires, Opened: known.opened, Lost: known.lost, Terms: known.terms}
 	held := slices.Contains(o.held, order)
 	o.mu.Unlock()
 	if order == nil {
-		return []any{begin, rest}, true
-	}
-	o.verdict(order)
-	said := order.said.Load() // before what it depends on
-	books, version, late := k.service.audit.save(id, players)
-	rest.Order = &savedDetails{Request: order.Request, Approval: order.Approval, Fee: order.fee, Faults: order.script.names, Had: order.had,
-		Books: books, Held: held}
-	for _, j := range o.agenda.jobsOf(order) {
-		rest.Order.Jobs = append(rest.Order.Jobs, savedJob{j.due, j.task})
+		return line
 	}
 	d := order.delivery.standing()
-	begin.Placed = true
-	begin.Order = savedOrder{SessionID: order.Session.ID, AccessToken: order.Session.Token.Reveal(), Network: order.Network, TxHash: order.TxHash,
-		Placed: order.placed, Number: order.number, State: d.state, Attempts: d.attempts, Retries: d.retries, Next: d.next, Status: d.status, Lost: d.lost}
-	for _, b := range books {
-		begin.Order.Player = b.Player
+	line.Order = &savedOrder{SessionID: order.Session.ID, AccessToken: order.Session.Token.Reveal(), Network: order.Network, TxHash: order.TxHash,
+		Placed: order.placed, Number: order.number, State: d.state, Attempts: d.attempts, Retries: d.retries, Next: d.next, Status: d.status, Lost: d.lost,
+		Request: order.Request, Approval: order.Approval, Fee: order.fee, Faults: order.script.names, Had: order.had,
+		Books: k.service.audit.save(id, players), Held: held}
+	for _, j := range o.agenda.jobsOf(order) {
+		line.Order.Jobs = append(line.Order.Jobs, savedJob{j.due, j.task})
 	}
-	if said != nil && said.settled && said.standing == d && said.version == version &&
-		o.isFinished(order) && rest.Order.Jobs == nil && !held && !late {
-		ended := &begin.Order
-		ended.Ended, ended.Title, ended.Name, ended.Verdict, ended.Version = true, order.title(), said.name, said.Verdict, version
+	for _, b := range line.Order.Books {
+		line.Order.Player = b.Player
 	}
-	return []any{begin, rest}, true
+	return line
 }
 
 // foreign writes the pending transactions that belong to no order.
@@ -423,19 +367,17 @@ func (k *keeper) foreign() {
 	}
 }
 
-// save returns the books of an order, their version and whether an effect may still come
-// late, and adds those of its players. It treats an open window as not yet opened.
-func (a *audit) save(id uuid.UUID, players map[string]savedPlayer) (entries []savedBooks, version int, late bool) {
+// save returns the books of an order, and adds those of its players. It treats an open
+// window as not yet opened.
+func (a *audit) save(id uuid.UUID, players map[string]savedPlayer) (entries []savedBooks) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, entry := range a.orders[id] {
 		p := entry.player
 		entries = append(entries, savedBooks{p.name, *entry.order})
-		players[p.name] = savedPlayer{p.books.Last, p.books.Outside, p.books.Epoch, p.at}
-		late = late || len(entry.order.Late) > 0
+		players[p.name] = savedPlayer{p.title, p.books.Last, p.books.Outside, p.books.Epoch, p.at}
 	}
-	version, _ = a.versionOf(id)
-	return entries, version, late
+	return entries
 }
 
 // onAllCPUs calls do for the numbers below n, on all CPUs, because decoding is most of
@@ -545,36 +487,16 @@ func (s *Service) restoreChains(f *StateFile) error {
 
 func (s *Service) restoreOrders(f *StateFile) error {
 	o := s.orders
-	var open []uuid.UUID // those whose lines are read to their end
-	var newest uuid.UUID
 	err := each(f, "uuid/", func(key string, line savedUUID) error {
 		id, err := uuid.Parse(key)
 		if err != nil {
 			return errors.New("a line has no UUID")
 		}
-		known := &issued{expires: line.Expires, opened: line.Opened, lost: line.Lost}
-		if o.issued[id] = known; o.newest == nil || known.expires.After(o.newest.expires) {
-			o.newest, newest = known, id
-		}
-		if !line.Placed || !line.Order.Ended {
-			open = append(open, id)
-		}
-		if !line.Placed {
+		o.enter(id, &issued{terms: line.Terms, expires: line.Expires, opened: line.Opened, lost: line.Lost})
+		if line.Order == nil {
 			return nil
 		}
-		order, err := o.restored(id, &line.Order)
-		if err != nil {
-			return err
-		}
-		if line.Single != "" {
-			o.chains[order.Network].SetNonFungible(common.HexToAddress(line.Single))
-		}
-		if line.Order.Player != "" {
-			s.audit.keys[line.Order.SessionID] = line.Order.Player
-		}
-		o.placed[id] = order
-		o.queue = append(o.queue, order)
-		return nil
+		return o.restore(id, line.Order)
 	})
 	if err != nil {
 		return err
@@ -582,19 +504,6 @@ func (s *Service) restoreOrders(f *StateFile) error {
 	slices.SortFunc(o.queue, func(a, b *Order) int { return a.number - b.number })
 	if n := len(o.queue); n > 0 {
 		o.count = o.queue[n-1].number
-	}
-	if !slices.Contains(open, newest) && newest != uuid.Nil {
-		open = append(open, newest)
-	}
-	rests := make([]savedRest, len(open))
-	err = onAllCPUs(len(open), func(i int) error { return f.rest(keyOfUUID(open[i]), &rests[i]) })
-	for i, id := range open {
-		if err == nil {
-			err = o.complete(id, o.placed[id], &rests[i])
-		}
-	}
-	if err != nil {
-		return err
 	}
 	return each(f, "pending", func(_ string, pending []savedForeign) error {
 		for _, p := range pending {
@@ -608,93 +517,47 @@ func (s *Service) restoreOrders(f *StateFile) error {
 	})
 }
 
-// restored returns a saved order as far as lists show it; see [orders.read].
-func (s *orders) restored(id uuid.UUID, saved *savedOrder) (*Order, error) {
+// restore enters a saved order.
+func (s *orders) restore(id uuid.UUID, saved *savedOrder) error {
 	o := &Order{UUID: id, Session: ramp.Session{ID: saved.SessionID, Token: ramp.NewAccessToken(saved.AccessToken)}, composed: true,
-		Network: saved.Network, TxHash: saved.TxHash, placed: saved.Placed, number: saved.Number}
+		Network: saved.Network, Request: saved.Request, Approval: saved.Approval, TxHash: saved.TxHash,
+		number: saved.Number, fee: saved.Fee, placed: saved.Placed, had: saved.Had}
 	c := s.chains[saved.Network]
 	if c == nil {
-		return nil, fmt.Errorf("the service does not have the network %q", string(saved.Network))
+		return fmt.Errorf("the service does not have the network %q", string(saved.Network))
 	}
 	if o.tx = c.Transaction(saved.TxHash); o.tx == nil {
-		return nil, errors.New("an order has no transaction")
+		return errors.New("an order has no transaction")
 	}
-	o.delivery.state, o.delivery.attempts, o.delivery.retries = saved.State, saved.Attempts, saved.Retries
-	o.delivery.next, o.delivery.status, o.delivery.lost = saved.Next, saved.Status, saved.Lost
-	o.listed.Store(true)
-	if saved.Ended {
-		o.titled = saved.Title
-		o.said.Store(&saidVerdict{Verdict: saved.Verdict,
-			basis: basis{standing: o.delivery.standing(), version: saved.Version, name: saved.Name, settled: true}})
-	}
-	return o, nil
-}
-
-// read reads the rest of an order of which a restart has read only what lists show. It
-// reports whether there is one; the service may have just forgotten the order.
-func (s *orders) read(o *Order) bool {
-	if !o.listed.Load() {
-		return true
-	}
-	s.reading.Lock()
-	defer s.reading.Unlock()
-	if !o.listed.Load() {
-		return true
-	}
-	var rest savedRest
-	err := s.keeper.file.rest(keyOfUUID(o.UUID), &rest)
-	if err == nil {
-		err = s.complete(o.UUID, o, &rest)
-	}
-	if err != nil && s.has(o.UUID) {
-		_ = s.keeper.file.failed(err)
-	}
-	return err == nil
-}
-
-// complete enters the rest of the line of a UUID, with its order, if there is one.
-func (s *orders) complete(id uuid.UUID, o *Order, rest *savedRest) error {
-	if o != nil {
-		if err := o.complete(rest.Order); err != nil {
-			return err
-		}
-		for _, b := range rest.Order.Books {
-			s.game.audit.restore(id, b)
-		}
-		for _, j := range rest.Order.Jobs {
-			s.agenda.plan(job{due: j.Due, task: j.Task, order: o})
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if o != nil && rest.Order.Held {
-		s.held = append(s.held, o)
-	}
-	if known := s.issued[id]; known != nil {
-		known.terms = rest.Terms
-		s.mark(&known.terms)
-	}
-	if o != nil {
-		o.listed.Store(false)
-	}
-	return nil
-}
-
-func (o *Order) complete(saved *savedDetails) error {
-	if saved == nil {
-		return errors.New("an order has no end")
-	}
-	if o.Request = saved.Request; o.trade() == nil {
+	if o.trade() == nil {
 		return fmt.Errorf("an order has no intent of a %s", tradeNames())
 	}
-	o.Approval, o.fee, o.had = saved.Approval, saved.Fee, saved.Had
 	o.Request.Raw = nil
 	o.Request.Intent.TargetCandidate = bytes.Clone(o.Request.Intent.TargetCandidate) // it would keep the whole body
+	o.delivery.state, o.delivery.attempts, o.delivery.retries = saved.State, saved.Attempts, saved.Retries
+	o.delivery.next, o.delivery.status, o.delivery.lost = saved.Next, saved.Status, saved.Lost
 	faults, err := parseFaults(saved.Faults)
 	if err == nil {
 		o.script, err = newScript(faults)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	if saved.Player != "" {
+		s.game.audit.keys[saved.SessionID] = saved.Player
+	}
+	for _, b := range saved.Books {
+		s.game.audit.restore(id, b)
+	}
+	for _, j := range saved.Jobs {
+		s.agenda.plan(job{due: j.Due, task: j.Task, order: o})
+	}
+	if saved.Held {
+		s.held = append(s.held, o)
+	}
+	s.placed[id] = o
+	s.queue = append(s.queue, o)
+	return nil
 }
 
 // restore enters what the books know about an order.
@@ -714,7 +577,7 @@ func (s *Service) restoreBooks(f *StateFile) error {
 		each(f, "player/", func(key string, saved savedPlayer) error {
 			name, err := url.QueryUnescape(key)
 			p := a.keep(name)
-			p.books.Last, p.books.Outside, p.books.Epoch, p.at = saved.Last, saved.Outside, saved.Epoch, saved.At
+			p.title, p.books.Last, p.books.Outside, p.books.Epoch, p.at = saved.Title, saved.Last, saved.Outside, saved.Epoch, saved.At
 			return err
 		}),
 		each(f, "findings", func(_ string, found []*Imbalance) error {
@@ -740,7 +603,7 @@ func keyOfEvent(e *Event) string { return fmt.Sprintf("event/%d", e.Number) }
 
 // write writes an event to the state file.
 func (f *StateFile) write(e Event) {
-	line := []any{(*savedEvent)(&e)}
+	line := []any{bodiless(e)}
 	if e.Request != nil || e.Answer != nil {
 		line = append(line, savedMessages{e.Request, e.Answer})
 	}
@@ -751,23 +614,6 @@ func (f *StateFile) write(e Event) {
 func (f *StateFile) drop(events []Event) {
 	for _, e := range events {
 		_ = f.put(keyOfEvent(&e))
-	}
-}
-
-// savedEvent is an event without headers and bodies. It begins the line of an event.
-type savedEvent Event
-
-func (e *savedEvent) Fields(f *fields.Fields) {
-	f.Values(&e.Number, &e.Time, (*int64)(&e.Took), (*string)(&e.Kind), e.UUID[:], &e.Session, &e.Attempt, &e.Fault, &e.Outcome, &e.Said,
-		&e.Tone, &e.Failed, (*string)(&e.Network), e.TxHash[:], &e.Block, (*string)(&e.Status))
-	for _, side := range []**Message{&e.Request, &e.Answer} {
-		exists := *side != nil
-		if f.Values(&exists); exists && f.Reading() {
-			*side = &Message{}
-		}
-		if m := *side; exists {
-			f.Values(&m.Method, &m.Path, &m.Status)
-		}
 	}
 }
 
@@ -810,7 +656,7 @@ func (r *record) restore(f *StateFile) error {
 		status       int
 	}
 	messages := make(map[message]*Message) // most events have the same: they are kept once
-	err := each(f, "event/", func(_ string, e savedEvent) error {
+	err := each(f, "event/", func(_ string, e Event) error {
 		for _, side := range []**Message{&e.Request, &e.Answer} {
 			if m := *side; m != nil {
 				key := message{m.Method, m.Path, m.Status}
@@ -820,7 +666,7 @@ func (r *record) restore(f *StateFile) error {
 				*side = messages[key]
 			}
 		}
-		r.events = append(r.events, Event(e))
+		r.events = append(r.events, e)
 		return nil
 	})
 	slices.SortFunc(r.events, func(a, b Event) int { return a.Number - b.Number })

@@ -152,7 +152,7 @@ func TestAServiceSurvivesAKillAtAnyTime(t *testing.T) {
 		service, err := ramptest.New(ramptest.Config{Key: c.key, Validator: c.validator, Handler: c.handler, State: file, Books: ramptest.BooksOff})
 		require.NoError(t, err, "cut at %d of %d", cut, len(whole))
 		sent := service.Advance(24 * time.Hour)
-		if lines := whole[:bytes.LastIndexByte(whole[:cut], '\n')]; bytes.Contains(lines, []byte("|delivering|")) {
+		if lines := whole[:bytes.LastIndexByte(whole[:cut], '\n')]; bytes.Contains(lines, []byte(`"State":"delivering"`)) {
 			require.NotEmpty(t, sent)
 			assert.Equal(t, order.UUID, sent[0].Order.UUID)
 		}
@@ -227,9 +227,9 @@ func TestAStateThatIsNoneIsRejected(t *testing.T) {
 	require.NoError(t, err)
 	for name, broken := range map[string][]byte{
 		"not a journal": []byte("secret"),
-		"a version":     bytes.Replace(state, []byte(`note/version "2"`), []byte(`note/version "1"`), 1),
-		"not JSON":      bytes.ReplaceAll(state, []byte(`{"Terms"`), []byte(`{secret`)),
-		"another net":   bytes.ReplaceAll(state, []byte(`|testnet|`), []byte(`|moon|`)),
+		"a version":     bytes.Replace(state, []byte(`note/version "3"`), []byte(`note/version "1"`), 1),
+		"not JSON":      bytes.ReplaceAll(state, []byte(`"Terms"`), []byte(`{secret`)),
+		"another net":   bytes.ReplaceAll(state, []byte(`"Network":"testnet"`), []byte(`"Network":"moon"`)),
 		"no intent":     bytes.ReplaceAll(state, []byte(`"from":[`), []byte(`"from_":[`)),
 		"no blocks":     bytes.ReplaceAll(state, []byte("\ntx/testnet/"), []byte("\ntx/mainnet/")),
 	} {

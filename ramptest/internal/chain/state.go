@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/token-ramp/ramp-go/ramptest/internal/fields"
 )
 
 // State is the state of a chain, or a part of it, in a form that can be encoded. It does
@@ -36,27 +35,6 @@ type TransactionState struct {
 	Index  int // in the block
 	Status uint64
 	Gone   bool
-}
-
-// Fields implements [fields.Lister].
-func (t *TransactionState) Fields(f *fields.Fields) {
-	to := t.To != nil
-	if f.Values(&to); to && f.Reading() {
-		t.To = new(common.Address)
-	}
-	if to {
-		f.Values(t.To[:])
-	}
-	moves := len(t.Moves)
-	f.Values(t.Hash[:], &t.Kind, t.From[:], t.FeePayer[:], &t.Nonce, &t.Value, &t.Gas, &t.Input, t.Signature[:], t.Sponsor[:], &t.GasUsed,
-		&t.Mined, &t.Block, &t.Index, &t.Status, &t.Gone, &moves)
-	for i := range moves {
-		if f.Reading() {
-			t.Moves = append(t.Moves, Move{})
-		}
-		m := &t.Moves[i]
-		f.Values(m.Token[:], m.From[:], m.To[:], &m.Amount, &m.ID, &m.Approval)
-	}
 }
 
 // AccountState is the state of an account.

@@ -159,7 +159,7 @@ func (j *Journal) Get(key string) ([]byte, error) { return j.get(key, math.MaxIn
 
 // Begin returns the value of a key up to its first tab. It reads little more than that.
 func (j *Journal) Begin(key string) ([]byte, error) {
-	const usual = 1 << 10
+	const usual = 1 << 9
 	value, err := j.get(key, usual)
 	begin, _, found := bytes.Cut(value, []byte("\t"))
 	if err != nil || found || len(value) < usual {
