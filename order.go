@@ -172,10 +172,10 @@ type Step struct {
 	Product  string
 	Quantity Amount
 
-	// Result is what ended the order: its receipt names non-fungible tokens, which
-	// an intent cannot. It is nil for an order that was accepted or abandoned, and
-	// for a repeat.
-	Result *Result `json:"-"`
+	// Evidence is what the transaction shows that ended the order: how many tokens
+	// moved, and which non-fungible ones, which an intent does not name. It is zero for
+	// an order that was accepted or abandoned, and for a repeat.
+	Evidence Evidence
 }
 
 // Transition is a rule of exactly-once: it takes the order that is stored under a
@@ -366,7 +366,7 @@ func Finish(r *Result, now time.Time) Transition {
 			return conflict("intent")
 		case stored.State == OrderAccepted:
 			step, err := stored.end(outcome, normalizeTxHash(r.TxHash), "", now)
-			step.Result = r
+			step.Evidence, _ = Proof{}.shown(stored, r.Transaction, &r.Receipt)
 			return step, err
 		case stored.State == outcome, stored.State == OrderAbandoned && outcome == OrderFailed:
 			return Step{Order: *stored}, nil
@@ -388,14 +388,15 @@ func (o *Order) contradicts(reported *Intent) bool {
 	if sum, _ := game.sum(); p == nil && !sameAssets(sum, o.Assets) { // a sum that overflows differs too
 		return true
 	}
-	names := func(s side) (names []string) {
-		for _, token := range s.tokens() {
-			names = append(names, string(token.Type)+" "+token.ID)
+	ids := func(s side) (ids []string) { // of any type, because an NFT may come as ERC20 (2.5)
+		for _, token := range s.assets {
+			ids = append(ids, strings.ToLower(token.ID))
 		}
-		return slices.Compact(names) // a result may list the net amount and the fee
+		slices.Sort(ids)
+		return slices.Compact(ids) // a result may list the net amount and the fee
 	}
-	unnamed := func(a IntentAsset) bool { return a.Type == "" || a.ID == "" }
-	return len(chain.assets) > 0 && !slices.ContainsFunc(chain.assets, unnamed) && !slices.Equal(names(chain), names(o.chainSide()))
+	unnamed := func(a IntentAsset) bool { return a.ID == "" }
+	return len(chain.assets) > 0 && !slices.ContainsFunc(chain.assets, unnamed) && !slices.Equal(ids(chain), ids(o.chainSide()))
 }
 
 // chainSide returns the tokens of the order.

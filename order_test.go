@@ -349,7 +349,8 @@ func TestWhatOfAResultContradictsAnOrder(t *testing.T) {
 		{"a token in capitals", mint, func(r *ramp.Result) { r.Intent.To[0].ID = strings.ToUpper(testToken) }, ""},
 		{"another token", mint, func(r *ramp.Result) { r.Intent.To[0].ID = "0x2" }, "intent"},
 		{"another token burned", burn, func(r *ramp.Result) { r.Intent.From[0].ID = "0x2" }, "intent"},
-		{"another type of token", mint, func(r *ramp.Result) { r.Intent.To[0].Type = ramp.TypeNFT }, "intent"},
+		{"another type of token", mint, func(r *ramp.Result) { r.Intent.To[0].Type = ramp.TypeNFT }, ""},
+		{"another type of token burned", burn, func(r *ramp.Result) { r.Intent.From[0].Type = ramp.TypeNFT }, ""},
 		{"a second token", mint, func(r *ramp.Result) {
 			r.Intent.To = append(r.Intent.To, ramp.IntentAsset{Type: ramp.TypeERC20, ID: "0x2", Amount: ramp.NewAmount(1)})
 		}, "intent"},

@@ -1,11 +1,11 @@
 package ramp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/big"
 	"slices"
-	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 )
@@ -19,17 +19,21 @@ var ErrNotProven = errors.New("the transaction does not prove the outcome of the
 // not say how an order and its transaction are linked, so this is a setting. Set it as
 // [HandlerConfig].Proof, and for the tools of package support.
 //
-// A successful burn needs a transfer of the order's token, from the order's user to
-// the zero address or to one of Contracts, of at least the order's amount. A successful
-// mint moves no game assets, so any transfer of the token to the user proves it: its
-// amount is net of fees. A failure needs a transaction that one of Payers sent or paid
-// for, and that went to one of Contracts, if there are any.
+// A successful burn needs at least the order's amount of its token, which the order's
+// user loses, and which stays at the zero address or at one of Contracts. What anybody
+// else gains of the token in the same transaction does not count as burned, so a ramp
+// that settles several players in one transaction needs a person for each burn. A
+// successful mint moves no game assets, so any transfer of the token to the user proves
+// it: its amount is net of fees. A failure needs a transaction that one of Payers sent or
+// paid for, and that went to one of Contracts, if there are any. An account of the ramp
+// or the token contract as the user proves nothing.
 //
 // docs/security.md lists what an attacker can do with and without each setting. No
 // transaction proves that a signature will not be used later.
 type Proof struct {
 	// Contracts are the contracts of the ramp: where burned tokens may go, besides the
-	// zero address, and where a failed transaction must have gone.
+	// zero address, and where a failed transaction must have gone. Whoever can take
+	// tokens out of one of them can burn the same tokens twice.
 	Contracts []common.Address
 
 	// Payers are the accounts with which the ramp sends transactions or pays for them.
@@ -41,33 +45,52 @@ type Proof struct {
 	// by somebody else's failed transaction. Off by default.
 	AnyFailure bool
 
-	// Decimals are the decimals of each token contract, 0 to 255. Required for each
-	// ERC-20 token that can be burned. An NFT has none.
+	// Decimals are the decimals of each token contract, 0 to 255. A token with an entry
+	// is counted in units. Of one without, only the pieces of an NFT count, whether the
+	// order says ERC20 or NFT. So each ERC-20 token that can be burned needs its entry.
+	// One that is too low pays for too few tokens: compare it with [RPC.TokenDecimals].
 	Decimals map[common.Address]int
 }
 
 // Evidence is what a transaction shows about an order.
+//
+// In [Step].Evidence, it is worth what the receipt is worth: without
+// [HandlerConfig].Chain, it is what the service reports, or whoever has the HMAC key.
+// Without [HandlerConfig].Proof, nothing is known of Contracts.
 type Evidence struct {
 	Succeeded bool            // whether the transaction succeeded
-	From      common.Address  // who sent it
+	From      common.Address  // who sent it; zero without a chain, like the next two
 	FeePayer  common.Address  // who paid for it, if somebody else did
 	To        *common.Address // where it went; nil if it created a contract
 
-	// Received is what the order's user received of the order's token, and Burned is
-	// what went from the user to the zero address or the ramp's contracts. Both are net
-	// of what went the other way, in the token's smallest units, or in pieces for an
-	// NFT. They are nil if the transaction failed.
-	Received, Burned *big.Int
+	// Units is how much of the order's ERC-20 token moved, net, in its smallest units:
+	// for a mint, what the user received; for a burn, what went from the user to the
+	// zero address or Contracts, and stayed there. It is negative if it went the other
+	// way, and nil if the transaction failed or the order has not exactly one token
+	// contract.
+	Units *big.Int
+
+	// TokenIDs are the pieces of an NFT that went from the zero address or Contracts to
+	// the user of a mint, or from the user of a burn to them, and stayed there. Of an
+	// NFT, Units is 0.
+	TokenIDs []*big.Int
 }
 
-// check adds what is wrong with p to wrong. path names p in errors.
-func (p *Proof) check(wrong *problems, path string) {
+// check adds what is wrong with p, for the products of t, to wrong. path names p in
+// errors.
+func (p *Proof) check(wrong *problems, offers []offer) {
 	if len(p.Payers) == 0 && !p.AnyFailure {
-		wrong.add(path+".Payers", "is required, unless AnyFailure is set: every failed mint would wait for a person")
+		wrong.add("HandlerConfig.Proof.Payers", "is required, unless AnyFailure is set: every failed mint would wait for a person")
 	}
 	for token, decimals := range p.Decimals {
 		if decimals < 0 || decimals > 255 {
-			wrong.add(path+".Decimals", "must be 0 to 255 for %s", token)
+			wrong.add("HandlerConfig.Proof.Decimals", "must be 0 to 255 for %s", token)
+		}
+	}
+	for _, o := range offers {
+		_, known := p.Decimals[common.HexToAddress(o.Intent.Token)]
+		if each, unique := o.Intent.price(Burn); each != nil && !unique && !known {
+			wrong.add("HandlerConfig.Proof.Decimals", "must have the token of product %q (0 if it is an NFT): no burn of it could end", o.Name)
 		}
 	}
 }
@@ -77,86 +100,107 @@ func (p *Proof) check(wrong *problems, path string) {
 // [ErrNotProven] and says what is missing. The transaction and the receipt must be
 // those of one hash, as [RPC.Confirm] returns them. Check is pure.
 func (p Proof) Check(order *Order, transaction *Transaction, receipt *Receipt) (Evidence, error) {
-	e := Evidence{Succeeded: receipt.Succeeded(), From: transaction.From, FeePayer: transaction.FeePayer, To: transaction.To}
+	e, others := p.shown(order, transaction, receipt)
 	missing := func(format string, args ...any) (Evidence, error) {
 		return e, fmt.Errorf("ramp: order %s: %w: %s", order.UUID, ErrNotProven, fmt.Sprintf(format, args...))
 	}
+	token, user, known := order.parties()
 	switch {
 	case !receipt.Status.Present():
 		return missing("the receipt has no status")
+	case !known || user == token || p.burns(user) || slices.Contains(p.Payers, user):
+		return missing("the order must have one token contract, and a user that is not the token, the ramp or the zero address")
 	case !e.Succeeded && p.AnyFailure:
 		return e, nil
 	case !e.Succeeded && !slices.Contains(p.Payers, e.From) && (e.FeePayer == common.Address{} || !slices.Contains(p.Payers, e.FeePayer)):
 		return missing("neither its sender %s nor its fee payer %s is an account of the ramp", e.From, e.FeePayer)
 	case !e.Succeeded && len(p.Contracts) > 0 && (e.To == nil || !slices.Contains(p.Contracts, *e.To)):
 		return missing("it went to no contract of the ramp")
-	case !e.Succeeded:
+	case e.Succeeded && order.Direction == Mint && e.Units.Sign() <= 0 && len(e.TokenIDs) == 0:
+		return missing("it transfers no token %s to the user %s", token, user)
+	case !e.Succeeded || order.Direction == Mint:
 		return e, nil
 	}
-
-	tokens := order.chainSide().assets
-	if len(tokens) != 1 || !common.IsHexAddress(tokens[0].ID) || !common.IsHexAddress(order.UserAddress) {
-		return missing("the order must have exactly one token contract, and a user address")
+	decimals, counted := p.Decimals[token]
+	amount, err := order.chainSide().assets[0].Amount.Units(decimals)
+	burned := e.Units
+	if pieces := int64(len(e.TokenIDs)); !counted || decimals == 0 && pieces > 0 {
+		burned = big.NewInt(pieces)
 	}
-	token, user := common.HexToAddress(tokens[0].ID), common.HexToAddress(order.UserAddress)
-	e.Received, e.Burned = p.transferred(receipt, token, user)
-	if order.Direction == Mint {
-		if e.Received.Sign() <= 0 {
-			return missing("it transfers no token %s to the user %s", token, user)
-		}
-		return e, nil
-	}
-	amount, err := p.units(token, tokens[0])
 	switch {
 	case err != nil:
 		return missing("%v", err)
-	case e.Burned.Cmp(amount) < 0:
-		return missing("it burns %s units of the token %s of the user %s, and the order is about %s", e.Burned, token, user, amount)
-	default:
+	case burned.Cmp(amount) >= 0:
 		return e, nil
+	case !counted && e.Units.Sign() > 0:
+		return missing("Proof.Decimals has no entry for the token %s, so only pieces of an NFT count", token)
+	case len(others) > 0:
+		return missing("it burns %s of %s units of the token %s of the user %s: tokens were passed on to %s", burned, amount, token, user, others[0])
+	default:
+		return missing("it burns %s of %s units of the token %s of the user %s", burned, amount, token, user)
 	}
 }
 
-// transferred returns what a user received and burned of a token.
-func (p Proof) transferred(receipt *Receipt, token, user common.Address) (received, burned *big.Int) {
-	received, burned = new(big.Int), new(big.Int)
+// shown returns what a transaction shows about an order, and who else gained tokens in a
+// burn. The transaction may be nil.
+func (p Proof) shown(order *Order, transaction *Transaction, receipt *Receipt) (e Evidence, others []common.Address) {
+	if transaction != nil {
+		e = Evidence{From: transaction.From, FeePayer: transaction.FeePayer, To: transaction.To}
+	}
+	token, user, known := order.parties()
+	if e.Succeeded = receipt.Succeeded(); !e.Succeeded || !known {
+		return e, nil
+	}
+	var pieces []Transfer // each piece's first transfer
+	gained, holder := map[common.Address]*big.Int{user: {}}, map[common.Hash]common.Address{}
 	for _, t := range receipt.Transfers() {
-		if t.Token != token || t.From == t.To {
-			continue
-		}
-		units := t.Value
-		if t.TokenID != nil { // one piece, whatever its ID
-			units = big.NewInt(1)
-		}
-		switch user {
-		case t.To:
-			received.Add(received, units)
-			if p.burns(t.From) {
-				burned.Sub(burned, units)
+		switch {
+		case t.Token != token:
+		case t.TokenID == nil:
+			gained[t.From] = new(big.Int).Sub(cmp.Or(gained[t.From], new(big.Int)), t.Value)
+			gained[t.To] = new(big.Int).Add(cmp.Or(gained[t.To], new(big.Int)), t.Value)
+		default:
+			id := common.BigToHash(t.TokenID)
+			if _, moved := holder[id]; !moved {
+				pieces = append(pieces, t)
 			}
-		case t.From:
-			received.Sub(received, units)
-			if p.burns(t.To) {
-				burned.Add(burned, units)
-			}
+			holder[id] = t.To
 		}
 	}
-	return received, burned
+	e.Units = gained[user]
+	for _, t := range pieces {
+		last := holder[common.BigToHash(t.TokenID)]
+		switch {
+		case order.Direction == Mint && last == user && p.burns(t.From), order.Direction == Burn && t.From == user && p.burns(last):
+			e.TokenIDs = append(e.TokenIDs, t.TokenID)
+		case t.From == user && last != user:
+			others = append(others, last)
+		}
+	}
+	if order.Direction == Mint {
+		return e, nil
+	}
+	e.Units.Neg(e.Units)
+	for other, units := range gained {
+		if units.Sign() > 0 && other != user && !p.burns(other) {
+			e.Units.Sub(e.Units, units)
+			others = append(others, other)
+		}
+	}
+	return e, others
+}
+
+// parties returns the token contract and the user of an order, and whether it has them.
+func (o *Order) parties() (token, user common.Address, known bool) {
+	tokens := o.chainSide().assets
+	known = len(tokens) == 1 && common.IsHexAddress(tokens[0].ID) && common.IsHexAddress(o.UserAddress)
+	if known {
+		token, user = common.HexToAddress(tokens[0].ID), common.HexToAddress(o.UserAddress)
+	}
+	return token, user, known
 }
 
 // burns reports whether tokens that are sent to an address are burned.
 func (p Proof) burns(to common.Address) bool {
 	return to == common.Address{} || slices.Contains(p.Contracts, to)
-}
-
-// units returns the amount of an order's token in its smallest units.
-func (p Proof) units(token common.Address, of IntentAsset) (*big.Int, error) {
-	decimals, known := p.Decimals[token]
-	if strings.EqualFold(string(of.Type), string(TypeNFT)) {
-		decimals, known = 0, true
-	}
-	if !known {
-		return nil, fmt.Errorf("Proof.Decimals has no entry for the token %s", token)
-	}
-	return of.Amount.Units(decimals)
 }

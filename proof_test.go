@@ -1,7 +1,9 @@
 package ramp_test
 
 import (
+	"context"
 	"math/big"
+	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -17,13 +19,20 @@ var (
 	rampAccount = common.HexToAddress("0x00000000000000000000000000000000000a11ce")
 	rampBridge  = common.HexToAddress("0x000000000000000000000000000000000000b41d")
 	stranger    = common.HexToAddress("0x0000000000000000000000000000000000005713")
+	otherPlayer = common.HexToAddress("0x0000000000000000000000000000000000009ea2")
 	nobody      common.Address
 )
 
 // transferLog is the event of a transfer of whole tokens with 18 decimals.
 func transferLog(token, from, to common.Address, tokens int64) ramp.Log {
-	units := new(big.Int).Mul(big.NewInt(tokens), big.NewInt(1e18))
-	return ramp.Log{Address: token, Data: common.BigToHash(units).Bytes(), Topics: []common.Hash{
+	l := unitsLog(token, from, to, 0)
+	l.Data = common.BigToHash(new(big.Int).Mul(big.NewInt(tokens), big.NewInt(1e18))).Bytes()
+	return l
+}
+
+// unitsLog is the event of a transfer of the smallest units.
+func unitsLog(token, from, to common.Address, units int64) ramp.Log {
+	return ramp.Log{Address: token, Data: common.BigToHash(big.NewInt(units)).Bytes(), Topics: []common.Hash{
 		common.HexToHash("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"),
 		common.BytesToHash(from[:]), common.BytesToHash(to[:])}}
 }
@@ -35,6 +44,12 @@ func pieceLog(token, from, to common.Address, id int64) ramp.Log {
 	return l
 }
 
+// removed is a log that a reorganization removed.
+func removed(l ramp.Log) ramp.Log {
+	l.Removed = true
+	return l
+}
+
 func TestWhatATransactionProves(t *testing.T) {
 	approval := transferLog(proofToken, proofUser, nobody, 10)
 	approval.Topics[0] = common.HexToHash("0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925")
@@ -42,6 +57,14 @@ func TestWhatATransactionProves(t *testing.T) {
 		Decimals: map[common.Address]int{proofToken: 18}}
 	anyFailure := complete
 	anyFailure.AnyFailure = true
+	withoutDecimals, withoutUnits := complete, complete
+	withoutDecimals.Decimals, withoutUnits.Decimals = nil, map[common.Address]int{proofToken: 0}
+	var tenPieces, passedPieces, othersPieces []ramp.Log
+	for id := range int64(10) {
+		tenPieces = append(tenPieces, pieceLog(proofToken, proofUser, nobody, id))
+		passedPieces = append(passedPieces, pieceLog(proofToken, proofUser, rampBridge, id), pieceLog(proofToken, rampBridge, stranger, id))
+		othersPieces = append(othersPieces, pieceLog(proofToken, proofUser, stranger, id), pieceLog(proofToken, stranger, nobody, id+10))
+	}
 	sent := func(from, payer common.Address, to *common.Address) ramp.Transaction {
 		return ramp.Transaction{From: from, FeePayer: payer, To: to}
 	}
@@ -50,6 +73,7 @@ func TestWhatATransactionProves(t *testing.T) {
 	for name, tt := range map[string]struct {
 		burn        bool
 		nft         bool
+		user        common.Address // proofUser by default
 		proof       ramp.Proof
 		transaction ramp.Transaction
 		failed      bool
@@ -59,25 +83,55 @@ func TestWhatATransactionProves(t *testing.T) {
 		"a burn to the zero address":       {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 10)}},
 		"a burn to a contract of the ramp": {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, rampBridge, 10), transferLog(proofToken, rampBridge, nobody, 10)}},
 		"a burn in two parts":              {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 4), transferLog(proofToken, proofUser, nobody, 6)}},
-		"a burn of too little":             {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 9)}, want: "burns 9000000000000000000 units"},
-		"a burn that is paid back":         {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, rampBridge, 10), transferLog(proofToken, rampBridge, proofUser, 1)}, want: "burns 9000000000000000000 units"},
-		"a transfer to a friend":           {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, stranger, 10)}, want: "burns 0 units"},
-		"a transfer from a friend":         {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, stranger, proofUser, 10)}, want: "burns 0 units"},
-		"a transfer to oneself":            {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, proofUser, 10)}, want: "burns 0 units"},
-		"a burn by somebody else":          {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, stranger, nobody, 10)}, want: "burns 0 units"},
-		"a burn of another token":          {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(stranger, proofUser, nobody, 10)}, want: "burns 0 units"},
-		"an approval":                      {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{approval}, want: "burns 0 units"},
-		"a mint instead of a burn":         {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, nobody, proofUser, 10)}, want: "burns -10000000000000000000 units"},
-		"a burn without decimals":          {burn: true, proof: ramp.Proof{AnyFailure: true}, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 10)}, want: "Proof.Decimals has no entry"},
-		"a burn of ten pieces": {burn: true, nft: true, proof: ramp.Proof{AnyFailure: true}, transaction: byRamp, logs: func() (logs []ramp.Log) {
-			for id := range int64(10) {
-				logs = append(logs, pieceLog(proofToken, proofUser, nobody, id))
-			}
-			return logs
-		}()},
-		"a burn of one piece of ten": {burn: true, nft: true, proof: complete, transaction: byRamp, logs: []ramp.Log{pieceLog(proofToken, proofUser, nobody, 1e18)}, want: "burns 1 units"},
+		"a burn of too little":             {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 9)}, want: "burns 9000000000000000000 of 10"},
+		"a burn that is paid back":         {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, rampBridge, 10), transferLog(proofToken, rampBridge, proofUser, 1)}, want: "burns 9000000000000000000 of 10"},
+		"a transfer to a friend":           {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, stranger, 10)}, want: "burns 0 of 10000000000000000000 units of the token " + proofToken.Hex() + " of the user " + proofUser.Hex() + ": tokens were passed on to " + stranger.Hex()},
+		"a transfer from a friend":         {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, stranger, proofUser, 10)}, want: "burns -10000000000000000000 of 10"},
+		"a transfer to oneself":            {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, proofUser, 10)}, want: "burns 0 of 10"},
+		"a burn by somebody else":          {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, stranger, nobody, 10)}, want: "burns 0 of 10"},
+		"a burn of another token":          {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(stranger, proofUser, nobody, 10)}, want: "burns 0 of 10"},
+		"an approval":                      {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{approval}, want: "burns 0 of 10"},
+		"a mint instead of a burn":         {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, nobody, proofUser, 10)}, want: "burns -10000000000000000000 of 10"},
+		"a burn without decimals":          {burn: true, proof: withoutDecimals, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 10)}, want: "Proof.Decimals has no entry"},
+
+		// Tokens must stay where they are burned.
+		"a burn that is passed on to a friend":   {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, rampBridge, 10), transferLog(proofToken, rampBridge, stranger, 10)}, want: "passed on to " + stranger.Hex()},
+		"a burn that a friend sends back":        {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 10), transferLog(proofToken, stranger, proofUser, 10)}, want: "burns 0 of 10"},
+		"a burn that is minted again":            {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 10), transferLog(proofToken, nobody, stranger, 10)}, want: "passed on to " + stranger.Hex()},
+		"a transfer beside the burn of a player": {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, stranger, 10), transferLog(proofToken, otherPlayer, nobody, 10)}, want: "passed on to " + stranger.Hex()},
+		"a burn through somebody else":           {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, stranger, 10), transferLog(proofToken, stranger, nobody, 10)}},
+		"a burn of which a fee is taken":         {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, rampBridge, 9), transferLog(proofToken, proofUser, stranger, 1)}, want: "burns 9000000000000000000 of 10"},
+		"a burn with a fee on top":               {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, rampBridge, 10), transferLog(proofToken, proofUser, stranger, 1)}},
+		"the burns of two players":               {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 10), transferLog(proofToken, otherPlayer, nobody, 5)}},
+		"a burn beside the mint of a player":     {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 10), transferLog(proofToken, nobody, otherPlayer, 9)}, want: "burns 1000000000000000000 of 10"},
+		"a burn whose log was removed":           {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{removed(transferLog(proofToken, proofUser, nobody, 10))}, want: "burns 0 of 10"},
+
+		// The ramp is no player.
+		"a burn by the zero address":        {burn: true, user: nobody, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, nobody, rampBridge, 10)}, want: "a user that is not"},
+		"a burn by a contract of the ramp":  {burn: true, user: rampBridge, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, rampBridge, nobody, 10)}, want: "a user that is not"},
+		"a burn by an account of the ramp":  {burn: true, user: rampAccount, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, rampAccount, nobody, 10)}, want: "a user that is not"},
+		"a burn by the token":               {burn: true, user: proofToken, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofToken, nobody, 10)}, want: "a user that is not"},
+		"a mint to a contract of the ramp":  {user: rampBridge, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, nobody, rampBridge, 10)}, want: "a user that is not"},
+		"a failed mint of the zero address": {user: nobody, proof: complete, transaction: byRamp, failed: true, want: "a user that is not"},
+		// An entry in Decimals counts units, whatever the order calls the token.
+		"a burn of ten pieces":                          {burn: true, nft: true, proof: withoutDecimals, transaction: byRamp, logs: tenPieces},
+		"a burn of ten pieces, called ERC20":            {burn: true, proof: withoutDecimals, transaction: byRamp, logs: tenPieces},
+		"a burn of ten pieces, with 0 decimals":         {burn: true, proof: withoutUnits, transaction: byRamp, logs: tenPieces},
+		"a burn of ten pieces, with decimals":           {burn: true, nft: true, proof: complete, transaction: byRamp, logs: tenPieces, want: "burns 0 of 10"},
+		"a burn of one piece of ten":                    {burn: true, nft: true, proof: withoutDecimals, transaction: byRamp, logs: []ramp.Log{pieceLog(proofToken, proofUser, nobody, 1e18)}, want: "burns 1 of 10"},
+		"a burn of tokens called NFT":                   {burn: true, nft: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 10)}},
+		"a burn of few tokens called NFT":               {burn: true, nft: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 9)}, want: "burns 9000000000000000000 of 10"},
+		"a burn of tokens called NFT, without decimals": {burn: true, nft: true, proof: withoutDecimals, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 10)}, want: "Proof.Decimals has no entry"},
+		"a burn of tokens with 0 decimals":              {burn: true, proof: withoutUnits, transaction: byRamp, logs: []ramp.Log{unitsLog(proofToken, proofUser, nobody, 10)}},
+		"a burn that shows units and pieces":            {burn: true, proof: withoutUnits, transaction: byRamp, logs: append(tenPieces[:5:5], unitsLog(proofToken, proofUser, nobody, 5)), want: "burns 5 of 10"},
+		"pieces that are passed on":                     {burn: true, nft: true, proof: withoutDecimals, transaction: byRamp, logs: passedPieces, want: "burns 0 of 10 units of the token " + proofToken.Hex() + " of the user " + proofUser.Hex() + ": tokens were passed on to " + stranger.Hex()},
+		"pieces that others burn":                       {burn: true, nft: true, proof: withoutDecimals, transaction: byRamp, logs: othersPieces, want: "burns 0 of 10"},
 
 		"a mint":                         {proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, nobody, proofUser, 9)}}, // net of fees
+		"a mint from a treasury":         {proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, stranger, proofUser, 9)}},
+		"a mint of a piece":              {nft: true, proof: withoutDecimals, transaction: byRamp, logs: []ramp.Log{pieceLog(proofToken, nobody, proofUser, 7)}},
+		"a piece of a friend":            {nft: true, proof: withoutDecimals, transaction: byRamp, logs: []ramp.Log{pieceLog(proofToken, stranger, proofUser, 7)}, want: "transfers no token"},
+		"a mint that is passed on":       {proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, nobody, proofUser, 9), transferLog(proofToken, proofUser, stranger, 9)}, want: "transfers no token"},
 		"a mint to somebody else":        {proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, nobody, stranger, 9)}, want: "transfers no token"},
 		"a burn instead of a mint":       {proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 9)}, want: "transfers no token"},
 		"a success that moves no tokens": {proof: complete, transaction: byRamp, want: "transfers no token"},
@@ -98,6 +152,9 @@ func TestWhatATransactionProves(t *testing.T) {
 			}
 			order := accepted(t, request)
 			order.UserAddress = proofUser.Hex()
+			if strings.Contains(tt.want, "a user that is not") {
+				order.UserAddress = tt.user.Hex()
+			}
 			tokens := order.Intent.To
 			if tt.burn {
 				tokens = order.Intent.From
@@ -120,6 +177,117 @@ func TestWhatATransactionProves(t *testing.T) {
 			assert.ErrorIs(t, err, ramp.ErrNotProven)
 			assert.ErrorContains(t, err, tt.want)
 			assert.ErrorContains(t, err, order.UUID.String())
+		})
+	}
+}
+
+// Apply learns from the evidence what moved, and reads no receipt.
+func TestTheEvidenceOfAnOrder(t *testing.T) {
+	token, user := proofToken, proofUser
+	ids := func(list ...int64) (ids []*big.Int) {
+		for _, id := range list {
+			ids = append(ids, big.NewInt(id))
+		}
+		return ids
+	}
+	for name, tt := range map[string]struct {
+		logs       []ramp.Log
+		mint, burn ramp.Evidence // of an order of each direction, with the bridge as a contract
+		alone      []*big.Int    // the token IDs of a burn without Contracts
+	}{
+		"nothing": {nil, ramp.Evidence{Units: big.NewInt(0)}, ramp.Evidence{Units: big.NewInt(0)}, nil},
+		"units to the user": {[]ramp.Log{unitsLog(token, stranger, user, 7)},
+			ramp.Evidence{Units: big.NewInt(7)}, ramp.Evidence{Units: big.NewInt(-7)}, nil},
+		"units from the user": {[]ramp.Log{unitsLog(token, user, nobody, 5), unitsLog(token, user, rampBridge, 2), unitsLog(token, user, stranger, 4)},
+			ramp.Evidence{Units: big.NewInt(-11)}, ramp.Evidence{Units: big.NewInt(7)}, nil},
+		"pieces to the user": {[]ramp.Log{pieceLog(token, nobody, user, 9), pieceLog(token, rampBridge, user, 3), pieceLog(token, stranger, user, 4)},
+			ramp.Evidence{Units: big.NewInt(0), TokenIDs: ids(9, 3)}, ramp.Evidence{Units: big.NewInt(0)}, nil},
+		"pieces from the user": {[]ramp.Log{pieceLog(token, user, nobody, 9), pieceLog(token, user, rampBridge, 3), pieceLog(token, user, stranger, 4)},
+			ramp.Evidence{Units: big.NewInt(0)}, ramp.Evidence{Units: big.NewInt(0), TokenIDs: ids(9, 3)}, ids(9)},
+		"a piece by way of others": {[]ramp.Log{pieceLog(token, user, stranger, 1), pieceLog(token, stranger, rampBridge, 1), pieceLog(token, rampBridge, nobody, 1)},
+			ramp.Evidence{Units: big.NewInt(0)}, ramp.Evidence{Units: big.NewInt(0), TokenIDs: ids(1)}, ids(1)},
+		"a piece there and back": {[]ramp.Log{pieceLog(token, user, nobody, 1), pieceLog(token, nobody, user, 1)},
+			ramp.Evidence{Units: big.NewInt(0)}, ramp.Evidence{Units: big.NewInt(0)}, nil},
+		"a piece of somebody else, lent": {[]ramp.Log{pieceLog(token, stranger, user, 1), pieceLog(token, user, nobody, 1)},
+			ramp.Evidence{Units: big.NewInt(0)}, ramp.Evidence{Units: big.NewInt(0)}, nil},
+		"another token": {[]ramp.Log{pieceLog(stranger, user, nobody, 1), unitsLog(stranger, nobody, user, 1)},
+			ramp.Evidence{Units: big.NewInt(0)}, ramp.Evidence{Units: big.NewInt(0)}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for direction, want := range map[ramp.Direction]ramp.Evidence{ramp.Mint: tt.mint, ramp.Burn: tt.burn} {
+				request := mintRequest(t)
+				tokens := request.Intent.To
+				if direction == ramp.Burn {
+					request = burnRequest(t)
+					tokens = request.Intent.From
+				}
+				tokens[0].ID, request.UserAddress = token.Hex(), user.Hex()
+				order := accepted(t, request)
+				sent := &ramp.Transaction{From: rampAccount, FeePayer: stranger, To: &rampBridge}
+				want.Succeeded, want.From, want.FeePayer, want.To = true, sent.From, sent.FeePayer, sent.To
+				receipt := ramp.Receipt{Status: ramp.NewQuantity(1), Logs: tt.logs}
+				got, _ := ramp.Proof{Contracts: []common.Address{rampBridge}}.Check(&order, sent, &receipt)
+				assert.Equal(t, want, got, direction)
+
+				// Without a proof and a chain.
+				r := reported(order, 1)
+				r.Receipt = receipt
+				step, err := ramp.Finish(r, atResult)(&order)
+				require.NoError(t, err)
+				assert.Zero(t, step.Evidence.From)
+				if direction == ramp.Burn {
+					assert.Equal(t, tt.alone, step.Evidence.TokenIDs)
+				}
+				r.Receipt.Status = ramp.NewQuantity(0)
+				step, err = ramp.Finish(r, atResult)(&order)
+				require.NoError(t, err)
+				assert.Zero(t, step.Evidence)
+			}
+		})
+	}
+}
+
+// Without decimals, each burn of an ERC-20 token would wait for a person.
+func TestAHandlerNeedsAProofWithWhichBurnsCanEnd(t *testing.T) {
+	mintOnly := changed(goldProduct(), func(i *ramp.InitializeIntent) { i.Outputs = nil })
+	gold := common.HexToAddress(goldToken)
+	without := []string{`HandlerConfig.Proof.Decimals must have the token of product "gold" (0 if it is an NFT): no burn of it could end`}
+	for name, tt := range map[string]struct {
+		products []ramp.Product
+		decimals map[common.Address]int
+		want     []string
+	}{
+		"the token of a burn":         {[]ramp.Product{swordProduct(), goldProduct()}, nil, without},
+		"another token":               {[]ramp.Product{goldProduct()}, map[common.Address]int{stranger: 18}, without},
+		"mints only":                  {[]ramp.Product{mintOnly}, nil, nil},
+		"an item that is an NFT":      {[]ramp.Product{swordProduct()}, nil, nil},
+		"an ERC-20 token":             {[]ramp.Product{goldProduct()}, map[common.Address]int{gold: 18}, nil},
+		"an NFT for items that count": {[]ramp.Product{goldProduct()}, map[common.Address]int{gold: 0}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			terms := newTerms(t, tt.products...)
+			store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(context.Context, ramp.Step) error { return nil }})
+			require.NoError(t, err)
+			chain, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com"})
+			require.NoError(t, err)
+			config := ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: terms, Key: testKey(t), Signer: testSigner(t), Chain: chain}
+			fill := func(decimals map[common.Address]int) error {
+				config.Proof = &ramp.Proof{AnyFailure: true, Decimals: decimals}
+				_, err := ramp.NewHandler(config)
+				return err
+			}
+			if tt.want != nil {
+				assertFields(t, fill(tt.decimals), tt.want...)
+				require.NoError(t, fill(map[common.Address]int{gold: 18}))
+				require.NoError(t, terms.Replace(tt.products, 0), "a handler that does not exist demands nothing")
+				return
+			}
+			require.NoError(t, fill(tt.decimals))
+			other := changed(goldProduct(), func(i *ramp.InitializeIntent) { i.Token = foreignToken })
+			assertFields(t, terms.Replace([]ramp.Product{other}, 0), without...)
+			product, _, err := terms.Match(mintOf(t, foreignToken+" 1", "gold 100, gem 1"))
+			assert.Error(t, err, product)
+			require.NoError(t, terms.Replace(tt.products, 0))
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -32,6 +33,9 @@ type Product struct {
 type Terms struct {
 	decimals map[string]int
 	offers   atomic.Pointer[[]offer] // the current ones first
+
+	mu     sync.Mutex
+	proofs []*Proof // of the handlers with these terms
 }
 
 // offer is a product that is offered, or was until a short time ago.
@@ -73,10 +77,16 @@ func NewTerms(c TermsConfig) (*Terms, error) {
 // answers the service. The service does not say which price a player saw, so orders for
 // the former products are accepted until grace has passed: by default [UUIDValidity],
 // because a player cannot use an older UUID. -1 ends them at once. After an error, an
-// [*InvalidError], nothing has changed.
+// [*InvalidError], nothing has changed. It is also an error if no burn of a product could
+// end, because [Proof].Decimals of a handler lacks its token.
 func (t *Terms) Replace(products []Product, grace time.Duration) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	var p problems
 	offers := newOffers(&p, products)
+	for _, proof := range t.proofs {
+		proof.check(&p, offers)
+	}
 	if err := p.err(); err != nil {
 		return err
 	}

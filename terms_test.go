@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"encoding/json"
 	"log/slog"
+	"math/big"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	ethcrypto "github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
@@ -373,7 +375,7 @@ func TestAnOrderOutsideTheTermsIsAnsweredAsTheGameRejects(t *testing.T) {
 }
 
 // The interface has item IDs, and the receipt has the IDs of tokens (2.5, 6).
-func TestTheEndOfAnOrderHasItsResult(t *testing.T) {
+func TestTheEndOfAnOrderHasItsEvidence(t *testing.T) {
 	var steps []ramp.Step
 	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(_ context.Context, step ramp.Step) error {
 		steps = append(steps, step)
@@ -390,19 +392,17 @@ func TestTheEndOfAnOrderHasItsResult(t *testing.T) {
 	// The result of a mint may be net of fees: 0.99 of 1 token at 1%. Only the game's
 	// side is compared with the order.
 	r := &ramp.Result{SessionID: session.ID, UUID: o.UUID, TxHash: "0x" + strings.Repeat("1", 64),
-		Receipt: ramp.Receipt{Status: ramp.NewQuantity(1), GasUsed: ramp.NewQuantity(21000)}, Intent: mintOf(t, goldToken+" 0.99", "gold 100, gem 1")}
+		Receipt: ramp.Receipt{Status: ramp.NewQuantity(1), Logs: []ramp.Log{unitsLog(common.HexToAddress(goldToken), nobody, vectorAddress, 99)}}, Intent: mintOf(t, goldToken+" 0.99", "gold 100, gem 1")}
 	r.Intent.FeeRate, r.Intent.Actual = "100", "0.99"
 	require.NoError(t, service.Result(t.Context(), session, r))
 	require.NoError(t, service.Result(t.Context(), session, r))
 
 	require.Len(t, steps, 2, "a repeat is not applied")
-	assert.Nil(t, steps[0].Result)
-	require.NotNil(t, steps[1].Result)
-	assert.Equal(t, "21000", steps[1].Result.Receipt.GasUsed.String())
+	assert.Zero(t, steps[0].Evidence)
+	assert.Equal(t, ramp.Evidence{Succeeded: true, Units: big.NewInt(99)}, steps[1].Evidence)
 	assert.Empty(t, steps[1].Product, "prices are not stored")
-	for _, op := range ended {
-		assert.Nil(t, op.Step.Result, "no body reaches an observer")
-	}
+	require.Len(t, ended, 3)
+	assert.Zero(t, ended[2].Step.Evidence, "of a repeat")
 }
 
 func TestASlowSignerCostsNothing(t *testing.T) {

@@ -237,8 +237,12 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 		p.add("HandlerConfig.Confirmations", "must be 0 without Chain")
 	}
 	if c.Proof != nil {
-		c.Proof.check(&p, "HandlerConfig.Proof")
 		p.require(c.Chain != nil, "HandlerConfig.Chain")
+		if c.Terms != nil {
+			c.Terms.mu.Lock()
+			defer c.Terms.mu.Unlock()
+		}
+		c.Proof.check(&p, c.Terms.valid())
 	}
 	if s := c.RejectStatus; s != 0 && s != http.StatusOK && (s < 400 || s > 499) {
 		p.add("HandlerConfig.RejectStatus", "must be 200, or 400 to 499")
@@ -248,6 +252,9 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	}
 	if err := p.err(); err != nil {
 		return nil, err
+	}
+	if c.Proof != nil && c.Terms != AnyTerms {
+		c.Terms.proofs = append(c.Terms.proofs, c.Proof) // for Replace
 	}
 	c.RejectStatus = cmp.Or(c.RejectStatus, http.StatusOK)
 	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
@@ -459,7 +466,7 @@ func (h *Handler) proven(r *Result, finish Transition) Transition {
 	return func(stored *Order) (Step, error) {
 		step, err := finish(stored)
 		if err == nil && step.New {
-			_, err = proof.Check(stored, r.Transaction, &r.Receipt)
+			step.Evidence, err = proof.Check(stored, r.Transaction, &r.Receipt)
 		}
 		return step, err
 	}

@@ -240,7 +240,6 @@ func (c *call) setSession(header http.Header, r *Result) {
 // take records the step that a store returned, or the conflict that it met.
 func (c *call) take(step Step, err error) error {
 	if err == nil {
-		step.Result = nil // it holds the body, which is not for an observer
 		c.op.Step = &step
 	} else {
 		errors.As(err, &c.op.Conflict)

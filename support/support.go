@@ -169,7 +169,7 @@ func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Ha
 		return o.config.Store.Update(ctx, id, o.mine(func(stored *ramp.Order) (ramp.Step, error) {
 			step, err := finish(stored)
 			if err == nil && step.New {
-				_, err = proof.Check(stored, sent, receipt)
+				step.Evidence, err = proof.Check(stored, sent, receipt)
 			}
 			return step, err
 		}))

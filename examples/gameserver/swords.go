@@ -7,14 +7,13 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
 )
 
 // Of item_sword no two are the same, so its product is non-fungible. The interface has the
 // ID of the item only, not of the sword or of its token. So the game chooses a sword when a
-// mint is accepted, sets it aside under the UUID of the order, and learns from the receipt
-// which token the sword became, or which token was burned.
+// mint is accepted, sets it aside under the UUID of the order, and learns from the evidence
+// of its end which token the sword became, or which token was burned.
 
 const startingSwords = 2 // of a new player
 
@@ -81,9 +80,9 @@ func (g *game) setAside(ctx context.Context, tx *sql.Tx, o ramp.Order, player st
 // remember stores which tokens the swords of a mint became.
 func (g *game) remember(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 	minted, err := g.column(ctx, tx, "SELECT id FROM swords WHERE order_id = ? ORDER BY id", step.Order.UUID.String())
-	for n, token := range tokenIDs(step) {
+	for n, token := range step.Evidence.TokenIDs {
 		if err == nil && n < len(minted) {
-			err = g.change(ctx, tx, 1, "UPDATE swords SET token_id = ? WHERE id = ?", token, minted[n])
+			err = g.change(ctx, tx, 1, "UPDATE swords SET token_id = ? WHERE id = ?", token.String(), minted[n])
 		}
 	}
 	return err
@@ -92,11 +91,11 @@ func (g *game) remember(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 // bringBack gives the player the swords whose tokens were burned. A token that the game
 // does not know becomes a new sword.
 func (g *game) bringBack(ctx context.Context, tx *sql.Tx, step ramp.Step, player string, n int64) error {
-	burned := tokenIDs(step)
+	burned := step.Evidence.TokenIDs
 	for i := range n {
 		var known int64
 		if i < int64(len(burned)) {
-			done, err := tx.ExecContext(ctx, g.bind("UPDATE swords SET player = ?, order_id = '', token_id = '' WHERE token_id = ?"), player, burned[i])
+			done, err := tx.ExecContext(ctx, g.bind("UPDATE swords SET player = ?, order_id = '', token_id = '' WHERE token_id = ?"), player, burned[i].String())
 			if err != nil {
 				return err
 			}
@@ -112,23 +111,4 @@ func (g *game) bringBack(ctx context.Context, tx *sql.Tx, step ramp.Step, player
 		}
 	}
 	return nil
-}
-
-// tokenIDs returns the IDs of the tokens that the transaction of a step moved to its user,
-// or from them for a burn. There are none if a person abandoned the order.
-func tokenIDs(step ramp.Step) (ids []string) {
-	if step.Result == nil {
-		return nil
-	}
-	burn, token := step.Order.Direction == ramp.Burn, step.Order.Intent.To[0].ID
-	if burn {
-		token = step.Order.Intent.From[0].ID
-	}
-	user := common.HexToAddress(step.Order.UserAddress)
-	for _, t := range step.Result.Receipt.Transfers() {
-		if t.Token == common.HexToAddress(token) && t.TokenID != nil && (burn && t.From == user || !burn && t.To == user) {
-			ids = append(ids, t.TokenID.String())
-		}
-	}
-	return ids
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
@@ -92,23 +91,4 @@ func TestASwordIsSetAsideForItsOrder(t *testing.T) {
 			t.Errorf("more swords than bob owns: %v", err)
 		}
 	})
-}
-
-// A transaction may move tokens of others too, such as one of a marketplace.
-func TestOnlyTheTokensOfTheUserCount(t *testing.T) {
-	transfer := common.HexToHash("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
-	alice, bob := common.Hash{31: 0xa}, common.Hash{31: 0xb}
-	moved := func(contract string, from, to common.Hash, id byte) ramp.Log {
-		return ramp.Log{Address: common.HexToAddress(contract), Topics: []common.Hash{transfer, from, to, {31: id}}}
-	}
-	receipt := ramp.Receipt{Logs: []ramp.Log{
-		moved(swordToken, bob, common.Hash{}, 1), moved(swordToken, alice, common.Hash{}, 2), moved(token, alice, common.Hash{}, 3),
-		moved(swordToken, common.Hash{}, bob, 4), moved(swordToken, common.Hash{}, alice, 5)}}
-	asset := []ramp.IntentAsset{{ID: swordToken}}
-	for d, want := range map[ramp.Direction]string{ramp.Burn: "2", ramp.Mint: "5"} {
-		order := ramp.Order{Direction: d, UserAddress: common.BytesToAddress(alice[:]).Hex(), Intent: ramp.Intent{From: asset, To: asset}}
-		if got := tokenIDs(ramp.Step{Order: order, Result: &ramp.Result{Receipt: receipt}}); !slices.Equal(got, []string{want}) {
-			t.Errorf("a %s moved the tokens %q", d, got)
-		}
-	}
 }

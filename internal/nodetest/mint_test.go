@@ -82,7 +82,7 @@ func TestAContractThatChecksBothSignatures(t *testing.T) {
 		assert.Equal(t, minted, c.Hash)
 		assert.NoError(t, c.Unproven)
 		assert.True(t, c.Signed)
-		assert.Equal(t, ramp.Evidence{Succeeded: true, From: p.address, To: &token, Received: big.NewInt(1e18), Burned: big.NewInt(-1e18)}, c.Evidence)
+		assert.Equal(t, ramp.Evidence{Succeeded: true, From: p.address, To: &token, Units: big.NewInt(1e18)}, c.Evidence)
 		assert.Equal(t, http.StatusOK, g.result(t, request, minted))
 		assert.Equal(t, ramp.OrderSucceeded, g.state(t, request.UUID))
 
