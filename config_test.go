@@ -248,7 +248,8 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 			see: func(t *testing.T, c ramp.HandlerConfig) any {
 				var got [4]int
 				for i, size := range []int{100, 101, 1 << 20, 1<<20 + 1} {
-					got[i] = makeHandler(t, c).AnswerResult(t.Context(), nil, make([]byte, size)).Status
+					header := http.Header{ramp.HeaderHMAC: {strings.Repeat("0", 64)}}
+					got[i] = makeHandler(t, c).AnswerValidate(t.Context(), header, make([]byte, size)).Status
 				}
 				return got
 			},

@@ -240,7 +240,7 @@ func ExampleHandlerConfig_translateCode() {
 	reply := handler.AnswerResult(context.Background(), http.Header{}, []byte("{}"))
 	fmt.Println(reply.Status, string(reply.Body))
 	// Output:
-	// 401 {"success":false,"errorCode":"INVALID_MESSAGE","data":null}
+	// 500 {"success":false,"errorCode":"INVALID_MESSAGE","data":null}
 }
 
 func ExamplePermanent() {

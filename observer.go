@@ -67,6 +67,11 @@ type Operation struct {
 
 	// The rest is for webhook operations only.
 
+	// Unverified reports that a validate or result call had no valid HMAC, or was sent to
+	// a wrong path. Anybody can make such calls, so count them apart: docs/operations.md
+	// says how to tell forged ones from a wrong key.
+	Unverified bool
+
 	Status    int            // HTTP status of the answer
 	Code      Code           // errorCode of the answer before translation; empty for success
 	Direction Direction      // mint or burn; 0 if unknown

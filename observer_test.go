@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -274,21 +277,58 @@ func TestALoggerThatPanicsCostsNobodyASignature(t *testing.T) {
 	}
 }
 
-// Nobody has authenticated a body that is too large, so it must not fill the log.
-func TestBodiesThatAreTooLargeAreLoggedOnceASecond(t *testing.T) {
-	var log bytes.Buffer
-	synctest.Test(t, func(t *testing.T) {
-		handler, err := ramp.NewHandler(inMemory(t, ramp.HandlerConfig{Terms: ramp.AnyTerms, Key: testKey(t), Signer: testSigner(t), MaxBody: 100,
-			Logger: slog.New(slog.NewTextHandler(&log, nil))}))
-		require.NoError(t, err)
-		for range 3 {
-			for range 100 {
-				handler.AnswerResult(t.Context(), nil, make([]byte, 101))
+// Anybody can make calls without a valid HMAC, so they must neither fill the log, nor
+// hide each other, nor look like a failing server. An observer hears of each.
+func TestCallsWithoutAValidHMACAreLoggedOnceASecond(t *testing.T) {
+	forged := http.Header{ramp.HeaderHMAC: {strings.Repeat("0", 64)}}
+	wrongPath := httptest.NewRequest(http.MethodPost, "/ramp/result", nil)
+	for code, send := range map[ramp.Code]func(h *ramp.Handler){
+		ramp.CodeHMACMissing:  func(h *ramp.Handler) { h.AnswerResult(t.Context(), nil, []byte("{}")) },
+		ramp.CodeHMACInvalid:  func(h *ramp.Handler) { h.AnswerResult(t.Context(), forged, []byte("{}")) },
+		ramp.CodeBodyTooLarge: func(h *ramp.Handler) { h.AnswerValidate(t.Context(), forged, make([]byte, 101)) },
+		ramp.CodeNotFound:     func(h *ramp.Handler) { h.ServeHTTP(httptest.NewRecorder(), wrongPath) },
+		ramp.CodeInternal: func(h *ramp.Handler) {
+			cut := httptest.NewRequest(http.MethodPost, ramp.PathResult, iotest.ErrReader(io.ErrUnexpectedEOF))
+			cut.Header = forged
+			h.ServeHTTP(httptest.NewRecorder(), cut)
+		},
+	} {
+		t.Run(string(code), func(t *testing.T) {
+			var log bytes.Buffer
+			var seen []ramp.Operation
+			synctest.Test(t, func(t *testing.T) {
+				handler, err := ramp.NewHandler(inMemory(t, ramp.HandlerConfig{Terms: ramp.AnyTerms, Key: testKey(t), Signer: testSigner(t),
+					MaxBody: 100, Logger: slog.New(slog.NewJSONHandler(&log, nil)),
+					Observer: ramp.Observer{End: func(_ context.Context, op ramp.Operation) { seen = append(seen, op) }}}))
+				require.NoError(t, err)
+				for range 3 {
+					for range 100 {
+						send(handler)
+					}
+					body := []byte("{}") // genuine trouble in the same second
+					handler.AnswerResult(t.Context(), http.Header{ramp.HeaderHMAC: {testKey(t).Sign(body)}}, body)
+					time.Sleep(time.Second)
+				}
+			})
+			var records []string
+			for line := range strings.Lines(log.String()) {
+				var r struct {
+					Level, Outcome string
+					Unverified     bool
+					Suppressed     int
+				}
+				require.NoError(t, json.Unmarshal([]byte(line), &r))
+				records = append(records, fmt.Sprint(r.Level, " ", r.Outcome, " ", r.Unverified, " ", r.Suppressed))
 			}
-			time.Sleep(time.Second)
-		}
-	})
-	assert.Equal(t, 3, strings.Count(log.String(), "raise that limit"), log.String())
+			first, again := "WARN "+string(code)+" true 0", "WARN "+string(code)+" true 99"
+			genuine := "ERROR INVALID_UUID false 0"
+			assert.Equal(t, []string{first, genuine, again, genuine, again, genuine}, records)
+			require.Len(t, seen, 303)
+			for n, op := range seen {
+				assert.Equal(t, n%101 != 100, op.Unverified)
+			}
+		})
+	}
 }
 
 // The session of a result's body is signed, and that of its header is not.

@@ -601,7 +601,7 @@ func TestAForgedResultDoesNotEvenReachTheChain(t *testing.T) {
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), Chain: c.client(t)})
 	require.NoError(t, err)
 	reply := handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {strings.Repeat("0", 64)}}, told().bytes())
-	assert.Equal(t, http.StatusUnauthorized, reply.Status)
+	assertCode(t, reply.Err, ramp.CodeHMACInvalid)
 	assert.Empty(t, c.asked)
 }
 

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -67,10 +66,10 @@ type Game interface {
 // framework, or without HTTP, pass headers and bytes to AnswerAssets,
 // AnswerValidate and AnswerResult, which do all of the work and keep neither.
 type Handler struct {
-	config    HandlerConfig
-	confirmed []byte       // the answer to every accepted result
-	tooLarge  atomic.Int64 // when a body that is too large was last logged, in Unix seconds
-	warned    sync.Map     // the assets of the terms that some list did not have
+	config     HandlerConfig
+	confirmed  []byte   // the answer to every accepted result
+	unverified sampler  // of the records of calls without a valid HMAC
+	warned     sync.Map // the assets of the terms that some list did not have
 }
 
 // HandlerConfig configures a [Handler]. Terms, Key, Signer, and either Players and
@@ -181,8 +180,9 @@ type HandlerConfig struct {
 	// unchanged. By default no code is translated.
 	TranslateCode func(Code) Code
 
-	// MaxBody is the maximum size of a body in bytes. A larger body is answered
-	// with HTTP 413. The default is 1 MiB. The interface does not set a limit.
+	// MaxBody is the maximum size of a body in bytes. A larger body is answered with
+	// HTTP 413, and a larger result with 500, so that it arrives once the limit was
+	// raised. The default is 1 MiB. The interface does not set a limit.
 	//
 	// The handler reads no body without a well-formed HMAC header. With one, a
 	// connection can hold up to MaxBody until the HMAC is checked, so limit the
@@ -197,9 +197,11 @@ type HandlerConfig struct {
 	// [HMACKey.WithPrevious] verified the call, from 1), and error (the cause of a
 	// failure), and of a [Store]: state, new (false for a repeat), and effect, such
 	// as "take -100 item_gold", which lets a person correct balances after a database
-	// was lost. No record holds a token, a key, a signature or a body. By default only
-	// failures are logged, to [slog.Default]. slog.New(slog.DiscardHandler) logs
-	// nothing.
+	// was lost. No record holds a token, a key, a signature or a body. Of the calls
+	// without a valid HMAC, which anybody can make, at most one a second is logged for
+	// each code, with unverified, and suppressed (how many were not logged before it).
+	// By default only failures are logged, to [slog.Default].
+	// slog.New(slog.DiscardHandler) logs nothing.
 	Logger *slog.Logger
 
 	// Observer observes every call, for metrics and traces, except requests with
@@ -266,7 +268,7 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 		c.Players = c.Game
 	}
 	confirmed, err := marshal(Response[struct{}]{Success: true})
-	return &Handler{config: c, confirmed: confirmed}, err
+	return &Handler{config: c, confirmed: confirmed, unverified: sampler{last: map[Code]sample{}}}, err
 }
 
 // AnswerAssets answers an assets call (interface 2.4) from its headers.
@@ -361,11 +363,7 @@ func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []b
 			return err
 		}
 		if r, err = ParseResult(body); err != nil {
-			// An authentic result must not be lost because of its form. It is
-			// delivered again while somebody repairs the cause.
-			rejection := rejectionOf(err)
-			rejection.Status = http.StatusInternalServerError
-			return rejection
+			return err
 		}
 		c.op.UUID, c.op.TxHash, c.unreadable = r.UUID, normalizeTxHash(r.TxHash), r.Unreadable
 		c.op.Direction, _ = r.Intent.Direction()
@@ -375,16 +373,12 @@ func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []b
 		if h.config.Chain != nil {
 			receipt, transaction, err := h.confirm(ctx, r)
 			if err != nil { // an internal error, whatever it wraps
-				return nil, fmt.Errorf("ramp: the result is not confirmed: %w", err)
+				return nil, internalError(fmt.Errorf("ramp: the result is not confirmed: %w", err))
 			}
 			r.Receipt, r.Transaction = *receipt, transaction
 		}
 		if err := h.result(ctx, c, r); err != nil {
-			rejection := gameRejection(err, http.StatusInternalServerError)
-			if rejection.Status != http.StatusBadRequest || rejection.Code != CodePermanent {
-				rejection.Status = http.StatusInternalServerError // so that the service delivers it again
-			}
-			return nil, rejection
+			return nil, gameRejection(err, http.StatusInternalServerError)
 		}
 		return bytes.Clone(h.confirmed), nil
 	})

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,13 +26,13 @@ type Code string
 
 // The codes that a [Handler] answers with by itself.
 const (
-	CodeHMACMissing      Code = "HMAC_MISSING"         // 401: no X-HMAC-SIGNATURE
-	CodeHMACInvalid      Code = "HMAC_INVALID"         // 401: the signature does not match the body
+	CodeHMACMissing      Code = "HMAC_MISSING"         // 401, of a result 500: no X-HMAC-SIGNATURE
+	CodeHMACInvalid      Code = "HMAC_INVALID"         // 401, of a result 500: the signature does not match the body
 	CodeSessionMissing   Code = "SESSION_MISSING"      // 401: no usable X-Dapp-SessionID
 	CodeTokenMissing     Code = "ACCESS_TOKEN_MISSING" // 401: no usable bearer token in X-Dapp-Authorization
-	CodeNotFound         Code = "NOT_FOUND"            // 404: unknown path, from [Handler.ServeHTTP]
+	CodeNotFound         Code = "NOT_FOUND"            // 404, of a result 500: unknown path, from [Handler.ServeHTTP]
 	CodeMethodNotAllowed Code = "METHOD_NOT_ALLOWED"   // 405: not GET for assets, not POST for the others
-	CodeBodyTooLarge     Code = "BODY_TOO_LARGE"       // 413: larger than [HandlerConfig].MaxBody
+	CodeBodyTooLarge     Code = "BODY_TOO_LARGE"       // 413, of a result 500: larger than [HandlerConfig].MaxBody
 	CodeTerms            Code = "INVALID_MESSAGE"      // a validate call is for none of the products of [HandlerConfig].Terms
 	CodeOrderConflict    Code = "ORDER_CONFLICT"       // a validate call contradicts the order stored under its UUID
 	CodeOrderFinished    Code = "ORDER_FINISHED"       // a validate call is for an order that has ended
@@ -161,6 +162,7 @@ type call struct {
 func (h *Handler) answer(ctx context.Context, endpoint string, read func(*call) error, run func(context.Context, *call) (any, error)) (reply Reply) {
 	c := &call{op: Operation{Kind: OperationWebhook, Name: endpoint, Begun: time.Now()}}
 	ctx = h.config.Observer.start(ctx, c.op)
+	c.op.Unverified = endpoint != "assets"
 	response, err := func() (response any, err error) {
 		defer func() {
 			if cause := recover(); cause != nil {
@@ -181,7 +183,7 @@ func (h *Handler) answer(ctx context.Context, endpoint string, read func(*call) 
 		}
 	}
 	if err != nil {
-		reply = h.reject(err)
+		reply = h.reject(endpoint, err)
 	}
 	h.record(ctx, c, reply)
 	return reply
@@ -189,14 +191,15 @@ func (h *Handler) answer(ctx context.Context, endpoint string, read func(*call) 
 
 // authentic checks the size and the HMAC of a body before anything reads it.
 func (h *Handler) authentic(c *call, header http.Header, body []byte) error {
-	if int64(len(body)) > h.config.MaxBody {
-		return h.bodyTooLarge(h.config.MaxBody)
-	}
 	signature, err := hmacHeader(header)
 	if err != nil {
 		return err
 	}
+	if int64(len(body)) > h.config.MaxBody {
+		return h.bodyTooLarge(h.config.MaxBody)
+	}
 	c.previousKey, err = h.config.Key.verify(body, signature)
+	c.op.Unverified = err != nil
 	encoding, _ := singleHeader(header, "Content-Encoding")
 	switch {
 	case err == nil:
@@ -247,11 +250,16 @@ func (c *call) take(step Step, err error) error {
 	return err
 }
 
-// reject returns the reply to a failure.
-func (h *Handler) reject(err error) Reply {
+// reject returns the reply to a failure. The service delivers a result again only after
+// HTTP 500, so nothing but [Permanent] ends its deliveries.
+func (h *Handler) reject(endpoint string, err error) Reply {
 	var rejection *Rejection
 	if !errors.As(err, &rejection) || rejection.Status < 200 || rejection.Status > 599 {
 		rejection = internalError(err)
+	}
+	decided := rejection.Status == http.StatusBadRequest && rejection.Code == CodePermanent
+	if endpoint == "result" && !decided {
+		rejection = &Rejection{Status: http.StatusInternalServerError, Code: rejection.Code, Err: rejection.Err}
 	}
 	body, err := marshal(Response[struct{}]{ErrorCode: h.translate(rejection.Code)})
 	if err != nil {
@@ -289,15 +297,18 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	case errors.As(reply.Err, &rejection):
 		op.Err, op.Code = reply.Err, rejection.Code
 		level, outcome = slog.LevelWarn, string(rejection.Code)
-		if reply.Status >= 500 || reply.Status == http.StatusRequestEntityTooLarge {
-			level = slog.LevelError // the call had no effect, and somebody must act
+		if reply.Status >= 500 && !op.Unverified { // which anybody can cause
+			level = slog.LevelError
 		}
 	case c.unreadable != nil, c.unsigned != "", op.Conflict != nil:
 		level = slog.LevelWarn
 	}
 	h.config.Observer.end(ctx, *op)
-	if now := time.Now().Unix(); op.Code == CodeBodyTooLarge && h.tooLarge.Swap(now) == now {
-		return // nobody has authenticated it, so anybody could fill the log
+	suppressed := 0
+	if op.Unverified {
+		if suppressed = h.unverified.count(op.Code); suppressed < 0 {
+			return
+		}
 	}
 	defer recoverHook(ctx, "Logger") // so that it costs nobody the signature of a stored order
 
@@ -305,7 +316,7 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	if h.config.Logger == nil && level == slog.LevelInfo || !log.Enabled(ctx, level) {
 		return
 	}
-	attrs := append(make([]slog.Attr, 0, 18), slog.String("endpoint", op.Name), slog.Int("status", op.Status), slog.Duration("duration", op.Duration))
+	attrs := append(make([]slog.Attr, 0, 20), slog.String("endpoint", op.Name), slog.Int("status", op.Status), slog.Duration("duration", op.Duration))
 	add := func(known bool, attr slog.Attr) {
 		if known {
 			attrs = append(attrs, attr)
@@ -328,6 +339,8 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	add(op.TxHash != "", slog.String("tx_hash", op.TxHash))
 	add(c.unsigned != "", slog.String("header_session_id", c.unsigned))
 	add(c.previousKey > 0, slog.Int("previous_key", c.previousKey))
+	add(op.Unverified, slog.Bool("unverified", true))
+	add(suppressed > 0, slog.Int("suppressed", suppressed))
 	if op.Conflict != nil {
 		attrs = append(attrs, slog.String("conflict", op.Conflict.Field))
 	}
@@ -351,4 +364,31 @@ func (c *call) order() *Order {
 	default:
 		return nil
 	}
+}
+
+// sampler lets one record a second through for each code, because anybody can cause
+// records of calls whose HMAC was not verified, and must not fill the log.
+type sampler struct {
+	mu   sync.Mutex
+	last map[Code]sample
+}
+
+type sample struct {
+	second     int64 // Unix time of the record
+	suppressed int   // records since
+}
+
+// count returns how many records of a code were suppressed since the last one, or -1 to
+// suppress this one.
+func (s *sampler) count(c Code) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last, now := s.last[c], time.Now().Unix()
+	if last.second == now {
+		last.suppressed++
+		s.last[c] = last
+		return -1
+	}
+	s.last[c] = sample{second: now}
+	return last.suppressed
 }

@@ -17,7 +17,9 @@ const (
 )
 
 // ServeHTTP serves the three endpoints on PathAssets, PathValidate and
-// PathResult, and answers 404 for every other path.
+// PathResult, and answers 404 for every other path. A POST to another path that ends in
+// /result is answered with 500, so that the service delivers it again while somebody
+// corrects the path.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case PathAssets:
@@ -27,15 +29,28 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case PathResult:
 		h.Result(w, r)
 	default:
-		rejection := &Rejection{Status: http.StatusNotFound, Code: CodeNotFound}
-		for _, path := range []string{PathAssets, PathValidate, PathResult} {
-			if strings.HasSuffix(r.URL.Path, path[len("/api"):]) { // the mux strips too little, or too much
-				rejection.Err = fmt.Errorf("ramp: the handler got the path %.100q, but answers %q: correct http.StripPrefix, or mount the methods of the handler", r.URL.Path, path)
-				h.answer(r.Context(), strings.TrimPrefix(path, "/api/"), func(*call) error { return rejection }, nil)
-			}
-		}
-		h.reject(rejection).Write(w)
+		h.notFound(r).Write(w)
 	}
+}
+
+// notFound answers a call to another path, and logs it if it may be one of ours: the mux
+// strips too little or too much, or the console has another path.
+func (h *Handler) notFound(r *http.Request) Reply {
+	rejection := &Rejection{Status: http.StatusNotFound, Code: CodeNotFound}
+	for _, path := range []string{PathAssets, PathValidate, PathResult} {
+		endpoint := strings.TrimPrefix(path, "/api/")
+		ours := strings.HasSuffix(strings.ToLower(strings.TrimRight(r.URL.Path, "/")), "/"+endpoint)
+		if !ours || path == PathResult && r.Method != http.MethodPost {
+			continue
+		}
+		rejection.Err = fmt.Errorf("ramp: the handler got the path %.100q, but answers %q: "+
+			"correct http.StripPrefix, or mount the methods of the handler", r.URL.Path, path)
+		return h.answer(r.Context(), endpoint, func(c *call) error {
+			c.op.Unverified = true
+			return rejection
+		}, nil)
+	}
+	return h.reject("", rejection)
 }
 
 // Assets serves the Get Assets endpoint (interface 4.3).
@@ -71,11 +86,11 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, endpoint string,
 // readBody reads a body. It reads nothing of one that is too large or has no
 // well-formed HMAC header, and allocates memory for a large one only as it arrives.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.ContentLength > h.config.MaxBody {
-		return nil, h.bodyTooLarge(h.config.MaxBody)
-	}
 	if _, err := hmacHeader(r.Header); err != nil {
 		return nil, err
+	}
+	if r.ContentLength > h.config.MaxBody {
+		return nil, h.bodyTooLarge(h.config.MaxBody)
 	}
 	const maxPrealloc = 32 << 10
 	var body bytes.Buffer
@@ -85,7 +100,7 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 	switch {
 	case errors.As(err, &large): // whose limit may be that of middleware
 		return nil, h.bodyTooLarge(large.Limit)
-	case err != nil: // a timeout or a broken connection; a result must be delivered again
+	case err != nil: // a timeout or a broken connection
 		return nil, &Rejection{Status: http.StatusInternalServerError, Code: CodeInternal, Err: fmt.Errorf("ramp: read the body: %w", err)}
 	}
 	return body.Bytes(), nil
@@ -96,7 +111,7 @@ func (h *Handler) allows(w http.ResponseWriter, r *http.Request, method string) 
 		return true
 	}
 	w.Header().Set("Allow", method)
-	h.reject(&Rejection{Status: http.StatusMethodNotAllowed, Code: CodeMethodNotAllowed}).Write(w)
+	h.reject("", &Rejection{Status: http.StatusMethodNotAllowed, Code: CodeMethodNotAllowed}).Write(w)
 	return false
 }
 

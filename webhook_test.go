@@ -472,6 +472,7 @@ func TestACallThatIsNotAuthenticReachesNoGame(t *testing.T) {
 		ramp.PathValidate: validateCall().bytes(),
 		ramp.PathResult:   resultCall().bytes(),
 	} {
+		want := map[string]int{ramp.PathValidate: 401, ramp.PathResult: 500}[path]
 		s := newStudio(t)
 		right := s.key.Sign(body)
 		for _, test := range []struct {
@@ -495,7 +496,7 @@ func TestACallThatIsNotAuthenticReachesNoGame(t *testing.T) {
 				header := s.signed(body)
 				header["x-hmac-signature"] = test.values
 				status, answer := s.call(t, http.MethodPost, path, header, body)
-				assert.Equal(t, http.StatusUnauthorized, status)
+				assert.Equal(t, want, status)
 				assert.Equal(t, rejection(test.code), answer)
 				assert.Empty(t, s.game.calls)
 			})
@@ -504,13 +505,13 @@ func TestACallThatIsNotAuthenticReachesNoGame(t *testing.T) {
 			tampered := bytes.Replace(body, []byte(`"amount":100`), []byte(`"amount":999`), 1)
 			require.NotEqual(t, body, tampered)
 			status, answer := s.call(t, http.MethodPost, path, s.signed(body), tampered)
-			assert.Equal(t, http.StatusUnauthorized, status)
+			assert.Equal(t, want, status)
 			assert.Equal(t, rejection("HMAC_INVALID"), answer)
 			assert.Empty(t, s.game.calls)
 		})
 		t.Run(path+"/nothing of the body is looked at before its HMAC holds", func(t *testing.T) {
 			status, answer := s.call(t, http.MethodPost, path, s.signed(body), []byte("not JSON"))
-			assert.Equal(t, http.StatusUnauthorized, status)
+			assert.Equal(t, want, status)
 			assert.Equal(t, rejection("HMAC_INVALID"), answer)
 		})
 	}
@@ -604,9 +605,9 @@ func TestAResultNeedsNoHeadersOfASession(t *testing.T) {
 func TestABodyAboveTheLimitIsRejectedUnread(t *testing.T) {
 	body := validateCall().with("padding", strings.Repeat("x", 4096)).bytes()
 	s := newStudioWith(t, ramp.HandlerConfig{MaxBody: 4096})
-	for _, path := range []string{ramp.PathValidate, ramp.PathResult} {
+	for path, want := range map[string]int{ramp.PathValidate: 413, ramp.PathResult: 500} {
 		status, answer := s.post(t, path, body)
-		assert.Equal(t, http.StatusRequestEntityTooLarge, status)
+		assert.Equal(t, want, status)
 		assert.Equal(t, rejection("BODY_TOO_LARGE"), answer)
 	}
 	assert.Empty(t, s.game.calls)
@@ -619,7 +620,7 @@ func TestABodyAboveTheLimitIsRejectedUnread(t *testing.T) {
 	require.EqualValues(t, -1, request.ContentLength, "a body in chunks does not say how long it is")
 	recorder := httptest.NewRecorder()
 	handler.ServeHTTP(recorder, request)
-	assert.Equal(t, http.StatusRequestEntityTooLarge, recorder.Code)
+	assert.Equal(t, http.StatusInternalServerError, recorder.Code)
 	assert.Equal(t, rejection("BODY_TOO_LARGE"), recorder.Body.String())
 	assert.Less(t, rest.read, 64<<10, "what is behind the limit is not read")
 
@@ -648,38 +649,52 @@ func TestABodyOfExactlyTheLimitIsRead(t *testing.T) {
 	assert.Equal(t, http.StatusOK, status)
 	s = newStudioWith(t, ramp.HandlerConfig{MaxBody: int64(len(body)) - 1})
 	status, _ = s.post(t, ramp.PathResult, body)
-	assert.Equal(t, http.StatusRequestEntityTooLarge, status)
+	assert.Equal(t, http.StatusInternalServerError, status)
 }
 
 // Who has no HMAC must not make the server hold bodies.
 func TestABodyWithoutAnHMACIsRejectedUnread(t *testing.T) {
 	s := newStudio(t)
+	type endpoint struct {
+		path     string
+		status   int
+		tooLarge int
+	}
 	for name, test := range map[string]struct {
 		headers string
-		status  int
 		code    string
 	}{
-		"no HMAC":              {"Content-Length: 1000000\r\n", 401, "HMAC_MISSING"},
-		"a short HMAC":         {"Content-Length: 1000000\r\nX-HMAC-SIGNATURE: ab\r\n", 401, "HMAC_INVALID"},
-		"an HMAC not in hex":   {"Content-Length: 1000000\r\nX-HMAC-SIGNATURE: " + strings.Repeat("z", 64) + "\r\n", 401, "HMAC_INVALID"},
-		"two HMACs":            {"Content-Length: 1000000\r\n" + strings.Repeat("X-HMAC-SIGNATURE: "+strings.Repeat("0", 64)+"\r\n", 2), 401, "HMAC_INVALID"},
-		"a length that claims": {"Content-Length: 1048577\r\nX-HMAC-SIGNATURE: " + strings.Repeat("0", 64) + "\r\n", 413, "BODY_TOO_LARGE"},
+		"no HMAC":                         {"Content-Length: 1000000\r\n", "HMAC_MISSING"},
+		"a short HMAC":                    {"Content-Length: 1000000\r\nX-HMAC-SIGNATURE: ab\r\n", "HMAC_INVALID"},
+		"an HMAC not in hex":              {"Content-Length: 1000000\r\nX-HMAC-SIGNATURE: " + strings.Repeat("z", 64) + "\r\n", "HMAC_INVALID"},
+		"two HMACs":                       {"Content-Length: 1000000\r\n" + strings.Repeat("X-HMAC-SIGNATURE: "+strings.Repeat("0", 64)+"\r\n", 2), "HMAC_INVALID"},
+		"a length that claims":            {"Content-Length: 1048577\r\nX-HMAC-SIGNATURE: " + strings.Repeat("0", 64) + "\r\n", "BODY_TOO_LARGE"},
+		"an endless body without an HMAC": {"Content-Length: 99999999999\r\n", "HMAC_MISSING"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			conn, err := net.Dial("tcp", s.Listener.Addr().String())
-			require.NoError(t, err)
-			defer conn.Close()
-			_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: game\r\n%s\r\n", ramp.PathResult, test.headers)
-			require.NoError(t, err)
-			// No byte of the body is sent, so only a server that does not wait answers.
-			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			require.NoError(t, err)
-			defer response.Body.Close()
-			body, err := io.ReadAll(response.Body)
-			require.NoError(t, err)
-			assert.Equal(t, test.status, response.StatusCode)
-			assert.Equal(t, rejection(test.code), string(body))
-		})
+		for _, at := range []endpoint{{ramp.PathValidate, 401, 413}, {ramp.PathResult, 500, 500}, {"/ramp/result", 500, 500}} {
+			t.Run(at.path+"/"+name, func(t *testing.T) {
+				want, code := at.status, test.code
+				if code == "BODY_TOO_LARGE" {
+					want = at.tooLarge
+				}
+				if at.path == "/ramp/result" {
+					code = "NOT_FOUND"
+				}
+				conn, err := net.Dial("tcp", s.Listener.Addr().String())
+				require.NoError(t, err)
+				defer conn.Close()
+				_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: game\r\n%s\r\n", at.path, test.headers)
+				require.NoError(t, err)
+				// No byte of the body is sent, so only a server that does not wait answers.
+				response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+				require.NoError(t, err)
+				defer response.Body.Close()
+				body, err := io.ReadAll(response.Body)
+				require.NoError(t, err)
+				assert.Equal(t, want, response.StatusCode)
+				assert.Equal(t, rejection(code), string(body))
+			})
+		}
 	}
 	assert.Empty(t, s.game.calls)
 }
@@ -1072,7 +1087,7 @@ func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
 	require.Equal(t, 200, handler.AnswerResult(t.Context(), header, body).Status)
 	assert.Empty(t, log.String(), "a success is not logged")
 
-	require.Equal(t, 401, handler.AnswerResult(t.Context(), nil, body).Status)
+	require.Equal(t, 500, handler.AnswerResult(t.Context(), nil, body).Status)
 	assert.Contains(t, log.String(), `"outcome":"HMAC_MISSING"`)
 	log.Reset()
 
@@ -1129,9 +1144,6 @@ func TestTheLogNamesTheCause(t *testing.T) {
 		"a handler without its prefix": {func(t *testing.T, s *studio) {
 			s.call(t, http.MethodGet, "/assets", nil, nil)
 		}, `the handler got the path \"/assets\", but answers \"/api/assets\"`},
-		"a body above the limit": {func(t *testing.T, s *studio) {
-			s.post(t, ramp.PathResult, resultCall().with("padding", strings.Repeat("x", 1<<20)).bytes())
-		}, `"level":"ERROR"`},
 		"a limit that is too low": {func(t *testing.T, s *studio) {
 			s.post(t, ramp.PathResult, resultCall().with("padding", strings.Repeat("x", 1<<20)).bytes())
 		}, "the body is larger than 1048576 bytes: raise that limit (HandlerConfig.MaxBody is 1048576)"},

@@ -119,7 +119,7 @@ func (s *pages) cause(e *Event) string {
 			"Compare RAMP_HMAC_KEY with -key, and RAMP_HMAC_KEY_ENCODING with -key-encoding."
 	case strings.Contains(e.Outcome, "not by the registered"):
 		return "The game signs with a different validator key. Restart with -validator and the address that the game signs with, or give the game the key of " + s.config.Validator.Hex() + "."
-	case e.Answer.Status == http.StatusNotFound || e.Answer.Status == http.StatusMethodNotAllowed:
+	case e.Answer.Status == http.StatusNotFound, e.Answer.Status == http.StatusMethodNotAllowed, code == ramp.CodeNotFound:
 		return "The game has no such endpoint. Set its path with " + path + "."
 	case e.Answer.Status/100 == 3:
 		return "The game redirects. The service does not follow redirects, because a token must not reach another address. Set -game to the final address."

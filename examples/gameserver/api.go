@@ -30,9 +30,7 @@ type api struct {
 
 func (a *api) routes(handler *ramp.Handler) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc(ramp.PathAssets, handler.Assets)
-	mux.HandleFunc(ramp.PathValidate, handler.Validate)
-	mux.HandleFunc(ramp.PathResult, handler.Result)
+	mux.Handle("/", handler) // other paths too, so that a result with a prefix too much comes again
 	mux.HandleFunc("GET /healthz", a.answer(a.alive))
 	mux.HandleFunc("GET /readyz", a.answer(a.ready))
 	mux.HandleFunc("POST /login", a.answer(a.login))

@@ -38,7 +38,8 @@ func serveMetrics(address string, registry *prometheus.Registry) (io.Closer, err
 func newMetrics(registry prometheus.Registerer) ramp.Observer {
 	var (
 		webhooks = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_webhook_calls_total",
-			Help: "Webhook calls. code is empty for success."}, []string{"endpoint", "direction", "status", "code"})
+			Help: "Webhook calls. code is empty for success. unverified ones had no valid HMAC, so anybody may have made them."},
+			[]string{"endpoint", "direction", "status", "code", "unverified"})
 		webhookSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "ramp_webhook_duration_seconds",
 			Help: "How long a webhook call took, without writing the answer.", Buckets: seconds}, []string{"endpoint"})
 		conflicts = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_conflicts_total",
@@ -61,8 +62,10 @@ func newMetrics(registry prometheus.Registerer) ramp.Observer {
 	conflicts.WithLabelValues("validate")
 	conflicts.WithLabelValues("result")
 	for _, d := range []ramp.Direction{0, ramp.Mint, ramp.Burn} {
-		webhooks.WithLabelValues("result", directionLabel(d), "500", string(ramp.CodeInternal))
+		webhooks.WithLabelValues("result", directionLabel(d), "500", string(ramp.CodeInternal), "false")
 	}
+	webhooks.WithLabelValues("validate", "", "401", string(ramp.CodeHMACInvalid), "true")
+	webhooks.WithLabelValues("result", "", "500", string(ramp.CodeHMACInvalid), "true")
 	calls.WithLabelValues(string(ramp.OperationInitialize), "initialize", "true")
 
 	return ramp.Observer{
@@ -70,7 +73,8 @@ func newMetrics(registry prometheus.Registerer) ramp.Observer {
 			failed := strconv.FormatBool(op.Err != nil)
 			switch op.Kind {
 			case ramp.OperationWebhook:
-				webhooks.WithLabelValues(op.Name, directionLabel(op.Direction), strconv.Itoa(op.Status), string(op.Code)).Inc()
+				webhooks.WithLabelValues(op.Name, directionLabel(op.Direction), strconv.Itoa(op.Status), string(op.Code),
+					strconv.FormatBool(op.Unverified)).Inc()
 				webhookSeconds.WithLabelValues(op.Name).Observe(op.Duration.Seconds())
 				if op.Conflict != nil {
 					conflicts.WithLabelValues(op.Name).Inc()
@@ -93,22 +97,27 @@ func newMetrics(registry prometheus.Registerer) ramp.Observer {
 }
 
 // countWaiting registers gauges of the mints and burns that have waited for a result for
-// longer than the service delivers results. The gauges query the database at each
-// scrape. A gauge is NaN while the database is unavailable. count is the CountWaiting
-// method of a [ramp.SQLStore].
+// an hour, and for longer than the service delivers results. The gauges query the
+// database at each scrape. A gauge is NaN while the database is unavailable. count is the
+// CountWaiting method of a [ramp.SQLStore].
 func countWaiting(registry prometheus.Registerer, count func(context.Context, ramp.Direction, time.Time) (int, time.Time, error)) {
-	for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
-		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ramp_orders_waiting",
-			Help: "Orders without a result after 13 hours, the same on every server. Investigate each mint.", ConstLabels: prometheus.Labels{"direction": d.String()}},
+	gauge := func(d ramp.Direction, age time.Duration, name, help string) {
+		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help,
+			ConstLabels: prometheus.Labels{"direction": d.String()}},
 			func() float64 {
 				ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 				defer cancel()
-				n, _, err := count(ctx, d, time.Now().Add(-13*time.Hour))
+				n, _, err := count(ctx, d, time.Now().Add(-age))
 				if err != nil {
 					return math.NaN()
 				}
 				return float64(n)
 			}))
+	}
+	for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
+		gauge(d, 13*time.Hour, "ramp_orders_waiting",
+			"Orders without a result after 13 hours, the same on every server. Investigate each mint.")
+		gauge(d, time.Hour, "ramp_orders_late", "Orders without a result after an hour, the same on every server.")
 	}
 }
 

@@ -71,7 +71,8 @@ func (s *observed) mint(gold int64, faults ...ramptest.Fault) *ramptest.Order {
 	return order
 }
 
-// story is a mint, a failed mint, one that is rejected, a repeat and a conflict.
+// story is a mint, a failed mint, one that is rejected, a repeat, a conflict, and forged
+// calls before those of a mint.
 func (s *observed) story() {
 	s.Helper()
 	_, err := s.service.Assets(s.Context(), anyone)
@@ -84,6 +85,10 @@ func (s *observed) story() {
 	}
 	_, err = s.service.Mint(s.Context(), s.initialize(100), anyone, ramp.NewAmount(1), ramptest.ValidateOtherDigest())
 	check(s.T, err) // the first validate was approved, and its repeat with another digest rejected
+	_, err = s.service.Mint(s.Context(), s.initialize(100), anyone, ramp.NewAmount(1),
+		ramptest.WrongHMAC(ramptest.OnValidate), ramptest.MissingHMAC(ramptest.OnResult))
+	check(s.T, err)
+	s.service.Advance(time.Minute)
 }
 
 // scrape reads the metrics as Prometheus does: the value of each series.
@@ -117,24 +122,26 @@ func TestMetricsTellAStory(t *testing.T) {
 	s.story()
 	got := scrape(t, served(t, registry))
 	for series, want := range map[string]string{
-		`ramp_webhook_calls_total{code="",direction="",endpoint="assets",status="200"}`:                      "1",
-		`ramp_webhook_calls_total{code="",direction="mint",endpoint="validate",status="200"}`:                "3",
-		`ramp_webhook_calls_total{code="INVALID_BALANCE",direction="mint",endpoint="validate",status="200"}`: "1",
-		`ramp_webhook_calls_total{code="ORDER_CONFLICT",direction="mint",endpoint="validate",status="200"}`:  "1",
-		`ramp_webhook_calls_total{code="",direction="mint",endpoint="result",status="200"}`:                  "3",
-		`ramp_webhook_duration_seconds_count{endpoint="result"}`:                                             "3",
-		`ramp_conflicts_total{endpoint="validate"}`:                                                          "1",
-		`ramp_conflicts_total{endpoint="result"}`:                                                            "0",
-		`ramp_webhook_calls_total{code="INTERNAL_ERROR",direction="mint",endpoint="result",status="500"}`:    "0",
-		`ramp_client_calls_total{failed="true",kind="initialize",name="initialize"}`:                         "0",
-		`ramp_order_steps_total{direction="mint",effect="take",new="true",state="accepted"}`:                 "3",
-		`ramp_order_steps_total{direction="mint",effect="nothing",new="true",state="succeeded"}`:             "1",
-		`ramp_order_steps_total{direction="mint",effect="nothing",new="false",state="succeeded"}`:            "1",
-		`ramp_order_steps_total{direction="mint",effect="give back",new="true",state="failed"}`:              "1",
-		`ramp_client_calls_total{failed="false",kind="initialize",name="initialize"}`:                        "4",
-		`ramp_client_calls_total{failed="false",kind="rpc",name="wait"}`:                                     "3",
-		`ramp_client_attempts_total{failed="false",name="batch"}`:                                            "3",
-		`ramp_client_duration_seconds_count{kind="rpc",name="wait"}`:                                         "3",
+		`ramp_webhook_calls_total{code="",direction="",endpoint="assets",status="200",unverified="false"}`:                      "1",
+		`ramp_webhook_calls_total{code="",direction="mint",endpoint="validate",status="200",unverified="false"}`:                "4",
+		`ramp_webhook_calls_total{code="INVALID_BALANCE",direction="mint",endpoint="validate",status="200",unverified="false"}`: "1",
+		`ramp_webhook_calls_total{code="ORDER_CONFLICT",direction="mint",endpoint="validate",status="200",unverified="false"}`:  "1",
+		`ramp_webhook_calls_total{code="",direction="mint",endpoint="result",status="200",unverified="false"}`:                  "5",
+		`ramp_webhook_calls_total{code="HMAC_INVALID",direction="",endpoint="validate",status="401",unverified="true"}`:         "1",
+		`ramp_webhook_calls_total{code="HMAC_MISSING",direction="",endpoint="result",status="500",unverified="true"}`:           "1",
+		`ramp_webhook_duration_seconds_count{endpoint="result"}`:                                                                "6",
+		`ramp_conflicts_total{endpoint="validate"}`:                                                                             "1",
+		`ramp_conflicts_total{endpoint="result"}`:                                                                               "0",
+		`ramp_webhook_calls_total{code="INTERNAL_ERROR",direction="mint",endpoint="result",status="500",unverified="false"}`:    "0",
+		`ramp_client_calls_total{failed="true",kind="initialize",name="initialize"}`:                                            "0",
+		`ramp_order_steps_total{direction="mint",effect="take",new="true",state="accepted"}`:                                    "4",
+		`ramp_order_steps_total{direction="mint",effect="nothing",new="true",state="succeeded"}`:                                "3",
+		`ramp_order_steps_total{direction="mint",effect="nothing",new="false",state="succeeded"}`:                               "1",
+		`ramp_order_steps_total{direction="mint",effect="give back",new="true",state="failed"}`:                                 "1",
+		`ramp_client_calls_total{failed="false",kind="initialize",name="initialize"}`:                                           "5",
+		`ramp_client_calls_total{failed="false",kind="rpc",name="wait"}`:                                                        "5",
+		`ramp_client_attempts_total{failed="false",name="batch"}`:                                                               "5",
+		`ramp_client_duration_seconds_count{kind="rpc",name="wait"}`:                                                            "5",
 	} {
 		if got[series] != want {
 			t.Errorf("%s is %q, not %q", series, got[series], want)
@@ -144,11 +151,9 @@ func TestMetricsTellAStory(t *testing.T) {
 
 // waiting is the CountWaiting method of a store in which two mints wait.
 func waiting(_ context.Context, d ramp.Direction, before time.Time) (int, time.Time, error) {
-	if since := time.Since(before); since < 13*time.Hour || since > 14*time.Hour {
-		return 0, time.Time{}, errors.New("that is not 13 hours ago")
-	}
+	age := time.Since(before).Truncate(time.Hour)
 	if d == ramp.Mint {
-		return 2, before, nil
+		return map[time.Duration]int{time.Hour: 3, 13 * time.Hour: 2}[age], before, nil
 	}
 	return 0, time.Time{}, errors.New("the database does not answer")
 }
@@ -157,7 +162,8 @@ func TestWaitingOrdersAreCounted(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	countWaiting(registry, waiting)
 	got := scrape(t, served(t, registry))
-	if got[`ramp_orders_waiting{direction="mint"}`] != "2" || got[`ramp_orders_waiting{direction="burn"}`] != "NaN" {
+	if got[`ramp_orders_waiting{direction="mint"}`] != "2" || got[`ramp_orders_late{direction="mint"}`] != "3" ||
+		got[`ramp_orders_waiting{direction="burn"}`] != "NaN" {
 		t.Error(got)
 	}
 }

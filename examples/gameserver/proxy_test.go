@@ -300,6 +300,21 @@ func TestAProxyNeverEndsAResult(t *testing.T) {
 				}
 			})
 		}
+		large, err := client.Post(url+ramp.PathResult, "application/json", bytes.NewReader(make([]byte, 3<<20)))
+		if err == nil { // the proxy may close the connection, too
+			check(t, large.Body.Close())
+			if got := fmt.Sprint(large.StatusCode); got != "200" && !repeated(got) {
+				t.Errorf("with a large body, the service sees %s", got)
+			}
+		}
+		first.mode.Store("502")
+		second.mode.Store("502")
+		wrong, err := client.Post(url+"/ramp/Result/", "application/json", strings.NewReader("{}"))
+		check(t, err)
+		check(t, wrong.Body.Close())
+		if wrong.StatusCode != 500 {
+			t.Errorf("with a wrong path, the service sees %d", wrong.StatusCode)
+		}
 		first.mode.Store("400")
 		second.mode.Store("400")
 		if got := seen(client, url); got != "400" {

@@ -45,7 +45,8 @@ func Traces(provider trace.TracerProvider) ramp.Observer {
 				span.SetAttributes(attribute.String("ramp.tx_hash", op.TxHash))
 			}
 			if op.Kind == ramp.OperationWebhook {
-				span.SetAttributes(attribute.Int("http.response.status_code", op.Status), attribute.String("ramp.code", string(op.Code)))
+				span.SetAttributes(attribute.Int("http.response.status_code", op.Status), attribute.String("ramp.code", string(op.Code)),
+					attribute.Bool("ramp.unverified", op.Unverified))
 			}
 			if op.Conflict != nil {
 				span.SetAttributes(attribute.String("ramp.conflict", op.Conflict.Field))
@@ -54,8 +55,8 @@ func Traces(provider trace.TracerProvider) ramp.Observer {
 				span.SetAttributes(attribute.String("ramp.state", string(step.Order.State)),
 					attribute.String("ramp.effect", step.Effect.Kind.String()), attribute.Bool("ramp.new", step.New))
 			}
-			// Rejecting a webhook call is not an error.
-			if op.Err != nil && (op.Kind != ramp.OperationWebhook || op.Status >= 500) {
+			// Rejecting a webhook call is not an error, and anybody can make an unverified one.
+			if op.Err != nil && (op.Kind != ramp.OperationWebhook || op.Status >= 500 && !op.Unverified) {
 				span.RecordError(op.Err)
 				span.SetStatus(codes.Error, op.Err.Error())
 			}

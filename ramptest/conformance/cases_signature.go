@@ -176,7 +176,7 @@ func signatureCases() []Case {
 		{ID: "validate-answer", Level: Must, Section: "2.6", Fix: "Answer an approval with HTTP 200, success true and errorCode null; do not omit errorCode.",
 			Title: "An approval is answered with HTTP 200, success true and errorCode null.",
 			run:   func(t *trial) { t.errorCodeNull(t.validate(t.mint())) }},
-		{ID: "refusal", Level: Must, Section: "7.2", Fix: "Verify the HMAC of every call, and answer one that is not authentic with success false, for example with HTTP 401.",
+		{ID: "refusal", Level: Must, Section: "7.2", Fix: "Verify the HMAC of every call, and answer one that is not authentic with success false, for example a validate call with HTTP 401 and a result with 500, so that a wrong key loses no result.",
 			Title: "A rejection is a rejection: a call without an HMAC is not answered like an approved or confirmed one.",
 			run: func(t *trial) {
 				o := t.mint()

@@ -73,7 +73,7 @@ func (e endpoint) transportCases() []Case {
 	const (
 		method = "Answer 405 to other methods than POST."
 		pieces = "Read the whole body, however it arrives."
-		bound  = "Limit the size of the body before you read it, and answer 413."
+		bound  = "Limit the size of the body before you read it, and answer a validate call with 413, and a result with 500, so that none is lost."
 	)
 	answers := func(send func(t *trial, header http.Header, body []byte) answer) func(*trial) {
 		return func(t *trial) {

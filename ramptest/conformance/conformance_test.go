@@ -90,7 +90,19 @@ func policies() map[string]mutant {
 			reply(w, answer.Code, answer.Body.String())
 		})
 	}
+	unauthentic := func(to int) mutant { // of a result, which the package answers with 500
+		return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+			answer := httptest.NewRecorder()
+			next.ServeHTTP(answer, r)
+			if answer.Code == 500 && regexp.MustCompile("HMAC_|BODY_TOO_LARGE").MatchString(answer.Body.String()) {
+				answer.Code = to
+			}
+			reply(w, answer.Code, answer.Body.String())
+		})
+	}
 	return map[string]mutant{
+		"HTTP 401 for an unauthentic result":  unauthentic(401),
+		"HTTP 200 for an unauthentic result":  unauthentic(200),
 		"HTTP 400 for a rejected order":       status(200, 400),
 		"HTTP 403 for what is not authentic":  status(401, 403),
 		"HTTP 400 for what is not authentic":  status(401, 400),
