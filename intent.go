@@ -15,7 +15,7 @@ type Intent struct {
 	From   []IntentAsset `json:"from"`   // what is consumed
 	To     []IntentAsset `json:"to"`     // what is issued
 
-	TargetCandidate json.RawMessage `json:"target_candidate,omitempty"` // extra options; an empty object so far
+	TargetCandidate json.RawMessage `json:"target_candidate,omitempty"` // extra options of unknown meaning; an empty object so far
 	FeeRate         json.Number     `json:"fee_rate,omitempty"`         // basis points: 2000 is 20%; in some results only
 	Actual          string          `json:"actual,omitempty"`           // net token amount after fees, a decimal; in some results only
 }

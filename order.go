@@ -252,9 +252,9 @@ func (p *problems) requireStorable(text, path string, limit int) {
 // opens the order; the effect is Take for a mint and Nothing for a burn.
 //
 // The same call again is a repeat, which changes nothing and may be signed again.
-// If it differs in project, session, user address, digest or the intent's assets,
-// the error is a [*ConflictError]. If the order has ended, the error wraps
-// [ErrOrderFinished].
+// If it differs in project, session, user address, digest, the intent's assets or its
+// target_candidate, the error is a [*ConflictError]. If the order has ended, the error
+// wraps [ErrOrderFinished].
 //
 // The session ID is required. It, the project ID and the user address may each have
 // up to 1,024 bytes of UTF-8 without NUL. If not, or if the intent is malformed,
@@ -283,6 +283,8 @@ func Accept(s Session, r *ValidateRequest, now time.Time) Transition {
 		case stored.Direction != opened.Direction, !sameAssets(stored.Assets, opened.Assets),
 			!sameTokens(stored.chainSide(), opened.chainSide()):
 			return conflict("intent")
+		case !sameOptions(stored.Intent.TargetCandidate, opened.Intent.TargetCandidate):
+			return conflict("intent.target_candidate")
 		case stored.State != OrderAccepted:
 			return Step{}, fmt.Errorf("ramp: order %s (%s): %w", stored.UUID, stored.State, ErrOrderFinished)
 		}
@@ -468,6 +470,26 @@ func byID(list []AssetAmount) []AssetAmount {
 // sameTokens reports whether two lists have the same tokens, in any order and case.
 func sameTokens(a, b side) bool {
 	return slices.Equal(a.assets, b.assets) || slices.Equal(a.tokens(), b.tokens())
+}
+
+// sameOptions reports whether two target_candidates are the same JSON.
+func sameOptions(a, b json.RawMessage) bool {
+	return bytes.Equal(a, b) || canonicalOptions(a) == canonicalOptions(b)
+}
+
+// canonicalOptions returns a target_candidate with sorted names, or {} if it is empty.
+func canonicalOptions(raw json.RawMessage) string {
+	if text := string(raw); text == "" || text == "null" || text == "{}" {
+		return "{}"
+	}
+	var options any
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	if decoder.Decode(&options) != nil {
+		return string(raw)
+	}
+	sorted, _ := marshal(options) // what was decoded can be encoded
+	return string(sorted)
 }
 
 // orderVersion is the version of an order's JSON form. Orders of a newer version are

@@ -99,13 +99,14 @@ func TestAcceptOpensAnOrder(t *testing.T) {
 func TestTheSameValidateIsARepeat(t *testing.T) {
 	stored := accepted(t, mintRequest(t))
 	for name, body := range map[string]object{
-		"in the same words":        validateCall(),
-		"1.00e2 for 100":           validateCall().with("intent.from.0.amount", json.Number("1.00e2")),
-		"an asset in two parts":    validateCall().with("intent.from", append(side("asset", "item_gold", 99), side("asset", "item_gold", 1)...)),
-		"erc20 in lower case":      validateCall().with("intent.to.0.type", "erc20"),
-		"an address in capitals":   validateCall().with("user_address", "0x1BE31A94361A391BBAFB2A4CCD704F57DC04D4BB"),
-		"another user_sig":         validateCall().with("user_sig", "0xbb"),
-		"another target_candidate": validateCall().with("intent.target_candidate", map[string]any{"a": 1}),
+		"in the same words":       validateCall(),
+		"1.00e2 for 100":          validateCall().with("intent.from.0.amount", json.Number("1.00e2")),
+		"an asset in two parts":   validateCall().with("intent.from", append(side("asset", "item_gold", 99), side("asset", "item_gold", 1)...)),
+		"erc20 in lower case":     validateCall().with("intent.to.0.type", "erc20"),
+		"an address in capitals":  validateCall().with("user_address", "0x1BE31A94361A391BBAFB2A4CCD704F57DC04D4BB"),
+		"another user_sig":        validateCall().with("user_sig", "0xbb"),
+		"no target_candidate":     validateCall().without("intent.target_candidate"),
+		"a null target_candidate": validateCall().with("intent.target_candidate", nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := ramp.ParseValidate(body.bytes())
@@ -157,6 +158,7 @@ func TestAnotherValidateUnderTheUUIDIsAConflict(t *testing.T) {
 		"another token":      {"session-1", validateCall().with("intent.to.0.id", "0x2"), "intent"},
 		"more tokens":        {"session-1", validateCall().with("intent.to.0.amount", 11), "intent"},
 		"a burn of the same": {"session-1", validateCall().with("intent", burnObject()), "intent"},
+		"other options":      {"session-1", validateCall().with("intent.target_candidate", object{"a": 1}), "intent.target_candidate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := ramp.ParseValidate(tt.body.bytes())
@@ -169,6 +171,30 @@ func TestAnotherValidateUnderTheUUIDIsAConflict(t *testing.T) {
 				assert.Equal(t, ramp.ConflictError{Order: order, Field: tt.field}, *conflict)
 			}
 		})
+	}
+}
+
+// Stores may write JSON in their own way.
+func TestOptionsAreComparedAsJSON(t *testing.T) {
+	request := func(options string) *ramp.ValidateRequest {
+		r, err := ramp.ParseValidate(validateCall().with("intent.target_candidate", json.RawMessage(options)).bytes())
+		require.NoError(t, err)
+		return r
+	}
+	stored := accepted(t, request(`{"a":[1,{"b":"<","c":null}],"n":100000000000000000001}`))
+	for options, repeat := range map[string]bool{
+		`{"n": 100000000000000000001, "a": [1, {"c":null, "b":"\u003c"}]}`: true,
+		`{"n": 100000000000000000000, "a": [1, {"c":null, "b":"\u003c"}]}`: false,
+		`{"a":[1,{"b":"<"}],"n":100000000000000000001}`:                    false,
+		`{}`:   false,
+		`null`: false,
+		`[]`:   false,
+	} {
+		_, err := ramp.Accept(player, request(options), atResult)(&stored)
+		assert.Equal(t, repeat, err == nil, options)
+		result := reported(accepted(t, request(options)), 1)
+		_, err = ramp.Finish(result, atResult)(&stored)
+		assert.NoError(t, err, "the options of a result are never compared")
 	}
 }
 

@@ -76,10 +76,9 @@ func (secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 // LogValue logs "[redacted]".
 func (secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// parseSession reads the X-Dapp headers (interface 5.1). Their names may have any
-// case. A header that occurs more than once counts as missing, because its value
-// would be ambiguous. It copies the values, because a server on fasthttp reuses
-// their memory after the call, when the session is the owner of a stored order.
+// parseSession reads the X-Dapp headers (interface 5.1). It copies the values, because
+// a server on fasthttp reuses their memory after the call, when the session is the
+// owner of a stored order.
 func parseSession(header http.Header) (Session, error) {
 	id, err := sessionID(header)
 	if err != nil {
@@ -90,27 +89,32 @@ func parseSession(header http.Header) (Session, error) {
 }
 
 func sessionID(header http.Header) (string, error) {
-	id, ok := singleHeader(header, HeaderSession)
-	if !ok || !isSessionID(id) {
-		return "", &Rejection{Status: http.StatusUnauthorized, Code: CodeSessionMissing, Err: errors.New("ramp: X-Dapp-SessionID is missing")}
+	id, err := singleHeader(header, HeaderSession)
+	if err == nil && !isHeaderText(id) {
+		err = errors.New("ramp: X-Dapp-SessionID is missing, or not UTF-8 without control characters")
+	}
+	if err != nil {
+		return "", &Rejection{Status: http.StatusUnauthorized, Code: CodeSessionMissing, Err: err}
 	}
 	return strings.Clone(id), nil
 }
 
 func bearerToken(header http.Header) (AccessToken, error) {
-	authorization, ok := singleHeader(header, HeaderAuthorization)
+	authorization, err := singleHeader(header, HeaderAuthorization)
 	scheme, token, _ := strings.Cut(authorization, " ")
 	token = strings.TrimSpace(token)
-	if !ok || !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return AccessToken{}, &Rejection{Status: http.StatusUnauthorized, Code: CodeTokenMissing,
-			Err: errors.New("ramp: X-Dapp-Authorization with a bearer token is missing")}
+	if err == nil && (!strings.EqualFold(scheme, "Bearer") || token == "") {
+		err = errors.New("ramp: X-Dapp-Authorization with a bearer token is missing")
+	}
+	if err != nil {
+		return AccessToken{}, &Rejection{Status: http.StatusUnauthorized, Code: CodeTokenMissing, Err: err}
 	}
 	return NewAccessToken(strings.Clone(token)), nil
 }
 
-// singleHeader returns the value of a header whose name may have any case. ok is
-// false if it occurs more than once.
-func singleHeader(header http.Header, name string) (value string, ok bool) {
+// singleHeader returns the value of a header whose name may have any case. One that
+// occurs more than once is an error, because its value would be ambiguous.
+func singleHeader(header http.Header, name string) (value string, err error) {
 	seen := 0
 	for key, values := range header {
 		if len(key) == len(name) && strings.EqualFold(key, name) && len(values) > 0 {
@@ -118,11 +122,13 @@ func singleHeader(header http.Header, name string) (value string, ok bool) {
 			seen += len(values)
 		}
 	}
-	return value, seen <= 1
+	if seen > 1 {
+		return "", fmt.Errorf("ramp: %s occurs more than once", name)
+	}
+	return value, nil
 }
 
-// isSessionID reports whether text can be the value of an X-Dapp-SessionID
-// header (interface 5.1).
-func isSessionID(text string) bool {
+// isHeaderText reports whether text can be the value of a header.
+func isHeaderText(text string) bool {
 	return text != "" && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }

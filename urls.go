@@ -23,8 +23,8 @@ const PlatformWeb = "web"
 // CatalogParams are the parameters of the catalog view (interface 2.1).
 type CatalogParams struct {
 	ProjectID   string      // required: issued by the service
-	SessionID   string      // required: the user's game character; no leading or trailing white space
-	AccessToken AccessToken // required: the service sends it back with its calls
+	SessionID   string      // required: the user's game character; a header must hold it, so no white space around it
+	AccessToken AccessToken // required: the service sends it back with its calls, in a header as SessionID
 	Platform    string      // optional: PlatformWeb
 	Network     Network     // required: Mainnet or Testnet
 	Lang        Lang        // optional: the language of the page
@@ -41,8 +41,8 @@ func CatalogURL(rampURL string, c CatalogParams) (string, error) {
 	var p problems
 	base := checkBase(&p, "rampURL", rampURL, false)
 	p.require(c.ProjectID != "", "projectId")
-	checkSessionID(&p, c.SessionID)
-	p.require(c.AccessToken.Reveal() != "", "accessToken")
+	checkHeaderText(&p, "sessionId", c.SessionID)
+	checkHeaderText(&p, "accessToken", c.AccessToken.Reveal())
 	checkNetwork(&p, "network", c.Network)
 	switch c.Lang {
 	case "", LangChinese, LangEnglish, LangTraditionalChinese:
@@ -68,8 +68,8 @@ func CatalogURL(rampURL string, c CatalogParams) (string, error) {
 // ExchangeParams are the parameters of the exchange view (interface 2.1).
 type ExchangeParams struct {
 	UUID        uuid.UUID   // required: from [Client.Initialize], valid for 5 minutes
-	AccessToken AccessToken // required: the service sends it back with its calls
-	SessionID   string      // required: the user's session or account; no leading or trailing white space
+	AccessToken AccessToken // required: as in [CatalogParams]
+	SessionID   string      // required: the user's session or account; as in [CatalogParams]
 	Network     Network     // required: Mainnet or Testnet
 }
 
@@ -80,8 +80,8 @@ func ExchangeURL(rampURL string, e ExchangeParams) (string, error) {
 	var p problems
 	base := checkBase(&p, "rampURL", rampURL, false)
 	p.require(e.UUID != uuid.Nil, "uuid")
-	p.require(e.AccessToken.Reveal() != "", "accessToken")
-	checkSessionID(&p, e.SessionID)
+	checkHeaderText(&p, "accessToken", e.AccessToken.Reveal())
+	checkHeaderText(&p, "sessionId", e.SessionID)
 	checkNetwork(&p, "network", e.Network)
 	if err := p.err(); err != nil {
 		return "", err
@@ -94,16 +94,16 @@ func ExchangeURL(rampURL string, e ExchangeParams) (string, error) {
 	), nil
 }
 
-// checkSessionID rejects an ID that would not come back unchanged in a header,
-// because an order of its session could not be matched.
-func checkSessionID(p *problems, id string) {
+// checkHeaderText rejects an ID or a token that would not come back unchanged in a
+// header: the player could not be authenticated, or the order not be matched.
+func checkHeaderText(p *problems, path, text string) {
 	switch {
-	case id == "":
-		p.add("sessionId", "is required")
-	case strings.TrimSpace(id) != id:
-		p.add("sessionId", "must not begin or end with white space")
-	case !isSessionID(id):
-		p.add("sessionId", "must be valid UTF-8 without control characters")
+	case text == "":
+		p.add(path, "is required")
+	case strings.TrimSpace(text) != text:
+		p.add(path, "must not begin or end with white space")
+	case !isHeaderText(text):
+		p.add(path, "must be valid UTF-8 without control characters")
 	}
 }
 

@@ -70,24 +70,24 @@ func TestURLsKeepEveryByte(t *testing.T) {
 	}
 	for _, value := range values {
 		c := catalogParams()
-		// A session comes back in a header, which cannot hold everything.
+		// A session and a token come back in headers, which cannot hold everything.
 		session := "s" + strings.Map(func(r rune) rune {
 			if unicode.IsControl(r) {
 				return -1
 			}
 			return r
 		}, strings.ToValidUTF8(value, "")) + "s"
-		c.ProjectID, c.SessionID, c.AccessToken = value, session, ramp.NewAccessToken(value)
+		c.ProjectID, c.SessionID, c.AccessToken = value, session, ramp.NewAccessToken(session)
 		got, err := ramp.CatalogURL("https://ramp.example/play", c)
 		require.NoError(t, err)
-		assertQuery(t, got, "/play/catalog", [][2]string{{"projectId", value}, {"sessionId", session}, {"accessToken", value},
+		assertQuery(t, got, "/play/catalog", [][2]string{{"projectId", value}, {"sessionId", session}, {"accessToken", session},
 			{"platform", "web"}, {"network", "testnet"}, {"lang", "zh-Hant"}})
 
 		e := exchangeParams()
-		e.SessionID, e.AccessToken = session, ramp.NewAccessToken(value)
+		e.SessionID, e.AccessToken = session, ramp.NewAccessToken(session)
 		got, err = ramp.ExchangeURL("https://ramp.example/play", e)
 		require.NoError(t, err)
-		assertQuery(t, got, "/play/exchange", [][2]string{{"uuid", goldenMint}, {"accessToken", value}, {"sessionId", session}, {"network", "testnet"}})
+		assertQuery(t, got, "/play/exchange", [][2]string{{"uuid", goldenMint}, {"accessToken", session}, {"sessionId", session}, {"network", "testnet"}})
 	}
 }
 
@@ -273,7 +273,7 @@ func TestURLErrorsHoldNoToken(t *testing.T) {
 
 // A header is trimmed in transit and the signed body is not, so the order of such a
 // session would be stranded.
-func TestASessionIDThatDoesNotSurviveAHeaderIsRejected(t *testing.T) {
+func TestASessionOrATokenThatDoesNotSurviveAHeaderIsRejected(t *testing.T) {
 	for _, id := range []string{" alice", "alice ", "alice\t", "\nalice", "alice\u00a0", "\u2003alice", "alice\u3000", "alice\u0085", "al\x00ice", "alice\xff", "al\nice"} {
 		_, err := ramp.ExchangeURL("https://ramp.example", ramp.ExchangeParams{
 			UUID: uuid.New(), AccessToken: ramp.NewAccessToken("t"), SessionID: id, Network: ramp.Testnet})
@@ -281,8 +281,15 @@ func TestASessionIDThatDoesNotSurviveAHeaderIsRejected(t *testing.T) {
 		_, err = ramp.CatalogURL("https://ramp.example", ramp.CatalogParams{
 			ProjectID: "p", AccessToken: ramp.NewAccessToken("t"), SessionID: id, Network: ramp.Testnet})
 		assertFields(t, err, "sessionId must ")
+
+		token := ramp.NewAccessToken(id) // with which the player could never be authenticated
+		_, err = ramp.ExchangeURL("https://ramp.example", ramp.ExchangeParams{UUID: uuid.New(), AccessToken: token, SessionID: "s", Network: ramp.Testnet})
+		assertFields(t, err, "accessToken must ")
+		_, err = ramp.CatalogURL("https://ramp.example", ramp.CatalogParams{ProjectID: "p", AccessToken: token, SessionID: "s", Network: ramp.Testnet})
+		assertFields(t, err, "accessToken must ")
+		assert.NotContains(t, err.Error(), "alice")
 	}
 	_, err := ramp.ExchangeURL("https://ramp.example", ramp.ExchangeParams{
-		UUID: uuid.New(), AccessToken: ramp.NewAccessToken("t"), SessionID: "Alice of 영웅", Network: ramp.Testnet})
+		UUID: uuid.New(), AccessToken: ramp.NewAccessToken("a token of 영웅"), SessionID: "Alice of 영웅", Network: ramp.Testnet})
 	assert.NoError(t, err)
 }

@@ -111,7 +111,9 @@ type HandlerConfig struct {
 	// before anything is signed or stored: may this player trade r.Quantity of
 	// r.Product? nil goes on, [Reject] rejects, and any other error answers 500. It
 	// must change nothing and must not look at balances, because a repeat of an
-	// accepted call is asked about too. By default the store or Game decides alone.
+	// accepted call is asked about too. It can reject an r.Intent.TargetCandidate that
+	// is not empty: the interface does not say what such options mean, and Terms do not
+	// look at them. By default the store or Game decides alone.
 	Policy func(ctx context.Context, s Session, r *ValidateRequest) error
 
 	// Key is the HMAC key of the console, from [TextKey] or [Base64URLKey].
@@ -193,7 +195,8 @@ type HandlerConfig struct {
 	// duration and outcome. If known, it also has session_id, uuid, direction, product,
 	// tx_hash, conflict (the field that contradicts the order), unreadable,
 	// header_session_id (of a result whose unsigned header names another session
-	// than its signed body, which counts), previous_key (which older key of
+	// than its signed body, which counts), target_candidate (of a validate call, if it
+	// is not empty: nobody checks it but your Policy), previous_key (which older key of
 	// [HMACKey.WithPrevious] verified the call, from 1), and error (the cause of a
 	// failure), and of a [Store]: state, new (false for a repeat), and effect, such
 	// as "take -100 item_gold", which lets a person correct balances after a database
@@ -305,6 +308,7 @@ func (h *Handler) AnswerValidate(ctx context.Context, header http.Header, body [
 		}
 		c.op.UUID = r.UUID
 		c.op.Direction, _ = r.Intent.Direction()
+		c.options = canonicalOptions(r.Intent.TargetCandidate) != "{}"
 		if h.config.ProjectID != "" && r.ProjectID != h.config.ProjectID {
 			return invalid("project_id", "is not the project of this handler")
 		}

@@ -153,6 +153,7 @@ type call struct {
 	unsigned    string // the session of a result's header, if it contradicts the signed body
 	previousKey int    // which older key verified the call; 0 is none
 	unreadable  []FieldError
+	options     bool   // a validate call has a target_candidate that is not empty
 	stack       []byte // of a panic; nil without one
 }
 
@@ -214,11 +215,11 @@ func (h *Handler) authentic(c *call, header http.Header, body []byte) error {
 
 // hmacHeader returns a well-formed signature.
 func hmacHeader(header http.Header) (string, error) {
-	signature, ok := singleHeader(header, HeaderHMAC)
-	if !ok {
+	signature, err := singleHeader(header, HeaderHMAC)
+	if err != nil {
 		return "", fmt.Errorf("ramp: %w: it occurs more than once", ErrHMACInvalid)
 	}
-	_, err := decodeHMAC(signature)
+	_, err = decodeHMAC(signature)
 	return signature, err
 }
 
@@ -300,7 +301,7 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 		if reply.Status >= 500 && !op.Unverified { // which anybody can cause
 			level = slog.LevelError
 		}
-	case c.unreadable != nil, c.unsigned != "", op.Conflict != nil:
+	case c.unreadable != nil, c.unsigned != "", c.options, op.Conflict != nil:
 		level = slog.LevelWarn
 	}
 	h.config.Observer.end(ctx, *op)
@@ -337,6 +338,7 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 		add(op.Step.Product != "", slog.String("product", op.Step.Product))
 	}
 	add(op.TxHash != "", slog.String("tx_hash", op.TxHash))
+	add(c.options, slog.Bool("target_candidate", true))
 	add(c.unsigned != "", slog.String("header_session_id", c.unsigned))
 	add(c.previousKey > 0, slog.Int("previous_key", c.previousKey))
 	add(op.Unverified, slog.Bool("unverified", true))

@@ -1130,6 +1130,18 @@ func TestTheLogNamesTheCause(t *testing.T) {
 		"an empty body with an HMAC of its own": {func(t *testing.T, s *studio) {
 			s.post(t, ramp.PathValidate, nil)
 		}, "body must be one JSON object, but is empty"},
+		"a session that occurs twice": {func(t *testing.T, s *studio) {
+			s.call(t, http.MethodGet, ramp.PathAssets, http.Header{"X-Dapp-Sessionid": {"a", "b"}}, nil)
+		}, "X-Dapp-Sessionid occurs more than once"},
+		"a token that occurs twice": {func(t *testing.T, s *studio) {
+			s.call(t, http.MethodGet, ramp.PathAssets, http.Header{"X-Dapp-Sessionid": {"a"}, "X-Dapp-Authorization": {"Bearer a", "Bearer b"}}, nil)
+		}, "X-Dapp-Authorization occurs more than once"},
+		"an HMAC that occurs twice": {func(t *testing.T, s *studio) {
+			s.call(t, http.MethodPost, ramp.PathResult, http.Header{"X-Hmac-Signature": {"a", "b"}}, nil)
+		}, "it occurs more than once"},
+		"a session that is no text": {func(t *testing.T, s *studio) {
+			s.call(t, http.MethodGet, ramp.PathAssets, http.Header{"X-Dapp-Sessionid": {"\xff"}}, nil)
+		}, "or not UTF-8"},
 		"a body that was compressed": {func(t *testing.T, s *studio) {
 			header := s.signed(validateCall().bytes())
 			header["content-encoding"] = []string{"gzip"}
@@ -1161,6 +1173,15 @@ func TestTheLogNamesTheCause(t *testing.T) {
 	s.call(t, http.MethodPost, ramp.PathValidate, header, validateCall().bytes())
 	assert.Contains(t, s.log.String(), "it was made for another body or with another key")
 	assert.NotContains(t, s.log.String(), "Content-Encoding", "which changes nothing here")
+
+	s = newStudio(t)
+	for options, want := range map[string]int{`{}`: 0, `null`: 0, `{"vip":1}`: 1, `[7]`: 1, `""`: 1} {
+		s.log.Reset()
+		s.post(t, ramp.PathValidate, validateCall().with("intent.target_candidate", json.RawMessage(options)).bytes())
+		assert.Equal(t, want, strings.Count(s.log.String(), `"target_candidate":true`), options)
+		assert.Equal(t, want, strings.Count(s.log.String(), `"level":"WARN"`), options)
+		assert.NotContains(t, s.log.String(), "vip")
+	}
 
 	s = newStudio(t)
 	status, _ := s.call(t, http.MethodGet, "/wp-login.php", nil, nil)
