@@ -10,7 +10,7 @@ import (
 // Store keeps orders and applies their effects. [NewSQLStore] and [NewMemoryStore]
 // return one. Write your own for a database that can change an order and the game's
 // assets in one atomic operation. Package ramptest/storetest tests it, and
-// docs/stores.md explains how to write it, with examples for pgx and Redis.
+// docs/stores.md explains how to write it, with an example for Redis.
 //
 // A Store must be safe for concurrent use.
 type Store interface {

@@ -1,29 +1,29 @@
 package pgxstore
 
 import (
+	"cmp"
 	"context"
-	"log/slog"
-	"net"
-	"net/http"
+	"database/sql/driver"
+	"errors"
 	"net/url"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest"
-	"github.com/token-ramp/ramp-go/ramptest/conformance"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
 
-// place returns two pools of connections to an empty schema, like those of two
-// machines.
+const balances = `CREATE TABLE balances (session_id TEXT, asset TEXT, amount BIGINT CHECK (amount >= 0), PRIMARY KEY (session_id, asset))`
+
+// place returns two pools of connections to an empty schema, like those of two machines.
 func place(t *testing.T) (one, two *pgxpool.Pool) {
 	t.Helper()
 	address := os.Getenv("RAMP_TEST_POSTGRESQL")
@@ -38,7 +38,9 @@ func place(t *testing.T) (one, two *pgxpool.Pool) {
 	query.Set("pool_max_conns", "20")
 	u.RawQuery = query.Encode()
 	one, two = connect(t, u.String()), connect(t, u.String())
-	_, err = one.Exec(t.Context(), "CREATE SCHEMA "+name+";"+Schema)
+	_, err = one.Exec(t.Context(), "CREATE SCHEMA "+name)
+	check(t, err)
+	_, err = one.Exec(t.Context(), ramp.PostgreSQL.Schema()+balances)
 	check(t, err)
 	t.Cleanup(func() {
 		_, err := one.Exec(context.Background(), "DROP SCHEMA "+name+" CASCADE")
@@ -62,30 +64,69 @@ func check(t *testing.T, err error) {
 	}
 }
 
-func give(ctx context.Context, pool *pgxpool.Pool, session, asset string, amount int64) error {
-	_, err := pool.Exec(ctx, `INSERT INTO balances (session_id, asset, amount) VALUES ($1, $2, $3)
+// Queries has the form of the code that sqlc generates for pgx.
+type Queries struct{ db DBTX }
+
+type DBTX interface {
+	Exec(context.Context, string, ...any) (pgconn.CommandTag, error)
+	Query(context.Context, string, ...any) (pgx.Rows, error)
+	QueryRow(context.Context, string, ...any) pgx.Row
+}
+
+func (q *Queries) WithTx(tx pgx.Tx) *Queries { return &Queries{db: tx} }
+
+func (q *Queries) Set(ctx context.Context, session, asset string, amount int64) error {
+	_, err := q.db.Exec(ctx, `INSERT INTO balances VALUES ($1, $2, $3)
 		ON CONFLICT (session_id, asset) DO UPDATE SET amount = $3`, session, asset, amount)
 	return err
 }
 
-func balance(ctx context.Context, pool *pgxpool.Pool, session, asset string) (n int64, err error) {
-	err = pool.QueryRow(ctx, "SELECT amount FROM balances WHERE session_id = $1 AND asset = $2", session, asset).Scan(&n)
+func (q *Queries) Balance(ctx context.Context, session, asset string) (n int64, err error) {
+	err = q.db.QueryRow(ctx, "SELECT amount FROM balances WHERE session_id = $1 AND asset = $2 FOR UPDATE", session, asset).Scan(&n)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = nil
+	}
 	return n, err
 }
 
-func TestStore(t *testing.T) {
-	storetest.TestStore(t, func(t *testing.T, check func(ramp.Step) error) storetest.Target {
-		one, two := place(t)
-		approve := func(_ context.Context, _ pgx.Tx, step ramp.Step) error { return check(step) }
-		s := storetest.Target{
-			Stores: []ramp.Store{&Store{one, approve}, &Store{two, approve}},
-			Give: func(ctx context.Context, session, asset string, n int64) error {
-				return give(ctx, one, session, asset, n)
-			},
-			Balance: func(ctx context.Context, session, asset string) (int64, error) {
-				return balance(ctx, one, session, asset)
-			},
+// move is an Apply on the code of sqlc.
+func move(ctx context.Context, q *Queries, step ramp.Step) error {
+	inOrder := slices.SortedFunc(slices.Values(step.Effect.Assets), func(a, b ramp.AssetAmount) int { return cmp.Compare(a.ID, b.ID) })
+	for _, asset := range inOrder {
+		delta, err := step.Effect.Delta(asset).Int64()
+		if err != nil {
+			return err
 		}
+		owned, err := q.Balance(ctx, step.Order.SessionID, asset.ID)
+		switch {
+		case err != nil:
+			return err
+		case owned+delta < 0:
+			return ramp.Reject("INVALID_BALANCE")
+		}
+		if err := q.Set(ctx, step.Order.SessionID, asset.ID, owned+delta); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestStore(t *testing.T) {
+	storetest.TestStore(t, func(t *testing.T, approve func(ramp.Step) error) storetest.Target {
+		one, two := place(t)
+		queries := &Queries{db: one}
+		open := func(pool *pgxpool.Pool) ramp.Store {
+			store, err := New(pool, func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
+				if err := move(ctx, queries.WithTx(tx), step); err != nil {
+					return err
+				}
+				return approve(step)
+			})
+			check(t, err)
+			check(t, store.Check(t.Context()))
+			return store
+		}
+		s := storetest.Target{Stores: []ramp.Store{open(one), open(two)}, Give: queries.Set, Balance: queries.Balance}
 		if crash := os.Getenv("RAMP_TEST_POSTGRESQL_CRASH"); crash != "" {
 			s.Crash = func() error { return exec.Command("sh", "-c", crash).Run() }
 		}
@@ -93,71 +134,69 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// players authenticates players by the tokens that it issued.
-type players struct {
-	pool   *pgxpool.Pool
-	tokens *sync.Map
-}
-
-func (p players) Authenticate(_ context.Context, s ramp.Session) error {
-	if token, ok := p.tokens.Load(s.ID); !ok || !s.Token.Equal(token.(ramp.AccessToken)) {
-		return ramp.Reject("INVALID_USER")
-	}
-	return nil
-}
-
-func (p players) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error) {
-	var player ramp.Player
-	for _, asset := range []string{"gold", "gem"} {
-		n, err := balance(ctx, p.pool, s.ID, asset)
-		if err != nil {
-			return nil, err
-		}
-		player.Assets = append(player.Assets, ramp.Asset{ID: asset, Balance: ramp.NewAmount(n)})
-	}
-	return &player, nil
-}
-
-func TestTheJudgeFindsNothing(t *testing.T) {
-	one, two := place(t)
-	key, err := ramp.TextKey("a key of these tests")
+// A panic, or a connection that breaks, in the middle of a transaction ends the call at once,
+// and the pool of one connection serves the next one.
+func TestAnApplyThatFailsEndsItsTransaction(t *testing.T) {
+	pool, _ := place(t)
+	config := pool.Config()
+	config.MaxConns = 1
+	single, err := pgxpool.NewWithConfig(t.Context(), config)
 	check(t, err)
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	check(t, err)
-	tokens := &sync.Map{}
-	address, server, pools := "127.0.0.1:0", &http.Server{}, []*pgxpool.Pool{one, two}
-	restart := func(context.Context) error { // another server on the same address, with its own connections
-		if err := server.Close(); err != nil {
-			return err
-		}
-		listener, err := net.Listen("tcp", address)
-		if err != nil {
-			return err
-		}
-		address = listener.Addr().String()
-		pools[0], pools[1] = pools[1], pools[0]
-		handler, err := ramp.NewHandler(ramp.HandlerConfig{
-			Terms: ramp.AnyTerms, Players: players{pools[0], tokens}, Store: &Store{Pool: pools[0]}, Key: key, Signer: signer, ProjectID: "project-1",
-			OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil },
-			Logger:     slog.New(slog.DiscardHandler),
-		})
-		server = &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
-		go func(s *http.Server) { _ = s.Serve(listener) }(server)
-		return err
-	}
-	t.Cleanup(func() { check(t, server.Close()) })
-	check(t, restart(t.Context()))
-	ramptest.Conformance(t, conformance.Target{
-		URL: "http://" + address, Key: key, Validator: signer.Address(), ProjectID: "project-1", Restart: restart, Strict: true,
-		Player: func(ctx context.Context, name string) (ramp.Session, error) {
-			s := ramp.Session{ID: name + uuid.NewString(), Token: ramp.NewAccessToken(uuid.NewString() + uuid.NewString())}
-			tokens.Store(s.ID, s.Token)
-			for asset, n := range map[string]int64{"gold": 1_000_000, "gem": 10_000} {
-				if err := give(ctx, one, s.ID, asset, n); err != nil {
-					return ramp.Session{}, err
-				}
-			}
-			return s, nil
-		},
+	defer single.Close()
+	queries := &Queries{db: single}
+	check(t, queries.Set(t.Context(), "alice", "gold", 100))
+	var fail func(tx pgx.Tx) error
+	store, err := New(single, func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
+		check(t, move(ctx, queries.WithTx(tx), step))
+		return fail(tx)
 	})
+	check(t, err)
+	order := &ramp.ValidateRequest{UUID: uuid.New(), UserSig: "0xabcd", UserAddress: "0x00000000000000000000000000000000000000Bb", ProjectID: "project-1",
+		Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
+			From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(5)}},
+			To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x00000000000000000000000000000000000070c3", Amount: ramp.NewAmount(1)}}}}
+	accept := ramp.Accept(ramp.Session{ID: "alice"}, order, time.Now())
+	for name, f := range map[string]func(tx pgx.Tx) error{
+		"a panic":          func(pgx.Tx) error { panic("a bug of the game") },
+		"a bad connection": func(pgx.Tx) error { return driver.ErrBadConn },
+		"a connection that broke": func(tx pgx.Tx) error {
+			if _, err := tx.Exec(context.Background(), "SELECT pg_terminate_backend(pg_backend_pid())"); err != nil {
+				return err
+			}
+			return errors.New("the connection did not break")
+		},
+		"an error that Apply ignores": func(tx pgx.Tx) error {
+			_, _ = tx.Exec(context.Background(), "SELECT 1/0")
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fail = f
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel() // what would end a transaction that hangs
+			ended := make(chan error, 1)
+			go func() {
+				defer func() {
+					if recover() != nil {
+						ended <- errors.New("panicked")
+					}
+				}()
+				_, err := store.Update(ctx, order.UUID, accept)
+				ended <- err
+			}()
+			select {
+			case err := <-ended:
+				if err == nil {
+					t.Error("no error")
+				}
+			case <-time.After(10 * time.Second):
+				t.Fatal("the call hangs until its context ends")
+			}
+			n, err := queries.Balance(t.Context(), "alice", "gold")
+			check(t, err)
+			if n != 100 {
+				t.Errorf("%d gold", n)
+			}
+		})
+	}
 }

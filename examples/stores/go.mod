@@ -1,4 +1,4 @@
-module github.com/token-ramp/ramp-go/examples/stores/redis
+module github.com/token-ramp/ramp-go/examples/stores
 
 go 1.25.0
 
@@ -9,13 +9,22 @@ require (
 )
 
 require (
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/puddle/v2 v2.2.3 // indirect
+	golang.org/x/sync v0.22.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
+)
+
+require (
 	github.com/ProjectZKM/Ziren/crates/go-runtime/zkvm_runtime v0.0.0-20251001021608-1fe7b43fc4d6 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/decred/dcrd/dcrec/secp256k1/v4 v4.0.1 // indirect
-	github.com/ethereum/go-ethereum v1.17.0 // indirect
+	github.com/ethereum/go-ethereum v1.17.0
 	github.com/holiman/uint256 v1.3.2 // indirect
+	github.com/jackc/pgx/v5 v5.12.0
 	go.uber.org/atomic v1.11.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
 )
 
-replace github.com/token-ramp/ramp-go => ../../..
+replace github.com/token-ramp/ramp-go => ../..
