@@ -3,6 +3,7 @@ package ramptest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/big"
 	"slices"
 	"strings"
@@ -110,6 +111,7 @@ type window struct {
 // nil if the books are off: they then keep only what the results said.
 func (a *audit) open(ctx context.Context, c *call) (*window, books.Call) {
 	o := c.order
+	ctx = context.WithoutCancel(ctx) // the books go on when the caller does not
 	if !o.composed {
 		return nil, books.Call{}
 	}
@@ -304,6 +306,7 @@ func (a *audit) hear(c *call, entry *books.Order, status int) {
 
 // close ends a call of a window. The last call closes the window with a verdict.
 func (a *audit) close(ctx context.Context, w *window, c books.Call) {
+	ctx = context.WithoutCancel(ctx)
 	a.mu.Lock()
 	w.calls = append(w.calls, c)
 	w.open--
@@ -507,11 +510,22 @@ func applyHint(found []*Imbalance) string {
 	return ""
 }
 
-// report formats the findings, one per line.
-func report(found []*Imbalance) string {
-	lines := make([]string, len(found))
-	for i, f := range found {
-		lines[i] = f.Error()
+// report lists the findings, and the other orders that need attention, one per line. It
+// makes no calls.
+func (s *Service) report() string {
+	var lines []string
+	named := make(map[uuid.UUID]bool)
+	found := s.audit.all()
+	for _, f := range found {
+		lines = append(lines, f.Error())
+		for _, id := range f.Orders {
+			named[id] = true
+		}
 	}
-	return strings.Join(lines, "\n")
+	for _, o := range slices.Backward(s.orders.all()) {
+		if v := s.orders.verdict(o); v.Attention && !named[o.UUID] {
+			lines = append(lines, fmt.Sprintf("ramptest: %s %s: %s", o.trade().direction, shortUUID(o.UUID), v.Said))
+		}
+	}
+	return strings.Join(lines, "\n") + applyHint(found)
 }

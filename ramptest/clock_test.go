@@ -113,7 +113,7 @@ func TestWhichAnswersAreRepeatedIsASwitch(t *testing.T) {
 					_, _ = io.WriteString(w, `{"success":false,"errorCode":"NO","data":null}`)
 				})
 			})
-			c := newCounter(t, rejects, func(c *ramptest.Config) { c.Retry = test.retry })
+			c := newCounter(t, reporting, rejects, func(c *ramptest.Config) { c.Retry = test.retry })
 			order := c.mint(t)
 			sent := c.service.Advance(time.Minute)
 			require.Len(t, sent, 1)
@@ -244,7 +244,7 @@ func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 			t.Run(fmt.Sprint(path, speed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var entered, left atomic.Bool
-					c := newCounter(t, func(c *ramptest.Config) { c.Speed = speed }, before(func(inner http.Handler) http.Handler {
+					c := newCounter(t, reporting, func(c *ramptest.Config) { c.Speed = speed }, before(func(inner http.Handler) http.Handler {
 						return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 							if r.URL.Path != path || entered.Swap(true) {
 								inner.ServeHTTP(w, r)

@@ -15,7 +15,7 @@ import (
 // for both types of transaction that occur, and for an unknown type.
 func TestTheChainConfirmsWhatTheServiceTells(t *testing.T) {
 	for _, kind := range []uint64{0x2, 0x7, 0x63} {
-		c := newCounter(t)
+		c := newCounter(t, reporting)
 		chain, err := ramp.NewRPC(ramp.RPCConfig{URL: c.service.RPCURL(ramp.Testnet), HTTPClient: c.service.Client()})
 		require.NoError(t, err)
 		order := c.mint(t, ramptest.TransactionType(kind))

@@ -540,7 +540,7 @@ func TestAServiceForgetsFinishedOrdersIfAsked(t *testing.T) {
 
 // Told two outcomes, a game may do anything; the books still see what it moved.
 func TestWhatADisputedOrderMovedIsKnown(t *testing.T) {
-	c := newCounter(t)
+	c := newCounter(t, reporting)
 	order := c.mint(t)
 	c.service.Advance(time.Minute)
 	_, told := c.control(t, "GET", "/control/orders/"+order.UUID.String(), "")

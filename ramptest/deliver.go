@@ -77,6 +77,7 @@ type delivery struct {
 	flying   int       // deliveries in progress
 	status   int       // HTTP status of the last answer; 0 if there was none
 	lost     bool      // the last answer was lost by a fault
+	contrary bool      // the last result contradicted the chain, and was not confirmed
 	body     []byte    // of the first delivery
 }
 
@@ -95,13 +96,13 @@ type standing struct {
 	state                              State
 	attempts, retries, sending, status int
 	next                               time.Time
-	lost                               bool
+	lost, contrary                     bool
 }
 
 func (d *delivery) standing() standing {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return standing{d.state, d.attempts, d.retries, d.flying, d.status, d.next, d.lost}
+	return standing{d.state, d.attempts, d.retries, d.flying, d.status, d.next, d.lost, d.contrary}
 }
 
 func (d *delivery) now() State { return d.standing().state }
@@ -136,17 +137,20 @@ func (d *delivery) begin() (attempt int) {
 }
 
 // conclude applies the status of an answer to the order (interface 6): HTTP 200
-// confirms; no answer and the statuses of Config.Retry are retried. It returns when
-// the next delivery is due, and whether the caller must plan it.
-func (d *delivery) conclude(status int, lost bool, config *Config, now time.Time, byHand bool) (next time.Time, plan bool) {
+// confirms; no answer and the statuses of Config.Retry are retried, and so is a result that
+// contradicts the chain, which the game may reject. It returns when the next delivery is
+// due, and whether the caller must plan it.
+func (d *delivery) conclude(status int, lost, contrary bool, config *Config, now time.Time, byHand bool) (next time.Time, plan bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.flying--
-	d.status, d.lost = status, lost
+	if contrary = contrary && status != http.StatusOK; !contrary || d.state != Confirmed {
+		d.status, d.lost, d.contrary = status, lost, contrary
+	}
 	switch {
 	case d.state == Confirmed || status == http.StatusOK:
 		d.state = Confirmed
-	case status != 0 && !config.Retry(status):
+	case status != 0 && !config.Retry(status) && !contrary:
 		d.state = Rejected
 	case byHand, !d.next.IsZero(): // never retried, or already planned
 	case d.retries >= len(config.Schedule):
@@ -286,7 +290,7 @@ func (s *orders) attempt(ctx context.Context, o *Order, told Outcome, fault stri
 	d.Err = errors.Join(err, s.game.audit.take(o.UUID))
 	var plan bool
 	defer s.keeper.touch(o.UUID)
-	if d.Next, plan = o.delivery.conclude(d.Status, lost, s.config, s.clock.now(), o.tx == nil); plan {
+	if d.Next, plan = o.delivery.conclude(d.Status, lost, c.told != c.onChain && o.tx != nil, s.config, s.clock.now(), o.tx == nil); plan {
 		s.plan(o, d.Next)
 	}
 	return d

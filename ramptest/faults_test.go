@@ -444,7 +444,7 @@ func TestAFaultThatMakesNoSenseIsRejected(t *testing.T) {
 
 // A failing test prints its values, so they must be readable.
 func TestWhatAdvanceReturnsCanBePrinted(t *testing.T) {
-	c := newCounter(t, func(c *ramptest.Config) { c.Epoch = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC) })
+	c := newCounter(t, reporting, func(c *ramptest.Config) { c.Epoch = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC) })
 	c.shop.answers = []error{errors.New("unreachable")}
 	order := c.mint(t, ramptest.TransactionFails())
 	id := order.UUID.String()[:8]
@@ -509,7 +509,7 @@ func TestFaultsComeBeforeTheOrderIsPlaced(t *testing.T) {
 
 // A burn of more than the wallet holds fails on the chain, whoever mines it.
 func TestDeliverTellsWhatTheChainHasMadeOfIt(t *testing.T) {
-	c := newCounter(t)
+	c := newCounter(t, reporting)
 	order, err := c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(5000), ramptest.StaysPending())
 	require.NoError(t, err)
 	require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Succeeded))

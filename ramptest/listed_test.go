@@ -105,7 +105,7 @@ func TestTheVerdictOnAnEndedOrderIsNotStale(t *testing.T) {
 // An effect that comes during a call about another order is not forgotten by a restart.
 func TestALateEffectIsKept(t *testing.T) {
 	var failed *ramptest.Order
-	c := newCounter(t, kept(t))
+	c := newCounter(t, kept(t), reporting)
 	game := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == ramp.PathResult && failed != nil {
 			c.shop.mu.Lock()
@@ -117,7 +117,7 @@ func TestALateEffectIsKept(t *testing.T) {
 		}
 		c.handler.ServeHTTP(w, r)
 	})
-	c.restart(t, game)
+	c.restart(t, game, reporting)
 	c.shop.answers = []error{errors.New("the database is unreachable")}
 	order := c.mint(t, ramptest.TransactionFails())
 	c.service.Advance(time.Minute)
@@ -125,7 +125,7 @@ func TestALateEffectIsKept(t *testing.T) {
 	failed = order
 	c.service.Advance(2 * time.Second)
 	require.Equal(t, int64(900), c.shop.owns())
-	c.restart(t, game)
+	c.restart(t, game, reporting)
 	c.service.Advance(time.Hour)
 	assert.Empty(t, c.service.Imbalances())
 	assert.Contains(t, c.pageOf(t, order), "The transaction failed. The game gave back 100 item_gold.")

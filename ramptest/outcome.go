@@ -143,7 +143,7 @@ func (s *orders) callsOf(o *Order) verdict.Calls {
 	d := o.delivery.standing()
 	return verdict.Calls{
 		Progress: map[State]verdict.Progress{Confirmed: verdict.Confirmed, Rejected: verdict.TurnedDown, GivenUp: verdict.GivenUp}[d.state],
-		Attempts: d.attempts, Sending: d.sending > 0, Status: d.status, Lost: d.lost,
+		Attempts: d.attempts, Sending: d.sending > 0, Status: d.status, Lost: d.lost, Contrary: d.contrary,
 		Next: d.next, Of: fmt.Sprintf("%d of %d", d.retries+1, len(s.config.Schedule)+1),
 		Never: o.script.never, Held: o.script.held,
 	}

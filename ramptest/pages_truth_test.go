@@ -62,7 +62,7 @@ func TestTheTokensAreThoseOfTheChain(t *testing.T) {
 	assert.Contains(t, c.pageOf(t, order), "tokens ✓ moved +0.9 1000 1000.9 1000.9")
 }
 
-// A contradicted order says so, and which outcome stands.
+// A contradicted order says so, and which outcome stands. It is over if the game rejected one.
 func TestAContradictedOrderIsDisputed(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -72,7 +72,7 @@ func TestAContradictedOrderIsDisputed(t *testing.T) {
 		want   string
 	}{
 		{"the game rejects the second result", rejectingTheSecond(), true, ramptest.Succeeded,
-			"! Disputed. The game rejected the second result (HTTP 400); the first stands: failed. The game gave back 100 item_gold."},
+			"✓ The game rejected the second result (HTTP 400); the first stands: failed. The game gave back 100 item_gold."},
 		{"the game confirms both", nil, false, ramptest.Failed,
 			"! Disputed. The game confirmed two outcomes; the first of them stands: succeeded. The game took 100 item_gold."},
 	} {
@@ -90,8 +90,9 @@ func TestAContradictedOrderIsDisputed(t *testing.T) {
 			c.service.Advance(time.Minute)
 			_ = c.service.Deliver(t.Context(), order, test.second)
 			assert.Contains(t, c.pageOf(t, order), test.want)
-			list := c.page(t, "/?show=attention")
-			assert.Contains(t, list, strings.TrimPrefix(test.want, "! "), "the list says the same")
+			mark, said, _ := strings.Cut(test.want, " ")
+			list := map[string]string{"!": "attention", "✓": "done"}[mark]
+			assert.Contains(t, c.page(t, "/?show="+list), said, "the list says the same")
 			assert.NotContains(t, c.page(t, "/?show=done"), "Disputed")
 
 			c.restart(t, c.handler, reporting)
@@ -123,7 +124,7 @@ func TestADisputeNeedsNoBooks(t *testing.T) {
 	c.service.Advance(time.Minute)
 	assert.Contains(t, c.pageOf(t, order), "? The transaction succeeded. The game confirmed. The books are off, so its assets were not checked.")
 	_ = c.service.Deliver(t.Context(), order, ramptest.Failed)
-	assert.Contains(t, c.pageOf(t, order), "! Disputed. The game rejected the second result (HTTP 400); the first stands: succeeded.")
+	assert.Contains(t, c.pageOf(t, order), "! The game rejected the second result (HTTP 400); the first stands: succeeded.")
 }
 
 // A game that rejects what it must reject is right, and what the service did itself is

@@ -258,7 +258,7 @@ func TestTheRecordOfALongRunIsBounded(t *testing.T) {
 
 // Who reads a timeline looks for what went wrong.
 func TestATimelineLeavesOutWhatNobodyLooksFor(t *testing.T) {
-	c := newCounter(t)
+	c := newCounter(t, reporting)
 	c.rpc(t, "eth_blockNumber", "")
 	c.rpc(t, "eth_mine", "")
 	c.shop.answers = []error{errors.New("away")}

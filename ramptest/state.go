@@ -154,6 +154,7 @@ type savedOrder struct {
 	Next        time.Time `json:",omitzero"`
 	Status      int       `json:",omitzero"`
 	Lost        bool      `json:",omitzero"`
+	Contrary    bool      `json:",omitzero"`
 	Request     ramp.ValidateRequest
 	Approval    ramp.Approval
 	Fee         ramp.Amount
@@ -344,7 +345,7 @@ func (k *keeper) uuid(id uuid.UUID, players map[string]savedPlayer) *savedUUID {
 	}
 	d := order.delivery.standing()
 	line.Order = &savedOrder{SessionID: order.Session.ID, AccessToken: order.Session.Token.Reveal(), Network: order.Network, TxHash: order.TxHash,
-		Placed: order.placed, Number: order.number, State: d.state, Attempts: d.attempts, Retries: d.retries, Next: d.next, Status: d.status, Lost: d.lost,
+		Placed: order.placed, Number: order.number, State: d.state, Attempts: d.attempts, Retries: d.retries, Next: d.next, Status: d.status, Lost: d.lost, Contrary: d.contrary,
 		Request: order.Request, Approval: order.Approval, Fee: order.fee, Faults: order.script.names, Had: order.had,
 		Books: k.service.audit.save(id, players), Held: held}
 	for _, j := range o.agenda.jobsOf(order) {
@@ -535,7 +536,7 @@ func (s *orders) restore(id uuid.UUID, saved *savedOrder) error {
 	o.Request.Raw = nil
 	o.Request.Intent.TargetCandidate = bytes.Clone(o.Request.Intent.TargetCandidate) // it would keep the whole body
 	o.delivery.state, o.delivery.attempts, o.delivery.retries = saved.State, saved.Attempts, saved.Retries
-	o.delivery.next, o.delivery.status, o.delivery.lost = saved.Next, saved.Status, saved.Lost
+	o.delivery.next, o.delivery.status, o.delivery.lost, o.delivery.contrary = saved.Next, saved.Status, saved.Lost, saved.Contrary
 	faults, err := parseFaults(saved.Faults)
 	if err == nil {
 		o.script, err = newScript(faults)

@@ -61,7 +61,7 @@ func TestAHandlerInMemorySeesWhatAServerSees(t *testing.T) {
 
 func TestAGameThatTakesTooLongIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCounter(t, before(func(inner http.Handler) http.Handler {
+		c := newCounter(t, reporting, before(func(inner http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == ramp.PathResult {
 					<-r.Context().Done()
@@ -230,6 +230,7 @@ func TestEveryDirectionCanBeOrdered(t *testing.T) {
 	order.Request.Intent.Type = "swap"
 	assert.EqualError(t, c.service.Resend(t.Context(), order), "ramptest: the order has no intent of a mint or burn")
 	assert.Equal(t, "an order without an intent", order.String())
+	order.Request.Intent.Type = ramp.Assemble // for Start, which judges it
 }
 
 func TestSwitchesOfTheIntent(t *testing.T) {

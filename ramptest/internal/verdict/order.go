@@ -46,6 +46,7 @@ type Calls struct {
 	Sending  bool      // a result is being sent
 	Status   int       // the HTTP status of the last answer; 0 if there was none
 	Lost     bool      // the last answer was lost on purpose
+	Contrary bool      // the last result contradicted the chain on purpose, and was not confirmed
 	Next     time.Time // when the next result is sent; zero if none is planned
 	Of       string    // which attempt that is, such as "2 of 20"
 	Never    bool      // no result comes, on purpose
@@ -106,7 +107,7 @@ func Of(o Order) Verdict {
 	m := o.movement()
 	var v Verdict
 	switch said, next := o.calls(m); {
-	case o.Books.Dispute != nil:
+	case o.Books.Dispute != nil && (!o.over() || o.Calls.Progress == Confirmed || o.Books.Dispute.both()):
 		v = o.disputed(m, said, next)
 	case o.Calls.Sending:
 		v = Verdict{State: Waiting, Tone: Wait, Said: join(said, m.begin, m.what)}
@@ -148,7 +149,10 @@ func (o *Order) over() bool { return o.Calls.Progress != Open }
 // own doing.
 func (o *Order) failing() bool {
 	c := o.Calls
-	if c.Sending {
+	switch d := o.Books.Dispute; {
+	case c.Contrary || d != nil && d.Stands != Pending: // it may reject what contradicts
+		return false
+	case c.Sending:
 		return !c.Lost && c.Status != 0 && c.Status != 200 // 0 may mean that there was no answer yet
 	}
 	return !c.Lost && c.Attempts > 0 && c.Status != 200
@@ -380,10 +384,22 @@ func (o *Order) loss(end End, wrong books.Assets) string {
 	return join(said...)
 }
 
-// disputed describes an order whose results contradict each other or the chain.
+// both reports whether the game confirmed two outcomes.
+func (d *Dispute) both() bool { return d.Stands != Pending && d.Other.Confirmed }
+
+// disputed describes an order whose results contradict each other or the chain. That needs
+// attention only if the game confirmed both.
 func (o *Order) disputed(m movement, call string, next Next) Verdict {
 	d := o.Books.Dispute
-	v := Verdict{State: Disputed, Tone: Warn, Attention: true, Next: next}
+	v := Verdict{State: Waiting, Tone: Wait, Next: next}
+	switch {
+	case d.both():
+		v.State, v.Tone, v.Attention = Disputed, Warn, true
+	case o.over() && !o.Calls.Sending && d.Other.Made && d.Stands == o.Chain.End && o.Books.Why == Known:
+		v.State, v.Tone = Done, Good // the game rejected what it must reject
+	case o.over() && !o.Calls.Sending:
+		v.State, v.Tone = Done, Warn
+	}
 	stands, other := "first", "second"
 	if d.Stands != d.First {
 		stands, other = other, stands
@@ -410,7 +426,10 @@ func (o *Order) disputed(m movement, call string, next Next) Verdict {
 	if o.over() && !o.Calls.Sending {
 		call = ""
 	}
-	v.Said = join("Disputed.", v.Said, m.what, call)
+	if v.State == Disputed {
+		v.Said = join("Disputed.", v.Said)
+	}
+	v.Said = join(v.Said, m.what, call)
 	return v
 }
 

@@ -131,10 +131,10 @@ func TestAnOrderIsDescribed(t *testing.T) {
 		{mint(func(o *Order) {
 			o.Calls.Status = 400
 			o.Books.Dispute = &Dispute{First: Reverted, Stands: Reverted, Other: Statement{Made: true, Status: 400}}
-		}), "! disputed attention: Disputed. The game rejected the second result (HTTP 400); the first stands: failed. The game gave back 100 gold."},
+		}), "✓ done: The game rejected the second result (HTTP 400); the first stands: failed. The game gave back 100 gold."},
 		{mint(func(o *Order) {
 			o.Books.Dispute = &Dispute{First: Succeeded, Stands: Reverted, Other: Statement{Made: true, Status: 500}}
-		}), "! disputed attention: Disputed. The game answered the first result with HTTP 500; the second stands: failed. The game gave back 100 gold."},
+		}), "✓ done: The game answered the first result with HTTP 500; the second stands: failed. The game gave back 100 gold."},
 		{mint(func(o *Order) {
 			o.Books.Moved = assets(-100, 0)
 			o.Books.Dispute = &Dispute{First: Reverted, Stands: Reverted, Other: Statement{Made: true, Confirmed: true, Status: 200}}
@@ -142,15 +142,15 @@ func TestAnOrderIsDescribed(t *testing.T) {
 		{mint(func(o *Order) {
 			o.Calls = failing
 			o.Books.Dispute = &Dispute{First: Succeeded, Other: Statement{Made: true}}
-		}), "! disputed attention: Disputed. Results stated two outcomes, and the game has confirmed neither. The game answered HTTP 500. Next attempt at 12:09:21 (2 of 20)."},
+		}), "● waiting attention: Results stated two outcomes, and the game has confirmed neither. The game answered HTTP 500. Next attempt at 12:09:21 (2 of 20)."},
 		{mint(func(o *Order) {
 			o.Calls = failing
 			o.Books.Dispute = &Dispute{First: Succeeded}
-		}), "! disputed attention: Disputed. The result said succeeded, but the transaction failed. The game has not confirmed it. The game answered HTTP 500. Next attempt at 12:09:21 (2 of 20)."},
+		}), "● waiting attention: The result said succeeded, but the transaction failed. The game has not confirmed it. The game answered HTTP 500. Next attempt at 12:09:21 (2 of 20)."},
 		{mint(func(o *Order) {
 			o.Books.Moved = assets(-100, 0)
 			o.Books.Dispute = &Dispute{First: Succeeded, Stands: Succeeded}
-		}), "! disputed attention: Disputed. The game confirmed a result that said succeeded, but the transaction failed. The game took 100 gold."},
+		}), "! done: The game confirmed a result that said succeeded, but the transaction failed. The game took 100 gold."},
 	} {
 		v := Of(test.order)
 		got := v.Tone.Sign() + " " + string(v.State)
@@ -279,11 +279,11 @@ func TestEveryOrderGetsATrueSentence(t *testing.T) {
 		holds("there is a sentence", whole.MatchString(v.Said) && !strings.Contains(v.String(), "  "))
 		holds("a next step means that the order waits", v.Next.At.IsZero() || v.State == Waiting || v.State == Disputed)
 		holds("green means that all is right", v.Tone != Good ||
-			settled && o.Calls.Progress == Confirmed && d == nil && len(b.Findings) == 0 && !v.Attention && !v.Loss)
+			settled && o.Calls.Progress == Confirmed && (d == nil || !d.both()) && len(b.Findings) == 0 && !v.Attention && !v.Loss)
 		holds("a loss is said", !(owed || len(b.Findings) > 0) || v.Loss && v.Attention && v.Tone == Bad)
 		holds("no loss is made up", !v.Loss || known && !settled || len(b.Findings) > 0)
-		holds("HTTP 500 needs attention", o.Calls.Status < 500 || v.Attention)
-		holds("a dispute needs attention", d == nil || v.State == Disputed && v.Attention)
+		holds("HTTP 500 needs attention, unless an outcome stands", o.Calls.Status < 500 || v.Attention || d != nil && d.Stands != Pending || o.Calls.Contrary)
+		holds("an order is disputed if the game confirmed two outcomes", d == nil || (v.State == Disputed) == d.both() && (!d.both() || v.Attention))
 		holds("what was done on purpose is nobody's failure",
 			!(o.Calls.Lost && !o.Calls.Sending && settled && d == nil && len(b.Findings) == 0) || !v.Attention)
 		holds("the game gives back only what it took", !says("gave back") || len(b.Took) > 0)

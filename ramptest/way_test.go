@@ -1,0 +1,312 @@
+package ramptest_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+// studio is a studio's server, with the parts that a studio uses: Players, a Store, and the
+// chain with Proof. Its test asserts nothing.
+type studio struct {
+	service *ramptest.Service
+	client  *ramp.Client
+	test    *judged
+
+	mu      sync.Mutex
+	gold    int64
+	expired bool // the player's session
+	apply   func(ramp.Step) error
+}
+
+func wayKey() ramp.HMACKey {
+	key, err := ramp.TextKey("key of the console")
+	if err != nil {
+		panic(err)
+	}
+	return key
+}
+
+func (s *studio) Authenticate(context.Context, ramp.Session) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.expired {
+		return ramp.Reject("SESSION_EXPIRED")
+	}
+	return nil
+}
+
+func (s *studio) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &ramp.Player{PlayerID: "player-1", Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(s.gold)}}}, nil
+}
+
+// Apply moves the assets of a step.
+func (s *studio) Apply(_ context.Context, step ramp.Step) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.apply != nil {
+		if err := s.apply(step); err != nil {
+			return err
+		}
+	}
+	for _, a := range step.Effect.Assets {
+		delta, err := step.Effect.Delta(a).Int64()
+		if err != nil || s.gold+delta < 0 {
+			return ramp.Reject("INVALID_BALANCE")
+		}
+		s.gold += delta
+	}
+	return nil
+}
+
+// open starts the server and the service. proof is nil for a server without the chain, and
+// wrap for one without middleware.
+func open(t *testing.T, proof func(*ramptest.Service) *ramp.Proof, wrap func(http.Handler) http.Handler) *studio {
+	t.Helper()
+	s := &studio{gold: 1000, test: &judged{TB: t}}
+	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	require.NoError(t, err)
+	s.service = ramptest.Start(s.test, ramptest.Config{Key: wayKey(), Validator: signer.Address(), Settle: -1})
+	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: s.Apply})
+	require.NoError(t, err)
+	config := ramp.HandlerConfig{Players: s, Store: store, Terms: ramp.AnyTerms, Key: wayKey(), Signer: signer, Logger: slog.New(slog.DiscardHandler), Now: s.service.Now}
+	if proof != nil {
+		config.Proof = proof(s.service)
+		config.Chain, err = ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: s.service.Client(), Retries: -1})
+		require.NoError(t, err)
+	}
+	built, err := ramp.NewHandler(config)
+	require.NoError(t, err)
+	var handler http.Handler = built
+	if wrap != nil {
+		handler = wrap(handler)
+	}
+	s.service.SetHandler(handler)
+	s.client, err = ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: wayKey(), HTTPClient: s.service.Client(), Retries: -1})
+	require.NoError(t, err)
+	return s
+}
+
+// order mints or burns 10 tokens for 100 gold.
+func (s *studio) order(ctx context.Context, place func(*ramptest.Service) placer, faults ...ramptest.Fault) (*ramptest.Order, error) {
+	started, err := s.client.Initialize(ctx, request())
+	if err != nil {
+		return nil, err
+	}
+	return place(s.service)(ctx, started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(10),
+		append(faults, ramptest.TransactionType(7))...)
+}
+
+type placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
+
+func mints(s *ramptest.Service) placer { return s.Mint }
+func burns(s *ramptest.Service) placer { return s.Burn }
+
+// instead answers the calls of a path itself while it has answers left; 0 passes the call on.
+func instead(path string, lets bool, statuses ...int) func(http.Handler) http.Handler {
+	var mu sync.Mutex
+	return func(inner http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			status := 0
+			if r.URL.Path == path && len(statuses) > 0 {
+				status = statuses[0]
+				if len(statuses) > 1 { // the last one stays
+					statuses = statuses[1:]
+				}
+			}
+			mu.Unlock()
+			if status == 0 {
+				inner.ServeHTTP(w, r)
+				return
+			}
+			if lets {
+				inner.ServeHTTP(&discard{header: http.Header{}}, r)
+			}
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, `{"success":false,"errorCode":"NO","data":null}`)
+		})
+	}
+}
+
+// The whole way of a loss: from a studio's server to its test, which asserts nothing and must
+// fail. Every one of these was green once.
+func TestATestFailsIfAnythingIsLost(t *testing.T) {
+	fails := []ramptest.Fault{ramptest.TransactionFails()}
+	contract := common.HexToAddress(token)
+	right := func(s *ramptest.Service) *ramp.Proof {
+		return &ramp.Proof{Payers: []common.Address{s.Payer()}, Decimals: map[common.Address]int{contract: 18}}
+	}
+	decimals := func(n int) func(*ramptest.Service) *ramp.Proof {
+		return func(s *ramptest.Service) *ramp.Proof {
+			p := right(s)
+			if p.Decimals[contract] = n; n < 0 {
+				p.Decimals = nil
+			}
+			return p
+		}
+	}
+	for _, test := range []struct {
+		name   string
+		place  func(*ramptest.Service) placer // mints unless set
+		faults []ramptest.Fault
+		proof  func(*ramptest.Service) *ramp.Proof
+		wrap   func(http.Handler) http.Handler
+		apply  func(ramp.Step) error
+		during func(*studio, *ramptest.Order) // instead of waiting for the result
+		want   string                         // part of what the test says
+	}{
+		{name: "a proxy answers 502 once to a failure", faults: fails, wrap: instead(ramp.PathResult, false, 502, 0),
+			want: "The game did not give back 100 item_gold."},
+		{name: "a proxy answers 502 once to a burn", place: burns, wrap: instead(ramp.PathResult, false, 502, 0),
+			want: "The game did not grant 100 item_gold."},
+		{name: "the caller's context ends with the call", faults: fails, wrap: instead(ramp.PathResult, false, 200),
+			during: func(s *studio, o *ramptest.Order) {
+				s.service.Advance(0)
+				ctx, cancel := context.WithCancel(context.Background())
+				s.service.SetHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path == ramp.PathResult {
+						_, _ = io.WriteString(w, `{"success":true,"errorCode":null,"data":null}`)
+						cancel()
+						return
+					}
+					_, _ = io.WriteString(w, `{"success":true,"errorCode":null,"data":{"v1":{"player_id":"player-1","assets":[{"id":"item_gold","balance":"900"}]}}}`)
+				}))
+				_ = s.service.Deliver(ctx, o, ramptest.Failed)
+			}, want: "has not given back 100 item_gold"},
+		{name: "payers of another network", faults: fails, proof: func(s *ramptest.Service) *ramp.Proof {
+			p := right(s)
+			p.Payers = []common.Address{{1}}
+			return p
+		}, want: "The game did not give back 100 item_gold."},
+		{name: "proof without decimals", place: burns, proof: decimals(-1), want: "The game did not grant 100 item_gold."},
+		{name: "proof with decimals that are too high", place: burns, proof: decimals(19), want: "The game did not grant 100 item_gold."},
+		{name: "a give-back is rejected", faults: fails, apply: func(step ramp.Step) error {
+			if step.Effect.Kind == ramp.GiveBack {
+				return ramp.Reject("BAG_FULL")
+			}
+			return nil
+		}, want: "100 item_gold"},
+		{name: "the session expired before the result", faults: fails, wrap: instead(ramp.PathResult, false, 200),
+			during: func(s *studio, _ *ramptest.Order) {
+				s.mu.Lock()
+				s.expired = true
+				s.mu.Unlock()
+				s.service.Advance(24 * time.Hour)
+			}, want: "SESSION_EXPIRED"},
+		{name: "the path of the result is unknown", faults: fails, wrap: instead(ramp.PathResult, false, 404), want: "100 item_gold"},
+		{name: "a result is answered 201", faults: fails, wrap: instead(ramp.PathResult, false, 201), want: "100 item_gold"},
+		{name: "a mint is answered 201", wrap: instead(ramp.PathResult, true, 201), want: "HTTP 201"},
+		{name: "a mint is answered 500 for 13 hours", wrap: instead(ramp.PathResult, true, 500), want: "Gave up after 20 attempts. The game never confirmed."},
+		{name: "a mint is rejected after it was taken", wrap: instead(ramp.PathValidate, true, 403), want: "was rejected: the game must move nothing"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, test.proof, test.wrap)
+			s.apply = test.apply
+			place := mints
+			if test.place != nil {
+				place = test.place
+			}
+			order, _ := s.order(t.Context(), place, test.faults...) // a test that looks at no error
+			if test.during != nil {
+				test.during(s, order)
+			} else {
+				s.service.Advance(24 * time.Hour)
+			}
+			failed, said := s.test.end()
+			assert.True(t, failed, said)
+			assert.Contains(t, said, test.want)
+		})
+	}
+}
+
+// What is no loss does not fail a test.
+func TestATestIsGreenIfNothingIsLost(t *testing.T) {
+	right := func(s *ramptest.Service) *ramp.Proof {
+		return &ramp.Proof{Payers: []common.Address{s.Payer()}, Decimals: map[common.Address]int{common.HexToAddress(token): 18}}
+	}
+	for name, play := range map[string]func(*testing.T, *studio){
+		"nothing": func(*testing.T, *studio) {},
+		"a UUID is unused": func(t *testing.T, s *studio) {
+			_, err := s.client.Initialize(t.Context(), request())
+			require.NoError(t, err)
+		},
+		"a mint": func(t *testing.T, s *studio) { s.place(t, mints); s.service.Advance(time.Minute) },
+		"a failed mint": func(t *testing.T, s *studio) {
+			s.place(t, mints, ramptest.TransactionFails())
+			s.service.Advance(time.Minute)
+		},
+		"a burn":  func(t *testing.T, s *studio) { s.place(t, burns); s.service.Advance(time.Minute) },
+		"pending": func(t *testing.T, s *studio) { s.place(t, mints) },
+		"pending on purpose": func(t *testing.T, s *studio) {
+			s.place(t, burns, ramptest.StaysPending())
+			s.service.Advance(time.Hour)
+		},
+		"a result that never comes": func(t *testing.T, s *studio) {
+			s.place(t, mints, ramptest.TransactionFails(), ramptest.ResultNever())
+			s.service.Advance(time.Hour)
+		},
+		"every answer is lost": func(t *testing.T, s *studio) {
+			s.place(t, mints, ramptest.TransactionFails(), ramptest.LostAnswer(ramptest.OnResult), ramptest.LostAnswer(ramptest.OnResult))
+			s.service.Advance(2 * time.Second)
+		},
+		"an answer to validate is lost": func(t *testing.T, s *studio) {
+			_, err := s.order(t.Context(), mints, ramptest.LostAnswer(ramptest.OnValidate))
+			require.ErrorIs(t, err, ramptest.ErrLostAnswer)
+		},
+		"rejected": func(t *testing.T, s *studio) {
+			s.gold = 0
+			_, err := s.order(t.Context(), mints)
+			require.Error(t, err)
+		},
+		"a contradiction is rejected": func(t *testing.T, s *studio) {
+			o := s.place(t, mints)
+			s.service.Advance(time.Minute)
+			require.Error(t, s.service.Deliver(t.Context(), o, ramptest.Failed))
+		},
+		"an outage of the server": func(t *testing.T, s *studio) {
+			s.apply = func() func(ramp.Step) error {
+				calls := 0
+				return func(step ramp.Step) error {
+					if calls++; calls > 1 && calls < 4 {
+						return errors.New("the database is unreachable")
+					}
+					return nil
+				}
+			}()
+			s.place(t, burns)
+			s.service.Advance(time.Hour)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, right, nil)
+			play(t, s)
+			failed, said := s.test.end()
+			assert.False(t, failed, said)
+		})
+	}
+}
+
+// place is order, which must succeed.
+func (s *studio) place(t *testing.T, place func(*ramptest.Service) placer, faults ...ramptest.Fault) *ramptest.Order {
+	t.Helper()
+	o, err := s.order(t.Context(), place, faults...)
+	require.NoError(t, err)
+	return o
+}
