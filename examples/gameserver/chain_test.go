@@ -27,7 +27,7 @@ func TestAResultCountsOnlyIfTheChainSaysTheSame(t *testing.T) {
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { game.Load().ServeHTTP(w, r) }))
 	defer proxy.Close()
 	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: proxy.URL,
-		Networks: map[ramp.Network]uint64{ramp.Testnet: 1112}})
+		Networks: map[ramp.Network]uint64{ramp.Testnet: 1112}, Books: ramptest.BooksReport}) // a result that is not confirmed is wanted
 	p := &process{t: t, args: []string{"-addr", "127.0.0.1:0", "-db", "sqlite:" + filepath.Join(t.TempDir(), "game.db"), "-chain-id", "1112",
 		"-payers", service.Payer().Hex(), "-token", token, "-network", "testnet", "-any-rate"},
 		env: append(real(), "RAMP_RPC_URL="+service.RPCURL(ramp.Testnet))}
