@@ -1,0 +1,175 @@
+// Package players keeps players in memory, writes them back later, and lets the steps of
+// orders move their rows all the same. Copy it for a game of actors, or of a mutex for each
+// player. It is written for PostgreSQL, and a session is a player here.
+//
+// Each write raises the version of the row, and a write-back expects the version that it
+// knows. So one that comes late, or from a process that no longer owns the player, changes
+// nothing: the player's unsaved play is lost then, but never what an order moved.
+package players
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"hash/maphash"
+	"sync"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// Schema creates the table of the players.
+const Schema = `CREATE TABLE IF NOT EXISTS players (
+	id      text   PRIMARY KEY,
+	version bigint NOT NULL DEFAULT 0,
+	gold    bigint NOT NULL CHECK (gold >= 0),
+	plays   bigint NOT NULL DEFAULT 0
+);`
+
+// Player is what the game changes in memory.
+type Player struct {
+	Gold, Plays int64
+
+	version int64
+	unsaved bool
+}
+
+// Memory has the players that are loaded.
+type Memory struct {
+	db     *sql.DB
+	seed   maphash.Seed
+	locks  [256]sync.Mutex // of all players, loaded or not, each with some others
+	loaded sync.Map        // *Player by ID, under the lock of the player
+}
+
+// New returns a memory without players.
+func New(db *sql.DB) *Memory { return &Memory{db: db, seed: maphash.MakeSeed()} }
+
+func (m *Memory) lock(id string) (unlock func()) {
+	mu := &m.locks[maphash.String(m.seed, id)%uint64(len(m.locks))]
+	mu.Lock()
+	return mu.Unlock
+}
+
+// Play changes a player in memory, and loads the player first if need be. play must not
+// call m or the store.
+func (m *Memory) Play(ctx context.Context, id string, play func(*Player) error) error {
+	defer m.lock(id)()
+	p, err := m.load(ctx, id)
+	if err != nil {
+		return err
+	}
+	p.unsaved = true
+	return play(p)
+}
+
+// Gold returns what a player owns, without loading the player.
+func (m *Memory) Gold(ctx context.Context, id string) (gold int64, err error) {
+	defer m.lock(id)()
+	if p, ok := m.loaded.Load(id); ok {
+		return p.(*Player).Gold, nil
+	}
+	err = m.db.QueryRowContext(ctx, "SELECT gold FROM players WHERE id = $1", id).Scan(&gold)
+	return gold, err
+}
+
+// Save writes a player back. Call it often, and before the player leaves this process.
+func (m *Memory) Save(ctx context.Context, id string) error {
+	defer m.lock(id)()
+	return m.save(ctx, id)
+}
+
+// errMoved means that another process has written the row. It has the player now.
+var errMoved = errors.New("players: the row has changed; what was not saved is lost")
+
+func (m *Memory) save(ctx context.Context, id string) error {
+	found, ok := m.loaded.Load(id)
+	if !ok || !found.(*Player).unsaved {
+		return nil
+	}
+	p := found.(*Player)
+	done, err := m.db.ExecContext(ctx, "UPDATE players SET gold = $1, plays = $2, version = version + 1 WHERE id = $3 AND version = $4",
+		p.Gold, p.Plays, id, p.version)
+	if err != nil {
+		return err // if it was written all the same, the next one finds another version
+	}
+	if n, err := done.RowsAffected(); err != nil || n == 0 {
+		m.loaded.Delete(id)
+		return errors.Join(errMoved, err)
+	}
+	p.version++
+	p.unsaved = false
+	return nil
+}
+
+// load waits for a step whose commit is still under way, because it locks the row.
+func (m *Memory) load(ctx context.Context, id string) (*Player, error) {
+	if p, ok := m.loaded.Load(id); ok {
+		return p.(*Player), nil
+	}
+	p := &Player{}
+	err := m.db.QueryRowContext(ctx, "SELECT gold, plays, version FROM players WHERE id = $1 FOR UPDATE", id).Scan(&p.Gold, &p.Plays, &p.version)
+	if err != nil {
+		return nil, err
+	}
+	m.loaded.Store(id, p)
+	return p, nil
+}
+
+// Store is a [ramp.SQLStore] whose steps meet no play: the player is locked and saved, the
+// step moves the row, and the player is loaded again when the game next needs it. A player
+// who is not loaded costs nothing. A result reads its order first, for the session.
+type Store struct {
+	*ramp.SQLStore
+	Memory *Memory
+}
+
+// Update implements [ramp.Store].
+func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
+	opened, err := next(nil)
+	player := opened.Order.SessionID
+	if errors.Is(err, ramp.ErrOrderUnknown) { // it needs the stored order
+		stored, unread := s.Order(ctx, id)
+		switch {
+		case errors.Is(unread, ramp.ErrOrderUnknown):
+			return ramp.Step{}, err
+		case unread != nil:
+			return ramp.Step{}, unread
+		}
+		player, err = stored.SessionID, nil
+	}
+	if err != nil {
+		return ramp.Step{}, err
+	}
+	defer s.Memory.lock(player)()
+	if err := s.Memory.save(ctx, player); err != nil && !errors.Is(err, errMoved) {
+		return ramp.Step{}, err
+	}
+	defer s.Memory.loaded.Delete(player) // also after an error: the commit may have succeeded
+	return s.SQLStore.Update(ctx, id, next)
+}
+
+// Apply moves the gold of a step, in the transaction of the order.
+func Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+	for _, asset := range step.Effect.Assets { // one, because the terms have one item
+		delta, err := step.Effect.Delta(asset).Int64()
+		if err != nil {
+			return err
+		}
+		done, err := tx.ExecContext(ctx, "UPDATE players SET gold = gold + $1, version = version + 1 WHERE id = $2 AND gold + $1 >= 0",
+			delta, step.Order.SessionID)
+		if err != nil {
+			return err
+		}
+		switch n, err := done.RowsAffected(); {
+		case err != nil:
+			return err
+		case n == 1:
+		case step.Effect.Kind == ramp.Take:
+			return ramp.Reject("INVALID_BALANCE")
+		default:
+			return errors.New("the player no longer exists")
+		}
+	}
+	return nil
+}
