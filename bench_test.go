@@ -21,7 +21,7 @@ import (
 // write by hand, which reads, verifies, decodes and signs, and checks nothing else.
 // Compare the times of one run only.
 func BenchmarkHandler(b *testing.B) {
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: playerGame{}, Key: testKey(b), Signer: testSigner(b)})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: playerGame{}, Key: testKey(b), Signer: testSigner(b)})
 	require.NoError(b, err)
 	validate, result := validateCall().bytes(), resultCall().bytes()
 	for name, run := range map[string]struct {

@@ -55,7 +55,7 @@ func tryFields[Config any](t *testing.T, required func(*testing.T) Config, trial
 
 func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 	required := func(t *testing.T) ramp.HandlerConfig {
-		return ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)}
+		return ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)}
 	}
 	makeHandler := func(t *testing.T, c ramp.HandlerConfig) *ramp.Handler {
 		handler, err := ramp.NewHandler(c)
@@ -183,19 +183,6 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 			},
 			required: true, then: false,
 		},
-		"ProjectID": {
-			set: func(c *ramp.HandlerConfig) { c.ProjectID = "another" },
-			see: status, required: 200, then: 400,
-		},
-		"Network": {
-			set: func(c *ramp.HandlerConfig) { c.Network = ramp.Testnet },
-			see: func(t *testing.T, c ramp.HandlerConfig) any {
-				c.Game, c.Players, c.Store = nil, noPlayers{}, memory(&order)
-				validate(t, c)
-				return order.Network
-			},
-			required: ramp.Network(""), then: ramp.Testnet,
-		},
 		"Chain": {
 			set: func(c *ramp.HandlerConfig) { c.Chain = onlyNode(t) },
 			see: func(t *testing.T, c ramp.HandlerConfig) any {
@@ -267,6 +254,66 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 				return watched.take()
 			},
 			required: "", then: "start webhook validate, end webhook validate",
+		},
+	})
+}
+
+func TestEveryFieldOfATermsConfig(t *testing.T) {
+	required := func(*testing.T) ramp.TermsConfig {
+		return ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{swordProduct()}}
+	}
+	answer := func(t *testing.T, c ramp.TermsConfig, intent ramp.Intent) (reply ramp.Reply, order ramp.Order) {
+		store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(_ context.Context, step ramp.Step) error {
+			order = step.Order
+			return nil
+		}})
+		require.NoError(t, err)
+		terms, err := ramp.NewTerms(c)
+		require.NoError(t, err)
+		handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: terms,
+			Key: testKey(t), Signer: testSigner(t), Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		body := validateCall().with("intent", intent).bytes()
+		return handler.AnswerValidate(t.Context(), (&studio{key: testKey(t)}).signed(body), body), order
+	}
+	mint := func(swords, tokens string) ramp.Intent {
+		return mintOf(t, swordToken+" "+tokens, "sword "+swords)
+	}
+	approved := func(swords, tokens string) func(*testing.T, ramp.TermsConfig) any {
+		return func(t *testing.T, c ramp.TermsConfig) any {
+			reply, order := answer(t, c, mint(swords, tokens))
+			return [2]bool{reply.Status == 200, order.State == ramp.OrderAccepted}
+		}
+	}
+	yes, no := [2]bool{true, true}, [2]bool{true, false}
+	tryFields(t, required, map[string]trial[ramp.TermsConfig]{
+		"ProjectID": {
+			set: func(c *ramp.TermsConfig) { c.ProjectID = "another" },
+			see: approved("1", "1"), required: yes, then: [2]bool{false, false},
+		},
+		"Network": {
+			set: func(c *ramp.TermsConfig) { c.Network = ramp.Mainnet },
+			see: func(t *testing.T, c ramp.TermsConfig) any {
+				_, order := answer(t, c, mint("1", "1"))
+				return order.Network
+			},
+			required: ramp.Testnet, then: ramp.Mainnet,
+		},
+		"Products": {
+			set: func(c *ramp.TermsConfig) { c.Products = []ramp.Product{goldProduct()} },
+			see: approved("1", "1"), required: yes, then: no,
+		},
+		"PerOrder": {
+			set: func(c *ramp.TermsConfig) { c.PerOrder = true },
+			see: approved("1", "3"), required: no, then: yes,
+		},
+		"Any": {
+			set: func(c *ramp.TermsConfig) { c.Any = true },
+			see: approved("5", "2"), required: no, then: yes,
+		},
+		"Decimals": {
+			set: func(c *ramp.TermsConfig) { c.Decimals = map[string]int{"sword": 18} },
+			see: approved("10", "10"), required: yes, then: no, // 10^19 units
 		},
 	})
 }
@@ -664,7 +711,7 @@ func TestConfigsShowNoKey(t *testing.T) {
 	require.NoError(t, err)
 	var shown strings.Builder
 	for _, config := range []any{
-		ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: playerGame{}, Key: key, Signer: signer, Chain: node},
+		ramp.HandlerConfig{Terms: anyTerms, Game: playerGame{}, Key: key, Signer: signer, Chain: node},
 		ramp.ClientConfig{URL: "https://api.example.com", Key: key},
 	} {
 		for _, verb := range "vdbcoOqxXUeEfFgGst" {

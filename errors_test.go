@@ -159,7 +159,7 @@ func TestEveryRejectionOfOursHasStatusAndCode(t *testing.T) {
 		CodeSessionMissing: {},
 		CodeTokenMissing:   {HeaderSession: {"s"}},
 	} {
-		_, err := parseSession(header)
+		_, err := ParseSession(header)
 		var rejection *Rejection
 		require.ErrorAs(t, err, &rejection)
 		assert.Equal(t, 401, rejection.Status)

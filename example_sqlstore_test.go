@@ -14,11 +14,11 @@ import (
 const tokenContract = "0x00000000000000000000000000000000000070c3"
 
 // A token costs 100 gold and is worth 80.
-var products = []ramp.Product{{Name: "gold", Intent: ramp.InitializeIntent{
-	Network: ramp.Testnet, ProjectID: "project-1", Token: tokenContract, MintFeeBps: 100, // 1%
+var products = []ramp.Product{{
+	Name: "gold", Token: tokenContract, MintFeeBps: 100, // 1%
 	Materials: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}},
 	Outputs:   []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: "https://example.com/gold.png"}},
-}}}
+}}
 
 // SQLGame is the whole of an integration on SQL: who is this, what do they own, and
 // move it.
@@ -77,7 +77,7 @@ func ExampleNewSQLStore() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: products})
+	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -60,7 +60,6 @@ func ExampleCatalogURL() {
 		ProjectID:   "project-1",
 		SessionID:   "session 1",
 		AccessToken: ramp.NewAccessToken("a+b/c="),
-		Platform:    ramp.PlatformWeb,
 		Network:     ramp.Testnet,
 		Lang:        ramp.LangEnglish,
 	})
@@ -225,7 +224,7 @@ func ExampleHandlerConfig_translateCode() {
 	key, _ := ramp.TextKey("key from the console")
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{
-		Terms: ramp.AnyTerms, Game: &game{}, Key: key, Signer: signer,
+		Terms: anyTerms, Game: &game{}, Key: key, Signer: signer,
 		TranslateCode: func(c ramp.Code) ramp.Code {
 			if strings.HasPrefix(string(c), "HMAC_") {
 				return "INVALID_MESSAGE"
@@ -256,7 +255,7 @@ func ExamplePermanent() {
 func ExampleNewHandler() {
 	key, _ := ramp.TextKey("key from the console")
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &game{gold: 1000}, Key: key, Signer: signer, ProjectID: "project-1"})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &game{gold: 1000}, Key: key, Signer: signer})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -292,19 +291,19 @@ func ExampleNewHandler_store() {
 		fmt.Println(err)
 		return
 	}
-	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: products}) // a token costs 100 gold
+	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products}) // a token costs 100 gold
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{
-		Players: bank, Store: store, Terms: terms, Key: key, Signer: signer, ProjectID: "project-1", Logger: slog.New(slog.DiscardHandler)})
+		Players: bank, Store: store, Terms: terms, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 
-	service, err := ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Handler: handler, PerToken: true})
+	service, err := ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Handler: handler})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -330,7 +329,7 @@ func ExampleNewHandler_store() {
 
 // A token of gold costs 100 gold and is worth 80, so an order of three tokens must take 300.
 func ExampleTerms_Match() {
-	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: products})
+	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -387,7 +386,7 @@ func (g *game) Result(context.Context, ramp.Session, *ramp.Result) error { retur
 func ExampleHandler_AnswerValidate() {
 	key, _ := ramp.TextKey("key from the console")
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	handler, _ := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &game{}, Key: key, Signer: signer})
+	handler, _ := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &game{}, Key: key, Signer: signer})
 
 	header := http.Header{"x-hmac-signature": {strings.Repeat("00", 32)}}
 	reply := handler.AnswerValidate(context.Background(), header, []byte("{}"))

@@ -28,7 +28,7 @@ func TestThisReleaseReadsWhatEveryReleaseHasStored(t *testing.T) {
 			require.NoError(t, err)
 			var order ramp.Order
 			require.NoError(t, json.Unmarshal(text, &order))
-			assert.True(t, strings.HasPrefix(filepath.Base(file), "order-"+string(order.State)+"-"+order.Direction.String()), file)
+			assert.True(t, strings.HasPrefix(filepath.Base(file), "order-"+string(order.State)+"-"+string(order.Direction)), file)
 			if filepath.Dir(file) == newest {
 				written, err := json.Marshal(order)
 				require.NoError(t, err)

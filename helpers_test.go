@@ -14,6 +14,17 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
+// anyTerms accept every order.
+var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
+
+// anyOf are terms that accept every order of a project on a network.
+func anyOf(t testing.TB, project string, network ramp.Network) *ramp.Terms {
+	t.Helper()
+	terms, err := ramp.NewTerms(ramp.TermsConfig{Any: true, ProjectID: project, Network: network})
+	require.NoError(t, err)
+	return terms
+}
+
 // The signing vectors were made with an independent implementation for this key,
 // which is worth nothing.
 const vectorKey = "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
@@ -110,7 +121,7 @@ type caller struct {
 func newCaller(t testing.TB, c ramp.HandlerConfig) caller {
 	t.Helper()
 	if c.Terms == nil {
-		c.Terms = ramp.AnyTerms
+		c.Terms = anyTerms
 	}
 	if c.Key.IsZero() {
 		c.Key = testKey(t)

@@ -118,12 +118,20 @@ func NewClient(c ClientConfig) (*Client, error) {
 
 // Initialization is the result of [Client.Initialize].
 type Initialization struct {
-	// UUID identifies the order in the exchange view, see [ExchangeURL].
+	// UUID identifies the order in the exchange view.
 	UUID uuid.UUID
+
+	// Network is that of the intent.
+	Network Network
 
 	// ExpiresAt is [UUIDValidity] after the call was sent, slightly before the
 	// service's own expiry.
 	ExpiresAt time.Time
+}
+
+// ExchangeURL returns the URL on which a session trades the order, as [ExchangeURL] does.
+func (i *Initialization) ExchangeURL(rampURL string, s Session) (string, error) {
+	return ExchangeURL(rampURL, ExchangeParams{UUID: i.UUID, AccessToken: s.Token, SessionID: s.ID, Network: i.Network})
 }
 
 // Initialize asks the service for a UUID (interface 2.2, 2.3, 4.1). The request names
@@ -169,7 +177,7 @@ func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*In
 		return nil, err
 	}
 	c.transport.log.LogAttrs(ctx, slog.LevelInfo, "ramp: call", append(attrs, slog.String("uuid", op.UUID.String()))...)
-	return &Initialization{UUID: op.UUID, ExpiresAt: sent.Add(UUIDValidity)}, nil
+	return &Initialization{UUID: op.UUID, Network: request.Intent.Network, ExpiresAt: sent.Add(UUIDValidity)}, nil
 }
 
 // attempt makes one HTTP request. Errors that may pass are marked retryable.
@@ -361,14 +369,25 @@ func (i *InitializeIntent) check(p *problems, at string) {
 	checkNetwork(p, at+"network", i.Network)
 	p.require(i.ProjectID != "", at+"project_id")
 	p.requireText(i.ProjectID, at+"project_id")
-	if !isAddress(i.Token) {
-		p.add(at+"token", "is required and must be 0x followed by 40 hex digits")
-	}
-	if i.MintFeeBps < 0 || i.MintFeeBps > 10_000 {
-		p.add(at+"mint_fee_bps", "must be 0 to 10000 basis points")
-	}
+	checkOffer(p, at+"token", i.Token, at+"mint_fee_bps", i.MintFeeBps)
 	checkItems(p, at+"materials", i.Materials)
 	checkItems(p, at+"outputs", i.Outputs)
+}
+
+// check adds what is wrong to p. Each path begins with at.
+func (p *Product) check(wrong *problems, at string) {
+	checkOffer(wrong, at+"Token", p.Token, at+"MintFeeBps", p.MintFeeBps)
+	checkItems(wrong, at+"Materials", p.Materials)
+	checkItems(wrong, at+"Outputs", p.Outputs)
+}
+
+func checkOffer(p *problems, tokenPath, token, feePath string, fee int) {
+	if !isAddress(token) {
+		p.add(tokenPath, "is required and must be 0x followed by 40 hex digits")
+	}
+	if fee < 0 || fee > 10_000 {
+		p.add(feePath, "must be 0 to 10000 basis points")
+	}
 }
 
 func checkItems(p *problems, path string, items []Item) {

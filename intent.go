@@ -68,25 +68,13 @@ func (a *IntentAsset) read(x *reader) {
 }
 
 // Direction is the direction of an intent: [Mint] or [Burn].
-type Direction int
+type Direction string
 
-// The directions. The zero Direction is unknown.
+// The directions. An empty Direction is unknown.
 const (
-	Mint Direction = iota + 1 // assets become tokens
-	Burn                      // tokens become assets
+	Mint Direction = "mint" // assets become tokens
+	Burn Direction = "burn" // tokens become assets
 )
-
-// String returns "mint" or "burn".
-func (d Direction) String() string {
-	switch d {
-	case Mint:
-		return "mint"
-	case Burn:
-		return "burn"
-	default:
-		return "unknown direction"
-	}
-}
 
 // Direction derives the direction from method and type together (interface 2.5, 3).
 // The error is an [*InvalidError] if they contradict each other.
@@ -97,12 +85,12 @@ func (i *Intent) Direction() (Direction, error) {
 	case (i.Method == MethodBurnPermit || i.Method == MethodBurn) && i.Type == Disassemble:
 		return Burn, nil
 	default:
-		return 0, invalid("intent.method", "and intent.type must be mint and assemble, or burn-permit (or burn) and disassemble")
+		return "", invalid("intent.method", "and intent.type must be mint and assemble, or burn-permit (or burn) and disassemble")
 	}
 }
 
-// check adds what is wrong with the intent to p, and returns its direction, or 0 if
-// it has none.
+// check adds what is wrong with the intent to p, and returns its direction, or ""
+// if it has none.
 func (i *Intent) check(p *problems) Direction {
 	p.require(i.Method != "", "intent.method")
 	p.require(i.Type != "", "intent.type")

@@ -27,7 +27,7 @@ func TestDirectionTakesMethodAndTypeTogether(t *testing.T) {
 				intent := ramp.Intent{Method: method, Type: kind}
 				direction, err := intent.Direction()
 				assert.Equal(t, want[method][kind], direction)
-				if want[method][kind] == 0 {
+				if want[method][kind] == "" {
 					assertFields(t, err, "intent.method and intent.type must be")
 				} else {
 					require.NoError(t, err)
@@ -270,11 +270,9 @@ func TestEveryDirectionHasItsRules(t *testing.T) {
 	require.Len(t, states, len(constantsOf(t, "OrderState")), "an order has a new state")
 	game, chain := assets(t, ramp.TypeAsset, "gold 500"), assets(t, ramp.TypeERC20, goldToken+" 5")
 	gold := []ramp.Item{priced("gold", ramp.NewAmount(100))}
-	match := func(offer ramp.InitializeIntent, order ramp.Intent) error {
-		offer.Network, offer.ProjectID, offer.Token = ramp.Testnet, "project-1", goldToken
-		terms, err := ramp.NewTerms(ramp.TermsConfig{Products: []ramp.Product{{Name: "gold", Intent: offer}}})
-		require.NoError(t, err)
-		_, _, err = terms.Match(order)
+	match := func(offer ramp.Product, order ramp.Intent) error {
+		offer.Name, offer.Token = "gold", goldToken
+		_, _, err := newTerms(t, offer).Match(order)
 		return err
 	}
 
@@ -283,17 +281,17 @@ func TestEveryDirectionHasItsRules(t *testing.T) {
 		name      string
 		direction ramp.Direction
 		intent    ramp.Intent
-		effects   []ramp.EffectKind     // in each state
-		offer     ramp.InitializeIntent // of this direction only
-		foreign   ramp.InitializeIntent // of the other
+		effects   []ramp.EffectKind // in each state
+		offer     ramp.Product      // of this direction only
+		foreign   ramp.Product      // of the other
 	}{
 		{"Mint", ramp.Mint, ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: game, To: chain},
-			[]ramp.EffectKind{ramp.Take, ramp.Nothing, ramp.GiveBack, ramp.GiveBack}, ramp.InitializeIntent{Materials: gold}, ramp.InitializeIntent{Outputs: gold}},
+			[]ramp.EffectKind{ramp.Take, ramp.Nothing, ramp.GiveBack, ramp.GiveBack}, ramp.Product{Materials: gold}, ramp.Product{Outputs: gold}},
 		{"Burn", ramp.Burn, ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: chain, To: game},
-			[]ramp.EffectKind{ramp.Nothing, ramp.Grant, ramp.Nothing, ramp.Nothing}, ramp.InitializeIntent{Outputs: gold}, ramp.InitializeIntent{Materials: gold}},
+			[]ramp.EffectKind{ramp.Nothing, ramp.Grant, ramp.Nothing, ramp.Nothing}, ramp.Product{Outputs: gold}, ramp.Product{Materials: gold}},
 	} {
 		names = append(names, tt.name)
-		assert.Equal(t, strings.ToLower(tt.name), tt.direction.String())
+		assert.Equal(t, strings.ToLower(tt.name), string(tt.direction))
 		direction, err := tt.intent.Direction()
 		require.NoError(t, err)
 		assert.Equal(t, tt.direction, direction)
@@ -306,12 +304,27 @@ func TestEveryDirectionHasItsRules(t *testing.T) {
 		assert.Error(t, match(tt.foreign, tt.intent), tt.name)
 	}
 	assert.Equal(t, constantsOf(t, "Direction"), names)
-	assert.Equal(t, "unknown direction", ramp.Direction(0).String())
 }
 
-func TestEffectsHaveNames(t *testing.T) {
-	assert.Equal(t, "nothing, take, give back, grant, unknown effect",
-		fmt.Sprintf("%v, %v, %v, %v, %v", ramp.Nothing, ramp.Take, ramp.GiveBack, ramp.Grant, ramp.EffectKind(9)))
+func TestEffectsAreText(t *testing.T) {
+	gold := []ramp.AssetAmount{{ID: "gold", Amount: ramp.NewAmount(5)}}
+	for _, tt := range []struct {
+		effect     ramp.Effect
+		text, json string
+	}{
+		{ramp.Effect{}, "nothing", `{}`},
+		{ramp.Effect{Kind: ramp.Take, Assets: gold}, "take -5 gold", `{"kind":"take","assets":[{"id":"gold","amount":5}]}`},
+		{ramp.Effect{Kind: ramp.GiveBack, Assets: gold}, "give back +5 gold", `{"kind":"give back","assets":[{"id":"gold","amount":5}]}`},
+		{ramp.Effect{Kind: ramp.Grant, Assets: gold}, "grant +5 gold", `{"kind":"grant","assets":[{"id":"gold","amount":5}]}`},
+	} {
+		assert.Equal(t, tt.text, tt.effect.String())
+		written, err := json.Marshal(tt.effect)
+		require.NoError(t, err)
+		assert.JSONEq(t, tt.json, string(written))
+		var read ramp.Effect
+		require.NoError(t, json.Unmarshal(written, &read))
+		assert.Equal(t, tt.effect, read)
+	}
 }
 
 // A fee and a net amount decide nothing, so an unknown form of them does not reject

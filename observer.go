@@ -74,7 +74,7 @@ type Operation struct {
 
 	Status    int            // HTTP status of the answer
 	Code      Code           // errorCode of the answer before translation; empty for success
-	Direction Direction      // mint or burn; 0 if unknown
+	Direction Direction      // mint or burn; empty if unknown
 	Signed    bool           // whether the validator key was asked for a signature; if Err is set, it was not released
 	TxHash    string         // of a result; empty unless it is 0x and 64 hex digits
 	Step      *Step          // the step of a [Store], or nil; a New one is stored and its effect applied; must not be modified

@@ -185,7 +185,7 @@ func TestTheContextOfAnObserverReachesWhatIsWithin(t *testing.T) {
 			return (&chain{receipt: string(onChain().bytes()), head: 10}).RoundTrip(r)
 		})}})
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: seeingGame{see: see}, Key: testKey(t), Signer: testSigner(t), Chain: node, Observer: w.observer()})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: seeingGame{see: see}, Key: testKey(t), Signer: testSigner(t), Chain: node, Observer: w.observer()})
 	require.NoError(t, err)
 	body := told().bytes()
 	require.Equal(t, 200, handler.AnswerResult(t.Context(), (&studio{key: testKey(t)}).signed(body), body).Status)
@@ -269,7 +269,7 @@ func TestALoggerThatPanicsCostsNobodyASignature(t *testing.T) {
 	slog.SetDefault(slog.New(panicking{slog.DiscardHandler}))
 	for _, logger := range []*slog.Logger{slog.Default(), nil} {
 		s := newWatchedStudio(t, (*watcher).observer)
-		config := inMemory(t, ramp.HandlerConfig{Terms: ramp.AnyTerms, Key: testKey(t), Signer: testSigner(t), Logger: logger})
+		config := inMemory(t, ramp.HandlerConfig{Terms: anyTerms, Key: testKey(t), Signer: testSigner(t), Logger: logger})
 		handler, err := ramp.NewHandler(config)
 		require.NoError(t, err)
 		assert.Equal(t, 200, s.call(t, handler.AnswerValidate, validateCall()).Status)
@@ -297,7 +297,7 @@ func TestCallsWithoutAValidHMACAreLoggedOnceASecond(t *testing.T) {
 			var log bytes.Buffer
 			var seen []ramp.Operation
 			synctest.Test(t, func(t *testing.T) {
-				handler, err := ramp.NewHandler(inMemory(t, ramp.HandlerConfig{Terms: ramp.AnyTerms, Key: testKey(t), Signer: testSigner(t),
+				handler, err := ramp.NewHandler(inMemory(t, ramp.HandlerConfig{Terms: anyTerms, Key: testKey(t), Signer: testSigner(t),
 					MaxBody: 100, Logger: slog.New(slog.NewJSONHandler(&log, nil)),
 					Observer: ramp.Observer{End: func(_ context.Context, op ramp.Operation) { seen = append(seen, op) }}}))
 				require.NoError(t, err)
@@ -359,7 +359,7 @@ func TestACallWithAPreviousKeyIsLogged(t *testing.T) {
 		{newest.WithPrevious(other, testKey(t)), 2.0},
 	} {
 		var log bytes.Buffer
-		handler, err := ramp.NewHandler(inMemory(t, ramp.HandlerConfig{Terms: ramp.AnyTerms, Key: c.key, Signer: testSigner(t),
+		handler, err := ramp.NewHandler(inMemory(t, ramp.HandlerConfig{Terms: anyTerms, Key: c.key, Signer: testSigner(t),
 			Logger: slog.New(slog.NewJSONHandler(&log, nil))}))
 		require.NoError(t, err)
 		body := validateCall().bytes()
@@ -407,7 +407,7 @@ func TestTheZeroObserverAllocatesNothing(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(1000, func() { ramp.ObserveNothing(t.Context()) }))
 
 	handler := func(observer ramp.Observer) *ramp.Handler {
-		h, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: recorderGame{}, Key: testKey(t), Signer: testSigner(t), Observer: observer})
+		h, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: recorderGame{}, Key: testKey(t), Signer: testSigner(t), Observer: observer})
 		require.NoError(t, err)
 		return h
 	}

@@ -53,42 +53,29 @@ const (
 )
 
 // EffectKind is how an [Effect] changes the game's assets.
-type EffectKind int
+type EffectKind string
 
 // The kinds of effects.
 const (
-	Nothing  EffectKind = iota // the game's assets do not change
-	Take                       // a mint was approved: take the assets from the player
-	GiveBack                   // a mint failed or was abandoned: give back what was taken
-	Grant                      // a burn succeeded: give the assets to the player
+	Nothing  EffectKind = ""          // the game's assets do not change
+	Take     EffectKind = "take"      // a mint was approved: take the assets from the player
+	GiveBack EffectKind = "give back" // a mint failed or was abandoned: give back what was taken
+	Grant    EffectKind = "grant"     // a burn succeeded: give the assets to the player
 )
 
-// String returns "nothing", "take", "give back" or "grant".
-func (k EffectKind) String() string {
-	switch k {
-	case Nothing:
-		return "nothing"
-	case Take:
-		return "take"
-	case GiveBack:
-		return "give back"
-	case Grant:
-		return "grant"
-	default:
-		return "unknown effect"
-	}
-}
+// String returns the text of the kind, and "nothing" for Nothing.
+func (k EffectKind) String() string { return cmp.Or(string(k), "nothing") }
 
 // Effect is how a step of an order changes the game's assets.
 type Effect struct {
-	Kind   EffectKind    // which way the assets move
-	Assets []AssetAmount // one entry per asset ID, in the order of the intent; nil for Nothing
+	Kind   EffectKind    `json:"kind,omitempty"`   // which way the assets move
+	Assets []AssetAmount `json:"assets,omitempty"` // one entry per asset ID, in the order of the intent; nil for Nothing
 }
 
 // AssetAmount is a quantity of a game asset.
 type AssetAmount struct {
-	ID     string // asset ID
-	Amount Amount // greater than 0
+	ID     string `json:"id"`     // asset ID
+	Amount Amount `json:"amount"` // greater than 0
 }
 
 // String describes the effect on a player's balances, such as "take -100 item_gold".
@@ -166,11 +153,11 @@ type Step struct {
 	// whose step was stored before.
 	New bool
 
-	// Product and Quantity are those of the [ValidateRequest] that was accepted.
+	// Product and Tokens are those of the [ValidateRequest] that was accepted.
 	// They are not stored, because prices change: at the end of an order, its
 	// assets decide.
-	Product  string
-	Quantity Amount
+	Product string
+	Tokens  Amount
 
 	// Evidence is what the transaction shows that ended the order: how many tokens
 	// moved, and which non-fungible ones, which an intent does not name. It is zero for
@@ -266,7 +253,7 @@ func Accept(s Session, r *ValidateRequest, now time.Time) Transition {
 			return Step{}, err
 		}
 		if stored == nil {
-			return Step{Order: opened, Effect: opened.effect(), New: true, Product: r.Product, Quantity: r.Quantity}, nil
+			return Step{Order: opened, Effect: opened.effect(), New: true, Product: r.Product, Tokens: r.Tokens}, nil
 		}
 		conflict := func(field string) (Step, error) {
 			return Step{}, &ConflictError{Order: *stored, Field: field}
@@ -288,7 +275,7 @@ func Accept(s Session, r *ValidateRequest, now time.Time) Transition {
 		case stored.State != OrderAccepted:
 			return Step{}, fmt.Errorf("ramp: order %s (%s): %w", stored.UUID, stored.State, ErrOrderFinished)
 		}
-		return Step{Order: *stored, Product: r.Product, Quantity: r.Quantity}, nil
+		return Step{Order: *stored, Product: r.Product, Tokens: r.Tokens}, nil
 	}
 }
 

@@ -88,8 +88,8 @@ func (p *Proof) check(wrong *problems, offers []offer) {
 		}
 	}
 	for _, o := range offers {
-		_, known := p.Decimals[common.HexToAddress(o.Intent.Token)]
-		if each, unique := o.Intent.price(Burn); each != nil && !unique && !known {
+		_, known := p.Decimals[common.HexToAddress(o.Token)]
+		if each, unique := o.price(Burn); each != nil && !unique && !known {
 			wrong.add("HandlerConfig.Proof.Decimals", "must have the token of product %q (0 if it is an NFT): no burn of it could end", o.Name)
 		}
 	}

@@ -249,7 +249,7 @@ func TestTheEvidenceOfAnOrder(t *testing.T) {
 
 // Without decimals, each burn of an ERC-20 token would wait for a person.
 func TestAHandlerNeedsAProofWithWhichBurnsCanEnd(t *testing.T) {
-	mintOnly := changed(goldProduct(), func(i *ramp.InitializeIntent) { i.Outputs = nil })
+	mintOnly := changed(goldProduct(), func(i *ramp.Product) { i.Outputs = nil })
 	gold := common.HexToAddress(goldToken)
 	without := []string{`HandlerConfig.Proof.Decimals must have the token of product "gold" (0 if it is an NFT): no burn of it could end`}
 	for name, tt := range map[string]struct {
@@ -283,7 +283,7 @@ func TestAHandlerNeedsAProofWithWhichBurnsCanEnd(t *testing.T) {
 				return
 			}
 			require.NoError(t, fill(tt.decimals))
-			other := changed(goldProduct(), func(i *ramp.InitializeIntent) { i.Token = foreignToken })
+			other := changed(goldProduct(), func(i *ramp.Product) { i.Token = foreignToken })
 			assertFields(t, terms.Replace([]ramp.Product{other}, 0), without...)
 			product, _, err := terms.Match(mintOf(t, foreignToken+" 1", "gold 100, gem 1"))
 			assert.Error(t, err, product)

@@ -24,26 +24,21 @@
 //
 //	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: game.Apply})
 //	err = store.Check(ctx) // the table exists and can be written
-//	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: []ramp.Product{{Name: "gold", Intent: ramp.InitializeIntent{
-//		Network:    ramp.Testnet,
-//		ProjectID:  "project-1",
+//	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{{
+//		Name:       "gold",
 //		Token:      "0x00000000000000000000000000000000000070c3",
 //		MintFeeBps: 100, // 1%
 //		Materials:  []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: icon}},
 //		Outputs:    []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: icon}},
-//	}}}})
-//	handler, err := ramp.NewHandler(ramp.HandlerConfig{
-//		Players: game, Store: store, Terms: terms, Key: key, Signer: signer, ProjectID: "project-1",
-//	})
+//	}}})
+//	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: store, Terms: terms, Key: key, Signer: signer})
 //	mux.HandleFunc("/api/assets", handler.Assets) // the paths set in the console
 //	mux.HandleFunc("/api/validate", handler.Validate)
 //	mux.HandleFunc("/api/result", handler.Result)
 //
 //	client, err := ramp.NewClient(ramp.ClientConfig{URL: apiURL, Key: key, Terms: terms})
 //	started, err := client.Initialize(ctx, ramp.InitializeRequest{PlayerID: "player-1", Product: "gold"})
-//	page, err := ramp.ExchangeURL(rampURL, ramp.ExchangeParams{
-//		UUID: started.UUID, AccessToken: token, SessionID: "session-1", Network: ramp.Testnet,
-//	})
+//	page, err := started.ExchangeURL(rampURL, ramp.Session{ID: "session-1", Token: token})
 //
 // You write three methods: Authenticate and Assets of [Players], and Apply of the
 // [SQLStore], which moves assets in the transaction that records the order. Each
@@ -59,12 +54,14 @@
 // No body is parsed before its HMAC is verified, no malformed order reaches the
 // game, and no signature is released before the game approves. Amounts are
 // exact decimals. Unknown fields and values are read and kept. No error and no
-// log record holds a key, a token, a signature or a body. The package reads no
+// log record holds a key, a token or a signature; errors show the beginning of what the
+// other side answered. The package reads no
 // environment variables, keeps no goroutine running and has no global state. Everything
 // that its constructors return is safe for concurrent use.
 //
 // You set what the interface leaves open: how the HMAC key is read ([TextKey] or
-// [Base64URLKey]), and in [HandlerConfig] the errorCode values, the status of a
+// [Base64URLKey]), whether prices are those of one token ([TermsConfig].PerOrder), and in
+// [HandlerConfig] the errorCode values, the status of a
 // rejected order and the maximum size of bodies.
 //
 // The files in [docs] describe the interface, with the section numbers cited here,

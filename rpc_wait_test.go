@@ -558,7 +558,7 @@ func TestOnlyAConfirmedResultReachesTheGame(t *testing.T) {
 				c := &chain{receipt: string(onChain().bytes()), head: 11, block: map[uint64]string{10: blockA}}
 				test.change(c)
 				game := &recorder{}
-				handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: game, Key: testKey(t), Signer: testSigner(t), Chain: c.client(t), Confirmations: 2})
+				handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: game, Key: testKey(t), Signer: testSigner(t), Chain: c.client(t), Confirmations: 2})
 				require.NoError(t, err)
 				body := told().bytes()
 				start := time.Now()
@@ -585,7 +585,7 @@ func TestATransactionOfAnotherNetworkConfirmsNothing(t *testing.T) {
 	mainnet, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://testnet.example.com", ChainID: 1111, HTTPClient: &http.Client{Transport: c}})
 	require.NoError(t, err)
 	game := &recorder{}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: game, Key: testKey(t), Signer: testSigner(t), Chain: mainnet})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: game, Key: testKey(t), Signer: testSigner(t), Chain: mainnet})
 	require.NoError(t, err)
 	body := told().bytes()
 	reply := handler.AnswerResult(t.Context(), http.Header{"X-Dapp-Authorization": {"Bearer x"}, "X-Dapp-Sessionid": {"session-1"},
@@ -598,7 +598,7 @@ func TestATransactionOfAnotherNetworkConfirmsNothing(t *testing.T) {
 
 func TestAForgedResultDoesNotEvenReachTheChain(t *testing.T) {
 	c := &chain{receipt: string(onChain().bytes())}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), Chain: c.client(t)})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), Chain: c.client(t)})
 	require.NoError(t, err)
 	reply := handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {strings.Repeat("0", 64)}}, told().bytes())
 	assertCode(t, reply.Err, ramp.CodeHMACInvalid)
@@ -617,7 +617,7 @@ func TestAConfirmationOutlivesAnAnswerThatHangs(t *testing.T) {
 			return c.RoundTrip(r)
 		})}})
 		require.NoError(t, err)
-		handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), Chain: client, Confirmations: 2})
+		handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), Chain: client, Confirmations: 2})
 		require.NoError(t, err)
 		body := told().bytes()
 		start := time.Now()

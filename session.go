@@ -76,10 +76,11 @@ func (secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 // LogValue logs "[redacted]".
 func (secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// parseSession reads the X-Dapp headers (interface 5.1). It copies the values, because
-// a server on fasthttp reuses their memory after the call, when the session is the
-// owner of a stored order.
-func parseSession(header http.Header) (Session, error) {
+// ParseSession reads the X-Dapp headers (interface 5.1), whose names may have any case.
+// The error is a [*Rejection] with HTTP 401, and [CodeSessionMissing] or
+// [CodeTokenMissing], if one is missing or occurs twice. The values are copied, because a
+// server on fasthttp reuses the memory of headers, and a session is stored with its order.
+func ParseSession(header http.Header) (Session, error) {
 	id, err := sessionID(header)
 	if err != nil {
 		return Session{}, err

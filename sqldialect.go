@@ -18,18 +18,17 @@ import (
 )
 
 // Dialect is a kind of SQL database.
-type Dialect int
+type Dialect string
 
 // The dialects.
 const (
-	PostgreSQL Dialect = iota + 1 // PostgreSQL 9.5 or newer
-	MySQL                         // MySQL 8.0, MariaDB 10.5 (both with InnoDB) or TiDB 8.5, or newer
-	SQLite                        // SQLite 3.37 or newer
+	PostgreSQL Dialect = "postgresql" // PostgreSQL 9.5 or newer
+	MySQL      Dialect = "mysql"      // MySQL 8.0, MariaDB 10.5 (both with InnoDB) or TiDB 8.5, or newer
+	SQLite     Dialect = "sqlite"     // SQLite 3.37 or newer
 )
 
 // dialect is all that differs between the databases.
 type dialect struct {
-	name   string
 	schema string
 
 	version  string    // asks for the version
@@ -73,7 +72,7 @@ func (d Dialect) values() *dialect {
 	switch d {
 	case PostgreSQL:
 		return &dialect{
-			name: "PostgreSQL", schema: schemaPostgreSQL,
+			schema:  schemaPostgreSQL,
 			version: "SHOW server_version", products: []product{{"PostgreSQL", 9, 5}}, schemas: "current_schema()",
 			// DEFAULT is NULL here. SQLite rejects it, so that a wrong dialect fails
 			// at the first order and not at its result.
@@ -82,7 +81,7 @@ func (d Dialect) values() *dialect {
 		}
 	case MySQL:
 		return &dialect{
-			name: "MySQL", schema: schemaMySQL,
+			schema:  schemaMySQL,
 			version: "SELECT @@version", products: []product{{"MariaDB", 10, 5}, {"MySQL", 8, 0}}, schemas: "DATABASE()",
 			// Not INSERT IGNORE, which turns other errors into warnings, and locks
 			// an existing row so weakly that two repeats can deadlock.
@@ -93,7 +92,7 @@ func (d Dialect) values() *dialect {
 		}
 	case SQLite:
 		return &dialect{
-			name: "SQLite", schema: schemaSQLite,
+			schema:  schemaSQLite,
 			version: "SELECT sqlite_version()", products: []product{{"SQLite", 3, 37}},
 			insert: insertOrder + "NULL" + orReturn, returning: true,
 			// SQLite has no FOR UPDATE. A write takes its only lock.
@@ -101,13 +100,8 @@ func (d Dialect) values() *dialect {
 			bind: unchanged, begin: beginSQLite,
 		}
 	default:
-		return &dialect{name: "unknown dialect"}
+		return &dialect{}
 	}
-}
-
-// String returns the name of the database, such as "MySQL".
-func (d Dialect) String() string {
-	return d.values().name
 }
 
 // Schema returns the statements that create the table of a [SQLStore], for your

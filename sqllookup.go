@@ -110,7 +110,7 @@ func (s *SQLStore) Waiting(ctx context.Context, d Direction, before time.Time, p
 	from := page.After.AcceptedAt.UnixMilli()
 	return s.list(ctx, "waiting orders", page.Limit,
 		whereWaiting+" AND accepted_at >= ? AND (accepted_at > ? OR uuid > ?) ORDER BY accepted_at, uuid",
-		d.String(), before.UnixMilli(), from, from, page.After.UUID.String())
+		string(d), before.UnixMilli(), from, from, page.After.UUID.String())
 }
 
 const whereWaiting = "WHERE state = 'accepted' AND direction = ? AND accepted_at < ?"
@@ -130,7 +130,7 @@ func (s *SQLStore) CountWaiting(ctx context.Context, d Direction, before time.Ti
 		return 0, time.Time{}, err
 	}
 	var first sql.NullInt64
-	query, args := s.bind("SELECT COUNT(*), MIN(accepted_at) FROM ramp_orders "+whereWaiting, d.String(), before.UnixMilli())
+	query, args := s.bind("SELECT COUNT(*), MIN(accepted_at) FROM ramp_orders "+whereWaiting, string(d), before.UnixMilli())
 	if err := s.config.DB.QueryRowContext(ctx, query, args...).Scan(&n, &first); err != nil {
 		return 0, time.Time{}, fmt.Errorf("ramp: count waiting orders: %w", err)
 	}
@@ -198,7 +198,7 @@ func (s *SQLStore) DeleteFinished(ctx context.Context, d Direction, before time.
 	for _, state := range []OrderState{OrderSucceeded, OrderFailed, OrderAbandoned} { // one by one, so that every planner uses the index
 		old, err = s.list(ctx, "delete finished orders", maxDeleted,
 			"WHERE state = ? AND direction = ? AND accepted_at < ? AND finished_at < ? ORDER BY accepted_at",
-			string(state), d.String(), before.UnixMilli(), before.UnixMilli())
+			string(state), string(d), before.UnixMilli(), before.UnixMilli())
 		if len(old) > 0 || err != nil {
 			break
 		}

@@ -375,7 +375,7 @@ func (s *SQLStore) insertOrder(ctx context.Context, tx *sql.Tx, o *Order, claim 
 	if err != nil {
 		return nil, fmt.Errorf("ramp: order %s: %w", o.UUID, err)
 	}
-	insert, args := s.bind(s.insert, o.Direction.String(), o.UUID.String(), claim, string(o.State), string(o.Network), o.ProjectID,
+	insert, args := s.bind(s.insert, string(o.Direction), o.UUID.String(), claim, string(o.State), string(o.Network), o.ProjectID,
 		o.SessionID, o.UserAddress, o.Digest.String(), string(intent), o.AcceptedAt.UnixMilli())
 	var row *orderRow
 	if s.returning {
@@ -471,7 +471,7 @@ func readOrder(from interface{ Scan(...any) error }) (*orderRow, error) {
 		err = row.derive()
 	}
 	if err != nil { // not wrapped: it is not an error of the call
-		row.Digest, row.Intent, row.Direction, row.Assets = Digest{}, Intent{}, 0, nil
+		row.Digest, row.Intent, row.Direction, row.Assets = Digest{}, Intent{}, "", nil
 		return &row, fmt.Errorf("the value stored under %s is not an order: %v", row.UUID, err)
 	}
 	return &row, nil

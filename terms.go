@@ -12,27 +12,39 @@ import (
 	"time"
 )
 
-// Product is a token and the items of the game that it is exchanged for.
+// Product is a token and the items of the game that it is exchanged for. What it has
+// in common with [InitializeIntent] is sent as that (interface 2.2).
 type Product struct {
 	// Name identifies the product in this program: for [InitializeRequest].Product,
 	// in [Step].Product and in the log. It is not sent. Required.
 	Name string
 
-	// Intent has the token, and what one token costs and is worth: a mint takes the
-	// Materials for each token, and a burn grants the Outputs. Without Materials
-	// there are no mints, and without Outputs no burns. The interface does not say
-	// whether the items of an initialize call are the price of one token or of the
-	// whole order (2.2, 2.5). Here they are the price of one. Required.
-	Intent InitializeIntent
+	// Token is the token's contract address, 0x followed by 40 hex digits. Required.
+	Token string
+
+	// MintFeeBps is the fee of a mint in basis points: 100 is 1%. The default is none.
+	MintFeeBps int
+
+	// Materials are what a mint takes for one token, or for an order with
+	// [TermsConfig].PerOrder. By default there are no mints.
+	Materials []Item
+
+	// Outputs are what a burn grants, likewise. By default there are no burns.
+	Outputs []Item
+
+	// Tokens is the number of tokens of an order, for terms with PerOrder. By default
+	// the service and the player decide it, so set it unless every number of tokens is
+	// worth the items.
+	Tokens Amount
 }
 
 // Terms are the products that a game offers. A [Handler] rejects every order that is
 // for none of them before it authenticates, signs or stores anything. Otherwise a
 // player could choose the token, and burn a worthless one for your assets. Make Terms
-// with [NewTerms], or use [AnyTerms]. Terms are safe for concurrent use.
+// with [NewTerms]. They are safe for concurrent use.
 type Terms struct {
-	decimals map[string]int
-	offers   atomic.Pointer[[]offer] // the current ones first
+	config TermsConfig
+	offers atomic.Pointer[[]offer] // the current ones first
 
 	mu     sync.Mutex
 	proofs []*Proof // of the handlers with these terms
@@ -44,17 +56,35 @@ type offer struct {
 	until time.Time // when it expires; zero for a current one
 }
 
-// AnyTerms accepts every well-formed order, for a game that decides alone:
-// [HandlerConfig].Policy, the Apply of a store or [Game.Validate] must then check the
-// token and the price.
-var AnyTerms = new(Terms)
-
-// TermsConfig configures [Terms]. Products is required.
+// TermsConfig configures [Terms]. ProjectID, Network and Products are required.
 type TermsConfig struct {
+	// ProjectID is the project_id from the console, which [Client.Initialize] sends.
+	// A [Handler] rejects validate calls for other projects with HTTP 400. A result
+	// for an order of another project is a conflict, whoever signed it, because a
+	// result does not name its project (interface 6). Required unless Any is set,
+	// where empty accepts every project: Order.ProjectID then tells them apart.
+	ProjectID string
+
+	// Network is the network of the orders, [Mainnet] or [Testnet]. No call names
+	// its network, so it is stored with each order, and a call for an order of the
+	// other network is a conflict: give each network its own terms, handler and
+	// paths. Required unless Any is set, where empty stores none.
+	Network Network
+
 	// Products are what the game offers. Two of them may have the same token, unless
-	// they also have the same items in one direction, because an order could then be
-	// for either. Required.
+	// an order could be for either. Required unless Any is set.
 	Products []Product
+
+	// PerOrder says that Materials and Outputs are the price of a whole order. By
+	// default they are the price of one token. The interface does not say which the
+	// service means (2.2, 2.5): compare the amounts of a validate call with those of
+	// its initialize call. ramptest.Config has the same field.
+	PerOrder bool
+
+	// Any accepts every well-formed order, for a game that decides alone:
+	// [HandlerConfig].Policy, the Apply of a store or [Game.Validate] must then check
+	// the token and the price. Products are then only what [Client.Initialize] offers.
+	Any bool
 
 	// Decimals says, for an asset ID, how many digits after the point the game
 	// stores. An order that moves a fraction of the smallest unit, or more units than
@@ -66,8 +96,18 @@ type TermsConfig struct {
 // NewTerms returns terms. The error is an [*InvalidError] that lists every missing or
 // wrong field of c.
 func NewTerms(c TermsConfig) (*Terms, error) {
-	t := &Terms{decimals: maps.Clone(c.Decimals)}
-	if err := t.Replace(c.Products, 0); err != nil {
+	var p problems
+	p.requireText(c.ProjectID, "TermsConfig.ProjectID")
+	p.require(c.ProjectID != "" || c.Any, "TermsConfig.ProjectID")
+	if c.Network != "" || !c.Any {
+		checkNetwork(&p, "TermsConfig.Network", c.Network)
+	}
+	p.require(len(c.Products) > 0 || c.Any, "TermsConfig.Products")
+	products := c.Products
+	c.Products, c.Decimals = nil, maps.Clone(c.Decimals)
+	t := &Terms{config: c}
+	p.addAll(t.Replace(products, 0))
+	if err := p.err(); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -76,14 +116,15 @@ func NewTerms(c TermsConfig) (*Terms, error) {
 // Replace replaces the products while the program runs. Call it in every process that
 // answers the service. The service does not say which price a player saw, so orders for
 // the former products are accepted until grace has passed: by default [UUIDValidity],
-// because a player cannot use an older UUID. -1 ends them at once. After an error, an
+// because a player cannot use an older UUID. -1 ends all of them at once. Without products,
+// nothing is offered afterwards, but results are still taken. After an error, an
 // [*InvalidError], nothing has changed. It is also an error if no burn of a product could
 // end, because [Proof].Decimals of a handler lacks its token.
 func (t *Terms) Replace(products []Product, grace time.Duration) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var p problems
-	offers := newOffers(&p, products)
+	offers := t.newOffers(&p, products)
 	for _, proof := range t.proofs {
 		proof.check(&p, offers)
 	}
@@ -94,27 +135,30 @@ func (t *Terms) Replace(products []Product, grace time.Duration) error {
 		if former.until.IsZero() {
 			former.until = time.Now().Add(cmp.Or(grace, UUIDValidity))
 		}
-		offers = append(offers, former)
+		if grace >= 0 {
+			offers = append(offers, former)
+		}
 	}
 	t.offers.Store(&offers)
 	return nil
 }
 
 // newOffers returns copies of products, and adds what is wrong to p.
-func newOffers(p *problems, products []Product) (offers []offer) {
-	p.require(len(products) > 0, "TermsConfig.Products")
+func (t *Terms) newOffers(p *problems, products []Product) (offers []offer) {
 	for n, product := range products {
 		at := fmt.Sprintf("TermsConfig.Products[%d].", n)
-		intent := &product.Intent
-		intent.Materials, intent.Outputs = slices.Clone(intent.Materials), slices.Clone(intent.Outputs)
-		intent.check(p, at+"Intent.")
+		product.Materials, product.Outputs = slices.Clone(product.Materials), slices.Clone(product.Outputs)
 		p.require(product.Name != "", at+"Name")
+		product.check(p, at)
+		if product.Tokens.Sign() < 0 || product.Tokens.Sign() > 0 && !t.config.PerOrder {
+			p.add(at+"Tokens", "must not be negative, and 0 without PerOrder")
+		}
 		for _, other := range offers {
 			if other.Name == product.Name {
 				p.add(at+"Name", "is also the name of another product")
 			}
-			if intent.overlaps(&other.Intent, Mint) || intent.overlaps(&other.Intent, Burn) {
-				p.add(at+"Intent", "has the same token and the same items as %q", other.Name)
+			if t.overlap(&product, &other.Product, Mint) || t.overlap(&product, &other.Product, Burn) {
+				p.add(at+"Token", "and items are also those of %q", other.Name)
 			}
 		}
 		offers = append(offers, offer{Product: product})
@@ -122,26 +166,28 @@ func newOffers(p *problems, products []Product) (offers []offer) {
 	return offers
 }
 
-// overlaps reports whether an order could be for either of two products.
-func (i *InitializeIntent) overlaps(other *InitializeIntent, d Direction) bool {
-	each, _ := i.price(d)
-	others, _ := other.price(d)
-	return each != nil && strings.EqualFold(i.Token, other.Token) &&
-		slices.EqualFunc(each, others, func(a, b AssetAmount) bool { return a.ID == b.ID })
+// overlap reports whether an order could be for either of two products.
+func (t *Terms) overlap(a, b *Product, d Direction) bool {
+	each, _ := a.price(d)
+	others, _ := b.price(d)
+	return each != nil && strings.EqualFold(a.Token, b.Token) &&
+		slices.EqualFunc(each, others, func(x, y AssetAmount) bool {
+			return x.ID == y.ID && (!t.config.PerOrder || x.Amount.Cmp(y.Amount) == 0)
+		}) && (a.Tokens.Sign() == 0 || b.Tokens.Sign() == 0 || a.Tokens.Cmp(b.Tokens) == 0)
 }
 
-// price returns what one token costs or is worth, sorted by ID, and whether any of it
+// price returns what the product costs or is worth, sorted by ID, and whether any of it
 // is non-fungible.
-func (i *InitializeIntent) price(d Direction) (each []AssetAmount, unique bool) {
-	items := i.Materials
+func (p *Product) price(d Direction) (items []AssetAmount, unique bool) {
+	list := p.Materials
 	if d == Burn {
-		items = i.Outputs
+		list = p.Outputs
 	}
-	for _, item := range items {
-		each = append(each, AssetAmount{ID: item.ID, Amount: item.Amount})
+	for _, item := range list {
+		items = append(items, AssetAmount{ID: item.ID, Amount: item.Amount})
 		unique = unique || item.IsNonFungible
 	}
-	return byID(each), unique
+	return byID(items), unique
 }
 
 // valid returns the offers that count now, the current ones first.
@@ -156,7 +202,8 @@ func (t *Terms) valid() []offer {
 func (t *Terms) intent(name string) (InitializeIntent, error) {
 	for _, o := range t.valid() {
 		if o.Name == name && o.until.IsZero() {
-			return o.Intent, nil
+			return InitializeIntent{Network: t.config.Network, ProjectID: t.config.ProjectID, Token: o.Token,
+				MintFeeBps: o.MintFeeBps, Materials: o.Materials, Outputs: o.Outputs}, nil
 		}
 	}
 	return InitializeIntent{}, invalid("product", "must be the name of a product in ClientConfig.Terms")
@@ -164,21 +211,21 @@ func (t *Terms) intent(name string) (InitializeIntent, error) {
 
 // Match returns the name of the product that an order is for, and the number of
 // tokens. The order must trade the token of the product and nothing else. It must
-// move exactly the items of the product, in their exact amounts for each token and in
-// units that the game can store ([TermsConfig].Decimals). The type of the token must
-// be ERC20, or NFT if an item is non-fungible; the number of tokens must then be
-// whole. The amounts are those before the fee of a mint, which the service deducts
-// from the tokens.
+// move exactly the items of the product, in their exact amounts for each token, or for
+// the order with [TermsConfig].PerOrder, and in units that the game can store
+// ([TermsConfig].Decimals). The type of the token must be ERC20, or NFT if an item is
+// non-fungible; the number of tokens must then be whole. The amounts are those before
+// the fee of a mint, which the service deducts from the tokens.
 //
 // The error is a [*Rejection] with [CodeTerms]. It wraps an [*InvalidError] that says
-// what differs. For [AnyTerms], all results are zero.
-func (t *Terms) Match(order Intent) (product string, quantity Amount, err error) {
-	if t == AnyTerms {
+// what differs. For terms with Any, all results are zero.
+func (t *Terms) Match(order Intent) (product string, tokens Amount, err error) {
+	if t.config.Any {
 		return "", Amount{}, nil
 	}
 	o, reason := order.trade() // if it fails, there is nothing to match
 	for _, offer := range t.valid() {
-		if len(o.chain.assets) == 1 && strings.EqualFold(o.chain.assets[0].ID, offer.Intent.Token) { // the case of an address is a checksum
+		if len(o.chain.assets) == 1 && strings.EqualFold(o.chain.assets[0].ID, offer.Token) { // the case of an address is a checksum
 			differs := t.compare(&o, &offer.Product)
 			if differs == nil {
 				return offer.Name, o.chain.assets[0].Amount, nil
@@ -192,22 +239,27 @@ func (t *Terms) Match(order Intent) (product string, quantity Amount, err error)
 // compare returns why an order with the token of a product is not for the product.
 func (t *Terms) compare(o *trade, product *Product) error {
 	token := o.chain.assets[0]
-	count := token.Amount.Rat()
-	each, unique := product.Intent.price(o.direction)
+	items, unique := product.price(o.direction)
+	times, each := token.Amount.Rat(), "each token"
+	if t.config.PerOrder {
+		times, each = big.NewRat(1, 1), "an order"
+	}
 	switch {
-	case each == nil:
+	case items == nil:
 		return invalid("intent", "is a %s, but product %q has no items for one", o.direction, product.Name)
 	case !strings.EqualFold(string(token.Type), string(TypeERC20)) && // older messages have erc20
 		!(unique && strings.EqualFold(string(token.Type), string(TypeNFT))):
 		return invalid(o.chain.path+"[0].type", "must be ERC20, or NFT for a non-fungible item")
-	case unique && !count.IsInt():
+	case unique && !token.Amount.Rat().IsInt():
 		return invalid(o.chain.path+"[0].amount", "must be a whole number, because an item is non-fungible")
-	case !slices.EqualFunc(each, byID(o.assets), func(a, b AssetAmount) bool {
-		return a.ID == b.ID && b.Amount.Rat().Cmp(new(big.Rat).Mul(a.Amount.Rat(), count)) == 0
+	case product.Tokens.Sign() > 0 && product.Tokens.Cmp(token.Amount) != 0:
+		return invalid(o.chain.path+"[0].amount", "must be %v, as for product %q", product.Tokens, product.Name)
+	case !slices.EqualFunc(items, byID(o.assets), func(a, b AssetAmount) bool {
+		return a.ID == b.ID && b.Amount.Rat().Cmp(new(big.Rat).Mul(a.Amount.Rat(), times)) == 0
 	}):
-		return invalid(o.game.path, "must be %v for each token, as for product %q", each, product.Name)
+		return invalid(o.game.path, "must be %v for %s, as for product %q", items, each, product.Name)
 	case slices.ContainsFunc(o.assets, func(a AssetAmount) bool {
-		units, err := a.Amount.Units(t.decimals[a.ID])
+		units, err := a.Amount.Units(t.config.Decimals[a.ID])
 		return err != nil || !units.IsInt64()
 	}):
 		return invalid(o.game.path, "must be whole units (TermsConfig.Decimals) that fit an int64")

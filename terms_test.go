@@ -35,30 +35,27 @@ func priced(id string, n ramp.Amount) ramp.Item {
 
 // goldProduct costs 100 gold and a gem, and is worth 80 gold.
 func goldProduct() ramp.Product {
-	return ramp.Product{Name: "gold", Intent: ramp.InitializeIntent{
-		Network: ramp.Testnet, ProjectID: "project-1", Token: goldToken, MintFeeBps: 100,
+	return ramp.Product{Name: "gold", Token: goldToken, MintFeeBps: 100,
 		Materials: []ramp.Item{priced("gold", ramp.NewAmount(100)), priced("gem", ramp.NewAmount(1))},
-		Outputs:   []ramp.Item{priced("gold", ramp.NewAmount(80))},
-	}}
+		Outputs:   []ramp.Item{priced("gold", ramp.NewAmount(80))}}
 }
 
 // swordProduct is a sword for a token, both ways.
 func swordProduct() ramp.Product {
 	sword := priced("sword", ramp.NewAmount(1))
 	sword.IsNonFungible = true
-	return ramp.Product{Name: "sword", Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project-1",
-		Token: swordToken, Materials: []ramp.Item{sword}, Outputs: []ramp.Item{sword}}}
+	return ramp.Product{Name: "sword", Token: swordToken, Materials: []ramp.Item{sword}, Outputs: []ramp.Item{sword}}
 }
 
-func changed(p ramp.Product, change func(*ramp.InitializeIntent)) ramp.Product {
-	p.Intent.Materials, p.Intent.Outputs = append([]ramp.Item{}, p.Intent.Materials...), append([]ramp.Item{}, p.Intent.Outputs...)
-	change(&p.Intent)
+func changed(p ramp.Product, change func(*ramp.Product)) ramp.Product {
+	p.Materials, p.Outputs = append([]ramp.Item{}, p.Materials...), append([]ramp.Item{}, p.Outputs...)
+	change(&p)
 	return p
 }
 
 func newTerms(t testing.TB, products ...ramp.Product) *ramp.Terms {
 	t.Helper()
-	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: products})
+	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products})
 	require.NoError(t, err)
 	return terms
 }
@@ -94,13 +91,13 @@ func TestAnOrderIsForAProductOrRejected(t *testing.T) {
 	older.From[0].Type = "erc20"
 	unknown := burnOf(t, goldToken+" 1", "gold 80")
 	unknown.From[0].Type = "ERC1155"
-	halves := changed(goldProduct(), func(i *ramp.InitializeIntent) { i.Outputs[0].Amount = amount(t, "0.5") })
-	gems := changed(goldProduct(), func(i *ramp.InitializeIntent) {
+	halves := changed(goldProduct(), func(i *ramp.Product) { i.Outputs[0].Amount = amount(t, "0.5") })
+	gems := changed(goldProduct(), func(i *ramp.Product) {
 		i.Materials, i.Outputs = []ramp.Item{priced("gem", ramp.NewAmount(50))}, nil
 	})
 	gems.Name = "gems"
 	mixed := swordProduct()
-	mixed.Intent.Materials = append(mixed.Intent.Materials, priced("gold", ramp.NewAmount(5)))
+	mixed.Materials = append(mixed.Materials, priced("gold", ramp.NewAmount(5)))
 	both := []ramp.Product{goldProduct(), swordProduct()}
 
 	for _, test := range []struct {
@@ -171,8 +168,8 @@ func TestAnOrderIsForAProductOrRejected(t *testing.T) {
 }
 
 func TestDecimalsAreThoseThatTheGameStores(t *testing.T) {
-	product := changed(goldProduct(), func(i *ramp.InitializeIntent) { i.Outputs[0].Amount = amount(t, "0.5") })
-	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: []ramp.Product{product}, Decimals: map[string]int{"gold": 2}})
+	product := changed(goldProduct(), func(i *ramp.Product) { i.Outputs[0].Amount = amount(t, "0.5") })
+	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{product}, Decimals: map[string]int{"gold": 2}})
 	require.NoError(t, err)
 	for tokens, grants := range map[string]string{"1": "0.5", "0.02": "0.01", "184467440737095516.14": "92233720368547758.07"} {
 		_, _, err := terms.Match(burnOf(t, goldToken+" "+tokens, "gold "+grants))
@@ -185,10 +182,10 @@ func TestDecimalsAreThoseThatTheGameStores(t *testing.T) {
 }
 
 func TestTermsThatCannotWorkAreReportedAtOnce(t *testing.T) {
-	bad := func(change func(*ramp.InitializeIntent)) []ramp.Product {
+	bad := func(change func(*ramp.Product)) []ramp.Product {
 		return []ramp.Product{changed(goldProduct(), change)}
 	}
-	other := func(p ramp.Product, change func(*ramp.InitializeIntent)) ramp.Product {
+	other := func(p ramp.Product, change func(*ramp.Product)) ramp.Product {
 		p = changed(p, change)
 		p.Name = "other"
 		return p
@@ -198,26 +195,24 @@ func TestTermsThatCannotWorkAreReportedAtOnce(t *testing.T) {
 		products []ramp.Product
 		want     []string
 	}{
-		{"nothing", nil, []string{"TermsConfig.Products is required"}},
-		{"an empty product", []ramp.Product{{}}, []string{"TermsConfig.Products[0].Intent.network", "TermsConfig.Products[0].Intent.project_id is required",
-			"TermsConfig.Products[0].Intent.token is required", "TermsConfig.Products[0].Name is required"}},
-		{"one token at two rates", []ramp.Product{goldProduct(), other(goldProduct(), func(i *ramp.InitializeIntent) { i.Outputs[0].Amount = ramp.NewAmount(81) })},
-			[]string{`TermsConfig.Products[1].Intent has the same token and the same items as "gold"`}},
-		{"one token at two rates, written in another case and order", []ramp.Product{goldProduct(), other(goldProduct(), func(i *ramp.InitializeIntent) {
+		{"an empty product", []ramp.Product{{}}, []string{"TermsConfig.Products[0].Name is required", "TermsConfig.Products[0].Token is required"}},
+		{"one token at two rates", []ramp.Product{goldProduct(), other(goldProduct(), func(i *ramp.Product) { i.Outputs[0].Amount = ramp.NewAmount(81) })},
+			[]string{`TermsConfig.Products[1].Token and items are also those of "gold"`}},
+		{"one token at two rates, written in another case and order", []ramp.Product{goldProduct(), other(goldProduct(), func(i *ramp.Product) {
 			i.Token, i.Outputs = strings.ToLower(i.Token), nil
 			i.Materials[0], i.Materials[1] = i.Materials[1], i.Materials[0]
-		})}, []string{`TermsConfig.Products[1].Intent has the same token and the same items as "gold"`}},
-		{"one name", []ramp.Product{goldProduct(), changed(goldProduct(), func(i *ramp.InitializeIntent) { i.Token = swordToken })},
+		})}, []string{`TermsConfig.Products[1].Token and items are also those of "gold"`}},
+		{"one name", []ramp.Product{goldProduct(), changed(goldProduct(), func(i *ramp.Product) { i.Token = swordToken })},
 			[]string{"TermsConfig.Products[1].Name is also the name of another product"}},
-		{"a duplicated item", bad(func(i *ramp.InitializeIntent) { i.Materials[1].ID = "gold" }), []string{"TermsConfig.Products[0].Intent.materials[1].id occurs twice"}},
-		{"a price of 0", bad(func(i *ramp.InitializeIntent) { i.Outputs[0].Amount = ramp.Amount{} }), []string{"TermsConfig.Products[0].Intent.outputs[0].amount is required"}},
-		{"half a sword", bad(func(i *ramp.InitializeIntent) {
+		{"a duplicated item", bad(func(i *ramp.Product) { i.Materials[1].ID = "gold" }), []string{"TermsConfig.Products[0].Materials[1].id occurs twice"}},
+		{"a price of 0", bad(func(i *ramp.Product) { i.Outputs[0].Amount = ramp.Amount{} }), []string{"TermsConfig.Products[0].Outputs[0].amount is required"}},
+		{"half a sword", bad(func(i *ramp.Product) {
 			i.Outputs[0].Amount, i.Outputs[0].IsNonFungible = amount(t, "0.5"), true
-		}), []string{"TermsConfig.Products[0].Intent.outputs[0].amount is required and must be greater than 0, and whole for a non-fungible item"}},
-		{"a token that is no address", bad(func(i *ramp.InitializeIntent) { i.Token = "gold" }), []string{"TermsConfig.Products[0].Intent.token"}},
+		}), []string{"TermsConfig.Products[0].Outputs[0].amount is required and must be greater than 0, and whole for a non-fungible item"}},
+		{"a token that is no address", bad(func(i *ramp.Product) { i.Token = "gold" }), []string{"TermsConfig.Products[0].Token"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			terms, err := ramp.NewTerms(ramp.TermsConfig{Products: test.products})
+			terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: test.products})
 			assertFields(t, err, test.want...)
 			assert.Nil(t, terms)
 
@@ -229,17 +224,79 @@ func TestTermsThatCannotWorkAreReportedAtOnce(t *testing.T) {
 	}
 }
 
+func TestTermsNeedAProjectANetworkAndProducts(t *testing.T) {
+	terms, err := ramp.NewTerms(ramp.TermsConfig{})
+	assertFields(t, err, "TermsConfig.ProjectID is required", "TermsConfig.Network must be mainnet or testnet", "TermsConfig.Products is required")
+	assert.Nil(t, terms)
+	_, err = ramp.NewTerms(ramp.TermsConfig{Any: true, Network: "moon"})
+	assertFields(t, err, "TermsConfig.Network must be mainnet or testnet")
+	_, err = ramp.NewTerms(ramp.TermsConfig{ProjectID: "a project", Network: ramp.Testnet, Products: []ramp.Product{
+		changed(goldProduct(), func(p *ramp.Product) { p.Tokens = ramp.NewAmount(1) })}})
+	assertFields(t, err, "TermsConfig.Products[0].Tokens must not be negative, and 0 without PerOrder")
+}
+
+// The interface does not say whether items are the price of a token or of an order.
+func TestPricesOfWholeOrders(t *testing.T) {
+	ten := changed(goldProduct(), func(p *ramp.Product) {
+		p.Name, p.Tokens = "ten", ramp.NewAmount(10)
+		p.Materials = []ramp.Item{priced("gold", ramp.NewAmount(900))}
+	})
+	perOrder := func(products ...ramp.Product) (*ramp.Terms, error) {
+		return ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, PerOrder: true, Products: products})
+	}
+	terms, err := perOrder(goldProduct(), swordProduct(), ten)
+	assertFields(t, err, `TermsConfig.Products[2].Token and items are also those of "gold"`) // both grant 80 gold
+	assert.Nil(t, terms)
+	ten.Outputs[0].Amount = ramp.NewAmount(800)
+	terms, err = perOrder(goldProduct(), swordProduct(), ten)
+	require.NoError(t, err)
+	for _, tt := range []struct {
+		order   ramp.Intent
+		product string // or the error
+	}{
+		{mintOf(t, goldToken+" 3", "gold 100, gem 1"), "gold"},
+		{mintOf(t, goldToken+" 0.5", "gold 100, gem 1"), "gold"},
+		{mintOf(t, goldToken+" 10", "gold 900"), "ten"},
+		{burnOf(t, goldToken+" 10", "gold 800"), "ten"},
+		{burnOf(t, goldToken+" 1", "gold 80"), "gold"},
+		{mintOf(t, goldToken+" 3", "gold 300, gem 3"), `must be [{gem 1} {gold 100}] for an order, as for product "gold"`},
+		{burnOf(t, goldToken+" 9", "gold 800"), `must be [{gold 80}] for an order`},
+	} {
+		product, _, err := terms.Match(tt.order)
+		if err != nil {
+			product = err.Error()
+		}
+		assert.Contains(t, product, tt.product)
+	}
+	terms, err = perOrder(ten)
+	require.NoError(t, err)
+	_, _, err = terms.Match(burnOf(t, goldToken+" 9", "gold 800"))
+	assert.ErrorContains(t, err, `intent.from[0].amount must be 10, as for product "ten"`)
+}
+
+// Without products, nothing new is signed, and what has begun can end.
+func TestAShopCloses(t *testing.T) {
+	terms := newTerms(t, goldProduct())
+	order := burnOf(t, goldToken+" 1", "gold 80")
+	require.NoError(t, terms.Replace(nil, time.Minute))
+	_, _, err := terms.Match(order)
+	assert.NoError(t, err, "a player has seen the price")
+	require.NoError(t, terms.Replace(nil, -1))
+	_, _, err = terms.Match(order)
+	assertCode(t, err, ramp.CodeTerms) // at once, whatever was said before
+}
+
 func TestTermsDoNotShareMemoryWithTheCaller(t *testing.T) {
 	products := []ramp.Product{goldProduct()}
 	terms := newTerms(t, products...)
-	products[0].Intent.Outputs[0].Amount = ramp.NewAmount(8000)
+	products[0].Outputs[0].Amount = ramp.NewAmount(8000)
 	_, _, err := terms.Match(burnOf(t, goldToken+" 1", "gold 80"))
 	assert.NoError(t, err)
 }
 
 func TestFormerPricesCountUntilAPlayerCannotUseThem(t *testing.T) {
 	at := func(n int64) ramp.Product {
-		return changed(goldProduct(), func(i *ramp.InitializeIntent) { i.Outputs[0].Amount = ramp.NewAmount(n) })
+		return changed(goldProduct(), func(i *ramp.Product) { i.Outputs[0].Amount = ramp.NewAmount(n) })
 	}
 	accepts := func(t *testing.T, terms *ramp.Terms, want ...string) {
 		t.Helper()
@@ -275,13 +332,13 @@ func TestFormerPricesCountUntilAPlayerCannotUseThem(t *testing.T) {
 	})
 }
 
-func TestAnyTermsAcceptEveryOrder(t *testing.T) {
-	product, quantity, err := ramp.AnyTerms.Match(burnOf(t, foreignToken+" 1e-18", "gold 1e18"))
+func TestTermsWithAnyAcceptEveryOrder(t *testing.T) {
+	product, quantity, err := anyTerms.Match(burnOf(t, foreignToken+" 1e-18", "gold 1e18"))
 	assert.NoError(t, err)
 	assert.Empty(t, product)
 	assert.Zero(t, quantity)
 	_, _, err = new(ramp.Terms).Match(burnOf(t, goldToken+" 1", "gold 80"))
-	assertCode(t, err, ramp.CodeTerms) // the zero value is not AnyTerms
+	assertCode(t, err, ramp.CodeTerms) // the zero value offers nothing
 }
 
 // counting is a validator key in a key service that counts its signatures.
@@ -320,7 +377,7 @@ func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
 	service := newCaller(t, ramp.HandlerConfig{
 		Players: players, Store: store, Terms: newTerms(t, goldProduct(), swordProduct()), Signer: signer, Logger: slog.New(slog.DiscardHandler),
 		Policy: func(_ context.Context, s ramp.Session, r *ramp.ValidateRequest) error {
-			if r.Product == "sword" && r.Quantity != ramp.NewAmount(1) {
+			if r.Product == "sword" && r.Tokens != ramp.NewAmount(1) {
 				return ramp.Reject("ONE_SWORD_ONLY")
 			}
 			return nil
@@ -349,7 +406,7 @@ func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
 	assert.EqualValues(t, 2, key.signed.Load())
 	require.Len(t, applied, 1)
 	assert.Equal(t, "sword", applied[0].Product)
-	assert.Equal(t, "1", applied[0].Quantity.String())
+	assert.Equal(t, "1", applied[0].Tokens.String())
 	for _, op := range ended {
 		assert.True(t, op.Signed)
 		assert.Equal(t, "sword", op.Step.Product)

@@ -121,7 +121,7 @@ func (p Player) MarshalJSON() ([]byte, error) {
 // check returns an error if the player must not be sent.
 func (p *Player) check() error {
 	if p == nil {
-		return errors.New("ramp: Game.Assets returned neither a player nor an error")
+		return errors.New("ramp: Players.Assets returned a nil player and no error")
 	}
 	var wrong problems
 	wrong.requireText(p.PlayerID, "player_id")
@@ -140,7 +140,7 @@ func (p *Player) check() error {
 		}
 	}
 	if err := wrong.err(); err != nil {
-		return fmt.Errorf("ramp: player returned by Game.Assets: %w", err)
+		return fmt.Errorf("ramp: player returned by Players.Assets: %w", err)
 	}
 	return nil
 }
@@ -186,10 +186,10 @@ type ValidateRequest struct {
 	UUID        uuid.UUID `json:"uuid"`         // identifies the order
 	Intent      Intent    `json:"intent"`       // what the user wants to exchange
 
-	// Product and Quantity are what [HandlerConfig].Terms match: the name of the
-	// product, and the number of tokens. They are zero with [AnyTerms].
-	Product  string `json:"-"`
-	Quantity Amount `json:"-"`
+	// Product and Tokens are what [HandlerConfig].Terms match: the name of the
+	// product, and the number of tokens. They are zero with [TermsConfig].Any.
+	Product string `json:"-"`
+	Tokens  Amount `json:"-"`
 
 	// Raw is the unchanged body, including the fields that this type does not have.
 	Raw json.RawMessage `json:"-"`

@@ -17,15 +17,11 @@ const (
 	LangTraditionalChinese Lang = "zh-Hant"
 )
 
-// PlatformWeb is the only platform of the interface (2.1).
-const PlatformWeb = "web"
-
 // CatalogParams are the parameters of the catalog view (interface 2.1).
 type CatalogParams struct {
 	ProjectID   string      // required: issued by the service
 	SessionID   string      // required: the user's game character; a header must hold it, so no white space around it
 	AccessToken AccessToken // required: the service sends it back with its calls, in a header as SessionID
-	Platform    string      // optional: PlatformWeb
 	Network     Network     // required: Mainnet or Testnet
 	Lang        Lang        // optional: the language of the page
 }
@@ -34,7 +30,8 @@ type CatalogParams struct {
 // the {ramp_url} of the interface, an absolute https URL with or without a path.
 // http is accepted only for a host on a private network, as in [RPCConfig], so that
 // a phone on the same network can open an emulator. The URL contains the access
-// token: pass it to the player's webview only, and keep it out of logs.
+// token: pass it to the player's webview only, and keep it out of logs. Its platform is
+// always web, the only one of the interface.
 //
 // The error is an [*InvalidError] that lists every missing or unknown parameter.
 func CatalogURL(rampURL string, c CatalogParams) (string, error) {
@@ -49,9 +46,6 @@ func CatalogURL(rampURL string, c CatalogParams) (string, error) {
 	default:
 		p.add("lang", "must be zh, en or zh-Hant")
 	}
-	if c.Platform != "" && c.Platform != PlatformWeb {
-		p.add("platform", "must be web")
-	}
 	if err := p.err(); err != nil {
 		return "", err
 	}
@@ -59,7 +53,7 @@ func CatalogURL(rampURL string, c CatalogParams) (string, error) {
 		"projectId", c.ProjectID,
 		"sessionId", c.SessionID,
 		"accessToken", c.AccessToken.Reveal(),
-		"platform", c.Platform,
+		"platform", "web",
 		"network", string(c.Network),
 		"lang", string(c.Lang),
 	), nil

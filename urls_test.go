@@ -19,7 +19,6 @@ func catalogParams() ramp.CatalogParams {
 		ProjectID:   goldenProject,
 		SessionID:   goldenSession,
 		AccessToken: ramp.NewAccessToken("eyJhbGciOi.J9+ab/c="),
-		Platform:    ramp.PlatformWeb,
 		Network:     ramp.Testnet,
 		Lang:        ramp.LangTraditionalChinese,
 	}
@@ -46,10 +45,10 @@ func TestGoldenURLs(t *testing.T) {
 
 func TestCatalogURLLeavesOptionalParametersOut(t *testing.T) {
 	c := catalogParams()
-	c.Platform, c.Lang = "", ""
+	c.Lang = ""
 	got, err := ramp.CatalogURL("https://ramp.example", c)
 	require.NoError(t, err)
-	assert.Equal(t, "https://ramp.example/catalog?projectId=prj_7Qm2xVd9&sessionId=hero-4821&accessToken=eyJhbGciOi.J9%2Bab%2Fc%3D&network=testnet", got)
+	assert.Equal(t, "https://ramp.example/catalog?projectId=prj_7Qm2xVd9&sessionId=hero-4821&accessToken=eyJhbGciOi.J9%2Bab%2Fc%3D&platform=web&network=testnet", got)
 
 	for _, lang := range []ramp.Lang{ramp.LangChinese, ramp.LangEnglish, ramp.LangTraditionalChinese} {
 		c.Lang = lang
@@ -252,10 +251,10 @@ func TestHTTPIsForPrivateHostsOnly(t *testing.T) {
 }
 
 func TestURLsReportAllThatIsWrong(t *testing.T) {
-	got, err := ramp.CatalogURL("", ramp.CatalogParams{Platform: "ios", Lang: "ko", Network: "Testnet"})
+	got, err := ramp.CatalogURL("", ramp.CatalogParams{Lang: "ko", Network: "Testnet"})
 	assert.Empty(t, got)
 	assertFields(t, err, "rampURL is required", "projectId is required", "sessionId is required", "accessToken is required",
-		"network must be mainnet or testnet", "lang must be zh, en or zh-Hant", "platform must be web")
+		"network must be mainnet or testnet", "lang must be zh, en or zh-Hant")
 
 	got, err = ramp.ExchangeURL("http://ramp.example", ramp.ExchangeParams{})
 	assert.Empty(t, got)

@@ -103,12 +103,12 @@ type HandlerConfig struct {
 	Game Game
 
 	// Terms are the products that the game offers. A validate call that is for none
-	// of them is rejected with [CodeTerms] and RejectStatus. Use [AnyTerms] if the
-	// game checks token and price by itself. Required.
+	// of them is rejected with [CodeTerms] and RejectStatus. They also say which
+	// project and network the handler is for. Required.
 	Terms *Terms
 
 	// Policy, if set, is asked about every validate call after Authenticate and
-	// before anything is signed or stored: may this player trade r.Quantity of
+	// before anything is signed or stored: may this player trade r.Tokens of
 	// r.Product? nil goes on, [Reject] rejects, and any other error answers 500. It
 	// must change nothing and must not look at balances, because a repeat of an
 	// accepted call is asked about too. It can reject an r.Intent.TargetCandidate that
@@ -130,19 +130,6 @@ type HandlerConfig struct {
 	// answered with HTTP 500, and nothing has changed. The default is 3 seconds.
 	SignTimeout time.Duration
 
-	// ProjectID is the project_id from the console. Validate calls for other
-	// projects are rejected with HTTP 400, and a result for an order of another
-	// project is a conflict, whoever signed it, because a result does not name its
-	// project (interface 6). By default every project is accepted, and a game that
-	// serves several must tell them apart by Order.ProjectID.
-	ProjectID string
-
-	// Network is the network of this handler's orders, [Mainnet] or [Testnet], and of
-	// all products of Terms. No call names its network, so it is stored with each
-	// order, and a call for an order of the other network is a conflict. By default
-	// orders have none.
-	Network Network
-
 	// Chain, if set, confirms every result on the chain before anything else, so
 	// that a stolen HMAC key cannot invent a transaction. The result then has the
 	// chain's receipt instead of the service's. See [RPC.Confirm] for what is
@@ -152,9 +139,8 @@ type HandlerConfig struct {
 	// whether the node is unreachable, behind, or disagrees. The service then
 	// delivers it again. The cause is logged. If it persists, investigate.
 	//
-	// A result does not name its network (interface 6). Give each network its own
-	// handler, path and project, and set [RPCConfig].ChainID. Otherwise a
-	// transaction on a testnet could pay for an order of the mainnet.
+	// Set [RPCConfig].ChainID: a result does not name its network (interface 6), and a
+	// transaction on a testnet must not pay for an order of the mainnet.
 	Chain *RPC
 
 	// Confirmations is how many confirmations Chain waits for, counting the block
@@ -232,12 +218,6 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	if c.SignTimeout < 0 {
 		p.add("HandlerConfig.SignTimeout", "must not be negative")
 	}
-	if c.Network != "" {
-		checkNetwork(&p, "HandlerConfig.Network", c.Network)
-		if slices.ContainsFunc(c.Terms.valid(), func(o offer) bool { return o.Intent.Network != c.Network }) {
-			p.add("HandlerConfig.Terms", "has a product of another network than HandlerConfig.Network")
-		}
-	}
 	if c.Confirmations > 0 && c.Chain == nil {
 		p.add("HandlerConfig.Confirmations", "must be 0 without Chain")
 	}
@@ -258,7 +238,7 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	if err := p.err(); err != nil {
 		return nil, err
 	}
-	if c.Proof != nil && c.Terms != AnyTerms {
+	if c.Proof != nil {
 		c.Terms.proofs = append(c.Terms.proofs, c.Proof) // for Replace
 	}
 	c.RejectStatus = cmp.Or(c.RejectStatus, http.StatusOK)
@@ -277,7 +257,7 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 // AnswerAssets answers an assets call (interface 2.4) from its headers.
 func (h *Handler) AnswerAssets(ctx context.Context, header http.Header) Reply {
 	return h.answer(ctx, "assets", func(c *call) (err error) {
-		c.session, err = parseSession(header)
+		c.session, err = ParseSession(header)
 		return err
 	}, func(ctx context.Context, c *call) (any, error) {
 		if err := h.config.Players.Authenticate(ctx, c.session); err != nil {
@@ -309,13 +289,13 @@ func (h *Handler) AnswerValidate(ctx context.Context, header http.Header, body [
 		c.op.UUID = r.UUID
 		c.op.Direction, _ = r.Intent.Direction()
 		c.options = canonicalOptions(r.Intent.TargetCandidate) != "{}"
-		if h.config.ProjectID != "" && r.ProjectID != h.config.ProjectID {
+		if own := h.config.Terms.config.ProjectID; own != "" && r.ProjectID != own {
 			return invalid("project_id", "is not the project of this handler")
 		}
-		if r.Product, r.Quantity, err = h.config.Terms.Match(r.Intent); err != nil {
+		if r.Product, r.Tokens, err = h.config.Terms.Match(r.Intent); err != nil {
 			return gameRejection(err, h.config.RejectStatus)
 		}
-		c.session, err = parseSession(header)
+		c.session, err = ParseSession(header)
 		return err
 	}, func(ctx context.Context, c *call) (any, error) {
 		if err := h.config.Players.Authenticate(ctx, c.session); err != nil {
@@ -347,7 +327,7 @@ func (h *Handler) warnUnlisted(ctx context.Context, player *Player) {
 	defer recoverHook(ctx, "Logger")
 	log := cmp.Or(h.config.Logger, slog.Default())
 	for _, offer := range h.config.Terms.valid() {
-		for _, item := range slices.Concat(offer.Intent.Materials, offer.Intent.Outputs) {
+		for _, item := range slices.Concat(offer.Materials, offer.Outputs) {
 			if slices.ContainsFunc(player.Assets, func(a Asset) bool { return a.ID == item.ID }) {
 				continue
 			}
@@ -473,7 +453,7 @@ func (h *Handler) proven(r *Result, finish Transition) Transition {
 // own lets a transition see only orders of the handler's project and network. An order
 // without a network was accepted before the network was configured.
 func (h *Handler) own(next Transition) Transition {
-	project, network := h.config.ProjectID, h.config.Network
+	project, network := h.config.Terms.config.ProjectID, h.config.Terms.config.Network
 	return func(stored *Order) (Step, error) {
 		switch {
 		case stored == nil:

@@ -33,7 +33,7 @@ const (
 	CodeNotFound         Code = "NOT_FOUND"            // 404, of a result 500: unknown path, from [Handler.ServeHTTP]
 	CodeMethodNotAllowed Code = "METHOD_NOT_ALLOWED"   // 405: not GET for assets, not POST for the others
 	CodeBodyTooLarge     Code = "BODY_TOO_LARGE"       // 413, of a result 500: larger than [HandlerConfig].MaxBody
-	CodeTerms            Code = "INVALID_MESSAGE"      // a validate call is for none of the products of [HandlerConfig].Terms
+	CodeTerms            Code = "INVALID_MESSAGE"      // a validate call is for no product of [HandlerConfig].Terms; the public guide's word for it
 	CodeOrderConflict    Code = "ORDER_CONFLICT"       // a validate call contradicts the order stored under its UUID
 	CodeOrderFinished    Code = "ORDER_FINISHED"       // a validate call is for an order that has ended
 	CodePermanent        Code = "PERMANENT"            // 400: a result that must not be delivered again; see [Permanent]
@@ -329,7 +329,7 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	}
 	add(session != "", slog.String("session_id", session))
 	add(op.UUID != uuid.Nil, slog.String("uuid", op.UUID.String()))
-	add(op.Direction != 0, slog.String("direction", op.Direction.String()))
+	add(op.Direction != "", slog.String("direction", string(op.Direction)))
 	if order != nil {
 		attrs = append(attrs, slog.String("state", string(order.State)))
 	}

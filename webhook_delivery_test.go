@@ -93,7 +93,7 @@ func TestAnHourOfTroubleLosesNoOrder(t *testing.T) {
 				v := &vault{gold: map[string]int64{}}
 				store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: v.Apply})
 				require.NoError(t, err)
-				config := ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: bank{vault: v}, Store: store, Key: testKey(t), Signer: testSigner(t),
+				config := ramp.HandlerConfig{Terms: anyTerms, Players: bank{vault: v}, Store: store, Key: testKey(t), Signer: testSigner(t),
 					Now: service.Now, Logger: slog.New(slog.DiscardHandler)}
 				rightly, err := ramp.NewHandler(config)
 				require.NoError(t, err)
@@ -162,7 +162,7 @@ func FuzzAnswersToResults(f *testing.F) {
 			}
 			return errs[says]
 		}}
-		handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: game, Key: testKey(t), Signer: testSigner(t), MaxBody: 4096,
+		handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: game, Key: testKey(t), Signer: testSigner(t), MaxBody: 4096,
 			Logger: slog.New(slog.DiscardHandler), TranslateCode: func(c ramp.Code) ramp.Code { return c + ramp.Code(value) }})
 		require.NoError(t, err)
 		if answer%2 == 0 { // so that the fuzzer gets further than the HMAC

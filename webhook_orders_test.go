@@ -50,7 +50,7 @@ func newVault(t *testing.T, change func(*ramp.HandlerConfig)) (caller, *vault) {
 	v := &vault{gold: map[string]int64{"session-1": 1000}}
 	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: v.Apply})
 	require.NoError(t, err)
-	config := ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: noPlayers{}, Store: store, Logger: slog.New(slog.DiscardHandler)}
+	config := ramp.HandlerConfig{Terms: anyTerms, Players: noPlayers{}, Store: store, Logger: slog.New(slog.DiscardHandler)}
 	if change != nil {
 		change(&config)
 	}
@@ -108,7 +108,7 @@ func TestWhatAHandlerWithAStoreAnswersToAValidate(t *testing.T) {
 		"an intent that is none":    {func(r *ramp.ValidateRequest) { r.UUID = uuid.New(); r.Intent.From = nil }, "INVALID_INTENT_FROM"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			game, v := newVault(t, func(c *ramp.HandlerConfig) { c.ProjectID = "project-1" })
+			game, v := newVault(t, func(c *ramp.HandlerConfig) { c.Terms = anyOf(t, "project-1", "") })
 			require.NoError(t, game.Validate(t.Context(), player, mintRequest(t)))
 			r := mintRequest(t)
 			tt.change(r)
@@ -171,7 +171,7 @@ func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
 				require.NoError(t, game.Result(t.Context(), ramp.Session{}, tt.first))
 			}
 			before := v.gold["session-1"]
-			config := ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: noPlayers{}, Store: store, ProjectID: tt.project, Logger: slog.New(slog.DiscardHandler)}
+			config := ramp.HandlerConfig{Terms: anyOf(t, tt.project, ""), Players: noPlayers{}, Store: store, Logger: slog.New(slog.DiscardHandler)}
 			if !tt.noHook {
 				config.OnConflict = func(_ context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
 					heard = conflict.Field
@@ -209,9 +209,9 @@ func TestAnOrderOfAnotherNetwork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var heard []string
 			var store ramp.Store
-			opened, v := newVault(t, func(c *ramp.HandlerConfig) { store, c.Network = c.Store, tt.opened })
+			opened, v := newVault(t, func(c *ramp.HandlerConfig) { store, c.Terms = c.Store, anyOf(t, "", tt.opened) })
 			require.NoError(t, opened.Validate(t.Context(), player, mintRequest(t)))
-			called := newCaller(t, ramp.HandlerConfig{Players: noPlayers{}, Store: store, Network: tt.called, Logger: slog.New(slog.DiscardHandler),
+			called := newCaller(t, ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: anyOf(t, "", tt.called), Logger: slog.New(slog.DiscardHandler),
 				OnConflict: func(_ context.Context, c *ramp.ConflictError, _ *ramp.Result) error {
 					heard = append(heard, c.Field)
 					return nil
@@ -361,7 +361,7 @@ func TestAMemoryStoreAppliesNewStepsOnly(t *testing.T) {
 func TestAStoreThatFailsReportsNoConflict(t *testing.T) {
 	down := errors.New("down")
 	order := ended(t, accepted(t, mintRequest(t)), 1)
-	game := newCaller(t, ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: noPlayers{}, Store: failingStore{ramp.Step{Order: order}, down}, Logger: slog.New(slog.DiscardHandler),
+	game := newCaller(t, ramp.HandlerConfig{Terms: anyTerms, Players: noPlayers{}, Store: failingStore{ramp.Step{Order: order}, down}, Logger: slog.New(slog.DiscardHandler),
 		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error {
 			t.Error("there is no conflict")
 			return nil

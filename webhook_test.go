@@ -183,7 +183,7 @@ func newStudioWith(t *testing.T, c ramp.HandlerConfig) *studio {
 	s := &studio{game: &recorder{}, key: testKey(t), log: &bytes.Buffer{}}
 	c.Game, c.Key, c.Signer, c.Logger = s.game, s.key, testSigner(t), slog.New(slog.NewJSONHandler(s.log, nil))
 	if c.Terms == nil {
-		c.Terms = ramp.AnyTerms
+		c.Terms = anyTerms
 	}
 	handler, err := ramp.NewHandler(c)
 	require.NoError(t, err)
@@ -416,7 +416,7 @@ func TestAValidateBodyWithAWrongFieldReachesNoGame(t *testing.T) {
 		{"an empty project_id", "INVALID_PROJECT_ID", "project_id", ""},
 		{"another project than the configured", "INVALID_PROJECT_ID", "project_id", "project-2"},
 	}
-	s := newStudioWith(t, ramp.HandlerConfig{ProjectID: "project-1"})
+	s := newStudioWith(t, ramp.HandlerConfig{Terms: anyOf(t, "project-1", "")})
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			status, body := s.post(t, ramp.PathValidate, validateCall().with(test.field, test.value).bytes())
@@ -612,7 +612,7 @@ func TestABodyAboveTheLimitIsRejectedUnread(t *testing.T) {
 	}
 	assert.Empty(t, s.game.calls)
 
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: s.game, Key: s.key, Signer: testSigner(t), MaxBody: 4096})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: s.game, Key: s.key, Signer: testSigner(t), MaxBody: 4096})
 	require.NoError(t, err)
 	rest := &countingReader{from: strings.NewReader(strings.Repeat(" ", 1<<20))}
 	request := httptest.NewRequest(http.MethodPost, ramp.PathResult, io.MultiReader(bytes.NewReader(body), rest))
@@ -820,7 +820,7 @@ func TestWhatMustBeAccepted(t *testing.T) {
 		"a result without a session_id": {ramp.PathResult, resultCall().without("session_id").bytes()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStudioWith(t, ramp.HandlerConfig{ProjectID: "project-1"})
+			s := newStudioWith(t, ramp.HandlerConfig{Terms: anyOf(t, "project-1", "")})
 			status, answer := s.post(t, call.path, call.body)
 			assert.Equal(t, http.StatusOK, status)
 			assert.Contains(t, answer, `"success":true`)
@@ -828,7 +828,7 @@ func TestWhatMustBeAccepted(t *testing.T) {
 		})
 	}
 	t.Run("header names in any case", func(t *testing.T) {
-		handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
+		handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
 		require.NoError(t, err)
 		body := validateCall().bytes()
 		for _, name := range []func(string) string{strings.ToLower, strings.ToUpper, http.CanonicalHeaderKey} {
@@ -943,7 +943,7 @@ func TestASignerThatIsDownCostsThePlayerNothing(t *testing.T) {
 		return nil, errors.New("the key service is down")
 	})
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: game, Key: testKey(t), Signer: signer})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: game, Key: testKey(t), Signer: signer})
 	require.NoError(t, err)
 	body := validateCall().bytes()
 	reply := handler.AnswerValidate(t.Context(), (&studio{key: testKey(t)}).signed(body), body)
@@ -958,7 +958,7 @@ func TestAGameThatReturnsNonsenseIsOursToBlame(t *testing.T) {
 		player *ramp.Player
 		want   string
 	}{
-		"no player":                  {nil, "ramp: Game.Assets returned neither a player nor an error"},
+		"no player":                  {nil, "ramp: Players.Assets returned a nil player and no error"},
 		"a balance below 0":          {&ramp.Player{Assets: []ramp.Asset{good, {ID: "item_gem", Balance: ramp.NewAmount(-1)}}}, "assets[1].balance must not be negative"},
 		"a name that is not UTF-8":   {&ramp.Player{Name: "\xff"}, "name must be valid UTF-8"},
 		"a player that is not UTF-8": {&ramp.Player{PlayerID: "\xff"}, "player_id must be valid UTF-8"},
@@ -969,9 +969,9 @@ func TestAGameThatReturnsNonsenseIsOursToBlame(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.player != nil {
-				tt.want = "ramp: player returned by Game.Assets: ramp: " + tt.want
+				tt.want = "ramp: player returned by Players.Assets: ramp: " + tt.want
 			}
-			handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: playerGame{player: tt.player}, Key: testKey(t), Signer: testSigner(t)})
+			handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: playerGame{player: tt.player}, Key: testKey(t), Signer: testSigner(t)})
 			require.NoError(t, err)
 			reply := handler.AnswerAssets(t.Context(), (&studio{key: testKey(t)}).signed(nil))
 			assert.Equal(t, http.StatusInternalServerError, reply.Status)
@@ -1045,15 +1045,9 @@ func TestAHandlerThatCannotWorkIsNotMade(t *testing.T) {
 		{"HandlerConfig.RejectStatus must be 200, or 400 to 499", func(c *ramp.HandlerConfig) { c.RejectStatus = 399 }},
 		{"HandlerConfig.RejectStatus must be 200, or 400 to 499", func(c *ramp.HandlerConfig) { c.RejectStatus = 204 }},
 		{"HandlerConfig.RejectStatus must be 200, or 400 to 499", func(c *ramp.HandlerConfig) { c.RejectStatus = -1 }},
-		{"HandlerConfig.Network must be mainnet or testnet", func(c *ramp.HandlerConfig) { c.Network = "main" }},
-		{"HandlerConfig.Terms has a product of another network than HandlerConfig.Network", func(c *ramp.HandlerConfig) {
-			terms, err := ramp.NewTerms(ramp.TermsConfig{Products: products})
-			require.NoError(t, err)
-			c.Terms, c.Network = terms, ramp.Mainnet // the products are of the testnet
-		}},
 		{"HandlerConfig.Confirmations must be 0 without Chain", func(c *ramp.HandlerConfig) { c.Confirmations = 1 }},
 	} {
-		config := ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)}
+		config := ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)}
 		test.change(&config)
 		handler, err := ramp.NewHandler(config)
 		assert.EqualError(t, err, "ramp: "+test.want)
@@ -1075,7 +1069,7 @@ func hmacUnderEmptyKey(body []byte) string {
 // A failure that nobody hears of is found by nobody. Programs set their logger
 // late, so it is looked up at each record.
 func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
 	require.NoError(t, err)
 	var log bytes.Buffer
 	before := slog.Default()
@@ -1099,7 +1093,7 @@ func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
 }
 
 func TestAReplyBelongsToItsCaller(t *testing.T) {
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
 	require.NoError(t, err)
 	body := resultCall().bytes()
 	header := http.Header{"X-Hmac-Signature": {testKey(t).Sign(body)}}
@@ -1211,7 +1205,7 @@ func TestEveryAnswerIsFreshAndLoggedByItsUUID(t *testing.T) {
 // of the reply.
 func answerAssets(t *testing.T, seen *ramp.Session, header http.Header) error {
 	t.Helper()
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: sessionGame{seen: seen}, Key: testKey(t), Signer: testSigner(t), Logger: slog.New(slog.DiscardHandler)})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: sessionGame{seen: seen}, Key: testKey(t), Signer: testSigner(t), Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	return handler.AnswerAssets(t.Context(), header).Err
 }
@@ -1232,7 +1226,7 @@ func TestHeadersAreTrimmed(t *testing.T) {
 	assert.Equal(t, "alice", session.ID)
 	assert.Equal(t, "token-1", session.Token.Reveal())
 	body := resultCall().bytes()
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
 	require.NoError(t, err)
 	assert.Equal(t, 200, handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {" " + testKey(t).Sign(body) + "\t"}}, body).Status)
 }
@@ -1244,7 +1238,7 @@ func TestHeadersThatNetHTTPDoesNotMake(t *testing.T) {
 	err = answerAssets(t, nil, http.Header{"X-Dapp-\u017fe\u017f\u017fionid": {"a"}, "X-Dapp-Authorization": {"Bearer x"}})
 	assertCode(t, err, ramp.CodeSessionMissing) // a letter that folds to s is not one
 
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), Logger: slog.New(slog.DiscardHandler)})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	body := resultCall().bytes()
 	signature := testKey(t).Sign(body)
@@ -1276,7 +1270,7 @@ func TestOnlyPermanentEndsTheDeliveryOfAResult(t *testing.T) {
 
 func TestTheRejectStatusHasItsBounds(t *testing.T) {
 	for status, ok := range map[int]bool{0: true, 199: false, 200: true, 201: false, 399: false, 400: true, 499: true, 500: false, -1: false} {
-		_, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), RejectStatus: status})
+		_, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), RejectStatus: status})
 		assert.Equal(t, ok, err == nil, status)
 	}
 }

@@ -200,7 +200,7 @@ func play(t *testing.T, v *vault, options ...func(*ramptest.Config)) *played {
 	p := &played{vault: v, test: &judged{TB: t}}
 	settle := func(c *ramptest.Config) { c.Settle = 60 * time.Millisecond }
 	p.counter = newCounterOf(t, v, append([]func(*ramptest.Config){booksOff}, options...)...)
-	config := ramptest.Config{Key: p.key, Validator: p.validator, Handler: p.handler}
+	config := ramptest.Config{PerOrder: true, Key: p.key, Validator: p.validator, Handler: p.handler}
 	settle(&config)
 	for _, o := range options {
 		o(&config)

@@ -197,7 +197,7 @@ func TestASlowAnswerIsWaitedForWhileAClockRuns(t *testing.T) {
 func TestAServiceInMemoryLeavesNothingBehind(t *testing.T) {
 	c := newCounter(t)
 	synctest.Test(t, func(t *testing.T) {
-		service, err := ramptest.New(ramptest.Config{Key: c.key, Validator: c.validator, Handler: c.handler})
+		service, err := ramptest.New(ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler})
 		require.NoError(t, err)
 		_, err = service.Assets(t.Context(), c.session)
 		assert.NoError(t, err)

@@ -15,6 +15,9 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
+// anyTerms accept every order.
+var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
+
 // Conformance must fail the test of a wrong server. That test runs in a separate
 // process, so that this one does not fail.
 func TestConformanceFailsTheTestOfAWrongServer(t *testing.T) {
@@ -38,7 +41,7 @@ func TestConformanceFailsTheTestOfAWrongServer(t *testing.T) {
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: rich{}, Key: key, Signer: signer})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: rich{}, Key: key, Signer: signer})
 	require.NoError(t, err)
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)

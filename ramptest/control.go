@@ -102,7 +102,7 @@ func (s *remote) Describe(context.Context) (control.Description, error) {
 // report returns an order as the API shows it.
 func (s *remote) report(o *Order) control.Order {
 	token, tx, progress := o.token(), s.orders.onChain(o), s.orders.progress(o)
-	r := control.Order{UUID: o.UUID, Do: o.trade().direction.String(), SessionID: o.Session.ID, PlayerID: s.audit.playerOf(o.Session.ID),
+	r := control.Order{UUID: o.UUID, Do: string(o.trade().direction), SessionID: o.Session.ID, PlayerID: s.audit.playerOf(o.Session.ID),
 		Network: o.Network, ProjectID: o.Request.ProjectID, Token: token.ID, Amount: token.Amount, Wallet: o.Request.UserAddress,
 		Assets: []control.AssetAmount{}, Faults: append([]string{}, o.script.names...), Placed: o.placed,
 		Verdict: s.orders.verdict(o), TxHash: o.TxHash, TxStatus: string(tx.Status), Block: tx.Block,

@@ -18,12 +18,12 @@ func Example() {
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	game := newShop()
 	game.answers = []error{errors.New("the database is unreachable")}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: game, Key: key, Signer: signer})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: game, Key: key, Signer: signer})
 	if err != nil {
 		log.Fatal(err)
 	}
 
-	service, err := ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Handler: handler})
+	service, err := ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: handler})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func ExampleService_SetHandler() {
 	ctx := context.Background()
 	key, _ := ramp.TextKey("key from the console")
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	service, err := ramptest.New(ramptest.Config{Key: key, Validator: signer.Address()})
+	service, err := ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address()})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func ExampleService_SetHandler() {
 	fmt.Println(err)
 
 	chain, _ := ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), HTTPClient: service.Client()})
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: newShop(), Key: key, Signer: signer, Chain: chain})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: newShop(), Key: key, Signer: signer, Chain: chain})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -144,8 +144,8 @@ func exampleService() (*ramptest.Service, func(...ramptest.Fault) *ramptest.Orde
 	ctx := context.Background()
 	key, _ := ramp.TextKey("key from the console")
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	handler, _ := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: newShop(), Key: key, Signer: signer})
-	service, _ := ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Handler: handler})
+	handler, _ := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: newShop(), Key: key, Signer: signer})
+	service, _ := ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: handler})
 	client, _ := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()})
 	return service, func(faults ...ramptest.Fault) *ramptest.Order {
 		started, err := client.Initialize(ctx, request())

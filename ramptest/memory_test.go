@@ -127,10 +127,10 @@ func newCounterOf(t testing.TB, game ramp.Game, options ...func(*ramptest.Config
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	c.handler, err = ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: game, Key: c.key, Signer: signer})
+	c.handler, err = ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: game, Key: c.key, Signer: signer})
 	require.NoError(t, err)
 	c.validator = signer.Address()
-	config := ramptest.Config{Key: c.key, Validator: c.validator, Handler: c.handler}
+	config := ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler}
 	for _, o := range options {
 		o(&config)
 	}

@@ -331,8 +331,8 @@ func (s *orders) order(ctx context.Context, t *trade, id uuid.UUID, session ramp
 	}
 	placed, err := s.approved(ctx, o, len(faults) > 0)
 	var rejected *Rejection
-	if errors.As(err, &rejected) && rejected.Code == "INVALID_MESSAGE" && !s.config.PerToken && tokens.Cmp(ramp.NewAmount(1)) != 0 {
-		err = fmt.Errorf("%w (if the game's items are the price of one token, set Config.PerToken, which is -per-token of ramp emulate)", err)
+	if errors.As(err, &rejected) && rejected.Code == "INVALID_MESSAGE" && tokens.Cmp(ramp.NewAmount(1)) != 0 {
+		err = fmt.Errorf("%w (Config.PerOrder is %t: the game must read prices in the same way)", err, s.config.PerOrder)
 	}
 	if found := s.game.audit.take(id); found != nil {
 		err = errors.Join(err, found)

@@ -72,7 +72,7 @@ type faultGroup struct {
 func usual(chosen url.Values) (direction, chain, result choice) {
 	direction = choice{Legend: "What the player does", Name: "do"}
 	for _, t := range trades {
-		direction.Options = append(direction.Options, option{Value: t.direction.String(), Label: t.option, Mints: t.mint})
+		direction.Options = append(direction.Options, option{Value: string(t.direction), Label: t.option, Mints: t.mint})
 	}
 	chain = choice{"What the chain does", "chain", []option{
 		{Value: "succeed", Label: "Succeed"},
@@ -266,14 +266,14 @@ func (s *pages) priced(asked ramp.InitializeIntent, tokens ramp.Amount, expires 
 	price := func(list []ramp.Item) (shown []termItem) {
 		for _, item := range list {
 			total := item.Amount.Rat()
-			if s.config.PerToken {
+			if !s.config.PerOrder {
 				total = new(big.Rat).Mul(total, tokens.Rat())
 			}
-			shown = append(shown, termItem{item.ID, item.Amount.String(), books.Decimal(total), s.config.PerToken})
+			shown = append(shown, termItem{item.ID, item.Amount.String(), books.Decimal(total), !s.config.PerOrder})
 		}
 		return shown
 	}
-	return terms{Materials: price(asked.Materials), Outputs: price(asked.Outputs), PerToken: s.config.PerToken,
+	return terms{Materials: price(asked.Materials), Outputs: price(asked.Outputs), PerToken: !s.config.PerOrder,
 		Fee: strconv.FormatFloat(float64(asked.MintFeeBps)/100, 'f', -1, 64) + "%", Expires: s.stamp(expires)}
 }
 

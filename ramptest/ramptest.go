@@ -198,9 +198,11 @@ type Config struct {
 	// [Service.Mint] and [Service.Burn] fail with [ErrExpiredUUID].
 	AcceptExpired bool
 
-	// PerToken multiplies the materials and outputs of an initialize call by the
-	// number of tokens (2.2). By default they are for the whole order.
-	PerToken bool
+	// PerOrder says that the materials and outputs of an initialize call are for a
+	// whole order. By default they are for one token, and an order has them times the
+	// number of tokens. The interface does not say which the service means (2.2);
+	// ramp.TermsConfig has the same field.
+	PerOrder bool
 
 	// BurnMethod is the intent.method of a burn (2.5). It defaults to
 	// [ramp.MethodBurnPermit].

@@ -64,7 +64,7 @@ func newDesk(t *testing.T, between func(http.Handler) http.Handler) *desk {
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: d.game, Key: d.key, Signer: signer})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: d.game, Key: d.key, Signer: signer})
 	require.NoError(t, err)
 	var outer http.Handler = handler
 	if between != nil {
@@ -73,7 +73,7 @@ func newDesk(t *testing.T, between func(http.Handler) http.Handler) *desk {
 	server := httptest.NewServer(outer)
 	t.Cleanup(server.Close)
 	d.service = ramptest.Start(t, ramptest.Config{
-		Key: d.key, Validator: signer.Address(), Game: server.URL + "/",
+		PerOrder: true, Key: d.key, Validator: signer.Address(), Game: server.URL + "/",
 		ProjectID: "project-1", Networks: map[ramp.Network]uint64{ramp.Testnet: 7002}, Books: ramptest.BooksOff, // this game moves nothing
 	})
 	d.client, err = ramp.NewClient(ramp.ClientConfig{URL: d.service.URL(), Key: d.key})
@@ -323,12 +323,12 @@ func TestAGameThatRejectsIsHeard(t *testing.T) {
 	assert.EqualError(t, err, `ramptest: the game rejected the call with HTTP 200 and "INVALID_BALANCE"`)
 	assert.IsType(t, rejected, err, "it needs no errors.As")
 
-	d.game.reject = ramp.Reject("INVALID_MESSAGE") // of CheckTerms, which reads prices as those of one token
+	d.game.reject = ramp.Reject("INVALID_MESSAGE") // perhaps of a game that reads prices as those of an order
 	_, err = d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(2))
 	assert.ErrorAs(t, err, &rejected)
-	assert.ErrorContains(t, err, "set Config.PerToken")
+	assert.ErrorContains(t, err, "Config.PerOrder is true")
 	_, err = d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1))
-	assert.NotContains(t, err.Error(), "PerToken")
+	assert.NotContains(t, err.Error(), "PerOrder")
 
 	d.game.reject = errors.New("no database")
 	_, err = d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1))
@@ -461,7 +461,7 @@ func TestAServiceThatCannotWorkIsNotStarted(t *testing.T) {
 		"MaxBody must not be":         func(c *ramptest.Config) { c.MaxBody = -1 },
 		"FailureStatus must be":       func(c *ramptest.Config) { c.FailureStatus = 42 },
 	} {
-		config := ramptest.Config{Key: c.key, Validator: c.validator, Handler: c.handler}
+		config := ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler}
 		change(&config)
 		_, err := ramptest.New(config)
 		assert.ErrorContains(t, err, want)

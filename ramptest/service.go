@@ -214,13 +214,13 @@ func (s *Service) Assets(ctx context.Context, session ramp.Session) (*ramp.Playe
 // interface, it is another error. The same call again repeats the same request and
 // returns the same order. It cannot add faults; see [ErrPlaced].
 func (s *Service) Mint(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount, faults ...Fault) (*Order, error) {
-	return s.orders.order(ctx, tradeNamed(ramp.Mint.String()), id, session, tokens, faults)
+	return s.orders.order(ctx, tradeNamed(string(ramp.Mint)), id, session, tokens, faults)
 }
 
 // Burn plays a player who burns. It asks the game to approve turning tokens into
 // the outputs of the initialize call. In all else it works like [Service.Mint].
 func (s *Service) Burn(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount, faults ...Fault) (*Order, error) {
-	return s.orders.order(ctx, tradeNamed(ramp.Burn.String()), id, session, tokens, faults)
+	return s.orders.order(ctx, tradeNamed(string(ramp.Burn)), id, session, tokens, faults)
 }
 
 // State returns the state of an order.

@@ -131,8 +131,8 @@ func (s *pages) cause(e *Event) string {
 		return "The game failed. Its log says why."
 	case e.Kind == KindValidate && e.Answer.Status == http.StatusOK && strings.Contains(string(code), "BALANCE"):
 		return "The game says that the player does not own enough."
-	case isPolicy(e) && e.Outcome == "INVALID_MESSAGE" && !s.config.PerToken:
-		return "The game rejected the order by its own rules. If its items are the price of one token, start with -per-token."
+	case isPolicy(e) && e.Outcome == "INVALID_MESSAGE" && !s.config.PerOrder:
+		return "The game rejected the order by its own rules. If its items are the price of a whole order, start with -per-order."
 	case isPolicy(e):
 		return "The game rejected the order by its own rules. It may accept only UUIDs that it has asked for, and only its own prices."
 	case strings.Contains(e.Outcome, "envelope"), strings.Contains(e.Outcome, "breaks the interface"):

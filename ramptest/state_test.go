@@ -37,7 +37,7 @@ func (c *counter) restart(t *testing.T, handler http.Handler, options ...func(*r
 	c.service.Close()
 	require.NotNil(t, c.config.State)
 	require.NoError(t, c.config.State.Err())
-	config := ramptest.Config{Key: c.key, Validator: c.validator, Handler: handler, State: c.config.State}
+	config := ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: handler, State: c.config.State}
 	for _, o := range options {
 		o(&config)
 	}
@@ -149,7 +149,7 @@ func TestAServiceSurvivesAKillAtAnyTime(t *testing.T) {
 		killed := filepath.Join(t.TempDir(), "killed")
 		require.NoError(t, os.WriteFile(killed, whole[:cut], 0o600))
 		file := openState(t, killed)
-		service, err := ramptest.New(ramptest.Config{Key: c.key, Validator: c.validator, Handler: c.handler, State: file, Books: ramptest.BooksOff})
+		service, err := ramptest.New(ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler, State: file, Books: ramptest.BooksOff})
 		require.NoError(t, err, "cut at %d of %d", cut, len(whole))
 		sent := service.Advance(24 * time.Hour)
 		if lines := whole[:bytes.LastIndexByte(whole[:cut], '\n')]; bytes.Contains(lines, []byte(`"State":"delivering"`)) {
@@ -236,7 +236,7 @@ func TestAStateThatIsNoneIsRejected(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, broken, 0o600))
 		file, err := ramptest.OpenState(path)
 		if err == nil {
-			_, err = ramptest.New(ramptest.Config{Key: c.key, Validator: c.validator, Handler: c.handler, State: file})
+			_, err = ramptest.New(ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler, State: file})
 			require.NoError(t, file.Close())
 		}
 		require.ErrorContains(t, err, "ramptest: state: ", name)

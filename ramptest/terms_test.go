@@ -54,10 +54,9 @@ func sells(t *testing.T, choose func(*ramp.Terms) *ramp.Terms) (*seller, *rampte
 		one := ramp.Item{ID: item, Amount: ramp.NewAmount(price), IconURL: item + ".png", IsNonFungible: unique}
 		back := one
 		back.Amount = ramp.NewAmount(worth)
-		return ramp.Product{Name: name, Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project-1",
-			Token: token, MintFeeBps: 100, Materials: []ramp.Item{one}, Outputs: []ramp.Item{back}}}
+		return ramp.Product{Name: name, Token: token, MintFeeBps: 100, Materials: []ramp.Item{one}, Outputs: []ramp.Item{back}}
 	}
-	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: []ramp.Product{
+	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{
 		product("gold", "0x00000000000000000000000000000000000070c3", "gold", 100, 80, false),
 		product("sword", swordToken, "sword", 1, 1, true),
 	}})
@@ -71,7 +70,7 @@ func sells(t *testing.T, choose func(*ramp.Terms) *ramp.Terms) (*seller, *rampte
 	require.NoError(t, err)
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: store, Terms: choose(terms), Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Handler: handler, PerToken: true})
+	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Handler: handler})
 	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, Terms: terms, HTTPClient: service.Client()})
 	require.NoError(t, err)
 	return game, service, client
@@ -103,7 +102,7 @@ func TestAGameWithTermsApprovesOnlyWhatItSells(t *testing.T) {
 		assert.Equal(t, map[string]int64{"gold": step.gold, "sword": step.sword, "extra_item": 9}, game.owns)
 		last := game.steps[len(game.steps)-2:]
 		assert.Equal(t, step.product, last[0].Product)
-		assert.Equal(t, "2", last[0].Quantity.String())
+		assert.Equal(t, "2", last[0].Tokens.String())
 		assert.Equal(t, step.kind == ramp.TypeERC20, last[1].Evidence.Units.Sign() > 0, "the end of an order has its evidence")
 		assert.Equal(t, step.kind == ramp.TypeNFT, len(last[1].Evidence.TokenIDs) == 2)
 	}
@@ -151,7 +150,7 @@ func TestTheEvidenceNamesNonFungibleTokens(t *testing.T) {
 func TestAGameThatChecksNothingIsFound(t *testing.T) {
 	for _, fault := range offTheTerms {
 		t.Run(fault.String(), func(t *testing.T) {
-			_, service, client := sells(t, func(*ramp.Terms) *ramp.Terms { return ramp.AnyTerms })
+			_, service, client := sells(t, func(*ramp.Terms) *ramp.Terms { return anyTerms })
 			session := ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}
 			for _, order := range []func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error){service.Mint, service.Burn} {
 				started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"})

@@ -58,14 +58,14 @@ func tradeOf(match func(*trade) bool) *trade {
 
 // tradeNamed returns the trade with the name of a direction, or nil.
 func tradeNamed(name string) *trade {
-	return tradeOf(func(t *trade) bool { return t.direction.String() == name })
+	return tradeOf(func(t *trade) bool { return string(t.direction) == name })
 }
 
 // tradeNames returns the names of all directions, as "mint or burn".
 func tradeNames() string {
 	var names []string
 	for _, t := range trades {
-		names = append(names, t.direction.String())
+		names = append(names, string(t.direction))
 	}
 	return strings.Join(names, " or ")
 }

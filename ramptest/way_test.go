@@ -80,10 +80,10 @@ func open(t *testing.T, proof func(*ramptest.Service) *ramp.Proof, wrap func(htt
 	s := &studio{gold: 1000, test: &judged{TB: t}}
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	s.service = ramptest.Start(s.test, ramptest.Config{Key: wayKey(), Validator: signer.Address(), Settle: -1})
+	s.service = ramptest.Start(s.test, ramptest.Config{PerOrder: true, Key: wayKey(), Validator: signer.Address(), Settle: -1})
 	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: s.Apply})
 	require.NoError(t, err)
-	config := ramp.HandlerConfig{Players: s, Store: store, Terms: ramp.AnyTerms, Key: wayKey(), Signer: signer, Logger: slog.New(slog.DiscardHandler), Now: s.service.Now}
+	config := ramp.HandlerConfig{Players: s, Store: store, Terms: anyTerms, Key: wayKey(), Signer: signer, Logger: slog.New(slog.DiscardHandler), Now: s.service.Now}
 	if proof != nil {
 		config.Proof = proof(s.service)
 		config.Chain, err = ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: s.service.Client(), Retries: -1})

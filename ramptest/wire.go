@@ -32,7 +32,7 @@ func (c *Config) intent(t *trade, asked ramp.InitializeIntent, tokens ramp.Amoun
 	*assets = make([]ramp.IntentAsset, len(items))
 	for i, item := range items {
 		amount := item.Amount
-		if c.PerToken {
+		if !c.PerOrder {
 			var err error
 			if amount, err = rounded(new(big.Rat).Mul(amount.Rat(), tokens.Rat())); err != nil {
 				return ramp.Intent{}, err

@@ -32,22 +32,22 @@ func newAssets(c *Config) *assets {
 		for _, item := range items {
 			ids = append(ids, item.ID)
 			if item.IsNonFungible {
-				a.decimals[common.HexToAddress(product.Intent.Token)] = 0
+				a.decimals[common.HexToAddress(product.Token)] = 0
 			}
 		}
-		key := offerKey(common.HexToAddress(product.Intent.Token), d, ids)
+		key := offerKey(common.HexToAddress(product.Token), d, ids)
 		if a.offers[key] == nil {
 			a.offers[key] = &offer{name: product.Name}
 		}
-		if fees := &a.offers[key].fees; !slices.Contains(*fees, product.Intent.MintFeeBps) {
-			*fees = append(*fees, product.Intent.MintFeeBps)
+		if fees := &a.offers[key].fees; !slices.Contains(*fees, product.MintFeeBps) {
+			*fees = append(*fees, product.MintFeeBps)
 		}
 	}
 	for i := range c.Products {
 		product := &c.Products[i]
-		a.tokens = append(a.tokens, common.HexToAddress(product.Intent.Token))
-		add(product, ramp.Mint, product.Intent.Materials)
-		add(product, ramp.Burn, product.Intent.Outputs)
+		a.tokens = append(a.tokens, common.HexToAddress(product.Token))
+		add(product, ramp.Mint, product.Materials)
+		add(product, ramp.Burn, product.Outputs)
 	}
 	slices.SortFunc(a.tokens, common.Address.Cmp)
 	a.tokens = slices.Compact(a.tokens)
@@ -56,7 +56,7 @@ func newAssets(c *Config) *assets {
 
 func offerKey(token common.Address, d ramp.Direction, ids []string) string {
 	slices.Sort(ids)
-	return string(token[:]) + d.String() + strings.Join(ids, "\x00")
+	return string(token[:]) + string(d) + strings.Join(ids, "\x00")
 }
 
 // amount returns units of a token as an amount.

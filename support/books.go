@@ -203,11 +203,11 @@ func (f *Finding) reported() reportedFinding {
 	r := reportedFinding{f.Kind, f.Time(), f.Detail, f.By, []reportedOrder{}, []reportedEvent{}}
 	for i := range f.Orders {
 		o := f.assets.traded(f.Orders[i])
-		r.Orders = append(r.Orders, reportedOrder{o.UUID, o.State, o.Direction.String(), o.product(), f.assets.amount(o.token, o.units).String(),
+		r.Orders = append(r.Orders, reportedOrder{o.UUID, o.State, string(o.Direction), o.product(), f.assets.amount(o.token, o.units).String(),
 			listOf(o.Assets), o.SessionID, o.UserAddress, o.TxHash, o.AcceptedAt, o.FinishedAt})
 	}
 	for _, e := range f.Events {
-		r.Events = append(r.Events, reportedEvent{e.TxHash.Hex(), e.Block, e.LogIndex, e.Time, e.Direction.String(), e.Token.Hex(), e.User.Hex(),
+		r.Events = append(r.Events, reportedEvent{e.TxHash.Hex(), e.Block, e.LogIndex, e.Time, string(e.Direction), e.Token.Hex(), e.User.Hex(),
 			f.assets.amount(e.Token, e.Units).String()})
 	}
 	return r
@@ -256,11 +256,11 @@ func (b *Books) MarshalJSON() ([]byte, error) {
 		Findings   []reportedFinding   `json:"findings"`
 	}{b.From, b.To, b.FirstBlock, b.LastBlock, []total{}, []chainTotal{}, b.Open, b.Counts(), []reportedFinding{}}
 	for _, t := range b.Totals {
-		shown.Totals = append(shown.Totals, total{t.Product, t.Direction.String(), t.Succeeded, t.Failed, t.Abandoned,
+		shown.Totals = append(shown.Totals, total{t.Product, string(t.Direction), t.Succeeded, t.Failed, t.Abandoned,
 			listOf(t.Taken), listOf(t.GivenBack), listOf(t.Granted), t.Ordered.String(), t.Moved.String(), t.Fees.String()})
 	}
 	for _, c := range b.Chain {
-		shown.Chain = append(shown.Chain, chainTotal{c.Token, c.Direction.String(), c.Events, c.Tokens.String()})
+		shown.Chain = append(shown.Chain, chainTotal{c.Token, string(c.Direction), c.Events, c.Tokens.String()})
 	}
 	for i := range b.Findings {
 		shown.Findings = append(shown.Findings, b.Findings[i].reported())
@@ -312,7 +312,7 @@ func (b *Books) Text() string {
 func (b *Books) WriteTotalsCSV(out io.Writer) error {
 	w := csv.NewWriter(out)
 	row := func(source, product string, d ramp.Direction, figure, unit, amount string) {
-		_ = w.Write([]string{b.From.Format(time.RFC3339), b.To.Format(time.RFC3339), source, cell(product), d.String(), figure, cell(unit), amount})
+		_ = w.Write([]string{b.From.Format(time.RFC3339), b.To.Format(time.RFC3339), source, cell(product), string(d), figure, cell(unit), amount})
 	}
 	_ = w.Write([]string{"from", "to", "source", "product", "direction", "figure", "unit", "amount"})
 	for _, t := range b.Totals {

@@ -156,7 +156,7 @@ func (o *Orders) selected(ctx context.Context, s *selection) (all []ramp.Order, 
 		return nil, errors.New("-direction must be mint or burn")
 	default:
 		for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
-			if s.direction == "" || s.direction == d.String() {
+			if s.direction == "" || s.direction == string(d) {
 				read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.Waiting(ctx, d, now.Add(-s.older), p) })
 			}
 		}

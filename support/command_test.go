@@ -82,7 +82,7 @@ func TestTheListIsOfAPlayerAWalletATimeOrWaits(t *testing.T) {
 		})
 	}
 
-	s.change(mint.UUID, func(o *ramp.Order) { o.Direction, o.Intent, o.Assets = 0, ramp.Intent{}, nil })
+	s.change(mint.UUID, func(o *ramp.Order) { o.Direction, o.Intent, o.Assets = "", ramp.Intent{}, nil })
 	printed, err := command(t, s.Orders, "list", "-player", "alice")
 	require.NoError(t, err)
 	assert.Regexp(t, mint.UUID.String()+"  unknown direction", printed, "a damaged row hides no other")

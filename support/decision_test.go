@@ -55,7 +55,7 @@ var decisions = map[string]func(t *testing.T){
 				assert.Equal(t, c.effect, step.Effect.Kind)
 				assert.Equal(t, tx.Hex(), step.Order.TxHash)
 				record := d.record(t)
-				assert.Equal(t, []any{"WARN", "ramp: order finished", order.UUID.String(), "alice", "case 18", step.Order.Direction.String(), tx.Hex(), step.Effect.String(), true},
+				assert.Equal(t, []any{"WARN", "ramp: order finished", order.UUID.String(), "alice", "case 18", string(step.Order.Direction), tx.Hex(), step.Effect.String(), true},
 					[]any{record["level"], record["msg"], record["uuid"], record["who"], record["reason"], record["direction"], record["tx_hash"], record["effect"], record["new"]})
 
 				after := d.gold

@@ -15,6 +15,9 @@ import (
 	"github.com/token-ramp/ramp-go/support"
 )
 
+// anyTerms accept every order.
+var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
+
 // guild is a game with one player.
 type guild struct{ gold int64 }
 
@@ -43,10 +46,10 @@ func ExampleOrders_Finish() {
 	signer := must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 	game := &guild{gold: 1000}
 	store := must(ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: game.apply})) // the store of the server
-	service := must(ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler()}))
+	service := must(ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler()}))
 	defer service.Close()
 	service.SetHandler(must(ramp.NewHandler(ramp.HandlerConfig{
-		Players: game, Store: store, Terms: ramp.AnyTerms, Key: key, Signer: signer, Now: service.Now})))
+		Players: game, Store: store, Terms: anyTerms, Key: key, Signer: signer, Now: service.Now})))
 	client := must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()}))
 	started := must(client.Initialize(ctx, request()))
 	must(service.Mint(ctx, started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(1),

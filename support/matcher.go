@@ -90,7 +90,7 @@ func (m *matcher) order(o ramp.Order) {
 	t := m.assets.traded(o)
 	if m.within(o.FinishedAt) {
 		m.count(t)
-		if o.Direction == 0 {
+		if o.Direction == "" {
 			m.find(Differs, "", []ramp.Order{o}, nil, "the row is not a valid order: it was changed by hand")
 		}
 	}
@@ -152,7 +152,7 @@ func (m *matcher) settle(now time.Time) {
 	for hash, o := range m.orders {
 		if now.IsZero() || o.FinishedAt.Before(now.Add(-patience)) {
 			delete(m.orders, hash)
-			if m.within(o.FinishedAt) && o.Direction != 0 {
+			if m.within(o.FinishedAt) && o.Direction != "" {
 				orders = append(orders, o.Order)
 			}
 		}
@@ -169,7 +169,7 @@ func inChainOrder(a, b Event) int {
 
 // count adds an order that ended in the period to the totals.
 func (m *matcher) count(o *traded) {
-	if o.Direction == 0 {
+	if o.Direction == "" {
 		return
 	}
 	t := m.total(o)
@@ -213,7 +213,7 @@ func (m *matcher) moved(o *traded, units *big.Int) {
 
 // pair judges an order and the events of its transaction.
 func (m *matcher) pair(o *traded, events []Event) {
-	if o.Direction == 0 {
+	if o.Direction == "" {
 		return // it is a finding already
 	}
 	judged := m.within(o.FinishedAt) || m.within(events[0].Time)
@@ -429,7 +429,7 @@ func (m *matcher) waitsTooLong(o *ramp.Order) bool {
 // report adds what was found to the books.
 func (m *matcher) report(b *Books) {
 	for _, key := range slices.SortedFunc(maps.Keys(m.totals), func(x, y totalKey) int {
-		return cmp.Or(strings.Compare(x.product, y.product), x.token.Cmp(y.token), cmp.Compare(x.direction, y.direction))
+		return cmp.Or(strings.Compare(x.product, y.product), x.token.Cmp(y.token), cmp.Compare(y.direction, x.direction)) // mints first
 	}) {
 		t := m.totals[key]
 		total := t.Total
@@ -441,7 +441,7 @@ func (m *matcher) report(b *Books) {
 		b.Totals = append(b.Totals, total)
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(m.supply), func(x, y chainKey) int {
-		return cmp.Or(x.token.Cmp(y.token), cmp.Compare(x.direction, y.direction))
+		return cmp.Or(x.token.Cmp(y.token), cmp.Compare(y.direction, x.direction)) // mints first
 	}) {
 		c := m.supply[key]
 		b.Chain = append(b.Chain, ChainTotal{key.token, key.direction, c.events, m.assets.amount(key.token, &c.units)})

@@ -27,7 +27,7 @@ func tx(n byte) common.Hash { return common.Hash{1, n} }
 // sells is a game that sells gold for 100 basis points.
 func sells() *assets {
 	items := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100)}}
-	a := newAssets(&Config{Products: []ramp.Product{{Name: "gold", Intent: ramp.InitializeIntent{Token: gold.Hex(), MintFeeBps: 100, Materials: items, Outputs: items}}}})
+	a := newAssets(&Config{Products: []ramp.Product{{Name: "gold", Token: gold.Hex(), MintFeeBps: 100, Materials: items, Outputs: items}}})
 	a.decimals[gold] = 2
 	return a
 }

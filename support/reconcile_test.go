@@ -115,11 +115,10 @@ type shop struct {
 }
 
 // product is what the shop sells.
-var product = ramp.Product{Name: "gold", Intent: func() ramp.InitializeIntent {
+var product = func() ramp.Product {
 	intent := request().Intent
-	intent.MintFeeBps = 250
-	return intent
-}()}
+	return ramp.Product{Name: "gold", Token: intent.Token, MintFeeBps: 250, Materials: intent.Materials, Outputs: intent.Outputs}
+}()
 
 func newShop(t *testing.T) *shop {
 	t.Helper()
@@ -130,14 +129,16 @@ func newShop(t *testing.T) *shop {
 	require.NoError(t, err)
 	s.ledger = newLedger(t, s.apply)
 	s.store = s.ledger
-	s.service = ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler(), Books: ramptest.BooksOff,
+	s.service = ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler(), Books: ramptest.BooksOff,
 		BlockTime: 5 * time.Second})
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: s.studio, Store: s.store, Key: key, Signer: signer, Now: s.service.Now,
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: s.studio, Store: s.store, Key: key, Signer: signer, Now: s.service.Now,
 		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil },
 		Logger:     slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	s.service.SetHandler(handler)
-	s.client, err = ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: key, HTTPClient: s.service.Client()})
+	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{product}})
+	require.NoError(t, err)
+	s.client, err = ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: key, Terms: terms, HTTPClient: s.service.Client()})
 	require.NoError(t, err)
 	s.chain, err = ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), HTTPClient: s.service.Client(), Retries: -1})
 	require.NoError(t, err)
@@ -152,7 +153,7 @@ func newShop(t *testing.T) *shop {
 // place starts an order of session-1, and lets an hour pass.
 func (s *shop) place(t *testing.T, place placer, tokens int64, faults ...ramptest.Fault) *ramptest.Order {
 	t.Helper()
-	started, err := s.client.Initialize(t.Context(), ramp.InitializeRequest{Intent: product.Intent})
+	started, err := s.client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"})
 	require.NoError(t, err)
 	order, err := place(t.Context(), started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(tokens), faults...)
 	require.NoError(t, err)
@@ -293,7 +294,7 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 		}, support.Differs, support.ByTransaction, "the order is a burn, and the transaction did the opposite"},
 		"a row was damaged": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Mint, 2)
-			s.change(o.UUID, func(stored *ramp.Order) { stored.Direction, stored.Intent, stored.Assets = 0, ramp.Intent{}, nil })
+			s.change(o.UUID, func(stored *ramp.Order) { stored.Direction, stored.Intent, stored.Assets = "", ramp.Intent{}, nil })
 		}, support.Differs, "", "the row is not a valid order: it was changed by hand"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -275,7 +275,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		FirstBlock  uint64          `json:"first_block,omitempty"`
 		LastBlock   uint64          `json:"last_block,omitempty"`
 		NewestBlock uint64          `json:"newest_block,omitempty"`
-	}{o.UUID, o.State, o.Direction.String(), []amount{}, o.SessionID, o.UserAddress, o.ProjectID, o.TxHash, o.Reason,
+	}{o.UUID, o.State, string(o.Direction), []amount{}, o.SessionID, o.UserAddress, o.ProjectID, o.TxHash, o.Reason,
 		o.AcceptedAt, o.FinishedAt, []candidate{}, r.FirstBlock, r.LastBlock, r.NewestBlock}
 	for _, a := range o.Assets {
 		shown.Assets = append(shown.Assets, amount{a.ID, a.Amount.String()})

@@ -222,7 +222,7 @@ func (r *reconciliation) ended(ctx context.Context, from, to time.Time) iter.Seq
 // pages reads a list of orders page by page, without those of other projects and networks.
 // A damaged row comes with an error, but is listed.
 func (o *Orders) pages(list func(ramp.OrderPage) ([]ramp.Order, error)) iter.Seq2[[]ramp.Order, error] {
-	damaged := func(order ramp.Order) bool { return order.Direction == 0 }
+	damaged := func(order ramp.Order) bool { return order.Direction == "" }
 	return func(yield func([]ramp.Order, error) bool) {
 		for page := (ramp.OrderPage{Limit: 1000}); ; {
 			orders, err := list(page)

@@ -286,7 +286,7 @@ func (o *Orders) decide(ctx context.Context, done, failed string, id uuid.UUID, 
 		return ramp.Step{}, err
 	}
 	log.LogAttrs(ctx, slog.LevelWarn, done, append(attrs, slog.String("session_id", step.Order.SessionID),
-		slog.String("direction", step.Order.Direction.String()), slog.String("state", string(step.Order.State)),
+		slog.String("direction", string(step.Order.Direction)), slog.String("state", string(step.Order.State)),
 		slog.String("tx_hash", step.Order.TxHash), slog.String("effect", step.Effect.String()), slog.Bool("new", step.New))...)
 	return step, nil
 }

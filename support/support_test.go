@@ -81,8 +81,8 @@ func newStudio(t *testing.T, options ...func(*support.Config)) *studio {
 	s.validator = signer.Address()
 	s.store, err = ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: s.apply})
 	require.NoError(t, err)
-	s.service = ramptest.Start(t, ramptest.Config{Key: key, Validator: s.validator, Handler: http.NotFoundHandler(), Books: ramptest.BooksOff})
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: s, Store: s.store, Key: key, Signer: signer, OnConflict: s.conflict, Now: func() time.Time { return s.service.Now().Add(s.skew) },
+	s.service = ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: s.validator, Handler: http.NotFoundHandler(), Books: ramptest.BooksOff})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: s, Store: s.store, Key: key, Signer: signer, OnConflict: s.conflict, Now: func() time.Time { return s.service.Now().Add(s.skew) },
 		Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	s.service.SetHandler(handler)

@@ -14,7 +14,7 @@ import (
 func (r *Report) Text() string {
 	out := new(strings.Builder)
 	o := r.Order
-	fmt.Fprintf(out, "%s  %s of %s  %s\n", o.UUID, o.Direction, assetsOf(o), o.State)
+	fmt.Fprintf(out, "%s  %s of %s  %s\n", o.UUID, cmp.Or(o.Direction, "unknown direction"), assetsOf(o), o.State)
 	fmt.Fprintf(out, "accepted  %s, %s ago\n", o.AcceptedAt.Format(time.RFC3339), time.Since(o.AcceptedAt).Round(time.Second))
 	if !o.FinishedAt.IsZero() {
 		fmt.Fprintf(out, "finished  %s\n", o.FinishedAt.Format(time.RFC3339))
@@ -65,7 +65,7 @@ func Table(orders []ramp.Order) string {
 		if !o.FinishedAt.IsZero() {
 			ended = o.FinishedAt.Format(time.RFC3339)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", o.UUID, o.Direction, assetsOf(o), o.State,
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", o.UUID, cmp.Or(o.Direction, "unknown direction"), assetsOf(o), o.State,
 			o.AcceptedAt.Format(time.RFC3339), ended, shown(o.TxHash), shown(o.SessionID), shown(o.UserAddress))
 	}
 	_ = table.Flush() // into memory

@@ -28,6 +28,9 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
+// anyTerms accept every order.
+var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
+
 const (
 	testKey       = "secret key of the console"
 	testToken     = "secret-token"
@@ -67,7 +70,7 @@ func (game) Result(context.Context, ramp.Session, *ramp.Result) error           
 // newServer serves the game that moves nothing.
 func newServer(t *testing.T) string {
 	t.Helper()
-	return serve(t, ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: game{}})
+	return serve(t, ramp.HandlerConfig{Terms: anyTerms, Game: game{}})
 }
 
 // serve serves a game, and logins for it.

@@ -137,7 +137,7 @@ func parseEmulate(args []string, std stdio) (d *desk, status int, ok bool) {
 	flags.Float64Var(&c.Speed, "speed", 1, "speed of the clock: at 60 a minute passes per second, 0 stops the clock")
 	flags.BoolVar(&d.retry5xx, "retry-5xx", false, "redeliver a result after any HTTP 5xx, not only after 500")
 	flags.BoolVar(&c.AcceptExpired, "accept-expired", false, "accept a UUID that has expired after its 5 minutes")
-	flags.BoolVar(&c.PerToken, "per-token", false, "multiply materials and outputs by the number of tokens")
+	flags.BoolVar(&c.PerOrder, "per-order", false, "take materials and outputs for the price of a whole order instead of one token")
 	flags.IntVar(&c.FailureStatus, "failure-status", 0, "HTTP `status` of a failed initialize call (default the code of its envelope)")
 	flags.StringVar(&d.state, "state", "", "`file` in which orders, chains, clock and generated keys survive a restart; it holds secrets, and only you may read it")
 	flags.BoolVar(&d.json, "json", false, "print one JSON object per line: first the service's addresses, then each event")

@@ -202,7 +202,7 @@ func TestAnEmulatorKeepsTenThousandFinishedOrders(t *testing.T) {
 func TestEverySwitchHasAFlag(t *testing.T) {
 	d, _, ok := parseEmulate([]string{
 		"-game", "http://127.0.0.1:1", "-assets", "/a", "-validate", "/v", "-result", "/r", "-project", "p",
-		"-url", "http://127.0.0.1:2", "-public", "-speed", "2", "-retry-5xx", "-accept-expired", "-per-token", "-failure-status", "400",
+		"-url", "http://127.0.0.1:2", "-public", "-speed", "2", "-retry-5xx", "-accept-expired", "-per-order", "-failure-status", "400",
 	}, stdio{})
 	require.True(t, ok)
 	without := []string{

@@ -88,7 +88,7 @@ func newShop(t *testing.T, s *shop) string {
 	t.Helper()
 	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: s.apply})
 	require.NoError(t, err)
-	return serve(t, ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: s, Store: store})
+	return serve(t, ramp.HandlerConfig{Terms: anyTerms, Players: s, Store: store})
 }
 
 // ramp runs a command with the emulator.
@@ -115,7 +115,7 @@ func onTerms(args ...string) []string {
 
 func TestTriggerTellsHowAnOrderEnded(t *testing.T) {
 	t.Parallel()
-	d := newDesktop(t)
+	d := newDesktop(t, "-per-order")
 	status, out, errs := d.ramp(t, onTerms("mint", "-amount", "3", "-wait")...)
 	require.Equal(t, 0, status, errs)
 	assert.Regexp(t, `^[0-9a-f-]{36}  DONE  .*The game took 100 item_gold; alice received 3 tokens\.\n$`, out)
@@ -331,6 +331,6 @@ func TestAProgramInAnotherLanguageDrivesTheEmulator(t *testing.T) {
 	program := exec.CommandContext(ctx, node, "testdata/control.mjs", d.API, testToken)
 	out, err := program.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	assert.Equal(t, "mint: confirmed, moved -100\nfailed mint: confirmed, moved 0\nburn: confirmed, moved 50\nstreamed: chain result books\n", string(out))
-	assert.Equal(t, int64(1000-100+50), d.shop.gold)
+	assert.Equal(t, "mint: confirmed, moved -300\nfailed mint: confirmed, moved 0\nburn: confirmed, moved 50\nstreamed: chain result books\n", string(out))
+	assert.Equal(t, int64(1000-300+50), d.shop.gold)
 }

@@ -126,7 +126,7 @@ func (a *api) exchange(r *http.Request) (any, error) {
 	case err != nil:
 		return nil, err
 	case a.client == nil:
-		return nil, &failure{status: http.StatusServiceUnavailable, text: "RAMP_API_URL, RAMP_FRONTEND_URL and -project must all be set"}
+		return nil, &failure{status: http.StatusServiceUnavailable, text: "RAMP_API_URL and RAMP_FRONTEND_URL must both be set"}
 	}
 	view, err := a.open(r.Context(), s, asked.Product)
 	switch {
@@ -152,7 +152,6 @@ func (a *api) open(ctx context.Context, s ramp.Session, product string) (opened,
 	if err != nil {
 		return opened{}, err
 	}
-	page, err := ramp.ExchangeURL(a.frontend, ramp.ExchangeParams{
-		UUID: started.UUID, AccessToken: s.Token, SessionID: s.ID, Network: a.network})
+	page, err := started.ExchangeURL(a.frontend, s)
 	return opened{URL: page, UUID: started.UUID, ExpiresAt: started.ExpiresAt.UTC()}, err
 }

@@ -26,10 +26,10 @@ func TestAResultCountsOnlyIfTheChainSaysTheSame(t *testing.T) {
 	var game atomic.Pointer[httputil.ReverseProxy] // set below, because the game needs the chain's URL first
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { game.Load().ServeHTTP(w, r) }))
 	defer proxy.Close()
-	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: proxy.URL,
+	service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Game: proxy.URL,
 		Networks: map[ramp.Network]uint64{ramp.Testnet: 1112}, Books: ramptest.BooksReport}) // a result that is not confirmed is wanted
 	p := &process{t: t, args: []string{"-addr", "127.0.0.1:0", "-db", "sqlite:" + filepath.Join(t.TempDir(), "game.db"), "-chain-id", "1112",
-		"-payers", service.Payer().Hex(), "-token", token, "-network", "testnet", "-any-rate"},
+		"-payers", service.Payer().Hex(), "-project", "project", "-token", token, "-network", "testnet", "-any-rate"},
 		env: append(real(), "RAMP_RPC_URL="+service.RPCURL(ramp.Testnet))}
 	p.start()
 	t.Cleanup(p.kill)
@@ -79,7 +79,7 @@ func TestAChainThatCannotBeTrustedIsSaidAtOnce(t *testing.T) {
 	check(t, err)
 	signer, err := ramp.NewKeySigner(validatorKey)
 	check(t, err)
-	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: "http://127.0.0.1:1", Networks: map[ramp.Network]uint64{ramp.Testnet: 1112}})
+	service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Game: "http://127.0.0.1:1", Networks: map[ramp.Network]uint64{ramp.Testnet: 1112}})
 	for name, c := range map[string]struct {
 		args []string
 		url  string
@@ -97,7 +97,7 @@ func TestAChainThatCannotBeTrustedIsSaidAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			args := append([]string{"-db", "sqlite:" + filepath.Join(t.TempDir(), "game.db"), "-addr", "127.0.0.1:0",
-				"-token", token, "-network", "testnet"}, c.args...)
+				"-project", "project", "-token", token, "-network", "testnet"}, c.args...)
 			env := map[string]string{"RAMP_HMAC_KEY": hmacKey, "RAMP_VALIDATOR_KEY": validatorKey, "RAMP_RPC_URL": c.url}
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // stops the server if it starts by mistake
 			defer cancel()

@@ -34,10 +34,10 @@ func openDatabase(address string) (db *sql.DB, dialect ramp.Dialect, err error) 
 		dialect = ramp.MySQL
 		db, err = sql.Open("mysql", rest)
 	default:
-		return nil, 0, errors.New("-db must be sqlite:PATH, postgres://… or mysql:DSN")
+		return nil, "", errors.New("-db must be sqlite:PATH, postgres://… or mysql:DSN")
 	}
 	if err != nil { // err may contain the address, which has a password
-		return nil, 0, fmt.Errorf("-db: the %s driver rejects this address", dialect)
+		return nil, "", fmt.Errorf("-db: the %s driver rejects this address", dialect)
 	}
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)

@@ -230,7 +230,6 @@ func TestWhatIsUnsafeIsSaidAtTheStart(t *testing.T) {
 		"any rate":    {settings{anyRate: true}, true, "-any-rate"},
 		"any failure": {settings{anyFailure: true}, true, "-any-failure"},
 		"no chain":    {settings{project: "p"}, false, "not confirmed on the chain"},
-		"no project":  {settings{chainID: 1}, false, "every project"},
 		"login":       {settings{chainID: 1, project: "p"}, false, "without a password"},
 	} {
 		var log strings.Builder
@@ -244,7 +243,7 @@ func TestWhatIsUnsafeIsSaidAtTheStart(t *testing.T) {
 	if !strings.Contains(p.log.String(), "unsafe: the service is emulated") {
 		t.Errorf("it logged %s", p.log)
 	}
-	p = newProcess(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), append(real(), "RAMP_HMAC_KEY_PREVIOUS=an older key"), []string{"-token", token, "-network", "testnet"})
+	p = newProcess(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), append(real(), "RAMP_HMAC_KEY_PREVIOUS=an older key"), []string{"-project", "project", "-token", token, "-network", "testnet"})
 	p.kill()
 	if !strings.Contains(p.log.String(), "RAMP_HMAC_KEY_PREVIOUS is accepted too") {
 		t.Errorf("during a rotation it logged %s", p.log)

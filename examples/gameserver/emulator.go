@@ -32,7 +32,7 @@ Or make the calls of a game's client:
 // emulate sets what is not set, and returns an environment with generated keys. The
 // emulated service accepts every token on both networks.
 func (s *settings) emulate(getenv func(string) string) func(string) string {
-	s.network = cmp.Or(s.network, string(ramp.Testnet))
+	s.project, s.network = cmp.Or(s.project, "gameserver"), cmp.Or(s.network, string(ramp.Testnet))
 	s.token = cmp.Or(s.token, common.HexToAddress("0x70c3"))
 	s.swordToken = cmp.Or(s.swordToken, common.HexToAddress("0x5b0d"))
 	var validator [32]byte
@@ -50,8 +50,7 @@ func (s *settings) emulate(getenv func(string) string) func(string) string {
 // startEmulator starts an emulated token ramp in this process.
 func startEmulator(key ramp.HMACKey, signer *ramp.Signer, game, project string) (*ramptest.Service, error) {
 	return ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Game: game, ProjectID: project, Speed: 1,
-		PerToken: true, // the prices are for one token
-		Books:    ramptest.BooksReport})
+		Books: ramptest.BooksReport})
 }
 
 // play does in one link what a game's client does: it logs a player in, asks for a

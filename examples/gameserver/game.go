@@ -35,6 +35,11 @@ const (
 	maxAmount = 1_000_000_000_000_000 // of an item in one order
 )
 
+// terms are what this game sells.
+func (s *settings) terms() (*ramp.Terms, error) {
+	return ramp.NewTerms(ramp.TermsConfig{ProjectID: s.project, Network: ramp.Network(s.network), Products: s.products(), Any: s.anyRate})
+}
+
 // products are what this game sells, each for one token. A player chooses only a product,
 // by its name, and the number of tokens: a player who could choose the token would burn a
 // worthless one.
@@ -43,8 +48,7 @@ func (s *settings) products() []ramp.Product {
 		return nil
 	}
 	product := func(name string, token common.Address, feeBps int, items ...ramp.Item) ramp.Product {
-		return ramp.Product{Name: name, Intent: ramp.InitializeIntent{Network: ramp.Network(s.network), ProjectID: cmp.Or(s.project, "gameserver"),
-			Token: token.Hex(), MintFeeBps: feeBps, Materials: items, Outputs: items}}
+		return ramp.Product{Name: name, Token: token.Hex(), MintFeeBps: feeBps, Materials: items, Outputs: items}
 	}
 	item := func(id string, amount int64) ramp.Item {
 		return ramp.Item{ID: id, Amount: ramp.NewAmount(amount), IconURL: "https://example.com/icons/" + id + ".png", IsNonFungible: id == itemSword}

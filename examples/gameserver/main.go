@@ -114,7 +114,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if s.token == (common.Address{}) {
 		return errors.New("-token is required, because RAMP_HMAC_KEY is set")
 	}
-	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: s.products()})
+	terms, err := s.terms()
 	if err != nil {
 		return fmt.Errorf("-network and -project: %w", err)
 	}
@@ -136,7 +136,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}
 	config := ramp.HandlerConfig{
 		Players: game, Store: store, Terms: terms, Key: key, Signer: signer,
-		ProjectID: s.project, Network: ramp.Network(s.network), Logger: log, Observer: observer,
+		Logger: log, Observer: observer,
 		OnConflict: func(ctx context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
 			// Alert a person here, or at least make sure that someone reads this log.
 			log.ErrorContext(ctx, "a result contradicts its order: check the transaction on the chain",
@@ -145,7 +145,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		},
 	}
 	if s.anyRate {
-		config.Terms, config.Policy = ramp.AnyTerms, s.policy
+		config.Policy = s.policy
 	}
 	if config.Chain, err = s.chain(ctx, getenv("RAMP_RPC_URL"), log, observer); err != nil {
 		return err
@@ -187,12 +187,12 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		server.frontend, apiURL = cmp.Or(server.frontend, emulator.URL()), emulator.URL()
 		fmt.Fprintf(stderr, usage, listener.Addr(), apiURL)
 	}
-	if apiURL != "" && server.frontend != "" && (s.project != "" || emulated) {
+	if apiURL != "" && server.frontend != "" {
 		if server.client, err = ramp.NewClient(ramp.ClientConfig{URL: apiURL, Key: key, Terms: terms, Logger: log, Observer: observer}); err != nil {
 			return err
 		}
 	}
-	log.Info("serving", "address", listener.Addr().String(), "database", game.dialect.String(), "emulated", emulated,
+	log.Info("serving", "address", listener.Addr().String(), "database", string(game.dialect), "emulated", emulated,
 		"validator", signer.Address()) // the address to register in the console
 	warn(log, s, emulated, getenv("RAMP_HMAC_KEY_PREVIOUS") != "")
 	fmt.Fprintf(stdout, "ready on http://%s with %s\n", listener.Addr(), game.dialect)
@@ -235,7 +235,6 @@ func warn(log *slog.Logger, s *settings, emulated, previousKey bool) {
 		{emulated, "the service is emulated with generated keys: set RAMP_HMAC_KEY and RAMP_VALIDATOR_KEY"},
 		{!emulated, "anyone can log in as any player, without a password: replace login"},
 		{!emulated && s.chainID == 0, "results are not confirmed on the chain: set RAMP_RPC_URL, -chain-id and -payers"},
-		{!emulated && s.project == "", "every project is accepted: set -project"},
 		{s.anyFailure, "-any-failure lets any failed transaction give back a mint: set -payers"},
 		{s.anyRate, "-any-rate approves every rate"},
 		{previousKey, "the key in RAMP_HMAC_KEY_PREVIOUS is accepted too: remove it when the rotation is over"},

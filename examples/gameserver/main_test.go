@@ -182,7 +182,7 @@ func start(t *testing.T, address string, args ...string) *process {
 // deploy runs a server that has keys and therefore no emulator.
 func deploy(t *testing.T, address string, args ...string) *process {
 	t.Helper()
-	return newProcess(t, address, real(), append([]string{"-token", token, "-network", "testnet"}, args...))
+	return newProcess(t, address, real(), append([]string{"-project", "project", "-token", token, "-network", "testnet"}, args...))
 }
 
 func newProcess(t *testing.T, address string, env, args []string) *process {
@@ -258,7 +258,7 @@ func serviceOf(t *testing.T, game string) (*ramptest.Service, *ramp.Client) {
 	check(t, err)
 	signer, err := ramp.NewKeySigner(validatorKey)
 	check(t, err)
-	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: game})
+	service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Game: game})
 	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key})
 	check(t, err)
 	return service, client
@@ -573,7 +573,7 @@ func TestWhatCannotWorkIsSaidAtOnce(t *testing.T) {
 		"a flag":          {args: []string{"-port", "1"}, want: "flag provided but not defined: -port"},
 		"books":           {args: []string{"-books", "position"}, want: "-books needs RAMP_RPC_URL and -chain-id"},
 		"database":        {args: []string{"-db", "oracle://scott:tiger@host"}, want: "-db must be"},
-		"database's form": {args: []string{"-db", "mysql://scott:tiger@host"}, want: "-db: the MySQL driver rejects this address"},
+		"database's form": {args: []string{"-db", "mysql://scott:tiger@host"}, want: "-db: the mysql driver rejects this address"},
 		"address":         {args: []string{"-addr", "nowhere:x"}, want: "listen"},
 		"no validator":    {env: map[string]string{"RAMP_HMAC_KEY": hmacKey}, want: "RAMP_VALIDATOR_KEY"},
 		"encoding":        {env: map[string]string{"RAMP_HMAC_KEY": hmacKey, "RAMP_HMAC_KEY_ENCODING": "hex"}, want: "RAMP_HMAC_KEY_ENCODING"},

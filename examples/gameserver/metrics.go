@@ -61,8 +61,8 @@ func newMetrics(registry prometheus.Registerer) ramp.Observer {
 	// before. So create the series whose first increment is an alert.
 	conflicts.WithLabelValues("validate")
 	conflicts.WithLabelValues("result")
-	for _, d := range []ramp.Direction{0, ramp.Mint, ramp.Burn} {
-		webhooks.WithLabelValues("result", directionLabel(d), "500", string(ramp.CodeInternal), "false")
+	for _, d := range []ramp.Direction{"", ramp.Mint, ramp.Burn} {
+		webhooks.WithLabelValues("result", string(d), "500", string(ramp.CodeInternal), "false")
 	}
 	webhooks.WithLabelValues("validate", "", "401", string(ramp.CodeHMACInvalid), "true")
 	webhooks.WithLabelValues("result", "", "500", string(ramp.CodeHMACInvalid), "true")
@@ -73,7 +73,7 @@ func newMetrics(registry prometheus.Registerer) ramp.Observer {
 			failed := strconv.FormatBool(op.Err != nil)
 			switch op.Kind {
 			case ramp.OperationWebhook:
-				webhooks.WithLabelValues(op.Name, directionLabel(op.Direction), strconv.Itoa(op.Status), string(op.Code),
+				webhooks.WithLabelValues(op.Name, string(op.Direction), strconv.Itoa(op.Status), string(op.Code),
 					strconv.FormatBool(op.Unverified)).Inc()
 				webhookSeconds.WithLabelValues(op.Name).Observe(op.Duration.Seconds())
 				if op.Conflict != nil {
@@ -83,7 +83,7 @@ func newMetrics(registry prometheus.Registerer) ramp.Observer {
 					signatures.WithLabelValues(strconv.FormatBool(op.Err == nil)).Inc()
 				}
 				if step := op.Step; step != nil {
-					steps.WithLabelValues(directionLabel(step.Order.Direction), string(step.Order.State),
+					steps.WithLabelValues(string(step.Order.Direction), string(step.Order.State),
 						step.Effect.Kind.String(), strconv.FormatBool(step.New)).Inc()
 				}
 			case ramp.OperationAttempt:
@@ -103,7 +103,7 @@ func newMetrics(registry prometheus.Registerer) ramp.Observer {
 func countWaiting(registry prometheus.Registerer, count func(context.Context, ramp.Direction, time.Time) (int, time.Time, error)) {
 	gauge := func(d ramp.Direction, age time.Duration, name, help string) {
 		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help,
-			ConstLabels: prometheus.Labels{"direction": d.String()}},
+			ConstLabels: prometheus.Labels{"direction": string(d)}},
 			func() float64 {
 				ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 				defer cancel()
@@ -140,11 +140,3 @@ func countFindings(registry prometheus.Registerer) func(*support.Books) {
 // seconds are the histogram buckets, from a handler without a database to the longest
 // wait for a chain.
 var seconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
-
-// directionLabel returns the value of the label, which is empty for an assets call.
-func directionLabel(d ramp.Direction) string {
-	if d == 0 {
-		return ""
-	}
-	return d.String()
-}

@@ -16,6 +16,9 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
+// anyTerms accept every order.
+var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
+
 // observed is an observed game in memory, with its service and its chain.
 type observed struct {
 	*testing.T
@@ -43,10 +46,10 @@ func observe(t *testing.T, observer ramp.Observer) *observed {
 		return nil
 	}})
 	check(t, err)
-	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Books: ramptest.BooksOff}) // the game has no balances
+	service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Books: ramptest.BooksOff}) // the game has no balances
 	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), HTTPClient: service.Client(), Observer: observer})
 	check(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: anybody{}, Store: store, Key: key, Signer: signer,
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: anybody{}, Store: store, Key: key, Signer: signer,
 		Chain: chain, Observer: observer, Logger: quiet,
 		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }})
 	check(t, err)

@@ -415,7 +415,7 @@ func TestARollingDeployLosesNoResult(t *testing.T) {
 		check(t, err)
 		signer, err := ramp.NewKeySigner(validatorKey)
 		check(t, err)
-		service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: url, Client: client,
+		service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Game: url, Client: client,
 			Books: ramptest.BooksReport}) // during the outage, what a player owns is unknown
 		api, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key})
 		check(t, err)
@@ -494,9 +494,9 @@ func TestADeadlineInsteadOfATimeoutHandler(t *testing.T) {
 		"a deadline":          {func(h http.Handler) http.Handler { return withDeadline(h, limit) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: slowGame{}, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)})
+			handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: slowGame{}, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)})
 			check(t, err)
-			service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Handler: c.wrap(handler)})
+			service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: c.wrap(handler)})
 			api, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()})
 			check(t, err)
 			_, err = service.Mint(t.Context(), initialize(t, api, item(t, "item_gold", "100")),

@@ -30,11 +30,11 @@ func TestTheBooksAreComparedWithTheChain(t *testing.T) {
 	var game atomic.Pointer[httputil.ReverseProxy] // set below, because the game needs the chain's URL first
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { game.Load().ServeHTTP(w, r) }))
 	defer proxy.Close()
-	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: proxy.URL, PerToken: true, BlockTime: time.Second / 2,
+	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: proxy.URL, BlockTime: time.Second / 2,
 		Networks: map[ramp.Network]uint64{ramp.Testnet: 1112}})
 	dir := t.TempDir()
 	address, position := "sqlite:"+filepath.Join(dir, "game.db"), filepath.Join(dir, "position")
-	sells := []string{"-db", address, "-chain-id", "1112", "-any-failure", "-token", token, "-network", "testnet"}
+	sells := []string{"-db", address, "-chain-id", "1112", "-any-failure", "-project", "project", "-token", token, "-network", "testnet"}
 	env := append(real(), "RAMP_RPC_URL="+service.RPCURL(ramp.Testnet))
 	p := &process{t: t, args: append([]string{"-addr", "127.0.0.1:0"}, sells...), env: env}
 	p.start()
@@ -42,12 +42,13 @@ func TestTheBooksAreComparedWithTheChain(t *testing.T) {
 	to, err := url.Parse(p.url)
 	check(t, err)
 	game.Store(httputil.NewSingleHostReverseProxy(to))
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key})
+	terms, err := (&settings{project: "project", network: "testnet", token: common.HexToAddress(token)}).terms()
 	check(t, err)
-	sold := &settings{network: "testnet", token: common.HexToAddress(token)}
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, Terms: terms})
+	check(t, err)
 	s := login(t, p.url, "alice")
 	mint := func(faults ...ramptest.Fault) {
-		started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Intent: sold.products()[0].Intent})
+		started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"})
 		check(t, err)
 		_, err = service.Mint(t.Context(), started.UUID, s, ramp.NewAmount(1), faults...)
 		check(t, err)

@@ -108,7 +108,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		check(t, err)
 		signer, err := ramp.NewKeySigner(validatorKey)
 		check(t, err)
-		service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: proxy.URL,
+		service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Game: proxy.URL,
 			Books: ramptest.BooksOff}) // a restore does lose what they would report
 		client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key})
 		check(t, err)

@@ -31,7 +31,7 @@ type settings struct {
 func newSettings(flags *flag.FlagSet) *settings {
 	s := new(settings)
 	flags.StringVar(&s.database, "db", "sqlite:gameserver.db", "`database`: sqlite:PATH, postgres://…, or mysql: and a DSN of go-sql-driver/mysql")
-	flags.StringVar(&s.project, "project", "", "`ID` of the project in the console; empty accepts any")
+	flags.StringVar(&s.project, "project", "", "`ID` of the project in the console; required unless the service is emulated")
 	flags.StringVar(&s.network, "network", "", "`network` of the token, mainnet or testnet; required unless the service is emulated")
 	flags.Func("token", "contract `address` of the token; required unless the service is emulated", address(&s.token))
 	flags.Func("sword-token", "contract `address` of the token of swords; without it, swords are not sold unless\nthe service is emulated", address(&s.swordToken))

@@ -181,14 +181,6 @@ func TestAPlayerDecidesNothing(t *testing.T) {
 			t.Errorf("%s: the page is of %q", name, got)
 		}
 	}
-
-	// Without -project, /exchange does not work, and a player cannot name a project.
-	p = newProcess(t, database, env, []string{"-token", token, "-network", "mainnet"})
-	var answer struct{ Error string }
-	status := call(t, p.url+"/exchange", map[string]any{"sessionId": s.ID, "accessToken": s.Token.Reveal(), "projectId": "theirs"}, &answer)
-	if status != http.StatusServiceUnavailable || !strings.Contains(answer.Error, "-project") {
-		t.Errorf("without -project, /exchange answered %d %q", status, answer.Error)
-	}
 }
 
 func TestTermsThatCannotBeAreSaidAtOnce(t *testing.T) {
@@ -196,8 +188,9 @@ func TestTermsThatCannotBeAreSaidAtOnce(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"", "-token is required"},
 		{"-network testnet", "-token is required"},
-		{"-token " + ours, "network must be mainnet or testnet"},
-		{"-network Testnet -token " + ours, "network must be mainnet or testnet"},
+		{"-network testnet -token " + ours, "TermsConfig.ProjectID is required"},
+		{"-token " + ours, "TermsConfig.Network must be mainnet or testnet"},
+		{"-network Testnet -token " + ours, "TermsConfig.Network must be mainnet or testnet"},
 		{"-network testnet -token 70c3", `invalid value "70c3" for flag -token`},
 		{"-network testnet -token " + ours + "00", "for flag -token"},
 		{"-network testnet -token " + ours[:40] + "zz", "for flag -token"},

@@ -28,11 +28,11 @@ import (
 
 // products are what the game sells: a token costs 100 gold, with a fee of 1%, and is
 // worth 80.
-var products = []ramp.Product{{Name: "gold", Intent: ramp.InitializeIntent{
-	Network: ramp.Testnet, ProjectID: "project-1", Token: "0x00000000000000000000000000000000000070c3", MintFeeBps: 100,
+var products = []ramp.Product{{
+	Name: "gold", Token: "0x00000000000000000000000000000000000070c3", MintFeeBps: 100,
 	Materials: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}},
 	Outputs:   []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: "https://example.com/gold.png"}},
-}}}
+}}
 
 const table = `CREATE TABLE IF NOT EXISTS characters (session TEXT PRIMARY KEY, token_hash BLOB NOT NULL, gold INTEGER NOT NULL)`
 
@@ -93,7 +93,7 @@ type server struct {
 // newServer wires the game to the service.
 func newServer(ctx context.Context, db *sql.DB, key ramp.HMACKey, signer *ramp.Signer, api, frontend string) (*server, error) {
 	game := &Game{db}
-	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: products})
+	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products})
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func newServer(ctx context.Context, db *sql.DB, key ramp.HMACKey, signer *ramp.S
 		return nil, err
 	}
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{
-		Players: game, Store: store, Terms: terms, Key: key, Signer: signer, ProjectID: "project-1", Logger: slog.Default()})
+		Players: game, Store: store, Terms: terms, Key: key, Signer: signer, Logger: slog.Default()})
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func newGame(t *testing.T) (*server, *httptest.Server, *ramptest.Service) {
 	check(t, err)
 	game := httptest.NewUnstartedServer(nil) // its address is known, and the service needs it
 	t.Cleanup(game.Close)
-	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: "http://" + game.Listener.Addr().String(), PerToken: true,
+	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: "http://" + game.Listener.Addr().String(),
 		AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate", ResultPath: "/ramp/result"})
 	s, err := newServer(t.Context(), db, key, signer, service.URL(), service.URL())
 	check(t, err)

@@ -21,11 +21,11 @@ import (
 
 // products are what the game sells: a token costs 100 gold, with a fee of 1%, and is
 // worth 80.
-var products = []ramp.Product{{Name: "gold", Intent: ramp.InitializeIntent{
-	Network: ramp.Testnet, ProjectID: "project-1", Token: "0x00000000000000000000000000000000000070c3", MintFeeBps: 100,
+var products = []ramp.Product{{
+	Name: "gold", Token: "0x00000000000000000000000000000000000070c3", MintFeeBps: 100,
 	Materials: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}},
 	Outputs:   []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: "https://example.com/gold.png"}},
-}}}
+}}
 
 // Game is where your code goes. This one keeps everything in memory; the README has
 // the same on a database.
@@ -81,7 +81,7 @@ func (g *Game) Apply(_ context.Context, step ramp.Step) error {
 
 // newHandler wires the game to the service's three calls.
 func newHandler(game *Game, key ramp.HMACKey, signer *ramp.Signer) (*ramp.Handler, error) {
-	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: products})
+	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products})
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func newHandler(game *Game, key ramp.HMACKey, signer *ramp.Signer) (*ramp.Handle
 		return nil, err
 	}
 	return ramp.NewHandler(ramp.HandlerConfig{
-		Players: game, Store: store, Terms: terms, Key: key, Signer: signer, ProjectID: "project-1", Logger: slog.Default()})
+		Players: game, Store: store, Terms: terms, Key: key, Signer: signer, Logger: slog.Default()})
 }
 
 func main() {

@@ -23,9 +23,11 @@ func TestTheEndpointsAnswerOnPathsOfTheirOwn(t *testing.T) {
 	require.NoError(t, err)
 	server := httptest.NewServer(routes(handler))
 	defer server.Close()
-	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: server.URL, PerToken: true,
+	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: server.URL,
 		AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate", ResultPath: "/ramp/result"})
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key})
+	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products})
+	require.NoError(t, err)
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, Terms: terms})
 	require.NoError(t, err)
 
 	session := ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}
@@ -38,7 +40,7 @@ func TestTheEndpointsAnswerOnPathsOfTheirOwn(t *testing.T) {
 		{service.Mint, ramptest.TransactionFails(), 800},
 		{service.Burn, ramptest.ResultTwice(), 960},
 	} {
-		started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Intent: products[0].Intent})
+		started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"})
 		require.NoError(t, err)
 		_, err = step.order(t.Context(), started.UUID, session, ramp.NewAmount(2), step.fault,
 			ramptest.ValidateOtherToken(), ramptest.ValidateOtherRate(), ramptest.ValidateExtraItem())

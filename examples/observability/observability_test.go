@@ -14,6 +14,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
 
+// anyTerms accept every order.
+var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
+
 var session = ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}
 
 // studio is an observed game in memory, with its service and its chain.
@@ -43,11 +46,11 @@ func newStudio(t *testing.T, observer ramp.Observer) *studio {
 	}})
 	check(t, err)
 	// The handler needs the address of the chain, and the service that of the handler.
-	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler(),
+	service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler(),
 		Books: ramptest.BooksOff}) // the game of these tests has no balances
 	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), HTTPClient: service.Client(), Observer: observer})
 	check(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: players{}, Store: store, Key: key, Signer: signer, Chain: chain, Observer: observer,
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: players{}, Store: store, Key: key, Signer: signer, Chain: chain, Observer: observer,
 		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }})
 	check(t, err)
 	service.SetHandler(handler)

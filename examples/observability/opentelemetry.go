@@ -38,8 +38,8 @@ func Traces(provider trace.TracerProvider) ramp.Observer {
 			if op.UUID != [16]byte{} {
 				span.SetAttributes(attribute.String("ramp.uuid", op.UUID.String()))
 			}
-			if op.Direction != 0 {
-				span.SetAttributes(attribute.String("ramp.direction", op.Direction.String()))
+			if op.Direction != "" {
+				span.SetAttributes(attribute.String("ramp.direction", string(op.Direction)))
 			}
 			if op.TxHash != "" {
 				span.SetAttributes(attribute.String("ramp.tx_hash", op.TxHash))

@@ -21,16 +21,16 @@ import (
 // products are what the game offers. A token of gold costs 100 gold, with a fee of 1%,
 // and is worth 80. A token of swords is one sword.
 var products = []ramp.Product{
-	{Name: "gold", Intent: ramp.InitializeIntent{
-		Network: ramp.Testnet, ProjectID: "quickstart", Token: "0x00000000000000000000000000000000000070c3", MintFeeBps: 100,
+	{
+		Name: "gold", Token: "0x00000000000000000000000000000000000070c3", MintFeeBps: 100,
 		Materials: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}},
 		Outputs:   []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: "https://example.com/gold.png"}},
-	}},
-	{Name: "sword", Intent: ramp.InitializeIntent{
-		Network: ramp.Testnet, ProjectID: "quickstart", Token: "0x0000000000000000000000000000000000005b0d",
+	},
+	{
+		Name: "sword", Token: "0x0000000000000000000000000000000000005b0d",
 		Materials: []ramp.Item{{ID: "item_sword", Amount: ramp.NewAmount(1), IconURL: "https://example.com/sword.png", IsNonFungible: true}},
 		Outputs:   []ramp.Item{{ID: "item_sword", Amount: ramp.NewAmount(1), IconURL: "https://example.com/sword.png", IsNonFungible: true}},
-	}},
+	},
 }
 
 // Game authenticates players, lists their assets and moves them. It keeps everything in
@@ -98,13 +98,13 @@ func main() {
 	session := ramp.Session{ID: "character-7", Token: ramp.NewAccessToken(rand.Text())}
 	game := &Game{session: session, gold: 1000, swords: 1}
 	store := must(ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: game.Apply}))
-	terms := must(ramp.NewTerms(ramp.TermsConfig{Products: products}))
-	handler := must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: store, Terms: terms, Key: key, Signer: signer, ProjectID: "quickstart"}))
+	terms := must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "quickstart", Network: ramp.Testnet, Products: products}))
+	handler := must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: store, Terms: terms, Key: key, Signer: signer}))
 	server := httptest.NewServer(handler)
 
 	// The emulated token ramp. In production, use the URL of the real service.
 	service := must(ramptest.New(ramptest.Config{
-		Key: key, Validator: signer.Address(), Game: server.URL, ProjectID: "quickstart", PerToken: true}))
+		Key: key, Validator: signer.Address(), Game: server.URL, ProjectID: "quickstart"}))
 	client := must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, Terms: terms}))
 
 	table := "step                     before   validated  result   again    again\n"
@@ -129,8 +129,7 @@ func main() {
 
 		// The player's webview opens this page. Never log its URL, which contains the
 		// access token.
-		page := must(http.Get(must(ramp.ExchangeURL(service.URL(), ramp.ExchangeParams{
-			UUID: started.UUID, AccessToken: session.Token, SessionID: session.ID, Network: ramp.Testnet}))))
+		page := must(http.Get(must(started.ExchangeURL(service.URL(), session))))
 		if _ = page.Body.Close(); page.StatusCode != http.StatusOK {
 			log.Fatal("the page of the order: ", page.Status)
 		}

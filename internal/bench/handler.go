@@ -36,7 +36,7 @@ func handlerComparisons() []comparison {
 
 func newHandler(game ramp.Game) *ramp.Handler {
 	return must(ramp.NewHandler(ramp.HandlerConfig{
-		Terms:  ramp.AnyTerms,
+		Terms:  must(ramp.NewTerms(ramp.TermsConfig{Any: true})),
 		Game:   game,
 		Key:    must(ramp.TextKey(hmacSecret)),
 		Signer: must(ramp.NewKeySigner("0x" + validatorKey)),

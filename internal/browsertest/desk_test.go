@@ -30,6 +30,9 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
+// anyTerms accept every order.
+var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
+
 // browser is shared by all tests, because starting one takes seconds.
 var browser struct {
 	context.Context
@@ -175,11 +178,12 @@ func newDesk(t *testing.T, change ...func(*ramptest.Config)) *desk {
 	d.must(err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	d.must(err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: d.shop, Key: key, Signer: signer})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: d.shop, Key: key, Signer: signer})
 	d.must(err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	d.must(err)
-	config := ramptest.Config{Key: key, Validator: signer.Address(), Game: d.serve(handler, "127.0.0.1:0").address, Listener: listener, Books: ramptest.BooksReport, Settle: -1}
+	config := ramptest.Config{Key: key, Validator: signer.Address(), Game: d.serve(handler, "127.0.0.1:0").address, Listener: listener, Books: ramptest.BooksReport, Settle: -1,
+		PerOrder: true}
 	for _, c := range change {
 		c(&config)
 	}

@@ -21,7 +21,7 @@ const (
 
 func running(c *ramptest.Config) { c.Speed = 5 }
 
-func perToken(c *ramptest.Config) { c.PerToken = true }
+func perToken(c *ramptest.Config) { c.PerOrder = false }
 
 func TestAPlayerClicksThroughTheOrders(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,9 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
+// anyTerms accept every order.
+var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
+
 // Property 8: the load of these tests finds faults.
 
 // storm is the load: for one order after another, it makes equal validate calls
@@ -39,7 +42,7 @@ func TestStorm(t *testing.T) {
 
 func TestCheckThenActDoesNotSurviveTheStorm(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
-		w := newWorld(t, p, &game{ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: checkThenAct{studio{db: p.db, dialect: p.dialect}}}})
+		w := newWorld(t, p, &game{ramp.HandlerConfig{Terms: anyTerms, Game: checkThenAct{studio{db: p.db, dialect: p.dialect}}}})
 		w.give("alice", "gold", 1_000_000)
 		want := moves{}
 		for round := range 20 { // on an idle machine, one storm may find no fault

@@ -129,7 +129,7 @@ func newSupportDesk(t *testing.T, p *place) *supportDesk {
 	signer, err := ramp.NewKeySigner(validatorKey)
 	check(t, err)
 	tokens := ramp.NewAmount(1_000_000)
-	d := &supportDesk{world: w, service: ramptest.Start(t, ramptest.Config{Key: w.key, Validator: signer.Address(), Handler: http.NotFoundHandler(),
+	d := &supportDesk{world: w, service: ramptest.Start(t, ramptest.Config{PerOrder: true, Key: w.key, Validator: signer.Address(), Handler: http.NotFoundHandler(),
 		Books: ramptest.BooksOff, Tokens: &tokens, KeepOrders: 10,
 		Wallet: func(ramp.Session) *ramp.Signer { return signer }})} // one wallet for all sessions
 	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: d.service.RPCURL(ramp.Testnet), HTTPClient: d.service.Client()})

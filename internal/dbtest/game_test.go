@@ -130,7 +130,7 @@ func newWorld(t *testing.T, p *place, control *game) *world {
 	s := studio{p.db, p.dialect, w.awaitRivals}
 	w.store = newStore(t, p, s.Apply)
 	w.game = &game{ramp.HandlerConfig{
-		Terms: ramp.AnyTerms, Players: s, Store: w.store,
+		Terms: anyTerms, Players: s, Store: w.store,
 		OnConflict: func(_ context.Context, c *ramp.ConflictError, r *ramp.Result) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -171,7 +171,7 @@ type game struct{ ramp.HandlerConfig }
 
 // newGame returns a game without hooks.
 func newGame(players ramp.Players, store ramp.Store) *game {
-	return &game{ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: players, Store: store}}
+	return &game{ramp.HandlerConfig{Terms: anyTerms, Players: players, Store: store}}
 }
 
 func (g *game) Validate(ctx context.Context, s ramp.Session, r *ramp.ValidateRequest) error {

@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,15 +34,11 @@ const (
 // serve runs a game server in the child process until it is killed. It prints the
 // server's address.
 func serve() {
-	dialect, err := strconv.Atoi(os.Getenv(envDialect))
-	if err != nil {
-		log.Fatal(err)
-	}
 	db, err := sql.Open(os.Getenv(envServe), os.Getenv(envDSN))
 	if err != nil {
 		log.Fatal(err)
 	}
-	players := studio{db: db, dialect: ramp.Dialect(dialect)}
+	players := studio{db: db, dialect: ramp.Dialect(os.Getenv(envDialect))}
 	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: players.dialect, Apply: players.Apply})
 	if err != nil {
 		log.Fatal(err)
@@ -77,7 +72,7 @@ type child struct {
 func (c *child) start() {
 	c.t.Helper()
 	c.command = exec.Command(cmp.Or(c.program, os.Args[0]))
-	c.command.Env = append(os.Environ(), envServe+"="+c.p.driver, envDSN+"="+c.p.dsn, envDialect+"="+strconv.Itoa(int(c.p.dialect)))
+	c.command.Env = append(os.Environ(), envServe+"="+c.p.driver, envDSN+"="+c.p.dsn, envDialect+"="+string(c.p.dialect))
 	c.command.Stderr = os.Stderr
 	out, err := c.command.StdoutPipe()
 	check(c.t, err)

@@ -499,8 +499,10 @@ func TestAResultOfAnotherProjectMovesNothing(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		ours := newWorld(t, p, nil)
 		ours.give("alice", "gold", 100)
+		terms, err := ramp.NewTerms(ramp.TermsConfig{Any: true, ProjectID: "another"})
+		check(t, err)
 		theirs := &game{ramp.HandlerConfig{
-			Terms: ramp.AnyTerms, Players: studio{db: p.db, dialect: p.dialect}, Store: ours.store, ProjectID: "another",
+			Terms: terms, Players: studio{db: p.db, dialect: p.dialect}, Store: ours.store,
 			OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil },
 		}}
 		another := newWorld(t, p, theirs)

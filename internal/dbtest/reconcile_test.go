@@ -163,8 +163,7 @@ func (c clerk) run(t *testing.T) (out []byte, took time.Duration, peak int) {
 
 func product() ramp.Product {
 	items := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}}
-	return ramp.Product{Name: "gold", Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project-1", Token: bookToken.Hex(), MintFeeBps: mintFee,
-		Materials: items, Outputs: items}}
+	return ramp.Product{Name: "gold", Token: bookToken.Hex(), MintFeeBps: mintFee, Materials: items, Outputs: items}
 }
 
 // deal is the n-th order of the month, and its event. It follows from n, so that the node
@@ -449,7 +448,7 @@ func (b books) store(t *testing.T, p *place) {
 		if !d.finished.IsZero() {
 			finished = d.finished.UnixMilli()
 		}
-		args = append(args, id.String(), "claim", string(d.state), direction.String(), "testnet", "project-1", "session-"+strconv.Itoa(n%50_000), d.user.Hex(),
+		args = append(args, id.String(), "claim", string(d.state), string(direction), "testnet", "project-1", "session-"+strconv.Itoa(n%50_000), d.user.Hex(),
 			ramp.Digest{1}.String(), string(text), hash, "", d.accepted.UnixMilli(), finished)
 		if len(args) == 14*perInsert {
 			insert()

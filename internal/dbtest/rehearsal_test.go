@@ -66,7 +66,7 @@ func play(t *testing.T, g *game, player string, mint bool) []*ramptest.Imbalance
 	check(t, err)
 	signer, err := ramp.NewKeySigner(validatorKey)
 	check(t, err)
-	service, err := ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Handler: newHandler(t, g), Books: ramptest.BooksReport, Settle: -1})
+	service, err := ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: newHandler(t, g), Books: ramptest.BooksReport, Settle: -1})
 	check(t, err)
 	defer service.Close()
 	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()})

@@ -22,6 +22,9 @@ import (
 	"github.com/token-ramp/ramp-go/support"
 )
 
+// anyTerms accept every order.
+var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
+
 // mintCode returns the code of a token with mint(bytes32 digest, bytes userSig, bytes
 // validatorSig). If the validator has signed the digest, it mints one token of 18
 // decimals for whoever made the user's signature, and otherwise it reverts.
@@ -162,7 +165,7 @@ func newMintingGame(t *testing.T, chain *ramp.RPC, proof *ramp.Proof, validator 
 	require.NoError(t, err)
 	now := func() time.Time { return time.Unix(int64(seconds), 0) } // a node in process has a clock of its own
 	quiet := slog.New(slog.DiscardHandler)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: everybody{}, Store: store, Terms: ramp.AnyTerms, Key: key, Signer: validator,
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: everybody{}, Store: store, Terms: anyTerms, Key: key, Signer: validator,
 		Chain: chain, Proof: proof, Now: now, Logger: quiet})
 	require.NoError(t, err)
 	desk, err := support.New(support.Config{Store: store, Chain: chain, Proof: proof, Validators: []common.Address{validator.Address()}, Now: now, Logger: quiet})

@@ -23,6 +23,9 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
+// anyTerms accept every order.
+var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true, ProjectID: "project-1"})
+
 // game is a game that is right, in memory: orders are recorded once, what was
 // stored at validate counts, and they are settled once. A bug makes it wrong in
 // one point.
@@ -506,7 +509,7 @@ func newStudio(t testing.TB, m mutant, wires ...*wires) *studio {
 	require.NoError(t, err)
 	s.signer, err = ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: s.game, Key: s.key, Signer: s.signer, ProjectID: "project-1", Logger: slog.New(slog.DiscardHandler)})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: s.game, Key: s.key, Signer: s.signer, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	var outer http.Handler = handler
 	if m.wrap != nil {

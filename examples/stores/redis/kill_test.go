@@ -27,6 +27,9 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
+// anyTerms accept every order.
+var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true, ProjectID: "project-1"})
+
 // The tests in this file interrupt calls: the game server is killed, or the answer is
 // lost. The service repeats the call, and every order must take effect once.
 
@@ -56,7 +59,7 @@ func serve() {
 		orders = next{store}
 	}
 	handler := must(ramp.NewHandler(ramp.HandlerConfig{
-		Terms: ramp.AnyTerms, Players: known{players{store: store}}, Store: orders, Key: must(ramp.TextKey(hmacText)), Logger: slog.New(slog.DiscardHandler),
+		Terms: anyTerms, Players: known{players{store: store}}, Store: orders, Key: must(ramp.TextKey(hmacText)), Logger: slog.New(slog.DiscardHandler),
 		Signer: must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")),
 	}))
 	go func() {

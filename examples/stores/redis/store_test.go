@@ -126,7 +126,7 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 		address = listener.Addr().String()
 		store := &Store{Client: client}
 		handler, err := ramp.NewHandler(ramp.HandlerConfig{
-			Terms: ramp.AnyTerms, Players: players{store, tokens}, Store: store, Key: key, Signer: signer, ProjectID: "project-1",
+			Terms: anyTerms, Players: players{store, tokens}, Store: store, Key: key, Signer: signer,
 			OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil },
 			Logger:     slog.New(slog.DiscardHandler),
 		})

@@ -50,18 +50,19 @@ func newEnvironment(t *testing.T, name string, network ramp.Network, mux http.Ha
 	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: e.service.RPCURL(network), HTTPClient: e.service.Client(),
 		ChainID: map[ramp.Network]uint64{ramp.Mainnet: 7001, ramp.Testnet: 7002}[network]})
 	require.NoError(t, err)
-	e.client, err = ramp.NewClient(ramp.ClientConfig{URL: e.service.URL(), Key: key, HTTPClient: e.service.Client()})
+	items := []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}}
+	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: name, Network: network, Products: []ramp.Product{{
+		Name: "gold", Token: "0x00000000000000000000000000000000000070c3", Materials: items, Outputs: items}}})
 	require.NoError(t, err)
-	e.project = project{name, ramp.HandlerConfig{Players: anybody{}, Store: store, Terms: ramp.AnyTerms, Key: key, Signer: signer,
-		ProjectID: name, Network: network, Chain: chain,
+	e.client, err = ramp.NewClient(ramp.ClientConfig{URL: e.service.URL(), Key: key, Terms: terms, HTTPClient: e.service.Client()})
+	require.NoError(t, err)
+	e.project = project{name, ramp.HandlerConfig{Players: anybody{}, Store: store, Terms: terms, Key: key, Signer: signer, Chain: chain,
 		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }}}
 	return e
 }
 
 func (e *environment) mint(t *testing.T) (*ramptest.Order, error) {
-	item := []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}}
-	started, err := e.client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
-		Network: e.Config.Network, ProjectID: e.Name, Token: "0x00000000000000000000000000000000000070c3", Materials: item, Outputs: item}})
+	started, err := e.client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"})
 	require.NoError(t, err)
 	order, err := e.service.Mint(t.Context(), started.UUID, ramp.Session{ID: "alice", Token: ramp.NewAccessToken("token")}, ramp.NewAmount(1))
 	if err == nil {
@@ -91,8 +92,8 @@ func TestEachProjectHasItsOwnOrders(t *testing.T) {
 	_, err := wrong.mint(t)
 	require.ErrorContains(t, err, "HMAC_INVALID")
 
-	trial.Config.ProjectID = ""
-	require.ErrorContains(t, mount(http.NewServeMux(), []project{trial.project}), "trial: ProjectID and Network")
+	trial.Config.Terms = nil
+	require.ErrorContains(t, mount(http.NewServeMux(), []project{trial.project}), "trial: ramp: HandlerConfig.Terms is required")
 }
 
 func states(e *environment) (list []string) {

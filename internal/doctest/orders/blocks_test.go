@@ -13,6 +13,9 @@ import (
 	_ "modernc.org/sqlite"
 )
 
+// anyTerms accept every order.
+var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
+
 // database opens a database that has the table for orders.
 func database(t *testing.T) *sql.DB {
 	t.Helper()
@@ -49,7 +52,7 @@ func key(t *testing.T) (ramp.HMACKey, *ramp.Signer) {
 func TestOnSQL(t *testing.T) {
 	db := database(t)
 	key, signer := key(t)
-	terms, game := ramp.AnyTerms, players{}
+	terms, game := anyTerms, players{}
 	// block: store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: game.Apply})
 	require.NoError(t, err)
 	require.NotNil(t, handler)

@@ -76,7 +76,7 @@ func TestTheWiringTradesWithTheService(t *testing.T) {
 	require.NoError(t, err)
 	registered, err := ramp.NewKeySigner(validatorKey)
 	require.NoError(t, err)
-	emulated, err := ramptest.New(ramptest.Config{Key: consoleKey, Validator: registered.Address(), Game: server.URL, PerToken: true})
+	emulated, err := ramptest.New(ramptest.Config{Key: consoleKey, Validator: registered.Address(), Game: server.URL})
 	require.NoError(t, err)
 	t.Cleanup(emulated.Close)
 	t.Setenv("RAMP_RPC_URL", emulated.RPCURL(ramp.Testnet))
@@ -105,7 +105,7 @@ func TestTheTestOfTheREADME(t *testing.T) {
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner(validatorKey)
 	require.NoError(t, err)
-	terms, err := ramp.NewTerms(ramp.TermsConfig{Products: products})
+	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products})
 	require.NoError(t, err)
 	newHandler := func(chain *ramp.RPC) http.Handler {
 		return mount(t, http.NewServeMux(), db, chain, terms, key, signer, logger)

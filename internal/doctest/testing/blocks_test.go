@@ -19,12 +19,15 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
+// anyTerms accept every order.
+var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
+
 var (
 	key, _     = ramp.TextKey("key from the console")
 	signer, _  = ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	session    = ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}
 	store      = newStore()
-	handler, _ = ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: bank, Store: store, Key: key, Signer: signer})
+	handler, _ = ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: bank, Store: store, Key: key, Signer: signer})
 	server     = httptest.NewServer(handler)
 	request    = ramp.InitializeRequest{Intent: ramp.InitializeIntent{
 		Network: ramp.Testnet, ProjectID: "project-1", Token: "0x00000000000000000000000000000000000070c3",
