@@ -91,7 +91,7 @@ func serve(address string, naive bool) {
 			return err
 		}
 	}
-	handler := must(ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Players: game{memory}, Store: orders,
+	handler := must(ramp.NewHandler(ramp.HandlerConfig{Terms: must(ramp.NewTerms(ramp.TermsConfig{Any: true})), Players: game{memory}, Store: orders,
 		Key: must(ramp.TextKey(hmacText)), Logger: slog.New(slog.DiscardHandler),
 		Signer: must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))}))
 	mux := http.NewServeMux()
