@@ -141,8 +141,8 @@ func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
 	})
 	set.StringVar(&f.target.Asset, "asset", "", "`ID` of the game asset to move (default the first one of which the player owns enough)")
 	set.StringVar(&f.target.Second, "second-asset", "", "`ID` of another game asset (default the next one)")
-	set.Int64Var(&f.target.Amount, "amount", 0, "how much of the asset an order moves (default 2)")
-	set.Int64Var(&f.target.Tokens, "tokens", 0, "how many tokens that amount is worth in the game (default 1); with -token and -amount, orders at other rates must be rejected")
+	set.Int64Var(&f.target.Amount, "amount", 0, "how much of the asset an order moves (default 400 if the game approves it, or 2)")
+	set.Int64Var(&f.target.Tokens, "tokens", 0, "how many tokens that amount is worth in the game (default half of -amount); with -token and -amount, orders at other rates must be rejected")
 	set.Int64Var(&f.target.BurnTokens, "burn-tokens", 0, "how many tokens must be burned for that amount, if burns have a rate of their own (default -tokens)")
 	set.StringVar(&f.target.Token, "token", "", "`address` of the token contract (default a placeholder); orders about other contracts must be rejected")
 	set.StringVar(&f.restart, "restart", "", "shell `command` that stops the server and starts it again in the background; without it, the cases that need a restart are skipped")
@@ -150,6 +150,7 @@ func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
 	set.BoolVar(&f.target.Strict, "strict", false, "count a failed SHOULD as a failure")
 	set.DurationVar(&f.target.Timeout, "timeout", 10*time.Second, "timeout of each call")
 	set.DurationVar(&f.target.Settle, "settle", 2*time.Second, "how long after an answer its effect may appear")
+	set.DurationVar(&f.target.Late, "late", 3*time.Second, "how long after its approval the last order is reported; 6m outlasts its UUID")
 	set.StringVar(&f.run, "run", "", "try only the cases whose ID matches the regular `expression`")
 	set.Func("skip", "waive the cases whose ID, or the inputs whose ID/NAME, matches the regular `expression`; they are counted", func(text string) error {
 		var err error

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode"
 
 	ramp "github.com/token-ramp/ramp-go"
 )
@@ -185,6 +186,19 @@ func sessionCases() []Case {
 			tokens(func(right string) []string { return []string{"Bearer " + right[:len(right)-1]} })},
 		{"long", "with a token that has an extra character", Must,
 			tokens(func(right string) []string { return []string{"Bearer " + right + "x"} })},
+		{"capitals", "with a token whose capitals are small letters, and the other way around", Must, func(t *trial, header http.Header, _ []byte) {
+			right := t.player.Token.Reveal()
+			swapped := strings.Map(func(r rune) rune {
+				if unicode.IsUpper(r) {
+					return unicode.ToLower(r)
+				}
+				return unicode.ToUpper(r)
+			}, right)
+			if swapped == right {
+				t.skip("the access token has no letters")
+			}
+			header[authorization] = []string{"Bearer " + swapped}
+		}},
 	}
 	odd := rows[headerEdit]{
 		{"no-scheme", "with a token but without the word Bearer", Should,

@@ -176,6 +176,7 @@ func sessionMutants() map[string]mutant {
 			"token-wrong/unknown":   anyToken,
 			"token-wrong/cut":       func(_, a []string, right string) bool { return len(a) == 1 && strings.HasPrefix(right, a[0]) },
 			"token-wrong/long":      func(_, a []string, right string) bool { return len(a) == 1 && strings.HasPrefix(a[0], right) },
+			"token-wrong/capitals":  func(_, a []string, right string) bool { return len(a) == 1 && strings.EqualFold(a[0], right) },
 			"session-odd/no-scheme": func(_, a []string, right string) bool { return len(a) == 1 && "Bearer "+a[0] == right },
 			"session-odd/basic": func(_, a []string, right string) bool {
 				return len(a) == 1 && strings.Replace(a[0], "Basic", "Bearer", 1) == right

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"encoding/json"
 	"math/big"
 	"slices"
 	"strings"
@@ -64,9 +65,11 @@ func amountCases() []Case {
 			Fix:   "Reject a mint of more than the player owns. If an UPDATE checks the balance, look at how many rows it changed.",
 			Title: "A mint of more than the player owns is rejected.",
 			run: func(t *trial) {
-				a := t.validate(t.mint().bent(t.of(t.oneMore())))
-				t.rejected(a)
-				t.moved(0)
+				one := raw(show(new(big.Rat).Add(t.before.of(t.asset), big.NewRat(1, 1))))
+				for _, more := range []json.Number{one, t.oneMore()} { // a game of whole tokens rejects the first
+					t.rejected(t.validate(t.mint().bent(t.of(more))))
+					t.moved(0)
+				}
 			}},
 		{ID: "mint-amount-too-much", Section: "2.5", Fix: exact, after: []string{"balance"},
 			Title: "A mint of more than anybody owns is rejected, also if the number is small in 32 or 64 bits.",
@@ -143,7 +146,13 @@ func exactly(run func(t *trial, amount string)) []Input {
 		{"point", "2.0", Must, "2.0"},
 		{"exponent", "2e0", Must, "2e0"},
 		{"exponent-minus", "20E-1", Must, "20E-1"},
-	}.inputs(run)
+		{"above-an-order", "a quarter more than the amount of an order", Must, ""},
+	}.inputs(func(t *trial, amount string) {
+		if amount == "" {
+			amount = show(new(big.Rat).Add(t.amounts(1), big.NewRat(1, 4)))
+		}
+		run(t, amount)
+	})
 }
 
 // power returns 2 to the power of bits, and more.

@@ -162,7 +162,7 @@ func amountMutants() map[string]mutant {
 			return !isNumber && m.at(from) != nil
 		})
 	}
-	for _, id := range []string{"half", "one-and-half", "quarters", "more-than-one", "tiny"} {
+	for _, id := range []string{"half", "above-an-order", "one-and-half", "quarters", "more-than-one", "tiny"} {
 		fraction := computes(rounded)
 		if id == "more-than-one" {
 			fraction = computes(prefix) // rounded up, it is what a double makes of it

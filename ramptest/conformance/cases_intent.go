@@ -86,14 +86,22 @@ func intentCases() []Case {
 		},
 			Fix:   "Add up the entries of an intent by asset before you check, take, give back or grant them.",
 			Title: "An order that lists an asset twice moves the sum, or is rejected."},
-		{ID: "intent-sum-too-much", after: []string{"balance"}, Level: Must, Section: "2.5",
-			Fix:   "Compare the sum of an asset's entries with the balance, not each of them.",
+		{ID: "intent-sum-too-much", after: []string{"balance"}, Section: "2.5",
+			Fix:   "Compare the sum of an asset's entries with the balance, not each of them, and add them up in a type in which no sum wraps around.",
 			Title: "A mint whose entries of one asset add up to more than the player owns is rejected.",
-			run: func(t *trial) {
-				t.rejected(t.validate(t.mint().bent(t.of(twice(t.most())), set("intent.from", list{
-					entry("asset", t.asset, t.most()), entry("asset", t.asset, t.most())}))))
+			Inputs: rows[func(*trial) json.Number]{
+				{"most", "two entries of most that the player owns", Must, (*trial).most},
+				{"2-31", "two entries of 2^31 - 1, whose sum is negative in 32 bits", Must,
+					func(t *trial) json.Number { return t.multiple(rat("2147483647"), 0) }},
+				{"2-62", "two entries of 2^62, whose sum is negative in 64 bits", Must,
+					func(t *trial) json.Number { return t.multiple(rat(power(62, 0)), 1) }},
+				{"2-63", "two entries of 2^63 - 1, whose sum is negative in 64 bits", Must,
+					func(t *trial) json.Number { return t.multiple(rat(power(63, -1)), 0) }},
+			}.inputs(func(t *trial, of func(*trial) json.Number) {
+				one := entry("asset", t.asset, of(t))
+				t.rejected(t.validate(t.mint().bent(t.of(twice(of(t))), set("intent.from", list{one, one}))))
 				t.moved(0)
-			}},
+			})},
 		{ID: "intent-two-assets", after: []string{"mint-succeeds", "mint-fails"}, Level: Must, Section: "2.5", needs: aSecondAsset,
 			Fix:   "Take every entry of intent.from, and give every one back.",
 			Title: "A mint of two assets takes both, and gives both back when it fails; or it is rejected.",

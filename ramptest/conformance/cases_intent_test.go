@@ -1,5 +1,7 @@
 package conformance_test
 
+import "strconv"
+
 func intentMutants() map[string]mutant {
 	const from, to = "intent.from.0.type", "intent.to.0.type"
 	method := func(method, kind string) func(message) bool {
@@ -26,7 +28,10 @@ func intentMutants() map[string]mutant {
 		"intent-asset-twice/mint":       {bug: "takes the last entry"},
 		"intent-asset-twice/mint-back":  {bug: "gives back the last entry"},
 		"intent-asset-twice/burn":       {bug: "grants the last entry"},
-		"intent-sum-too-much":           {bug: "takes more than there is"},
+		"intent-sum-too-much/most":      {bug: "takes more than there is"},
+		"intent-sum-too-much/2-31":      sumAbove(4_000_000_000),
+		"intent-sum-too-much/2-62":      sumAbove(9e18),
+		"intent-sum-too-much/2-63":      sumAbove(18e18),
 		"intent-two-assets":             {bug: "takes the last entry"},
 	}
 }
@@ -47,5 +52,18 @@ func termsMutants() map[string]mutant {
 		"terms-rate/burn-double", "terms-rate/burn-half", "terms-rate/burn-one-more", "terms-rate/burn-item-more"} {
 		m[id] = mutant{terms: true}
 	}
+	more := approves(is("intent.to.1.id", "item_of_nobody"))
+	more.terms = true
+	m["terms-rate/burn-nothing-more"] = more
 	return m
+}
+
+// sumAbove is a server that approves two entries whose sum, which wraps around, exceeds a
+// number.
+func sumAbove(n float64) mutant {
+	return approves(func(m message) bool {
+		one, _ := strconv.ParseFloat(m.text("intent.from.0.amount"), 64)
+		two, _ := strconv.ParseFloat(m.text("intent.from.1.amount"), 64)
+		return m.at("intent.from.1") != nil && one+two > n
+	})
 }

@@ -2,8 +2,10 @@ package conformance
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"math/big"
+	"regexp"
 	"slices"
 
 	ramp "github.com/token-ramp/ramp-go"
@@ -259,6 +261,9 @@ func orderCases() []Case {
 				t.either(t.validate(o))
 				t.moved(-1)
 			}},
+		{ID: "mint-again", after: []string{"mint-fails", "balance"}, Level: Should, Section: "3",
+			Fix:   "Let the player spend what a failed mint gave back: release its hold, its lock and its place among the open orders.",
+			Title: "What a failed mint gave back can be minted again.", run: mintsAgain},
 		{ID: "validate-rejected-then-right", after: []string{"balance", "mint-succeeds"}, Level: Should, Section: "2.5",
 			Fix:   "Leave no trace of a rejected order: the player may ask again for less.",
 			Title: "An order that was rejected for its amount is approved when it is requested with a valid one.",
@@ -271,6 +276,35 @@ func orderCases() []Case {
 			}},
 	}
 }
+
+// mintsAgain has most of what the player owns minted again after that failed. A game may
+// have the player wait between two orders.
+func mintsAgain(t *trial) {
+	mint := func(amount json.Number) (order, answer) {
+		o := t.mint().bent(t.of(amount))
+		return o, t.validate(o)
+	}
+	o, first := mint(t.most())
+	if !t.either(first) {
+		t.skip("the game rejects a mint of most that the player owns")
+	}
+	t.confirm(o, failure)
+	t.moved(0)
+	o, again := mint(t.most())
+	if again.err == nil && !again.succeeded() && !waiting.MatchString(again.code()) {
+		t.pause(t.target.Settle)
+		if o, again = mint(t.most()); !waiting.MatchString(again.code()) {
+			t.approved(again)
+		}
+	}
+	if again.err == nil && again.succeeded() {
+		t.confirm(o, failure)
+	}
+	t.moved(0)
+}
+
+// waiting matches the errorCodes of a game that has players wait between orders.
+var waiting = regexp.MustCompile("(?i)cool|wait|later|soon|often|frequen|limit|rate|too_?many|throttl")
 
 // secondDigest requires that after an approved mint, another order under its uuid is not
 // signed or is paid for. Only a new signature counts: repeating the first answer commits

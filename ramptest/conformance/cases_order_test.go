@@ -35,6 +35,7 @@ func orderMutants() map[string]mutant {
 		"validate-succeeded-other-digest": {bug: "approves whatever is known"},
 		"validate-after-failure":          {bug: "approves whatever is known"},
 		"validate-after-success":          {bug: "forgets settled orders"},
+		"mint-again":                      {bug: "keeps a hold"},
 		"validate-rejected-then-right":    {bug: "remembers rejected orders"},
 	}
 }

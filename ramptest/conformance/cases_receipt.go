@@ -28,9 +28,9 @@ func receiptCases() []Case {
 		{"no-fee", "without fee_rate and actual", Must, func(o object) object {
 			return o.without("intent.fee_rate").without("intent.actual")
 		}},
-		{"fee", "with a fee_rate of 2000, which leaves 80%,", Must, func(o object) object {
+		{"fee", "with a fee_rate of 2001, which leaves a fraction of a token,", Must, func(o object) object {
 			actual := rat(o.at("intent.actual").(string))
-			return o.with("intent.fee_rate", number(2000)).with("intent.actual", show(actual.Mul(actual, big.NewRat(4, 5))))
+			return o.with("intent.fee_rate", number(2001)).with("intent.actual", show(actual.Mul(actual, big.NewRat(7999, 10_000))))
 		}},
 		{"removed", "whose log is marked as removed", Should, withLog("removed", true)},
 		{"no-logs", "without a log", Must, set("receipt.logs", list{})},
@@ -67,7 +67,8 @@ func receiptCases() []Case {
 			return o.with("receipt.status", "0x0"+o.at("receipt.status").(string)[2:])
 		}},
 	}
-	many := rows[edit]{{"many-logs", "with 400 logs (256 KiB)", Should, manyLogs}}
+	several := rows[edit]{{"logs", "with 12 logs (8 KiB)", Must, manyLogs(12)}}
+	many := rows[edit]{{"many-logs", "with 400 logs (256 KiB)", Should, manyLogs(400)}}
 	missing := rows[edit]{
 		{"no-receipt", "without a receipt", Should, drop("receipt")},
 		{"null-receipt", "whose receipt is null", Should, set("receipt", nil)},
@@ -115,8 +116,9 @@ func receiptCases() []Case {
 		{ID: "receipt-odd-burn", Section: "6", Fix: lenient, after: []string{"burn-succeeds"}, mild: true, Inputs: other.inputs(granted),
 			Title: "The successful receipt of a burn in a form that section 6 does not have grants the assets."},
 		{ID: "receipt-large", Section: "6", Fix: large, mild: true, Inputs: slices.Concat(
+			prefixed("mint-", several.inputs(failed, "mint-fails")), prefixed("burn-", several.inputs(granted, "burn-succeeds")),
 			prefixed("mint-", many.inputs(failed, "mint-fails")), prefixed("burn-", many.inputs(granted, "burn-succeeds"))),
-			Title: "A receipt with 400 logs is confirmed and has its effect."},
+			Title: "A receipt with many logs is confirmed and has its effect."},
 		{ID: "receipt-no-status", Section: "6", Fix: absent, Inputs: slices.Concat(
 			prefixed("mint-", missing.inputs(func(t *trial, e edit) { t.endsLater(t.mint(), e, failure, 0) }, "mint-fails")),
 			prefixed("burn-", missing.inputs(func(t *trial, e edit) { t.endsLater(t.burn(), e, success, 1) }, "burn-succeeds"))),
@@ -152,12 +154,14 @@ func aLog(o object) object {
 	}
 }
 
-func manyLogs(o object) object {
-	logs := make(list, 400)
-	for i := range logs {
-		logs[i] = aLog(o).with("logIndex", fmt.Sprintf("0x%x", i)).with("data", "0x"+strings.Repeat("5a", 64))
+func manyLogs(n int) edit {
+	return func(o object) object {
+		logs := make(list, n)
+		for i := range logs {
+			logs[i] = aLog(o).with("logIndex", fmt.Sprintf("0x%x", i)).with("data", "0x"+strings.Repeat("5a", 64))
+		}
+		return o.with("receipt.logs", logs)
 	}
-	return o.with("receipt.logs", logs)
 }
 
 // endsAs requires that an order is approved and that an edited result has the expected

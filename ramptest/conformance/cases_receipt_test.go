@@ -24,7 +24,7 @@ func receiptMutants() map[string]mutant {
 	for id, when := range map[string]func(message) bool{
 		"type-7":          is("receipt.type", "0x7"),
 		"no-fee":          without("intent.fee_rate"),
-		"fee":             is("intent.actual", "0.8"),
+		"fee":             is("intent.fee_rate", "2001"),
 		"block-timestamp": is(log+"blockTimestamp", "1763690000"),
 		"removed":         is(log+"removed", "true"),
 		"no-logs":         length(0),
@@ -42,12 +42,13 @@ func receiptMutants() map[string]mutant {
 		"number-status":   func(m message) bool { return len(m.text("receipt.status")) == 1 },
 		"padded-status":   func(m message) bool { return len(m.text("receipt.status")) == 4 },
 		"many-logs":       length(400),
+		"logs":            length(12),
 	} {
 		mint, burn := "receipt-odd-mint/", "receipt-odd-burn/"
 		switch id {
 		case "type-7", "no-fee", "fee", "block-timestamp", "removed", "no-logs", "no-topics":
 			mint, burn = "receipt-mint/", "receipt-burn/"
-		case "many-logs":
+		case "many-logs", "logs":
 			mint, burn = "receipt-large/mint-", "receipt-large/burn-"
 		}
 		m[mint+id], m[burn+id] = rejects(when), rejects(when)

@@ -16,6 +16,10 @@ func resultMutants() map[string]mutant {
 	m := map[string]mutant{
 		"result-twice/mint-failure":    {bug: "settles each time"},
 		"result-at-once/mint-failure":  {bug: "looks, then settles"},
+		"result-late/mint-failure":     {bug: "expires + keeps what expires"},
+		"result-late/mint-success":     {bug: "expires"},
+		"result-late/burn-success":     {bug: "expires"},
+		"result-same-hash":             {bug: "ends two orders by one transaction"},
 		"result-contrary/mint-failure": {bug: "the last outcome counts"},
 		"result-twice/mint-success":    {bug: "a repeat is an error"},
 		"result-at-once/mint-success":  {bug: "a repeat is an error"},

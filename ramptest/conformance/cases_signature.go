@@ -166,6 +166,18 @@ func signatureCases() []Case {
 					t.fail(wrong, "the signature of "+t.target.Validator.Hex()+" over the digest")
 				}
 			}},
+		{ID: "sign-nonce", Level: Must, Section: "5.3", last: true,
+			Fix:   "Sign with a nonce that RFC 6979 derives from key and digest, as the usual libraries do: with two signatures that share a nonce, anybody computes the validator key.",
+			Title: "No two approvals that the judge got have the same r.",
+			run: func(t *trial) {
+				for range 2 {
+					t.renew()
+					t.confirm(t.approve(t.mint()), failure)
+				}
+				if wrong := cmp.Or(t.judge.wrongSignature(reused), t.ledger.wrongSignatures()[reused]); wrong != "" {
+					t.gives(wrong, "another r in each")
+				}
+			}},
 		{ID: "sign-rejected", Level: Must, Section: "5.3", Fix: "Sign only what you approve: with the signature of a rejected order, a player makes the transaction without paying for it.", last: true,
 			Title: "No rejection that the judge got holds a signature of the digest.",
 			run: func(t *trial) {
@@ -268,6 +280,7 @@ const (
 	otherForm   signatureFault = iota // it is not 0x and 130 hex digits: judged by sign-form alone
 	otherSigner                       // it is not the registered key's signature of the digest
 	leaked                            // the answer is a rejection
+	reused                            // its r is that of a signature of another digest
 )
 
 // wrongSignature returns what is wrong with the signature of an approval of an order, or
@@ -289,6 +302,8 @@ func (t *trial) wrongSignature(o order, a answer) (signatureFault, string) {
 		wrong = impossible
 	case signer != t.target.Validator:
 		wrong = "a validatorSig that recovers to " + signer.Hex()
+	case t.judge.reuses(data.ValidatorSig, text(o.body.at("digest"), 66)):
+		return reused, "two signatures of different digests with the same r"
 	default:
 		return 0, ""
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -125,8 +126,11 @@ func signatureMutants() map[string]mutant {
 			}
 			return s.signature(crypto.Keccak256(digest(asked)))
 		}),
+		"sign-nonce": signs(func(s *studio, asked message, _ string) string {
+			return nonced(digest(asked), big.NewInt(0x5eed))
+		}),
 		"sign-every": signs(func(s *studio, asked message, right string) string { // of any amount but the plain one
-			if amountText(asked, "intent.from.0.amount") == "2" {
+			if n := amountText(asked, "intent.from.0.amount"); n == "2" || n == "400" {
 				return right
 			}
 			return s.signature(crypto.Keccak256(digest(asked)))
@@ -196,4 +200,20 @@ func signatureMutants() map[string]mutant {
 		m[id] = mutant
 	}
 	return m
+}
+
+// nonced signs a digest with the validator key and a nonce.
+func nonced(digest []byte, k *big.Int) string {
+	curve := crypto.S256()
+	n, key := curve.Params().N, new(big.Int)
+	key.SetString("1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef", 16)
+	x, y := curve.ScalarBaseMult(k.Bytes())
+	s := new(big.Int).Mul(x, key)
+	s.Add(s, new(big.Int).SetBytes(digest)).Mul(s, new(big.Int).ModInverse(k, n)).Mod(s, n)
+	v := y.Bit(0)
+	if s.Cmp(new(big.Int).Rsh(n, 1)) > 0 {
+		s.Sub(n, s)
+		v ^= 1
+	}
+	return fmt.Sprintf("0x%064x%064x%02x", x, s, 27+v)
 }

@@ -1,7 +1,9 @@
 package conformance
 
 import (
+	"maps"
 	"math/big"
+	"slices"
 	"strings"
 )
 
@@ -68,8 +70,15 @@ func termsCases() []Case {
 					t.rejects(t.burn().bent(set(asset, number(2*t.target.BurnTokens-1)), set(token, t.times(2))))
 				}},
 				{Name: "burn-one-more", Title: "a burn to one more of the asset", Level: Must, run: func(t *trial) { burn(t, set(token, number(t.target.Amount+1))) }},
-				{Name: "burn-item-more", Title: "a burn to a second asset as well", Level: Must, needs: aSecondAsset, run: func(t *trial) {
-					burn(t, set("intent.to", list{entry("asset", t.asset, t.times(1)), entry("asset", t.second, number(1))}))
+				{Name: "burn-item-more", Title: "a burn to another asset as well", Level: Must, run: func(t *trial) {
+					for _, id := range slices.Sorted(maps.Keys(t.before.assets)) {
+						if id != t.asset && !t.judge.drifts(id) {
+							burn(t, set("intent.to", list{entry("asset", t.asset, t.times(1)), entry("asset", id, number(1))}))
+						}
+					}
+				}},
+				{Name: "burn-nothing-more", Title: "a burn to an asset that the game does not have as well", Level: Must, run: func(t *trial) {
+					burn(t, set("intent.to", list{entry("asset", t.asset, t.times(1)), entry("asset", "item_of_nobody", number(1))}))
 				}},
 				{Name: "mint-one-less", Title: "a mint for one less of the asset", Level: Must, run: func(t *trial) {
 					if t.target.Amount == 1 {

@@ -209,7 +209,7 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 					if v.Case.Subject == "terms" { // the token and the rate are not given here
 						allowed = append(allowed, conformance.Skipped)
 					}
-					if m.bug == "one open order" && strings.HasSuffix(v.Saw, "rejects a second order while one is open") {
+					if m.bug == "one open order" && (v.Case.ID == "result-late" || strings.HasSuffix(v.Saw, "rejects a second order while one is open")) {
 						allowed = append(allowed, conformance.Skipped)
 					}
 					assert.Contains(t, allowed, v.Outcome, "%s: %s", v.Case.ID, v)
@@ -643,10 +643,10 @@ func TestWhatTheTargetLacksIsSkipped(t *testing.T) {
 			terms + " restart-mint-fails restart-burn-succeeds restart-result-again restart-validate-again"},
 		"no second asset": {func(_ *testing.T, s *studio) { s.target.Asset, s.target.Second = "item_gold", "item_silver" }, 8,
 			"intent-two-assets " + terms},
-		"two players": {few(2), 1, terms},
+		"two players": {few(2), 1, terms + " result-late"},
 		"one player": {few(1), 1, "assets-other-player assets-foreign-token assets-foreign-token-rejected validate-foreign-token " +
 			"validate-foreign-token-rejected result-other-session " + terms + " validate-other-owner " +
-			"validate-other-owner-rejected result-other-owner players-at-once"},
+			"validate-other-owner-rejected result-other-owner players-at-once result-late"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -684,8 +684,8 @@ func TestAJudgeThatCannotWorkIsNotMade(t *testing.T) {
 		"no validator":         func(target *conformance.Target) { target.Validator = common.Address{} },
 		"no player":            func(target *conformance.Target) { target.Player = nil },
 		"an amount below 0":    func(target *conformance.Target) { target.Amount = -1 },
-		"a large amount":       func(target *conformance.Target) { target.Amount = 1001 },
-		"a large token amount": func(target *conformance.Target) { target.Tokens = 1001 },
+		"a large amount":       func(target *conformance.Target) { target.Amount = 100_000_001 },
+		"a large token amount": func(target *conformance.Target) { target.Tokens = 100_000_001 },
 		"one asset twice":      func(target *conformance.Target) { target.Asset, target.Second = "a", "a" },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -35,7 +36,9 @@ type game struct {
 	mu      sync.Mutex
 	players map[string]*player // by session
 	orders  map[uuid.UUID]*order
+	hashes  map[string]uuid.UUID   // the order that a transaction ended
 	purse   map[string]ramp.Amount // of everybody, for one bug
+	queue   []*time.Timer          // what is not stored yet, for one bug
 
 	last    *uuid.UUID    // the order that ended last
 	waiting int           // calls that have come to the meeting
@@ -55,6 +58,7 @@ func (g *game) is(b bug) bool {
 type player struct {
 	token    string
 	balances map[string]ramp.Amount
+	held     map[string]ramp.Amount // what failed mints never released, for one bug
 }
 
 type order struct {
@@ -67,14 +71,14 @@ type order struct {
 
 func newGame() *game {
 	return &game{players: map[string]*player{}, orders: map[uuid.UUID]*order{}, meeting: make(chan struct{}),
-		locks: map[string]chan struct{}{}, closed: make(chan struct{})}
+		hashes: map[string]uuid.UUID{}, locks: map[string]chan struct{}{}, closed: make(chan struct{})}
 }
 
 func (g *game) login(_ context.Context, _ string) (ramp.Session, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := ramp.Session{ID: "session-" + rand.Text(), Token: ramp.NewAccessToken(strings.Repeat(rand.Text(), 5))}
-	p := &player{token: s.Token.Reveal(), balances: map[string]ramp.Amount{
+	p := &player{token: s.Token.Reveal(), held: map[string]ramp.Amount{}, balances: map[string]ramp.Amount{
 		"item_gold": ramp.NewAmount(1_000_000), "item_gem": ramp.NewAmount(10_000)}}
 	if g.is("one purse for all") {
 		if g.purse == nil {
@@ -190,6 +194,18 @@ func (g *game) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateReque
 		}
 	}
 	g.orders[r.UUID] = o
+	if g.is("expires") {
+		time.AfterFunc(2*time.Second, func() {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			if d, _ := o.request.Intent.Direction(); o.state == "" && d == ramp.Mint {
+				if o.state = "failure"; !g.is("keeps what expires") {
+					_ = g.move(o, settled(o.request.Intent, false))
+				}
+			}
+			o.state = cmp.Or(o.state, "success") // without a grant
+		})
+	}
 	if o.state == "rejected" {
 		return ramp.Reject("INVALID_BALANCE")
 	}
@@ -294,6 +310,10 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 		known.seen++
 		return nil
 	}
+	if other, used := g.hashes[r.TxHash]; used && r.TxHash != "" && other != r.UUID && !g.is("ends two orders by one transaction") {
+		return ramp.Permanent(errors.New("the transaction ended another order"))
+	}
+	g.hashes[r.TxHash] = r.UUID
 	known.seen++
 	g.last = &r.UUID
 	if g.is("adds a third asset") {
@@ -322,6 +342,21 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 			_ = g.move(known, effect)
 		})
 		return nil
+	}
+	if g.is("stores later") {
+		g.queue = append(g.queue, time.AfterFunc(400*time.Millisecond, func() {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			_ = g.move(known, effect)
+			known.state = state
+		}))
+		return nil
+	}
+	if g.is("keeps a hold") && d == ramp.Mint && state == "failure" {
+		for _, from := range intent.From {
+			p := g.players[known.owner]
+			p.held[from.ID], _ = p.held[from.ID].Add(from.Amount)
+		}
 	}
 	if err := g.move(known, effect); err != nil {
 		return err
@@ -456,6 +491,9 @@ func (g *game) move(o *order, what func() (ramp.Effect, error)) error {
 			g.meet()
 		}
 		sum, err := balance.Add(effect.Delta(asset))
+		if held := p.held[asset.ID]; held.Sign() > 0 && effect.Kind == ramp.Take && held.Cmp(sum) > 0 {
+			return ramp.Reject("INVALID_BALANCE")
+		}
 		if g.is("gives back whole numbers") && effect.Kind == ramp.GiveBack {
 			whole := new(big.Int).Quo(asset.Amount.Rat().Num(), asset.Amount.Rat().Denom())
 			sum, err = balance.Add(ramp.NewAmount(whole.Int64()))
@@ -554,6 +592,9 @@ func (s *studio) unopened(t testing.TB) *conformance.Judge {
 
 // restart forgets what a server keeps in memory; this one has it all stored.
 func (s *studio) restart(context.Context) error {
+	for _, later := range s.game.queue {
+		later.Stop()
+	}
 	if s.game.is("forgets orders") {
 		s.game.mu.Lock()
 		defer s.game.mu.Unlock()

@@ -28,6 +28,8 @@ type Judge struct {
 	alone    bool                      // one of them must run alone: it restarts the server or sends what may crash it
 	slowest  time.Duration             // the longest known time from an answer to its effect
 	met      map[string]bool           // the players of earlier cases, by session ID
+	pooled   bool                      // Player returned a player again
+	late     map[string]lateOrder      // the orders that the opening left open, by input
 	users    map[string]*trial         // the trial that uses a player now, by session ID
 	shared   bool                      // Player returned a player that another case was using: one case at a time
 	watched  map[string]bool           // the assets that were checked for moving without an order
@@ -35,6 +37,7 @@ type Judge struct {
 	opening  map[string]Verdict        // the verdicts of the abilities, by case ID
 	known    known                     // the faults that the opening found
 	unsigned map[signatureFault]string // the first approval whose signature is wrong in this way
+	nonces   map[string]string         // the digest that was signed with an r
 	ended    []endedOrder              // the orders that the opening ended
 	declined map[string]bool           // the errorCodes with which validate calls are rejected, though with HTTP 429
 	sent     []order                   // the latest validate calls
@@ -316,6 +319,18 @@ func (j *Judge) wrongSignature(how signatureFault) string {
 	return j.unsigned[how]
 }
 
+// reuses reports whether the r of a signature is that of a signature of another digest.
+func (j *Judge) reuses(sig, digest string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r := strings.ToLower(sig[2:66]) // 0x and 130 digits
+	digest = strings.ToLower(digest)
+	if j.nonces[r] == "" {
+		j.nonces[r] = digest
+	}
+	return j.nonces[r] != digest
+}
+
 // sends records a validate call. The latest are kept, because an answer that is mixed up
 // is that to another call at the same time.
 func (j *Judge) sends(o order) {
@@ -483,6 +498,7 @@ func (j *Judge) meets(session string) (again bool) {
 	defer j.mu.Unlock()
 	again = j.met[session]
 	j.met[session] = true
+	j.pooled = j.pooled || again
 	return again
 }
 

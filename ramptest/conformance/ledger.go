@@ -91,6 +91,13 @@ func (l *ledger) isKnown(o order) bool {
 	return l.known[id]
 }
 
+// any reports whether an order was approved.
+func (l *ledger) any() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.known) > 0
+}
+
 // confirmed records that the server confirmed a result.
 func (l *ledger) confirmed(o order, status string) {
 	kind := l.kind(o, status)

@@ -150,6 +150,9 @@ func (o order) result(status string) object {
 	})
 }
 
+// hashOf returns the hash of the transaction of an order.
+func hashOf(o order) string { return literalText(o.result(success)["tx_hash"]) }
+
 // readable leaves out of a result what the server is known not to read.
 func (o order) readable(result object) object {
 	logs, _ := result.at("receipt.logs").(list)

@@ -62,9 +62,10 @@ type Target struct {
 	Asset, Second string
 
 	// Amount is how much of an asset an order moves, and Tokens how many tokens that
-	// is worth at the game's rate. They default to 2 and 1, and must be at most
-	// 1000. A player should own at least 20 times Amount, and less than 2^31. If both
-	// and Token are set, orders at other rates must be rejected.
+	// is worth at the game's rate. They default to 400 and 200 if the game approves
+	// that and a player owns enough, and to 2 and 1 otherwise. A player should own at
+	// least 20 times Amount, and less than 2^31. If both and Token are set, orders at
+	// other rates must be rejected.
 	Amount, Tokens int64
 
 	// BurnTokens is how many tokens must be burned for that amount, if burns have a
@@ -99,7 +100,12 @@ type Target struct {
 	// to 2 seconds.
 	Settle time.Duration
 
-	given struct{ token, rate bool } // what was set by the caller
+	// Late is how long after its approval an order that the judge leaves open is
+	// reported. It defaults to 3 seconds. 6 minutes outlast the UUID (interface 8).
+	// The judge leaves no order open if Player returns players again.
+	Late time.Duration
+
+	given struct{ token, rate, amount bool } // what was set by the caller
 }
 
 // Pool returns a Target.Player that returns the sessions in turn, again and again.
@@ -122,7 +128,7 @@ func Pool(sessions ...ramp.Session) func(context.Context, string) (ramp.Session,
 	}
 }
 
-const mostAmount = 1000
+const mostAmount = 100_000_000 // a player owns 20 times as much, which is less than 2^31
 
 // New returns a judge of the target. It makes no calls.
 func New(target Target) (*Judge, error) {
@@ -165,12 +171,14 @@ func New(target Target) (*Judge, error) {
 		}
 	}
 	target.given.token, target.given.rate = target.Token != "", target.Amount != 0 && target.Tokens != 0
+	target.given.amount = target.Amount != 0 || target.Tokens != 0 || target.BurnTokens != 0
 	target.Amount = cmp.Or(target.Amount, 2)
-	target.Tokens = cmp.Or(target.Tokens, 1)
+	target.Tokens = cmp.Or(target.Tokens, max(1, target.Amount/2))
 	target.BurnTokens = cmp.Or(target.BurnTokens, target.Tokens)
 	target.Token = cmp.Or(target.Token, "0x0000000000000000000000000000000000007e57")
 	target.Timeout = cmp.Or(target.Timeout, 10*time.Second)
 	target.Settle = cmp.Or(target.Settle, 2*time.Second)
+	target.Late = cmp.Or(target.Late, 3*time.Second)
 	if target.UUID == nil {
 		target.UUID = func(context.Context, ramp.Session) (uuid.UUID, error) { return uuid.NewRandom() }
 	}
@@ -185,6 +193,8 @@ func New(target Target) (*Judge, error) {
 		flight:   make(map[string]bool),
 		unsigned: make(map[signatureFault]string),
 		declined: make(map[string]bool),
+		nonces:   make(map[string]string),
+		late:     make(map[string]lateOrder),
 		known:    unknown(),
 	}
 	j.turn.L = &j.mu

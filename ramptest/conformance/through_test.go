@@ -141,7 +141,7 @@ func TestASecondFaultOfAnAbilityIsTold(t *testing.T) {
 		opening := newJudge(t, s).Opening()
 		require.Len(t, opening, 1)
 		assert.Equal(t, "repeats", opening[0].Case.ID)
-		assert.Regexp(t, `^a balance that moved by -2 \(.*\); later \(mint failed again\) a balance that moved by 2 \(.*\); later \(burn succeeded again\) a balance that moved by 2 \(.*\)$`, opening[0].Saw)
+		assert.Regexp(t, `^a balance that moved by -400 \(.*\); later \(mint failed again\) a balance that moved by 400 \(.*\); later \(burn succeeded again\) a balance that moved by 400 \(.*\)$`, opening[0].Saw)
 	})
 }
 

@@ -197,6 +197,9 @@ func (t *trial) newPlayer() ramp.Session {
 			return s
 		}
 		if t.judge.meets(s.ID) {
+			for _, o := range t.judge.closeLate(s.ID) {
+				t.report(o, o.result(failure))
+			}
 			t.ledger.called() // by another case, whose effects may be late
 			t.outwait()
 		}
