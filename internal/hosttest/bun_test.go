@@ -1,4 +1,4 @@
-package ormtest
+package hosttest
 
 import (
 	"context"
