@@ -58,22 +58,22 @@ type Proof struct {
 // [HandlerConfig].Chain, it is what the service reports, or whoever has the HMAC key.
 // Without [HandlerConfig].Proof, nothing is known of Contracts.
 type Evidence struct {
-	Succeeded bool            // whether the transaction succeeded
-	From      common.Address  // who sent it; zero without a chain, like the next two
-	FeePayer  common.Address  // who paid for it, if somebody else did
-	To        *common.Address // where it went; nil if it created a contract
+	Succeeded bool            `json:"succeeded"`          // whether the transaction succeeded
+	From      common.Address  `json:"from"`               // who sent it; zero without a chain, like the next two
+	FeePayer  common.Address  `json:"fee_payer,omitzero"` // who paid for it, if somebody else did
+	To        *common.Address `json:"to"`                 // where it went; nil if it created a contract
 
 	// Units is how much of the order's ERC-20 token moved, net, in its smallest units:
 	// for a mint, what the user received; for a burn, what went from the user to the
 	// zero address or Contracts, and stayed there. It is negative if it went the other
 	// way, and nil if the transaction failed or the order has not exactly one token
 	// contract.
-	Units *big.Int
+	Units *big.Int `json:"units,omitempty"`
 
 	// TokenIDs are the pieces of an NFT that went from the zero address or Contracts to
 	// the user of a mint, or from the user of a burn to them, and stayed there. Of an
 	// NFT, Units is 0.
-	TokenIDs []*big.Int
+	TokenIDs []*big.Int `json:"token_ids,omitempty"`
 }
 
 // check adds what is wrong with p, for the products of t, to wrong. path names p in

@@ -143,11 +143,12 @@ func (l Log) MarshalJSON() ([]byte, error) {
 // Transfer is a transfer of tokens, of ERC-20 or ERC-721. A mint comes from the zero
 // address, and a burn usually goes to it.
 type Transfer struct {
-	Token    common.Address // the token contract
-	From, To common.Address // the zero address for a mint or a burn
-	Value    *big.Int       // ERC-20: the amount in the token's smallest units; nil for ERC-721
-	TokenID  *big.Int       // ERC-721: which piece; nil for ERC-20
-	LogIndex Quantity       // position of the event in the block
+	Token    common.Address `json:"token"`              // the token contract
+	From     common.Address `json:"from"`               // the zero address for a mint
+	To       common.Address `json:"to"`                 // usually the zero address for a burn
+	Value    *big.Int       `json:"value,omitempty"`    // ERC-20: the amount in the token's smallest units; nil for ERC-721
+	TokenID  *big.Int       `json:"token_id,omitempty"` // ERC-721: which piece; nil for ERC-20
+	LogIndex Quantity       `json:"log_index"`          // position of the event in the block
 }
 
 // Transfers returns the transfers of tokens among the logs, in their order. Logs of
