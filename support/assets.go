@@ -60,21 +60,33 @@ func offerKey(token common.Address, d ramp.Direction, ids []string) string {
 }
 
 // amount returns units of a token as an amount.
-func (a *assets) amount(token common.Address, units *big.Int) ramp.Amount {
+func (a *assets) amount(token common.Address, units *big.Int) Amount {
 	if units == nil {
-		return ramp.Amount{}
+		return Amount{}
 	}
 	amount, _ := ramp.AmountOfUnits(units, a.decimals[token]) // 256 bits have few enough digits
-	return amount
+	return Amount{amount}
+}
+
+// found returns an order for a finding.
+func (a *assets) found(t *traded) FoundOrder {
+	return FoundOrder{t.UUID, t.State, t.Direction, t.product(), a.amount(t.token, t.units), add(map[string]Amount{}, t.Assets), t.SessionID, t.UserAddress, t.TxHash,
+		t.AcceptedAt, t.FinishedAt}
 }
 
 // traded is an order, and what it trades on the chain.
 type traded struct {
 	ramp.Order
 	token common.Address
-	user  common.Address // zero if the player was erased
-	units *big.Int       // nil if the order cannot be compared
-	offer *offer         // nil if it is for no product
+	user  common.Address
+	units *big.Int // nil if the order cannot be compared
+	offer *offer   // nil if it is for no product
+}
+
+// isUser reports whether an account may be the user of the order. Only a player who was
+// erased, as [ramp.SQLStore.EraseSession] does, may be anybody.
+func (t *traded) isUser(account common.Address) bool {
+	return t.user == account && common.IsHexAddress(t.UserAddress) || strings.HasPrefix(t.UserAddress, "erased-")
 }
 
 // product returns the name of the product, or else the token.
@@ -87,10 +99,7 @@ func (t *traded) product() string {
 
 // traded returns what an order trades on the chain: some amount of one token.
 func (a *assets) traded(o ramp.Order) *traded {
-	side := o.Intent.To
-	if o.Direction == ramp.Burn {
-		side = o.Intent.From
-	}
+	side := tokensOf(&o)
 	t := &traded{Order: o}
 	if common.IsHexAddress(o.UserAddress) {
 		t.user = common.HexToAddress(o.UserAddress)
@@ -142,42 +151,11 @@ func (t *traded) fee() string {
 	return ""
 }
 
-// sum adds amounts up.
-type sum struct {
-	whole int64
-	rest  ramp.Amount // what does not fit whole
-}
-
-func (s *sum) add(a ramp.Amount) {
-	n, err := a.Int64()
-	if next := s.whole + n; err == nil && (next >= s.whole) == (n >= 0) {
-		s.whole = next
-		return
-	}
-	s.rest, _ = s.rest.Add(a) // an amount of more than 100 digits is in no game
-}
-
-func (s *sum) amount() ramp.Amount {
-	total, _ := s.rest.Add(ramp.NewAmount(s.whole))
-	return total
-}
-
-// sums adds up amounts of game assets.
-type sums map[string]*sum
-
-func (s sums) add(list []ramp.AssetAmount) {
+// add adds amounts of game assets to sums.
+func add(sums map[string]Amount, list []ramp.AssetAmount) map[string]Amount {
 	for _, a := range list {
-		if s[a.ID] == nil {
-			s[a.ID] = new(sum)
-		}
-		s[a.ID].add(a.Amount)
+		sum, _ := sums[a.ID].Add(a.Amount) // an amount of more than 100 digits is in no game
+		sums[a.ID] = Amount{sum}
 	}
-}
-
-func (s sums) amounts() (list []ramp.AssetAmount) {
-	for id, n := range s {
-		list = append(list, ramp.AssetAmount{ID: id, Amount: n.amount()})
-	}
-	slices.SortFunc(list, func(a, b ramp.AssetAmount) int { return strings.Compare(a.ID, b.ID) })
-	return list
+	return sums
 }

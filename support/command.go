@@ -33,7 +33,7 @@ type Command func(ctx context.Context, o *Orders, args []string, out io.Writer) 
 //	show UUID       shows an order and the transactions that may be its own: [Orders.Show]
 //	finish UUID     ends an order as its transaction ended: [Orders.Finish]
 //	abandon UUID    ends an order whose result will never come: [Orders.Abandon]
-//	reconcile       compares the books with the chain, and fails if they do not close:
+//	reconcile       compares the books with the chain, and fails if they disagree:
 //	                [Orders.Reconcile]
 //
 // Ask each for its flags with -help.
@@ -59,7 +59,7 @@ func NewCommand(name string, flags *flag.FlagSet) (Command, error) {
 	return func(ctx context.Context, o *Orders, args []string, out io.Writer) error {
 		switch {
 		case takes == "" && len(args) > 0:
-			return fmt.Errorf("the argument %q is one too many", args[0])
+			return fmt.Errorf("unexpected argument %q", args[0])
 		case takes != "" && len(args) != 1:
 			return fmt.Errorf("one argument is required, after the flags: %s", takes)
 		}
@@ -95,73 +95,58 @@ func period(flags *flag.FlagSet, from, to *time.Time, usage string) {
 	add("to", to, "`end`, likewise, and not included; by default now")
 }
 
-// selection says which orders to list.
-type selection struct {
-	older                               time.Duration
-	direction, player, session, address string
-	from, to                            time.Time
-}
-
 func newList(flags *flag.FlagSet) action {
-	var s selection
-	flags.DurationVar(&s.older, "older", patience, "list orders that have waited longer than this `duration`; the service stops delivering after 12 hours")
-	flags.StringVar(&s.direction, "direction", "", "list only waiting orders of this `direction`, mint or burn; a burn that waits has moved nothing")
-	flags.StringVar(&s.player, "player", "", "list all orders of a player's `name` instead")
-	flags.StringVar(&s.session, "session", "", "list all orders of a session `ID` instead")
-	flags.StringVar(&s.address, "address", "", "list all orders of a wallet's `address` instead")
-	period(flags, &s.from, &s.to, "list the orders that ended since this `time` instead, a date or a time in RFC 3339")
+	older := flags.Duration("older", patience, "list orders that have waited longer than this `duration`; the service stops delivering after 12 hours")
+	direction := flags.String("direction", "", "list only waiting orders of this `direction`, mint or burn; a burn that waits has moved nothing")
+	player := flags.String("player", "", "list all orders of a player's `name` instead")
+	session := flags.String("session", "", "list all orders of a session `ID` instead")
+	address := flags.String("address", "", "list all orders of a wallet's `address` instead")
+	var from, to time.Time
+	period(flags, &from, &to, "list the orders that ended since this `time` instead, a date or a time in RFC 3339")
 	return func(ctx context.Context, o *Orders, _ string, out io.Writer) error {
-		orders, err := o.selected(ctx, &s)
-		if err != nil {
-			return err
+		store, ok := o.config.Store.(Ledger)
+		if !ok {
+			return invalid("Config.Store", "must be a Ledger")
 		}
-		_, err = io.WriteString(out, Table(orders))
-		return err
-	}
-}
-
-// selected returns the orders of a selection.
-func (o *Orders) selected(ctx context.Context, s *selection) (all []ramp.Order, err error) {
-	store, ok := o.config.Store.(Ledger)
-	if !ok {
-		return nil, invalid("Config.Store", "must be a Ledger")
-	}
-	read := func(list func(ramp.OrderPage) ([]ramp.Order, error)) {
-		for page, failed := range o.pages(list) {
-			all, err = append(all, page...), cmp.Or(err, failed)
+		var all []ramp.Order
+		var err error
+		read := func(list func(ramp.OrderPage) ([]ramp.Order, error)) {
+			orders, failed := o.all(list)
+			all, err = append(all, orders...), cmp.Or(err, failed)
 		}
-	}
-	now := o.config.Now()
-	switch {
-	case s.player != "" && o.config.Sessions == nil:
-		return nil, invalid("Config.Sessions", "is required to list the orders of a player")
-	case s.player != "":
-		sessions, err := o.config.Sessions(ctx, s.player)
-		if err != nil {
-			return nil, err
-		}
-		for _, id := range sessions {
-			read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.SessionOrders(ctx, id, p) })
-		}
-	case s.session != "":
-		read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.SessionOrders(ctx, s.session, p) })
-	case s.address != "":
-		read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.UserOrders(ctx, s.address, p) })
-	case !s.from.IsZero() || !s.to.IsZero():
-		if s.to.IsZero() {
-			s.to = now
-		}
-		read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.Ended(ctx, s.from, s.to, p) })
-	case !slices.Contains([]string{"", "mint", "burn"}, s.direction):
-		return nil, errors.New("-direction must be mint or burn")
-	default:
-		for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
-			if s.direction == "" || s.direction == string(d) {
-				read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.Waiting(ctx, d, now.Add(-s.older), p) })
+		now := o.config.Now()
+		switch {
+		case *player != "" && o.config.Sessions == nil:
+			return invalid("Config.Sessions", "is required to list the orders of a player")
+		case *player != "":
+			sessions, failed := o.config.Sessions(ctx, *player)
+			err = failed
+			for _, id := range sessions {
+				read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.SessionOrders(ctx, id, p) })
+			}
+		case *session != "":
+			read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.SessionOrders(ctx, *session, p) })
+		case *address != "":
+			read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.UserOrders(ctx, *address, p) })
+		case !from.IsZero() || !to.IsZero():
+			if to.IsZero() {
+				to = now
+			}
+			read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.Ended(ctx, from, to, p) })
+		case !slices.Contains([]string{"", "mint", "burn"}, *direction):
+			return errors.New("-direction must be mint or burn")
+		default:
+			for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
+				if *direction == "" || *direction == string(d) {
+					read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.Waiting(ctx, d, now.Add(-*older), p) })
+				}
 			}
 		}
+		if err == nil {
+			_, err = io.WriteString(out, Table(all))
+		}
+		return err
 	}
-	return all, err
 }
 
 func missing(ctx context.Context, o *Orders, file string, out io.Writer) error {
@@ -207,10 +192,7 @@ func newFinish(flags *flag.FlagSet) action {
 			return errors.New("-tx is required: the order ends as its transaction did")
 		}
 		step, err := o.Finish(ctx, id, transaction, *d)
-		if err != nil {
-			return err
-		}
-		return printStep(out, step)
+		return printStep(out, step, err)
 	})
 }
 
@@ -219,10 +201,7 @@ func newAbandon(flags *flag.FlagSet) action {
 	flags.BoolVar(&d.Anyway, "anyway", false, "abandon the order although a transaction may be its own")
 	return withOrder(func(ctx context.Context, o *Orders, id uuid.UUID, out io.Writer) error {
 		step, err := o.Abandon(ctx, id, *d)
-		if err != nil {
-			return err
-		}
-		return printStep(out, step)
+		return printStep(out, step, err)
 	})
 }
 
@@ -234,12 +213,15 @@ func newDecision(flags *flag.FlagSet) *Decision {
 }
 
 // printStep says what was moved, so that nobody moves it again by hand.
-func printStep(out io.Writer, step ramp.Step) error {
+func printStep(out io.Writer, step ramp.Step, err error) error {
+	if err != nil {
+		return err
+	}
 	moved := "the game has moved: " + step.Effect.String()
 	if !step.New {
 		moved = "it had ended so before, and nothing was moved"
 	}
-	_, err := fmt.Fprintf(out, "%s is %s; %s\n", step.Order.UUID, step.Order.State, shown(moved))
+	_, err = fmt.Fprintf(out, "%s is %s; %s\n", step.Order.UUID, step.Order.State, shown(moved))
 	return err
 }
 
@@ -247,16 +229,15 @@ func newReconcile(flags *flag.FlagSet) action {
 	var from, to time.Time
 	period(flags, &from, &to, "`beginning`, a date or a time in RFC 3339; by default where the last books ended, or a day ago")
 	file := flags.String("position", "", "`file` that says where the last books ended, and then where these did")
-	format := flags.String("format", "text", "`form` of the books: text, json, csv (the findings) or totals (as CSV)")
+	format := flags.String("format", "text", "`form` of the books: text, json or totals (as CSV)")
 	return func(ctx context.Context, o *Orders, _ string, out io.Writer) error {
 		write := map[string]func(*Books) error{
 			"text":   func(b *Books) error { _, err := io.WriteString(out, b.Text()); return err },
 			"json":   func(b *Books) error { return json.NewEncoder(out).Encode(b) },
-			"csv":    func(b *Books) error { return b.WriteCSV(out) },
 			"totals": func(b *Books) error { return b.WriteTotalsCSV(out) },
 		}[*format]
 		if write == nil {
-			return errors.New("-format must be text, json, csv or totals")
+			return errors.New("-format must be text, json or totals")
 		}
 		books, err := o.since(ctx, position(*file), from, to)
 		if err != nil {
@@ -271,8 +252,8 @@ func newReconcile(flags *flag.FlagSet) action {
 		if books.To.Before(to) {
 			cmp.Or(o.config.Logger, slog.Default()).WarnContext(ctx, "ramp: the books end before -to: later blocks are not final yet", "end", books.To)
 		}
-		if n := len(books.Findings); n > 0 {
-			return fmt.Errorf("the books do not close; findings: %d", n)
+		if n := books.found(); n > 0 {
+			return fmt.Errorf("orders and chain disagree; findings: %d", n)
 		}
 		return nil
 	}

@@ -33,9 +33,9 @@ func ExampleOrders_Reconcile() {
 		log.Fatal(err)
 	}
 	for _, finding := range books.Findings {
-		fmt.Println(finding.Time(), finding.Kind, finding.Detail)
+		fmt.Println(finding.Time, finding.Kind, finding.Detail)
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(books); err != nil { // or Text, WriteCSV, WriteTotalsCSV
+	if err := json.NewEncoder(os.Stdout).Encode(books); err != nil { // or Text, WriteTotalsCSV
 		log.Fatal(err)
 	}
 	last = books.To // keep it once the report is written

@@ -38,8 +38,8 @@ func (s *guild) apply(_ context.Context, step ramp.Step) error {
 	return nil
 }
 
-// A mint has failed, and its result is lost. A person finds the transaction and finishes the
-// order with it, which gives the gold back.
+// A burn has succeeded, and its result is lost. A person finds the transaction and finishes the
+// order with it, which grants the gold.
 func ExampleOrders_Finish() {
 	ctx := context.Background()
 	key := must(ramp.TextKey("key from the console"))
@@ -52,8 +52,8 @@ func ExampleOrders_Finish() {
 		Players: game, Store: store, Terms: anyTerms, Key: key, Signer: signer, Now: service.Now})))
 	client := must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()}))
 	started := must(client.Initialize(ctx, request()))
-	must(service.Mint(ctx, started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(1),
-		ramptest.TransactionFails(), ramptest.TransactionType(7), ramptest.ResultNever()))
+	must(service.Burn(ctx, started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(1),
+		ramptest.ResultNever()))
 	service.Advance(time.Minute)
 	fmt.Println("gold while the order waits:", game.gold)
 
@@ -66,7 +66,7 @@ func ExampleOrders_Finish() {
 	}))
 	report := must(orders.Show(ctx, started.UUID))
 	best := report.Candidates[0]
-	fmt.Println("succeeded:", best.Evidence.Succeeded, "unproven:", best.Unproven)
+	fmt.Println("proven:", best.Unproven == "")
 
 	why := support.Decision{Who: "alice", Reason: "case 17: the result is lost"}
 	_, err := orders.Abandon(ctx, started.UUID, why)
@@ -74,10 +74,10 @@ func ExampleOrders_Finish() {
 	step := must(orders.Finish(ctx, started.UUID, best.Hash, why))
 	fmt.Println(step.Order.State, step.Effect, "gold:", game.gold)
 	// Output:
-	// gold while the order waits: 900
-	// succeeded: false unproven: <nil>
+	// gold while the order waits: 1000
+	// proven: true
 	// abandoned: false
-	// failed give back +100 item_gold gold: 1000
+	// succeeded grant +100 item_gold gold: 1100
 }
 
 func must[T any](value T, err error) T {

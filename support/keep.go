@@ -16,10 +16,11 @@ import (
 // done; see [Orders.Reconcile]. It begins where the last books ended, as the file says, or a
 // day ago if there is no such file. Only one process may use the file.
 //
-// It logs one record for each finding, "ramp: the books do not close", with kind, detail,
-// time, uuid, tx_hash and user, and "ramp: the books were not read" or "ramp: the position
-// of the books was not kept" with the cause. report, if not nil, gets the books, for
-// metrics. It corrects nothing.
+// It logs one record for each finding that is listed, "ramp: the books do not close", with
+// kind, detail, time, uuid, tx_hash and user, and with findings and listed if there are
+// more. "ramp: the books were not read" and "ramp: the position of the books was not kept"
+// have the cause, and "ramp: the books have no position" says where they begin instead.
+// report, if not nil, gets the books, for metrics. It corrects nothing.
 func (o *Orders) KeepBooks(ctx context.Context, file string, report func(*Books)) {
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
@@ -34,6 +35,9 @@ func (o *Orders) KeepBooks(ctx context.Context, file string, report func(*Books)
 		default:
 			for _, f := range books.Findings {
 				log.ErrorContext(ctx, "ramp: the books do not close", f.attrs()...)
+			}
+			if n := books.found(); n > len(books.Findings) {
+				log.ErrorContext(ctx, "ramp: the books do not close", "findings", n, "listed", len(books.Findings))
 			}
 			if report != nil {
 				report(books)
@@ -52,7 +56,7 @@ func (o *Orders) KeepBooks(ctx context.Context, file string, report func(*Books)
 
 // attrs returns what a record says of a finding.
 func (f *Finding) attrs() []any {
-	attrs := []any{"kind", f.Kind, "detail", f.Detail, "time", f.Time()}
+	attrs := []any{"kind", f.Kind, "detail", f.Detail, "time", f.Time}
 	for _, order := range f.Orders {
 		attrs = append(attrs, "uuid", order.UUID)
 	}
@@ -63,10 +67,17 @@ func (f *Finding) attrs() []any {
 }
 
 // since reconciles from a time, or else from a position, until another time, or else now.
-func (o *Orders) since(ctx context.Context, p position, from, to time.Time) (_ *Books, err error) {
+func (o *Orders) since(ctx context.Context, p position, from, to time.Time) (*Books, error) {
 	if from.IsZero() {
-		if from, err = p.begin(o.config.Now()); err != nil {
+		last, err := p.read()
+		if err != nil {
 			return nil, err
+		}
+		if from = last.Add(-Overlap); last.IsZero() {
+			from = o.config.Now().Add(-24 * time.Hour)
+			if p != "" {
+				cmp.Or(o.config.Logger, slog.Default()).WarnContext(ctx, "ramp: the books have no position", "file", string(p), "begin", from)
+			}
 		}
 	}
 	return o.Reconcile(ctx, from, to)
@@ -75,32 +86,35 @@ func (o *Orders) since(ctx context.Context, p position, from, to time.Time) (_ *
 // position is a file that says where the last books ended. Without a name, there is none.
 type position string
 
-// begin returns when the next books begin.
-func (p position) begin(now time.Time) (time.Time, error) {
+// read returns where the last books ended, or the zero time if there were none.
+func (p position) read() (time.Time, error) {
 	var last struct{ To time.Time }
 	text, err := os.ReadFile(string(p))
 	switch {
 	case p == "", errors.Is(err, fs.ErrNotExist):
-		return now.Add(-24 * time.Hour), nil
+		return time.Time{}, nil
 	case err != nil:
 		return time.Time{}, err
 	case json.Unmarshal(text, &last) != nil || last.To.IsZero():
-		return time.Time{}, fmt.Errorf("%s is not a position of the books", p)
+		return time.Time{}, fmt.Errorf(`%s is not a position of the books: write {"To":"2026-11-01T00:00:00Z"} with the end of the last ones, or remove it`, p)
 	default:
-		return last.To.Add(-Overlap), nil
+		return last.To, nil
 	}
 }
 
-// keep stores the end of books that were reported: as a whole, or not at all.
+// keep stores the end of books that were reported: as a whole, or not at all. The
+// position never moves backwards, and never past what no books are about.
 func (p position) keep(books *Books) error {
-	if p == "" {
-		return nil
+	last, err := p.read()
+	if p == "" || err != nil || !last.IsZero() && (!books.To.After(last) || books.From.After(last)) {
+		return err
 	}
-	text, err := json.Marshal(struct{ To time.Time }{books.To})
+	file, err := os.OpenFile(string(p)+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(string(p)+".new", text, 0o600); err != nil {
+	err = json.NewEncoder(file).Encode(struct{ To time.Time }{books.To})
+	if err = cmp.Or(err, file.Sync(), file.Close()); err != nil { // a rename may reach the disk before what was written
 		return err
 	}
 	return os.Rename(string(p)+".new", string(p))

@@ -3,6 +3,7 @@ package support
 import (
 	"cmp"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"math/big"
 	"slices"
@@ -44,10 +45,35 @@ type matcher struct {
 	loose  []Event      // have no order by their transaction
 	extra  []Event      // moved by the transaction of an order for somebody else
 
+	consumed  map[uint64]bool // the transactions by which orders ended
+	seed      maphash.Seed
+	shared    []ramp.Order // ended in the period, by a transaction that had ended another
+	differing []mismatch
+
 	totals   map[totalKey]*running
-	supply   map[chainKey]*runningChain
+	supply   map[totalKey]*runningChain
 	open     int
-	findings []Finding
+	counts   map[FindingKind]int
+	findings map[shelf][]Finding
+}
+
+// maxFindings is how many findings of a shelf are listed.
+const maxFindings = 1000
+
+// shelf is where findings compete for a place in the list, so that dust of one kind
+// displaces nothing else.
+type shelf struct {
+	kind      FindingKind
+	direction ramp.Direction
+	token     common.Address
+}
+
+// mismatch is an order whose transaction moved something else.
+type mismatch struct {
+	order  *traded
+	events []Event
+	detail string
+	judged bool // in this period
 }
 
 type totalKey struct {
@@ -56,33 +82,66 @@ type totalKey struct {
 	direction ramp.Direction
 }
 
-type chainKey struct {
-	token     common.Address
-	direction ramp.Direction
+func (k totalKey) compare(other totalKey) int {
+	return cmp.Or(strings.Compare(k.product, other.product), k.token.Cmp(other.token), cmp.Compare(other.direction, k.direction)) // mints first
 }
 
 // running is a Total that grows.
 type running struct {
 	Total
-	taken, givenBack, granted sums
-	ordered, moved            big.Int
+	ordered, moved big.Int
 }
 
+// runningChain is a ChainTotal that grows.
 type runningChain struct {
-	events int
-	units  big.Int
+	ChainTotal
+	units big.Int
 }
 
 func newMatcher(a *assets, from, to time.Time) *matcher {
-	return &matcher{assets: a, from: from, to: to, events: map[common.Hash][]Event{}, orders: map[common.Hash]*traded{},
-		totals: map[totalKey]*running{}, supply: map[chainKey]*runningChain{}}
+	m := &matcher{assets: a, from: from, to: to, events: map[common.Hash][]Event{}, orders: map[common.Hash]*traded{}, consumed: map[uint64]bool{}, seed: maphash.MakeSeed(),
+		totals: map[totalKey]*running{}, supply: map[totalKey]*runningChain{}, counts: map[FindingKind]int{}, findings: map[shelf][]Finding{}}
+	for _, kind := range FindingKinds() {
+		m.counts[kind] = 0
+	}
+	return m
 }
+
+// begin is where the events that are read begin: those of every order that ends in the
+// period, or has then waited for 13 hours, but was accepted less than that before.
+func (m *matcher) begin() time.Time { return m.from.Add(-patience - skew) }
 
 // within reports whether a time is in the period, and not in the 13 hours before it.
 func (m *matcher) within(t time.Time) bool { return !t.Before(m.from) && t.Before(m.to) }
 
 func (m *matcher) find(kind FindingKind, by string, orders []ramp.Order, events []Event, format string, args ...any) {
-	m.findings = append(m.findings, Finding{Kind: kind, Detail: fmt.Sprintf(format, args...), By: by, Orders: orders, Events: events, assets: m.assets})
+	f := Finding{Kind: kind, Detail: fmt.Sprintf(format, args...), By: by, Orders: []FoundOrder{}, Events: append([]Event{}, events...)}
+	on := shelf{kind: kind}
+	for i, o := range orders {
+		t := m.assets.traded(o)
+		if f.Orders = append(f.Orders, m.assets.found(t)); i == 0 {
+			on.direction, on.token, f.size, f.Time = t.Direction, t.token, t.units, cmp.Or(t.FinishedAt, t.AcceptedAt)
+		}
+	}
+	for i, e := range events {
+		if f.Events[i].Tokens = m.assets.amount(e.Token, e.units); i == 0 {
+			on.direction, on.token, f.size, f.Time = e.Direction, e.Token, new(big.Int), e.Time
+		}
+		f.size.Add(f.size, e.units)
+	}
+	m.counts[kind]++
+	if m.findings[on] = append(m.findings[on], f); len(m.findings[on]) >= 2*maxFindings {
+		m.findings[on] = largest(m.findings[on])
+	}
+}
+
+// largest returns the findings that are about most.
+func largest(findings []Finding) []Finding {
+	size := func(f *Finding) *big.Int { return cmp.Or(f.size, new(big.Int)) }
+	slices.SortFunc(findings, func(x, y Finding) int {
+		return cmp.Or(size(&y).Cmp(size(&x)), strings.Compare(x.key(), y.key()))
+	})
+	return findings[:min(len(findings), maxFindings)]
 }
 
 // order feeds an order that has ended.
@@ -90,12 +149,21 @@ func (m *matcher) order(o ramp.Order) {
 	t := m.assets.traded(o)
 	if m.within(o.FinishedAt) {
 		m.count(t)
-		if o.Direction == "" {
+		if isDamaged(&o) {
 			m.find(Differs, "", []ramp.Order{o}, nil, "the row is not a valid order: it was changed by hand")
 		}
 	}
 	hash := common.HexToHash(o.TxHash)
 	events, seen := m.events[hash]
+	if id := maphash.Comparable(m.seed, hash); o.TxHash != "" {
+		if m.consumed[id] {
+			if m.within(o.FinishedAt) {
+				m.shared = append(m.shared, o)
+			}
+			return
+		}
+		m.consumed[id] = true
+	}
 	switch {
 	case o.TxHash == "":
 		// Events ask for the order, except those before what is read.
@@ -111,20 +179,21 @@ func (m *matcher) order(o ramp.Order) {
 }
 
 // isOld reports whether the event of an order may be older than the events that are read.
-func (m *matcher) isOld(o *ramp.Order) bool {
-	return o.AcceptedAt.Add(-skew).Before(m.from.Add(-patience))
-}
+func (m *matcher) isOld(o *ramp.Order) bool { return o.AcceptedAt.Add(-skew).Before(m.begin()) }
+
+// isDamaged reports whether a row is not a valid order.
+func isDamaged(o *ramp.Order) bool { return o.Direction == "" }
 
 // transaction feeds the events of one transaction.
 func (m *matcher) transaction(events []Event) {
 	for i := range events {
 		if e := &events[i]; m.within(e.Time) {
-			key := chainKey{e.Token, e.Direction}
+			key := totalKey{"", e.Token, e.Direction}
 			if m.supply[key] == nil {
-				m.supply[key] = new(runningChain)
+				m.supply[key] = &runningChain{ChainTotal: ChainTotal{Token: e.Token, Direction: e.Direction}}
 			}
-			m.supply[key].events++
-			m.supply[key].units.Add(&m.supply[key].units, e.Units)
+			m.supply[key].Events++
+			m.supply[key].units.Add(&m.supply[key].units, e.units)
 		}
 	}
 	hash := events[0].TxHash
@@ -148,19 +217,14 @@ func (m *matcher) settle(now time.Time) {
 	}
 	slices.SortFunc(events, inChainOrder)
 	m.loose = append(m.loose, events...)
-	var orders []ramp.Order
 	for hash, o := range m.orders {
 		if now.IsZero() || o.FinishedAt.Before(now.Add(-patience)) {
 			delete(m.orders, hash)
-			if m.within(o.FinishedAt) && o.Direction != "" {
-				orders = append(orders, o.Order)
+			if m.within(o.FinishedAt) && !isDamaged(&o.Order) {
+				m.unseen = append(m.unseen, o.Order)
 			}
 		}
 	}
-	slices.SortFunc(orders, func(a, b ramp.Order) int {
-		return cmp.Or(a.FinishedAt.Compare(b.FinishedAt), strings.Compare(a.UUID.String(), b.UUID.String()))
-	})
-	m.unseen = append(m.unseen, orders...)
 }
 
 func inChainOrder(a, b Event) int {
@@ -169,7 +233,7 @@ func inChainOrder(a, b Event) int {
 
 // count adds an order that ended in the period to the totals.
 func (m *matcher) count(o *traded) {
-	if o.Direction == "" {
+	if isDamaged(&o.Order) {
 		return
 	}
 	t := m.total(o)
@@ -186,19 +250,20 @@ func (m *matcher) count(o *traded) {
 	}
 	switch {
 	case o.Direction == ramp.Mint:
-		t.taken.add(o.Assets)
+		add(t.Taken, o.Assets)
 		if o.State != ramp.OrderSucceeded {
-			t.givenBack.add(o.Assets)
+			add(t.GivenBack, o.Assets)
 		}
 	case o.State == ramp.OrderSucceeded:
-		t.granted.add(o.Assets)
+		add(t.Granted, o.Assets)
 	}
 }
 
 func (m *matcher) total(o *traded) *running {
 	key := totalKey{o.product(), o.token, o.Direction}
 	if m.totals[key] == nil {
-		m.totals[key] = &running{Total: Total{Product: key.product, Direction: o.Direction}, taken: sums{}, givenBack: sums{}, granted: sums{}}
+		m.totals[key] = &running{Total: Total{Product: key.product, Direction: o.Direction,
+			Taken: map[string]Amount{}, GivenBack: map[string]Amount{}, Granted: map[string]Amount{}}}
 	}
 	return m.totals[key]
 }
@@ -213,52 +278,65 @@ func (m *matcher) moved(o *traded, units *big.Int) {
 
 // pair judges an order and the events of its transaction.
 func (m *matcher) pair(o *traded, events []Event) {
-	if o.Direction == "" {
+	if isDamaged(&o.Order) {
 		return // it is a finding already
 	}
 	judged := m.within(o.FinishedAt) || m.within(events[0].Time)
 	own := -1 // the largest, for an erased player: the others are fees
 	for i, e := range events {
-		if e.Token == o.token && e.Direction == o.Direction && (e.User == o.user || o.user == common.Address{}) &&
-			(own < 0 || e.Units.Cmp(events[own].Units) > 0) {
+		if e.Token == o.token && e.Direction == o.Direction && o.isUser(e.User) && (own < 0 || e.units.Cmp(events[own].units) > 0) {
 			own = i
 		}
 	}
+	succeeded := o.State == ramp.OrderSucceeded
+	if succeeded && own >= 0 {
+		m.moved(o, events[own].units)
+	}
 	switch {
-	case o.State != ramp.OrderSucceeded && own < 0:
+	case !succeeded && own < 0:
 		m.extra = append(m.extra, events...)
 		return
-	case o.State != ramp.OrderSucceeded:
+	case !succeeded:
 		if judged {
 			m.find(EndedOtherwise, ByTransaction, []ramp.Order{o.Order}, events, "%s", otherwise(&o.Order))
 		}
 		return
-	case own < 0:
-		if judged {
-			m.find(Differs, ByTransaction, []ramp.Order{o.Order}, events, "%s", difference(o, events))
-		}
-		return
-	default:
-		m.moved(o, events[own].Units)
-		if !o.fits(events[own].Units) {
-			if judged {
-				m.find(Differs, ByTransaction, []ramp.Order{o.Order}, events, "the order is about %s tokens, and the event moved %s%s",
-					m.assets.amount(o.token, o.units), m.assets.amount(o.token, events[own].Units), o.fee())
-			}
-			return
-		}
 	}
-	minted := new(big.Int).Set(events[own].Units)
+	var detail string
+	switch {
+	case own < 0:
+		detail = difference(o, events)
+	case !o.fits(events[own].units):
+		detail = fmt.Sprintf("the order is about %s tokens, and the event moved %s%s",
+			m.assets.amount(o.token, o.units), m.assets.amount(o.token, events[own].units), o.fee())
+	case events[own].Time.Before(o.AcceptedAt.Add(-skew)):
+		detail = "the transaction is older than the order"
+	}
+	if detail != "" {
+		m.differs(mismatch{o, events, detail, judged})
+		return
+	}
+	minted := new(big.Int).Set(events[own].units)
 	for i, e := range events {
 		if i == own {
 			continue
 		}
 		if o.Direction == ramp.Mint && e.Direction == ramp.Mint && e.Token == o.token {
-			if minted.Add(minted, e.Units); minted.Cmp(o.units) <= 0 {
+			if minted.Add(minted, e.units); minted.Cmp(o.units) <= 0 {
 				continue // the fee: no more is minted than was ordered
 			}
 		}
 		m.extra = append(m.extra, e)
+	}
+}
+
+// differs keeps a mismatch until it is known whose the events are. Whoever makes more than
+// are listed learns it of the first ones.
+func (m *matcher) differs(d mismatch) {
+	if len(m.differing) < maxFindings {
+		m.differing = append(m.differing, d)
+	} else if d.judged {
+		m.find(Differs, ByTransaction, []ramp.Order{d.order.Order}, d.events, "%s", d.detail)
 	}
 }
 
@@ -272,14 +350,16 @@ func otherwise(o *ramp.Order) string {
 
 // difference describes the events of a transaction that moved nothing for its order.
 func difference(o *traded, events []Event) string {
-	has := func(same func(e Event) bool) bool { return slices.ContainsFunc(events, same) }
+	about := func(d ramp.Direction) bool {
+		return slices.ContainsFunc(events, func(e Event) bool { return e.Token == o.token && e.Direction == d })
+	}
 	switch {
-	case !has(func(e Event) bool { return e.Token == o.token }):
-		return fmt.Sprintf("the transaction moved another token than %s", o.token)
-	case !has(func(e Event) bool { return e.Token == o.token && e.Direction == o.Direction }):
+	case about(o.Direction):
+		return fmt.Sprintf("the transaction moved nothing for the user %s", o.user)
+	case about(ramp.Mint), about(ramp.Burn):
 		return fmt.Sprintf("the order is a %s, and the transaction did the opposite", o.Direction)
 	default:
-		return fmt.Sprintf("the transaction moved nothing for the user %s", o.user)
+		return fmt.Sprintf("the transaction moved another token than %s", o.token)
 	}
 }
 
@@ -298,7 +378,7 @@ type candidate struct {
 // before the order ended by another transaction.
 func (m *matcher) belongs(e *Event, o *ramp.Order) (may, seemed bool) {
 	t := m.assets.traded(*o)
-	if o.Direction != e.Direction || t.token != e.Token || t.user != e.User || o.AcceptedAt.After(e.Time.Add(skew)) || !t.fits(e.Units) {
+	if o.Direction != e.Direction || t.token != e.Token || t.user != e.User || !common.IsHexAddress(o.UserAddress) || o.AcceptedAt.After(e.Time.Add(skew)) || !t.fits(e.units) {
 		return false, false
 	}
 	if o.State == ramp.OrderSucceeded && o.TxHash != "" && o.FinishedAt.Before(m.to) {
@@ -307,61 +387,50 @@ func (m *matcher) belongs(e *Event, o *ramp.Order) (may, seemed bool) {
 	return true, false
 }
 
-// resolve judges the events that have no order by their transaction, together with the
-// orders that wait. It matches an event and an order only if neither has another partner.
-func (m *matcher) resolve(events []candidate, waiting []ramp.Order) {
+// fitting judges the events of a transaction that have no order by it, and returns those
+// that may belong to an order.
+func (m *matcher) fitting(events []candidate) []candidate {
+	m.unordered(events)
+	return slices.DeleteFunc(events, func(c candidate) bool { return len(c.orders) == 0 })
+}
+
+// resolve judges the events that have no order by their transaction but fit some, together
+// with the orders that wait. It matches an event and an order only if neither has another
+// partner. Orders that have lost their transaction to another are in its finding.
+func (m *matcher) resolve(events []candidate, waiting []ramp.Order, lost map[uuid.UUID]bool) {
 	slices.SortStableFunc(events, func(a, b candidate) int { return inChainOrder(a.Event, b.Event) })
-	for rest := events; len(rest) > 0; {
-		n := 1
-		for n < len(rest) && rest[n].TxHash == rest[0].TxHash {
-			n++
-		}
-		m.unordered(rest[:n])
-		rest = rest[n:]
-	}
-	orders := map[uuid.UUID]ramp.Order{}
 	partners := map[uuid.UUID][]int{}
 	for i, e := range events {
 		for _, o := range e.orders {
-			orders[o.UUID] = o
 			partners[o.UUID] = append(partners[o.UUID], i)
 		}
 	}
 	reached := make([]bool, len(events))
 	for i := range events {
-		if reached[i] || len(events[i].orders) == 0 {
-			continue
-		}
 		var group []Event
-		late := false
-		members := map[uuid.UUID]bool{}
+		var orders []ramp.Order
+		late, members := false, map[uuid.UUID]bool{}
 		for rest := []int{i}; len(rest) > 0; { // everything that is connected
 			n := rest[0]
 			if rest = rest[1:]; reached[n] {
 				continue
 			}
 			reached[n] = true
-			group = append(group, events[n].Event)
-			late = late || events[n].late
+			group, late = append(group, events[n].Event), late || events[n].late
 			for _, o := range events[n].orders {
 				if !members[o.UUID] {
-					members[o.UUID] = true
+					members[o.UUID], orders = true, append(orders, o)
 					rest = append(rest, partners[o.UUID]...)
 				}
 			}
 		}
 		slices.SortFunc(group, inChainOrder)
-		list := make([]ramp.Order, 0, len(members))
-		for id := range members {
-			list = append(list, orders[id])
+		if len(group) > 0 {
+			m.group(group, orders, late)
 		}
-		slices.SortFunc(list, func(a, b ramp.Order) int {
-			return cmp.Or(a.AcceptedAt.Compare(b.AcceptedAt), strings.Compare(a.UUID.String(), b.UUID.String()))
-		})
-		m.group(group, list, late)
 	}
 	for i := range waiting {
-		if o := &waiting[i]; partners[o.UUID] == nil {
+		if o := &waiting[i]; partners[o.UUID] == nil && !lost[o.UUID] {
 			m.find(WaitsWithoutEvent, "", []ramp.Order{*o}, nil, "no event of its user fits: nothing happened on the chain")
 		}
 	}
@@ -373,26 +442,30 @@ func (m *matcher) resolve(events []candidate, waiting []ramp.Order) {
 }
 
 // unordered reports the events of a transaction to which no order belongs, except for
-// those that can be the fee of an order to which another one of them may belong.
+// those that can be the fee of an order to which another one of them may belong. Each token
+// and direction is a finding, so that none hides behind another.
 func (m *matcher) unordered(events []candidate) {
-	var orphans []Event
+	orphans := map[totalKey][]Event{}
 	relevant := false
 	for _, e := range events {
 		if len(e.orders) > 0 || slices.ContainsFunc(events, func(main candidate) bool { return m.isFee(&e.Event, &main) }) {
 			continue
 		}
-		orphans = append(orphans, e.Event)
+		key := totalKey{"", e.Token, e.Direction}
+		orphans[key] = append(orphans[key], e.Event)
 		relevant = relevant || m.within(e.Time) || e.late
 	}
-	if relevant {
-		m.find(EventWithoutOrder, "", nil, orphans, "nobody ordered this %s", orphans[0].Direction)
+	for key, events := range orphans {
+		if relevant {
+			m.find(EventWithoutOrder, "", nil, events, "nobody ordered this %s", key.direction)
+		}
 	}
 }
 
 // isFee reports whether an event can be the fee of an order that minted another event of
 // its transaction: together, no more is minted than was ordered.
 func (m *matcher) isFee(e *Event, main *candidate) bool {
-	both := new(big.Int).Add(e.Units, main.Units)
+	both := new(big.Int).Add(e.units, main.units)
 	return e.Direction == ramp.Mint && main.Direction == ramp.Mint && e.Token == main.Token && slices.ContainsFunc(main.orders, func(o ramp.Order) bool {
 		t := m.assets.traded(o)
 		return t.units != nil && both.Cmp(t.units) <= 0
@@ -402,7 +475,7 @@ func (m *matcher) isFee(e *Event, main *candidate) bool {
 // group judges events and orders that may belong together.
 func (m *matcher) group(events []Event, orders []ramp.Order, late bool) {
 	relevant := late || slices.ContainsFunc(events, func(e Event) bool { return m.within(e.Time) }) ||
-		slices.ContainsFunc(orders, func(o ramp.Order) bool { return m.within(o.FinishedAt) || m.waitsTooLong(&o) })
+		slices.ContainsFunc(orders, func(o ramp.Order) bool { return m.within(o.FinishedAt) || m.waitedNow(&o) })
 	open := slices.ContainsFunc(orders, func(o ramp.Order) bool { // it ends after the period
 		return o.State == ramp.OrderAccepted && !m.waitsTooLong(&o) || !o.FinishedAt.Before(m.to)
 	})
@@ -415,7 +488,7 @@ func (m *matcher) group(events []Event, orders []ramp.Order, late bool) {
 	case o.State == ramp.OrderAccepted:
 		m.find(WaitsWithEvent, ByAmount, orders, events, "its result never came: finish it with the transaction")
 	case o.State == ramp.OrderSucceeded:
-		m.moved(m.assets.traded(*o), events[0].Units)
+		m.moved(m.assets.traded(*o), events[0].units)
 	default:
 		m.find(EndedOtherwise, ByAmount, orders, events, "%s", otherwise(o))
 	}
@@ -426,27 +499,29 @@ func (m *matcher) waitsTooLong(o *ramp.Order) bool {
 	return o.State == ramp.OrderAccepted && o.AcceptedAt.Before(m.to.Add(-patience))
 }
 
+// waitedNow reports whether it became so in the period.
+func (m *matcher) waitedNow(o *ramp.Order) bool {
+	return m.waitsTooLong(o) && !o.AcceptedAt.Before(m.from.Add(-patience))
+}
+
 // report adds what was found to the books.
 func (m *matcher) report(b *Books) {
-	for _, key := range slices.SortedFunc(maps.Keys(m.totals), func(x, y totalKey) int {
-		return cmp.Or(strings.Compare(x.product, y.product), x.token.Cmp(y.token), cmp.Compare(y.direction, x.direction)) // mints first
-	}) {
+	for _, key := range slices.SortedFunc(maps.Keys(m.totals), totalKey.compare) {
 		t := m.totals[key]
-		total := t.Total
-		total.Taken, total.GivenBack, total.Granted = t.taken.amounts(), t.givenBack.amounts(), t.granted.amounts()
-		total.Ordered, total.Moved = m.assets.amount(key.token, &t.ordered), m.assets.amount(key.token, &t.moved)
-		if total.Direction == ramp.Mint {
-			total.Fees = m.assets.amount(key.token, new(big.Int).Sub(&t.ordered, &t.moved))
+		t.Ordered, t.Moved = m.assets.amount(key.token, &t.ordered), m.assets.amount(key.token, &t.moved)
+		if t.Direction == ramp.Mint {
+			t.Fees = m.assets.amount(key.token, t.ordered.Sub(&t.ordered, &t.moved))
 		}
-		b.Totals = append(b.Totals, total)
+		b.Totals = append(b.Totals, t.Total)
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(m.supply), func(x, y chainKey) int {
-		return cmp.Or(x.token.Cmp(y.token), cmp.Compare(y.direction, x.direction)) // mints first
-	}) {
+	for _, key := range slices.SortedFunc(maps.Keys(m.supply), totalKey.compare) {
 		c := m.supply[key]
-		b.Chain = append(b.Chain, ChainTotal{key.token, key.direction, c.events, m.assets.amount(key.token, &c.units)})
+		c.Tokens = m.assets.amount(key.token, &c.units)
+		b.Chain = append(b.Chain, c.ChainTotal)
 	}
-	b.Open, b.Findings = m.open, m.findings
+	b.Open, b.Counts, b.Findings = m.open, m.counts, []Finding{}
+	for _, findings := range m.findings {
+		b.Findings = append(b.Findings, largest(findings)...)
+	}
 	slices.SortFunc(b.Findings, func(x, y Finding) int { return strings.Compare(x.key(), y.key()) })
-	b.Findings = slices.CompactFunc(b.Findings, func(x, y Finding) bool { return x.key() == y.key() }) // found from both sides
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
 )
@@ -21,23 +22,16 @@ type Ledger interface {
 	SessionOrders(ctx context.Context, sessionID string, page ramp.OrderPage) ([]ramp.Order, error)
 	UserOrders(ctx context.Context, address string, page ramp.OrderPage) ([]ramp.Order, error)
 	OrderByTransaction(ctx context.Context, hash common.Hash) (ramp.Order, error)
+	CountWaiting(ctx context.Context, d ramp.Direction, before time.Time) (n int, oldest time.Time, err error)
 }
 
-// Overlap is how much earlier than the end of the last books the next ones begin, for
-// what was stored or reorganized late.
+// Overlap is how much earlier than the end of the last books the next ones begin, to catch
+// late writes and reorganizations.
 const Overlap = 2 * time.Hour
-
-// ErrTooManyFindings means that nothing seems to fit.
-var ErrTooManyFindings = errors.New("too many findings: check that the store, the chain and the tokens belong together")
-
-const (
-	maxFindings  = 10_000
-	maxUnmatched = 100_000
-)
 
 // Reconcile compares the orders of a period with the events of their tokens: the mints
 // and burns in the blocks of the period, and the orders that ended in it. It also reports
-// the orders that have waited for 13 hours. It changes nothing. The period ends without
+// the orders that have waited for 13 hours since the period began. It changes nothing. The period ends without
 // to, or now if to is zero. To begin where earlier books ended, set from to their To minus
 // [Overlap].
 //
@@ -49,15 +43,12 @@ const (
 //
 // The store must be a [Ledger], and [Config] needs Chain, and Products or Tokens. Tokens come from and go to
 // the zero address or Contracts of [Config].Proof, whose Decimals count too; other
-// decimals are asked of the chain. If more than 10,000 findings or 100,000 unmatched
-// events come up, the error is [ErrTooManyFindings].
+// decimals are asked of the chain. Transfers of zero, which anybody can make, are skipped.
 func (o *Orders) Reconcile(ctx context.Context, from, to time.Time) (*Books, error) {
 	ledger, lists := o.config.Store.(Ledger)
 	var wrong problems
 	wrong.require(o.config.Chain != nil, "Config.Chain")
-	if !lists {
-		wrong.add("Config.Store", "must be a Ledger")
-	}
+	wrong.demand(lists, "Config.Store", "must be a Ledger")
 	wrong.require(len(o.config.Tokens)+len(o.config.Products) > 0, "Config.Products")
 	wrong.require(!from.IsZero(), "from")
 	if err := wrong.err(); err != nil {
@@ -66,7 +57,7 @@ func (o *Orders) Reconcile(ctx context.Context, from, to time.Time) (*Books, err
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := &reconciliation{matcher: newMatcher(newAssets(&o.config), from, to), o: o, chain: o.config.Chain, ledger: ledger,
-		outside: []common.Hash{{}}, searched: map[common.Hash]bool{}}
+		outside: []common.Hash{{}}, paired: map[uuid.UUID]bool{}}
 	for _, contract := range o.config.Proof.Contracts {
 		r.outside = append(r.outside, common.BytesToHash(contract[:]))
 	}
@@ -80,13 +71,16 @@ func (o *Orders) Reconcile(ctx context.Context, from, to time.Time) (*Books, err
 // reconciliation is one run of [Orders.Reconcile].
 type reconciliation struct {
 	*matcher
-	o        *Orders
-	chain    *ramp.RPC
-	ledger   Ledger
-	outside  []common.Hash        // where tokens come from when they are minted, and go to when they are burned
-	searched map[common.Hash]bool // users whose older events were read
-	first    uint64               // block
-	last     uint64               // block that is final
+	o       *Orders
+	chain   *ramp.RPC
+	ledger  Ledger
+	outside []common.Hash      // where tokens come from when they are minted, and go to when they are burned
+	paired  map[uuid.UUID]bool // orders whose events were looked up
+	fits    []candidate        // events that fit an order, but not by their transaction
+	user    common.Address     // whose orders are in orders
+	orders  []ramp.Order
+	first   uint64 // block
+	last    uint64 // block that is final
 }
 
 func (r *reconciliation) run(ctx context.Context) (*Books, error) {
@@ -106,19 +100,23 @@ func (r *reconciliation) run(ctx context.Context) (*Books, error) {
 	if r.to.Before(r.from) {
 		r.to = r.from
 	}
-	begin := r.from.Add(-patience)
-	if r.first, err = r.o.lastBefore(ctx, begin, r.last); err != nil {
+	if r.first, err = r.o.lastBefore(ctx, r.begin(), r.last); err != nil {
 		return nil, err
 	}
 	books := &Books{From: r.from.UTC(), To: r.to.UTC(), FirstBlock: r.first, LastBlock: r.last}
-	if err := r.compare(ctx, begin); err != nil {
+	if err := r.compare(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.second(ctx, begin); err != nil {
+	if err := r.second(ctx); err != nil {
 		return nil, err
+	}
+	for d, count := range map[ramp.Direction]*int{ramp.Mint: &books.WaitingMints, ramp.Burn: &books.WaitingBurns} {
+		if *count, _, err = r.ledger.CountWaiting(ctx, d, r.to.Add(-patience)); err != nil {
+			return nil, err
+		}
 	}
 	r.report(books)
-	return books, r.enough()
+	return books, nil
 }
 
 // finalBlock returns the newest block that is judged.
@@ -149,16 +147,9 @@ func (r *reconciliation) askDecimals(ctx context.Context, known map[common.Addre
 	return nil
 }
 
-// enough returns an error if there are too many findings.
-func (r *reconciliation) enough() error {
-	if len(r.findings) > maxFindings || len(r.loose)+len(r.extra)+len(r.noHash) > maxUnmatched {
-		return ErrTooManyFindings
-	}
-	return nil
-}
-
 // compare reads both sides once, and pairs them by their transactions.
-func (r *reconciliation) compare(ctx context.Context, begin time.Time) error {
+func (r *reconciliation) compare(ctx context.Context) error {
+	begin := r.begin()
 	events := ahead(ctx, r.events(ctx, nil, r.first, r.last))
 	orders := ahead(ctx, r.ended(ctx, begin, r.to))
 	for n := 1; ; n++ {
@@ -187,7 +178,7 @@ func (r *reconciliation) compare(ctx context.Context, begin time.Time) error {
 		}
 		if n%5000 == 0 {
 			r.settle(now)
-			if err := r.enough(); err != nil {
+			if err := r.lookUp(ctx); err != nil {
 				return err
 			}
 			if len(r.unseen) >= 100 {
@@ -253,8 +244,12 @@ func (r *reconciliation) checkReceipt(ctx context.Context, o *ramp.Order, receip
 			return err
 		}
 		if len(events) > 0 {
-			r.pair(r.assets.traded(*o), slices.Concat(events...))
-			return nil
+			r.pairOnce(o, slices.Concat(events...))
+			other, err := r.o.endedOther(ctx, o.UUID, common.HexToHash(o.TxHash))
+			if other != nil { // and is older than the orders that were read
+				r.shared = append(r.shared, *o)
+			}
+			return err
 		}
 	}
 	if o.State == ramp.OrderSucceeded {
@@ -263,63 +258,137 @@ func (r *reconciliation) checkReceipt(ctx context.Context, o *ramp.Order, receip
 	return nil
 }
 
+// pairOnce judges an order whose events were looked up, unless it was judged before.
+func (r *reconciliation) pairOnce(o *ramp.Order, events []Event) {
+	if !r.paired[o.UUID] {
+		r.paired[o.UUID] = true
+		r.pair(r.assets.traded(*o), events)
+	}
+}
+
 // second looks up what has no partner by its transaction: the orders of the user of each
 // event, and the older events of the user of each order.
-func (r *reconciliation) second(ctx context.Context, begin time.Time) error {
+func (r *reconciliation) second(ctx context.Context) error {
 	var waiting []ramp.Order
 	for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
 		list := func(page ramp.OrderPage) ([]ramp.Order, error) {
+			if page.After.UUID == uuid.Nil { // what waited before the period was found then
+				page.After = ramp.Order{UUID: uuid.Max, AcceptedAt: r.from.Add(-patience - time.Millisecond)}
+			}
 			return r.ledger.Waiting(ctx, d, r.to.Add(-patience), page)
 		}
-		for page, err := range r.o.pages(list) {
-			if err != nil {
-				return err
-			}
-			if waiting = append(waiting, page...); len(waiting) > maxFindings {
-				return ErrTooManyFindings
-			}
-		}
-	}
-	for event, err := range r.older(ctx, slices.Concat(waiting, r.noHash, r.sought), begin) {
+		orders, err := r.o.all(list)
 		if err != nil {
 			return err
 		}
-		r.loose = append(r.loose, event)
+		waiting = append(waiting, orders...)
 	}
-	var events []candidate
-	for rest := r.loose; len(rest) > 0; {
-		n := 1
-		for n < len(rest) && rest[n].TxHash == rest[0].TxHash {
-			n++
+	older, err := r.older(ctx, slices.Concat(r.noHash, r.sought))
+	if err != nil {
+		return err
+	}
+	r.loose = append(r.loose, older...)
+	if err := r.lookUp(ctx); err != nil {
+		return err
+	}
+	for transaction := range byTransaction(r.extra) {
+		if err := r.candidates(ctx, transaction); err != nil {
+			return err
 		}
-		transaction := rest[:n]
-		rest = rest[n:]
+	}
+	lost, err := r.settleDifferences(ctx)
+	if err != nil {
+		return err
+	}
+	for _, o := range r.shared {
+		orders := []ramp.Order{o}
+		other, err := r.o.endedOther(ctx, o.UUID, common.HexToHash(o.TxHash))
+		if err != nil {
+			return err
+		}
+		if other != nil {
+			orders = append(orders, *other)
+		}
+		r.find(SharedTransaction, ByTransaction, orders, nil, "its transaction has ended another order, too")
+	}
+	r.resolve(r.fits, waiting, lost)
+	return nil
+}
+
+// settleDifferences judges the orders whose transaction moved something else, together
+// with the orders that it fits, which it returns: they have lost it.
+func (r *reconciliation) settleDifferences(ctx context.Context) (lost map[uuid.UUID]bool, err error) {
+	lost = map[uuid.UUID]bool{}
+	for _, d := range r.differing {
+		orders := []ramp.Order{d.order.Order}
+		for _, e := range d.events {
+			c, err := r.candidate(ctx, e)
+			if err != nil {
+				return nil, err
+			}
+			for _, o := range c.orders {
+				if o.UUID != d.order.UUID {
+					orders, lost[o.UUID] = append(orders, o), true
+					d.detail += fmt.Sprintf("; it fits order %s, which is %s", o.UUID, o.State)
+					d.judged = d.judged || r.waitedNow(&o)
+				}
+			}
+		}
+		if d.judged {
+			r.find(Differs, ByTransaction, orders, d.events, "%s", d.detail)
+		}
+	}
+	return lost, nil
+}
+
+// byTransaction cuts events, of which those of one transaction are neighbors.
+func byTransaction(events []Event) iter.Seq[[]Event] {
+	return func(yield func([]Event) bool) {
+		for len(events) > 0 {
+			n := 1
+			for n < len(events) && events[n].TxHash == events[0].TxHash {
+				n++
+			}
+			if !yield(events[:n:n]) {
+				return
+			}
+			events = events[n:]
+		}
+	}
+}
+
+// lookUp judges the events without an order by their transaction, and keeps those that fit
+// an order.
+func (r *reconciliation) lookUp(ctx context.Context) error {
+	for transaction := range byTransaction(r.loose) {
 		stored, err := r.ledger.OrderByTransaction(ctx, transaction[0].TxHash)
 		switch {
 		case err == nil && r.o.foreign(&stored) == "" && stored.State != ramp.OrderSucceeded && stored.FinishedAt.Before(transaction[0].Time.Add(-patience)):
-			r.pair(r.assets.traded(stored), transaction) // the order was forgotten before its transaction came
-			continue
+			r.pairOnce(&stored, transaction) // the order was forgotten before its transaction came
 		case err == nil: // of another project, or judged with the order, now or later
-			continue
 		case !errors.Is(err, ramp.ErrOrderUnknown):
 			return err
-		}
-		for _, e := range transaction {
-			c, err := r.candidate(ctx, e)
-			if err != nil {
+		default:
+			if err := r.candidates(ctx, transaction); err != nil {
 				return err
 			}
-			events = append(events, c)
 		}
 	}
-	for _, e := range r.extra {
+	r.loose = nil
+	return nil
+}
+
+// candidates looks up the orders that the events of a transaction may belong to.
+func (r *reconciliation) candidates(ctx context.Context, transaction []Event) error {
+	var events []candidate
+	for _, e := range transaction {
 		c, err := r.candidate(ctx, e)
 		if err != nil {
 			return err
 		}
 		events = append(events, c)
 	}
-	r.resolve(events, waiting)
+	r.fits = append(r.fits, r.fitting(events)...)
 	return nil
 }
 
@@ -327,67 +396,59 @@ func (r *reconciliation) second(ctx context.Context, begin time.Time) error {
 // in the day before the event, the older ones are left out.
 func (r *reconciliation) candidate(ctx context.Context, e Event) (candidate, error) {
 	const near = 24 * time.Hour
-	c := candidate{Event: e}
-	list := func(page ramp.OrderPage) ([]ramp.Order, error) { return r.ledger.UserOrders(ctx, e.User.Hex(), page) }
-	for page, err := range r.o.pages(list) {
+	if r.user != e.User { // dust is often of one user
+		orders, err := r.o.all(func(page ramp.OrderPage) ([]ramp.Order, error) { return r.ledger.UserOrders(ctx, e.User.Hex(), page) })
 		if err != nil {
-			return c, err
+			return candidate{}, err
 		}
-		for _, o := range page { // newest first
-			if len(c.orders) > 0 && o.AcceptedAt.Before(e.Time.Add(-near)) {
-				return c, nil
-			}
-			may, late := r.belongs(&e, &o)
-			if may {
-				c.orders = append(c.orders, o)
-			}
-			c.late = c.late || late
+		r.user = e.User
+		r.orders = slices.DeleteFunc(orders, func(o ramp.Order) bool { // what belongs to another transaction for long
+			return o.State == ramp.OrderSucceeded && o.TxHash != "" && o.FinishedAt.Before(r.from)
+		})
+	}
+	c := candidate{Event: e}
+	for _, o := range r.orders { // newest first
+		if len(c.orders) > 0 && o.AcceptedAt.Before(e.Time.Add(-near)) {
+			break
 		}
+		may, late := r.belongs(&e, &o)
+		if may {
+			c.orders = append(c.orders, o)
+		}
+		c.late = c.late || late
 	}
 	return c, nil
 }
 
 // older reads the events of the users of orders that were accepted before the events that
 // were read.
-func (r *reconciliation) older(ctx context.Context, orders []ramp.Order, begin time.Time) iter.Seq2[Event, error] {
+func (r *reconciliation) older(ctx context.Context, orders []ramp.Order) (older []Event, err error) {
 	const perFilter = 100
-	orders = slices.DeleteFunc(orders, func(o ramp.Order) bool {
-		return !r.isOld(&o) || !common.IsHexAddress(o.UserAddress)
-	})
 	slices.SortFunc(orders, func(a, b ramp.Order) int { return a.AcceptedAt.Compare(b.AcceptedAt) })
-	return func(yield func(Event, error) bool) {
-		for part := range slices.Chunk(orders, perFilter) {
-			users := map[common.Hash]bool{}
-			var list []common.Hash
-			for _, o := range part {
-				user := common.BytesToHash(common.HexToAddress(o.UserAddress).Bytes())
-				if !users[user] && !r.searched[user] {
-					list = append(list, user)
-				}
-				users[user] = true
-			}
-			first, err := r.o.lastBefore(ctx, part[0].AcceptedAt.Add(-skew), r.last)
+	var users []common.Hash
+	var since []time.Time // when the first of these orders of each user was accepted
+	for _, o := range orders {
+		user := common.BytesToHash(common.HexToAddress(o.UserAddress).Bytes())
+		if r.isOld(&o) && common.IsHexAddress(o.UserAddress) && !slices.Contains(users, user) {
+			users, since = append(users, user), append(since, o.AcceptedAt.Add(-skew))
+		}
+	}
+	for part := range slices.Chunk(users, perFilter) {
+		first, err := r.o.lastBefore(ctx, since[0], r.last)
+		if err != nil {
+			return nil, err
+		}
+		since = since[len(part):]
+		for transactions, err := range r.events(ctx, part, first, r.first) {
 			if err != nil {
-				yield(Event{}, err)
-				return
+				return nil, err
 			}
-			if len(list) == 0 {
-				continue
-			}
-			for transactions, err := range r.events(ctx, list, first, r.first) {
-				if err != nil {
-					yield(Event{}, err)
-					return
+			for _, e := range slices.Concat(transactions...) {
+				if e.Time.Before(r.begin()) {
+					older = append(older, e)
 				}
-				for _, e := range slices.Concat(transactions...) {
-					if e.Time.Before(begin) && !yield(e, nil) {
-						return
-					}
-				}
-			}
-			for user := range users {
-				r.searched[user] = true
 			}
 		}
 	}
+	return older, nil
 }

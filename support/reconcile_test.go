@@ -6,9 +6,8 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
-	"io"
 	"log/slog"
-	"net/http"
+	"math/big"
 	"slices"
 	"strings"
 	"sync"
@@ -82,6 +81,11 @@ func (l *ledger) Waiting(_ context.Context, d ramp.Direction, before time.Time, 
 	})
 }
 
+func (l *ledger) CountWaiting(ctx context.Context, d ramp.Direction, before time.Time) (int, time.Time, error) {
+	list, err := l.Waiting(ctx, d, before, ramp.OrderPage{Limit: 1 << 30})
+	return len(list), time.Time{}, err
+}
+
 func (l *ledger) UserOrders(_ context.Context, address string, page ramp.OrderPage) ([]ramp.Order, error) {
 	return l.newest(page, func(o ramp.Order) bool { return strings.EqualFold(o.UserAddress, address) })
 }
@@ -123,27 +127,16 @@ var product = func() ramp.Product {
 func newShop(t *testing.T) *shop {
 	t.Helper()
 	s := &shop{studio: &studio{gold: 100_000}}
-	key, err := ramp.TextKey("my_secret_salt_value_!@#$%^&*")
-	require.NoError(t, err)
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	require.NoError(t, err)
 	s.ledger = newLedger(t, s.apply)
 	s.store = s.ledger
-	s.service = ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler(), Books: ramptest.BooksOff,
-		BlockTime: 5 * time.Second})
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: s.studio, Store: s.store, Key: key, Signer: signer, Now: s.service.Now,
-		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil },
-		Logger:     slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	s.service.SetHandler(handler)
-	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{product}})
-	require.NoError(t, err)
-	s.client, err = ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: key, Terms: terms, HTTPClient: s.service.Client()})
-	require.NoError(t, err)
-	s.chain, err = ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), HTTPClient: s.service.Client(), Retries: -1})
-	require.NoError(t, err)
+	s.open(t, 5*time.Second)
+	var err error
 	s.Orders, err = support.New(support.Config{Store: s.store, Chain: s.chain, Proof: &ramp.Proof{AnyFailure: true}, Products: []ramp.Product{product},
 		Sessions: sessions, Now: s.service.Now, Logger: slog.New(slog.NewJSONHandler(&s.log, nil))})
+	require.NoError(t, err)
+	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{product}})
+	require.NoError(t, err)
+	s.client, err = ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: s.key, Terms: terms, HTTPClient: s.service.Client()})
 	require.NoError(t, err)
 	s.begin = s.service.Now()
 	s.service.Advance(time.Hour)
@@ -187,21 +180,19 @@ func TestBooksThatCloseSayWhatWasMovedAndFindNothing(t *testing.T) {
 
 	books := s.books(t, s.begin, time.Time{})
 	assert.Empty(t, books.Findings)
-	amounts := func(gold int64) []ramp.AssetAmount {
-		if gold == 0 {
-			return nil
-		}
-		return []ramp.AssetAmount{{ID: "item_gold", Amount: ramp.NewAmount(gold)}}
-	}
-	amount := func(text string) ramp.Amount {
+	amount := func(text string) support.Amount {
 		a, err := ramp.ParseAmount(text)
 		require.NoError(t, err)
-		return a
+		return support.Amount{Amount: a}
+	}
+	none := map[string]support.Amount{}
+	amounts := func(gold string) map[string]support.Amount {
+		return map[string]support.Amount{"item_gold": amount(gold)}
 	}
 	assert.Equal(t, []support.Total{
-		{Product: "gold", Direction: ramp.Mint, Succeeded: 2, Failed: 1, Taken: amounts(300), GivenBack: amounts(100),
+		{Product: "gold", Direction: ramp.Mint, Succeeded: 2, Failed: 1, Taken: amounts("300"), GivenBack: amounts("100"), Granted: none,
 			Ordered: amount("10"), Moved: amount("9.75"), Fees: amount("0.25")},
-		{Product: "gold", Direction: ramp.Burn, Succeeded: 2, Failed: 1, Granted: amounts(200), Ordered: amount("4"), Moved: amount("4")},
+		{Product: "gold", Direction: ramp.Burn, Succeeded: 2, Failed: 1, Taken: none, GivenBack: none, Granted: amounts("200"), Ordered: amount("4"), Moved: amount("4")},
 	}, books.Totals)
 	assert.Equal(t, []support.ChainTotal{
 		{Token: token, Direction: ramp.Mint, Events: 4, Tokens: amount("10")}, // the fee is an event of its own
@@ -286,6 +277,22 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 			o := s.place(t, s.service.Mint, 2)
 			s.change(o.UUID, func(stored *ramp.Order) { stored.UserAddress = "0x00000000000000000000000000000000000000aa" })
 		}, support.Differs, support.ByTransaction, "the transaction moved nothing for the user 0x00000000000000000000000000000000000000AA"},
+		"an order names the zero address as its user": {func(t *testing.T, s *shop) {
+			o := s.place(t, s.service.Mint, 2)
+			s.change(o.UUID, func(stored *ramp.Order) { stored.UserAddress = common.Address{}.Hex() })
+		}, support.Differs, support.ByTransaction, "the transaction moved nothing for the user 0x0000000000000000000000000000000000000000"},
+		"an order is younger than its transaction": {func(t *testing.T, s *shop) {
+			o := s.place(t, s.service.Burn, 2)
+			s.change(o.UUID, func(stored *ramp.Order) {
+				stored.AcceptedAt, stored.FinishedAt = stored.AcceptedAt.Add(50*time.Minute), stored.FinishedAt.Add(50*time.Minute)
+			})
+		}, support.Differs, support.ByTransaction, "the transaction is older than the order"},
+		"two orders ended by one transaction": {func(t *testing.T, s *shop) {
+			second, first := s.place(t, s.service.Burn, 2, ramptest.StaysPending()), s.place(t, s.service.Burn, 2)
+			s.change(second.UUID, func(stored *ramp.Order) {
+				stored.State, stored.TxHash, stored.FinishedAt = ramp.OrderSucceeded, "0x"+strings.ToUpper(first.TxHash.Hex()[2:]), s.service.Now()
+			})
+		}, support.SharedTransaction, support.ByTransaction, "its transaction has ended another order, too"},
 		"a mint was recorded as a burn": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Mint, 2)
 			s.change(o.UUID, func(stored *ramp.Order) {
@@ -308,14 +315,10 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 			found := whole.Findings[0]
 			assert.Equal(t, c.by, found.By)
 			assert.Equal(t, c.detail, found.Detail)
-			assert.Equal(t, 1, whole.Counts()[c.want])
+			assert.Equal(t, 1, whole.Counts[c.want])
 
-			// So do the books of the last hours alone, if it happened then. Later books do not
-			// forget what waits, and add nothing else.
-			later := s.books(t, whole.To, time.Time{})
-			if c.want != support.WaitsWithEvent && c.want != support.WaitsWithoutEvent && c.want != support.Ambiguous {
-				assert.Empty(t, later.Findings)
-			}
+			// Later books add nothing, and count what waits.
+			assert.Empty(t, s.books(t, whole.To, time.Time{}).Findings)
 		})
 	}
 }
@@ -367,6 +370,26 @@ func (s *shop) change(id uuid.UUID, change func(*ramp.Order)) {
 	o.Intent.From, o.Intent.To = slices.Clone(o.Intent.From), slices.Clone(o.Intent.To)
 	change(&o)
 	s.ledger.orders[id] = o
+}
+
+// A thief with the HMAC key ended an order of their own by the transaction of a victim.
+func TestAnOrderThatLostItsTransactionIsNamedWhereItWent(t *testing.T) {
+	s := newShop(t)
+	lost, thief := s.place(t, s.service.Mint, 2, ramptest.ResultNever()), s.place(t, s.service.Mint, 2, ramptest.StaysPending())
+	s.change(thief.UUID, func(stored *ramp.Order) {
+		stored.State, stored.TxHash, stored.FinishedAt = ramp.OrderSucceeded, lost.TxHash.Hex(), s.service.Now()
+		stored.UserAddress = "0x00000000000000000000000000000000000000bB"
+	})
+	s.service.Advance(time.Hour)
+	first := s.books(t, s.begin, time.Time{})
+	s.service.Advance(12 * time.Hour)
+	second := s.books(t, first.To.Add(-support.Overlap), time.Time{}) // the victim's order has now waited for 13 hours
+	for _, books := range []*support.Books{first, second, s.books(t, s.begin, time.Time{})} {
+		require.Equal(t, []support.FindingKind{support.Differs}, kindsOf(books), "%v", books.Findings)
+		f := books.Findings[0]
+		assert.Equal(t, []uuid.UUID{thief.UUID, lost.UUID}, []uuid.UUID{f.Orders[0].UUID, f.Orders[1].UUID})
+		assert.Equal(t, "the transaction moved nothing for the user 0x00000000000000000000000000000000000000bb; it fits order "+lost.UUID.String()+", which is accepted", f.Detail)
+	}
 }
 
 // However the time is cut into periods that overlap, each finding is made.
@@ -478,58 +501,25 @@ func TestErasedPlayersKeepTheBooksClosed(t *testing.T) {
 	assert.Equal(t, "1.95", books.Totals[0].Moved.String())
 }
 
-func TestNodesWithSmallRangesAndRateLimits(t *testing.T) {
-	s := newShop(t)
-	for range 5 {
-		s.place(t, s.service.Mint, 2)
+func TestNodesWithSmallRangesGiveTheSameBooks(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	orders, store, n := stalls(t, now)
+	for i := range 50 {
+		at := now.Add(-time.Duration(10*i+20) * time.Minute)
+		hash := n.send(at, sentTx{transfers: []ramp.Transfer{moved(player, common.Address{}, 500)}})
+		if i%10 > 0 {
+			store.keep(t, ended(orderOf(ramp.Burn, 5, at), ramp.OrderSucceeded, hash, at.Add(time.Minute)))
+		}
 	}
-	s.place(t, s.service.Mint, 3, ramptest.MintedByStranger())
-	want := s.books(t, s.begin, time.Time{})
-	require.Len(t, want.Findings, 1)
-	inner := s.service.Client().Transport
-	limited := 0
-	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), Retries: 3, BatchSize: 7, HTTPClient: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
-		body, err := io.ReadAll(r.Body)
-		require.NoError(t, err)
-		var call struct {
-			Method string
-			Params []struct{ FromBlock, ToBlock ramp.Quantity }
-		}
-		answer := func(status int, text string) (*http.Response, error) {
-			return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
-		}
-		if limited++; limited%40 == 0 {
-			return answer(http.StatusTooManyRequests, `{"jsonrpc":"2.0","id":1,"error":{"code":-32005,"message":"rate limit"}}`)
-		}
-		if json.Unmarshal(body, &call) == nil && call.Method == "eth_getLogs" {
-			from, _ := call.Params[0].FromBlock.Uint64()
-			to, _ := call.Params[0].ToBlock.Uint64()
-			if to-from >= 100 {
-				return answer(http.StatusOK, `{"jsonrpc":"2.0","id":`+idIn(body)+`,"error":{"code":-32600,"message":"block range is too wide"}}`)
-			}
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		return inner.RoundTrip(r)
-	})}})
+	slices.Reverse(n.sent)
+	want, err := orders.Reconcile(t.Context(), now.Add(-12*time.Hour), time.Time{})
 	require.NoError(t, err)
-	slow, err := support.New(support.Config{Store: s.store, Chain: chain, Proof: &ramp.Proof{AnyFailure: true}, Products: []ramp.Product{product}})
+	assert.Len(t, want.Findings, 5)
+	n.widest = 100
+	got, err := orders.Reconcile(t.Context(), now.Add(-12*time.Hour), time.Time{})
 	require.NoError(t, err)
-	got, err := slow.Reconcile(t.Context(), s.begin, want.To)
-	require.NoError(t, err)
-	assert.Equal(t, want.Findings[0].Events, got.Findings[0].Events)
-	assert.Equal(t, want.Totals, got.Totals)
-	assert.Greater(t, limited, 50)
+	assert.Equal(t, want, got)
 }
-
-func idIn(body []byte) string {
-	var call struct{ ID json.RawMessage }
-	_ = json.Unmarshal(body, &call)
-	return string(call.ID)
-}
-
-type transport func(*http.Request) (*http.Response, error)
-
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestTheBooksAsTextJSONAndCSV(t *testing.T) {
 	s := newShop(t)
@@ -540,18 +530,13 @@ func TestTheBooksAsTextJSONAndCSV(t *testing.T) {
 	books := s.books(t, s.begin, time.Time{})
 
 	text := books.Text()
-	var findings, totals bytes.Buffer
-	require.NoError(t, books.WriteCSV(&findings))
-	require.NoError(t, books.WriteTotalsCSV(&totals))
-	for _, part := range []string{"gold", "findings: 1", "waits_with_event: its result never came", "matched by user, token", lost.UUID.String(), lost.TxHash.Hex(), `session =evil\n1,`} {
+	for _, part := range []string{"gold", "waiting for 13 hours: mints 0, burns 1", "findings: 1, listed: 1", "waits_with_event: its result never came", "matched by user, token",
+		lost.UUID.String(), lost.TxHash.Hex(), `session =evil\n1,`} {
 		assert.Contains(t, text, part)
 	}
-	rows, err := csv.NewReader(&findings).ReadAll()
-	require.NoError(t, err)
-	require.Len(t, rows, 3)
-	assert.Equal(t, []string{"1", "waits_with_event", "order", lost.UUID.String(), "burn", "3", "'=evil\n1"}, []string{rows[1][0], rows[1][1], rows[1][4], rows[1][6], rows[1][8], rows[1][10], rows[1][12]})
-	assert.Equal(t, lost.TxHash.Hex(), rows[2][14])
-	rows, err = csv.NewReader(&totals).ReadAll()
+	var totals bytes.Buffer
+	require.NoError(t, books.WriteTotalsCSV(&totals))
+	rows, err := csv.NewReader(&totals).ReadAll()
 	require.NoError(t, err)
 	var figures []string
 	for _, row := range rows[1:] {
@@ -563,23 +548,18 @@ func TestTheBooksAsTextJSONAndCSV(t *testing.T) {
 		"chain " + token.Hex() + " mint events events 2", "chain " + token.Hex() + " mint moved tokens 4",
 		"chain " + token.Hex() + " burn events events 1", "chain " + token.Hex() + " burn moved tokens 3",
 	}, figures)
-	whole, err := json.Marshal(books)
+
+	written, err := json.Marshal(books)
 	require.NoError(t, err)
-	var read struct {
-		Totals   []map[string]any
-		Counts   map[string]int
-		Findings []struct {
-			Kind, By string
-			Orders   []map[string]any
-			Events   []map[string]any
-		}
+	for _, part := range []string{`"moved":"3.9"`, `"waits_with_event":1,`, `"user_address":"` + s.service.Wallet(lost.Session).Hex(), `"tokens":"3"`, `"assets":{"item_gold":"100"}`} {
+		assert.Contains(t, string(written), part)
 	}
-	require.NoError(t, json.Unmarshal(whole, &read))
-	assert.Equal(t, "3.9", read.Totals[0]["moved"])
-	assert.Equal(t, map[string]int{"ambiguous": 0, "differs": 0, "ended_otherwise": 0, "event_without_order": 0, "order_without_event": 0,
-		"waits_with_event": 1, "waits_without_event": 0}, read.Counts)
-	assert.Equal(t, lost.UUID.String(), read.Findings[0].Orders[0]["uuid"])
-	assert.Equal(t, "3", read.Findings[0].Events[0]["tokens"])
+	var read support.Books
+	require.NoError(t, json.Unmarshal(written, &read))
+	again, err := json.Marshal(read)
+	require.NoError(t, err)
+	assert.Equal(t, string(written), string(again), "Go can read them back")
+	assert.Equal(t, text, read.Text())
 }
 
 func TestReconcileNamesWhatIsMissing(t *testing.T) {
@@ -591,4 +571,78 @@ func TestReconcileNamesWhatIsMissing(t *testing.T) {
 	s.service.FailRPC(-32601)
 	_, err = s.Reconcile(t.Context(), s.begin, time.Time{})
 	assert.ErrorIs(t, err, ramp.RPCMethodNotFound)
+}
+
+// stalls returns orders of the game that sells product, on a node that a test writes.
+func stalls(t *testing.T, now time.Time) (*support.Orders, *ledger, *node) {
+	t.Helper()
+	n, chain := newNode(t, now, 100*24*time.Hour)
+	store := newLedger(t, nothing)
+	orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: &ramp.Proof{AnyFailure: true}, Products: []ramp.Product{product},
+		Now: n.now, Logger: quiet})
+	require.NoError(t, err)
+	return orders, store, n
+}
+
+// Whoever has the validator key cannot hide a mint behind transfers of zero, which cost
+// anybody only gas, or behind dust.
+func TestDustDoesNotHideAStolenMint(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for name, dust := range map[string]func(n int) ramp.Transfer{
+		"transfers of zero to nobody":   func(int) ramp.Transfer { return moved(player, common.Address{}, 0) },
+		"transfers of zero from nobody": func(int) ramp.Transfer { return moved(common.Address{}, player, 0) },
+		"burns":                         func(n int) ramp.Transfer { return moved(player, common.Address{}, int64(1+n%7)) },
+		"mints":                         func(n int) ramp.Transfer { return moved(common.Address{}, player, int64(1+n%7)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			orders, store, n := stalls(t, now)
+			burned := orderOf(ramp.Burn, 3, now.Add(-2*time.Hour)) // of the player, and right
+			const many = 10_001
+			for i := range many {
+				n.send(now.Add(-time.Hour-50*time.Minute), sentTx{transfers: []ramp.Transfer{dust(i)}})
+			}
+			own := n.send(now.Add(-time.Hour), sentTx{transfers: []ramp.Transfer{moved(player, common.Address{}, 300)}})
+			store.keep(t, ended(burned, ramp.OrderSucceeded, own, now.Add(-50*time.Minute)))
+			stolen := n.send(now.Add(-30*time.Minute), sentTx{transfers: []ramp.Transfer{moved(common.Address{}, friend, 500_000)}})
+			books, err := orders.Reconcile(t.Context(), now.Add(-3*time.Hour), time.Time{})
+			require.NoError(t, err)
+			assert.True(t, slices.ContainsFunc(books.Findings, func(f support.Finding) bool { return f.Events[0].TxHash == stolen }), "the mint is listed")
+			want, listed := 1, 1
+			if dust(0).Value.Sign() > 0 {
+				want, listed = 1+many, 1001
+				if name == "mints" {
+					listed = 1000
+				}
+			}
+			assert.Equal(t, want, books.Counts[support.EventWithoutOrder])
+			assert.Len(t, books.Findings, listed)
+		})
+	}
+}
+
+// Burns that players gave up cost the books of the next hours nothing.
+func TestBurnsThatPlayersGaveUpAreCountedOnly(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	orders, store, n := stalls(t, now)
+	right := orderOf(ramp.Burn, 5, now.Add(-30*time.Minute))
+	hash := n.send(now.Add(-29*time.Minute), sentTx{transfers: []ramp.Transfer{moved(player, common.Address{}, 500)}})
+	right = ended(right, ramp.OrderSucceeded, hash, now.Add(-28*time.Minute))
+	store.keep(t, right)
+	hour := func() (*support.Books, int) {
+		n.calls = 0
+		books, err := orders.Reconcile(t.Context(), now.Add(-time.Hour-support.Overlap), time.Time{})
+		require.NoError(t, err)
+		return books, n.calls
+	}
+	_, without := hour()
+	for i := range 5000 {
+		burn := orderOf(ramp.Burn, 1, now.Add(-24*time.Hour-time.Duration(i)*20*time.Minute))
+		burn.UserAddress = common.BigToAddress(big.NewInt(int64(1 + i%2000))).Hex()
+		store.keep(t, burn)
+	}
+	books, with := hour()
+	assert.Empty(t, books.Findings)
+	assert.Equal(t, []int{0, 5000}, []int{books.WaitingMints, books.WaitingBurns})
+	assert.LessOrEqual(t, float64(with), 1.1*float64(without))
+	t.Logf("%d calls with them, %d without", with, without)
 }

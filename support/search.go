@@ -3,12 +3,10 @@ package support
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+	"math/big"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -17,208 +15,243 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// Report is an order, and the transactions that may be its own.
+// Report is an order, and the transactions that may be its own. Its JSON has units as
+// numbers of any size.
 type Report struct {
-	Order ramp.Order // as it is stored
+	Order ramp.Order `json:"order"` // as it is stored
 
-	// Candidates are the transactions in the blocks from FirstBlock to LastBlock that
-	// moved the order's token from or to the user, that the user sent, or that the
-	// ramp's accounts sent to its contracts and that failed; best first. The blocks
-	// after those, up to NewestBlock, were not read. All are zero without a chain.
-	Candidates                         []Candidate
-	FirstBlock, LastBlock, NewestBlock uint64
+	// Candidates are the transactions in the blocks from FirstBlock to LastBlock that moved
+	// the order's token from or to the user, best first. The blocks begin 15 minutes before
+	// the order was accepted, because clocks differ, and end with the node's newest one,
+	// which is of LastTime. All are zero without a chain. A transaction that failed moved
+	// nothing, and is not among them.
+	Candidates []Candidate `json:"candidates"`
+	FirstBlock uint64      `json:"first_block,omitempty"`
+	LastBlock  uint64      `json:"last_block,omitempty"`
+	LastTime   time.Time   `json:"last_time,omitzero"`
 }
 
 // Candidate is a transaction that may be the order's own.
 type Candidate struct {
-	Hash     common.Hash   // of the transaction
-	Block    uint64        // number of its block
-	Time     time.Time     // of its block
-	Evidence ramp.Evidence // who sent and paid it, where it went, and what it moved
+	Hash     common.Hash   `json:"hash"`     // of the transaction
+	Block    uint64        `json:"block"`    // number of its block
+	Time     time.Time     `json:"time"`     // of its block
+	Evidence ramp.Evidence `json:"evidence"` // who sent and paid it, where it went, and what it moved
 
 	// Transfers are the transfers of the order's token in the transaction, of anybody.
-	Transfers []ramp.Transfer
+	Transfers []ramp.Transfer `json:"transfers"`
 
-	// Unproven is what Proof misses, or nil if the transaction proves the end of the
+	// Unproven is what Proof misses, or empty if the transaction proves the end of the
 	// order.
-	Unproven error
-
-	// Signed reports whether the input holds a signature of the order's digest by one
-	// of the validators. It is a hint, not proof: anybody can put one there.
-	Signed bool
+	Unproven string `json:"unproven,omitempty"`
 
 	// EndedOther is another order that has ended by the transaction, if the store can
 	// tell.
-	EndedOther *uuid.UUID
+	EndedOther *uuid.UUID `json:"ended_other,omitempty"`
+
+	// Objection is why [Orders.Abandon] refuses because of the transaction, or empty if it
+	// does not.
+	Objection string `json:"objection,omitempty"`
 }
+
+// maxCandidates is how many transactions are read for one order.
+const maxCandidates = 1000
 
 // search fills in the candidates of a report.
 func (o *Orders) search(ctx context.Context, report *Report) error {
-	chain, order := o.config.Chain, &report.Order
-	newest, err := chain.BlockNumber(ctx)
+	order := &report.Order
+	tokens := contractsOf(order)
+	if !common.IsHexAddress(order.UserAddress) || len(tokens) == 0 {
+		return invalid("order", "has no user address or no token contract, so no transaction can be its own")
+	}
+	newest, err := o.config.Chain.BlockByNumber(ctx, "latest", false)
 	if err != nil {
 		return err
 	}
-	report.NewestBlock = newest
-	if !common.IsHexAddress(order.UserAddress) {
-		return invalid("user_address", "must be 40 hex digits")
-	}
-	if report.FirstBlock, err = o.lastBefore(ctx, order.AcceptedAt.Add(-o.config.Before), newest); err != nil {
+	report.LastBlock, _ = newest.Number.Uint64()
+	report.LastTime = timeOf(newest)
+	if report.FirstBlock, err = o.lastBefore(ctx, order.AcceptedAt.Add(-skew), report.LastBlock); err != nil {
 		return err
 	}
-	if report.LastBlock, err = o.lastBefore(ctx, order.AcceptedAt.Add(o.config.After), newest); err != nil {
-		return err
-	}
-	report.LastBlock = max(report.FirstBlock, report.LastBlock)
-	moved, err := o.moves(ctx, order, report.FirstBlock, report.LastBlock)
+	logs, err := o.moves(ctx, common.HexToAddress(order.UserAddress), tokens, report.FirstBlock, report.LastBlock)
 	if err != nil {
 		return err
 	}
-	found, err := o.transactions(ctx, order, moved, report.FirstBlock, report.LastBlock)
-	if err != nil {
+	found := make([]struct {
+		sent    ramp.Transaction
+		receipt ramp.Receipt
+		block   ramp.Block
+	}, len(logs))
+	var calls []ramp.BatchCall
+	for i, log := range logs {
+		calls = append(calls, ramp.BatchCall{Method: "eth_getTransactionByHash", Params: []any{log.TransactionHash}, Into: &found[i].sent},
+			ramp.BatchCall{Method: "eth_getTransactionReceipt", Params: []any{log.TransactionHash}, Into: &found[i].receipt},
+			ramp.BatchCall{Method: "eth_getBlockByNumber", Params: []any{log.BlockNumber, false}, Into: &found[i].block})
+	}
+	if err := o.batch(ctx, calls); err != nil {
 		return err
 	}
 	proof := o.proof(ctx, order)
 	for i := range found {
-		candidate, err := o.judge(ctx, order, proof, &found[i], moved)
+		c, err := o.judge(ctx, order, proof, &found[i].sent, &found[i].receipt)
 		if err != nil {
 			return err
 		}
-		if candidate != nil {
-			report.Candidates = append(report.Candidates, *candidate)
-		}
+		c.Time = timeOf(&found[i].block)
+		report.Candidates = append(report.Candidates, *c)
 	}
-	slices.SortStableFunc(report.Candidates, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(b.rank(), a.rank()), cmp.Compare(a.Block, b.Block))
+	slices.SortStableFunc(report.Candidates, func(a, b Candidate) int { // those with an objection first
+		return cmp.Or(cmp.Compare(min(1, len(b.Objection)), min(1, len(a.Objection))), cmp.Compare(a.Block, b.Block))
 	})
 	return nil
 }
 
-// rank is how well a candidate fits.
-func (c *Candidate) rank() (n int) {
-	for i, fits := range []bool{c.Signed, c.Unproven == nil, c.EndedOther == nil} { // the last weighs most
-		if fits {
-			n += 1 << i
-		}
+// batch makes calls, all of which must succeed.
+func (o *Orders) batch(ctx context.Context, calls []ramp.BatchCall) error {
+	if len(calls) == 0 {
+		return nil
 	}
-	return n
+	err := o.config.Chain.Batch(ctx, calls)
+	for _, call := range calls {
+		err = cmp.Or(err, call.Err)
+	}
+	return err
 }
 
-// sent is a transaction and its block.
-type sent struct {
-	ramp.Transaction
-	time time.Time
-}
-
-// judge returns what is known of a transaction, or nil if it cannot be the order's own.
-func (o *Orders) judge(ctx context.Context, order *ramp.Order, proof *ramp.Proof, t *sent, moved map[common.Hash]bool) (*Candidate, error) {
-	receipt, err := o.config.Chain.Receipt(ctx, t.Hash)
-	if err != nil {
-		return nil, err
+// judge returns what is known of a transaction.
+func (o *Orders) judge(ctx context.Context, order *ramp.Order, proof *ramp.Proof, sent *ramp.Transaction, receipt *ramp.Receipt) (*Candidate, error) {
+	c := &Candidate{Hash: sent.Hash}
+	c.Block, _ = receipt.BlockNumber.Uint64()
+	var unproven error
+	if c.Evidence, unproven = proof.Check(order, sent, receipt); unproven != nil {
+		c.Unproven = unproven.Error()
 	}
-	user := common.HexToAddress(order.UserAddress)
-	if receipt.Succeeded() && !moved[t.Hash] && t.From != user {
-		return nil, nil // an order of somebody else
-	}
-	c := &Candidate{Hash: t.Hash, Time: t.time, Signed: signedBy(o.config.Validators, order.Digest, t.Input)}
-	c.Block, _ = t.BlockNumber.Uint64()
-	c.Evidence, c.Unproven = proof.Check(order, &t.Transaction, receipt)
-	tokens := tokensOf(order)
+	tokens := contractsOf(order)
 	for _, transfer := range receipt.Transfers() {
 		if slices.Contains(tokens, transfer.Token) {
 			c.Transfers = append(c.Transfers, transfer)
 		}
 	}
-	c.EndedOther, err = o.endedOther(ctx, order.UUID, t.Hash)
+	c.Objection = c.objection(order, proof)
+	other, err := o.endedOther(ctx, order.UUID, sent.Hash)
+	if other != nil {
+		c.EndedOther = &other.UUID
+		if o.rightly(order, other, proof, sent, receipt) {
+			c.Objection = ""
+		}
+	}
 	return c, err
 }
 
-// transactions reads the blocks for transactions that may be the order's own.
-func (o *Orders) transactions(ctx context.Context, order *ramp.Order, moved map[common.Hash]bool, first, last uint64) (found []sent, err error) {
-	const maxBlocks = 100 // per batch
-	user, proof := common.HexToAddress(order.UserAddress), o.config.Proof
-	ofRamp := func(t *ramp.Transaction) bool {
-		return (slices.Contains(proof.Payers, t.From) || slices.Contains(proof.Payers, t.FeePayer)) &&
-			(len(proof.Contracts) == 0 || t.To != nil && slices.Contains(proof.Contracts, *t.To))
+// objection returns why a transaction may be the order's own, whatever Proof misses.
+func (c *Candidate) objection(order *ramp.Order, proof *ramp.Proof) string {
+	ofRamp := func(a common.Address) bool { return a == common.Address{} || slices.Contains(proof.Contracts, a) }
+	moves := func(may func(t *ramp.Transfer) bool) bool {
+		return slices.ContainsFunc(c.Transfers, func(t ramp.Transfer) bool { return !isDust(&t) && may(&t) })
 	}
-	for from := first; from <= last; from += maxBlocks {
-		blocks := make([]ramp.Block, min(maxBlocks, last-from+1))
-		calls := make([]ramp.BatchCall, len(blocks))
-		for i := range blocks {
-			calls[i] = ramp.BatchCall{Method: "eth_getBlockByNumber", Params: []any{ramp.AtBlock(from + uint64(i)), true}, Into: &blocks[i]}
-		}
-		if err := o.config.Chain.Batch(ctx, calls); err != nil {
-			return nil, err
-		}
-		for i := range blocks {
-			if calls[i].Err != nil {
-				return nil, calls[i].Err
-			}
-			for _, t := range blocks[i].Transactions {
-				if t.From == user || moved[t.Hash] || ofRamp(&t) {
-					found = append(found, sent{t, timeOf(&blocks[i])})
-				}
-			}
-		}
+	user := common.HexToAddress(order.UserAddress)
+	switch e := &c.Evidence; {
+	case c.Unproven == "":
+		return "it proves that the order has ended so"
+	case slices.Contains(proof.Payers, e.From), slices.Contains(proof.Payers, e.FeePayer),
+		e.To != nil && slices.Contains(proof.Contracts, *e.To) && !slices.Contains(contractsOf(order), *e.To): // where every transfer goes
+		return "the ramp sent it, paid for it or received it"
+	case moves(func(t *ramp.Transfer) bool { return ofRamp(t.From) || ofRamp(t.To) }):
+		return "it moved the token from or to the zero address or a contract of the ramp"
+	case len(proof.Payers) == 0 && moves(func(t *ramp.Transfer) bool {
+		return (order.Direction == ramp.Mint && t.To == user) || (order.Direction == ramp.Burn && t.From == user)
+	}):
+		return "it moved the token as the order does, and without Proof.Payers nobody knows whether it is the ramp's"
+	default:
+		return ""
 	}
-	return found, nil
 }
 
-// moves returns the transactions that transferred one of the order's tokens from or to
-// the user.
-func (o *Orders) moves(ctx context.Context, order *ramp.Order, first, last uint64) (map[common.Hash]bool, error) {
-	moved := map[common.Hash]bool{}
-	tokens, user := tokensOf(order), []common.Hash{common.BytesToHash(common.HexToAddress(order.UserAddress).Bytes())}
-	if len(tokens) == 0 {
-		return moved, nil
+// rightly reports whether a transaction is that of another order: it proves its end, and
+// its amount does not fit this order better.
+func (o *Orders) rightly(order, other *ramp.Order, proof *ramp.Proof, sent *ramp.Transaction, receipt *ramp.Receipt) bool {
+	if other.State != ramp.OrderSucceeded {
+		return false
 	}
-	for _, topics := range [][][]common.Hash{{nil, user}, {nil, nil, user}} { // from, and then to the user
+	e, err := proof.Check(other, sent, receipt)
+	if err != nil {
+		return false
+	}
+	game := newAssets(&o.config)
+	for _, token := range contractsOf(order) { // in pieces, if nobody knows its decimals
+		game.decimals[token] = proof.Decimals[token]
+	}
+	moved := e.Units
+	if len(e.TokenIDs) > 0 {
+		moved = big.NewInt(int64(len(e.TokenIDs)))
+	}
+	this, that := game.traded(*order), game.traded(*other)
+	same := this.user == that.user && this.token == that.token && this.Direction == that.Direction
+	return that.fits(moved) && !(same && this.fits(moved) && this.units.Cmp(that.units) < 0)
+}
+
+// isDust reports whether a transfer moves nothing. Anybody can make one between any two
+// accounts.
+func isDust(t *ramp.Transfer) bool { return t.From == t.To || t.TokenID == nil && t.Value.Sign() == 0 }
+
+// moves returns a log of each transaction that transferred one of the tokens from or to the
+// user.
+func (o *Orders) moves(ctx context.Context, user common.Address, tokens []common.Address, first, last uint64) (logs []ramp.Log, err error) {
+	found := map[common.Hash]bool{}
+	is := []common.Hash{common.BytesToHash(user[:])}
+	for _, topics := range [][][]common.Hash{{{transferTopic}, is}, {{transferTopic}, nil, is}} { // from, and then to the user
 		for log, err := range o.config.Chain.LogsBetween(ctx, ramp.LogFilter{Addresses: tokens, Topics: topics}, first, last) {
 			if err != nil {
 				return nil, err
 			}
-			if _, ok := log.Transfer(); ok {
-				moved[log.TransactionHash] = true
+			if t, ok := log.Transfer(); !ok || isDust(&t) || found[log.TransactionHash] {
+				continue
 			}
+			if len(logs) == maxCandidates {
+				return nil, fmt.Errorf("more than %d transactions moved the token for the user %s since the order: look at them in a block explorer", maxCandidates, user)
+			}
+			found[log.TransactionHash], logs = true, append(logs, log)
 		}
 	}
-	return moved, nil
+	return logs, nil
 }
 
 // lastBefore returns the number of the last block before a time. A block that the node
 // no longer has counts as earlier.
 func (o *Orders) lastBefore(ctx context.Context, at time.Time, newest uint64) (uint64, error) {
-	var failed error
-	after := sort.Search(int(newest)+1, func(n int) bool { // the first block that is not before at
-		if failed != nil {
-			return true
+	first, end := uint64(0), newest+1 // between which the first block is that is not before at
+	for first < end {
+		middle := first + (end-first)/2
+		block, err := o.config.Chain.BlockByNumber(ctx, ramp.AtBlock(middle), false)
+		switch {
+		case err != nil && !errors.Is(err, ramp.ErrNotFound):
+			return 0, err
+		case err != nil, timeOf(block).Before(at):
+			first = middle + 1
+		default:
+			end = middle
 		}
-		block, err := o.config.Chain.BlockByNumber(ctx, ramp.AtBlock(uint64(n)), false)
-		if errors.Is(err, ramp.ErrNotFound) {
-			return false
-		}
-		if err != nil {
-			failed = err
-			return true
-		}
-		return !timeOf(block).Before(at)
-	})
-	return uint64(max(after, 1) - 1), failed
+	}
+	return max(first, 1) - 1, nil
 }
 
-// tokensOf returns the token contracts of an order.
-func tokensOf(order *ramp.Order) []common.Address {
-	side := order.Intent.To
+// tokensOf returns the tokens of an order.
+func tokensOf(order *ramp.Order) []ramp.IntentAsset {
 	if order.Direction == ramp.Burn {
-		side = order.Intent.From
+		return order.Intent.From
 	}
-	contracts := map[common.Address]bool{}
-	for _, token := range side {
+	return order.Intent.To
+}
+
+// contractsOf returns the token contracts of an order.
+func contractsOf(order *ramp.Order) (contracts []common.Address) {
+	for _, token := range tokensOf(order) {
 		if common.IsHexAddress(token.ID) {
-			contracts[common.HexToAddress(token.ID)] = true
+			contracts = append(contracts, common.HexToAddress(token.ID))
 		}
 	}
-	return slices.SortedFunc(maps.Keys(contracts), func(a, b common.Address) int { return a.Cmp(b) })
+	slices.SortFunc(contracts, common.Address.Cmp)
+	return slices.Compact(contracts)
 }
 
 // timeOf returns the time of a block.
@@ -228,79 +261,4 @@ func timeOf(b *ramp.Block) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(int64(min(seconds, 1<<40)), 0).UTC()
-}
-
-// MarshalJSON writes the report for people and their tools: amounts and units as
-// decimal strings, and times in RFC 3339.
-func (r *Report) MarshalJSON() ([]byte, error) {
-	type amount struct {
-		ID     string `json:"id"`
-		Amount string `json:"amount"`
-	}
-	type transfer struct {
-		Token   common.Address `json:"token"`
-		From    common.Address `json:"from"`
-		To      common.Address `json:"to"`
-		Units   string         `json:"units,omitempty"`
-		TokenID string         `json:"token_id,omitempty"`
-	}
-	type candidate struct {
-		Hash       common.Hash     `json:"hash"`
-		Block      uint64          `json:"block"`
-		Time       time.Time       `json:"time"`
-		From       common.Address  `json:"from"`
-		FeePayer   common.Address  `json:"fee_payer,omitzero"`
-		To         *common.Address `json:"to"`
-		Succeeded  bool            `json:"succeeded"`
-		Transfers  []transfer      `json:"transfers"`
-		Signed     bool            `json:"signed"`
-		Proven     bool            `json:"proven"`
-		Missing    string          `json:"missing,omitempty"`
-		EndedOther *uuid.UUID      `json:"ended_other,omitempty"`
-	}
-	o := &r.Order
-	shown := struct {
-		UUID        uuid.UUID       `json:"uuid"`
-		State       ramp.OrderState `json:"state"`
-		Direction   string          `json:"direction"`
-		Assets      []amount        `json:"assets"`
-		SessionID   string          `json:"session_id"`
-		UserAddress string          `json:"user_address"`
-		ProjectID   string          `json:"project_id"`
-		TxHash      string          `json:"tx_hash,omitempty"`
-		Reason      string          `json:"reason,omitempty"`
-		AcceptedAt  time.Time       `json:"accepted_at"`
-		FinishedAt  time.Time       `json:"finished_at,omitzero"`
-		Candidates  []candidate     `json:"candidates"`
-		FirstBlock  uint64          `json:"first_block,omitempty"`
-		LastBlock   uint64          `json:"last_block,omitempty"`
-		NewestBlock uint64          `json:"newest_block,omitempty"`
-	}{o.UUID, o.State, string(o.Direction), []amount{}, o.SessionID, o.UserAddress, o.ProjectID, o.TxHash, o.Reason,
-		o.AcceptedAt, o.FinishedAt, []candidate{}, r.FirstBlock, r.LastBlock, r.NewestBlock}
-	for _, a := range o.Assets {
-		shown.Assets = append(shown.Assets, amount{a.ID, a.Amount.String()})
-	}
-	for _, c := range r.Candidates {
-		s := candidate{Hash: c.Hash, Block: c.Block, Time: c.Time, From: c.Evidence.From, FeePayer: c.Evidence.FeePayer, To: c.Evidence.To,
-			Succeeded: c.Evidence.Succeeded, Transfers: []transfer{}, Signed: c.Signed, Proven: c.Unproven == nil, EndedOther: c.EndedOther}
-		if c.Unproven != nil {
-			s.Missing = c.Unproven.Error()
-		}
-		for _, t := range c.Transfers {
-			moved := transfer{Token: t.Token, From: t.From, To: t.To}
-			if t.Value != nil {
-				moved.Units = t.Value.String()
-			}
-			if t.TokenID != nil {
-				moved.TokenID = t.TokenID.String()
-			}
-			s.Transfers = append(s.Transfers, moved)
-		}
-		shown.Candidates = append(shown.Candidates, s)
-	}
-	b, err := json.Marshal(shown)
-	if err != nil {
-		return nil, fmt.Errorf("ramp: report: %w", err)
-	}
-	return b, nil
 }

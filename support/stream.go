@@ -113,12 +113,11 @@ func (r *reconciliation) transactions(ctx context.Context, logs []ramp.Log) ([][
 	var list []Event
 	var untimed []uint64
 	for i := range logs {
-		e, timed, ok := r.event(&logs[i])
+		e, ok := r.event(&logs[i])
 		if !ok {
 			continue
 		}
-		list = append(list, e)
-		if !timed {
+		if list = append(list, e); e.Time.IsZero() {
 			untimed = append(untimed, e.Block)
 		}
 	}
@@ -127,40 +126,33 @@ func (r *reconciliation) transactions(ctx context.Context, logs []ramp.Log) ([][
 		return nil, err
 	}
 	var grouped [][]Event
-	for len(list) > 0 {
-		n := 1
-		for n < len(list) && list[n].TxHash == list[0].TxHash {
-			n++
-		}
-		grouped = append(grouped, added(list[:n:n]))
-		list = list[n:]
+	for transaction := range byTransaction(list) {
+		grouped = append(grouped, added(transaction))
 	}
 	return grouped, nil
 }
 
-// event returns the mint or burn that a log is. Tokens also come from and go to the
+// event returns the mint or burn that a log is, without its time if that is unknown. Tokens also come from and go to the
 // contracts of the ramp; see [ramp.Proof].
-func (r *reconciliation) event(log *ramp.Log) (e Event, timed, ok bool) {
+func (r *reconciliation) event(log *ramp.Log) (e Event, ok bool) {
 	transfer, ok := log.Transfer()
 	from, to := r.isOutside(transfer.From), r.isOutside(transfer.To)
-	if !ok || from == to || !slices.Contains(r.assets.tokens, transfer.Token) {
-		return e, false, false
+	if !ok || from == to || isDust(&transfer) || !slices.Contains(r.assets.tokens, transfer.Token) {
+		return e, false
 	}
-	e = Event{TxHash: log.TransactionHash, Token: transfer.Token, User: transfer.To, Direction: ramp.Mint, Units: transfer.Value}
+	e = Event{TxHash: log.TransactionHash, Token: transfer.Token, User: transfer.To, Direction: ramp.Mint, units: transfer.Value}
 	if to {
 		e.User, e.Direction = transfer.From, ramp.Burn
 	}
 	if transfer.TokenID != nil {
-		e.Units = big.NewInt(1)
+		e.units = big.NewInt(1)
 	}
 	e.Block, _ = log.BlockNumber.Uint64()
 	e.LogIndex, _ = log.LogIndex.Uint64()
-	seconds, err := log.BlockTimestamp.Uint64()
-	if err != nil || seconds == 0 {
-		return e, false, true
+	if seconds, err := log.BlockTimestamp.Uint64(); err == nil && seconds > 0 {
+		e.Time = time.Unix(int64(min(seconds, 1<<40)), 0).UTC()
 	}
-	e.Time = time.Unix(int64(min(seconds, 1<<40)), 0).UTC()
-	return e, true, true
+	return e, true
 }
 
 func (r *reconciliation) isOutside(a common.Address) bool {
@@ -180,7 +172,7 @@ func added(events []Event) []Event {
 			sums = append(sums, e)
 			continue
 		}
-		sums[n].Units = new(big.Int).Add(sums[n].Units, e.Units)
+		sums[n].units = new(big.Int).Add(sums[n].units, e.units)
 	}
 	return sums
 }
@@ -190,21 +182,12 @@ func added(events []Event) []Event {
 func (r *reconciliation) addTimes(ctx context.Context, events []Event, untimed []uint64) error {
 	slices.Sort(untimed)
 	untimed = slices.Compact(untimed)
-	blocks := make([]ramp.Block, len(untimed))
-	calls := make([]ramp.BatchCall, len(untimed))
+	blocks, calls := make([]ramp.Block, len(untimed)), make([]ramp.BatchCall, len(untimed))
 	for i, n := range untimed {
 		calls[i] = ramp.BatchCall{Method: "eth_getBlockByNumber", Params: []any{ramp.AtBlock(n), false}, Into: &blocks[i]}
 	}
-	if len(calls) > 0 {
-		if err := r.chain.Batch(ctx, calls); err != nil {
-			return err
-		}
-	}
-	for i := range calls {
-		if calls[i].Err != nil {
-			return calls[i].Err
-		}
-		blocks[i].Raw = nil
+	if err := r.o.batch(ctx, calls); err != nil {
+		return err
 	}
 	for i := range events {
 		if n, found := slices.BinarySearch(untimed, events[i].Block); found {
@@ -222,7 +205,7 @@ func (r *reconciliation) ended(ctx context.Context, from, to time.Time) iter.Seq
 // pages reads a list of orders page by page, without those of other projects and networks.
 // A damaged row comes with an error, but is listed.
 func (o *Orders) pages(list func(ramp.OrderPage) ([]ramp.Order, error)) iter.Seq2[[]ramp.Order, error] {
-	damaged := func(order ramp.Order) bool { return order.Direction == "" }
+	damaged := func(order ramp.Order) bool { return isDamaged(&order) }
 	return func(yield func([]ramp.Order, error) bool) {
 		for page := (ramp.OrderPage{Limit: 1000}); ; {
 			orders, err := list(page)
@@ -239,4 +222,12 @@ func (o *Orders) pages(list func(ramp.OrderPage) ([]ramp.Order, error)) iter.Seq
 			}
 		}
 	}
+}
+
+// all reads a whole list.
+func (o *Orders) all(list func(ramp.OrderPage) ([]ramp.Order, error)) (all []ramp.Order, err error) {
+	for page, failed := range o.pages(list) {
+		all, err = append(all, page...), failed
+	}
+	return all, err
 }

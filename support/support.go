@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"time"
 
@@ -37,18 +38,9 @@ type Config struct {
 	// handler. Decimals that it lacks are asked of the chain. Required if Chain is set.
 	Proof *ramp.Proof
 
-	// Validators are the addresses of your validator keys, past ones included. If set,
-	// a candidate whose input holds a signature of the order's digest is marked.
-	Validators []common.Address
-
 	// Confirmations is how many confirmations [Orders.Finish] demands, counting the
 	// block of the transaction. Use that of the handler. The default is 1.
 	Confirmations uint64
-
-	// Before and After are how long before and after the order was accepted the search
-	// for its transaction begins and ends. A UUID can be used for 5 minutes (interface
-	// 8), and clocks may differ. The defaults are 15 minutes and 1 hour.
-	Before, After time.Duration
 
 	// ProjectID, if set, hides the orders of other projects.
 	ProjectID string
@@ -84,19 +76,10 @@ func New(c Config) (*Orders, error) {
 	var wrong problems
 	wrong.require(c.Store != nil, "Config.Store")
 	wrong.require(c.Chain == nil || c.Proof != nil, "Config.Proof")
-	if c.Proof != nil && len(c.Proof.Payers) == 0 && !c.Proof.AnyFailure {
-		wrong.add("Config.Proof.Payers", "is required, unless AnyFailure is set: no failure would be proven")
-	}
-	if c.Before < 0 {
-		wrong.add("Config.Before", "must not be negative")
-	}
-	if c.After < 0 {
-		wrong.add("Config.After", "must not be negative")
-	}
+	wrong.demand(c.Proof == nil || len(c.Proof.Payers) > 0 || c.Proof.AnyFailure, "Config.Proof.Payers", "is required, unless AnyFailure is set: no failure would be proven")
 	if err := wrong.err(); err != nil {
 		return nil, err
 	}
-	c.Before, c.After = cmp.Or(c.Before, 15*time.Minute), cmp.Or(c.After, time.Hour)
 	c.Confirmations = max(1, c.Confirmations)
 	if c.Now == nil {
 		c.Now = time.Now
@@ -109,12 +92,14 @@ type Decision struct {
 	Who    string // the person
 	Reason string // why the order is ended by hand
 
-	// Anyway abandons an order although a transaction on the chain may be its own.
+	// Anyway abandons an order without a look at the chain: although a transaction there
+	// may be its own, or although the node is behind or unreachable.
 	Anyway bool
 }
 
 // CandidateError means that an order was not abandoned, because a transaction on the
-// chain may be its own. Finish the order with it, or set [Decision].Anyway.
+// chain may be its own: [Candidate].Objection says why. Finish the order with it, or find
+// out whose it is and set [Decision].Anyway.
 type CandidateError struct {
 	Order     uuid.UUID
 	Candidate Candidate
@@ -122,7 +107,8 @@ type CandidateError struct {
 
 // Error names the order and the transaction.
 func (e *CandidateError) Error() string {
-	return fmt.Sprintf("ramp: order %s: transaction %s may be its own: finish the order with it, or abandon it anyway", e.Order, e.Candidate.Hash)
+	return fmt.Sprintf("ramp: order %s: transaction %s may be its own, because %s: finish the order with it, or abandon it anyway",
+		e.Order, e.Candidate.Hash, e.Candidate.Objection)
 }
 
 // Show returns an order and the transactions that may be its own, best first. It changes
@@ -159,7 +145,13 @@ func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Ha
 		if err != nil {
 			return ramp.Step{}, err
 		}
-		receipt, sent, err := o.confirmed(ctx, transaction)
+		soon, cancel := context.WithTimeout(ctx, 10*time.Second) // it does not wait for confirmations
+		defer cancel()
+		receipt, err := o.config.Chain.WaitReceipt(soon, transaction, o.config.Confirmations)
+		if err != nil {
+			return ramp.Step{}, err
+		}
+		sent, err := o.config.Chain.Transaction(soon, transaction)
 		if err != nil {
 			return ramp.Step{}, err
 		}
@@ -176,39 +168,21 @@ func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Ha
 	})
 }
 
-// confirmed returns a transaction that has the confirmations. It does not wait for them.
-func (o *Orders) confirmed(ctx context.Context, transaction common.Hash) (*ramp.Receipt, *ramp.Transaction, error) {
-	const patience = 10 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	receipt, err := o.config.Chain.WaitReceipt(ctx, transaction, o.config.Confirmations)
-	if err != nil {
-		return nil, nil, err
-	}
-	sent, err := o.config.Chain.Transaction(ctx, transaction)
-	return receipt, sent, err
-}
-
 // Abandon ends an order whose result will never come, and gives back what it took; see
 // [ramp.Abandon]. The service is not told. Who and why are logged, and stored as the
 // Reason of the order: "who: reason".
 //
-// With [Config].Chain, it first searches for the order's transaction. If one may be the
-// order's own, the error is a [*CandidateError], unless [Decision].Anyway is set: giving
-// back what became tokens pays twice.
+// With [Config].Chain, it first reads what the order's user has transferred of its token up
+// to now. The error is a [*CandidateError] if a transaction may be the order's own, whatever
+// Proof misses: one that the ramp sent or paid for, or that moved the token from or to the
+// zero address or Contracts of Proof, unless another order has rightly ended by it. Giving
+// back what became tokens pays twice. A transaction that failed does not count, because
+// finishing the order with it gives back the same.
 func (o *Orders) Abandon(ctx context.Context, id uuid.UUID, d Decision) (ramp.Step, error) {
 	return o.decide(ctx, "ramp: order abandoned", "ramp: order not abandoned", id, d, func(reason string) (ramp.Step, error) {
 		if o.config.Chain != nil && !d.Anyway {
-			report, err := o.Show(ctx, id)
-			if err != nil {
+			if err := o.unused(ctx, id); err != nil {
 				return ramp.Step{}, err
-			}
-			if report.Order.State == ramp.OrderAccepted {
-				for _, c := range report.Candidates {
-					if (c.Unproven == nil || c.Signed) && c.EndedOther == nil {
-						return ramp.Step{}, &CandidateError{Order: id, Candidate: c}
-					}
-				}
 			}
 		}
 		step, err := o.config.Store.Update(ctx, id, o.mine(ramp.Abandon(reason, o.config.Now())))
@@ -217,6 +191,23 @@ func (o *Orders) Abandon(ctx context.Context, id uuid.UUID, d Decision) (ramp.St
 		}
 		return step, nil
 	})
+}
+
+// unused returns an error if a transaction may be that of an order that waits.
+func (o *Orders) unused(ctx context.Context, id uuid.UUID) error {
+	report, err := o.Show(ctx, id)
+	if err != nil || report.Order.State != ramp.OrderAccepted {
+		return err
+	}
+	if report.LastTime.Before(o.config.Now().Add(-skew)) {
+		return fmt.Errorf("ramp: order %s: the node is behind: its newest block is of %s", id, report.LastTime.Format(time.RFC3339))
+	}
+	for _, c := range report.Candidates {
+		if c.Objection != "" {
+			return &CandidateError{Order: id, Candidate: c}
+		}
+	}
+	return nil
 }
 
 // order returns the stored order.
@@ -254,16 +245,18 @@ func (o *Orders) foreign(order *ramp.Order) string {
 	}
 }
 
-// proof returns what the transaction of an order must show. A burn needs the decimals of
-// its token.
+// proof returns what the transaction of an order must show, with the decimals of its
+// token.
 func (o *Orders) proof(ctx context.Context, order *ramp.Order) *ramp.Proof {
 	proof := *o.config.Proof
-	for _, token := range tokensOf(order) {
-		if _, known := proof.Decimals[token]; known || order.Direction != ramp.Burn {
+	proof.Decimals = map[common.Address]int{}
+	maps.Copy(proof.Decimals, o.config.Proof.Decimals)
+	for _, token := range contractsOf(order) {
+		if _, known := proof.Decimals[token]; known {
 			continue
 		}
 		if decimals, err := o.config.Chain.TokenDecimals(ctx, token); err == nil { // otherwise Check says what is missing
-			proof.Decimals = map[common.Address]int{token: decimals}
+			proof.Decimals[token] = decimals
 		}
 	}
 	return &proof
@@ -294,13 +287,11 @@ func (o *Orders) decide(ctx context.Context, done, failed string, id uuid.UUID, 
 // problems collects what is wrong with a config or a decision.
 type problems []ramp.FieldError
 
-func (p *problems) add(path, problem string) {
-	*p = append(*p, ramp.FieldError{Path: path, Problem: problem})
-}
+func (p *problems) require(ok bool, path string) { p.demand(ok, path, "is required") }
 
-func (p *problems) require(ok bool, path string) {
+func (p *problems) demand(ok bool, path, problem string) {
 	if !ok {
-		p.add(path, "is required")
+		*p = append(*p, ramp.FieldError{Path: path, Problem: problem})
 	}
 }
 
@@ -313,15 +304,12 @@ func (p problems) err() error {
 
 func invalid(path, problem string) error { return problems{{Path: path, Problem: problem}}.err() }
 
-// ended is a store that knows which order a transaction has ended, such as
-// [ramp.SQLStore].
-type ended interface {
-	OrderByTransaction(ctx context.Context, hash common.Hash) (ramp.Order, error)
-}
-
-// endedOther returns the UUID of another order that a transaction has ended, or nil.
-func (o *Orders) endedOther(ctx context.Context, id uuid.UUID, transaction common.Hash) (*uuid.UUID, error) {
-	store, ok := o.config.Store.(ended)
+// endedOther returns another order that a transaction has ended, or nil if there is none or
+// the store cannot tell.
+func (o *Orders) endedOther(ctx context.Context, id uuid.UUID, transaction common.Hash) (*ramp.Order, error) {
+	store, ok := o.config.Store.(interface {
+		OrderByTransaction(ctx context.Context, hash common.Hash) (ramp.Order, error)
+	})
 	if !ok {
 		return nil, nil
 	}
@@ -332,6 +320,6 @@ func (o *Orders) endedOther(ctx context.Context, id uuid.UUID, transaction commo
 	case err != nil, order.UUID == id:
 		return nil, err
 	default:
-		return &order.UUID, nil
+		return &order, nil
 	}
 }

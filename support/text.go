@@ -26,31 +26,25 @@ func (r *Report) Text() string {
 	if o.Reason != "" {
 		fmt.Fprintf(out, "reason    %s\n", shown(o.Reason))
 	}
-	if r.NewestBlock == 0 {
+	if r.LastBlock == 0 {
 		fmt.Fprintln(out, "chain     not asked, or unreachable")
 		return out.String()
 	}
-	fmt.Fprintf(out, "chain     blocks %d to %d of %d; transactions that may be the order's own: %d\n", r.FirstBlock, r.LastBlock, r.NewestBlock, len(r.Candidates))
+	fmt.Fprintf(out, "chain     blocks %d to %d, until %s; transactions that may be the order's own: %d\n",
+		r.FirstBlock, r.LastBlock, r.LastTime.Format(time.RFC3339), len(r.Candidates))
 	for _, c := range r.Candidates {
 		fmt.Fprintf(out, "  %s  block %d  %s\n", c.Hash, c.Block, c.Time.Format(time.RFC3339))
-		outcome, proof := "failed", "proves that the order has ended so"
-		if c.Evidence.Succeeded {
-			outcome = "succeeded"
-		}
-		if c.Unproven != nil {
-			proof = c.Unproven.Error()
-		}
-		fmt.Fprintf(out, "    %s, sent by %s, paid by %s, to %s\n", outcome, c.Evidence.From, cmp.Or(c.Evidence.FeePayer, c.Evidence.From), c.Evidence.To)
+		fmt.Fprintf(out, "    sent by %s, paid by %s, to %s\n", c.Evidence.From, cmp.Or(c.Evidence.FeePayer, c.Evidence.From), c.Evidence.To)
 		for _, t := range c.Transfers {
 			fmt.Fprintf(out, "    moved %s of %s from %s to %s\n", cmp.Or(t.Value, t.TokenID), t.Token, t.From, t.To)
-		}
-		if c.Signed {
-			fmt.Fprintln(out, "    its input has the validator's signature of this order, which anybody can copy")
 		}
 		if c.EndedOther != nil {
 			fmt.Fprintf(out, "    it has ended order %s\n", c.EndedOther)
 		}
-		fmt.Fprintf(out, "    %s\n", proof)
+		fmt.Fprintf(out, "    %s\n", cmp.Or(c.Unproven, "proves that the order has ended so"))
+		if c.Objection != "" {
+			fmt.Fprintf(out, "    abandoning the order fails: %s\n", c.Objection)
+		}
 	}
 	return out.String()
 }
@@ -72,16 +66,7 @@ func Table(orders []ramp.Order) string {
 	return text.String()
 }
 
-func assetsOf(o ramp.Order) string {
-	if len(o.Assets) == 0 {
-		return "-"
-	}
-	var list []string
-	for _, a := range o.Assets {
-		list = append(list, a.Amount.String()+" "+shown(a.ID))
-	}
-	return strings.Join(list, ", ")
-}
+func assetsOf(o ramp.Order) string { return shown(listOf(add(map[string]Amount{}, o.Assets))) }
 
 // shown quotes foreign text, so that it cannot move the cursor or fake a line.
 func shown(text string) string {

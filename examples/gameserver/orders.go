@@ -29,7 +29,7 @@ func orders(ctx context.Context, name string, args []string, getenv func(string)
 		return err
 	}
 	if name == "conflicts" && flags.NArg() > 0 {
-		return fmt.Errorf("the argument %q is one too many: %w", flags.Arg(0), errUsage)
+		return fmt.Errorf("unexpected argument %q: %w", flags.Arg(0), errUsage)
 	}
 	game, store, err := s.open(ctx, false)
 	if err != nil {

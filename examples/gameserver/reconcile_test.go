@@ -81,9 +81,9 @@ func TestTheBooksAreComparedWithTheChain(t *testing.T) {
 	}
 
 	mint(ramptest.MintedByStranger())
-	for _, format := range []string{"text", "json", "csv"} {
+	for _, format := range []string{"text", "json"} {
 		printed, err = books("-format", format)
-		if err == nil || err.Error() != "the books do not close; findings: 1" || !strings.Contains(printed, "event_without_order") {
+		if err == nil || err.Error() != "orders and chain disagree; findings: 1" || !strings.Contains(printed, "event_without_order") {
 			t.Errorf("as %s: %v\n%s", format, err, printed)
 		}
 	}

@@ -18,14 +18,14 @@ import (
 // settings are the flags that every command has: where the orders are, which tokens are
 // sold, and what a transaction must show before it ends an order.
 type settings struct {
-	database                      string
-	project, network              string
-	token, swordToken             common.Address
-	anyRate                       bool
-	chainID, confirmations        uint64
-	payers, contracts, validators []common.Address
-	anyFailure                    bool
-	decimals                      int
+	database               string
+	project, network       string
+	token, swordToken      common.Address
+	anyRate                bool
+	chainID, confirmations uint64
+	payers, contracts      []common.Address
+	anyFailure             bool
+	decimals               int
 }
 
 func newSettings(flags *flag.FlagSet) *settings {
@@ -40,7 +40,6 @@ func newSettings(flags *flag.FlagSet) *settings {
 	flags.Uint64Var(&s.confirmations, "confirmations", 1, "`number` of confirmations of a transaction that ends an order")
 	flags.Func("payers", "`addresses` with which the ramp sends or pays for transactions, separated by commas", addresses(&s.payers))
 	flags.Func("contracts", "`addresses` of the ramp's contracts, separated by commas", addresses(&s.contracts))
-	flags.Func("validators", "`addresses` of your validator keys, past ones too: orders show marks a transaction\nthat holds a signature of theirs", addresses(&s.validators))
 	flags.BoolVar(&s.anyFailure, "any-failure", false, "accept any failed transaction, if the ramp's addresses are not known")
 	flags.IntVar(&s.decimals, "decimals", -1, "decimals of the token, a `number`; by default the node is asked, which must then be reachable")
 	return s
@@ -143,6 +142,6 @@ func (s *settings) askDecimals(ctx context.Context, proof *ramp.Proof, chain *ra
 
 // desk returns what shows and ends orders by hand, and compares the books.
 func (s *settings) desk(game *game, store *ramp.SQLStore, chain *ramp.RPC, proof *ramp.Proof, log *slog.Logger) (*support.Orders, error) {
-	return support.New(support.Config{Store: store, Chain: chain, Proof: proof, Confirmations: s.confirmations, Validators: s.validators,
+	return support.New(support.Config{Store: store, Chain: chain, Proof: proof, Confirmations: s.confirmations,
 		ProjectID: s.project, Network: ramp.Network(s.network), Products: s.products(), Sessions: game.sessions, Logger: log})
 }

@@ -490,27 +490,15 @@ func (b books) want() (want []string) {
 	return want
 }
 
-// reported is the JSON of books.
-type reported struct {
-	Totals   []map[string]any
-	Findings []struct {
-		Kind, Detail string
-		Orders       []struct {
-			User string `json:"user_address"`
-		}
-		Events []struct{ User string }
-	}
-}
-
-func (r *reported) found() (found []string) {
-	for _, f := range r.Findings {
+func found(b *support.Books) (found []string) {
+	for _, f := range b.Findings {
 		user := ""
 		if len(f.Orders) > 0 {
-			user = f.Orders[0].User
+			user = f.Orders[0].UserAddress
 		} else {
-			user = f.Events[0].User
+			user = f.Events[0].User.Hex()
 		}
-		found = append(found, f.Kind+" "+user)
+		found = append(found, string(f.Kind)+" "+user)
 	}
 	slices.Sort(found)
 	return found
@@ -547,9 +535,9 @@ func TestTheBooksOfAMonth(t *testing.T) {
 		out, alone, _ := c.run(t)
 		c.Task = "books"
 		text, took, peak := c.run(t)
-		var got reported
+		var got support.Books
 		check(t, json.Unmarshal(text, &got))
-		if found, want := got.found(), b.want(); len(want) != planted || !slices.Equal(found, want) {
+		if found, want := found(&got), b.want(); len(want) != planted || !slices.Equal(found, want) {
 			t.Errorf("of %d planted findings, these differ: found %v, want %v", len(want), minus(found, want), minus(want, found))
 		}
 		t.Logf("%d orders, %s events: %v for the events alone, %v for the books (%.2f times), %d MB", b.count, strings.TrimSpace(string(out)), alone, took,

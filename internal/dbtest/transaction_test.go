@@ -170,28 +170,6 @@ func TestADamagedRowKeepsItsTransaction(t *testing.T) {
 	})
 }
 
-// A studio whose ramp bundles orders replaces the unique index by an ordinary one.
-func TestAnOrdinaryIndexLetsATransactionEndSeveralOrders(t *testing.T) {
-	for _, d := range databases {
-		t.Run(d.name, func(t *testing.T) {
-			migration := "DROP INDEX ramp_orders_tx_hash; CREATE INDEX ramp_orders_tx_hash ON ramp_orders (tx_hash);"
-			if d.dialect == ramp.MySQL {
-				migration = "DROP INDEX ramp_orders_tx_hash ON ramp_orders; CREATE INDEX ramp_orders_tx_hash ON ramp_orders (tx_hash);"
-			}
-			w := newWorld(t, newPlace(t, d, d.modes[0], migration), nil)
-			w.give("alice", "gold", 100)
-			want := moves{}
-			for range 2 {
-				o := newOrder("alice", burn("gold", 5))
-				want[o.id] = []string{"grant alice +5 gold"}
-				w.expect(w.validate(o), "200")
-				w.expect(w.post(ramp.PathResult, o.session, o.reportBy(txHash("ab"), success)), "200")
-			}
-			w.books(want)
-		})
-	}
-}
-
 // The error of a step that failed for another reason stays what it is.
 func TestAnotherErrorOfAnEndIsNoConflict(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {

@@ -1,0 +1,162 @@
+package support_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/support"
+)
+
+// Giving back what became tokens pays twice, and a burn that is abandoned is not granted:
+// a transaction that may be the order's own is refused whatever Proof misses.
+func TestAbandonRefusesWhileTheTransactionOfTheOrderIsOnTheChain(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	accepted := now.Add(-14 * time.Hour)
+	zero := common.Address{}
+	mint := func(hundredths int64) sentTx {
+		return sentTx{from: player, payer: payer, to: vault, transfers: []ramp.Transfer{moved(zero, player, hundredths)}}
+	}
+	burn := func(to common.Address, hundredths int64) sentTx {
+		return sentTx{from: player, payer: payer, to: vault, transfers: []ramp.Transfer{moved(player, to, hundredths)}}
+	}
+	byPlayer := func(tx sentTx) sentTx { tx.payer, tx.to = zero, token; return tx }
+	// another is an order that has ended by the transaction.
+	another := func(user common.Address, d ramp.Direction, tokens int64, state ramp.OrderState) *ramp.Order {
+		o := orderOf(d, tokens, accepted)
+		o.UserAddress, o.State = user.Hex(), state
+		return &o
+	}
+	for name, c := range map[string]struct {
+		direction ramp.Direction
+		tx        sentTx
+		after     time.Duration // the validate call
+		ended     *ramp.Order   // by the transaction
+		change    func(*ramp.Proof, *node)
+		refused   bool
+	}{
+		"10 minutes before, by the node's clock": {ramp.Mint, mint(500), -10 * time.Minute, nil, nil, true},
+		"mint after 20 minutes":                  {ramp.Mint, mint(500), 20 * time.Minute, nil, nil, true},
+		"mint after 70 minutes":                  {ramp.Mint, mint(500), 70 * time.Minute, nil, nil, true},
+		"burn after 11 hours":                    {ramp.Burn, burn(zero, 500), 11 * time.Hour, nil, nil, true},
+		"mint with a fee":                        {ramp.Mint, mint(490), 20 * time.Minute, nil, nil, true},
+		"burn with a fee":                        {ramp.Burn, burn(zero, 490), 20 * time.Minute, nil, nil, true},
+		"an unlisted contract":                   {ramp.Burn, burn(hidden, 500), 20 * time.Minute, nil, nil, true},
+		"decimals unreadable":                    {ramp.Burn, burn(zero, 500), 20 * time.Minute, nil, func(_ *ramp.Proof, n *node) { n.decimals = "" }, true},
+		"it ended another's mint":                {ramp.Mint, mint(500), 20 * time.Minute, another(friend, ramp.Mint, 5, ramp.OrderSucceeded), nil, true},
+		"it ended another's burn":                {ramp.Burn, burn(zero, 500), 20 * time.Minute, another(friend, ramp.Burn, 5, ramp.OrderSucceeded), nil, true},
+
+		"it ended an order of the player of another amount": {ramp.Mint, mint(500), time.Minute, another(player, ramp.Mint, 90, ramp.OrderSucceeded), nil, true},
+		"it ended an order of the player as a failure":      {ramp.Mint, mint(500), time.Minute, another(player, ramp.Mint, 5, ramp.OrderFailed), nil, true},
+		"it ended a burn of the player, and decimals are unreadable": {ramp.Burn, burn(zero, 500), time.Minute, another(player, ramp.Burn, 5, ramp.OrderSucceeded),
+			func(_ *ramp.Proof, n *node) { n.decimals = "" }, true},
+		"a mint that the player passed on": {ramp.Mint, sentTx{from: friend, to: hidden, transfers: []ramp.Transfer{moved(zero, player, 500), moved(player, friend, 500)}},
+			time.Minute, nil, nil, true},
+		"a mint through another account": {ramp.Mint, sentTx{from: friend, to: hidden, transfers: []ramp.Transfer{moved(zero, friend, 500), moved(friend, player, 500)}},
+			time.Minute, nil, nil, true},
+		"burn to an unlisted contract, by unknown payers": {ramp.Burn, byPlayer(burn(hidden, 500)), time.Minute, nil,
+			func(p *ramp.Proof, _ *node) { p.Payers, p.AnyFailure = nil, true }, true},
+		"a user that is a contract": {ramp.Mint, sentTx{from: friend, to: player, transfers: []ramp.Transfer{moved(vault, player, 500)}}, time.Minute, nil, nil, true},
+
+		"nothing happened":                       {direction: ramp.Mint},
+		"it ended an equal order of the player":  {ramp.Mint, mint(490), time.Minute, another(player, ramp.Mint, 5, ramp.OrderSucceeded), nil, false},
+		"it ended a smaller order of the player": {ramp.Mint, mint(196), time.Minute, another(player, ramp.Mint, 2, ramp.OrderSucceeded), nil, false},
+		"it ended a burn of the player":          {ramp.Burn, burn(zero, 300), time.Minute, another(player, ramp.Burn, 3, ramp.OrderSucceeded), nil, false},
+		"tokens for a friend":                    {ramp.Burn, byPlayer(burn(friend, 500)), time.Minute, nil, nil, false},
+		"a transfer to oneself":                  {ramp.Burn, byPlayer(burn(player, 500)), time.Minute, nil, nil, false},
+		"a transfer of zero, which costs a stranger only gas": {ramp.Mint, sentTx{from: friend, to: token, transfers: []ramp.Transfer{moved(zero, player, 0), moved(player, zero, 0)}},
+			time.Minute, nil, nil, false},
+		"an hour before the order": {ramp.Mint, mint(500), -time.Hour, nil, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, chain := newNode(t, now, 24*time.Hour)
+			store := newLedger(t, nothing)
+			order := orderOf(c.direction, 5, accepted)
+			store.keep(t, order)
+			proof := &ramp.Proof{Contracts: []common.Address{vault}, Payers: []common.Address{payer}}
+			if c.change != nil {
+				c.change(proof, n)
+			}
+			var hash common.Hash
+			if len(c.tx.transfers) > 0 {
+				hash = n.send(accepted.Add(c.after), c.tx)
+			}
+			if c.ended != nil {
+				store.keep(t, ended(*c.ended, c.ended.State, hash, now))
+			}
+			orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: proof, Now: n.now, Logger: quiet})
+			require.NoError(t, err)
+			step, err := orders.Abandon(t.Context(), order.UUID, alice)
+			if !c.refused {
+				require.NoError(t, err)
+				assert.Equal(t, ramp.OrderAbandoned, step.Order.State)
+				return
+			}
+			var candidate *support.CandidateError
+			require.ErrorAs(t, err, &candidate)
+			assert.Equal(t, hash, candidate.Candidate.Hash)
+			anyway := alice
+			anyway.Anyway = true
+			_, err = orders.Abandon(t.Context(), order.UUID, anyway)
+			require.NoError(t, err)
+		})
+	}
+}
+
+// What Abandon costs a node, on a chain of a year with a block a second.
+func TestAbandonAsksTheNodeLittle(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		age, widest time.Duration // of the order; the node's limit, in blocks of a second
+		most        int           // calls
+	}{
+		"a day":                             {24 * time.Hour, 0, 60},
+		"three weeks":                       {21 * 24 * time.Hour, 0, 60},
+		"a day, 2,000 blocks a query":       {24 * time.Hour, 2000 * time.Second, 200},
+		"three weeks, 2,000 blocks a query": {21 * 24 * time.Hour, 2000 * time.Second, 2 * 21 * 86},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, chain := newNode(t, now, 365*24*time.Hour)
+			n.widest = uint64(c.widest / time.Second)
+			store := newLedger(t, nothing)
+			idle, minted := orderOf(ramp.Mint, 5, now.Add(-c.age)), orderOf(ramp.Mint, 5, now.Add(-c.age))
+			minted.UserAddress = friend.Hex()
+			store.keep(t, idle, minted)
+			hash := n.send(now.Add(-time.Hour), sentTx{from: friend, payer: payer, to: vault, transfers: []ramp.Transfer{moved(common.Address{}, friend, 490)}})
+			orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: &ramp.Proof{Payers: []common.Address{payer}}, Now: n.now, Logger: quiet})
+			require.NoError(t, err)
+
+			_, err = orders.Abandon(t.Context(), minted.UUID, alice)
+			var candidate *support.CandidateError
+			require.ErrorAs(t, err, &candidate)
+			assert.Equal(t, hash, candidate.Candidate.Hash)
+			assert.LessOrEqual(t, n.calls, c.most)
+			n.calls = 0
+			_, err = orders.Abandon(t.Context(), idle.UUID, alice)
+			require.NoError(t, err)
+			assert.LessOrEqual(t, n.calls, c.most)
+			t.Logf("%d calls", n.calls)
+		})
+	}
+}
+
+// A node that lies behind has not seen what happened since its newest block.
+func TestAbandonRefusesOnANodeThatLiesBehind(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	n, chain := newNode(t, now.Add(-time.Hour), 24*time.Hour)
+	store := newLedger(t, nothing)
+	order := orderOf(ramp.Mint, 5, now.Add(-14*time.Hour))
+	store.keep(t, order)
+	orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: &ramp.Proof{Payers: []common.Address{payer}},
+		Now: func() time.Time { return now }, Logger: quiet})
+	require.NoError(t, err)
+	_, err = orders.Abandon(t.Context(), order.UUID, alice)
+	assert.ErrorContains(t, err, "the node is behind: its newest block is of 2026-11-20T11:00:00Z")
+	n.head += 3500
+	_, err = orders.Abandon(t.Context(), order.UUID, alice)
+	require.NoError(t, err)
+}

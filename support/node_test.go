@@ -1,0 +1,210 @@
+package support_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+// node is a node whose chain a test writes. It has one block a second.
+type node struct {
+	begin    time.Time // of block 0
+	head     uint64
+	sent     []sentTx // in the order of their blocks
+	widest   uint64   // most blocks in a query of logs, or 0
+	decimals string   // what the node answers to decimals(), or "" for an error
+	calls    int      // JSON-RPC calls, each of a batch included
+}
+
+// sentTx is a successful transaction.
+type sentTx struct {
+	hash        common.Hash
+	block       uint64
+	from, payer common.Address
+	to          common.Address
+	transfers   []ramp.Transfer
+}
+
+var transferTopic = common.HexToHash("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
+
+func (tx *sentTx) logs(n *node) (logs []ramp.Log) {
+	for i, t := range tx.transfers {
+		logs = append(logs, ramp.Log{Address: t.Token, Topics: []common.Hash{transferTopic, common.BytesToHash(t.From[:]), common.BytesToHash(t.To[:])},
+			Data: common.BigToHash(t.Value).Bytes(), BlockNumber: ramp.NewQuantity(tx.block), TransactionHash: tx.hash,
+			BlockTimestamp: ramp.NewQuantity(uint64(n.at(tx.block).Unix())), LogIndex: ramp.NewQuantity(uint64(i))})
+	}
+	return logs
+}
+
+func (n *node) at(block uint64) time.Time { return n.begin.Add(time.Duration(block) * time.Second) }
+
+func (n *node) now() time.Time { return n.at(n.head) }
+
+func (n *node) blockAt(t time.Time) uint64 { return uint64(t.Sub(n.begin) / time.Second) }
+
+// send puts a transaction into the chain.
+func (n *node) send(at time.Time, tx sentTx) common.Hash {
+	tx.block, tx.hash = n.blockAt(at), common.BigToHash(big.NewInt(int64(len(n.sent)+1)))
+	tx.hash[0] = 1
+	n.sent = append(n.sent, tx)
+	return tx.hash
+}
+
+func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	type request struct {
+		ID     json.RawMessage
+		Method string
+		Params []json.RawMessage
+	}
+	body, _ := io.ReadAll(r.Body)
+	var many []request
+	batch := json.Unmarshal(body, &many) == nil
+	if !batch {
+		many = make([]request, 1)
+		_ = json.Unmarshal(body, &many[0])
+	}
+	answers := make([]map[string]any, len(many))
+	for i, one := range many {
+		n.calls++
+		result, problem := n.answer(one.Method, one.Params)
+		answers[i] = map[string]any{"jsonrpc": "2.0", "id": one.ID, "result": result}
+		if problem != "" {
+			answers[i] = map[string]any{"jsonrpc": "2.0", "id": one.ID, "error": map[string]any{"code": -32602, "message": problem}}
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if batch {
+		_ = json.NewEncoder(w).Encode(answers)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(answers[0])
+}
+
+func (n *node) answer(method string, params []json.RawMessage) (any, string) {
+	var hash common.Hash
+	tx := func() *sentTx {
+		_ = json.Unmarshal(params[0], &hash)
+		if at := slices.IndexFunc(n.sent, func(tx sentTx) bool { return tx.hash == hash }); at >= 0 {
+			return &n.sent[at]
+		}
+		return nil
+	}
+	switch method {
+	case "eth_getBlockByNumber":
+		number := hexutil.Uint64(n.head) // "latest" and "finalized"
+		if json.Unmarshal(params[0], &number) == nil && uint64(number) > n.head {
+			return nil, ""
+		}
+		return map[string]any{"number": number, "timestamp": hexutil.Uint64(n.at(uint64(number)).Unix())}, ""
+	case "eth_getTransactionByHash":
+		if tx := tx(); tx != nil {
+			return map[string]any{"hash": tx.hash, "from": tx.from, "to": tx.to, "feePayer": tx.payer, "input": "0x", "nonce": "0x0", "value": "0x0",
+				"type": "0x7", "gas": "0x0", "blockNumber": hexutil.Uint64(tx.block)}, ""
+		}
+	case "eth_getTransactionReceipt":
+		if tx := tx(); tx != nil {
+			return ramp.Receipt{Status: ramp.NewQuantity(1), TransactionHash: tx.hash, BlockNumber: ramp.NewQuantity(tx.block), Logs: tx.logs(n)}, ""
+		}
+	case "eth_getLogs":
+		var filter struct {
+			Address            []common.Address
+			FromBlock, ToBlock hexutil.Uint64
+			Topics             [][]common.Hash
+		}
+		_ = json.Unmarshal(params[0], &filter)
+		if n.widest > 0 && uint64(filter.ToBlock-filter.FromBlock) >= n.widest {
+			return nil, "block range is too wide"
+		}
+		logs := []ramp.Log{}
+		first, _ := slices.BinarySearchFunc(n.sent, uint64(filter.FromBlock), func(tx sentTx, block uint64) int { return int(tx.block) - int(block) })
+		for i := first; i < len(n.sent) && n.sent[i].block <= uint64(filter.ToBlock); i++ {
+			for _, log := range n.sent[i].logs(n) {
+				matches := slices.Contains(filter.Address, log.Address)
+				for i, wanted := range filter.Topics {
+					matches = matches && (len(wanted) == 0 || slices.Contains(wanted, log.Topics[i]))
+				}
+				if matches {
+					logs = append(logs, log)
+				}
+			}
+		}
+		return logs, ""
+	case "eth_call":
+		if n.decimals != "" {
+			return n.decimals, ""
+		}
+		return nil, "execution reverted"
+	}
+	return nil, ""
+}
+
+var (
+	player = common.HexToAddress("0xa11ce")
+	friend = common.HexToAddress("0xb0b")
+	vault  = common.HexToAddress("0xc0") // a contract of the ramp
+	payer  = common.HexToAddress("0xfee")
+	hidden = common.HexToAddress("0xc1") // a contract of the ramp that Proof does not list
+)
+
+// orderOf is an order of the player that was accepted at a time.
+func orderOf(d ramp.Direction, tokens int64, at time.Time) ramp.Order {
+	o := ramp.Order{UUID: uuid.New(), State: ramp.OrderAccepted, SessionID: "session-1", UserAddress: player.Hex(), Direction: d, AcceptedAt: at.UTC()}
+	items := []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(100 * tokens)}}
+	tokensSide := []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: token.Hex(), Amount: ramp.NewAmount(tokens)}}
+	o.Assets = []ramp.AssetAmount{{ID: "item_gold", Amount: ramp.NewAmount(100 * tokens)}}
+	o.Intent = ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: items, To: tokensSide}
+	if d == ramp.Burn {
+		o.Intent = ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: tokensSide, To: items}
+	}
+	return o
+}
+
+// ended returns an order as it is after a transaction ended it.
+func ended(o ramp.Order, state ramp.OrderState, hash common.Hash, at time.Time) ramp.Order {
+	o.State, o.TxHash, o.FinishedAt = state, hash.Hex(), at.UTC()
+	return o
+}
+
+// keep stores orders as they are.
+func (l *ledger) keep(t *testing.T, orders ...ramp.Order) {
+	t.Helper()
+	for _, o := range orders {
+		_, err := l.Update(t.Context(), o.UUID, func(*ramp.Order) (ramp.Step, error) { return ramp.Step{Order: o, New: true}, nil })
+		require.NoError(t, err)
+	}
+}
+
+// units are hundredths of a token.
+func moved(from, to common.Address, hundredths int64) ramp.Transfer {
+	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(16), nil)
+	return ramp.Transfer{Token: token, From: from, To: to, Value: unit.Mul(unit, big.NewInt(hundredths))}
+}
+
+// newNode returns a node whose chain begins so long before a time, and a client for it.
+func newNode(t *testing.T, now time.Time, age time.Duration) (*node, *ramp.RPC) {
+	t.Helper()
+	n := &node{begin: now.Add(-age), head: uint64(age / time.Second), decimals: hexutil.Encode(common.LeftPadBytes([]byte{18}, 32))}
+	server := httptest.NewServer(n)
+	t.Cleanup(server.Close)
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: server.URL, Retries: -1})
+	require.NoError(t, err)
+	return n, chain
+}
+
+func nothing(context.Context, ramp.Step) error { return nil }
+
+var quiet = slog.New(slog.DiscardHandler)
