@@ -101,7 +101,8 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 		report.Candidates = append(report.Candidates, *c)
 	}
 	slices.SortStableFunc(report.Candidates, func(a, b Candidate) int { // those with an objection first
-		return cmp.Or(cmp.Compare(min(1, len(b.Objection)), min(1, len(a.Objection))), cmp.Compare(a.Block, b.Block))
+		order := cmp.Compare(min(1, len(b.Objection)), min(1, len(a.Objection)))
+		return cmp.Or(order, cmp.Compare(min(1, len(a.Unproven)), min(1, len(b.Unproven))), cmp.Compare(a.Block, b.Block))
 	})
 	return nil
 }
