@@ -270,7 +270,7 @@ func Accept(s Session, r *ValidateRequest, now time.Time) Transition {
 		case stored.Direction != opened.Direction, !sameAssets(stored.Assets, opened.Assets),
 			!sameTokens(stored.chainSide(), opened.chainSide()):
 			return conflict("intent")
-		case !sameOptions(stored.Intent.TargetCandidate, opened.Intent.TargetCandidate):
+		case !reflect.DeepEqual(options(stored.Intent.TargetCandidate), options(opened.Intent.TargetCandidate)):
 			return conflict("intent.target_candidate")
 		case stored.State != OrderAccepted:
 			return Step{}, fmt.Errorf("ramp: order %s (%s): %w", stored.UUID, stored.State, ErrOrderFinished)
@@ -459,24 +459,18 @@ func sameTokens(a, b side) bool {
 	return slices.Equal(a.assets, b.assets) || slices.Equal(a.tokens(), b.tokens())
 }
 
-// sameOptions reports whether two target_candidates are the same JSON.
-func sameOptions(a, b json.RawMessage) bool {
-	return bytes.Equal(a, b) || canonicalOptions(a) == canonicalOptions(b)
-}
-
-// canonicalOptions returns a target_candidate with sorted names, or {} if it is empty.
-func canonicalOptions(raw json.RawMessage) string {
-	if text := string(raw); text == "" || text == "null" || text == "{}" {
-		return "{}"
-	}
-	var options any
+// options returns what a target_candidate says, or nil if it is empty. Stores may write
+// its JSON in another way.
+func options(raw json.RawMessage) (said any) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
-	if decoder.Decode(&options) != nil {
+	if decoder.Decode(&said) != nil && len(raw) > 0 {
 		return string(raw)
 	}
-	sorted, _ := marshal(options) // what was decoded can be encoded
-	return string(sorted)
+	if members, ok := said.(map[string]any); ok && len(members) == 0 {
+		return nil
+	}
+	return said
 }
 
 // orderVersion is the version of an order's JSON form. Orders of a newer version are

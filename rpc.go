@@ -266,7 +266,7 @@ func (r *RPC) exchange(ctx context.Context, e *endpoint, into any, method string
 		return withMethod(method, errWrongID)
 	}
 	if x.failure.err != nil {
-		return withMethod(method, r.markRetryable(x.failure.err, a))
+		return withMethod(method, r.mark(x.failure.err, x.failure.err, a))
 	}
 	return withMethod(method, r.read(x.result, into, params))
 }

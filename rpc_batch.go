@@ -1,12 +1,15 @@
 package ramp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -23,11 +26,12 @@ type BatchCall struct {
 // whole request with an error. The remaining calls are then not sent, and their Err
 // says so.
 //
-// Reads that were rate-limited are retried on their own, reads that the answer left
-// out are asked for once more, and reads that the node rejected because the request
-// or its answer was too large are asked for in halves, at last one by one. How many
-// calls a node takes is remembered. A request that holds only reads is retried as
-// [RPC.Call] is.
+// Reads that were rate-limited are retried on their own, and reads that the answer left
+// out are asked for once more. If the node rejects a whole request because of its size,
+// or calls because the answer would be too large (-32003, -32008), these reads are asked
+// for in halves, at last one by one. How many calls a node takes is remembered once
+// fewer have succeeded. What a contract says never counts as such a limit. A request
+// that holds only reads is retried as [RPC.Call] is.
 func (r *RPC) Batch(ctx context.Context, calls []BatchCall) error {
 	ctx, op := r.transport.begin(ctx, OperationRPC, "batch")
 	rest := make([]*BatchCall, 0, len(calls))
@@ -44,56 +48,42 @@ func (r *RPC) Batch(ctx context.Context, calls []BatchCall) error {
 
 // sendParts makes the calls in as many requests as necessary, until one fails. send
 // makes one request, and sets the Err of its calls.
-func (r *RPC) sendParts(ctx context.Context, rest []*BatchCall, send func(context.Context, []*BatchCall) error) error {
+func (r *RPC) sendParts(ctx context.Context, calls []*BatchCall, send func(context.Context, []*BatchCall) error) error {
 	size := int(r.batch.Load())
+	parts := slices.Collect(slices.Chunk(calls, size))
 	var missed []*BatchCall // were asked for again, because the answer left them out
-	for len(rest) > 0 {
-		part := rest[:min(size, len(rest))]
-		rest = rest[len(part):]
+	for len(parts) > 0 {
+		part := parts[0]
+		parts = parts[1:]
 		err := send(ctx, part)
-		again, tooLarge := r.tooLargeCalls(part, err)
-		if err != nil && len(again) == 0 {
-			for _, call := range rest {
+		half := max(1, len(part)/2)
+		var again, tooLarge []*BatchCall
+		var limit *limitError
+		switch {
+		case len(part) > 1 && onlyReads(part) && (errors.As(err, &limit) || errors.Is(err, errAnswerTooLarge)):
+			if tooLarge = part; limit != nil && limit.lasting {
+				size, parts = half, slices.Collect(slices.Chunk(slices.Concat(parts...), half))
+			}
+		case err != nil:
+			for _, call := range slices.Concat(parts...) {
 				call.Err = withMethod(call.Method, fmt.Errorf("not sent: %w", err))
 			}
 			return err
-		}
-		for _, call := range part {
-			if errors.Is(call.Err, errNoAnswer) && repeatable(call.Method) && (tooLarge || !slices.Contains(missed, call)) {
-				again = append(again, call)
-				if !tooLarge {
-					missed = append(missed, call)
+		default:
+			r.batch.Store(min(r.batch.Load(), int64(size)))
+			for _, call := range part {
+				switch {
+				case !repeatable(call.Method):
+				case errors.Is(call.Err, errNoAnswer) && !slices.Contains(missed, call):
+					again, missed = append(again, call), append(missed, call)
+				case len(part) > 1 && isAnswerTooLarge(call.Err):
+					tooLarge = append(tooLarge, call)
 				}
 			}
 		}
-		if tooLarge {
-			size = max(1, len(part)/2)
-		}
-		rest = append(again, rest...)
+		parts = slices.Concat(slices.Collect(slices.Chunk(tooLarge, half)), slices.Collect(slices.Chunk(again, size)), parts)
 	}
 	return nil
-}
-
-// tooLargeCalls returns the calls of a request, which failed with err or not, that
-// were rejected because the request or its answer was too large. If the node limits
-// the number of calls, the next batch will be smaller.
-func (r *RPC) tooLargeCalls(part []*BatchCall, err error) (again []*BatchCall, any bool) {
-	if len(part) == 1 || err != nil && !onlyReads(part) {
-		return nil, false
-	}
-	for _, call := range part {
-		tooLarge, lasting := isTooLarge(call.Err)
-		if err != nil && isNoBatch(err) {
-			tooLarge, lasting = call.Err == err, true
-		}
-		if tooLarge && repeatable(call.Method) {
-			again = append(again, call)
-		}
-		if lasting {
-			r.batch.Store(min(r.batch.Load(), int64(len(part)/2)))
-		}
-	}
-	return again, len(again) > 0
 }
 
 func onlyReads(calls []*BatchCall) bool {
@@ -158,47 +148,42 @@ func (r *RPC) exchangeBatch(ctx context.Context, e *endpoint, calls []*BatchCall
 	if err != nil {
 		return nil, 0, withMethod("batch", err)
 	}
-	if a.status/100 != 2 || !json.Valid(a.body) {
-		return nil, 0, withMethod("batch", r.wholeFailure(a))
+	if a.status/100 != 2 || !json.Valid(a.body) || bytes.TrimSpace(a.body)[0] != '[' {
+		return nil, 0, withMethod("batch", asLimit(r.wholeFailure(a)))
 	}
 	x := newReader(a.body, "answer")
-	if x.kind() != '[' {
-		return nil, 0, withMethod("batch", r.wholeFailure(a))
-	}
 	var again []*BatchCall
-	answered := make([]bool, len(calls))
+	answers := 0
 	for range x.elements(maxListEntries) {
 		e, ok := r.readEnvelope(&x)
+		answers++
 		id, err := strconv.ParseUint(string(e.id), 10, 64)
 		at := id - first // an ID below first wraps around to a huge number
 		if !ok || err != nil || at >= uint64(len(calls)) {
 			continue // for none of the calls; the unanswered ones keep errNoAnswer
 		}
 		call := calls[at]
-		if answered[at] {
+		if call.Err != errNoAnswer {
 			call.Err = fmt.Errorf("ramp: %s: the call was answered twice", call.Method)
 			continue
 		}
-		answered[at] = true
 		switch {
 		case e.failure.err != nil:
 			call.Err = withMethod(call.Method, e.failure.err)
-			if _, ok := r.markRetryable(e.failure.err, a).(*retryableError); ok {
+			if isRetryable(a.status, e.failure.err) {
 				again = append(again, call)
 			}
 		case e.result != nil:
 			call.Err = withMethod(call.Method, r.read(e.result, call.Into, call.Params))
 		}
 	}
-	for _, call := range calls {
-		if call.Err == errNoAnswer {
-			call.Err = withMethod(call.Method, errNoAnswer)
-		}
+	if answers == 1 && errors.Is(calls[0].Err, RPCInvalidRequest) { // as go-ethereum rejects the whole
+		return nil, 0, asLimit(calls[0].Err)
 	}
 	return again, a.retryAfter(r.transport.now()), nil
 }
 
-var errNoAnswer = errors.New("the answer to the batch has none for this call")
+var errNoAnswer = errors.New("ramp: the answer to the batch has none for this call")
 
 // wholeFailure returns the error of an answer to the whole batch.
 func (r *RPC) wholeFailure(a *answer) error {
@@ -209,6 +194,47 @@ func (r *RPC) wholeFailure(a *answer) error {
 	case e.failure.err == nil, a.status/100 != 2:
 		return r.failure(a, e.failure.err)
 	default:
-		return r.markRetryable(e.failure.err, a)
+		return r.mark(e.failure.err, e.failure.err, a)
 	}
+}
+
+// limitError is a rejection of a whole batch because of its size.
+type limitError struct {
+	error
+	lasting bool // the number of calls is limited, and not the size of their answers
+}
+
+func (e *limitError) Unwrap() error { return e.error }
+
+// asLimit returns the error of a whole batch as a [limitError] if it is one. Nodes use
+// many codes for the number of calls, some of them for rate limits too, but they name the
+// batch: -32600 "batch too large" (go-ethereum), -32000 "batch limit 100 exceeded"
+// (Erigon), -32005 "Batch size limit exceeded" (Nethermind), -32005 "Batched requests
+// are not supported" (reth). Other nodes do not understand a batch at all. Only errors of
+// the whole may be passed, because a contract can put any text into that of a call.
+func asLimit(err error) error {
+	var status *HTTPError
+	var failed *RPCError
+	errors.As(err, &status)
+	errors.As(err, &failed)
+	text := strings.ToLower(err.Error())
+	limit := &limitError{error: withoutMark(err)}
+	switch {
+	case failed != nil && (failed.Code == rpcReverted || isRateLimit(0, failed.Code)),
+		status != nil && slices.Contains([]int{401, 403, 429}, status.Status):
+		return err
+	case errors.Is(err, RPCParseError), errors.Is(err, RPCInvalidRequest), errors.Is(err, RPCMethodNotFound), strings.Contains(text, "batch"):
+		limit.lasting = true
+		return limit
+	case isAnswerTooLarge(err), status != nil && status.Status == http.StatusRequestEntityTooLarge,
+		strings.Contains(text, "too large"), strings.Contains(text, "too big"):
+		return limit
+	default:
+		return err
+	}
+}
+
+// isAnswerTooLarge reports whether the answer to a call or a batch is too large.
+func isAnswerTooLarge(err error) bool {
+	return errors.Is(err, rpcResponseTooLarge) || errors.Is(err, rpcAnswerTooLarge) || errors.Is(err, errAnswerTooLarge)
 }

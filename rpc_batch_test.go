@@ -149,7 +149,7 @@ func TestTheCallsWhoseAnswerIsTooLargeAreAskedForInHalves(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				client := n.client(t)
 				first := n.askAll(t, client, 8)
-				assert.Contains(t, [][]int{{8, 4, 2, 2, 2, 2}, {8, 4, 2}}, first)
+				assert.Contains(t, [][]int{{8, 4, 2, 2, 4, 2, 2}, {8, 4, 0, 0}}, first)
 				assert.Equal(t, first, n.askAll(t, client, 8))
 			})
 		})
@@ -158,8 +158,87 @@ func TestTheCallsWhoseAnswerIsTooLargeAreAskedForInHalves(t *testing.T) {
 		n := &batchLimit{part: func(n int) (int, string) { return 1, `{"code":-32003,"message":"transaction rejected"}` }}
 		calls, _ := balances(3)
 		require.NoError(t, n.client(t).Batch(t.Context(), calls))
-		assert.Equal(t, []int{3}, n.sizes, "the code alone means nothing")
-		assert.ErrorContains(t, calls[2].Err, "transaction rejected")
+		assert.Equal(t, []int{3, 0, 0}, n.sizes, "the code decides")
+		assert.NoError(t, calls[2].Err)
+	})
+}
+
+// Anybody can deploy a contract, and call it what they want.
+func TestTheTextOfAContractSwitchesNoBatchesOff(t *testing.T) {
+	for name, failure := range map[string]string{
+		"go-ethereum":             `{"code":3,"message":"execution reverted: batch mint is paused","data":"0x08c379a0"}`,
+		"without data":            `{"code":3,"message":"execution reverted: response too large"}`,
+		"an older node":           `{"code":-32000,"message":"execution reverted: batch limit 10 exceeded"}`,
+		"another older node":      `{"code":-32015,"message":"VM execution error.","data":"Reverted batch too large"}`,
+		"in the data":             `{"code":-32000,"message":"execution reverted","data":"batch size limit exceeded, response is too big"}`,
+		"an internal error":       `{"code":-32603,"message":"batch"}`,
+		"invalid parameters":      `{"code":-32602,"message":"batch"}`,
+		"an invalid request":      `{"code":-32600,"message":"batch"}`,
+		"the code of go-ethereum": `{"code":-32003,"message":"response too large"}`,
+		"the code of reth":        `{"code":-32008,"message":"response too large"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := &batchLimit{part: func(int) (int, string) { return 99, failure }}
+				client := n.client(t)
+				for range 2 {
+					n.sizes = nil
+					calls, got := balances(100)
+					require.NoError(t, client.Batch(t.Context(), calls))
+					assert.Equal(t, 100, n.sizes[0], "the next batch is whole too")
+					assert.LessOrEqual(t, len(n.sizes), 2)
+					assert.Equal(t, "7", got[98].String())
+					assert.Equal(t, len(n.sizes) == 1, calls[99].Err != nil)
+				}
+			})
+		})
+	}
+	for name, failure := range map[string]string{
+		"instead of the batch":            `{"id":null,"error":{"code":3,"message":"execution reverted: batch mint is paused"}}`,
+		"as the only answer":              `[{"id":FIRST,"error":{"code":3,"message":"execution reverted: batch mint is paused"}}]`,
+		"a rate limit that names a batch": `{"id":null,"error":{"code":429,"message":"too many requests in a batch"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				fails := true
+				n := &batchLimit{answer: func(int) (int, string) {
+					if fails {
+						return 200, failure
+					}
+					return 0, ""
+				}}
+				client := n.client(t)
+				calls, _ := balances(100)
+				_ = client.Batch(t.Context(), calls)
+				fails = false
+				assert.Equal(t, []int{100}, n.askAll(t, client, 100))
+			})
+		})
+	}
+}
+
+// A limit counts once fewer calls have succeeded, so that a node that fails in every way
+// is asked for a whole batch again.
+func TestALimitIsRememberedOnceFewerCallsSucceed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		down := true
+		n := &batchLimit{}
+		n.answer = func(int) (int, string) {
+			switch {
+			case !down:
+				return 0, ""
+			case len(n.sizes) == 1:
+				return 200, `{"id":null,"error":{"code":-32000,"message":"the batch processor is down"}}`
+			default:
+				return 404, "<html>"
+			}
+		}
+		client := n.client(t)
+		calls, _ := balances(100)
+		assert.ErrorContains(t, client.Batch(t.Context(), calls), "HTTP 404")
+		assert.Equal(t, []int{100, 50}, n.sizes)
+		down = false
+		assert.Equal(t, []int{100}, n.askAll(t, client, 100))
 	})
 }
 

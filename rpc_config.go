@@ -47,12 +47,12 @@ type RPCConfig struct {
 
 	// Retries is how often a read is retried after a failure that may be temporary:
 	// the connection failed, or the answer was HTTP 408, 425, 429 or 5xx, or a
-	// JSON-RPC error whose code is -32005 or one of these statuses. The backoff is
-	// that of [ClientConfig].Retries. The default is 2; -1 means none.
+	// JSON-RPC error whose code is one of these statuses or that of a rate limit
+	// (-32005, -32007, -32016, -32029). The backoff is that of [ClientConfig].Retries.
+	// The default is 2; -1 means none.
 	//
-	// A JSON-RPC error with any other code, such as a revert, is final under every
-	// HTTP status. The exceptions are -32603 and -32000 to -32099 under HTTP 429
-	// and 503: they are retried, because providers report rate limits that way.
+	// A JSON-RPC error with any other code is final under every HTTP status, except
+	// under 429, and -32603 and -32000 to -32099 under 503. A revert (3) is always final.
 	Retries int
 
 	// Fallback is a second node, which is asked when the first one fails as a node:

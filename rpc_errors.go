@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/token-ramp/ramp-go/internal/redact"
@@ -35,9 +35,11 @@ const (
 )
 
 const (
-	lowestServerError RPCCode = -32099
-	rpcLimitExceeded  RPCCode = -32005
-	rpcAnswerTooLarge RPCCode = -32008 // reth
+	lowestServerError   RPCCode = -32099
+	rpcReverted         RPCCode = 3      // with a text of the contract
+	rpcLimitExceeded    RPCCode = -32005 // a rate limit, or the size of what was asked for
+	rpcResponseTooLarge RPCCode = -32003 // go-ethereum
+	rpcAnswerTooLarge   RPCCode = -32008 // reth
 )
 
 // Error returns the meaning of the code, such as "method not found".
@@ -169,10 +171,7 @@ func (r *RPC) failure(a *answer, inside *RPCError) error {
 	if inside == nil {
 		failure.Excerpt = r.secrets.Line(string(a.body[:min(len(a.body), maxMessage)]), maxExcerpt)
 	}
-	if tooLarge, _ := isTooLarge(failure); isRetryable(a.status, inside) && !tooLarge {
-		return &retryableError{error: failure, after: failure.RetryAfter}
-	}
-	return failure
+	return r.mark(failure, inside, a)
 }
 
 // isRetryable reports whether a failed call may succeed later. The error of the
@@ -181,15 +180,16 @@ func isRetryable(status int, failed *RPCError) bool {
 	if failed == nil || failed.Code == 0 {
 		return retryableStatus(status)
 	}
-	switch code := failed.Code; {
-	case code == rpcLimitExceeded, retryableStatus(int(code)): // proxies put the HTTP status there
-		return true
-	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
-		// Providers have their own codes for rate limits, such as -32007.
-		return code.ofServer() || code == RPCInternalError
-	default:
-		return false
-	}
+	code := failed.Code
+	return isRateLimit(status, code) || code == rpcLimitExceeded || retryableStatus(int(code)) || // which proxies put there
+		status == http.StatusServiceUnavailable && (code.ofServer() || code == RPCInternalError)
+}
+
+// isRateLimit reports whether a node limits how much is asked of it, which passes.
+// QuickNode, Base, TheRPC and proxies have codes for that; -32005 has a second meaning.
+func isRateLimit(status int, code RPCCode) bool {
+	return code != rpcReverted && (status == http.StatusTooManyRequests ||
+		slices.Contains([]RPCCode{-32007, -32016, -32029, http.StatusTooManyRequests}, code))
 }
 
 func retryableStatus(status int) bool {
@@ -201,53 +201,13 @@ func retryableStatus(status int) bool {
 	}
 }
 
-// markRetryable marks an error of the node if it is retryable, such as a rate
-// limit.
-func (r *RPC) markRetryable(failed *RPCError, a *answer) error {
-	if tooLarge, _ := isTooLarge(failed); isRetryable(a.status, failed) && !tooLarge {
-		return &retryableError{error: failed, after: a.retryAfter(r.transport.now())}
+// mark marks the error of an answer, which holds the node's, if it is retryable, such as
+// a rate limit.
+func (r *RPC) mark(err error, inside *RPCError, a *answer) error {
+	if isRetryable(a.status, inside) {
+		return &retryableError{error: err, after: a.retryAfter(r.transport.now())}
 	}
-	return failed
-}
-
-// errorText returns what a node said when it rejected a request, in lower case.
-func errorText(err error) string {
-	var failed *RPCError
-	var status *HTTPError
-	if errors.As(err, &failed) {
-		return strings.ToLower(failed.Message + string(failed.Data[:min(len(failed.Data), maxExcerpt)]))
-	}
-	if errors.As(err, &status) {
-		return strings.ToLower(status.Excerpt)
-	}
-	return ""
-}
-
-// isTooLarge reports whether a node rejected a batch or one of its calls because of
-// its size, and whether it limits the number of calls. The text decides, because
-// nodes use many codes, some of them for rate limits too: -32003 "response too
-// large" (go-ethereum), -32008 "Response is too big" (reth), -32600 "batch too large"
-// (go-ethereum), -32000 "batch limit 100 exceeded" (Erigon), -32005 "Batch size limit
-// exceeded" (Nethermind), -32005 "Batched requests are not supported" (reth).
-func isTooLarge(err error) (tooLarge, lasting bool) {
-	if err == nil {
-		return false, false
-	}
-	var status *HTTPError
-	text := errorText(err)
-	switch {
-	case errors.Is(err, errAnswerTooLarge), errors.As(err, &status) && status.Status == http.StatusRequestEntityTooLarge,
-		strings.Contains(text, "response too large"), strings.Contains(text, "too big"), errors.Is(err, rpcAnswerTooLarge):
-		return true, false
-	default:
-		lasting = strings.Contains(text, "batch")
-		return lasting, lasting
-	}
-}
-
-// isNoBatch reports whether a node does not understand a batch.
-func isNoBatch(err error) bool {
-	return errors.Is(err, RPCParseError) || errors.Is(err, RPCInvalidRequest) || errors.Is(err, RPCMethodNotFound)
+	return err
 }
 
 // failedAsNode reports whether another node may answer: this one could not be
@@ -259,12 +219,12 @@ func failedAsNode(err error) bool {
 	var status *HTTPError
 	var failed *RPCError
 	var retryable *retryableError
-	tooLarge, _ := isTooLarge(err)
+	var limit *limitError
 	switch {
-	case tooLarge:
+	case errors.As(err, &limit):
 		return false
 	case errors.As(err, &status) && status.inside == nil:
-		return true
+		return status.Status != http.StatusRequestEntityTooLarge
 	case !errors.As(err, &status) && errors.As(err, &failed):
 		return false
 	default:

@@ -186,9 +186,6 @@ func retryDelay(err error) time.Duration {
 
 // withoutMark returns an error without its retryable mark.
 func withoutMark(err error) error {
-	if err == nil {
-		return nil
-	}
 	var retryable *retryableError
 	if errors.As(err, &retryable) {
 		return retryable.error

@@ -1,7 +1,6 @@
 package ramp
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -67,8 +66,7 @@ type Game interface {
 // AnswerValidate and AnswerResult, which do all of the work and keep neither.
 type Handler struct {
 	config     HandlerConfig
-	confirmed  []byte   // the answer to every accepted result
-	unverified sampler  // of the records of calls without a valid HMAC
+	unverified sync.Map // a sample for each code of calls without a valid HMAC
 	warned     sync.Map // the assets of the terms that some list did not have
 }
 
@@ -250,8 +248,7 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	if c.Game != nil {
 		c.Players = c.Game
 	}
-	confirmed, err := marshal(Response[struct{}]{Success: true})
-	return &Handler{config: c, confirmed: confirmed, unverified: sampler{last: map[Code]sample{}}}, err
+	return &Handler{config: c}, nil
 }
 
 // AnswerAssets answers an assets call (interface 2.4) from its headers.
@@ -288,7 +285,7 @@ func (h *Handler) AnswerValidate(ctx context.Context, header http.Header, body [
 		}
 		c.op.UUID = r.UUID
 		c.op.Direction, _ = r.Intent.Direction()
-		c.options = canonicalOptions(r.Intent.TargetCandidate) != "{}"
+		c.options = options(r.Intent.TargetCandidate) != nil
 		if own := h.config.Terms.config.ProjectID; own != "" && r.ProjectID != own {
 			return invalid("project_id", "is not the project of this handler")
 		}
@@ -364,7 +361,7 @@ func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []b
 		if err := h.result(ctx, c, r); err != nil {
 			return nil, gameRejection(err, http.StatusInternalServerError)
 		}
-		return bytes.Clone(h.confirmed), nil
+		return Response[struct{}]{Success: true}, nil
 	})
 }
 

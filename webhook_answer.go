@@ -10,7 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -163,7 +163,7 @@ type call struct {
 func (h *Handler) answer(ctx context.Context, endpoint string, read func(*call) error, run func(context.Context, *call) (any, error)) (reply Reply) {
 	c := &call{op: Operation{Kind: OperationWebhook, Name: endpoint, Begun: time.Now()}}
 	ctx = h.config.Observer.start(ctx, c.op)
-	c.op.Unverified = endpoint != "assets"
+	c.op.Unverified = endpoint != "assets" || run == nil // of a wrong path
 	response, err := func() (response any, err error) {
 		defer func() {
 			if cause := recover(); cause != nil {
@@ -177,11 +177,8 @@ func (h *Handler) answer(ctx context.Context, endpoint string, read func(*call) 
 		return run(ctx, c)
 	}()
 	if err == nil {
-		var written bool
-		reply = Reply{Status: http.StatusOK}
-		if reply.Body, written = response.([]byte); !written {
-			reply.Body, err = marshal(response)
-		}
+		reply.Status = http.StatusOK
+		reply.Body, err = marshal(response)
 	}
 	if err != nil {
 		reply = h.reject(endpoint, err)
@@ -283,6 +280,10 @@ func (h *Handler) translate(c Code) (translated Code) {
 	return h.config.TranslateCode(c)
 }
 
+// sample is when a record of a code was last logged, in Unix seconds, and how many were
+// not logged since.
+type sample struct{ second, suppressed atomic.Int64 }
+
 // record observes and logs a call. slog.Default is looked up for each call, because
 // programs often set it after they made the handler.
 func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
@@ -305,11 +306,15 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 		level = slog.LevelWarn
 	}
 	h.config.Observer.end(ctx, *op)
-	suppressed := 0
-	if op.Unverified {
-		if suppressed = h.unverified.count(op.Code); suppressed < 0 {
+	var suppressed int64
+	if op.Unverified { // which anybody can cause, and must not fill the log with
+		known, _ := h.unverified.LoadOrStore(op.Code, new(sample))
+		last, now := known.(*sample), time.Now().Unix()
+		if last.second.Swap(now) == now {
+			last.suppressed.Add(1)
 			return
 		}
+		suppressed = last.suppressed.Swap(0)
 	}
 	defer recoverHook(ctx, "Logger") // so that it costs nobody the signature of a stored order
 
@@ -342,7 +347,7 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	add(c.unsigned != "", slog.String("header_session_id", c.unsigned))
 	add(c.previousKey > 0, slog.Int("previous_key", c.previousKey))
 	add(op.Unverified, slog.Bool("unverified", true))
-	add(suppressed > 0, slog.Int("suppressed", suppressed))
+	add(suppressed > 0, slog.Int64("suppressed", suppressed))
 	if op.Conflict != nil {
 		attrs = append(attrs, slog.String("conflict", op.Conflict.Field))
 	}
@@ -366,31 +371,4 @@ func (c *call) order() *Order {
 	default:
 		return nil
 	}
-}
-
-// sampler lets one record a second through for each code, because anybody can cause
-// records of calls whose HMAC was not verified, and must not fill the log.
-type sampler struct {
-	mu   sync.Mutex
-	last map[Code]sample
-}
-
-type sample struct {
-	second     int64 // Unix time of the record
-	suppressed int   // records since
-}
-
-// count returns how many records of a code were suppressed since the last one, or -1 to
-// suppress this one.
-func (s *sampler) count(c Code) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	last, now := s.last[c], time.Now().Unix()
-	if last.second == now {
-		last.suppressed++
-		s.last[c] = last
-		return -1
-	}
-	s.last[c] = sample{second: now}
-	return last.suppressed
 }

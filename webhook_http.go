@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path"
+	"slices"
 	"strings"
 )
 
@@ -29,28 +31,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case PathResult:
 		h.Result(w, r)
 	default:
-		h.notFound(r).Write(w)
-	}
-}
-
-// notFound answers a call to another path, and logs it if it may be one of ours: the mux
-// strips too little or too much, or the console has another path.
-func (h *Handler) notFound(r *http.Request) Reply {
-	rejection := &Rejection{Status: http.StatusNotFound, Code: CodeNotFound}
-	for _, path := range []string{PathAssets, PathValidate, PathResult} {
-		endpoint := strings.TrimPrefix(path, "/api/")
-		ours := strings.HasSuffix(strings.ToLower(strings.TrimRight(r.URL.Path, "/")), "/"+endpoint)
-		if !ours || path == PathResult && r.Method != http.MethodPost {
-			continue
+		// The mux may strip too little, or too much, or the console have another path.
+		rejection := &Rejection{Status: http.StatusNotFound, Code: CodeNotFound}
+		name := path.Base(strings.ToLower(r.URL.Path))
+		ours := slices.Contains([]string{"assets", "validate", "result"}, name)
+		if !ours || name == "result" && r.Method != http.MethodPost {
+			h.reject("", rejection).Write(w)
+			return
 		}
 		rejection.Err = fmt.Errorf("ramp: the handler got the path %.100q, but answers %q: "+
-			"correct http.StripPrefix, or mount the methods of the handler", r.URL.Path, path)
-		return h.answer(r.Context(), endpoint, func(c *call) error {
-			c.op.Unverified = true
-			return rejection
-		}, nil)
+			"correct http.StripPrefix, or mount the methods of the handler", r.URL.Path, "/api/"+name)
+		h.answer(r.Context(), name, func(*call) error { return rejection }, nil).Write(w)
 	}
-	return h.reject("", rejection)
 }
 
 // Assets serves the Get Assets endpoint (interface 4.3).
