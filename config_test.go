@@ -619,27 +619,21 @@ func TestEveryFieldOfAnSQLStoreConfig(t *testing.T) {
 		"Retries": {
 			set: func(c *ramp.SQLStoreConfig) { c.Retries = 2 },
 			see: func(t *testing.T, c ramp.SQLStoreConfig) any {
-				if c.Retries > 0 {
-					c.Retryable = func(error) bool { return true }
-				}
+				c.Retryable = func(error) bool { return true }
 				update(t, c)
 				return db.begins
 			},
-			required: 1, then: 3,
+			required: 4, then: 3,
 		},
 		"Retryable": {
 			set: func(c *ramp.SQLStoreConfig) {
-				c.Retryable = func(err error) bool { return !errors.Is(err, errRecorded) }
+				c.Retryable = func(err error) bool { return errors.Is(err, errRecorded) }
 			},
 			see: func(t *testing.T, c ramp.SQLStoreConfig) any {
-				c.Retries = 2
-				if c.Retryable == nil {
-					c.Retryable = func(error) bool { return true }
-				}
 				update(t, c)
 				return db.begins
 			},
-			required: 3, then: 1,
+			required: 1, then: 4,
 		},
 	})
 }

@@ -516,11 +516,7 @@ func TestConfigsOfStoresNameAllThatIsMissing(t *testing.T) {
 	assertFields(t, err, "SQLStoreConfig.DB is required", "SQLStoreConfig.Dialect is required and must be PostgreSQL, MySQL or SQLite", "SQLStoreConfig.Apply is required")
 	_, err = ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(nil), Dialect: "oracle", Apply: applyNothing})
 	assertFields(t, err, "SQLStoreConfig.Dialect is required")
-	retrying := ramp.SQLStoreConfig{DB: sql.OpenDB(nil), Dialect: ramp.SQLite, Apply: applyNothing, Retries: 1}
-	_, err = ramp.NewSQLStore(retrying)
-	assertFields(t, err, "SQLStoreConfig.Retryable is required if Retries is set")
-	retrying.Retries = -2
-	_, err = ramp.NewSQLStore(retrying)
+	_, err = ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(nil), Dialect: ramp.SQLite, Apply: applyNothing, Retries: -2})
 	assertFields(t, err, "SQLStoreConfig.Retries must be at least -1")
 	_, err = ramp.NewMemoryStore(ramp.MemoryStoreConfig{})
 	assertFields(t, err, "MemoryStoreConfig.Apply is required")

@@ -2,8 +2,10 @@ package ramp
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 
@@ -93,6 +95,21 @@ func (p *Proof) check(wrong *problems, offers []offer) {
 			wrong.add("HandlerConfig.Proof.Decimals", "must have the token of product %q (0 if it is an NFT): no burn of it could end", o.Name)
 		}
 	}
+}
+
+// checkDecimals compares Decimals with the token contracts. That of an NFT may have none.
+func (p *Proof) checkDecimals(ctx context.Context, chain *RPC) error {
+	var found []error
+	for _, token := range slices.SortedFunc(maps.Keys(p.Decimals), common.Address.Cmp) {
+		actual, err := chain.TokenDecimals(ctx, token)
+		switch {
+		case err != nil && p.Decimals[token] > 0:
+			found = append(found, fmt.Errorf("ramp: check the decimals of token %s: %w", token, err))
+		case err == nil && actual != p.Decimals[token]:
+			found = append(found, fmt.Errorf("ramp: Proof.Decimals is %d for token %s, but its contract says %d", p.Decimals[token], token, actual))
+		}
+	}
+	return errors.Join(found...)
 }
 
 // Check returns what a transaction shows about an order, and an error unless that

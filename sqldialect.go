@@ -32,8 +32,10 @@ type dialect struct {
 	schema string
 
 	version  string    // asks for the version
-	schemas  string    // the schema of the table in information_schema; "" if columns have no width
 	products []product // the first whose name is in the answer, or the last
+
+	wrongColumn string // selects a column that is too narrow or of another type, and its type
+	hashIndexes string // counts the unique indexes of tx_hash alone
 
 	insert    string // inserts an order, unless its UUID exists
 	returning bool   // insert returns the row
@@ -65,6 +67,13 @@ const (
 	insertOrder = "INSERT INTO ramp_orders (direction, " + orderColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '', ?, "
 	orReturn    = ") ON CONFLICT (uuid) DO UPDATE SET claim = ramp_orders.claim RETURNING " + orderColumns
 	lockOrder   = selectOrders + "WHERE uuid = ? FOR UPDATE"
+	wrongColumn = "SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = %s AND table_name = 'ramp_orders' AND (" +
+		"CASE WHEN column_name IN ('accepted_at', 'finished_at') THEN data_type <> 'bigint' ELSE column_name IN (" +
+		"'uuid', 'claim', 'state', 'direction', 'network', 'project_id', 'session_id', 'user_address', 'digest', 'intent', 'tx_hash', 'reason')" +
+		" AND data_type NOT LIKE '%%char%%' AND data_type NOT LIKE '%%text' AND data_type NOT IN ('uuid', 'enum', 'USER-DEFINED') END" +
+		" OR character_maximum_length < CASE column_name WHEN 'uuid' THEN 36 WHEN 'claim' THEN 26 WHEN 'state' THEN 9 WHEN 'direction' THEN 4" +
+		" WHEN 'network' THEN 7 WHEN 'digest' THEN 66 WHEN 'tx_hash' THEN 66 WHEN 'reason' THEN 4096 WHEN 'intent' THEN 65535" +
+		" WHEN 'project_id' THEN 1024 WHEN 'session_id' THEN 1024 WHEN 'user_address' THEN 1024 ELSE 0 END)"
 )
 
 // values returns the dialect's values. Those of an unknown dialect have no schema.
@@ -73,7 +82,11 @@ func (d Dialect) values() *dialect {
 	case PostgreSQL:
 		return &dialect{
 			schema:  schemaPostgreSQL,
-			version: "SHOW server_version", products: []product{{"PostgreSQL", 9, 5}}, schemas: "current_schema()",
+			version: "SHOW server_version", products: []product{{"PostgreSQL", 9, 5}},
+			wrongColumn: fmt.Sprintf(wrongColumn, "current_schema()"),
+			hashIndexes: "SELECT count(*) FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]" +
+				" WHERE i.indrelid = 'ramp_orders'::regclass AND i.indisunique AND i.indisvalid AND i.indnatts = 1 AND a.attname = 'tx_hash'" +
+				" AND COALESCE(pg_get_expr(i.indpred, i.indrelid), '') IN ('', '(tx_hash IS NOT NULL)')",
 			// DEFAULT is NULL here. SQLite rejects it, so that a wrong dialect fails
 			// at the first order and not at its result.
 			insert: insertOrder + "DEFAULT" + orReturn, returning: true, lock: lockOrder,
@@ -82,7 +95,11 @@ func (d Dialect) values() *dialect {
 	case MySQL:
 		return &dialect{
 			schema:  schemaMySQL,
-			version: "SELECT @@version", products: []product{{"MariaDB", 10, 5}, {"MySQL", 8, 0}}, schemas: "DATABASE()",
+			version: "SELECT @@version", products: []product{{"MariaDB", 10, 5}, {"MySQL", 8, 0}},
+			wrongColumn: fmt.Sprintf(wrongColumn, "DATABASE()"),
+			hashIndexes: "SELECT COUNT(*) FROM (SELECT index_name FROM information_schema.statistics" +
+				" WHERE table_schema = DATABASE() AND table_name = 'ramp_orders' AND non_unique = 0" +
+				" GROUP BY index_name HAVING COUNT(*) = 1 AND MAX(column_name) = 'tx_hash' AND MAX(sub_part) IS NULL) AS found",
 			// Not INSERT IGNORE, which turns other errors into warnings, and locks
 			// an existing row so weakly that two repeats can deadlock.
 			insert: insertOrder + "NULL) ON DUPLICATE KEY UPDATE uuid = ramp_orders.uuid", lock: lockOrder,
@@ -94,6 +111,9 @@ func (d Dialect) values() *dialect {
 		return &dialect{
 			schema:  schemaSQLite,
 			version: "SELECT sqlite_version()", products: []product{{"SQLite", 3, 37}},
+			wrongColumn: "SELECT name, type FROM pragma_table_info('ramp_orders') WHERE name IN ('accepted_at', 'finished_at') AND upper(type) NOT LIKE '%INT%'",
+			hashIndexes: "SELECT COUNT(*) FROM pragma_index_list('ramp_orders') AS i WHERE i.\"unique\" = 1 AND i.partial = 0" +
+				" AND (SELECT group_concat(name) FROM pragma_index_info(i.name)) = 'tx_hash'",
 			insert: insertOrder + "NULL" + orReturn, returning: true,
 			// SQLite has no FOR UPDATE. A write takes its only lock.
 			lock: "UPDATE ramp_orders SET claim = claim WHERE uuid = ? RETURNING " + orderColumns,
@@ -201,9 +221,16 @@ func beginPostgreSQL(ctx context.Context, s *SQLStore) (transaction, error) {
 	return postgresTx{tx}, err
 }
 
-func (t postgresTx) tx() *sql.Tx                                     { return t.Tx }
-func (t postgresTx) commit(context.Context, uuid.UUID, string) error { return t.Commit() }
-func (t postgresTx) close(context.Context)                           { _ = t.Rollback() }
+func (t postgresTx) tx() *sql.Tx           { return t.Tx }
+func (t postgresTx) close(context.Context) { _ = t.Rollback() }
+
+func (t postgresTx) commit(context.Context, uuid.UUID, string) error {
+	err := t.Commit()
+	if err != nil && (strings.Contains(err.Error(), "resulted in rollback") || strings.Contains(err.Error(), "failed transaction")) { // pgx, lib/pq
+		err = fmt.Errorf("%w (%w)", errRolledBack, err)
+	}
+	return err
+}
 
 // connTx is a transaction and its connection, whose state it changes.
 type connTx struct {

@@ -56,8 +56,11 @@ func (v versionDB) Driver() driver.Driver                        { return nil }
 func (v versionDB) Close() error                                 { return nil }
 func (v versionDB) Begin() (driver.Tx, error)                    { return nil, io.ErrUnexpectedEOF }
 func (v versionDB) Prepare(query string) (driver.Stmt, error) {
-	if strings.Contains(query, "information_schema") {
-		return versionStmt(""), nil // no column is too narrow
+	switch {
+	case strings.Contains(strings.ToUpper(query), "COUNT(*)"):
+		return versionStmt("1"), nil // index of tx_hash
+	case strings.Contains(query, "column_name"), strings.Contains(query, "pragma_table_info"):
+		return versionStmt(""), nil // no column is wrong
 	}
 	return versionStmt(v), nil
 }

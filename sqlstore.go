@@ -25,8 +25,8 @@ import (
 //
 // If the database aborts a transaction, or the connection breaks, the call fails
 // with HTTP 500, and either everything was stored or nothing. A repeat of the call
-// finds out which. Set [SQLStoreConfig].Retryable to retry aborted transactions at
-// once.
+// finds out which. Aborted transactions are retried at once, see
+// [SQLStoreConfig].Retryable.
 type SQLStore struct {
 	config SQLStoreConfig
 	*dialect
@@ -53,8 +53,8 @@ type SQLStoreConfig struct {
 	// Required.
 	//
 	// Apply is never called for a repeat. Exactly one of its calls for a step is
-	// committed. After a rollback it is called again, by a later delivery or at
-	// once if Retryable is set, so it must change nothing outside of tx. It should
+	// committed. After a rollback it is called again, at once or by a later
+	// delivery, so it must change nothing outside of tx. It should
 	// always lock rows in the same order, such as by asset ID.
 	//
 	// The state of step.Order tells the steps apart. When an order was just
@@ -73,19 +73,17 @@ type SQLStoreConfig struct {
 	// the driver and the database apply; no isolation level is required.
 	TxOptions *sql.TxOptions
 
-	// Retryable reports whether to retry after an error, for example because the
-	// database aborted a transaction that raced another: SQLSTATE 40001 or 40P01 of
-	// PostgreSQL, error 1213 of MySQL, SQLITE_BUSY. Any answer is safe: if a commit
-	// succeeded although its answer was lost, the retry finds a repeat.
-	// examples/gameserver/database.go has one to copy. By default nothing is retried,
-	// and a deadlock makes a player wait 5 minutes for the next delivery.
+	// Retryable reports whether to retry after an error. Any answer is safe: if a
+	// commit succeeded although its answer was lost, the retry finds a repeat. By
+	// default a transaction is retried that the database aborted because it raced
+	// another: SQLSTATE 40001 or 40P01 of PostgreSQL, error 1213 of MySQL. Without a
+	// retry, a deadlock makes a player wait 5 minutes for the next delivery.
 	Retryable func(err error) bool
 
 	// Retries is how often Update retries a transaction, including Apply, after an
 	// error that Retryable accepts. The delays are random: up to 10 ms before the
 	// first retry, twice that before the next, and so on up to 200 ms. Update stops
-	// when the context ends. UpdateTx never retries. The default is 3 with
-	// Retryable; -1 means none.
+	// when the context ends. UpdateTx never retries. The default is 3; -1 means none.
 	Retries int
 }
 
@@ -99,11 +97,8 @@ func NewSQLStore(c SQLStoreConfig) (*SQLStore, error) {
 		p.add("SQLStoreConfig.Dialect", "is required and must be PostgreSQL, MySQL or SQLite")
 	}
 	p.require(c.Apply != nil, "SQLStoreConfig.Apply")
-	switch {
-	case c.Retries < -1:
+	if c.Retries < -1 {
 		p.add("SQLStoreConfig.Retries", "must be at least -1, which means none")
-	case c.Retries > 0 && c.Retryable == nil:
-		p.add("SQLStoreConfig.Retryable", "is required if Retries is set")
 	}
 	if err := p.err(); err != nil {
 		return nil, err
@@ -113,10 +108,20 @@ func NewSQLStore(c SQLStoreConfig) (*SQLStore, error) {
 		c.TxOptions = &begin
 	}
 	if c.Retryable == nil {
-		c.Retries = -1
+		c.Retryable = aborted
 	}
 	c.Retries = max(0, cmp.Or(c.Retries, 3))
 	return &SQLStore{config: c, dialect: d}, nil
+}
+
+// aborted reports whether a database ended a transaction that raced another. This package
+// knows no driver: those of PostgreSQL agree on a method, those of MySQL on a text.
+func aborted(err error) bool {
+	var state interface{ SQLState() string }
+	if errors.As(err, &state) {
+		return state.SQLState() == "40001" || state.SQLState() == "40P01" // serialization failure, deadlock
+	}
+	return strings.Contains(err.Error(), "Error 1213") // deadlock
 }
 
 // orderColumns are the columns that readOrder reads. The direction, which follows
@@ -124,18 +129,15 @@ func NewSQLStore(c SQLStoreConfig) (*SQLStore, error) {
 const (
 	orderColumns = "uuid, claim, state, network, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
 	selectOrders = "SELECT " + orderColumns + " FROM ramp_orders "
-	narrowColumn = "SELECT column_name FROM information_schema.columns WHERE table_schema = %s AND table_name = 'ramp_orders'" +
-		" AND character_maximum_length < CASE column_name WHEN 'uuid' THEN 36 WHEN 'claim' THEN 26 WHEN 'state' THEN 9 WHEN 'direction' THEN 4" +
-		" WHEN 'network' THEN 7 WHEN 'digest' THEN 66 WHEN 'tx_hash' THEN 66 WHEN 'reason' THEN 4096 WHEN 'intent' THEN 65535" +
-		" WHEN 'project_id' THEN 1024 WHEN 'session_id' THEN 1024 WHEN 'user_address' THEN 1024 ELSE 0 END"
-	updateOrder = "UPDATE ramp_orders SET claim = ?, state = ?, tx_hash = NULLIF(?, ''), reason = ?, finished_at = ? WHERE uuid = ? AND state = ?"
+	updateOrder  = "UPDATE ramp_orders SET claim = ?, state = ?, tx_hash = NULLIF(?, ''), reason = ?, finished_at = ? WHERE uuid = ? AND state = ?"
 )
 
 // Check returns an error if the store cannot work: if the database is not of the
-// dialect or too old, if the table or a column is missing or too narrow, if the user
-// may not write, for example because the database is a replica, or if a pooler loses
-// prepared statements, which shows if the pool has a second connection. Call it when
-// your server starts. It changes nothing.
+// dialect or too old, if the table, a column or the unique index of tx_hash is missing,
+// if a column is too narrow or of another type, if the user may not write, for example
+// because the database is a replica, or if a pooler loses prepared statements, which shows
+// if the pool has a second connection. Call it when your server starts; [Handler.Check]
+// does. It changes nothing.
 func (s *SQLStore) Check(ctx context.Context) error {
 	db := s.config.DB
 	err := s.check(ctx, db)
@@ -175,23 +177,30 @@ func (s *SQLStore) check(ctx context.Context, db *sql.DB) error {
 	if err := s.checkVersion(version); err != nil {
 		return fmt.Errorf("ramp: check: %w", err)
 	}
+	const columns = "direction, " + orderColumns
 	for _, statement := range []string{
-		"SELECT direction, " + orderColumns + " FROM ramp_orders WHERE 1 = 0",
+		"SELECT " + columns + " FROM ramp_orders WHERE 1 = 0",
 		"UPDATE ramp_orders SET claim = claim WHERE uuid IS NULL", // no row has; the key is for sql_safe_updates of MySQL
+		"INSERT INTO ramp_orders (" + columns + ") SELECT " + columns + " FROM ramp_orders WHERE 1 = 0",
 	} {
 		if _, err := db.ExecContext(ctx, statement); err != nil {
-			return fmt.Errorf("ramp: check: table ramp_orders, which Dialect.Schema creates, is unusable: %w", err)
+			return fmt.Errorf("ramp: check: table ramp_orders, which Dialect.Schema creates, is unusable for %.6s: %w", statement, err)
 		}
 	}
-	if s.schemas != "" {
-		var narrow string
-		err := db.QueryRowContext(ctx, fmt.Sprintf(narrowColumn, s.schemas)).Scan(&narrow)
-		if err == nil {
-			return fmt.Errorf("ramp: check: column %s of table ramp_orders is narrower than Dialect.Schema creates it", narrow)
-		}
-		if !errors.Is(err, sql.ErrNoRows) {
-			return fmt.Errorf("ramp: check: read the widths of the columns: %w", err)
-		}
+	var column, kind string
+	err := db.QueryRowContext(ctx, s.wrongColumn).Scan(&column, &kind)
+	if err == nil {
+		return fmt.Errorf("ramp: check: column %s of table ramp_orders is of type %s, or narrower than Dialect.Schema creates it", column, kind)
+	}
+	var indexes int
+	if errors.Is(err, sql.ErrNoRows) {
+		err = db.QueryRowContext(ctx, s.hashIndexes).Scan(&indexes)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("ramp: check: read the columns and indexes: %w", err)
+	case indexes == 0:
+		return errors.New("ramp: check: table ramp_orders has no unique index of tx_hash alone, as Dialect.Schema creates it: one transaction could end two orders")
 	}
 	return nil
 }

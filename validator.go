@@ -138,7 +138,11 @@ func NewFuncSigner(address common.Address, sign func(ctx context.Context, digest
 	}
 	return &Signer{address: address, sign: func(ctx context.Context, limit time.Duration, d Digest) (Signature, error) {
 		theirs := d // a copy, so that sign cannot change what is checked
+		begun := time.Now()
 		raw, err := untilDone(ctx, limit, func(ctx context.Context) ([]byte, error) { return sign(ctx, theirs[:]) })
+		if errors.Is(err, context.DeadlineExceeded) && time.Since(begun) >= limit {
+			err = fmt.Errorf("no signature within %v, which is HandlerConfig.SignTimeout: %w", limit, err)
+		}
 		if err != nil {
 			return Signature{}, fmt.Errorf("ramp: sign: %w", err)
 		}
@@ -233,7 +237,7 @@ func normalize(raw []byte, d Digest, address common.Address) (Signature, error) 
 			return sig, nil
 		}
 	}
-	return Signature{}, fmt.Errorf("ramp: %w: it was not made by the key of %s", ErrSignature, address)
+	return Signature{}, fmt.Errorf("ramp: %w: it is not of this digest by the key of %s: the signer has another key, or hashed the digest again", ErrSignature, address)
 }
 
 // splitSignature reads r||s, r||s||v or DER. A DER signature of 64 or 65 bytes

@@ -3,6 +3,7 @@ package ramp
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -249,6 +250,38 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 		c.Players = c.Game
 	}
 	return &Handler{config: c}, nil
+}
+
+// ErrUnreachable means that [Handler.Check] found no fault, but could not reach a node.
+// Your server can start: only results wait for the node.
+var ErrUnreachable = errors.New("the node cannot be reached")
+
+// Check returns every fault that would otherwise show when a player has paid: of the
+// store, if it has a method Check, as [SQLStore] does; of the signer, in a trial signature
+// of a random digest; of the nodes of Chain; and of Proof.Decimals, compared with the
+// token contracts. Call it when your server starts, and do not start after an error,
+// except one that wraps [ErrUnreachable]. It changes nothing.
+func (h *Handler) Check(ctx context.Context) error {
+	c := &h.config
+	var found []error
+	if store, ok := c.Store.(interface{ Check(context.Context) error }); ok {
+		found = append(found, store.Check(ctx))
+	}
+	var trial Digest
+	_, _ = rand.Read(trial[:]) // never fails
+	_, err := c.Signer.sign(ctx, c.SignTimeout, trial)
+	found = append(found, err)
+	if c.Chain != nil {
+		err := c.Chain.Check(ctx)
+		switch {
+		case err != nil && !errors.Is(err, ErrWrongChain) && errors.Join(found...) == nil:
+			return fmt.Errorf("ramp: %w: %w", ErrUnreachable, err)
+		case err == nil && c.Proof != nil:
+			err = c.Proof.checkDecimals(ctx, c.Chain)
+		}
+		found = append(found, err)
+	}
+	return errors.Join(found...)
 }
 
 // AnswerAssets answers an assets call (interface 2.4) from its headers.

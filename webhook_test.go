@@ -23,12 +23,15 @@ import (
 	"sync"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	ethcrypto "github.com/ethereum/go-ethereum/crypto"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/racedetector"
+	"github.com/token-ramp/ramp-go/ramptest"
 )
 
 const (
@@ -1027,6 +1030,82 @@ func TestACallLeavesOneRecordWithoutSecrets(t *testing.T) {
 	assert.Contains(t, got[2]["stack"], "TestACallLeavesOneRecordWithoutSecrets", "a panic is logged where it happened")
 	for _, secret := range []string{"secret-token", "my_secret_salt", testSignature, "0xaa55", s.key.Sign(validateCall().bytes())} {
 		assert.NotContains(t, s.log.String(), secret)
+	}
+}
+
+// checked is a store that finds a fault in itself.
+type checked struct {
+	ramp.Store
+	fault error
+}
+
+func (c checked) Check(context.Context) error { return c.fault }
+
+func TestCheckFindsEveryFaultBeforeAPlayerPays(t *testing.T) {
+	service := ramptest.Start(t, ramptest.Config{Key: testKey(t), Validator: vectorAddress})
+	chainOf := func(url string, id uint64) *ramp.RPC {
+		chain, err := ramp.NewRPC(ramp.RPCConfig{URL: url, ChainID: id, HTTPClient: service.Client(), Retries: -1})
+		require.NoError(t, err)
+		return chain
+	}
+	node := service.RPCURL(ramp.Testnet)
+	down := chainOf("http://127.0.0.1:1", 7002)
+	key, err := ethcrypto.HexToECDSA(vectorKey[2:])
+	require.NoError(t, err)
+	signs := func(sign func(context.Context, []byte) ([]byte, error)) *ramp.Signer {
+		signer, err := ramp.NewFuncSigner(vectorAddress, sign)
+		require.NoError(t, err)
+		return signer
+	}
+	rehashed := signs(func(_ context.Context, digest []byte) ([]byte, error) {
+		return ethcrypto.Sign(ethcrypto.Keccak256(digest), key)
+	})
+	slow := signs(func(ctx context.Context, _ []byte) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() })
+	decimals := func(n int) *ramp.Proof {
+		return &ramp.Proof{AnyFailure: true, Decimals: map[common.Address]int{common.HexToAddress(goldToken): n}}
+	}
+	full := errors.New("the disk is full")
+	for name, tt := range map[string]struct {
+		change      func(*ramp.HandlerConfig)
+		want        []string // parts of the error; nil for none
+		is          error
+		unreachable bool
+	}{
+		"nothing":            {func(*ramp.HandlerConfig) {}, nil, nil, false},
+		"nothing, of a game": {func(c *ramp.HandlerConfig) { c.Players, c.Store, c.Game, c.Proof = nil, nil, &recorder{}, nil }, nil, nil, false},
+		"the store":          {func(c *ramp.HandlerConfig) { c.Store = checked{c.Store, full} }, []string{"the disk is full"}, full, false},
+		"a key service that hashes the digest again": {func(c *ramp.HandlerConfig) { c.Signer = rehashed },
+			[]string{"the signer has another key, or hashed the digest again"}, ramp.ErrSignature, false},
+		"a key service that is slow": {func(c *ramp.HandlerConfig) { c.Signer, c.SignTimeout = slow, time.Millisecond },
+			[]string{"no signature within 1ms, which is HandlerConfig.SignTimeout"}, context.DeadlineExceeded, false},
+		"another chain":     {func(c *ramp.HandlerConfig) { c.Chain = chainOf(node, 1) }, []string{"its chain ID is 7002"}, ramp.ErrWrongChain, false},
+		"no node":           {func(c *ramp.HandlerConfig) { c.Chain = down }, []string{"the node cannot be reached"}, ramp.ErrUnreachable, true},
+		"too few decimals":  {func(c *ramp.HandlerConfig) { c.Proof = decimals(6) }, []string{"Proof.Decimals is 6", "its contract says 18"}, nil, false},
+		"an NFT that is no": {func(c *ramp.HandlerConfig) { c.Proof = decimals(0) }, []string{"Proof.Decimals is 0", "its contract says 18"}, nil, false},
+		"all at once": {func(c *ramp.HandlerConfig) { c.Store, c.Signer, c.Chain = checked{c.Store, full}, rehashed, down },
+			[]string{"the disk is full", "hashed the digest again", "127.0.0.1:1"}, full, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(context.Context, ramp.Step) error { return nil }})
+			require.NoError(t, err)
+			config := ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: anyTerms, Key: testKey(t), Signer: testSigner(t),
+				Chain: chainOf(node, 7002), Proof: decimals(18)}
+			tt.change(&config)
+			handler, err := ramp.NewHandler(config)
+			require.NoError(t, err)
+			err = handler.Check(t.Context())
+			if tt.want == nil {
+				assert.NoError(t, err)
+				return
+			}
+			for _, part := range tt.want {
+				assert.ErrorContains(t, err, part)
+			}
+			if tt.is != nil {
+				assert.ErrorIs(t, err, tt.is)
+			}
+			assert.Equal(t, tt.unreachable, errors.Is(err, ramp.ErrUnreachable))
+		})
 	}
 }
 

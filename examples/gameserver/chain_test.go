@@ -86,7 +86,7 @@ func TestAChainThatCannotBeTrustedIsSaidAtOnce(t *testing.T) {
 		want string
 	}{
 		"no payers":      {args: []string{"-chain-id", "1112"}, url: service.RPCURL(ramp.Testnet), want: "Proof.Payers is required"},
-		"wrong decimals": {args: []string{"-chain-id", "1112", "-any-failure", "-decimals", "6"}, url: service.RPCURL(ramp.Testnet), want: "-decimals is 6, but the token " + token + " has 18"},
+		"wrong decimals": {args: []string{"-chain-id", "1112", "-any-failure", "-decimals", "6"}, url: service.RPCURL(ramp.Testnet), want: "Proof.Decimals is 6 for token " + token + ", but its contract says 18"},
 		"nobody to ask":  {args: []string{"-chain-id", "1112", "-any-failure"}, url: "http://127.0.0.1:1", want: "set -decimals"},
 		"not an address": {args: []string{"-payers", "0x1"}, want: `invalid value "0x1" for flag -payers`},
 		"no chain ID":    {url: service.RPCURL(ramp.Testnet), want: "RAMP_RPC_URL and -chain-id need each other"},

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
+	_ "github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	ramp "github.com/token-ramp/ramp-go"
-	"modernc.org/sqlite"
+	_ "modernc.org/sqlite"
 )
 
 // openDatabase opens sqlite:PATH, postgres://…, or mysql: and a DSN of
@@ -98,22 +98,6 @@ func migrate(ctx context.Context, db *sql.DB, dialect ramp.Dialect) error {
 		}
 	}
 	return tx.Commit()
-}
-
-// raced reports whether the database ended a transaction for racing another one.
-func raced(err error) bool {
-	var postgres interface{ SQLState() string } // of pgx and lib/pq
-	var maria *mysql.MySQLError
-	var lite *sqlite.Error // of modernc.org/sqlite
-	switch {
-	case errors.As(err, &postgres):
-		return postgres.SQLState() == "40001" || postgres.SQLState() == "40P01" // serialization failure, deadlock
-	case errors.As(err, &maria):
-		return maria.Number == 1213 // deadlock
-	case errors.As(err, &lite):
-		return lite.Code()&0xff == 5 // SQLITE_BUSY
-	}
-	return false
 }
 
 // bind converts the placeholders of a statement to those of the database.

@@ -45,6 +45,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/prometheus/client_golang/prometheus"
@@ -147,7 +148,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if s.anyRate {
 		config.Policy = s.policy
 	}
-	if config.Chain, err = s.chain(ctx, getenv("RAMP_RPC_URL"), log, observer); err != nil {
+	if config.Chain, err = s.chain(getenv("RAMP_RPC_URL"), log, observer); err != nil {
 		return err
 	}
 	if config.Chain != nil {
@@ -158,6 +159,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}
 	handler, err := ramp.NewHandler(config)
 	if err != nil {
+		return err
+	}
+	if err := checked(ctx, handler, log); err != nil {
 		return err
 	}
 	if *books != "" {
@@ -223,6 +227,19 @@ func keys(getenv func(string) string) (key ramp.HMACKey, signer *ramp.Signer, er
 		return key, nil, fmt.Errorf("RAMP_VALIDATOR_KEY: %w", err)
 	}
 	return key, signer, nil
+}
+
+// checked returns what would show when a player has paid, except a node that cannot be
+// reached: only results have to wait for it.
+func checked(ctx context.Context, handler *ramp.Handler, log *slog.Logger) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	err := handler.Check(ctx)
+	if errors.Is(err, ramp.ErrUnreachable) {
+		log.WarnContext(ctx, "results have to wait", "error", err)
+		return nil
+	}
+	return err
 }
 
 // warn logs which settings are unsafe. The server starts despite them, but should not be

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -252,13 +253,13 @@ func real() []string {
 }
 
 // serviceOf plays the service for a server with the keys of real.
-func serviceOf(t *testing.T, game string) (*ramptest.Service, *ramp.Client) {
+func serviceOf(t *testing.T, game string, books ...ramptest.Books) (*ramptest.Service, *ramp.Client) {
 	t.Helper()
 	key, err := ramp.TextKey(hmacKey)
 	check(t, err)
 	signer, err := ramp.NewKeySigner(validatorKey)
 	check(t, err)
-	service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Game: game})
+	service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Game: game, Books: cmp.Or(append(books, 0)...)})
 	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key})
 	check(t, err)
 	return service, client
@@ -454,7 +455,7 @@ func TestTwoProcessesServeOnePlayer(t *testing.T) {
 			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 		})
 		t.Cleanup(balancer.Close)
-		service, client := serviceOf(t, balancer.URL)
+		service, client := serviceOf(t, balancer.URL, ramptest.BooksReport) // while servers are killed, what a player owns is unknown
 		s := login(t, steady.url, "alice")
 
 		answered := make(chan struct{}, 1000)

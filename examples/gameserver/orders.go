@@ -46,7 +46,7 @@ func orders(ctx context.Context, name string, args []string, getenv func(string)
 	case name == "reconcile" && s.token == (common.Address{}):
 		return errors.New("-token is required: the orders are compared with its events")
 	case s.chainID != 0:
-		if chain, err = s.chain(ctx, getenv("RAMP_RPC_URL"), log, ramp.Observer{}); err != nil {
+		if chain, err = s.chain(getenv("RAMP_RPC_URL"), log, ramp.Observer{}); err != nil {
 			return err
 		}
 		proof = s.proof()

@@ -496,7 +496,7 @@ func TestADeadlineInsteadOfATimeoutHandler(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: slowGame{}, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)})
 			check(t, err)
-			service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: c.wrap(handler)})
+			service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: c.wrap(handler), Books: ramptest.BooksReport})
 			api, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()})
 			check(t, err)
 			_, err = service.Mint(t.Context(), initialize(t, api, item(t, "item_gold", "100")),

@@ -2,6 +2,7 @@ package dbtest
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -26,7 +27,7 @@ func TestCheckNamesTheWrongDialect(t *testing.T) {
 			check(t, err)
 			err = store.Check(t.Context())
 			t.Log(err)
-			expectText(t, err, "ramp: check: the dialect is "+d.name+", but the database does not answer like it")
+			expectText(t, err, "ramp: check: the dialect is "+string(d.dialect)+", but the database does not answer like it")
 		}
 	})
 }
@@ -44,6 +45,74 @@ func TestCheckNamesWhatIsMissing(t *testing.T) {
 				err := newStore(t, newPlace(t, d, d.modes[0], c.migration), applyNothing).Check(t.Context())
 				t.Log(err)
 				expectText(t, err, "ramp: check: table ramp_orders, which Dialect.Schema creates, is unusable", c.want)
+			})
+		}
+	}
+}
+
+// Without its unique index, one transaction ends two orders. Another index does not help.
+func TestCheckNamesTheMissingIndex(t *testing.T) {
+	const twoColumns = "CREATE UNIQUE INDEX other ON ramp_orders (tx_hash, state);"
+	for dialect, drop := range map[ramp.Dialect]string{
+		ramp.PostgreSQL: "DROP INDEX ramp_orders_tx_hash;", ramp.SQLite: "DROP INDEX ramp_orders_tx_hash;", ramp.MySQL: "DROP INDEX ramp_orders_tx_hash ON ramp_orders;",
+	} {
+		d := databaseOf(t, dialect)
+		for migration, missing := range map[string]bool{
+			drop:              true,
+			drop + twoColumns: true,
+			drop + "CREATE INDEX other ON ramp_orders (tx_hash);":                     true,
+			drop + twoColumns + "CREATE UNIQUE INDEX third ON ramp_orders (tx_hash);": false,
+			drop + "CREATE UNIQUE INDEX ours ON ramp_orders (tx_hash);":               false,
+			"CREATE UNIQUE INDEX twice ON ramp_orders (tx_hash);":                     false,
+		} {
+			t.Run(d.name+"/"+migration, func(t *testing.T) {
+				err := newStore(t, newPlace(t, d, d.modes[0], migration), applyNothing).Check(t.Context())
+				if !missing {
+					check(t, err)
+					return
+				}
+				expectText(t, err, "ramp: check: table ramp_orders has no unique index of tx_hash alone")
+			})
+		}
+	}
+}
+
+// Such columns show at the first order otherwise, or at its end.
+func TestCheckNamesAColumnOfAnotherType(t *testing.T) {
+	for _, c := range []struct {
+		dialect               ramp.Dialect
+		column, is, migration string
+	}{
+		{ramp.PostgreSQL, "accepted_at", "timestamp with time zone", "ALTER TABLE ramp_orders ALTER accepted_at TYPE timestamptz USING now();"},
+		{ramp.PostgreSQL, "finished_at", "integer", "ALTER TABLE ramp_orders ALTER finished_at TYPE integer;"},
+		{ramp.PostgreSQL, "intent", "jsonb", "ALTER TABLE ramp_orders ALTER intent TYPE jsonb USING intent::jsonb;"},
+		{ramp.MySQL, "accepted_at", "datetime", "ALTER TABLE ramp_orders MODIFY accepted_at DATETIME NOT NULL;"},
+		{ramp.MySQL, "finished_at", "int", "ALTER TABLE ramp_orders MODIFY finished_at INT NULL;"},
+		{ramp.MySQL, "uuid", "binary", "ALTER TABLE ramp_orders MODIFY uuid BINARY(36) NOT NULL;"},
+		{ramp.SQLite, "accepted_at", "TIMESTAMP", strings.ReplaceAll("DROP TABLE ramp_orders; "+
+			strings.ReplaceAll(ramp.SQLite.Schema(), ") STRICT", ")"), "accepted_at  INTEGER", "accepted_at TIMESTAMP")},
+	} {
+		d := databaseOf(t, c.dialect)
+		t.Run(d.name+"/"+c.column, func(t *testing.T) {
+			err := newStore(t, newPlace(t, d, d.modes[0], c.migration), applyNothing).Check(t.Context())
+			expectText(t, err, "ramp: check: column "+c.column+" of table ramp_orders is of type "+c.is+", or narrower")
+		})
+	}
+}
+
+// Each right that the store needs is missing once. SQLite has none.
+func TestCheckNamesAMissingRight(t *testing.T) {
+	for _, right := range []string{"SELECT", "INSERT", "UPDATE"} {
+		for dialect, revoke := range map[ramp.Dialect]string{
+			ramp.PostgreSQL: "REVOKE %[1]s ON %[2]s.ramp_orders FROM %[2]s",
+			ramp.MySQL:      "REVOKE %[1]s ON %[2]s.* FROM %[2]s@'%%', %[2]s@localhost",
+		} {
+			d := databaseOf(t, dialect)
+			t.Run(d.name+"/"+right, func(t *testing.T) {
+				p := newPlace(t, d, d.modes[0])
+				run(t, p.admin, fmt.Sprintf(revoke, right, p.schema))
+				err := newStore(t, p, applyNothing).Check(t.Context())
+				expectText(t, err, "ramp: check: table ramp_orders, which Dialect.Schema creates, is unusable for "+right, "denied")
 			})
 		}
 	}
@@ -103,7 +172,7 @@ func TestAColumnThatIsTooNarrow(t *testing.T) {
 		t.Run(d.name+"/"+c.column, func(t *testing.T) {
 			w := newWorld(t, newPlace(t, d, c.mode, c.narrow), nil)
 			err := w.store.Check(t.Context())
-			expectText(t, err, "ramp: check: column "+c.column+" of table ramp_orders is narrower than Dialect.Schema creates it")
+			expectText(t, err, "ramp: check: column "+c.column+" of table ramp_orders is of type ", "or narrower than Dialect.Schema creates it")
 			if c.column != "claim" {
 				return
 			}
