@@ -79,6 +79,7 @@ fuzz:
 # Run what takes too long for .ci/run, and write into CONTRIBUTING.md when, and the result.
 long:
 	internal/dbtest/tidb
+	internal/hosttest/hosts
 	JUDGE_ALL=1 go -C internal/judgetest test -count 1 -timeout 2h .
 	$(MAKE) fuzz FUZZTIME=80s
 	$(MAKE) releases RELEASES="$(OTHER_JSON)"

@@ -233,7 +233,11 @@ func TestModulesAgreeOnGoEthereum(t *testing.T) {
 			Require       []struct{ Path, Version string }
 		}
 		require.NoError(t, json.Unmarshal(out, &mod), dir)
-		assert.Equal(t, "1.25.0", mod.Go, dir)
+		release := "1.25.0"
+		if dir == "examples/nakama" { // a plugin has the release of its host
+			release = "1.26.5"
+		}
+		assert.Equal(t, release, mod.Go, dir)
 		assert.Empty(t, mod.Toolchain, dir)
 		for _, r := range mod.Require {
 			if r.Path == "github.com/ethereum/go-ethereum" {

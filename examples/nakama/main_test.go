@@ -1,0 +1,433 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/heroiclabs/nakama-common/runtime"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/conformance"
+)
+
+const (
+	envServe     = "NAKAMA_TEST_SERVE" // the address of the database; if set, the process stands for Nakama
+	envService   = "NAKAMA_TEST_SERVICE"
+	envNakama    = "RAMP_TEST_NAKAMA" // a folder with the program nakama and the plugin modules/ramp.so
+	hmacText     = "a key of these tests"
+	validatorKey = "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
+	began        = 1_000_000 // of gold, for each user
+)
+
+// tables are those of Nakama's migrations that the plugin uses.
+const tables = `CREATE TABLE users (
+	id          UUID         PRIMARY KEY,
+	username    VARCHAR(128) NOT NULL UNIQUE,
+	wallet      JSONB        NOT NULL DEFAULT '{}',
+	create_time TIMESTAMPTZ  NOT NULL DEFAULT now(),
+	update_time TIMESTAMPTZ  NOT NULL DEFAULT now()
+);
+CREATE TABLE wallet_ledger (
+	PRIMARY KEY (user_id, create_time, id),
+	FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE,
+	id          UUID        NOT NULL UNIQUE,
+	user_id     UUID        NOT NULL,
+	changeset   JSONB       NOT NULL,
+	metadata    JSONB       NOT NULL,
+	create_time TIMESTAMPTZ NOT NULL DEFAULT now(),
+	update_time TIMESTAMPTZ NOT NULL DEFAULT now()
+);`
+
+func TestMain(m *testing.M) {
+	if address := os.Getenv(envServe); address != "" {
+		serve(address)
+	}
+	os.Exit(m.Run())
+}
+
+// host stands for Nakama, as far as the plugin needs it.
+type host struct {
+	runtime.Initializer
+	mux *http.ServeMux
+	rpc map[string]func(context.Context, runtime.Logger, *sql.DB, runtime.NakamaModule, string) (string, error)
+}
+
+func (h *host) RegisterHttp(path string, handler func(http.ResponseWriter, *http.Request), _ ...string) error {
+	h.mux.HandleFunc(path, handler)
+	return nil
+}
+
+func (h *host) RegisterRpc(id string, rpc func(context.Context, runtime.Logger, *sql.DB, runtime.NakamaModule, string) (string, error)) error {
+	h.rpc[id] = rpc
+	return nil
+}
+
+func newHost(ctx context.Context, db *sql.DB, service string) (*host, error) {
+	h := &host{mux: http.NewServeMux(), rpc: map[string]func(context.Context, runtime.Logger, *sql.DB, runtime.NakamaModule, string) (string, error){}}
+	ctx = context.WithValue(ctx, runtime.RUNTIME_CTX_ENV, map[string]string{
+		"RAMP_HMAC_KEY": hmacText, "RAMP_VALIDATOR_KEY": validatorKey, "RAMP_API_URL": service, "RAMP_FRONTEND_URL": service})
+	return h, InitModule(ctx, nil, db, nil, h)
+}
+
+// serve runs the plugin on a listener that outlives the process.
+func serve(address string) {
+	db, err := sql.Open("pgx", address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	db.SetMaxOpenConns(12)
+	h, err := newHost(context.Background(), db, os.Getenv(envService))
+	if err != nil {
+		log.Fatal(err)
+	}
+	listener, err := net.FileListener(os.NewFile(3, "listener"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(1) // the test has ended
+	}()
+	log.Fatal(http.Serve(listener, h.mux))
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// database returns the address of a new schema with Nakama's tables, and a handle.
+func database(t *testing.T) (address string, db *sql.DB) {
+	t.Helper()
+	admin := os.Getenv("RAMP_TEST_POSTGRESQL")
+	if admin == "" {
+		t.Skip("*** NOT TESTED: RAMP_TEST_POSTGRESQL is not set: run internal/dbtest/databases go test ***")
+	}
+	name := "nakama_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
+	u, err := url.Parse(admin)
+	check(t, err)
+	if os.Getenv(envNakama) != "" {
+		return migrated(t, u, name)
+	}
+	query := u.Query()
+	query.Set("search_path", name)
+	u.RawQuery = query.Encode()
+	db, err = sql.Open("pgx", u.String())
+	check(t, err)
+	_, err = db.Exec("CREATE SCHEMA " + name)
+	check(t, err)
+	t.Cleanup(func() {
+		_, err := db.Exec("DROP SCHEMA " + name + " CASCADE")
+		check(t, err)
+		check(t, db.Close())
+	})
+	_, err = db.Exec(tables)
+	check(t, err)
+	return u.String(), db
+}
+
+// migrated returns a new database with the tables of the real Nakama.
+func migrated(t *testing.T, u *url.URL, name string) (address string, db *sql.DB) {
+	t.Helper()
+	admin, err := sql.Open("pgx", u.String())
+	check(t, err)
+	_, err = admin.Exec("CREATE DATABASE " + name)
+	check(t, err)
+	u.Path = "/" + name
+	db, err = sql.Open("pgx", u.String())
+	check(t, err)
+	t.Cleanup(func() {
+		check(t, db.Close())
+		_, err := admin.Exec("DROP DATABASE " + name + " WITH (FORCE)")
+		check(t, err)
+		check(t, admin.Close())
+	})
+	address = strings.TrimPrefix(u.String(), "postgres://")
+	out, err := exec.Command(os.Getenv(envNakama)+"/nakama", "migrate", "up", "--database.address", address).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return address, db
+}
+
+// nakama is the process that the plugin runs in.
+type nakama struct {
+	t        *testing.T
+	args     []string
+	env      []string
+	listener *os.File // nil for the real Nakama
+	url      string
+	process  *exec.Cmd
+}
+
+func start(t *testing.T, database string) *nakama {
+	t.Helper()
+	if folder := os.Getenv(envNakama); folder != "" {
+		port := 20000 + 10*rand.IntN(1000) // below those that the system gives; Nakama takes those beside it too
+		n := &nakama{t: t, url: fmt.Sprint("http://127.0.0.1:", port), args: []string{folder + "/nakama", "--config", "local.yml",
+			"--database.address", database, "--runtime.path", folder + "/modules", "--data_dir", t.TempDir(),
+			"--socket.address", "127.0.0.1", "--socket.port", fmt.Sprint(port), "--console.port", fmt.Sprint(port + 5),
+			"--runtime.env", "RAMP_HMAC_KEY=" + hmacText, "--runtime.env", "RAMP_VALIDATOR_KEY=" + validatorKey,
+			"--runtime.env", "RAMP_API_URL=http://127.0.0.1:1", "--runtime.env", "RAMP_FRONTEND_URL=http://127.0.0.1:1"}}
+		n.run()
+		t.Cleanup(n.kill)
+		return n
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	t.Cleanup(func() { check(t, listener.Close()) })
+	n := &nakama{t: t, args: os.Args[:1], env: []string{envServe + "=" + database, envService + "=http://127.0.0.1:1"}, url: "http://" + listener.Addr().String()}
+	n.listener, err = listener.(*net.TCPListener).File()
+	check(t, err)
+	t.Cleanup(func() { check(t, n.listener.Close()) })
+	n.run()
+	t.Cleanup(n.kill)
+	return n
+}
+
+func (n *nakama) run() {
+	n.process = exec.Command(n.args[0], n.args[1:]...)
+	n.process.Env = append(os.Environ(), n.env...)
+	if n.listener != nil {
+		n.process.ExtraFiles = []*os.File{n.listener}
+	}
+	_, err := n.process.StdinPipe() // ends with this process
+	check(n.t, err)
+	check(n.t, n.process.Start())
+}
+
+func (n *nakama) kill() {
+	_ = n.process.Process.Kill()
+	_ = n.process.Wait()
+}
+
+// login creates a user with a token of an exchange page.
+func login(ctx context.Context, db *sql.DB, gold int64) (ramp.Session, error) {
+	s := ramp.Session{ID: uuid.NewString(), Token: ramp.NewAccessToken(uuid.NewString())}
+	hash := sha256.Sum256([]byte(s.Token.Reveal()))
+	_, err := db.ExecContext(ctx, "INSERT INTO users (id, username, wallet) VALUES ($1, $2, jsonb_build_object('gold', $3::bigint, 'gem', 7))", s.ID, s.ID, gold)
+	if err == nil {
+		_, err = db.ExecContext(ctx, "INSERT INTO ramp_tokens (hash, user_id) VALUES ($1, $2)", hash[:], s.ID)
+	}
+	return s, err
+}
+
+// await waits until the plugin answers. It has created its tables then.
+func (n *nakama) await(ctx context.Context) error {
+	for ctx.Err() == nil {
+		answer, err := http.Get(n.url + "/ramp/assets")
+		if err == nil {
+			return answer.Body.Close()
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return ctx.Err()
+}
+
+func TestTheJudgeFindsNothing(t *testing.T) {
+	address, db := database(t)
+	n := start(t, address)
+	check(t, n.await(t.Context()))
+	key, err := ramp.TextKey(hmacText)
+	check(t, err)
+	signer, err := ramp.NewKeySigner(validatorKey)
+	check(t, err)
+	ramptest.Conformance(t, conformance.Target{URL: n.url, AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate", ResultPath: "/ramp/result",
+		Key: key, Validator: signer.Address(), ProjectID: "project-1", Strict: true,
+		Token: "0x00000000000000000000000000000000000070c3", Asset: "gold", Amount: 20, Tokens: 2,
+		Player:  func(ctx context.Context, _ string) (ramp.Session, error) { return login(ctx, db, began) },
+		Restart: func(ctx context.Context) error { n.kill(); n.run(); return n.await(ctx) }})
+}
+
+// The service pays and Nakama's own updates rewrite the same wallets, while the process is
+// killed again and again. Each call is repeated until it is answered.
+func TestOrdersBesideNakamasWalletUpdatesAndKills(t *testing.T) {
+	const users, workers, kills = 8, 8, 6
+	orders := 400
+	if testing.Short() {
+		orders = 100
+	}
+	address, db := database(t)
+	db.SetMaxOpenConns(12)
+	n := start(t, address)
+	check(t, n.await(t.Context()))
+	key, err := ramp.TextKey(hmacText)
+	check(t, err)
+	var sessions [users]ramp.Session
+	var moved [users]atomic.Int64
+	for i := range sessions {
+		sessions[i], err = login(t.Context(), db, began)
+		check(t, err)
+	}
+	var left, answers, cut atomic.Int64
+	left.Store(int64(orders))
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: workers}, Timeout: 30 * time.Second}
+	defer client.CloseIdleConnections()
+	post := func(path string, s ramp.Session, message any) error {
+		body, err := json.Marshal(message)
+		for deadline := time.Now().Add(time.Minute); err == nil; {
+			request, _ := http.NewRequest(http.MethodPost, n.url+path, bytes.NewReader(body))
+			request.Header.Set(ramp.HeaderHMAC, key.Sign(body))
+			request.Header.Set(ramp.HeaderSession, s.ID)
+			request.Header.Set(ramp.HeaderAuthorization, "Bearer "+s.Token.Reveal())
+			answer, failed := client.Do(request)
+			if failed == nil {
+				_ = answer.Body.Close()
+				if answer.StatusCode == http.StatusOK {
+					answers.Add(1)
+					return nil
+				}
+			}
+			cut.Add(1)
+			_ = n.await(t.Context())
+			if time.Now().After(deadline) {
+				err = fmt.Errorf("%s: %v, %v", path, answer, failed)
+			}
+		}
+		return err
+	}
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() {
+			for left.Add(-1) >= 0 && !t.Failed() {
+				i, id, succeeds := rand.IntN(users), uuid.New(), rand.Int64N(2)
+				gold := []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(10)}}
+				token := []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: offer.Products[0].Token, Amount: ramp.NewAmount(1)}}
+				intent, delta := ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: gold, To: token}, -10*succeeds
+				if rand.IntN(2) == 0 {
+					intent, delta = ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: token, To: gold}, 10*succeeds
+				}
+				err := post("/ramp/validate", sessions[i], &ramp.ValidateRequest{UserSig: "0xabcd", UserAddress: "0x00000000000000000000000000000000000000bb",
+					ProjectID: "project-1", Digest: sha256.Sum256(id[:]), UUID: id, Intent: intent})
+				if err == nil {
+					err = post("/ramp/result", sessions[i], &ramp.Result{SessionID: sessions[i].ID, UUID: id, TxHash: fmt.Sprintf("0x%x", sha256.Sum256(id[:])),
+						Receipt: ramp.Receipt{Status: ramp.NewQuantity(uint64(succeeds))}, Intent: intent})
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				moved[i].Add(delta)
+				if err := update(db, sessions[i].ID, 1); err != nil {
+					t.Error(err)
+				}
+				moved[i].Add(1)
+			}
+		})
+	}
+	for k := range kills {
+		for at := int64(2 * orders * (k + 1) / (kills + 1)); answers.Load() < at && !t.Failed(); {
+			time.Sleep(time.Millisecond)
+		}
+		n.kill()
+		n.run()
+	}
+	group.Wait()
+	if cut.Load() == 0 {
+		t.Error("no kill cut off a call")
+	}
+	t.Logf("%d orders, %d kills, %d calls cut off", orders, kills, cut.Load())
+	for i, s := range sessions {
+		var gold, gem, ledger int64
+		check(t, db.QueryRow("SELECT (wallet->>'gold')::bigint, (wallet->>'gem')::bigint FROM users WHERE id = $1", s.ID).Scan(&gold, &gem))
+		check(t, db.QueryRow("SELECT coalesce(sum((changeset->>'gold')::bigint), 0) FROM wallet_ledger WHERE user_id = $1", s.ID).Scan(&ledger))
+		if want := moved[i].Load(); gold != began+want || ledger != want || gem != 7 {
+			t.Errorf("user %d has %d gold and %d gems, and the ledger %d, instead of %d, 7 and %d", i, gold, gem, ledger, began+want, want)
+		}
+	}
+}
+
+// update changes a wallet as Nakama's own WalletUpdate does.
+func update(db *sql.DB, user string, gold int64) error {
+	tx, err := db.Begin()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	var text []byte
+	wallet := map[string]int64{}
+	if err := tx.QueryRow("SELECT wallet FROM users WHERE id = $1 FOR UPDATE", user).Scan(&text); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, &wallet); err != nil {
+		return err
+	}
+	wallet["gold"] += gold
+	after, _ := json.Marshal(wallet)
+	if _, err := tx.Exec("UPDATE users SET update_time = now(), wallet = $2 WHERE id = $1", user, after); err != nil {
+		return err
+	}
+	if _, err := tx.Exec("INSERT INTO wallet_ledger (id, user_id, changeset, metadata) VALUES ($1, $2, jsonb_build_object('gold', $3::bigint), '{}')",
+		uuid.New(), user, gold); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// A player starts an order with the RPC, and the page that it returns can be used.
+func TestAPlayerTrades(t *testing.T) {
+	if os.Getenv(envNakama) != "" {
+		t.Skip("this test stands for Nakama itself")
+	}
+	_, db := database(t)
+	key, err := ramp.TextKey(hmacText)
+	check(t, err)
+	signer, err := ramp.NewKeySigner(validatorKey)
+	check(t, err)
+	game := httptest.NewUnstartedServer(nil) // its address is known, and the service needs it
+	t.Cleanup(game.Close)
+	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: "http://" + game.Listener.Addr().String(),
+		AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate", ResultPath: "/ramp/result"})
+	h, err := newHost(t.Context(), db, service.URL())
+	check(t, err)
+	game.Config.Handler = h.mux
+	game.Start()
+	s, err := login(t.Context(), db, 100)
+	check(t, err)
+	rpc := func(user, payload string) (string, error) {
+		return h.rpc["ramp_exchange"](context.WithValue(t.Context(), runtime.RUNTIME_CTX_USER_ID, user), nil, db, nil, payload)
+	}
+	for user, payload := range map[string]string{"": `{"product":"gold"}`, s.ID: `{`} {
+		if answer, err := rpc(user, payload); err == nil {
+			t.Errorf("user %q and %s: %s", user, payload, answer)
+		}
+	}
+	answer, err := rpc(s.ID, `{"product":"gold"}`)
+	check(t, err)
+	var page struct{ URL string }
+	check(t, json.Unmarshal([]byte(answer), &page))
+	at, err := url.Parse(page.URL)
+	check(t, err)
+	id, err := uuid.Parse(at.Query().Get("uuid"))
+	check(t, err)
+	session := ramp.Session{ID: at.Query().Get("sessionId"), Token: ramp.NewAccessToken(at.Query().Get("accessToken"))}
+	_, err = service.Mint(t.Context(), id, session, ramp.NewAmount(3), ramptest.ResultTwice())
+	check(t, err)
+	service.Advance(time.Minute)
+	var gold int64
+	check(t, db.QueryRow("SELECT (wallet->>'gold')::bigint FROM users WHERE id = $1", s.ID).Scan(&gold))
+	if gold != 70 {
+		t.Errorf("%d gold instead of 70", gold)
+	}
+}
