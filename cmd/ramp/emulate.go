@@ -37,6 +37,7 @@ type desk struct {
 	encoding  string
 	validator string
 	retry5xx  bool
+	retry20   bool
 	state     string // path
 
 	file    *ramptest.StateFile // nil without -state
@@ -136,6 +137,7 @@ func parseEmulate(args []string, std stdio) (d *desk, status int, ok bool) {
 		"$RAMP_CONTROL_TOKEN or one that is generated and printed. An order's page needs only its UUID")
 	flags.Float64Var(&c.Speed, "speed", 1, "speed of the clock: at 60 a minute passes per second, 0 stops the clock")
 	flags.BoolVar(&d.retry5xx, "retry-5xx", false, "redeliver a result after any HTTP 5xx, not only after 500")
+	flags.BoolVar(&d.retry20, "retry-20", false, "redeliver a result up to 20 times, as the interface says, not 19 times, as its schedule lists")
 	flags.BoolVar(&c.AcceptExpired, "accept-expired", false, "accept a UUID that has expired after its 5 minutes")
 	flags.BoolVar(&c.PerOrder, "per-order", false, "take materials and outputs for the price of a whole order instead of one token")
 	flags.IntVar(&c.FailureStatus, "failure-status", 0, "HTTP `status` of a failed initialize call (default the code of its envelope)")
@@ -150,6 +152,9 @@ func parseEmulate(args []string, std stdio) (d *desk, status int, ok bool) {
 	}
 	d.encoding = cmp.Or(*encoding, os.Getenv("RAMP_HMAC_KEY_ENCODING"), "text")
 	c.Books, c.KeepOrders = ramptest.BooksReport, keptOrders
+	if d.retry20 {
+		c.Schedule = append([]time.Duration{5 * time.Minute}, ramptest.Schedule()...)
+	}
 	if d.retry5xx {
 		c.Retry = func(status int) bool { return status >= 500 }
 	}

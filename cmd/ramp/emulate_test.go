@@ -198,17 +198,35 @@ func TestAnEmulatorKeepsTenThousandFinishedOrders(t *testing.T) {
 	assert.Equal(t, 10_000, d.config.KeepOrders)
 }
 
+// The interface says 20 in 12 hours, and lists 19.
+func TestEmulateDeliversAsOftenAsTheInterfaceListsOrSays(t *testing.T) {
+	for _, args := range [][]string{nil, {"-retry-20"}} {
+		d, _, ok := parseEmulate(append([]string{"-game", "http://127.0.0.1:1"}, args...), stdio{})
+		require.True(t, ok)
+		if args == nil {
+			assert.Nil(t, d.config.Schedule, "the default, of 19")
+			continue
+		}
+		var sum time.Duration
+		for _, wait := range d.config.Schedule {
+			sum += wait
+		}
+		assert.Len(t, d.config.Schedule, 20)
+		assert.Equal(t, 12*time.Hour, sum)
+	}
+}
+
 // A new switch of the emulator has a flag, or a reason to have none.
 func TestEverySwitchHasAFlag(t *testing.T) {
 	d, _, ok := parseEmulate([]string{
 		"-game", "http://127.0.0.1:1", "-assets", "/a", "-validate", "/v", "-result", "/r", "-project", "p",
-		"-url", "http://127.0.0.1:2", "-public", "-speed", "2", "-retry-5xx", "-accept-expired", "-per-order", "-failure-status", "400",
+		"-url", "http://127.0.0.1:2", "-public", "-speed", "2", "-retry-5xx", "-retry-20", "-accept-expired", "-per-order", "-failure-status", "400",
 	}, stdio{})
 	require.True(t, ok)
 	without := []string{
 		"Key", "OtherKey", "Validator", "Listener", "ControlToken", "State", "OnEvent", // set by the command, some from flags
 		"Handler", "Client", "Wallet", "Digest", "AuthorizeRPC", // Go values
-		"Networks", "Epoch", "Settle", "MaxBody", "BurnMethod", "TokenType", "Timeout", "Schedule", // for tests in Go
+		"Networks", "Epoch", "Settle", "MaxBody", "BurnMethod", "TokenType", "Timeout", // for tests in Go
 		"BareTransactions", "Confirmations", "BlockTime", "Decimals", "Tokens",
 	}
 	config := reflect.ValueOf(d.config)
