@@ -1,6 +1,7 @@
 package support_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -121,7 +122,7 @@ func TestAbandonAsksTheNodeLittle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, chain := newNode(t, now, 365*24*time.Hour)
-			n.widest = uint64(c.widest / time.Second)
+			n.widest, n.oldest = uint64(c.widest/time.Second), n.blockAt(now.Add(-3*c.age))
 			store := newLedger(t, nothing)
 			idle, minted := orderOf(ramp.Mint, 5, now.Add(-c.age)), orderOf(ramp.Mint, 5, now.Add(-c.age))
 			minted.UserAddress = friend.Hex()
@@ -144,6 +145,29 @@ func TestAbandonAsksTheNodeLittle(t *testing.T) {
 	}
 }
 
+// Of 20 equal orders of a player, whose transactions nobody can tell apart, 19 have ended:
+// the last one is refused if there is a twentieth transaction.
+func TestAbandonCountsTheTransactionsOfEqualOrders(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for _, sent := range []int{19, 20} {
+		n, chain := newNode(t, now, 48*time.Hour)
+		store := newLedger(t, nothing)
+		for i := range sent {
+			hash := n.send(now.Add(-14*time.Hour), sentTx{from: player, payer: payer, to: vault, transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}})
+			if i < 19 {
+				store.keep(t, ended(orderOf(ramp.Mint, 5, now.Add(-14*time.Hour)), ramp.OrderSucceeded, hash, now))
+			}
+		}
+		order := orderOf(ramp.Mint, 5, now.Add(-14*time.Hour))
+		store.keep(t, order)
+		orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: &ramp.Proof{Payers: []common.Address{payer}}, Now: n.now, Logger: quiet})
+		require.NoError(t, err)
+		_, err = orders.Abandon(t.Context(), order.UUID, alice)
+		var candidate *support.CandidateError
+		assert.Equal(t, sent == 20, errors.As(err, &candidate), "%v", err)
+	}
+}
+
 // A node that lies behind has not seen what happened since its newest block.
 func TestAbandonRefusesOnANodeThatLiesBehind(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -157,6 +181,10 @@ func TestAbandonRefusesOnANodeThatLiesBehind(t *testing.T) {
 	_, err = orders.Abandon(t.Context(), order.UUID, alice)
 	assert.ErrorContains(t, err, "the node is behind: its newest block is of 2026-11-20T11:00:00Z")
 	n.head += 3500
+	n.behind = 14 * 3600 // of one behind the same address
+	_, err = orders.Abandon(t.Context(), order.UUID, alice)
+	assert.ErrorIs(t, err, ramp.ErrNotFound)
+	n.behind = 0
 	_, err = orders.Abandon(t.Context(), order.UUID, alice)
 	require.NoError(t, err)
 }

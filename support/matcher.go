@@ -57,8 +57,9 @@ type matcher struct {
 	findings map[shelf][]Finding
 }
 
-// maxFindings is how many findings of a shelf are listed.
-const maxFindings = 1000
+// maxFindings is how many findings of a shelf are listed, and maxEvents how many events of
+// one finding.
+const maxFindings, maxEvents = 1000, 100
 
 // shelf is where findings compete for a place in the list, so that dust of one kind
 // displaces nothing else.
@@ -128,6 +129,10 @@ func (m *matcher) find(kind FindingKind, by string, orders []ramp.Order, events 
 			on.direction, on.token, f.size, f.Time = e.Direction, e.Token, new(big.Int), e.Time
 		}
 		f.size.Add(f.size, e.units)
+	}
+	if len(events) > maxEvents {
+		slices.SortStableFunc(f.Events, func(x, y Event) int { return y.units.Cmp(x.units) })
+		f.Events, f.Detail = slices.Clone(f.Events[:maxEvents]), fmt.Sprintf("%s; events: %d, of which the largest are listed", f.Detail, len(events))
 	}
 	m.counts[kind]++
 	if m.findings[on] = append(m.findings[on], f); len(m.findings[on]) >= 2*maxFindings {
@@ -353,14 +358,10 @@ func difference(o *traded, events []Event) string {
 	about := func(d ramp.Direction) bool {
 		return slices.ContainsFunc(events, func(e Event) bool { return e.Token == o.token && e.Direction == d })
 	}
-	switch {
-	case about(o.Direction):
-		return fmt.Sprintf("the transaction moved nothing for the user %s", o.user)
-	case about(ramp.Mint), about(ramp.Burn):
+	if !about(o.Direction) && (about(ramp.Mint) || about(ramp.Burn)) {
 		return fmt.Sprintf("the order is a %s, and the transaction did the opposite", o.Direction)
-	default:
-		return fmt.Sprintf("the transaction moved another token than %s", o.token)
 	}
+	return fmt.Sprintf("the transaction moved no token %s for the user %s", o.token, o.user)
 }
 
 // candidate is an event without an order by its transaction, and the orders that it may
@@ -524,4 +525,5 @@ func (m *matcher) report(b *Books) {
 		b.Findings = append(b.Findings, largest(findings)...)
 	}
 	slices.SortFunc(b.Findings, func(x, y Finding) int { return strings.Compare(x.key(), y.key()) })
+	b.Findings = slices.CompactFunc(b.Findings, func(x, y Finding) bool { return x.key() == y.key() }) // found from both sides
 }

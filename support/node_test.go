@@ -24,6 +24,8 @@ import (
 type node struct {
 	begin    time.Time // of block 0
 	head     uint64
+	oldest   uint64   // block that it has kept
+	behind   uint64   // how many of the newest blocks only another node behind the same address has
 	sent     []sentTx // in the order of their blocks
 	widest   uint64   // most blocks in a query of logs, or 0
 	decimals string   // what the node answers to decimals(), or "" for an error
@@ -106,7 +108,7 @@ func (n *node) answer(method string, params []json.RawMessage) (any, string) {
 	switch method {
 	case "eth_getBlockByNumber":
 		number := hexutil.Uint64(n.head) // "latest" and "finalized"
-		if json.Unmarshal(params[0], &number) == nil && uint64(number) > n.head {
+		if json.Unmarshal(params[0], &number) == nil && (uint64(number)+n.behind > n.head || uint64(number) < n.oldest) {
 			return nil, ""
 		}
 		return map[string]any{"number": number, "timestamp": hexutil.Uint64(n.at(uint64(number)).Unix())}, ""

@@ -57,7 +57,7 @@ func (o *Orders) Reconcile(ctx context.Context, from, to time.Time) (*Books, err
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := &reconciliation{matcher: newMatcher(newAssets(&o.config), from, to), o: o, chain: o.config.Chain, ledger: ledger,
-		outside: []common.Hash{{}}, paired: map[uuid.UUID]bool{}}
+		outside: []common.Hash{{}}}
 	for _, contract := range o.config.Proof.Contracts {
 		r.outside = append(r.outside, common.BytesToHash(contract[:]))
 	}
@@ -74,10 +74,9 @@ type reconciliation struct {
 	o       *Orders
 	chain   *ramp.RPC
 	ledger  Ledger
-	outside []common.Hash      // where tokens come from when they are minted, and go to when they are burned
-	paired  map[uuid.UUID]bool // orders whose events were looked up
-	fits    []candidate        // events that fit an order, but not by their transaction
-	user    common.Address     // whose orders are in orders
+	outside []common.Hash  // where tokens come from when they are minted, and go to when they are burned
+	fits    []candidate    // events that fit an order, but not by their transaction
+	user    common.Address // whose orders are in orders
 	orders  []ramp.Order
 	first   uint64 // block
 	last    uint64 // block that is final
@@ -244,7 +243,7 @@ func (r *reconciliation) checkReceipt(ctx context.Context, o *ramp.Order, receip
 			return err
 		}
 		if len(events) > 0 {
-			r.pairOnce(o, slices.Concat(events...))
+			r.pair(r.assets.traded(*o), slices.Concat(events...))
 			other, err := r.o.endedOther(ctx, o.UUID, common.HexToHash(o.TxHash))
 			if other != nil { // and is older than the orders that were read
 				r.shared = append(r.shared, *o)
@@ -256,14 +255,6 @@ func (r *reconciliation) checkReceipt(ctx context.Context, o *ramp.Order, receip
 		r.find(OrderWithoutEvent, "", []ramp.Order{*o}, nil, "%s", why)
 	}
 	return nil
-}
-
-// pairOnce judges an order whose events were looked up, unless it was judged before.
-func (r *reconciliation) pairOnce(o *ramp.Order, events []Event) {
-	if !r.paired[o.UUID] {
-		r.paired[o.UUID] = true
-		r.pair(r.assets.traded(*o), events)
-	}
 }
 
 // second looks up what has no partner by its transaction: the orders of the user of each
@@ -364,7 +355,7 @@ func (r *reconciliation) lookUp(ctx context.Context) error {
 		stored, err := r.ledger.OrderByTransaction(ctx, transaction[0].TxHash)
 		switch {
 		case err == nil && r.o.foreign(&stored) == "" && stored.State != ramp.OrderSucceeded && stored.FinishedAt.Before(transaction[0].Time.Add(-patience)):
-			r.pairOnce(&stored, transaction) // the order was forgotten before its transaction came
+			r.pair(r.assets.traded(stored), transaction) // the order was forgotten before its transaction came
 		case err == nil: // of another project, or judged with the order, now or later
 		case !errors.Is(err, ramp.ErrOrderUnknown):
 			return err

@@ -276,11 +276,11 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 		"an order has another user than its event": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Mint, 2)
 			s.change(o.UUID, func(stored *ramp.Order) { stored.UserAddress = "0x00000000000000000000000000000000000000aa" })
-		}, support.Differs, support.ByTransaction, "the transaction moved nothing for the user 0x00000000000000000000000000000000000000AA"},
+		}, support.Differs, support.ByTransaction, "the transaction moved no token " + token.Hex() + " for the user 0x00000000000000000000000000000000000000AA"},
 		"an order names the zero address as its user": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Mint, 2)
 			s.change(o.UUID, func(stored *ramp.Order) { stored.UserAddress = common.Address{}.Hex() })
-		}, support.Differs, support.ByTransaction, "the transaction moved nothing for the user 0x0000000000000000000000000000000000000000"},
+		}, support.Differs, support.ByTransaction, "the transaction moved no token " + token.Hex() + " for the user 0x0000000000000000000000000000000000000000"},
 		"an order is younger than its transaction": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Burn, 2)
 			s.change(o.UUID, func(stored *ramp.Order) {
@@ -388,7 +388,7 @@ func TestAnOrderThatLostItsTransactionIsNamedWhereItWent(t *testing.T) {
 		require.Equal(t, []support.FindingKind{support.Differs}, kindsOf(books), "%v", books.Findings)
 		f := books.Findings[0]
 		assert.Equal(t, []uuid.UUID{thief.UUID, lost.UUID}, []uuid.UUID{f.Orders[0].UUID, f.Orders[1].UUID})
-		assert.Equal(t, "the transaction moved nothing for the user 0x00000000000000000000000000000000000000bb; it fits order "+lost.UUID.String()+", which is accepted", f.Detail)
+		assert.Equal(t, "the transaction moved no token "+token.Hex()+" for the user 0x00000000000000000000000000000000000000bb; it fits order "+lost.UUID.String()+", which is accepted", f.Detail)
 	}
 }
 

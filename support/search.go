@@ -3,7 +3,6 @@ package support
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math/big"
 	"slices"
@@ -55,7 +54,7 @@ type Candidate struct {
 }
 
 // maxCandidates is how many transactions are read for one order.
-const maxCandidates = 1000
+const maxCandidates = 10_000
 
 // search fills in the candidates of a report.
 func (o *Orders) search(ctx context.Context, report *Report) error {
@@ -217,23 +216,28 @@ func (o *Orders) moves(ctx context.Context, user common.Address, tokens []common
 	return logs, nil
 }
 
-// lastBefore returns the number of the last block before a time. A block that the node
-// no longer has counts as earlier.
+// lastBefore returns the number of the last block before a time. It asks for no block that
+// is much older, because a node may have forgotten it. One that the node does not know is
+// an error: a node that lies behind the one that was asked for the newest block must not
+// look like an empty chain.
 func (o *Orders) lastBefore(ctx context.Context, at time.Time, newest uint64) (uint64, error) {
-	first, end := uint64(0), newest+1 // between which the first block is that is not before at
-	for first < end {
-		middle := first + (end-first)/2
+	first, last := uint64(0), newest
+	for step := uint64(1) << 10; first < last; step *= 2 {
+		middle := last - (last-first)/2
+		if first == 0 { // none that is older was found yet
+			middle = last - min(step, last-1)
+		}
 		block, err := o.config.Chain.BlockByNumber(ctx, ramp.AtBlock(middle), false)
-		switch {
-		case err != nil && !errors.Is(err, ramp.ErrNotFound):
+		if err != nil {
 			return 0, err
-		case err != nil, timeOf(block).Before(at):
-			first = middle + 1
-		default:
-			end = middle
+		}
+		if timeOf(block).Before(at) {
+			first = middle
+		} else {
+			last = middle - 1
 		}
 	}
-	return max(first, 1) - 1, nil
+	return first, nil
 }
 
 // tokensOf returns the tokens of an order.
