@@ -39,7 +39,8 @@ type Books struct {
 	Open int `json:"open"`
 
 	// WaitingMints and WaitingBurns count the orders that had waited for 13 hours at To and
-	// wait still, also those that were findings of earlier books.
+	// wait still, also those that were findings of earlier books and those of other projects
+	// in the store.
 	WaitingMints int `json:"waiting_mints"`
 	WaitingBurns int `json:"waiting_burns"`
 

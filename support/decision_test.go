@@ -1,12 +1,10 @@
 package support_test
 
 import (
-	"context"
 	"os"
 	"regexp"
 	"testing"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -60,19 +58,14 @@ var decisions = map[string]func(t *testing.T){
 		d := newStudio(t)
 		other := d.place(t, d.service.Mint)
 		order := d.place(t, d.service.Mint, ramptest.StaysPending())
-		first, err := d.Show(t.Context(), other.UUID)
-		require.NoError(t, err)
-		store := &indexed{d.store, first.Order}
-		orders, err := support.New(support.Config{Store: store, Chain: d.chain, Proof: &d.proof, Now: d.service.Now})
-		require.NoError(t, err)
-		report, err := orders.Show(t.Context(), order.UUID)
+		report, err := d.Show(t.Context(), order.UUID)
 		require.NoError(t, err)
 		require.Len(t, report.Candidates, 1)
 		assert.Equal(t, &other.UUID, report.Candidates[0].EndedOther)
-		_, err = orders.Finish(t.Context(), order.UUID, other.TxHash, alice)
+		_, err = d.Finish(t.Context(), order.UUID, other.TxHash, alice)
 		assert.ErrorContains(t, err, "tx_hash has ended order "+other.UUID.String())
 		assert.EqualValues(t, 800, d.gold)
-		_, err = orders.Abandon(t.Context(), order.UUID, alice)
+		_, err = d.Abandon(t.Context(), order.UUID, alice)
 		require.NoError(t, err, "it is the other's")
 		assert.EqualValues(t, 900, d.gold)
 	},
@@ -147,19 +140,6 @@ var decisions = map[string]func(t *testing.T){
 	},
 }
 
-// indexed is a store that knows which transaction ended an order, as a SQLStore does.
-type indexed struct {
-	ramp.Store
-	ended ramp.Order
-}
-
-func (s *indexed) OrderByTransaction(_ context.Context, hash common.Hash) (ramp.Order, error) {
-	if hash.Hex() == s.ended.TxHash {
-		return s.ended, nil
-	}
-	return ramp.Order{}, ramp.ErrOrderUnknown
-}
-
 // docs/operations.md has the table. Each row is played, and nothing that is not there.
 func TestEachRowOfTheTableOfDecisions(t *testing.T) {
 	guide, err := os.ReadFile("../docs/operations.md")
@@ -174,17 +154,4 @@ func TestEachRowOfTheTableOfDecisions(t *testing.T) {
 		}
 	}
 	assert.Len(t, rows, len(decisions))
-}
-
-// A friend's transfer to the player proves a mint, because a mint that succeeded moves
-// nothing: whoever cheats so only loses the way back.
-func TestAFriendsTransferEndsAMintAsASuccess(t *testing.T) {
-	d := newStudio(t)
-	order := d.place(t, d.service.Mint, ramptest.StaysPending())
-	tx, err := d.service.Cheat(t.Context(), order, ramptest.FriendsTransfer)
-	require.NoError(t, err)
-	step, err := d.Finish(t.Context(), order.UUID, tx, alice)
-	require.NoError(t, err)
-	assert.Equal(t, ramp.Nothing, step.Effect.Kind)
-	assert.EqualValues(t, 900, d.gold)
 }

@@ -2,87 +2,95 @@ package support_test
 
 import (
 	"context"
+	"encoding/json"
+	"flag"
 	"fmt"
 	"log"
-	"log/slog"
-	"net/http"
+	"os"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/support"
 )
 
-// anyTerms accept every order.
-var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
-
-// guild is a game with one player.
-type guild struct{ gold int64 }
-
-func (*guild) Authenticate(context.Context, ramp.Session) error { return nil }
-
-func (s *guild) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
-	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(s.gold)}}}, nil
-}
-
-func (s *guild) apply(_ context.Context, step ramp.Step) error {
-	for _, asset := range step.Effect.Assets {
-		delta, err := step.Effect.Delta(asset).Int64()
-		if err != nil {
-			return err
-		}
-		s.gold += delta
-	}
-	return nil
-}
-
-// A burn has succeeded, and its result is lost. A person finds the transaction and finishes the
-// order with it, which grants the gold.
+// The result of a burn is lost. A person looks for its transaction and finishes the order with
+// it, which grants the assets.
 func ExampleOrders_Finish() {
-	ctx := context.Background()
-	key := must(ramp.TextKey("key from the console"))
-	signer := must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
-	game := &guild{gold: 1000}
-	store := must(ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: game.apply})) // the store of the server
-	service := must(ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler()}))
-	defer service.Close()
-	service.SetHandler(must(ramp.NewHandler(ramp.HandlerConfig{
-		Players: game, Store: store, Terms: anyTerms, Key: key, Signer: signer, Now: service.Now})))
-	client := must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()}))
-	started := must(client.Initialize(ctx, request()))
-	must(service.Burn(ctx, started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(1),
-		ramptest.ResultNever()))
-	service.Advance(time.Minute)
-	fmt.Println("gold while the order waits:", game.gold)
-
-	orders := must(support.New(support.Config{
-		Store:  store,
-		Chain:  must(ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), HTTPClient: service.Client()})),
-		Proof:  &ramp.Proof{Payers: []common.Address{service.Payer()}},
-		Now:    service.Now,
-		Logger: slog.New(slog.DiscardHandler),
-	}))
-	report := must(orders.Show(ctx, started.UUID))
-	best := report.Candidates[0]
-	fmt.Println("proven:", best.Unproven == "")
-
-	why := support.Decision{Who: "alice", Reason: "case 17: the result is lost"}
-	_, err := orders.Abandon(ctx, started.UUID, why)
-	fmt.Println("abandoned:", err == nil)
-	step := must(orders.Finish(ctx, started.UUID, best.Hash, why))
-	fmt.Println(step.Order.State, step.Effect, "gold:", game.gold)
-	// Output:
-	// gold while the order waits: 1000
-	// proven: true
-	// abandoned: false
-	// succeeded grant +100 item_gold gold: 1100
-}
-
-func must[T any](value T, err error) T {
+	var (
+		ctx   context.Context
+		store *ramp.SQLStore
+		chain *ramp.RPC
+		proof *ramp.Proof // that of the handler
+		id    uuid.UUID   // of the order
+	)
+	orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: proof})
 	if err != nil {
 		log.Fatal(err)
 	}
-	return value
+	report, err := orders.Show(ctx, id)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(report.Text())
+	if len(report.Candidates) == 1 && report.Candidates[0].Unproven == "" {
+		why := support.Decision{Who: "alice", Reason: "case 17: the result is lost"}
+		step, err := orders.Finish(ctx, id, report.Candidates[0].Hash, why)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(step.Order.State, step.Effect)
+	}
 }
+
+// An hourly job compares the orders in a database with the token's events. It prints what
+// does not fit, and begins next time where these books ended.
+func ExampleOrders_Reconcile() {
+	var (
+		ctx      context.Context
+		store    *ramp.SQLStore
+		chain    *ramp.RPC
+		proof    *ramp.Proof
+		products []ramp.Product // those of ramp.TermsConfig, and former ones
+		last     time.Time      // To of the last books
+	)
+	orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: proof, Products: products})
+	if err != nil {
+		log.Fatal(err)
+	}
+	books, err := orders.Reconcile(ctx, last.Add(-support.Overlap), time.Time{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, finding := range books.Findings {
+		fmt.Println(finding.Time, finding.Kind, finding.Detail)
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(books); err != nil { // or Text, WriteTotalsCSV
+		log.Fatal(err)
+	}
+	last = books.To // keep it once the report is written
+}
+
+// A server gets a command that reads its flags and its settings: server orders show -db … UUID.
+func ExampleNewCommand() {
+	name, args := os.Args[2], os.Args[3:]
+	flags := flag.NewFlagSet("server orders "+name, flag.ExitOnError)
+	address := flags.String("db", "", "database")
+	command, err := support.NewCommand(name, flags)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := flags.Parse(args); err != nil {
+		log.Fatal(err)
+	}
+	orders, err := support.New(support.Config{Store: openStore(*address)}) // and Chain, Proof, Products …
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := command(context.Background(), orders, flags.Args(), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func openStore(string) ramp.Store { return nil } // as the server does

@@ -168,28 +168,19 @@ func TestTheFeeThatIsKnownDecidesWhatFits(t *testing.T) {
 	fits := func(units int64) bool { return a.traded(o).fits(big.NewInt(units)) }
 	assert.True(t, fits(297))
 	assert.False(t, fits(296) || fits(298) || fits(300))
-	o.Intent.To[0].Amount = mustAmount("0.05") // 5 units, and a fee of 0.05 of one
+	o.Intent.To[0].Amount, _ = ramp.AmountOfUnits(big.NewInt(5), 2) // and a fee of 0.05 of a unit
 	assert.True(t, fits(4) && fits(5))
 	o.Assets[0].ID = "item_gem" // no product: any fee
 	assert.True(t, fits(1) && fits(5))
 	assert.False(t, fits(0) || fits(6))
 }
 
-func mustAmount(text string) ramp.Amount {
-	a, err := ramp.ParseAmount(text)
-	if err != nil {
-		panic(err)
-	}
-	return a
-}
-
 // The same orders and events give the same findings, wherever the chunks end.
 func TestTheBooksDoNotDependOnTheChunks(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 3))
 	type fed struct {
-		at    time.Time
-		order *ramp.Order
-		event *Event
+		at   time.Time
+		into func(*matcher)
 	}
 	var feed []fed
 	for n := range 200 {
@@ -198,23 +189,18 @@ func TestTheBooksDoNotDependOnTheChunks(t *testing.T) {
 		e := minted(byte(n), 198+int64(n%40/39), at.Add(time.Second)) // one in forty is wrong
 		o.FinishedAt = at.Add(time.Duration(random.Int64N(int64(12 * time.Hour))))
 		if n%30 != 7 {
-			feed = append(feed, fed{o.FinishedAt, &o, nil})
+			feed = append(feed, fed{o.FinishedAt, func(m *matcher) { m.order(o) }})
 		}
 		if n%30 != 9 {
-			feed = append(feed, fed{e.Time, nil, &e})
+			feed = append(feed, fed{e.Time, func(m *matcher) { m.transaction([]Event{e}) }})
 		}
 	}
 	slices.SortStableFunc(feed, func(a, b fed) int { return a.at.Compare(b.at) })
-	books := func(often float64) (b Books, differing int, loose []Event, unseen []ramp.Order) {
-		m := newMatcher(sells(), noon, after(90*time.Hour))
+	read := func(often float64) (m *matcher, b Books) {
+		m = newMatcher(sells(), noon, after(90*time.Hour))
 		most := 0
 		for _, f := range feed {
-			if f.order != nil {
-				m.order(*f.order)
-			} else {
-				m.transaction([]Event{*f.event})
-			}
-			if random.Float64() < often {
+			if f.into(m); random.Float64() < often {
 				m.settle(f.at)
 				most = max(most, len(m.events)+len(m.orders))
 			}
@@ -222,17 +208,15 @@ func TestTheBooksDoNotDependOnTheChunks(t *testing.T) {
 		assert.Less(t, most, 70, "only what has no partner yet is kept")
 		m.settle(time.Time{})
 		m.report(&b)
-		return b, len(m.differing), m.loose, m.unseen
+		return m, b
 	}
-	want, differing, loose, unseen := books(0)
-	assert.Equal(t, 3, differing)
-	assert.Len(t, loose, 7)
-	assert.Len(t, unseen, 7)
+	want, books := read(0)
+	assert.Equal(t, []int{3, 7, 7}, []int{len(want.differing), len(want.loose), len(want.unseen)})
 	for range 50 {
-		got, gotDiffering, gotLoose, gotUnseen := books(random.Float64())
-		assert.Equal(t, differing, gotDiffering)
-		assert.Equal(t, want, got)
-		assert.Equal(t, loose, gotLoose)
-		assert.ElementsMatch(t, unseen, gotUnseen)
+		got, again := read(random.Float64())
+		assert.Equal(t, books, again)
+		assert.Equal(t, want.loose, got.loose)
+		assert.ElementsMatch(t, want.unseen, got.unseen)
+		assert.ElementsMatch(t, want.differing, got.differing)
 	}
 }

@@ -67,33 +67,32 @@ func (n *node) send(at time.Time, tx sentTx) common.Hash {
 }
 
 func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	type request struct {
+	body, _ := io.ReadAll(r.Body)
+	single := body[0] != '['
+	if single {
+		body = slices.Concat([]byte("["), body, []byte("]"))
+	}
+	var calls []struct {
 		ID     json.RawMessage
 		Method string
 		Params []json.RawMessage
 	}
-	body, _ := io.ReadAll(r.Body)
-	var many []request
-	batch := json.Unmarshal(body, &many) == nil
-	if !batch {
-		many = make([]request, 1)
-		_ = json.Unmarshal(body, &many[0])
-	}
-	answers := make([]map[string]any, len(many))
-	for i, one := range many {
+	_ = json.Unmarshal(body, &calls)
+	answers := make([]map[string]any, len(calls))
+	for i, call := range calls {
 		n.calls++
-		result, problem := n.answer(one.Method, one.Params)
-		answers[i] = map[string]any{"jsonrpc": "2.0", "id": one.ID, "result": result}
+		result, problem := n.answer(call.Method, call.Params)
+		answers[i] = map[string]any{"jsonrpc": "2.0", "id": call.ID, "result": result}
 		if problem != "" {
-			answers[i] = map[string]any{"jsonrpc": "2.0", "id": one.ID, "error": map[string]any{"code": -32602, "message": problem}}
+			answers[i] = map[string]any{"jsonrpc": "2.0", "id": call.ID, "error": map[string]any{"code": -32602, "message": problem}}
 		}
 	}
-	w.Header().Set("Content-Type", "application/json")
-	if batch {
-		_ = json.NewEncoder(w).Encode(answers)
-		return
+	text, _ := json.Marshal(answers)
+	if single {
+		text = text[1 : len(text)-1]
 	}
-	_ = json.NewEncoder(w).Encode(answers[0])
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(text)
 }
 
 func (n *node) answer(method string, params []json.RawMessage) (any, string) {

@@ -25,6 +25,7 @@ import (
 type studio struct {
 	*support.Orders
 	store   ramp.Store
+	ledger  *ledger // the store
 	chain   *ramp.RPC
 	proof   ramp.Proof
 	service *ramptest.Service
@@ -68,10 +69,8 @@ func (s *studio) conflict(_ context.Context, c *ramp.ConflictError, _ *ramp.Resu
 func newStudio(t *testing.T) *studio {
 	t.Helper()
 	s := &studio{gold: 1000, session: "session-1"}
-	var err error
-	s.store, err = ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: s.apply})
-	require.NoError(t, err)
 	s.open(t, time.Second)
+	var err error
 	s.proof = ramp.Proof{Contracts: []common.Address{token}, Payers: []common.Address{s.service.Payer()}, Decimals: map[common.Address]int{token: 18}}
 	s.Orders, err = support.New(support.Config{Store: s.store, Chain: s.chain, Proof: &s.proof, Now: s.service.Now,
 		Logger: slog.New(slog.NewJSONHandler(&s.log, nil))})
@@ -82,6 +81,8 @@ func newStudio(t *testing.T) *studio {
 // open starts the service and the game.
 func (s *studio) open(t *testing.T, blockTime time.Duration) {
 	t.Helper()
+	s.ledger = newLedger(t, s.apply)
+	s.store = s.ledger
 	key, err := ramp.TextKey("my_secret_salt_value_!@#$%^&*")
 	require.NoError(t, err)
 	s.key = key
@@ -99,6 +100,9 @@ func (s *studio) open(t *testing.T, blockTime time.Duration) {
 }
 
 var token = common.HexToAddress("0x70c3")
+
+// anyTerms accept every order.
+var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
 
 // request is an initialize call for one gold a token.
 func request() ramp.InitializeRequest {
@@ -139,7 +143,7 @@ func (d *studio) record(t *testing.T) (record map[string]any) {
 func TestSupportShowsTheTransactionsThatMayBeTheOrders(t *testing.T) {
 	d := newStudio(t)
 	d.service.Advance(3 * time.Hour)
-	before := d.mint(t) // of the same player, an hour ago
+	d.mint(t) // of the same player, an hour ago
 	lost := d.mint(t, ramptest.ResultNever())
 	for _, fault := range []ramptest.Fault{ramptest.TransactionFails(), ramptest.StaysPending()} {
 		report, err := d.Show(t.Context(), d.mint(t, fault))
@@ -162,24 +166,6 @@ func TestSupportShowsTheTransactionsThatMayBeTheOrders(t *testing.T) {
 	require.NoError(t, json.Unmarshal(text, &read))
 	assert.Equal(t, report, &read, "Go can read it back")
 	assert.Contains(t, string(text), `"session_id":"session-1"`)
-
-	report, err = d.Show(t.Context(), before)
-	require.NoError(t, err)
-	require.NotEmpty(t, report.Candidates)
-	assert.Equal(t, report.Order.TxHash, report.Candidates[0].Hash.Hex(), "its own comes first")
-}
-
-func TestSupportShowsTheOrderWithoutTheChain(t *testing.T) {
-	d := newStudio(t)
-	id := d.mint(t, ramptest.ResultNever())
-	d.service.FailRPC(-32601)
-	report, err := d.Show(t.Context(), id)
-	assert.ErrorIs(t, err, ramp.RPCMethodNotFound)
-	require.NotNil(t, report)
-	assert.Equal(t, ramp.OrderAccepted, report.Order.State)
-
-	_, err = d.Show(t.Context(), uuid.New())
-	assert.ErrorIs(t, err, ramp.ErrOrderUnknown)
 }
 
 func TestADecisionIsLoggedWithWhoAndWhy(t *testing.T) {
@@ -202,9 +188,6 @@ func TestADecisionIsLoggedWithWhoAndWhy(t *testing.T) {
 	assert.Equal(t, []any{"WARN", "ramp: order abandoned", waits.String(), "alice@studio", "case 17: nothing on the chain after a day", "mint", "give back +100 item_gold", true},
 		[]any{record["level"], record["msg"], record["uuid"], record["who"], record["reason"], record["direction"], record["effect"], record["new"]})
 
-	_, err = d.Abandon(t.Context(), waits, support.Decision{Who: "bob", Reason: "again"})
-	require.NoError(t, err)
-	assert.Equal(t, false, d.record(t)["new"])
 	_, err = d.Abandon(t.Context(), d.mint(t), support.Decision{Who: "bob", Reason: "a mistake"})
 	assert.ErrorIs(t, err, ramp.ErrOrderFinished)
 	record = d.record(t)
@@ -214,25 +197,14 @@ func TestADecisionIsLoggedWithWhoAndWhy(t *testing.T) {
 	assert.EqualError(t, err, "ramp: Config.Store is required")
 }
 
-// What Proof does not accept ends no order, whoever decides.
-func TestSupportRejectsATransactionThatProvesNothing(t *testing.T) {
+func TestFinishDemandsADecisionAChainAndATransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newStudio(t)
-		before := d.mint(t) // of the same player
-		id := d.mint(t, ramptest.ResultNever())
-		burn := d.place(t, d.service.Burn, ramptest.ResultNever()).UUID
-		gold := d.gold
-		earlier, err := d.Show(t.Context(), before)
-		require.NoError(t, err)
-		decided := support.Decision{Who: "alice", Reason: "case 19"}
-
-		_, err = d.Finish(t.Context(), id, common.Hash{1}, support.Decision{Who: " ", Reason: "case 19"})
+		id, decided := d.mint(t, ramptest.ResultNever()), support.Decision{Who: "alice", Reason: "case 19"}
+		_, err := d.Finish(t.Context(), id, common.Hash{1}, support.Decision{Who: " ", Reason: "case 19"})
 		assert.EqualError(t, err, "ramp: Decision.Who is required")
-		_, err = d.Finish(t.Context(), burn, earlier.Candidates[0].Hash, decided)
-		assert.ErrorIs(t, err, ramp.ErrNotProven, "a mint for a burn")
 		_, err = d.Finish(t.Context(), id, common.Hash{1}, decided)
 		assert.ErrorIs(t, err, ramp.ErrNotFound, "no such transaction")
-
 		blind, err := support.New(support.Config{Store: d.store, Logger: quiet})
 		require.NoError(t, err)
 		_, err = blind.Finish(t.Context(), id, common.Hash{1}, decided)
@@ -241,19 +213,12 @@ func TestSupportRejectsATransactionThatProvesNothing(t *testing.T) {
 		assert.EqualError(t, err, "ramp: Config.Proof is required")
 		_, err = support.New(support.Config{Store: d.store, Chain: d.chain, Proof: &ramp.Proof{}})
 		assert.ErrorContains(t, err, "Config.Proof.Payers is required, unless AnyFailure is set")
-		assert.Equal(t, gold, d.gold, "nothing moved")
-	})
-}
 
-func TestFinishDemandsTheConfirmations(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newStudio(t)
-		id := d.mint(t, ramptest.ResultNever())
 		report, err := d.Show(t.Context(), id)
 		require.NoError(t, err)
 		strict, err := support.New(support.Config{Store: d.store, Chain: d.chain, Proof: &d.proof, Confirmations: 1_000_000, Logger: quiet})
 		require.NoError(t, err)
-		_, err = strict.Finish(t.Context(), id, report.Candidates[0].Hash, support.Decision{Who: "alice", Reason: "case 22"})
+		_, err = strict.Finish(t.Context(), id, report.Candidates[0].Hash, decided)
 		assert.ErrorContains(t, err, "of 1000000 confirmations")
 		assert.EqualValues(t, 900, d.gold)
 	})
@@ -285,19 +250,4 @@ func (s networked) Update(ctx context.Context, id uuid.UUID, next ramp.Transitio
 		order.Network = ramp.Testnet
 		return next(&order)
 	})
-}
-
-func TestATableOfOrders(t *testing.T) {
-	at := time.Date(2026, 11, 1, 8, 0, 0, 0, time.UTC)
-	gold := []ramp.AssetAmount{{ID: "item_gold", Amount: ramp.NewAmount(100)}}
-	assert.Equal(t, ""+
-		"UUID                                  ORDER  ASSETS         STATE     ACCEPTED              ENDED                 TRANSACTION  SESSION    ADDRESS\n"+
-		"58dbfbe4-5e32-4743-a76b-9355914db260  mint   100 item_gold  accepted  2026-11-01T08:00:00Z  -                     -            session-1  0x51\n"+
-		"58dbfbe4-5e32-4743-a76b-9355914db260  mint   100 item_gold  failed    2026-11-01T08:00:00Z  2026-11-01T08:01:00Z  0x7a         a\\nb       0x51\n",
-		support.Table([]ramp.Order{
-			{UUID: uuid.MustParse("58dbfbe4-5e32-4743-a76b-9355914db260"), Direction: ramp.Mint, Assets: gold, State: ramp.OrderAccepted,
-				SessionID: "session-1", UserAddress: "0x51", AcceptedAt: at},
-			{UUID: uuid.MustParse("58dbfbe4-5e32-4743-a76b-9355914db260"), Direction: ramp.Mint, Assets: gold, State: ramp.OrderFailed,
-				SessionID: "a\nb", UserAddress: "0x51", AcceptedAt: at, FinishedAt: at.Add(time.Minute), TxHash: "0x7a"},
-		}))
 }
