@@ -192,7 +192,7 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 			required: false, then: true,
 		},
 		"Proof": {
-			set: func(c *ramp.HandlerConfig) { c.Proof = &ramp.Proof{AnyFailure: true} },
+			set: func(c *ramp.HandlerConfig) { c.Proof, c.AnyWallet = &ramp.Proof{AnyFailure: true}, true },
 			see: func(t *testing.T, c ramp.HandlerConfig) any {
 				c.Game, c.Players, c.Store, c.Chain = nil, noPlayers{}, memory(&order), onlyNode(t)
 				body := validateCall().with("intent", burnObject()).bytes()
@@ -202,6 +202,24 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 				return handler.AnswerResult(t.Context(), (&studio{key: testKey(t)}).signed(body), body).Status
 			},
 			required: 200, then: 500, // no decimals
+		},
+		"Wallet": {
+			set: func(c *ramp.HandlerConfig) {
+				c.Wallet = func(context.Context, ramp.Session, common.Address) error { return ramp.Reject("NOT_YOURS") }
+			},
+			see: func(t *testing.T, c ramp.HandlerConfig) any {
+				return strings.Contains(string(validate(t, c).Body), "NOT_YOURS")
+			},
+			required: false, then: true,
+		},
+		"AnyWallet": {
+			set: func(c *ramp.HandlerConfig) { c.AnyWallet = true },
+			see: func(t *testing.T, c ramp.HandlerConfig) any {
+				c.Proof, c.Chain = &ramp.Proof{AnyFailure: true}, onlyNode(t)
+				_, err := ramp.NewHandler(c)
+				return fmt.Sprint(err)
+			},
+			required: "ramp: HandlerConfig.Wallet is required with Proof, unless AnyWallet is set: a stolen HMAC key could claim the burns of others", then: "<nil>",
 		},
 		"Confirmations": {
 			set: func(c *ramp.HandlerConfig) { c.Confirmations = 2 },

@@ -402,6 +402,9 @@ func (n *node) reallyWrong(t *testing.T, w wire, f ramp.FieldError) {
 	case "is required and must not be zero":
 		is(value.blank() || strings.Trim(text, "{}urnidURNIDx:-0") == "")
 		return
+	case "is required and must be 0x followed by 40 hex digits, not zero":
+		is(value.blank() || strings.Trim(text, "0x") == "" || !hexForm.MatchString(text) || strings.HasPrefix(text, "0X") || len(text) != 42)
+		return
 	case "is required and must not be empty":
 		is(len(value.values) == 0)
 		return

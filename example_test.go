@@ -433,7 +433,7 @@ func ExampleParseValidate() {
 	}
 	// Output:
 	// user_sig is required
-	// user_address is required
+	// user_address is required and must be 0x followed by 40 hex digits, not zero
 	// project_id is required
 	// digest must be 0x followed by 64 hex digits, not a number
 	// uuid is required and must not be zero

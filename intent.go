@@ -175,16 +175,16 @@ func (i *Intent) trade() (t trade, err error) {
 	return t, nil
 }
 
-// tokens returns a copy of the entries that can be compared: sorted, and in lower
-// case, because older messages write erc20 and the case of an address is only a
-// checksum.
+// tokens returns a copy of the entries that can be compared: sorted, in lower case,
+// because the case of an address is only a checksum, and without types, because an NFT may
+// come as ERC20 (2.5).
 func (s side) tokens() []IntentAsset {
 	list := make([]IntentAsset, len(s.assets))
 	for n, asset := range s.assets {
-		list[n] = IntentAsset{Type: AssetType(strings.ToLower(string(asset.Type))), ID: strings.ToLower(asset.ID), Amount: asset.Amount}
+		list[n] = IntentAsset{ID: strings.ToLower(asset.ID), Amount: asset.Amount}
 	}
 	slices.SortFunc(list, func(a, b IntentAsset) int {
-		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.ID, b.ID), a.Amount.Cmp(b.Amount))
+		return cmp.Or(cmp.Compare(a.ID, b.ID), a.Amount.Cmp(b.Amount))
 	})
 	return list
 }

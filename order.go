@@ -355,7 +355,7 @@ func Finish(r *Result, now time.Time) Transition {
 			return conflict("intent")
 		case stored.State == OrderAccepted:
 			step, err := stored.end(outcome, normalizeTxHash(r.TxHash), "", now)
-			step.Evidence, _ = Proof{}.shown(stored, r.Transaction, &r.Receipt)
+			step.Evidence, _ = Proof{}.shown(stored, cmp.Or(r.Transaction, new(Transaction)), &r.Receipt)
 			return step, err
 		case stored.State == outcome, stored.State == OrderAbandoned && outcome == OrderFailed:
 			return Step{Order: *stored}, nil
@@ -377,15 +377,14 @@ func (o *Order) contradicts(reported *Intent) bool {
 	if sum, _ := game.sum(); p == nil && !sameAssets(sum, o.Assets) { // a sum that overflows differs too
 		return true
 	}
-	ids := func(s side) (ids []string) { // of any type, because an NFT may come as ERC20 (2.5)
-		for _, token := range s.assets {
-			ids = append(ids, strings.ToLower(token.ID))
+	ids := func(s side) (ids []string) {
+		for _, token := range s.tokens() {
+			ids = append(ids, token.ID)
 		}
-		slices.Sort(ids)
 		return slices.Compact(ids) // a result may list the net amount and the fee
 	}
-	unnamed := func(a IntentAsset) bool { return a.ID == "" }
-	return len(chain.assets) > 0 && !slices.ContainsFunc(chain.assets, unnamed) && !slices.Equal(ids(chain), ids(o.chainSide()))
+	tokens := ids(chain)
+	return len(tokens) > 0 && tokens[0] != "" && !slices.Equal(tokens, ids(o.chainSide()))
 }
 
 // chainSide returns the tokens of the order.

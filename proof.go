@@ -50,7 +50,7 @@ type Proof struct {
 	// Decimals are the decimals of each token contract, 0 to 255. A token with an entry
 	// is counted in units. Of one without, only the pieces of an NFT count, whether the
 	// order says ERC20 or NFT. So each ERC-20 token that can be burned needs its entry.
-	// One that is too low pays for too few tokens: compare it with [RPC.TokenDecimals].
+	// An entry that is too low pays for too few tokens; see [RPC.TokenDecimals].
 	Decimals map[common.Address]int
 }
 
@@ -65,16 +65,15 @@ type Evidence struct {
 	FeePayer  common.Address  `json:"fee_payer,omitzero"` // who paid for it, if somebody else did
 	To        *common.Address `json:"to"`                 // where it went; nil if it created a contract
 
-	// Units is how much of the order's ERC-20 token moved, net, in its smallest units:
-	// for a mint, what the user received; for a burn, what went from the user to the
-	// zero address or Contracts, and stayed there. It is negative if it went the other
-	// way, and nil if the transaction failed or the order has not exactly one token
-	// contract.
+	// Units is how much of the order's token moved, net, in its smallest units or in
+	// pieces of an NFT: for a mint, what the user received; for a burn, what the user
+	// lost, less what anybody else gained but the zero address and Contracts. It is
+	// negative if it went the other way, and nil if the transaction failed or the order
+	// has not exactly one token.
 	Units *big.Int `json:"units,omitempty"`
 
 	// TokenIDs are the pieces of an NFT that went from the zero address or Contracts to
-	// the user of a mint, or from the user of a burn to them, and stayed there. Of an
-	// NFT, Units is 0.
+	// the user of a mint, or from the user of a burn to them, and stayed there.
 	TokenIDs []*big.Int `json:"token_ids,omitempty"`
 }
 
@@ -121,100 +120,83 @@ func (p Proof) Check(order *Order, transaction *Transaction, receipt *Receipt) (
 	missing := func(format string, args ...any) (Evidence, error) {
 		return e, fmt.Errorf("ramp: order %s: %w: %s", order.UUID, ErrNotProven, fmt.Sprintf(format, args...))
 	}
-	token, user, known := order.parties()
+	token, user := order.parties()
+	doubtful := !e.Succeeded && !p.AnyFailure
 	switch {
 	case !receipt.Status.Present():
 		return missing("the receipt has no status")
-	case !known || user == token || p.burns(user) || slices.Contains(p.Payers, user):
+	case user == token || p.burns(user) || slices.Contains(p.Payers, user):
 		return missing("the order must have one token contract, and a user that is not the token, the ramp or the zero address")
-	case !e.Succeeded && p.AnyFailure:
-		return e, nil
-	case !e.Succeeded && !slices.Contains(p.Payers, e.From) && (e.FeePayer == common.Address{} || !slices.Contains(p.Payers, e.FeePayer)):
+	case doubtful && !slices.Contains(p.Payers, e.From) && (e.FeePayer == common.Address{} || !slices.Contains(p.Payers, e.FeePayer)):
 		return missing("neither its sender %s nor its fee payer %s is an account of the ramp", e.From, e.FeePayer)
-	case !e.Succeeded && len(p.Contracts) > 0 && (e.To == nil || !slices.Contains(p.Contracts, *e.To)):
+	case doubtful && len(p.Contracts) > 0 && (e.To == nil || !slices.Contains(p.Contracts, *e.To)):
 		return missing("it went to no contract of the ramp")
-	case e.Succeeded && order.Direction == Mint && e.Units.Sign() <= 0 && len(e.TokenIDs) == 0:
+	case e.Succeeded && order.Direction == Mint && e.Units.Sign() <= 0:
 		return missing("it transfers no token %s to the user %s", token, user)
 	case !e.Succeeded || order.Direction == Mint:
 		return e, nil
 	}
 	decimals, counted := p.Decimals[token]
 	amount, err := order.chainSide().assets[0].Amount.Units(decimals)
-	burned := e.Units
-	if pieces := int64(len(e.TokenIDs)); !counted || decimals == 0 && pieces > 0 {
-		burned = big.NewInt(pieces)
+	burned, unit := e.Units, "units"
+	if pieces := big.NewInt(int64(len(e.TokenIDs))); !counted && pieces.Cmp(burned) <= 0 {
+		burned, unit = pieces, "pieces (Proof.Decimals has no entry)"
 	}
 	switch {
 	case err != nil:
 		return missing("%v", err)
 	case burned.Cmp(amount) >= 0:
 		return e, nil
-	case !counted && e.Units.Sign() > 0:
-		return missing("Proof.Decimals has no entry for the token %s, so only pieces of an NFT count", token)
 	case len(others) > 0:
-		return missing("it burns %s of %s units of the token %s of the user %s: tokens were passed on to %s", burned, amount, token, user, others[0])
+		return missing("it burns %s of %s %s of the token %s of the user %s: tokens were passed on to %s", burned, amount, unit, token, user, others[0])
 	default:
-		return missing("it burns %s of %s units of the token %s of the user %s", burned, amount, token, user)
+		return missing("it burns %s of %s %s of the token %s of the user %s", burned, amount, unit, token, user)
 	}
 }
 
-// shown returns what a transaction shows about an order, and who else gained tokens in a
-// burn. The transaction may be nil.
+// shown returns what a transaction shows about an order, and who else gained tokens.
 func (p Proof) shown(order *Order, transaction *Transaction, receipt *Receipt) (e Evidence, others []common.Address) {
-	if transaction != nil {
-		e = Evidence{From: transaction.From, FeePayer: transaction.FeePayer, To: transaction.To}
-	}
-	token, user, known := order.parties()
-	if e.Succeeded = receipt.Succeeded(); !e.Succeeded || !known {
+	e = Evidence{Succeeded: receipt.Succeeded(), From: transaction.From, FeePayer: transaction.FeePayer, To: transaction.To}
+	token, user := order.parties()
+	if !e.Succeeded || user == token {
 		return e, nil
 	}
-	var pieces []Transfer // each piece's first transfer
-	gained, holder := map[common.Address]*big.Int{user: {}}, map[common.Hash]common.Address{}
-	for _, t := range receipt.Transfers() {
-		switch {
-		case t.Token != token:
-		case t.TokenID == nil:
-			gained[t.From] = new(big.Int).Sub(cmp.Or(gained[t.From], new(big.Int)), t.Value)
-			gained[t.To] = new(big.Int).Add(cmp.Or(gained[t.To], new(big.Int)), t.Value)
-		default:
-			id := common.BigToHash(t.TokenID)
-			if _, moved := holder[id]; !moved {
-				pieces = append(pieces, t)
-			}
-			holder[id] = t.To
+	transfers := slices.DeleteFunc(receipt.Transfers(), func(t Transfer) bool { return t.Token != token })
+	gained, holder := map[common.Address]*big.Int{user: {}}, map[string]common.Address{}
+	for _, t := range transfers {
+		units := cmp.Or(t.Value, common.Big1) // a piece is one, whatever its ID
+		gained[t.From] = new(big.Int).Sub(cmp.Or(gained[t.From], common.Big0), units)
+		gained[t.To] = new(big.Int).Add(cmp.Or(gained[t.To], common.Big0), units)
+		holder[t.TokenID.String()] = t.To // in the end, of each piece; units have no ID
+	}
+	for _, t := range transfers {
+		last, first := holder[t.TokenID.String()]
+		delete(holder, t.TokenID.String())
+		minted, burned := last == user && p.burns(t.From), t.From == user && p.burns(last)
+		if first && t.TokenID != nil && (order.Direction == Mint && minted || order.Direction == Burn && burned) {
+			e.TokenIDs = append(e.TokenIDs, t.TokenID)
 		}
 	}
 	e.Units = gained[user]
-	for _, t := range pieces {
-		last := holder[common.BigToHash(t.TokenID)]
-		switch {
-		case order.Direction == Mint && last == user && p.burns(t.From), order.Direction == Burn && t.From == user && p.burns(last):
-			e.TokenIDs = append(e.TokenIDs, t.TokenID)
-		case t.From == user && last != user:
-			others = append(others, last)
-		}
-	}
-	if order.Direction == Mint {
-		return e, nil
-	}
-	e.Units.Neg(e.Units)
-	for other, units := range gained {
-		if units.Sign() > 0 && other != user && !p.burns(other) {
-			e.Units.Sub(e.Units, units)
-			others = append(others, other)
+	if order.Direction == Burn {
+		e.Units.Neg(e.Units)
+		for other, units := range gained {
+			if units.Sign() > 0 && other != user && !p.burns(other) {
+				e.Units.Sub(e.Units, units)
+				others = append(others, other)
+			}
 		}
 	}
 	return e, others
 }
 
-// parties returns the token contract and the user of an order, and whether it has them.
-func (o *Order) parties() (token, user common.Address, known bool) {
-	tokens := o.chainSide().assets
-	known = len(tokens) == 1 && common.IsHexAddress(tokens[0].ID) && common.IsHexAddress(o.UserAddress)
-	if known {
+// parties returns the token contract and the user of an order. Both are zero if it has not
+// exactly one token.
+func (o *Order) parties() (token, user common.Address) {
+	if tokens := o.chainSide().assets; len(tokens) == 1 {
 		token, user = common.HexToAddress(tokens[0].ID), common.HexToAddress(o.UserAddress)
 	}
-	return token, user, known
+	return token, user
 }
 
 // burns reports whether tokens that are sent to an address are burned.

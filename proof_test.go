@@ -2,6 +2,7 @@ package ramp_test
 
 import (
 	"context"
+	"fmt"
 	"math/big"
 	"strings"
 	"testing"
@@ -59,10 +60,11 @@ func TestWhatATransactionProves(t *testing.T) {
 	anyFailure.AnyFailure = true
 	withoutDecimals, withoutUnits := complete, complete
 	withoutDecimals.Decimals, withoutUnits.Decimals = nil, map[common.Address]int{proofToken: 0}
-	var tenPieces, passedPieces, othersPieces []ramp.Log
+	var tenPieces, passedPieces, swappedPieces, othersPieces []ramp.Log
 	for id := range int64(10) {
 		tenPieces = append(tenPieces, pieceLog(proofToken, proofUser, nobody, id))
 		passedPieces = append(passedPieces, pieceLog(proofToken, proofUser, rampBridge, id), pieceLog(proofToken, rampBridge, stranger, id))
+		swappedPieces = append(swappedPieces, pieceLog(proofToken, proofUser, rampBridge, id), pieceLog(proofToken, rampBridge, stranger, id+10))
 		othersPieces = append(othersPieces, pieceLog(proofToken, proofUser, stranger, id), pieceLog(proofToken, stranger, nobody, id+10))
 	}
 	sent := func(from, payer common.Address, to *common.Address) ramp.Transaction {
@@ -117,20 +119,23 @@ func TestWhatATransactionProves(t *testing.T) {
 		"a burn of ten pieces":                          {burn: true, nft: true, proof: withoutDecimals, transaction: byRamp, logs: tenPieces},
 		"a burn of ten pieces, called ERC20":            {burn: true, proof: withoutDecimals, transaction: byRamp, logs: tenPieces},
 		"a burn of ten pieces, with 0 decimals":         {burn: true, proof: withoutUnits, transaction: byRamp, logs: tenPieces},
-		"a burn of ten pieces, with decimals":           {burn: true, nft: true, proof: complete, transaction: byRamp, logs: tenPieces, want: "burns 0 of 10"},
+		"a burn of ten pieces, with decimals":           {burn: true, nft: true, proof: complete, transaction: byRamp, logs: tenPieces, want: "burns 10 of 10000000000000000000 units"},
 		"a burn of one piece of ten":                    {burn: true, nft: true, proof: withoutDecimals, transaction: byRamp, logs: []ramp.Log{pieceLog(proofToken, proofUser, nobody, 1e18)}, want: "burns 1 of 10"},
 		"a burn of tokens called NFT":                   {burn: true, nft: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 10)}},
 		"a burn of few tokens called NFT":               {burn: true, nft: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 9)}, want: "burns 9000000000000000000 of 10"},
 		"a burn of tokens called NFT, without decimals": {burn: true, nft: true, proof: withoutDecimals, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 10)}, want: "Proof.Decimals has no entry"},
 		"a burn of tokens with 0 decimals":              {burn: true, proof: withoutUnits, transaction: byRamp, logs: []ramp.Log{unitsLog(proofToken, proofUser, nobody, 10)}},
-		"a burn that shows units and pieces":            {burn: true, proof: withoutUnits, transaction: byRamp, logs: append(tenPieces[:5:5], unitsLog(proofToken, proofUser, nobody, 5)), want: "burns 5 of 10"},
-		"pieces that are passed on":                     {burn: true, nft: true, proof: withoutDecimals, transaction: byRamp, logs: passedPieces, want: "burns 0 of 10 units of the token " + proofToken.Hex() + " of the user " + proofUser.Hex() + ": tokens were passed on to " + stranger.Hex()},
+		"a burn of five pieces and some units":          {burn: true, nft: true, proof: withoutDecimals, transaction: byRamp, logs: append(tenPieces[:5:5], transferLog(proofToken, proofUser, nobody, 10)), want: "burns 5 of 10 pieces"},
+		"a burn of pieces and units":                    {burn: true, proof: complete, transaction: byRamp, logs: append(tenPieces[:5:5], transferLog(proofToken, proofUser, nobody, 9)), want: "burns 9000000000000000005 of 10000000000000000000 units"},
+		"pieces that are passed on":                     {burn: true, nft: true, proof: withoutDecimals, transaction: byRamp, logs: passedPieces, want: "burns 0 of 10 pieces (Proof.Decimals has no entry) of the token " + proofToken.Hex() + " of the user " + proofUser.Hex() + ": tokens were passed on to " + stranger.Hex()},
+		"pieces for which the ramp gives others":        {burn: true, nft: true, proof: withoutDecimals, transaction: byRamp, logs: swappedPieces, want: "burns 0 of 10 units of the token " + proofToken.Hex() + " of the user " + proofUser.Hex() + ": tokens were passed on to " + stranger.Hex()},
 		"pieces that others burn":                       {burn: true, nft: true, proof: withoutDecimals, transaction: byRamp, logs: othersPieces, want: "burns 0 of 10"},
 
 		"a mint":                         {proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, nobody, proofUser, 9)}}, // net of fees
 		"a mint from a treasury":         {proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, stranger, proofUser, 9)}},
 		"a mint of a piece":              {nft: true, proof: withoutDecimals, transaction: byRamp, logs: []ramp.Log{pieceLog(proofToken, nobody, proofUser, 7)}},
-		"a piece of a friend":            {nft: true, proof: withoutDecimals, transaction: byRamp, logs: []ramp.Log{pieceLog(proofToken, stranger, proofUser, 7)}, want: "transfers no token"},
+		"a piece from a treasury":        {nft: true, proof: withoutDecimals, transaction: byRamp, logs: []ramp.Log{pieceLog(proofToken, stranger, proofUser, 7)}},
+		"a mint of a piece to a friend":  {nft: true, proof: withoutDecimals, transaction: byRamp, logs: []ramp.Log{pieceLog(proofToken, nobody, stranger, 7)}, want: "transfers no token"},
 		"a mint that is passed on":       {proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, nobody, proofUser, 9), transferLog(proofToken, proofUser, stranger, 9)}, want: "transfers no token"},
 		"a mint to somebody else":        {proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, nobody, stranger, 9)}, want: "transfers no token"},
 		"a burn instead of a mint":       {proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 9)}, want: "transfers no token"},
@@ -201,15 +206,17 @@ func TestTheEvidenceOfAnOrder(t *testing.T) {
 		"units from the user": {[]ramp.Log{unitsLog(token, user, nobody, 5), unitsLog(token, user, rampBridge, 2), unitsLog(token, user, stranger, 4)},
 			ramp.Evidence{Units: big.NewInt(-11)}, ramp.Evidence{Units: big.NewInt(7)}, nil},
 		"pieces to the user": {[]ramp.Log{pieceLog(token, nobody, user, 9), pieceLog(token, rampBridge, user, 3), pieceLog(token, stranger, user, 4)},
-			ramp.Evidence{Units: big.NewInt(0), TokenIDs: ids(9, 3)}, ramp.Evidence{Units: big.NewInt(0)}, nil},
+			ramp.Evidence{Units: big.NewInt(3), TokenIDs: ids(9, 3)}, ramp.Evidence{Units: big.NewInt(-3)}, nil},
 		"pieces from the user": {[]ramp.Log{pieceLog(token, user, nobody, 9), pieceLog(token, user, rampBridge, 3), pieceLog(token, user, stranger, 4)},
-			ramp.Evidence{Units: big.NewInt(0)}, ramp.Evidence{Units: big.NewInt(0), TokenIDs: ids(9, 3)}, ids(9)},
+			ramp.Evidence{Units: big.NewInt(-3)}, ramp.Evidence{Units: big.NewInt(2), TokenIDs: ids(9, 3)}, ids(9)},
 		"a piece by way of others": {[]ramp.Log{pieceLog(token, user, stranger, 1), pieceLog(token, stranger, rampBridge, 1), pieceLog(token, rampBridge, nobody, 1)},
-			ramp.Evidence{Units: big.NewInt(0)}, ramp.Evidence{Units: big.NewInt(0), TokenIDs: ids(1)}, ids(1)},
+			ramp.Evidence{Units: big.NewInt(-1)}, ramp.Evidence{Units: big.NewInt(1), TokenIDs: ids(1)}, ids(1)},
 		"a piece there and back": {[]ramp.Log{pieceLog(token, user, nobody, 1), pieceLog(token, nobody, user, 1)},
 			ramp.Evidence{Units: big.NewInt(0)}, ramp.Evidence{Units: big.NewInt(0)}, nil},
 		"a piece of somebody else, lent": {[]ramp.Log{pieceLog(token, stranger, user, 1), pieceLog(token, user, nobody, 1)},
 			ramp.Evidence{Units: big.NewInt(0)}, ramp.Evidence{Units: big.NewInt(0)}, nil},
+		"pieces and units": {[]ramp.Log{pieceLog(token, user, nobody, 0), unitsLog(token, user, nobody, 5)},
+			ramp.Evidence{Units: big.NewInt(-6)}, ramp.Evidence{Units: big.NewInt(6), TokenIDs: ids(0)}, ids(0)},
 		"another token": {[]ramp.Log{pieceLog(stranger, user, nobody, 1), unitsLog(stranger, nobody, user, 1)},
 			ramp.Evidence{Units: big.NewInt(0)}, ramp.Evidence{Units: big.NewInt(0)}, nil},
 	} {
@@ -227,6 +234,9 @@ func TestTheEvidenceOfAnOrder(t *testing.T) {
 				want.Succeeded, want.From, want.FeePayer, want.To = true, sent.From, sent.FeePayer, sent.To
 				receipt := ramp.Receipt{Status: ramp.NewQuantity(1), Logs: tt.logs}
 				got, _ := ramp.Proof{Contracts: []common.Address{rampBridge}}.Check(&order, sent, &receipt)
+				assert.Zero(t, want.Units.Cmp(got.Units), "%s: %s units", direction, got.Units)
+				assert.Equal(t, fmt.Sprint(want.TokenIDs), fmt.Sprint(got.TokenIDs), direction)
+				want.Units, want.TokenIDs, got.Units, got.TokenIDs = nil, nil, nil, nil
 				assert.Equal(t, want, got, direction)
 
 				// Without a proof and a chain.
@@ -236,7 +246,7 @@ func TestTheEvidenceOfAnOrder(t *testing.T) {
 				require.NoError(t, err)
 				assert.Zero(t, step.Evidence.From)
 				if direction == ramp.Burn {
-					assert.Equal(t, tt.alone, step.Evidence.TokenIDs)
+					assert.Equal(t, fmt.Sprint(tt.alone), fmt.Sprint(step.Evidence.TokenIDs))
 				}
 				r.Receipt.Status = ramp.NewQuantity(0)
 				step, err = ramp.Finish(r, atResult)(&order)
@@ -270,7 +280,7 @@ func TestAHandlerNeedsAProofWithWhichBurnsCanEnd(t *testing.T) {
 			require.NoError(t, err)
 			chain, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com"})
 			require.NoError(t, err)
-			config := ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: terms, Key: testKey(t), Signer: testSigner(t), Chain: chain}
+			config := ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: terms, Key: testKey(t), Signer: testSigner(t), Chain: chain, AnyWallet: true}
 			fill := func(decimals map[common.Address]int) error {
 				config.Proof = &ramp.Proof{AnyFailure: true, Decimals: decimals}
 				_, err := ramp.NewHandler(config)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 )
 
@@ -180,7 +181,7 @@ func (a *Asset) read(x *reader) {
 // [ParseValidate] reads and checks it.
 type ValidateRequest struct {
 	UserSig     string    `json:"user_sig"`     // hex with or without 0x, returned unchanged; the interface does not say what it signs
-	UserAddress string    `json:"user_address"` // the user's wallet address; its form is not checked
+	UserAddress string    `json:"user_address"` // the user's wallet address, 0x and 40 hex digits; see [HandlerConfig].Wallet
 	ProjectID   string    `json:"project_id"`   // from the console
 	Digest      Digest    `json:"digest"`       // what the validator key signs
 	UUID        uuid.UUID `json:"uuid"`         // identifies the order
@@ -228,7 +229,9 @@ func ParseValidate(body []byte) (*ValidateRequest, error) {
 	if digits := strings.TrimPrefix(r.UserSig, "0x"); !isHex(digits) || len(digits)%2 != 0 {
 		p.add("user_sig", "must be hex")
 	}
-	p.require(r.UserAddress != "", "user_address")
+	if !isAddress(r.UserAddress) || common.HexToAddress(r.UserAddress) == (common.Address{}) {
+		p.add("user_address", "is required and must be 0x followed by 40 hex digits, not zero")
+	}
 	p.require(r.ProjectID != "", "project_id")
 	p.requireNonZero(r.Digest != Digest{}, "digest")
 	p.requireNonZero(r.UUID != uuid.Nil, "uuid")

@@ -95,6 +95,14 @@ func TestParseValidateRejects(t *testing.T) {
 		{"user_address missing", user + ",", "", "user_address is required"},
 		{"user_address null", user, `"user_address":null`, "user_address is required"},
 		{"user_address empty", user, `"user_address":""`, "user_address is required"},
+		{"user_address without 0x", user, `"user_address":"` + goldenUser[2:] + `"`, "user_address is required and must be 0x followed by 40 hex digits, not zero"},
+		{"user_address with 0X", user, `"user_address":"0X` + goldenUser[2:] + `"`, "user_address is required and must be 0x followed by 40 hex digits"},
+		{"user_address too short", user, `"user_address":"` + goldenUser[:41] + `"`, "user_address is required and must be 0x followed by 40 hex digits"},
+		{"user_address too long", user, `"user_address":"` + goldenUser + `0"`, "user_address is required and must be 0x followed by 40 hex digits"},
+		{"user_address with a blank", user, `"user_address":" ` + goldenUser + `"`, "user_address is required and must be 0x followed by 40 hex digits"},
+		{"user_address not hex", user, `"user_address":"0x` + strings.Repeat("g", 40) + `"`, "user_address is required and must be 0x followed by 40 hex digits"},
+		{"user_address a name", user, `"user_address":"alice.eth"`, "user_address is required and must be 0x followed by 40 hex digits"},
+		{"user_address zero", user, `"user_address":"0x` + strings.Repeat("0", 40) + `"`, "user_address is required and must be 0x followed by 40 hex digits, not zero"},
 		{"user_address a number", user, `"user_address":5`, "user_address must be a string, not a number"},
 
 		{"project_id missing", proj + ",", "", "project_id is required"},
@@ -155,7 +163,7 @@ func TestParseRejectsEveryFaultOfAnIntent(t *testing.T) {
 	for n, tt := range intentRejections {
 		t.Run(tt.name, func(t *testing.T) {
 			intent := rejected(t, n)
-			v, err := ramp.ParseValidate([]byte(`{"user_sig":"0xab","user_address":"0x1","project_id":"p",
+			v, err := ramp.ParseValidate([]byte(`{"user_sig":"0xab","user_address":"` + goldenUser + `","project_id":"p",
 				"digest":"` + vectors[0].digestText + `","uuid":"` + goldenMint + `","intent":` + intent + `}`))
 			assertFields(t, err, tt.want...)
 			assert.Nil(t, v)

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/ethereum/go-ethereum/common"
 )
 
 // Players authenticates players and lists their assets. Its methods are called
@@ -114,6 +116,20 @@ type HandlerConfig struct {
 	// is not empty: the interface does not say what such options mean, and Terms do not
 	// look at them. By default the store or Game decides alone.
 	Policy func(ctx context.Context, s Session, r *ValidateRequest) error
+
+	// Wallet, if set, is asked about every validate call after Policy and before
+	// anything is signed or stored: may the player of the session use this wallet? The
+	// call names the wallet, so whoever has the HMAC key can name the wallet of another
+	// player, and with it claim what that player burns. Let a wallet belong to the account
+	// that names it first, for all of its sessions and characters, in a table with the
+	// wallet as its key; an account may have several. The errors are those of Policy.
+	// A call may be repeated or rejected later. Required with Proof, unless AnyWallet is set.
+	Wallet func(ctx context.Context, s Session, wallet common.Address) error
+
+	// AnyWallet lets every player use every wallet, although Proof is set. Whoever has
+	// the HMAC key is then paid for the burns of others; see docs/security.md. Off by
+	// default.
+	AnyWallet bool
 
 	// Key is the HMAC key of the console, from [TextKey] or [Base64URLKey].
 	// Validate and result calls must be signed with it (interface 5.2). Required.
@@ -222,6 +238,9 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	}
 	if c.Proof != nil {
 		p.require(c.Chain != nil, "HandlerConfig.Chain")
+		if c.Wallet == nil && !c.AnyWallet {
+			p.add("HandlerConfig.Wallet", "is required with Proof, unless AnyWallet is set: a stolen HMAC key could claim the burns of others")
+		}
 		if c.Terms != nil {
 			c.Terms.mu.Lock()
 			defer c.Terms.mu.Unlock()
@@ -333,6 +352,11 @@ func (h *Handler) AnswerValidate(ctx context.Context, header http.Header, body [
 		}
 		if h.config.Policy != nil {
 			if err := h.config.Policy(ctx, c.session, r); err != nil {
+				return nil, gameRejection(err, h.config.RejectStatus)
+			}
+		}
+		if h.config.Wallet != nil {
+			if err := h.config.Wallet(ctx, c.session, common.HexToAddress(r.UserAddress)); err != nil {
 				return nil, gameRejection(err, h.config.RejectStatus)
 			}
 		}
@@ -467,14 +491,9 @@ func (h *Handler) result(ctx context.Context, c *call, r *Result) error {
 
 // proven lets a result end only an order whose end the transaction proves.
 func (h *Handler) proven(r *Result, finish Transition) Transition {
-	proof := h.config.Proof
-	if proof == nil {
-		return finish
-	}
-	return func(stored *Order) (Step, error) {
-		step, err := finish(stored)
-		if err == nil && step.New {
-			step.Evidence, err = proof.Check(stored, r.Transaction, &r.Receipt)
+	return func(stored *Order) (step Step, err error) {
+		if step, err = finish(stored); err == nil && step.New && h.config.Proof != nil {
+			step.Evidence, err = h.config.Proof.Check(stored, r.Transaction, &r.Receipt)
 		}
 		return step, err
 	}

@@ -1089,7 +1089,7 @@ func TestCheckFindsEveryFaultBeforeAPlayerPays(t *testing.T) {
 			store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(context.Context, ramp.Step) error { return nil }})
 			require.NoError(t, err)
 			config := ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: anyTerms, Key: testKey(t), Signer: testSigner(t),
-				Chain: chainOf(node, 7002), Proof: decimals(18)}
+				Chain: chainOf(node, 7002), Proof: decimals(18), AnyWallet: true}
 			tt.change(&config)
 			handler, err := ramp.NewHandler(config)
 			require.NoError(t, err)

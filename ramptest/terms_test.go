@@ -103,7 +103,7 @@ func TestAGameWithTermsApprovesOnlyWhatItSells(t *testing.T) {
 		last := game.steps[len(game.steps)-2:]
 		assert.Equal(t, step.product, last[0].Product)
 		assert.Equal(t, "2", last[0].Tokens.String())
-		assert.Equal(t, step.kind == ramp.TypeERC20, last[1].Evidence.Units.Sign() > 0, "the end of an order has its evidence")
+		assert.Positive(t, last[1].Evidence.Units.Sign(), "the end of an order has its evidence")
 		assert.Equal(t, step.kind == ramp.TypeNFT, len(last[1].Evidence.TokenIDs) == 2)
 	}
 }

@@ -85,7 +85,7 @@ func open(t *testing.T, proof func(*ramptest.Service) *ramp.Proof, wrap func(htt
 	require.NoError(t, err)
 	config := ramp.HandlerConfig{Players: s, Store: store, Terms: anyTerms, Key: wayKey(), Signer: signer, Logger: slog.New(slog.DiscardHandler), Now: s.service.Now}
 	if proof != nil {
-		config.Proof = proof(s.service)
+		config.Proof, config.AnyWallet = proof(s.service), true
 		config.Chain, err = ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: s.service.Client(), Retries: -1})
 		require.NoError(t, err)
 	}

@@ -75,6 +75,15 @@ CREATE TABLE IF NOT EXISTS conflicts (
     at      BIGINT      NOT NULL,
     PRIMARY KEY (uuid, field, tx_hash)
 );
+CREATE TABLE IF NOT EXISTS wallets (
+    wallet VARCHAR(42) NOT NULL PRIMARY KEY, -- in lower case
+    player VARCHAR(64) NOT NULL
+);
+-- An order that waits from before there were wallets names one, too.
+INSERT INTO wallets (wallet, player)
+    SELECT DISTINCT LOWER(o.user_address), FIRST_VALUE(s.player) OVER (PARTITION BY LOWER(o.user_address) ORDER BY o.accepted_at, o.uuid)
+    FROM ramp_orders o JOIN sessions s ON s.id = o.session_id LEFT JOIN wallets w ON w.wallet = LOWER(o.user_address)
+    WHERE o.state = 'accepted' AND LENGTH(o.user_address) = 42 AND w.wallet IS NULL;
 `
 
 // migrate creates missing tables, in one transaction, so that servers that start together

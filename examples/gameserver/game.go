@@ -95,6 +95,28 @@ func (g *game) Authenticate(ctx context.Context, s ramp.Session) error {
 	return nil
 }
 
+// bindWallet lets a wallet belong to the player who names it first. A player may have
+// several. Whoever has the HMAC key could otherwise name the wallet of another player, and
+// be paid for what that player burns. To free a wallet, first end the orders of its player
+// that wait for it (gameserver orders), then delete its row. In a game with several
+// characters for each account, bind it to the account.
+func (g *game) bindWallet(ctx context.Context, s ramp.Session, wallet common.Address) error {
+	key := strings.ToLower(wallet.Hex())
+	var player, owner string
+	read := func() error {
+		return g.db.QueryRowContext(ctx, g.bind(`SELECT s.player, COALESCE(w.player, '') FROM sessions s
+			LEFT JOIN wallets w ON w.wallet = ? WHERE s.id = ?`), key, s.ID).Scan(&player, &owner)
+	}
+	err := read()
+	if err == nil && owner == "" {
+		err = errors.Join(g.insertNew(ctx, g.db, "wallets", "wallet, player", key, player), read())
+	}
+	if err == nil && owner != player {
+		err = ramp.Reject("INVALID_USER")
+	}
+	return err
+}
+
 // Assets returns the items of the session's player.
 func (g *game) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error) {
 	rows, err := g.db.QueryContext(ctx, g.bind(`SELECT i.player, i.item, i.balance FROM inventory i

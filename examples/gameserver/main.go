@@ -137,7 +137,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}
 	config := ramp.HandlerConfig{
 		Players: game, Store: store, Terms: terms, Key: key, Signer: signer,
-		Logger: log, Observer: observer,
+		Logger: log, Observer: observer, Wallet: game.bindWallet,
 		OnConflict: func(ctx context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
 			// Alert a person here, or at least make sure that someone reads this log.
 			log.ErrorContext(ctx, "a result contradicts its order: check the transaction on the chain",

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/rand"
+	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
 	"encoding/json"
@@ -250,8 +251,9 @@ func orderBodies(session string, burn, fails bool) (validate, result []byte) {
 		status = "0x0"
 	}
 	hash := "0x" + hex.EncodeToString(digest[:])
-	validate = fmt.Appendf(nil, `{"user_sig":"0xa9c5","user_address":"%s","project_id":"project-1","digest":"%s","uuid":"%s","intent":%s}`,
-		playerAddress, hash, id, intent)
+	wallet := sha256.Sum256([]byte(session)) // a wallet belongs to one player
+	validate = fmt.Appendf(nil, `{"user_sig":"0xa9c5","user_address":"0x%x","project_id":"project-1","digest":"%s","uuid":"%s","intent":%s}`,
+		wallet[:20], hash, id, intent)
 	result = fmt.Appendf(nil, `{"session_id":"%s","uuid":"%s","tx_hash":"%s","receipt":{"type":"0x7","status":"%s","logsBloom":"%s","logs":%s,`+
 		`"transactionHash":"%[3]s","blockNumber":"0x12d687"},"intent":%[7]s}`, session, id, hash, status, bloom, transferLogs(2, "0"), intent)
 	return validate, result

@@ -135,7 +135,7 @@ func newSupportDesk(t *testing.T, p *place) *supportDesk {
 	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: d.service.RPCURL(ramp.Testnet), HTTPClient: d.service.Client()})
 	check(t, err)
 	proof := &ramp.Proof{Payers: []common.Address{d.service.Payer()}, Decimals: map[common.Address]int{common.HexToAddress(token): 18}}
-	w.game.Chain, w.game.Proof, w.game.Now = chain, proof, d.service.Now
+	w.game.Chain, w.game.Proof, w.game.AnyWallet, w.game.Now = chain, proof, true, d.service.Now
 	w.game.Logger = slog.New(slog.DiscardHandler)
 	d.service.SetHandler(newHandler(t, w.game))
 	d.client, err = ramp.NewClient(ramp.ClientConfig{URL: d.service.URL(), Key: w.key, HTTPClient: d.service.Client()})

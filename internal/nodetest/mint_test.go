@@ -157,7 +157,7 @@ func newMintingGame(t *testing.T, chain *ramp.RPC, proof *ramp.Proof, validator 
 	now := func() time.Time { return time.Unix(int64(seconds), 0) } // a node in process has a clock of its own
 	quiet := slog.New(slog.DiscardHandler)
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: everybody{}, Store: store, Terms: anyTerms, Key: key, Signer: validator,
-		Chain: chain, Proof: proof, Now: now, Logger: quiet})
+		Chain: chain, Proof: proof, AnyWallet: true, Now: now, Logger: quiet})
 	require.NoError(t, err)
 	desk, err := support.New(support.Config{Store: store, Chain: chain, Proof: proof, Now: now, Logger: quiet})
 	require.NoError(t, err)
