@@ -38,7 +38,11 @@ const backups = "examples/gameserver runs it"
 var commands = []command{
 	{begins: "go run ./examples/quickstart", until: `^burn it +980/0 +980/0 +980/1 +980/1 +980/1 *$`},
 	{begins: "make test", skip: "it runs this test"},
-	{begins: "go get github.com/token-ramp/ramp-go", skip: "the module is not published yet"},
+	{begins: "git clone https://github.com/token-ramp/ramp-go", skip: "the module is not published yet"},
+	{begins: "go -C ../your-game ", skip: "TestTheProgramOfTheREADME runs it"},
+	{begins: "internal/dbtest/databases go ", skip: ".ci/run runs it"},
+	{begins: "JUDGE_ALL=1 go ", skip: "it takes half an hour; make long runs it"},
+	{begins: "make long", skip: "it takes hours"},
 	{begins: "go run ./cmd/ramp emulate -json", until: `"validator_key":"0x[0-9a-f]{64}"`},
 	{begins: "go -C examples/gameserver run .", more: "-addr 127.0.0.1:0 -db sqlite:DATABASE", until: `^ready on http://`},
 	{begins: "RAMP_HMAC_KEY=trial RAMP_VALIDATOR_KEY=", more: "-addr 127.0.0.1:0 -db sqlite:DATABASE", until: `^ready on (http://\S+)`, serves: "TRIAL"},

@@ -1,6 +1,11 @@
 // Package rollback lets the emulator of ramptest ask a ramp.SQLStore in the same process
 // to roll back its first attempt at each step, as a database may do at any time. What
 // Apply did outside of its transaction is then done twice, and the books show it.
+//
+// A value in a context is a channel that a reader does not expect. It is here because the
+// emulator gets any http.Handler, and only the context passes through a mux, a framework
+// and middleware to the store. A setting would be one that everybody forgets, and nothing
+// outside of this module can set the value.
 package rollback
 
 import "context"

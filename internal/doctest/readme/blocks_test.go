@@ -5,11 +5,8 @@ package readme
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"errors"
-	"io"
-	"log/slog"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,100 +20,85 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// block: // A token of gold costs 100 gold
+type game struct{ db *sql.DB }
 
-const (
-	hmacKey      = "key from the console"
-	validatorKey = "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
-	sessionID    = "character-1"
-	token        = "token-1"
-)
+func (g *game) Authenticate(_ context.Context, s ramp.Session) error {
+	if s.ID != session.ID || !s.Token.Equal(session.Token) {
+		return ramp.Reject("INVALID_USER")
+	}
+	return nil
+}
 
-var session = ramp.Session{ID: sessionID, Token: ramp.NewAccessToken(token)}
+func (g *game) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
+	return &ramp.Player{Assets: []ramp.Asset{{ID: "gold", Balance: ramp.NewAmount(goldIn(g.db))}}}, nil
+}
+
+// block: func (g *game) Apply(ctx context.Context, tx *sql.Tx
+
+var session = ramp.Session{ID: "character-1", Token: ramp.NewAccessToken("token-1")}
 
 func page(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }
 
-// open returns a database with one character, who has 1000 gold.
+// open returns a database with one character, who has 1000 gold and no gems.
 func open(t *testing.T) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "game.db")+"?_txlock=immediate")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	db.SetMaxOpenConns(1)
-	hash := sha256.Sum256([]byte(token))
 	for _, statement := range []string{
 		ramp.SQLite.Schema(),
-		"CREATE TABLE sessions (id TEXT, token_hash BLOB)",
-		"CREATE TABLE characters (id TEXT, gold INTEGER, gems INTEGER)",
-		"INSERT INTO characters VALUES ('" + sessionID + "', 1000, 0)",
+		"CREATE TABLE balances (player TEXT, asset TEXT, amount INTEGER NOT NULL)",
+		"INSERT INTO balances VALUES ('" + session.ID + "', 'gold', 1000)",
 	} {
 		_, err := db.Exec(statement)
 		require.NoError(t, err)
 	}
-	_, err = db.Exec("INSERT INTO sessions VALUES ($1, $2)", sessionID, hash[:])
-	require.NoError(t, err)
 	return db
 }
 
-func mount(t *testing.T, mux *http.ServeMux, db *sql.DB, chain *ramp.RPC, terms *ramp.Terms, key ramp.HMACKey, signer *ramp.Signer, logger *slog.Logger) *ramp.Handler {
-	t.Helper()
-	ctx := t.Context()
-	// block: g := &game{db}
-	require.NoError(t, err)
-	return handler
-}
-
-func TestTheWiringTradesWithTheService(t *testing.T) {
-	ctx, db, mux := t.Context(), open(t), http.NewServeMux()
-	t.Setenv("RAMP_HMAC_KEY", hmacKey)
-	t.Setenv("RAMP_VALIDATOR_KEY", validatorKey)
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	consoleKey, err := ramp.TextKey(hmacKey)
-	require.NoError(t, err)
-	registered, err := ramp.NewKeySigner(validatorKey)
-	require.NoError(t, err)
-	emulated, err := ramptest.New(ramptest.Config{Key: consoleKey, Validator: registered.Address(), Game: server.URL})
-	require.NoError(t, err)
-	t.Cleanup(emulated.Close)
-	t.Setenv("RAMP_RPC_URL", emulated.RPCURL(ramp.Testnet))
-	t.Setenv("RAMP_API_URL", emulated.URL())
-	t.Setenv("RAMP_FRONTEND_URL", emulated.URL())
-	const chainID = 7002
-
-	// block: logger := slog.New(
-	require.NoError(t, err)
-	mount(t, mux, db, chain, terms, key, signer, logger)
-	// block: client, err := ramp.NewClient(
-	require.NoError(t, err)
-	require.Contains(t, address, started.UUID.String())
-
-	_, err = emulated.Mint(ctx, started.UUID, session, ramp.NewAmount(2))
-	require.NoError(t, err)
-	for _, sent := range emulated.Advance(time.Hour) {
-		require.NoError(t, sent.Err)
-	}
-	require.Equal(t, 800, goldIn(t, db))
-}
-
 func TestTheTestOfTheREADME(t *testing.T) {
-	db, logger := open(t), slog.New(slog.NewTextHandler(io.Discard, nil))
-	key, err := ramp.TextKey(hmacKey)
+	db := open(t)
+	key, err := ramp.TextKey("key from the console")
 	require.NoError(t, err)
-	signer, err := ramp.NewKeySigner(validatorKey)
+	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products})
-	require.NoError(t, err)
-	newHandler := func(chain *ramp.RPC) http.Handler {
-		return mount(t, http.NewServeMux(), db, chain, terms, key, signer, logger)
+	items := func(id string) []ramp.Item {
+		return []ramp.Item{{ID: id, Amount: ramp.NewAmount(100), IconURL: "https://example.com/icon.png"}}
 	}
-	before, gold := 1000, func() int { return goldIn(t, db) }
+	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{
+		{Name: "gold", Token: "0x00000000000000000000000000000000000070c3", Materials: items("gold"), Outputs: items("gold")},
+		{Name: "gem", Token: "0x0000000000000000000000000000000000006e30", Materials: items("gem"), Outputs: items("gem")},
+	}})
+	require.NoError(t, err)
+	server := httptest.NewServer(nil) // the node's address, before it is known
+	server.Close()
+	newHandler := func(node *ramp.RPC) http.Handler {
+		ctx, g, mux := t.Context(), &game{db}, http.NewServeMux()
+		const chainID = 7002
+		t.Setenv("RAMP_RPC_URL", server.URL)
+		// block: store, err := ramp.NewSQLStore(
+		require.ErrorIs(t, err, ramp.ErrUnreachable, "Check looks for the node")
+		config := ramp.HandlerConfig{Players: g, Store: store, Terms: terms, Key: key, Signer: signer, OnConflict: page, Chain: node}
+		handler, err = ramp.NewHandler(config)
+		require.NoError(t, err)
+		require.NoError(t, handler.Check(ctx))
+		return handler
+	}
+	before, gold := int64(1000), func() int64 { return goldIn(db) }
 	// block: service := ramptest.Start(
 	require.Contains(t, service.Timeline(), "#2   200  success")
+
+	// An asset without a row is a declined order, not an error of SQL.
+	started, err = client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gem"})
+	require.NoError(t, err)
+	_, err = service.Mint(t.Context(), started.UUID, session, ramp.NewAmount(1))
+	require.ErrorContains(t, err, "INVALID_BALANCE")
 }
 
-func goldIn(t *testing.T, db *sql.DB) (gold int) {
-	t.Helper()
-	require.NoError(t, db.QueryRow("SELECT gold FROM characters").Scan(&gold))
+func goldIn(db *sql.DB) (gold int64) {
+	if err := db.QueryRow("SELECT amount FROM balances WHERE asset = 'gold'").Scan(&gold); err != nil {
+		panic(err)
+	}
 	return gold
 }
