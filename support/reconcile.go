@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -244,9 +245,9 @@ func (r *reconciliation) checkReceipt(ctx context.Context, o *ramp.Order, receip
 		}
 		if len(events) > 0 {
 			r.pair(r.assets.traded(*o), slices.Concat(events...))
-			other, err := r.o.endedOther(ctx, o.UUID, common.HexToHash(o.TxHash))
-			if other != nil { // and is older than the orders that were read
-				r.shared = append(r.shared, *o)
+			orders, err := r.o.all(func(page ramp.OrderPage) ([]ramp.Order, error) { return r.ledger.UserOrders(ctx, o.UserAddress, page) })
+			if slices.ContainsFunc(orders, func(other ramp.Order) bool { return other.UUID != o.UUID && strings.EqualFold(other.TxHash, o.TxHash) }) {
+				r.shared = append(r.shared, *o) // with one that is older than those that were read
 			}
 			return err
 		}
