@@ -61,7 +61,7 @@ var transferTopic = common.HexToHash("0xddf252ad1be2c89b69c2b068fc378daa952ba7f1
 // The number of blocks for which logs are asked at once grows and shrinks with the number
 // of their logs, so that few logs need few requests, and many logs little memory.
 const (
-	firstBlocks, maxBlocks = 1 << 10, 1 << 14
+	firstBlocks, maxBlocks = 1 << 10, 1 << 13 // most nodes take 10,000
 	fewLogs, manyLogs      = 1 << 9, 1 << 11
 )
 
