@@ -1,6 +1,7 @@
 package ramptest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,7 +69,7 @@ type audit struct {
 	clock  *clock
 	record *record
 	keeper *keeper
-	assets func(context.Context, ramp.Session, uuid.UUID) (*ramp.Player, error)
+	assets func(context.Context, ramp.Session, uuid.UUID) (player *ramp.Player, status int, err error)
 
 	mu       sync.Mutex
 	players  map[string]*auditedPlayer // by playerKey
@@ -77,6 +78,8 @@ type audit struct {
 	found    []*Imbalance
 	returned map[*Imbalance]bool // those that some call has returned
 	changes  int                 // how often a window was opened, joined or closed
+	waited   bool                // an effect was awaited in vain
+	lag      time.Duration       // how late an effect came, at most
 }
 
 // auditedOrder is an order of one player. A UUID has one, unless the game was
@@ -87,24 +90,33 @@ type auditedOrder struct {
 }
 
 type auditedPlayer struct {
-	name   string // its key
-	title  string // its name, as the game last reported it
-	books  books.Player
-	at     time.Time // when the last window was closed
-	window *window   // the open window, or nil
+	name    string       // its key
+	title   string       // its name, as the game last reported it
+	session ramp.Session // the newest that the game has accepted
+	books   books.Player
+	window  *window // the open window, or nil
+	waiting int     // calls that wait for the next window
 }
 
-// window is the time between two readings of a player's assets. It has one call, or
-// several that overlap.
+// window is the time between two readings of a player's assets. It has one call, or several
+// that overlap: validate calls, or results of one order. What a result moves would
+// otherwise be mixed up with the effects of other orders.
 type window struct {
 	player  *auditedPlayer
 	session ramp.Session // used to ask for the assets
 	id      uuid.UUID    // the order that it was opened for
+	result  bool
 	ready   chan struct{}
+	closed  chan struct{}
 	before  books.Assets // nil if unknown
 	open    int          // calls in progress
 	joined  int          // calls so far
 	calls   []books.Call
+}
+
+// admits reports whether a call may join the window.
+func (w *window) admits(c *call) bool {
+	return w.result == (c.kind == KindResult) && (w.id == c.order.UUID || !w.result && w.player.waiting == 0)
 }
 
 // open opens a window for a call about an order, or joins the open one. The window is
@@ -123,6 +135,14 @@ func (a *audit) open(ctx context.Context, c *call) (*window, books.Call) {
 	key, first, asked, at := a.player(ctx, o)
 	a.mu.Lock()
 	p := a.keep(key)
+	for p.window != nil && !p.window.admits(c) {
+		closed := p.window.closed
+		p.waiting++
+		a.mu.Unlock()
+		<-closed
+		a.mu.Lock()
+		p.waiting--
+	}
 	unchanged := at == a.changes
 	a.changes++
 	entry := a.order(p, o)
@@ -135,7 +155,8 @@ func (a *audit) open(ctx context.Context, c *call) (*window, books.Call) {
 		defer a.mu.Unlock()
 		return w, a.begin(entry, w, c)
 	}
-	w = &window{player: p, session: o.Session, id: o.UUID, ready: make(chan struct{}), open: 1, joined: 1}
+	w = &window{player: p, session: o.Session, id: o.UUID, result: c.kind == KindResult,
+		ready: make(chan struct{}), closed: make(chan struct{}), open: 1, joined: 1}
 	p.window = w
 	a.mu.Unlock()
 	if w.before = first; !asked || !unchanged {
@@ -143,9 +164,16 @@ func (a *audit) open(ctx context.Context, c *call) (*window, books.Call) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p.books.Begin(w.before)
+	a.changed(p.books.Look(w.before))
 	close(w.ready)
 	return w, a.begin(entry, w, c)
+}
+
+// changed has orders written about which something has become known.
+func (a *audit) changed(orders []*books.Order) {
+	for _, o := range orders {
+		a.keeper.touch(o.UUID)
+	}
 }
 
 // keep returns the books of a player, which it creates if needed. The caller must hold
@@ -174,8 +202,6 @@ func (a *audit) begin(entry *books.Order, w *window, c *call) books.Call {
 type account struct {
 	order books.Order
 	last  books.Assets // the player's last known assets; nil if unknown
-	at    time.Time    // when they were read
-	open  bool         // a call is in progress, so that something may just be moving
 	twins bool         // the game may have approved another order under the same UUID
 }
 
@@ -192,8 +218,7 @@ func (a *audit) account(o *Order) *account {
 		}
 		if entry.order.Mint == mint && entry.order.Sum.Equal(sum) {
 			found = &account{order: *entry.order}
-			p := entry.player
-			found.last, found.at, found.open = p.books.Last, p.at, p.window != nil
+			found.last = entry.player.books.Last
 		}
 	}
 	if found != nil {
@@ -203,41 +228,56 @@ func (a *audit) account(o *Order) *account {
 }
 
 // version returns a number that differs after each change of what the books know about
-// the orders under a UUID, and whether a call about their players is in progress.
-func (a *audit) version(id uuid.UUID) (version int, open bool) {
+// the orders under a UUID.
+func (a *audit) version(id uuid.UUID) (version int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, entry := range a.orders[id] {
 		version += 1 + entry.order.Version
-		open = open || entry.player.window != nil
 	}
-	return version, open
+	return version
 }
 
 // player returns the key of a session's player. If it had to ask the game, asked is
 // true and owns is what the player owns, or nil if the game did not say. at is the
 // number of changes before that.
 func (a *audit) player(ctx context.Context, o *Order) (key string, owns books.Assets, asked bool, at int) {
-	a.mu.Lock()
-	key, known := a.keys[o.Session.ID]
-	at = a.changes
-	a.mu.Unlock()
-	if known {
+	at, key = a.turn(o.Session)
+	if key != "" {
 		return key, nil, false, at
 	}
-	key = "session " + o.Session.ID
-	player, err := a.assets(ctx, o.Session, o.UUID)
-	if err != nil {
-		return key, nil, true, at
+	player, err := a.ask(ctx, o.Session, o.UUID)
+	if err == nil {
+		owns = balances(player)
 	}
-	if player.PlayerID != "" {
-		key = "player " + player.Server + "\x00" + player.PlayerID
+	_, key = a.turn(o.Session)
+	return cmp.Or(key, "session "+o.Session.ID), owns, true, at
+}
+
+// turn returns the number of changes, and the key of a session's player, or "".
+func (a *audit) turn(s ramp.Session) (at int, key string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.changes, a.keys[s.ID]
+}
+
+// look enters what the game said that the player of a session owns, whoever asked, if
+// nothing has changed since the turn at.
+func (a *audit) look(s ramp.Session, player *ramp.Player, at int) {
+	if a.mode == BooksOff {
+		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.keys[o.Session.ID] = key
-	a.keep(key).title = reading{player: player}.name()
-	return key, balances(player), true, at
+	key := "session " + s.ID
+	if player.PlayerID != "" {
+		key = "player " + player.Server + "\x00" + player.PlayerID
+	}
+	p := a.keep(key)
+	a.keys[s.ID], p.session, p.title = key, s, reading{player: player}.name()
+	if p.window == nil && at == a.changes {
+		a.changed(p.books.Look(balances(player)))
+	}
 }
 
 // sumOf returns what an order moves in total if its transaction succeeds.
@@ -260,8 +300,12 @@ func sumOf(o *Order) (mint bool, sum books.Assets) {
 // caller must hold the lock.
 func (a *audit) order(p *auditedPlayer, o *Order) *books.Order {
 	mint, sum := sumOf(o)
-	for _, known := range a.orders[o.UUID] {
-		if known.player == p && known.order.Mint == mint && known.order.Sum.Equal(sum) {
+	for i, known := range a.orders[o.UUID] {
+		if known.order.Mint == mint && known.order.Sum.Equal(sum) {
+			if known.player != p { // who the player is was unknown when it was first read
+				known.player.books.Drop(known.order)
+				a.orders[o.UUID][i].player = p
+			}
 			return known.order
 		}
 	}
@@ -270,17 +314,30 @@ func (a *audit) order(p *auditedPlayer, o *Order) *books.Order {
 	return entry
 }
 
-// read asks what the player of a window owns. It returns nil if the game does not
-// say.
+// read asks what the player of a window owns, with the session of its order, and if the
+// game rejects that, with the newest that it has accepted. It returns nil if the game does
+// not say.
 func (a *audit) read(ctx context.Context, w *window) books.Assets {
-	asked, err := a.assets(ctx, w.session, w.id)
+	a.mu.Lock()
+	newest := w.player.session
+	a.mu.Unlock()
+	player, err := a.ask(ctx, w.session, w.id)
+	if isRejection(err) && newest.ID != "" && keyOf(newest) != keyOf(w.session) {
+		player, err = a.ask(ctx, newest, w.id)
+	}
 	if err != nil {
 		return nil
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	w.player.title = reading{player: asked}.name()
-	return balances(asked)
+	return balances(player)
+}
+
+// ask asks what a player owns, and once more if the game fails.
+func (a *audit) ask(ctx context.Context, s ramp.Session, id uuid.UUID) (*ramp.Player, error) {
+	player, status, err := a.assets(ctx, s, id)
+	if status >= 500 {
+		player, _, err = a.assets(ctx, s, id)
+	}
+	return player, err
 }
 
 func balances(player *ramp.Player) books.Assets {
@@ -311,18 +368,21 @@ func (a *audit) close(ctx context.Context, w *window, c books.Call) {
 	w.calls = append(w.calls, c)
 	w.open--
 	a.changes++
-	joined, last := w.joined, w.open == 0
+	joined, last, patience := w.joined, w.open == 0, a.settle
+	if a.waited { // ten missing effects need not take ten times as long
+		patience = min(patience, max(patience/10, 8*a.lag))
+	}
 	a.mu.Unlock()
 	if !last {
 		return
 	}
 	var seen []books.Assets // the readings, without consecutive repeats
-	end := time.Now().Add(a.settle)
+	begun := time.Now()
 	readings := 0
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		readings++
 		var after books.Assets
-		if w.before != nil {
+		if w.before != nil || w.player.books.Last != nil { // otherwise there is nothing to compare it with
 			after = a.read(ctx, w)
 		}
 		if after != nil && (len(seen) == 0 || !seen[len(seen)-1].Equal(after)) {
@@ -333,9 +393,13 @@ func (a *audit) close(ctx context.Context, w *window, c books.Call) {
 			a.mu.Unlock()
 			return
 		}
-		last := !time.Now().Before(end) && (readings >= minReadings || a.settle < 0)
+		last := time.Since(begun) >= patience && (readings >= minReadings || a.settle < 0)
 		v := w.player.books.Judge(w.calls, w.before, after, last)
 		if v.Problem == "" || v.Overdraw || last {
+			if v.Problem == "" && readings > 1 {
+				a.lag = max(a.lag, time.Since(begun))
+			}
+			a.waited = a.waited || v.Problem != "" && !v.Overdraw
 			if v.Problem != "" && len(seen) > 2 { // one late effect cannot explain this
 				v = w.player.books.Judge(w.calls, nil, after, true)
 				v.Said = "not judged, because what the player owns keeps changing"
@@ -368,7 +432,8 @@ func (a *audit) end(w *window, v books.Verdict) {
 		a.keeper.touch(late.UUID)
 	}
 	w.player.books.End(v)
-	w.player.window, w.player.at = nil, a.clock.now()
+	w.player.window = nil
+	close(w.closed)
 	a.changes++
 	secrets := redact.New(w.session.Token.Reveal()) // an asset ID may contain it
 	event := Event{Time: a.clock.now(), Kind: KindBooks, UUID: w.id, Outcome: secrets.Text(v.Said)}
@@ -437,7 +502,7 @@ func (a *account) knows(mode Books) verdict.Why {
 		return verdict.Unread
 	case a.twins:
 		return verdict.Twins
-	case a.order.Lost || a.order.Mixed || len(a.order.Totals) != 1:
+	case a.order.Lost || a.order.Mixed || a.order.Guess || len(a.order.Totals) != 1:
 		return verdict.Overlap
 	default:
 		return verdict.Known

@@ -63,15 +63,22 @@ func (s *game) reach(address string, client http.Client) {
 	s.to.Store(&destination{strings.TrimRight(address, "/"), &client})
 }
 
-// assets asks for a user's assets (interface 2.4).
-func (s *game) assets(ctx context.Context, session ramp.Session, id uuid.UUID) (player *ramp.Player, err error) {
+// assets asks for a user's assets (interface 2.4). status is that of the answer, or 0.
+func (s *game) assets(ctx context.Context, session ramp.Session, id uuid.UUID) (player *ramp.Player, status int, err error) {
 	c := call{kind: KindAssets, id: id, method: http.MethodGet, path: s.config.AssetsPath, session: session}
-	_, err = s.exchange(ctx, c, func(a *answer) (err error) {
+	at, _ := s.audit.turn(session)
+	a, err := s.exchange(ctx, c, func(a *answer) (err error) {
 		player, err = checkAssets(a)
 		return err
 	})
+	if a != nil {
+		status = a.status
+	}
 	s.readings.keep(session, reading{player, err, s.clock.now()})
-	return player, err
+	if err == nil {
+		s.audit.look(session, player, at)
+	}
+	return player, status, err
 }
 
 // tell makes a call about an order, as its script says, after the forged versions of

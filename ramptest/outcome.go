@@ -8,7 +8,6 @@ import (
 	"math/big"
 	"slices"
 	"strings"
-	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
@@ -27,8 +26,7 @@ func (s *orders) verdict(o *Order) verdict.Verdict {
 
 // said is verdict with the last reading of the order's session, and with what it depends on.
 func (s *orders) said(o *Order, r reading) *saidVerdict {
-	now := basis{standing: o.delivery.standing(), name: s.nameOf(o, r), read: r.at, player: r.player}
-	now.version, now.open = s.game.audit.version(o.UUID)
+	now := basis{standing: o.delivery.standing(), version: s.game.audit.version(o.UUID), name: s.nameOf(o, r), problem: r.problem()}
 	last := o.said.Load()
 	if last != nil && now == last.basis {
 		return last
@@ -51,9 +49,7 @@ type basis struct {
 	standing standing
 	version  int // of the books
 	name     string
-	read     time.Time
-	player   *ramp.Player
-	open     bool // a call about the player is in progress
+	problem  string // of the last reading
 }
 
 // known is what is known about an order, with the balances of its player.
@@ -78,9 +74,8 @@ func (s *orders) known(o *Order) known {
 		k.Books.Findings = append(k.Books.Findings, found.Problem)
 	}
 	if k.Books.Why == verdict.Unread {
-		if r, ok := s.game.readings.of(o.Session); ok && r.err != nil {
-			k.Books.Problem = say(r.err)
-		}
+		r, _ := s.game.readings.of(o.Session)
+		k.Books.Problem = r.problem()
 	}
 	_, k.Books.Sum = sumOf(o)
 	if acc == nil {
@@ -92,33 +87,7 @@ func (s *orders) known(o *Order) known {
 		return k
 	}
 	k.Books.Moved = acc.order.Totals[0]
-	if r, ok := s.game.readings.of(o.Session); ok && !acc.open && !r.at.Before(acc.at) { // another session may have been read since
-		if k.now = nil; r.err == nil {
-			k.now = balances(r.player)
-			k.arrive(k.now.Minus(acc.last))
-		}
-	}
 	return k
-}
-
-// arrive adds the missing effect of the order to what has moved, if exactly that has
-// come since the last call.
-func (k *known) arrive(since books.Assets) {
-	due := k.due()
-	if rest := due.Minus(k.Books.Moved); k.Books.Dispute == nil && len(rest) > 0 && since.Covers(rest) {
-		if len(k.Books.Moved) == 0 {
-			k.Books.Took = due
-		}
-		k.Books.Moved = due
-	}
-}
-
-// due is what must have moved by now.
-func (k *known) due() books.Assets {
-	if k.Chain.End == verdict.Succeeded || k.Chain.End == verdict.Pending && k.Mint {
-		return k.Books.Sum
-	}
-	return books.Assets{}
 }
 
 // chainOf returns what the chain knows about the transaction of an order.

@@ -258,7 +258,7 @@ func (s *pages) verdictView(v verdict.Verdict) verdictView {
 // record has the exchange, it includes endpoint, status, body and likely cause.
 func (s *pages) problemOf(err error, id uuid.UUID) *problem {
 	p := &problem{Said: say(err)}
-	if e, ok := s.record.last(func(e *Event) bool { return e.UUID == id && e.Request != nil && e.isWrong() }); ok {
+	if e, ok := s.record.last(func(e *Event) bool { return e.UUID == id && e.Request != nil && !e.isReading() && e.isWrong() }); ok {
 		p.Said = e.Said
 		s.explain(p, &e)
 	}
@@ -289,7 +289,7 @@ type readingView struct {
 func (s *pages) read(r *http.Request, session ramp.Session, must bool) (readingView, *problem) {
 	read, known := s.game.readings.of(session)
 	if must || !known {
-		if _, err := s.game.assets(r.Context(), session, uuid.Nil); err != nil && r.Context().Err() != nil {
+		if _, _, err := s.game.assets(r.Context(), session, uuid.Nil); err != nil && r.Context().Err() != nil {
 			return readingView{}, &problem{Said: say(err)} // the reader is gone
 		}
 		read, _ = s.game.readings.of(session)

@@ -168,7 +168,7 @@ func (s *pages) readForm(w http.ResponseWriter, r *http.Request) {
 	if o == nil {
 		return
 	}
-	_, _ = s.game.assets(r.Context(), o.Session, uuid.Nil) // the page shows the result
+	_, _, _ = s.game.assets(r.Context(), o.Session, uuid.Nil) // the page shows the result
 	http.Redirect(w, r, "/orders/"+o.UUID.String(), http.StatusSeeOther)
 }
 

@@ -24,6 +24,18 @@ func (r reading) name() string {
 	return cmp.Or(r.player.Name, r.player.PlayerID, "the player")
 }
 
+// problem says why the game did not list the assets, and what to do; "" if it did.
+func (r reading) problem() string {
+	switch {
+	case r.err == nil:
+		return ""
+	case isRejection(r.err):
+		return say(r.err) + " If the session has expired, log in again, and the books read with the new session."
+	default:
+		return say(r.err)
+	}
+}
+
 // maxReadings bounds the readings of a service that runs for weeks.
 const maxReadings = 1_000
 

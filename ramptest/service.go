@@ -201,7 +201,8 @@ func (s *Service) Assets(ctx context.Context, session ramp.Session) (*ramp.Playe
 		return nil, err
 	}
 	defer leave()
-	return s.game.assets(ctx, session, uuid.Nil)
+	player, _, err := s.game.assets(ctx, session, uuid.Nil)
+	return player, err
 }
 
 // Mint plays a player who mints. It asks the game to approve turning the

@@ -181,7 +181,6 @@ type savedPlayer struct {
 	Title         string `json:",omitempty"`
 	Last, Outside books.Assets
 	Epoch         int
-	At            time.Time
 }
 
 type savedBooks struct {
@@ -376,7 +375,11 @@ func (a *audit) save(id uuid.UUID, players map[string]savedPlayer) (entries []sa
 	for _, entry := range a.orders[id] {
 		p := entry.player
 		entries = append(entries, savedBooks{p.name, *entry.order})
-		players[p.name] = savedPlayer{p.title, p.books.Last, p.books.Outside, p.books.Epoch, p.at}
+		last := p.books.Last
+		if p.books.Pending != nil { // what has moved since is not known
+			last = nil
+		}
+		players[p.name] = savedPlayer{p.title, last, p.books.Outside, p.books.Epoch}
 	}
 	return entries
 }
@@ -578,7 +581,7 @@ func (s *Service) restoreBooks(f *StateFile) error {
 		each(f, "player/", func(key string, saved savedPlayer) error {
 			name, err := url.QueryUnescape(key)
 			p := a.keep(name)
-			p.title, p.books.Last, p.books.Outside, p.books.Epoch, p.at = saved.Title, saved.Last, saved.Outside, saved.Epoch, saved.At
+			p.title, p.books.Last, p.books.Outside, p.books.Epoch = saved.Title, saved.Last, saved.Outside, saved.Epoch
 			return err
 		}),
 		each(f, "findings", func(_ string, found []*Imbalance) error {

@@ -36,6 +36,8 @@ type Order struct {
 	Lost      bool     `json:",omitzero"` // the books lost track: nothing is required
 	Unread    bool     `json:",omitzero"` // the game did not say what the player owned before and after some call
 	Mixed     bool     `json:",omitzero"` // what moved could not be told apart from other movements
+	Guess     bool     `json:",omitzero"` // Totals rests on a guess, because nothing moved that would prove it
+	Prior     []Assets `json:"-"`         // Totals before the calls in Player.Pending; nil if there are none
 
 	// Effects of closed windows that may still come, because the game may act after
 	// it has answered.
@@ -69,6 +71,7 @@ const (
 type Step struct {
 	Move  Assets // what moves
 	Total Assets // what has moved in total afterwards
+	Doubt bool   // it begins with a total that nothing proves
 }
 
 // NewOrder returns an order for which nothing has moved.
@@ -148,19 +151,93 @@ type Player struct {
 	Outside Assets // what has moved between windows, in total
 	Epoch   int    // counts the times that Outside was lost
 	Late    []*Order
+	Pending []Call // since Last, in windows that could not be read
 }
 
 // maxLate is how many of a player's other orders may explain a movement in a window.
 // Late effects come soon, so older orders need not be kept.
 const maxLate = 16
 
-// Begin opens a window. before is nil if unknown.
-func (p *Player) Begin(before Assets) {
-	if p.Last == nil || before == nil {
-		p.Outside, p.Epoch = Assets{}, p.Epoch+1
-		return
+// maxPending is how many calls are judged again.
+const maxPending = 64
+
+// Look enters a reading while no call is in progress; nil if it failed. It judges the calls
+// again whose windows could not be read: a match proves, and a mismatch proves nothing. It
+// reports the orders about which something has become known.
+func (p *Player) Look(owns Assets) (changed []*Order) {
+	if owns == nil {
+		return nil
 	}
-	p.Outside = p.Outside.Plus(before.Minus(p.Last))
+	switch moved := owns.Minus(p.Last); {
+	case p.Last == nil || p.Pending != nil:
+		if p.Last != nil {
+			changed = p.again(moved)
+		}
+		p.Outside, p.Epoch = Assets{}, p.Epoch+1
+	default:
+		var came []*Order // those of which exactly what was missing has come
+		for _, o := range p.Late {
+			if rest := o.Due().Minus(o.Totals[0]); o.Told && !o.isFree() && len(o.Totals) == 1 && len(rest) > 0 && moved.Covers(rest) {
+				came = append(came, o)
+			}
+		}
+		if len(came) == 1 {
+			o := came[0]
+			rest := o.Due().Minus(o.Totals[0])
+			o.settle([]Step{{Move: rest, Total: o.Due()}})
+			o.Late, changed, moved = nil, came, moved.Minus(rest)
+		}
+		p.Outside = p.Outside.Plus(moved)
+	}
+	p.Last, p.Pending = owns, nil
+	return changed
+}
+
+// again judges the pending calls, between which and now this has moved.
+func (p *Player) again(moved Assets) (changed []*Order) {
+	var ways []way
+	for _, c := range p.Pending {
+		if c.Order.Prior != nil { // it is the first call of its order
+			c.Order.Totals, c.Order.Prior = c.Order.Prior, nil
+		}
+	}
+	ways = p.ways(p.Pending)
+	explained, ok := explain(ways, moved)
+	guess := cancels(explained)
+	for i, w := range ways {
+		o := w.order
+		changed = append(changed, o)
+		if !ok || slices.ContainsFunc(w.calls, func(c Call) bool { return c.Opposite }) {
+			o.Mixed = true
+			continue
+		}
+		o.enter(explained[i].taken, guess)
+		o.Unread = len(o.Totals) > 1
+	}
+	return changed
+}
+
+// ways returns what the orders of calls may do.
+func (p *Player) ways(calls []Call) (ways []way) {
+	for _, c := range calls {
+		at := slices.IndexFunc(ways, func(w way) bool { return w.order == c.Order })
+		if at < 0 {
+			at = len(ways)
+			ways = append(ways, way{order: c.Order})
+		}
+		ways[at].calls = append(ways[at].calls, c)
+	}
+	for i, w := range ways {
+		ways[i].steps = p.steps(w.order, w.calls)
+	}
+	return ways
+}
+
+// Drop forgets an order that belongs to another player.
+func (p *Player) Drop(o *Order) {
+	p.Late = slices.DeleteFunc(p.Late, func(late *Order) bool { return late == o })
+	p.Pending = slices.DeleteFunc(p.Pending, func(c Call) bool { return c.Order == o })
+	o.Prior, o.Epoch = nil, -1
 }
 
 // starts returns the totals with which an order may begin a window. A late effect may
@@ -169,7 +246,7 @@ func (p *Player) Begin(before Assets) {
 func (p *Player) starts(o *Order) []Step {
 	starts := make([]Step, 0, 2)
 	for _, total := range o.Totals {
-		starts = append(starts, Step{Move: Assets{}, Total: total})
+		starts = append(starts, Step{Move: Assets{}, Total: total, Doubt: o.Guess || len(o.Totals) > 1})
 	}
 	gap, known := p.Outside.Minus(o.Outside), o.Epoch == p.Epoch
 	for _, total := range o.Totals {
@@ -186,7 +263,7 @@ func (p *Player) starts(o *Order) []Step {
 		}
 		starts = append(starts, late)
 		if !known || len(g) > 0 || o.Peers == OpposedPeers { // whether it has come is unknown
-			starts = append(starts, Step{Move: Assets{}, Total: late.Total})
+			starts = append(starts, Step{Move: Assets{}, Total: late.Total, Doubt: true})
 		}
 	}
 	return starts
@@ -212,13 +289,15 @@ func (p *Player) steps(o *Order, calls []Call) []Step {
 		switch {
 		case result:
 			ends = []Assets{o.Due()}
+		case open && validate && o.Mint:
+			ends = []Assets{start.Total, o.Sum, o.Due()}
 		case open:
 			ends = []Assets{start.Total, o.Due()}
 		case validate && o.Mint && !o.Told && len(start.Total) == 0:
 			ends = []Assets{start.Total, o.Sum}
 		}
 		for _, end := range ends {
-			step := Step{Move: start.Move.Plus(end.Minus(start.Total)), Total: end}
+			step := Step{Move: start.Move.Plus(end.Minus(start.Total)), Total: end, Doubt: start.Doubt}
 			if !slices.ContainsFunc(all, func(s Step) bool { return s.Move.Equal(step.Move) && s.Total.Equal(step.Total) }) {
 				all = append(all, step)
 			}
@@ -239,9 +318,20 @@ func distinct(all []Assets) []Assets {
 
 // End enters the verdict of a window and closes it.
 func (p *Player) End(v Verdict) {
-	p.Last = v.after
+	if v.Known {
+		p.Last = v.after
+	}
 	for _, w := range v.ways {
 		p.enter(v, w)
+	}
+	if !v.Known {
+		for _, w := range v.ways {
+			p.Pending = append(p.Pending, w.calls...)
+		}
+		if len(p.Pending) > maxPending {
+			p.Last, p.Pending = nil, nil
+		}
+		p.Look(v.after)
 	}
 	p.Late = slices.DeleteFunc(p.Late, func(o *Order) bool { return len(o.Late) == 0 })
 	if excess := len(p.Late) - maxLate; excess > 0 {
@@ -263,8 +353,12 @@ func (p *Player) enter(v Verdict, w way) {
 	taken := w.taken
 	switch {
 	case !v.Known:
-		o.Unread, o.Mixed = o.Unread || v.after == nil, o.Mixed || v.after != nil
-		taken = w.steps
+		if o.Unread = true; o.Prior == nil {
+			o.Prior = o.Totals
+		}
+		o.settle(w.steps)
+		o.Late = nil
+		return
 	case v.free && len(v.ways) > 1:
 		o.Mixed = true
 		taken = w.steps
@@ -280,8 +374,8 @@ func (p *Player) enter(v Verdict, w way) {
 		start := w.steps[0].Total.Minus(w.steps[0].Move)
 		taken = []Step{{Move: v.Moved, Total: start.Plus(v.Moved)}}
 	}
-	o.settle(taken)
-	if v.free || !v.Known {
+	o.enter(taken, v.guess)
+	if v.free {
 		o.Late = nil
 		return
 	}
@@ -317,6 +411,17 @@ func (p *Player) enter(v Verdict, w way) {
 	}
 	if !slices.Contains(p.Late, o) {
 		p.Late = append(p.Late, o)
+	}
+}
+
+// enter is settle, and remembers what is a guess: nothing moved proves nothing, and neither
+// do movements that may have canceled each other. A movement proves.
+func (o *Order) enter(steps []Step, guess bool) {
+	o.Version++
+	o.settle(steps)
+	o.Guess = guess || slices.ContainsFunc(steps, func(s Step) bool { return s.Doubt && len(s.Move) == 0 })
+	if len(o.Totals) == 1 && !o.Guess && o.Told && len(steps[0].Move) > 0 {
+		o.Unread = false
 	}
 }
 

@@ -98,9 +98,6 @@ func TestAWindowIsJudged(t *testing.T) {
 			p := &Player{}
 			for _, s := range test.steps {
 				c := Call{Order: test.order, Result: s.call != approved, Forged: s.call == forged, Answer: s.answer}
-				if c.Result && !c.Forged {
-					test.order.Tell(s.call == succeeded, s.call == succeeded)
-				}
 				reading := func(n int64) Assets {
 					if n < 0 {
 						return nil
@@ -108,7 +105,10 @@ func TestAWindowIsJudged(t *testing.T) {
 					return gold(n)
 				}
 				before, after := reading(s.before), reading(s.after)
-				p.Begin(before)
+				p.Look(before)
+				if c.Result && !c.Forged {
+					test.order.Tell(s.call == succeeded, s.call == succeeded)
+				}
 				v := p.Judge([]Call{c}, before, after, true)
 				p.End(v)
 				got := v.Problem
@@ -148,7 +148,7 @@ func TestTheFirstConfirmedOutcomeStands(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			p, o := &Player{}, mint()
 			window := func(c Call, before, after int64) {
-				p.Begin(gold(before))
+				p.Look(gold(before))
 				p.End(p.Judge([]Call{c}, gold(before), gold(after), true))
 			}
 			window(Call{Order: o, Answer: Yes}, 900, 800)
@@ -185,7 +185,8 @@ func TestWhatWasTakenIsKept(t *testing.T) {
 		{"taken and given back", [3]int64{800, 800, 900}, gold(-100), false, false},
 		{"taken late", [3]int64{900, 800, 900}, gold(-100), false, false},
 		{"never taken", [3]int64{900, 900, 900}, nil, false, false},
-		{"unknown", [3]int64{-1, -1, 900}, nil, true, true},
+		{"unknown, and then right", [3]int64{-1, -1, 900}, nil, true, false},
+		{"unknown", [3]int64{-1, -1, -1}, nil, true, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			reading := func(n int64) Assets {
@@ -195,10 +196,10 @@ func TestWhatWasTakenIsKept(t *testing.T) {
 				return gold(n)
 			}
 			p, o := &Player{}, mint()
-			p.Begin(gold(900))
+			p.Look(gold(900))
 			p.End(p.Judge([]Call{{Order: o, Answer: Yes}}, gold(900), reading(test.between[0]), true))
 			o.Tell(false, false)
-			p.Begin(reading(test.between[1]))
+			p.Look(reading(test.between[1]))
 			p.End(p.Judge([]Call{{Order: o, Result: true, Answer: Yes}}, reading(test.between[1]), reading(test.between[2]), true))
 			assert.Equal(t, test.took, o.Took)
 			assert.Equal(t, test.vague, o.Vague)
@@ -229,7 +230,7 @@ func TestOrdersOfOneWindowAreJudgedTogether(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			p := &Player{}
 			before := gold(1000)
-			p.Begin(before)
+			p.Look(before)
 			v := p.Judge(test.calls, before, gold(1000+test.moved), true)
 			p.End(v)
 			assert.Equal(t, test.want, v.Problem)
@@ -240,12 +241,12 @@ func TestOrdersOfOneWindowAreJudgedTogether(t *testing.T) {
 // Which of two equal orders was taken cannot be told, so either may be.
 func TestWhatCannotBeToldIsNotDemanded(t *testing.T) {
 	p, a, b := &Player{}, NewOrder(uuid.UUID{1}, true, gold(-100)), NewOrder(uuid.UUID{2}, true, gold(-100))
-	p.Begin(gold(1000))
+	p.Look(gold(1000))
 	p.End(p.Judge([]Call{{Order: a, Answer: Open}, {Order: b, Answer: Open}}, gold(1000), gold(900), true))
 	for _, o := range []*Order{a, b} {
 		for _, after := range []int64{900, 800} {
 			p := *p
-			p.Begin(gold(900))
+			p.Look(gold(900))
 			assert.Empty(t, p.Judge([]Call{{Order: o, Answer: Yes}}, gold(900), gold(after), true).Problem)
 		}
 	}
@@ -255,9 +256,9 @@ func TestWhatCannotBeToldIsNotDemanded(t *testing.T) {
 // itself may still come.
 func TestALateEffectOfAnotherOrderExplainsADifferenceInTheEnd(t *testing.T) {
 	p, late, o := &Player{}, mint(), burn()
-	p.Begin(gold(1000))
+	p.Look(gold(1000))
 	p.End(p.Judge([]Call{{Order: late, Answer: Yes}}, gold(1000), gold(1000), true)) // held, or late
-	p.Begin(gold(1000))
+	p.Look(gold(1000))
 	calls := []Call{{Order: o, Answer: Yes}}
 	assert.NotEmpty(t, p.Judge(calls, gold(1000), gold(900), false).Problem)
 	assert.Empty(t, p.Judge(calls, gold(1000), gold(900), true).Problem)
@@ -270,7 +271,7 @@ func TestALateEffectOfAnotherOrderExplainsADifferenceInTheEnd(t *testing.T) {
 func TestLateEffectsThatMakeUpForEachOtherAreNotDemandedAgain(t *testing.T) {
 	p, taken, granted := &Player{}, mint(), burn()
 	window := func(c Call, before, after int64) Verdict {
-		p.Begin(gold(before))
+		p.Look(gold(before))
 		v := p.Judge([]Call{c}, gold(before), gold(after), true)
 		p.End(v)
 		return v
@@ -286,7 +287,7 @@ func TestLateEffectsThatMakeUpForEachOtherAreNotDemandedAgain(t *testing.T) {
 // Windows of very many orders are believed, within bounds of time and memory.
 func TestTheWorkOfAWindowIsBounded(t *testing.T) {
 	p := &Player{}
-	p.Begin(gold(1 << 40))
+	p.Look(gold(1 << 40))
 	var calls []Call
 	for i := range 64 {
 		calls = append(calls, Call{Order: NewOrder(uuid.UUID{byte(i)}, true, gold(-1<<(i%32))), Answer: Yes})
@@ -302,7 +303,7 @@ func TestAnAssetUnderAnotherNameIsSaid(t *testing.T) {
 	named := func(n int64) Assets { return Assets{"Gold": big.NewRat(n, 1)} }
 	judge := func(before, after Assets) string {
 		var p Player
-		p.Begin(before)
+		p.Look(before)
 		return p.Judge([]Call{{Order: mint(), Answer: Yes}}, before, after, true).Problem
 	}
 	const moved = "mint 58dbfbe4 was approved: the game must move nothing: Gold: 900 before, 800 after, 900 expected"

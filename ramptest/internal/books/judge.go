@@ -21,6 +21,7 @@ type Verdict struct {
 
 	after Assets
 	free  bool // nothing is required
+	guess bool // movements of several orders may have canceled each other
 	ways  []way
 }
 
@@ -43,18 +44,9 @@ type way struct {
 // explain a difference by late effects of other orders, because until then a missing
 // effect may still come.
 func (p *Player) Judge(calls []Call, before, after Assets, last bool) Verdict {
-	v := Verdict{Known: before != nil && after != nil, after: after}
-	for _, c := range calls {
-		at := slices.IndexFunc(v.ways, func(w way) bool { return w.order == c.Order })
-		if at < 0 {
-			at = len(v.ways)
-			v.ways = append(v.ways, way{order: c.Order})
-			v.Orders = append(v.Orders, c.Order.UUID)
-		}
-		v.ways[at].calls = append(v.ways[at].calls, c)
-	}
-	for i, w := range v.ways {
-		v.ways[i].steps = p.steps(w.order, w.calls)
+	v := Verdict{Known: before != nil && after != nil, after: after, ways: p.ways(calls)}
+	for _, w := range v.ways {
+		v.Orders = append(v.Orders, w.order.UUID)
 		v.free = v.free || w.order.isFree()
 	}
 	if !v.Known {
@@ -78,7 +70,9 @@ func (p *Player) Judge(calls []Call, before, after Assets, last bool) Verdict {
 				all = append(all, p.late(o))
 			}
 		}
+		own := ok
 		ways, ok = explain(all, v.Moved)
+		v.guess = !own && cancels(ways)
 	}
 	switch {
 	case !ok:
@@ -149,6 +143,23 @@ func explain(ways []way, moved Assets) (explained []way, ok bool) {
 	return explained, true
 }
 
+// cancels reports whether some of the ways may have moved an asset up, and others down.
+func cancels(ways []way) bool {
+	up, down := Assets{}, Assets{}
+	for _, w := range ways {
+		for _, s := range w.taken {
+			for id, n := range s.Move {
+				if n.Sign() > 0 {
+					up[id] = n
+				} else {
+					down[id] = n
+				}
+			}
+		}
+	}
+	return len(up.only(down)) > 0
+}
+
 // believe accepts every step.
 func believe(ways []way) []way {
 	all := slices.Clone(ways)
@@ -200,6 +211,7 @@ func (v *Verdict) problem(before, after Assets) {
 	}
 	var balances []string
 	wrong := v.Moved.Minus(expected)
+	v.blame(wrong)
 	for _, id := range wrong.ids() {
 		d := Difference{ID: id, Before: before.of(id), After: after.of(id), Expected: before.Plus(expected).of(id)}
 		v.Assets = append(v.Assets, d)
@@ -210,6 +222,31 @@ func (v *Verdict) problem(before, after Assets) {
 		balances = append(balances, text)
 	}
 	v.Problem = fmt.Sprintf("%s: the game must %s: %s%s", v.story(), v.verb(expected, false), strings.Join(balances, "; "), v.unlisted(wrong, before, after))
+}
+
+// blame names the one of several orders that explains a difference, if only one does. The
+// others have then moved what they must.
+func (v *Verdict) blame(wrong Assets) {
+	at := -1
+	for i, w := range v.ways {
+		if len(v.ways) > 1 && (wrong.Equal(w.order.Sum) || wrong.Equal(Assets{}.Minus(w.order.Sum))) {
+			if at >= 0 {
+				return
+			}
+			at = i
+		}
+	}
+	if at < 0 {
+		return
+	}
+	for i, w := range v.ways {
+		step := w.steps[len(w.steps)-1]
+		if i == at {
+			step = Step{Move: step.Move.Plus(wrong), Total: step.Total.Plus(wrong)}
+		}
+		v.ways[i].taken = []Step{step}
+	}
+	v.Orders = []uuid.UUID{v.ways[at].order.UUID}
 }
 
 // unlisted names the assets of the orders that the game does not list, if another
