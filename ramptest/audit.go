@@ -79,6 +79,7 @@ type audit struct {
 	returned map[*Imbalance]bool // those that some call has returned
 	changes  int                 // how often a window was opened, joined or closed
 	waited   bool                // an effect was awaited in vain
+	prompt   bool                // an effect came with its answer
 	lag      time.Duration       // how late an effect came, at most
 }
 
@@ -369,7 +370,7 @@ func (a *audit) close(ctx context.Context, w *window, c books.Call) {
 	w.open--
 	a.changes++
 	joined, last, patience := w.joined, w.open == 0, a.settle
-	if a.waited { // ten missing effects need not take ten times as long
+	if a.waited && (a.prompt || a.lag > 0) { // ten missing effects need not take ten times as long
 		patience = min(patience, max(patience/10, 8*a.lag))
 	}
 	a.mu.Unlock()
@@ -396,8 +397,11 @@ func (a *audit) close(ctx context.Context, w *window, c books.Call) {
 		last := time.Since(begun) >= patience && (readings >= minReadings || a.settle < 0)
 		v := w.player.books.Judge(w.calls, w.before, after, last)
 		if v.Problem == "" || v.Overdraw || last {
-			if v.Problem == "" && readings > 1 {
+			switch {
+			case v.Problem == "" && readings > 1:
 				a.lag = max(a.lag, time.Since(begun))
+			case v.Problem == "" && len(v.Moved) > 0:
+				a.prompt = true
 			}
 			a.waited = a.waited || v.Problem != "" && !v.Overdraw
 			if v.Problem != "" && len(seen) > 2 { // one late effect cannot explain this
@@ -498,11 +502,13 @@ func (a *account) knows(mode Books) verdict.Why {
 	switch {
 	case mode == BooksOff:
 		return verdict.Off
+	case a != nil && a.order.Mixed:
+		return verdict.Overlap
 	case a == nil || a.order.Unread:
 		return verdict.Unread
 	case a.twins:
 		return verdict.Twins
-	case a.order.Lost || a.order.Mixed || a.order.Guess || len(a.order.Totals) != 1:
+	case a.order.Lost || a.order.Guess || len(a.order.Totals) != 1:
 		return verdict.Overlap
 	default:
 		return verdict.Known

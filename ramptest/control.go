@@ -174,7 +174,7 @@ func (s *remote) Orders(_ context.Context, q control.OrdersQuery) (list control.
 // order returns the order that a UUID, or the beginning of one, names.
 func (s *remote) order(text string) (*Order, error) {
 	if id, err := uuid.Parse(text); err == nil {
-		if o := s.orders.find(id); o != nil {
+		if o := s.orders.shown(id); o != nil {
 			return o, nil
 		}
 		return nil, control.Errorf(control.CodeNotFound, "there is no order with this UUID")

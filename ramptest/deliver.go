@@ -195,6 +195,9 @@ func (s *orders) planFirst(o *Order) {
 // mine puts the transaction of an order into a block. It reports whether it did;
 // false means that the transaction was already in a block.
 func (s *orders) mine(o *Order, outcome Outcome) bool {
+	if o.tx == nil { // the game did not approve it
+		return false
+	}
 	block, mined := s.chains[o.Network].Mine(o.tx, outcome == Failed)
 	if !mined {
 		return false

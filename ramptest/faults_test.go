@@ -367,7 +367,7 @@ func TestEachAnswerAtOnceIsJudged(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var first atomic.Bool
-			c := newCounter(t, before(func(inner http.Handler) http.Handler {
+			c := newCounter(t, reporting, before(func(inner http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.URL.Path == ramp.PathValidate && first.Swap(true) {
 						_, _ = io.WriteString(w, test.others)

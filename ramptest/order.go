@@ -63,6 +63,7 @@ type Order struct {
 	tx       *chain.Transaction // nil if the service has not placed the order
 	placed   time.Time          // when it was submitted to the chain
 	had      *big.Rat           // the wallet's tokens before the order
+	refused  bool               // the game did not approve it, and it has no transaction
 
 	delivery delivery
 	said     atomic.Pointer[saidVerdict] // the last verdict
@@ -144,6 +145,7 @@ type orders struct {
 	queue  []*Order // the placed orders, oldest first
 	count  int      // how many were placed
 	held   []*Order // orders whose result waits for that of another order
+	lost   []*Order // orders that were not approved, or failed, oldest first; lists show those with a loss
 }
 
 // issued is an issued UUID with the terms of its initialize call.
@@ -161,7 +163,7 @@ func (s *orders) reset() {
 		defer s.mu.Unlock()
 		clear(s.issued)
 		clear(s.placed)
-		s.queue, s.held, s.count, s.newest = nil, nil, 0, nil
+		s.queue, s.held, s.lost, s.count, s.newest = nil, nil, nil, 0, nil
 		s.agenda.reset()
 		for _, c := range s.chains {
 			c.Reset()
@@ -284,13 +286,43 @@ func (s *orders) opens(id uuid.UUID) bool {
 	return first
 }
 
-// all returns the orders, newest first.
+// all returns the orders, newest first. They include those that the game did not approve,
+// but for which it moved something.
 func (s *orders) all() []*Order {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	list := slices.Clone(s.queue)
+	list, lost := slices.Clone(s.queue), slices.Clone(s.lost)
+	s.mu.Unlock()
+	lost = slices.DeleteFunc(lost, func(o *Order) bool { return !s.verdict(o).Attention })
+	if len(lost) > 0 {
+		list = append(list, lost...)
+		slices.SortStableFunc(list, func(a, b *Order) int { return a.placed.Compare(b.placed) })
+	}
 	slices.Reverse(list)
 	return list
+}
+
+// maxLost bounds the orders that were not approved.
+const maxLost = 1_000
+
+// refused keeps an order that the game did not approve, because it may have moved something.
+// An answer that was lost on purpose, or that nobody waited for, is not the game's failure.
+func (s *orders) refused(o *Order, err error) {
+	if errors.Is(err, ErrLostAnswer) || errors.Is(err, errCanceled) {
+		return
+	}
+	o.refused, o.placed = true, s.clock.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.placed[o.UUID] == nil {
+		s.approvedAfterAll(o.UUID)
+		s.lost = append(s.lost, o)
+		s.lost = s.lost[max(0, len(s.lost)-maxLost):]
+	}
+}
+
+// approvedAfterAll forgets that an order was refused. The caller must hold the lock.
+func (s *orders) approvedAfterAll(id uuid.UUID) {
+	s.lost = slices.DeleteFunc(s.lost, func(o *Order) bool { return o.UUID == id })
 }
 
 // latest returns the terms of the last initialize call, if there was one.
@@ -308,6 +340,18 @@ func (s *orders) find(id uuid.UUID) *Order {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.placed[id]
+}
+
+// shown is find, for an order that was not approved, too.
+func (s *orders) shown(id uuid.UUID) *Order {
+	if o := s.find(id); o != nil {
+		return o
+	}
+	all := s.all()
+	if i := slices.IndexFunc(all, func(o *Order) bool { return o.refused && o.UUID == id }); i >= 0 {
+		return all[i]
+	}
+	return nil
 }
 
 // of returns the orders of a session on a network, newest first.
@@ -330,6 +374,9 @@ func (s *orders) order(ctx context.Context, t *trade, id uuid.UUID, session ramp
 		return nil, err
 	}
 	placed, err := s.approved(ctx, o, len(faults) > 0)
+	if placed == nil && err != nil {
+		s.refused(o, err)
+	}
 	var rejected *Rejection
 	if errors.As(err, &rejected) && rejected.Code == "INVALID_MESSAGE" && tokens.Cmp(ramp.NewAmount(1)) != 0 {
 		err = fmt.Errorf("%w (Config.PerOrder is %t: the game must read prices in the same way)", err, s.config.PerOrder)
@@ -526,6 +573,7 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	o.tx = c.Submit(tx)
 	o.TxHash, o.placed = o.tx.Hash, s.clock.now()
 	s.placed[o.UUID] = o
+	s.approvedAfterAll(o.UUID)
 	s.count++
 	o.number = s.count
 	s.queue = append(s.queue, o)

@@ -71,7 +71,11 @@ func (s *orders) known(o *Order) known {
 	acc := s.game.audit.account(o)
 	k.Books.Why = acc.knows(s.game.audit.mode)
 	for _, found := range s.game.audit.about(o.UUID) {
-		k.Books.Findings = append(k.Books.Findings, found.Problem)
+		if len(found.Orders) > 1 {
+			k.Books.Shared = append(k.Books.Shared, found.Problem)
+		} else {
+			k.Books.Findings = append(k.Books.Findings, found.Problem)
+		}
 	}
 	if k.Books.Why == verdict.Unread {
 		r, _ := s.game.readings.of(o.Session)
@@ -114,7 +118,7 @@ func (s *orders) callsOf(o *Order) verdict.Calls {
 		Progress: map[State]verdict.Progress{Confirmed: verdict.Confirmed, Rejected: verdict.TurnedDown, GivenUp: verdict.GivenUp}[d.state],
 		Attempts: d.attempts, Sending: d.sending > 0, Status: d.status, Lost: d.lost, Contrary: d.contrary,
 		Next: d.next, Of: fmt.Sprintf("%d of %d", d.retries+1, len(s.config.Schedule)+1),
-		Never: o.script.never, Held: o.script.held,
+		Never: o.script.never, Held: o.script.held, Refused: o.refused,
 	}
 }
 

@@ -192,7 +192,7 @@ func (s *pages) calls() []Event {
 		return e.Kind == KindInitialize && e.isWrong() || e.Kind == KindValidate && (e.isWrong() || e.Tone == string(verdict.Wait))
 	}), l.calls...)
 	l.looked = newest
-	l.calls = slices.DeleteFunc(l.calls, func(e Event) bool { return e.Number < oldest || s.orders.find(e.UUID) != nil })
+	l.calls = slices.DeleteFunc(l.calls, func(e Event) bool { return e.Number < oldest || s.orders.shown(e.UUID) != nil })
 	slices.SortStableFunc(l.calls, func(a, b Event) int { return b.Time.Compare(a.Time) }) // by when they began
 	return l.calls
 }

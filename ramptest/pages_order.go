@@ -50,7 +50,7 @@ func (s *pages) orderOf(text string) *Order {
 	if err != nil {
 		return nil
 	}
-	return s.orders.find(id)
+	return s.orders.shown(id)
 }
 
 func (s *pages) noOrder(w http.ResponseWriter, r *http.Request) {

@@ -175,18 +175,21 @@ func (p *Player) Look(owns Assets) (changed []*Order) {
 		}
 		p.Outside, p.Epoch = Assets{}, p.Epoch+1
 	default:
-		var came []*Order // those of which exactly what was missing has come
+		var late []way
 		for _, o := range p.Late {
-			if rest := o.Due().Minus(o.Totals[0]); o.Told && !o.isFree() && len(o.Totals) == 1 && len(rest) > 0 && moved.Covers(rest) {
-				came = append(came, o)
+			if !o.isFree() {
+				late = append(late, p.late(o))
 			}
 		}
-		if len(came) == 1 {
-			o := came[0]
-			rest := o.Due().Minus(o.Totals[0])
-			o.settle([]Step{{Move: rest, Total: o.Due()}})
-			o.Late, changed, moved = nil, came, moved.Minus(rest)
+		ways, _ := explain(late, moved) // those whose effects have come since, if no others have
+		guess := cancels(ways)
+		for _, w := range ways {
+			if len(w.taken) == 1 && len(w.taken[0].Move) > 0 {
+				w.order.enter(w.taken, guess)
+				w.order.Late, changed, moved = w.order.missing(), append(changed, w.order), moved.Minus(w.taken[0].Move)
+			}
 		}
+		p.Late = slices.DeleteFunc(p.Late, func(o *Order) bool { return len(o.Late) == 0 })
 		p.Outside = p.Outside.Plus(moved)
 	}
 	p.Last, p.Pending = owns, nil
@@ -382,7 +385,7 @@ func (p *Player) enter(v Verdict, w way) {
 	still := slices.ContainsFunc(taken, func(s Step) bool { return len(s.Move) == 0 })
 	if w.calls == nil {
 		if !still {
-			o.Late = nil
+			o.Late = o.missing()
 		}
 		return
 	}
@@ -401,10 +404,7 @@ func (p *Player) enter(v Verdict, w way) {
 			continue
 		}
 		peers := SamePeers
-		if a, one := o.Late[0].Move.sign(); !one || slices.ContainsFunc(slices.Concat(o.Late, other.Late), func(s Step) bool {
-			b, one := s.Move.sign()
-			return !one || a != b
-		}) {
+		if opposed(o.Late, other.Late) {
 			peers = OpposedPeers
 		}
 		o.Peers, other.Peers = max(o.Peers, peers), max(other.Peers, peers)
@@ -423,6 +423,15 @@ func (o *Order) enter(steps []Step, guess bool) {
 	if len(o.Totals) == 1 && !o.Guess && o.Told && len(steps[0].Move) > 0 {
 		o.Unread = false
 	}
+}
+
+// missing returns the step that is due after a result and has not come; nil if none is.
+func (o *Order) missing() []Step {
+	rest := o.Due().Minus(o.Totals[0])
+	if !o.Told || len(o.Totals) > 1 || len(rest) == 0 {
+		return nil
+	}
+	return []Step{{Move: rest, Total: o.Due()}}
 }
 
 // settle enters what an order may have done in a window.

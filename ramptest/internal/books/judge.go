@@ -88,7 +88,7 @@ func (p *Player) Judge(calls []Call, before, after Assets, last bool) Verdict {
 func (p *Player) late(o *Order) way {
 	w := way{order: o}
 	for _, total := range o.Totals {
-		w.steps = append(w.steps, Step{Move: Assets{}, Total: total})
+		w.steps = append(w.steps, Step{Move: Assets{}, Total: total, Doubt: o.Guess})
 	}
 	w.steps = append(w.steps, o.Late...)
 	return w
@@ -143,21 +143,23 @@ func explain(ways []way, moved Assets) (explained []way, ok bool) {
 	return explained, true
 }
 
-// cancels reports whether some of the ways may have moved an asset up, and others down.
+// cancels reports whether the moves of two orders may have canceled each other.
 func cancels(ways []way) bool {
-	up, down := Assets{}, Assets{}
-	for _, w := range ways {
-		for _, s := range w.taken {
-			for id, n := range s.Move {
-				if n.Sign() > 0 {
-					up[id] = n
-				} else {
-					down[id] = n
-				}
+	for i, w := range ways {
+		for _, other := range ways[:i] {
+			if opposed(w.taken, other.taken) {
+				return true
 			}
 		}
 	}
-	return len(up.only(down)) > 0
+	return false
+}
+
+// opposed reports whether a step of one order cancels one of another.
+func opposed(a, b []Step) bool {
+	return slices.ContainsFunc(a, func(a Step) bool {
+		return len(a.Move) > 0 && slices.ContainsFunc(b, func(b Step) bool { return len(a.Move.Plus(b.Move)) == 0 })
+	})
 }
 
 // believe accepts every step.
@@ -224,29 +226,25 @@ func (v *Verdict) problem(before, after Assets) {
 	v.Problem = fmt.Sprintf("%s: the game must %s: %s%s", v.story(), v.verb(expected, false), strings.Join(balances, "; "), v.unlisted(wrong, before, after))
 }
 
-// blame names the one of several orders that explains a difference, if only one does. The
-// others have then moved what they must.
+// blame names the orders of several that explain a difference, if only they do: each has
+// moved its assets once too often, or not at all. The others have moved what they must.
 func (v *Verdict) blame(wrong Assets) {
-	at := -1
+	suspects := slices.Clone(v.ways)
 	for i, w := range v.ways {
-		if len(v.ways) > 1 && (wrong.Equal(w.order.Sum) || wrong.Equal(Assets{}.Minus(w.order.Sum))) {
-			if at >= 0 {
-				return
-			}
-			at = i
-		}
+		suspects[i].steps = []Step{{Move: Assets{}}, {Move: w.order.Sum}, {Move: w.order.Sum.Plus(w.order.Sum)}, {Move: Assets{}.Minus(w.order.Sum)}}
 	}
-	if at < 0 {
+	suspects, ok := explain(suspects, wrong)
+	if !ok || len(v.ways) == 1 || slices.ContainsFunc(suspects, func(w way) bool { return len(w.taken) > 1 }) {
 		return
 	}
+	v.Orders = nil
 	for i, w := range v.ways {
-		step := w.steps[len(w.steps)-1]
-		if i == at {
-			step = Step{Move: step.Move.Plus(wrong), Total: step.Total.Plus(wrong)}
+		step, extra := w.steps[len(w.steps)-1], suspects[i].taken[0].Move
+		v.ways[i].taken = []Step{{Move: step.Move.Plus(extra), Total: step.Total.Plus(extra)}}
+		if len(extra) > 0 {
+			v.Orders = append(v.Orders, w.order.UUID)
 		}
-		v.ways[i].taken = []Step{step}
 	}
-	v.Orders = []uuid.UUID{v.ways[at].order.UUID}
 }
 
 // unlisted names the assets of the orders that the game does not list, if another

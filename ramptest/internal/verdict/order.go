@@ -51,6 +51,7 @@ type Calls struct {
 	Of       string    // which attempt that is, such as "2 of 20"
 	Never    bool      // no result comes, on purpose
 	Held     bool      // the result waits for that of another order, on purpose
+	Refused  bool      // the game did not approve the order, which has no transaction
 }
 
 // Progress is how far the delivery of a result is.
@@ -73,6 +74,7 @@ type Books struct {
 	Took     books.Assets // what it had moved at some time, if that was not nothing
 	Vague    bool         // it may have moved more than Took says
 	Findings []string     // what the books have found about the order
+	Shared   []string     // what they have found about several orders, without knowing which is wrong
 	Dispute  *Dispute     // nil if there is none
 }
 
@@ -118,6 +120,10 @@ func Of(o Order) Verdict {
 		v = Verdict{State: Waiting, Tone: Wait, Said: join(m.begin, m.what, said), Next: next}
 	case m.wrong != nil:
 		v = Verdict{State: Loss, Said: join(m.begin, m.what, said)}
+	case o.Calls.Refused && o.Books.Why == Overlap:
+		v = Verdict{State: Unknown, Tone: Unclear, Attention: true, Said: join(m.begin, said)}
+	case o.Calls.Refused:
+		v = Verdict{State: Rejected, Tone: Neutral, Said: m.begin}
 	case o.Calls.Progress != Confirmed:
 		v = Verdict{State: Unconfirmed, Tone: Bad, Attention: true, Said: join(m.begin, m.what, said)}
 	case o.Books.Why == Off: // somebody has chosen not to know
@@ -133,6 +139,12 @@ func Of(o Order) Verdict {
 	if m.wrong == nil && len(o.Books.Findings) > 0 {
 		v.Said = join(v.Said, "The books found: "+o.Books.Findings[len(o.Books.Findings)-1]+".")
 	}
+	if shared := o.Books.Shared; len(shared) > 0 {
+		v.Attention = true
+		if v.Said = join(v.Said, "The books found: "+shared[len(shared)-1]+"."); v.State == Done {
+			v.State, v.Tone = Unknown, Unclear
+		}
+	}
 	if m.wrong != nil || len(o.Books.Findings) > 0 {
 		v.Loss, v.Attention, v.Tone = true, true, Bad
 		if v.State != Waiting && v.State != Disputed {
@@ -143,7 +155,7 @@ func Of(o Order) Verdict {
 }
 
 // over reports whether no result is sent any more by itself.
-func (o *Order) over() bool { return o.Calls.Progress != Open }
+func (o *Order) over() bool { return o.Calls.Progress != Open || o.Calls.Refused }
 
 // failing reports whether the last answer is not a confirmation, and that is the game's
 // own doing.
@@ -163,6 +175,10 @@ func (o *Order) failing() bool {
 func (o *Order) calls(m movement) (said string, next Next) {
 	c := o.Calls
 	switch {
+	case c.Refused && o.Books.Why == Overlap:
+		return "What it moved is unknown, because it cannot be told apart from other movements of this player's assets.", next
+	case c.Refused:
+		return "", next
 	case c.Sending:
 		return fmt.Sprintf("Sending the result now (attempt %d).", c.Attempts), next
 	case o.Chain.End == Pending && o.Chain.Stays:
@@ -255,7 +271,7 @@ func (o *Order) movement() movement {
 		return m
 	}
 	due := books.Assets{}
-	if end == Succeeded || end == Pending && o.Mint {
+	if end == Succeeded || end == Pending && o.Mint && !o.Calls.Refused {
 		due = b.Sum
 	}
 	switch rest := due.Minus(b.Moved); {
@@ -285,6 +301,8 @@ func (o *Order) begin(end End) string {
 	switch {
 	case o.Books.Dispute != nil:
 		return ""
+	case o.Calls.Refused:
+		return "The game did not approve the order."
 	case end == Pending:
 		return "The game approved."
 	case !o.Mint && end == Reverted && o.Chain.Short != "":
@@ -359,6 +377,8 @@ func (o *Order) loss(end End, wrong books.Assets) string {
 	type texts struct{ missing, extra string }
 	var t texts
 	switch {
+	case o.Calls.Refused:
+		t = texts{"It took %s nevertheless.", "It granted %s nevertheless."}
 	case o.Mint && end == Reverted && o.Books.Vague:
 		t = texts{"The game took %s.", "The game gave %s too much."}
 	case o.Mint && end == Reverted && len(o.Books.Took) == 0:

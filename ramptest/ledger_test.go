@@ -1,0 +1,483 @@
+package ramptest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/control"
+)
+
+var (
+	games   = flag.Int("games", 1000, "how many random games TestVerdictsAgreeWithTheLedger plays")
+	verbose = flag.Bool("timeline", false, "log what happened in those that fail")
+	only    = flag.Int("mode", -1, "play only this mode")
+	seed    = flag.Uint64("seed", 0, "the first of them")
+)
+
+// habit is what a game does wrongly with an order.
+type habit int
+
+const (
+	honest    habit = iota
+	skips           // its result moves nothing
+	doubles         // each of its results has its effect
+	tips            // its result moves one more
+	grabs           // its validate call takes twice
+	keeps           // its validate call takes, and is rejected
+	forgets         // its validate call takes nothing, and its result neither
+	turnsDown       // its result is answered 404, without an effect
+	creates         // its result is answered 201, with its effect
+	fails           // its result is answered 500, always, without an effect
+	passesOn        // a proxy answers its first result with 502, without an effect
+	aborts          // its validate call takes, and is answered 500
+	habits
+)
+
+// bank is a game that keeps a ledger of what it does for each order.
+type bank struct {
+	mu      sync.Mutex
+	owns    map[string]int64 // by player
+	entries map[uuid.UUID]*bankEntry
+	expired map[string]bool // sessions
+	outage  int             // assets calls that fail with 503
+	hold    bool            // takes with the result
+	late    time.Duration   // at most, how long effects follow the answers
+	random  *rand.Rand
+}
+
+// bankEntry is an order in the ledger.
+type bankEntry struct {
+	player string
+	habit  habit
+	mint   bool
+	amount int64
+	moved  int64 // so far
+	coming int64 // what is late
+	asked  int
+	told   int
+	taken  bool
+	over   bool
+}
+
+func (b *bank) Authenticate(_ context.Context, s ramp.Session) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.expired[s.ID] {
+		return ramp.Reject("SESSION_EXPIRED")
+	}
+	return nil
+}
+
+// playerOf returns the player of a session, whose ID is the player and a number.
+func playerOf(s ramp.Session) string {
+	player, _, _ := strings.Cut(s.ID, "/")
+	return player
+}
+
+func (b *bank) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.outage > 0 {
+		b.outage--
+		return nil, errors.New("the database is unreachable")
+	}
+	player := playerOf(s)
+	return &ramp.Player{PlayerID: player, Assets: []ramp.Asset{{ID: "gold", Balance: ramp.NewAmount(b.owns[player])}}}, nil
+}
+
+// move moves what belongs to an order, now or later.
+func (b *bank) move(e *bankEntry, n int64) {
+	if b.late == 0 {
+		b.owns[e.player] += n
+		e.moved += n
+		return
+	}
+	e.coming += n
+	time.AfterFunc(time.Duration(1+b.random.Int64N(int64(b.late))), func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.owns[e.player] += n
+		e.moved += n
+		e.coming -= n
+	})
+}
+
+func (b *bank) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateRequest) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.entries[r.UUID]
+	if e.asked++; e.asked > 1 && e.habit != grabs {
+		return nil
+	}
+	if !e.mint {
+		return nil
+	}
+	if b.owns[e.player] < e.amount {
+		return ramp.Reject("INVALID_BALANCE")
+	}
+	if e.habit != forgets && !b.hold {
+		e.taken = true
+		b.move(e, -e.amount)
+	}
+	switch {
+	case e.habit == grabs && e.asked == 1:
+		b.move(e, -e.amount)
+	case e.habit == keeps:
+		return ramp.Reject("MAINTENANCE")
+	}
+	return nil
+}
+
+func (b *bank) Result(_ context.Context, _ ramp.Session, r *ramp.Result) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.entries[r.UUID]
+	if e.told++; e.over && e.habit != doubles {
+		return nil
+	}
+	e.over = true
+	var n int64
+	switch {
+	case e.habit == skips || e.habit == forgets:
+	case e.mint && !r.Succeeded() && e.taken:
+		n = e.amount
+	case e.mint && r.Succeeded() && !e.taken:
+		n = -e.amount
+		e.taken = true
+	case !e.mint && r.Succeeded():
+		n = e.amount
+	}
+	if e.habit == tips {
+		n++
+	}
+	if n != 0 {
+		b.move(e, n)
+	}
+	return nil
+}
+
+// serve stands before the handler, and answers what the habit of an order wants.
+func (b *bank) serve(inner http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		var named struct{ UUID uuid.UUID }
+		_ = json.Unmarshal(body, &named)
+		b.mu.Lock()
+		status, through := 0, false
+		if e := b.entries[named.UUID]; e != nil {
+			switch result := r.URL.Path == ramp.PathResult; {
+			case result && e.habit == turnsDown:
+				status = 404
+			case result && e.habit == creates:
+				status, through = 201, true
+			case result && e.habit == fails:
+				status = 500
+			case result && e.habit == passesOn && e.told == 0:
+				status = 502
+				e.told++
+			case !result && e.habit == aborts && e.mint:
+				status, through = 500, true
+			}
+		}
+		b.mu.Unlock()
+		if status == 0 {
+			inner.ServeHTTP(w, r)
+			return
+		}
+		if through {
+			inner.ServeHTTP(&discard{header: http.Header{}}, r)
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, `{"success":true,"errorCode":null,"data":null}`)
+	})
+}
+
+// mode is a kind of random games.
+type mode struct {
+	wrong   float64 // how many orders meet a habit
+	workers int     // for each player, at most
+	outage  float64 // how often the assets cannot be read
+	equal   bool    // all orders are about the same amount
+	hold    bool
+	late    time.Duration
+	expire  bool // sessions expire, and players log in again
+}
+
+// tally counts what the verdicts say about right and wrong orders.
+type tally struct{ right, accused, unknown, wrong, done int }
+
+func (t *tally) String() string {
+	return fmt.Sprintf("right orders called a loss: %d of %d; unknown: %d; wrong orders called done: %d of %d", t.accused, t.right, t.unknown, t.done, t.wrong)
+}
+
+// play plays a game, adds to the tally, and returns what contradicts the ledger.
+func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
+	random := rand.New(rand.NewPCG(seed, 44))
+	b := &bank{owns: map[string]int64{"alice": 1 << 60, "bob": 1 << 60}, entries: make(map[uuid.UUID]*bankEntry), expired: make(map[string]bool),
+		hold: m.hold, late: m.late, random: random}
+	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	require.NoError(t, err)
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: b, Key: wayKey(), Signer: signer, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	test := &judged{TB: t}
+	service := ramptest.Start(test, ramptest.Config{Key: wayKey(), Validator: signer.Address(), Handler: b.serve(handler)})
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: wayKey(), HTTPClient: service.Client(), Retries: -1})
+	require.NoError(t, err)
+
+	var mu sync.Mutex // of random and what follows
+	chance := func(p float64) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		b.mu.Lock() // it draws too
+		defer b.mu.Unlock()
+		return random.Float64() < p
+	}
+	amount, logins := int64(1), 0
+	session := map[string]ramp.Session{}
+	login := func(player string) {
+		logins++
+		session[player] = ramp.Session{ID: fmt.Sprintf("%s/%d", player, logins), Token: ramp.NewAccessToken(fmt.Sprint("token-", logins))}
+	}
+	placed, left := map[uuid.UUID]*ramptest.Order{}, 6
+	work := func(player string) {
+		for range 2 {
+			mu.Lock()
+			if left--; left < 0 {
+				mu.Unlock()
+				return
+			}
+			if amount *= 5; m.equal {
+				amount = 100
+			}
+			e, s := &bankEntry{player: player, amount: amount}, session[player]
+			mu.Unlock()
+			e.mint = chance(0.6)
+			failed := chance(0.5)
+			if chance(m.wrong) {
+				e.habit = habit(1 + int(seed+uint64(e.amount))%int(habits-1))
+				for f := habit(1); f < habits; f++ { // any, but from random
+					if chance(0.15) {
+						e.habit = f
+						break
+					}
+				}
+			}
+			asked := request()
+			item := []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(e.amount), IconURL: "https://example.com/gold.png"}}
+			asked.Intent.Materials, asked.Intent.Outputs = item, item
+			started, err := client.Initialize(t.Context(), asked)
+			if err != nil {
+				panic(err)
+			}
+			b.mu.Lock()
+			b.entries[started.UUID] = e
+			b.mu.Unlock()
+			if chance(m.outage) {
+				b.mu.Lock()
+				b.outage = 1 + random.IntN(4)
+				b.mu.Unlock()
+			}
+			var faults []ramptest.Fault
+			if failed {
+				faults = append(faults, ramptest.TransactionFails())
+			}
+			for _, f := range []func() ramptest.Fault{ramptest.ResultTwice, ramptest.ValidateTwice,
+				func() ramptest.Fault { return ramptest.LostAnswer(ramptest.OnResult) }, func() ramptest.Fault { return ramptest.ResultAtOnce(2) }} {
+				if chance(0.15) {
+					faults = append(faults, f())
+				}
+			}
+			place := service.Burn
+			if e.mint {
+				place = service.Mint
+			}
+			o, _ := place(t.Context(), started.UUID, s, ramp.NewAmount(1), faults...)
+			if o != nil {
+				mu.Lock()
+				placed[o.UUID] = o
+				mu.Unlock()
+				if chance(0.4) { // others work at the same time
+					outcome := ramptest.Succeeded
+					if failed {
+						outcome = ramptest.Failed
+					}
+					_ = service.Deliver(t.Context(), o, outcome)
+				}
+			}
+		}
+	}
+	for range 2 {
+		for _, player := range []string{"alice", "bob"} {
+			login(player)
+		}
+		var working sync.WaitGroup
+		for _, player := range []string{"alice", "bob"} {
+			for range m.workers {
+				working.Go(func() { work(player) })
+			}
+		}
+		working.Wait()
+		if m.expire {
+			b.mu.Lock()
+			for _, s := range session {
+				b.expired[s.ID] = chanceOf(random, 0.5)
+			}
+			b.mu.Unlock()
+			for _, player := range []string{"alice", "bob"} {
+				login(player)
+				_, _ = service.Assets(t.Context(), session[player])
+			}
+		}
+		service.Advance(24 * time.Hour)
+	}
+	time.Sleep(5 * time.Second)                       // what is late has come
+	for _, player := range []string{"alice", "bob"} { // the next reading
+		b.mu.Lock()
+		b.outage = 0
+		b.mu.Unlock()
+		login(player)
+		_, _ = service.Assets(t.Context(), session[player])
+	}
+	listed := make(map[uuid.UUID]control.Order)
+	answer, err := service.Client().Get(service.URL() + "/control/orders?limit=1000")
+	require.NoError(t, err)
+	var list control.OrderList
+	require.NoError(t, json.NewDecoder(answer.Body).Decode(&list))
+	for _, o := range list.Orders {
+		listed[o.UUID] = o
+	}
+	failed, said := test.end()
+	timeline := func(id uuid.UUID) string {
+		var lines []string
+		for _, line := range strings.Split(service.Timeline(), "\n") {
+			if strings.Contains(line, id.String()[:8]) && !strings.Contains(line, "asked:") {
+				lines = append(lines, line)
+			}
+		}
+		return strings.Join(lines, "\n")
+	}
+	wrong, unclear := false, false
+	for id, e := range b.entries {
+		o, isListed := listed[id]
+		var due int64
+		switch success := isListed && o.TxStatus == "succeeded"; {
+		case e.mint && success:
+			due = -e.amount
+		case !e.mint && success:
+			due = e.amount
+		}
+		lost := e.moved != due || e.habit == creates && isListed || e.habit == fails && isListed || e.habit == passesOn && isListed && o.Delivery != "confirmed" || e.habit == turnsDown && isListed
+		bad := func(format string, args ...any) {
+			problems = append(problems, fmt.Sprintf("seed %d, order %s (%+v, due %d): %s; the verdict is %q: %s\n%s", seed, id, *e, due, fmt.Sprintf(format, args...), o.State, o.Said, timeline(id)))
+		}
+		wrong = wrong || lost
+		if lost {
+			sum.wrong++
+		} else {
+			sum.right++
+		}
+		switch {
+		case lost && !isListed && m.outage > 0: // it may be unknown
+		case lost && !isListed:
+			bad("a loss before the transaction is not listed")
+		case !isListed:
+		case lost && o.State == "done":
+			sum.done++
+			if !m.equal && m.outage == 0 && !m.expire {
+				bad("a wrong order is called done")
+			}
+		case !lost && (o.State == "loss" || o.Loss):
+			sum.accused++
+			if !m.equal {
+				bad("a right order is called a loss")
+			}
+		case !lost && o.State == "unknown":
+			sum.unknown++
+			unclear = true
+			if m.outage == 0 && !m.equal && (m.late == 0 || *verbose) && !m.expire && m.wrong == 0 {
+				bad("nothing hides what it moved")
+			}
+		}
+		for sentence, must := range map[string]bool{
+			"Done\\.":                   !lost && o.State == "done",
+			"has not granted":           due > e.moved,
+			"did not (grant|give back)": due > e.moved,
+			"gave back":                 e.mint && due == 0,
+		} {
+			if isListed && regexp.MustCompile(sentence).MatchString(o.Said) && !must && !m.equal && m.outage == 0 {
+				bad("it says %q", sentence)
+			}
+		}
+	}
+	defer func() {
+		if *verbose && len(problems) > 0 {
+			problems = append(problems, service.Timeline())
+		}
+	}()
+	switch {
+	case wrong && !failed:
+		problems = append(problems, fmt.Sprintf("seed %d: something is lost, and the test is green", seed))
+	case !wrong && !unclear && failed && !m.equal:
+		problems = append(problems, fmt.Sprintf("seed %d: nothing is lost, and the test says:\n%s", seed, said))
+	}
+	return problems
+}
+
+func chanceOf(random *rand.Rand, p float64) bool { return random.Float64() < p }
+
+// Random games, right ones and wrong ones, each with a ledger of its own: the verdicts, the
+// sentences and the test itself must agree with it. make long plays 20,000.
+func TestVerdictsAgreeWithTheLedger(t *testing.T) {
+	modes := []mode{
+		{workers: 1, wrong: 0.2}, {workers: 3, wrong: 0.2}, {workers: 2}, {workers: 3, hold: true}, {workers: 2, late: time.Second},
+		{workers: 2, wrong: 0.1, equal: true}, {workers: 1, wrong: 0.2, outage: 0.2}, {workers: 3, outage: 0.1}, {workers: 1, expire: true},
+		{workers: 2, wrong: 0.1, hold: true},
+	}
+	sums := make([]tally, len(modes))
+	var shown atomic.Int64
+	t.Run("games", func(t *testing.T) {
+		for i, m := range modes {
+			t.Run(fmt.Sprintf("%+v", m), func(t *testing.T) {
+				t.Parallel()
+				for n := *seed + uint64(i); n < *seed+uint64(*games); n += uint64(len(modes)) {
+					if *only >= 0 && i != *only {
+						return
+					}
+					var problems []string
+					synctest.Test(t, func(t *testing.T) { problems = m.play(t, n, &sums[i]) })
+					for _, problem := range problems {
+						if shown.Add(1) <= 5 || *verbose {
+							t.Error(problem)
+						}
+					}
+				}
+			})
+		}
+	})
+	for i, m := range modes {
+		t.Logf("%+v: %s", m, &sums[i])
+	}
+	if n := shown.Load(); n > 5 {
+		t.Errorf("%d problems", n)
+	}
+}
