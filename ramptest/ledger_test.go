@@ -312,6 +312,7 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 				place = service.Mint
 			}
 			o, _ := place(t.Context(), started.UUID, s, ramp.NewAmount(1), faults...)
+			time.Sleep(m.late) // a transaction takes longer
 			if o != nil {
 				mu.Lock()
 				placed[o.UUID] = o
