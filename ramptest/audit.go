@@ -371,7 +371,7 @@ func (a *audit) close(ctx context.Context, w *window, c books.Call) {
 	a.changes++
 	joined, last, patience := w.joined, w.open == 0, a.settle
 	if a.waited && (a.prompt || a.lag > 0) { // ten missing effects need not take ten times as long
-		patience = min(patience, max(patience/10, 8*a.lag))
+		patience = min(patience, max(patience/16, 8*a.lag))
 	}
 	a.mu.Unlock()
 	if !last {

@@ -2,6 +2,7 @@ package ramptest_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
@@ -27,10 +29,11 @@ import (
 )
 
 var (
-	games   = flag.Int("games", 1000, "how many random games TestVerdictsAgreeWithTheLedger plays")
-	verbose = flag.Bool("timeline", false, "log what happened in those that fail")
-	only    = flag.Int("mode", -1, "play only this mode")
-	seed    = flag.Uint64("seed", 0, "the first of them")
+	measures = flag.Bool("measure", false, "count what is accused, unknown and missed, instead of a few games")
+	games    = flag.Int("games", 1000, "how many random games TestVerdictsAgreeWithTheLedger plays")
+	verbose  = flag.Bool("timeline", false, "log what happened in those that fail")
+	only     = flag.Int("mode", -1, "play only this mode")
+	seed     = flag.Uint64("seed", 0, "the first of them")
 )
 
 // habit is what a game does wrongly with an order.
@@ -221,6 +224,8 @@ type mode struct {
 	hold    bool
 	late    time.Duration
 	expire  bool // sessions expire, and players log in again
+	habit   habit
+	orders  int // in a game; 6 unless set
 }
 
 // tally counts what the verdicts say about right and wrong orders.
@@ -237,10 +242,10 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 		hold: m.hold, late: m.late, random: random}
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: ramp.AnyTerms, Game: b, Key: wayKey(), Signer: signer, Logger: slog.New(slog.DiscardHandler)})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: b, Key: wayKey(), Signer: signer, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	test := &judged{TB: t}
-	service := ramptest.Start(test, ramptest.Config{Key: wayKey(), Validator: signer.Address(), Handler: b.serve(handler)})
+	service := ramptest.Start(test, ramptest.Config{PerOrder: true, Key: wayKey(), Validator: signer.Address(), Handler: b.serve(handler)})
 	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: wayKey(), HTTPClient: service.Client(), Retries: -1})
 	require.NoError(t, err)
 
@@ -258,9 +263,9 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 		logins++
 		session[player] = ramp.Session{ID: fmt.Sprintf("%s/%d", player, logins), Token: ramp.NewAccessToken(fmt.Sprint("token-", logins))}
 	}
-	placed, left := map[uuid.UUID]*ramptest.Order{}, 6
+	placed, left := map[uuid.UUID]*ramptest.Order{}, cmp.Or(m.orders, 6)
 	work := func(player string) {
-		for range 2 {
+		for range max(2, m.orders/m.workers/4) {
 			mu.Lock()
 			if left--; left < 0 {
 				mu.Unlock()
@@ -273,7 +278,9 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 			mu.Unlock()
 			e.mint = chance(0.6)
 			failed := chance(0.5)
-			if chance(m.wrong) {
+			if chance(m.wrong) && m.habit != honest {
+				e.habit = m.habit
+			} else if m.habit == honest && chance(m.wrong) {
 				e.habit = habit(1 + int(seed+uint64(e.amount))%int(habits-1))
 				for f := habit(1); f < habits; f++ { // any, but from random
 					if chance(0.15) {
@@ -398,7 +405,6 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 			sum.right++
 		}
 		switch {
-		case lost && !isListed && m.outage > 0: // it may be unknown
 		case lost && !isListed:
 			bad("a loss before the transaction is not listed")
 		case !isListed:
@@ -481,4 +487,51 @@ func TestVerdictsAgreeWithTheLedger(t *testing.T) {
 	if n := shown.Load(); n > 5 {
 		t.Errorf("%d problems", n)
 	}
+}
+
+// How often the verdicts are wrong or unknown, in a game that skips every tenth result, and
+// in a right one: go test -run MeasureTheVerdicts -measure -v ./ramptest
+func TestMeasureTheVerdicts(t *testing.T) {
+	if !*measures {
+		t.Skip("run with -measure")
+	}
+	for _, m := range []struct {
+		name string
+		mode
+	}{
+		{"wrong, 1 worker", mode{wrong: 0.1, habit: skips, workers: 1}},
+		{"wrong, 3 workers", mode{wrong: 0.1, habit: skips, workers: 3}},
+		{"wrong, 3 workers, equal amounts", mode{wrong: 0.1, habit: skips, workers: 3, equal: true}},
+		{"wrong, 3 workers, outages", mode{wrong: 0.1, habit: skips, workers: 3, outage: 0.3}},
+		{"right, 1 worker, rare outages", mode{workers: 1, outage: 0.02}},
+		{"right, 8 workers, rare outages", mode{workers: 8, outage: 0.02}},
+	} {
+		m.orders = 20
+		var sum tally
+		for n := range uint64(60) {
+			synctest.Test(t, func(t *testing.T) { m.play(t, n, &sum) })
+		}
+		t.Logf("%s: %s", m.name, &sum)
+	}
+}
+
+// Ten results that are skipped do not take ten times as long as one. Real time is asserted
+// by the clock of the bubble.
+func TestTenWrongResultsTakeLessThanFourSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		game := newShop()
+		c := newCounterOf(t, game, func(c *ramptest.Config) { c.Books = ramptest.BooksReport }) // real time is that of the bubble
+		game.gold = 10_000
+		begun := time.Now()
+		for range 10 {
+			o := c.mint(t, ramptest.TransactionFails())
+			game.mu.Lock()
+			game.done[o.UUID] = true // it gives nothing back
+			game.mu.Unlock()
+			c.service.Advance(time.Minute)
+		}
+		assert.Len(t, c.service.Imbalances(), 10)
+		assert.Less(t, time.Since(begun), 4*time.Second)
+		t.Log(time.Since(begun))
+	})
 }

@@ -113,7 +113,7 @@ func TestNoFormOfATokenIsRecorded(t *testing.T) {
 
 func TestTheRecordHoldsNoSecret(t *testing.T) {
 	const secret = "token-1" // which a careless server echoes
-	c := newCounter(t, before(func(inner http.Handler) http.Handler {
+	c := newCounter(t, reporting, before(func(inner http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Set-Cookie", "session="+secret)
 			inner.ServeHTTP(w, r)

@@ -69,6 +69,7 @@ const (
 type Books struct {
 	Why      Why
 	Problem  string       // for Unread: why the game's answer could not be read
+	Rejected bool         // for Unread: the game rejected the session, or was not asked
 	Sum      books.Assets // what the order moves if the transaction succeeds
 	Moved    books.Assets // what the game has moved so far
 	Took     books.Assets // what it had moved at some time, if that was not nothing
@@ -77,6 +78,10 @@ type Books struct {
 	Shared   []string     // what they have found about several orders, without knowing which is wrong
 	Dispute  *Dispute     // nil if there is none
 }
+
+// hidden reports whether a game that did not approve an order may have moved something. It
+// may reject who it does not know, and does not list their assets either.
+func (b *Books) hidden() bool { return b.Why == Overlap || b.Why == Unread && !b.Rejected }
 
 // Why is why the books do not know what the game moved.
 type Why int
@@ -120,7 +125,7 @@ func Of(o Order) Verdict {
 		v = Verdict{State: Waiting, Tone: Wait, Said: join(m.begin, m.what, said), Next: next}
 	case m.wrong != nil:
 		v = Verdict{State: Loss, Said: join(m.begin, m.what, said)}
-	case o.Calls.Refused && o.Books.Why == Overlap:
+	case o.Calls.Refused && o.Books.hidden():
 		v = Verdict{State: Unknown, Tone: Unclear, Attention: true, Said: join(m.begin, said)}
 	case o.Calls.Refused:
 		v = Verdict{State: Rejected, Tone: Neutral, Said: m.begin}
@@ -177,6 +182,8 @@ func (o *Order) calls(m movement) (said string, next Next) {
 	switch {
 	case c.Refused && o.Books.Why == Overlap:
 		return "What it moved is unknown, because it cannot be told apart from other movements of this player's assets.", next
+	case c.Refused && o.Books.hidden():
+		return join("What it moved is unknown, because it did not report what the player owns.", o.Books.Problem), next
 	case c.Refused:
 		return "", next
 	case c.Sending:
