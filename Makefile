@@ -80,6 +80,7 @@ fuzz:
 long:
 	internal/dbtest/tidb
 	internal/hosttest/hosts
+	go test -run VerdictsAgree ./ramptest -games 20000
 	JUDGE_ALL=1 go -C internal/judgetest test -count 1 -timeout 2h .
 	$(MAKE) fuzz FUZZTIME=80s
 	$(MAKE) releases RELEASES="$(OTHER_JSON)"

@@ -65,6 +65,7 @@ func (i *Imbalance) Error() string { return "ramptest: " + i.Problem }
 // audit keeps the books of the players.
 type audit struct {
 	mode   Books
+	moving []string      // assets that move by themselves
 	settle time.Duration // real time
 	clock  *clock
 	record *record
@@ -135,6 +136,7 @@ func (a *audit) open(ctx context.Context, c *call) (*window, books.Call) {
 	}
 	key, first, asked, at := a.player(ctx, o)
 	a.mu.Lock()
+	key = cmp.Or(a.keys[o.Session.ID], key)
 	p := a.keep(key)
 	for p.window != nil && !p.window.admits(c) {
 		closed := p.window.closed
@@ -159,9 +161,14 @@ func (a *audit) open(ctx context.Context, c *call) (*window, books.Call) {
 	w = &window{player: p, session: o.Session, id: o.UUID, result: c.kind == KindResult,
 		ready: make(chan struct{}), closed: make(chan struct{}), open: 1, joined: 1}
 	p.window = w
+	stray := a.players["session "+o.Session.ID] // of calls before it was known who the player is
+	mixed := stray != nil && stray != p && stray.window != nil
 	a.mu.Unlock()
 	if w.before = first; !asked || !unchanged {
 		w.before = a.read(ctx, w)
+	}
+	if mixed {
+		w.before = nil
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -249,7 +256,7 @@ func (a *audit) player(ctx context.Context, o *Order) (key string, owns books.As
 	}
 	player, err := a.ask(ctx, o.Session, o.UUID)
 	if err == nil {
-		owns = balances(player)
+		owns = a.balances(player)
 	}
 	_, key = a.turn(o.Session)
 	return cmp.Or(key, "session "+o.Session.ID), owns, true, at
@@ -277,7 +284,7 @@ func (a *audit) look(s ramp.Session, player *ramp.Player, at int) {
 	p := a.keep(key)
 	a.keys[s.ID], p.session, p.title = key, s, reading{player: player}.name()
 	if p.window == nil && at == a.changes {
-		a.changed(p.books.Look(balances(player)))
+		a.changed(p.books.Look(a.balances(player)))
 	}
 }
 
@@ -329,7 +336,7 @@ func (a *audit) read(ctx context.Context, w *window) books.Assets {
 	if err != nil {
 		return nil
 	}
-	return balances(player)
+	return a.balances(player)
 }
 
 // ask asks what a player owns, and once more if the game fails.
@@ -341,9 +348,12 @@ func (a *audit) ask(ctx context.Context, s ramp.Session, id uuid.UUID) (*ramp.Pl
 	return player, err
 }
 
-func balances(player *ramp.Player) books.Assets {
+func (a *audit) balances(player *ramp.Player) books.Assets {
 	owns := books.Assets{}
 	for _, asset := range player.Assets {
+		if slices.Contains(a.moving, asset.ID) {
+			continue
+		}
 		owns.Add(asset.ID, asset.Balance.Rat())
 	}
 	return owns

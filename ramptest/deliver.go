@@ -65,7 +65,10 @@ func (d Delivery) String() string {
 
 // ErrPending means that there is no result yet, because the transaction is not in a
 // block.
-var ErrPending = errors.New("ramptest: the transaction is in no block yet")
+var ErrPending = errors.New("ramptest: the transaction is in no block yet: call Service.Advance")
+
+// sponsored is the type of a transaction for which the service pays.
+const sponsored = 0x7
 
 // delivery is the progress of an order's result: its state and its schedule.
 type delivery struct {
@@ -287,6 +290,10 @@ func (s *orders) attempt(ctx context.Context, o *Order, told Outcome, fault stri
 		a, err = s.game.tell(ctx, c, script, checkResult)
 	}
 	lost := errors.Is(err, ErrLostAnswer)
+	_, chain := s.record.last(func(e *Event) bool { return e.Kind == KindRPC })
+	if chain && a != nil && a.status == http.StatusInternalServerError && c.onChain == Failed && o.tx != nil && o.tx.Kind != sponsored {
+		err = fmt.Errorf("%w (the player paid for this failed transaction of type %#x: a game with ramp.Proof accepts only those of the ramp, as TransactionType(7) makes them)", err, o.tx.Kind)
+	}
 	if a != nil && !lost {
 		d.Status = a.status
 	}

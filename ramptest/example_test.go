@@ -79,7 +79,7 @@ func ExampleService_Resend() {
 	fmt.Println(service.State(order))
 	fmt.Println(service.Resend(context.Background(), order))
 	// Output:
-	// ramptest: the transaction is in no block yet
+	// ramptest: the transaction is in no block yet: call Service.Advance
 	// confirmed
 	// <nil>
 }

@@ -39,6 +39,7 @@ type script struct {
 	never       bool
 	held        bool
 	stranger    bool // somebody else mints the same
+	less        bool // burns one unit less
 	atOnce      int  // how many first deliveries are made at the same time
 	again       int  // how many more follow, one after the other
 	reorganized bool
@@ -166,6 +167,13 @@ func ResultLate(d time.Duration) Fault {
 // ResultNever keeps the result from being delivered.
 func ResultNever() Fault {
 	return Fault{"result-never", func(s *script) { s.never = true }}
+}
+
+// BurnsLess makes the transaction of a burn burn one of the token's smallest units less
+// than the order is about. A game with [ramp.Proof] must not grant anything: if it does, its
+// Decimals are too low, or it checks no amount.
+func BurnsLess() Fault {
+	return Fault{"burns-less", func(s *script) { s.less = true }}
 }
 
 // MintedByStranger mints the tokens of the order once more, for the wallet of somebody

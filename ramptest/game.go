@@ -250,6 +250,9 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 			err = ErrLostAnswer
 			event.Outcome += ", but the answer was lost on purpose"
 		} else if err = judge(a); err != nil && !isRejection(err) {
+			if a.status == http.StatusNotFound || a.status == http.StatusMethodNotAllowed {
+				err = fmt.Errorf("%w: the game has no %s %s: set AssetsPath, ValidatePath or ResultPath of the Config", err, c.method, c.path)
+			}
 			event.Outcome = err.Error()
 		}
 	}

@@ -225,7 +225,8 @@ type mode struct {
 	late    time.Duration
 	expire  bool // sessions expire, and players log in again
 	habit   habit
-	orders  int // in a game; 6 unless set
+	orders  int     // in a game; 6 unless set
+	vague   float64 // the share of the right orders that may be unknown
 }
 
 // tally counts what the verdicts say about right and wrong orders.
@@ -405,6 +406,7 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 			sum.right++
 		}
 		switch {
+		case lost && !isListed && m.equal:
 		case lost && !isListed:
 			bad("a loss before the transaction is not listed")
 		case !isListed:
@@ -415,7 +417,7 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 			}
 		case !lost && (o.State == "loss" || o.Loss):
 			sum.accused++
-			if !m.equal {
+			if !m.equal && m.outage == 0 {
 				bad("a right order is called a loss")
 			}
 		case !lost && o.State == "unknown":
@@ -457,8 +459,8 @@ func chanceOf(random *rand.Rand, p float64) bool { return random.Float64() < p }
 func TestVerdictsAgreeWithTheLedger(t *testing.T) {
 	modes := []mode{
 		{workers: 1, wrong: 0.2}, {workers: 3, wrong: 0.2}, {workers: 2}, {workers: 3, hold: true}, {workers: 2, late: time.Second},
-		{workers: 2, wrong: 0.1, equal: true}, {workers: 1, wrong: 0.2, outage: 0.2}, {workers: 3, outage: 0.1}, {workers: 1, expire: true},
-		{workers: 2, wrong: 0.1, hold: true},
+		{workers: 2, wrong: 0.1, equal: true, vague: 0.05}, {workers: 1, wrong: 0.2, outage: 0.2, vague: 0.12}, {workers: 3, outage: 0.1, vague: 0.05},
+		{workers: 1, expire: true}, {workers: 2, wrong: 0.1, hold: true},
 	}
 	sums := make([]tally, len(modes))
 	var shown atomic.Int64
@@ -483,6 +485,8 @@ func TestVerdictsAgreeWithTheLedger(t *testing.T) {
 	})
 	for i, m := range modes {
 		t.Logf("%+v: %s", m, &sums[i])
+		assert.LessOrEqual(t, float64(sums[i].unknown), 3+m.vague*float64(sums[i].right), "%+v", m)
+		assert.LessOrEqual(t, sums[i].accused, 2+sums[i].right/100, "%+v", m)
 	}
 	if n := shown.Load(); n > 5 {
 		t.Errorf("%d problems", n)

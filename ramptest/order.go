@@ -112,6 +112,10 @@ type Rejection struct {
 }
 
 func (r *Rejection) Error() string {
+	if r.Code == ramp.CodeHMACInvalid || r.Code == ramp.CodeHMACMissing {
+		return fmt.Sprintf("ramptest: the game rejected the call with HTTP %d and %q: it has another HMAC key or reads it in another encoding, or verifies a body that was parsed and written anew",
+			r.Status, string(r.Code))
+	}
 	if r.Status >= http.StatusInternalServerError {
 		return fmt.Sprintf("ramptest: the game answered HTTP %d and %q: its log may say why", r.Status, string(r.Code))
 	}
@@ -373,7 +377,11 @@ func (s *orders) order(ctx context.Context, t *trade, id uuid.UUID, session ramp
 	if err != nil {
 		return nil, err
 	}
+	earlier := s.find(id)
 	placed, err := s.approved(ctx, o, len(faults) > 0)
+	if err != nil && earlier != nil && !earlier.same(o) && !errors.Is(err, ErrTwoOrders) {
+		err = fmt.Errorf("%w (the UUID is that of an earlier order, and each order needs an initialize call of its own)", err)
+	}
 	if placed == nil && err != nil {
 		s.refused(o, err)
 	}
@@ -555,7 +563,7 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	defer s.mu.Unlock()
 	if known := s.placed[o.UUID]; known != nil {
 		if !known.same(o) {
-			return nil, ErrTwoOrders
+			return nil, fmt.Errorf("%w: the UUID is that of an earlier order, and each order needs an initialize call of its own", ErrTwoOrders)
 		}
 		return known, nil
 	}

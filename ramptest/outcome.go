@@ -79,7 +79,7 @@ func (s *orders) known(o *Order) known {
 	}
 	if k.Books.Why == verdict.Unread {
 		r, _ := s.game.readings.of(o.Session)
-		k.Books.Problem, k.Books.Rejected = r.problem(), acc == nil || isRejection(r.err)
+		k.Books.Problem, k.Books.Rejected = r.problem(), acc == nil || r.isRejected()
 	}
 	_, k.Books.Sum = sumOf(o)
 	if acc == nil {

@@ -117,6 +117,7 @@ func rare(chosen url.Values) (groups []faultGroup, count int) {
 			{Value: "transaction-type=0x63", Label: "Unknown type", Hint: "type 0x63"},
 			{Value: "reorganized", Label: "Block replaced", Hint: "after the result"},
 			{Value: "reorganized-unnoticed", Label: "Block replaced, same result again"},
+			{Value: "burns-less", Label: "Burns one unit less", Hint: "than the order is about"},
 			{Value: "minted-by-stranger", Label: "A stranger mints the same", Hint: "without an order"},
 		}},
 		{"Result call", []option{

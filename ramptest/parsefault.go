@@ -23,6 +23,7 @@ var faultForms = []struct {
 	{"result-at-once", "COUNT", "the result is sent COUNT times at the same time", counted(ResultAtOnce)},
 	{"result-late", "DURATION", "the result is delayed by DURATION", lasting(ResultLate)},
 	{"result-never", "", "the result is not sent", plain(ResultNever)},
+	{"burns-less", "", "the transaction burns one of the token's smallest units less than the order is about", plain(BurnsLess)},
 	{"minted-by-stranger", "", "somebody with the validator key mints the same", plain(MintedByStranger)},
 	{"result-after-next", "", "the result follows that of the next order", plain(ResultAfterNext)},
 	{"without-fee", "", "the result has no fee_rate and no actual", plain(WithoutFee)},

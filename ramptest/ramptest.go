@@ -173,6 +173,10 @@ type Config struct {
 	// the books report it as missing. It defaults to 2 seconds; -1 is no time.
 	Settle time.Duration
 
+	// Regenerating are the IDs of assets that move by themselves, such as energy. The
+	// books do not judge them.
+	Regenerating []string
+
 	// What the interface does not say: calls.
 
 	// FailureStatus is the HTTP status of a failed initialize call (7.1). It

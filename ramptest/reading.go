@@ -2,6 +2,8 @@ package ramptest
 
 import (
 	"cmp"
+	"errors"
+	"net/http"
 	"sync"
 	"time"
 
@@ -24,12 +26,18 @@ func (r reading) name() string {
 	return cmp.Or(r.player.Name, r.player.PlayerID, "the player")
 }
 
+// isRejected reports whether the game does not know the session, or no longer.
+func (r reading) isRejected() bool {
+	var rejected *Rejection
+	return errors.As(r.err, &rejected) && rejected.Status < http.StatusInternalServerError
+}
+
 // problem says why the game did not list the assets, and what to do; "" if it did.
 func (r reading) problem() string {
 	switch {
 	case r.err == nil:
 		return ""
-	case isRejection(r.err):
+	case r.isRejected():
 		return say(r.err) + " If the session has expired, log in again, and the books read with the new session."
 	default:
 		return say(r.err)

@@ -88,7 +88,7 @@ func (s *Service) wire() {
 	s.record = &record{begun: s.clock.now(), heard: c.OnEvent, file: c.State}
 	s.keeper = newKeeper(c.State, s)
 	s.guard = &guard{token: c.ControlToken}
-	s.audit = &audit{keeper: s.keeper, mode: c.Books, settle: c.Settle, clock: s.clock, record: s.record, players: make(map[string]*auditedPlayer),
+	s.audit = &audit{keeper: s.keeper, mode: c.Books, moving: c.Regenerating, settle: c.Settle, clock: s.clock, record: s.record, players: make(map[string]*auditedPlayer),
 		keys: make(map[string]string), orders: make(map[uuid.UUID][]auditedOrder), returned: make(map[*Imbalance]bool)}
 	s.game = &game{config: c, clock: s.clock, record: s.record, audit: s.audit}
 	s.audit.assets = s.game.assets

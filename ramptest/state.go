@@ -406,6 +406,14 @@ func onAllCPUs(n int, do func(i int) error) error {
 	return nil
 }
 
+// damaged says which line of the file an error is about, and what to do.
+func (f *StateFile) damaged(key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w. Delete the line to go on without it, or start with another file", f.journal.Line(key), err)
+}
+
 // each decodes the values of the keys that begin with prefix, up to their first tab. It
 // calls do for one after the other.
 func each[T any](f *StateFile, prefix string, do func(key string, value T) error) error {
@@ -413,14 +421,14 @@ func each[T any](f *StateFile, prefix string, do func(key string, value T) error
 		values := make([]T, len(keys))
 		err := onAllCPUs(len(keys), func(i int) error {
 			text, err := f.journal.Begin(keys[i])
-			return cmp.Or(err, decode(text, &values[i]))
+			return f.damaged(keys[i], cmp.Or(err, decode(text, &values[i])))
 		})
 		if err != nil {
 			return err
 		}
 		for i, key := range keys {
 			if err := do(strings.TrimPrefix(key, prefix), values[i]); err != nil {
-				return err
+				return f.damaged(key, err)
 			}
 		}
 	}

@@ -152,6 +152,9 @@ func (c *Config) moves(o *Order, player common.Address) ([]chain.Move, error) {
 	}
 	amount, net := chain.Units(token.Amount, c.Decimals), chain.Units(actual, c.Decimals)
 	if !o.trade().mint {
+		if o.script.less {
+			amount.Sub(amount, big.NewInt(1))
+		}
 		return []chain.Move{{Token: contract, From: player, Amount: amount}}, nil
 	}
 	made := []chain.Move{{Token: contract, To: player, Amount: net}}

@@ -420,9 +420,6 @@ func (o *Order) enter(steps []Step, guess bool) {
 	o.Version++
 	o.settle(steps)
 	o.Guess = guess || slices.ContainsFunc(steps, func(s Step) bool { return s.Doubt && len(s.Move) == 0 })
-	if len(o.Totals) == 1 && !o.Guess && o.Told && len(steps[0].Move) > 0 {
-		o.Unread = false
-	}
 }
 
 // missing returns the step that is due after a result and has not come; nil if none is.

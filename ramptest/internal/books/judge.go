@@ -213,6 +213,7 @@ func (v *Verdict) problem(before, after Assets) {
 	}
 	var balances []string
 	wrong := v.Moved.Minus(expected)
+	unlisted := v.unlisted(wrong, before, after)
 	v.blame(wrong)
 	for _, id := range wrong.ids() {
 		d := Difference{ID: id, Before: before.of(id), After: after.of(id), Expected: before.Plus(expected).of(id)}
@@ -221,9 +222,12 @@ func (v *Verdict) problem(before, after Assets) {
 		if len(wrong) > 1 || len(expected) != 1 || expected[id] == nil {
 			text = id + ": " + text
 		}
+		if unlisted == "" && !slices.ContainsFunc(v.ways, func(w way) bool { return w.order.Sum[id] != nil }) {
+			text += " (it is no part of the order)"
+		}
 		balances = append(balances, text)
 	}
-	v.Problem = fmt.Sprintf("%s: the game must %s: %s%s", v.story(), v.verb(expected, false), strings.Join(balances, "; "), v.unlisted(wrong, before, after))
+	v.Problem = fmt.Sprintf("%s: the game must %s: %s%s", v.story(), v.verb(expected, false), strings.Join(balances, "; "), unlisted)
 }
 
 // blame names the orders of several that explain a difference, if only they do: each has

@@ -53,20 +53,30 @@ const slack = 1 << 20
 
 // Open opens the journal in a file, or begins one. Only its owner may read the file. It
 // drops a last line that is not whole.
-func Open(path string) (j *Journal, err error) {
-	j = &Journal{path: path}
-	if j.lock, err = lock(path + ".lock"); err != nil {
+func Open(path string) (*Journal, error) {
+	held, err := lock(path + ".lock")
+	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, j.Close())
-		}
-	}()
-	if j.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-		return nil, err
+	j := &Journal{path: path, lock: held}
+	if j.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600); err == nil {
+		err = j.load()
 	}
-	return j, j.load()
+	if err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	return j, nil
+}
+
+// Line describes where the line of a key is.
+func (j *Journal) Line(key string) string {
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	before, err := os.ReadFile(j.path)
+	if at := j.at[kind(key)][key].offset; err == nil && at <= int64(len(before)) {
+		return fmt.Sprintf("%s, line %d", j.path, 1+bytes.Count(before[:at], []byte("\n")))
+	}
+	return j.path
 }
 
 // load reads the file.

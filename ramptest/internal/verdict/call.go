@@ -88,7 +88,7 @@ func OfCall(c Call) Verdict {
 		return Verdict{State: Done, Tone: Good, Said: [...]string{"", "The game listed the assets.", "Approved.", "Confirmed."}[c.Kind]}
 	case c.Trap == Opposite:
 		return right("Rejected, as it must be: %s (%s).", what, with)
-	case c.Status >= 500 && c.Retried:
+	case c.Status >= 500 && c.Retried && c.Kind == Result:
 		return failed("The game failed with %s. The result is sent again.", with)
 	case c.Status >= 500:
 		return failed("The game failed with %s.", with)

@@ -137,6 +137,8 @@ func Of(o Order) Verdict {
 		v = Verdict{State: Unknown, Tone: Unclear, Attention: true, Said: join(m.begin, said)}
 	case o.failing():
 		v = Verdict{State: Done, Tone: Warn, Said: join(m.begin, m.what, said)}
+	case len(o.Books.Findings)+len(o.Books.Shared) > 0:
+		v = Verdict{State: Done, Tone: Good, Said: join(m.begin, m.what)}
 	default:
 		v = Verdict{State: Done, Tone: Good, Said: o.done(m)}
 	}
