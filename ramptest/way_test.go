@@ -39,10 +39,10 @@ func wayKey() ramp.HMACKey {
 	return key
 }
 
-func (s *studio) Authenticate(context.Context, ramp.Session) error {
+func (s *studio) Authenticate(_ context.Context, session ramp.Session) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.expired {
+	if s.expired && session.ID == "session-1" {
 		return ramp.Reject("SESSION_EXPIRED")
 	}
 	return nil
@@ -269,6 +269,15 @@ func TestATestIsGreenIfNothingIsLost(t *testing.T) {
 		"an answer to validate is lost": func(t *testing.T, s *studio) {
 			_, err := s.order(t.Context(), mints, ramptest.LostAnswer(ramptest.OnValidate))
 			require.ErrorIs(t, err, ramptest.ErrLostAnswer)
+		},
+		"an expired session, after a new login": func(t *testing.T, s *studio) {
+			s.place(t, mints, ramptest.TransactionFails())
+			_, err := s.service.Assets(t.Context(), ramp.Session{ID: "session-2", Token: ramp.NewAccessToken("token-2")})
+			require.NoError(t, err)
+			s.mu.Lock()
+			s.expired = true
+			s.mu.Unlock()
+			s.service.Advance(time.Minute)
 		},
 		"rejected": func(t *testing.T, s *studio) {
 			s.gold = 0
