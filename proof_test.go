@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/big"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -300,4 +301,57 @@ func TestAHandlerNeedsAProofWithWhichBurnsCanEnd(t *testing.T) {
 			require.NoError(t, terms.Replace(tt.products, 0))
 		})
 	}
+}
+
+// However tokens go around in a transaction, a proven burn costs the player and a friend,
+// whoever that is, at least the amount, and what is burned stays where burned tokens go.
+func TestAProvenBurnCostsThePlayerAndAnyFriend(t *testing.T) {
+	const amount = 3
+	proof := ramp.Proof{Contracts: []common.Address{rampBridge}, AnyFailure: true}
+	holders := []common.Address{proofUser, stranger, otherPlayer, nobody, rampBridge}
+	request := burnRequest(t)
+	request.UserAddress, request.Intent.From[0].ID = proofUser.Hex(), proofToken.Hex()
+	request.Intent.From[0].Amount = ramp.NewAmount(amount)
+	order := accepted(t, request)
+	random := rand.New(rand.NewPCG(1, 2))
+	proven := map[bool]int{}
+	for range 30_000 {
+		pieces := random.IntN(2) == 0
+		proof.Decimals = map[common.Address]int{proofToken: 0}
+		if pieces {
+			proof.Decimals = nil
+		}
+		var logs []ramp.Log
+		gained, at := map[common.Address]int64{}, map[int64]common.Address{}
+		for range 1 + random.IntN(7) {
+			from, to, n := holders[random.IntN(len(holders))], holders[random.IntN(len(holders))], 1+random.Int64N(4)
+			if random.IntN(2) == 0 { // many burns
+				from, to = proofUser, holders[3+random.IntN(2)]
+			}
+			if !pieces {
+				logs = append(logs, unitsLog(proofToken, from, to, n))
+			} else {
+				if holder, moved := at[n]; moved {
+					from = holder // nobody else can send it
+				}
+				logs, at[n], n = append(logs, pieceLog(proofToken, from, to, n)), to, 1
+			}
+			gained[from] -= n
+			gained[to] += n
+		}
+		evidence, err := proof.Check(&order, new(ramp.Transaction), &ramp.Receipt{Status: ramp.NewQuantity(1), Logs: logs})
+		if err != nil {
+			continue
+		}
+		proven[pieces]++
+		for _, friend := range []common.Address{stranger, otherPlayer} {
+			require.LessOrEqual(t, gained[proofUser]+max(0, gained[friend]), int64(-amount), "%v", logs)
+		}
+		require.GreaterOrEqual(t, gained[nobody]+gained[rampBridge], int64(amount), "%v", logs)
+		for _, id := range evidence.TokenIDs {
+			require.Contains(t, holders[3:], at[id.Int64()])
+		}
+	}
+	assert.Greater(t, proven[false], 100)
+	assert.Greater(t, proven[true], 100)
 }

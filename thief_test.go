@@ -231,14 +231,14 @@ type theft struct {
 // thefts are the attacks. The thief makes the validate calls, and so chooses the wallet.
 func thefts() map[string]theft {
 	const (
-		another  = "a burn, with the burn of somebody else"
-		victim   = "a burn, and names the victim's wallet"
-		ofRamp   = "a burn, and names the ramp's contract or account, or the token"
-		transfer = "a burn, with a transfer to or from a friend or to oneself, or an approval"
-		goOn     = "a burn whose tokens are sent on to a friend, or come back"
-		called   = "a burn of one unit of a token that the order calls NFT"
-		unpaid   = "a mint that succeeded as failed, with a failed transaction that the ramp did not pay for"
-		second   = "a second order with a transaction that ended another"
+		another  = "a burn that somebody else made"
+		victim   = "the same, and names that player's wallet"
+		ofRamp   = "a burn by the ramp's contract or account, or by the token"
+		transfer = "a transfer to or from a friend or oneself, or an approval, as a burn"
+		goOn     = "a burn whose tokens go on to a friend, or come back"
+		called   = "a burn of one unit, of a token that the order calls NFT"
+		unpaid   = "the same, with a failed transaction that the ramp did not pay for"
+		second   = "a second order, with a transaction that ended another"
 	)
 	silent := ramptest.ResultNever()
 	return map[string]theft{
@@ -275,8 +275,8 @@ func thefts() map[string]theft {
 		"a contract":               {ofRamp, 0, burnFrom(func(*heist) common.Address { return bridge })},
 		"the token":                {ofRamp, 0, burnFrom(func(*heist) common.Address { return proofToken })},
 		"an account":               {ofRamp, 0, burnFrom(func(h *heist) common.Address { return h.service.Payer() })},
-		"the zero address":         {"a burn, and names the zero address", 0, burnFrom(func(*heist) common.Address { return nobody })},
-		"a mint":                   {"a burn, with a mint of their own", 100, func(h *heist) { h.claims(h.wallet("thief").Hex(), h.order(h.service.Mint, "thief", silent).TxHash) }},
+		"the zero address":         {"a burn by the zero address", 0, burnFrom(func(*heist) common.Address { return nobody })},
+		"a mint":                   {"a mint of their own, as a burn", 100, func(h *heist) { h.claims(h.wallet("thief").Hex(), h.order(h.service.Mint, "thief", silent).TxHash) }},
 		"a transfer to a friend":   {transfer, 0, burnBy(ramptest.SignedTransfer)},
 		"a transfer from a friend": {transfer, 0, burnBy(ramptest.FriendsTransfer)},
 		"a transfer to oneself":    {transfer, 0, burnBy(ramptest.SelfTransfer)},
@@ -303,7 +303,7 @@ func thefts() map[string]theft {
 		"a piece of a token that is counted": {called, 0, burnWith(func(thief common.Address) []ramp.Log {
 			return []ramp.Log{pieceLog(proofToken, thief, nobody, 1e18)}
 		})},
-		"no transaction": {"a mint that succeeded as failed, without a transaction", 100, func(h *heist) {
+		"no transaction": {"a mint that succeeded, as failed, without a transaction", 100, func(h *heist) {
 			mint := h.order(h.service.Mint, "thief", silent)
 			h.forge(&mint.Request, common.MaxHash, 0)
 		}},
@@ -314,7 +314,7 @@ func thefts() map[string]theft {
 		}},
 		"a failed call":     {unpaid, 100, failureBy(ramptest.FailedCall)},
 		"a failed creation": {unpaid, 100, failureBy(ramptest.FailedCreation)},
-		"a failed burn of the thief's": {"a mint that succeeded as failed, with one that the ramp paid for and that has ended no order yet", 100, func(h *heist) {
+		"a failed burn of the thief's": {"the same, with one that the ramp paid for and that has ended no order", 100, func(h *heist) {
 			failed := h.order(h.service.Burn, "thief", silent, ramptest.TransactionFails()) // its result has not arrived yet
 			mint := h.order(h.service.Mint, "thief", silent)
 			h.forge(&mint.Request, failed.TxHash, 0)
