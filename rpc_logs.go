@@ -13,36 +13,40 @@ import (
 // 4.4). The slice is empty if none match. A null answer is an error, because it
 // does not say whether there are logs. Nodes limit the range of blocks or the number
 // of logs; see [RPC.LogsBetween].
-func (r *RPC) Logs(ctx context.Context, f LogFilter) ([]Log, error) { return r.askLogs(ctx, f, false) }
+func (r *RPC) Logs(ctx context.Context, f LogFilter) ([]Log, error) {
+	logs, _, err := r.askLogs(ctx, f, false)
+	return logs, err
+}
 
 // askLogs makes a log query. If its range can be split, an error that may be about the
-// range is retried only once, and is not logged as a failure.
-func (r *RPC) askLogs(ctx context.Context, f LogFilter, splits bool) (logs []Log, err error) {
+// range is retried only once, and is not logged as a failure; tooWide is then true.
+func (r *RPC) askLogs(ctx context.Context, f LogFilter, splits bool) (logs []Log, tooWide bool, err error) {
 	const method = "eth_getLogs"
 	ctx, op := r.transport.begin(ctx, OperationRPC, method)
 	tries := 0
 	err = r.attempts(ctx, method, true, func(ctx context.Context, e *endpoint) error {
 		err := r.exchange(ctx, e, &logs, method, []any{f})
-		if tries++; splits && tries > 1 && isAboutRange(err) {
+		tries++
+		if tooWide = splits && isAboutRange(err) && retryDelay(err) == 0; tooWide && tries > 1 {
 			return withoutMark(err)
 		}
 		return err
 	})
-	if splits && isAboutRange(err) {
+	if tooWide = tooWide && err != nil && ctx.Err() == nil; tooWide {
 		r.transport.end(ctx, op, err)
 		r.transport.log.LogAttrs(ctx, slog.LevelDebug, "ramp: asking for fewer blocks", slog.Any("error", err))
 	} else {
 		r.record(ctx, op, err)
 	}
-	return logs, err
+	return logs, tooWide, err
 }
 
 // LogsBetween iterates over the logs in the blocks from to to, oldest first, whatever
 // the node's limit on the range of blocks, on the number of logs or on time is: after an
 // error that may be about a range, it asks for half of it, and for more again after
 // some successes. If even one block fails, its error ends the iteration, and so does any
-// other error. A rate limit (HTTP 429, or its codes) is retried and splits nothing.
-// -32005, which means both, an error of HTTP and a timeout are about the range if a
+// other error. A rate limit (HTTP 429, its codes, or a Retry-After) is retried and splits
+// nothing. -32005, which means both, an error of HTTP and a timeout are about the range if a
 // second try fails too. Only the logs of one request are in memory. The filter must not
 // have a BlockHash; its FromBlock and ToBlock are not used.
 //
@@ -55,8 +59,8 @@ func (r *RPC) LogsBetween(ctx context.Context, filter LogFilter, from, to uint64
 		for grown := false; from <= to; {
 			last := from + min(width, to-from)
 			filter.FromBlock, filter.ToBlock = AtBlock(from), AtBlock(last)
-			logs, err := r.askLogs(ctx, filter, from < last)
-			if from < last && ctx.Err() == nil && isAboutRange(err) {
+			logs, tooWide, err := r.askLogs(ctx, filter, from < last)
+			if tooWide {
 				if grown { // a limit that stays: try that more rarely
 					enough *= 2
 				}
