@@ -235,7 +235,7 @@ type initializeData struct {
 func (d *initializeData) read(x *reader) {
 	start := x.at
 	if x.kind() == '{' {
-		x.object(field{"uuid", (*anyUUID)(&d.uuid)})
+		x.members("uuid", (*anyUUID)(&d.uuid))
 	} else {
 		x.skip()
 	}
@@ -250,11 +250,7 @@ func readInitializeAnswer(body []byte) (a initializeAnswer, ok bool) {
 	}
 	var code, message unread
 	x := newReader(body, "answer")
-	x.object(
-		field{"code", &code},
-		field{"message", &message},
-		field{"data", &a.initializeData},
-	)
+	x.members("code", &code, "message", &message, "data", &a.initializeData)
 	n, err := strconv.Atoi(string(code))
 	a.code, a.message = n, textOf(message)
 	return a, err == nil && len(x.wrong) == 0

@@ -26,20 +26,10 @@ type Intent struct {
 func (i *Intent) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "intent", i) }
 
 func (i *Intent) read(x *reader) {
-	x.object(
-		field{"method", (*string)(&i.Method)},
-		field{"type", (*string)(&i.Type)},
-		field{"from", (*assetList)(&i.From)},
-		field{"to", (*assetList)(&i.To)},
-		field{"target_candidate", &i.TargetCandidate},
-		field{"fee_rate", (*feeRate)(&i.FeeRate)},
-		field{"actual", (*looseText)(&i.Actual)},
-	)
+	x.members("method", (*string)(&i.Method), "type", (*string)(&i.Type), "from", &i.From, "to", &i.To,
+		"target_candidate", &i.TargetCandidate, "fee_rate", (*feeRate)(&i.FeeRate),
+		"actual", (*looseText)(&i.Actual))
 }
-
-type assetList []IntentAsset
-
-func (l *assetList) read(x *reader) { *l = readList(x, 1, maxIntentAssets, (*IntentAsset).read) }
 
 // feeRate is a number, or a string that holds one.
 type feeRate json.Number
@@ -60,11 +50,7 @@ type IntentAsset struct {
 }
 
 func (a *IntentAsset) read(x *reader) {
-	x.object(
-		field{"type", (*string)(&a.Type)},
-		field{"id", &a.ID},
-		field{"amount", &a.Amount},
-	)
+	x.members("type", (*string)(&a.Type), "id", &a.ID, "amount", &a.Amount)
 }
 
 // Direction is the direction of an intent: [Mint] or [Burn].

@@ -135,35 +135,59 @@ func (x *reader) path() string {
 	return b.String()
 }
 
-// field is a member of an object: its name, and a pointer to where it is read, of a
-// type that reader.value knows.
-type field struct {
-	name string
-	into any
+// members reads the members of an object. Its arguments are their names, each followed by
+// a pointer to where it is read, of a type that reader.value knows.
+func (x *reader) members(pairs ...any) {
+	names := make([]string, 0, 8)
+	for n := 0; n < len(pairs); n += 2 {
+		names = append(names, pairs[n].(string))
+	}
+	x.object(names, func(n int) any { return pairs[2*n+1] })
 }
 
-// object reads the members of an object that fields name, and skips the others. A
-// duplicate name is an error. null has no members. Any other value is an error.
+// structure reads the members of an object into the fields of a struct, whose names
+// memberNames returned.
+func (x *reader) structure(names []string, into any) {
+	fields := reflect.ValueOf(into).Elem()
+	x.object(names, func(n int) any { return fields.Field(n).Addr().Interface() })
+}
+
+// memberNames returns the JSON names of the fields of a struct, up to the first field
+// that is not JSON.
+func memberNames[T any]() (names []string) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" {
+			break
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// object reads the members of an object that names lists, and skips the others. into
+// returns a pointer to where the member with an index is read. A duplicate name is an
+// error. null has no members. Any other value is an error.
 //
 // With zeroing, a field with an error is zero afterwards, so that nothing is half
 // read. So is a list if one of its entries has an error, but in an object only the
 // field that has it.
-func (x *reader) object(fields ...field) {
+func (x *reader) object(names []string, into func(n int) any) {
 	if !x.enter('{', "an object") {
 		return
 	}
 	here := &x.steps[x.depth]
 	x.depth++
-	var seen, repeated uint64 // bit n is fields[n]
+	var seen, repeated uint64 // bit n is names[n]
 	for next := 0; x.more(); {
-		n := x.name(fields, next)
+		n := x.name(names, next)
 		if n < 0 {
 			x.skip()
 			continue
 		}
 		next = n + 1
-		into := fields[n].into
-		*here = step{name: fields[n].name}
+		into := into(n)
+		*here = step{name: names[n]}
 		faults, whole := x.faults, x.kind() != '{'
 		switch bit := uint64(1) << n; {
 		case seen&bit == 0:
@@ -219,21 +243,12 @@ func (x *reader) eachElement(limit int, yield func(int) bool) {
 
 // readList reads an array of up to limit entries. It first allocates room for the
 // usual number. null is read as nil, and an empty array as an empty slice.
-func readList[T any](x *reader, usual, limit int, read func(*T, *reader)) []T {
-	var list []T
+func readList[T any](x *reader, usual, limit int, read func(*T, *reader)) (list []T) {
 	if x.kind() == '[' {
-		list = []T{}
+		list = make([]T, 0, usual)
 	}
-	start := x.at
 	for n := range x.elements(limit) {
-		if n == cap(list) {
-			room := max(usual, n)
-			if n == usual { // estimated from the size of the text
-				room = min(n*(len(x.text)-x.at)/(x.at-start)+1, 64)
-			}
-			list = slices.Grow(list, min(room, limit-n))
-		}
-		list = list[:n+1] // zero, because it was never used
+		list = append(list, *new(T))
 		read(&list[n], x)
 	}
 	return list
@@ -267,17 +282,17 @@ func (x *reader) more() bool {
 }
 
 // name reads the name of a member, moves to its value, and returns the index of its
-// field, or -1. It tries likely first, because members usually come in the order of
-// fields.
-func (x *reader) name(fields []field, likely int) int {
+// name, or -1. It tries likely first, because members usually come in the order of
+// names.
+func (x *reader) name(names []string, likely int) int {
 	n := -1
-	if likely < len(fields) && x.isName(fields[likely].name) {
+	if likely < len(names) && x.isName(names[likely]) {
 		n = likely
-		x.at += len(fields[n].name) + len(`""`)
-	} else {
-		var buffer [32]byte // longer than any name
-		name := unescapedName(x.raw(), buffer[:0])
-		n = slices.IndexFunc(fields, func(f field) bool { return f.name == string(name) })
+		x.at += len(names[n]) + len(`""`)
+	} else if quoted := x.raw(); x.unescaped || bytes.IndexByte(quoted, '\\') < 0 {
+		n = slices.Index(names, string(quoted[1:len(quoted)-1]))
+	} else if name, err := strconv.Unquote(string(quoted)); err == nil { // as in Go, for ours
+		n = slices.Index(names, name)
 	}
 	x.space()
 	x.at++ // the colon
@@ -289,31 +304,6 @@ func (x *reader) name(fields []field, likely int) int {
 func (x *reader) isName(name string) bool {
 	rest := x.text[x.at+1:]
 	return len(rest) > len(name) && rest[len(name)] == '"' && string(rest[:len(name)]) == name
-}
-
-// unescapedName returns a name without quotes and escapes, or nil if it cannot be
-// one of ours: those fit the buffer and are ASCII, which has only one kind of
-// escape. The standard library would take four times as long for a body of escaped
-// names.
-func unescapedName(quoted, buffer []byte) []byte {
-	written := quoted[1 : len(quoted)-1]
-	if bytes.IndexByte(written, '\\') < 0 {
-		return written
-	}
-	name := buffer
-	for len(written) > 0 && len(name) < cap(name) {
-		c, length := written[0], 1
-		if c == '\\' {
-			if written[1] != 'u' || string(written[2:4]) != "00" {
-				return nil
-			}
-			var char [1]byte
-			_, _ = hex.Decode(char[:], written[4:6]) // valid JSON
-			c, length = char[0], 6
-		}
-		name, written = append(name, c), written[length:]
-	}
-	return name
 }
 
 func (x *reader) space() {
@@ -411,6 +401,16 @@ func (x *reader) value(into any) {
 		*into = x.uuid(false)
 	case *common.Hash:
 		x.fixed(into[:])
+	case *[]common.Hash:
+		*into = readList(x, 3, maxLogTopics, readHash)
+	case *[]Log:
+		limit := maxReceiptLogs
+		if x.depth == 1 { // the receipt is the whole answer of a node, which is trusted more
+			limit = maxListEntries
+		}
+		*into = readList(x, 1, limit, (*Log).read)
+	case *[]IntentAsset:
+		*into = readList(x, 1, maxIntentAssets, (*IntentAsset).read)
 	case *common.Address:
 		if value := x.raw(); !isNoAddress(value) {
 			x.decodeFixed(value, into[:])

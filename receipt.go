@@ -48,37 +48,12 @@ func (r *Receipt) Succeeded() bool {
 // for a malformed field is an [*InvalidError].
 func (r *Receipt) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "receipt", r) }
 
+var receiptNames = memberNames[Receipt]()
+
 func (r *Receipt) read(x *reader) {
 	start := x.at
-	x.object(
-		field{"type", &r.Type},
-		field{"root", &r.Root},
-		field{"status", &r.Status},
-		field{"cumulativeGasUsed", &r.CumulativeGasUsed},
-		field{"logsBloom", &r.LogsBloom},
-		field{"logs", (*logList)(&r.Logs)},
-		field{"transactionHash", &r.TransactionHash},
-		field{"contractAddress", &r.ContractAddress},
-		field{"gasUsed", &r.GasUsed},
-		field{"effectiveGasPrice", &r.EffectiveGasPrice},
-		field{"blockHash", &r.BlockHash},
-		field{"blockNumber", &r.BlockNumber},
-		field{"transactionIndex", &r.TransactionIndex},
-		field{"from", &r.From},
-		field{"to", &r.To},
-		field{"feePayer", &r.FeePayer},
-	)
+	x.structure(receiptNames, r)
 	r.Raw = x.since(start)
-}
-
-type logList []Log
-
-func (l *logList) read(x *reader) {
-	limit := maxReceiptLogs
-	if x.depth == 1 { // the receipt is the whole answer of a node, which is trusted more
-		limit = maxListEntries
-	}
-	*l = readList(x, 1, limit, (*Log).read)
 }
 
 // MarshalJSON writes the receipt as in the result webhook, with nil Logs as an
@@ -109,24 +84,9 @@ type Log struct {
 // error for a malformed field is an [*InvalidError].
 func (l *Log) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "log", l) }
 
-func (l *Log) read(x *reader) {
-	x.object(
-		field{"address", &l.Address},
-		field{"topics", (*topicList)(&l.Topics)},
-		field{"data", &l.Data},
-		field{"blockNumber", &l.BlockNumber},
-		field{"transactionHash", &l.TransactionHash},
-		field{"transactionIndex", &l.TransactionIndex},
-		field{"blockHash", &l.BlockHash},
-		field{"blockTimestamp", &l.BlockTimestamp},
-		field{"logIndex", &l.LogIndex},
-		field{"removed", &l.Removed},
-	)
-}
+var logNames = memberNames[Log]()
 
-type topicList []common.Hash
-
-func (l *topicList) read(x *reader) { *l = readList(x, 3, maxLogTopics, readHash) }
+func (l *Log) read(x *reader) { x.structure(logNames, l) }
 
 // readHash reads a hash of a list. null and "" are errors there.
 func readHash(h *common.Hash, x *reader) { x.decodeFixed(x.raw(), h[:]) }

@@ -342,12 +342,7 @@ type envelope struct {
 func (r *RPC) readEnvelope(x *reader) (e *envelope, ok bool) {
 	faults := x.faults
 	e = &envelope{failure: rpcFailure{secrets: r.secrets}}
-	x.object(
-		field{"jsonrpc", &e.version},
-		field{"id", &e.id},
-		field{"result", &e.result},
-		field{"error", &e.failure},
-	)
+	x.members("jsonrpc", &e.version, "id", &e.id, "result", &e.result, "error", &e.failure)
 	return e, x.faults == faults
 }
 

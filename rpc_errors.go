@@ -107,11 +107,7 @@ func (f *rpcFailure) read(x *reader) {
 		return
 	}
 	var code, message, data unread
-	x.object(
-		field{"code", &code},
-		field{"message", &message},
-		field{"data", &data},
-	)
+	x.members("code", &code, "message", &message, "data", &data)
 	e := &RPCError{Message: f.secrets.Beginning(textOf(message), maxMessage)}
 	if n, err := strconv.Atoi(textOf(code)); err == nil {
 		e.Code = RPCCode(n)

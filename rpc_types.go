@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/big"
+	"reflect"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -139,32 +140,11 @@ type Transaction struct {
 // malformed field is an [*InvalidError].
 func (t *Transaction) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "transaction", t) }
 
+var transactionNames = memberNames[Transaction]()
+
 func (t *Transaction) read(x *reader) {
 	start := x.at
-	x.object(
-		field{"blockHash", &t.BlockHash},
-		field{"blockNumber", &t.BlockNumber},
-		field{"from", &t.From},
-		field{"gas", &t.Gas},
-		field{"gasPrice", &t.GasPrice},
-		field{"maxFeePerGas", &t.MaxFeePerGas},
-		field{"maxPriorityFeePerGas", &t.MaxPriorityFeePerGas},
-		field{"hash", &t.Hash},
-		field{"input", &t.Input},
-		field{"nonce", &t.Nonce},
-		field{"to", &t.To},
-		field{"transactionIndex", &t.TransactionIndex},
-		field{"value", &t.Value},
-		field{"type", &t.Type},
-		field{"chainId", &t.ChainID},
-		field{"v", &t.V},
-		field{"r", &t.R},
-		field{"s", &t.S},
-		field{"feePayer", &t.FeePayer},
-		field{"fv", &t.FV},
-		field{"fr", &t.FR},
-		field{"fs", &t.FS},
-	)
+	x.structure(transactionNames, t)
 	t.Raw = x.since(start)
 }
 
@@ -185,11 +165,11 @@ type Block struct {
 	ReceiptsRoot     common.Hash    `json:"receiptsRoot"`           // root of the receipt trie
 	ExtraData        hexutil.Bytes  `json:"extraData"`              // chosen by the miner
 
-	// TransactionHashes are the hashes of all transactions in the block.
-	TransactionHashes []common.Hash `json:"-"`
-
 	// Transactions are the transactions themselves, nil unless they were requested.
 	Transactions []Transaction `json:"transactions,omitempty"`
+
+	// TransactionHashes are the hashes of all transactions in the block.
+	TransactionHashes []common.Hash `json:"-"`
 
 	// Raw is the unchanged block, including the fields that this type does not have.
 	Raw json.RawMessage `json:"-"`
@@ -199,25 +179,18 @@ type Block struct {
 // field is an [*InvalidError].
 func (b *Block) UnmarshalJSON(text []byte) error { return unmarshalWire(text, "block", b) }
 
+var blockNames = memberNames[Block]()
+
 func (b *Block) read(x *reader) {
 	start := x.at
 	var list transactionList
-	x.object(
-		field{"baseFeePerGas", &b.BaseFeePerGas},
-		field{"extraData", &b.ExtraData},
-		field{"gasLimit", &b.GasLimit},
-		field{"gasUsed", &b.GasUsed},
-		field{"hash", &b.Hash},
-		field{"miner", &b.Miner},
-		field{"number", &b.Number},
-		field{"parentHash", &b.ParentHash},
-		field{"receiptsRoot", &b.ReceiptsRoot},
-		field{"size", &b.Size},
-		field{"stateRoot", &b.StateRoot},
-		field{"timestamp", &b.Timestamp},
-		field{"transactions", &list},
-		field{"transactionsRoot", &b.TransactionsRoot},
-	)
+	fields := reflect.ValueOf(b).Elem()
+	x.object(blockNames, func(n int) any {
+		if blockNames[n] == "transactions" {
+			return &list
+		}
+		return fields.Field(n).Addr().Interface()
+	})
 	b.TransactionHashes, b.Transactions = list.hashes, list.whole
 	b.Raw = x.since(start)
 }

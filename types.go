@@ -167,10 +167,7 @@ func (a *Asset) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "asset",
 
 func (a *Asset) read(x *reader) {
 	var balance string
-	x.object(
-		field{"id", &a.ID},
-		field{"balance", &balance},
-	)
+	x.members("id", &a.ID, "balance", &balance)
 	var err error
 	if a.Balance, err = ParseAmount(balance); err != nil {
 		x.fault("must have a balance that is a decimal string")
@@ -202,14 +199,8 @@ func (r *ValidateRequest) UnmarshalJSON(b []byte) error { return unmarshalWire(b
 
 func (r *ValidateRequest) read(x *reader) {
 	r.Raw = x.text
-	x.object(
-		field{"user_sig", &r.UserSig},
-		field{"user_address", &r.UserAddress},
-		field{"project_id", &r.ProjectID},
-		field{"digest", &r.Digest},
-		field{"uuid", &r.UUID},
-		field{"intent", &r.Intent},
-	)
+	x.members("user_sig", &r.UserSig, "user_address", &r.UserAddress, "project_id", &r.ProjectID,
+		"digest", &r.Digest, "uuid", &r.UUID, "intent", &r.Intent)
 }
 
 // ParseValidate reads the body of a validate call and checks its form and
@@ -273,13 +264,8 @@ func (r *Result) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "body",
 func (r *Result) read(x *reader) {
 	r.Raw = x.text
 	x.zeroing = true
-	x.object(
-		field{"session_id", &r.SessionID},
-		field{"uuid", (*anyUUID)(&r.UUID)},
-		field{"tx_hash", (*looseText)(&r.TxHash)},
-		field{"receipt", &r.Receipt},
-		field{"intent", &r.Intent},
-	)
+	x.members("session_id", &r.SessionID, "uuid", (*anyUUID)(&r.UUID),
+		"tx_hash", (*looseText)(&r.TxHash), "receipt", &r.Receipt, "intent", &r.Intent)
 	var decisive problems
 	for _, f := range x.wrong {
 		switch f.Path {
