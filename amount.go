@@ -204,14 +204,7 @@ func (a Amount) MarshalJSON() ([]byte, error) { return []byte(a.String()), nil }
 
 // UnmarshalJSON reads a JSON number. The error for any other value, such as a
 // string or null, is an [*InvalidError].
-func (a *Amount) UnmarshalJSON(b []byte) error {
-	var read Amount
-	err := unmarshalWire(b, "amount", &read)
-	if err == nil {
-		*a = read
-	}
-	return err
-}
+func (a *Amount) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "amount", a) }
 
 func (a *Amount) read(x *reader) {
 	value := x.raw()

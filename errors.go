@@ -77,12 +77,11 @@ func (e *InvalidError) Unwrap() []error {
 func (e *InvalidError) Error() string {
 	const maxFields = 20
 	var problems []string
-	for i, f := range e.Fields {
-		if i == maxFields {
-			problems = append(problems, fmt.Sprintf("and %d more", len(e.Fields)-maxFields))
-			break
-		}
+	for _, f := range e.Fields[:min(maxFields, len(e.Fields))] {
 		problems = append(problems, f.Path+" "+f.Problem)
+	}
+	if more := len(e.Fields) - maxFields; more > 0 {
+		problems = append(problems, fmt.Sprintf("and %d more", more))
 	}
 	return "ramp: " + strings.Join(problems, "; ")
 }

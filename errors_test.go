@@ -42,7 +42,7 @@ func TestFailuresCarryTheirSentinel(t *testing.T) {
 		"verifying a wrong signature":  {key.Verify(nil, "00"), ErrHMACInvalid},
 		"a client without a key":       {failure(NewClient(ClientConfig{URL: "https://ramp.example", Key: HMACKey{}})), ErrHMACKey},
 		"a validator key of nothing":   {failure(NewKeySigner("")), ErrValidatorKey},
-		"a validator key of nil":       {failure(NewECDSASigner(nil)), ErrValidatorKey},
+		"a validator key of nil":       {failure(NewCryptoSigner(nil)), ErrValidatorKey},
 		"a crypto.Signer of nil":       {failure(NewCryptoSigner(nil)), ErrValidatorKey},
 		"a public key of nothing":      {failure(PublicKeyAddress(nil)), ErrValidatorKey},
 		"text that is no signature":    {failure(ParseSignature("0x")), ErrSignature},

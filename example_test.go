@@ -162,18 +162,6 @@ func ExampleNewFuncSigner() {
 	// 28 <nil>
 }
 
-func ExampleNewECDSASigner() {
-	key, err := crypto.HexToECDSA("1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	signer, err := ramp.NewECDSASigner(key)
-	fmt.Println(signer.Address(), err)
-	// Output:
-	// 0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb <nil>
-}
-
 // An *ecdsa.PrivateKey is a crypto.Signer, as the key of an HSM is.
 func ExampleNewCryptoSigner() {
 	key, err := crypto.HexToECDSA("1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
@@ -187,7 +175,7 @@ func ExampleNewCryptoSigner() {
 		return
 	}
 	digest := ramp.Digest{31: 1}
-	signature, err := signer.Sign(context.Background(), digest) // another one each time
+	signature, err := signer.Sign(context.Background(), digest) // that of an HSM is another one each time
 	fmt.Println(err)
 	by, err := ramp.Recover(digest, signature)
 	fmt.Println(by == signer.Address(), err)

@@ -186,6 +186,7 @@ func (c *Client) attempt(ctx context.Context, body []byte, signature string) (uu
 	defer cancel()
 	answer, err := c.transport.post(ctx, c.endpoint.address, http.Header{
 		"Content-Type": {"application/json"},
+		"User-Agent":   {userAgent},
 		HeaderHMAC:     {signature},
 	}, body, maxInitializeBytes)
 	switch {
@@ -258,12 +259,8 @@ func readInitializeAnswer(body []byte) (a initializeAnswer, ok bool) {
 
 // retryableAPIStatus reports whether a failure with this HTTP status may pass.
 func retryableAPIStatus(status int) bool {
-	switch status {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]int{http.StatusTooManyRequests, http.StatusBadGateway,
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout}, status)
 }
 
 // APIError is an answer of the service other than success (interface 2.3, 7.1). The

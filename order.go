@@ -255,28 +255,29 @@ func Accept(s Session, r *ValidateRequest, now time.Time) Transition {
 		if stored == nil {
 			return Step{Order: opened, Effect: opened.effect(), New: true, Product: r.Product, Tokens: r.Tokens}, nil
 		}
-		conflict := func(field string) (Step, error) {
-			return Step{}, &ConflictError{Order: *stored, Field: field}
-		}
 		switch {
 		case stored.ProjectID != opened.ProjectID:
-			return conflict("project_id")
+			return stored.conflict("project_id")
 		case stored.SessionID != opened.SessionID:
-			return conflict("session_id")
+			return stored.conflict("session_id")
 		case !strings.EqualFold(stored.UserAddress, opened.UserAddress): // case is only a checksum
-			return conflict("user_address")
+			return stored.conflict("user_address")
 		case stored.Digest != opened.Digest:
-			return conflict("digest")
+			return stored.conflict("digest")
 		case stored.Direction != opened.Direction, !sameAssets(stored.Assets, opened.Assets),
 			!sameTokens(stored.chainSide(), opened.chainSide()):
-			return conflict("intent")
+			return stored.conflict("intent")
 		case !reflect.DeepEqual(options(stored.Intent.TargetCandidate), options(opened.Intent.TargetCandidate)):
-			return conflict("intent.target_candidate")
+			return stored.conflict("intent.target_candidate")
 		case stored.State != OrderAccepted:
 			return Step{}, fmt.Errorf("ramp: order %s (%s): %w", stored.UUID, stored.State, ErrOrderFinished)
 		}
 		return Step{Order: *stored, Product: r.Product, Tokens: r.Tokens}, nil
 	}
+}
+
+func (o *Order) conflict(field string) (Step, error) {
+	return Step{}, &ConflictError{Order: *o, Field: field}
 }
 
 func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {
@@ -344,15 +345,12 @@ func Finish(r *Result, now time.Time) Transition {
 		if stored == nil {
 			return Step{}, fmt.Errorf("ramp: order %s: %w", r.UUID, ErrOrderUnknown)
 		}
-		conflict := func(field string) (Step, error) {
-			return Step{}, &ConflictError{Order: *stored, Field: field}
-		}
 		session := strings.TrimSpace(r.SessionID)
 		switch {
 		case session != "" && session != stored.SessionID:
-			return conflict("session_id")
+			return stored.conflict("session_id")
 		case stored.contradicts(&r.Intent):
-			return conflict("intent")
+			return stored.conflict("intent")
 		case stored.State == OrderAccepted:
 			step, err := stored.end(outcome, normalizeTxHash(r.TxHash), "", now)
 			step.Evidence, _ = Proof{}.shown(stored, cmp.Or(r.Transaction, new(Transaction)), &r.Receipt)
@@ -360,7 +358,7 @@ func Finish(r *Result, now time.Time) Transition {
 		case stored.State == outcome, stored.State == OrderAbandoned && outcome == OrderFailed:
 			return Step{Order: *stored}, nil
 		default:
-			return conflict("receipt.status")
+			return stored.conflict("receipt.status")
 		}
 	}
 }

@@ -284,7 +284,7 @@ func TestWhiteSpaceBetweenTokensMeansNothing(t *testing.T) {
 // UnmarshalJSON can be called without encoding/json.
 func TestUnmarshalJSONValidatesFirst(t *testing.T) {
 	for _, into := range []json.Unmarshaler{
-		new(ramp.Amount), new(ramp.Quantity), new(ramp.Digest), new(ramp.Asset), new(ramp.Intent), new(ramp.ValidateRequest),
+		new(ramp.Amount), new(ramp.Quantity), new(ramp.Asset), new(ramp.Intent), new(ramp.ValidateRequest),
 		new(ramp.Result), new(ramp.Receipt), new(ramp.Log), new(ramp.Transaction), new(ramp.Block),
 	} {
 		for _, text := range []string{"", " ", "{", `"`, `"\`, "[", "nul", "-", `{"a"`, `{"a":`, "1 2"} {

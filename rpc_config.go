@@ -109,9 +109,6 @@ func (c RPCConfig) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.Stri
 // MarshalText writes what String returns.
 func (c RPCConfig) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// LogValue logs what String returns.
-func (c RPCConfig) LogValue() slog.Value { return slog.StringValue(c.String()) }
-
 // RPCEndpoint is a node. It prints and logs as the scheme and host of its URL.
 type RPCEndpoint struct {
 	URL    string      // as [RPCConfig].URL
@@ -126,9 +123,6 @@ func (e RPCEndpoint) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.St
 
 // MarshalText writes what String returns.
 func (e RPCEndpoint) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
-
-// LogValue logs what String returns.
-func (e RPCEndpoint) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // endpoint is where requests go, and which parts of it are secret.
 type endpoint struct {

@@ -198,7 +198,7 @@ func TestEachNodeGetsItsOwnCredentials(t *testing.T) {
 	endpoint := ramp.RPCEndpoint{URL: "https://secret-user:secret-password@node.example.com/secret-path", Header: http.Header{"X": {"secret"}}}
 	text, err := json.Marshal(map[string]any{"endpoint": endpoint})
 	require.NoError(t, err)
-	all := fmt.Sprintf("%v %+v %#v %s %s", endpoint, endpoint, ramp.RPCConfig{URL: "https://a.example", Fallback: endpoint}, endpoint.LogValue(), text)
+	all := fmt.Sprintf("%v %+v %#v %s", endpoint, endpoint, ramp.RPCConfig{URL: "https://a.example", Fallback: endpoint}, text)
 	assert.NotContains(t, all, "secret")
 	assert.Contains(t, all, "https://node.example.com")
 }

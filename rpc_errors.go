@@ -189,12 +189,8 @@ func isRateLimit(status int, code RPCCode) bool {
 }
 
 func retryableStatus(status int) bool {
-	switch status {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
-		return true
-	default:
-		return status >= 500 && status < 600
-	}
+	return status/100 == 5 || slices.Contains([]int{http.StatusRequestTimeout,
+		http.StatusTooEarly, http.StatusTooManyRequests}, status)
 }
 
 // mark marks the error of an answer, which holds the node's, if it is retryable, such as

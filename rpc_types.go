@@ -1,6 +1,7 @@
 package ramp
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"math/big"
@@ -74,29 +75,23 @@ func (t TransactionRequest) MarshalJSON() ([]byte, error) {
 // LogFilter selects logs (interface 4.4). The zero filter selects all logs of the
 // latest block.
 type LogFilter struct {
-	FromBlock BlockRef         // first block
-	ToBlock   BlockRef         // last block
-	BlockHash common.Hash      // a single block, instead of FromBlock and ToBlock
-	Addresses []common.Address // contracts to match; none means all
-	Topics    [][]common.Hash  // values to match, per topic position; none means any
+	FromBlock BlockRef         `json:"fromBlock,omitempty"` // first block
+	ToBlock   BlockRef         `json:"toBlock,omitempty"`   // last block
+	BlockHash common.Hash      `json:"blockHash,omitzero"`  // a single block, instead of both
+	Addresses []common.Address `json:"address,omitempty"`   // contracts to match; none means all
+	Topics    [][]common.Hash  `json:"topics,omitempty"`    // values per topic position; none means any
 }
 
 // MarshalJSON writes the filter for a node.
 func (f LogFilter) MarshalJSON() ([]byte, error) {
-	wire := struct {
-		FromBlock *BlockRef        `json:"fromBlock,omitempty"`
-		ToBlock   *BlockRef        `json:"toBlock,omitempty"`
-		BlockHash common.Hash      `json:"blockHash,omitzero"`
-		Addresses []common.Address `json:"address,omitempty"`
-		Topics    [][]common.Hash  `json:"topics,omitempty"`
-	}{&f.FromBlock, &f.ToBlock, f.BlockHash, f.Addresses, f.Topics}
-	if f.BlockHash != (common.Hash{}) {
-		if f.FromBlock != "" || f.ToBlock != "" {
-			return nil, errors.New("a log filter must have either BlockHash, or FromBlock and ToBlock")
-		}
-		wire.FromBlock, wire.ToBlock = nil, nil
+	type plain LogFilter
+	switch {
+	case f.BlockHash == common.Hash{}:
+		f.FromBlock, f.ToBlock = cmp.Or(f.FromBlock, Latest), cmp.Or(f.ToBlock, Latest)
+	case f.FromBlock != "", f.ToBlock != "":
+		return nil, errors.New("a log filter must have either BlockHash, or FromBlock and ToBlock")
 	}
-	return marshal(wire)
+	return marshal(plain(f))
 }
 
 // Transaction is a transaction as a node describes it. Unknown types are read too.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"strings"
 	"unicode"
@@ -72,9 +71,6 @@ func (secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
 // MarshalText writes "[redacted]".
 func (secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
-
-// LogValue logs "[redacted]".
-func (secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 
 // ParseSession reads the X-Dapp headers (interface 5.1), whose names may have any case.
 // The error is a [*Rejection] with HTTP 401, and [CodeSessionMissing] or

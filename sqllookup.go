@@ -42,10 +42,10 @@ func (s *SQLStore) OrderByTransaction(ctx context.Context, hash common.Hash) (Or
 func (s *SQLStore) one(ctx context.Context, what, where, arg string) (Order, error) {
 	query, args := s.bind(selectOrders+where, arg)
 	row, err := readOrder(s.config.DB.QueryRowContext(ctx, query, args...))
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return Order{}, fmt.Errorf("ramp: %s: %w", what, ErrOrderUnknown)
-	case err != nil:
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrOrderUnknown
+	}
+	if err != nil {
 		return Order{}, fmt.Errorf("ramp: %s: %w", what, err)
 	}
 	return row.Order, nil
@@ -242,10 +242,10 @@ func (s *SQLStore) EraseSession(ctx context.Context, sessionID string, before ti
 // change runs a statement and returns the number of its rows.
 func (s *SQLStore) change(ctx context.Context, what, query string, args []any) (int, error) {
 	done, err := s.config.DB.ExecContext(ctx, query, args...)
-	if err != nil {
-		return 0, fmt.Errorf("ramp: %s: %w", what, err)
+	var n int64
+	if err == nil {
+		n, err = done.RowsAffected()
 	}
-	n, err := done.RowsAffected()
 	if err != nil {
 		return 0, fmt.Errorf("ramp: %s: %w", what, err)
 	}

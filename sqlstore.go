@@ -407,10 +407,10 @@ func (s *SQLStore) endOrder(ctx context.Context, tx *sql.Tx, stored, o *Order, c
 	end, args := s.bind(updateOrder, claim, string(o.State), o.TxHash, o.Reason, o.FinishedAt.UnixMilli(),
 		stored.UUID.String(), string(stored.State))
 	done, err := tx.ExecContext(ctx, end, args...)
-	if err != nil {
-		return fmt.Errorf("ramp: order %s: update: %w", stored.UUID, err)
+	var n int64
+	if err == nil {
+		n, err = done.RowsAffected()
 	}
-	n, err := done.RowsAffected()
 	if err != nil {
 		return fmt.Errorf("ramp: order %s: update: %w", stored.UUID, err)
 	}

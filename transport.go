@@ -139,9 +139,6 @@ func (t *transport) post(ctx context.Context, address string, header http.Header
 		return nil, withoutURL(err)
 	}
 	request.Header = header
-	if _, ok := header["User-Agent"]; !ok {
-		header.Set("User-Agent", userAgent)
-	}
 	response, err := t.client.Do(request)
 	if err != nil {
 		return nil, withoutURL(err)
@@ -175,23 +172,20 @@ type retryableError struct {
 
 func (e *retryableError) Unwrap() error { return e.error }
 
-// retryDelay returns the minimum delay before the next attempt, or 0.
-func retryDelay(err error) time.Duration {
-	var retryable *retryableError
-	if errors.As(err, &retryable) {
-		return retryable.after
+// marked returns the retryable mark in an error, or an empty one.
+func marked(err error) retryableError {
+	var found *retryableError
+	if errors.As(err, &found) {
+		return *found
 	}
-	return 0
+	return retryableError{}
 }
 
+// retryDelay returns the minimum delay before the next attempt, or 0.
+func retryDelay(err error) time.Duration { return marked(err).after }
+
 // withoutMark returns an error without its retryable mark.
-func withoutMark(err error) error {
-	var retryable *retryableError
-	if errors.As(err, &retryable) {
-		return retryable.error
-	}
-	return err
-}
+func withoutMark(err error) error { return cmp.Or(marked(err).error, err) }
 
 // retry calls attempt until it succeeds, fails with an error that is not retryable,
 // or Retries is exhausted. It returns the error of the last attempt, without the

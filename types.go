@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
@@ -130,9 +129,6 @@ func (p *Player) check() error {
 	wrong.requireText(p.WalletAddress, "wallet_address")
 	wrong.requireText(p.Server, "server")
 	for i, a := range p.Assets {
-		if a.ID != "" && utf8.ValidString(a.ID) && a.Balance.Sign() >= 0 {
-			continue
-		}
 		at := fmt.Sprintf("assets[%d]", i)
 		wrong.require(a.ID != "", at+".id")
 		wrong.requireText(a.ID, at+".id")

@@ -411,7 +411,7 @@ func TestDigest(t *testing.T) {
 	require.NoError(t, read.UnmarshalText([]byte(text)))
 	assert.Equal(t, d, read)
 	assertFields(t, read.UnmarshalText([]byte(text[2:])), "digest must be 0x followed by 64 hex digits")
-	assert.Equal(t, d, read, "a failed read changes nothing")
+	assert.Zero(t, read, "a failed read leaves nothing of before")
 
 	for _, wrong := range []string{"", "0x", text[2:], text[:65], text + "0", text[:64], "0X" + text[2:], " " + text, "0x" + text, "0x" + strings.Repeat("g", 64)} {
 		got, err := ramp.ParseDigest(wrong)
@@ -534,7 +534,6 @@ func TestSecretsDoNotShow(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, `"[redacted]"`, string(b))
 		assert.Equal(t, "[redacted]", fmt.Sprintf("%#v", v))
-		assert.Equal(t, "[redacted]", v.(slog.LogValuer).LogValue().String())
 	}
 }
 

@@ -33,25 +33,14 @@ type Signer struct {
 func NewKeySigner(hexKey string) (*Signer, error) {
 	key, err := ethcrypto.HexToECDSA(strings.TrimPrefix(hexKey, "0x"))
 	if err != nil {
-		return nil, fmt.Errorf("ramp: %w: it must be a secp256k1 private key, 32 bytes in hex", ErrValidatorKey)
+		return nil, fmt.Errorf("ramp: %w: it must be a secp256k1 private key, 32 bytes in hex",
+			ErrValidatorKey)
 	}
-	return NewECDSASigner(key)
+	return keySigner(key), nil
 }
 
-// NewECDSASigner returns a signer for a private key on secp256k1. Its
-// signatures are deterministic (RFC 6979). The error wraps [ErrValidatorKey].
-func NewECDSASigner(key *ecdsa.PrivateKey) (*Signer, error) {
-	if key == nil || key.D == nil || !onSecp256k1(&key.PublicKey) {
-		return nil, fmt.Errorf("ramp: %w: it must be a private key on secp256k1", ErrValidatorKey)
-	}
+func keySigner(key *ecdsa.PrivateKey) *Signer {
 	order := ethcrypto.S256().Params().N
-	own, err := ethcrypto.ToECDSA(common.LeftPadBytes(key.D.Bytes(), 32)) // drops the sign, which is checked below
-	switch {
-	case err != nil, key.D.Sign() < 0:
-		return nil, fmt.Errorf("ramp: %w: it is out of range", ErrValidatorKey)
-	case own.X.Cmp(key.X) != 0, own.Y.Cmp(key.Y) != 0:
-		return nil, fmt.Errorf("ramp: %w: its public half belongs to a different key", ErrValidatorKey)
-	}
 	sign := func(_ context.Context, _ time.Duration, d Digest) (Signature, error) {
 		var s Signature
 		// RFC 6979 reduces the digest modulo the order. go-ethereum does so with
@@ -59,7 +48,7 @@ func NewECDSASigner(key *ecdsa.PrivateKey) (*Signer, error) {
 		if z := new(big.Int).SetBytes(d[:]); z.Cmp(order) >= 0 {
 			z.Sub(z, order).FillBytes(d[:])
 		}
-		raw, err := ethcrypto.Sign(d[:], own)
+		raw, err := ethcrypto.Sign(d[:], key)
 		if err != nil {
 			return s, fmt.Errorf("ramp: sign: %w", err)
 		}
@@ -67,25 +56,36 @@ func NewECDSASigner(key *ecdsa.PrivateKey) (*Signer, error) {
 		s[64] += 27
 		return s, nil
 	}
-	return &Signer{address: ethcrypto.PubkeyToAddress(own.PublicKey), sign: sign}, nil
+	return &Signer{address: ethcrypto.PubkeyToAddress(key.PublicKey), sign: sign}
 }
 
 // NewCryptoSigner returns a signer for any [crypto.Signer] whose public key is an
 // [*ecdsa.PublicKey] on secp256k1, such as an HSM through PKCS #11 or the client of
 // a key service. It is called with the digest itself, and with [crypto.SHA256] as
-// its options to name the length. The signature may be DER or r||s, with any s.
+// its options to name the length. The signature may be DER or r||s, with any s. An
+// [*ecdsa.PrivateKey] is copied, and signs as with [NewKeySigner]. The error wraps
+// [ErrValidatorKey].
 //
 // A crypto.Signer takes no context, so a call that takes too long is abandoned but not
 // stopped. Use [NewFuncSigner] to cancel calls with theirs.
 func NewCryptoSigner(signer crypto.Signer) (*Signer, error) {
-	if signer == nil {
-		return nil, fmt.Errorf("ramp: %w: the crypto.Signer is nil", ErrValidatorKey)
+	key, local := signer.(*ecdsa.PrivateKey)
+	if signer == nil || local && (key == nil || key.D == nil) {
+		return nil, fmt.Errorf("ramp: %w: the crypto.Signer has no key", ErrValidatorKey)
 	}
 	public, _ := signer.Public().(*ecdsa.PublicKey)
 	if !onSecp256k1(public) {
-		return nil, fmt.Errorf("ramp: %w: the crypto.Signer must hold a key on secp256k1", ErrValidatorKey)
+		return nil, fmt.Errorf("ramp: %w: the crypto.Signer must be on secp256k1", ErrValidatorKey)
 	}
-	return NewFuncSigner(publicKeyAddress(public), func(ctx context.Context, digest []byte) ([]byte, error) {
+	if local {
+		own, err := ethcrypto.ToECDSA(common.LeftPadBytes(key.D.Bytes(), 32))
+		if err != nil || own.X.Cmp(key.X) != 0 || own.Y.Cmp(key.Y) != 0 {
+			return nil, fmt.Errorf("ramp: %w: it is not that of its public half", ErrValidatorKey)
+		}
+		return keySigner(own), nil
+	}
+	address := ethcrypto.PubkeyToAddress(ecdsa.PublicKey{Curve: ethcrypto.S256(), X: public.X, Y: public.Y})
+	return NewFuncSigner(address, func(ctx context.Context, digest []byte) ([]byte, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -259,10 +259,6 @@ func onSecp256k1(key *ecdsa.PublicKey) bool {
 	return key != nil && key.Curve != nil && key.X != nil && key.Y != nil && ethcrypto.S256().IsOnCurve(key.X, key.Y)
 }
 
-func publicKeyAddress(key *ecdsa.PublicKey) common.Address {
-	return ethcrypto.PubkeyToAddress(ecdsa.PublicKey{Curve: ethcrypto.S256(), X: key.X, Y: key.Y})
-}
-
 // Digest is the 32-byte hash that the validator key signs (interface 5.3). The
 // interface does not say what it is a hash of.
 type Digest [32]byte
@@ -283,17 +279,10 @@ func (d Digest) String() string { return "0x" + hex.EncodeToString(d[:]) }
 func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText reads what MarshalText writes.
-func (d *Digest) UnmarshalText(b []byte) error {
-	got, err := ParseDigest(string(b))
-	if err == nil {
-		*d = got
-	}
+func (d *Digest) UnmarshalText(b []byte) (err error) {
+	*d, err = ParseDigest(string(b))
 	return err
 }
-
-// UnmarshalJSON reads a string of 0x and 64 hex digits. The error is an
-// [*InvalidError].
-func (d *Digest) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "digest", d) }
 
 func (d *Digest) read(x *reader) {
 	value := x.raw()
@@ -324,11 +313,8 @@ func (s Signature) String() string { return "0x" + hex.EncodeToString(s[:]) }
 func (s Signature) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads what MarshalText writes.
-func (s *Signature) UnmarshalText(b []byte) error {
-	sig, err := ParseSignature(string(b))
-	if err == nil {
-		*s = sig
-	}
+func (s *Signature) UnmarshalText(b []byte) (err error) {
+	*s, err = ParseSignature(string(b))
 	return err
 }
 

@@ -119,7 +119,7 @@ func sessionWallet(session ramp.Session) *ramp.Signer {
 	if err != nil {
 		panic(err) // only about one hash in 2^128 is not a valid key
 	}
-	signer, err := ramp.NewECDSASigner(key)
+	signer, err := ramp.NewCryptoSigner(key)
 	if err != nil {
 		panic(err) // cannot happen: the key is valid
 	}

@@ -130,7 +130,7 @@ func newSigner(t *testing.T) *ramp.Signer {
 	t.Helper()
 	key, err := crypto.GenerateKey()
 	require.NoError(t, err)
-	signer, err := ramp.NewECDSASigner(key)
+	signer, err := ramp.NewCryptoSigner(key)
 	require.NoError(t, err)
 	return signer
 }
