@@ -77,7 +77,8 @@ func canonicalAmount(s string) (string, error) {
 	}
 
 	digits := strings.TrimLeft(whole+fraction, "0")
-	point := len(whole) + exponent - (len(whole) + len(fraction) - len(digits)) // digits before the point
+	// point is how many digits are before the point.
+	point := len(whole) + exponent - (len(whole) + len(fraction) - len(digits))
 	digits = strings.TrimRight(digits, "0")
 	switch {
 	case digits == "":
@@ -159,7 +160,8 @@ func (a Amount) Units(decimals int) (*big.Int, error) {
 	if zeros < 0 {
 		return nil, fmt.Errorf("ramp: the amount %s has more than %d decimals", a, decimals)
 	}
-	units, _ := new(big.Int).SetString(whole+fraction+strings.Repeat("0", zeros), 10) // cannot fail: digits only
+	// This cannot fail: there are digits only.
+	units, _ := new(big.Int).SetString(whole+fraction+strings.Repeat("0", zeros), 10)
 	return units, nil
 }
 
@@ -188,7 +190,8 @@ func (a Amount) Cmp(b Amount) int {
 	// times as long, which matters for a large intent.
 	whole, fraction, _ := strings.Cut(a.text, ".")
 	otherWhole, otherFraction, _ := strings.Cut(b.text, ".")
-	return cmp.Or(cmp.Compare(len(whole), len(otherWhole)), strings.Compare(whole, otherWhole), strings.Compare(fraction, otherFraction))
+	return cmp.Or(cmp.Compare(len(whole), len(otherWhole)),
+		strings.Compare(whole, otherWhole), strings.Compare(fraction, otherFraction))
 }
 
 // Add returns a+b exactly. It fails only if the sum has too many digits.

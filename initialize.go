@@ -131,7 +131,7 @@ type Initialization struct {
 
 // ExchangeURL returns the URL on which a session trades the order, as [ExchangeURL] does.
 func (i *Initialization) ExchangeURL(rampURL string, s Session) (string, error) {
-	return ExchangeURL(rampURL, ExchangeParams{UUID: i.UUID, AccessToken: s.Token, SessionID: s.ID, Network: i.Network})
+	return ExchangeURL(rampURL, ExchangeParams{i.UUID, s.Token, s.ID, i.Network})
 }
 
 // Initialize asks the service for a UUID (interface 2.2, 2.3, 4.1). The request names
@@ -171,13 +171,13 @@ func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*In
 	err = bounded(err)
 	took := c.transport.end(ctx, op, err)
 
-	attrs := []slog.Attr{slog.String("endpoint", op.Name), slog.Duration("duration", took)}
+	log := c.transport.log.With("endpoint", op.Name, "duration", took)
 	if err != nil {
-		c.transport.log.LogAttrs(ctx, slog.LevelError, "ramp: call failed", append(attrs, slog.Any("error", err))...)
+		log.ErrorContext(ctx, "ramp: call failed", "error", err)
 		return nil, err
 	}
-	c.transport.log.LogAttrs(ctx, slog.LevelInfo, "ramp: call", append(attrs, slog.String("uuid", op.UUID.String()))...)
-	return &Initialization{UUID: op.UUID, Network: request.Intent.Network, ExpiresAt: sent.Add(UUIDValidity)}, nil
+	log.InfoContext(ctx, "ramp: call", "uuid", op.UUID.String())
+	return &Initialization{op.UUID, request.Intent.Network, sent.Add(UUIDValidity)}, nil
 }
 
 // attempt makes one HTTP request. Errors that may pass are marked retryable.
@@ -193,7 +193,8 @@ func (c *Client) attempt(ctx context.Context, body []byte, signature string) (uu
 	case errors.Is(err, errAnswerTooLarge):
 		return uuid.Nil, fmt.Errorf("ramp: initialize: %w", err)
 	case err != nil:
-		return uuid.Nil, &retryableError{error: fmt.Errorf("ramp: initialize: %w", c.secrets.With(signature).Error(err))}
+		err = c.secrets.With(signature).Error(err)
+		return uuid.Nil, &retryableError{error: fmt.Errorf("ramp: initialize: %w", err)}
 	}
 	return c.read(answer, signature)
 }
@@ -214,7 +215,8 @@ func (c *Client) read(a *answer, signature string) (uuid.UUID, error) {
 	}
 	failure.Excerpt = secrets.Line(string(a.body[:min(len(a.body), maxMessage)]), maxExcerpt)
 	failure.problem = "without the envelope of the interface"
-	if retryableAPIStatus(a.status) {
+	if slices.Contains([]int{http.StatusTooManyRequests, http.StatusBadGateway,
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout}, a.status) {
 		return uuid.Nil, &retryableError{error: failure, after: failure.RetryAfter}
 	}
 	return uuid.Nil, failure
@@ -257,12 +259,6 @@ func readInitializeAnswer(body []byte) (a initializeAnswer, ok bool) {
 	return a, err == nil && len(x.wrong) == 0
 }
 
-// retryableAPIStatus reports whether a failure with this HTTP status may pass.
-func retryableAPIStatus(status int) bool {
-	return slices.Contains([]int{http.StatusTooManyRequests, http.StatusBadGateway,
-		http.StatusServiceUnavailable, http.StatusGatewayTimeout}, status)
-}
-
 // APIError is an answer of the service other than success (interface 2.3, 7.1). The
 // interface does not say which HTTP status comes with which failure, so [errors.Is]
 // uses the envelope only.
@@ -274,9 +270,10 @@ type APIError struct {
 	Status      int    // HTTP status
 	ContentType string // media type of the answer, without its parameters
 
-	Code    int    // code of the envelope
-	Message string // message of the envelope, up to 64 KiB; may quote player data
-	Data    string // data of the envelope, up to 64 KiB; JSON unless it is a string; may quote player data
+	// Code, Message and Data are those of the envelope. Data is JSON unless it is a string.
+	// The texts have up to 64 KiB and may quote player data.
+	Code          int
+	Message, Data string
 
 	// Excerpt is the beginning of a body that is not the envelope, on one line. It
 	// may quote player data.
@@ -332,7 +329,8 @@ func (e *APIError) classify(answer initializeAnswer, key HMACKey, secrets *redac
 		e.hint = "a proxy may have removed the header"
 	case "invalid mac":
 		e.kind = ErrHMACInvalid
-		e.hint = "the key was read as " + key.encoding + ": compare it with the console's, or try " + key.alternative
+		e.hint = "the key was read as " + key.encoding +
+			": compare it with the console's, or try " + key.alternative
 	case "ramp not found":
 		e.kind = ErrRampNotFound
 		e.hint = "check intent.project_id"

@@ -15,9 +15,13 @@ type Intent struct {
 	From   []IntentAsset `json:"from"`   // what is consumed
 	To     []IntentAsset `json:"to"`     // what is issued
 
-	TargetCandidate json.RawMessage `json:"target_candidate,omitempty"` // extra options of unknown meaning; an empty object so far
-	FeeRate         json.Number     `json:"fee_rate,omitempty"`         // basis points: 2000 is 20%; in some results only
-	Actual          string          `json:"actual,omitempty"`           // net token amount after fees, a decimal; in some results only
+	// TargetCandidate has options of unknown meaning. It was an empty object so far.
+	TargetCandidate json.RawMessage `json:"target_candidate,omitempty"`
+
+	// FeeRate, in basis points (2000 is 20%), and Actual, the decimal number of tokens
+	// after fees, are in some results only.
+	FeeRate json.Number `json:"fee_rate,omitempty"`
+	Actual  string      `json:"actual,omitempty"`
 }
 
 // UnmarshalJSON reads an intent. It checks types only. FeeRate and Actual, which
@@ -71,7 +75,8 @@ func (i *Intent) Direction() (Direction, error) {
 	case (i.Method == MethodBurnPermit || i.Method == MethodBurn) && i.Type == Disassemble:
 		return Burn, nil
 	default:
-		return "", invalid("intent.method", "and intent.type must be mint and assemble, or burn-permit (or burn) and disassemble")
+		return "", invalid("intent.method",
+			"and intent.type must be mint and assemble, or burn-permit (or burn) and disassemble")
 	}
 }
 

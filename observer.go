@@ -72,13 +72,22 @@ type Operation struct {
 	// says how to tell forged ones from a wrong key.
 	Unverified bool
 
-	Status    int            // HTTP status of the answer
-	Code      Code           // errorCode of the answer before translation; empty for success
-	Direction Direction      // mint or burn; empty if unknown
-	Signed    bool           // whether the validator key was asked for a signature; if Err is set, it was not released
-	TxHash    string         // of a result; empty unless it is 0x and 64 hex digits
-	Step      *Step          // the step of a [Store], or nil; a New one is stored and its effect applied; must not be modified
-	Conflict  *ConflictError // how the call contradicts its order; set for a repeat with a different tx_hash too, which succeeds
+	Status    int       // HTTP status of the answer
+	Code      Code      // errorCode of the answer before translation; empty for success
+	Direction Direction // mint or burn; empty if unknown
+	TxHash    string    // of a result; empty unless it is 0x and 64 hex digits
+
+	// Signed reports whether the validator key was asked for a signature. If Err is set,
+	// it was not released.
+	Signed bool
+
+	// Step is the step of a [Store], or nil. A New one is stored and its effect applied. It
+	// must not be modified.
+	Step *Step
+
+	// Conflict is how the call contradicts its order. It is set for a repeat with a
+	// different tx_hash too, which succeeds.
+	Conflict *ConflictError
 }
 
 // start calls Start, and returns the context of the operation.
@@ -109,6 +118,6 @@ func (o *Observer) end(ctx context.Context, op Operation) {
 func recoverHook(ctx context.Context, name string) {
 	if cause := recover(); cause != nil {
 		defer func() { _ = recover() }() // the default logger may be what panicked
-		slog.Default().LogAttrs(ctx, slog.LevelError, "ramp: hook panicked", slog.String("function", name), slog.Any("panic", cause))
+		slog.ErrorContext(ctx, "ramp: hook panicked", "function", name, "panic", cause)
 	}
 }

@@ -18,22 +18,33 @@ import (
 // Order is a mint or a burn as it was validated, and its outcome. It is a plain
 // value: [Accept], [Finish] and [Abandon] are its rules, and a [Store] keeps it.
 type Order struct {
-	UUID        uuid.UUID  `json:"uuid"`              // identifies the order
-	State       OrderState `json:"state"`             // accepted, or how the order ended
-	Network     Network    `json:"network,omitempty"` // [HandlerConfig].Network of the validate call; empty if that was not set
-	ProjectID   string     `json:"project_id"`        // of the validate call, like the next four
-	SessionID   string     `json:"session_id"`        // the owner of the game's assets
-	UserAddress string     `json:"user_address"`      // the user's wallet address
-	Digest      Digest     `json:"digest"`            // what was signed
-	Intent      Intent     `json:"-"`                 // what is exchanged; in JSON it is "intent"
+	UUID  uuid.UUID  `json:"uuid"`  // identifies the order
+	State OrderState `json:"state"` // accepted, or how the order ended
 
-	Direction Direction     `json:"-"` // mint or burn, derived from Intent
-	Assets    []AssetAmount `json:"-"` // what a mint takes or a burn grants, derived from Intent; one entry per ID
+	// Network is [TermsConfig].Network of the validate call, and empty if that was not set.
+	Network Network `json:"network,omitempty"`
 
-	TxHash     string    `json:"tx_hash,omitempty"`    // of the result, in lower case; empty before it, or if it was no hash
-	Reason     string    `json:"reason,omitempty"`     // why the order was abandoned
-	AcceptedAt time.Time `json:"accepted_at"`          // UTC, with millisecond precision
-	FinishedAt time.Time `json:"finished_at,omitzero"` // UTC, with millisecond precision; zero while the order waits
+	ProjectID   string `json:"project_id"`   // of the validate call, like the next four
+	SessionID   string `json:"session_id"`   // the owner of the game's assets
+	UserAddress string `json:"user_address"` // the user's wallet address
+	Digest      Digest `json:"digest"`       // what was signed
+	Intent      Intent `json:"-"`            // what is exchanged; in JSON it is "intent"
+
+	// Direction and Assets are derived from Intent: mint or burn, and what a mint takes or
+	// a burn grants, with one entry per ID.
+	Direction Direction     `json:"-"`
+	Assets    []AssetAmount `json:"-"`
+
+	// TxHash is that of the result, in lower case. It is empty before the result, or if
+	// the result had none.
+	TxHash string `json:"tx_hash,omitempty"`
+
+	Reason string `json:"reason,omitempty"` // why the order was abandoned
+
+	// AcceptedAt and FinishedAt are UTC, with millisecond precision. FinishedAt is zero
+	// while the order waits.
+	AcceptedAt time.Time `json:"accepted_at"`
+	FinishedAt time.Time `json:"finished_at,omitzero"`
 
 	// Members of the JSON form that this program does not know, and an intent that
 	// has some, so that nothing is lost that a newer program has written.
@@ -68,8 +79,10 @@ func (k EffectKind) String() string { return cmp.Or(string(k), "nothing") }
 
 // Effect is how a step of an order changes the game's assets.
 type Effect struct {
-	Kind   EffectKind    `json:"kind,omitempty"`   // which way the assets move
-	Assets []AssetAmount `json:"assets,omitempty"` // one entry per asset ID, in the order of the intent; nil for Nothing
+	Kind EffectKind `json:"kind,omitempty"` // which way the assets move
+
+	// Assets has one entry per asset ID, in the order of the intent. It is nil for Nothing.
+	Assets []AssetAmount `json:"assets,omitempty"`
 }
 
 // AssetAmount is a quantity of a game asset.
@@ -192,8 +205,11 @@ var (
 // ConflictError describes a call that contradicts the order that is stored under
 // its UUID. It wraps [ErrOrderConflict].
 type ConflictError struct {
-	Order Order  // the stored order, which the call did not change
-	Field string // the field that differs, as the interface names it: "digest", "intent", "receipt.status", "tx_hash"
+	Order Order // the stored order, which the call did not change
+
+	// Field is what differs, as the interface names it: "digest", "intent",
+	// "receipt.status", "tx_hash".
+	Field string
 
 	// Other is another order, which the transaction of the call has ended; Field is
 	// then "tx_hash". It is nil for every other conflict.
@@ -372,7 +388,8 @@ func (o *Order) contradicts(reported *Intent) bool {
 	game, chain := reported.sides(o.Direction)
 	var p problems
 	checkIntentAssets(&p, game.path, game.assets, true, false)
-	if sum, _ := game.sum(); p == nil && !sameAssets(sum, o.Assets) { // a sum that overflows differs too
+	// A sum that overflows differs too.
+	if sum, _ := game.sum(); p == nil && !sameAssets(sum, o.Assets) {
 		return true
 	}
 	ids := func(s side) (ids []string) {
@@ -448,7 +465,9 @@ func sameAssets(a, b []AssetAmount) bool {
 
 // byID returns a list sorted by asset ID.
 func byID(list []AssetAmount) []AssetAmount {
-	return slices.SortedFunc(slices.Values(list), func(x, y AssetAmount) int { return strings.Compare(x.ID, y.ID) })
+	return slices.SortedFunc(slices.Values(list), func(x, y AssetAmount) int {
+		return strings.Compare(x.ID, y.ID)
+	})
 }
 
 // sameTokens reports whether two lists have the same tokens, in any order and case.
@@ -511,30 +530,30 @@ func (o *Order) UnmarshalJSON(b []byte) error {
 	var stored orderJSON
 	var unknown map[string]json.RawMessage
 	err := cmp.Or(json.Unmarshal(b, &stored), json.Unmarshal(b, &unknown))
+	read := Order(stored.plainOrder)
+	err = cmp.Or(err, read.Intent.UnmarshalJSON(stored.Intent))
 	switch {
 	case stored.Version > orderVersion:
-		return fmt.Errorf("ramp: the stored order has version %d, but this program supports at most %d", stored.Version, orderVersion)
+		return fmt.Errorf("ramp: the stored order has version %d, but this program supports at most %d",
+			stored.Version, orderVersion)
 	case err != nil, stored.Version != orderVersion:
 		return errors.New("ramp: the stored value is not an order")
 	}
-	for _, known := range []string{"version", "uuid", "state", "network", "project_id", "session_id", "user_address", "digest", "intent",
-		"tx_hash", "reason", "accepted_at", "finished_at"} {
+	for _, known := range []string{"version", "uuid", "state", "network", "project_id", "session_id",
+		"user_address", "digest", "intent", "tx_hash", "reason", "accepted_at", "finished_at"} {
 		delete(unknown, known)
 	}
-	read := Order(stored.plainOrder)
 	read.AcceptedAt, read.FinishedAt = read.AcceptedAt.UTC(), read.FinishedAt.UTC()
 	if len(unknown) > 0 {
 		read.unknown = unknown
-	}
-	if read.Intent.UnmarshalJSON(stored.Intent) != nil {
-		return errors.New("ramp: the stored value is not an order")
 	}
 	if known, err := marshal(read.Intent); err != nil || !bytes.Equal(known, stored.Intent) {
 		read.intentJSON = stored.Intent
 	}
 	var p problems
 	p.requireState(read.State)
-	if err := cmp.Or(p.err(), read.derive()); err != nil { // not wrapped: it is not an error of the call
+	// The cause is not wrapped: it is not an error of the call.
+	if err := cmp.Or(p.err(), read.derive()); err != nil {
 		return fmt.Errorf("ramp: the value stored under %s is not an order: %v", read.UUID, err)
 	}
 	*o = read

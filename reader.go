@@ -34,14 +34,13 @@ const (
 // the first byte of the value before, and behind the last byte after. A Raw field
 // is a slice of the text, so the maker of the reader decides who owns the text.
 type reader struct {
-	text      []byte
-	at        int    // the next byte of text
-	unescaped bool   // text has no escapes
-	root      string // the name of the whole text in errors
-	depth     int    // number of steps to the current value
-	steps     [8]step
-	wrong     problems
-	zeroing   bool // a field with an error is zeroed, see object
+	text    []byte
+	at      int    // the next byte of text
+	root    string // the name of the whole text in errors
+	depth   int    // number of steps to the current value
+	steps   [8]step
+	wrong   problems
+	zeroing bool // a field with an error is zeroed, see object
 
 	faults int // number of errors found; wrong may hold fewer
 	arrays int // number of steps into an array
@@ -60,7 +59,7 @@ type readable interface{ read(*reader) }
 // newReader returns a reader at the value of a text that json.Valid has accepted.
 // root names the text in errors.
 func newReader(text []byte, root string) reader {
-	x := reader{text: text, unescaped: bytes.IndexByte(text, '\\') < 0, root: root}
+	x := reader{text: text, root: root}
 	x.space()
 	return x
 }
@@ -112,7 +111,7 @@ func (x *reader) fault(format string, args ...any) {
 // mismatch records that the value is not of the wanted kind. It describes the
 // value, but does not quote it.
 func (x *reader) mismatch(want string, value []byte) {
-	x.fault("must be %s, not %s", want, x.describe(value))
+	x.fault("must be %s, not %s", want, describe(value))
 }
 
 // path returns the current path as the interface writes it, such as
@@ -289,7 +288,7 @@ func (x *reader) name(names []string, likely int) int {
 	if likely < len(names) && x.isName(names[likely]) {
 		n = likely
 		x.at += len(names[n]) + len(`""`)
-	} else if quoted := x.raw(); x.unescaped || bytes.IndexByte(quoted, '\\') < 0 {
+	} else if quoted := x.raw(); bytes.IndexByte(quoted, '\\') < 0 {
 		n = slices.Index(names, string(quoted[1:len(quoted)-1]))
 	} else if name, err := strconv.Unquote(string(quoted)); err == nil { // as in Go, for ours
 		n = slices.Index(names, name)
@@ -374,9 +373,9 @@ func (x *reader) skipString() {
 
 // unquoted returns the bytes of a JSON string. The standard library decodes strings
 // with escapes.
-func (x *reader) unquoted(value []byte) []byte {
+func unquoted(value []byte) []byte {
 	inner := value[1 : len(value)-1]
-	if x.unescaped || bytes.IndexByte(inner, '\\') < 0 {
+	if bytes.IndexByte(inner, '\\') < 0 {
 		return inner
 	}
 	var s string
@@ -432,24 +431,13 @@ func (x *reader) value(into any) {
 func (x *reader) string() string {
 	switch value := x.raw(); {
 	case value[0] == '"' && utf8.Valid(value):
-		return word(x.unquoted(value))
+		return string(unquoted(value))
 	case value[0] == '"':
 		x.fault("must be valid UTF-8")
 	case value[0] != 'n':
 		x.mismatch("a string", value)
 	}
 	return ""
-}
-
-// word returns text as a string, without an allocation for common words of the
-// interface.
-func word(text []byte) string {
-	for _, w := range [...]string{string(TypeAsset), string(TypeERC20), string(MethodMint), string(MethodBurnPermit), string(Assemble), string(Disassemble)} {
-		if string(text) == w {
-			return w
-		}
-	}
-	return string(text)
 }
 
 // looseText is text that decides nothing: a string or a number. Anything else is
@@ -461,7 +449,7 @@ func (l *looseText) read(x *reader) { *l = looseText(x.loose()) }
 func (x *reader) loose() string {
 	switch value := x.raw(); {
 	case value[0] == '"' && utf8.Valid(value):
-		return string(x.unquoted(value))
+		return string(unquoted(value))
 	case isNumber(value):
 		return string(value)
 	}
@@ -507,7 +495,7 @@ func (x *reader) uuid(any bool) uuid.UUID {
 		return uuid.Nil
 	}
 	if value[0] == '"' {
-		text := x.unquoted(value)
+		text := unquoted(value)
 		id, err := uuid.ParseBytes(text)
 		if err == nil && (len(text) == 36 || any && uuid.Validate(string(text)) == nil) {
 			return id
@@ -525,12 +513,12 @@ func (x *reader) fixed(into []byte) {
 }
 
 func (x *reader) decodeFixed(value, into []byte) {
-	if digits := x.hexDigits(value); len(digits) == 2*len(into) {
+	if digits := hexDigits(value); len(digits) == 2*len(into) {
 		if _, err := hex.Decode(into, digits); err == nil {
 			return
 		}
 	}
-	x.fault("must be 0x followed by %d hex digits, not %s", 2*len(into), x.describe(value))
+	x.fault("must be 0x followed by %d hex digits, not %s", 2*len(into), describe(value))
 }
 
 // blob reads hex with 0x of any length. null and "" are read as nil.
@@ -539,7 +527,7 @@ func (x *reader) blob() []byte {
 	if isNothing(value) {
 		return nil
 	}
-	if digits := x.hexDigits(value); digits != nil {
+	if digits := hexDigits(value); digits != nil {
 		b := make([]byte, hex.DecodedLen(len(digits)))
 		if _, err := hex.Decode(b, digits); err == nil {
 			return b
@@ -550,11 +538,11 @@ func (x *reader) blob() []byte {
 }
 
 // hexDigits returns the part of a string after 0x, or nil without 0x.
-func (x *reader) hexDigits(value []byte) []byte {
+func hexDigits(value []byte) []byte {
 	if value[0] != '"' {
 		return nil
 	}
-	text := x.unquoted(value)
+	text := unquoted(value)
 	if len(text) < len("0x") || text[0] != '0' || text[1] != 'x' && text[1] != 'X' {
 		return nil
 	}
@@ -572,14 +560,14 @@ func isNoAddress(value []byte) bool { return isNothing(value) || string(value) =
 func isNumber(value []byte) bool { return value[0] == '-' || '0' <= value[0] && value[0] <= '9' }
 
 // describe names the kind of a JSON value.
-func (x *reader) describe(value []byte) string {
+func describe(value []byte) string {
 	switch value[0] {
 	case '{':
 		return "an object"
 	case '[':
 		return "an array"
 	case '"':
-		return fmt.Sprintf("a string of %d characters", utf8.RuneCount(x.unquoted(value)))
+		return fmt.Sprintf("a string of %d characters", utf8.RuneCount(unquoted(value)))
 	case 't', 'f':
 		return "a boolean"
 	case 'n':
@@ -592,9 +580,10 @@ func (x *reader) describe(value []byte) string {
 // wireOrder lists the names of 2.5 and 6 in an order that is right for every object
 // in which a wrong field gets a code.
 var wireOrder = []string{
-	"body", "session_id", "user_sig", "user_address", "project_id", "digest", "uuid", "tx_hash", "receipt",
-	"intent", "method", "type", "root", "status", "cumulativeGasUsed", "logsBloom", "logs",
-	"address", "topics", "data", "from", "to", "id", "amount", "target_candidate", "fee_rate", "actual",
+	"body", "session_id", "user_sig", "user_address", "project_id", "digest", "uuid",
+	"tx_hash", "receipt", "intent", "method", "type", "root", "status", "cumulativeGasUsed", "logsBloom", "logs",
+	"address", "topics", "data", "from", "to", "id", "amount",
+	"target_candidate", "fee_rate", "actual",
 }
 
 // complete adds what a check found to what reading found, in the order of the
@@ -606,7 +595,9 @@ func (p problems) complete(found problems) problems {
 			p = append(p, f)
 		}
 	}
-	slices.SortStableFunc(p, func(a, b FieldError) int { return slices.Compare(wirePosition(a.Path), wirePosition(b.Path)) })
+	slices.SortStableFunc(p, func(a, b FieldError) int {
+		return slices.Compare(wirePosition(a.Path), wirePosition(b.Path))
+	})
 	return p
 }
 

@@ -13,19 +13,27 @@ import (
 // Every field but Status may be missing. A field that is missing, null or empty is
 // zero.
 type Receipt struct {
-	Type              Quantity       `json:"type,omitzero"`              // transaction type; 0x2 and 0x7 (fee delegated) occur
-	Root              hexutil.Bytes  `json:"root,omitzero"`              // state root, usually empty
-	Status            Quantity       `json:"status,omitzero"`            // 1 for success; see [Receipt.Succeeded]
-	CumulativeGasUsed Quantity       `json:"cumulativeGasUsed,omitzero"` // gas used in the block up to this transaction
-	LogsBloom         hexutil.Bytes  `json:"logsBloom,omitzero"`         // 256 bytes
-	Logs              []Log          `json:"logs"`                       // event logs; nil is written as []
-	TransactionHash   common.Hash    `json:"transactionHash"`            // as the node sent it, never recomputed
-	ContractAddress   common.Address `json:"contractAddress"`            // the contract that was created; zero for none
-	GasUsed           Quantity       `json:"gasUsed,omitzero"`           // by this transaction
-	EffectiveGasPrice Quantity       `json:"effectiveGasPrice,omitzero"` // wei per unit of gas
-	BlockHash         common.Hash    `json:"blockHash"`                  // the block of the transaction
-	BlockNumber       Quantity       `json:"blockNumber,omitzero"`       // the block of the transaction
-	TransactionIndex  Quantity       `json:"transactionIndex,omitzero"`  // position in the block
+	Type   Quantity      `json:"type,omitzero"`   // 0x2 and 0x7 (fee delegated) occur
+	Root   hexutil.Bytes `json:"root,omitzero"`   // state root, usually empty
+	Status Quantity      `json:"status,omitzero"` // 1 for success; see [Receipt.Succeeded]
+
+	// CumulativeGasUsed is that of the block, up to this transaction.
+	CumulativeGasUsed Quantity `json:"cumulativeGasUsed,omitzero"`
+
+	LogsBloom hexutil.Bytes `json:"logsBloom,omitzero"` // 256 bytes
+	Logs      []Log         `json:"logs"`               // events; nil is written as []
+
+	// TransactionHash is as the node sent it, and never recomputed.
+	TransactionHash common.Hash `json:"transactionHash"`
+
+	// ContractAddress is that of the contract that was created, or zero.
+	ContractAddress common.Address `json:"contractAddress"`
+
+	GasUsed           Quantity    `json:"gasUsed,omitzero"`           // by this transaction
+	EffectiveGasPrice Quantity    `json:"effectiveGasPrice,omitzero"` // wei per unit of gas
+	BlockHash         common.Hash `json:"blockHash"`                  // of its block
+	BlockNumber       Quantity    `json:"blockNumber,omitzero"`       // of its block
+	TransactionIndex  Quantity    `json:"transactionIndex,omitzero"`  // in the block
 
 	// These are in JSON-RPC only.
 	From     common.Address `json:"from,omitzero"`     // the sender
@@ -68,16 +76,19 @@ func (r Receipt) MarshalJSON() ([]byte, error) {
 
 // Log is an event of a contract (interface 6, receipt.logs).
 type Log struct {
-	Address          common.Address `json:"address"`                   // emitting contract
-	Topics           []common.Hash  `json:"topics"`                    // signature and indexed parameters; nil is written as []
-	Data             hexutil.Bytes  `json:"data"`                      // non-indexed data
-	BlockNumber      Quantity       `json:"blockNumber,omitzero"`      // the block of the event
-	TransactionHash  common.Hash    `json:"transactionHash"`           // the transaction of the event
-	TransactionIndex Quantity       `json:"transactionIndex,omitzero"` // of the transaction in the block
-	BlockHash        common.Hash    `json:"blockHash"`                 // the block of the event
-	BlockTimestamp   Quantity       `json:"blockTimestamp,omitzero"`   // seconds since 1970; 0 on some chains
-	LogIndex         Quantity       `json:"logIndex,omitzero"`         // of the event in the block
-	Removed          bool           `json:"removed"`                   // true if removed by a chain reorganization
+	Address common.Address `json:"address"` // emitting contract
+
+	// Topics are the signature and the indexed parameters; nil is written as [].
+	Topics []common.Hash `json:"topics"`
+
+	Data             hexutil.Bytes `json:"data"`                      // non-indexed data
+	BlockNumber      Quantity      `json:"blockNumber,omitzero"`      // the block of the event
+	TransactionHash  common.Hash   `json:"transactionHash"`           // the transaction of the event
+	TransactionIndex Quantity      `json:"transactionIndex,omitzero"` // its position in the block
+	BlockHash        common.Hash   `json:"blockHash"`                 // the block of the event
+	BlockTimestamp   Quantity      `json:"blockTimestamp,omitzero"`   // in seconds since 1970, or 0
+	LogIndex         Quantity      `json:"logIndex,omitzero"`         // of the event in the block
+	Removed          bool          `json:"removed"`                   // by a chain reorganization
 }
 
 // UnmarshalJSON reads a log. A field that is missing, null or empty is zero. The
@@ -106,8 +117,8 @@ type Transfer struct {
 	Token    common.Address `json:"token"`              // the token contract
 	From     common.Address `json:"from"`               // the zero address for a mint
 	To       common.Address `json:"to"`                 // usually the zero address for a burn
-	Value    *big.Int       `json:"value,omitempty"`    // ERC-20: the amount in the token's smallest units; nil for ERC-721
-	TokenID  *big.Int       `json:"token_id,omitempty"` // ERC-721: which piece; nil for ERC-20
+	Value    *big.Int       `json:"value,omitempty"`    // ERC-20: in smallest units; else nil
+	TokenID  *big.Int       `json:"token_id,omitempty"` // ERC-721: which piece; else nil
 	LogIndex Quantity       `json:"log_index"`          // position of the event in the block
 }
 
@@ -133,7 +144,8 @@ func (l *Log) Transfer() (t Transfer, ok bool) {
 	if l.Removed || len(l.Topics) < 3 || l.Topics[0] != transferTopic {
 		return Transfer{}, false
 	}
-	t = Transfer{Token: l.Address, From: common.BytesToAddress(l.Topics[1][:]), To: common.BytesToAddress(l.Topics[2][:]), LogIndex: l.LogIndex}
+	t.Token, t.LogIndex = l.Address, l.LogIndex
+	t.From, t.To = common.BytesToAddress(l.Topics[1][:]), common.BytesToAddress(l.Topics[2][:])
 	switch {
 	case len(l.Topics) == 3 && len(l.Data) == 32:
 		t.Value = new(big.Int).SetBytes(l.Data)

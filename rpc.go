@@ -238,12 +238,14 @@ func (r *RPC) compareChain(id Quantity) error {
 func repeatable(method string) bool {
 	switch method {
 	case "eth_blockNumber", "eth_call", "eth_chainId", "eth_estimateGas", "eth_createAccessList",
-		"eth_gasPrice", "eth_maxPriorityFeePerGas", "eth_blobBaseFee", "eth_feeHistory", "eth_syncing", "eth_accounts":
+		"eth_gasPrice", "eth_maxPriorityFeePerGas", "eth_blobBaseFee", "eth_feeHistory",
+		"eth_syncing", "eth_accounts":
 		return true
 	case "eth_getFilterChanges": // returns each change only once
 		return false
 	default:
-		return strings.HasPrefix(method, "eth_get") || strings.HasPrefix(method, "net_") || strings.HasPrefix(method, "web3_")
+		return strings.HasPrefix(method, "eth_get") || strings.HasPrefix(method, "net_") ||
+			strings.HasPrefix(method, "web3_")
 	}
 }
 
@@ -365,7 +367,8 @@ func (r *RPC) read(raw []byte, into any, params []any) error {
 	if r.chainID != 0 {
 		err = fmt.Errorf("%w (chain ID %d)", err, r.chainID)
 	} else {
-		err = fmt.Errorf("%w; if it should exist, the node may be on another network: set RPCConfig.ChainID to detect that", err)
+		err = fmt.Errorf("%w; if it should exist, the node may be on another network: "+
+			"set RPCConfig.ChainID to detect that", err)
 	}
 	if len(params) > 0 {
 		switch subject := params[0].(type) { // other types may not be fit for a log

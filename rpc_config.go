@@ -184,7 +184,8 @@ func newEndpoint(p *problems, name string, c RPCEndpoint, insecure bool) *endpoi
 	e.secrets = secretsOf(u)
 	if u.User != nil {
 		password, _ := u.User.Password()
-		e.header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
+		pair := []byte(u.User.Username() + ":" + password)
+		e.header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString(pair))
 		u.User = nil
 	}
 	e.address = u.String()

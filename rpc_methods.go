@@ -138,7 +138,8 @@ func (r *RPC) callToken(ctx context.Context, token common.Address, at BlockRef, 
 		return nil, err
 	}
 	if len(returned) != 32 { // an address without a contract returns nothing
-		return nil, fmt.Errorf("ramp: eth_call: %s answered with %d bytes instead of a number; it may be no token contract on this chain", token, len(returned))
+		return nil, fmt.Errorf("ramp: eth_call: %s answered with %d bytes instead of a number; "+
+			"it may be no token contract on this chain", token, len(returned))
 	}
 	return new(big.Int).SetBytes(returned), nil
 }

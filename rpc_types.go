@@ -79,7 +79,7 @@ type LogFilter struct {
 	ToBlock   BlockRef         `json:"toBlock,omitempty"`   // last block
 	BlockHash common.Hash      `json:"blockHash,omitzero"`  // a single block, instead of both
 	Addresses []common.Address `json:"address,omitempty"`   // contracts to match; none means all
-	Topics    [][]common.Hash  `json:"topics,omitempty"`    // values per topic position; none means any
+	Topics    [][]common.Hash  `json:"topics,omitempty"`    // per position; none means any
 }
 
 // MarshalJSON writes the filter for a node.
@@ -97,18 +97,19 @@ func (f LogFilter) MarshalJSON() ([]byte, error) {
 // Transaction is a transaction as a node describes it. Unknown types are read too.
 // A field that is missing, null or empty is zero. Hash and sender are not verified.
 type Transaction struct {
-	Type                 Quantity        `json:"type,omitzero"`                 // usually 0x2 or 0x7 (fee delegated)
-	Hash                 common.Hash     `json:"hash"`                          // as the node sent it
-	ChainID              Quantity        `json:"chainId,omitzero"`              // chain that it is signed for
-	Nonce                Quantity        `json:"nonce,omitzero"`                // how many transactions the sender made before
-	From                 common.Address  `json:"from"`                          // the sender
-	To                   *common.Address `json:"to"`                            // the receiver; nil creates a contract
-	Value                Quantity        `json:"value,omitzero"`                // wei to transfer
-	Gas                  Quantity        `json:"gas,omitzero"`                  // gas limit
-	GasPrice             Quantity        `json:"gasPrice,omitzero"`             // wei per unit of gas
-	MaxFeePerGas         Quantity        `json:"maxFeePerGas,omitzero"`         // wei per unit of gas
-	MaxPriorityFeePerGas Quantity        `json:"maxPriorityFeePerGas,omitzero"` // wei per unit of gas
-	Input                hexutil.Bytes   `json:"input"`                         // call data of a contract, or code of a new one
+	Type     Quantity        `json:"type,omitzero"`     // usually 0x2 or 0x7 (fee delegated)
+	Hash     common.Hash     `json:"hash"`              // as the node sent it
+	ChainID  Quantity        `json:"chainId,omitzero"`  // chain that it is signed for
+	Nonce    Quantity        `json:"nonce,omitzero"`    // how many transactions the sender made before
+	From     common.Address  `json:"from"`              // the sender
+	To       *common.Address `json:"to"`                // the receiver; nil creates a contract
+	Value    Quantity        `json:"value,omitzero"`    // wei to transfer
+	Gas      Quantity        `json:"gas,omitzero"`      // gas limit
+	GasPrice Quantity        `json:"gasPrice,omitzero"` // wei per unit of gas
+	Input    hexutil.Bytes   `json:"input"`             // call data, or code of a new contract
+
+	MaxFeePerGas         Quantity `json:"maxFeePerGas,omitzero"`         // wei per unit of gas
+	MaxPriorityFeePerGas Quantity `json:"maxPriorityFeePerGas,omitzero"` // wei per unit of gas
 
 	// The position in the chain; zero if it is in no block.
 	BlockHash        common.Hash `json:"blockHash,omitzero"`

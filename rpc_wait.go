@@ -65,7 +65,8 @@ func (r *RPC) wait(ctx context.Context, hash common.Hash, confirmations uint64, 
 		}
 	}
 	if err != nil {
-		receipt, transaction, err = nil, nil, bounded(fmt.Errorf("ramp: wait for transaction %s: %w", hash, withoutMark(err)))
+		receipt, transaction = nil, nil
+		err = bounded(fmt.Errorf("ramp: wait for transaction %s: %w", hash, withoutMark(err)))
 	}
 	r.record(ctx, op, err)
 	return receipt, transaction, err
@@ -78,7 +79,8 @@ func endsWait(err error) bool {
 	switch {
 	case errors.Is(err, ErrWrongChain), errors.As(err, &other):
 		return true
-	case errors.As(err, &status) && status.Status == http.StatusTooManyRequests: // with any code inside
+	case errors.As(err, &status) && status.Status == http.StatusTooManyRequests:
+		// With any code inside.
 		return false
 	case errors.Is(err, RPCMethodNotFound), errors.Is(err, RPCInvalidParams):
 		return true
@@ -104,7 +106,8 @@ func (r *RPC) checkTransaction(ctx context.Context, hash common.Hash, confirmati
 	}
 	err := r.lookUp(ctx, calls...)
 	if err == nil {
-		err = cmp.Or(r.checkReported(chainCall.Err, id, transaction), r.checkReceipt(hash, receipt, receiptCall.Err, id))
+		err = cmp.Or(r.checkReported(chainCall.Err, id, transaction),
+			r.checkReceipt(hash, receipt, receiptCall.Err, id))
 	}
 	switch {
 	case err != nil:
@@ -324,7 +327,8 @@ func mismatch(field, webhook, chain string) *MismatchError {
 
 // eventsOf returns the logs of tokens.
 func eventsOf(tokens []common.Address, logs []Log) []Log {
-	return slices.DeleteFunc(slices.Clone(logs), func(l Log) bool { return !slices.Contains(tokens, l.Address) })
+	other := func(l Log) bool { return !slices.Contains(tokens, l.Address) }
+	return slices.DeleteFunc(slices.Clone(logs), other)
 }
 
 // compareEvents compares the events of the order's tokens, wherever in the block they

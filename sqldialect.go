@@ -23,7 +23,7 @@ type Dialect string
 // The dialects.
 const (
 	PostgreSQL Dialect = "postgresql" // PostgreSQL 9.5 or newer
-	MySQL      Dialect = "mysql"      // MySQL 8.0, MariaDB 10.5 (both with InnoDB) or TiDB 8.5, or newer
+	MySQL      Dialect = "mysql"      // MySQL 8.0, MariaDB 10.5 (with InnoDB), TiDB 8.5, or newer
 	SQLite     Dialect = "sqlite"     // SQLite 3.37 or newer
 )
 
@@ -64,16 +64,21 @@ var (
 )
 
 const (
-	insertOrder = "INSERT INTO ramp_orders (direction, " + orderColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '', ?, "
+	insertOrder = "INSERT INTO ramp_orders (direction, " + orderColumns + ") VALUES " +
+		"(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '', ?, "
 	orReturn    = ") ON CONFLICT (uuid) DO UPDATE SET claim = ramp_orders.claim RETURNING " + orderColumns
 	lockOrder   = selectOrders + "WHERE uuid = ? FOR UPDATE"
-	wrongColumn = "SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = %s AND table_name = 'ramp_orders' AND (" +
-		"CASE WHEN column_name IN ('accepted_at', 'finished_at') THEN data_type <> 'bigint' ELSE column_name IN (" +
-		"'uuid', 'claim', 'state', 'direction', 'network', 'project_id', 'session_id', 'user_address', 'digest', 'intent', 'tx_hash', 'reason')" +
-		" AND data_type NOT LIKE '%%char%%' AND data_type NOT LIKE '%%text' AND data_type NOT IN ('uuid', 'enum', 'USER-DEFINED') END" +
-		" OR character_maximum_length < CASE column_name WHEN 'uuid' THEN 36 WHEN 'claim' THEN 26 WHEN 'state' THEN 9 WHEN 'direction' THEN 4" +
-		" WHEN 'network' THEN 7 WHEN 'digest' THEN 66 WHEN 'tx_hash' THEN 66 WHEN 'reason' THEN 4096 WHEN 'intent' THEN 65535" +
-		" WHEN 'project_id' THEN 1024 WHEN 'session_id' THEN 1024 WHEN 'user_address' THEN 1024 ELSE 0 END)"
+	wrongColumn = "SELECT column_name, data_type FROM information_schema.columns" +
+		" WHERE table_schema = %s AND table_name = 'ramp_orders' AND (CASE" +
+		" WHEN column_name IN ('accepted_at', 'finished_at') THEN data_type <> 'bigint'" +
+		" ELSE column_name IN ('uuid', 'claim', 'state', 'direction', 'network', 'project_id'," +
+		" 'session_id', 'user_address', 'digest', 'intent', 'tx_hash', 'reason')" +
+		" AND data_type NOT LIKE '%%char%%' AND data_type NOT LIKE '%%text'" +
+		" AND data_type NOT IN ('uuid', 'enum', 'USER-DEFINED') END" +
+		" OR character_maximum_length < CASE column_name WHEN 'uuid' THEN 36 WHEN 'claim' THEN 26" +
+		" WHEN 'state' THEN 9 WHEN 'direction' THEN 4 WHEN 'network' THEN 7 WHEN 'digest' THEN 66" +
+		" WHEN 'tx_hash' THEN 66 WHEN 'reason' THEN 4096 WHEN 'intent' THEN 65535 ELSE CASE" +
+		" WHEN column_name IN ('project_id', 'session_id', 'user_address') THEN 1024 ELSE 0 END END)"
 )
 
 // values returns the dialect's values. Those of an unknown dialect have no schema.
@@ -129,9 +134,7 @@ func (d Dialect) values() *dialect {
 // together may all run them: run the whole text at once, or in one transaction, because on
 // PostgreSQL its first statement makes other servers wait until the transaction ends. The
 // text is empty for an unknown dialect.
-func (d Dialect) Schema() string {
-	return d.values().schema
-}
+func (d Dialect) Schema() string { return d.values().schema }
 
 // checkVersion returns an error if the database is too old. A fork may format its
 // version differently. That is not an error.
@@ -226,7 +229,9 @@ func (t postgresTx) close(context.Context) { _ = t.Rollback() }
 
 func (t postgresTx) commit(context.Context, uuid.UUID, string) error {
 	err := t.Commit()
-	if err != nil && (strings.Contains(err.Error(), "resulted in rollback") || strings.Contains(err.Error(), "failed transaction")) { // pgx, lib/pq
+	// The texts of pgx and lib/pq.
+	if err != nil && (strings.Contains(err.Error(), "resulted in rollback") ||
+		strings.Contains(err.Error(), "failed transaction")) {
 		err = fmt.Errorf("%w (%w)", errRolledBack, err)
 	}
 	return err
@@ -281,7 +286,8 @@ func beginMySQL(ctx context.Context, s *SQLStore) (transaction, error) {
 // checks only the claim, which differs for every step. The state may be the same if
 // another delivery has finished the order meanwhile.
 func (t *mysqlTx) commit(ctx context.Context, id uuid.UUID, claim string) error {
-	statement, _ := literally("SET autocommit = IF((SELECT claim FROM ramp_orders WHERE uuid = ?) = ?, 1, 2)", id.String(), claim)
+	statement, _ := literally("SET autocommit = IF((SELECT claim FROM ramp_orders WHERE uuid = ?) = ?, 1, 2)",
+		id.String(), claim)
 	_, err := t.ExecContext(context.WithoutCancel(ctx), statement)
 	if err == nil {
 		err = t.Commit() // usually a no-op, but a proxy may not have passed autocommit on
@@ -381,7 +387,8 @@ func setCommitHook(conn any, reject *atomic.Bool) {
 		return
 	}
 	hook := register.Type().In(0)
-	if hook.Kind() != reflect.Func || hook.NumIn() != 0 || hook.NumOut() != 1 || !hook.Out(0).ConvertibleTo(reflect.TypeFor[int]()) {
+	if hook.Kind() != reflect.Func || hook.NumIn() != 0 || hook.NumOut() != 1 ||
+		!hook.Out(0).ConvertibleTo(reflect.TypeFor[int]()) {
 		return
 	}
 	register.Call([]reflect.Value{reflect.MakeFunc(hook, func([]reflect.Value) []reflect.Value {

@@ -84,7 +84,8 @@ func (s *SQLStore) newest(ctx context.Context, column string, page OrderPage, va
 		from = page.After.AcceptedAt.UnixMilli()
 	}
 	return s.list(ctx, "orders by "+column, page.Limit,
-		"WHERE "+column+" IN (?, ?, ?) AND accepted_at <= ? AND (accepted_at < ? OR uuid < ?) ORDER BY accepted_at DESC, uuid DESC",
+		"WHERE "+column+" IN (?, ?, ?) AND accepted_at <= ? AND (accepted_at < ? OR uuid < ?)"+
+			" ORDER BY accepted_at DESC, uuid DESC",
 		values[0], values[1], values[2], from, from, page.After.UUID.String())
 }
 
@@ -195,7 +196,8 @@ func (s *SQLStore) DeleteFinished(ctx context.Context, d Direction, before time.
 	}
 	var old []Order
 	var err error
-	for _, state := range []OrderState{OrderSucceeded, OrderFailed, OrderAbandoned} { // one by one, so that every planner uses the index
+	// One by one, so that every planner uses the index.
+	for _, state := range []OrderState{OrderSucceeded, OrderFailed, OrderAbandoned} {
 		old, err = s.list(ctx, "delete finished orders", maxDeleted,
 			"WHERE state = ? AND direction = ? AND accepted_at < ? AND finished_at < ? ORDER BY accepted_at",
 			string(state), string(d), before.UnixMilli(), before.UnixMilli())
@@ -212,7 +214,8 @@ func (s *SQLStore) DeleteFinished(ctx context.Context, d Direction, before time.
 	}
 	// By primary key, so that InnoDB does not lock the gaps where new orders are
 	// inserted.
-	query, args := s.bind("DELETE FROM ramp_orders WHERE state <> 'accepted' AND uuid IN (?"+strings.Repeat(", ?", len(ids)-1)+")", ids...)
+	marks := strings.Repeat(", ?", len(ids)-1)
+	query, args := s.bind("DELETE FROM ramp_orders WHERE state <> 'accepted' AND uuid IN (?"+marks+")", ids...)
 	return s.change(ctx, "delete finished orders", query, args)
 }
 
@@ -234,7 +237,8 @@ func (s *SQLStore) EraseSession(ctx context.Context, sessionID string, before ti
 		return 0, err
 	}
 	erased := "erased-" + rand.Text()
-	query, args := s.bind("UPDATE ramp_orders SET session_id = ?, user_address = ? WHERE session_id = ? AND state <> 'accepted' AND finished_at < ?",
+	query, args := s.bind("UPDATE ramp_orders SET session_id = ?, user_address = ?"+
+		" WHERE session_id = ? AND state <> 'accepted' AND finished_at < ?",
 		erased, erased, sessionID, before.UnixMilli())
 	return s.change(ctx, "erase a session", query, args)
 }

@@ -119,7 +119,8 @@ func NewSQLStore(c SQLStoreConfig) (*SQLStore, error) {
 func aborted(err error) bool {
 	var state interface{ SQLState() string }
 	if errors.As(err, &state) {
-		return state.SQLState() == "40001" || state.SQLState() == "40P01" // serialization failure, deadlock
+		// A serialization failure or a deadlock.
+		return state.SQLState() == "40001" || state.SQLState() == "40P01"
 	}
 	return strings.Contains(err.Error(), "Error 1213") // deadlock
 }
@@ -127,9 +128,11 @@ func aborted(err error) bool {
 // orderColumns are the columns that readOrder reads. The direction, which follows
 // from the intent, is a column for lookups only.
 const (
-	orderColumns = "uuid, claim, state, network, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
+	orderColumns = "uuid, claim, state, network, project_id, session_id, user_address, digest, " +
+		"intent, tx_hash, reason, accepted_at, finished_at"
 	selectOrders = "SELECT " + orderColumns + " FROM ramp_orders "
-	updateOrder  = "UPDATE ramp_orders SET claim = ?, state = ?, tx_hash = NULLIF(?, ''), reason = ?, finished_at = ? WHERE uuid = ? AND state = ?"
+	updateOrder  = "UPDATE ramp_orders SET claim = ?, state = ?, tx_hash = NULLIF(?, ''), reason = ?, " +
+		"finished_at = ? WHERE uuid = ? AND state = ?"
 )
 
 // Check returns an error if the store cannot work: if the database is not of the
@@ -147,7 +150,8 @@ func (s *SQLStore) Check(ctx context.Context) error {
 	}
 	var state interface{ SQLState() string }
 	if errors.As(cause, &state) && (state.SQLState() == "42P05" || state.SQLState() == "26000") {
-		return fmt.Errorf("ramp: check: a pooler loses the driver's prepared statements; docs/databases.md has settings for it: %w", cause)
+		return fmt.Errorf("ramp: check: a pooler loses the driver's prepared statements; "+
+			"docs/databases.md has settings for it: %w", cause)
 	}
 	return err
 }
@@ -172,7 +176,8 @@ func (s *SQLStore) check(ctx context.Context, db *sql.DB) error {
 	}
 	var version string
 	if err := db.QueryRowContext(ctx, s.version).Scan(&version); err != nil {
-		return fmt.Errorf("ramp: check: the dialect is %s, but the database does not answer like it: %w", s.config.Dialect, err)
+		return fmt.Errorf("ramp: check: the dialect is %s, but the database does not answer like it: %w",
+			s.config.Dialect, err)
 	}
 	if err := s.checkVersion(version); err != nil {
 		return fmt.Errorf("ramp: check: %w", err)
@@ -180,17 +185,20 @@ func (s *SQLStore) check(ctx context.Context, db *sql.DB) error {
 	const columns = "direction, " + orderColumns
 	for _, statement := range []string{
 		"SELECT " + columns + " FROM ramp_orders WHERE 1 = 0",
-		"UPDATE ramp_orders SET claim = claim WHERE uuid IS NULL", // no row has; the key is for sql_safe_updates of MySQL
+		// Matches no row; the key is for sql_safe_updates of MySQL.
+		"UPDATE ramp_orders SET claim = claim WHERE uuid IS NULL",
 		"INSERT INTO ramp_orders (" + columns + ") SELECT " + columns + " FROM ramp_orders WHERE 1 = 0",
 	} {
 		if _, err := db.ExecContext(ctx, statement); err != nil {
-			return fmt.Errorf("ramp: check: table ramp_orders, which Dialect.Schema creates, is unusable for %.6s: %w", statement, err)
+			return fmt.Errorf("ramp: check: table ramp_orders, which Dialect.Schema creates, is unusable for %.6s: %w",
+				statement, err)
 		}
 	}
 	var column, kind string
 	err := db.QueryRowContext(ctx, s.wrongColumn).Scan(&column, &kind)
 	if err == nil {
-		return fmt.Errorf("ramp: check: column %s of table ramp_orders is of type %s, or narrower than Dialect.Schema creates it", column, kind)
+		return fmt.Errorf("ramp: check: column %s of table ramp_orders is of type %s, or narrower than Dialect.Schema creates it",
+			column, kind)
 	}
 	var indexes int
 	if errors.Is(err, sql.ErrNoRows) {
@@ -200,7 +208,8 @@ func (s *SQLStore) check(ctx context.Context, db *sql.DB) error {
 	case err != nil:
 		return fmt.Errorf("ramp: check: read the columns and indexes: %w", err)
 	case indexes == 0:
-		return errors.New("ramp: check: table ramp_orders has no unique index of tx_hash alone, as Dialect.Schema creates it: one transaction could end two orders")
+		return errors.New("ramp: check: table ramp_orders has no unique index of tx_hash alone, " +
+			"as Dialect.Schema creates it: one transaction could end two orders")
 	}
 	return nil
 }
@@ -254,10 +263,8 @@ func (s *SQLStore) transact(ctx context.Context, id uuid.UUID, opened *Step, nex
 // wait waits after attempt n, and reports whether to make another.
 func wait(ctx context.Context, n int) bool {
 	const minDelay, maxDelay = 10 * time.Millisecond, 200 * time.Millisecond
-	timer := time.NewTimer(mathrand.N(min(maxDelay, minDelay<<min(n, 10))))
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(mathrand.N(min(maxDelay, minDelay<<min(n, 10)))):
 		return ctx.Err() == nil
 	case <-ctx.Done():
 		return false
@@ -331,13 +338,10 @@ func (s *SQLStore) explain(ctx context.Context, from interface {
 // one.
 func (s *SQLStore) openingStep(next Transition) (*Step, error) {
 	opened, err := next(nil)
-	switch {
-	case errors.Is(err, ErrOrderUnknown):
+	if errors.Is(err, ErrOrderUnknown) {
 		return nil, nil
-	case err != nil:
-		return nil, err
 	}
-	return &opened, nil
+	return &opened, err
 }
 
 // update takes a step in a transaction. opened is the result of openingStep. row is
@@ -364,7 +368,8 @@ func (s *SQLStore) update(ctx context.Context, tx *sql.Tx, id uuid.UUID, opened 
 		return Step{}, nil, err
 	case row.claim == claim:
 		return Step{Order: row.Order, Effect: opened.Effect, New: true}, row, nil
-	case strings.HasPrefix(claim, row.claim): // this call's own row would look like a repeat, and be signed
+	case strings.HasPrefix(claim, row.claim):
+		// This call's own row would look like a repeat, and be signed.
 		return Step{}, nil, fmt.Errorf("ramp: order %s: insert: the database truncated the claim: check the table with Check", id)
 	case !step.New:
 		return step, nil, nil
@@ -384,8 +389,8 @@ func (s *SQLStore) insertOrder(ctx context.Context, tx *sql.Tx, o *Order, claim 
 	if err != nil {
 		return nil, fmt.Errorf("ramp: order %s: %w", o.UUID, err)
 	}
-	insert, args := s.bind(s.insert, string(o.Direction), o.UUID.String(), claim, string(o.State), string(o.Network), o.ProjectID,
-		o.SessionID, o.UserAddress, o.Digest.String(), string(intent), o.AcceptedAt.UnixMilli())
+	insert, args := s.bind(s.insert, string(o.Direction), o.UUID.String(), claim, string(o.State), string(o.Network),
+		o.ProjectID, o.SessionID, o.UserAddress, o.Digest.String(), string(intent), o.AcceptedAt.UnixMilli())
 	var row *orderRow
 	if s.returning {
 		row, err = readOrder(tx.QueryRowContext(ctx, insert, args...))
@@ -429,8 +434,10 @@ func (s *SQLStore) apply(ctx context.Context, tx *sql.Tx, step Step) error {
 	}
 	err = fmt.Errorf("ramp: order %s: Apply (%s): %w", step.Order.UUID, step.Order.State, err)
 	gaveUp := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-	if gaveUp && s.config.DB.Stats().WaitCount > waits || s.config.Dialect == SQLite && (ctx.Err() != nil || strings.Contains(err.Error(), "database is locked")) {
-		err = fmt.Errorf("%w (Apply must use tx for every statement: one on the database handle waits for tx, or for its connection)", err)
+	locked := ctx.Err() != nil || strings.Contains(err.Error(), "database is locked")
+	if gaveUp && s.config.DB.Stats().WaitCount > waits || s.config.Dialect == SQLite && locked {
+		err = fmt.Errorf("%w (Apply must use tx for every statement: "+
+			"one on the database handle waits for tx, or for its connection)", err)
 	}
 	return err
 }
@@ -463,8 +470,8 @@ func readOrder(from interface{ Scan(...any) error }) (*orderRow, error) {
 		acceptedAt     int64
 		finishedAt     sql.NullInt64
 	)
-	err := from.Scan(&row.UUID, &row.claim, (*string)(&row.State), (*string)(&row.Network), &row.ProjectID, &row.SessionID, &row.UserAddress,
-		&digest, &intent, &txHash, &row.Reason, &acceptedAt, &finishedAt)
+	err := from.Scan(&row.UUID, &row.claim, (*string)(&row.State), (*string)(&row.Network), &row.ProjectID,
+		&row.SessionID, &row.UserAddress, &digest, &intent, &txHash, &row.Reason, &acceptedAt, &finishedAt)
 	if err != nil {
 		return nil, err
 	}

@@ -195,7 +195,9 @@ func (t *Terms) valid() []offer {
 	if t == nil || t.offers.Load() == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(*t.offers.Load()), func(o offer) bool { return !o.until.IsZero() && !time.Now().Before(o.until) })
+	return slices.DeleteFunc(slices.Clone(*t.offers.Load()), func(o offer) bool {
+		return !o.until.IsZero() && !time.Now().Before(o.until)
+	})
 }
 
 // intent returns the intent of a current product.
@@ -225,7 +227,8 @@ func (t *Terms) Match(order Intent) (product string, tokens Amount, err error) {
 	}
 	o, reason := order.trade() // if it fails, there is nothing to match
 	for _, offer := range t.valid() {
-		if len(o.chain.assets) == 1 && strings.EqualFold(o.chain.assets[0].ID, offer.Token) { // the case of an address is a checksum
+		// The case of an address is a checksum.
+		if len(o.chain.assets) == 1 && strings.EqualFold(o.chain.assets[0].ID, offer.Token) {
 			differs := t.compare(&o, &offer.Product)
 			if differs == nil {
 				return offer.Name, o.chain.assets[0].Amount, nil
@@ -233,7 +236,8 @@ func (t *Terms) Match(order Intent) (product string, tokens Amount, err error) {
 			reason = cmp.Or(reason, differs) // the current product comes first
 		}
 	}
-	return "", Amount{}, &Rejection{Code: CodeTerms, Err: cmp.Or(reason, invalid(o.chain.path, "must be exactly one token, that of a product"))}
+	reason = cmp.Or(reason, invalid(o.chain.path, "must be exactly one token, that of a product"))
+	return "", Amount{}, &Rejection{Code: CodeTerms, Err: reason}
 }
 
 // compare returns why an order with the token of a product is not for the product.

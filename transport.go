@@ -89,13 +89,9 @@ func newPool() http.RoundTripper {
 	pool = pool.Clone()
 	pool.MaxIdleConnsPerHost = max(pool.MaxIdleConnsPerHost, maxConnections)
 	pool.MaxConnsPerHost = cmp.Or(pool.MaxConnsPerHost, pool.MaxIdleConnsPerHost)
-	var http2 http.HTTP2Config
-	if pool.HTTP2 != nil { // since Go 1.27, a clone always has one
-		http2 = *pool.HTTP2
-	}
-	http2.SendPingTimeout = cmp.Or(http2.SendPingTimeout, pingAfter)
-	http2.PingTimeout = cmp.Or(http2.PingTimeout, pingWait)
-	pool.HTTP2 = &http2
+	pool.HTTP2 = cmp.Or(pool.HTTP2, new(http.HTTP2Config))
+	pool.HTTP2.SendPingTimeout = cmp.Or(pool.HTTP2.SendPingTimeout, pingAfter)
+	pool.HTTP2.PingTimeout = cmp.Or(pool.HTTP2.PingTimeout, pingWait)
 	return pool
 }
 
@@ -290,7 +286,8 @@ func isPrivate(host string) bool {
 		_, err := strconv.ParseUint(host, 0, 64)
 		return err != nil
 	}
-	return strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
+	return strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local") ||
+		strings.HasSuffix(host, ".internal")
 }
 
 // secretsOf returns the secrets of a URL: user, password, query values, and path

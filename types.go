@@ -106,7 +106,7 @@ type Player struct {
 	Name          string  `json:"name,omitempty"`           // character name
 	WalletAddress string  `json:"wallet_address,omitempty"` // user wallet address
 	Server        string  `json:"server,omitempty"`         // server the character is connected to
-	Assets        []Asset `json:"assets"`                   // game assets held by the user; nil is written as []
+	Assets        []Asset `json:"assets"`                   // held by the user; nil is written as []
 }
 
 // MarshalJSON writes nil Assets as an empty array.
@@ -173,12 +173,18 @@ func (a *Asset) read(x *reader) {
 // ValidateRequest asks whether a mint or a burn may proceed (interface 2.5).
 // [ParseValidate] reads and checks it.
 type ValidateRequest struct {
-	UserSig     string    `json:"user_sig"`     // hex with or without 0x, returned unchanged; the interface does not say what it signs
-	UserAddress string    `json:"user_address"` // the user's wallet address, 0x and 40 hex digits; see [HandlerConfig].Wallet
-	ProjectID   string    `json:"project_id"`   // from the console
-	Digest      Digest    `json:"digest"`       // what the validator key signs
-	UUID        uuid.UUID `json:"uuid"`         // identifies the order
-	Intent      Intent    `json:"intent"`       // what the user wants to exchange
+	// UserSig is hex with or without 0x, and returned unchanged. The interface does not
+	// say what it signs.
+	UserSig string `json:"user_sig"`
+
+	// UserAddress is the user's wallet address, 0x and 40 hex digits; see
+	// [HandlerConfig].Wallet.
+	UserAddress string `json:"user_address"`
+
+	ProjectID string    `json:"project_id"` // from the console
+	Digest    Digest    `json:"digest"`     // what the validator key signs
+	UUID      uuid.UUID `json:"uuid"`       // identifies the order
+	Intent    Intent    `json:"intent"`     // what the user wants to exchange
 
 	// Product and Tokens are what [HandlerConfig].Terms match: the name of the
 	// product, and the number of tokens. They are zero with [TermsConfig].Any.

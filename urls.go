@@ -19,11 +19,14 @@ const (
 
 // CatalogParams are the parameters of the catalog view (interface 2.1).
 type CatalogParams struct {
-	ProjectID   string      // required: issued by the service
-	SessionID   string      // required: the user's game character; a header must hold it, so no white space around it
-	AccessToken AccessToken // required: the service sends it back with its calls, in a header as SessionID
-	Network     Network     // required: Mainnet or Testnet
-	Lang        Lang        // optional: the language of the page
+	ProjectID string  // required: issued by the service
+	Network   Network // required: Mainnet or Testnet
+	Lang      Lang    // optional: the language of the page
+
+	// SessionID, the user's game character, and AccessToken are required. The service
+	// sends both back in headers, so no white space may surround them.
+	SessionID   string
+	AccessToken AccessToken
 }
 
 // CatalogURL returns the URL of the catalog view (interface 2.1, 4.2). rampURL is

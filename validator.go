@@ -24,7 +24,9 @@ import (
 // function that it was made from is.
 type Signer struct {
 	address common.Address
-	sign    func(context.Context, time.Duration, Digest) (Signature, error) // within a time, if the key is elsewhere
+
+	// sign signs within a time, if the key is elsewhere.
+	sign func(context.Context, time.Duration, Digest) (Signature, error)
 }
 
 // NewKeySigner returns a signer for a private key in hex, 64 digits with or
@@ -139,7 +141,9 @@ func NewFuncSigner(address common.Address, sign func(ctx context.Context, digest
 	return &Signer{address: address, sign: func(ctx context.Context, limit time.Duration, d Digest) (Signature, error) {
 		theirs := d // a copy, so that sign cannot change what is checked
 		begun := time.Now()
-		raw, err := untilDone(ctx, limit, func(ctx context.Context) ([]byte, error) { return sign(ctx, theirs[:]) })
+		raw, err := untilDone(ctx, limit, func(ctx context.Context) ([]byte, error) {
+			return sign(ctx, theirs[:])
+		})
 		if errors.Is(err, context.DeadlineExceeded) && time.Since(begun) >= limit {
 			err = fmt.Errorf("no signature within %v, which is HandlerConfig.SignTimeout: %w", limit, err)
 		}
@@ -237,7 +241,8 @@ func normalize(raw []byte, d Digest, address common.Address) (Signature, error) 
 			return sig, nil
 		}
 	}
-	return Signature{}, fmt.Errorf("ramp: %w: it is not of this digest by the key of %s: the signer has another key, or hashed the digest again", ErrSignature, address)
+	return Signature{}, fmt.Errorf("ramp: %w: it is not of this digest by the key of %s: "+
+		"the signer has another key, or hashed the digest again", ErrSignature, address)
 }
 
 // splitSignature reads r||s, r||s||v or DER. A DER signature of 64 or 65 bytes
@@ -286,7 +291,7 @@ func (d *Digest) UnmarshalText(b []byte) (err error) {
 
 func (d *Digest) read(x *reader) {
 	value := x.raw()
-	if value[0] != '"' || d.UnmarshalText(x.unquoted(value)) != nil {
+	if value[0] != '"' || d.UnmarshalText(unquoted(value)) != nil {
 		x.mismatch("0x followed by 64 hex digits", value)
 	}
 }
