@@ -126,9 +126,7 @@ func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
 	set.SetOutput(io.Discard) // check writes the error
 	set.Usage = func() {}
 	set.StringVar(&f.target.URL, "url", "", "base `URL` of the server")
-	set.StringVar(&f.target.AssetsPath, "assets", ramp.PathAssets, "`path` of the Get Assets endpoint")
-	set.StringVar(&f.target.ValidatePath, "validate", ramp.PathValidate, "`path` of the Validate Order endpoint")
-	set.StringVar(&f.target.ResultPath, "result", ramp.PathResult, "`path` of the result endpoint")
+	endpointFlags(set, &f.target.AssetsPath, &f.target.ValidatePath, &f.target.ResultPath)
 	set.StringVar(&f.key, "key", "", "the console's HMAC `key` (default $RAMP_HMAC_KEY)")
 	set.StringVar(&f.encoding, "key-encoding", "", "`encoding` of the HMAC key: text or base64url")
 	set.StringVar(&f.address, "validator", "", "the validator key's `address`")

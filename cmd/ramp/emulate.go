@@ -124,9 +124,7 @@ func parseEmulate(args []string, std stdio) (d *desk, status int, ok bool) {
 	c := &d.config
 	flags := newFlags("emulate", emulateUsage)
 	flags.StringVar(&c.Game, "game", "", "base `URL` of the game's server (required)")
-	flags.StringVar(&c.AssetsPath, "assets", ramp.PathAssets, "`path` of the Get Assets endpoint below -game")
-	flags.StringVar(&c.ValidatePath, "validate", ramp.PathValidate, "`path` of the Validate Order endpoint below -game")
-	flags.StringVar(&c.ResultPath, "result", ramp.PathResult, "`path` of the result endpoint below -game")
+	endpointFlags(flags, &c.AssetsPath, &c.ValidatePath, &c.ResultPath)
 	flags.StringVar(&c.ProjectID, "project", "", "the only project `ID` that the service accepts (default any)")
 	flags.StringVar(&d.key, "key", "", "the console's HMAC key as `text` (default $RAMP_HMAC_KEY, else one is generated and printed)")
 	encoding := encodingFlag(flags)
@@ -168,7 +166,8 @@ func flagError(err error) error {
 		return err
 	}
 	flags := map[string]string{"Config.Game": "-game", "Config.AssetsPath": "-assets", "Config.ValidatePath": "-validate", "Config.ResultPath": "-result",
-		"Config.PublicURL": "-url", "Config.Speed": "-speed", "Config.FailureStatus": "-failure-status"}
+		"Config.PublicURL": "-url", "Config.Speed": "-speed", "Config.FailureStatus": "-failure-status",
+		"ClientConfig.URL": "-url", "intent.project_id": "-project", "intent.token": "-token", "intent.network": "-network"}
 	var problems []string
 	for _, f := range wrong.Fields {
 		problems = append(problems, cmp.Or(flags[f.Path], f.Path)+" "+f.Problem)

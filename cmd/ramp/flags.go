@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	ramp "github.com/token-ramp/ramp-go"
 )
 
 // newFlags returns the flag set of a command. about is the help text above the
@@ -48,6 +50,13 @@ func parse(set *flag.FlagSet, args []string, least, most int, std stdio) (rest [
 		return rest, 0, true
 	}
 	return nil, complain(std, set.Name(), err), false
+}
+
+// endpointFlags adds the flags for the paths of a game's endpoints.
+func endpointFlags(set *flag.FlagSet, assets, validate, result *string) {
+	set.StringVar(assets, "assets", ramp.PathAssets, "`path` of the Get Assets endpoint below the server's URL")
+	set.StringVar(validate, "validate", ramp.PathValidate, "`path` of the Validate Order endpoint below it")
+	set.StringVar(result, "result", ramp.PathResult, "`path` of the result endpoint below it")
 }
 
 // complain writes one line with the reason why a command cannot run and a pointer to

@@ -38,10 +38,10 @@ const usage = `usage: ramp COMMAND [flags]
 Test a game's server against an emulated token ramp.
 
   emulate   play the service        check    judge a server
-  trigger   start a mint or burn    sign     the HMAC of standard input
-  orders    list, show, wait        version  print the version
-  resend    send a result again     help     the flags of a command
-  advance   let time pass
+  trigger   start a mint or burn    connect  first contact with the real service
+  orders    list, show, wait        sign     the HMAC of standard input
+  resend    send a result again     version  print the version
+  advance   let time pass           help     the flags of a command
 
 Start with "ramp emulate -game URL" beside your server, or "ramp check -url URL".
 "ramp help COMMAND" lists the flags of a command.
@@ -73,6 +73,8 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	switch name {
 	case "emulate":
 		return emulate(ctx, args, std)
+	case "connect":
+		return firstContact(ctx, args, std)
 	case "trigger":
 		return trigger(ctx, args, std)
 	case "orders":
