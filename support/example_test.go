@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"log/slog"
 	"os"
 	"time"
 
@@ -42,6 +43,42 @@ func ExampleOrders_Finish() {
 		}
 		fmt.Println(step.Order.State, step.Effect)
 	}
+}
+
+// The result of a mint never came, and its transaction cannot happen anymore. A person gives
+// the gold back, once. With a Chain, Abandon refuses if it finds the order's transaction.
+func ExampleOrders_Abandon() {
+	ctx := context.Background()
+	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{
+		Apply: func(_ context.Context, step ramp.Step) error { fmt.Println("the game:", step.Effect); return nil }})
+	if err != nil {
+		log.Fatal(err)
+	}
+	request := &ramp.ValidateRequest{UUID: uuid.MustParse("7b0f9a1e-3c44-4b8e-9c1d-2f6a5e8d7c90"), ProjectID: "project-1",
+		Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
+			From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(100)}},
+			To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x00000000000000000000000000000000000070c3", Amount: ramp.NewAmount(1)}}}}
+	if _, err := store.Update(ctx, request.UUID, ramp.Accept(ramp.Session{ID: "session-1"}, request, time.Now())); err != nil {
+		log.Fatal(err)
+	}
+
+	orders, err := support.New(support.Config{Store: store, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	why := support.Decision{Who: "alice", Reason: "case 17: the wallet is empty"}
+	for range 2 {
+		step, err := orders.Abandon(ctx, request.UUID, why)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(step.Order.State, step.New, step.Order.Reason)
+	}
+	// Output:
+	// the game: take -100 item_gold
+	// the game: give back +100 item_gold
+	// abandoned true alice: case 17: the wallet is empty
+	// abandoned false alice: case 17: the wallet is empty
 }
 
 // An hourly job compares the orders in a database with the token's events. It prints what

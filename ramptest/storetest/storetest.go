@@ -39,18 +39,6 @@ type Target struct {
 // applies. If check fails, nothing may be stored or moved, and Update must return
 // an error that wraps that of check. Call check last where a transaction rolls back
 // what was done before it.
-//
-//	func TestMyStore(t *testing.T) {
-//		storetest.TestStore(t, func(t *testing.T, check func(ramp.Step) error) storetest.Target {
-//			store := NewMyStore(func(ctx context.Context, tx Tx, step ramp.Step) error {
-//				if err := move(ctx, tx, step); err != nil {
-//					return err
-//				}
-//				return check(step)
-//			})
-//			return storetest.Target{Stores: []ramp.Store{store}, Give: give, Balance: balance}
-//		})
-//	}
 func TestStore(t *testing.T, open func(t *testing.T, check func(ramp.Step) error) Target) {
 	t.Helper()
 	for i, c := range checks {

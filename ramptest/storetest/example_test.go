@@ -1,0 +1,67 @@
+package storetest_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/storetest"
+)
+
+// wallet holds the balances of a game in memory.
+type wallet struct {
+	mu   sync.Mutex
+	gold map[[2]string]int64 // by session and asset
+}
+
+func (w *wallet) give(_ context.Context, session, asset string, balance int64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gold[[2]string{session, asset}] = balance
+	return nil
+}
+
+func (w *wallet) balance(_ context.Context, session, asset string) (int64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.gold[[2]string{session, asset}], nil
+}
+
+// apply moves all assets of a step, if check agrees.
+func (w *wallet) apply(step ramp.Step, check func(ramp.Step) error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	after := make(map[[2]string]int64)
+	for _, asset := range step.Effect.Assets {
+		delta, err := step.Effect.Delta(asset).Int64()
+		if err != nil {
+			return err
+		}
+		id := [2]string{step.Order.SessionID, asset.ID}
+		if after[id] = w.gold[id] + delta; after[id] < 0 {
+			return ramp.Reject("INVALID_BALANCE")
+		}
+	}
+	if err := check(step); err != nil {
+		return err
+	}
+	for id, balance := range after {
+		w.gold[id] = balance
+	}
+	return nil
+}
+
+// A store of your own is tested in a test of yours. Here it is a MemoryStore.
+func ExampleTestStore() {
+	t := new(testing.T) // that of your test
+	storetest.TestStore(t, func(t *testing.T, check func(ramp.Step) error) storetest.Target {
+		w := &wallet{gold: make(map[[2]string]int64)}
+		store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{
+			Apply: func(_ context.Context, step ramp.Step) error { return w.apply(step, check) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return storetest.Target{Stores: []ramp.Store{store}, Give: w.give, Balance: w.balance}
+	})
+}
