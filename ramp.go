@@ -3,27 +3,13 @@
 // (burn, "disassemble"). It implements the game's side of the service's
 // interface, which docs/interface.md describes; section numbers refer to it.
 //
-// # The journey of a mint
+// # What you configure
 //
-//  1. Your server asks the service for a UUID: [Client.Initialize].
-//  2. Your client opens [ExchangeURL] in the player's webview.
-//  3. The service asks your server what the player owns: [Players].
-//  4. The service asks whether the order may proceed. If it is for a product of your
-//     [Terms], the [Store] records it and takes the assets, and the [Handler] returns
-//     your [Signer]'s signature of the digest.
-//  5. The chain executes the transaction.
-//  6. The service reports the outcome, at least once. A failed mint gives the assets
-//     back, and a successful burn grants them, exactly once: [Effect].
-//  7. If [HandlerConfig] has a Chain, the chain must confirm each report before it has
-//     its effect: [RPC.Confirm].
+// The service's console gives you the HMAC key, and asks for the address of your validator
+// key. Terms are what the game sells; everything else is rejected.
 //
-// # The integration
-//
-//	key, err := ramp.TextKey(os.Getenv("RAMP_HMAC_KEY")) // or Base64URLKey
+//	key, err := ramp.TextKey(os.Getenv("RAMP_HMAC_KEY")) // or Base64URLKey: try "ramp connect"
 //	signer, err := ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY"))
-//
-//	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: game.Apply})
-//	err = store.Check(ctx) // the table exists and can be written
 //	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{{
 //		Name:       "gold",
 //		Token:      "0x00000000000000000000000000000000000070c3",
@@ -31,23 +17,40 @@
 //		Materials:  []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: icon}},
 //		Outputs:    []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: icon}},
 //	}}})
-//	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: store, Terms: terms, Key: key, Signer: signer})
-//	mux.HandleFunc("/api/assets", handler.Assets) // the paths set in the console
-//	mux.HandleFunc("/api/validate", handler.Validate)
-//	mux.HandleFunc("/api/result", handler.Result)
+//
+// # The journey of an order
+//
+// Your server asks the service for a UUID, and opens the page in the player's webview:
+// [Client.Initialize], [ExchangeURL].
 //
 //	client, err := ramp.NewClient(ramp.ClientConfig{URL: apiURL, Key: key, Terms: terms})
 //	started, err := client.Initialize(ctx, ramp.InitializeRequest{PlayerID: "player-1", Product: "gold"})
 //	page, err := started.ExchangeURL(rampURL, ramp.Session{ID: "session-1", Token: token})
 //
+// The service asks your server what the player owns: [Players]. Then it asks whether the
+// order may proceed. If it is for a product of your [Terms], the [Store] records it and takes
+// the assets of a mint, and the [Handler] returns your [Signer]'s signature of the digest.
 // You write three methods: Authenticate and Assets of [Players], and Apply of the
-// [SQLStore], which moves assets in the transaction that records the order. Each
-// effect is applied exactly once, through retries, races and crashes. For any other
-// database, implement [Store]. With a ledger of your own, implement [Game].
+// [SQLStore], which moves assets in the transaction that records the order.
 //
-// Package [github.com/token-ramp/ramp-go/ramptest] emulates the service in tests
-// and on your desk, and tests a whole server. The examples directory has complete
-// programs to copy.
+//	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: game.Apply})
+//	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: store, Terms: terms, Key: key, Signer: signer})
+//	err = handler.Check(ctx) // the table can be written, and the key signs
+//	mux.HandleFunc("/api/assets", handler.Assets) // the paths in the console
+//	mux.HandleFunc("/api/validate", handler.Validate)
+//	mux.HandleFunc("/api/result", handler.Result)
+//
+// The chain executes the transaction, and the service reports the outcome at least once. A
+// failed mint gives the assets back, and a successful burn grants them, exactly once,
+// through retries, races and crashes: [Effect]. If [HandlerConfig] has a Chain, it must
+// confirm each report first: [RPC.Confirm]. For any other database, implement [Store]; with
+// a ledger of your own, [Game].
+//
+// Package [github.com/token-ramp/ramp-go/ramptest] emulates the service in tests and on
+// your desk, and tests a whole server. Package [github.com/token-ramp/ramp-go/support] finds
+// and ends an order whose result does not come. The examples directory has programs to
+// copy, among them one that uses only the pieces: [HMACKey], [ParseValidate],
+// [ParseResult], [Accept], [Finish].
 //
 // # What the package guarantees
 //
