@@ -101,33 +101,15 @@ func NewCryptoSigner(signer crypto.Signer) (*Signer, error) {
 // with any s. The address is that of the key, from [PublicKeyAddress] or the
 // console. A signature by another key is an error.
 //
-// AWS KMS, with a key of spec ECC_SECG_P256K1:
+// For AWS KMS, with a key of spec ECC_SECG_P256K1, return the Signature of
 //
-//	func(ctx context.Context, digest []byte) ([]byte, error) {
-//		out, err := client.Sign(ctx, &kms.SignInput{
-//			KeyId:            &keyID,
-//			Message:          digest,
-//			MessageType:      types.MessageTypeDigest,
-//			SigningAlgorithm: types.SigningAlgorithmSpecEcdsaSha256,
-//		})
-//		if err != nil {
-//			return nil, err
-//		}
-//		return out.Signature, nil
-//	}
+//	client.Sign(ctx, &kms.SignInput{KeyId: &keyID, Message: digest,
+//		MessageType: types.MessageTypeDigest, SigningAlgorithm: types.SigningAlgorithmSpecEcdsaSha256})
 //
-// Google Cloud KMS, with a key of algorithm EC_SIGN_SECP256K1_SHA256:
+// and for Google Cloud KMS, with a key of algorithm EC_SIGN_SECP256K1_SHA256, that of
 //
-//	func(ctx context.Context, digest []byte) ([]byte, error) {
-//		out, err := client.AsymmetricSign(ctx, &kmspb.AsymmetricSignRequest{
-//			Name:   keyVersion,
-//			Digest: &kmspb.Digest{Digest: &kmspb.Digest_Sha256{Sha256: digest}},
-//		})
-//		if err != nil {
-//			return nil, err
-//		}
-//		return out.Signature, nil
-//	}
+//	client.AsymmetricSign(ctx, &kmspb.AsymmetricSignRequest{Name: keyVersion,
+//		Digest: &kmspb.Digest{Digest: &kmspb.Digest_Sha256{Sha256: digest}}})
 //
 // Both services choose a random nonce, so signing a digest twice gives two
 // different valid signatures.
