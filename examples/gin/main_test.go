@@ -104,13 +104,15 @@ func TestOnlyAPlayerStartsAnOrder(t *testing.T) {
 // The raw body reaches the handler, which has its own limit.
 func TestGinLeavesTheBodyToTheHandler(t *testing.T) {
 	s, _, _ := newGame(t)
-	for body, status := range map[string]int{
-		`{"uuid":1}`:                   http.StatusUnauthorized, // no HMAC
-		strings.Repeat("x", 1+(1<<20)): http.StatusRequestEntityTooLarge,
+	for body, code := range map[string]ramp.Code{
+		`{"uuid":1}`:                   ramp.CodeHMACInvalid,
+		strings.Repeat("x", 1+(1<<20)): ramp.CodeBodyTooLarge,
 	} {
+		request := httptest.NewRequest(http.MethodPost, "/ramp/result", strings.NewReader(body))
+		request.Header.Set(ramp.HeaderHMAC, strings.Repeat("0", 64))
 		answer := httptest.NewRecorder()
-		s.routes().ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/ramp/result", strings.NewReader(body)))
-		if answer.Code != status || !strings.Contains(answer.Body.String(), `"success":false`) {
+		s.routes().ServeHTTP(answer, request)
+		if answer.Code != http.StatusInternalServerError || !strings.Contains(answer.Body.String(), string(code)) {
 			t.Errorf("HTTP %d: %s", answer.Code, answer.Body)
 		}
 	}
