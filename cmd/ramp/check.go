@@ -13,11 +13,14 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
@@ -26,7 +29,7 @@ import (
 const (
 	statusRight   = 0 // no case failed that counts
 	statusWrong   = 1 // a case failed
-	statusUnknown = 2 // nothing could be judged, or a case could not be tried
+	statusUnknown = 2 // nothing could be judged, or a case could not be tried or proves nothing
 )
 
 const checkUsage = `usage: ramp check -url URL -key KEY -key-encoding ENCODING -validator ADDRESS -login URL [flags]
@@ -35,7 +38,7 @@ Judges a game's server, written in any language. It plays the service over HTTP
 and uses the server's own assets endpoint to measure what moved.
 
 Exit status: 0 if no case failed that counts, 1 if a case failed, 2 if nothing
-could be judged or a case could not be tried.
+could be judged, or a case could not be tried or proves nothing.
 
 Flags:
 `
@@ -44,7 +47,8 @@ Flags:
 type checkFlags struct {
 	target                 conformance.Target
 	key, encoding, address string
-	login, restart         string
+	login, uuids, restart  string
+	wallets                sync.Map // the wallet that the login named, by session ID
 	sessions               []ramp.Session
 	run, junit             string
 	parallel               int
@@ -90,7 +94,11 @@ func check(ctx context.Context, args []string, out, errs io.Writer) int {
 	progress := newProgress(errs, len(cases))
 	verdicts := judge.Run(ctx, cases, flags.parallel, progress.show)
 	progress.clear()
+	if ctx.Err() != nil && len(verdicts) == 0 {
+		return fail(errors.New("interrupted before the first verdict"))
+	}
 	report := newReport(flags.target.URL, judge.Opening(), verdicts)
+	report.again = again(args)
 	if flags.junit != "" {
 		if err := report.writeJUnit(flags.junit); err != nil {
 			return fail(err)
@@ -113,7 +121,7 @@ func check(ctx context.Context, args []string, out, errs io.Writer) int {
 		return fail(judge.Err())
 	case report.Failed > 0:
 		return statusWrong
-	case report.Untried > 0:
+	case report.Untried > 0, report.Unproven > 0:
 		return statusUnknown
 	default:
 		return statusRight
@@ -131,7 +139,10 @@ func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
 	set.StringVar(&f.encoding, "key-encoding", "", "`encoding` of the HMAC key: text or base64url")
 	set.StringVar(&f.address, "validator", "", "the validator key's `address`")
 	set.StringVar(&f.target.ProjectID, "project", "", "`project` ID of the console, which most servers check; without it, the case about another project is skipped")
-	set.StringVar(&f.login, "login", "", "`URL`, or path below -url, that answers {\"sessionId\":…,\"accessToken\":…} to a POST of {\"player\":NAME}")
+	set.StringVar(&f.login, "login", "", "`URL`, or path below -url, that answers {\"sessionId\":…,\"accessToken\":…}, and the player's \"wallet\":\"0x…\" if the server checks it, to a POST of {\"player\":NAME}")
+	set.StringVar(&f.uuids, "uuid", "", "`URL`, or path below -url, that answers {\"uuid\":…} of an initialize call to a POST of {\"sessionId\":…,\"accessToken\":…}; for a server that approves only UUIDs of its own")
+	set.StringVar(&f.target.Only, "only", "", "the `direction` of the game's orders, mint or burn, if it has one only")
+	set.BoolVar(&f.target.Unique, "unique", false, "the assets are unique items: a player owns 1 of each, and an order moves one")
 	var sessions []string // parsed later, because an error of package flag would show the token
 	set.Func("session", "`ID=TOKEN` of a player, instead of -login; may be repeated", func(text string) error {
 		sessions = append(sessions, text)
@@ -149,7 +160,7 @@ func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
 	set.DurationVar(&f.target.Timeout, "timeout", 10*time.Second, "timeout of each call")
 	set.DurationVar(&f.target.Settle, "settle", 2*time.Second, "how long after an answer its effect may appear")
 	set.DurationVar(&f.target.Late, "late", 3*time.Second, "how long after its approval the last order is reported; 6m outlasts its UUID")
-	set.StringVar(&f.run, "run", "", "try only the cases whose ID matches the regular `expression`")
+	set.StringVar(&f.run, "run", "", "try only the cases whose ID, or the inputs whose ID/NAME, matches the regular `expression`")
 	set.Func("skip", "waive the cases whose ID, or the inputs whose ID/NAME, matches the regular `expression`; they are counted", func(text string) error {
 		var err error
 		f.target.Waive, err = regexp.Compile(text)
@@ -208,7 +219,41 @@ func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
 // headerName matches an HTTP header name.
 var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
-// chosen returns the cases whose ID matches the regular expression.
+// again returns the command of a run without its output, its choice of cases and its
+// secrets. The HMAC key comes from $RAMP_HMAC_KEY.
+func again(args []string) string {
+	text := "ramp check"
+	for i := 0; i < len(args); i++ {
+		name, value, given := strings.Cut(strings.TrimLeft(args[i], "-"), "=")
+		switch name {
+		case "json", "v", "q", "list":
+			continue
+		case "strict", "allow-remote":
+		default:
+			if !given && i+1 < len(args) {
+				i++
+				value, given = args[i], true
+			}
+		}
+		switch name {
+		case "key", "run", "junit", "parallel":
+			continue
+		case "session":
+			id, _, _ := strings.Cut(value, "=")
+			value = id + "=TOKEN"
+		case "header":
+			header, _, _ := strings.Cut(value, ":")
+			value = header + ": VALUE"
+		}
+		if text += " -" + name; given {
+			text += " '" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+		}
+	}
+	return text
+}
+
+// chosen returns the cases whose ID matches the regular expression, and families with the
+// inputs whose ID/NAME matches it.
 func chosen(expression string) ([]conformance.Case, error) {
 	match, err := regexp.Compile(expression)
 	if err != nil {
@@ -216,9 +261,13 @@ func chosen(expression string) ([]conformance.Case, error) {
 	}
 	var cases []conformance.Case
 	for _, c := range conformance.Cases() {
-		if match.MatchString(c.ID) {
-			cases = append(cases, c)
+		if !match.MatchString(c.ID) {
+			c.Inputs = slices.DeleteFunc(c.Inputs, func(in conformance.Input) bool { return !match.MatchString(c.ID + "/" + in.Name) })
+			if len(c.Inputs) == 0 {
+				continue
+			}
 		}
+		cases = append(cases, c)
 	}
 	if len(cases) == 0 {
 		return nil, fmt.Errorf("-run matches no case: %q; -list names them", expression)
@@ -249,6 +298,9 @@ func (f *checkFlags) judge(ctx context.Context) (*conformance.Judge, error) {
 	case (f.login == "") == (len(f.sessions) == 0):
 		return nil, errors.New("players come from -login or from -session; give one of the two")
 	}
+	if server, err := url.Parse(f.target.URL); err != nil || server.Host == "" {
+		return nil, errors.New("-url must be an http or https URL with its scheme, such as http://127.0.0.1:8080")
+	}
 	f.target.Validator = common.HexToAddress(f.address)
 	f.target.Secrets = []string{f.key}
 	f.target.Player = conformance.Pool(f.sessions...)
@@ -256,6 +308,16 @@ func (f *checkFlags) judge(ctx context.Context) (*conformance.Judge, error) {
 		if f.target.Player, err = f.loginPlayer(); err != nil {
 			return nil, err
 		}
+	}
+	if f.uuids != "" {
+		if f.target.UUID, err = f.ownUUID(); err != nil {
+			return nil, err
+		}
+	}
+	f.target.Wallet = func(s ramp.Session) string {
+		wallet, _ := f.wallets.Load(s.ID)
+		text, _ := wallet.(string)
+		return text
 	}
 	if f.restart != "" {
 		f.target.Restart = f.restartServer
@@ -340,16 +402,49 @@ func (l *limit) do(request *http.Request) (*http.Response, error) {
 
 // loginPlayer returns a function that gets players from the -login endpoint.
 func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session, error), error) {
-	address := f.login
+	ask, err := f.endpoint("-login", f.login)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, name string) (ramp.Session, error) {
+		var session struct{ SessionID, AccessToken, Wallet string }
+		err := ask(ctx, map[string]string{"player": name}, &session, func() bool {
+			return session.SessionID != "" && session.AccessToken != "" && (session.Wallet == "" || common.IsHexAddress(session.Wallet))
+		}, `{"sessionId":"…","accessToken":"…"}, both strings`)
+		f.wallets.Store(session.SessionID, session.Wallet)
+		return ramp.Session{ID: session.SessionID, Token: ramp.NewAccessToken(session.AccessToken)}, err
+	}, nil
+}
+
+// ownUUID returns a function that gets UUIDs from the -uuid endpoint.
+func (f *checkFlags) ownUUID() (func(context.Context, ramp.Session) (uuid.UUID, error), error) {
+	ask, err := f.endpoint("-uuid", f.uuids)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, s ramp.Session) (id uuid.UUID, err error) {
+		var answer struct{ UUID string }
+		err = ask(ctx, map[string]string{"sessionId": s.ID, "accessToken": s.Token.Reveal()}, &answer, func() bool {
+			var err error
+			id, err = uuid.Parse(answer.UUID)
+			return err == nil
+		}, `{"uuid":"…"}, a UUID`)
+		return id, err
+	}, nil
+}
+
+// endpoint returns a function that posts JSON to an endpoint of the test server, and reads
+// its answer. The answer must be good.
+func (f *checkFlags) endpoint(name, address string) (func(ctx context.Context, question map[string]string, answer any, good func() bool, want string) error, error) {
 	if strings.HasPrefix(address, "/") {
 		address = strings.TrimRight(f.target.URL, "/") + address
 	}
-	login, err := url.Parse(address)
+	at, err := url.Parse(address)
 	switch {
-	case err != nil, login.Host == "", login.Scheme != "http" && login.Scheme != "https":
-		return nil, errors.New("-login must be a URL, or a path that begins with / and lies below -url")
-	case !f.target.AllowRemote && !conformance.IsLoopback(login.Hostname()):
-		return nil, fmt.Errorf("%s, of -login or -url, is not a loopback address, and -allow-remote is not set", login.Hostname())
+	case err != nil, at.Host == "", at.Scheme != "http" && at.Scheme != "https":
+		return nil, fmt.Errorf("%s must be a URL, or a path that begins with / and lies below -url", name)
+	case !f.target.AllowRemote && !conformance.IsLoopback(at.Hostname()):
+		return nil, fmt.Errorf("%s, of %s or -url, is not a loopback address, and -allow-remote is not set", at.Hostname(), name)
 	}
 	server, err := url.Parse(f.target.URL)
 	if err != nil {
@@ -360,31 +455,29 @@ func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session,
 		Transport:     &http.Transport{DisableKeepAlives: true}, // without the environment's proxy, so that local calls stay local
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	logins := &limit{client: client, timeout: f.target.Timeout, turn: make(chan bool, 1)}
-	return func(ctx context.Context, name string) (ramp.Session, error) {
-		body, err := json.Marshal(map[string]string{"player": name})
+	limited := &limit{client: client, timeout: f.target.Timeout, turn: make(chan bool, 1)}
+	return func(ctx context.Context, question map[string]string, answer any, good func() bool, want string) error {
+		body, err := json.Marshal(question)
 		if err != nil {
-			return ramp.Session{}, err
+			return err
 		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, login.String(), bytes.NewReader(body))
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, at.String(), bytes.NewReader(body))
 		if err != nil {
-			return ramp.Session{}, err
+			return err
 		}
-		if login.Host == server.Host {
+		if at.Host == server.Host {
 			request.Header = f.target.Header.Clone()
 		}
 		request.Header.Set("Content-Type", "application/json")
-		response, err := logins.do(request)
+		response, err := limited.do(request)
 		if err != nil {
-			return ramp.Session{}, conformance.Errorf("-login (POST %s): %v", login.Redacted(), err)
+			return conformance.Errorf(name+" (POST %s): %v", at.Redacted(), err)
 		}
 		defer response.Body.Close()
-		var session struct{ SessionID, AccessToken string }
-		err = json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&session)
-		if err != nil || response.StatusCode/100 != 2 || session.SessionID == "" || session.AccessToken == "" {
-			return ramp.Session{}, conformance.Errorf("-login (POST %s) answered HTTP %d; want HTTP 200 with the body "+
-				`{"sessionId":"…","accessToken":"…"}, both strings`, login.Redacted(), response.StatusCode)
+		err = json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(answer)
+		if err != nil || response.StatusCode/100 != 2 || !good() {
+			return conformance.Errorf(name+" (POST %s) answered HTTP %d; want HTTP 200 with the body "+want, at.Redacted(), response.StatusCode)
 		}
-		return ramp.Session{ID: session.SessionID, Token: ramp.NewAccessToken(session.AccessToken)}, nil
+		return nil
 	}, nil
 }

@@ -20,6 +20,7 @@ type report struct {
 	Causes []cause   `json:"causes"`
 	Cases  []verdict `json:"cases"`
 
+	again    string // the command of the run, to which a case is added
 	causes   []conformance.Cause
 	verdicts []conformance.Verdict
 }
@@ -36,10 +37,11 @@ type counts struct {
 
 // cause is a [conformance.Cause] in JSON.
 type cause struct {
-	Level   conformance.Level `json:"level"`
-	Fix     string            `json:"fix"`
-	Cases   []string          `json:"cases"` // the first one represents the cause
-	Waiting int               `json:"waiting"`
+	Outcome conformance.Outcome `json:"outcome"`
+	Level   conformance.Level   `json:"level"`
+	Fix     string              `json:"fix"`
+	Cases   []string            `json:"cases"` // the first one represents the cause
+	Waiting int                 `json:"waiting"`
 }
 
 type verdict struct {
@@ -97,7 +99,7 @@ func newReport(target string, opening, verdicts []conformance.Verdict) *report {
 	all = append(all, verdicts...)
 	r := &report{Target: target, Causes: []cause{}, Cases: []verdict{}, causes: conformance.Causes(all), verdicts: all}
 	for _, c := range r.causes {
-		shown := cause{Level: c.Level, Fix: c.Fix, Waiting: c.Waiting}
+		shown := cause{Outcome: c.Outcome, Level: c.Level, Fix: c.Fix, Waiting: c.Waiting}
 		for _, v := range c.Failed {
 			shown.Cases = append(shown.Cases, v.Case.ID)
 		}
@@ -231,7 +233,7 @@ func (r *report) writeDetails(out io.Writer, paint painter) {
 // failed returns the causes that count.
 func (r *report) failed() (causes []conformance.Cause) {
 	for _, c := range r.causes {
-		if c.First().Outcome == conformance.Failed {
+		if c.Outcome == conformance.Failed {
 			causes = append(causes, c)
 		}
 	}
@@ -239,7 +241,7 @@ func (r *report) failed() (causes []conformance.Cause) {
 }
 
 // writeDetail writes a paragraph about a case that failed, if wanted with a command that
-// repeats the call.
+// tries it again.
 func (r *report) writeDetail(out io.Writer, paint painter, v conformance.Verdict, command bool) {
 	fmt.Fprintf(out, "%s %s: %s\n", paint(v.Outcome), v.Case.ID, v)
 	if c := v.Call; c != nil {
@@ -247,9 +249,13 @@ func (r *report) writeDetail(out io.Writer, paint painter, v conformance.Verdict
 		if c.UUID != "" || c.Session != "" {
 			fmt.Fprintf(out, "  uuid %s, session %s\n", cmp.Or(c.UUID, "-"), cmp.Or(c.Session, "-"))
 		}
-		if command {
-			fmt.Fprintf(out, "  repeat it with $TOKEN and $RAMP_HMAC_KEY:\n    %s\n", strings.ReplaceAll(c.Command, "\n", "\n    "))
+	}
+	if command && r.again != "" {
+		only := v.Case.ID
+		if v.Input != "" {
+			only += "/" + v.Input
 		}
+		fmt.Fprintf(out, "  repeat it: %s -run '^%s$' -v\n", r.again, only)
 	}
 	fmt.Fprintln(out)
 }
@@ -352,6 +358,8 @@ func (r *report) writeLine(out io.Writer, paint painter) error {
 		rest = ", first " + r.failed()[0].First().Case.ID
 	case r.Untried > 0:
 		outcome = conformance.Untried
+	case r.Unproven > 0:
+		outcome = conformance.Unproven
 	}
 	_, err := fmt.Fprintf(out, "%s: %d of %d cases failed%s; %d noted, %d unproven, %d waived, %d skipped, %d untried\n",
 		paint(outcome), r.Failed, len(r.verdicts), rest, r.Noted, r.Unproven, r.Waived, r.Skipped, r.Untried)

@@ -126,18 +126,18 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 	assert.True(t, strings.HasPrefix(out, "failed mint-succeeds: MUST (interface 1): A mint that succeeds takes its assets.\n"+
 		"  saw:  a balance that moved by 0 (1000 before, 1000 after)\n  want: a balance that moved by -2\n  fix:  Take intent.from of a mint, and keep it when the transaction succeeded.\n"+
 		"  call: POST /api/result: HTTP 200 Content-Type: application/json\n  answer: {\"success\":true,\"errorCode\":null,\"data\":null}\n  uuid "), out)
-	assert.Contains(t, out, ", session session-1\n  repeat it with $TOKEN and $RAMP_HMAC_KEY:\n    BODY='{\"intent\":")
-	assert.Contains(t, out, `-H "x-hmac-signature: $(printf %s "$BODY" | ramp sign)"`)
+	assert.Contains(t, out, ", session session-1\n  repeat it: ramp check -url '"+url+"' -key-encoding 'text' -validator '"+testValidator+
+		"' -settle '1ms' -session 'session-1=TOKEN' -run '^mint-succeeds$' -v\n")
 	assert.Contains(t, out, "\nnoted result-unknown-again: a SHOULD, which counts with -strict; -v shows it\n\n")
 	assert.True(t, strings.HasSuffix(out, "\nWhat to fix, in this order:\n\n"+
 		"1. A mint that succeeds takes its assets. (MUST, interface 1, mint-succeeds)\n   saw:  POST /api/result: a balance that moved by 0 (1000 before, 1000 after)\n"+
 		"   want: a balance that moved by -2\n   fix:  Take intent.from of a mint, and keep it when the transaction succeeded.\n\n"+
 		"failed: 1 of 2 cases failed, first mint-succeeds; 1 noted, 0 unproven, 0 waived, 0 skipped, 0 untried\n"), out)
 
-	status, out = checked(t, flags(url, "-login", "/login", "-run", "^validate-twice$")...)
+	status, out = checked(t, flags(url, "-login", "/login", "-run", "^validate-at-once$")...)
 	assert.Equal(t, 1, status, "what a case waits for counts, though it was not chosen")
 	assert.Contains(t, out, "1. A mint that succeeds takes its assets. (MUST, interface 1, mint-succeeds; 1 case waits for it)\n")
-	assert.NotContains(t, out, "failed validate-twice")
+	assert.NotContains(t, out, "failed validate-at-once")
 
 	status, out = checked(t, flags(url, "-login", "/login", "-run", "^mint-succeeds$", "-q")...)
 	assert.Equal(t, 1, status)
@@ -372,7 +372,7 @@ func TestCheckSendsTheHeadersThatItIsGiven(t *testing.T) {
 func TestCheckWritesJUnit(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "junit.xml")
-	status, _ := checked(t, flags(newServer(t), "-login", "/login", "-run", "^(mint-succeeds|validate-twice|assets|restart-mint-fails)$", "-junit", file)...)
+	status, _ := checked(t, flags(newServer(t), "-login", "/login", "-run", "^(mint-succeeds|validate-at-once|assets|restart-mint-fails)$", "-junit", file)...)
 	assert.Equal(t, 1, status)
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)

@@ -102,7 +102,7 @@ var faults = []fault{
 	{language: "python", name: "assets-locked-as-listed", first: "orders-at-once", flags: []string{"-timeout", "2s"}, exit: exitWrong},
 
 	// Repeats.
-	{language: "python", name: "takes-again", first: "repeats", related: "validate-twice", exit: exitWrong},
+	{language: "python", name: "takes-again", first: "repeats", exit: exitWrong},
 	{language: "python", name: "gives-back-again", first: "repeats", exit: exitWrong, always: true},
 	{language: "python", name: "grants-again", first: "repeats", exit: exitWrong},
 	{language: "python", name: "repeats-by-transaction", first: "result-again-changed", related: "result-odd-.*", exit: exitWrong},
@@ -114,7 +114,7 @@ var faults = []fault{
 	{language: "node", name: "second-digest-signed", first: "validate-other-.*", related: "validate-.*other-.*", exit: exitWrong},
 	{language: "node", name: "orders-of-anyone", exit: exitRight},         // it repeats the same signature
 	{language: "node", name: "finished-orders-approved", exit: exitRight}, // so does this
-	{language: "node", name: "finished-orders-forgotten", first: "repeats", related: "validate-after-success|result-contrary|validate-(failed|succeeded)-.*", exit: exitWrong},
+	{language: "node", name: "finished-orders-forgotten", first: "repeats", related: "validate-after-end|result-contrary", exit: exitWrong},
 
 	// Whose order it is, and what it is about.
 	{language: "python", name: "unknown-order-pays", first: "unknown-order", exit: exitWrong},

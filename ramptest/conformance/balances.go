@@ -63,7 +63,8 @@ func (t *trial) held(s ramp.Session, a answer) []holding {
 		}
 		text := strings.Trim(string(asset.Balance), `"`)
 		if !decimal.MatchString(text) {
-			t.fail("assets: a balance that is not a decimal", "a decimal string")
+			t.failAt(a, fmt.Sprintf("assets: the balance %s of %s, which is not a decimal", t.said(string(asset.Balance[:min(len(asset.Balance), 40)])), t.said(id)),
+				`a decimal string, such as "1000" or "0.5"`)
 			return nil
 		}
 		balance, _ := new(big.Rat).SetString(text)
@@ -372,7 +373,11 @@ func (t *trial) most() json.Number {
 func (t *trial) multiple(of *big.Rat, later int64) json.Number {
 	amount := big.NewInt(t.target.Amount)
 	n := new(big.Int).Quo(of.Num(), new(big.Int).Mul(of.Denom(), amount))
-	return raw(n.Add(n, big.NewInt(later)).Mul(n, amount).String())
+	n.Add(n, big.NewInt(later)).Mul(n, amount)
+	if t.target.Unique && n.Sign() == 0 {
+		n.Set(amount)
+	}
+	return raw(n.String())
 }
 
 // all returns as much as the player owns, or almost: at the rate of the order, it is worth a

@@ -77,6 +77,7 @@ func (t *trial) try(c call) answer {
 		a := t.attempt(ctx, c)
 		a.step = c.method + " " + c.path
 		a.call = t.note(c, a)
+		t.judge.layers.answered(t, c, a)
 		if a.status != http.StatusTooManyRequests || t.judge.declines(c.path, a) {
 			return a
 		}
@@ -148,7 +149,7 @@ func (t *trial) attempt(ctx context.Context, c call) answer {
 	a.given = t.isGiven(c.path, a)
 	a.shown = t.shown(a.code(), secrets)
 	if err != nil {
-		a.shown = t.noAnswer(err, secrets...)
+		a.shown = fmt.Sprintf("the answer was cut off after %d bytes of its body: %s", len(body), t.noAnswer(err, secrets...))
 	}
 	return a
 }
@@ -418,7 +419,11 @@ func (t *trial) strange(a answer) string {
 	case a.status == http.StatusMethodNotAllowed:
 		return text + "HTTP 405: the path belongs to another method)"
 	case a.status >= 300 && a.status < 400:
-		return text + fmt.Sprintf("HTTP %d, a redirect; the service does not follow it)", a.status)
+		to := ""
+		if location := a.header.Get("Location"); location != "" {
+			to = " to " + t.said(location)
+		}
+		return text + fmt.Sprintf("HTTP %d, a redirect%s; the service does not follow it)", a.status, to)
 	case a.status == http.StatusRequestEntityTooLarge:
 		return text + "HTTP 413: something before it limits the size of a body)"
 	case a.status == http.StatusForbidden, a.status == 419:

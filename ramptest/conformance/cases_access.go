@@ -174,7 +174,7 @@ func sessionCases() []Case {
 		t.rejected(t.get(header))
 	}
 	rejectedMint := func(t *trial, bend headerEdit) {
-		o := t.mint()
+		o := t.plain()
 		t.rejected(atValidate.send(t, o, o.body, bend))
 		t.moved(0)
 	}
@@ -280,7 +280,7 @@ func sessionCases() []Case {
 			run: func(t *trial) {
 				for _, spell := range spellings {
 					t.renew()
-					o := t.mint()
+					o := t.plain()
 					body := o.body.bytes()
 					t.approved(t.asked(o, t.post(t.target.ValidatePath, spelled(t.signed(t.player, body), spell), body)))
 					t.confirm(o, failure)
@@ -292,7 +292,7 @@ func sessionCases() []Case {
 			run: func(t *trial) {
 				for _, spell := range spellings {
 					t.renew()
-					o := t.approve(t.mint())
+					o := t.approve(t.plain())
 					result := o.result(failure)
 					body := result.bytes()
 					t.confirmed(t.told(o, result, t.post(t.target.ResultPath, spelled(t.signed(t.player, body), spell), body)))

@@ -29,7 +29,7 @@ func formCases() []Case {
 			})
 		})
 	}
-	rejected := func(t *trial, e edit) { t.rejects(t.mint().bent(e)) }
+	rejected := func(t *trial, e edit) { t.rejects(t.plain().bent(e)) }
 	uuids := rows[edit]{
 		{"missing", "without uuid", Must, drop("uuid")},
 		{"null", "whose uuid is null", Must, set("uuid", nil)},
@@ -80,25 +80,25 @@ func formCases() []Case {
 		{ID: "validate-other-project", Level: Should, Section: "2.5", needs: aProject,
 			Fix:   "Compare project_id with the one of your console.",
 			Title: "A mint for another project is rejected.",
-			run:   func(t *trial) { t.rejects(t.mint().bent(set("project_id", "another-project"))) }},
+			run:   func(t *trial) { t.rejects(t.plain().bent(set("project_id", "another-project"))) }},
 		{ID: "validate-unknown-fields", Level: Should, Section: "2.5",
 			Fix:   "Ignore fields that you do not know: the service may add some.",
 			Title: "A mint with unknown fields is approved.",
 			run: func(t *trial) {
-				t.ends(t.mint().bent(set("new", object{"a": number(1)}), set("intent.new", list{}), set("intent.from.0.new", nil)), failure, 0)
+				t.ends(t.plain().bent(set("new", object{"a": number(1)}), set("intent.new", list{}), set("intent.from.0.new", nil)), failure, 0)
 			}},
 		{ID: "result-unknown-fields", Level: Should, Section: "6",
 			Fix:   "Ignore fields that you do not know: the service may add some.",
 			Title: "A result with unknown fields is confirmed.",
 			run: func(t *trial) {
-				o := t.approve(t.mint())
+				o := t.approve(t.plain())
 				t.confirmed(t.report(o, o.result(failure).with("new", object{"a": number(1)}).with("receipt.new", list{}).with("intent.new", true)))
 				t.moved(0)
 			}},
 		{ID: "validate-no-target-candidate", Level: Must, Section: "2.5",
 			Fix:   "Treat intent.target_candidate as the optional field that it is.",
 			Title: "A mint without intent.target_candidate is approved.",
-			run:   func(t *trial) { t.ends(t.mint().bent(drop("intent.target_candidate")), failure, 0) }},
+			run:   func(t *trial) { t.ends(t.plain().bent(drop("intent.target_candidate")), failure, 0) }},
 	}
 }
 

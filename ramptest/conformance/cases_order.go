@@ -85,32 +85,45 @@ func orderCases() []Case {
 				}
 				t.movedBy(left)
 			}},
-		{ID: "repeats", Level: Must, Section: "6",
-			Fix:   "Record the order under its uuid in the transaction that takes or grants assets: a known uuid takes nothing again, and a finished one gives back or grants nothing again.",
-			Title: "What comes again changes nothing: a validate call, the result of a failed mint, the result of a successful burn.",
-			run: func(t *trial) {
-				mint := t.approve(t.mint())
-				taken := t.now()
-				t.either(t.validate(mint))
-				t.still(taken)
-				t.confirm(mint, failure)
-				t.confirmedAgain(mint, failure, 0)
-				t.renew()
-				burn := t.approve(t.burn())
-				t.confirm(burn, success)
-				t.confirmedAgain(burn, success, 1)
-				if t.err == nil {
-					t.judge.remember([]endedOrder{{mint, failure}, {burn, success}})
+		{ID: "repeats", Section: "6",
+			Fix:   "Record the order under its uuid in the transaction that takes or grants assets: a known uuid takes nothing again, and a finished one gives back or grants nothing again, and is confirmed.",
+			Title: "What comes again changes nothing, and the result of a finished order is confirmed each time.",
+			Inputs: append([]Input{
+				{Name: "each", Title: "a validate call, the result of a failed mint, the result of a successful burn", Level: Must, run: func(t *trial) {
+					var ended []endedOrder
+					if t.has("mint") {
+						mint := t.approve(t.mint())
+						taken := t.now()
+						t.either(t.validate(mint))
+						t.still(taken)
+						t.confirm(mint, failure)
+						t.confirmedAgain(mint, failure, 0)
+						ended = append(ended, endedOrder{mint, failure})
+						t.renew()
+					}
+					if t.has("burn") {
+						burn := t.approve(t.burn())
+						t.confirm(burn, success)
+						t.confirmedAgain(burn, success, 1)
+						ended = append(ended, endedOrder{burn, success})
+					}
+					if t.err == nil {
+						t.judge.remember(ended)
+					}
+				}},
+				{Name: "validate", Title: "the validate call of a mint that then succeeds", Level: Must, after: []string{"repeats", "mint-succeeds"}, run: func(t *trial) {
+					o := t.approve(t.mint())
+					t.either(t.validate(o))
+					t.confirm(o, success)
+					t.moved(-1)
+				}},
+			}, eachEnding(func(t *trial, e ending) {
+				o := t.approve(e.order(t))
+				for range 21 { // as often as the service delivers it (interface 8)
+					t.confirm(o, e.status)
 				}
-			}},
-		{ID: "validate-twice", Level: Must, Section: "2.5", Fix: once, after: []string{"repeats", "mint-succeeds"},
-			Title: "The same validate call twice takes once.",
-			run: func(t *trial) {
-				o := t.approve(t.mint())
-				t.either(t.validate(o))
-				t.confirm(o, success)
-				t.moved(-1)
-			}},
+				t.moved(e.moved)
+			}, "repeats")...)},
 		{ID: "validate-twice-approved", Level: Should, Section: "2.5",
 			Fix:   "Approve and sign the same order again: the first answer may have been lost.",
 			Title: "The same validate call is approved again.",
@@ -230,37 +243,33 @@ func orderCases() []Case {
 		{ID: "validate-other-digest-rejected", Level: Should, Section: "2.5", Fix: pin,
 			Title: "A second validate call under a uuid, with another digest, is rejected.",
 			run:   func(t *trial) { t.rejectsSecond(signedOver(t.player, randomDigest())) }},
-		{ID: "validate-failed-other-digest", after: []string{"mint-succeeds", "mint-fails"}, Level: Must, Section: "3", Fix: over,
-			Title: "Another digest under the uuid of a mint that failed is not signed, or it is paid for.",
-			run: func(t *trial) {
-				o := t.approve(t.mint())
-				t.confirm(o, failure)
-				t.secondOf(o, 0)
-			}},
-		{ID: "validate-succeeded-other-digest", after: []string{"mint-succeeds"}, Level: Must, Section: "2.5", Fix: over,
-			Title: "Another digest under the uuid of a mint that succeeded is not signed, or it is paid for.",
-			run: func(t *trial) {
-				o := t.approve(t.mint())
-				t.confirm(o, success)
-				t.secondOf(o, -1)
-			}},
-		{ID: "validate-after-failure", after: []string{"mint-fails"}, Level: Should, Section: "3",
-			Fix:   "Reject a validate call for a finished order: its signature was for assets that were given back.",
-			Title: "A validate call for a mint that failed is rejected.",
-			run: func(t *trial) {
-				o := t.approve(t.mint())
-				t.confirm(o, failure)
-				t.rejected(t.validate(o))
-				t.moved(0)
-			}},
-		{ID: "validate-after-success", after: []string{"repeats", "mint-succeeds"}, Level: Must, Section: "2.5", Fix: once,
-			Title: "A validate call for a mint that succeeded does not take its assets again.",
-			run: func(t *trial) {
-				o := t.approve(t.mint())
-				t.confirm(o, success)
-				t.either(t.validate(o))
-				t.moved(-1)
-			}},
+		{ID: "validate-after-end", Section: "2.5", Fix: over,
+			Inputs: []Input{
+				{Name: "failure", Title: "the same call, of a mint that failed: its signature was for assets that were given back", Level: Should, after: []string{"mint-fails"},
+					run: func(t *trial) {
+						o := t.approve(t.mint())
+						t.confirm(o, failure)
+						t.rejected(t.validate(o))
+						t.moved(0)
+					}},
+				{Name: "success", Title: "the same call, of a mint that succeeded", Level: Must, after: []string{"repeats", "mint-succeeds"}, run: func(t *trial) {
+					o := t.approve(t.mint())
+					t.confirm(o, success)
+					t.either(t.validate(o))
+					t.moved(-1)
+				}},
+				{Name: "failure-digest", Title: "another digest, of a mint that failed", Level: Must, after: []string{"mint-succeeds", "mint-fails"}, run: func(t *trial) {
+					o := t.approve(t.mint())
+					t.confirm(o, failure)
+					t.secondOf(o, 0)
+				}},
+				{Name: "success-digest", Title: "another digest, of a mint that succeeded", Level: Must, after: []string{"mint-succeeds"}, run: func(t *trial) {
+					o := t.approve(t.mint())
+					t.confirm(o, success)
+					t.secondOf(o, -1)
+				}},
+			},
+			Title: "A validate call under the uuid of a finished order takes nothing again, and signs nothing that is not paid for."},
 		{ID: "mint-again", after: []string{"mint-fails", "balance"}, Level: Should, Section: "3",
 			Fix:   "Let the player spend what a failed mint gave back: release its hold, its lock and its place among the open orders.",
 			Title: "What a failed mint gave back can be minted again.", run: mintsAgain},
@@ -341,30 +350,34 @@ func (t *trial) secondOf(o order, moved int64) {
 // one of them is not confirmed, or each in its own way, the case about that outcome says
 // so.
 func (t *trial) sameAnswers() {
-	mint := t.approve(t.mint())
-	a := t.report(mint, mint.result(failure))
+	first := t.approve(t.plain())
+	a := t.report(first, first.result(failure))
 	t.renew()
-	burn := t.burn()
-	if approved := t.validate(burn); t.err != nil || approved.err != nil || !approved.succeeded() {
+	burn := t.burn
+	if !t.has("burn") {
+		burn = t.mint
+	}
+	second := burn()
+	if approved := t.validate(second); t.err != nil || approved.err != nil || !approved.succeeded() {
 		return
 	}
-	b := t.report(burn, burn.result(success))
+	b := t.report(second, second.result(success))
 	if t.answered(a) && t.answered(b) && a.look() == b.look() {
 		t.confirmed(a)
 	}
 	if t.err == nil && a.look() == t.judge.knownConfirmation() {
 		t.renew()
-		o := t.approve(t.mint())
+		o := t.approve(t.plain())
 		if forged := t.post(t.target.ResultPath, t.headers(t.player), o.result(failure).bytes()); forged.look() == a.look() {
 			t.confuses(forged, "another answer than that to an authentic result") // only what moves shows the difference
 		}
 	}
 }
 
-// readsLogs requires that a result with a log is confirmed if the same one without a
-// blockTimestamp is. Other reasons not to confirm it are for other cases.
+// readsLogs requires that a result with a log is confirmed if the same one with logs in
+// another form is. Other reasons not to confirm it are for other cases.
 func (t *trial) readsLogs() {
-	o := t.mint()
+	o := t.plain()
 	if approved := t.validate(o); t.err != nil || !approved.succeeded() {
 		return
 	}
@@ -372,11 +385,17 @@ func (t *trial) readsLogs() {
 	if a.err != nil || a.succeeded() {
 		return
 	}
-	bare := o
-	bare.timeless = true
-	read := t.report(bare, bare.result(success)).succeeded()
-	if again := t.report(o, o.result(success)); read && again.look() == a.look() {
-		t.mismatch(a, "a confirmation, which the same result without receipt.logs[].blockTimestamp got")
+	for form := 1; form < len(logForms); form++ {
+		other := o
+		other.logs = form
+		if !t.report(other, other.result(success)).succeeded() {
+			continue
+		}
+		if again := t.report(o, o.result(success)); again.look() == a.look() {
+			t.judge.readsLogsIn(form)
+			t.mismatch(a, "a confirmation, which the same result with "+logForms[form].name+" got")
+		}
+		return
 	}
 }
 

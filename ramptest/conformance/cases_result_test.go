@@ -14,26 +14,18 @@ import (
 
 func resultMutants() map[string]mutant {
 	m := map[string]mutant{
-		"result-twice/mint-failure":    {bug: "settles each time"},
 		"result-at-once/mint-failure":  {bug: "looks, then settles"},
 		"result-late/mint-failure":     {bug: "expires + keeps what expires"},
 		"result-late/mint-success":     {bug: "expires"},
 		"result-late/burn-success":     {bug: "expires"},
 		"result-same-hash":             {bug: "ends two orders by one transaction"},
 		"result-contrary/mint-failure": {bug: "the last outcome counts"},
-		"result-twice/mint-success":    {bug: "a repeat is an error"},
 		"result-at-once/mint-success":  {bug: "a repeat is an error"},
 		"result-contrary/mint-success": {bug: "the last outcome counts"},
-		"result-twice/burn-success":    {bug: "settles each time"},
 		"result-at-once/burn-success":  {bug: "looks, then settles"},
 		"result-contrary/burn-success": {bug: "the last outcome counts"},
-		"result-twice/burn-failure":    {bug: "a repeat is an error"},
 		"result-at-once/burn-failure":  {bug: "a repeat is an error"},
 		"result-contrary/burn-failure": {bug: "the last outcome counts"},
-		"result-20-times/mint-failure": {bug: "forgets after ten"},
-		"result-20-times/burn-success": {bug: "forgets after ten"},
-		"result-20-times/mint-success": {bug: "a repeat is an error"},
-		"result-20-times/burn-failure": {bug: "a repeat is an error"},
 		"results-at-once":              {bug: "reads, then writes"},
 		"results-at-once-answered":     {bug: "a repeat is an error"},
 		"result-answer": answers(ramp.PathResult, func(_ *studio, _ *http.Request, _ message, status *int, body string) string {

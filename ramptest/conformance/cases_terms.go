@@ -34,13 +34,13 @@ func termsCases() []Case {
 		return set(token, raw(show(new(big.Rat).Add(rat(by), big.NewRat(t.target.Tokens, 1)))))
 	}
 	return []Case{
-		{ID: "terms-token", Section: "2.5", Fix: contract, needs: aToken,
+		{ID: "terms-token", early: true, Section: "2.5", Fix: contract, needs: aToken,
 			Title: "An order for another token contract than that of -token is rejected.",
 			Inputs: []Input{
 				{Name: "mint", Title: "a mint to it", Level: Must, run: func(t *trial) { mint(t, set("intent.to.0.id", foreignToken)) }},
 				{Name: "burn", Title: "a burn of it", Level: Must, run: func(t *trial) { burn(t, set("intent.from.0.id", foreignToken)) }},
 			}},
-		{ID: "terms-rate", Section: "2.5", Fix: price, needs: aRate,
+		{ID: "terms-rate", early: true, Section: "2.5", Fix: price, needs: aRate,
 			Title: "An order at another rate than that of -amount and -tokens is rejected; this assumes that the game has one fixed rate.",
 			Inputs: []Input{
 				{Name: "mint-double", Title: "a mint to twice the tokens", Level: Must, run: func(t *trial) { mint(t, set(token, number(2*t.target.Tokens))) }},

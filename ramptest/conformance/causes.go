@@ -1,12 +1,13 @@
 package conformance
 
 import (
+	"cmp"
 	"slices"
-	"strings"
 )
 
 // Cause is one thing to fix, with the cases that failed because of it.
 type Cause struct {
+	Outcome Outcome // Failed, or Noted if none of its cases counts
 	Level   Level
 	Fix     string
 	Failed  []Verdict // at least one; they share Fix
@@ -14,10 +15,10 @@ type Cause struct {
 }
 
 // Causes groups the failed and noted verdicts by cause, in the order in which to fix
-// them: first the basic abilities that other cases wait for, then what mixes up players,
-// then the terms and other checks without which many cases fail, then a failed MUST, then a
-// failed SHOULD, then what is only noted. Among equals, the cause with the most cases comes
-// first.
+// them: first what fails, then what is only noted. Within each, what stands before the
+// handler comes first, then the basic abilities that other cases wait for, then what mixes
+// up players, then the terms and other checks without which many cases fail, then a MUST,
+// then a SHOULD. Among equals, the cause with the most cases comes first.
 func Causes(verdicts []Verdict) []Cause {
 	waiting := make(map[string]int)
 	for _, v := range verdicts {
@@ -50,30 +51,13 @@ func Causes(verdicts []Verdict) []Cause {
 	}
 	for i := range causes { // a MUST represents its cause
 		slices.SortStableFunc(causes[i].Failed, func(a, b Verdict) int { return rank(a) - rank(b) })
+		causes[i].Outcome = causes[i].First().Outcome
 	}
 	slices.SortStableFunc(causes, func(a, b Cause) int {
-		if d := a.order() - b.order(); d != 0 {
-			return d
-		}
-		return len(b.Failed) - len(a.Failed)
+		x, y := a.First(), b.First()
+		return cmp.Or(cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(x.Case.order, y.Case.order), rank(x)-rank(y), len(b.Failed)-len(a.Failed))
 	})
 	return causes
-}
-
-// order returns the sort key of a cause; the smallest comes first.
-func (c Cause) order() int {
-	if i := ability(c.Failed[0].Case.ID); i >= 0 {
-		return i
-	}
-	switch id := c.Failed[0].Case.ID; {
-	case c.Failed[0].Case.first: // calls of several players at once are everywhere
-		return len(abilities)
-	case strings.HasPrefix(id, "terms-"), strings.HasSuffix(id, "-hmac-wrong"): // other bad orders are approved too
-		return len(abilities) + 1
-	case id == "result-again-changed": // what else is different in a second result moves assets too
-		return len(abilities) + 1
-	}
-	return len(abilities) + 2 + rank(c.Failed[0])
 }
 
 // First returns the verdict that represents the cause.
@@ -101,6 +85,9 @@ func (j *Judge) Opening() []Verdict {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var failed []Verdict
+	if v, ok := j.layered(); ok {
+		failed = append(failed, v)
+	}
 	for _, id := range abilities {
 		if v, ok := j.opening[id]; ok && v.Outcome == Failed {
 			failed = append(failed, v)

@@ -44,6 +44,8 @@ type Case struct {
 	alone bool     // no other case may run at the same time
 	first bool     // it is tried before the others, and alone
 	last  bool     // it is about all other cases
+	early bool     // without it, other cases fail too
+	order int      // among the causes to fix: the lowest comes first; see [Cases]
 	run   func(*trial)
 }
 
@@ -104,11 +106,21 @@ func Cases() []Case {
 		{"receipts", receiptCases()},
 		{"races", raceCases()},
 		{"restart", restartCases()},
-		{"transport", transportCases()}, // last, because it ends by checking that the server still answers
+		{"http", httpCases()},
 	} {
 		for _, c := range subject.cases {
 			c.Subject = subject.name
 			c.alone = c.alone || c.first || c.needs&aRestart != 0
+			switch i := ability(c.ID); {
+			case i >= 0:
+				c.order = i + 1
+			case c.first: // calls of several players at once are everywhere
+				c.order = len(abilities) + 1
+			case c.early:
+				c.order = len(abilities) + 2
+			case c.ID != handlerID:
+				c.order = len(abilities) + 3
+			}
 			for _, in := range c.Inputs {
 				if c.Level == "" || in.Level == Must {
 					c.Level = in.Level

@@ -22,6 +22,8 @@ type Judge struct {
 	client *http.Client
 	dial   func(ctx context.Context, network, address string) (net.Conn, error) // for client, and for calls that are cut off
 
+	layers layers // what stands before the handler
+
 	mu       sync.Mutex
 	turn     sync.Cond                 // locks mu; signals that a case has ended
 	running  int                       // the number of cases that are being tried
@@ -147,7 +149,10 @@ func (j *Judge) Try(ctx context.Context, c Case) Verdict {
 
 // sum returns the verdict of a case from those of its inputs.
 func (j *Judge) sum(c Case, all []InputVerdict) Verdict {
-	if v, known := j.opened(c); known {
+	if v, known := j.opened(c); known && len(c.Inputs) == 0 {
+		return v
+	}
+	if v, found := j.layered(); found && c.ID == handlerID {
 		return v
 	}
 	v := Verdict{Case: c, Level: c.Level}
@@ -175,8 +180,9 @@ func (j *Judge) try(ctx context.Context, c Case, in Input, alone bool) InputVerd
 	defer j.leave()
 	v := InputVerdict{Input: in, Level: in.Level}
 	waits := j.waits(in.after)
-	switch _, known := j.opened(c); {
-	case known: // see sum
+	switch opened, known := j.opened(c); {
+	case known && (in.Name == "" || in.Name == opened.Case.Inputs[0].Name): // which the opening has tried
+		v = InputVerdict{in, opened.Level, opened.Outcome, opened.Saw, opened.Want, opened.Note, opened.Until, opened.Call, opened.Calls, opened.Took}
 	case j.Err() != nil:
 		v.Outcome, v.Saw = Untried, untriedSince
 	case j.waives(c, in):
@@ -259,6 +265,9 @@ func (j *Judge) release(t *trial) {
 // itself.
 func (j *Judge) tried(ctx context.Context, c Case, in Input) (InputVerdict, *finding) {
 	v, found := j.attempt(ctx, c, in)
+	if v.Until == handlerID && j.Err() == nil { // it may answer now
+		v, found = j.attempt(ctx, c, in)
+	}
 	if found == nil || !found.side {
 		return v, found
 	}
@@ -292,8 +301,12 @@ func (j *Judge) attempt(ctx context.Context, c Case, in Input) (InputVerdict, *f
 		in.run(t)
 	}
 	var found *finding
-	if errors.As(t.err, &found) && found.unreachable() && ctx.Err() == nil {
-		j.lookFor(ctx, c, t.player)
+	hidden := t.ledger.isHidden()
+	if (errors.As(t.err, &found) && found.unreachable() || hidden) && ctx.Err() == nil {
+		j.lookFor(ctx, c, t.player, hidden)
+	}
+	if hidden && j.Err() == nil {
+		t.err, found = errLayer, nil
 	}
 	j.limits(t.err)
 	calls := t.calls.all()
@@ -403,6 +416,9 @@ func (j *Judge) verdict(c Case, in Input, err error) InputVerdict {
 	case errors.As(err, &why):
 		v.Outcome, v.Saw = Skipped, string(why)
 		return v
+	case errors.Is(err, errLayer):
+		v.Outcome, v.Until = Unproven, handlerID
+		return v
 	case !errors.As(err, &found):
 		v.Outcome, v.Saw = Untried, err.Error()
 		return v
@@ -445,12 +461,17 @@ func (e *goneError) Error() string {
 }
 
 // lookFor checks whether a server that did not answer a case about a player still answers.
-// A supervisor has a few seconds to restart it, or fewer if Target.Timeout is short.
-func (j *Judge) lookFor(ctx context.Context, c Case, player ramp.Session) {
+// A supervisor has a few seconds to restart it, or fewer if Target.Timeout is short. A
+// layer before it has longer, because a circuit breaker stays open for some seconds.
+func (j *Judge) lookFor(ctx context.Context, c Case, player ramp.Session, layer bool) {
 	if j.Err() != nil {
 		return
 	}
-	for wait := 50 * time.Millisecond; wait < min(2*time.Second, j.target.Timeout/5); wait *= 2 {
+	most := min(2*time.Second, j.target.Timeout/5)
+	if layer {
+		most = j.target.Timeout
+	}
+	for wait := 50 * time.Millisecond; wait < most; wait *= 2 {
 		if j.answers(ctx, player) || !sleep(ctx, wait) {
 			return
 		}
@@ -563,6 +584,19 @@ func (j *Judge) knownConfirmation() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.known.confirmation
+}
+
+// readsLogsIn remembers the form of logs that the server reads.
+func (j *Judge) readsLogsIn(form int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.known.logs = form
+}
+
+func (j *Judge) logForm() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.known.logs
 }
 
 // confusing reports whether the rejections of an endpoint are known to look like successes.

@@ -33,14 +33,15 @@ const (
 
 // ledger records what the server agreed to in a trial. It is safe for concurrent use.
 type ledger struct {
-	mu     sync.Mutex
-	events []event
-	open   map[string]order          // by uuid: orders that have not ended, as last requested
-	ended  map[string]string         // by uuid: the first status that was confirmed
-	known  map[string]bool           // by uuid: orders that were approved
-	last   time.Time                 // when the last call that may have an effect ended
-	sigs   map[string]string         // by uuid: the first validatorSig
-	wrong  map[signatureFault]string // the first approval whose signature is wrong in this way
+	mu      sync.Mutex
+	events  []event
+	open    map[string]order          // by uuid: orders that have not ended, as last requested
+	ended   map[string]string         // by uuid: the first status that was confirmed
+	known   map[string]bool           // by uuid: orders that were approved
+	layered bool                      // something before the handler answered a call
+	last    time.Time                 // when the last call that may have an effect ended
+	sigs    map[string]string         // by uuid: the first validatorSig
+	wrong   map[signatureFault]string // the first approval whose signature is wrong in this way
 }
 
 func newLedger() *ledger {

@@ -92,7 +92,7 @@ type order struct {
 	owner         ramp.Session
 	token, wallet string // the addresses of the contract and of the owner
 	body          object // of its validate call
-	timeless      bool   // the logs of its results have no blockTimestamp, because the server cannot read it
+	logs          int    // the form of the logs of its results that the server reads; see logForms
 }
 
 // burns reports whether the order's type is that of a burn.
@@ -153,15 +153,34 @@ func (o order) result(status string) object {
 // hashOf returns the hash of the transaction of an order.
 func hashOf(o order) string { return literalText(o.result(success)["tx_hash"]) }
 
-// readable leaves out of a result what the server is known not to read.
+// logForms are the forms in which a service or a node may send the logs of a receipt. The
+// first one is that of section 6.
+var logForms = []struct {
+	name string
+	log  func(log object) any // nil for no log
+}{
+	{"receipt.logs[].blockTimestamp as a number", func(log object) any { return log }},
+	{"receipt.logs[].blockTimestamp as hex text", func(log object) any { return log.with("blockTimestamp", "0x0") }},
+	{"no receipt.logs[].blockTimestamp", func(log object) any { return log.without("blockTimestamp") }},
+	{"no logs in the receipt", func(object) any { return nil }},
+}
+
+// readable puts the logs of a result into the form that the server is known to read.
 func (o order) readable(result object) object {
 	logs, _ := result.at("receipt.logs").(list)
-	for i, log := range logs {
-		if log, ok := log.(object); ok && o.timeless && log["blockTimestamp"] == number(0) {
-			result = result.without(fmt.Sprintf("receipt.logs.%d.blockTimestamp", i))
+	if o.logs == 0 || len(logs) == 0 {
+		return result
+	}
+	read := list{}
+	for _, log := range logs {
+		if plain, ok := log.(object); ok && plain["blockTimestamp"] == number(0) {
+			log = logForms[o.logs].log(plain)
+		}
+		if log != nil {
+			read = append(read, log)
 		}
 	}
-	return result
+	return result.with("receipt.logs", read)
 }
 
 // tokens returns how many tokens an order is about, or 1 if its intent does not say.

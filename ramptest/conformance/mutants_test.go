@@ -49,7 +49,7 @@ func TestNoCaseIsBlind(t *testing.T) {
 
 func noCaseIsBlind(t *testing.T, c conformance.Case, name, id string, m mutant) {
 	run := inVirtualTime
-	if c.Subject == "transport" { // what TCP does is seen on TCP only
+	if c.ID == "http" { // what TCP does is seen on TCP only
 		run = func(t *testing.T, m mutant, test func(*testing.T, *studio)) { test(t, newStudio(t, m)) }
 	}
 	decided := false
@@ -288,7 +288,7 @@ func mutants() map[string]mutant {
 	all := make(map[string]mutant)
 	for _, some := range []map[string]mutant{
 		assetsMutants(), sessionMutants(), hmacMutants(), formMutants(), intentMutants(), termsMutants(), amountMutants(),
-		signatureMutants(), orderMutants(), resultMutants(), receiptMutants(), raceMutants(), restartMutants(), transportMutants(),
+		signatureMutants(), orderMutants(), resultMutants(), receiptMutants(), raceMutants(), restartMutants(), httpMutants(),
 	} {
 		for id, m := range some {
 			m.waits = m.waits || slices.Contains([]bug{"looks, then takes", "reads, then writes", "looks, then settles"}, m.bug)

@@ -80,6 +80,19 @@ type Target struct {
 	// the UUIDs of its own initialize calls. The default is a random UUID.
 	UUID func(ctx context.Context, s ramp.Session) (uuid.UUID, error)
 
+	// Wallet returns the address of a player's wallet, or "" if the judge may choose it. It
+	// is for a server that checks user_address, and takes precedence over the
+	// wallet_address that the server reports.
+	Wallet func(s ramp.Session) string
+
+	// Only is "mint" or "burn" for a game that has only such orders. Cases about the
+	// other direction are skipped.
+	Only string
+
+	// Unique says that the assets are unique items, of which a player owns 1 each: an
+	// order moves 1, and a burn returns what was minted before.
+	Unique bool
+
 	// Restart stops the server and starts it again with its stored data. Sessions
 	// must survive it. If it is nil, cases that need it are skipped.
 	Restart func(ctx context.Context) error
@@ -135,7 +148,7 @@ func New(target Target) (*Judge, error) {
 	base, err := url.Parse(target.URL)
 	switch {
 	case err != nil, base.Host == "", base.Scheme != "http" && base.Scheme != "https":
-		return nil, errors.New("conformance: Target.URL (-url) must be the absolute http or https URL of a server")
+		return nil, errors.New("conformance: Target.URL (-url) must be an http or https URL with its scheme and a host, such as http://127.0.0.1:8080")
 	case strings.ContainsAny(target.URL, "?#"):
 		return nil, errors.New("conformance: Target.URL (-url) must have no query and no fragment, because paths are appended to it")
 	case base.User != nil:
@@ -150,6 +163,8 @@ func New(target Target) (*Judge, error) {
 		return nil, errors.New("conformance: Target.Player is missing")
 	case target.Amount < 0, target.Amount > mostAmount, target.Tokens < 0, target.Tokens > mostAmount, target.BurnTokens < 0, target.BurnTokens > mostAmount:
 		return nil, fmt.Errorf("conformance: Target.Amount (-amount), Tokens (-tokens) and BurnTokens (-burn-tokens) must be 1 to %d", mostAmount)
+	case target.Only != "" && target.Only != "mint" && target.Only != "burn":
+		return nil, errors.New("conformance: Target.Only (-only) must be mint or burn")
 	case target.Asset != "" && target.Asset == target.Second:
 		return nil, errors.New("conformance: Target.Second (-second-asset) must be another asset than Target.Asset (-asset)")
 	}
@@ -169,6 +184,9 @@ func New(target Target) (*Judge, error) {
 		if err != nil || !strings.HasPrefix(path, "/") || full.Host != base.Host {
 			return nil, errors.New("conformance: an endpoint must be a path that begins with /, such as /api/assets; the server's address belongs in Target.URL (-url)")
 		}
+	}
+	if target.Unique {
+		target.Amount, target.Tokens = cmp.Or(target.Amount, 1), cmp.Or(target.Tokens, 1)
 	}
 	target.given.token, target.given.rate = target.Token != "", target.Amount != 0 && target.Tokens != 0
 	target.given.amount = target.Amount != 0 || target.Tokens != 0 || target.BurnTokens != 0

@@ -209,7 +209,8 @@ func TestARateLimitOfEverythingEndsTheRun(t *testing.T) {
 	verdicts := judge.Run(t.Context(), conformance.Cases(), 1, nil)
 	assert.ErrorContains(t, judge.Err(), "3 cases in a row ended by it, so the remaining ones were not tried")
 	untried := outcomes(verdicts, conformance.Untried)
-	assert.Equal(t, len(verdicts)-len(outcomes(verdicts, conformance.Passed)), len(untried), "only the abilities were tried before")
+	assert.Equal(t, []string{"handler"}, outcomes(verdicts, conformance.Failed))
+	assert.Equal(t, len(verdicts)-len(outcomes(verdicts, conformance.Passed))-1, len(untried), "only the abilities were tried before")
 }
 
 // literal is a server for which only the text 0x1 is a success, and which wants section 6
@@ -329,6 +330,5 @@ func TestACallShowsNoSecret(t *testing.T) {
 				return true
 			})
 		}
-		assert.Contains(t, shown, "Bearer $TOKEN")
 	}
 }

@@ -1,12 +1,12 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"math/big"
 	"net/http"
 	"slices"
 	"strings"
@@ -30,7 +30,6 @@ type trial struct {
 	judge   *Judge
 	needs   need
 	secrets []string // texts that no verdict may show
-	tokens  []string // the access tokens of its players
 	calls   *calls   // what it asked
 
 	player  ramp.Session      // the player of the case
@@ -99,7 +98,10 @@ func (t *trial) begin() {
 	t.player = t.newPlayer()
 	t.asset, t.second = t.target.Asset, t.target.Second
 	holdings := t.holdings(t.player)
-	enough := new(big.Rat).SetInt64(20 * t.target.Amount)
+	enough := t.amounts(20)
+	if t.target.Unique {
+		enough = t.amounts(1)
+	}
 	for _, h := range holdings {
 		switch {
 		case h.balance.Cmp(enough) < 0, t.judge.drifts(h.id):
@@ -114,7 +116,7 @@ func (t *trial) begin() {
 		t.untried("the player does not list the asset %s of the order (-asset); it lists %s", t.said(t.asset), t.listed(holdings))
 	}
 	if t.err == nil && (t.asset == "" || t.before.of(t.asset).Cmp(enough) < 0) {
-		t.untried("the player owns too little: a case needs %s of an asset, 20 times the amount of an order (-amount; -asset names the asset); the player lists %s",
+		t.untried("the player owns too little: a case needs %s of an asset, 20 times the amount of an order (-amount; -asset names the asset; -unique needs 1); the player lists %s",
 			show(enough), t.listed(holdings))
 	}
 	if t.needs&aSecondAsset != 0 && (t.second == "" || owned(holdings, t.second).Cmp(enough) < 0) {
@@ -189,9 +191,6 @@ func (t *trial) newPlayer() ramp.Session {
 		t.untried("no player is available: the session or its token is empty")
 	default:
 		t.secrets = append(t.secrets, token)
-		if !slices.Contains(t.tokens, token) {
-			t.tokens = append(t.tokens, token)
-		}
 		if !t.judge.take(t, s.ID) {
 			t.untried("another case is using the same player")
 			return s
@@ -226,6 +225,10 @@ func (t *trial) newOrder(s ramp.Session, intent object) order {
 		// Nothing is sent anymore, but the case may still edit the order.
 		return order{body: object{"digest": "", "uuid": "", "intent": intent}}
 	}
+	if burns := intent["type"] == "disassemble"; burns && !t.has("burn") || !burns && !t.has("mint") {
+		t.skip("the game has no such orders (-only)")
+		return order{body: object{"digest": "", "uuid": "", "intent": intent}}
+	}
 	id, err := t.target.UUID(t.ctx, s)
 	if err != nil {
 		t.untried("no UUID is available: %s", t.explain(err))
@@ -235,11 +238,14 @@ func (t *trial) newOrder(s ramp.Session, intent object) order {
 	if known := t.wallets[s.ID]; known != "" {
 		address = known
 	}
+	if t.target.Wallet != nil {
+		address = cmp.Or(t.target.Wallet(s), address)
+	}
 	project := t.target.ProjectID
 	if project == "" {
 		project = "judge"
 	}
-	o := order{owner: s, token: t.target.Token, wallet: address, timeless: t.judge.waits([]string{"result-log"}) != "", body: object{
+	o := order{owner: s, token: t.target.Token, wallet: address, logs: t.judge.logForm(), body: object{
 		"user_sig": signedBy(key, digest), "user_address": address, "project_id": project,
 		"digest": digest.String(), "uuid": id.String(), "intent": intent,
 	}}
@@ -267,21 +273,49 @@ func signedBy(key *ecdsa.PrivateKey, d ramp.Digest) string {
 	return fmt.Sprintf("0x%x", sig)
 }
 
+// has reports whether the game has orders of a direction, mint or burn.
+func (t *trial) has(direction string) bool {
+	return t.target.Only == "" || t.target.Only == direction
+}
+
+// plain returns a mint, or a burn for a game that only burns.
+func (t *trial) plain() order {
+	if t.has("mint") {
+		return t.mint()
+	}
+	return t.burn()
+}
+
 // mint returns an order of the case's player that turns assets into tokens.
 func (t *trial) mint() order { return t.mintOf(t.player) }
 
 func (t *trial) mintOf(s ramp.Session) order {
+	kind := "ERC20"
+	if t.target.Unique {
+		kind = "NFT"
+	}
 	return t.newOrder(s, object{
 		"method": "mint", "type": "assemble", "target_candidate": object{},
 		"from": list{entry("asset", t.asset, number(t.target.Amount))},
-		"to":   list{entry("ERC20", t.target.Token, number(t.target.Tokens))},
+		"to":   list{entry(kind, t.target.Token, number(t.target.Tokens))},
 	})
 }
 
 // burn returns an order of the case's player that turns tokens into assets.
 func (t *trial) burn() order { return t.burnOf(t.player) }
 
+// A unique item is minted first, because a burn returns it.
 func (t *trial) burnOf(s ramp.Session) order {
+	if t.target.Unique && t.has("mint") {
+		if o := t.mintOf(s); t.either(t.validate(o)) {
+			t.confirm(o, success)
+		} else if t.err == nil {
+			t.skip("the player owns no more of the unique item")
+		}
+		if s.ID == t.player.ID {
+			t.before = t.nowOf(s)
+		}
+	}
 	return t.newOrder(s, object{
 		"method": "burn-permit", "type": "disassemble", "target_candidate": object{},
 		"from": list{entry("ERC20", t.target.Token, number(t.target.BurnTokens))},

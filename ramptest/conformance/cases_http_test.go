@@ -2,14 +2,17 @@ package conformance_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
-	"sync/atomic"
+	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
 // dies is a server that answers nothing any more after one call.
@@ -41,16 +44,10 @@ func turns(path, from, to string) mutant {
 	})
 }
 
-func transportMutants() map[string]mutant {
-	m := map[string]mutant{
-		"assets-long-header":   dies(func(r *http.Request, _ []byte) bool { return len(r.Header.Get(ramp.HeaderSession)) > 1000 }),
-		"others-while-stalled": {wrap: oneAtATime, patience: time.Second, waits: true},
-		"answers-after-all":    says(ramp.PathResult, given("receipt"), 500, `{}`),
-	}
-	for path, name := range map[string]string{ramp.PathValidate: "validate-", ramp.PathResult: "result-"} {
-		for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodDelete} {
-			m[name+"method/"+strings.ToLower(method)] = turns(path, method, http.MethodPost)
-		}
+func httpMutants() map[string]mutant {
+	m := map[string]mutant{"handler": breaks(503)}
+	for path, name := range map[string]string{ramp.PathValidate: "http/validate-", ramp.PathResult: "http/result-"} {
+		m[name+"method"] = turns(path, http.MethodGet, http.MethodPost)
 		picky := func(reject func(r *http.Request) bool) mutant {
 			return mutant{wrap: func(_ *studio, next http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -89,31 +86,44 @@ func transportMutants() map[string]mutant {
 	return m
 }
 
-// oneAtATime is a server with one worker: a body that stalls holds up everybody.
-func oneAtATime(_ *studio, next http.Handler) http.Handler {
-	var worker sync.Mutex
-	var once sync.Once
-	var quick atomic.Int64
-	busy := make(chan struct{})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ContentLength > 1<<16 {
-			worker.Lock()
-			defer worker.Unlock()
-			once.Do(func() { close(busy) })
-			_, _ = io.Copy(io.Discard, r.Body)
-			return
-		}
-		// One call measures before the bodies stall. Later ones find the worker
-		// at work, however late the bodies arrive.
-		if quick.Add(1) > 1 {
-			select {
-			case <-busy:
-			case <-r.Context().Done():
-				return
+// breaks is a server behind a circuit breaker, which opens for a second after every tenth
+// result.
+func breaks(status int) mutant {
+	var mu sync.Mutex
+	var results int
+	var until time.Time
+	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		mu.Lock()
+		if r.URL.Path == ramp.PathResult && time.Now().After(until) {
+			if results++; results%10 == 0 {
+				until = time.Now().Add(time.Second)
 			}
 		}
-		worker.Lock()
-		defer worker.Unlock()
+		open := time.Now().Before(until)
+		mu.Unlock()
+		if open {
+			w.WriteHeader(status)
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// A layer before the handler is one finding, the first one, and no case accuses the handler
+// of what it did not answer.
+func TestALayerBeforeTheHandlerIsOneFinding(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{502, 503, 504} {
+		inVirtualTime(t, breaks(status), func(t *testing.T, s *studio) {
+			s.target.Timeout = 10 * time.Second
+			judge := s.unopened(t)
+			require.NoError(t, judge.Ready(t.Context()))
+			verdicts := judge.Run(t.Context(), conformance.Cases(), 4, nil)
+			assert.Equal(t, []string{"handler"}, outcomes(verdicts, conformance.Failed))
+			causes := conformance.Causes(verdicts)
+			assert.Equal(t, "handler", causes[0].First().Case.ID)
+			assert.Contains(t, causes[0].First().Saw, fmt.Sprintf("something before the handler answered HTTP %d to ", status))
+			assert.Contains(t, causes[0].First().Note, "must not count those")
+		})
+	}
 }

@@ -1,0 +1,174 @@
+package conformance
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// httpCases returns the cases about HTTP itself, for what a proxy, a framework or a parser
+// breaks (interface 4.3, 8).
+func httpCases() []Case {
+	return []Case{
+		{ID: "http", Section: "4.3", alone: true,
+			Fix: "Read the whole body, however it arrives and whatever the parameters of its Content-Type; " +
+				"reject one that is incomplete, too large or too deep, and every method but POST.",
+			Inputs: slices.Concat(atValidate.httpInputs(), atResult.httpInputs()),
+			Title:  "A validate or result call is answered however HTTP carries it, and an impossible one is rejected, moves nothing and stops nothing."},
+		handlerCase(),
+	}
+}
+
+func (e endpoint) httpInputs() []Input {
+	answers := func(send func(t *trial, header http.Header, body []byte) answer) func(*trial) {
+		return func(t *trial) {
+			e.answers(t, func(o order, right object) answer {
+				body := right.bytes()
+				return e.noted(t, o, right, send(t, t.signed(t.player, body), body))
+			})
+		}
+	}
+	whose := "a " + e.name + " call "
+	return prefixed(e.name+"-", rows[func(*trial)]{
+		{"method", whose + "with the method GET", Should, func(t *trial) {
+			e.rejects(t, func(_ order, right object) answer {
+				body := right.bytes()
+				return t.try(call{method: http.MethodGet, path: e.path(t.target), header: t.signed(t.player, body),
+					body: body, hmac: t.target.Key.Sign(body), alone: true})
+			})
+		}},
+		{"charset", whose + "with application/json; charset=utf-8", Should, answers(func(t *trial, header http.Header, body []byte) answer {
+			header.Set("Content-Type", "application/json; charset=utf-8")
+			return t.post(e.path(t.target), header, body)
+		})},
+		{"chunked", whose + "whose body comes in chunks, without Content-Length", Should, answers(func(t *trial, header http.Header, body []byte) answer {
+			return t.try(call{method: http.MethodPost, path: e.path(t.target), header: header, length: -1,
+				arriving: func() io.Reader { return io.MultiReader(bytes.NewReader(body[:10]), bytes.NewReader(body[10:])) }})
+		})},
+		{"slow", whose + "whose body comes in pieces, over a quarter of a second", Should, answers(func(t *trial, header http.Header, body []byte) answer {
+			return t.try(call{method: http.MethodPost, path: e.path(t.target), header: header, length: int64(len(body)),
+				arriving: func() io.Reader { return &slow{rest: body, pause: 50 * time.Millisecond, pieces: 5} }})
+		})},
+		{"cut-off", whose + "that is cut off within its body", Should, func(t *trial) {
+			o, right := e.body(t)
+			then := t.now()
+			t.lenient = true // the call is authentic, so nothing is given away
+			t.breakOff(e.path(t.target), right.bytes())
+			t.still(then)
+			t.lenient = false
+			e.over(t, o)
+			t.moved(0)
+		}},
+		{"large", whose + "of 8 MiB that is not authentic, and the next one", Should, answers(func(t *trial, header http.Header, body []byte) answer {
+			// A server may hang up before it has read everything.
+			large := append(bytes.Repeat([]byte(" "), 8<<20), body...)
+			t.rejected(readable(t.try(call{method: http.MethodPost, path: e.path(t.target), header: header,
+				body: large, alone: true})))
+			return t.post(e.path(t.target), t.signed(t.player, body), body)
+		})},
+		{"deep", whose + "of 200,000 nested lists, and the next one", Should, answers(func(t *trial, header http.Header, body []byte) answer {
+			const depth = 200_000
+			deep := []byte(`{"deep":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + "," + string(body[1:]))
+			if a := t.post(e.path(t.target), t.signed(t.player, deep), deep); t.answered(a) && a.succeeded() {
+				return a
+			}
+			return t.post(e.path(t.target), header, body)
+		})},
+	}.inputs(func(t *trial, run func(*trial)) { run(t) }))
+}
+
+// readable turns a closed connection into a rejection, because a server may hang up on a
+// body or a header that it will not read.
+func readable(a answer) answer {
+	if a.err != nil && !errors.Is(a.err, context.DeadlineExceeded) && !errors.Is(a.err, errBusy) {
+		return answer{status: http.StatusRequestEntityTooLarge}
+	}
+	return a
+}
+
+// breakOff makes a call whose body stays incomplete, and waits until the server answers
+// or hangs up. Only blanks after the JSON object are missing.
+func (t *trial) breakOff(path string, body []byte) {
+	if t.err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.ctx, t.target.Timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.target.URL+path, http.NoBody)
+	if err != nil {
+		t.untried("%s", t.failure(err))
+		return
+	}
+	defer t.ledger.called()
+	conn, err := t.dial(ctx, request.URL)
+	if err != nil {
+		t.fail("no connection: "+t.noAnswer(err), "an answer")
+		return
+	}
+	defer conn.Close()
+	header := t.withTargetHeader(t.signed(t.player, body))
+	header.Set("Content-Length", strconv.Itoa(len(body)+100))
+	header.Set("Connection", "close")
+	var call bytes.Buffer
+	fmt.Fprintf(&call, "POST %s HTTP/1.1\r\nHost: %s\r\n", request.URL.RequestURI(), request.URL.Host)
+	_ = header.Write(&call)
+	fmt.Fprintf(&call, "\r\n%s", body)
+	if _, err := conn.Write(call.Bytes()); err != nil {
+		return // a server may hang up before it has read everything
+	}
+	if half, ok := conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+	_, _ = io.Copy(io.Discard, conn)
+}
+
+// dial connects to the server of a URL. The connection has the deadline of ctx.
+func (t *trial) dial(ctx context.Context, server *url.URL) (net.Conn, error) {
+	port := "80"
+	if server.Scheme == "https" {
+		port = "443"
+	}
+	conn, err := t.judge.dial(ctx, "tcp", net.JoinHostPort(server.Hostname(), cmp.Or(server.Port(), port)))
+	if err != nil {
+		return nil, err
+	}
+	deadline, _ := ctx.Deadline()
+	_ = conn.SetDeadline(deadline)
+	if server.Scheme == "https" {
+		return tls.Client(conn, &tls.Config{ServerName: server.Hostname()}), nil
+	}
+	return conn, nil
+}
+
+// slow is a body that arrives in pieces.
+type slow struct {
+	rest   []byte
+	pause  time.Duration
+	pieces int
+}
+
+func (s *slow) Read(p []byte) (int, error) {
+	if len(s.rest) == 0 {
+		return 0, io.EOF
+	}
+	time.Sleep(s.pause)
+	n := len(s.rest)
+	if s.pieces > 1 {
+		n = n/s.pieces + 1
+		s.pieces--
+	}
+	n = copy(p, s.rest[:min(n, len(s.rest))])
+	s.rest = s.rest[n:]
+	return n, nil
+}

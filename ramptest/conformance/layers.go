@@ -1,0 +1,115 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// layers records the answers of what stands before the game's handler, such as a circuit
+// breaker, a limit of the framework or a proxy: HTTP 429, 502, 503 or 504 without the
+// envelope.
+type layers struct {
+	mu       sync.Mutex
+	statuses map[int]int // calls by status
+	first    string      // the first such call
+	asked    int         // results that the handler had answered with HTTP 500 by then
+}
+
+// errLayer means that a case proves nothing, because something before the handler answered.
+var errLayer = errors.New("something before the game's handler answered")
+
+// isLayer reports whether something before the handler gave an answer.
+func isLayer(a answer) bool {
+	return a.err == nil && len(a.envelope["success"]) == 0 && (a.status == http.StatusTooManyRequests || isUnavailable(a.status))
+}
+
+func (l *layers) answered(t *trial, c call, a answer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case isLayer(a):
+		if l.statuses == nil {
+			l.statuses = make(map[int]int)
+			l.first = c.method + " " + c.path
+		}
+		l.statuses[a.status]++
+		if a.status != http.StatusTooManyRequests { // which is repeated
+			t.ledger.hidden()
+		}
+	case a.status == http.StatusInternalServerError && l.statuses == nil:
+		l.asked++
+	}
+}
+
+// finding describes the answers, or returns nil if there are none.
+func (l *layers) finding() *finding {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.statuses) == 0 {
+		return nil
+	}
+	status, all := 0, 0
+	for s, n := range l.statuses {
+		all += n
+		if n > l.statuses[status] || n == l.statuses[status] && s > status {
+			status = s
+		}
+	}
+	f := &finding{want: "an answer of the handler, with the envelope", saw: fmt.Sprintf(
+		"something before the handler answered HTTP %d to %d calls, first to %s; the service never delivers such a result again", status, all, l.first)}
+	if l.asked > 0 && status != http.StatusTooManyRequests {
+		f.note = fmt.Sprintf("before the first of them, the handler had answered %d calls with HTTP 500, which is right for a result that it cannot take yet: "+
+			"if it is a circuit breaker, it must not count those", l.asked)
+	}
+	return f
+}
+
+// handlerID is the ID of the case about what stands before the handler.
+const handlerID = "handler"
+
+// handlerCase is about all other cases.
+func handlerCase() Case {
+	return Case{ID: handlerID, Level: Must, Section: "6", last: true,
+		Fix:   "Exempt the service's endpoints from the breakers, limits and timeouts of your framework and of proxies: the service delivers a result again only after HTTP 500 or no answer.",
+		Title: "Every call that the judge made was answered by the game's handler.",
+		run: func(t *trial) {
+			if f := t.judge.layers.finding(); f != nil {
+				t.err = f
+			}
+		}}
+}
+
+// layered returns the verdict about what stands before the handler, if there is anything.
+func (j *Judge) layered() (v Verdict, ok bool) {
+	f := j.layers.finding()
+	if f == nil {
+		return v, false
+	}
+	c := handlerCase()
+	c.Subject = "http"
+	return Verdict{Case: c, Level: c.Level, Outcome: Failed, Saw: f.saw, Want: f.want, Note: f.note}, true
+}
+
+// hidden records that something before the handler answered a call of the trial.
+func (l *ledger) hidden() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.layered = true
+}
+
+func (l *ledger) isHidden() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.layered
+}
+
+// whyLayered adds what stands before the handler to an error of the opening.
+func (j *Judge) whyLayered(err error) error {
+	if f := j.layers.finding(); f != nil {
+		return fmt.Errorf("%w\n%s", err, strings.TrimSpace(f.saw+"\n"+f.note))
+	}
+	return err
+}
