@@ -19,6 +19,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/google/uuid"
 )
 
 // A plainServer is a game written from docs/interface.md alone, without a look
@@ -35,11 +36,13 @@ type plainServer struct {
 	orders  map[string]*plainOrder
 	hashes  map[string]string
 	cache   map[string]map[string]string
+	issued  map[string]bool
 	queue   []*time.Timer // what is lost in a restart
 }
 
 type plainPlayer struct {
 	name, token string
+	wallet      string
 	balances    map[string]*big.Int
 	open        string
 }
@@ -85,7 +88,7 @@ var plainUUID = regexp.MustCompile(`^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA
 
 func newPlainServer(fault string, key []byte, sign *ecdsa.PrivateKey) *plainServer {
 	return &plainServer{fault: fault, key: key, sign: sign, players: map[string]*plainPlayer{},
-		orders: map[string]*plainOrder{}, hashes: map[string]string{}, cache: map[string]map[string]string{}}
+		orders: map[string]*plainOrder{}, hashes: map[string]string{}, cache: map[string]map[string]string{}, issued: map[string]bool{}}
 }
 
 // listed returns the IDs of the game's assets.
@@ -138,7 +141,7 @@ func (s *plainServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.answer(w, nil, refusal{413, "TOO_LARGE"})
 		return
 	}
-	method := map[string]string{"/api/assets": "GET", "/api/validate": "POST", "/api/result": "POST", "/login": "POST"}[r.URL.Path]
+	method := map[string]string{"/api/assets": "GET", "/api/validate": "POST", "/api/result": "POST", "/login": "POST", "/uuid": "POST"}[r.URL.Path]
 	if method == "" {
 		s.answer(w, nil, refusal{404, "NOT_FOUND"})
 		return
@@ -163,6 +166,10 @@ func (s *plainServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/login":
 		s.login(w, body)
+	case "/uuid":
+		id := uuid.NewString()
+		s.issued[id] = true
+		json.NewEncoder(w).Encode(map[string]string{"uuid": id})
 	case "/api/assets":
 		data, err := s.assets(r)
 		s.answer(w, data, err)
@@ -238,9 +245,13 @@ func (s *plainServer) login(w http.ResponseWriter, body []byte) {
 	p := &plainPlayer{name: in.Player, token: "T-" + hex.EncodeToString(sum[:16]), balances: map[string]*big.Int{}}
 	for _, id := range s.listed() {
 		p.balances[id] = big.NewInt(1_000_000)
+		if s.is("unique items") {
+			p.balances[id] = big.NewInt(1)
+		}
 	}
+	p.wallet = "0x" + hex.EncodeToString(sum[:20])
 	s.players[session] = p
-	json.NewEncoder(w).Encode(map[string]any{"sessionId": session, "accessToken": p.token})
+	json.NewEncoder(w).Encode(map[string]any{"sessionId": session, "accessToken": p.token, "wallet": p.wallet})
 }
 
 // player authenticates the caller.
@@ -544,6 +555,22 @@ func (s *plainServer) validate(r *http.Request, body []byte) (any, error) {
 	default:
 		return nil, refusal{400, "METHOD"}
 	}
+	if mint && s.is("only burns") || !mint && s.is("only mints") {
+		return nil, refusal{200, "NOT_SOLD"}
+	}
+	if s.is("wallets") && in.UserAddress != p.wallet {
+		return nil, refusal{200, "WALLET"}
+	}
+	if s.is("own uuids") && !s.issued[in.UUID] {
+		return nil, refusal{200, "UNKNOWN_UUID"}
+	}
+	if s.is("unique items") {
+		for i := range in.Intent.To {
+			if in.Intent.To[i].Type == "NFT" {
+				in.Intent.To[i].Type = "ERC20"
+			}
+		}
+	}
 	moves, tokens := in.Intent.From, in.Intent.To
 	if !mint {
 		moves, tokens = tokens, moves
@@ -579,6 +606,15 @@ func (s *plainServer) validate(r *http.Request, body []byte) (any, error) {
 			return nil, refusal{200, "NOT_FOR_SALE"}
 		}
 		price.Add(price, new(big.Int).Mul(n, big.NewInt(each)))
+	}
+	if s.is("unique items") {
+		price = new(big.Int).Mul(amount, big.NewInt(400)) // a token is an item
+		for item, n := range items {
+			have := p.balances[item]
+			if have == nil || len(items) != 1 || n.Cmp(big.NewInt(1)) != 0 || amount.Cmp(n) != 0 || !mint && have.Sign() != 0 {
+				return nil, refusal{200, "NOT_YOURS"}
+			}
+		}
 	}
 	want := new(big.Int).Mul(amount, big.NewInt(400))
 	fair := price.Cmp(want) == 0
@@ -849,6 +885,11 @@ func (s *plainServer) result(r *http.Request, body []byte) error {
 	order := s.orders[id]
 	if order == nil {
 		switch {
+		case s.is("hangs on unknown orders"):
+			s.mu.Unlock()
+			<-r.Context().Done()
+			s.mu.Lock()
+			return refusal{500, "UNKNOWN_ORDER"}
 		case s.is("unknown order confirmed"):
 			return nil
 		case s.is("unknown order paid from the webhook"):

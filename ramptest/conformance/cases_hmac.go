@@ -57,8 +57,15 @@ func (e endpoint) rejects(t *trial, send func(o order, right object) answer) {
 	t.rejected(send(o, right))
 	t.still(then)
 	e.over(t, o)
-	_, moved := o.proof()
-	t.moved(moved)
+	t.moved(e.moves(o))
+}
+
+// moves returns how many order amounts an order has moved when over has ended it.
+func (e endpoint) moves(o order) (moved int64) {
+	if e.name == atResult.name {
+		_, moved = o.proof()
+	}
+	return moved
 }
 
 // forged returns an order and a call that would gain something if it were believed. If

@@ -61,14 +61,14 @@ func (e endpoint) httpInputs() []Input {
 				arriving: func() io.Reader { return &slow{rest: body, pause: 50 * time.Millisecond, pieces: 5} }})
 		})},
 		{"cut-off", whose + "that is cut off within its body", Should, func(t *trial) {
-			o, right := e.body(t)
+			o, right := e.forged(t)
 			then := t.now()
 			t.lenient = true // the call is authentic, so nothing is given away
 			t.breakOff(e.path(t.target), right.bytes())
 			t.still(then)
 			t.lenient = false
 			e.over(t, o)
-			t.moved(0)
+			t.moved(e.moves(o))
 		}},
 		{"large", whose + "of 8 MiB that is not authentic, and the next one", Should, answers(func(t *trial, header http.Header, body []byte) answer {
 			// A server may hang up before it has read everything.

@@ -207,7 +207,12 @@ func orderCases() []Case {
 			{Name: "tokens", Title: "for more tokens", Level: Must,
 				run: func(t *trial) { t.secondDigest(set("intent.to.0.amount", number(5*t.target.Tokens))) }},
 			{Name: "direction", Title: "for a burn", Level: Must,
-				run: func(t *trial) { t.secondDigest(set("intent", t.burn().body.at("intent"))) }},
+				run: func(t *trial) {
+					if t.target.Unique {
+						t.skip("a burn of a unique item begins with a mint of it")
+					}
+					t.secondDigest(set("intent", t.burn().body.at("intent")))
+				}},
 		},
 			Title: "Another order under the uuid of an approved mint is not signed, or both have their effect."},
 		{ID: "validate-other-owner", after: []string{"mint-succeeds"}, Level: Must, Section: "2.5", Fix: pin,

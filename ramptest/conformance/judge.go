@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
@@ -22,7 +23,8 @@ type Judge struct {
 	client *http.Client
 	dial   func(ctx context.Context, network, address string) (net.Conn, error) // for client, and for calls that are cut off
 
-	layers layers // what stands before the handler
+	layers layers      // what stands before the handler
+	hangs  atomic.Bool // the server does not answer results of orders that it does not know
 
 	mu       sync.Mutex
 	turn     sync.Cond                 // locks mu; signals that a case has ended
