@@ -173,6 +173,59 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 	assert.Contains(t, out, "usage: ramp check")
 }
 
+// Waiving an ability does not turn what depends on it into a success.
+func TestWhatIsUnprovenIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	url := newServer(t)
+	status, out := checked(t, flags(url, "-login", "/login", "-run", "^(mint-succeeds|validate-at-once)$", "-skip", "^mint-succeeds$")...)
+	assert.Equal(t, 2, status)
+	assert.Contains(t, out, "unproven: 0 of 2 cases failed; 0 noted, 1 unproven, 1 waived,")
+	status, _ = checked(t, flags(url, "-login", "/login", "-run", "^(mint-succeeds|validate-at-once)$", "-skip", "^(mint-succeeds|validate-at-once)$")...)
+	assert.Equal(t, 0, status, "unless it is waived too")
+}
+
+func TestRunChoosesInputs(t *testing.T) {
+	t.Parallel()
+	status, out := checked(t, flags(newServer(t), "-login", "/login", "-run", "^assets-token-wrong/(cut|long)$", "-json")...)
+	assert.Equal(t, 0, status)
+	assert.Equal(t, 2, strings.Count(out, `"name":`), out)
+	for _, name := range []string{"cut", "long"} {
+		assert.Contains(t, out, `"name": "`+name+`"`)
+	}
+}
+
+// The server approves only UUIDs that it has given out, for the wallet that its login names.
+func TestUUIDAndWalletComeFromTheServer(t *testing.T) {
+	t.Parallel()
+	const wallet = "0x00000000000000000000000000000000000000aB"
+	key, err := ramp.TextKey(testKey)
+	require.NoError(t, err)
+	var seen []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch r.URL.Path {
+		case "/login":
+			fmt.Fprintf(w, `{"sessionId":"session-1","accessToken":"%s","wallet":"%s"}`, testToken, wallet)
+		case "/uuid":
+			assert.JSONEq(t, `{"sessionId":"session-1","accessToken":"`+testToken+`"}`, string(body))
+			fmt.Fprint(w, `{"uuid":"7b0f9a1e-1111-4222-8333-444455556666"}`)
+		case "/api/assets":
+			fmt.Fprint(w, `{"success":true,"errorCode":null,"data":{"v1":{"assets":[{"id":"gold","balance":"100000"}]}}}`)
+		default:
+			if key.Verify(body, r.Header.Get(ramp.HeaderHMAC)) == nil {
+				seen = append(seen, string(body))
+			}
+			fmt.Fprint(w, `{"success":false,"errorCode":"NO","data":null}`)
+		}
+	}))
+	defer server.Close()
+	status, _ := checked(t, flags(server.URL, "-login", "/login", "-uuid", "/uuid")...)
+	assert.Equal(t, 2, status)
+	require.NotEmpty(t, seen)
+	assert.Contains(t, seen[0], `"uuid":"7b0f9a1e-1111-4222-8333-444455556666"`)
+	assert.Contains(t, seen[0], `"user_address":"`+wallet+`"`)
+}
+
 func TestWhatToFixFitsOnOneScreen(t *testing.T) {
 	t.Parallel()
 	var verdicts []conformance.Verdict
@@ -250,6 +303,9 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 		"half a session":       {flags(url, "-session", testToken), "ID=TOKEN"},
 		"a remote server":      {flags("http://192.0.2.1", "-login", "http://127.0.0.1/login"), "AllowRemote"},
 		"a remote login":       {flags(url, "-login", "http://192.0.2.1/login"), "-allow-remote"},
+		"no scheme":            {flags("127.0.0.1:8080", "-login", "/login"), "-url must be an http or https URL with its scheme"},
+		"no scheme, a name":    {flags("localhost:8080", "-login", "/login"), "-url must be an http or https URL with its scheme"},
+		"no UUID there":        {flags(url, "-login", "/login", "-uuid", "/nowhere"), "no UUID is available: -uuid (POST "},
 		"no server":            {flags("http://127.0.0.1:1", "-login", "/login"), "nothing to judge"},
 		"no login there":       {flags(url, "-login", "/nowhere"), "/nowhere) answered HTTP 404; want HTTP 200 with the body {\"sessionId\":"},
 		"a login of no form":   {flags(url, "-login", "login"), "a path that begins with /"},
