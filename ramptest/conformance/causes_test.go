@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -286,6 +287,41 @@ func TestAServerThatIsGoneEndsTheJudgement(t *testing.T) {
 		assert.Equal(t, conformance.Untried, verdicts[3].Outcome)
 		assert.EqualError(t, judge.Err(), "the server stopped answering during intent-unknown-asset; the remaining cases were not tried")
 	})
+}
+
+// With a restart, the case that stops the server is found, and the others are judged.
+func TestTheCaseThatStopsTheServerIsFound(t *testing.T) {
+	t.Parallel()
+	for name, outside := range map[string]bool{"a crash": false, "a kill from outside": true} {
+		var dead, killed atomic.Bool
+		inVirtualTime(t, layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+			if bytes.Contains(body, []byte("item_of_nobody")) && !(outside && killed.Swap(true)) {
+				dead.Store(true)
+			}
+			if dead.Load() {
+				panic(http.ErrAbortHandler)
+			}
+			next.ServeHTTP(w, r)
+		}), func(t *testing.T, s *studio) {
+			s.target.Restart = func(context.Context) error {
+				dead.Store(false)
+				return nil
+			}
+			s.target.Timeout = 10 * time.Second
+			judge := newJudge(t, s)
+			cases := []conformance.Case{caseOf(t, "mint-succeeds"), caseOf(t, "mint-again"), caseOf(t, "intent-unknown-asset"), caseOf(t, "sign-v"), caseOf(t, "mint-several")}
+			verdicts := judge.Run(t.Context(), cases, 3, nil)
+			require.Len(t, verdicts, 5)
+			if outside {
+				assert.ErrorContains(t, judge.Err(), "but not when each was tried alone after a restart")
+				return
+			}
+			require.NoError(t, judge.Err(), name)
+			assert.Equal(t, []string{"intent-unknown-asset"}, outcomes(verdicts, conformance.Failed))
+			assert.Len(t, outcomes(verdicts, conformance.Passed), 4)
+			assert.Contains(t, verdicts[2].Note, "it crashed, or it hangs")
+		})
+	}
 }
 
 // An asset of the orders that moves by itself ends the run: every case would blame the

@@ -23,8 +23,9 @@ type Judge struct {
 	client *http.Client
 	dial   func(ctx context.Context, network, address string) (net.Conn, error) // for client, and for calls that are cut off
 
-	layers layers      // what stands before the handler
-	hangs  atomic.Bool // the server does not answer results of orders that it does not know
+	layers  layers      // what stands before the handler
+	crashed atomic.Bool // a case that was tried alone stopped the server
+	hangs   atomic.Bool // the server does not answer results of orders that it does not know
 
 	mu       sync.Mutex
 	turn     sync.Cond                 // locks mu; signals that a case has ended
@@ -78,12 +79,18 @@ func (j *Judge) Run(ctx context.Context, cases []Case, parallel int, done func(V
 		missing  = make([]int, len(cases))
 		verdicts = make([]*Verdict, len(cases))
 	)
+	var again []job // what to try alone after a restart, because the server stopped answering
+	revives := j.target.Restart != nil
 	try := func(at job) {
 		c := cases[at.c]
 		v := j.tryInput(ctx, c, c.tries()[at.input])
 		mu.Lock()
 		defer mu.Unlock()
 		if ctx.Err() != nil {
+			return
+		}
+		if v.Outcome == Untried && revives && j.left(c) {
+			again = append(again, at)
 			return
 		}
 		tried[at.c][at.input] = v
@@ -128,6 +135,26 @@ func (j *Judge) Run(ctx context.Context, cases []Case, parallel int, done func(V
 	wait.Wait()
 	for _, at := range alone {
 		try(at)
+	}
+	const most = 5 // restarts
+	var gone *goneError
+	for restarts := 0; len(again) > 0; restarts++ {
+		errors.As(j.Err(), &gone)
+		if revives = restarts < most && j.revive(ctx); revives {
+			parallel = 1
+		}
+		jobs := again
+		again = nil
+		slices.SortStableFunc(jobs, func(a, b job) int {
+			return cmp.Compare(fmt.Sprint(!gone.suspects(cases[a.c])), fmt.Sprint(!gone.suspects(cases[b.c])))
+		})
+		for _, at := range jobs {
+			try(at)
+		}
+	}
+	if gone != nil && j.Err() == nil && !j.crashed.Load() {
+		j.stop(fmt.Errorf("the server stopped answering during %s, but not when each was tried alone after a restart: it was stopped from outside, or they stop it together",
+			strings.Join(gone.flight, ", ")))
 	}
 	var all []Verdict
 	for _, v := range verdicts {
@@ -429,8 +456,12 @@ func (j *Judge) verdict(c Case, in Input, err error) InputVerdict {
 	switch {
 	case found.unreachable() && j.left(c):
 		v.Outcome, v.Saw, v.Want = Untried, "the server stopped answering while this case and others were tried", ""
-	case found.grave && !in.mild, found.unreachable() && j.Err() != nil:
-		v.Level = Must // it gives something away, or crashed the server
+	case found.unreachable() && j.Err() != nil:
+		v.Level = Must // it crashed the server
+		v.Note = "the server answered nothing after this call: it crashed, or it hangs; its log says why"
+		j.crashed.Store(true)
+	case found.grave && !in.mild:
+		v.Level = Must // it gives something away
 	case in.Level == Should && !j.target.Strict:
 		v.Outcome = Noted
 	}
@@ -460,6 +491,31 @@ type goneError struct{ flight []string }
 
 func (e *goneError) Error() string {
 	return "the server stopped answering during " + strings.Join(e.flight, ", ") + "; the remaining cases were not tried"
+}
+
+// suspects reports whether a case was being tried when the server stopped answering.
+func (e *goneError) suspects(c Case) bool { return e != nil && slices.Contains(e.flight, c.ID) }
+
+// revive restarts a server that stopped answering, and reports whether it answers again.
+func (j *Judge) revive(ctx context.Context) bool {
+	j.mu.Lock()
+	gone := j.gone
+	j.gone = nil
+	j.mu.Unlock()
+	err := j.target.Restart(ctx)
+	for wait := 50 * time.Millisecond; err == nil && wait < 15*time.Second; wait *= 2 {
+		t := j.trial(ctx, Input{})
+		player := t.newPlayer()
+		j.release(t)
+		if t.err == nil && j.answers(ctx, player) {
+			return true
+		}
+		if !sleep(ctx, wait) {
+			break
+		}
+	}
+	j.stop(gone)
+	return false
 }
 
 // lookFor checks whether a server that did not answer a case about a player still answers.
