@@ -106,7 +106,7 @@ var faults = []fault{
 	{language: "python", name: "gives-back-again", first: "repeats", exit: exitWrong, always: true},
 	{language: "python", name: "grants-again", first: "repeats", exit: exitWrong},
 	{language: "python", name: "repeats-by-transaction", first: "result-again-changed", related: "result-odd-.*", exit: exitWrong},
-	{language: "node", name: "repeats-by-body", first: "result-again-changed", related: "(result|receipt)-.*", exit: exitWrong},
+	{language: "node", name: "repeats-by-body", first: "result-again-changed", related: "(result|receipt)-.*|http", exit: exitWrong},
 	{language: "python", name: "repeats-forgotten", first: "result-again-late", exit: exitWrong},
 	{language: "node", name: "outcome-changes", first: "result-contrary", exit: exitWrong},
 	{language: "node", name: "state-checked-early", first: "result-at-once", related: "results-at-once.*", exit: exitWrong},

@@ -78,7 +78,7 @@ func (t *trial) try(c call) answer {
 		a.step = c.method + " " + c.path
 		a.call = t.note(c, a)
 		t.judge.layers.answered(t, c, a)
-		if a.status != http.StatusTooManyRequests || t.judge.declines(c.path, a) {
+		if a.status != http.StatusTooManyRequests || c.path == t.target.ValidatePath && t.judge.declines(a) {
 			return a
 		}
 		wait := RetryAfter(a.header.Get("Retry-After"))

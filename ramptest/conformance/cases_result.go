@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math/big"
 	"net/http"
 	"slices"
@@ -346,35 +345,19 @@ func (j *Judge) leaveOpen(ctx context.Context) {
 	for _, e := range []ending{mintFails, mintEnds, burnEnds} {
 		t := j.trial(ctx, Input{})
 		t.begin()
-		if j.mu.Lock(); j.pooled && t.err == nil {
+		if j.isPooled() {
 			t.skip("the players come again")
 		}
-		j.mu.Unlock()
 		if o := e.order(t); t.either(t.validate(o)) {
-			j.mu.Lock()
-			j.late[o.owner.ID] = lateOrder{o, t.before, time.Now(), e}
-			j.mu.Unlock()
+			j.keepOpen(lateOrder{o, t.before, time.Now(), e})
 		}
 		j.release(t)
 	}
 }
 
-// closeLate returns the order that was left open of a player, who is not left alone.
-func (j *Judge) closeLate(session string) (open []order) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if late, ok := j.late[session]; ok {
-		open = append(open, late.order)
-		delete(j.late, session)
-	}
-	return open
-}
-
 // endsLate reports an order that the opening left open.
 func (t *trial) endsLate(e ending) {
-	t.judge.mu.Lock()
-	late := slices.Collect(maps.Values(t.judge.late))
-	t.judge.mu.Unlock()
+	late := t.judge.leftOpen()
 	i := slices.IndexFunc(late, func(l lateOrder) bool { return l.status == e.status && l.moved == e.moved })
 	if i < 0 {
 		t.skip("no order was left open, because the players come again (-session)")

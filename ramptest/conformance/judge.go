@@ -27,28 +27,17 @@ type Judge struct {
 	crashed atomic.Bool // a case that was tried alone stopped the server
 	hangs   atomic.Bool // the server does not answer results of orders that it does not know
 
-	mu       sync.Mutex
-	turn     sync.Cond                 // locks mu; signals that a case has ended
-	running  int                       // the number of cases that are being tried
-	alone    bool                      // one of them must run alone: it restarts the server or sends what may crash it
-	slowest  time.Duration             // the longest known time from an answer to its effect
-	met      map[string]bool           // the players of earlier cases, by session ID
-	pooled   bool                      // Player returned a player again
-	late     map[string]lateOrder      // the orders that the opening left open, by input
-	users    map[string]*trial         // the trial that uses a player now, by session ID
-	shared   bool                      // Player returned a player that another case was using: one case at a time
-	watched  map[string]bool           // the assets that were checked for moving without an order
-	drifting map[string]bool           // the assets that move without an order
-	opening  map[string]Verdict        // the verdicts of the abilities, by case ID
-	known    known                     // the faults that the opening found
-	unsigned map[signatureFault]string // the first approval whose signature is wrong in this way
-	nonces   map[string]string         // the digest that was signed with an r
-	ended    []endedOrder              // the orders that the opening ended
-	declined map[string]bool           // the errorCodes with which validate calls are rejected, though with HTTP 429
-	sent     []order                   // the latest validate calls
-	limited  int                       // how many cases in a row ended by a rate limit
-	flight   map[string]bool           // the cases that are being tried, by ID
-	gone     error                     // why nothing more can be tried
+	learned
+	players
+	evidence
+
+	mu      sync.Mutex
+	turn    sync.Cond       // locks mu; signals that a case has ended
+	running int             // the number of cases that are being tried
+	alone   bool            // one of them must run alone: it restarts the server or sends what may crash it
+	limited int             // how many cases in a row ended by a rate limit
+	flight  map[string]bool // the cases that are being tried, by ID
+	gone    error           // why nothing more can be tried
 }
 
 // Close closes idle connections.
@@ -152,6 +141,9 @@ func (j *Judge) Run(ctx context.Context, cases []Case, parallel int, done func(V
 			try(at)
 		}
 	}
+	if revives && j.crashed.Load() && j.Err() != nil {
+		j.revive(ctx) // nothing was left to try
+	}
 	if gone != nil && j.Err() == nil && !j.crashed.Load() {
 		j.stop(fmt.Errorf("the server stopped answering during %s, but not when each was tried alone after a restart: it was stopped from outside, or they stop it together",
 			strings.Join(gone.flight, ", ")))
@@ -232,18 +224,6 @@ func (j *Judge) waives(c Case, in Input) bool {
 	return waive != nil && (waive.MatchString(c.ID) || in.Name != "" && waive.MatchString(c.ID+"/"+in.Name))
 }
 
-// waits returns the first of some abilities that is broken, or "".
-func (j *Judge) waits(abilities []string) string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, id := range abilities {
-		if root := j.known.broken[id]; root != "" {
-			return root
-		}
-	}
-	return ""
-}
-
 // enter waits until a case may begin. It is a condition and not a [sync.RWMutex], because
 // the virtual clock of package synctest stands still while a goroutine waits for a lock.
 func (j *Judge) enter(alone bool) {
@@ -262,31 +242,6 @@ func (j *Judge) leave() {
 	j.running--
 	j.alone = false
 	j.turn.Broadcast()
-}
-
-func (j *Judge) shares() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.shared
-}
-
-// take reserves a player for a trial. It reports false if another trial has the player.
-func (j *Judge) take(t *trial, session string) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if user := j.users[session]; user != nil && user != t {
-		j.shared = true
-		return false
-	}
-	j.users[session] = t
-	return true
-}
-
-// release releases all players of a trial.
-func (j *Judge) release(t *trial) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	maps.DeleteFunc(j.users, func(_ string, user *trial) bool { return user == t })
 }
 
 // tried tries an input and returns its verdict and finding. If an asset moves that is not
@@ -308,15 +263,6 @@ func (j *Judge) tried(ctx context.Context, c Case, in Input) (InputVerdict, *fin
 		j.driftsAlone(id)
 	}
 	return j.attempt(ctx, c, in)
-}
-
-// opened returns the verdict of a case that the opening has tried, and whether there is
-// one.
-func (j *Judge) opened(c Case) (Verdict, bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	v, ok := j.opening[c.ID]
-	return v, ok
 }
 
 func (j *Judge) attempt(ctx context.Context, c Case, in Input) (InputVerdict, *finding) {
@@ -355,53 +301,6 @@ func (j *Judge) attempt(ctx context.Context, c Case, in Input) (InputVerdict, *f
 	return v, found
 }
 
-func (j *Judge) wrongSignature(how signatureFault) string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.unsigned[how]
-}
-
-// reuses reports whether the r of a signature is that of a signature of another digest.
-func (j *Judge) reuses(sig, digest string) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	r := strings.ToLower(sig[2:66]) // 0x and 130 digits
-	digest = strings.ToLower(digest)
-	if j.nonces[r] == "" {
-		j.nonces[r] = digest
-	}
-	return j.nonces[r] != digest
-}
-
-// sends records a validate call. The latest are kept, because an answer that is mixed up
-// is that to another call at the same time.
-func (j *Judge) sends(o order) {
-	const most = 64
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.sent = append(j.sent, o); len(j.sent) > most {
-		j.sent = j.sent[1:]
-	}
-}
-
-func (j *Judge) latest() []order {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return slices.Clone(j.sent)
-}
-
-// saw records the first approval whose signature is wrong in a way.
-func (j *Judge) saw(c Case, in Input, how signatureFault, wrong string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.unsigned[how] == "" {
-		j.unsigned[how] = wrong + ", in the case " + c.ID
-		if in.Name != "" {
-			j.unsigned[how] += "/" + in.Name
-		}
-	}
-}
-
 // limits ends the run if a rate limit ends everything that is tried.
 func (j *Judge) limits(err error) {
 	const most = 3
@@ -412,19 +311,6 @@ func (j *Judge) limits(err error) {
 	} else if j.limited++; j.limited == most && j.gone == nil {
 		j.gone = fmt.Errorf("%w; %d cases in a row ended by it, so the remaining ones were not tried: raise the server's limit for the judge", errBusy, most)
 	}
-}
-
-// declines reports whether an answer with HTTP 429 is known to be a rejection.
-func (j *Judge) declines(path string, a answer) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return path == j.target.ValidatePath && a.isRejection() && j.declined[a.code()]
-}
-
-func (j *Judge) knowsDecline(code string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.declined[code] = true
 }
 
 // stop ends the run: nothing more can be tried.
@@ -558,108 +444,8 @@ func isUnavailable(status int) bool {
 	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
 }
 
-// lag returns the longest known time from an answer to its effect.
-func (j *Judge) lag() time.Duration {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.slowest
-}
-
-func (j *Judge) measuredLag(d time.Duration) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.slowest = max(j.slowest, d)
-}
-
-// meets records a player and reports whether an earlier case had the same.
-func (j *Judge) meets(session string) (again bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	again = j.met[session]
-	j.met[session] = true
-	j.pooled = j.pooled || again
-	return again
-}
-
-// watches reports whether the caller should check if an asset moves without an order.
-// It is true once for each asset.
-func (j *Judge) watches(asset string) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	first := !j.watched[asset]
-	j.watched[asset] = true
-	return first
-}
-
-// drifts reports whether an asset moves without an order.
-func (j *Judge) drifts(asset string) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.drifting[asset]
-}
-
-func (j *Judge) driftsAlone(asset string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.drifting[asset] = true
-}
-
-func (j *Judge) knownFaults() []fault {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return slices.Clone(j.known.faults)
-}
-
 // endedOrder is an order and the status of its result, which was confirmed.
 type endedOrder struct {
 	order  order
 	status string
-}
-
-// remember keeps ended orders for the case that repeats their results at the end.
-func (j *Judge) remember(ended []endedOrder) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.ended = ended
-}
-
-func (j *Judge) remembered() []endedOrder {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return slices.Clone(j.ended)
-}
-
-// knownAnswer returns how the server answers an event, if not with a confirmation.
-func (j *Judge) knownAnswer(kind eventKind) string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.known.answers[kind]
-}
-
-// knownConfirmation returns how the server answers all results, if not with a
-// confirmation.
-func (j *Judge) knownConfirmation() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.known.confirmation
-}
-
-// readsLogsIn remembers the form of logs that the server reads.
-func (j *Judge) readsLogsIn(form int) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.known.logs = form
-}
-
-func (j *Judge) logForm() int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.known.logs
-}
-
-// confusing reports whether the rejections of an endpoint are known to look like successes.
-func (j *Judge) confusing(path string) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.known.confusing[path]
 }

@@ -53,10 +53,10 @@ func unknown() known {
 // works. Ready also measures how long effects take, and which assets move without an
 // order.
 func (j *Judge) Ready(ctx context.Context) error {
-	j.mu.Lock()
+	j.learned.mu.Lock()
 	clear(j.opening)
 	j.known = unknown()
-	j.mu.Unlock()
+	j.learned.mu.Unlock()
 	if err := j.begin(ctx); err != nil {
 		return fmt.Errorf("conformance: nothing to judge: %w", j.whyLayered(err))
 	}
@@ -76,12 +76,12 @@ func (j *Judge) Ready(ctx context.Context) error {
 		if err := j.Err(); err != nil {
 			return fmt.Errorf("conformance: nothing to judge: %w", err)
 		}
-		j.mu.Lock()
+		j.learned.mu.Lock()
 		if v.Outcome == Unproven {
 			j.known.broken[id] = v.Until
 		}
 		j.opening[id] = v
-		j.mu.Unlock()
+		j.learned.mu.Unlock()
 	}
 	j.leaveOpen(ctx)
 	if err := ctx.Err(); err != nil {
@@ -106,7 +106,7 @@ func (j *Judge) ask(ctx context.Context, c Case) Verdict {
 		if found == nil || j.Err() != nil {
 			break
 		}
-		root, more := j.learn(c, found)
+		root, more := j.learn(c, found, j.target.Amount)
 		if round == 0 && root != c.ID {
 			v.Outcome, v.Until = Unproven, root
 		}
@@ -118,33 +118,6 @@ func (j *Judge) ask(ctx context.Context, c Case) Verdict {
 		v.Outcome = Waived
 	}
 	return v
-}
-
-// learn remembers how an ability fails. It returns the ability at the root, which is an
-// earlier one if that fails in the same way, and whether something new was learned.
-func (j *Judge) learn(c Case, f *finding) (root string, more bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	root = c.ID
-	if _, main := f.off[f.asset]; main || f.off == nil {
-		defer func() { // what happens to other assets only is expected from then on, and hides nothing
-			if j.known.broken[c.ID] == "" {
-				j.known.broken[c.ID] = root
-			}
-		}()
-	}
-	if f.confusing != "" {
-		more = !j.known.confusing[f.confusing]
-		j.known.confusing[f.confusing] = true
-		return root, more
-	}
-	if c.ID == "result-log" { // the others are judged with logs in another form
-		return root, false
-	}
-	if f.off == nil {
-		return j.known.answer(c, f)
-	}
-	return j.known.balance(c, f, j.target.Amount)
 }
 
 // answer remembers a wrong answer.

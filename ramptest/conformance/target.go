@@ -201,19 +201,13 @@ func New(target Target) (*Judge, error) {
 		target.UUID = func(context.Context, ramp.Session) (uuid.UUID, error) { return uuid.NewRandom() }
 	}
 	j := &Judge{
-		target:   target,
-		dial:     new(net.Dialer).DialContext,
-		met:      make(map[string]bool),
-		users:    make(map[string]*trial),
-		watched:  make(map[string]bool),
-		drifting: make(map[string]bool),
-		opening:  make(map[string]Verdict),
-		flight:   make(map[string]bool),
-		unsigned: make(map[signatureFault]string),
-		declined: make(map[string]bool),
-		nonces:   make(map[string]string),
-		late:     make(map[string]lateOrder),
-		known:    unknown(),
+		target:  target,
+		dial:    new(net.Dialer).DialContext,
+		learned: learned{opening: make(map[string]Verdict), known: unknown()},
+		players: players{met: make(map[string]bool), users: make(map[string]*trial), late: make(map[string]lateOrder)},
+		evidence: evidence{watched: make(map[string]bool), drifting: make(map[string]bool), declined: make(map[string]bool),
+			unsigned: make(map[signatureFault]string), nonces: make(map[string]string)},
+		flight: make(map[string]bool),
 	}
 	j.turn.L = &j.mu
 	j.client = &http.Client{
