@@ -927,7 +927,7 @@ func (s *plainServer) result(r *http.Request, body []byte) error {
 			return nil
 		}
 	}
-	if other := s.hashes[in.TxHash]; other != "" && other != id && !s.is("hash ends two orders") {
+	if other := s.hashes[in.TxHash]; in.TxHash != "" && other != "" && other != id && !s.is("hash ends two orders") {
 		return refusal{409, "HASH_USED"}
 	}
 	s.hashes[in.TxHash] = id
