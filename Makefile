@@ -36,8 +36,8 @@ test-all: test
 	go run ./internal/testrun $(REST)
 	@PATH=$$PATH:/usr/sbin; for p in nginx haproxy sqlite3 promtool pgbouncer node python3 chromium; do \
 		command -v $$p >/dev/null || echo "NOT TESTED: what needs $$p, because it is not installed"; done
-	@for d in nodetest browsertest; do test -d internal/$$d/node_modules || \
-		echo "NOT TESTED: what internal/$$d/package.json installs: run npm install --prefix internal/$$d"; done
+	@for d in internal/nodetest internal/browsertest examples/express; do test -d $$d/node_modules || \
+		echo "NOT TESTED: what $$d/package.json installs: run npm install --prefix $$d"; done
 	@for e in RAMP_TEST_POSTGRESQL RAMP_TEST_MYSQL RAMP_TEST_REDIS; do \
 		printenv $$e >/dev/null || echo "NOT TESTED, because $$e is not set: run internal/dbtest/databases make test-all"; done
 
