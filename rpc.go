@@ -1,6 +1,7 @@
 package ramp
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -264,7 +265,7 @@ func (r *RPC) exchange(ctx context.Context, e *endpoint, into any, method string
 	case a.status/100 != 2, x.failure.err == nil && x.result == nil:
 		return withMethod(method, r.failure(a, x.failure.err))
 	case x.id.absent() && x.failure.err != nil: // the node could not read the id
-	case string(x.id) != strconv.FormatUint(id, 10):
+	case !bytes.Equal(x.id, strconv.AppendUint(make([]byte, 0, 20), id, 10)):
 		return withMethod(method, errWrongID)
 	}
 	if x.failure.err != nil {
