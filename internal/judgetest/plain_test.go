@@ -235,7 +235,7 @@ func TestPlain(t *testing.T) {
 			hmacKey, err := ramp.TextKey(consoleKey)
 			require.NoError(t, err)
 			target := conformance.Target{URL: server.URL, Key: hmacKey, Validator: crypto.PubkeyToAddress(key.PublicKey), ProjectID: plainProject,
-				Amount: 400, Tokens: 4, BurnTokens: 5, Token: plainToken, Settle: 600 * time.Millisecond, Timeout: 3 * time.Second,
+				Amount: 400, Tokens: 4, BurnTokens: 5, Token: plainToken, Settle: 600 * time.Millisecond,
 				Player: func(ctx context.Context, player string) (ramp.Session, error) {
 					r, err := http.Post(server.URL+"/login", "application/json", strings.NewReader(`{"player":"`+player+`"}`))
 					if err != nil {
@@ -278,6 +278,7 @@ func TestPlain(t *testing.T) {
 					id += "/" + v.Input
 				}
 				if v.Outcome == conformance.Failed {
+					t.Log(v)
 					failed = append(failed, id)
 				} else {
 					noted = append(noted, id)
