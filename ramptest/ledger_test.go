@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
@@ -446,7 +447,7 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 	switch {
 	case wrong && !failed:
 		problems = append(problems, fmt.Sprintf("seed %d: something is lost, and the test is green", seed))
-	case !wrong && !unclear && failed && !m.equal:
+	case !wrong && !unclear && failed && !m.equal && m.outage == 0: // with outages, the share of those accused is bounded
 		problems = append(problems, fmt.Sprintf("seed %d: nothing is lost, and the test says:\n%s", seed, said))
 	}
 	return problems
@@ -462,13 +463,17 @@ func TestVerdictsAgreeWithTheLedger(t *testing.T) {
 		{workers: 2, wrong: 0.1, equal: true, vague: 0.05}, {workers: 1, wrong: 0.2, outage: 0.2, vague: 0.12}, {workers: 3, outage: 0.1, vague: 0.05},
 		{workers: 1, expire: true}, {workers: 2, wrong: 0.1, hold: true},
 	}
+	count := *games
+	if racedetector.On { // which takes ten times as long
+		count /= 10
+	}
 	sums := make([]tally, len(modes))
 	var shown atomic.Int64
 	t.Run("games", func(t *testing.T) {
 		for i, m := range modes {
 			t.Run(fmt.Sprintf("%+v", m), func(t *testing.T) {
 				t.Parallel()
-				for n := *seed + uint64(i); n < *seed+uint64(*games); n += uint64(len(modes)) {
+				for n := *seed + uint64(i); n < *seed+uint64(count); n += uint64(len(modes)) {
 					if *only >= 0 && i != *only {
 						return
 					}

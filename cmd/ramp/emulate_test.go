@@ -220,7 +220,7 @@ func TestEmulateDeliversAsOftenAsTheInterfaceListsOrSays(t *testing.T) {
 func TestEverySwitchHasAFlag(t *testing.T) {
 	d, _, ok := parseEmulate([]string{
 		"-game", "http://127.0.0.1:1", "-assets", "/a", "-validate", "/v", "-result", "/r", "-project", "p",
-		"-url", "http://127.0.0.1:2", "-public", "-speed", "2", "-retry-5xx", "-retry-20", "-accept-expired", "-per-order", "-failure-status", "400",
+		"-url", "http://127.0.0.1:2", "-public", "-speed", "2", "-retry-5xx", "-retry-20", "-accept-expired", "-per-order", "-failure-status", "400", "-regenerating", "energy",
 	}, stdio{})
 	require.True(t, ok)
 	without := []string{

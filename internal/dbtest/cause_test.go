@@ -125,7 +125,7 @@ func TestApplyThatUsesTheDatabaseInsteadOfTx(t *testing.T) {
 			expectText(t, err, advice)
 		}
 		cancelWait = func() {}
-		ctx, cancel := context.WithTimeout(rollback.Ask(context.Background()), 100*time.Millisecond) // as in a test with ramptest
+		ctx, cancel := context.WithTimeout(rollback.Ask(context.Background()), time.Second) // as in a test with ramptest
 		defer cancel()
 		expectText(t, game.Validate(ctx, ramp.Session{ID: o.session}, o.validateRequest()), advice)
 
