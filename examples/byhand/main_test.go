@@ -117,6 +117,9 @@ func TestTheJudgeFindsWhatTheDocumentSays(t *testing.T) {
 	try(forgetting, true)
 
 	document, err := os.ReadFile("../../docs/by-hand.md")
+	if os.IsNotExist(err) {
+		t.Skip("a copy of this example has no document to compare with")
+	}
 	require.NoError(t, err)
 	_, section, found := strings.Cut(string(document), "\n## What the judge says\n")
 	require.True(t, found)
