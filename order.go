@@ -478,9 +478,12 @@ func sameTokens(a, b side) bool {
 // options returns what a target_candidate says, or nil if it is empty. Stores may write
 // its JSON in another way.
 func options(raw json.RawMessage) (said any) {
+	if len(raw) == 0 || string(raw) == "{}" { // nearly always
+		return nil
+	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
-	if decoder.Decode(&said) != nil && len(raw) > 0 {
+	if decoder.Decode(&said) != nil {
 		return string(raw)
 	}
 	if members, ok := said.(map[string]any); ok && len(members) == 0 {

@@ -418,7 +418,7 @@ func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []b
 		if err := h.result(ctx, c, r); err != nil {
 			return nil, gameRejection(err, http.StatusInternalServerError)
 		}
-		return Response[struct{}]{Success: true}, nil
+		return nil, nil
 	})
 }
 

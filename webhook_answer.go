@@ -178,7 +178,11 @@ func (h *Handler) answer(ctx context.Context, endpoint string, read func(*call) 
 	}()
 	if err == nil {
 		reply.Status = http.StatusOK
-		reply.Body, err = marshal(response)
+		if response == nil { // the confirmation of a result
+			reply.Body = []byte(`{"success":true,"errorCode":null,"data":null}`)
+		} else {
+			reply.Body, err = marshal(response)
+		}
 	}
 	if err != nil {
 		reply = h.reject(endpoint, err)
