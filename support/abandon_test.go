@@ -16,7 +16,6 @@ import (
 // Giving back what became tokens pays twice, and a burn that is abandoned is not granted:
 // a transaction that may be the order's own is refused whatever Proof misses.
 func TestAbandonRefusesWhileTheTransactionOfTheOrderIsOnTheChain(t *testing.T) {
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	accepted := now.Add(-14 * time.Hour)
 	zero := common.Address{}
 	mint := func(hundredths int64) sentTx {
@@ -75,11 +74,10 @@ func TestAbandonRefusesWhileTheTransactionOfTheOrderIsOnTheChain(t *testing.T) {
 		"an hour before the order": {ramp.Mint, mint(500), -time.Hour, nil, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n, chain := newNode(t, now, 24*time.Hour)
-			store := newLedger(t, nothing)
+			proof := &ramp.Proof{Contracts: []common.Address{vault}, Payers: []common.Address{payer}}
+			orders, store, n := newOrders(t, 24*time.Hour, proof)
 			order := orderOf(c.direction, 5, accepted)
 			store.keep(t, order)
-			proof := &ramp.Proof{Contracts: []common.Address{vault}, Payers: []common.Address{payer}}
 			if c.change != nil {
 				c.change(proof, n)
 			}
@@ -90,17 +88,13 @@ func TestAbandonRefusesWhileTheTransactionOfTheOrderIsOnTheChain(t *testing.T) {
 			if c.ended != nil {
 				store.keep(t, ended(*c.ended, c.ended.State, hash, now))
 			}
-			orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: proof, Now: n.now, Logger: quiet})
-			require.NoError(t, err)
 			step, err := orders.Abandon(t.Context(), order.UUID, alice)
 			if !c.refused {
 				require.NoError(t, err)
 				assert.Equal(t, ramp.OrderAbandoned, step.Order.State)
 				return
 			}
-			var candidate *support.CandidateError
-			require.ErrorAs(t, err, &candidate)
-			assert.Equal(t, hash, candidate.Candidate.Hash)
+			refuses(t, err, hash)
 			anyway := alice
 			anyway.Anyway = true
 			_, err = orders.Abandon(t.Context(), order.UUID, anyway)
@@ -111,7 +105,6 @@ func TestAbandonRefusesWhileTheTransactionOfTheOrderIsOnTheChain(t *testing.T) {
 
 // What Abandon costs a node, on a chain of a year with a block a second.
 func TestAbandonAsksTheNodeLittle(t *testing.T) {
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		age, widest time.Duration // of the order; the node's limit, in blocks of a second
 		most        int           // calls
@@ -122,20 +115,15 @@ func TestAbandonAsksTheNodeLittle(t *testing.T) {
 		"three weeks, 2,000 blocks a query": {21 * 24 * time.Hour, 2000 * time.Second, 2 * 21 * 86},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n, chain := newNode(t, now, 365*24*time.Hour)
+			orders, store, n := newOrders(t, 365*24*time.Hour, paid)
 			n.widest, n.oldest = uint64(c.widest/time.Second), n.blockAt(now.Add(-3*c.age))
-			store := newLedger(t, nothing)
 			idle, minted := orderOf(ramp.Mint, 5, now.Add(-c.age)), orderOf(ramp.Mint, 5, now.Add(-c.age))
 			minted.UserAddress = friend.Hex()
 			store.keep(t, idle, minted)
 			hash := n.send(now.Add(-time.Hour), sentTx{from: friend, payer: payer, to: vault, transfers: []ramp.Transfer{moved(common.Address{}, friend, 490)}})
-			orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: &ramp.Proof{Payers: []common.Address{payer}}, Now: n.now, Logger: quiet})
-			require.NoError(t, err)
 
-			_, err = orders.Abandon(t.Context(), minted.UUID, alice)
-			var candidate *support.CandidateError
-			require.ErrorAs(t, err, &candidate)
-			assert.Equal(t, hash, candidate.Candidate.Hash)
+			_, err := orders.Abandon(t.Context(), minted.UUID, alice)
+			refuses(t, err, hash)
 			assert.LessOrEqual(t, n.calls, c.most)
 			n.calls = 0
 			_, err = orders.Abandon(t.Context(), idle.UUID, alice)
@@ -148,10 +136,8 @@ func TestAbandonAsksTheNodeLittle(t *testing.T) {
 // Of 20 equal orders of a player, whose transactions nobody can tell apart, 19 have ended:
 // the last one is refused if there is a twentieth transaction.
 func TestAbandonCountsTheTransactionsOfEqualOrders(t *testing.T) {
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for _, sent := range []int{19, 20} {
-		n, chain := newNode(t, now, 48*time.Hour)
-		store := newLedger(t, nothing)
+		orders, store, n := newOrders(t, 48*time.Hour, paid)
 		for i := range sent {
 			hash := n.send(now.Add(-14*time.Hour), sentTx{from: player, payer: payer, to: vault, transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}})
 			if i < 19 {
@@ -160,9 +146,7 @@ func TestAbandonCountsTheTransactionsOfEqualOrders(t *testing.T) {
 		}
 		order := orderOf(ramp.Mint, 5, now.Add(-14*time.Hour))
 		store.keep(t, order)
-		orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: &ramp.Proof{Payers: []common.Address{payer}}, Now: n.now, Logger: quiet})
-		require.NoError(t, err)
-		_, err = orders.Abandon(t.Context(), order.UUID, alice)
+		_, err := orders.Abandon(t.Context(), order.UUID, alice)
 		var candidate *support.CandidateError
 		assert.Equal(t, sent == 20, errors.As(err, &candidate), "%v", err)
 	}
@@ -170,15 +154,11 @@ func TestAbandonCountsTheTransactionsOfEqualOrders(t *testing.T) {
 
 // A node that lies behind has not seen what happened since its newest block.
 func TestAbandonRefusesOnANodeThatLiesBehind(t *testing.T) {
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	n, chain := newNode(t, now.Add(-time.Hour), 24*time.Hour)
-	store := newLedger(t, nothing)
+	orders, store, n := newOrders(t, 24*time.Hour, paid)
+	n.begin = n.begin.Add(-time.Hour)
 	order := orderOf(ramp.Mint, 5, now.Add(-14*time.Hour))
 	store.keep(t, order)
-	orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: &ramp.Proof{Payers: []common.Address{payer}},
-		Now: func() time.Time { return now }, Logger: quiet})
-	require.NoError(t, err)
-	_, err = orders.Abandon(t.Context(), order.UUID, alice)
+	_, err := orders.Abandon(t.Context(), order.UUID, alice)
 	assert.ErrorContains(t, err, "the node is behind: its newest block is of 2026-11-20T11:00:00Z")
 	n.head += 3500
 	n.behind = 14 * 3600 // of one behind the same address

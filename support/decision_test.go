@@ -32,8 +32,7 @@ var decisions = map[string]func(t *testing.T){
 				require.Empty(t, report.Candidates[0].Unproven)
 				tx := report.Candidates[0].Hash
 				_, err = d.Abandon(t.Context(), order.UUID, alice)
-				var candidate *support.CandidateError
-				assert.ErrorAs(t, err, &candidate)
+				refuses(t, err, tx)
 				d.log.Reset()
 
 				step, err := d.Finish(t.Context(), order.UUID, tx, alice)
@@ -80,9 +79,7 @@ var decisions = map[string]func(t *testing.T){
 		_, err = d.Finish(t.Context(), order.UUID, order.TxHash, alice)
 		assert.ErrorIs(t, err, ramp.ErrNotProven)
 		_, err = d.Abandon(t.Context(), order.UUID, alice)
-		var candidate *support.CandidateError
-		require.ErrorAs(t, err, &candidate)
-		assert.Equal(t, order.TxHash, candidate.Candidate.Hash)
+		refuses(t, err, order.TxHash)
 	},
 	`one "does not prove"`: func(t *testing.T) {
 		d := newStudio(t)

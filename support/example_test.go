@@ -2,7 +2,6 @@ package support_test
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"log"
@@ -100,13 +99,8 @@ func ExampleOrders_Reconcile() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, finding := range books.Findings {
-		fmt.Println(finding.Time, finding.Kind, finding.Detail)
-	}
-	if err := json.NewEncoder(os.Stdout).Encode(books); err != nil { // or Text, WriteTotalsCSV
-		log.Fatal(err)
-	}
-	last = books.To // keep it once the report is written
+	fmt.Print(books.Text()) // or books as JSON, or WriteTotalsCSV
+	last = books.To         // keep it once the report is written
 }
 
 // A server gets a command that reads its flags and its settings: server orders show -db … UUID.

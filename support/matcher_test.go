@@ -37,11 +37,9 @@ func mintOf(n byte, tokens int64, at time.Time, state ramp.OrderState) ramp.Orde
 	o := ramp.Order{UUID: uuid.UUID{n}, State: state, UserAddress: alice.Hex(), Direction: ramp.Mint, AcceptedAt: at, FinishedAt: at.Add(time.Minute),
 		Assets: []ramp.AssetAmount{{ID: "item_gold", Amount: ramp.NewAmount(100 * tokens)}},
 		Intent: ramp.Intent{To: []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: gold.Hex(), Amount: ramp.NewAmount(tokens)}}}}
-	switch state {
-	case ramp.OrderAccepted:
+	if state == ramp.OrderAccepted {
 		o.FinishedAt = time.Time{}
-	case ramp.OrderAbandoned:
-	default:
+	} else if state != ramp.OrderAbandoned {
 		o.TxHash = tx(n).Hex()
 	}
 	return o

@@ -15,9 +15,11 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/support"
 )
 
 // node is a node whose chain a test writes. It has one block a second.
@@ -53,8 +55,6 @@ func (tx *sentTx) logs(n *node) (logs []ramp.Log) {
 }
 
 func (n *node) at(block uint64) time.Time { return n.begin.Add(time.Duration(block) * time.Second) }
-
-func (n *node) now() time.Time { return n.at(n.head) }
 
 func (n *node) blockAt(t time.Time) uint64 { return uint64(t.Sub(n.begin) / time.Second) }
 
@@ -195,17 +195,33 @@ func moved(from, to common.Address, hundredths int64) ramp.Transfer {
 	return ramp.Transfer{Token: token, From: from, To: to, Value: unit.Mul(unit, big.NewInt(hundredths))}
 }
 
-// newNode returns a node whose chain begins so long before a time, and a client for it.
-func newNode(t *testing.T, now time.Time, age time.Duration) (*node, *ramp.RPC) {
+// now is when the chain of each node ends.
+var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// paid proves what the ramp pays for.
+var paid = &ramp.Proof{Payers: []common.Address{payer}}
+
+// newOrders returns orders of the game that sells product, on a node whose chain is so old.
+func newOrders(t *testing.T, age time.Duration, proof *ramp.Proof) (*support.Orders, *ledger, *node) {
 	t.Helper()
 	n := &node{begin: now.Add(-age), head: uint64(age / time.Second), decimals: hexutil.Encode(common.LeftPadBytes([]byte{18}, 32))}
 	server := httptest.NewServer(n)
 	t.Cleanup(server.Close)
 	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: server.URL, Retries: -1})
 	require.NoError(t, err)
-	return n, chain
+	store := newLedger(t, func(context.Context, ramp.Step) error { return nil })
+	orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: proof, Products: []ramp.Product{product},
+		Now: func() time.Time { return now }, Logger: quiet})
+	require.NoError(t, err)
+	return orders, store, n
 }
 
-func nothing(context.Context, ramp.Step) error { return nil }
+// refuses asserts that an order is not abandoned because of a transaction.
+func refuses(t *testing.T, err error, hash common.Hash) {
+	t.Helper()
+	var candidate *support.CandidateError
+	require.ErrorAs(t, err, &candidate)
+	assert.Equal(t, hash, candidate.Candidate.Hash)
+}
 
 var quiet = slog.New(slog.DiscardHandler)

@@ -120,7 +120,7 @@ type shop struct {
 // product is what the shop sells.
 var product = func() ramp.Product {
 	intent := request().Intent
-	return ramp.Product{Name: "gold", Token: intent.Token, MintFeeBps: 250, Materials: intent.Materials, Outputs: intent.Outputs}
+	return ramp.Product{Name: "gold", Token: intent.Token, MintFeeBps: 200, Materials: intent.Materials, Outputs: intent.Outputs}
 }()
 
 func newShop(t *testing.T) *shop {
@@ -188,7 +188,7 @@ func TestBooksThatCloseSayWhatWasMovedAndFindNothing(t *testing.T) {
 	}
 	assert.Equal(t, []support.Total{
 		{Product: "gold", Direction: ramp.Mint, Succeeded: 2, Failed: 1, Taken: amounts("300"), GivenBack: amounts("100"), Granted: none,
-			Ordered: amount("10"), Moved: amount("9.75"), Fees: amount("0.25")},
+			Ordered: amount("10"), Moved: amount("9.8"), Fees: amount("0.2")},
 		{Product: "gold", Direction: ramp.Burn, Succeeded: 2, Failed: 1, Taken: none, GivenBack: none, Granted: amounts("200"), Ordered: amount("4"), Moved: amount("4")},
 	}, books.Totals)
 	assert.Equal(t, []support.ChainTotal{
@@ -299,12 +299,12 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 
 // change changes an order by hand.
 func (s *shop) change(id uuid.UUID, change func(*ramp.Order)) {
-	s.ledger.mu.Lock()
-	defer s.ledger.mu.Unlock()
-	o := s.ledger.orders[id]
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	o := s.store.orders[id]
 	o.Intent.From, o.Intent.To = slices.Clone(o.Intent.From), slices.Clone(o.Intent.To)
 	change(&o)
-	s.ledger.orders[id] = o
+	s.store.orders[id] = o
 }
 
 // A thief with the HMAC key ended an order of their own by the transaction of a victim.
@@ -422,7 +422,7 @@ func TestErasedPlayersKeepTheBooksClosed(t *testing.T) {
 	}
 	books := s.books(t, s.begin, time.Time{})
 	assert.Empty(t, books.Findings)
-	assert.Equal(t, "1.95", books.Totals[0].Moved.String())
+	assert.Equal(t, "1.96", books.Totals[0].Moved.String())
 }
 
 func TestTheBooksAsTextJSONAndCSV(t *testing.T) {
@@ -448,14 +448,14 @@ func TestTheBooksAsTextJSONAndCSV(t *testing.T) {
 	}
 	assert.Equal(t, []string{
 		"orders gold mint succeeded orders 1", "orders gold mint failed orders 0", "orders gold mint abandoned orders 0",
-		"orders gold mint taken item_gold 100", "orders gold mint ordered tokens 4", "orders gold mint moved tokens 3.9", "orders gold mint fees tokens 0.1",
+		"orders gold mint taken item_gold 100", "orders gold mint ordered tokens 4", "orders gold mint moved tokens 3.92", "orders gold mint fees tokens 0.08",
 		"chain " + token.Hex() + " mint events events 2", "chain " + token.Hex() + " mint moved tokens 4",
 		"chain " + token.Hex() + " burn events events 1", "chain " + token.Hex() + " burn moved tokens 3",
 	}, figures)
 
 	written, err := json.Marshal(books)
 	require.NoError(t, err)
-	for _, part := range []string{`"moved":"3.9"`, `"waits_with_event":1,`, `"user_address":"` + s.service.Wallet(lost.Session).Hex(), `"tokens":"3"`, `"assets":{"item_gold":"100"}`} {
+	for _, part := range []string{`"moved":"3.92"`, `"waits_with_event":1,`, `"user_address":"` + s.service.Wallet(lost.Session).Hex(), `"tokens":"3"`, `"assets":{"item_gold":"100"}`} {
 		assert.Contains(t, string(written), part)
 	}
 	var read support.Books
@@ -477,21 +477,9 @@ func TestReconcileNamesWhatIsMissing(t *testing.T) {
 	assert.ErrorIs(t, err, ramp.RPCMethodNotFound)
 }
 
-// stalls returns orders of the game that sells product, on a node that a test writes.
-func stalls(t *testing.T, now time.Time) (*support.Orders, *ledger, *node) {
-	t.Helper()
-	n, chain := newNode(t, now, 100*24*time.Hour)
-	store := newLedger(t, nothing)
-	orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: &ramp.Proof{AnyFailure: true}, Products: []ramp.Product{product},
-		Now: n.now, Logger: quiet})
-	require.NoError(t, err)
-	return orders, store, n
-}
-
 // Whoever has the validator key cannot hide a mint behind transfers of zero, which cost
 // anybody only gas, or behind dust.
 func TestDustDoesNotHideAStolenMint(t *testing.T) {
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for name, dust := range map[string]func(n int) ramp.Transfer{
 		"transfers of zero to nobody":   func(int) ramp.Transfer { return moved(player, common.Address{}, 0) },
 		"transfers of zero from nobody": func(int) ramp.Transfer { return moved(common.Address{}, player, 0) },
@@ -499,7 +487,7 @@ func TestDustDoesNotHideAStolenMint(t *testing.T) {
 		"mints":                         func(n int) ramp.Transfer { return moved(common.Address{}, player, int64(1+n%7)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			orders, store, n := stalls(t, now)
+			orders, store, n := newOrders(t, 100*24*time.Hour, &ramp.Proof{AnyFailure: true})
 			burned := orderOf(ramp.Burn, 3, now.Add(-2*time.Hour)) // of the player, and right
 			const many = 10_001
 			for i := range many {
@@ -526,8 +514,7 @@ func TestDustDoesNotHideAStolenMint(t *testing.T) {
 
 // Burns that players gave up cost the books of the next hours nothing.
 func TestBurnsThatPlayersGaveUpAreCountedOnly(t *testing.T) {
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	orders, store, n := stalls(t, now)
+	orders, store, n := newOrders(t, 100*24*time.Hour, &ramp.Proof{AnyFailure: true})
 	right := orderOf(ramp.Burn, 5, now.Add(-30*time.Minute))
 	hash := n.send(now.Add(-29*time.Minute), sentTx{transfers: []ramp.Transfer{moved(player, common.Address{}, 500)}})
 	right = ended(right, ramp.OrderSucceeded, hash, now.Add(-28*time.Minute))

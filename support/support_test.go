@@ -24,8 +24,7 @@ import (
 // studio is a game in memory, with the service, its chain, and support.
 type studio struct {
 	*support.Orders
-	store   ramp.Store
-	ledger  *ledger // the store
+	store   *ledger
 	chain   *ramp.RPC
 	proof   ramp.Proof
 	service *ramptest.Service
@@ -81,8 +80,7 @@ func newStudio(t *testing.T) *studio {
 // open starts the service and the game.
 func (s *studio) open(t *testing.T, blockTime time.Duration) {
 	t.Helper()
-	s.ledger = newLedger(t, s.apply)
-	s.store = s.ledger
+	s.store = newLedger(t, s.apply)
 	key, err := ramp.TextKey("my_secret_salt_value_!@#$%^&*")
 	require.NoError(t, err)
 	s.key = key
