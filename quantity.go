@@ -100,7 +100,7 @@ func (q *Quantity) read(x *reader) {
 	case isNothing(value):
 		return
 	case value[0] == '"':
-		digits, form = unquoted(value), formDecimal
+		digits, form = x.unquoted(value), formDecimal
 		if len(digits) >= 2 && digits[0] == '0' && digits[1] == 'x' {
 			digits, form, base = digits[2:], formHex, 16
 			if len(digits) == 0 {

@@ -35,10 +35,10 @@ const (
 // is a slice of the text, so the maker of the reader decides who owns the text.
 type reader struct {
 	text    []byte
+	plain   bool   // text has no escapes
 	at      int    // the next byte of text
 	root    string // the name of the whole text in errors
-	depth   int    // number of steps to the current value
-	steps   [8]step
+	depth   int    // of objects and arrays around the current value
 	wrong   problems
 	zeroing bool // a field with an error is zeroed, see object
 
@@ -47,19 +47,13 @@ type reader struct {
 	listed int // errors in wrong about the outermost array
 }
 
-// step leads from an object or an array to one of its values.
-type step struct {
-	name  string // of a member; empty for an entry
-	index int    // of an entry
-}
-
 // readable is a wire type.
 type readable interface{ read(*reader) }
 
 // newReader returns a reader at the value of a text that json.Valid has accepted.
 // root names the text in errors.
 func newReader(text []byte, root string) reader {
-	x := reader{text: text, root: root}
+	x := reader{text: text, plain: bytes.IndexByte(text, '\\') < 0, root: root}
 	x.space()
 	return x
 }
@@ -105,33 +99,29 @@ func (x *reader) fault(format string, args ...any) {
 		}
 		x.listed++
 	}
-	x.wrong.add(x.path(), format, args...)
+	path := "" // object and eachElement write it
+	if x.depth == 0 {
+		path = x.root
+	}
+	x.wrong.add(path, format, args...)
 }
 
 // mismatch records that the value is not of the wanted kind. It describes the
 // value, but does not quote it.
 func (x *reader) mismatch(want string, value []byte) {
-	x.fault("must be %s, not %s", want, describe(value))
+	x.fault("must be %s, not %s", want, x.describe(value))
 }
 
-// path returns the current path as the interface writes it, such as
-// intent.from[0].amount.
-func (x *reader) path() string {
-	var b strings.Builder
-	for _, s := range x.steps[:x.depth] {
-		switch {
-		case s.name == "":
-			b.WriteString("[" + strconv.Itoa(s.index) + "]")
-		case b.Len() == 0:
-			b.WriteString(s.name)
-		default:
-			b.WriteString("." + s.name)
+// inside puts a step before the paths of the errors that were found since, as the interface
+// writes them, such as intent.from[0].amount.
+func (x *reader) inside(step string, since int) {
+	for n := since; n < len(x.wrong); n++ {
+		if path := &x.wrong[n].Path; *path == "" || (*path)[0] == '[' {
+			*path = step + *path
+		} else {
+			*path = step + "." + *path
 		}
 	}
-	if b.Len() == 0 {
-		return x.root
-	}
-	return b.String()
 }
 
 // members reads the members of an object. Its arguments are their names, each followed by
@@ -175,7 +165,6 @@ func (x *reader) object(names []string, into func(n int) any) {
 	if !x.enter('{', "an object") {
 		return
 	}
-	here := &x.steps[x.depth]
 	x.depth++
 	var seen, repeated uint64 // bit n is names[n]
 	for next := 0; x.more(); {
@@ -186,8 +175,7 @@ func (x *reader) object(names []string, into func(n int) any) {
 		}
 		next = n + 1
 		into := into(n)
-		*here = step{name: names[n]}
-		faults, whole := x.faults, x.kind() != '{'
+		found, faults, whole := len(x.wrong), x.faults, x.kind() != '{'
 		switch bit := uint64(1) << n; {
 		case seen&bit == 0:
 			seen |= bit
@@ -200,6 +188,7 @@ func (x *reader) object(names []string, into func(n int) any) {
 		default:
 			x.skip()
 		}
+		x.inside(names[n], found)
 		if x.zeroing && whole && x.faults > faults {
 			reflect.ValueOf(into).Elem().SetZero()
 		}
@@ -221,7 +210,6 @@ func (x *reader) eachElement(limit int, yield func(int) bool) {
 	if x.arrays == 0 {
 		x.listed = 0
 	}
-	here := &x.steps[x.depth]
 	x.depth++
 	x.arrays++
 	n := 0
@@ -230,8 +218,9 @@ func (x *reader) eachElement(limit int, yield func(int) bool) {
 			x.skip()
 			continue
 		}
-		*here = step{index: n}
-		yield(n)
+		if found := len(x.wrong); yield(n) && found < len(x.wrong) {
+			x.inside("["+strconv.Itoa(n)+"]", found)
+		}
 	}
 	x.depth--
 	x.arrays--
@@ -247,7 +236,7 @@ func readList[T any](x *reader, usual, limit int, read func(*T, *reader)) (list 
 		list = make([]T, 0, usual)
 	}
 	for n := range x.elements(limit) {
-		list = append(list, *new(T))
+		list = slices.Grow(list, 1)[:n+1] // zero, because it was never used
 		read(&list[n], x)
 	}
 	return list
@@ -373,9 +362,9 @@ func (x *reader) skipString() {
 
 // unquoted returns the bytes of a JSON string. The standard library decodes strings
 // with escapes.
-func unquoted(value []byte) []byte {
+func (x *reader) unquoted(value []byte) []byte {
 	inner := value[1 : len(value)-1]
-	if bytes.IndexByte(inner, '\\') < 0 {
+	if x.plain || bytes.IndexByte(inner, '\\') < 0 {
 		return inner
 	}
 	var s string
@@ -404,7 +393,7 @@ func (x *reader) value(into any) {
 		*into = readList(x, 3, maxLogTopics, readHash)
 	case *[]Log:
 		limit := maxReceiptLogs
-		if x.depth == 1 { // the receipt is the whole answer of a node, which is trusted more
+		if x.root != "body" { // the answer of a node, which is trusted more
 			limit = maxListEntries
 		}
 		*into = readList(x, 1, limit, (*Log).read)
@@ -431,13 +420,23 @@ func (x *reader) value(into any) {
 func (x *reader) string() string {
 	switch value := x.raw(); {
 	case value[0] == '"' && utf8.Valid(value):
-		return string(unquoted(value))
+		return word(x.unquoted(value))
 	case value[0] == '"':
 		x.fault("must be valid UTF-8")
 	case value[0] != 'n':
 		x.mismatch("a string", value)
 	}
 	return ""
+}
+
+// word returns text as a string, without an allocation for frequent words of the interface.
+func word(text []byte) string {
+	for _, w := range [...]string{"asset", "ERC20", "mint", "assemble", "disassemble", "burn-permit"} {
+		if string(text) == w {
+			return w
+		}
+	}
+	return string(text)
 }
 
 // looseText is text that decides nothing: a string or a number. Anything else is
@@ -449,7 +448,7 @@ func (l *looseText) read(x *reader) { *l = looseText(x.loose()) }
 func (x *reader) loose() string {
 	switch value := x.raw(); {
 	case value[0] == '"' && utf8.Valid(value):
-		return string(unquoted(value))
+		return string(x.unquoted(value))
 	case isNumber(value):
 		return string(value)
 	}
@@ -495,7 +494,7 @@ func (x *reader) uuid(any bool) uuid.UUID {
 		return uuid.Nil
 	}
 	if value[0] == '"' {
-		text := unquoted(value)
+		text := x.unquoted(value)
 		id, err := uuid.ParseBytes(text)
 		if err == nil && (len(text) == 36 || any && uuid.Validate(string(text)) == nil) {
 			return id
@@ -513,12 +512,12 @@ func (x *reader) fixed(into []byte) {
 }
 
 func (x *reader) decodeFixed(value, into []byte) {
-	if digits := hexDigits(value); len(digits) == 2*len(into) {
+	if digits := x.hexDigits(value); len(digits) == 2*len(into) {
 		if _, err := hex.Decode(into, digits); err == nil {
 			return
 		}
 	}
-	x.fault("must be 0x followed by %d hex digits, not %s", 2*len(into), describe(value))
+	x.fault("must be 0x followed by %d hex digits, not %s", 2*len(into), x.describe(value))
 }
 
 // blob reads hex with 0x of any length. null and "" are read as nil.
@@ -527,7 +526,7 @@ func (x *reader) blob() []byte {
 	if isNothing(value) {
 		return nil
 	}
-	if digits := hexDigits(value); digits != nil {
+	if digits := x.hexDigits(value); digits != nil {
 		b := make([]byte, hex.DecodedLen(len(digits)))
 		if _, err := hex.Decode(b, digits); err == nil {
 			return b
@@ -538,11 +537,11 @@ func (x *reader) blob() []byte {
 }
 
 // hexDigits returns the part of a string after 0x, or nil without 0x.
-func hexDigits(value []byte) []byte {
+func (x *reader) hexDigits(value []byte) []byte {
 	if value[0] != '"' {
 		return nil
 	}
-	text := unquoted(value)
+	text := x.unquoted(value)
 	if len(text) < len("0x") || text[0] != '0' || text[1] != 'x' && text[1] != 'X' {
 		return nil
 	}
@@ -560,14 +559,14 @@ func isNoAddress(value []byte) bool { return isNothing(value) || string(value) =
 func isNumber(value []byte) bool { return value[0] == '-' || '0' <= value[0] && value[0] <= '9' }
 
 // describe names the kind of a JSON value.
-func describe(value []byte) string {
+func (x *reader) describe(value []byte) string {
 	switch value[0] {
 	case '{':
 		return "an object"
 	case '[':
 		return "an array"
 	case '"':
-		return fmt.Sprintf("a string of %d characters", utf8.RuneCount(unquoted(value)))
+		return fmt.Sprintf("a string of %d characters", utf8.RuneCount(x.unquoted(value)))
 	case 't', 'f':
 		return "a boolean"
 	case 'n':

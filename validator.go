@@ -273,7 +273,7 @@ func (d *Digest) UnmarshalText(b []byte) (err error) {
 
 func (d *Digest) read(x *reader) {
 	value := x.raw()
-	if value[0] != '"' || d.UnmarshalText(unquoted(value)) != nil {
+	if value[0] != '"' || d.UnmarshalText(x.unquoted(value)) != nil {
 		x.mismatch("0x followed by 64 hex digits", value)
 	}
 }
