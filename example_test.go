@@ -2,16 +2,24 @@ package ramp_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"database/sql"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"log/slog"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/uuid"
+
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
@@ -452,4 +460,239 @@ func ExampleReject() {
 	fmt.Println(errors.As(err, &rejection), rejection.Code)
 	// Output:
 	// true INVALID_BALANCE
+}
+
+// exampleNode answers each request with the next of some results.
+func exampleNode(answers ...string) *httptest.Server {
+	next := 0
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = fmt.Fprintf(w, answers[next], next+1)
+		next++
+	}))
+}
+
+func ExampleNewRPC() {
+	node := exampleNode(`{"jsonrpc":"2.0","id":%d,"result":"0x458"}`, `{"jsonrpc":"2.0","id":%d,"result":"0x1b4"}`)
+	defer node.Close()
+
+	chain, err := ramp.NewRPC(ramp.RPCConfig{
+		URL:     node.URL + "/v3/the-key-of-a-provider",
+		ChainID: 1112, // a node of another network is rejected with ErrWrongChain
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	number, err := chain.BlockNumber(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("block", number)
+	fmt.Println("key shown:", strings.Contains(chain.String(), "the-key"))
+	// Output:
+	// block 436
+	// key shown: false
+}
+
+func ExampleRPC_Balance() {
+	node := exampleNode(`{"jsonrpc":"2.0","id":%d,"result":"0x14d1120d7b160000"}`)
+	defer node.Close()
+
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: node.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	player := common.HexToAddress("0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb")
+	wei, err := chain.Balance(context.Background(), player, ramp.Latest)
+	if err != nil {
+		log.Fatal(err)
+	}
+	coins := new(big.Rat).SetFrac(wei, big.NewInt(1e18))
+	fmt.Println(coins.FloatString(2))
+	// Output: 1.50
+}
+
+func ExampleRPC_CallContract() {
+	node := exampleNode(`{"jsonrpc":"2.0","id":%d,"error":{"code":3,"message":"execution reverted: not enough gold","data":"0x"}}`)
+	defer node.Close()
+
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: node.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	token := common.HexToAddress("0x70c3")
+	_, err = chain.CallContract(context.Background(), ramp.TransactionRequest{To: &token, Data: hexutil.MustDecode("0x18160ddd")}, ramp.Latest)
+	var failed *ramp.RPCError
+	if errors.As(err, &failed) {
+		fmt.Println("code", int(failed.Code), "because of:", failed.Message)
+	}
+	// Output: code 3 because of: execution reverted: not enough gold
+}
+
+func ExampleRPC_WaitReceipt() {
+	node := exampleNode(
+		`{"jsonrpc":"2.0","id":%d,"result":null}`, // not yet
+		`{"jsonrpc":"2.0","id":%d,"result":{"status":"0x1","type":"0x7","blockNumber":"0x1b4",`+
+			`"blockHash":"0x00000000000000000000000000000000000000000000000000000000000000aa",`+
+			`"feePayer":"0x000000000000000000000000000000000000fEe0","logs":[]}}`)
+	defer node.Close()
+
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: node.URL, PollInterval: 10 * time.Millisecond})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	receipt, err := chain.WaitReceipt(ctx, common.HexToHash("0x01"), 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("succeeded:", receipt.Succeeded(), "in block", receipt.BlockNumber, "gas paid by", receipt.FeePayer)
+	// Output: succeeded: true in block 436 gas paid by 0x000000000000000000000000000000000000FEE0
+}
+
+func ExampleRPC_Call() {
+	node := exampleNode(`{"jsonrpc":"2.0","id":%d,"result":"0x174876e800"}`)
+	defer node.Close()
+
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: node.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	var price ramp.Quantity
+	if err := chain.Call(context.Background(), &price, "eth_gasPrice"); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(price, "wei for a unit of gas")
+	// Output: 100000000000 wei for a unit of gas
+}
+
+func ExampleRPC_Batch() {
+	node := exampleNode(`[{"jsonrpc":"2.0","id":2,"result":null},{"jsonrpc":"2.0","id":%d,"result":"0x10"}]`)
+	defer node.Close()
+
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: node.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	var number ramp.Quantity
+	var receipt ramp.Receipt
+	calls := []ramp.BatchCall{
+		{Method: "eth_blockNumber", Into: &number},
+		{Method: "eth_getTransactionReceipt", Params: []any{common.HexToHash("0x01")}, Into: &receipt},
+	}
+	if err := chain.Batch(context.Background(), calls); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("block", number)
+	fmt.Println("no receipt:", errors.Is(calls[1].Err, ramp.ErrNotFound))
+	// Output:
+	// block 16
+	// no receipt: true
+}
+
+const tokenContract = "0x00000000000000000000000000000000000070c3"
+
+// A token costs 100 gold and is worth 80.
+var products = []ramp.Product{{
+	Name: "gold", Token: tokenContract, MintFeeBps: 100, // 1%
+	Materials: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}},
+	Outputs:   []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: "https://example.com/gold.png"}},
+}}
+
+// SQLGame is the whole of an integration on SQL: who is this, what do they own, and
+// move it.
+type SQLGame struct{ db *sql.DB }
+
+func (g *SQLGame) Authenticate(ctx context.Context, s ramp.Session) error {
+	hash := sha256.Sum256([]byte(s.Token.Reveal()))
+	var known bool
+	err := g.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sessions WHERE id = $1 AND token_hash = $2)",
+		s.ID, hash[:]).Scan(&known)
+	if err == nil && !known {
+		err = ramp.Reject("INVALID_USER")
+	}
+	return err
+}
+
+func (g *SQLGame) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error) {
+	var gold int64
+	err := g.db.QueryRowContext(ctx, "SELECT gold FROM characters WHERE id = $1", s.ID).Scan(&gold)
+	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(gold)}}}, err
+}
+
+func (g *SQLGame) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+	for _, asset := range step.Effect.Assets { // one transaction: all of it or nothing
+		delta, err := step.Effect.Delta(asset).Int64()
+		if err != nil {
+			return err
+		}
+		done, err := tx.ExecContext(ctx, "UPDATE characters SET gold = gold + $1 WHERE id = $2 AND gold + $1 >= 0",
+			delta, step.Order.SessionID)
+		if err != nil {
+			return err
+		}
+		switch n, err := done.RowsAffected(); {
+		case err != nil:
+			return err
+		case n == 1:
+		case step.Effect.Kind == ramp.Take:
+			return ramp.Reject("INVALID_BALANCE")
+		default:
+			return errors.New("the character is gone")
+		}
+	}
+	return nil
+}
+
+// A game on PostgreSQL, whose characters have gold.
+func ExampleNewSQLStore() {
+	var (
+		db     *sql.DB      // yours, with the table of ramp.PostgreSQL.Schema
+		key    ramp.HMACKey // as for any game
+		signer *ramp.Signer
+	)
+	game := &SQLGame{db}
+	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: game.Apply})
+	if err != nil {
+		log.Fatal(err)
+	}
+	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products})
+	if err != nil {
+		log.Fatal(err)
+	}
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: store, Terms: terms, Key: key, Signer: signer})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_ = handler // mount it
+}
+
+// A game that runs its transactions itself, such as one with a repository layer.
+func ExampleSQLStore_UpdateTx() {
+	var (
+		db      *sql.DB
+		store   *ramp.SQLStore
+		session ramp.Session
+		request *ramp.ValidateRequest
+	)
+	game := &SQLGame{db}
+	accept := func(ctx context.Context) error {
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback() // after any error, and without an effect after the commit
+		step, err := store.UpdateTx(ctx, tx, request.UUID, ramp.Accept(session, request, time.Now()))
+		if err != nil {
+			return err
+		}
+		if step.New { // a repeat moves nothing
+			if err := game.Apply(ctx, tx, step); err != nil {
+				return err
+			}
+		}
+		return tx.Commit()
+	}
+	_ = accept // Finish and Abandon are taken in the same way
 }

@@ -1,6 +1,10 @@
 package ramp_test
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
+
 	"context"
 	"encoding/json"
 	"errors"
@@ -168,3 +172,20 @@ func assertCode(t *testing.T, err error, want ramp.Code) {
 }
 
 func isError(err, target error) bool { return errors.Is(err, target) }
+
+// constantsOf returns the names of the constants of a type.
+func constantsOf(t *testing.T, kind string) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	declared := regexp.MustCompile(`(?m)^\t(\w+) +` + kind + ` += `)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range declared.FindAllSubmatch(text, -1) {
+			names = append(names, string(m[1]))
+		}
+	}
+	require.NotEmpty(t, names)
+	return names
+}

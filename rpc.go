@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
+	"math"
 	"math/big"
+	"net/http"
 	"reflect"
 	"strconv"
 	"strings"
@@ -17,6 +21,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"github.com/token-ramp/ramp-go/internal/redact"
 )
@@ -416,3 +421,361 @@ func readResult(raw []byte, into any, secrets *redact.Redactor) error {
 var errNullResult = errors.New("the result is null")
 
 var errWrongID = errors.New("the answer has the id of another request")
+
+// RPCConfig configures an [RPC]. URL is required. Every other field may be zero,
+// which means its default. URL and Header can hold credentials, so a config prints
+// and logs as the scheme and host of its URL. Do not print a config that is in an
+// unexported field: fmt cannot call its methods there.
+type RPCConfig struct {
+	// URL is the address of the node, the {rpc_mainnet_url} or {rpc_testnet_url} of
+	// the interface. It may have a user and password, a path and a query, which may
+	// hold the key of a provider. The package never shows them; see [RPC] for
+	// redaction. Required.
+	//
+	// The URL must be https, as section 5.4 of the interface advises for public
+	// networks. http is accepted for a host on a private network: a loopback,
+	// private or link-local address, a name without a dot, or one that ends in
+	// .localhost, .local or .internal. [ClientConfig], [CatalogURL] and
+	// [ExchangeURL] follow the same rule.
+	URL string
+
+	// Header is sent with every request, for example with the API key of a
+	// provider. It is copied and never shown. Idempotency-Key and X-Idempotency-Key
+	// are rejected, because they make net/http resend requests, and a transaction
+	// must not be sent twice. By default only Content-Type and a User-Agent are
+	// sent.
+	Header http.Header
+
+	// HTTPClient supplies the transport, the cookies and the timeout. It is copied
+	// and not modified. The default is as for [ClientConfig].HTTPClient: a client
+	// with its own pool of up to 100 idle connections. So share one RPC.
+	HTTPClient *http.Client
+
+	// Timeout limits each attempt, as in [ClientConfig]. The default is 10 seconds.
+	Timeout time.Duration
+
+	// Retries is how often a read is retried after a failure that may be temporary:
+	// the connection failed, or the answer was HTTP 408, 425, 429 or 5xx, or a
+	// JSON-RPC error whose code is one of these statuses or that of a rate limit
+	// (-32005, -32007, -32016, -32029). The backoff is that of [ClientConfig].Retries.
+	// The default is 2; -1 means none.
+	//
+	// A JSON-RPC error with any other code is final under every HTTP status, except
+	// under 429, and -32603 and -32000 to -32099 under 503. A revert (3) is always final.
+	Retries int
+
+	// Fallback is a second node, which is asked when the first one fails as a node:
+	// it cannot be reached, does not answer in time, or answers HTTP 408, 429, 5xx or
+	// what is not JSON-RPC. An error of the call is not such a failure. The first
+	// node is tried again after 30 seconds. A send goes to one node only. By default
+	// there is none.
+	Fallback RPCEndpoint
+
+	// ChainID is the ID of the chain that each node must be on. It is checked with
+	// eth_chainId before the first call to a node, and again by [RPC.Check],
+	// [RPC.WaitReceipt] and [RPC.Confirm]. If the check fails, the call fails and
+	// nothing else is sent; a different ID is [ErrWrongChain]. Set ChainID wherever
+	// money depends on the answers: otherwise the URL of a testnet would confirm
+	// transactions that cost nothing. By default any chain is accepted.
+	ChainID uint64
+
+	// BatchSize is the maximum number of calls that [RPC.Batch] puts into one
+	// request. If a node takes fewer, Batch finds that out. The default is 100.
+	BatchSize int
+
+	// PollInterval is how long [RPC.WaitReceipt] and [RPC.Confirm] wait between
+	// polls. The default is 1 second.
+	PollInterval time.Duration
+
+	// InsecureHTTP accepts an http URL for any host. Anyone on the network path can
+	// then forge answers, such as the receipt that [RPC.Confirm] trusts. Off by
+	// default.
+	InsecureHTTP bool
+
+	// Logger gets one record per call with the method, the duration and the cause
+	// of a failure, and one per retry. A successful call is logged at level Debug.
+	// No record holds a credential or the data of a call. By default nothing is
+	// logged.
+	Logger *slog.Logger
+
+	// Observer observes every call and every attempt, for metrics and traces. By
+	// default nothing is observed.
+	Observer Observer
+}
+
+// String returns the scheme and host of the URL.
+func (c RPCConfig) String() string {
+	u, problem := parseURL(c.URL, true)
+	if problem != "" {
+		return redacted
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// Format writes what String returns under every verb.
+func (c RPCConfig) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String()) }
+
+// MarshalText writes what String returns.
+func (c RPCConfig) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// RPCEndpoint is a node. It prints and logs as the scheme and host of its URL.
+type RPCEndpoint struct {
+	URL    string      // as [RPCConfig].URL
+	Header http.Header // as [RPCConfig].Header; headers of one node are not sent to another
+}
+
+// String returns the scheme and host of the URL.
+func (e RPCEndpoint) String() string { return RPCConfig{URL: e.URL}.String() }
+
+// Format writes what String returns under every verb.
+func (e RPCEndpoint) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.String()) }
+
+// MarshalText writes what String returns.
+func (e RPCEndpoint) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+
+// endpoint is where requests go, and which parts of it are secret.
+type endpoint struct {
+	address string // without user and password, which are in header
+	shown   string // scheme and host
+	header  http.Header
+	secrets []string
+
+	checked atomic.Bool  // it was on the configured chain
+	failed  atomic.Int64 // Unix time in nanoseconds when it failed as a node; 0 if it did not
+}
+
+// nodeRest is how long a node that failed is asked last.
+const nodeRest = 30 * time.Second
+
+// note remembers whether the endpoint failed as a node.
+func (e *endpoint) note(now time.Time, err error) {
+	if failedAsNode(err) {
+		e.failed.Store(now.UnixNano())
+	} else {
+		e.failed.Store(0)
+	}
+}
+
+// resting reports whether the endpoint failed a short time ago.
+func (e *endpoint) resting(now time.Time) bool {
+	return now.Sub(time.Unix(0, e.failed.Load())) < nodeRest
+}
+
+// newEndpoint returns nil if the URL is unusable. name is the name of the config in
+// errors.
+func newEndpoint(p *problems, name string, c RPCEndpoint, insecure bool) *endpoint {
+	e := &endpoint{shown: c.String(), header: http.Header{}}
+	for key, values := range c.Header {
+		switch key := http.CanonicalHeaderKey(strings.TrimSpace(key)); key {
+		case "":
+			p.add(name+".Header", "must not have an empty name")
+		case "Idempotency-Key", "X-Idempotency-Key":
+			// With it, net/http resends a request whose answer was lost.
+			p.add(name+".Header", "must not have %s, with which a transaction could be sent twice", key)
+		default:
+			e.header[key] = append(e.header[key], values...)
+		}
+	}
+	u, problem := parseURL(c.URL, insecure)
+	switch {
+	case strings.HasPrefix(c.URL, "ws://"), strings.HasPrefix(c.URL, "wss://"):
+		problem = "must be an https URL; use the node's HTTP address instead of its WebSocket address"
+	case problem != "":
+	case strings.Contains(c.URL, "#"):
+		problem = "must not have a fragment"
+	case u.User != nil && e.header["Authorization"] != nil:
+		problem = "must not have a user if Header has Authorization"
+	}
+	if problem != "" {
+		p.add(name+".URL", "%s", problem)
+		return nil
+	}
+	e.secrets = secretsOf(u)
+	if u.User != nil {
+		password, _ := u.User.Password()
+		pair := []byte(u.User.Username() + ":" + password)
+		e.header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString(pair))
+		u.User = nil
+	}
+	e.address = u.String()
+	for key, values := range e.header {
+		for _, value := range values {
+			if key != "Content-Type" {
+				e.secrets = append(e.secrets, redact.Header(value)...)
+			}
+		}
+	}
+	for key, value := range map[string]string{"Content-Type": "application/json", "User-Agent": userAgent} {
+		if e.header[key] == nil {
+			e.header.Set(key, value) // once, instead of for every request
+		}
+	}
+	return e
+}
+
+// BlockNumber returns the number of the most recent block: eth_blockNumber
+// (interface 4.4).
+func (r *RPC) BlockNumber(ctx context.Context) (uint64, error) {
+	return r.callUint64(ctx, "eth_blockNumber")
+}
+
+// ChainID returns the chain ID for which transactions are signed: eth_chainId, of
+// the Ethereum specification.
+func (r *RPC) ChainID(ctx context.Context) (*big.Int, error) {
+	return r.callBig(ctx, "eth_chainId")
+}
+
+// NetVersion returns the network ID, usually a decimal number: net_version
+// (interface 4.4).
+func (r *RPC) NetVersion(ctx context.Context) (string, error) {
+	var id looseText // some nodes send a number
+	err := r.Call(ctx, &id, "net_version")
+	if err == nil && id == "" {
+		err = errors.New("ramp: net_version: the result is neither a string nor a number")
+	}
+	return string(id), err
+}
+
+// Balance returns the balance of an address in wei: eth_getBalance (interface 4.4).
+func (r *RPC) Balance(ctx context.Context, address common.Address, at BlockRef) (*big.Int, error) {
+	return r.callBig(ctx, "eth_getBalance", address, at)
+}
+
+// TransactionCount returns the number of transactions from an address, which is its
+// next nonce: eth_getTransactionCount (interface 4.4).
+func (r *RPC) TransactionCount(ctx context.Context, address common.Address, at BlockRef) (uint64, error) {
+	return r.callUint64(ctx, "eth_getTransactionCount", address, at)
+}
+
+// BlockByNumber returns a block, with its transactions if full, and otherwise with
+// their hashes only: eth_getBlockByNumber (interface 4.4). The error wraps
+// [ErrNotFound] if there is no such block.
+func (r *RPC) BlockByNumber(ctx context.Context, at BlockRef, full bool) (*Block, error) {
+	return fetch[Block](ctx, r, "eth_getBlockByNumber", at, full)
+}
+
+// BlockByHash is like [RPC.BlockByNumber] with a hash: eth_getBlockByHash
+// (interface 4.4).
+func (r *RPC) BlockByHash(ctx context.Context, hash common.Hash, full bool) (*Block, error) {
+	return fetch[Block](ctx, r, "eth_getBlockByHash", hash, full)
+}
+
+// Transaction returns a transaction, whether or not it is in a block:
+// eth_getTransactionByHash (interface 4.4). The error wraps [ErrNotFound] if the
+// node does not know the hash.
+func (r *RPC) Transaction(ctx context.Context, hash common.Hash) (*Transaction, error) {
+	return fetch[Transaction](ctx, r, "eth_getTransactionByHash", hash)
+}
+
+// Receipt returns the outcome of a transaction: eth_getTransactionReceipt
+// (interface 4.4). The error wraps [ErrNotFound] until the transaction is in a
+// block; see [RPC.WaitReceipt].
+func (r *RPC) Receipt(ctx context.Context, hash common.Hash) (*Receipt, error) {
+	return fetch[Receipt](ctx, r, "eth_getTransactionReceipt", hash)
+}
+
+// SendRawTransaction submits a signed transaction and returns its hash from the
+// node: eth_sendRawTransaction (interface 4.4). It is never retried. After an error
+// other than an [*RPCError] or [ErrWrongChain], the transaction may or may not have
+// arrived: check with [RPC.Transaction].
+func (r *RPC) SendRawTransaction(ctx context.Context, raw []byte) (common.Hash, error) {
+	var hash common.Hash
+	err := r.Call(ctx, &hash, "eth_sendRawTransaction", hexutil.Bytes(raw))
+	return hash, err
+}
+
+// SendTransaction makes the node sign and submit a transaction from one of its own
+// accounts, and returns the hash: eth_sendTransaction (interface 4.4). It is never
+// retried. After an error other than an [*RPCError] or [ErrWrongChain], the
+// transaction may or may not have arrived.
+func (r *RPC) SendTransaction(ctx context.Context, t TransactionRequest) (common.Hash, error) {
+	var hash common.Hash
+	err := r.Call(ctx, &hash, "eth_sendTransaction", t)
+	return hash, err
+}
+
+// CallContract calls a function of a contract without a transaction, and returns
+// its result: eth_call (interface 4.4). If the contract reverts, the error is an
+// [*RPCError].
+func (r *RPC) CallContract(ctx context.Context, t TransactionRequest, at BlockRef) ([]byte, error) {
+	var returned hexutil.Bytes
+	err := r.Call(ctx, &returned, "eth_call", t, at)
+	return returned, err
+}
+
+// EstimateGas returns how much gas a transaction would need on top of a block:
+// eth_estimateGas (interface 4.4). If the contract would revert, the error is an
+// [*RPCError].
+func (r *RPC) EstimateGas(ctx context.Context, t TransactionRequest, at BlockRef) (uint64, error) {
+	return r.callUint64(ctx, "eth_estimateGas", t, at)
+}
+
+// TokenBalance returns how much an account has of an ERC-20 token, in its smallest
+// units, or how many pieces of an ERC-721 token: eth_call of balanceOf. See
+// [AmountOfUnits].
+func (r *RPC) TokenBalance(ctx context.Context, token, account common.Address, at BlockRef) (*big.Int, error) {
+	return r.callToken(ctx, token, at, []byte{0x70, 0xa0, 0x82, 0x31}, account)
+}
+
+// TokenDecimals returns the number of decimals of an ERC-20 token: eth_call of
+// decimals. It never changes.
+func (r *RPC) TokenDecimals(ctx context.Context, token common.Address) (int, error) {
+	n, err := r.callToken(ctx, token, Latest, []byte{0x31, 0x3c, 0xe5, 0x67})
+	if err != nil {
+		return 0, err
+	}
+	if !n.IsInt64() || n.Int64() > math.MaxUint8 {
+		return 0, fmt.Errorf("ramp: eth_call: %s is not the number of decimals of a token", token)
+	}
+	return int(n.Int64()), nil
+}
+
+// callToken calls a function that returns one number.
+func (r *RPC) callToken(ctx context.Context, token common.Address, at BlockRef, selector []byte, account ...common.Address) (*big.Int, error) {
+	for _, a := range account {
+		selector = append(selector, common.LeftPadBytes(a[:], 32)...)
+	}
+	returned, err := r.CallContract(ctx, TransactionRequest{To: &token, Data: selector}, at)
+	if err != nil {
+		return nil, err
+	}
+	if len(returned) != 32 { // an address without a contract returns nothing
+		return nil, fmt.Errorf("ramp: eth_call: %s answered with %d bytes instead of a number; "+
+			"it may be no token contract on this chain", token, len(returned))
+	}
+	return new(big.Int).SetBytes(returned), nil
+}
+
+// fetch calls a method whose result may be null.
+func fetch[T Block | Transaction | Receipt](ctx context.Context, r *RPC, method string, params ...any) (*T, error) {
+	result := new(T)
+	if err := r.Call(ctx, result, method, params...); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+func (r *RPC) callBig(ctx context.Context, method string, params ...any) (*big.Int, error) {
+	q, err := r.requireQuantity(ctx, method, params)
+	return q.Big(), err
+}
+
+func (r *RPC) callUint64(ctx context.Context, method string, params ...any) (uint64, error) {
+	q, err := r.requireQuantity(ctx, method, params)
+	if err != nil {
+		return 0, err
+	}
+	n, err := q.Uint64()
+	if err != nil {
+		return 0, fmt.Errorf("ramp: %s: the result needs more than 64 bits", method)
+	}
+	return n, nil
+}
+
+func (r *RPC) requireQuantity(ctx context.Context, method string, params []any) (q Quantity, err error) {
+	err = r.Call(ctx, &q, method, params...)
+	if err == nil && !q.Present() {
+		err = withMethod(method, errNullResult)
+	}
+	return q, err
+}

@@ -2,13 +2,22 @@ package ramp
 
 import (
 	"bytes"
+	"cmp"
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
+
+	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
 // Network names a chain of the service (interface 2.1, 2.2).
@@ -349,4 +358,313 @@ func marshal(v any) ([]byte, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// The headers that carry a session (interface 4.3, 5.1). Header names are
+// case-insensitive.
+const (
+	HeaderSession       = "X-Dapp-Sessionid"
+	HeaderAuthorization = "X-Dapp-Authorization"
+)
+
+// Session identifies the user whom a call of the service is about (interface 4.3,
+// 5.1). The X-Dapp headers carry it.
+type Session struct {
+	ID    string      // X-Dapp-SessionID: the user's session or game character
+	Token AccessToken // X-Dapp-Authorization, without "Bearer "
+}
+
+// AccessToken is the token of a player's session in the game (interface 5.1). It
+// prints, logs and marshals as [redacted]; Reveal returns its text. The zero value
+// is no token. Compare tokens with Equal, because == does not compile.
+type AccessToken struct {
+	secret
+	_    [0]func() // forbids ==, which would compare addresses
+	text *string   // a pointer, so that printing an enclosing struct shows at most an address
+}
+
+// NewAccessToken returns text as a token.
+func NewAccessToken(text string) AccessToken {
+	if text == "" {
+		return AccessToken{}
+	}
+	return AccessToken{text: &text}
+}
+
+const redacted = redact.Mark
+
+// Reveal returns the token's text. It is a credential: do not log it.
+func (t AccessToken) Reveal() string {
+	if t.text == nil {
+		return ""
+	}
+	return *t.text
+}
+
+// Equal reports whether two tokens have the same text. It takes constant time for
+// texts of the same length.
+func (t AccessToken) Equal(u AccessToken) bool {
+	return subtle.ConstantTimeCompare([]byte(t.Reveal()), []byte(u.Reveal())) == 1
+}
+
+// secret is embedded in types that must not show their value.
+type secret struct{}
+
+// String returns "[redacted]".
+func (secret) String() string { return redacted }
+
+// Format writes "[redacted]" under every verb.
+func (secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+
+// MarshalText writes "[redacted]".
+func (secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// ParseSession reads the X-Dapp headers (interface 5.1), whose names may have any case.
+// The error is a [*Rejection] with HTTP 401, and [CodeSessionMissing] or
+// [CodeTokenMissing], if one is missing or occurs twice. The values are copied, because a
+// server on fasthttp reuses the memory of headers, and a session is stored with its order.
+func ParseSession(header http.Header) (Session, error) {
+	id, err := sessionID(header)
+	if err != nil {
+		return Session{}, err
+	}
+	token, err := bearerToken(header)
+	return Session{ID: id, Token: token}, err
+}
+
+func sessionID(header http.Header) (string, error) {
+	id, err := singleHeader(header, HeaderSession)
+	if err == nil && !isHeaderText(id) {
+		err = errors.New("ramp: X-Dapp-SessionID is missing, or not UTF-8 without control characters")
+	}
+	if err != nil {
+		return "", &Rejection{Status: http.StatusUnauthorized, Code: CodeSessionMissing, Err: err}
+	}
+	return strings.Clone(id), nil
+}
+
+func bearerToken(header http.Header) (AccessToken, error) {
+	authorization, err := singleHeader(header, HeaderAuthorization)
+	scheme, token, _ := strings.Cut(authorization, " ")
+	token = strings.TrimSpace(token)
+	if err == nil && (!strings.EqualFold(scheme, "Bearer") || token == "") {
+		err = errors.New("ramp: X-Dapp-Authorization with a bearer token is missing")
+	}
+	if err != nil {
+		return AccessToken{}, &Rejection{Status: http.StatusUnauthorized, Code: CodeTokenMissing, Err: err}
+	}
+	return NewAccessToken(strings.Clone(token)), nil
+}
+
+// singleHeader returns the value of a header whose name may have any case. One that
+// occurs more than once is an error, because its value would be ambiguous.
+func singleHeader(header http.Header, name string) (value string, err error) {
+	seen := 0
+	for key, values := range header {
+		if len(key) == len(name) && strings.EqualFold(key, name) && len(values) > 0 {
+			value = strings.TrimSpace(values[0])
+			seen += len(values)
+		}
+	}
+	if seen > 1 {
+		return "", fmt.Errorf("ramp: %s occurs more than once", name)
+	}
+	return value, nil
+}
+
+// isHeaderText reports whether text can be the value of a header.
+func isHeaderText(text string) bool {
+	return text != "" && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+}
+
+// Intent describes a mint or a burn (interface 2.5, 6).
+type Intent struct {
+	Method Method        `json:"method"` // MethodMint, MethodBurnPermit or MethodBurn
+	Type   IntentType    `json:"type"`   // Assemble or Disassemble
+	From   []IntentAsset `json:"from"`   // what is consumed
+	To     []IntentAsset `json:"to"`     // what is issued
+
+	// TargetCandidate has options of unknown meaning. It was an empty object so far.
+	TargetCandidate json.RawMessage `json:"target_candidate,omitempty"`
+
+	// FeeRate, in basis points (2000 is 20%), and Actual, the decimal number of tokens
+	// after fees, are in some results only.
+	FeeRate json.Number `json:"fee_rate,omitempty"`
+	Actual  string      `json:"actual,omitempty"`
+}
+
+// UnmarshalJSON reads an intent. It checks types only. FeeRate and Actual, which
+// decide nothing, are left empty if their form is unknown. The error is an
+// [*InvalidError].
+func (i *Intent) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "intent", i) }
+
+func (i *Intent) read(x *reader) {
+	x.members("method", (*string)(&i.Method), "type", (*string)(&i.Type), "from", &i.From, "to", &i.To,
+		"target_candidate", &i.TargetCandidate, "fee_rate", (*feeRate)(&i.FeeRate),
+		"actual", (*looseText)(&i.Actual))
+}
+
+// feeRate is a number, or a string that holds one.
+type feeRate json.Number
+
+func (f *feeRate) read(x *reader) {
+	rate := x.loose()
+	if _, err := canonicalAmount(rate); err == nil {
+		*f = feeRate(rate)
+	}
+}
+
+// IntentAsset is an asset or a token that an [Intent] consumes or issues (interface
+// 2.5, 6).
+type IntentAsset struct {
+	Type   AssetType `json:"type"`   // TypeAsset for a game asset, otherwise a token type
+	ID     string    `json:"id"`     // game asset ID, or token contract address
+	Amount Amount    `json:"amount"` // greater than 0
+}
+
+func (a *IntentAsset) read(x *reader) {
+	x.members("type", (*string)(&a.Type), "id", &a.ID, "amount", &a.Amount)
+}
+
+// Direction is the direction of an intent: [Mint] or [Burn].
+type Direction string
+
+// The directions. An empty Direction is unknown.
+const (
+	Mint Direction = "mint" // assets become tokens
+	Burn Direction = "burn" // tokens become assets
+)
+
+// Direction derives the direction from method and type together (interface 2.5, 3).
+// The error is an [*InvalidError] if they contradict each other.
+func (i *Intent) Direction() (Direction, error) {
+	switch {
+	case i.Method == MethodMint && i.Type == Assemble:
+		return Mint, nil
+	case (i.Method == MethodBurnPermit || i.Method == MethodBurn) && i.Type == Disassemble:
+		return Burn, nil
+	default:
+		return "", invalid("intent.method",
+			"and intent.type must be mint and assemble, or burn-permit (or burn) and disassemble")
+	}
+}
+
+// check adds what is wrong with the intent to p, and returns its direction, or ""
+// if it has none.
+func (i *Intent) check(p *problems) Direction {
+	p.require(i.Method != "", "intent.method")
+	p.require(i.Type != "", "intent.type")
+	direction, err := i.Direction()
+	if i.Method != "" && i.Type != "" {
+		p.addAll(err)
+	}
+	checkIntentAssets(p, "intent.from", i.From, direction == Mint, direction == Burn)
+	checkIntentAssets(p, "intent.to", i.To, direction == Burn, direction == Mint)
+	return direction
+}
+
+// checkIntentAssets checks one side of an intent. The direction makes it the game's
+// side, the chain's side, or neither.
+func checkIntentAssets(p *problems, path string, list []IntentAsset, ofGame, ofChain bool) {
+	if len(list) == 0 {
+		p.add(path, "is required and must not be empty")
+	}
+	for i := range list {
+		if len(*p) >= maxProblems {
+			return
+		}
+		asset := &list[i]
+		add := func(field, problem string) {
+			p.add(fmt.Sprintf("%s[%d].%s", path, i, field), "%s", problem)
+		}
+		switch {
+		case asset.Type == "":
+			add("type", "is required")
+		case ofGame && asset.Type != TypeAsset:
+			add("type", "must be asset on this side")
+		case ofChain && strings.EqualFold(string(asset.Type), string(TypeAsset)):
+			add("type", "must be a token type on this side")
+		}
+		if asset.ID == "" {
+			add("id", "is required")
+		}
+		if asset.Amount.Sign() <= 0 {
+			add("amount", "is required and must be greater than 0")
+		}
+	}
+}
+
+// side is one side of an intent: what the game moves, or what the chain moves.
+type side struct {
+	path   string // in the intent's message
+	assets []IntentAsset
+}
+
+// sides returns the side of the game and that of the chain.
+func (i *Intent) sides(d Direction) (game, chain side) {
+	from, to := side{"intent.from", i.From}, side{"intent.to", i.To}
+	switch d {
+	case Mint:
+		return from, to
+	case Burn:
+		return to, from
+	default:
+		return side{}, side{}
+	}
+}
+
+// trade is what an intent exchanges.
+type trade struct {
+	direction   Direction
+	game, chain side
+	assets      []AssetAmount // what the game moves: the sum of its side, one entry per ID
+}
+
+// trade returns what the intent exchanges. The error is an [*InvalidError] if the
+// intent is malformed.
+func (i *Intent) trade() (t trade, err error) {
+	var p problems
+	t.direction = i.check(&p)
+	t.game, t.chain = i.sides(t.direction)
+	if err = p.err(); err == nil {
+		t.assets, err = t.game.sum()
+	}
+	if err != nil {
+		return trade{}, err
+	}
+	return t, nil
+}
+
+// tokens returns a copy of the entries that can be compared: sorted, in lower case,
+// because the case of an address is only a checksum, and without types, because an NFT may
+// come as ERC20 (2.5).
+func (s side) tokens() []IntentAsset {
+	list := make([]IntentAsset, len(s.assets))
+	for n, asset := range s.assets {
+		list[n] = IntentAsset{ID: strings.ToLower(asset.ID), Amount: asset.Amount}
+	}
+	slices.SortFunc(list, func(a, b IntentAsset) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), a.Amount.Cmp(b.Amount))
+	})
+	return list
+}
+
+// sum adds up the entries of each asset ID, in the order of the intent.
+func (s side) sum() ([]AssetAmount, error) {
+	sums := make([]AssetAmount, 0, len(s.assets))
+	at := make(map[string]int, len(s.assets))
+	for _, asset := range s.assets {
+		n, seen := at[asset.ID]
+		if !seen {
+			at[asset.ID] = len(sums)
+			sums = append(sums, AssetAmount{ID: asset.ID, Amount: asset.Amount})
+			continue
+		}
+		sum, err := sums[n].Amount.Add(asset.Amount)
+		if err != nil {
+			return nil, invalid(s.path, "adds up to more digits than an amount can have")
+		}
+		sums[n].Amount = sum
+	}
+	return sums, nil
 }

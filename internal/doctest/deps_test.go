@@ -1,4 +1,4 @@
-package ramp_test
+package doctest
 
 import (
 	"encoding/json"
@@ -73,6 +73,7 @@ func goList(t *testing.T, dir, env, pattern string) []listed {
 }
 
 func TestImportingCostsNoNode(t *testing.T) {
+	t.Chdir(root)
 	for name, build := range map[string]struct{ dir, env string }{
 		"cgo":                         {".", "CGO_ENABLED=1"},
 		"without cgo":                 {".", "CGO_ENABLED=0"},
@@ -116,6 +117,7 @@ func TestImportingCostsNoNode(t *testing.T) {
 
 // Only tests may import testify.
 func TestTestifyStaysInTests(t *testing.T) {
+	t.Chdir(root)
 	for _, p := range goList(t, ".", "CGO_ENABLED=1", "./...") {
 		assert.False(t, strings.HasPrefix(p.ImportPath, "github.com/stretchr/"), "%s is linked", p.ImportPath)
 	}
@@ -148,6 +150,7 @@ func TestTestifyStaysInTests(t *testing.T) {
 }
 
 func TestGoModLocksNobodyOut(t *testing.T) {
+	t.Chdir(root)
 	command := exec.Command("go", "mod", "edit", "-json")
 	command.Env = append(os.Environ(), "GOWORK=off")
 	out, err := command.Output()

@@ -1,4 +1,4 @@
-package ramp_test
+package doctest
 
 import (
 	"encoding/json"
@@ -96,6 +96,7 @@ func (r *repository) publish() {
 }
 
 func TestReleaseRejects(t *testing.T) {
+	t.Chdir(root)
 	replaced := func(old, with string) func(*repository) {
 		return func(r *repository) {
 			require.Contains(r.t, changelog, old)
@@ -170,6 +171,7 @@ func TestReleaseRejects(t *testing.T) {
 }
 
 func TestReleaseMakesATag(t *testing.T) {
+	t.Chdir(root)
 	r := newRepository(t)
 	out, err := r.run(".ci/release", "v0.2.0")
 	require.NoError(t, err, out)
@@ -204,6 +206,7 @@ func modules(t *testing.T) []string {
 }
 
 func TestEveryModuleIsKeptUpToDate(t *testing.T) {
+	t.Chdir(root)
 	text, err := os.ReadFile(".github/dependabot.yml")
 	require.NoError(t, err)
 	var listed []string
@@ -222,6 +225,7 @@ func TestEveryModuleIsKeptUpToDate(t *testing.T) {
 // A nested module has the oldest go-ethereum, as the package requires it, or the
 // newest, as internal/nodetest does; so the tests cover both and nothing between.
 func TestModulesAgreeOnGoEthereum(t *testing.T) {
+	t.Chdir(root)
 	versions := map[string]string{}
 	for _, dir := range modules(t) {
 		command := exec.Command("go", "mod", "edit", "-json")
@@ -256,6 +260,7 @@ func TestModulesAgreeOnGoEthereum(t *testing.T) {
 // Every release of Go that is promised is one that the tests run on, here and on
 // the forge.
 func TestPromisedReleasesOfGoAreTested(t *testing.T) {
+	t.Chdir(root)
 	release := regexp.MustCompile(`\b1\.[0-9]+`)
 	releases := func(file, line string) []string {
 		text, err := os.ReadFile(file)

@@ -1,4 +1,4 @@
-package ramp_test
+package doctest
 
 import (
 	"bytes"
@@ -24,6 +24,7 @@ var updateAPI = flag.Bool("update-api", false, "write testdata/api.txt anew")
 // A studio's code depends on the exported names and their shape. A change of
 // them is a decision, and this test makes it a visible one.
 func TestExportedAPI(t *testing.T) {
+	t.Chdir(root)
 	const file = "testdata/api.txt"
 	got := exportedAPI(t)
 	if *updateAPI {
@@ -46,7 +47,7 @@ func TestExportedAPI(t *testing.T) {
 			difference.WriteString("+ " + line + "\n")
 		}
 	}
-	t.Errorf("the exported API is not the one of %s:\n%s\nIf that is meant, record it: go test -run TestExportedAPI -update-api .",
+	t.Errorf("the exported API is not the one of %s:\n%s\nIf that is meant, record it: go -C internal/doctest test -run TestExportedAPI -update-api .",
 		file, difference.String())
 }
 
@@ -107,23 +108,6 @@ func exportedAPI(t *testing.T) string {
 	return out.String()
 }
 
-// constantsOf returns the names of the constants of a type.
-func constantsOf(t *testing.T, name string) (names []string) {
-	t.Helper()
-	fset := token.NewFileSet()
-	pkg, err := doc.NewFromFiles(fset, sources(t, fset), module)
-	require.NoError(t, err)
-	for _, kind := range pkg.Types {
-		for _, list := range kind.Consts {
-			if kind.Name == name {
-				names = append(names, list.Names...)
-			}
-		}
-	}
-	require.NotEmpty(t, names)
-	return names
-}
-
 // spaces match the alignment of columns, which changes with a neighboring line.
 var spaces = regexp.MustCompile(`(\S)[ \t]+`)
 
@@ -146,6 +130,7 @@ func sources(t *testing.T, fset *token.FileSet) (files []*ast.File) {
 // Types, functions, methods, fields, constants and variables: a comment of the
 // group counts for each name in it.
 func TestEveryExportedNameIsDocumented(t *testing.T) {
+	t.Chdir(root)
 	fset := token.NewFileSet()
 	seen := 0
 	check := func(name *ast.Ident, comments ...*ast.CommentGroup) {
