@@ -26,6 +26,7 @@ type trial struct {
 
 	turn   atomic.Int64 // for spreading calls over the stores
 	failed atomic.Int64 // calls that were repeated
+	late   atomic.Int64 // how many of them had stored their step
 
 	mu      sync.Mutex
 	applied map[uuid.UUID]int
@@ -118,8 +119,11 @@ func (k *trial) update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 // database may abort a transaction that races another. A decision is recognized by
 // its error.
 func (k *trial) settle(id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
-	for deadline := time.Now().Add(k.patience); ; {
+	for again, deadline := false, time.Now().Add(k.patience); ; again = true {
 		step, err := k.update(k.ctx, id, next)
+		if again && err == nil && !step.New {
+			k.late.Add(1)
+		}
 		var rejection *ramp.Rejection
 		if err == nil || errors.As(err, &rejection) || errors.Is(err, ramp.ErrOrderConflict) ||
 			errors.Is(err, ramp.ErrOrderFinished) || errors.Is(err, ramp.ErrOrderUnknown) ||

@@ -43,6 +43,9 @@ func check(t *testing.T, err error) {
 	}
 }
 
+// anyTerms accept every order.
+var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true, ProjectID: "project-1"})
+
 func TestStore(t *testing.T) {
 	storetest.TestStore(t, func(t *testing.T, check func(ramp.Step) error) storetest.Target {
 		approve := func(_ context.Context, step ramp.Step) error { return check(step) }
