@@ -174,7 +174,23 @@ func (r *results) read(events io.Reader) {
 				fmt.Fprintf(&r.output, "FAILED %s %s\n", e.Package, e.Test)
 				r.print(output[key])
 			}
+			if e.Test == "" && !failedIn[e.Package] {
+				r.unfinished(e.Package, output)
+			}
 			failedIn[e.Package] = true
+		}
+	}
+}
+
+// unfinished prints what the tests said that were running when their package ended, for
+// example with a panic after a timeout. The first lines say which tests; many goroutines
+// follow.
+func (r *results) unfinished(name string, output map[event][]string) {
+	const most = 60
+	for key, lines := range output {
+		if key.Package == name && key.Test != "" {
+			fmt.Fprintf(&r.output, "NOT ENDED %s %s\n", name, key.Test)
+			r.print(lines[:min(len(lines), most)])
 		}
 	}
 }
