@@ -95,43 +95,17 @@ type cluster struct {
 
 func newCluster(t *testing.T, synchronous bool) *cluster {
 	t.Helper()
-	bin := os.Getenv(envBin)
-	if bin == "" {
-		t.Skip("*** NOT TESTED: " + envBin + " is not set ***")
-	}
-	dir, err := os.MkdirTemp("", "ramp-cluster-")
-	check(t, err)
-	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
-	port := 10_000 + rand.N(10_000)
-	primary := &server{t: t, bin: bin, dir: filepath.Join(dir, "primary"), port: port}
-	standby := &server{t: t, bin: bin, dir: filepath.Join(dir, "standby"), port: port + 1}
-	if os.Geteuid() == 0 { // PostgreSQL does not run as root
-		nobody, err := user.Lookup("nobody")
-		check(t, err)
-		uid, err := strconv.Atoi(nobody.Uid)
-		check(t, err)
-		check(t, os.Chown(dir, uid, -1))
-		primary.as, standby.as = []string{"runuser", "-u", "nobody", "--"}, []string{"runuser", "-u", "nobody", "--"}
-	}
-	// The tests kill servers, not machines, so nothing must be synced to disk.
-	settings := "listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\nfsync = off\nshared_buffers = 16MB\nmax_connections = 90\ndynamic_shared_memory_type = mmap\n"
+	settings := ""
 	if synchronous {
-		settings += "synchronous_standby_names = '*'\n"
+		settings = "synchronous_standby_names = '*'\n"
 	}
-	primary.run("initdb", "-D", primary.dir, "-U", "ramp", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-	config, err := os.OpenFile(filepath.Join(primary.dir, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
-	check(t, err)
-	_, err = config.WriteString(settings)
-	check(t, err)
-	check(t, config.Close())
-	primary.start()
+	primary := newServer(t, settings)
+	standby := &server{t: t, as: primary.as, bin: primary.bin, dir: filepath.Join(filepath.Dir(primary.dir), "standby"), port: primary.port + 1}
 	primary.run("pg_basebackup", "-D", standby.dir, "-h", "127.0.0.1", "-p", strconv.Itoa(primary.port), "-U", "ramp", "-R", "-c", "fast", "--no-sync")
 	standby.options = " -c synchronous_standby_names=" // it has no standby of its own
 	standby.start()
 
-	p := &place{database: databaseOf(t, ramp.PostgreSQL), driver: "pgx",
-		dsn: fmt.Sprintf("postgres://ramp@127.0.0.1:%d,127.0.0.1:%d/postgres?sslmode=disable&target_session_attrs=read-write", primary.port, standby.port)}
-	p.db = open(t, p.driver, p.dsn)
+	p := placeOf(t, fmt.Sprintf("127.0.0.1:%d,127.0.0.1:%d", primary.port, standby.port))
 	want := "async"
 	if synchronous {
 		want = "sync"
@@ -143,6 +117,15 @@ func newCluster(t *testing.T, synchronous bool) *cluster {
 	return &cluster{primary: primary, standby: standby, world: newWorld(t, p, nil)}
 }
 
+// placeOf returns a place whose game uses whichever of the addresses is writable.
+func placeOf(t *testing.T, addresses string) *place {
+	t.Helper()
+	p := &place{database: databaseOf(t, ramp.PostgreSQL), driver: "pgx",
+		dsn: "postgres://ramp@" + addresses + "/postgres?sslmode=disable&target_session_attrs=read-write"}
+	p.db = open(t, p.driver, p.dsn)
+	return p
+}
+
 // server is a PostgreSQL server.
 type server struct {
 	t       *testing.T
@@ -151,6 +134,38 @@ type server struct {
 	dir     string
 	port    int
 	options string
+}
+
+// newServer starts a server of the test's own, which the test may kill: others use the one
+// of envPostgreSQL at the same time.
+func newServer(t *testing.T, settings string) *server {
+	t.Helper()
+	bin := os.Getenv(envBin)
+	if bin == "" {
+		t.Skip("*** NOT TESTED: " + envBin + " is not set ***")
+	}
+	dir, err := os.MkdirTemp("", "ramp-server-")
+	check(t, err)
+	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
+	s := &server{t: t, bin: bin, dir: filepath.Join(dir, "data"), port: 10_000 + rand.N(10_000)}
+	if os.Geteuid() == 0 { // PostgreSQL does not run as root
+		nobody, err := user.Lookup("nobody")
+		check(t, err)
+		uid, err := strconv.Atoi(nobody.Uid)
+		check(t, err)
+		check(t, os.Chown(dir, uid, -1))
+		s.as = []string{"runuser", "-u", "nobody", "--"}
+	}
+	s.run("initdb", "-D", s.dir, "-U", "ramp", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	config, err := os.OpenFile(filepath.Join(s.dir, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	check(t, err)
+	// The tests kill servers, not machines, so nothing must be synced to disk.
+	_, err = config.WriteString("listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\nfsync = off\n" +
+		"shared_buffers = 16MB\nmax_connections = 90\ndynamic_shared_memory_type = mmap\n" + settings)
+	check(t, err)
+	check(t, config.Close())
+	s.start()
+	return s
 }
 
 func (s *server) run(program string, args ...string) {

@@ -20,7 +20,6 @@ import (
 
 const (
 	envPostgreSQL = "RAMP_TEST_POSTGRESQL"
-	envCrash      = "RAMP_TEST_POSTGRESQL_CRASH"
 	envMySQL      = "RAMP_TEST_MYSQL"
 )
 

@@ -259,30 +259,20 @@ func testKill(t *testing.T, p *place) {
 
 // PostgreSQL itself crashes and recovers.
 func TestCrashOfPostgreSQL(t *testing.T) {
-	crash := os.Getenv(envCrash)
-	if crash == "" {
-		t.Skip("*** NOT TESTED: " + envCrash + " is not set ***")
-	}
 	const crashes = 3
-	for _, d := range databases {
-		if d.dialect != ramp.PostgreSQL {
-			continue
-		}
-		p := newPlace(t, d, d.modes[0])
-		w := newWorld(t, p, nil)
-		f := w.traffic(8)
-		for range crashes {
-			f.wait(20 + rand.N(20))
-			command := exec.Command("sh", "-c", crash)
-			if out, err := command.CombinedOutput(); err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
-		}
-		f.wait(20)
-		f.finish()
-		if f.cut.Load() < crashes {
-			t.Errorf("%d crashes cut off %d calls", crashes, f.cut.Load())
-		}
+	s := newServer(t, "")
+	p := placeOf(t, fmt.Sprintf("127.0.0.1:%d", s.port))
+	run(t, p.db, p.dialect.Schema()+tables)
+	f := newWorld(t, p, nil).traffic(8)
+	for range crashes {
+		f.wait(20 + rand.N(20))
+		s.kill()
+		s.start()
+	}
+	f.wait(20)
+	f.finish()
+	if f.cut.Load() < crashes {
+		t.Errorf("%d crashes cut off %d calls", crashes, f.cut.Load())
 	}
 }
 

@@ -110,7 +110,9 @@ type results struct {
 // does not see that a nested module's test depends on a file outside of the module, such as
 // a document, so only the results of the root module may come from its cache.
 func test(module string, flags []string) *results {
-	args := append([]string{"-C", module, "test", "-json", "-vet=off"}, flags...)
+	// The usual timeout of 10 minutes was too short for a machine that compiles beside the
+	// tests and is slower than ours.
+	args := append([]string{"-C", module, "test", "-json", "-vet=off", "-timeout=30m"}, flags...)
 	if module != "." {
 		args = append(args, "-count=1")
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/url"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -126,11 +125,7 @@ func TestStore(t *testing.T) {
 			check(t, store.Check(t.Context()))
 			return store
 		}
-		s := storetest.Target{Stores: []ramp.Store{open(one), open(two)}, Give: queries.Set, Balance: queries.Balance}
-		if crash := os.Getenv("RAMP_TEST_POSTGRESQL_CRASH"); crash != "" {
-			s.Crash = func() error { return exec.Command("sh", "-c", crash).Run() }
-		}
-		return s
+		return storetest.Target{Stores: []ramp.Store{open(one), open(two)}, Give: queries.Set, Balance: queries.Balance}
 	})
 }
 
