@@ -143,6 +143,10 @@ func (g *game) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error)
 	return &player, err
 }
 
+// ofSession is the player of a session, in a statement. A query of its own would cost a
+// round trip while rows are locked.
+const ofSession = "(SELECT player FROM sessions WHERE id = ?)"
+
 // Apply moves the items of one step of an order. It runs once for each step, in the
 // transaction that records the step.
 //
@@ -154,15 +158,10 @@ func (g *game) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 			return err
 		}
 	}
-	var player string
-	err := tx.QueryRowContext(ctx, g.bind("SELECT player FROM sessions WHERE id = ?"), step.Order.SessionID).Scan(&player)
-	if err != nil {
-		return fmt.Errorf("look up the player of the session: %w", err)
-	}
 	// Update the items in a fixed order, so that two orders of a player cannot
 	// deadlock.
 	items := slices.SortedFunc(slices.Values(step.Effect.Assets), func(a, b ramp.AssetAmount) int { return cmp.Compare(a.ID, b.ID) })
-	if err := g.applySwords(ctx, tx, step, player); err != nil {
+	if err := g.applySwords(ctx, tx, step); err != nil {
 		return err
 	}
 	for _, item := range items {
@@ -175,8 +174,8 @@ func (g *game) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 		}
 		// The balance must neither become negative nor overflow the column.
 		moved, err := tx.ExecContext(ctx, g.bind(
-			"UPDATE inventory SET balance = balance + ? WHERE player = ? AND item = ? AND balance BETWEEN ? AND ?"),
-			delta, player, item.ID, max(0, -delta), math.MaxInt64-max(0, delta))
+			"UPDATE inventory SET balance = balance + ? WHERE player = "+ofSession+" AND item = ? AND balance BETWEEN ? AND ?"),
+			delta, step.Order.SessionID, item.ID, max(0, -delta), math.MaxInt64-max(0, delta))
 		if err != nil {
 			return err
 		}
@@ -187,7 +186,7 @@ func (g *game) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 		case step.Effect.Kind == ramp.Take:
 			return ramp.Reject("INVALID_BALANCE")
 		default:
-			return fmt.Errorf("cannot change how many %q player %s owns", item.ID, player)
+			return fmt.Errorf("cannot change how many %q the player of session %s owns", item.ID, step.Order.SessionID)
 		}
 	}
 	return nil

@@ -35,7 +35,7 @@ func (g *game) createSwords(ctx context.Context, tx *sql.Tx, player string) erro
 }
 
 // applySwords moves the swords of one step of an order.
-func (g *game) applySwords(ctx context.Context, tx *sql.Tx, step ramp.Step, player string) error {
+func (g *game) applySwords(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 	o := step.Order
 	i := slices.IndexFunc(o.Assets, func(a ramp.AssetAmount) bool { return a.ID == itemSword })
 	if i < 0 {
@@ -47,11 +47,11 @@ func (g *game) applySwords(ctx context.Context, tx *sql.Tx, step ramp.Step, play
 	}
 	switch {
 	case step.Effect.Kind == ramp.Take:
-		return g.setAside(ctx, tx, o, player, n)
+		return g.setAside(ctx, tx, o, n)
 	case step.Effect.Kind == ramp.GiveBack:
 		return g.change(ctx, tx, n, "UPDATE swords SET order_id = '' WHERE order_id = ?", o.UUID.String())
 	case step.Effect.Kind == ramp.Grant:
-		return g.bringBack(ctx, tx, step, player, n)
+		return g.bringBack(ctx, tx, step, n)
 	case o.Direction == ramp.Mint && o.State == ramp.OrderSucceeded:
 		return g.remember(ctx, tx, step)
 	default:
@@ -60,12 +60,12 @@ func (g *game) applySwords(ctx context.Context, tx *sql.Tx, step ramp.Step, play
 }
 
 // setAside chooses swords of the player for a mint. Nobody can use them until it fails.
-func (g *game) setAside(ctx context.Context, tx *sql.Tx, o ramp.Order, player string, n int64) error {
-	query := "SELECT id FROM swords WHERE player = ? AND order_id = '' ORDER BY id LIMIT " + strconv.FormatInt(n, 10)
+func (g *game) setAside(ctx context.Context, tx *sql.Tx, o ramp.Order, n int64) error {
+	query := "SELECT id FROM swords WHERE player = " + ofSession + " AND order_id = '' ORDER BY id LIMIT " + strconv.FormatInt(n, 10)
 	if g.dialect != ramp.SQLite { // which has one writer at a time
 		query += " FOR UPDATE"
 	}
-	chosen, err := g.column(ctx, tx, query, player)
+	chosen, err := g.column(ctx, tx, query, o.SessionID)
 	if err == nil && int64(len(chosen)) < n {
 		err = ramp.Reject("INVALID_BALANCE")
 	}
@@ -90,12 +90,12 @@ func (g *game) remember(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 
 // bringBack gives the player the swords whose tokens were burned. A token that the game
 // does not know becomes a new sword.
-func (g *game) bringBack(ctx context.Context, tx *sql.Tx, step ramp.Step, player string, n int64) error {
+func (g *game) bringBack(ctx context.Context, tx *sql.Tx, step ramp.Step, n int64) error {
 	burned := step.Evidence.TokenIDs
 	for i := range n {
 		var known int64
 		if i < int64(len(burned)) {
-			done, err := tx.ExecContext(ctx, g.bind("UPDATE swords SET player = ?, order_id = '', token_id = '' WHERE token_id = ?"), player, burned[i].String())
+			done, err := tx.ExecContext(ctx, g.bind("UPDATE swords SET player = "+ofSession+", order_id = '', token_id = '' WHERE token_id = ?"), step.Order.SessionID, burned[i].String())
 			if err != nil {
 				return err
 			}
@@ -105,7 +105,7 @@ func (g *game) bringBack(ctx context.Context, tx *sql.Tx, step ramp.Step, player
 		}
 		if known == 0 {
 			id := fmt.Sprintf("%s/%d", step.Order.UUID, i)
-			if err := g.change(ctx, tx, 1, "INSERT INTO swords (id, player) VALUES (?, ?)", id, player); err != nil {
+			if err := g.change(ctx, tx, 1, "INSERT INTO swords (id, player) VALUES (?, "+ofSession+")", id, step.Order.SessionID); err != nil {
 				return err
 			}
 		}

@@ -69,12 +69,11 @@ func (l *load) bareOrder() error {
 }
 
 func (l *load) bareApply(tx *sql.Tx, p *loadPlayer, delta int) error {
-	var player string
-	if err := tx.QueryRow(l.bind("SELECT player FROM sessions WHERE id = ?"), p.session).Scan(&player); err != nil || delta == 0 {
-		return err
+	if delta == 0 {
+		return nil
 	}
-	_, err := tx.Exec(l.bind("UPDATE inventory SET balance = balance + ? WHERE player = ? AND item = 'item_gold' AND balance BETWEEN ? AND ?"),
-		delta, player, 0, 1<<60)
+	_, err := tx.Exec(l.bind("UPDATE inventory SET balance = balance + ? WHERE player = (SELECT player FROM sessions WHERE id = ?) AND item = 'item_gold' AND balance BETWEEN ? AND ?"),
+		delta, p.session, 0, 1<<60)
 	return err
 }
 
