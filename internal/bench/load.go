@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"database/sql"
@@ -30,10 +31,11 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-const loadUsage = `usage: go -C internal/bench run . load [-db sqlite:PATH|postgres://…] [-for 1m] [-workers 16] [-players 100]
+const loadUsage = `usage: go -C internal/bench run . load [-db sqlite:PATH|postgres://…] [-for 1m] [-workers 16] [-players 100] [-byhand]
 
 Runs examples/gameserver on an empty database under a mix of mints, burns,
-failures and duplicates, and then the bare database with the same statements.
+failures and duplicates, and in turns the bare database with the same statements,
+or, with -byhand, a server without the SDK that makes the same statements.
 `
 
 const (
@@ -50,8 +52,9 @@ func loadMain(args []string, out io.Writer) error {
 	duration := flags.Duration("for", time.Minute, "`duration` of the load; the bare database takes another third of it")
 	workers := flags.Int("workers", 16, "`number` of concurrent orders")
 	players := flags.Int("players", 100, "`number` of players")
+	byHand := flags.Bool("byhand", false, "compare the CPU time of gameserver and PostgreSQL with that of a server without the SDK")
 	_ = flags.Parse(args)
-	if flags.NArg() > 0 || *workers < 1 || *players < 1 {
+	if flags.NArg() > 0 || *byHand && !strings.HasPrefix(*address, "postgres") || *workers < 1 || *players < 1 {
 		flags.Usage()
 		os.Exit(2)
 	}
@@ -72,7 +75,7 @@ func loadMain(args []string, out io.Writer) error {
 		return err
 	}
 	defer l.db.Close()
-	statements, err := l.statements()
+	statements, err := l.statements(gameserver, nil)
 	if err != nil {
 		return err
 	}
@@ -86,6 +89,9 @@ func loadMain(args []string, out io.Writer) error {
 		}
 	}
 	l.players, l.bystanders = l.players[:*players], l.players[*players:]
+	if *byHand {
+		return l.compare(*duration, statements, out)
+	}
 	return l.report(*duration, statements, out)
 }
 
@@ -97,6 +103,7 @@ type load struct {
 	workers      int
 	key          ramp.HMACKey
 	http         *http.Client
+	source       string // directory of the server; "" means gameserver
 	command      *exec.Cmd
 	url          string
 	wire         net.Listener // counts statements; nil if they are not counted there
@@ -140,13 +147,17 @@ const gameserver = "../../examples/gameserver"
 // start builds the server as its Dockerfile does, and runs it in a process of its own.
 // The process inherits counted, if it is not nil.
 func (l *load) start(address string, counted *os.File, buildFlags ...string) error {
-	binary := filepath.Join(l.dir, "gameserver")
-	build := exec.Command("go", slices.Concat([]string{"-C", gameserver, "build", "-ldflags=-s -w", "-o", binary}, buildFlags, []string{"."})...)
+	source := cmp.Or(l.source, gameserver)
+	binary := filepath.Join(l.dir, filepath.Base(source))
+	build := exec.Command("go", slices.Concat([]string{"-C", source, "build", "-ldflags=-s -w", "-o", binary}, buildFlags, []string{"."})...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=") // without the caller's flags, such as -race
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the server: %w\n%s", err, out)
 	}
-	l.command = exec.Command(binary, "-addr", "127.0.0.1:0", "-db", address, "-token", tokenAddress, "-network", "testnet", "-any-rate")
+	l.command = exec.Command(binary, "-addr", "127.0.0.1:0", "-db", address)
+	if source == gameserver {
+		l.command.Args = append(l.command.Args, "-token", tokenAddress, "-network", "testnet", "-any-rate")
+	}
 	l.command.Env = append(os.Environ(), "RAMP_HMAC_KEY="+loadKey, "RAMP_VALIDATOR_KEY="+loadValidator)
 	if counted != nil {
 		l.command.ExtraFiles = []*os.File{counted} // as sqlitecount.FD
@@ -419,19 +430,27 @@ func percentiles(all []time.Duration) string {
 
 // usage returns the CPU time and the peak memory of the server (see proc(5)).
 func (l *load) usage() (cpu time.Duration, memory int64, err error) {
-	dir := fmt.Sprintf("/proc/%d/", l.command.Process.Pid)
-	stat, err := os.ReadFile(dir + "stat")
+	_, cpu, err = stat(l.command.Process.Pid)
+	status, err2 := os.ReadFile(fmt.Sprintf("/proc/%d/status", l.command.Process.Pid))
+	_, most, _ := strings.Cut(string(status), "VmHWM:")
+	kilobytes, err3 := strconv.ParseInt(strings.Fields(most + " 0")[0], 10, 64)
+	return cpu, kilobytes << 10, errors.Join(err, err2, err3)
+}
+
+// stat returns the parent of a process, and its CPU time with that of its children that
+// have ended.
+func stat(process int) (parent int, cpu time.Duration, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process))
 	if err != nil {
 		return 0, 0, err
 	}
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	user, err1 := strconv.ParseInt(fields[11], 10, 64)
-	system, err2 := strconv.ParseInt(fields[12], 10, 64)
-	const tick = 10 * time.Millisecond
-	status, err3 := os.ReadFile(dir + "status")
-	_, most, _ := strings.Cut(string(status), "VmHWM:")
-	kilobytes, err4 := strconv.ParseInt(strings.Fields(most + " 0")[0], 10, 64)
-	return time.Duration(user+system) * tick, kilobytes << 10, errors.Join(err1, err2, err3, err4)
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	parent, err = strconv.Atoi(fields[1])
+	for _, field := range fields[11:15] { // of user and system, and of both of the children
+		ticks, failed := strconv.ParseInt(field, 10, 64)
+		cpu, err = cpu+time.Duration(ticks)*10*time.Millisecond, cmp.Or(err, failed)
+	}
+	return parent, cpu, err
 }
 
 // size returns the size of the database on disk.

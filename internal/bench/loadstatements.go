@@ -21,9 +21,10 @@ import (
 
 // statements counts the statements that the server executes for an order without
 // duplicates. They are counted on another run of the server, which is not measured.
-func (l *load) statements() (string, error) {
+// player is one who exists, or nil if one has to log in first.
+func (l *load) statements(source string, player *loadPlayer) (string, error) {
 	const warmUp, orders = 10, 50 // the first orders prepare their statements
-	server := &load{dir: l.dir, key: l.key, http: l.http}
+	server := &load{dir: l.dir, key: l.key, http: l.http, source: source}
 	start := server.startCountedSQLite
 	if l.postgres {
 		start = server.startCountedPostgreSQL
@@ -33,10 +34,12 @@ func (l *load) statements() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := server.login("counted"); err != nil {
-		return "", err
+	if player == nil {
+		if err := server.login("counted"); err != nil {
+			return "", err
+		}
+		player = server.players[0]
 	}
-	player := server.players[0]
 	var before, after statementCount
 	for n := range warmUp + orders {
 		if n == warmUp {
