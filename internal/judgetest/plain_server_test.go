@@ -9,9 +9,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/big"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -249,6 +251,12 @@ func (s *plainServer) login(w http.ResponseWriter, body []byte) {
 			p.balances[id] = big.NewInt(1)
 		}
 	}
+	if s.is("items of their own", "items of their own, never given back") {
+		p.balances = map[string]*big.Int{}
+		for i := range 3 {
+			p.balances[fmt.Sprintf("sword-%d-%d", n, i)] = big.NewInt(1)
+		}
+	}
 	p.wallet = "0x" + hex.EncodeToString(sum[:20])
 	s.players[session] = p
 	json.NewEncoder(w).Encode(map[string]any{"sessionId": session, "accessToken": p.token, "wallet": p.wallet})
@@ -321,7 +329,11 @@ func (s *plainServer) assets(r *http.Request) (any, error) {
 		return nil, err
 	}
 	assets := []any{}
-	for _, id := range s.listed() {
+	listed := s.listed()
+	if s.is("items of their own", "items of their own, never given back") { // and only while they are owned
+		listed = slices.DeleteFunc(slices.Sorted(maps.Keys(p.balances)), func(id string) bool { return p.balances[id].Sign() == 0 })
+	}
+	for _, id := range listed {
 		balance := any(p.balances[id].String())
 		switch {
 		case s.is("balance as a number"):
@@ -564,7 +576,8 @@ func (s *plainServer) validate(r *http.Request, body []byte) (any, error) {
 	if s.is("own uuids") && !s.issued[in.UUID] {
 		return nil, refusal{200, "UNKNOWN_UUID"}
 	}
-	if s.is("unique items") {
+	unique := s.is("unique items", "items of their own", "items of their own, never given back")
+	if unique {
 		for i := range in.Intent.To {
 			if in.Intent.To[i].Type == "NFT" {
 				in.Intent.To[i].Type = "ERC20"
@@ -602,12 +615,12 @@ func (s *plainServer) validate(r *http.Request, body []byte) (any, error) {
 		if !mint && !s.is("one more than the balance") {
 			each = map[string]int64{"item_gold": 5, "item_gem": 50}[item]
 		}
-		if each == 0 && !(s.is("unknown items cost nothing") || s.is("any listed item") && p.balances[item] != nil) {
+		if each == 0 && !unique && !(s.is("unknown items cost nothing") || s.is("any listed item") && p.balances[item] != nil) {
 			return nil, refusal{200, "NOT_FOR_SALE"}
 		}
 		price.Add(price, new(big.Int).Mul(n, big.NewInt(each)))
 	}
-	if s.is("unique items") {
+	if unique {
 		price = new(big.Int).Mul(amount, big.NewInt(400)) // a token is an item
 		for item, n := range items {
 			have := p.balances[item]
@@ -975,7 +988,7 @@ func (s *plainServer) result(r *http.Request, body []byte) error {
 	}
 	effect := func() {
 		switch {
-		case order.mint && !ok && !s.is("a failed mint gives nothing back"):
+		case order.mint && !ok && !s.is("a failed mint gives nothing back", "items of their own, never given back"):
 			s.add(session, back, 1)
 		case order.mint && ok && s.is("a mint takes again at its result"):
 			s.add(session, back, -1)

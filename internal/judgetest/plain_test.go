@@ -111,7 +111,7 @@ var plainFaults = []struct {
 	{"repeat rejected", ""},
 	{"repeat after the end approved", "validate-other-order"},
 	{"order replaced", "repeats"},
-	{"ended uuid reused", "validate-after-success"},
+	{"ended uuid reused", "validate-after-end"},
 	{"an open order blocks", ""},
 	{"open order never released", ""},
 	{"balance not checked", "balance"},
@@ -169,6 +169,7 @@ var plainFaults = []struct {
 	{"one item only", ""},
 	{"tokens instead of items", "burn-succeeds"},
 	{"a failed mint gives nothing back", "mint-fails"},
+	{"items of their own, never given back", "mint-fails"},
 	{"a mint takes again at its result", "mint-succeeds"},
 	{"a mint gives back on success", "mint-succeeds"},
 	{"a burn pays nothing", "burn-succeeds"},
@@ -182,7 +183,7 @@ var plainFaults = []struct {
 }
 
 // plainPolicies are rules of the plain server that the interface allows.
-var plainPolicies = []string{"only burns", "only mints", "unique items", "own uuids", "wallets"}
+var plainPolicies = []string{"only burns", "only mints", "unique items", "items of their own", "own uuids", "wallets"}
 
 // plainPolicy tells the judge of a policy.
 func plainPolicy(name string, target *conformance.Target, game *plainServer) {
@@ -191,7 +192,7 @@ func plainPolicy(name string, target *conformance.Target, game *plainServer) {
 		target.Timeout = 10 * time.Second // the default of the command
 	case "only burns", "only mints":
 		target.Only = name[len("only ") : len(name)-1]
-	case "unique items":
+	case "unique items", "items of their own", "items of their own, never given back":
 		target.Unique, target.Amount, target.Tokens, target.BurnTokens = true, 1, 1, 1
 	case "own uuids":
 		target.UUID = func(context.Context, ramp.Session) (uuid.UUID, error) {

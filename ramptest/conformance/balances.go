@@ -70,6 +70,9 @@ func (t *trial) held(s ramp.Session, a answer) []holding {
 		balance, _ := new(big.Rat).SetString(text)
 		all = append(all, holding{id, balance, asset.Balance})
 	}
+	if t.target.Unique && t.items[s.ID] == "" { // later, the player may not own it
+		t.items[s.ID], _ = t.choose(all)
+	}
 	return all
 }
 

@@ -191,7 +191,7 @@ func (e endpoint) hmacCases() []Case {
 		o, right := e.body(t)
 		body := change(right.bytes())
 		e.accepted(t, e.noted(t, o, right, t.post(e.path(t.target), t.signed(t.player, body), body)))
-		if f, ok := t.err.(*finding); ok && t.listsUnicode() && !ascii(string(body)) {
+		if f, ok := t.err.(*finding); ok && !ascii(string(body)) && t.tradesUnicode() {
 			f.grave = true // no order about such an asset is ever approved
 		}
 		t.confirm(o, failure)
@@ -245,14 +245,26 @@ func (e endpoint) hmacCases() []Case {
 	}
 }
 
-// listsUnicode reports whether the player lists an asset whose ID is not ASCII.
-func (t *trial) listsUnicode() bool {
+// tradesUnicode reports whether the player lists an asset whose ID is not ASCII, or the
+// server approves a burn to one whose body is written in ASCII. The trial may have failed.
+func (t *trial) tradesUnicode() bool {
 	for id := range t.before.assets {
 		if !ascii(id) {
 			return true
 		}
 	}
-	return false
+	now := *t
+	now.err = nil
+	o := now.burn().bent(set("intent.to.0.id", "검"))
+	post := func(path string, message object) answer {
+		body := bytes.ReplaceAll(message.bytes(), []byte("검"), []byte(`\uac80`))
+		return now.post(path, now.signed(t.player, body), body)
+	}
+	if now.err != nil || !now.asked(o, post(t.target.ValidatePath, o.body)).succeeded() {
+		return false
+	}
+	now.told(o, o.result(failure), post(t.target.ResultPath, o.result(failure)))
+	return true
 }
 
 func ascii(text string) bool {

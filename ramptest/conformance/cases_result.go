@@ -367,6 +367,9 @@ func (t *trial) endsLate(e ending) {
 	t.judge.closeLate(o.owner.ID)
 	t.pause(t.target.Late - time.Since(o.at))
 	t.player, t.before = o.owner, o.before
+	for id := range o.assets() {
+		t.asset = id
+	}
 	t.ledger.approved(o.order)
 	t.confirm(o.order, e.status)
 	t.moved(e.moved)

@@ -299,6 +299,43 @@ func TestACooldownFailsNothing(t *testing.T) {
 	})
 }
 
+// An HMAC over text that lost its letters breaks every order about an item whose ID has
+// some. That counts if the server trades one; otherwise it is only noted.
+func TestALossyHMACCountsWhereAnItemIsNotASCII(t *testing.T) {
+	t.Parallel()
+	lossy := func(text []byte) []byte {
+		return regexp.MustCompile(`[^\x00-\x7f]`).ReplaceAll(text, []byte("?"))
+	}
+	m := layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		if !bytes.Equal(lossy(body), body) && s.key.Verify(lossy(body), r.Header.Get(ramp.HeaderHMAC)) != nil {
+			r.Header.Set(ramp.HeaderHMAC, "")
+		}
+		next.ServeHTTP(w, r)
+	})
+	korean := func(m message) bool { return m.text("intent.to.0.id") == "검" }
+	for name, c := range map[string]struct {
+		mutant
+		want conformance.Outcome
+	}{
+		"it trades none":   {m, conformance.Noted},
+		"it lists one":     {both(m, replaces(ramp.PathAssets, `"assets":[`, `"assets":[{"id":"검","balance":"1"},`)), conformance.Failed},
+		"it approves one":  {both(m, approves(korean)), conformance.Failed},
+		"it declines them": {both(m, rejects(korean)), conformance.Noted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, c.mutant, func(t *testing.T, s *studio) {
+				s.target.Strict = false
+				judge := newJudge(t, s)
+				for _, id := range []string{"validate-hmac-raw", "result-hmac-raw"} {
+					v := judge.Try(t.Context(), only(caseOf(t, id), "unicode"))
+					assert.Equal(t, c.want, v.Outcome, v.String())
+				}
+			})
+		})
+	}
+}
+
 // A call is shown with what repeats it, and without what it proves itself with.
 func TestACallShowsNoSecret(t *testing.T) {
 	t.Parallel()

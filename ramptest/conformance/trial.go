@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"math/big"
 	"net/http"
 	"slices"
 	"strings"
@@ -35,6 +36,7 @@ type trial struct {
 	player  ramp.Session      // the player of the case
 	asset   string            // the asset to move
 	second  string            // another asset; empty if there is none
+	items   map[string]string // the assets to move where each player owns others, by session ID
 	before  snapshot          // what the player owned at the beginning
 	wallets map[string]string // wallet addresses that the server reports, by session ID
 	ledger  *ledger           // what the server agreed to
@@ -80,7 +82,7 @@ func (s skip) Error() string { return string(s) }
 
 func (j *Judge) trial(ctx context.Context, in Input) *trial {
 	return &trial{ctx: ctx, target: &j.target, client: j.client, judge: j, needs: in.needs, calls: new(calls),
-		secrets: slices.Clone(j.target.Secrets), wallets: make(map[string]string), ledger: newLedger()}
+		secrets: slices.Clone(j.target.Secrets), items: make(map[string]string), wallets: make(map[string]string), ledger: newLedger()}
 }
 
 // begin gets a player and measures the balances.
@@ -96,21 +98,8 @@ func (t *trial) begin() {
 		t.skip("no rate was configured (-token, -amount and -tokens)")
 	}
 	t.player = t.newPlayer()
-	t.asset, t.second = t.target.Asset, t.target.Second
-	holdings := t.holdings(t.player)
-	enough := t.amounts(20)
-	if t.target.Unique {
-		enough = t.amounts(1)
-	}
-	for _, h := range holdings {
-		switch {
-		case h.balance.Cmp(enough) < 0, t.judge.drifts(h.id):
-		case t.asset == "" && h.id != t.second:
-			t.asset = h.id
-		case t.second == "" && h.id != t.asset:
-			t.second = h.id
-		}
-	}
+	holdings, enough := t.holdings(t.player), t.enough()
+	t.asset, t.second = t.choose(holdings)
 	t.before = snapshot{owner: t.player, assets: sums(holdings)}
 	if _, listed := t.before.assets[t.asset]; t.err == nil && t.asset != "" && !listed {
 		t.untried("the player does not list the asset %s of the order (-asset); it lists %s", t.said(t.asset), t.listed(holdings))
@@ -123,6 +112,34 @@ func (t *trial) begin() {
 		t.skip("the player owns too little of a second asset")
 	}
 }
+
+// enough returns how much a player must own of an asset to move.
+func (t *trial) enough() *big.Rat {
+	if t.target.Unique {
+		return t.amounts(1)
+	}
+	return t.amounts(20)
+}
+
+// choose returns the assets to move of a player who owns all: those that the target names,
+// or the first ones of which there is enough. They are empty if there are none.
+func (t *trial) choose(all []holding) (asset, second string) {
+	asset, second = t.target.Asset, t.target.Second
+	for _, h := range all {
+		switch {
+		case h.balance.Cmp(t.enough()) < 0, t.judge.drifts(h.id):
+		case asset == "" && h.id != second:
+			asset = h.id
+		case second == "" && h.id != asset:
+			second = h.id
+		}
+	}
+	return asset, second
+}
+
+// assetOf returns the asset to move of a player. Each unique item may have an ID of its
+// own.
+func (t *trial) assetOf(s ramp.Session) string { return cmp.Or(t.items[s.ID], t.asset) }
 
 // listed describes what a player owns.
 func (t *trial) listed(all []holding) string {
@@ -141,6 +158,7 @@ func (t *trial) listed(all []holding) string {
 func (t *trial) renew() {
 	t.player = t.newPlayer()
 	t.before = t.look(t.player)
+	t.asset = t.assetOf(t.player)
 }
 
 func (t *trial) fail(saw, want string) {
@@ -303,7 +321,7 @@ func (t *trial) mintOf(s ramp.Session) order {
 	}
 	return t.newOrder(s, object{
 		"method": "mint", "type": "assemble", "target_candidate": object{},
-		"from": list{entry("asset", t.asset, number(t.target.Amount))},
+		"from": list{entry("asset", t.assetOf(s), number(t.target.Amount))},
 		"to":   list{entry(kind, t.target.Token, number(t.target.Tokens))},
 	})
 }
@@ -326,7 +344,7 @@ func (t *trial) burnOf(s ramp.Session) order {
 	return t.newOrder(s, object{
 		"method": "burn-permit", "type": "disassemble", "target_candidate": object{},
 		"from": list{entry("ERC20", t.target.Token, number(t.target.BurnTokens))},
-		"to":   list{entry("asset", t.asset, number(t.target.Amount))},
+		"to":   list{entry("asset", t.assetOf(s), number(t.target.Amount))},
 	})
 }
 
