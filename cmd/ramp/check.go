@@ -85,8 +85,12 @@ func check(ctx context.Context, args []string, out, errs io.Writer) int {
 		}
 		return statusRight
 	}
+	early := errors.New("interrupted before the first verdict")
 	judge, err := flags.judge(ctx)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return fail(early)
+	case err != nil:
 		return fail(err)
 	}
 	defer judge.Close()
@@ -95,10 +99,10 @@ func check(ctx context.Context, args []string, out, errs io.Writer) int {
 	verdicts := judge.Run(ctx, cases, flags.parallel, progress.show)
 	progress.clear()
 	if ctx.Err() != nil && len(verdicts) == 0 {
-		return fail(errors.New("interrupted before the first verdict"))
+		return fail(early)
 	}
 	report := newReport(flags.target.URL, judge.Opening(), verdicts)
-	report.again = again(args)
+	report.again, report.interrupted = again(args), ctx.Err() != nil
 	if flags.junit != "" {
 		if err := report.writeJUnit(flags.junit); err != nil {
 			return fail(err)

@@ -20,9 +20,10 @@ type report struct {
 	Causes []cause   `json:"causes"`
 	Cases  []verdict `json:"cases"`
 
-	again    string // the command of the run, to which a case is added
-	causes   []conformance.Cause
-	verdicts []conformance.Verdict
+	again       string // the command of the run, to which a case is added
+	interrupted bool   // so that nothing is known of the other cases
+	causes      []conformance.Cause
+	verdicts    []conformance.Verdict
 }
 
 type counts struct {
@@ -356,6 +357,8 @@ func (r *report) writeLine(out io.Writer, paint painter) error {
 	case r.Failed > 0:
 		outcome = conformance.Failed
 		rest = ", first " + r.failed()[0].First().Case.ID
+	case r.interrupted:
+		outcome = "interrupted"
 	case r.Untried > 0:
 		outcome = conformance.Untried
 	case r.Unproven > 0:

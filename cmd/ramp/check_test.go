@@ -376,8 +376,34 @@ func TestAnInterruptedCheckShowsWhatItTried(t *testing.T) {
 	var out, errs bytes.Buffer
 	status := check(ctx, flags(interrupting.URL, "-login", "/login", "-parallel", "1", "-run", "^assets(-query)?$"), &out, &errs)
 	assert.Equal(t, 2, status)
-	assert.Contains(t, out.String(), "passed: 0 of 1 cases failed")
+	assert.Equal(t, "interrupted: 0 of 1 cases failed; 0 noted, 0 unproven, 0 waived, 0 skipped, 0 untried\n", out.String())
 	assert.Equal(t, "ramp check: interrupted after 1 of 2 cases\n", errs.String())
+}
+
+// Without a verdict, none is written.
+func TestACheckThatIsInterruptedAtItsBeginningHasNoVerdict(t *testing.T) {
+	t.Parallel()
+	for at, first := range map[string]string{"the opening": "/api/validate", "the login": "/login"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		hangs := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == first {
+				cancel()
+				return
+			}
+			switch r.URL.Path {
+			case "/login":
+				_, _ = io.WriteString(w, `{"sessionId":"session-1","accessToken":"token-1"}`)
+			default:
+				_, _ = io.WriteString(w, `{"success":true,"errorCode":null,"data":{"v1":{"assets":[{"id":"item_gold","balance":"9000"}]}}}`)
+			}
+		}))
+		var out, errs bytes.Buffer
+		assert.Equal(t, statusUnknown, check(ctx, flags(hangs.URL, "-login", "/login", "-json"), &out, &errs), at)
+		assert.Empty(t, out.String(), at)
+		assert.Equal(t, "ramp check: interrupted before the first verdict\n", errs.String(), at)
+		hangs.Close()
+		cancel()
+	}
 }
 
 // A server that is gone gets no verdicts.

@@ -3,8 +3,11 @@ package conformance_test
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -74,6 +77,65 @@ func TestTheDefectIsTheFirstCause(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What fails comes before what is only noted. Within each, what stands before the handler
+// comes first, then the abilities in their order, then what mixes players up, then what many
+// other cases need, then a MUST, then the cause with the most cases.
+func TestCausesAreInTheOrderInWhichToFixThem(t *testing.T) {
+	t.Parallel()
+	verdict := func(id string, o conformance.Outcome, level conformance.Level) conformance.Verdict {
+		return conformance.Verdict{Case: caseOf(t, id), Outcome: o, Level: level}
+	}
+	failed := func(id string) conformance.Verdict { return verdict(id, conformance.Failed, conformance.Must) }
+	want := []conformance.Verdict{
+		failed("handler"), failed("assets"), failed("mint-fails"), failed("unknown-order"), failed("players-at-once"), failed("terms-rate"),
+		failed("result-contrary"), verdict("assets-id-once", conformance.Failed, conformance.Should),
+		verdict("refusal", conformance.Noted, conformance.Must), verdict("sign-v", conformance.Noted, conformance.Should),
+	}
+	for range 20 {
+		mixed := slices.Clone(want)
+		rand.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
+		unproven := verdict("mint-fails", conformance.Unproven, conformance.Must)
+		unproven.Until = "mint-fails"
+		var got []string
+		for _, c := range conformance.Causes(append(mixed, unproven, verdict("sign-form", conformance.Passed, conformance.Must))) {
+			got = append(got, c.First().Case.ID)
+			assert.Equal(t, c.First().Outcome, c.Outcome)
+			assert.Equal(t, c.First().Case.ID == "mint-fails", c.Waiting == 1)
+		}
+		assert.Equal(t, "handler assets mint-fails unknown-order players-at-once terms-rate result-contrary assets-id-once refusal sign-v", strings.Join(got, " "))
+	}
+
+	// Cases with one fix are one cause; the one with more cases comes first among equals.
+	causes := conformance.Causes([]conformance.Verdict{failed("result-contrary"), failed("sign-unchanged"), failed("sign-recovers")})
+	require.Len(t, causes, 2)
+	assert.Len(t, causes[0].Failed, 2)
+	assert.Equal(t, "result-contrary", causes[1].First().Case.ID)
+}
+
+// The report in docs/testing.md is that of a game that never gives back.
+func TestTheDocumentedReportIsTrue(t *testing.T) {
+	t.Parallel()
+	if racedetector.On {
+		t.Skip("it takes minutes with the race detector, and runs without")
+	}
+	document, err := os.ReadFile("../../docs/testing.md")
+	require.NoError(t, err)
+	inVirtualTime(t, both(rate(), mutant{bug: "keeps what failed"}), func(t *testing.T, s *studio) {
+		s.target.Token, s.target.Amount, s.target.Tokens = "0x0000000000000000000000000000000000007e57", 2, 1
+		s.target.Strict, s.target.Restart = false, nil
+		verdicts := judged(t, s)
+		causes := conformance.Causes(verdicts)
+		require.Len(t, causes, 1)
+		first := causes[0].First()
+		n := func(o conformance.Outcome) int { return len(outcomes(verdicts, o)) }
+		report := fmt.Sprintf("1. %s (%s, interface %s, %s; %d cases wait for it)\n   saw:  %s %s: %s\n   want: %s\n   fix:  %s\n\n"+
+			"failed: %d of %d cases failed, first %s; %d noted, %d unproven, %d waived, %d skipped, %d untried\n",
+			first.Case.Title, first.Level, first.Case.Section, first.Case.ID, causes[0].Waiting, first.Call.Method, first.Call.Path, first.Saw, first.Want, first.Case.Fix,
+			n(conformance.Failed), len(verdicts), first.Case.ID, n(conformance.Noted), n(conformance.Unproven), n(conformance.Waived), n(conformance.Skipped), n(conformance.Untried))
+		assert.True(t, strings.Contains(string(document), report), report)
+	})
 }
 
 // behind is a server whose assets endpoint asks a replica that is behind.

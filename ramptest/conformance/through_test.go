@@ -2,7 +2,6 @@ package conformance_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -58,17 +57,49 @@ func TestAServerThatConfirmsInItsOwnWayIsToldOnce(t *testing.T) {
 	}
 }
 
-// hexTimes is a server whose receipts are those of a library that wants every quantity in
-// hex, and which says so in a form of its own.
-func hexTimes() mutant {
+// logsOnly is a server that reads the logs of a receipt in one form only, and says so in a
+// form of its own. The form is that of the blockTimestamp of a log.
+func logsOnly(form string) mutant {
 	return says(ramp.PathResult, func(m message) bool {
 		logs, _ := m.at("receipt.logs").([]any)
 		if len(logs) == 0 {
 			return false
 		}
-		_, isNumber := logs[0].(map[string]any)["blockTimestamp"].(json.Number)
-		return isNumber
+		time := logs[0].(map[string]any)["blockTimestamp"]
+		_, isText := time.(string)
+		return !(form == "text" && isText || form == "missing" && time == nil)
 	}, 400, `{"error":"cannot read the body"}`)
+}
+
+// hexTimes is a server whose receipts are those of a library that wants every quantity in
+// hex.
+func hexTimes() mutant { return logsOnly("text") }
+
+// Of each form of logs, the judge finds out whether the server reads it, before it blames
+// anything else.
+func TestTheFormOfLogsThatTheServerReadsIsFound(t *testing.T) {
+	t.Parallel()
+	for form, reads := range map[string]string{
+		"text":    "receipt.logs[].blockTimestamp as hex text",
+		"missing": "no receipt.logs[].blockTimestamp",
+		"none":    "no logs in the receipt",
+	} {
+		t.Run(form, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, logsOnly(form), func(t *testing.T, s *studio) {
+				s.target.Strict = false
+				judge := newJudge(t, s)
+				require.Len(t, judge.Opening(), 1)
+				v := judge.Opening()[0]
+				assert.Equal(t, "result-log", v.Case.ID)
+				assert.Equal(t, "a confirmation, which the same result with "+reads+" got", v.Want)
+				for _, id := range []string{"mint-succeeds", "burn-succeeds", "repeats", "result-at-once"} {
+					v := judge.Try(t.Context(), caseOf(t, id))
+					assert.Equal(t, conformance.Passed, v.Outcome, v.String())
+				}
+			})
+		})
+	}
 }
 
 // What else is wrong with such a server is found behind it.
@@ -184,6 +215,40 @@ func TestWhatTheHandlerDidNotAnswerIsSaid(t *testing.T) {
 			assert.Equal(t, !layer, strings.Contains(err.Error(), "(-validate)"), err)
 		})
 	}
+}
+
+// Where a redirect leads says what is wrong, often that the address is http or lacks a
+// slash at its end.
+func TestARedirectNamesItsLocation(t *testing.T) {
+	t.Parallel()
+	for path, says := range map[string]string{ramp.PathAssets: "(-assets) or the address (-url) is wrong", ramp.PathValidate: "(-validate)", ramp.PathResult: "(-result)"} {
+		s := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+			if r.URL.Path == path {
+				http.Redirect(w, r, "https://game.example.com"+path+"/", http.StatusMovedPermanently)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}))
+		err := opened(t, s.target)
+		assert.ErrorContains(t, err, "HTTP 301, a redirect to https://game.example.com"+path+"/; the service does not follow it")
+		assert.ErrorContains(t, err, says)
+	}
+}
+
+// An answer that is cut off is neither no answer nor a wrong one.
+func TestAnAnswerThatIsCutOffIsSaid(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		if r.URL.Path != ramp.PathResult || !bytes.Contains(body, []byte(`"status":"0x1"`)) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Length", "45")
+		_, _ = w.Write([]byte(`{"success":true,`))
+	}))
+	v := newJudge(t, s).Try(t.Context(), caseOf(t, "mint-succeeds"))
+	assert.Equal(t, conformance.Failed, v.Outcome, v.String())
+	assert.Equal(t, "the answer was cut off after 16 bytes of its body: the connection was closed", v.Saw)
 }
 
 func TestAnAssetThatThePlayerDoesNotListIsSaid(t *testing.T) {

@@ -364,6 +364,8 @@ func (t *trial) answered(a answer) bool {
 	switch {
 	case errors.Is(a.err, errBusy):
 		t.untried("%w", a.err)
+	case a.err != nil && a.status != 0: // it was cut off
+		t.failAt(a, a.shown, "a whole answer")
 	case a.err != nil:
 		t.failAt(a, "no answer: "+a.shown, "an answer")
 	}
