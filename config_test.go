@@ -81,11 +81,10 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 	}
 	var order ramp.Order
 	memory := func(order *ramp.Order) ramp.Store {
-		store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(_ context.Context, step ramp.Step) error {
+		store := &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error {
 			*order = step.Order
 			return nil
-		}})
-		require.NoError(t, err)
+		}}
 		return store
 	}
 	var log bytes.Buffer
@@ -281,11 +280,10 @@ func TestEveryFieldOfATermsConfig(t *testing.T) {
 		return ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{swordProduct()}}
 	}
 	answer := func(t *testing.T, c ramp.TermsConfig, intent ramp.Intent) (reply ramp.Reply, order ramp.Order) {
-		store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(_ context.Context, step ramp.Step) error {
+		store := &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error {
 			order = step.Order
 			return nil
-		}})
-		require.NoError(t, err)
+		}}
 		terms, err := ramp.NewTerms(c)
 		require.NoError(t, err)
 		handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: terms,
@@ -652,29 +650,6 @@ func TestEveryFieldOfAnSQLStoreConfig(t *testing.T) {
 				return db.begins
 			},
 			required: 1, then: 4,
-		},
-	})
-}
-
-func TestEveryFieldOfAMemoryStoreConfig(t *testing.T) {
-	applied := 0
-	required := func(*testing.T) ramp.MemoryStoreConfig {
-		return ramp.MemoryStoreConfig{Apply: func(context.Context, ramp.Step) error { return nil }}
-	}
-	tryFields(t, required, map[string]trial[ramp.MemoryStoreConfig]{
-		"Apply": {
-			set: func(c *ramp.MemoryStoreConfig) {
-				c.Apply = func(context.Context, ramp.Step) error { applied++; return nil }
-			},
-			see: func(t *testing.T, c ramp.MemoryStoreConfig) any {
-				store, err := ramp.NewMemoryStore(c)
-				require.NoError(t, err)
-				r := mintRequest(t)
-				_, err = store.Update(t.Context(), r.UUID, ramp.Accept(ramp.Session{ID: "s"}, r, time.Now()))
-				require.NoError(t, err)
-				return applied
-			},
-			required: 0, then: 1,
 		},
 	})
 }

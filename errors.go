@@ -41,6 +41,15 @@ var (
 	ErrSignature = errors.New("signature is not valid")
 )
 
+// Must returns value, and panics if err is not nil. It is for what a program cannot start
+// without, such as ramp.Must(ramp.NewTerms(config)).
+func Must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
 // InvalidError lists every wrong field of a message or a config. It holds no field
 // values.
 type InvalidError struct {

@@ -219,3 +219,9 @@ func TestCodeIsWrittenAsUTF8(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "{\"success\":false,\"errorCode\":\"BAD_\ufffd\",\"data\":null}", string(b))
 }
+
+func TestMustPanicsWithTheError(t *testing.T) {
+	assert.Equal(t, 7, Must(7, nil))
+	_, err := NewTerms(TermsConfig{})
+	assert.PanicsWithError(t, err.Error(), func() { Must(NewTerms(TermsConfig{})) })
+}

@@ -282,11 +282,7 @@ func ExampleNewHandler_store() {
 	key, _ := ramp.TextKey("key from the console")
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	bank := &game{gold: 1000}
-	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: bank.apply}) // on a database: NewSQLStore
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	store := &ramp.MemoryStore{Apply: bank.apply}                                                                    // on a database: NewSQLStore
 	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products}) // a token costs 100 gold
 	if err != nil {
 		fmt.Println(err)

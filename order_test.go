@@ -520,8 +520,8 @@ func TestConfigsOfStoresNameAllThatIsMissing(t *testing.T) {
 	assertFields(t, err, "SQLStoreConfig.Dialect is required")
 	_, err = ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(nil), Dialect: ramp.SQLite, Apply: applyNothing, Retries: -2})
 	assertFields(t, err, "SQLStoreConfig.Retries must be at least -1")
-	_, err = ramp.NewMemoryStore(ramp.MemoryStoreConfig{})
-	assertFields(t, err, "MemoryStoreConfig.Apply is required")
+	_, err = new(ramp.MemoryStore).Update(t.Context(), uuid.New(), nil)
+	assertFields(t, err, "MemoryStore.Apply is required")
 }
 
 // Errors of a call are found before the database is used: there is none here.

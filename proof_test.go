@@ -289,8 +289,7 @@ func TestAHandlerNeedsAProofWithWhichBurnsCanEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			terms := newTerms(t, tt.products...)
-			store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(context.Context, ramp.Step) error { return nil }})
-			require.NoError(t, err)
+			store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
 			chain, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com"})
 			require.NoError(t, err)
 			config := ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: terms, Key: testKey(t), Signer: testSigner(t), Chain: chain, AnyWallet: true}

@@ -8,22 +8,22 @@
 // The service's console gives you the HMAC key, and asks for the address of your validator
 // key. Terms are what the game sells; everything else is rejected.
 //
-//	key, err := ramp.TextKey(os.Getenv("RAMP_HMAC_KEY")) // or Base64URLKey: try "ramp connect"
-//	signer, err := ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY"))
-//	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{{
+//	key := ramp.Must(ramp.TextKey(os.Getenv("RAMP_HMAC_KEY"))) // or Base64URLKey: try "ramp connect"
+//	signer := ramp.Must(ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY")))
+//	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{{
 //		Name:       "gold",
 //		Token:      "0x00000000000000000000000000000000000070c3",
 //		MintFeeBps: 100, // 1%
 //		Materials:  []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: icon}},
 //		Outputs:    []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: icon}},
-//	}}})
+//	}}}))
 //
 // # The journey of an order
 //
 // Your server asks the service for a UUID, and opens the page in the player's webview:
 // [Client.Initialize], [ExchangeURL].
 //
-//	client, err := ramp.NewClient(ramp.ClientConfig{URL: apiURL, Key: key, Terms: terms})
+//	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: apiURL, Key: key, Terms: terms}))
 //	started, err := client.Initialize(ctx, ramp.InitializeRequest{PlayerID: "player-1", Product: "gold"})
 //	page, err := started.ExchangeURL(rampURL, ramp.Session{ID: "session-1", Token: token})
 //
@@ -33,9 +33,9 @@
 // You write three methods: Authenticate and Assets of [Players], and Apply of the
 // [SQLStore], which moves assets in the transaction that records the order.
 //
-//	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: game.Apply})
-//	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: store, Terms: terms, Key: key, Signer: signer})
-//	err = handler.Check(ctx) // the table can be written, and the key signs
+//	store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: game.Apply}))
+//	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: store, Terms: terms, Key: key, Signer: signer}))
+//	err := handler.Check(ctx) // the table can be written, and the key signs
 //	mux.HandleFunc("/api/assets", handler.Assets) // the paths in the console
 //	mux.HandleFunc("/api/validate", handler.Validate)
 //	mux.HandleFunc("/api/result", handler.Result)

@@ -7,10 +7,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// Store keeps orders and applies their effects. [NewSQLStore] and [NewMemoryStore]
-// return one. Write your own for a database that can change an order and the game's
-// assets in one atomic operation. Package ramptest/storetest tests it, and
-// docs/stores.md explains how to write it, with an example for Redis.
+// Store keeps orders and applies their effects: [SQLStore], [MemoryStore], or your own
+// for a database that can change an order and the game's assets in one atomic
+// operation. Package ramptest/storetest tests it, and docs/stores.md explains how to
+// write it, with an example for Redis.
 //
 // A Store must be safe for concurrent use.
 type Store interface {
@@ -39,34 +39,27 @@ type Store interface {
 // MemoryStore is a [Store] in memory, for tests and prototypes. Its orders are lost
 // when the process ends, including what players have paid.
 type MemoryStore struct {
-	apply        func(context.Context, Step) error
-	mu           sync.Mutex
-	orders       map[uuid.UUID]Order
-	transactions map[string]uuid.UUID // the orders that have ended by a transaction
-}
-
-// MemoryStoreConfig configures a [MemoryStore].
-type MemoryStoreConfig struct {
 	// Apply applies the effect of a step completely or not at all. Steps are
 	// applied one at a time. It may reject a step that opens an order with
 	// [Reject]; see [SQLStoreConfig].Apply for what to check. It must not call the
 	// store. Required.
 	Apply func(ctx context.Context, step Step) error
-}
 
-// NewMemoryStore returns an empty store. The error is an [*InvalidError] if Apply
-// is nil.
-func NewMemoryStore(c MemoryStoreConfig) (*MemoryStore, error) {
-	if c.Apply == nil {
-		return nil, invalid("MemoryStoreConfig.Apply", "is required")
-	}
-	return &MemoryStore{apply: c.Apply, orders: map[uuid.UUID]Order{}, transactions: map[string]uuid.UUID{}}, nil
+	mu           sync.Mutex
+	orders       map[uuid.UUID]Order
+	transactions map[string]uuid.UUID // the orders that have ended by a transaction
 }
 
 // Update implements [Store].
 func (s *MemoryStore) Update(ctx context.Context, id uuid.UUID, next Transition) (Step, error) {
+	if s.Apply == nil {
+		return Step{}, invalid("MemoryStore.Apply", "is required")
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.orders == nil {
+		s.orders, s.transactions = map[uuid.UUID]Order{}, map[string]uuid.UUID{}
+	}
 	var stored *Order
 	if order, ok := s.orders[id]; ok {
 		order = order.clone()
@@ -81,7 +74,7 @@ func (s *MemoryStore) Update(ctx context.Context, id uuid.UUID, next Transition)
 		order := s.orders[other].clone()
 		return Step{}, &ConflictError{Order: *stored, Field: "tx_hash", Other: &order}
 	}
-	if err := s.apply(ctx, step); err != nil {
+	if err := s.Apply(ctx, step); err != nil {
 		return Step{}, err
 	}
 	s.orders[id] = step.Order.clone()

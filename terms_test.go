@@ -367,11 +367,10 @@ func placed(intent ramp.Intent) *ramp.ValidateRequest {
 func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
 	key, signer := newCounting(t)
 	var applied []ramp.Step
-	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(_ context.Context, step ramp.Step) error {
+	store := &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error {
 		applied = append(applied, step)
 		return nil
-	}})
-	require.NoError(t, err)
+	}}
 	players := &recorder{}
 	var ended []ramp.Operation
 	service := newCaller(t, ramp.HandlerConfig{
@@ -434,11 +433,10 @@ func TestAnOrderOutsideTheTermsIsAnsweredAsTheGameRejects(t *testing.T) {
 // The interface has item IDs, and the receipt has the IDs of tokens (2.5, 6).
 func TestTheEndOfAnOrderHasItsEvidence(t *testing.T) {
 	var steps []ramp.Step
-	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(_ context.Context, step ramp.Step) error {
+	store := &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error {
 		steps = append(steps, step)
 		return nil
-	}})
-	require.NoError(t, err)
+	}}
 	var ended []ramp.Operation
 	service := newCaller(t, ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: newTerms(t, goldProduct()),
 		Observer: ramp.Observer{End: func(_ context.Context, op ramp.Operation) { ended = append(ended, op) }}})

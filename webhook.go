@@ -227,6 +227,8 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	var p problems
 	p.require(c.Players != nil || c.Game != nil, "HandlerConfig.Players")
 	p.require(c.Store != nil || c.Game != nil, "HandlerConfig.Store")
+	memory, ok := c.Store.(*MemoryStore)
+	p.require(!ok || memory != nil && memory.Apply != nil, "MemoryStore.Apply")
 	if c.Game != nil && (c.Players != nil || c.Store != nil || c.OnConflict != nil) {
 		p.add("HandlerConfig.Game", "replaces Players, Store and OnConflict, which must be nil")
 	}

@@ -48,8 +48,7 @@ func (v *vault) Apply(_ context.Context, step ramp.Step) error {
 func newVault(t *testing.T, change func(*ramp.HandlerConfig)) (caller, *vault) {
 	t.Helper()
 	v := &vault{gold: map[string]int64{"session-1": 1000}}
-	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: v.Apply})
-	require.NoError(t, err)
+	store := &ramp.MemoryStore{Apply: v.Apply}
 	config := ramp.HandlerConfig{Terms: anyTerms, Players: noPlayers{}, Store: store, Logger: slog.New(slog.DiscardHandler)}
 	if change != nil {
 		change(&config)
@@ -315,8 +314,7 @@ func TestNothingOfACallIsKept(t *testing.T) {
 }
 
 func TestAMemoryStoreHandsOutCopies(t *testing.T) {
-	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(context.Context, ramp.Step) error { return nil }})
-	require.NoError(t, err)
+	store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
 	r, err := ramp.ParseValidate(validateCall().with("intent.target_candidate", map[string]any{"a": 1}).bytes())
 	require.NoError(t, err)
 	accept := ramp.Accept(player, r, atValidate)
@@ -341,13 +339,12 @@ func TestAMemoryStoreHandsOutCopies(t *testing.T) {
 // Only a new step without an error is applied.
 func TestAMemoryStoreAppliesNewStepsOnly(t *testing.T) {
 	var applied []ramp.EffectKind
-	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(_ context.Context, step ramp.Step) error {
+	store := &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error {
 		applied = append(applied, step.Effect.Kind)
 		return nil
-	}})
-	require.NoError(t, err)
+	}}
 	r, broken := mintRequest(t), errors.New("broken")
-	_, err = store.Update(t.Context(), r.UUID, func(*ramp.Order) (ramp.Step, error) { return ramp.Step{New: true}, broken })
+	_, err := store.Update(t.Context(), r.UUID, func(*ramp.Order) (ramp.Step, error) { return ramp.Step{New: true}, broken })
 	require.ErrorIs(t, err, broken)
 	assert.Empty(t, applied)
 	for range 3 {
@@ -394,8 +391,7 @@ func TestAFailedApplyStoresNothing(t *testing.T) {
 // inMemory returns a config with a store in memory that applies nothing.
 func inMemory(t testing.TB, c ramp.HandlerConfig) ramp.HandlerConfig {
 	t.Helper()
-	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(context.Context, ramp.Step) error { return nil }})
-	require.NoError(t, err)
+	store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
 	c.Players, c.Store = noPlayers{}, store
 	return c
 }

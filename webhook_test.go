@@ -1089,8 +1089,7 @@ func TestCheckFindsEveryFaultBeforeAPlayerPays(t *testing.T) {
 			[]string{"the disk is full", "hashed the digest again", "127.0.0.1:1"}, full, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(context.Context, ramp.Step) error { return nil }})
-			require.NoError(t, err)
+			store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
 			config := ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: anyTerms, Key: testKey(t), Signer: testSigner(t),
 				Chain: chainOf(node, 7002), Proof: decimals(18), AnyWallet: true}
 			tt.change(&config)
@@ -1119,6 +1118,7 @@ func TestAHandlerThatCannotWorkIsNotMade(t *testing.T) {
 	}{
 		{"HandlerConfig.Players is required; HandlerConfig.Store is required", func(c *ramp.HandlerConfig) { c.Game = nil }},
 		{"HandlerConfig.Store is required", func(c *ramp.HandlerConfig) { c.Game, c.Players = nil, noPlayers{} }},
+		{"MemoryStore.Apply is required", func(c *ramp.HandlerConfig) { c.Game, c.Players, c.Store = nil, noPlayers{}, &ramp.MemoryStore{} }},
 		{"HandlerConfig.Game replaces Players, Store and OnConflict, which must be nil", func(c *ramp.HandlerConfig) { c.Players = noPlayers{} }},
 		{"HandlerConfig.Key is required", func(c *ramp.HandlerConfig) { c.Key = ramp.HMACKey{} }},
 		{"HandlerConfig.Signer is required", func(c *ramp.HandlerConfig) { c.Signer = nil }},
@@ -1428,8 +1428,7 @@ func TestAnHourOfTroubleLosesNoOrder(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				service := ramptest.Start(t, ramptest.Config{Key: testKey(t), Validator: testSigner(t).Address(), Handler: http.NotFoundHandler()})
 				v := &vault{gold: map[string]int64{}}
-				store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: v.Apply})
-				require.NoError(t, err)
+				store := &ramp.MemoryStore{Apply: v.Apply}
 				config := ramp.HandlerConfig{Terms: anyTerms, Players: bank{vault: v}, Store: store, Key: testKey(t), Signer: testSigner(t),
 					Now: service.Now, Logger: slog.New(slog.DiscardHandler)}
 				rightly, err := ramp.NewHandler(config)

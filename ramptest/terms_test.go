@@ -62,8 +62,7 @@ func sells(t *testing.T, choose func(*ramp.Terms) *ramp.Terms) (*seller, *rampte
 	}})
 	require.NoError(t, err)
 	game := &seller{owns: map[string]int64{"gold": 1000, "sword": 2, "extra_item": 9}}
-	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: game.Apply})
-	require.NoError(t, err)
+	store := &ramp.MemoryStore{Apply: game.Apply}
 	key, err := ramp.TextKey("key of the console")
 	require.NoError(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")

@@ -81,8 +81,7 @@ func open(t *testing.T, proof func(*ramptest.Service) *ramp.Proof, wrap func(htt
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
 	s.service = ramptest.Start(s.test, ramptest.Config{PerOrder: true, Key: wayKey(), Validator: signer.Address(), Settle: -1})
-	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: s.Apply})
-	require.NoError(t, err)
+	store := &ramp.MemoryStore{Apply: s.Apply}
 	config := ramp.HandlerConfig{Players: s, Store: store, Terms: anyTerms, Key: wayKey(), Signer: signer, Logger: slog.New(slog.DiscardHandler), Now: s.service.Now}
 	if proof != nil {
 		config.Proof, config.AnyWallet = proof(s.service), true

@@ -48,11 +48,8 @@ func ExampleOrders_Finish() {
 // the gold back, once. With a Chain, Abandon refuses if it finds the order's transaction.
 func ExampleOrders_Abandon() {
 	ctx := context.Background()
-	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{
-		Apply: func(_ context.Context, step ramp.Step) error { fmt.Println("the game:", step.Effect); return nil }})
-	if err != nil {
-		log.Fatal(err)
-	}
+	store := &ramp.MemoryStore{
+		Apply: func(_ context.Context, step ramp.Step) error { fmt.Println("the game:", step.Effect); return nil }}
 	request := &ramp.ValidateRequest{UUID: uuid.MustParse("7b0f9a1e-3c44-4b8e-9c1d-2f6a5e8d7c90"), ProjectID: "project-1",
 		Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
 			From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(100)}},

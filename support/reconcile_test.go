@@ -35,14 +35,13 @@ type ledger struct {
 // newLedger returns a ledger, whose steps go to apply.
 func newLedger(t *testing.T, apply func(context.Context, ramp.Step) error) *ledger {
 	l := &ledger{orders: map[uuid.UUID]ramp.Order{}}
-	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(ctx context.Context, step ramp.Step) error {
+	store := &ramp.MemoryStore{Apply: func(ctx context.Context, step ramp.Step) error {
 		err := apply(ctx, step)
 		if err == nil {
 			l.put(step.Order)
 		}
 		return err
-	}})
-	require.NoError(t, err)
+	}}
 	l.Store = store
 	return l
 }

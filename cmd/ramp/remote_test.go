@@ -86,8 +86,7 @@ func newDesktop(t *testing.T, args ...string) *desktop {
 // newShop serves a shop that moves each order once.
 func newShop(t *testing.T, s *shop) string {
 	t.Helper()
-	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: s.apply})
-	require.NoError(t, err)
+	store := &ramp.MemoryStore{Apply: s.apply}
 	return serve(t, ramp.HandlerConfig{Terms: anyTerms, Players: s, Store: store})
 }
 

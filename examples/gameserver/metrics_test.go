@@ -39,13 +39,12 @@ func observe(t *testing.T, observer ramp.Observer) *observed {
 	check(t, err)
 	signer, err := ramp.NewKeySigner(validatorKey)
 	check(t, err)
-	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(_ context.Context, step ramp.Step) error {
+	store := &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error {
 		if step.Order.State == ramp.OrderAccepted && step.Order.Assets[0].Amount.Cmp(ramp.NewAmount(1000)) > 0 {
 			return ramp.Reject("INVALID_BALANCE")
 		}
 		return nil
-	}})
-	check(t, err)
+	}}
 	service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Books: ramptest.BooksOff}) // the game has no balances
 	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), HTTPClient: service.Client(), Observer: observer})
 	check(t, err)

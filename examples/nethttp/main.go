@@ -85,10 +85,7 @@ func newHandler(game *Game, key ramp.HMACKey, signer *ramp.Signer) (*ramp.Handle
 	if err != nil {
 		return nil, err
 	}
-	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: game.Apply})
-	if err != nil {
-		return nil, err
-	}
+	store := &ramp.MemoryStore{Apply: game.Apply}
 	return ramp.NewHandler(ramp.HandlerConfig{
 		Players: game, Store: store, Terms: terms, Key: key, Signer: signer, Logger: slog.Default()})
 }

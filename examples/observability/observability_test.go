@@ -38,13 +38,12 @@ func newStudio(t *testing.T, observer ramp.Observer) *studio {
 	check(t, err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	check(t, err)
-	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(_ context.Context, step ramp.Step) error {
+	store := &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error {
 		if step.Order.State == ramp.OrderAccepted && step.Order.Assets[0].Amount.Cmp(ramp.NewAmount(1000)) > 0 {
 			return ramp.Reject("INVALID_BALANCE")
 		}
 		return nil
-	}})
-	check(t, err)
+	}}
 	// The handler needs the address of the chain, and the service that of the handler.
 	service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler(),
 		Books: ramptest.BooksOff}) // the game of these tests has no balances

@@ -90,22 +90,22 @@ func main() {
 	ctx := context.Background()
 
 	// The console gives you the HMAC key. You register the signer's address there.
-	key := must(ramp.TextKey(rand.Text()))
-	signer := must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
+	key := ramp.Must(ramp.TextKey(rand.Text()))
+	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 
 	// Your server: the handler answers the service's three calls, and the store records
 	// orders and calls Apply, each effect exactly once.
 	session := ramp.Session{ID: "character-7", Token: ramp.NewAccessToken(rand.Text())}
 	game := &Game{session: session, gold: 1000, swords: 1}
-	store := must(ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: game.Apply}))
-	terms := must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "quickstart", Network: ramp.Testnet, Products: products}))
-	handler := must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: store, Terms: terms, Key: key, Signer: signer}))
+	store := &ramp.MemoryStore{Apply: game.Apply}
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "quickstart", Network: ramp.Testnet, Products: products}))
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: store, Terms: terms, Key: key, Signer: signer}))
 	server := httptest.NewServer(handler)
 
 	// The emulated token ramp. In production, use the URL of the real service.
-	service := must(ramptest.New(ramptest.Config{
+	service := ramp.Must(ramptest.New(ramptest.Config{
 		Key: key, Validator: signer.Address(), Game: server.URL, ProjectID: "quickstart"}))
-	client := must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, Terms: terms}))
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, Terms: terms}))
 
 	table := "step                     before   validated  result   again    again\n"
 	for _, step := range []struct {
@@ -125,16 +125,16 @@ func main() {
 	} {
 		table += fmt.Sprintf("%-24s %-8s", step.name, owns(ctx, service, session, step.before))
 
-		started := must(client.Initialize(ctx, ramp.InitializeRequest{Product: step.product}))
+		started := ramp.Must(client.Initialize(ctx, ramp.InitializeRequest{Product: step.product}))
 
 		// The player's webview opens this page. Never log its URL, which contains the
 		// access token.
-		page := must(http.Get(must(started.ExchangeURL(service.URL(), session))))
+		page := ramp.Must(http.Get(ramp.Must(started.ExchangeURL(service.URL(), session))))
 		if _ = page.Body.Close(); page.StatusCode != http.StatusOK {
 			log.Fatal("the page of the order: ", page.Status)
 		}
 
-		order := must(step.order(ctx, started.UUID, session, ramp.NewAmount(1)))
+		order := ramp.Must(step.order(ctx, started.UUID, session, ramp.NewAmount(1)))
 		table += fmt.Sprintf(" %-10s", owns(ctx, service, session, step.validated))
 		for range 3 { // the service delivers at least once
 			if err := service.Deliver(ctx, order, step.outcome); err != nil {
@@ -151,17 +151,10 @@ func main() {
 // owns asks the game for the player's assets, as the service does, and exits unless
 // they are want.
 func owns(ctx context.Context, service *ramptest.Service, session ramp.Session, want string) string {
-	player := must(service.Assets(ctx, session))
+	player := ramp.Must(service.Assets(ctx, session))
 	got := player.Assets[0].Balance.String() + "/" + player.Assets[1].Balance.String()
 	if got != want {
 		log.Fatalf("the player owns %s instead of %s", got, want)
 	}
 	return got
-}
-
-func must[T any](value T, err error) T {
-	if err != nil {
-		log.Fatal(err)
-	}
-	return value
 }

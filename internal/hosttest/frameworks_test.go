@@ -158,8 +158,7 @@ func newGame(t *testing.T, serve func(*testing.T, *ramp.Handler) *httptest.Serve
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	check(t, err)
 	g := &game{t: t, key: key, gold: 1000, client: &http.Client{Transport: &http.Transport{}}}
-	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: g.apply})
-	check(t, err)
+	store := &ramp.MemoryStore{Apply: g.apply}
 	terms, err := ramp.NewTerms(ramp.TermsConfig{Any: true})
 	check(t, err)
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: g, Store: store, Terms: terms, Key: key, Signer: signer,

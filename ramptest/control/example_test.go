@@ -58,8 +58,7 @@ func start() (*httptest.Server, *ramptest.Service) {
 	check(err)
 	terms, err := ramp.NewTerms(ramp.TermsConfig{Any: true})
 	check(err)
-	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(context.Context, ramp.Step) error { return nil }})
-	check(err)
+	store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: players{}, Store: store, Terms: terms, Key: key, Signer: signer})
 	check(err)
 	game := httptest.NewServer(handler)

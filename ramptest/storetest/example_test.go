@@ -57,11 +57,8 @@ func ExampleTestStore() {
 	t := new(testing.T) // that of your test
 	storetest.TestStore(t, func(t *testing.T, check func(ramp.Step) error) storetest.Target {
 		w := &wallet{gold: make(map[[2]string]int64)}
-		store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{
-			Apply: func(_ context.Context, step ramp.Step) error { return w.apply(step, check) }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := &ramp.MemoryStore{
+			Apply: func(_ context.Context, step ramp.Step) error { return w.apply(step, check) }}
 		return storetest.Target{Stores: []ramp.Store{store}, Give: w.give, Balance: w.balance}
 	})
 }

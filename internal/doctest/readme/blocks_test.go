@@ -6,7 +6,6 @@ package readme
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -59,25 +58,22 @@ func open(t *testing.T) *sql.DB {
 
 func TestTheTestOfTheREADME(t *testing.T) {
 	db := open(t)
-	key, err := ramp.TextKey("key from the console")
-	require.NoError(t, err)
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	require.NoError(t, err)
+	key := ramp.Must(ramp.TextKey("key from the console"))
+	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 	items := func(id string) []ramp.Item {
 		return []ramp.Item{{ID: id, Amount: ramp.NewAmount(100), IconURL: "https://example.com/icon.png"}}
 	}
-	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{
 		{Name: "gold", Token: "0x00000000000000000000000000000000000070c3", Materials: items("gold"), Outputs: items("gold")},
 		{Name: "gem", Token: "0x0000000000000000000000000000000000006e30", Materials: items("gem"), Outputs: items("gem")},
-	}})
-	require.NoError(t, err)
+	}}))
 	server := httptest.NewServer(nil) // the node's address, before it is known
 	server.Close()
 	newHandler := func(node *ramp.RPC) http.Handler {
 		ctx, g, mux := t.Context(), &game{db}, http.NewServeMux()
 		const chainID = 7002
 		t.Setenv("RAMP_RPC_URL", server.URL)
-		// block: store, err := ramp.NewSQLStore(
+		// block: store := ramp.Must(ramp.NewSQLStore(
 		require.ErrorIs(t, err, ramp.ErrUnreachable, "Check looks for the node")
 		config := ramp.HandlerConfig{Players: g, Store: store, Terms: terms, Key: key, Signer: signer, OnConflict: page, Chain: node}
 		handler, err = ramp.NewHandler(config)

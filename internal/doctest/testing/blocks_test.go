@@ -66,7 +66,7 @@ func gold() int64 {
 }
 
 func newStore() ramp.Store {
-	store, err := ramp.NewMemoryStore(ramp.MemoryStoreConfig{Apply: func(_ context.Context, step ramp.Step) error {
+	store := &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error {
 		bank.mu.Lock()
 		defer bank.mu.Unlock()
 		owned := maps.Clone(bank.owned[step.Order.SessionID])
@@ -81,10 +81,7 @@ func newStore() ramp.Store {
 		}
 		bank.owned[step.Order.SessionID] = owned
 		return nil
-	}})
-	if err != nil {
-		panic(err)
-	}
+	}}
 	return store
 }
 
