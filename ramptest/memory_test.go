@@ -98,6 +98,9 @@ func (g *shop) move(effect ramp.Effect) error {
 	return nil
 }
 
+// anyTerms accept every order.
+var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
+
 // counter joins a shop, or another game, and a service in memory.
 type counter struct {
 	shop    *shop

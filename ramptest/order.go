@@ -569,7 +569,7 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	}
 	c := s.chains[o.Network]
 	to := o.token().contract()
-	tx, err := c.Sign(ctx, o.wallet, &to, s.config.input(o), o.script.kind)
+	tx, err := c.Sign(ctx, o.wallet, &to, input(o), o.script.kind)
 	if err != nil {
 		return nil, fmt.Errorf("ramptest: %w", err)
 	}

@@ -228,11 +228,6 @@ type Config struct {
 
 	// What the interface does not say: chains.
 
-	// BareTransactions makes transactions hold the digest only. By default they hold the
-	// user's and the validator's signature too, as a contract that checks them would
-	// need. The interface does not say what they hold.
-	BareTransactions bool
-
 	// Confirmations is how many blocks, including the transaction's own, the
 	// service waits for before it delivers the result. It defaults to 1. While the
 	// clock stands still, no block is mined during a call. A handler that requires

@@ -49,7 +49,7 @@ func (s *Service) Cheat(ctx context.Context, o *Order, trick Trick) (common.Hash
 	if err != nil {
 		return common.Hash{}, err
 	}
-	c, token, signed := s.orders.chains[o.Network], o.token().contract(), signedInput(o)
+	c, token, signed := s.orders.chains[o.Network], o.token().contract(), input(o)
 	units := c.Units(o.token().Amount)
 	sender, to, input, fails := player, &token, signed, false
 	switch trick {

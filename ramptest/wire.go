@@ -285,16 +285,7 @@ func receiptEvent(network ramp.Network, r *ramp.Receipt, outcome Outcome) Event 
 
 // input returns the input of an order's transaction: a call with the digest and both
 // signatures. The interface does not say what it holds.
-func (c *Config) input(o *Order) []byte {
-	if c.BareTransactions {
-		selector := chain.Selector(string(o.Request.Intent.Method) + "(bytes32)")
-		return append(selector[:], o.Request.Digest[:]...)
-	}
-	return signedInput(o)
-}
-
-// signedInput returns the input of a call with the digest and both signatures.
-func signedInput(o *Order) []byte {
+func input(o *Order) []byte {
 	user, err := hex.DecodeString(strings.TrimPrefix(o.Approval.UserSig, "0x"))
 	if err != nil { // the game returned something else, which the record says
 		user = nil

@@ -227,7 +227,7 @@ func TestEverySwitchHasAFlag(t *testing.T) {
 		"Key", "OtherKey", "Validator", "Listener", "ControlToken", "State", "OnEvent", // set by the command, some from flags
 		"Handler", "Client", "Wallet", "Digest", "AuthorizeRPC", // Go values
 		"Networks", "Epoch", "Settle", "MaxBody", "BurnMethod", "TokenType", "Timeout", // for tests in Go
-		"BareTransactions", "Confirmations", "BlockTime", "Decimals", "Tokens",
+		"Confirmations", "BlockTime", "Decimals", "Tokens",
 	}
 	config := reflect.ValueOf(d.config)
 	for _, field := range reflect.VisibleFields(config.Type()) {

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
@@ -27,7 +26,7 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 		check(t, restart(t.Context()))
 		target := targetOf(t, p)
 		target.Restart = restart
-		ramptest.Conformance(t, target)
+		conformance.Test(t, target)
 	})
 }
 
@@ -39,7 +38,7 @@ func TestTheJudgeFindsNothingAtARate(t *testing.T) {
 	p := deploy(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), "-project", "project")
 	target := targetOf(t, p)
 	target.Asset, target.Amount, target.Tokens = "item_gem", 20, 2
-	ramptest.Conformance(t, target)
+	conformance.Test(t, target)
 }
 
 func targetOf(t *testing.T, p *process) conformance.Target {

@@ -255,7 +255,7 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 	check(t, err)
 	signer, err := ramp.NewKeySigner(validatorKey)
 	check(t, err)
-	ramptest.Conformance(t, conformance.Target{URL: n.url, AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate", ResultPath: "/ramp/result",
+	conformance.Test(t, conformance.Target{URL: n.url, AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate", ResultPath: "/ramp/result",
 		Key: key, Validator: signer.Address(), ProjectID: "project-1", Strict: true,
 		Token: "0x00000000000000000000000000000000000070c3", Asset: "gold", Amount: 20, Tokens: 2,
 		Player:  func(ctx context.Context, _ string) (ramp.Session, error) { return login(ctx, db, began) },

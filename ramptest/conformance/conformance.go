@@ -4,8 +4,7 @@
 //
 // The judge is a table of cases; see [Cases]. Each cites the section of the
 // interface that it follows and says how to fix a failure. A case may be a family: the
-// same question with several inputs. The Conformance function of package ramptest runs
-// the cases as a test, and the command "ramp check" runs them on a command line.
+// same question with several inputs. [Test] runs the cases as a test, and the command "ramp check" runs them on a command line.
 //
 // What the interface leaves open, the cases leave open too. An order may be rejected
 // with any errorCode and any HTTP status. A fraction may be taken or rejected. Assets

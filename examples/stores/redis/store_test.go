@@ -16,7 +16,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
@@ -139,7 +138,7 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 	}
 	t.Cleanup(func() { check(t, server.Close()) })
 	check(t, restart(t.Context()))
-	ramptest.Conformance(t, conformance.Target{
+	conformance.Test(t, conformance.Target{
 		URL: "http://" + address, Key: key, Validator: signer.Address(), ProjectID: "project-1", Restart: restart, Strict: true,
 		Player: func(ctx context.Context, name string) (ramp.Session, error) {
 			s := ramp.Session{ID: name + uuid.NewString(), Token: ramp.NewAccessToken(uuid.NewString() + uuid.NewString())}

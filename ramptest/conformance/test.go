@@ -1,22 +1,17 @@
-package ramptest
+package conformance
 
-import (
-	"testing"
+import "testing"
 
-	"github.com/token-ramp/ramp-go/ramptest/conformance"
-)
-
-// Conformance judges the server of the target. Each case of package conformance is
-// a subtest named by its ID. A failed MUST fails the test. A failed SHOULD is only
+// Test judges the server of the target in a test. Each case is a subtest named by its ID. A failed MUST fails the test. A failed SHOULD is only
 // logged, unless the target is strict or the failure gives assets away. A case that
 // could not be tried fails the test too, so that it is not mistaken for a pass.
 //
 // Some cases prove nothing until a basic ability works, such as giving back after a
 // failed mint. Without the ability these subtests are skipped, and the test itself
 // fails, whichever subtests run. The test ends when the server stops answering.
-func Conformance(t *testing.T, target conformance.Target) {
+func Test(t *testing.T, target Target) {
 	t.Helper()
-	judge, err := conformance.New(target)
+	judge, err := New(target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,15 +20,15 @@ func Conformance(t *testing.T, target conformance.Target) {
 		t.Fatal(err)
 	}
 	waiting := make(map[string]int)
-	for _, c := range conformance.Cases() {
+	for _, c := range Cases() {
 		t.Run(c.ID, func(t *testing.T) {
 			v := judge.Try(t.Context(), c)
 			switch waiting[v.Until]++; v.Outcome {
-			case conformance.Failed, conformance.Untried:
+			case Failed, Untried:
 				t.Error(v)
-			case conformance.Noted:
+			case Noted:
 				t.Log(v)
-			case conformance.Skipped, conformance.Unproven, conformance.Waived:
+			case Skipped, Unproven, Waived:
 				t.Skip(v)
 			}
 		})

@@ -1,4 +1,4 @@
-package ramptest_test
+package conformance_test
 
 import (
 	"context"
@@ -11,16 +11,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
-// anyTerms accept every order.
-var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
-
-// Conformance must fail the test of a wrong server. That test runs in a separate
+// Test must fail the test of a wrong server. That test runs in a separate
 // process, so that this one does not fail.
-func TestConformanceFailsTheTestOfAWrongServer(t *testing.T) {
+func TestItFailsTheTestOfAWrongServer(t *testing.T) {
 	const flag = "RAMPTEST_WRONG_SERVER"
 	if os.Getenv(flag) == "" {
 		command := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v")
@@ -45,7 +41,7 @@ func TestConformanceFailsTheTestOfAWrongServer(t *testing.T) {
 	require.NoError(t, err)
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	ramptest.Conformance(t, conformance.Target{URL: server.URL, Key: key, Validator: signer.Address(), Settle: time.Millisecond,
+	conformance.Test(t, conformance.Target{URL: server.URL, Key: key, Validator: signer.Address(), ProjectID: "project-1", Settle: time.Millisecond,
 		Player: func(_ context.Context, name string) (ramp.Session, error) {
 			return ramp.Session{ID: name, Token: ramp.NewAccessToken("token")}, nil
 		}})
