@@ -232,11 +232,16 @@ func (x *reader) eachElement(limit int, yield func(int) bool) {
 // readList reads an array of up to limit entries. It first allocates room for the
 // usual number. null is read as nil, and an empty array as an empty slice.
 func readList[T any](x *reader, usual, limit int, read func(*T, *reader)) (list []T) {
+	start := x.at
 	if x.kind() == '[' {
 		list = make([]T, 0, usual)
 	}
 	for n := range x.elements(limit) {
-		list = slices.Grow(list, 1)[:n+1] // zero, because it was never used
+		room := 1
+		if n == usual { // the others are probably as long
+			room = min(n*(len(x.text)-x.at)/(x.at-start)+1, 64)
+		}
+		list = slices.Grow(list, room)[:n+1] // zero, because it was never used
 		read(&list[n], x)
 	}
 	return list
