@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -29,6 +30,7 @@ type Command func(ctx context.Context, o *Orders, args []string, out io.Writer) 
 //
 //	list            lists the orders that have waited for 13 hours, or those of a player, a
 //	                session, a wallet or a time
+//	count           counts the orders that wait, by their age
 //	missing LOG     lists what a log has and the store lacks: [Orders.Lost]
 //	show UUID       shows an order and the transactions that may be its own: [Orders.Show]
 //	finish UUID     ends an order as its transaction ended: [Orders.Finish]
@@ -43,6 +45,8 @@ func NewCommand(name string, flags *flag.FlagSet) (Command, error) {
 	switch name {
 	case "list":
 		run = newList(flags)
+	case "count":
+		run = count
 	case "missing":
 		run, takes = missing, "the file of a log"
 	case "show":
@@ -54,7 +58,7 @@ func NewCommand(name string, flags *flag.FlagSet) (Command, error) {
 	case "reconcile":
 		run = newReconcile(flags)
 	default:
-		return nil, fmt.Errorf("there is no command %q: use list, missing, show, finish, abandon or reconcile", name)
+		return nil, fmt.Errorf("there is no command %q: use list, count, missing, show, finish, abandon or reconcile", name)
 	}
 	return func(ctx context.Context, o *Orders, args []string, out io.Writer) error {
 		switch {
@@ -147,6 +151,25 @@ func newList(flags *flag.FlagSet) action {
 		}
 		return err
 	}
+}
+
+func count(ctx context.Context, o *Orders, _ string, out io.Writer) error {
+	store, ok := o.config.Store.(Ledger)
+	if !ok {
+		return invalid("Config.Store", "must be a Ledger")
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "WAITING LONGER THAN\tMINTS\tBURNS")
+	now := o.config.Now()
+	for _, age := range []time.Duration{0, 5 * time.Minute, time.Hour, patience, 7 * 24 * time.Hour} {
+		mints, _, err := store.CountWaiting(ctx, ramp.Mint, now.Add(-age))
+		burns, _, failed := store.CountWaiting(ctx, ramp.Burn, now.Add(-age))
+		if err = cmp.Or(err, failed); err != nil {
+			return err
+		}
+		fmt.Fprintf(table, "%s\t%d\t%d\n", age, mints, burns)
+	}
+	return table.Flush()
 }
 
 func missing(ctx context.Context, o *Orders, file string, out io.Writer) error {

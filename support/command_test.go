@@ -85,6 +85,25 @@ func TestTheListIsOfAPlayerAWalletATimeOrWaits(t *testing.T) {
 	assert.Equal(t, 4, strings.Count(printed, "\n"))
 }
 
+func TestWaitingOrdersAreCountedByTheirAge(t *testing.T) {
+	s := newShop(t)
+	s.place(t, s.service.Mint, 1)
+	s.place(t, s.service.Mint, 1, ramptest.ResultNever())
+	s.service.Advance(14 * time.Hour)
+	s.place(t, s.service.Mint, 1, ramptest.ResultNever())
+	s.place(t, s.service.Burn, 1, ramptest.ResultNever())
+	s.service.Advance(10 * time.Minute)
+	printed, err := command(t, s.Orders, "count")
+	require.NoError(t, err)
+	assert.Equal(t, `WAITING LONGER THAN  MINTS  BURNS
+0s                   2      1
+5m0s                 2      1
+1h0m0s               2      1
+13h0m0s              1      0
+168h0m0s             0      0
+`, printed)
+}
+
 // Each run begins where the last one ended, once its report is written.
 func TestTheBooksBeginWhereTheLastOnesEnded(t *testing.T) {
 	s := newShop(t)
@@ -167,7 +186,7 @@ func TestACommandThatIsUsedWronglySaysHow(t *testing.T) {
 	s := newShop(t)
 	id, tx := uuid.NewString(), "0x"+strings.Repeat("1", 64)
 	for want, args := range map[string][]string{
-		`there is no command "forget": use list, missing,`:                {"forget"},
+		`there is no command "forget": use list, count, missing,`:         {"forget"},
 		"one argument is required, after the flags: the UUID of an order": {"show"},
 		"one argument is required, after the flags: the file of a log":    {"missing"},
 		`"1" is not a UUID`:                          {"show", "1"},

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -17,135 +19,283 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// In these stories a sample comes every minute for an hour, and the queries are
-// evaluated at the end. "0+60x60" grows by 60 each minute, and "0x55 1x4" is 0 until
-// the last minutes.
-var stories = []struct {
-	name   string
-	series map[string]string
-	want   map[string]map[string]float64 // the samples of each query, by their labels; other queries have none
-}{
-	{
-		name: "an hour in which everything happens",
-		series: map[string]string{
-			`ramp_webhook_calls_total{endpoint="validate",direction="mint",status="200",code=""}`:                                "0+60x60",
-			`ramp_webhook_calls_total{endpoint="validate",direction="mint",status="200",code="INVALID_BALANCE"}`:                 "0+6x60",
-			`ramp_webhook_calls_total{endpoint="result",direction="mint",status="500",code="INTERNAL_ERROR",unverified="false"}`: "0x50 1+1x9",
-			`ramp_webhook_duration_seconds_bucket{endpoint="validate",le="0.5"}`:                                                 "0x60",
-			`ramp_webhook_duration_seconds_bucket{endpoint="validate",le="1"}`:                                                   "0+60x60",
-			`ramp_webhook_duration_seconds_bucket{endpoint="validate",le="+Inf"}`:                                                "0+60x60",
-			`ramp_conflicts_total{endpoint="result"}`:                                                                            "0x55 1x4",
-			`ramp_order_steps_total{direction="mint",effect="take",new="true",state="accepted"}`:                                 "0+60x60",
-			`ramp_order_steps_total{direction="mint",effect="nothing",new="true",state="succeeded"}`:                             "0+48x60",
-			`ramp_order_steps_total{direction="mint",effect="nothing",new="false",state="succeeded"}`:                            "0+6x60",
-			`ramp_order_steps_total{direction="mint",effect="give back",new="true",state="failed"}`:                              "0+12x60",
-			`ramp_client_calls_total{kind="initialize",name="initialize",failed="true"}`:                                         "0+45x60",
-			`ramp_client_calls_total{kind="initialize",name="initialize",failed="false"}`:                                        "0+15x60",
-			`ramp_client_attempts_total{name="batch",failed="true"}`:                                                             "0+15x60",
-			`ramp_client_attempts_total{name="batch",failed="false"}`:                                                            "0+45x60",
-			`ramp_client_duration_seconds_bucket{kind="rpc",name="wait",le="1"}`:                                                 "0x60",
-			`ramp_client_duration_seconds_bucket{kind="rpc",name="wait",le="2.5"}`:                                               "0+60x60",
-			`ramp_client_duration_seconds_bucket{kind="rpc",name="wait",le="+Inf"}`:                                              "0+60x60",
-			`ramp_orders_waiting{direction="mint"}`:                                                                              "2x60",
-			`ramp_signatures_total`:                                                                                              "0+60x60",
-			`ramp_books_findings{kind="differs"}`:                                                                                "0x30 1x10 0x18",
-			`ramp_books_end_seconds`:                                                                                             "-10000x60",
-		},
-		want: map[string]map[string]float64{
-			"Calls a second, by endpoint and answer": {`{endpoint="validate",status="200"}`: 1.1, `{endpoint="result",status="500",unverified="false"}`: 0.017},
-			"Orders a second, opened and ended": {`{direction="mint",state="accepted"}`: 1, `{direction="mint",state="succeeded"}`: 0.8,
-				`{direction="mint",state="failed"}`: 0.2},
-			"Share of mints that end in failure, and give back":      {`{}`: 0.2},
-			"99th percentile of a call":                              {`{endpoint="validate"}`: 0.995},
-			"Rejected orders, by reason":                             {`{code="INVALID_BALANCE"}`: 0.1},
-			"Signatures in an hour, to compare with the key service": {`{}`: 3600},
-			"Repeats, whose answer did not arrive in time":           {`{}`: 0.1},
-			"Requests to the service and the node that fail":         {`{name="batch"}`: 0.25},
-			"Time that a result waits for the chain":                 {`{}`: 2.425},
-			"RampConflict":                                           {`{endpoint="result"}`: 1},
-			"RampResultsFail":                                        {`{}`: 10},
-			"RampPlayersCannotStart":                                 {`{}`: 0.75},
-			"RampMintsWait":                                          {`{}`: 2},
-			"RampBooksDoNotClose":                                    {`{kind="differs"}`: 1},
-			"RampBooksNotRead":                                       {`{}`: 13_600},
-		},
-	},
-	{
-		name: "an hour in which forged calls come between genuine ones",
-		series: map[string]string{
-			`ramp_webhook_calls_total{instance="a",endpoint="validate",status="200",code="",unverified="false"}`:            "0+1x60",
-			`ramp_webhook_calls_total{instance="a",endpoint="result",status="500",code="HMAC_INVALID",unverified="true"}`:   "0+600x60",
-			`ramp_webhook_calls_total{instance="a",endpoint="validate",status="401",code="HMAC_MISSING",unverified="true"}`: "0+600x60",
-			`ramp_orders_late{direction="mint"}`:    "2x60",
-			`ramp_orders_waiting{direction="mint"}`: "2x60",
-		},
-		want: map[string]map[string]float64{
-			"Calls a second, by endpoint and answer": {`{endpoint="validate",status="200",unverified="false"}`: 0.017,
-				`{endpoint="validate",status="401",unverified="true"}`: 10, `{endpoint="result",status="500",unverified="true"}`: 10},
-			"RampMintsWait": {`{}`: 2}, // for longer than any result comes
-		},
-	},
-	{
-		name: "an hour in which the key of one of two servers is wrong",
-		series: map[string]string{
-			`ramp_webhook_calls_total{instance="a",endpoint="result",status="200",code="",unverified="false"}`:            "0+1x60",
-			`ramp_webhook_calls_total{instance="b",endpoint="result",status="500",code="HMAC_INVALID",unverified="true"}`: "0x40 1+1x19",
-			`ramp_webhook_calls_total{instance="b",endpoint="assets",status="200",code="",unverified="false"}`:            "0+1x60",
-		},
-		want: map[string]map[string]float64{
-			"Calls a second, by endpoint and answer": {`{endpoint="result",status="200",unverified="false"}`: 0.017,
-				`{endpoint="assets",status="200",unverified="false"}`: 0.017, `{endpoint="result",status="500",unverified="true"}`: 0.017},
-			"RampHMACFails": {`{instance="b"}`: 20},
-		},
-	},
-	{
-		name: "an hour in which the results of older orders have another key",
-		series: map[string]string{
-			`ramp_webhook_calls_total{instance="a",endpoint="result",status="200",code="",unverified="false"}`:            "0+1x60",
-			`ramp_webhook_calls_total{instance="a",endpoint="result",status="500",code="HMAC_INVALID",unverified="true"}`: "0x30 1x15 2x13",
-			`ramp_orders_late{direction="mint"}`:    "3x60",
-			`ramp_orders_waiting{direction="mint"}`: "2x60",
-		},
-		want: map[string]map[string]float64{
-			"Calls a second, by endpoint and answer": {`{endpoint="result",status="200",unverified="false"}`: 0.017,
-				`{endpoint="result",status="500",unverified="true"}`: 0},
-			"RampResultsUnverified": {`{}`: 1},
-			"RampMintsWait":         {`{}`: 2},
-		},
-	},
-	{
-		name: "an hour in which no order ends",
-		series: map[string]string{
-			`ramp_order_steps_total{direction="mint",effect="take",new="true",state="accepted"}`: "0+1x60",
-		},
-		want: map[string]map[string]float64{
-			"Orders a second, opened and ended": {`{direction="mint",state="accepted"}`: 0.017},
-			"RampNothingEnds":                   {`{}`: 60},
-		},
-	},
-	{
-		name: "a quiet hour, in which no alert fires",
-		series: map[string]string{
-			`ramp_webhook_calls_total{endpoint="result",direction="mint",status="500",code="INTERNAL_ERROR",unverified="false"}`: "0x60",
-			`ramp_conflicts_total{endpoint="result"}`:                                                "0x60",
-			`ramp_order_steps_total{direction="mint",effect="take",new="true",state="accepted"}`:     "0+60x60",
-			`ramp_order_steps_total{direction="mint",effect="nothing",new="true",state="succeeded"}`: "0+60x60",
-			`ramp_client_calls_total{kind="initialize",name="initialize",failed="true"}`:             "0+3x60",
-			`ramp_client_calls_total{kind="initialize",name="initialize",failed="false"}`:            "0+60x60",
-			`ramp_orders_waiting{direction="mint"}`:                                                  "0x60",
-			`ramp_books_findings{kind="differs"}`:                                                    "0x60",
-			`ramp_books_findings{kind="waits_without_event"}`:                                        "1x60",
-			`ramp_books_end_seconds`:                                                                 "3000x60",
-		},
-		want: map[string]map[string]float64{
-			"Calls a second, by endpoint and answer": {`{endpoint="result",status="500",unverified="false"}`: 0},
-			"Orders a second, opened and ended":      {`{direction="mint",state="accepted"}`: 1, `{direction="mint",state="succeeded"}`: 1},
-		},
-	},
+// In this hour a sample comes every minute, and the queries of the dashboard are evaluated
+// at its end. "0+60x60" grows by 60 each minute.
+var hour = map[string]string{
+	`ramp_webhook_calls_total{endpoint="validate",direction="mint",status="200",code=""}`:                                "0+60x60",
+	`ramp_webhook_calls_total{endpoint="validate",direction="mint",status="200",code="INVALID_BALANCE"}`:                 "0+6x60",
+	`ramp_webhook_calls_total{endpoint="result",direction="mint",status="500",code="INTERNAL_ERROR",unverified="false"}`: "0x50 1+1x9",
+	`ramp_webhook_duration_seconds_bucket{endpoint="validate",le="0.5"}`:                                                 "0x60",
+	`ramp_webhook_duration_seconds_bucket{endpoint="validate",le="1"}`:                                                   "0+60x60",
+	`ramp_webhook_duration_seconds_bucket{endpoint="validate",le="+Inf"}`:                                                "0+60x60",
+	`ramp_order_steps_total{direction="mint",effect="take",new="true",state="accepted"}`:                                 "0+60x60",
+	`ramp_order_steps_total{direction="mint",effect="nothing",new="true",state="succeeded"}`:                             "0+48x60",
+	`ramp_order_steps_total{direction="mint",effect="nothing",new="false",state="succeeded"}`:                            "0+6x60",
+	`ramp_order_steps_total{direction="mint",effect="give back",new="true",state="failed"}`:                              "0+12x60",
+	`ramp_client_calls_total{kind="initialize",name="initialize",failed="true"}`:                                         "0+45x60",
+	`ramp_client_calls_total{kind="initialize",name="initialize",failed="false"}`:                                        "0+15x60",
+	`ramp_client_attempts_total{name="batch",failed="true"}`:                                                             "0+15x60",
+	`ramp_client_attempts_total{name="batch",failed="false"}`:                                                            "0+45x60",
+	`ramp_client_duration_seconds_bucket{kind="rpc",name="wait",le="1"}`:                                                 "0x60",
+	`ramp_client_duration_seconds_bucket{kind="rpc",name="wait",le="2.5"}`:                                               "0+60x60",
+	`ramp_client_duration_seconds_bucket{kind="rpc",name="wait",le="+Inf"}`:                                              "0+60x60",
+	`ramp_signatures_total`: "0+60x60",
 }
 
-// queries returns the queries of the dashboard by their panels, and those of the alerts by
-// their names.
+// samples are those of each query at the end of the hour, by their labels.
+var samples = map[string]map[string]float64{
+	"Calls a second, by endpoint and answer": {`{endpoint="validate",status="200"}`: 1.1, `{endpoint="result",status="500",unverified="false"}`: 0.017},
+	"Orders a second, opened and ended": {`{direction="mint",state="accepted"}`: 1, `{direction="mint",state="succeeded"}`: 0.8,
+		`{direction="mint",state="failed"}`: 0.2},
+	"Share of mints that end in failure, and give back":      {`{}`: 0.2},
+	"99th percentile of a call":                              {`{endpoint="validate"}`: 0.995},
+	"Rejected orders, by reason":                             {`{code="INVALID_BALANCE"}`: 0.1},
+	"Signatures in an hour, to compare with the key service": {`{}`: 3600},
+	"Repeats, whose answer did not arrive in time":           {`{}`: 0.1},
+	"Requests to the service and the node that fail":         {`{name="batch"}`: 0.25},
+	"Time that a result waits for the chain":                 {`{}`: 2.425},
+}
+
+// quietSeries are a long time in which all is well, and no alert fires.
+var quietSeries = map[string]string{
+	`up{job="gameserver",instance="a"}`:                                                                             "1x60",
+	`up{job="gameserver",instance="b"}`:                                                                             "0x60", // one of two servers is enough
+	`probe_success{job="ramp"}`:                                                                                     "1x60",
+	`probe_ssl_earliest_cert_expiry{job="ramp"}`:                                                                    "10000000x60",
+	`haproxy_frontend_http_responses_total{proxy="service",code="5xx"}`:                                             "0+1x60",
+	`haproxy_server_http_responses_total{proxy="game",code="5xx"}`:                                                  "0+1x60",
+	`ramp_webhook_calls_total{instance="a",endpoint="validate",status="200",unverified="false"}`:                    "0+6x60",
+	`ramp_webhook_calls_total{instance="a",endpoint="validate",status="500",unverified="false"}`:                    "0x60",
+	`ramp_webhook_calls_total{instance="a",endpoint="result",status="200",unverified="false"}`:                      "0+6x60",
+	`ramp_webhook_calls_total{instance="b",endpoint="result",status="200",unverified="false"}`:                      "0+6x60",
+	`ramp_webhook_calls_total{instance="a",endpoint="result",status="500",unverified="false"}`:                      "0x60",
+	`ramp_webhook_calls_total{instance="b",endpoint="result",status="500",code="HMAC_INVALID",unverified="true"}`:   "0x60",
+	`ramp_webhook_calls_total{instance="a",endpoint="result",status="500",code="BODY_TOO_LARGE",unverified="true"}`: "0x60",
+	`ramp_client_calls_total{kind="initialize",failed="false"}`:                                                     "0+6x60",
+	`ramp_client_calls_total{kind="initialize",failed="true"}`:                                                      "0+1x60",
+	`ramp_orders_slow{direction="mint"}`:                                                                            "3x60",
+	`ramp_orders_late{direction="mint"}`:                                                                            "0x60",
+	`ramp_orders_waiting{direction="mint"}`:                                                                         "0x60",
+	`ramp_conflicts_open`:                                                                                           "0x60",
+	`ramp_conflicts_total{endpoint="validate"}`:                                                                     "0x60",
+	`ramp_shop_closed`:                                "0x60",
+	`ramp_node_block_seconds{instance="a"}`:           "0+60x60",
+	`ramp_books_findings{kind="differs"}`:             "0x60",
+	`ramp_books_findings{kind="waits_without_event"}`: "1x60", // a burn that a player gave up
+	`ramp_books_end_seconds`:                          "0+60x60",
+}
+
+// In each of these, all is well for an hour. Then the series are as in the map, and the
+// alerts fire, each with its labels, and no other.
+var troubles = []struct {
+	name   string
+	after  int               // minutes; 5 if 0
+	series map[string]string // what comes after the hour, for those whose name begins so and that contain the text after a space
+	fires  map[string]map[string]string
+}{
+	{name: "results have another key, one in two minutes", series: map[string]string{`ramp_webhook_calls_total HMAC_INVALID`: "1 1 2 2 3 3 4"},
+		fires: map[string]map[string]string{"RampUnverified": {"code": "HMAC_INVALID"}}},
+	{name: "a result is too large", series: map[string]string{`ramp_webhook_calls_total BODY_TOO_LARGE`: "1x100"},
+		fires: map[string]map[string]string{"RampUnverified": {"code": "BODY_TOO_LARGE"}}},
+	{name: "the key of one of two servers is wrong", after: 36, series: map[string]string{
+		`ramp_webhook_calls_total HMAC_INVALID`: "1+1x100", `ramp_webhook_calls_total instance="b",endpoint="result",status="200"`: "360x100"},
+		fires: map[string]map[string]string{"RampUnverified": {"code": "HMAC_INVALID"}, "RampHMACFails": {"instance": "b"}}},
+	{name: "the results of older orders have another key", series: map[string]string{
+		`ramp_webhook_calls_total HMAC_INVALID`: "1x100", `ramp_orders_late `: "1x100"},
+		fires: map[string]map[string]string{"RampUnverified": {"code": "HMAC_INVALID"}, "RampResultsUnverified": {}}},
+	{name: "every validate call is answered with 500", series: map[string]string{
+		`ramp_webhook_calls_total endpoint="validate",status="200"`: "360x100", `ramp_webhook_calls_total endpoint="validate",status="500"`: "6+6x100"},
+		fires: map[string]map[string]string{"RampValidatesFail": {}}},
+	{name: "no server answers", series: map[string]string{`up `: "0x100", `probe_success `: "0x100", `ramp_ `: "stale"},
+		fires: map[string]map[string]string{"RampServersDown": {}, "RampUnreachable": {}, "RampBooksNotRead": {}}},
+	{name: "the server that compares the books is gone", series: map[string]string{`ramp_books `: "stale"},
+		fires: map[string]map[string]string{"RampBooksNotRead": {}}},
+	{name: "the books are not read", after: 185, series: map[string]string{`ramp_books_end_seconds `: "3600x200"},
+		fires: map[string]map[string]string{"RampBooksNotRead": {}}},
+	{name: "the node has no new blocks", series: map[string]string{`ramp_node_block_seconds `: "3600x100"},
+		fires: map[string]map[string]string{"RampNodeStuck": {"instance": "a"}}},
+	{name: "the node does not answer", series: map[string]string{`ramp_node_block_seconds `: "NaN NaN NaN NaN NaN NaN"},
+		fires: map[string]map[string]string{"RampNodeStuck": {"instance": "a"}}},
+	{name: "a result contradicts its order", series: map[string]string{`ramp_conflicts_open `: "1x100"},
+		fires: map[string]map[string]string{"RampConflict": {}}},
+	{name: "a validate call contradicts its order", series: map[string]string{`ramp_conflicts_total `: "1x100"},
+		fires: map[string]map[string]string{"RampConflict": {}}},
+	{name: "a conflict that nobody closes for three hours", after: 180, series: map[string]string{`ramp_conflicts_open `: "1x180"},
+		fires: map[string]map[string]string{"RampConflict": {}}},
+	{name: "the books have a finding", series: map[string]string{`ramp_books_findings differs`: "1x100"},
+		fires: map[string]map[string]string{"RampBooksDoNotClose": {"kind": "differs"}}},
+	{name: "results pile up at the service", series: map[string]string{`ramp_webhook_calls_total instance="a",endpoint="result",status="500",unverified="false"`: "1+1x100"},
+		fires: map[string]map[string]string{"RampResultsFail": {}}},
+	{name: "the certificate ends", series: map[string]string{`probe_ssl_earliest_cert_expiry `: "1000000x100"},
+		fires: map[string]map[string]string{"RampCertificateEnds": {}}},
+	{name: "HAProxy answers for the servers", series: map[string]string{`haproxy_frontend_http_responses_total `: "62+2x100"},
+		fires: map[string]map[string]string{"RampProxyAnswers": {}}},
+	{name: "something else answers for the servers", series: map[string]string{`probe_success `: "0x100"},
+		fires: map[string]map[string]string{"RampUnreachable": {}}},
+	{name: "nothing calls from outside", series: map[string]string{`probe_success `: "stale"},
+		fires: map[string]map[string]string{"RampUnreachable": {"job": "ramp"}}},
+	{name: "no validate calls come", series: map[string]string{`ramp_webhook_calls_total endpoint="validate",status="200"`: "360x100"},
+		fires: map[string]map[string]string{"RampValidatesStop": {}}},
+	{name: "no validate calls come, because the shop is closed", series: map[string]string{
+		`ramp_webhook_calls_total endpoint="validate",status="200"`: "360x100", `ramp_shop_closed `: "1x100"}},
+	{name: "the shop stays closed", after: 65, series: map[string]string{`ramp_shop_closed `: "1x100"},
+		fires: map[string]map[string]string{"RampShopClosed": {}}},
+	{name: "mints wait, three more each minute", series: map[string]string{`ramp_orders_slow `: "6+3x100"},
+		fires: map[string]map[string]string{"RampMintsPileUp": {}}},
+	{name: "a mint has waited for longer than any result comes", series: map[string]string{`ramp_orders_waiting `: "1x100", `ramp_orders_late `: "1x100"},
+		fires: map[string]map[string]string{"RampMintsWait": {}}},
+	{name: "the service rejects initialize calls", series: map[string]string{`ramp_client_calls_total failed="true"`: "72+12x100", `ramp_client_calls_total failed="false"`: "360x100"},
+		fires: map[string]map[string]string{"RampPlayersCannotStart": {}}},
+	{name: "all is well for six hours", after: 360},
+}
+
+// rule is an alert.
+type rule struct {
+	Alert, Expr, For    string
+	Labels, Annotations map[string]string
+}
+
+func rules(t *testing.T) []rule {
+	t.Helper()
+	var alerts struct{ Groups []struct{ Rules []rule } }
+	text, err := os.ReadFile("deploy/alerts.yaml")
+	check(t, err)
+	check(t, yaml.Unmarshal(text, &alerts))
+	return alerts.Groups[0].Rules
+}
+
+// Whoever is called finds the alert in the document, and from there what to do.
+func TestEachAlertHasItsRunbook(t *testing.T) {
+	operations := document(t, "operations.md")
+	var documented, exist []string
+	_, table, _ := strings.Cut(operations, "| alert | what to do |\n|---|---|\n")
+	for line := range strings.Lines(table) {
+		if !strings.HasPrefix(line, "|") {
+			break
+		}
+		documented = append(documented, regexp.MustCompile(`Ramp\w+`).FindAllString(strings.Split(line, "|")[1], -1)...)
+	}
+	for _, r := range rules(t) {
+		exist = append(exist, r.Alert)
+		if r.Annotations["summary"] == "" || r.For == "" || r.Labels["severity"] != "critical" && r.Labels["severity"] != "warning" {
+			t.Errorf("%+v", r)
+		}
+		path, anchor, _ := strings.Cut(r.Annotations["runbook_url"], "#")
+		text := strings.ToLower(document(t, filepath.Base(path)))
+		if !regexp.MustCompile(`(?m)^#+ ` + strings.ReplaceAll(anchor, "-", "[ ,]+") + `$`).MatchString(text) {
+			t.Errorf("%s: no heading for %s#%s", r.Alert, path, anchor)
+		}
+	}
+	slices.Sort(documented)
+	slices.Sort(exist)
+	if !slices.Equal(documented, exist) {
+		t.Errorf("operations.md explains\n%v\nof\n%v", documented, exist)
+	}
+	_, table, _ = strings.Cut(operations, "| record | meaning | who should act |\n")
+	for line := range strings.Lines(table) {
+		if !strings.HasPrefix(line, "|") {
+			break
+		}
+		cells := strings.Split(line, "|")
+		who := cells[len(cells)-2]
+		named := regexp.MustCompile(`Ramp\w+`).FindAllString(who, -1)
+		if strings.Contains(who, "on call") && len(named) == 0 {
+			t.Errorf("nothing calls somebody for %s", line)
+		}
+		for _, name := range named {
+			if !slices.Contains(exist, name) {
+				t.Errorf("there is no alert %s", name)
+			}
+		}
+	}
+}
+
+// Prometheus itself lets each alert fire, within 5 minutes of the trouble.
+func TestEachTroubleRaisesItsAlert(t *testing.T) {
+	type labels = map[string]string
+	type expected struct {
+		Labels      labels `json:"exp_labels"`
+		Annotations labels `json:"exp_annotations"`
+	}
+	type evaluation struct {
+		At     string     `json:"eval_time"`
+		Alert  string     `json:"alertname"`
+		Alerts []expected `json:"exp_alerts"`
+	}
+	type input struct {
+		Series string `json:"series"`
+		Values string `json:"values"`
+	}
+	type story struct {
+		Name     string       `json:"name"`
+		Interval string       `json:"interval"`
+		Series   []input      `json:"input_series"`
+		Alerts   []evaluation `json:"alert_rule_test"`
+	}
+	file, err := filepath.Abs("deploy/alerts.yaml")
+	check(t, err)
+	silent := map[string]bool{}
+	for _, r := range rules(t) {
+		silent[r.Alert] = true
+	}
+	var tests []story
+	for _, trouble := range troubles {
+		test := story{Name: trouble.name, Interval: "1m"}
+		used, after := map[string]bool{}, cmp.Or(trouble.after, 5)
+		for series, values := range quietSeries {
+			whole := strings.Replace(values, "x60", fmt.Sprintf("x%d", 60+after), 1)
+			for which, then := range trouble.series {
+				name, part, _ := strings.Cut(which, " ")
+				if strings.HasPrefix(series, name) && strings.Contains(series, part) {
+					whole, used[which] = values+" "+then, true
+				}
+			}
+			test.Series = append(test.Series, input{series, whole})
+		}
+		if len(used) != len(trouble.series) {
+			t.Errorf("%s: %v is not quiet before", trouble.name, trouble.series)
+		}
+		for _, r := range rules(t) {
+			at := evaluation{fmt.Sprintf("%dm", 60+after), r.Alert, []expected{}}
+			if want, ok := trouble.fires[r.Alert]; ok {
+				silent[r.Alert] = false
+				all := maps.Clone(r.Labels)
+				maps.Copy(all, want)
+				at.Alerts = append(at.Alerts, expected{all, r.Annotations})
+			}
+			test.Alerts = append(test.Alerts, at, evaluation{"60m", r.Alert, []expected{}})
+		}
+		tests = append(tests, test)
+	}
+	for name, never := range silent {
+		if never {
+			t.Errorf("no trouble raises %s", name)
+		}
+	}
+	promtest(t, map[string]any{"rule_files": []string{file}, "evaluation_interval": "1m", "tests": tests})
+}
+
+// promtest runs the tests of a document with promtool.
+func promtest(t *testing.T, document any) {
+	t.Helper()
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("*** NOT TESTED: promtool is not installed ***")
+	}
+	file := filepath.Join(t.TempDir(), "stories.yaml") // JSON is YAML
+	b, err := json.Marshal(document)
+	check(t, err)
+	check(t, os.WriteFile(file, b, 0o600))
+	if out, err := exec.Command(promtool, "test", "rules", file).CombinedOutput(); err != nil {
+		lines := slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
+		t.Errorf("%v\n%s", err, strings.Join(lines, "\n"))
+	}
+	if out, err := exec.Command(promtool, "check", "config", "deploy/prometheus.yml").CombinedOutput(); err != nil { // and the rules
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// queries returns the queries of the dashboard by their panels.
 func queries(t *testing.T) map[string]string {
 	t.Helper()
 	var dashboard struct {
@@ -155,31 +305,14 @@ func queries(t *testing.T) map[string]string {
 			Targets []struct{ Expr string }
 		}
 	}
-	var alerts struct {
-		Groups []struct {
-			Rules []struct {
-				Alert, Expr string
-				Annotations map[string]string
-			}
-		}
-	}
 	text, err := os.ReadFile("deploy/dashboard.json")
 	check(t, err)
 	check(t, json.Unmarshal(text, &dashboard))
-	text, err = os.ReadFile("deploy/alerts.yaml")
-	check(t, err)
-	check(t, yaml.Unmarshal(text, &alerts))
 	found := map[string]string{}
 	for _, panel := range dashboard.Panels {
 		found[panel.Title] = panel.Targets[0].Expr
 		if at := panel.GridPos; at.X+at.W > 24 || at.Y+at.H > 24 {
 			t.Errorf("panel %q is not on the first screen", panel.Title)
-		}
-	}
-	for _, rule := range alerts.Groups[0].Rules {
-		found[rule.Alert] = rule.Expr
-		if rule.Annotations["summary"] == "" {
-			t.Errorf("alert %s has no summary", rule.Alert)
 		}
 	}
 	return found
@@ -188,9 +321,14 @@ func queries(t *testing.T) map[string]string {
 // Every metric and label in the queries exists, so no alert is silent forever.
 func TestTheQueriesFindSomething(t *testing.T) {
 	registry := prometheus.NewRegistry()
+	game, _, err := (&settings{database: ready(t)}).open(t.Context(), false)
+	check(t, err)
+	defer game.db.Close()
+	game.observe(registry)
 	countWaiting(registry, waiting)
 	countFindings(registry)(&support.Books{To: time.Now()})
 	s := observe(t, newMetrics(registry))
+	watchNode(registry, s.chain)
 	s.story()
 	s.service.FailRPC(503, -32601)
 	s.mint(100)
@@ -199,7 +337,11 @@ func TestTheQueriesFindSomething(t *testing.T) {
 	names := regexp.MustCompile(`ramp_[a-z_]+`)
 	selectors := regexp.MustCompile(`(ramp_[a-z_]+)\{([^}]*)\}`)
 	pairs := regexp.MustCompile(`([a-z]+)="([^"]*)"`)
-	for title, query := range queries(t) {
+	all := queries(t)
+	for _, r := range rules(t) {
+		all[r.Alert] = r.Expr
+	}
+	for title, query := range all {
 		for _, name := range names.FindAllString(query, -1) {
 			if !strings.Contains(exported, name) {
 				t.Errorf("%s: no metric %s", title, name)
@@ -217,16 +359,8 @@ func TestTheQueriesFindSomething(t *testing.T) {
 	}
 }
 
-// Prometheus itself evaluates the queries.
+// Prometheus itself evaluates the queries of the dashboard.
 func TestPrometheusUnderstandsTheQueries(t *testing.T) {
-	promtool, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("*** NOT TESTED: promtool is not installed ***")
-	}
-	if out, err := exec.Command(promtool, "check", "rules", "deploy/alerts.yaml").CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-	queries := queries(t)
 	type sample struct {
 		Labels string  `json:"labels"`
 		Value  float64 `json:"value"`
@@ -240,45 +374,20 @@ func TestPrometheusUnderstandsTheQueries(t *testing.T) {
 		Series string `json:"series"`
 		Values string `json:"values"`
 	}
-	type story struct {
-		Name     string       `json:"name"`
-		Interval string       `json:"interval"`
-		Series   []input      `json:"input_series"`
-		Queries  []evaluation `json:"promql_expr_test"`
+	var series []input
+	for name, values := range hour {
+		series = append(series, input{name, values})
 	}
-	tested := map[string]bool{}
-	var tests []story
-	for _, s := range stories {
-		test := story{Name: s.name, Interval: "1m"}
-		for series, values := range s.series {
-			test.Series = append(test.Series, input{series, values})
+	var evaluations []evaluation
+	for title, query := range queries(t) {
+		e := evaluation{Expr: "round(" + query + ", 0.001)", At: "60m"}
+		for labels, value := range samples[title] {
+			e.Samples = append(e.Samples, sample{labels, value})
 		}
-		for title, query := range queries {
-			e := evaluation{Expr: "round(" + query + ", 0.001)", At: "60m", Samples: []sample{}}
-			for labels, value := range s.want[title] {
-				e.Samples = append(e.Samples, sample{labels, value})
-			}
-			test.Queries = append(test.Queries, e)
+		if len(e.Samples) == 0 {
+			t.Errorf("no sample for the query %q", title)
 		}
-		for title := range s.want {
-			tested[title] = true
-			if queries[title] == "" {
-				t.Errorf("no panel or alert is called %q", title)
-			}
-		}
-		tests = append(tests, test)
+		evaluations = append(evaluations, e)
 	}
-	for title := range queries {
-		if !tested[title] {
-			t.Errorf("no story has a sample for the query %q", title)
-		}
-	}
-	file := filepath.Join(t.TempDir(), "stories.yaml") // JSON is YAML
-	b, err := json.Marshal(map[string]any{"tests": tests})
-	check(t, err)
-	check(t, os.WriteFile(file, b, 0o600))
-	if out, err := exec.Command(promtool, "test", "rules", file).CombinedOutput(); err != nil {
-		lines := slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
-		t.Errorf("%v\n%s", err, strings.Join(lines, "\n"))
-	}
+	promtest(t, map[string]any{"tests": []any{map[string]any{"interval": "1m", "input_series": series, "promql_expr_test": evaluations}}})
 }

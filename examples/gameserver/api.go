@@ -130,6 +130,8 @@ func (a *api) exchange(r *http.Request) (any, error) {
 	}
 	view, err := a.open(r.Context(), s, asked.Product)
 	switch {
+	case errors.As(err, new(*ramp.Rejection)):
+		return nil, &failure{status: http.StatusServiceUnavailable, text: "the shop is closed"}
 	case errors.As(err, new(*ramp.InvalidError)):
 		return nil, &failure{status: http.StatusBadRequest, text: err.Error()}
 	case err != nil:
@@ -148,6 +150,9 @@ type opened struct {
 // open asks the service for a UUID and makes the URL that the player's webview
 // opens: steps 1 and 2 of a mint. The product is gold unless the player named one.
 func (a *api) open(ctx context.Context, s ramp.Session, product string) (opened, error) {
+	if err := a.game.checkOpen(ctx); err != nil {
+		return opened{}, err
+	}
 	started, err := a.client.Initialize(ctx, ramp.InitializeRequest{Product: cmp.Or(product, "gold")})
 	if err != nil {
 		return opened{}, err

@@ -73,7 +73,12 @@ CREATE TABLE IF NOT EXISTS conflicts (
     tx_hash VARCHAR(66) NOT NULL, -- of the result
     state   VARCHAR(16) NOT NULL, -- of the order
     at      BIGINT      NOT NULL,
+    closed  VARCHAR(999) NOT NULL DEFAULT '', -- who has resolved it, and why
     PRIMARY KEY (uuid, field, tx_hash)
+);
+CREATE TABLE IF NOT EXISTS shop (
+    id     INTEGER      NOT NULL PRIMARY KEY, -- 1
+    closed VARCHAR(999) NOT NULL -- who has closed it, and why; empty if it is open
 );
 CREATE TABLE IF NOT EXISTS wallets (
     wallet VARCHAR(42) NOT NULL PRIMARY KEY, -- in lower case

@@ -13,8 +13,12 @@
 // To inspect orders whose result does not arrive, to end them, and to compare the books
 // with the chain, use
 //
-//	gameserver orders list|conflicts|missing|show|finish|abandon
+//	gameserver orders list|count|conflicts|missing|show|finish|abandon
 //	gameserver reconcile
+//
+// To decline every new order on every server, and still take results, use
+//
+//	gameserver shop close|open
 //
 // The server prints one line to standard output when it is ready, and logs JSON to
 // standard error. It reads secrets and URLs from the environment:
@@ -29,8 +33,8 @@
 //
 // The files are: main.go puts the server together, serve.go stops it without losing a
 // result, settings.go has the flags, game.go and swords.go are the game and what it sells,
-// api.go serves its client, database.go opens the database, orders.go has the commands,
-// metrics.go the metrics, and emulator.go is for trying it.
+// api.go serves its client, database.go opens the database, orders.go and shop.go have the
+// commands, metrics.go the metrics, and emulator.go is for trying it.
 package main
 
 import (
@@ -84,6 +88,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	switch {
 	case len(args) > 1 && args[0] == "orders":
 		return orders(ctx, args[1], args[2:], getenv, stdout, stderr)
+	case len(args) > 1 && args[0] == "shop":
+		return shop(ctx, args[1], args[2:], stdout, stderr)
 	case len(args) > 0 && args[0] == "reconcile":
 		return orders(ctx, args[0], args[1:], getenv, stdout, stderr)
 	}
@@ -100,7 +106,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return err
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("there is no command %q: use orders list|conflicts|missing|show|finish|abandon, or reconcile: %w", flags.Arg(0), errUsage)
+		return fmt.Errorf("there is no command %q: use orders list|count|conflicts|missing|show|finish|abandon, shop close|open, or reconcile: %w", flags.Arg(0), errUsage)
 	}
 	log := slog.New(slog.NewJSONHandler(stderr, nil))
 
@@ -128,6 +134,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	registry := prometheus.NewRegistry()
 	observer := newMetrics(registry)
 	countWaiting(registry, store.CountWaiting)
+	game.observe(registry)
 	if *scraped != "" {
 		metrics, err := serveMetrics(*scraped, registry)
 		if err != nil {
@@ -144,9 +151,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 				"uuid", r.UUID, "state", conflict.Order.State, "differs", conflict.Field, "tx_hash", r.TxHash)
 			return game.keepConflict(ctx, conflict, r) // gameserver orders conflicts lists it
 		},
-	}
-	if s.anyRate {
-		config.Policy = s.policy
+		Policy: func(ctx context.Context, _ ramp.Session, r *ramp.ValidateRequest) error {
+			return cmp.Or(game.checkOpen(ctx), s.policy(r))
+		},
 	}
 	if config.Chain, err = s.chain(getenv("RAMP_RPC_URL"), log, observer); err != nil {
 		return err
@@ -156,6 +163,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		if err := s.askDecimals(ctx, config.Proof, config.Chain); err != nil {
 			return err
 		}
+		watchNode(registry, config.Chain)
 	}
 	handler, err := ramp.NewHandler(config)
 	if err != nil {

@@ -63,9 +63,12 @@ func newMetrics(registry prometheus.Registerer) ramp.Observer {
 	conflicts.WithLabelValues("result")
 	for _, d := range []ramp.Direction{"", ramp.Mint, ramp.Burn} {
 		webhooks.WithLabelValues("result", string(d), "500", string(ramp.CodeInternal), "false")
+		webhooks.WithLabelValues("validate", string(d), "500", string(ramp.CodeInternal), "false")
+	}
+	for _, code := range []ramp.Code{ramp.CodeHMACInvalid, ramp.CodeHMACMissing, ramp.CodeBodyTooLarge} {
+		webhooks.WithLabelValues("result", "", "500", string(code), "true")
 	}
 	webhooks.WithLabelValues("validate", "", "401", string(ramp.CodeHMACInvalid), "true")
-	webhooks.WithLabelValues("result", "", "500", string(ramp.CodeHMACInvalid), "true")
 	calls.WithLabelValues(string(ramp.OperationInitialize), "initialize", "true")
 
 	return ramp.Observer{
@@ -96,29 +99,45 @@ func newMetrics(registry prometheus.Registerer) ramp.Observer {
 	}
 }
 
+// gauge registers a gauge that asks for its value at each scrape. It is NaN after an error.
+func gauge(registry prometheus.Registerer, name, help string, labels prometheus.Labels, read func(context.Context) (float64, error)) {
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, func() float64 {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		value, err := read(ctx)
+		if err != nil {
+			return math.NaN()
+		}
+		return value
+	}))
+}
+
 // countWaiting registers gauges of the mints and burns that have waited for a result for
-// an hour, and for longer than the service delivers results. The gauges query the
-// database at each scrape. A gauge is NaN while the database is unavailable. count is the
-// CountWaiting method of a [ramp.SQLStore].
+// longer than is usual, for an hour, and for longer than the service delivers results.
+// count is the CountWaiting method of a [ramp.SQLStore].
 func countWaiting(registry prometheus.Registerer, count func(context.Context, ramp.Direction, time.Time) (int, time.Time, error)) {
-	gauge := func(d ramp.Direction, age time.Duration, name, help string) {
-		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help,
-			ConstLabels: prometheus.Labels{"direction": string(d)}},
-			func() float64 {
-				ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-				defer cancel()
-				n, _, err := count(ctx, d, time.Now().Add(-age))
-				if err != nil {
-					return math.NaN()
-				}
-				return float64(n)
-			}))
-	}
 	for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
-		gauge(d, 13*time.Hour, "ramp_orders_waiting",
-			"Orders without a result after 13 hours, the same on every server. Investigate each mint.")
-		gauge(d, time.Hour, "ramp_orders_late", "Orders without a result after an hour, the same on every server.")
+		for name, age := range map[string]time.Duration{"slow": 3 * time.Minute, "late": time.Hour, "waiting": 13 * time.Hour} {
+			gauge(registry, "ramp_orders_"+name, "Orders without a result after "+age.String()+", the same on every server.",
+				prometheus.Labels{"direction": string(d)}, func(ctx context.Context) (float64, error) {
+					n, _, err := count(ctx, d, time.Now().Add(-age))
+					return float64(n), err
+				})
+		}
 	}
+}
+
+// watchNode registers a gauge of the node's newest block: a node that is stuck still answers.
+func watchNode(registry prometheus.Registerer, chain *ramp.RPC) {
+	gauge(registry, "ramp_node_block_seconds", "The time of the node's newest block, in seconds since 1970.", nil,
+		func(ctx context.Context) (float64, error) {
+			block, err := chain.BlockByNumber(ctx, "latest", false)
+			if err != nil {
+				return 0, err
+			}
+			mined, err := block.Timestamp.Uint64()
+			return float64(mined), err
+		})
 }
 
 // countFindings registers gauges of what does not fit in the last books, and of their

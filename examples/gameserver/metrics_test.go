@@ -24,6 +24,7 @@ type observed struct {
 	*testing.T
 	service *ramptest.Service
 	client  *ramp.Client
+	chain   *ramp.RPC
 }
 
 type anybody struct{}
@@ -55,7 +56,7 @@ func observe(t *testing.T, observer ramp.Observer) *observed {
 	service.SetHandler(handler)
 	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client(), Observer: observer})
 	check(t, err)
-	return &observed{t, service, client}
+	return &observed{t, service, client, chain}
 }
 
 func (s *observed) initialize(gold int64) uuid.UUID {

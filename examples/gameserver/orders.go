@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -22,7 +23,13 @@ func orders(ctx context.Context, name string, args []string, getenv func(string)
 	flags.SetOutput(stderr)
 	s := newSettings(flags)
 	command, err := support.NewCommand(name, flags)
-	if err != nil && name != "conflicts" {
+	var resolved *string
+	var by func() (string, error)
+	switch {
+	case name == "conflicts":
+		resolved = flags.String("close", "", "close the conflicts of the order with this `UUID`, which a person has resolved")
+		by = newDecision(flags)
+	case err != nil:
 		return fmt.Errorf("%w: %w", err, errUsage)
 	}
 	if err := parse(flags, args); err != nil {
@@ -37,6 +44,15 @@ func orders(ctx context.Context, name string, args []string, getenv func(string)
 	}
 	defer game.db.Close()
 	if name == "conflicts" {
+		if *resolved != "" {
+			why, err := by()
+			if err != nil {
+				return err
+			}
+			if err := game.closeConflicts(ctx, *resolved, why); err != nil {
+				return err
+			}
+		}
 		return game.printConflicts(ctx, stdout)
 	}
 	log := slog.New(slog.NewJSONHandler(stderr, nil))
@@ -69,22 +85,34 @@ func (g *game) keepConflict(ctx context.Context, conflict *ramp.ConflictError, r
 		r.UUID.String(), conflict.Field, hash[1:min(len(hash)-1, 67)], string(conflict.Order.State), time.Now().Unix())
 }
 
+// closeConflicts ends the alert about the conflicts of an order.
+func (g *game) closeConflicts(ctx context.Context, id, why string) error {
+	done, err := g.db.ExecContext(ctx, g.bind("UPDATE conflicts SET closed = ? WHERE uuid = ? AND closed = ''"), why, id)
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); n == 0 {
+		return cmp.Or(err, fmt.Errorf("order %q has no open conflict", id))
+	}
+	return nil
+}
+
 // printConflicts lists the conflicts, newest first.
 func (g *game) printConflicts(ctx context.Context, out io.Writer) error {
-	rows, err := g.db.QueryContext(ctx, "SELECT uuid, state, field, tx_hash, at FROM conflicts ORDER BY at DESC, uuid")
+	rows, err := g.db.QueryContext(ctx, "SELECT uuid, state, field, tx_hash, at, closed FROM conflicts ORDER BY at DESC, uuid")
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "UUID\tSTATE\tDIFFERS\tTX_HASH OF THE RESULT\tTIME")
+	fmt.Fprintln(table, "UUID\tSTATE\tDIFFERS\tTX_HASH OF THE RESULT\tTIME\tCLOSED")
 	for rows.Next() {
-		var id, state, field, hash string
+		var id, state, field, hash, closed string
 		var at int64
-		if err := rows.Scan(&id, &state, &field, &hash, &at); err != nil {
+		if err := rows.Scan(&id, &state, &field, &hash, &at, &closed); err != nil {
 			return err
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", id, state, field, hash, time.Unix(at, 0).UTC().Format(time.RFC3339))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", id, state, field, hash, time.Unix(at, 0).UTC().Format(time.RFC3339), cmp.Or(closed, "-"))
 	}
 	return errors.Join(rows.Err(), table.Flush())
 }

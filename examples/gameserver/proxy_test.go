@@ -22,6 +22,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -130,6 +131,7 @@ func startHastyProxy(t *testing.T, name, config, first, second, wait string) (st
 		p.certificate, certificate,
 		p.address, strings.Fields(p.address)[0]+" "+address,
 		p.patience+"35s", p.patience+wait)
+	config = strings.ReplaceAll(config, " :8405", " "+freeAddress(t))
 	config = strings.ReplaceAll(config, strings.TrimSuffix(p.certificate, "crt")+"key", certificate)
 	file := filepath.Join(dir, "proxy.conf")
 	check(t, os.WriteFile(file, []byte(config), 0o644))
@@ -158,6 +160,61 @@ func startHastyProxy(t *testing.T, name, config, first, second, wait string) (st
 		}
 	}
 	return "https://" + address, client
+}
+
+// The alert RampProxyAnswers compares these metrics.
+func TestHAProxyCountsWhatItAnswersItself(t *testing.T) {
+	if _, err := lookUp("haproxy"); err != nil {
+		t.Skip("*** NOT TESTED: haproxy is not installed ***")
+	}
+	for _, c := range []struct {
+		first            string // server
+		all, fromServers string
+	}{{unused, "2", "0"}, {"", "2", "2"}} {
+		if c.first == "" {
+			b := startBackend(t)
+			b.mode.Store("500")
+			c.first = b.address
+		}
+		metrics := freeAddress(t)
+		proxy, client := startProxy(t, "HAProxy", replaceAll(t, configOf(t, "HAProxy"), " :8405", " "+metrics), c.first, c.first)
+		for range 2 {
+			response, err := client.Post(proxy+"/api/result", "application/json", strings.NewReader("{}"))
+			check(t, err)
+			check(t, response.Body.Close())
+			if response.StatusCode != 500 {
+				t.Errorf("the answer is %d", response.StatusCode)
+			}
+		}
+		got := scrape(t, "http://"+metrics+"/metrics")
+		sum := 0
+		for series, value := range got {
+			if strings.HasPrefix(series, `haproxy_server_http_responses_total{proxy="game",`) && strings.Contains(series, `code="5xx"`) {
+				n, err := strconv.Atoi(value)
+				check(t, err)
+				sum += n
+			}
+		}
+		if all := got[`haproxy_frontend_http_responses_total{proxy="service",code="5xx"}`]; all != c.all || strconv.Itoa(sum) != c.fromServers {
+			t.Errorf("HAProxy counts %s answers, %d of them from servers", all, sum)
+		}
+	}
+}
+
+// What blackbox_exporter calls from outside is answered with 401 by the game only.
+func TestAProbeTellsTheGameFromTheProxy(t *testing.T) {
+	eachProxy(t, func(t *testing.T, name string) {
+		game := start(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"))
+		for server, want := range map[string]int{strings.TrimPrefix(game.url, "http://"): 401, unused: 500} {
+			proxy, client := startProxy(t, name, configOf(t, name), server, unused)
+			response, err := client.Get(proxy + "/api/assets")
+			check(t, err)
+			check(t, response.Body.Close())
+			if response.StatusCode != want {
+				t.Errorf("with the server %s: %d", server, response.StatusCode)
+			}
+		}
+	})
 }
 
 // replaceAll replaces texts, and fails the test if one does not occur.
@@ -235,8 +292,8 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if err == nil {
 			_, _ = io.WriteString(w, `{"success":true,"errorCode":null,"data":null}`)
 		}
-	case "502", "503", "504", "400":
-		w.WriteHeader(map[string]int{"502": 502, "503": 503, "504": 504, "400": 400}[mode])
+	case "500", "502", "503", "504", "400":
+		w.WriteHeader(map[string]int{"500": 500, "502": 502, "503": 503, "504": 504, "400": 400}[mode])
 	case "hangs":
 		select {
 		case <-r.Context().Done():
