@@ -98,19 +98,23 @@ func (g *game) Authenticate(ctx context.Context, s ramp.Session) error {
 	return nil
 }
 
-// bindWallet lets a wallet belong to the player who names it first. A player may have
+// bindWallet lets a wallet belong to the player who names it first, unless the shop is
+// closed, which costs no round trip here. A player may have
 // several. Whoever has the HMAC key could otherwise name the wallet of another player, and
 // be paid for what that player burns. To free a wallet, first end the orders of its player
 // that wait for it (gameserver orders), then delete its row. In a game with several
 // characters for each account, bind it to the account.
 func (g *game) bindWallet(ctx context.Context, s ramp.Session, wallet common.Address) error {
 	key := strings.ToLower(wallet.Hex())
-	var player, owner string
+	var player, owner, closed string
 	read := func() error {
-		return g.db.QueryRowContext(ctx, g.bind(`SELECT s.player, COALESCE(w.player, '') FROM sessions s
-			LEFT JOIN wallets w ON w.wallet = ? WHERE s.id = ?`), key, s.ID).Scan(&player, &owner)
+		return g.db.QueryRowContext(ctx, g.bind(`SELECT s.player, COALESCE(w.player, ''), COALESCE(c.closed, '') FROM sessions s
+			LEFT JOIN wallets w ON w.wallet = ? LEFT JOIN shop c ON c.closed <> '' WHERE s.id = ?`), key, s.ID).Scan(&player, &owner, &closed)
 	}
 	err := read()
+	if err == nil && closed != "" {
+		return shopClosed(closed)
+	}
 	if err == nil && owner == "" {
 		err = errors.Join(g.insertNew(ctx, g.db, "wallets", "wallet, player", key, player), read())
 	}

@@ -65,13 +65,17 @@ func newDecision(flags *flag.FlagSet) func() (string, error) {
 	}
 }
 
-// checkOpen rejects a new order while the shop is closed.
+// checkOpen rejects an order before it begins while the shop is closed. bindWallet decides.
 func (g *game) checkOpen(ctx context.Context) error {
 	closed, err := g.column(ctx, g.db, "SELECT closed FROM shop WHERE closed <> ?", "")
 	if err == nil && len(closed) > 0 {
-		err = &ramp.Rejection{Code: "SHOP_CLOSED", Err: errors.New("closed by " + closed[0])}
+		err = shopClosed(closed[0])
 	}
 	return err
+}
+
+func shopClosed(why string) error {
+	return &ramp.Rejection{Code: "SHOP_CLOSED", Err: errors.New("closed by " + why)}
 }
 
 // observe registers gauges of what a person has to end: a shop that is closed, and

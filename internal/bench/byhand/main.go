@@ -37,8 +37,9 @@ const (
 		" ON CONFLICT (uuid) DO UPDATE SET claim = ramp_orders.claim RETURNING " + columns
 	lock   = "SELECT " + columns + " FROM ramp_orders WHERE uuid = $1 FOR UPDATE"
 	finish = "UPDATE ramp_orders SET claim = $1, state = $2, tx_hash = NULLIF($3, ''), reason = $4, finished_at = $5 WHERE uuid = $6 AND state = $7"
-	wallet = "SELECT s.player, COALESCE(w.player, '') FROM sessions s LEFT JOIN wallets w ON w.wallet = $1 WHERE s.id = $2"
-	move   = "UPDATE inventory SET balance = balance + $1 WHERE player = (SELECT player FROM sessions WHERE id = $2) AND item = $3 AND balance BETWEEN $4 AND $5"
+	wallet = "SELECT s.player, COALESCE(w.player, ''), COALESCE(c.closed, '') FROM sessions s LEFT JOIN wallets w ON w.wallet = $1" +
+		" LEFT JOIN shop c ON c.closed <> '' WHERE s.id = $2"
+	move = "UPDATE inventory SET balance = balance + $1 WHERE player = (SELECT player FROM sessions WHERE id = $2) AND item = $3 AND balance BETWEEN $4 AND $5"
 )
 
 type asset struct {
@@ -131,9 +132,15 @@ func main() {
 		if err != nil {
 			return nil, err
 		}
-		var player, owner string
-		if err := db.QueryRowContext(r.Context(), wallet, c.UserAddress, session).Scan(&player, &owner); err != nil || owner != player {
-			if err := cmp.Or(err, bind(r.Context(), db, c.UserAddress, player, owner)); err != nil {
+		var player, owner, closed string
+		err = db.QueryRowContext(r.Context(), wallet, c.UserAddress, session).Scan(&player, &owner, &closed)
+		switch {
+		case err != nil:
+			return nil, err
+		case closed != "":
+			return nil, errRejected
+		case owner != player:
+			if err := bind(r.Context(), db, c.UserAddress, player, owner); err != nil {
 				return nil, err
 			}
 		}
