@@ -3,7 +3,6 @@ package ramptest
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
@@ -22,7 +22,7 @@ type remote struct {
 	config  *Config
 	clock   *clock
 	record  *record
-	guard   *guard
+	guard   *desk.Guard
 	life    *lifetime
 	audit   *audit
 	orders  *orders
@@ -34,7 +34,7 @@ var _ control.Emulator = (*remote)(nil)
 
 // handler serves the control API.
 func (s *remote) handler() http.Handler {
-	api := control.Handler(s, s.guard.control)
+	api := control.Handler(s, s.guard.Control)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, s.config.MaxBody)
 		api.ServeHTTP(w, r)
@@ -89,9 +89,9 @@ func undelivered(err error) (lost bool, problem string) {
 func (s *remote) Describe(context.Context) (control.Description, error) {
 	c := s.config
 	d := control.Description{Now: s.clock.now(), Speed: c.Speed, Game: c.Game, Assets: c.AssetsPath, Validate: c.ValidatePath, Result: c.ResultPath,
-		ProjectID: c.ProjectID, Validator: c.Validator, Chains: map[ramp.Network]control.Chain{}, Faults: map[string]string{}}
+		ProjectID: c.ProjectID, PerOrder: c.PerOrder, Validator: c.Validator, Chains: map[ramp.Network]control.Chain{}, Faults: map[string]string{}}
 	for network, id := range c.Networks {
-		d.Chains[network] = control.Chain{URL: s.guard.address + "/rpc/" + string(network), ID: id}
+		d.Chains[network] = control.Chain{URL: s.guard.URL + "/rpc/" + string(network), ID: id}
 	}
 	for _, form := range FaultForms() {
 		d.Faults[form[0]] = form[1]
@@ -101,8 +101,12 @@ func (s *remote) Describe(context.Context) (control.Description, error) {
 
 // report returns an order as the API shows it.
 func (s *remote) report(o *Order) control.Order {
+	name := s.orders.player(o)
+	if name == unnamed {
+		name = ""
+	}
 	token, tx, progress := o.token(), s.orders.onChain(o), s.orders.progress(o)
-	r := control.Order{UUID: o.UUID, Do: string(o.trade().direction), SessionID: o.Session.ID, PlayerID: s.audit.playerOf(o.Session.ID),
+	r := control.Order{UUID: o.UUID, Do: string(o.trade().direction), SessionID: o.Session.ID, PlayerID: s.audit.playerOf(o.Session.ID), Name: name,
 		Network: o.Network, ProjectID: o.Request.ProjectID, Token: token.ID, Amount: token.Amount, Wallet: o.Request.UserAddress,
 		Assets: []control.AssetAmount{}, Faults: append([]string{}, o.script.names...), Placed: o.placed,
 		Verdict: s.orders.verdict(o), TxHash: o.TxHash, TxStatus: string(tx.Status), Block: tx.Block,
@@ -473,13 +477,7 @@ func (s *remote) Events(ctx context.Context, q control.EventsQuery) (list contro
 			return (id == uuid.Nil || e.UUID == id) && (q.Routine || !e.Routine())
 		})
 		list.More = more
-		for _, e := range happened {
-			text, err := json.Marshal(e)
-			if err != nil {
-				panic(err) // cannot happen: strings, numbers and times can be encoded
-			}
-			list.Events = append(list.Events, control.Event{Number: e.Number, Kind: string(e.Kind), JSON: text})
-		}
+		list.Events = append(list.Events, happened...)
 		if len(list.Events) > 0 || wait == 0 {
 			return list, nil
 		}

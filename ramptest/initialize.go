@@ -13,6 +13,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 	"github.com/token-ramp/ramp-go/ramptest/internal/exact"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
@@ -36,7 +37,7 @@ type console struct {
 	config *Config
 	clock  *clock
 	record *record
-	guard  *guard
+	guard  *desk.Guard
 	orders *orders
 
 	mu      sync.Mutex
@@ -144,7 +145,7 @@ func (s *console) answer(r *http.Request, body []byte, unread error, scripted In
 	}
 	reject := func(f InitializeFailure) (uuid.UUID, envelope) { return fail(f.status(), string(f)) }
 	signature := r.Header.Get(ramp.HeaderHMAC)
-	switch status := s.guard.rejection(r); {
+	switch status := s.guard.Rejection(r); {
 	case status == http.StatusForbidden:
 		return fail(status, "a page of another site has no access")
 	case status == http.StatusUnsupportedMediaType:

@@ -13,13 +13,6 @@ import (
 	"github.com/token-ramp/ramp-go/internal/rollback"
 )
 
-// inMemory is the address of a service or game that is in memory.
-const (
-	memoryHost   = "memory.invalid"
-	inMemory     = "https://" + memoryHost
-	memoryRemote = "192.0.2.1:1234" // the remote address that httptest.NewRequest sets, from a reserved network
-)
-
 // memory carries requests to a handler without a network.
 type memory struct {
 	handler http.Handler

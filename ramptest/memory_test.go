@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/pages"
 )
 
 // shop is a correct game: it takes once, gives back once and grants once. Its player
@@ -139,6 +140,7 @@ func newCounterOf(t testing.TB, game ramp.Game, options ...func(*ramptest.Config
 	}
 	c.config = config
 	c.service = ramptest.Start(t, config)
+	c.service.SetPages(pages.New)
 	c.client, err = ramp.NewClient(ramp.ClientConfig{URL: c.service.URL(), Key: c.key, HTTPClient: c.service.Client(), Retries: -1})
 	require.NoError(t, err)
 	return c

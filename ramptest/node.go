@@ -8,6 +8,7 @@ import (
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
+	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 )
 
 // node answers requests to the chains (interface 4.4).
@@ -15,7 +16,7 @@ type node struct {
 	config *Config
 	clock  *clock
 	record *record
-	guard  *guard
+	guard  *desk.Guard
 	chains map[ramp.Network]*chain.Chain
 
 	mu      sync.Mutex
@@ -53,7 +54,7 @@ func (s *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	event := Event{Time: s.clock.now(), Kind: KindRPC, Outcome: "success"}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
 	event.Request = &Message{Method: r.Method, Path: r.URL.Path, Header: r.Header, Body: string(body)}
-	status := s.guard.rejection(r)
+	status := s.guard.Rejection(r)
 	scripted := 0
 	if status == 0 {
 		var ok bool

@@ -78,6 +78,8 @@ func (o *Order) String() string {
 	return fmt.Sprintf("%s %s of %s (%s)", t.direction, shortUUID(o.UUID), count(o.token().Amount), o.delivery.now())
 }
 
+func shortUUID(id uuid.UUID) string { return id.String()[:8] }
+
 // count returns an amount of tokens in words.
 func count(tokens ramp.Amount) string {
 	if tokens == ramp.NewAmount(1) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,12 +19,15 @@ type reading struct {
 	at     time.Time
 }
 
+// unnamed is a player whose name is unknown.
+const unnamed = "the player"
+
 // name returns the name of the player.
 func (r reading) name() string {
 	if r.player == nil {
-		return "the player"
+		return unnamed
 	}
-	return cmp.Or(r.player.Name, r.player.PlayerID, "the player")
+	return cmp.Or(r.player.Name, r.player.PlayerID, unnamed)
 }
 
 // isRejected reports whether the game does not know the session, or no longer.
@@ -79,4 +83,10 @@ func (r *readings) of(s ramp.Session) (read reading, ok bool) {
 	defer r.mu.Unlock()
 	read, ok = r.last[keyOf(s)]
 	return read, ok
+}
+
+// say formats an error as a sentence.
+func say(err error) string {
+	text := said(err)
+	return strings.ToUpper(text[:1]) + text[1:] + "."
 }

@@ -5,79 +5,43 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/redact"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
-// Kind is the kind of an [Event].
-type Kind string
-
-// The kinds of an event.
-const (
-	KindInitialize Kind = "initialize" // the game asked for a UUID (interface 4.1)
-	KindAssets     Kind = "assets"     // the service asked what a player owns (4.3)
-	KindValidate   Kind = "validate"   // the service asked for an approval (4.3)
-	KindResult     Kind = "result"     // the service delivered a result (4.3)
-	KindRPC        Kind = "rpc"        // a client called the chain (4.4)
-	KindChain      Kind = "chain"      // something happened on the chain
-	KindBooks      Kind = "books"      // which assets moved during a call, and whether that is right
+// Event is one thing that happened; see [control.Event]. Kind, Message and TxStatus are
+// types of its fields.
+type (
+	Event    = control.Event
+	Kind     = control.Kind
+	Message  = control.Message
+	TxStatus = control.TxStatus
 )
 
-// Event is one thing that happened: an exchange of a request and an answer, or
-// something on the chain. It holds no token, no HMAC and no key.
-type Event struct {
-	Number  int           `json:"number"`        // 1 is the first
-	Time    time.Time     `json:"time"`          // when it began, on the service's clock
-	Took    time.Duration `json:"took,omitzero"` // in nanoseconds, on the service's clock
-	Kind    Kind          `json:"kind"`
-	UUID    uuid.UUID     `json:"uuid,omitzero"`        // the order; zero if it concerns none
-	Session string        `json:"session_id,omitempty"` // of a call to the game
-	Attempt int           `json:"attempt,omitzero"`     // of a result: 1 is the first
-	Fault   string        `json:"fault,omitempty"`      // the scripted fault, if any
-	Request *Message      `json:"request,omitempty"`    // nil for KindChain and KindBooks
-	Answer  *Message      `json:"answer,omitempty"`     // nil if there was none
-	Outcome string        `json:"outcome"`              // "success", an errorCode, or what happened
-	Said    string        `json:"said,omitempty"`       // what that means, in a sentence; "" if Outcome says it all
-	Tone    string        `json:"tone,omitempty"`       // "good", "bad", "wait", "warn" or "neutral"; "" for routine events
-	Failed  bool          `json:"failed,omitempty"`     // whether something is wrong, so that a person should look
-
-	// The transaction. Set for KindResult and KindChain.
-	Network ramp.Network `json:"network,omitempty"`
-	TxHash  common.Hash  `json:"tx_hash,omitzero"`
-	Block   uint64       `json:"block,omitzero"`   // 0 if it is in none
-	Status  TxStatus     `json:"status,omitempty"` // of the transaction
-}
-
-// TxStatus is the status of a transaction.
-type TxStatus string
-
-// The statuses of a transaction. The transaction of an order ends as succeeded or
-// failed, any other as mined.
+// The kinds of an event, and the statuses of a transaction.
 const (
-	TxSubmitted TxStatus = "submitted" // it is not in a block yet
-	TxSucceeded TxStatus = "succeeded" // receipt.status 0x1
-	TxFailed    TxStatus = "failed"    // receipt.status 0x0
-	TxMined     TxStatus = "mined"
-	TxReplaced  TxStatus = "replaced" // a reorganization moved it to another block
-)
+	KindInitialize = control.KindInitialize
+	KindAssets     = control.KindAssets
+	KindValidate   = control.KindValidate
+	KindResult     = control.KindResult
+	KindRPC        = control.KindRPC
+	KindChain      = control.KindChain
+	KindBooks      = control.KindBooks
 
-// Message is one side of an exchange. Credentials in it are redacted.
-type Message struct {
-	Method string      `json:"method,omitempty"` // of a request
-	Path   string      `json:"path,omitempty"`   // of a request, without its query
-	Status int         `json:"status,omitempty"` // of an answer: the HTTP status
-	Header http.Header `json:"header,omitempty"`
-	Body   string      `json:"body,omitempty"`
-}
+	TxSubmitted = control.TxSubmitted
+	TxSucceeded = control.TxSucceeded
+	TxFailed    = control.TxFailed
+	TxMined     = control.TxMined
+	TxReplaced  = control.TxReplaced
+)
 
 // The limits of the record. A service may run for weeks while a client polls its
 // chain every second. Those calls must not crowd out other events.
@@ -207,7 +171,7 @@ func (r *record) add(e Event) {
 	r.number++
 	e.Number = r.number
 	switch {
-	case e.Kind == KindRPC || e.isReading():
+	case e.Kind == KindRPC || e.IsReading():
 		r.calls, _ = keep(r.calls, e, maxRecordedCalls)
 	case r.file == nil:
 		r.events, _ = keep(r.events, e, maxRecordedEvents)
@@ -374,73 +338,14 @@ func (r *record) timeline() string {
 		}
 		line := strings.ReplaceAll(e.String(), "\n", "\n"+indent) // an outcome may hold a stack trace
 		fmt.Fprintf(&b, "%12s  %s\n", "+"+e.Time.Sub(r.begun).Round(time.Millisecond).String(), line)
-		if (e.Failed || e.isWrong() || e.Tone == string(verdict.Wait)) && e.Request != nil {
-			fmt.Fprintf(&b, "%sasked:    %s\n", indent, shorten(e.Request.Body))
+		if (e.Failed || e.IsWrong() || e.Tone == string(verdict.Wait)) && e.Request != nil {
+			fmt.Fprintf(&b, "%sasked:    %s\n", indent, e.Request.Short())
 			if e.Answer != nil {
-				fmt.Fprintf(&b, "%sanswered: %s\n", indent, shorten(e.Answer.Body))
+				fmt.Fprintf(&b, "%sanswered: %s\n", indent, e.Answer.Short())
 			}
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
-}
-
-// isWrong reports whether the game did not answer a call as it should, or as the player
-// wanted.
-func (e *Event) isWrong() bool {
-	return e.Tone == string(verdict.Bad) || e.Tone == string(verdict.Neutral)
-}
-
-// isReading reports whether the event is an assets call of the books.
-func (e *Event) isReading() bool { return e.Kind == KindAssets && e.UUID != uuid.Nil }
-
-// Routine reports whether the event is routine: a successful request to a chain, or
-// a successful balance reading of the books, which an event of [KindBooks] sums up.
-func (e Event) Routine() bool {
-	return e.Outcome == "success" && (e.Kind == KindRPC || e.isReading())
-}
-
-// String returns a one-line description of the event, without its time.
-func (e Event) String() string {
-	return fmt.Sprintf("%-10s  %-8s  %-3s  %-3s  %s", e.Kind, shortUUID(e.UUID), ordinal(e.Attempt), httpStatus(e), e.describe())
-}
-
-// describe returns the outcome and the scripted fault.
-func (e *Event) describe() string {
-	if e.Fault == "" {
-		return e.Outcome
-	}
-	return e.Outcome + " (" + e.Fault + ")"
-}
-
-func shortUUID(id uuid.UUID) string {
-	if id == uuid.Nil {
-		return ""
-	}
-	return id.String()[:8]
-}
-
-func ordinal(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("#%d", n)
-}
-
-func httpStatus(e Event) string {
-	if e.Answer == nil || e.Answer.Status == 0 {
-		return ""
-	}
-	return fmt.Sprint(e.Answer.Status)
-}
-
-func shorten(body string) string {
-	const limit = 600
-	long := regexp.MustCompile("0x([0-9a-fA-F]{8})[0-9a-fA-F]{192,}") // such as a logsBloom
-	body = long.ReplaceAllString(strings.Join(strings.Fields(body), " "), "0x$1…")
-	if len(body) <= limit {
-		return body
-	}
-	return strings.ToValidUTF8(body[:limit], "") + "…"
 }
 
 // outcome returns the outcome that an answer of the game states.

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
+	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 )
 
 // Service is an emulated token ramp. It is safe for concurrent use.
@@ -22,7 +23,7 @@ type Service struct {
 	clock   *clock
 	record  *record
 	life    *lifetime
-	guard   *guard
+	guard   *desk.Guard
 	audit   *audit
 	game    *game
 	orders  *orders
@@ -30,6 +31,7 @@ type Service struct {
 	node    *node
 	keeper  *keeper
 	mux     *http.ServeMux
+	remote  *remote
 
 	transport *http.Transport // to the game; nil if the caller supplied a client
 	server    *http.Server    // nil without a listener
@@ -87,7 +89,7 @@ func (s *Service) wire() {
 	s.clock = newClock(c.Epoch, c.Speed)
 	s.record = &record{begun: s.clock.now(), heard: c.OnEvent, file: c.State}
 	s.keeper = newKeeper(c.State, s)
-	s.guard = &guard{token: c.ControlToken}
+	s.guard = &desk.Guard{Token: c.ControlToken}
 	s.audit = &audit{keeper: s.keeper, mode: c.Books, moving: c.Regenerating, settle: c.Settle, clock: s.clock, record: s.record, players: make(map[string]*auditedPlayer),
 		keys: make(map[string]string), orders: make(map[uuid.UUID][]auditedOrder), returned: make(map[*Imbalance]bool)}
 	s.game = &game{config: c, clock: s.clock, record: s.record, audit: s.audit}
@@ -102,11 +104,10 @@ func (s *Service) wire() {
 	}
 	s.console = &console{config: c, clock: s.clock, record: s.record, guard: s.guard, orders: s.orders}
 	s.node = &node{config: c, clock: s.clock, record: s.record, guard: s.guard, chains: chains}
-	front := &pages{config: c, clock: s.clock, record: s.record, guard: s.guard, game: s.game, orders: s.orders}
 	s.mux.Handle("POST /api/v2/initialize", s.console)
 	s.mux.Handle("POST /rpc/{network}", s.node)
-	front.mount(s.mux)
-	api := (&remote{config: c, clock: s.clock, record: s.record, guard: s.guard, life: s.life, audit: s.audit, orders: s.orders, console: s.console, node: s.node}).handler()
+	s.remote = &remote{config: c, clock: s.clock, record: s.record, guard: s.guard, life: s.life, audit: s.audit, orders: s.orders, console: s.console, node: s.node}
+	api := s.remote.handler()
 	s.mux.Handle("/control", api)
 	s.mux.Handle("/control/", api)
 }
@@ -115,7 +116,7 @@ func (s *Service) wire() {
 func (s *Service) listen() error {
 	listener := s.config.Listener
 	public := strings.TrimRight(s.config.PublicURL, "/")
-	s.guard.address = cmp.Or(public, inMemory)
+	s.guard.URL = cmp.Or(public, desk.MemoryURL)
 	if listener == nil {
 		if s.config.Game == "" {
 			return nil
@@ -129,7 +130,7 @@ func (s *Service) listen() error {
 	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() { // clients cannot connect to an unspecified address
 		at = fmt.Sprintf("127.0.0.1:%d", tcp.Port)
 	}
-	s.guard.address = cmp.Or(public, "http://"+at)
+	s.guard.URL = cmp.Or(public, "http://"+at)
 	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	// Browsers open connections in advance. Shutdown would wait 5 seconds for a request.
 	var unused sync.Map
@@ -153,13 +154,20 @@ func (s *Service) listen() error {
 // does. Use it for a server that needs the address of the service, or its
 // [Service.Client], to be built. Leave Game and Handler of the [Config] empty then.
 func (s *Service) SetHandler(handler http.Handler) {
-	s.game.reach(inMemory, http.Client{Transport: memory{handler, &s.life.busy}})
+	s.game.reach(desk.MemoryURL, http.Client{Transport: memory{handler, &s.life.busy}})
+}
+
+// SetPages adds the service's pages, among them those of the interface (4.2): call it
+// once, as service.SetPages(pages.New), with package pages. Without them the service has
+// only its APIs, and a test that opens no page does not link them.
+func (s *Service) SetPages(pages func(desk.Service, *desk.Guard) http.Handler) {
+	s.mux.Handle("/", pages(&frontDesk{remote: s.remote}, s.guard))
 }
 
 // URL is the base address of the service: {ramp_api_url} and {ramp_url} of the
 // interface, or [Config.PublicURL]. If the service is in memory, only
 // [Service.Client] reaches it.
-func (s *Service) URL() string { return s.guard.address }
+func (s *Service) URL() string { return s.guard.URL }
 
 // RPCURL is the address of a network's chain: {rpc_mainnet_url} or
 // {rpc_testnet_url} of the interface.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/pages"
 )
 
 // BenchmarkTenThousandOrders measures a service that keeps 10,000 orders in a file: its
@@ -33,7 +34,7 @@ func BenchmarkTenThousandOrders(b *testing.B) {
 	clear(c.shop.orders) // only what the service keeps counts
 	c.shop.heard = nil
 	minted := heap() - empty
-	pages := func(b *testing.B, when string) {
+	open := func(b *testing.B, when string) {
 		for name, path := range map[string]string{
 			"front": "/", "search": "/?q=" + order.UUID.String(), "attention": "/?show=attention", "order": "/orders/" + order.UUID.String(),
 			"calls": "/calls", "calls of a session": "/calls?session=session-1&q=success", "API": "/control/orders",
@@ -51,7 +52,7 @@ func BenchmarkTenThousandOrders(b *testing.B) {
 			})
 		}
 	}
-	pages(b, "")
+	open(b, "")
 	restart := func() {
 		var err error
 		file, err = ramptest.OpenState(path)
@@ -60,6 +61,7 @@ func BenchmarkTenThousandOrders(b *testing.B) {
 		keeping(&config)
 		c.service, err = ramptest.New(config)
 		require.NoError(b, err)
+		c.service.SetPages(pages.New)
 	}
 	end := func() {
 		c.service.Close()
@@ -99,7 +101,7 @@ func BenchmarkTenThousandOrders(b *testing.B) {
 		b.ReportMetric(restarted, "MiB-after-restart")
 		b.ReportMetric(0, "ns/op")
 	})
-	pages(b, "after a restart, ")
+	open(b, "after a restart, ")
 }
 
 // heap returns how much memory is in use, in MiB.

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/pages"
 )
 
 // kept keeps a service in a file.
@@ -42,6 +43,7 @@ func (c *counter) restart(t *testing.T, handler http.Handler, options ...func(*r
 		o(&config)
 	}
 	c.service = ramptest.Start(t, config)
+	c.service.SetPages(pages.New)
 	var err error
 	c.client, err = ramp.NewClient(ramp.ClientConfig{URL: c.service.URL(), Key: c.key, HTTPClient: c.service.Client(), Retries: -1})
 	require.NoError(t, err)

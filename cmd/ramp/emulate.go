@@ -24,6 +24,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/pages"
 )
 
 // desk is the emulator of one run of emulate, as its flags configure it.
@@ -113,8 +114,11 @@ func (d *desk) begin(std stdio) (service *ramptest.Service, m made, err error) {
 	if d.json {
 		d.config.OnEvent = d.printer.eventJSON
 	}
-	service, err = ramptest.New(d.config)
-	return service, m, err
+	if service, err = ramptest.New(d.config); err != nil {
+		return nil, m, err
+	}
+	service.SetPages(pages.New)
+	return service, m, nil
 }
 
 // parseEmulate reads the flags. If ok is false, there is nothing to run, and status is

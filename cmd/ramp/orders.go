@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -136,11 +135,7 @@ func eventsOf(ctx context.Context, c *control.Client, id uuid.UUID) ([]ramptest.
 			return nil, err
 		}
 		for _, e := range list.Events {
-			var event ramptest.Event
-			if err := json.Unmarshal(e.JSON, &event); err != nil {
-				return nil, err
-			}
-			events, q.After = append(events, event), e.Number
+			events, q.After = append(events, e), e.Number
 		}
 		if !list.More {
 			return events, nil

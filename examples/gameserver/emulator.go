@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/pages"
 )
 
 // This file is for trying the game without the service. Remove it from a server that you
@@ -49,8 +50,13 @@ func (s *settings) emulate(getenv func(string) string) func(string) string {
 
 // startEmulator starts an emulated token ramp in this process.
 func startEmulator(key ramp.HMACKey, signer *ramp.Signer, game, project string) (*ramptest.Service, error) {
-	return ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Game: game, ProjectID: project, Speed: 1,
+	service, err := ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Game: game, ProjectID: project, Speed: 1,
 		Books: ramptest.BooksReport})
+	if err != nil {
+		return nil, err
+	}
+	service.SetPages(pages.New)
+	return service, nil
 }
 
 // play does in one link what a game's client does: it logs a player in, asks for a

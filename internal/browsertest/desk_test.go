@@ -28,6 +28,7 @@ import (
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/pages"
 )
 
 // anyTerms accept every order.
@@ -189,6 +190,7 @@ func newDesk(t *testing.T, change ...func(*ramptest.Config)) *desk {
 	}
 	d.service, err = ramptest.New(config)
 	d.must(err)
+	d.service.SetPages(pages.New)
 	t.Cleanup(d.service.Close)
 	d.address = d.service.URL()
 	d.client, err = ramp.NewClient(ramp.ClientConfig{URL: d.address, Key: key})

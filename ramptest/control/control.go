@@ -5,7 +5,6 @@
 package control
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -42,6 +41,7 @@ type Description struct {
 	Validate  string                 `json:"validate_path"`
 	Result    string                 `json:"result_path"`
 	ProjectID string                 `json:"project_id,omitempty"`
+	PerOrder  bool                   `json:"per_order"` // whether prices are for a whole order
 	Validator common.Address         `json:"validator"`
 	Chains    map[ramp.Network]Chain `json:"chains"`
 	Faults    map[string]string      `json:"faults"` // what each fault does, by its form
@@ -89,6 +89,7 @@ type Order struct {
 	Do        string        `json:"do"` // "mint" or "burn"
 	SessionID string        `json:"session_id"`
 	PlayerID  string        `json:"player_id,omitempty"` // the game's ID of the player
+	Name      string        `json:"player_name,omitempty"`
 	Network   ramp.Network  `json:"network"`
 	ProjectID string        `json:"project_id"`
 	Token     string        `json:"token"`
@@ -227,27 +228,6 @@ type EventsQuery struct {
 type EventList struct {
 	Events []Event `json:"events"` // oldest first
 	More   bool    `json:"more"`   // whether there are more: continue after the last one
-}
-
-// Event is one thing that happened. Its JSON is that of an Event of package ramptest.
-type Event struct {
-	Number int
-	Kind   string
-	JSON   json.RawMessage
-}
-
-// MarshalJSON returns the JSON of the event.
-func (e Event) MarshalJSON() ([]byte, error) { return e.JSON, nil }
-
-// UnmarshalJSON keeps the JSON of an event.
-func (e *Event) UnmarshalJSON(text []byte) error {
-	var named struct {
-		Number int
-		Kind   string
-	}
-	err := json.Unmarshal(text, &named)
-	*e = Event{named.Number, named.Kind, bytes.Clone(text)}
-	return err
 }
 
 // Error is an error that the API reports. In an answer it is the member "error".

@@ -2,7 +2,6 @@ package control_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -124,7 +123,7 @@ func TestAClientIsTheEmulator(t *testing.T) {
 		"events": {func(ctx context.Context, e control.Emulator) (any, error) {
 			return e.Events(ctx, control.EventsQuery{After: 10_000_000, UUID: id, Routine: true, Limit: 3, Wait: "1s"})
 		}, []any{control.EventsQuery{After: 10_000_000, UUID: id, Routine: true, Limit: 3, Wait: "1s"}},
-			control.EventList{Events: []control.Event{{Number: 12, Kind: "chain", JSON: json.RawMessage(`{"number":12,"kind":"chain","more":"<a>"}`)}}}},
+			control.EventList{Events: []control.Event{{Number: 12, Kind: control.KindChain, Outcome: "<a>"}}}},
 		"reset": {func(ctx context.Context, e control.Emulator) (any, error) {
 			return e.Reset(ctx, control.ResetRequest{})
 		}, []any{control.ResetRequest{}}, control.Done{}},

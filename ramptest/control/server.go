@@ -110,15 +110,20 @@ func write(w http.ResponseWriter, answer any, err error) {
 		}
 		answer, status = failure{failed}, failed.Code.Status()
 	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(encoded(answer), '\n')) // an error means that the caller is gone
+}
+
+// encoded returns the JSON of an answer, which is not HTML.
+func encoded(answer any) []byte {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false) // the answer is not HTML
+	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(answer); err != nil {
 		panic(err) // cannot happen: strings, numbers and times can be encoded
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // an error means that the caller is gone
+	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
 // heartbeat is how often an idle stream of events sends a comment.
@@ -164,7 +169,7 @@ func stream(w http.ResponseWriter, next func() (EventList, error)) {
 		}
 		for _, e := range happened.Events {
 			if err == nil {
-				_, err = fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", e.Number, e.Kind, e.JSON)
+				_, err = fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", e.Number, e.Kind, encoded(e))
 			}
 		}
 	}

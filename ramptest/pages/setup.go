@@ -1,12 +1,15 @@
-package ramptest
+package pages
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
-	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
@@ -20,30 +23,21 @@ type setupCheck struct {
 }
 
 // setup returns the state of the setup.
-func (s *pages) setup() []setupCheck {
-	genuine := func(kind Kind) (Event, bool) { // ignores what the service did itself
-		return s.record.last(func(e *Event) bool {
-			judged := e.Tone == string(verdict.Good) || e.Tone == string(verdict.Bad) || isPolicy(e)
-			return e.Kind == kind && judged && (e.Fault == "" || e.Outcome == "success")
-		})
-	}
-	game := ""
-	if to := s.game.to.Load(); to != nil && to.address != inMemory {
-		game = shownAddress(to.address)
-	}
+func (s *site) setup() []setupCheck {
+	about, game := s.about(), s.gameAddress()
 	checks := []setupCheck{
-		{Name: "The game asks for UUIDs", Said: "Not yet. Point RAMP_API_URL of the game at " + s.guard.address + ", and open its exchange page."},
-		{Name: "Assets endpoint", Said: "Not called yet: GET " + game + s.config.AssetsPath},
-		{Name: "Validate endpoint and validator key", Said: "Not called yet: POST " + game + s.config.ValidatePath},
-		{Name: "Result endpoint", Said: "Not called yet: POST " + game + s.config.ResultPath},
+		{Name: "The game asks for UUIDs", Said: "Not yet. Point RAMP_API_URL of the game at " + s.guard.URL + ", and open its exchange page."},
+		{Name: "Assets endpoint", Said: "Not called yet: GET " + game + about.Assets},
+		{Name: "Validate endpoint and validator key", Said: "Not called yet: POST " + game + about.Validate},
+		{Name: "Result endpoint", Said: "Not called yet: POST " + game + about.Result},
 	}
-	for i, kind := range []Kind{KindInitialize, KindAssets, KindValidate, KindResult} {
+	for i, kind := range []control.Kind{control.KindInitialize, control.KindAssets, control.KindValidate, control.KindResult} {
 		c := &checks[i]
 		c.State, c.Tone = "not seen yet", ""
-		e, ok := genuine(kind)
-		if ok && isPolicy(&e) { // it proves nothing about the key; an earlier approval does
+		e, ok := s.last(desk.CallsQuery{Pick: desk.Genuine, Kinds: []control.Kind{kind}, Routine: true})
+		if ok && e.IsPolicy() { // it proves nothing about the key; an earlier approval does
 			c.Said = ended(&e) + ". No signature of the validator key was seen yet."
-			e, ok = s.record.last(func(e *Event) bool { return e.Kind == kind && e.Outcome == "success" })
+			e, ok = s.last(desk.CallsQuery{Pick: desk.Success, Kinds: []control.Kind{kind}, Routine: true})
 		}
 		switch {
 		case !ok:
@@ -77,12 +71,6 @@ func summary(checks []setupCheck) (said string, t verdict.Tone) {
 	}
 }
 
-// isPolicy reports whether a game has rejected an order in the correct form, which it
-// may do.
-func isPolicy(e *Event) bool {
-	return e.Kind == KindValidate && e.Tone == string(verdict.Neutral) && e.Answer != nil
-}
-
 // clockTime is how the pages show a time of the service's clock.
 const clockTime = "15:04:05"
 
@@ -92,7 +80,7 @@ func isForgery(fault string) bool {
 
 // ended describes the end of an exchange on one line: endpoint, status and outcome. Why
 // there is no answer is said elsewhere.
-func ended(e *Event) string {
+func ended(e *control.Event) string {
 	if e.Request == nil {
 		return e.Outcome
 	}
@@ -105,11 +93,11 @@ func ended(e *Event) string {
 
 // cause returns the likely cause of a failed exchange and how to fix it, or "" if it is
 // unknown.
-func (s *pages) cause(e *Event) string {
-	if e.Kind == KindInitialize {
+func (s *site) cause(e *control.Event) string {
+	if e.Kind == control.KindInitialize {
 		return s.initializeCause(e)
 	}
-	path := map[Kind]string{KindAssets: "-assets", KindValidate: "-validate", KindResult: "-result"}[e.Kind]
+	path := map[control.Kind]string{control.KindAssets: "-assets", control.KindValidate: "-validate", control.KindResult: "-result"}[e.Kind]
 	if e.Answer == nil {
 		return "" // the page says once that the game does not answer
 	}
@@ -118,22 +106,22 @@ func (s *pages) cause(e *Event) string {
 		return "The game has a different HMAC key, reads it in the other encoding (text or base64url), or verifies a body that was parsed and written again. " +
 			"Compare RAMP_HMAC_KEY with -key, and RAMP_HMAC_KEY_ENCODING with -key-encoding."
 	case strings.Contains(e.Outcome, "not by the registered"):
-		return "The game signs with a different validator key. Restart with -validator and the address that the game signs with, or give the game the key of " + s.config.Validator.Hex() + "."
+		return "The game signs with a different validator key. Restart with -validator and the address that the game signs with, or give the game the key of " + s.about().Validator.Hex() + "."
 	case e.Answer.Status == http.StatusNotFound, e.Answer.Status == http.StatusMethodNotAllowed, code == ramp.CodeNotFound:
 		return "The game has no such endpoint. Set its path with " + path + "."
 	case e.Answer.Status/100 == 3:
 		return "The game redirects. The service does not follow redirects, because a token must not reach another address. Set -game to the final address."
-	case e.Answer.Status == http.StatusUnauthorized && e.Kind == KindAssets:
+	case e.Answer.Status == http.StatusUnauthorized && e.Kind == control.KindAssets:
 		return "The game does not accept the access token or the session. Log in to the game again, and open the page from there."
 	case e.Answer.Status == http.StatusUnauthorized:
 		return "The game does not accept the HMAC, the access token or the session. Its answer may say which."
 	case e.Answer.Status >= 500:
 		return "The game failed. Its log says why."
-	case e.Kind == KindValidate && e.Answer.Status == http.StatusOK && strings.Contains(string(code), "BALANCE"):
+	case e.Kind == control.KindValidate && e.Answer.Status == http.StatusOK && strings.Contains(string(code), "BALANCE"):
 		return "The game says that the player does not own enough."
-	case isPolicy(e) && e.Outcome == "INVALID_MESSAGE" && !s.config.PerOrder:
+	case e.IsPolicy() && e.Outcome == "INVALID_MESSAGE" && !s.about().PerOrder:
 		return "The game rejected the order by its own rules. If its items are the price of a whole order, start with -per-order."
-	case isPolicy(e):
+	case e.IsPolicy():
 		return "The game rejected the order by its own rules. It may accept only UUIDs that it has asked for, and only its own prices."
 	case strings.Contains(e.Outcome, "envelope"), strings.Contains(e.Outcome, "breaks the interface"):
 		return "The answer must be JSON with success, errorCode and data (interface 7.2)."
@@ -142,19 +130,19 @@ func (s *pages) cause(e *Event) string {
 	}
 }
 
-func (s *pages) initializeCause(e *Event) string {
+func (s *site) initializeCause(e *control.Event) string {
 	outcome, _, _ := strings.Cut(e.Outcome, ", ")
-	switch InitializeFailure(outcome) {
-	case InvalidMAC:
-		if strings.Contains(e.Outcome, otherEncoding) {
+	switch outcome {
+	case "invalid mac":
+		if strings.Contains(e.Outcome, "other encoding") {
 			return "It matches if the key is read in the other encoding. Restart with the other -key-encoding (text or base64url), or change that of the game."
 		}
 		return "The game has a different HMAC key, or signs a different body than it sends. Compare RAMP_HMAC_KEY with -key."
-	case HMACRequired:
+	case "X-HMAC-Signature is required":
 		return "Sign the body with the HMAC key, and send the signature in the header X-HMAC-Signature."
-	case RampNotFound:
+	case "ramp not found":
 		return "The game's project ID is not that of -project."
-	case RampNotExists:
+	case "ramp not exists":
 		return "The service does not have this network."
 	default:
 		return "Correct the request: " + e.Outcome + "."
@@ -163,14 +151,13 @@ func (s *pages) initializeCause(e *Event) string {
 
 // settings returns the lines that a studio copies into its environment. They hold no
 // secrets.
-func (s *pages) settings() string {
+func (s *site) settings() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "export RAMP_API_URL=%s\nexport RAMP_FRONTEND_URL=%[1]s\n", s.guard.address)
-	for _, n := range s.config.networks() {
-		fmt.Fprintf(&b, "# chain of %s: %s/rpc/%[1]s\n", n, s.guard.address)
+	fmt.Fprintf(&b, "export RAMP_API_URL=%s\nexport RAMP_FRONTEND_URL=%[1]s\n", s.guard.URL)
+	about := s.about()
+	for _, n := range slices.Sorted(maps.Keys(about.Chains)) {
+		fmt.Fprintf(&b, "# chain of %s: %s\n", n, about.Chains[n].URL)
 	}
-	if s.config.Validator != (common.Address{}) {
-		fmt.Fprintf(&b, "# validator: %s\n", s.config.Validator)
-	}
+	fmt.Fprintf(&b, "# validator: %s\n", about.Validator)
 	return b.String()
 }

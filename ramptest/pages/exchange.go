@@ -1,21 +1,20 @@
-package ramptest
+package pages
 
 import (
 	"cmp"
-	"context"
-	"errors"
-	"math"
+	"encoding/json"
 	"math/big"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 )
 
 // exchangeView is the exchange view (interface 2.1): what may be ordered.
@@ -70,10 +69,10 @@ type faultGroup struct {
 
 // usual returns the common choices.
 func usual(chosen url.Values) (direction, chain, result choice) {
-	direction = choice{Legend: "What the player does", Name: "do"}
-	for _, t := range trades {
-		direction.Options = append(direction.Options, option{Value: string(t.direction), Label: t.option, Mints: t.mint})
-	}
+	direction = choice{"What the player does", "do", []option{
+		{Value: "mint", Label: "Mint", Mints: true},
+		{Value: "burn", Label: "Burn"},
+	}}
 	chain = choice{"What the chain does", "chain", []option{
 		{Value: "succeed", Label: "Succeed"},
 		{Value: "fail", Label: "Fail", Hint: "status 0x0", fault: "transaction-fails"},
@@ -143,10 +142,9 @@ func rare(chosen url.Values) (groups []faultGroup, count int) {
 }
 
 // chosenFaults returns the faults that are chosen in a form.
-func chosenFaults(q url.Values) (faults []Fault, err error) {
+func chosenFaults(q url.Values) (texts []string) {
 	_, chain, result := usual(q)
 	groups, _ := rare(q)
-	var texts []string
 	for _, g := range append(groups, faultGroup{Options: chain.Options}, faultGroup{Options: result.Options}) {
 		for _, o := range g.Options {
 			if text := cmp.Or(o.fault, o.Value); o.Checked && (o.fault != "" || slices.Contains(q["fault"], o.Value)) {
@@ -154,17 +152,26 @@ func chosenFaults(q url.Values) (faults []Fault, err error) {
 			}
 		}
 	}
-	return parseFaults(texts)
+	return texts
 }
+
+// session is the session of a page. It has no token if the service knows it.
+type session struct {
+	id, token string
+	trusted   bool // somebody who may act for all players has chosen it
+}
+
+// known reports whether the session can be used.
+func (s session) known() bool { return s.id != "" && (s.token != "" || s.trusted) }
 
 // session returns the session of a page: that of its address (interface 2.1), or, for
 // those who may act for all players, that of an order. The latter keeps tokens out of
 // the pages' own links.
-func (s *pages) session(r *http.Request, q url.Values) ramp.Session {
-	if o := s.orderOf(q.Get("player")); o != nil && s.guard.operates(r) {
-		return o.Session
+func (s *site) session(r *http.Request, q url.Values) session {
+	if o := s.orderOf(q.Get("player")); o != nil && s.guard.Operates(r) {
+		return session{id: o.SessionID, trusted: true}
 	}
-	return ramp.Session{ID: q.Get("sessionId"), Token: ramp.NewAccessToken(q.Get("accessToken"))}
+	return session{id: q.Get("sessionId"), token: q.Get("accessToken")}
 }
 
 // fieldsOf returns the hidden fields of a form: the session and the named fields.
@@ -179,7 +186,7 @@ func fieldsOf(q url.Values, names ...string) url.Values {
 }
 
 // exchangePage is the exchange view (interface 2.1).
-func (s *pages) exchangePage(w http.ResponseWriter, r *http.Request) {
+func (s *site) exchangePage(w http.ResponseWriter, r *http.Request) {
 	if o := s.orderOf(r.URL.Query().Get("uuid")); o != nil {
 		http.Redirect(w, r, "/orders/"+o.UUID.String(), http.StatusSeeOther)
 		return
@@ -191,19 +198,19 @@ const fromGame = "Open the exchange page from your game again: it asks for a new
 
 // exchangeView shows what may be ordered, or why nothing may. wrongAmount says what is
 // wrong with the amount.
-func (s *pages) exchangeView(w http.ResponseWriter, r *http.Request, q url.Values, p *problem, wrongAmount string) {
+func (s *site) exchangeView(w http.ResponseWriter, r *http.Request, q url.Values, p *problem, wrongAmount string) {
 	session := s.session(r, q)
 	home := link{"/", "All orders, and start a test order"}
 	id, err := uuid.Parse(q.Get("uuid"))
-	if err != nil || session.ID == "" || session.Token.Reveal() == "" {
+	if err != nil || !session.known() {
 		s.failure(w, r, http.StatusBadRequest, "uuid, accessToken, sessionId and network are required (2.1).", home)
 		return
 	}
-	asked, expires, err := s.orders.terms(id, false)
-	switch {
-	case errors.Is(err, ErrExpiredUUID):
+	asked, err := s.desk.Terms(r.Context(), id)
+	switch code, _ := codeOf(err); {
+	case code == control.CodeExpired:
 		p := &problem{Said: "The UUID has expired: it was valid for 5 minutes. " + fromGame, Links: []link{home}}
-		if s.guard.operates(r) {
+		if s.guard.Operates(r) {
 			p.Again = fieldsOf(q, "uuid", "network", "amount", "do", "chain", "result")
 			p.Again["fault"] = q["fault"]
 		}
@@ -217,7 +224,7 @@ func (s *pages) exchangeView(w http.ResponseWriter, r *http.Request, q url.Value
 		s.failure(w, r, http.StatusBadRequest, "The network is not that of the initialize call, which is "+string(asked.Network)+".", home)
 		return
 	}
-	v := &exchangeView{frame: frame{Title: "Exchange · " + shortUUID(id), Network: asked.Network}, Timeline: s.timeline(id, math.MaxInt)}
+	v := &exchangeView{frame: frame{Title: "Exchange · " + shortUUID(id), Network: asked.Network}, Timeline: s.timeline(id, 0)}
 	fields := fieldsOf(q, "uuid", "network")
 	v.Form = form{Fields: fields, Amount: cmp.Or(q.Get("amount"), "1"), WrongAmount: wrongAmount}
 	v.Form.Direction, v.Form.Chain, v.Form.Result = usual(q)
@@ -226,14 +233,12 @@ func (s *pages) exchangeView(w http.ResponseWriter, r *http.Request, q url.Value
 	if err != nil || tokens.Sign() <= 0 {
 		tokens = ramp.NewAmount(1)
 	}
-	v.Terms = s.priced(asked, tokens, expires)
+	v.Terms = s.priced(&asked, tokens)
 	keep := big.NewRat(10_000-int64(asked.MintFeeBps), 10_000)
 	v.Form.Keep = books.Decimal(keep)
 	v.Form.Received = books.Decimal(new(big.Rat).Mul(keep, tokens.Rat()))
-	must := s.orders.opens(id)
 	var unread *problem
-	v.Reading, unread = s.read(r, session, must)
-	v.Reading.Tokens = s.holds(session, asked)
+	v.Reading, unread = s.read(r, desk.PlayerQuery{Session: session.id, AccessToken: session.token, Read: asked.First, Network: asked.Network, Token: asked.Token})
 	v.Reading.Action, v.Reading.Fields = "/exchange", fields
 	if v.Problem = unread; p != nil {
 		v.Problem = p
@@ -246,14 +251,14 @@ func (s *pages) exchangeView(w http.ResponseWriter, r *http.Request, q url.Value
 }
 
 // againForm starts the same order under a new UUID.
-func (s *pages) againForm(w http.ResponseWriter, r *http.Request) {
+func (s *site) againForm(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		s.failure(w, r, http.StatusBadRequest, "The form did not come whole.")
 		return
 	}
 	to := r.PostForm
 	old, _ := uuid.Parse(to.Get("uuid"))
-	id, err := s.orders.issueLike(old, s.clock.now())
+	id, err := s.desk.Issue(r.Context(), desk.IssueRequest{Like: old})
 	if err != nil {
 		s.failure(w, r, http.StatusNotFound, say(err)+" "+fromGame, link{"/", "All orders, and start a test order"})
 		return
@@ -263,33 +268,24 @@ func (s *pages) againForm(w http.ResponseWriter, r *http.Request) {
 }
 
 // priced returns terms with the totals for an amount of tokens.
-func (s *pages) priced(asked ramp.InitializeIntent, tokens ramp.Amount, expires time.Time) terms {
+func (s *site) priced(asked *desk.Terms, tokens ramp.Amount) terms {
+	perToken := !s.about().PerOrder
 	price := func(list []ramp.Item) (shown []termItem) {
 		for _, item := range list {
 			total := item.Amount.Rat()
-			if !s.config.PerOrder {
+			if perToken {
 				total = new(big.Rat).Mul(total, tokens.Rat())
 			}
-			shown = append(shown, termItem{item.ID, item.Amount.String(), books.Decimal(total), !s.config.PerOrder})
+			shown = append(shown, termItem{item.ID, item.Amount.String(), books.Decimal(total), perToken})
 		}
 		return shown
 	}
-	return terms{Materials: price(asked.Materials), Outputs: price(asked.Outputs), PerToken: !s.config.PerOrder,
-		Fee: strconv.FormatFloat(float64(asked.MintFeeBps)/100, 'f', -1, 64) + "%", Expires: s.stamp(expires)}
-}
-
-// holds returns the balance of a token in the player's wallet.
-func (s *pages) holds(session ramp.Session, asked ramp.InitializeIntent) string {
-	wallet, err := s.config.wallet(session)
-	if err != nil {
-		return ""
-	}
-	token := orderToken{ID: asked.Token}
-	return books.Decimal(s.orders.chains[asked.Network].TokenBalance(token.contract(), wallet.Address()))
+	return terms{Materials: price(asked.Materials), Outputs: price(asked.Outputs), PerToken: perToken,
+		Fee: strconv.FormatFloat(float64(asked.MintFeeBps)/100, 'f', -1, 64) + "%", Expires: s.stamp(asked.Expires)}
 }
 
 // exchangeForm places the order that the player has chosen.
-func (s *pages) exchangeForm(w http.ResponseWriter, r *http.Request) {
+func (s *site) exchangeForm(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		s.failure(w, r, http.StatusBadRequest, "The form did not come whole.")
 		return
@@ -313,20 +309,15 @@ func (s *pages) exchangeForm(w http.ResponseWriter, r *http.Request) {
 		s.failure(w, r, http.StatusBadRequest, "The form has no UUID. "+fromGame, link{"/", "All orders"})
 		return
 	}
-	t := cmp.Or(tradeNamed(q.Get("do")), trades[0])
 	session := s.session(r, q)
-	faults, err := chosenFaults(q)
-	if err != nil {
-		s.failure(w, r, http.StatusBadRequest, say(err))
-		return
-	}
-	placed, err := s.orders.order(context.WithoutCancel(r.Context()), t, id, session, tokens, faults)
-	if placed == nil && !errors.Is(err, ErrPlaced) { // ErrPlaced: the form was sent twice
+	_, err = s.desk.Start(r.Context(), control.StartRequest{Do: cmp.Or(q.Get("do"), "mint"), UUID: id.String(), SessionID: session.id, AccessToken: session.token,
+		Amount: json.Number(tokens.String()), Faults: chosenFaults(q)})
+	if code, err := codeOf(err); code != "" && code != control.CodePlaced { // CodePlaced: the form was sent twice
 		p := s.problemOf(err, id)
-		if s.orders.find(id) != nil { // the UUID is used
+		if s.orderOf(id.String()) != nil { // the UUID is used
 			p.Links = append(p.Links, link{"/orders/" + id.String(), "To the order of this UUID"})
 		}
-		if errors.Is(err, ErrLostAnswer) {
+		if code == control.CodeLostAnswer {
 			p.Said = "The game's answer was lost, as you chose. Send the same order again: the game must approve it without taking anything twice."
 			p.Detail, p.Cause, p.Curl = "", "", curlView{}
 		}
@@ -345,12 +336,12 @@ type catalogView struct {
 }
 
 // catalogPage is the catalog view (interface 2.1).
-func (s *pages) catalogPage(w http.ResponseWriter, r *http.Request) {
+func (s *site) catalogPage(w http.ResponseWriter, r *http.Request) {
 	s.catalogView(w, r, r.URL.Query())
 }
 
 // catalogForm asks the game again for the player's assets.
-func (s *pages) catalogForm(w http.ResponseWriter, r *http.Request) {
+func (s *site) catalogForm(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		s.failure(w, r, http.StatusBadRequest, "The form did not come whole.")
 		return
@@ -359,39 +350,43 @@ func (s *pages) catalogForm(w http.ResponseWriter, r *http.Request) {
 }
 
 // readAgain asks the game for a player's assets and shows them on a page.
-func (s *pages) readAgain(w http.ResponseWriter, r *http.Request, page string, fields url.Values) {
-	if session := s.session(r, fields); session.ID != "" && session.Token.Reveal() != "" {
-		_, _ = s.read(r, session, true) // the page shows the result
+func (s *site) readAgain(w http.ResponseWriter, r *http.Request, page string, fields url.Values) {
+	if session := s.session(r, fields); session.known() {
+		_, _ = s.read(r, desk.PlayerQuery{Session: session.id, AccessToken: session.token, Read: true}) // the page shows the result
 	}
 	http.Redirect(w, r, page+"?"+fields.Encode(), http.StatusSeeOther)
 }
 
-func (s *pages) catalogView(w http.ResponseWriter, r *http.Request, q url.Values) {
+func (s *site) catalogView(w http.ResponseWriter, r *http.Request, q url.Values) {
 	session := s.session(r, q)
 	network := ramp.Network(q.Get("network"))
 	project := q.Get("projectId")
 	home := link{"/", "All orders"}
+	about := s.about()
 	switch {
-	case session.ID == "" || session.Token.Reveal() == "" || project == "":
+	case !session.known() || project == "":
 		s.failure(w, r, http.StatusBadRequest, "projectId, sessionId, accessToken and network are required (2.1).", home)
 		return
-	case s.config.ProjectID != "" && project != s.config.ProjectID:
+	case about.ProjectID != "" && project != about.ProjectID:
 		s.failure(w, r, http.StatusNotFound, "There is no such project.", home)
 		return
-	case s.orders.chains[network] == nil:
+	case about.Chains[network].URL == "":
 		s.failure(w, r, http.StatusNotFound, "This service does not have the network.", home)
 		return
 	}
 	v := &catalogView{frame: frame{Title: "Catalog", Network: network}}
-	v.Reading, v.Problem = s.read(r, session, false)
+	v.Reading, v.Problem = s.read(r, desk.PlayerQuery{Session: session.id, AccessToken: session.token})
 	v.Reading.Action, v.Reading.Fields = "/catalog", fieldsOf(q, "projectId", "network")
-	for _, o := range s.orders.of(session.ID, network) {
-		if len(v.Orders) < maxLines {
-			v.Orders = append(v.Orders, s.line(&entry{at: o.placed, order: o, verdict: s.orders.verdict(o)}))
-		}
+	list, err := s.desk.List(r.Context(), desk.ListQuery{Session: session.id, Network: network, Limit: maxLines})
+	if err != nil {
+		s.failure(w, r, http.StatusInternalServerError, say(err))
+		return
 	}
-	if s.guard.operates(r) {
-		v.Calls = "/calls?" + url.Values{"session": {session.ID}}.Encode()
+	for i := range list.Entries {
+		v.Orders = append(v.Orders, s.line(&list.Entries[i]))
+	}
+	if s.guard.Operates(r) {
+		v.Calls = "/calls?" + url.Values{"session": {session.id}}.Encode()
 	}
 	s.show(w, r, http.StatusOK, "catalog.html", v)
 }

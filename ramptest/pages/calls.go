@@ -1,15 +1,14 @@
-package ramptest
+package pages
 
 import (
 	"cmp"
-	"fmt"
-	"math"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 
-	"github.com/google/uuid"
+	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
@@ -24,29 +23,15 @@ type callsView struct {
 }
 
 // callsPage shows the calls of all players, or of one session.
-func (s *pages) callsPage(w http.ResponseWriter, r *http.Request) {
+func (s *site) callsPage(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	v := &callsView{frame: frame{Title: "Calls", Live: true}, Session: q.Get("session"), Query: q.Get("q"), Routine: q.Has("routine")}
-	before := cmp.Or(max(0, number(q.Get("before"))), math.MaxInt)
-	ids := make(map[uuid.UUID]bool) // the orders of the session, to find their initialize calls
-	if v.Session != "" {
-		for _, o := range s.orders.all() {
-			if o.Session.ID == v.Session {
-				ids[o.UUID] = true
-			}
-		}
+	before := max(0, number(q.Get("before")))
+	list, err := s.desk.Calls(r.Context(), desk.CallsQuery{Pick: desk.Calls, Before: before, Session: v.Session, Text: v.Query, Routine: v.Routine, Limit: maxLines})
+	if err != nil {
+		s.failure(w, r, http.StatusInternalServerError, say(err))
+		return
 	}
-	query := strings.ToLower(strings.TrimSpace(v.Query))
-	calls := s.record.newestFirst(0, before, maxLines+1, func(e *Event) bool {
-		switch {
-		case e.Request == nil || e.Routine() && !v.Routine:
-			return false
-		case v.Session != "" && e.Session != v.Session && !(e.Kind == KindInitialize && ids[e.UUID]):
-			return false
-		default:
-			return query == "" || strings.Contains(strings.ToLower(e.String()+e.Said+e.UUID.String()+e.Session), query)
-		}
-	})
 	address := func(before string, routine bool) string {
 		to := url.Values{}
 		for name, value := range map[string]string{"session": v.Session, "q": v.Query, "before": before} {
@@ -59,17 +44,16 @@ func (s *pages) callsPage(w http.ResponseWriter, r *http.Request) {
 		}
 		return "/calls?" + to.Encode()
 	}
-	if before != math.MaxInt {
+	if before != 0 {
 		v.Newest = address("", v.Routine)
 	}
-	if len(calls) > maxLines {
-		calls = calls[:maxLines]
-		v.Older = address(strconv.Itoa(calls[maxLines-1].Number), v.Routine)
+	if list.More {
+		v.Older = address(strconv.Itoa(list.Events[len(list.Events)-1].Number), v.Routine)
 	}
 	v.RoutineHref = address("", !v.Routine)
-	for i := range calls {
-		e := &calls[i]
-		l := s.line(&entry{at: e.Time, call: e, verdict: e.verdict()})
+	for i := range list.Events {
+		e := &list.Events[i]
+		l := s.callLine(e)
 		if e.Fault != "" {
 			l.Verdict.Said += " (" + e.Fault + ")"
 		}
@@ -79,8 +63,8 @@ func (s *pages) callsPage(w http.ResponseWriter, r *http.Request) {
 }
 
 // callPage shows one call, also if it belongs to no order.
-func (s *pages) callPage(w http.ResponseWriter, r *http.Request) {
-	e, ok := s.record.event(number(r.PathValue("number")))
+func (s *site) callPage(w http.ResponseWriter, r *http.Request) {
+	e, ok := s.event(r.PathValue("number"))
 	if !ok {
 		s.failure(w, r, http.StatusNotFound, "There is no such call. The record keeps the last 10,000.", link{"/calls", "All calls"})
 		return
@@ -88,17 +72,34 @@ func (s *pages) callPage(w http.ResponseWriter, r *http.Request) {
 	s.eventView(w, r, &e)
 }
 
-// title returns a title for a call.
-func (e *Event) title() string {
-	title := strings.ToUpper(string(e.Kind[:1])) + string(e.Kind[1:])
-	if e.Kind == KindRPC {
-		title = "RPC"
+// event returns the event with a number.
+func (s *site) event(text string) (control.Event, bool) {
+	n := number(text)
+	if n <= 0 {
+		return control.Event{}, false
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s %s", title, ordinal(e.Attempt)))
+	return s.last(desk.CallsQuery{Number: n})
 }
 
-// verdict returns the verdict on a call, as it was recorded.
-func (e *Event) verdict() verdict.Verdict {
+// titleOf returns a title for a call.
+func titleOf(e *control.Event) string {
+	title := strings.ToUpper(string(e.Kind[:1])) + string(e.Kind[1:])
+	if e.Kind == control.KindRPC {
+		title = "RPC"
+	}
+	return strings.TrimSpace(title + " " + ordinal(e.Attempt))
+}
+
+// ordinal returns the number of an attempt, such as "#2"; "" for 0.
+func ordinal(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return "#" + strconv.Itoa(n)
+}
+
+// verdictOf returns the verdict on a call, as it was recorded.
+func verdictOf(e *control.Event) verdict.Verdict {
 	v := verdict.Verdict{Tone: cmp.Or(verdict.Tone(e.Tone), verdict.Neutral), Attention: e.Failed, Said: cmp.Or(e.Said, e.Outcome)}
 	if v.Tone == verdict.Wait {
 		v.State = verdict.Waiting

@@ -1,18 +1,19 @@
-package ramptest
+package pages
 
 import (
 	"bytes"
-	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
+	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
@@ -27,7 +28,7 @@ type timelineView struct {
 // eventLine is an event without its bodies.
 type eventLine struct {
 	Number                                 int
-	Kind                                   Kind
+	Kind                                   control.Kind
 	At, What, Status, Attempt, Path, Cause string
 	Tone                                   string
 	Whole                                  bool // whether the event has a page with more details
@@ -40,35 +41,30 @@ const maxWhat = 240
 const maxEvents = 50
 
 // timeline returns the part of an order's timeline that ends before an event.
-func (s *pages) timeline(id uuid.UUID, before int) timelineView {
-	events, more := s.record.of(id, before, maxEvents)
+func (s *site) timeline(id uuid.UUID, before int) timelineView {
 	v := timelineView{UUID: id}
-	if more {
-		v.Earlier = events[0].Number
+	list, err := s.desk.Calls(context.Background(), desk.CallsQuery{UUID: id, Before: before, Limit: maxEvents})
+	if err != nil {
+		return v
 	}
-	for _, e := range events {
-		line := eventLine{Number: e.Number, Kind: e.Kind, At: s.stamp(e.Time), What: e.told(), Attempt: ordinal(e.Attempt), Tone: e.Tone, Whole: e.Request != nil}
+	events := list.Events
+	if list.More {
+		v.Earlier = events[len(events)-1].Number
+	}
+	for _, e := range slices.Backward(events) {
+		line := eventLine{Number: e.Number, Kind: e.Kind, At: s.stamp(e.Time), What: e.Sentence(), Attempt: ordinal(e.Attempt), Tone: e.Tone, Whole: e.Request != nil}
 		if e.Tone == string(verdict.Good) {
-			line.Status = httpStatus(e)
+			line.Status = statusOf(&e)
 		}
 		if len(line.What) > maxWhat {
 			line.What, line.Whole = strings.ToValidUTF8(line.What[:maxWhat], "")+"…", true
 		}
-		if e.Request != nil && e.isWrong() {
+		if e.Request != nil && e.IsWrong() {
 			line.Cause = s.cause(&e)
 		}
 		v.Events = append(v.Events, line)
 	}
 	return v
-}
-
-// told returns what happened, and the scripted fault.
-func (e *Event) told() string {
-	said := cmp.Or(e.Said, strings.TrimPrefix(e.Outcome, "ramptest: "))
-	if e.Fault == "" || strings.Contains(said, e.Fault) {
-		return said
-	}
-	return said + " (" + e.Fault + ")"
 }
 
 // earlierView is a page with an earlier part of a timeline.
@@ -78,7 +74,7 @@ type earlierView struct {
 }
 
 // earlierPage shows the part of a timeline before an event.
-func (s *pages) earlierPage(w http.ResponseWriter, r *http.Request) {
+func (s *site) earlierPage(w http.ResponseWriter, r *http.Request) {
 	id, err := uuid.Parse(r.PathValue("uuid"))
 	before, unread := strconv.Atoi(r.URL.Query().Get("before"))
 	if err != nil || id == uuid.Nil { // the events of no order, about all players
@@ -86,7 +82,7 @@ func (s *pages) earlierPage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if unread != nil {
-		before = math.MaxInt
+		before = 0
 	}
 	s.show(w, r, http.StatusOK, "earlier.html", &earlierView{frame{Title: "Earlier · " + shortUUID(id)}, s.timeline(id, before)})
 }
@@ -95,7 +91,7 @@ func (s *pages) earlierPage(w http.ResponseWriter, r *http.Request) {
 type eventView struct {
 	frame
 	Order           string // the address of its order; "" if there is none
-	Event           Event
+	Event           control.Event
 	At, Session     string
 	Operator        bool
 	Asked, Answered string
@@ -105,9 +101,9 @@ type eventView struct {
 }
 
 // eventPage shows one exchange, with its bodies.
-func (s *pages) eventPage(w http.ResponseWriter, r *http.Request) {
+func (s *site) eventPage(w http.ResponseWriter, r *http.Request) {
 	id, err := uuid.Parse(r.PathValue("uuid"))
-	e, ok := s.record.event(number(r.PathValue("number")))
+	e, ok := s.event(r.PathValue("number"))
 	if err != nil || !ok || e.UUID != id || id == uuid.Nil {
 		s.failure(w, r, http.StatusNotFound, "There is no such exchange. The record keeps the last 10,000.", link{"/orders/" + id.String(), "To the order"}, link{"/", "All orders"})
 		return
@@ -116,10 +112,10 @@ func (s *pages) eventPage(w http.ResponseWriter, r *http.Request) {
 }
 
 // eventView shows one event.
-func (s *pages) eventView(w http.ResponseWriter, r *http.Request, e *Event) {
-	v := &eventView{frame: frame{Title: strings.TrimSpace(e.title() + " · " + shortUUID(e.UUID))}, Event: *e, At: s.stamp(e.Time), Said: e.told(),
-		Operator: s.guard.operates(r), Session: e.Session}
-	if s.orders.find(e.UUID) != nil {
+func (s *site) eventView(w http.ResponseWriter, r *http.Request, e *control.Event) {
+	v := &eventView{frame: frame{Title: strings.TrimSpace(titleOf(e) + " · " + shortUUID(e.UUID))}, Event: *e, At: s.stamp(e.Time), Said: e.Sentence(),
+		Operator: s.guard.Operates(r), Session: e.Session}
+	if s.orderOf(e.UUID.String()) != nil {
 		v.Order = "/orders/" + e.UUID.String()
 	}
 	if e.Request != nil {
@@ -128,14 +124,14 @@ func (s *pages) eventView(w http.ResponseWriter, r *http.Request, e *Event) {
 	if e.Answer != nil {
 		v.Answered = pretty(e.Answer)
 	}
-	if e.Request != nil && e.isWrong() {
+	if e.Request != nil && e.IsWrong() {
 		v.Cause = s.cause(e)
 	}
 	s.show(w, r, http.StatusOK, "event.html", v)
 }
 
 // pretty formats a message for a reader: its headers and its body. JSON is indented.
-func pretty(m *Message) string {
+func pretty(m *control.Message) string {
 	var b bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(m.Header)) {
 		fmt.Fprintf(&b, "%s: %s\n", name, strings.Join(m.Header[name], ", "))
@@ -157,15 +153,15 @@ type curlView struct {
 
 // curl returns a request as a curl command, or none if there is no address. The record does not hold the token and the
 // HMAC key, so the command takes them from the environment.
-func (s *pages) curl(e *Event) curlView {
-	address := s.guard.address
-	if to := s.game.to.Load(); e.Kind != KindInitialize && to != nil {
-		address = shownAddress(to.address)
+func (s *site) curl(e *control.Event) curlView {
+	address := s.guard.URL
+	if e.Kind != control.KindInitialize {
+		address = s.gameAddress()
 	}
-	if address == inMemory || e.Kind == KindRPC {
+	if address == "" || address == desk.MemoryURL || e.Kind == control.KindRPC {
 		return curlView{} // curl cannot reach it
 	}
-	signed := e.Kind != KindAssets
+	signed := e.Kind != control.KindAssets
 	var b strings.Builder
 	if signed {
 		fmt.Fprintf(&b, "BODY=%s\n", quote(e.Request.Body))
@@ -197,3 +193,11 @@ func (s *pages) curl(e *Event) curlView {
 
 // quote quotes a text as one word for a shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// statusOf returns the HTTP status of the answer; "" if there was none.
+func statusOf(e *control.Event) string {
+	if e.Answer == nil || e.Answer.Status == 0 {
+		return ""
+	}
+	return strconv.Itoa(e.Answer.Status)
+}

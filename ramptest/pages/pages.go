@@ -1,7 +1,15 @@
-package ramptest
+// Package pages has the pages of an emulated service: the front end of the interface (4.2),
+// and those with which a developer sees what the service and the game did.
+//
+//	service.SetPages(pages.New)
+//
+// The pages ask the service as the control API does, and turn plain values into HTML. What
+// they say about an order or a call is the service's own verdict.
+package pages
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -17,35 +25,34 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // files holds the templates and the files that they refer to. There is no build step.
 //
-//go:embed pages
+//go:embed *.html style.css page.js
 var files embed.FS
 
-// pages serves the front end (interface 4.2) and the emulator's own pages. They are
-// in pages_front.go, pages_calls.go, pages_exchange.go, pages_order.go and
-// pages_timeline.go, which turn plain values into HTML. What they say about an order or
-// a call comes from package verdict.
-type pages struct {
-	config    *Config
-	clock     *clock
-	record    *record
-	guard     *guard
-	game      *game
-	orders    *orders
+// site serves the pages of a service.
+type site struct {
+	desk      desk.Service
+	guard     *desk.Guard
 	templates func() *template.Template
-	listed    entries
 }
 
-func (s *pages) mount(mux *http.ServeMux) {
+// New returns a handler with the pages of a service; see [ramptest.Service.SetPages].
+//
+// [ramptest.Service.SetPages]: https://pkg.go.dev/github.com/token-ramp/ramp-go/ramptest#Service.SetPages
+func New(service desk.Service, guard *desk.Guard) http.Handler {
+	s := &site{desk: service, guard: guard}
 	s.templates = sync.OnceValue(func() *template.Template {
-		return template.Must(template.New("").Funcs(template.FuncMap{"first": first, "rest": rest}).ParseFS(files, "pages/*.html"))
+		return template.Must(template.New("").Funcs(template.FuncMap{"first": first, "rest": rest}).ParseFS(files, "*.html"))
 	})
-	for _, name := range []string{"pages/style.css", "pages/page.js"} {
-		mux.Handle("GET /"+name, s.guarded(func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, name) }))
+	mux := http.NewServeMux()
+	for _, name := range []string{"style.css", "page.js"} {
+		mux.Handle("GET /pages/"+name, s.guarded(func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, name) }))
 	}
 	for pattern, page := range map[string]http.HandlerFunc{
 		"GET /{$}":                           s.operated(s.frontPage),
@@ -68,6 +75,16 @@ func (s *pages) mount(mux *http.ServeMux) {
 	} {
 		mux.Handle(pattern, s.guarded(page))
 	}
+	return mux
+}
+
+// maxForm is the maximum size of a form.
+const maxForm = 1 << 20
+
+// about describes the service.
+func (s *site) about() control.Description {
+	d, _ := s.desk.Describe(context.Background()) // a service in this process always can
+	return d
 }
 
 // maxRows is how many items of a list are shown at once.
@@ -94,7 +111,7 @@ func shown(length int) int {
 
 // guarded protects a page from other sites, and keeps the page from loading anything
 // from them.
-func (s *pages) guarded(page http.HandlerFunc) http.Handler {
+func (s *site) guarded(page http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "+
@@ -105,29 +122,29 @@ func (s *pages) guarded(page http.HandlerFunc) http.Handler {
 		// must go to this one: without a referrer, a browser sends no Origin either.
 		h.Set("Referrer-Policy", "same-origin")
 		switch {
-		case !s.guard.isOurs(r.Host):
+		case !s.guard.IsOurs(r.Host):
 			s.failure(w, r, http.StatusForbidden, "This service accepts requests only under a name of this machine. "+
 				"To open it from a phone or an emulator, start it with -public, or with -url and the address that they use "+
 				"(ControlToken or PublicURL of ramptest.Config).")
-		case r.Method == http.MethodPost && !sameOrigin(r):
+		case r.Method == http.MethodPost && !desk.SameOrigin(r):
 			s.failure(w, r, http.StatusForbidden, "This form was not sent by a page of this service. A program must send the address of the service as Origin.")
 		default:
-			r.Body = http.MaxBytesReader(w, r.Body, s.config.MaxBody)
+			r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 			page(w, r)
 		}
 	})
 }
 
 // operated restricts a page about all players to those who may act for all players.
-func (s *pages) operated(page http.HandlerFunc) http.HandlerFunc {
+func (s *site) operated(page http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if !s.guard.operates(r) {
+		if !s.guard.Operates(r) {
 			s.failure(w, r, http.StatusForbidden, "This page shows the orders of all players. Open it on the machine of the service, "+
 				"or with the address that ramp emulate -public printed, which contains a token (ControlToken of ramptest.Config).")
 			return
 		}
-		if q := r.URL.Query(); s.guard.token != "" && r.Method == http.MethodGet && q.Has("token") {
-			s.guard.remember(w)
+		if q := r.URL.Query(); s.guard.Token != "" && r.Method == http.MethodGet && q.Has("token") {
+			s.guard.Remember(w)
 			q.Del("token")
 			http.Redirect(w, r, r.URL.Path+"?"+q.Encode(), http.StatusSeeOther)
 			return
@@ -167,17 +184,17 @@ func (f *frame) framed() *frame { return f }
 type framed interface{ framed() *frame }
 
 // show writes a page. It does not send a live page again if it has not changed.
-func (s *pages) show(w http.ResponseWriter, r *http.Request, status int, name string, v framed) {
+func (s *site) show(w http.ResponseWriter, r *http.Request, status int, name string, v framed) {
 	f := v.framed()
-	now := s.clock.now()
-	f.Clock, f.Now, f.Speed = now.Format(clockTime), now.UnixMilli(), s.config.Speed
-	switch s.config.Speed {
+	about := s.about()
+	f.Clock, f.Now, f.Speed = about.Now.Format(clockTime), about.Now.UnixMilli(), about.Speed
+	switch about.Speed {
 	case 0:
 		f.Pace = "stands still"
 	case 1:
 		f.Pace = "real time"
 	default:
-		f.Pace = fmt.Sprintf("%g times as fast", s.config.Speed)
+		f.Pace = fmt.Sprintf("%g times as fast", about.Speed)
 	}
 	f.Down = s.down()
 	execute := func(part string, v any) []byte {
@@ -210,31 +227,28 @@ func (s *pages) show(w http.ResponseWriter, r *http.Request, status int, name st
 // failureView is a page that shows only a problem.
 type failureView struct{ frame }
 
-func (s *pages) failure(w http.ResponseWriter, r *http.Request, status int, said string, links ...link) {
+func (s *site) failure(w http.ResponseWriter, r *http.Request, status int, said string, links ...link) {
 	s.show(w, r, status, "failure.html", &failureView{frame{Title: http.StatusText(status), Problem: &problem{Said: said, Links: links}}})
 }
 
 // say formats an error as a sentence.
 func say(err error) string {
-	text := strings.TrimPrefix(err.Error(), "ramptest: ")
+	text := err.Error()
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
 // down returns the address of the game if it did not answer the last call.
-func (s *pages) down() string {
-	to := s.game.to.Load()
-	e, ok := s.record.last(func(e *Event) bool {
-		return (e.Kind == KindAssets || e.Kind == KindValidate || e.Kind == KindResult) && (e.Answer != nil || e.Tone == string(verdict.Bad))
-	})
-	if !ok || e.Answer != nil || to == nil || to.address == inMemory {
+func (s *site) down() string {
+	e, ok := s.last(desk.CallsQuery{Pick: desk.Answered, Routine: true, Kinds: []control.Kind{control.KindAssets, control.KindValidate, control.KindResult}})
+	if !ok || e.Answer != nil {
 		return ""
 	}
-	return shownAddress(to.address)
+	return s.gameAddress()
 }
 
 // stamp formats a time of the service's clock, with its date if that is not today's.
-func (s *pages) stamp(at time.Time) string {
-	if now := s.clock.now(); at.Format(time.DateOnly) != now.In(at.Location()).Format(time.DateOnly) {
+func (s *site) stamp(at time.Time) string {
+	if now := s.about().Now; at.Format(time.DateOnly) != now.In(at.Location()).Format(time.DateOnly) {
 		return at.Format("Jan 2 " + clockTime)
 	}
 	return at.Format(clockTime)
@@ -247,7 +261,7 @@ type verdictView struct {
 	Millis int64  // the same in milliseconds, for the script
 }
 
-func (s *pages) verdictView(v verdict.Verdict) verdictView {
+func (s *site) verdictView(v verdict.Verdict) verdictView {
 	if v.Next.At.IsZero() {
 		return verdictView{Verdict: v}
 	}
@@ -256,19 +270,19 @@ func (s *pages) verdictView(v verdict.Verdict) verdictView {
 
 // problemOf returns the problem of a call that the game did not answer correctly. If the
 // record has the exchange, it includes endpoint, status, body and likely cause.
-func (s *pages) problemOf(err error, id uuid.UUID) *problem {
+func (s *site) problemOf(err error, id uuid.UUID) *problem {
 	p := &problem{Said: say(err)}
-	if e, ok := s.record.last(func(e *Event) bool { return e.UUID == id && e.Request != nil && !e.isReading() && e.isWrong() }); ok {
+	if e, ok := s.last(desk.CallsQuery{Pick: desk.Wrong, UUID: id, Kinds: []control.Kind{control.KindInitialize, control.KindValidate, control.KindResult}}); ok {
 		p.Said = e.Said
 		s.explain(p, &e)
 	}
 	return p
 }
 
-func (s *pages) explain(p *problem, e *Event) {
+func (s *site) explain(p *problem, e *control.Event) {
 	p.Detail, p.Cause, p.Curl = ended(e), s.cause(e), s.curl(e)
 	if e.Answer != nil && e.Answer.Body != "" {
-		p.Detail += "\n" + shorten(e.Answer.Body)
+		p.Detail += "\n" + e.Answer.Short()
 	}
 }
 
@@ -284,30 +298,40 @@ type readingView struct {
 	Fields  url.Values // its fields
 }
 
-// read returns what a player owns, as the game last reported it. It calls the game
-// only for the first reading, or if must is true.
-func (s *pages) read(r *http.Request, session ramp.Session, must bool) (readingView, *problem) {
-	read, known := s.game.readings.of(session)
-	if must || !known {
-		if _, _, err := s.game.assets(r.Context(), session, uuid.Nil); err != nil && r.Context().Err() != nil {
-			return readingView{}, &problem{Said: say(err)} // the reader is gone
-		}
-		read, _ = s.game.readings.of(session)
+// read returns what a player owns, as the game last reported it.
+func (s *site) read(r *http.Request, q desk.PlayerQuery) (readingView, *problem) {
+	p, err := s.desk.Player(r.Context(), q)
+	if err != nil {
+		return readingView{}, &problem{Said: say(err)}
 	}
-	v := readingView{At: s.stamp(read.at)}
-	if v.Unknown = read.err != nil; v.Unknown {
-		p := &problem{Said: say(read.err)}
-		if e, ok := s.record.last(func(e *Event) bool {
-			return e.Kind == KindAssets && e.isWrong() && e.Session == session.ID
-		}); ok {
-			s.explain(p, &e)
-		}
-		return v, p
+	v := readingView{Name: p.Name, At: s.stamp(p.At), Unknown: p.Unknown, Assets: p.Assets, Tokens: p.Tokens}
+	if !p.Unknown {
+		return v, nil
 	}
-	if read.player != nil {
-		v.Name, v.Assets = read.player.Name, read.player.Assets
+	unread := &problem{Said: p.Problem}
+	if e, ok := s.last(desk.CallsQuery{Pick: desk.Wrong, Routine: true, Session: q.Session, Kinds: []control.Kind{control.KindAssets}}); ok {
+		s.explain(unread, &e)
 	}
-	return v, nil
+	return v, unread
+}
+
+// last returns the newest event that a query selects.
+func (s *site) last(q desk.CallsQuery) (control.Event, bool) {
+	q.Limit = 1
+	list, err := s.desk.Calls(context.Background(), q)
+	if err != nil || len(list.Events) == 0 {
+		return control.Event{}, false
+	}
+	return list.Events[0], true
+}
+
+// gameAddress returns the address of the game without credentials, or "" if it is in memory.
+func (s *site) gameAddress() string {
+	game := s.about().Game
+	if game == "" {
+		return ""
+	}
+	return shownAddress(game)
 }
 
 // shownAddress removes the credentials from an address.
@@ -318,4 +342,11 @@ func shownAddress(address string) string {
 	}
 	u.User = nil
 	return strings.TrimRight(u.String(), "/")
+}
+
+func shortUUID(id uuid.UUID) string {
+	if id == uuid.Nil {
+		return ""
+	}
+	return id.String()[:8]
 }

@@ -1,4 +1,4 @@
-package ramptest
+package desk
 
 import (
 	"crypto/subtle"
@@ -11,24 +11,31 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
-// guard decides who may use the service. It blocks pages of other sites.
-type guard struct {
-	address string // of the service
-	token   string // required by the control API; empty if it requires none
+// A service or game in memory has this address.
+const (
+	MemoryHost   = "memory.invalid"
+	MemoryURL    = "https://" + MemoryHost
+	MemoryRemote = "192.0.2.1:1234" // the remote address that httptest.NewRequest sets, from a reserved network
+)
+
+// Guard decides who may use the service. It blocks pages of other sites.
+type Guard struct {
+	URL   string // the address of the service
+	Token string // required by the control API; empty if it requires none
 }
 
-// control returns why a request may not use the control API, or nil if it may. If a
+// Control returns why a request may not use the control API, or nil if it may. If a
 // token is set, whoever has it may. Otherwise only programs on this machine and the
 // service's own pages may. Both the address that the request comes from and the host
 // that it names must then be local, because of DNS rebinding.
-func (g *guard) control(r *http.Request) *control.Error {
+func (g *Guard) Control(r *http.Request) *control.Error {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
-	case g.token == "" && !(fromHere(r) && isHere(r.Host)):
+	case g.Token == "" && !(fromHere(r) && isHere(r.Host)):
 		return control.Errorf(control.CodeForbidden, "without a token, the control API is for programs on this machine only")
-	case r.Header.Get("Origin") != "" && !sameOrigin(r):
+	case r.Header.Get("Origin") != "" && !SameOrigin(r):
 		return control.Errorf(control.CodeForbidden, "a page of another site has no access")
-	case g.token != "" && !g.knows(r):
+	case g.Token != "" && !g.knows(r):
 		return control.Errorf(control.CodeUnauthorized, "the token is missing or wrong: send it as Authorization: Bearer TOKEN, or in the query as token")
 	case r.Method == http.MethodPost && (err != nil || media != "application/json"):
 		return control.Errorf(control.CodeMediaType, "Content-Type must be application/json")
@@ -40,35 +47,35 @@ func (g *guard) control(r *http.Request) *control.Error {
 // tokenCookie is the cookie in which the pages keep the token.
 const tokenCookie = "ramp-control-token"
 
-// operates reports whether a request for a page may see and change the orders of all
+// Operates reports whether a request for a page may see and change the orders of all
 // players. The rules are those of the control API, except that the token may also be
 // in a cookie.
-func (g *guard) operates(r *http.Request) bool {
-	if g.token == "" {
+func (g *Guard) Operates(r *http.Request) bool {
+	if g.Token == "" {
 		return fromHere(r) && isHere(r.Host)
 	}
 	cookie, err := r.Cookie(tokenCookie)
-	return g.knows(r) || err == nil && subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(url.QueryEscape(g.token))) == 1
+	return g.knows(r) || err == nil && subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(url.QueryEscape(g.Token))) == 1
 }
 
-// remember stores the token in a cookie, so that it need not stay in the address.
-func (g *guard) remember(w http.ResponseWriter) {
-	http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: url.QueryEscape(g.token), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+// Remember stores the token in a cookie, so that it need not stay in the address.
+func (g *Guard) Remember(w http.ResponseWriter) {
+	http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: url.QueryEscape(g.Token), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 }
 
 // knows reports whether a request has the token.
-func (g *guard) knows(r *http.Request) bool {
+func (g *Guard) knows(r *http.Request) bool {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
 		token = r.URL.Query().Get("token")
 	}
-	return subtle.ConstantTimeCompare([]byte(token), []byte(g.token)) == 1
+	return subtle.ConstantTimeCompare([]byte(token), []byte(g.Token)) == 1
 }
 
 // fromHere reports whether a request comes from this machine, or from an in-memory
 // client.
 func fromHere(r *http.Request) bool {
-	if r.RemoteAddr == memoryRemote && r.Host == memoryHost {
+	if r.RemoteAddr == MemoryRemote && r.Host == MemoryHost {
 		return true
 	}
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
@@ -83,16 +90,16 @@ func isHere(host string) bool {
 		name = split
 	}
 	ip := net.ParseIP(strings.Trim(name, "[]"))
-	return ip != nil && ip.IsLoopback() || strings.EqualFold(name, "localhost") || host == memoryHost
+	return ip != nil && ip.IsLoopback() || strings.EqualFold(name, "localhost") || host == MemoryHost
 }
 
-// rejection returns the HTTP status with which pages of other sites are rejected, or 0.
+// Rejection returns the HTTP status with which pages of other sites are rejected, or 0.
 // Their requests have an Origin header or a content type other than JSON. Programs
 // are accepted under any host name.
-func (g *guard) rejection(r *http.Request) int {
+func (g *Guard) Rejection(r *http.Request) int {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
-	case r.Header.Get("Origin") != "" && !(g.isOurs(r.Host) && sameOrigin(r)):
+	case r.Header.Get("Origin") != "" && !(g.IsOurs(r.Host) && SameOrigin(r)):
 		return http.StatusForbidden
 	case err != nil || media != "application/json":
 		return http.StatusUnsupportedMediaType
@@ -101,16 +108,17 @@ func (g *guard) rejection(r *http.Request) int {
 	}
 }
 
-// isOurs reports whether a host names this service: a local name, or the host of its
+// IsOurs reports whether a host names this service: a local name, or the host of its
 // address. If there is a token, any name does, because no page of another site has it.
-func (g *guard) isOurs(host string) bool {
-	if own, err := url.Parse(g.address); g.token != "" || err == nil && strings.EqualFold(host, own.Host) {
+func (g *Guard) IsOurs(host string) bool {
+	if own, err := url.Parse(g.URL); g.Token != "" || err == nil && strings.EqualFold(host, own.Host) {
 		return true
 	}
 	return isHere(host)
 }
 
-func sameOrigin(r *http.Request) bool {
+// SameOrigin reports whether a request was sent by a page of the service.
+func SameOrigin(r *http.Request) bool {
 	origin, err := url.Parse(r.Header.Get("Origin"))
 	return err == nil && origin.Host != "" && origin.Host == r.Host
 }

@@ -1,0 +1,379 @@
+package ramptest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/hex"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
+)
+
+// frontDesk is the service as its pages see it.
+type frontDesk struct {
+	*remote
+	listed entries
+}
+
+var _ desk.Service = (*frontDesk)(nil)
+
+// List implements [desk.Service], as the other methods do.
+func (s *frontDesk) List(_ context.Context, q desk.ListQuery) (desk.List, error) {
+	if q.Session != "" {
+		return s.listOf(q), nil
+	}
+	all, players := s.entries()
+	list := desk.List{Any: len(all) > 0, Counts: make(map[desk.Show]int)}
+	found := s.finder(q.Text)
+	for i := range all {
+		e := &all[i]
+		if !found(e) {
+			continue
+		}
+		for _, show := range []desk.Show{desk.All, desk.Attention, desk.Waiting, desk.Done} {
+			if !e.isIn(show) {
+				continue
+			}
+			list.Counts[show]++
+			if n := list.Counts[show]; show == q.Show && n > q.Offset && n <= q.Offset+q.Limit {
+				list.Entries = append(list.Entries, s.shown(e))
+			}
+		}
+	}
+	for _, o := range players {
+		list.Players = append(list.Players, desk.Choice{Order: o.UUID, Name: s.orders.player(o), Session: o.Session.ID})
+	}
+	return list, nil
+}
+
+// listOf returns the orders of a session.
+func (s *frontDesk) listOf(q desk.ListQuery) (list desk.List) {
+	for _, o := range s.orders.of(q.Session, q.Network) {
+		if len(list.Entries) < q.Limit {
+			list.Entries = append(list.Entries, s.shown(&entry{order: o}))
+		}
+	}
+	return list
+}
+
+// shown returns an entry as it is now: the next block may have moved on.
+func (s *frontDesk) shown(e *entry) desk.Entry {
+	if e.order == nil {
+		return desk.Entry{Call: e.call}
+	}
+	o := s.report(e.order)
+	return desk.Entry{Order: &o}
+}
+
+func (s *frontDesk) Calls(_ context.Context, q desk.CallsQuery) (list desk.CallList, err error) {
+	orders := make(map[uuid.UUID]bool) // of the session, to find their initialize calls
+	if q.Session != "" {
+		for _, o := range s.orders.all() {
+			if o.Session.ID == q.Session {
+				orders[o.UUID] = true
+			}
+		}
+	}
+	text := strings.ToLower(strings.TrimSpace(q.Text))
+	events := s.record.newestFirst(0, cmp.Or(q.Before, math.MaxInt), q.Limit+1, func(e *Event) bool {
+		switch {
+		case q.Number != 0 && e.Number != q.Number,
+			q.UUID != uuid.Nil && e.UUID != q.UUID,
+			q.Kinds != nil && !slices.Contains(q.Kinds, e.Kind),
+			q.Session != "" && e.Session != q.Session && !(e.Kind == KindInitialize && orders[e.UUID]),
+			e.Routine() && !q.Routine && q.Number == 0:
+			return false
+		default:
+			return picked(e, q.Pick) && (text == "" || strings.Contains(strings.ToLower(e.String()+e.Said+e.UUID.String()+e.Session), text))
+		}
+	})
+	if list.More = len(events) > q.Limit; list.More {
+		events = events[:q.Limit]
+	}
+	list.Events = s.record.wholes(events)
+	return list, nil
+}
+
+// picked reports whether an event is among those of a pick.
+func picked(e *Event, pick desk.Pick) bool {
+	judged := e.Tone == string(verdict.Good) || e.Tone == string(verdict.Bad)
+	switch pick {
+	case desk.Calls:
+		return e.Request != nil
+	case desk.Wrong:
+		return e.Request != nil && e.IsWrong()
+	case desk.Answered:
+		return e.Answer != nil || e.Tone == string(verdict.Bad)
+	case desk.Genuine:
+		return (judged || e.IsPolicy()) && (e.Fault == "" || e.Outcome == "success")
+	case desk.Success:
+		return e.Outcome == "success"
+	default:
+		return true
+	}
+}
+
+func (s *frontDesk) Terms(_ context.Context, id uuid.UUID) (terms desk.Terms, err error) {
+	if id == uuid.Nil {
+		latest, ok := s.orders.latest()
+		if !ok {
+			return terms, control.Errorf(control.CodeNotFound, "there was no initialize call")
+		}
+		return desk.Terms{InitializeIntent: latest}, nil
+	}
+	if terms.InitializeIntent, terms.Expires, err = s.orders.terms(id, false); err != nil {
+		return terms, reported(err)
+	}
+	terms.First = s.orders.opens(id)
+	return terms, nil
+}
+
+func (s *frontDesk) Issue(_ context.Context, r desk.IssueRequest) (id uuid.UUID, err error) {
+	latest, known := s.orders.latest()
+	switch {
+	case r.Terms != nil:
+		id, err = s.identify(&control.StartRequest{Terms: r.Terms}, nil)
+	case r.Like == uuid.Nil && known:
+		id = s.orders.issue(latest, s.clock.now())
+	default:
+		id, err = s.orders.issueLike(r.Like, s.clock.now())
+	}
+	if err != nil {
+		return id, reported(err)
+	}
+	return id, nil
+}
+
+func (s *frontDesk) Player(ctx context.Context, q desk.PlayerQuery) (p desk.Player, err error) {
+	session, err := s.session(&control.StartRequest{SessionID: q.Session, AccessToken: q.AccessToken}, nil)
+	if err != nil {
+		return p, err
+	}
+	game := s.orders.game
+	read, known := game.readings.of(session)
+	if q.Read || !known {
+		if _, _, err := game.assets(ctx, session, uuid.Nil); err != nil && ctx.Err() != nil {
+			return p, reported(err) // nobody waits any more
+		}
+		read, _ = game.readings.of(session)
+	}
+	p = desk.Player{At: read.at, Unknown: read.err != nil}
+	if p.Unknown {
+		p.Problem = say(read.err)
+	}
+	if read.player != nil {
+		p.Name, p.Assets = read.player.Name, read.player.Assets
+	}
+	if wallet, err := s.config.wallet(session); err == nil && q.Token != "" && s.orders.chains[q.Network] != nil {
+		token := orderToken{ID: q.Token}
+		p.Tokens = books.Decimal(s.orders.chains[q.Network].TokenBalance(token.contract(), wallet.Address()))
+	}
+	return p, nil
+}
+
+func (s *frontDesk) Balances(_ context.Context, id uuid.UUID) (b desk.Balances, err error) {
+	o, err := s.order(id.String())
+	if err != nil {
+		return b, err
+	}
+	b.Rows, b.Others = s.orders.rows(o)
+	if read, ok := s.orders.game.readings.of(o.Session); ok {
+		b.At = read.at
+		if read.err != nil {
+			b.Problem = say(read.err)
+		}
+	}
+	return b, nil
+}
+
+func (s *frontDesk) Mine(_ context.Context, id uuid.UUID, outcome string) error {
+	o, err := s.order(id.String())
+	if err != nil {
+		return err
+	}
+	end := map[string]Outcome{Succeeded.String(): Succeeded, Failed.String(): Failed}
+	mined, ok := end[outcome]
+	if !ok {
+		return invalid("the outcome must be succeeded or failed")
+	}
+	if !s.orders.end(o, mined) {
+		return control.Errorf(control.CodePlaced, "the transaction is already in a block")
+	}
+	s.orders.advance(0)
+	return nil
+}
+
+// callVerdict returns the verdict on a call, as it was recorded.
+func callVerdict(e *Event) verdict.Verdict {
+	v := verdict.Verdict{Tone: cmp.Or(verdict.Tone(e.Tone), verdict.Neutral), Attention: e.Failed, Said: cmp.Or(e.Said, e.Outcome)}
+	if v.Tone == verdict.Wait {
+		v.State = verdict.Waiting
+	}
+	return v
+}
+
+// entry is an order, or a call that led to no order.
+type entry struct {
+	at      time.Time
+	order   *Order // nil for a call
+	call    *Event
+	verdict verdict.Verdict
+	player  string // the name of the player of an order
+}
+
+// entries are the entries of the list, which are kept until something happens.
+type entries struct {
+	mu      sync.Mutex
+	turn    int // of the record
+	list    []entry
+	players []*Order // the newest order of each of the last players
+	calls   []Event  // that led to no order, newest first
+	looked  int      // the number of the last event among which they were looked for
+}
+
+// entries returns the orders, and the calls that led to none, newest first, and the newest
+// order of each of the last players. The caller must not change them.
+func (s *frontDesk) entries() (list []entry, players []*Order) {
+	l := &s.listed
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if turn := s.record.turn(); l.list == nil || l.turn != turn {
+		orders := s.orders.all()
+		l.turn, l.list, l.players = turn, s.merge(orders, s.calls()), nil
+		const most = 20
+		seen := make(map[string]bool)
+		for i, o := range orders {
+			if len(seen) == most {
+				break
+			}
+			again := i > 0 && o.Session.ID == orders[i-1].Session.ID // often, and cheaper than seen
+			if !again && !seen[o.Session.ID] {
+				seen[o.Session.ID] = true
+				l.players = append(l.players, o)
+			}
+		}
+	}
+	return l.list, l.players
+}
+
+// calls returns the calls that led to no order, newest first. It looks only at events that
+// it has not seen. The caller must hold the lock of the entries.
+func (s *frontDesk) calls() []Event {
+	l := &s.listed
+	newest, oldest := s.record.newest(), s.record.oldest()
+	l.calls = append(s.record.newestFirst(l.looked, newest+1, math.MaxInt, func(e *Event) bool {
+		return e.Kind == KindInitialize && e.IsWrong() || e.Kind == KindValidate && (e.IsWrong() || e.Tone == string(verdict.Wait))
+	}), l.calls...)
+	l.looked = newest
+	l.calls = slices.DeleteFunc(l.calls, func(e Event) bool { return e.Number < oldest || s.orders.shown(e.UUID) != nil })
+	slices.SortStableFunc(l.calls, func(a, b Event) int { return b.Time.Compare(a.Time) }) // by when they began
+	return l.calls
+}
+
+// merge returns the entries of orders and calls, newest first, as both are.
+func (s *frontDesk) merge(orders []*Order, calls []Event) []entry {
+	list := make([]entry, 0, len(orders)+len(calls))
+	calls = slices.Clone(calls) // the next list reuses them
+	var last *Order             // whose session was read
+	var read reading
+	for len(orders)+len(calls) > 0 {
+		if len(calls) == 0 || len(orders) > 0 && !calls[0].Time.After(orders[0].placed) {
+			o := orders[0]
+			if last == nil || keyOf(o.Session) != keyOf(last.Session) {
+				read, _ = s.orders.game.readings.of(o.Session)
+				last = o
+			}
+			said := s.orders.said(o, read)
+			list, orders = append(list, entry{at: o.placed, order: o, verdict: said.Verdict, player: said.name}), orders[1:]
+		} else {
+			e := &calls[0]
+			list, calls = append(list, entry{at: e.Time, call: e, verdict: callVerdict(e)}), calls[1:]
+		}
+	}
+	return list
+}
+
+// isIn reports whether a filter shows an entry.
+func (e *entry) isIn(filter desk.Show) bool {
+	switch filter {
+	case desk.Attention:
+		return e.verdict.Attention
+	case desk.Waiting:
+		return e.verdict.State == verdict.Waiting
+	case desk.Done:
+		return e.verdict.State == verdict.Done
+	default:
+		return true
+	}
+}
+
+// finder returns a function that reports whether a search finds an entry.
+func (s *frontDesk) finder(query string) func(*entry) bool {
+	query = strings.ToLower(strings.TrimSpace(query))
+	if query == "" {
+		return func(*entry) bool { return true }
+	}
+	known := make(map[string]bool) // most entries have the same texts as others
+	var lacks [5]string            // what the entry before had in each place, without the query
+	has := func(texts ...string) bool {
+		for i, text := range texts {
+			if text == lacks[i] {
+				continue
+			}
+			found, ok := known[text]
+			if !ok {
+				found = strings.Contains(strings.ToLower(text), query)
+				known[text] = found
+			}
+			if found {
+				return true
+			}
+			lacks[i] = text
+		}
+		return false
+	}
+	digits := []byte(strings.ReplaceAll(query, "-", ""))
+	if len(digits) == 0 || strings.Trim(query, "0123456789abcdefx-") != "" { // no part of a UUID or of a hash
+		digits = nil
+	}
+	// Whole bytes of the digits are found faster than the digits in a text. They begin at
+	// the first or at the second digit.
+	var first, second []byte
+	if len(digits) > 1 && !bytes.ContainsRune(digits, 'x') {
+		first, _ = hex.DecodeString(string(digits[:len(digits)/2*2]))
+		second, _ = hex.DecodeString(string(digits[1 : 1+(len(digits)-1)/2*2]))
+	}
+	numbers := func(parts ...[]byte) bool {
+		may := func(part []byte) bool { return bytes.Contains(part, first) || bytes.Contains(part, second) }
+		if digits == nil || !slices.ContainsFunc(parts, may) {
+			return false
+		}
+		text := make([]byte, 0, 2*(len("0x")+common.HashLength+16))
+		for _, part := range parts {
+			text = hex.AppendEncode(append(text, "0x"...), part)
+		}
+		return bytes.Contains(text, digits)
+	}
+	return func(e *entry) bool {
+		said, state := e.verdict.Said, string(e.verdict.State)
+		if o := e.order; o != nil {
+			return has(said, state, e.player, o.Session.ID, o.title()) || numbers(o.UUID[:], o.TxHash[:])
+		}
+		return has(said, state, string(e.call.Kind), e.call.Session, e.call.Outcome) || numbers(e.call.UUID[:])
+	}
+}
+
+// title returns a title for an order.
+func (o *Order) title() string {
+	return o.trade().option + " " + count(o.token().Amount)
+}

@@ -1,0 +1,213 @@
+package pages
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
+)
+
+// frontView is the front page. It shows the setup, the orders, and the calls that led to
+// no order.
+type frontView struct {
+	frame
+	Setup     []setupCheck
+	SetupSaid string // the setup in a few words, which is all that a phone shows at first
+	SetupTone verdict.Tone
+	Settings  string
+	Query     string
+	Filters   []filterView
+	List      listView
+	Any       bool
+	Start     startView
+}
+
+type filterView struct {
+	Value, Label string
+	Count        int // how many match the search and the filter
+	Current      bool
+	Href         string
+}
+
+// listView is one page of a list.
+type listView struct {
+	Lines          []line
+	Newer, Older   string // the addresses of the pages beside it; "" if there is none
+	First, Last, N int    // which of how many match
+}
+
+// line is an order or a call in a list.
+type line struct {
+	ID, Href        string
+	At, Title, Name string
+	Verdict         verdictView
+}
+
+// startView is the form of a test order. It has the terms of the last initialize call,
+// or sample terms.
+type startView struct {
+	Players                      []startPlayer // the players of orders so far
+	Network                      ramp.Network
+	Networks                     []ramp.Network
+	Token, Material, Output      string
+	MaterialAmount, OutputAmount string
+	MintFeeBps                   int
+	Like                         bool // the terms are those of the last initialize call
+}
+
+type startPlayer struct {
+	UUID uuid.UUID // an order of the player
+	Name string
+}
+
+// maxLines is how many lines a page of a list has.
+const maxLines = 50
+
+// frontPage shows the state of the setup and the orders of all players.
+func (s *site) frontPage(w http.ResponseWriter, r *http.Request) {
+	s.frontView(w, r, http.StatusOK, nil)
+}
+
+func (s *site) frontView(w http.ResponseWriter, r *http.Request, status int, p *problem) {
+	q := r.URL.Query()
+	show, page := q.Get("show"), max(1, number(q.Get("page")))
+	v := &frontView{frame: frame{Title: "Orders", Live: true, Problem: p}, Setup: s.setup(), Settings: s.settings(), Query: q.Get("q")}
+	v.SetupSaid, v.SetupTone = summary(v.Setup)
+	v.Filters = []filterView{{Label: "All"}, {Value: "attention", Label: "Needs attention"}, {Value: "waiting", Label: "Waiting"}, {Value: "done", Label: "Done"}}
+	address := func(show string, page int) string {
+		to := url.Values{"q": {v.Query}, "show": {show}}
+		if page > 1 {
+			to.Set("page", strconv.Itoa(page))
+		}
+		return "/?" + to.Encode()
+	}
+	for i := range v.Filters {
+		f := &v.Filters[i]
+		f.Current, f.Href = f.Value == show, address(f.Value, 1)
+	}
+	list, err := s.desk.List(r.Context(), desk.ListQuery{Text: v.Query, Show: desk.Show(show), Offset: (page - 1) * maxLines, Limit: maxLines})
+	if err != nil {
+		s.failure(w, r, http.StatusInternalServerError, say(err))
+		return
+	}
+	for i := range v.Filters {
+		v.Filters[i].Count = list.Counts[desk.Show(v.Filters[i].Value)]
+	}
+	v.Any = list.Any
+	v.List.N = list.Counts[desk.Show(show)]
+	v.List.First = min((page-1)*maxLines, v.List.N)
+	v.List.Last = v.List.First + len(list.Entries)
+	for i := range list.Entries {
+		v.List.Lines = append(v.List.Lines, s.line(&list.Entries[i]))
+	}
+	if page > 1 {
+		v.List.Newer = address(show, page-1)
+	}
+	if v.List.Last < v.List.N {
+		v.List.Older = address(show, page+1)
+	}
+	v.List.First++
+	v.Start = s.start(list.Players)
+	s.show(w, r, status, "front.html", v)
+}
+
+// number parses a number, and returns 0 if it is none.
+func number(text string) int {
+	n, _ := strconv.Atoi(text)
+	return n
+}
+
+// line returns an entry as a list shows it.
+func (s *site) line(e *desk.Entry) line {
+	if e.Order == nil {
+		return s.callLine(e.Call)
+	}
+	o := e.Order
+	return line{ID: "order-" + o.UUID.String(), Href: "/orders/" + o.UUID.String(), At: s.stamp(o.Placed), Title: titleOfOrder(o), Name: nameOf(o), Verdict: s.verdictView(o.Verdict)}
+}
+
+// callLine returns a call as a list shows it.
+func (s *site) callLine(e *control.Event) line {
+	return line{ID: fmt.Sprintf("call-%d", e.Number), Href: fmt.Sprintf("/calls/%d", e.Number), At: s.stamp(e.Time), Title: titleOf(e), Name: e.Session, Verdict: s.verdictView(verdictOf(e))}
+}
+
+// titleOfOrder returns a title for an order, such as "Mint 3 tokens".
+func titleOfOrder(o *control.Order) string {
+	tokens := o.Amount.String() + " tokens"
+	if tokens == "1 tokens" {
+		tokens = "1 token"
+	}
+	return strings.ToUpper(o.Do[:1]) + o.Do[1:] + " " + tokens
+}
+
+// nameOf returns the name of an order's player.
+func nameOf(o *control.Order) string { return cmp.Or(o.Name, "the player") }
+
+// start fills the form of a test order.
+func (s *site) start(players []desk.Choice) startView {
+	networks := slices.Sorted(maps.Keys(s.about().Chains))
+	v := startView{Networks: networks, Network: networks[len(networks)-1],
+		Token: "0x00000000000000000000000000000000000070c3", Material: "item_gold", Output: "item_gold", MaterialAmount: "100", OutputAmount: "100"}
+	if terms, err := s.desk.Terms(context.Background(), uuid.Nil); err == nil {
+		v.Like, v.Network, v.Token, v.MintFeeBps = true, terms.Network, terms.Token, terms.MintFeeBps
+	}
+	for _, p := range players {
+		v.Players = append(v.Players, startPlayer{p.Order, p.Name + " (" + p.Session + ")"})
+	}
+	return v
+}
+
+// startForm issues a UUID, as for an initialize call, and opens the exchange page, as
+// the game does.
+func (s *site) startForm(w http.ResponseWriter, r *http.Request) {
+	if err := r.ParseForm(); err != nil {
+		s.failure(w, r, http.StatusBadRequest, "The form did not come whole.")
+		return
+	}
+	q := r.PostForm
+	fail := func(said string) {
+		s.frontView(w, r, http.StatusUnprocessableEntity, &problem{Said: said})
+	}
+	if !s.session(r, q).known() {
+		fail("A test order needs a player: choose the player of an earlier order, or enter a session ID and an access token of the game.")
+		return
+	}
+	var asked desk.IssueRequest
+	latest, err := s.desk.Terms(r.Context(), uuid.Nil)
+	network := latest.Network
+	if q.Get("terms") == "own" || err != nil {
+		field := func(name string) string { return strings.TrimSpace(q.Get(name)) }
+		item := func(name string) []control.Item {
+			return []control.Item{{ID: field(name), Amount: json.Number(field(name + "Amount"))}}
+		}
+		fee, err := strconv.Atoi(cmp.Or(field("fee"), "0"))
+		if err != nil {
+			fail("The fee must be a whole number.")
+			return
+		}
+		network = ramp.Network(q.Get("network"))
+		asked.Terms = &control.Terms{Network: network, ProjectID: cmp.Or(s.about().ProjectID, "test"), Token: field("token"),
+			MintFeeBps: fee, Materials: item("material"), Outputs: item("output")}
+	}
+	id, err := s.desk.Issue(r.Context(), asked)
+	if err != nil {
+		fail("The terms cannot be used: " + err.Error() + ".")
+		return
+	}
+	to := fieldsOf(q)
+	to.Set("uuid", id.String())
+	to.Set("network", string(network))
+	http.Redirect(w, r, "/exchange?"+to.Encode(), http.StatusSeeOther) // as the game does
+}

@@ -1,0 +1,199 @@
+package pages
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
+)
+
+// orderView is the page of an order. It shows what happened and what comes next.
+type orderView struct {
+	frame
+	UUID     uuid.UUID
+	Short    string
+	Name     string // the title of the order
+	Player   string
+	Verdict  verdictView
+	Main     string // the main button: "end", "resend" or "another"
+	Rows     []balanceRow
+	Others   []ramp.Asset
+	ReadAt   string
+	Names    []nameRow
+	Faults   []string
+	Catalog  string
+	Calls    string // the address of the calls of the session
+	Operator bool   // whether the reader may act for all players
+	Timeline timelineView
+}
+
+// nameRow is an identifier of an order.
+type nameRow struct{ ID, Label, Text string }
+
+type balanceRow struct{ verdict.Row }
+
+// Long reports whether the amounts are too long to stand beside each other.
+func (r balanceRow) Long() bool { return max(len(r.Before), len(r.Now), len(r.Expected)) > 12 }
+
+// orderOf returns the order with a UUID, or nil if there is none.
+func (s *site) orderOf(text string) *control.Order {
+	id, err := uuid.Parse(text)
+	if err != nil {
+		return nil
+	}
+	o, err := s.desk.Order(context.Background(), id.String(), control.OrderQuery{})
+	if err != nil {
+		return nil
+	}
+	return &o
+}
+
+func (s *site) noOrder(w http.ResponseWriter, r *http.Request) {
+	s.failure(w, r, http.StatusNotFound, "There is no such order. The service may have been restarted.", link{"/", "All orders"})
+}
+
+// withOrder calls do with the order in the path, if there is one.
+func (s *site) withOrder(w http.ResponseWriter, r *http.Request) *control.Order {
+	o := s.orderOf(r.PathValue("uuid"))
+	if o == nil {
+		s.noOrder(w, r)
+	}
+	return o
+}
+
+// orderPage shows an order live.
+func (s *site) orderPage(w http.ResponseWriter, r *http.Request) {
+	if o := s.withOrder(w, r); o != nil {
+		s.orderView(w, r, o, http.StatusOK, nil)
+	}
+}
+
+func (s *site) orderView(w http.ResponseWriter, r *http.Request, o *control.Order, status int, p *problem) {
+	v := &orderView{UUID: o.UUID, Short: shortUUID(o.UUID), Name: titleOfOrder(o), Player: nameOf(o), Verdict: s.verdictView(o.Verdict),
+		Faults: o.Faults, Operator: s.guard.Operates(r), Timeline: s.timeline(o.UUID, 0)}
+	v.frame = frame{Title: v.Name + " · " + v.Player + " · " + v.Short, Network: o.Network, Problem: p, Live: true}
+	v.Catalog = "/catalog?" + url.Values{"projectId": {o.ProjectID}, "player": {o.UUID.String()}, "network": {string(o.Network)}}.Encode()
+	v.Calls = "/calls?" + url.Values{"session": {o.SessionID}}.Encode()
+	v.Main = mainButton(o)
+	v.Names = []nameRow{{"uuid", "UUID", o.UUID.String()}, {"hash", "Transaction", o.TxHash.Hex()}, {"session-id", "Session", o.SessionID},
+		{"wallet", "Wallet", o.Wallet}, {"contract", "Contract", o.Token}}
+	if o.PlayerID != "" {
+		v.Names = slices.Insert(v.Names, 3, nameRow{"player-id", "Player", o.PlayerID})
+	}
+	balances, err := s.desk.Balances(r.Context(), o.UUID)
+	if err != nil {
+		s.noOrder(w, r) // the service has just forgotten it
+		return
+	}
+	for _, row := range balances.Rows {
+		v.Rows = append(v.Rows, balanceRow{row})
+	}
+	v.Others = balances.Others
+	if !balances.At.IsZero() {
+		v.ReadAt = s.stamp(balances.At)
+	}
+	if balances.Problem != "" && v.Problem == nil && s.down() == "" {
+		v.Problem = &problem{Said: "Balances unknown: " + balances.Problem}
+	}
+	s.show(w, r, status, "order.html", v)
+}
+
+// mainButton returns what somebody wants to do next.
+func mainButton(o *control.Order) string {
+	switch {
+	case o.Delivery == "pending":
+		return "end"
+	case o.State == verdict.Waiting || o.State == verdict.Unconfirmed:
+		return "resend"
+	default:
+		return "another"
+	}
+}
+
+// endForm ends a pending transaction, and sends the result if it is due.
+func (s *site) endForm(w http.ResponseWriter, r *http.Request) {
+	o := s.withOrder(w, r)
+	if o == nil {
+		return
+	}
+	to := "/orders/" + o.UUID.String()
+	switch code, err := codeOf(s.desk.Mine(r.Context(), o.UUID, r.PostFormValue("outcome"))); code {
+	case "":
+		http.Redirect(w, r, to, http.StatusSeeOther)
+	case control.CodePlaced:
+		s.orderView(w, r, o, http.StatusConflict, &problem{Said: say(err)})
+	default:
+		s.failure(w, r, http.StatusBadRequest, say(err), link{to, "To the order"})
+	}
+}
+
+// codeOf returns the code of an error of the service, or "" if there is none.
+func codeOf(err error) (control.ErrorCode, error) {
+	var known *control.Error
+	if errors.As(err, &known) {
+		return known.Code, err
+	}
+	return "", nil
+}
+
+func (s *site) resendForm(w http.ResponseWriter, r *http.Request) {
+	o := s.withOrder(w, r)
+	if o == nil {
+		return
+	}
+	_, err := s.desk.Send(r.Context(), o.UUID.String(), control.SendRequest{})
+	if code, err := codeOf(err); code == control.CodePending {
+		s.orderView(w, r, o, http.StatusConflict, &problem{Said: say(err)})
+		return // the timeline shows other errors
+	}
+	http.Redirect(w, r, "/orders/"+o.UUID.String(), http.StatusSeeOther)
+}
+
+func (s *site) advanceForm(w http.ResponseWriter, r *http.Request) {
+	o := s.withOrder(w, r)
+	if o == nil {
+		return
+	}
+	minutes, err := strconv.Atoi(r.PostFormValue("minutes"))
+	if err != nil || minutes < 0 || minutes > 24*60 {
+		s.failure(w, r, http.StatusBadRequest, "The minutes must be from 0 to 1440.", link{"/orders/" + o.UUID.String(), "To the order"})
+		return
+	}
+	if _, err := s.desk.Advance(r.Context(), control.AdvanceRequest{By: strconv.Itoa(minutes) + "m"}); err != nil {
+		s.failure(w, r, http.StatusServiceUnavailable, say(err))
+		return
+	}
+	http.Redirect(w, r, "/orders/"+o.UUID.String(), http.StatusSeeOther)
+}
+
+// readForm asks the game again for the player's assets.
+func (s *site) readForm(w http.ResponseWriter, r *http.Request) {
+	o := s.withOrder(w, r)
+	if o == nil {
+		return
+	}
+	_, _ = s.desk.Player(r.Context(), desk.PlayerQuery{Session: o.SessionID, Read: true}) // the page shows the result
+	http.Redirect(w, r, "/orders/"+o.UUID.String(), http.StatusSeeOther)
+}
+
+// anotherForm starts another order with the same player and terms.
+func (s *site) anotherForm(w http.ResponseWriter, r *http.Request) {
+	o := s.withOrder(w, r)
+	if o == nil {
+		return
+	}
+	id, err := s.desk.Issue(r.Context(), desk.IssueRequest{Like: o.UUID})
+	if err != nil { // the service has just forgotten the order
+		s.noOrder(w, r)
+		return
+	}
+	http.Redirect(w, r, "/exchange?"+url.Values{"uuid": {id.String()}, "player": {o.UUID.String()}, "network": {string(o.Network)}}.Encode(), http.StatusSeeOther)
+}
