@@ -3,6 +3,7 @@ package ramptest_test
 import (
 	"html"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -59,6 +60,37 @@ func (c *counter) exchange(t *testing.T) (address string, form url.Values) {
 	require.NoError(t, err)
 	return address, url.Values{"uuid": {id.String()}, "accessToken": {"token-1"}, "sessionId": {c.session.ID},
 		"network": {"testnet"}, "amount": {"10"}, "do": {"mint"}, "chain": {"succeed"}, "result": {"once"}}
+}
+
+// A test without pages still sees whether the game's URL is right.
+func TestWithoutPagesTheURLIsChecked(t *testing.T) {
+	c := newCounter(t)
+	id := c.initialize(t)
+	service := ramptest.Start(t, ramptest.Config{Key: c.key, Validator: c.validator})
+	c.service = service
+	assert.Contains(t, c.page(t, "/"), "This service has no pages: call Service.SetPages")
+	known := url.Values{"sessionId": {"s"}, "accessToken": {"a"}, "network": {"testnet"}, "projectId": {"p"}}
+	status := func(path string, change ...string) int {
+		q := maps.Clone(known)
+		for i := 0; i < len(change); i += 2 {
+			q.Set(change[i], change[i+1])
+		}
+		return c.browse(t, http.MethodGet, path+"?"+q.Encode(), nil).StatusCode
+	}
+	assert.Equal(t, 404, status("/exchange", "uuid", id.String()), "of another service")
+	var err error
+	c.client, err = ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: c.key, HTTPClient: service.Client()})
+	require.NoError(t, err)
+	own := c.initialize(t).String()
+	assert.Equal(t, 200, status("/exchange", "uuid", own))
+	assert.Equal(t, 400, status("/exchange", "uuid", own, "network", "mainnet"))
+	assert.Equal(t, 400, status("/exchange", "uuid", own, "accessToken", ""))
+	assert.Equal(t, 400, status("/exchange"))
+	assert.Equal(t, 200, status("/catalog"))
+	assert.Equal(t, 400, status("/catalog", "projectId", ""))
+	assert.Equal(t, 400, status("/catalog", "network", "moonnet"))
+	service.Advance(6 * time.Minute)
+	assert.Equal(t, 410, status("/exchange", "uuid", own))
 }
 
 func TestAnOrderIsPlacedOnThePage(t *testing.T) {

@@ -3,11 +3,14 @@ package ramptest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -32,6 +35,7 @@ type Service struct {
 	keeper  *keeper
 	mux     *http.ServeMux
 	remote  *remote
+	pages   atomic.Pointer[http.Handler] // nil without SetPages
 
 	transport *http.Transport // to the game; nil if the caller supplied a client
 	server    *http.Server    // nil without a listener
@@ -108,6 +112,7 @@ func (s *Service) wire() {
 	s.mux.Handle("POST /rpc/{network}", s.node)
 	s.remote = &remote{config: c, clock: s.clock, record: s.record, guard: s.guard, life: s.life, audit: s.audit, orders: s.orders, console: s.console, node: s.node}
 	api := s.remote.handler()
+	s.mux.HandleFunc("/", s.servePage)
 	s.mux.Handle("/control", api)
 	s.mux.Handle("/control/", api)
 }
@@ -157,11 +162,44 @@ func (s *Service) SetHandler(handler http.Handler) {
 	s.game.reach(desk.MemoryURL, http.Client{Transport: memory{handler, &s.life.busy}})
 }
 
-// SetPages adds the service's pages, among them those of the interface (4.2): call it
-// once, as service.SetPages(pages.New), with package pages. Without them the service has
-// only its APIs, and a test that opens no page does not link them.
+// SetPages gives the service pages to look at, those of package pages:
+//
+//	service.SetPages(pages.New)
+//
+// Without them, the pages of the interface (4.2) only check their parameters and answer
+// in plain text, so that a test that opens no page does not link them.
 func (s *Service) SetPages(pages func(desk.Service, *desk.Guard) http.Handler) {
-	s.mux.Handle("/", pages(&frontDesk{remote: s.remote}, s.guard))
+	handler := pages(&frontDesk{remote: s.remote}, s.guard)
+	s.pages.Store(&handler)
+}
+
+// servePage answers a request for a page.
+func (s *Service) servePage(w http.ResponseWriter, r *http.Request) {
+	if pages := s.pages.Load(); pages != nil {
+		(*pages).ServeHTTP(w, r)
+		return
+	}
+	q := r.URL.Query()
+	network := ramp.Network(q.Get("network"))
+	status, said := http.StatusOK, "The URL is right. For the page itself, call Service.SetPages with package pages."
+	fail := func(code int, problem string) { status, said = code, problem }
+	id, err := uuid.Parse(q.Get("uuid"))
+	terms, _, unknown := s.orders.terms(id, false)
+	switch exchange := r.URL.Path == "/exchange"; {
+	case !exchange && r.URL.Path != "/catalog":
+		fail(http.StatusNotFound, "This service has no pages: call Service.SetPages with package pages.")
+	case q.Get("sessionId") == "" || q.Get("accessToken") == "" || exchange && err != nil || !exchange && q.Get("projectId") == "":
+		fail(http.StatusBadRequest, "A parameter is missing (interface 2.1).")
+	case s.config.Networks[network] == 0 || exchange && unknown == nil && network != terms.Network:
+		fail(http.StatusBadRequest, "The network is not that of the initialize call, or is not served.")
+	case exchange && errors.Is(unknown, ErrExpiredUUID):
+		fail(http.StatusGone, say(unknown))
+	case exchange && unknown != nil:
+		fail(http.StatusNotFound, say(unknown))
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, said+"\n") // an error means that the caller is gone
 }
 
 // URL is the base address of the service: {ramp_api_url} and {ramp_url} of the
