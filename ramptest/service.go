@@ -325,7 +325,7 @@ func (s *Service) Events() []Event { return s.record.all() }
 
 // Timeline returns what happened so far, one event per line with the time since the
 // service started. It includes the bodies of failed exchanges and leaves out
-// routine events; see [Event.Routine].
+// routine events; see [control.Event.Routine].
 func (s *Service) Timeline() string { return s.record.timeline() }
 
 // Imbalances returns the last 1,000 findings of the books, oldest first. See

@@ -42,9 +42,8 @@ type site struct {
 	templates func() *template.Template
 }
 
-// New returns a handler with the pages of a service; see [ramptest.Service.SetPages].
-//
-// [ramptest.Service.SetPages]: https://pkg.go.dev/github.com/token-ramp/ramp-go/ramptest#Service.SetPages
+// New returns a handler with the pages of a service. It is an argument of the method
+// SetPages of a service of package ramptest.
 func New(service desk.Service, guard *desk.Guard) http.Handler {
 	s := &site{desk: service, guard: guard}
 	s.templates = sync.OnceValue(func() *template.Template {
