@@ -351,9 +351,9 @@ func (f *checkFlags) restartServer(ctx context.Context) error {
 		text := string(bytes.TrimSpace(said[max(0, len(said)-2000):]))
 		var exit *exec.ExitError
 		if errors.As(err, &exit) && exit.Exited() {
-			return conformance.Errorf("exit status %d: %s", exit.ExitCode(), text)
+			return fmt.Errorf("exit status %d: %s", exit.ExitCode(), text)
 		}
-		return conformance.Errorf("%v: %s", err, text)
+		return fmt.Errorf("%w: %s", err, text)
 	}
 	return nil
 }
@@ -475,12 +475,16 @@ func (f *checkFlags) endpoint(name, address string) (func(ctx context.Context, q
 		request.Header.Set("Content-Type", "application/json")
 		response, err := limited.do(request)
 		if err != nil {
-			return conformance.Errorf(name+" (POST %s): %v", at.Redacted(), err)
+			var call *url.Error
+			if errors.As(err, &call) {
+				err = call.Err // without the URL, which the text names
+			}
+			return fmt.Errorf("%s (POST %s): %w", name, at.Redacted(), err)
 		}
 		defer response.Body.Close()
 		err = json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(answer)
 		if err != nil || response.StatusCode/100 != 2 || !good() {
-			return conformance.Errorf(name+" (POST %s) answered HTTP %d; want HTTP 200 with the body "+want, at.Redacted(), response.StatusCode)
+			return fmt.Errorf("%s (POST %s) answered HTTP %d; want HTTP 200 with the body %s", name, at.Redacted(), response.StatusCode, want)
 		}
 		return nil
 	}, nil

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -78,29 +77,15 @@ func (t *trial) try(c call) answer {
 		a.step = c.method + " " + c.path
 		a.call = t.note(c, a)
 		t.judge.layers.answered(t, c, a)
-		if a.status != http.StatusTooManyRequests || c.path == t.target.ValidatePath && t.judge.declines(a) {
+		rejected := a.isRejection() && a.header.Get("Retry-After") == "" // by a policy, such as one open order for each player
+		if a.status != http.StatusTooManyRequests || c.path == t.target.ValidatePath && rejected {
 			return a
 		}
 		wait := RetryAfter(a.header.Get("Retry-After"))
 		if time.Until(deadline) <= wait || !sleep(ctx, wait) {
-			if t.isDecline(c, a) {
-				t.judge.knowsDecline(a.code())
-				return a
-			}
 			return answer{err: errBusy, call: a.call}
 		}
 	}
-}
-
-// isDecline reports whether a validate call that gets HTTP 429 however often it is made is
-// rejected by a policy of the game, such as one open order for each player, and not by a
-// rate limit: it is the handler that answers, and it does not ask for patience.
-func (t *trial) isDecline(c call, a answer) bool {
-	if c.path != t.target.ValidatePath || !a.isRejection() || a.header.Get("Retry-After") != "" {
-		return false
-	}
-	assets := t.attempt(t.ctx, call{method: http.MethodGet, path: t.target.AssetsPath, header: c.header})
-	return assets.err == nil && assets.status != http.StatusTooManyRequests
 }
 
 // RetryAfter parses a Retry-After header. It defaults to a second.
@@ -162,49 +147,15 @@ func (t *trial) isGiven(path string, a answer) bool {
 	case t.target.ValidatePath:
 		var data approval
 		signed := decode(a.envelope["data"], &data) && data.ValidatorSig != ""
-		return signed && string(a.envelope["success"]) != "false" || success && !t.judge.confusing(path)
+		return signed && string(a.envelope["success"]) != "false" || success && !t.judge.known.confusing[path]
 	case t.target.ResultPath:
-		return success || a.look() == t.judge.knownConfirmation()
+		return success || a.look() == t.judge.known.confirmation
 	default:
 		var data struct {
 			V1 struct{ Assets *[]json.RawMessage }
 		}
 		return decode(a.envelope["data"], &data) && data.V1.Assets != nil
 	}
-}
-
-// Errorf formats an error for Target.Player, UUID or Restart to return. Verdicts show its
-// format unchanged, and redact secrets in its arguments only. The text of any other error
-// is redacted as a whole. If a secret is an ordinary word of that text, its absence
-// reveals the secret.
-func Errorf(format string, args ...any) error { return &explained{format, args} }
-
-// explained is an error whose format is known to hold no secret.
-type explained struct {
-	format string
-	args   []any
-}
-
-func (e *explained) Error() string { return fmt.Sprintf(e.format, e.args...) }
-
-// explain returns the text of an error of Target.Player, UUID or Restart in a form that a
-// verdict may show.
-func (t *trial) explain(err error) string {
-	own, ok := err.(*explained) // not wrapped in text that may hold a secret
-	if !ok {
-		return t.said(err.Error())
-	}
-	args := slices.Clone(own.args)
-	for i, arg := range args {
-		switch arg := arg.(type) {
-		case error:
-			args[i] = t.failure(arg)
-		case int, int64, bool:
-		default:
-			args[i] = t.said(fmt.Sprint(arg))
-		}
-	}
-	return fmt.Sprintf(own.format, args...)
 }
 
 // failure returns the text of an error of a call in a form that a verdict may show. For
@@ -321,10 +272,10 @@ func (t *trial) asked(o order, a answer) answer {
 	if a.err == nil && a.succeeded() {
 		t.ledger.approved(o)
 		if how, text := t.wrongSignature(o, a); text != "" {
-			t.ledger.unsigned(how, text)
+			t.judge.saw(t.name, how, text)
 		}
 	} else if a.err == nil && t.leaks(o, a) {
-		t.ledger.unsigned(leaked, "the validator's signature in a rejection")
+		t.judge.saw(t.name, leaked, "the validator's signature in a rejection")
 	}
 	return a
 }
@@ -342,7 +293,7 @@ func (t *trial) told(o order, result object, a answer) answer {
 	status := statusOf(result)
 	kind := t.ledger.kind(o, status)
 	a.step = "result: " + string(kind)
-	if a.err == nil && (a.succeeded() || a.look() == t.judge.knownAnswer(kind)) {
+	if a.err == nil && (a.succeeded() || a.look() == t.judge.known.answers[kind]) {
 		t.ledger.confirmed(o, status)
 	}
 	return a

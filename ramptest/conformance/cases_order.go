@@ -108,7 +108,7 @@ func orderCases() []Case {
 						ended = append(ended, endedOrder{burn, success})
 					}
 					if t.err == nil {
-						t.judge.remember(ended)
+						t.judge.ended = ended
 					}
 				}},
 				{Name: "validate", Title: "the validate call of a mint that then succeeds", Level: Must, after: []string{"repeats", "mint-succeeds"}, run: func(t *trial) {
@@ -370,7 +370,7 @@ func (t *trial) sameAnswers() {
 	if t.answered(a) && t.answered(b) && a.look() == b.look() {
 		t.confirmed(a)
 	}
-	if t.err == nil && a.look() == t.judge.knownConfirmation() {
+	if t.err == nil && a.look() == t.judge.known.confirmation {
 		t.renew()
 		o := t.approve(t.plain())
 		if forged := t.post(t.target.ResultPath, t.headers(t.player), o.result(failure).bytes()); forged.look() == a.look() {
@@ -397,7 +397,7 @@ func (t *trial) readsLogs() {
 			continue
 		}
 		if again := t.report(o, o.result(success)); again.look() == a.look() {
-			t.judge.readsLogsIn(form)
+			t.judge.logs.Store(int32(form))
 			t.mismatch(a, "a confirmation, which the same result with "+logForms[form].name+" got")
 		}
 		return

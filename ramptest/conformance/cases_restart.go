@@ -75,7 +75,7 @@ func (t *trial) restart() {
 		defer held.Close()
 	}
 	if err := t.target.Restart(t.ctx); err != nil {
-		t.untried("the server could not be restarted: %s", t.explain(err))
+		t.untried("the server could not be restarted: %s", t.said(err.Error()))
 		return
 	}
 	ctx, cancel := context.WithTimeout(t.ctx, 30*time.Second)

@@ -73,11 +73,10 @@ func resultCases() []Case {
 			Fix:   "Keep the state of every finished order in the database, without a limit and for longer than a day: a result can come again 12 hours later, after many others.",
 			Title: "The first results of the run, which come again after all others, have no second effect.",
 			run: func(t *trial) {
-				ended := t.judge.remembered()
-				if len(ended) == 0 {
+				if len(t.judge.ended) == 0 {
 					t.skip("no order was finished before")
 				}
-				for _, e := range ended {
+				for _, e := range t.judge.ended {
 					t.comesAgain(e.order, e.status)
 				}
 			}},
@@ -345,7 +344,7 @@ func (j *Judge) leaveOpen(ctx context.Context) {
 	for _, e := range []ending{mintFails, mintEnds, burnEnds} {
 		t := j.trial(ctx, Input{})
 		t.begin()
-		if j.isPooled() {
+		if j.pooled.Load() {
 			t.skip("the players come again")
 		}
 		if o := e.order(t); t.either(t.validate(o)) {
@@ -436,7 +435,7 @@ func oddResults() rows[edit] {
 func (t *trial) endsOnce(o order, e edit, status string, moved int64) {
 	t.approve(o)
 	a := t.report(o, e(o.result(status)))
-	confirmed := a.succeeded() || a.err == nil && a.look() == t.judge.knownAnswer(a.kind())
+	confirmed := a.succeeded() || a.err == nil && a.look() == t.judge.known.answers[a.kind()]
 	if t.answered(a) && !confirmed && a.status != http.StatusInternalServerError {
 		t.mismatch(a, "a confirmation, or HTTP 500 for another delivery")
 	}

@@ -82,8 +82,6 @@ func ability(id string) int {
 // Opening returns the verdicts of the basic abilities that failed in [Judge.Ready].
 // They count whichever cases are tried.
 func (j *Judge) Opening() []Verdict {
-	j.learned.mu.Lock()
-	defer j.learned.mu.Unlock()
 	var failed []Verdict
 	if v, ok := j.layered(); ok {
 		failed = append(failed, v)

@@ -170,7 +170,7 @@ func (j *Judge) Try(ctx context.Context, c Case) Verdict {
 
 // sum returns the verdict of a case from those of its inputs.
 func (j *Judge) sum(c Case, all []InputVerdict) Verdict {
-	if v, known := j.opened(c); known && len(c.Inputs) == 0 {
+	if v, known := j.opening[c.ID]; known && len(c.Inputs) == 0 {
 		return v
 	}
 	if v, found := j.layered(); found && c.ID == handlerID {
@@ -186,9 +186,9 @@ func (j *Judge) sum(c Case, all []InputVerdict) Verdict {
 
 // tryInput tries one input.
 func (j *Judge) tryInput(ctx context.Context, c Case, in Input) InputVerdict {
-	if !c.alone && !j.shares() {
+	if !c.alone && !j.shared.Load() {
 		// If it may share a player with others, this and all later cases run alone.
-		if v := j.try(ctx, c, in, false); !j.shares() || v.Outcome != Untried {
+		if v := j.try(ctx, c, in, false); !j.shared.Load() || v.Outcome != Untried {
 			return v
 		}
 	}
@@ -201,7 +201,7 @@ func (j *Judge) try(ctx context.Context, c Case, in Input, alone bool) InputVerd
 	defer j.leave()
 	v := InputVerdict{Input: in, Level: in.Level}
 	waits := j.waits(in.after)
-	switch opened, known := j.opened(c); {
+	switch opened, known := j.opening[c.ID]; {
 	case known && (in.Name == "" || in.Name == opened.Case.Inputs[0].Name): // which the opening has tried
 		v = InputVerdict{in, opened.Level, opened.Outcome, opened.Saw, opened.Want, opened.Note, opened.Until, opened.Call, opened.Calls, opened.Took}
 	case j.Err() != nil:
@@ -270,13 +270,14 @@ func (j *Judge) attempt(ctx context.Context, c Case, in Input) (InputVerdict, *f
 	j.fly(c, true)
 	defer j.fly(c, false)
 	t := j.trial(ctx, in)
+	t.name = strings.TrimSuffix(c.ID+"/"+in.Name, "/")
 	defer j.release(t)
 	t.begin()
 	if t.err == nil {
 		in.run(t)
 	}
 	var found *finding
-	hidden := t.ledger.isHidden()
+	hidden := t.ledger.layered.Load()
 	if (errors.As(t.err, &found) && found.unreachable() || hidden) && ctx.Err() == nil {
 		j.lookFor(ctx, c, t.player, hidden)
 	}
@@ -285,9 +286,6 @@ func (j *Judge) attempt(ctx context.Context, c Case, in Input) (InputVerdict, *f
 	}
 	j.limits(t.err)
 	calls := t.calls.all()
-	for how, wrong := range t.ledger.wrongSignatures() {
-		j.saw(c, in, how, wrong)
-	}
 	if j.Err() == nil {
 		t.finish()
 	}

@@ -37,7 +37,7 @@ func (l *layers) answered(t *trial, c call, a answer) {
 		}
 		l.statuses[a.status]++
 		if a.status != http.StatusTooManyRequests { // which is repeated
-			t.ledger.hidden()
+			t.ledger.layered.Store(true)
 		}
 	case a.status == http.StatusInternalServerError && l.statuses == nil:
 		l.asked++
@@ -91,19 +91,6 @@ func (j *Judge) layered() (v Verdict, ok bool) {
 	c := handlerCase()
 	c.Subject = "http"
 	return Verdict{Case: c, Level: c.Level, Outcome: Failed, Saw: f.saw, Want: f.want, Note: f.note}, true
-}
-
-// hidden records that something before the handler answered a call of the trial.
-func (l *ledger) hidden() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.layered = true
-}
-
-func (l *ledger) isHidden() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.layered
 }
 
 // whyLayered adds what stands before the handler to an error of the opening.

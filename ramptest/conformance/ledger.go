@@ -1,11 +1,10 @@
 package conformance
 
 import (
-	"cmp"
-	"maps"
 	"math/big"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
@@ -35,18 +34,16 @@ const (
 type ledger struct {
 	mu      sync.Mutex
 	events  []event
-	open    map[string]order          // by uuid: orders that have not ended, as last requested
-	ended   map[string]string         // by uuid: the first status that was confirmed
-	known   map[string]bool           // by uuid: orders that were approved
-	layered bool                      // something before the handler answered a call
-	last    time.Time                 // when the last call that may have an effect ended
-	sigs    map[string]string         // by uuid: the first validatorSig
-	wrong   map[signatureFault]string // the first approval whose signature is wrong in this way
+	open    map[string]order  // by uuid: orders that have not ended, as last requested
+	ended   map[string]string // by uuid: the first status that was confirmed
+	known   map[string]bool   // by uuid: orders that were approved
+	layered atomic.Bool       // something before the handler answered a call
+	last    time.Time         // when the last call that may have an effect ended
+	sigs    map[string]string // by uuid: the first validatorSig
 }
 
 func newLedger() *ledger {
-	return &ledger{open: make(map[string]order), ended: make(map[string]string), known: make(map[string]bool),
-		sigs: make(map[string]string), wrong: make(map[signatureFault]string)}
+	return &ledger{open: make(map[string]order), ended: make(map[string]string), known: make(map[string]bool), sigs: make(map[string]string)}
 }
 
 // called records that a call that may have an effect has ended.
@@ -62,10 +59,13 @@ func (l *ledger) lastCall() time.Time {
 	return l.last
 }
 
+// uuid returns the text of the uuid of an order, or "".
+func (o order) uuid() string { return literalText(o.body.at("uuid")) }
+
 // asks records an order that was created, or the form in which it was approved. A faulty
 // server may keep an order open even if it rejected it.
 func (l *ledger) asks(o order) {
-	if id, _ := o.body.at("uuid").(string); id != "" {
+	if id := o.uuid(); id != "" {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.open[id] = o
@@ -75,7 +75,7 @@ func (l *ledger) asks(o order) {
 // approved records the approval of an order.
 func (l *ledger) approved(o order) {
 	l.asks(o)
-	id, _ := o.body.at("uuid").(string)
+	id := o.uuid()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.known[id] {
@@ -86,10 +86,9 @@ func (l *ledger) approved(o order) {
 
 // isKnown reports whether an order was approved.
 func (l *ledger) isKnown(o order) bool {
-	id, _ := o.body.at("uuid").(string)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.known[id]
+	return l.known[o.uuid()]
 }
 
 // any reports whether an order was approved.
@@ -102,7 +101,7 @@ func (l *ledger) any() bool {
 // confirmed records that the server confirmed a result.
 func (l *ledger) confirmed(o order, status string) {
 	kind := l.kind(o, status)
-	id, _ := o.body.at("uuid").(string)
+	id := o.uuid()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.events = append(l.events, event{kind, o})
@@ -114,7 +113,7 @@ func (l *ledger) confirmed(o order, status string) {
 
 // kind returns the kind of event that the confirmation of a result would be.
 func (l *ledger) kind(o order, status string) eventKind {
-	id, _ := o.body.at("uuid").(string)
+	id := o.uuid()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	first, again := l.ended[id]
@@ -132,16 +131,15 @@ func (l *ledger) kind(o order, status string) eventKind {
 
 // ends reports whether the server confirmed a result of an order.
 func (l *ledger) ends(o order) bool {
-	id, _ := o.body.at("uuid").(string)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.ended[id] != ""
+	return l.ended[o.uuid()] != ""
 }
 
 // repeats records the validatorSig of an approval and reports whether it is that of an
 // earlier one under the same uuid, which commits to nothing new.
 func (l *ledger) repeats(o order, sig string) bool {
-	id, _ := o.body.at("uuid").(string)
+	id := o.uuid()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	again := l.sigs[id] == sig
@@ -149,19 +147,6 @@ func (l *ledger) repeats(o order, sig string) bool {
 		l.sigs[id] = sig
 	}
 	return again
-}
-
-// unsigned records an approval whose signature is wrong.
-func (l *ledger) unsigned(how signatureFault, text string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.wrong[how] = cmp.Or(l.wrong[how], text)
-}
-
-func (l *ledger) wrongSignatures() map[signatureFault]string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return maps.Clone(l.wrong)
 }
 
 func kindOf(o order, status string) eventKind {

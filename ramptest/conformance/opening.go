@@ -32,7 +32,6 @@ type known struct {
 	broken       map[string]string    // the abilities that do not work, with their root causes
 	faults       []fault              // wrong balances
 	answers      map[eventKind]string // the looks of answers to results that should be confirmations
-	logs         int                  // the form of logs that the server reads; see logForms
 	confirmation string               // the look of all of them, if it is the same
 	confusing    map[string]bool      // the endpoints whose rejections look like successes, by path
 	rejects      map[string]string    // the abilities whose orders are not approved, by what was asked and answered
@@ -53,10 +52,9 @@ func unknown() known {
 // works. Ready also measures how long effects take, and which assets move without an
 // order.
 func (j *Judge) Ready(ctx context.Context) error {
-	j.learned.mu.Lock()
 	clear(j.opening)
 	j.known = unknown()
-	j.learned.mu.Unlock()
+	j.logs.Store(0)
 	if err := j.begin(ctx); err != nil {
 		return fmt.Errorf("conformance: nothing to judge: %w", j.whyLayered(err))
 	}
@@ -76,12 +74,10 @@ func (j *Judge) Ready(ctx context.Context) error {
 		if err := j.Err(); err != nil {
 			return fmt.Errorf("conformance: nothing to judge: %w", err)
 		}
-		j.learned.mu.Lock()
 		if v.Outcome == Unproven {
 			j.known.broken[id] = v.Until
 		}
 		j.opening[id] = v
-		j.learned.mu.Unlock()
 	}
 	j.leaveOpen(ctx)
 	if err := ctx.Err(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // players are the players of all cases. It is safe for concurrent use.
@@ -12,8 +13,8 @@ type players struct {
 	met    map[string]bool      // by session ID
 	users  map[string]*trial    // the trial that uses a player now, by session ID
 	late   map[string]lateOrder // the orders that the opening left open, by session ID
-	pooled bool                 // Player returned a player again
-	shared bool                 // Player returned a player that another case was using: one case at a time
+	pooled atomic.Bool          // Player returned a player again
+	shared atomic.Bool          // Player returned a player that another case was using: one case at a time
 }
 
 // take reserves a player for a trial. It reports false if another trial has the player.
@@ -21,7 +22,7 @@ func (p *players) take(t *trial, session string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if user := p.users[session]; user != nil && user != t {
-		p.shared = true
+		p.shared.Store(true)
 		return false
 	}
 	p.users[session] = t
@@ -41,14 +42,10 @@ func (p *players) meets(session string) (again bool) {
 	defer p.mu.Unlock()
 	again = p.met[session]
 	p.met[session] = true
-	p.pooled = p.pooled || again
+	if again {
+		p.pooled.Store(true)
+	}
 	return again
-}
-
-func (p *players) shares() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.shared
 }
 
 // closeLate returns the order that was left open of a player, who is not left alone.
@@ -60,12 +57,6 @@ func (p *players) closeLate(session string) (open []order) {
 		delete(p.late, session)
 	}
 	return open
-}
-
-func (p *players) isPooled() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.pooled
 }
 
 func (p *players) keepOpen(late lateOrder) {

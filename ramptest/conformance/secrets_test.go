@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -94,21 +93,6 @@ func TestAVerdictHoldsNoSecret(t *testing.T) {
 		judge.Close()
 		assert.Contains(t, said, " for [redacted]")
 		assert.NotContains(t, said, "\x1b")
-	}
-
-	// A player's own error may name what is foreign in it.
-	for _, key := range []string{"player", "service", "closed", "hidden"} {
-		s := newStudio(t, mutant{})
-		s.target.Secrets = []string{key}
-		s.target.Player = func(context.Context, string) (ramp.Session, error) {
-			return ramp.Session{}, conformance.Errorf("the service has %d %s left (%v; %v)", 0, "hidden "+key+"s", io.EOF, fmt.Errorf("no %s", key))
-		}
-		judge, err := conformance.New(s.target)
-		require.NoError(t, err)
-		foreign := strings.ReplaceAll("hidden "+key+"s", key, "[redacted]")
-		assert.Equal(t, "untried: no player is available: the service has 0 "+foreign+" left (the connection was closed; no [redacted])",
-			judge.Try(t.Context(), caseOf(t, "mint-succeeds")).String())
-		judge.Close()
 	}
 
 	// What is no HTTP at all gets into the error of the call.

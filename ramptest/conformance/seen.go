@@ -16,7 +16,6 @@ type evidence struct {
 	unsigned map[signatureFault]string // the first approval whose signature is wrong in this way
 	nonces   map[string]string         // the digest that was signed with an r
 	sent     []order                   // the latest validate calls
-	declined map[string]bool           // the errorCodes with which validate calls are rejected, though with HTTP 429
 }
 
 func (e *evidence) wrongSignature(how signatureFault) string {
@@ -26,14 +25,11 @@ func (e *evidence) wrongSignature(how signatureFault) string {
 }
 
 // saw records the first approval whose signature is wrong in a way.
-func (e *evidence) saw(c Case, in Input, how signatureFault, wrong string) {
+func (e *evidence) saw(name string, how signatureFault, wrong string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.unsigned[how] == "" {
-		e.unsigned[how] = wrong + ", in the case " + c.ID
-		if in.Name != "" {
-			e.unsigned[how] += "/" + in.Name
-		}
+		e.unsigned[how] = wrong + ", in the case " + name
 	}
 }
 
@@ -64,19 +60,6 @@ func (e *evidence) latest() []order {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.sent)
-}
-
-// declines reports whether an answer with HTTP 429 is known to be a rejection.
-func (e *evidence) declines(a answer) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return a.isRejection() && e.declined[a.code()]
-}
-
-func (e *evidence) knowsDecline(code string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.declined[code] = true
 }
 
 // watches reports whether the caller should check if an asset moves without an order.

@@ -49,7 +49,7 @@ type Target struct {
 
 	// Player returns the session of a player who owns assets. It is required. It
 	// should create a new player with the proposed name each time. To use existing
-	// sessions, see [Pool]. To explain a failure, see [Errorf].
+	// sessions, see [Pool].
 	Player func(ctx context.Context, name string) (ramp.Session, error)
 
 	// ProjectID is the project of the console. If it is empty, the judge sends a
@@ -129,7 +129,7 @@ func Pool(sessions ...ramp.Session) func(context.Context, string) (ramp.Session,
 	turn <- 0
 	return func(ctx context.Context, _ string) (ramp.Session, error) {
 		if len(sessions) == 0 {
-			return ramp.Session{}, Errorf("the pool of sessions is empty")
+			return ramp.Session{}, errors.New("the pool of sessions is empty")
 		}
 		select {
 		case n := <-turn:
@@ -205,7 +205,7 @@ func New(target Target) (*Judge, error) {
 		dial:    new(net.Dialer).DialContext,
 		learned: learned{opening: make(map[string]Verdict), known: unknown()},
 		players: players{met: make(map[string]bool), users: make(map[string]*trial), late: make(map[string]lateOrder)},
-		evidence: evidence{watched: make(map[string]bool), drifting: make(map[string]bool), declined: make(map[string]bool),
+		evidence: evidence{watched: make(map[string]bool), drifting: make(map[string]bool),
 			unsigned: make(map[signatureFault]string), nonces: make(map[string]string)},
 		flight: make(map[string]bool),
 	}

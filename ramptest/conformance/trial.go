@@ -29,6 +29,7 @@ type trial struct {
 	target  *Target
 	client  *http.Client
 	judge   *Judge
+	name    string // of what it tries
 	needs   need
 	secrets []string // texts that no verdict may show
 	calls   *calls   // what it asked
@@ -204,7 +205,7 @@ func (t *trial) newPlayer() ramp.Session {
 	s, err := t.target.Player(t.ctx, "judge-"+strings.ToLower(rand.Text()[:12]))
 	switch token := s.Token.Reveal(); {
 	case err != nil:
-		t.untried("no player is available: %s", t.explain(err))
+		t.untried("no player is available: %s", t.said(err.Error()))
 	case s.ID == "" || token == "":
 		t.untried("no player is available: the session or its token is empty")
 	default:
@@ -256,7 +257,7 @@ func (t *trial) newOrder(s ramp.Session, intent object) order {
 	}
 	id, err := t.target.UUID(t.ctx, s)
 	if err != nil {
-		t.untried("no UUID is available: %s", t.explain(err))
+		t.untried("no UUID is available: %s", t.said(err.Error()))
 	}
 	digest := randomDigest()
 	key, address := wallet(s)
@@ -270,7 +271,7 @@ func (t *trial) newOrder(s ramp.Session, intent object) order {
 	if project == "" {
 		project = "judge"
 	}
-	o := order{owner: s, token: t.target.Token, wallet: address, logs: t.judge.logForm(), body: object{
+	o := order{owner: s, token: t.target.Token, wallet: address, logs: int(t.judge.logs.Load()), body: object{
 		"user_sig": signedBy(key, digest), "user_address": address, "project_id": project,
 		"digest": digest.String(), "uuid": id.String(), "intent": intent,
 	}}
@@ -382,7 +383,7 @@ func (t *trial) approved(a answer) {
 // confirmed requires the confirmation of a result (interface 4.3, 6), or the answer that
 // the server is known to give instead.
 func (t *trial) confirmed(a answer) {
-	if t.answered(a) && !(a.strictly() && a.null("data")) && a.look() != t.judge.knownAnswer(a.kind()) {
+	if t.answered(a) && !(a.strictly() && a.null("data")) && a.look() != t.judge.known.answers[a.kind()] {
 		t.mismatch(a, "HTTP 200 with success true, errorCode null and data null")
 	}
 }
@@ -407,7 +408,7 @@ func (t *trial) rejectedInForm(a answer) {
 // rejected requires any answer but a success, because a framework or a JSON parser may
 // answer before the game does.
 func (t *trial) rejected(a answer) {
-	if t.answered(a) && a.succeeded() && !(a.call != nil && a.call.Path == t.target.ResultPath && t.judge.confusing(a.call.Path)) {
+	if t.answered(a) && a.succeeded() && !(a.call != nil && a.call.Path == t.target.ResultPath && t.judge.known.confusing[a.call.Path]) {
 		t.mismatch(a, "a rejection")
 	}
 }
