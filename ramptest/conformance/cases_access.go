@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -30,9 +31,6 @@ func assetsCases() []Case {
 					t.fail("data without a list in v1.assets", "a list, which is empty for a player without assets")
 				}
 			}},
-		{ID: "assets-error-code-null", Level: Must, Section: "2.4", Fix: "Write errorCode as null on success; do not omit it.",
-			Title: "The errorCode of an assets answer is present and null.", after: []string{"assets"},
-			run: func(t *trial) { t.errorCodeNull(t.assets(t.player)) }},
 		{ID: "assets-balance-string", Level: Must, Section: "2.4", Fix: "Write balances as JSON strings of plain decimals, not as numbers.",
 			Title: "A balance is a decimal string.",
 			run: func(t *trial) {
@@ -86,9 +84,6 @@ func assetsCases() []Case {
 					}
 				}
 			}},
-		{ID: "assets-content-type", Level: Should, Section: "2.4", Fix: "Set Content-Type to application/json on every answer.",
-			Title: "The Content-Type of an assets answer is application/json.",
-			run:   func(t *trial) { t.saysJSON(t.assets(t.player)) }},
 		{ID: "assets-other-player", Level: Must, Section: "5.1", Fix: "Keep the assets of each player apart.",
 			Title: "An order of one player does not change another player's assets.",
 			run: func(t *trial) {
@@ -114,22 +109,6 @@ func assetsCases() []Case {
 				t.rejected(t.try(call{method: http.MethodPost, path: t.target.AssetsPath, header: t.headers(t.player),
 					body: []byte("{}"), alone: true}))
 			}},
-	}
-}
-
-// errorCodeNull requires a success with the field errorCode.
-func (t *trial) errorCodeNull(a answer) {
-	if t.answered(a) && !a.strictly() {
-		t.mismatch(a, "HTTP 200 with success true and errorCode null")
-	}
-	if _, ok := a.envelope["errorCode"]; t.err == nil && !ok {
-		t.failAt(a, "success without the field errorCode", "errorCode null")
-	}
-}
-
-func (t *trial) saysJSON(a answer) {
-	if got := a.header.Get("Content-Type"); t.answered(a) && !strings.HasPrefix(strings.ToLower(got), "application/json") {
-		t.fail("another Content-Type or none", "application/json")
 	}
 }
 
@@ -247,12 +226,6 @@ func sessionCases() []Case {
 					t.gives("the assets of the session for another player's token", "a rejection, or the assets of the token's player")
 				}
 			}},
-		{ID: "assets-foreign-token-rejected", Level: Should, Section: "5.1", Fix: strict,
-			Title: "An assets call with another player's token is rejected.",
-			run: func(t *trial) {
-				mixed, _ := t.foreign()
-				t.rejected(t.assets(mixed))
-			}},
 		{ID: "validate-foreign-token", Level: Must, Section: "5.1",
 			Fix:   "Check that the access token belongs to the session, or take the player from the token alone.",
 			Title: "One player's token does not spend another player's assets.",
@@ -261,44 +234,32 @@ func sessionCases() []Case {
 				t.either(t.validate(t.mintOf(mixed)))
 				t.moved(0)
 			}},
-		{ID: "validate-foreign-token-rejected", Level: Should, Section: "5.1", Fix: strict,
-			Title: "A validate call with another player's token is rejected.",
-			run: func(t *trial) {
+		{ID: "foreign-token-rejected", Section: "5.1", Fix: strict,
+			Title: "A call with another player's token is rejected.",
+			Inputs: rows[func(*trial, ramp.Session) answer]{
+				{"assets", "an assets call", Should, (*trial).assets},
+				{"validate", "a validate call", Should, func(t *trial, mixed ramp.Session) answer { return t.validate(t.mintOf(mixed)) }},
+			}.inputs(func(t *trial, ask func(*trial, ramp.Session) answer) {
 				mixed, _ := t.foreign()
-				t.rejected(t.validate(t.mintOf(mixed)))
+				t.rejected(ask(t, mixed))
 				t.moved(0)
-			}},
-		{ID: "assets-header-case", Level: Must, Section: "5.1", Fix: anyCase,
-			Title: "An assets call is answered whatever the case of its header names.",
-			run: func(t *trial) {
-				for _, spell := range spellings {
-					t.approved(t.get(spelled(t.headers(t.player), spell)))
-				}
-			}},
-		{ID: "validate-header-case", Level: Must, Section: "5.1", Fix: anyCase,
-			Title: "A validate call is answered whatever the case of its header names.",
-			run: func(t *trial) {
-				for _, spell := range spellings {
+			})},
+		{ID: "header-case", Section: "5.1", Fix: "Ignore case in header names.",
+			Title: "A call is answered whatever the case of its header names.",
+			Inputs: rows[func(*trial, headerEdit)]{
+				{"assets", "an assets call", Must, func(t *trial, bend headerEdit) {
+					header := t.headers(t.player)
+					bend(t, header, nil)
+					t.approved(t.get(header))
+				}},
+				{"validate", "a validate call", Must, atValidate.respelled},
+				{"result", "a result call", Must, atResult.respelled},
+			}.inputs(func(t *trial, ask func(*trial, headerEdit)) {
+				for _, spell := range []func(string) string{strings.ToLower, strings.ToUpper, http.CanonicalHeaderKey} {
 					t.renew()
-					o := t.plain()
-					body := o.body.bytes()
-					t.approved(t.asked(o, t.post(t.target.ValidatePath, spelled(t.signed(t.player, body), spell), body)))
-					t.confirm(o, failure)
+					ask(t, spelled(spell))
 				}
-				t.moved(0)
-			}},
-		{ID: "result-header-case", Level: Must, Section: "5.1", Fix: anyCase,
-			Title: "A result call is answered whatever the case of its header names.",
-			run: func(t *trial) {
-				for _, spell := range spellings {
-					t.renew()
-					o := t.approve(t.plain())
-					result := o.result(failure)
-					body := result.bytes()
-					t.confirmed(t.told(o, result, t.post(t.target.ResultPath, spelled(t.signed(t.player, body), spell), body)))
-				}
-				t.moved(0)
-			}},
+			})},
 		{ID: "result-other-session", Level: Must, Section: "6", Fix: signedSession,
 			Title: "A result whose session header contradicts its signed body does not pay the player of the header.",
 			run: func(t *trial) {
@@ -322,20 +283,21 @@ func (t *trial) reportAs(header ramp.Session, o order, status string) answer {
 
 const signedSession = "Trust the session_id of the signed body, whatever the header says: the HMAC does not cover the headers."
 
-const anyCase = "Ignore case in header names."
-
 // values returns a function that ignores the right value.
 func values(all ...string) func(right string) []string {
 	return func(string) []string { return all }
 }
 
-// spellings are the ways to write header names.
-var spellings = []func(string) string{strings.ToLower, strings.ToUpper, http.CanonicalHeaderKey}
+func (e endpoint) respelled(t *trial, bend headerEdit) {
+	e.answers(t, func(o order, right object) answer { return e.send(t, o, right, bend) })
+}
 
-func spelled(header http.Header, spell func(string) string) http.Header {
-	out := make(http.Header)
-	for name, values := range header {
-		out[spell(name)] = values
+// spelled writes the names of headers in another way.
+func spelled(spell func(string) string) headerEdit {
+	return func(_ *trial, header http.Header, _ []byte) {
+		for name, values := range maps.Clone(header) {
+			delete(header, name)
+			header[spell(name)] = values
+		}
 	}
-	return out
 }

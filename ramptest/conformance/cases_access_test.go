@@ -109,14 +109,14 @@ func assetsMutants() map[string]mutant {
 			*status = 203
 			return body
 		}),
-		"assets-error-code-null": replaces(path, `"errorCode":null,`, ""),
-		"assets-balance-string":  replaces(path, `"1000000"`, "1000000"),
-		"assets-balance-sign":    entry(`{"id":"item_debt","balance":"-1"}`),
-		"assets-id":              entry(`{"id":"","balance":"1"}`),
-		"assets-id-once":         entry(`{"id":"item_gem","balance":"0"}`),
-		"assets-text-fields":     replaces(path, `"name":"Name"`, `"name":7`),
-		"assets-content-type":    plainText(path, 200),
-		"assets-other-player":    {bug: "one purse for all"},
+		"null-fields/assets":    replaces(path, `"errorCode":null,`, ""),
+		"assets-balance-string": replaces(path, `"1000000"`, "1000000"),
+		"assets-balance-sign":   entry(`{"id":"item_debt","balance":"-1"}`),
+		"assets-id":             entry(`{"id":"","balance":"1"}`),
+		"assets-id-once":        entry(`{"id":"item_gem","balance":"0"}`),
+		"assets-text-fields":    replaces(path, `"name":"Name"`, `"name":7`),
+		"content-type/assets":   plainText(path, 200),
+		"assets-other-player":   {bug: "one purse for all"},
 		"assets-query": layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 			if r.URL.RawQuery != "" {
 				reply(w, 400, `{"success":false,"errorCode":"NO","data":null}`)
@@ -154,9 +154,9 @@ func sessionMutants() map[string]mutant {
 		"assets-token-envelope":  replaces(ramp.PathAssets, `"data":null`, `"data":{}`),
 		"assets-foreign-token":   admits(ramp.PathAssets, anyToken),
 		"validate-foreign-token": admits(ramp.PathValidate, anyToken),
-		"assets-header-case":     deafTo(ramp.PathAssets, "X-DAPP-SESSIONID"),
-		"validate-header-case":   deafTo(ramp.PathValidate, "x-hmac-signature"),
-		"result-header-case":     deafTo(ramp.PathResult, "X-Hmac-Signature"),
+		"header-case/assets":     deafTo(ramp.PathAssets, "X-DAPP-SESSIONID"),
+		"header-case/validate":   deafTo(ramp.PathValidate, "x-hmac-signature"),
+		"header-case/result":     deafTo(ramp.PathResult, "X-Hmac-Signature"),
 		"result-other-session": {bug: "pays the session", wrap: layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if m := parse(body); m != nil && r.URL.Path == ramp.PathResult && s.authentic(r, body) {
 				m["session_id"] = r.Header.Get(ramp.HeaderSession)
@@ -166,8 +166,8 @@ func sessionMutants() map[string]mutant {
 			}
 			next.ServeHTTP(w, r)
 		}).wrap},
-		"assets-foreign-token-rejected":   byToken(ramp.PathAssets),
-		"validate-foreign-token-rejected": byToken(ramp.PathValidate),
+		"foreign-token-rejected/assets":   byToken(ramp.PathAssets),
+		"foreign-token-rejected/validate": byToken(ramp.PathValidate),
 	}
 	for path, name := range map[string]string{ramp.PathAssets: "assets", ramp.PathValidate: "validate"} {
 		for id, when := range map[string]func(session, authorization []string, right string) bool{

@@ -26,8 +26,40 @@ func httpCases() []Case {
 				"reject one that is incomplete, too large or too deep, and every method but POST.",
 			Inputs: slices.Concat(atValidate.httpInputs(), atResult.httpInputs()),
 			Title:  "A validate or result call is answered however HTTP carries it, and an impossible one is rejected, moves nothing and stops nothing."},
+		{ID: "content-type", Section: "4.3", Fix: "Set Content-Type to application/json on every answer, including rejections.",
+			Title: "The Content-Type of an answer is application/json.",
+			Inputs: rows[func(*trial) answer]{
+				{"assets", "an assets answer", Should, func(t *trial) answer { return t.assets(t.player) }},
+				{"approval", "an approval", Should, func(t *trial) answer { return t.validate(t.plain()) }},
+				{"rejection", "a rejection", Should, func(t *trial) answer { return t.validate(t.plain().bent(t.ofNobody())) }},
+				{"confirmation", "a confirmation", Should, func(t *trial) answer { o := t.approve(t.plain()); return t.report(o, o.result(failure)) }},
+			}.inputs(func(t *trial, ask func(*trial) answer) {
+				a := ask(t)
+				if got := a.header.Get("Content-Type"); t.answered(a) && !strings.HasPrefix(strings.ToLower(got), "application/json") {
+					t.fail("another Content-Type or none", "application/json")
+				}
+			})},
+		{ID: "null-fields", Section: "4.3", Fix: "Write errorCode as null on success, and data as null in the answer to a result; do not omit them.",
+			Title: "The answer to a call that succeeds has errorCode null, and data null if there is none.",
+			Inputs: slices.Concat(nullFields("assets", "an assets call", func(t *trial) answer { return t.assets(t.player) }, "assets"),
+				nullFields("validate", "a validate call", func(t *trial) answer { return t.validate(t.plain()) }),
+				nullFields("result", "a result", func(t *trial) answer { o := t.approve(t.plain()); return t.report(o, o.result(failure)) }, "result-answer", "mint-fails"))},
 		handlerCase(),
 	}
+}
+
+func nullFields(name, title string, ask func(*trial) answer, after ...string) []Input {
+	return rows[func(*trial) answer]{{name, title, Must, ask}}.inputs(func(t *trial, ask func(*trial) answer) {
+		a := ask(t)
+		if t.answered(a) && !a.strictly() {
+			t.mismatch(a, "HTTP 200 with success true and errorCode null")
+		}
+		for _, field := range []string{"errorCode", "data"} {
+			if _, ok := a.envelope[field]; t.err == nil && !ok {
+				t.failAt(a, "a success without the field "+field, field+" null")
+			}
+		}
+	}, after...)
 }
 
 func (e endpoint) httpInputs() []Input {

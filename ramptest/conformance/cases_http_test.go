@@ -119,6 +119,11 @@ func TestALayerBeforeTheHandlerIsOneFinding(t *testing.T) {
 			judge := s.unopened(t)
 			require.NoError(t, judge.Ready(t.Context()))
 			verdicts := judge.Run(t.Context(), conformance.Cases(), 4, nil)
+			for _, v := range verdicts {
+				if v.Outcome == conformance.Failed {
+					t.Log(v)
+				}
+			}
 			assert.Equal(t, []string{"handler"}, outcomes(verdicts, conformance.Failed))
 			causes := conformance.Causes(verdicts)
 			assert.Equal(t, "handler", causes[0].First().Case.ID)

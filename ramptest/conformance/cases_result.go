@@ -111,28 +111,6 @@ func resultCases() []Case {
 					}
 				}
 			}},
-		{ID: "result-error-code-null", after: []string{"result-answer", "mint-fails"}, Level: Must, Section: "4.3", Fix: "Write errorCode as null on success; do not omit it.",
-			Title: "The errorCode of a confirmation is present and null.",
-			run: func(t *trial) {
-				o := t.approve(t.mint())
-				t.errorCodeNull(t.report(o, o.result(failure)))
-			}},
-		{ID: "result-data-null", after: []string{"result-answer", "mint-fails"}, Level: Must, Section: "4.3", Fix: "Write data as null in the answer to a result; do not omit it.",
-			Title: "The data of a confirmation is present and null.",
-			run: func(t *trial) {
-				o := t.approve(t.mint())
-				a := t.report(o, o.result(failure))
-				t.confirmed(a)
-				if _, ok := a.envelope["data"]; t.err == nil && !ok {
-					t.fail("a confirmation without the field data", "data null")
-				}
-			}},
-		{ID: "result-content-type", Level: Should, Section: "4.3", Fix: "Set Content-Type to application/json on every answer.",
-			Title: "The Content-Type of a confirmation is application/json.",
-			run: func(t *trial) {
-				o := t.approve(t.mint())
-				t.saysJSON(t.report(o, o.result(failure)))
-			}},
 		{ID: "unknown-order", Level: Must, Section: "3", Fix: unknown,
 			Title: "A result for an order that was never approved pays nothing: neither a failed mint nor a successful burn.",
 			run: func(t *trial) {

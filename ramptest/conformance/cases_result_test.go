@@ -33,9 +33,8 @@ func resultMutants() map[string]mutant {
 			return body
 		}),
 		"result-log":                       hexTimes(),
-		"result-error-code-null":           replaces(ramp.PathResult, `"errorCode":null,`, ""),
-		"result-data-null":                 replaces(ramp.PathResult, `,"data":null`, ""),
-		"result-content-type":              plainText(ramp.PathResult, 200),
+		"null-fields/result":               replaces(ramp.PathResult, `,"data":null`, ""),
+		"content-type/confirmation":        plainText(ramp.PathResult, 200),
 		"unknown-order":                    {bug: "believes in unknown orders"},
 		"result-unknown-again":             {bug: "confirms unknown orders"},
 		"result-before-validate":           {bug: "ends unknown orders"},

@@ -90,31 +90,6 @@ func signatureCases() []Case {
 				o := t.plain()
 				t.signs(o, t.approval(o))
 			}},
-		{ID: "sign-burn", Level: Must, Section: "5.3", Fix: raw32,
-			Title: "The approval of a burn is signed like that of a mint.",
-			run: func(t *trial) {
-				o := t.burn()
-				t.signs(o, t.approval(o))
-			}},
-		{ID: "sign-each-digest", Level: Must, Section: "5.3", Fix: raw32,
-			Title: "Two orders have different signatures, each of its own digest.",
-			run: func(t *trial) {
-				for range 2 {
-					t.renew()
-					o := t.plain()
-					t.signs(o, t.approval(o))
-					t.report(o, o.result(failure)) // a player may have one open order only
-				}
-			}},
-		{ID: "sign-again", Level: Must, Section: "5.3", Fix: raw32,
-			Title: "An order that is approved again is signed over the same digest.",
-			run: func(t *trial) {
-				o := t.plain()
-				t.signs(o, t.approval(o))
-				if a := t.validate(o); t.either(a) {
-					t.signs(o, t.read(a))
-				}
-			}},
 		{ID: "sign-capitals", Level: Must, Section: "5.3", Fix: raw32,
 			Title: "The bytes of a digest in upper-case hex are signed, or the order is rejected.",
 			run: func(t *trial) {
@@ -185,9 +160,6 @@ func signatureCases() []Case {
 					t.fail(wrong, "a rejection without a signature")
 				}
 			}},
-		{ID: "validate-answer", Level: Must, Section: "2.6", Fix: "Answer an approval with HTTP 200, success true and errorCode null; do not omit errorCode.",
-			Title: "An approval is answered with HTTP 200, success true and errorCode null.",
-			run:   func(t *trial) { t.errorCodeNull(t.validate(t.plain())) }},
 		{ID: "refusal", Level: Must, Section: "7.2", Fix: "Verify the HMAC of every call, and answer one that is not authentic with success false, for example a validate call with HTTP 401 and a result with 500, so that a wrong key loses no result.",
 			Title: "A rejection is a rejection: a call without an HMAC is not answered like an approved or confirmed one.",
 			run: func(t *trial) {
@@ -232,14 +204,6 @@ func signatureCases() []Case {
 		{ID: "validate-form-envelope", after: []string{"refusal"}, Level: Should, Section: "7.2", Fix: envelope,
 			Title: "The rejection of a mint without a digest has success false, a string as errorCode, and data null.",
 			run:   func(t *trial) { t.rejectedInForm(t.validate(t.plain().bent(drop("digest")))) }},
-		{ID: "validate-content-type", Level: Should, Section: "2.6", Fix: "Set Content-Type to application/json on every answer.",
-			Title: "The Content-Type of an approval is application/json.",
-			run:   func(t *trial) { t.saysJSON(t.validate(t.plain())) }},
-		{ID: "rejection-content-type", Level: Should, Section: "7.2", Fix: "Set Content-Type to application/json on every answer, including rejections.",
-			Title: "The Content-Type of a rejection is application/json.",
-			run: func(t *trial) {
-				t.saysJSON(t.validate(t.plain().bent(t.ofNobody())))
-			}},
 		{ID: "rejection-status", after: []string{"balance"}, Level: Should, Section: "7.2",
 			Fix:   "Use HTTP 500 only for internal errors: it asks for a retry.",
 			Title: "An order that the player cannot pay for is rejected with a status below 500.",

@@ -16,6 +16,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
@@ -87,7 +88,7 @@ func TestASignatureIsFoundWhereverARejectionHasIt(t *testing.T) {
 				judge := newJudge(t, s)
 				v := judge.Try(t.Context(), caseOf(t, "sign-rejected"))
 				assert.Equal(t, conformance.Failed, v.Outcome, v.String())
-				assert.Contains(t, v.Saw, "the validator's signature in a rejection, in the case balance")
+				assert.Contains(t, v.Saw, "the validator's signature in a rejection, in balance")
 			})
 		})
 	}
@@ -102,8 +103,6 @@ func signatureMutants() map[string]mutant {
 	prefixed := signs(func(s *studio, asked message, _ string) string {
 		return s.signature(crypto.Keccak256([]byte("\x19Ethereum Signed Message:\n32"), digest(asked)))
 	})
-	seen := make(map[string]bool)
-	var kept string
 	for id, mutant := range map[string]mutant{
 		"sign-unchanged/ones":  prefixed,
 		"sign-unchanged/known": prefixed,
@@ -120,12 +119,6 @@ func signatureMutants() map[string]mutant {
 			sig[64] += 27
 			return "0x" + hex.EncodeToString(sig)
 		}),
-		"sign-burn": signs(func(s *studio, asked message, right string) string {
-			if asked.text("intent.method") == "mint" {
-				return right
-			}
-			return s.signature(crypto.Keccak256(digest(asked)))
-		}),
 		"sign-nonce": signs(func(s *studio, asked message, _ string) string {
 			return nonced(digest(asked), big.NewInt(0x5eed))
 		}),
@@ -139,17 +132,6 @@ func signatureMutants() map[string]mutant {
 			return strings.TrimSuffix(body, "}") + `,"debug":"` + sig + `"}`
 		}),
 		"refusal": replaces(ramp.PathValidate, `"success":false`, `"success":true`),
-		"sign-each-digest": signs(func(_ *studio, _ message, right string) string {
-			kept = cmp.Or(kept, right)
-			return kept
-		}),
-		"sign-again": signs(func(s *studio, asked message, right string) string {
-			if !seen[asked.text("uuid")] {
-				seen[asked.text("uuid")] = true
-				return right
-			}
-			return s.signature(crypto.Keccak256(digest(asked)))
-		}),
 		"sign-capitals": signs(func(s *studio, asked message, right string) string {
 			if strings.ToLower(asked.text("digest")) == asked.text("digest") {
 				return right
@@ -180,13 +162,13 @@ func signatureMutants() map[string]mutant {
 			key, err := crypto.SigToPub(digest(m), sig)
 			return err != nil || crypto.PubkeyToAddress(*key) != common.HexToAddress(m.text("user_address"))
 		}),
-		"validate-answer": replaces(ramp.PathValidate, `"errorCode":null,`, ""),
+		"null-fields/validate": replaces(ramp.PathValidate, `"errorCode":null,`, ""),
 		"validate-rejection-envelope": answers(ramp.PathValidate, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
 			return strings.Replace(body, `"data":null`, `"data":{"validatorSig":""}`, 1)
 		}),
 		"validate-form-envelope": says(ramp.PathValidate, bad("digest"), 422, `{"detail":[]}`),
-		"validate-content-type":  plainText(ramp.PathValidate, 200),
-		"rejection-content-type": plainText(ramp.PathValidate, 0),
+		"content-type/approval":  plainText(ramp.PathValidate, 200),
+		"content-type/rejection": plainText(ramp.PathValidate, 0),
 		"rejection-status": answers(ramp.PathValidate, func(_ *studio, _ *http.Request, _ message, status *int, body string) string {
 			if strings.Contains(body, "INVALID_BALANCE") {
 				*status = 500
@@ -200,6 +182,43 @@ func signatureMutants() map[string]mutant {
 		m[id] = mutant
 	}
 	return m
+}
+
+// What is wrong with the signatures of some approvals is found in those of all cases.
+func TestAWrongSignatureIsFoundInAnyApproval(t *testing.T) {
+	t.Parallel()
+	digest := func(m message) []byte { return common.FromHex(m.text("digest")) }
+	seen := make(map[string]bool)
+	var kept string
+	for name, m := range map[string]mutant{
+		"burns": signs(func(s *studio, asked message, right string) string {
+			if asked.text("intent.method") == "mint" {
+				return right
+			}
+			return s.signature(crypto.Keccak256(digest(asked)))
+		}),
+		"the first one for all": signs(func(_ *studio, _ message, right string) string {
+			kept = cmp.Or(kept, right)
+			return kept
+		}),
+		"repeats": signs(func(s *studio, asked message, right string) string {
+			if !seen[asked.text("uuid")] {
+				seen[asked.text("uuid")] = true
+				return right
+			}
+			return s.signature(crypto.Keccak256(digest(asked)))
+		}),
+	} {
+		inVirtualTime(t, m, func(t *testing.T, s *studio) {
+			judge := s.unopened(t)
+			if err := judge.Ready(t.Context()); err != nil {
+				require.Equal(t, "the first one for all", name, err)
+				return
+			}
+			v := judge.Try(t.Context(), caseOf(t, "sign-every"))
+			assert.Equal(t, conformance.Failed, v.Outcome, name)
+		})
+	}
 }
 
 // nonced signs a digest with the validator key and a nonce.

@@ -57,7 +57,7 @@ func TestTheDefectIsTheFirstCause(t *testing.T) {
 	all := mutants()
 	for _, id := range []string{
 		"assets", "refusal", "result-log", "result-answer", "mint-succeeds", "mint-fails", "burn-succeeds", "burn-fails", "repeats/each", "balance", "unknown-order",
-		"assets-error-code-null", "validate-token-wrong/unknown", "validate-hmac-wrong/other-key", "validate-intent/no-from",
+		"null-fields/assets", "validate-token-wrong/unknown", "validate-hmac-wrong/other-key", "validate-intent/no-from",
 		"intent-asset-twice/mint", "mint-amount-too-much/2-32", "sign-unchanged/known", "validate-other-order/digest", "result-other-intent/more-back",
 		"receipt-mint/type-7", "restart-mint-fails", "http/validate-slow",
 	} {
@@ -285,7 +285,7 @@ func TestWrongServersAreAccusedOfWhatTheyDo(t *testing.T) {
 			[]string{"-token", "-session", "validate-", "result-"}},
 		"32 bits, never grants, no errorCode": {
 			both(replaces(ramp.PathResult, `"errorCode":null,`, ""), both(computes(cut(32, false)), mutant{bug: "never grants"})),
-			[]string{"burn-succeeds", "result-error-code-null", "mint-amount-too-much"},
+			[]string{"burn-succeeds", "null-fields", "mint-amount-too-much"},
 			[]string{"amount", "validate-intent"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -29,7 +30,7 @@ func (e *evidence) saw(name string, how signatureFault, wrong string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.unsigned[how] == "" {
-		e.unsigned[how] = wrong + ", in the case " + name
+		e.unsigned[how] = wrong + ", in " + cmp.Or(name, "the opening")
 	}
 }
 
