@@ -47,7 +47,7 @@ var faults = []fault{
 	{language: "node", name: "hmac-prefix", first: "validate-hmac-wrong", related: "(validate|result)-hmac-wrong", exit: exitWrong},
 	{language: "python", name: "hmac-after-body", says: "HMAC key", exit: exitUnknown},
 	{language: "node", name: "key-decoded", says: "HMAC key", exit: exitUnknown},
-	{language: "python", name: "no-token", first: "assets-token-wrong", related: "validate-token-wrong|assets-token-envelope|(assets|validate)-foreign-token", exit: exitWrong},
+	{language: "python", name: "no-token", first: "assets-token-wrong", related: "validate-token-wrong|rejection-envelope|(assets|validate)-foreign-token", exit: exitWrong},
 	{language: "python", name: "token-of-anyone", first: "assets-foreign-token", related: "validate-foreign-token", exit: exitWrong},
 	{language: "node", name: "no-token-at-validate", first: "validate-token-wrong", related: "validate-foreign-token", exit: exitWrong},
 	{language: "node", name: "token-prefix", first: "assets-token-wrong", related: "validate-token-wrong", exit: exitWrong},
@@ -63,7 +63,7 @@ var faults = []fault{
 	{language: "python", name: "empty-balances-deleted", first: "mint-amount-all-back", exit: exitWrong},
 	{language: "python", name: "first-asset-kept", first: "intent-second-short", exit: exitWrong},
 	{language: "node", name: "first-asset-kept", first: "intent-second-short", exit: exitWrong, always: true},
-	{language: "node", name: "unknown-assets-free", first: "intent-unknown-asset", related: "intent-second-short|validate-rejection-envelope", exit: exitWrong},
+	{language: "node", name: "unknown-assets-free", first: "intent-unknown-asset", related: "intent-second-short|rejection-envelope", exit: exitWrong},
 	{language: "python", name: "first-entry-only", first: "intent-.*", related: "intent-.*", exit: exitWrong},
 	{language: "node", name: "last-entry-only", first: "intent-.*", related: "intent-.*", exit: exitWrong},
 
@@ -149,7 +149,7 @@ var faults = []fault{
 	{language: "node", name: "signature-without-0x", first: "sign-form", exit: exitWrong},
 	{language: "python", name: "user-sig-replaced", first: "user-sig(-odd)?", related: "user-sig(-odd)?", exit: exitWrong},
 	{language: "node", name: "user-sig-in-lower-case", first: "user-sig-odd", exit: exitWrong},
-	{language: "python", name: "signed-rejection", first: "validate-rejection-envelope", related: "balance|validate-.*|sign-rejected", exit: exitWrong},
+	{language: "python", name: "signed-rejection", first: "rejection-envelope", related: "balance|sign-rejected", exit: exitWrong},
 
 	// Answers.
 	{language: "python", name: "success-in-rejections", first: "refusal", related: ".*-envelope", exit: exitWrong, always: true},

@@ -31,44 +31,16 @@ func assetsCases() []Case {
 					t.fail("data without a list in v1.assets", "a list, which is empty for a player without assets")
 				}
 			}},
-		{ID: "assets-balance-string", Level: Must, Section: "2.4", Fix: "Write balances as JSON strings of plain decimals, not as numbers.",
-			Title: "A balance is a decimal string.",
-			run: func(t *trial) {
-				for _, h := range t.holdings(t.player) {
-					if h.raw[0] != '"' {
-						t.fail("a balance that is a JSON number", "a JSON string such as \"1000\"")
-					}
-				}
-			}},
-		{ID: "assets-balance-sign", Level: Should, Section: "2.4", Fix: "Let no order take more than the player owns.",
-			Title: "No balance is below 0.",
-			run: func(t *trial) {
-				for _, h := range t.holdings(t.player) {
-					if h.balance.Sign() < 0 {
-						t.fail("a balance of "+show(h.balance), "0 or more")
-					}
-				}
-			}},
-		{ID: "assets-id", Level: Must, Section: "2.4", Fix: "Give every asset its ID in the service console.",
-			Title: "Every asset has an ID.",
-			run: func(t *trial) {
-				for _, h := range t.holdings(t.player) {
-					if h.id == "" {
-						t.fail("an asset without an id", "the asset ID of the console")
-					}
-				}
-			}},
-		{ID: "assets-id-once", Level: Should, Section: "2.4", Fix: "Add up what the player owns of an asset and list it once.",
-			Title: "No asset is listed twice.",
-			run: func(t *trial) {
-				var seen []string
-				for _, h := range t.holdings(t.player) {
-					if slices.Contains(seen, h.id) {
-						t.fail("an asset ID that is listed twice", "one entry for each asset")
-					}
-					seen = append(seen, h.id)
-				}
-			}},
+		listed("assets-balance-string", Must, "A balance is a decimal string.", "Write balances as JSON strings of plain decimals, not as numbers.",
+			func(h holding, _ []holding) bool { return h.raw[0] == '"' }, `a balance that is a JSON number`, `a JSON string such as "1000"`),
+		listed("assets-balance-sign", Should, "No balance is below 0.", "Let no order take more than the player owns.",
+			func(h holding, _ []holding) bool { return h.balance.Sign() >= 0 }, "a balance below 0", "0 or more"),
+		listed("assets-id", Must, "Every asset has an ID.", "Give every asset its ID in the service console.",
+			func(h holding, _ []holding) bool { return h.id != "" }, "an asset without an id", "the asset ID of the console"),
+		listed("assets-id-once", Should, "No asset is listed twice.", "Add up what the player owns of an asset and list it once.",
+			func(h holding, before []holding) bool {
+				return !slices.ContainsFunc(before, func(other holding) bool { return other.id == h.id })
+			}, "an asset ID that is listed twice", "one entry for each asset"),
 		{ID: "assets-text-fields", Level: Must, Section: "2.4", Fix: "Write player_id, name, wallet_address and server as strings, or omit them.",
 			Title: "The player's optional fields are strings if they are present.",
 			run: func(t *trial) {
@@ -110,6 +82,18 @@ func assetsCases() []Case {
 					body: []byte("{}"), alone: true}))
 			}},
 	}
+}
+
+// listed returns a case about each asset of a player, and those before it.
+func listed(id string, level Level, title, fix string, right func(h holding, before []holding) bool, saw, want string) Case {
+	return Case{ID: id, Level: level, Section: "2.4", Title: title, Fix: fix, run: func(t *trial) {
+		all := t.holdings(t.player)
+		for i, h := range all {
+			if !right(h, all[:i]) {
+				t.fail(saw, want)
+			}
+		}
+	}}
 }
 
 // otherPlayer gets a player other than the case's player.
@@ -201,13 +185,6 @@ func sessionCases() []Case {
 			Title: "An assets call whose headers do not name one session and one bearer token is rejected."},
 		{ID: "validate-session-odd", Section: "5.1", Fix: strict, Inputs: odd.inputs(rejectedMint),
 			Title: "A validate call whose headers do not name one session and one bearer token is rejected."},
-		{ID: "assets-token-envelope", after: []string{"refusal"}, Level: Must, Section: "7.2", Fix: envelope,
-			Title: "The rejection of an unknown token has success false, a string as errorCode, and data null.",
-			run: func(t *trial) {
-				header := t.headers(t.player)
-				header[authorization] = []string{"Bearer nobody-has-this-token"}
-				t.rejectedInForm(t.get(header))
-			}},
 		{ID: "assets-foreign-token", Level: Must, Section: "5.1", after: []string{"mint-succeeds"},
 			Fix:   "Check that the access token belongs to the session, or take the player from the token alone.",
 			Title: "One player's token does not reveal another player's assets.",

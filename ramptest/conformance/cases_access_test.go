@@ -151,12 +151,12 @@ func plainText(path string, status int) mutant {
 
 func sessionMutants() map[string]mutant {
 	m := map[string]mutant{
-		"assets-token-envelope":  replaces(ramp.PathAssets, `"data":null`, `"data":{}`),
-		"assets-foreign-token":   admits(ramp.PathAssets, anyToken),
-		"validate-foreign-token": admits(ramp.PathValidate, anyToken),
-		"header-case/assets":     deafTo(ramp.PathAssets, "X-DAPP-SESSIONID"),
-		"header-case/validate":   deafTo(ramp.PathValidate, "x-hmac-signature"),
-		"header-case/result":     deafTo(ramp.PathResult, "X-Hmac-Signature"),
+		"rejection-envelope/token": replaces(ramp.PathAssets, `"data":null`, `"data":{}`),
+		"assets-foreign-token":     admits(ramp.PathAssets, anyToken),
+		"validate-foreign-token":   admits(ramp.PathValidate, anyToken),
+		"header-case/assets":       deafTo(ramp.PathAssets, "X-DAPP-SESSIONID"),
+		"header-case/validate":     deafTo(ramp.PathValidate, "x-hmac-signature"),
+		"header-case/result":       deafTo(ramp.PathResult, "X-Hmac-Signature"),
 		"result-other-session": {bug: "pays the session", wrap: layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if m := parse(body); m != nil && r.URL.Path == ramp.PathResult && s.authentic(r, body) {
 				m["session_id"] = r.Header.Get(ramp.HeaderSession)

@@ -66,7 +66,7 @@ func hmacMutants() map[string]mutant {
 		} {
 			m[name+id] = trusts(path, when)
 		}
-		m[name+"hmac-envelope"] = layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		m["rejection-envelope/"+name+"hmac"] = layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if r.Method == http.MethodPost && !s.authentic(r, body) {
 				reply(w, 401, `{"error":"unauthorized"}`)
 				return

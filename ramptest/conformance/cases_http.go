@@ -2,17 +2,11 @@ package conformance
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -92,16 +86,6 @@ func (e endpoint) httpInputs() []Input {
 			return t.try(call{method: http.MethodPost, path: e.path(t.target), header: header, length: int64(len(body)),
 				arriving: func() io.Reader { return &slow{rest: body, pause: 50 * time.Millisecond, pieces: 5} }})
 		})},
-		{"cut-off", whose + "that is cut off within its body", Should, func(t *trial) {
-			o, right := e.forged(t)
-			then := t.now()
-			t.lenient = true // the call is authentic, so nothing is given away
-			t.breakOff(e.path(t.target), right.bytes())
-			t.still(then)
-			t.lenient = false
-			e.over(t, o)
-			t.moved(e.moves(o))
-		}},
 		{"large", whose + "of 8 MiB that is not authentic, and the next one", Should, answers(func(t *trial, header http.Header, body []byte) answer {
 			// A server may hang up before it has read everything.
 			large := append(bytes.Repeat([]byte(" "), 8<<20), body...)
@@ -127,60 +111,6 @@ func readable(a answer) answer {
 		return answer{status: http.StatusRequestEntityTooLarge}
 	}
 	return a
-}
-
-// breakOff makes a call whose body stays incomplete, and waits until the server answers
-// or hangs up. Only blanks after the JSON object are missing.
-func (t *trial) breakOff(path string, body []byte) {
-	if t.err != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(t.ctx, t.target.Timeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.target.URL+path, http.NoBody)
-	if err != nil {
-		t.untried("%s", t.failure(err))
-		return
-	}
-	defer t.ledger.called()
-	conn, err := t.dial(ctx, request.URL)
-	if err != nil {
-		t.fail("no connection: "+t.noAnswer(err), "an answer")
-		return
-	}
-	defer conn.Close()
-	header := t.withTargetHeader(t.signed(t.player, body))
-	header.Set("Content-Length", strconv.Itoa(len(body)+100))
-	header.Set("Connection", "close")
-	var call bytes.Buffer
-	fmt.Fprintf(&call, "POST %s HTTP/1.1\r\nHost: %s\r\n", request.URL.RequestURI(), request.URL.Host)
-	_ = header.Write(&call)
-	fmt.Fprintf(&call, "\r\n%s", body)
-	if _, err := conn.Write(call.Bytes()); err != nil {
-		return // a server may hang up before it has read everything
-	}
-	if half, ok := conn.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite()
-	}
-	_, _ = io.Copy(io.Discard, conn)
-}
-
-// dial connects to the server of a URL. The connection has the deadline of ctx.
-func (t *trial) dial(ctx context.Context, server *url.URL) (net.Conn, error) {
-	port := "80"
-	if server.Scheme == "https" {
-		port = "443"
-	}
-	conn, err := t.judge.dial(ctx, "tcp", net.JoinHostPort(server.Hostname(), cmp.Or(server.Port(), port)))
-	if err != nil {
-		return nil, err
-	}
-	deadline, _ := ctx.Deadline()
-	_ = conn.SetDeadline(deadline)
-	if server.Scheme == "https" {
-		return tls.Client(conn, &tls.Config{ServerName: server.Hostname()}), nil
-	}
-	return conn, nil
 }
 
 // slow is a body that arrives in pieces.

@@ -71,13 +71,6 @@ func httpMutants() map[string]mutant {
 				next.ServeHTTP(w, r)
 			})
 		}}
-		m[name+"cut-off"] = mutant{wrap: func(_ *studio, next http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				body, _ := io.ReadAll(r.Body) // what it got is taken for all
-				r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-				next.ServeHTTP(w, r)
-			})
-		}}
 		m[name+"large"] = dies(func(r *http.Request, body []byte) bool { return len(body) > 4<<20 && r.URL.Path == path })
 		m[name+"deep"] = dies(func(r *http.Request, body []byte) bool {
 			return bytes.Contains(body, []byte("[[[[")) && r.URL.Path == path

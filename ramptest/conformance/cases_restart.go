@@ -2,11 +2,14 @@ package conformance
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"time"
 )
@@ -78,24 +81,18 @@ func (t *trial) restart() {
 		t.untried("the server could not be restarted: %s", t.said(err.Error()))
 		return
 	}
-	ctx, cancel := context.WithTimeout(t.ctx, 30*time.Second)
-	defer cancel()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	for began := time.Now(); time.Since(began) < 30*time.Second; {
 		if a := t.assets(t.player); a.err == nil {
 			if held != nil && open(held) {
 				t.untried("nothing was restarted: a connection from before the restart is still open")
 			}
 			return
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.failAt(answer{step: "assets"}, "no answer within 30 seconds of the restart", "a server that answers again")
-			return
+		if !sleep(t.ctx, 100*time.Millisecond) {
+			break
 		}
 	}
+	t.failAt(answer{step: "assets"}, "no answer within 30 seconds of the restart", "a server that answers again")
 }
 
 // hold makes a call and returns its connection, which stays open until the server stops.
@@ -123,6 +120,24 @@ func (t *trial) hold() net.Conn {
 	}
 	_ = conn.Close()
 	return nil
+}
+
+// dial connects to the server of a URL. The connection has the deadline of ctx.
+func (t *trial) dial(ctx context.Context, server *url.URL) (net.Conn, error) {
+	port := "80"
+	if server.Scheme == "https" {
+		port = "443"
+	}
+	conn, err := t.judge.dial(ctx, "tcp", net.JoinHostPort(server.Hostname(), cmp.Or(server.Port(), port)))
+	if err != nil {
+		return nil, err
+	}
+	deadline, _ := ctx.Deadline()
+	_ = conn.SetDeadline(deadline)
+	if server.Scheme == "https" {
+		return tls.Client(conn, &tls.Config{ServerName: server.Hostname()}), nil
+	}
+	return conn, nil
 }
 
 // open reports whether the other side still has a connection open.

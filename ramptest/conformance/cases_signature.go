@@ -20,11 +20,10 @@ import (
 // (interface 2.6, 5.3).
 func signatureCases() []Case {
 	const (
-		raw32  = "Sign the 32 bytes of the digest as they are, with the key whose address is registered: no prefix, no second hash."
-		exact  = "Reject a digest that is not 0x and 64 hex digits before you take anything."
-		echo   = "Return user_sig unchanged, or reject it before you take anything: an answer of HTTP 500 gives nothing back."
-		form   = "Write validatorSig as 0x and 130 hex digits: r, s and v."
-		shaped = "Answer with exactly the envelope of sections 2.6 and 7.2."
+		raw32 = "Sign the 32 bytes of the digest as they are, with the key whose address is registered: no prefix, no second hash."
+		exact = "Reject a digest that is not 0x and 64 hex digits before you take anything."
+		echo  = "Return user_sig unchanged, or reject it before you take anything: an answer of HTTP 500 gives nothing back."
+		form  = "Write validatorSig as 0x and 130 hex digits: r, s and v."
 	)
 	digests := rows[edit]{
 		{"missing", "without a digest", Must, drop("digest")},
@@ -192,28 +191,26 @@ func signatureCases() []Case {
 					}
 				}
 			}},
-		{ID: "validate-rejection-envelope", after: []string{"refusal"}, Level: Must, Section: "7.2", Fix: envelope,
-			Title: "A rejected order has success false, a string as errorCode, and no signature.",
-			run: func(t *trial) {
-				a := t.validate(t.plain().bent(t.ofNobody()))
+		{ID: "rejection-envelope", Section: "7.2", after: []string{"refusal"},
+			Fix:   `Answer every rejection with {"success":false,"errorCode":"…","data":null}, even where a framework or a proxy answers for you.`,
+			Title: "A rejection has success false, a string as errorCode, data null, and no signature.",
+			Inputs: rows[func(*trial) answer]{
+				{"order", "of an order about an unknown asset", Must, func(t *trial) answer { return t.validate(t.plain().bent(t.ofNobody())) }},
+				{"form", "of an order without a digest", Should, func(t *trial) answer { return t.validate(t.plain().bent(drop("digest"))) }},
+				{"token", "of an assets call with an unknown token", Must, func(t *trial) answer {
+					header := t.headers(t.player)
+					header[authorization] = []string{"Bearer nobody-has-this-token"}
+					return t.get(header)
+				}},
+				{"validate-hmac", "of a validate call with a wrong HMAC", Must, atValidate.unsigned},
+				{"result-hmac", "of a result with a wrong HMAC", Must, atResult.unsigned},
+			}.inputs(func(t *trial, ask func(*trial) answer) {
+				a := ask(t)
 				t.rejectedInForm(a)
 				if t.err == nil && strings.Contains(string(a.body), "validatorSig") {
 					t.failAt(a, "a validatorSig in a rejection", "data null")
 				}
-			}},
-		{ID: "validate-form-envelope", after: []string{"refusal"}, Level: Should, Section: "7.2", Fix: envelope,
-			Title: "The rejection of a mint without a digest has success false, a string as errorCode, and data null.",
-			run:   func(t *trial) { t.rejectedInForm(t.validate(t.plain().bent(drop("digest")))) }},
-		{ID: "rejection-status", after: []string{"balance"}, Level: Should, Section: "7.2",
-			Fix:   "Use HTTP 500 only for internal errors: it asks for a retry.",
-			Title: "An order that the player cannot pay for is rejected with a status below 500.",
-			run: func(t *trial) {
-				a := t.validate(t.mint().bent(t.of(t.beyond("2147483648"))))
-				t.rejected(a)
-				if t.err == nil && a.status >= 500 {
-					t.mismatch(a, "a status below 500")
-				}
-			}},
+			})},
 		{ID: "rejection-no-token", Level: Should, Section: "5.1",
 			Fix:   "Never put a token in an answer.",
 			Title: "No answer contains the access token.",
@@ -336,9 +333,6 @@ func (t *trial) leaks(o order, a answer) bool {
 }
 
 const impossible = "a validatorSig that is not a possible signature of the digest"
-
-// envelope is how to fix a rejection of the wrong shape.
-const envelope = `Answer every rejection with {"success":false,"errorCode":"…","data":null}, even where a framework or a proxy answers for you.`
 
 // approval is the data of an approval.
 type approval struct{ UserSig, ValidatorSig string }

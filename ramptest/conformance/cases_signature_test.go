@@ -163,18 +163,12 @@ func signatureMutants() map[string]mutant {
 			return err != nil || crypto.PubkeyToAddress(*key) != common.HexToAddress(m.text("user_address"))
 		}),
 		"null-fields/validate": replaces(ramp.PathValidate, `"errorCode":null,`, ""),
-		"validate-rejection-envelope": answers(ramp.PathValidate, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
+		"rejection-envelope/order": answers(ramp.PathValidate, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
 			return strings.Replace(body, `"data":null`, `"data":{"validatorSig":""}`, 1)
 		}),
-		"validate-form-envelope": says(ramp.PathValidate, bad("digest"), 422, `{"detail":[]}`),
-		"content-type/approval":  plainText(ramp.PathValidate, 200),
-		"content-type/rejection": plainText(ramp.PathValidate, 0),
-		"rejection-status": answers(ramp.PathValidate, func(_ *studio, _ *http.Request, _ message, status *int, body string) string {
-			if strings.Contains(body, "INVALID_BALANCE") {
-				*status = 500
-			}
-			return body
-		}),
+		"rejection-envelope/form": says(ramp.PathValidate, bad("digest"), 422, `{"detail":[]}`),
+		"content-type/approval":   plainText(ramp.PathValidate, 200),
+		"content-type/rejection":  plainText(ramp.PathValidate, 0),
 		"rejection-no-token": answers(ramp.PathAssets, func(_ *studio, r *http.Request, _ message, _ *int, body string) string {
 			return strings.Replace(body, "INVALID_USER", "no: "+r.Header.Get(ramp.HeaderAuthorization), 1)
 		}),
