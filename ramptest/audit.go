@@ -318,6 +318,7 @@ func (a *audit) order(p *auditedPlayer, o *Order) *books.Order {
 		}
 	}
 	entry := books.NewOrder(o.UUID, mint, sum)
+	entry.Less = o.burnsLess()
 	a.orders[o.UUID] = append(a.orders[o.UUID], auditedOrder{p, entry})
 	return entry
 }

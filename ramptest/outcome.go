@@ -96,7 +96,7 @@ func (s *orders) known(o *Order) known {
 
 // chainOf returns what the chain knows about the transaction of an order.
 func (s *orders) chainOf(o *Order) verdict.Chain {
-	c := verdict.Chain{Stays: o.script.pending}
+	c := verdict.Chain{Stays: o.script.pending, Less: o.burnsLess()}
 	switch outcome, mined := s.outcome(o); {
 	case !mined:
 		c.Block = s.chains[o.Network].NextBlock()

@@ -194,6 +194,8 @@ func TestATestFailsIfAnythingIsLost(t *testing.T) {
 		}, want: "The game did not give back 100 item_gold."},
 		{name: "proof without decimals", place: burns, proof: decimals(-1), want: "The game did not grant 100 item_gold."},
 		{name: "proof with decimals that are too high", place: burns, proof: decimals(19), want: "The game did not grant 100 item_gold."},
+		{name: "proof with decimals that are too low", place: burns, faults: []ramptest.Fault{ramptest.BurnsLess()}, proof: decimals(17),
+			want: "burned less on chain than it is about: the game must move nothing: item_gold: 1000 before, 1100 after, 1000 expected"},
 		{name: "a give-back is rejected", faults: fails, apply: func(step ramp.Step) error {
 			if step.Effect.Kind == ramp.GiveBack {
 				return ramp.Reject("BAG_FULL")
@@ -256,6 +258,11 @@ func TestATestIsGreenIfNothingIsLost(t *testing.T) {
 		"pending on purpose": func(t *testing.T, s *studio) {
 			s.place(t, burns, ramptest.StaysPending())
 			s.service.Advance(time.Hour)
+		},
+		"a burn of less than the order is about": func(t *testing.T, s *studio) {
+			s.place(t, burns, ramptest.BurnsLess())
+			s.service.Advance(24 * time.Hour)
+			assert.Equal(t, int64(1000), s.gold)
 		},
 		"a result that never comes": func(t *testing.T, s *studio) {
 			s.place(t, mints, ramptest.TransactionFails(), ramptest.ResultNever())

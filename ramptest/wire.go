@@ -142,6 +142,9 @@ func (o *Order) token() orderToken {
 	return orderToken((*tokens)[0])
 }
 
+// burnsLess reports whether the transaction of a burn burns less than the order is about.
+func (o *Order) burnsLess() bool { return o.script.less && !o.trade().mint }
+
 // moves returns the token transfers of an order: mints, burns and fees.
 func (c *Config) moves(o *Order, player common.Address) ([]chain.Move, error) {
 	token := o.token()
@@ -152,7 +155,7 @@ func (c *Config) moves(o *Order, player common.Address) ([]chain.Move, error) {
 	}
 	amount, net := chain.Units(token.Amount, c.Decimals), chain.Units(actual, c.Decimals)
 	if !o.trade().mint {
-		if o.script.less {
+		if o.burnsLess() {
 			amount.Sub(amount, big.NewInt(1))
 		}
 		return []chain.Move{{Token: contract, From: player, Amount: amount}}, nil

@@ -21,6 +21,7 @@ type Order struct {
 	Mint bool      `json:",omitzero"` // false for a burn
 	Sum  Assets    `json:",omitzero"` // what the game must move in total if the transaction succeeds: minus the materials, or plus the outputs
 
+	Less      bool     `json:",omitzero"` // the transaction burns less than the order is about, so it pays for nothing
 	Before    Assets   `json:",omitzero"` // what the player owned before the order; nil if unknown
 	Totals    []Assets `json:",omitzero"` // what the game may have moved so far; more than one if that is ambiguous
 	Took      Assets   `json:",omitzero"` // the most that the game is known to have taken for a mint, or granted for a burn
@@ -119,7 +120,7 @@ func (o *Order) isFree() bool { return o.Disputed || o.Lost }
 
 // Due returns what must have moved in total after the result.
 func (o *Order) Due() Assets {
-	if o.Succeeded {
+	if o.Succeeded && !o.Less {
 		return o.Sum
 	}
 	return Assets{}

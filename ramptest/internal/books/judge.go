@@ -302,6 +302,8 @@ func (v *Verdict) story() string {
 		return name + " got a forged result"
 	case last.Forged:
 		return name + " got a forged validate"
+	case last.Result && w.order.Succeeded && w.order.Less:
+		return name + " burned less on chain than it is about"
 	case last.Result && w.order.Succeeded:
 		return name + " succeeded on chain"
 	case last.Result:

@@ -25,6 +25,7 @@ type Chain struct {
 	Stays bool      // it is pending on purpose
 	Block time.Time // when the next block comes
 	Short string    // the tokens that the wallet held, if a burn failed because it needs more; otherwise ""
+	Less  bool      // it burns less than the order is about, so it pays for nothing, and the game need not confirm it
 }
 
 // End is how a transaction ended.
@@ -129,6 +130,8 @@ func Of(o Order) Verdict {
 		v = Verdict{State: Unknown, Tone: Unclear, Attention: true, Said: join(m.begin, said)}
 	case o.Calls.Refused:
 		v = Verdict{State: Rejected, Tone: Neutral, Said: m.begin}
+	case o.Calls.Progress != Confirmed && o.unpaid():
+		v = Verdict{State: Done, Tone: Good, Said: join(m.begin, m.what, "The game did not accept that.")}
 	case o.Calls.Progress != Confirmed:
 		v = Verdict{State: Unconfirmed, Tone: Bad, Attention: true, Said: join(m.begin, m.what, said)}
 	case o.Books.Why == Off: // somebody has chosen not to know
@@ -161,6 +164,9 @@ func Of(o Order) Verdict {
 	return v
 }
 
+// unpaid reports whether the transaction succeeded, and does not pay for the order.
+func (o *Order) unpaid() bool { return o.Chain.Less && o.Chain.End == Succeeded }
+
 // over reports whether no result is sent any more by itself.
 func (o *Order) over() bool { return o.Calls.Progress != Open || o.Calls.Refused }
 
@@ -169,7 +175,7 @@ func (o *Order) over() bool { return o.Calls.Progress != Open || o.Calls.Refused
 func (o *Order) failing() bool {
 	c := o.Calls
 	switch d := o.Books.Dispute; {
-	case c.Contrary || d != nil && d.Stands != Pending: // it may reject what contradicts
+	case c.Contrary || o.unpaid() || d != nil && d.Stands != Pending: // it may reject what contradicts
 		return false
 	case c.Sending:
 		return !c.Lost && c.Status != 0 && c.Status != 200 // 0 may mean that there was no answer yet
@@ -279,6 +285,9 @@ func (o *Order) movement() movement {
 	if b.Why != Known || !ok {
 		return m
 	}
+	if o.unpaid() && end == Succeeded {
+		end = Reverted // it pays for as little
+	}
 	due := books.Assets{}
 	if end == Succeeded || end == Pending && o.Mint && !o.Calls.Refused {
 		due = b.Sum
@@ -318,6 +327,8 @@ func (o *Order) begin(end End) string {
 		return fmt.Sprintf("The burn failed: it needs %s, the wallet held %s.", o.Tokens, o.Chain.Short)
 	case !o.Mint && end == Reverted:
 		return "The burn failed on the chain."
+	case o.unpaid() && end == Succeeded:
+		return "The transaction burned less than the order is about."
 	default:
 		return fmt.Sprintf("The transaction %s.", end)
 	}
@@ -328,7 +339,7 @@ func (o *Order) done(m movement) string {
 	switch {
 	case o.Chain.End == Succeeded && o.Mint:
 		return fmt.Sprintf("Done. The game took %s; %s received %s.", amounts(o.Books.Sum), o.Player, o.Received)
-	case o.Chain.End == Succeeded:
+	case o.Chain.End == Succeeded && !o.unpaid():
 		return fmt.Sprintf("Done. The burn of %s succeeded; the game granted %s.", o.Tokens, amounts(o.Books.Sum))
 	default:
 		return join(m.begin, m.what)
