@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -28,7 +27,7 @@ func TestAResultCountsOnlyIfTheChainSaysTheSame(t *testing.T) {
 	defer proxy.Close()
 	service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Game: proxy.URL,
 		Networks: map[ramp.Network]uint64{ramp.Testnet: 1112}, Books: ramptest.BooksReport}) // a result that is not confirmed is wanted
-	p := &process{t: t, args: []string{"-addr", "127.0.0.1:0", "-db", "sqlite:" + filepath.Join(t.TempDir(), "game.db"), "-chain-id", "1112",
+	p := &process{t: t, args: []string{"-addr", "127.0.0.1:0", "-db", ready(t), "-chain-id", "1112",
 		"-payers", service.Payer().Hex(), "-project", "project", "-token", token, "-network", "testnet", "-any-rate"},
 		env: append(real(), "RAMP_RPC_URL="+service.RPCURL(ramp.Testnet))}
 	p.start()
@@ -96,7 +95,7 @@ func TestAChainThatCannotBeTrustedIsSaidAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			args := append([]string{"-db", "sqlite:" + filepath.Join(t.TempDir(), "game.db"), "-addr", "127.0.0.1:0",
+			args := append([]string{"-db", ready(t), "-addr", "127.0.0.1:0",
 				"-project", "project", "-token", token, "-network", "testnet"}, c.args...)
 			env := map[string]string{"RAMP_HMAC_KEY": hmacKey, "RAMP_VALIDATOR_KEY": validatorKey, "RAMP_RPC_URL": c.url}
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // stops the server if it starts by mistake

@@ -1,25 +1,27 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
 
-	_ "github.com/go-sql-driver/mysql"
+	"github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	ramp "github.com/token-ramp/ramp-go"
 	_ "modernc.org/sqlite"
 )
 
 // openDatabase opens sqlite:PATH, postgres://…, or mysql: and a DSN of
-// github.com/go-sql-driver/mysql, such as mysql:user:password@tcp(host:3306)/game.
-func openDatabase(address string) (db *sql.DB, dialect ramp.Dialect, err error) {
-	connections := 20
+// github.com/go-sql-driver/mysql, such as mysql:user@tcp(host:3306)/game. Keep the password
+// out of it, in PGPASSWORD or MYSQL_PWD: every process can read arguments.
+func openDatabase(address string, connections int) (db *sql.DB, dialect ramp.Dialect, err error) {
 	switch scheme, rest, _ := strings.Cut(address, ":"); scheme {
 	case "sqlite":
 		// SQLite allows one writer at a time. With one connection, callers in this
@@ -32,7 +34,11 @@ func openDatabase(address string) (db *sql.DB, dialect ramp.Dialect, err error) 
 		db, err = sql.Open("pgx", address)
 	case "mysql":
 		dialect = ramp.MySQL
-		db, err = sql.Open("mysql", rest)
+		var config *mysql.Config
+		if config, err = mysql.ParseDSN(rest); err == nil {
+			config.Passwd = cmp.Or(config.Passwd, os.Getenv("MYSQL_PWD")) // pgx reads PGPASSWORD itself
+			db, err = sql.Open("mysql", config.FormatDSN())
+		}
 	default:
 		return nil, "", errors.New("-db must be sqlite:PATH, postgres://… or mysql:DSN")
 	}
@@ -72,7 +78,7 @@ CREATE TABLE IF NOT EXISTS conflicts (
     field   VARCHAR(64) NOT NULL,
     tx_hash VARCHAR(66) NOT NULL, -- of the result
     state   VARCHAR(16) NOT NULL, -- of the order
-    at      BIGINT      NOT NULL,
+    at      VARCHAR(20) NOT NULL, -- in RFC 3339, UTC
     closed  VARCHAR(999) NOT NULL DEFAULT '', -- who has resolved it, and why
     PRIMARY KEY (uuid, field, tx_hash)
 );
@@ -91,8 +97,8 @@ INSERT INTO wallets (wallet, player)
     WHERE o.state = 'accepted' AND LENGTH(o.user_address) = 42 AND w.wallet IS NULL;
 `
 
-// migrate creates missing tables, in one transaction, so that servers that start together
-// take turns. A larger game uses a migration tool and a separate database user for this.
+// migrate creates missing tables, in one transaction, and then missing indexes. If it fails
+// on PostgreSQL, drop the index that psql shows as invalid, and run it again.
 func migrate(ctx context.Context, db *sql.DB, dialect ramp.Dialect) error {
 	own := schema
 	if dialect == ramp.MySQL { // whose text is not case-sensitive by default
@@ -103,15 +109,22 @@ func migrate(ctx context.Context, db *sql.DB, dialect ramp.Dialect) error {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
+	var indexes []string // an index in the transaction would block all writes
 	for statement := range strings.SplitSeq(dialect.Schema()+own, ";\n") {
-		if strings.TrimSpace(statement) == "" {
-			continue
-		}
-		if _, err := tx.ExecContext(ctx, statement); err != nil {
-			return fmt.Errorf("create the tables: %w", err)
+		if dialect == ramp.PostgreSQL && strings.Contains(statement, " INDEX IF ") {
+			indexes = append(indexes, strings.Replace(statement, " INDEX ", " INDEX CONCURRENTLY ", 1))
+		} else if strings.TrimSpace(statement) != "" {
+			if _, err := tx.ExecContext(ctx, statement); err != nil {
+				return fmt.Errorf("create the tables: %w", err)
+			}
 		}
 	}
-	return tx.Commit()
+	err = tx.Commit()
+	for _, statement := range indexes {
+		_, failed := db.ExecContext(ctx, statement)
+		err = cmp.Or(err, failed)
+	}
+	return err
 }
 
 // bind converts the placeholders of a statement to those of the database.

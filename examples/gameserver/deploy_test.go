@@ -89,6 +89,7 @@ func TestTheImageServes(t *testing.T) {
 		if strings.HasPrefix(address, "mysql") {
 			t.Skip("the compose file has PostgreSQL")
 		}
+		migrated(t, address)
 		read := map[string]string{"RAMP_PROJECT": "project", "RAMP_TOKEN": token, "RAMP_NETWORK": "testnet", "RAMP_CHAIN_ID": "1112",
 			"RAMP_PAYERS": "0x00000000000000000000000000000000000a11ce", "RAMP_DECIMALS": "18",
 			"RAMP_HMAC_KEY": hmacKey, "RAMP_VALIDATOR_KEY": validatorKey, "RAMP_API_URL": "https://api.example.com",

@@ -23,11 +23,6 @@ RAMP_HMAC_KEY is not set, so a token ramp is emulated at %[2]s. Open
 
 to mint and burn as a player. One token is worth 100 item_gold and 1 item_gem, with
 &product=gems 10 item_gem, and with &product=sword a sword, for a token of its own.
-Or make the calls of a game's client:
-
-  curl -s http://%[1]s/login -d '{"player":"alice"}'
-  curl -s http://%[1]s/exchange -d '{"sessionId":"…","accessToken":"…"}'
-
 `
 
 // emulate sets what is not set, and returns an environment with generated keys. The

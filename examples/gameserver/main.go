@@ -3,6 +3,7 @@
 // once.
 //
 //	go -C examples/gameserver run .                            # SQLite, and an emulated service in this process
+//	go -C examples/gameserver run . migrate -db postgres://owner@host/game
 //	RAMP_HMAC_KEY=… RAMP_VALIDATOR_KEY=0x… go -C examples/gameserver run . \
 //		-db postgres://user@host/game -project … -token 0x… -network testnet
 //
@@ -10,10 +11,15 @@
 //
 //	go mod edit -dropreplace github.com/token-ramp/ramp-go && go mod tidy
 //
+// Before you start a new version, create the tables and indexes that it needs, as a user who
+// may create them. The server's user needs SELECT, INSERT and UPDATE only.
+//
+//	gameserver migrate -db …
+//
 // To inspect orders whose result does not arrive, to end them, and to compare the books
 // with the chain, use
 //
-//	gameserver orders list|count|conflicts|missing|show|finish|abandon
+//	gameserver orders list|count|conflicts|resolve|missing|show|finish|abandon
 //	gameserver reconcile
 //
 // To decline every new order on every server, and still take results, use
@@ -86,11 +92,9 @@ func parse(flags *flag.FlagSet, args []string) error {
 // first argument is "orders" or "reconcile", it runs that command instead.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
 	switch {
-	case len(args) > 1 && args[0] == "orders":
+	case len(args) > 1 && (args[0] == "orders" || args[0] == "shop"):
 		return orders(ctx, args[1], args[2:], getenv, stdout, stderr)
-	case len(args) > 1 && args[0] == "shop":
-		return shop(ctx, args[1], args[2:], stdout, stderr)
-	case len(args) > 0 && args[0] == "reconcile":
+	case len(args) > 0 && (args[0] == "reconcile" || args[0] == "migrate"):
 		return orders(ctx, args[0], args[1:], getenv, stdout, stderr)
 	}
 	flags := flag.NewFlagSet("gameserver", flag.ContinueOnError)
@@ -106,7 +110,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return err
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("there is no command %q: use orders list|count|conflicts|missing|show|finish|abandon, shop close|open, or reconcile: %w", flags.Arg(0), errUsage)
+		return fmt.Errorf("there is no command %q: use orders list|count|conflicts|resolve|missing|show|finish|abandon, shop close|open, migrate, or reconcile: %w", flags.Arg(0), errUsage)
 	}
 	log := slog.New(slog.NewJSONHandler(stderr, nil))
 
@@ -125,7 +129,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err != nil {
 		return fmt.Errorf("-network and -project: %w", err)
 	}
-	game, store, err := s.open(ctx, true)
+	game, store, err := s.open(ctx, emulated)
 	if err != nil {
 		return err
 	}

@@ -68,25 +68,137 @@ func eachDatabase(t *testing.T, test func(t *testing.T, address string)) {
 	})
 }
 
-// The first servers of a game start together, and each creates the tables.
-func TestServersThatStartTogetherCreateTheTables(t *testing.T) {
+// A new server needs its tables, and says so. It may not create them.
+func TestAServerStartsAfterItsMigration(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
-		const servers = 6
-		ended := make(chan error, servers)
-		for range servers {
-			go func() {
-				s := &settings{database: address}
-				game, _, err := s.open(t.Context(), true)
-				if err == nil {
-					err = game.db.Close()
-				}
-				ended <- err
-			}()
+		env := map[string]string{"RAMP_HMAC_KEY": hmacKey, "RAMP_VALIDATOR_KEY": validatorKey}
+		err := run(t.Context(), []string{"-addr", "127.0.0.1:0", "-db", address, "-project", "project", "-token", token, "-network", "testnet"},
+			func(name string) string { return env[name] }, io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), "gameserver migrate") {
+			t.Errorf("without tables: %v", err)
 		}
-		for range servers {
-			if err := <-ended; err != nil {
-				t.Error(err)
+		migrated(t, address)
+		migrated(t, address) // again
+		deploy(t, address)
+	})
+}
+
+// The server's user may not create, delete or drop anything.
+func TestAServerNeedsToSelectInsertAndUpdateOnly(t *testing.T) {
+	const password = "a password"
+	restricted := func(t *testing.T, address, dsn string, grants ...string) {
+		migrated(t, address)
+		db, _, err := openDatabase(address, 1)
+		check(t, err)
+		defer db.Close()
+		for _, statement := range grants {
+			_, err := db.Exec(statement)
+			check(t, err)
+		}
+		t.Setenv("PGPASSWORD", password) // and not in the arguments
+		t.Setenv("MYSQL_PWD", password)
+		p := &process{t: t, env: real(), args: []string{"-addr", "127.0.0.1:0", "-db", dsn, "-connections", "3", "-project", "project", "-token", token, "-network", "testnet", "-any-rate"}}
+		p.start()
+		defer p.kill()
+		service, client := serviceOf(t, p.url)
+		alice, gold := login(t, p.url, "alice"), item(t, "item_gold", "100")
+		order, err := service.Mint(t.Context(), initialize(t, client, gold), alice, ramp.NewAmount(1), ramptest.TransactionFails())
+		check(t, err)
+		_, err = service.Burn(t.Context(), initialize(t, client, gold), alice, ramp.NewAmount(1))
+		check(t, err)
+		service.Advance(time.Minute)
+		if got := owned(t, service, alice); got != "1000100/10000" {
+			t.Errorf("the player owns %s", got)
+		}
+		if service.Deliver(t.Context(), order, ramptest.Succeeded) == nil { // a conflict, which is stored
+			t.Error("the other outcome was accepted")
+		}
+		turn(t, "close", dsn)
+		_, _, err = desk(t, nil, "resolve", "-db", dsn, "-who", "alice", "-reason", "case 17", order.UUID.String())
+		check(t, err)
+		if _, err := db.Exec("DROP TABLE conflicts"); err != nil {
+			t.Error(err)
+		}
+	}
+	user := "server_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:8]
+	eachDatabase(t, func(t *testing.T, address string) {
+		switch kind, dsn, _ := strings.Cut(address, ":"); kind {
+		case "postgres", "postgresql":
+			u, err := url.Parse(address)
+			check(t, err)
+			admin, name := *u, strings.TrimPrefix(u.Path, "/")
+			u.User = url.User(user)
+			admin.Path = "/postgres"
+			t.Cleanup(func() { // the database is dropped later
+				db, _, err := openDatabase(address, 1)
+				check(t, err)
+				defer db.Close()
+				_, err = db.Exec("DROP OWNED BY " + user + "; DROP USER " + user)
+				check(t, err)
+			})
+			restricted(t, address, u.String(), "CREATE USER "+user+" PASSWORD '"+password+"'", "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
+				"GRANT CONNECT ON DATABASE "+name+" TO "+user, "GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO "+user)
+		case "mysql":
+			config, err := mysql.ParseDSN(dsn)
+			check(t, err)
+			config.User, config.Passwd = user, ""
+			t.Cleanup(func() {
+				db, _, err := openDatabase(address, 1)
+				check(t, err)
+				defer db.Close()
+				_, err = db.Exec("DROP USER " + user)
+				check(t, err)
+			})
+			restricted(t, address, "mysql:"+config.FormatDSN(), "CREATE USER "+user+" IDENTIFIED BY '"+password+"'",
+				"GRANT SELECT, INSERT, UPDATE ON "+config.DBName+".* TO "+user)
+		}
+	})
+}
+
+// An index that a release adds is built while orders are written, although a transaction
+// keeps the build waiting.
+func TestAMigrationDoesNotBlockWrites(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, address string) {
+		if !strings.HasPrefix(address, "postgres") {
+			t.Skip("the other schemas add no index to a table that exists")
+		}
+		migrated(t, address)
+		db, _, err := openDatabase(address, 5)
+		check(t, err)
+		defer db.Close()
+		_, err = db.Exec("DROP INDEX ramp_orders_ended")
+		check(t, err)
+		insert := func(db interface {
+			Exec(string, ...any) (sql.Result, error)
+		}) {
+			t.Helper()
+			_, err := db.Exec(`INSERT INTO ramp_orders SELECT gen_random_uuid(), 'c', 'accepted', 'mint', 'testnet', 'p', 's', 'u', 'd', '{}', NULL, '', 0, NULL`)
+			check(t, err)
+		}
+		open, err := db.Begin()
+		check(t, err)
+		insert(open)
+		ended := make(chan error, 1)
+		go func() {
+			ended <- run(t.Context(), []string{"migrate", "-db", address}, os.Getenv, io.Discard, io.Discard)
+		}()
+		for waits := 0; waits == 0; { // until the build waits for the open transaction
+			check(t, db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%CREATE INDEX%ramp_orders_ended%' AND wait_event_type = 'Lock'").Scan(&waits))
+			select {
+			case err := <-ended:
+				t.Fatalf("the migration ended before: %v", err)
+			default:
 			}
+		}
+		_, err = db.Exec("SET lock_timeout = '5s'")
+		check(t, err)
+		insert(db)
+		check(t, open.Commit())
+		check(t, <-ended)
+		var valid bool
+		check(t, db.QueryRow("SELECT indisvalid FROM pg_index WHERE indexrelid = 'ramp_orders_ended'::regclass").Scan(&valid))
+		if !valid {
+			t.Error("the index is not valid")
 		}
 	})
 }
@@ -188,10 +300,19 @@ func deploy(t *testing.T, address string, args ...string) *process {
 
 func newProcess(t *testing.T, address string, env, args []string) *process {
 	t.Helper()
+	if env != nil { // without, the server does it
+		migrated(t, address)
+	}
 	p := &process{t: t, args: append([]string{"-addr", "127.0.0.1:0", "-db", address}, args...), env: env}
 	p.start()
 	t.Cleanup(p.kill)
 	return p
+}
+
+// migrated creates the tables, as an operator does before a deployment.
+func migrated(t *testing.T, address string) {
+	t.Helper()
+	check(t, run(t.Context(), []string{"migrate", "-db", address}, os.Getenv, io.Discard, io.Discard))
 }
 
 func (p *process) start() {
@@ -347,7 +468,7 @@ func TestATokenIsGoodForItsOwnSessionOnly(t *testing.T) {
 			t.Errorf("a second login of a player owns %s", got)
 		}
 
-		db, _, err := openDatabase(address)
+		db, _, err := openDatabase(address, 20)
 		check(t, err)
 		defer db.Close()
 		var stored int
@@ -521,7 +642,7 @@ func TestTwoProcessesServeOnePlayer(t *testing.T) {
 		if got := owned(t, service, s); got != "1000000/10000" {
 			t.Errorf("the player owns %s, not 1000000/10000", got)
 		}
-		game, dialect, err := openDatabase(address)
+		game, dialect, err := openDatabase(address, 20)
 		check(t, err)
 		defer game.Close()
 		states := map[string]int{}
@@ -594,7 +715,7 @@ func TestWhatCannotWorkIsSaidAtOnce(t *testing.T) {
 func TestATableWithoutAColumnIsSaidAtTheStart(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		newProcess(t, address, nil, nil).kill()
-		db, _, err := openDatabase(address)
+		db, _, err := openDatabase(address, 20)
 		check(t, err)
 		defer db.Close()
 		_, err = db.Exec("ALTER TABLE ramp_orders DROP COLUMN reason")

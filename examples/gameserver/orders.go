@@ -1,14 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
-	"text/tabwriter"
+	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -16,46 +15,47 @@ import (
 	"github.com/token-ramp/ramp-go/support"
 )
 
-// orders runs a command for a person who decides about orders whose result does not
-// arrive. Nothing else in this program ends an order without a result.
+// orders runs a command for an operator, or for a person who decides about orders whose
+// result does not arrive. Nothing else in this program ends an order without a result.
 func orders(ctx context.Context, name string, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("gameserver orders "+name, flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	s := newSettings(flags)
 	command, err := support.NewCommand(name, flags)
-	var resolved *string
-	var by func() (string, error)
-	switch {
-	case name == "conflicts":
-		resolved = flags.String("close", "", "close the conflicts of the order with this `UUID`, which a person has resolved")
-		by = newDecision(flags)
-	case err != nil:
-		return fmt.Errorf("%w: %w", err, errUsage)
+	var decides *decision
+	switch name {
+	case "close", "open", "resolve":
+		decides = newDecision(name, flags)
+	case "conflicts", "migrate":
+	default:
+		if err != nil {
+			return fmt.Errorf("%w: %w", err, errUsage)
+		}
 	}
 	if err := parse(flags, args); err != nil {
 		return err
 	}
-	if name == "conflicts" && flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q: %w", flags.Arg(0), errUsage)
-	}
-	game, store, err := s.open(ctx, false)
+	game, store, err := s.open(ctx, name == "migrate")
 	if err != nil {
 		return err
 	}
 	defer game.db.Close()
-	if name == "conflicts" {
-		if *resolved != "" {
-			why, err := by()
-			if err != nil {
-				return err
-			}
-			if err := game.closeConflicts(ctx, *resolved, why); err != nil {
-				return err
-			}
+	log := slog.New(slog.NewJSONHandler(stderr, nil))
+	switch {
+	case decides != nil:
+		said, err := decides.run(ctx, game, flags.Arg(0))
+		if err == nil {
+			log.WarnContext(ctx, name, "who", decides.who, "reason", decides.reason, "uuid", flags.Arg(0))
+			_, err = fmt.Fprintln(stdout, said)
 		}
+		return err
+	case command == nil && flags.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q: %w", flags.Arg(0), errUsage)
+	case name == "migrate":
+		return nil
+	case name == "conflicts":
 		return game.printConflicts(ctx, stdout)
 	}
-	log := slog.New(slog.NewJSONHandler(stderr, nil))
 	var chain *ramp.RPC
 	var proof *ramp.Proof
 	switch {
@@ -82,37 +82,15 @@ func orders(ctx context.Context, name string, args []string, getenv func(string)
 func (g *game) keepConflict(ctx context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
 	hash := fmt.Sprintf("%+q", r.TxHash) // ASCII
 	return g.insertNew(ctx, g.db, "conflicts", "uuid, field, tx_hash, state, at",
-		r.UUID.String(), conflict.Field, hash[1:min(len(hash)-1, 67)], string(conflict.Order.State), time.Now().Unix())
-}
-
-// closeConflicts ends the alert about the conflicts of an order.
-func (g *game) closeConflicts(ctx context.Context, id, why string) error {
-	done, err := g.db.ExecContext(ctx, g.bind("UPDATE conflicts SET closed = ? WHERE uuid = ? AND closed = ''"), why, id)
-	if err != nil {
-		return err
-	}
-	if n, err := done.RowsAffected(); n == 0 {
-		return cmp.Or(err, fmt.Errorf("order %q has no open conflict", id))
-	}
-	return nil
+		r.UUID.String(), conflict.Field, hash[1:min(len(hash)-1, 67)], string(conflict.Order.State), time.Now().UTC().Format(time.RFC3339))
 }
 
 // printConflicts lists the conflicts, newest first.
 func (g *game) printConflicts(ctx context.Context, out io.Writer) error {
-	rows, err := g.db.QueryContext(ctx, "SELECT uuid, state, field, tx_hash, at, closed FROM conflicts ORDER BY at DESC, uuid")
-	if err != nil {
-		return err
+	lines, err := g.column(ctx, g.db, `SELECT CONCAT(uuid, '  ', state, '  ', at, '  ', field, '  ', tx_hash, '  ', closed)
+		FROM conflicts WHERE uuid <> ? ORDER BY at DESC, uuid`, "")
+	if err == nil {
+		_, err = fmt.Fprintln(out, strings.Join(append([]string{"UUID, STATE, TIME, WHAT DIFFERS, TX_HASH OF THE RESULT, AND HOW IT WAS RESOLVED"}, lines...), "\n"))
 	}
-	defer rows.Close()
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "UUID\tSTATE\tDIFFERS\tTX_HASH OF THE RESULT\tTIME\tCLOSED")
-	for rows.Next() {
-		var id, state, field, hash, closed string
-		var at int64
-		if err := rows.Scan(&id, &state, &field, &hash, &at, &closed); err != nil {
-			return err
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", id, state, field, hash, time.Unix(at, 0).UTC().Format(time.RFC3339), cmp.Or(closed, "-"))
-	}
-	return errors.Join(rows.Err(), table.Flush())
+	return err
 }

@@ -214,7 +214,7 @@ func TestADeskThatIsUsedWronglyChangesNothing(t *testing.T) {
 	}{
 		"nothing":             {nil, "there is no command"},
 		"an unknown command":  {[]string{"forget"}, "there is no command"},
-		"a second word":       {[]string{"conflicts", "-db", empty, "again"}, `unexpected argument "again"`},
+		"a second word":       {[]string{"conflicts", "-db", ready(t), "again"}, `unexpected argument "again"`},
 		"no UUID":             {[]string{"show", "-db", ready(t)}, "one argument is required"},
 		"a mistyped database": {[]string{"list", "-db", empty}, "no such file"},
 		"no node":             {[]string{"finish", "-db", ready(t), "-who", "bob", "-reason", "x", "-tx", "0x" + strings.Repeat("1", 64), id}, "RAMP_RPC_URL and -chain-id are required"},
@@ -238,10 +238,9 @@ func TestADeskThatIsUsedWronglyChangesNothing(t *testing.T) {
 func ready(t *testing.T) string {
 	t.Helper()
 	address := "sqlite:" + filepath.Join(t.TempDir(), "game.db")
-	db, dialect, err := openDatabase(address)
+	game, _, err := (&settings{database: address}).open(t.Context(), true)
 	check(t, err)
-	defer db.Close()
-	check(t, migrate(t.Context(), db, dialect))
+	check(t, game.db.Close())
 	return address
 }
 

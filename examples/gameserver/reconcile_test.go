@@ -36,6 +36,7 @@ func TestTheBooksAreComparedWithTheChain(t *testing.T) {
 	address, position := "sqlite:"+filepath.Join(dir, "game.db"), filepath.Join(dir, "position")
 	sells := []string{"-db", address, "-chain-id", "1112", "-any-failure", "-project", "project", "-token", token, "-network", "testnet"}
 	env := append(real(), "RAMP_RPC_URL="+service.RPCURL(ramp.Testnet))
+	migrated(t, address)
 	p := &process{t: t, args: append([]string{"-addr", "127.0.0.1:0"}, sells...), env: env}
 	p.start()
 	t.Cleanup(p.kill)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -19,6 +20,7 @@ import (
 // sold, and what a transaction must show before it ends an order.
 type settings struct {
 	database               string
+	connections            int
 	project, network       string
 	token, swordToken      common.Address
 	anyRate                bool
@@ -31,10 +33,11 @@ type settings struct {
 func newSettings(flags *flag.FlagSet) *settings {
 	s := new(settings)
 	flags.StringVar(&s.database, "db", "sqlite:gameserver.db", "`database`: sqlite:PATH, postgres://…, or mysql: and a DSN of go-sql-driver/mysql")
+	flags.IntVar(&s.connections, "connections", 20, "`number` of connections to PostgreSQL or MySQL, of which the database allows a limited number to all servers")
 	flags.StringVar(&s.project, "project", "", "`ID` of the project in the console; required unless the service is emulated")
 	flags.StringVar(&s.network, "network", "", "`network` of the token, mainnet or testnet; required unless the service is emulated")
-	flags.Func("token", "contract `address` of the token; required unless the service is emulated", address(&s.token))
-	flags.Func("sword-token", "contract `address` of the token of swords; without it, swords are not sold unless\nthe service is emulated", address(&s.swordToken))
+	flags.TextVar(&s.token, "token", common.Address{}, "contract `address` of the token; required unless the service is emulated")
+	flags.TextVar(&s.swordToken, "sword-token", common.Address{}, "contract `address` of the token of swords; without it, swords are not sold unless\nthe service is emulated")
 	flags.BoolVar(&s.anyRate, "any-rate", false, "approve orders at every rate, for the judge and for load tests")
 	flags.Uint64Var(&s.chainID, "chain-id", 0, "chain `ID` that the node at RAMP_RPC_URL must have")
 	flags.Uint64Var(&s.confirmations, "confirmations", 1, "`number` of confirmations of a transaction that ends an order")
@@ -43,11 +46,6 @@ func newSettings(flags *flag.FlagSet) *settings {
 	flags.BoolVar(&s.anyFailure, "any-failure", false, "accept any failed transaction, if the ramp's addresses are not known")
 	flags.IntVar(&s.decimals, "decimals", -1, "decimals of the token, a `number`; by default the node is asked, which must then be reachable")
 	return s
-}
-
-// address reads a flag that is an address.
-func address(a *common.Address) func(string) error {
-	return func(text string) error { return a.UnmarshalText([]byte(text)) }
 }
 
 // addresses reads a flag that lists addresses.
@@ -64,28 +62,30 @@ func addresses(list *[]common.Address) func(string) error {
 	}
 }
 
-// open opens the database of the game. Only the server creates the tables, so that a
-// mistyped address does not look like an empty database.
+// open opens the database of the game. Only the command migrate creates the tables, and a
+// server that emulates the service: the server's user needs no right to, and a mistyped
+// address does not look like an empty database.
 func (s *settings) open(ctx context.Context, create bool) (*game, *ramp.SQLStore, error) {
 	if path, ok := strings.CutPrefix(s.database, "sqlite:"); ok && !create {
 		if _, err := os.Stat(path); err != nil { // SQLite would create it
-			return nil, nil, fmt.Errorf("-db: %w", err)
+			return nil, nil, fmt.Errorf("-db: gameserver migrate creates it: %w", err)
 		}
 	}
-	db, dialect, err := openDatabase(s.database)
+	db, dialect, err := openDatabase(s.database, cmp.Or(s.connections, 20))
 	if err != nil {
 		return nil, nil, err
 	}
 	game := &game{db: db, dialect: dialect}
 	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: dialect, Apply: game.Apply})
 	if err == nil && create {
-		err = migrate(ctx, db, dialect)
+		err = cmp.Or(migrate(ctx, db, dialect), game.insertNew(ctx, db, "shop", "id, closed", 1, ""))
 	}
 	if err == nil {
-		err = store.Check(ctx)
+		_, unready := db.ExecContext(ctx, "SELECT conflicts.closed FROM sessions, inventory, swords, conflicts, wallets, shop WHERE 1 = 0")
+		err = cmp.Or(store.Check(ctx), unready)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, db.Close())
+		return nil, nil, errors.Join(fmt.Errorf("the database is unreachable or needs gameserver migrate: %w", err), db.Close())
 	}
 	return game, store, nil
 }

@@ -22,7 +22,7 @@ func turn(t *testing.T, name, address string) string {
 	t.Helper()
 	var out, log bytes.Buffer
 	check(t, run(t.Context(), []string{"shop", name, "-db", address, "-who", "alice", "-reason", "case 17"}, func(string) string { return "" }, &out, &log))
-	if !strings.Contains(log.String(), `"msg":"shop `+name+`","reason":"alice: case 17"`) {
+	if !strings.Contains(log.String(), `"msg":"`+name+`","who":"alice","reason":"case 17"`) {
 		t.Errorf("it logged %s", &log)
 	}
 	return out.String()
@@ -129,17 +129,22 @@ func TestAConflictStaysOpenUntilAPersonClosesIt(t *testing.T) {
 		}
 		happen()
 		open("1")
-		if _, _, err := desk(t, nil, "conflicts", "-db", address, "-close", id.String()); !errors.Is(err, errUsage) {
+		if _, _, err := desk(t, nil, "resolve", "-db", address, id.String()); !errors.Is(err, errUsage) {
 			t.Errorf("closed by nobody: %v", err)
 		}
-		printed, _, err := desk(t, nil, "conflicts", "-db", address, "-close", id.String(), "-who", "alice", "-reason", "took back 100 item_gold")
+		printed, _, err := desk(t, nil, "resolve", "-db", address, "-who", "alice", "-reason", "took back 100 item_gold", id.String())
+		check(t, err)
+		if printed != "The conflicts are closed.\n" {
+			t.Errorf("it printed %q", printed)
+		}
+		printed, _, err = desk(t, nil, "conflicts", "-db", address)
 		check(t, err)
 		if !strings.Contains(printed, "alice: took back 100 item_gold") {
 			t.Errorf("it listed\n%s", printed)
 		}
 		happen()
 		open("0")
-		if _, _, err := desk(t, nil, "conflicts", "-db", address, "-close", id.String(), "-who", "bob", "-reason", "again"); err == nil {
+		if _, _, err := desk(t, nil, "resolve", "-db", address, "-who", "bob", "-reason", "again", id.String()); err == nil {
 			t.Error("closed twice")
 		}
 	})

@@ -34,7 +34,7 @@ func TestASwordIsSetAsideForItsOrder(t *testing.T) {
 		p := deploy(t, address, "-sword-token", swordToken)
 		service, client := serviceOf(t, p.url)
 		alice := login(t, p.url, "alice")
-		db, _, err := openDatabase(address)
+		db, _, err := openDatabase(address, 20)
 		check(t, err)
 		defer db.Close()
 		before := swordsOf(t, db, "alice")
