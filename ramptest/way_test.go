@@ -143,8 +143,9 @@ func instead(path string, lets bool, statuses ...int) func(http.Handler) http.Ha
 }
 
 // The whole way of a loss: from a studio's server to its test, which asserts nothing and must
-// fail. Every one of these was green once.
+// fail, and to the other places where somebody looks. Every one of these was green once.
 func TestATestFailsIfAnythingIsLost(t *testing.T) {
+	command := buildCommand(t)
 	fails := []ramptest.Fault{ramptest.TransactionFails()}
 	contract := common.HexToAddress(token)
 	right := func(s *ramptest.Service) *ramp.Proof {
@@ -230,6 +231,7 @@ func TestATestFailsIfAnythingIsLost(t *testing.T) {
 			} else {
 				s.service.Advance(24 * time.Hour)
 			}
+			assert.Equal(t, 1, places(t, s.service, command))
 			failed, said := s.test.end()
 			assert.True(t, failed, said)
 			assert.Contains(t, said, test.want)
@@ -239,6 +241,7 @@ func TestATestFailsIfAnythingIsLost(t *testing.T) {
 
 // What is no loss does not fail a test.
 func TestATestIsGreenIfNothingIsLost(t *testing.T) {
+	command := buildCommand(t)
 	right := func(s *ramptest.Service) *ramp.Proof {
 		return &ramp.Proof{Payers: []common.Address{s.Payer()}, Decimals: map[common.Address]int{common.HexToAddress(token): 18}}
 	}
@@ -313,6 +316,7 @@ func TestATestIsGreenIfNothingIsLost(t *testing.T) {
 			t.Parallel()
 			s := open(t, right, nil)
 			play(t, s)
+			assert.Zero(t, places(t, s.service, command))
 			failed, said := s.test.end()
 			assert.False(t, failed, said)
 		})

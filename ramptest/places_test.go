@@ -1,0 +1,75 @@
+package ramptest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/pages"
+)
+
+// buildCommand builds the command, which the places below include.
+func buildCommand(t *testing.T) (binary string) {
+	t.Helper()
+	binary = filepath.Join(t.TempDir(), "ramp")
+	out, err := exec.Command("go", "build", "-o", binary, "../cmd/ramp").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return binary
+}
+
+// places returns how many orders need attention, which every place where somebody looks
+// must agree on: the API's list, the page's list and its count, and the command. That of the
+// test itself is left to the caller.
+func places(t *testing.T, s *ramptest.Service, command string) (n int) {
+	t.Helper()
+	s.SetPages(pages.New)
+	client := s.Client()
+	plain := func(page string) string {
+		return strings.Join(strings.Fields(html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, " "))), " ")
+	}
+	get := func(path string) string {
+		answer, err := client.Get(s.URL() + path)
+		require.NoError(t, err)
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, answer.StatusCode, "%s", body)
+		return string(body)
+	}
+	var list control.OrderList
+	require.NoError(t, json.Unmarshal([]byte(get("/control/orders?attention=true")), &list))
+	n = list.Total
+	assert.Len(t, list.Orders, n)
+	page := get("/?show=attention")
+	assert.Equal(t, n, strings.Count(page, `id="order-`), "the list of the page")
+	assert.Contains(t, plain(page), fmt.Sprintf("Needs attention %d ", n), "the count of the page")
+	for _, o := range list.Orders {
+		assert.Contains(t, plain(get("/orders/"+o.UUID.String())), o.Said, "its own page")
+	}
+
+	host, err := url.Parse(s.URL())
+	require.NoError(t, err)
+	listens := httptest.NewServer(&httputil.ReverseProxy{Transport: client.Transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(host) }})
+	defer listens.Close()
+	run := exec.Command(command, "orders", "-at", listens.URL, "-attention", "-json")
+	printed, _ := run.Output()
+	var shown control.OrderList
+	require.NoError(t, json.Unmarshal(printed, &shown), "%s", printed)
+	assert.Equal(t, n, shown.Total, "the command")
+	assert.Equal(t, n > 0, run.ProcessState.ExitCode() != 0, "the exit status of the command")
+	return n
+}
