@@ -330,3 +330,20 @@ func (s *studio) place(t *testing.T, place func(*ramptest.Service) placer, fault
 	require.NoError(t, err)
 	return o
 }
+
+// A failure that the ramp did not pay for proves nothing, and the usual type of a transaction
+// is one that the player pays for.
+func TestAFailureThatTheRampDidNotPayForNamesItsType(t *testing.T) {
+	s := open(t, func(s *ramptest.Service) *ramp.Proof {
+		return &ramp.Proof{Payers: []common.Address{s.Payer()}, Decimals: map[common.Address]int{common.HexToAddress(token): 18}}
+	}, nil)
+	started, err := s.client.Initialize(t.Context(), request())
+	require.NoError(t, err)
+	_, err = s.service.Mint(t.Context(), started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(10), ramptest.TransactionFails())
+	require.NoError(t, err)
+	sent := s.service.Advance(time.Second)
+	require.Len(t, sent, 1)
+	assert.ErrorContains(t, sent[0].Err, "HTTP 500")
+	assert.ErrorContains(t, sent[0].Err, "the player paid for this failed transaction of type 0x2: a game with ramp.Proof accepts only those of the ramp, as TransactionType(7) makes them")
+	assert.Equal(t, int64(900), s.gold)
+}
