@@ -281,7 +281,7 @@ func (j *Judge) attempt(ctx context.Context, c Case, in Input) (InputVerdict, *f
 	if (errors.As(t.err, &found) && found.unreachable() || hidden) && ctx.Err() == nil {
 		j.lookFor(ctx, c, t.player, hidden)
 	}
-	if hidden && j.Err() == nil {
+	if hidden && (j.Err() == nil || found == nil || !found.unreachable()) {
 		t.err, found = errLayer, nil
 	}
 	j.limits(t.err)
@@ -413,9 +413,12 @@ func (j *Judge) lookFor(ctx context.Context, c Case, player ramp.Session, layer 
 	if layer {
 		most = j.target.Timeout
 	}
-	for wait := 50 * time.Millisecond; wait < most; wait *= 2 {
+	for wait, waited := 50*time.Millisecond, time.Duration(0); waited < most; waited += wait {
 		if j.answers(ctx, player) || !sleep(ctx, wait) {
 			return
+		}
+		if !layer { // it may be open most of the time
+			wait *= 2
 		}
 	}
 	j.mu.Lock()

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -125,19 +126,12 @@ type Target struct {
 // Cases with two players need at least two sessions, of different users with
 // different tokens.
 func Pool(sessions ...ramp.Session) func(context.Context, string) (ramp.Session, error) {
-	turn := make(chan int, 1)
-	turn <- 0
-	return func(ctx context.Context, _ string) (ramp.Session, error) {
+	var turns atomic.Uint64
+	return func(context.Context, string) (ramp.Session, error) {
 		if len(sessions) == 0 {
 			return ramp.Session{}, errors.New("the pool of sessions is empty")
 		}
-		select {
-		case n := <-turn:
-			turn <- (n + 1) % len(sessions)
-			return sessions[n], nil
-		case <-ctx.Done():
-			return ramp.Session{}, ctx.Err()
-		}
+		return sessions[(turns.Add(1)-1)%uint64(len(sessions))], nil
 	}
 }
 

@@ -501,13 +501,11 @@ func (t *trial) together(n int, call func(i int) answer) []answer {
 // narrow window.
 func (t *trial) rounds(race func()) {
 	const rounds = 3
-	for i := range rounds {
-		if i > 0 && t.err == nil {
+	for i := 0; i < rounds && t.err == nil; i++ {
+		if i > 0 {
 			t.renew()
 		}
-		if t.err == nil {
-			race()
-		}
+		race()
 	}
 }
 
