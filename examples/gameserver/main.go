@@ -54,6 +54,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -129,7 +130,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err != nil {
 		return fmt.Errorf("-network and -project: %w", err)
 	}
-	game, store, err := s.open(ctx, emulated)
+	game, store, err := s.open(ctx, emulated || strings.HasPrefix(s.database, "sqlite:"))
 	if err != nil {
 		return err
 	}

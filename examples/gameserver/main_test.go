@@ -71,6 +71,9 @@ func eachDatabase(t *testing.T, test func(t *testing.T, address string)) {
 // A new server needs its tables, and says so. It may not create them.
 func TestAServerStartsAfterItsMigration(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
+		if strings.HasPrefix(address, "sqlite:") {
+			t.Skip("a server creates its own file")
+		}
 		env := map[string]string{"RAMP_HMAC_KEY": hmacKey, "RAMP_VALIDATOR_KEY": validatorKey}
 		err := run(t.Context(), []string{"-addr", "127.0.0.1:0", "-db", address, "-project", "project", "-token", token, "-network", "testnet"},
 			func(name string) string { return env[name] }, io.Discard, io.Discard)

@@ -63,12 +63,12 @@ func addresses(list *[]common.Address) func(string) error {
 }
 
 // open opens the database of the game. Only the command migrate creates the tables, and a
-// server that emulates the service: the server's user needs no right to, and a mistyped
-// address does not look like an empty database.
+// server on SQLite or that emulates the service: the user of another server needs no right
+// to, and a mistyped address does not look like an empty database.
 func (s *settings) open(ctx context.Context, create bool) (*game, *ramp.SQLStore, error) {
 	if path, ok := strings.CutPrefix(s.database, "sqlite:"); ok && !create {
 		if _, err := os.Stat(path); err != nil { // SQLite would create it
-			return nil, nil, fmt.Errorf("-db: gameserver migrate creates it: %w", err)
+			return nil, nil, fmt.Errorf("-db: %w", err)
 		}
 	}
 	db, dialect, err := openDatabase(s.database, cmp.Or(s.connections, 20))

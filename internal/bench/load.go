@@ -156,6 +156,9 @@ func (l *load) start(address string, counted *os.File, buildFlags ...string) err
 	}
 	l.command = exec.Command(binary, "-addr", "127.0.0.1:0", "-db", address)
 	if source == gameserver {
+		if out, err := exec.Command(binary, "migrate", "-db", address).CombinedOutput(); err != nil && counted == nil { // on SQLite, the server does it
+			return fmt.Errorf("create the tables: %w\n%s", err, out)
+		}
 		l.command.Args = append(l.command.Args, "-token", tokenAddress, "-network", "testnet", "-any-rate")
 	}
 	l.command.Env = append(os.Environ(), "RAMP_HMAC_KEY="+loadKey, "RAMP_VALIDATOR_KEY="+loadValidator)
