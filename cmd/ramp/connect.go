@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net/http"
 	"os"
 	"strings"
@@ -31,20 +29,19 @@ Exit status: 0 if all is well, 1 if something is wrong, 2 if nothing was called.
 
 // contact is a first contact with a service, a node and a game's server.
 type contact struct {
-	out                            io.Writer
-	key, project, token, network   string
-	page, session, access, rpc     string
-	game, assets, validate, result string
-	status                         int
-	next                           []string
+	out                                                  io.Writer
+	url, key, project, token, network, page              string
+	session, access, rpc, game, assets, validate, result string
+	next                                                 []string // what to do
+	status                                               int
 }
 
 // firstContact is the command connect.
 func firstContact(ctx context.Context, args []string, std stdio) int {
 	c := &contact{out: std.out, access: os.Getenv("RAMP_ACCESS_TOKEN")}
 	set := newFlags("connect", connectUsage)
-	url := set.String("url", "", "`URL` of the service's API (required)")
 	keyFile := set.String("key-file", "", "`file` with the console's HMAC key (required)")
+	set.StringVar(&c.url, "url", "", "`URL` of the service's API (required)")
 	set.StringVar(&c.project, "project", "", "project `ID` of the console (required)")
 	set.StringVar(&c.token, "token", "", "contract `address` of a token of the project (required)")
 	set.StringVar(&c.network, "network", "testnet", "`network`: testnet or mainnet")
@@ -63,137 +60,118 @@ func firstContact(ctx context.Context, args []string, std stdio) int {
 	c.key = strings.TrimRight(string(key), "\r\n")
 	if c.network == string(ramp.Mainnet) {
 		fmt.Fprint(std.out, "This calls a mainnet, and moves nothing. Type yes to go on: ")
-		if answer, _ := bufio.NewReader(std.in).ReadString('\n'); strings.TrimSpace(answer) != "yes" {
+		var answer string
+		if _, err := fmt.Fscanln(std.in, &answer); err != nil || answer != "yes" {
 			return complain(std, "connect", errors.New("nothing was called"))
 		}
 	}
-	accepted, err := c.initialize(ctx, *url)
+	accepted, err := c.initialize(ctx)
 	if err != nil {
 		return complain(std, "connect", flagError(err))
 	}
 	if signer, err := ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY")); err != nil {
-		c.say("-", "validator", "$RAMP_VALIDATOR_KEY: "+err.Error())
+		c.say("-", "validator", "$RAMP_VALIDATOR_KEY: "+err.Error(), nil)
 	} else {
-		c.say("ok", "validator", signer.Address().Hex(), "Register the validator's address in the console.")
+		c.say("ok", "validator", signer.Address().Hex(), nil, "Register the validator's address in the console.")
 	}
 	if c.rpc != "" {
-		var id *big.Int
+		var id any
 		node, err := ramp.NewRPC(ramp.RPCConfig{URL: c.rpc})
 		if err == nil {
 			id, err = node.ChainID(ctx)
 		}
-		c.report("node", "its chain ID is "+id.String(), err, "Is that the chain of the "+c.network+"? Set RPCConfig.ChainID to it.")
+		c.say("ok", "node", fmt.Sprint("its chain ID is ", id), err, "Set RPCConfig.ChainID to the chain ID of the "+c.network+".")
 	}
-	if c.game != "" {
-		c.call(ctx, http.MethodGet, c.assets, "", "")
-		for _, path := range []string{c.validate, c.result} {
-			body := `{"session_id":"ramp-connect","uuid":"` + uuid.NewString() + `"}`
-			c.call(ctx, http.MethodPost, path, body, accepted.Sign([]byte(body)))
-		}
+	if c.game != "" && !accepted.IsZero() {
+		c.call(ctx, http.MethodGet, c.assets, "")
+		body := `{"session_id":"ramp-connect","uuid":"` + uuid.NewString() + `"}`
+		c.call(ctx, http.MethodPost, c.validate, body, accepted.Sign([]byte(body)))
+		c.call(ctx, http.MethodPost, c.result, body, accepted.Sign([]byte(body)))
 	}
-	fmt.Fprintln(std.out, "\nNext:")
-	for _, step := range append(c.next, "Judge a test server: ramp check. Then mint the smallest amount on the testnet.") {
-		fmt.Fprintln(std.out, "-", step)
-	}
+	c.next = append(c.next, "Judge a test server: ramp check. Then mint the smallest amount on the testnet.")
+	fmt.Fprintln(std.out, "\nNext:\n- "+strings.Join(c.next, "\n- "))
 	return c.status
 }
 
-// say prints a line, and remembers what to do next. Foreign text must be redacted.
-func (c *contact) say(word, subject, text string, next ...string) {
-	if c.next = append(c.next, next...); word == "WRONG" {
-		c.status = 1
-	}
-	fmt.Fprintf(c.out, "%-5s  %-9s  %s\n", word, subject, strings.ReplaceAll(text, "ramp: ", ""))
-}
-
-// report prints text, or the error.
-func (c *contact) report(subject, text string, err error, next string) {
+// say prints text, or the error, and remembers what to do next. Foreign text must be redacted.
+func (c *contact) say(word, subject, text string, err error, next ...string) {
 	if err != nil {
-		c.say("WRONG", subject, err.Error())
-		return
+		word, text, c.status = "WRONG", err.Error(), 1
 	}
-	c.say("ok", subject, text, next)
+	c.next = append(c.next, next...)
+	fmt.Fprintf(c.out, "%-5s  %-17s  %s\n", word, subject, strings.ReplaceAll(text, "ramp: ", ""))
 }
 
 // initialize calls the service with each reading of the key, and returns the one that it
 // accepts, or the zero key. The error is that of a flag.
-func (c *contact) initialize(ctx context.Context, url string) (accepted ramp.HMACKey, err error) {
+func (c *contact) initialize(ctx context.Context) (accepted ramp.HMACKey, err error) {
 	item := []ramp.Item{{ID: "ramp-connect", Amount: ramp.NewAmount(1), IconURL: "https://example.com/icon.png"}}
-	both := 0
-	for _, reading := range [][2]string{{"text", "ramp.TextKey"}, {"base64url", "ramp.Base64URLKey"}} {
-		key, err := readKey(c.key, reading[0])
-		if err != nil {
-			c.say("-", "key", reading[1]+": "+err.Error())
-			continue
+	request := ramp.InitializeRequest{Intent: ramp.InitializeIntent{
+		Network: ramp.Network(c.network), ProjectID: c.project, Token: c.token, Materials: item, Outputs: item}}
+	known := 0
+	for i, read := range []func(string) (ramp.HMACKey, error){ramp.TextKey, ramp.Base64URLKey} {
+		name := []string{"ramp.TextKey", "ramp.Base64URLKey"}[i]
+		var client *ramp.Client
+		var started *ramp.Initialization
+		key, err := read(c.key)
+		if err == nil {
+			client, err = ramp.NewClient(ramp.ClientConfig{URL: c.url, Key: key, Retries: -1})
 		}
-		client, err := ramp.NewClient(ramp.ClientConfig{URL: url, Key: key, Retries: -1})
-		if err != nil {
-			return accepted, err
+		if err == nil {
+			started, err = client.Initialize(ctx, request)
 		}
-		started, err := client.Initialize(ctx, ramp.InitializeRequest{Intent: ramp.InitializeIntent{
-			Network: ramp.Network(c.network), ProjectID: c.project, Token: c.token, Materials: item, Outputs: item}})
 		switch invalid := (*ramp.InvalidError)(nil); {
 		case errors.As(err, &invalid):
 			return accepted, err
-		case err == nil:
-			c.say("ok", "key", reading[1]+": the service accepts it", "Read the HMAC key with "+reading[1]+".")
-			if c.page != "" { // without a token
+		case err == nil, errors.Is(err, ramp.ErrRampNotFound), errors.Is(err, ramp.ErrRampNotExists): // after it verified the HMAC
+			accepted, known = key, known+1
+			c.say("ok", name, "the service accepts it", err, "Read the HMAC key with "+name+".")
+			if c.page != "" && err == nil { // without a token
 				page, err := started.ExchangeURL(c.page, ramp.Session{ID: c.session, Token: ramp.NewAccessToken("ACCESS_TOKEN")})
-				c.report("page", page, err, "Open the page within 5 minutes, with the player's token instead of ACCESS_TOKEN.")
+				c.say("ok", "page", page, err, "Open the page within 5 minutes, with the player's token instead of ACCESS_TOKEN.")
 			}
-		case errors.Is(err, ramp.ErrRampNotFound), errors.Is(err, ramp.ErrRampNotExists):
-			c.say("WRONG", "project", reading[1]+": "+err.Error(), "Correct -project or -network, and repeat this.")
 		default:
-			c.say("-", "key", reading[1]+": "+err.Error())
-			continue
+			c.say("-", name, err.Error(), nil)
 		}
-		accepted, both = key, both+1
 	}
-	switch both {
-	case 0:
-		c.say("WRONG", "key", "the service accepts no reading of it", "Compare -key-file and -url with the console, and repeat this.")
-	case 2:
-		c.say("WRONG", "key", "the service answers both readings alike, so it did not verify the HMAC")
-		return ramp.HMACKey{}, nil
+	if wrong := [...]string{0: "the service accepts no reading of it: compare -key-file and -url with the console",
+		2: "the service answers both readings alike, so it did not verify the HMAC"}[known]; wrong != "" {
+		accepted = ramp.HMACKey{}
+		c.say("", "key", "", errors.New(wrong))
 	}
 	return accepted, nil
 }
 
-// call makes a call of the service. The server must reject it, except an assets call with
-// a token.
-func (c *contact) call(ctx context.Context, method, path, body, mac string) {
-	secrets := redact.New(c.key, c.access, mac)
-	client := http.Client{Timeout: 10 * time.Second, // and no redirects
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	request, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(c.game, "/")+path, strings.NewReader(body))
+// call makes a call of the service. The server must reject it, except an assets call,
+// which has no HMAC, with a token.
+func (c *contact) call(ctx context.Context, method, path, body string, mac ...string) {
+	secrets := redact.New(append(mac, c.key, c.access)...)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
 	var response *http.Response
+	request, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(c.game, "/")+path, strings.NewReader(body))
 	if err == nil {
-		request.Header = http.Header{"Content-Type": {"application/json"}, "X-Dapp-Sessionid": {c.session},
-			"X-Dapp-Authorization": {"Bearer " + cmp.Or(c.access, "ramp-connect")}}
-		if mac != "" {
-			request.Header.Set(ramp.HeaderHMAC, mac)
-		}
-		response, err = client.Do(request)
+		request.Header = http.Header{"Content-Type": {"application/json"}, ramp.HeaderSession: {c.session},
+			ramp.HeaderAuthorization: {"Bearer " + cmp.Or(c.access, "ramp-connect")}, ramp.HeaderHMAC: mac}
+		response, err = http.DefaultTransport.RoundTrip(request) // follows no redirect
 	}
 	if err != nil {
-		c.say("WRONG", "game", secrets.Line(err.Error(), redact.MaxError))
+		c.say("ok", "game", "", errors.New(secrets.Line(err.Error(), redact.MaxError)))
 		return
 	}
 	defer response.Body.Close()
 	var answer ramp.Response[json.RawMessage]
 	err = json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&answer)
-	accept, word, advice := mac == "" && c.access != "", "WRONG", ""
-	switch {
+	text := fmt.Sprintf("%s %s: HTTP %d %s", method, path, response.StatusCode, secrets.Line(string(answer.ErrorCode), 100))
+	switch accept := mac == nil && c.access != ""; {
 	case err != nil, !answer.Success && answer.ErrorCode == "", response.StatusCode == http.StatusNotFound:
-		advice = ": is this the path? It must answer with the envelope"
+		err = errors.New(text + ": is this the path? It must answer with the envelope")
 	case accept && !answer.Success:
-		advice = ": is -session the session of $RAMP_ACCESS_TOKEN?"
+		err = errors.New(text + ": is -session the session of $RAMP_ACCESS_TOKEN?")
 	case answer.Success && !accept:
-		advice = ": it accepts what it must reject"
-	case mac != "" && (response.StatusCode == http.StatusUnauthorized || strings.Contains(string(answer.ErrorCode), "HMAC")):
-		advice = ": does the server read the HMAC key as the service does?"
-	default:
-		word = "ok"
+		err = errors.New(text + ": it accepts what it must reject")
+	case mac != nil && (response.StatusCode == http.StatusUnauthorized || strings.Contains(string(answer.ErrorCode), "HMAC")):
+		err = errors.New(text + ": does the server read the HMAC key as the service does?")
 	}
-	c.say(word, "game", fmt.Sprintf("%s %s: HTTP %d %s%s", method, path, response.StatusCode, secrets.Line(string(answer.ErrorCode), 100), advice))
+	c.say("ok", "game", text, err)
 }

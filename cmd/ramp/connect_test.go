@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -61,34 +62,34 @@ func TestConnectSaysWhichReadingOfTheKeyTheServiceAccepts(t *testing.T) {
 		status, out := contacted(t, "", "-url", service.URL(), "-page", service.URL(), "-rpc", service.RPCURL(ramp.Testnet),
 			"-game", server.URL, "-session", "session-1")
 		assert.Equal(t, 0, status, out)
-		assert.Contains(t, out, "ok     key        "+test.accepted+": the service accepts it\n")
-		assert.Contains(t, out, "-      key        "+test.rejected+": initialize: the service answered HTTP 500, code 500: Internal Server Error: invalid mac")
-		assert.Contains(t, out, "ok     page       "+service.URL()+"/exchange?uuid=")
+		assert.Contains(t, out, fmt.Sprintf("ok     %-17s  the service accepts it\n", test.accepted))
+		assert.Contains(t, out, fmt.Sprintf("-      %-17s  ", test.rejected)+"initialize: the service answered HTTP 500, code 500: Internal Server Error: invalid mac")
+		assert.Contains(t, out, "ok     page               "+service.URL()+"/exchange?uuid=")
 		assert.Contains(t, out, "&accessToken=ACCESS_TOKEN&sessionId=session-1&network=testnet\n")
-		assert.Contains(t, out, "ok     node       its chain ID is 7002\n")
-		assert.Contains(t, out, "ok     game       GET /api/assets: HTTP 200 \n"+
-			"ok     game       POST /api/validate: HTTP 400 INVALID_USER_SIG\n"+
-			"ok     game       POST /api/result: HTTP 500 INVALID_RECEIPT_STATUS\n")
+		assert.Contains(t, out, "ok     node               its chain ID is 7002\n")
+		assert.Contains(t, out, "ok     game               GET /api/assets: HTTP 200 \n"+
+			"ok     game               POST /api/validate: HTTP 400 INVALID_USER_SIG\n"+
+			"ok     game               POST /api/result: HTTP 500 INVALID_RECEIPT_STATUS\n")
 		_, next, _ := strings.Cut(out, "\nNext:\n")
 		assert.Equal(t, "- Read the HMAC key with "+test.accepted+`.
 - Open the page within 5 minutes, with the player's token instead of ACCESS_TOKEN.
 - Register the validator's address in the console.
-- Is that the chain of the testnet? Set RPCConfig.ChainID to it.
+- Set RPCConfig.ChainID to the chain ID of the testnet.
 - Judge a test server: ramp check. Then mint the smallest amount on the testnet.
 `, next)
-		assert.Contains(t, out, "ok     validator  "+testValidator+"\n")
+		assert.Contains(t, out, "ok     validator          "+testValidator+"\n")
 		assert.Zero(t, game.calls.Load(), "nothing reached the game's orders")
 
 		other, err := ramp.TextKey("another key")
 		require.NoError(t, err)
 		status, out = contacted(t, "", "-url", service.URL(), "-game", serveKey(t, other), "-session", "session-2")
 		assert.Equal(t, 1, status)
-		assert.Contains(t, out, "WRONG  game       GET /api/assets: HTTP 401 no: [redacted]: is -session the session of $RAMP_ACCESS_TOKEN?\n"+
-			"WRONG  game       POST /api/validate: HTTP 401 HMAC_INVALID: does the server read the HMAC key as the service does?\n"+
-			"WRONG  game       POST /api/result: HTTP 500 HMAC_INVALID: does the server read the HMAC key as the service does?\n")
+		assert.Contains(t, out, "WRONG  game               GET /api/assets: HTTP 401 no: [redacted]: is -session the session of $RAMP_ACCESS_TOKEN?\n"+
+			"WRONG  game               POST /api/validate: HTTP 401 HMAC_INVALID: does the server read the HMAC key as the service does?\n"+
+			"WRONG  game               POST /api/result: HTTP 500 HMAC_INVALID: does the server read the HMAC key as the service does?\n")
 		status, out = contacted(t, "", "-url", service.URL(), "-game", serveKey(t, other), "-validate", "/nowhere")
 		assert.Equal(t, 1, status)
-		assert.Contains(t, out, "WRONG  game       POST /nowhere: HTTP 404 : is this the path? It must answer with the envelope\n")
+		assert.Contains(t, out, "WRONG  game               POST /nowhere: HTTP 404 : is this the path? It must answer with the envelope\n")
 	}
 }
 
@@ -129,11 +130,11 @@ func TestConnectUnderstandsTheFailuresOfTheService(t *testing.T) {
 		right, wrong string // the answers to the text of the key, and to its other reading
 		want         []string
 	}{
-		{"7.1-hmac-invalid", "7.1-hmac-invalid", []string{"WRONG  key        the service accepts no reading of it\n", "- Compare -key-file and -url with the console"}},
-		{"7.1-hmac-missing", "7.1-hmac-missing", []string{"(a proxy may have removed the header)\n", "WRONG  key        the service accepts no reading of it\n"}},
-		{"7.1-project-missing", "7.1-hmac-invalid", []string{"WRONG  project    ramp.TextKey: initialize: the service answered HTTP 500, code 500: Internal Server Error: ramp not found",
-			"- Correct -project or -network, and repeat this.\n"}},
-		{"7.1-network-invalid", "7.1-network-invalid", []string{"ramp not exists", "WRONG  key        the service answers both readings alike, so it did not verify the HMAC\n"}},
+		{"7.1-hmac-invalid", "7.1-hmac-invalid", []string{"WRONG  key                the service accepts no reading of it: compare -key-file and -url with the console\n"}},
+		{"7.1-hmac-missing", "7.1-hmac-missing", []string{"(a proxy may have removed the header)\n", "WRONG  key                the service accepts no reading of it: compare"}},
+		{"7.1-project-missing", "7.1-hmac-invalid", []string{"WRONG  ramp.TextKey       initialize: the service answered HTTP 500, code 500: Internal Server Error: ramp not found (check intent.project_id)\n",
+			"- Read the HMAC key with ramp.TextKey.\n"}},
+		{"7.1-network-invalid", "7.1-network-invalid", []string{"ramp not exists", "WRONG  key                the service answers both readings alike, so it did not verify the HMAC\n"}},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, err := io.ReadAll(r.Body)
