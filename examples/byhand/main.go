@@ -160,14 +160,8 @@ func (s *server) routes() http.Handler {
 }
 
 func main() {
-	key, err := ramp.TextKey(os.Getenv("RAMP_HMAC_KEY"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	signer, err := ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY"))
-	if err != nil {
-		log.Fatal(err)
-	}
+	key := ramp.Must(ramp.TextKey(os.Getenv("RAMP_HMAC_KEY")))
+	signer := ramp.Must(ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY")))
 	s := &server{key: key, signer: signer, orders: make(map[uuid.UUID]*ramp.Order),
 		players: map[string]*player{"session-1": {
 			token: ramp.NewAccessToken("token-1"), assets: map[string]ramp.Amount{"item_gold": ramp.NewAmount(1000)}}}}

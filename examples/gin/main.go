@@ -12,7 +12,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
-	"errors"
 	"log"
 	"log/slog"
 	"net/http"
@@ -69,14 +68,10 @@ func (g *Game) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 		if err != nil {
 			return err
 		}
-		switch n, err := done.RowsAffected(); {
-		case err != nil:
+		if n, err := done.RowsAffected(); err != nil {
 			return err
-		case n == 1:
-		case step.Effect.Kind == ramp.Take:
+		} else if n == 0 { // too little, or no such character: a mint is rejected, and a result is delivered again
 			return ramp.Reject("INVALID_BALANCE")
-		default:
-			return errors.New("the character no longer exists")
 		}
 	}
 	return nil
@@ -157,8 +152,7 @@ func (s *server) exchange(c *gin.Context) {
 		c.AbortWithStatus(http.StatusBadGateway) // the client has logged it
 		return
 	}
-	page, err := ramp.ExchangeURL(s.frontend, ramp.ExchangeParams{
-		UUID: started.UUID, AccessToken: session.Token, SessionID: session.ID, Network: ramp.Testnet})
+	page, err := started.ExchangeURL(s.frontend, session)
 	if err != nil {
 		c.AbortWithStatus(http.StatusInternalServerError)
 		return

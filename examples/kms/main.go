@@ -38,30 +38,15 @@ func (h *HSM) Sign(random io.Reader, digest []byte, options crypto.SignerOpts) (
 }
 
 func main() {
-	key, err := ethcrypto.GenerateKey()
-	if err != nil {
-		log.Fatal(err)
-	}
-	signer, err := ramp.NewCryptoSigner(&HSM{key: key})
-	if err != nil {
-		log.Fatal(err)
-	}
+	key := ramp.Must(ethcrypto.GenerateKey())
+	signer := ramp.Must(ramp.NewCryptoSigner(&HSM{key: key}))
 	fmt.Println("register in the console:", signer.Address())
 
-	digest, err := ramp.ParseDigest("0xd91c81e564e4f69229a9224943fa9a79ff21b60fcef5096bfb79e1ce28591a85")
-	if err != nil {
-		log.Fatal(err)
-	}
+	digest := ramp.Must(ramp.ParseDigest("0xd91c81e564e4f69229a9224943fa9a79ff21b60fcef5096bfb79e1ce28591a85"))
 	// A handler does this for every order that it validates:
 	// ramp.NewHandler(ramp.HandlerConfig{Game: game, Terms: terms, Key: hmacKey, Signer: signer}).
-	signature, err := signer.Sign(context.Background(), digest)
-	if err != nil {
-		log.Fatal(err)
-	}
-	by, err := ramp.Recover(digest, signature)
-	if err != nil {
-		log.Fatal(err)
-	}
+	signature := ramp.Must(signer.Sign(context.Background(), digest))
+	by := ramp.Must(ramp.Recover(digest, signature))
 	fmt.Println("validatorSig:         ", signature)
 	fmt.Println("signed by:            ", by)
 	if by != signer.Address() {

@@ -85,8 +85,7 @@ func exchange(ctx context.Context, db *sql.DB, client *ramp.Client, frontend, pa
 	hash := sha256.Sum256([]byte(token))
 	_, err = db.ExecContext(ctx, `WITH expired AS (DELETE FROM ramp_tokens WHERE user_id = $2 AND expires_at < now())
 		INSERT INTO ramp_tokens (hash, user_id) VALUES ($1, $2)`, hash[:], user)
-	page, err2 := ramp.ExchangeURL(frontend, ramp.ExchangeParams{UUID: started.UUID, AccessToken: ramp.NewAccessToken(token),
-		SessionID: user, Network: offer.Network})
+	page, err2 := started.ExchangeURL(frontend, ramp.Session{ID: user, Token: ramp.NewAccessToken(token)})
 	answer, err3 := json.Marshal(map[string]string{"url": page})
 	return string(answer), errors.Join(err, err2, err3)
 }
